@@ -9,38 +9,37 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// An animation is frames pictures.
+// Dimensions of an animation.
 const (
 	frames        = 48
 	frameDelay    = 5 // hundredths of a second
 	animationSize = 352
 )
 
-// A sheet shows every sheetEvery-th of them.
+// A sheet shows every sheetEvery-th frame of an animation.
 const (
 	sheetEvery   = 8
 	sheetColumns = 3
 	sheetSize    = 216
 )
 
-// particleArea is how many pixels of a panel there are to a particle.
+// particleArea is the area of a panel per particle, in pixels.
 const particleArea = 420
 
-// Durations of motion, in seconds of the effect's own time. One that is shown as
-// fast as it happens takes RealTime.
+// Durations of motion, in seconds of the effect's time. An animation of RealTime is shown at
+// real speed.
 const (
 	RealTime    = frames * frameDelay / 100.0
 	MaxDuration = 3600
 )
 
-// Animation draws particles that the effect carries, from v.Time on and for so
-// many seconds. It always takes RealTime to show: a shorter duration is slow
-// motion. An error wraps ErrView.
+// Animation draws particles moved by the effect, from v.Time for duration seconds. It always
+// plays for RealTime: a shorter duration is slow motion. An error wraps ErrView.
 func Animation(program *field.Program, v View, duration float32) (*gif.GIF, error) {
 	return animation(program, v, duration, animationSize)
 }
 
-// animation is Animation with a panel of any size.
+// animation is Animation with the size of the panel, in pixels.
 func animation(program *field.Program, v View, duration float32, size int) (*gif.GIF, error) {
 	m, err := newMotion(program, v, duration, size, 1)
 	if err != nil {
@@ -60,9 +59,8 @@ func animation(program *field.Program, v View, duration float32, size int) (*gif
 	return film, nil
 }
 
-// changes is an image that makes the next one of the one before when it is laid
-// over it: what stays is transparent, and so takes few bytes. The first image
-// stays as it is.
+// changes returns the image that turns before into next when drawn over it. Unchanged pixels
+// are transparent, which compresses well. If before is nil, it returns next.
 func changes(before, next *image.Paletted) *image.Paletted {
 	if before == nil {
 		return next
@@ -77,7 +75,7 @@ func changes(before, next *image.Paletted) *image.Paletted {
 	return over
 }
 
-// Sheet draws some of the pictures of Animation side by side.
+// Sheet draws some frames of Animation side by side.
 func Sheet(program *field.Program, v View, duration float32) (*image.Paletted, error) {
 	m, err := newMotion(program, v, duration, sheetSize, sheetEvery)
 	if err != nil {
@@ -91,21 +89,20 @@ func Sheet(program *field.Program, v View, duration float32) (*image.Paletted, e
 	return f.canvas.image, nil
 }
 
-// A motion is what an animation shows: what the field is at each shown moment,
-// and the particles in it.
+// A motion is the content of an animation: the field at each shown moment, and the particles.
 type motion struct {
 	program    *field.Program
-	views      []View // of the shown moments
+	views      []View // one for each shown moment
 	magnitudes [][]float32
-	scale      scale // one for all moments
+	scale      scale // the same for all moments
 	swarm      *swarm
-	perView    int // steps of the swarm
+	perView    int // swarm steps between shown moments
 }
 
-// newMotion prepares what is shown of every so many frames, in panels of a size.
+// newMotion prepares every every-th frame, for panels whose longer side has size pixels.
 func newMotion(program *field.Program, v View, duration float32, size, every int) (*motion, error) {
-	if !(duration > 0 && duration <= MaxDuration) { // NaN too
-		return nil, fmt.Errorf("%w: the duration is %g s, and has to be above 0 and at most %d", ErrView, duration, MaxDuration)
+	if !(duration > 0 && duration <= MaxDuration) { // also NaN
+		return nil, fmt.Errorf("%w: the duration is %g s: want above 0, at most %d", ErrView, duration, MaxDuration)
 	}
 	if err := v.Check(program); err != nil {
 		return nil, err
@@ -132,8 +129,7 @@ func (m *motion) advance() {
 	}
 }
 
-// drawOn draws the i-th moment on a panel of a figure, with the particles as they
-// are now.
+// drawOn draws the i-th moment on a panel of f, with the current particles.
 func (m *motion) drawOn(f *figure, onPanel, i int) {
 	p := &f.panels[onPanel]
 	p.drawMagnitudes(f.canvas, m.magnitudes[i], m.scale)

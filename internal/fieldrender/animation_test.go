@@ -7,9 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnimationIsItsPictures: laid over each other, the images are what a reader
-// would have drawn alone.
-func TestAnimationIsItsPictures(t *testing.T) {
+// Drawn over each other, the images of an animation equal the separately drawn frames.
+func TestAnimationEqualsFrames(t *testing.T) {
 	p := compile(t, turning)
 	v := Around(p, XZ)
 	const size = 96
@@ -26,8 +25,8 @@ func TestAnimationIsItsPictures(t *testing.T) {
 			}
 			shown[i] = index
 		}
-		require.Greater(t, kept, len(shown)/2, "most stays")
-		require.Less(t, kept, len(shown), "the time at least is another")
+		require.Greater(t, kept, len(shown)/2, "most pixels are unchanged")
+		require.Less(t, kept, len(shown), "at least the time changes")
 	}
 	m, err := newMotion(p, v, 2, size, frames)
 	require.NoError(t, err)
@@ -38,7 +37,7 @@ func TestAnimationIsItsPictures(t *testing.T) {
 	require.True(t, string(last.canvas.image.Pix) == string(shown))
 }
 
-// TestParticlesTurn: the midpoint rule keeps them on their circles.
+// The midpoint rule keeps particles on circles.
 func TestParticlesTurn(t *testing.T) {
 	p := compile(t, turning)
 	const step = 2 * math.Pi / 100 // a turn is a hundred steps
@@ -54,7 +53,7 @@ func TestParticlesTurn(t *testing.T) {
 	require.Zero(t, s.position.Y[7])
 }
 
-// TestParticlesFall: an acceleration is one.
+// Particles gain speed at the rate of the acceleration.
 func TestParticlesFall(t *testing.T) {
 	p := uniform(t, "(0, -10, 0)")
 	v := Around(p, XY)
@@ -69,9 +68,8 @@ func TestParticlesFall(t *testing.T) {
 	require.Zero(t, s.velocity.X[3])
 }
 
-// TestParticlesStartAnew: no particle is ever shown outside of the region, and
-// none in a wind stays where nothing moves.
-func TestParticlesStartAnew(t *testing.T) {
+// No particle is drawn outside the region, and none in a wind stays where nothing moves.
+func TestParticlesRestart(t *testing.T) {
 	p := compile(t, "a = select_lt position.x, 0, (50, 0, 3), 0\noutput = add output, a")
 	v := Around(p, XZ)
 	s := newSwarm(p, v, 60, 0.01)
@@ -88,7 +86,7 @@ func TestParticlesStartAnew(t *testing.T) {
 	}
 }
 
-// TestSwarmsAreSeeded: P1.
+// P1: equal views have equal swarms.
 func TestSwarmsAreSeeded(t *testing.T) {
 	p := compile(t, whirl)
 	v := Around(p, XZ)

@@ -6,7 +6,7 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// Measures of arrows, in pixels.
+// Dimensions of arrows, in pixels.
 const (
 	arrowSpacing  = 30
 	shortestArrow = 9
@@ -18,17 +18,17 @@ const (
 )
 
 const (
-	// faintest is the part of the scale below which there is no arrow.
+	// faintest is the share of the scale below which no arrow is drawn.
 	faintest = 0.02
-	// steepest is how much of a vector lies in the plane at least for an arrow:
-	// less, and its direction in the plane is not what it is about.
+	// steepest is the least share of a vector in the plane for an arrow: below, its
+	// direction in the plane says little.
 	steepest = 0.25
 )
 
-// drawArrows draws the directions on a grid. In words of geometry: the projection
-// of the vectors onto the plane, and the sign of the rest where that is most.
+// drawArrows draws directions on a grid: the projection of each vector onto the plane, or the
+// sign of its component through the plane where that dominates.
 func (p *panel) drawArrows(c canvas, program *field.Program, s scale) {
-	columns := p.rect.Dx()/arrowSpacing | 1 // odd, so that one is in the middle
+	columns := p.rect.Dx()/arrowSpacing | 1 // odd: one is in the middle
 	rows := p.rect.Dy()/arrowSpacing | 1
 	sampled := p.sample(program, columns, rows)
 	right, vertical, through := p.view.Plane.turn(sampled.out)
@@ -50,22 +50,21 @@ func (p *panel) drawArrows(c canvas, program *field.Program, s scale) {
 	}
 }
 
-// drawArrow draws an arrow around its middle; dx and dy are its direction in the
-// picture, of length 1.
+// drawArrow draws an arrow centred at x, y. (dx, dy) is its unit direction in the picture.
 func (p *panel) drawArrow(c canvas, x, y, dx, dy, length float64) {
 	with := c.inkAt(p.rect, x, y)
 	along := func(l float64) (float64, float64) { return x + float64(dx*l), y + float64(dy*l) }
 	tailX, tailY := along(-length / 2)
 	neckX, neckY := along(length/2 - headLength)
 	tipX, tipY := along(length / 2)
-	// The shaft ends inside of the head, so that no seam shows.
+	// The shaft ends inside the head, to leave no seam.
 	inX, inY := along(length/2 - headLength + 1)
 	c.line(p.rect, with, shaftWidth, tailX, tailY, inX, inY)
 	sideX, sideY := float64(-dy*headWidth/2), float64(dx*headWidth/2)
 	c.fill(p.rect, with, cornerAt(tipX, tipY), cornerAt(neckX+sideX, neckY+sideY), cornerAt(neckX-sideX, neckY-sideY))
 }
 
-// drawRing draws an arrow seen from its tip or from its end.
+// drawRing draws a vector that points through the plane, towards the viewer or away.
 func (p *panel) drawRing(c canvas, x, y float64, towards bool) {
 	const corners = 8
 	with := c.inkAt(p.rect, x, y)

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// Measures of the font, in pixels. Every letter is as wide as any other.
+// Dimensions of the font, in pixels. It is monospaced.
 const (
 	letterWidth = 8
 	lineHeight  = 16
 	baseline    = 12
 )
 
-// A canvas is an image that is drawn on in whole numbers (P1): corners of shapes
-// are rounded to fractions of a pixel first, and all that follows is exact.
+// A canvas is an image drawn in integers (P1): corners of shapes are rounded to fractions of
+// a pixel first, and the rest is exact.
 type canvas struct {
 	image *image.Paletted
 }
@@ -33,23 +33,23 @@ func newCanvas(width, height int) canvas {
 	return c
 }
 
-// Coordinates of shapes count fractions of a pixel; a pixel has samplesPerSide²
-// samples, each in the middle of its part.
+// Coordinates of shapes count fractions of a pixel. A pixel has samplesPerSide² samples, at
+// the centres of its parts.
 const (
 	fractions      = 16
 	samplesPerSide = 4
 	samples        = samplesPerSide * samplesPerSide
 )
 
-// A corner is a point of a shape: fractions of pixels right and down.
+// A corner is a point of a shape, in fractions of a pixel right and down.
 type corner struct{ x, y int }
 
 func cornerAt(x, y float64) corner {
 	return corner{int(math.Round(float64(x * fractions))), int(math.Round(float64(y * fractions)))}
 }
 
-// fill draws a convex shape over the levels of the ramp inside clip. Its corners
-// go round either way.
+// fill draws a convex shape over the levels of the ramp inside clip. Corners may be clockwise
+// or counterclockwise.
 func (c canvas) fill(clip image.Rectangle, with ink, corners ...corner) {
 	lo, hi := corners[0], corners[0]
 	for _, p := range corners[1:] {
@@ -65,17 +65,16 @@ func (c canvas) fill(clip image.Rectangle, with ink, corners ...corner) {
 	}
 }
 
-// An edge is a line, of which the points with right*x + down*y + from >= 0 are on
-// the side of the shape.
+// An edge is a line. Points with right*x + down*y + from >= 0 are on the shape's side.
 type edge struct{ right, down, from int }
 
 func (e edge) at(x, y int) int { return e.right*x + e.down*y + e.from }
 
-// edges are those of a convex shape; none if it has no area.
+// edges bound a convex shape; none if it has no area.
 type edges []edge
 
 func outline(corners []corner) edges {
-	area := 0 // twice, and negative if the corners go round the other way
+	area := 0 // twice the area; the sign is the direction of the corners
 	for i, a := range corners {
 		b := corners[(i+1)%len(corners)]
 		area += a.x*b.y - b.x*a.y
@@ -95,7 +94,7 @@ func outline(corners []corner) edges {
 	return shape
 }
 
-// coverage counts the samples of a pixel that are inside of all edges.
+// coverage counts the samples of a pixel inside all edges.
 func (s edges) coverage(x, y int) (inside int) {
 	x, y = x*fractions, y*fractions
 	whole := true
@@ -123,7 +122,7 @@ func (s edges) coverage(x, y int) (inside int) {
 	return inside
 }
 
-// shade puts so many thirds of an ink on a pixel. What has more already keeps it.
+// shade covers a pixel with thirds of an ink. A pixel with more ink keeps it.
 func (c canvas) shade(x, y int, with ink, thirds int) {
 	at := c.image.PixOffset(x, y)
 	under := int(c.image.Pix[at])
@@ -141,9 +140,8 @@ func (c canvas) shade(x, y int, with ink, thirds int) {
 	c.image.Pix[at] = uint8(level*levelStride + int(with)*(shades-1) + thirds)
 }
 
-// line draws a straight line, width pixels thick, between two points given in
-// pixels. It is half a pixel longer at both ends, so that lines which follow each
-// other have no gap.
+// line draws a line between two points; all dimensions are in pixels. It is half a pixel
+// longer at both ends, so that consecutive lines leave no gap.
 func (c canvas) line(clip image.Rectangle, with ink, width, ax, ay, bx, by float64) {
 	dx, dy := bx-ax, by-ay
 	length := math.Sqrt(float64(dx*dx) + float64(dy*dy))
@@ -156,9 +154,9 @@ func (c canvas) line(clip image.Rectangle, with ink, width, ax, ay, bx, by float
 	c.fill(clip, with, cornerAt(ax+ny, ay-nx), cornerAt(bx+ny, by-nx), cornerAt(bx-ny, by+nx), cornerAt(ax-ny, ay+nx))
 }
 
-// dot fills an octagon around a point given in pixels.
+// dot fills an octagon; all dimensions are in pixels.
 func (c canvas) dot(clip image.Rectangle, with ink, radius, x, y float64) {
-	s := float64(radius * 0.4142) // half of a side
+	s := float64(radius * 0.4142) // half a side
 	c.fill(clip, with, cornerAt(x-s, y-radius), cornerAt(x+s, y-radius), cornerAt(x+radius, y-s), cornerAt(x+radius, y+s),
 		cornerAt(x+s, y+radius), cornerAt(x-s, y+radius), cornerAt(x-radius, y+s), cornerAt(x-radius, y-s))
 }
@@ -172,8 +170,8 @@ func (c canvas) block(r image.Rectangle, index int) {
 	}
 }
 
-// text writes a line on the paper, with its upper left corner at x, y. The index
-// is that of the faintest shade of its colour.
+// text draws a line of text on the paper, with its upper left corner at x, y. index is the
+// palette index of the faintest shade of its colour.
 func (c canvas) text(x, y, index int, face *basicfont.Face, line string) {
 	d := font.Drawer{Dst: inkedPaper{c.image, index}, Src: image.White, Face: face, Dot: fixed.P(x, y+baseline)}
 	d.DrawString(line)
@@ -184,7 +182,7 @@ var (
 	boldFace  = inconsolata.Bold8x16
 )
 
-// inkedPaper takes the white of letters on bare paper as shades of a colour.
+// inkedPaper is a draw.Image that maps white text on bare paper to shades of a colour.
 type inkedPaper struct {
 	image *image.Paletted
 	index int
@@ -193,13 +191,13 @@ type inkedPaper struct {
 func (inkedPaper) ColorModel() color.Model   { return color.Gray16Model }
 func (p inkedPaper) Bounds() image.Rectangle { return p.image.Rect }
 
-// At is black, whatever is there.
+// At returns black, whatever the pixel.
 func (inkedPaper) At(int, int) color.Color { return color.Black }
 
-// Set turns brightness into a shade.
+// Set maps brightness to a shade.
 func (p inkedPaper) Set(x, y int, c color.Color) {
 	r, _, _, _ := c.RGBA()
 	if shade := int(r*textShades+0x7fff) / 0xffff; shade > 0 {
-		p.image.SetColorIndex(x, y, uint8(p.index+shade-1)) // nothing if outside
+		p.image.SetColorIndex(x, y, uint8(p.index+shade-1)) // ignored outside
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bare is a canvas of which all is level 0.
+// bare returns a canvas with level 0 everywhere.
 func bare(size int) (canvas, image.Rectangle) {
 	c := newCanvas(size, size)
 	c.block(c.image.Rect, 0)
 	return c, c.image.Rect
 }
 
-// inked counts the pixels of a rectangle that a line or a shape has touched.
+// inked counts the pixels of a rectangle covered by a line or a shape.
 func inked(c canvas, r image.Rectangle) (n int) {
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
@@ -40,14 +40,14 @@ func TestFill(t *testing.T) {
 
 	reversed, _ := bare(8)
 	reversed.fill(all, lightInk, square[3], square[2], square[1], square[0])
-	require.Equal(t, c.image.Pix, reversed.image.Pix, "corners go round either way")
+	require.Equal(t, c.image.Pix, reversed.image.Pix, "corners in either direction")
 
 	clipped, _ := bare(8)
 	clipped.fill(image.Rect(0, 0, 3, 8), lightInk, square...)
-	require.Equal(t, 3, inked(clipped, all), "nothing outside of the clip")
+	require.Equal(t, 3, inked(clipped, all), "nothing outside the clip")
 }
 
-// TestShade: more ink wins, whatever comes first, and paper takes none.
+// The larger amount of ink wins in any order, and paper takes none.
 func TestShade(t *testing.T) {
 	c, _ := bare(4)
 	level := 30 * levelStride

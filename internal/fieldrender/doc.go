@@ -1,17 +1,14 @@
-// Package fieldrender draws effects, so that their authors see what they have
-// written: a slice of the field as colours and arrows, and particles that are
-// carried through it.
+// Package fieldrender draws effects for their authors: a slice of the field as colours and
+// arrows, and particles that move through it.
 //
 // # Terms
 //
-// A view is what is looked at: a plane through the effect, a region of it, a
-// moment, and parameters. A panel is the drawn region. Its pixels are coloured by
-// the magnitude of the whole vector; the arrows are the part of it that lies in
-// the plane. Where the field goes mostly through the plane there is a ring in
-// place of an arrow: with a dot where it comes towards the viewer, with a cross
-// where it goes away. A dashed line is the box that the effect declares: whatever
-// shows outside of it is lost in a world, which leaves the effect out there. A
-// trace is the way that a particle took of late.
+// A view is a plane through the effect, a region of the plane, a time, and parameters. A
+// panel is the drawn region. The colour of a pixel is the magnitude of the whole vector; an
+// arrow is its component in the plane. Where the field points mostly through the plane, a
+// ring replaces the arrow: with a dot if it points towards the viewer, with a cross if away.
+// A dashed line is the box of the effect: in a world, the effect does not act outside it. A
+// trace is a particle's recent path.
 //
 //	         right   up     the viewer is at
 //	xz       +x      -z     +y, above: as on a map
@@ -30,10 +27,9 @@
 //
 // # Invariants
 //
-//   - P1: the same program and the same view make the same bytes on every machine.
-//     Products are rounded before they are added to anything (but halves, which are
-//     exact), shapes are drawn in whole numbers, letters are bitmaps, and randomness
-//     has a fixed seed.
-//   - P2: a view that Check lets pass is drawn in bounded time and memory,
-//     whatever the program.
+//   - P1: the same program and view produce the same bytes on every machine. Products are
+//     rounded before additions (except halves, which are exact), shapes are drawn in
+//     integers, glyphs are bitmaps, and randomness has a fixed seed.
+//   - P2: a view that passes Check is drawn in bounded time and memory, whatever the
+//     program.
 package fieldrender

@@ -15,13 +15,13 @@ func compile(t *testing.T, text string) *field.Program {
 	return p
 }
 
-// uniform is the same wind everywhere.
+// uniform returns a wind that is the same everywhere.
 func uniform(t *testing.T, wind string) *field.Program {
 	t.Helper()
 	return compile(t, "output = add output, "+wind)
 }
 
-// swelling pushes outwards, and more and more.
+// swelling pushes outwards, increasingly.
 const swelling = `
 effect swelling
 param ratio = (1, 0.5, 2)
@@ -48,7 +48,7 @@ air = select_lt lensqr, 256, air, 0
 output = add output, air
 `
 
-// turning goes round the y axis, a radian a second.
+// turning rotates about the y axis at one radian a second.
 const turning = `
 effect turning
 box (-10, -1, -10) (10, 1, 10)

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// Measures of a picture, in pixels.
+// Dimensions of a picture, in pixels.
 const (
 	margin       = 12
 	leftGutter   = 7 * letterWidth // labels of the vertical axis
@@ -18,23 +18,23 @@ const (
 	footer       = 2*lineHeight + 6
 	panelGap     = 14
 	tickLength   = 4
-	tickSpacing  = 40 // at least
-	leastAcross  = 3  // steps that a short axis has about: fewer may be no tick
+	tickSpacing  = 40 // minimum
+	leastAcross  = 3  // approximate minimum of steps on an axis: fewer may give no tick
 	leastDown    = 4
-	overhang     = 6 // of labels
+	overhang     = 6 // of labels beyond a panel
 	scaleWidth   = 14
 	panelCaption = lineHeight + 2 // above each panel: its time, and the name of the axis
 	minTextWidth = 46 * letterWidth
 )
 
-// A figure is a picture with its panels in place, and everything around them.
+// A figure is a picture: its panels and everything around them.
 type figure struct {
 	canvas canvas
 	panels []panel
 }
 
-// newFigure lays out panels for views that differ in time alone, columns of them
-// in a row; the longer side of a panel has longest pixels.
+// newFigure lays out panels for views that differ only in time, columns to a row. The longer
+// side of a panel has longest pixels.
 func newFigure(program *field.Program, views []View, columns, longest int) *figure {
 	width, height := views[0].panelSize(longest)
 	rows := (len(views) + columns - 1) / columns
@@ -64,8 +64,8 @@ func newFigure(program *field.Program, views []View, columns, longest int) *figu
 	return f
 }
 
-// panelSize is the size of a panel whose longer side is given: a metre is as long
-// across as it is down.
+// panelSize returns the size of a panel whose longer side has longest pixels. A metre has the
+// same length in both directions.
 func (v View) panelSize(longest int) (width, height int) {
 	w, h := float64(v.Max[0])-float64(v.Min[0]), float64(v.Max[1])-float64(v.Min[1])
 	if w > h {
@@ -74,7 +74,7 @@ func (v View) panelSize(longest int) (width, height int) {
 	return int(float64(float64(longest)*w)/h + 0.5), longest
 }
 
-// caption says in lines of so many letters what is seen.
+// caption describes the view in lines of at most letters characters.
 func (v View) caption(program *field.Program, timed bool, letters int) []string {
 	_, _, through := v.Plane.axisNames()
 	first := fmt.Sprintf("%s at %s = %s m", v.Plane, through, number(v.At))
@@ -105,17 +105,17 @@ func (v View) caption(program *field.Program, timed bool, letters int) []string 
 	return lines
 }
 
-// number is a number as a caption shows it.
+// number formats a number for a caption.
 func number(f float32) string { return strconv.FormatFloat(float64(f), 'g', 4, 32) }
 
-// seconds is a time in seconds, to the millisecond.
+// seconds formats a time in seconds, to the millisecond.
 func seconds(t float32) string {
 	rounded := float32(math.Round(float64(t)*1000) / 1000)
 	return strconv.FormatFloat(float64(rounded), 'f', -1, 32) + " s"
 }
 
-// vector is a parameter as a text would write it: four equal lanes are a number,
-// and a fourth lane that is 0 is left out.
+// vector formats a parameter as in an effect's text: four equal lanes are a number, and a
+// fourth lane of 0 is omitted.
 func vector(v field.Vec4) string {
 	if v[0] == v[1] && v[0] == v[2] && v[0] == v[3] {
 		return number(v[0])
@@ -127,7 +127,7 @@ func vector(v field.Vec4) string {
 	return "(" + strings.Join(lanes, ", ") + ")"
 }
 
-// fit cuts a line to so many letters.
+// fit truncates a line to at most letters characters.
 func fit(line string, letters int) string {
 	if len(line) <= letters {
 		return line
@@ -135,7 +135,7 @@ func fit(line string, letters int) string {
 	return line[:max(0, letters-3)] + "..."
 }
 
-// drawFrame draws the frame of a panel and the axes that it has.
+// drawFrame draws the frame of a panel, and its axes.
 func (f *figure) drawFrame(p *panel, verticalAxis, horizontalAxis bool) {
 	f.canvas.block(p.rect.Inset(-1), frameIndex)
 	f.canvas.block(p.rect, 0)
@@ -156,7 +156,7 @@ func (f *figure) drawHorizontalAxis(p *panel, name string) {
 		x := int(at)
 		f.canvas.block(image.Rect(x, y, x+1, y+tickLength), frameIndex)
 		label := step.label(i)
-		// Labels at the ends stay clear of those of the panels beside.
+		// Labels at the ends stay clear of adjacent panels' labels.
 		width := len(label) * letterWidth
 		x = min(max(x-width/2, p.rect.Min.X-overhang), p.rect.Max.X+overhang-width)
 		f.canvas.text(x, y+tickLength, dimIndex, plainFace, label)
@@ -174,21 +174,21 @@ func (f *figure) drawVerticalAxis(p *panel, name string) {
 		y := int(at)
 		f.canvas.block(image.Rect(x-tickLength, y, x, y+1), frameIndex)
 		label := step.label(i)
-		y = max(y-lineHeight/2, p.rect.Min.Y-2) // clear of the axis's name
+		y = max(y-lineHeight/2, p.rect.Min.Y-2) // clear of the axis name
 		f.canvas.text(x-tickLength-4-len(label)*letterWidth, y, dimIndex, plainFace, label)
 	}
 	label := name + " [m]"
 	f.canvas.text(x-tickLength-4-len(label)*letterWidth, p.rect.Min.Y-panelCaption, dimIndex, plainFace, label)
 }
 
-// drawNothing says that there is nothing to see, so that nobody looks for it.
+// drawNothing writes that the field is 0 in the whole slice.
 func (f *figure) drawNothing() {
 	const line = "0 in all of this slice"
 	r := f.panels[0].rect
 	f.canvas.text((r.Min.X+r.Max.X-len(line)*letterWidth)/2, r.Min.Y+r.Dy()/3, dimIndex, plainFace, line)
 }
 
-// drawScale draws the scale at the right of the upper row of panels.
+// drawScale draws the scale to the right of the upper row of panels.
 func (f *figure) drawScale(s scale, unit string) {
 	last := f.panels[0].rect
 	for _, p := range f.panels {

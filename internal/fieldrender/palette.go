@@ -2,10 +2,9 @@ package fieldrender
 
 import "image/color"
 
-// ramp holds the colours of magnitudes, from nothing to the top of the scale. It
-// runs from dark blue over green to pale yellow in equal steps of OKLab (B.
-// Ottosson, 2020), so that equal differences of magnitude look equal, and gets
-// lighter all the way, so that it also reads in grey. TestRampIsEven measures it.
+// ramp holds the colours of magnitudes, from 0 to the top of the scale: dark blue over green
+// to pale yellow. Its steps are equal in OKLab (B. Ottosson, 2020), so equal differences of
+// magnitude look equal, and each is lighter than the one before, so it is readable in grey.
 var ramp = [...]uint32{
 	0x0f141d, 0x121726, 0x151a2e, 0x181d37, 0x1c2041, 0x1f224a, 0x222653, 0x25295d,
 	0x282d66, 0x29326f, 0x2a3778, 0x2a3c81, 0x294289, 0x274892, 0x254e99, 0x2254a0,
@@ -15,11 +14,11 @@ var ramp = [...]uint32{
 	0xb8d95a, 0xc6dc55, 0xd2df59, 0xdce363, 0xe5e770, 0xedeb7e, 0xf5ee8c, 0xfdf299,
 }
 
-// lightLevels is how many levels of the ramp, from below, are drawn upon in
-// light ink. The others are bright themselves and take dark ink.
+// lightLevels is the number of dark levels, at the bottom of the ramp, that take light ink.
+// The others take dark ink.
 const lightLevels = 26
 
-// An ink is what lines are drawn with.
+// An ink is a colour of lines.
 type ink uint8
 
 const (
@@ -28,11 +27,11 @@ const (
 	inks
 )
 
-// The palette: for each level of the ramp the bare colour, and a third and two
-// thirds of each ink upon it; then the inks, then the paper around the panels
-// and what is written on it, which has four shades each.
+// The palette has, for each level of the ramp, the bare colour, and the colour under one and
+// two thirds of each ink. Then follow the inks, the paper around the panels, the frame, and
+// the two text colours in four shades each.
 const (
-	shades      = 3 // of a line's edge: a third, two thirds, all
+	shades      = 3 // of a line's edge: one third, two thirds, full
 	levelStride = 1 + int(inks)*(shades-1)
 	inkIndex    = len(ramp) * levelStride
 	paperIndex  = inkIndex + int(inks)
@@ -53,8 +52,8 @@ const (
 	dimColour   = 0x93a1b2
 )
 
-// newPalette lists all colours of a picture. There are at most 256, so that a
-// picture is a byte a pixel, in a PNG as well as in a GIF.
+// newPalette returns all colours of a picture: at most 256, so that a pixel is one byte, in a
+// PNG as in a GIF.
 func newPalette() color.Palette {
 	p := make(color.Palette, colours)
 	for level, base := range ramp {
@@ -79,7 +78,7 @@ func opaque(rgb uint32) color.RGBA {
 	return color.RGBA{R: uint8(rgb >> 16), G: uint8(rgb >> 8), B: uint8(rgb), A: 255}
 }
 
-// blend is part of whole of one colour over another.
+// blend covers part/whole of one colour with another.
 func blend(under, over uint32, part, whole int) color.RGBA {
 	mix := func(shift uint) uint8 {
 		u, o := int(under>>shift&255), int(over>>shift&255)
@@ -88,7 +87,7 @@ func blend(under, over uint32, part, whole int) color.RGBA {
 	return color.RGBA{R: mix(16), G: mix(8), B: mix(0), A: 255}
 }
 
-// inkOn is the ink that shows on a level of the ramp.
+// inkOn returns the ink that contrasts with a level of the ramp.
 func inkOn(level int) ink {
 	if level < lightLevels {
 		return lightInk

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// oklab is a colour as B. Ottosson's OKLab has it: lightness, and two axes of hue.
+// oklab converts a colour to B. Ottosson's OKLab: lightness, and two axes of hue.
 func oklab(rgb uint32) [3]float64 {
 	linear := func(shift uint) float64 {
 		c := float64(rgb>>shift&255) / 255
@@ -27,8 +27,8 @@ func oklab(rgb uint32) [3]float64 {
 	}
 }
 
-// TestRampIsEven: all steps look equally large, and each is lighter than the one
-// below. A step is some five units of 8-bit colour, so it can be off by a tenth.
+// The ramp's steps are equal in OKLab, and each is lighter than the one below. A step is about
+// five units of 8-bit colour, which rounds by up to a tenth.
 func TestRampIsEven(t *testing.T) {
 	distance := func(i int) float64 {
 		a, b := oklab(ramp[i]), oklab(ramp[i+1])
@@ -44,7 +44,7 @@ func TestRampIsEven(t *testing.T) {
 	}
 }
 
-// TestInkShows: on every level of the ramp its ink is far from it in lightness.
+// On every level of the ramp, its ink differs clearly in lightness.
 func TestInkShows(t *testing.T) {
 	for level, rgb := range ramp {
 		with := uint32(lightColour)
@@ -57,7 +57,7 @@ func TestInkShows(t *testing.T) {
 
 func TestPaletteFits(t *testing.T) {
 	require.Len(t, newPalette(), colours)
-	require.Less(t, colours, 256, "an animation adds a transparent one")
+	require.Less(t, colours, 256, "an animation adds a transparent colour")
 	require.Equal(t, opaque(0x0f141d), newPalette()[0])
 	require.Equal(t, blend(0x000000, 0xff8000, 1, 2), opaque(0x804000))
 }

@@ -24,15 +24,15 @@ func newPlanes(n int) field.Planes {
 	return field.Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
 }
 
-// turn gives vectors in the order right, vertical, through.
+// turn returns the axes of v in the order right, vertical, through.
 func (p Plane) turn(v field.Planes) (right, vertical, through []float32) {
 	all := [3][]float32{v.X, v.Y, v.Z}
 	at := &planes[p]
 	return all[at.right], all[at.vertical], all[at.through]
 }
 
-// evaluate makes out the effect at the points at a time. What goes wrong in
-// Evaluate is about what Check and newProbe have made sure of.
+// evaluate sets out to the effect at the points. Check and newProbe rule out every error of
+// Evaluate.
 func (p *probe) evaluate(time float32) {
 	clear(p.out.X)
 	clear(p.out.Y)
@@ -43,8 +43,7 @@ func (p *probe) evaluate(time float32) {
 	}
 }
 
-// magnitude is the length of the vector of point i, and infinite if that is too
-// large for a float32.
+// magnitude returns the length of the vector at point i, or infinity if it exceeds float32.
 func (p *probe) magnitude(i int) float32 {
 	x, y, z := float64(p.out.X[i]), float64(p.out.Y[i]), float64(p.out.Z[i])
 	return float32(math.Sqrt(float64(x*x) + float64(y*y) + float64(z*z)))
@@ -56,8 +55,8 @@ type panel struct {
 	rect image.Rectangle
 }
 
-// toPixel is where a point of the region is in the picture; the middle of a
-// pixel is at a half.
+// toPixel converts a point of the region to picture coordinates. The centre of a pixel is at
+// one half.
 func (p *panel) toPixel(right, vertical float32) (x, y float64) {
 	part := func(value, lo, hi float32) float64 {
 		return (float64(value) - float64(lo)) / (float64(hi) - float64(lo))
@@ -70,7 +69,7 @@ func (p *panel) toPixel(right, vertical float32) (x, y float64) {
 	return float64(p.rect.Min.X) + float64(x*float64(p.rect.Dx())), float64(p.rect.Min.Y) + float64(y*float64(p.rect.Dy()))
 }
 
-// toPoint is the way back.
+// toPoint is the inverse of toPixel.
 func (p *panel) toPoint(x, y float64) (right, vertical float32) {
 	r := (x - float64(p.rect.Min.X)) / float64(p.rect.Dx())
 	v := (y - float64(p.rect.Min.Y)) / float64(p.rect.Dy())
@@ -83,8 +82,8 @@ func (p *panel) toPoint(x, y float64) (right, vertical float32) {
 	return at(r, p.view.Min[0], p.view.Max[0]), at(v, p.view.Min[1], p.view.Max[1])
 }
 
-// sample evaluates the effect at columns by rows points, each in the middle of
-// its share of the panel, row by row from the upper left.
+// sample evaluates the effect at the centres of columns by rows equal parts of the panel, row
+// by row from the upper left.
 func (p *panel) sample(program *field.Program, columns, rows int) *probe {
 	s := newProbe(program, p.view, columns*rows)
 	right, vertical, through := p.view.Plane.turn(s.points)
@@ -96,7 +95,7 @@ func (p *panel) sample(program *field.Program, columns, rows int) *probe {
 	return s
 }
 
-// gridPoint is where the i-th of the points of sample is in the picture.
+// gridPoint returns the picture coordinates of sample's i-th point.
 func (p *panel) gridPoint(i, columns, rows int) (x, y float64) {
 	part := func(i, count, from, extent int) float64 {
 		return float64(from) + float64((2*i+1)*extent)/float64(2*count)
@@ -104,7 +103,7 @@ func (p *panel) gridPoint(i, columns, rows int) (x, y float64) {
 	return part(i%columns, columns, p.rect.Min.X, p.rect.Dx()), part(i/columns, rows, p.rect.Min.Y, p.rect.Dy())
 }
 
-// magnitudes are those of all pixels of a panel, row by row.
+// magnitudes returns the magnitude of each pixel, row by row.
 func (p *panel) magnitudes(program *field.Program) []float32 {
 	s := p.sample(program, p.rect.Dx(), p.rect.Dy())
 	m := make([]float32, len(s.out.X))
@@ -114,14 +113,14 @@ func (p *panel) magnitudes(program *field.Program) []float32 {
 	return m
 }
 
-// scaleOf makes one scale for the magnitudes of several panels.
+// scaleOf returns a common scale for several panels.
 func scaleOf(magnitudes ...[]float32) scale {
 	all := slices.Concat(magnitudes...)
 	slices.Sort(all)
 	return newScale(all)
 }
 
-// drawMagnitudes colours the pixels of the panel.
+// drawMagnitudes colours the pixels of a panel by magnitude.
 func (p *panel) drawMagnitudes(c canvas, magnitudes []float32, s scale) {
 	for i, m := range magnitudes {
 		x, y := p.rect.Min.X+i%p.rect.Dx(), p.rect.Min.Y+i/p.rect.Dx()
@@ -129,7 +128,7 @@ func (p *panel) drawMagnitudes(c canvas, magnitudes []float32, s scale) {
 	}
 }
 
-// Dashes of the outline of the box, in pixels.
+// Lengths in the dashed outline of the box, in pixels.
 const dash, gap = 5, 4
 
 // drawBox outlines the effect's box, if it has one.
@@ -141,7 +140,7 @@ func (p *panel) drawBox(c canvas, program *field.Program) {
 	axes := &planes[p.view.Plane]
 	ax, ay := p.toPixel(box.Min[axes.right], box.Min[axes.vertical])
 	bx, by := p.toPixel(box.Max[axes.right], box.Max[axes.vertical])
-	// A box may reach far out of the panel: what is drawn of it does not.
+	// The box may extend far beyond the panel: clip before drawing.
 	near := p.rect.Inset(-1)
 	left, right := max(int(max(min(ax, bx), -1)), near.Min.X), min(int(min(max(ax, bx), 1e6)), near.Max.X)
 	top, bottom := max(int(max(min(ay, by), -1)), near.Min.Y), min(int(min(max(ay, by), 1e6)), near.Max.Y)
@@ -155,7 +154,7 @@ func (p *panel) drawBox(c canvas, program *field.Program) {
 	}
 }
 
-// drawDash draws what of a dash is in the panel, fainter than arrows are.
+// drawDash draws the part of a dash inside the panel, fainter than arrows.
 func (p *panel) drawDash(c canvas, r image.Rectangle) {
 	r = r.Intersect(p.rect)
 	with := c.inkAt(p.rect, float64(r.Min.X), float64(r.Min.Y))
@@ -166,7 +165,7 @@ func (p *panel) drawDash(c canvas, r image.Rectangle) {
 	}
 }
 
-// inkAt is the ink that shows on what is at a place of a panel.
+// inkAt returns the ink that contrasts with the pixel at x, y.
 func (c canvas) inkAt(rect image.Rectangle, x, y float64) ink {
 	at := image.Pt(int(x), int(y))
 	if !at.In(rect) {

@@ -7,50 +7,50 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// How particles are moved, and how much of their way is shown, in steps.
+// Parameters of particles, in steps.
 const (
 	stepsPerFrame = 2
 	windTrace     = 18
-	// Speed takes time to gain: an acceleration is seen by all of the way.
+	// Particles gain speed slowly: an acceleration shows in the whole path.
 	accelerationTrace = frames * stepsPerFrame
-	// In a wind a particle lives from half of to all of maxLife steps, then starts
-	// anew elsewhere, so that places which all leave don't stay empty. What gains
-	// speed is left the time for it.
+	// maxLife bounds a particle's steps in a wind; each lives at least half as long. Then
+	// it restarts elsewhere, to fill regions that the wind empties. In an acceleration
+	// particles live on.
 	maxLife = 120
-	// deepest is how far particles may get from the plane, as a part of the longer
-	// side of the region: further off they say nothing about it.
+	// deepest is the maximal distance of particles from the plane, as a share of the
+	// region's longer side: farther away they show another slice.
 	deepest = 0.25
-	// A particle that in idleSteps has not got as far as idleShare of the longer
-	// side is not drawn, and ends in a wind: it has nothing to show.
+	// A particle that moved less than idleShare of the longer side in idleSteps is not
+	// drawn, and restarts in a wind.
 	idleSteps = 8
 	idleShare = 1.0 / 500
 )
 
-// A swarm is particles that the effect carries.
+// A swarm is a set of particles moved by the effect.
 type swarm struct {
 	view   View
 	probe  *probe
 	random *rand.Rand
 	step   float32 // seconds
-	steps  int     // made so far
-	starts uint32  // of particles, so far
+	steps  int     // taken
+	starts uint32  // calls of start
 
 	position, velocity, middle field.Planes
 	life                       []int
 	traces                     []trace
 }
 
-// A trace is where in the region a particle was after its last steps, as a ring.
+// A trace is a ring of a particle's last positions in the region.
 type trace struct {
 	points [][2]float32
-	count  int // of places so far; those that are still there are the last ones
+	count  int // of positions recorded; the ring holds the last ones
 }
 
-// before is the place so many steps ago.
+// before returns the position steps ago.
 func (t *trace) before(steps int) [2]float32 { return t.points[(t.count-1-steps)%len(t.points)] }
 
-// newSwarm strews n particles over the region of a view. Every swarm of a view
-// is the same (P1).
+// newSwarm distributes n particles over the region of a view. Equal arguments give equal
+// swarms (P1).
 func newSwarm(program *field.Program, v View, n int, step float32) *swarm {
 	s := &swarm{
 		view: v, probe: newProbe(program, v, n), random: rand.New(rand.NewPCG(0, 0)), step: step,
@@ -64,17 +64,17 @@ func newSwarm(program *field.Program, v View, n int, step float32) *swarm {
 	for i := range n {
 		s.traces[i].points = make([][2]float32, length)
 		s.start(i)
-		s.life[i] = 1 + s.random.IntN(maxLife) // not all end at once
+		s.life[i] = 1 + s.random.IntN(maxLife) // so that they do not end together
 		s.record(i)
 	}
 	return s
 }
 
-// Multiples of these, as parts of 2^32, fill a square evenly: however many there
-// are, none are close together and no gap is left (M. Roberts' R2 sequence, 2018).
+// Multiples of these, as fractions of 2^32, fill a square evenly for any number of points
+// (M. Roberts' R2 sequence, 2018).
 const spreadRight, spreadVertical = 0xc13fa9a9, 0x91e10da5
 
-// start puts a particle at rest somewhere in the slice, away from those before.
+// start places a particle at rest in the slice, at the next point of the sequence.
 func (s *swarm) start(i int) {
 	right, vertical, through := s.view.Plane.turn(s.position)
 	between := func(lo, hi float32, part uint32) float32 {
@@ -89,7 +89,7 @@ func (s *swarm) start(i int) {
 	s.traces[i].count = 0
 }
 
-// advance makes one step.
+// advance takes one step.
 func (s *swarm) advance() {
 	if s.view.Mode == Acceleration {
 		s.accelerate()
@@ -107,8 +107,8 @@ func (s *swarm) advance() {
 	}
 }
 
-// blow moves particles with the field by the midpoint rule: a whirl keeps its
-// particles on circles, which a plain step does not.
+// blow moves particles with the field by the midpoint rule, which keeps the particles of a
+// whirl on circles, unlike an Euler step.
 func (s *swarm) blow() {
 	now := s.view.Time + float32(float32(s.steps)*s.step)
 	s.evaluate(s.position, now)
@@ -117,7 +117,7 @@ func (s *swarm) blow() {
 	s.addTo(s.position, s.position, s.probe.out, s.step)
 }
 
-// accelerate lets the field change velocities, and these the places.
+// accelerate adds the field to velocities, and these to positions.
 func (s *swarm) accelerate() {
 	s.evaluate(s.position, s.view.Time+float32(float32(s.steps)*s.step))
 	s.addTo(s.velocity, s.velocity, s.probe.out, s.step)
@@ -129,7 +129,7 @@ func (s *swarm) evaluate(points field.Planes, time float32) {
 	s.probe.evaluate(time)
 }
 
-// addTo makes sum = a + b*by.
+// addTo sets sum = a + b*by.
 func (s *swarm) addTo(sum, a, b field.Planes, by float32) {
 	for i := range s.life {
 		sum.X[i] = a.X[i] + float32(b.X[i]*by)
@@ -138,16 +138,16 @@ func (s *swarm) addTo(sum, a, b field.Planes, by float32) {
 	}
 }
 
-// lost is true of what has left the region, or the plane too far behind.
+// lost reports whether particle i has left the region, or is too far from the plane.
 func (s *swarm) lost(i int) bool {
 	v := &s.view
 	right, vertical, through := v.Plane.turn(s.position)
 	inside := right[i] >= v.Min[0] && right[i] <= v.Max[0] && vertical[i] >= v.Min[1] && vertical[i] <= v.Max[1] &&
 		math.Abs(float64(through[i]-v.At)) <= float64(v.longerSide())*deepest
-	return !inside // NaN too
+	return !inside // true for NaN
 }
 
-// idle is true of what has hardly moved as far as its trace goes back.
+// idle reports whether particle i has hardly moved within its trace.
 func (s *swarm) idle(i int) bool {
 	t := &s.traces[i]
 	now, before := t.before(0), t.before(min(t.count, len(t.points))-1)
@@ -155,7 +155,7 @@ func (s *swarm) idle(i int) bool {
 	return math.Sqrt(float64(dx*dx)+float64(dy*dy)) < float64(idleShare*float64(s.view.longerSide()))
 }
 
-// record adds the place of a particle to its trace.
+// record appends the position of particle i to its trace.
 func (s *swarm) record(i int) {
 	right, vertical, _ := s.view.Plane.turn(s.position)
 	t := &s.traces[i]
@@ -163,9 +163,8 @@ func (s *swarm) record(i int) {
 	t.count++
 }
 
-// Measures of a trace, in pixels: how wide it is at its old end and at its head,
-// and how long a line of it at least. Many short ones would leave gaps, because
-// none of them covers much of a pixel.
+// Dimensions of a trace, in pixels: its width at the tail and at the head, and the minimal
+// length of a line. Shorter lines would leave gaps: each covers too little of a pixel.
 const (
 	traceTail    = 0.6
 	traceHead    = 1.8
@@ -179,17 +178,17 @@ func (s *swarm) draw(c canvas, p *panel) {
 			continue
 		}
 		t := &s.traces[i]
-		place := func(age int) (x, y float64) {
+		position := func(age int) (x, y float64) {
 			at := t.before(age)
 			return p.toPixel(at[0], at[1])
 		}
-		x, y := place(0)
+		x, y := position(0)
 		with := c.inkAt(p.rect, x, y)
 		c.dot(p.rect, with, traceHead, x, y)
 		last := min(t.count, len(t.points))
 		for age := range last - 1 {
 			width := traceHead - float64((traceHead-traceTail)*float64(age))/float64(len(t.points))
-			ax, ay := place(age + 1)
+			ax, ay := position(age + 1)
 			if age+2 < last && math.Abs(ax-x)+math.Abs(ay-y) < shortestLine {
 				continue
 			}

@@ -15,7 +15,7 @@ func Still(program *field.Program, v View) (*image.Paletted, error) {
 	return still(program, v, stillSize)
 }
 
-// still is Still with a panel of any size.
+// still is Still with the size of the panel, in pixels.
 func still(program *field.Program, v View, size int) (*image.Paletted, error) {
 	if err := v.Check(program); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fingerprint names the pixels of a picture.
+// fingerprint returns a hash of a picture's pixels.
 func fingerprint(i *image.Paletted) string {
 	h := fnv.New64a()
 	fmt.Fprint(h, i.Rect, i.Palette)
@@ -17,9 +17,8 @@ func fingerprint(i *image.Paletted) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// TestSamePictures: P1. The hashes are the same on every machine; they change
-// when pictures shall look different. The effects are ones in which a compiler
-// finds nothing to rearrange.
+// P1: the hashes are the same on every machine, and change only with the intended look. A
+// compiler can rearrange nothing in these effects.
 func TestSamePictures(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -43,7 +42,7 @@ func TestSamePictures(t *testing.T) {
 	}
 }
 
-// arrowOf is the only arrow of a small panel in a uniform wind.
+// arrowOf draws the only arrow of a small panel in a uniform wind.
 func arrowOf(t *testing.T, plane Plane, wind string) (c canvas, r image.Rectangle) {
 	t.Helper()
 	program := uniform(t, wind)
@@ -53,12 +52,12 @@ func arrowOf(t *testing.T, plane Plane, wind string) (c canvas, r image.Rectangl
 	return c, r
 }
 
-// TestArrowsPoint: the head, which is wider than the tail, is where the wind goes.
+// The head of an arrow, which is wider than its tail, points with the wind.
 func TestArrowsPoint(t *testing.T) {
 	for _, c := range []struct {
 		plane Plane
 		wind  string
-		head  image.Point // of the picture: x right, y down
+		head  image.Point // direction in the picture: x right, y down
 	}{
 		{XZ, "(1, 0, 0)", image.Pt(1, 0)},
 		{XZ, "(-1, 0, 0)", image.Pt(-1, 0)},
@@ -76,8 +75,7 @@ func TestArrowsPoint(t *testing.T) {
 	}
 }
 
-// TestRings: what goes through the plane has a dot towards the viewer, and a
-// cross away from him.
+// A vector through the plane has a dot if it points towards the viewer, a cross if away.
 func TestRings(t *testing.T) {
 	for _, c := range []struct {
 		plane         Plane
@@ -99,13 +97,13 @@ func TestRings(t *testing.T) {
 	}
 }
 
-// TestNothing: where the field is 0 or hardly more there are no arrows.
+// Where the field is 0 or almost 0 there are no arrows.
 func TestNothing(t *testing.T) {
 	c, r := arrowOf(t, XZ, "(0.01, 0, 0)")
 	require.Zero(t, inked(c, r))
 }
 
-// TestColours: the level of a pixel is that of the field there.
+// The level of a pixel is the magnitude at its point.
 func TestColours(t *testing.T) {
 	program := compile(t, "output.x = add output.x, position.x")
 	v := Around(program, XZ)
@@ -123,7 +121,7 @@ func TestColours(t *testing.T) {
 	require.Zero(t, inked(c, r), "bare colours")
 }
 
-// TestUnusualEffects: P2. Infinities, denormals, boxes far away: a picture.
+// P2: effects with infinities, denormals and distant boxes are drawn.
 func TestUnusualEffects(t *testing.T) {
 	for _, text := range []string{
 		"a = div 1, position\noutput = add output, a",
@@ -146,7 +144,7 @@ func TestUnusualEffects(t *testing.T) {
 	}
 }
 
-// TestCaptions: long names and many parameters stay within the picture.
+// Captions of long names and many parameters stay within the picture.
 func TestCaptions(t *testing.T) {
 	text := "effect storm_cell_with_a_name_that_is_as_long_as_names_may_be\n"
 	for i := range 40 {
@@ -163,7 +161,7 @@ func TestCaptions(t *testing.T) {
 	for letters := 45; letters < 75; letters++ {
 		for _, line := range v.caption(p, true, letters)[:3] {
 			require.LessOrEqual(t, len(line), letters)
-			require.NotContains(t, line, "...", "entries are whole")
+			require.NotContains(t, line, "...", "entries are not truncated")
 		}
 	}
 	_, err := Still(p, v)
@@ -173,7 +171,7 @@ func TestCaptions(t *testing.T) {
 	require.Equal(t, "1000000 s", seconds(1e6))
 }
 
-// TestEmptySlice: a picture of nothing says so; one of hardly anything does not.
+// Only a slice that is 0 everywhere says so.
 func TestEmptySlice(t *testing.T) {
 	for text, want := range map[string]bool{"(0, 0, 0)": true, "(0, 1e-30, 0)": false} {
 		p := uniform(t, text)

@@ -5,12 +5,11 @@ import (
 	"strconv"
 )
 
-// A tickStep is the distance of two ticks on an axis, 1, 2 or 5 times a power of
-// ten, so that the ticks are round numbers.
+// A tickStep is the distance between ticks on an axis: 1, 2 or 5 times a power of ten.
 type tickStep struct{ mantissa, exponent int }
 
-// stepFor is the smallest step of which at most count fit into span, which is
-// positive and finite.
+// stepFor returns the smallest step of which count cover span. span must be positive and
+// finite.
 func stepFor(span float64, count int) tickStep {
 	for exponent := -50; ; exponent++ {
 		for _, mantissa := range []int{1, 2, 5} {
@@ -22,7 +21,7 @@ func stepFor(span float64, count int) tickStep {
 	}
 }
 
-// value is i steps.
+// value returns i steps.
 func (s tickStep) value(i int) float64 {
 	if s.exponent < 0 {
 		return float64(i*s.mantissa) / math.Pow10(-s.exponent) // one rounding
@@ -30,7 +29,7 @@ func (s tickStep) value(i int) float64 {
 	return float64(float64(i*s.mantissa) * math.Pow10(s.exponent))
 }
 
-// label is i steps as text.
+// label returns i steps as text.
 func (s tickStep) label(i int) string {
 	if s.exponent < -4 || s.exponent > 5 {
 		return strconv.FormatFloat(s.value(i), 'g', 3, 64)
@@ -38,7 +37,7 @@ func (s tickStep) label(i int) string {
 	return strconv.FormatFloat(s.value(i), 'f', max(0, -s.exponent), 64)
 }
 
-// within lists the numbers of the ticks from lo to hi, ends included.
+// within returns the numbers of the ticks from lo to hi, inclusive.
 func (s tickStep) within(lo, hi float64) (numbers []int) {
 	one := s.value(1)
 	for i := int(math.Ceil(lo / one)); s.value(i) <= hi; i++ {
@@ -47,7 +46,7 @@ func (s tickStep) within(lo, hi float64) (numbers []int) {
 	return numbers
 }
 
-// A scale says which magnitude has which colour.
+// A scale maps magnitudes to colours.
 type scale struct {
 	step  tickStep
 	steps int  // from 0 to the top of the scale
@@ -55,10 +54,9 @@ type scale struct {
 	empty bool // all magnitudes are 0
 }
 
-// newScale makes a scale for magnitudes, which must be sorted, none of them NaN.
-// A few that tower above all others (a source that grows without bound towards
-// its middle) don't take the colours away from the rest: then the top is what
-// one in a hundred exceeds.
+// newScale returns a scale for magnitudes, which must be sorted and not NaN. A few very large
+// ones, as near the centre of an unbounded source, do not compress the rest: then the top is
+// the 99th percentile.
 func newScale(sorted []float32) scale {
 	top := sorted[len(sorted)-1]
 	if usual := sorted[(len(sorted)-1)*99/100]; top > 3*usual && usual > 0 {
@@ -81,10 +79,10 @@ func newScale(sorted []float32) scale {
 
 func (s scale) top() float64 { return s.step.value(s.steps) }
 
-// level is the place of a magnitude on the ramp.
+// level returns the index of a magnitude's colour in the ramp.
 func (s scale) level(magnitude float32) int {
 	l := float64(float64(magnitude)/s.top()*float64(len(ramp)-1)) + 0.5
-	if l >= float64(len(ramp)) { // infinity too
+	if l >= float64(len(ramp)) { // also infinity
 		return len(ramp) - 1
 	}
 	return int(l)

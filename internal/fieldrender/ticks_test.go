@@ -31,7 +31,7 @@ func TestStepFor(t *testing.T) {
 	}
 }
 
-// TestTicks: no more than asked for and one, all inside, none left out.
+// There is at most one tick more than requested, all are inside, and none is missing.
 func TestTicks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lo := rapid.Float64Range(-MaxCoordinate, MaxCoordinate).Draw(t, "lo")

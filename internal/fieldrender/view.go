@@ -7,18 +7,18 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// A Plane is the direction of a slice, by its axes to the right and up.
+// A Plane is the orientation of a slice, named by its axes to the right and up.
 type Plane uint8
 
-// The planes; the package comment says from where they are seen.
+// The planes. The package comment lists their viewpoints.
 const (
 	XZ Plane = iota
 	XY
 	ZY
 )
 
-// planes: the name, the axes right, vertical and through the plane (0 is x), the
-// sign of what lies further up in the picture, and of what points at the viewer.
+// planes describes each plane: its name, its axes right, vertical and through it (0 is x), and
+// the signs of the directions up in the picture and towards the viewer.
 var planes = [...]struct {
 	name                     string
 	right, vertical, through int
@@ -29,7 +29,7 @@ var planes = [...]struct {
 	ZY: {"zy", 2, 1, 0, 1, -1},
 }
 
-// ParsePlane reads the name of a plane.
+// ParsePlane parses the name of a plane.
 func ParsePlane(name string) (Plane, error) {
 	for i := range planes {
 		if planes[i].name == name {
@@ -41,21 +41,20 @@ func ParsePlane(name string) (Plane, error) {
 
 func (p Plane) String() string { return planes[p].name }
 
-// axisNames are the axes to the right, vertical, and through the plane.
+// axisNames returns the names of the axes right, vertical, and through the plane.
 func (p Plane) axisNames() (right, vertical, through string) {
 	const names = "xyz"
 	at := &planes[p]
 	return names[at.right : at.right+1], names[at.vertical : at.vertical+1], names[at.through : at.through+1]
 }
 
-// A Mode says what the vectors of an effect do to particles. An effect itself
-// does not say; a world does.
+// A Mode is the meaning of an effect's vectors. A world defines it, not the effect.
 type Mode uint8
 
 // The modes, as in a world file.
 const (
 	Wind         Mode = iota // metres a second: particles move with it
-	Acceleration             // metres a second squared: particles gain speed, and nothing brakes them
+	Acceleration             // metres a second squared: particles gain speed without drag
 )
 
 func (m Mode) unit() string {
@@ -65,36 +64,36 @@ func (m Mode) unit() string {
 	return "m/s"
 }
 
-// A View is what is drawn of an effect.
+// A View selects a slice of an effect to draw.
 type View struct {
-	Title    string // over the picture
+	Title    string // above the picture
 	Plane    Plane
-	At       float32    // where on the axis through the plane, in metres
+	At       float32    // position on the axis through the plane, in metres
 	Min, Max [2]float32 // the region: right and vertical axis, in metres
 	Time     float32    // seconds
 	Params   []field.Vec4
 	Mode     Mode
 }
 
-// Bounds of views (P2). They keep the ticks readable and a metre above nothing.
+// Bounds of views (P2). They keep ticks readable and a pixel's size above float32 rounding.
 const (
 	MaxCoordinate = 1e6  // metres from the origin, in any direction
-	MinExtent     = 1e-3 // metres of the shorter side,
-	MinShare      = 1e-4 // and how much of the greatest coordinate it is at least
-	MaxAspect     = 4    // how much longer one side is than the other
+	MinExtent     = 1e-3 // of the shorter side, in metres
+	MinShare      = 1e-4 // of the shorter side, as a share of the largest coordinate
+	MaxAspect     = 4    // ratio of the sides
 	MaxTime       = 1e6  // seconds before and after 0
 )
 
-// Half the extent of a view of an effect that is everywhere, in metres; of one
-// that is not, as a part of its box; and at least as a part of the longer side.
+// Half the extent of a default view: in metres for an effect without a box, as a share of the
+// box, and its minimum as a share of the box's longer side.
 const (
 	everywhereReach = 20
 	boxReach        = 0.625
 	leastReach      = 0.2
 )
 
-// Around is the view of the middle of an effect's box, with some of what is
-// around it, at time 0 and with the default parameters.
+// Around returns a view of the effect's box and some of its surroundings, through the box's
+// centre, at time 0 with the default parameters.
 func Around(p *field.Program, plane Plane) View {
 	v := View{Title: p.Name(), Plane: plane}
 	for _, param := range p.Params() {
@@ -119,17 +118,16 @@ func Around(p *field.Program, plane Plane) View {
 
 func (v *View) longerSide() float32 { return max(v.Max[0]-v.Min[0], v.Max[1]-v.Min[1]) }
 
-// ErrView is what Check returns, wrapped with what is wrong. The fault is with
-// whoever chose the view.
-var ErrView = errors.New("there is no picture of this view")
+// ErrView reports an invalid view, which is the caller's fault. Errors of Check wrap it.
+var ErrView = errors.New("cannot draw this view")
 
-// Check says whether the view can be drawn: every number finite, and within the
-// bounds of views; the parameters are as many as the program has.
+// Check reports a number that is not finite or outside the bounds of views, or a wrong number
+// of parameters.
 func (v View) Check(p *field.Program) error {
 	right, vertical, through := v.Plane.axisNames()
 	within := func(what string, value, bound float32) error {
-		if !(value >= -bound && value <= bound) { // NaN too
-			return fmt.Errorf("%w: %s is %g, and has to be from %g to %g", ErrView, what, value, -bound, bound)
+		if !(value >= -bound && value <= bound) { // also NaN
+			return fmt.Errorf("%w: %s is %g: want %g to %g", ErrView, what, value, -bound, bound)
 		}
 		return nil
 	}
@@ -146,11 +144,11 @@ func (v View) Check(p *field.Program) error {
 	far := max(-v.Min[0], v.Max[0], -v.Min[1], v.Max[1])
 	switch {
 	case min(width, height) < max(MinExtent, MinShare*far):
-		return fmt.Errorf("%w: the region is %g m by %g m, which is too small there, or the wrong way round", ErrView, width, height)
+		return fmt.Errorf("%w: the region is %g m by %g m, which is too small for its coordinates, or inverted", ErrView, width, height)
 	case max(width, height) > float32(MaxAspect*min(width, height)):
-		return fmt.Errorf("%w: the region is %g m by %g m; one side may be at most %d times as long as the other", ErrView, width, height, MaxAspect)
+		return fmt.Errorf("%w: the region is %g m by %g m: one side may be at most %d times as long as the other", ErrView, width, height, MaxAspect)
 	case len(v.Params) != len(p.Params()):
-		return fmt.Errorf("%w: the effect has %d parameters, and there are values for %d", ErrView, len(p.Params()), len(v.Params))
+		return fmt.Errorf("%w: the effect has %d parameters, got %d values", ErrView, len(p.Params()), len(v.Params))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestAround(t *testing.T) {
 	require.Equal(t, float32(14), v.At)
 	require.Equal(t, float32(15), v.Min[1]/2+v.Max[1]/2)
 	require.Equal(t, float32(37.5), v.Max[1]-v.Min[1])
-	require.Equal(t, float32(12), v.Max[0]-v.Min[0], "a narrow box has more around it")
+	require.Equal(t, float32(12), v.Max[0]-v.Min[0], "a narrow box has more surroundings")
 	require.Equal(t, [][4]float32{{2, 2, 2, 2}}, v.Params)
 	require.Equal(t, float32(15), Around(p, XZ).At)
 
@@ -38,7 +38,7 @@ func TestAround(t *testing.T) {
 	require.Equal(t, [2]float32{-20, -20}, v.Min)
 
 	point := compile(t, "box (1, 1, 1) (1, 1, 1)\noutput = add output, (0, 1, 0)")
-	require.ErrorIs(t, Around(point, XZ).Check(point), ErrView, "there is nothing to see of a point")
+	require.ErrorIs(t, Around(point, XZ).Check(point), ErrView, "a point has no extent")
 }
 
 func TestCheck(t *testing.T) {
@@ -54,11 +54,11 @@ func TestCheck(t *testing.T) {
 		{"infinite", func(v *View) { v.Min[1] = -infinite }, "z is -Inf"},
 		{"NaN", func(v *View) { v.At = nan }, "y is NaN"},
 		{"never", func(v *View) { v.Time = nan }, "time is NaN"},
-		{"reversed", func(v *View) { v.Min, v.Max = v.Max, v.Min }, "wrong way round"},
+		{"reversed", func(v *View) { v.Min, v.Max = v.Max, v.Min }, "or inverted"},
 		{"empty", func(v *View) { v.Max[0] = v.Min[0] }, "too small"},
-		{"below the resolution", func(v *View) { v.Min, v.Max = [2]float32{9e5, 9e5}, [2]float32{9e5 + 10, 9e5 + 10} }, "too small there"},
+		{"below the resolution", func(v *View) { v.Min, v.Max = [2]float32{9e5, 9e5}, [2]float32{9e5 + 10, 9e5 + 10} }, "too small for its coordinates"},
 		{"narrow", func(v *View) { v.Max[1] = v.Min[1] + 1 }, "at most 4 times as long"},
-		{"parameters", func(v *View) { v.Params = make([][4]float32, 2) }, "0 parameters, and there are values for 2"},
+		{"parameters", func(v *View) { v.Params = make([][4]float32, 2) }, "0 parameters, got 2 values"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := Around(p, XZ)
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestPixelsAndPoints: the two ways are inverse, and up is up.
+// toPixel and toPoint are inverse, with up at the top.
 func TestPixelsAndPoints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := View{Plane: Plane(rapid.IntRange(0, len(planes)-1).Draw(t, "plane"))}
@@ -96,7 +96,7 @@ func TestPixelsAndPoints(t *testing.T) {
 		return p.toPixel(0, 0)
 	}, 10.0
 	_, y := low(XZ)
-	require.Zero(t, y, "z grows towards the viewer of a map")
+	require.Zero(t, y, "z grows downwards on a map")
 	for _, plane := range []Plane{XY, ZY} {
 		x, y := low(plane)
 		require.Zero(t, x)
@@ -104,7 +104,7 @@ func TestPixelsAndPoints(t *testing.T) {
 	}
 }
 
-// TestAnyView: P2. What Check lets pass is drawn, with its labels in the picture.
+// P2: a view that passes Check is drawn, with its labels inside the picture.
 func TestAnyView(t *testing.T) {
 	wind := compile(t, "effect wind\nparam v = (2, 0, 1)\nbox (-3, -3, -3) (3, 3, 3)\na = mul position, time\noutput = mad a, v, output")
 	const size = 48
