@@ -13,9 +13,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// users returns a desk whose tokens are user names.
-func users(t *testing.T, change func(*session.Config)) *desk {
-	return newDeskWith(t, func(c *session.Config) {
+// users returns a test server whose tokens are user names.
+func users(t *testing.T, change func(*session.Config)) *testServer {
+	return newTestServerWith(t, func(c *session.Config) {
 		c.MaxSessions = 8
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
 			return session.Admission{User: string(token)}, nil
@@ -25,11 +25,11 @@ func users(t *testing.T, change func(*session.Config)) *desk {
 }
 
 // enterAs is enter with a token.
-func (d *desk) enterAs(token string) (*seat, wire.Welcome) {
-	c := d.sit()
+func (d *testServer) enterAs(token string) (*testClient, wire.Welcome) {
+	c := d.connect()
 	h := d.hello()
 	h.Token = []byte(token)
-	c.say(h)
+	c.send(h)
 	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	c.input()
@@ -37,25 +37,25 @@ func (d *desk) enterAs(token string) (*seat, wire.Welcome) {
 }
 
 // refusedAs sends a Hello with a token and returns the code of the refusal.
-func (d *desk) refusedAs(token string, change func(*wire.Hello)) wire.Code {
-	c := d.sit()
+func (d *testServer) refusedAs(token string, change func(*wire.Hello)) wire.Code {
+	c := d.connect()
 	h := d.hello()
 	h.Token = []byte(token)
 	change(&h)
-	c.say(h)
+	c.send(h)
 	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
 	require.NoError(d.t, err)
 	require.Equal(d.t, []wire.Code{m.Code}, c.closed)
 	return m.Code
 }
 
-// saysGoodbye reads the Goodbye that ends a session.
-func (c *seat) saysGoodbye(code wire.Code) {
+// wantGoodbye reads the Goodbye that ends a session.
+func (c *testClient) wantGoodbye(code wire.Code) {
 	c.d.t.Helper()
 	for {
 		kind, body, ok, err := c.frames.Next()
 		require.NoError(c.d.t, err)
-		require.True(c.d.t, ok, "no goodbye")
+		require.True(c.d.t, ok, "no Goodbye")
 		if kind == wire.TypeGoodbye {
 			m, err := wire.ParseGoodbye(body)
 			require.NoError(c.d.t, err)
@@ -80,14 +80,14 @@ func TestBans(t *testing.T) {
 
 	d.core.SetBans([]string{"eve", "mallory", ""})
 	resume := func(h *wire.Hello) { h.Session, h.Secret = w.Session, w.Secret }
-	require.Equal(t, wire.Banned, d.refusedAs("eve", resume), "in the very tick of the ban")
-	here.saysGoodbye(wire.Banned)
+	require.Equal(t, wire.Banned, d.refusedAs("eve", resume), "in the tick of the ban")
+	here.wantGoodbye(wire.Banned)
 	require.Equal(t, []int{2, 0, 2}, []int{d.core.Active(), d.core.Away(), d.left})
 	require.Empty(t, other.closed)
-	require.Empty(t, nobody.closed, "no user is no user's name")
+	require.Empty(t, nobody.closed, "a session without a user cannot be banned")
 	require.Equal(t, wire.Banned, d.refusedAs("mallory", asIs))
 	d.ticks(5)
-	require.Equal(t, wire.Banned, d.refusedAs("eve", asIs), "as long as it is not lifted")
+	require.Equal(t, wire.Banned, d.refusedAs("eve", asIs), "until the ban is lifted")
 	d.core.SetBans(nil)
 	d.enterAs("eve")
 }
@@ -112,21 +112,21 @@ func TestSessionEnds(t *testing.T) {
 	resumed, next := d.again(w, func(h *wire.Hello) { h.Token = []byte("9h") })
 	require.EqualValues(t, 1, next.Resumed)
 	resumed.input()
-	for range 3 { // who says nothing is away
+	for range 3 { // a silent session would be away
 		d.ticks(20)
-		for _, c := range []*seat{forever, here, resumed} {
+		for _, c := range []*testClient{forever, here, resumed} {
 			require.Empty(t, c.closed)
 			c.input()
 		}
 	}
 	require.Equal(t, []int{3, 1}, []int{d.core.Active(), d.core.Away()})
 	d.ticks(30)
-	here.saysGoodbye(wire.SessionExpired)
-	resumed.saysGoodbye(wire.SessionExpired)
+	here.wantGoodbye(wire.SessionExpired)
+	resumed.wantGoodbye(wire.SessionExpired)
 	require.Equal(t, []int{1, 0, 3}, []int{d.core.Active(), d.core.Away(), d.left})
 	require.EqualValues(t, 3, d.core.Stats().Closed[wire.SessionExpired])
 	_, next = d.again(late, func(h *wire.Hello) { h.Token = []byte("1s") })
-	require.Zero(t, next.Resumed, "a new session, by a new token")
+	require.Zero(t, next.Resumed, "a new session with a new token")
 	require.Empty(t, forever.closed)
 }
 
@@ -166,7 +166,7 @@ func TestOneSessionPerUser(t *testing.T) {
 				require.Equal(t, []int{5, 1}, []int{d.core.Active(), d.core.Away()})
 				return
 			}
-			c.saysGoodbye(wire.SignedInElsewhere)
+			c.wantGoodbye(wire.SignedInElsewhere)
 			require.Equal(t, []int{4, 0}, []int{d.core.Active(), d.core.Away()})
 			require.Equal(t, []string{"join ann", "join bob", "join ", "join ", "leave ann", "join ann", "leave ann", "join ann"}, told)
 			_, next = d.again(w, func(h *wire.Hello) { h.Token = []byte("bob") })

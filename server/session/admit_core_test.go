@@ -15,16 +15,16 @@ import (
 // A slow check of a token delays only its connection, not the tick.
 func TestAdmitHoldsNoTick(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
-	d := newDeskWith(t, func(c *session.Config) {
+	d := newTestServerWith(t, func(c *session.Config) {
 		c.Admit = func(context.Context, []byte) (session.Admission, error) {
 			close(asked)
 			<-answer
 			return session.Admission{User: "alice"}, nil
 		}
 	})
-	c := d.sit()
-	heard := make(chan error)
-	go func() { heard <- c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())) }()
+	c := d.connect()
+	received := make(chan error)
+	go func() { received <- c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())) }()
 	<-asked
 	ticked := make(chan struct{})
 	go func() {
@@ -38,15 +38,15 @@ func TestAdmitHoldsNoTick(t *testing.T) {
 	}
 	require.Zero(t, d.core.Active())
 	close(answer)
-	require.NoError(t, <-heard)
+	require.NoError(t, <-received)
 	d.ticks(1)
 	c.want("joins", wire.TypeWelcome)
 	require.Equal(t, "alice", c.peer.Session().User())
 }
 
 // No away session makes room for a client that is refused anyway.
-func TestStrangerTakesNoRoom(t *testing.T) {
-	d := newDeskWith(t, func(c *session.Config) {
+func TestRefusedClientMakesNoRoom(t *testing.T) {
+	d := newTestServerWith(t, func(c *session.Config) {
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
 			if len(token) == 0 {
 				return session.Admission{}, errors.New("no token")
@@ -56,32 +56,32 @@ func TestStrangerTakesNoRoom(t *testing.T) {
 	})
 	hello := d.hello()
 	hello.Token = []byte("good")
-	var seats []*seat
-	for range 2 { // all places
-		c := d.sit()
-		c.say(hello)
+	var clients []*testClient
+	for range 2 { // all slots
+		c := d.connect()
+		c.send(hello)
 		c.want("joins", wire.TypeWelcome)
 		c.input()
-		seats = append(seats, c)
+		clients = append(clients, c)
 	}
-	seats[0].peer.Gone()
+	clients[0].peer.Gone()
 	d.ticks(1)
 	require.Equal(t, 1, d.core.Away())
-	c := d.sit()
-	c.say(d.hello())
+	c := d.connect()
+	c.send(d.hello())
 	m, err := wire.ParseRefused(c.want("has no token", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Unauthorized, m.Code)
 	require.Equal(t, []int{1, 0}, []int{d.core.Away(), d.left})
-	c = d.sit()
-	c.say(hello)
-	c.want("has one, and takes the place", wire.TypeWelcome)
+	c = d.connect()
+	c.send(hello)
+	c.want("has one, and takes the slot", wire.TypeWelcome)
 	require.Equal(t, []int{0, 1}, []int{d.core.Away(), d.left})
 }
 
 // The longest grace does not overflow to none.
 func TestLongestGrace(t *testing.T) {
-	d := newDeskWith(t, func(c *session.Config) { c.Grace = 1<<63 - 1 })
+	d := newTestServerWith(t, func(c *session.Config) { c.Grace = 1<<63 - 1 })
 	c, _ := d.enter()
 	c.peer.Gone()
 	d.ticks(20 * 60)
@@ -92,14 +92,14 @@ func TestLongestGrace(t *testing.T) {
 // breaks the protocol meanwhile is refused at once.
 func TestJoinsAreSpread(t *testing.T) {
 	const crowd = 30
-	d := newDeskWith(t, func(c *session.Config) { c.MaxSessions = crowd })
-	var seats []*seat
+	d := newTestServerWith(t, func(c *session.Config) { c.MaxSessions = crowd })
+	var clients []*testClient
 	for range crowd {
-		c := d.sit()
+		c := d.connect()
 		require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
-		seats = append(seats, c)
+		clients = append(clients, c)
 	}
-	last := seats[crowd-1]
+	last := clients[crowd-1]
 	require.Error(t, last.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
 	held := 0
 	for _, joined := range []int{9, 18, 27, 29} { // 500 a second, of 60 ticks
@@ -108,7 +108,7 @@ func TestJoinsAreSpread(t *testing.T) {
 		require.EqualValues(t, held, d.core.Stats().HellosHeld)
 		require.Equal(t, joined, d.core.Active())
 		require.Equal(t, []wire.Code{wire.BadState}, last.closed)
-		for i, c := range seats[:crowd-1] {
+		for i, c := range clients[:crowd-1] {
 			require.Equal(t, i < joined, c.peer.Session() != nil, "client %d", i)
 		}
 	}

@@ -76,7 +76,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 		return h
 	}
 	core, err := session.NewCore(session.Config{
-		World: w, Schema: deskSchema(t), Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
+		World: w, Schema: testSchema(t), Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
 		Game: session.Game{
 			Join:  func(s *session.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },
 			Input: func(*session.Session, uint64, []byte) {},
@@ -88,7 +88,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 		movers = append(movers, spawn(float32(i%20)*2-20, float32(i/20)*2))
 	}
 	var sinks []*sink
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range 30 {
 		c := &sink{}
 		c.server = core.Open(context.Background(), "", c)

@@ -12,7 +12,7 @@ import (
 )
 
 // wantControl requires that the client receives h as its controlled entity.
-func (c *seat) wantControl(why string, h bulk.Handle) {
+func (c *testClient) wantControl(why string, h bulk.Handle) {
 	c.d.t.Helper()
 	m, err := wire.ParseControl(c.want(why, wire.TypeControl))
 	require.NoError(c.d.t, err)
@@ -22,7 +22,7 @@ func (c *seat) wantControl(why string, h bulk.Handle) {
 // A session that controls another entity, after a respawn for example, views the world
 // from there.
 func TestControlChanges(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	c := d.join()
 	s := c.peer.Session()
 	first := s.Entity()
@@ -34,33 +34,33 @@ func TestControlChanges(t *testing.T) {
 	s.Control(second)
 	require.Equal(t, second, s.Entity())
 	d.ticks(6)
-	c.wantControl("it is told once", second)
+	c.wantControl("Control is sent once", second)
 	require.Equal(t, wire.Live, s.Resolve(second))
-	require.Equal(t, wire.Live, s.Resolve(neighbour), "it sees the world from there")
+	require.Equal(t, wire.Live, s.Resolve(neighbour), "it views the world from there")
 	require.Equal(t, wire.Stale, s.Resolve(first))
 
 	s.Control(0)
 	d.ticks(6)
 	c.wantControl("nothing", 0)
-	require.Equal(t, wire.Live, s.Resolve(neighbour), "it sees from where it was")
+	require.Equal(t, wire.Live, s.Resolve(neighbour), "it keeps the last viewpoint")
 	s.Control(first)
 	d.ticks(1)
-	c.wantControl("one that is dead", first)
+	c.wantControl("a dead entity", first)
 	s.Control(second)
 	s.Control(0)
 	d.ticks(6)
-	c.wantControl("the last one of a tick", 0)
+	c.wantControl("the last of a tick", 0)
 	s.Control(bulk.NewHandle(second.Index(), second.Generation()+2))
-	require.Zero(t, s.Entity(), "H3: nobody has had that handle yet")
+	require.Zero(t, s.Entity(), "H3: the handle was not issued yet")
 	s.Kick("enough")
 	d.ticks(2)
-	require.Equal(t, bulk.Live, d.world.Status(second), "it was no longer the session's when that ended")
-	s.Control(second) // of a session that is over: nothing
+	require.Equal(t, bulk.Live, d.world.Status(second), "the session no longer controlled it when it ended")
+	s.Control(second) // no effect: the session has ended
 }
 
 // An away client receives its controlled entity when it reconnects, even if it is none.
 func TestControlChangesWhileAway(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	d.game.Away = func(s *session.Session) { s.Control(0) }
 	c, w := d.enter()
 	d.ticks(3)
@@ -71,11 +71,11 @@ func TestControlChangesWhileAway(t *testing.T) {
 	c.wantControl("nothing", 0)
 	c.input()
 	c.peer.Session().Control(second)
-	c.peer.Gone() // it may be told and not hear it
+	c.peer.Gone() // Control may be lost
 	d.game.Away = nil
 	d.ticks(3)
 	c, _ = d.again(w, asIs)
-	c.wantControl("the other one", second)
+	c.wantControl("the other entity", second)
 	d.ticks(3)
 	require.Equal(t, second, c.peer.Session().Entity())
 }
@@ -83,7 +83,7 @@ func TestControlChangesWhileAway(t *testing.T) {
 // Control does nothing inside Join: Welcome has not been sent.
 func TestControlInJoin(t *testing.T) {
 	var joined bulk.Handle
-	d := newDeskWith(t, func(c *session.Config) {
+	d := newTestServerWith(t, func(c *session.Config) {
 		join := c.Game.Join
 		c.Game.Join = func(s *session.Session) (h world.Entity, err error) {
 			other, err := join(s)
@@ -93,16 +93,16 @@ func TestControlInJoin(t *testing.T) {
 			return joined, err
 		}
 	})
-	c := d.sit()
-	c.say(d.hello())
+	c := d.connect()
+	c.send(d.hello())
 	c.want("joins", wire.TypeWelcome)
-	c.wantControl("what Join returned", joined)
+	c.wantControl("the entity that Join returned", joined)
 	require.Equal(t, joined, c.peer.Session().Entity())
 }
 
 // An entity owned while controlled stays owned.
 func TestControlLeavesWhatIsOwned(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	c := d.join()
 	s := c.peer.Session()
 	first, second := s.Entity(), d.spawn(3)
@@ -112,7 +112,7 @@ func TestControlLeavesWhatIsOwned(t *testing.T) {
 	d.ticks(6)
 	d.world.SetPosition(second, world.Vec3{X: 1e4})
 	d.ticks(6)
-	require.Equal(t, wire.Live, s.Resolve(first), "its own is shown at any distance")
+	require.Equal(t, wire.Live, s.Resolve(first), "an owned entity is in view at any distance")
 	s.Disown(first)
 	d.ticks(6)
 	require.Equal(t, wire.Hidden, s.Resolve(first))

@@ -24,8 +24,7 @@ import (
 // the range. The margin is for inputs aimed at later ticks.
 const lastRunTick = math.MaxUint32 - 1<<16
 
-// Config configures a Core. Its fields are those of server.Config that concern sessions;
-// server.Config documents them.
+// Config configures a Core. server.Config has the same fields, and documents them.
 type Config struct {
 	World                           *world.World
 	Schema                          *schema.Schema

@@ -11,7 +11,7 @@ import (
 
 // Every verdict on a command's target and every reason for rejection has a counter.
 func TestRejectionsAreCounted(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	c := d.join()
 	dead, far := d.spawn(1), d.spawn(15)
 	for range 6 {
@@ -22,7 +22,7 @@ func TestRejectionsAreCounted(t *testing.T) {
 	command := func(id uint32, name string, target bulk.Handle) wire.Message {
 		return wire.Command{ID: id, Name: name, Target: target}
 	}
-	c.say(
+	c.send(
 		command(1, "poke", c.peer.Session().Entity()), command(2, "poke", dead), command(3, "poke", far),
 		command(4, "poke", bulk.NewHandle(9, 77)), command(5, "dance", 0), command(6, "fail", 0), command(7, "typo", 0),
 	)

@@ -30,7 +30,7 @@ type neighbour struct {
 	now     time.Duration
 	sum     hash.Hash64
 	bytes   int
-	aside   time.Duration // that its own work has taken
+	aside   time.Duration // time spent in its own callbacks
 }
 
 func (n *neighbour) SendStream(p []byte) bool {
@@ -52,7 +52,7 @@ func (n *neighbour) SendSnapshot(ds [][]byte) {
 }
 
 func (n *neighbour) Close(code wire.Code, text string) {
-	require.Fail(n.t, "a neighbour was closed", "%v %s", code, text)
+	require.Fail(n.t, "the neighbour's session ended", "%v %s", code, text)
 }
 
 func (n *neighbour) send() {
@@ -75,13 +75,13 @@ type intruder struct {
 	t       testing.TB
 	server  *session.Peer
 	frames  wire.FrameReader
-	records uint32 // structure records that it was sent
-	newest  uint32 // snapshot that it was sent
-	unread  int    // bytes of structure since it last acknowledged any
-	most    int    // of those
-	deaf    bool   // its stream takes nothing more
+	records uint32 // structure records received
+	newest  uint32 // newest snapshot received
+	unread  int    // stream bytes since its last acknowledgement
+	most    int    // maximum of unread
+	deaf    bool   // its stream is full
 	closed  wire.Code
-	aside   time.Duration // that its own work has taken
+	aside   time.Duration // time spent in its own callbacks
 }
 
 func (x *intruder) SendStream(p []byte) bool {
@@ -153,7 +153,7 @@ func newStreet(t testing.TB) *street {
 	}
 	s := &street{t: t, world: w, intruder: &intruder{t: t}}
 	s.core, err = session.NewCore(session.Config{
-		World: w, Schema: deskSchema(t), Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}),
+		World: w, Schema: testSchema(t), Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
 		Game: session.Game{Join: func(s *session.Session) (world.Entity, error) {
 			if s.Name() == "intruder" {
@@ -169,10 +169,10 @@ func newStreet(t testing.TB) *street {
 	for i := range 60 {
 		s.near = append(s.near, spawn(crate, float32(i%8)*4-16, float32(i/8)*4-16))
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch}
+	hello := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
 	for range 3 {
 		n := &neighbour{t: t, sum: fnv.New64a()}
-		n.session, err = client.NewSession(client.SessionConfig{Schema: deskSchema(t), Epoch: deskEpoch})
+		n.session, err = client.NewSession(client.SessionConfig{Schema: testSchema(t), Epoch: testEpoch})
 		require.NoError(t, err)
 		n.server = s.core.Open(context.Background(), "", n)
 		s.all = append(s.all, n)
@@ -203,7 +203,7 @@ func (s *street) stir(act func(*intruder, int)) {
 type effort struct {
 	neighbours [3]replication.ViewerStats
 	intruder   replication.ViewerStats
-	commands   uint64 // of the intruder's; the others send none
+	commands   uint64 // the intruder's: the others send none
 }
 
 // effort returns the work since the start.
@@ -268,7 +268,7 @@ func neighbours(t *testing.T, act func(*intruder, int)) (sums []uint64, efforts 
 // attack is an intruder's behaviour in each tick.
 type attack struct {
 	name string
-	code wire.Code // with which it ends; OK: it stays
+	code wire.Code // of its end; OK: it stays
 	act  func(*intruder, int)
 }
 
@@ -279,13 +279,13 @@ func attacks() []attack {
 	return []attack{
 		{"says nothing", wire.Timeout, func(*intruder, int) {}},
 		{"never acknowledges", wire.OK, func(x *intruder, _ int) { x.input(wire.Ack{}) }},
-		{"acknowledges snapshots and no structure", wire.OK, func(x *intruder, _ int) {
+		{"acknowledges snapshots but no structure", wire.OK, func(x *intruder, _ int) {
 			x.input(wire.Ack{Seen: x.newest != 0, Newest: x.newest})
 		}},
-		{"acknowledges snapshots to come", wire.BadMessage, func(x *intruder, tick int) {
+		{"acknowledges future snapshots", wire.BadMessage, func(x *intruder, tick int) {
 			x.input(wire.Ack{Seen: true, Newest: x.newest + uint32(tick)})
 		}},
-		{"acknowledges structure to come", wire.BadMessage, func(x *intruder, tick int) {
+		{"acknowledges future structure", wire.BadMessage, func(x *intruder, tick int) {
 			x.input(wire.Ack{Structure: x.records + uint32(tick)})
 		}},
 		{"acknowledges backwards", wire.OK, func(x *intruder, tick int) {
@@ -293,13 +293,13 @@ func attacks() []attack {
 				x.input(wire.Ack{Seen: true, Newest: 1 + x.newest*uint32(tick%7)/7, Mask: 1<<64 - 1, Structure: x.records * uint32(tick%5) / 5})
 			}
 		}},
-		{"forges handles, as many as it may", wire.OK, func(x *intruder, tick int) {
+		{"forges handles within its limit", wire.OK, func(x *intruder, tick int) {
 			x.applied()
 			for i := range uint32(200) {
 				_ = x.server.ReceiveStream(command(i, bulk.NewHandle(i*uint32(tick)%(1<<20), 1+2*i)))
 			}
 		}},
-		{"forges handles by the thousand", wire.TooFast, func(x *intruder, tick int) {
+		{"forges handles beyond its limit", wire.TooFast, func(x *intruder, tick int) {
 			x.applied()
 			for i := range uint32(2000) {
 				_ = x.server.ReceiveStream(command(i, bulk.NewHandle(i, 1+2*uint32(tick))))
@@ -312,9 +312,9 @@ func attacks() []attack {
 		{"does not read", wire.TooSlow, func(x *intruder, tick int) {
 			x.applied()
 			x.deaf = tick > 100
-			_ = x.server.ReceiveStream(command(uint32(tick), 0)) // which is answered
+			_ = x.server.ReceiveStream(command(uint32(tick), 0)) // has an answer
 		}},
-		{"asks for everything again, always", wire.OK, func(x *intruder, _ int) {
+		{"requests a resync in every tick", wire.OK, func(x *intruder, _ int) {
 			x.applied()
 			_ = x.server.ReceiveStream(wire.AppendMessage(nil, wire.Resync{}))
 		}},
@@ -329,19 +329,19 @@ func attacks() []attack {
 // memory, and bounded work in each tick.
 func TestIntruderDisturbsNobody(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a minute under the race detector, for which there is nothing in one goroutine")
+		t.Skip("takes a minute under the race detector, and has one goroutine")
 	}
-	undisturbed, efforts, guest := neighbours(t, (*intruder).stay)
-	require.Equal(t, wire.OK, guest.closed)
+	undisturbed, efforts, behaved := neighbours(t, (*intruder).stay)
+	require.Equal(t, wire.OK, behaved.closed)
 	for _, c := range attacks() {
 		t.Run(c.name, func(t *testing.T) {
 			sums, got, x := neighbours(t, c.act)
-			require.Equal(t, undisturbed, sums, "the neighbours were sent other bytes")
+			require.Equal(t, undisturbed, sums, "the neighbours received different bytes")
 			require.Equal(t, c.code, x.closed)
 			// The server keeps unacknowledged structure: 48 KiB, plus one snapshot.
 			require.Less(t, x.most, 56<<10)
 			for i := range got {
-				require.Equal(t, efforts[i].neighbours, got[i].neighbours, "tick %d: another effort is made for the neighbours", i)
+				require.Equal(t, efforts[i].neighbours, got[i].neighbours, "tick %d: different work for the neighbours", i)
 			}
 			// A tick's work for the intruder, which delays the others, is no more than for a
 			// well-behaved one except for the last record, which may exceed the budget. Its

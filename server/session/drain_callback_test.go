@@ -10,10 +10,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// closing returns a desk whose game drains the server in Leave.
-func closing(t *testing.T, joins *int) *desk {
-	var d *desk
-	d = newDeskWith(t, func(c *session.Config) {
+// closing returns a test server whose game drains the server in Leave.
+func closing(t *testing.T, joins *int) *testServer {
+	var d *testServer
+	d = newTestServerWith(t, func(c *session.Config) {
 		join, leave := c.Game.Join, c.Game.Leave
 		c.Game.Join = func(s *session.Session) (world.Entity, error) { *joins++; return join(s) }
 		c.Game.Leave = func(s *session.Session) {
@@ -30,20 +30,20 @@ func TestDrainInLeaveAmongSnapshots(t *testing.T) {
 	for deaf := range 2 {
 		joins := 0
 		d := closing(t, &joins)
-		seats := []*seat{d.join(), d.join()}
+		clients := []*testClient{d.join(), d.join()}
 		d.ticks(30)
 		d.busy = true
 		d.spawn(1)
 		d.ticks(4)
-		seats[deaf].full = true
+		clients[deaf].full = true
 		d.core.Tick()
-		require.Equal(t, []wire.Code{wire.TooSlow}, seats[deaf].closed)
-		require.Equal(t, []wire.Code{wire.Draining}, seats[1-deaf].closed)
+		require.Equal(t, []wire.Code{wire.TooSlow}, clients[deaf].closed)
+		require.Equal(t, []wire.Code{wire.Draining}, clients[1-deaf].closed)
 		last := byte(0)
 		for more := true; more; {
 			var kind byte
 			var err error
-			kind, _, more, err = seats[1-deaf].frames.Next()
+			kind, _, more, err = clients[1-deaf].frames.Next()
 			require.NoError(t, err)
 			if more {
 				last = kind
@@ -54,7 +54,7 @@ func TestDrainInLeaveAmongSnapshots(t *testing.T) {
 }
 
 // If making room drains the server, the new client is refused once and Join is not called.
-func TestDrainInLeaveOfWhoMakesRoom(t *testing.T) {
+func TestDrainInLeaveThatMakesRoom(t *testing.T) {
 	joins := 0
 	d := closing(t, &joins)
 	a, _ := d.enter()
@@ -63,51 +63,51 @@ func TestDrainInLeaveOfWhoMakesRoom(t *testing.T) {
 	b.peer.Gone()
 	d.ticks(1)
 	require.Equal(t, 2, d.core.Away())
-	c := d.sit()
-	c.say(d.hello())
+	c := d.connect()
+	c.send(d.hello())
 	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, m.Code)
 	_, _, more, err := c.frames.Next()
 	require.NoError(t, err)
-	require.False(t, more, "and told nothing more")
+	require.False(t, more, "no further message")
 	require.Equal(t, []int{2, 2}, []int{joins, d.left})
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }
 
 // The same if the client's own earlier session cannot resume.
-func TestDrainInLeaveOfWhoComesAgain(t *testing.T) {
+func TestDrainInLeaveOfEarlierSession(t *testing.T) {
 	joins := 0
 	d := closing(t, &joins)
 	a, w := d.enter()
 	a.peer.Gone()
 	d.ticks(1)
-	c := d.sit()
+	c := d.connect()
 	h := d.hello()
 	h.Session, h.Secret, h.Structure = w.Session, w.Secret, 1<<20
-	c.say(h)
+	c.send(h)
 	c.want("is refused", wire.TypeRefused)
 	_, _, more, err := c.frames.Next()
 	require.NoError(t, err)
-	require.False(t, more, "and told nothing more")
+	require.False(t, more, "no further message")
 	require.Equal(t, []int{1, 1}, []int{joins, d.left})
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }
 
 // A game that drains the server and refuses the client in Join refuses it once.
 func TestDrainInRefusal(t *testing.T) {
-	var d *desk
-	d = newDeskWith(t, func(c *session.Config) {
+	var d *testServer
+	d = newTestServerWith(t, func(c *session.Config) {
 		c.Game.Join = func(*session.Session) (world.Entity, error) {
 			d.core.Drain()
 			return 0, &wire.Error{Code: wire.Unauthorized}
 		}
 	})
-	c := d.sit()
-	c.say(d.hello())
+	c := d.connect()
+	c.send(d.hello())
 	c.want("is refused", wire.TypeRefused)
 	_, _, more, err := c.frames.Next()
 	require.NoError(t, err)
-	require.False(t, more, "and told nothing more")
+	require.False(t, more, "no further message")
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }

@@ -15,11 +15,11 @@ import (
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{0, 0, 4, 0, 1, 3, 4, 0, 2, 0, 4, 0, 3, 0, 4, 0})
 	f.Add([]byte{1, 9, 4, 0})
-	f.Add([]byte{7, 1}) // nobody has joined yet
+	f.Add([]byte{7, 1}) // before any Hello
 	f.Add([]byte{0, 0, 4, 0, 5, 7, 2, 255, 4, 0, 6, 40, 4, 0})
 	f.Fuzz(func(t *testing.T, script []byte) {
-		d := newDesk(t)
-		good, bad := d.join(), d.sit()
+		d := newTestServer(t)
+		good, bad := d.join(), d.connect()
 		for script = script[:min(len(script), 400)]; len(script) >= 2; script = script[2:] {
 			bad.play(script[0], script[1], script[2:])
 		}
@@ -27,18 +27,18 @@ func FuzzSession(f *testing.F) {
 		require.LessOrEqual(t, len(bad.closed), 1)
 		require.Empty(t, good.closed, "S2: the neighbour's session ended")
 		require.Equal(t, wire.Live, good.peer.Session().Resolve(good.peer.Session().Entity()), "S2: the neighbour's entity")
-		good.say(wire.Command{ID: 1, Name: "poke", Target: good.peer.Session().Entity()})
+		good.send(wire.Command{ID: 1, Name: "poke", Target: good.peer.Session().Entity()})
 		good.wantResult("S2: the neighbour is served", 1, wire.OK, wire.Live)
 	})
 }
 
 // play runs one step of a script and ignores the session's verdict.
-func (c *seat) play(op, arg byte, rest []byte) {
+func (c *testClient) play(op, arg byte, rest []byte) {
 	send := func(m wire.Message) { _ = c.peer.ReceiveStream(wire.AppendMessage(nil, m)) }
 	target := bulk.NewHandle(uint32(arg%8), uint32(arg>>3)|1)
 	switch op % 8 {
 	case 0:
-		send(wire.Hello{Protocol: wire.Version, Schema: deskSchema(c.d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch * uint64(arg%3)})
+		send(wire.Hello{Protocol: wire.Version, Schema: testSchema(c.d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch * uint64(arg%3)})
 	case 1:
 		_ = c.peer.ReceiveStream(rest[:min(len(rest), int(arg))])
 	case 2:

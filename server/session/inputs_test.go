@@ -12,10 +12,10 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// inputDesk returns a desk with a scripted client that sends inputs. next is the next tick
+// newInputServer returns a test server with a scripted client that sends inputs. next is the next tick
 // of the world.
-func inputDesk(t *testing.T) (d *desk, next uint32, send func(ticks ...uint32)) {
-	d = newDesk(t)
+func newInputServer(t *testing.T) (d *testServer, next uint32, send func(ticks ...uint32)) {
+	d = newTestServer(t)
 	c := d.join()
 	send = func(ticks ...uint32) {
 		in := wire.Input{Stamp: 1}
@@ -33,28 +33,28 @@ func inputDesk(t *testing.T) (d *desk, next uint32, send func(ticks ...uint32)) 
 }
 
 // moves returns the inputs applied in a tick, each with the tick that it was for.
-func (d *desk) moves(t *testing.T) []string {
+func (d *testServer) moves(t *testing.T) []string {
 	d.moved = nil
 	d.core.Tick()
 	return d.moved
 }
 
 func TestInputsWaitForTheirTick(t *testing.T) {
-	d, n, send := inputDesk(t)
+	d, n, send := newInputServer(t)
 	send(n+2, n+1)
-	send(n+2, n, n-1) // overtaken: n-1 comes late, and n is there
+	send(n+2, n, n-1) // reordered: n-1 is late, and n is available
 	require.Equal(t, []string{fmt.Sprintf("%d:%d", n, n)}, d.moves(t))
 	require.Equal(t, []string{fmt.Sprintf("%d:%d", n+1, n+1)}, d.moves(t))
 	send(n+2, n+1, n)
 	require.Equal(t, []string{fmt.Sprintf("%d:%d", n+2, n+2)}, d.moves(t))
 	send(n+2, n+1, n)
-	require.Empty(t, d.moves(t), "repeated, and there is no other")
+	require.Empty(t, d.moves(t), "only repeated inputs")
 	s := d.core.Stats()
 	require.EqualValues(t, []uint64{3, 0, 1, 0}, []uint64{s.Inputs, s.InputsLate, s.InputsMissed, s.InputsEarly})
 }
 
 func TestInputsThatAreLate(t *testing.T) {
-	d, n, send := inputDesk(t)
+	d, n, send := newInputServer(t)
 	send(n-1, n-2, n-3)
 	send(n-2, n-3, n-4)
 	require.Equal(t, []string{fmt.Sprintf("%d:%d", n-1, n-1)}, d.moves(t), "the newest of them")
@@ -66,7 +66,7 @@ func TestInputsThatAreLate(t *testing.T) {
 	require.Empty(t, d.moves(t))
 
 	// A client that ignores ticks and counts from 1 is always late, and still served.
-	d, _, send = inputDesk(t)
+	d, _, send = newInputServer(t)
 	for i := range uint32(5) {
 		send(i+2, i+1)
 		require.Equal(t, []string{fmt.Sprintf("%d:%d", i+2, i+2)}, d.moves(t))
@@ -74,7 +74,7 @@ func TestInputsThatAreLate(t *testing.T) {
 }
 
 func TestInputsThatAreEarly(t *testing.T) {
-	d, n, send := inputDesk(t)
+	d, n, send := newInputServer(t)
 	const most = 32
 	send(n + most)
 	send(n+most, n+most-1)
@@ -90,7 +90,7 @@ func TestInputsThatAreEarly(t *testing.T) {
 }
 
 func TestInputDatagramsAreBounded(t *testing.T) {
-	d, n, send := inputDesk(t)
+	d, n, send := newInputServer(t)
 	for range 20 {
 		send(n)
 	}
@@ -104,11 +104,11 @@ func TestInputDatagramsAreBounded(t *testing.T) {
 func TestInputsUnderAnyOrder(t *testing.T) {
 	var late, missed, early uint64
 	for seed := range uint64(8) {
-		d, n, send := inputDesk(t)
+		d, n, send := newInputServer(t)
 		r := rand.New(rand.NewPCG(seed, 9))
 		last := uint32(0)
 		waiting := map[uint32]bool{}
-		for range 400 { // fewer than a client may send no acknowledgements for
+		for range 400 { // fewer than a client may go without acknowledging
 			for range r.IntN(4) {
 				for _, tick := range shuffledInputs(r, n, send) {
 					if tick >= n && tick < n+32 {

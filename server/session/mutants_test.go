@@ -20,7 +20,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-var mutantsFlag = flag.Int("mutants", 10_000, "how many mutants TestMutantSessions makes")
+var mutantsFlag = flag.Int("mutants", 10_000, "number of mutants in TestMutantSessions")
 
 // vandal is a client whose messages are mutated on the way.
 type vandal struct {
@@ -30,10 +30,10 @@ type vandal struct {
 	peer    *session.Peer
 	frames  wire.FrameReader
 	welcome wire.Welcome
-	records uint32 // structure records that it was sent
-	newest  uint32 // snapshot that it was sent
+	records uint32 // structure records received
+	newest  uint32 // newest snapshot received
 	closed  []wire.Code
-	fault   error // of what it sent
+	fault   error // of its last message
 	inputs  [][]byte
 	others  []sentMessage
 }
@@ -93,7 +93,7 @@ func (v *vandal) send() bool {
 	kind, body := m.kind, s.Of(m.body)
 	frame := wire.AppendFrame(nil, kind, body)
 	switch _, err := wire.ParseCommand(body); {
-	case s.IntN(64) == 0: // the frame is changed, too
+	case s.IntN(64) == 0: // mutate the frame as well
 		frame = s.Of(frame)
 	case s.IntN(64) == 0:
 		frame = wire.AppendFrame(nil, byte(s.IntN(32)), body)
@@ -122,7 +122,7 @@ func (v *vandal) datagram() {
 		d = in.Append(nil)
 	}
 	_, v.fault = v.peer.ReceiveDatagram(d)
-	require.Equal(v.t, err == nil, v.fault == nil, "%v, and it was told %v: %x", err, v.fault, d)
+	require.Equal(v.t, err == nil, v.fault == nil, "parsing: %v, the server: %v: %x", err, v.fault, d)
 }
 
 // ack acknowledges one of the snapshots sent.
@@ -155,25 +155,23 @@ func (v *vandal) again(core *session.Core) {
 // valid, the neighbour is unaffected, and memory stays bounded.
 func TestMutantSessions(t *testing.T) {
 	const perPlay, perTick = 48, 6
-	var stranger func(h bulk.Handle) // is told of every command that is executed
-	d := newDeskWith(t, func(c *session.Config) {
+	executed := 0
+	d := newTestServerWith(t, func(c *session.Config) {
 		c.MaxSessions, c.Random = 4, rand.NewChaCha8([32]byte{2})
 		c.Game.Input = func(_ *session.Session, _ uint64, data []byte) { require.LessOrEqual(t, len(data), wire.MaxInputBytes) }
 		c.Game.Commands["poke"] = func(s *session.Session, h world.Entity, _ []byte) error {
 			require.True(t, h == 0 || s.Resolve(h) == wire.Live && c.World.Status(h) == bulk.Live, "H2: %v", h)
-			stranger(h)
+			executed++
 			return nil
 		}
 	})
-	executed := 0
-	stranger = func(bulk.Handle) { executed++ }
 	var crowd []bulk.Handle
 	for i := range 20 {
 		crowd = append(crowd, d.spawn(float32(i)-10))
 	}
 	good := &neighbour{t: t, sum: fnv.New64a()}
 	var err error
-	good.session, err = client.NewSession(client.SessionConfig{Schema: deskSchema(t), Epoch: deskEpoch})
+	good.session, err = client.NewSession(client.SessionConfig{Schema: testSchema(t), Epoch: testEpoch})
 	require.NoError(t, err)
 	good.server = d.core.Open(context.Background(), "", good)
 	v := newVandal(t, crowd)
@@ -199,7 +197,7 @@ func TestMutantSessions(t *testing.T) {
 		d.core.Tick()
 		if v.fault != nil {
 			require.Len(t, v.closed, 1, "play %d: %v", play, v.fault)
-			require.Contains(t, []wire.Code{wire.CodeOf(v.fault), wire.BadMessage}, v.closed[0], "or for an acknowledgement just before it: play %d: %v", play, v.fault)
+			require.Contains(t, []wire.Code{wire.CodeOf(v.fault), wire.BadMessage}, v.closed[0], "or an earlier acknowledgement ended it: play %d: %v", play, v.fault)
 		}
 		require.LessOrEqual(t, len(v.closed), 1)
 		for _, code := range v.closed {
@@ -214,13 +212,13 @@ func TestMutantSessions(t *testing.T) {
 			good.send()
 			d.core.Tick()
 			r, done := f.Poll()
-			require.True(t, done && r.Err == nil, "S2: play %d: the neighbour is not served: %v", play, r.Err)
+			require.True(t, done && r.Err == nil, "S2: play %d: the neighbour's command failed: %v", play, r.Err)
 		}
 		require.LessOrEqual(t, d.core.Sessions(), 4)
 		require.Less(t, allocated()-before, uint64(4<<20), "play %d: bytes allocated for %d inputs", play, perPlay)
 	}
 	stats := d.core.Stats()
-	t.Logf("%d inputs, ends: %v, %d commands of which %d executed, %d went on, joined %d", inputs, ends, stats.Commands, executed, stats.Resumed, stats.Joined)
+	t.Logf("%d inputs, ends: %v, %d commands of which %d executed, %d resumed, %d joined", inputs, ends, stats.Commands, executed, stats.Resumed, stats.Joined)
 	require.LessOrEqual(t, d.world.Live().Count(), len(crowd)+4)
 	for _, n := range []int{executed, int(stats.Resumed), int(stats.Rejected), ends[wire.BadMessage], ends[wire.BadState]} {
 		require.NotZero(t, n)
@@ -228,7 +226,7 @@ func TestMutantSessions(t *testing.T) {
 }
 
 func newVandal(t testing.TB, crowd []bulk.Handle) *vandal {
-	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch, Name: "vandal"}}
+	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "vandal"}}
 	for n := range 8 {
 		in := wire.Input{Stamp: uint32(n), Ack: wire.Ack{Seen: n > 0, Newest: uint32(n), Structure: uint32(n)}}
 		for i := range n * 2 {

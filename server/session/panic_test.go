@@ -10,14 +10,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// fragile returns a desk whose game panics in one hook, for the session named "victim".
-func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *desk {
+// fragile returns a test server whose game panics in one hook, for the session named "victim".
+func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *testServer {
 	boom := func(at session.Hook, s *session.Session) {
 		if at == hook && s.Name() == "victim" {
 			panic("boom")
 		}
 	}
-	d := newDeskWith(t, func(c *session.Config) {
+	d := newTestServerWith(t, func(c *session.Config) {
 		g := &c.Game
 		join, leave, input := g.Join, g.Leave, g.Input
 		g.Join = func(s *session.Session) (world.Entity, error) {
@@ -44,19 +44,19 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *des
 }
 
 // victim joins and sends a datagram.
-func (d *desk) victim() (*seat, wire.Welcome) {
-	c := d.sit()
+func (d *testServer) victim() (*testClient, wire.Welcome) {
+	c := d.connect()
 	h := d.hello()
 	h.Name = "victim"
-	c.say(h)
+	c.send(h)
 	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	c.input()
 	return c, w
 }
 
-// heldDown queues an input for the next tick.
-func (c *seat) heldDown() {
+// queueInput queues an input for the next tick.
+func (c *testClient) queueInput() {
 	tick := uint32(c.d.world.Tick()) + 1
 	in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("x")}}}
 	_, err := c.peer.ReceiveDatagram(in.Append(nil))
@@ -68,34 +68,34 @@ func (c *seat) heldDown() {
 func TestPanicEndsItsSession(t *testing.T) {
 	for _, c := range []struct {
 		hook    session.Hook
-		provoke func(d *desk) *seat
+		provoke func(d *testServer) *testClient
 	}{
-		{session.HookCommand, func(d *desk) *seat {
+		{session.HookCommand, func(d *testServer) *testClient {
 			c, _ := d.victim()
-			c.say(wire.Command{ID: 1, Name: "break"}, wire.Command{ID: 2, Name: "poke"})
-			c.want("steers", wire.TypeControl)
+			c.send(wire.Command{ID: 1, Name: "break"}, wire.Command{ID: 2, Name: "poke"})
+			c.want("controls its entity", wire.TypeControl)
 			c.wantResult("is answered", 1, wire.Internal, wire.Live)
 			return c
 		}},
-		{session.HookInput, func(d *desk) *seat {
+		{session.HookInput, func(d *testServer) *testClient {
 			c, _ := d.victim()
-			c.heldDown()
+			c.queueInput()
 			return c
 		}},
-		{session.HookAway, func(d *desk) *seat {
+		{session.HookAway, func(d *testServer) *testClient {
 			c, _ := d.victim()
 			c.peer.Gone()
 			d.ticks(1)
 			return c
 		}},
-		{session.HookBack, func(d *desk) *seat {
+		{session.HookBack, func(d *testServer) *testClient {
 			c, w := d.victim()
 			c.peer.Gone()
 			d.ticks(1)
-			c = d.sit()
+			c = d.connect()
 			h := d.hello()
 			h.Session, h.Secret = w.Session, w.Secret
-			c.say(h)
+			c.send(h)
 			return c
 		}},
 	} {
@@ -103,10 +103,10 @@ func TestPanicEndsItsSession(t *testing.T) {
 			d := fragile(t, c.hook, func(*session.Config) {})
 			other := d.join()
 			victim := c.provoke(d)
-			other.heldDown()
+			other.queueInput()
 			before := len(d.moved)
 			d.ticks(1)
-			require.Len(t, d.moved, before+1, "the tick goes on")
+			require.Len(t, d.moved, before+1, "the tick continues")
 			require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.left}, "Leave follows")
 			if c.hook != session.HookAway {
 				m, err := wire.ParseGoodbye(victim.lastMessage(wire.TypeGoodbye))
@@ -118,10 +118,10 @@ func TestPanicEndsItsSession(t *testing.T) {
 			stats := d.core.Stats()
 			require.EqualValues(t, 1, stats.Panics[c.hook])
 			require.EqualValues(t, 1, stats.Closed[wire.Internal])
-			require.Empty(t, d.poked, "nothing more is executed for it")
-			other.say(wire.Command{ID: 7, Name: "poke"})
-			other.wantResult("everybody else plays on", 7, wire.OK, wire.Live)
-			d.victim() // and there is room again
+			require.Empty(t, d.poked, "its later commands are not executed")
+			other.send(wire.Command{ID: 7, Name: "poke"})
+			other.wantResult("the other session continues", 7, wire.OK, wire.Live)
+			d.victim() // its slot is free again
 		})
 	}
 }
@@ -129,10 +129,10 @@ func TestPanicEndsItsSession(t *testing.T) {
 func TestPanicInJoinRefuses(t *testing.T) {
 	d := fragile(t, session.HookJoin, func(*session.Config) {})
 	other := d.join()
-	c := d.sit()
+	c := d.connect()
 	h := d.hello()
 	h.Name = "victim"
-	c.say(h)
+	c.send(h)
 	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Internal, m.Code)
@@ -140,19 +140,19 @@ func TestPanicInJoinRefuses(t *testing.T) {
 	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
 	require.Zero(t, d.left, "it never joined")
 	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookJoin])
-	other.say(wire.Command{ID: 7, Name: "poke"})
-	other.wantResult("everybody else plays on", 7, wire.OK, wire.Live)
+	other.send(wire.Command{ID: 7, Name: "poke"})
+	other.wantResult("the other session continues", 7, wire.OK, wire.Live)
 	require.Equal(t, 1, d.core.Sessions())
 	d.join()
 }
 
 // A session that panics in Leave ends for its original reason.
 func TestPanicInLeave(t *testing.T) {
-	for name, end := range map[string]func(d *desk, c *seat){
-		"bye":      func(_ *desk, c *seat) { c.say(wire.Bye{}) },
-		"kick":     func(_ *desk, c *seat) { c.say(wire.Command{ID: 1, Name: "leave"}) },
-		"too slow": func(d *desk, c *seat) { c.full = true; d.spawn(1); d.ticks(4) },
-		"drain":    func(d *desk, _ *seat) { d.core.Drain() },
+	for name, end := range map[string]func(d *testServer, c *testClient){
+		"bye":      func(_ *testServer, c *testClient) { c.send(wire.Bye{}) },
+		"kick":     func(_ *testServer, c *testClient) { c.send(wire.Command{ID: 1, Name: "leave"}) },
+		"too slow": func(d *testServer, c *testClient) { c.full = true; d.spawn(1); d.ticks(4) },
+		"drain":    func(d *testServer, _ *testClient) { d.core.Drain() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := fragile(t, session.HookLeave, func(*session.Config) {})
@@ -169,8 +169,8 @@ func TestPanicInLeave(t *testing.T) {
 				return
 			}
 			require.Equal(t, 1, d.core.Sessions())
-			other.say(wire.Command{ID: 7, Name: "poke"})
-			other.wantResult("everybody else plays on", 7, wire.OK, wire.Live)
+			other.send(wire.Command{ID: 7, Name: "poke"})
+			other.wantResult("the other session continues", 7, wire.OK, wire.Live)
 		})
 	}
 }
@@ -181,7 +181,7 @@ func TestPanicInLeaveWithinACommand(t *testing.T) {
 		c.Game.Commands["stop"] = func(*session.Session, world.Entity, []byte) error { panic("after all") }
 	})
 	c, _ := d.victim()
-	c.say(wire.Command{ID: 1, Name: "stop"})
+	c.send(wire.Command{ID: 1, Name: "stop"})
 	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
 	stats := d.core.Stats()
 	require.EqualValues(t, []uint64{1, 1}, []uint64{stats.Panics[session.HookCommand], stats.Panics[session.HookLeave]})
@@ -191,15 +191,15 @@ func TestPanicInLeaveWithinACommand(t *testing.T) {
 func TestPanicEnds(t *testing.T) {
 	d := fragile(t, session.HookCommand, func(c *session.Config) { c.PanicEnds = true })
 	c, _ := d.victim()
-	require.PanicsWithValue(t, "boom", func() { c.say(wire.Command{ID: 1, Name: "break"}) })
+	require.PanicsWithValue(t, "boom", func() { c.send(wire.Command{ID: 1, Name: "break"}) })
 	require.Zero(t, d.core.Stats().Panics[session.HookCommand])
 }
 
 // A world that panics when called by the game may be inconsistent: it must neither continue
 // nor be saved. A game that panics while iterating over it has broken nothing.
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
-	var d *desk
-	d = newDeskWith(t, func(c *session.Config) {
+	var d *testServer
+	d = newTestServerWith(t, func(c *session.Config) {
 		c.Game.Commands["break"] = func(*session.Session, world.Entity, []byte) error {
 			d.world.TakeImage(nil)
 			return nil
@@ -214,9 +214,9 @@ func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 		}
 	})
 	c := d.join()
-	c.say(wire.Command{ID: 1, Name: "visit"})
+	c.send(wire.Command{ID: 1, Name: "visit"})
 	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
 	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookCommand])
 	c = d.join()
-	require.Panics(t, func() { c.say(wire.Command{ID: 1, Name: "break"}) })
+	require.Panics(t, func() { c.send(wire.Command{ID: 1, Name: "break"}) })
 }

@@ -12,7 +12,7 @@ import (
 
 // A client that sends datagrams but acknowledges nothing new of snapshots or of structure
 // is ended after 15 s. One that keeps up stays, even with no structure to receive.
-func TestWhoAcknowledgesNothingIsClosed(t *testing.T) {
+func TestNoProgressIsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		ack  func(newest, structure uint32) wire.Ack
 		want wire.Code // OK: it stays
@@ -28,10 +28,10 @@ func TestWhoAcknowledgesNothingIsClosed(t *testing.T) {
 		}, wire.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newTestServer(t)
 			x := &intruder{t: t}
 			x.server = d.core.Open(context.Background(), "", x)
-			hello := wire.Hello{Protocol: wire.Version, Schema: deskSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
+			hello := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
 			require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
 			d.core.Tick()
 			for tick := range 16 * 60 {

@@ -15,7 +15,7 @@ import (
 )
 
 // hookLog records the session hooks that are called.
-func (d *desk) hookLog() *[]string {
+func (d *testServer) hookLog() *[]string {
 	var lines []string
 	d.game.Away = func(*session.Session) { lines = append(lines, "away") }
 	d.game.Back = func(*session.Session) { lines = append(lines, "back") }
@@ -23,21 +23,21 @@ func (d *desk) hookLog() *[]string {
 }
 
 // enter joins and sends a first datagram: from then on the session can be resumed.
-func (d *desk) enter() (*seat, wire.Welcome) {
-	c := d.sit()
-	c.say(d.hello())
+func (d *testServer) enter() (*testClient, wire.Welcome) {
+	c := d.connect()
+	c.send(d.hello())
 	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	c.input()
 	return c, w
 }
 
-func (d *desk) hello() wire.Hello {
-	return wire.Hello{Protocol: wire.Version, Schema: deskSchema(d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: deskEpoch}
+func (d *testServer) hello() wire.Hello {
+	return wire.Hello{Protocol: wire.Version, Schema: testSchema(d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
 }
 
 // input sends a datagram that acknowledges nothing.
-func (c *seat) input() {
+func (c *testClient) input() {
 	in := wire.Input{Stamp: 1}
 	_, err := c.peer.ReceiveDatagram(in.Append(nil))
 	require.NoError(c.d.t, err)
@@ -45,65 +45,65 @@ func (c *seat) input() {
 }
 
 // again resumes with a Welcome's secret and returns the new Welcome.
-func (d *desk) again(w wire.Welcome, change func(*wire.Hello)) (*seat, wire.Welcome) {
-	c := d.sit()
+func (d *testServer) again(w wire.Welcome, change func(*wire.Hello)) (*testClient, wire.Welcome) {
+	c := d.connect()
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
 	change(&h)
-	c.say(h)
-	next, err := wire.ParseWelcome(c.want("is let in, one way or the other", wire.TypeWelcome))
+	c.send(h)
+	next, err := wire.ParseWelcome(c.want("joins or resumes", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	return c, next
 }
 
 func asIs(*wire.Hello) {}
 
-func (d *desk) ticks(n int) {
+func (d *testServer) ticks(n int) {
 	for range n {
 		d.tick()
 	}
 }
 
-func TestSessionGoesOn(t *testing.T) {
-	d := newDesk(t)
-	book := d.hookLog()
+func TestResume(t *testing.T) {
+	d := newTestServer(t)
+	hooks := d.hookLog()
 	c, w := d.enter()
 	s := c.peer.Session()
 	near := d.spawn(5)
 	d.ticks(6)
 	c.peer.Gone()
 	d.ticks(30)
-	require.Equal(t, []string{"away"}, *book)
+	require.Equal(t, []string{"away"}, *hooks)
 	require.Equal(t, []int{0, 1, 1}, []int{d.core.Active(), d.core.Away(), d.core.Sessions()})
 	require.Zero(t, d.left)
-	require.Equal(t, bulk.Live, d.world.Status(s.Entity()), "it stays where it is")
+	require.Equal(t, bulk.Live, d.world.Status(s.Entity()), "its entity stays")
 	shots := c.shots
 	d.world.Destroy(near)
 	d.ticks(10)
-	require.Equal(t, shots, c.shots, "nothing is sent to nobody")
+	require.Equal(t, shots, c.shots, "nothing is sent without a connection")
 
 	c, next := d.again(w, asIs)
 	require.EqualValues(t, 1, next.Resumed)
 	require.Equal(t, w.Session, next.Session)
 	require.NotEqual(t, w.Secret, next.Secret)
 	require.Same(t, s, c.peer.Session())
-	require.Equal(t, []string{"away", "back"}, *book)
+	require.Equal(t, []string{"away", "back"}, *hooks)
 	require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.core.Sessions()})
-	m, err := wire.ParseControl(c.want("what it steers", wire.TypeControl))
+	m, err := wire.ParseControl(c.want("its controlled entity", wire.TypeControl))
 	require.NoError(t, err)
 	require.Equal(t, s.Entity(), m.Entity)
 	d.ticks(3)
-	first, err := wire.ParseStructure(c.want("all structure again, as none was acknowledged", wire.TypeStructure))
+	first, err := wire.ParseStructure(c.want("all structure again: none was acknowledged", wire.TypeStructure))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, first.First)
-	require.True(t, c.deaths()[near], "H3: who died meanwhile")
+	require.True(t, c.deaths()[near], "H3: it died meanwhile")
 	require.EqualValues(t, 1, d.core.Stats().Resumed)
 }
 
 // A resumed client receives the structure that it missed ahead of every answer, however late
 // the next snapshot: a verdict depends on what the client knows.
 func TestAnswersDoNotOvertakeStructure(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	c, w := d.enter()
 	near := d.spawn(5)
 	d.ticks(6)
@@ -112,10 +112,10 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	d.ticks(1)
 	d.busy = true
 	c, _ = d.again(w, asIs)
-	c.say(wire.Command{ID: 1, Name: "poke", Target: near})
-	c.want("what it steers", wire.TypeControl)
+	c.send(wire.Command{ID: 1, Name: "poke", Target: near})
+	c.want("its controlled entity", wire.TypeControl)
 	for entered := false; !entered; {
-		m, err := wire.ParseStructure(c.want("first what it was told of this entity", wire.TypeStructure))
+		m, err := wire.ParseStructure(c.want("first the entity's Enter", wire.TypeStructure))
 		require.NoError(t, err)
 		for r := range m.Records() {
 			entered = entered || r.Op == wire.OpEnter && r.Handle == near
@@ -132,10 +132,10 @@ func TestGraceEnds(t *testing.T) {
 		"1 s":    func(c *session.Config) { c.Grace = time.Second },
 		"at 0 s": func(c *session.Config) { c.Grace = -1 },
 	} {
-		d := newDeskWith(t, change)
+		d := newTestServerWith(t, change)
 		grace := map[string]int{"15 s": 15 * 60, "1 s": 60, "at 0 s": -1}[name]
 		c, w := d.enter()
-		require.Equal(t, grace < 0, len(w.Secret) == 0, "%s: no secret without a use", name)
+		require.Equal(t, grace < 0, len(w.Secret) == 0, "%s: no secret without grace", name)
 		c.peer.Gone()
 		d.ticks(1 + max(grace, 0))
 		require.Equal(t, grace < 0, d.left == 1, "%s: too early", name)
@@ -159,7 +159,7 @@ func TestSessionIsNobodyElses(t *testing.T) {
 		"no secret":            func(h *wire.Hello) { h.Session, h.Secret = 0, nil },
 		"the last byte is off": func(h *wire.Hello) { h.Secret = append(append([]byte{}, h.Secret[:15]...), ^h.Secret[15]) },
 	} {
-		d := newDesk(t)
+		d := newTestServer(t)
 		c, w := d.enter()
 		_, next := d.again(w, change)
 		require.Zero(t, next.Resumed, name)
@@ -168,13 +168,13 @@ func TestSessionIsNobodyElses(t *testing.T) {
 		c.peer.Gone()
 		d.ticks(2)
 		_, next = d.again(w, asIs)
-		require.EqualValues(t, 1, next.Resumed, "%s: and its own is still there", name)
+		require.EqualValues(t, 1, next.Resumed, "%s: its own session is still there", name)
 	}
 }
 
 // A secret is valid until the client confirms the next one.
 func TestSecretIsSpent(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	c, first := d.enter()
 	c.peer.Gone()
 	d.ticks(2)
@@ -197,11 +197,11 @@ func TestSecretIsSpent(t *testing.T) {
 	require.EqualValues(t, 1, next.Resumed)
 }
 
-// A session resumes for the client with its secret even if the server has not noticed the
-// loss. What the old connection still delivers is ignored.
+// A client with the secret resumes its session even if the server has not noticed the loss.
+// Later data of the old connection is ignored.
 func TestSessionIsTakenOver(t *testing.T) {
-	d := newDesk(t)
-	book := d.hookLog()
+	d := newTestServer(t)
+	hooks := d.hookLog()
 	c, w := d.enter()
 	next, welcome := d.again(w, asIs)
 	require.EqualValues(t, 1, welcome.Resumed)
@@ -209,7 +209,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 	m, err := wire.ParseGoodbye(c.lastMessage(wire.TypeGoodbye))
 	require.NoError(t, err)
 	require.Equal(t, wire.Replaced, m.Code)
-	require.Empty(t, *book, "it was never away")
+	require.Empty(t, *hooks, "it was never away")
 	moved := len(d.moved)
 	in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 99, Data: []byte("x")}}}
 	_, err = c.peer.ReceiveDatagram(in.Append(nil))
@@ -226,26 +226,26 @@ func TestSessionIsTakenOver(t *testing.T) {
 // A Hello that arrives after its client has moved to a newer connection takes nothing from
 // that connection.
 func TestLateHelloTakesNothing(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	_, w := d.enter()
-	early := d.sit()
+	early := d.connect()
 	late, next := d.again(w, asIs)
 	require.EqualValues(t, 1, next.Resumed)
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
-	early.say(h)
+	early.send(h)
 	m, err := wire.ParseRefused(early.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Replaced, m.Code)
-	require.Equal(t, []wire.Code{wire.Replaced}, early.closed, "it has been given up")
+	require.Equal(t, []wire.Code{wire.Replaced}, early.closed, "the client has abandoned it")
 	require.Empty(t, late.closed)
 	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Sessions()})
 }
 
 // A session resumes although a client joins in the same tick over an older connection.
-func TestComeAgainBesideAJoin(t *testing.T) {
-	d := newDesk(t)
-	older := d.sit()
+func TestResumeBesideAJoin(t *testing.T) {
+	d := newTestServer(t)
+	older := d.connect()
 	c, w := d.enter()
 	c.peer.Gone()
 	d.ticks(2)
@@ -258,44 +258,44 @@ func TestComeAgainBesideAJoin(t *testing.T) {
 }
 
 func TestNoGrace(t *testing.T) {
-	for name, end := range map[string]func(*desk, *seat){
-		"goodbye":   func(_ *desk, c *seat) { c.say(wire.Bye{}) },
-		"left":      func(_ *desk, c *seat) { c.peer.Left(); c.peer.Gone() },
-		"a breach":  func(_ *desk, c *seat) { _ = c.peer.ReceiveStream([]byte{1, 99}) },
-		"kicked":    func(_ *desk, c *seat) { c.peer.Session().Kick("enough") },
-		"by id":     func(d *desk, c *seat) { d.core.Kick(c.peer.ID(), "enough") },
-		"too slow":  func(d *desk, c *seat) { c.full = true; d.spawn(1) },
-		"draining":  func(d *desk, _ *seat) { d.core.Drain() },
-		"by itself": func(_ *desk, c *seat) { c.say(wire.Command{ID: 1, Name: "leave"}) },
+	for name, end := range map[string]func(*testServer, *testClient){
+		"goodbye":   func(_ *testServer, c *testClient) { c.send(wire.Bye{}) },
+		"left":      func(_ *testServer, c *testClient) { c.peer.Left(); c.peer.Gone() },
+		"a breach":  func(_ *testServer, c *testClient) { _ = c.peer.ReceiveStream([]byte{1, 99}) },
+		"kicked":    func(_ *testServer, c *testClient) { c.peer.Session().Kick("enough") },
+		"by id":     func(d *testServer, c *testClient) { d.core.Kick(c.peer.ID(), "enough") },
+		"too slow":  func(d *testServer, c *testClient) { c.full = true; d.spawn(1) },
+		"draining":  func(d *testServer, _ *testClient) { d.core.Drain() },
+		"by itself": func(_ *testServer, c *testClient) { c.send(wire.Command{ID: 1, Name: "leave"}) },
 	} {
-		d := newDesk(t)
-		book := d.hookLog()
+		d := newTestServer(t)
+		hooks := d.hookLog()
 		c, w := d.enter()
 		end(d, c)
 		d.ticks(4)
 		require.Equal(t, 1, d.left, name)
 		require.Zero(t, d.core.Sessions(), name)
 		require.Len(t, c.closed, 1, name)
-		require.Empty(t, *book, name)
+		require.Empty(t, *hooks, name)
 		if name != "draining" {
 			_, next := d.again(w, asIs)
 			require.Zero(t, next.Resumed, name)
 		}
 	}
-	d := newDesk(t)
+	d := newTestServer(t)
 	c := d.join()
 	c.peer.Gone()
 	d.ticks(1)
-	require.Equal(t, 1, d.left, "joined, and never sent a datagram")
+	require.Equal(t, 1, d.left, "it never sent a datagram")
 }
 
 // Kick and Drain also end away sessions.
 func TestAwayEnds(t *testing.T) {
-	for name, end := range map[string]func(*desk, *session.Session){
-		"kicked":   func(_ *desk, s *session.Session) { s.Kick("enough") },
-		"draining": func(d *desk, _ *session.Session) { d.core.Drain() },
+	for name, end := range map[string]func(*testServer, *session.Session){
+		"kicked":   func(_ *testServer, s *session.Session) { s.Kick("enough") },
+		"draining": func(d *testServer, _ *session.Session) { d.core.Drain() },
 	} {
-		d := newDesk(t)
+		d := newTestServer(t)
 		c, _ := d.enter()
 		s := c.peer.Session()
 		c.peer.Gone()
@@ -309,7 +309,7 @@ func TestAwayEnds(t *testing.T) {
 
 // A full server ends the session away longest for a new client.
 func TestAwayMakesRoom(t *testing.T) {
-	d := newDesk(t) // of two
+	d := newTestServer(t) // two slots
 	a, first := d.enter()
 	b, second := d.enter()
 	b.peer.Gone()
@@ -320,21 +320,21 @@ func TestAwayMakesRoom(t *testing.T) {
 	d.join()
 	require.Equal(t, 1, d.left)
 	_, next := d.again(second, func(h *wire.Hello) { h.Structure = 0 })
-	require.Zero(t, next.Resumed, "it was away longest; the other made room for it in turn")
+	require.Zero(t, next.Resumed, "it was away longest, and was ended; the other then made room for it")
 	require.Equal(t, 2, d.left)
-	c := d.sit()
+	c := d.connect()
 	h := d.hello()
 	h.Session, h.Secret = first.Session, first.Secret
-	c.say(h)
-	m, err := wire.ParseRefused(c.want("both places are taken", wire.TypeRefused))
+	c.send(h)
+	m, err := wire.ParseRefused(c.want("both slots are taken", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.ServerFull, m.Code)
 }
 
 // A resumed client, like every other, receives structure only with a snapshot. Otherwise it
 // could learn of one death of a tick and not of another that an answer already revealed.
-func TestComeAgainBetweenSnapshots(t *testing.T) {
-	d := newDesk(t)
+func TestResumeBetweenSnapshots(t *testing.T) {
+	d := newTestServer(t)
 	c, w := d.enter()
 	near, hidden := d.spawn(5), d.spawn(6)
 	d.ticks(6)
@@ -350,13 +350,13 @@ func TestComeAgainBetweenSnapshots(t *testing.T) {
 	d.world.Destroy(near)
 	d.world.Destroy(hidden)
 	d.ticks(1)
-	c.say(wire.Command{ID: 1, Name: "poke", Target: near})
+	c.send(wire.Command{ID: 1, Name: "poke", Target: near})
 	c.wantResult("it is dead", 1, wire.StaleHandle, wire.Stale)
 	c.peer.Gone()
 	d.ticks(1)
 	c, next := d.again(w, func(h *wire.Hello) { h.Structure = 4 })
 	require.EqualValues(t, 1, next.Resumed)
-	c.want("still steers", wire.TypeControl)
+	c.want("its controlled entity", wire.TypeControl)
 	_, _, more, err := c.frames.Next()
 	require.NoError(t, err)
 	require.False(t, more, "nothing was lost")
@@ -366,19 +366,19 @@ func TestComeAgainBetweenSnapshots(t *testing.T) {
 // A client that acknowledges unsent structure, or has missed more than is kept, begins a new
 // session.
 func TestStructureMustFit(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	c, w := d.enter()
 	d.ticks(6)
 	c.peer.Gone()
 	d.ticks(1)
 	_, next := d.again(w, func(h *wire.Hello) { h.Structure = 1 << 20 })
 	require.Zero(t, next.Resumed)
-	require.Equal(t, 1, d.left, "the session of before has ended")
+	require.Equal(t, 1, d.left, "the old session has ended")
 }
 
 // Silence is treated as a lost connection: the client may not have received Goodbye.
 func TestSilenceIsForgiven(t *testing.T) {
-	d := newDesk(t)
+	d := newTestServer(t)
 	c, w := d.enter()
 	d.ticks(10*60 + 1)
 	require.Equal(t, []wire.Code{wire.Timeout}, c.closed)
@@ -388,10 +388,10 @@ func TestSilenceIsForgiven(t *testing.T) {
 }
 
 // Inputs continue after a resume: none is applied twice.
-func TestInputsGoOn(t *testing.T) {
-	d := newDesk(t)
+func TestInputsAfterResume(t *testing.T) {
+	d := newTestServer(t)
 	c, w := d.enter()
-	send := func(c *seat, tick uint32) {
+	send := func(c *testClient, tick uint32) {
 		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("m")}}}
 		_, err := c.peer.ReceiveDatagram(in.Append(nil))
 		require.NoError(t, err)
@@ -403,13 +403,13 @@ func TestInputsGoOn(t *testing.T) {
 	c, _ = d.again(w, asIs)
 	send(c, 7)
 	send(c, 8)
-	d.ticks(8) // till their ticks have come
+	d.ticks(8) // until their ticks
 	require.Equal(t, []string{"7:m", "8:m"}, d.moved)
 }
 
 // Only the text of a Rejection reaches the client.
-func TestRejectionsSpeak(t *testing.T) {
-	d := newDesk(t)
+func TestRejectionText(t *testing.T) {
+	d := newTestServer(t)
 	d.game.Commands["far"] = func(*session.Session, world.Entity, []byte) error {
 		return &session.Rejection{Text: "too far away"}
 	}
@@ -417,7 +417,7 @@ func TestRejectionsSpeak(t *testing.T) {
 		return &session.Rejection{Code: wire.BadArguments, Text: strings.Repeat("x", 2*wire.MaxText)}
 	}
 	c := d.join()
-	c.say(wire.Command{ID: 1, Name: "far"}, wire.Command{ID: 2, Name: "long"}, wire.Command{ID: 3, Name: "fail"}, wire.Command{ID: 4, Name: "typo"})
+	c.send(wire.Command{ID: 1, Name: "far"}, wire.Command{ID: 2, Name: "long"}, wire.Command{ID: 3, Name: "fail"}, wire.Command{ID: 4, Name: "typo"})
 	for _, want := range []wire.Result{
 		{ID: 1, Code: wire.CommandRefused, Verdict: wire.Live, Text: "too far away"},
 		{ID: 2, Code: wire.BadArguments, Verdict: wire.Live, Text: strings.Repeat("x", wire.MaxText)},
@@ -431,7 +431,7 @@ func TestRejectionsSpeak(t *testing.T) {
 }
 
 // lastMessage returns the newest message of a kind.
-func (c *seat) lastMessage(kind byte) (last []byte) {
+func (c *testClient) lastMessage(kind byte) (last []byte) {
 	for {
 		got, body, ok, err := c.frames.Next()
 		require.NoError(c.d.t, err)

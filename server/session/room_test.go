@@ -22,7 +22,7 @@ func (mute) SendSnapshot([][]byte)   {}
 func (mute) Close(wire.Code, string) {}
 
 // newRoom returns a core for eight sessions, and a function that joins one.
-func newRoom(t *testing.T, game Game) (c *Core, come func() *Peer) {
+func newRoom(t *testing.T, game Game) (c *Core, join func() *Peer) {
 	c, attempt := newRoomOf(t, 8, game)
 	return c, func() *Peer {
 		p := attempt("")
@@ -33,12 +33,12 @@ func newRoom(t *testing.T, game Game) (c *Core, come func() *Peer) {
 
 // newRoomOf returns a core with the given number of slots, and a function that opens a
 // connection from an address which joins at the next tick.
-func newRoomOf(t *testing.T, places int, game Game) (c *Core, attempt func(address string) *Peer) {
+func newRoomOf(t *testing.T, slots int, game Game) (c *Core, attempt func(address string) *Peer) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	c, err = NewCore(Config{World: w, Schema: s, MaxSessions: places, Game: game, Random: rand.NewChaCha8([32]byte{1})})
+	c, err = NewCore(Config{World: w, Schema: s, MaxSessions: slots, Game: game, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version()})
 	return c, func(address string) *Peer {
@@ -54,34 +54,34 @@ func newRoomOf(t *testing.T, places int, game Game) (c *Core, attempt func(addre
 // If the limit was lowered below the number of sessions, away sessions make room only if
 // that suffices.
 func TestRoomUnderLowerLimit(t *testing.T) {
-	c, come := newRoom(t, Game{})
+	c, join := newRoom(t, Game{})
 	var peers []*Peer
 	for range 5 {
-		peers = append(peers, come())
+		peers = append(peers, join())
 	}
 	peers[0].Gone()
 	peers[1].Gone()
 	c.Tick()
 	require.Equal(t, []int{3, 2}, []int{c.Active(), c.Away()})
 	require.NoError(t, c.SetLimits(2, 0))
-	come()
-	require.Equal(t, []int{3, 2}, []int{c.Active(), c.Away()}, "who comes is refused, and nobody goes for that")
+	join()
+	require.Equal(t, []int{3, 2}, []int{c.Active(), c.Away()}, "the new client is refused, and no session ends for it")
 	require.NoError(t, c.SetLimits(4, 0))
-	come()
+	join()
 	require.Equal(t, []int{4, 0}, []int{c.Active(), c.Away()})
 }
 
 // Leave may drain the server while several sessions make room for one.
 func TestDrainWhileRoomIsMade(t *testing.T) {
 	var c *Core
-	c, come := newRoom(t, Game{Leave: func(*Session) { c.Drain() }})
-	for _, p := range []*Peer{come(), come()} {
+	c, join := newRoom(t, Game{Leave: func(*Session) { c.Drain() }})
+	for _, p := range []*Peer{join(), join()} {
 		p.Gone()
 	}
 	c.Tick()
 	require.Equal(t, 2, c.Away())
 	require.NoError(t, c.SetLimits(1, 0))
-	come()
+	join()
 	require.Zero(t, c.Sessions())
 	require.EqualValues(t, 2, c.Stats().Joined)
 }
@@ -89,14 +89,14 @@ func TestDrainWhileRoomIsMade(t *testing.T) {
 // One address that joins and leaves as fast as it can takes no slot from disconnected
 // clients of other addresses: they resume, from one address or from several.
 func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
-	const honest, places = 40, 256
+	const honest, slots = 40, 256
 	for name, home := range map[string]func(i int) string{
-		"an address each":    func(i int) string { return fmt.Sprint("home ", i) },
-		"one school's":       func(int) string { return "school" },
-		"the attacker's own": func(int) string { return "attacker" },
+		"an address each":        func(i int) string { return fmt.Sprint("home ", i) },
+		"a shared address":       func(int) string { return "school" },
+		"the attacker's address": func(int) string { return "attacker" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, attempt := newRoomOf(t, places, Game{})
+			c, attempt := newRoomOf(t, slots, Game{})
 			var sessions []*Session
 			for i := range honest {
 				p := attempt(home(i))
@@ -133,9 +133,9 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 					resumed++
 				}
 			}
-			t.Logf("%d of %d resumed; %d places held by the attacker", resumed, honest, c.count(func(s *Session) bool { return s.address == "attacker" }))
-			if name == "the attacker's own" {
-				require.Zero(t, resumed, "nobody can tell them apart: the one away longest goes first")
+			t.Logf("%d of %d resumed; %d slots held by the attacker", resumed, honest, c.count(func(s *Session) bool { return s.address == "attacker" }))
+			if name == "the attacker's address" {
+				require.Zero(t, resumed, "the server cannot tell them apart, and ends the one away longest")
 				return
 			}
 			require.Equal(t, honest, resumed)
@@ -143,21 +143,21 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 	}
 }
 
-// Sessions of the new client's own address make room first, then those of the address with
-// the most sessions away, longest away first.
-func TestWhoMakesRoom(t *testing.T) {
+// Away sessions from the new client's address end first, then sessions from the address with
+// the most away sessions, longest away first.
+func TestRoomOrder(t *testing.T) {
 	c, attempt := newRoomOf(t, 6, Game{})
-	come := func(address string) *Peer {
+	join := func(address string) *Peer {
 		p := attempt(address)
 		c.Tick()
 		return p
 	}
 	var sessions []*Session
 	for _, address := range []string{"a", "b", "b", "b", "c", "c"} {
-		p := come(address)
+		p := join(address)
 		sessions = append(sessions, p.session)
 	}
-	for _, i := range []int{4, 0, 2, 1, 3, 5} { // in this order they leave
+	for _, i := range []int{4, 0, 2, 1, 3, 5} { // the order of leaving
 		sessions[i].peer.Gone()
 		c.Tick()
 	}
@@ -167,12 +167,12 @@ func TestWhoMakesRoom(t *testing.T) {
 	}{
 		{"c", 4}, // its own
 		{"d", 2}, // of b, which has three away
-		{"e", 1}, // b again: two
+		{"e", 1}, // b, which still has two
 		{"f", 0}, // a, b and c have one each
 		{"c", 5}, // its own, though b's has been away longer
 		{"c", 3}, // none of its own is left
 	} {
-		require.NotNil(t, come(next.address).session)
+		require.NotNil(t, join(next.address).session)
 		for i, s := range sessions {
 			if s != nil && s.ended {
 				require.Equal(t, next.ends, i, "%v", next)

@@ -70,9 +70,9 @@ func newCourt(t testing.TB, seed uint64) *court {
 	require.NoError(t, err)
 	c.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	schema := deskSchema(t)
+	schema := testSchema(t)
 	c.core, err = session.NewCore(session.Config{
-		World: w, Schema: schema, Epoch: deskEpoch, Random: rand.NewChaCha8([32]byte{1}),
+		World: w, Schema: schema, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 40, Always: c.beacon.Presence(), Private: c.secret.Presence()},
 		Game:        session.Game{Join: c.join, Leave: func(s *session.Session) { w.Destroy(s.Entity()) }},
 	})
@@ -85,7 +85,7 @@ func newCourt(t testing.TB, seed uint64) *court {
 			inputs: simtest.NewLink(c.rng.Uint64(), links), states: simtest.NewLink(c.rng.Uint64(), links),
 		}
 		g.session, err = client.NewSession(client.SessionConfig{
-			Schema: schema, Epoch: deskEpoch, Name: []string{"red", "blue"}[i%2], Observer: client.Observer{Enter: g.entered, Leave: g.left},
+			Schema: schema, Epoch: testEpoch, Name: []string{"red", "blue"}[i%2], Observer: client.Observer{Enter: g.entered, Leave: g.left},
 		})
 		require.NoError(t, err)
 		c.players = append(c.players, g)
@@ -133,7 +133,7 @@ func (g *player) entered(e *client.Entity) {
 	h := e.Handle()
 	c := g.court
 	if owner, secret := c.owner[h]; secret {
-		require.Same(c.t, owner, g, "%v is a secret of another's", h)
+		require.Same(c.t, owner, g, "%v is another player's secret", h)
 	}
 	g.shown[h] = true
 	delete(g.reasons, h)
@@ -213,7 +213,7 @@ func (c *court) stir() {
 		}
 		c.world.Destroy(h)
 	case 8:
-		if !c.secret.Presence().Has(h.Index()) { // nobody else may ever have seen it
+		if !c.secret.Presence().Has(h.Index()) { // no other player may ever have received it
 			c.players[c.rng.IntN(len(c.players))].server.Session().Control(h)
 		}
 	}
@@ -270,8 +270,8 @@ func TestRulesEndToEnd(t *testing.T) {
 			}
 		}
 	}
-	require.NotZero(t, hidden[wire.ReasonHiddenByRule], "somebody was hidden by a rule")
-	require.NotZero(t, hidden[wire.ReasonLeftInterest], "somebody went too far away")
+	require.NotZero(t, hidden[wire.ReasonHiddenByRule], "an entity was hidden by a rule")
+	require.NotZero(t, hidden[wire.ReasonLeftInterest], "an entity left the radius")
 }
 
 // judge compares the client's verdict on h with the expected one.
@@ -283,9 +283,9 @@ func (g *player) judge(h bulk.Handle) {
 	case c.world.Status(h) == bulk.Stale && g.shown[h]:
 		require.Equal(c.t, wire.Stale, got, "%v died", h)
 	case c.world.Status(h) == bulk.Stale:
-		require.Contains(c.t, []wire.Verdict{wire.Pending, wire.Stale}, got, "%v died unseen, perhaps after another in its slot", h)
+		require.Contains(c.t, []wire.Verdict{wire.Pending, wire.Stale}, got, "%v died unseen; an earlier tenant of its slot may have been seen", h)
 	case sure && show:
-		require.Equal(c.t, wire.Live, got, "%v is to be seen", h)
+		require.Equal(c.t, wire.Live, got, "%v should be in view", h)
 	case !g.shown[h]:
 		require.Equal(c.t, wire.Pending, got, "%v was never seen", h)
 	case forbidden:

@@ -9,31 +9,31 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// fullDesk returns a desk with the given number of clients; each counts its snapshots.
-func fullDesk(t *testing.T, clients int) (*desk, []*seat) {
-	d := newDeskWith(t, func(c *session.Config) { c.MaxSessions = clients })
-	var seats []*seat
-	for range clients {
-		seats = append(seats, d.join())
+// fullTestServer returns a test server with n clients.
+func fullTestServer(t *testing.T, n int) (*testServer, []*testClient) {
+	d := newTestServerWith(t, func(c *session.Config) { c.MaxSessions = n })
+	var clients []*testClient
+	for range n {
+		clients = append(clients, d.join())
 	}
 	d.ticks(60)
-	return d, seats
+	return d, clients
 }
 
 // shortTicks runs ticks with time for some snapshots each. It returns the ticks in which
 // each client received one.
-func (d *desk) shortTicks(n, some int, seats []*seat) (when [][]int) {
-	when = make([][]int, len(seats))
+func (d *testServer) shortTicks(n, some int, clients []*testClient) (when [][]int) {
+	when = make([][]int, len(clients))
 	for tick := range n {
-		before := make([]int, len(seats))
-		for i, c := range seats {
+		before := make([]int, len(clients))
+		for i, c := range clients {
 			before[i] = c.shots
 		}
 		d.core.Receive()
 		d.core.Step()
 		left := some
 		d.core.Send(func() bool { left--; return left < 0 })
-		for i, c := range seats {
+		for i, c := range clients {
 			if c.shots > before[i] {
 				when[i] = append(when[i], tick)
 			}
@@ -44,23 +44,23 @@ func (d *desk) shortTicks(n, some int, seats []*seat) (when [][]int) {
 
 // The longest-waiting session is served first: all receive equally many, evenly spaced.
 func TestLongestWaitingFirst(t *testing.T) {
-	const clients = 6 // of 20 snapshots a second: two in each of 60 ticks
-	d, seats := fullDesk(t, clients)
+	const count = 6 // 20 snapshots a second each: two in each of 60 ticks
+	d, clients := fullTestServer(t, count)
 	before := d.core.Stats()
-	for i, ticks := range d.shortTicks(120, 1, seats) {
+	for i, ticks := range d.shortTicks(120, 1, clients) {
 		require.Len(t, ticks, 20, "half of them")
 		for n := 1; n < len(ticks); n++ {
-			require.Equal(t, clients, ticks[n]-ticks[n-1], "client %d", i)
+			require.Equal(t, count, ticks[n]-ticks[n-1], "client %d", i)
 		}
 	}
 	after := d.core.Stats()
 	require.EqualValues(t, 240, after.SnapshotsDue-before.SnapshotsDue)
-	require.InDelta(t, 120, after.SnapshotsSkipped-before.SnapshotsSkipped, clients, "or still waits")
+	require.InDelta(t, 120, after.SnapshotsSkipped-before.SnapshotsSkipped, count, "or still waiting")
 
-	d.shortTicks(6, 2, seats) // until nobody waits
+	d.shortTicks(6, 2, clients) // until none waits
 	before = d.core.Stats()
-	for _, ticks := range d.shortTicks(60, 2, seats) {
-		require.Len(t, ticks, 20, "there is time for all")
+	for _, ticks := range d.shortTicks(60, 2, clients) {
+		require.Len(t, ticks, 20, "time for all")
 	}
 	require.Equal(t, before.SnapshotsSkipped, d.core.Stats().SnapshotsSkipped)
 }
@@ -69,18 +69,18 @@ func TestLongestWaitingFirst(t *testing.T) {
 // the order of joining.
 func TestShortageIsShared(t *testing.T) {
 	for _, c := range []struct{ hz, clients, some, shots, least, most int }{
-		{20, 12, 3, 30, 4, 4}, // four in each tick, and time for three
+		{20, 12, 3, 30, 4, 4}, // four are due in each tick, with time for three
 		{60, 5, 3, 72, 1, 2},
 	} {
-		d := newDeskWith(t, func(config *session.Config) {
+		d := newTestServerWith(t, func(config *session.Config) {
 			config.MaxSessions, config.Replication.SnapshotHz = c.clients, c.hz
 		})
-		var seats []*seat
+		var clients []*testClient
 		for range c.clients {
-			seats = append(seats, d.join())
+			clients = append(clients, d.join())
 		}
-		d.shortTicks(60, c.some, seats)
-		for i, ticks := range d.shortTicks(120, c.some, seats) {
+		d.shortTicks(60, c.some, clients)
+		for i, ticks := range d.shortTicks(120, c.some, clients) {
 			require.Len(t, ticks, c.shots, "%d Hz, client %d", c.hz, i)
 			for n := 1; n < len(ticks); n++ {
 				apart := ticks[n] - ticks[n-1]
@@ -92,8 +92,8 @@ func TestShortageIsShared(t *testing.T) {
 
 // With no time at all, every session still receives two snapshots a second.
 func TestMinimumSnapshotRate(t *testing.T) {
-	d, seats := fullDesk(t, 5)
-	for _, ticks := range d.shortTicks(480, 0, seats) {
+	d, clients := fullTestServer(t, 5)
+	for _, ticks := range d.shortTicks(480, 0, clients) {
 		require.GreaterOrEqual(t, len(ticks), 15)
 		for n := 1; n < len(ticks); n++ {
 			require.LessOrEqual(t, ticks[n]-ticks[n-1], 30, "half a second")
@@ -103,10 +103,10 @@ func TestMinimumSnapshotRate(t *testing.T) {
 
 // After a stall all sessions are overdue, and are served over several ticks.
 func TestOverdueAreSpread(t *testing.T) {
-	const clients = 60 // a third of them has its turn in each tick
-	d, seats := fullDesk(t, clients)
+	const count = 60 // a third of them is due in each tick
+	d, clients := fullTestServer(t, count)
 	served := make([]int, 480)
-	for i, ticks := range d.shortTicks(len(served), 0, seats) {
+	for i, ticks := range d.shortTicks(len(served), 0, clients) {
 		require.GreaterOrEqual(t, len(ticks), 15, "client %d", i)
 		for _, tick := range ticks {
 			served[tick]++
@@ -117,24 +117,24 @@ func TestOverdueAreSpread(t *testing.T) {
 
 // The last tick sends every session a snapshot, so a queued session misses none.
 func TestLastTickMissesNothing(t *testing.T) {
-	d, seats := fullDesk(t, 1)
+	d, clients := fullTestServer(t, 1)
 	turns := d.core.Stats().SnapshotsDue
 	for d.core.Stats().SnapshotsDue == turns {
-		d.shortTicks(1, 0, seats)
+		d.shortTicks(1, 0, clients)
 	}
-	before, shots := d.core.Stats(), seats[0].shots
+	before, shots := d.core.Stats(), clients[0].shots
 	d.core.Receive()
 	d.core.Step()
 	d.core.SendAll()
 	after := d.core.Stats()
-	require.Equal(t, shots+1, seats[0].shots)
+	require.Equal(t, shots+1, clients[0].shots)
 	require.Equal(t, before.SnapshotsDue, after.SnapshotsDue, "it was already due")
 	require.Equal(t, before.SnapshotsSkipped, after.SnapshotsSkipped)
 }
 
 // A session without a connection takes no time, and is scheduled again when it resumes.
 func TestAwayIsNotScheduled(t *testing.T) {
-	d := newDeskWith(t, func(c *session.Config) { c.MaxSessions = 2 })
+	d := newTestServerWith(t, func(c *session.Config) { c.MaxSessions = 2 })
 	first, w := d.enter()
 	second := d.join()
 	d.ticks(60)
@@ -145,7 +145,7 @@ func TestAwayIsNotScheduled(t *testing.T) {
 	d.busy = false
 	before := second.shots
 	d.ticks(1)
-	require.Equal(t, before+1, second.shots, "the other waited, too, and is served at once")
+	require.Equal(t, before+1, second.shots, "the other waited, too, and is served first")
 	first, _ = d.again(w, asIs)
 	d.ticks(4)
 	require.NotZero(t, first.shots)

@@ -11,19 +11,18 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A game calls what it likes from within the functions that it is called by, on
-// both ends. An operation of a script that is named place:operation waits for the
-// next call of that function, and is carried out in it.
+// Games and clients may call the API inside hooks and callbacks. A script's operation
+// "hook:operation" runs inside the next call of that hook.
 
-// The places, and what a game may do there.
+// The hooks and callbacks, and the operations allowed inside them.
 var (
-	serverPlaces = []string{"join", "leave", "away", "back", "input", "command", "before", "after"}
-	serverDeeds  = []string{
+	serverHooks = []string{"join", "leave", "away", "back", "input", "command", "before", "after"}
+	serverOps   = []string{
 		"spawn", "defer", "destroy", "flip", "flash", "push", "move", "refer", "unrefer", "gust",
 		"kill", "own", "claim", "disown", "give", "filter", "roam", "kick",
 	}
-	clientPlaces = []string{"enter", "update", "left", "destroyed", "result"}
-	clientDeeds  = []string{"poke", "touch", "forge", "survey"}
+	clientCallbacks = []string{"enter", "update", "left", "destroyed", "result"}
+	clientOps       = []string{"poke", "touch", "forge", "survey"}
 )
 
 // callbacks makes the game act inside its hooks, in half of the seeds.
@@ -37,16 +36,16 @@ func (g *generator) callbacks() {
 		if d(100) >= rate {
 			continue
 		}
-		places, deeds := serverPlaces, serverDeeds
+		hooks, ops := serverHooks, serverOps
 		if d(4) == 0 {
-			places, deeds = clientPlaces, clientDeeds
+			hooks, ops = clientCallbacks, clientOps
 		}
-		deed := deeds[d(len(deeds))]
-		if deed == "kick" && d(4) > 0 {
-			continue // everybody would be new all the time
+		do := ops[d(len(ops))]
+		if do == "kick" && d(4) > 0 {
+			continue // otherwise all sessions would be new
 		}
 		var args []int
-		for _, name := range strings.Fields(operations[deed]) {
+		for _, name := range strings.Fields(operations[do]) {
 			switch name {
 			case "x", "z":
 				args = append(args, g.place())
@@ -56,14 +55,14 @@ func (g *generator) callbacks() {
 				args = append(args, g.any())
 			}
 		}
-		g.add(tick, places[d(len(places))]+":"+deed, args...)
+		g.add(tick, hooks[d(len(hooks))]+":"+do, args...)
 	}
 }
 
 // call runs the operations that wait for a hook.
-func (s *sim) call(place string) {
-	due := s.waiting[place]
-	delete(s.waiting, place)
+func (s *sim) call(hook string) {
+	due := s.waiting[hook]
+	delete(s.waiting, hook)
 	for _, o := range due {
 		s.coverage.called++
 		s.do(o)
@@ -71,10 +70,10 @@ func (s *sim) call(place string) {
 }
 
 // call runs the operations that wait for a client's callback.
-func (c *simClient) call(place string) {
+func (c *simClient) call(hook string) {
 	s := c.sim
-	due := s.waiting[place]
-	delete(s.waiting, place)
+	due := s.waiting[hook]
+	delete(s.waiting, hook)
 	for _, o := range due {
 		s.coverage.called++
 		c.do(o)
@@ -111,7 +110,7 @@ func (s *sim) rules() []replication.Filter {
 
 // setFilter replaces the filter of the client's session.
 func (c *simClient) setFilter(which int) {
-	if p := c.stay(); p != nil {
+	if p := c.liveSession(); p != nil {
 		rules := c.sim.rules()
 		c.sim.ruled[p] = nth(which, len(rules))
 		p.SetFilter(rules[c.sim.ruled[p]])
@@ -121,7 +120,7 @@ func (c *simClient) setFilter(which int) {
 // allowed reports whether the session's filter allows h, nearby and at any distance.
 func (c *simClient) allowed(h bulk.Handle) (near, far bool) {
 	s := c.sim
-	rule := s.rules()[s.ruled[c.stay()]]
+	rule := s.rules()[s.ruled[c.liveSession()]]
 	slot := h.Index()
 	if s.script.has("veil") && s.veil.Presence().Has(slot) {
 		return false, false
@@ -144,7 +143,7 @@ func (c *simClient) allowed(h bulk.Handle) (near, far bool) {
 }
 
 // claim makes the session an owner of any handle ever issued, including dead handles and
-// those of an earlier run.
+// handles of an earlier run.
 func (c *simClient) claim(which int) {
 	if len(c.sim.order) > 0 {
 		c.own(c.sim.order[nth(which, len(c.sim.order))].handle)
@@ -153,14 +152,14 @@ func (c *simClient) claim(which int) {
 
 // roam iterates over the client's interest set, changing owners, and stops early.
 func (c *simClient) roam(steps int) {
-	s, p := c.sim, c.stay()
+	s, p := c.sim, c.liveSession()
 	if p == nil {
 		return
 	}
 	steps = nth(steps, 32)
 	for h := range p.InterestSet() {
 		if s.world.Status(h) != bulk.Live || p.Resolve(h) != wire.Live {
-			s.fail("R1", "%v is in the interest set of client %d, and is %v to it", h, c.number, p.Resolve(h))
+			s.fail("R1", "%v is in the interest set of client %d, with verdict %v", h, c.number, p.Resolve(h))
 		}
 		if steps%2 == 0 {
 			c.own(h)
@@ -181,7 +180,7 @@ func (c *simClient) survey(most int) {
 	}
 	for e := range r.All() {
 		if h := e.Handle(); r.Resolve(h) != wire.Live || r.Entity(h) != e {
-			s.fail("C1", "client %d has %v, calls it %v, and finds another", c.number, h, r.Resolve(h))
+			s.fail("C1", "client %d has %v, but its verdict is %v, or it finds another entity", c.number, h, r.Resolve(h))
 		}
 		if most = most / 2; most == 0 {
 			break
@@ -190,14 +189,14 @@ func (c *simClient) survey(most int) {
 	for _, l := range s.order {
 		v := r.Resolve(l.handle)
 		if v == wire.Stale && l.died == 0 && !c.forgot || (v == wire.Live) != (r.Entity(l.handle) != nil) {
-			s.fail("H3", "client %d calls %v %v in a callback; its death: %d", c.number, l.handle, v, l.died)
+			s.fail("H3", "client %d calls %v %v in a callback; it died in tick %d", c.number, l.handle, v, l.died)
 		}
 	}
 }
 
 // kick ends the client's session; the client begins a new one.
 func (c *simClient) kick() {
-	if p := c.stay(); p != nil {
+	if p := c.liveSession(); p != nil {
 		p.Kick("simulated")
 		c.sim.kicked[p] = true
 	}
@@ -205,7 +204,7 @@ func (c *simClient) kick() {
 
 // game returns the hooks of the simulated game.
 func (s *sim) game() session.Game {
-	told := func(place string) func(*session.Session) { return func(*session.Session) { s.call(place) } }
+	run := func(hook string) func(*session.Session) { return func(*session.Session) { s.call(hook) } }
 	return session.Game{
 		Join: func(p *session.Session) (world.Entity, error) {
 			s.joining = p
@@ -217,7 +216,7 @@ func (s *sim) game() session.Game {
 			}
 			return s.avatar(), nil
 		},
-		Leave: s.leave, Away: told("away"), Back: told("back"),
+		Leave: s.leave, Away: run("away"), Back: run("back"),
 		Input:    func(*session.Session, uint64, []byte) { s.call("input") },
 		Commands: map[string]session.Command{"poke": s.poked},
 	}

@@ -17,38 +17,38 @@ import (
 )
 
 // simClient is one client and everything that it received. It parses both ends of the
-// server's stream, and so computes independently what the client should know.
+// server's stream, to compute independently what the client should know.
 type simClient struct {
 	sim      *sim
 	number   int    // in sim.clients
-	epoch    uint64 // of the handles that it came with
+	epoch    uint64 // of the handles in its Hello; 0: none
 	line     *line
 	session  *client.Session
-	was      *session.Session // of an earlier line
-	answered bool             // the session has had a datagram: it outlives its lines
-	backAt   int              // tick at which the client comes again; 0: it is there
-	secrets  [][]byte         // of earlier Welcomes, good till the newest is shown
-	spent    [][]byte         // good for nothing
+	was      *session.Session // on an earlier line
+	answered bool             // the server received a datagram: the session survives a lost line
+	backAt   int              // tick at which the client reconnects; 0: connected
+	secrets  [][]byte         // of earlier Welcomes, valid until the newest is confirmed
+	spent    [][]byte         // invalid secrets
 
-	lossy   bool  // at any time of this connection
-	slowest int64 // way from the server to the client, in ms
+	lossy   bool  // the link lost datagrams at any time
+	slowest int64 // longest delay to the client, in ms
 
-	sent     streamParser  // the server's stream as it was written
-	arrived  streamParser  // and as the client has received it
+	sent     streamParser  // the server's stream as written
+	arrived  streamParser  // the server's stream as received
 	written  []wire.Record // all records of the session, by number
 	known    []knowledge
-	fresh    []knowledge      // of a new session whose Welcome is on its way
-	renewing bool             // there is one
-	forgot   bool             // everything is Stale, until a Welcome
+	fresh    []knowledge      // of a new session whose Welcome has not arrived
+	renewing bool             // fresh is in use
+	forgot   bool             // every verdict is Stale until the next Welcome
 	snaps    map[uint32]*snap // by sequence number
-	newest   uint32           // of them
+	newest   uint32           // highest sequence number in snaps
 	intents  map[uint32]intent
-	corrupt  int  // datagrams whose fold is yet to be broken
-	mislead  int  // datagrams that are yet to name a wrong structure number
-	boasted  bool // the server must end the session for it
-	lied     bool // the client must end the session for it
-	misled   bool // a structure number was wrong: states may be of another life of their entity, but of no other entity
-	misleads bool // likewise in the session whose Welcome is under way
+	corrupt  int  // datagrams whose fold is still to be broken
+	mislead  int  // datagrams whose structure number is still to be changed
+	boasted  bool // acknowledged something never sent: the server must end the session
+	lied     bool // a dead entity entered: the client must end the session
+	misled   bool // a structure number was wrong: a state may belong to another life of its entity, but to no other entity
+	misleads bool // misled, for the session whose Welcome has not arrived
 	spoilt   uint64
 	targets  client.Component[Target]
 	names    client.Component[Identity]
@@ -63,16 +63,16 @@ type departed struct{ faults, leaves uint64 }
 type snap struct {
 	structure uint32
 	arrived   bool
-	spoilt    bool // broken on purpose: it must not be applied, or do no harm
-	corrupt   bool // of those, its fold is wrong
+	spoilt    bool // broken on purpose: must not be applied, or do no harm
+	corrupt   bool // spoilt, with a wrong fold
 	acked     bool
 }
 
 // intent is an unanswered command.
 type intent struct {
 	target bulk.Handle
-	heard  bool // the client had been sent it
-	unseen bool // no client was ever sent it
+	heard  bool // the client had received it
+	unseen bool // no client ever received it
 }
 
 // connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
@@ -101,9 +101,9 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 	return c
 }
 
-// comeAgain replaces an ended connection by one that keeps what was received in the same run
-// of the world. Another run refuses it, and it starts over.
-func (c *simClient) comeAgain() {
+// rejoin replaces the client by a new one that presents the epoch of its handles. Another
+// run refuses it, and it starts over.
+func (c *simClient) rejoin() {
 	epoch := c.epoch
 	if w, ok := c.session.Welcome(); ok {
 		epoch = w.Epoch
@@ -123,23 +123,23 @@ func (c *simClient) replace(epoch uint64) {
 	c.sim.clients[c.number] = next
 }
 
-// What the server thinks of the client; nothing if it has no session.
+// The server's view of the client; empty without a session.
 
 func (c *simClient) entity() bulk.Handle {
-	if p := c.stay(); p != nil {
+	if p := c.liveSession(); p != nil {
 		return p.Entity()
 	}
 	return 0
 }
 
 func (c *simClient) shown(yield func(bulk.Handle) bool) {
-	if p := c.stay(); p != nil {
+	if p := c.liveSession(); p != nil {
 		p.InterestSet()(yield)
 	}
 }
 
-func (c *simClient) serverSays(h bulk.Handle) wire.Verdict {
-	if p := c.stay(); p != nil {
+func (c *simClient) serverVerdict(h bulk.Handle) wire.Verdict {
+	if p := c.liveSession(); p != nil {
 		return p.Resolve(h)
 	}
 	return wire.Pending
@@ -183,39 +183,38 @@ func (c *simClient) ended(err error) {
 	switch code := wire.CodeOf(err); {
 	case code == wire.BadMessage && c.line.closed == code && c.boasted:
 		s.coverage.boasts++
-		c.comeAgain()
+		c.rejoin()
 	case code == wire.Kicked && c.line.closed == code:
 		s.coverage.kicks++
-		c.comeAgain()
+		c.rejoin()
 	case (code == wire.ServerFull || code == wire.JoinRefused) && c.line.closed == code:
 		s.coverage.turnedAway++
-		c.comeAgain()
+		c.rejoin()
 	case code == wire.Draining && c.line.closed == code && s.restartAt != 0:
 		s.coverage.drained++
-		c.comeAgain()
-	case code == wire.Timeout && c.line.closed == code: // too long in this weather
+		c.rejoin()
+	case code == wire.Timeout && c.line.closed == code: // the link was down for too long
 		c.session.Lost(err)
-		c.comeBack()
+		c.reconnect()
 	case code == wire.BadMessage && c.lied:
 		s.coverage.lies++
 		c.line.goneAt = s.tick
-		c.comeAgain()
+		c.rejoin()
 	case code == wire.EpochMismatch && c.line.closed == code:
 		if c.epoch == s.epoch {
-			s.fail("H5", "client %d has handles of this very run and was refused", c.number)
+			s.fail("H5", "client %d has handles of this run and was refused", c.number)
 		}
 		s.coverage.refused++
 		c.session.Lost(err)
 		c.epoch, c.forgot, c.was = 0, true, nil
-		c.comeBack()
+		c.reconnect()
 	default:
 		s.fail("S3", "client %d ended: %v", c.number, err)
 	}
 }
 
-// datagram delivers a datagram. One that is newer than all before it and refers to exactly
-// the structure applied is always readable: its baselines were acknowledged in this life of
-// their rows (R3).
+// datagram delivers a datagram. The newest so far is always readable if it refers to exactly
+// the applied structure: its baselines were acknowledged in this life of their rows (R3).
 func (c *simClient) datagram(d []byte) {
 	s := c.sim
 	var r bitio.Reader
@@ -231,20 +230,20 @@ func (c *simClient) datagram(d []byte) {
 	outcome, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond)
 	switch {
 	case err != nil && !n.spoilt:
-		s.fail("H1", "snapshot %d can't be read: %v", h.Seq, err)
+		s.fail("H1", "snapshot %d is unreadable: %v", h.Seq, err)
 	case due && outcome != client.Applied:
-		s.fail("R3", "snapshot %d is newest, its structure is there, and the outcome is %d", h.Seq, outcome)
+		s.fail("R3", "snapshot %d is the newest and its structure is applied, but the outcome is %d", h.Seq, outcome)
 	}
 	n.arrived = n.arrived || c.session.Joined()
 }
 
-// judgeAck checks an acknowledgement against what can have been applied (H6).
+// judgeAck checks that the client applied what it acknowledges (H6).
 func (c *simClient) judgeAck(input []byte) {
 	s := c.sim
 	in, err := wire.ParseInput(input)
 	s.must(err)
 	if in.Ack.Structure != c.arrived.records {
-		s.fail("H6", "client %d acknowledges %d structure records of %d that it has", c.number, in.Ack.Structure, c.arrived.records)
+		s.fail("H6", "client %d acknowledges %d structure records and has %d", c.number, in.Ack.Structure, c.arrived.records)
 	}
 	if !in.Ack.Seen {
 		return
@@ -287,8 +286,8 @@ func (c *simClient) boast(ahead uint32) {
 	c.sendAck(ack)
 }
 
-// revive puts the Enter of a dead handle on the stream: after its Destroy, as the next
-// record that the client expects.
+// revive sends the Enter of a dead handle after its Destroy, as the next record that the
+// client expects.
 func (c *simClient) revive(from int) {
 	for i := range c.known {
 		l := c.sim.order[nth(from+i, len(c.known))]
@@ -337,10 +336,10 @@ func (c *simClient) check(e *client.Entity) {
 		s.fail("H1", "client %d has %v at tick %d; it died in %d", c.number, h, e.Tick(), l.diedTick)
 	}
 	if name, ok := c.names.Get(e); !ok || name.Value != l.identity {
-		s.fail("H1", "client %d has somebody else as %v", c.number, h)
+		s.fail("H1", "client %d has another entity as %v", c.number, h)
 	}
 	if owns := c.owns(h, e.Tick()); e.Owned() != owns && !c.misled {
-		s.fail("R7", "client %d is sent %v of tick %d as its owner: %v, and is it: %v", c.number, h, e.Tick(), e.Owned(), owns)
+		s.fail("R7", "client %d received %v at tick %d as its owner: %v, want %v", c.number, h, e.Tick(), e.Owned(), owns)
 	}
 	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
@@ -364,11 +363,11 @@ func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 	}
 	to := s.lives[h]
 	if to == nil {
-		s.fail("H1", "client %d was told of %v, which was never issued", c.number, h)
+		s.fail("H1", "client %d received %v, which was never issued", c.number, h)
 	}
 	dead := to.run != s.run || to.diedTick != 0 && to.diedTick <= e.Tick()
 	if dead && c.session.Resolve(h) != wire.Stale && !c.misled {
-		s.fail("R4", "client %d was told of %v before its death", c.number, h)
+		s.fail("R4", "client %d received a reference to %v, which was dead, before its Destroy", c.number, h)
 	}
 	c.of(to).heard = true
 }
@@ -376,7 +375,7 @@ func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {
 	byRule := why == wire.ReasonHiddenByRule && (len(c.sim.ruled) > 0 || c.sim.coverage.veiled > 0)
 	if got := c.session.Resolve(h); why != wire.ReasonLeftInterest && !byRule || got != wire.Hidden {
-		c.sim.fail("H3", "client %d was told that %v left (%v) and calls it %v", c.number, h, why, got)
+		c.sim.fail("H3", "client %d received Leave of %v (%v), and its verdict is %v", c.number, h, why, got)
 	}
 	c.call("left")
 }
@@ -386,15 +385,15 @@ func (c *simClient) destroyed(h bulk.Handle, why wire.Reason) {
 	l := s.lives[h]
 	switch {
 	case why != wire.ReasonDestroyed:
-		s.fail("H3", "client %d was told that %v died by %v", c.number, h, why)
+		s.fail("H3", "client %d received Destroy of %v with reason %v", c.number, h, why)
 	case l == nil:
-		s.fail("H3", "client %d was told that %v died, which was never issued", c.number, h)
+		s.fail("H3", "client %d received Destroy of %v, which was never issued", c.number, h)
 	case l.died == 0:
-		s.fail("H3", "client %d was told that %v died, which lives", c.number, h)
+		s.fail("H3", "client %d received Destroy of %v, which is alive", c.number, h)
 	case c.of(l).dead:
-		s.fail("H3", "client %d was told twice that %v died", c.number, h)
+		s.fail("H3", "client %d received Destroy of %v twice", c.number, h)
 	case c.session.Resolve(h) != wire.Stale:
-		s.fail("H3", "client %d is told that %v died, and calls it %v", c.number, h, c.session.Resolve(h))
+		s.fail("H3", "client %d received Destroy of %v, and its verdict is %v", c.number, h, c.session.Resolve(h))
 	}
 	c.of(l).dead = true
 	c.call("destroyed")
@@ -438,45 +437,45 @@ func (c *simClient) result(r client.Result) {
 		c.judgeUnseen(wire.CodeOf(r.Err), r.Verdict, h)
 		return
 	}
-	c.agrees(r)
+	c.judgeResult(r)
 	l := s.lives[h]
 	switch code := wire.CodeOf(r.Err); code {
 	case wire.OK:
 		if r.Verdict != wire.Live {
-			s.fail("H2", "executed on %v, called %v", h, r.Verdict)
+			s.fail("H2", "executed on %v, with verdict %v", h, r.Verdict)
 		}
 		return
 	case wire.StaleHandle:
 		if r.Verdict != wire.Stale || l == nil && h.Generation() >= c.arrived.floor || l != nil && l.died == 0 {
-			s.fail("H2", "%v is rejected as stale, and is not", h)
+			s.fail("H2", "%v was rejected as stale, and is not", h)
 		}
 	case wire.HiddenHandle:
 		if l == nil || r.Verdict != wire.Hidden {
-			s.fail("H2", "%v is rejected as hidden, and is not", h)
+			s.fail("H2", "%v was rejected as hidden, and is not", h)
 		}
 	case wire.UnknownHandle:
 		if asked.heard || r.Verdict != wire.Pending {
-			s.fail("R2", "%v was sent, and is rejected as unknown", h)
+			s.fail("R2", "%v was sent, and was rejected as unknown", h)
 		}
 	case wire.RateLimited:
 	default:
-		s.fail("H2", "%v is rejected: %v", h, r.Err)
+		s.fail("H2", "%v was rejected: %v", h, r.Err)
 	}
 	s.coverage.rejected++
 }
 
-// agrees checks the answer against what the client received before it on the same stream:
-// only a death may arrive later.
-func (c *simClient) agrees(r client.Result) {
+// judgeResult compares the answer with what the client received before it on the same
+// stream: only a death may arrive later.
+func (c *simClient) judgeResult(r client.Result) {
 	if r.Target == 0 {
 		return
 	}
-	s, told := c.sim, c.session.Resolve(r.Target)
+	s, own := c.sim, c.session.Resolve(r.Target)
 	switch {
-	case told == r.Verdict:
-	case r.Verdict == wire.Stale && s.lives[r.Target] != nil && c.mayKnowDead(s.lives[r.Target]): // its Destroy follows
-	case r.Verdict == wire.Hidden && told == wire.Pending: // known by a reference alone
+	case own == r.Verdict:
+	case r.Verdict == wire.Stale && s.lives[r.Target] != nil && c.mayKnowDead(s.lives[r.Target]): // Destroy follows
+	case r.Verdict == wire.Hidden && own == wire.Pending: // known only by a reference
 	default:
-		s.fail("R8", "client %d is answered %v of %v, which it was told is %v", c.number, r.Verdict, r.Target, told)
+		s.fail("R8", "client %d received verdict %v on %v, and its own is %v", c.number, r.Verdict, r.Target, own)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// reign is the entity that a session controls from a tick on.
+// reign is an entity that a session controls, and the first tick.
 type reign struct {
-	tick uint32
-	who  bulk.Handle
+	tick   uint32
+	entity bulk.Handle
 }
 
 // steer makes the session control nothing, or any handle ever issued, including dead handles
-// and those of an earlier run. Inside Join it has no effect.
+// and handles of an earlier run. Inside Join it has no effect.
 func (c *simClient) steer(which int) {
 	s := c.sim
 	p, e := c.ownershipOf()
@@ -26,18 +26,18 @@ func (c *simClient) steer(which int) {
 		h = s.order[nth(which, len(s.order))].handle
 	}
 	if which%8 > 4 {
-		h = s.pick(which) // who sees something
+		h = s.pick(which) // alive, so that it has a view
 	}
 	before := p.Entity()
 	p.Control(h)
 	switch now := p.Entity(); {
 	case p == s.joining:
 		if now != before {
-			s.fail("S5", "client %d controls %v before it is let in", c.number, now)
+			s.fail("S5", "client %d controls %v inside Join", c.number, now)
 		}
 		return
 	case now != h:
-		s.fail("S5", "client %d controls %v, and is to control %v", c.number, now, h)
+		s.fail("S5", "client %d controls %v, want %v", c.number, now, h)
 	}
 	if len(e.reigns) == 0 {
 		e.reigns = append(e.reigns, reign{0, before})
@@ -49,36 +49,36 @@ func (c *simClient) steer(which int) {
 
 // controls returns the entity that a session controlled in a tick.
 func (s *sim) controls(p *session.Session, tick uint32) bulk.Handle {
-	who := p.Entity()
+	h := p.Entity()
 	if e := s.ownerships[p]; e != nil {
 		for _, r := range e.reigns {
 			if r.tick <= tick {
-				who = r.who
+				h = r.entity
 			}
 		}
 	}
-	return who
+	return h
 }
 
 // inform makes the game send the client any handle ever issued, outside the protocol and
 // faster than any link.
 func (c *simClient) inform(which int) {
-	s, p := c.sim, c.stay()
+	s, p := c.sim, c.liveSession()
 	if p == nil || p == s.joining || len(s.order) == 0 {
 		return
 	}
 	l := s.order[nth(which, len(s.order))]
 	p.Teach(l.handle)
-	c.noteTold(l)
+	c.noteSentHandle(l)
 	if !c.renewing {
 		c.of(l).heard = true
 	}
 	s.coverage.informed++
 }
 
-// noteTold records that the server sent the client l outside of structure. If l is dead, its
+// noteSentHandle records that the server sent the client l outside of structure. If l is dead, its
 // Destroy is due from now on.
-func (c *simClient) noteTold(l *life) {
+func (c *simClient) noteSentHandle(l *life) {
 	k := c.ofServer(l)
 	if l.died != 0 && !k.entered && !k.heard {
 		k.since = c.sim.tick
@@ -90,12 +90,12 @@ func (c *simClient) noteTold(l *life) {
 func (c *simClient) judgeControl(n *line, h bulk.Handle) {
 	s := c.sim
 	if p := n.peer.Session(); p != nil && p.Entity() != h {
-		s.fail("S5", "client %d is told that it controls %v, which is %v", c.number, h, p.Entity())
+		s.fail("S5", "client %d is sent Control of %v, want %v", c.number, h, p.Entity())
 	}
 	if l := s.lives[h]; l != nil {
-		c.noteTold(l)
+		c.noteSentHandle(l)
 	} else if h != 0 {
-		s.fail("S5", "client %d is told that it controls %v, which was never issued", c.number, h)
+		s.fail("S5", "client %d is sent Control of %v, which was never issued", c.number, h)
 	}
 }
 

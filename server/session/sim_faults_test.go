@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	faultTable = flag.Bool("fault.table", false, "write the table of faults into replication/README.md, with seeds for all that they take")
+	faultTable = flag.Bool("fault.table", false, "write the table of faults into replication/README.md, with the seed that caught each")
 	faultNew   = flag.Bool("fault.scripts", false, "write a shrunk script for every fault into testdata/sim")
 )
 
@@ -111,7 +111,7 @@ func faultLines(t *testing.T) (lines []faultLine) {
 	return lines
 }
 
-// kebab converts KebabCase to kebab-case.
+// kebab converts CamelCase to kebab-case.
 func kebab(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -125,9 +125,8 @@ func kebab(s string) string {
 
 const faultTableBegins, faultTableEnds = "<!-- faults: generated -->\n", "<!-- end of faults -->\n"
 
-// checkFaultTable holds replication/README.md against the faults that there are.
-// Which seed is the first to catch one changes with every change of the protocol,
-// and is not compared.
+// checkFaultTable compares the table in replication/README.md with the faults. It ignores
+// the seeds, which change with every change of the protocol.
 func checkFaultTable(t *testing.T, lines []faultLine) {
 	const path = "../../replication/README.md"
 	text, err := os.ReadFile(path)

@@ -22,15 +22,15 @@ func generate(seed uint64, viewers int) *script {
 		g.s.first = -6 // slots retire after four tenants (H4)
 		g.s.slots = 64 << d(6)
 	}
-	g.weather()
-	g.lives()
+	g.links()
+	g.churn()
 	g.references()
 	g.commands()
 	g.mishaps()
 	g.overload()
 	g.owners()
 	g.callbacks()
-	g.lateComers()
+	g.lateAdditions()
 	g.rides()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
@@ -69,9 +69,9 @@ func (g *generator) conditions(viewer int) []int {
 	return []int{viewer, d(7) * 5, d(3) * 10, d(5) * 10, least, most, 120}
 }
 
-// weather sets all links alike, later single links, disconnects of up to some seconds, and
+// links sets all links alike, later single links, disconnects of up to some seconds, and
 // perfect links at the end.
-func (g *generator) weather() {
+func (g *generator) links() {
 	d := g.rng.IntN
 	g.add(0, "link", g.conditions(everybody)...)
 	for range d(4) {
@@ -87,9 +87,9 @@ func (g *generator) weather() {
 	}
 }
 
-// lives creates and destroys entities: at random, one slot in every tick, or so fast that no
+// churn creates and destroys entities: at random, one slot in every tick, or so fast that no
 // frame contains them.
-func (g *generator) lives() {
+func (g *generator) churn() {
 	d := g.rng.IntN
 	kind := func() int { return []int{0, 0, 0, 0, 1}[d(5)] }
 	spawn := func() []int { return []int{kind(), g.place(), g.place(), g.motion(), g.motion()} }
@@ -153,7 +153,7 @@ func (g *generator) mishaps() {
 		for range 1 + d(4) {
 			at, who := sometime(), g.any()
 			g.add(at, "cut", who, []int{0, d(40), 900}[d(3)], []int{d(10), d(100), d(250)}[d(3)])
-			if d(2) == 0 { // on its way back again
+			if d(2) == 0 { // again while it reconnects
 				g.add(at+d(60), "cut", who, d(20), d(60))
 			}
 			if d(2) == 0 {
@@ -196,7 +196,7 @@ func (g *generator) quickReturn() {
 	at, who, away := 1+d(g.s.ticks), g.any(), 10+d(60)
 	g.add(at, "cut", who, 900, away)
 	g.add(at, "link", everybody, 0, 0, 0, 0, 0, 0)
-	for tick := at + 1; tick < at+away; tick++ { // many go out of its view meanwhile
+	for tick := at + 1; tick < at+away; tick++ { // many leave its view meanwhile
 		g.add(tick, "move", g.any(), g.place(), g.place())
 	}
 	for tick := at + away; tick < at+away+8; tick++ {
@@ -214,18 +214,17 @@ func (g *generator) overload() {
 	g.often([]int{2, 10, 100}[g.rng.IntN(3)], "pace", func() []int { return []int{g.any()} })
 }
 
-// lateComers are operations that are drawn after all others, so that these are as they
-// were without them: the game refuses who joins, the server is told to stop, by itself
-// or from within one of the game's functions, and entities are seen from anywhere, or
-// by their owners alone.
-func (g *generator) lateComers() {
+// lateAdditions draws its operations after all others, which therefore stay as they were
+// before these existed: refused joins, drains also inside hooks, and entities visible from
+// anywhere or to their owners only.
+func (g *generator) lateAdditions() {
 	d := g.rng.IntN
 	sometime := func() int { return 1 + d(g.s.ticks) }
 	somewhere := func(do string) string {
 		if d(2) == 0 {
 			return do
 		}
-		return serverPlaces[d(len(serverPlaces))] + ":" + do
+		return serverHooks[d(len(serverHooks))] + ":" + do
 	}
 	if d(3) == 0 {
 		for range 1 + d(4) {

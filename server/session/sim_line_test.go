@@ -24,13 +24,13 @@ type line struct {
 	upD    *simtest.Link
 	downD  *simtest.Link
 
-	cut     bool // the client hears no more of it, nor speaks; what is on its way to the server arrives
-	goneAt  int  // tick at which the server notices; 0: it does not
-	gone    int  // tick at which it did
-	absence int  // ticks for which the client had no connection before it
-	orphan  bool // what the server writes to it is for nobody
-	from    uint32
-	welcome int // tick at which the server wrote the Welcome
+	cut     bool   // the client neither receives nor sends; data on its way to the server arrives
+	goneAt  int    // tick at which the server is to notice the loss; 0: never
+	gone    int    // tick at which it noticed; 0: not yet
+	absence int    // ticks without a connection before this one
+	orphan  bool   // ignore what the server writes
+	from    uint32 // structure records applied before it
+	welcome int    // tick at which the server wrote the Welcome
 	closed  wire.Code
 	sent    wire.FrameReader
 	arrived wire.FrameReader
@@ -60,7 +60,7 @@ func (n *line) setLinks(x simtest.Conditions) {
 func (n *line) SendStream(p []byte) bool {
 	if !n.orphan {
 		n.client.noteSent(n, p)
-		n.client.sim.unseen.hears(n.client.number, p)
+		n.client.sim.unseen.addSent(n.client.number, p)
 	}
 	if !n.cut {
 		n.down.Send(n.client.sim.now(), p)
@@ -74,7 +74,7 @@ func (n *line) SendSnapshot(ds [][]byte) {
 		if n.orphan {
 			return
 		}
-		s.unseen.hears(c.number, d)
+		s.unseen.addSent(c.number, d)
 		d = c.noteSnapshot(d)
 		wire.StampState(d, n.stamp, 0)
 		if len(d) > wire.MaxDatagram {
@@ -130,7 +130,7 @@ func (c *simClient) cutOff(notice, away int) {
 	if c.line.cut || c.line.closed != wire.OK || c.lied || c.boasted {
 		return
 	}
-	// It breaks in the middle of what was on its way.
+	// It breaks in the middle of the data on its way.
 	if p := c.line.down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
 		return
 	}
@@ -141,14 +141,14 @@ func (c *simClient) cutOff(notice, away int) {
 	s.coverage.cuts++
 }
 
-// comeBack opens another connection to resume the client's session, if the server has it.
-func (c *simClient) comeBack() {
+// reconnect opens another connection to resume the client's session, if the server has it.
+func (c *simClient) reconnect() {
 	s := c.sim
 	w, joined := c.session.Welcome()
 	old := c.line
 	s.left = append(s.left, old)
-	old.cut, c.was = true, c.stay()
-	if !joined { // it can't be asked for
+	old.cut, c.was = true, c.liveSession()
+	if !joined { // there is no session to resume
 		old.orphan, c.was = true, nil
 	}
 	c.backAt, c.lossy, c.slowest = 0, false, 0
@@ -166,16 +166,16 @@ func (c *simClient) comeBack() {
 	}
 }
 
-// stay returns the client's session on the server, or nil.
-func (c *simClient) stay() *session.Session {
-	if p := c.newestStay(); p != nil && !c.sim.over[p] {
+// liveSession returns the client's session on the server, or nil.
+func (c *simClient) liveSession() *session.Session {
+	if p := c.newestSession(); p != nil && !c.sim.over[p] {
 		return p
 	}
 	return nil
 }
 
-// newestStay returns the client's newest session, even if it has ended.
-func (c *simClient) newestStay() *session.Session {
+// newestSession returns the client's newest session, even if it has ended.
+func (c *simClient) newestSession() *session.Session {
 	if p := c.line.peer.Session(); p != nil {
 		return p
 	}
@@ -194,7 +194,7 @@ func (c *simClient) holder(p *session.Session) *line {
 }
 
 // away reports whether the client's session has no connection.
-func (c *simClient) away() bool { return c.holder(c.stay()).gone != 0 }
+func (c *simClient) away() bool { return c.holder(c.liveSession()).gone != 0 }
 
 // welcomed checks a Welcome of the server: the session resumes if and only if it can.
 func (c *simClient) welcomed(n *line, w wire.Welcome) {
@@ -203,9 +203,9 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 	must, may := c.resumable()
 	switch resumed := w.Resumed == 1; {
 	case resumed && !may:
-		s.fail("S4", "client %d goes on with a session that should be over", c.number)
+		s.fail("S4", "client %d resumed a session that should have ended", c.number)
 	case !resumed && must:
-		s.fail("S4", "client %d came in time, and its session does not go on", c.number)
+		s.fail("S4", "client %d reconnected in time, and its session was not resumed", c.number)
 	case resumed:
 		if n.absence > simRestTicks {
 			s.coverage.travels++
@@ -292,18 +292,18 @@ func (t *thief) SendStream(p []byte) bool {
 			w, err := wire.ParseWelcome(body)
 			t.sim.must(err)
 			if w.Resumed != 0 {
-				t.sim.fail("S4", "session %d was given to whoever asked", w.Session)
+				t.sim.fail("S4", "session %d was resumed with an invalid secret", w.Session)
 			}
 			t.peer.Left()
 		}
 	}
 }
 
-// step runs one frame of the client.
+// step runs one tick of the client.
 func (c *simClient) step() {
 	s := c.sim
 	if c.backAt != 0 && s.tick >= c.backAt {
-		c.comeBack()
+		c.reconnect()
 	}
 	n := c.line
 	if n.cut {
@@ -347,7 +347,7 @@ func (c *simClient) takeStream(p []byte) bool {
 // unanswered handles the result of a command whose connection broke.
 func (c *simClient) unanswered(r client.Result) {
 	if asked, ok := c.intents[r.ID]; !ok || asked.target != r.Target {
-		c.sim.fail("H2", "command %d on %v has no answer, and was never sent", r.ID, r.Target)
+		c.sim.fail("H2", "unanswered command %d on %v was never sent", r.ID, r.Target)
 	}
 	delete(c.intents, r.ID)
 	c.sim.coverage.unanswered++

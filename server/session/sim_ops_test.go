@@ -12,8 +12,8 @@ import (
 func (s *sim) do(o op) {
 	a := func(i int) int { return o.args[i] }
 	f := func(i int) float32 { return float32(o.args[i]) }
-	if place, what, later := strings.Cut(o.do, ":"); later {
-		s.waiting[place] = append(s.waiting[place], op{tick: o.tick, do: what, args: o.args})
+	if hook, do, found := strings.Cut(o.do, ":"); found {
+		s.waiting[hook] = append(s.waiting[hook], op{tick: o.tick, do: do, args: o.args})
 		return
 	}
 	kind := func(i int) world.KindID { return []world.KindID{s.crate, s.ghost}[nth(a(i), 2)] }
@@ -48,7 +48,7 @@ func (s *sim) do(o op) {
 	case "gust":
 		h := s.pick(a(0))
 		if a(0)%2 == 0 && s.world.Status(s.lastFlip) == bulk.Live {
-			h = s.lastFlip // whose slot has another tenant before long
+			h = s.lastFlip // its slot will soon be reused
 		}
 		s.blow(h, a(1))
 	case "save":
@@ -84,8 +84,8 @@ func (s *sim) do(o op) {
 	}
 }
 
-// toggle gives h a component, or takes it away, and says which.
-func toggle[T any](c *world.Component[T], h bulk.Handle) (given bool) {
+// toggle adds or removes a component of h, and reports whether it was added.
+func toggle[T any](c *world.Component[T], h bulk.Handle) (added bool) {
 	if c.Get(h) != nil {
 		c.Remove(h)
 		return false
@@ -93,15 +93,14 @@ func toggle[T any](c *world.Component[T], h bulk.Handle) (given bool) {
 	return c.Set(h, *new(T))
 }
 
-// fullPace is the pace at which there is time for all snapshots.
+// fullPace is the pace with time for all snapshots.
 const fullPace = 16
 
-// setPace has the server find, at pace of fullPace moments that it looks at the time,
-// that a tick has some for one more snapshot: how long a client may have to wait for
-// the next one begins anew.
+// setPace makes enough return false for pace of every fullPace calls. Deadlines of snapshots
+// count from now.
 func (s *sim) setPace(pace int) { s.pace, s.paced = pace, s.tick }
 
-// enough says whether a tick has no time for more snapshots, which no clock tells.
+// enough reports, for Core.Send, that the tick is out of time.
 func (s *sim) enough() bool {
 	s.asked++
 	if s.asked%fullPace < s.pace {
@@ -111,19 +110,19 @@ func (s *sim) enough() bool {
 	return true
 }
 
-// interval is how many ticks there are at most between two snapshots for a client
-// while the pace is what it is.
+// interval returns the maximal number of ticks between two snapshots of a client at the
+// current pace.
 func (s *sim) interval() int {
-	turn := (60 + s.script.hz - 1) / s.script.hz
+	due := (60 + s.script.hz - 1) / s.script.hz
 	if s.pace == fullPace {
-		return turn
+		return due
 	}
-	// Two a second, however little time there is; and of those whose half second is
-	// over in one tick eight are served in it, or so many that a quarter second does.
-	return max(turn, 60/2+min((len(s.clients)-1)/8, 60/4))
+	// Two a second are guaranteed. Overdue clients are served eight per tick, or more so
+	// that none waits longer than another quarter second.
+	return max(due, 60/2+min((len(s.clients)-1)/8, 60/4))
 }
 
-// pick returns a living handle, or 0 if nobody lives.
+// pick returns the handle of a living entity, or 0 if there is none.
 func (s *sim) pick(i int) bulk.Handle {
 	if len(s.living) == 0 {
 		return 0
@@ -131,8 +130,8 @@ func (s *sim) pick(i int) bulk.Handle {
 	return s.living[nth(i, len(s.living))].handle
 }
 
-// refer has an entity name any handle ever issued that this run knows of: a
-// forged one would be taken out on the way.
+// refer sets an entity's Target to any handle ever issued that this run knows: replication
+// removes unissued ones.
 func (s *sim) refer(h bulk.Handle, i int) {
 	if len(s.order) == 0 {
 		return
@@ -196,7 +195,7 @@ func (c *simClient) do(o op) {
 		c.rewind(uint32(nth(o.args[1], 1<<20)))
 	case "reconnect":
 		c.line.goneAt = s.tick
-		c.comeAgain()
+		c.rejoin()
 	case "cut":
 		c.cutOff(nth(o.args[1], 1000), nth(o.args[2], 300))
 	case "travel":

@@ -9,12 +9,10 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// The oracle. Every client's and every viewer's verdict on every handle ever
-// issued is worked out a second time, from the history of the world and from
-// the structure records on the stream, and compared in every tick.
+// The oracle computes every client's and every viewer's verdict on every handle ever issued
+// from the world's history and the structure records on the stream, and compares them.
 
-// judgeEvery is 1: all of that is in every tick. The race detector, which looks
-// for something else, has it in some.
+// judgeEvery returns the number of ticks between comparisons: 1, or more in short runs.
 func judgeEvery() int {
 	if testing.Short() {
 		return 8
@@ -22,16 +20,16 @@ func judgeEvery() int {
 	return 1
 }
 
-// knowledge is what one connection knows of one handle.
+// knowledge is the expected state of one handle at one client.
 type knowledge struct {
-	verdict wire.Verdict // that the client must give
-	heard   bool         // it was sent, as an entity or in a component
-	since   int          // tick of that, if it was by the answer to a command
-	seen    bool         // it was sent as an entity
-	dead    bool         // the client was told of its death
-	entered bool         // the server has written its Enter, or that it is the client's
+	verdict wire.Verdict // the client's
+	heard   bool         // the client received it, as an entity or in a component
+	since   int          // tick at which the server sent it outside structure after its death
+	seen    bool         // the client received it as an entity
+	dead    bool         // the client received its Destroy
+	entered bool         // the server has written its Enter or its Control
 	enter   *wire.Record // the newest Enter
-	buried  bool         // the server has written what makes it Stale
+	killed  bool         // the server has written a record that makes it Stale
 }
 
 // streamParser parses one end of the server's stream.
@@ -39,14 +37,14 @@ type streamParser struct {
 	records uint32
 	joined  bool
 	floor   uint32
-	lied    bool // a record was slipped in
+	lied    bool // the simulation inserted a record
 }
 
-// of returns what c knows of l.
+// of returns the client's knowledge of l.
 func (c *simClient) of(l *life) *knowledge { return knowledgeOf(&c.known, l) }
 
-// ofServer returns what the server's session is to know of l for c: the same,
-// unless there is a new session that c has not heard of.
+// ofServer returns the knowledge of l that the server's session assumes. It differs from of
+// while the Welcome of a new session is on its way.
 func (c *simClient) ofServer(l *life) *knowledge {
 	if c.renewing {
 		return knowledgeOf(&c.fresh, l)
@@ -61,8 +59,8 @@ func knowledgeOf(all *[]knowledge, l *life) *knowledge {
 	return &(*all)[l.number]
 }
 
-// read takes bytes of the stream and hands on each structure record, and each
-// handle that the client is told to control.
+// read parses bytes of the stream and calls a function for each Welcome, structure record
+// and Control.
 func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wire.Welcome), record func(wire.Record), control func(bulk.Handle)) {
 	frames.Feed(p)
 	for {
@@ -96,14 +94,14 @@ func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome 
 	}
 }
 
-// noteSent reads along what the server writes: nothing may enter that is dead,
-// and nothing be destroyed that lives. A record that is sent again is the same.
+// noteSent parses what the server writes. Only a live entity may enter, only a dead one be
+// destroyed, and a repeated record must be unchanged.
 func (c *simClient) noteSent(n *line, p []byte) {
 	s := c.sim
 	c.sent.read(s, &n.sent, p, func(w wire.Welcome) { c.welcomed(n, w) }, func(r wire.Record) {
 		l := s.lives[r.Handle]
 		if l == nil || l.run != s.run {
-			s.fail("H5", "client %d is sent %v of %v, not of this run", c.number, r.Op, r.Handle)
+			s.fail("H5", "client %d is sent %v of %v, of another run", c.number, r.Op, r.Handle)
 		}
 		if i := int(c.sent.records) - 1; i < len(c.written) {
 			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || !slices.Equal(was.Row, r.Row) {
@@ -123,16 +121,16 @@ func (c *simClient) noteSent(n *line, p []byte) {
 		if r.Op == wire.OpEnter {
 			c.ofServer(l).entered, c.ofServer(l).enter = true, &r
 		}
-		s.eachEarlier(r, func(l *life) { c.ofServer(l).buried = true })
+		s.eachKilled(r, func(l *life) { c.ofServer(l).killed = true })
 	}, func(h bulk.Handle) { c.judgeControl(n, h) })
 }
 
-// noteArrived reads along what the client receives, and works out its verdicts.
+// noteArrived parses what the client receives, and updates the expected verdicts.
 func (c *simClient) noteArrived(p []byte) {
 	s := c.sim
-	c.arrived.read(s, &c.line.arrived, p, c.heard, func(r wire.Record) {
+	c.arrived.read(s, &c.line.arrived, p, c.noteWelcome, func(r wire.Record) {
 		k := c.of(s.lives[r.Handle])
-		s.eachEarlier(r, func(l *life) { c.of(l).verdict = wire.Stale })
+		s.eachKilled(r, func(l *life) { c.of(l).verdict = wire.Stale })
 		switch {
 		case k.verdict == wire.Stale:
 		case r.Op == wire.OpEnter:
@@ -147,9 +145,9 @@ func (c *simClient) noteArrived(p []byte) {
 	})
 }
 
-// heard is a Welcome that arrives. A new session begins with nothing known, but that
-// what was Stale in this run of the world stays Stale.
-func (c *simClient) heard(w wire.Welcome) {
+// noteWelcome handles an arrived Welcome. In a new session nothing is known, except that
+// handles that were Stale in this run of the world stay Stale.
+func (c *simClient) noteWelcome(w wire.Welcome) {
 	if w.Resumed == 0 && c.renewing {
 		for i := range c.known {
 			if l := c.sim.order[i]; w.Epoch == c.epoch && l.run == c.sim.run && c.known[i].verdict == wire.Stale {
@@ -161,9 +159,9 @@ func (c *simClient) heard(w wire.Welcome) {
 	}
 }
 
-// eachEarlier calls f for everybody who is dead by the word of r: earlier tenants
-// of its slot, and its own if it is a Destroy.
-func (s *sim) eachEarlier(r wire.Record, f func(*life)) {
+// eachKilled calls f for each life that r makes Stale: earlier tenants of its slot, and its
+// own if r is a Destroy.
+func (s *sim) eachKilled(r wire.Record, f func(*life)) {
 	for _, l := range s.tenants[r.Handle.Index()] {
 		if g := l.handle.Generation(); g < r.Handle.Generation() || g == r.Handle.Generation() && r.Op == wire.OpDestroy {
 			f(l)
@@ -171,15 +169,15 @@ func (s *sim) eachEarlier(r wire.Record, f func(*life)) {
 	}
 }
 
-// judgeAll compares both ends' verdicts on every handle ever issued, and on some
-// that never were.
+// judgeAll compares both ends' verdicts on every handle ever issued, and on some forged
+// ones.
 func (c *simClient) judgeAll() {
 	s := c.sim
 	if n := len(s.order); n > 0 {
-		c.of(s.order[n-1]) // so that there is one for everybody
+		c.of(s.order[n-1]) // extends c.known to every life
 		c.ofServer(s.order[n-1])
 	}
-	serves := c.sent.joined && c.stay() != nil
+	serves := c.sent.joined && c.liveSession() != nil
 	c.interest()
 	for i, l := range s.order {
 		k := &c.known[i]
@@ -191,11 +189,11 @@ func (c *simClient) judgeAll() {
 	for range 2 {
 		forged := bulk.Handle(s.rng.Uint64())
 		if v := c.session.Resolve(forged); s.lives[forged] == nil && (v == wire.Live || v == wire.Hidden) {
-			s.fail("H1", "client %d calls %v %v, which was made up", c.number, forged, v)
+			s.fail("H1", "client %d calls the forged handle %v %v", c.number, forged, v)
 		}
 	}
 	if r := c.session.Replica(); r != nil && r.Stats().Faults > c.spoilt {
-		s.fail("H1", "client %d: the fold of an honest datagram did not match", c.number)
+		s.fail("H1", "client %d: the fold of an intact datagram did not match", c.number)
 	}
 }
 
@@ -205,7 +203,7 @@ func (c *simClient) interest() {
 	s.interestSlots = append(s.interestSlots[:0], make([]bool, s.world.Slots())...)
 	c.shown(func(h bulk.Handle) bool {
 		if s.world.Status(h) != bulk.Live {
-			s.fail("R1", "%v is in the interest set of client %d and not live", h, c.number)
+			s.fail("R1", "%v is in the interest set of client %d and is not live", h, c.number)
 		}
 		s.interestSlots[h.Index()] = true
 		return true
@@ -219,7 +217,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	case c.forgot && l.run != s.run:
 		want = wire.Stale
 	case c.forgot:
-		return // also said of who is yet to be heard of
+		return // the client calls every other handle Stale as well
 	case !c.arrived.joined:
 		want = wire.Pending
 	case l.handle.Generation() < c.arrived.floor:
@@ -228,12 +226,12 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	got := c.session.Resolve(l.handle)
 	s.coverage.verdicts[0][got]++
 	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
-		// H3 on a working link: one way and one send interval, where a round
-		// trip is allowed. The client looks once a tick.
+		// H3 on a working link: one delay and one send interval, stricter than the round
+		// trip that it allows. The client runs once a tick.
 		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced)-s.interval()-1)*simTickMs - c.slowest; late > 0 {
 			s.coverage.timed++
 			if got != wire.Stale {
-				s.fail("H3", "client %d calls %v %v, %d ms after it should know of its death", c.number, l.handle, got, late)
+				s.fail("H3", "client %d calls %v %v, %d ms after its death should have arrived", c.number, l.handle, got, late)
 			}
 		}
 	}
@@ -242,7 +240,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	}
 	switch {
 	case got == wire.Stale && l.died == 0:
-		s.fail("H3", "client %d calls %v stale, which lives", c.number, l.handle)
+		s.fail("H3", "client %d calls %v stale, which is alive", c.number, l.handle)
 	case l.run != s.run:
 		s.fail("H5", "client %d calls %v of an earlier run %v, want %v", c.number, l.handle, got, want)
 	case want == wire.Stale:
@@ -251,32 +249,31 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	s.fail("H1", "client %d calls %v %v, want %v", c.number, l.handle, got, want)
 }
 
-// judgeServer checks what the server would answer to a command (H2), that the answer
-// reveals nothing that the client was not sent (R10), and that the server has told of
-// a death in time (H3).
+// judgeServer checks the server's verdict on a command's target (H2), that it reveals nothing
+// that the client was not sent (R10), and that a death was sent in time (H3).
 func (c *simClient) judgeServer(l *life, k *knowledge) {
 	s := c.sim
-	got := c.serverSays(l.handle)
+	got := c.serverVerdict(l.handle)
 	s.coverage.verdicts[1][got]++
 	if l.died != 0 {
-		told := l.run != s.run || k.entered || k.heard || k.buried
+		known := l.run != s.run || k.entered || k.heard || k.killed
 		switch {
-		case told && got != wire.Stale:
-			s.fail("H2", "the server calls %v %v to client %d, which was sent it; it is dead", l.handle, got, c.number)
-		case !told && got != wire.Pending && !c.mayKnowDead(l):
-			s.fail("R10", "the server calls %v %v to client %d, which was never sent it; it is dead", l.handle, got, c.number)
+		case known && got != wire.Stale:
+			s.fail("H2", "the server calls the dead %v %v to client %d, which was sent it", l.handle, got, c.number)
+		case !known && got != wire.Pending && !c.mayKnowDead(l):
+			s.fail("R10", "the server calls the dead %v %v to client %d, which was never sent it", l.handle, got, c.number)
 		}
-		if (k.entered || k.heard) && !k.buried && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.stay()).welcome, s.paced) > s.interval() {
-			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was not told", l.handle, s.tick-l.died, c.number)
+		if (k.entered || k.heard) && !k.killed && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.liveSession()).welcome, s.paced) > s.interval() {
+			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was sent no Destroy", l.handle, s.tick-l.died, c.number)
 		}
 		return
 	}
 	shown := s.interestSlots[l.handle.Index()]
 	switch {
 	case (got == wire.Live) != shown:
-		s.fail("H2", "the server calls %v %v to client %d; shown is %v", l.handle, got, c.number, shown)
+		s.fail("H2", "the server calls %v %v to client %d; in its interest set: %v", l.handle, got, c.number, shown)
 	case got == wire.Stale:
-		s.fail("H2", "the server calls %v stale, which lives", l.handle)
+		s.fail("H2", "the server calls %v stale, which is alive", l.handle)
 	case got == wire.Pending && (k.entered || k.heard):
 		s.fail("R2", "the server calls %v pending, and client %d was sent it", l.handle, c.number)
 	case got == wire.Hidden && !k.entered && !l.named:
@@ -284,16 +281,16 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 	}
 }
 
-// mayKnowDead says whether the server may have sent the client that l is dead: it was
-// sent l or a later tenant of its slot that is dead, or one of them was in a component.
+// mayKnowDead reports whether the server may have revealed to the client that l is dead: the
+// client was sent l or a later dead tenant of its slot, or one of them was in a component.
 func (c *simClient) mayKnowDead(l *life) bool {
 	return slices.ContainsFunc(c.sim.tenants[l.handle.Index()], func(t *life) bool {
 		k := c.ofServer(t)
-		return t.handle.Generation() >= l.handle.Generation() && t.died != 0 && (k.entered || k.heard || k.buried || t.named)
+		return t.handle.Generation() >= l.handle.Generation() && t.died != 0 && (k.entered || k.heard || k.killed || t.named)
 	})
 }
 
-// judgeSettled is the end of a script: everything has arrived.
+// judgeSettled checks the client at the end of a script, when everything has arrived.
 func (c *simClient) judgeSettled() {
 	if f := c.unsettled(); f != nil {
 		c.sim.fail(f.invariant, "at the end: client %d: %s", c.number, f.text)
@@ -301,7 +298,7 @@ func (c *simClient) judgeSettled() {
 	c.judgeInterest()
 }
 
-// unsettled says what a client lacks to be up to date, or nil.
+// unsettled returns why the client is not up to date, or nil.
 func (c *simClient) unsettled() *failure {
 	s, r := c.sim, c.session.Replica()
 	lacks := func(invariant, format string, args ...any) *failure {
@@ -311,12 +308,12 @@ func (c *simClient) unsettled() *failure {
 	case r == nil || !c.session.Joined():
 		return lacks("S3", "not joined")
 	case c.lied:
-		return lacks("C3", "somebody dead entered, and it went on")
+		return lacks("C3", "a dead entity entered, and the session continues")
 	case c.boasted:
-		return lacks("H6", "it acknowledged what was never sent, and was believed")
+		return lacks("H6", "it acknowledged something never sent, and the session continues")
 	}
-	if is, p := c.session.Controlled(), c.stay(); p != nil && is != p.Entity() {
-		return lacks("S5", "it takes %v for what it controls, which is %v", is, p.Entity())
+	if got, p := c.session.Controlled(), c.liveSession(); p != nil && got != p.Entity() {
+		return lacks("S5", "its controlled entity is %v, want %v", got, p.Entity())
 	}
 	c.interest()
 	shown := 0
@@ -331,11 +328,11 @@ func (c *simClient) unsettled() *failure {
 	for e := range r.All() {
 		h := e.Handle()
 		if s.world.Status(h) != bulk.Live || !s.interestSlots[h.Index()] {
-			return lacks("H3", "%v is in the replica and not in the interest set", h)
+			return lacks("H3", "%v is in the replica but not in the interest set", h)
 		}
 		owns := c.owns(h, uint32(s.world.Tick()))
 		if e.Owned() != owns && !c.misled {
-			return lacks("R7", "%v is its own: %v, and it takes it for that: %v", h, owns, e.Owned())
+			return lacks("R7", "it owns %v: %v, want %v", h, e.Owned(), owns)
 		}
 		if !slices.Equal(s.seen(s.quantised(h), owns), e.AppendWords(nil)) && !c.misled {
 			return lacks("R3", "%v is not up to date", h)
@@ -344,16 +341,16 @@ func (c *simClient) unsettled() *failure {
 	for i := range c.known {
 		l := s.order[i]
 		if k := &c.known[i]; k.heard && l.died != 0 && c.session.Resolve(l.handle) != wire.Stale {
-			return lacks("H3", "%v is dead and %v", l.handle, c.session.Resolve(l.handle))
+			return lacks("H3", "%v is dead, and its verdict is %v", l.handle, c.session.Resolve(l.handle))
 		}
 	}
 	if len(c.intents) > 0 {
-		return lacks("H2", "%d commands without an answer", len(c.intents))
+		return lacks("H2", "%d commands have no answer", len(c.intents))
 	}
 	return nil
 }
 
-// judgeInterest holds what a client is shown against where everybody is.
+// judgeInterest compares the interest set with the entities' positions.
 func (c *simClient) judgeInterest() {
 	s := c.sim
 	focus := c.entity()
@@ -371,9 +368,9 @@ func (c *simClient) judgeInterest() {
 		far = far || !placed
 		switch distance := p.Sub(at).Len(); {
 		case (owns || near && (far || distance < simEnterRadius)) && !shown:
-			s.fail("R1", "%v is %v m away and not shown to client %d", l.handle, distance, c.number)
+			s.fail("R1", "%v is %v m away and not in the interest set of client %d", l.handle, distance, c.number)
 		case !owns && !(near && (far || distance <= simLeaveRadius)) && shown:
-			s.fail("R1", "%v is %v m away and shown to client %d", l.handle, distance, c.number)
+			s.fail("R1", "%v is %v m away and in the interest set of client %d", l.handle, distance, c.number)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 type ownership struct {
 	owned   []bulk.Handle
 	tenures map[bulk.Handle][]tenure
-	reigns  []reign // none: it controls whom it was given at first
+	reigns  []reign // empty: it still controls its first entity
 }
 
 // tenure begins at a tick of the world.
@@ -25,7 +25,7 @@ type tenure struct {
 
 // ownershipOf returns the client's session and its ownership, or nil.
 func (c *simClient) ownershipOf() (*session.Session, *ownership) {
-	p := c.stay()
+	p := c.liveSession()
 	if p == nil {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (s *sim) coming() uint32 {
 
 // owns reports whether the client's session owned h in a tick.
 func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
-	p := c.newestStay()
+	p := c.newestSession()
 	if p == nil {
 		return false
 	}
@@ -109,7 +109,7 @@ output = add output, wind
 // blow adds a gust around h.
 func (s *sim) blow(h bulk.Handle, ticks int) {
 	l := s.lives[h]
-	if l == nil || s.run > 1 { // an image has gusts of before
+	if l == nil || s.run > 1 { // a restored world has gusts of its image
 		return
 	}
 	program, err := field.Compile(simGust)
@@ -133,6 +133,6 @@ func (s *sim) judgeGusts() {
 		return g.follows.died != 0 || g.ends <= s.world.Tick()
 	})
 	if n := s.world.Stats().Effects; n != len(s.gusts) {
-		s.fail("H1", "%d effects, and %d of those whom they follow are there", n, len(s.gusts))
+		s.fail("H1", "%d effects, want %d", n, len(s.gusts))
 	}
 }

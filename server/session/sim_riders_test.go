@@ -2,25 +2,23 @@ package session_test
 
 import "github.com/worldd/worldd/bulk"
 
-// In some worlds entities ride on others, and clients stay away for longer than a
-// server remembers how it was: rows rest, and their pasts are given back, while what
-// only owners are sent of them goes on changing. Only scripts with a ride in them have
-// a component for it, so that all others are of the schema that the conformance
-// vectors are of.
+// In some seeds entities ride on others, and clients stay away until the server has released
+// the pasts of rows at rest, while their owner components continue to change. Only scripts
+// with rides register Seat: all others keep the schema of the conformance vectors.
 
-// Seat is where something is that may ride on something else.
+// Seat is the position of an entity that may ride on another.
 type Seat struct {
 	At [3]float32  `net:"range=-256..256,step=1/64,predict=linear,parent=On"`
 	On bulk.Handle `net:"ref"`
 }
 
 const (
-	// simGraceTicks is how long a session waits for its client, and simLongGraceTicks
-	// how long in a script in which one travels.
+	// simGraceTicks is the grace period, and simLongGraceTicks the one of scripts with
+	// travel.
 	simGraceTicks     = 120
 	simLongGraceTicks = 1000
-	// simRestTicks is for how long a row rests at least before its past is given back
-	// (replication's restedTicks), and some more, until it is looked at.
+	// simRestTicks exceeds the ticks of rest after which replication releases a row's past
+	// (restedTicks), plus those until it checks.
 	simRestTicks = 640
 )
 
@@ -31,8 +29,7 @@ func (s *sim) grace() int {
 	return simGraceTicks
 }
 
-// ride seats h on another entity, which stands on its own feet from then on: who
-// rides itself carries nobody.
+// ride seats h on another entity, whose own ride ends: a rider carries no rider.
 func (s *sim) ride(h, on bulk.Handle) {
 	if h == on || s.world.Status(on) != bulk.Live {
 		return
@@ -44,7 +41,7 @@ func (s *sim) ride(h, on bulk.Handle) {
 	}
 }
 
-// carry has everybody with a seat be where what it rides on is, if that lives.
+// carry moves each rider to the entity that it rides on, if that is alive.
 func (s *sim) carry() {
 	if s.seat == nil {
 		return
@@ -66,19 +63,19 @@ func (s *sim) carry() {
 	}
 }
 
-// pay changes what only the owners of h are sent.
+// pay changes the owner component of h.
 func (s *sim) pay(h bulk.Handle, coins int) {
 	if p := s.purse.Get(h); p != nil {
 		s.purse.Set(h, Purse{int32(nth(coins, 1<<16))})
 	}
 }
 
-// simRiders is among how many seeds there is one of riders.
+// One of simRiders seeds has rides.
 const simRiders = 12
 
-// rides has some seeds seat entities on others. Clients leave such a world shortly
-// before it comes to rest, and come again when it has rested for long enough: till
-// then there is nothing but pay, and whatever else is to happen happens after it.
+// rides seats entities on others in some seeds. Clients leave such a world shortly
+// before it comes to rest, and reconnect when it has rested for simRestTicks: during that
+// time only pay runs, and all other operations are moved behind it.
 func (g *generator) rides() {
 	d := g.rng.IntN
 	if d(simRiders) > 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// A script is everything that happens in one simulation. It is data, so that a
-// seed that fails can be shrunk to the few operations that it takes, and kept as
-// text (testdata/sim). The same script does the same on every machine.
+// A script describes one simulation completely, and does the same on every machine. It is
+// data: a failing seed's script can be shrunk to the operations that matter, and kept as
+// text in testdata/sim.
 //
 // The text form is a line of settings and a line for each operation, in order:
 //
@@ -20,15 +20,15 @@ import (
 //	@0 link 0 10 0 20 10 60 120
 //	@12 refer 5 9
 //
-// An operation after the name of a function of the game's and a colon waits for it
-// to be called (sim_callbacks_test.go). Numbers that choose among entities or viewers
-// are taken modulo how many there are, so that any part of a script is a script, too.
+// An operation with the prefix "hook:" waits until that hook is called
+// (sim_callbacks_test.go). Numbers of entities and viewers are taken modulo their count, so
+// that any subset of a script's lines is a valid script.
 type script struct {
 	seed     int // of the world and of the links
-	first    int // generation; negative: so many below the last
-	slots    int // at most
-	budget   int // bytes a second and viewer
-	hz       int // snapshots a second
+	first    int // generation; negative: counted down from the last
+	slots    int // the world's MaxEntities
+	budget   int // bytes per second and viewer
+	hz       int // snapshots per second
 	entities int // at the start, scattered
 	viewers  int // at the start
 	ticks    int
@@ -45,52 +45,52 @@ type op struct {
 // operations lists all operations and their arguments.
 var operations = map[string]string{
 	"spawn":     "kind x z vx vz",
-	"destroy":   "entity",        // among the living; who is controlled is spared
-	"kill":      "viewer",        // the entity that it controls
-	"flip":      "x z",           // the entity that flip made last dies, and another takes its slot
-	"flash":     "kind x z",      // an entity that no frame will hold
-	"defer":     "kind x z",      // spawned at the next moment for it
+	"destroy":   "entity",        // a living one that no client controls
+	"kill":      "viewer",        // destroys its controlled entity
+	"flip":      "x z",           // destroys the last flip's entity; a new one takes its slot
+	"flash":     "kind x z",      // spawns and destroys an entity within one frame
+	"defer":     "kind x z",      // spawns when deferred changes are applied
 	"push":      "entity vx vz",  //
 	"move":      "entity x z",    //
-	"refer":     "entity handle", // names any handle ever issued, dead or alive
+	"refer":     "entity handle", // sets its Target to any handle ever issued
 	"unrefer":   "entity",        //
-	"ride":      "entity entity", // the one sits on the other
-	"pay":       "entity coins",  // changes what only its owners are sent
+	"ride":      "entity entity", // seats the first on the second
+	"pay":       "entity coins",  // changes its owner component
 	"own":       "viewer entity", // its session becomes an owner
-	"disown":    "viewer which",  // of those that it was given
+	"disown":    "viewer which",  // one of the entities given by own or claim
 	"give":      "viewer which viewer",
 	"claim":     "viewer handle",     // its session becomes an owner of any handle ever issued
 	"steer":     "viewer handle",     // its session controls any handle ever issued, or nothing
-	"inform":    "viewer handle",     // it is sent any handle ever issued, by other ways than these
-	"filter":    "viewer rule",       // of what it may see
-	"roam":      "viewer steps",      // through its interest set, giving and taking
-	"survey":    "viewer entities",   // of its replica
+	"inform":    "viewer handle",     // the game sends it any handle ever issued, outside the protocol
+	"filter":    "viewer rule",       // replaces its session's filter
+	"roam":      "viewer steps",      // iterates over its interest set and changes owners
+	"survey":    "viewer entities",   // resolves handles in its replica
 	"kick":      "viewer",            //
-	"bar":       "",                  // the next who joins is refused by the game
-	"drain":     "",                  // the server ends all sessions and takes no more; it restarts soon
-	"light":     "entity",            // is seen from any distance, or no longer
-	"veil":      "entity",            // is seen by its owners alone, or no longer
-	"gust":      "entity ticks",      // an effect follows it, for so long
-	"poke":      "viewer handle",     // commands about any handle ever issued
-	"touch":     "viewer entity",     // commands about one of those in view
-	"forge":     "viewer slot later", // commands about a generation that is yet to come
+	"bar":       "",                  // the game refuses the next join
+	"drain":     "",                  // the server drains, and restarts 10 ticks later
+	"light":     "entity",            // toggles visibility from any distance
+	"veil":      "entity",            // toggles visibility to owners only
+	"gust":      "entity ticks",      // adds an effect that follows it
+	"poke":      "viewer handle",     // commands any handle ever issued
+	"touch":     "viewer entity",     // commands an entity in its view
+	"forge":     "viewer slot later", // commands a generation not issued yet
 	"link":      "viewer loss duplicate reorder least most extra",
 	"corrupt":   "viewer",             // the fold of the next datagram is wrong
 	"mislead":   "viewer",             // the next datagram names the structure number of three records ago
-	"boast":     "viewer ahead",       // acknowledges what was never sent
-	"revive":    "viewer handle",      // the server says that somebody enters who is dead
-	"rewind":    "viewer back",        // acknowledges what it has acknowledged long ago
-	"join":      "",                   // one viewer more
-	"reconnect": "viewer",             // in the same run, with handles in hand
-	"cut":       "viewer notice away", // its connection breaks; ticks until the server notices, and until it comes again
-	"travel":    "viewer away",        // its connection breaks at once, for any number of ticks
-	"steal":     "viewer which",       // somebody else asks for its session
-	"pace":      "sixteenths",         // of the moments at which it looks, a tick has time for one more snapshot
-	"save":      "",                   // an image
-	"restart":   "",                   // from the last image, or of another world
+	"boast":     "viewer ahead",       // acknowledges something never sent
+	"revive":    "viewer handle",      // sends it the Enter of a dead entity
+	"rewind":    "viewer back",        // repeats an old acknowledgement
+	"join":      "",                   // adds a viewer
+	"reconnect": "viewer",             // begins a new session with the handles of this run
+	"cut":       "viewer notice away", // breaks its connection; ticks until the server notices, and until it reconnects
+	"travel":    "viewer away",        // breaks its connection for any number of ticks; the server notices at once
+	"steal":     "viewer which",       // a thief requests its session
+	"pace":      "sixteenths",         // share of calls of enough that allow another snapshot
+	"save":      "",                   // takes an image
+	"restart":   "",                   // restarts from the last image, or with another world
 }
 
-// everybody is the viewer number for all viewers, in links.
+// everybody is the viewer number that stands for all viewers in link.
 const everybody = -1
 
 // String returns the text form.
@@ -152,7 +152,7 @@ func parseScript(text string) (*script, error) {
 		}
 	}
 	if !slices.IsSortedFunc(s.ops, func(a, b op) int { return a.tick - b.tick }) {
-		return nil, fmt.Errorf("operations are not in the order of ticks")
+		return nil, fmt.Errorf("operations are not in tick order")
 	}
 	return s, nil
 }
@@ -187,11 +187,11 @@ func (s *script) parseOp(words []string) error {
 		}
 		o.args = append(o.args, n)
 	}
-	deed := o.do
-	if _, what, later := strings.Cut(o.do, ":"); later {
-		deed = what
+	name := o.do
+	if _, inHook, found := strings.Cut(o.do, ":"); found {
+		name = inHook
 	}
-	want, ok := operations[deed]
+	want, ok := operations[name]
 	if !ok || len(o.args) != len(strings.Fields(want)) {
 		return fmt.Errorf("%q, want %s %s", strings.Join(words[1:], " "), o.do, want)
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 var (
-	simSeeds   = flag.Int("sim.seeds", 400, "how many seeds the simulation runs")
-	simSeed    = flag.Uint64("sim.seed", 0, "run this one seed only")
-	simViewers = flag.Int("sim.viewers", 3, "how many viewers a seed has, about; 64 at most")
+	simSeeds   = flag.Int("sim.seeds", 400, "number of seeds of the simulation")
+	simSeed    = flag.Uint64("sim.seed", 0, "run only this seed")
+	simViewers = flag.Int("sim.viewers", 3, "approximate number of viewers of a seed, at most 64")
 )
 
 // TestHandlesNeverLie checks H1 to H6 against the server's full history, under loss,
@@ -52,7 +52,7 @@ func TestHandlesNeverLie(t *testing.T) {
 // With many viewers of one world, no viewer affects another.
 func TestHandlesNeverLieToMany(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the seeds of TestHandlesNeverLie do")
+		t.Skip("TestHandlesNeverLie suffices")
 	}
 	s := generate(1, 64)
 	s.viewers = 64
@@ -68,7 +68,7 @@ func TestStaleWithinRoundTrip(t *testing.T) {
 	s.ops = slices.Insert(s.ops, 0, op{do: "link", args: []int{everybody, 0, 0, 0, 48, 48, 0}})
 	got := requireRun(t, s)
 	require.Greater(t, got.timed, 1000)
-	require.NotZero(t, got.leaves, "nothing ever left interest")
+	require.NotZero(t, got.leaves, "nothing left interest")
 }
 
 // requireRun runs a script. A failing one is shrunk and printed: add it to testdata/sim, with
@@ -135,7 +135,7 @@ func (t *coverage) add(o coverage) {
 	t.travels += o.travels
 }
 
-// requireAll asks for some of everything: what did not happen was not tested.
+// requireAll requires that everything happened: the rest was not tested.
 func (t *coverage) requireAll(tb testing.TB) {
 	for side := range t.verdicts {
 		for v, n := range t.verdicts[side] {
@@ -148,11 +148,11 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
 		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
-		"changes of control": t.steered, "handles sent by other ways": t.informed,
-		"entities owned": t.owned, "and disowned": t.disowned, "effects that ended with whom they followed": t.gusts,
+		"changes of control": t.steered, "handles sent outside the protocol": t.informed,
+		"entities owned": t.owned, "entities disowned": t.disowned, "effects that ended with their entity": t.gusts,
 		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried,
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
-		"entities seated on others": t.rides, "absences that pasts do not outlast": t.travels,
+		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

@@ -17,18 +17,18 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// unseen are entities that no client is ever shown or sent: they stand where nobody
-// looks, and the game never names them. Two simulations of one script that differ in
-// nothing but their lives must send every client the same bytes (R10).
+// unseen is a set of entities that no client ever receives: they are out of view, and the
+// game never refers to them. Two simulations of one script that differ only in their deaths
+// must send every client the same bytes (R10).
 type unseen struct {
-	churn    bool // they die, and others take their slots
+	churn    bool // they die, and new ones take their slots
 	handles  []bulk.Handle
-	answered [2]int        // probes of them, by whether the command exists
+	answered [2]int        // commands on them: an unknown one, poke
 	replaced int           // deaths
-	sent     []hash.Hash64 // of all that each client was sent
+	sent     []hash.Hash64 // by client, of everything sent to it
 }
 
-// unseenAt is beyond the leave radius of everything that scripts move.
+// unseenAt is an X coordinate beyond the leave radius of all positions in scripts.
 const unseenAt = 900
 
 func (u *unseen) begin(s *sim) {
@@ -43,8 +43,8 @@ func (u *unseen) spawn(s *sim, i int) bulk.Handle {
 	return h
 }
 
-// step has some of the unseen die, if they churn, and each client ask about one of
-// their handles: of the past, the present or the future, in both worlds the same.
+// step destroys some of the entities if churn is set. Each client sends a command on one of
+// their slots, with a past, present or future generation: the same in both simulations.
 func (u *unseen) step(s *sim) {
 	d := rand.New(rand.NewPCG(uint64(s.script.seed), uint64(s.tick)))
 	if i := d.IntN(4 * len(u.handles)); i < len(u.handles) && u.churn {
@@ -65,8 +65,8 @@ func (u *unseen) step(s *sim) {
 	}
 }
 
-// replace has another take the slot of the one that died in the world's step, before
-// anybody else can: theirs are the lowest slots, which the world reuses first.
+// replace respawns entities that died in the world's step, in the same slots: these are the
+// lowest, which the world reuses first.
 func (u *unseen) replace(s *sim) {
 	for i, was := range u.handles {
 		if s.world.Status(was) == bulk.Live {
@@ -75,20 +75,20 @@ func (u *unseen) replace(s *sim) {
 		u.handles[i] = u.spawn(s, i)
 		u.replaced++
 		if u.handles[i].Index() != was.Index() {
-			s.fail("simulation", "%v took another slot than %v", u.handles[i], was)
+			s.fail("simulation", "%v did not take the slot of %v", u.handles[i], was)
 		}
 	}
 }
 
-// hears adds bytes to those that a client was sent.
-func (u *unseen) hears(client int, p []byte) {
+// addSent adds bytes to a client's hash.
+func (u *unseen) addSent(client int, p []byte) {
 	if u == nil {
 		return
 	}
 	for len(u.sent) <= client {
 		u.sent = append(u.sent, fnv.New64a())
 	}
-	_, _ = u.sent[client].Write(p) // which never fails
+	_, _ = u.sent[client].Write(p) // never fails
 }
 
 func (u *unseen) sums() (sums []string) {
@@ -98,8 +98,8 @@ func (u *unseen) sums() (sums []string) {
 	return sums
 }
 
-// unseenScript is the script of a seed without what makes handles of the unseen
-// another client's business: restarts, and the end of generations.
+// unseenScript returns a seed's script without operations by which clients might receive
+// handles of the unseen.
 func unseenScript(seed uint64) *script {
 	s := generate(seed, 3)
 	s.first, s.slots = 1, 4096
@@ -109,9 +109,9 @@ func unseenScript(seed uint64) *script {
 	return s
 }
 
-// TestAnswersDependOnSight plays each script twice, in worlds that differ only in
-// entities out of every client's sight: all that clients are sent must be the same, byte
-// for byte, answers to commands about those entities included (R10).
+// TestAnswersDependOnSight plays each script twice, in worlds that differ only in entities
+// out of every client's view. Both must send the same bytes, including the answers to
+// commands on those entities (R10).
 func TestAnswersDependOnSight(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
@@ -142,9 +142,9 @@ func playUnseen(seed uint64) (still, churning *unseen, f *failure) {
 	return still, churning, f
 }
 
-// judgeUnseen checks the answer to a command about an entity that no client was sent.
+// judgeUnseen checks the answer to a command on an entity that no client was sent.
 func (c *simClient) judgeUnseen(code wire.Code, verdict wire.Verdict, h bulk.Handle) {
 	if verdict != wire.Pending || code != wire.UnknownHandle && code != wire.UnknownCommand && code != wire.RateLimited {
-		c.sim.fail("R10", "client %d is answered %v, %v about %v, which it was never sent", c.number, code, verdict, h)
+		c.sim.fail("R10", "client %d received %v, %v for %v, which it was never sent", c.number, code, verdict, h)
 	}
 }

@@ -20,13 +20,12 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The simulation: a server core and its clients over seeded links, in one
-// goroutine and without sockets, doing what a script says. It keeps everything
-// that ever happened on the server; every answer that anybody gets about any
-// handle ever issued is held against it, in every tick (sim_oracle_test.go).
+// The simulation runs a script with a server core and its clients over seeded links, in
+// one goroutine and without sockets. It keeps the server's full history, and in every tick
+// compares it with each verdict on each handle ever issued (sim_oracle_test.go).
 
-// Identity never changes; Target refers to any handle, dead ones too; Purse is for
-// its owner's eyes.
+// Identity never changes. Target refers to any handle, including dead ones. Purse is sent
+// to owners only.
 type (
 	Identity struct {
 		Value uint64 `net:"always"`
@@ -37,7 +36,8 @@ type (
 	Purse struct {
 		Coins int32 `net:"bits=20,owner"`
 	}
-	// Beacon is seen from any distance, and Veil by owners alone; neither is sent.
+	// An entity with Beacon is visible from any distance, one with Veil to its owners
+	// only. Neither component is sent.
 	Beacon struct{}
 	Veil   struct{}
 )
@@ -46,21 +46,20 @@ const (
 	simTickMs      = 16
 	simEnterRadius = 40
 	simLeaveRadius = 50
-	// simSettleTicks is how long the world is left alone at the end of a script,
-	// at most.
+	// simSettleTicks bounds the quiet time at the end of a script.
 	simSettleTicks = 900
 )
 
 // life is the history of one handle.
 type life struct {
 	handle   bulk.Handle
-	number   int // in the order of issue, over all runs
+	number   int // index in sim.order
 	identity uint64
 	run      int
 	named    bool // in a component, at any time
-	died     int  // tick of the simulation; 0: lives
+	died     int  // tick of the simulation; 0: alive
 	diedTick uint32
-	states   []state // quantised, one for each change
+	states   []state // one for each change, quantised
 }
 
 type state struct {
@@ -82,7 +81,7 @@ func (l *life) at(tick uint32) []uint32 {
 
 // failure is a broken invariant.
 type failure struct {
-	invariant string // H1 to H6, or of a package
+	invariant string // H1 to H6, or one of a package
 	tick      int    // of the simulation
 	text      string
 }
@@ -91,83 +90,82 @@ func (f *failure) Error() string { return f.invariant + ": " + f.text }
 
 type sim struct {
 	script *script
-	rng    *rand.Rand // for what is laid out at the start and who connects
+	rng    *rand.Rand // of initial positions, connections and forged handles
 	tick   int
 	schema *schema.Schema
 	words  []uint32 // scratch
 
 	core          *session.Core
-	pace, paced   int // of its snapshots, and since which tick
-	asked         int // times that it looked whether a tick has time for more
+	pace, paced   int // setPace: the pace, and the tick since when
+	asked         int // calls of enough
 	world         *world.World
 	identity      *world.Component[Identity]
 	target        *world.Component[Target]
 	purse         *world.Component[Purse]
 	beacon        *world.Component[Beacon]
 	veil          *world.Component[Veil]
-	seat          *world.Component[Seat] // nil: nobody rides
-	joining       *session.Session       // that Join is called for
-	barred        int                    // sessions that Join is yet to refuse
-	restartAt     int                    // tick, after Drain; 0: not drained
+	seat          *world.Component[Seat] // nil: a script without rides
+	joining       *session.Session       // argument of the current Join, or nil
+	barred        int                    // joins still to refuse
+	restartAt     int                    // tick of the restart after Drain; 0: not drained
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
 	image         *world.Image
 	lastFlip      bulk.Handle
 	lives         map[bulk.Handle]*life
-	order         []*life            // by number
-	tenants       map[uint32][]*life // of all runs by slot
-	living        []*life            // of this run
+	order         []*life            // all lives, in order of issue over all runs
+	tenants       map[uint32][]*life // by slot, over all runs
+	living        []*life            // in this run
 	clients       []*simClient
-	left          []*line // that clients have left
+	left          []*line // abandoned by clients
 	thieves       []*thief
 	over          map[*session.Session]bool
 	ownerships    map[*session.Session]*ownership
 	gusts         []gust
-	waiting       map[string][]op          // for a function of the game's to be called, by its name
-	stepping      bool                     // the world is in the middle of a step
-	ruled         map[*session.Session]int // by which of the rules
+	waiting       map[string][]op          // operations by the hook that they wait for
+	stepping      bool                     // inside a step of the world
+	ruled         map[*session.Session]int // index in rules
 	kicked        map[*session.Session]bool
-	links         simtest.Conditions // of whoever connects
+	links         simtest.Conditions // for new connections
 	coverage      coverage
-	tape          *tape   // of the first client; may be nil
-	unseen        *unseen // entities out of every sight; may be nil
-	resyncs       uint64  // of earlier runs
+	tape          *tape   // records the first client; may be nil
+	unseen        *unseen // may be nil
+	resyncs       uint64  // in earlier runs
 	interestSlots []bool  // scratch
 }
 
-// coverage counts what happened in a simulation: a test in which nothing happened proves
-// nothing.
+// coverage counts events of a simulation: a simulation without events proves nothing.
 type coverage struct {
 	verdicts   [2][4]int // client and server, by verdict
 	executed   int
 	rejected   int
-	timed      int // verdicts held against the time that H3 allows
-	corrupted  int // datagrams whose fold was wrong on arrival
+	timed      int // verdicts checked against the deadline of H3
+	corrupted  int // datagrams that arrived with a wrong fold
 	faults     uint64
 	resyncs    uint64
 	leaves     uint64
 	retired    int
-	boasts     int // sessions that were ended for acknowledging what was never sent
-	lies       int // sessions that clients ended, for the dead came to life
-	refused    int // sessions that came with the handles of another run
-	cuts       int // connections that broke
-	resumed    int // sessions that went on over another one
-	thefts     int // attempts at somebody else's session
-	unanswered int // commands
-	steered    int // changes of whom a session controls
-	informed   int // handles sent by other ways
-	owned      int // entities given to sessions, and taken from them
-	disowned   int
-	gusts      int // effects that ended with whom they followed
-	called     int // operations from within callbacks
-	kicks      int // sessions that the game ended
-	turnedAway int // and refused
-	drained    int // sessions that ended, or did not begin, since the server was to stop
-	veiled     int // entities hidden from all but their owners
+	boasts     int // sessions ended for acknowledging something never sent
+	lies       int // sessions that clients ended because a dead entity entered
+	refused    int // clients refused because of handles of another run
+	cuts       int // broken connections
+	resumed    int // sessions resumed over another connection
+	thefts     int // attempts to resume another client's session
+	unanswered int // commands lost with a connection
+	steered    int // changes of a controlled entity
+	informed   int // handles sent outside the protocol
+	owned      int // entities that gained an owner
+	disowned   int // entities that lost an owner
+	gusts      int // effects that ended with their entity
+	called     int // operations inside callbacks
+	kicks      int // sessions ended by the game
+	turnedAway int // sessions refused by the game
+	drained    int // sessions ended or refused because the server drains
+	veiled     int // entities hidden from non-owners
 	rides      int // entities seated on others
-	travels    int // absences for longer than rows keep their pasts
-	hurried    int // ticks that had no time for all snapshots
+	travels    int // absences that outlast the rows' pasts
+	hurried    int // calls of enough that returned true
 }
 
 // run runs the script and returns the first broken invariant, if any.
@@ -256,7 +254,8 @@ func (s *sim) makeSchema() {
 
 func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
 
-// begin creates a world and a server: a new run. All handles of earlier runs are dead (H5).
+// begin starts a new run, with its own world and server. All handles of earlier runs are
+// dead (H5).
 func (s *sim) begin(first uint32, image *world.Image) {
 	w, err := world.New(world.Config{Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first})
 	s.must(err)
@@ -310,7 +309,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.setPace(fullPace)
 }
 
-// noteNamed notes whom the living refer to.
+// noteNamed marks the lives that living entities refer to.
 func (s *sim) noteNamed() {
 	note := func(h bulk.Handle) {
 		if l := s.lives[h]; l != nil {
@@ -330,8 +329,8 @@ func (s *sim) noteNamed() {
 	}
 }
 
-// restart replaces the server by a new run: from the last image or, without one, with
-// another world whose generations begin after all that were issued.
+// restart replaces the server by a new run: from the last image or, without one, with a
+// world whose generations begin after every one issued.
 func (s *sim) restart() {
 	highest := uint32(0)
 	for _, l := range s.order {
@@ -341,25 +340,25 @@ func (s *sim) restart() {
 		}
 	}
 	if highest > bulk.MaxGeneration-8*world.RunGenerations {
-		return // no generations left for a further run
+		return // too few generations left for another run
 	}
 	s.resyncs += s.core.Replication().Resyncs
 	if s.image != nil {
 		s.begin(1, s.image)
-		s.image = nil // one that is gone on from twice gives the same handles twice, in two epochs
+		s.image = nil // restoring it twice would issue the same handles in two epochs
 	} else {
 		s.begin(highest+2, nil)
 	}
 	s.left, s.thieves = nil, nil
 	for _, c := range s.clients {
-		if p := c.stay(); p != nil {
+		if p := c.liveSession(); p != nil {
 			s.over[p] = true
 		}
-		if c.line.cut { // it will find out by itself
+		if c.line.cut { // it reconnects by itself
 			c.was = nil
 			continue
 		}
-		c.comeAgain()
+		c.rejoin()
 	}
 }
 
@@ -387,7 +386,7 @@ func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
 // issueNew begins the history of a new handle, with an identity of its own.
 func (s *sim) issueNew(h bulk.Handle) (identity uint64) {
 	if l := s.lives[h]; l != nil {
-		s.fail("H4", "%v was handed out twice", h)
+		s.fail("H4", "%v was issued twice", h)
 	}
 	identity = uint64(h)*0x9e3779b97f4a7c15 ^ uint64(s.script.seed)
 	s.issue(h, identity)
@@ -429,7 +428,7 @@ func (s *sim) step(stir func()) {
 	if s.unseen != nil {
 		s.unseen.replace(s)
 	}
-	s.record() // what snapshots are made of; sending them, the game may change it
+	s.record() // before Send: its hooks may change the world
 	s.core.Send(s.enough)
 	for i := range s.clients {
 		s.clients[i].step()
@@ -450,7 +449,7 @@ func (s *sim) record() {
 			continue
 		}
 		if l == nil || l.died != 0 {
-			s.fail("H4", "%v died without having lived", h)
+			s.fail("H4", "%v died but was not alive", h)
 		}
 		l.died, l.diedTick = s.tick, tick
 	}
@@ -493,8 +492,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 	return words
 }
 
-// settle lets the links drain and checks that every client's replica matches the server and
-// every verdict is right.
+// settle lets the links drain, then checks every client's replica and verdicts.
 func (s *sim) settle() {
 	fair := simtest.Conditions{DelayMin: 1, DelayMax: 1}
 	clear(s.waiting)
@@ -513,12 +511,12 @@ func (s *sim) settle() {
 	for _, c := range s.clients {
 		c.judgeSettled()
 	}
-	stats, ended := s.core.Stats(), uint64(0) // who asked may have ended ahead of its snapshot
+	stats, ended := s.core.Stats(), uint64(0) // a session may end before its resync is sent
 	for _, n := range stats.Closed {
 		ended += n
 	}
 	if stats.Resyncs > ended && s.core.Replication().Resyncs == 0 {
-		s.fail("R3", "clients asked %d times for everything anew, and none was sent it", stats.Resyncs)
+		s.fail("R3", "clients requested %d resyncs, and none was sent", stats.Resyncs)
 	}
 }
 
@@ -550,19 +548,20 @@ func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error 
 		s.fail("H2", "executed on %v, which is not live", target)
 	}
 	if !slices.Contains(slices.Collect(p.InterestSet()), target) {
-		s.fail("H2", "executed on %v, which is not shown", target)
+		s.fail("H2", "executed on %v, which is not in the interest set", target)
 	}
 	var believed uint64
 	s.must(msgpack.Unmarshal(args, &believed))
-	if believed != 0 && believed != s.lives[target].identity { // 0: a guess, of what is on its way
-		s.fail("H2", "executed on %v, who is not whom the client meant", target)
+	if believed != 0 && believed != s.lives[target].identity { // 0: the client guessed the handle
+		s.fail("H2", "executed on %v, which is not the entity that the client meant", target)
 	}
 	s.world.SetVelocity(target, world.Vec3{Y: 5})
 	s.call("command")
 	return nil
 }
 
-// seen returns what a client must see of a state: without private components unless owned.
+// seen returns the part of a state that a client must receive: everything if it owns the
+// entity, otherwise all but owner components.
 func (s *sim) seen(words []uint32, owned bool) []uint32 {
 	words = slices.Clone(words)
 	if !owned && words != nil {

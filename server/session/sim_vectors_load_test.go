@@ -17,8 +17,7 @@ import (
 // heavyTick is the tick in which the crowd entered.
 const heavyTick = 50
 
-// crowd is what datagrams as heavy as they may be are about: entities of one slot
-// after the other.
+// crowd is a set of entities in consecutive slots, for datagrams with the maximal load.
 type crowd struct {
 	t      *testing.T
 	schema *schema.Schema
@@ -26,8 +25,8 @@ type crowd struct {
 	rows   []schema.Row
 }
 
-// newCrowd has 18 rows of all components, 7 purses, 2 of nothing, a ride, and a row
-// of lamps: of a load of 69, 4, 2, 10 and 9 each.
+// newCrowd returns a crowd of 18 rows with all components, 7 with a purse, 2 with none, one
+// with a ride, and one with lamps. Their loads are 69, 4, 2, 10 and 9 each.
 func newCrowd(t *testing.T) *crowd {
 	s := vectorSchemas(t)[1]
 	k := &crowd{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
@@ -57,7 +56,7 @@ func newCrowd(t *testing.T) *crowd {
 
 func (k *crowd) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), stockFloor) }
 
-// entered is the Structure message with which all enter.
+// entered returns the Structure message in which all enter.
 func (k *crowd) entered() []byte {
 	body := wire.AppendStructureHeader(nil, 1, heavyTick)
 	for slot, row := range k.rows {
@@ -68,8 +67,8 @@ func (k *crowd) entered() []byte {
 	return wire.AppendFrame(nil, wire.TypeStructure, body)
 }
 
-// datagram is about those in some slots, and what it is to read. The purses have a
-// coin more in it; the first of them all is in full.
+// datagram returns a datagram with the rows of some slots, and its load. The first row is
+// coded in full. Purses contain one coin more than when they entered.
 func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 	const age = 3
 	h := wire.StateHeader{Seq: seq, Tick: heavyTick + age, Structure: uint32(len(k.rows)), Rows: len(slots)}
@@ -108,8 +107,8 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 	return d, load
 }
 
-// heavy are the cases about the load of a datagram: as much as there may be, and one
-// more, which is refused however few bits it takes.
+// heavy returns the cases about the load of a datagram: the maximum, and one more, which is
+// refused however few bits it takes.
 func heavy(t *testing.T) []vectors.Case {
 	k := newCrowd(t)
 	all := make([]int, len(k.rows))

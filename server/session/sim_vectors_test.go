@@ -20,17 +20,16 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-var vectorsUpdate = flag.Bool("vectors.update", false, "write the conformance vectors anew")
+var vectorsUpdate = flag.Bool("vectors.update", false, "write the conformance vectors")
 
 const vectorsAt = "../../replication/wire/testdata/vectors"
 
-// vectorSeeds are the simulations that a client is recorded of.
+// vectorSeeds are the seeds of the simulations in which a client is recorded.
 var vectorSeeds = []uint64{3, 5, 8, 13, 80}
 
-// TestVectors makes the conformance vectors: what a client received in seeded
-// simulations, which the oracle has passed, and what a hostile server may send.
-// They are written with -vectors.update, and then a client must pass them again;
-// package client plays the files.
+// TestVectors makes the conformance vectors, and checks that a client passes them: what a
+// client received in seeded simulations that passed the oracle, and what a hostile server
+// may send. -vectors.update writes the files, which package client plays.
 func TestVectors(t *testing.T) {
 	var cases []vectors.Case
 	for _, seed := range vectorSeeds {
@@ -58,7 +57,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// vectorSchemas are those that the cases are of.
+// vectorSchemas returns the schemas of the cases.
 func vectorSchemas(t testing.TB) []*schema.Schema {
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
@@ -71,8 +70,8 @@ func simSchema(t testing.TB) *schema.Schema {
 	return s.schema
 }
 
-// recorded is what the first client of a small simulation received, till it begins
-// anew.
+// recorded returns what the first client of a small simulation received in its first
+// session.
 func recorded(t *testing.T, seed uint64) vectors.Case {
 	s := generate(seed, 2)
 	s.entities, s.ticks = min(s.entities, 8), 120
@@ -89,7 +88,7 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 	return played(t, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
 }
 
-// tape keeps what the first client receives, over all connections of its session.
+// tape records what the first client receives, over all connections of its session.
 type tape struct {
 	steps  []vectors.Step
 	of     *line
@@ -113,7 +112,7 @@ func (t *tape) keep(n *line, s vectors.Step) {
 	t.steps = append(t.steps, s)
 }
 
-// played makes a case of steps: what is expected is what a client makes of them.
+// played returns a case of steps, with a client's results as the expected ones.
 func played(t *testing.T, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
 	return playedBy(t, simSchema(t), name, about, handles, steps)
 }
@@ -135,15 +134,15 @@ func playedBy(t *testing.T, rowSchema *schema.Schema, name, about string, handle
 	return c
 }
 
-// stock is what hostile cases are made of: a short connection over a perfect
-// link, taken apart.
+// stock is the material of hand-made cases: a short connection over a perfect link, split
+// into messages.
 type stock struct {
 	t         *testing.T
 	opening   []byte   // Welcome and Control, framed
-	stream    []byte   // everything after it
-	messages  [][]byte // the same, one by one
-	records   uint32   // that are in it
-	datagrams [][]byte // all of them, in order
+	stream    []byte   // the rest of the stream
+	messages  [][]byte // stream, split into messages
+	records   uint32   // structure records in stream
+	datagrams [][]byte // in order
 	enters    map[bulk.Handle]wire.Record
 	handles   []bulk.Handle
 	cases     []vectors.Case
@@ -214,8 +213,7 @@ func (k *stock) take(kind byte, body []byte) {
 	k.records += uint32(m.Count)
 }
 
-// anyEnter is one of the Enter records; which one does not matter, as long as it
-// is always the same.
+// anyEnter returns one of the Enter records, always the same.
 func (k *stock) anyEnter() wire.Record {
 	least := bulk.Handle(0)
 	for h := range k.enters {
@@ -239,7 +237,7 @@ func (k *stock) add(name, about string, steps ...vectors.Step) {
 	k.cases = append(k.cases, played(k.t, name, about, k.handles, steps))
 }
 
-// structure frames records from a number on.
+// structure returns a framed Structure message whose first record has number first.
 func structure(first uint32, records ...wire.Record) []byte {
 	body := wire.AppendStructureHeader(nil, first, 9)
 	for _, r := range records {
@@ -248,8 +246,8 @@ func structure(first uint32, records ...wire.Record) []byte {
 	return wire.AppendFrame(nil, wire.TypeStructure, body)
 }
 
-// appendRecord is wire.AppendRecord without its assertions: these records are
-// wrong on purpose.
+// appendRecord is wire.AppendRecord without its assertions, for records that are wrong on
+// purpose.
 func appendRecord(b []byte, r wire.Record) []byte {
 	uvarint := func(v uint32) {
 		for ; v >= 0x80; v >>= 7 {
@@ -268,7 +266,7 @@ func appendRecord(b []byte, r wire.Record) []byte {
 	return b
 }
 
-// handMade are the cases that no sound server makes.
+// handMade returns the cases that a correct server does not produce.
 func handMade(t *testing.T) []vectors.Case {
 	k := newStock(t)
 	k.orderOfArrival()
@@ -300,8 +298,8 @@ func (k *stock) orderOfArrival() {
 	k.add("newest first", "older state does not overwrite newer", append([]vectors.Step{opening, all}, datagrams(backwards...)...)...)
 }
 
-// renamed returns d with another header.
-func (k *stock) renamed(d []byte, change func(*wire.StateHeader)) []byte {
+// withHeader returns d with a changed header.
+func (k *stock) withHeader(d []byte, change func(*wire.StateHeader)) []byte {
 	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	require.NoError(k.t, err)
@@ -316,8 +314,8 @@ func (k *stock) brokenDatagrams() {
 	var folds, structures, cut [][]byte
 	longest := k.datagrams[0]
 	for _, d := range k.datagrams {
-		folds = append(folds, k.renamed(d, func(h *wire.StateHeader) { h.Fold ^= 0x40 }), d)
-		structures = append(structures, k.renamed(d, func(h *wire.StateHeader) { h.Structure -= min(h.Structure, 6) }), d)
+		folds = append(folds, k.withHeader(d, func(h *wire.StateHeader) { h.Fold ^= 0x40 }), d)
+		structures = append(structures, k.withHeader(d, func(h *wire.StateHeader) { h.Structure -= min(h.Structure, 6) }), d)
 		if len(d) > len(longest) {
 			longest = d
 		}
@@ -416,9 +414,9 @@ func (k *stock) brokenStructure() {
 	ends(wire.Draining, "goodbye", "the server ends the session and says why", stream(k.opening), stream(wire.AppendMessage(nil, wire.Goodbye{Code: wire.Draining})))
 }
 
-// resumed are connections that break and are replaced: the client shows the secret
-// of its Welcome and the number of the last record that it has applied, and the
-// server goes on after it, or begins anew.
+// resumed adds cases in which a connection breaks and is replaced: the client presents the
+// secret of its Welcome and the number of the last record that it applied, and the server
+// resumes after that record or begins a new session.
 func (k *stock) resumed() {
 	var frames wire.FrameReader
 	frames.Feed(k.opening)
@@ -433,7 +431,7 @@ func (k *stock) resumed() {
 		change(&next)
 		return append(wire.AppendMessage(nil, next), control...)
 	}
-	goesOn := welcome(func(*wire.Welcome) {})
+	resumes := welcome(func(*wire.Welcome) {})
 	half := len(k.messages) / 2
 	require.Greater(k.t, len(k.messages), half+1)
 	require.Positive(k.t, half)
@@ -444,11 +442,11 @@ func (k *stock) resumed() {
 	broken := []vectors.Step{stream(k.opening), stream(before, torn), lost}
 	with := func(steps ...vectors.Step) []vectors.Step { return append(slices.Clone(broken), steps...) }
 	k.add("goes on", "a connection breaks in the middle of a message; the session goes on over another, which begins that message again",
-		append(with(stream(goesOn, rest)), datagrams(k.datagrams...)...)...)
+		append(with(stream(resumes, rest)), datagrams(k.datagrams...)...)...)
 	k.add("goes on twice", "the second connection breaks before its Welcome, the third after it: the secret is the one before, then the next",
-		with(lost, stream(goesOn), lost, stream(welcome(func(w *wire.Welcome) { w.Secret = []byte("and one more yet") }), rest))...)
+		with(lost, stream(resumes), lost, stream(welcome(func(w *wire.Welcome) { w.Secret = []byte("and one more yet") }), rest))...)
 	k.add("datagrams of before", "nothing can be made of a datagram between the loss and the next Welcome; after it they are taken as ever",
-		with(append(datagrams(k.datagrams[:4]...), append([]vectors.Step{stream(goesOn, rest)}, datagrams(k.datagrams...)...)...)...)...)
+		with(append(datagrams(k.datagrams[:4]...), append([]vectors.Step{stream(resumes, rest)}, datagrams(k.datagrams...)...)...)...)...)
 	another := stream(welcome(func(w *wire.Welcome) { w.Resumed, w.Session = 0, w.Session+1 }))
 	e := k.anyEnter()
 	enter := func(slot, generation uint32) wire.Record {
@@ -467,11 +465,11 @@ func (k *stock) resumed() {
 		require.Equal(k.t, wire.BadMessage.String(), got[len(got)-1].Expect.Error, name)
 	}
 	ends("the dead enter another session", "in a new session of the same run a handle enters that was Stale before", append(slices.Clone(seen), stream(structure(1, enter(0, stockFloor))))...)
-	ends("goes on too early", "the server sends a record again that the client has said it has", with(stream(goesOn), stream(again))...)
-	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(goesOn), stream(bytes.Join(k.messages[half+1:], nil)))...)
+	ends("goes on too early", "the server sends a record again that the client has said it has", with(stream(resumes), stream(again))...)
+	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(resumes), stream(bytes.Join(k.messages[half+1:], nil)))...)
 	ends("goes on as another", "the session that goes on is not the one that was asked for", with(stream(welcome(func(w *wire.Welcome) { w.Session++ })))...)
 	ends("goes on elsewhere", "the session goes on in another run of the world", with(stream(welcome(func(w *wire.Welcome) { w.Epoch++ })))...)
-	ends("goes on unasked", "the first Welcome goes on with a session", stream(goesOn))
+	ends("goes on unasked", "the first Welcome goes on with a session", stream(resumes))
 	none := wire.AppendMessage(nil, func() wire.Welcome { m := w; m.Secret = nil; return m }())
-	ends("goes on without a secret", "a session without a secret cannot be asked for, and goes on", stream(none, control), lost, stream(goesOn))
+	ends("goes on without a secret", "a session without a secret cannot be asked for, and goes on", stream(none, control), lost, stream(resumes))
 }

@@ -17,8 +17,8 @@ import (
 // sessions end with Draining, and no client joins.
 func TestTicksAreSpent(t *testing.T) {
 	const left = 200
-	before := uint64(math.MaxUint32 - 1<<16 - left) // ticks that the run has made already
-	d := newDeskWith(t, func(c *session.Config) { c.Replication.TickBase = -before })
+	before := uint64(math.MaxUint32 - 1<<16 - left) // ticks already made
+	d := newTestServerWith(t, func(c *session.Config) { c.Replication.TickBase = -before })
 	require.EqualValues(t, left, d.core.TicksLeft())
 	c, w := d.enter()
 	require.EqualValues(t, before, w.Tick)
@@ -29,14 +29,14 @@ func TestTicksAreSpent(t *testing.T) {
 		require.NoError(t, err)
 		moves := d.moves(t)
 		require.Len(t, moves, 1)
-		require.Equal(t, fmt.Sprintf("%d:a", d.world.Tick()), moves[0], "by the world's ticks")
+		require.Equal(t, fmt.Sprintf("%d:a", d.world.Tick()), moves[0], "in the world's ticks")
 	}
 	require.Greater(t, c.shots, left/4)
 	d.ticks(2)
 	require.Zero(t, d.core.TicksLeft())
 	require.Equal(t, []wire.Code{wire.Draining}, c.closed)
-	late := d.sit()
-	late.say(d.hello())
+	late := d.connect()
+	late.send(d.hello())
 	m, err := wire.ParseRefused(late.want("the run is over", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, m.Code)
@@ -47,14 +47,14 @@ func TestTicksAreSpent(t *testing.T) {
 // A session whose sequence numbers run out ends with a code that clients reconnect after.
 func TestSessionIsSpent(t *testing.T) {
 	for _, counter := range [][2]string{{"sent", "newest"}, {"structure", "written"}} {
-		d := newDesk(t)
+		d := newTestServer(t)
 		c, w := d.enter()
 		c.input()
 		d.ticks(5)
 		require.Empty(t, c.closed)
 		viewer := reflect.ValueOf(c.peer.Session()).Elem().FieldByName("viewer").Elem()
 		number := viewer.FieldByName(counter[0]).FieldByName(counter[1])
-		*(*uint32)(unsafe.Pointer(number.UnsafeAddr())) = math.MaxUint32 - 1<<26 + 1 // nobody has months for a test
+		*(*uint32)(unsafe.Pointer(number.UnsafeAddr())) = math.MaxUint32 - 1<<26 + 1 // months of play
 		d.core.Tick()
 		require.Equal(t, []wire.Code{wire.Spent}, c.closed, counter)
 		require.True(t, wire.Spent.Info().Retry)
