@@ -141,7 +141,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	entity := logs.FilterMessage("joined").All()[0].ContextMap()["entity"]
 	require.NotEqual(t, bulk.Handle(0).String(), entity)
 	for text, more := range map[string]map[string]any{
-		"joined": {}, "away": {}, "left": {"code": "timeout", "why": "did not come back"},
+		"joined": {}, "away": {}, "left": {"code": "timeout", "why": "did not reconnect"},
 	} {
 		want := map[string]any{"session": uint64(1), "name": "somebody", "user": "ada", "entity": entity}
 		maps.Copy(want, more)

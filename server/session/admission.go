@@ -47,8 +47,8 @@ func (c *Core) admit(p *Peer) (Admission, *wire.Error) {
 	if c.config.OneSessionPerUser && granted.User != "" {
 		c.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == granted.User })
 	}
-	if places := c.MaxSessions(); !c.makeRoom(places, p.address) {
-		return Admission{}, &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", places)}
+	if slots := c.MaxSessions(); !c.makeRoom(slots, p.address) {
+		return Admission{}, &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", slots)}
 	}
 	return granted, nil
 }

@@ -73,7 +73,7 @@ func TestBans(t *testing.T) {
 	here, _ := d.enterAs("eve")
 	away, w := d.enterAs("eve")
 	other, _ := d.enterAs("ann")
-	nobody, _ := d.enterAs("")
+	anonymous, _ := d.enterAs("")
 	away.peer.Gone()
 	d.ticks(1)
 	require.Equal(t, []int{3, 1}, []int{d.core.Active(), d.core.Away()})
@@ -84,7 +84,7 @@ func TestBans(t *testing.T) {
 	here.wantGoodbye(wire.Banned)
 	require.Equal(t, []int{2, 0, 2}, []int{d.core.Active(), d.core.Away(), d.left})
 	require.Empty(t, other.closed)
-	require.Empty(t, nobody.closed, "a session without a user cannot be banned")
+	require.Empty(t, anonymous.closed, "a session without a user cannot be banned")
 	require.Equal(t, wire.Banned, d.refusedAs("mallory", asIs))
 	d.ticks(5)
 	require.Equal(t, wire.Banned, d.refusedAs("eve", asIs), "until the ban is lifted")
@@ -109,7 +109,7 @@ func TestSessionEnds(t *testing.T) {
 	away.peer.Gone()
 	resumed.peer.Gone()
 	d.ticks(30)
-	resumed, next := d.again(w, func(h *wire.Hello) { h.Token = []byte("9h") })
+	resumed, next := d.resume(w, func(h *wire.Hello) { h.Token = []byte("9h") })
 	require.EqualValues(t, 1, next.Resumed)
 	resumed.input()
 	for range 3 { // a silent session would be away
@@ -125,7 +125,7 @@ func TestSessionEnds(t *testing.T) {
 	resumed.wantGoodbye(wire.SessionExpired)
 	require.Equal(t, []int{1, 0, 3}, []int{d.core.Active(), d.core.Away(), d.left})
 	require.EqualValues(t, 3, d.core.Stats().Closed[wire.SessionExpired])
-	_, next = d.again(late, func(h *wire.Hello) { h.Token = []byte("1s") })
+	_, next = d.resume(late, func(h *wire.Hello) { h.Token = []byte("1s") })
 	require.Zero(t, next.Resumed, "a new session with a new token")
 	require.Empty(t, forever.closed)
 }
@@ -135,23 +135,23 @@ func TestSessionEnds(t *testing.T) {
 func TestOneSessionPerUser(t *testing.T) {
 	for _, one := range []bool{true, false} {
 		t.Run(fmt.Sprint(one), func(t *testing.T) {
-			var told []string
+			var calls []string
 			d := users(t, func(c *session.Config) {
 				c.OneSessionPerUser = one
 				join, leave := c.Game.Join, c.Game.Leave
 				c.Game.Join = func(s *session.Session) (world.Entity, error) {
-					told = append(told, "join "+s.User())
+					calls = append(calls, "join "+s.User())
 					return join(s)
 				}
 				c.Game.Leave = func(s *session.Session) {
-					told = append(told, "leave "+s.User())
+					calls = append(calls, "leave "+s.User())
 					leave(s)
 				}
 			})
 			first, w := d.enterAs("ann")
 			first.peer.Gone()
 			d.ticks(1)
-			c, next := d.again(w, func(h *wire.Hello) { h.Token = []byte("ann") })
+			c, next := d.resume(w, func(h *wire.Hello) { h.Token = []byte("ann") })
 			require.EqualValues(t, 1, next.Resumed, "no second session")
 			c.input()
 			d.enterAs("bob")
@@ -168,8 +168,8 @@ func TestOneSessionPerUser(t *testing.T) {
 			}
 			c.wantGoodbye(wire.SignedInElsewhere)
 			require.Equal(t, []int{4, 0}, []int{d.core.Active(), d.core.Away()})
-			require.Equal(t, []string{"join ann", "join bob", "join ", "join ", "leave ann", "join ann", "leave ann", "join ann"}, told)
-			_, next = d.again(w, func(h *wire.Hello) { h.Token = []byte("bob") })
+			require.Equal(t, []string{"join ann", "join bob", "join ", "join ", "leave ann", "join ann", "leave ann", "join ann"}, calls)
+			_, next = d.resume(w, func(h *wire.Hello) { h.Token = []byte("bob") })
 			require.Zero(t, next.Resumed, "an ended session is not resumed")
 		})
 	}

@@ -67,14 +67,14 @@ func TestControlChangesWhileAway(t *testing.T) {
 	second := d.spawn(3)
 	c.peer.Gone()
 	d.ticks(3)
-	c, w = d.again(w, asIs)
+	c, w = d.resume(w, asIs)
 	c.wantControl("nothing", 0)
 	c.input()
 	c.peer.Session().Control(second)
 	c.peer.Gone() // Control may be lost
 	d.game.Away = nil
 	d.ticks(3)
-	c, _ = d.again(w, asIs)
+	c, _ = d.resume(w, asIs)
 	c.wantControl("the other entity", second)
 	d.ticks(3)
 	require.Equal(t, second, c.peer.Session().Entity())

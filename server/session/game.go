@@ -22,7 +22,7 @@ import (
 //     After a panic in Join the client is refused and Leave is not called: an entity that
 //     Join spawned stays until the game destroys it.
 //   - A panic raised by package world, replication, field or bulk ends the process,
-//     whoever called it: a change may be half done. So do a panic in a system or Mover,
+//     whatever called it: a change may be half done. So do a panic in a system or Mover,
 //     which belongs to no session, and fatal errors of the runtime such as concurrent map
 //     writes. The image is then the last one saved, at most ImageConfig.Every old.
 //   - runtime.Goexit, which testing.T's FailNow calls, is no panic: it ends the
@@ -62,7 +62,7 @@ func (g Game) validate() error {
 			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", name))
 		}
 		if name == "" || len(name) > wire.MaxName || !utf8.ValidString(name) {
-			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can ask for it", name, wire.MaxName))
+			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can request it", name, wire.MaxName))
 		}
 	}
 	return errors.Join(errs...)

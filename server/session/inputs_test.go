@@ -59,7 +59,7 @@ func TestInputsThatAreLate(t *testing.T) {
 	send(n-2, n-3, n-4)
 	require.Equal(t, []string{fmt.Sprintf("%d:%d", n-1, n-1)}, d.moves(t), "the newest of them")
 	send(n-1, n-2)
-	require.Empty(t, d.moves(t), "not again")
+	require.Empty(t, d.moves(t), "applied once")
 	s := d.core.Stats()
 	require.EqualValues(t, []uint64{1, 1, 3, 0}, []uint64{s.Inputs, s.InputsLate, s.InputsMissed, s.InputsEarly})
 	send(5) // older than what was applied

@@ -62,7 +62,7 @@ func (s *Session) tickAway() {
 	case s.expired():
 		s.end(&wire.Error{Code: wire.SessionExpired})
 	case s.silentTicks > s.core.graceTicks:
-		s.end(&wire.Error{Code: wire.Timeout, Detail: "did not come back"})
+		s.end(&wire.Error{Code: wire.Timeout, Detail: "did not reconnect"})
 	}
 }
 
@@ -114,18 +114,18 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 // makeRoom reports whether there is room for one more session from address. If needed, it
 // ends sessions that are away: connected clients take precedence over clients that may
 // never reconnect. It ends none if that would not suffice, after a limit was lowered.
-func (c *Core) makeRoom(places int, address string) bool {
-	if c.Active() >= places {
+func (c *Core) makeRoom(slots int, address string) bool {
+	if c.Active() >= slots {
 		return false
 	}
-	for c.Active()+c.Away() >= places { // Leave may end others too, by draining the server
+	for c.Active()+c.Away() >= slots { // Leave may end others too, by draining the server
 		c.evictionCandidate(address).end(&wire.Error{Code: wire.ServerFull})
 	}
 	return true
 }
 
 // evictionCandidate returns the session to end for a newcomer from address, or nil if none is
-// away. Sessions from the same address come first, so that an address which leaves sessions
+// away. Sessions from the same address rank first, so that an address which leaves sessions
 // behind takes no slot from others; then those from the address with the most sessions away.
 // Within an address, the session away longest comes first.
 func (c *Core) evictionCandidate(address string) (last *Session) {

@@ -44,8 +44,8 @@ func (c *testClient) input() {
 	c.d.tick()
 }
 
-// again resumes with a Welcome's secret and returns the new Welcome.
-func (d *testServer) again(w wire.Welcome, change func(*wire.Hello)) (*testClient, wire.Welcome) {
+// resume presents a Welcome's secret and returns the new Welcome.
+func (d *testServer) resume(w wire.Welcome, change func(*wire.Hello)) (*testClient, wire.Welcome) {
 	c := d.connect()
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
@@ -82,7 +82,7 @@ func TestResume(t *testing.T) {
 	d.ticks(10)
 	require.Equal(t, shots, c.shots, "nothing is sent without a connection")
 
-	c, next := d.again(w, asIs)
+	c, next := d.resume(w, asIs)
 	require.EqualValues(t, 1, next.Resumed)
 	require.Equal(t, w.Session, next.Session)
 	require.NotEqual(t, w.Secret, next.Secret)
@@ -111,7 +111,7 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	c.peer.Gone()
 	d.ticks(1)
 	d.busy = true
-	c, _ = d.again(w, asIs)
+	c, _ = d.resume(w, asIs)
 	c.send(wire.Command{ID: 1, Name: "poke", Target: near})
 	c.want("its controlled entity", wire.TypeControl)
 	for entered := false; !entered; {
@@ -143,7 +143,7 @@ func TestGraceEnds(t *testing.T) {
 		require.Equal(t, 1, d.left, name)
 		require.Zero(t, d.core.Sessions(), name)
 		if grace > 0 {
-			_, next := d.again(w, asIs)
+			_, next := d.resume(w, asIs)
 			require.Zero(t, next.Resumed, name)
 			require.NotEqual(t, w.Session, next.Session, name)
 		}
@@ -161,13 +161,13 @@ func TestSessionIsNobodyElses(t *testing.T) {
 	} {
 		d := newTestServer(t)
 		c, w := d.enter()
-		_, next := d.again(w, change)
+		_, next := d.resume(w, change)
 		require.Zero(t, next.Resumed, name)
 		require.NotEqual(t, w.Session, next.Session, name)
 		require.Empty(t, c.closed, name)
 		c.peer.Gone()
 		d.ticks(2)
-		_, next = d.again(w, asIs)
+		_, next = d.resume(w, asIs)
 		require.EqualValues(t, 1, next.Resumed, "%s: its own session is still there", name)
 	}
 }
@@ -178,22 +178,22 @@ func TestSecretIsSpent(t *testing.T) {
 	c, first := d.enter()
 	c.peer.Gone()
 	d.ticks(2)
-	_, second := d.again(first, asIs)
+	_, second := d.resume(first, asIs)
 	require.EqualValues(t, 1, second.Resumed)
-	_, third := d.again(first, asIs)
+	_, third := d.resume(first, asIs)
 	require.EqualValues(t, 1, third.Resumed, "the second Welcome was lost")
-	_, fourth := d.again(first, asIs)
+	_, fourth := d.resume(first, asIs)
 	require.EqualValues(t, 1, fourth.Resumed, "and the third")
-	last, fifth := d.again(fourth, asIs)
+	last, fifth := d.resume(fourth, asIs)
 	require.EqualValues(t, 1, fifth.Resumed)
 	last.input()
 	for i, w := range []wire.Welcome{first, second, third, fourth} {
-		_, next := d.again(w, asIs)
+		_, next := d.resume(w, asIs)
 		require.Zero(t, next.Resumed, "welcome %d", i+1)
 		last.d.core.Kick(next.Session, "")
 		d.ticks(2)
 	}
-	_, next := d.again(fifth, asIs)
+	_, next := d.resume(fifth, asIs)
 	require.EqualValues(t, 1, next.Resumed)
 }
 
@@ -203,7 +203,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 	d := newTestServer(t)
 	hooks := d.hookLog()
 	c, w := d.enter()
-	next, welcome := d.again(w, asIs)
+	next, welcome := d.resume(w, asIs)
 	require.EqualValues(t, 1, welcome.Resumed)
 	require.Equal(t, []wire.Code{wire.Replaced}, c.closed)
 	m, err := wire.ParseGoodbye(c.lastMessage(wire.TypeGoodbye))
@@ -229,7 +229,7 @@ func TestLateHelloTakesNothing(t *testing.T) {
 	d := newTestServer(t)
 	_, w := d.enter()
 	early := d.connect()
-	late, next := d.again(w, asIs)
+	late, next := d.resume(w, asIs)
 	require.EqualValues(t, 1, next.Resumed)
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
@@ -251,7 +251,7 @@ func TestResumeBesideAJoin(t *testing.T) {
 	d.ticks(2)
 	require.Equal(t, 1, d.core.Away())
 	require.NoError(t, older.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
-	_, next := d.again(w, asIs)
+	_, next := d.resume(w, asIs)
 	require.EqualValues(t, 1, next.Resumed)
 	require.Equal(t, w.Session, next.Session)
 	require.Equal(t, []int{2, 0}, []int{d.core.Active(), d.core.Away()})
@@ -278,7 +278,7 @@ func TestNoGrace(t *testing.T) {
 		require.Len(t, c.closed, 1, name)
 		require.Empty(t, *hooks, name)
 		if name != "draining" {
-			_, next := d.again(w, asIs)
+			_, next := d.resume(w, asIs)
 			require.Zero(t, next.Resumed, name)
 		}
 	}
@@ -319,7 +319,7 @@ func TestAwayMakesRoom(t *testing.T) {
 	require.Equal(t, 2, d.core.Away())
 	d.join()
 	require.Equal(t, 1, d.left)
-	_, next := d.again(second, func(h *wire.Hello) { h.Structure = 0 })
+	_, next := d.resume(second, func(h *wire.Hello) { h.Structure = 0 })
 	require.Zero(t, next.Resumed, "it was away longest, and was ended; the other then made room for it")
 	require.Equal(t, 2, d.left)
 	c := d.connect()
@@ -354,7 +354,7 @@ func TestResumeBetweenSnapshots(t *testing.T) {
 	c.wantResult("it is dead", 1, wire.StaleHandle, wire.Stale)
 	c.peer.Gone()
 	d.ticks(1)
-	c, next := d.again(w, func(h *wire.Hello) { h.Structure = 4 })
+	c, next := d.resume(w, func(h *wire.Hello) { h.Structure = 4 })
 	require.EqualValues(t, 1, next.Resumed)
 	c.want("its controlled entity", wire.TypeControl)
 	_, _, more, err := c.frames.Next()
@@ -371,7 +371,7 @@ func TestStructureMustFit(t *testing.T) {
 	d.ticks(6)
 	c.peer.Gone()
 	d.ticks(1)
-	_, next := d.again(w, func(h *wire.Hello) { h.Structure = 1 << 20 })
+	_, next := d.resume(w, func(h *wire.Hello) { h.Structure = 1 << 20 })
 	require.Zero(t, next.Resumed)
 	require.Equal(t, 1, d.left, "the old session has ended")
 }
@@ -383,7 +383,7 @@ func TestSilenceIsForgiven(t *testing.T) {
 	d.ticks(10*60 + 1)
 	require.Equal(t, []wire.Code{wire.Timeout}, c.closed)
 	require.Zero(t, d.left)
-	_, next := d.again(w, asIs)
+	_, next := d.resume(w, asIs)
 	require.EqualValues(t, 1, next.Resumed)
 }
 
@@ -400,7 +400,7 @@ func TestInputsAfterResume(t *testing.T) {
 	send(c, 7)
 	c.peer.Gone()
 	d.ticks(1)
-	c, _ = d.again(w, asIs)
+	c, _ = d.resume(w, asIs)
 	send(c, 7)
 	send(c, 8)
 	d.ticks(8) // until their ticks

@@ -146,7 +146,7 @@ func TestAwayIsNotScheduled(t *testing.T) {
 	before := second.shots
 	d.ticks(1)
 	require.Equal(t, before+1, second.shots, "the other waited, too, and is served first")
-	first, _ = d.again(w, asIs)
+	first, _ = d.resume(w, asIs)
 	d.ticks(4)
 	require.NotZero(t, first.shots)
 }

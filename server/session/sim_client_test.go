@@ -70,9 +70,9 @@ type snap struct {
 
 // intent is an unanswered command.
 type intent struct {
-	target bulk.Handle
-	heard  bool // the client had received it
-	unseen bool // no client ever received it
+	target   bulk.Handle
+	received bool // the client had received it
+	unseen   bool // no client ever received it
 }
 
 // connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
@@ -344,7 +344,7 @@ func (c *simClient) check(e *client.Entity) {
 	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
 	}
-	c.of(l).heard, c.of(l).seen = true, true
+	c.of(l).received, c.of(l).seen = true, true
 	if target, ok := c.targets.Get(e); ok {
 		c.checkReference(e, target.Handle)
 	}
@@ -369,7 +369,7 @@ func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 	if dead && c.session.Resolve(h) != wire.Stale && !c.misled {
 		s.fail("R4", "client %d received a reference to %v, which was dead, before its Destroy", c.number, h)
 	}
-	c.of(to).heard = true
+	c.of(to).received = true
 }
 
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {
@@ -405,9 +405,9 @@ func (c *simClient) command(h bulk.Handle) {
 	if !c.session.Joined() {
 		return
 	}
-	believed, heard := uint64(0), false
+	believed, received := uint64(0), false
 	if l := s.lives[h]; l != nil {
-		heard = c.of(l).heard
+		received = c.of(l).received
 		if c.of(l).seen {
 			believed = l.identity
 		}
@@ -416,7 +416,7 @@ func (c *simClient) command(h bulk.Handle) {
 	s.must(err)
 	asked, err := c.session.Command("poke", h, args)
 	s.must(err)
-	c.intents[asked.ID()] = intent{target: h, heard: heard}
+	c.intents[asked.ID()] = intent{target: h, received: received}
 }
 
 // result checks the answer to a command against the history (H2).
@@ -454,7 +454,7 @@ func (c *simClient) result(r client.Result) {
 			s.fail("H2", "%v was rejected as hidden, and is not", h)
 		}
 	case wire.UnknownHandle:
-		if asked.heard || r.Verdict != wire.Pending {
+		if asked.received || r.Verdict != wire.Pending {
 			s.fail("R2", "%v was sent, and was rejected as unknown", h)
 		}
 	case wire.RateLimited:

@@ -71,7 +71,7 @@ func (c *simClient) inform(which int) {
 	p.Teach(l.handle)
 	c.noteSentHandle(l)
 	if !c.renewing {
-		c.of(l).heard = true
+		c.of(l).received = true
 	}
 	s.coverage.informed++
 }
@@ -80,7 +80,7 @@ func (c *simClient) inform(which int) {
 // Destroy is due from now on.
 func (c *simClient) noteSentHandle(l *life) {
 	k := c.ofServer(l)
-	if l.died != 0 && !k.entered && !k.heard {
+	if l.died != 0 && !k.entered && !k.received {
 		k.since = c.sim.tick
 	}
 	k.entered = true

@@ -22,14 +22,14 @@ func judgeEvery() int {
 
 // knowledge is the expected state of one handle at one client.
 type knowledge struct {
-	verdict wire.Verdict // the client's
-	heard   bool         // the client received it, as an entity or in a component
-	since   int          // tick at which the server sent it outside structure after its death
-	seen    bool         // the client received it as an entity
-	dead    bool         // the client received its Destroy
-	entered bool         // the server has written its Enter or its Control
-	enter   *wire.Record // the newest Enter
-	killed  bool         // the server has written a record that makes it Stale
+	verdict  wire.Verdict // the client's
+	received bool         // the client received it, as an entity or in a component
+	since    int          // tick at which the server sent it outside structure after its death
+	seen     bool         // the client received it as an entity
+	dead     bool         // the client received its Destroy
+	entered  bool         // the server has written its Enter or its Control
+	enter    *wire.Record // the newest Enter
+	killed   bool         // the server has written a record that makes it Stale
 }
 
 // streamParser parses one end of the server's stream.
@@ -140,7 +140,7 @@ func (c *simClient) noteArrived(p []byte) {
 		}
 	}, func(h bulk.Handle) {
 		if h != 0 {
-			c.of(s.lives[h]).heard = true
+			c.of(s.lives[h]).received = true
 		}
 	})
 }
@@ -225,7 +225,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	}
 	got := c.session.Resolve(l.handle)
 	s.coverage.verdicts[0][got]++
-	if k.heard && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
+	if k.received && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
 		// H3 on a working link: one delay and one send interval, stricter than the round
 		// trip that it allows. The client runs once a tick.
 		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced)-s.interval()-1)*simTickMs - c.slowest; late > 0 {
@@ -256,14 +256,14 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 	got := c.serverVerdict(l.handle)
 	s.coverage.verdicts[1][got]++
 	if l.died != 0 {
-		known := l.run != s.run || k.entered || k.heard || k.killed
+		known := l.run != s.run || k.entered || k.received || k.killed
 		switch {
 		case known && got != wire.Stale:
 			s.fail("H2", "the server calls the dead %v %v to client %d, which was sent it", l.handle, got, c.number)
 		case !known && got != wire.Pending && !c.mayKnowDead(l):
 			s.fail("R10", "the server calls the dead %v %v to client %d, which was never sent it", l.handle, got, c.number)
 		}
-		if (k.entered || k.heard) && !k.killed && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.liveSession()).welcome, s.paced) > s.interval() {
+		if (k.entered || k.received) && !k.killed && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.liveSession()).welcome, s.paced) > s.interval() {
 			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was sent no Destroy", l.handle, s.tick-l.died, c.number)
 		}
 		return
@@ -274,7 +274,7 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 		s.fail("H2", "the server calls %v %v to client %d; in its interest set: %v", l.handle, got, c.number, shown)
 	case got == wire.Stale:
 		s.fail("H2", "the server calls %v stale, which is alive", l.handle)
-	case got == wire.Pending && (k.entered || k.heard):
+	case got == wire.Pending && (k.entered || k.received):
 		s.fail("R2", "the server calls %v pending, and client %d was sent it", l.handle, c.number)
 	case got == wire.Hidden && !k.entered && !l.named:
 		s.fail("R2", "the server calls %v hidden, and client %d was never sent it", l.handle, c.number)
@@ -286,7 +286,7 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 func (c *simClient) mayKnowDead(l *life) bool {
 	return slices.ContainsFunc(c.sim.tenants[l.handle.Index()], func(t *life) bool {
 		k := c.ofServer(t)
-		return t.handle.Generation() >= l.handle.Generation() && t.died != 0 && (k.entered || k.heard || k.killed || t.named)
+		return t.handle.Generation() >= l.handle.Generation() && t.died != 0 && (k.entered || k.received || k.killed || t.named)
 	})
 }
 
@@ -340,7 +340,7 @@ func (c *simClient) unsettled() *failure {
 	}
 	for i := range c.known {
 		l := s.order[i]
-		if k := &c.known[i]; k.heard && l.died != 0 && c.session.Resolve(l.handle) != wire.Stale {
+		if k := &c.known[i]; k.received && l.died != 0 && c.session.Resolve(l.handle) != wire.Stale {
 			return lacks("H3", "%v is dead, and its verdict is %v", l.handle, c.session.Resolve(l.handle))
 		}
 	}

@@ -58,7 +58,7 @@ func TestSessionIsSpent(t *testing.T) {
 		d.core.Tick()
 		require.Equal(t, []wire.Code{wire.Spent}, c.closed, counter)
 		require.True(t, wire.Spent.Info().Retry)
-		_, again := d.again(w, asIs)
+		_, again := d.resume(w, asIs)
 		require.Zero(t, again.Resumed)
 	}
 }
