@@ -88,9 +88,14 @@ func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 	f.schema.KeepReferences(*row, f.issued)
 }
 
+// componentSource returns the address of a component's value, or nil if the slot lacks
+// it. bind has checked that the value's type is the schema's.
 func (f *frame) componentSource(w *world.World, id int, slot uint32) unsafe.Pointer {
 	if id != worldBody {
-		return w.ComponentData(id, slot)
+		if value := w.ComponentValue(id, slot); value != nil {
+			return reflect.ValueOf(value).UnsafePointer()
+		}
+		return nil
 	}
 	position, velocity, ok := w.Body(slot)
 	if !ok {

@@ -83,6 +83,7 @@ type column interface {
 	changed() *changeMarks
 	references() []reference
 	at(slot uint32) unsafe.Pointer
+	value(slot uint32) any // *T, or nil if the slot lacks it
 	grow(slots uint32)
 	clear(word uint32, mask uint64) // slots that have it
 	hash(h hash, slot uint32) hash
@@ -272,6 +273,13 @@ func (c *Component[T]) at(slot uint32) unsafe.Pointer {
 	return unsafe.Pointer(c.values.At(slot))
 }
 
+func (c *Component[T]) value(slot uint32) any {
+	if !c.presence.Has(slot) {
+		return nil
+	}
+	return c.values.At(slot)
+}
+
 func (c *Component[T]) grow(slots uint32) {
 	c.values.Grow(slots)
 	for first := uint32(len(c.blocks)) * bulk.BlockLen; first < slots; first += bulk.BlockLen {
@@ -307,13 +315,15 @@ func (w *World) Components() []ComponentInfo {
 	return all
 }
 
-// ComponentData returns the address of a component's value on a slot, to read by
-// the plan of its type; nil if there is no such component or the slot lacks it.
-func (w *World) ComponentData(id int, slot uint32) unsafe.Pointer {
-	if uint(id) >= uint(len(w.components)) || !w.components[id].present().Has(slot) {
+// ComponentValue returns the value of component id at a slot as a *T to read, where T
+// is the component's ComponentInfo.Type. It returns nil if the component does not exist
+// or the slot lacks it. The pointer is valid while the entity has the component. It is
+// Get for callers that do not know T, and does not allocate.
+func (w *World) ComponentValue(id int, slot uint32) any {
+	if uint(id) >= uint(len(w.components)) {
 		return nil
 	}
-	return w.components[id].at(slot)
+	return w.components[id].value(slot)
 }
 
 // wordOf returns the word of 64 slots that a slot is in, and its bit.

@@ -1,0 +1,72 @@
+package replication_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world"
+)
+
+// BenchmarkCapture measures a frame of 10,000 entities with two components, of which a
+// number changed since the last frame.
+func BenchmarkCapture(b *testing.B) {
+	type score struct {
+		Points int32 `net:"bits=16"`
+	}
+	type team struct {
+		Number uint8
+	}
+	const entities = 10_000
+	for _, changed := range []int{0, 100, entities} {
+		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
+			w, err := world.New(world.Config{})
+			require.NoError(b, err)
+			scores, err := world.Register[score](w, "score")
+			require.NoError(b, err)
+			teams, err := world.Register[team](w, "team")
+			require.NoError(b, err)
+			player, err := w.AddKind(world.Kind{Name: "player"})
+			require.NoError(b, err)
+			require.NoError(b, world.Default(w, player, scores, score{}))
+			require.NoError(b, world.Default(w, player, teams, team{}))
+			s := schema.New()
+			require.NoError(b, schema.Add[score](s, "score"))
+			require.NoError(b, schema.Add[team](s, "team"))
+			r, err := replication.New(w, s, replication.Config{})
+			require.NoError(b, err)
+			var all []world.Entity
+			for range entities {
+				e, err := w.Spawn(player, world.Vec3{}, world.Vec3{})
+				require.NoError(b, err)
+				all = append(all, e)
+			}
+			tick := 0
+			step := func() {
+				tick++
+				for _, e := range all[:changed] {
+					scores.Mut(e).Points = int32(tick % 1000)
+				}
+				w.Step()
+				r.AfterStep()
+			}
+			for range 100 {
+				step()
+				r.Capture()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				step()
+				b.StartTimer()
+				r.Capture()
+			}
+			if changed > 0 {
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(changed), "ns/row")
+			}
+		})
+	}
+}
