@@ -11,7 +11,7 @@
 // entity in it, and a word is 64 neighbouring slots and their bits.
 //
 //	world.Step ──► AfterStep: deaths ──► grid, changes
-//	world (dirty slots) ──► Capture ──► frame (one, shared, read-only)
+//	world (changed slots) ──► Capture ──► frame (one, shared, read-only)
 //	frame ──► grid, changes, rules ──► interest
 //	interest ──► enters, leaves, destroys ───────────────────► structure
 //	      └─► rows not dormant ──► priority ──► budget ──────► datagrams

@@ -76,8 +76,8 @@ func newFrame(c *rowcodec.Codec, bound []int) *frame {
 const prefetchBatch = 16
 
 // capture brings the frame to the world's present tick; tick is the protocol's number
-// for it. Only dirty slots are read: the cost follows what changed, not what exists.
-func (f *frame) capture(w *world.World, tick uint32) {
+// for it. Only changed slots are read: the cost follows what changed, not what exists.
+func (f *frame) capture(w *world.World, changed *bulk.Bitset, tick uint32) {
 	f.tick = tick
 	f.replaced = f.replaced[:0]
 	if n := int(w.Slots()); n > len(f.tenants) {
@@ -85,7 +85,7 @@ func (f *frame) capture(w *world.World, tick uint32) {
 		f.summaries = slices.Grow(f.summaries, n-len(f.summaries))[:n]
 	}
 	f.dirty = f.dirty[:0]
-	for slot := range w.Dirty().All() {
+	for slot := range changed.All() {
 		f.dirty = append(f.dirty, slot)
 	}
 	for run := range slices.Chunk(f.dirty, prefetchBatch) {
@@ -97,7 +97,6 @@ func (f *frame) capture(w *world.World, tick uint32) {
 		}
 	}
 	f.reclaimIdle()
-	w.ClearDirty()
 }
 
 // vacate empties the slot of a destroyed entity.
@@ -108,8 +107,8 @@ func (f *frame) vacate(h bulk.Handle) {
 	}
 }
 
-// updateSlot reads one slot. Its tenant is live: the world removes destroyed entities
-// from its dirty slots.
+// updateSlot reads one slot. Its tenant is live: a ChangeReader omits destroyed
+// entities.
 func (f *frame) updateSlot(w *world.World, slot uint32) {
 	t, p := &f.tenants[slot], &f.summaries[slot]
 	h := w.HandleAt(slot)

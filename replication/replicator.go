@@ -15,6 +15,7 @@ import (
 // goroutine that owns the world.
 type Replicator struct {
 	world   *world.World
+	reader  *world.ChangeReader
 	config  Config
 	frame   *frame
 	viewers []*Viewer
@@ -37,9 +38,9 @@ type Replicator struct {
 	workers       workerPool
 }
 
-// New makes the Replicator of a world. A world has only one, since Capture clears
-// World.Dirty; a restored world needs a new one. Every component of the schema must be
-// registered in the world under the same name and type, except schema.BodyComponent.
+// New makes a Replicator of a world; Close it after use. A restored world needs a new
+// one. Every component of the schema must be registered in the world under the same
+// name and type, except schema.BodyComponent.
 func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(w.TickHz()); err != nil {
@@ -56,7 +57,7 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	f.coded = c.Coded
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
-		world: w, config: c, frame: f, floor: w.Config().FirstGeneration,
+		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration,
 		interval: uint32(w.TickHz() / c.SnapshotHz),
 		grid:     newGrid(w.Config().HalfExtent, c.EnterRadius),
 	}
@@ -129,8 +130,9 @@ func (r *Replicator) dropSeenDeaths() {
 func (r *Replicator) Capture() {
 	changed := r.changes.close()
 	r.grid.capture = r.changes.captures
-	changed.SetOr(changed, r.world.Dirty())
-	r.frame.capture(r.world, r.Tick())
+	live := r.reader.Next()
+	changed.SetOr(changed, live)
+	r.frame.capture(r.world, live, r.Tick())
 	for word, mask := range bulk.Or(changed) {
 		for slot := range bulk.Bits(word<<6, mask) {
 			r.updateGrid(slot)

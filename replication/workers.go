@@ -71,9 +71,10 @@ func (r *Replicator) snapshotShare(worker int) {
 	}
 }
 
-// Close ends the goroutines started for Config.Workers above 1. The replicator must not
-// be used afterwards.
+// Close ends the goroutines started for Config.Workers above 1 and stops tracking the
+// world's changes. The replicator must not be used afterwards.
 func (r *Replicator) Close() {
+	r.reader.Close()
 	for _, start := range r.workers.start {
 		close(start)
 	}

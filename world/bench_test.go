@@ -39,11 +39,12 @@ func lift(w *world.World, up []world.Entity) {
 
 func BenchmarkStepOnePercentAwake(b *testing.B) {
 	w, up := resting(b, 100)
+	changes := w.NewChangeReader()
 	b.ReportAllocs()
 	for b.Loop() {
 		lift(w, up)
 		w.Step()
-		w.ClearDirty()
+		changes.Next()
 	}
 }
 
@@ -86,6 +87,7 @@ func BenchmarkDemo(b *testing.B) {
 		ids = append(ids, addEffect(b, w, world.EffectDef{Program: boom, Center: wander(0, i)}))
 	}
 	steps(w, 100)
+	changes := w.NewChangeReader()
 	b.ReportAllocs()
 	awake := 0
 	for b.Loop() {
@@ -94,7 +96,7 @@ func BenchmarkDemo(b *testing.B) {
 			w.MoveEffect(id, wander(w.Tick(), i))
 		}
 		w.Step()
-		w.ClearDirty()
+		changes.Next()
 		awake += w.Stats().Awake
 	}
 	b.ReportMetric(float64(awake)/float64(b.N), "awake")

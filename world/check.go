@@ -177,6 +177,9 @@ func (w *World) checkBits() error {
 			}
 		}
 	}
+	for i, r := range w.readers {
+		sets[fmt.Sprintf("change reader %d", i)] = &r.pending
+	}
 	for name, set := range sets {
 		for slot := range set.All() {
 			if w.pool.HandleAt(slot) == 0 {

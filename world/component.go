@@ -171,8 +171,8 @@ func (c *Component[T]) Get(e Entity) *T {
 	return c.values.At(slot)
 }
 
-// Mut is Get to write: it marks the value Changed and the entity Dirty. What is
-// written through it in a later step is not seen as a change.
+// Mut is Get to write: it marks the value Changed, and the slot for every ChangeReader.
+// What is written through it in a later step is not seen as a change.
 func (c *Component[T]) Mut(e Entity) *T {
 	v := c.Get(e)
 	if v != nil {
@@ -186,8 +186,8 @@ func (c *Component[T]) Mut(e Entity) *T {
 // Nil beyond Slots.
 func (c *Component[T]) Word(word uint32) *[64]T { return c.values.Word(word) }
 
-// MutWord is Word to write: it marks the values of those in mask that have the
-// component as Changed, and the entities as Dirty. Only they may be written to.
+// MutWord is Word to write: like Mut, it marks the slots of mask that have the
+// component. Only their values may be written to.
 func (c *Component[T]) MutWord(word uint32, mask uint64) *[64]T {
 	if mask &= c.presence.Word(word); mask != 0 {
 		c.changes.add(word, mask)
@@ -236,8 +236,8 @@ func (c *Component[T]) Presence() *bulk.Bitset { return &c.presence }
 // given by a spawn, since the end of the step before the last one. What is
 // marked between two steps counts for the later one, and what a spawn gives
 // counts when its system returns. So who looks once after every step sees every
-// change once. A component that is taken away is not a change of it; the entity
-// is Dirty. Read only.
+// change once. A component that is taken away is not a change of it, but a
+// ChangeReader reports the slot. Read only.
 func (c *Component[T]) Changed() *bulk.Bitset { return &c.changes.past }
 
 // owner is nil of a component whose registration has failed.

@@ -143,7 +143,7 @@ func (w *World) remove(word uint32, mask uint64) {
 			w.components[id].clear(word, has)
 		}
 	}
-	w.dirty.SetWord(word, w.dirty.Word(word)&^mask)
+	w.forgetChanges(word, mask)
 	w.furnished.SetWord(word, w.furnished.Word(word)&^mask)
 	for slot := range bulk.Bits(word<<6, w.pool.RemoveWord(word, mask)) {
 		w.counts.destroyed++

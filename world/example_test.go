@@ -222,3 +222,34 @@ func ExampleWorld_Within() {
 	// 1v1 10
 	// 2v1 20
 }
+
+// Two consumers follow the same changes, each at its own rate.
+func ExampleChangeReader() {
+	w, _ := world.New(world.Config{})
+	lamp, _ := w.AddKind(world.Kind{Name: "lamp"})
+	light, _ := world.Register[bool](w, "light")
+	var lamps []world.Entity
+	for range 3 {
+		e, _ := w.Spawn(lamp, world.Vec3{}, world.Vec3{})
+		lamps = append(lamps, e)
+	}
+	network, atlas := w.NewChangeReader(), w.NewChangeReader()
+	defer network.Close()
+	defer atlas.Close()
+	network.Next() // every live slot
+	atlas.Next()
+
+	for _, e := range lamps[1:] {
+		light.Set(e, true)
+		w.Step()
+		fmt.Println("network sends", network.Next().Count())
+	}
+	for slot := range atlas.Next().All() {
+		fmt.Println("atlas redraws", w.HandleAt(slot))
+	}
+	// Output:
+	// network sends 1
+	// network sends 1
+	// atlas redraws 1v1
+	// atlas redraws 2v1
+}

@@ -113,6 +113,9 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	w.furnished.Reset()
 	w.doomed.CopyFrom(&img.doomed)
 	w.dirty.CopyFrom(w.pool.Live())
+	for _, r := range w.readers {
+		r.pending.Reset()
+	}
 	w.mortal.Reset()
 	w.wheel = wheel{}
 	for i, slot := range img.mortals.slots {

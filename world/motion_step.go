@@ -103,8 +103,8 @@ func (w *World) recell(row int) {
 	b.cell[row] = c
 }
 
-// follow tells who reads Dirty of the bodies that moved, and the grid of those
-// that left their cell.
+// follow marks the bodies that moved as dirty, and updates the grid for those that
+// left their cell.
 func (w *World) follow() {
 	b := &w.bodies
 	for i, word := range b.Moved[:min((b.end(b.len())+63)>>6, len(b.Moved))] { // a Mover may have spawned more

@@ -231,11 +231,12 @@ func BenchmarkVolumes(b *testing.B) {
 				}
 			}
 			w.Step()
+			changes := w.NewChangeReader()
 			b.ReportAllocs()
 			for b.Loop() {
 				lift(w, up)
 				w.Step()
-				w.ClearDirty()
+				changes.Next()
 			}
 		})
 	}

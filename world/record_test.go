@@ -73,12 +73,14 @@ func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 // play plays a scene for so many ticks, and tells hash what it is after each.
 func play(t testing.TB, s *scene, seed uint64, ticks int, hash func(tick, hash uint64)) {
 	r, programs := rand.New(rand.NewPCG(seed, 9)), []*field.Program{compile(t, gust), compile(t, blast)}
+	changes := s.NewChangeReader()
+	defer changes.Close()
 	for range ticks {
 		for r.IntN(3) == 0 {
 			outside(s, r, programs)
 		}
 		s.Step()
-		s.ClearDirty()
+		changes.Next()
 		hash(s.Tick(), s.StateHash())
 	}
 }

@@ -105,10 +105,11 @@ func TestSoak(t *testing.T) {
 	var file bytes.Buffer
 	var hashes []uint64
 	var used []uint64
+	changes := s.NewChangeReader()
 	for part := range parts {
 		for range ticks {
 			s.Step()
-			s.ClearDirty()
+			changes.Next()
 			if part == 0 {
 				hashes = append(hashes, s.StateHash())
 			}

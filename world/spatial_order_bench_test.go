@@ -22,10 +22,11 @@ func BenchmarkStepBoxes(b *testing.B) {
 					addEffect(b, w, world.EffectDef{Program: boom, Mode: world.Acceleration, Center: at})
 				}
 				steps(w, 16)
+				changes := w.NewChangeReader()
 				b.ReportAllocs()
 				for b.Loop() {
 					w.Step()
-					w.ClearDirty()
+					changes.Next()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(bodies), "ns/body")
 			})

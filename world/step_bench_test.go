@@ -37,10 +37,11 @@ func BenchmarkStepSparse(b *testing.B) {
 		for _, mode := range []world.Compaction{world.Exchange, world.InPlace} {
 			b.Run(fmt.Sprintf("bodies=%d/%v", bodies, mode), func(b *testing.B) {
 				w := flock(b, world.Config{Compaction: mode}, bodies, 10_000)
+				changes := w.NewChangeReader()
 				b.ReportAllocs()
 				for b.Loop() {
 					w.Step()
-					w.ClearDirty()
+					changes.Next()
 				}
 			})
 		}
@@ -52,13 +53,14 @@ func BenchmarkStepSparse(b *testing.B) {
 // meets both, and gives the ratio of their medians and of their least.
 func BenchmarkSparseAgainstAlone(b *testing.B) {
 	worlds := [2]*world.World{flock(b, world.Config{}, 10_000, 10_000), flock(b, world.Config{}, 1_000_000, 10_000)}
+	changes := [2]*world.ChangeReader{worlds[0].NewChangeReader(), worlds[1].NewChangeReader()}
 	var took [2][]time.Duration
 	for b.Loop() {
 		for i, w := range worlds {
 			began := time.Now()
 			for range 10 {
 				w.Step()
-				w.ClearDirty()
+				changes[i].Next()
 			}
 			took[i] = append(took[i], time.Since(began))
 		}
@@ -83,10 +85,11 @@ func BenchmarkStepDense(b *testing.B) {
 				for i := range effects {
 					addEffect(b, w, world.EffectDef{Program: boom, Mode: world.Acceleration, Center: wander(0, i).Add(world.Vec3{Y: 99})})
 				}
+				changes := w.NewChangeReader()
 				b.ReportAllocs()
 				for b.Loop() {
 					w.Step()
-					w.ClearDirty()
+					changes.Next()
 				}
 			})
 		}

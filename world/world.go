@@ -35,7 +35,8 @@ type World struct {
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
 	furnished   bulk.Bitset // spawned, and not marked as dirty yet, nor its components as changed
-	dirty       bulk.Bitset
+	dirty       bulk.Bitset // slots that changed since the last Next of any reader
+	readers     []*ChangeReader
 	wheel       wheel
 	mortal      bulk.Bitset // slots that are in the wheel
 
@@ -136,20 +137,6 @@ func (w *World) TickHz() int { return w.cfg.TickHz }
 // drawn from it is the same in every world with the same seed and the same
 // draws before.
 func (w *World) Rand() *rand.Rand { return w.rand }
-
-// Dirty returns the slots whose replicated state may have changed since
-// ClearDirty: spawned, moved, or a component set, removed or opened with Mut.
-// Only live slots are in it. Read only.
-func (w *World) Dirty() *bulk.Bitset {
-	w.markFurnished()
-	return &w.dirty
-}
-
-// ClearDirty empties Dirty.
-func (w *World) ClearDirty() {
-	w.markFurnished()
-	w.dirty.Reset()
-}
 
 // Live returns the live slots. Read only.
 func (w *World) Live() *bulk.Bitset { return w.pool.Live() }

@@ -1,0 +1,68 @@
+package world
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// ChangeReader reports which slots changed: spawned, moved, or a component set, removed
+// or opened with Mut. The readers of a world are independent: each reports every change
+// once, however rarely it is read.
+type ChangeReader struct {
+	w       *World      // nil once closed
+	pending bulk.Bitset // changes that another reader's Next took out of World.dirty
+	taken   bulk.Bitset // the result of the last Next
+}
+
+// NewChangeReader adds a reader whose first Next returns every live slot but reserved
+// ones. It costs a quarter byte for each slot, and time when other readers are read:
+// Close it after use.
+func (w *World) NewChangeReader() *ChangeReader {
+	r := &ChangeReader{w: w}
+	r.pending.SetAndNot(w.pool.Live(), &w.deferred.reserved)
+	w.readers = append(w.readers, r)
+	return r
+}
+
+// Next returns the slots that may have changed since the previous Next and are still
+// live. After Restore that is every live slot. A warm Next does not allocate. The set
+// belongs to the reader and is valid until the next call; writing to it does not affect
+// the world or other readers. Next panics if the reader is closed.
+func (r *ChangeReader) Next() *bulk.Bitset {
+	w := r.w
+	if w == nil {
+		panic("world: Next of a closed ChangeReader")
+	}
+	w.markFurnished()
+	// The two sets exchange their memory, so that a single reader costs no copy.
+	r.taken.Reset()
+	w.dirty, r.taken = r.taken, w.dirty
+	for _, other := range w.readers {
+		if other != r {
+			other.pending.SetOr(&other.pending, &r.taken)
+		}
+	}
+	if r.pending.Any() {
+		r.taken.SetOr(&r.taken, &r.pending)
+		r.pending.Reset()
+	}
+	return &r.taken
+}
+
+// Close removes the reader from its world.
+func (r *ChangeReader) Close() {
+	if r.w == nil {
+		return
+	}
+	r.w.readers = slices.DeleteFunc(r.w.readers, func(other *ChangeReader) bool { return other == r })
+	r.w = nil
+}
+
+// forgetChanges removes destroyed slots from the changes not yet read (W7).
+func (w *World) forgetChanges(word uint32, mask uint64) {
+	w.dirty.SetWord(word, w.dirty.Word(word)&^mask)
+	for _, r := range w.readers {
+		r.pending.SetWord(word, r.pending.Word(word)&^mask)
+	}
+}
