@@ -113,7 +113,9 @@ func BenchmarkWithin(b *testing.B) {
 	w, _ := resting(b, 100)
 	n := 0
 	for b.Loop() {
-		w.Within(world.Vec3{}, 60, func(world.Entity, world.Vec3) bool { n++; return true })
+		for range w.Within(world.Vec3{}, 60) {
+			n++
+		}
 	}
 	b.ReportMetric(float64(n)/float64(b.N), "found")
 }

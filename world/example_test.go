@@ -213,10 +213,9 @@ func ExampleWorld_Within() {
 	for x := range 5 {
 		_, _ = w.Spawn(crate, world.Vec3{X: float32(x) * 10}, world.Vec3{})
 	}
-	w.Within(world.Vec3{X: 11}, 12, func(e world.Entity, at world.Vec3) bool {
+	for e, at := range w.Within(world.Vec3{X: 11}, 12) {
 		fmt.Println(e, at.X)
-		return true
-	})
+	}
 	// Output:
 	// 0v1 0
 	// 1v1 10

@@ -96,7 +96,7 @@ func command(w *world.World, hp *world.Component[health], programs []*field.Prog
 		hp.Set(in.handle(), health{Current: int16(in.byte())})
 		hp.Remove(in.handle())
 	case 13:
-		w.Within(in.vec(), in.number(), func(e world.Entity, _ world.Vec3) bool {
+		for e := range w.Within(in.vec(), in.number()) {
 			switch in.byte() % 4 {
 			case 0:
 				w.Destroy(e)
@@ -105,8 +105,10 @@ func command(w *world.World, hp *world.Component[health], programs []*field.Prog
 			case 2:
 				_, _ = w.Spawn(0, in.vec(), world.Vec3{})
 			}
-			return in.byte() < 200
-		})
+			if in.byte() >= 200 {
+				break
+			}
+		}
 	default:
 		w.Step()
 	}

@@ -267,11 +267,10 @@ func (p *pair) someSteps(t *rapid.T) {
 func (p *pair) query(t *rapid.T) {
 	center, radius := p.place(t, "center"), rapid.Float32Range(0, 40).Draw(t, "radius")
 	var got, want []world.Entity
-	p.w.Within(center, radius, func(e world.Entity, at world.Vec3) bool {
+	for e, at := range p.w.Within(center, radius) {
 		require.Equal(t, p.m.entities[e].at, at)
 		got = append(got, e)
-		return true
-	})
+	}
 	for e, b := range p.m.entities {
 		d := [3]float64{float64(b.at.X) - float64(center.X), float64(b.at.Y) - float64(center.Y), float64(b.at.Z) - float64(center.Z)}
 		if b.def != nil && d[0]*d[0]+d[1]*d[1]+d[2]*d[2] <= float64(radius)*float64(radius) {

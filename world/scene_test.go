@@ -86,15 +86,14 @@ func (s *scene) hurt(w *world.World) {
 	if len(s.blasts) == 0 {
 		return
 	}
-	w.Within(wander(w.Tick(), 0), 3, func(e world.Entity, _ world.Vec3) bool {
+	for e := range w.Within(wander(w.Tick(), 0), 3) {
 		if h := s.health.Mut(e); h != nil {
 			h.Current--
 			if h.Current <= 0 {
 				w.Destroy(e)
 			}
 		}
-		return true
-	})
+	}
 }
 
 func TestSameSeedSameHashes(t *testing.T) {

@@ -12,10 +12,9 @@ import (
 
 func found(w *world.World, center world.Vec3, radius float32) []world.Entity {
 	var all []world.Entity
-	w.Within(center, radius, func(e world.Entity, _ world.Vec3) bool {
+	for e := range w.Within(center, radius) {
 		all = append(all, e)
-		return true
-	})
+	}
 	return all
 }
 
@@ -56,8 +55,11 @@ func TestWithinEdges(t *testing.T) {
 	require.Empty(t, found(w, world.Vec3{}, float32(math.NaN())))
 	require.Empty(t, found(w, world.Vec3{X: float32(math.NaN())}, 5))
 	n := 0
-	w.Within(world.Vec3{}, 1000, func(world.Entity, world.Vec3) bool { n++; return false })
-	require.Equal(t, 1, n, "f ends the search")
+	for range w.Within(world.Vec3{}, 1000) {
+		n++
+		break
+	}
+	require.Equal(t, 1, n, "break ends the search")
 }
 
 func TestWithinSurvivesChanges(t *testing.T) {
@@ -66,15 +68,14 @@ func TestWithinSurvivesChanges(t *testing.T) {
 		spawn(t, w, crate, world.Vec3{X: 100, Y: 1})
 	}
 	var seen []uint32
-	w.Within(world.Vec3{X: 100}, 4, func(e world.Entity, _ world.Vec3) bool {
+	for e := range w.Within(world.Vec3{X: 100}, 4) {
 		seen = append(seen, e.Index())
 		w.SetPosition(e, world.Vec3{X: -100})
 		w.Destroy(e)
 		if len(seen) == 1 {
 			spawn(t, w, crate, world.Vec3{X: 100, Y: 1})
 		}
-		return true
-	})
+	}
 	require.Len(t, seen, 41)
 	for i, slot := range seen {
 		require.EqualValues(t, i, slot)
@@ -82,6 +83,28 @@ func TestWithinSurvivesChanges(t *testing.T) {
 	w.Step()
 	require.Zero(t, w.Stats().Entities)
 	require.NoError(t, w.CheckInvariants())
+}
+
+func TestWithinAllocatesNothing(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	for x := range 30 {
+		spawn(t, w, crate, world.Vec3{X: float32(x)})
+	}
+	n := 0
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		for e, at := range w.Within(world.Vec3{X: 5}, 2) {
+			if p, ok := w.Position(e); ok && p == at {
+				n++
+			}
+		}
+		for range w.WithinCircle(world.Vec3{X: 5, Y: 9}, 2) {
+			n++
+		}
+		for range w.WithinBox(world.Vec3{X: 3}, world.Vec3{X: 7, Y: 1}) {
+			n++
+		}
+	}))
+	require.Equal(t, 11*(5+5+5), n)
 }
 
 func TestGridFollowsBodies(t *testing.T) {

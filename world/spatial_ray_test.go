@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -136,14 +137,13 @@ func TestRayEdges(t *testing.T) {
 func TestBoxAndCircleFindWhatALookAtEverybodyFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	w := scattered(t, r, 100)
-	collect := func(query func(func(world.Entity, world.Vec3) bool)) []world.Entity {
+	collect := func(bodies iter.Seq2[world.Entity, world.Vec3]) []world.Entity {
 		var all []world.Entity
-		query(func(e world.Entity, p world.Vec3) bool {
+		for e, p := range bodies {
 			at, _ := w.Position(e)
 			require.Equal(t, at, p)
 			all = append(all, e)
-			return true
-		})
+		}
 		return all
 	}
 	total := 0
@@ -161,26 +161,21 @@ func TestBoxAndCircleFindWhatALookAtEverybodyFinds(t *testing.T) {
 				inCircle = append(inCircle, w.HandleAt(slot))
 			}
 		}
-		got := collect(func(f func(world.Entity, world.Vec3) bool) { w.WithinBox(low, high, f) })
+		got := collect(w.WithinBox(low, high))
 		require.ElementsMatch(t, inBox, got)
 		total += len(got)
-		got = collect(func(f func(world.Entity, world.Vec3) bool) { w.WithinCircle(a, radius, f) })
+		got = collect(w.WithinCircle(a, radius))
 		require.ElementsMatch(t, inCircle, got)
 		total += len(got)
 	}
 	require.Greater(t, total, 5000)
 	inf := float32(math.Inf(1))
-	all := collect(func(f func(world.Entity, world.Vec3) bool) {
-		w.WithinBox(world.Vec3{X: -inf, Y: -inf, Z: -inf}, world.Vec3{X: inf, Y: inf, Z: inf}, f)
-	})
+	all := collect(w.WithinBox(world.Vec3{X: -inf, Y: -inf, Z: -inf}, world.Vec3{X: inf, Y: inf, Z: inf}))
 	require.Len(t, all, 300)
-	none := func(f func(world.Entity, world.Vec3) bool) {
-		w.WithinBox(world.Vec3{X: 1}, world.Vec3{}, f)
-		w.WithinBox(world.Vec3{X: float32(math.NaN())}, world.Vec3{X: inf, Y: inf, Z: inf}, f)
-		w.WithinCircle(world.Vec3{}, -1, f)
-		w.WithinCircle(world.Vec3{X: inf}, 5, f)
-	}
-	require.Empty(t, collect(none))
+	require.Empty(t, collect(w.WithinBox(world.Vec3{X: 1}, world.Vec3{})))
+	require.Empty(t, collect(w.WithinBox(world.Vec3{X: float32(math.NaN())}, world.Vec3{X: inf, Y: inf, Z: inf})))
+	require.Empty(t, collect(w.WithinCircle(world.Vec3{}, -1)))
+	require.Empty(t, collect(w.WithinCircle(world.Vec3{X: inf}, 5)))
 }
 
 // A ray from the other end of a large world misses what it passes by, and tells

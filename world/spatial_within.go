@@ -1,6 +1,7 @@
 package world
 
 import (
+	"iter"
 	"math"
 
 	"github.com/worldd/worldd/world/motion"
@@ -27,54 +28,57 @@ func (s *zone) has(p Vec3) bool {
 		p.X >= s.low.X && p.X <= s.high.X && p.Y >= s.low.Y && p.Y <= s.high.Y && p.Z >= s.low.Z && p.Z <= s.high.Z
 }
 
-// Within calls f for every body whose centre is in the sphere, its surface
-// included, until f returns false. The order is a function of the positions: cell
-// by cell along x, then z, and ascending by slot within a cell. f may change the
-// world: an entity that f moves to a cell still to come is met again, and one that
-// f spawns there is met, too. A sphere whose centre is not finite, or whose radius is
-// negative or no number, is empty.
-func (w *World) Within(center Vec3, radius float32, f func(Entity, Vec3) bool) {
-	if motion.Finite(center) && radius >= 0 {
-		w.withinRound(center, radius, 1, f)
-	}
+// Within yields the bodies whose centre is in the sphere, its surface included, and
+// their positions. The order is a function of the positions: cell by cell along x, then
+// z, and ascending by slot within a cell. The loop may change the world: it meets again
+// an entity that moves to a cell still to come, and an entity that is spawned there. A
+// sphere whose centre is not finite, or whose radius is negative or NaN, is empty.
+// Ranging over the result does not allocate.
+func (w *World) Within(center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
+	return func(yield func(Entity, Vec3) bool) { w.withinRound(center, radius, 1, yield) }
 }
 
-// WithinCircle is Within for all bodies above and below a circle on the ground:
-// the height of the centre does not matter.
-func (w *World) WithinCircle(center Vec3, radius float32, f func(Entity, Vec3) bool) {
-	if motion.Finite(center) && radius >= 0 {
-		w.withinRound(center, radius, 0, f)
-	}
+// WithinCircle is Within for the bodies above and below a circle on the ground: the
+// height of the centre does not matter.
+func (w *World) WithinCircle(center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
+	return func(yield func(Entity, Vec3) bool) { w.withinRound(center, radius, 0, yield) }
 }
 
-func (w *World) withinRound(center Vec3, radius float32, upright float64, f func(Entity, Vec3) bool) {
+// WithinBox is Within for a box with these corners, its faces included. The box may be
+// infinite. A box whose low corner is above the high one is empty.
+func (w *World) WithinBox(low, high Vec3) iter.Seq2[Entity, Vec3] {
+	return func(yield func(Entity, Vec3) bool) { w.withinBox(low, high, yield) }
+}
+
+func (w *World) withinRound(center Vec3, radius float32, upright float64, yield func(Entity, Vec3) bool) {
+	if !motion.Finite(center) || !(radius >= 0) {
+		return
+	}
 	s := zone{center: center, limit: float64(radius) * float64(radius), upright: upright}
 	s.low, s.high = everywhere()
 	x, z, r := float64(center.X), float64(center.Z), float64(radius)
-	w.visit(w.grid.cover(x-r, x+r, z-r, z+r), &s, f)
+	w.visit(w.grid.cover(x-r, x+r, z-r, z+r), &s, yield)
 }
 
-// WithinBox is Within for a box with these corners, its faces included; it may be
-// infinite. One whose low corner is above the high one is empty.
-func (w *World) WithinBox(low, high Vec3, f func(Entity, Vec3) bool) {
+func (w *World) withinBox(low, high Vec3, yield func(Entity, Vec3) bool) {
 	if !(low.X <= high.X && low.Y <= high.Y && low.Z <= high.Z) {
 		return
 	}
 	s := zone{low: low, high: high, limit: math.Inf(1)}
-	w.visit(w.grid.cover(float64(low.X), float64(high.X), float64(low.Z), float64(high.Z)), &s, f)
+	w.visit(w.grid.cover(float64(low.X), float64(high.X), float64(low.Z), float64(high.Z)), &s, yield)
 }
 
-func (w *World) visit(cover region, s *zone, f func(Entity, Vec3) bool) {
+func (w *World) visit(cover region, s *zone, yield func(Entity, Vec3) bool) {
 	for z := cover.z0; z <= cover.z1; z++ {
 		for x := cover.x0; x <= cover.x1; x++ {
-			if !w.visitCell(z*w.grid.columns+x, s, f) {
+			if !w.visitCell(z*w.grid.columns+x, s, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (w *World) visitCell(c int32, s *zone, f func(Entity, Vec3) bool) bool {
+func (w *World) visitCell(c int32, s *zone, yield func(Entity, Vec3) bool) bool {
 	g := &w.grid
 	if g.cells[c].count == 0 {
 		return true
@@ -93,10 +97,10 @@ func (w *World) visitCell(c int32, s *zone, f func(Entity, Vec3) bool) bool {
 			if !s.has(p) {
 				continue
 			}
-			if !f(w.pool.HandleAt(slot), p) {
+			if !yield(w.tenant(slot), p) {
 				return false
 			}
-			if g.version != version { // f moved, spawned or stepped: go on behind the slot
+			if g.version != version { // the loop moved, spawned or stepped: continue after the slot
 				settled, recent = g.runs(c)
 				settled, recent = above(slot, settled), above(slot, recent)
 				version = g.version
