@@ -223,10 +223,8 @@ func (c *Component[T]) Remove(e Entity) bool {
 // Has says whether the entity is live and has the component.
 func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
 
-// Name returns the name it was registered under.
-func (c *Component[T]) Name() string { return c.name }
-
-// ID returns its number: 0 for the first component registered, and so on.
+// ID returns the component's number for World.ComponentValue: 0 for the first one
+// registered, and so on.
 func (c *Component[T]) ID() int { return c.id }
 
 // Presence returns the slots that have the component. Read only.

@@ -82,7 +82,6 @@ func TestComponentLife(t *testing.T) {
 		{ID: 0, Name: "health", Type: reflect.TypeFor[health]()},
 		{ID: 1, Name: "burning", Type: reflect.TypeFor[struct{}]()},
 	}, w.Components())
-	require.Equal(t, "burning", tag.Name())
 
 	var both []uint32
 	for word, bits := range bulk.And(hp.Presence(), tag.Presence()) {

@@ -207,21 +207,6 @@ func ExampleWorld_AddEffect() {
 	// Output: blown away: true
 }
 
-func ExampleWorld_Within() {
-	w, _ := world.New(world.Config{})
-	crate, _ := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{}})
-	for x := range 5 {
-		_, _ = w.Spawn(crate, world.Vec3{X: float32(x) * 10}, world.Vec3{})
-	}
-	for e, at := range w.Within(world.Vec3{X: 11}, 12) {
-		fmt.Println(e, at.X)
-	}
-	// Output:
-	// 0v1 0
-	// 1v1 10
-	// 2v1 20
-}
-
 // Two consumers follow the same changes, each at its own rate.
 func ExampleChangeReader() {
 	w, _ := world.New(world.Config{})

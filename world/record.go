@@ -123,7 +123,8 @@ func (r *Recorder) writeHead(b []byte) error {
 	return nil
 }
 
-// Err returns why the recording ended before Close; nil if it did not.
+// Err returns why the recording ended before Close, or nil. A server polls it to learn
+// of a failed recording while it runs.
 func (r *Recorder) Err() error { return r.err }
 
 // Close ends the recording. What happened since the last step is not in it. It

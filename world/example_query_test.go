@@ -1,0 +1,138 @@
+package world_test
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/world"
+)
+
+// Loops over two and three components: Mut marks and writes the first, All only reads.
+func ExampleMut2() {
+	type Heat struct{ Degrees float32 }
+	type Fuel struct{ Litres float32 }
+	type Engine struct{ Power float32 }
+	w, _ := world.New(world.Config{})
+	heat, _ := world.Register[Heat](w, "heat")
+	fuel, _ := world.Register[Fuel](w, "fuel")
+	engines, _ := world.Register[Engine](w, "engine")
+	car, _ := w.AddKind(world.Kind{Name: "car"})
+	for i := range 2 {
+		e, _ := w.Spawn(car, world.Vec3{}, world.Vec3{})
+		heat.Set(e, Heat{})
+		fuel.Set(e, Fuel{Litres: 10})
+		if i == 1 {
+			engines.Set(e, Engine{Power: 3})
+		}
+	}
+	all, _ := w.NewQuery(world.QueryDef{})
+	for _, v := range world.Mut3(all, heat, fuel, engines) {
+		v.A.Degrees += v.B.Litres * v.C.Power
+	}
+	for _, v := range world.Mut2(all, fuel, engines) {
+		v.A.Litres -= v.B.Power
+	}
+	for e, v := range world.All2(all, heat, fuel) {
+		fmt.Println(e, v.A.Degrees, "degrees,", v.B.Litres, "litres")
+	}
+	for e, v := range world.All3(all, heat, fuel, engines) {
+		fmt.Println(e, "has an engine of", v.C.Power)
+	}
+	// Output:
+	// 0v1 0 degrees, 10 litres
+	// 1v1 30 degrees, 7 litres
+	// 1v1 has an engine of 3
+}
+
+// A query can select what changed in the last step, and what is awake.
+func ExampleQueryDef() {
+	type Health struct{ Points int32 }
+	w, _ := world.New(world.Config{})
+	health, _ := world.Register[Health](w, "health")
+	crate, _ := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5}})
+	_ = world.Default(w, crate, health, Health{Points: 5})
+	var crates []world.Entity
+	for x := range 3 {
+		e, _ := w.Spawn(crate, world.Vec3{X: float32(10 * x)}, world.Vec3{})
+		crates = append(crates, e)
+	}
+	hurt, _ := w.NewQuery(world.QueryDef{Changed: []world.Term{health}})
+	awake, _ := w.NewQuery(world.QueryDef{Awake: true})
+	for awake.Count() > 0 || w.Tick() == 0 {
+		w.Step()
+	}
+	fmt.Println(len(w.Slept()), "fell asleep")
+
+	health.Mut(crates[1]).Points--
+	w.Impulse(crates[2], world.Vec3{Y: 5})
+	w.Step()
+	fmt.Println(len(w.Woke()), "woke")
+	for e := range hurt.All() {
+		fmt.Println(e, "was hurt")
+	}
+	for e := range awake.All() {
+		fmt.Println(e, "is awake")
+	}
+	// Output:
+	// 3 fell asleep
+	// 1 woke
+	// 1v1 was hurt
+	// 2v1 is awake
+}
+
+// A local component holds what belongs to the process: here the path that a walker
+// follows. It is dropped once it is empty, after the loop.
+func ExampleRegisterLocal() {
+	w, _ := world.New(world.Config{})
+	paths, _ := world.RegisterLocal[[]world.Vec3](w, "path")
+	walker, _ := w.AddKind(world.Kind{Name: "walker", Body: &world.BodyDef{Kinematic: true}})
+	e, _ := w.Spawn(walker, world.Vec3{}, world.Vec3{})
+	paths.Set(e, []world.Vec3{{X: 1}, {X: 2}})
+	walking, _ := w.NewQuery(world.QueryDef{With: []world.Term{paths}})
+	_ = w.AddSystem(world.Before, "walk", func(w *world.World) {
+		for e, path := range world.Mut1(walking, paths) {
+			w.SetPosition(e, (*path)[0])
+			if *path = (*path)[1:]; len(*path) == 0 {
+				paths.DeferRemove(e)
+			}
+		}
+	})
+	for paths.Has(e) {
+		w.Step()
+	}
+	at, _ := w.Position(e)
+	fmt.Println("arrived at", at.X, "after", w.Tick(), "steps;", paths.Presence().Count(), "are walking")
+	// Output: arrived at 2 after 2 steps; 0 are walking
+}
+
+// A program that does not know an entity's components finds the handles in them, and
+// what became of their targets.
+func ExampleWorld_References() {
+	type Guard struct{ Ward world.Entity }
+	w, _ := world.New(world.Config{})
+	guards, _ := world.Register[Guard](w, "guard")
+	person, _ := w.AddKind(world.Kind{Name: "person"})
+	king, _ := w.Spawn(person, world.Vec3{}, world.Vec3{})
+	knight, _ := w.Spawn(person, world.Vec3{}, world.Vec3{})
+	guards.Set(knight, Guard{Ward: king})
+	w.Destroy(king)
+	w.Step()
+	for r, status := range w.References(knight) {
+		fmt.Println(r.Component, r.Field, r.Target, status)
+	}
+	// Output: guard world_test.Guard.Ward 0v1 stale
+}
+
+// A number that is not finite stops the body and names the system, instead of spreading
+// through the world.
+func ExampleWorld_Quarantined() {
+	w, _ := world.New(world.Config{})
+	ball, _ := w.AddKind(world.Kind{Name: "ball", Body: &world.BodyDef{}})
+	e, _ := w.Spawn(ball, world.Vec3{Y: 5}, world.Vec3{})
+	zero := float32(0)
+	_ = w.AddSystem(world.Before, "aim", func(w *world.World) { w.SetVelocity(e, world.Vec3{X: 1 / zero}) })
+	w.Step()
+	for _, q := range w.Quarantined() {
+		fmt.Println(q.System, "gave", q.Entity, "a velocity that is not finite")
+	}
+	// Output: aim gave 0v1 a velocity that is not finite
+}
