@@ -21,7 +21,7 @@ type (
 	Stats     = session.Stats
 )
 
-// The hooks of a game.
+// The hooks of a game. They index Stats.Panics and name what panicked in logs and metrics.
 const (
 	HookJoin    = session.HookJoin
 	HookLeave   = session.HookLeave
