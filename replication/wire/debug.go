@@ -101,7 +101,8 @@ func (in *Input) String() string {
 	return b.String() + "}"
 }
 
-// Describe formats a stream message of either direction, or says why it is malformed.
+// Describe formats a stream message of either direction, or says why it is malformed. It
+// is for debuggers and test messages; secrets are left out.
 func Describe(kind byte, body []byte) string {
 	m, err := parseAny(kind, body)
 	if err != nil {

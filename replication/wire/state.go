@@ -205,8 +205,9 @@ func AppendRowHeaders(w *bitio.Writer, c RowCoding, headers []RowHeader) {
 // short reports whether b takes at most 48 bits.
 func (b Baseline) short() bool { return b.Age-1 < 1<<16-1 && b.Gap < 1<<10 }
 
-// AppendRowHeader writes one row header. All headers precede all rows. skip is the number of
-// slots skipped since the previous row, or before the first.
+// AppendRowHeader writes one row header, as the plain reference for AppendRowHeaders. All
+// headers precede all rows. skip is the number of slots skipped since the previous row, or
+// before the first.
 func AppendRowHeader(w *bitio.Writer, c RowCoding, skip uint32, b Baseline) {
 	if invariants.Enabled {
 		invariants.Checkf(skip < MaxSlots, "row after %d slots", skip)
