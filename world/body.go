@@ -38,14 +38,14 @@ func (b *bodies) len() int { return len(b.slot) }
 // awake starts to count its rest anew.
 func (b *bodies) wake(row int) {
 	b.Rest[row] = 0
-	b.say(row, true)
+	b.setAwake(row, true)
 }
 
 // sleep is the word that row is to be asleep. It stops the body at once (W4).
 func (b *bodies) sleep(row int) {
 	b.Rest[row] = 0
 	b.SetVelocity(row, Vec3{})
-	b.say(row, false)
+	b.setAwake(row, false)
 }
 
 // addBody appends a sleeping row that is about to wake: no other row moves.
@@ -61,21 +61,21 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b.flips.reserve(row + 1)
 	w.grid.insert(b.cell[row], slot)
 	w.rowOf[slot] = int32(row)
-	w.wakefulness.newborn.Set(slot)
-	w.noteMove(row, true)
-	w.volumes.displace(slot)
-	w.rouse(row)
+	w.sleepState.newborn.Set(slot)
+	w.recordMove(row, true)
+	w.volumes.markDisplaced(slot)
+	w.wakeGroup(row)
 }
 
 // removeBody closes the gap of an awake row with the last awake one, and the gap
 // that this leaves, like that of a sleeping row, with the last of all (W2).
 func (w *World) removeBody(row int) {
 	b := &w.bodies
-	w.rouse(row) // what touches it
+	w.wakeGroup(row) // what touches it
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
-	w.wakefulness.awake.Clear(b.slot[row])
-	w.wakefulness.newborn.Clear(b.slot[row])
+	w.sleepState.awake.Clear(b.slot[row])
+	w.sleepState.newborn.Clear(b.slot[row])
 	w.volumes.displaced.Clear(b.slot[row])
 	if b.isAwake(row) {
 		b.awake--
@@ -96,7 +96,7 @@ func (w *World) replaceRow(to, from int) {
 		return
 	}
 	b := &w.bodies
-	b.noteWritten(uint32(to))
+	b.markWritten(uint32(to))
 	b.Pos.X[to], b.Pos.Y[to], b.Pos.Z[to] = b.Pos.X[from], b.Pos.Y[from], b.Pos.Z[from]
 	b.Vel.X[to], b.Vel.Y[to], b.Vel.Z[to] = b.Vel.X[from], b.Vel.Y[from], b.Vel.Z[from]
 	b.Rest[to], b.slot[to], b.cell[to], b.Kind[to] = b.Rest[from], b.slot[from], b.cell[from], b.Kind[from]

@@ -34,7 +34,7 @@ func (r *ChangeReader) Next() *bulk.Bitset {
 	if w == nil {
 		panic("world: Next of a closed ChangeReader")
 	}
-	w.markFurnished()
+	w.markSpawned()
 	// The two sets exchange their memory, so that a single reader costs no copy.
 	r.taken.Reset()
 	w.dirty, r.taken = r.taken, w.dirty

@@ -81,10 +81,10 @@ func (w *World) checkBodies() error {
 	}
 	for row := range b.len() {
 		at, v := b.Position(row), b.Velocity(row)
-		if awake := w.wakefulness.awake.Has(b.slot[row]); awake != b.isAwake(row) {
+		if awake := w.sleepState.awake.Has(b.slot[row]); awake != b.isAwake(row) {
 			return breach(12, "row %d, slot %d: awake by slot is %v", row, b.slot[row], awake)
 		}
-		if !b.wakeful(row) && (v != Vec3{} || b.Rest[row] != 0) {
+		if !b.willBeAwake(row) && (v != Vec3{} || b.Rest[row] != 0) {
 			return breach(4, "row %d sleeps with velocity %v and rest %d", row, v, b.Rest[row])
 		}
 		if !motion.Finite(at) || w.motion.Clamp(at) != at {
@@ -165,8 +165,8 @@ func (w *World) checkLeftovers() error {
 
 func (w *World) checkBits() error {
 	sets := map[string]*bulk.Bitset{
-		"dirty": &w.dirty, "doomed": &w.doomed, "mortal": &w.mortal, "reserved": &w.deferred.reserved, "furnished": &w.furnished,
-		"awake": &w.wakefulness.awake, "newborn": &w.wakefulness.newborn,
+		"dirty": &w.dirty, "doomed": &w.doomed, "mortal": &w.expiring, "reserved": &w.deferred.reserved, "furnished": &w.unmarked,
+		"awake": &w.sleepState.awake, "newborn": &w.sleepState.newborn,
 	}
 	for _, c := range w.components {
 		name := "component " + c.info().Name
@@ -191,7 +191,7 @@ func (w *World) checkBits() error {
 }
 
 func (w *World) checkWheel() error {
-	listed, mortal := 0, 0
+	listed, expiring := 0, 0
 	for bucket, head := range w.wheel.heads {
 		prev := uint32(0)
 		for next := head; next != 0; listed++ {
@@ -207,14 +207,14 @@ func (w *World) checkWheel() error {
 	}
 	for e, record := range w.pool.All() {
 		if record.expires != 0 {
-			mortal++
+			expiring++
 		}
-		if w.mortal.Has(e.Index()) != (record.expires != 0) {
-			return breach(8, "%v: last tick %d, noted as mortal: %t", e, record.expires, w.mortal.Has(e.Index()))
+		if w.expiring.Has(e.Index()) != (record.expires != 0) {
+			return breach(8, "%v: last tick %d, noted as mortal: %t", e, record.expires, w.expiring.Has(e.Index()))
 		}
 	}
-	if listed != mortal {
-		return breach(8, "%d entities in the wheel, %d with a lifetime", listed, mortal)
+	if listed != expiring {
+		return breach(8, "%d entities in the wheel, %d with a lifetime", listed, expiring)
 	}
 	return nil
 }
@@ -235,8 +235,8 @@ func (w *World) checkEffects() error {
 			return breach(9, "effect %v has parameters %v", id, params)
 		}
 	}
-	if bound != f.bound {
-		return breach(9, "%d effects follow an entity, %d counted", bound, f.bound)
+	if bound != f.followers {
+		return breach(9, "%d effects follow an entity, %d counted", bound, f.followers)
 	}
 	return nil
 }

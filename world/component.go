@@ -52,16 +52,16 @@ func (c *changeMarks) forget(word uint32, mask uint64) {
 // markFurnished marks who was spawned as dirty, and what they were given as
 // changed: 64 slots at a time, as a system returns or somebody asks, for a spawn
 // has more to do than to mark each component.
-func (w *World) markFurnished() {
-	for word := range bulk.And(&w.furnished) {
-		mask := w.furnished.Word(word)
+func (w *World) markSpawned() {
+	for word := range bulk.And(&w.unmarked) {
+		mask := w.unmarked.Word(word)
 		w.dirty.SetWord(word, w.dirty.Word(word)|mask)
 		for id, present := range w.presences {
 			if has := present.Word(word) & mask; has != 0 {
 				w.components[id].changed().add(word, has)
 			}
 		}
-		w.furnished.SetWord(word, 0)
+		w.unmarked.SetWord(word, 0)
 	}
 }
 
@@ -72,7 +72,7 @@ type storage struct {
 }
 
 // place is where a slot's value of so many bytes is.
-func (s *storage) place(slot uint32, size uintptr) unsafe.Pointer {
+func (s *storage) valueAt(slot uint32, size uintptr) unsafe.Pointer {
 	return unsafe.Add(s.blocks[slot/bulk.BlockLen], uintptr(slot%bulk.BlockLen)*size)
 }
 
@@ -128,7 +128,7 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 		}
 	}
 	c := &Component[T]{w: w, name: name, id: len(w.components), local: local, layout: l}
-	if err := w.volumes.adopt(c); err != nil {
+	if err := w.volumes.register(c); err != nil {
 		return nil, err
 	}
 	c.changes.marks = &c.changes.next
@@ -138,7 +138,7 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 	c.grow(w.pool.Slots())
 	w.components = append(w.components, c)
 	w.presences = append(w.presences, &c.presence)
-	w.changesSetup()
+	w.noteSetupChange()
 	return c, nil
 }
 
@@ -151,7 +151,7 @@ func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 	if c == nil || c.w != w {
 		return fmt.Errorf("%w: the component was not registered with this world", ErrUnknown)
 	}
-	w.changesSetup()
+	w.noteSetupChange()
 	kind := &w.kinds[k]
 	i, found := slices.BinarySearchFunc(kind.defaults, c.id, func(d kindDefault, id int) int { return d.component - id })
 	if !found {

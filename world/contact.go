@@ -9,41 +9,41 @@ const touch = 0.01
 // contacts is the working memory of one step's contacts. None of it outlives the
 // step: what happens next follows from positions and velocities alone.
 type contacts struct {
-	bodies []contactBody // those that touch another, in the order they were met
-	list   []contact     // pairs of them
-	local  []int32       // by row: index into bodies + 1, or 0
-	slots  []uint32      // of the awake bodies, ascending
-	near   []int32       // rows, from touching
-	group  []int32       // by body: one of its group, nearer to the root
-	kept   []bool        // by body: it, or its group, stays awake
+	bodies    []contactBody // those that touch another, in the order they were met
+	list      []contact     // pairs of them
+	local     []int32       // by row: index into bodies + 1, or 0
+	slots     []uint32      // of the awake bodies, ascending
+	near      []int32       // rows, from touching
+	group     []int32       // by body: one of its group, nearer to the root
+	stayAwake []bool        // by body: it, or its group, stays awake
 }
 
 // contactBody is a body while contacts are solved. Its place is start+way: ways
 // are short, so that velocities may be taken from them far from the origin too.
 type contactBody struct {
-	start   Vec3 // where it was when the tick began
-	way     Vec3 // how far it got since
-	from    Vec3 // way when the small step began
-	v       Vec3
-	before  Vec3    // v before contacts changed it in the small step
-	weight  float32 // inverse mass; 0: kinematic or asleep, nothing here moves it
-	gravity float32 // m/s2
-	row     int32
-	params  *motion.Kind
+	start       Vec3 // where it was when the tick began
+	delta       Vec3 // how far it got since
+	deltaBefore Vec3 // way when the small step began
+	v           Vec3
+	vBefore     Vec3    // v before contacts changed it in the small step
+	invMass     float32 // inverse mass; 0: kinematic or asleep, nothing here moves it
+	gravity     float32 // m/s2
+	row         int32
+	params      *motion.Kind
 }
 
 // contact is a pair of bodies that touch, or may do so within the tick.
 type contact struct {
-	a, b     int32 // in bodies; a is awake
-	met      bool  // in the last small step, they were inside each other
-	friction float32
-	offset   Vec3 // of b.start from a.start
-	normal   Vec3 // from a to b, when they met
+	a, b       int32 // in bodies; a is awake
+	overlapped bool  // in the last small step, they were inside each other
+	friction   float32
+	offset     Vec3 // of b.start from a.start
+	normal     Vec3 // from a to b, when they met
 }
 
 // touching appends the rows of the solid bodies that touch the one of row, in an
 // order that follows from the positions: cells along x, then z, then slots.
-func (w *World) touching(row int, list []int32) []int32 {
+func (w *World) appendTouching(row int, list []int32) []int32 {
 	b, g := &w.bodies, &w.grid
 	at, own := b.Position(row), w.motion.Kinds[b.Kind[row]].Radius
 	x, z, r := float64(at.X), float64(at.Z), float64(own+w.solidRadius+touch)
@@ -53,10 +53,10 @@ func (w *World) touching(row int, list []int32) []int32 {
 			settled, recent := g.runs(cz*g.columns + cx)
 			for len(recent) != 0 {
 				var slots []uint32
-				slots, settled, recent = lowest(settled, recent)
-				list = w.touchingOf(slots, row, at, own, list)
+				slots, settled, recent = takeLowest(settled, recent)
+				list = w.appendTouchingIn(slots, row, at, own, list)
 			}
-			list = w.touchingOf(settled, row, at, own, list)
+			list = w.appendTouchingIn(settled, row, at, own, list)
 		}
 	}
 	return list
@@ -64,7 +64,7 @@ func (w *World) touching(row int, list []int32) []int32 {
 
 // touchingOf is touching among some slots, for a body at a place with a radius of
 // its own.
-func (w *World) touchingOf(slots []uint32, row int, at Vec3, own float32, list []int32) []int32 {
+func (w *World) appendTouchingIn(slots []uint32, row int, at Vec3, own float32, list []int32) []int32 {
 	b := &w.bodies
 	for _, slot := range slots {
 		other := int(w.rowOf[slot])
@@ -84,7 +84,7 @@ func (w *World) touchingOf(slots []uint32, row int, at Vec3, own float32, list [
 // that are hit, pushes bodies apart and writes the outcome back. Bodies are taken
 // in the order of slots, and theirs in that of touching, so that neither the
 // order of rows nor that of events has a say (W11).
-func (w *World) collide() {
+func (w *World) resolveContacts() {
 	c := &w.contacts
 	c.bodies, c.list = c.bodies[:0], c.list[:0]
 	if !w.solid || w.mover != nil {
@@ -105,7 +105,7 @@ func (w *World) findContacts() {
 	for len(c.local) < b.len() {
 		c.local = append(c.local, 0)
 	}
-	c.slots = w.wakefulness.awake.AppendTo(c.slots[:0])
+	c.slots = w.sleepState.awake.AppendTo(c.slots[:0])
 	for _, slot := range c.slots {
 		row := int(w.rowOf[slot])
 		kind := b.Kind[row]
@@ -113,8 +113,8 @@ func (w *World) findContacts() {
 			continue
 		}
 		params := &w.motion.Kinds[kind]
-		moving := !w.motion.Drowsy(params, b.Velocity(row))
-		c.near = w.touching(row, c.near[:0])
+		moving := !w.motion.NearRest(params, b.Velocity(row))
+		c.near = w.appendTouching(row, c.near[:0])
 		for _, other := range c.near {
 			theirs := &w.motion.Kinds[b.Kind[other]]
 			awake := b.isAwake(int(other))
@@ -128,8 +128,8 @@ func (w *World) findContacts() {
 		}
 	}
 	for i := range c.bodies { // sleepers that were hit are not of stone
-		if body := &c.bodies[i]; b.wakeful(int(body.row)) {
-			body.weight = body.params.InvMass
+		if body := &c.bodies[i]; b.willBeAwake(int(body.row)) {
+			body.invMass = body.params.InvMass
 		}
 	}
 }
@@ -167,21 +167,21 @@ func (w *World) rewind(body *contactBody) {
 // writeBack stores what the contacts made of a body.
 func (w *World) writeBack(body *contactBody) {
 	b, row := &w.bodies, int(body.row)
-	if body.weight == 0 {
+	if body.invMass == 0 {
 		return
 	}
-	at, v := w.motion.Enclose(body.params, body.start.Add(body.way), w.bodies.Limit(row, body.v))
+	at, v := w.motion.Enclose(body.params, body.start.Add(body.delta), w.bodies.Limit(row, body.v))
 	if at == b.Position(row) && v == b.Velocity(row) {
 		return
 	}
 	if !b.isAwake(row) { // hit: the step had not meant to move it
-		w.noteMove(row, false)
-		w.volumes.displace(b.slot[row])
+		w.recordMove(row, false)
+		w.volumes.markDisplaced(b.slot[row])
 	}
 	b.SetPosition(row, at)
 	b.SetVelocity(row, v)
 	w.dirty.Set(b.slot[row])
-	w.place(row)
+	w.confine(row)
 }
 
 // join makes one group of two. A still kinematic body is ground to others, and

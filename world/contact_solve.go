@@ -9,7 +9,7 @@ const substeps = 8
 
 // loosenings is how often bodies that were put into each other are looked at
 // before that: out of one may be into the next.
-const loosenings = 4
+const depenetrations = 4
 
 // solve moves the bodies that touch through the tick anew, in small steps, in
 // which it pushes apart those that are inside each other and gives them the
@@ -25,13 +25,13 @@ func (c *contacts) solve(w *World) {
 		pair.offset = b.start.Sub(a.start)
 		pair.friction = sqrt(float32(a.params.Friction * b.params.Friction))
 	}
-	for range loosenings {
+	for range depenetrations {
 		for i := range c.list {
-			c.loosen(&c.list[i])
+			c.depenetrate(&c.list[i])
 		}
 	}
 	h := w.motion.TickSeconds / substeps
-	cling := 2 * w.motion.Fall / substeps
+	velocityGrip := 2 * w.motion.Fall / substeps
 	for range substeps {
 		for i := range c.bodies {
 			c.bodies[i].advance(h)
@@ -40,48 +40,48 @@ func (c *contacts) solve(w *World) {
 			c.separate(&c.list[i])
 		}
 		for i := range c.bodies {
-			c.bodies[i].press()
-			c.bodies[i].derive(h)
+			c.bodies[i].pushOutOfGround()
+			c.bodies[i].deriveVelocity(h)
 		}
 		for i := range c.list {
-			c.part(&c.list[i], w.motion.MinImpact, cling)
+			c.solveVelocity(&c.list[i], w.motion.MinImpact, velocityGrip)
 		}
 	}
 }
 
 // loosen moves two bodies that are deep inside each other out, to where they
 // merely touch, without giving them speed: they were put there.
-func (c *contacts) loosen(pair *contact) {
+func (c *contacts) depenetrate(pair *contact) {
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
-	weights := a.weight + b.weight
+	invMasses := a.invMass + b.invMass
 	d, reach := pair.between(a, b), a.params.Radius+b.params.Radius-touch
 	square := d.Dot(d)
-	if weights == 0 || reach < 0 || square >= float32(reach*reach) {
+	if invMasses == 0 || reach < 0 || square >= float32(reach*reach) {
 		return
 	}
-	push := direction(d).Scale((reach - sqrt(square)) / weights)
-	a.way, b.way = a.way.Sub(push.Scale(a.weight)), b.way.Add(push.Scale(b.weight))
+	push := direction(d).Scale((reach - sqrt(square)) / invMasses)
+	a.delta, b.delta = a.delta.Sub(push.Scale(a.invMass)), b.delta.Add(push.Scale(b.invMass))
 }
 
 // advance moves a body freely for h seconds.
 func (body *contactBody) advance(h float32) {
-	if body.weight != 0 {
+	if body.invMass != 0 {
 		body.v.Y -= float32(body.gravity * h)
 	}
-	body.before, body.from = body.v, body.way
-	body.way = body.way.Add(body.v.Scale(h))
+	body.vBefore, body.deltaBefore = body.v, body.delta
+	body.delta = body.delta.Add(body.v.Scale(h))
 }
 
 // derive gives a body the velocity of the way it went in the last h seconds.
-func (body *contactBody) derive(h float32) {
-	if body.weight != 0 {
-		body.v = body.way.Sub(body.from).Scale(1 / h)
+func (body *contactBody) deriveVelocity(h float32) {
+	if body.invMass != 0 {
+		body.v = body.delta.Sub(body.deltaBefore).Scale(1 / h)
 	}
 }
 
 // between is the vector from a to b.
 func (pair *contact) between(a, b *contactBody) Vec3 {
-	return pair.offset.Add(b.way.Sub(a.way))
+	return pair.offset.Add(b.delta.Sub(a.delta))
 }
 
 // direction returns v with length 1; upwards if it has none.
@@ -100,24 +100,24 @@ func (c *contacts) separate(pair *contact) {
 	d := pair.between(a, b)
 	reach := a.params.Radius + b.params.Radius
 	square := d.Dot(d)
-	weights := a.weight + b.weight
-	pair.met = weights != 0 && square < float32(reach*reach)
-	if !pair.met {
+	invMasses := a.invMass + b.invMass
+	pair.overlapped = invMasses != 0 && square < float32(reach*reach)
+	if !pair.overlapped {
 		return
 	}
 	pair.normal = direction(d)
 	depth := reach - sqrt(square)
-	push := pair.normal.Scale(depth / weights)
-	a.way, b.way = a.way.Sub(push.Scale(a.weight)), b.way.Add(push.Scale(b.weight))
+	push := pair.normal.Scale(depth / invMasses)
+	a.delta, b.delta = a.delta.Sub(push.Scale(a.invMass)), b.delta.Add(push.Scale(b.invMass))
 
-	slip := b.way.Sub(b.from).Sub(a.way.Sub(a.from))
+	slip := b.delta.Sub(b.deltaBefore).Sub(a.delta.Sub(a.deltaBefore))
 	slip = slip.Sub(pair.normal.Scale(slip.Dot(pair.normal)))
-	slip = held(slip, float32(pair.friction*depth)).Scale(1 / weights)
-	a.way, b.way = a.way.Add(slip.Scale(a.weight)), b.way.Sub(slip.Scale(b.weight))
+	slip = frictionCorrection(slip, float32(pair.friction*depth)).Scale(1 / invMasses)
+	a.delta, b.delta = a.delta.Add(slip.Scale(a.invMass)), b.delta.Sub(slip.Scale(b.invMass))
 }
 
 // held returns the part of a slip that friction with so much grip takes back.
-func held(slip Vec3, grip float32) Vec3 {
+func frictionCorrection(slip Vec3, grip float32) Vec3 {
 	square := slip.Dot(slip)
 	if square <= float32(grip*grip) {
 		return slip
@@ -127,15 +127,15 @@ func held(slip Vec3, grip float32) Vec3 {
 
 // press keeps a body that others push down on the ground, which holds it by
 // friction like any contact.
-func (body *contactBody) press() {
-	if body.weight == 0 {
+func (body *contactBody) pushOutOfGround() {
+	if body.invMass == 0 {
 		return
 	}
-	if depth := body.params.Radius - (body.start.Y + body.way.Y); depth > 0 {
-		body.way.Y += depth
-		slip := body.way.Sub(body.from)
+	if depth := body.params.Radius - (body.start.Y + body.delta.Y); depth > 0 {
+		body.delta.Y += depth
+		slip := body.delta.Sub(body.deltaBefore)
 		slip.Y = 0
-		body.way = body.way.Sub(held(slip, float32(body.params.Friction*depth)))
+		body.delta = body.delta.Sub(frictionCorrection(slip, float32(body.params.Friction*depth)))
 	}
 }
 
@@ -146,20 +146,20 @@ func (body *contactBody) press() {
 // What they slide is slowed as if each carried twice its own weight, whatever it
 // carries: the position pass underrates the load of a contact, and a heap would
 // creep apart for minutes.
-func (c *contacts) part(pair *contact, slow, cling float32) {
-	if !pair.met {
+func (c *contacts) solveVelocity(pair *contact, minImpact, velocityGrip float32) {
+	if !pair.overlapped {
 		return
 	}
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
-	before, now := b.before.Sub(a.before).Dot(pair.normal), b.v.Sub(a.v).Dot(pair.normal)
+	before, now := b.vBefore.Sub(a.vBefore).Dot(pair.normal), b.v.Sub(a.v).Dot(pair.normal)
 	want := max(before, 0)
-	if before < -slow {
+	if before < -minImpact {
 		want = float32(-before * max(a.params.Restitution, b.params.Restitution))
 	}
-	change := pair.normal.Scale((want - now) / (a.weight + b.weight))
+	change := pair.normal.Scale((want - now) / (a.invMass + b.invMass))
 	slip := b.v.Sub(a.v).Sub(pair.normal.Scale(now))
-	change = change.Sub(held(slip, float32(pair.friction*cling)).Scale(1 / (a.weight + b.weight)))
-	a.v, b.v = a.v.Sub(change.Scale(a.weight)), b.v.Add(change.Scale(b.weight))
+	change = change.Sub(frictionCorrection(slip, float32(pair.friction*velocityGrip)).Scale(1 / (a.invMass + b.invMass)))
+	a.v, b.v = a.v.Sub(change.Scale(a.invMass)), b.v.Add(change.Scale(b.invMass))
 }
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }

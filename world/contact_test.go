@@ -23,12 +23,12 @@ func tower(t *testing.T, w *world.World, kind world.KindID, height int) []world.
 	for i := range height {
 		all = append(all, spawn(t, w, kind, world.Vec3{Y: float32(i) + 0.5}))
 	}
-	fallAsleep(t, w, 200)
+	stepUntilAsleep(t, w, 200)
 	return all
 }
 
 // fallAsleep steps until nobody is awake, and returns the tick.
-func fallAsleep(t testing.TB, w *world.World, limit int) uint64 {
+func stepUntilAsleep(t testing.TB, w *world.World, limit int) uint64 {
 	t.Helper()
 	for range limit {
 		if w.Step(); w.Stats().Awake == 0 {
@@ -121,7 +121,7 @@ func TestTowerSleepsAndWakesTogether(t *testing.T) {
 		for i, e := range all {
 			require.Equal(t, w.Status(e) == w.Status(all[4]), w.Awake(e), "%s: %d", name, i)
 		}
-		fallAsleep(t, w, 600)
+		stepUntilAsleep(t, w, 600)
 		require.NoError(t, w.CheckInvariants())
 	}
 }
@@ -131,7 +131,7 @@ func TestTowerFallsWhenItsSupportGoes(t *testing.T) {
 	all := tower(t, w, rock(t, w), 5)
 	w.Destroy(all[1])
 	w.Step()
-	fallAsleep(t, w, 600)
+	stepUntilAsleep(t, w, 600)
 	for i, height := range []float64{0.5, 0, 1.5, 2.5, 3.5} {
 		if p, ok := w.Position(all[i]); ok {
 			require.InDelta(t, height, p.Y, 0.02, "rock %d", i)
@@ -169,7 +169,7 @@ func TestImpactWakesTheSleeper(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	kind := rock(t, w)
 	a := spawn(t, w, kind, world.Vec3{Y: 0.5})
-	fallAsleep(t, w, 100)
+	stepUntilAsleep(t, w, 100)
 	_, err := w.Spawn(kind, world.Vec3{X: -3, Y: 0.5}, world.Vec3{X: 8})
 	require.NoError(t, err)
 	for !w.Awake(a) {
@@ -235,7 +235,7 @@ func TestRiderOfALift(t *testing.T) {
 	deck := addKind(t, w, world.Kind{Name: "deck", Body: &world.BodyDef{Kinematic: true, Solid: true, Radius: 2, Friction: 1}})
 	lift := spawn(t, w, deck, world.Vec3{Y: 3})
 	rider := spawn(t, w, kind, world.Vec3{Y: 5.5})
-	fallAsleep(t, w, 200)
+	stepUntilAsleep(t, w, 200)
 	for range 2 { // up, with a stop, and down
 		w.SetVelocity(lift, world.Vec3{Y: 1})
 		require.True(t, w.Awake(rider), "what it touches wakes with it")
@@ -245,7 +245,7 @@ func TestRiderOfALift(t *testing.T) {
 		require.InDelta(t, 2.5, q.Sub(p).Y, 0.03)
 		require.True(t, w.Awake(rider), "a ride is no rest")
 		w.SetVelocity(lift, world.Vec3{})
-		fallAsleep(t, w, 200)
+		stepUntilAsleep(t, w, 200)
 	}
 	w.SetVelocity(lift, world.Vec3{Y: -2})
 	steps(w, 60)
@@ -277,7 +277,7 @@ func TestBodiesPutIntoEachOtherPartGently(t *testing.T) {
 func TestPlainBodiesDoNotCollide(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	a, b := spawn(t, w, crate, world.Vec3{Y: 0.5}), spawn(t, w, rock(t, w), world.Vec3{Y: 0.5})
-	fallAsleep(t, w, 100)
+	stepUntilAsleep(t, w, 100)
 	p, _ := w.Position(a)
 	q, _ := w.Position(b)
 	require.Equal(t, p, q)
@@ -298,7 +298,7 @@ func heap(t testing.TB, cfg world.Config, count int) *world.World {
 
 func TestHeapSleeps(t *testing.T) {
 	w := heap(t, world.Config{Seed: 3, CellMetres: 2}, 150)
-	fallAsleep(t, w, 2000)
+	stepUntilAsleep(t, w, 2000)
 	require.NoError(t, w.CheckInvariants())
 	top := float32(0)
 	for a := range uint32(150) {

@@ -89,7 +89,7 @@ func (w *World) ApplyDeferred() {
 	for i := 0; i < len(d.changes); {
 		change := d.changes[i]
 		if change.component == deferredSpawning {
-			i += w.furnishDeferred(d.changes[i:])
+			i += w.applyDeferredSpawns(d.changes[i:])
 			continue
 		}
 		i++
@@ -114,7 +114,7 @@ func (w *World) ApplyDeferred() {
 // furnishDeferred carries out the spawn that is first of some changes, and with it
 // those right after it that are of the same kind and in the same word of 64 slots:
 // what is kept by bits goes word by word. It returns how many changes these are.
-func (w *World) furnishDeferred(changes []deferredChange) int {
+func (w *World) applyDeferredSpawns(changes []deferredChange) int {
 	d, n := &w.deferred, 0
 	first := changes[0].entity.Index()
 	of, word, mask := w.pool.At(first).kind, first>>6, uint64(0)
@@ -138,7 +138,7 @@ func (w *World) furnishDeferred(changes []deferredChange) int {
 	}
 	d.reserved.SetWord(word, d.reserved.Word(word)&^mask)
 	kind.fillWord(word, mask)
-	w.furnished.SetWord(word, w.furnished.Word(word)|mask)
+	w.unmarked.SetWord(word, w.unmarked.Word(word)|mask)
 	w.counts.spawned += uint64(n)
 	return n
 }

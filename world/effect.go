@@ -35,12 +35,12 @@ type EffectID = bulk.Handle
 // effects holds the field. The pool keeps what is free of pointers, and the
 // slices beside it the rest, by slot.
 type effects struct {
-	pool     *bulk.Pool[effect]
-	programs []*field.Program
-	params   [][]field.Vec4
-	forces   motion.Forces // of this step
-	boxed    int           // how many of it have a box
-	bound    int           // how many follow an entity
+	pool      *bulk.Pool[effect]
+	programs  []*field.Program
+	params    [][]field.Vec4
+	forces    motion.Forces // of this step
+	boxed     int           // how many of it have a box
+	followers int           // how many follow an entity
 
 	interpreted []InterpretedEffect // memory of interpretedEffects
 }
@@ -99,13 +99,13 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	e.born, e.center, e.mode, e.layers = w.tick, center, d.Mode, d.Layers
 	if d.Follow != 0 {
 		e.follows, e.offset = d.Follow, d.Center
-		w.effects.bound++
+		w.effects.followers++
 	}
 	e.box, e.boxed = d.Program.Box()
 	if d.LifeTicks != 0 {
 		e.expires = w.tick + uint64(d.LifeTicks)
 	}
-	w.effects.keep(id.Index(), d.Program, params)
+	w.effects.set(id.Index(), d.Program, params)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
 		r.addEffect(id, &d, params)
@@ -141,7 +141,7 @@ func finiteVec4(v field.Vec4) bool {
 	return v[0]-v[0] == 0 && v[1]-v[1] == 0 && v[2]-v[2] == 0 && v[3]-v[3] == 0
 }
 
-func (f *effects) keep(slot uint32, p *field.Program, params []field.Vec4) {
+func (f *effects) set(slot uint32, p *field.Program, params []field.Vec4) {
 	for uint32(len(f.programs)) <= slot {
 		f.programs, f.params = append(f.programs, nil), append(f.params, nil)
 	}
@@ -157,19 +157,19 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 		return false
 	}
 	if r := w.recording(); r != nil {
-		r.move(opMoveEffect, id, to)
+		r.vectorOp(opMoveEffect, id, to)
 	}
 	if e.follows != 0 {
 		e.offset = to
 		w.followEntity(e)
 		return true
 	}
-	w.center(e, to)
+	w.moveCenter(e, to)
 	return true
 }
 
 // center moves an effect's centre.
-func (w *World) center(e *effect, to Vec3) {
+func (w *World) moveCenter(e *effect, to Vec3) {
 	if e.center == to {
 		return
 	}
@@ -220,11 +220,11 @@ func (w *World) RemoveEffect(id EffectID) bool {
 		return false
 	}
 	if r := w.recording(); r != nil {
-		r.word(opRemoveEffect, id)
+		r.handleOp(opRemoveEffect, id)
 	}
 	w.wakeEffect(e)
 	if e.follows != 0 {
-		w.effects.bound--
+		w.effects.followers--
 	}
 	slot := id.Index()
 	w.effects.programs[slot], w.effects.params[slot] = nil, nil
@@ -335,7 +335,7 @@ func (f *effects) countInterpreted(name string, reason error) {
 // followEntities brings the effects that follow an entity to where its body is,
 // and ends those whose entity is gone: an effect holds its entity weakly.
 func (w *World) followEntities() {
-	if w.effects.bound == 0 {
+	if w.effects.followers == 0 {
 		return
 	}
 	pool := w.effects.pool
@@ -352,7 +352,7 @@ func (w *World) followEntities() {
 func (w *World) followEntity(e *effect) bool {
 	at, ok := w.Position(e.follows)
 	if ok {
-		w.center(e, at.Add(e.offset))
+		w.moveCenter(e, at.Add(e.offset))
 	}
 	return ok
 }

@@ -28,8 +28,8 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 		w.embody(e.Index(), record, at, velocity, lifeTicks)
 	}
 	kind.fill(e.Index())
-	if word, bit := wordOf(e.Index()); !w.furnished.Join(word, bit) {
-		w.furnished.Set(e.Index())
+	if word, bit := wordOf(e.Index()); !w.unmarked.Join(word, bit) {
+		w.unmarked.Set(e.Index())
 	}
 	w.counts.spawned++
 	w.events.spawned.add(e)
@@ -69,7 +69,7 @@ func (w *World) embody(slot uint32, record *entity, at, velocity Vec3, lifeTicks
 	if lifeTicks != 0 {
 		record.expires = w.tick + uint64(lifeTicks)
 		w.wheel.insert(w.pool, slot)
-		w.mortal.Set(slot)
+		w.expiring.Set(slot)
 	}
 	if w.kinds[record.kind].def.Body != nil {
 		w.addBody(slot, record.kind, w.motion.Clamp(at), motion.CapSpeed(velocity))
@@ -86,7 +86,7 @@ func (w *World) growSlots() {
 		w.rowOf = append(w.rowOf, noRow)
 		w.generations = append(w.generations, 0)
 	}
-	w.wakefulness.turned.reserve(int(n))
+	w.sleepState.slotSet.reserve(int(n))
 	for _, c := range w.components {
 		c.grow(n)
 	}
@@ -103,7 +103,7 @@ func (w *World) Destroy(e Entity) bool {
 		w.doomed.Set(e.Index())
 	}
 	if r := w.recording(); r != nil {
-		r.word(opDestroy, e)
+		r.handleOp(opDestroy, e)
 	}
 	return true
 }
@@ -129,9 +129,9 @@ func (w *World) destroyDoomed() {
 // remove removes some tenants of 64 neighbouring slots. What is kept by bits
 // goes word by word.
 func (w *World) remove(word uint32, mask uint64) {
-	for slot := range bulk.Bits(word<<6, mask&w.mortal.Word(word)) {
+	for slot := range bulk.Bits(word<<6, mask&w.expiring.Word(word)) {
 		w.wheel.remove(w.pool, slot)
-		w.mortal.Clear(slot)
+		w.expiring.Clear(slot)
 	}
 	for slot := range bulk.Bits(word<<6, mask) {
 		if row := w.rowOf[slot]; row != noRow {
@@ -144,7 +144,7 @@ func (w *World) remove(word uint32, mask uint64) {
 		}
 	}
 	w.forgetChanges(word, mask)
-	w.furnished.SetWord(word, w.furnished.Word(word)&^mask)
+	w.unmarked.SetWord(word, w.unmarked.Word(word)&^mask)
 	for slot := range bulk.Bits(word<<6, w.pool.RemoveWord(word, mask)) {
 		w.counts.destroyed++
 		w.events.destroyed.add(w.tenant(slot))

@@ -66,7 +66,7 @@ func TestGoldenScenes(t *testing.T) {
 		for i, mode := range modes {
 			w := scene.build(t, world.Config{Compaction: mode, Workers: 1 << i})
 			defer w.Close()
-			tick := fallAsleep(t, w, 3000)
+			tick := stepUntilAsleep(t, w, 3000)
 			require.Equal(t, scene.hash, w.StateHash(), "%s, %v: hash %#x, tick %d, %+v", scene.name, mode, w.StateHash(), tick, w.Stats())
 			require.Equal(t, scene.tick, tick, "%s, %v", scene.name, mode)
 			require.NoError(t, w.CheckInvariants())

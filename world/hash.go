@@ -96,7 +96,7 @@ func (w *World) hashEntity(h hash, slot uint32) hash {
 		return h
 	}
 	b, row := &w.bodies, int(r)
-	if b.wakeful(row) {
+	if b.willBeAwake(row) {
 		awake = 1
 	}
 	at, v := b.Position(row), b.Velocity(row)

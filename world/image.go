@@ -26,7 +26,7 @@ type Image struct {
 	kinds      []Kind // the Body of each is the world's, which nobody changes
 	entities   bulk.PoolState
 	bodiless   kindList // live entities without body
-	mortals    lastTicks
+	lifetimes  lifetimeList
 	doomed     bulk.Bitset
 	newborn    bulk.Bitset // bodies that no flush has seen
 	rows       rowImage
@@ -48,7 +48,7 @@ type kindList struct {
 }
 
 // lastTicks holds who has a lifetime, ascending by slot.
-type lastTicks struct {
+type lifetimeList struct {
 	slots   []uint32
 	expires []uint64
 }
@@ -80,7 +80,7 @@ func (w *World) TakeImage(img *Image) {
 		panic("world: TakeImage was called by a system")
 	}
 	w.ApplyDeferred()
-	w.markFurnished()
+	w.markSpawned()
 	img.Extra = img.Extra[:0]
 	img.config, img.tick, img.counts = w.cfg, w.tick, w.counts
 	img.random, _ = w.pcg.AppendBinary(img.random[:0]) // the error is always nil
@@ -112,13 +112,13 @@ func (w *World) takeEntities(img *Image) {
 			}
 		}
 	}
-	img.mortals.slots = w.mortal.AppendTo(img.mortals.slots[:0])
-	img.mortals.expires = img.mortals.expires[:0]
-	for _, slot := range img.mortals.slots {
-		img.mortals.expires = append(img.mortals.expires, w.pool.At(slot).expires)
+	img.lifetimes.slots = w.expiring.AppendTo(img.lifetimes.slots[:0])
+	img.lifetimes.expires = img.lifetimes.expires[:0]
+	for _, slot := range img.lifetimes.slots {
+		img.lifetimes.expires = append(img.lifetimes.expires, w.pool.At(slot).expires)
 	}
 	img.doomed.CopyFrom(&w.doomed)
-	img.newborn.CopyFrom(&w.wakefulness.newborn)
+	img.newborn.CopyFrom(&w.sleepState.newborn)
 }
 
 func (w *World) takeEffects(img *effectImage) {

@@ -112,7 +112,7 @@ func (img *columnImage) check() error {
 		return fmt.Errorf("component %q has %d bytes of values", img.name, len(img.values))
 	}
 	for word, values := range img.words {
-		if !img.sound(values) {
+		if !img.isValid(values) {
 			return fmt.Errorf("component %q has a bool that is neither true nor false in word %d", img.name, word)
 		}
 	}

@@ -63,7 +63,7 @@ func (img *columnImage) prepare(c column, most int) (copied int) {
 }
 
 // followPrepared notes what a step has changed of what was copied ahead.
-func (w *World) followPrepared() {
+func (w *World) markTouched() {
 	if w.preparing != nil {
 		w.eachColumn(w.preparing, func(c column, own *columnImage) {
 			own.touched.SetOr(&own.touched, &c.changed().past)

@@ -77,7 +77,7 @@ type imageDecoder struct {
 }
 
 // refuse notes the first error.
-func (d *imageDecoder) refuse(format string, args ...any) {
+func (d *imageDecoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: "+format, append([]any{ErrImage}, args...)...)
 	}
@@ -108,7 +108,7 @@ func (d *imageDecoder) vec() Vec3    { return Vec3{X: d.f32(), Y: d.f32(), Z: d.
 func (d *imageDecoder) bit() bool {
 	v := d.u32()
 	if v > 1 {
-		d.refuse("%d is no truth value", v)
+		d.fail("%d is no truth value", v)
 	}
 	return v == 1
 }
@@ -117,7 +117,7 @@ func (d *imageDecoder) bit() bool {
 func (d *imageDecoder) length(most int, what string) int {
 	n := d.u32()
 	if uint64(n) > uint64(most) {
-		d.refuse("%d %s; at most %d are possible", n, what, most)
+		d.fail("%d %s; at most %d are possible", n, what, most)
 	}
 	if d.err != nil {
 		return 0
@@ -164,7 +164,7 @@ func (d *imageDecoder) setup() {
 	img.config.CellMetres, img.config.HalfExtent = d.f32(), d.vec()
 	img.config.Gravity, img.config.RestSpeed = d.f32(), d.f32()
 	if d.err == nil {
-		d.err = img.config.fits(d.w.cfg)
+		d.err = img.config.checkSettings(d.w.cfg)
 	}
 	for range d.length(len(d.w.kinds), "kinds for this world") {
 		k := Kind{Name: string(d.blob(maxTextBytes, "a name"))}
@@ -200,8 +200,8 @@ func (d *imageDecoder) entities() {
 	slots := len(img.entities.Generations)
 	img.bodiless.slots = readList[uint32](d, slots, "bodiless entities")
 	img.bodiless.kinds = readArray[KindID](d, len(img.bodiless.slots))
-	img.mortals.slots = readList[uint32](d, slots, "lifetimes")
-	img.mortals.expires = readArray[uint64](d, len(img.mortals.slots))
+	img.lifetimes.slots = readList[uint32](d, slots, "lifetimes")
+	img.lifetimes.expires = readArray[uint64](d, len(img.lifetimes.slots))
 	d.set(&img.doomed, slots, "doomed slots")
 	d.set(&img.newborn, slots, "new bodies")
 }
@@ -252,13 +252,13 @@ func (d *imageDecoder) effects() {
 		}
 		p, err := field.Load(d.blob(field.MaxBinaryBytes, "an effect's program"))
 		if err != nil {
-			d.refuse("%w", err)
+			d.fail("%w", err)
 			return
 		}
 		e := effect{born: d.u64(), expires: d.u64(), center: d.vec()}
 		mode := d.u32()
 		if mode > uint32(Acceleration) {
-			d.refuse("no effect mode %d", mode)
+			d.fail("no effect mode %d", mode)
 		}
 		e.mode, e.layers = EffectMode(mode), Layers(d.u32())
 		e.follows, e.offset = Entity(d.u64()), d.vec()
@@ -284,6 +284,6 @@ func (d *imageDecoder) events(l *eventList) {
 	l.list = readList[Entity](d, 2*slots, "events")
 	strange := func(e Entity) bool { return !e.Valid() || int(e.Index()) >= slots }
 	if l.seen > len(l.list) || slices.ContainsFunc(l.list, strange) {
-		d.refuse("events of %d entities, %d of them seen: no such entities", len(l.list), l.seen)
+		d.fail("events of %d entities, %d of them seen: no such entities", len(l.list), l.seen)
 	}
 }

@@ -69,7 +69,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	if err := w.pcg.UnmarshalBinary(img.random); err != nil {
 		panic("world: a random state that was checked: " + err.Error())
 	}
-	w.changesSetup()
+	w.noteSetupChange()
 	w.preparing, w.bodies.written = nil, nil
 	w.restoreEntities(img, entities, m)
 	w.restoreBodies(img, m)
@@ -89,7 +89,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 
 func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	slots := len(s.Generations)
-	w.rowOf = restored(w.rowOf, slots)
+	w.rowOf = zeroed(w.rowOf, slots)
 	w.generations = append(w.generations[:0], s.Generations...)
 	for slot, g := range w.generations {
 		w.rowOf[slot] = noRow
@@ -110,18 +110,18 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	for _, c := range w.components {
 		c.dropDeferred()
 	}
-	w.furnished.Reset()
+	w.unmarked.Reset()
 	w.doomed.CopyFrom(&img.doomed)
 	w.dirty.CopyFrom(w.pool.Live())
 	for _, r := range w.readers {
 		r.pending.Reset()
 	}
-	w.mortal.Reset()
+	w.expiring.Reset()
 	w.wheel = wheel{}
-	for i, slot := range img.mortals.slots {
-		w.pool.At(slot).expires = img.mortals.expires[i]
+	for i, slot := range img.lifetimes.slots {
+		w.pool.At(slot).expires = img.lifetimes.expires[i]
 		w.wheel.insert(w.pool, slot)
-		w.mortal.Set(slot)
+		w.expiring.Set(slot)
 	}
 }
 
@@ -129,14 +129,14 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 func (w *World) restoreBodies(img *Image, m matched) {
 	b := &w.bodies
 	b.restore(&img.rows, m.kinds)
-	w.wakefulness = wakefulness{}
-	w.wakefulness.turned.reserve(len(w.generations))
-	w.wakefulness.newborn.CopyFrom(&img.newborn)
+	w.sleepState = sleepState{}
+	w.sleepState.slotSet.reserve(len(w.generations))
+	w.sleepState.newborn.CopyFrom(&img.newborn)
 	for row, slot := range b.slot {
 		w.rowOf[slot] = int32(row)
 		w.pool.At(slot).kind = b.Kind[row]
 		if b.isAwake(row) {
-			w.wakefulness.awake.Set(slot)
+			w.sleepState.awake.Set(slot)
 		}
 	}
 	w.grid = newGrid(w.cfg)
@@ -164,17 +164,17 @@ func (w *World) restoreEffects(img *effectImage) {
 	f := &w.effects
 	clear(f.programs)
 	clear(f.params)
-	f.bound = 0
+	f.followers = 0
 	params, i := img.params, 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		*f.pool.At(slot) = img.records[i]
 		if img.records[i].follows != 0 {
-			f.bound++
+			f.followers++
 		}
 		p := img.programs[i]
 		n := len(p.Params())
-		f.keep(slot, p, append([]field.Vec4(nil), params[:n]...))
+		f.set(slot, p, append([]field.Vec4(nil), params[:n]...))
 		params = params[n:]
 		i++
 	}
@@ -211,7 +211,7 @@ type matched struct {
 }
 
 // fits says whether a world of configuration w goes on like one of c.
-func (c Config) fits(w Config) error {
+func (c Config) checkSettings(w Config) error {
 	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
 	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // who computes it does not matter (W11)
 	if c != w {
@@ -273,7 +273,7 @@ func (img *Image) match(w *World) (matched, error) {
 // check says whether the world can be restored from the image, and audits
 // everything in it that the invariants ask for: it may come from a file.
 func (img *Image) check(w *World) (matched, error) {
-	if err := img.config.fits(w.cfg); err != nil {
+	if err := img.config.checkSettings(w.cfg); err != nil {
 		return matched{}, err
 	}
 	m, err := img.match(w)
@@ -361,9 +361,9 @@ func (img *Image) checkBits(*World) error {
 			return err
 		}
 	}
-	for i, slot := range img.mortals.slots {
-		if !img.isLive(slot) || i > 0 && img.mortals.slots[i-1] >= slot || img.mortals.expires[i] <= img.tick {
-			return fmt.Errorf("slot %d has last tick %d, at tick %d", slot, img.mortals.expires[i], img.tick)
+	for i, slot := range img.lifetimes.slots {
+		if !img.isLive(slot) || i > 0 && img.lifetimes.slots[i-1] >= slot || img.lifetimes.expires[i] <= img.tick {
+			return fmt.Errorf("slot %d has last tick %d, at tick %d", slot, img.lifetimes.expires[i], img.tick)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 		return 0
 	}
 	img.copyOwners(b, img.ahead, img.ahead+words)
-	img.copyPlaces(b, img.ahead, img.ahead+words)
+	img.copyPositions(b, img.ahead, img.ahead+words)
 	img.ahead += words
 	return words * 64 * rowBytes
 }
@@ -50,7 +50,7 @@ func (img *rowImage) copyOwners(b *bodies, first, end int) {
 }
 
 // copyPlaces copies where the rows of some words are.
-func (img *rowImage) copyPlaces(b *bodies, first, end int) {
+func (img *rowImage) copyPositions(b *bodies, first, end int) {
 	from, to := first*64, min(end*64, b.len())
 	copy(img.posX[from:], b.Pos.X[from:to])
 	copy(img.posY[from:], b.Pos.Y[from:to])
@@ -59,12 +59,12 @@ func (img *rowImage) copyPlaces(b *bodies, first, end int) {
 
 // makeRoom is for so many rows, and keeps what was copied.
 func (img *rowImage) makeRoom(n int) {
-	img.slot, img.kind = sized(img.slot, n), sized(img.kind, n)
-	img.posX, img.posY, img.posZ = sized(img.posX, n), sized(img.posY, n), sized(img.posZ, n)
+	img.slot, img.kind = resize(img.slot, n), resize(img.kind, n)
+	img.posX, img.posY, img.posZ = resize(img.posX, n), resize(img.posY, n), resize(img.posZ, n)
 }
 
 // sized returns list with n elements, the first of them as they were.
-func sized[T any](list []T, n int) []T {
+func resize[T any](list []T, n int) []T {
 	list = list[:min(len(list), n)]
 	return slices.Grow(list, n-len(list))[:n]
 }
@@ -80,8 +80,8 @@ func (w *World) takeRows(img *rowImage) {
 	if b.mode == InPlace {
 		moving = 0
 	}
-	img.velX, img.velY, img.velZ = sized(img.velX, moving), sized(img.velY, moving), sized(img.velZ, moving)
-	img.rest = sized(img.rest, moving)
+	img.velX, img.velY, img.velZ = resize(img.velX, moving), resize(img.velY, moving), resize(img.velZ, moving)
+	img.rest = resize(img.rest, moving)
 	w.copied = img
 	w.workers.run((b.len()+copyRows-1)/copyRows*rowParts, w.copyBlocks)
 	w.copied = nil
@@ -106,9 +106,9 @@ func (w *World) copyBlock(_ *chunk, block int) {
 	from := block / rowParts * copyRows
 	switch block % rowParts {
 	case 0:
-		img.eachStale(b, from, func(int) uint64 { return 0 }, img.copyOwners)
+		img.eachStaleRun(b, from, func(int) uint64 { return 0 }, img.copyOwners)
 	case 1:
-		img.eachStale(b, from, b.awakeWord, img.copyPlaces)
+		img.eachStaleRun(b, from, b.awakeWord, img.copyPositions)
 	case 2:
 		copyAwake(img.velX, b.Vel.X, from)
 	case 3:
@@ -122,7 +122,7 @@ func (w *World) copyBlock(_ *chunk, block int) {
 
 // eachStale calls f for each run of words, from a row on, that were not copied
 // ahead, were written since, or have a bit in other.
-func (img *rowImage) eachStale(b *bodies, row int, other func(word int) uint64, f func(b *bodies, first, end int)) {
+func (img *rowImage) eachStaleRun(b *bodies, row int, other func(word int) uint64, f func(b *bodies, first, end int)) {
 	first, words := row/64, (min(row+copyRows, b.len())+63)/64
 	for first < words {
 		end := first
@@ -146,7 +146,7 @@ func copyAwake[T any](to, from []T, row int) {
 // there, and the velocities of those that are about to wake.
 func (img *rowImage) takeScattered(b *bodies) {
 	if b.mode == InPlace {
-		for first, end := b.run(0, b.len()); first < end; first, end = b.run(end, b.len()) {
+		for first, end := b.awakeRange(0, b.len()); first < end; first, end = b.awakeRange(end, b.len()) {
 			img.velX = append(img.velX, b.Vel.X[first:end]...)
 			img.velY = append(img.velY, b.Vel.Y[first:end]...)
 			img.velZ = append(img.velZ, b.Vel.Z[first:end]...)
@@ -265,8 +265,8 @@ func (b *bodies) restore(img *rowImage, kinds []KindID) {
 	b.Pos.X = append(b.Pos.X[:0], img.posX...)
 	b.Pos.Y = append(b.Pos.Y[:0], img.posY...)
 	b.Pos.Z = append(b.Pos.Z[:0], img.posZ...)
-	b.Vel.X, b.Vel.Y, b.Vel.Z = restored(b.Vel.X, n), restored(b.Vel.Y, n), restored(b.Vel.Z, n)
-	b.Rest, b.cell, b.Kind = restored(b.Rest, n), restored(b.cell, n), restored(b.Kind, n)
+	b.Vel.X, b.Vel.Y, b.Vel.Z = zeroed(b.Vel.X, n), zeroed(b.Vel.Y, n), zeroed(b.Vel.Z, n)
+	b.Rest, b.cell, b.Kind = zeroed(b.Rest, n), zeroed(b.cell, n), zeroed(b.Kind, n)
 	i := 0
 	for row, awake := range img.moving {
 		b.Vel.X[row], b.Vel.Y[row], b.Vel.Z[row] = img.velX[i], img.velY[i], img.velZ[i]
@@ -281,7 +281,7 @@ func (b *bodies) restore(img *rowImage, kinds []KindID) {
 }
 
 // restored returns column as n zeros.
-func restored[T any](column []T, n int) []T {
+func zeroed[T any](column []T, n int) []T {
 	if cap(column) < n {
 		return make([]T, n)
 	}

@@ -380,7 +380,7 @@ func TestRestoredGoldenScenes(t *testing.T) {
 			require.NoError(t, next.CheckInvariants())
 			w = next
 		}
-		tick := fallAsleep(t, w, 3000)
+		tick := stepUntilAsleep(t, w, 3000)
 		require.Equal(t, scene.hash, w.StateHash(), "%s, %v", scene.name, mode)
 		require.Equal(t, scene.tick, tick, "%s, %v", scene.name, mode)
 	}

@@ -142,8 +142,8 @@ func (e *imageEncoder) entities(img *Image) {
 	e.pool(&img.entities)
 	writeList(e, img.bodiless.slots)
 	writeArray(e, img.bodiless.kinds)
-	writeList(e, img.mortals.slots)
-	writeArray(e, img.mortals.expires)
+	writeList(e, img.lifetimes.slots)
+	writeArray(e, img.lifetimes.expires)
 	e.set(&img.doomed)
 	e.set(&img.newborn)
 }

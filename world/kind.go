@@ -105,7 +105,7 @@ func (d *kindDefault) putLarge(slot uint32) {
 		d.local(slot)
 		return
 	}
-	copy(unsafe.Slice((*byte)(d.into.place(slot, d.size)), d.size), unsafe.Slice((*byte)(d.value), d.size))
+	copy(unsafe.Slice((*byte)(d.into.valueAt(slot, d.size)), d.size), unsafe.Slice((*byte)(d.value), d.size))
 }
 
 // fill gives a slot all components of the kind, with its values.
@@ -121,7 +121,7 @@ func (k *kind) fill(slot uint32) {
 			d.putLarge(slot)
 			continue
 		}
-		d.put(d.into.place(slot, d.size))
+		d.put(d.into.valueAt(slot, d.size))
 	}
 }
 
@@ -136,9 +136,9 @@ func (k *kind) fillWord(word uint32, mask uint64) {
 				d.putLarge(word<<6 | uint32(bits.TrailingZeros64(rest)))
 			}
 		case d.size >= 8:
-			d.putWord(d.into.place(word<<6, d.size), mask)
+			d.putWord(d.into.valueAt(word<<6, d.size), mask)
 		default:
-			values := d.into.place(word<<6, d.size)
+			values := d.into.valueAt(word<<6, d.size)
 			for rest := mask; rest != 0; rest &= rest - 1 {
 				d.put(unsafe.Add(values, uintptr(bits.TrailingZeros64(rest))*d.size))
 			}
@@ -194,7 +194,7 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 		}
 	}
 	w.kinds, w.motion.Kinds = append(w.kinds, next), append(w.motion.Kinds, constants)
-	w.changesSetup()
+	w.noteSetupChange()
 	return KindID(len(w.kinds) - 1), nil
 }
 

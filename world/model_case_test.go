@@ -23,7 +23,7 @@ func (p *pair) add(t *testing.T, k world.KindID, at, v world.Vec3) world.Entity 
 	t.Helper()
 	e, err := p.w.Spawn(k, at, v)
 	require.NoError(t, err)
-	p.adopt(e, k, at, v)
+	p.addEntity(e, k, at, v)
 	return e
 }
 

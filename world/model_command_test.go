@@ -32,7 +32,7 @@ func (p *pair) spawn(t *rapid.T) {
 		return
 	}
 	require.NoError(t, err)
-	if b := p.adopt(e, k, at, v); life != 0 {
+	if b := p.addEntity(e, k, at, v); life != 0 {
 		b.expires = p.m.tick + uint64(life)
 	}
 }
@@ -53,7 +53,7 @@ func (p *pair) spawnSome(t *rapid.T) {
 		}
 		e, err := p.w.Spawn(k, at, world.Vec3{})
 		require.NoError(t, err)
-		b := p.adopt(e, k, at, world.Vec3{})
+		b := p.addEntity(e, k, at, world.Vec3{})
 		if asleep {
 			p.w.Sleep(e)
 			b.sleep()
@@ -120,9 +120,9 @@ func (p *pair) put(t *rapid.T) {
 	v := p.place(t, "to")
 	require.Equal(t, b != nil, p.w.SetPosition(e, v))
 	if b != nil {
-		p.m.rouse(b)
+		p.m.wakeGroup(b)
 		b.at = p.m.clamped(v)
-		p.m.rouse(b)
+		p.m.wakeGroup(b)
 		if rapid.Bool().Draw(t, "asleep") {
 			p.w.Sleep(e)
 			b.sleep()
@@ -152,7 +152,7 @@ func (p *pair) push(t *rapid.T) {
 func (p *pair) accelerate(b *modelEntity, v world.Vec3) {
 	b.v = capped(v)
 	if p.m.moves(b, v) {
-		p.m.rouse(b)
+		p.m.wakeGroup(b)
 	} else {
 		p.m.wake(b)
 	}

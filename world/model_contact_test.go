@@ -10,30 +10,30 @@ import (
 
 // modelContacts are the bodies that touch in one step, and which of them do.
 type modelContacts struct {
-	bodies map[*modelEntity]*touching
-	order  []*touching // as they were met
+	bodies map[*modelEntity]*modelContactBody
+	order  []*modelContactBody // as they were met
 	pairs  []*modelPair
 }
 
 // touching is a body while contacts are solved.
-type touching struct {
+type modelContactBody struct {
 	*modelEntity
-	start, way, from world.Vec3
-	now, before      world.Vec3 // velocities
-	weight, gravity  float32
-	group            int
+	start, delta, deltaBefore world.Vec3
+	now, vBefore              world.Vec3 // velocities
+	invMass, gravity          float32
+	group                     int
 }
 
 type modelPair struct {
-	a, b   *touching
-	normal world.Vec3
-	met    bool
+	a, b       *modelContactBody
+	normal     world.Vec3
+	overlapped bool
 }
 
 // collide finds who touches, wakes sleepers that somebody who moves hits, and
 // moves all of them through the tick once more, together.
-func (m *model) collide(all []world.Entity) *modelContacts {
-	c := &modelContacts{bodies: map[*modelEntity]*touching{}}
+func (m *model) resolveContacts(all []world.Entity) *modelContacts {
+	c := &modelContacts{bodies: map[*modelEntity]*modelContactBody{}}
 	for _, e := range all {
 		b := m.entities[e]
 		if !b.stepped || !b.def.Solid {
@@ -53,13 +53,13 @@ func (m *model) collide(all []world.Entity) *modelContacts {
 	}
 	for _, t := range c.order {
 		if t.awake && !t.def.Kinematic {
-			t.weight = 1 / t.def.Mass
+			t.invMass = 1 / t.def.Mass
 		}
 	}
 	c.solve(m)
 	for _, t := range c.order {
-		if t.weight != 0 {
-			m.put(t.modelEntity, t.start.Add(t.way), limited(t.now))
+		if t.invMass != 0 {
+			m.put(t.modelEntity, t.start.Add(t.delta), limited(t.now))
 		}
 	}
 	return c
@@ -94,11 +94,11 @@ func (m *model) cell(x, half float32) int {
 
 // body puts a body back to where the tick began, as far as it was not the ground
 // that moved it.
-func (c *modelContacts) body(m *model, b *modelEntity) *touching {
+func (c *modelContacts) body(m *model, b *modelEntity) *modelContactBody {
 	if t := c.bodies[b]; t != nil {
 		return t
 	}
-	t := &touching{modelEntity: b, start: b.at, now: b.v, group: len(c.order)}
+	t := &modelContactBody{modelEntity: b, start: b.at, now: b.v, group: len(c.order)}
 	if b.stepped {
 		t.start = b.at.Sub(b.v.Scale(m.dt()))
 	}
@@ -118,35 +118,35 @@ func (c *modelContacts) body(m *model, b *modelEntity) *touching {
 func (c *modelContacts) solve(m *model) {
 	for range 4 {
 		for _, p := range c.pairs {
-			p.loosen()
+			p.depenetrate()
 		}
 	}
 	h := m.dt() / 8
 	for range 8 {
 		for _, t := range c.order {
-			if t.weight != 0 {
+			if t.invMass != 0 {
 				t.now.Y -= float32(t.gravity * h)
 			}
-			t.before, t.from = t.now, t.way
-			t.way = t.way.Add(t.now.Scale(h))
+			t.vBefore, t.deltaBefore = t.now, t.delta
+			t.delta = t.delta.Add(t.now.Scale(h))
 		}
 		for _, p := range c.pairs {
 			p.separate()
 		}
 		for _, t := range c.order {
-			if t.weight != 0 {
-				t.press()
-				t.now = t.way.Sub(t.from).Scale(1 / h)
+			if t.invMass != 0 {
+				t.pushOutOfGround()
+				t.now = t.delta.Sub(t.deltaBefore).Scale(1 / h)
 			}
 		}
 		for _, p := range c.pairs {
-			p.part(m.slowest(), 2*m.fall()/8)
+			p.solveVelocity(m.slowest(), 2*m.fall()/8)
 		}
 	}
 }
 
 // apart is the vector from one body to the other.
-func (p *modelPair) apart() world.Vec3 { return p.b.start.Sub(p.a.start).Add(p.b.way.Sub(p.a.way)) }
+func (p *modelPair) apart() world.Vec3 { return p.b.start.Sub(p.a.start).Add(p.b.delta.Sub(p.a.delta)) }
 
 // unit is upwards for two bodies in one place.
 func unit(v world.Vec3) world.Vec3 {
@@ -158,38 +158,38 @@ func unit(v world.Vec3) world.Vec3 {
 
 // loosen moves bodies that were put into each other apart, and gives them no
 // speed for it.
-func (p *modelPair) loosen() {
+func (p *modelPair) depenetrate() {
 	d, reach := p.apart(), p.a.def.Radius+p.b.def.Radius-0.01
-	if p.a.weight+p.b.weight != 0 && reach >= 0 && d.Dot(d) < float32(reach*reach) {
-		p.push(unit(d).Scale((reach - d.Len()) / (p.a.weight + p.b.weight)))
+	if p.a.invMass+p.b.invMass != 0 && reach >= 0 && d.Dot(d) < float32(reach*reach) {
+		p.push(unit(d).Scale((reach - d.Len()) / (p.a.invMass + p.b.invMass)))
 	}
 }
 
 // push moves both bodies, by their weights, b forwards and a backwards.
 func (p *modelPair) push(by world.Vec3) {
-	p.a.way = p.a.way.Sub(by.Scale(p.a.weight))
-	p.b.way = p.b.way.Add(by.Scale(p.b.weight))
+	p.a.delta = p.a.delta.Sub(by.Scale(p.a.invMass))
+	p.b.delta = p.b.delta.Add(by.Scale(p.b.invMass))
 }
 
 func (p *modelPair) friction() float32 { return root(float32(p.a.def.Friction * p.b.def.Friction)) }
 
 func (p *modelPair) separate() {
-	d, reach, weights := p.apart(), p.a.def.Radius+p.b.def.Radius, p.a.weight+p.b.weight
-	p.met = weights != 0 && d.Dot(d) < float32(reach*reach)
-	if !p.met {
+	d, reach, invMasses := p.apart(), p.a.def.Radius+p.b.def.Radius, p.a.invMass+p.b.invMass
+	p.overlapped = invMasses != 0 && d.Dot(d) < float32(reach*reach)
+	if !p.overlapped {
 		return
 	}
 	p.normal = unit(d)
 	depth := reach - d.Len()
-	p.push(p.normal.Scale(depth / weights))
-	slip := p.b.way.Sub(p.b.from).Sub(p.a.way.Sub(p.a.from))
+	p.push(p.normal.Scale(depth / invMasses))
+	slip := p.b.delta.Sub(p.b.deltaBefore).Sub(p.a.delta.Sub(p.a.deltaBefore))
 	slip = slip.Sub(p.normal.Scale(slip.Dot(p.normal)))
-	slip = gripped(slip, float32(p.friction()*depth)).Scale(1 / weights)
-	p.a.way, p.b.way = p.a.way.Add(slip.Scale(p.a.weight)), p.b.way.Sub(slip.Scale(p.b.weight))
+	slip = frictionCorrection(slip, float32(p.friction()*depth)).Scale(1 / invMasses)
+	p.a.delta, p.b.delta = p.a.delta.Add(slip.Scale(p.a.invMass)), p.b.delta.Sub(slip.Scale(p.b.invMass))
 }
 
 // gripped is a vector, shortened to a length of so much.
-func gripped(v world.Vec3, most float32) world.Vec3 {
+func frictionCorrection(v world.Vec3, most float32) world.Vec3 {
 	if v.Dot(v) <= float32(most*most) {
 		return v
 	}
@@ -197,45 +197,45 @@ func gripped(v world.Vec3, most float32) world.Vec3 {
 }
 
 // press keeps a body above the ground.
-func (t *touching) press() {
-	depth := t.def.Radius - (t.start.Y + t.way.Y)
+func (t *modelContactBody) pushOutOfGround() {
+	depth := t.def.Radius - (t.start.Y + t.delta.Y)
 	if depth <= 0 {
 		return
 	}
-	t.way.Y += depth
-	slip := t.way.Sub(t.from)
+	t.delta.Y += depth
+	slip := t.delta.Sub(t.deltaBefore)
 	slip.Y = 0
-	t.way = t.way.Sub(gripped(slip, float32(t.def.Friction*depth)))
+	t.delta = t.delta.Sub(frictionCorrection(slip, float32(t.def.Friction*depth)))
 }
 
 // part lets bodies that met bounce or stay together, and slide the less.
-func (p *modelPair) part(slow, cling float32) {
-	if !p.met {
+func (p *modelPair) solveVelocity(slow, velocityGrip float32) {
+	if !p.overlapped {
 		return
 	}
-	weights := p.a.weight + p.b.weight
-	before, now := p.b.before.Sub(p.a.before).Dot(p.normal), p.b.now.Sub(p.a.now).Dot(p.normal)
+	invMasses := p.a.invMass + p.b.invMass
+	before, now := p.b.vBefore.Sub(p.a.vBefore).Dot(p.normal), p.b.now.Sub(p.a.now).Dot(p.normal)
 	want := max(before, 0)
 	if before < -slow {
 		want = float32(-before * max(p.a.def.Restitution, p.b.def.Restitution))
 	}
 	slip := p.b.now.Sub(p.a.now).Sub(p.normal.Scale(now))
-	change := p.normal.Scale((want - now) / weights)
-	change = change.Sub(gripped(slip, float32(p.friction()*cling)).Scale(1 / weights))
-	p.a.now, p.b.now = p.a.now.Sub(change.Scale(p.a.weight)), p.b.now.Add(change.Scale(p.b.weight))
+	change := p.normal.Scale((want - now) / invMasses)
+	change = change.Sub(frictionCorrection(slip, float32(p.friction()*velocityGrip)).Scale(1 / invMasses))
+	p.a.now, p.b.now = p.a.now.Sub(change.Scale(p.a.invMass)), p.b.now.Add(change.Scale(p.b.invMass))
 }
 
 // settle counts rest, and puts to sleep who rested long enough: alone, or with
 // all whom it touches and who do not sleep yet.
-func (m *model) settle(all []world.Entity, c *modelContacts) {
+func (m *model) sleepRested(all []world.Entity, c *modelContacts) {
 	for _, e := range all {
 		if b := m.entities[e]; b.stepped {
 			b.rest = min(m.rested(b), m.cfg.RestTicks)
 		}
 	}
 	long := func(b *modelEntity) bool { return b.rest >= m.cfg.RestTicks }
-	kept := map[int]bool{} // groups that stay awake
-	for range c.order {    // as often as a group can be merged
+	stayAwake := map[int]bool{} // groups that stay awake
+	for range c.order {         // as often as a group can be merged
 		for _, p := range c.pairs {
 			if p.a.awake && p.b.awake && long(p.a.modelEntity) && long(p.b.modelEntity) && !p.a.def.Kinematic && !p.b.def.Kinematic {
 				p.a.group = min(p.a.group, p.b.group)
@@ -245,13 +245,13 @@ func (m *model) settle(all []world.Entity, c *modelContacts) {
 	}
 	for _, p := range c.pairs {
 		if p.a.awake && p.b.awake && !(long(p.a.modelEntity) && long(p.b.modelEntity)) {
-			kept[p.a.group], kept[p.b.group] = true, true
+			stayAwake[p.a.group], stayAwake[p.b.group] = true, true
 		}
 	}
 	for _, e := range all {
 		b := m.entities[e]
 		t := c.bodies[b]
-		if b.stepped && long(b) && (t == nil || !kept[t.group]) {
+		if b.stepped && long(b) && (t == nil || !stayAwake[t.group]) {
 			b.sleep()
 		}
 	}

@@ -62,13 +62,13 @@ func (p *pair) step() {
 }
 
 // adopt tells the model of an entity that was just spawned.
-func (p *pair) adopt(e world.Entity, k world.KindID, at, v world.Vec3) *modelEntity {
+func (p *pair) addEntity(e world.Entity, k world.KindID, at, v world.Vec3) *modelEntity {
 	b := &modelEntity{kind: k, def: p.m.kinds[k].Body}
 	p.m.entities[e] = b
 	p.ever = append(p.ever, e)
 	if b.def != nil {
 		b.at, b.v, b.newborn = p.m.clamped(at), capped(v), true
-		p.m.rouse(b)
+		p.m.wakeGroup(b)
 	}
 	return b
 }

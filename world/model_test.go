@@ -76,7 +76,7 @@ func (m *model) step() {
 			m.move(b)
 		}
 	}
-	m.settle(all, m.collide(all))
+	m.sleepRested(all, m.resolveContacts(all))
 	m.look(all)
 	for _, id := range m.effectIDs() {
 		if m.effects[id].expires == m.tick {
@@ -114,7 +114,7 @@ func (m *model) end(all []world.Entity) {
 	}
 	m.leaveForGood()
 	for _, e := range m.destroyed {
-		m.rouse(m.entities[e])
+		m.wakeGroup(m.entities[e])
 		delete(m.entities, e)
 		delete(m.volumes, e)
 	}
@@ -239,18 +239,18 @@ func (m *model) wake(b *modelEntity) {
 		b.rest = 0
 		return
 	}
-	m.rouse(b)
+	m.wakeGroup(b)
 }
 
 // rouse wakes a body, and all sleepers that can be reached from it by touch.
-func (m *model) rouse(b *modelEntity) {
+func (m *model) wakeGroup(b *modelEntity) {
 	if b.def == nil {
 		return
 	}
 	b.awake, b.rest = true, 0
 	for _, other := range m.entities {
 		if b.def.Solid && !other.awake && m.touch(b, other) && !other.def.Kinematic {
-			m.rouse(other)
+			m.wakeGroup(other)
 		}
 	}
 }

@@ -85,17 +85,17 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 		return false
 	}
 	if !motion.Finite(to) {
-		return w.refuse(e, row)
+		return w.rejectNonFinite(e, row)
 	}
-	w.noteMove(row, false)
-	w.rouse(row) // where it was
+	w.recordMove(row, false)
+	w.wakeGroup(row) // where it was
 	w.bodies.SetPosition(row, w.motion.Clamp(to))
-	w.recell(row)
-	w.volumes.displace(e.Index())
-	w.rouse(row)
+	w.updateCell(row)
+	w.volumes.markDisplaced(e.Index())
+	w.wakeGroup(row)
 	w.dirty.Set(e.Index())
 	if r := w.recording(); r != nil {
-		r.move(opPosition, e, to)
+		r.vectorOp(opPosition, e, to)
 	}
 	return true
 }
@@ -109,17 +109,17 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 		return false
 	}
 	if !motion.Finite(v) {
-		return w.refuse(e, row)
+		return w.rejectNonFinite(e, row)
 	}
 	w.bodies.SetVelocity(row, motion.CapSpeed(v))
-	if w.motion.Drowsy(&w.motion.Kinds[w.bodies.Kind[row]], v) {
+	if w.motion.NearRest(&w.motion.Kinds[w.bodies.Kind[row]], v) {
 		w.wake(row)
 	} else {
-		w.rouse(row)
+		w.wakeGroup(row)
 	}
 	w.dirty.Set(e.Index())
 	if r := w.recording(); r != nil {
-		r.move(opVelocity, e, v)
+		r.vectorOp(opVelocity, e, v)
 	}
 	return true
 }
@@ -148,7 +148,7 @@ func (w *World) Wake(e Entity) bool {
 	if ok {
 		w.wake(row)
 		if r := w.recording(); r != nil {
-			r.word(opWake, e)
+			r.handleOp(opWake, e)
 		}
 	}
 	return ok
@@ -167,7 +167,7 @@ func (w *World) Sleep(e Entity) bool {
 	}
 	w.bodies.sleep(row)
 	if r := w.recording(); r != nil {
-		r.word(opSleep, e)
+		r.handleOp(opSleep, e)
 	}
 	return true
 }
@@ -176,5 +176,5 @@ func (w *World) Sleep(e Entity) bool {
 // still to be carried out count as done.
 func (w *World) Awake(e Entity) bool {
 	row, ok := w.row(e)
-	return ok && w.bodies.wakeful(row)
+	return ok && w.bodies.willBeAwake(row)
 }

@@ -25,7 +25,7 @@ func (w *World) SetMover(f Mover) error {
 		return fmt.Errorf("%w: SetMover inside a step", ErrValue)
 	}
 	w.mover = f
-	w.changesSetup()
+	w.noteSetupChange()
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (m *Moving) Set(i int, position, velocity Vec3) {
 	if position == b.Position(row) && velocity == b.Velocity(row) {
 		return
 	}
-	if velocity != (Vec3{}) && !b.wakeful(row) {
+	if velocity != (Vec3{}) && !b.willBeAwake(row) {
 		b.wake(row) // the last word counts (W4)
 	}
 	b.SetPosition(row, position)
@@ -76,10 +76,10 @@ func (m *Moving) Set(i int, position, velocity Vec3) {
 }
 
 // letMove calls the Mover.
-func (w *World) letMove() {
+func (w *World) runMover() {
 	w.moving.w = w
-	w.moving.slots = w.wakefulness.awake.AppendTo(w.moving.slots[:0])
+	w.moving.slots = w.sleepState.awake.AppendTo(w.moving.slots[:0])
 	w.mover(w, &w.moving)
 	w.ApplyDeferred() // ahead of the step's end, which destroys: it may be about the doomed
-	w.markFurnished()
+	w.markSpawned()
 }

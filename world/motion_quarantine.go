@@ -20,7 +20,7 @@ type Quarantine struct {
 func (w *World) Quarantined() []Quarantine { return w.events.quarantined }
 
 // refuse is what happens to a number that is not finite.
-func (w *World) refuse(e Entity, row int) bool {
+func (w *World) rejectNonFinite(e Entity, row int) bool {
 	if w.current != "" {
 		if w.bodies.Velocity(row) != (Vec3{}) {
 			w.bodies.SetVelocity(row, Vec3{})
@@ -41,18 +41,18 @@ func (w *World) quarantine(slot uint32) {
 }
 
 // noteHalted quarantines the bodies that motion stopped.
-func (w *World) noteHalted() {
-	b, turned := &w.bodies, &w.wakefulness.turned
+func (w *World) quarantineStopped() {
+	b, slotSet := &w.bodies, &w.sleepState.slotSet
 	for i, word := range b.Stopped {
 		if word == 0 {
 			continue
 		}
 		for ; word != 0; word &= word - 1 {
-			turned.put(b.slot[i<<6|bits.TrailingZeros64(word)], true)
+			slotSet.put(b.slot[i<<6|bits.TrailingZeros64(word)], true)
 		}
 		b.Stopped[i] = 0
 	}
-	for _, slot := range w.wakefulness.takeTurned() {
+	for _, slot := range w.sleepState.drainSlots() {
 		w.quarantine(slot)
 	}
 }

@@ -22,19 +22,19 @@ func (w *World) move() {
 	for len(b.Moved)*64 < b.len() {
 		b.Moved, b.crossed, b.Stopped = append(b.Moved, 0), append(b.crossed, 0), append(b.Stopped, 0)
 	}
-	w.gatherEffects()
-	w.watchOrder()
-	w.workers.run((b.end(b.len())+chunkRows-1)/chunkRows, w.moveBlocks)
+	w.gatherForces()
+	w.startCounting()
+	w.workers.run((b.awakeEnd(b.len())+chunkRows-1)/chunkRows, w.moveBlocks)
 	if w.order.counting {
-		w.learnLoss()
+		w.addLosses()
 	}
 	if w.mover != nil {
-		w.letMove()
+		w.runMover()
 	}
 }
 
 // gatherEffects collects the forces of this step, in the order of the effects' slots.
-func (w *World) gatherEffects() {
+func (w *World) gatherForces() {
 	f := &w.effects
 	f.forces.Reset()
 	f.boxed = 0
@@ -61,8 +61,8 @@ func (w *World) gatherEffects() {
 func (w *World) moveBlock(c *chunk, block int) {
 	b, forces := &w.bodies, &w.effects.forces
 	first := block * chunkRows
-	end := min(first+chunkRows, b.end(b.len()))
-	for from, to := b.run(first, chunkRows); from < to && from < end; from, to = b.run(to, chunkRows) {
+	end := min(first+chunkRows, b.awakeEnd(b.len()))
+	for from, to := b.awakeRange(first, chunkRows); from < to && from < end; from, to = b.awakeRange(to, chunkRows) {
 		to = min(to, end)
 		if w.order.counting {
 			c.points += forces.Work(&b.Bodies, from, to)
@@ -74,25 +74,25 @@ func (w *World) moveBlock(c *chunk, block int) {
 		}
 	}
 	if w.mover == nil {
-		w.noteCrossed(first, end)
+		w.findCrossed(first, end)
 	}
 }
 
 // noteCrossed finds the rows of a block that may have moved into another grid cell,
 // while they are in the cache. Where few of 64 have moved, recell looks at each.
-func (w *World) noteCrossed(first, end int) {
+func (w *World) findCrossed(first, end int) {
 	b := &w.bodies
 	for from := first; from < end; from += 64 {
 		moved, to := b.Moved[from>>6], min(from+64, end)
 		if bits.OnesCount64(moved) > 16 {
-			moved &= w.grid.outside(b.Pos.X[from:to], b.Pos.Z[from:to], b.cell[from:to])
+			moved &= w.grid.outsideMask(b.Pos.X[from:to], b.Pos.Z[from:to], b.cell[from:to])
 		}
 		b.crossed[from>>6] = moved
 	}
 }
 
 // recell brings the grid up to date with a row's position.
-func (w *World) recell(row int) {
+func (w *World) updateCell(row int) {
 	b := &w.bodies
 	c := w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row])
 	if c == b.cell[row] {
@@ -103,11 +103,11 @@ func (w *World) recell(row int) {
 	b.cell[row] = c
 }
 
-// follow marks the bodies that moved as dirty, and updates the grid for those that
+// syncMoved marks the bodies that moved as dirty, and updates the grid for those that
 // left their cell.
-func (w *World) follow() {
+func (w *World) syncMoved() {
 	b := &w.bodies
-	for i, word := range b.Moved[:min((b.end(b.len())+63)>>6, len(b.Moved))] { // a Mover may have spawned more
+	for i, word := range b.Moved[:min((b.awakeEnd(b.len())+63)>>6, len(b.Moved))] { // a Mover may have spawned more
 		if word == 0 {
 			continue
 		}
@@ -121,14 +121,14 @@ func (w *World) follow() {
 			crossed = word
 		}
 		for ; crossed != 0; crossed &= crossed - 1 {
-			w.place(i<<6 | bits.TrailingZeros64(crossed))
+			w.confine(i<<6 | bits.TrailingZeros64(crossed))
 		}
 	}
 }
 
 // place puts a row that moved where it belongs. Who left the bounds to be
 // destroyed for it is still on them for the rest of the step (W5).
-func (w *World) place(row int) {
+func (w *World) confine(row int) {
 	b := &w.bodies
 	if w.cfg.Bounds == BoundsDestroy {
 		if at := b.Position(row); w.motion.Clamp(at) != at {
@@ -136,5 +136,5 @@ func (w *World) place(row int) {
 			w.doomed.Set(b.slot[row])
 		}
 	}
-	w.recell(row)
+	w.updateCell(row)
 }

@@ -126,7 +126,7 @@ func TestBounceDiesDown(t *testing.T) {
 		w, _, _, _ := newWorld(t, world.Config{TickHz: hz, HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}})
 		ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.4, Restitution: 0.8}})
 		e := spawn(t, w, ball, world.Vec3{Y: 10})
-		fallAsleep(t, w, 15*hz)
+		stepUntilAsleep(t, w, 15*hz)
 		p, _ := w.Position(e)
 		require.Equal(t, float32(0.4), p.Y)
 	}

@@ -34,8 +34,8 @@ func TestMutants(t *testing.T) {
 	}{
 		{"contents", [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}, restoreContents, false},
 		{"image", [][]byte{file.Bytes()}, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
-		{"steps", steps, func(w *World, b []byte) error { return replayed(w, head.framed([][]byte{b, steps[1]})) }, false},
-		{"recording", [][]byte{head.framed(steps)}, replayed, true},
+		{"steps", steps, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
+		{"recording", [][]byte{head.encode(steps)}, replayed, true},
 	} {
 		t.Run(breed.name, func(t *testing.T) {
 			s, n, taken := mutate.NewSource(uint64(i), breed.pool...), *mutantsFlag, 0

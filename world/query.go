@@ -48,7 +48,7 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 		}
 	}
 	if d.Awake {
-		q.with = append(q.with, &w.wakefulness.awake)
+		q.with = append(q.with, &w.sleepState.awake)
 	}
 	for _, term := range d.Changed {
 		q.with = append(q.with, term.Changed(), term.Presence())
@@ -70,7 +70,7 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 // a word are Component.Word and MutWord, the entities World.HandleAt.
 func (q *Query) Words() iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) {
-		for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+		for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
 			if !yield(word, mask) {
 				return
 			}
@@ -81,7 +81,7 @@ func (q *Query) Words() iter.Seq2[uint32, uint64] {
 // from returns the first word at or above a word in which the query meets
 // somebody, and whom; no bits when there is none. Each set is asked in turn, and
 // one that is empty there says, by its summaries, where to go on.
-func (q *Query) from(word uint32) (uint32, uint64) {
+func (q *Query) nextWord(word uint32) (uint32, uint64) {
 next:
 	mask := ^uint64(0)
 	for _, set := range q.with {
@@ -109,7 +109,7 @@ next:
 // Count returns the number of entities that the query meets now.
 func (q *Query) Count() int {
 	n := 0
-	for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
 		n += bits.OnesCount64(mask)
 	}
 	return n
@@ -118,7 +118,7 @@ func (q *Query) Count() int {
 // All yields the entities that the query meets.
 func (q *Query) All() iter.Seq[Entity] {
 	return func(yield func(Entity) bool) {
-		for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+		for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
 			for ; mask != 0; mask &= mask - 1 {
 				if !yield(q.w.tenant(word<<6 | uint32(bits.TrailingZeros64(mask)))) {
 					return

@@ -52,9 +52,9 @@ func Mut3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[
 }
 
 func each1[A any](q *Query, a *Component[A], write bool, yield func(Entity, *A) bool) {
-	q.mustOwn(a)
-	for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
-		values := a.opened(word, mask, write)
+	q.checkOwner(a)
+	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
+		values := a.openWord(word, mask, write)
 		for mask &= a.presence.Word(word); mask != 0; mask &= (mask - 1) & a.presence.Word(word) {
 			i := uint32(bits.TrailingZeros64(mask)) & 63
 			if !yield(q.w.tenant(word<<6|i), &values[i]) {
@@ -65,11 +65,11 @@ func each1[A any](q *Query, a *Component[A], write bool, yield func(Entity, *A) 
 }
 
 func each2[A, B any](q *Query, a *Component[A], b *Component[B], write bool, yield func(Entity, Pair[A, B]) bool) {
-	q.mustOwn(a)
-	q.mustOwn(b)
-	for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+	q.checkOwner(a)
+	q.checkOwner(b)
+	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
 		mask &= b.presence.Word(word)
-		as, bs := a.opened(word, mask, write), b.values.Word(word)
+		as, bs := a.openWord(word, mask, write), b.values.Word(word)
 		mask &= a.presence.Word(word)
 		for ; mask != 0; mask &= (mask - 1) & a.presence.Word(word) & b.presence.Word(word) {
 			i := uint32(bits.TrailingZeros64(mask)) & 63
@@ -81,12 +81,12 @@ func each2[A, B any](q *Query, a *Component[A], b *Component[B], write bool, yie
 }
 
 func each3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[C], write bool, yield func(Entity, Triple[A, B, C]) bool) {
-	q.mustOwn(a)
-	q.mustOwn(b)
-	q.mustOwn(c)
-	for word, mask := q.from(0); mask != 0; word, mask = q.from(word + 1) {
+	q.checkOwner(a)
+	q.checkOwner(b)
+	q.checkOwner(c)
+	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
 		mask &= b.presence.Word(word) & c.presence.Word(word)
-		as, bs, cs := a.opened(word, mask, write), b.values.Word(word), c.values.Word(word)
+		as, bs, cs := a.openWord(word, mask, write), b.values.Word(word), c.values.Word(word)
 		mask &= a.presence.Word(word)
 		for ; mask != 0; mask &= (mask - 1) & a.presence.Word(word) & b.presence.Word(word) & c.presence.Word(word) {
 			i := uint32(bits.TrailingZeros64(mask)) & 63
@@ -98,7 +98,7 @@ func each3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component
 }
 
 // opened is Word or MutWord.
-func (c *Component[T]) opened(word uint32, mask uint64, write bool) *[64]T {
+func (c *Component[T]) openWord(word uint32, mask uint64, write bool) *[64]T {
 	if write {
 		return c.MutWord(word, mask)
 	}
@@ -106,7 +106,7 @@ func (c *Component[T]) opened(word uint32, mask uint64, write bool) *[64]T {
 }
 
 // mustOwn panics unless a component that is looped over is of the query's world.
-func (q *Query) mustOwn(t Term) {
+func (q *Query) checkOwner(t Term) {
 	if t.owner() != q.w {
 		panic("world: a loop over a query asks for a component that was not registered with the query's world")
 	}

@@ -25,12 +25,12 @@ import (
 // hashes after it. A sum is xxhash64 of all that the image does not guard itself:
 // what precedes it, the parts, and all frames up to and with its own.
 const (
-	recordMagic      = "wrec"
-	recordVersion    = 2
-	frameHeaderBytes = 12
+	recordMagic     = "wrec"
+	recordVersion   = 2
+	stepHeaderBytes = 12
 	// maxFrameBytes bounds what a reader takes for a step: a million spawns are
 	// 50 MB.
-	maxFrameBytes = 1 << 28
+	maxStepBytes = 1 << 28
 )
 
 // What happens to a world from outside, as a frame tells it. Whatever systems do
@@ -62,7 +62,7 @@ type Recorder struct {
 	to       io.Writer
 	every    uint64
 	sum      xxhash.Digest
-	frame    []byte
+	step     []byte
 	programs map[*field.Program]uint32
 	random   []byte // at the end of the last step
 	now      []byte
@@ -132,7 +132,7 @@ func (r *Recorder) Err() error { return r.err }
 func (r *Recorder) Close() error {
 	if r.w.recorder == r {
 		r.w.recorder = nil
-		r.frame = r.frame[:frameHeaderBytes]
+		r.step = r.step[:stepHeaderBytes]
 		r.write()
 	}
 	return r.err
@@ -176,7 +176,7 @@ func (w *World) recording() *Recorder {
 
 // begin begins the frame of the next step with its number.
 func (r *Recorder) begin() {
-	r.frame = append(r.frame[:0], make([]byte, frameHeaderBytes)...)
+	r.step = append(r.step[:0], make([]byte, stepHeaderBytes)...)
 	r.u64(r.w.tick + 1)
 }
 
@@ -196,8 +196,8 @@ func (r *Recorder) beforeStep() {
 	r.now, _ = r.w.pcg.AppendBinary(r.now[:0]) // the error is always nil
 	if !slices.Equal(r.now, r.random) {
 		r.op(opRandom)
-		r.frame = append(r.frame, byte(len(r.now)))
-		r.frame = append(r.frame, r.now...)
+		r.step = append(r.step, byte(len(r.now)))
+		r.step = append(r.step, r.now...)
 	}
 }
 
@@ -215,15 +215,15 @@ func (r *Recorder) afterStep() {
 }
 
 func (r *Recorder) write() {
-	n := len(r.frame) - frameHeaderBytes
-	if n > maxFrameBytes {
-		r.fail(fmt.Errorf("%w: a recorded step of %d bytes; at most %d", ErrFull, n, maxFrameBytes))
+	n := len(r.step) - stepHeaderBytes
+	if n > maxStepBytes {
+		r.fail(fmt.Errorf("%w: a recorded step of %d bytes; at most %d", ErrFull, n, maxStepBytes))
 		return
 	}
-	_, _ = r.sum.Write(r.frame[frameHeaderBytes:]) // never fails
-	binary.LittleEndian.PutUint32(r.frame, uint32(n))
-	binary.LittleEndian.PutUint64(r.frame[4:], r.sum.Sum64())
-	_, err := r.to.Write(r.frame)
+	_, _ = r.sum.Write(r.step[stepHeaderBytes:]) // never fails
+	binary.LittleEndian.PutUint32(r.step, uint32(n))
+	binary.LittleEndian.PutUint64(r.step[4:], r.sum.Sum64())
+	_, err := r.to.Write(r.step)
 	if err != nil {
 		r.fail(fmt.Errorf("world: recording: tick %d: %w", r.w.tick, err))
 		return
@@ -231,10 +231,10 @@ func (r *Recorder) write() {
 	r.begin()
 }
 
-func (r *Recorder) op(code byte)    { r.frame = append(r.frame, code) }
-func (r *Recorder) u16(v uint16)    { r.frame = binary.LittleEndian.AppendUint16(r.frame, v) }
-func (r *Recorder) u32(v uint32)    { r.frame = binary.LittleEndian.AppendUint32(r.frame, v) }
-func (r *Recorder) u64(v uint64)    { r.frame = binary.LittleEndian.AppendUint64(r.frame, v) }
+func (r *Recorder) op(code byte)    { r.step = append(r.step, code) }
+func (r *Recorder) u16(v uint16)    { r.step = binary.LittleEndian.AppendUint16(r.step, v) }
+func (r *Recorder) u32(v uint32)    { r.step = binary.LittleEndian.AppendUint32(r.step, v) }
+func (r *Recorder) u64(v uint64)    { r.step = binary.LittleEndian.AppendUint64(r.step, v) }
 func (r *Recorder) f32(v float32)   { r.u32(math.Float32bits(v)) }
 func (r *Recorder) handle(h Entity) { r.u64(uint64(h)) }
 func (r *Recorder) vec(v Vec3)      { r.f32(v.X); r.f32(v.Y); r.f32(v.Z) }
@@ -256,13 +256,13 @@ func (r *Recorder) spawn(code byte, e Entity, k KindID, at, velocity Vec3, lifeT
 }
 
 // word is a call about an entity that takes nothing else.
-func (r *Recorder) word(code byte, e Entity) {
+func (r *Recorder) handleOp(code byte, e Entity) {
 	r.op(code)
 	r.handle(e)
 }
 
 // move is a call about an entity or an effect that takes a vector.
-func (r *Recorder) move(code byte, h Entity, v Vec3) {
+func (r *Recorder) vectorOp(code byte, h Entity, v Vec3) {
 	r.op(code)
 	r.handle(h)
 	r.vec(v)
@@ -273,9 +273,9 @@ func (r *Recorder) set(c column, e Entity) {
 	r.op(opSet)
 	r.u16(uint16(r.saved[id]))
 	r.handle(e)
-	from := len(r.frame)
-	r.frame = append(r.frame, valueOf(c, e.Index())...)
-	r.shapes[id].convert(r.frame[from:])
+	from := len(r.step)
+	r.step = append(r.step, valueOf(c, e.Index())...)
+	r.shapes[id].convert(r.step[from:])
 }
 
 func (r *Recorder) unset(component int, e Entity) {
@@ -299,7 +299,7 @@ func (r *Recorder) addEffect(id EffectID, d *EffectDef, params []field.Vec4) {
 	if !known {
 		text, _ := d.Program.MarshalBinary() // the error is always nil
 		r.u32(uint32(len(text)))
-		r.frame = append(r.frame, text...)
+		r.step = append(r.step, text...)
 	}
 	r.op(byte(d.Mode))
 	r.vec(d.Center)
@@ -325,7 +325,7 @@ func (r *Recorder) effectParams(id EffectID, params []field.Vec4) {
 var errSetup = errors.New("world: recording: the world was set up further, or restored, while it was recorded")
 
 // changesSetup is called by what a recording cannot hold.
-func (w *World) changesSetup() {
+func (w *World) noteSetupChange() {
 	if w.recorder != nil {
 		w.recorder.fail(errSetup)
 	}

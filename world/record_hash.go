@@ -68,7 +68,7 @@ func (w *World) hashBodies() uint64 {
 			continue
 		}
 		var awake uint64
-		if b.wakeful(int(row)) {
+		if b.willBeAwake(int(row)) {
 			awake = 1
 		}
 		h = h.add(uint64(slot) | awake<<32).vec(b.Position(int(row))).vec(b.Velocity(int(row))).add(uint64(b.Rest[row]))

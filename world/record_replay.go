@@ -41,7 +41,7 @@ type Replay struct {
 	image    *Image
 	matched  matched
 	sum      xxhash.Digest
-	frame    []byte
+	step     []byte
 	rest     []byte // of the frame, not read yet
 	programs []*field.Program
 	shapes   []shape // of the components
@@ -58,7 +58,7 @@ type Replay struct {
 func (w *World) Replay(from io.Reader) (*Replay, error) {
 	var head [12]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
-		return nil, cut(err, "its head")
+		return nil, readError(err, "its head")
 	}
 	if string(head[:4]) != recordMagic {
 		return nil, fmt.Errorf("%w: it does not begin with %q: it is no recording", ErrRecording, recordMagic)
@@ -83,7 +83,7 @@ func (w *World) Replay(from io.Reader) (*Replay, error) {
 }
 
 // cut is the error of a recording that ends too early, or of its reader.
-func cut(err error, where string) error {
+func readError(err error, where string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it ends in %s: %w", ErrRecording, where, io.ErrUnexpectedEOF)
 	}
@@ -127,7 +127,7 @@ func (r *Replay) number() (uint32, error) {
 // readHead reads a piece of the names, whose sum the first frame tells.
 func (r *Replay) readHead(b []byte) error {
 	if _, err := io.ReadFull(r.from, b); err != nil {
-		return cut(err, "the names of its parts")
+		return readError(err, "the names of its parts")
 	}
 	_, _ = r.sum.Write(b) // never fails
 	return nil
@@ -144,7 +144,7 @@ func (r *Replay) Checked() uint64 { return r.checked }
 // recording that was closed, a *DivergenceError, or an error that wraps
 // ErrRecording; after each of them the replay is over.
 func (r *Replay) Next() error {
-	if err := r.readFrame(); err != nil {
+	if err := r.readStep(); err != nil {
 		return err
 	}
 	if err := r.apply(); err != nil {
@@ -173,32 +173,32 @@ func (r *Replay) Next() error {
 	return nil
 }
 
-func (r *Replay) readFrame() error {
+func (r *Replay) readStep() error {
 	where := fmt.Sprintf("the step after tick %d", r.w.tick)
-	var head [frameHeaderBytes]byte
+	var head [stepHeaderBytes]byte
 	if _, err := io.ReadFull(r.from, head[:]); err != nil {
-		return cut(err, where)
+		return readError(err, where)
 	}
 	n := binary.LittleEndian.Uint32(head[:])
-	if n > maxFrameBytes {
-		return fmt.Errorf("%w: %s has %d bytes; at most %d", ErrRecording, where, n, maxFrameBytes)
+	if n > maxStepBytes {
+		return fmt.Errorf("%w: %s has %d bytes; at most %d", ErrRecording, where, n, maxStepBytes)
 	}
-	r.frame = r.frame[:0]
-	for uint32(len(r.frame)) < n { // as it comes, not as it is claimed
-		part := min(int(n)-len(r.frame), chunkBytes)
-		r.frame = slices.Grow(r.frame, part)[:len(r.frame)+part]
-		if _, err := io.ReadFull(r.from, r.frame[len(r.frame)-part:]); err != nil {
-			return cut(err, where)
+	r.step = r.step[:0]
+	for uint32(len(r.step)) < n { // as it comes, not as it is claimed
+		part := min(int(n)-len(r.step), chunkBytes)
+		r.step = slices.Grow(r.step, part)[:len(r.step)+part]
+		if _, err := io.ReadFull(r.from, r.step[len(r.step)-part:]); err != nil {
+			return readError(err, where)
 		}
 	}
-	_, _ = r.sum.Write(r.frame) // never fails
+	_, _ = r.sum.Write(r.step) // never fails
 	if r.sum.Sum64() != binary.LittleEndian.Uint64(head[4:]) {
 		return fmt.Errorf("%w: the checksum of %s is wrong", ErrRecording, where)
 	}
 	if n == 0 {
 		return io.EOF
 	}
-	r.rest, r.wanted = r.frame, r.wanted[:0]
+	r.rest, r.wanted = r.step, r.wanted[:0]
 	if tick := r.u64(); tick != r.w.tick+1 {
 		return fmt.Errorf("%w: the step after tick %d has the number %d", ErrRecording, r.w.tick, tick)
 	}
@@ -296,7 +296,7 @@ func (r *Replay) component(code byte) bool {
 	}
 	shape := &r.shapes[c.info().ID]
 	value := r.take(int(shape.size))
-	if !live || !shape.sound(value) {
+	if !live || !shape.isValid(value) {
 		return false
 	}
 	copy(valueOf(c, e.Index()), value)

@@ -31,7 +31,7 @@ func newHead(t testing.TB) *head {
 
 // framed puts each step's bytes, which a stranger wrote, into a frame whose sum is
 // right, behind the head.
-func (h *head) framed(steps [][]byte) []byte {
+func (h *head) encode(steps [][]byte) []byte {
 	file, sum := bytes.Clone(h.file), h.sum
 	for i, step := range steps {
 		step = append(binary.LittleEndian.AppendUint64(nil, h.tick+uint64(i)+1), step...)
@@ -50,7 +50,7 @@ func recordedSteps(t testing.TB) (steps [][]byte) {
 	w.TakeImage(&img)
 	rec, err := w.Record(io.Discard, &img, 2)
 	require.NoError(t, err)
-	keep := writerFunc(func(b []byte) { steps = append(steps, bytes.Clone(b[frameHeaderBytes+8:])) })
+	keep := writerFunc(func(b []byte) { steps = append(steps, bytes.Clone(b[stepHeaderBytes+8:])) })
 	rec.to = keep
 	_, _ = w.SpawnFor(0, Vec3{X: 1, Y: 2, Z: 3}, Vec3{}, 7)
 	e := w.HandleAt(1)
@@ -80,7 +80,7 @@ func FuzzReplay(f *testing.F) {
 	f.Add(steps[0], steps[1])
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		w := fuzzWorld(t, false)
-		replay, err := w.Replay(bytes.NewReader(head.framed([][]byte{first, second})))
+		replay, err := w.Replay(bytes.NewReader(head.encode([][]byte{first, second})))
 		require.NoError(t, err)
 		for err == nil {
 			err = replay.Next()

@@ -66,17 +66,17 @@ func (c *compaction) isAwake(row int) bool {
 }
 
 // wakeful says whether row will be awake after the next flush.
-func (c *compaction) wakeful(row int) bool {
+func (c *compaction) willBeAwake(row int) bool {
 	return c.isAwake(row) != c.flips.has(uint32(row))
 }
 
 // say is the word that row is to be awake, or asleep. The last word wins.
-func (c *compaction) say(row int, awake bool) {
+func (c *compaction) setAwake(row int, awake bool) {
 	c.flips.put(uint32(row), c.isAwake(row) != awake)
 }
 
 // wakefulCount is the number of rows awake after the next flush.
-func (c *compaction) wakefulCount() int {
+func (c *compaction) awakeAfterFlush() int {
 	n := c.awake
 	for w, word := range c.flips.words {
 		if word != 0 {
@@ -96,7 +96,7 @@ func (c *compaction) awakeWord(w int) uint64 {
 
 // run returns the next awake rows at or above from as a range, at most limit of
 // them; an empty range when there are none.
-func (c *compaction) run(from, limit int) (first, end int) {
+func (c *compaction) awakeRange(from, limit int) (first, end int) {
 	if c.mode != InPlace {
 		return from, min(from+limit, c.awake)
 	}
@@ -113,7 +113,7 @@ func (c *compaction) run(from, limit int) (first, end int) {
 }
 
 // end is the row behind the last that can be awake, of so many.
-func (c *compaction) end(rows int) int {
+func (c *compaction) awakeEnd(rows int) int {
 	if c.mode == InPlace {
 		return rows
 	}
@@ -157,18 +157,18 @@ type rowColumn interface {
 // of owner, up to date (W1). The result is a function of the sets of words.
 func (c *compaction) flush(rowOf []int32) {
 	c.collect()
-	c.carryOut(rowOf)
+	c.applyFlips(rowOf)
 }
 
 // carryOut is the rest of a flush.
-func (c *compaction) carryOut(rowOf []int32) {
+func (c *compaction) applyFlips(rowOf []int32) {
 	to := c.awake - len(c.low) + len(c.high)
-	c.noteFlush(to)
+	c.markFlushed(to)
 	switch c.mode {
 	case Exchange:
-		c.pair(to)
-		c.noteWritten(c.low...)
-		c.noteWritten(c.high...)
+		c.pairMisplaced(to)
+		c.markWritten(c.low...)
+		c.markWritten(c.high...)
 		for _, column := range c.columns {
 			column.exchange(c.low, c.high)
 		}
@@ -178,7 +178,7 @@ func (c *compaction) carryOut(rowOf []int32) {
 		for _, column := range c.columns {
 			column.partition(c)
 		}
-		c.renumberSpan(*c.owner, rowOf)
+		c.renumberPartition(*c.owner, rowOf)
 	case InPlace:
 		for _, row := range c.low {
 			c.inPlace.Clear(row)
@@ -193,7 +193,7 @@ func (c *compaction) carryOut(rowOf []int32) {
 
 // noteWritten notes that rows are about to get another owner, or change while
 // they are asleep.
-func (c *compaction) noteWritten(rows ...uint32) {
+func (c *compaction) markWritten(rows ...uint32) {
 	if c.written == nil {
 		return
 	}
@@ -204,7 +204,7 @@ func (c *compaction) noteWritten(rows ...uint32) {
 
 // noteFlush notes the rows that fall asleep where they are, and those that a
 // partition moves. An exchange notes the sleepers that it moves by itself.
-func (c *compaction) noteFlush(to int) {
+func (c *compaction) markFlushed(to int) {
 	if c.written == nil {
 		return
 	}
@@ -213,7 +213,7 @@ func (c *compaction) noteFlush(to int) {
 	case Stable:
 		first, end = c.span()
 	case InPlace:
-		c.noteWritten(c.low...)
+		c.markWritten(c.low...)
 		return
 	}
 	for word := first >> 6; word<<6 < end; word++ {
@@ -247,7 +247,7 @@ func (c *compaction) collect() {
 // below the new boundary that are to be asleep, high those above it that are to
 // be awake. They are equally many. Who is woken just above the old boundary, or
 // put to sleep just below it, is in place already.
-func (c *compaction) pair(to int) {
+func (c *compaction) pairMisplaced(to int) {
 	i, _ := slices.BinarySearch(c.low, uint32(to))
 	c.low = c.low[:i]
 	for row := c.awake; row < to; row++ {
@@ -275,7 +275,7 @@ func renumber(rows, slot []uint32, rowOf []int32) {
 // renumberSpan follows a partition, which moves rows between the first and the
 // last that change. Slots are in no order: it looks before it writes, since loads
 // of several are waited for together, and stores one after the other.
-func (c *compaction) renumberSpan(slot []uint32, rowOf []int32) {
+func (c *compaction) renumberPartition(slot []uint32, rowOf []int32) {
 	first, end := c.span()
 	for i, s := range slot[first:end] {
 		if rowOf[s] != int32(first+i) {

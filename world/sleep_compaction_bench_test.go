@@ -55,7 +55,7 @@ func newOwned(mode Compaction) *flushed {
 
 func (f *flushed) step(words []word) {
 	for _, said := range words {
-		f.say(int(f.rowOf[said.slot]), said.wake)
+		f.setAwake(int(f.rowOf[said.slot]), said.wake)
 	}
 	f.flush(f.rowOf)
 }
@@ -232,7 +232,7 @@ func inTurns(b *testing.B, f *flushed, steps [][]word) {
 	flushes, moves := make([]time.Duration, b.N), make([]time.Duration, b.N)
 	for i := range b.N {
 		for _, said := range steps[i%len(steps)] {
-			f.say(int(f.rowOf[said.slot]), said.wake)
+			f.setAwake(int(f.rowOf[said.slot]), said.wake)
 		}
 		f.collect()
 		awake := f.awake

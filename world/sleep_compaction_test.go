@@ -119,27 +119,27 @@ func (c *columns) talk(r *rand.Rand) []bool {
 		row := r.IntN(len(wish))
 		if r.IntN(few) == 0 {
 			wish[row] = r.IntN(2) == 0
-			c.say(row, wish[row])
+			c.setAwake(row, wish[row])
 		}
 	}
 	return wish
 }
 
-func TestWakefulCount(t *testing.T) {
+func TestAwakeAfterFlush(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 8))
 	for _, mode := range compactions {
 		c := newColumns(mode, 5000)
 		for range 20 {
 			n := 0
 			for row, awake := range c.talk(r) {
-				if awake != c.wakeful(row) {
+				if awake != c.willBeAwake(row) {
 					require.Fail(t, "row", "%v: row %d", mode, row)
 				}
 				if awake {
 					n++
 				}
 			}
-			require.Equal(t, n, c.wakefulCount(), mode)
+			require.Equal(t, n, c.awakeAfterFlush(), mode)
 			c.flush(c.rowOf)
 			require.Equal(t, n, c.awake)
 		}
@@ -151,7 +151,7 @@ func TestFlushAllocatesNothing(t *testing.T) {
 		c := newColumns(mode, 3000)
 		flip := func() {
 			for row := range 1000 {
-				c.say(row*3, !c.isAwake(row*3))
+				c.setAwake(row*3, !c.isAwake(row*3))
 			}
 			c.flush(c.rowOf)
 		}

@@ -75,42 +75,42 @@ func (f *flips) check(end int) bool {
 
 // wakefulness is what the last sleep flush left, by slot: rows are in an order
 // of their own, which nobody outside may depend on.
-type wakefulness struct {
+type sleepState struct {
 	awake   bulk.Bitset // bodies that were awake after the flush
 	newborn bulk.Bitset // bodies added since: they have neither slept nor woken
-	turned  flips       // memory: slots, to be taken in ascending order,
+	slotSet flips       // memory: slots, to be taken in ascending order,
 	slots   []uint32    // and as they were taken
 }
 
 // flushSleep carries out the words about who is to sleep and who to wake, and
 // notes who did.
 func (w *World) flushSleep() {
-	b, rest := &w.bodies, &w.wakefulness
+	b, rest := &w.bodies, &w.sleepState
 	b.collect()
 	for _, row := range b.low {
 		slot := b.slot[row]
 		rest.awake.Clear(slot)
-		rest.turned.put(slot, true)
+		rest.slotSet.put(slot, true)
 	}
-	w.events.slept = w.noteTurned(w.events.slept)
+	w.events.slept = w.appendDrained(w.events.slept)
 	for _, row := range b.high {
 		slot := b.slot[row]
 		rest.awake.Set(slot)
 		if !rest.newborn.Has(slot) {
-			rest.turned.put(slot, true)
+			rest.slotSet.put(slot, true)
 		}
 	}
-	w.events.woke = w.noteTurned(w.events.woke)
+	w.events.woke = w.appendDrained(w.events.woke)
 	if rest.newborn.Any() {
 		rest.newborn.Reset()
 	}
-	b.carryOut(w.rowOf)
+	b.applyFlips(w.rowOf)
 }
 
 // noteTurned appends who is in turned to list, in ascending order, and empties
 // it.
-func (w *World) noteTurned(list []Entity) []Entity {
-	for _, slot := range w.wakefulness.takeTurned() {
+func (w *World) appendDrained(list []Entity) []Entity {
+	for _, slot := range w.sleepState.drainSlots() {
 		list = append(list, w.tenant(slot))
 	}
 	return list
@@ -118,8 +118,8 @@ func (w *World) noteTurned(list []Entity) []Entity {
 
 // takeTurned returns the slots in turned in ascending order, until it is called
 // again, and empties it.
-func (r *wakefulness) takeTurned() []uint32 {
-	r.slots = r.turned.appendTo(r.slots[:0])
-	r.turned.reset()
+func (r *sleepState) drainSlots() []uint32 {
+	r.slots = r.slotSet.appendTo(r.slots[:0])
+	r.slotSet.reset()
 	return r.slots
 }

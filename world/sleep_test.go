@@ -140,12 +140,12 @@ func removeAll(t *testing.T, w *World) {
 		row := r.IntN(w.bodies.len())
 		wish := map[uint32]bool{}
 		for row, slot := range w.bodies.slot {
-			wish[slot] = w.bodies.wakeful(row)
+			wish[slot] = w.bodies.willBeAwake(row)
 		}
 		w.remove(wordOf(w.bodies.slot[row]))
 		require.NoError(t, w.CheckInvariants())
 		for row, slot := range w.bodies.slot {
-			require.Equal(t, wish[slot], w.bodies.wakeful(row), "pending words move with their row")
+			require.Equal(t, wish[slot], w.bodies.willBeAwake(row), "pending words move with their row")
 		}
 		if r.IntN(4) == 0 {
 			w.flushSleep()

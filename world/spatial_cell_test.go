@@ -40,7 +40,7 @@ func TestCellsAgainstSortedLists(t *testing.T) {
 		}
 		settledRun, recentRun := g.runs(int32(c))
 		i, _ := slices.BinarySearch(want[c], slot+1)
-		require.Equal(t, want[c][i:], listed(above(slot, settledRun), above(slot, recentRun), want[c][:0:0]))
+		require.Equal(t, want[c][i:], listed(slotsAbove(slot, settledRun), slotsAbove(slot, recentRun), want[c][:0:0]))
 		require.LessOrEqual(t, g.cells[c].recent, uint8(maxRecent))
 	}
 	require.Greater(t, settled, 100, "both runs were made one")
@@ -50,7 +50,7 @@ func TestCellsAgainstSortedLists(t *testing.T) {
 func listed(settled, recent, list []uint32) []uint32 {
 	for len(recent) != 0 {
 		var slots []uint32
-		slots, settled, recent = lowest(settled, recent)
+		slots, settled, recent = takeLowest(settled, recent)
 		list = append(list, slots...)
 	}
 	return append(list, settled...)

@@ -12,7 +12,7 @@ func (w *World) updateVolumes() {
 	}
 	present := v.component.present()
 	if present.Any() {
-		w.lookAround()
+		w.findMoved()
 	}
 	for slot := range bulk.OrBits(&v.known, present) {
 		if !present.Has(slot) {
@@ -23,76 +23,76 @@ func (w *World) updateVolumes() {
 		if t == nil {
 			t = v.open(w.tenant(slot))
 		} else if t.shape == shape {
-			w.lookAtMoved(t)
+			w.compareMoved(t)
 			continue
 		}
 		t.shape = shape
-		w.lookAtAll(t)
+		w.compareAll(t)
 	}
 	v.displaced.Reset()
 }
 
 // lookAround notes who may have moved, and in which cells they are.
-func (w *World) lookAround() {
+func (w *World) findMoved() {
 	v, b := &w.volumes, &w.bodies
-	v.look.SetOr(&w.wakefulness.awake, &v.displaced)
-	v.stirred.Reset()
-	for word := range bulk.And(&v.look) {
-		for slot := range bulk.Bits(word<<6, v.look.Word(word)) {
+	v.moved.SetOr(&w.sleepState.awake, &v.displaced)
+	v.movedCells.Reset()
+	for word := range bulk.And(&v.moved) {
+		for slot := range bulk.Bits(word<<6, v.moved.Word(word)) {
 			if row := w.rowOf[slot]; row != noRow {
-				v.stirred.Set(uint32(b.cell[row]))
+				v.movedCells.Set(uint32(b.cell[row]))
 			}
 		}
 	}
 }
 
 // lookAtAll compares everybody in the volume's cells with its members.
-func (w *World) lookAtAll(t *trigger) {
+func (w *World) compareAll(t *trigger) {
 	g, found := &w.grid, &w.volumes.found
 	r := g.coverVolume(&t.shape)
 	for z := r.z0; z <= r.z1; z++ {
 		for x := r.x0; x <= r.x1; x++ {
 			for _, slot := range g.slots(z*g.columns + x) {
-				if w.holds(t, slot) {
+				if w.isInside(t, slot) {
 					found.Set(slot)
 				}
 			}
 		}
 	}
 	for word := range bulk.AndNot(&t.members, found) {
-		w.leave(t, word, t.members.Word(word)&^found.Word(word))
+		w.recordLeft(t, word, t.members.Word(word)&^found.Word(word))
 	}
-	w.enter(t)
+	w.recordEntered(t)
 }
 
 // lookAtMoved is lookAtAll for a volume that is where it was: nobody crosses its
 // surface but those who moved.
-func (w *World) lookAtMoved(t *trigger) {
+func (w *World) compareMoved(t *trigger) {
 	v, g := &w.volumes, &w.grid
-	for word, mask := range bulk.And(&t.members, &v.look) {
+	for word, mask := range bulk.And(&t.members, &v.moved) {
 		for slot := range bulk.Bits(word<<6, mask) {
-			if w.holds(t, slot) {
+			if w.isInside(t, slot) {
 				mask &^= 1 << (slot & 63)
 			}
 		}
-		w.leave(t, word, mask)
+		w.recordLeft(t, word, mask)
 	}
 	r := g.coverVolume(&t.shape)
 	for z := r.z0; z <= r.z1; z++ {
 		last := uint32(z*g.columns + r.x1)
-		for c, ok := v.stirred.Next(uint32(z*g.columns + r.x0)); ok && c <= last; c, ok = v.stirred.Next(c + 1) {
+		for c, ok := v.movedCells.Next(uint32(z*g.columns + r.x0)); ok && c <= last; c, ok = v.movedCells.Next(c + 1) {
 			for _, slot := range g.slots(int32(c)) {
-				if v.look.Has(slot) && !t.members.Has(slot) && w.holds(t, slot) {
+				if v.moved.Has(slot) && !t.members.Has(slot) && w.isInside(t, slot) {
 					v.found.Set(slot)
 				}
 			}
 		}
 	}
-	w.enter(t)
+	w.recordEntered(t)
 }
 
 // leave lets some of 64 slots go out.
-func (w *World) leave(t *trigger, word uint32, mask uint64) {
+func (w *World) recordLeft(t *trigger, word uint32, mask uint64) {
 	t.members.SetWord(word, t.members.Word(word)&^mask)
 	for slot := range bulk.Bits(word<<6, mask) {
 		w.volumes.left = append(w.volumes.left, Crossing{t.volume, w.tenant(slot)})
@@ -100,7 +100,7 @@ func (w *World) leave(t *trigger, word uint32, mask uint64) {
 }
 
 // enter lets those go in who were found and are not inside, and empties found.
-func (w *World) enter(t *trigger) {
+func (w *World) recordEntered(t *trigger) {
 	v := &w.volumes
 	for word := range bulk.And(&v.found) {
 		mask := v.found.Word(word) &^ t.members.Word(word)
@@ -124,7 +124,7 @@ func (w *World) leaveDoomed() {
 			}
 			t := v.triggers[slot]
 			for members, mask := range bulk.And(&t.members, &w.doomed) {
-				w.leave(t, members, mask)
+				w.recordLeft(t, members, mask)
 			}
 		}
 	}

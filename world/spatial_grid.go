@@ -51,7 +51,7 @@ func cellCount(half, edge float32) int {
 
 // along returns the cell along one axis, clamped to the grid. It never falls as
 // x rises. NaN counts as far below.
-func along(x, half, perMetre float32, n int32) int32 {
+func cellAlong(x, half, perMetre float32, n int32) int32 {
 	f := float32(x+half) * perMetre
 	switch {
 	case !(f > 0):
@@ -63,15 +63,15 @@ func along(x, half, perMetre float32, n int32) int32 {
 }
 
 func (g *grid) cellOf(x, z float32) int32 {
-	return along(z, g.halfZ, g.perMetre, g.rows)*g.columns + along(x, g.halfX, g.perMetre, g.columns)
+	return cellAlong(z, g.halfZ, g.perMetre, g.rows)*g.columns + cellAlong(x, g.halfX, g.perMetre, g.columns)
 }
 
 // outside has a bit for each of at most 64 places: set if it is not in its cell.
-func (g *grid) outside(x, z []float32, cells []int32) (word uint64) {
+func (g *grid) outsideMask(x, z []float32, cells []int32) (word uint64) {
 	x, z = x[:len(cells)], z[:len(cells)]
 	halfX, halfZ, perMetre, columns, rows := g.halfX, g.halfZ, g.perMetre, g.columns, g.rows
 	for i, c := range cells {
-		if along(z[i], halfZ, perMetre, rows)*columns+along(x[i], halfX, perMetre, columns) != c {
+		if cellAlong(z[i], halfZ, perMetre, rows)*columns+cellAlong(x[i], halfX, perMetre, columns) != c {
 			word |= 1 << (i & 63)
 		}
 	}
@@ -91,7 +91,7 @@ func (g *grid) runs(c int32) (settled, recent []uint32) {
 // lowest takes the lowest slots of two runs, as many as follow each other in one of
 // them, and returns what is left of the two. It is for cells with newcomers: looking
 // up cells is half of most queries, and so who visits them calls it for no others.
-func lowest(settled, recent []uint32) (slots, settledRest, recentRest []uint32) {
+func takeLowest(settled, recent []uint32) (slots, settledRest, recentRest []uint32) {
 	if len(settled) == 0 {
 		return recent, nil, nil
 	}
@@ -104,7 +104,7 @@ func lowest(settled, recent []uint32) (slots, settledRest, recentRest []uint32) 
 }
 
 // above leaves out the slots of a run up to one.
-func above(slot uint32, run []uint32) []uint32 {
+func slotsAbove(slot uint32, run []uint32) []uint32 {
 	i, _ := slices.BinarySearch(run, slot+1)
 	return run[i:]
 }
@@ -120,10 +120,10 @@ func (g *grid) insert(c int32, slot uint32) {
 	cell := &g.cells[c]
 	g.version++
 	if cell.count == cell.room() {
-		g.store.enlarge(cell)
+		g.store.grow(cell)
 	}
 	if cell.recent == maxRecent {
-		g.settle(c)
+		g.mergeRuns(c)
 	}
 	end := cell.count
 	cell.count++
@@ -140,7 +140,7 @@ func (g *grid) insert(c int32, slot uint32) {
 }
 
 // settle makes one run of the two.
-func (g *grid) settle(c int32) {
+func (g *grid) mergeRuns(c int32) {
 	var recent [maxRecent]uint32
 	list := g.slots(c)
 	end := len(list) - int(g.cells[c].recent)
@@ -185,8 +185,8 @@ func (g *grid) cover(lowX, highX, lowZ, highZ float64) region {
 	low := func(x float64) float32 { return float32(x - float64(1e-6*math.Abs(x)) - 1e-3) }
 	high := func(x float64) float32 { return float32(x + float64(1e-6*math.Abs(x)) + 1e-3) }
 	return region{
-		along(low(lowX), g.halfX, g.perMetre, g.columns), along(high(highX), g.halfX, g.perMetre, g.columns),
-		along(low(lowZ), g.halfZ, g.perMetre, g.rows), along(high(highZ), g.halfZ, g.perMetre, g.rows),
+		cellAlong(low(lowX), g.halfX, g.perMetre, g.columns), cellAlong(high(highX), g.halfX, g.perMetre, g.columns),
+		cellAlong(low(lowZ), g.halfZ, g.perMetre, g.rows), cellAlong(high(highZ), g.halfZ, g.perMetre, g.rows),
 	}
 }
 
@@ -213,16 +213,16 @@ func (c *cell) room() uint32 {
 }
 
 // enlarge moves the cell's slots to a room of the next size.
-func (s *store) enlarge(c *cell) {
+func (s *store) grow(c *cell) {
 	class := max(c.class+1, firstClass)
-	offset := s.take(class)
+	offset := s.allocate(class)
 	copy(s.room[offset:], s.room[c.offset:c.offset+c.count])
 	moved := cell{offset, c.count, c.recent, class}
 	s.free(c)
 	*c = moved
 }
 
-func (s *store) take(class uint8) uint32 {
+func (s *store) allocate(class uint8) uint32 {
 	if head := s.freed[class]; head != 0 {
 		s.freed[class] = s.room[head-1]
 		return head - 1

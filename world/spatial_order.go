@@ -43,23 +43,23 @@ func (w *World) sortRows() {
 		return
 	}
 	o.loss, o.sorted = 0, w.tick
-	w.orderRows()
+	w.computeOrder()
 	b.permute(o.source, w.rowOf)
 }
 
 // watchOrder says whether this step counts what it loses: where rows are sorted,
 // and there are effects to be left out. A sort may come then, and it has its
 // memory from here on.
-func (w *World) watchOrder() {
+func (w *World) startCounting() {
 	o, b := &w.order, &w.bodies
 	o.counting = w.tick%lossTicks == 0 && w.effects.boxed != 0 && b.awake > chunkRows && b.mode != InPlace
 	if o.counting && cap(o.source) < b.awake {
-		w.reserveOrder()
+		w.reserveSort()
 	}
 }
 
 // reserveOrder makes room to sort the awake rows.
-func (w *World) reserveOrder() {
+func (w *World) reserveSort() {
 	o, b := &w.order, &w.bodies
 	o.slots, o.source = slices.Grow(o.slots[:0], b.awake), slices.Grow(o.source[:0], b.awake)
 	o.keys, o.spare = slices.Grow(o.keys[:0], b.awake), slices.Grow(o.spare[:0], b.awake)
@@ -69,7 +69,7 @@ func (w *World) reserveOrder() {
 }
 
 // learnLoss adds up what the workers counted. Just after a sort nothing is lost.
-func (w *World) learnLoss() {
+func (w *World) addLosses() {
 	o, points := &w.order, 0
 	for i := range w.workers.chunks {
 		c := &w.workers.chunks[i]
@@ -85,13 +85,13 @@ func (w *World) learnLoss() {
 
 // orderRows works out where each awake row is to come from: by its place on the
 // curve, and by slot within a cell.
-func (w *World) orderRows() {
+func (w *World) computeOrder() {
 	o, b := &w.order, &w.bodies
-	o.slots = w.wakefulness.awake.AppendTo(o.slots[:0])
+	o.slots = w.sleepState.awake.AppendTo(o.slots[:0])
 	o.keys = o.keys[:0]
 	for _, slot := range o.slots {
 		row := w.rowOf[slot]
-		o.keys = append(o.keys, uint64(w.grid.alongCurve(b.cell[row]))<<32|uint64(row))
+		o.keys = append(o.keys, uint64(w.grid.mortonCode(b.cell[row]))<<32|uint64(row))
 	}
 	o.spare = slices.Grow(o.spare[:0], len(o.keys))[:len(o.keys)]
 	for shift := 32; shift < 32+curveBits; shift += digitBits {
@@ -132,14 +132,14 @@ func sortDigit(to, keys []uint64, shift int) {
 
 // alongCurve returns where a cell is along a Morton curve: the bits of its two
 // coordinates in turn. Cells of a grid that is longer than 2,048 count together.
-func (g *grid) alongCurve(cell int32) uint32 {
+func (g *grid) mortonCode(cell int32) uint32 {
 	z := cell / g.columns
 	x := cell - z*g.columns
-	return everySecond(uint32(x)>>g.coarse) | everySecond(uint32(z)>>g.coarse)<<1
+	return spreadBits(uint32(x)>>g.coarse) | spreadBits(uint32(z)>>g.coarse)<<1
 }
 
 // everySecond spreads 16 bits over the even ones of 32.
-func everySecond(v uint32) uint32 {
+func spreadBits(v uint32) uint32 {
 	v = (v | v<<8) & 0x00ff00ff
 	v = (v | v<<4) & 0x0f0f0f0f
 	v = (v | v<<2) & 0x33333333

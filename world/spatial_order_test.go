@@ -52,7 +52,7 @@ func spatial(w *World) bool {
 	b := &w.bodies
 	return slices.IsSortedFunc(b.slot[:b.awake], func(s, o uint32) int {
 		return cmp.Or(
-			cmp.Compare(w.grid.alongCurve(b.cell[w.rowOf[s]]), w.grid.alongCurve(b.cell[w.rowOf[o]])),
+			cmp.Compare(w.grid.mortonCode(b.cell[w.rowOf[s]]), w.grid.mortonCode(b.cell[w.rowOf[o]])),
 			cmp.Compare(s, o),
 		)
 	})
@@ -69,7 +69,7 @@ func TestSortedRowsHaveNoHistory(t *testing.T) {
 		for range 5 {
 			chosen := r.Perm(b.bodies.awake)[:200]
 			for _, row := range chosen {
-				b.bodies.say(row, false)
+				b.bodies.setAwake(row, false)
 			}
 			slots := make([]uint32, 0, 200)
 			for _, row := range chosen {
@@ -84,8 +84,8 @@ func TestSortedRowsHaveNoHistory(t *testing.T) {
 		require.NotEqual(t, a.bodies.slot, b.bodies.slot)
 		for _, w := range []*World{a, b} {
 			require.False(t, spatial(w))
-			w.reserveOrder()
-			w.orderRows()
+			w.reserveSort()
+			w.computeOrder()
 			w.bodies.permute(w.order.source, w.rowOf)
 			require.True(t, spatial(w))
 			require.NoError(t, w.CheckInvariants())
@@ -208,7 +208,7 @@ func TestAlongCurve(t *testing.T) {
 	g := newGrid(Config{HalfExtent: Vec3{X: 16, Y: 1, Z: 16}, CellMetres: 2})
 	at := make([]int32, 256)
 	for cell := range int32(256) {
-		at[g.alongCurve(cell)] = cell
+		at[g.mortonCode(cell)] = cell
 	}
 	require.Equal(t, []int32{0, 1, 16, 17, 2, 3, 18, 19, 32}, at[:9])
 	slices.Sort(at)
@@ -217,11 +217,11 @@ func TestAlongCurve(t *testing.T) {
 
 	long := newGrid(Config{HalfExtent: Vec3{X: 1 << 21, Y: 1, Z: 0.5}, CellMetres: 1})
 	require.Equal(t, int32(1<<22), long.columns)
-	require.Equal(t, uint32(0), long.alongCurve(2047))
-	require.Equal(t, uint32(1), long.alongCurve(2048))
-	require.Less(t, long.alongCurve(1<<22-1), uint32(1<<curveBits))
+	require.Equal(t, uint32(0), long.mortonCode(2047))
+	require.Equal(t, uint32(1), long.mortonCode(2048))
+	require.Less(t, long.mortonCode(1<<22-1), uint32(1<<curveBits))
 	square := newGrid(Config{HalfExtent: Vec3{X: 1024, Y: 1, Z: 1024}, CellMetres: 1})
-	require.Equal(t, uint32(1<<curveBits-1), square.alongCurve(1<<22-1))
+	require.Equal(t, uint32(1<<curveBits-1), square.mortonCode(1<<22-1))
 }
 
 // BenchmarkSortRows is what a sort costs, from random order and from that of half
@@ -233,10 +233,10 @@ func BenchmarkSortRows(b *testing.B) {
 	}{{"random", 100_000}, {"after churn", 1000}, {"in order", 0}} {
 		b.Run(c.name, func(b *testing.B) {
 			w := sleepers(b, 100_000, 100_000)
-			w.reserveOrder()
+			w.reserveSort()
 			r := rand.New(rand.NewPCG(1, 1))
 			sort := func() {
-				w.orderRows()
+				w.computeOrder()
 				w.bodies.permute(w.order.source, w.rowOf)
 			}
 			sort()

@@ -24,18 +24,18 @@ func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
 		return list
 	}
 	g, first := &w.grid, len(list)
-	r := rayOf(from, to, float64(thickness))
+	r := newRay(from, to, float64(thickness))
 	wide := float64(thickness) + float64(w.radius)
 	rows := g.cover(0, 0, min(r.from[2], r.to[2])-wide, max(r.from[2], r.to[2])+wide)
 	for z := rows.z0; z <= rows.z1; z++ {
 		low, high := g.rowBounds(z)
-		lowX, highX, ok := r.across(low-wide, high+wide)
+		lowX, highX, ok := r.clipZ(low-wide, high+wide)
 		if !ok {
 			continue
 		}
 		columns := g.cover(lowX-wide, highX+wide, 0, 0)
 		for x := columns.x0; x <= columns.x1; x++ {
-			list = w.rayCell(list, &r, z*g.columns+x)
+			list = w.appendHits(list, &r, z*g.columns+x)
 		}
 	}
 	slices.SortFunc(list[first:], func(a, b Hit) int {
@@ -66,7 +66,7 @@ type ray struct {
 	thickness       float64
 }
 
-func rayOf(from, to Vec3, thickness float64) ray {
+func newRay(from, to Vec3, thickness float64) ray {
 	r := ray{
 		from: [3]float64{float64(from.X), float64(from.Y), float64(from.Z)},
 		to:   [3]float64{float64(to.X), float64(to.Y), float64(to.Z)}, thickness: thickness,
@@ -86,7 +86,7 @@ func rayOf(from, to Vec3, thickness float64) ray {
 }
 
 // across returns the range of x in which the ray is between two z.
-func (r *ray) across(low, high float64) (lowX, highX float64, ok bool) {
+func (r *ray) clipZ(low, high float64) (lowX, highX float64, ok bool) {
 	a, b := 0.0, 1.0 // the part of the ray, from its start to its end
 	z, dz := r.from[2], r.to[2]-r.from[2]
 	if dz == 0 {
@@ -105,11 +105,11 @@ func (r *ray) across(low, high float64) (lowX, highX float64, ok bool) {
 	return min(x0, x1), max(x0, x1), true
 }
 
-func (w *World) rayCell(list []Hit, r *ray, c int32) []Hit {
+func (w *World) appendHits(list []Hit, r *ray, c int32) []Hit {
 	b := &w.bodies
 	for _, slot := range w.grid.slots(c) { // in any order: hits are sorted
 		row := int(w.rowOf[slot])
-		if d, ok := r.meets(b.Position(row), float64(w.motion.Kinds[b.Kind[row]].Radius)); ok {
+		if d, ok := r.intersect(b.Position(row), float64(w.motion.Kinds[b.Kind[row]].Radius)); ok {
 			list = append(list, Hit{w.pool.HandleAt(slot), d})
 		}
 	}
@@ -117,7 +117,7 @@ func (w *World) rayCell(list []Hit, r *ray, c int32) []Hit {
 }
 
 // meets returns how far along the ray it enters a sphere.
-func (r *ray) meets(center Vec3, radius float64) (float32, bool) {
+func (r *ray) intersect(center Vec3, radius float64) (float32, bool) {
 	m := [3]float64{float64(center.X) - r.from[0], float64(center.Y) - r.from[1], float64(center.Z) - r.from[2]}
 	var forward, square float64
 	for i := range m {

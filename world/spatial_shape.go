@@ -76,7 +76,7 @@ func (s *shape) convert(values []byte) {
 
 // sound says whether values from a file may be used: a bool that is neither true
 // nor false would be neither to Go, too.
-func (s *shape) sound(values []byte) bool {
+func (s *shape) isValid(values []byte) bool {
 	for _, n := range s.numbers {
 		if n.kind != reflect.Bool {
 			continue

@@ -59,9 +59,9 @@ type volumes struct {
 	displaced     bulk.Bitset // bodies put somewhere since the last look, who may sleep
 	entered, left []Crossing
 
-	look    bulk.Bitset // who may have moved, by slot
-	stirred bulk.Bitset // cells that hold one of those
-	found   bulk.Bitset // memory of a look
+	moved      bulk.Bitset // who may have moved, by slot
+	movedCells bulk.Bitset // cells that hold one of those
+	found      bulk.Bitset // memory of a look
 }
 
 // trigger is a volume as it was last looked at. Memory: an eighth of a byte for
@@ -80,7 +80,7 @@ func (v *volumes) trigger(slot uint32) *trigger {
 }
 
 // adopt makes a component the world's volumes if it is one.
-func (v *volumes) adopt(c column) error {
+func (v *volumes) register(c column) error {
 	component, ok := c.(*Component[Volume])
 	if !ok || component.local {
 		return nil
@@ -95,7 +95,7 @@ func (v *volumes) adopt(c column) error {
 func (v *volumes) begin() { v.entered, v.left = v.entered[:0], v.left[:0] }
 
 // displace has a body looked at that may sleep.
-func (v *volumes) displace(slot uint32) {
+func (v *volumes) markDisplaced(slot uint32) {
 	if v.component != nil {
 		v.displaced.Set(slot)
 	}
@@ -167,7 +167,7 @@ func (g *grid) coverVolume(s *Volume) region {
 }
 
 // holds says whether a body is inside.
-func (w *World) holds(t *trigger, slot uint32) bool {
+func (w *World) isInside(t *trigger, slot uint32) bool {
 	row := w.rowOf[slot]
 	if row == noRow || slot == t.volume.Index() {
 		return false

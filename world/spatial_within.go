@@ -90,7 +90,7 @@ func (w *World) visitCell(c int32, s *zone, yield func(Entity, Vec3) bool) bool 
 		if len(recent) == 0 {
 			settled = nil
 		} else {
-			slots, settled, recent = lowest(settled, recent)
+			slots, settled, recent = takeLowest(settled, recent)
 		}
 		for _, slot := range slots {
 			p := w.bodies.Position(int(w.rowOf[slot]))
@@ -102,7 +102,7 @@ func (w *World) visitCell(c int32, s *zone, yield func(Entity, Vec3) bool) bool 
 			}
 			if g.version != version { // the loop moved, spawned or stepped: continue after the slot
 				settled, recent = g.runs(c)
-				settled, recent = above(slot, settled), above(slot, recent)
+				settled, recent = slotsAbove(slot, settled), slotsAbove(slot, recent)
 				version = g.version
 				break
 			}

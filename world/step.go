@@ -21,18 +21,18 @@ func (w *World) Step() {
 		c.changed().begin()
 	}
 	w.ApplyDeferred()
-	w.markFurnished()
+	w.markSpawned()
 	w.tick++
 	w.runSystems(Before)
 	w.followEntities()
 	w.flushSleep()
 	w.sortRows()
-	w.noteAwake()
+	w.recordAwake()
 	w.move()
-	w.follow()
-	w.collide()
-	w.settle()
-	w.noteHalted()
+	w.syncMoved()
+	w.resolveContacts()
+	w.sleepRested()
+	w.quarantineStopped()
 	w.updateVolumes()
 	w.runSystems(After)
 	w.expireEntities()
@@ -41,12 +41,12 @@ func (w *World) Step() {
 	w.destroyDoomed()
 	w.followEntities()
 	w.events.end()
-	w.history.turn()
+	w.history.advance()
 	for _, c := range w.components {
 		c.changed().end()
 	}
 	w.running = false
-	w.followPrepared()
+	w.markTouched()
 	if w.recorder != nil {
 		w.recorder.afterStep()
 	}

@@ -74,25 +74,25 @@ func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) 
 		return fmt.Errorf("%w: system %q was added already", ErrName, name)
 	}
 	added := append(slices.Clip(w.added), &system{name: name, phase: p, run: f, order: slices.Clone(order)})
-	sorted, err := inOrder(added)
+	sorted, err := sortSystems(added)
 	if err != nil {
 		return err
 	}
 	w.added, w.systems = added, sorted
-	w.changesSetup()
+	w.noteSetupChange()
 	return nil
 }
 
 // inOrder sorts systems: again and again the first of those left that follows
 // none of the others left.
-func inOrder(added []*system) ([]*system, error) {
+func sortSystems(added []*system) ([]*system, error) {
 	left, sorted := slices.Clone(added), make([]*system, 0, len(added))
 	for len(left) > 0 {
 		next := slices.IndexFunc(left, func(s *system) bool {
 			return !slices.ContainsFunc(left, func(other *system) bool { return other.precedes(s) })
 		})
 		if next < 0 {
-			return nil, fmt.Errorf("%w: the orders of systems contradict each other, or their phases: %s", ErrValue, circle(left))
+			return nil, fmt.Errorf("%w: the orders of systems contradict each other, or their phases: %s", ErrValue, findCycle(left))
 		}
 		sorted = append(sorted, left[next])
 		left = slices.Delete(left, next, next+1)
@@ -108,7 +108,7 @@ func (s *system) precedes(other *system) bool {
 
 // circle describes a way through systems each of which is preceded by another,
 // until it meets itself.
-func circle(left []*system) string {
+func findCycle(left []*system) string {
 	path := []*system{left[0]}
 	for {
 		last := path[len(path)-1]
@@ -169,7 +169,7 @@ func (w *World) runSystem(s *system) {
 	s.run(w)
 	w.current = ""
 	w.ApplyDeferred()
-	w.markFurnished()
+	w.markSpawned()
 	s.runs++
 	if w.clock != nil {
 		s.last = w.clock() - from

@@ -34,11 +34,11 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest ever issued
 	doomed      bulk.Bitset
-	furnished   bulk.Bitset // spawned, and not marked as dirty yet, nor its components as changed
+	unmarked    bulk.Bitset // spawned, and not marked as dirty yet, nor its components as changed
 	dirty       bulk.Bitset // slots that changed since the last Next of any reader
 	readers     []*ChangeReader
 	wheel       wheel
-	mortal      bulk.Bitset // slots that are in the wheel
+	expiring    bulk.Bitset // slots that are in the wheel
 
 	kinds      []kind
 	components []column
@@ -56,22 +56,22 @@ type World struct {
 	contacts    contacts
 	mover       Mover
 	moving      Moving
-	roused      []int32 // memory of rouse
+	wakeList    []int32 // memory of rouse
 
-	bodies      bodies
-	wakefulness wakefulness
-	order       order
-	grid        grid
-	effects     effects
-	volumes     volumes
-	workers     *workers
-	moveBlocks  func(c *chunk, block int) // moveBlock; bound once, since binding allocates
-	copyBlocks  func(c *chunk, block int) // copyBlock, likewise
-	copied      *rowImage                 // by copyBlocks
-	events      events
-	counts      counts
-	history     history
-	preparing   *Image // by PrepareImage
+	bodies     bodies
+	sleepState sleepState
+	order      order
+	grid       grid
+	effects    effects
+	volumes    volumes
+	workers    *workers
+	moveBlocks func(c *chunk, block int) // moveBlock; bound once, since binding allocates
+	copyBlocks func(c *chunk, block int) // copyBlock, likewise
+	copied     *rowImage                 // by copyBlocks
+	events     events
+	counts     counts
+	history    history
+	preparing  *Image // by PrepareImage
 
 	recorder *Recorder // nil: nobody records
 }
@@ -170,7 +170,7 @@ type Stats struct {
 // Stats returns the counts of this moment. Awake and Asleep count pending words
 // as done, as Awake(e) does.
 func (w *World) Stats() Stats {
-	awake := w.bodies.wakefulCount()
+	awake := w.bodies.awakeAfterFlush()
 	return Stats{
 		Entities:    w.pool.Len(),
 		Awake:       awake,

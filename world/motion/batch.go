@@ -10,7 +10,7 @@ const BatchRows = 256
 // ready to use.
 type Batch struct {
 	wind, push planes // sums of the effects, by row
-	places     planes // positions before the tick
+	positions  planes // positions before the tick
 	velocities planes // velocities before the tick
 	rates      rates
 	scratch    []float32 // of the field machine

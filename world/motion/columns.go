@@ -18,14 +18,14 @@ type rates struct {
 func (s *Stepper) integrateColumns(c *Batch, b *Bodies, from, to int) {
 	s.accelerateColumns(c, b, from, to)
 	n := to - from
-	old := &c.places
+	old := &c.positions
 	copy(old.x[:n], b.Pos.X[from:to])
 	copy(old.y[:n], b.Pos.Y[from:to])
 	copy(old.z[:n], b.Pos.Z[from:to])
 	bulk.AddScaled(b.Pos.X[from:to], b.Vel.X[from:to], s.TickSeconds)
 	bulk.AddScaled(b.Pos.Y[from:to], b.Vel.Y[from:to], s.TickSeconds)
 	bulk.AddScaled(b.Pos.Z[from:to], b.Vel.Z[from:to], s.TickSeconds)
-	s.arrive(c, b, from, to)
+	s.finishRows(c, b, from, to)
 }
 
 // accelerateColumns gives a run of rows their velocities after forces, gravity
@@ -37,7 +37,7 @@ func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
 	copy(old.x[:n], x)
 	copy(old.y[:n], y)
 	copy(old.z[:n], z)
-	s.look(c, b, from, to)
+	s.fillRates(c, b, from, to)
 	if !c.windy {
 		c.wind.zero(n)
 	}
@@ -64,7 +64,7 @@ func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
 }
 
 // look fills the batch's rates.
-func (s *Stepper) look(c *Batch, b *Bodies, from, to int) {
+func (s *Stepper) fillRates(c *Batch, b *Bodies, from, to int) {
 	r := &c.rates
 	r.kinematic = false
 	for i, kind := range b.Kind[from:to] {
@@ -95,15 +95,15 @@ func (s *Stepper) restoreKinematic(c *Batch, b *Bodies, from, to int) {
 
 // arrive sees to the rows of a run that met the ground or left the bounds, from
 // where they were, and marks those that moved.
-func (s *Stepper) arrive(c *Batch, b *Bodies, from, to int) {
+func (s *Stepper) finishRows(c *Batch, b *Bodies, from, to int) {
 	e := s.HalfExtent
 	for i := range to - from {
 		row := from + i
 		at, v := b.Position(row), b.Velocity(row)
-		was := Vec3{c.places.x[i], c.places.y[i], c.places.z[i]}
+		was := Vec3{c.positions.x[i], c.positions.y[i], c.positions.z[i]}
 		free := at.Y > c.rates.floor[i] && at.Y >= 0 && at.Y <= e.Y && at.X >= -e.X && at.X <= e.X && at.Z >= -e.Z && at.Z <= e.Z
 		if !free {
-			at, v = s.advanced(&s.Kinds[b.Kind[row]], was, v)
+			at, v = s.advance(&s.Kinds[b.Kind[row]], was, v)
 			b.SetPosition(row, at)
 			b.SetVelocity(row, v)
 		}

@@ -11,9 +11,9 @@ const hysteresis = 2
 func (s *Stepper) CountRest(b *Bodies, row int) bool {
 	k, v := &s.Kinds[b.Kind[row]], b.Velocity(row)
 	switch {
-	case s.rests(k, v):
+	case s.isResting(k, v):
 		b.Rest[row] = min(b.Rest[row]+1, s.RestTicks)
-	case !s.Drowsy(k, v):
+	case !s.NearRest(k, v):
 		b.Rest[row] = 0
 	}
 	return b.Rest[row] >= s.RestTicks
@@ -21,17 +21,17 @@ func (s *Stepper) CountRest(b *Bodies, row int) bool {
 
 // rests reports whether a velocity counts as rest. A kinematic body rests only when
 // it does not move at all: the game steers it. (Its square may well underflow.)
-func (s *Stepper) rests(k *Kind, v Vec3) bool {
+func (s *Stepper) isResting(k *Kind, v Vec3) bool {
 	if k.InvMass == 0 {
 		return v == Vec3{}
 	}
-	return v.Dot(v) <= s.slow
+	return v.Dot(v) <= s.restSquare
 }
 
 // Drowsy reports whether a velocity is too low for a body that moves.
-func (s *Stepper) Drowsy(k *Kind, v Vec3) bool {
+func (s *Stepper) NearRest(k *Kind, v Vec3) bool {
 	if k.InvMass == 0 {
 		return v == Vec3{}
 	}
-	return v.Dot(v) <= s.drowsy
+	return v.Dot(v) <= s.moveSquare
 }

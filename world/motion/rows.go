@@ -7,13 +7,13 @@ func (s *Stepper) integrateRows(c *Batch, b *Bodies, from, to int) {
 	for row := from; row < to; row++ {
 		at, v := b.Position(row), b.Velocity(row)
 		k := &s.Kinds[b.Kind[row]]
-		next := s.pushed(c, k, row-from, v)
+		next := s.applyForces(c, k, row-from, v)
 		if !(next.Dot(next) <= MaxSpeed*MaxSpeed) {
 			next = b.limit(row, next)
 		}
-		place, next := s.advanced(k, at, next)
-		if place != at || next != v {
-			b.SetPosition(row, place)
+		nextAt, next := s.advance(k, at, next)
+		if nextAt != at || next != v {
+			b.SetPosition(row, nextAt)
 			b.SetVelocity(row, next)
 			b.MarkMoved(row)
 		}
@@ -21,7 +21,7 @@ func (s *Stepper) integrateRows(c *Batch, b *Bodies, from, to int) {
 }
 
 // pushed returns the velocity after the field's and gravity's share of a tick.
-func (s *Stepper) pushed(c *Batch, k *Kind, i int, v Vec3) Vec3 {
+func (s *Stepper) applyForces(c *Batch, k *Kind, i int, v Vec3) Vec3 {
 	if k.InvMass == 0 {
 		return v
 	}
@@ -44,12 +44,12 @@ func (s *Stepper) pushed(c *Batch, k *Kind, i int, v Vec3) Vec3 {
 // advanced returns the body's place and velocity after a tick at velocity v. The
 // ground comes first: a body that would get into it is put on it, and moves
 // sideways with what friction leaves, so that wind does not make it creep.
-func (s *Stepper) advanced(k *Kind, at, v Vec3) (Vec3, Vec3) {
+func (s *Stepper) advance(k *Kind, at, v Vec3) (Vec3, Vec3) {
 	at.Y += float32(v.Y * s.TickSeconds)
 	if at.Y <= k.Radius && k.InvMass != 0 {
 		depth := k.Radius - at.Y
 		at.Y = k.Radius
-		v = s.landed(k, v, depth)
+		v = s.land(k, v, depth)
 	}
 	at.X += float32(v.X * s.TickSeconds)
 	at.Z += float32(v.Z * s.TickSeconds)
@@ -63,7 +63,7 @@ func (s *Stepper) advanced(k *Kind, at, v Vec3) (Vec3, Vec3) {
 // its coefficient times the change of the vertical velocity: what gravity alone
 // presses a body down with in one tick holds it against a light wind, and a body
 // that lands hard skids less far.
-func (s *Stepper) landed(k *Kind, v Vec3, depth float32) Vec3 {
+func (s *Stepper) land(k *Kind, v Vec3, depth float32) Vec3 {
 	if v.Y >= 0 {
 		return v
 	}

@@ -21,7 +21,7 @@ type Stepper struct {
 	Fall        float32 // m/s that gravity adds downwards in a tick
 	MinImpact   float32 // m/s; slower impacts do not bounce
 
-	slow, drowsy float32 // squares of speeds; see CountRest
+	restSquare, moveSquare float32 // squares of speeds; see CountRest
 }
 
 // New returns a Stepper without kinds.
@@ -30,7 +30,7 @@ func New(p Params) Stepper {
 	s.Fall = float32(p.Gravity * s.TickSeconds)
 	s.MinImpact = float32(2*s.Fall) + 0.25
 	moving := float32(hysteresis * p.RestSpeed)
-	s.slow, s.drowsy = float32(p.RestSpeed*p.RestSpeed), float32(moving*moving)
+	s.restSquare, s.moveSquare = float32(p.RestSpeed*p.RestSpeed), float32(moving*moving)
 	return s
 }
 
@@ -69,7 +69,7 @@ func (s *Stepper) Accelerate(c *Batch, f *Forces, b *Bodies, from, to int) {
 		s.sumForces(c, f, b, from, end)
 		for row := from; row < end; row++ {
 			v := b.Velocity(row)
-			if next := b.Limit(row, s.pushed(c, &s.Kinds[b.Kind[row]], row-from, v)); next != v {
+			if next := b.Limit(row, s.applyForces(c, &s.Kinds[b.Kind[row]], row-from, v)); next != v {
 				b.SetVelocity(row, next)
 				b.MarkMoved(row)
 			}

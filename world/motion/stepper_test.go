@@ -163,11 +163,11 @@ func defineLanding(s *Stepper, k Kind, v double, depth, fall float64) double {
 
 func defineRest(s *Stepper, k Kind, b *Bodies, row int, v double) {
 	speed, limit := v.square(), float64(s.RestSpeed)
-	rests, moves := speed <= round(limit*limit), speed > round(round(2*limit)*round(2*limit))
+	isResting, moves := speed <= round(limit*limit), speed > round(round(2*limit)*round(2*limit))
 	if k.InvMass == 0 {
-		rests, moves = v == double{}, v != double{}
+		isResting, moves = v == double{}, v != double{}
 	}
-	if rests {
+	if isResting {
 		b.Rest[row]++
 	}
 	if moves {
@@ -243,8 +243,8 @@ func TestRowsAreIndependent(t *testing.T) {
 	s := testStepper(BoundsBounce)
 	r := rand.New(rand.NewPCG(4, 4))
 	together, apart := scattered(600, 5), newBodies(600)
-	place := r.Perm(600)
-	for row, to := range place {
+	order := r.Perm(600)
+	for row, to := range order {
 		apart.Kind[to] = together.Kind[row]
 		apart.SetPosition(to, together.Position(row))
 		apart.SetVelocity(to, together.Velocity(row))
@@ -260,7 +260,7 @@ func TestRowsAreIndependent(t *testing.T) {
 		}
 	}
 	back := newBodies(600)
-	for row, at := range place {
+	for row, at := range order {
 		back.Kind[row] = apart.Kind[at]
 		back.SetPosition(row, apart.Position(at))
 		back.SetVelocity(row, apart.Velocity(at))
