@@ -2,47 +2,47 @@ package world
 
 import "github.com/worldd/worldd/world/motion"
 
-// touch is the gap in metres up to which two solid bodies count as touching.
-// Bodies that rest on each other are a rounding apart, or a little way inside.
+// touch is the gap in metres up to which two solid bodies count as touching. Bodies
+// resting on each other are apart, or overlap, by rounding errors.
 const touch = 0.01
 
-// contacts is the working memory of one step's contacts. None of it outlives the
-// step: what happens next follows from positions and velocities alone.
+// contacts is the scratch memory of one step's contacts. Nothing in it outlives the
+// step: later steps depend on positions and velocities alone.
 type contacts struct {
-	bodies    []contactBody // those that touch another, in the order they were met
-	list      []contact     // pairs of them
+	bodies    []contactBody // bodies in contact, in order of discovery
+	list      []contact     // pairs of bodies
 	local     []int32       // by row: index into bodies + 1, or 0
-	slots     []uint32      // of the awake bodies, ascending
-	near      []int32       // rows, from touching
-	group     []int32       // by body: one of its group, nearer to the root
-	stayAwake []bool        // by body: it, or its group, stays awake
+	slots     []uint32      // slots of the awake bodies, ascending
+	near      []int32       // scratch: rows from appendTouching
+	group     []int32       // by body: union-find parent
+	stayAwake []bool        // by body: the body or its group stays awake
 }
 
-// contactBody is a body while contacts are solved. Its place is start+way: ways
-// are short, so that velocities may be taken from them far from the origin too.
+// contactBody is a body while contacts are solved. Its position is start+delta. Delta
+// is short, so velocities derived from it are precise even far from the origin.
 type contactBody struct {
-	start       Vec3 // where it was when the tick began
-	delta       Vec3 // how far it got since
-	deltaBefore Vec3 // way when the small step began
+	start       Vec3 // position at the beginning of the tick
+	delta       Vec3 // movement since start
+	deltaBefore Vec3 // delta at the beginning of the substep
 	v           Vec3
-	vBefore     Vec3    // v before contacts changed it in the small step
-	invMass     float32 // inverse mass; 0: kinematic or asleep, nothing here moves it
+	vBefore     Vec3    // v before contacts changed it in this substep
+	invMass     float32 // 0: kinematic or asleep, not moved by contacts
 	gravity     float32 // m/s2
 	row         int32
 	params      *motion.Kind
 }
 
-// contact is a pair of bodies that touch, or may do so within the tick.
+// contact is a pair of bodies that touch, or may touch within the tick.
 type contact struct {
-	a, b       int32 // in bodies; a is awake
-	overlapped bool  // in the last small step, they were inside each other
+	a, b       int32 // indexes in bodies; a is awake
+	overlapped bool  // the bodies overlapped in the last substep
 	friction   float32
-	offset     Vec3 // of b.start from a.start
-	normal     Vec3 // from a to b, when they met
+	offset     Vec3 // b.start - a.start
+	normal     Vec3 // from a to b, at the last overlap
 }
 
-// touching appends the rows of the solid bodies that touch the one of row, in an
-// order that follows from the positions: cells along x, then z, then slots.
+// appendTouching appends the rows of the solid bodies that touch row's body, in an
+// order that depends on positions alone: cells along x, then z, then slots.
 func (w *World) appendTouching(row int, list []int32) []int32 {
 	b, g := &w.bodies, &w.grid
 	at, own := b.Position(row), w.motion.Kinds[b.Kind[row]].Radius
@@ -62,8 +62,7 @@ func (w *World) appendTouching(row int, list []int32) []int32 {
 	return list
 }
 
-// touchingOf is touching among some slots, for a body at a place with a radius of
-// its own.
+// appendTouchingIn is appendTouching for some slots and a body at at with radius own.
 func (w *World) appendTouchingIn(slots []uint32, row int, at Vec3, own float32, list []int32) []int32 {
 	b := &w.bodies
 	for _, slot := range slots {
@@ -80,10 +79,10 @@ func (w *World) appendTouchingIn(slots []uint32, row int, at Vec3, own float32, 
 	return list
 }
 
-// collide finds the contacts of the bodies that the step moved, wakes sleepers
-// that are hit, pushes bodies apart and writes the outcome back. Bodies are taken
-// in the order of slots, and theirs in that of touching, so that neither the
-// order of rows nor that of events has a say (W11).
+// resolveContacts finds the contacts of the bodies that the step moved, wakes
+// sleepers that are hit, separates overlapping bodies and writes the results back.
+// Bodies, and the neighbours of each, are processed in a fixed order, so the order of
+// rows and of events has no influence (W11).
 func (w *World) resolveContacts() {
 	c := &w.contacts
 	c.bodies, c.list = c.bodies[:0], c.list[:0]
@@ -119,7 +118,7 @@ func (w *World) findContacts() {
 			theirs := &w.motion.Kinds[b.Kind[other]]
 			awake := b.isAwake(int(other))
 			if params.InvMass == 0 && theirs.InvMass == 0 || awake && b.slot[other] < slot {
-				continue // nothing to push, or met already
+				continue // nothing to push, or listed already
 			}
 			if !awake && moving && theirs.InvMass != 0 {
 				w.wake(int(other))
@@ -127,14 +126,14 @@ func (w *World) findContacts() {
 			c.list = append(c.list, contact{a: w.contactBody(row), b: w.contactBody(int(other))})
 		}
 	}
-	for i := range c.bodies { // sleepers that were hit are not of stone
+	for i := range c.bodies { // sleepers that were hit can move
 		if body := &c.bodies[i]; b.willBeAwake(int(body.row)) {
 			body.invMass = body.params.InvMass
 		}
 	}
 }
 
-// contactBody returns the index of a row's body, which it adds when it is new.
+// contactBody returns the index of row's contact body, adding it if it is new.
 func (w *World) contactBody(row int) int32 {
 	c, b := &w.contacts, &w.bodies
 	if i := c.local[row]; i != 0 {
@@ -149,8 +148,8 @@ func (w *World) contactBody(row int) int32 {
 	return c.local[row] - 1
 }
 
-// rewind takes back the tick that integration moved a body by. What it did about
-// the ground stays: a body that it put there is carried, and starts on it.
+// rewind undoes this tick's integration, except that a body that was lifted to the
+// ground stays there: it starts on the ground, which carries it.
 func (w *World) rewind(body *contactBody) {
 	low := body.start.Y
 	body.start = body.start.Sub(body.v.Scale(w.motion.TickSeconds))
@@ -164,7 +163,7 @@ func (w *World) rewind(body *contactBody) {
 	body.start.Y = max(body.start.Y, body.params.Radius)
 }
 
-// writeBack stores what the contacts made of a body.
+// writeBack stores the solver's result for a body.
 func (w *World) writeBack(body *contactBody) {
 	b, row := &w.bodies, int(body.row)
 	if body.invMass == 0 {
@@ -174,7 +173,7 @@ func (w *World) writeBack(body *contactBody) {
 	if at == b.Position(row) && v == b.Velocity(row) {
 		return
 	}
-	if !b.isAwake(row) { // hit: the step had not meant to move it
+	if !b.isAwake(row) { // hit while asleep: integration did not record its move
 		w.recordMove(row, false)
 		w.volumes.markDisplaced(b.slot[row])
 	}
@@ -184,8 +183,7 @@ func (w *World) writeBack(body *contactBody) {
 	w.confine(row)
 }
 
-// join makes one group of two. A still kinematic body is ground to others, and
-// joins nobody.
+// join merges two groups. Kinematic bodies at rest count as ground and join none.
 func (c *contacts) join(a, b int32) {
 	if c.bodies[a].params.InvMass == 0 || c.bodies[b].params.InvMass == 0 {
 		return
@@ -193,8 +191,7 @@ func (c *contacts) join(a, b int32) {
 	c.group[c.root(a)] = c.root(b)
 }
 
-// root returns the body that stands for the whole group, and shortens the way
-// to it.
+// root returns the group's representative and shortens the path to it.
 func (c *contacts) root(i int32) int32 {
 	for c.group[i] != i {
 		c.group[i] = c.group[c.group[i]]

@@ -2,22 +2,21 @@ package world
 
 import "math"
 
-// substeps is into how many parts a tick is divided for bodies that touch. A
-// stack hands its weight down one contact at a time: the more parts, the less it
-// sinks in, and the better friction holds.
+// substeps is the number of substeps per tick for touching bodies. A stack passes
+// its weight down one contact per substep: more substeps let it sink in less and
+// improve friction.
 const substeps = 8
 
-// loosenings is how often bodies that were put into each other are looked at
-// before that: out of one may be into the next.
+// depenetrations is the number of passes that move bodies out of deep overlaps
+// before the substeps: a body pushed out of one may end up in the next.
 const depenetrations = 4
 
-// solve moves the bodies that touch through the tick anew, in small steps, in
-// which it pushes apart those that are inside each other and gives them the
-// velocities of the way that they are pushed. It is position-based dynamics in
-// small steps (Müller and others, 2007 and 2020): a pile at rest is a fixed point,
-// in which contacts move back exactly what gravity moves, so that velocities are
-// zero without any memory of earlier forces. Spheres do not turn; friction holds
-// them like crates.
+// solve moves touching bodies through the tick a second time, in substeps. Each pushes
+// overlapping bodies apart and derives velocities from the corrected positions. This is
+// position-based dynamics with small steps (Müller et al., 2007 and 2020): a pile at
+// rest is a fixed point, where contacts undo exactly what gravity does, so velocities
+// are zero without any memory of earlier forces. Spheres do not rotate; friction acts
+// on them as on boxes.
 func (c *contacts) solve(w *World) {
 	for i := range c.list {
 		pair := &c.list[i]
@@ -49,8 +48,8 @@ func (c *contacts) solve(w *World) {
 	}
 }
 
-// loosen moves two bodies that are deep inside each other out, to where they
-// merely touch, without giving them speed: they were put there.
+// depenetrate moves two deeply overlapping bodies apart until they just touch. It
+// gives them no velocity: they did not move into each other, they were placed there.
 func (c *contacts) depenetrate(pair *contact) {
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
 	invMasses := a.invMass + b.invMass
@@ -72,19 +71,19 @@ func (body *contactBody) advance(h float32) {
 	body.delta = body.delta.Add(body.v.Scale(h))
 }
 
-// derive gives a body the velocity of the way it went in the last h seconds.
+// deriveVelocity sets a body's velocity from its movement in the last h seconds.
 func (body *contactBody) deriveVelocity(h float32) {
 	if body.invMass != 0 {
 		body.v = body.delta.Sub(body.deltaBefore).Scale(1 / h)
 	}
 }
 
-// between is the vector from a to b.
+// between returns the vector from a to b.
 func (pair *contact) between(a, b *contactBody) Vec3 {
 	return pair.offset.Add(b.delta.Sub(a.delta))
 }
 
-// direction returns v with length 1; upwards if it has none.
+// direction returns v scaled to length 1, or straight up if v is zero.
 func direction(v Vec3) Vec3 {
 	if length := v.Len(); length > 0 {
 		return v.Scale(1 / length)
@@ -92,9 +91,9 @@ func direction(v Vec3) Vec3 {
 	return Vec3{Y: 1}
 }
 
-// separate moves two bodies out of each other, by their weights, and takes back
-// what they slid along each other, as far as friction allows: its coefficient
-// times what it pushed.
+// separate pushes two overlapping bodies apart in proportion to their inverse masses,
+// and undoes their sliding as far as friction allows: up to the coefficient times the
+// penetration depth.
 func (c *contacts) separate(pair *contact) {
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
 	d := pair.between(a, b)
@@ -116,7 +115,7 @@ func (c *contacts) separate(pair *contact) {
 	a.delta, b.delta = a.delta.Add(slip.Scale(a.invMass)), b.delta.Sub(slip.Scale(b.invMass))
 }
 
-// held returns the part of a slip that friction with so much grip takes back.
+// frictionCorrection returns the part of slip that friction undoes, at most grip long.
 func frictionCorrection(slip Vec3, grip float32) Vec3 {
 	square := slip.Dot(slip)
 	if square <= float32(grip*grip) {
@@ -125,8 +124,8 @@ func frictionCorrection(slip Vec3, grip float32) Vec3 {
 	return slip.Scale(grip / sqrt(square))
 }
 
-// press keeps a body that others push down on the ground, which holds it by
-// friction like any contact.
+// pushOutOfGround lifts a body that others pushed into the ground, with friction as in
+// any contact.
 func (body *contactBody) pushOutOfGround() {
 	if body.invMass == 0 {
 		return
@@ -139,13 +138,13 @@ func (body *contactBody) pushOutOfGround() {
 	}
 }
 
-// part gives two bodies that met the speed along their normal that they are to
-// part with: a share of that of the impact, or none if it was slow, but never
-// what comes from having been pushed apart.
+// solveVelocity sets the normal velocity of two bodies that overlapped: a share of the
+// impact speed by restitution, or zero for slow impacts. It removes velocity that only
+// comes from pushing them apart.
 //
-// What they slide is slowed as if each carried twice its own weight, whatever it
-// carries: the position pass underrates the load of a contact, and a heap would
-// creep apart for minutes.
+// Friction here slows sliding as if each body carried twice its own weight, whatever
+// its real load: the position pass underestimates the load of a contact, and heaps
+// would creep apart for minutes.
 func (c *contacts) solveVelocity(pair *contact, minImpact, velocityGrip float32) {
 	if !pair.overlapped {
 		return

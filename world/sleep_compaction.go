@@ -9,22 +9,21 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Compaction says what the flush does with the rows of bodies that fell asleep
-// or woke. It changes what a step costs and the order of rows, never the state:
-// StateHash is the same under all three.
+// Compaction selects how the flush moves the rows of bodies that fell asleep or
+// woke. It affects the cost of a step and the order of rows, never the state:
+// StateHash is the same in all three modes.
 type Compaction uint8
 
 const (
-	// Exchange swaps misplaced rows in pairs. It costs what changes.
+	// Exchange swaps misplaced rows in pairs. Its cost is proportional to the changes.
 	Exchange Compaction = iota
-	// Stable keeps the order of rows, within the awake and within the sleeping,
-	// by moving whole spans. It costs what lies between the first and the last
-	// row that changes. (A destroyed body's row is still filled with another, and
-	// the order that is kept is at times made anew, by place: see Rows in the
-	// package comment.)
+	// Stable keeps the order of rows within the awake and the sleeping part by moving
+	// whole spans. Its cost is proportional to the range between the first and the
+	// last row that changes. (Removing a body still fills its row with another, and
+	// sorting reorders awake rows: see Rows in the package comment.)
 	Stable
-	// InPlace moves nothing and steps the rows that a bitset names. A step then
-	// pays for scattered rows instead.
+	// InPlace moves nothing and steps the rows of a bitset. Each step pays for
+	// scattered rows instead.
 	InPlace
 )
 
@@ -41,23 +40,23 @@ func (c Compaction) String() string {
 	return fmt.Sprintf("Compaction(%d)", uint8(c))
 }
 
-// compaction knows which rows are awake (W2), collects the words about who is
-// to change (W3), and carries them out in a flush.
+// compaction tracks which rows are awake (W2), collects requests to change (W3) and
+// applies them in a flush.
 type compaction struct {
 	mode    Compaction
-	awake   int         // rows awake; except in place, these are the rows below it
+	awake   int         // number of awake rows; unless in place, they are the rows below it
 	inPlace bulk.Bitset // the awake rows, in place
-	flips   flips       // rows to be put to sleep or woken by the next flush
+	flips   flips       // rows that the next flush puts to sleep or wakes
 
-	columns []rowColumn  // every array by row
-	owner   *[]uint32    // the one of them that says whose the rows are
-	written *bulk.Bitset // words of 64 rows that were changed while asleep, or fell asleep; nil: nobody asks
+	columns []rowColumn  // every column of the rows
+	owner   *[]uint32    // the column with each row's slot
+	written *bulk.Bitset // words of 64 rows that fell asleep or changed while asleep; nil: not tracked
 
-	low, high, gaps []uint32 // rows that change; memory of the flush
+	low, high, gaps []uint32 // changing rows; scratch memory of the flush
 	spare           spare
 }
 
-// isAwake says whether the step under way, or the last flush, has row awake.
+// isAwake reports whether row was awake after the last flush.
 func (c *compaction) isAwake(row int) bool {
 	if c.mode == InPlace {
 		return c.inPlace.Has(uint32(row))
@@ -65,17 +64,17 @@ func (c *compaction) isAwake(row int) bool {
 	return row < c.awake
 }
 
-// wakeful says whether row will be awake after the next flush.
+// willBeAwake reports whether row will be awake after the next flush.
 func (c *compaction) willBeAwake(row int) bool {
 	return c.isAwake(row) != c.flips.has(uint32(row))
 }
 
-// say is the word that row is to be awake, or asleep. The last word wins.
+// setAwake requests row's state after the next flush. The last call wins.
 func (c *compaction) setAwake(row int, awake bool) {
 	c.flips.put(uint32(row), c.isAwake(row) != awake)
 }
 
-// wakefulCount is the number of rows awake after the next flush.
+// awakeAfterFlush returns the number of rows awake after the next flush.
 func (c *compaction) awakeAfterFlush() int {
 	n := c.awake
 	for w, word := range c.flips.words {
@@ -86,7 +85,7 @@ func (c *compaction) awakeAfterFlush() int {
 	return n
 }
 
-// awakeWord has a bit for each of 64 rows that are awake.
+// awakeWord returns the awake bits of the 64 rows of word w.
 func (c *compaction) awakeWord(w int) uint64 {
 	if c.mode == InPlace {
 		return c.inPlace.Word(uint32(w))
@@ -94,8 +93,8 @@ func (c *compaction) awakeWord(w int) uint64 {
 	return 1<<min(max(c.awake-w*64, 0), 64) - 1
 }
 
-// run returns the next awake rows at or above from as a range, at most limit of
-// them; an empty range when there are none.
+// awakeRange returns the first range of awake rows at or after from, at most limit
+// long, or an empty range.
 func (c *compaction) awakeRange(from, limit int) (first, end int) {
 	if c.mode != InPlace {
 		return from, min(from+limit, c.awake)
@@ -112,7 +111,7 @@ func (c *compaction) awakeRange(from, limit int) (first, end int) {
 	return first, int(clear)
 }
 
-// end is the row behind the last that can be awake, of so many.
+// awakeEnd returns a row above all awake ones, given the number of rows.
 func (c *compaction) awakeEnd(rows int) int {
 	if c.mode == InPlace {
 		return rows
@@ -120,8 +119,7 @@ func (c *compaction) awakeEnd(rows int) int {
 	return c.awake
 }
 
-// moveBits gives row to, which nobody owns any more, the bits of row from, and
-// keeps the word about it.
+// moveBits copies the bits of row from to row to, which no slot owns any more.
 func (c *compaction) moveBits(to, from uint32) {
 	c.flips.put(to, c.flips.has(from))
 	if c.mode == InPlace {
@@ -137,7 +135,7 @@ func moveBit(set *bulk.Bitset, to, from uint32) {
 	}
 }
 
-// dropBits forgets a row that is no more.
+// dropBits clears the bits of a removed row.
 func (c *compaction) dropBits(row uint32) {
 	c.flips.put(row, false)
 	if c.mode == InPlace {
@@ -145,7 +143,7 @@ func (c *compaction) dropBits(row uint32) {
 	}
 }
 
-// rowColumn is one array by row, as a flush sees it.
+// rowColumn is one column of the rows, as a flush uses it.
 type rowColumn interface {
 	exchange(low, high []uint32)
 	partition(c *compaction)
@@ -153,14 +151,14 @@ type rowColumn interface {
 	gather(spare *spare, first int, source []uint32)
 }
 
-// flush carries out the words since the last one, and brings rowOf, the inverse
-// of owner, up to date (W1). The result is a function of the sets of words.
+// flush applies the requests since the last flush and updates rowOf, the inverse of
+// owner (W1). The result depends only on the set of requests.
 func (c *compaction) flush(rowOf []int32) {
 	c.collect()
 	c.applyFlips(rowOf)
 }
 
-// carryOut is the rest of a flush.
+// applyFlips moves the rows that collect listed.
 func (c *compaction) applyFlips(rowOf []int32) {
 	to := c.awake - len(c.low) + len(c.high)
 	c.markFlushed(to)
@@ -191,8 +189,7 @@ func (c *compaction) applyFlips(rowOf []int32) {
 	c.flips.reset()
 }
 
-// noteWritten notes that rows are about to get another owner, or change while
-// they are asleep.
+// markWritten marks rows that are about to change owner, or change while asleep.
 func (c *compaction) markWritten(rows ...uint32) {
 	if c.written == nil {
 		return
@@ -202,8 +199,8 @@ func (c *compaction) markWritten(rows ...uint32) {
 	}
 }
 
-// noteFlush notes the rows that fall asleep where they are, and those that a
-// partition moves. An exchange notes the sleepers that it moves by itself.
+// markFlushed marks the rows that fall asleep without moving and those that a
+// partition moves. An exchange marks the sleepers that it moves itself.
 func (c *compaction) markFlushed(to int) {
 	if c.written == nil {
 		return
@@ -221,8 +218,8 @@ func (c *compaction) markFlushed(to int) {
 	}
 }
 
-// collect lists the rows that change: low are those to be put to sleep, high
-// those to be woken, both ascending.
+// collect lists the changing rows in ascending order: low will fall asleep, high
+// will wake.
 func (c *compaction) collect() {
 	c.low, c.high = c.flips.appendTo(c.low[:0]), c.high[:0]
 	if c.mode == InPlace {
@@ -243,10 +240,9 @@ func (c *compaction) collect() {
 	c.low = c.low[:i]
 }
 
-// pair turns the lists of all who change into the misplaced rows: low are those
-// below the new boundary that are to be asleep, high those above it that are to
-// be awake. They are equally many. Who is woken just above the old boundary, or
-// put to sleep just below it, is in place already.
+// pairMisplaced reduces low and high to the misplaced rows: rows below the new
+// boundary that will sleep, and as many rows above it that will be awake. Rows that
+// wake just above the old boundary, or fall asleep just below it, need no move.
 func (c *compaction) pairMisplaced(to int) {
 	i, _ := slices.BinarySearch(c.low, uint32(to))
 	c.low = c.low[:i]
@@ -272,9 +268,9 @@ func renumber(rows, slot []uint32, rowOf []int32) {
 	}
 }
 
-// renumberSpan follows a partition, which moves rows between the first and the
-// last that change. Slots are in no order: it looks before it writes, since loads
-// of several are waited for together, and stores one after the other.
+// renumberPartition updates rowOf after a partition. Slots are in random order, so
+// it compares before it writes: cache misses of loads overlap, those of stores do
+// not.
 func (c *compaction) renumberPartition(slot []uint32, rowOf []int32) {
 	first, end := c.span()
 	for i, s := range slot[first:end] {
@@ -284,7 +280,7 @@ func (c *compaction) renumberPartition(slot []uint32, rowOf []int32) {
 	}
 }
 
-// span is the range of rows that a partition moves.
+// span returns the range of rows that a partition moves.
 func (c *compaction) span() (first, end int) {
 	first, end = c.awake, c.awake
 	if len(c.low) > 0 {
@@ -296,11 +292,11 @@ func (c *compaction) span() (first, end int) {
 	return first, end
 }
 
-// spare is memory for rows on the move: one for all columns, so that it stays in
-// the cache.
+// spare is scratch memory for moving rows, shared by all columns so that it stays
+// in the cache.
 type spare []uint64
 
-// spareRows returns spare memory of count rows.
+// spareRows returns scratch memory for count rows.
 func spareRows[T bulk.Packable](s *spare, count int) []T {
 	var row T
 	words := (count*int(unsafe.Sizeof(row)) + 7) / 8
@@ -308,13 +304,13 @@ func spareRows[T bulk.Packable](s *spare, count int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(*s))), count)
 }
 
-// rows is a rowColumn of one type.
+// rows is a rowColumn of one element type.
 type rows[T bulk.Packable] struct {
 	values *[]T
 }
 
-// exchange swaps the rows in pairs. Each column is done by itself, so that the
-// loads of different pairs wait for memory at the same time.
+// exchange swaps the rows in pairs. Columns are processed one after the other, so
+// that the cache misses of different pairs overlap.
 func (r *rows[T]) exchange(low, high []uint32) {
 	v := *r.values
 	high = high[:len(low)]
@@ -324,11 +320,11 @@ func (r *rows[T]) exchange(low, high []uint32) {
 	}
 }
 
-// partition puts the wakers behind the awake rows that stay so, and the sleepers
-// in front of the sleeping rows that stay so; all four keep their order. Those
-// who change are saved, since the others move over them:
+// partition moves waking rows behind the rows that stay awake, and rows falling
+// asleep in front of those that stay asleep. All four groups keep their order.
+// Changing rows are saved first, because the others move over them:
 //
-//	a a S a a S a | z z W z W z      S sleepers, W wakers
+//	a a S a a S a | z z W z W z      S falls asleep, W wakes
 //	a a a a a W W | S S z z z z
 func (r *rows[T]) partition(c *compaction) {
 	v, n, m := *r.values, len(c.low), len(c.high)
@@ -342,8 +338,8 @@ func (r *rows[T]) partition(c *compaction) {
 	copy(v[c.awake-n:], saved)
 }
 
-// permute gives each of the first rows what source says, and brings rowOf up to
-// date (W1). No bit may be about a row.
+// permute moves row source[i] to row i and updates rowOf (W1). No flip may be
+// pending.
 func (c *compaction) permute(source []uint32, rowOf []int32) {
 	from, to := 0, len(source)
 	for from < to && source[from] == uint32(from) {
@@ -363,10 +359,10 @@ func (c *compaction) permute(source []uint32, rowOf []int32) {
 	}
 }
 
-// reserve makes room to gather so many rows.
+// reserve allocates scratch memory to gather count rows.
 func (r *rows[T]) reserve(spare *spare, count int) { spareRows[T](spare, count) }
 
-// gather takes each row from the first on from where source says.
+// gather moves row source[i] to row first+i.
 func (r *rows[T]) gather(spare *spare, first int, source []uint32) {
 	v, gathered := *r.values, spareRows[T](spare, len(source))
 	for i, row := range source {

@@ -6,17 +6,16 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// flips is a set of rows: those that the next flush puts to sleep or wakes, one bit a
-// row, and one for each word of 64 rows that may have any. (Slots that are to be taken
-// in their order are kept in one, too.) It is a plain cousin
-// of bulk.Bitset: a word that a body changes its mind costs two stores and no
-// branch, since a summary bit may stay behind when its word empties.
+// flips is a set of rows that change state at the next flush: one bit per row, and
+// a summary bit per word that may be non-empty. (slotSet uses it for slots.) Unlike
+// in bulk.Bitset, a summary bit may stay set when its word empties, so put costs
+// two stores and no branch.
 type flips struct {
 	words   []uint64
 	summary []uint64
 }
 
-// reserve makes room for so many rows.
+// reserve makes room for that many rows.
 func (f *flips) reserve(rows int) {
 	for len(f.words)*64 < rows {
 		f.words = append(f.words, 0)
@@ -26,7 +25,7 @@ func (f *flips) reserve(rows int) {
 	}
 }
 
-// put makes row a member or not.
+// put adds row to the set or removes it.
 func (f *flips) put(row uint32, member bool) {
 	var bit uint64
 	if member {
@@ -39,7 +38,7 @@ func (f *flips) put(row uint32, member bool) {
 
 func (f *flips) has(row uint32) bool { return f.words[row>>6]>>(row&63)&1 != 0 }
 
-// appendTo appends the members to list, in ascending order.
+// appendTo appends the members to list in ascending order.
 func (f *flips) appendTo(list []uint32) []uint32 {
 	for s, summary := range f.summary {
 		for ; summary != 0; summary &= summary - 1 {
@@ -62,8 +61,8 @@ func (f *flips) reset() {
 	}
 }
 
-// check says whether every word with a member is in the summary, and no member
-// is a row from end on.
+// check reports whether the summary covers every non-empty word and all members
+// are below end.
 func (f *flips) check(end int) bool {
 	for w, word := range f.words {
 		if word != 0 && (f.summary[w>>6]>>(w&63)&1 == 0 || w<<6+bits.Len64(word) > end) {
@@ -73,17 +72,17 @@ func (f *flips) check(end int) bool {
 	return len(f.words)*64 >= end
 }
 
-// wakefulness is what the last sleep flush left, by slot: rows are in an order
-// of their own, which nobody outside may depend on.
+// sleepState holds the result of the last sleep flush by slot, because the order of
+// rows is internal.
 type sleepState struct {
-	awake   bulk.Bitset // bodies that were awake after the flush
-	newborn bulk.Bitset // bodies added since: they have neither slept nor woken
-	slotSet flips       // memory: slots, to be taken in ascending order,
-	slots   []uint32    // and as they were taken
+	awake   bulk.Bitset // bodies awake after the flush
+	newborn bulk.Bitset // bodies added since the flush: they have neither slept nor woken
+	slotSet flips       // scratch: slots to be drained in ascending order
+	slots   []uint32    // scratch: the drained slots
 }
 
-// flushSleep carries out the words about who is to sleep and who to wake, and
-// notes who did.
+// flushSleep applies the sleep and wake requests and records the bodies that changed
+// state.
 func (w *World) flushSleep() {
 	b, rest := &w.bodies, &w.sleepState
 	b.collect()
@@ -107,8 +106,7 @@ func (w *World) flushSleep() {
 	b.applyFlips(w.rowOf)
 }
 
-// noteTurned appends who is in turned to list, in ascending order, and empties
-// it.
+// appendDrained drains slotSet and appends the entities to list.
 func (w *World) appendDrained(list []Entity) []Entity {
 	for _, slot := range w.sleepState.drainSlots() {
 		list = append(list, w.tenant(slot))
@@ -116,8 +114,8 @@ func (w *World) appendDrained(list []Entity) []Entity {
 	return list
 }
 
-// takeTurned returns the slots in turned in ascending order, until it is called
-// again, and empties it.
+// drainSlots empties slotSet and returns its members in ascending order. The result
+// is valid until the next call.
 func (r *sleepState) drainSlots() []uint32 {
 	r.slots = r.slotSet.appendTo(r.slots[:0])
 	r.slotSet.reset()

@@ -1,14 +1,13 @@
 package world
 
-// settle counts the ticks for which awake bodies have rested, and puts those to
-// sleep that have rested long enough: a group of bodies that touch each other all
-// at once, or not at all.
+// sleepRested counts the ticks for which awake bodies have rested, and puts bodies to
+// sleep that have rested for RestTicks. Touching bodies fall asleep as a group.
 func (w *World) sleepRested() {
 	b, c := &w.bodies, &w.contacts
 	for from, to := b.awakeRange(0, b.len()); from < to; from, to = b.awakeRange(to, b.len()) {
 		for row := from; row < to; row++ {
 			if w.mover != nil && !b.willBeAwake(row) {
-				continue // the Mover has put it to sleep
+				continue // put to sleep by the Mover
 			}
 			if w.motion.CountRest(&b.Bodies, row) && (len(c.bodies) == 0 || c.local[row] == 0) {
 				w.putToSleep(row)
@@ -28,10 +27,9 @@ func (w *World) putToSleep(row int) {
 	b.sleep(row)
 }
 
-// settleGroups puts to sleep the groups of touching bodies that have all rested
-// long enough. A group is what contacts of rested bodies connect; a contact with
-// an awake body that has not rested keeps it awake. Bodies that sleep already
-// count as ground.
+// sleepRestedGroups puts groups of touching bodies to sleep if all of a group have
+// rested long enough. Contacts between rested bodies connect a group; a contact with
+// an awake body that has not rested keeps it awake. Sleeping bodies count as ground.
 func (w *World) sleepRestedGroups() {
 	b, c := &w.bodies, &w.contacts
 	c.group, c.stayAwake = c.group[:0], c.stayAwake[:0]
@@ -63,9 +61,8 @@ func (w *World) sleepRestedGroups() {
 	}
 }
 
-// rouse wakes a body, and if it is solid, all sleepers that touch it, and theirs:
-// a group wakes together. Whatever rested on a body that leaves would hang in the
-// air otherwise.
+// wakeGroup wakes a body and, if it is solid, all sleepers connected to it by touch.
+// Otherwise bodies resting on one that leaves would hang in the air.
 func (w *World) wakeGroup(row int) {
 	b := &w.bodies
 	b.wake(row)
@@ -88,7 +85,7 @@ func (w *World) wakeGroup(row int) {
 	w.wakeList = list
 }
 
-// wake wakes a sleeper with its group, and makes others count their rest anew.
+// wake wakes a sleeping body with its group, or restarts an awake body's rest timer.
 func (w *World) wake(row int) {
 	if w.bodies.willBeAwake(row) {
 		w.bodies.wake(row)
