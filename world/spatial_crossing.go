@@ -2,9 +2,8 @@ package world
 
 import "github.com/worldd/worldd/bulk"
 
-// updateVolumes finds who went into a volume or out of it. It looks at bodies
-// that are awake or were displaced, and at others only where a volume itself
-// moved or changed.
+// updateVolumes finds the bodies that entered or left a volume. It checks bodies that
+// are awake or were displaced, and all bodies near volumes that moved or changed.
 func (w *World) updateVolumes() {
 	v := &w.volumes
 	if v.component == nil {
@@ -32,7 +31,7 @@ func (w *World) updateVolumes() {
 	v.displaced.Reset()
 }
 
-// lookAround notes who may have moved, and in which cells they are.
+// findMoved collects the bodies that may have moved, and their cells.
 func (w *World) findMoved() {
 	v, b := &w.volumes, &w.bodies
 	v.moved.SetOr(&w.sleepState.awake, &v.displaced)
@@ -46,7 +45,7 @@ func (w *World) findMoved() {
 	}
 }
 
-// lookAtAll compares everybody in the volume's cells with its members.
+// compareAll compares all bodies in the volume's cells with its members.
 func (w *World) compareAll(t *trigger) {
 	g, found := &w.grid, &w.volumes.found
 	r := g.coverVolume(&t.shape)
@@ -65,8 +64,8 @@ func (w *World) compareAll(t *trigger) {
 	w.recordEntered(t)
 }
 
-// lookAtMoved is lookAtAll for a volume that is where it was: nobody crosses its
-// surface but those who moved.
+// compareMoved is compareAll for an unchanged volume: only bodies that moved can
+// cross its surface.
 func (w *World) compareMoved(t *trigger) {
 	v, g := &w.volumes, &w.grid
 	for word, mask := range bulk.And(&t.members, &v.moved) {
@@ -91,7 +90,7 @@ func (w *World) compareMoved(t *trigger) {
 	w.recordEntered(t)
 }
 
-// leave lets some of 64 slots go out.
+// recordLeft removes the members mask of a word and reports them as left.
 func (w *World) recordLeft(t *trigger, word uint32, mask uint64) {
 	t.members.SetWord(word, t.members.Word(word)&^mask)
 	for slot := range bulk.Bits(word<<6, mask) {
@@ -99,7 +98,8 @@ func (w *World) recordLeft(t *trigger, word uint32, mask uint64) {
 	}
 }
 
-// enter lets those go in who were found and are not inside, and empties found.
+// recordEntered adds the bodies in found that are not members yet, reports them as
+// entered, and empties found.
 func (w *World) recordEntered(t *trigger) {
 	v := &w.volumes
 	for word := range bulk.And(&v.found) {
@@ -112,8 +112,8 @@ func (w *World) recordEntered(t *trigger) {
 	}
 }
 
-// leaveDoomed lets the doomed go out of all volumes, and everybody out of the
-// doomed volumes. It runs ahead of their removal.
+// leaveDoomed removes doomed bodies from all volumes and closes doomed volumes. It
+// runs before the doomed entities are removed.
 func (w *World) leaveDoomed() {
 	v := &w.volumes
 	for word := range bulk.And(&v.known) {

@@ -6,31 +6,29 @@ import (
 	"slices"
 )
 
-// grid finds bodies by place: dense cells over the bounds, seen from above
-// (height is not divided, since worlds are flat). A cell gives its slots in
-// ascending order, so that what a query visits is a function of the positions,
-// not of the way they came about (W6).
+// grid indexes bodies by position: dense cells over the bounds, seen from above.
+// Height is not divided, because worlds are flat. A cell lists its slots in ascending
+// order, so the order in which a query visits them depends on positions alone (W6).
 //
-// A cell's list is two runs, each of which ascends: a long one of those that have
-// been there for some time, and a short one of newcomers. A body that moves on
-// through cells full of sleepers is put at the end of each and taken from there:
-// in one line of the cache, wherever its slot belongs among theirs.
+// A cell's list has two ascending runs: a long one of settled bodies and a short one
+// of newcomers. A body that crosses cells full of sleepers is inserted at the end of
+// each list and removed from there, within one cache line, whatever its slot.
 type grid struct {
 	halfX, halfZ float32
-	perMetre     float32 // cells a metre
+	perMetre     float32 // cells per metre
 	columns      int32   // cells along x
 	rows         int32   // cells along z
-	coarse       int     // bits by which a cell's coordinates are too long for alongCurve
-	cells        []cell  // by z*columns + x
+	coarse       int     // low bits of a cell's coordinates that mortonCode drops
+	cells        []cell  // indexed by z*columns + x
 	version      uint64  // counts insertions and removals
 	store        store
 }
 
 type cell struct {
-	offset uint32 // of its slots in the store
+	offset uint32 // of its slots in store.room
 	count  uint32
-	recent uint8 // how many of them, at the end, are newcomers
-	class  uint8 // its room is 1<<class slots; 0: none
+	recent uint8 // how many slots at the end are newcomers
+	class  uint8 // the list has capacity 1<<class; 0: none
 }
 
 func newGrid(cfg Config) grid {
@@ -49,8 +47,8 @@ func cellCount(half, edge float32) int {
 	return int(math.Ceil(2 * float64(half) / float64(edge)))
 }
 
-// along returns the cell along one axis, clamped to the grid. It never falls as
-// x rises. NaN counts as far below.
+// cellAlong returns the cell along one axis, clamped to the grid. It is monotonic in
+// x. NaN counts as far below.
 func cellAlong(x, half, perMetre float32, n int32) int32 {
 	f := float32(x+half) * perMetre
 	switch {
@@ -66,7 +64,8 @@ func (g *grid) cellOf(x, z float32) int32 {
 	return cellAlong(z, g.halfZ, g.perMetre, g.rows)*g.columns + cellAlong(x, g.halfX, g.perMetre, g.columns)
 }
 
-// outside has a bit for each of at most 64 places: set if it is not in its cell.
+// outsideMask returns one bit for each of at most 64 positions: set if the position
+// is not in its cell.
 func (g *grid) outsideMask(x, z []float32, cells []int32) (word uint64) {
 	x, z = x[:len(cells)], z[:len(cells)]
 	halfX, halfZ, perMetre, columns, rows := g.halfX, g.halfZ, g.perMetre, g.columns, g.rows
@@ -78,19 +77,19 @@ func (g *grid) outsideMask(x, z []float32, cells []int32) (word uint64) {
 	return word
 }
 
-// maxRecent is how many newcomers a cell has, at most: a line of the cache.
+// maxRecent is the most newcomers a cell has: one cache line of slots.
 const maxRecent = 16
 
-// runs are the two of a cell, to be taken by lowest until none is left.
+// runs returns the two runs of cell c, to be merged by takeLowest.
 func (g *grid) runs(c int32) (settled, recent []uint32) {
 	list := g.slots(c)
 	n := len(list) - int(g.cells[c].recent)
 	return list[:n], list[n:]
 }
 
-// lowest takes the lowest slots of two runs, as many as follow each other in one of
-// them, and returns what is left of the two. It is for cells with newcomers: looking
-// up cells is half of most queries, and so who visits them calls it for no others.
+// takeLowest splits off the lowest slots of two runs: the longest prefix of one run
+// that precedes the other. Recent must not be empty: callers skip the merge for cells
+// without newcomers, since finding cells is half the cost of most queries.
 func takeLowest(settled, recent []uint32) (slots, settledRest, recentRest []uint32) {
 	if len(settled) == 0 {
 		return recent, nil, nil
@@ -103,14 +102,14 @@ func takeLowest(settled, recent []uint32) (slots, settledRest, recentRest []uint
 	return settled[:n], settled[n:], recent
 }
 
-// above leaves out the slots of a run up to one.
+// slotsAbove returns the part of run above slot.
 func slotsAbove(slot uint32, run []uint32) []uint32 {
 	i, _ := slices.BinarySearch(run, slot+1)
 	return run[i:]
 }
 
-// slots is the list of a cell: both runs, one after the other, for whom it does
-// not matter in which order they come.
+// slots returns the list of a cell, one run after the other, for callers that do not
+// depend on the order.
 func (g *grid) slots(c int32) []uint32 {
 	cell := &g.cells[c]
 	return g.store.room[cell.offset : cell.offset+cell.count]
@@ -129,7 +128,7 @@ func (g *grid) insert(c int32, slot uint32) {
 	cell.count++
 	list := g.slots(c)
 	if cell.recent == 0 && (end == 0 || list[end-1] < slot) {
-		list[end] = slot // the run goes on
+		list[end] = slot // extends the settled run
 		return
 	}
 	recent := list[end-uint32(cell.recent):]
@@ -139,7 +138,7 @@ func (g *grid) insert(c int32, slot uint32) {
 	recent[i] = slot
 }
 
-// settle makes one run of the two.
+// mergeRuns merges the two runs of cell c.
 func (g *grid) mergeRuns(c int32) {
 	var recent [maxRecent]uint32
 	list := g.slots(c)
@@ -179,8 +178,8 @@ func (g *grid) remove(c int32, slot uint32) {
 // region is a range of cells, both ends included.
 type region struct{ x0, x1, z0, z1 int32 }
 
-// cover returns the cells of all points with low <= x,z <= high, and of some
-// more: the slack outweighs what rounding takes.
+// cover returns the cells of all points with low <= x,z <= high. Slack covers rounding
+// errors, so the region may be slightly larger.
 func (g *grid) cover(lowX, highX, lowZ, highZ float64) region {
 	low := func(x float64) float32 { return float32(x - float64(1e-6*math.Abs(x)) - 1e-3) }
 	high := func(x float64) float32 { return float32(x + float64(1e-6*math.Abs(x)) + 1e-3) }
@@ -190,17 +189,17 @@ func (g *grid) cover(lowX, highX, lowZ, highZ float64) region {
 	}
 }
 
-// union returns the smallest region that holds both.
+// union returns the smallest region that contains both.
 func (r region) union(o region) region {
 	return region{min(r.x0, o.x0), max(r.x1, o.x1), min(r.z0, o.z0), max(r.z1, o.z1)}
 }
 
-// store is the memory of the cells' lists: rooms of 4, 8, 16, ... slots in one
-// slice, the free ones of each size in a list. A room is freed when its cell
-// empties, so that bodies that move through the world do not make it grow.
+// store is the memory of the cells' lists: blocks of 4, 8, 16, ... slots in one slice,
+// with a free list for each size. A cell that empties frees its block, so bodies that
+// cross the world do not make the store grow.
 type store struct {
 	room  []uint32
-	freed [32]uint32 // by class: offset+1 of the first free room, whose first word is the next one's offset+1
+	freed [32]uint32 // by class: offset+1 of the first free block, whose first element is the next one's offset+1
 }
 
 const firstClass = 2
@@ -212,7 +211,7 @@ func (c *cell) room() uint32 {
 	return 1 << c.class
 }
 
-// enlarge moves the cell's slots to a room of the next size.
+// grow moves the cell's slots to a block of the next size.
 func (s *store) grow(c *cell) {
 	class := max(c.class+1, firstClass)
 	offset := s.allocate(class)
@@ -232,7 +231,7 @@ func (s *store) allocate(class uint8) uint32 {
 	return offset
 }
 
-// free gives the cell's room back, and leaves the cell with none.
+// free releases the cell's block.
 func (s *store) free(c *cell) {
 	if c.class != 0 {
 		s.room[c.offset] = s.freed[c.class]

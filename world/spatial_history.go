@@ -1,30 +1,28 @@
 package world
 
-// history remembers where bodies were at the end of recent ticks. Most bodies
-// sleep, so it remembers who moves: ahead of a body's first move in a tick, a
-// record of where it was, which is good for all ticks back to the record before.
-// The records of one body are a chain, newest first, through a ring of lists by
-// tick.
+// history keeps the positions of bodies at the end of recent ticks. Since most bodies
+// sleep, it records only moves: before a body's first move in a tick, its position so
+// far, which is valid for all ticks back to the previous record. A body's records form
+// a linked list, newest first, through ring buffers by tick.
 type history struct {
-	ticks  uint64           // how far back; 0: nothing is kept
-	since  uint64           // first tick that is known
-	now    uint64           // the tick of the step under way, or of the next
+	ticks  uint64           // how far back; 0: nothing is recorded
+	since  uint64           // first known tick
+	now    uint64           // tick of the current step, or of the next one
 	rings  [][]pastPosition // by tick of the move
 	newest []recordID       // by slot
 }
 
-// pastPlace says where a body was at the end of the tick before the one in which it
-// was made.
+// pastPosition is a body's position at the end of the tick before its record.
 type pastPosition struct {
 	before recordID
 	at     Vec3
-	absent bool // it was not there yet
+	absent bool // the body did not exist yet
 }
 
-// recordID is the tick of a record and its place in that tick's list; 0 is none.
+// recordID is a record's tick and its index in that tick's list; 0 is none.
 type recordID uint64
 
-const recordIndexBits = 24 // as many as MaxEntities at most
+const recordIndexBits = 24 // enough for MaxEntities
 
 func (id recordID) tick() uint64  { return uint64(id >> recordIndexBits) }
 func (id recordID) index() uint64 { return uint64(id & (1<<recordIndexBits - 1)) }
@@ -39,7 +37,7 @@ func (h *history) reset(ticks int, tick uint64) {
 
 func (h *history) ring(tick uint64) *[]pastPosition { return &h.rings[tick%uint64(len(h.rings))] }
 
-// note keeps where a body is before it moves; the first word in a tick counts.
+// record stores a body's position before it moves. Only the first call of a tick counts.
 func (h *history) record(slot uint32, at Vec3, absent bool) {
 	for uint64(len(h.newest)) <= uint64(slot) {
 		h.newest = append(h.newest, 0)
@@ -55,8 +53,8 @@ func (h *history) record(slot uint32, at Vec3, absent bool) {
 	*list = append(*list, pastPosition{before, at, absent})
 }
 
-// noteMove is called ahead of every move that is not a step's own, and of a
-// body's beginning.
+// recordMove must be called before every move outside integration, and for every new
+// body.
 func (w *World) recordMove(row int, absent bool) {
 	w.bodies.markWritten(uint32(row))
 	if w.history.ticks != 0 {
@@ -64,7 +62,7 @@ func (w *World) recordMove(row int, absent bool) {
 	}
 }
 
-// noteAwake is noteMove for all rows that the step moves.
+// recordAwake is recordMove for all rows that the step integrates.
 func (w *World) recordAwake() {
 	b, h := &w.bodies, &w.history
 	if h.ticks == 0 {
@@ -77,7 +75,7 @@ func (w *World) recordAwake() {
 	}
 }
 
-// turn begins the next tick, and forgets the oldest.
+// advance begins the next tick and drops the oldest.
 func (h *history) advance() {
 	h.now++
 	if h.ticks > 0 {
@@ -86,10 +84,10 @@ func (h *history) advance() {
 	}
 }
 
-// PositionAt returns where a body was at the end of a tick: for a shot that a
-// client aimed at what it saw. It looks back at most Config.HistoryTicks, and not
-// beyond a Restore. False if the tick is out of reach, or unless the entity is
-// live, has a body, and had it then.
+// PositionAt returns a body's position at the end of a tick, for shots aimed at what a
+// client saw. It looks back at most Config.HistoryTicks, and never past a Restore. It
+// returns false if the tick is out of range, the entity is not live, or it had no body
+// at that tick.
 func (w *World) PositionAt(e Entity, tick uint64) (Vec3, bool) {
 	row, ok := w.row(e)
 	h := &w.history

@@ -2,41 +2,38 @@ package world
 
 import "slices"
 
-// The awake rows are put into the order of their places from time to time, along
-// a Morton curve through the cells of the grid, so that the rows of a chunk are
-// near to each other and the effects that are somewhere else are left out
-// (field.Set). Bodies that move, and the flush, which fills gaps with whoever
-// woke, bring that order to nought again, sooner or later.
+// From time to time the awake rows are sorted along a Morton curve through the grid
+// cells. The rows of a chunk are then close in space, and field.Set culls the effects
+// elsewhere. Moving bodies, and flushes that fill gaps with woken rows, gradually
+// destroy that order.
 //
-// When to sort is a matter of what it costs, and the world finds that out: every
-// so many ticks it counts at how many points effects are run, and what is more
-// than after the last sort is a loss. When the losses have come up to what a sort
-// costs, it sorts. So it takes at most twice the time of the best moment, whatever
-// the bodies do, and where there are no effects with boxes, or few, or no order
-// helps, it does not sort. In place no row moves, and no row is sorted.
+// A sort runs when it pays: every lossTicks the world counts the points at which
+// effects are evaluated, and counts the excess over the last sort as a loss. When the
+// accumulated losses reach the cost of a sort, it sorts. The total cost is therefore
+// at most twice the optimum, whatever the bodies do, and worlds where no order helps
+// (no effects with boxes, or few) never sort. In place, rows are not sorted.
 const (
-	// lossTicks is how often losses are counted, and rows may be sorted.
+	// lossTicks is the interval in ticks at which losses are counted and rows sorted.
 	lossTicks = 8
-	// sortPoints is what a sort costs for a row, in points at which an effect is
-	// run: some 30 ns against 0.4 (BENCHMARKS.md).
+	// sortPoints is the cost of sorting one row, in evaluated points: about 30 ns
+	// against 0.4 (BENCHMARKS.md).
 	sortPoints = 72
 )
 
-// order knows when to sort, and is the memory to do so.
+// order decides when to sort, and holds the memory for sorting.
 type order struct {
-	counting bool   // this step counts
-	floor    int    // points at which effects are run in a tick, just after a sort
-	loss     int    // of all ticks since then
+	counting bool   // this step counts evaluated points
+	floor    int    // points evaluated per tick just after a sort
+	loss     int    // excess points of all ticks since the last sort
 	sorted   uint64 // tick of the last sort
 
 	slots       []uint32
-	keys, spare []uint64 // place on the curve << 32 | row
-	source      []uint32 // by row: where it comes from
+	keys, spare []uint64 // Morton code << 32 | row
+	source      []uint32 // by row: the row to move here
 }
 
-// sortRows puts the awake rows in order, if that pays. It runs just after the
-// flush, when no bit is about a row. The order of rows is a function of the
-// places of the awake bodies then, and not of what it was before.
+// sortRows sorts the awake rows if that pays. It runs after the flush, when no flip is
+// pending. The resulting order depends only on the awake bodies' positions.
 func (w *World) sortRows() {
 	o, b := &w.order, &w.bodies
 	if w.tick%lossTicks != 0 || o.loss < sortPoints*b.awake || b.mode == InPlace {
@@ -47,9 +44,9 @@ func (w *World) sortRows() {
 	b.permute(o.source, w.rowOf)
 }
 
-// watchOrder says whether this step counts what it loses: where rows are sorted,
-// and there are effects to be left out. A sort may come then, and it has its
-// memory from here on.
+// startCounting decides whether this step counts evaluated points: every lossTicks, if
+// there are effects to cull. It also allocates the memory for a sort, outside the sort
+// itself.
 func (w *World) startCounting() {
 	o, b := &w.order, &w.bodies
 	o.counting = w.tick%lossTicks == 0 && w.effects.boxed != 0 && b.awake > chunkRows && b.mode != InPlace
@@ -58,7 +55,7 @@ func (w *World) startCounting() {
 	}
 }
 
-// reserveOrder makes room to sort the awake rows.
+// reserveSort allocates the memory to sort the awake rows.
 func (w *World) reserveSort() {
 	o, b := &w.order, &w.bodies
 	o.slots, o.source = slices.Grow(o.slots[:0], b.awake), slices.Grow(o.source[:0], b.awake)
@@ -68,7 +65,8 @@ func (w *World) reserveSort() {
 	}
 }
 
-// learnLoss adds up what the workers counted. Just after a sort nothing is lost.
+// addLosses adds up the points that the workers counted. Just after a sort the loss is
+// zero.
 func (w *World) addLosses() {
 	o, points := &w.order, 0
 	for i := range w.workers.chunks {
@@ -83,8 +81,8 @@ func (w *World) addLosses() {
 	o.loss += (points - o.floor) * lossTicks
 }
 
-// orderRows works out where each awake row is to come from: by its place on the
-// curve, and by slot within a cell.
+// computeOrder computes which row moves where: by Morton code, and by slot within a
+// cell.
 func (w *World) computeOrder() {
 	o, b := &w.order, &w.bodies
 	o.slots = w.sleepState.awake.AppendTo(o.slots[:0])
@@ -104,15 +102,14 @@ func (w *World) computeOrder() {
 	}
 }
 
-// digitBits is how many bits of a key one pass sorts by: the counts of a digit,
-// 8 KiB, stay in the first-level cache beside what they count.
+// digitBits is the number of key bits sorted per pass. The counters of a digit (8 KiB)
+// stay in the first-level cache with the keys.
 const (
 	digitBits = 11
 	curveBits = 2 * digitBits
 )
 
-// sortDigit is one pass of a radix sort: it copies the keys in the order of one
-// digit, and keeps the order of those that have the same.
+// sortDigit is one stable pass of a radix sort, from keys to to.
 func sortDigit(to, keys []uint64, shift int) {
 	var counts [1 << digitBits]uint32
 	for _, key := range keys {
@@ -130,15 +127,15 @@ func sortDigit(to, keys []uint64, shift int) {
 	}
 }
 
-// alongCurve returns where a cell is along a Morton curve: the bits of its two
-// coordinates in turn. Cells of a grid that is longer than 2,048 count together.
+// mortonCode interleaves the bits of a cell's coordinates. In grids longer than 2,048
+// cells, several cells share a code.
 func (g *grid) mortonCode(cell int32) uint32 {
 	z := cell / g.columns
 	x := cell - z*g.columns
 	return spreadBits(uint32(x)>>g.coarse) | spreadBits(uint32(z)>>g.coarse)<<1
 }
 
-// everySecond spreads 16 bits over the even ones of 32.
+// spreadBits spreads 16 bits over the even bits of 32.
 func spreadBits(v uint32) uint32 {
 	v = (v | v<<8) & 0x00ff00ff
 	v = (v | v<<4) & 0x0f0f0f0f

@@ -8,17 +8,16 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Hit is a body that a ray meets.
+// Hit is a body that a ray hits.
 type Hit struct {
 	Entity   Entity
-	Distance float32 // metres from the start to where the ray enters the body; 0 if it starts inside
+	Distance float32 // metres from the start to the entry point; 0 if the ray starts inside
 }
 
-// AppendRay appends to list the bodies that a straight line between two points
-// meets, if every body is a sphere of its kind's radius and the line is a
-// thickness wide on all sides: the nearest first, and by slot where two are
-// equally near. It marches through the grid, row by row of cells. Nothing is
-// found if a point or the thickness is not finite, or that is negative.
+// AppendRay appends the bodies hit by the segment between two points, widened by
+// thickness on all sides, nearest first and by slot at equal distance. Bodies are
+// spheres of their kind's radius. It traverses the grid row by row. It finds nothing if
+// a point or the thickness is not finite, or the thickness is negative.
 func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
 	if !motion.Finite(from) || !motion.Finite(to) || !(thickness >= 0) || math.IsInf(float64(thickness), 1) {
 		return list
@@ -44,8 +43,8 @@ func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
 	return list
 }
 
-// rowBounds is the range of z in which a row of cells lists bodies, with slack
-// for what rounding takes; without end for the outermost.
+// rowBounds returns the z range of a row of cells, with slack for rounding errors. It
+// is unbounded for the outermost rows, which also hold clamped positions.
 func (g *grid) rowBounds(z int32) (low, high float64) {
 	edge, slack := 1/float64(g.perMetre), 0.01+float64(2e-6*float64(g.halfZ))
 	low = float64(float64(z)*edge) - float64(g.halfZ) - slack
@@ -59,7 +58,7 @@ func (g *grid) rowBounds(z int32) (low, high float64) {
 	return low, high
 }
 
-// ray is a line in double precision, so that it is straight in large worlds, too.
+// ray is a segment in double precision, which keeps it straight in large worlds.
 type ray struct {
 	from, to, along [3]float64 // along has length 1, or 0
 	length          float64
@@ -85,9 +84,9 @@ func newRay(from, to Vec3, thickness float64) ray {
 	return r
 }
 
-// across returns the range of x in which the ray is between two z.
+// clipZ returns the range of x in which the ray lies between two z.
 func (r *ray) clipZ(low, high float64) (lowX, highX float64, ok bool) {
-	a, b := 0.0, 1.0 // the part of the ray, from its start to its end
+	a, b := 0.0, 1.0 // parameter range of the clipped ray
 	z, dz := r.from[2], r.to[2]-r.from[2]
 	if dz == 0 {
 		if z < low || z > high {
@@ -107,7 +106,7 @@ func (r *ray) clipZ(low, high float64) (lowX, highX float64, ok bool) {
 
 func (w *World) appendHits(list []Hit, r *ray, c int32) []Hit {
 	b := &w.bodies
-	for _, slot := range w.grid.slots(c) { // in any order: hits are sorted
+	for _, slot := range w.grid.slots(c) { // any order: hits are sorted later
 		row := int(w.rowOf[slot])
 		if d, ok := r.intersect(b.Position(row), float64(w.motion.Kinds[b.Kind[row]].Radius)); ok {
 			list = append(list, Hit{w.pool.HandleAt(slot), d})
@@ -116,7 +115,7 @@ func (w *World) appendHits(list []Hit, r *ray, c int32) []Hit {
 	return list
 }
 
-// meets returns how far along the ray it enters a sphere.
+// intersect returns the distance at which the ray enters a sphere.
 func (r *ray) intersect(center Vec3, radius float64) (float32, bool) {
 	m := [3]float64{float64(center.X) - r.from[0], float64(center.Y) - r.from[1], float64(center.Z) - r.from[2]}
 	var forward, square float64
@@ -129,8 +128,8 @@ func (r *ray) intersect(center Vec3, radius float64) (float32, bool) {
 	if square <= root {
 		return 0, true
 	}
-	// Less the square of the gap between line and centre. That is not the difference
-	// of square and forward's: from far away both are large, and round it off.
+	// Subtract the squared distance of the line from the centre, summed from components:
+	// square - forward² would cancel two large numbers when the sphere is far away.
 	for i := range m {
 		gap := m[i] - float64(forward*r.along[i])
 		root -= float64(gap * gap)

@@ -10,20 +10,20 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// shape is what a component type's bytes mean, for values in files.
+// shape describes the bytes of a component type, for values in files.
 type shape struct {
-	text string // names, kinds and places of the fields: a type that was changed has another
+	text string // names, kinds and offsets of the fields: changes whenever the type does
 	of   reflect.Type
 	size uintptr
 	layout
-	gaps  []uintptr // bytes that belong to no number
-	plain bool      // the memory's form is the file's
+	gaps  []uintptr // offsets of padding bytes
+	plain bool      // memory and file format are identical
 }
 
-// newShape takes a type that Register accepted.
+// newShape returns the shape of a type that Register accepted.
 func newShape(t reflect.Type) shape {
 	s := shape{text: shapeText(t), of: t, size: t.Size()}
-	s.layout, _ = layoutOf(t) // no error: see above
+	s.layout, _ = layoutOf(t) // cannot fail: Register checked the type
 	next := uintptr(0)
 	for _, n := range s.numbers {
 		for ; next < n.offset; next++ {
@@ -56,8 +56,8 @@ func shapeText(t reflect.Type) string {
 	return fmt.Sprintf("%s:%d", t.Kind(), t.Size())
 }
 
-// convert turns values from the memory's form into the file's, or back: the
-// bytes of each number in little-endian order, and zeros where there is none.
+// convert converts values between memory and file format, in either direction: numbers
+// in little-endian order, zero padding.
 func (s *shape) convert(values []byte) {
 	if s.plain {
 		return
@@ -74,8 +74,8 @@ func (s *shape) convert(values []byte) {
 	}
 }
 
-// sound says whether values from a file may be used: a bool that is neither true
-// nor false would be neither to Go, too.
+// isValid reports whether values from a file may be used: every bool must be 0 or 1, or
+// Go's behaviour is undefined.
 func (s *shape) isValid(values []byte) bool {
 	for _, n := range s.numbers {
 		if n.kind != reflect.Bool {
@@ -106,7 +106,7 @@ func (n number) size() uintptr {
 
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// reverse reverses the first size bytes.
+// reverse reverses the first size bytes of b.
 func reverse(b []byte, size int) {
 	for i, j := 0, size-1; i < j; i, j = i+1, j-1 {
 		b[i], b[j] = b[j], b[i]

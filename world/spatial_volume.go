@@ -7,41 +7,40 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Volume makes its entity a trigger volume: Entered and Left tell who crosses its
-// surface. It is a component like any other, registered under a name of the
-// game's choice; a world has at most one component of this type. The volume moves
-// with its entity's body, if that has one, and ends with the entity.
+// Volume makes its entity a trigger volume: Entered and Left report the bodies that
+// cross its surface. It is an ordinary component, registered under any name; a world
+// has at most one component of this type. The volume moves with its entity's body, if
+// there is one, and ends with the entity.
 //
-// It is a sphere if Radius is not zero, else a box; what is on the surface is
-// inside. A body is where its centre is. A volume may be infinitely large. Nobody
-// is inside one whose size is negative or no number, or whose centre is not finite,
-// nor inside itself.
+// It is a sphere if Radius is not zero, otherwise a box; its surface counts as inside.
+// A body is located at its centre. A volume may be infinitely large. It is empty if its
+// size is negative or NaN, or its centre not finite, and never contains its own entity.
 type Volume struct {
-	Center Vec3    // relative to the entity's body; to the origin if it has none
+	Center Vec3    // relative to the entity's body, or to the origin if there is none
 	Radius float32 // metres
-	Half   Vec3    // half the box along each axis, metres
-	Layers Layers  // of the kinds that it is about; 0 means all
+	Half   Vec3    // half the box's extent along each axis, metres
+	Layers Layers  // kinds to report; 0 means all
 }
 
-// Crossing is a body that went into a volume, or out of it.
+// Crossing is a body that entered or left a volume.
 type Crossing struct {
 	Volume, Entity Entity
 }
 
-// Entered returns who was found inside a volume by the last step, and was not by
-// the step before: the body moved, or the volume did, or either is new. In
-// ascending order of the volumes' slots, then of the entities'. Systems that run
-// After see those of their own step. Valid until the next Step; read only.
+// Entered returns the bodies that the last step found inside a volume and the step
+// before did not, in ascending order of the volumes' slots, then of the bodies'.
+// Systems that run After see the crossings of their own step. Valid until the next
+// Step; read only.
 func (w *World) Entered() []Crossing { return w.volumes.entered }
 
-// Left returns who was inside a volume and was not found there by the last step,
-// in the order of Entered, and behind them those pairs of which the step's end
-// destroyed one: that a handle is Stale is no reason not to undo what its
-// entering did. Valid until the next Step; read only.
+// Left returns the bodies that left a volume, in the order of Entered, followed by the
+// pairs of which the end of the step destroyed one. Their handles may be Stale; they
+// are listed so that the effects of entering can be undone. Valid until the next Step;
+// read only.
 func (w *World) Left() []Crossing { return w.volumes.left }
 
-// Inside says whether the last step found the body inside the volume. False
-// unless both are live.
+// Inside reports whether the last step found the body inside the volume. It returns
+// false unless both are live.
 func (w *World) Inside(volume, body Entity) bool {
 	if w.pool.Get(volume) == nil || w.pool.Get(body) == nil {
 		return false
@@ -50,25 +49,25 @@ func (w *World) Inside(volume, body Entity) bool {
 	return t != nil && t.members.Has(body.Index())
 }
 
-// volumes keeps the trigger volumes and who is inside.
+// volumes holds the trigger volumes and their members.
 type volumes struct {
 	component     *Component[Volume]
 	triggers      []*trigger // by slot; nil where there is none
 	known         bulk.Bitset
 	free          []*trigger
-	displaced     bulk.Bitset // bodies put somewhere since the last look, who may sleep
+	displaced     bulk.Bitset // bodies moved from outside since the last update; they may be asleep
 	entered, left []Crossing
 
-	moved      bulk.Bitset // who may have moved, by slot
-	movedCells bulk.Bitset // cells that hold one of those
-	found      bulk.Bitset // memory of a look
+	moved      bulk.Bitset // bodies that may have moved, by slot
+	movedCells bulk.Bitset // cells of the bodies in moved
+	found      bulk.Bitset // scratch
 }
 
-// trigger is a volume as it was last looked at. Memory: an eighth of a byte for
-// each slot of the world, up to the highest of a member.
+// trigger is a volume at its last update. Memory: one bit per slot of the world, up to
+// the highest member.
 type trigger struct {
 	volume  Entity
-	shape   Volume // its centre absolute
+	shape   Volume // with an absolute centre
 	members bulk.Bitset
 }
 
@@ -79,14 +78,14 @@ func (v *volumes) trigger(slot uint32) *trigger {
 	return nil
 }
 
-// adopt makes a component the world's volumes if it is one.
+// register makes c the world's volume component if it has that type.
 func (v *volumes) register(c column) error {
 	component, ok := c.(*Component[Volume])
 	if !ok || component.local {
 		return nil
 	}
 	if v.component != nil {
-		return fmt.Errorf("%w: component %q: %q has the type world.Volume already, and a world has one such component", ErrType, component.name, v.component.name)
+		return fmt.Errorf("%w: component %q: %q already has type world.Volume, and a world has only one such component", ErrType, component.name, v.component.name)
 	}
 	v.component = component
 	return nil
@@ -94,14 +93,14 @@ func (v *volumes) register(c column) error {
 
 func (v *volumes) begin() { v.entered, v.left = v.entered[:0], v.left[:0] }
 
-// displace has a body looked at that may sleep.
+// markDisplaced has the next update check a body that may be asleep.
 func (v *volumes) markDisplaced(slot uint32) {
 	if v.component != nil {
 		v.displaced.Set(slot)
 	}
 }
 
-// open returns a trigger for a volume that has none.
+// open returns a new trigger for a volume.
 func (v *volumes) open(volume Entity) *trigger {
 	slot := volume.Index()
 	for uint32(len(v.triggers)) <= slot {
@@ -119,7 +118,7 @@ func (v *volumes) open(volume Entity) *trigger {
 	return t
 }
 
-// close lets all members of a volume leave, and forgets it.
+// closeVolume reports all members of a volume as left and removes its trigger.
 func (w *World) closeVolume(slot uint32) {
 	v := &w.volumes
 	t := v.triggers[slot]
@@ -133,7 +132,7 @@ func (w *World) closeVolume(slot uint32) {
 	v.free = append(v.free, t)
 }
 
-// shapeOf returns a volume with its centre where it is now.
+// shapeOf returns a volume with its absolute centre.
 func (w *World) shapeOf(slot uint32) Volume {
 	shape := *w.volumes.component.values.At(slot)
 	if row := w.rowOf[slot]; row != noRow {
@@ -142,10 +141,11 @@ func (w *World) shapeOf(slot uint32) Volume {
 	return shape
 }
 
-// contains compares in double precision: what is far away does not seem near.
+// contains reports whether p is inside, in double precision: rounding must not move a
+// distant point inside.
 func (s *Volume) contains(p Vec3) bool {
 	if !motion.Finite(s.Center) {
-		return false // however large it is
+		return false // even if it is infinite
 	}
 	x, y, z := float64(p.X)-float64(s.Center.X), float64(p.Y)-float64(s.Center.Y), float64(p.Z)-float64(s.Center.Z)
 	if s.Radius != 0 {
@@ -156,7 +156,7 @@ func (s *Volume) contains(p Vec3) bool {
 	return -hx <= x && x <= hx && -hy <= y && y <= hy && -hz <= z && z <= hz
 }
 
-// cover returns the cells that the volume reaches into.
+// coverVolume returns the cells that the volume intersects.
 func (g *grid) coverVolume(s *Volume) region {
 	x, z := float64(s.Center.X), float64(s.Center.Z)
 	hx, hz := float64(s.Half.X), float64(s.Half.Z)
@@ -166,7 +166,7 @@ func (g *grid) coverVolume(s *Volume) region {
 	return g.cover(x-hx, x+hx, z-hz, z+hz)
 }
 
-// holds says whether a body is inside.
+// isInside reports whether the body of slot is inside t.
 func (w *World) isInside(t *trigger, slot uint32) bool {
 	row := w.rowOf[slot]
 	if row == noRow || slot == t.volume.Index() {
