@@ -7,19 +7,19 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// noRow is the row of an entity without body.
+// noRow is the row of an entity without a body.
 const noRow = -1
 
-// bodies holds one row for each body in parallel columns, awake rows first (W2).
-// What all bodies of a kind share is looked up by kind.
+// bodies holds one row per body in parallel columns, awake rows first (W2). Constants
+// of a kind are looked up by Kind.
 type bodies struct {
-	motion.Bodies // Moved: and was not followed yet; Stopped: and was not quarantined yet
+	motion.Bodies // Moved: to be processed by syncMoved; Stopped: by quarantineStopped
 
 	slot    []uint32
 	cell    []int32
-	crossed []uint64 // by row, a bit: Moved, and into another grid cell, perhaps
+	crossed []uint64 // one bit per row: Moved, and possibly in another grid cell
 
-	compaction // of all the above
+	compaction // of all columns above
 }
 
 func (b *bodies) init(mode Compaction) {
@@ -34,21 +34,20 @@ func (b *bodies) init(mode Compaction) {
 
 func (b *bodies) len() int { return len(b.slot) }
 
-// wake is the word that row is to be awake. It is idempotent, and a row that is
-// awake starts to count its rest anew.
+// wake requests that row be awake and restarts its rest timer. It is idempotent.
 func (b *bodies) wake(row int) {
 	b.Rest[row] = 0
 	b.setAwake(row, true)
 }
 
-// sleep is the word that row is to be asleep. It stops the body at once (W4).
+// sleep requests that row be asleep and stops the body at once (W4).
 func (b *bodies) sleep(row int) {
 	b.Rest[row] = 0
 	b.SetVelocity(row, Vec3{})
 	b.setAwake(row, false)
 }
 
-// addBody appends a sleeping row that is about to wake: no other row moves.
+// addBody appends a sleeping row with a request to wake, which moves no other row.
 func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b := &w.bodies
 	row := b.len()
@@ -67,11 +66,11 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.wakeGroup(row)
 }
 
-// removeBody closes the gap of an awake row with the last awake one, and the gap
-// that this leaves, like that of a sleeping row, with the last of all (W2).
+// removeBody fills the gap of an awake row with the last awake row, and the remaining
+// gap, or the gap of a sleeping row, with the last row (W2).
 func (w *World) removeBody(row int) {
 	b := &w.bodies
-	w.wakeGroup(row) // what touches it
+	w.wakeGroup(row) // bodies touching it
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
 	w.sleepState.awake.Clear(b.slot[row])
@@ -90,7 +89,7 @@ func (w *World) removeBody(row int) {
 	b.truncate(last)
 }
 
-// replaceRow moves row from to row to, which nobody owns any more.
+// replaceRow moves row from to row to, which no slot owns any more.
 func (w *World) replaceRow(to, from int) {
 	if to == from {
 		return
@@ -104,7 +103,7 @@ func (w *World) replaceRow(to, from int) {
 	w.rowOf[b.slot[to]] = int32(to)
 }
 
-// truncate drops the rows from n on, and poisons them in checked builds.
+// truncate drops the rows from n on. Checked builds overwrite them with NaN.
 func (b *bodies) truncate(n int) {
 	if invariants.Enabled {
 		nan := float32(math.NaN())

@@ -10,46 +10,46 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// maxEffects bounds the field: every effect may be evaluated for every awake
+// maxEffects bounds the cost of a step: every effect may be evaluated for every awake
 // body.
 const maxEffects = 4096
 
-// EffectDef describes an effect. The program sees points relative to Center, and
-// as its time the seconds since the effect was added. If the program has a box,
-// the effect acts on points in the box alone, faces included. An effect moves bodies
-// and does nothing else: for a fire that burns whom it blows at, give the entity that
-// it follows a Volume, which tells who is inside.
+// EffectDef describes an effect. The program receives points relative to Center, and
+// the seconds since the effect was added as its time. A program with a box acts only on
+// points inside it, faces included. Effects only move bodies: for a fire that burns the
+// bodies that it blows at, give the entity that it follows a Volume, which reports the
+// bodies inside.
 type EffectDef struct {
 	Program   *field.Program
 	Params    []field.Vec4 // copied; nil means the program's defaults
 	Mode      EffectMode
 	Center    Vec3
-	Follow    Entity // zero, or whose body Center is relative to; the effect ends with the entity
-	Layers    Layers // of the kinds that feel it; 0 means all
-	LifeTicks uint32 // removed at the end of the step to Tick() + LifeTicks; 0 means no limit
+	Follow    Entity // entity whose body Center is relative to, or zero; the effect ends with the entity
+	Layers    Layers // kinds that feel it; 0 means all
+	LifeTicks uint32 // removed at the end of step Tick() + LifeTicks; 0 means no limit
 }
 
-// EffectID names an effect, weakly like an Entity but from a pool of its own.
+// EffectID names an effect: a weak handle like Entity, from a separate pool.
 type EffectID = bulk.Handle
 
-// effects holds the field. The pool keeps what is free of pointers, and the
-// slices beside it the rest, by slot.
+// effects holds the effects of the world: pointer-free records in the pool, the rest in
+// slices by slot.
 type effects struct {
 	pool      *bulk.Pool[effect]
 	programs  []*field.Program
 	params    [][]field.Vec4
-	forces    motion.Forces // of this step
-	boxed     int           // how many of it have a box
-	followers int           // how many follow an entity
+	forces    motion.Forces // of the current step
+	boxed     int           // number of forces with a box
+	followers int           // number of effects that follow an entity
 
-	interpreted []InterpretedEffect // memory of interpretedEffects
+	interpreted []InterpretedEffect // scratch of interpretedEffects
 }
 
 type effect struct {
 	born    uint64 // tick at which it was added
-	expires uint64 // last tick, 0 for none
+	expires uint64 // last tick; 0 for none
 	follows Entity // or 0
-	offset  Vec3   // of the centre from the one that it follows
+	offset  Vec3   // of the centre from the followed body
 	center  Vec3
 	box     field.Box
 	layers  Layers
@@ -65,13 +65,12 @@ func newEffects() (effects, error) {
 	return effects{pool: pool}, nil
 }
 
-// AddEffect adds an effect to the field and wakes the bodies in its box, or all
-// of them if it has none. The error is the caller's: no program, an unknown mode,
-// parameters of another number than the program's, not finite or outside of the
-// range that the program gives them, nobody to follow who is live and has a body,
-// or ErrFull.
+// AddEffect adds an effect and wakes the bodies in its box, or all bodies if it has
+// none. The error is ErrFull or ErrValue: no program, an unknown mode, parameters that
+// are too many or few, not finite or outside the program's ranges, or a Follow that is
+// not live or has no body.
 func (w *World) AddEffect(d EffectDef) (EffectID, error) {
-	if d.Program == nil || d.Program.Hash() == 0 { // the zero Program: an image with it could not be read again
+	if d.Program == nil || d.Program.Hash() == 0 { // an image with the zero Program could not be read back
 		return 0, fmt.Errorf("%w: the effect has no program", ErrValue)
 	}
 	if d.Mode > Acceleration {
@@ -88,13 +87,13 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if d.Follow != 0 {
 		at, ok := w.Position(d.Follow)
 		if !ok {
-			return 0, fmt.Errorf("%w: the effect is to follow %v, which is %v, or has no body", ErrValue, d.Follow, w.Status(d.Follow))
+			return 0, fmt.Errorf("%w: the effect follows %v, which is %v or has no body", ErrValue, d.Follow, w.Status(d.Follow))
 		}
 		center = at.Add(d.Center)
 	}
 	id, e := w.effects.pool.Add()
 	if e == nil {
-		return 0, fmt.Errorf("%w: %d effects are the most", ErrFull, maxEffects)
+		return 0, fmt.Errorf("%w: the world already has %d effects, the maximum", ErrFull, maxEffects)
 	}
 	e.born, e.center, e.mode, e.layers = w.tick, center, d.Mode, d.Layers
 	if d.Follow != 0 {
@@ -148,9 +147,9 @@ func (f *effects) set(slot uint32, p *field.Program, params []field.Vec4) {
 	f.programs[slot], f.params[slot] = p, params
 }
 
-// MoveEffect puts the effect's centre somewhere else, relative to the body that
-// it follows if it does, and wakes the bodies in its old and new box. False, and
-// nothing happens, unless the effect is live and the place finite.
+// MoveEffect moves the effect's centre, which is relative to the followed body if there
+// is one, and wakes the bodies in its old and new box. It returns false and does nothing
+// unless the effect is live and the position finite.
 func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil || !motion.Finite(to) {
@@ -168,7 +167,7 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	return true
 }
 
-// center moves an effect's centre.
+// moveCenter moves an effect's centre.
 func (w *World) moveCenter(e *effect, to Vec3) {
 	if e.center == to {
 		return
@@ -183,10 +182,9 @@ func (w *World) moveCenter(e *effect, to Vec3) {
 }
 
 // SetEffectParams changes the effect's parameters, in the order of the program's
-// declarations, and wakes the bodies in its box; parameters that are equal to
-// those it has change nothing, and wake nobody. False, and nothing happens,
-// unless the effect is live and the parameters are as many as declared, within
-// their ranges, and finite.
+// declarations, and wakes the bodies in its box. Equal parameters change nothing and
+// wake nothing. It returns false and does nothing unless the effect is live and the
+// parameters are as many as declared, within their ranges, and finite.
 func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil {
@@ -202,7 +200,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 		}
 	}
 	if slices.Equal(own, params) {
-		return true // and stays as it is to the bit, zeros of either sign too: recordings do not hold this
+		return true // without storing: recordings omit this call, so the sign of a zero must not change either
 	}
 	copy(own, params)
 	w.wakeEffect(e)
@@ -212,8 +210,8 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	return true
 }
 
-// RemoveEffect takes the effect out of the field at once, and wakes the bodies
-// in its box: what it held may fall. False unless it is live.
+// RemoveEffect removes the effect at once and wakes the bodies in its box, which may
+// fall now. It returns false unless the effect is live.
 func (w *World) RemoveEffect(id EffectID) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil {
@@ -232,7 +230,7 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	return true
 }
 
-// expireEffects removes the effects that have this tick as the last.
+// expireEffects removes the effects whose last tick is this one.
 func (w *World) expireEffects() {
 	pool := w.effects.pool
 	live := pool.Live()
@@ -243,7 +241,7 @@ func (w *World) expireEffects() {
 	}
 }
 
-// contains says whether the effect acts on p.
+// contains reports whether the effect acts on p.
 func (e *effect) contains(p Vec3) bool {
 	return !e.boxed || motion.InBox(&e.box, e.center, p)
 }
@@ -265,9 +263,8 @@ func (w *World) wakeByForce(e *effect, row int) {
 	}
 }
 
-// wakeBoxes wakes what is in one box or the other. They are mostly one box that
-// moved a little, so that both are looked up at once; when it jumped, one after
-// the other.
+// wakeBoxes wakes the bodies in either box. Usually they are one box that moved a
+// little, and one search covers both; after a jump, each is searched separately.
 func (w *World) wakeBoxes(a, b *effect) {
 	ra, rb := w.grid.coverBox(a), w.grid.coverBox(b)
 	both := ra.union(rb)
@@ -292,16 +289,16 @@ func (w *World) wakeRegion(r region, a, b *effect) {
 	}
 }
 
-// InterpretedEffect counts the live effects of a name that no vector kernels run, so
-// that each takes some 40 times as long as it should.
+// InterpretedEffect counts the live effects of one name that run interpreted, without
+// vector kernels, at about 40 times the cost.
 type InterpretedEffect struct {
 	Name   string // of the program, "unnamed", or "other" beyond maxInterpretedNames
 	Live   int
-	Reason error // of one of them; see field.Program.Interpreted
+	Reason error // for one of them; see field.Program.Interpreted
 }
 
-// maxInterpretedNames bounds what a game that compiles texts of strangers tells
-// operators.
+// maxInterpretedNames bounds the names reported to operators when a game compiles
+// untrusted programs.
 const maxInterpretedNames = 16
 
 func (w *World) interpretedEffects() []InterpretedEffect {
@@ -332,8 +329,8 @@ func (f *effects) countInterpreted(name string, reason error) {
 	f.interpreted[at].Live++
 }
 
-// followEntities brings the effects that follow an entity to where its body is,
-// and ends those whose entity is gone: an effect holds its entity weakly.
+// followEntities moves the effects that follow an entity to its body, and removes those
+// whose entity is gone: an effect references its entity weakly.
 func (w *World) followEntities() {
 	if w.effects.followers == 0 {
 		return
@@ -348,7 +345,7 @@ func (w *World) followEntities() {
 	}
 }
 
-// followEntity says whether the entity is still there.
+// followEntity moves e to the body that it follows, and reports whether that exists.
 func (w *World) followEntity(e *effect) bool {
 	at, ok := w.Position(e.follows)
 	if ok {

@@ -7,17 +7,17 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Spawn makes an entity of a kind at once, with the kind's default components,
-// in the lowest free slot. A body starts awake at a place clamped to the bounds,
-// its velocity capped at MaxSpeed; a kind without body ignores both. The error
-// is ErrFull, or an unknown kind, or a number that is not finite.
+// Spawn creates an entity of a kind at once, in the lowest free slot, with the kind's
+// default components. Its body starts awake, with its position clamped to the bounds
+// and its velocity capped at MaxSpeed; a kind without a body ignores both. The error is
+// ErrFull, ErrUnknown for the kind, or ErrValue for a number that is not finite.
 func (w *World) Spawn(k KindID, at, velocity Vec3) (Entity, error) {
 	return w.SpawnFor(k, at, velocity, 0)
 }
 
-// SpawnFor is Spawn for a limited life: the entity is destroyed, like any other,
-// at the end of the step that brings the world to Tick() + lifeTicks, which is
-// after so many steps for one that is spawned between steps. Zero means no limit.
+// SpawnFor is Spawn with a limited lifetime: the entity is destroyed at the end of the
+// step that advances the world to Tick() + lifeTicks, so one spawned between steps lives
+// for lifeTicks steps. Zero means no limit.
 func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
 	e, record, err := w.reserve(k, at, velocity)
 	if err != nil {
@@ -39,8 +39,7 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 	return e, nil
 }
 
-// reserve takes a slot for an entity, which is live from here on and has nothing
-// yet but its kind.
+// reserve takes a slot for an entity, which is live from now on and has only a kind.
 func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, *entity, error) {
 	if int(k) >= len(w.kinds) {
 		return 0, nil, fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
@@ -64,7 +63,7 @@ func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, *entity, error) {
 	return e, record, nil
 }
 
-// embody gives a reserved entity a limited life and a body, if it is to have them.
+// embody gives a reserved entity its lifetime and body, if any.
 func (w *World) embody(slot uint32, record *entity, at, velocity Vec3, lifeTicks uint32) {
 	if lifeTicks != 0 {
 		record.expires = w.tick + uint64(lifeTicks)
@@ -92,9 +91,8 @@ func (w *World) growSlots() {
 	}
 }
 
-// Destroy dooms an entity: it stays live, and does what it did, until the end of
-// the step (this one, or the next if none runs). False unless it is live and not
-// doomed yet.
+// Destroy dooms an entity: it stays live and behaves as before until the end of the
+// current or next step. It returns false unless the entity is live and not doomed yet.
 func (w *World) Destroy(e Entity) bool {
 	if w.pool.Get(e) == nil || w.doomed.Has(e.Index()) {
 		return false
@@ -108,7 +106,7 @@ func (w *World) Destroy(e Entity) bool {
 	return true
 }
 
-// KindOf returns the kind that a live entity was spawned as.
+// KindOf returns the kind of a live entity.
 func (w *World) KindOf(e Entity) (KindID, bool) {
 	record := w.pool.Get(e)
 	if record == nil {
@@ -117,8 +115,8 @@ func (w *World) KindOf(e Entity) (KindID, bool) {
 	return record.kind, true
 }
 
-// destroyDoomed removes the doomed in ascending order of slots, so that rows and
-// events depend on the set alone.
+// destroyDoomed removes the doomed in ascending order of slots, so that rows and events
+// depend on the set alone.
 func (w *World) destroyDoomed() {
 	for word := range bulk.And(&w.doomed) {
 		w.remove(word, w.doomed.Word(word))
@@ -126,8 +124,8 @@ func (w *World) destroyDoomed() {
 	}
 }
 
-// remove removes some tenants of 64 neighbouring slots. What is kept by bits
-// goes word by word.
+// remove removes the entities mask of a word of slots. Bits are cleared a word at a
+// time.
 func (w *World) remove(word uint32, mask uint64) {
 	for slot := range bulk.Bits(word<<6, mask&w.expiring.Word(word)) {
 		w.wheel.remove(w.pool, slot)
@@ -151,7 +149,7 @@ func (w *World) remove(word uint32, mask uint64) {
 	}
 }
 
-// expireEntities dooms whoever has this tick as the last.
+// expireEntities dooms the entities whose last tick is this one.
 func (w *World) expireEntities() {
 	for next := w.wheel.first(w.tick); next != 0; {
 		slot := next - 1
@@ -163,14 +161,13 @@ func (w *World) expireEntities() {
 	}
 }
 
-// wheelBuckets is the turn of the wheel in ticks, 17 s at 60 Hz: an entity is
-// looked at once a turn.
+// wheelBuckets is the period of the wheel in ticks, 17 s at 60 Hz: each entity is
+// checked once per period.
 const wheelBuckets = 1024
 
-// wheel keeps entities with a lifetime in a ring of lists by last tick. The
-// lists are threaded through the entities, so that early death costs O(1) and
-// leaves nothing behind. Their order is history, and nobody depends on it: they
-// only fill the doomed set.
+// wheel holds entities with a lifetime in a ring of lists by last tick. The lists are
+// linked through the entities, so removing one early costs O(1). Their order depends
+// on history and has no effect: they only fill the doomed set.
 type wheel struct{ heads [wheelBuckets]uint32 } // slot+1
 
 func (t *wheel) first(tick uint64) uint32 { return t.heads[tick%wheelBuckets] }

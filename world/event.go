@@ -2,12 +2,11 @@ package world
 
 import "github.com/worldd/worldd/bulk"
 
-// eventList keeps what happened since the end of the step before last: what a
-// reader saw after the last step is dropped when the next one begins, and what
-// was added in between survives it.
+// eventList holds the events since the end of the step before last. The next step drops
+// those that readers saw after the last step, and keeps those added since.
 type eventList struct {
 	list []Entity
-	seen int // entries that were there when the last step ended
+	seen int // number of entries at the end of the last step
 }
 
 func (l *eventList) add(e Entity) { l.list = append(l.list, e) }
@@ -19,7 +18,7 @@ func (l *eventList) begin() {
 
 type events struct {
 	spawned, destroyed eventList
-	slept, woke        []Entity // of one flush, in a step
+	slept, woke        []Entity // of the flush of the current step
 	quarantined        []Quarantine
 	stopped            bulk.Bitset // the slots in quarantined
 }
@@ -39,23 +38,22 @@ func (e *events) end() {
 	e.destroyed.seen = len(e.destroyed.list)
 }
 
-// Spawned returns the entities spawned since the end of the step before the
-// last one, oldest first: those that inputs spawned ahead of the last step,
-// those that its systems spawned, and those since. Who reads it once after every
-// step sees every entity once. An entity that was spawned and destroyed in one
-// step is in both lists. Valid until the next Step; read only.
+// Spawned returns the entities spawned since the end of the step before the last one,
+// oldest first: by inputs before the last step, by its systems, and since. A reader
+// that calls it once after every step sees every entity once. An entity spawned and
+// destroyed in one step is in both lists. Valid until the next Step; read only.
 func (w *World) Spawned() []Entity { return w.events.spawned.list }
 
-// Destroyed returns the entities that the last step destroyed, in ascending
-// order of slots. They are Stale already. Valid until the next Step; read only.
+// Destroyed returns the entities that the last step destroyed, in ascending order of
+// slots. They are already Stale. Valid until the next Step; read only.
 func (w *World) Destroyed() []Entity { return w.events.destroyed.list }
 
-// Slept returns the bodies that the last step's flush put to sleep, in ascending
-// order of slots. Valid until the next Step, in which systems that run After see
-// its own; read only.
+// Slept returns the bodies that the last step's flush put to sleep, in ascending order
+// of slots. Valid until the next Step, whose After systems see its own list; read
+// only.
 func (w *World) Slept() []Entity { return w.events.slept }
 
-// Woke returns the bodies that the last step's flush woke, in ascending order of
-// slots. A new body is not among them, though its life begins awake. Valid until
-// the next Step, in which systems that run After see its own; read only.
+// Woke returns the bodies that the last step's flush woke, in ascending order of slots,
+// without new bodies, which begin awake. Valid until the next Step, whose After systems
+// see its own list; read only.
 func (w *World) Woke() []Entity { return w.events.woke }

@@ -2,22 +2,22 @@ package world
 
 import "github.com/worldd/worldd/world/motion"
 
-// Names of package motion that the world's users need.
+// Names of package motion that users of world need.
 type (
 	// Vec3 is a point, direction or velocity in metres and seconds; Y is up.
 	Vec3 = motion.Vec3
-	// Bounds says what happens to a body that moves out of the world. A place that
-	// is given to Spawn or SetPosition is clamped, whatever the rule.
+	// Bounds selects what happens to a body that moves out of the world. A position
+	// passed to Spawn or SetPosition is always clamped.
 	Bounds = motion.Bounds
-	// EffectMode says what a program's vectors mean.
+	// EffectMode is the meaning of a program's vectors.
 	EffectMode = motion.Mode
-	// Layers is a set of up to 32 layers, a bit each, which the game gives meaning
-	// to: players, leaves, ships. A kind is in some, and an effect or a volume is
-	// about some.
+	// Layers is a set of up to 32 layers, one bit each, with meanings defined by the
+	// game: players, leaves, ships. Kinds are in layers; effects and volumes select
+	// layers.
 	Layers = motion.Layers
 )
 
-// What package motion says of them.
+// Constants of package motion.
 const (
 	BoundsClamp   = motion.BoundsClamp
 	BoundsBounce  = motion.BoundsBounce
@@ -26,16 +26,16 @@ const (
 	Wind         = motion.Wind
 	Acceleration = motion.Acceleration
 
-	// MaxSpeed is the speed in m/s that no body exceeds.
+	// MaxSpeed is the highest speed of a body in m/s.
 	MaxSpeed = motion.MaxSpeed
 )
 
-// DefaultLayer is where kinds are that say nothing else.
+// DefaultLayer is the layer of kinds that name none.
 const DefaultLayer Layers = 1
 
-// row returns the row of a live entity's body. It asks the noted generations and not
-// the pool, since events read them, too: two arrays are in the cache, not three. Of a
-// slot that is free the newest generation is noted, and it has no row.
+// row returns the row of a live entity's body. It reads generations instead of the
+// pool, because event handling reads them as well: two arrays in the cache, not three.
+// A free slot keeps its newest generation, but has no row.
 func (w *World) row(e Entity) (int, bool) {
 	slot := e.Index()
 	if uint64(slot) >= uint64(len(w.generations)) || w.generations[slot] != e.Generation() {
@@ -45,7 +45,7 @@ func (w *World) row(e Entity) (int, bool) {
 	return int(r), r != noRow
 }
 
-// Position returns where a body is; false unless the entity is live and has one.
+// Position returns a body's position; false unless the entity is live and has a body.
 func (w *World) Position(e Entity) (Vec3, bool) {
 	row, ok := w.row(e)
 	if !ok {
@@ -54,8 +54,7 @@ func (w *World) Position(e Entity) (Vec3, bool) {
 	return w.bodies.Position(row), true
 }
 
-// Velocity returns a body's velocity; false unless the entity is live and has
-// one.
+// Velocity returns a body's velocity; false unless the entity is live and has a body.
 func (w *World) Velocity(e Entity) (Vec3, bool) {
 	row, ok := w.row(e)
 	if !ok {
@@ -64,8 +63,8 @@ func (w *World) Velocity(e Entity) (Vec3, bool) {
 	return w.bodies.Velocity(row), true
 }
 
-// Body returns the position and velocity of a slot's tenant; false if the slot
-// is free or its tenant has no body.
+// Body returns the position and velocity of the body on a slot; false if the slot is
+// free or its entity has no body.
 func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
 	if uint64(slot) >= uint64(len(w.rowOf)) || w.rowOf[slot] == noRow {
 		return Vec3{}, Vec3{}, false
@@ -74,11 +73,10 @@ func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
 	return w.bodies.Position(row), w.bodies.Velocity(row), true
 }
 
-// SetPosition puts a body somewhere else, clamped to the bounds, and wakes it and
-// what it touches, there and here.
-// False, and nothing happens, unless the entity is live, has a body, and the
-// position is finite; a system that gives one which is not has the body
-// Quarantined.
+// SetPosition moves a body to a position clamped to the bounds, and wakes it and the
+// bodies touching it before and after. It returns false and does nothing unless the
+// entity is live, has a body, and the position is finite. If a system passes one that
+// is not finite, the body is Quarantined.
 func (w *World) SetPosition(e Entity, to Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {
@@ -88,7 +86,7 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 		return w.rejectNonFinite(e, row)
 	}
 	w.recordMove(row, false)
-	w.wakeGroup(row) // where it was
+	w.wakeGroup(row) // at its old position
 	w.bodies.SetPosition(row, w.motion.Clamp(to))
 	w.updateCell(row)
 	w.volumes.markDisplaced(e.Index())
@@ -100,9 +98,9 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	return true
 }
 
-// SetVelocity gives a body a velocity, capped at MaxSpeed, and wakes it. False,
-// and nothing happens, unless the entity is live, has a body, and the velocity
-// is finite; a system that gives one which is not has the body Quarantined.
+// SetVelocity sets a body's velocity, capped at MaxSpeed, and wakes it. It returns
+// false and does nothing unless the entity is live, has a body, and the velocity is
+// finite. If a system passes one that is not finite, the body is Quarantined.
 func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {
@@ -124,10 +122,10 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	return true
 }
 
-// Impulse pushes a body by so many N s, and wakes it. False, and nothing happens,
-// unless the entity is live, has a body that is not kinematic, and the impulse
-// and the velocity that it leads to are finite; a system whose impulse does not
-// lead to one has the body Quarantined.
+// Impulse applies an impulse in N s to a body and wakes it. It returns false and does
+// nothing unless the entity is live, has a body that is not kinematic, and the impulse
+// and the resulting velocity are finite. If a system causes a velocity that is not
+// finite, the body is Quarantined.
 func (w *World) Impulse(e Entity, push Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {
@@ -141,8 +139,8 @@ func (w *World) Impulse(e Entity, push Vec3) bool {
 	return w.SetVelocity(e, v)
 }
 
-// Wake says that a body is to be awake in the next flush: the last word of Wake
-// and Sleep wins. False unless the entity is live and has a body.
+// Wake requests that a body be awake after the next flush; the last call of Wake and
+// Sleep wins. It returns false unless the entity is live and has a body.
 func (w *World) Wake(e Entity) bool {
 	row, ok := w.row(e)
 	if ok {
@@ -154,9 +152,9 @@ func (w *World) Wake(e Entity) bool {
 	return ok
 }
 
-// Sleep stops a body and says that it is to be asleep in the next flush: the last
-// word of Wake and Sleep wins. Whatever touches the body later wakes it. False
-// unless the entity is live and has a body.
+// Sleep stops a body and requests that it be asleep after the next flush; the last call
+// of Wake and Sleep wins. Anything that touches the body later wakes it. It returns
+// false unless the entity is live and has a body.
 func (w *World) Sleep(e Entity) bool {
 	row, ok := w.row(e)
 	if !ok {
@@ -172,8 +170,8 @@ func (w *World) Sleep(e Entity) bool {
 	return true
 }
 
-// Awake says whether the next step will move the entity's body: words that are
-// still to be carried out count as done.
+// Awake reports whether the next step will move the entity's body, pending requests
+// included.
 func (w *World) Awake(e Entity) bool {
 	row, ok := w.row(e)
 	return ok && w.bodies.willBeAwake(row)

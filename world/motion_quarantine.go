@@ -2,24 +2,23 @@ package world
 
 import "math/bits"
 
-// Quarantine tells of a body that was to be given a position or velocity that is
-// not finite. It was stopped where it was instead, and the world went on.
+// Quarantine reports a body that would have received a position or velocity that is not
+// finite. It was stopped where it was instead.
 type Quarantine struct {
 	Entity Entity
-	System string // that tried; empty if fields or motion led there
+	System string // the system that set it; empty if effects or motion caused it
 }
 
-// Quarantined returns the bodies that were stopped during the last step, each
-// once: by Before systems, by fields and motion in ascending order of slots, and
-// by After systems. Valid until the next Step; read only.
+// Quarantined returns the bodies that were stopped during the last step, each once:
+// by Before systems, then by effects and motion in ascending order of slots, then by
+// After systems. Valid until the next Step; read only.
 //
-// Between steps nobody is quarantined: whoever calls then is told false, and the
-// number is nobody's but the caller's. A system is told so, too, but it is part
-// of the world, and a body whose rule has failed must not go on as if the rule
-// did not exist.
+// Between steps nothing is quarantined: the call returns false, and the bad number is
+// the caller's to handle. A system's call returns false as well, but a system is part
+// of the world: a body whose rule failed must not continue as if there were no rule.
 func (w *World) Quarantined() []Quarantine { return w.events.quarantined }
 
-// refuse is what happens to a number that is not finite.
+// rejectNonFinite rejects a number for a body, and stops the body inside a system.
 func (w *World) rejectNonFinite(e Entity, row int) bool {
 	if w.current != "" {
 		if w.bodies.Velocity(row) != (Vec3{}) {
@@ -31,7 +30,7 @@ func (w *World) rejectNonFinite(e Entity, row int) bool {
 	return false
 }
 
-// quarantine notes that the body of a slot was stopped.
+// quarantine records that the body of a slot was stopped.
 func (w *World) quarantine(slot uint32) {
 	w.counts.quarantined++
 	if !w.events.stopped.Has(slot) {
@@ -40,7 +39,7 @@ func (w *World) quarantine(slot uint32) {
 	}
 }
 
-// noteHalted quarantines the bodies that motion stopped.
+// quarantineStopped quarantines the bodies that motion stopped.
 func (w *World) quarantineStopped() {
 	b, slotSet := &w.bodies, &w.sleepState.slotSet
 	for i, word := range b.Stopped {

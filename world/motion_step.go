@@ -6,17 +6,16 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// chunkRows is the number of rows of a block, which one worker steps.
+// chunkRows is the number of rows in a block, the unit of work of one worker.
 const chunkRows = motion.BatchRows
 
-// chunk is one worker's memory for the rows that it steps.
+// chunk is the memory of one worker.
 type chunk struct {
 	batch  motion.Batch
-	points int // at which effects were run, if this step counts them
+	points int // points at which effects were evaluated, if this step counts them
 }
 
-// move steps the awake rows, in blocks of rows that are independent of each other
-// (W11).
+// move steps the awake rows, in blocks that are independent of each other (W11).
 func (w *World) move() {
 	b := &w.bodies
 	for len(b.Moved)*64 < b.len() {
@@ -33,7 +32,7 @@ func (w *World) move() {
 	}
 }
 
-// gatherEffects collects the forces of this step, in the order of the effects' slots.
+// gatherForces collects the effects of this step in the order of their slots.
 func (w *World) gatherForces() {
 	f := &w.effects
 	f.forces.Reset()
@@ -46,7 +45,7 @@ func (w *World) gatherForces() {
 			Center: e.center, Time: w.motion.Seconds(w.tick - e.born),
 		}
 		if err := f.forces.Add(&force); err != nil {
-			panic("world: W9: an effect that was checked when it was added: " + err.Error())
+			panic("world: W9: an effect that AddEffect accepted: " + err.Error())
 		}
 		if e.boxed {
 			f.boxed++
@@ -78,8 +77,8 @@ func (w *World) moveBlock(c *chunk, block int) {
 	}
 }
 
-// noteCrossed finds the rows of a block that may have moved into another grid cell,
-// while they are in the cache. Where few of 64 have moved, recell looks at each.
+// findCrossed finds the rows of a block that may have entered another grid cell, while
+// they are in the cache. If few of 64 rows moved, updateCell checks each.
 func (w *World) findCrossed(first, end int) {
 	b := &w.bodies
 	for from := first; from < end; from += 64 {
@@ -91,7 +90,7 @@ func (w *World) findCrossed(first, end int) {
 	}
 }
 
-// recell brings the grid up to date with a row's position.
+// updateCell updates the grid to a row's position.
 func (w *World) updateCell(row int) {
 	b := &w.bodies
 	c := w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row])
@@ -126,8 +125,8 @@ func (w *World) syncMoved() {
 	}
 }
 
-// place puts a row that moved where it belongs. Who left the bounds to be
-// destroyed for it is still on them for the rest of the step (W5).
+// confine updates the grid for a row that moved. Under BoundsDestroy it dooms a body
+// that left the world and keeps it on the bound for the rest of the step (W5).
 func (w *World) confine(row int) {
 	b := &w.bodies
 	if w.cfg.Bounds == BoundsDestroy {

@@ -4,9 +4,8 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Step advances the world by one tick, in the order that the package comment
-// draws. A warm step allocates nothing by itself. Step must not be called by a
-// system; it panics then.
+// Step advances the world by one tick, in the order shown in the package comment. Once
+// warm, it allocates nothing itself. It panics if a system calls it.
 func (w *World) Step() {
 	if w.running {
 		panic("world: Step was called by a system of the same step")

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Phase says when in a step a system runs.
+// Phase is the time within a step at which a system runs.
 type Phase int
 
 const (
-	// Before: ahead of the sleep flush and the forces. What a system sets here
-	// moves in this step.
+	// Before systems run ahead of the sleep flush and the forces. A velocity that they
+	// set takes effect in the same step.
 	Before Phase = iota
-	// After: when bodies have moved and the grid is up to date, ahead of the
-	// deferred destroys.
+	// After systems run when bodies have moved and the grid is up to date, ahead of
+	// the deferred destroys.
 	After
 )
 
@@ -30,7 +30,7 @@ func (p Phase) String() string {
 	return fmt.Sprintf("Phase(%d)", int(p))
 }
 
-// system is what AddSystem was given, and what it has cost.
+// system is a registered system and its running costs.
 type system struct {
 	name     string
 	phase    Phase
@@ -42,24 +42,24 @@ type system struct {
 	duration time.Duration // of all runs
 }
 
-// Order says where among the others a system runs.
+// Order is a system's position relative to another.
 type Order struct {
 	other  string
 	before bool
 }
 
-// Follows is the order of a system that runs after another one, wherever that
-// one is. There need be no system of that name, now or ever.
+// Follows makes a system run after the named one, in whatever order they are added. No
+// system of that name need exist.
 func Follows(name string) Order { return Order{other: name} }
 
-// Precedes is the order of a system that runs before another one; see Follows.
+// Precedes makes a system run before the named one; see Follows.
 func Precedes(name string) Order { return Order{other: name, before: true} }
 
-// AddSystem adds f to a phase of every step, under a name that Stats and
-// Quarantined report it by. All of Before comes ahead of all of After; within a
-// phase, systems run in the order in which they were added, except where Follows
-// and Precedes say otherwise. The error names an unknown phase, an empty or taken
-// name, a missing function, or the systems whose orders contradict each other.
+// AddSystem adds f to a phase of every step, under a name used by Stats and
+// Quarantined. All Before systems run ahead of all After systems. Within a phase,
+// systems run in the order in which they were added, unless Follows and Precedes say
+// otherwise. The error names an unknown phase, an empty or taken name, a missing
+// function, or systems whose orders contradict each other.
 func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) error {
 	if p != Before && p != After {
 		return fmt.Errorf("%w: system %q: no phase %d; use Before or After", ErrValue, name, int(p))
@@ -83,8 +83,8 @@ func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) 
 	return nil
 }
 
-// inOrder sorts systems: again and again the first of those left that follows
-// none of the others left.
+// sortSystems sorts systems topologically. Among systems that are ready, the one added
+// first runs first.
 func sortSystems(added []*system) ([]*system, error) {
 	left, sorted := slices.Clone(added), make([]*system, 0, len(added))
 	for len(left) > 0 {
@@ -106,8 +106,7 @@ func (s *system) precedes(other *system) bool {
 		slices.Contains(other.order, Follows(s.name))
 }
 
-// circle describes a way through systems each of which is preceded by another,
-// until it meets itself.
+// findCycle describes a cycle among systems of which each is preceded by another.
 func findCycle(left []*system) string {
 	path := []*system{left[0]}
 	for {
@@ -127,23 +126,22 @@ func findCycle(left []*system) string {
 	return strings.Join(names, " before ")
 }
 
-// SetClock gives the world a clock to time systems by: any number that grows with
-// time, such as the time since the process began. Without one, or with nil, they
-// are not timed. What it says reaches Stats and nothing else.
+// SetClock gives the world a clock to time systems: any duration that grows with time,
+// such as the process's uptime. Without one, or with nil, systems are not timed. The
+// clock affects only Stats.
 func (w *World) SetClock(now func() time.Duration) { w.clock = now }
 
-// SystemStats says what a system has cost. The durations are zero without a
-// clock.
+// SystemStats is the cost of one system. Durations are zero without a clock.
 type SystemStats struct {
 	Name    string
 	Phase   Phase
 	Runs    uint64
-	Last    time.Duration // of the last run, deferred changes included
+	Last    time.Duration // last run, including its deferred changes
 	Longest time.Duration
 	Total   time.Duration
 }
 
-// systemStats describes the systems in the order in which they run.
+// systemStats describes the systems in running order.
 func (w *World) systemStats() []SystemStats {
 	w.stats = w.stats[:0]
 	for _, s := range w.systems {

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// workers work on blocks of rows. They are goroutines that live as long as the
-// world is open, one less than there are workers: the caller is one, too.
+// workers process blocks of rows in parallel. Their goroutines live until close; there
+// is one fewer than workers, because the caller works as well.
 type workers struct {
 	chunks []chunk // by worker
 	block  func(c *chunk, block int)
 	blocks int64
-	next   atomic.Int64 // block to be taken
+	next   atomic.Int64 // next block to process
 	start  []chan struct{}
 	done   sync.WaitGroup
 }
@@ -39,10 +39,9 @@ func (p *workers) work(c *chunk) {
 	}
 }
 
-// run calls f for each block, and returns when all are done. Which worker takes
-// which block is up to the scheduler, and has no influence: a block is a function
-// of its own rows and the effects (W11). Goroutines are woken only for as many
-// blocks as are worth it.
+// run calls f for each block and returns when all are done. Scheduling has no influence
+// on the result: a block depends only on its own rows and the effects (W11). It wakes
+// only as many goroutines as the number of blocks justifies.
 func (p *workers) run(blocks int, f func(c *chunk, block int)) {
 	p.block, p.blocks = f, int64(blocks)
 	p.next.Store(0)
@@ -55,8 +54,8 @@ func (p *workers) run(blocks int, f func(c *chunk, block int)) {
 	p.done.Wait()
 }
 
-// blocksPerWorker is how many blocks, of 256 rows, pay for waking a goroutine:
-// about 20 µs of work against 5 µs.
+// blocksPerWorker is the number of blocks that justify waking a goroutine: about 20 µs
+// of work for 5 µs of overhead.
 const blocksPerWorker = 4
 
 // close ends the goroutines.

@@ -10,17 +10,16 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Entity names an entity: a weak handle into the world's pool of slots. It is
-// the same number on the wire and on every client.
+// Entity names an entity: a weak handle into the world's pool of slots. Clients use the
+// same number.
 type Entity = bulk.Handle
 
-// seedStream is the second word of the random generator's seed, so that a world
-// and some other user of the same seed do not draw the same numbers.
+// seedStream is the second half of the random generator's seed. It keeps the world's
+// numbers different from other users of the same seed.
 const seedStream = 0x776f726c64640001
 
-// World is one simulated world. It belongs to one goroutine; the functions that
-// only read (Get, Position, Within, StateHash, ...) may run in several at once
-// while nobody writes.
+// World is one simulated world. It belongs to one goroutine; functions that only read
+// (Get, Position, Within, StateHash, ...) may run concurrently while nothing writes.
 type World struct {
 	cfg     Config
 	motion  motion.Stepper
@@ -32,31 +31,31 @@ type World struct {
 
 	pool        *bulk.Pool[entity]
 	rowOf       []int32  // by slot: row of the body, or noRow
-	generations []uint32 // by slot: newest ever issued
+	generations []uint32 // by slot: newest issued generation
 	doomed      bulk.Bitset
-	unmarked    bulk.Bitset // spawned, and not marked as dirty yet, nor its components as changed
+	unmarked    bulk.Bitset // spawned, but dirty and changed bits are not set yet
 	dirty       bulk.Bitset // slots that changed since the last Next of any reader
 	readers     []*ChangeReader
 	wheel       wheel
-	expiring    bulk.Bitset // slots that are in the wheel
+	expiring    bulk.Bitset // slots in the wheel
 
 	kinds      []kind
 	components []column
 	presences  []*bulk.Bitset // of the components
 	deferred   deferred
-	added      []*system // in the order of AddSystem
-	systems    []*system // in the order in which they run
-	current    string    // name of the one that runs
+	added      []*system // in order of AddSystem
+	systems    []*system // in running order
+	current    string    // name of the running system
 	clock      func() time.Duration
-	stats      []SystemStats // memory of Stats
+	stats      []SystemStats // scratch of Stats
 
-	solid       bool    // some kind is
-	solidRadius float32 // of the largest solid kind
-	radius      float32 // of the largest kind
+	solid       bool    // some kind is Solid
+	solidRadius float32 // largest radius of a solid kind
+	radius      float32 // largest radius of a kind
 	contacts    contacts
 	mover       Mover
 	moving      Moving
-	wakeList    []int32 // memory of rouse
+	wakeList    []int32 // scratch of wakeGroup
 
 	bodies     bodies
 	sleepState sleepState
@@ -65,21 +64,21 @@ type World struct {
 	effects    effects
 	volumes    volumes
 	workers    *workers
-	moveBlocks func(c *chunk, block int) // moveBlock; bound once, since binding allocates
+	moveBlocks func(c *chunk, block int) // moveBlock, bound once because binding allocates
 	copyBlocks func(c *chunk, block int) // copyBlock, likewise
-	copied     *rowImage                 // by copyBlocks
+	copied     *rowImage                 // destination of copyBlocks
 	events     events
 	counts     counts
 	history    history
-	preparing  *Image // by PrepareImage
+	preparing  *Image // destination of PrepareImage
 
-	recorder *Recorder // nil: nobody records
+	recorder *Recorder // nil: not recording
 }
 
-// entity is what the pool keeps by slot.
+// entity is the pool's record of a slot.
 type entity struct {
-	expires uint64 // last tick, 0 for none
-	next    uint32 // neighbours in the wheel bucket, slot+1; 0 for none
+	expires uint64 // last tick; 0 for none
+	next    uint32 // neighbours in the wheel bucket as slot+1; 0 for none
 	prev    uint32
 	kind    KindID
 }
@@ -88,8 +87,7 @@ type counts struct {
 	spawned, destroyed, reused, quarantined uint64
 }
 
-// New makes an empty world. The error is the caller's, and lists everything that
-// Config.Validate complains about.
+// New creates an empty world. The error lists everything that Config.Validate rejects.
 func New(cfg Config) (*World, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -117,58 +115,56 @@ func New(cfg Config) (*World, error) {
 	return w, nil
 }
 
-// Close ends the goroutines of a world with several workers; it has none
-// otherwise. A closed world still works, in the goroutine that calls Step.
+// Close stops the worker goroutines, if Config.Workers is above 1. A closed world still
+// works, on the goroutine that calls Step.
 func (w *World) Close() { w.workers.close() }
 
-// Config returns the configuration with its defaults filled in. Its Gravity is the
-// number that bodies fall by: 0 if there is none, which New would take for the
-// default.
+// Config returns the configuration with defaults filled in. Its Gravity is the effective
+// one: 0 for none, which New would replace by the default.
 func (w *World) Config() Config { return w.cfg }
 
-// Tick returns the number of steps begun: inside a step it is that step's own
-// number, and 1 is the first.
+// Tick returns the number of steps begun. Inside a step it is the step's own number;
+// the first is 1.
 func (w *World) Tick() uint64 { return w.tick }
 
 // TickHz returns the steps per simulated second.
 func (w *World) TickHz() int { return w.cfg.TickHz }
 
-// Rand returns the world's random generator. It is part of the state: what is
-// drawn from it is the same in every world with the same seed and the same
-// draws before.
+// Rand returns the world's random generator. It is part of the state: worlds with the
+// same seed and the same previous draws return the same numbers.
 func (w *World) Rand() *rand.Rand { return w.rand }
 
 // Live returns the live slots. Read only.
 func (w *World) Live() *bulk.Bitset { return w.pool.Live() }
 
-// Slots returns the number of slots ever used: every slot is below it.
+// Slots returns the number of slots ever used. Every slot is below it.
 func (w *World) Slots() uint32 { return w.pool.Slots() }
 
-// HandleAt returns the handle of the slot's tenant, zero when it has none.
+// HandleAt returns the handle of the slot's entity, or zero.
 func (w *World) HandleAt(slot uint32) Entity { return w.pool.HandleAt(slot) }
 
-// Status says whether the entity is live, was once, or was never issued. A
-// doomed entity is live until the end of the step.
+// Status reports whether the entity is live, was once, or was never issued. A doomed
+// entity is live until the end of the step.
 func (w *World) Status(e Entity) bulk.Status { return w.pool.Status(e) }
 
-// Stats counts what is in the world and what has happened to it.
+// Stats counts the contents and the history of a world.
 type Stats struct {
 	Entities    int    // live
 	Awake       int    // bodies that the next step will move
-	Asleep      int    // bodies that it will not
+	Asleep      int    // bodies that the next step will not move
 	Effects     int    // in the field
 	Spawned     uint64 // ever
 	Destroyed   uint64 // ever
-	Reused      uint64 // spawns into a slot that had a tenant before
-	Quarantined uint64 // times a body's velocity was not finite, and the body was stopped where it was
-	Retired     int    // slots that have used up their generations (H4)
+	Reused      uint64 // spawns into a slot that had been used before
+	Quarantined uint64 // times a body was stopped because its velocity was not finite
+	Retired     int    // slots without generations left (H4)
 
-	Systems     []SystemStats       // in the order in which they run; valid until the next Stats
+	Systems     []SystemStats       // in running order; valid until the next Stats
 	Interpreted []InterpretedEffect // by name, at most maxInterpretedNames; valid until the next Stats
 }
 
-// Stats returns the counts of this moment. Awake and Asleep count pending words
-// as done, as Awake(e) does.
+// Stats returns the current counts. Awake and Asleep include pending requests, as
+// World.Awake does.
 func (w *World) Stats() Stats {
 	awake := w.bodies.awakeAfterFlush()
 	return Stats{
@@ -186,9 +182,8 @@ func (w *World) Stats() Stats {
 	}
 }
 
-// The errors of this package; what is returned wraps one of them and says what
-// to do. All of them are the caller's, or of a file that the caller brought: the
-// world itself has nothing that fails.
+// Errors returned by this package wrap one of these and say what to do. They are
+// caused by the caller or by a file that the caller supplied.
 var (
 	// ErrFull: a limit of the configuration or of the package is reached.
 	ErrFull = errors.New("world: full")
@@ -200,11 +195,11 @@ var (
 	ErrUnknown = errors.New("world: unknown")
 	// ErrValue: a number is not finite or out of its range.
 	ErrValue = errors.New("world: value")
-	// ErrImage: the bytes are no image, or a damaged one. Take an older copy.
+	// ErrImage: the bytes are not an image, or are damaged. Use an older copy.
 	ErrImage = errors.New("world: image damaged")
 	// ErrImageVersion: the image was written by another version of this package.
 	ErrImageVersion = errors.New("world: image of another version")
-	// ErrImageWorld: the image is of a world that was set up in another way:
-	// other settings, kinds or component types.
+	// ErrImageWorld: the image is of a world with a different setup: other settings,
+	// kinds or component types.
 	ErrImageWorld = errors.New("world: image of another world")
 )
