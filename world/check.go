@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// CheckInvariants audits the whole world against the invariants of the package
-// comment, and returns the first breach. O(everything).
+// CheckInvariants audits the whole world against the invariants of the package comment
+// and returns the first violation. Its cost is linear in the size of the world.
 func (w *World) CheckInvariants() error {
 	for _, check := range []func() error{
 		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects, w.checkLeftovers,
@@ -40,7 +40,7 @@ func (w *World) checkPools() error {
 	}
 	for e := range w.pool.All() {
 		if w.generations[e.Index()] != e.Generation() {
-			return breach(10, "%v is live, generation %d noted", e, w.generations[e.Index()])
+			return breach(10, "%v is live, but generation %d is recorded", e, w.generations[e.Index()])
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (w *World) checkBodies() error {
 	for row := range b.len() {
 		at, v := b.Position(row), b.Velocity(row)
 		if awake := w.sleepState.awake.Has(b.slot[row]); awake != b.isAwake(row) {
-			return breach(12, "row %d, slot %d: awake by slot is %v", row, b.slot[row], awake)
+			return breach(12, "row %d, slot %d: awake bit by slot is %v", row, b.slot[row], awake)
 		}
 		if !b.willBeAwake(row) && (v != Vec3{} || b.Rest[row] != 0) {
 			return breach(4, "row %d sleeps with velocity %v and rest %d", row, v, b.Rest[row])
@@ -104,13 +104,13 @@ func (c *compaction) check(rows int) error {
 			return breach(2, "%d rows awake, %d bits", c.awake, n)
 		}
 	} else if c.inPlace.Any() {
-		return breach(2, "bits of awake rows, which are a prefix")
+		return breach(2, "bits of awake rows, although they are a prefix")
 	}
 	if row, ok := c.inPlace.Next(uint32(rows)); ok {
-		return breach(2, "bit of row %d, of %d", row, rows)
+		return breach(2, "bit of row %d of %d", row, rows)
 	}
 	if !c.flips.check(rows) {
-		return breach(3, "words about rows that are no more, or about none in particular")
+		return breach(3, "flips of rows that do not exist, or missing in the summary")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (w *World) checkGrid() error {
 		settled, recent := w.grid.runs(int32(c))
 		for _, run := range [][]uint32{settled, recent} {
 			if !slices.IsSorted(run) {
-				return breach(6, "cell %d has a run that does not ascend: %v", c, run)
+				return breach(6, "cell %d has an unsorted run: %v", c, run)
 			}
 		}
 		list := w.grid.slots(int32(c))
@@ -137,7 +137,7 @@ func (w *World) checkGrid() error {
 	}
 	for row, c := range b.cell {
 		if want := w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row]); c != want {
-			return breach(6, "row %d is noted in cell %d, not %d", row, c, want)
+			return breach(6, "row %d is recorded in cell %d, but belongs to %d", row, c, want)
 		}
 		if !slices.Contains(w.grid.slots(c), b.slot[row]) {
 			return breach(6, "cell %d does not list slot %d", c, b.slot[row])
@@ -146,7 +146,7 @@ func (w *World) checkGrid() error {
 	return nil
 }
 
-// checkLeftovers audits what a step notes down for itself.
+// checkLeftovers audits the scratch memory of a step.
 func (w *World) checkLeftovers() error {
 	for row, i := range w.contacts.local {
 		if i != 0 {
@@ -156,7 +156,7 @@ func (w *World) checkLeftovers() error {
 	for _, rows := range [][]uint64{w.bodies.Moved, w.bodies.crossed, w.bodies.Stopped} {
 		for word, bits := range rows {
 			if bits != 0 {
-				return breach(13, "rows of word %d moved, crossed or were stopped, and nobody took note: %#x", word, bits)
+				return breach(13, "unprocessed Moved, crossed or Stopped rows in word %d: %#x", word, bits)
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func (w *World) checkBits() error {
 		sets[name] = c.present()
 		for _, marks := range []*bulk.Bitset{&c.changed().past, &c.changed().next} {
 			for word, mask := range bulk.AndNot(marks, c.present()) {
-				return breach(7, "%s is marked changed in word %d, slots %#x, which lack it", name, word, mask)
+				return breach(7, "%s is marked as changed in word %d, for slots %#x without it", name, word, mask)
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (w *World) checkBits() error {
 	for name, set := range sets {
 		for slot := range set.All() {
 			if w.pool.HandleAt(slot) == 0 {
-				return breach(7, "%s bit of slot %d, which is free", name, slot)
+				return breach(7, "%s bit of free slot %d", name, slot)
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func (w *World) checkWheel() error {
 		for next := head; next != 0; listed++ {
 			record := w.pool.At(next - 1)
 			if w.pool.HandleAt(next-1) == 0 || record.expires%wheelBuckets != uint64(bucket) || record.prev != prev {
-				return breach(8, "bucket %d lists slot %d: last tick %d, behind %d", bucket, next-1, record.expires, record.prev)
+				return breach(8, "bucket %d lists slot %d: last tick %d, after slot+1 %d", bucket, next-1, record.expires, record.prev)
 			}
 			if !w.running && record.expires <= w.tick {
 				return breach(8, "slot %d outlived tick %d", next-1, record.expires)
@@ -210,7 +210,7 @@ func (w *World) checkWheel() error {
 			expiring++
 		}
 		if w.expiring.Has(e.Index()) != (record.expires != 0) {
-			return breach(8, "%v: last tick %d, noted as mortal: %t", e, record.expires, w.expiring.Has(e.Index()))
+			return breach(8, "%v: last tick %d, expiring bit: %t", e, record.expires, w.expiring.Has(e.Index()))
 		}
 	}
 	if listed != expiring {
@@ -245,17 +245,17 @@ func (w *World) checkVolumes() error {
 	v := &w.volumes
 	for slot, t := range v.triggers {
 		if v.known.Has(uint32(slot)) != (t != nil) {
-			return breach(14, "slot %d: the volume is known: %v", slot, t == nil)
+			return breach(14, "slot %d: known bit is %v, but the trigger disagrees", slot, t == nil)
 		}
 		if t == nil {
 			continue
 		}
 		if t.volume != w.pool.HandleAt(uint32(slot)) || t.members.Has(uint32(slot)) {
-			return breach(14, "%v at slot %d: not its tenant, or inside itself", t.volume, slot)
+			return breach(14, "volume %v at slot %d: not the slot's entity, or inside itself", t.volume, slot)
 		}
 		for member := range t.members.All() {
 			if uint64(member) >= uint64(len(w.rowOf)) || w.rowOf[member] == noRow {
-				return breach(14, "slot %d has no body, and is inside %v", member, t.volume)
+				return breach(14, "slot %d without a body is inside %v", member, t.volume)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Component is a registered type: where its values are kept.
+// Component is a registered component type with its values.
 type Component[T any] struct {
 	w      *World
 	name   string
@@ -20,13 +20,13 @@ type Component[T any] struct {
 	values bulk.Column[T]
 	storage
 	changes  changeMarks
-	deferred []T // values of sets that wait, in order
+	deferred []T // values of pending DeferSets, in order
 }
 
-// changeMarks keeps which slots were marked, by the reckoning of Changed.
-type changeMarks struct {
-	past  bulk.Bitset  // what Changed returns
-	next  bulk.Bitset  // marked between two steps, for the one to come
+// changeMarks holds the slots marked as changed; see Component.Changed.
+type changeMarks struct { // the result of Changed
+	past  bulk.Bitset  // marked between two steps, for the coming step
+	next  bulk.Bitset  // destination of new marks: past during a step, otherwise next
 	marks *bulk.Bitset // where a mark goes now: past during a step, else next
 }
 
@@ -49,9 +49,9 @@ func (c *changeMarks) forget(word uint32, mask uint64) {
 	c.next.SetWord(word, c.next.Word(word)&^mask)
 }
 
-// markFurnished marks who was spawned as dirty, and what they were given as
-// changed: 64 slots at a time, as a system returns or somebody asks, for a spawn
-// has more to do than to mark each component.
+// markSpawned marks spawned entities as dirty and their components as changed, 64 slots
+// at a time. It is deferred until a system returns or a caller reads the marks, because
+// marking each component would dominate the cost of a spawn.
 func (w *World) markSpawned() {
 	for word := range bulk.And(&w.unmarked) {
 		mask := w.unmarked.Word(word)
@@ -65,13 +65,13 @@ func (w *World) markSpawned() {
 	}
 }
 
-// storage is what is alike for components of all types.
+// storage is the part of a component that is independent of its type.
 type storage struct {
 	presence bulk.Bitset
 	blocks   []unsafe.Pointer // of the column
 }
 
-// place is where a slot's value of so many bytes is.
+// valueAt returns the address of a slot's value of size bytes.
 func (s *storage) valueAt(slot uint32, size uintptr) unsafe.Pointer {
 	return unsafe.Add(s.blocks[slot/bulk.BlockLen], uintptr(slot%bulk.BlockLen)*size)
 }
@@ -85,9 +85,9 @@ type column interface {
 	at(slot uint32) unsafe.Pointer
 	value(slot uint32) any // *T, or nil if the slot lacks it
 	grow(slots uint32)
-	clear(word uint32, mask uint64) // slots that have it
+	clear(word uint32, mask uint64) // mask: slots that have the component
 	hash(h hash, slot uint32) hash
-	setDeferred(slot, n uint32) // to the n-th value that waits
+	setDeferred(slot, n uint32) // n: index of the pending value
 	dropDeferred()
 }
 
@@ -99,10 +99,10 @@ type ComponentInfo struct {
 	Local bool // registered with RegisterLocal
 }
 
-// Register adds a component type to the world under a name. T must hold its
-// values in itself: no pointer, string, slice, map, interface, function or
-// channel at any depth; the error names the field. RegisterLocal takes those.
-// Entities that exist already do not have the component.
+// Register adds a component type to the world under a name. T must contain its values:
+// no pointer, string, slice, map, interface, function or channel at any depth (the
+// error names the field). RegisterLocal accepts those. Existing entities do not get the
+// component.
 func Register[T any](w *World, name string) (*Component[T], error) {
 	layout, err := layoutOf(reflect.TypeFor[T]())
 	if err != nil {
@@ -111,20 +111,20 @@ func Register[T any](w *World, name string) (*Component[T], error) {
 	return register[T](w, name, layout, false)
 }
 
-// RegisterLocal is Register for what stays in this process: a path being
-// walked, a connection, a cache. T may be any type. The component is no part of
-// the world's state: it is not in StateHash, not saved and not replicated.
+// RegisterLocal is Register for data that stays in this process: a path, a connection,
+// a cache. T may be any type. The component is not part of the world's state: StateHash,
+// images and replication ignore it.
 func RegisterLocal[T any](w *World, name string) (*Component[T], error) {
 	return register[T](w, name, layout{}, true)
 }
 
 func register[T any](w *World, name string, l layout, local bool) (*Component[T], error) {
 	if name == "" {
-		return nil, fmt.Errorf("%w: a component needs one", ErrName)
+		return nil, fmt.Errorf("%w: a component needs a name", ErrName)
 	}
 	for _, other := range w.components {
 		if other.info().Name == name {
-			return nil, fmt.Errorf("%w: component %q was registered already", ErrName, name)
+			return nil, fmt.Errorf("%w: component %q is already registered", ErrName, name)
 		}
 	}
 	c := &Component[T]{w: w, name: name, id: len(w.components), local: local, layout: l}
@@ -142,8 +142,8 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 	return c, nil
 }
 
-// Default gives every entity that is spawned later as kind k its own copy of v.
-// The error names a kind or component that is not of this world.
+// Default gives every entity that is spawned later as kind k its own copy of v. The
+// error names a kind or component that does not belong to this world.
 func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 	if int(k) >= len(w.kinds) {
 		return fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
@@ -161,8 +161,8 @@ func Default[T any](w *World, k KindID, c *Component[T], v T) error {
 	return nil
 }
 
-// Get returns the entity's value to read, nil unless the entity is live and has
-// the component. The address does not move while it has it.
+// Get returns the entity's value for reading, or nil unless the entity is live and has
+// the component. The address is stable while it has it.
 func (c *Component[T]) Get(e Entity) *T {
 	slot := e.Index()
 	if c.w.pool.Get(e) == nil || !c.presence.Has(slot) {
@@ -171,8 +171,8 @@ func (c *Component[T]) Get(e Entity) *T {
 	return c.values.At(slot)
 }
 
-// Mut is Get to write: it marks the value Changed, and the slot for every ChangeReader.
-// What is written through it in a later step is not seen as a change.
+// Mut is Get for writing: it marks the value as Changed, and the slot for every
+// ChangeReader. Later steps do not see writes through an old pointer as changes.
 func (c *Component[T]) Mut(e Entity) *T {
 	v := c.Get(e)
 	if v != nil {
@@ -181,13 +181,13 @@ func (c *Component[T]) Mut(e Entity) *T {
 	return v
 }
 
-// Word returns the values of the slots 64*word to 64*word+63 to read: the
-// partner of a word of Query.Words. Those who lack the component have zeros.
-// Nil beyond Slots.
+// Word returns the values of slots 64*word to 64*word+63 for reading, to be combined
+// with a mask of Query.Words. Slots without the component hold zeros. It returns nil
+// beyond Slots.
 func (c *Component[T]) Word(word uint32) *[64]T { return c.values.Word(word) }
 
-// MutWord is Word to write: like Mut, it marks the slots of mask that have the
-// component. Only their values may be written to.
+// MutWord is Word for writing: like Mut, it marks the slots of mask that have the
+// component. Only those values may be written.
 func (c *Component[T]) MutWord(word uint32, mask uint64) *[64]T {
 	if mask &= c.presence.Word(word); mask != 0 {
 		c.changes.add(word, mask)
@@ -196,8 +196,8 @@ func (c *Component[T]) MutWord(word uint32, mask uint64) *[64]T {
 	return c.values.Word(word)
 }
 
-// Set gives the entity the value, and the component if it lacks it. False unless
-// the entity is live.
+// Set sets the entity's value, adding the component if the entity lacks it. It returns
+// false unless the entity is live.
 func (c *Component[T]) Set(e Entity, v T) bool {
 	if c.w.pool.Get(e) == nil {
 		return false
@@ -207,7 +207,8 @@ func (c *Component[T]) Set(e Entity, v T) bool {
 	return true
 }
 
-// Remove takes the component from the entity. False unless it is live and had it.
+// Remove removes the component from the entity. It returns false unless the entity is
+// live and has the component.
 func (c *Component[T]) Remove(e Entity) bool {
 	if !c.Has(e) {
 		return false
@@ -220,25 +221,24 @@ func (c *Component[T]) Remove(e Entity) bool {
 	return true
 }
 
-// Has says whether the entity is live and has the component.
+// Has reports whether the entity is live and has the component.
 func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
 
-// ID returns the component's number for World.ComponentValue: 0 for the first one
-// registered, and so on.
+// ID returns the component's number for World.ComponentValue, counted from 0 in order of
+// registration.
 func (c *Component[T]) ID() int { return c.id }
 
 // Presence returns the slots that have the component. Read only.
 func (c *Component[T]) Presence() *bulk.Bitset { return &c.presence }
 
-// Changed returns the slots whose value was set, opened with Mut or MutWord, or
-// given by a spawn, since the end of the step before the last one. What is
-// marked between two steps counts for the later one, and what a spawn gives
-// counts when its system returns. So who looks once after every step sees every
-// change once. A component that is taken away is not a change of it, but a
-// ChangeReader reports the slot. Read only.
+// Changed returns the slots whose value was set, opened with Mut or MutWord, or spawned
+// since the end of the step before the last one. Marks made between two steps count for
+// the later one; spawned values count when their system returns. A reader that calls it
+// once after every step sees every change once. Removing a component is not a change,
+// but a ChangeReader reports the slot. Read only.
 func (c *Component[T]) Changed() *bulk.Bitset { return &c.changes.past }
 
-// owner is nil of a component whose registration has failed.
+// owner returns nil for a component whose registration failed.
 func (c *Component[T]) owner() *World {
 	if c == nil {
 		return nil
@@ -251,7 +251,7 @@ func (c *Component[T]) mark(slot uint32) {
 	c.w.dirty.Set(slot)
 }
 
-// put leaves it to the caller to mark the change.
+// put sets a value. The caller marks the change.
 func (c *Component[T]) put(slot uint32, v *T) {
 	*c.values.At(slot) = *v
 	c.presence.Set(slot)
@@ -285,7 +285,7 @@ func (c *Component[T]) grow(slots uint32) {
 	}
 }
 
-// clear zeroes the values too: what is free must not keep the past.
+// clear removes the component and zeroes the values (W7).
 func (c *Component[T]) clear(word uint32, mask uint64) {
 	c.presence.SetWord(word, c.presence.Word(word)&^mask)
 	c.changes.forget(word, mask)
@@ -324,5 +324,5 @@ func (w *World) ComponentValue(id int, slot uint32) any {
 	return w.components[id].value(slot)
 }
 
-// wordOf returns the word of 64 slots that a slot is in, and its bit.
+// wordOf returns the word of a slot, and the slot's bit in it.
 func wordOf(slot uint32) (word uint32, bit uint64) { return slot >> 6, 1 << (slot & 63) }

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// layout lists the numbers of a component type by offset, so that its values
-// are hashed field by field: without padding, and alike on every byte order.
+// layout lists the numbers of a component type by offset. Hashing values number by
+// number ignores padding and byte order.
 type layout struct {
 	numbers    []number
 	references []reference
@@ -24,7 +24,7 @@ type number struct {
 // reference is a number that is a handle.
 type reference struct {
 	offset uintptr
-	path   string // from the type's name on: "Guard.Master"
+	path   string // starting with the type's name: "Guard.Master"
 }
 
 func layoutOf(t reflect.Type) (layout, error) {
@@ -41,7 +41,7 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 		for i := range t.NumField() {
 			f := t.Field(i)
 			if f.Name == "_" && f.Type.Size() != 0 && !holdsPointers(f.Type) {
-				continue // padding by hand
+				continue // explicit padding
 			}
 			if err := l.walk(f.Type, offset+f.Offset, path+"."+f.Name); err != nil {
 				return err
@@ -70,7 +70,7 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 		l.numbers = append(l.numbers, numbers(t.Kind(), offset)...)
 		return nil
 	}
-	return fmt.Errorf("%s is a %s, which refers to other memory; use numbers, booleans, arrays and structs of them, and a bulk.Handle to refer to an entity", path, t)
+	return fmt.Errorf("%s is a %s, which refers to other memory; use numbers, booleans, arrays and structs of these, and bulk.Handle for references to entities", path, t)
 }
 
 func numbers(k reflect.Kind, offset uintptr) []number {
@@ -83,7 +83,7 @@ func numbers(k reflect.Kind, offset uintptr) []number {
 	return []number{{offset, k}}
 }
 
-// holdsPointers lets a blank field pass only when it could be stored.
+// holdsPointers reports whether a type, even as a blank field, cannot be stored.
 func holdsPointers(t reflect.Type) bool {
 	_, err := layoutOf(t)
 	return err != nil
@@ -96,8 +96,8 @@ func (l layout) hash(h hash, p unsafe.Pointer) hash {
 	return h
 }
 
-// load returns the value as 64 bits, signed ones extended. One NaN stands for
-// all, since the payload of a NaN that was computed differs between machines.
+// load returns the value as 64 bits, sign-extended. All NaNs map to one, because the
+// payload of a computed NaN differs between machines.
 func (n number) load(p unsafe.Pointer) uint64 {
 	switch n.kind {
 	case reflect.Bool, reflect.Uint8:
@@ -127,22 +127,21 @@ func (n number) load(p unsafe.Pointer) uint64 {
 // Reference is a handle inside a component.
 type Reference struct {
 	Component string
-	Field     string // from the type's name on: "game.Guard.Master"
+	Field     string // starting with the type's name: "game.Guard.Master"
 	Target    Entity
 }
 
-// Resolve follows a reference: it returns the target's value, and a verdict. The
-// value is nil unless the target is live and has the component. Stale means that
-// the target was destroyed, and Unissued that this world never had it, so that
-// the handle is forged or another world's.
+// Resolve follows a reference: it returns the target's value and status. The value is
+// nil unless the target is live and has the component. Stale means that the target was
+// destroyed; Unissued that this world never issued the handle: it is forged or belongs
+// to another world.
 func (c *Component[T]) Resolve(target Entity) (*T, bulk.Status) {
 	return c.Get(target), c.w.pool.Status(target)
 }
 
-// References yields the handles in the components of an entity, with what has
-// become of their targets, in the order of components and fields. Zero handles
-// refer to nobody and are left out, as are those in local components. A
-// reference is weak: nothing happens to it when its target goes.
+// References yields the handles in an entity's components and the status of their
+// targets, in the order of components and fields. It omits zero handles and local
+// components. References are weak: destroying the target does not change them.
 func (w *World) References(e Entity) iter.Seq2[Reference, bulk.Status] {
 	return func(yield func(Reference, bulk.Status) bool) {
 		if w.pool.Get(e) == nil {

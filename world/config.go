@@ -9,24 +9,24 @@ import (
 // maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
 const maxCells = 1 << 22
 
-// maxWorkers bounds goroutines and the memory of their chunks, 16 KiB each.
+// maxWorkers bounds the goroutines and the memory of their chunks, 16 KiB each.
 const maxWorkers = 64
 
-// Config describes a world. The zero value of a field means its default.
+// Config describes a world. The zero value of a field selects its default.
 type Config struct {
 	TickHz          int        // steps per second of simulated time; default 60
-	Seed            uint64     // of Rand
-	MaxEntities     int        // most slots ever used; default 65,536
-	FirstGeneration uint32     // of every slot, odd; default 1. A restored server passes one above all it may have issued (H5)
-	CellMetres      float32    // edge of a grid cell; default 8. Contacts want a few radii of solid bodies, interest wants more
+	Seed            uint64     // seed of Rand
+	MaxEntities     int        // maximum number of slots; default 65,536
+	FirstGeneration uint32     // first generation of every slot, odd; default 1. A restored server passes one above all that were issued (H5)
+	CellMetres      float32    // edge of a grid cell; default 8. Contacts work best with a few radii of solid bodies, interest with more
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
-	RestSpeed       float32    // m/s up to which a body rests, and up to twice of which it does not move either; default 0.08
-	RestTicks       int        // ticks of rest after which it falls asleep, if all it touches have rested too; default 30
-	HistoryTicks    int        // how many ticks PositionAt looks back, at most 1200; costs 24 bytes for each body that moves in each; default none
+	RestSpeed       float32    // m/s up to which a body rests; up to twice as much it does not count as moving; default 0.08
+	RestTicks       int        // ticks of rest after which a body falls asleep, if all bodies touching it have rested as long; default 30
+	HistoryTicks    int        // ticks that PositionAt looks back, at most 1200; costs 24 bytes per tick for each moving body; default none
 	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp
-	Compaction      Compaction // where rows of bodies go that fall asleep or wake; default Exchange
-	Workers         int        // goroutines that step bodies, the caller's included; default 1. More than 1 wants a Close
+	Compaction      Compaction // how rows move when bodies fall asleep or wake; default Exchange
+	Workers         int        // goroutines that step bodies, including the caller's; default 1. Above 1, call Close
 }
 
 func (c Config) withDefaults() Config {
@@ -63,8 +63,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports every complaint about the configuration, joined; nil when
-// New would accept it.
+// Validate returns all errors of the configuration, joined, or nil if New accepts it.
 func (c Config) Validate() error {
 	negativeGravity := c.Gravity < 0
 	c = c.withDefaults()
@@ -80,7 +79,7 @@ func (c Config) Validate() error {
 	complain(!within(c.CellMetres, 0.01, 1e5), "CellMetres is %v; choose 0.01 to 100000", c.CellMetres)
 	e := c.HalfExtent
 	extent := within(e.X, 0.01, 1e6) && within(e.Y, 0.01, 1e6) && within(e.Z, 0.01, 1e6)
-	complain(!extent, "HalfExtent is %v; every part must lie in 0.01 to 1000000 metres (leave all at zero for the default)", e)
+	complain(!extent, "HalfExtent is %v; each component must be 0.01 to 1000000 metres (all zero for the default)", e)
 	if extent && within(c.CellMetres, 0.01, 1e5) {
 		cells := float64(cellCount(e.X, c.CellMetres)) * float64(cellCount(e.Z, c.CellMetres))
 		complain(cells > maxCells, "the grid would have %.0f cells, more than %d; raise CellMetres or lower HalfExtent", cells, maxCells)
@@ -95,5 +94,5 @@ func (c Config) Validate() error {
 	return errors.Join(all...)
 }
 
-// within is false for NaN.
+// within reports whether x is in [low, high]; false for NaN.
 func within(x, low, high float32) bool { return x >= low && x <= high }

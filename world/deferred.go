@@ -2,18 +2,18 @@ package world
 
 import "github.com/worldd/worldd/bulk"
 
-// deferred is the list of changes that wait, in the order in which they were
-// asked for. The values of sets wait in their components.
+// deferred holds the pending changes in the order of the calls. Pending values are in
+// their components.
 type deferred struct {
 	changes  []deferredChange
 	spawns   []deferredSpawn
-	reserved bulk.Bitset // slots whose spawn waits
+	reserved bulk.Bitset // slots whose spawn is pending
 }
 
 type deferredChange struct {
 	entity    Entity
 	component int32  // or deferredSpawning
-	value     uint32 // number of the spawn or of the component's value; noValue: remove
+	value     uint32 // index of the spawn or of the component's pending value; noValue: remove
 }
 
 type deferredSpawn struct {
@@ -26,14 +26,13 @@ const (
 	noValue          = 1<<32 - 1
 )
 
-// DeferSpawn is SpawnFor at a later moment: when the running system, or Mover,
-// returns, or when the next Step begins. The handle is good at once, to be kept and
-// referred to, and for further deferred changes, and Destroy; until then the entity
-// is live, has nothing yet, and no query meets it. Errors are those of SpawnFor.
+// DeferSpawn is SpawnFor at a later time: when the running system or Mover returns, or
+// when the next Step begins. The handle is valid at once: it can be stored, used in
+// further deferred changes, and destroyed. Until then the entity is live but empty, and
+// no query yields it. The errors are the same as SpawnFor's.
 //
-// Deferred changes are carried out in the order in which they were asked for.
-// They keep a loop over a query from meeting what it makes itself. (Destroy
-// needs none of this: it always waits for the end of the step.)
+// Deferred changes are applied in the order of the calls. They keep a loop over a query
+// from seeing its own changes. (Destroy always waits for the end of the step.)
 func (w *World) DeferSpawn(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
 	e, _, err := w.reserve(k, at, velocity)
 	if err != nil {
@@ -51,7 +50,7 @@ func (w *World) DeferSpawn(k KindID, at, velocity Vec3, lifeTicks uint32) (Entit
 	return e, nil
 }
 
-// DeferSet is Set at the later moment that DeferSpawn explains. False unless the
+// DeferSet is Set at the time described at DeferSpawn. It returns false unless the
 // entity is live.
 func (c *Component[T]) DeferSet(e Entity, v T) bool {
 	if c.w.pool.Get(e) == nil {
@@ -63,8 +62,8 @@ func (c *Component[T]) DeferSet(e Entity, v T) bool {
 	return true
 }
 
-// DeferRemove is Remove at the later moment that DeferSpawn explains. False
-// unless the entity is live; whether it has the component is seen then.
+// DeferRemove is Remove at the time described at DeferSpawn. It returns false unless
+// the entity is live; whether it has the component is checked later.
 func (c *Component[T]) DeferRemove(e Entity) bool {
 	if c.w.pool.Get(e) == nil {
 		return false
@@ -74,9 +73,9 @@ func (c *Component[T]) DeferRemove(e Entity) bool {
 	return true
 }
 
-// ApplyDeferred carries out the deferred changes that wait, now. Who defers
-// changes between two steps calls it to see them before the next step does.
-// Not while a query is being ranged over.
+// ApplyDeferred applies the pending changes now. Callers that defer changes between two
+// steps use it to see them before the next step. It must not be called while a query is
+// being ranged over.
 func (w *World) ApplyDeferred() {
 	d := &w.deferred
 	if len(d.changes) == 0 {
@@ -111,9 +110,9 @@ func (w *World) ApplyDeferred() {
 	d.changes, d.spawns = d.changes[:0], d.spawns[:0]
 }
 
-// furnishDeferred carries out the spawn that is first of some changes, and with it
-// those right after it that are of the same kind and in the same word of 64 slots:
-// what is kept by bits goes word by word. It returns how many changes these are.
+// applyDeferredSpawns applies the spawn changes[0] and the spawns directly after it of
+// the same kind and in the same word of slots, so that bits are set a word at a time. It
+// returns the number of changes applied.
 func (w *World) applyDeferredSpawns(changes []deferredChange) int {
 	d, n := &w.deferred, 0
 	first := changes[0].entity.Index()
@@ -148,7 +147,7 @@ func (c *Component[T]) setDeferred(slot, n uint32) {
 	c.mark(slot)
 }
 
-// dropDeferred lets go of what a local component's values point to.
+// dropDeferred drops the pending values and the memory that local ones refer to.
 func (c *Component[T]) dropDeferred() {
 	if c.local {
 		clear(c.deferred)

@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// hash folds 64-bit values into 64 bits. Each step is a bijection of either
-// argument (multiply by odd numbers, shift-xor), so that a single changed value
-// always changes the result. It is not meant against an adversary.
+// hash folds 64-bit values into 64 bits. Each step is a bijection in either argument
+// (multiplication by odd numbers, shift-xor), so a single changed value always changes
+// the result. It does not resist adversaries.
 type hash uint64
 
 func (h hash) add(v uint64) hash {
@@ -40,11 +40,10 @@ func float64Bits(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// StateHash returns 64 bits that depend on everything that later steps and later
-// handles depend on: the tick, the random generator, who is live and the newest
-// generation of every slot, kinds, lifetimes, components, bodies and effects. It
-// does not depend on the order of rows, so that two worlds that were told the
-// same things in a different order within one tick agree.
+// StateHash returns a hash of everything that determines later steps and handles: the
+// tick, the random generator, live slots and the newest generation of every slot, kinds,
+// lifetimes, components, bodies and effects. It does not depend on the order of rows:
+// worlds that received the same calls in a different order within one tick agree.
 func (w *World) StateHash() uint64 {
 	h := hash(w.cfg.Seed).add(w.tick).add(uint64(w.cfg.TickHz))
 	var state [64]byte
@@ -72,7 +71,7 @@ func (w *World) StateHash() uint64 {
 	return uint64(w.hashVolumes(w.hashEffects(h)))
 }
 
-// hashVolumes takes who is inside: who will leave depends on it.
+// hashVolumes hashes the members of volumes, which determine later crossings.
 func (w *World) hashVolumes(h hash) hash {
 	for slot := range w.volumes.known.All() {
 		h = h.add(uint64(slot))
@@ -83,7 +82,7 @@ func (w *World) hashVolumes(h hash) hash {
 	return h
 }
 
-// hashEntity takes two numbers of 32 bits at a time.
+// hashEntity adds an entity and its body, two 32-bit numbers at a time.
 func (w *World) hashEntity(h hash, slot uint32) hash {
 	record := w.pool.At(slot)
 	var doomed, awake uint64

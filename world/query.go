@@ -8,42 +8,42 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// QueryDef says whom a query meets: entities for which all of it is true.
+// QueryDef selects the entities that satisfy all of its conditions.
 type QueryDef struct {
-	With    []Term // they have every one of these
-	Without []Term // and none of these
-	Changed []Term // they have every one of these, and it is Changed
-	Awake   bool   // they have a body, and the last sleep flush left it awake
+	With    []Term // have all of these
+	Without []Term // have none of these
+	Changed []Term // have all of these, Changed
+	Awake   bool   // have a body that was awake after the last sleep flush
 }
 
-// Term is a component of any type, as a query takes it.
+// Term is a component of any type, as an argument of a query.
 type Term interface {
 	Presence() *bulk.Bitset
 	Changed() *bulk.Bitset
 	owner() *World
 }
 
-// Query is an operation on presence bits, worked out anew, word by word, each
-// time that it is ranged over. It is made once and used in every step. Entities
-// come in ascending order of slots, whatever their history. Doomed entities are
-// met; those whose spawn is deferred are not.
+// Query is an operation on presence bits, evaluated word by word each time it is ranged
+// over. Create it once and use it in every step. It yields entities in ascending order
+// of slots, including doomed ones, excluding those whose spawn is deferred.
 //
-// Structure may change during the loop: what the loop's body spawns, sets or
-// removes in the current word of 64 slots does not change whom it meets there,
-// and in later words it does. Deferred changes keep out of it altogether.
+// Structure may change during the loop: changes by the loop's body affect the query
+// from the next word of 64 slots on, not in the current word. Deferred changes do not
+// affect it at all.
 type Query struct {
 	w       *World
 	with    []*bulk.Bitset // at least one
 	without []*bulk.Bitset
 }
 
-// NewQuery makes a query. The error names a component that is not of this world.
+// NewQuery creates a query. The error names a component that does not belong to this
+// world.
 func (w *World) NewQuery(d QueryDef) (*Query, error) {
 	q := &Query{w: w, without: []*bulk.Bitset{&w.deferred.reserved}}
 	for _, list := range [][]Term{d.With, d.Without, d.Changed} {
 		for i, term := range list {
 			if term == nil || term.owner() != w {
-				return nil, fmt.Errorf("%w: term %d of a query was not registered with this world", ErrUnknown, i)
+				return nil, fmt.Errorf("%w: term %d of the query was not registered with this world", ErrUnknown, i)
 			}
 		}
 	}
@@ -65,9 +65,9 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 	return q, nil
 }
 
-// Words yields the words that hold an entity which the query meets: the number
-// of the word, and a bit for each such slot. It is the fast path: the values of
-// a word are Component.Word and MutWord, the entities World.HandleAt.
+// Words yields the words that contain matching entities: the number of the word and a
+// mask with one bit per matching slot. It is the fast path: use Component.Word and
+// MutWord for the values of a word, and World.HandleAt for the entities.
 func (q *Query) Words() iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) {
 		for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
@@ -78,9 +78,8 @@ func (q *Query) Words() iter.Seq2[uint32, uint64] {
 	}
 }
 
-// from returns the first word at or above a word in which the query meets
-// somebody, and whom; no bits when there is none. Each set is asked in turn, and
-// one that is empty there says, by its summaries, where to go on.
+// nextWord returns the first word at or after word with matching slots, and their mask,
+// or an empty mask. If a set is empty at a word, its summaries tell where to continue.
 func (q *Query) nextWord(word uint32) (uint32, uint64) {
 next:
 	mask := ^uint64(0)
@@ -106,7 +105,7 @@ next:
 	return word, mask
 }
 
-// Count returns the number of entities that the query meets now.
+// Count returns the number of matching entities.
 func (q *Query) Count() int {
 	n := 0
 	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
@@ -115,7 +114,7 @@ func (q *Query) Count() int {
 	return n
 }
 
-// All yields the entities that the query meets.
+// All yields the matching entities.
 func (q *Query) All() iter.Seq[Entity] {
 	return func(yield func(Entity) bool) {
 		for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
@@ -128,5 +127,5 @@ func (q *Query) All() iter.Seq[Entity] {
 	}
 }
 
-// tenant is HandleAt of a live slot.
+// tenant is HandleAt for a live slot.
 func (w *World) tenant(slot uint32) Entity { return bulk.NewHandle(slot, w.generations[slot]) }

@@ -18,10 +18,10 @@ type Triple[A, B, C any] struct {
 	C *C
 }
 
-// All1 yields the entities that the query meets and that have the component, and
-// its values, to read; to write, use Mut1, or Mut for those that need it. An
-// entity that loses the component in the loop, before its turn, is not met. All1
-// panics if query and component are of two worlds, as do all of its family.
+// All1 yields the matching entities that have the component, and its values for
+// reading; use Mut1 for writing, or Mut for some of them. It skips entities that lose
+// the component earlier in the loop. All loops of this family panic if the query and a
+// component belong to different worlds.
 func All1[A any](q *Query, a *Component[A]) iter.Seq2[Entity, *A] {
 	return func(yield func(Entity, *A) bool) { each1(q, a, false, yield) }
 }
@@ -36,17 +36,17 @@ func All3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[
 	return func(yield func(Entity, Triple[A, B, C]) bool) { each3(q, a, b, c, false, yield) }
 }
 
-// Mut1 is All1 to write: every value that is met is marked, as by Mut.
+// Mut1 is All1 for writing: it marks every yielded value, as Mut does.
 func Mut1[A any](q *Query, a *Component[A]) iter.Seq2[Entity, *A] {
 	return func(yield func(Entity, *A) bool) { each1(q, a, true, yield) }
 }
 
-// Mut2 is All2 to write the first component's values, and to read the other's.
+// Mut2 is All2 for writing the first component's values and reading the others.
 func Mut2[A, B any](q *Query, a *Component[A], b *Component[B]) iter.Seq2[Entity, Pair[A, B]] {
 	return func(yield func(Entity, Pair[A, B]) bool) { each2(q, a, b, true, yield) }
 }
 
-// Mut3 is All3 to write the first component's values, and to read the others'.
+// Mut3 is All3 for writing the first component's values and reading the others.
 func Mut3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[C]) iter.Seq2[Entity, Triple[A, B, C]] {
 	return func(yield func(Entity, Triple[A, B, C]) bool) { each3(q, a, b, c, true, yield) }
 }
@@ -97,7 +97,7 @@ func each3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component
 	}
 }
 
-// opened is Word or MutWord.
+// openWord is Word or MutWord.
 func (c *Component[T]) openWord(word uint32, mask uint64, write bool) *[64]T {
 	if write {
 		return c.MutWord(word, mask)
@@ -105,9 +105,9 @@ func (c *Component[T]) openWord(word uint32, mask uint64, write bool) *[64]T {
 	return c.values.Word(word)
 }
 
-// mustOwn panics unless a component that is looped over is of the query's world.
+// checkOwner panics unless a component of a loop belongs to the query's world.
 func (q *Query) checkOwner(t Term) {
 	if t.owner() != q.w {
-		panic("world: a loop over a query asks for a component that was not registered with the query's world")
+		panic("world: a query loop uses a component that is not registered with the query's world")
 	}
 }

@@ -68,10 +68,10 @@ func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) 
 		return fmt.Errorf("%w: system %q has no function", ErrValue, name)
 	}
 	if name == "" {
-		return fmt.Errorf("%w: a system needs one", ErrName)
+		return fmt.Errorf("%w: a system needs a name", ErrName)
 	}
 	if slices.ContainsFunc(w.added, func(s *system) bool { return s.name == name }) {
-		return fmt.Errorf("%w: system %q was added already", ErrName, name)
+		return fmt.Errorf("%w: system %q already exists", ErrName, name)
 	}
 	added := append(slices.Clip(w.added), &system{name: name, phase: p, run: f, order: slices.Clone(order)})
 	sorted, err := sortSystems(added)
