@@ -132,5 +132,5 @@ func TestDamagedRecording(t *testing.T) {
 	}
 	require.NoError(t, again.CheckInvariants())
 	_, err := again.Replay(bytes.NewReader(written(t, again.World)))
-	require.ErrorContains(t, err, "no recording")
+	require.ErrorContains(t, err, "not a recording")
 }

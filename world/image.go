@@ -5,30 +5,29 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// Image is a whole world at one moment, between two steps: everything that later
-// steps and later handles depend on, rows in their order, and nothing that can
-// be worked out from it (the grid, the wheel). It shares no memory with the
-// world, so that another goroutine may write it to a file while the world goes
-// on. The zero value is ready for TakeImage.
+// Image is the whole world between two steps: everything that determines later steps
+// and handles, including the order of rows, but not what can be derived from it (the
+// grid, the wheel). It shares no memory with the world, so another goroutine may write
+// it to a file while the world continues. The zero value is ready for TakeImage.
 //
-// What code adds to a world is not in it: kinds, components and systems. They
-// are set up again by the same code, and Restore checks that they fit. Neither
-// are local components: after a Restore nobody has any.
+// Kinds, components and systems are set up by code and are not part of an image;
+// Restore checks that kinds and components match. Local components are not part of it
+// either: after a Restore no entity has any.
 type Image struct {
-	// Extra is what the game keeps outside the world, in whatever form: set it
-	// after TakeImage, in the same moment. At most MaxExtraBytes.
+	// Extra is game state outside the world, in any format. Set it right after
+	// TakeImage. At most MaxExtraBytes.
 	Extra []byte
 
 	config     Config
 	tick       uint64
 	random     []byte
 	counts     counts
-	kinds      []Kind // the Body of each is the world's, which nobody changes
+	kinds      []Kind // the Bodies are shared with the world, which never changes them
 	entities   bulk.PoolState
-	bodiless   kindList // live entities without body
+	bodiless   kindList // live entities without a body
 	lifetimes  lifetimeList
 	doomed     bulk.Bitset
-	newborn    bulk.Bitset // bodies that no flush has seen
+	newborn    bulk.Bitset // bodies added since the last flush
 	rows       rowImage
 	components []columnImage
 	effects    effectImage
@@ -37,44 +36,43 @@ type Image struct {
 	destroyed  eventList
 }
 
-// MaxExtraBytes bounds Image.Extra: a game that keeps more than this outside the
-// world should make it components.
+// MaxExtraBytes bounds Image.Extra. Games with more state outside the world should turn
+// it into components.
 const MaxExtraBytes = 16 << 20
 
-// kindList holds the kinds of some slots, ascending by slot.
+// kindList holds slots in ascending order and their kinds.
 type kindList struct {
 	slots []uint32
 	kinds []KindID
 }
 
-// lastTicks holds who has a lifetime, ascending by slot.
+// lifetimeList holds the slots with a lifetime in ascending order, and their last ticks.
 type lifetimeList struct {
 	slots   []uint32
 	expires []uint64
 }
 
-// effectImage holds the effects by live slot, ascending.
+// effectImage holds the effects in ascending order of their slots.
 type effectImage struct {
 	pool     bulk.PoolState
 	records  []effect
-	programs []*field.Program // read-only, and so shared
-	params   []field.Vec4     // of all, one after the other
+	programs []*field.Program // shared, because they are read-only
+	params   []field.Vec4     // of all effects, concatenated
 }
 
-// Tick returns the tick that the image was taken after.
+// Tick returns the tick of the last step before the image was taken.
 func (img *Image) Tick() uint64 { return img.tick }
 
-// Entities returns how many entities live in the image.
+// Entities returns the number of live entities in the image.
 func (img *Image) Entities() int {
 	return len(img.rows.slot) + len(img.bodiless.slots)
 }
 
-// TakeImage copies the world's state into img, reusing its memory: what it costs
-// is copying. A world of a million sleeping bodies is copied in a few
-// milliseconds, into an image that held as much before; a first image is slower,
-// since its memory is new: take one before the clock runs. Deferred changes that
-// wait are carried out first, as the next step would. It must not be called by a
-// system, and panics then: the middle of a step is no moment.
+// TakeImage copies the world's state into img and reuses its memory. A world of a million
+// sleeping bodies takes a few milliseconds if img already held as much; with new memory
+// it is slower, so take a first image before time matters. Pending deferred changes are
+// applied first, as by the next step. TakeImage panics if a system calls it: an image
+// exists only between steps.
 func (w *World) TakeImage(img *Image) {
 	if w.running {
 		panic("world: TakeImage was called by a system")
@@ -99,8 +97,8 @@ func (w *World) TakeImage(img *Image) {
 	img.destroyed.copyFrom(&w.events.destroyed)
 }
 
-// takeEntities copies what is kept by slot, and only of those slots that have
-// something: most bodies have neither a lifetime nor a kind of their own row.
+// takeEntities copies the state by slot that is not implied by rows. Most bodies have no
+// lifetime, and their kind is in their row.
 func (w *World) takeEntities(img *Image) {
 	img.bodiless.slots, img.bodiless.kinds = img.bodiless.slots[:0], img.bodiless.kinds[:0]
 	if w.pool.Len() > w.bodies.len() {

@@ -10,29 +10,29 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// columnImage holds a component: who has it, and the values of every 64 slots
-// among which somebody has.
+// columnImage holds a component: its slots, and the values of every word of slots that
+// is not empty.
 type columnImage struct {
 	name string
 	shape
 	has     bulk.Bitset
-	changed bulk.Bitset // since the last step
-	values  []byte      // in the memory's own form, by word; undefined where nobody has it
+	changed bulk.Bitset // marks since the last step
+	values  []byte      // in memory format, by word; undefined for slots without the component
 
-	ahead   uint32      // words below it were copied by PrepareImage
-	touched bulk.Bitset // slots whose values may have changed since
+	ahead   uint32      // words below it have been copied by PrepareImage
+	touched bulk.Bitset // slots whose values may have changed since then
 }
 
-// wordBytes is the size of the values of 64 neighbouring slots.
+// wordBytes returns the size of the values of one word.
 func (img *columnImage) wordBytes() int { return int(64 * img.size) }
 
-// word is the values of 64 slots.
+// word returns the values of one word.
 func (img *columnImage) word(word uint32) []byte {
 	n := img.wordBytes()
 	return img.values[int(word)*n:][:n:n]
 }
 
-// words yields the words with values, ascending.
+// words yields the words with values in ascending order.
 func (img *columnImage) words(yield func(word uint32, values []byte) bool) {
 	for word := range img.has.WordCount() {
 		if img.has.Word(word) != 0 && !yield(word, img.word(word)) {
@@ -41,14 +41,14 @@ func (img *columnImage) words(yield func(word uint32, values []byte) bool) {
 	}
 }
 
-// makeRoom is for the values of so many words.
+// makeRoom allocates the values of that many words.
 func (img *columnImage) makeRoom(words uint32) {
 	n := int(words) * img.wordBytes()
 	img.values = slices.Grow(img.values[:min(len(img.values), n)], n-min(len(img.values), n))[:n]
 }
 
-// eachColumn calls f with the components that are saved and their images, which
-// it makes if need be.
+// eachColumn calls f with each component that is saved and its image, which it creates
+// if necessary.
 func (w *World) eachColumn(img *Image, f func(column, *columnImage)) {
 	n := 0
 	for _, c := range w.components {
@@ -73,7 +73,7 @@ func (w *World) takeComponents(img *Image) {
 	w.eachColumn(img, func(c column, own *columnImage) { own.take(c) })
 }
 
-// take copies what was not copied ahead, or has changed since.
+// take copies the words that were not copied ahead or have changed since.
 func (img *columnImage) take(c column) {
 	marks, present := c.changed(), c.present()
 	words := present.WordCount()
@@ -94,32 +94,32 @@ func (img *columnImage) take(c column) {
 	if invariants.Enabled {
 		for word, values := range img.words {
 			if !bytes.Equal(values, memoryOf(c, word, img.wordBytes())) {
-				panic(fmt.Sprintf("world: component %q was written to in word %d without Mut, Set or their like", img.name, word))
+				panic(fmt.Sprintf("world: component %q changed in word %d without Mut, Set or a similar call", img.name, word))
 			}
 		}
 	}
 }
 
-// memoryOf returns the memory of a component's values on 64 neighbouring slots,
-// which lie in one block.
+// memoryOf returns the memory of a component's values in one word. A word never spans
+// blocks.
 func memoryOf(c column, word uint32, n int) []byte {
 	return unsafe.Slice((*byte)(c.at(word*64)), n)
 }
 
-// check says what is wrong with the values, which came from a file.
+// check checks values that may come from a file.
 func (img *columnImage) check() error {
 	if len(img.values) < int(img.highestWord())*img.wordBytes() {
 		return fmt.Errorf("component %q has %d bytes of values", img.name, len(img.values))
 	}
 	for word, values := range img.words {
 		if !img.isValid(values) {
-			return fmt.Errorf("component %q has a bool that is neither true nor false in word %d", img.name, word)
+			return fmt.Errorf("component %q has a bool that is neither 0 nor 1 in word %d", img.name, word)
 		}
 	}
 	return nil
 }
 
-// highestWord is one more than the number of the last word with values.
+// highestWord returns one more than the last word with values.
 func (img *columnImage) highestWord() (n uint32) {
 	if slot, ok := img.has.Prev(1<<32 - 1); ok {
 		n = slot>>6 + 1
@@ -127,8 +127,8 @@ func (img *columnImage) highestWord() (n uint32) {
 	return n
 }
 
-// restoreColumn gives the component to those who have it in the image, to nobody
-// if there is none.
+// restoreColumn gives the component to the slots that have it in the image, or to none
+// if img is nil.
 func restoreColumn(c column, img *columnImage, slots uint32) {
 	present := c.present()
 	for word := range present.WordCount() {
@@ -146,7 +146,7 @@ func restoreColumn(c column, img *columnImage, slots uint32) {
 		memory := memoryOf(c, word, len(values))
 		copy(memory, values)
 		for i := range 64 {
-			if mask>>i&1 == 0 { // W7: who lacks it has zeros
+			if mask>>i&1 == 0 { // W7: slots without the component hold zeros
 				clear(memory[i*int(img.size) : (i+1)*int(img.size)])
 			}
 		}

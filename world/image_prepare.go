@@ -1,19 +1,17 @@
 package world
 
-// prepareBytes is what a call of PrepareImage copies at most: a fraction of a
+// prepareBytes bounds the copying of one PrepareImage call to a fraction of a
 // millisecond.
 const prepareBytes = 4 << 20
 
-// PrepareImage copies a part of the components and of the bodies' rows into img,
-// ahead of TakeImage, which then copies only what has changed since, and what is
-// awake: so that no tick is kept waiting
-// for long, however large the world. Call it once after each step until it
-// returns true, and then, after the same step or a later one, TakeImage with the
-// same image. Only one image is prepared at a time. (Without it, TakeImage copies
-// everything.)
+// PrepareImage copies a part of the components and rows into img ahead of TakeImage,
+// which then copies only awake rows and what has changed since. It spreads the cost over
+// many ticks, however large the world is. Call it once after each step until it returns
+// true; then, after the same or a later step, call TakeImage with the same image. Only
+// one image can be prepared at a time. Without it, TakeImage copies everything.
 //
-// Changes are known by their marks: what is written through a pointer of
-// Component.Mut in a later step, without another Mut, is missing from the image.
+// Changes are found by their marks: a write through an old pointer of Component.Mut,
+// without another Mut in that step, is missing from the image.
 func (w *World) PrepareImage(img *Image) bool {
 	if w.running {
 		panic("world: PrepareImage was called by a system")
@@ -38,8 +36,8 @@ func (w *World) PrepareImage(img *Image) bool {
 	return left > 0
 }
 
-// endPreparing has nobody note changes any more. If img is not what was prepared,
-// nothing in it was.
+// endPreparing stops tracking changes. If img was not the image being prepared, nothing
+// in it counts as copied ahead.
 func (w *World) endPreparing(img *Image) {
 	if w.preparing != img {
 		img.rows.ahead = 0
@@ -48,8 +46,8 @@ func (w *World) endPreparing(img *Image) {
 	w.preparing, w.bodies.written = nil, nil
 }
 
-// prepare copies further words, of so many bytes or one word more, and says how
-// many bytes they were.
+// prepare copies words until it has copied at least most bytes, and returns the number
+// of bytes copied.
 func (img *columnImage) prepare(c column, most int) (copied int) {
 	words := min(c.present().WordCount(), uint32(len(img.values)/max(img.wordBytes(), 1)))
 	for ; img.ahead < words && copied < most; img.ahead++ {
@@ -62,7 +60,7 @@ func (img *columnImage) prepare(c column, most int) (copied int) {
 	return copied
 }
 
-// followPrepared notes what a step has changed of what was copied ahead.
+// markTouched records the changes of a step to values that were copied ahead.
 func (w *World) markTouched() {
 	if w.preparing != nil {
 		w.eachColumn(w.preparing, func(c column, own *columnImage) {

@@ -12,16 +12,15 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// maxTextBytes bounds a name, and the shape of a component.
+// maxTextBytes bounds a name, and the shape text of a component.
 const maxTextBytes = 1 << 16
 
-// ReadImage reads what WriteTo wrote, up to the end of r, for this world: it must
-// be set up as the image's was, with the same settings, and with the same kinds
-// and components under the same names; it may have more of these. The world
-// itself is not touched. Every length is checked against it before memory is
-// allocated, so that what a file claims does not matter.
+// ReadImage reads an image written by WriteTo, up to the end of r, for this world. The
+// world must have the same settings as the image's world, and at least the same kinds
+// and components under the same names; it is not changed. Every length is checked before
+// memory is allocated, so corrupt lengths are harmless.
 //
-// The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's.
+// The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's error.
 func (w *World) ReadImage(r io.Reader) (*Image, error) {
 	img, err := w.readImage(r)
 	if err != nil {
@@ -29,12 +28,12 @@ func (w *World) ReadImage(r io.Reader) (*Image, error) {
 	}
 	var more [1]byte
 	if _, err := io.ReadFull(r, more[:]); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: there is more behind its end", ErrImage)
+		return nil, fmt.Errorf("%w: data follows its end", ErrImage)
 	}
 	return img, nil
 }
 
-// readImage reads an image, and nothing of what follows it.
+// readImage reads an image, leaving r behind its last byte.
 func (w *World) readImage(r io.Reader) (*Image, error) {
 	chunks, err := newChunkReader(r)
 	if err != nil {
@@ -51,8 +50,8 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 	return img, nil
 }
 
-// decodeImage reads an image's contents and checks them. read fills what it is
-// given, or says why not.
+// decodeImage decodes and checks the contents of an image. read fills its argument or
+// returns an error.
 func (w *World) decodeImage(read func([]byte) error) (*Image, error) {
 	d := &imageDecoder{read: read, w: w, img: &Image{}}
 	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.volumes, d.rest} {
@@ -66,8 +65,8 @@ func (w *World) decodeImage(read func([]byte) error) (*Image, error) {
 	return d.img, nil
 }
 
-// imageDecoder reads an image's contents in the order of WriteTo. After an error
-// it reads zeros.
+// imageDecoder decodes the contents of an image in the order of WriteTo. After an error
+// it returns zeros.
 type imageDecoder struct {
 	read func([]byte) error
 	w    *World
@@ -76,7 +75,7 @@ type imageDecoder struct {
 	buf  [8]byte
 }
 
-// refuse notes the first error.
+// fail records the first error.
 func (d *imageDecoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: "+format, append([]any{ErrImage}, args...)...)
@@ -108,16 +107,16 @@ func (d *imageDecoder) vec() Vec3    { return Vec3{X: d.f32(), Y: d.f32(), Z: d.
 func (d *imageDecoder) bit() bool {
 	v := d.u32()
 	if v > 1 {
-		d.fail("%d is no truth value", v)
+		d.fail("%d is not a boolean", v)
 	}
 	return v == 1
 }
 
-// length reads a number of things, of which there are most at the most.
+// length reads a count and checks that it is at most most.
 func (d *imageDecoder) length(most int, what string) int {
 	n := d.u32()
 	if uint64(n) > uint64(most) {
-		d.fail("%d %s; at most %d are possible", n, what, most)
+		d.fail("%d %s; at most %d are allowed", n, what, most)
 	}
 	if d.err != nil {
 		return 0
@@ -131,7 +130,7 @@ func (d *imageDecoder) blob(most int, what string) []byte {
 	return b
 }
 
-// readArray reads n elements, a number that was checked.
+// readArray reads n elements. The caller has checked n.
 func readArray[T fixed](d *imageDecoder, n int) []T {
 	if d.err != nil {
 		return nil
@@ -148,14 +147,14 @@ func readList[T fixed](d *imageDecoder, most int, what string) []T {
 	return readArray[T](d, d.length(most, what))
 }
 
-// set reads a bitset of members below most.
+// set reads a bitset with members below most.
 func (d *imageDecoder) set(s *bulk.Bitset, most int, what string) {
 	for word := range uint32(d.length((most+63)/64, "words of "+what)) {
 		s.SetWord(word, d.u64())
 	}
 }
 
-// setup reads and compares what the world must have been set up with.
+// setup reads the configuration, kinds and components and compares them with the world's.
 func (d *imageDecoder) setup() {
 	img := d.img
 	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32()), RestTicks: int(d.u32())}
@@ -258,7 +257,7 @@ func (d *imageDecoder) effects() {
 		e := effect{born: d.u64(), expires: d.u64(), center: d.vec()}
 		mode := d.u32()
 		if mode > uint32(Acceleration) {
-			d.fail("no effect mode %d", mode)
+			d.fail("unknown effect mode %d", mode)
 		}
 		e.mode, e.layers = EffectMode(mode), Layers(d.u32())
 		e.follows, e.offset = Entity(d.u64()), d.vec()
@@ -276,14 +275,14 @@ func (d *imageDecoder) rest() {
 	d.img.Extra = d.blob(MaxExtraBytes, "extra")
 }
 
-// events reads handles. A slot has at most two tenants in the time that a list
-// spans: one that the last step destroyed, and one since.
+// events reads a list of events. A slot occurs at most twice: an entity that the last
+// step destroyed, and one spawned since.
 func (d *imageDecoder) events(l *eventList) {
 	slots := len(d.img.entities.Generations)
 	l.seen = int(d.u32())
 	l.list = readList[Entity](d, 2*slots, "events")
 	strange := func(e Entity) bool { return !e.Valid() || int(e.Index()) >= slots }
 	if l.seen > len(l.list) || slices.ContainsFunc(l.list, strange) {
-		d.fail("events of %d entities, %d of them seen: no such entities", len(l.list), l.seen)
+		d.fail("%d events, %d of them seen, with invalid entities or counts", len(l.list), l.seen)
 	}
 }

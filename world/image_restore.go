@@ -12,32 +12,29 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// RunGenerations is how many generations RestoreRun skips. A slot uses two of
-// them a tick at most (a tenant and a hole), so that it covers an image that was
-// 524,288 ticks old when its world ended: 2.4 hours at 60 Hz. A world can be
-// started over 4,095 times.
+// RunGenerations is the number of generations that RestoreRun skips. A slot uses at most
+// two per tick (an entity and a hole), so this covers a world that continued for 524,288
+// ticks after its last image: 2.4 hours at 60 Hz. It allows 4,095 restarts.
 const RunGenerations = 1 << 20
 
-// Restore makes the world that of the image: from here on it does what the world
-// did that the image was taken of, with the same hashes and the same next
-// handles, if its systems are the same and keep nothing of their own. Whatever
-// was in the world is gone. This rewinds: handles that were issued after the
-// image was taken will be issued again, to others. Who may still hold some,
-// clients above all, must not meet this world; see RestoreRun.
+// Restore replaces the world's state with the image. From then on the world behaves like
+// the image's world, with the same hashes and handles, provided that its systems are the
+// same and keep no state of their own. It rewinds: handles issued after the image was
+// taken will be issued again for other entities. Holders of such handles, especially
+// clients, must not be connected to this world; see RestoreRun.
 //
-// The error wraps ErrImage or ErrImageWorld; then the world is as it was.
-// Restore must not be called by a system; it panics then.
+// The error wraps ErrImage or ErrImageWorld and leaves the world unchanged. Restore
+// panics if a system calls it.
 func (w *World) Restore(img *Image) error {
 	return w.restore(img, &img.entities, false)
 }
 
-// RestoreRun is Restore for a new run of a server, which does not know what the
-// old one did after the image was taken. Every entity lives on under a new
-// handle of the same slot, FirstGeneration is now RunGenerations above all that
-// the image knows of, and every handle of the old run is Stale (H5). Handles in
-// components that named a live entity name it still. Spawned and Destroyed are
-// empty. The error may also be that the generations are used up (ErrImage); a
-// world must then begin anew, under a new epoch.
+// RestoreRun is Restore for a new run of a server, which does not know what the old run
+// did after the image was taken. Every entity gets a new handle on the same slot,
+// FirstGeneration becomes RunGenerations above all generations in the image, and every
+// handle of the old run is Stale (H5). Handles in components that named live entities
+// are updated. Spawned and Destroyed are empty. If the generations are used up, the
+// error is ErrImage, and a new world under a new epoch is needed.
 func (w *World) RestoreRun(img *Image) error {
 	renewed := bulk.PoolState{
 		FirstGeneration: img.entities.FirstGeneration, Newest: img.entities.Newest,
@@ -62,12 +59,12 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 		return fmt.Errorf("%w: %w", ErrImage, err)
 	}
 	if err := w.effects.pool.SetState(&img.effects.pool); err != nil {
-		panic("world: W10: effects that were checked: " + err.Error())
+		panic("world: W10: effects that check accepted: " + err.Error())
 	}
 	w.cfg.FirstGeneration = entities.FirstGeneration
 	w.tick, w.counts = img.tick, img.counts
 	if err := w.pcg.UnmarshalBinary(img.random); err != nil {
-		panic("world: a random state that was checked: " + err.Error())
+		panic("world: a random state that check accepted: " + err.Error())
 	}
 	w.noteSetupChange()
 	w.preparing, w.bodies.written = nil, nil
@@ -95,7 +92,7 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 		w.rowOf[slot] = noRow
 		switch {
 		case g == s.FirstGeneration-1:
-			w.generations[slot] = 0 // nobody lived here yet
+			w.generations[slot] = 0 // never used
 		case g&1 == 0:
 			w.generations[slot] = g - 1
 		}
@@ -125,7 +122,7 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	}
 }
 
-// restoreBodies sets the rows, and what is worked out from them.
+// restoreBodies restores the rows and the data derived from them.
 func (w *World) restoreBodies(img *Image, m matched) {
 	b := &w.bodies
 	b.restore(&img.rows, m.kinds)
@@ -140,7 +137,7 @@ func (w *World) restoreBodies(img *Image, m matched) {
 		}
 	}
 	w.grid = newGrid(w.cfg)
-	for slot, row := range w.rowOf { // ascending slots: each goes to the end of its cell
+	for slot, row := range w.rowOf { // ascending slots: each is appended to its cell
 		if row != noRow {
 			b.cell[row] = w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row])
 			w.grid.insert(b.cell[row], uint32(slot))
@@ -180,8 +177,8 @@ func (w *World) restoreEffects(img *effectImage) {
 	}
 }
 
-// renameHandles gives the handles in components and effects that were live in
-// the old run the names that their targets have now.
+// renameHandles replaces handles in components and effects that were live in the old run
+// by the current handles of their targets.
 func (w *World) renameHandles(old *bulk.PoolState) {
 	rename := func(h *Entity) {
 		if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
@@ -204,23 +201,23 @@ func (w *World) renameHandles(old *bulk.PoolState) {
 	}
 }
 
-// matched says which kinds and components of the world are those of an image.
+// matched maps the kinds and components of an image to those in the world.
 type matched struct {
 	kinds      []KindID
 	components []int
 }
 
-// fits says whether a world of configuration w goes on like one of c.
+// checkSettings checks that a world with settings w can continue one with settings c.
 func (c Config) checkSettings(w Config) error {
 	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
-	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // who computes it does not matter (W11)
+	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // parallelism has no influence (W11)
 	if c != w {
 		return fmt.Errorf("%w: %s", ErrImageWorld, c.differences(w))
 	}
 	return nil
 }
 
-// differences names the settings of which w has others.
+// differences lists the settings in which c and w differ.
 func (c Config) differences(w Config) string {
 	var list []string
 	was, is := reflect.ValueOf(c), reflect.ValueOf(w)
@@ -232,7 +229,7 @@ func (c Config) differences(w Config) string {
 	return strings.Join(list, "; ")
 }
 
-// match finds the image's kinds and components in the world by their names.
+// match finds the image's kinds and components in the world by name.
 func (img *Image) match(w *World) (matched, error) {
 	var m matched
 	for _, k := range img.kinds {
@@ -270,8 +267,8 @@ func (img *Image) match(w *World) (matched, error) {
 	return m, nil
 }
 
-// check says whether the world can be restored from the image, and audits
-// everything in it that the invariants ask for: it may come from a file.
+// check checks that the world can be restored from the image, and audits the contents
+// against the invariants, because they may come from a file.
 func (img *Image) check(w *World) (matched, error) {
 	if err := img.config.checkSettings(w.cfg); err != nil {
 		return matched{}, err
@@ -301,15 +298,15 @@ func (img *Image) checkState(w *World) error {
 	return new(rand.PCG).UnmarshalBinary(img.random)
 }
 
-// checkTenants wants every live slot once, in the rows or among the bodiless.
+// checkTenants checks that every live slot occurs once, in the rows or in bodiless.
 func (img *Image) checkTenants(*World) error {
 	var seen bulk.Bitset
 	tenant := func(slot uint32, k KindID, embodied bool) error {
 		if !img.isLive(slot) || seen.Has(slot) {
-			return fmt.Errorf("slot %d is listed, and free or listed before", slot)
+			return fmt.Errorf("slot %d is listed, but free or listed twice", slot)
 		}
 		if int(k) >= len(img.kinds) || (img.kinds[k].Body != nil) != embodied {
-			return fmt.Errorf("slot %d has kind %d, and a body: %t", slot, k, embodied)
+			return fmt.Errorf("slot %d has kind %d, but body %t", slot, k, embodied)
 		}
 		seen.Set(slot)
 		return nil
@@ -329,7 +326,7 @@ func (img *Image) checkTenants(*World) error {
 		live += int(g & 1)
 	}
 	if live != img.Entities() {
-		return fmt.Errorf("%d slots are live, %d are listed", live, img.Entities())
+		return fmt.Errorf("%d slots are live, but %d are listed", live, img.Entities())
 	}
 	return nil
 }
@@ -338,21 +335,21 @@ func (img *Image) isLive(slot uint32) bool {
 	return uint64(slot) < uint64(len(img.entities.Generations)) && img.entities.Generations[slot]&1 != 0
 }
 
-// checkBits wants sets by slot to hold live slots only (W7), and lifetimes that
-// are not over (W8).
+// checkBits checks that sets by slot contain live slots only (W7), and that lifetimes
+// end in the future (W8).
 func (img *Image) checkBits(*World) error {
 	sets := []*bulk.Bitset{&img.doomed, &img.newborn, &img.volumes.displaced}
 	for i := range img.components {
 		c := &img.components[i]
 		for word := range bulk.AndNot(&c.changed, &c.has) {
-			return fmt.Errorf("component %q has changed in word %d, where nobody has it", c.name, word)
+			return fmt.Errorf("component %q has changes of slots without it in word %d", c.name, word)
 		}
 		sets = append(sets, &c.has)
 	}
 	for i, set := range sets {
 		for slot, ok := set.Next(0); ok; slot, ok = set.Next(slot + 1) {
 			if !img.isLive(slot) {
-				return fmt.Errorf("slot %d is free, and in set %d", slot, i)
+				return fmt.Errorf("free slot %d is in set %d", slot, i)
 			}
 		}
 	}
@@ -363,7 +360,7 @@ func (img *Image) checkBits(*World) error {
 	}
 	for i, slot := range img.lifetimes.slots {
 		if !img.isLive(slot) || i > 0 && img.lifetimes.slots[i-1] >= slot || img.lifetimes.expires[i] <= img.tick {
-			return fmt.Errorf("slot %d has last tick %d, at tick %d", slot, img.lifetimes.expires[i], img.tick)
+			return fmt.Errorf("slot %d: invalid lifetime, last tick %d at tick %d", slot, img.lifetimes.expires[i], img.tick)
 		}
 	}
 	return nil
@@ -374,7 +371,7 @@ func (img *Image) checkEffects(*World) error {
 	for i, p := range img.effects.programs {
 		e := &img.effects.records[i]
 		if !motion.Finite(e.center) || !motion.Finite(e.offset) || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
-			return fmt.Errorf("effect %d is at %v, from tick %d to %d, at tick %d", i, e.center, e.born, e.expires, img.tick)
+			return fmt.Errorf("effect %d: centre %v, from tick %d to %d, at tick %d", i, e.center, e.born, e.expires, img.tick)
 		}
 		for range p.Params() {
 			if !finiteVec4(params[0]) {

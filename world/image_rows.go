@@ -9,28 +9,27 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// rowImage holds the rows of bodies in their order. A body that is asleep, and
-// not about to wake, has no velocity and no rest (W4): only the others have an
-// entry in those.
+// rowImage holds the rows of bodies in order. A body that sleeps and is not about to
+// wake has zero velocity and rest (W4), so only the others have entries for those.
 type rowImage struct {
 	awake            int
-	inPlace          bulk.Bitset // the awake rows, if compaction is InPlace; else those below awake
+	inPlace          bulk.Bitset // the awake rows, if compaction is InPlace; otherwise rows below awake
 	flips            []uint32    // rows that the next flush changes, ascending
 	slot             []uint32
 	kind             []KindID
 	posX, posY, posZ []float32
-	velX, velY, velZ []float32 // of the awake rows, then of those in flips that are not
+	velX, velY, velZ []float32 // of the awake rows, then of the sleeping rows in flips
 	rest             []uint32  // of the awake rows
 
-	ahead   int         // words of 64 rows that PrepareImage has copied
-	written bulk.Bitset // words that have changed since; the places of awake rows have all
+	ahead   int         // number of words of rows copied by PrepareImage
+	written bulk.Bitset // words changed since then; positions of awake rows always count as changed
 }
 
-// rowBytes is what a row takes that is asleep.
+// rowBytes is the size of a sleeping row.
 const rowBytes = 4 + 2 + 3*4
 
-// prepare copies further words, of so many bytes or one word more, and says how
-// many bytes they were. Nobody looks at them before take.
+// prepare copies words until it has copied at least most bytes, and returns the number
+// of bytes copied. The data is read by take only.
 func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 	words := min((most+64*rowBytes-1)/(64*rowBytes), (min(b.len(), len(img.slot))+63)/64-img.ahead)
 	if words <= 0 {
@@ -42,14 +41,14 @@ func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 	return words * 64 * rowBytes
 }
 
-// copyOwners copies whose the rows of some words are.
+// copyOwners copies the slots and kinds of words [first, end).
 func (img *rowImage) copyOwners(b *bodies, first, end int) {
 	from, to := first*64, min(end*64, b.len())
 	copy(img.slot[from:], b.slot[from:to])
 	copy(img.kind[from:], b.Kind[from:to])
 }
 
-// copyPlaces copies where the rows of some words are.
+// copyPositions copies the positions of words [first, end).
 func (img *rowImage) copyPositions(b *bodies, first, end int) {
 	from, to := first*64, min(end*64, b.len())
 	copy(img.posX[from:], b.Pos.X[from:to])
@@ -57,19 +56,19 @@ func (img *rowImage) copyPositions(b *bodies, first, end int) {
 	copy(img.posZ[from:], b.Pos.Z[from:to])
 }
 
-// makeRoom is for so many rows, and keeps what was copied.
+// makeRoom resizes the columns to n rows and keeps their contents.
 func (img *rowImage) makeRoom(n int) {
 	img.slot, img.kind = resize(img.slot, n), resize(img.kind, n)
 	img.posX, img.posY, img.posZ = resize(img.posX, n), resize(img.posY, n), resize(img.posZ, n)
 }
 
-// sized returns list with n elements, the first of them as they were.
+// resize returns list with n elements and keeps its contents.
 func resize[T any](list []T, n int) []T {
 	list = list[:min(len(list), n)]
 	return slices.Grow(list, n-len(list))[:n]
 }
 
-// takeRows copies what was not copied ahead, or has changed since.
+// takeRows copies the rows that were not copied ahead or have changed since.
 func (w *World) takeRows(img *rowImage) {
 	b := &w.bodies
 	img.awake = b.awake
@@ -90,17 +89,16 @@ func (w *World) takeRows(img *rowImage) {
 	img.audit(b)
 }
 
-// A block of what workers copy is some columns of so many rows: a mebibyte of
-// each. A copy of as much is made past the caches, which spares memory a third of
-// the work; a block of some pages takes half as long again.
+// A block of copying work is some columns of copyRows rows: a mebibyte of each. Copies of
+// that size bypass the caches, which saves a third of the memory traffic; blocks of a few
+// pages take half as long again.
 const (
 	copyRows = 1 << 18
 	rowParts = 6
 )
 
-// copyBlock copies a part of a block of rows: of those that were not copied ahead,
-// or have changed since, and the velocities and timers of those that are awake and
-// all in front.
+// copyBlock copies one part of a block of rows: owners or positions that were not copied
+// ahead or have changed since, or one column that only a prefix of awake rows has.
 func (w *World) copyBlock(_ *chunk, block int) {
 	img, b := w.copied, &w.bodies
 	from := block / rowParts * copyRows
@@ -120,7 +118,7 @@ func (w *World) copyBlock(_ *chunk, block int) {
 	}
 }
 
-// eachStale calls f for each run of words, from a row on, that were not copied
+// eachStaleRun calls f for each run of words in the block at row that were not copied
 // ahead, were written since, or have a bit in other.
 func (img *rowImage) eachStaleRun(b *bodies, row int, other func(word int) uint64, f func(b *bodies, first, end int)) {
 	first, words := row/64, (min(row+copyRows, b.len())+63)/64
@@ -134,7 +132,7 @@ func (img *rowImage) eachStaleRun(b *bodies, row int, other func(word int) uint6
 	}
 }
 
-// copyAwake copies a block of a column that only the rows that are awake have.
+// copyAwake copies a block of a column that only awake rows have.
 func copyAwake[T any](to, from []T, row int) {
 	if row < len(to) {
 		end := min(row+copyRows, len(to))
@@ -142,8 +140,8 @@ func copyAwake[T any](to, from []T, row int) {
 	}
 }
 
-// takeScattered copies velocities and timers of rows that are awake here and
-// there, and the velocities of those that are about to wake.
+// takeScattered copies the velocities and timers of awake rows in place, and the
+// velocities of rows about to wake.
 func (img *rowImage) takeScattered(b *bodies) {
 	if b.mode == InPlace {
 		for first, end := b.awakeRange(0, b.len()); first < end; first, end = b.awakeRange(end, b.len()) {
@@ -166,17 +164,17 @@ func (img *rowImage) takeScattered(b *bodies) {
 func (img *rowImage) audit(b *bodies) {
 	if invariants.Enabled && !(slices.Equal(img.slot, b.slot) && slices.Equal(img.kind, b.Kind) &&
 		slices.Equal(img.posX, b.Pos.X) && slices.Equal(img.posY, b.Pos.Y) && slices.Equal(img.posZ, b.Pos.Z)) {
-		panic("world: a row that was copied ahead has changed, and nobody noted it")
+		panic("world: a row that was copied ahead has changed without markWritten")
 	}
 }
 
-// isAwake is that of the rows' compaction.
+// isAwake reports whether row is awake.
 func (img *rowImage) isAwake(row uint32) bool {
 	return int(row) < img.awake && !img.inPlace.Any() || img.inPlace.Has(row)
 }
 
-// moving yields the rows that have a velocity, in the order of velX, and whether
-// each is awake.
+// moving yields the rows with a velocity, in the order of velX, and whether each is
+// awake.
 func (img *rowImage) moving(yield func(row uint32, awake bool) bool) {
 	if img.inPlace.Any() {
 		for row := range img.inPlace.All() {
@@ -198,22 +196,22 @@ func (img *rowImage) moving(yield func(row uint32, awake bool) bool) {
 	}
 }
 
-// check says what is wrong with the rows, for a world of that configuration.
-// Which slots they have is checked by the image.
+// check checks the rows for a world with w's configuration. Image.checkTenants checks
+// their slots.
 func (img *rowImage) check(w *World) error {
 	n := len(img.slot)
 	if img.awake < 0 || img.awake > n {
-		return fmt.Errorf("%d rows awake of %d", img.awake, n)
+		return fmt.Errorf("%d of %d rows awake", img.awake, n)
 	}
 	if inPlace := img.inPlace.Count(); inPlace > 0 && w.cfg.Compaction != InPlace || w.cfg.Compaction == InPlace && inPlace != img.awake {
-		return fmt.Errorf("%d rows awake, %d in place", img.awake, inPlace)
+		return fmt.Errorf("%d rows awake, but %d in place", img.awake, inPlace)
 	}
 	if row, ok := img.inPlace.Next(uint32(n)); ok {
-		return fmt.Errorf("row %d is awake, of %d", row, n)
+		return fmt.Errorf("row %d of %d is awake", row, n)
 	}
 	for i, row := range img.flips {
 		if int64(row) >= int64(n) || i > 0 && img.flips[i-1] >= row {
-			return fmt.Errorf("row %d is to change, of %d", row, n)
+			return fmt.Errorf("row %d of %d in flips, out of range or order", row, n)
 		}
 	}
 	for row := range n {
@@ -231,7 +229,7 @@ func (img *rowImage) checkMoving(w *World) error {
 		moving++
 	}
 	if len(img.velX) != moving || len(img.velY) != moving || len(img.velZ) != moving || len(img.rest) != img.awake {
-		return fmt.Errorf("%d velocities for %d bodies, %d timers for %d", len(img.velX), moving, len(img.rest), img.awake)
+		return fmt.Errorf("%d velocities for %d moving rows, %d timers for %d awake rows", len(img.velX), moving, len(img.rest), img.awake)
 	}
 	i := -1
 	for row, awake := range img.moving {
@@ -245,13 +243,13 @@ func (img *rowImage) checkMoving(w *World) error {
 		}
 		_, flips := slices.BinarySearch(img.flips, row)
 		if flips && (v != Vec3{} || img.rest[i] != 0) || int64(img.rest[i]) > int64(w.cfg.RestTicks) {
-			return fmt.Errorf("row %d has rested for %d ticks at %v, about to sleep: %t", row, img.rest[i], v, flips)
+			return fmt.Errorf("row %d has rested for %d ticks at velocity %v, about to sleep: %t", row, img.rest[i], v, flips)
 		}
 	}
 	return nil
 }
 
-// restore makes the rows those of the image. Cells and the slots' rows follow.
+// restore sets the rows from the image. The caller sets the cells and rowOf.
 func (b *bodies) restore(img *rowImage, kinds []KindID) {
 	n := len(img.slot)
 	b.awake = img.awake
@@ -280,7 +278,7 @@ func (b *bodies) restore(img *rowImage, kinds []KindID) {
 	}
 }
 
-// restored returns column as n zeros.
+// zeroed returns column as n zeros.
 func zeroed[T any](column []T, n int) []T {
 	if cap(column) < n {
 		return make([]T, n)

@@ -12,33 +12,33 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The file of an image, all of it little-endian:
+// The file format of an image, all little-endian:
 //
 //	magic "wimg" | version u32
 //	chunks x { raw u32 | packed u32 | packed bytes, zstd | sum u64 }
 //	the last chunk has raw = packed = 0, and nothing follows it
 //
-// A sum is xxhash64 of the whole file up to itself, so that no chunk can be left
-// out, doubled or moved. It is checked before the chunk is unpacked, and keeps
-// accidents out, not an adversary.
+// A sum is xxhash64 of the whole file before it, which detects chunks that are missing,
+// duplicated or moved. It is checked before the chunk is decompressed. It protects from
+// accidents, not from adversaries.
 const (
 	imageMagic   = "wimg"
 	imageVersion = 1
-	// chunkBytes is how much of the contents a chunk holds at most: what a reader
-	// must have room for, whatever the file claims.
+	// chunkBytes bounds the uncompressed size of a chunk, and so a reader's buffer,
+	// whatever the file claims.
 	chunkBytes = 1 << 20
-	// maxPackedBytes is what zstd makes of a chunk at the worst, and some more.
+	// maxPackedBytes exceeds the worst-case size of a compressed chunk.
 	maxPackedBytes   = chunkBytes + chunkBytes/128 + 1024
 	chunkHeaderBytes = 8
 	sumBytes         = 8
 )
 
-// chunkWriter writes the chunks of an image. After an error it does nothing.
+// chunkWriter writes the chunks of an image. After an error it writes nothing.
 type chunkWriter struct {
 	to      io.Writer
 	sum     xxhash.Digest
 	zstd    *zstd.Encoder
-	raw     []byte // of the chunk to come
+	raw     []byte // pending contents of the next chunk
 	packed  []byte
 	written int64
 	err     error
@@ -56,7 +56,7 @@ func newChunkWriter(to io.Writer) (*chunkWriter, error) {
 	return w, nil
 }
 
-// put writes to the file, and sums.
+// put writes to the file and the checksum.
 func (w *chunkWriter) put(b []byte) {
 	if w.err != nil {
 		return
@@ -67,7 +67,7 @@ func (w *chunkWriter) put(b []byte) {
 	w.err = err
 }
 
-// bytes adds to the contents.
+// bytes appends to the contents.
 func (w *chunkWriter) bytes(b []byte) {
 	for len(b) > 0 && w.err == nil {
 		n := min(len(b), chunkBytes-len(w.raw))
@@ -93,7 +93,7 @@ func (w *chunkWriter) flush() {
 
 func (w *chunkWriter) putSum() { w.put(binary.LittleEndian.AppendUint64(nil, w.sum.Sum64())) }
 
-// end writes what is left, and the end.
+// end writes the last chunk and the end marker.
 func (w *chunkWriter) end() error {
 	w.flush()
 	w.put(make([]byte, chunkHeaderBytes))
@@ -107,7 +107,7 @@ type chunkReader struct {
 	sum    xxhash.Digest
 	zstd   *zstd.Decoder
 	raw    []byte
-	rest   []byte // of raw, not read yet
+	rest   []byte // unread part of raw
 	packed []byte
 	ended  bool
 }
@@ -124,9 +124,9 @@ func newChunkReader(from io.Reader) (*chunkReader, error) {
 	switch version := binary.LittleEndian.Uint32(head[len(imageMagic):]); {
 	case err != nil:
 	case string(head[:len(imageMagic)]) != imageMagic:
-		err = fmt.Errorf("%w: it does not begin with %q: it is no image", ErrImage, imageMagic)
+		err = fmt.Errorf("%w: not an image: it does not begin with %q", ErrImage, imageMagic)
 	case version != imageVersion:
-		err = fmt.Errorf("%w: it has version %d, this program reads %d", ErrImageVersion, version, imageVersion)
+		err = fmt.Errorf("%w: version %d; this program reads %d", ErrImageVersion, version, imageVersion)
 	}
 	if err != nil {
 		decoder.Close()
@@ -135,11 +135,11 @@ func newChunkReader(from io.Reader) (*chunkReader, error) {
 	return r, nil
 }
 
-// get reads from the file, and sums.
+// get reads from the file and updates the checksum.
 func (r *chunkReader) get(b []byte) error {
 	_, err := io.ReadFull(r.from, b)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: it ends too early", ErrImage)
+		return fmt.Errorf("%w: it ends early", ErrImage)
 	}
 	if err != nil {
 		return fmt.Errorf("world: image: reading: %w", err)
@@ -156,7 +156,7 @@ func (r *chunkReader) read(b []byte) error {
 				return err
 			}
 			if r.ended {
-				return fmt.Errorf("%w: its contents end too early", ErrImage)
+				return fmt.Errorf("%w: its contents end early", ErrImage)
 			}
 		}
 		n := copy(b, r.rest)
@@ -165,7 +165,7 @@ func (r *chunkReader) read(b []byte) error {
 	return nil
 }
 
-// next reads a chunk, or finds the end.
+// next reads the next chunk, or the end marker.
 func (r *chunkReader) next() error {
 	if r.ended {
 		return nil
@@ -176,7 +176,7 @@ func (r *chunkReader) next() error {
 	}
 	raw, packed := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
 	if raw > chunkBytes || packed > maxPackedBytes {
-		return fmt.Errorf("%w: a chunk of %d bytes, %d unpacked; the most are %d and %d", ErrImage, packed, raw, maxPackedBytes, chunkBytes)
+		return fmt.Errorf("%w: a chunk of %d bytes, %d uncompressed; at most %d and %d", ErrImage, packed, raw, maxPackedBytes, chunkBytes)
 	}
 	r.packed = slices.Grow(r.packed[:0], int(packed))[:packed]
 	if err := r.get(r.packed); err != nil {
@@ -188,7 +188,7 @@ func (r *chunkReader) next() error {
 		return err
 	}
 	if binary.LittleEndian.Uint64(sum[:]) != want {
-		return fmt.Errorf("%w: a checksum is wrong: bytes have changed", ErrImage)
+		return fmt.Errorf("%w: wrong checksum: its bytes were changed", ErrImage)
 	}
 	if r.ended = raw == 0; r.ended {
 		return nil
@@ -196,13 +196,13 @@ func (r *chunkReader) next() error {
 	var err error
 	r.raw, err = r.zstd.DecodeAll(r.packed, slices.Grow(r.raw[:0], int(raw)))
 	if err != nil || len(r.raw) != int(raw) {
-		return fmt.Errorf("%w: a chunk cannot be unpacked: %d bytes instead of %d: %w", ErrImage, len(r.raw), raw, err)
+		return fmt.Errorf("%w: a chunk cannot be decompressed: %d bytes instead of %d: %w", ErrImage, len(r.raw), raw, err)
 	}
 	r.rest = r.raw
 	return nil
 }
 
-// end wants the contents to be over.
+// end checks that the contents have ended.
 func (r *chunkReader) end() error {
 	if len(r.rest) == 0 {
 		if err := r.next(); err != nil {
@@ -210,25 +210,24 @@ func (r *chunkReader) end() error {
 		}
 	}
 	if !r.ended {
-		return fmt.Errorf("%w: its contents go on behind the end", ErrImage)
+		return fmt.Errorf("%w: its contents are longer than expected", ErrImage)
 	}
 	return nil
 }
 
 func (r *chunkReader) close() { r.zstd.Close() }
 
-// fixed are the element types of arrays in an image.
+// fixed is the set of element types of arrays in an image.
 type fixed interface {
 	~uint16 | ~uint32 | ~uint64 | ~float32
 }
 
-// bytesOf is the memory of an array.
+// bytesOf returns the memory of an array.
 func bytesOf[T fixed](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
-// swapBytes turns an array's elements from the machine's byte order into the
-// file's, or back.
+// swapBytes converts an array between the machine's byte order and the file's.
 func swapBytes[T fixed](s []T) {
 	size := int(unsafe.Sizeof(*new(T)))
 	for b := bytesOf(s); len(b) > 0; b = b[size:] {

@@ -6,15 +6,15 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// volumeImage holds the volumes as they were last looked at, ascending by slot:
-// who crosses a surface next is told from there.
+// volumeImage holds the volumes at their last update, in ascending order of slots. Later
+// crossings depend on it.
 type volumeImage struct {
 	slots     []uint32
-	triggers  []*trigger // of the slots, and perhaps more: memory of earlier images
+	triggers  []*trigger // of the slots; more may be left over from earlier images
 	displaced bulk.Bitset
 }
 
-// at returns the i-th trigger, which may be new.
+// at returns the i-th trigger, creating it if i is one past the last.
 func (img *volumeImage) at(i int) *trigger {
 	if i == len(img.triggers) {
 		img.triggers = append(img.triggers, new(trigger))
@@ -68,7 +68,8 @@ func (d *imageDecoder) volumes() {
 	d.set(&img.displaced, slots, "displaced bodies")
 }
 
-// checkVolumes wants every volume once, and bodies inside (W14).
+// checkVolumes checks that volumes are unique and live, and their members have bodies
+// (W14).
 func (img *Image) checkVolumes(*World) error {
 	var bodies bulk.Bitset
 	for _, slot := range img.rows.slot {
@@ -78,10 +79,10 @@ func (img *Image) checkVolumes(*World) error {
 	for i, slot := range v.slots {
 		members := &v.triggers[i].members
 		if !img.isLive(slot) || i > 0 && v.slots[i-1] >= slot || members.Has(slot) {
-			return fmt.Errorf("the volume at slot %d is at none, or out of order, or inside itself", slot)
+			return fmt.Errorf("the volume at slot %d is not live, out of order, or inside itself", slot)
 		}
 		for word, mask := range bulk.AndNot(members, &bodies) {
-			return fmt.Errorf("slots of word %d, %#x, are in a volume and have no body", word, mask)
+			return fmt.Errorf("word %d has slots %#x in a volume without a body", word, mask)
 		}
 	}
 	return nil

@@ -9,8 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// imageEncoder writes an image's contents: in which order, WriteTo says; the
-// reader reads in the same.
+// imageEncoder encodes the contents of an image, in the order of WriteTo.
 type imageEncoder struct {
 	*chunkWriter
 	scratch []byte
@@ -25,7 +24,7 @@ func (e *imageEncoder) f32s(all ...float32) {
 	}
 }
 
-// blob is a length and as many bytes.
+// blob writes a length and the bytes.
 func (e *imageEncoder) blob(b []byte) {
 	e.u32(uint32(len(b)))
 	e.bytes(b)
@@ -53,13 +52,13 @@ func writeArray[T fixed](e *imageEncoder, s []T) {
 	}
 }
 
-// writeList writes the number of elements, and these.
+// writeList writes the number of elements and the elements.
 func writeList[T fixed](e *imageEncoder, s []T) {
 	e.u32(uint32(len(s)))
 	writeArray(e, s)
 }
 
-// set writes the words of a bitset up to the last that is not empty.
+// set writes the words of a bitset up to the last that is not zero.
 func (e *imageEncoder) set(s *bulk.Bitset) {
 	n := s.WordCount()
 	for n > 0 && s.Word(n-1) == 0 {
@@ -71,8 +70,8 @@ func (e *imageEncoder) set(s *bulk.Bitset) {
 	}
 }
 
-// WriteTo writes the image in its portable form. The same state gives the same
-// bytes. It may run beside the world's steps. The error is the writer's.
+// WriteTo writes the image in a portable format. The same state gives the same bytes. It
+// may run concurrently with the world. The error is w's.
 func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	if len(img.Extra) > MaxExtraBytes {
 		return 0, fmt.Errorf("%w: %d extra bytes; at most %d", ErrValue, len(img.Extra), MaxExtraBytes)
@@ -99,7 +98,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	return e.written, nil
 }
 
-// setup writes what the world must have been set up with, and the clock.
+// setup writes the configuration, kinds, components and counters.
 func (e *imageEncoder) setup(img *Image) {
 	c := &img.config
 	e.u64(c.Seed)
@@ -160,7 +159,7 @@ func (e *imageEncoder) rows(img *rowImage) {
 	writeArray(e, img.rest)
 }
 
-// column writes a component's values, made portable.
+// column writes a component's values in file format.
 func (e *imageEncoder) column(img *columnImage) {
 	e.set(&img.has)
 	e.set(&img.changed)

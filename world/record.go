@@ -13,28 +13,27 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// The file of a recording, all of it little-endian:
+// The file format of a recording, all little-endian:
 //
 //	magic "wrec" | version u32 | ticks between hashes u32
 //	image (with its own magic and end)
 //	parts u32 x { length u32 | name }
-//	frames x { length u32 | sum u64 | bytes }
-//	the last frame, if the recording was closed, is empty
+//	step records x { length u32 | sum u64 | bytes }
+//	the last step record of a closed recording is empty
 //
-// A frame is one step: its tick, what happened ahead of it, in order, and the
-// hashes after it. A sum is xxhash64 of all that the image does not guard itself:
-// what precedes it, the parts, and all frames up to and with its own.
+// A step record holds the tick of a step, the calls before it in order, and the hashes
+// after it. A sum is xxhash64 of everything before it that the image does not protect
+// itself: the head, the parts, and all step records including its own.
 const (
 	recordMagic     = "wrec"
 	recordVersion   = 2
 	stepHeaderBytes = 12
-	// maxFrameBytes bounds what a reader takes for a step: a million spawns are
-	// 50 MB.
+	// maxStepBytes bounds a step record for readers: a million spawns are 50 MB.
 	maxStepBytes = 1 << 28
 )
 
-// What happens to a world from outside, as a frame tells it. Whatever systems do
-// in a step is not told: they do it again.
+// Operations in a step record: the external changes to a world. Changes made by systems
+// are not recorded: they happen again.
 const (
 	opSpawn = iota + 1
 	opDeferSpawn
@@ -54,9 +53,8 @@ const (
 	opHashes
 )
 
-// Recorder writes what happens to a world, so that Replay can repeat it. It
-// belongs to the world's goroutine. A write error ends the recording, not the
-// world: see Err.
+// Recorder writes the external changes to a world, for Replay. It belongs to the world's
+// goroutine. A write error ends the recording, not the world: see Err.
 type Recorder struct {
 	w        *World
 	to       io.Writer
@@ -64,30 +62,29 @@ type Recorder struct {
 	sum      xxhash.Digest
 	step     []byte
 	programs map[*field.Program]uint32
-	random   []byte // at the end of the last step
+	random   []byte // state of the random generator after the last step
 	now      []byte
 	hashes   []uint64
 	shapes   []shape // of the components
-	saved    []int   // by component: its number in the image; -1: local, and not there
+	saved    []int   // by component: its number in the image; -1: local, not saved
 	err      error
 }
 
-// Record begins to record the world into to: the image, which must have been
-// taken since the last step, then a frame in each Step, in one Write. Nothing may
-// be done to the world between the taking and this call: it would be in neither.
-// Every so many ticks a frame holds the hashes of all parts of the state; 0 means
-// every tick, which costs about as much as two StateHashes.
+// Record starts recording the world to to: first the image, which must have been taken
+// since the last step, then one Write per Step. The world must not change between
+// TakeImage and this call: such changes would be in neither part. Every every ticks the
+// recording holds hashes of all parts of the state; 0 means every tick. They cost about
+// as much as two StateHashes.
 //
-// Until Close every call that changes the world between two steps is recorded.
-// What is written through Component.Mut and its like is recorded if it is done by
-// the next Step. Kinds, components and systems must be set up before, and the
-// world must not be restored meanwhile: both end the recording with an error.
+// Until Close, every call that changes the world between two steps is recorded. Writes
+// through Component.Mut and similar calls are recorded as of the next Step. Adding kinds,
+// components or systems, or restoring the world, ends the recording with an error.
 func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error) {
 	if w.recorder != nil {
 		return nil, fmt.Errorf("%w: the world is being recorded already", ErrValue)
 	}
 	if img.tick != w.tick || w.running {
-		return nil, fmt.Errorf("%w: the image was taken at tick %d, and it is %d", ErrValue, img.tick, w.tick)
+		return nil, fmt.Errorf("%w: the image was taken at tick %d, but the world is at tick %d", ErrValue, img.tick, w.tick)
 	}
 	r := &Recorder{w: w, to: to, every: max(every, 1), programs: map[*field.Program]uint32{}}
 	r.sum.Reset()
@@ -114,7 +111,7 @@ func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error
 	return r, nil
 }
 
-// writeHead writes what is no frame and no image.
+// writeHead writes a part of the file that is neither image nor step record.
 func (r *Recorder) writeHead(b []byte) error {
 	_, _ = r.sum.Write(b) // never fails
 	if _, err := r.to.Write(b); err != nil {
@@ -123,12 +120,12 @@ func (r *Recorder) writeHead(b []byte) error {
 	return nil
 }
 
-// Err returns why the recording ended before Close, or nil. A server polls it to learn
-// of a failed recording while it runs.
+// Err returns the error that ended the recording before Close, or nil. A server polls it
+// to learn of a failed recording while it runs.
 func (r *Recorder) Err() error { return r.err }
 
-// Close ends the recording. What happened since the last step is not in it. It
-// returns Err, or the writer's error. The writer stays open.
+// Close ends the recording, without changes since the last step. It returns Err, or the
+// writer's error. The writer stays open.
 func (r *Recorder) Close() error {
 	if r.w.recorder == r {
 		r.w.recorder = nil
@@ -138,7 +135,7 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// shapes are those of the components, by ID.
+// shapes returns the shapes of the components by ID.
 func (w *World) shapes() (all []shape) {
 	for _, c := range w.components {
 		all = append(all, newShape(c.info().Type))
@@ -146,7 +143,7 @@ func (w *World) shapes() (all []shape) {
 	return all
 }
 
-// savedNumbers counts the components that an image holds, by ID.
+// savedNumbers returns the numbers of the components in an image by ID; -1 for local ones.
 func (w *World) savedNumbers() (all []int) {
 	n := 0
 	for _, c := range w.components {
@@ -166,7 +163,7 @@ func (r *Recorder) fail(err error) {
 	r.w.recorder = nil
 }
 
-// recording returns the recorder, if there is one and this is not a step.
+// recording returns the recorder, or nil inside a step.
 func (w *World) recording() *Recorder {
 	if w.running {
 		return nil
@@ -174,14 +171,14 @@ func (w *World) recording() *Recorder {
 	return w.recorder
 }
 
-// begin begins the frame of the next step with its number.
+// begin starts the record of the next step with its tick.
 func (r *Recorder) begin() {
 	r.step = append(r.step[:0], make([]byte, stepHeaderBytes)...)
 	r.u64(r.w.tick + 1)
 }
 
-// beforeStep adds what is known only now: what has become of the values that
-// were set, or opened to be written to, and of the random generator.
+// beforeStep records what is known only now: component values that were set or opened for
+// writing, and the state of the random generator.
 func (r *Recorder) beforeStep() {
 	r.w.ApplyDeferred()
 	for _, c := range r.w.components {
@@ -201,7 +198,7 @@ func (r *Recorder) beforeStep() {
 	}
 }
 
-// afterStep ends the frame and writes it.
+// afterStep completes the step record and writes it.
 func (r *Recorder) afterStep() {
 	if r.w.tick%r.every == 0 {
 		r.op(opHashes)
@@ -217,7 +214,7 @@ func (r *Recorder) afterStep() {
 func (r *Recorder) write() {
 	n := len(r.step) - stepHeaderBytes
 	if n > maxStepBytes {
-		r.fail(fmt.Errorf("%w: a recorded step of %d bytes; at most %d", ErrFull, n, maxStepBytes))
+		r.fail(fmt.Errorf("%w: a step record of %d bytes; at most %d", ErrFull, n, maxStepBytes))
 		return
 	}
 	_, _ = r.sum.Write(r.step[stepHeaderBytes:]) // never fails
@@ -244,7 +241,7 @@ func (r *Recorder) vec4(v field.Vec4) {
 	}
 }
 
-// The calls, each with its arguments, and with the handle that came of it.
+// The operations: arguments of the call, then the handle it returned.
 
 func (r *Recorder) spawn(code byte, e Entity, k KindID, at, velocity Vec3, lifeTicks uint32) {
 	r.op(code)
@@ -255,13 +252,13 @@ func (r *Recorder) spawn(code byte, e Entity, k KindID, at, velocity Vec3, lifeT
 	r.handle(e)
 }
 
-// word is a call about an entity that takes nothing else.
+// handleOp records a call whose only argument is an entity or effect.
 func (r *Recorder) handleOp(code byte, e Entity) {
 	r.op(code)
 	r.handle(e)
 }
 
-// move is a call about an entity or an effect that takes a vector.
+// vectorOp records a call whose arguments are an entity or effect, and a vector.
 func (r *Recorder) vectorOp(code byte, h Entity, v Vec3) {
 	r.op(code)
 	r.handle(h)
@@ -320,11 +317,11 @@ func (r *Recorder) effectParams(id EffectID, params []field.Vec4) {
 	}
 }
 
-// errSetup ends a recording whose world is set up further: a replay begins with
-// the image, and could not know.
-var errSetup = errors.New("world: recording: the world was set up further, or restored, while it was recorded")
+// errSetup ends a recording when the world's setup changes: a replay starts from the image
+// and cannot reproduce that.
+var errSetup = errors.New("world: recording: the world's setup changed, or it was restored, while it was recorded")
 
-// changesSetup is called by what a recording cannot hold.
+// noteSetupChange is called on changes that a recording cannot hold.
 func (w *World) noteSetupChange() {
 	if w.recorder != nil {
 		w.recorder.fail(errSetup)

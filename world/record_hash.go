@@ -1,7 +1,7 @@
 package world
 
-// The parts that a recording hashes apart, ahead of the components: so that a
-// difference can be named.
+// Names of the parts of the state that a recording hashes separately, followed by the
+// components, so that a divergence can name its part.
 const (
 	partState    = "state" // StateHash
 	partClock    = "clock and random generator"
@@ -11,7 +11,7 @@ const (
 	partVolumes  = "volumes"
 )
 
-// hashParts names what appendHashes appends, in order.
+// hashParts returns the names of the hashes that appendHashes appends.
 func (w *World) hashParts() []string {
 	names := []string{partState, partClock, partEntities, partBodies, partEffects, partVolumes}
 	for _, c := range w.components {
@@ -43,7 +43,7 @@ func (w *World) appendHashes(list []uint64) []uint64 {
 	return list
 }
 
-// hashTenants covers who is live, as what, for how long, and the generations.
+// hashTenants hashes live entities, their kinds and lifetimes, and all generations.
 func (w *World) hashTenants() uint64 {
 	h := hash(len(w.generations))
 	for _, g := range w.generations {
@@ -60,7 +60,7 @@ func (w *World) hashTenants() uint64 {
 	return uint64(h)
 }
 
-// hashBodies covers places, velocities and rest, by slot.
+// hashBodies hashes positions, velocities and rest timers by slot.
 func (w *World) hashBodies() uint64 {
 	h, b := hash(0), &w.bodies
 	for slot, row := range w.rowOf {

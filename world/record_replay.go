@@ -16,17 +16,17 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// ErrRecording: the bytes are no recording, a damaged one, or one of another
-// version. What was replayed up to there is right. If errors.Is finds
-// io.ErrUnexpectedEOF in it, too, the recording was not closed: its server died.
+// ErrRecording: the bytes are not a recording, are damaged, or have another version. The
+// steps replayed before are valid. If errors.Is also finds io.ErrUnexpectedEOF, the
+// recording was not closed: its server crashed.
 var ErrRecording = errors.New("world: recording damaged")
 
-// DivergenceError says that a replay does not do what was recorded: a system
-// keeps state of its own, draws from another source than World.Rand, or was
-// changed; or two machines do not compute alike.
+// DivergenceError reports that a replay differs from its recording: a system keeps state
+// of its own, draws from a source other than World.Rand, or was changed, or two machines
+// compute differently.
 type DivergenceError struct {
-	Tick  uint64   // the first step after which something differs
-	Parts []string // what differs: "bodies", "component health", ...
+	Tick  uint64   // first step after which the state differs
+	Parts []string // parts that differ: "bodies", "component health", ...
 }
 
 // Error names the tick and the parts.
@@ -42,7 +42,7 @@ type Replay struct {
 	matched  matched
 	sum      xxhash.Digest
 	step     []byte
-	rest     []byte // of the frame, not read yet
+	rest     []byte // unread part of the step record
 	programs []*field.Program
 	shapes   []shape // of the components
 	parts    []string
@@ -51,20 +51,20 @@ type Replay struct {
 	checked  uint64
 }
 
-// Replay restores the image at the beginning of a recording, as Restore does;
-// Next then repeats it step by step. The world must be set up like the recorded
-// one, with the same systems: they run again. The error wraps ErrRecording, or
-// is what ReadImage and Restore return.
+// Replay restores the image at the beginning of a recording, as Restore does; Next then
+// repeats it step by step. The world must be set up like the recorded one, including its
+// systems, which run again. The error wraps ErrRecording, or comes from ReadImage or
+// Restore.
 func (w *World) Replay(from io.Reader) (*Replay, error) {
 	var head [12]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
-		return nil, readError(err, "its head")
+		return nil, readError(err, "the header")
 	}
 	if string(head[:4]) != recordMagic {
-		return nil, fmt.Errorf("%w: it does not begin with %q: it is no recording", ErrRecording, recordMagic)
+		return nil, fmt.Errorf("%w: not a recording: it does not begin with %q", ErrRecording, recordMagic)
 	}
 	if version := binary.LittleEndian.Uint32(head[4:]); version != recordVersion {
-		return nil, fmt.Errorf("%w: it has version %d, this program reads %d", ErrRecording, version, recordVersion)
+		return nil, fmt.Errorf("%w: version %d; this program reads %d", ErrRecording, version, recordVersion)
 	}
 	img, err := w.readImage(from)
 	if err != nil {
@@ -82,15 +82,15 @@ func (w *World) Replay(from io.Reader) (*Replay, error) {
 	return r, w.Restore(img)
 }
 
-// cut is the error of a recording that ends too early, or of its reader.
+// readError is the error of a recording that ends early, or of its reader.
 func readError(err error, where string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: it ends in %s: %w", ErrRecording, where, io.ErrUnexpectedEOF)
+		return fmt.Errorf("%w: it ends early, in %s: %w", ErrRecording, where, io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("world: recording: reading: %w", err)
 }
 
-// readParts reads the names of what was hashed: those of this world, whose
+// readParts reads the names of the hashed parts. They must exist in this world, whose
 // components may have other numbers.
 func (r *Replay) readParts() error {
 	own := r.w.hashParts()
@@ -99,7 +99,7 @@ func (r *Replay) readParts() error {
 		return err
 	}
 	if int(n) > len(own) {
-		return fmt.Errorf("%w: it has %d parts, the world %d", ErrRecording, n, len(own))
+		return fmt.Errorf("%w: it has %d parts, but the world has %d", ErrRecording, n, len(own))
 	}
 	for range n {
 		length, err := r.number()
@@ -111,7 +111,7 @@ func (r *Replay) readParts() error {
 			return err
 		}
 		if !slices.Contains(own, string(name)) {
-			return fmt.Errorf("%w: it has a part %q, which the world lacks", ErrRecording, name)
+			return fmt.Errorf("%w: the world has no part %q", ErrRecording, name)
 		}
 		r.parts = append(r.parts, string(name))
 	}
@@ -124,25 +124,24 @@ func (r *Replay) number() (uint32, error) {
 	return binary.LittleEndian.Uint32(b[:]), err
 }
 
-// readHead reads a piece of the names, whose sum the first frame tells.
+// readHead reads a piece of the names, which the first step record's sum covers.
 func (r *Replay) readHead(b []byte) error {
 	if _, err := io.ReadFull(r.from, b); err != nil {
-		return readError(err, "the names of its parts")
+		return readError(err, "the names of the parts")
 	}
 	_, _ = r.sum.Write(b) // never fails
 	return nil
 }
 
-// Image returns the image that the recording begins with, for its Extra.
+// Image returns the image at the beginning of the recording, with its Extra.
 func (r *Replay) Image() *Image { return r.image }
 
-// Checked returns how many steps were compared with recorded hashes.
+// Checked returns the number of steps compared with recorded hashes.
 func (r *Replay) Checked() uint64 { return r.checked }
 
-// Next repeats a step: what was recorded ahead of it, the step, and a comparison
-// of the hashes, if some were recorded. It returns io.EOF at the end of a
-// recording that was closed, a *DivergenceError, or an error that wraps
-// ErrRecording; after each of them the replay is over.
+// Next repeats a step: the recorded calls, the step, and a comparison with the recorded
+// hashes, if there are any. It returns io.EOF at the end of a closed recording, a
+// *DivergenceError, or an error that wraps ErrRecording; each of them ends the replay.
 func (r *Replay) Next() error {
 	if err := r.readStep(); err != nil {
 		return err
@@ -163,7 +162,7 @@ func (r *Replay) Next() error {
 			differ = append(differ, name)
 		}
 	}
-	// A world with further components has another StateHash for that alone.
+	// A world with additional components has a different StateHash.
 	if len(differ) == 0 && r.hashes[0] != r.wanted[0] && slices.Equal(own, r.parts) {
 		differ = []string{partState}
 	}
@@ -184,7 +183,7 @@ func (r *Replay) readStep() error {
 		return fmt.Errorf("%w: %s has %d bytes; at most %d", ErrRecording, where, n, maxStepBytes)
 	}
 	r.step = r.step[:0]
-	for uint32(len(r.step)) < n { // as it comes, not as it is claimed
+	for uint32(len(r.step)) < n { // allocate as data arrives, not by the claimed length
 		part := min(int(n)-len(r.step), chunkBytes)
 		r.step = slices.Grow(r.step, part)[:len(r.step)+part]
 		if _, err := io.ReadFull(r.from, r.step[len(r.step)-part:]); err != nil {
@@ -193,24 +192,24 @@ func (r *Replay) readStep() error {
 	}
 	_, _ = r.sum.Write(r.step) // never fails
 	if r.sum.Sum64() != binary.LittleEndian.Uint64(head[4:]) {
-		return fmt.Errorf("%w: the checksum of %s is wrong", ErrRecording, where)
+		return fmt.Errorf("%w: wrong checksum of %s", ErrRecording, where)
 	}
 	if n == 0 {
 		return io.EOF
 	}
 	r.rest, r.wanted = r.step, r.wanted[:0]
 	if tick := r.u64(); tick != r.w.tick+1 {
-		return fmt.Errorf("%w: the step after tick %d has the number %d", ErrRecording, r.w.tick, tick)
+		return fmt.Errorf("%w: the step after tick %d has number %d", ErrRecording, r.w.tick, tick)
 	}
 	return nil
 }
 
-// apply does what a frame tells.
+// apply repeats the calls of a step record.
 func (r *Replay) apply() error {
 	for len(r.rest) > 0 {
 		code := r.byte()
 		if !r.applyOp(code) {
-			return &DivergenceError{Tick: r.w.tick + 1, Parts: []string{opNames[code] + " ahead of it"}}
+			return &DivergenceError{Tick: r.w.tick + 1, Parts: []string{opNames[code] + " before it"}}
 		}
 		if r.rest == nil {
 			return fmt.Errorf("%w: the step after tick %d is incomplete", ErrRecording, r.w.tick)
@@ -225,8 +224,8 @@ var opNames = [...]string{
 	opEffectParams: "SetEffectParams", opRemoveEffect: "RemoveEffect", opRandom: "Rand", opHashes: "",
 }
 
-// applyOp makes a call again. False if it does not do what it did: all that is
-// recorded had succeeded.
+// applyOp repeats one call. It returns false if the outcome differs: only successful
+// calls are recorded.
 func (r *Replay) applyOp(code byte) bool {
 	w := r.w
 	switch code {
@@ -289,7 +288,7 @@ func (r *Replay) component(code byte) bool {
 	c := r.w.components[r.matched.components[number]]
 	live := r.w.pool.Get(e) != nil
 	if code == opUnset {
-		if live && c.present().Has(e.Index()) { // else what was set is told later
+		if live && c.present().Has(e.Index()) { // otherwise a later opSet has the value
 			c.clear(wordOf(e.Index()))
 		}
 		return live
@@ -343,7 +342,7 @@ func (r *Replay) effectParams() bool {
 	return r.w.SetEffectParams(id, params)
 }
 
-// take reads from the frame. Behind its end there are zeros, and rest is nil.
+// take reads from the step record. Past its end it returns zeros and sets rest to nil.
 func (r *Replay) take(n int) []byte {
 	if r.rest == nil || n > len(r.rest) {
 		r.rest = nil

@@ -213,10 +213,10 @@ func TestRecordingThatCannotGoOn(t *testing.T) {
 		spoil func(*scene, *failingWriter)
 		want  string
 	}{
-		"kind":      {func(s *scene, _ *failingWriter) { addKind(t, s.World, world.Kind{Name: "new"}) }, "set up further"},
-		"component": {func(s *scene, _ *failingWriter) { _, _ = world.Register[int](s.World, "new") }, "set up further"},
-		"default":   {func(s *scene, _ *failingWriter) { _ = world.Default(s.World, s.crate, s.health, health{}) }, "set up further"},
-		"system":    {func(s *scene, _ *failingWriter) { _ = s.AddSystem(world.After, "new", func(*world.World) {}) }, "set up further"},
+		"kind":      {func(s *scene, _ *failingWriter) { addKind(t, s.World, world.Kind{Name: "new"}) }, "setup changed"},
+		"component": {func(s *scene, _ *failingWriter) { _, _ = world.Register[int](s.World, "new") }, "setup changed"},
+		"default":   {func(s *scene, _ *failingWriter) { _ = world.Default(s.World, s.crate, s.health, health{}) }, "setup changed"},
+		"system":    {func(s *scene, _ *failingWriter) { _ = s.AddSystem(world.After, "new", func(*world.World) {}) }, "setup changed"},
 		"restored": {func(s *scene, _ *failingWriter) {
 			var img world.Image
 			s.TakeImage(&img)

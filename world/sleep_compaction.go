@@ -269,8 +269,7 @@ func renumber(rows, slot []uint32, rowOf []int32) {
 }
 
 // renumberPartition updates rowOf after a partition. Slots are in random order, so
-// it compares before it writes: cache misses of loads overlap, stores do
-// not.
+// it compares before it writes: cache misses of loads overlap, stores do not.
 func (c *compaction) renumberPartition(slot []uint32, rowOf []int32) {
 	first, end := c.span()
 	for i, s := range slot[first:end] {

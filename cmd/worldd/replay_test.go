@@ -58,7 +58,7 @@ func TestReplayCommand(t *testing.T) {
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
 		{"damaged", flipped, "calm", exitError, "", "recording damaged"},
 		{"other world", good, "storm", exitUsage, "", `it is not a recording of the world "storm" (set --world to the served file): world: image of another world: its Seed is `},
-		{"no recording", []byte("hello, world"), "calm", exitError, "", "no recording"},
+		{"no recording", []byte("hello, world"), "calm", exitError, "", "not a recording"},
 		{"no such world", good, "none", exitUsage, "", "embedded worlds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
