@@ -2,23 +2,23 @@ package motion
 
 import "github.com/worldd/worldd/field"
 
-// BatchRows is the number of rows that are stepped together: their positions and
-// all sums stay in the first-level cache (12 KiB).
+// BatchRows is the number of rows stepped together: their positions and force sums
+// stay in the first-level cache (12 KiB).
 const BatchRows = 256
 
 // Batch is the working memory of one goroutine that steps bodies. The zero value is
 // ready to use.
 type Batch struct {
-	wind, push planes // sums of the effects, by row
+	wind, push planes // sums of the effects by row, m/s and m/s2
 	positions  planes // positions before the tick
 	velocities planes // velocities before the tick
 	rates      rates
-	scratch    []float32 // of the field machine
-	windy      bool      // wind holds something
-	pushed     bool      // push holds something
+	scratch    []float32 // of field.Set.Evaluate
+	windy      bool      // wind is set
+	pushed     bool      // push is set
 }
 
-// planes is one vector for each row of a batch.
+// planes holds one vector per row of a batch.
 type planes struct{ x, y, z [BatchRows]float32 }
 
 func (p *planes) first(n int) field.Planes {
@@ -31,14 +31,14 @@ func (p *planes) zero(n int) {
 	clear(p.z[:n])
 }
 
-// Reserve allocates what Step needs for the forces, so that Step does not.
+// Reserve allocates the memory that Step needs for f, so that Step does not.
 func (c *Batch) Reserve(f *Forces) {
 	if len(c.scratch) < f.scratch {
 		c.scratch = make([]float32, f.scratch)
 	}
 }
 
-// sum returns the planes that an effect adds to, zeroed for the first one.
+// sum returns the sum for effects of mode m, zeroed on first use.
 func (c *Batch) sum(m Mode, n int) *planes {
 	sum, used := &c.wind, &c.windy
 	if m == Acceleration {

@@ -2,16 +2,15 @@ package motion
 
 import "fmt"
 
-// Bounds says what happens to a body that moves out of the world.
+// Bounds selects what happens to a body that moves out of the world.
 type Bounds uint8
 
 const (
-	// BoundsClamp puts the body on the bound, and stops it along that axis.
+	// BoundsClamp puts the body on the bound and stops it along that axis.
 	BoundsClamp Bounds = iota
-	// BoundsBounce throws it back, with the share of its speed that its kind's
-	// Restitution keeps.
+	// BoundsBounce reflects it, keeping the share Restitution of its speed.
 	BoundsBounce
-	// BoundsDestroy leaves the body outside: its owner puts it on the bound, and
+	// BoundsDestroy leaves the body outside: the caller puts it on the bound and
 	// destroys it at the end of the tick.
 	BoundsDestroy
 )
@@ -39,12 +38,12 @@ func (s *Stepper) Clamp(at Vec3) Vec3 {
 	}
 }
 
-// Enclose applies Params.Bounds to a body that got to at with velocity v. Under
+// Enclose applies Params.Bounds to a body of kind k at at with velocity v. Under
 // BoundsDestroy it changes nothing.
 func (s *Stepper) Enclose(k *Kind, at, v Vec3) (Vec3, Vec3) {
 	e := &s.HalfExtent
 	if at.X >= -e.X && at.X <= e.X && at.Y >= 0 && at.Y <= e.Y && at.Z >= -e.Z && at.Z <= e.Z {
-		return at, v // mostly; min and max, which treat NaN and -0, take three times as long
+		return at, v // fast path: min and max, which handle NaN and -0, take three times as long
 	}
 	if s.Bounds == BoundsDestroy {
 		return at, v
@@ -66,8 +65,8 @@ func (s *Stepper) Enclose(k *Kind, at, v Vec3) (Vec3, Vec3) {
 	return inside, v
 }
 
-// rebound returns what a bound leaves of a speed. It stops what is slower than an
-// impact on the ground must be to bounce.
+// rebound returns the speed after hitting a bound: zero for impacts too slow to bounce
+// on the ground.
 func (s *Stepper) rebound(v, share float32) float32 {
 	if share == 0 || v >= -s.MinImpact && v <= s.MinImpact {
 		return 0

@@ -2,19 +2,19 @@ package motion
 
 import "github.com/worldd/worldd/bulk"
 
-// shortRun is the number of rows below which columns do not pay: in place, runs
-// of awake rows may be single ones.
+// shortRun is the number of rows below which columns do not pay. In place, runs of awake
+// rows may be as short as one row.
 const shortRun = 16
 
-// rates are the constants of a batch's rows, from their kinds.
+// rates holds the kinds' constants for the rows of a batch.
 type rates struct {
 	coupling, fall, floor [BatchRows]float32
-	kinematic             bool // some row is
+	kinematic             bool // some row is kinematic
 }
 
-// integrateColumns is integrateRows for a longer run, a column at a time. Each
-// row gets the same operations in the same order, hence the same bits; the few
-// that meet the ground, the bounds or a limit are done by themselves.
+// integrateColumns is integrateRows for a longer run, column by column. Each row gets the
+// same operations in the same order, and so the same bits. The few rows that meet the
+// ground, the bounds or the speed limit are processed individually.
 func (s *Stepper) integrateColumns(c *Batch, b *Bodies, from, to int) {
 	s.accelerateColumns(c, b, from, to)
 	n := to - from
@@ -28,8 +28,8 @@ func (s *Stepper) integrateColumns(c *Batch, b *Bodies, from, to int) {
 	s.finishRows(c, b, from, to)
 }
 
-// accelerateColumns gives a run of rows their velocities after forces, gravity
-// and limits. The velocities before stay in c.velocities.
+// accelerateColumns applies forces, gravity and the speed limit to a run of rows. It
+// leaves the previous velocities in c.velocities.
 func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
 	n := to - from
 	x, y, z := b.Vel.X[from:to], b.Vel.Y[from:to], b.Vel.Z[from:to]
@@ -63,7 +63,7 @@ func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
 	}
 }
 
-// look fills the batch's rates.
+// fillRates fills the batch's rates.
 func (s *Stepper) fillRates(c *Batch, b *Bodies, from, to int) {
 	r := &c.rates
 	r.kinematic = false
@@ -76,7 +76,7 @@ func (s *Stepper) fillRates(c *Batch, b *Bodies, from, to int) {
 	}
 }
 
-// couple moves velocities towards those of the wind.
+// couple moves velocities towards the wind.
 func couple(v, wind, coupling []float32) {
 	wind, coupling = wind[:len(v)], coupling[:len(v)]
 	for i := range v {
@@ -84,7 +84,7 @@ func couple(v, wind, coupling []float32) {
 	}
 }
 
-// restoreKinematic gives kinematic rows their velocities back.
+// restoreKinematic restores the velocities of kinematic rows.
 func (s *Stepper) restoreKinematic(c *Batch, b *Bodies, from, to int) {
 	for i, kind := range b.Kind[from:to] {
 		if s.Kinds[kind].InvMass == 0 {
@@ -93,8 +93,8 @@ func (s *Stepper) restoreKinematic(c *Batch, b *Bodies, from, to int) {
 	}
 }
 
-// arrive sees to the rows of a run that met the ground or left the bounds, from
-// where they were, and marks those that moved.
+// finishRows recomputes the rows of a run that met the ground or left the bounds from
+// their previous positions, and marks those that moved.
 func (s *Stepper) finishRows(c *Batch, b *Bodies, from, to int) {
 	e := s.HalfExtent
 	for i := range to - from {

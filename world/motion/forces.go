@@ -7,14 +7,14 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// Mode says what an effect's vectors mean.
+// Mode is the meaning of an effect's vectors.
 type Mode uint8
 
 const (
-	// Wind is a velocity in m/s. The winds at a point add up to one, which pulls
-	// bodies along by their drag; where there is none, the air stands still.
+	// Wind is a velocity in m/s. The winds at a point add up, and the sum drags bodies
+	// along; without wind the air stands still.
 	Wind Mode = iota
-	// Acceleration is in m/s2, alike for every mass.
+	// Acceleration is in m/s2, independent of mass.
 	Acceleration
 )
 
@@ -29,40 +29,40 @@ func (m Mode) String() string {
 	return fmt.Sprintf("EffectMode(%d)", uint8(m))
 }
 
-// Layers is a set of up to 32 layers, a bit each, which the game gives meaning
-// to: players, leaves, ships. A kind is in some, and an effect or a volume is
-// about some.
+// Layers is a set of up to 32 layers, one bit each, with meanings defined by the
+// game: players, leaves, ships. Kinds are in layers; effects and volumes select
+// layers.
 type Layers uint32
 
-// Selects reports whether what is about layers l is about a kind in the given ones.
-// The zero value selects every kind.
+// Selects reports whether a selection l includes a kind with the given layers. The zero
+// value selects every kind.
 func (l Layers) Selects(kind Layers) bool { return l == 0 || l&kind != 0 }
 
 // Effect is one field program as it acts in one tick.
 type Effect struct {
 	Program *field.Program
-	Params  []field.Vec4 // unchanged until the last Step of the tick
+	Params  []field.Vec4 // must not change until the last Step of the tick
 	Mode    Mode
-	Layers  Layers // of the kinds that feel it; 0 means all
+	Layers  Layers // kinds that feel it; 0 means all
 	Center  Vec3
 	Time    float32 // seconds since it was added; see Stepper.Seconds
 }
 
 // InBox reports whether an effect at center whose program has the box acts on p. It
-// is the test that force evaluation makes, on the same rounded difference.
+// makes the same test as force evaluation, on the same rounded difference.
 func InBox(box *field.Box, center, p Vec3) bool {
 	x, y, z := p.X-center.X, p.Y-center.Y, p.Z-center.Z
 	return x >= box.Min[0] && x <= box.Max[0] && y >= box.Min[1] && y <= box.Max[1] && z >= box.Min[2] && z <= box.Max[2]
 }
 
-// Forces are the effects of one tick. The zero value has none. Any number of
-// goroutines may step bodies with the same Forces, each with a Batch of its own.
+// Forces holds the effects of one tick. The zero value is empty. Any number of
+// goroutines may step bodies with the same Forces, each with its own Batch.
 type Forces struct {
-	groups  []group // in the order of their first effects (M2)
-	scratch int     // the largest scratch of a group
+	groups  []group // in order of their first effects (M2)
+	scratch int     // largest scratch memory of a group
 }
 
-// A group is the effects of one mode that bodies of the same layers feel.
+// group holds the effects of one mode and the same layers.
 type group struct {
 	mode   Mode
 	layers Layers
@@ -72,8 +72,8 @@ type group struct {
 // Reset removes all effects and keeps the memory.
 func (f *Forces) Reset() { f.groups, f.scratch = f.groups[:0], 0 }
 
-// Add adds an effect. The order of calls is the order of summation (M2). The error
-// is field.Set's: parameters that do not fit the program, or too many effects.
+// Add adds an effect. Effects are summed in the order of calls (M2). The error is
+// field.Set's: parameters that do not fit the program, or too many effects.
 func (f *Forces) Add(e *Effect) error {
 	g := f.group(e.Mode, e.Layers)
 	env := field.Env{
@@ -88,7 +88,7 @@ func (f *Forces) Add(e *Effect) error {
 	return nil
 }
 
-// group finds a group, or makes one in the memory of a group of an earlier tick.
+// group finds or adds a group, reusing the memory of earlier ticks.
 func (f *Forces) group(m Mode, l Layers) *group {
 	for i := range f.groups {
 		if g := &f.groups[i]; g.mode == m && g.layers == l {
@@ -103,9 +103,9 @@ func (f *Forces) group(m Mode, l Layers) *group {
 	return g
 }
 
-// Work returns the number of points at which Step evaluates effects for rows [from,
-// to), summed over effects: what culling by boxes leaves. It costs about as much as
-// a Step that culls all of them.
+// Work returns the number of points at which Step evaluates effects for rows [from, to)
+// after culling by boxes, summed over effects. It costs about as much as a Step in which
+// all effects are culled.
 func (f *Forces) Work(b *Bodies, from, to int) int {
 	n, points := 0, b.points(from, to)
 	for i := range f.groups {
@@ -118,7 +118,7 @@ func (b *Bodies) points(from, to int) field.Planes {
 	return field.Planes{X: b.Pos.X[from:to], Y: b.Pos.Y[from:to], Z: b.Pos.Z[from:to]}
 }
 
-// sumForces adds up the effects at rows [from, to): group by group, and in each in
+// sumForces sums the effects at rows [from, to): group by group, and within a group in
 // the order of Add. The other rows of the batch have no influence (M1).
 func (s *Stepper) sumForces(c *Batch, f *Forces, b *Bodies, from, to int) {
 	c.windy, c.pushed = false, false
@@ -128,7 +128,7 @@ func (s *Stepper) sumForces(c *Batch, f *Forces, b *Bodies, from, to int) {
 		g := &f.groups[i]
 		out := c.sum(g.mode, n)
 		if g.layers != 0 {
-			out = &c.velocities // not needed yet
+			out = &c.velocities // free until velocities are computed
 			out.zero(n)
 		}
 		if err := g.set.Evaluate(b.points(from, to), out.first(n), c.scratch); err != nil {
@@ -140,7 +140,7 @@ func (s *Stepper) sumForces(c *Batch, f *Forces, b *Bodies, from, to int) {
 	}
 }
 
-// addFelt adds the sum of a group at the rows whose kinds feel it.
+// addFelt adds a group's sum to the rows whose kinds feel it.
 func (s *Stepper) addFelt(c *Batch, g *group, b *Bodies, from, to int) {
 	sum := c.sum(g.mode, to-from)
 	for row := from; row < to; row++ {

@@ -1,13 +1,13 @@
 package motion
 
-// hysteresis times RestSpeed is the speed at which a body moves. Between the two, a
-// body neither rests nor moves: its rest timer stands still, so that a speed which
-// trembles around the limit does not keep a body awake for ever.
+// hysteresis times RestSpeed is the speed at which a body counts as moving. In between
+// it neither rests nor moves and its rest timer stands still, so that a speed trembling
+// around RestSpeed does not keep it awake forever.
 const hysteresis = 2
 
-// CountRest brings an awake row's rest timer up to date after a tick of motion, and
-// reports whether the body has rested for RestTicks: it may then fall asleep, with
-// no velocity and a zero timer.
+// CountRest updates an awake row's rest timer after a tick of motion, and reports whether
+// the body has rested for RestTicks. It may then fall asleep, which requires zero
+// velocity and a zero timer.
 func (s *Stepper) CountRest(b *Bodies, row int) bool {
 	k, v := &s.Kinds[b.Kind[row]], b.Velocity(row)
 	switch {
@@ -19,8 +19,8 @@ func (s *Stepper) CountRest(b *Bodies, row int) bool {
 	return b.Rest[row] >= s.RestTicks
 }
 
-// rests reports whether a velocity counts as rest. A kinematic body rests only when
-// it does not move at all: the game steers it. (Its square may well underflow.)
+// isResting reports whether a velocity counts as rest. A kinematic body, which the game
+// steers, rests only at zero velocity. (Its square may underflow.)
 func (s *Stepper) isResting(k *Kind, v Vec3) bool {
 	if k.InvMass == 0 {
 		return v == Vec3{}
@@ -28,7 +28,7 @@ func (s *Stepper) isResting(k *Kind, v Vec3) bool {
 	return v.Dot(v) <= s.restSquare
 }
 
-// Drowsy reports whether a velocity is too low for a body that moves.
+// NearRest reports whether a velocity is too low to count as moving.
 func (s *Stepper) NearRest(k *Kind, v Vec3) bool {
 	if k.InvMass == 0 {
 		return v == Vec3{}

@@ -1,8 +1,8 @@
 package motion
 
-// integrateRows is Step after the forces, one row after the other: the definition.
-// Products are rounded before they are added (the compiler must not fuse them), so
-// that every machine gets the same bits (M1).
+// integrateRows is Step after the forces, row by row: the definition. Products are
+// rounded before they are added, which keeps the compiler from fusing them, so that
+// every machine computes the same bits (M1).
 func (s *Stepper) integrateRows(c *Batch, b *Bodies, from, to int) {
 	for row := from; row < to; row++ {
 		at, v := b.Position(row), b.Velocity(row)
@@ -20,7 +20,7 @@ func (s *Stepper) integrateRows(c *Batch, b *Bodies, from, to int) {
 	}
 }
 
-// pushed returns the velocity after the field's and gravity's share of a tick.
+// applyForces returns the velocity after one tick of effects and gravity.
 func (s *Stepper) applyForces(c *Batch, k *Kind, i int, v Vec3) Vec3 {
 	if k.InvMass == 0 {
 		return v
@@ -41,9 +41,9 @@ func (s *Stepper) applyForces(c *Batch, k *Kind, i int, v Vec3) Vec3 {
 	return v
 }
 
-// advanced returns the body's place and velocity after a tick at velocity v. The
-// ground comes first: a body that would get into it is put on it, and moves
-// sideways with what friction leaves, so that wind does not make it creep.
+// advance returns the position and velocity after a tick at velocity v. The ground comes
+// first: a body that would sink into it is put on it, and moves sideways with the
+// velocity that friction leaves, so that wind does not make it creep.
 func (s *Stepper) advance(k *Kind, at, v Vec3) (Vec3, Vec3) {
 	at.Y += float32(v.Y * s.TickSeconds)
 	if at.Y <= k.Radius && k.InvMass != 0 {
@@ -56,13 +56,14 @@ func (s *Stepper) advance(k *Kind, at, v Vec3) (Vec3, Vec3) {
 	return s.Enclose(k, at, v)
 }
 
-// landed returns the velocity after touching the ground, into which the body would
-// have got so deep. It was slower when it touched it: without taking that off, a
-// body that is lifted back to the ground gains energy with each bounce, and does
-// not come to rest. Friction takes at most
-// its coefficient times the change of the vertical velocity: what gravity alone
-// presses a body down with in one tick holds it against a light wind, and a body
-// that lands hard skids less far.
+// land returns the velocity after touching the ground, given the depth by which the body
+// would have sunk in. The impact happened earlier in the tick, at a lower speed: without
+// subtracting the difference, a body lifted back to the ground would gain energy with
+// each bounce and never rest.
+//
+// Friction removes at most its coefficient times the change of vertical velocity. A body
+// at rest, pressed down by one tick of gravity, withstands a light wind, and a body that
+// lands hard slides less far.
 func (s *Stepper) land(k *Kind, v Vec3, depth float32) Vec3 {
 	if v.Y >= 0 {
 		return v

@@ -1,27 +1,27 @@
 package motion
 
-// Params describe the world that bodies move in. Stepping does not check them:
-// world.Config.Validate has their ranges.
+// Params describes the world in which bodies move. Stepping does not check it: see
+// world.Config.Validate for the ranges.
 type Params struct {
-	TickHz     int     // ticks a second
+	TickHz     int     // ticks per second
 	Gravity    float32 // m/s2 downwards; 0 for none
 	HalfExtent Vec3    // metres; bodies stay within +-X, +-Z, and 0 to Y
-	Bounds     Bounds  // what happens to bodies that move out of it
-	RestSpeed  float32 // m/s up to which a body rests, and up to twice of which it does not move either
+	Bounds     Bounds  // what happens to bodies that move out of the world
+	RestSpeed  float32 // m/s up to which a body rests; up to twice as much it does not count as moving
 	RestTicks  uint32  // ticks of rest after which a body may sleep
 }
 
-// Stepper moves bodies by Params. Its numbers are read only, and Kinds only grows;
-// then any number of goroutines may use it at once. Use New.
+// Stepper moves bodies by Params. Its fields are read-only, except that Kinds may grow
+// between calls; any number of goroutines may use it concurrently. Use New.
 type Stepper struct {
 	Params
 	Kinds []Kind // by KindID
 
 	TickSeconds float32
-	Fall        float32 // m/s that gravity adds downwards in a tick
+	Fall        float32 // m/s of downward velocity that gravity adds per tick
 	MinImpact   float32 // m/s; slower impacts do not bounce
 
-	restSquare, moveSquare float32 // squares of speeds; see CountRest
+	restSquare, moveSquare float32 // squares of the speed limits of isResting and NearRest
 }
 
 // New returns a Stepper without kinds.
@@ -34,21 +34,21 @@ func New(p Params) Stepper {
 	return s
 }
 
-// Coupling returns Kind.Coupling for a drag in 1/s. It is the implicit form of
-// dv/dt = drag*(wind-v), which is stable for every drag and tick length.
+// Coupling returns Kind.Coupling for a drag in 1/s. It is the implicit solution of
+// dv/dt = drag*(wind-v), stable for every drag and tick length.
 func (s *Stepper) Coupling(drag float32) float32 {
 	d := float32(drag * s.TickSeconds)
 	return d / (1 + d)
 }
 
-// Seconds returns the length of that many ticks.
+// Seconds returns the duration of ticks.
 func (s *Stepper) Seconds(ticks uint64) float32 {
 	return float32(float64(ticks) / float64(s.TickHz))
 }
 
-// Step moves rows [from, to) by one tick: forces, gravity, semi-implicit Euler,
-// ground and bounds. It marks the rows that changed in b.Moved, and in b.Stopped
-// those whose velocity was not finite.
+// Step moves rows [from, to) by one tick: forces, gravity, semi-implicit Euler, ground
+// and bounds. It sets the bits of changed rows in b.Moved, and of rows whose velocity was
+// not finite in b.Stopped.
 func (s *Stepper) Step(c *Batch, f *Forces, b *Bodies, from, to int) {
 	for ; from < to; from += BatchRows {
 		end := min(from+BatchRows, to)
@@ -61,8 +61,8 @@ func (s *Stepper) Step(c *Batch, f *Forces, b *Bodies, from, to int) {
 	}
 }
 
-// Accelerate is the first part of Step: it changes velocities by forces, gravity and
-// MaxSpeed, and moves nothing.
+// Accelerate is the first part of Step: it applies forces, gravity and MaxSpeed to
+// velocities and moves nothing.
 func (s *Stepper) Accelerate(c *Batch, f *Forces, b *Bodies, from, to int) {
 	for ; from < to; from += BatchRows {
 		end := min(from+BatchRows, to)

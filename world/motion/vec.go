@@ -11,34 +11,34 @@ func (v Vec3) Add(o Vec3) Vec3 { return Vec3{v.X + o.X, v.Y + o.Y, v.Z + o.Z} }
 // Sub returns v - o.
 func (v Vec3) Sub(o Vec3) Vec3 { return Vec3{v.X - o.X, v.Y - o.Y, v.Z - o.Z} }
 
-// Scale returns v times s.
+// Scale returns v multiplied by s.
 func (v Vec3) Scale(s float32) Vec3 {
 	return Vec3{float32(v.X * s), float32(v.Y * s), float32(v.Z * s)}
 }
 
-// Dot returns the scalar product. Every product is rounded before it is added,
-// so that no compiler may fuse them and the bits are the same everywhere.
+// Dot returns the scalar product. Products are rounded before they are added, so that no
+// compiler may fuse them and all machines compute the same bits.
 func (v Vec3) Dot(o Vec3) float32 {
 	return float32(v.X*o.X) + float32(v.Y*o.Y) + float32(v.Z*o.Z)
 }
 
-// Len returns the length, the correctly rounded root of Dot(v, v).
+// Len returns the length: the correctly rounded root of Dot(v, v).
 func (v Vec3) Len() float32 { return sqrt(v.Dot(v)) }
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// MaxSpeed is the speed in m/s that no body exceeds. At 60 Hz a body then moves
-// at most 2.2 m a tick, and the wire's velocity range of +-128 m/s holds it.
+// MaxSpeed is the highest speed of a body in m/s. At 60 Hz a body moves at most 2.2 m per
+// tick, and the wire format's velocity range of ±128 m/s holds it.
 const MaxSpeed = 128
 
-// Finite reports whether no coordinate is NaN or infinite: x-x is zero for every
-// finite number and NaN for the others.
+// Finite reports whether no coordinate is NaN or infinite: x-x is zero exactly for
+// finite numbers.
 func Finite(v Vec3) bool {
 	return v.X-v.X == 0 && v.Y-v.Y == 0 && v.Z-v.Z == 0
 }
 
-// CapSpeed returns v shortened to MaxSpeed. It computes in double precision, because
-// the square of a finite float32 may overflow one.
+// CapSpeed returns v shortened to MaxSpeed. It computes in double precision, because the
+// square of a finite float32 may overflow a float32.
 func CapSpeed(v Vec3) Vec3 {
 	x, y, z := float64(v.X), float64(v.Y), float64(v.Z)
 	square := float64(x*x) + float64(y*y) + float64(z*z)
