@@ -9,14 +9,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// rock is what piles are made of.
+// rock adds the kind that piles consist of.
 func rock(t testing.TB, w *world.World) world.KindID {
 	return addKind(t, w, world.Kind{Name: "rock", Body: &world.BodyDef{
 		Mass: 2, Radius: 0.5, Friction: 0.6, Restitution: 0.2, Solid: true,
 	}})
 }
 
-// tower returns so many rocks on top of each other, all asleep.
+// tower returns height rocks on top of each other, all asleep.
 func tower(t *testing.T, w *world.World, kind world.KindID, height int) []world.Entity {
 	t.Helper()
 	var all []world.Entity
@@ -27,7 +27,7 @@ func tower(t *testing.T, w *world.World, kind world.KindID, height int) []world.
 	return all
 }
 
-// fallAsleep steps until nobody is awake, and returns the tick.
+// stepUntilAsleep steps until no body is awake and returns the tick.
 func stepUntilAsleep(t testing.TB, w *world.World, limit int) uint64 {
 	t.Helper()
 	for range limit {
@@ -139,8 +139,7 @@ func TestTowerFallsWhenItsSupportGoes(t *testing.T) {
 	}
 }
 
-// One that does not rest keeps all awake that it touches, and those that they
-// touch.
+// A body that does not rest keeps awake all bodies connected to it by touch.
 func TestOneTremblingBodyKeepsTheGroupAwake(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	kind := rock(t, w)
@@ -180,7 +179,7 @@ func TestImpactWakesTheSleeper(t *testing.T) {
 	require.Greater(t, v.X, float32(2), "it is pushed at once")
 }
 
-// neighbours returns a sleeper and one that touches it, awake and at rest.
+// neighbours returns a sleeper, and a body touching it that is awake and at rest.
 func neighbours(t *testing.T, w *world.World) (sleeper, awake world.Entity) {
 	kind := rock(t, w)
 	sleeper = spawn(t, w, kind, world.Vec3{Y: 50})
@@ -189,7 +188,7 @@ func neighbours(t *testing.T, w *world.World) (sleeper, awake world.Entity) {
 	return sleeper, awake
 }
 
-func TestWhoTouchesOneThatIsHitStaysAwake(t *testing.T) {
+func TestNeighbourOfAHitSleeperStaysAwake(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{Gravity: -1})
 	sleeper, awake := neighbours(t, w)
 	kind, _ := w.KindOf(sleeper)
@@ -197,12 +196,12 @@ func TestWhoTouchesOneThatIsHitStaysAwake(t *testing.T) {
 	require.NoError(t, err)
 	steps(w, 29)
 	require.False(t, w.Awake(sleeper))
-	w.Step() // the one is hit, and the other has rested for long enough
+	w.Step() // the sleeper is hit while its neighbour has rested long enough
 	require.True(t, w.Awake(sleeper))
 	require.True(t, w.Awake(awake))
 }
 
-func TestOnlyMotionWakesANeighbour(t *testing.T) {
+func TestOnlyMotionWakesNeighbours(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{Gravity: -1})
 	sleeper, awake := neighbours(t, w)
 	require.True(t, w.SetVelocity(awake, world.Vec3{X: 0.05}))
@@ -213,8 +212,8 @@ func TestOnlyMotionWakesANeighbour(t *testing.T) {
 	require.True(t, w.Awake(sleeper), "its support may be gone in the next tick")
 }
 
-// A deck is ground to those on it: the one's unrest is not the other's.
-func TestDeckConnectsNobody(t *testing.T) {
+// A deck is ground to the bodies on it: they do not keep each other awake.
+func TestDeckDoesNotConnectBodies(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	kind := rock(t, w)
 	deck := addKind(t, w, world.Kind{Name: "deck", Body: &world.BodyDef{Kinematic: true, Solid: true, Radius: 100, Friction: 1}})
@@ -255,7 +254,7 @@ func TestRiderOfALift(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-func TestBodiesPutIntoEachOtherPartGently(t *testing.T) {
+func TestDeepOverlapIsResolvedWithoutSpeed(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{Gravity: -1})
 	kind := rock(t, w)
 	for i := range 8 {
@@ -283,7 +282,7 @@ func TestPlainBodiesDoNotCollide(t *testing.T) {
 	require.Equal(t, p, q)
 }
 
-// heap pours rocks on one place, three ticks apart.
+// heap pours rocks on one spot, three ticks apart.
 func heap(t testing.TB, cfg world.Config, count int) *world.World {
 	cfg.HalfExtent = world.Vec3{X: 32, Y: 32, Z: 32}
 	w, _, _, _ := newWorld(t, cfg)

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// benchBodies is what a flush is measured on: 100,000 bodies, half of them awake, of
-// eight columns with 16 bytes each, whose slot and place know of each other.
+// benchBodies is the size of the benchmarks: 100,000 bodies, half of them awake, in eight
+// columns of 16 bytes.
 const benchBodies = 100_000
 
 type record [16]byte
@@ -29,13 +29,13 @@ func newFlushed(mode Compaction) *flushed {
 		f.columns[i] = make([]record, benchBodies)
 		f.compaction.columns = append(f.compaction.columns, &rows[record]{values: &f.columns[i]})
 		for row := range f.columns[i] {
-			f.columns[i][row][0] = 1 // memory that is there
+			f.columns[i][row][0] = 1 // touch the memory
 		}
 	}
 	return f
 }
 
-// newOwned has one column, that of the slots.
+// newOwned has one column, the slots.
 func newOwned(mode Compaction) *flushed {
 	f := &flushed{slot: make([]uint32, benchBodies), rowOf: make([]int32, benchBodies)}
 	f.mode, f.owner = mode, &f.slot
@@ -60,9 +60,8 @@ func (f *flushed) step(words []word) {
 	f.flush(f.rowOf)
 }
 
-// swapped is the way that is written first, and that of reactphysics3d: each
-// change is carried out at once, by a swap with the row at the boundary, and a
-// map says where a body is.
+// swapped is the obvious implementation and reactphysics3d's: each change is applied at
+// once, by a swap with the row at the boundary, and a map finds a body's row.
 type swapped struct {
 	columns [8][]record
 	slot    []uint32
@@ -111,9 +110,9 @@ type word struct {
 	wake bool
 }
 
-// changes returns the words of 128 steps, after which everything is as before:
-// in each, so many of a thousand bodies change, single ones or islands of 16
-// neighbours, and change their minds flips-1 times.
+// changes returns the requests of 128 steps that together restore the initial state. In
+// each step perMille of the bodies change, individually or as islands of 16 neighbours,
+// and reverse flips-1 times.
 func changes(perMille, island, flips int) [][]word {
 	const steps = 128
 	r := rand.New(rand.NewPCG(1, uint64(perMille)))
@@ -137,7 +136,7 @@ func changes(perMille, island, flips int) [][]word {
 	return all
 }
 
-// BenchmarkFlush is one step's changes, the words included.
+// BenchmarkFlush measures one step's requests and its flush.
 func BenchmarkFlush(b *testing.B) {
 	for _, c := range []struct{ perMille, island, flips int }{
 		{1, 1, 1}, {10, 1, 1}, {100, 1, 1}, {10, 16, 1}, {10, 1, 3}, {10, 16, 3},
@@ -156,8 +155,8 @@ func BenchmarkFlush(b *testing.B) {
 	}
 }
 
-// BenchmarkSleepAndWake puts 1 % of a world's 100,000 bodies to sleep, and wakes
-// them again, by their handles.
+// BenchmarkSleepAndWake puts 1 % of a world's 100,000 bodies to sleep by handle and wakes
+// them.
 func BenchmarkSleepAndWake(b *testing.B) {
 	w := sleepers(b, benchBodies, benchBodies/2)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -181,11 +180,10 @@ func BenchmarkSleepAndWake(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(sets[0])), "ns/body")
 }
 
-// BenchmarkStableAgainstMemmove is a stable flush, without the words that it
-// carries out, in turns with a memmove of each column by one row: of the rows that
-// this flush has moved, in the same memory. (Who changes often gathers at the
-// boundary, and then few rows are in between.) A body has 128 bytes in columns of
-// 16 or of 4, or what a world's bodies have: 38 bytes.
+// BenchmarkStableAgainstMemmove alternates a stable flush, without its requests, and a
+// memmove by one row of the rows that the flush moved, in the same memory. (Bodies that
+// change often gather at the boundary, which leaves few rows in between.) A body has 128
+// bytes in columns of 16 or 4, or a world's 38 bytes.
 func BenchmarkStableAgainstMemmove(b *testing.B) {
 	for _, perMille := range []int{1, 10, 100} {
 		steps := changes(perMille, 1, 1)
@@ -211,7 +209,7 @@ func newNarrow(mode Compaction) *flushed {
 	return f
 }
 
-// newWorldly has the columns of a world.
+// newWorldly has the columns of a world's bodies.
 func newWorldly(mode Compaction) *flushed {
 	f := newOwned(mode)
 	for range 6 {
@@ -223,7 +221,7 @@ func newWorldly(mode Compaction) *flushed {
 
 func newColumn[T bulk.Packable]() *rows[T] {
 	var row T
-	values := slices.Repeat([]T{row}, benchBodies) // memory that is there
+	values := slices.Repeat([]T{row}, benchBodies) // touch the memory
 	return &rows[T]{values: &values}
 }
 
@@ -257,8 +255,8 @@ func inTurns(b *testing.B, f *flushed, steps [][]word) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// shift moves the rows that a flush has moved by one. All rows hold the same, but
-// for whose they are, instead of which others are moved.
+// shift moves the rows that a flush moved by one. Only owners differ between rows, so
+// the contents stay plausible.
 func shift(column rowColumn, beside []uint32, first, awake, end int) {
 	switch column := column.(type) {
 	case *rows[record]:

@@ -10,8 +10,8 @@ import (
 
 var compactions = []Compaction{Exchange, Stable, InPlace}
 
-// naive is a flush as one would write it first: everybody knows whether they are
-// awake, and a new order is made from nothing.
+// naive is the obvious flush: an awake flag per body, and a new order computed from
+// scratch.
 type naive struct {
 	slot  []uint32
 	awake []bool // by row
@@ -59,7 +59,7 @@ func (n *naive) flush(mode Compaction, wish []bool) {
 	copy(n.awake, wish)
 }
 
-// Every array moves alike: each holds a number that follows from the slot.
+// All columns move alike: each holds a number derived from the slot.
 func TestFlushAgainstNaive(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, mode := range compactions {
@@ -84,7 +84,7 @@ func TestFlushAgainstNaive(t *testing.T) {
 	}
 }
 
-// columns is a compaction of three arrays.
+// columns is a compaction of three columns.
 type columns struct {
 	compaction
 	slot    []uint32
@@ -107,8 +107,8 @@ func newColumns(mode Compaction, count int) *columns {
 	return c
 }
 
-// talk says what is to become of some rows, many a word more than once, and
-// returns who is to be awake.
+// talk requests random states, for many rows more than once, and returns the expected
+// states.
 func (c *columns) talk(r *rand.Rand) []bool {
 	wish := make([]bool, len(c.slot))
 	for row := range wish {

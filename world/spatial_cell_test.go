@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Cells against sorted lists: whoever comes and goes, and in whatever order, the
-// members of a cell ascend.
+// Cells against sorted lists: both runs of a cell ascend after any sequence of insertions
+// and removals.
 func TestCellsAgainstSortedLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	g := newGrid(Config{HalfExtent: Vec3{X: 4, Y: 4, Z: 4}, CellMetres: 4})
@@ -24,7 +24,7 @@ func TestCellsAgainstSortedLists(t *testing.T) {
 			g.remove(int32(from), slot)
 			delete(where, slot)
 		}
-		if op/2000%3 < 2 || r.IntN(4) == 0 { // emptied from time to time
+		if op/2000%3 < 2 || r.IntN(4) == 0 { // empty the cells from time to time
 			i, _ := slices.BinarySearch(want[c], slot)
 			want[c] = slices.Insert(want[c], i, slot)
 			before := g.cells[c].recent
@@ -56,8 +56,8 @@ func listed(settled, recent, list []uint32) []uint32 {
 	return append(list, settled...)
 }
 
-// Who walks through a cell of sleepers is behind all of them, whatever its slot:
-// their run stays as it is.
+// A body that crosses a cell of sleepers is listed behind all of them, whatever its slot,
+// and the sleepers' run does not move.
 func TestNewcomersAreAtTheEnd(t *testing.T) {
 	g := newGrid(Config{HalfExtent: Vec3{X: 4, Y: 4, Z: 4}, CellMetres: 4})
 	for slot := range uint32(64) {

@@ -28,7 +28,7 @@ func TestWithinOrderIsAFunctionOfState(t *testing.T) {
 		spawn(t, a, crate, places[i])
 		spawn(t, b, crate, world.Vec3{X: r.Float32() * 500})
 	}
-	for _, i := range r.Perm(len(places)) { // b gets there by another way
+	for _, i := range r.Perm(len(places)) { // b reaches the same state differently
 		b.SetPosition(b.HandleAt(uint32(i)), world.Vec3{Z: 30})
 		b.SetPosition(b.HandleAt(uint32(i)), places[i])
 	}

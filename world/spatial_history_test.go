@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Against a list of where everybody was at the end of every tick.
+// Against a list of all positions at the end of every tick.
 func TestPositionAtAgainstAList(t *testing.T) {
 	const back = 20
 	s := newSceneIn(t, world.Config{Seed: 7, HistoryTicks: back}, 40, 2, 1)
@@ -26,7 +26,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 		}
 		then = append(then, now)
 	}
-	then = append(then, nil) // who is there before the first step came after tick 0
+	then = append(then, nil) // entities that exist before the first step appeared after tick 0
 	asked, found := 0, 0
 	check := func(e world.Entity, tick uint64) {
 		want, was := then[tick][e]
@@ -41,7 +41,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	}
 	require.NoError(t, s.AddSystem(world.After, "ask", func(w *world.World) {
 		if w.Tick() > 1 {
-			check(s.HandleAt(uint32(r.IntN(60))), w.Tick()-1) // inside a step, where it began
+			check(s.HandleAt(uint32(r.IntN(60))), w.Tick()-1) // inside a step: the position at its beginning
 		}
 	}))
 	for range 600 {
@@ -51,7 +51,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 		s.Step()
 		note()
 		for r.IntN(2) == 0 {
-			outside(s, r, programs) // after the tick: what was at its end is history already
+			outside(s, r, programs) // changes after the tick do not affect its recorded end
 		}
 		for range 8 {
 			tick := s.Tick() - uint64(r.IntN(back+1))
@@ -111,7 +111,8 @@ func TestWarmHistoryAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// What a memory of a second costs a step in which 10,000 bodies move.
+// BenchmarkHistory measures the cost of one second of history in a step with 10,000 moving
+// bodies.
 func BenchmarkHistory(b *testing.B) {
 	for name, ticks := range map[string]int{"none": 0, "60 ticks": 60} {
 		b.Run(name, func(b *testing.B) {

@@ -8,9 +8,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// BenchmarkStepBoxes is the step of bodies that all fly, with effects in boxes of
-// 16 m all over the square kilometre. Its time less that without effects is what
-// the effects cost, the sorts included.
+// BenchmarkStepBoxes measures a step of flying bodies with effects in boxes of 16 m all
+// over a square kilometre. The difference to the case without effects is the cost of the
+// effects, sorts included.
 func BenchmarkStepBoxes(b *testing.B) {
 	for _, bodies := range []int{20_000, 100_000} {
 		for _, effects := range []int{0, 8, 64} {

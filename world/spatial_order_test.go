@@ -13,13 +13,13 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// puff pushes whatever is within two metres upwards.
+// puff pushes everything within two metres upwards.
 const puff = `box (-2,-2,-2) (2,2,2)
 output += (0, 3, 0)
 `
 
-// swarm is a world of bodies that fly about, in random order, with so many small
-// effects. Some of the bodies sleep.
+// swarm is a world of flying bodies in random row order with effects small effects. Some
+// bodies sleep.
 func swarm(t testing.TB, cfg Config, bodies, effects int, text string) *World {
 	cfg.Gravity, cfg.HalfExtent, cfg.CellMetres = -1, Vec3{X: 64, Y: 32, Z: 64}, 4
 	w, err := New(cfg)
@@ -47,7 +47,7 @@ func swarm(t testing.TB, cfg Config, bodies, effects int, text string) *World {
 	return w
 }
 
-// spatial says whether the awake rows are as a sort leaves them.
+// spatial reports whether the awake rows are in sorted order.
 func spatial(w *World) bool {
 	b := &w.bodies
 	return slices.IsSortedFunc(b.slot[:b.awake], func(s, o uint32) int {
@@ -58,8 +58,8 @@ func spatial(w *World) bool {
 	})
 }
 
-// What a sort makes is a function of the places: of two worlds alike whose rows
-// were shuffled by words that were taken back later, the rows are equal.
+// The result of a sort depends on positions alone: two equal worlds whose rows were
+// shuffled, by requests that were reversed later, get equal rows.
 func TestSortedRowsHaveNoHistory(t *testing.T) {
 	for _, mode := range []Compaction{Exchange, Stable} {
 		a, b := swarm(t, Config{Compaction: mode}, 1500, 0, puff), swarm(t, Config{Compaction: mode}, 1500, 0, puff)
@@ -94,7 +94,7 @@ func TestSortedRowsHaveNoHistory(t *testing.T) {
 	}
 }
 
-// A sort changes what a step costs, and nothing else.
+// A sort changes the cost of a step and nothing else.
 func TestSortsDoNotMatter(t *testing.T) {
 	var worlds []*World
 	for i, mode := range compactions {
@@ -115,7 +115,7 @@ func TestSortsDoNotMatter(t *testing.T) {
 	require.Zero(t, worlds[InPlace].order.sorted)
 }
 
-// Rows are sorted when there is something to be saved, and then it is saved.
+// Rows are sorted when that saves work, and it does.
 func TestSortsWhenItPays(t *testing.T) {
 	count := func(bodies, effects, ticks int, text string) (sorts int, before, after int) {
 		w := swarm(t, Config{}, bodies, effects, text)
@@ -145,8 +145,7 @@ func TestSortsWhenItPays(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// No order helps if the effects are as large as the world, which is learnt by one
-// sort.
+// If effects are as large as the world no order helps, which one sort finds out.
 func TestSortsInVainOnce(t *testing.T) {
 	w := swarm(t, Config{}, 600, 60, "box (-200,-200,-200) (200,200,200)\noutput += (0, 0.1, 0)\n")
 	last, sorts := uint64(0), 0
@@ -169,7 +168,7 @@ func TestPermuteAgainstNaive(t *testing.T) {
 		for i := range source {
 			source[i] = uint32(i)
 		}
-		if n > 4 && r.IntN(2) == 0 { // both ends stay
+		if n > 4 && r.IntN(2) == 0 { // both ends stay in place
 			first = r.IntN(n / 2)
 			n = first + r.IntN(n/2)
 		}
@@ -202,9 +201,9 @@ func TestSortDigit(t *testing.T) {
 	require.Equal(t, want, keys)
 }
 
-// The curve visits each cell of a square grid once, four by four, and takes cells
-// of a longer one together.
-func TestAlongCurve(t *testing.T) {
+// The curve visits each cell of a square grid once, four by four, and merges cells of a
+// longer grid.
+func TestMortonCode(t *testing.T) {
 	g := newGrid(Config{HalfExtent: Vec3{X: 16, Y: 1, Z: 16}, CellMetres: 2})
 	at := make([]int32, 256)
 	for cell := range int32(256) {
@@ -224,12 +223,12 @@ func TestAlongCurve(t *testing.T) {
 	require.Equal(t, uint32(1<<curveBits-1), square.mortonCode(1<<22-1))
 }
 
-// BenchmarkSortRows is what a sort costs, from random order and from that of half
-// a second before. The time is of a row.
+// BenchmarkSortRows measures a sort per row, from random order and from the order half a
+// second after a sort.
 func BenchmarkSortRows(b *testing.B) {
 	for _, c := range []struct {
 		name  string
-		bends int // rows that changed places with another
+		bends int // rows that swapped with another
 	}{{"random", 100_000}, {"after churn", 1000}, {"in order", 0}} {
 		b.Run(c.name, func(b *testing.B) {
 			w := sleepers(b, 100_000, 100_000)
@@ -260,8 +259,8 @@ func BenchmarkSortRows(b *testing.B) {
 	}
 }
 
-// A world whose effects go loses less than just after its last sort. That is no
-// credit, which would put off the next sort for as long as it lasts.
+// When effects are removed, fewer points are evaluated than just after the last sort. The
+// difference must not count as credit, which would delay the next sort.
 func TestLossIsNeverCredit(t *testing.T) {
 	w := swarm(t, Config{}, 2000, 60, puff)
 	for w.order.sorted == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// scattered is a world of bodies of three sizes.
+// scattered returns a world of bodies of three sizes.
 func scattered(t *testing.T, r *rand.Rand, half float32) *world.World {
 	w, _, _, lift := newWorld(t, world.Config{
 		HalfExtent: world.Vec3{X: half, Y: half, Z: half / 2}, CellMetres: half / 15, Gravity: -1,
@@ -28,7 +28,7 @@ func point(r *rand.Rand, half float32) world.Vec3 {
 	return world.Vec3{X: spread(r, half), Y: half/2 + spread(r, half/2), Z: spread(r, half)}
 }
 
-// everyHit is a ray as one would write it first: everybody is looked at.
+// everyHit is the obvious ray: it checks every body.
 func everyHit(w *world.World, from, to world.Vec3, thickness float32) []world.Hit {
 	var hits []world.Hit
 	for slot := range w.Slots() {
@@ -38,7 +38,7 @@ func everyHit(w *world.World, from, to world.Vec3, thickness float32) []world.Hi
 			continue
 		}
 		reach := float64(w.Kinds()[kind].Body.Radius) + float64(thickness)
-		// The first of many points on the line that is inside.
+		// first of many points on the segment inside the sphere
 		length := distance(from, to)
 		nearest := max(0, min(1, dot(p, from, to)/max(length*length, 1e-30)))
 		gap := distance(p, lerp(from, to, nearest))
@@ -46,7 +46,7 @@ func everyHit(w *world.World, from, to world.Vec3, thickness float32) []world.Hi
 			continue
 		}
 		enter := nearest*length - math.Sqrt(reach*reach-gap*gap)
-		if nearest == 1 { // beyond the end: the triangle of the closest approach
+		if nearest == 1 { // past the end: use the triangle of the closest approach
 			along := dot(p, from, to) / length
 			enter = along - math.Sqrt(max(0, reach*reach-(distance(p, from)*distance(p, from)-along*along)))
 		}
@@ -178,8 +178,8 @@ func TestBoxAndCircleFindWhatALookAtEverybodyFinds(t *testing.T) {
 	require.Empty(t, collect(w.WithinCircle(world.Vec3{X: inf}, 5)))
 }
 
-// A ray from the other end of a large world misses what it passes by, and tells
-// where it meets the others.
+// A ray from the far end of a large world misses the bodies beside it and hits the others
+// at the right distance.
 func TestRayFromFarAway(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 1e6, Y: 1e6, Z: 1e6}, CellMetres: 1e4, Gravity: -1})
 	pin := addKind(t, w, world.Kind{Name: "pin", Body: &world.BodyDef{Radius: 0.01, Kinematic: true}})

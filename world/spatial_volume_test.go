@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// crowd is a world with volumes, and what one would write first: in every step,
-// everybody is compared with every volume.
+// crowd is a world with volumes and the obvious model: every step compares every body with
+// every volume.
 type crowd struct {
 	w       *world.World
 	volumes *world.Component[world.Volume]
@@ -46,10 +46,10 @@ func newCrowd(t testing.TB) *crowd {
 	return c
 }
 
-// fill makes an empty list of nil.
+// fill turns nil into an empty list.
 func fill(list []world.Crossing) []world.Crossing { return append([]world.Crossing{}, list...) }
 
-// look compares everybody with every volume.
+// look compares every body with every volume.
 func (c *crowd) look() {
 	c.live, c.entered, c.left = c.live[:0], nil, nil
 	for slot := range c.w.Live().All() {
@@ -177,9 +177,8 @@ func TestVolumesAgainstModel(t *testing.T) {
 	})
 }
 
-// A ball that flies through is noticed by a volume that does not move, on the way
-// in and on the way out, and so is one that falls asleep inside and is called
-// away.
+// A volume that does not move notices a ball that flies through it, entering and leaving,
+// and a ball that falls asleep inside and is moved away.
 func TestVolumeOnTheWay(t *testing.T) {
 	w, crate, ghost, lift := newWorld(t, world.Config{RestTicks: 3})
 	volumes := register[world.Volume](t, w, "volume")
@@ -212,7 +211,7 @@ func TestVolumeOnTheWay(t *testing.T) {
 	require.Equal(t, []world.Crossing{{Volume: gate, Entity: sleeper}}, w.Left())
 }
 
-// What is on the surface is inside, and what is next to it is not.
+// The surface is inside, and the next float beyond it is outside.
 func TestVolumeSurface(t *testing.T) {
 	for name, shape := range map[string]world.Volume{
 		"box":    {Center: world.Vec3{X: 10, Y: 10, Z: 10}, Half: world.Vec3{X: 2, Y: 2, Z: 2}},

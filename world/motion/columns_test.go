@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Columns and rows are the same motion, bit by bit: in the air and on the ground,
-// across bounds, at speeds beyond the limit, in winds that are no numbers.
+// Columns and rows compute the same bits: in the air and on the ground, across bounds,
+// above the speed limit, and in winds that are not finite.
 func TestColumnsMoveLikeRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for round := range 200 {
@@ -26,7 +26,7 @@ func TestColumnsMoveLikeRows(t *testing.T) {
 	}
 }
 
-// testStepper has a small world, and three kinds that differ in every constant.
+// testStepper has a small world and three kinds that differ in every constant.
 func testStepper(rule Bounds) *Stepper {
 	s := New(Params{
 		TickHz: 60, Gravity: 9.81, HalfExtent: Vec3{20, 20, 20}, Bounds: rule, RestSpeed: 0.08, RestTicks: 30,
@@ -39,7 +39,7 @@ func testStepper(rule Bounds) *Stepper {
 	return &s
 }
 
-// newBodies returns n bodies at the origin, of kind 0.
+// newBodies returns n bodies of kind 0 at the origin.
 func newBodies(n int) *Bodies {
 	b := &Bodies{
 		Rest: make([]uint32, n), Kind: make([]KindID, n),
@@ -51,8 +51,8 @@ func newBodies(n int) *Bodies {
 	return b
 }
 
-// scatter gives bodies of all kinds places in and around the world of testStepper,
-// and velocities of all magnitudes.
+// scatter sets random kinds, positions in and around testStepper's world, and velocities
+// of all magnitudes.
 func scatter(b *Bodies, r *rand.Rand) {
 	number := func(scale float32) float32 { return float32((2*r.Float32() - 1) * scale) }
 	for i := range b.Kind {
@@ -63,8 +63,8 @@ func scatter(b *Bodies, r *rand.Rand) {
 	}
 }
 
-// turbulent returns n scattered bodies and a batch with forces on them, some of
-// which are not finite.
+// turbulent returns n scattered bodies and a batch with forces on them, some of them not
+// finite.
 func turbulent(n int, seed uint64) (*Bodies, *Batch) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	number := func(scale float32) float32 { return float32((2*r.Float32() - 1) * scale) }

@@ -6,11 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Between RestSpeed and twice that, the rest timer stands still.
+// Between RestSpeed and twice RestSpeed the rest timer stands still.
 func TestRestHasHysteresis(t *testing.T) {
 	s, b := testStepper(BoundsClamp), newBodies(1)
 	for _, c := range []struct {
-		speed float32 // of RestSpeed
+		speed float32 // as a multiple of RestSpeed
 		want  uint32
 	}{{0, 1}, {1, 2}, {1.01, 2}, {1.9, 2}, {0.5, 3}, {2, 3}, {2.01, 0}, {1.5, 0}, {1, 1}} {
 		b.SetVelocity(0, Vec3{Z: s.RestSpeed * c.speed})
@@ -19,12 +19,13 @@ func TestRestHasHysteresis(t *testing.T) {
 	}
 	b.SetVelocity(0, Vec3{})
 	for tick := range 50 {
-		require.Equal(t, tick >= 28, s.CountRest(b, 0), "it waits for its group")
+		require.Equal(t, tick >= 28, s.CountRest(b, 0), "the timer stays at RestTicks")
 	}
 	require.EqualValues(t, 30, b.Rest[0])
 }
 
-// Gravity adds up to a speed whose square underflows, and a slow lift is steered.
+// A kinematic body rests only at zero: the square of a tiny speed underflows, and a slow
+// lift must not stop.
 func TestKinematicBodiesRestOnlyAtZero(t *testing.T) {
 	s, b := testStepper(BoundsClamp), newBodies(1)
 	b.Kind[0], b.Rest[0] = 2, 7

@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// weather is every shipped effect around the origin, for all kinds and for some, in
-// an order in which groups take turns.
+// weather returns every shipped effect around the origin, for all kinds and for some, with
+// alternating groups.
 func weather(t testing.TB, s *Stepper, tick uint64) []Effect {
 	var all []Effect
 	for i, name := range append(field.ShippedNames(), field.ShippedNames()...) {
@@ -48,7 +48,7 @@ func scattered(n int, seed uint64) *Bodies {
 	return b
 }
 
-// tick steps all bodies, and stops those that have rested.
+// tick steps all bodies and stops those that have rested.
 func tick(s *Stepper, c *Batch, f *Forces, b *Bodies) {
 	s.Step(c, f, b, 0, len(b.Kind))
 	for row := range b.Kind {
@@ -59,8 +59,8 @@ func tick(s *Stepper, c *Batch, f *Forces, b *Bodies) {
 	}
 }
 
-// The definition in doc.go, one body at a time, in double precision that is rounded
-// after each operation.
+// The definition in doc.go, one body at a time, in double precision rounded after each
+// operation.
 func TestStepIsItsDefinition(t *testing.T) {
 	for _, rule := range []Bounds{BoundsClamp, BoundsBounce, BoundsDestroy} {
 		s := testStepper(rule)
@@ -80,8 +80,7 @@ func TestStepIsItsDefinition(t *testing.T) {
 	}
 }
 
-// round is what one operation of single precision leaves of its result in double
-// precision.
+// round rounds a double-precision result to single precision.
 func round(x float64) float64 { return float64(float32(x)) }
 
 type double [3]float64
@@ -179,7 +178,7 @@ func defineRest(s *Stepper, k Kind, b *Bodies, row int, v double) {
 	}
 }
 
-// defineForce adds up the effects of a mode in the order of M2.
+// defineForce sums the effects of a mode in the order of M2.
 func defineForce(t *testing.T, effects []Effect, m Mode, k Kind, at double) double {
 	sum := [3]float32{}
 	var done []Layers
@@ -221,7 +220,7 @@ func evaluate(t *testing.T, e *Effect, at Vec3, out [3]float32) [3]float32 {
 	return out
 }
 
-// Four seconds of weather, hashed: the same bits on every machine.
+// Four seconds of weather, hashed: all machines compute the same bits.
 func TestGoldenMotion(t *testing.T) {
 	h := fnv.New64a()
 	for _, rule := range []Bounds{BoundsClamp, BoundsBounce, BoundsDestroy} {
@@ -237,8 +236,7 @@ func TestGoldenMotion(t *testing.T) {
 	require.EqualValues(t, uint64(0x7f01128b01b58d4b), h.Sum64())
 }
 
-// M1: which rows are stepped together, in what order and in how many calls, has no
-// influence.
+// M1: the grouping and order of rows, and the number of calls, have no influence.
 func TestRowsAreIndependent(t *testing.T) {
 	s := testStepper(BoundsBounce)
 	r := rand.New(rand.NewPCG(4, 4))
@@ -269,7 +267,7 @@ func TestRowsAreIndependent(t *testing.T) {
 	requireSameBits(t, together, back, "after a second")
 }
 
-// Accelerate is Step without the way.
+// Accelerate is Step without movement.
 func TestAccelerateMovesNothing(t *testing.T) {
 	s := testStepper(BoundsClamp)
 	f := forcesOf(t, weather(t, s, 9))
@@ -281,7 +279,7 @@ func TestAccelerateMovesNothing(t *testing.T) {
 	free := 0
 	for row := range before.Kind {
 		at, e := stepped.Position(row), s.HalfExtent
-		if at.Y > 2 && at.Y < e.Y && max(at.X, -at.X) < e.X && max(at.Z, -at.Z) < e.Z { // higher than every Radius
+		if at.Y > 2 && at.Y < e.Y && max(at.X, -at.X) < e.X && max(at.Z, -at.Z) < e.Z { // above every Radius
 			require.Equal(t, stepped.Velocity(row), accelerated.Velocity(row))
 			free++
 		}
@@ -289,7 +287,7 @@ func TestAccelerateMovesNothing(t *testing.T) {
 	require.Greater(t, free, 100)
 }
 
-// A body whose velocity is not finite stands still where it was, and is reported.
+// A body whose velocity is not finite stops where it was and is reported.
 func TestWhatIsNotFiniteStops(t *testing.T) {
 	s, b := testStepper(BoundsClamp), newBodies(3)
 	for row, x := range []float32{float32(math.NaN()), 1e38, 1e18} {
@@ -311,7 +309,7 @@ func TestAddRefusesWrongParameters(t *testing.T) {
 	require.ErrorIs(t, f.Add(&Effect{Program: p, Params: make([]field.Vec4, 2)}), field.ErrParams)
 }
 
-// M4.
+// Invariant M4.
 func TestStepAllocatesNothing(t *testing.T) {
 	s, b := testStepper(BoundsBounce), scattered(600, 7)
 	effects := weather(t, s, 1)
