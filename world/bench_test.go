@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// resting returns a world of 10,000 crates on the ground, all asleep but the
-// first ones, which are kept in the air.
+// resting returns a world of 10,000 crates on the ground, all asleep except the first
+// ones, which are kept in the air.
 func resting(b *testing.B, awake int) (*world.World, []world.Entity) {
 	w, crate, _, _ := newWorld(b, world.Config{})
 	var up []world.Entity
@@ -26,7 +26,7 @@ func resting(b *testing.B, awake int) (*world.World, []world.Entity) {
 	return w, up
 }
 
-// lift keeps the awake ones from landing.
+// lift keeps awake bodies from landing.
 func lift(w *world.World, up []world.Entity) {
 	if w.Tick()%200 == 0 {
 		for _, e := range up {
@@ -56,8 +56,8 @@ type plainBody struct {
 	_     [16]byte // mass, radius, friction, restitution
 }
 
-// BenchmarkPlainLoop is what one writes first: a slice of bodies, each with a
-// flag that says whether it is awake. It does less: no ground, no grid.
+// BenchmarkPlainLoop is the obvious implementation: a slice of bodies with awake flags. It
+// does less: no ground and no grid.
 func BenchmarkPlainLoop(b *testing.B) {
 	bodies := make([]plainBody, 10_000)
 	for i := range bodies {
@@ -76,8 +76,8 @@ func BenchmarkPlainLoop(b *testing.B) {
 	}
 }
 
-// BenchmarkDemo is the step of the demo: 10,000 crates, 500 of them awake, a
-// wind everywhere and five explosions that move each tick.
+// BenchmarkDemo measures the demo's step: 10,000 crates, 500 of them awake, a wind
+// everywhere and five explosions that move each tick.
 func BenchmarkDemo(b *testing.B) {
 	w, up := resting(b, 500)
 	addEffect(b, w, world.EffectDef{Program: compile(b, gust), Params: []field.Vec4{{3, 0, 1}}})

@@ -163,7 +163,7 @@ func TestHashSeesEveryField(t *testing.T) {
 	}
 }
 
-// A component that a system registers tells of its changes in the same step.
+// A component that a system registers reports its changes in the same step.
 func TestRegisterInsideAStep(t *testing.T) {
 	w, _, ghost, _ := newWorld(t, world.Config{})
 	e := spawn(t, w, ghost, world.Vec3{})

@@ -219,13 +219,13 @@ func TestDeckDoesNotConnectBodies(t *testing.T) {
 	deck := addKind(t, w, world.Kind{Name: "deck", Body: &world.BodyDef{Kinematic: true, Solid: true, Radius: 100, Friction: 1}})
 	spawn(t, w, deck, world.Vec3{Y: 50})
 	restless := spawn(t, w, kind, world.Vec3{Y: 150.5})
-	calm := spawn(t, w, kind, world.Vec3{X: 4, Y: 50 + 100.42})
+	resting := spawn(t, w, kind, world.Vec3{X: 4, Y: 50 + 100.42})
 	for range 90 {
 		w.SetVelocity(restless, world.Vec3{})
 		w.Step()
 	}
 	require.True(t, w.Awake(restless))
-	require.False(t, w.Awake(calm))
+	require.False(t, w.Awake(resting))
 }
 
 func TestRiderOfALift(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// crammed is a scene whose image has something in every part: spent slots, who is
-// doomed, who is new, who sleeps where it was put, lifetimes, effects that follow,
-// volumes with somebody inside, references.
+// crammed is a scene whose image has something in every part: retired slots, doomed and new
+// entities, displaced sleepers, lifetimes, effects that follow, volumes with members, and
+// references.
 func crammed(t testing.TB, mode world.Compaction) *scene {
 	s := newSceneIn(t, world.Config{
 		Seed: 7, Compaction: mode, FirstGeneration: bulk.MaxGeneration - 4, MaxEntities: 2000,
@@ -43,7 +43,7 @@ func crammed(t testing.TB, mode world.Compaction) *scene {
 	return s
 }
 
-// cuts steps through the lengths of a file, all of them if there is time.
+// cuts steps through the lengths of a file, or all of them if there is time.
 func cuts(file []byte) (step int) {
 	if testing.Short() || invariants.Enabled {
 		return max(len(file)/200, 1)
@@ -51,7 +51,7 @@ func cuts(file []byte) (step int) {
 	return 1
 }
 
-// flips is how many bits are flipped, one at a time.
+// flips is the number of bits to flip, one at a time.
 func flips() int {
 	if testing.Short() || invariants.Enabled {
 		return 200
@@ -66,8 +66,7 @@ func flipped(r *rand.Rand, file []byte) ([]byte, int) {
 	return wrong, bit
 }
 
-// Whatever happened to an image, there is a typed error, no image, and the world
-// is what it was.
+// Any damage to an image gives a typed error and no image, and leaves the world unchanged.
 func TestDamagedImage(t *testing.T) {
 	for _, mode := range []world.Compaction{world.Exchange, world.InPlace} {
 		s := crammed(t, mode)
@@ -94,9 +93,8 @@ func TestDamagedImage(t *testing.T) {
 	}
 }
 
-// Whatever happened to a recording, it is replayed up to the last step ahead of
-// the damage, and then there is a typed error. If the damage is ahead of all
-// steps, the world is what it was.
+// A damaged recording is replayed up to the last step before the damage, then there is a
+// typed error. Damage before all steps leaves the world unchanged.
 func TestDamagedRecording(t *testing.T) {
 	const steps = 6
 	again := crammed(t, world.Exchange)

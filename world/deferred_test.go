@@ -61,8 +61,8 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	require.Equal(t, 1+1+31-1, w.Stats().Entities, "the first child lived for four ticks")
 }
 
-// A spawn writes a value of any size, and nothing beside it, at once and deferred;
-// runs of one kind in one word go together, and others do not.
+// A spawn writes a value of any size and nothing next to it, at once or deferred. Deferred
+// spawns of one kind in one word are applied together, others separately.
 func TestSpawnsFillAllSizes(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestSpawnsFillAllSizes(t *testing.T) {
 	}
 }
 
-// sized is a component of some size.
+// sized is a component of a given size.
 type sized struct {
 	check func(t *testing.T, e world.Entity, has bool)
 }
@@ -140,7 +140,7 @@ func newSized[T any](t *testing.T, w *world.World, k world.KindID) sized {
 		}
 		word := c.Word(e.Index() >> 6)
 		if zero := *new(T); !has && !reflect.DeepEqual(word[e.Index()&63], zero) {
-			require.Equal(t, zero, word[e.Index()&63], "who lacks it has zeros")
+			require.Equal(t, zero, word[e.Index()&63], "slots without the component hold zeros")
 		}
 	}}
 }
@@ -250,8 +250,7 @@ func TestReferences(t *testing.T) {
 	require.Nil(t, target)
 }
 
-// Two worlds in one process tell their handles apart if their generations do not
-// meet.
+// Two worlds in one process distinguish their handles if their generations are disjoint.
 func TestHandleOfAnotherWorld(t *testing.T) {
 	const apart = 1 << 24
 	worlds := make([]*world.World, 2)
@@ -279,8 +278,7 @@ func TestHandleOfAnotherWorld(t *testing.T) {
 	require.False(t, slices.Equal(handles[:1], handles[1:]))
 }
 
-// Who loses a component is told to whoever copies entities, also if it was
-// deferred.
+// An entity that loses a component is Dirty, even if the removal was deferred.
 func TestDeferredRemovalIsDirty(t *testing.T) {
 	w, _, ghost, _ := newWorld(t, world.Config{})
 	points := register[int32](t, w, "points")

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Who is in an effect's layers moves as in a world where everybody feels it, and
-// who is not, as in a world where nobody does.
+// A body in an effect's layers moves as in a world where all bodies feel it; any other body
+// moves as in a world without it.
 func TestLayersFeelTheirEffects(t *testing.T) {
 	const leaf, ship world.Layers = 2, 4
 	for name, text := range map[string]string{"boxed": blast, "everywhere": gust} {
@@ -34,19 +34,19 @@ func TestLayersFeelTheirEffects(t *testing.T) {
 			return w, list
 		}
 		felt, list := run(0, true)
-		calm, _ := run(0, false)
+		unaffected, _ := run(0, false)
 		for _, layers := range []world.Layers{leaf, ship, world.DefaultLayer | ship, 8} {
 			w, _ := run(layers, true)
 			moved := 0
 			for i, e := range list {
-				like := calm
+				like := unaffected
 				if layers&[]world.Layers{world.DefaultLayer, leaf, ship | leaf}[i%3] != 0 {
 					like = felt
 				}
 				want, _ := like.Position(e)
 				got, _ := w.Position(e)
 				require.Equal(t, want, got, "%s: %v, layers %b", name, e, layers)
-				if still, _ := calm.Position(e); still != got {
+				if still, _ := unaffected.Position(e); still != got {
 					moved++
 				}
 			}
@@ -76,7 +76,7 @@ func TestLayersWakeTheirBodies(t *testing.T) {
 	require.Equal(t, []bool{true, false}, []bool{w.Awake(a), w.Awake(b)}, "everywhere, added")
 }
 
-// An effect that follows a body is where a careful caller would move it to.
+// An effect that follows a body is where a careful caller would move it.
 func TestEffectFollows(t *testing.T) {
 	offset := world.Vec3{X: 2, Y: -1, Z: 0.5}
 	run := func(follow bool) (*world.World, world.Entity, world.EffectID) {

@@ -101,7 +101,7 @@ func TestBoxedEffectActsInItsBoxAlone(t *testing.T) {
 	boom := compile(t, blast)
 	in := spawn(t, w, crate, world.Vec3{X: 103, Y: 2})
 	out := spawn(t, w, crate, world.Vec3{X: 109, Y: 2})
-	for range 600 { // more than a chunk, elsewhere
+	for range 600 { // more than a chunk, far away
 		spawn(t, w, crate, world.Vec3{X: -100, Y: 0.5})
 	}
 	id := addEffect(t, w, world.EffectDef{Program: boom, Center: world.Vec3{X: 100, Y: 1}})
@@ -127,8 +127,7 @@ func TestAccelerationModeAndTime(t *testing.T) {
 	require.InDelta(t, 9./2, v.Y, 0.1, "9 m/s2 a second from the effect's own start, for a second, at any mass")
 }
 
-// asleep returns a world in which a crate at every metre of a line has come to
-// rest.
+// asleep returns a world with crates at rest, one per metre of a line.
 func asleep(t *testing.T) (*world.World, []world.Entity) {
 	t.Helper()
 	w, crate, _, lift := newWorld(t, world.Config{})
@@ -224,11 +223,10 @@ func TestQuarantine(t *testing.T) {
 	require.Less(t, p.Y, before.Y, "and free again when the cause is gone")
 }
 
-// TestInterpretedEffects: Stats names the effects that no vector kernels run, a bounded
-// number of them.
+// Stats names the effects that run interpreted, up to a bounded number of names.
 func TestInterpretedEffects(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
-	if compile(t, gust).Interpreted() == nil { // as on every machine with vector kernels
+	if compile(t, gust).Interpreted() == nil { // the normal case on machines with vector kernels
 		addEffect(t, w, world.EffectDef{Program: compile(t, gust)})
 	}
 	require.Empty(t, w.Stats().Interpreted)

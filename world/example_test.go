@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A crate falls, comes to rest, and costs nothing from then on, until something
-// touches it.
+// A crate falls and comes to rest. From then on it costs nothing until something touches
+// it.
 func Example() {
 	w, err := world.New(world.Config{Seed: 1})
 	if err != nil {
@@ -56,8 +56,8 @@ func ExampleRegister() {
 	// 2v1 19
 }
 
-// A system over a query: guards follow whom they guard, and what they guard may
-// be gone. Whatever the loop spawns comes after it.
+// A system over a query: guards follow their ward, which may be destroyed. Entities that
+// the loop spawns are deferred until after it.
 func ExampleWorld_NewQuery() {
 	type Guard struct{ Ward world.Entity }
 	type Gold struct{ Coins int32 }
@@ -102,18 +102,18 @@ func ExampleWorld_NewQuery() {
 	// 2v1 guards 0v1 stale
 }
 
-// Systems that are added in any order run in the declared one, and a clock of
-// the caller's says what each costs.
+// Systems run in their declared order, whatever the order of AddSystem, and a clock of the
+// caller's measures each.
 func ExampleWorld_AddSystem() {
 	w, _ := world.New(world.Config{})
 	began := time.Now()
 	w.SetClock(func() time.Duration { return time.Since(began) })
-	say := func(what string) func(*world.World) {
+	printTick := func(what string) func(*world.World) {
 		return func(w *world.World) { fmt.Println("tick", w.Tick(), what) }
 	}
-	_ = w.AddSystem(world.Before, "shoot", say("shoots"), world.Follows("aim"))
-	_ = w.AddSystem(world.Before, "aim", say("aims"))
-	_ = w.AddSystem(world.After, "score", say("counts"))
+	_ = w.AddSystem(world.Before, "shoot", printTick("shoots"), world.Follows("aim"))
+	_ = w.AddSystem(world.Before, "aim", printTick("aims"))
+	_ = w.AddSystem(world.After, "score", printTick("counts"))
 	w.Step()
 	for _, s := range w.Stats().Systems {
 		fmt.Println(s.Name, s.Phase, s.Runs, s.Total >= 0)
@@ -127,8 +127,8 @@ func ExampleWorld_AddSystem() {
 	// score after 1 true
 }
 
-// A volume that a body carries tells who comes near it, and an effect that
-// follows it ends with it.
+// A volume on a body reports the bodies that come near it, and an effect that follows the
+// body ends with it.
 func ExampleVolume() {
 	program, err := field.Compile(blast)
 	if err != nil {
@@ -164,8 +164,8 @@ func ExampleVolume() {
 	// 0 effects
 }
 
-// The fast path takes 64 slots at a time: a mask of those that match, and their
-// values in a row.
+// The fast path handles 64 slots at a time: a mask of the matching slots and an array of
+// their values.
 func ExampleQuery_Words() {
 	type Heat struct{ Degrees float32 }
 	w, _ := world.New(world.Config{})
@@ -189,7 +189,7 @@ func ExampleQuery_Words() {
 	// 2 cooled
 }
 
-// An explosion is data: a program's text, placed and moved by the world.
+// An explosion is data: a program's text, added and moved by the world.
 func ExampleWorld_AddEffect() {
 	program, err := field.Compile(blast)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// tape reads commands from fuzzed bytes; behind their end it reads zeros.
+// tape reads commands from fuzzed bytes; past their end it reads zeros.
 type tape struct{ b []byte }
 
 func (t *tape) byte() byte {
@@ -28,7 +28,7 @@ func (t *tape) uint32() uint32 {
 	return binary.LittleEndian.Uint32([]byte{t.byte(), t.byte(), t.byte(), t.byte()})
 }
 
-// number is mostly small, and now and then any float there is.
+// number is mostly small, but can be any float.
 func (t *tape) number() float32 {
 	if c := t.byte(); c != 0xff {
 		return float32(int8(c)) / 2
@@ -38,7 +38,7 @@ func (t *tape) number() float32 {
 
 func (t *tape) vec() world.Vec3 { return world.Vec3{X: t.number(), Y: t.number(), Z: t.number()} }
 
-// handle is mostly of a low slot and generation, and now and then forged.
+// handle mostly has a low slot and generation, and is sometimes forged.
 func (t *tape) handle() bulk.Handle {
 	if c := t.byte(); c != 0xff {
 		return bulk.NewHandle(uint32(c&15), uint32(c>>4)|1)

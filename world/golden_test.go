@@ -8,10 +8,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// golden scenes: the state in the tick in which the last body fell asleep, and
-// that tick, on every machine, with every set of instructions, for each way to
-// keep rows, and with 1, 2 and 4 workers. Who changes the rules of motion, or a program's arithmetic, changes
-// them, and says why.
+// golden lists, for each scene, the tick in which the last body falls asleep and the state
+// then. They are equal on every machine, with every instruction set, for each Compaction,
+// and with 1, 2 and 4 workers. A change to the rules of motion or the arithmetic of
+// programs changes them, and its commit explains why.
 var golden = []struct {
 	name  string
 	build func(testing.TB, world.Config) *world.World
@@ -23,7 +23,7 @@ var golden = []struct {
 	{"bouncing", bouncing, 0x2d475c9d912a6ec3, 835},
 }
 
-// storm is five seconds of the scene with everything in it, and then calm.
+// storm is five seconds of the scene with everything in it, then quiet.
 func storm(t testing.TB, cfg world.Config) *world.World {
 	cfg.Seed = 7
 	s := newSceneIn(t, cfg, 300, 2, 2)
@@ -40,8 +40,7 @@ func rockHeap(t testing.TB, cfg world.Config) *world.World {
 	return heap(t, cfg, 100)
 }
 
-// bouncing is a box of balls that lose a fifth of their speed at every wall and
-// with each other.
+// bouncing is a box of balls that lose a fifth of their speed in each collision.
 func bouncing(t testing.TB, cfg world.Config) *world.World {
 	cfg.Seed, cfg.CellMetres, cfg.HalfExtent, cfg.Bounds = 5, 2, world.Vec3{X: 8, Y: 16, Z: 8}, world.BoundsBounce
 	w, _, _, _ := newWorld(t, cfg)

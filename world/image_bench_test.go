@@ -16,8 +16,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// million is a world of a million bodies with two components, of which a share
-// is awake.
+// million returns a world of a million bodies with two components, of which some are awake.
 func million(b *testing.B, awake int) *world.World {
 	b.Helper()
 	return millionBy(b, awake, 1)
@@ -66,7 +65,7 @@ var awakes = []struct {
 	awake int
 }{{"awake=1%", 10_000}, {"awake=10%", 100_000}, {"awake=all", 1_000_000}}
 
-// What a save takes of the tick.
+// BenchmarkTakeImageMillion measures the part of a save inside the tick.
 func BenchmarkTakeImageMillion(b *testing.B) {
 	for _, c := range awakes {
 		b.Run(c.name, func(b *testing.B) {
@@ -80,9 +79,9 @@ func BenchmarkTakeImageMillion(b *testing.B) {
 	}
 }
 
-// The same after PrepareImage; the longest call of PrepareImage; and, each time
-// after it, a bare copy of what must be copied of a body that is awake: place,
-// velocity and rest.
+// BenchmarkTakePreparedImageMillion measures the same after PrepareImage, the longest call of
+// PrepareImage, and after each a plain copy of the data that must be copied for an awake
+// body: position, velocity and rest.
 func BenchmarkTakePreparedImageMillion(b *testing.B) {
 	for _, c := range awakes {
 		for _, workers := range []int{1, 2} {
@@ -121,7 +120,8 @@ func takePrepared(b *testing.B, w *world.World) {
 	}
 }
 
-// What a save takes beside it: to memory, and to a file that is synced.
+// BenchmarkWriteImageMillion measures the part of a save outside the tick: to memory, and to a
+// synced file.
 func BenchmarkWriteImageMillion(b *testing.B) {
 	for _, c := range awakes {
 		w := million(b, c.awake)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Contents whose checksums are right may still contradict themselves: each of
-// these would break an invariant, and none gets in.
+// Contents with correct checksums may still be inconsistent: each of these would violate an
+// invariant, and is rejected.
 func TestImageThatContradictsItself(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, spoil := range map[string]func(*Image){
@@ -68,7 +68,7 @@ func TestImageThatContradictsItself(t *testing.T) {
 	}
 }
 
-// A file may hold anything where nobody has the component.
+// A file may hold any value for slots without the component.
 func TestImageWithValuesOfNobody(t *testing.T) {
 	w := fuzzWorld(t, true)
 	var img Image

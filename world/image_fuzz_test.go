@@ -16,7 +16,7 @@ type fuzzed struct {
 	Number int32
 }
 
-// fuzzWorld is set up alike each time; with something in it if asked.
+// fuzzWorld always has the same setup, and optionally contents.
 func fuzzWorld(t testing.TB, inhabited bool) *World {
 	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestTicks: 5})
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 	return w
 }
 
-// unpacked is what is in the chunks of an image.
+// unpacked returns the decompressed chunks of an image.
 func unpacked(t testing.TB, w *World) []byte {
 	var img Image
 	w.TakeImage(&img)
@@ -80,8 +80,8 @@ func unpacked(t testing.TB, w *World) []byte {
 	}
 }
 
-// FuzzDecodeImage feeds contents whose checksums would be right: what is not
-// refused must make a sound world, and one that still runs.
+// FuzzDecodeImage decodes contents as if their checksums were correct: accepted contents must
+// make a valid world that still runs.
 func FuzzDecodeImage(f *testing.F) {
 	f.Add(unpacked(f, fuzzWorld(f, true)))
 	f.Add(unpacked(f, fuzzWorld(f, false)))
@@ -110,7 +110,7 @@ func FuzzDecodeImage(f *testing.F) {
 	})
 }
 
-// FuzzReadImage feeds whole files.
+// FuzzReadImage reads whole files.
 func FuzzReadImage(f *testing.F) {
 	var img Image
 	fuzzWorld(f, true).TakeImage(&img)

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// isImageError says whether a reader may answer that to bytes of whatever kind.
+// isImageError reports whether err is a permitted answer to arbitrary bytes.
 func isImageError(err error) bool {
 	return errors.Is(err, world.ErrImage) || errors.Is(err, world.ErrImageVersion) || errors.Is(err, world.ErrImageWorld)
 }
@@ -34,8 +34,8 @@ func TestImageOfAnotherVersion(t *testing.T) {
 	require.ErrorContains(t, err, "version 99")
 }
 
-// A claim of size is no reason to allocate more than a chunk, or than the world
-// itself may hold.
+// A claimed size never makes the reader allocate more than a chunk, or more than the world
+// may hold.
 func TestImageThatClaimsMuch(t *testing.T) {
 	s := busyScene(t)
 	file := written(t, s.World)
@@ -109,7 +109,7 @@ func TestImageOfAnotherWorld(t *testing.T) {
 			}
 			require.True(t, isImageError(err), "%v", err)
 			require.ErrorContains(t, err, c.want)
-			// Neither can it be brought in by way of a world that can read it.
+			// nor can it be restored after another world has read it
 			img, err = w.ReadImage(bytes.NewReader(file))
 			require.NoError(t, err)
 			require.True(t, isImageError(c.world.Restore(img)))
@@ -119,7 +119,7 @@ func TestImageOfAnotherWorld(t *testing.T) {
 	}
 }
 
-// failingWriter takes so many bytes, and then has no room.
+// failingWriter accepts room bytes, then fails.
 type failingWriter struct{ room int }
 
 var errFull = errors.New("no space left")

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// balls is 3,000 balls on the ground, most of them asleep.
+// balls returns 3,000 balls on the ground, most of them asleep.
 func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.KindID) {
 	w, err := world.New(world.Config{MaxEntities: 4000, HalfExtent: world.Vec3{X: 64, Y: 64, Z: 64}, Compaction: mode, Seed: 5})
 	require.NoError(t, err)
@@ -26,11 +26,11 @@ func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.Kind
 	return w, ball
 }
 
-// disturb is one change of the kinds that rows know.
+// disturb makes one change that affects rows.
 func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
 	e := w.HandleAt(uint32(r.IntN(3000)))
 	if r.IntN(2) == 0 {
-		e = w.HandleAt(uint32(r.IntN(20))) // the same ones time and again: they wake, move and sleep
+		e = w.HandleAt(uint32(r.IntN(20))) // the same ones repeatedly: they wake, move and sleep
 	}
 	at := world.Vec3{X: spread(r, 60), Y: 0.5, Z: spread(r, 60)}
 	switch r.IntN(8) {
@@ -40,14 +40,14 @@ func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
 		_, _ = w.Spawn(ball, at, world.Vec3{X: 1})
 	case 2:
 		w.SetPosition(e, at)
-		w.Sleep(e) // it has moved, and sleeps all the same
+		w.Sleep(e) // asleep, although it has moved
 	case 3:
 		w.SetVelocity(e, world.Vec3{X: 4})
 	case 4:
 		w.Wake(e)
 	case 5:
 		w.Sleep(e)
-	case 6: // words of rows, in some of which nobody is awake soon after
+	case 6: // words of rows, some of which soon have no awake row
 		for slot := range uint32(r.IntN(500)) {
 			w.SetVelocity(w.HandleAt(slot), world.Vec3{X: 2})
 		}
@@ -58,8 +58,8 @@ func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
 	}
 }
 
-// Rows that were copied ahead, and have changed since in any of the ways in which
-// rows of sleepers do, are copied again.
+// Rows that were copied ahead are copied again after any change that rows of sleepers can
+// have.
 func TestPreparedRowsAreTheSame(t *testing.T) {
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
 		w, ball := balls(t, mode)
@@ -68,7 +68,7 @@ func TestPreparedRowsAreTheSame(t *testing.T) {
 		for round := range 60 {
 			require.True(t, w.PrepareImage(&img))
 			if r.IntN(4) == 0 {
-				require.True(t, w.PrepareImage(&whole)) // another one: what was prepared is void
+				require.True(t, w.PrepareImage(&whole)) // preparing another image voids the first
 			}
 			for range 1 + r.IntN(3) {
 				for range r.IntN(4) {
@@ -90,7 +90,7 @@ func TestPreparedRowsAreTheSame(t *testing.T) {
 	}
 }
 
-// What was copied ahead is of a world that is gone after a Restore.
+// A Restore voids what was copied ahead.
 func TestPrepareImageAndRestore(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	points := register[int32](t, w, "points")

@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// written is the file of the world's image.
+// written returns the world's image as a file.
 func written(t testing.TB, w *world.World) []byte {
 	t.Helper()
 	var img world.Image
@@ -32,7 +32,7 @@ func read(t testing.TB, w *world.World, file []byte) *world.Image {
 	return img
 }
 
-// zone does something to volumes and to effects that follow.
+// zone changes volumes and effects that follow.
 func zone(s *scene, slot uint32, choice int) {
 	e := s.HandleAt(slot)
 	if s.zones == nil {
@@ -53,16 +53,16 @@ func zone(s *scene, slot uint32, choice int) {
 		}
 	case 4:
 		s.SetPosition(e, world.Vec3{X: float32(choice % 50), Y: 1})
-		s.Sleep(e) // displaced, and never awake
+		s.Sleep(e) // displaced and never awake
 	}
 }
 
-// sight is what the system of watched saw of an entity.
+// sight counts what the system of watched observed about an entity.
 type sight struct{ Changes, Wakes, Sleeps, Spawns, Steps, Enters, Leaves, Followed uint16 }
 
-// watched is newScene with a system that writes down what systems are told of
-// the time before their step: changes, events, who is awake, who crosses volumes.
-// Some crates carry volumes, and one after the other a gust that others feel.
+// watched is newScene with a system that counts what systems can observe before their step:
+// changes, events, awake bodies, crossings. Some crates carry volumes, and in turn a gust
+// that other crates feel.
 func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scene {
 	s := newScene(t, seed, crates, blasts, sparksPerTick)
 	s.pull = compile(t, blast)
@@ -136,7 +136,7 @@ func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scen
 	return s
 }
 
-// commands are what somebody outside the systems does to a scene between steps.
+// commands are external changes to a scene between steps.
 type commands struct {
 	r        *rand.Rand
 	programs []*field.Program
@@ -157,9 +157,9 @@ func (c *commands) give(s *scene) {
 	}
 }
 
-// A world that is restored, again and again, into another world or into itself,
-// goes on like the one that never was: same hashes, same handles, same bytes.
-func TestRestoredWorldGoesOn(t *testing.T) {
+// A world that is restored repeatedly, into another world or itself, continues exactly like
+// one that never was: same hashes, same handles, same bytes.
+func TestRestoredWorldContinues(t *testing.T) {
 	seeds, after := uint64(3), 1000 // ticks
 	if testing.Short() {
 		seeds, after = 1, 100
@@ -180,7 +180,7 @@ func TestRestoredWorldGoesOn(t *testing.T) {
 				b.Destroy(b.HandleAt(uint32(tick % 100)))
 			}
 			if tick < 300 && r.IntN(12) == 0 || tick == 0 || tick == 299 {
-				b = watched(t, 7, r.IntN(50), 2, 2) // with systems of its own, and something to lose
+				b = watched(t, 7, r.IntN(50), 2, 2) // with its own systems and other contents
 				steps(b.World, r.IntN(5))
 				if r.IntN(3) == 0 {
 					b = a // into itself
@@ -201,7 +201,7 @@ func TestRestoredWorldGoesOn(t *testing.T) {
 			require.True(t, slices.Equal(a.Spawned(), b.Spawned()))
 			require.True(t, slices.Equal(a.Destroyed(), b.Destroyed()))
 			stats := b.Stats()
-			stats.Systems = a.Stats().Systems // of this process
+			stats.Systems = a.Stats().Systems // belongs to the process
 			require.Equal(t, a.Stats(), stats)
 			a.Step()
 			b.Step()
@@ -222,7 +222,7 @@ type mixed struct {
 
 type mark struct{}
 
-// Values of any shape come back, and padding does not go out.
+// Values of any shape are restored, and padding is not saved.
 func TestImageOfComponents(t *testing.T) {
 	setup := func() (*world.World, world.KindID, *world.Component[mixed], *world.Component[mark], *world.Component[int16]) {
 		w, crate, _, ghost := newWorld(t, world.Config{})
@@ -268,7 +268,7 @@ func TestImageOfComponents(t *testing.T) {
 	require.Equal(t, int16(-32768), *n2.Get(all[77]))
 	require.Equal(t, w.StateHash(), w2.StateHash())
 
-	// Into a world whose slots hold something else: nothing of it is left.
+	// into a world with other values in its slots: nothing of them is left
 	for _, e := range all {
 		m2.Set(e, mixed{Small: 1, Count: 9})
 		n2.Set(e, 9)
@@ -278,8 +278,8 @@ func TestImageOfComponents(t *testing.T) {
 	require.Equal(t, file, written(t, w2))
 }
 
-// In a new run everybody has a new name that the old run cannot have given, and
-// finds the others by theirs (H5).
+// In a new run every entity has a handle that the old run cannot have issued, and references
+// are updated (H5).
 func TestRestoreRun(t *testing.T) {
 	s := newScene(t, 7, 60, 1, 2)
 	refs, err := world.Register[mixed](s.World, "refs")
@@ -297,7 +297,7 @@ func TestRestoreRun(t *testing.T) {
 	addEffect(t, s.World, world.EffectDef{Program: compile(t, blast), Follow: old[0]})
 	file, effects := written(t, s.World), s.Stats().Effects
 	ahead := s.Stats().Spawned
-	steps(s.World, 500) // what the server did before it died
+	steps(s.World, 500) // the server's last steps before its crash
 	require.Greater(t, s.Stats().Spawned, ahead)
 
 	again := newScene(t, 7, 5, 1, 2)
@@ -314,9 +314,9 @@ func TestRestoreRun(t *testing.T) {
 		require.Equal(t, bulk.NewHandle(e.Index(), first), now)
 		ref := refs2.Get(now)
 		require.Equal(t, again.HandleAt(old[(i+1)%len(old)].Index()), ref.Target)
-		require.Equal(t, [2]bulk.Handle{gone, 0}, ref.Others, "who was not live keeps a name that nobody has")
+		require.Equal(t, [2]bulk.Handle{gone, 0}, ref.Others, "a handle that was not live stays unresolvable")
 	}
-	for slot := range s.Slots() { // whatever the dead server handed out
+	for slot := range s.Slots() { // all handles issued before the crash
 		if e := s.HandleAt(slot); e != 0 {
 			require.NotEqual(t, bulk.Live, again.Status(e))
 		}
@@ -326,7 +326,7 @@ func TestRestoreRun(t *testing.T) {
 	steps(again.World, 300)
 	require.NoError(t, again.CheckInvariants())
 
-	// And once more: an image of the new run starts over from there.
+	// another restart, from an image of the new run
 	third := newScene(t, 7, 5, 1, 2)
 	_, err = world.Register[mixed](third.World, "refs")
 	require.NoError(t, err)
@@ -367,8 +367,8 @@ func TestImageInAStepPanics(t *testing.T) {
 	}
 }
 
-// The golden scenes, saved and restored on their way, come to rest as they do
-// otherwise: piles in contact, and every way to keep rows.
+// The golden scenes, saved and restored on the way, reach the same rest: piles in contact,
+// with each Compaction.
 func TestRestoredGoldenScenes(t *testing.T) {
 	for i, scene := range golden {
 		mode := world.Compaction(i)
@@ -386,11 +386,11 @@ func TestRestoredGoldenScenes(t *testing.T) {
 	}
 }
 
-// bulky makes a word of 64 slots as much as PrepareImage copies in one call.
+// bulky makes one word of slots as large as a PrepareImage call.
 type bulky [8192]uint64
 
-// However much is copied ahead, and whatever happens meanwhile, the image is the
-// one that would have been copied at once.
+// Whatever is copied ahead, and whatever changes meanwhile, the image equals one copied at
+// once.
 func TestPreparedImageIsTheSame(t *testing.T) {
 	s := newScene(t, 7, 250, 2, 2)
 	large, err := world.Register[bulky](s.World, "bulky")
@@ -420,7 +420,7 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 			s.Step()
 		}
 		if r.IntN(4) == 0 {
-			s.PrepareImage(&whole) // another one: what was prepared is void
+			s.PrepareImage(&whole) // preparing another image voids the first
 		}
 		s.TakeImage(&img)
 		s.TakeImage(&whole)
@@ -434,9 +434,9 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 	require.Greater(t, calls, 12*3)
 }
 
-// What waits is no part of an image, and does not come to the world that is
-// restored: neither to its slots, nor to those that it lacks.
-func TestRestoreDropsWhatWaits(t *testing.T) {
+// Pending deferred changes are not part of an image, and do not reach a restored world: neither
+// its slots nor those that it lacks.
+func TestRestoreDropsPendingChanges(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	note, err := world.RegisterLocal[*int](w, "note")
 	require.NoError(t, err)

@@ -11,12 +11,12 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// kernelsDir is set for a process that is one leg of TestImageAcrossKernels: the
-// directory of the images that it reads and writes.
+// kernelsDir is set in a process that runs one leg of TestImageAcrossKernels: the directory
+// of the images that it reads and writes.
 const kernelsDir = "WORLDD_TEST_KERNELS_DIR"
 
-// A world is carried from one set of kernels to the next by its image, a process
-// each, and gets to where it gets without ever being saved.
+// A world passes by image from one set of kernels to the next, each in its own process, and
+// reaches the same state as without being saved.
 func TestImageAcrossKernels(t *testing.T) {
 	if dir := os.Getenv(kernelsDir); dir != "" {
 		kernelsLeg(t, dir)
@@ -28,7 +28,7 @@ func TestImageAcrossKernels(t *testing.T) {
 	s := kernelsScene(t)
 	legs := []cpu.Kernels{cpu.Best()}
 	for k := range cpu.Best() {
-		legs = append(legs, k) // from the best to the plainest, and back up
+		legs = append(legs, k) // from the fastest to the plainest and back
 	}
 	for _, k := range append(legs, cpu.Best()) {
 		steps(s.World, 60)
@@ -40,16 +40,16 @@ func TestImageAcrossKernels(t *testing.T) {
 		require.NoError(t, err)
 		img := read(t, s.World, file)
 		require.Equal(t, s.Tick(), img.Tick())
-		carried := kernelsScene(t)
-		require.NoError(t, carried.Restore(img))
-		require.Equal(t, s.StateHash(), carried.StateHash(), "carried by %v to tick %d", k, s.Tick())
+		restored := kernelsScene(t)
+		require.NoError(t, restored.Restore(img))
+		require.Equal(t, s.StateHash(), restored.StateHash(), "restored with %v at tick %d", k, s.Tick())
 	}
 }
 
-// kernelsScene has more bodies awake than one chunk, in wind and blasts.
+// kernelsScene has more awake bodies than one chunk, in wind and blasts.
 func kernelsScene(t testing.TB) *scene { return watched(t, 7, 300, 2, 3) }
 
-// kernelsLeg goes on for a second from the image that is there, if one is.
+// kernelsLeg continues for a second, from the existing image if there is one.
 func kernelsLeg(t *testing.T, dir string) {
 	path := filepath.Join(dir, "image")
 	s := kernelsScene(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestDefaultsOfAllSizes: each way to move a default value gives the value, and
-// leaves the neighbours alone, for one that is spawned at once or deferred.
+// Each way to copy a default value writes that value and leaves its neighbours alone, for
+// immediate and deferred spawns.
 func TestDefaultsOfAllSizes(t *testing.T) {
 	testDefault(t, struct{}{})
 	testDefault(t, [1]byte{1})

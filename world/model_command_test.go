@@ -16,15 +16,15 @@ func vec(t *rapid.T, name string, limit float32) world.Vec3 {
 	return world.Vec3{X: part.Draw(t, name+".x"), Y: part.Draw(t, name+".y"), Z: part.Draw(t, name+".z")}
 }
 
-// place is mostly inside the bounds.
-func (p *pair) place(t *rapid.T, name string) world.Vec3 {
+// position is mostly inside the bounds.
+func (p *pair) position(t *rapid.T, name string) world.Vec3 {
 	e, v := p.m.cfg.HalfExtent, vec(t, name, 1.2)
 	return world.Vec3{X: v.X * e.X, Y: v.Y * e.Y, Z: v.Z * e.Z}
 }
 
 func (p *pair) spawn(t *rapid.T) {
 	k := world.KindID(rapid.IntRange(0, len(p.m.kinds)-1).Draw(t, "kind"))
-	at, v := p.place(t, "at"), vec(t, "v", 20)
+	at, v := p.position(t, "at"), vec(t, "v", 20)
 	life := rapid.SampledFrom([]uint32{0, 0, 1, 7, 30}).Draw(t, "life")
 	e, err := p.w.SpawnFor(k, at, v, life)
 	if len(p.m.entities) == p.m.cfg.MaxEntities {
@@ -37,11 +37,11 @@ func (p *pair) spawn(t *rapid.T) {
 	}
 }
 
-// spawnSome makes some of a kind, in each other, or in a row on the ground in which
-// each touches the next.
+// spawnSome spawns several bodies of a kind, overlapping or in a row on the ground in which
+// neighbours touch.
 func (p *pair) spawnSome(t *rapid.T) {
 	k := rapid.SampledFrom([]world.KindID{kindBall, kindBall, kindRock, kindRam, kindCrate}).Draw(t, "kind")
-	at, by := p.place(t, "at"), vec(t, "by", 1.5)
+	at, by := p.position(t, "at"), vec(t, "by", 1.5)
 	if rapid.Bool().Draw(t, "in a row") {
 		r := p.m.kinds[k].Body.Radius
 		at.Y, by = r, world.Vec3{Z: 2 * r}
@@ -62,7 +62,7 @@ func (p *pair) spawnSome(t *rapid.T) {
 	}
 }
 
-// lull puts everybody to sleep, in the air too.
+// lull puts all bodies to sleep, even in the air.
 func (p *pair) lull(*rapid.T) {
 	for _, e := range p.m.everybody() {
 		if b := p.m.entities[e]; b.def != nil {
@@ -72,7 +72,7 @@ func (p *pair) lull(*rapid.T) {
 	}
 }
 
-// entity draws one that was live once, and its model if it still is.
+// entity draws an entity that is or was live; its model is nil if it is not.
 func (p *pair) entity(t *rapid.T) (world.Entity, *modelEntity) {
 	if len(p.ever) == 0 {
 		t.Skip("nobody yet")
@@ -81,7 +81,7 @@ func (p *pair) entity(t *rapid.T) (world.Entity, *modelEntity) {
 	return e, p.m.entities[e]
 }
 
-// body draws one like entity; its model is nil if it has no body, too.
+// body draws like entity; the model is also nil if the entity has no body.
 func (p *pair) body(t *rapid.T) (world.Entity, *modelEntity) {
 	e, b := p.entity(t)
 	if b != nil && b.def == nil {
@@ -98,14 +98,14 @@ func (p *pair) destroy(t *rapid.T) {
 	}
 }
 
-func (p *pair) word(t *rapid.T) {
+func (p *pair) setAwake(t *rapid.T) {
 	e, b := p.body(t)
 	wake := rapid.Bool().Draw(t, "wake")
-	say := p.w.Sleep
+	set := p.w.Sleep
 	if wake {
-		say = p.w.Wake
+		set = p.w.Wake
 	}
-	require.Equal(t, b != nil, say(e))
+	require.Equal(t, b != nil, set(e))
 	switch {
 	case b == nil:
 	case wake:
@@ -117,7 +117,7 @@ func (p *pair) word(t *rapid.T) {
 
 func (p *pair) put(t *rapid.T) {
 	e, b := p.body(t)
-	v := p.place(t, "to")
+	v := p.position(t, "to")
 	require.Equal(t, b != nil, p.w.SetPosition(e, v))
 	if b != nil {
 		p.m.wakeGroup(b)
@@ -148,7 +148,7 @@ func (p *pair) push(t *rapid.T) {
 	}
 }
 
-// accelerate wakes what touches the body too, unless it is hardly moved.
+// accelerate wakes touching bodies as well, unless the velocity is very small.
 func (p *pair) accelerate(b *modelEntity, v world.Vec3) {
 	b.v = capped(v)
 	if p.m.moves(b, v) {
@@ -163,7 +163,7 @@ func (p *pair) addEffect(t *rapid.T) {
 		t.Skip("enough")
 	}
 	def := world.EffectDef{
-		Program: rapid.SampledFrom(p.programs).Draw(t, "program"), Center: p.place(t, "center"),
+		Program: rapid.SampledFrom(p.programs).Draw(t, "program"), Center: p.position(t, "center"),
 		LifeTicks: rapid.SampledFrom([]uint32{0, 1, 20}).Draw(t, "life"),
 		Layers:    rapid.SampledFrom([]world.Layers{0, 0, 1, 2, 6, 8}).Draw(t, "layers"),
 	}
@@ -200,7 +200,7 @@ func (p *pair) changeEffect(t *rapid.T) {
 	e := p.m.effects[id]
 	switch rapid.IntRange(0, 2).Draw(t, "change") {
 	case 0:
-		to := p.place(t, "center")
+		to := p.position(t, "center")
 		require.Equal(t, e != nil, p.w.MoveEffect(id, to))
 		if e == nil {
 			return
@@ -227,7 +227,7 @@ func (p *pair) changeEffect(t *rapid.T) {
 	}
 }
 
-// volume gives an entity a volume, or takes it.
+// volume gives an entity a volume, or removes it.
 func (p *pair) volume(t *rapid.T) {
 	e, b := p.entity(t)
 	if rapid.IntRange(0, 3).Draw(t, "remove") == 0 {
@@ -265,7 +265,7 @@ func (p *pair) someSteps(t *rapid.T) {
 }
 
 func (p *pair) query(t *rapid.T) {
-	center, radius := p.place(t, "center"), rapid.Float32Range(0, 40).Draw(t, "radius")
+	center, radius := p.position(t, "center"), rapid.Float32Range(0, 40).Draw(t, "radius")
 	var got, want []world.Entity
 	for e, at := range p.w.Within(center, radius) {
 		require.Equal(t, p.m.entities[e].at, at)

@@ -8,14 +8,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// modelContacts are the bodies that touch in one step, and which of them do.
+// modelContacts holds the touching bodies and pairs of one step.
 type modelContacts struct {
 	bodies map[*modelEntity]*modelContactBody
-	order  []*modelContactBody // as they were met
+	order  []*modelContactBody // in order of discovery
 	pairs  []*modelPair
 }
 
-// touching is a body while contacts are solved.
+// modelContactBody is a body while contacts are solved.
 type modelContactBody struct {
 	*modelEntity
 	start, delta, deltaBefore world.Vec3
@@ -30,8 +30,8 @@ type modelPair struct {
 	overlapped bool
 }
 
-// collide finds who touches, wakes sleepers that somebody who moves hits, and
-// moves all of them through the tick once more, together.
+// resolveContacts finds touching bodies, wakes sleepers that moving bodies hit, and moves all
+// of them through the tick a second time, together.
 func (m *model) resolveContacts(all []world.Entity) *modelContacts {
 	c := &modelContacts{bodies: map[*modelEntity]*modelContactBody{}}
 	for _, e := range all {
@@ -65,8 +65,7 @@ func (m *model) resolveContacts(all []world.Entity) *modelContacts {
 	return c
 }
 
-// near lists who touches a body: from one grid cell to the next, along x first,
-// and by slot in each.
+// near lists the bodies touching b: by grid cell, along x first, and by slot within a cell.
 func (m *model) near(b *modelEntity, all []world.Entity) []world.Entity {
 	var list []world.Entity
 	for _, e := range all {
@@ -85,15 +84,15 @@ func (m *model) near(b *modelEntity, all []world.Entity) []world.Entity {
 	return list
 }
 
-// cell is the number of a cell along one axis. The last may be cut off, and what
-// is on its far side belongs to it.
+// cell returns the number of a cell along one axis. The last one may be cut off; it contains
+// everything beyond.
 func (m *model) cell(x, half float32) int {
 	n := int(math.Ceil(2 * float64(half) / float64(m.cfg.CellMetres)))
 	return min(int(float32(x+half)*(1/m.cfg.CellMetres)), n-1)
 }
 
-// body puts a body back to where the tick began, as far as it was not the ground
-// that moved it.
+// body moves a body back to where the tick began, except for the part of its movement caused
+// by the ground.
 func (c *modelContacts) body(m *model, b *modelEntity) *modelContactBody {
 	if t := c.bodies[b]; t != nil {
 		return t
@@ -103,7 +102,7 @@ func (c *modelContacts) body(m *model, b *modelEntity) *modelContactBody {
 		t.start = b.at.Sub(b.v.Scale(m.dt()))
 	}
 	if b.stepped && !b.def.Kinematic {
-		if b.at.Y > b.def.Radius { // in the air: gravity acts bit by bit
+		if b.at.Y > b.def.Radius { // in the air: gravity acts in each substep
 			t.gravity = m.cfg.Gravity
 			t.now.Y += m.fall()
 		}
@@ -114,7 +113,7 @@ func (c *modelContacts) body(m *model, b *modelEntity) *modelContactBody {
 	return t
 }
 
-// solve is position-based dynamics in eight small steps.
+// solve is position-based dynamics in eight substeps.
 func (c *modelContacts) solve(m *model) {
 	for range 4 {
 		for _, p := range c.pairs {
@@ -145,10 +144,10 @@ func (c *modelContacts) solve(m *model) {
 	}
 }
 
-// apart is the vector from one body to the other.
+// apart returns the vector from a to b.
 func (p *modelPair) apart() world.Vec3 { return p.b.start.Sub(p.a.start).Add(p.b.delta.Sub(p.a.delta)) }
 
-// unit is upwards for two bodies in one place.
+// unit returns the direction of v; up if v is zero.
 func unit(v world.Vec3) world.Vec3 {
 	if v.Len() > 0 {
 		return v.Scale(1 / v.Len())
@@ -156,8 +155,7 @@ func unit(v world.Vec3) world.Vec3 {
 	return world.Vec3{Y: 1}
 }
 
-// loosen moves bodies that were put into each other apart, and gives them no
-// speed for it.
+// depenetrate separates bodies that were placed inside each other, without giving them speed.
 func (p *modelPair) depenetrate() {
 	d, reach := p.apart(), p.a.def.Radius+p.b.def.Radius-0.01
 	if p.a.invMass+p.b.invMass != 0 && reach >= 0 && d.Dot(d) < float32(reach*reach) {
@@ -165,7 +163,7 @@ func (p *modelPair) depenetrate() {
 	}
 }
 
-// push moves both bodies, by their weights, b forwards and a backwards.
+// push moves both bodies by their inverse masses, b forwards and a backwards.
 func (p *modelPair) push(by world.Vec3) {
 	p.a.delta = p.a.delta.Sub(by.Scale(p.a.invMass))
 	p.b.delta = p.b.delta.Add(by.Scale(p.b.invMass))
@@ -188,7 +186,7 @@ func (p *modelPair) separate() {
 	p.a.delta, p.b.delta = p.a.delta.Add(slip.Scale(p.a.invMass)), p.b.delta.Sub(slip.Scale(p.b.invMass))
 }
 
-// gripped is a vector, shortened to a length of so much.
+// frictionCorrection returns v, shortened to length most.
 func frictionCorrection(v world.Vec3, most float32) world.Vec3 {
 	if v.Dot(v) <= float32(most*most) {
 		return v
@@ -196,7 +194,7 @@ func frictionCorrection(v world.Vec3, most float32) world.Vec3 {
 	return v.Scale(most / v.Len())
 }
 
-// press keeps a body above the ground.
+// pushOutOfGround keeps a body above the ground.
 func (t *modelContactBody) pushOutOfGround() {
 	depth := t.def.Radius - (t.start.Y + t.delta.Y)
 	if depth <= 0 {
@@ -208,7 +206,7 @@ func (t *modelContactBody) pushOutOfGround() {
 	t.delta = t.delta.Sub(frictionCorrection(slip, float32(t.def.Friction*depth)))
 }
 
-// part lets bodies that met bounce or stay together, and slide the less.
+// solveVelocity applies restitution and friction to bodies that overlapped.
 func (p *modelPair) solveVelocity(slow, velocityGrip float32) {
 	if !p.overlapped {
 		return
@@ -225,8 +223,8 @@ func (p *modelPair) solveVelocity(slow, velocityGrip float32) {
 	p.a.now, p.b.now = p.a.now.Sub(change.Scale(p.a.invMass)), p.b.now.Add(change.Scale(p.b.invMass))
 }
 
-// settle counts rest, and puts to sleep who rested long enough: alone, or with
-// all whom it touches and who do not sleep yet.
+// sleepRested counts rest and puts bodies to sleep that have rested long enough: alone, or
+// together with all awake bodies that they touch.
 func (m *model) sleepRested(all []world.Entity, c *modelContacts) {
 	for _, e := range all {
 		if b := m.entities[e]; b.stepped {
@@ -235,7 +233,7 @@ func (m *model) sleepRested(all []world.Entity, c *modelContacts) {
 	}
 	long := func(b *modelEntity) bool { return b.rest >= m.cfg.RestTicks }
 	stayAwake := map[int]bool{} // groups that stay awake
-	for range c.order {         // as often as a group can be merged
+	for range c.order {         // the maximum number of merges of a group
 		for _, p := range c.pairs {
 			if p.a.awake && p.b.awake && long(p.a.modelEntity) && long(p.b.modelEntity) && !p.a.def.Kinematic && !p.b.def.Kinematic {
 				p.a.group = min(p.a.group, p.b.group)

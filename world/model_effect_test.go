@@ -9,20 +9,19 @@ import (
 )
 
 type modelEffect struct {
-	def     world.EffectDef // its centre relative to whom it follows
+	def     world.EffectDef // its centre relative to the followed entity
 	center  world.Vec3
 	born    uint64
 	expires uint64
 }
 
-// effectIDs is all effects by slot.
+// effectIDs returns all effects by slot.
 func (m *model) effectIDs() []world.EffectID {
 	return slices.SortedFunc(maps.Keys(m.effects), bySlot)
 }
 
-// forces adds up what a body feels. Effects of one mode that are about the same
-// layers are one sum, in the order of the first of them; what is about all layers
-// is added to the total at once.
+// forces sums the effects on a body. Effects of one mode and the same layers have one sum, in
+// the order of the first of them; effects on all layers are added to the total directly.
 func (m *model) forces(b *modelEntity) (wind, push world.Vec3) {
 	type group struct {
 		mode   world.EffectMode
@@ -73,7 +72,7 @@ func (m *model) evaluate(e *modelEffect, at, sum world.Vec3) world.Vec3 {
 	return world.Vec3{X: out.X[0], Y: out.Y[0], Z: out.Z[0]}
 }
 
-// has says whether a place is in the effect's box.
+// has reports whether a position is in the effect's box.
 func (e *modelEffect) has(at world.Vec3) bool {
 	box, boxed := e.def.Program.Box()
 	p := at.Sub(e.center)
@@ -85,7 +84,7 @@ func (e *modelEffect) has(at world.Vec3) bool {
 	return true
 }
 
-// wakeIn wakes who is in the effect's box and feels it.
+// wakeIn wakes the bodies in the effect's box that feel it.
 func (m *model) wakeIn(e *modelEffect) {
 	for _, b := range m.entities {
 		if b.def != nil && !b.def.Kinematic && e.has(b.at) && (e.def.Layers == 0 || e.def.Layers&b.def.Layers != 0) {
@@ -99,7 +98,7 @@ func (m *model) removeEffect(id world.EffectID) {
 	delete(m.effects, id)
 }
 
-// center moves an effect. Who is in both its boxes counts its rest anew once.
+// center moves an effect. A body in both boxes restarts its rest once.
 func (m *model) center(e *modelEffect, to world.Vec3) {
 	if e.center != to {
 		m.wakeIn(e)
@@ -108,7 +107,7 @@ func (m *model) center(e *modelEffect, to world.Vec3) {
 	}
 }
 
-// followAll brings effects to whom they follow, and ends those whose entity is
+// followAll moves effects to the entities that they follow, and removes those whose entity is
 // gone.
 func (m *model) followAll() {
 	for _, id := range m.effectIDs() {

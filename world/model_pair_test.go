@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// pair is the world and its model, given the same commands.
+// pair is a world and its model, which receive the same commands.
 type pair struct {
 	w        *world.World
 	m        *model
@@ -21,7 +21,7 @@ type pair struct {
 	effects  []world.EffectID
 }
 
-// The kinds of a pair, those of newWorld first.
+// The kinds of a pair, beginning with those that newWorld adds.
 const (
 	kindCrate world.KindID = iota
 	kindGhost
@@ -32,7 +32,7 @@ const (
 	kindRam
 )
 
-// newPair makes a world with a kind of each sort.
+// newPair creates a world with one kind of each sort.
 func newPair(t testing.TB, cfg world.Config) *pair {
 	cfg.RestTicks, cfg.MaxEntities = 4, 200
 	w, _, _, _ := newWorld(t, cfg)
@@ -61,7 +61,7 @@ func (p *pair) step() {
 	p.m.step()
 }
 
-// adopt tells the model of an entity that was just spawned.
+// addEntity adds an entity that was just spawned to the model.
 func (p *pair) addEntity(e world.Entity, k world.KindID, at, v world.Vec3) *modelEntity {
 	b := &modelEntity{kind: k, def: p.m.kinds[k].Body}
 	p.m.entities[e] = b
@@ -73,7 +73,7 @@ func (p *pair) addEntity(e world.Entity, k world.KindID, at, v world.Vec3) *mode
 	return b
 }
 
-// compare is run after every command.
+// compare runs after every command.
 func (p *pair) compare(t require.TestingT) {
 	require.NoError(t, p.w.CheckInvariants())
 	require.Equal(t, len(p.m.entities), p.w.Stats().Entities)
@@ -99,7 +99,7 @@ func (p *pair) compare(t require.TestingT) {
 	p.compareEvents(t)
 }
 
-// compareHistory asks where a body was, beyond what the world remembers too.
+// compareHistory compares positions in the past, including ticks beyond the history.
 func (p *pair) compareHistory(t require.TestingT, e world.Entity) {
 	back := uint64(p.m.cfg.HistoryTicks)
 	if back == 0 {
@@ -124,16 +124,15 @@ func (p *pair) compareEvents(t require.TestingT) {
 	same(t, p.m.left, p.w.Left(), "left", p.m.tick)
 }
 
-// same compares lists, of which nil is as empty as any.
+// same compares lists; nil equals an empty list.
 func same[T any](t require.TestingT, want, got []T, what string, tick uint64) {
 	if len(want) != 0 || len(got) != 0 {
-		require.Equal(t, want, got, "who %s at tick %d", what, tick)
+		require.Equal(t, want, got, "entities that %s at tick %d", what, tick)
 	}
 }
 
-// image has the world go on as its own image, which no event survives that is
-// valid until the next step, but for who spawned and who was destroyed, nor any
-// history.
+// image continues the world from its own image. That drops its history, and all events
+// except Spawned and Destroyed.
 func (p *pair) image(t *rapid.T) {
 	var img world.Image
 	p.w.TakeImage(&img)
@@ -153,8 +152,8 @@ func (p *pair) image(t *rapid.T) {
 	p.m.remember()
 }
 
-// configs draws what the model is to know of: the bounds and what happens there,
-// whether it is narrow, so that bodies touch, and how rows are kept.
+// configs draws the settings that the model supports: the bounds and their rule, narrow
+// worlds in which bodies touch, and Compaction.
 func configs(t *rapid.T) world.Config {
 	return world.Config{
 		HalfExtent:   rapid.SampledFrom([]world.Vec3{{X: 40, Y: 30, Z: 24}, {X: 4, Y: 7, Z: 3}, {X: 2, Y: 9, Z: 8.5}}).Draw(t, "half extent"),
@@ -171,7 +170,7 @@ func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := newPair(t, configs(r))
 		r.Repeat(map[string]func(*rapid.T){
-			"spawn": p.spawn, "spawn some": p.spawnSome, "destroy": p.destroy, "word": p.word, "put": p.put, "push": p.push,
+			"spawn": p.spawn, "spawn some": p.spawnSome, "destroy": p.destroy, "setAwake": p.setAwake, "put": p.put, "push": p.push,
 			"add effect": p.addEffect, "change effect": p.changeEffect, "volume": p.volume, "lull": p.lull,
 			"step": p.someSteps, "steps": p.someSteps, "query": p.query, "image": p.image,
 			"": func(t *rapid.T) { p.compare(t) },

@@ -9,11 +9,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// model is a world as one would write it first: a map of entities that know
-// themselves whether they are awake, all of them visited each tick, all effects
-// evaluated one point at a time, contacts and volumes by comparing everybody with
-// everybody. It is written from what the comments of package world say, and has
-// no rows, no cells and no memory of anything but the state.
+// model is the obvious implementation of a world: a map of entities with awake flags, all
+// visited each tick, effects evaluated point by point, and contacts and volumes found by
+// comparing all pairs. It is written from the comments of package world, and has no rows, no
+// cells and no memory except the state.
 type model struct {
 	cfg      world.Config
 	tick     uint64
@@ -28,7 +27,7 @@ type model struct {
 	past                   map[uint64]map[world.Entity]world.Vec3 // by tick, at its end
 }
 
-// remember keeps where everybody is now as the end of the tick.
+// remember stores all positions as of the end of the tick.
 func (m *model) remember() {
 	places := map[world.Entity]world.Vec3{}
 	for e, b := range m.entities {
@@ -41,7 +40,7 @@ func (m *model) remember() {
 
 type modelEntity struct {
 	kind    world.KindID
-	def     *world.BodyDef // nil: it has no body
+	def     *world.BodyDef // nil: no body
 	at, v   world.Vec3
 	rest    int
 	awake   bool
@@ -51,7 +50,7 @@ type modelEntity struct {
 	expires uint64
 }
 
-// everybody is all entities by slot.
+// everybody returns all entities by slot.
 func (m *model) everybody() []world.Entity {
 	return slices.SortedFunc(maps.Keys(m.entities), bySlot)
 }
@@ -60,10 +59,10 @@ func bySlot(a, b world.Entity) int { return cmp.Compare(a.Index(), b.Index()) }
 
 func (m *model) dt() float32 { return float32(1 / float64(m.cfg.TickHz)) }
 
-// fall is the speed that gravity gives in one tick.
+// fall is the speed that gravity adds in one tick.
 func (m *model) fall() float32 { return float32(m.cfg.Gravity * m.dt()) }
 
-// slowest is the speed of impact up to which nothing bounces.
+// slowest is the highest impact speed without a bounce.
 func (m *model) slowest() float32 { return float32(2*m.fall()) + 0.25 }
 
 func (m *model) step() {
@@ -88,7 +87,7 @@ func (m *model) step() {
 	m.remember()
 }
 
-// flush notes who will be moved in this step, and who was in the last.
+// flush records which bodies move in this step, and which moved in the last.
 func (m *model) flush() {
 	m.slept, m.woke = nil, nil
 	for _, e := range m.everybody() {
@@ -103,8 +102,8 @@ func (m *model) flush() {
 	}
 }
 
-// end destroys who has to go, and wakes what touches them. They leave volumes
-// before the first of them is gone.
+// end destroys doomed entities and wakes the bodies touching them. All of them leave volumes
+// before the first is gone.
 func (m *model) end(all []world.Entity) {
 	m.destroyed = nil
 	for _, e := range all {
@@ -142,7 +141,7 @@ func (m *model) move(b *modelEntity) {
 	m.put(b, at, v)
 }
 
-// limited caps the speed of a step, whose square is that of single precision.
+// limited caps the speed of a step. Its square is computed in single precision.
 func limited(v world.Vec3) world.Vec3 {
 	if v.Dot(v) > world.MaxSpeed*world.MaxSpeed {
 		return capped(v)
@@ -150,7 +149,7 @@ func limited(v world.Vec3) world.Vec3 {
 	return v
 }
 
-// capped is a velocity of MaxSpeed at most, in double precision.
+// capped caps a velocity at MaxSpeed in double precision.
 func capped(v world.Vec3) world.Vec3 {
 	x, y, z := float64(v.X), float64(v.Y), float64(v.Z)
 	square := float64(x*x) + float64(y*y) + float64(z*z)
@@ -166,8 +165,7 @@ func (m *model) clamped(v world.Vec3) world.Vec3 {
 	return world.Vec3{X: min(max(v.X, -e.X), e.X), Y: min(max(v.Y, 0), e.Y), Z: min(max(v.Z, -e.Z), e.Z)}
 }
 
-// put moves a body to a place, or to the bounds, which have it stop, return or
-// end.
+// put moves a body, and applies the rule at the bounds.
 func (m *model) put(b *modelEntity, at, v world.Vec3) {
 	b.at, b.v = m.clamped(at), v
 	if m.cfg.Bounds == world.BoundsDestroy {
@@ -208,9 +206,9 @@ func (m *model) ground(def *world.BodyDef, v world.Vec3, deep float32) world.Vec
 
 func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// rested is a rest timer after a tick: one more for a body that rests, nothing
-// for one that moves, and as much as before for one between Config.RestSpeed and
-// twice that. A kinematic body rests or moves.
+// rested returns the rest timer after a tick: one more for a body at rest, zero for a moving
+// one, unchanged between Config.RestSpeed and twice that. A kinematic body either rests or
+// moves.
 func (m *model) rested(b *modelEntity) int {
 	slow := m.cfg.RestSpeed
 	switch square := b.v.Dot(b.v); {
@@ -222,7 +220,7 @@ func (m *model) rested(b *modelEntity) int {
 	return b.rest
 }
 
-// moves says whether a velocity of a body is more than unrest.
+// moves reports whether a body's velocity counts as moving.
 func (m *model) moves(b *modelEntity, v world.Vec3) bool {
 	if b.def.Kinematic {
 		return v != world.Vec3{}
@@ -233,7 +231,7 @@ func (m *model) moves(b *modelEntity, v world.Vec3) bool {
 
 func (b *modelEntity) sleep() { b.awake, b.rest, b.v = false, 0, world.Vec3{} }
 
-// wake makes who is awake count its rest anew, and rouses who sleeps.
+// wake restarts the rest timer of an awake body, or wakes a sleeper with its group.
 func (m *model) wake(b *modelEntity) {
 	if b.awake {
 		b.rest = 0
@@ -242,7 +240,7 @@ func (m *model) wake(b *modelEntity) {
 	m.wakeGroup(b)
 }
 
-// rouse wakes a body, and all sleepers that can be reached from it by touch.
+// wakeGroup wakes a body and all sleepers reachable from it by touch.
 func (m *model) wakeGroup(b *modelEntity) {
 	if b.def == nil {
 		return
@@ -255,7 +253,7 @@ func (m *model) wakeGroup(b *modelEntity) {
 	}
 }
 
-// touch says whether two solid bodies are a centimetre apart, or less.
+// touch reports whether two solid bodies are at most a centimetre apart.
 func (m *model) touch(a, b *modelEntity) bool {
 	if a == b || b.def == nil || !a.def.Solid || !b.def.Solid {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// look compares everybody with every volume.
+// look compares every body with every volume.
 func (m *model) look(all []world.Entity) {
 	m.entered, m.left = nil, nil
 	for _, v := range all {
@@ -29,7 +29,7 @@ func (m *model) look(all []world.Entity) {
 	}
 }
 
-// holds says whether a body's centre is in a volume, or on its surface.
+// holds reports whether a body's centre is in a volume or on its surface.
 func (m *model) holds(volume world.Entity, s world.Volume, b *modelEntity) bool {
 	if b.def == nil || s.Layers != 0 && s.Layers&b.def.Layers == 0 {
 		return false
@@ -50,8 +50,8 @@ func (m *model) holds(volume world.Entity, s world.Volume, b *modelEntity) bool 
 	return math.Abs(d[0]) <= float64(s.Half.X) && math.Abs(d[1]) <= float64(s.Half.Y) && math.Abs(d[2]) <= float64(s.Half.Z)
 }
 
-// leaveForGood lets those go out of volumes who are about to be destroyed, and
-// everybody out of volumes that are.
+// leaveForGood removes bodies about to be destroyed from volumes, and all bodies from volumes
+// about to be destroyed.
 func (m *model) leaveForGood() {
 	gone := map[world.Entity]bool{}
 	for _, e := range m.destroyed {

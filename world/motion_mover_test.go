@@ -15,7 +15,7 @@ func TestMoverTakesTheMotionOver(t *testing.T) {
 	a, b := spawn(t, w, crate, world.Vec3{Y: 5}), spawn(t, w, lift, world.Vec3{Y: 5})
 	c := spawn(t, w, crate, world.Vec3{X: 3, Y: 5})
 	w.Sleep(b)
-	w.Wake(b) // behind the others, in the order of rows
+	w.Wake(b) // its row is behind the others
 	calls := 0
 	require.NoError(t, w.SetMover(func(in *world.World, m *world.Moving) {
 		calls++
@@ -61,7 +61,7 @@ func TestMoverTakesTheMotionOver(t *testing.T) {
 	require.Less(t, v.Y, float32(0))
 }
 
-// A mover that stops everybody lets them fall asleep, one by one.
+// Under a mover that stops all bodies, they fall asleep one by one.
 func TestMoverAndSleep(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	kind := rock(t, w)
@@ -79,9 +79,8 @@ func TestMoverAndSleep(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-// What a mover defers, of a collision that it found, is done before the end of
-// the step destroys whom it is about: neither a free slot nor its next tenant
-// gets it.
+// Changes that a mover defers, for example about a collision, are applied before the end of
+// the step destroys their entity: neither a free slot nor its next entity receives them.
 func TestMoverDefers(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	hits, err := world.Register[int32](w, "hits")
@@ -108,7 +107,7 @@ func TestMoverDefers(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-// A mover may spawn, in whatever order rows are kept.
+// A mover may spawn under every Compaction.
 func TestMoverSpawns(t *testing.T) {
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
 		w, crate, _, _ := newWorld(t, world.Config{Compaction: mode})
@@ -126,8 +125,8 @@ func TestMoverSpawns(t *testing.T) {
 	}
 }
 
-// An engine that knows when its bodies rest puts them to sleep itself, and the
-// last word counts: what is set moving again stays awake.
+// An engine that knows when its bodies rest puts them to sleep itself. The last call wins: a
+// body that it sets in motion again stays awake.
 func TestMoverPutsToSleep(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	a, b := spawn(t, w, crate, world.Vec3{Y: 5}), spawn(t, w, crate, world.Vec3{Y: 6})
@@ -153,7 +152,7 @@ func TestMoverPutsToSleep(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-// mayhem does things to a world at random, between steps and as its Mover.
+// mayhem changes a world at random, between steps and as its Mover.
 type mayhem struct {
 	w    *world.World
 	rng  *rand.Rand
@@ -201,7 +200,7 @@ func (d *mayhem) move(m *world.Moving, spawn world.KindID) {
 		p, v := m.Body(i)
 		switch d.rng.IntN(5) {
 		case 0:
-			m.Set(i, p.Add(d.vec(1)), d.vec(1)) // one that sleeps by now, too
+			m.Set(i, p.Add(d.vec(1)), d.vec(1)) // possibly asleep by now
 		case 1:
 			m.Set(i, p, world.Vec3{})
 		case 2:
@@ -212,8 +211,7 @@ func (d *mayhem) move(m *world.Moving, spawn world.KindID) {
 	}
 }
 
-// Whatever a Mover does to the world meanwhile, it is the same world however rows
-// are kept (W11).
+// Whatever a Mover does, the state does not depend on Compaction (W11).
 func TestMoverInEveryCompaction(t *testing.T) {
 	for seed := range uint64(20) {
 		var want []uint64

@@ -120,7 +120,7 @@ func TestBoundsNames(t *testing.T) {
 	require.ErrorContains(t, world.Config{Bounds: 3}.Validate(), "Bounds is 3")
 }
 
-// A ball that bounces loses energy each time, and comes to rest.
+// A bouncing ball loses energy each time and comes to rest.
 func TestBounceDiesDown(t *testing.T) {
 	for hz := 20; hz <= 120; hz += 20 {
 		w, _, _, _ := newWorld(t, world.Config{TickHz: hz, HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}})
@@ -198,7 +198,7 @@ func TestSleepAndWakeWords(t *testing.T) {
 	p, _ := w.Position(e)
 	steps(w, 10)
 	q, _ := w.Position(e)
-	require.Equal(t, p, q, "who sleeps does not fall")
+	require.Equal(t, p, q, "a sleeping body does not fall")
 	require.Equal(t, 1, w.Stats().Asleep)
 	w.Wake(e)
 	w.Step()

@@ -16,9 +16,9 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 1_000, "how many mutants TestMutants makes of each kind of file")
 
-// TestMutants changes images and recordings of this package's own, where their
-// checksums tell of it and where they are right: what is not refused by name makes a
-// sound world, and memory follows the bytes that are there.
+// TestMutants mutates this package's images and recordings, with wrong and with correct
+// checksums: input that is accepted gives a valid world, the rest gives typed errors, and
+// memory use is proportional to the actual bytes.
 func TestMutants(t *testing.T) {
 	var img Image
 	fuzzWorld(t, true).TakeImage(&img)
@@ -30,7 +30,7 @@ func TestMutants(t *testing.T) {
 		name string
 		pool [][]byte
 		read func(*World, []byte) error
-		sums bool // most are refused by their checksums
+		sums bool // most fail their checksums
 	}{
 		{"contents", [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}, restoreContents, false},
 		{"image", [][]byte{file.Bytes()}, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
@@ -57,13 +57,13 @@ func TestMutants(t *testing.T) {
 					require.True(t, slices.ContainsFunc(named, func(e error) bool { return errors.Is(err, e) }), "mutant %d: %v: %x", number, err, b)
 				}
 			}
-			t.Logf("%d of %d taken", taken, n)
+			t.Logf("%d of %d accepted", taken, n)
 			require.True(t, taken > 0 || breed.sums, "all are refused: what is behind is not reached")
 		})
 	}
 }
 
-// restoreContents is for contents whose checksums would be right.
+// restoreContents restores contents as if their checksums were correct.
 func restoreContents(w *World, b []byte) error {
 	return restoreFrom(w, func(from io.Reader) (*Image, error) {
 		return w.decodeImage(func(b []byte) error {
@@ -87,7 +87,7 @@ func restoreFrom(w *World, read func(io.Reader) (*Image, error), b []byte) error
 	return nil
 }
 
-// replayed plays a recording as far as it goes.
+// replayed replays a recording as far as possible.
 func replayed(w *World, b []byte) error {
 	replay, err := w.Replay(bytes.NewReader(b))
 	for err == nil {
@@ -99,7 +99,7 @@ func replayed(w *World, b []byte) error {
 	return err
 }
 
-// allocated is how many bytes were allocated since the start.
+// allocated returns the number of bytes allocated since the start.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

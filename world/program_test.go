@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// The effects of the tests, as text.
+// The effects of the tests, as source text.
 const (
 	// gust is one wind everywhere.
 	gust = `effect gust
@@ -28,8 +28,8 @@ direction = mul direction, strength
 direction = select_lt lensqr, 64, direction, 0
 output = add output, direction
 `
-	// updraft lifts, the stronger the older it is. It is not zero outside of its
-	// box: the world clips it.
+	// updraft lifts, more strongly with age. It is not zero outside its box: the world
+	// clips it.
 	updraft = `effect updraft
 box (-4,0,-4) (4,30,4)
 push = mul (0,9,0,0), time
@@ -44,8 +44,8 @@ func compile(t testing.TB, source string) *field.Program {
 	return p
 }
 
-// interpreted is an effect that has too many values alive at once, and too many
-// numbers, for the scratch of the vector kernels.
+// interpreted is an effect with too many live values and constants for the scratch memory of
+// the vector kernels.
 func interpreted(name string) string {
 	const alive, numbers = 30, 400
 	var text, sums strings.Builder

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// five components, as a game has them.
+// Five components of a typical game.
 type (
 	place  struct{ X, Y, Z float32 }
 	motion struct{ X, Y, Z float32 }
@@ -48,8 +48,8 @@ func newFive(tb testing.TB, max int, body *world.BodyDef) fiveComponents {
 	return f
 }
 
-// fiveFields is what one writes first: a struct in a map by number, or in a
-// slice with a list of the free places.
+// fiveFields is the obvious implementation: a struct in a map by number, or in a slice with
+// a free list.
 type fiveFields struct {
 	place  place
 	motion motion
@@ -61,8 +61,8 @@ type fiveFields struct {
 
 var anyFive = fiveFields{place{1, 2, 3}, motion{1, 0, 0}, armour{10, 10}, team{1}, owner{}, true}
 
-// BenchmarkSpawnDestroy spawns and destroys 1,000 entities a step, of 10,000
-// that stay. The time is of one pair, the step's share included.
+// BenchmarkSpawnDestroy spawns and destroys 1,000 entities per step, next to 10,000 that
+// stay. The time is per pair and includes the step's share.
 func BenchmarkSpawnDestroy(b *testing.B) {
 	const pairs = 1000
 	perPair := func(b *testing.B) {
@@ -88,7 +88,7 @@ func BenchmarkSpawnDestroy(b *testing.B) {
 				}
 				f.Step()
 			}
-			steps(f.World, 31) // those that stay fall asleep
+			steps(f.World, 31) // lets those that stay fall asleep
 			step()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -146,7 +146,7 @@ func BenchmarkSpawnDestroy(b *testing.B) {
 	})
 }
 
-// BenchmarkQuery moves 100,000 entities, nine of ten of which match.
+// BenchmarkQuery moves 100,000 entities, nine tenths of which match.
 func BenchmarkQuery(b *testing.B) {
 	const n = 100_000
 	f := newFive(b, n, nil)
@@ -211,12 +211,12 @@ func BenchmarkQuery(b *testing.B) {
 	})
 }
 
-// BenchmarkVolumes steps 10,000 sleeping crates and 500 that fly, with no volume,
-// with 100 that stay where they are, and with 100 that are carried along.
+// BenchmarkVolumes steps 10,000 sleeping and 500 flying crates, with no volumes, with 100
+// still ones and with 100 that follow bodies.
 func BenchmarkVolumes(b *testing.B) {
 	for _, c := range []struct {
-		name           string
-		count, carried int
+		name          string
+		count, moving int
 	}{{"none", 0, 0}, {"100 at rest", 100, 0}, {"100 carried", 100, 100}} {
 		b.Run(c.name, func(b *testing.B) {
 			w, up := resting(b, 500)
@@ -224,7 +224,7 @@ func BenchmarkVolumes(b *testing.B) {
 			ghost := addKind(b, w, world.Kind{Name: "post"})
 			for i := range c.count {
 				at, _ := w.Position(up[i])
-				if i < c.carried {
+				if i < c.moving {
 					volumes.Set(up[i], world.Volume{Radius: 12})
 				} else {
 					volumes.Set(spawn(b, w, ghost, world.Vec3{}), world.Volume{Center: at, Radius: 12})

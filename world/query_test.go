@@ -21,8 +21,8 @@ func newQuery(t testing.TB, w *world.World, d world.QueryDef) *world.Query {
 
 func terms(list ...world.Term) []world.Term { return list }
 
-// population is a world with two components and a map that says who has what,
-// and what was changed.
+// population is a world with two components, and a map of each entity's components and
+// changes.
 type population struct {
 	w          *world.World
 	kinds      []world.KindID
@@ -38,7 +38,7 @@ type citizen struct {
 	body                 bool
 	a                    *int32
 	b                    *float64
-	changed, changedNext bool // a
+	changed, changedNext bool // of component a
 	doomed, unborn       bool
 }
 
@@ -70,7 +70,7 @@ func newPopulation(t *testing.T) *population {
 	return p
 }
 
-// any draws somebody who was live once.
+// any draws an entity that is or was live.
 func (p *population) any(t *rapid.T) (world.Entity, *citizen) {
 	if len(p.model) == 0 {
 		t.Skip("nobody")
@@ -317,7 +317,7 @@ func TestQueryOfAnotherWorld(t *testing.T) {
 		{Without: terms(own, foreign)},
 		{Changed: terms(foreign)},
 		{With: []world.Term{nil}},
-		{With: terms((*world.Component[int])(nil))}, // what Register gives with an error
+		{With: terms((*world.Component[int])(nil))}, // Register's result on error
 	} {
 		_, err := w.NewQuery(d)
 		require.ErrorIs(t, err, world.ErrUnknown)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// head is a good beginning of a recording, up to its first frame, and the sum of
-// what of it no image guards.
+// head is a valid beginning of a recording, up to its first step record, and the checksum of
+// the parts that the image does not protect.
 type head struct {
 	file []byte
 	tick uint64
@@ -29,8 +29,8 @@ func newHead(t testing.TB) *head {
 	return &head{file.Bytes(), img.tick, recorder.sum}
 }
 
-// framed puts each step's bytes, which a stranger wrote, into a frame whose sum is
-// right, behind the head.
+// encode wraps untrusted step contents in step records with correct checksums, behind the
+// head.
 func (h *head) encode(steps [][]byte) []byte {
 	file, sum := bytes.Clone(h.file), h.sum
 	for i, step := range steps {
@@ -43,7 +43,7 @@ func (h *head) encode(steps [][]byte) []byte {
 	return file
 }
 
-// recordedSteps are the contents of the frames of a recording.
+// recordedSteps returns the contents of a recording's step records.
 func recordedSteps(t testing.TB) (steps [][]byte) {
 	w := fuzzWorld(t, true)
 	var img Image
@@ -73,8 +73,8 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FuzzReplay feeds two steps whose checksums are right. Whatever they hold, the
-// world stays sound.
+// FuzzReplay replays two steps with correct checksums. The world stays valid whatever they
+// contain.
 func FuzzReplay(f *testing.F) {
 	steps, head := recordedSteps(f), newHead(f)
 	f.Add(steps[0], steps[1])

@@ -15,10 +15,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// outside does to a scene what its systems do not, between two steps.
+// outside makes changes between two steps that the scene's systems do not.
 func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 	e := s.HandleAt(uint32(r.IntN(60)))
-	at := world.Vec3{X: spread(s.Rand(), 20), Y: 3, Z: spread(r, 20)} // a draw from the world's generator
+	at := world.Vec3{X: spread(s.Rand(), 20), Y: 3, Z: spread(r, 20)} // draws from the world's generator
 	zone(s, uint32(r.IntN(60)), r.IntN(1000))
 	switch r.IntN(17) {
 	case 0:
@@ -70,7 +70,7 @@ func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 	}
 }
 
-// play plays a scene for so many ticks, and tells hash what it is after each.
+// play runs a scene for ticks ticks and calls hash after each.
 func play(t testing.TB, s *scene, seed uint64, ticks int, hash func(tick, hash uint64)) {
 	r, programs := rand.New(rand.NewPCG(seed, 9)), []*field.Program{compile(t, gust), compile(t, blast)}
 	changes := s.NewChangeReader()
@@ -85,7 +85,7 @@ func play(t testing.TB, s *scene, seed uint64, ticks int, hash func(tick, hash u
 	}
 }
 
-// record plays a scene that has begun, and returns the recording and the hashes.
+// record plays a scene, and returns the recording and the hashes.
 func record(t testing.TB, s *scene, ticks int, every uint64) ([]byte, map[uint64]uint64) {
 	t.Helper()
 	var file bytes.Buffer
@@ -122,8 +122,8 @@ func TestReplayOfTenMinutes(t *testing.T) {
 	require.NoError(t, again.CheckInvariants())
 }
 
-// A recording that begins in the middle, with hashes now and then, of a world
-// whose kinds and components have other numbers than the replaying one's.
+// A recording that begins in the middle, with hashes at intervals, of a world whose kinds and
+// components have other numbers than the replaying world's.
 func TestReplayFromTheMiddle(t *testing.T) {
 	s := watched(t, 7, 30, 2, 1)
 	play(t, s, 5, 300, func(uint64, uint64) {})
@@ -146,9 +146,9 @@ func TestReplayFromTheMiddle(t *testing.T) {
 	require.Equal(t, at, same)
 }
 
-// What changes nothing is not recorded, so it must not change the state either:
-// a zero equals a zero of the other sign, and has other bits.
-func TestReplayOfWhatChangesNothing(t *testing.T) {
+// Calls without effect are not recorded, so they must not change the state either: a zero
+// equals a zero of the other sign with different bits.
+func TestReplayOfCallsWithoutEffect(t *testing.T) {
 	s, again := newScene(t, 7, 0, 0, 0), newScene(t, 7, 0, 0, 0)
 	negative := float32(math.Copysign(0, -1))
 	id := addEffect(t, s.World, world.EffectDef{Program: compile(t, gust), Params: []field.Vec4{{0, 1, 2}}})
@@ -174,7 +174,7 @@ func TestReplayOfWhatChangesNothing(t *testing.T) {
 	require.Equal(t, s.StateHash(), again.StateHash())
 }
 
-// What a replay names: the first step that differs, and what differs.
+// A DivergenceError names the first step and the parts that differ.
 func TestReplayThatDiffers(t *testing.T) {
 	file, _ := record(t, newScene(t, 7, 30, 2, 1), 100, 1)
 	for _, c := range []struct {
@@ -270,8 +270,8 @@ func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, step))
 }
 
-// Components that are no part of the state are no part of a recording either,
-// and others have the same numbers without them.
+// Components outside the state are not recorded, and the others have different numbers
+// without them.
 func TestRecordBesideLocalComponents(t *testing.T) {
 	set := func() (*world.World, world.KindID, *world.Component[*int], *world.Component[int32], *world.Component[int32]) {
 		w, _, ghost, _ := newWorld(t, world.Config{})

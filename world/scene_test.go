@@ -11,15 +11,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// scene is a small world with a bit of everything: crates that fall and come to
-// rest, sparks that live for a second, a steady wind, and explosions that wander
-// through the crates.
+// scene is a small world with some of everything: crates that fall and come to rest, sparks
+// that live for a second, a steady wind, and explosions that wander through the crates.
 type scene struct {
 	*world.World
 	crate, spark world.KindID
 	health       *world.Component[health]
 	blasts       []world.EffectID
-	sparks       int // a tick
+	sparks       int // per tick
 
 	zones *world.Component[world.Volume] // nil: none
 	pull  *field.Program
@@ -57,13 +56,13 @@ func newSceneIn(t testing.TB, cfg world.Config, crates, blasts, sparksPerTick in
 	return s
 }
 
-// spread is a number within +-half. The product is rounded before the
-// subtraction, or machines would differ from the first spawn on.
+// spread draws a number within +-half. The product is rounded before the subtraction, so
+// that machines agree from the first spawn.
 func spread(r *rand.Rand, half float32) float32 {
 	return float32(2*half*r.Float32()) - half
 }
 
-// wander is a square dance without sines, alike everywhere.
+// wander is a square path without sines, equal on all machines.
 func wander(tick uint64, i int) world.Vec3 {
 	phase := float32((tick + 97*uint64(i)) % 400)
 	return world.Vec3{X: float32(40*i%200) - 80, Y: 1, Z: float32(phase*0.5) - 100}
@@ -80,8 +79,8 @@ func (s *scene) fountain(n int) {
 	}
 }
 
-// hurt takes health from crates close to the first blast, and destroys those
-// that have none left.
+// hurt takes health from crates close to the first blast, and destroys those with none
+// left.
 func (s *scene) hurt(w *world.World) {
 	if len(s.blasts) == 0 {
 		return
@@ -107,15 +106,15 @@ func TestSameSeedSameHashes(t *testing.T) {
 	}
 }
 
-// Two worlds are told the same last words in different orders, with different
-// words before them: W11 and the flush keep them equal for ever.
-func TestOrderOfWordsDoesNotMatter(t *testing.T) {
+// Two worlds receive the same final sleep and wake requests in different orders, after
+// different earlier ones. W11 and the flush keep them equal.
+func TestOrderOfRequestsDoesNotMatter(t *testing.T) {
 	a, b := newScene(t, 7, 120, 1, 0), newScene(t, 7, 120, 1, 0)
 	r := rand.New(rand.NewPCG(9, 9))
 	for range 100 {
 		chosen := r.Perm(120)[:r.IntN(20)]
 		wake := r.IntN(2) == 0
-		say := func(w *world.World, slot int, wake bool) {
+		setAwake := func(w *world.World, slot int, wake bool) {
 			if e := w.HandleAt(uint32(slot)); wake {
 				w.Wake(e)
 			} else {
@@ -123,14 +122,14 @@ func TestOrderOfWordsDoesNotMatter(t *testing.T) {
 			}
 		}
 		for _, slot := range chosen {
-			say(a.World, slot, false)
-			say(a.World, slot, wake)
+			setAwake(a.World, slot, false)
+			setAwake(a.World, slot, wake)
 		}
 		for _, i := range r.Perm(len(chosen)) {
-			say(b.World, chosen[i], false)
-			say(b.World, chosen[i], true)
-			say(b.World, chosen[i], false)
-			say(b.World, chosen[i], wake)
+			setAwake(b.World, chosen[i], false)
+			setAwake(b.World, chosen[i], true)
+			setAwake(b.World, chosen[i], false)
+			setAwake(b.World, chosen[i], wake)
 		}
 		require.Equal(t, a.StateHash(), b.StateHash())
 		a.Step()
@@ -140,8 +139,8 @@ func TestOrderOfWordsDoesNotMatter(t *testing.T) {
 	require.NoError(t, b.CheckInvariants())
 }
 
-// Two worlds reach the same state with their rows in different orders, over
-// several chunks: W11.
+// Two worlds reach the same state with their rows in different orders, over several
+// chunks: W11.
 func TestRowOrderDoesNotMatter(t *testing.T) {
 	const n = 700
 	a, b := newScene(t, 7, n, 2, 0), newScene(t, 7, n, 2, 0)
@@ -171,7 +170,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Where the rows of sleepers are is nobody's business.
+// The rows of sleepers have no influence on the state.
 func TestCompactionDoesNotMatter(t *testing.T) {
 	var scenes []*scene
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
@@ -232,7 +231,7 @@ func TestWarmStepAllocatesNothing(t *testing.T) {
 	}
 	for name, sparks := range map[string]int{"no spawns": 0, "churn": 5} {
 		s := newScene(t, 7, 500, 3, sparks)
-		steps(s.World, 900) // blasts have been everywhere, and every list has seen its longest
+		steps(s.World, 900) // blasts have been everywhere and every list has reached its maximum
 		changes := s.NewChangeReader()
 		before := s.Stats().Reused
 		require.Zero(t, testing.AllocsPerRun(200, func() {

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sleepers returns a world of n bodies in the air, of which the first awake ones
-// are awake.
+// sleepers returns a world of n bodies in the air, of which the first awake ones are awake.
 func sleepers(t testing.TB, n, awake int) *World {
 	t.Helper()
 	return compacted(t, Exchange, n, awake)
@@ -33,10 +32,10 @@ func compacted(t testing.TB, mode Compaction, n, awake int) *World {
 	return w
 }
 
-func TestFlushMovesOnlyWhoChangedSides(t *testing.T) {
+func TestFlushMovesOnlyMisplacedRows(t *testing.T) {
 	w := sleepers(t, 200, 100)
 	before := slices.Clone(w.bodies.slot)
-	for range 3 { // three changes of mind each
+	for range 3 { // each changes state three times
 		w.bodies.wake(150)
 		w.bodies.sleep(150)
 		w.bodies.sleep(20)
@@ -45,7 +44,7 @@ func TestFlushMovesOnlyWhoChangedSides(t *testing.T) {
 	w.flushSleep()
 	require.Equal(t, before, w.bodies.slot, "words that were taken back move nobody")
 
-	w.bodies.sleep(0) // body 0 is a body
+	w.bodies.sleep(0) // body 0 is valid
 	w.bodies.sleep(7)
 	w.bodies.wake(199)
 	w.bodies.wake(120)
@@ -59,7 +58,7 @@ func TestFlushMovesOnlyWhoChangedSides(t *testing.T) {
 
 func TestFlushShiftsTheBoundary(t *testing.T) {
 	w := sleepers(t, 10, 5)
-	for _, row := range []int{5, 6, 9} { // two are in place at once
+	for _, row := range []int{5, 6, 9} { // two need no move
 		w.bodies.wake(row)
 	}
 	w.flushSleep()
@@ -82,11 +81,11 @@ func TestFlushIsAFunctionOfTheSets(t *testing.T) {
 		wish := make([]bool, n)
 		for row := range n {
 			wish[row] = r.IntN(3) == 0 != (row < awake)
-			say(a, row, wish[row])
+			setAwake(a, row, wish[row])
 		}
 		for _, row := range r.Perm(n) {
-			say(b, row, r.IntN(2) == 0)
-			say(b, row, wish[row])
+			setAwake(b, row, r.IntN(2) == 0)
+			setAwake(b, row, wish[row])
 		}
 		a.flushSleep()
 		b.flushSleep()
@@ -101,7 +100,7 @@ func TestFlushIsAFunctionOfTheSets(t *testing.T) {
 	}
 }
 
-func say(w *World, row int, wake bool) {
+func setAwake(w *World, row int, wake bool) {
 	if wake {
 		w.bodies.wake(row)
 	} else {
@@ -125,7 +124,7 @@ func TestStateHashIgnoresRowOrder(t *testing.T) {
 	}
 }
 
-func TestRemovalKeepsWhoIsAwake(t *testing.T) {
+func TestRemovalKeepsAwakeState(t *testing.T) {
 	for _, mode := range compactions {
 		removeAll(t, compacted(t, mode, 300, 120))
 	}
@@ -135,7 +134,7 @@ func removeAll(t *testing.T, w *World) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for w.bodies.len() > 0 {
 		for range 5 {
-			say(w, r.IntN(w.bodies.len()), r.IntN(2) == 0)
+			setAwake(w, r.IntN(w.bodies.len()), r.IntN(2) == 0)
 		}
 		row := r.IntN(w.bodies.len())
 		wish := map[uint32]bool{}

@@ -18,8 +18,7 @@ import (
 
 var soakFlag = flag.Duration("soak", 2*time.Minute, "how much simulated time TestSoak runs, in 24 parts")
 
-// soaked is a scene in which everything comes and goes all the time, and as much
-// as goes.
+// soaked is a scene with constant turnover at a constant population.
 type soaked struct {
 	*scene
 	ball               world.KindID
@@ -48,7 +47,7 @@ func newSoaked(t testing.TB, cfg world.Config) *soaked {
 	return s
 }
 
-// renew puts somebody in the place of one who is gone.
+// renew replaces an entity that is gone.
 func (s *soaked) renew(r *rand.Rand) {
 	s.renewed++
 	at := world.Vec3{X: spread(r, 12), Y: 4 + spread(r, 3), Z: spread(r, 12)}
@@ -58,7 +57,7 @@ func (s *soaked) renew(r *rand.Rand) {
 	}
 }
 
-// disturb does one thing more to somebody.
+// disturb makes one more change to an entity.
 func (s *soaked) disturb(r *rand.Rand, wind *field.Program) {
 	slot := r.Uint32N(s.Slots())
 	e := s.HandleAt(slot)
@@ -74,25 +73,24 @@ func (s *soaked) disturb(r *rand.Rand, wind *field.Program) {
 	case 4:
 		s.Sleep(e)
 	case 5:
-		_, _ = s.AddEffect(world.EffectDef{Program: wind, LifeTicks: 20, Layers: 2}) // 4,096 are the most
+		_, _ = s.AddEffect(world.EffectDef{Program: wind, LifeTicks: 20, Layers: 2}) // fails at 4,096 effects
 	default:
 		zone(s.scene, slot, r.IntN(5000))
 	}
 }
 
-// memory is what is reachable, in bytes.
+// memory returns the reachable memory in bytes.
 func memory() uint64 {
 	runtime.GC()
-	runtime.GC() // what the first found in pools and behind finalizers
+	runtime.GC() // frees what the first run moved out of pools and finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// A day of constant churn, with -soak 24h; two minutes else. Memory is what it was
-// after the first part, the handles of one slot never run out, an image is the
-// world at any time, and the first part comes out the same when it is run again
-// with rows kept in another way by two workers.
+// A day of constant churn with -soak 24h; otherwise two minutes. Memory does not grow after
+// the first part, a slot never runs out of generations, an image always equals the world,
+// and the first part gives the same result under another Compaction with two workers.
 func TestSoak(t *testing.T) {
 	const parts = 24
 	s := newSoaked(t, world.Config{})
@@ -136,7 +134,7 @@ func TestSoak(t *testing.T) {
 	stats := s.Stats()
 	require.Zero(t, stats.Retired)
 	if ticks < 300 {
-		return // too short for anything to have settled
+		return // too short for memory to settle
 	}
 	require.Greater(t, stats.Destroyed, uint64(ticks*parts/2))
 	require.NotZero(t, s.crossings)
@@ -145,7 +143,7 @@ func TestSoak(t *testing.T) {
 	require.LessOrEqual(t, slices.Max(used[parts/4:]), settled+settled/8, "memory by part: %v", used)
 }
 
-// soakAgain runs the first part once more, and compares each tick.
+// soakAgain repeats the first part and compares each tick.
 func soakAgain(t *testing.T, hashes []uint64) {
 	again := newSoaked(t, world.Config{Workers: 2, Compaction: world.Stable})
 	defer again.Close()

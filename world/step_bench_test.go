@@ -9,9 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// flock returns a world of so many bodies on a square, every tenth of a metre
-// apart per thousand of them, of which the first so many are awake: they fly in
-// circles of their own, up to 20 m/s, and never come down.
+// flock returns a world of bodies spread over a square, of which the first awake ones are
+// awake: they fly in circles at up to 20 m/s and never land.
 func flock(b *testing.B, cfg world.Config, bodies, awake int) *world.World {
 	cfg.MaxEntities, cfg.Gravity = bodies, -1
 	w, _, _, _ := newWorld(b, cfg)
@@ -31,7 +30,7 @@ func flock(b *testing.B, cfg world.Config, bodies, awake int) *world.World {
 	return w
 }
 
-// BenchmarkStepSparse is the step of 10,000 bodies, alone and among a million.
+// BenchmarkStepSparse measures a step of 10,000 awake bodies, alone and among a million.
 func BenchmarkStepSparse(b *testing.B) {
 	for _, bodies := range []int{10_000, 1_000_000} {
 		for _, mode := range []world.Compaction{world.Exchange, world.InPlace} {
@@ -48,9 +47,9 @@ func BenchmarkStepSparse(b *testing.B) {
 	}
 }
 
-// BenchmarkSparseAgainstAlone steps ten thousand awake bodies by themselves and
-// among a million in turns of ten steps, so that whatever else the machine does
-// meets both, and gives the ratio of their medians and of their least.
+// BenchmarkSparseAgainstAlone alternates ten steps of ten thousand awake bodies alone and
+// among a million, so that other load affects both. It reports the ratios of their medians
+// and minima.
 func BenchmarkSparseAgainstAlone(b *testing.B) {
 	worlds := [2]*world.World{flock(b, world.Config{}, 10_000, 10_000), flock(b, world.Config{}, 1_000_000, 10_000)}
 	changes := [2]*world.ChangeReader{worlds[0].NewChangeReader(), worlds[1].NewChangeReader()}
@@ -73,8 +72,8 @@ func BenchmarkSparseAgainstAlone(b *testing.B) {
 	b.ReportMetric(took[1][least].Seconds()*1e2, "ms/step")
 }
 
-// BenchmarkStepDense is the step of 100,000 awake bodies: with nothing but
-// motion and grid, and with eight effects.
+// BenchmarkStepDense measures a step of 100,000 awake bodies: with motion and grid only, and
+// with eight effects.
 func BenchmarkStepDense(b *testing.B) {
 	for _, effects := range []int{0, 8} {
 		for _, workers := range []int{1, 2} {
@@ -96,7 +95,7 @@ func BenchmarkStepDense(b *testing.B) {
 	}
 }
 
-// BenchmarkHeap is the step of a heap that is shaken awake, in cells of two sizes.
+// BenchmarkHeap measures a step of a heap that is shaken awake, in cells of two sizes.
 func BenchmarkHeap(b *testing.B) {
 	for _, cell := range []float32{2, 8} {
 		b.Run(fmt.Sprintf("rocks=500/cell=%v", cell), func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// calls notes which systems ran.
+// calls records which systems ran.
 type calls struct{ names []string }
 
 func (c *calls) note(name string) func(*world.World) {
@@ -34,7 +34,7 @@ func TestSystemOrder(t *testing.T) {
 	require.NoError(t, add(world.After, "score"))
 	require.NoError(t, add(world.Before, "shoot", world.Follows("aim")))
 	require.NoError(t, add(world.Before, "smoke"))
-	require.Equal(t, []string{"shoot", "smoke", "score"}, ran(), "who is not there does not matter")
+	require.Equal(t, []string{"shoot", "smoke", "score"}, ran(), "a missing system does not matter")
 	require.NoError(t, add(world.Before, "aim", world.Follows("smoke")))
 	require.Equal(t, []string{"smoke", "aim", "shoot", "score"}, ran())
 	require.NoError(t, add(world.Before, "first", world.Precedes("smoke"), world.Precedes("nobody")))
@@ -49,15 +49,15 @@ func TestSystemOrder(t *testing.T) {
 	require.ErrorIs(t, add(world.After, "too late", world.Precedes("aim")), world.ErrValue)
 	require.ErrorIs(t, add(world.Before, "too early", world.Follows("score")), world.ErrValue)
 	require.ErrorIs(t, add(world.Before, "itself", world.Follows("itself")), world.ErrValue)
-	require.Equal(t, want, ran(), "who is refused leaves nothing behind")
+	require.Equal(t, want, ran(), "a rejected system leaves nothing behind")
 	for i, s := range w.Stats().Systems {
 		require.Equal(t, want[i], s.Name)
 		require.Zero(t, s.Total, "no clock")
 	}
 }
 
-// Orders drawn along one sequence can always be met, whatever the order of
-// adding.
+// Orders drawn from one sequence can always be satisfied, in whatever order systems are
+// added.
 func TestSystemOrderHolds(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Thousands of bodies, so that all workers have something to do; with words about
-// sleep, spawns and destroys in between.
+// Thousands of bodies give all workers something to do, with sleep and wake requests, spawns
+// and destroys in between.
 func TestWorkersDoNotMatter(t *testing.T) {
 	var scenes []*scene
 	for _, workers := range []int{1, 2, 3, 8} {
@@ -40,8 +40,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// The same with volumes, followers, layers and velocities that are no numbers:
-// what systems are told does not depend on workers either.
+// The same with volumes, followers, layers and velocities that are not finite: events do
+// not depend on workers either.
 func TestWorkersTellTheSame(t *testing.T) {
 	var scenes []*scene
 	var volumes []*world.Component[world.Volume]

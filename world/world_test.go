@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// newWorld returns a world with a crate (a body that the ground holds), a ghost
-// (no body) and a lift (kinematic).
+// newWorld returns a world with the kinds crate (a body that falls), ghost (no body) and lift
+// (kinematic).
 func newWorld(t testing.TB, cfg world.Config) (w *world.World, crate, ghost, lift world.KindID) {
 	t.Helper()
 	w, err := world.New(cfg)
