@@ -47,7 +47,7 @@ func TestComponentRefusesPointersByPath(t *testing.T) {
 	_, err = world.Register[int](w, "")
 	require.ErrorIs(t, err, world.ErrName)
 	_, err = world.Register[struct{ _ [0]*int }](w, "nothing")
-	require.NoError(t, err, "an array of nothing refers to nothing")
+	require.NoError(t, err, "an empty array has no references")
 	_, err = world.Register[int](w, "n")
 	require.NoError(t, err)
 	_, err = world.Register[float32](w, "n")

@@ -59,7 +59,7 @@ func TestHeadOnImpact(t *testing.T) {
 	steps(w, 60)
 	vc, _ := w.Velocity(c)
 	vd, _ := w.Velocity(d)
-	require.InDelta(t, 2, vc.Z, 1e-3, "without restitution they go on together")
+	require.InDelta(t, 2, vc.Z, 1e-3, "without restitution they move together")
 	require.InDelta(t, 2, vd.Z, 1e-3)
 	require.NoError(t, w.CheckInvariants())
 }
@@ -237,12 +237,12 @@ func TestRiderOfALift(t *testing.T) {
 	stepUntilAsleep(t, w, 200)
 	for range 2 { // up, with a stop, and down
 		w.SetVelocity(lift, world.Vec3{Y: 1})
-		require.True(t, w.Awake(rider), "what it touches wakes with it")
+		require.True(t, w.Awake(rider), "bodies touching it wake with it")
 		steps(w, 120)
 		p, _ := w.Position(lift)
 		q, _ := w.Position(rider)
 		require.InDelta(t, 2.5, q.Sub(p).Y, 0.03)
-		require.True(t, w.Awake(rider), "a ride is no rest")
+		require.True(t, w.Awake(rider), "riding is not rest")
 		w.SetVelocity(lift, world.Vec3{})
 		stepUntilAsleep(t, w, 200)
 	}
@@ -270,7 +270,7 @@ func TestDeepOverlapIsResolvedWithoutSpeed(t *testing.T) {
 	require.Less(t, fastest, float32(6), "no explosion")
 	p, _ := w.Position(a)
 	q, _ := w.Position(b)
-	require.InDelta(t, 1, p.Sub(q).Len(), 0.05, "two at one place part, too")
+	require.InDelta(t, 1, p.Sub(q).Len(), 0.05, "two at one position separate")
 }
 
 func TestPlainBodiesDoNotCollide(t *testing.T) {

@@ -43,7 +43,7 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	require.NoError(t, w.AddSystem(world.Before, "see", func(w *world.World) {
 		for _, child := range children {
 			at, ok := w.Position(child)
-			require.True(t, ok, "each system sees what the one before has deferred")
+			require.True(t, ok, "each system sees the deferred changes of the one before")
 			require.EqualValues(t, 3, at.X)
 			target, status := level.Resolve(*parent.Get(child))
 			require.Equal(t, bulk.Live, status)
@@ -53,7 +53,7 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	w.Step()
 	require.Len(t, children, 1)
 	w.Step()
-	require.Len(t, children, 3, "one and two: a loop does not meet what it makes")
+	require.Len(t, children, 3, "one and two: a loop does not see its own spawns")
 	require.Equal(t, children[1:], w.Spawned())
 	children = nil
 	steps(w, 3)
@@ -193,7 +193,7 @@ func TestLocalComponent(t *testing.T) {
 	e := spawn(t, w, crate, world.Vec3{})
 	before := w.StateHash()
 	require.True(t, local.Set(e, session{Name: "ann", Path: make([]world.Vec3, 3)}))
-	require.Equal(t, before, w.StateHash(), "it is no part of the state")
+	require.Equal(t, before, w.StateHash(), "it is not part of the state")
 	require.True(t, w.Components()[0].Local)
 	require.True(t, local.DeferSet(e, session{Name: "bob"}))
 	w.Step()
@@ -201,7 +201,7 @@ func TestLocalComponent(t *testing.T) {
 	w.Destroy(e)
 	value := local.Get(e)
 	w.Step()
-	require.Zero(t, *value, "what it pointed to is let go")
+	require.Zero(t, *value, "its memory is released")
 }
 
 func TestReferences(t *testing.T) {
@@ -236,7 +236,7 @@ func TestReferences(t *testing.T) {
 		require.Equal(t, world.Reference{Component: "health", Field: "world_test.health.Healer", Target: e}, r)
 	}
 	for range w.References(gone) {
-		t.Fatal("nobody is there")
+		t.Fatal("the entity is not live")
 	}
 
 	target, status := hp.Resolve(friend)

@@ -50,7 +50,7 @@ func TestLayersFeelTheirEffects(t *testing.T) {
 					moved++
 				}
 			}
-			require.Equal(t, layers == 8, moved == 0, "%s: somebody feels it", name)
+			require.Equal(t, layers == 8, moved == 0, "%s: some body feels it", name)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestEffectFollows(t *testing.T) {
 		}
 		require.Equal(t, b.Stats().Awake, a.Stats().Awake)
 	}
-	require.True(t, a.MoveEffect(id, world.Vec3{}), "relative to whom it follows")
+	require.True(t, a.MoveEffect(id, world.Vec3{}), "relative to the followed body")
 	require.NotEqual(t, a.StateHash(), b.StateHash())
 	a.Destroy(carrier)
 	require.Equal(t, 1, a.Stats().Effects)

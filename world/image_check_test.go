@@ -10,7 +10,7 @@ import (
 
 // Contents with correct checksums may still be inconsistent: each of these would violate an
 // invariant, and is rejected.
-func TestImageThatContradictsItself(t *testing.T) {
+func TestInconsistentImage(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, spoil := range map[string]func(*Image){
 		"slot of two rows":              func(img *Image) { img.rows.slot[1] = img.rows.slot[0] },
@@ -20,37 +20,37 @@ func TestImageThatContradictsItself(t *testing.T) {
 		"row of no kind":                func(img *Image) { img.rows.kind[0] = 99 },
 		"row of a kind without body":    func(img *Image) { img.rows.kind[0] = 2 },
 		"bodiless of a kind with body":  func(img *Image) { img.bodiless.kinds[0] = 0 },
-		"place that is no number":       func(img *Image) { img.rows.posX[0] = nan },
-		"place outside":                 func(img *Image) { img.rows.posY[0] = -1 },
+		"position NaN":                  func(img *Image) { img.rows.posX[0] = nan },
+		"position outside":              func(img *Image) { img.rows.posY[0] = -1 },
 		"infinite velocity":             func(img *Image) { img.rows.velZ[0] = float32(math.Inf(1)) },
-		"speed above the highest":       func(img *Image) { img.rows.velZ[0] = MaxSpeed + 1 },
+		"speed above MaxSpeed":          func(img *Image) { img.rows.velZ[0] = MaxSpeed + 1 },
 		"rest beyond sleep":             func(img *Image) { img.rows.rest[0] = 99 },
-		"more rows awake than there":    func(img *Image) { img.rows.awake = 99 },
+		"more rows awake than exist":    func(img *Image) { img.rows.awake = 99 },
 		"fewer velocities than awake":   func(img *Image) { img.rows.velX = img.rows.velX[1:] },
 		"moving row put to sleep":       func(img *Image) { img.rows.flips = []uint32{0} },
-		"row woken that has no speed":   func(img *Image) { img.rows.flips = append(img.rows.flips, 17) },
+		"row woken without velocity":    func(img *Image) { img.rows.flips = append(img.rows.flips, 17) },
 		"row flipped twice":             func(img *Image) { img.rows.flips = append(img.rows.flips, img.rows.flips...) },
-		"row flipped that is none":      func(img *Image) { img.rows.flips = append(img.rows.flips, 150) },
-		"awake in place, compacted":     func(img *Image) { img.rows.inPlace.Set(0) },
-		"doomed nobody":                 func(img *Image) { img.doomed.Set(150) },
-		"component of nobody":           func(img *Image) { img.components[0].has.Set(150) },
+		"flip beyond the rows":          func(img *Image) { img.rows.flips = append(img.rows.flips, 150) },
+		"awake in place under Exchange": func(img *Image) { img.rows.inPlace.Set(0) },
+		"free slot doomed":              func(img *Image) { img.doomed.Set(150) },
+		"component of a free slot":      func(img *Image) { img.components[0].has.Set(150) },
 		"values missing":                func(img *Image) { img.components[0].values = nil },
-		"bool that is neither":          func(img *Image) { img.components[0].values[0] = 2 },
-		"lifetime of nobody":            func(img *Image) { img.lifetimes.slots[len(img.lifetimes.slots)-1] = 150 },
+		"bool neither 0 nor 1":          func(img *Image) { img.components[0].values[0] = 2 },
+		"lifetime of a free slot":       func(img *Image) { img.lifetimes.slots[len(img.lifetimes.slots)-1] = 150 },
 		"lifetimes in disorder":         func(img *Image) { slices.Reverse(img.lifetimes.slots) },
-		"lifetime that is over":         func(img *Image) { img.lifetimes.expires[0] = img.tick },
-		"effect of the future":          func(img *Image) { img.effects.records[0].born = img.tick + 1 },
-		"effect that is over":           func(img *Image) { img.effects.records[0].expires = img.tick },
-		"effect nowhere":                func(img *Image) { img.effects.records[0].center.X = nan },
-		"effect parameter of no number": func(img *Image) { img.effects.params[0][1] = nan },
-		"effect beside nobody's place":  func(img *Image) { img.effects.records[1].offset.Y = nan },
-		"volume of nobody":              func(img *Image) { img.volumes.slots[0] = 150 },
+		"lifetime over":                 func(img *Image) { img.lifetimes.expires[0] = img.tick },
+		"effect from the future":        func(img *Image) { img.effects.records[0].born = img.tick + 1 },
+		"effect over":                   func(img *Image) { img.effects.records[0].expires = img.tick },
+		"effect centre NaN":             func(img *Image) { img.effects.records[0].center.X = nan },
+		"effect parameter NaN":          func(img *Image) { img.effects.params[0][1] = nan },
+		"effect offset NaN":             func(img *Image) { img.effects.records[1].offset.Y = nan },
+		"volume of a free slot":         func(img *Image) { img.volumes.slots[0] = 150 },
 		"volume twice":                  func(img *Image) { img.volumes.slots[1] = img.volumes.slots[0] },
 		"volume inside itself":          func(img *Image) { img.volumes.triggers[1].members.Set(img.volumes.slots[1]) },
-		"nobody inside a volume":        func(img *Image) { img.volumes.triggers[0].members.Set(150) },
+		"free slot inside a volume":     func(img *Image) { img.volumes.triggers[0].members.Set(150) },
 		"bodiless inside a volume":      func(img *Image) { img.volumes.triggers[0].members.Set(img.bodiless.slots[1]) },
-		"nobody displaced":              func(img *Image) { img.volumes.displaced.Set(150) },
-		"random state cut":              func(img *Image) { img.random = img.random[1:] },
+		"free slot displaced":           func(img *Image) { img.volumes.displaced.Set(150) },
+		"random state truncated":        func(img *Image) { img.random = img.random[1:] },
 		"even first generation":         func(img *Image) { img.entities.FirstGeneration = 2 },
 		"effects with a hole listed":    func(img *Image) { img.effects.pool.Holes = []uint32{0} },
 	} {
@@ -69,7 +69,7 @@ func TestImageThatContradictsItself(t *testing.T) {
 }
 
 // A file may hold any value for slots without the component.
-func TestImageWithValuesOfNobody(t *testing.T) {
+func TestImageValuesWithoutComponent(t *testing.T) {
 	w := fuzzWorld(t, true)
 	var img Image
 	w.TakeImage(&img)

@@ -36,7 +36,7 @@ func TestImageOfAnotherVersion(t *testing.T) {
 
 // A claimed size never makes the reader allocate more than a chunk, or more than the world
 // may hold.
-func TestImageThatClaimsMuch(t *testing.T) {
+func TestImageClaimingHugeSizes(t *testing.T) {
 	s := busyScene(t)
 	file := written(t, s.World)
 	for _, claim := range []uint32{1 << 20, 1<<20 + 1, 1<<32 - 1} {

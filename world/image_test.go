@@ -322,7 +322,7 @@ func TestRestoreRun(t *testing.T) {
 		}
 	}
 	again.Step()
-	require.Equal(t, effects, again.Stats().Effects, "what follows somebody still does")
+	require.Equal(t, effects, again.Stats().Effects, "effects still follow")
 	steps(again.World, 300)
 	require.NoError(t, again.CheckInvariants())
 

@@ -62,9 +62,9 @@ func (p *pair) spawnSome(t *rapid.T) {
 	}
 }
 
-// lull puts all bodies to sleep, even in the air.
-func (p *pair) lull(*rapid.T) {
-	for _, e := range p.m.everybody() {
+// sleepAll puts all bodies to sleep, even in the air.
+func (p *pair) sleepAll(*rapid.T) {
+	for _, e := range p.m.allBySlot() {
 		if b := p.m.entities[e]; b.def != nil {
 			p.w.Sleep(e)
 			b.sleep()
@@ -75,7 +75,7 @@ func (p *pair) lull(*rapid.T) {
 // entity draws an entity that is or was live; its model is nil if it is not.
 func (p *pair) entity(t *rapid.T) (world.Entity, *modelEntity) {
 	if len(p.ever) == 0 {
-		t.Skip("nobody yet")
+		t.Skip("no entity yet")
 	}
 	e := rapid.SampledFrom(p.ever).Draw(t, "entity")
 	return e, p.m.entities[e]

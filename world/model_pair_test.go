@@ -170,8 +170,8 @@ func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := newPair(t, configs(r))
 		r.Repeat(map[string]func(*rapid.T){
-			"spawn": p.spawn, "spawn some": p.spawnSome, "destroy": p.destroy, "setAwake": p.setAwake, "put": p.put, "push": p.push,
-			"add effect": p.addEffect, "change effect": p.changeEffect, "volume": p.volume, "lull": p.lull,
+			"spawn": p.spawn, "spawn some": p.spawnSome, "destroy": p.destroy, "set awake": p.setAwake, "put": p.put, "push": p.push,
+			"add effect": p.addEffect, "change effect": p.changeEffect, "volume": p.volume, "sleep all": p.sleepAll,
 			"step": p.someSteps, "steps": p.someSteps, "query": p.query, "image": p.image,
 			"": func(t *rapid.T) { p.compare(t) },
 		})

@@ -50,8 +50,8 @@ type modelEntity struct {
 	expires uint64
 }
 
-// everybody returns all entities by slot.
-func (m *model) everybody() []world.Entity {
+// allBySlot returns all entities by slot.
+func (m *model) allBySlot() []world.Entity {
 	return slices.SortedFunc(maps.Keys(m.entities), bySlot)
 }
 
@@ -69,14 +69,14 @@ func (m *model) step() {
 	m.tick++
 	m.followAll()
 	m.flush()
-	all := m.everybody()
+	all := m.allBySlot()
 	for _, e := range all {
 		if b := m.entities[e]; b.stepped {
 			m.move(b)
 		}
 	}
 	m.sleepRested(all, m.resolveContacts(all))
-	m.look(all)
+	m.updateVolumes(all)
 	for _, id := range m.effectIDs() {
 		if m.effects[id].expires == m.tick {
 			m.removeEffect(id)
@@ -90,7 +90,7 @@ func (m *model) step() {
 // flush records which bodies move in this step, and which moved in the last.
 func (m *model) flush() {
 	m.slept, m.woke = nil, nil
-	for _, e := range m.everybody() {
+	for _, e := range m.allBySlot() {
 		b := m.entities[e]
 		if b.stepped && !b.awake {
 			m.slept = append(m.slept, e)
@@ -111,7 +111,7 @@ func (m *model) end(all []world.Entity) {
 			m.destroyed = append(m.destroyed, e)
 		}
 	}
-	m.leaveForGood()
+	m.leaveDoomed()
 	for _, e := range m.destroyed {
 		m.wakeGroup(m.entities[e])
 		delete(m.entities, e)

@@ -9,14 +9,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// look compares every body with every volume.
-func (m *model) look(all []world.Entity) {
+// updateVolumes compares every body with every volume.
+func (m *model) updateVolumes(all []world.Entity) {
 	m.entered, m.left = nil, nil
 	for _, v := range all {
 		shape, is := m.volumes[v]
 		for _, e := range all {
 			p := world.Crossing{Volume: v, Entity: e}
-			now := is && v != e && m.holds(v, shape, m.entities[e])
+			now := is && v != e && m.isInside(v, shape, m.entities[e])
 			if now && !m.inside[p] {
 				m.entered = append(m.entered, p)
 				m.inside[p] = true
@@ -29,8 +29,8 @@ func (m *model) look(all []world.Entity) {
 	}
 }
 
-// holds reports whether a body's centre is in a volume or on its surface.
-func (m *model) holds(volume world.Entity, s world.Volume, b *modelEntity) bool {
+// isInside reports whether a body's centre is in a volume or on its surface.
+func (m *model) isInside(volume world.Entity, s world.Volume, b *modelEntity) bool {
 	if b.def == nil || s.Layers != 0 && s.Layers&b.def.Layers == 0 {
 		return false
 	}
@@ -50,9 +50,9 @@ func (m *model) holds(volume world.Entity, s world.Volume, b *modelEntity) bool 
 	return math.Abs(d[0]) <= float64(s.Half.X) && math.Abs(d[1]) <= float64(s.Half.Y) && math.Abs(d[2]) <= float64(s.Half.Z)
 }
 
-// leaveForGood removes bodies about to be destroyed from volumes, and all bodies from volumes
+// leaveDoomed removes bodies about to be destroyed from volumes, and all bodies from volumes
 // about to be destroyed.
-func (m *model) leaveForGood() {
+func (m *model) leaveDoomed() {
 	gone := map[world.Entity]bool{}
 	for _, e := range m.destroyed {
 		gone[e] = true

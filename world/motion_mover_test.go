@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-func TestMoverTakesTheMotionOver(t *testing.T) {
+func TestMoverReplacesMotion(t *testing.T) {
 	w, crate, _, lift := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}})
 	a, b := spawn(t, w, crate, world.Vec3{Y: 5}), spawn(t, w, lift, world.Vec3{Y: 5})
 	c := spawn(t, w, crate, world.Vec3{X: 3, Y: 5})
@@ -30,7 +30,7 @@ func TestMoverTakesTheMotionOver(t *testing.T) {
 		require.Equal(t, world.Vec3{Y: 5}, p, "it has not moved")
 		require.InDelta(t, -9.81/60, v.Y, 1e-3, "gravity has acted")
 		_, v = m.Body(1)
-		require.Zero(t, v, "but not on what is kinematic")
+		require.Zero(t, v, "but not on kinematic bodies")
 		m.Set(0, world.Vec3{X: 99, Y: 7}, world.Vec3{X: 500})
 		m.Set(2, world.Vec3{X: float32(math.NaN())}, world.Vec3{})
 		require.ErrorIs(t, w.SetMover(nil), world.ErrValue)
@@ -74,7 +74,7 @@ func TestMoverAndSleep(t *testing.T) {
 		w.Wake(b)
 	}))
 	steps(w, 31)
-	require.False(t, w.Awake(a), "the world knows nothing of contacts then")
+	require.False(t, w.Awake(a), "the world then finds no contacts")
 	require.True(t, w.Awake(b))
 	require.NoError(t, w.CheckInvariants())
 }

@@ -54,7 +54,7 @@ func TestBounceAndFriction(t *testing.T) {
 	}
 	require.InDelta(t, 3/(0.5*9.81)*60, float64(w.Tick()-start), 3, "Coulomb's time to stop")
 	p, _ := w.Position(s)
-	require.InDelta(t, 3*3/(2*0.5*9.81), p.X, 0.05, "and his way")
+	require.InDelta(t, 3*3/(2*0.5*9.81), p.X, 0.05, "and the distance")
 }
 
 func TestBounds(t *testing.T) {
@@ -181,12 +181,12 @@ func TestCreepingBodyIsStoppedWhenItFallsAsleep(t *testing.T) {
 	require.False(t, w.Awake(e))
 	v, _ := w.Velocity(e)
 	require.Zero(t, v)
-	require.True(t, changes.Next().Has(e.Index()), "followers need the stop")
+	require.True(t, changes.Next().Has(e.Index()), "replication must see the stop")
 	w.Step()
 	require.False(t, changes.Next().Any())
 }
 
-func TestSleepAndWakeWords(t *testing.T) {
+func TestSleepAndWake(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	e := spawn(t, w, crate, world.Vec3{Y: 50})
 	w.Step()

@@ -58,7 +58,7 @@ func TestMutants(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d accepted", taken, n)
-			require.True(t, taken > 0 || breed.sums, "all are refused: what is behind is not reached")
+			require.True(t, taken > 0 || breed.sums, "all are rejected: later parts are not reached")
 		})
 	}
 }

@@ -73,7 +73,7 @@ func newPopulation(t *testing.T) *population {
 // any draws an entity that is or was live.
 func (p *population) any(t *rapid.T) (world.Entity, *citizen) {
 	if len(p.model) == 0 {
-		t.Skip("nobody")
+		t.Skip("no entity")
 	}
 	all := slices.SortedFunc(maps.Keys(p.model), func(x, y world.Entity) int { return int(x.Index()) - int(y.Index()) })
 	e := rapid.SampledFrom(all).Draw(t, "entity")
@@ -233,7 +233,7 @@ func TestQueryAwake(t *testing.T) {
 		require.Equal(t, []world.Entity{b}, w.Slept())
 		w.Sleep(a)
 		w.Wake(b)
-		require.Equal(t, []world.Entity{a}, slices.Collect(q.All()), "%v: words are not carried out yet", mode)
+		require.Equal(t, []world.Entity{a}, slices.Collect(q.All()), "%v: requests are not applied yet", mode)
 		w.Step()
 		require.Equal(t, []world.Entity{b}, slices.Collect(q.All()), "%v", mode)
 		require.Equal(t, []world.Entity{a}, w.Slept())
@@ -274,7 +274,7 @@ func TestLoopsOverComponents(t *testing.T) {
 		sum += *v.B
 	}
 	require.EqualValues(t, 10*3*66*67/2, sum)
-	require.False(t, changes.Next().Any(), "reading is no change")
+	require.False(t, changes.Next().Any(), "reading is not a change")
 	for e, v := range world.Mut3(all, a, c, b) {
 		*v.A = -*v.A
 		require.EqualValues(t, e.Index(), *v.B)

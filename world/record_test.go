@@ -208,7 +208,7 @@ func TestReplayThatDiffers(t *testing.T) {
 	}
 }
 
-func TestRecordingThatCannotGoOn(t *testing.T) {
+func TestRecordingEndsOnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*scene, *failingWriter)
 		want  string

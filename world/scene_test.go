@@ -171,7 +171,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 }
 
 // The rows of sleepers have no influence on the state.
-func TestCompactionDoesNotMatter(t *testing.T) {
+func TestCompactionHasNoInfluence(t *testing.T) {
 	var scenes []*scene
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
 		scenes = append(scenes, newSceneIn(t, world.Config{Seed: 7, Compaction: mode}, 300, 2, 2))

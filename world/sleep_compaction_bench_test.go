@@ -53,9 +53,9 @@ func newOwned(mode Compaction) *flushed {
 	return f
 }
 
-func (f *flushed) step(words []word) {
-	for _, said := range words {
-		f.setAwake(int(f.rowOf[said.slot]), said.wake)
+func (f *flushed) step(requests []request) {
+	for _, req := range requests {
+		f.setAwake(int(f.rowOf[req.slot]), req.wake)
 	}
 	f.flush(f.rowOf)
 }
@@ -83,14 +83,14 @@ func newSwapped() *swapped {
 	return s
 }
 
-func (s *swapped) step(words []word) {
-	for _, said := range words {
-		row := int(s.rowOf[said.slot])
-		if said.wake == (row < s.awake) {
+func (s *swapped) step(requests []request) {
+	for _, req := range requests {
+		row := int(s.rowOf[req.slot])
+		if req.wake == (row < s.awake) {
 			continue
 		}
 		to := s.awake
-		if said.wake {
+		if req.wake {
 			s.awake++
 		} else {
 			to--
@@ -105,7 +105,7 @@ func (s *swapped) step(words []word) {
 	}
 }
 
-type word struct {
+type request struct {
 	slot uint32
 	wake bool
 }
@@ -113,7 +113,7 @@ type word struct {
 // changes returns the requests of 128 steps that together restore the initial state. In
 // each step perMille of the bodies change, individually or as islands of 16 neighbours,
 // and reverse flips-1 times.
-func changes(perMille, island, flips int) [][]word {
+func changes(perMille, island, flips int) [][]request {
 	const steps = 128
 	r := rand.New(rand.NewPCG(1, uint64(perMille)))
 	awake := make([]bool, benchBodies)
@@ -124,12 +124,12 @@ func changes(perMille, island, flips int) [][]word {
 	for i := range chosen {
 		chosen[i] = r.Perm(benchBodies / island)[:benchBodies*perMille/1000/island]
 	}
-	all := make([][]word, steps)
+	all := make([][]request, steps)
 	for i := range steps * flips {
 		for _, first := range chosen[i/flips%len(chosen)] {
 			for slot := first * island; slot < (first+1)*island; slot++ {
 				awake[slot] = !awake[slot]
-				all[i/flips] = append(all[i/flips], word{uint32(slot), awake[slot]})
+				all[i/flips] = append(all[i/flips], request{uint32(slot), awake[slot]})
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func BenchmarkFlush(b *testing.B) {
 		{1, 1, 1}, {10, 1, 1}, {100, 1, 1}, {10, 16, 1}, {10, 1, 3}, {10, 16, 3},
 	} {
 		steps := changes(c.perMille, c.island, c.flips)
-		for name, step := range map[string]func([]word){
+		for name, step := range map[string]func([]request){
 			"exchange": newFlushed(Exchange).step, "stable": newFlushed(Stable).step,
 			"inplace": newFlushed(InPlace).step, "mapswap": newSwapped().step,
 		} {
@@ -193,9 +193,9 @@ func BenchmarkStableAgainstMemmove(b *testing.B) {
 		}{
 			{"8x16", func() *flushed { return newFlushed(Stable) }},
 			{"32x4", func() *flushed { return newNarrow(Stable) }},
-			{"world", func() *flushed { return newWorldly(Stable) }},
+			{"world", func() *flushed { return newWorldColumns(Stable) }},
 		} {
-			b.Run(fmt.Sprintf("permille=%d/%s", perMille, c.name), func(b *testing.B) { inTurns(b, c.make(), steps) })
+			b.Run(fmt.Sprintf("permille=%d/%s", perMille, c.name), func(b *testing.B) { alternate(b, c.make(), steps) })
 		}
 	}
 }
@@ -209,8 +209,8 @@ func newNarrow(mode Compaction) *flushed {
 	return f
 }
 
-// newWorldly has the columns of a world's bodies.
-func newWorldly(mode Compaction) *flushed {
+// newWorldColumns has the columns of a world's bodies.
+func newWorldColumns(mode Compaction) *flushed {
 	f := newOwned(mode)
 	for range 6 {
 		f.compaction.columns = append(f.compaction.columns, newColumn[float32]())
@@ -225,12 +225,12 @@ func newColumn[T bulk.Packable]() *rows[T] {
 	return &rows[T]{values: &values}
 }
 
-func inTurns(b *testing.B, f *flushed, steps [][]word) {
+func alternate(b *testing.B, f *flushed, steps [][]request) {
 	beside := make([]uint32, benchBodies)
 	flushes, moves := make([]time.Duration, b.N), make([]time.Duration, b.N)
 	for i := range b.N {
-		for _, said := range steps[i%len(steps)] {
-			f.setAwake(int(f.rowOf[said.slot]), said.wake)
+		for _, req := range steps[i%len(steps)] {
+			f.setAwake(int(f.rowOf[req.slot]), req.wake)
 		}
 		f.collect()
 		awake := f.awake

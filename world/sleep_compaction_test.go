@@ -68,7 +68,7 @@ func TestFlushAgainstNaive(t *testing.T) {
 			c, n := newColumns(mode, count), &naive{awake: make([]bool, count)}
 			n.slot = slices.Clone(c.slot)
 			for range 20 {
-				wish := c.talk(r)
+				wish := c.requestRandomStates(r)
 				n.flush(mode, wish)
 				c.flush(c.rowOf)
 				require.Equal(t, n.slot, c.slot, mode)
@@ -107,9 +107,9 @@ func newColumns(mode Compaction, count int) *columns {
 	return c
 }
 
-// talk requests random states, for many rows more than once, and returns the expected
+// requestRandomStates requests states, for many rows more than once, and returns the expected
 // states.
-func (c *columns) talk(r *rand.Rand) []bool {
+func (c *columns) requestRandomStates(r *rand.Rand) []bool {
 	wish := make([]bool, len(c.slot))
 	for row := range wish {
 		wish[row] = c.isAwake(row)
@@ -131,7 +131,7 @@ func TestAwakeAfterFlush(t *testing.T) {
 		c := newColumns(mode, 5000)
 		for range 20 {
 			n := 0
-			for row, awake := range c.talk(r) {
+			for row, awake := range c.requestRandomStates(r) {
 				if awake != c.willBeAwake(row) {
 					require.Fail(t, "row", "%v: row %d", mode, row)
 				}

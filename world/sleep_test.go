@@ -42,7 +42,7 @@ func TestFlushMovesOnlyMisplacedRows(t *testing.T) {
 		w.bodies.wake(20)
 	}
 	w.flushSleep()
-	require.Equal(t, before, w.bodies.slot, "words that were taken back move nobody")
+	require.Equal(t, before, w.bodies.slot, "reversed requests move no rows")
 
 	w.bodies.sleep(0) // body 0 is valid
 	w.bodies.sleep(7)
@@ -144,7 +144,7 @@ func removeAll(t *testing.T, w *World) {
 		w.remove(wordOf(w.bodies.slot[row]))
 		require.NoError(t, w.CheckInvariants())
 		for row, slot := range w.bodies.slot {
-			require.Equal(t, wish[slot], w.bodies.willBeAwake(row), "pending words move with their row")
+			require.Equal(t, wish[slot], w.bodies.willBeAwake(row), "pending requests move with their row")
 		}
 		if r.IntN(4) == 0 {
 			w.flushSleep()

@@ -43,8 +43,8 @@ func TestCellsAgainstSortedLists(t *testing.T) {
 		require.Equal(t, want[c][i:], listed(slotsAbove(slot, settledRun), slotsAbove(slot, recentRun), want[c][:0:0]))
 		require.LessOrEqual(t, g.cells[c].recent, uint8(maxRecent))
 	}
-	require.Greater(t, settled, 100, "both runs were made one")
-	require.Less(t, len(g.store.room), 4*1024, "rooms are used again")
+	require.Greater(t, settled, 100, "the runs were merged")
+	require.Less(t, len(g.store.room), 4*1024, "blocks are reused")
 }
 
 func listed(settled, recent, list []uint32) []uint32 {

@@ -73,7 +73,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	_, ok = s.PositionAt(e, s.Tick()+1)
 	require.False(t, ok, "not yet")
 	_, ok = s.PositionAt(e+1<<32, s.Tick())
-	require.False(t, ok, "nobody")
+	require.False(t, ok, "not an entity")
 
 	var img world.Image
 	s.TakeImage(&img)
@@ -81,7 +81,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	_, ok = s.PositionAt(e, s.Tick())
 	require.True(t, ok)
 	_, ok = s.PositionAt(e, s.Tick()-1)
-	require.False(t, ok, "a restored world knows nothing of before")
+	require.False(t, ok, "a restored world has no earlier history")
 }
 
 func TestWithoutHistory(t *testing.T) {

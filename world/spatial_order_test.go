@@ -134,7 +134,7 @@ func TestSortsWhenItPays(t *testing.T) {
 		return sorts, before, work()
 	}
 	sorts, before, after := count(2000, 60, 40, puff)
-	require.Equal(t, 1, sorts, "bodies that fly some metres are in order still")
+	require.Equal(t, 1, sorts, "bodies that fly some metres stay in order")
 	require.Less(t, 2*after, before)
 	sorts, _, _ = count(2000, 1, 40, puff)
 	require.Zero(t, sorts, "one small effect is not worth a sort in so short a time")
@@ -146,7 +146,7 @@ func TestSortsWhenItPays(t *testing.T) {
 }
 
 // If effects are as large as the world no order helps, which one sort finds out.
-func TestSortsInVainOnce(t *testing.T) {
+func TestUselessSortHappensOnce(t *testing.T) {
 	w := swarm(t, Config{}, 600, 60, "box (-200,-200,-200) (200,200,200)\noutput += (0, 0.1, 0)\n")
 	last, sorts := uint64(0), 0
 	for range 60 {

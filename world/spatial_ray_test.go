@@ -73,7 +73,7 @@ func lerp(a, b world.Vec3, t float64) world.Vec3 {
 	return world.Vec3{X: part(a.X, b.X), Y: part(a.Y, b.Y), Z: part(a.Z, b.Z)}
 }
 
-func TestRayFindsWhatALookAtEverybodyFinds(t *testing.T) {
+func TestRayAgainstAllBodies(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, half := range []float32{10, 300, 1e5} {
 		w := scattered(t, r, half)
@@ -134,7 +134,7 @@ func TestRayEdges(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { w.AppendRay(list, start, world.Vec3{X: 50, Y: 9}, 0) }))
 }
 
-func TestBoxAndCircleFindWhatALookAtEverybodyFinds(t *testing.T) {
+func TestBoxAndCircleAgainstAllBodies(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	w := scattered(t, r, 100)
 	collect := func(bodies iter.Seq2[world.Entity, world.Vec3]) []world.Entity {

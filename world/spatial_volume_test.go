@@ -39,7 +39,7 @@ func newCrowd(t testing.TB) *crowd {
 		doomed: map[world.Entity]bool{}, inside: map[world.Crossing]bool{},
 	}
 	require.NoError(t, w.AddSystem(world.After, "look", func(w *world.World) {
-		c.look()
+		c.compareAll()
 		require.Equal(t, fill(c.entered), fill(w.Entered()), "tick %d", w.Tick())
 		require.Equal(t, fill(c.left), fill(w.Left()), "tick %d", w.Tick())
 	}))
@@ -49,8 +49,8 @@ func newCrowd(t testing.TB) *crowd {
 // fill turns nil into an empty list.
 func fill(list []world.Crossing) []world.Crossing { return append([]world.Crossing{}, list...) }
 
-// look compares every body with every volume.
-func (c *crowd) look() {
+// compareAll compares every body with every volume.
+func (c *crowd) compareAll() {
 	c.live, c.entered, c.left = c.live[:0], nil, nil
 	for slot := range c.w.Live().All() {
 		c.live = append(c.live, c.w.HandleAt(slot))
@@ -133,7 +133,7 @@ func (c *crowd) spawn(t *rapid.T) {
 
 func (c *crowd) any(t *rapid.T) world.Entity {
 	if len(c.ever) == 0 {
-		t.Skip("nobody yet")
+		t.Skip("no entity yet")
 	}
 	return rapid.SampledFrom(c.ever).Draw(t, "entity")
 }
@@ -229,14 +229,14 @@ func TestVolumeSurface(t *testing.T) {
 	}
 }
 
-func TestVolumeOfStrangeNumbers(t *testing.T) {
+func TestVolumeWithInvalidSize(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	volumes := register[world.Volume](t, w, "volume")
 	_, err := world.Register[world.Volume](w, "another")
 	require.ErrorIs(t, err, world.ErrType)
 	_, err = world.RegisterLocal[world.Volume](w, "note")
-	require.NoError(t, err, "a local one is a mere value")
+	require.NoError(t, err, "a local Volume is not a trigger")
 	e := spawn(t, w, crate, world.Vec3{Y: 1})
 	for name, v := range map[string]world.Volume{
 		"radius":   {Radius: nan},

@@ -37,7 +37,7 @@ func TestSystemOrder(t *testing.T) {
 	require.Equal(t, []string{"shoot", "smoke", "score"}, ran(), "a missing system does not matter")
 	require.NoError(t, add(world.Before, "aim", world.Follows("smoke")))
 	require.Equal(t, []string{"smoke", "aim", "shoot", "score"}, ran())
-	require.NoError(t, add(world.Before, "first", world.Precedes("smoke"), world.Precedes("nobody")))
+	require.NoError(t, add(world.Before, "first", world.Precedes("smoke"), world.Precedes("missing")))
 	require.NoError(t, add(world.After, "early", world.Precedes("score"), world.Follows("aim")))
 	require.NoError(t, add(world.Before, "last"))
 	want := []string{"first", "smoke", "aim", "shoot", "last", "early", "score"}
@@ -110,7 +110,7 @@ func TestSystemTimes(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { w.Stats() }))
 }
 
-func TestSystemThatGoesWrongIsNamed(t *testing.T) {
+func TestQuarantineNamesTheSystem(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	w, crate, ghost, lift := newWorld(t, world.Config{})
 	var list []world.Entity
@@ -130,10 +130,10 @@ func TestSystemThatGoesWrongIsNamed(t *testing.T) {
 		}
 		require.False(t, w.SetVelocity(list[2], world.Vec3{X: inf}))
 		require.False(t, w.SetPosition(list[1], world.Vec3{Z: nan}))
-		require.False(t, w.SetPosition(list[2], world.Vec3{Z: nan}), "told once")
+		require.False(t, w.SetPosition(list[2], world.Vec3{Z: nan}), "reported once")
 		require.False(t, w.SetPosition(g, world.Vec3{Z: nan}), "it has no body")
 		require.False(t, w.SetPosition(0, world.Vec3{Z: nan}))
-		require.False(t, w.Impulse(list[4], world.Vec3{Z: 1}), "kinematic, which is no fault")
+		require.False(t, w.Impulse(list[4], world.Vec3{Z: 1}), "kinematic, which is not an error")
 	}))
 	require.NoError(t, w.AddSystem(world.Before, "cannon", func(w *world.World) {
 		if broken {
@@ -153,6 +153,6 @@ func TestSystemThatGoesWrongIsNamed(t *testing.T) {
 	w.Step()
 	require.Empty(t, w.Quarantined())
 	v, _ = w.Velocity(list[1])
-	require.Negative(t, v.Y, "the world goes on")
+	require.Negative(t, v.Y, "the world continues")
 	require.EqualValues(t, 4, w.Stats().Quarantined)
 }

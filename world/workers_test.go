@@ -86,7 +86,7 @@ func TestCloseEndsTheWorkers(t *testing.T) {
 	s.Close()
 	s.Step()
 	alone.Step()
-	require.Equal(t, alone.StateHash(), s.StateHash(), "it goes on without them")
+	require.Equal(t, alone.StateHash(), s.StateHash(), "it continues without them")
 	require.ErrorContains(t, world.Config{Workers: 65}.Validate(), "Workers is 65")
 	require.ErrorContains(t, world.Config{Workers: -1}.Validate(), "Workers is -1")
 }

@@ -288,7 +288,7 @@ func TestAccelerateMovesNothing(t *testing.T) {
 }
 
 // A body whose velocity is not finite stops where it was and is reported.
-func TestWhatIsNotFiniteStops(t *testing.T) {
+func TestNonFiniteVelocityStops(t *testing.T) {
 	s, b := testStepper(BoundsClamp), newBodies(3)
 	for row, x := range []float32{float32(math.NaN()), 1e38, 1e18} {
 		b.SetPosition(row, Vec3{0, 10, 0})
