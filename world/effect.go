@@ -79,7 +79,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if !motion.Finite(d.Center) {
 		return 0, fmt.Errorf("%w: the effect's centre %v is not finite", ErrValue, d.Center)
 	}
-	params, err := effectParams(d.Program, d.Params)
+	params, err := resolveParams(d.Program, d.Params)
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +112,8 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	return id, nil
 }
 
-func effectParams(p *field.Program, given []field.Vec4) ([]field.Vec4, error) {
+// resolveParams checks the given parameters, or returns the defaults of p.
+func resolveParams(p *field.Program, given []field.Vec4) ([]field.Vec4, error) {
 	declared := p.Params()
 	params := make([]field.Vec4, len(declared))
 	for i, d := range declared {

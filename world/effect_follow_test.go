@@ -88,16 +88,16 @@ func TestEffectFollows(t *testing.T) {
 		carrier, err := w.Spawn(lift, world.Vec3{X: -40, Y: 1}, world.Vec3{X: 9})
 		require.NoError(t, err)
 		def := world.EffectDef{Program: compile(t, blast), Center: offset, Follow: carrier}
-		place := func() world.Vec3 {
+		position := func() world.Vec3 {
 			at, _ := w.Position(carrier)
 			return at.Add(offset)
 		}
 		if !follow {
-			def.Follow, def.Center = 0, place()
+			def.Follow, def.Center = 0, position()
 		}
 		id := addEffect(t, w, def)
 		if !follow {
-			move := func(w *world.World) { w.MoveEffect(id, place()) }
+			move := func(w *world.World) { w.MoveEffect(id, position()) }
 			require.NoError(t, w.AddSystem(world.Before, "move", move, world.Follows("steer")))
 			require.NoError(t, w.AddSystem(world.After, "move again", move))
 		}

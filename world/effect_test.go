@@ -212,7 +212,7 @@ func TestQuarantine(t *testing.T) {
 	steps(w, 3)
 	p, _ := w.Position(e)
 	v, _ := w.Velocity(e)
-	require.Equal(t, before, p, "back at its last finite place")
+	require.Equal(t, before, p, "back at its last finite position")
 	require.Zero(t, v)
 	require.EqualValues(t, 3, w.Stats().Quarantined)
 	require.Equal(t, []world.Quarantine{{Entity: e}}, w.Quarantined(), "by no system")

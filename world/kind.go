@@ -48,7 +48,7 @@ type kindDefault struct {
 	component  int
 	into       *storage
 	size       uintptr
-	head, tail uint64 // first and last bytes of a small value, see halves
+	head, tail uint64 // first and last bytes of a small value, see splitHalves
 	large      bool   // more than two halves, or local
 	value      unsafe.Pointer
 	local      func(slot uint32) // copies the value if it may contain pointers, which the garbage collector must see
@@ -66,13 +66,13 @@ func newDefault[T any](c *Component[T], v *T) kindDefault {
 		d.local = func(slot uint32) { *c.values.At(slot) = *v }
 	}
 	if !d.large {
-		d.head, d.tail = halves(unsafe.Slice((*byte)(d.value), d.size))
+		d.head, d.tail = splitHalves(unsafe.Slice((*byte)(d.value), d.size))
 	}
 	return d
 }
 
-// halves returns the head and tail that put writes.
-func halves(value []byte) (head, tail uint64) {
+// splitHalves returns the head and tail that put writes.
+func splitHalves(value []byte) (head, tail uint64) {
 	switch n := len(value); {
 	case n >= 8:
 		return binary.NativeEndian.Uint64(value), binary.NativeEndian.Uint64(value[n-8:])

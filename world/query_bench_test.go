@@ -11,19 +11,19 @@ import (
 
 // Five components of a typical game.
 type (
-	place  struct{ X, Y, Z float32 }
-	motion struct{ X, Y, Z float32 }
-	armour struct{ Points, Max int32 }
-	team   struct{ Number uint8 }
-	owner  struct{ Entity world.Entity }
+	position struct{ X, Y, Z float32 }
+	motion   struct{ X, Y, Z float32 }
+	armour   struct{ Points, Max int32 }
+	team     struct{ Number uint8 }
+	owner    struct{ Entity world.Entity }
 )
 
 type fiveComponents struct {
 	*world.World
-	place  *world.Component[place]
-	motion *world.Component[motion]
-	armour *world.Component[armour]
-	kind   world.KindID
+	position *world.Component[position]
+	motion   *world.Component[motion]
+	armour   *world.Component[armour]
+	kind     world.KindID
 }
 
 func register[T any](tb testing.TB, w *world.World, name string) *world.Component[T] {
@@ -37,10 +37,10 @@ func newFive(tb testing.TB, max int, body *world.BodyDef) fiveComponents {
 	w, err := world.New(world.Config{MaxEntities: max})
 	require.NoError(tb, err)
 	f := fiveComponents{
-		World: w, place: register[place](tb, w, "place"), motion: register[motion](tb, w, "motion"),
+		World: w, position: register[position](tb, w, "position"), motion: register[motion](tb, w, "motion"),
 		armour: register[armour](tb, w, "armour"), kind: addKind(tb, w, world.Kind{Name: "five", Body: body}),
 	}
-	require.NoError(tb, world.Default(w, f.kind, f.place, place{1, 2, 3}))
+	require.NoError(tb, world.Default(w, f.kind, f.position, position{1, 2, 3}))
 	require.NoError(tb, world.Default(w, f.kind, f.motion, motion{1, 0, 0}))
 	require.NoError(tb, world.Default(w, f.kind, f.armour, armour{10, 10}))
 	require.NoError(tb, world.Default(w, f.kind, register[team](tb, w, "team"), team{1}))
@@ -51,15 +51,15 @@ func newFive(tb testing.TB, max int, body *world.BodyDef) fiveComponents {
 // fiveFields is the obvious implementation: a struct in a map by number, or in a slice with
 // a free list.
 type fiveFields struct {
-	place  place
-	motion motion
-	armour armour
-	team   team
-	owner  owner
-	live   bool
+	position position
+	motion   motion
+	armour   armour
+	team     team
+	owner    owner
+	live     bool
 }
 
-var anyFive = fiveFields{place{1, 2, 3}, motion{1, 0, 0}, armour{10, 10}, team{1}, owner{}, true}
+var anyFive = fiveFields{position{1, 2, 3}, motion{1, 0, 0}, armour{10, 10}, team{1}, owner{}, true}
 
 // BenchmarkSpawnDestroy spawns and destroys 1,000 entities per step, next to 10,000 that
 // stay. The time is per pair and includes the step's share.
@@ -160,7 +160,7 @@ func BenchmarkQuery(b *testing.B) {
 			plain[i].live = false
 		}
 	}
-	q, err := f.NewQuery(world.QueryDef{With: []world.Term{f.place, f.motion}, Without: []world.Term{still}})
+	q, err := f.NewQuery(world.QueryDef{With: []world.Term{f.position, f.motion}, Without: []world.Term{still}})
 	require.NoError(b, err)
 	require.Equal(b, n/10*9, q.Count())
 	perEntity := func(b *testing.B) {
@@ -170,7 +170,7 @@ func BenchmarkQuery(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for word, mask := range q.Words() {
-				places, motions := f.place.MutWord(word, mask), f.motion.Word(word)
+				places, motions := f.position.MutWord(word, mask), f.motion.Word(word)
 				for ; mask != 0; mask &= mask - 1 {
 					i := bits.TrailingZeros64(mask) & 63
 					places[i].X += motions[i].X
@@ -183,7 +183,7 @@ func BenchmarkQuery(b *testing.B) {
 		b.ReportAllocs()
 		sum := float32(0)
 		for b.Loop() {
-			for _, v := range world.All2(q, f.place, f.motion) {
+			for _, v := range world.All2(q, f.position, f.motion) {
 				sum += v.A.X + v.B.X
 			}
 		}
@@ -192,7 +192,7 @@ func BenchmarkQuery(b *testing.B) {
 	b.Run("Mut2", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			for _, v := range world.Mut2(q, f.place, f.motion) {
+			for _, v := range world.Mut2(q, f.position, f.motion) {
 				v.A.X += v.B.X
 			}
 		}
@@ -203,7 +203,7 @@ func BenchmarkQuery(b *testing.B) {
 		for b.Loop() {
 			for i := range plain {
 				if p := &plain[i]; p.live {
-					p.place.X += p.motion.X
+					p.position.X += p.motion.X
 				}
 			}
 		}

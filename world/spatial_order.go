@@ -121,9 +121,9 @@ func sortDigit(to, keys []uint64, shift int) {
 		at += n
 	}
 	for _, key := range keys {
-		place := &counts[key>>shift%(1<<digitBits)]
-		to[*place] = key
-		*place++
+		next := &counts[key>>shift%(1<<digitBits)]
+		to[*next] = key
+		*next++
 	}
 }
 
