@@ -165,7 +165,7 @@ func (w *World) checkLeftovers() error {
 
 func (w *World) checkBits() error {
 	sets := map[string]*bulk.Bitset{
-		"dirty": &w.dirty, "doomed": &w.doomed, "mortal": &w.expiring, "reserved": &w.deferred.reserved, "furnished": &w.unmarked,
+		"dirty": &w.dirty, "doomed": &w.doomed, "expiring": &w.expiring, "reserved": &w.deferred.reserved, "unmarked": &w.unmarked,
 		"awake": &w.sleepState.awake, "newborn": &w.sleepState.newborn,
 	}
 	for _, c := range w.components {

@@ -278,7 +278,7 @@ func TestHandleOfAnotherWorld(t *testing.T) {
 	require.False(t, slices.Equal(handles[:1], handles[1:]))
 }
 
-// An entity that loses a component is Dirty, even if the removal was deferred.
+// An entity that loses a component counts as changed, even if the removal was deferred.
 func TestDeferredRemovalIsDirty(t *testing.T) {
 	w, _, ghost, _ := newWorld(t, world.Config{})
 	points := register[int32](t, w, "points")
