@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// zone is what a query looks in: the points of a box that are close enough to a
+// zone is the region of a query: the points of a box that are within a distance of a
 // centre, with or without regard to height.
 type zone struct {
 	low, high Vec3
