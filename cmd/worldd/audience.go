@@ -66,7 +66,7 @@ func (a *audience) take(row schema.Row, past *rowcodec.Past) {
 		own.Anchor = &anchor
 	}
 	row.Words = append([]uint32(nil), row.Words...)
-	sample := rowtrain.Sample{Row: row, Past: &own, Gap: -1}
+	sample := rowtrain.Sample{Row: row, Past: &own}
 	if a.world.Tick()*heldPerSecond/uint64(a.world.TickHz())%4 == 3 {
 		a.held = append(a.held, sample)
 	} else {

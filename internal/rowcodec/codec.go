@@ -498,31 +498,3 @@ func (u *unit) failOutOfRange(r *bitio.Reader, i int, d int64) (uint32, int64) {
 	r.Fail("%s differs by %d, among %d numbers", u.fields[i].Path, d, uint64(u.max)+1)
 	return 0, 0
 }
-
-// GapEnd is the gap symbol that ends the rows.
-const GapEnd = symbolEscape
-
-// GapSymbol returns the symbol of a gap.
-func GapSymbol(gap uint32) int {
-	symbol, _ := bucket(uint64(gap))
-	return symbol
-}
-
-// AppendGap writes the number of rows passed over, below 2^20.
-func (c *Codec) AppendGap(w *bitio.Writer, gap uint32) {
-	symbol, low := bucket(uint64(gap))
-	c.tables.gapCode.write(w, symbol, uint64(gap)&(1<<low-1), low)
-}
-
-// AppendEnd writes that no other row follows.
-func (c *Codec) AppendEnd(w *bitio.Writer) { c.tables.gapCode.write(w, symbolEscape, 0, 0) }
-
-// ReadGap reads what AppendGap or AppendEnd wrote. more is false at the end.
-func (c *Codec) ReadGap(r *bitio.Reader) (gap uint32, more bool) {
-	e := c.tables.gapCode.lookup(r.Peek())
-	r.Skip(e.bits())
-	if e.value() == entryEscape || r.Err() != nil {
-		return 0, false
-	}
-	return uint32(e.value()<<e.low() | r.Read(e.low())), true
-}

@@ -5,8 +5,7 @@ import "math"
 // Model is the result of training in plain numbers. Tables builds tables from it.
 type Model struct {
 	Set
-	Gaps       [ResidualCodes]uint8 // lengths of the code of gaps
-	Heads      []Heads              // at most MaxHeads
+	Heads      []Heads // at most MaxHeads
 	ZoneBounds []ZoneBounds
 }
 
@@ -70,7 +69,6 @@ func Untrained() Model {
 			t.Residuals[lane][s] = [ResidualCodes]uint8(CodeLengths(ExpectedCounts(s, 1<<20)))
 		}
 	}
-	t.Gaps = [ResidualCodes]uint8(CodeLengths(ExpectedCounts(16, 1<<20)))
 	return t
 }
 
@@ -80,7 +78,7 @@ func (m Model) Tables() *Tables {
 	for i := range heads {
 		heads[i].Heads = m.Heads[i]
 	}
-	return newTables([]*tableSet{{Set: m.Set}}, m.Gaps, heads, m.ZoneBounds)
+	return newTables([]*tableSet{{Set: m.Set}}, heads, m.ZoneBounds)
 }
 
 // ExpectedCounts distributes total over the symbols of a residual whose probability

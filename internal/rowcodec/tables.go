@@ -17,12 +17,9 @@ import (
 // Hello and Welcome compare their Version.
 type Tables struct {
 	sets       []*tableSet // a component is coded by that of its shape, or else by the first
-	gaps       [ResidualCodes]uint8
 	heads      []headCodes
 	zoneBounds []ZoneBounds
 	version    uint32
-
-	gapCode *code
 }
 
 // tableSet is a Set with what is computed from it.
@@ -41,7 +38,7 @@ type headCodes struct {
 }
 
 const (
-	tablesMagic = "worldd tables 3\n"
+	tablesMagic = "worldd tables 4\n"
 	// maxSets bounds the sets, and the shapes of one set.
 	maxSets = 64
 	// MaxWeight bounds weights so that no prediction overflows.
@@ -75,8 +72,8 @@ func DefaultTables() *Tables { return parseDefaults() }
 func (t *Tables) Version() uint32 { return t.version }
 
 // newTables assembles tables.
-func newTables(sets []*tableSet, gaps [ResidualCodes]uint8, heads []headCodes, zoneBounds []ZoneBounds) *Tables {
-	t := &Tables{sets: sets, gaps: gaps, heads: heads, zoneBounds: zoneBounds}
+func newTables(sets []*tableSet, heads []headCodes, zoneBounds []ZoneBounds) *Tables {
+	t := &Tables{sets: sets, heads: heads, zoneBounds: zoneBounds}
 	t.version = versionOf(t.append(nil))
 	t.compile()
 	return t
@@ -108,7 +105,7 @@ func (t *Tables) With(more *Tables) *Tables {
 	zoneBounds := slices.DeleteFunc(slices.Clone(t.zoneBounds), func(g ZoneBounds) bool {
 		return known(g.Shape) || more.zoneBoundsOf(g.Shape) != nil
 	})
-	return newTables(sets, t.gaps, append(heads, more.heads...), append(zoneBounds, more.zoneBounds...))
+	return newTables(sets, append(heads, more.heads...), append(zoneBounds, more.zoneBounds...))
 }
 
 // setOf returns the set that codes a shape.
@@ -131,7 +128,6 @@ func (t *Tables) compile() {
 			}
 		}
 	}
-	t.gapCode = newCode(t.gaps[:], magnitudeEntry)
 	for i := range t.heads {
 		h := &t.heads[i]
 		for context := range h.codes {
@@ -214,7 +210,6 @@ func (t *Tables) append(b []byte) []byte {
 			}
 		}
 	}
-	b = append(b, t.gaps[:]...)
 	b = bitio.AppendUvarint(b, uint32(len(t.zoneBounds)))
 	for _, g := range t.zoneBounds {
 		b = append(appendShape(b, g.Shape), byte(g.Axis))
@@ -282,7 +277,6 @@ func ParseTables(b []byte) (*Tables, error) {
 	if c.Err() == nil && len(t.sets) == 0 {
 		c.Fail("tables: no set of codes")
 	}
-	readLengths(&c, t.gaps[:])
 	for range c.Uvarint(MaxHeads, "number of zone bounds") {
 		g := ZoneBounds{Shape: readShape(&c), Axis: int(c.Byte("axis"))}
 		for i := range g.Bounds {

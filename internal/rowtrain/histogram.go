@@ -6,7 +6,6 @@ import "github.com/worldd/worldd/internal/rowcodec"
 // equations of the weights.
 type histogram struct {
 	residuals [rowcodec.Lanes][rowcodec.Scales][rowcodec.ResidualCodes]uint64
-	gaps      [rowcodec.ResidualCodes]uint64
 	heads     map[rowcodec.HeadKey]*[rowcodec.HeadContexts][]uint64
 	position  [3][rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal
 	rotation  [rowcodec.Zones][rowcodec.Attachments][rowcodec.Speeds]*normal

@@ -18,14 +18,10 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Sample is one encoded row to train on. A Sample without a Past is not a row but the
-// end of a run of rows located by gaps.
+// Sample is one encoded row to train on.
 type Sample struct {
 	Row  schema.Row
 	Past *rowcodec.Past
-	// Gap is the number of unchanged rows skipped before this one, or -1 if the row was
-	// not located by a gap.
-	Gap int
 }
 
 // Train builds tables for rows like the given samples. It iterates over samples several
@@ -53,29 +49,21 @@ func Train(s *schema.Schema, samples func(yield func(Sample) bool)) *rowcodec.Ta
 	return model.Tables()
 }
 
-// pass encodes all samples with a model while o observes, and counts the symbols of gaps.
-func pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool), o rowcodec.Observer) (gaps [rowcodec.ResidualCodes]uint64) {
+// pass encodes all samples with a model while o observes.
+func pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool), o rowcodec.Observer) {
 	c := rowcodec.New(s, m.Tables()).Observed(o)
 	var w bitio.Writer
 	var buffer []byte
 	for sample := range samples {
-		if sample.Past == nil {
-			gaps[rowcodec.GapEnd]++
-			continue
-		}
 		w.Reset(buffer[:0])
 		c.Append(&w, sample.Row, sample.Past)
 		buffer = w.Bytes()
-		if sample.Gap >= 0 {
-			gaps[rowcodec.GapSymbol(uint32(sample.Gap))]++
-		}
 	}
-	return gaps
 }
 
 // pass adds all samples to n.
 func (n *histogram) pass(s *schema.Schema, m rowcodec.Model, samples func(yield func(Sample) bool)) {
-	n.gaps = pass(s, m, samples, rowcodec.Observer{Head: n.addHead, Residual: n.addResidual, Position: n.addPosition, Rotation: n.addRotation})
+	pass(s, m, samples, rowcodec.Observer{Head: n.addHead, Residual: n.addResidual, Position: n.addPosition, Rotation: n.addRotation})
 }
 
 // fit fits the weights of a model to the samples.
@@ -115,7 +103,6 @@ func (n *histogram) code(m *rowcodec.Model) {
 	slices.SortFunc(m.Heads, func(a, b rowcodec.Heads) int {
 		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Symbols, b.Symbols))
 	})
-	m.Gaps = [rowcodec.ResidualCodes]uint8(rowcodec.CodeLengths(blend(n.gaps[:], 16)))
 }
 
 // frequentHeads returns the most frequent groups, at most MaxHeads.

@@ -41,7 +41,7 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 			s.Quantise(0, unsafe.Pointer(&v), row.Words)
 			if words = append(words, row.Words); step >= 3 {
 				rows = append(rows, rowtrain.Sample{
-					Row: row, Past: &rowcodec.Past{Base: words[step-2], Older: words[step-3], Age: 6, Gap: 3}, Gap: step % 3,
+					Row: row, Past: &rowcodec.Past{Base: words[step-2], Older: words[step-3], Age: 6, Gap: 3},
 				})
 			}
 		}
@@ -96,7 +96,7 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 	var bodies []rowtrain.Sample
 	for range 400 {
 		rows := rowtest.States(other, r, 3)
-		bodies = append(bodies, rowtrain.Sample{Row: rows[2], Past: &rowcodec.Past{Base: rows[1].Words, Older: rows[0].Words, Age: 3, Gap: 3}, Gap: -1})
+		bodies = append(bodies, rowtrain.Sample{Row: rows[2], Past: &rowcodec.Past{Base: rows[1].Words, Older: rows[0].Words, Age: 3, Gap: 3}})
 	}
 	falling, shaken := rowtrain.Train(s, each(samples)), rowtrain.Train(other, each(bodies))
 	both := falling.With(shaken)

@@ -43,7 +43,6 @@ type (
 	codingTables struct {
 		sets       []*codingSet
 		ofShape    map[string]*codingSet
-		gaps       []byte
 		zoneBounds map[string][3]int64
 		heads      map[string][48][]byte
 	}
@@ -129,7 +128,7 @@ func codecParts(schema []pageComponent, owned bool) (parts []codecPart) {
 
 // readTables reads a file of tables, section 7.
 func readTables(b []byte) (t codingTables) {
-	s := pageDecoder{b: b, bit: 8 * len("worldd tables 3\n")}
+	s := pageDecoder{b: b, bit: 8 * len("worldd tables 4\n")}
 	number := func() int64 {
 		u, shift := uint64(0), 0
 		for {
@@ -175,7 +174,6 @@ func readTables(b []byte) (t codingTables) {
 			set.residuals[i/32][i%32] = lengths(43)
 		}
 	}
-	t.gaps = lengths(43)
 	t.zoneBounds, t.heads = map[string][3]int64{}, map[string][48][]byte{}
 	for range s.uvarint("zone bounds") {
 		name := shape()

@@ -25,11 +25,18 @@ type coder struct {
 	packet []byte
 }
 
-// piece is a row in a packet: the rows passed over before it, and its bits.
+// piece is one encoded row of a packet.
 type piece struct {
-	gap   int // -1: it was expected
+	gap   int // unchanged rows skipped before it; 0 for a row expected to change
 	chunk rowcodec.Chunk
 }
+
+// A packet holds the rows expected to change, then in Golomb codes of these orders the
+// number of other changed rows and before each of them the number of rows skipped.
+const (
+	countOrder = 1
+	gapOrder   = 5
+)
 
 func (c *coder) begin(r *recording, frame, base, older int) {
 	c.past = rowcodec.Past{Age: uint32(frame - base)}
@@ -77,7 +84,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row
 	c.begin(r, frame, base, older)
 	for _, i := range c.moving {
 		c.remember(i)
-		f(schema.Row{Mask: 1, Words: r.row(frame, i)}, -1)
+		f(schema.Row{Mask: 1, Words: r.row(frame, i)}, 0)
 		if i == 0 {
 			c.codec.SetAnchor(&c.anchor, 0, r.row(frame, 0), c.past.Base, c.past.Older)
 		}
@@ -107,13 +114,16 @@ func (c *coder) encode(r *recording, frame, base, older int) {
 // assemble makes the packet of one of them.
 func (c *coder) assemble() []byte {
 	c.writer.Reset(c.packet[:0])
-	for _, p := range c.parts {
-		if p.gap >= 0 {
-			c.codec.AppendGap(&c.writer, uint32(p.gap))
-		}
+	expected := c.parts[:len(c.moving)]
+	for _, p := range expected {
 		c.chunks.Copy(&c.writer, p.chunk)
 	}
-	c.codec.AppendEnd(&c.writer)
+	others := c.parts[len(expected):]
+	c.writer.WriteGolomb(uint32(len(others)), countOrder)
+	for _, p := range others {
+		c.writer.WriteGolomb(uint32(p.gap), gapOrder)
+		c.chunks.Copy(&c.writer, p.chunk)
+	}
 	c.packet = c.writer.Bytes()
 	return c.packet
 }
@@ -137,17 +147,16 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 			c.codec.SetAnchor(&c.anchor, 0, out[0][:], c.past.Base, c.past.Older)
 		}
 	}
-	for at := 0; ; at++ {
-		gap, more := c.codec.ReadGap(&reader)
-		if !more {
-			return wire.ExpectEnd(&reader)
-		}
-		if at += int(gap); at >= len(c.still) {
-			return fmt.Errorf("a gap goes beyond the last row")
+	at := 0
+	for range reader.ReadGolomb(countOrder, uint32(len(c.still))) {
+		if at += int(reader.ReadGolomb(gapOrder, cubes)); at >= len(c.still) {
+			return fmt.Errorf("a gap extends beyond the last row")
 		}
 		c.remember(c.still[at])
 		if err := read(c.still[at]); err != nil {
 			return err
 		}
+		at++
 	}
+	return wire.ExpectEnd(&reader)
 }

@@ -109,10 +109,9 @@ func samples(s *schema.Schema, recordings []*recording, age, apart int) func(yie
 			b := newBaselines(len(r.frames), age, apart, 0)
 			for frame := age; frame < len(r.frames); frame++ {
 				base, older := b.of(frame)
-				c.each(r, frame, base, older, func(row schema.Row, gap int) {
-					yield(rowtrain.Sample{Row: row, Past: &c.past, Gap: gap})
+				c.each(r, frame, base, older, func(row schema.Row, _ int) {
+					yield(rowtrain.Sample{Row: row, Past: &c.past})
 				})
-				yield(rowtrain.Sample{})
 			}
 		}
 	}
