@@ -264,17 +264,13 @@ func (u *unit) expectedLargest(p *part, i int, past *Past, f *prediction) int {
 	return int(past.Base[u.word] & 3)
 }
 
-// expectedRotation returns the rotation expected once the preceding units are known:
-// the prediction for the component's rotation, corrected if the position precedes it,
-// and the baseline for any other.
-func (u *unit) expectedRotation(p *part, i int, words []uint32, past *Past, f *prediction) rotation {
-	switch {
-	case i != p.rotation:
-		return u.rotation(past.Base[u.word])
-	case p.correctsRotation():
-		return f.correctedRotation(vectorAt(words, p.units[p.position].word))
+// expectedRotation returns the rotation expected of a unit: the prediction for the
+// component's rotation, the baseline for any other.
+func (u *unit) expectedRotation(p *part, i int, past *Past, f *prediction) rotation {
+	if i == p.rotation {
+		return f.rotation
 	}
-	return f.rotation
+	return u.rotation(past.Base[u.word])
 }
 
 // appendUnit writes the value of a changed unit.
@@ -289,7 +285,7 @@ func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, words []uint32, past
 	case unitRotation:
 		word := words[u.word]
 		var three [3]uint32
-		three[0], three[1], three[2] = u.expectedRotation(p, j, words, past, f).packThree(int(word&3), u.bits)
+		three[0], three[1], three[2] = u.expectedRotation(p, j, past, f).packThree(int(word&3), u.bits)
 		word >>= 2
 		for i := range three {
 			c.appendResidual(w, laneRotation+i, word&u.max, three[i], u.max, u.bits, f)
@@ -399,7 +395,7 @@ func (c *Codec) readPart(r *bitio.Reader, p *part, words []uint32, past *Past, f
 			u.readPosition(r, p.digit(&symbols, j), words, f)
 		case unitRotation:
 			largest := (u.expectedLargest(p, j, past, f) + p.digit(&symbols, j) - 1) & 3
-			words[u.word] = u.readRotation(r, largest, u.expectedRotation(p, j, words, past, f), f)
+			words[u.word] = u.readRotation(r, largest, u.expectedRotation(p, j, past, f), f)
 		case unitVector, unitNumber:
 			u.readNumbers(r, words, past, f)
 		default:

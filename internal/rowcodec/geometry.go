@@ -30,13 +30,6 @@ func (v vector) toFixed() vector {
 	return vector{v.x << fractionBits, v.y << fractionBits, v.z << fractionBits}
 }
 
-// clamped returns v with each component clamped to ±most.
-func (v vector) clamped(most int64) vector {
-	return vector{clamp(v.x, most), clamp(v.y, most), clamp(v.z, most)}
-}
-
-func clamp(v, most int64) int64 { return min(max(v, -most), most) }
-
 // size returns the sum of the magnitudes of the components.
 func (v vector) size() int64 { return absolute(v.x) + absolute(v.y) + absolute(v.z) }
 
@@ -52,17 +45,6 @@ func (v vector) along(axis int) int64 {
 		return v.y
 	}
 	return v.z
-}
-
-// crossAxis returns the cross product of the axis's unit vector and v.
-func (v vector) crossAxis(axis int) vector {
-	switch axis {
-	case 0:
-		return vector{0, -v.z, v.y}
-	case 1:
-		return vector{v.z, 0, -v.x}
-	}
-	return vector{-v.y, v.x, 0}
 }
 
 // rotation is a unit quaternion in 1/16384. Its arithmetic is in integers so that both

@@ -13,10 +13,10 @@ type Model struct {
 type Set struct {
 	Shapes []string
 	// Weights of displacements in a prediction, in 1/256: the row's own, its parent's, the
-	// mismatch, and a constant in 1/256 of a quantum. Rotation has three more, for the parts
-	// of a rotation correction. No weight exceeds MaxWeight in magnitude.
+	// mismatch, and for positions a constant in 1/256 of a quantum. No weight exceeds
+	// MaxWeight in magnitude.
 	Position [Zones][Attachments][Speeds][3][4]int32 // of each axis
-	Rotation [Zones][Attachments][Speeds][7]int32
+	Rotation [Zones][Attachments][Speeds][3]int32
 	// Weights of the features in the scale of a residual, in 1/256.
 	Scale [Lanes][Attachments][Speeds][Features]int32
 	// Code lengths, each complete.

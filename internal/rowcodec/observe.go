@@ -160,25 +160,16 @@ func (o *Observer) reportRotation(p *part, words []uint32, past *Past, f *predic
 	if words[u.word] == past.Base[u.word] {
 		return
 	}
-	base, turned := u.rotation(past.Base[u.word]), f.rotation
+	base := u.rotation(past.Base[u.word])
 	now := u.rotation(words[u.word]).towards(base)
-	var s rotationCorrection
-	if p.correctsRotation() {
-		at := vectorAt(words, p.units[p.position].word)
-		turned = f.correctedRotation(at)
-		s, _ = f.correctionFor(at)
-	}
-	moved, off := now.minus(base).parts(), now.minus(turned).parts()
+	moved, off := now.minus(base).parts(), now.minus(f.rotation).parts()
 	own, ride, twist := f.rotationMotion[0].parts(), f.rotationMotion[1].parts(), f.rotationMotion[2].parts()
-	roll := rotation{s.roll.x, s.roll.y, s.roll.z, 0}.times(f.rotation).parts()
-	swing := rotation{s.swing.x, s.swing.y, s.swing.z, 0}.times(f.rotation).parts()
 	turns := step(f.rotationMotion[0].size(), 100, 500, 2000, 5000)
 	size := usual(f.scale(laneRotation)) * 2 * rotationRange / float64(u.max)
 	for i := range moved {
-		slowed, yielded := own[i]*float64(s.slowed)/256, (ride[i]-own[i])*float64(s.yielded)/256
 		o.Rotation(Equation{
 			Zone: f.zone, Attached: f.attached, Speed: turns,
-			X: []float64{own[i], ride[i], twist[i], slowed, yielded, roll[i], swing[i]},
+			X: []float64{own[i], ride[i], twist[i]},
 			Y: moved[i], Miss: max(off[i], -off[i]), Usual: size,
 		})
 	}

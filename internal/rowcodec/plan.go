@@ -124,11 +124,6 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 // unit is in every row.
 func (p *part) needsPrediction() bool { return len(p.groups) > 0 }
 
-// correctsRotation reports whether the rotation is predicted and follows the position.
-func (p *part) correctsRotation() bool {
-	return p.turning && p.position >= 0 && p.position < p.rotation
-}
-
 // rotation unpacks a word of the unit.
 func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.level, u.bits) }
 

@@ -110,14 +110,7 @@ type prediction struct {
 	rotationMissed int64 // the same for the rotation
 
 	motion         [3]vector   // displacements: own, parent's, and their mismatch in the past
-	rotationMotion [3]rotation // the same for the rotation, as differences
-
-	// Inputs to the rotation correction.
-	rotationWeights *[7]int32 // nil if the rotation is not predicted
-	zones           *ZoneBounds
-	anchored        bool   // the row has an anchor
-	arm             vector // position relative to the anchor
-	relativeMotion  vector // the anchor's motion minus the row's own
+	rotationMotion [3]rotation // the same for the rotation, as differences; observers read it
 }
 
 // featurePairs holds the features packed two to a uint64, feature 2k in the upper half
@@ -150,7 +143,6 @@ func absolute(v int64) int64 {
 func (c *Codec) predict(p *part, past *Past, f *prediction) {
 	f.attached, f.speed, f.zone, f.set = Attachments-1, 0, Zones-1, p.set
 	f.feature, f.missed, f.rotationMissed = featurePairs{}, 0, 0
-	f.anchored, f.zones = false, nil
 	f.feature.set(featureOne, 16)
 	var moves int64
 	if p.position >= 0 {
@@ -200,11 +192,9 @@ func (c *Codec) predictPosition(p *part, past *Past, f *prediction) (moves int64
 			f.attached = attachment(mismatch.size(), speed)
 		}
 		f.feature.set(featureMismatch, magnitude(mismatch.size()>>fractionBits))
-		f.anchored, f.arm, f.relativeMotion = true, arm, carried.minus(own)
-		f.feature.set(featureRelativeMotion, magnitude(f.relativeMotion.size()>>fractionBits))
+		f.feature.set(featureRelativeMotion, magnitude(carried.minus(own).size()>>fractionBits))
 	}
 	f.feature.set(featureSpeed, magnitude(speed>>fractionBits))
-	f.zones = p.zones
 	if g := p.zones; g != nil {
 		at := from.along(g.Axis)
 		f.zone = reached(at, g.Bounds[0]) + reached(at, g.Bounds[1])
@@ -261,7 +251,6 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, marg
 		}
 		turns = turning.size()
 		w := &f.set.Rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
-		f.rotationWeights = w
 		own, carried, mismatch := int64(w[0]), int64(w[1]), int64(w[2])
 		sum := rotation{turning.x * own, turning.y * own, turning.z * own, turning.w * own}
 		if a := past.Anchor; a != nil && a.part == p.component {

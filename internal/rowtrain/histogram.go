@@ -21,7 +21,7 @@ func newHistogram(width int) *histogram {
 				for axis := range n.position {
 					n.position[axis][z][a][s] = newNormal(4)
 				}
-				n.rotation[z][a][s] = newNormal(7)
+				n.rotation[z][a][s] = newNormal(3)
 			}
 			for lane := range n.scale {
 				n.scale[lane][a][s] = newNormal(rowcodec.Features)

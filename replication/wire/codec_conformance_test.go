@@ -36,7 +36,7 @@ type (
 	}
 	codingSet struct {
 		position  [4][4][5][3][4]int64
-		rotation  [4][4][5][7]int64
+		rotation  [4][4][5][3]int64
 		scale     [8][4][5][12]int64
 		residuals [8][32][]byte
 	}
@@ -53,10 +53,6 @@ type (
 		feature                                 [12]int64
 		own, mismatch, expected                 vector
 		facing                                  quaternion
-		predicted, anchored                     bool       // the rotation is; there is an anchor
-		followedMinusOwn, arm                   vector     // CODEC.md's carried - own; B - A.base
-		turn, rideMinusTurn                     quaternion // the second is ride - turn
-		weights                                 [7]int64   // of the rotation
 	}
 )
 
@@ -161,7 +157,7 @@ func readTables(b []byte) (t codingTables) {
 					set.position[i/20][i/5%4][i%5][axis][w] = number()
 				}
 			}
-			for w := range 7 {
+			for w := range 3 {
 				set.rotation[i/20][i/5%4][i%5][w] = number()
 			}
 		}
@@ -389,8 +385,7 @@ func (t *codingTables) predict(i int, p *codecPart, past *pagePast) (f predictio
 				}
 			}
 			f.feature[2] = mag(f.mismatch.size() >> 8)
-			f.anchored, f.followedMinusOwn, f.arm = true, minus(followed, f.own), minus(B, at(a[1], u.word))
-			f.feature[6] = mag(f.followedMinusOwn.size() >> 8)
+			f.feature[6] = mag(minus(followed, f.own).size() >> 8)
 		}
 		f.feature[1] = mag(size >> 8)
 		if g, ok := t.zoneBounds[p.shape]; ok {
@@ -430,7 +425,6 @@ func (t *codingTables) predict(i int, p *codecPart, past *pagePast) (f predictio
 			}
 			turns = turn.size()
 			w := t.of(p.shape).rotation[f.zone][f.attached][stepOf(turns, 100, 500, 2000, 5000)]
-			f.predicted, f.turn, f.rideMinusTurn, f.weights = true, turn, ride.less(turn), w
 			for i := range f.facing {
 				f.facing[i] += (turn[i]*w[0] + ride[i]*w[1] + twist[i]*w[2] + 128) >> 8
 			}
@@ -455,56 +449,6 @@ func (t *codingTables) predict(i int, p *codecPart, past *pagePast) (f predictio
 		f.context += int(past.base[p.flag])
 	}
 	return f
-}
-
-func within(v, most int64) int64 { return min(max(v, -most), most) }
-
-// correctedRotation returns the predicted rotation, corrected by how far the position now
-// missed its prediction: section 5, step 4.
-func (f *prediction) correctedRotation(now vector, zoneBounds map[string][3]int64, shape string) quaternion {
-	off := minus(now, f.expected)
-	if off == (vector{}) {
-		return f.facing
-	}
-	for i, v := range off {
-		off[i] = within(v, 1<<15)
-	}
-	share := func(of vector) int64 {
-		sum, square := int64(0), int64(4096)
-		for i, v := range of {
-			v = within(v, 1<<22)
-			sum, square = sum+off[i]*v, square+v*v>>8
-		}
-		return within(sum*256/square, 512)
-	}
-	slowed, yielded := share(f.own), int64(0)
-	var roll, swing vector
-	if f.anchored {
-		yielded = share(f.followedMinusOwn)
-		var a vector
-		for i, v := range f.arm {
-			a[i] = within(v, 1<<20)
-		}
-		k := (1 << 36) / (a[0]*a[0] + a[1]*a[1] + a[2]*a[2] + 128)
-		for i := range swing {
-			j, l := (i+1)%3, (i+2)%3
-			swing[i] = within((a[j]*off[l]-a[l]*off[j])*k>>23, 1<<13)
-		}
-	}
-	if g, ok := zoneBounds[shape]; ok {
-		j, l := (g[0]+1)%3, (g[0]+2)%3
-		roll[j], roll[l] = within(-64*off[l], 1<<13), within(64*off[j], 1<<13)
-	}
-	w := f.weights
-	var half quaternion
-	for i := range roll {
-		half[i] = (roll[i]*w[5] + swing[i]*w[6] + 128) >> 8
-	}
-	q := half.product(f.facing)
-	for i := range q {
-		q[i] += f.facing[i] + (f.turn[i]*slowed*w[3]+f.rideMinusTurn[i]*yielded*w[4]+1<<15)>>16
-	}
-	return q.unit(f.facing)
 }
 
 // codedRow reads a row, section 6.
@@ -605,9 +549,6 @@ func (s *pageDecoder) codedRow(t *codingTables, parts []codecPart, mask uint32, 
 			case "q":
 				most := int64(1)<<one.n - 1
 				e, q := f.largest, f.facing
-				if j == p.rotation && f.predicted && p.position >= 0 && p.position < j {
-					q = f.correctedRotation(at(out, p.units[p.position].word), t.zoneBounds, p.shape)
-				}
 				if j != p.rotation {
 					e, q = int(past.base[u.word]&3), unpacked(past.base[u.word], most)
 				}
