@@ -127,7 +127,7 @@ func newMotion(tb testing.TB) *motion {
 		h := bulk.NewHandle(uint32(i), 1)
 		fold = wire.Fold(fold, h)
 		var w bitio.Writer
-		s.AppendFull(&w, schema.Row{Mask: 1, Words: states[0][i]})
+		s.AppendFull(&w, schema.Row{Mask: 1, Values: states[0][i]})
 		m.enter = wire.AppendRecord(m.enter, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 	}
 	for tick := 1; tick < motionTicks; tick++ {
@@ -154,7 +154,7 @@ func (m *motion) states() *[motionTicks][motionRows][]uint32 {
 				now[i].Velocity[axis] += random.Float32()/2 - 0.25
 				now[i].Position[axis] += now[i].Velocity[axis] / 60
 			}
-			states[tick][i] = make([]uint32, s.Words())
+			states[tick][i] = make([]uint32, s.Values())
 			s.Quantise(0, unsafe.Pointer(&now[i]), states[tick][i])
 		}
 	}
@@ -181,7 +181,7 @@ func (m *motion) datagram(states *[motionTicks][motionRows][]uint32, tick int, f
 		wire.AppendRowHeader(&w, coding, 0, coding.Usual)
 	}
 	for i := range motionRows {
-		row := schema.Row{Mask: 1, Words: states[tick][i]}
+		row := schema.Row{Mask: 1, Values: states[tick][i]}
 		if past.Age == 0 {
 			m.codec.Append(&w, row, nil)
 			continue

@@ -43,13 +43,13 @@ type crowded struct {
 	h      bulk.Handle
 	sleeps bool
 	body   schema.Body
-	words  []uint32
+	values []uint32
 	sent   []sentState
 }
 
 type sentState struct {
-	tick  uint32
-	words []uint32
+	tick   uint32
+	values []uint32
 }
 
 const (
@@ -78,16 +78,16 @@ func (c *crowd) enter(message []byte, n int) []byte {
 		}
 		c.used[slot] = true
 		c.newest[slot] = max(c.newest[slot]+2, 1) | 1
-		e := &crowded{h: bulk.NewHandle(slot, c.newest[slot]), sleeps: c.random.IntN(4) == 0, words: make([]uint32, c.schema.Words())}
+		e := &crowded{h: bulk.NewHandle(slot, c.newest[slot]), sleeps: c.random.IntN(4) == 0, values: make([]uint32, c.schema.Values())}
 		for axis := range 3 {
 			e.body.Position[axis], e.body.Velocity[axis] = 100*c.random.Float32(), 6*c.random.Float32()-3
 		}
 		id := identity{Value: uint64(e.h), Mark: uint16(slot)}
-		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.words)
-		c.schema.Quantise(1, unsafe.Pointer(&id), e.words[c.schema.Component(1).Offset:])
-		e.sent = []sentState{{c.tick, slices.Clone(e.words)}}
+		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.values)
+		c.schema.Quantise(1, unsafe.Pointer(&id), e.values[c.schema.Component(1).Offset:])
+		e.sent = []sentState{{c.tick, slices.Clone(e.values)}}
 		w.Reset(nil)
-		c.schema.AppendFull(&w, schema.Row{Mask: 3, Words: e.words})
+		c.schema.AppendFull(&w, schema.Row{Mask: 3, Values: e.values})
 		message = wire.AppendRecord(message, wire.Record{Op: wire.OpEnter, Handle: e.h, Row: w.Bytes()})
 		c.shown = append(c.shown, e)
 		c.structure++
@@ -137,7 +137,7 @@ func (c *crowd) move() []*crowded {
 			e.body.Velocity[axis] += c.random.Float32()/2 - 0.25
 			e.body.Position[axis] += crowdInterval * e.body.Velocity[axis] / 60
 		}
-		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.words)
+		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.values)
 		moved = append(moved, e)
 	}
 	c.random.Shuffle(len(moved), func(i, j int) { moved[i], moved[j] = moved[j], moved[i] })
@@ -168,9 +168,9 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 		}
 		p := &pasts[i]
 		if e.sent[at].tick < c.tick {
-			p.Base, p.Age = e.sent[at].words, c.tick-e.sent[at].tick
+			p.Base, p.Age = e.sent[at].values, c.tick-e.sent[at].tick
 			if at > 0 {
-				p.Older, p.Gap = e.sent[at-1].words, e.sent[at].tick-e.sent[at-1].tick
+				p.Older, p.Gap = e.sent[at-1].values, e.sent[at].tick-e.sent[at-1].tick
 				e.sent = slices.Delete(e.sent, 0, at-1)
 			}
 		}
@@ -182,8 +182,8 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 		if past.Age == 0 {
 			past = nil
 		}
-		c.codec.Append(&w, schema.Row{Mask: 3, Words: e.words}, past)
-		e.sent = append(e.sent, sentState{c.tick, slices.Clone(e.words)})
+		c.codec.Append(&w, schema.Row{Mask: 3, Values: e.values}, past)
+		e.sent = append(e.sent, sentState{c.tick, slices.Clone(e.values)})
 	}
 	require.LessOrEqual(b, len(w.Bytes()), wire.MaxDatagram)
 	return w.Bytes()

@@ -170,21 +170,21 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 	return true
 }
 
-// past returns the words, n each, of the row's baselines, or nil.
+// past returns the values, n each, of the row's baselines, or nil.
 func (d *decodedRow) past(n int) (base, older []uint32) {
 	if d.baseline.Age == 0 {
 		return nil, nil
 	}
-	base = d.entity.states.words(int(d.base), n)
+	base = d.entity.states.values(int(d.base), n)
 	if d.baseline.Gap != 0 {
-		older = d.entity.states.words(int(d.older), n)
+		older = d.entity.states.values(int(d.older), n)
 	}
 	return base, older
 }
 
-// words returns the words that row i is decoded into.
-func (r *Replica) words(i int) []uint32 {
-	n := r.codec.Schema().Words()
+// values returns the values that row i is decoded into.
+func (r *Replica) values(i int) []uint32 {
+	n := r.codec.Schema().Values()
 	return r.arena[i*n : (i+1)*n : (i+1)*n]
 }
 
@@ -227,13 +227,13 @@ func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 		return 0, 0
 	}
 	s := r.codec.Schema()
-	return s.Parent(schema.Row{Mask: d.entity.mask, Words: d.entity.states.words(int(d.base), s.Words())})
+	return s.Parent(schema.Row{Mask: d.entity.mask, Values: d.entity.states.values(int(d.base), s.Values())})
 }
 
 // decode reads all rows into scratch: first those without an anchor, then the others.
 func (r *Replica) decode() error {
 	r.anchored = -1
-	n := r.codec.Schema().Words() * len(r.rows)
+	n := r.codec.Schema().Values() * len(r.rows)
 	r.arena = slices.Grow(r.arena[:0], n)[:n]
 	for _, anchored := range [...]bool{false, true} {
 		for i := range r.rows {
@@ -249,8 +249,8 @@ func (r *Replica) decode() error {
 }
 
 func (r *Replica) decodeRow(i int) error {
-	d, n := &r.rows[i], r.codec.Schema().Words()
-	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Words: r.words(i)}
+	d, n := &r.rows[i], r.codec.Schema().Values()
+	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: r.values(i)}
 	if d.baseline.Age == 0 {
 		return r.codec.Read(&r.reader, &row, nil)
 	}
@@ -259,7 +259,7 @@ func (r *Replica) decodeRow(i int) error {
 	if a := int(d.anchor); a >= 0 {
 		if r.anchored != a || r.anchorPart != int(d.part) {
 			base, older := r.rows[a].past(n)
-			r.codec.SetAnchor(&r.anchor, int(d.part), r.words(a), base, older)
+			r.codec.SetAnchor(&r.anchor, int(d.part), r.values(a), base, older)
 			r.anchored, r.anchorPart = a, int(d.part)
 		}
 		r.past.Anchor = &r.anchor
@@ -281,7 +281,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 			e.states.noteBaseline(h.Tick - b.Age - b.Gap)
 		}
 		before := e.states.bytes()
-		state := e.states.add(h.Tick, r.blendFrom(h.Tick, e), r.words(i), r.span)
+		state := e.states.add(h.Tick, r.blendFrom(h.Tick, e), r.values(i), r.span)
 		r.entityBytes += e.states.bytes() - before
 		if state < 0 || h.Tick <= e.states.tick {
 			r.stats.RowsLate++

@@ -108,11 +108,11 @@ func (r *Replica) planOf(slot uint32) *plannedCell {
 func (r *Replica) readEnter(record wire.Record) error {
 	e := enterRow{owned: record.Reason == wire.ReasonOwned}
 	row := schema.Row{Owned: e.owned}
-	words := r.codec.Schema().Words()
-	if err := r.charge(bytesOfEntity + stateBytes(words)); err != nil {
+	values := r.codec.Schema().Values()
+	if err := r.charge(bytesOfEntity + stateBytes(values)); err != nil {
 		return err
 	}
-	e.list, row.Words = newList(words)
+	e.list, row.Values = newList(values)
 	r.reader.Reset(record.Row)
 	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
 		return err

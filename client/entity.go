@@ -66,27 +66,27 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 	if e == nil || e.mask>>c.number&1 == 0 {
 		return v, false
 	}
-	c.restore(e, c.words(e, int(e.states.newest)), &v)
+	c.restore(e, c.values(e, int(e.states.newest)), &v)
 	return v, true
 }
 
-// words returns the component's words in state i of e.
-func (c *Component[T]) words(e *Entity, i int) []uint32 {
-	return e.states.words(i, c.schema.Words())[c.spec.Offset:][:c.spec.Words]
+// values returns the component's values in state i of e.
+func (c *Component[T]) values(e *Entity, i int) []uint32 {
+	return e.states.values(i, c.schema.Values())[c.spec.Offset:][:c.spec.Values]
 }
 
-// restore decodes words of e into v.
-func (c *Component[T]) restore(e *Entity, words []uint32, v *T) {
+// restore decodes values of e into v.
+func (c *Component[T]) restore(e *Entity, values []uint32, v *T) {
 	if e.states.owned {
-		c.schema.Restore(c.number, words, unsafe.Pointer(v))
+		c.schema.Restore(c.number, values, unsafe.Pointer(v))
 	} else {
-		c.schema.RestorePublic(c.number, words, unsafe.Pointer(v))
+		c.schema.RestorePublic(c.number, values, unsafe.Pointer(v))
 	}
 }
 
 // Mask returns a bit for each component that e has, by the schema's numbers. Mask and
-// AppendWords are for conformance vectors and other exact comparisons.
+// AppendValues are for conformance vectors and other exact comparisons.
 func (e *Entity) Mask() uint32 { return e.mask }
 
-// AppendWords appends the quantised current state, in the schema's row layout, to dst.
-func (e *Entity) AppendWords(dst []uint32) []uint32 { return append(dst, e.states.current()...) }
+// AppendValues appends the quantised current state, in the schema's row layout, to dst.
+func (e *Entity) AppendValues(dst []uint32) []uint32 { return append(dst, e.states.current()...) }

@@ -58,7 +58,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 }
 
 // row returns the row of an entity with health points and no friend.
-func row(points uint32) schema.Row { return schema.Row{Mask: 1, Words: []uint32{points, 0, 0}} }
+func row(points uint32) schema.Row { return schema.Row{Mask: 1, Values: []uint32{points, 0, 0}} }
 
 func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
 	var w bitio.Writer
@@ -128,10 +128,10 @@ func (p *peer) state(seq, structure uint32, updates ...update) []byte {
 	for _, u := range updates {
 		var past *rowcodec.Past
 		if u.age != whole {
-			past = &rowcodec.Past{Base: row(u.base).Words, Age: u.age}
+			past = &rowcodec.Past{Base: row(u.base).Values, Age: u.age}
 		}
 		if u.gap != 0 {
-			past.Gap, past.Older = u.gap, row(u.older).Words
+			past.Gap, past.Older = u.gap, row(u.older).Values
 		}
 		p.codec.Append(&w, row(u.now), past)
 	}

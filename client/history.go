@@ -14,7 +14,7 @@ import (
 //
 // All states share one list, so that an entity is one allocation more: the ticks of
 // all states, then the tick from which each is blended in (see Replica.blendFrom),
-// then their words.
+// then their values.
 type history struct {
 	list   []uint32
 	tick   uint32 // of the current state
@@ -23,16 +23,16 @@ type history struct {
 	room   uint8  // capacity in states
 	count  uint8  // states in use
 	newest uint8  // index of the current state
-	owned  bool   // the client owns the entity: owner-only words are valid
+	owned  bool   // the client owns the entity: owner-only values are valid
 }
 
 // roomToMove is the capacity after the first growth. Most entities never need it:
 // they sleep.
 const roomToMove = 4
 
-// newList makes the list of a single state and returns its words, to be filled in.
-func newList(words int) (list, state []uint32) {
-	list = make([]uint32, 2+words)
+// newList makes the list of a single state and returns its values, to be filled in.
+func newList(values int) (list, state []uint32) {
+	list = make([]uint32, 2+values)
 	return list, list[2:]
 }
 
@@ -42,15 +42,15 @@ func (s *history) ticks() []uint32 { return s.list[:s.count] }
 // blendFrom returns the tick from which state i is blended in.
 func (s *history) blendFrom(i int) uint32 { return s.list[int(s.room)+i] }
 
-// words returns the words of state i; each state has n.
-func (s *history) words(i, n int) []uint32 {
+// values returns the values of state i; each state has n.
+func (s *history) values(i, n int) []uint32 {
 	from := 2*int(s.room) + i*n
 	return s.list[from : from+n : from+n]
 }
 
-// current returns the words of the current state.
+// current returns the values of the current state.
 func (s *history) current() []uint32 {
-	return s.words(int(s.newest), len(s.list)/int(s.room)-2)
+	return s.values(int(s.newest), len(s.list)/int(s.room)-2)
 }
 
 // find returns the index of the state of tick, or -1.
@@ -59,7 +59,7 @@ func (s *history) find(tick uint32) int { return slices.Index(s.ticks(), tick) }
 // add stores the state of a tick, blended in from blendFrom on, and returns its index.
 // It returns -1 if the state is known or too old to be useful, which a state newer
 // than all others never is.
-func (s *history) add(tick, blendFrom uint32, words []uint32, span uint32) int {
+func (s *history) add(tick, blendFrom uint32, values []uint32, span uint32) int {
 	if tick < s.floor {
 		return -1
 	}
@@ -77,14 +77,14 @@ func (s *history) add(tick, blendFrom uint32, words []uint32, span uint32) int {
 	case ticks[i] < s.floor && ticks[i]+span < tick:
 	case len(ticks) < wire.MaxStates:
 		if i = len(ticks); i == int(s.room) {
-			s.grow(len(words))
+			s.grow(len(values))
 		}
 		s.count++
 	case tick < ticks[i]:
 		return -1
 	}
 	s.list[i], s.list[int(s.room)+i] = tick, blendFrom
-	copy(s.words(i, len(words)), words)
+	copy(s.values(i, len(values)), values)
 	return i
 }
 
@@ -92,25 +92,25 @@ func (s *history) add(tick, blendFrom uint32, words []uint32, span uint32) int {
 func (s *history) larger() int { return min(max(2*int(s.room), roomToMove), wire.MaxStates) }
 
 // growth returns how many bytes the next add allocates at most.
-func (s *history) growth(words int) int {
+func (s *history) growth(values int) int {
 	if s.count < s.room {
 		return 0
 	}
-	return (s.larger() - int(s.room)) * stateBytes(words)
+	return (s.larger() - int(s.room)) * stateBytes(values)
 }
 
 // stateBytes returns the memory of one state, and maxGrowth the largest growth of any
 // history.
-func stateBytes(words int) int { return 4 * (2 + words) }
-func maxGrowth(words int) int  { return wire.MaxStates / 2 * stateBytes(words) }
+func stateBytes(values int) int { return 4 * (2 + values) }
+func maxGrowth(values int) int  { return wire.MaxStates / 2 * stateBytes(values) }
 
 // bytes returns the memory of the states.
 func (s *history) bytes() int { return 4 * len(s.list) }
 
 // grow makes room for more states.
-func (s *history) grow(words int) {
+func (s *history) grow(values int) {
 	from, to := int(s.room), s.larger()
-	list := make([]uint32, to*(2+words))
+	list := make([]uint32, to*(2+values))
 	copy(list, s.list[:from])
 	copy(list[to:], s.list[from:2*from])
 	copy(list[2*to:], s.list[2*from:])

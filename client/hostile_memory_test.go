@@ -87,7 +87,7 @@ func (f *flood) state(tick, first, n uint32) error {
 		}
 		wire.AppendRowHeader(&w, wire.RowCoding{}, skip, wire.Baseline{})
 	}
-	row := schema.Row{Words: make([]uint32, f.codec.Schema().Words())}
+	row := schema.Row{Values: make([]uint32, f.codec.Schema().Values())}
 	for range n {
 		f.codec.Append(&w, row, nil)
 	}

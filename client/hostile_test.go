@@ -183,13 +183,13 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 				w.Write(random.Uint64()&0xff, 8)
 			}
 			r.Reset(w.Bytes())
-			row := schema.Row{Words: make([]uint32, s.Words())}
+			row := schema.Row{Values: make([]uint32, s.Values())}
 			if s.ReadFull(&r, &row) != nil {
 				continue
 			}
 			if s.Carries() {
-				at := s.Words() - 2
-				row.Words[at], row.Words[at+1] = i%2, min(i/2, 1) // on either parent, alternating
+				at := s.Values() - 2
+				row.Values[at], row.Values[at+1] = i%2, min(i/2, 1) // on either parent, alternating
 			}
 			return row
 		}
@@ -243,7 +243,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 	read := func(rows uint32) (client.Outcome, error) {
 		p := client.NewApplier(codec, 1, 1<<16, client.Observer{})
 		structure := wire.AppendStructureHeader(nil, 1, tick-1)
-		row := schema.Row{Mask: 15, Words: make([]uint32, s.Words())}
+		row := schema.Row{Mask: 15, Values: make([]uint32, s.Values())}
 		var w bitio.Writer
 		s.AppendFull(&w, row)
 		var fold uint64
@@ -259,7 +259,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 			wire.AppendRowHeader(&w, coding, 0, coding.Usual)
 		}
 		for range rows {
-			codec.Append(&w, row, &rowcodec.Past{Base: row.Words, Age: 1})
+			codec.Append(&w, row, &rowcodec.Past{Base: row.Values, Age: 1})
 		}
 		return p.ApplyState(w.Bytes())
 	}

@@ -30,7 +30,7 @@ func TestEntityStaysItself(t *testing.T) {
 	require.Equal(t, h(5, 1), held.Handle())
 	require.EqualValues(t, 3, held.Kind())
 	require.EqualValues(t, 101, held.Tick())
-	require.Equal(t, row(8).Words, held.AppendWords(nil))
+	require.Equal(t, row(8).Values, held.AppendValues(nil))
 	v, ok := p.health.Get(held)
 	require.True(t, ok)
 	require.EqualValues(t, 8, v.Points)

@@ -83,13 +83,13 @@ func (r *Replica) charge(bytes int) error {
 // checkGrowth returns an error if the states of a datagram's rows could exceed
 // MaxBytes.
 func (r *Replica) checkGrowth() error {
-	words := r.codec.Schema().Words()
+	values := r.codec.Schema().Values()
 	r.bytesLeft = r.limits.bytes - r.Bytes()
-	if len(r.rows)*maxGrowth(words) <= r.bytesLeft {
+	if len(r.rows)*maxGrowth(values) <= r.bytesLeft {
 		return nil
 	}
 	for i := range r.rows {
-		if err := r.charge(r.rows[i].entity.states.growth(words)); err != nil {
+		if err := r.charge(r.rows[i].entity.states.growth(values)); err != nil {
 			return err
 		}
 	}

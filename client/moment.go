@@ -31,7 +31,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 		return v, false
 	}
 	from, to, ratio := e.states.at(m)
-	a, b := c.words(e, from), c.words(e, to)
+	a, b := c.values(e, from), c.values(e, to)
 	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.jumped(e, a, b, ticks[to]-ticks[from]) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}

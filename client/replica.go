@@ -50,7 +50,7 @@ type Replica struct {
 	// Scratch for the State datagram being applied.
 	reader     bitio.Reader
 	rows       []decodedRow
-	arena      []uint32        // words of rows
+	arena      []uint32        // values of rows
 	past       rowcodec.Past   // what the current row is coded from
 	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
 	anchored   int

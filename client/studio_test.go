@@ -89,16 +89,16 @@ func (s *studio) trueTick() float64 {
 	return studioFirstTick + float64(s.now-s.behind)*studioTickHz/studioHz
 }
 
-func (s *studio) words(tick uint32) (schema.Row, bool) {
+func (s *studio) values(tick uint32) (schema.Row, bool) {
 	body, sent := s.motion(tick)
-	row := schema.Row{Mask: 1, Words: make([]uint32, s.schema.Words())}
-	s.schema.Quantise(0, unsafe.Pointer(&body), row.Words)
+	row := schema.Row{Mask: 1, Values: make([]uint32, s.schema.Values())}
+	s.schema.Quantise(0, unsafe.Pointer(&body), row.Values)
 	return row, sent
 }
 
 // enter sends an Enter of h to the client.
 func (s *studio) enter(number uint32, h bulk.Handle) {
-	row, _ := s.words(s.tick)
+	row, _ := s.values(s.tick)
 	var w bitio.Writer
 	s.schema.AppendFull(&w, row)
 	body := wire.AppendStructureHeader(nil, number, s.tick)
@@ -146,7 +146,7 @@ func (s *studio) step() {
 		return
 	}
 	s.seq++
-	row, sent := s.words(s.tick)
+	row, sent := s.values(s.tick)
 	header := wire.StateHeader{Seq: s.seq, Tick: s.tick, Structure: 1}
 	var w bitio.Writer
 	if !sent {

@@ -59,9 +59,9 @@ func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	}
 	h := w.Config().HalfExtent
 	corner, arrives := schema.Body{Position: [3]float32{h.X, h.Y, h.Z}}, schema.Body{}
-	words := make([]uint32, spec.Words)
-	s.Quantise(i, unsafe.Pointer(&corner), words)
-	s.Restore(i, words, unsafe.Pointer(&arrives))
+	values := make([]uint32, spec.Values)
+	s.Quantise(i, unsafe.Pointer(&corner), values)
+	s.Restore(i, values, unsafe.Pointer(&arrives))
 	for axis, at := range corner.Position {
 		if at-arrives.Position[axis] > 1 {
 			return fmt.Errorf("%w: bodies may be at %v m, and schema.Body holds at most %v m: reduce world.Config.HalfExtent", ErrSchema, at, arrives.Position[axis])
@@ -75,7 +75,7 @@ func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 	row.Mask = 0
 	for component, id := range f.bindings {
 		spec := f.schema.Component(component)
-		out := row.Words[spec.Offset : spec.Offset+spec.Words]
+		out := row.Values[spec.Offset : spec.Offset+spec.Values]
 		if p := f.componentSource(w, id, slot); p != nil {
 			row.Mask |= 1 << component
 			f.schema.Quantise(component, p, out)

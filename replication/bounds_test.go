@@ -129,7 +129,7 @@ func TestForgedReferenceIsNone(t *testing.T) {
 	for _, record := range records(t, s.snapshot()) {
 		var r bitio.Reader
 		r.Reset(record.Row)
-		row := schema.Row{Words: make([]uint32, rowSchema.Words())}
+		row := schema.Row{Values: make([]uint32, rowSchema.Values())}
 		require.NoError(t, rowSchema.ReadFull(&r, &row))
 		rowSchema.References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
 	}

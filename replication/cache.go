@@ -111,16 +111,16 @@ func (c *rowCache) gather(f *frame, key codingKey) (m cacheMiss) {
 	if b.Gap != 0 {
 		m.older = states.at(f.tick - b.Age - b.Gap)
 	}
-	c.prefetchSum += touchEnds(m.row.Words) + touchEnds(m.base) + touchEnds(m.older)
+	c.prefetchSum += touchEnds(m.row.Values) + touchEnds(m.base) + touchEnds(m.older)
 	return m
 }
 
 // touchEnds reads the first and the last value of a state.
-func touchEnds(words []uint32) uint32 {
-	if len(words) == 0 {
+func touchEnds(values []uint32) uint32 {
+	if len(values) == 0 {
 		return 0
 	}
-	return words[0] + words[len(words)-1]
+	return values[0] + values[len(values)-1]
 }
 
 // encodeAndStore encodes a gathered row and stores it while there is room.
@@ -156,7 +156,7 @@ func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *his
 	past := &c.past
 	*past = rowcodec.Past{Base: m.base, Older: m.older, Age: b.Age, Gap: b.Gap}
 	if key.anchored() {
-		component, _ := f.schema.Parent(schema.Row{Mask: m.row.Mask, Words: m.base})
+		component, _ := f.schema.Parent(schema.Row{Mask: m.row.Mask, Values: m.base})
 		var older []uint32
 		if b.Gap != 0 {
 			older = parent.at(f.tick - b.Age - b.Gap)

@@ -145,9 +145,9 @@ func (c *convoy) step() {
 		c.rep.Capture()
 		for _, h := range c.live {
 			p := *c.poses.Get(h)
-			words := make([]uint32, c.schema.Words())
-			c.schema.Quantise(0, unsafe.Pointer(&p), words)
-			c.states[tickOf{uint32(c.world.Tick()), h}] = words
+			values := make([]uint32, c.schema.Values())
+			c.schema.Quantise(0, unsafe.Pointer(&p), values)
+			c.states[tickOf{uint32(c.world.Tick()), h}] = values
 		}
 		for _, e := range c.ends {
 			if c.rng.IntN(30) == 0 {
@@ -192,7 +192,7 @@ func (c *convoy) where() string { return fmt.Sprintf("seed %d, tick %d", c.seed,
 
 // check compares an entity with the server's state of that tick.
 func (c *convoy) check(e *client.Entity) {
-	require.Equal(c.t, c.states[tickOf{e.Tick(), e.Handle()}], e.AppendWords(nil), "%v of tick %d; %s", e.Handle(), e.Tick(), c.where())
+	require.Equal(c.t, c.states[tickOf{e.Tick(), e.Handle()}], e.AppendValues(nil), "%v of tick %d; %s", e.Handle(), e.Tick(), c.where())
 }
 
 // TestReplicasFollow compares replicas with the server while links disturb datagrams

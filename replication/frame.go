@@ -69,7 +69,7 @@ func (t *tenant) historyFor(owned bool) *history {
 
 func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	s := c.Schema()
-	return &frame{schema: s, codec: c, bindings: bound, scratch: schema.Row{Words: make([]uint32, s.Words())}}
+	return &frame{schema: s, codec: c, bindings: bound, scratch: schema.Row{Values: make([]uint32, s.Values())}}
 }
 
 // prefetchBatch is how many rows are prefetched together before they are written.
@@ -141,7 +141,7 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 
 // currentRow returns the newest row of t for owners, or for everyone else.
 func (f *frame) currentRow(t *tenant, owned bool) schema.Row {
-	return schema.Row{Mask: t.mask, Owned: owned, Words: t.historyFor(owned).row}
+	return schema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).row}
 }
 
 // historyOf returns the history that k is coded from, the owners' or the common one.

@@ -45,14 +45,14 @@ func (r *stateRing) push(row []uint32, tick uint32) {
 }
 
 // stateAt returns the state that is age states before the newest, for rows of so many
-// words.
-func (r *stateRing) stateAt(age, words int) []uint32 {
+// values.
+func (r *stateRing) stateAt(age, values int) []uint32 {
 	at := int(r.newest) - age
 	if at < 0 {
 		at += ringStates
 	}
-	at *= words + 1
-	return r.states[at : at+words+1 : at+words+1]
+	at *= values + 1
+	return r.states[at : at+values+1 : at+values+1]
 }
 
 // prefetch reads the memory that the next push writes and the state that is then the
@@ -61,8 +61,8 @@ func (h *history) prefetch() uint32 {
 	if h.ring == nil {
 		return 0
 	}
-	r, words := h.ring, len(h.row)
-	return r.stateAt(ringStates-1, words)[0] + r.stateAt(ringStates-2, words)[0]
+	r, values := h.ring, len(h.row)
+	return r.stateAt(ringStates-1, values)[0] + r.stateAt(ringStates-2, values)[0]
 }
 
 // oldest returns the tick of the oldest remembered state.
@@ -78,27 +78,27 @@ func (h *history) at(tick uint32) []uint32 {
 	if h.tick <= tick {
 		return h.row
 	}
-	r, words := h.ring, len(h.row)
+	r, values := h.ring, len(h.row)
 	// A moving row changes in every tick, so its state is found without a search.
 	if age := h.tick - 1 - tick; age < uint32(r.count) {
-		if state := r.stateAt(int(age), words); state[0] == tick {
+		if state := r.stateAt(int(age), values); state[0] == tick {
 			return state[1:]
 		}
 	}
 	age := 0
-	for r.stateAt(age, words)[0] > tick {
+	for r.stateAt(age, values)[0] > tick {
 		age++
 	}
-	return r.stateAt(age, words)[1:]
+	return r.stateAt(age, values)[1:]
 }
 
 // pushState makes the scratch row the newest state of h if it differs.
 func (f *frame) pushState(p *slotSummary, h *history) {
-	if h.valid && slices.Equal(h.row, f.scratch.Words) {
+	if h.valid && slices.Equal(h.row, f.scratch.Values) {
 		return
 	}
 	if h.row == nil {
-		h.row = make([]uint32, f.schema.Words())
+		h.row = make([]uint32, f.schema.Values())
 	}
 	if h.valid {
 		if h.ring == nil {
@@ -106,7 +106,7 @@ func (f *frame) pushState(p *slotSummary, h *history) {
 		}
 		h.ring.push(h.row, h.tick)
 	}
-	copy(h.row, f.scratch.Words)
+	copy(h.row, f.scratch.Values)
 	h.valid, h.tick = true, f.tick
 	p.version, p.oldest = f.tick, h.oldest()
 }
@@ -147,13 +147,13 @@ func (f *frame) reclaimIfIdle(p *slotSummary, h *history) {
 // ringPool reuses the rings of rows that became idle.
 type ringPool struct{ spare []*stateRing }
 
-func (s *ringPool) get(words int) *stateRing {
+func (s *ringPool) get(values int) *stateRing {
 	if n := len(s.spare); n > 0 {
 		p := s.spare[n-1]
 		s.spare = s.spare[:n-1]
 		return p
 	}
-	return &stateRing{states: make([]uint32, ringStates*(words+1))}
+	return &stateRing{states: make([]uint32, ringStates*(values+1))}
 }
 
 // put takes the ring of h.

@@ -18,7 +18,7 @@ func TestHistoryAgainstList(t *testing.T) {
 	require.NoError(t, schema.Add[struct{ Value uint32 }](rowSchema, "value"))
 	type state struct{ tick, value uint32 }
 	rapid.Check(t, func(t *rapid.T) {
-		f := &frame{schema: rowSchema, scratch: schema.Row{Words: make([]uint32, 1)}}
+		f := &frame{schema: rowSchema, scratch: schema.Row{Values: make([]uint32, 1)}}
 		f.summaries, f.tenants = make([]slotSummary, 1), make([]tenant, 1)
 		p, h := &f.summaries[0], &f.tenants[0].history
 		p.handle = bulk.NewHandle(0, 1)
@@ -33,10 +33,10 @@ func TestHistoryAgainstList(t *testing.T) {
 				all = all[len(all)-1:]
 				require.Nil(t, h.ring, "an idle row keeps its ring")
 			}
-			f.scratch.Words[0] = rapid.Uint32Range(0, 3).Draw(t, "value")
+			f.scratch.Values[0] = rapid.Uint32Range(0, 3).Draw(t, "value")
 			f.pushState(p, h)
-			if n := len(all); n == 0 || all[n-1].value != f.scratch.Words[0] {
-				all = append(all, state{f.tick, f.scratch.Words[0]})
+			if n := len(all); n == 0 || all[n-1].value != f.scratch.Values[0] {
+				all = append(all, state{f.tick, f.scratch.Values[0]})
 				all = all[max(0, len(all)-historyDepth):]
 			}
 			require.Equal(t, all[0].tick, p.oldest)

@@ -228,5 +228,5 @@ func (v *Viewer) findAnchor(i int) (at int, ok bool) {
 // parentOf returns the parent that a row named in its baseline, and the component that
 // named it.
 func (f *frame) parentOf(k codingKey) (component int, h bulk.Handle) {
-	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Words: f.historyOf(k).at(f.tick - k.age())})
+	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Values: f.historyOf(k).at(f.tick - k.age())})
 }

@@ -65,7 +65,7 @@ func (a *audience) take(row schema.Row, past *rowcodec.Past) {
 		anchor := *past.Anchor
 		own.Anchor = &anchor
 	}
-	row.Words = append([]uint32(nil), row.Words...)
+	row.Values = append([]uint32(nil), row.Values...)
 	sample := rowtrain.Sample{Row: row, Past: &own}
 	if a.world.Tick()*heldPerSecond/uint64(a.world.TickHz())%4 == 3 {
 		a.held = append(a.held, sample)

@@ -16,13 +16,13 @@ type Chunks struct {
 }
 
 // Chunk locates one encoded row in a Chunks. The row's Shares precede its bits, in
-// as many 8-byte words as the schema's components need.
+// as many uint64s as the schema's components need.
 type Chunk struct {
 	at   uint32 // byte offset of the bits
 	bits uint32 // length
 }
 
-// chunkPadding follows the last chunk so that Copy can read whole 8-byte words.
+// chunkPadding follows the last chunk so that Copy can read whole uint64s.
 const chunkPadding = 8
 
 // Bits returns the length of the chunk in bits.
@@ -40,7 +40,7 @@ func (k *Chunks) Len() int { return len(k.bits) }
 // Add encodes a row, in full if past is nil.
 func (k *Chunks) Add(c *Codec, row schema.Row, past *Past) Chunk {
 	before := max(len(k.bits)-chunkPadding, 0)
-	at := before + 8*schema.ShareWords(c.schema.Components())
+	at := before + 8*schema.ShareLen(c.schema.Components())
 	k.bits = append(k.bits[:before], make([]byte, at-before)...)
 	k.writer.Reset(k.bits)
 	shares := c.append(&k.writer, row, past, &k.prediction)
@@ -74,9 +74,9 @@ func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
 // AddShares adds the bits of each component of the chunk's row to sum. components
 // is the schema's number of components.
 func (k *Chunks) AddShares(sum *schema.Shares, chunk Chunk, components int) {
-	words := schema.ShareWords(components)
-	from := k.bits[int(chunk.at)-8*words:]
-	for i := range words {
+	n := schema.ShareLen(components)
+	from := k.bits[int(chunk.at)-8*n:]
+	for i := range n {
 		sum[i] += binary.LittleEndian.Uint64(from[8*i:])
 	}
 }

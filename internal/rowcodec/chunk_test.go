@@ -26,10 +26,10 @@ func TestChunksAtOnce(t *testing.T) {
 		var chunks []rowcodec.Chunk
 		var want bitio.Writer
 		add := func(to *bitio.Writer) rowcodec.Chunk {
-			row := schema.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Words: make([]uint32, s.Words())}
-			for i := range row.Words {
+			row := schema.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Values: make([]uint32, s.Values())}
+			for i := range row.Values {
 				if row.Mask == 3 || i < 40 == (row.Mask == 1) && row.Mask != 0 {
-					row.Words[i] = uint32(rapid.Byte().Draw(t, "word"))
+					row.Values[i] = uint32(rapid.Byte().Draw(t, "value"))
 				}
 			}
 			before := to.Bits()

@@ -152,7 +152,7 @@ func ringSum(was uint32, d int64, most uint32) uint32 {
 
 // scale selects the code of a residual in a lane: the sum of the features, each times
 // its weight in 1/256, rounded. Weights and features are packed in pairs, in opposite
-// halves, so that the middle of the product of two words is the sum of two products;
+// halves, so that the middle of the product of two uint64s is the sum of two products;
 // the rest below it has at most 31 bits. Features changed by the previous residual
 // come last because they are ready last.
 func (f *prediction) scale(lane int) int {
@@ -175,7 +175,7 @@ func (c *Codec) append(w *bitio.Writer, row schema.Row, past *Past, f *predictio
 		return c.schema.AppendFields(w, row)
 	}
 	if invariants.Enabled {
-		invariants.Checkf(len(row.Words) == c.schema.Words(), "row has %d words, its schema %d", len(row.Words), c.schema.Words())
+		invariants.Checkf(len(row.Values) == c.schema.Values(), "row has %d values, its schema %d", len(row.Values), c.schema.Values())
 		invariants.Checkf(row.Mask>>len(c.parts) == 0, "row has components %b, its schema %d of them", row.Mask, len(c.parts))
 		invariants.Checkf(past.Age > 0 && (past.Older == nil || past.Gap > 0), "age %d and gap %d of a row's past: want at least 1", past.Age, past.Gap)
 	}
@@ -191,11 +191,11 @@ func (c *Codec) append(w *bitio.Writer, row schema.Row, past *Past, f *predictio
 			c.predict(p, past, f)
 		}
 		if c.observer != nil {
-			c.appendObserved(w, p, row.Words, past, f)
+			c.appendObserved(w, p, row.Values, past, f)
 		} else {
-			changed := c.appendHeads(w, p, row.Words, past, f)
+			changed := c.appendHeads(w, p, row.Values, past, f)
 			for rest := changed&^p.headOnly | p.always; rest != 0; rest &= rest - 1 {
-				c.appendUnit(w, p, bits.TrailingZeros64(rest), row.Words, past, f)
+				c.appendUnit(w, p, bits.TrailingZeros64(rest), row.Values, past, f)
 			}
 		}
 		shares.Add(i, w.Bits()-from)
@@ -204,10 +204,10 @@ func (c *Codec) append(w *bitio.Writer, row schema.Row, past *Past, f *predictio
 }
 
 // changed returns 1 if the unit differs from base, otherwise 0.
-func (u *unit) changed(words, base []uint32) uint64 {
-	now, was := words[u.word:], base[u.word:]
+func (u *unit) changed(values, base []uint32) uint64 {
+	now, was := values[u.index:], base[u.index:]
 	differ := now[0] ^ was[0]
-	for i := 1; i < u.words; i++ {
+	for i := 1; i < u.values; i++ {
 		differ |= now[i] ^ was[i]
 	}
 	return (uint64(differ) + 1<<32 - 1) >> 32
@@ -215,7 +215,7 @@ func (u *unit) changed(words, base []uint32) uint64 {
 
 // appendHeads writes the heads and returns the changed units that have digits, unit i
 // in bit i.
-func (c *Codec) appendHeads(w *bitio.Writer, p *part, words []uint32, past *Past, f *prediction) (changed uint64) {
+func (c *Codec) appendHeads(w *bitio.Writer, p *part, values []uint32, past *Past, f *prediction) (changed uint64) {
 	for g := range p.groups {
 		group := &p.groups[g]
 		symbol := 0
@@ -224,14 +224,14 @@ func (c *Codec) appendHeads(w *bitio.Writer, p *part, words []uint32, past *Past
 			if u.kind == unitAlways {
 				continue
 			}
-			bit := u.changed(words, past.Base)
+			bit := u.changed(values, past.Base)
 			changed |= bit << (i & 63)
 			digit := 1
 			switch u.kind {
 			case unitRotation:
-				digit += (int(words[u.word]) - u.expectedLargest(p, i, past, f)) & 3
+				digit += (int(values[u.index]) - u.expectedLargest(p, i, past, f)) & 3
 			case unitPosition:
-				digit += f.signs(words[u.word:], u.max)
+				digit += f.signs(values[u.index:], u.max)
 			}
 			symbol = symbol*u.radix + digit&-int(bit)
 		}
@@ -247,9 +247,9 @@ func (c *Codec) appendHeads(w *bitio.Writer, p *part, words []uint32, past *Past
 // if the residual of axis i is negative. A residual's code takes at least one bit,
 // more than a likely head is worth; carrying the signs in the head uses that bit. A
 // negative residual -1-n is then written as the magnitude n.
-func (f *prediction) signs(words []uint32, most uint32) (signs int) {
+func (f *prediction) signs(values []uint32, most uint32) (signs int) {
 	for i := range headSigns {
-		signs |= int(uint64(ringDifference(words[i], uint32(f.position[i]), most))>>63) << i
+		signs |= int(uint64(ringDifference(values[i], uint32(f.position[i]), most))>>63) << i
 	}
 	return signs
 }
@@ -261,7 +261,7 @@ func (u *unit) expectedLargest(p *part, i int, past *Past, f *prediction) int {
 	if i == p.rotation {
 		return f.largest
 	}
-	return int(past.Base[u.word] & 3)
+	return int(past.Base[u.index] & 3)
 }
 
 // expectedRotation returns the rotation expected of a unit: the prediction for the
@@ -270,41 +270,41 @@ func (u *unit) expectedRotation(p *part, i int, past *Past, f *prediction) rotat
 	if i == p.rotation {
 		return f.rotation
 	}
-	return u.rotation(past.Base[u.word])
+	return u.rotation(past.Base[u.index])
 }
 
 // appendUnit writes the value of a changed unit.
-func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, words []uint32, past *Past, f *prediction) {
+func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, values []uint32, past *Past, f *prediction) {
 	u := &p.units[j]
 	switch u.kind {
 	case unitPosition:
 		for i := range 3 {
 			f.setAxis(i)
-			c.appendResidual(w, lanePosition+i, words[u.word+i], uint32(f.position[i]), u.max, u.bits, f)
+			c.appendResidual(w, lanePosition+i, values[u.index+i], uint32(f.position[i]), u.max, u.bits, f)
 		}
 	case unitRotation:
-		word := words[u.word]
+		packed := values[u.index]
 		var three [3]uint32
-		three[0], three[1], three[2] = u.expectedRotation(p, j, past, f).packThree(int(word&3), u.bits)
-		word >>= 2
+		three[0], three[1], three[2] = u.expectedRotation(p, j, past, f).packThree(int(packed&3), u.bits)
+		packed >>= 2
 		for i := range three {
-			c.appendResidual(w, laneRotation+i, word&u.max, three[i], u.max, u.bits, f)
-			word >>= u.bits
+			c.appendResidual(w, laneRotation+i, packed&u.max, three[i], u.max, u.bits, f)
+			packed >>= u.bits
 		}
 	case unitVector, unitNumber:
-		for i := range u.words {
+		for i := range u.values {
 			expected := u.predictNumber(i, past, f)
-			c.appendResidual(w, u.lane, words[u.word+i], expected, u.max, u.bits, f)
+			c.appendResidual(w, u.lane, values[u.index+i], expected, u.max, u.bits, f)
 		}
 	default:
-		u.fields[0].Append(w, words)
+		u.fields[0].Append(w, values)
 	}
 }
 
 // predictNumber predicts the i-th number of a unit other than the position or the
 // rotation, and sets f's features for it.
 func (u *unit) predictNumber(i int, past *Past, f *prediction) uint32 {
-	expected, moves := u.predict(u.word+i, past, f.ratio)
+	expected, moves := u.predict(u.index+i, past, f.ratio)
 	f.feature.set(featureSpeed, magnitude(moves))
 	return expected
 }
@@ -352,8 +352,8 @@ func (c *Codec) appendResidual(w *bitio.Writer, lane int, now, expected, most ui
 	code.write(w, symbol, extra, n)
 }
 
-// Read reads into row what Append wrote. row.Words has the schema's length and must
-// not overlap past; row.Mask and row.Owned must be set. Words of absent components and
+// Read reads into row what Append wrote. row.Values has the schema's length and must
+// not overlap past; row.Mask and row.Owned must be set. Values of absent components and
 // fields are copied from past, where they are zero. After an error, the contents of
 // row are undefined.
 func (c *Codec) Read(r *bitio.Reader, row *schema.Row, past *Past) error {
@@ -361,20 +361,20 @@ func (c *Codec) Read(r *bitio.Reader, row *schema.Row, past *Past) error {
 		c.schema.ReadFields(r, row)
 		return wire.Malformed(r.Err())
 	}
-	copy(row.Words, past.Base)
+	copy(row.Values, past.Base)
 	var f prediction
 	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
 	for i := range parts {
 		if row.Mask>>i&1 != 0 {
-			c.readPart(r, &parts[i], row.Words, past, &f)
+			c.readPart(r, &parts[i], row.Values, past, &f)
 		}
 	}
 	return wire.Malformed(r.Err())
 }
 
 // readPart reads a component: its heads, then the units that changed.
-func (c *Codec) readPart(r *bitio.Reader, p *part, words []uint32, past *Past, f *prediction) {
+func (c *Codec) readPart(r *bitio.Reader, p *part, values []uint32, past *Past, f *prediction) {
 	if p.needsPrediction() {
 		c.predict(p, past, f)
 	}
@@ -390,25 +390,25 @@ func (c *Codec) readPart(r *bitio.Reader, p *part, words []uint32, past *Past, f
 		j := bits.TrailingZeros64(changed)
 		switch u := &p.units[j]; u.kind {
 		case unitBool:
-			words[u.word] ^= 1
+			values[u.index] ^= 1
 		case unitPosition:
-			u.readPosition(r, p.digit(&symbols, j), words, f)
+			u.readPosition(r, p.digit(&symbols, j), values, f)
 		case unitRotation:
 			largest := (u.expectedLargest(p, j, past, f) + p.digit(&symbols, j) - 1) & 3
-			words[u.word] = u.readRotation(r, largest, u.expectedRotation(p, j, past, f), f)
+			values[u.index] = u.readRotation(r, largest, u.expectedRotation(p, j, past, f), f)
 		case unitVector, unitNumber:
-			u.readNumbers(r, words, past, f)
+			u.readNumbers(r, values, past, f)
 		default:
-			u.fields[0].Read(r, words)
+			u.fields[0].Read(r, values)
 		}
 	}
 }
 
 // readPosition reads the residuals of a position. digit carries the signs.
-func (u *unit) readPosition(r *bitio.Reader, digit int, words []uint32, f *prediction) {
-	words = words[u.word:][:3]
+func (u *unit) readPosition(r *bitio.Reader, digit int, values []uint32, f *prediction) {
+	values = values[u.index:][:3]
 	signs := digit - 1
-	for i := range words {
+	for i := range values {
 		f.setAxis(i)
 		sign := signFollows
 		if i < headSigns {
@@ -416,7 +416,7 @@ func (u *unit) readPosition(r *bitio.Reader, digit int, words []uint32, f *predi
 		}
 		code := &f.set.codes[lanePosition+i][f.scale(lanePosition+i)]
 		v, far := u.readResidual(r, i, code, uint32(f.position[i]), sign)
-		words[i] = v
+		values[i] = v
 		f.recordMiss(far)
 	}
 }
@@ -425,23 +425,23 @@ func (u *unit) readPosition(r *bitio.Reader, digit int, words []uint32, f *predi
 func (u *unit) readRotation(r *bitio.Reader, largest int, predicted rotation, f *prediction) uint32 {
 	var three [3]uint32
 	three[0], three[1], three[2] = predicted.packThree(largest, u.bits)
-	word, at := uint32(largest), uint(2)
+	packed, at := uint32(largest), uint(2)
 	for i, expected := range three {
 		code := &f.set.codes[laneRotation+i][f.scale(laneRotation+i)]
 		v, far := u.readResidual(r, 0, code, expected, signFollows)
-		word |= v << (at & 31)
+		packed |= v << (at & 31)
 		at += u.bits
 		f.recordRotationMiss(far)
 	}
-	return word
+	return packed
 }
 
 // readNumbers reads the numbers of a vector or a single number.
-func (u *unit) readNumbers(r *bitio.Reader, words []uint32, past *Past, f *prediction) {
-	for i := range u.words {
+func (u *unit) readNumbers(r *bitio.Reader, values []uint32, past *Past, f *prediction) {
+	for i := range u.values {
 		expected := u.predictNumber(i, past, f)
 		v, far := u.readResidual(r, i, &f.set.codes[u.lane][f.scale(u.lane)], expected, signFollows)
-		words[u.word+i] = v
+		values[u.index+i] = v
 		f.recordMiss(far)
 	}
 }

@@ -20,10 +20,10 @@ func BenchmarkBodyRow(b *testing.B) {
 	state := func(x, v float32) []uint32 {
 		row := rowtest.NewRow(s, 0)
 		rowtest.Set(s, &row, "body", schema.Body{Position: [3]float32{x, 1, -7}, Velocity: [3]float32{v, 0, 1}})
-		return row.Words
+		return row.Values
 	}
 	past := &rowcodec.Past{Base: state(10.15, 3), Older: state(10, 3.1), Age: 6, Gap: 3}
-	row := schema.Row{Mask: 1, Words: state(10.44, 2.8)}
+	row := schema.Row{Mask: 1, Values: state(10.44, 2.8)}
 	var chunks rowcodec.Chunks
 	var w bitio.Writer
 	buffer := make([]byte, 0, 256)

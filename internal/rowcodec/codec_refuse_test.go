@@ -31,9 +31,9 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 		write(&w)
 		var r bitio.Reader
 		r.Reset(w.Bytes())
-		row := schema.Row{Mask: 1, Words: make([]uint32, 1)}
+		row := schema.Row{Mask: 1, Values: make([]uint32, 1)}
 		err := c.Read(&r, &row, past)
-		return row.Words[0], err
+		return row.Values[0], err
 	}
 	whole := func(n uint64) func(w *bitio.Writer) {
 		return func(w *bitio.Writer) { residual.write(w, symbolEscape, n, 8) }

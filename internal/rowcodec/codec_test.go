@@ -37,8 +37,8 @@ func TestCodecRoundTrip(t *testing.T) {
 		reader.Reset(w.Bytes())
 		for i, row := range want {
 			got := rowtest.BlankRow(s, row)
-			for j := range got.Words {
-				got.Words[j] = 0xdeadbeef // whatever was there does not matter
+			for j := range got.Values {
+				got.Values[j] = 0xdeadbeef // whatever was there does not matter
 			}
 			require.NoError(t, c.Read(&reader, &got, pasts[i]))
 			require.Equal(t, row, got, "row %d", i)
@@ -114,7 +114,7 @@ func TestCodecReadsAnything(t *testing.T) {
 			continue
 		}
 		require.NoError(t, rowtest.Lawful(s, got))
-		if !reflect.DeepEqual(got.Words, want.Words) {
+		if !reflect.DeepEqual(got.Values, want.Values) {
 			differs++
 		}
 	}
@@ -166,7 +166,7 @@ func TestCodecAllocatesNothing(t *testing.T) {
 	chunk := chunks.Add(c, row, past)
 	past.Anchor = &anchor
 	n := testing.AllocsPerRun(100, func() {
-		c.SetAnchor(&anchor, 0, row.Words, past.Base, past.Older)
+		c.SetAnchor(&anchor, 0, row.Values, past.Base, past.Older)
 		chunks.Reset()
 		chunk = chunks.Add(c, row, past)
 		w.Reset(buffer)

@@ -10,9 +10,9 @@ import (
 // array so that it is passed in registers.
 type vector struct{ x, y, z int64 }
 
-// vectorAt returns the vector in the three words starting at at.
-func vectorAt(words []uint32, at int) vector {
-	w := words[at : at+3 : at+3]
+// vectorAt returns the vector in the three values starting at at.
+func vectorAt(values []uint32, at int) vector {
+	w := values[at : at+3 : at+3]
 	return vector{int64(w[0]), int64(w[1]), int64(w[2])}
 }
 
@@ -78,13 +78,13 @@ func levels(n uint) *levelTable {
 	return all
 }
 
-// unpackRotation unpacks a smallest-three word with components of n bits: the index of
-// the largest in the lowest 2 bits, then the others in order.
-func unpackRotation(word uint32, levels *levelTable, n uint) rotation {
-	largest, most := word&3, uint32(1)<<(n&31)-1
-	word >>= 2
+// unpackRotation unpacks a rotation with components of n bits: the index of the largest
+// in the lowest 2 bits, then the others in order.
+func unpackRotation(packed uint32, levels *levelTable, n uint) rotation {
+	largest, most := packed&3, uint32(1)<<(n&31)-1
+	packed >>= 2
 	const last = uint32(len(levels) - 1)
-	a, b, c := int64(levels[word&most&last]), int64(levels[word>>(n&31)&most&last]), int64(levels[word>>(2*n&31)&most&last])
+	a, b, c := int64(levels[packed&most&last]), int64(levels[packed>>(n&31)&most&last]), int64(levels[packed>>(2*n&31)&most&last])
 	// The index of the largest is unpredictable, so no branch depends on it.
 	x, y, z, w := a, b, c, isqrt(rotationOne*rotationOne-a*a-b*b-c*c)
 	if largest < 3 {
@@ -114,12 +114,12 @@ func (q rotation) packThree(largest int, n uint) (a, b, c uint32) {
 		z, first = q.z, q.w
 	}
 	most *= first>>63 | 1
-	return packed(x, most), packed(y, most), packed(z, most)
+	return packComponent(x, most), packComponent(y, most), packComponent(z, most)
 }
 
-// packed returns the number from 0 to |most| for a component. most has the sign of the
+// packComponent returns the number from 0 to |most| for a component. most has the sign of the
 // largest component.
-func packed(v, most int64) uint32 {
+func packComponent(v, most int64) uint32 {
 	count := max(most, -most)
 	v = (v*most + (count+1)*rotationRange) / (2 * rotationRange)
 	return uint32(min(max(v, 0), count))

@@ -30,10 +30,10 @@ func TestRotationsPackAsTheyUnpack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 20_000 {
 		n := uint(2 + r.IntN(schema.MaxRotationBits-1))
-		word := r.Uint32() & (1<<(2+3*n) - 1)
-		a, b, c := unpackRotation(word, levels(n), n).packThree(int(word&3), n)
+		packed := r.Uint32() & (1<<(2+3*n) - 1)
+		a, b, c := unpackRotation(packed, levels(n), n).packThree(int(packed&3), n)
 		for i, v := range [...]uint32{a, b, c} {
-			require.Equal(t, word>>(2+uint(i)*n)&(1<<n-1), v, "%d of %#x, %d bits", i, word, n)
+			require.Equal(t, packed>>(2+uint(i)*n)&(1<<n-1), v, "%d of %#x, %d bits", i, packed, n)
 		}
 	}
 }

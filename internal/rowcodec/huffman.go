@@ -22,7 +22,7 @@ const (
 // codes and shorter codes precede longer ones, so the lengths define it. Every bit
 // string decodes to symbols. Codes are written with their first bit lowest.
 type code struct {
-	words  [maxSymbols]uint16 // a symbol's code, first bit lowest, and its length<<maxCodeBits
+	codes  [maxSymbols]uint16 // a symbol's code, first bit lowest, and its length<<maxCodeBits
 	quick  [1 << quickBits]entry
 	limit  [maxCodeBits + 1]uint16 // by length: one beyond its last code
 	offset [maxCodeBits + 1]int16  // by length: added to a code, its index in sorted
@@ -72,9 +72,9 @@ func newCode(lengths []uint8, meaning func(symbol int) entry) *code {
 			if length != n {
 				continue
 			}
-			word := bits.Reverse16(next) >> (16 - n)
-			c.words[symbol] = word | uint16(n)<<maxCodeBits
-			for v := word; n <= quickBits && v < 1<<quickBits; v += 1 << n {
+			coded := bits.Reverse16(next) >> (16 - n)
+			c.codes[symbol] = coded | uint16(n)<<maxCodeBits
+			for v := coded; n <= quickBits && v < 1<<quickBits; v += 1 << n {
 				c.quick[v] = meaning(symbol) | entry(n)
 			}
 			c.sorted[index] = meaning(symbol) | entry(n)
@@ -127,15 +127,15 @@ func (c *code) lookupLong(ahead uint64) entry {
 
 // write writes a symbol and then n bits of extra, at most 44.
 func (c *code) write(w *bitio.Writer, symbol int, extra uint64, n uint) {
-	word := uint64(c.words[symbol])
-	length := uint(word >> maxCodeBits)
-	word, n = word&(1<<maxCodeBits-1)|extra<<(length&63), n+length
+	coded := uint64(c.codes[symbol])
+	length := uint(coded >> maxCodeBits)
+	coded, n = coded&(1<<maxCodeBits-1)|extra<<(length&63), n+length
 	buf, at, acc, pending := w.Open()
 	if at+8 > len(buf) {
-		w.Write(word, n)
+		w.Write(coded, n)
 		return
 	}
-	w.Close(bitio.Put(buf, at, acc, pending, word, n))
+	w.Close(bitio.Put(buf, at, acc, pending, coded, n))
 }
 
 // CodeLengths returns the lengths of the optimal complete code for symbols with these

@@ -57,18 +57,18 @@ func (c *Codec) Observed(o Observer) *Codec {
 }
 
 // appendObserved encodes a component as append does, and reports it.
-func (c *Codec) appendObserved(w *bitio.Writer, p *part, words []uint32, past *Past, f *prediction) {
+func (c *Codec) appendObserved(w *bitio.Writer, p *part, values []uint32, past *Past, f *prediction) {
 	o := c.observer
 	if p.needsPrediction() {
-		o.reportMotion(p, words, past, f)
+		o.reportMotion(p, values, past, f)
 	}
 	name, from := c.schema.Component(p.component).Name, w.Bits()
-	written := c.appendHeads(w, p, words, past, f)&^p.headOnly | p.always
+	written := c.appendHeads(w, p, values, past, f)&^p.headOnly | p.always
 	o.reportCost(name, "", w.Bits()-from)
 	for i := range p.units {
 		from = w.Bits()
 		if written>>i&1 != 0 {
-			c.appendUnit(w, p, i, words, past, f)
+			c.appendUnit(w, p, i, values, past, f)
 		}
 		o.reportCost(name, p.units[i].name(), w.Bits()-from)
 	}
@@ -110,33 +110,33 @@ func (o *Observer) reportResidual(lane int, m uint64, d int64, f *prediction) {
 }
 
 // reportMotion reports how a row moved.
-func (o *Observer) reportMotion(p *part, words []uint32, past *Past, f *prediction) {
+func (o *Observer) reportMotion(p *part, values []uint32, past *Past, f *prediction) {
 	g := *f // a copy: f records these residuals when they are coded
 	if p.position >= 0 {
 		if o.Displacement != nil && f.attached == Attachments-1 && f.speed != 0 {
-			o.reportDisplacement(p, words, past, f)
+			o.reportDisplacement(p, values, past, f)
 		}
 		if o.Position != nil {
-			o.reportPosition(p, words, past, &g)
+			o.reportPosition(p, values, past, &g)
 		}
 	}
 	if p.rotation >= 0 && p.turning && o.Rotation != nil {
-		o.reportRotation(p, words, past, &g)
+		o.reportRotation(p, values, past, &g)
 	}
 }
 
-func (o *Observer) reportDisplacement(p *part, words []uint32, past *Past, f *prediction) {
-	at := p.units[p.position].word
-	now, base, own := vectorAt(words, at).axes(), vectorAt(past.Base, at).axes(), f.motion[0].axes()
+func (o *Observer) reportDisplacement(p *part, values []uint32, past *Past, f *prediction) {
+	at := p.units[p.position].index
+	now, base, own := vectorAt(values, at).axes(), vectorAt(past.Base, at).axes(), f.motion[0].axes()
 	for axis := range now {
 		o.Displacement(p.shape, axis, base[axis], float64((now[axis]-base[axis])<<fractionBits-own[axis]))
 	}
 }
 
-func (o *Observer) reportPosition(p *part, words []uint32, past *Past, f *prediction) {
+func (o *Observer) reportPosition(p *part, values []uint32, past *Past, f *prediction) {
 	const unit = 1 << fractionBits
-	at := p.units[p.position].word
-	now, base := vectorAt(words, at).axes(), vectorAt(past.Base, at).axes()
+	at := p.units[p.position].index
+	now, base := vectorAt(values, at).axes(), vectorAt(past.Base, at).axes()
 	if now == base {
 		return
 	}
@@ -155,13 +155,13 @@ func (o *Observer) reportPosition(p *part, words []uint32, past *Past, f *predic
 	}
 }
 
-func (o *Observer) reportRotation(p *part, words []uint32, past *Past, f *prediction) {
+func (o *Observer) reportRotation(p *part, values []uint32, past *Past, f *prediction) {
 	u := &p.units[p.rotation]
-	if words[u.word] == past.Base[u.word] {
+	if values[u.index] == past.Base[u.index] {
 		return
 	}
-	base := u.rotation(past.Base[u.word])
-	now := u.rotation(words[u.word]).towards(base)
+	base := u.rotation(past.Base[u.index])
+	now := u.rotation(values[u.index]).towards(base)
 	moved, off := now.minus(base).parts(), now.minus(f.rotation).parts()
 	own, ride, twist := f.rotationMotion[0].parts(), f.rotationMotion[1].parts(), f.rotationMotion[2].parts()
 	turns := step(f.rotationMotion[0].size(), 100, 500, 2000, 5000)

@@ -24,16 +24,16 @@ func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
 		c := rowcodec.New(s, tables)
 		rows := rowtest.States(s, r, 3)
 		past := rowtest.RandomPast(c, r, rows, rowtest.States(s, r, 3))
-		hidden := func(words []uint32) []uint32 {
-			if words == nil {
+		hidden := func(values []uint32) []uint32 {
+			if values == nil {
 				return nil
 			}
-			row := schema.Row{Words: slices.Clone(words)}
+			row := schema.Row{Values: slices.Clone(values)}
 			s.HideOwned(row)
-			return row.Words
+			return row.Values
 		}
-		public := schema.Row{Mask: rows[2].Mask, Words: hidden(rows[2].Words)}
-		with := schema.Row{Mask: rows[2].Mask, Words: rows[2].Words} // owners' fields hold something
+		public := schema.Row{Mask: rows[2].Mask, Values: hidden(rows[2].Values)}
+		with := schema.Row{Mask: rows[2].Mask, Values: rows[2].Values} // owners' fields hold something
 		var pastWithout *rowcodec.Past
 		if past != nil {
 			copied := *past

@@ -14,8 +14,8 @@ type unit struct {
 	kind   unitKind
 	fields []schema.Field // the schema fields it covers
 	radix  int            // number of values of its head digit; digit 0 means unchanged
-	word   int            // first word in the row
-	words  int            // number of words
+	index  int            // of its first value in the row
+	values int            // number of values
 	lane   int            // lane of a vector or number
 	bits   uint           // width of each number or smaller rotation component
 	max    uint32         // largest value of each
@@ -45,7 +45,7 @@ type part struct {
 	headOnly  uint64 // bitmap of the units whose digit is their whole value
 	position  int    // unit of the position, the first predicted vector, or -1
 	rotation  int    // unit of the first rotation, or -1
-	flag      int    // word of the first bool, which selects head codes, or -1
+	flag      int    // index of the first bool, which selects head codes, or -1
 	linear    bool
 	turning   bool        // the rotation is predicted
 	set       *tableSet   // weights and codes
@@ -76,7 +76,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 			j++
 			continue
 		}
-		u := unit{fields: fields[j : j+1], radix: 2, word: f.Word, words: 1, lane: laneNumber, bits: f.Bits, max: f.Max, ranged: f.Ranged}
+		u := unit{fields: fields[j : j+1], radix: 2, index: f.Index, values: 1, lane: laneNumber, bits: f.Bits, max: f.Max, ranged: f.Ranged}
 		if f.Linear {
 			u.lane = laneLinear
 		}
@@ -86,7 +86,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 		case f.Kind == schema.KindBool:
 			u.kind = unitBool
 			if p.flag < 0 {
-				p.flag = f.Word
+				p.flag = f.Index
 			}
 		case f.Kind == schema.KindRotation:
 			u.kind, u.radix, u.bits = unitRotation, 5, (f.Bits-2)/3
@@ -95,7 +95,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 				p.rotation, p.turning = len(p.units), f.Linear
 			}
 		case f.Vector:
-			u.kind, u.words, u.fields = unitVector, 3, fields[j:j+3]
+			u.kind, u.values, u.fields = unitVector, 3, fields[j:j+3]
 			if f.Linear && p.position < 0 && (c.Parent < 0 || j == c.Anchored) {
 				u.kind, u.radix = unitPosition, 1+1<<headSigns
 				p.position, p.linear = len(p.units), true
@@ -104,7 +104,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 			u.kind = unitNumber
 		default:
 			u.kind = unitPlain
-			u.words = f.Words()
+			u.values = f.Values()
 		}
 		switch u.kind {
 		case unitAlways:
@@ -124,8 +124,8 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 // unit is in every row.
 func (p *part) needsPrediction() bool { return len(p.groups) > 0 }
 
-// rotation unpacks a word of the unit.
-func (u *unit) rotation(word uint32) rotation { return unpackRotation(word, u.level, u.bits) }
+// rotation unpacks a value of the unit.
+func (u *unit) rotation(packed uint32) rotation { return unpackRotation(packed, u.level, u.bits) }
 
 // shapeLetter returns the unit's letter in the shape of its component, a capital if
 // it is predicted.
@@ -217,8 +217,8 @@ func longestPart(s *schema.Schema, i int) int {
 			full += int(f.Bits)
 			coded += 3 * longestResidual(u.bits)
 		case unitPosition, unitVector, unitNumber:
-			full += u.words * int(f.Bits)
-			coded += u.words * longestResidual(f.Bits)
+			full += u.values * int(f.Bits)
+			coded += u.values * longestResidual(f.Bits)
 		default:
 			full += longestField(f)
 			coded += longestField(f)

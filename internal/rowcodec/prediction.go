@@ -7,7 +7,7 @@ const fractionBits = 8
 
 // Past is what both sides know about a row when a new state of it is coded.
 type Past struct {
-	// Base is the baseline: words of a state that the receiver is known to have.
+	// Base is the baseline: values of a state that the receiver is known to have.
 	Base []uint32
 	// Older is a state before the baseline, or nil. The two give the row's motion.
 	Older []uint32
@@ -41,7 +41,7 @@ type Anchor struct {
 	part             int      // component of both the parent and the row
 }
 
-// SetAnchor sets a to the motion of a parent, given its words in component i. older
+// SetAnchor sets a to the motion of a parent, given its values in component i. older
 // may be nil.
 func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 	p := &c.parts[i]
@@ -50,17 +50,17 @@ func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 	a.moved, a.part = older != nil, i
 	if p.rotation >= 0 {
 		u := &p.units[p.rotation]
-		to, from = u.rotation(now[u.word]), u.rotation(base[u.word])
+		to, from = u.rotation(now[u.index]), u.rotation(base[u.index])
 		if a.moved {
-			before = u.rotation(older[u.word])
+			before = u.rotation(older[u.index])
 		}
 	}
-	word := p.units[p.position].word
-	a.now, a.base = vectorAt(now, word), vectorAt(base, word)
+	at := p.units[p.position].index
+	a.now, a.base = vectorAt(now, at), vectorAt(base, at)
 	a.onward = to.times(from.conjugate())
 	a.turn = a.onward.matrix()
 	if a.moved {
-		a.older = vectorAt(older, word)
+		a.older = vectorAt(older, at)
 		a.before = from.times(before.conjugate())
 		a.turned = a.before.matrix()
 	}
@@ -177,10 +177,10 @@ func reached(v, bound int64) int { return int(uint64(bound-1-v) >> 63) }
 // predictPosition predicts the position and returns the expected displacement in quanta.
 func (c *Codec) predictPosition(p *part, past *Past, f *prediction) (moves int64) {
 	u := &p.units[p.position]
-	from := vectorAt(past.Base, u.word)
+	from := vectorAt(past.Base, u.index)
 	var own, carried, mismatch, older vector
 	if past.Older != nil {
-		older = vectorAt(past.Older, u.word)
+		older = vectorAt(past.Older, u.index)
 		own = from.minus(older).scaled(f.ratio, ratioBits-fractionBits)
 	}
 	speed := own.size()
@@ -238,14 +238,14 @@ func attachment(mismatch, speed int64) int {
 // the largest component exceeds the second.
 func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, margin int64) {
 	u := &p.units[p.rotation]
-	word := past.Base[u.word]
-	q := u.rotation(word)
+	packed := past.Base[u.index]
+	q := u.rotation(packed)
 	f.rotation = q
 	if p.turning {
 		var turning, ride, twist rotation
 		older := q
-		if past.Older != nil && past.Older[u.word] != word {
-			older = u.rotation(past.Older[u.word])
+		if past.Older != nil && past.Older[u.index] != packed {
+			older = u.rotation(past.Older[u.index])
 			spin := q.times(older.conjugate()).power(f.ratio)
 			turning = spin.times(q).towards(q).minus(q)
 		}
@@ -282,12 +282,12 @@ func (f *prediction) setAxis(axis int) {
 
 // predict returns the expected value of one number of a unit, and its distance from
 // the baseline.
-func (u *unit) predict(word int, past *Past, ratio int64) (expected uint32, moves int64) {
-	base := past.Base[word]
+func (u *unit) predict(at int, past *Past, ratio int64) (expected uint32, moves int64) {
+	base := past.Base[at]
 	if past.Older == nil {
 		return base, 0
 	}
-	d := ringDifference(base, past.Older[word], u.max)
+	d := ringDifference(base, past.Older[at], u.max)
 	if moves = d * ratio >> ratioBits; u.lane == laneLinear {
 		v := int64(base) + moves
 		if u.ranged {

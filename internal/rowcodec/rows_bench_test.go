@@ -80,8 +80,8 @@ func benchmarkFirstRows[T any](b *testing.B, start func(*rand.Rand) func() T) {
 			age, gap := 2+i%11, 3+i%3
 			now[i] = history[i][tick%states]
 			pasts[i] = rowcodec.Past{Age: uint32(age), Gap: uint32(gap)}
-			pasts[i].Base = history[i][(tick-age+states)%states].Words
-			pasts[i].Older = history[i][(tick-age-gap+states)%states].Words
+			pasts[i].Base = history[i][(tick-age+states)%states].Values
+			pasts[i].Older = history[i][(tick-age-gap+states)%states].Values
 		}
 		tick++
 	}

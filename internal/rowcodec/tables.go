@@ -27,7 +27,7 @@ type tableSet struct {
 	Set
 	// The codes, shared by all codecs.
 	codes [Lanes][Scales]code
-	// The weights of scales, packed two to a word: see prediction.scale.
+	// The weights of scales, packed two to a uint64: see prediction.scale.
 	pairs [Attachments][Speeds][Lanes][Features / 2]uint64
 }
 

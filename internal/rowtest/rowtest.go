@@ -147,7 +147,7 @@ func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
 			}
 			randomise(v.Elem(), r, keep)
 			if spec := s.Component(i); mask>>i&1 != 0 {
-				s.Quantise(i, v.UnsafePointer(), rows[j].Words[spec.Offset:spec.Offset+spec.Words])
+				s.Quantise(i, v.UnsafePointer(), rows[j].Values[spec.Offset:spec.Offset+spec.Values])
 			}
 		}
 		if !owned {
@@ -164,13 +164,13 @@ func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, carriers []schema.Row) *r
 	if r.IntN(8) == 0 {
 		return nil
 	}
-	past := &rowcodec.Past{Base: rows[1].Words, Age: 1 + r.Uint32N(30), Gap: 1 + r.Uint32N(8)}
+	past := &rowcodec.Past{Base: rows[1].Values, Age: 1 + r.Uint32N(30), Gap: 1 + r.Uint32N(8)}
 	if r.IntN(4) > 0 {
-		past.Older = rows[0].Words
+		past.Older = rows[0].Values
 	}
 	if i, ok := c.Schema().ByName("posed"); ok && r.IntN(2) == 0 {
 		past.Anchor = new(rowcodec.Anchor)
-		c.SetAnchor(past.Anchor, i, carriers[2].Words, carriers[1].Words, past.Older)
+		c.SetAnchor(past.Anchor, i, carriers[2].Values, carriers[1].Values, past.Older)
 	}
 	return past
 }
@@ -184,8 +184,8 @@ func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past,
 	r := rand.New(rand.NewPCG(seed, 0))
 	quantised := func() []uint32 {
 		row := NewRow(s, 1)
-		s.Quantise(0, unsafe.Pointer(&v), row.Words)
-		return row.Words
+		s.Quantise(0, unsafe.Pointer(&v), row.Values)
+		return row.Values
 	}
 	past = &rowcodec.Past{Age: 3, Gap: 2, Older: quantised()}
 	v.Position[0] += 0.25
@@ -195,7 +195,7 @@ func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past,
 	v.Facing = [4]float32{0.6, 0, 0, 0.8}
 	v.Ammo = int32(r.Uint32N(100))
 	v.Alive = true
-	row = schema.Row{Mask: 1, Words: quantised()}
+	row = schema.Row{Mask: 1, Values: quantised()}
 	var w bitio.Writer
 	c.Append(&w, row, past)
 	return c, row, past, w.Bytes()
@@ -219,12 +219,12 @@ func Lawful(s *schema.Schema, row schema.Row) error {
 
 // NewRow returns a row of zeros.
 func NewRow(s *schema.Schema, mask uint32) schema.Row {
-	return schema.Row{Mask: mask, Words: make([]uint32, s.Words())}
+	return schema.Row{Mask: mask, Values: make([]uint32, s.Values())}
 }
 
 // BlankRow is what row is read into.
 func BlankRow(s *schema.Schema, row schema.Row) schema.Row {
-	return schema.Row{Mask: row.Mask, Owned: row.Owned, Words: make([]uint32, s.Words())}
+	return schema.Row{Mask: row.Mask, Owned: row.Owned, Values: make([]uint32, s.Values())}
 }
 
 // Set quantises v, a struct of component name, into row and marks it present.
@@ -235,7 +235,7 @@ func Set[T any](s *schema.Schema, row *schema.Row, name string, v T) {
 	}
 	c := s.Component(i)
 	row.Mask |= 1 << i
-	s.Quantise(i, unsafe.Pointer(&v), row.Words[c.Offset:c.Offset+c.Words])
+	s.Quantise(i, unsafe.Pointer(&v), row.Values[c.Offset:c.Offset+c.Values])
 }
 
 func must(err error) {

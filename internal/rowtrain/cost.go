@@ -36,7 +36,7 @@ func (p *Pricer) Append(w *bitio.Writer, row schema.Row, past *rowcodec.Past) {
 		for j := range fields {
 			from := w.Bits()
 			if fields[j].SentTo(row.Owned) {
-				fields[j].Append(w, row.Words)
+				fields[j].Append(w, row.Values)
 			}
 			p.report(p.codec.Schema().Component(i).Name, fields[j].Path, w.Bits()-from)
 		}

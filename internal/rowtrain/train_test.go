@@ -28,7 +28,7 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 60 {
 		var v throw
-		var words [][]uint32
+		var values [][]uint32
 		speed, spin := [3]float64{r.NormFloat64() * 4, r.NormFloat64() * 4, r.Float64() * 9}, r.NormFloat64()*5
 		for step := range 12 {
 			at := float64(step) * 0.05
@@ -38,10 +38,10 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 			v.Position[2] -= float32(4.9 * at * at)
 			v.Facing[2], v.Facing[3] = float32(math.Sin(spin*at)), float32(math.Cos(spin*at))
 			row := rowtest.NewRow(s, 1)
-			s.Quantise(0, unsafe.Pointer(&v), row.Words)
-			if words = append(words, row.Words); step >= 3 {
+			s.Quantise(0, unsafe.Pointer(&v), row.Values)
+			if values = append(values, row.Values); step >= 3 {
 				rows = append(rows, rowtrain.Sample{
-					Row: row, Past: &rowcodec.Past{Base: words[step-2], Older: words[step-3], Age: 6, Gap: 3},
+					Row: row, Past: &rowcodec.Past{Base: values[step-2], Older: values[step-3], Age: 6, Gap: 3},
 				})
 			}
 		}
@@ -96,7 +96,7 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 	var bodies []rowtrain.Sample
 	for range 400 {
 		rows := rowtest.States(other, r, 3)
-		bodies = append(bodies, rowtrain.Sample{Row: rows[2], Past: &rowcodec.Past{Base: rows[1].Words, Older: rows[0].Words, Age: 3, Gap: 3}})
+		bodies = append(bodies, rowtrain.Sample{Row: rows[2], Past: &rowcodec.Past{Base: rows[1].Values, Older: rows[0].Values, Age: 3, Gap: 3}})
 	}
 	falling, shaken := rowtrain.Train(s, each(samples)), rowtrain.Train(other, each(bodies))
 	both := falling.With(shaken)
@@ -139,12 +139,12 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 				v.Velocity[i] = v.Velocity[i]*0.98 + float32(r.NormFloat64()*0.05)
 			}
 			row := rowtest.NewRow(s, 1)
-			s.Quantise(0, unsafe.Pointer(&v), row.Words)
-			at[step] = row.Words
+			s.Quantise(0, unsafe.Pointer(&v), row.Values)
+			at[step] = row.Values
 		}
 		sample := func(extra ...uint32) rowtrain.Sample {
-			words := func(i int) []uint32 { return append(append([]uint32(nil), at[i]...), extra...) }
-			return rowtrain.Sample{Row: schema.Row{Mask: 1, Words: words(2)}, Past: &rowcodec.Past{Base: words(1), Older: words(0), Age: 3, Gap: 3}}
+			values := func(i int) []uint32 { return append(append([]uint32(nil), at[i]...), extra...) }
+			return rowtrain.Sample{Row: schema.Row{Mask: 1, Values: values(2)}, Past: &rowcodec.Past{Base: values(1), Older: values(0), Age: 3, Gap: 3}}
 		}
 		known, unknown = append(known, sample()), append(unknown, sample(0))
 	}

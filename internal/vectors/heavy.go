@@ -7,7 +7,7 @@ import (
 )
 
 // These components cover everything that a row's load counts: dozens of fields,
-// rotations, a parent, and hundreds of words, including absent ones.
+// rotations, a parent, and hundreds of values, including absent ones.
 type (
 	lamps struct {
 		Lit [wire.MaxFieldsPerComponent]bool

@@ -94,7 +94,7 @@ func (p *Player) reconnect() (*Hello, error) {
 func (p *Player) changed(r *client.Replica) (changed []Entity) {
 	present := map[bulk.Handle]Entity{}
 	for x := range r.All() {
-		now := Entity{Handle: x.Handle(), Kind: x.Kind(), Tick: x.Tick(), Components: x.Mask(), Owned: x.Owned(), Words: x.AppendWords(nil)}
+		now := Entity{Handle: x.Handle(), Kind: x.Kind(), Tick: x.Tick(), Components: x.Mask(), Owned: x.Owned(), Values: x.AppendValues(nil)}
 		present[now.Handle] = now
 		if !reflect.DeepEqual(p.entities[now.Handle], now) {
 			changed = append(changed, now)

@@ -64,7 +64,7 @@ type Entity struct {
 	Tick       uint32      `json:"tick"`
 	Components uint32      `json:"components"`
 	Owned      bool        `json:"owned,omitempty"`
-	Words      []uint32    `json:"words"`
+	Values     []uint32    `json:"words"`
 }
 
 // Append appends c in its text form.

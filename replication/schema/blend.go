@@ -25,7 +25,7 @@ func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float
 	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
-		if at := f.Word - c.Offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == KindRaw64) {
+		if at := f.Index - c.Offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == KindRaw64) {
 			f.blend(from[at:], to[at:], ratio, unsafe.Add(p, f.offset))
 		}
 	}
@@ -56,7 +56,7 @@ func (f *Field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
 		a, b := float64(math.Float32frombits(from[0])), float64(math.Float32frombits(to[0]))
 		v = lerp(a, b, ratio)
 	default:
-		v = lerp(math.Float64frombits(getWords(from)), math.Float64frombits(getWords(to)), ratio)
+		v = lerp(math.Float64frombits(getUint64(from)), math.Float64frombits(getUint64(to)), ratio)
 	}
 	if f.memory == memFloat32 {
 		*(*float32)(at) = float32(v)

@@ -37,7 +37,7 @@ func about(axis int, angle float64) (q [4]float32) {
 func blendPoses(t *testing.T, from, to pose, ratio float64) pose {
 	s := schema.New()
 	require.NoError(t, schema.Add[pose](s, "pose"))
-	a, b := make([]uint32, s.Words()), make([]uint32, s.Words())
+	a, b := make([]uint32, s.Values()), make([]uint32, s.Values())
 	s.Quantise(0, unsafe.Pointer(&from), a)
 	s.Quantise(0, unsafe.Pointer(&to), b)
 	got := pose{Cache: 77}
@@ -96,13 +96,13 @@ func TestBlendEndsAndUnits(t *testing.T) {
 		from, to := rowtest.SampleRow(s, seed), rowtest.SampleRow(s, seed+1)
 		for i := range s.Components() {
 			spec := s.Component(i)
-			a, b := from.Words[spec.Offset:spec.Offset+spec.Words], to.Words[spec.Offset:spec.Offset+spec.Words]
+			a, b := from.Values[spec.Offset:spec.Offset+spec.Values], to.Values[spec.Offset:spec.Offset+spec.Values]
 			for ratio, want := range map[float64][]uint32{-1: a, 0: a, 1: b} {
 				memory := reflect.New(spec.Type).UnsafePointer()
-				words := make([]uint32, spec.Words)
+				values := make([]uint32, spec.Values)
 				s.Blend(i, true, a, b, ratio, memory)
-				s.Quantise(i, memory, words)
-				require.Equal(t, want, words, "%s at %v", spec.Name, ratio)
+				s.Quantise(i, memory, values)
+				require.Equal(t, want, values, "%s at %v", spec.Name, ratio)
 			}
 		}
 	}

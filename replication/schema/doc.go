@@ -3,12 +3,12 @@
 //
 // Terms. A component is a named struct type; struct tags define how its fields are
 // quantised (see Schema). A row is the quantised state of one entity: a mask of its
-// components and the uint32 words of all components. A full row, as in an Enter record,
+// components and the uint32 values of all components. A full row, as in an Enter record,
 // is encoded without reference to another. Package rowcodec encodes rows relative to
 // their past; it reads a schema through Fields.
 //
-//	struct ──Quantise──► words ──AppendFull──► bits ──ReadFull──► words ──Restore──► struct
-//	                     words, words ──Blend──► struct between two states
+//	struct ──Quantise──► values ──AppendFull──► bits ──ReadFull──► values ──Restore──► struct
+//	                     values, values ──Blend──► struct between two states
 //
 // Server and client add the same types in the same order; the handshake compares
 // Hash. To replicate a type of your own:

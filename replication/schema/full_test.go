@@ -25,7 +25,7 @@ func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) schema.Row 
 	if s.ReadFull(&r, &row) == nil {
 		return row
 	}
-	return schema.Row{Mask: mask, Words: make([]uint32, s.Words())}
+	return schema.Row{Mask: mask, Values: make([]uint32, s.Values())}
 }
 
 // smallSchema has few enough narrow numbers that random bits often are lawful.
@@ -87,7 +87,7 @@ func TestFullRefuses(t *testing.T) {
 	require.NoError(t, schema.Add[rowtest.Link](s, "link"))
 	require.NoError(t, schema.Add[schema.Body](s, "body"))
 	for name, c := range map[string]struct {
-		word  int
+		index int
 		value uint32
 		ok    bool
 	}{
@@ -98,8 +98,8 @@ func TestFullRefuses(t *testing.T) {
 		"one beyond":        {8, 2048*256 + 1, false},
 	} {
 		row := rowtest.NewRow(s, 3)
-		row.Words[1] = 1 // a target, in slot 0
-		row.Words[c.word] = c.value
+		row.Values[1] = 1 // a target, in slot 0
+		row.Values[c.index] = c.value
 		var w bitio.Writer
 		var r bitio.Reader
 		s.AppendFull(&w, row)

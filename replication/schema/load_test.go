@@ -32,7 +32,7 @@ func TestLoad(t *testing.T) {
 		require.Equal(t, want, s.Load(mask), "%b", mask)
 	}
 	require.NoError(t, schema.Add[wide](s, "wide"))
-	require.Equal(t, 3, s.Load(1), "152 words")
+	require.Equal(t, 3, s.Load(1), "152 values")
 	require.NoError(t, schema.Add[wide](s, "wider"))
-	require.Equal(t, 4, s.Load(1), "280 words, all of which are copied")
+	require.Equal(t, 4, s.Load(1), "280 values, all of which are copied")
 }

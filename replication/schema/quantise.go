@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Quantise reads the component's struct at p and writes its words to out, of length
-// Component.Words. The result is the same on every machine.
+// Quantise reads the component's struct at p and writes its values to out, of length
+// Component.Values. The result is the same on every machine.
 //
 // A ranged float becomes floor((x-low)/step + 0.5), computed in float64 and clamped to the
 // range; NaN is treated as 0. An integer is clamped to its bits. A handle that cannot name
@@ -19,7 +19,7 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
 		at := unsafe.Add(p, f.offset)
-		to := out[f.Word-c.Offset:]
+		to := out[f.Index-c.Offset:]
 		switch f.memory {
 		case memFloat32:
 			switch {
@@ -37,7 +37,7 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 			case f.angle:
 				to[0] = f.turn(*(*float64)(at))
 			default:
-				putWords(to, math.Float64bits(*(*float64)(at)))
+				putUint64(to, math.Float64bits(*(*float64)(at)))
 			}
 		case memBool:
 			to[0] = 0
@@ -87,7 +87,7 @@ func (f *Field) value(n uint32) float64 {
 
 func (f *Field) quantiseInteger(at unsafe.Pointer, to []uint32) {
 	if f.Kind == KindRaw64 {
-		putWords(to, *(*uint64)(at))
+		putUint64(to, *(*uint64)(at))
 		return
 	}
 	if f.signed() {
@@ -123,7 +123,7 @@ func (f *Field) loadUnsigned(at unsafe.Pointer) uint64 {
 	return *(*uint64)(at)
 }
 
-// Restore writes the values of the words in to the component's struct at p. Fields that
+// Restore writes the values of the values in to the component's struct at p. Fields that
 // are not replicated are left unchanged. A ranged float becomes low + n*step, in float64,
 // rounded to the field's type; quantising it gives n again.
 func (s *Schema) Restore(component int, in []uint32, p unsafe.Pointer) {
@@ -144,7 +144,7 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 			continue
 		}
 		at := unsafe.Add(p, f.offset)
-		from := in[f.Word-c.Offset:]
+		from := in[f.Index-c.Offset:]
 		switch f.memory {
 		case memFloat32:
 			switch {
@@ -162,7 +162,7 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 			case f.angle:
 				*(*float64)(at) = f.radians(from[0])
 			default:
-				*(*float64)(at) = math.Float64frombits(getWords(from))
+				*(*float64)(at) = math.Float64frombits(getUint64(from))
 			}
 		case memBool:
 			*(*bool)(at) = from[0] != 0
@@ -176,11 +176,11 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 	}
 }
 
-// integer returns the value of an integer field's words, sign-extended.
+// integer returns the value of an integer field's values, sign-extended.
 func (f *Field) integer(from []uint32) uint64 {
 	switch {
 	case f.Kind == KindRaw64:
-		return getWords(from)
+		return getUint64(from)
 	case f.signed():
 		unused := 64 - f.Bits
 		return uint64(int64(uint64(from[0])<<unused) >> unused)
@@ -202,9 +202,9 @@ func (f *Field) restoreInteger(at unsafe.Pointer, from []uint32) {
 	}
 }
 
-func putWords(to []uint32, v uint64) { to[0], to[1] = uint32(v), uint32(v>>32) }
+func putUint64(to []uint32, v uint64) { to[0], to[1] = uint32(v), uint32(v>>32) }
 
-func getWords(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<<32 }
+func getUint64(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<<32 }
 
 // turn quantises an angle in radians: floor(x/(2*pi)*2^bits + 0.5), modulo 2^bits. NaN
 // and infinities become 0.
@@ -240,31 +240,31 @@ func (f *Field) smallestThree(q *[4]float32) uint32 {
 	if q[largest] == 0 || q[largest] != q[largest] {
 		q, largest, sign = &[4]float32{3: 1}, 3, 1
 	}
-	word, shift := uint32(largest), 2
+	packed, shift := uint32(largest), 2
 	for i, v := range q {
 		if i == largest {
 			continue
 		}
 		n := float64((float64(float64(v)*sign*math.Sqrt2)+1)*float64(f.Max)/2) + 0.5
-		word |= uint32(max(0, min(n, float64(f.Max)))) << shift
+		packed |= uint32(max(0, min(n, float64(f.Max)))) << shift
 		shift += int(f.Bits-2) / 3
 	}
-	return word
+	return packed
 }
 
-// quaternion restores a smallest-three word. The largest component makes the length 1. If
+// quaternion restores a packed rotation. The largest component makes the length 1. If
 // rounding of the others would leave it smaller than one of them, it is the next float32
-// above that one, so that quantising the result gives the word again.
-func (f *Field) quaternion(word uint32) (q [4]float32) {
-	largest := word & 3
-	word >>= 2
+// above that one, so that quantising the result gives the value again.
+func (f *Field) quaternion(packed uint32) (q [4]float32) {
+	largest := packed & 3
+	packed >>= 2
 	rest, above := 1.0, float32(0)
 	for i := range q {
 		if uint32(i) == largest {
 			continue
 		}
-		v := (float64(2*(word&f.Max))/float64(f.Max) - 1) / math.Sqrt2
-		word >>= (f.Bits - 2) / 3
+		v := (float64(2*(packed&f.Max))/float64(f.Max) - 1) / math.Sqrt2
+		packed >>= (f.Bits - 2) / 3
 		rest -= float64(v * v)
 		q[i] = float32(v)
 		above = max(above, float32(math.Abs(v)))

@@ -10,36 +10,36 @@ import (
 )
 
 // Row is the quantised state of one entity: a bit in Mask for each component it has, and
-// the words of all components of the schema. Words of absent components, and of owner
+// the values of all components of the schema. Values of absent components, and of owner
 // fields if the receiver is not an owner, are zero in rows that this package reads and
 // ignored in rows that it writes.
 type Row struct {
-	Mask  uint32
-	Owned bool     // the receiver owns the entity
-	Words []uint32 // length Schema.Words()
+	Mask   uint32
+	Owned  bool     // the receiver owns the entity
+	Values []uint32 // length Schema.Values()
 }
 
 // Shares holds the number of bits of each component in a row, 16 bits each, four to a
-// word. Adding words sums four components at once. No sum overflows, since a datagram has
+// uint64. Adding two uint64s sums four components at once. No sum overflows, since a datagram has
 // fewer than 2^16 bits.
-type Shares [wire.MaxComponents / sharesPerWord]uint64
+type Shares [wire.MaxComponents / sharesPerUint64]uint64
 
 const (
-	sharesPerWord = 4
-	shareBits     = 64 / sharesPerWord
+	sharesPerUint64 = 4
+	shareBits       = 64 / sharesPerUint64
 )
 
-// ShareWords returns how many words of Shares that many components use.
-func ShareWords(components int) int { return (components + sharesPerWord - 1) / sharesPerWord }
+// ShareLen returns how many elements of Shares that many components use.
+func ShareLen(components int) int { return (components + sharesPerUint64 - 1) / sharesPerUint64 }
 
 // Bits returns the bits of a component.
 func (s *Shares) Bits(component int) uint64 {
-	return s[component/sharesPerWord] >> (component % sharesPerWord * shareBits) & (1<<shareBits - 1)
+	return s[component/sharesPerUint64] >> (component % sharesPerUint64 * shareBits) & (1<<shareBits - 1)
 }
 
 // Add adds bits to a component.
 func (s *Shares) Add(component, bits int) {
-	s[component/sharesPerWord] += uint64(bits) << (component % sharesPerWord * shareBits)
+	s[component/sharesPerUint64] += uint64(bits) << (component % sharesPerUint64 * shareBits)
 }
 
 // AppendFull writes row as in an Enter record: the mask, then in full every field of the
@@ -61,7 +61,7 @@ func (s *Schema) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 		from := w.Bits()
 		for j := c.first; j < c.last; j++ {
 			if s.fields[j].SentTo(row.Owned) {
-				s.fields[j].Append(w, row.Words)
+				s.fields[j].Append(w, row.Values)
 			}
 		}
 		shares.Add(i, w.Bits()-from)
@@ -72,14 +72,14 @@ func (s *Schema) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 // mustFit asserts that row belongs to this schema.
 func (s *Schema) mustFit(row Row) {
 	if invariants.Enabled {
-		invariants.Checkf(len(row.Words) == s.words, "row has %d words, its schema %d", len(row.Words), s.words)
+		invariants.Checkf(len(row.Values) == s.values, "row has %d values, its schema %d", len(row.Values), s.values)
 		invariants.Checkf(row.Mask&^s.mask() == 0, "row has components %b, its schema %d of them", row.Mask, len(s.components))
 	}
 }
 
-// Append writes the field in full from the words of a row.
-func (f *Field) Append(w *bitio.Writer, words []uint32) {
-	at := words[f.Word:]
+// Append writes the field in full from the values of a row.
+func (f *Field) Append(w *bitio.Writer, values []uint32) {
+	at := values[f.Index:]
 	switch f.Kind {
 	case KindRaw64:
 		w.Write(uint64(at[0]), 32)
@@ -97,7 +97,7 @@ func (f *Field) Append(w *bitio.Writer, words []uint32) {
 	}
 }
 
-// ReadFull reads into row what AppendFull wrote. row.Words must have the schema's length
+// ReadFull reads into row what AppendFull wrote. row.Values must have the schema's length
 // and row.Owned must be set. After an error, the contents of row are undefined.
 func (s *Schema) ReadFull(r *bitio.Reader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(s.components))))
@@ -107,7 +107,7 @@ func (s *Schema) ReadFull(r *bitio.Reader, row *Row) error {
 
 // ReadFields reads into row what AppendFields wrote. row.Mask must be set.
 func (s *Schema) ReadFields(r *bitio.Reader, row *Row) {
-	clear(row.Words)
+	clear(row.Values)
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
 			continue
@@ -115,15 +115,15 @@ func (s *Schema) ReadFields(r *bitio.Reader, row *Row) {
 		c := &s.components[i]
 		for j := c.first; j < c.last; j++ {
 			if s.fields[j].SentTo(row.Owned) {
-				s.fields[j].Read(r, row.Words)
+				s.fields[j].Read(r, row.Values)
 			}
 		}
 	}
 }
 
-// Read reads the field in full into the words of a row.
-func (f *Field) Read(r *bitio.Reader, words []uint32) {
-	at := words[f.Word:]
+// Read reads the field in full into the values of a row.
+func (f *Field) Read(r *bitio.Reader, values []uint32) {
+	at := values[f.Index:]
 	switch f.Kind {
 	case KindRaw64:
 		at[0], at[1] = uint32(r.Read(32)), uint32(r.Read(32))
@@ -153,8 +153,8 @@ func (s *Schema) References(row Row, f func(bulk.Handle)) {
 			continue
 		}
 		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].Word; s.fields[j].Kind == KindHandle && row.Words[at+1] != 0 {
-				f(bulk.NewHandle(row.Words[at], row.Words[at+1]))
+			if at := s.fields[j].Index; s.fields[j].Kind == KindHandle && row.Values[at+1] != 0 {
+				f(bulk.NewHandle(row.Values[at], row.Values[at+1]))
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Schema) References(row Row, f func(bulk.Handle)) {
 // HideOwned zeroes the fields sent only to owners, giving the row for other receivers.
 func (s *Schema) HideOwned(row Row) {
 	for _, at := range s.secret {
-		row.Words[at] = 0
+		row.Values[at] = 0
 	}
 }
 
@@ -173,8 +173,8 @@ func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
 	for _, i := range s.carried {
 		if row.Mask>>i&1 != 0 {
 			c := &s.components[i]
-			at := s.fields[c.first+c.Parent].Word
-			return i, bulk.NewHandle(row.Words[at], row.Words[at+1])
+			at := s.fields[c.first+c.Parent].Index
+			return i, bulk.NewHandle(row.Values[at], row.Values[at+1])
 		}
 	}
 	return 0, 0
@@ -188,9 +188,9 @@ func (s *Schema) KeepReferences(row Row, keep func(bulk.Handle) bool) {
 			continue
 		}
 		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].Word; s.fields[j].Kind == KindHandle && row.Words[at+1] != 0 {
-				if !keep(bulk.NewHandle(row.Words[at], row.Words[at+1])) {
-					row.Words[at], row.Words[at+1] = 0, 0
+			if at := s.fields[j].Index; s.fields[j].Kind == KindHandle && row.Values[at+1] != 0 {
+				if !keep(bulk.NewHandle(row.Values[at], row.Values[at+1])) {
+					row.Values[at], row.Values[at+1] = 0, 0
 				}
 			}
 		}
@@ -204,13 +204,13 @@ const (
 	loadOfRotation  = 2   // unpacking and predicting one rotation
 	loadOfParent    = 6   // a component with a parent: both motions
 	fieldsOfLoad    = 12  // one-bit fields read per unit
-	wordsOfLoad     = 256 // words copied three times per unit
+	valuesOfLoad    = 256 // values copied three times per unit
 )
 
 // Load returns the cost of decoding a row with these components, counted towards
 // wire.MaxLoad.
 func (s *Schema) Load(mask uint32) int {
-	load := loadOfRow + s.words/wordsOfLoad
+	load := loadOfRow + s.values/valuesOfLoad
 	for ; mask != 0; mask &= mask - 1 {
 		load += s.components[bits.TrailingZeros32(mask)].load
 	}

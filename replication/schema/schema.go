@@ -52,17 +52,17 @@ type Schema struct {
 	byName     map[string]int
 	carried    []int  // components with a parent tag
 	refers     bool   // some field is a handle
-	secret     []int  // words of the owner fields
+	secret     []int  // indices of the values of owner fields
 	owned      uint32 // bitmap of the components with owner fields
-	words      int
+	values     int
 }
 
 // Component describes one component of a Schema.
 type Component struct {
 	Name   string
 	Type   reflect.Type
-	Words  int // uint32 words that its quantised form takes
-	Offset int // its first word in a row
+	Values int // number of values of its quantised form
+	Offset int // index of its first value in a row
 	// Parent is the index in Fields of the handle that a parent= tag names, or -1.
 	// Anchored is the index of the position's first field.
 	Parent, Anchored int
@@ -82,8 +82,8 @@ const (
 	KindBool     Kind = iota // 1 bit
 	KindNumber               // an integer from 0 to Max, modulo Max+1
 	KindRaw32                // 32 bits as they are: float32
-	KindRaw64                // two words: float64, and integers of 64 bits
-	KindHandle               // a handle: index word, generation word
+	KindRaw64                // two values: float64, and integers of 64 bits
+	KindHandle               // a handle: index, generation
 	KindRotation             // a unit quaternion, smallest three; Max is the largest number of each
 )
 
@@ -92,7 +92,7 @@ const (
 type Field struct {
 	Path   string // from the component's struct, like Aim.Pitch[2]
 	Kind   Kind
-	Word   int    // its first word in a row
+	Index  int    // of its first value in a row
 	Bits   uint   // width of an absolute number
 	Max    uint32 // largest number
 	Ranged bool   // a float that saturates at the ends of its range
@@ -157,7 +157,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	if t == nil || t.Kind() != reflect.Struct {
 		return fmt.Errorf("schema: component %q is a %v: want a struct", name, t)
 	}
-	p := planner{component: name, word: s.words}
+	p := planner{component: name, values: s.values}
 	if err := p.structure(t, 0, "", tag{}); err != nil {
 		return err
 	}
@@ -170,15 +170,15 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	s.byName[name] = len(s.components)
 	s.components = append(s.components, component{
 		Component: Component{
-			Name: name, Type: t, Words: p.word - s.words, Offset: s.words, Parent: parent, Anchored: p.anchored,
+			Name: name, Type: t, Values: p.values - s.values, Offset: s.values, Parent: parent, Anchored: p.anchored,
 		},
 		first: first, last: len(s.fields), load: loadOf(p.fields, parent >= 0),
 	})
 	for _, f := range s.fields[first:] {
 		if f.Owner {
 			s.owned |= 1 << (len(s.components) - 1)
-			for i := range f.Words() {
-				s.secret = append(s.secret, f.Word+i)
+			for i := range f.Values() {
+				s.secret = append(s.secret, f.Index+i)
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	if parent >= 0 {
 		s.carried = append(s.carried, len(s.components)-1)
 	}
-	s.words = p.word
+	s.values = p.values
 	return nil
 }
 
@@ -208,14 +208,14 @@ func (s *Schema) ByName(name string) (int, bool) {
 	return i, ok
 }
 
-// Words returns the number of uint32 words of a row.
-func (s *Schema) Words() int { return s.words }
+// Values returns the number of values in a row.
+func (s *Schema) Values() int { return s.values }
 
 // mask has a bit for each component.
 func (s *Schema) mask() uint32 { return uint32(1<<len(s.components) - 1) }
 
-// Words returns the number of words of the field.
-func (f *Field) Words() int {
+// Values returns the number of values of the field.
+func (f *Field) Values() int {
 	if f.Kind == KindRaw64 || f.Kind == KindHandle {
 		return 2
 	}

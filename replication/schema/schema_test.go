@@ -191,7 +191,7 @@ func TestSchemaTagErrors(t *testing.T) {
 			require.Equal(t, "c", fault.Component)
 		}
 		require.Zero(t, s.Components(), "an error leaves the schema alone")
-		require.Zero(t, s.Words())
+		require.Zero(t, s.Values())
 	}
 }
 
@@ -211,7 +211,7 @@ func TestSchemaOtherTags(t *testing.T) {
 
 func TestSchemaNamesAndBounds(t *testing.T) {
 	s := schema.New()
-	for _, name := range []string{"", "two words", "tab\t", "ä", strings.Repeat("x", wire.MaxName+1)} {
+	for _, name := range []string{"", "two values", "tab\t", "ä", strings.Repeat("x", wire.MaxName+1)} {
 		require.Error(t, schema.Add[rowtest.Empty](s, name), name)
 	}
 	require.Error(t, s.AddType("nil", nil))
@@ -222,7 +222,7 @@ func TestSchemaNamesAndBounds(t *testing.T) {
 	}
 	require.ErrorContains(t, schema.Add[rowtest.Empty](s, "last"), "one more")
 
-	row := schema.Row{Mask: 1<<32 - 1} // all 32 components, and no words
+	row := schema.Row{Mask: 1<<32 - 1} // all 32 components, and no values
 	var w bitio.Writer
 	s.AppendFull(&w, row)
 	require.Equal(t, 32, w.Bits())
@@ -351,14 +351,14 @@ type quantities struct {
 }
 
 func quantise(s *schema.Schema, v quantities) []uint32 {
-	out := make([]uint32, s.Words())
+	out := make([]uint32, s.Values())
 	s.Quantise(0, unsafe.Pointer(&v), out)
 	return out
 }
 
-func restore(s *schema.Schema, words []uint32) quantities {
+func restore(s *schema.Schema, values []uint32) quantities {
 	var v quantities
-	s.Restore(0, words, unsafe.Pointer(&v))
+	s.Restore(0, values, unsafe.Pointer(&v))
 	return v
 }
 
@@ -402,19 +402,19 @@ func TestQuantiseIsAQuotient(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[scales](s, "scales"))
 	random := rand.New(rand.NewPCG(1, 8))
-	words := make([]uint32, s.Words())
+	values := make([]uint32, s.Values())
 	for range 20_000 {
 		x := random.NormFloat64() * math.Exp2(float64(random.IntN(24)-12))
 		all := scales{x, x, x, x, x}
-		s.Quantise(0, unsafe.Pointer(&all), words)
+		s.Quantise(0, unsafe.Pointer(&all), values)
 		for i, f := range []struct{ low, high, step float64 }{{-1024, 1024, 1.0 / 256}, {-3, 3, 1.0 / 1048576}, {-4096, 4096, 64}, {-10, 10, 1.0 / 1000}, {0, 30, 3}} {
 			want := math.Floor((min(max(x, f.low), f.high)-f.low)/f.step + 0.5)
-			require.Equal(t, uint32(want), words[i], "%v in steps of %v", x, f.step)
+			require.Equal(t, uint32(want), values[i], "%v in steps of %v", x, f.step)
 		}
 	}
 }
 
-// Golden words: the same on every machine.
+// Golden values: the same on every machine.
 func TestQuantiseGolden(t *testing.T) {
 	s := quantitiesSchema(t)
 	require.Equal(t, []uint32{313344, 169, 123456789, 13, 29, 77, 4294967293, 0x3fc00000, 254, 5, 1, 1, 17, 3},
@@ -436,18 +436,18 @@ func TestQuantiseOfRestoredIsTheSame(t *testing.T) {
 		require.Equal(t, once, quantise(s, restore(s, once)))
 	})
 	// and every single number of the ranged fields
-	words := make([]uint32, s.Words())
-	for word, largest := range map[int]uint32{0: 1024 * 512, 1: 254, 3: 40} {
+	values := make([]uint32, s.Values())
+	for i, largest := range map[int]uint32{0: 1024 * 512, 1: 254, 3: 40} {
 		for q := range largest + 1 {
-			words[word] = q
-			if got := quantise(s, restore(s, words)); got[word] != q {
-				t.Fatalf("word %d: %d becomes %d", word, q, got[word])
+			values[i] = q
+			if got := quantise(s, restore(s, values)); got[i] != q {
+				t.Fatalf("value %d: %d becomes %d", i, q, got[i])
 			}
 		}
 	}
 	for q := uint32(0); q < 1e9; q += 999_983 {
-		words[2] = q
-		require.Equal(t, q, quantise(s, restore(s, words))[2])
+		values[2] = q
+		require.Equal(t, q, quantise(s, restore(s, values))[2])
 	}
 }
 
@@ -460,8 +460,8 @@ func TestRestoreLeavesTheRestAlone(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[health](s, "h"))
 	v := health{Now: 5, Cache: 7, local: 8}
-	words := make([]uint32, s.Words())
-	s.Restore(0, words, unsafe.Pointer(&v))
+	values := make([]uint32, s.Values())
+	s.Restore(0, values, unsafe.Pointer(&v))
 	require.Equal(t, health{Now: 0, Cache: 7, local: 8}, v)
 }
 
@@ -495,27 +495,27 @@ type turns struct {
 func TestTurnsQuantiseAsTheyRestore(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[turns](s, "turns"))
-	words, again := make([]uint32, s.Words()), make([]uint32, s.Words())
+	values, again := make([]uint32, s.Values()), make([]uint32, s.Values())
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float32()
 		v := turns{A: f.Draw(t, "A"), B: rapid.Float64().Draw(t, "B"), E: rapid.Uint8().Draw(t, "E")}
 		for i := range v.Q {
 			v.Q[i], v.Wide[i] = rapid.Float32Range(-1, 1).Draw(t, "Q"), f.Draw(t, "Wide")
 		}
-		s.Quantise(0, unsafe.Pointer(&v), words)
-		s.Restore(0, words, unsafe.Pointer(&v))
+		s.Quantise(0, unsafe.Pointer(&v), values)
+		s.Restore(0, values, unsafe.Pointer(&v))
 		s.Quantise(0, unsafe.Pointer(&v), again)
-		require.Equal(t, words, again)
+		require.Equal(t, values, again)
 		require.Less(t, v.E, uint8(5))
 	})
-	// every word of a rotation, too, of which most are of no unit quaternion
-	for word := uint32(0); word < 1<<29; word += 4099 {
-		words[0], words[4] = word, word*2+word&3
+	// Every packed rotation, although most are of no unit quaternion.
+	for packed := uint32(0); packed < 1<<29; packed += 4099 {
+		values[0], values[4] = packed, packed*2+packed&3
 		var v turns
-		s.Restore(0, words, unsafe.Pointer(&v))
+		s.Restore(0, values, unsafe.Pointer(&v))
 		s.Quantise(0, unsafe.Pointer(&v), again)
-		require.Equal(t, words[0], again[0], "%#x: %v", word, v.Q)
-		require.Equal(t, words[4], again[4], "%#x: %v", words[4], v.Wide)
+		require.Equal(t, values[0], again[0], "%#x: %v", packed, v.Q)
+		require.Equal(t, values[4], again[4], "%#x: %v", values[4], v.Wide)
 	}
 }
 
@@ -530,10 +530,10 @@ func TestTurnsFormat(t *testing.T) {
 func TestTurnsAreNear(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[turns](s, "turns"))
-	words := make([]uint32, s.Words())
+	values := make([]uint32, s.Values())
 	through := func(v turns) (back turns) {
-		s.Quantise(0, unsafe.Pointer(&v), words)
-		s.Restore(0, words, unsafe.Pointer(&back))
+		s.Quantise(0, unsafe.Pointer(&v), values)
+		s.Restore(0, values, unsafe.Pointer(&back))
 		return back
 	}
 	back := through(turns{Q: [4]float32{0.1, -0.7, 0.1, 0.7}, A: 3 * math.Pi / 2, B: -math.Pi})

@@ -170,7 +170,7 @@ func parseNumber(s string) (float64, error) {
 // planner flattens one component type into fields.
 type planner struct {
 	component string
-	word      int
+	values    int
 	fields    []Field
 	vector    int    // how many of the next fields are the rest of a vector
 	anchored  int    // the first field of the position that has a parent
@@ -270,8 +270,8 @@ func isFloat(t reflect.Type) bool {
 // lastName returns what follows the last dot of a path.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// quaternion plans a rotation: one word, the smallest three components and
-// which is the largest.
+// quaternion plans a rotation: one value, which packs the smallest
+// three components and the index of the largest.
 func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag) error {
 	if t.Len() != 4 || t.Elem().Kind() != reflect.Float32 {
 		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
@@ -362,19 +362,19 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 	if g.ref && own {
 		return p.complain(path, t, "ref is for bulk.Handle")
 	}
-	words := 1
+	values := 1
 	if f.Kind == KindRaw64 {
-		words = 2
+		values = 2
 	}
-	return p.add(t, f, words)
+	return p.add(t, f, values)
 }
 
-func (p *planner) add(t reflect.Type, f Field, words int) error {
+func (p *planner) add(t reflect.Type, f Field, values int) error {
 	if len(p.fields) == wire.MaxFieldsPerComponent {
 		return p.complain(f.Path, t, "is one more than a component's %d fields: split the component", wire.MaxFieldsPerComponent)
 	}
-	f.Word = p.word
-	p.word += words
+	f.Index = p.values
+	p.values += values
 	if p.vector > 0 {
 		f.Vector = p.vector == 3
 		p.vector--

@@ -133,7 +133,7 @@ func (s *Schema) Format(row Row) string {
 			gap = " "
 			b.WriteString(s.fields[j].Path)
 			b.WriteByte('=')
-			b.WriteString(s.fields[j].format(row.Words))
+			b.WriteString(s.fields[j].format(row.Values))
 		}
 		b.WriteByte('}')
 	}
@@ -141,8 +141,8 @@ func (s *Schema) Format(row Row) string {
 }
 
 // format shows the value of one field.
-func (f *Field) format(words []uint32) string {
-	at := words[f.Word:]
+func (f *Field) format(values []uint32) string {
+	at := values[f.Index:]
 	switch {
 	case f.Kind == KindHandle:
 		return bulk.NewHandle(at[0], at[1]).String()
@@ -157,7 +157,7 @@ func (f *Field) format(words []uint32) string {
 	case f.memory == memFloat32:
 		return strconv.FormatFloat(float64(math.Float32frombits(at[0])), 'g', -1, 32)
 	case f.memory == memFloat64:
-		return strconv.FormatFloat(math.Float64frombits(getWords(at)), 'g', -1, 64)
+		return strconv.FormatFloat(math.Float64frombits(getUint64(at)), 'g', -1, 64)
 	case f.signed():
 		return strconv.FormatInt(int64(f.integer(at)), 10)
 	}

@@ -30,13 +30,13 @@ func TestNoAllocations(t *testing.T) {
 	var r bitio.Reader
 	w.Reset(buffer)
 	c := rowcodec.New(s, rowcodec.DefaultTables())
-	past := &rowcodec.Past{Base: base.Words, Age: 1}
+	past := &rowcodec.Past{Base: base.Values, Age: 1}
 	c.Append(&w, row, past)
 	coded := append([]byte(nil), w.Bytes()...)
 	var parsed wire.Input
 	for name, f := range map[string]func(){
-		"quantise": func() { s.Quantise(0, unsafe.Pointer(&body), out.Words) },
-		"restore":  func() { s.Restore(0, row.Words, unsafe.Pointer(&body)) },
+		"quantise": func() { s.Quantise(0, unsafe.Pointer(&body), out.Values) },
+		"restore":  func() { s.Restore(0, row.Values, unsafe.Pointer(&body)) },
 		"append state": func() {
 			w.Reset(wire.AppendStateHeader(buffer, wire.StateHeader{Seq: 1, Rows: 1}))
 			wire.AppendRowCoding(&w, wire.RowCoding{SkipBits: 3})

@@ -25,7 +25,7 @@ type (
 	codecUnit struct {
 		kind   string
 		fields []pageField
-		word   int
+		index  int
 		radix  int
 	}
 	codecPart struct {
@@ -58,18 +58,18 @@ type (
 
 // codecParts derives units, shapes and groups from the schema, section 2.
 func codecParts(schema []pageComponent, owned bool) (parts []codecPart) {
-	word := 0
+	index := 0
 	for _, c := range schema {
 		all := c.fields
 		p := codecPart{position: -1, rotation: -1, flag: -1}
 		for j := 0; j < len(all); {
 			f := all[j]
 			if f.owner && !owned {
-				word += f.words
+				index += f.values
 				j++
 				continue
 			}
-			u := codecUnit{fields: all[j : j+1], word: word, radix: 2}
+			u := codecUnit{fields: all[j : j+1], index: index, radix: 2}
 			stem, isArray := strings.CutSuffix(f.path, "[0]")
 			vector := isArray && f.kind == "range" && !f.always && j+2 < len(all) && all[j+2].path == stem+"[2]" && (j+3 == len(all) || all[j+3].path != stem+"[3]")
 			switch {
@@ -78,7 +78,7 @@ func codecParts(schema []pageComponent, owned bool) (parts []codecPart) {
 			case f.kind == "bool":
 				u.kind = "b"
 				if p.flag < 0 {
-					p.flag = word
+					p.flag = index
 				}
 			case f.kind == "quat":
 				u.kind, u.radix = "q", 5
@@ -101,7 +101,7 @@ func codecParts(schema []pageComponent, owned bool) (parts []codecPart) {
 			}
 			p.shape += kind
 			for range u.fields {
-				word += f.words
+				index += f.values
 				j++
 			}
 			p.units = append(p.units, u)
@@ -299,17 +299,17 @@ func (q quaternion) turn(v vector) (out vector) {
 	return out
 }
 
-func unpacked(word uint32, largestNumber int64) (q quaternion) {
+func unpacked(packed uint32, largestNumber int64) (q quaternion) {
 	n := bits.Len64(uint64(largestNumber))
 	rest := int64(1 << 28)
-	for i, v := 0, word>>2; i < 4; i++ {
-		if i != int(word&3) {
+	for i, v := 0, packed>>2; i < 4; i++ {
+		if i != int(packed&3) {
 			q[i] = (2*(int64(v)&largestNumber) - largestNumber) * 11585 / largestNumber
 			rest -= q[i] * q[i]
 			v >>= n
 		}
 	}
-	q[word&3] = root(rest)
+	q[packed&3] = root(rest)
 	return q
 }
 
@@ -321,8 +321,8 @@ type pagePast struct {
 	anchored    int          // the component that it is for
 }
 
-func at(words []uint32, i int) vector {
-	return vector{int64(words[i]), int64(words[i+1]), int64(words[i+2])}
+func at(values []uint32, i int) vector {
+	return vector{int64(values[i]), int64(values[i+1]), int64(values[i+2])}
 }
 
 func minus(a, b vector) vector { return vector{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
@@ -349,30 +349,30 @@ func (t *codingTables) predict(i int, p *codecPart, past *pagePast) (f predictio
 	if a != nil && p.rotation >= 0 {
 		u := p.units[p.rotation]
 		most := int64(1)<<u.fields[0].n - 1
-		now, base := unpacked(a[0][u.word], most), unpacked(a[1][u.word], most)
+		now, base := unpacked(a[0][u.index], most), unpacked(a[1][u.index], most)
 		onward = now.product(base.conj())
 		if a[2] != nil {
-			before = base.product(unpacked(a[2][u.word], most).conj())
+			before = base.product(unpacked(a[2][u.index], most).conj())
 		}
 	}
 	if p.position >= 0 {
 		u := p.units[p.position]
-		B := at(past.base, u.word)
+		B := at(past.base, u.index)
 		var followed vector
 		if past.older != nil {
-			for i, d := range minus(B, at(past.older, u.word)) {
+			for i, d := range minus(B, at(past.older, u.index)) {
 				f.own[i] = d * past.r >> 8
 			}
 		}
 		size := f.own.size()
 		if a != nil {
-			arm := onward.turn(minus(B, at(a[1], u.word)))
-			for i, d := range minus(at(a[0], u.word), B) {
+			arm := onward.turn(minus(B, at(a[1], u.index)))
+			for i, d := range minus(at(a[0], u.index), B) {
 				followed[i] = d*256 + arm[i]
 			}
 			if past.older != nil {
-				arm = before.turn(minus(at(past.older, u.word), at(a[2], u.word)))
-				for i, d := range minus(B, at(a[1], u.word)) {
+				arm = before.turn(minus(at(past.older, u.index), at(a[2], u.index)))
+				for i, d := range minus(B, at(a[1], u.index)) {
 					f.mismatch[i] = (d*256 - arm[i]) * past.r >> 16
 				}
 				switch m := f.mismatch.size(); {
@@ -403,14 +403,14 @@ func (t *codingTables) predict(i int, p *codecPart, past *pagePast) (f predictio
 	if p.rotation >= 0 {
 		u := p.units[p.rotation]
 		most := int64(1)<<u.fields[0].n - 1
-		q := unpacked(past.base[u.word], most)
+		q := unpacked(past.base[u.index], most)
 		f.facing = q
 		var turns int64
 		if u.fields[0].linear {
 			var turn, ride, twist quaternion
 			o := q
-			if past.older != nil && past.older[u.word] != past.base[u.word] {
-				o = unpacked(past.older[u.word], most)
+			if past.older != nil && past.older[u.index] != past.base[u.index] {
+				o = unpacked(past.older[u.index], most)
 				turn = q.product(o.conj()).power(past.r).product(q).near(q).less(q)
 			}
 			if a != nil {
@@ -539,40 +539,40 @@ func (s *pageDecoder) codedRow(t *codingTables, parts []codecPart, mask uint32, 
 			one := u.fields[0]
 			switch u.kind {
 			case "b":
-				out[u.word] = 1 - out[u.word]
+				out[u.index] = 1 - out[u.index]
 			case "p":
 				for axis := range 3 {
 					f.feature[7], f.feature[8] = mag(abs(f.own[axis])>>8), mag(abs(f.mismatch[axis])>>8)
 					negative := (digits[j] - 1) >> axis & 1
-					out[u.word+axis] = residual(axis, f.expected[axis], int64(one.largest), one.n, negative)
+					out[u.index+axis] = residual(axis, f.expected[axis], int64(one.largest), one.n, negative)
 				}
 			case "q":
 				most := int64(1)<<one.n - 1
 				e, q := f.largest, f.facing
 				if j != p.rotation {
-					e, q = int(past.base[u.word]&3), unpacked(past.base[u.word], most)
+					e, q = int(past.base[u.index]&3), unpacked(past.base[u.index], most)
 				}
 				largest := (e + digits[j] - 1) & 3
 				if q[largest] < 0 {
 					q = q.negated()
 				}
-				word, lane := uint32(largest), 3
+				packed, lane := uint32(largest), 3
 				for n, v := range q {
 					if n == largest {
 						continue
 					}
 					expected := min(max((v*most+(most+1)*11585)/23170, 0), most)
-					word |= residual(lane, expected, most, one.n, 0) << (2 + (lane-3)*one.n)
+					packed |= residual(lane, expected, most, one.n, 0) << (2 + (lane-3)*one.n)
 					lane++
 				}
-				out[u.word] = word
+				out[u.index] = packed
 			case "v", "n":
 				for n, fd := range u.fields {
 					ring := int64(fd.largest) + 1
-					expected, lane := int64(past.base[u.word+n]), 7
+					expected, lane := int64(past.base[u.index+n]), 7
 					var move int64
 					if past.older != nil {
-						d := expected - int64(past.older[u.word+n])
+						d := expected - int64(past.older[u.index+n])
 						if 2*d > ring {
 							d -= ring
 						} else if 2*d <= -ring {
@@ -589,10 +589,10 @@ func (s *pageDecoder) codedRow(t *codingTables, parts []codecPart, mask uint32, 
 						}
 					}
 					f.feature[1] = mag(abs(move))
-					out[u.word+n] = residual(lane, expected, ring-1, fd.n, 0)
+					out[u.index+n] = residual(lane, expected, ring-1, fd.n, 0)
 				}
 			default:
-				s.full(pageComponent{}, one, out[u.word:u.word+one.words])
+				s.full(pageComponent{}, one, out[u.index:u.index+one.values])
 			}
 		}
 	}
@@ -615,12 +615,12 @@ func TestCodecConformance(t *testing.T) {
 			known.r = min(int64(past.Age)<<16/int64(past.Gap), 32<<16)
 		}
 		if past.Anchor != nil {
-			known.anchor = &[3][]uint32{carriers[2].Words, carriers[1].Words, past.Older}
+			known.anchor = &[3][]uint32{carriers[2].Values, carriers[1].Values, past.Older}
 		}
 		var w bitio.Writer
 		c.Append(&w, rows[2], past)
 		decoder := &pageDecoder{b: w.Bytes()}
-		out := make([]uint32, s.Words())
+		out := make([]uint32, s.Values())
 		func() {
 			defer func() {
 				if err := recover(); err != nil {
@@ -630,7 +630,7 @@ func TestCodecConformance(t *testing.T) {
 			decoder.codedRow(&tables, parts, rows[2].Mask, known, out)
 			decoder.expectEnd()
 		}()
-		require.Equal(t, rows[2].Words, out, "seed %d: %s", seed, s.Text())
+		require.Equal(t, rows[2].Values, out, "seed %d: %s", seed, s.Text())
 	}
 }
 

@@ -65,7 +65,7 @@ func applyEnters(b []byte, schema []pageComponent, tenants map[uint32]tenant) {
 			c := body.structure(schema)
 			for i, r := range c.Records {
 				row := c.Rows[i]
-				tenants[r.Handle.Index()] = tenant{handle: r.Handle, mask: row.Mask, states: map[uint32][]uint32{c.Tick: row.Words}}
+				tenants[r.Handle.Index()] = tenant{handle: r.Handle, mask: row.Mask, states: map[uint32][]uint32{c.Tick: row.Values}}
 			}
 		}
 		b = b[end:]

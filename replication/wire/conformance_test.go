@@ -32,13 +32,13 @@ type (
 		always     bool
 		linear     bool
 		owner      bool
-		words      int
+		values     int
 	}
 	pageComponent struct {
 		name   string
 		fields []pageField
 		parent string // path of the position that follows the parent
-		holder int    // word of the parent's handle
+		holder int    // index of the parent's handle
 	}
 	pageDecoder struct {
 		b     []byte
@@ -122,21 +122,21 @@ func parseSchemaText(t testing.TB, text string) []pageComponent {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	require.Equal(t, "worldd schema 1", lines[0])
 	var all []pageComponent
-	firstWord := map[string]int{} // of the last component's fields, by path
-	word := 0
+	firstIndex := map[string]int{} // of the last component's fields, by path
+	index := 0
 	for _, line := range lines[1:] {
 		w := strings.Fields(line)
 		switch w[0] {
 		case "component":
 			all = append(all, pageComponent{name: w[1]})
-			clear(firstWord)
+			clear(firstIndex)
 			continue
 		case "parent":
 			c := &all[len(all)-1]
-			c.parent, c.holder = w[1], firstWord[w[2]]
+			c.parent, c.holder = w[1], firstIndex[w[2]]
 			continue
 		}
-		f := pageField{path: w[0], kind: w[1], words: 1}
+		f := pageField{path: w[0], kind: w[1], values: 1}
 		if w[len(w)-1] == "owner" {
 			f.owner, w = true, w[:len(w)-1]
 		}
@@ -148,7 +148,7 @@ func parseSchemaText(t testing.TB, text string) []pageComponent {
 		case "bool":
 			f.n = 1
 		case "ref":
-			f.words = 2
+			f.values = 2
 		case "range":
 			f.largest, _ = strconv.ParseUint(w[4], 10, 32)
 			f.n = bits.Len64(f.largest)
@@ -157,11 +157,11 @@ func parseSchemaText(t testing.TB, text string) []pageComponent {
 			f.largest, f.n = k-1, bits.Len64(k-1)
 		default:
 			f.n, _ = strconv.Atoi(w[2])
-			f.words = (f.n + 31) / 32
+			f.values = (f.n + 31) / 32
 			f.largest = 1<<f.n - 1
 		}
-		firstWord[f.path] = word
-		word += f.words
+		firstIndex[f.path] = index
+		index += f.values
 		c := &all[len(all)-1]
 		c.fields = append(c.fields, f)
 	}
@@ -182,7 +182,7 @@ func (s *pageDecoder) full(c pageComponent, f pageField, out []uint32) {
 			return
 		}
 		s.note(from, "%s = none", name)
-	case f.words == 2:
+	case f.values == 2:
 		out[0], out[1] = uint32(s.read(32)), uint32(s.read(32))
 		s.note(from, "%s = %#x", name, uint64(out[1])<<32|uint64(out[0]))
 	case f.kind == "quat":
@@ -210,11 +210,11 @@ func (s *pageDecoder) wholeRow(schema []pageComponent, mask uint32, owned bool) 
 	row := rowschema.Row{Mask: mask, Owned: owned}
 	for i, c := range schema {
 		for _, f := range c.fields {
-			out := make([]uint32, f.words)
+			out := make([]uint32, f.values)
 			if mask>>i&1 == 1 && (owned || !f.owner) {
 				s.full(c, f, out)
 			}
-			row.Words = append(row.Words, out...)
+			row.Values = append(row.Values, out...)
 		}
 	}
 	return row
@@ -310,11 +310,11 @@ func (s *pageDecoder) state(schema []pageComponent, tables *codingTables, tenant
 
 // rowLoad returns the load of a row, section 8.
 func rowLoad(schema []pageComponent, mask uint32) int {
-	load, words := 1, 0
+	load, values := 1, 0
 	for i, c := range schema {
 		quats := 0
 		for _, f := range c.fields {
-			words += f.words
+			values += f.values
 			if f.kind == "quat" {
 				quats++
 			}
@@ -327,7 +327,7 @@ func rowLoad(schema []pageComponent, mask uint32) int {
 			load += 6
 		}
 	}
-	return load + words/256
+	return load + values/256
 }
 
 // parent returns the parent that a row's base names, and in which component.
@@ -380,11 +380,11 @@ func (s *pageDecoder) rows(schema []pageComponent, tables *codingTables, tick ui
 				continue
 			}
 			if anchor != nil {
-				row.past.anchor = &[3][]uint32{anchor.now.Words, anchor.past.base, anchor.past.older}
+				row.past.anchor = &[3][]uint32{anchor.now.Values, anchor.past.base, anchor.past.older}
 			}
-			row.now = rowschema.Row{Mask: row.entity.mask, Words: make([]uint32, len(row.past.base))}
-			s.codedRow(tables, codecParts(schema, false), row.entity.mask, row.past, row.now.Words)
-			s.note(from, "row of %v: %v", row.entity.handle, row.now.Words)
+			row.now = rowschema.Row{Mask: row.entity.mask, Values: make([]uint32, len(row.past.base))}
+			s.codedRow(tables, codecParts(schema, false), row.entity.mask, row.past, row.now.Values)
+			s.note(from, "row of %v: %v", row.entity.handle, row.now.Values)
 		}
 	}
 }

@@ -42,23 +42,23 @@ func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]t
 		older, base, row := rowtest.SampleRow(s, i), rowtest.SampleRow(s, i+1), rowtest.SampleRow(s, i*i+3)
 		if i == 2 { // body alone; only its height changes
 			base.Mask, row.Mask = 1, 1
-			clear(base.Words[s.Component(0).Words:])
-			copy(row.Words, base.Words)
-			row.Words[1] += 5
+			clear(base.Values[s.Component(0).Values:])
+			copy(row.Values, base.Values)
+			row.Values[1] += 5
 		}
 		if i == 1 {
 			on := bulk.NewHandle(700, 7)
-			for _, words := range [][]uint32{older.Words, base.Words, row.Words} {
-				words[len(words)-2], words[len(words)-1] = on.Index(), on.Generation()
+			for _, values := range [][]uint32{older.Values, base.Values, row.Values} {
+				values[len(values)-2], values[len(values)-1] = on.Index(), on.Generation()
 			}
 		}
 		entity := tenant{handle: h, mask: row.Mask, states: map[uint32][]uint32{}}
 		if b := baselines[i]; b.Age != 0 {
-			pasts[i] = &rowcodec.Past{Base: base.Words, Age: b.Age, Gap: b.Gap}
-			entity.states[tick-b.Age] = base.Words
+			pasts[i] = &rowcodec.Past{Base: base.Values, Age: b.Age, Gap: b.Gap}
+			entity.states[tick-b.Age] = base.Values
 			if b.Gap != 0 {
-				pasts[i].Older = older.Words
-				entity.states[tick-b.Age-b.Gap] = older.Words
+				pasts[i].Older = older.Values
+				entity.states[tick-b.Age-b.Gap] = older.Values
 			}
 		}
 		tenants[slot] = entity
@@ -80,7 +80,7 @@ func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]t
 	}
 	pasts[1].Anchor = new(rowcodec.Anchor)
 	n, _ := s.ByName("ride")
-	c.SetAnchor(pasts[1].Anchor, n, rows[3].Words, pasts[3].Base, pasts[3].Older)
+	c.SetAnchor(pasts[1].Anchor, n, rows[3].Values, pasts[3].Base, pasts[3].Older)
 	c.Append(&w, rows[1], pasts[1])
 	d = w.Bytes()
 	wire.StampState(d, 0x01020304, 250)
@@ -146,7 +146,7 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 	if anchored {
 		rider.Anchor = new(rowcodec.Anchor)
 		n, _ := s.ByName("ride")
-		c.SetAnchor(rider.Anchor, n, bySlot[700].Words, carrier.Base, carrier.Older)
+		c.SetAnchor(rider.Anchor, n, bySlot[700].Values, carrier.Base, carrier.Older)
 		if err := read(1); err != nil {
 			return h, nil, err
 		}

@@ -341,7 +341,7 @@ func (c *simClient) check(e *client.Entity) {
 	if owns := c.owns(h, e.Tick()); e.Owned() != owns && !c.misled {
 		s.fail("R7", "client %d received %v at tick %d as its owner: %v, want %v", c.number, h, e.Tick(), e.Owned(), owns)
 	}
-	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendWords(nil); !slices.Equal(want, got) && !c.misled {
+	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendValues(nil); !slices.Equal(want, got) && !c.misled {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
 	}
 	c.of(l).received, c.of(l).seen = true, true

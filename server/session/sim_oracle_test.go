@@ -334,7 +334,7 @@ func (c *simClient) unsettled() *failure {
 		if e.Owned() != owns && !c.misled {
 			return lacks("R7", "it owns %v: %v, want %v", h, e.Owned(), owns)
 		}
-		if !slices.Equal(s.seen(s.quantised(h), owns), e.AppendWords(nil)) && !c.misled {
+		if !slices.Equal(s.seen(s.quantised(h), owns), e.AppendValues(nil)) && !c.misled {
 			return lacks("R3", "%v is not up to date", h)
 		}
 	}

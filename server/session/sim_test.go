@@ -63,8 +63,8 @@ type life struct {
 }
 
 type state struct {
-	tick  uint32
-	words []uint32
+	tick   uint32
+	values []uint32
 }
 
 // at returns the quantised state at a tick, or nil before the first.
@@ -76,7 +76,7 @@ func (l *life) at(tick uint32) []uint32 {
 	if i < 0 {
 		return nil
 	}
-	return l.states[i].words
+	return l.states[i].values
 }
 
 // failure is a broken invariant.
@@ -93,7 +93,7 @@ type sim struct {
 	rng    *rand.Rand // of initial positions, connections and forged handles
 	tick   int
 	schema *schema.Schema
-	words  []uint32 // scratch
+	values []uint32 // scratch
 
 	core          *session.Core
 	pace, paced   int // setPace: the pace, and the tick since when
@@ -249,7 +249,7 @@ func (s *sim) makeSchema() {
 	if s.script.has("ride") {
 		s.must(schema.Add[Seat](s.schema, "seat"))
 	}
-	s.words = make([]uint32, s.schema.Words())
+	s.values = make([]uint32, s.schema.Values())
 }
 
 func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
@@ -456,8 +456,8 @@ func (s *sim) record() {
 	s.living = slices.DeleteFunc(s.living, func(l *life) bool { return l.died != 0 })
 	s.judgeGusts()
 	for _, l := range s.living {
-		if words := s.quantised(l.handle); len(l.states) == 0 || !slices.Equal(l.states[len(l.states)-1].words, words) {
-			l.states = append(l.states, state{tick, slices.Clone(words)})
+		if values := s.quantised(l.handle); len(l.states) == 0 || !slices.Equal(l.states[len(l.states)-1].values, values) {
+			l.states = append(l.states, state{tick, slices.Clone(values)})
 		}
 	}
 }
@@ -465,12 +465,12 @@ func (s *sim) record() {
 // quantised returns the state of a handle as its owner must see it, valid until the next
 // call.
 func (s *sim) quantised(h bulk.Handle) []uint32 {
-	words := s.words
-	clear(words)
+	values := s.values
+	clear(values)
 	put := func(name string, p unsafe.Pointer) {
 		n, _ := s.schema.ByName(name)
 		spec := s.schema.Component(n)
-		s.schema.Quantise(n, p, words[spec.Offset:spec.Offset+spec.Words])
+		s.schema.Quantise(n, p, values[spec.Offset:spec.Offset+spec.Values])
 	}
 	if p, v, ok := s.world.Body(h.Index()); ok {
 		put(schema.BodyComponent, unsafe.Pointer(&schema.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}))
@@ -489,7 +489,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 			put("seat", unsafe.Pointer(c))
 		}
 	}
-	return words
+	return values
 }
 
 // settle lets the links drain, then checks every client's replica and verdicts.
@@ -562,12 +562,12 @@ func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error 
 
 // seen returns the part of a state that a client must receive: everything if it owns the
 // entity, otherwise all but owner components.
-func (s *sim) seen(words []uint32, owned bool) []uint32 {
-	words = slices.Clone(words)
-	if !owned && words != nil {
-		s.schema.HideOwned(schema.Row{Words: words})
+func (s *sim) seen(values []uint32, owned bool) []uint32 {
+	values = slices.Clone(values)
+	if !owned && values != nil {
+		s.schema.HideOwned(schema.Row{Values: values})
 	}
-	return words
+	return values
 }
 
 // nth maps any i to a number below n.

@@ -41,12 +41,12 @@ func newCrowd(t *testing.T) *crowd {
 		{1, 9, vectors.HeavyLamps},
 	} {
 		for range kind.number {
-			row := schema.Row{Mask: kind.mask, Words: make([]uint32, s.Words())}
+			row := schema.Row{Mask: kind.mask, Values: make([]uint32, s.Values())}
 			require.Equal(t, kind.load, s.Load(row.Mask))
 			if n := uint32(len(k.rows)); row.Mask&vectors.HeavyPurse != 0 {
-				row.Words[s.Words()-1] = 10 * n
+				row.Values[s.Values()-1] = 10 * n
 			} else if row.Mask&vectors.HeavyLamps != 0 {
-				row.Words[n] = 1
+				row.Values[n] = 1
 			}
 			k.rows = append(k.rows, row)
 		}
@@ -92,10 +92,10 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 		next = slot + 1
 	}
 	for i, slot := range slots {
-		row, past := k.rows[slot], &rowcodec.Past{Base: k.rows[slot].Words, Age: age}
+		row, past := k.rows[slot], &rowcodec.Past{Base: k.rows[slot].Values, Age: age}
 		if row.Mask&vectors.HeavyPurse != 0 {
-			row.Words = slices.Clone(row.Words)
-			row.Words[len(row.Words)-1]++
+			row.Values = slices.Clone(row.Values)
+			row.Values[len(row.Values)-1]++
 		}
 		if i == 0 {
 			past = nil

@@ -84,7 +84,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row
 	c.begin(r, frame, base, older)
 	for _, i := range c.moving {
 		c.remember(i)
-		f(schema.Row{Mask: 1, Words: r.row(frame, i)}, 0)
+		f(schema.Row{Mask: 1, Values: r.row(frame, i)}, 0)
 		if i == 0 {
 			c.codec.SetAnchor(&c.anchor, 0, r.row(frame, 0), c.past.Base, c.past.Older)
 		}
@@ -97,7 +97,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row
 			continue
 		}
 		c.remember(i)
-		f(schema.Row{Mask: 1, Words: now}, gap)
+		f(schema.Row{Mask: 1, Values: now}, gap)
 		gap = 0
 	}
 }
@@ -134,7 +134,7 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 	reader.Reset(packet)
 	copy(out, r.frames[base])
 	read := func(i int) error {
-		row := schema.Row{Mask: 1, Words: out[i][:]}
+		row := schema.Row{Mask: 1, Values: out[i][:]}
 		return c.codec.Read(&reader, &row, &c.past)
 	}
 	c.begin(r, frame, base, older)

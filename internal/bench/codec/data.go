@@ -19,6 +19,7 @@ const (
 	packetsHz   = 60
 	middle      = 256 * 512 // the number of position 0
 	rotationBit = 9
+	rowValues   = 7
 )
 
 // cube is one object of the data, as a game would declare it. Every cube but
@@ -30,17 +31,8 @@ type cube struct {
 	Holder      bulk.Handle `net:"ref"`
 }
 
-// Words of a row, in the order of the fields.
-const (
-	wordPosition    = 0
-	wordRotation    = 3
-	wordInteracting = 4
-	wordHolder      = 5
-	rowWords        = 7
-)
-
-// row is the state of a cube.
-type row [rowWords]uint32
+// row is the quantised state of a cube, in the order of the fields.
+type row [rowValues]uint32
 
 // recording is frames of quantised rows, one for each cube.
 type recording struct {
@@ -117,8 +109,8 @@ func newSchema() (*schema.Schema, error) {
 	if err := schema.Add[cube](s, "cube"); err != nil {
 		return nil, err
 	}
-	if s.Words() != rowWords {
-		return nil, fmt.Errorf("a row has %d words, want %d", s.Words(), rowWords)
+	if s.Values() != rowValues {
+		return nil, fmt.Errorf("a row has %d values, want %d", s.Values(), rowValues)
 	}
 	return s, nil
 }
