@@ -162,7 +162,7 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 			return false
 		}
 	}
-	if r.codec.Schema().Carries() {
+	if r.codec.Schema().HasParents() {
 		for i := range r.rows {
 			r.findAnchor(&r.rows[i])
 		}

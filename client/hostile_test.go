@@ -187,7 +187,7 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 			if s.ReadFull(&r, &row) != nil {
 				continue
 			}
-			if s.Carries() {
+			if s.HasParents() {
 				at := s.Values() - 2
 				row.Values[at], row.Values[at+1] = i%2, min(i/2, 1) // on either parent, alternating
 			}

@@ -74,7 +74,7 @@ func (s *selection) sealDatagram() {
 func (v *Viewer) encodeByPriority() {
 	w := v.work
 	w.selection.reset(len(w.waiting))
-	if v.replicator.frame.schema.Carries() {
+	if v.replicator.frame.schema.HasParents() {
 		v.markAnchored()
 	}
 	order := v.rankWaiting()
@@ -148,7 +148,7 @@ func (v *Viewer) selectRows(order []uint32, room int) (next int) {
 func (v *Viewer) encodeWithParents(run []uint32) []uint32 {
 	w, f, s := v.work, v.replicator.frame, &v.work.selection
 	s.batch, s.keys, s.coded = s.batch[:0], s.keys[:0], s.coded[:0]
-	if !f.schema.Carries() {
+	if !f.schema.HasParents() {
 		for _, i := range run {
 			if !s.sent.has(i) {
 				s.batch, s.keys = append(s.batch, i), append(s.keys, w.waiting[i])

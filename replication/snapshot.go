@@ -77,7 +77,7 @@ func (v *Viewer) encodeAll() bool {
 	if len(w.waiting) > wire.MaxRows || !v.fitsLoad() {
 		return false
 	}
-	if v.replicator.frame.schema.Carries() {
+	if v.replicator.frame.schema.HasParents() {
 		v.markAnchored()
 	}
 	maxBytes := v.allowance() - wire.StateHeaderBytes
@@ -208,7 +208,7 @@ func (v *Viewer) closeSnapshot(p *packed) {
 func (v *Viewer) findAnchor(i int) (at int, ok bool) {
 	w, f := v.work, v.replicator.frame
 	key := w.waiting[i]
-	if key.age() == 0 || !f.schema.Carries() {
+	if key.age() == 0 || !f.schema.HasParents() {
 		return 0, false
 	}
 	component, h := f.parentOf(key)

@@ -140,13 +140,13 @@ func (o *Observer) reportPosition(p *part, values []uint32, past *Past, f *predi
 	if now == base {
 		return
 	}
-	own, carried, mismatch := f.motion[0].axes(), f.motion[1].axes(), f.motion[2].axes()
+	own, followed, mismatch := f.motion[0].axes(), f.motion[1].axes(), f.motion[2].axes()
 	for i := range now {
 		f.setAxis(i)
 		off := absolute(now[i] - f.position[i])
 		e := Equation{
 			Zone: f.zone, Attached: f.attached, Speed: f.speed,
-			X:    []float64{float64(own[i]) / unit, float64(carried[i]) / unit, float64(mismatch[i]) / unit, 8},
+			X:    []float64{float64(own[i]) / unit, float64(followed[i]) / unit, float64(mismatch[i]) / unit, 8},
 			Y:    float64(now[i] - base[i]),
 			Miss: float64(off), Usual: usual(f.scale(lanePosition + i)),
 		}

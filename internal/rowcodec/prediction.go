@@ -178,7 +178,7 @@ func reached(v, bound int64) int { return int(uint64(bound-1-v) >> 63) }
 func (c *Codec) predictPosition(p *part, past *Past, f *prediction) (moves int64) {
 	u := &p.units[p.position]
 	from := vectorAt(past.Base, u.index)
-	var own, carried, mismatch, older vector
+	var own, followed, mismatch, older vector
 	if past.Older != nil {
 		older = vectorAt(past.Older, u.index)
 		own = from.minus(older).scaled(f.ratio, ratioBits-fractionBits)
@@ -186,13 +186,13 @@ func (c *Codec) predictPosition(p *part, past *Past, f *prediction) (moves int64
 	speed := own.size()
 	if a := past.Anchor; a != nil && a.part == p.component {
 		arm := from.minus(a.base)
-		carried = a.turn.turn(arm).plus(a.now.minus(from).toFixed())
+		followed = a.turn.turn(arm).plus(a.now.minus(from).toFixed())
 		if past.Older != nil && a.moved {
 			mismatch = arm.toFixed().minus(a.turned.turn(older.minus(a.older))).scaled(f.ratio, ratioBits)
 			f.attached = attachment(mismatch.size(), speed)
 		}
 		f.feature.set(featureMismatch, magnitude(mismatch.size()>>fractionBits))
-		f.feature.set(featureRelativeMotion, magnitude(carried.minus(own).size()>>fractionBits))
+		f.feature.set(featureRelativeMotion, magnitude(followed.minus(own).size()>>fractionBits))
 	}
 	f.feature.set(featureSpeed, magnitude(speed>>fractionBits))
 	if g := p.zones; g != nil {
@@ -201,19 +201,19 @@ func (c *Codec) predictPosition(p *part, past *Past, f *prediction) (moves int64
 		f.feature.set(featureHeight, magnitude(max(at-g.Bounds[0], 0)))
 	}
 	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
-	f.motion = [3]vector{own, carried, mismatch}
+	f.motion = [3]vector{own, followed, mismatch}
 	w, most := &f.set.Position[f.zone][f.attached][f.speed], int64(u.max)
 	f.position = [3]int64{
-		min(max(from.x+weighted(&w[0], own.x, carried.x, mismatch.x), 0), most),
-		min(max(from.y+weighted(&w[1], own.y, carried.y, mismatch.y), 0), most),
-		min(max(from.z+weighted(&w[2], own.z, carried.z, mismatch.z), 0), most),
+		min(max(from.x+weighted(&w[0], own.x, followed.x, mismatch.x), 0), most),
+		min(max(from.y+weighted(&w[1], own.y, followed.y, mismatch.y), 0), most),
+		min(max(from.z+weighted(&w[2], own.z, followed.z, mismatch.z), 0), most),
 	}
 	return speed >> fractionBits
 }
 
 // weighted returns the expected displacement along an axis, rounded to quanta.
-func weighted(w *[4]int32, own, carried, mismatch int64) int64 {
-	sum := own*int64(w[0]) + carried*int64(w[1]) + mismatch*int64(w[2]) + int64(w[3])<<(fractionBits+3)
+func weighted(w *[4]int32, own, followed, mismatch int64) int64 {
+	sum := own*int64(w[0]) + followed*int64(w[1]) + mismatch*int64(w[2]) + int64(w[3])<<(fractionBits+3)
 	return (sum + 1<<15) >> 16
 }
 
@@ -251,7 +251,7 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, marg
 		}
 		turns = turning.size()
 		w := &f.set.Rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
-		own, carried, mismatch := int64(w[0]), int64(w[1]), int64(w[2])
+		own, followed, mismatch := int64(w[0]), int64(w[1]), int64(w[2])
 		sum := rotation{turning.x * own, turning.y * own, turning.z * own, turning.w * own}
 		if a := past.Anchor; a != nil && a.part == p.component {
 			ride = a.onward.times(q).towards(q).minus(q)
@@ -260,10 +260,10 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, marg
 			}
 			f.feature.set(featureTwist, magnitude(twist.size()>>3))
 			f.feature.set(featureRelativeTurn, magnitude(turning.minus(ride).size()>>3))
-			sum.x += ride.x*carried + twist.x*mismatch
-			sum.y += ride.y*carried + twist.y*mismatch
-			sum.z += ride.z*carried + twist.z*mismatch
-			sum.w += ride.w*carried + twist.w*mismatch
+			sum.x += ride.x*followed + twist.x*mismatch
+			sum.y += ride.y*followed + twist.y*mismatch
+			sum.z += ride.z*followed + twist.z*mismatch
+			sum.w += ride.w*followed + twist.w*mismatch
 		}
 		const half = 1 << 7
 		f.rotation = toUnit(rotation{q.x + (sum.x+half)>>8, q.y + (sum.y+half)>>8, q.z + (sum.z+half)>>8, q.w + (sum.w+half)>>8}, q)

@@ -35,8 +35,8 @@ type Everything struct {
 	Identity uint64 `net:"always"`
 }
 
-// Carried has the shape that the default tables were trained with.
-type Carried struct {
+// Cube has the shape that the default tables were trained with.
+type Cube struct {
 	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
 	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
 	Lit      bool
@@ -75,7 +75,7 @@ func RandomSchema(r *rand.Rand) *schema.Schema {
 	case 0:
 		must(schema.Add[Everything](s, "posed"))
 	case 1:
-		must(schema.Add[Carried](s, "posed"))
+		must(schema.Add[Cube](s, "posed"))
 	}
 	for i := range 1 + r.IntN(2) {
 		var fields []reflect.StructField

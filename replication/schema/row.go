@@ -170,7 +170,7 @@ func (s *Schema) HideOwned(row Row) {
 // Parent returns the first present component with a parent tag, and the handle that it
 // names as the row's parent. parent is 0 if there is none.
 func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
-	for _, i := range s.carried {
+	for _, i := range s.parented {
 		if row.Mask>>i&1 != 0 {
 			c := &s.components[i]
 			at := s.fields[c.first+c.Parent].Index

@@ -50,7 +50,7 @@ type Schema struct {
 	components []component
 	fields     []Field // of all components, in order
 	byName     map[string]int
-	carried    []int  // components with a parent tag
+	parented   []int  // components with a parent tag
 	refers     bool   // some field is a handle
 	secret     []int  // indices of the values of owner fields
 	owned      uint32 // bitmap of the components with owner fields
@@ -184,7 +184,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	}
 	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f Field) bool { return f.Kind == KindHandle })
 	if parent >= 0 {
-		s.carried = append(s.carried, len(s.components)-1)
+		s.parented = append(s.parented, len(s.components)-1)
 	}
 	s.values = p.values
 	return nil
@@ -228,8 +228,8 @@ func (f *Field) SentTo(owner bool) bool { return owner || !f.Owner }
 
 func (f *Field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
 
-// Carries reports whether any component has a parent tag.
-func (s *Schema) Carries() bool { return len(s.carried) > 0 }
+// HasParents reports whether any component has a parent tag.
+func (s *Schema) HasParents() bool { return len(s.parented) > 0 }
 
 // Refers reports whether any field is a handle.
 func (s *Schema) Refers() bool { return s.refers }
