@@ -76,7 +76,7 @@ func TestReaderEnd(t *testing.T) {
 
 func TestSizedHasOneForm(t *testing.T) {
 	for _, v := range []uint32{0, 1, 15, 16, 255, 256, 65535, 65536, 1<<32 - 1} {
-		lawful := 0
+		accepted := 0
 		for class := range uint(4) {
 			width := uint(4) << class
 			if width < 32 && v>>width != 0 {
@@ -89,9 +89,9 @@ func TestSizedHasOneForm(t *testing.T) {
 			r.Reset(w.Bytes())
 			if got := r.ReadSized(); r.Err() == nil {
 				require.Equal(t, v, got)
-				lawful++
+				accepted++
 			}
 		}
-		require.Equal(t, 1, lawful, "%d", v)
+		require.Equal(t, 1, accepted, "%d", v)
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Every row fits into a datagram of its own, and 256 of two plain components into one.
-func TestEveryLoadFits(t *testing.T) {
+// Every single row fits into a datagram by load, and so do 256 rows of two plain
+// components.
+func TestLoadOfRowsFits(t *testing.T) {
 	type (
 		turns struct {
 			Facing, Aim, Way [4]float32  `net:"quat,bits=9"`
@@ -38,7 +39,7 @@ func TestEveryLoadFits(t *testing.T) {
 	require.Equal(t, wire.MaxLoad, wire.MaxRows*s.Load(3))
 }
 
-// A schema whose rows may not fit into a datagram is refused before it is used.
+// CheckRows rejects a schema whose rows may exceed a datagram.
 func TestCheckRows(t *testing.T) {
 	type big struct{ A [30]uint64 }
 	s := schema.New()

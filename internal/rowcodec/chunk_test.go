@@ -13,7 +13,7 @@ import (
 
 // Copying several chunks concatenates their bits at any bit offset. Cut removes later
 // chunks and leaves earlier ones intact.
-func TestChunksAtOnce(t *testing.T) {
+func TestCopyChunks(t *testing.T) {
 	type name struct {
 		Text [40]uint8
 	}

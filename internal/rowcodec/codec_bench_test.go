@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// BenchmarkBodyRow is one row of a body that moves and slows down: coded for
-// the first viewer, copied for a further one, and read.
+// BenchmarkBodyRow encodes the row of a slowing body for the first viewer, copies it for a
+// further one, and reads it.
 func BenchmarkBodyRow(b *testing.B) {
 	s := schema.New()
 	require.NoError(b, schema.Add[schema.Body](s, "body"))

@@ -10,12 +10,12 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// charge has 131 numbers, which take 8 bits and a residual of 65 at most.
+// charge has 131 numbers: 8 bits in full, and residuals of at most 65.
 type charge struct {
 	Now float32 `net:"range=0..130,step=1"`
 }
 
-func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
+func TestCodecRejectsNumbersOutOfRange(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[charge](s, "charge"))
 	c := New(s, DefaultTables())
@@ -50,13 +50,13 @@ func TestCodecRefusesNumbersThatAreNone(t *testing.T) {
 		want  uint32
 		ok    bool
 	}{
-		"the last number":     {whole(130), 130, true},
-		"one beyond":          {whole(131), 0, false},
-		"the way up":          {by(30, 0), 130, true},
-		"around the ring":     {by(31, 0), 0, true},
-		"down":                {by(65, 1), 35, true},
-		"farther than halves": {by(66, 1), 0, false},
-		"far beyond":          {by(1000, 0), 0, false},
+		"largest number":       {whole(130), 130, true},
+		"above the largest":    {whole(131), 0, false},
+		"up":                   {by(30, 0), 130, true},
+		"up and around":        {by(31, 0), 0, true},
+		"down":                 {by(65, 1), 35, true},
+		"beyond half the ring": {by(66, 1), 0, false},
+		"beyond the ring":      {by(1000, 0), 0, false},
 	} {
 		got, err := read(c.write)
 		if !c.ok {

@@ -38,7 +38,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		for i, row := range want {
 			got := rowtest.BlankRow(s, row)
 			for j := range got.Values {
-				got.Values[j] = 0xdeadbeef // whatever was there does not matter
+				got.Values[j] = 0xdeadbeef // Read overwrites it
 			}
 			require.NoError(t, c.Read(&reader, &got, pasts[i]))
 			require.Equal(t, row, got, "row %d", i)
@@ -47,8 +47,9 @@ func TestCodecRoundTrip(t *testing.T) {
 	})
 }
 
-// P6: the bits of a row depend only on the row and its past, so it is encoded once.
-func TestChunksAreWhatTheCodecWrites(t *testing.T) {
+// P6: the bits of a row depend only on the row and its past, so chunks equal direct
+// encoding.
+func TestChunksEqualDirectEncoding(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	s := rowtest.RandomSchema(r)
 	c := rowcodec.New(s, rowcodec.DefaultTables())
@@ -72,7 +73,7 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	}
 	require.Equal(t, direct.Bytes(), copied.Bytes())
 	got := make([]uint64, len(want))
-	for _, chunk := range made { // a few hundred rows are more than a sum holds
+	for _, chunk := range made { // a few hundred rows would overflow a sum
 		var sum schema.Shares
 		chunks.AddShares(&sum, chunk, len(got))
 		chunks.AddShares(&sum, chunk, len(got))
@@ -86,7 +87,7 @@ func TestChunksAreWhatTheCodecWrites(t *testing.T) {
 	require.Equal(t, 0, again.Bits())
 }
 
-// Golden bytes: the same on every machine.
+// The bytes are the same on every machine.
 func TestCodecGolden(t *testing.T) {
 	_, _, _, bytes := rowtest.Coded(5)
 	require.Equal(t, "b511fea796bfc58c38840200000000000000", fmt.Sprintf("%x", bytes))
@@ -113,12 +114,12 @@ func TestCodecReadsAnything(t *testing.T) {
 			differs++
 			continue
 		}
-		require.NoError(t, rowtest.Lawful(s, got))
+		require.NoError(t, rowtest.CheckRoundTrip(s, got))
 		if !reflect.DeepEqual(got.Values, want.Values) {
 			differs++
 		}
 	}
-	require.Greater(t, differs, len(bytes)*8-8, "all bits but the padding mean something")
+	require.Greater(t, differs, len(bytes)*8-8, "all bits but the padding have an effect")
 }
 
 func FuzzCodecRead(f *testing.F) {
@@ -142,8 +143,8 @@ func FuzzCodecRead(f *testing.F) {
 			if c.Read(&reader, &got, past) != nil {
 				return
 			}
-			require.NoError(t, rowtest.Lawful(s, got))
-			// and what was read is written and read as the same
+			require.NoError(t, rowtest.CheckRoundTrip(s, got))
+			// The row round-trips.
 			var w bitio.Writer
 			var back bitio.Reader
 			c.Append(&w, got, past)
@@ -182,7 +183,7 @@ func TestCodecAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestTablesAreReadWhole(t *testing.T) {
+func TestParseTablesRejectsCutFiles(t *testing.T) {
 	whole, err := os.ReadFile("default.tables")
 	require.NoError(t, err)
 	read, err := rowcodec.ParseTables(whole)
@@ -199,7 +200,7 @@ func TestTablesAreReadWhole(t *testing.T) {
 }
 
 // Tables with any bit flipped are either rejected or differ and round-trip.
-func TestTablesWithAnyBitFlipped(t *testing.T) {
+func TestParseTablesWithFlippedBits(t *testing.T) {
 	whole, err := os.ReadFile("default.tables")
 	require.NoError(t, err)
 	for n := 0; n < len(whole); n += 1 + n/50 {

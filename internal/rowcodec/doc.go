@@ -2,9 +2,9 @@
 // replication/wire/CODEC.md is the normative text. A test in replication/wire decodes
 // with an independent decoder written from that page alone.
 //
-// Terms. A row's past is what both sides know about it: its baseline, an older state,
-// and its parent's motion. The codec predicts each field from the past; the
-// difference is the residual. The scale of a residual is its expected size and
+// Terms. A row's past is known to both sides: its baseline, an older state, and its
+// parent's motion. The codec predicts each field from the past; the difference is the
+// residual. The scale of a residual is its expected size and
 // selects its Huffman code. A part is the plan of one component. A unit is one of its
 // vectors, rotations or numbers. A head is a symbol that tells which of several units
 // changed. Tables hold all weights and codes, a Model the numbers they are built

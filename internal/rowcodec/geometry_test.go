@@ -14,7 +14,7 @@ func randomRotation(r *rand.Rand) rotation {
 	return toUnit(rotation{r.Int64N(20001) - 10000, r.Int64N(20001) - 10000, r.Int64N(20001) - 10000, 1 + r.Int64N(10000)}, rotation{})
 }
 
-// angleBetween is the angle in radians that takes q to r.
+// angleBetween returns the angle between q and r in radians.
 func angleBetween(q, r rotation) float64 {
 	dot, a, b := 0.0, 0.0, 0.0
 	to := r.parts()
@@ -26,7 +26,7 @@ func angleBetween(q, r rotation) float64 {
 	return 2 * math.Acos(min(math.Abs(dot)/math.Sqrt(a*b), 1))
 }
 
-func TestRotationsPackAsTheyUnpack(t *testing.T) {
+func TestRotationsRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 20_000 {
 		n := uint(2 + r.IntN(schema.MaxRotationBits-1))
@@ -38,7 +38,7 @@ func TestRotationsPackAsTheyUnpack(t *testing.T) {
 	}
 }
 
-func TestPowerGoesOnTurning(t *testing.T) {
+func TestPowerScalesAngles(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 5_000 {
 		axis := randomRotation(r)
@@ -58,7 +58,7 @@ func TestPowerGoesOnTurning(t *testing.T) {
 	}
 }
 
-func TestMatrixTurnsAsTheProduct(t *testing.T) {
+func TestMatrixEqualsProduct(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 2_000 {
 		q := randomRotation(r)

@@ -29,9 +29,9 @@ type code struct {
 	sorted [maxSymbols]entry
 }
 
-// entry is what a code stands for: a value in the highest 7 bits, then in 5 bits the
+// entry is the meaning of a code: a value in the highest 7 bits, then in 5 bits the
 // number of low bits that follow and complete the value, then in 4 bits the length of
-// the code. Everything is precomputed because each decoding step waits for the last.
+// the code. It is precomputed because each decoding step waits for the last.
 type entry uint16
 
 const (

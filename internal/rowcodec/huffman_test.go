@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 )
 
-func TestCodesAreCompleteAndRead(t *testing.T) {
+func TestCodesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.Uint64Range(1, 1<<40), 2, maxSymbols).Draw(t, "counts")
 		lengths := CodeLengths(counts)
@@ -39,8 +39,8 @@ func TestCodesAreCompleteAndRead(t *testing.T) {
 	})
 }
 
-// Counts that grow like Fibonacci numbers make the longest codes there are.
-func TestCodesStayShort(t *testing.T) {
+// Fibonacci numbers as counts give the longest codes.
+func TestCodeLengthsAreBounded(t *testing.T) {
 	counts := []uint64{1, 1}
 	for len(counts) < 40 {
 		counts = append(counts, counts[len(counts)-1]+counts[len(counts)-2])
@@ -50,27 +50,27 @@ func TestCodesStayShort(t *testing.T) {
 	require.LessOrEqual(t, lengths[39], uint8(2))
 }
 
-func TestPlainHeadsAreComplete(t *testing.T) {
+func TestDefaultHeadsAreComplete(t *testing.T) {
 	for symbols := 2; symbols <= maxSymbols; symbols++ {
 		require.True(t, checkLengths(defaultHeadLengths(symbols)), "%d: %v", symbols, defaultHeadLengths(symbols))
 		require.Equal(t, uint8(1), defaultHeadLengths(symbols)[0])
 	}
 }
 
-func TestIncompleteCodesAreRefused(t *testing.T) {
+func TestIncompleteCodesAreRejected(t *testing.T) {
 	for _, lengths := range [][]uint8{{1}, {0, 1}, {1, 2}, {1, 1, 1}, {13, 13}, {}} {
 		require.False(t, checkLengths(lengths), "%v", lengths)
 	}
 	require.True(t, checkLengths([]uint8{1, 2, 2}))
 }
 
-func TestBucketsHoldEveryMagnitude(t *testing.T) {
+func TestBucketsCoverAllMagnitudes(t *testing.T) {
 	previous := 0
 	for m := uint64(0); m < 1<<20; m++ {
 		symbol, low := bucket(m)
 		least, width := magnitudeOf(symbol)
 		if low != width || m != least|m&(1<<low-1) || symbol != previous && symbol != previous+1 {
-			t.Fatalf("magnitude %d is symbol %d with %d bits, which says %d with %d", m, symbol, low, least, width)
+			t.Fatalf("magnitude %d has symbol %d with %d low bits, which decodes from %d with %d", m, symbol, low, least, width)
 		}
 		previous = symbol
 	}

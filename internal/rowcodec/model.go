@@ -23,16 +23,16 @@ type Set struct {
 	Residuals [Lanes][Scales][ResidualCodes]uint8
 }
 
-// Heads holds the lengths of the head codes of one group of one shape of component, each
-// complete.
+// Heads holds the lengths of a group's head codes, one per context, each complete. Shape is
+// the shape of the group's component.
 type Heads struct {
 	Shape   string
 	Group   int
-	Symbols int // symbols
+	Symbols int
 	Lengths [HeadContexts][]uint8
 }
 
-// ZoneBounds divides the positions of one shape of component into zones along one axis.
+// ZoneBounds divides the positions of a shape's components into zones along one axis.
 // Training finds zones in which rows move differently, such as lying on a floor and
 // falling.
 type ZoneBounds struct {

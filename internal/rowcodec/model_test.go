@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A codec sums scales with the weights of the model.
-func TestModelWeightsAreInForce(t *testing.T) {
+// A scale is the sum of features with the model's weights.
+func TestScaleUsesModelWeights(t *testing.T) {
 	model := Untrained()
 	w := &model.Scale[laneLinear][2][1]
 	*w = [Features]int32{featureOne: 70, featureSpeed: 700, featureMissed: -20}
@@ -22,16 +22,16 @@ func TestModelWeightsAreInForce(t *testing.T) {
 	require.Equal(t, int(sum+128)>>8, f.scale(laneLinear))
 }
 
-func TestUsualSizesOfScales(t *testing.T) {
+func TestUsualInvertsMagnitude(t *testing.T) {
 	for scale := range Scales {
 		if v := usual(scale) - 1; v == math.Trunc(v) {
-			require.Equal(t, int32(scale), magnitude(int64(v)), "the size of scale %d is %g", scale, v)
+			require.Equal(t, int32(scale), magnitude(int64(v)), "scale %d has size %g", scale, v)
 		}
 	}
 }
 
-// Tables that were joined hold no more heads than a file may.
-func TestJoinedTablesHoldNoMoreHeads(t *testing.T) {
+// With keeps at most MaxHeads heads.
+func TestWithBoundsHeads(t *testing.T) {
 	of := func(shape string, groups int) *Tables {
 		model := Untrained()
 		for g := range groups {

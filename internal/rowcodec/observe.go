@@ -28,7 +28,7 @@ type Observer struct {
 type HeadKey struct {
 	Shape   string
 	Group   int
-	Symbols int // symbols
+	Symbols int
 }
 
 // Equation is one sample for the weights of a prediction with this zone, attachment and

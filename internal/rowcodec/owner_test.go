@@ -15,7 +15,7 @@ import (
 
 // The bits of a row for a non-owner do not depend on owner fields, in full, coded and as a
 // chunk. They are read as zeros.
-func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
+func TestPublicRowsLackOwnerFields(t *testing.T) {
 	tables := rowcodec.DefaultTables()
 	differ := 0
 	for seed := range uint64(100) {
@@ -33,7 +33,7 @@ func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
 			return row.Values
 		}
 		public := schema.Row{Mask: rows[2].Mask, Values: hidden(rows[2].Values)}
-		with := schema.Row{Mask: rows[2].Mask, Values: rows[2].Values} // owners' fields hold something
+		with := schema.Row{Mask: rows[2].Mask, Values: rows[2].Values} // owner fields are set
 		var pastWithout *rowcodec.Past
 		if past != nil {
 			copied := *past
@@ -60,5 +60,5 @@ func TestOwnersFieldsAreInNobodyElsesRows(t *testing.T) {
 		require.NoError(t, s.ReadFull(&reader, &got))
 		require.Equal(t, public, got, "seed %d", seed)
 	}
-	require.Positive(t, differ, "no row had anything to hide")
+	require.Positive(t, differ, "no row had owner fields")
 }

@@ -113,7 +113,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 			p.headOnly |= 1 << len(p.units)
 		}
 		p.units = append(p.units, u)
-		p.shape += u.shapeLetter(f)
+		p.shape += u.shapeCode(f)
 		j += len(u.fields)
 	}
 	p.group()
@@ -127,9 +127,9 @@ func (p *part) needsPrediction() bool { return len(p.groups) > 0 }
 // rotation unpacks a value of the unit.
 func (u *unit) rotation(packed uint32) rotation { return unpackRotation(packed, u.level, u.bits) }
 
-// shapeLetter returns the unit's letter in the shape of its component, a capital if
-// it is predicted.
-func (u unit) shapeLetter(f *schema.Field) string {
+// shapeCode returns the unit's letter in the shape of its component, a capital if it is
+// predicted.
+func (u unit) shapeCode(f *schema.Field) string {
 	const plain, predicted = "abpqvnf", "abPQVNf"
 	if f.Linear {
 		return predicted[u.kind : u.kind+1]
@@ -227,8 +227,8 @@ func longestPart(s *schema.Schema, i int) int {
 	return max(full, coded)
 }
 
-// longestResidual returns the most bits of a residual of a number of this width: a
-// symbol, then either the number or low bits and a sign.
+// longestResidual returns the most bits that a residual takes: a symbol, then either a
+// number of this width, or low bits and a sign.
 func longestResidual(width uint) int {
 	return maxCodeBits + int(max(width, largestPower))
 }

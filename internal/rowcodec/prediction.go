@@ -5,7 +5,7 @@ import "math"
 // fractionBits is the resolution of displacements: 1/256 of a quantum.
 const fractionBits = 8
 
-// Past is what both sides know about a row when a new state of it is coded.
+// Past is the knowledge about a row that both sides share when a new state is coded.
 type Past struct {
 	// Base is the baseline: values of a state that the receiver is known to have.
 	Base []uint32
@@ -150,9 +150,9 @@ func (c *Codec) predict(p *part, past *Past, f *prediction) {
 	}
 	margin := 3
 	if p.rotation >= 0 {
-		turns, gap := c.predictRotation(p, past, f)
+		turns, lead := c.predictRotation(p, past, f)
 		moves += turns >> 4
-		margin = reached(gap, 100) + reached(gap, 400) + reached(gap, 1600)
+		margin = reached(lead, 100) + reached(lead, 400) + reached(lead, 1600)
 	}
 	f.context = margin
 	if moves > 0 {
@@ -236,7 +236,7 @@ func attachment(mismatch, speed int64) int {
 
 // predictRotation predicts the rotation and returns the expected turn, and by how much
 // the largest component exceeds the second.
-func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, margin int64) {
+func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, lead int64) {
 	u := &p.units[p.rotation]
 	packed := past.Base[u.index]
 	q := u.rotation(packed)
@@ -270,8 +270,8 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, marg
 		f.rotationMotion = [3]rotation{turning, ride, twist}
 	}
 	f.feature.set(featureTurn, magnitude(turns>>3))
-	f.largest, margin = f.rotation.largest()
-	return turns, margin
+	f.largest, lead = f.rotation.largest()
+	return turns, lead
 }
 
 // setAxis sets the features of a position residual along an axis.

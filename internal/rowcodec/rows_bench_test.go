@@ -13,18 +13,17 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// turning is a body that turns as it goes.
+// turning is a body that moves and rotates.
 type turning struct {
 	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear"`
 	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
 	Lit      bool
 }
 
-// BenchmarkFirstRows is a thousand rows that move each in its own way, coded
-// against states 2 to 12 ticks back: what a server does for the first viewer that
-// needs a row from that state. The states are new in each round, so
-// that no branch is as predictable as it is for one row coded over and over. Reported is the sum
-// of the least times of every fifty rows.
+// BenchmarkFirstRows encodes 1,000 rows, each with a motion of its own, against states 2 to
+// 12 ticks back, as a server does for the first viewer with that baseline. Each round has
+// new states, which keeps branches as unpredictable as in a game. It reports the sum of
+// the least times of blocks of fifty rows.
 func BenchmarkFirstRows(b *testing.B) {
 	b.Run("bodies", func(b *testing.B) {
 		benchmarkFirstRows(b, func(random *rand.Rand) func() schema.Body {

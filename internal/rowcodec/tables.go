@@ -16,7 +16,7 @@ import (
 // come from a Model or a file and are read-only. Both sides must use the same tables:
 // Hello and Welcome compare their Version.
 type Tables struct {
-	sets       []*tableSet // a component is coded by that of its shape, or else by the first
+	sets       []*tableSet // a component is coded by the set of its shape, or else by the first
 	heads      []headCodes
 	zoneBounds []ZoneBounds
 	version    uint32

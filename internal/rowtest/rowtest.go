@@ -1,5 +1,5 @@
-// Package rowtest makes schemas and rows, random ones under a seed, for the tests of
-// the packages that code rows. It panics where a test would fail.
+// Package rowtest makes schemas and rows for tests of the packages that code rows. Random
+// ones depend on a seed only. It panics on errors.
 package rowtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Everything has a field of every kind that there is.
+// Everything has a field of every kind.
 type Everything struct {
 	Position [3]float32  `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
 	Facing   [4]float32  `net:"quat,bits=9,predict=linear"`
@@ -35,7 +35,7 @@ type Everything struct {
 	Identity uint64 `net:"always"`
 }
 
-// Cube has the shape that the default tables were trained with.
+// Cube has a shape that the default tables were trained on.
 type Cube struct {
 	Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
 	Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
@@ -48,7 +48,7 @@ type kind struct {
 	tag reflect.StructTag
 }
 
-// kinds are the fields that random schemas are made of.
+// kinds lists the fields of random schemas.
 var kinds = func() (all []kind) {
 	t := reflect.TypeFor[Everything]()
 	for i := range t.NumField() {
@@ -68,7 +68,7 @@ var kinds = func() (all []kind) {
 		kind{reflect.TypeFor[bool](), `net:"owner"`})
 }()
 
-// RandomSchema has up to three components of random fields.
+// RandomSchema returns a schema of up to three components with random fields.
 func RandomSchema(r *rand.Rand) *schema.Schema {
 	s := schema.New()
 	switch r.IntN(3) {
@@ -88,7 +88,7 @@ func RandomSchema(r *rand.Rand) *schema.Schema {
 	return s
 }
 
-// randomise gives v a random value; with a chance of keep, it stays.
+// randomise sets v to a random value, or keeps it with probability keep.
 func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 	if v.Type() == reflect.TypeFor[bulk.Handle]() {
 		if r.Float64() >= keep {
@@ -128,8 +128,8 @@ func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 	}
 }
 
-// States are n rows of one mask, each a change of the one before, for an owner or
-// for somebody else.
+// States returns n rows with the same mask, each derived from the one before, all for an
+// owner or all for another receiver.
 func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
 	mask, owned := r.Uint32N(1<<s.Components()), r.IntN(2) == 0
 	rows := make([]schema.Row, n)
@@ -157,10 +157,9 @@ func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
 	return rows
 }
 
-// RandomPast is what may be known of rows[2] from rows[1] and rows[0], nil if
-// nothing is; carriers
-// are the same states of a parent.
-func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, carriers []schema.Row) *rowcodec.Past {
+// RandomPast returns a past for rows[2] from rows[1] and rows[0], or nil. parents holds the
+// states of a parent at the same ticks.
+func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, parents []schema.Row) *rowcodec.Past {
 	if r.IntN(8) == 0 {
 		return nil
 	}
@@ -170,12 +169,12 @@ func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, carriers []schema.Row) *r
 	}
 	if i, ok := c.Schema().ByName("posed"); ok && r.IntN(2) == 0 {
 		past.Anchor = new(rowcodec.Anchor)
-		c.SetAnchor(past.Anchor, i, carriers[2].Values, carriers[1].Values, past.Older)
+		c.SetAnchor(past.Anchor, i, parents[2].Values, parents[1].Values, past.Older)
 	}
 	return past
 }
 
-// Coded is one row with a past, the same on every machine.
+// Coded returns a row with a past, and its bits. It is the same on every machine.
 func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past, bytes []byte) {
 	s := schema.New()
 	must(schema.Add[Everything](s, "everything"))
@@ -201,8 +200,8 @@ func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past,
 	return c, row, past, w.Bytes()
 }
 
-// Lawful returns an error if row is not one that a full row can hold.
-func Lawful(s *schema.Schema, row schema.Row) error {
+// CheckRoundTrip returns an error if row does not round-trip as a full row.
+func CheckRoundTrip(s *schema.Schema, row schema.Row) error {
 	var w bitio.Writer
 	var r bitio.Reader
 	again := BlankRow(s, row)
@@ -212,7 +211,7 @@ func Lawful(s *schema.Schema, row schema.Row) error {
 		return err
 	}
 	if !reflect.DeepEqual(row, again) {
-		return fmt.Errorf("row %v is %v when it is written and read", row, again)
+		return fmt.Errorf("row %v reads back as %v", row, again)
 	}
 	return nil
 }
@@ -222,7 +221,7 @@ func NewRow(s *schema.Schema, mask uint32) schema.Row {
 	return schema.Row{Mask: mask, Values: make([]uint32, s.Values())}
 }
 
-// BlankRow is what row is read into.
+// BlankRow returns a row of zeros to read row into.
 func BlankRow(s *schema.Schema, row schema.Row) schema.Row {
 	return schema.Row{Mask: row.Mask, Owned: row.Owned, Values: make([]uint32, s.Values())}
 }

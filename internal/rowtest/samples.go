@@ -5,7 +5,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Components that between them have every kind of field.
+// Components with, between them, every kind of field.
 type (
 	Health struct {
 		Now   int16 `net:"bits=10"`
@@ -40,7 +40,7 @@ type (
 	}
 )
 
-// SampleSchema holds all of them.
+// SampleSchema returns a schema of Body and these components.
 func SampleSchema() *schema.Schema {
 	s := schema.New()
 	must(schema.Add[schema.Body](s, "body"))
@@ -52,7 +52,7 @@ func SampleSchema() *schema.Schema {
 	return s
 }
 
-// SampleRow is a row with every component; n varies its values.
+// SampleRow returns a row with every component; n varies its values.
 func SampleRow(s *schema.Schema, n int) schema.Row {
 	row := NewRow(s, 0)
 	x := float32(n)

@@ -15,7 +15,7 @@ import (
 
 // The Pricer writes the same bits as the codec and attributes each of them, with a past
 // and without. Shares equal the costs per component.
-func TestCostIsWhatAppendWrites(t *testing.T) {
+func TestPricerEqualsCodec(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		s := rowtest.RandomSchema(r)
@@ -44,8 +44,8 @@ func TestCostIsWhatAppendWrites(t *testing.T) {
 	})
 }
 
-// Vectors are reported by their name, array elements by theirs.
-func TestCostNamesFields(t *testing.T) {
+// Vectors are reported by name, array elements with their index.
+func TestPricerNamesFields(t *testing.T) {
 	c, row, past, _ := rowtest.Coded(5)
 	costs := map[string]int{}
 	var w bitio.Writer

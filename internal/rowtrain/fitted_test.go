@@ -28,16 +28,16 @@ func TestScalesAreFitted(t *testing.T) {
 }
 
 // Samples are weighted by their error relative to the typical error at their scale.
-func TestSamplesCountByTheirScale(t *testing.T) {
+func TestWeightDependsOnScale(t *testing.T) {
 	n := newHistogram(5)
-	require.Greater(t, n.weight(3, 2), 100*n.weight(3, 64), "three quanta matter where one is usual")
+	require.Greater(t, n.weight(3, 2), 100*n.weight(3, 64), "an error of three quanta matters at a scale of one")
 	require.Greater(t, n.weight(0, 10), 8*n.weight(100, 10), "relatively large errors get little weight")
 	require.Less(t, newHistogram(20).weight(0, 10), 8*newHistogram(20).weight(100, 10), "the first rounds weight them more evenly")
 }
 
 // Tables hold the most frequent groups, at most MaxHeads: one more would make a file that
 // cannot be parsed.
-func TestTablesHoldTheMostFrequentHeads(t *testing.T) {
+func TestTablesHoldMostFrequentHeads(t *testing.T) {
 	const groups, often = 8, 20
 	train := func(prefix string, shapes int) rowcodec.Model {
 		n, model := newHistogram(5), rowcodec.Untrained()

@@ -121,7 +121,7 @@ func (n *histogram) frequentHeads() []rowcodec.HeadKey {
 	return keys[:min(len(keys), rowcodec.MaxHeads)]
 }
 
-// smoothed returns the counts of one code, smoothed with those of adjacent scales.
+// smoothed returns the counts of one code, smoothed with the counts of adjacent scales.
 func (n *histogram) smoothed(lane, scale int) []uint64 {
 	counts := make([]uint64, rowcodec.ResidualCodes)
 	for symbol := range counts {
@@ -147,7 +147,7 @@ func blend(counts []uint64, scale int) []uint64 {
 	return sum
 }
 
-// headCounts returns the counts of one context, smoothed with those of all contexts.
+// headCounts returns the counts of one context, smoothed with the counts of all contexts.
 func headCounts(counts *[rowcodec.HeadContexts][]uint64, context int) []uint64 {
 	sum := make([]uint64, len(counts[context]))
 	var total uint64

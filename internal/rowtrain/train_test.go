@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// thrown returns bodies in flight, in steps of three ticks.
+// thrown returns samples of flying bodies, every three ticks.
 func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample) {
 	type throw struct {
 		Position [3]float32 `net:"range=-256..256,step=1/512,predict=linear"`
@@ -79,8 +79,8 @@ func TestTraining(t *testing.T) {
 	require.NotEqual(t, trained.Version(), rowcodec.DefaultTables().Version())
 
 	before, after := bitsOf(s, rowcodec.Untrained().Tables(), others), bitsOf(s, read, others)
-	require.Less(t, after, before*3/10, "falling bodies that were not trained on: %d bits a row, %d untrained", after/len(others), before/len(others))
-	// Without samples nothing is learnt, and the codes are still complete.
+	require.Less(t, after, before*3/10, "other falling bodies: %d bits a row, %d untrained", after/len(others), before/len(others))
+	// Training without samples gives complete codes.
 	empty := rowtrain.Train(s, each(nil))
 	require.InDelta(t, before, bitsOf(s, empty, others), float64(before)/10)
 }
@@ -110,7 +110,7 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 
 	again := both.With(shaken)
 	require.Equal(t, both.Bytes(), again.Bytes(), "known shapes are replaced")
-	plain := both.With(falling) // no shape names the first set, which codes all other shapes
+	plain := both.With(falling) // the first set has no shape and codes all other shapes
 	require.Equal(t, bitsOf(s, falling, samples), bitsOf(s, plain, samples))
 	require.Equal(t, bitsOf(other, shaken, bodies), bitsOf(other, plain, bodies))
 }
@@ -122,7 +122,7 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 	type fall struct {
 		Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
 		Velocity [3]float32 `net:"range=-128..128,step=1/32,predict=linear"`
-		Lit      bool       // of no shape that was trained on
+		Lit      bool       // gives a shape without training
 	}
 	strange := schema.New()
 	require.NoError(t, schema.Add[fall](strange, "fall"))

@@ -7,8 +7,8 @@ import (
 
 // Blend interpolates between two states of a component for rendering, and writes the
 // result to the struct at p. ratio is 0 at from, 1 at to, and above 1 beyond to. owner
-// says whether the receiver owns the entity: if not, fields sent only to owners are left
-// unchanged, like fields that are not replicated.
+// tells whether the receiver owns the entity. If it does not, fields sent only to owners
+// are left unchanged, like fields that are not replicated.
 //
 //	ranged and raw floats   linear
 //	angles                  linear, the shorter way

@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// pose has a field of every kind that Blend treats in its own way.
+// pose has a field of every kind that Blend distinguishes.
 type pose struct {
 	Near   float32    `net:"range=-10..10,step=1/256"`
 	Far    float64    `net:"range=-10..10,step=1/256,predict=linear"`
@@ -61,7 +61,7 @@ func TestBlend(t *testing.T) {
 	require.EqualValues(t, 3, got.Far)
 	require.EqualValues(t, 5, got.Raw)
 	require.EqualValues(t, 6, got.Exact)
-	require.InDelta(t, math.Pi, math.Abs(float64(got.Yaw)), 0.002, "through the back, not through 0")
+	require.InDelta(t, math.Pi, math.Abs(float64(got.Yaw)), 0.002, "through pi, not through 0")
 	require.InDelta(t, math.Pi, math.Abs(got.Pitch), 0.002, "the other way round")
 	for i, want := range about(1, 1.2) {
 		require.InDelta(t, want, got.Facing[i], 0.005)
@@ -72,8 +72,8 @@ func TestBlend(t *testing.T) {
 	require.InDelta(t, 3+float64(2*math.Pi-6)/4, float64(got.Yaw), 0.002)
 
 	got = blendPoses(t, from, to, 1.5)
-	require.EqualValues(t, 3, got.Near, "not predicted: it stops")
-	require.EqualValues(t, 5, got.Far, "predicted: it goes on")
+	require.EqualValues(t, 3, got.Near, "not predicted: stays")
+	require.EqualValues(t, 5, got.Far, "predicted: extrapolated")
 	require.EqualValues(t, []float64{7, 8}, []float64{float64(got.Raw), got.Exact})
 	require.InDelta(t, -3+float64(2*math.Pi-6)/2, float64(got.Yaw), 0.002)
 	for i, want := range about(1, 1.6) {
@@ -88,8 +88,8 @@ func TestBlend(t *testing.T) {
 	require.EqualValues(t, []float64{3, 4}, []float64{float64(got.Raw), got.Exact}, "no number lies between")
 }
 
-// At its ends a blend is the state itself, bit for bit; between them quaternions
-// stay of length 1, and q and -q are the same.
+// Blends at ratios 0 and 1 equal the states bit for bit. Between them quaternions keep
+// length 1, and q and -q are the same.
 func TestBlendEndsAndUnits(t *testing.T) {
 	s := rowtest.SampleSchema()
 	for seed := range 50 {

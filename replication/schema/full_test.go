@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// anyRow draws a lawful row: random bits read as a full row, until one is.
+// anyRow draws a valid row: random bits read as a full row, or zeros if they are rejected.
 func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) schema.Row {
 	row := rowtest.NewRow(s, 0)
 	bytes := rapid.SliceOfN(rapid.Byte(), 256, 256).Draw(t, label)
@@ -28,7 +28,7 @@ func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) schema.Row 
 	return schema.Row{Mask: mask, Values: make([]uint32, s.Values())}
 }
 
-// smallSchema has few enough narrow numbers that random bits often are lawful.
+// small has few numbers above their largest, so random bits are often a valid row.
 type small struct {
 	A uint32  `net:"bits=3"`
 	B uint32  `net:"bits=5"`
@@ -36,7 +36,7 @@ type small struct {
 	D uint32  `net:"bits=13"`
 	E int32   // 32 bits
 	F uint32  `net:"bits=4,always"`
-	G float32 `net:"range=0..130,step=1"` // 131 numbers in 8 bits: the ring is no power of two
+	G float32 `net:"range=0..130,step=1"` // 131 numbers in 8 bits: the ring is not a power of two
 	H bool
 	I float64
 	J uint64
@@ -69,7 +69,7 @@ func TestFullRoundTrip(t *testing.T) {
 		require.NoError(t, wire.ExpectEnd(&r))
 		require.Equal(t, row, got)
 
-		// without a baseline a State row is the same but for its mask
+		// A State row without a baseline has the same bits without the mask.
 		bits := w.Bits()
 		w.Reset(nil)
 		c.Append(&w, row, nil)
@@ -82,7 +82,7 @@ func TestFullRoundTrip(t *testing.T) {
 	})
 }
 
-func TestFullRefuses(t *testing.T) {
+func TestFullRejects(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[rowtest.Link](s, "link"))
 	require.NoError(t, schema.Add[schema.Body](s, "body"))
@@ -91,11 +91,11 @@ func TestFullRefuses(t *testing.T) {
 		value uint32
 		ok    bool
 	}{
-		"a handle":          {1, 3, true},
-		"an even handle":    {1, 2, false},
+		"handle":            {1, 3, true},
+		"even generation":   {1, 2, false},
 		"slot too high":     {0, wire.MaxSlots, false},
-		"the last position": {8, 2048 * 256, true},
-		"one beyond":        {8, 2048*256 + 1, false},
+		"largest position":  {8, 2048 * 256, true},
+		"above the largest": {8, 2048*256 + 1, false},
 	} {
 		row := rowtest.NewRow(s, 3)
 		row.Values[1] = 1 // a target, in slot 0
@@ -115,9 +115,9 @@ func TestFullRefuses(t *testing.T) {
 	}
 }
 
-// Cut anywhere, and with any bit flipped, a full row is read to its end or refused,
-// and what is read is written as it was.
-func TestFullReadsAnything(t *testing.T) {
+// A full row truncated anywhere or with any bit flipped is read to its end or rejected.
+// An accepted row has the same bits when written again.
+func TestFullReadsAnyInput(t *testing.T) {
 	c, row, _, _ := rowtest.Coded(8)
 	s := c.Schema()
 	for _, owned := range []bool{false, true} {
@@ -147,7 +147,7 @@ func TestFullReadsAnything(t *testing.T) {
 				require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "bit %d", bit)
 				continue
 			}
-			require.NoError(t, rowtest.Lawful(s, got))
+			require.NoError(t, rowtest.CheckRoundTrip(s, got))
 			require.NotEqual(t, row, got, "bit %d says nothing", bit)
 			differs++
 		}

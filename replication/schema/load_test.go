@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// The numbers of PROTOCOL.md, section 8.
+// Loads as in PROTOCOL.md, section 8.
 func TestLoad(t *testing.T) {
 	type (
 		plain  struct{ Now uint8 }

@@ -18,7 +18,7 @@ type purse struct {
 	Friend bulk.Handle `net:"ref,owner"`
 }
 
-func TestOwnersFieldsInTheSchema(t *testing.T) {
+func TestOwnerFields(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, "body"))
 	require.Zero(t, s.OwnedMask())
@@ -51,5 +51,5 @@ func TestOwnersFieldsInTheSchema(t *testing.T) {
 	s.References(row, func(h bulk.Handle) { require.Fail(t, "told of", "%v", h) })
 	out := purse{Coins: 1, Heat: 5}
 	s.RestorePublic(1, row.Values[spec.Offset:], unsafe.Pointer(&out))
-	require.Equal(t, purse{Coins: 1, Rank: 4, Heat: 5}, out, "what is not sent is left alone")
+	require.Equal(t, purse{Coins: 1, Rank: 4, Heat: 5}, out, "fields not sent are unchanged")
 }

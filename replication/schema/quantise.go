@@ -123,15 +123,15 @@ func (f *Field) loadUnsigned(at unsafe.Pointer) uint64 {
 	return *(*uint64)(at)
 }
 
-// Restore writes the values of the values in to the component's struct at p. Fields that
+// Restore writes the component in its quantised form, in, to the struct at p. Fields that
 // are not replicated are left unchanged. A ranged float becomes low + n*step, in float64,
 // rounded to the field's type; quantising it gives n again.
 func (s *Schema) Restore(component int, in []uint32, p unsafe.Pointer) {
 	s.restore(component, true, in, p)
 }
 
-// RestorePublic is Restore for a receiver that does not own the entity: fields sent only
-// to owners are left unchanged, too.
+// RestorePublic is Restore for a receiver that does not own the entity: it also leaves
+// fields sent only to owners unchanged.
 func (s *Schema) RestorePublic(component int, in []uint32, p unsafe.Pointer) {
 	s.restore(component, false, in, p)
 }
@@ -176,7 +176,7 @@ func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointe
 	}
 }
 
-// integer returns the value of an integer field's values, sign-extended.
+// integer returns an integer field, sign-extended.
 func (f *Field) integer(from []uint32) uint64 {
 	switch {
 	case f.Kind == KindRaw64:
@@ -225,7 +225,7 @@ func (f *Field) radians(n uint32) float64 {
 // MaxRotationBits bounds the bits of each of a rotation's three smaller components.
 const MaxRotationBits = 10
 
-// smallestThree quantises a unit quaternion: the index of the first component of largest
+// smallestThree packs a unit quaternion: the index of the first component of largest
 // magnitude, in 2 bits, then the others in order, each as the nearest of 2^n numbers from
 // -1/sqrt(2) to 1/sqrt(2), with the signs that make the largest positive. Four zeros
 // become the identity 0, 0, 0, 1.
@@ -252,7 +252,7 @@ func (f *Field) smallestThree(q *[4]float32) uint32 {
 	return packed
 }
 
-// quaternion restores a packed rotation. The largest component makes the length 1. If
+// quaternion unpacks a rotation. The largest component makes the length 1. If
 // rounding of the others would leave it smaller than one of them, it is the next float32
 // above that one, so that quantising the result gives the value again.
 func (f *Field) quaternion(packed uint32) (q [4]float32) {

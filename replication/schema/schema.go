@@ -26,7 +26,7 @@ import (
 //	State  uint8       `net:"enum=5"`                    // 0 to 4, saturating
 //	Yaw    float32     `net:"angle,bits=12"`             // radians, any turn; the whole turn is 2^12 steps
 //	Facing [4]float32  `net:"quat,bits=9"`               // unit quaternion x, y, z, w: smallest three, 9 bits each
-//	Gold   int32       `net:"owner"`                     // only for owners of the entity; beside any other tag, too
+//	Gold   int32       `net:"owner"`                     // only for owners of the entity; may be added to any other tag
 //	Serial uint64                                        // no tag: full width
 //	Cache  int32       `net:"-"`                         // not replicated
 //

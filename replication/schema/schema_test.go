@@ -94,7 +94,7 @@ func TestSchemaTagErrors(t *testing.T) {
 		{struct {
 			i int32 `net:"bits=3"`
 		}{}, []string{"field i", "not exported"}},
-		// Go's own check of tags refuses these in a source, so they are made here.
+		// go vet rejects these tags in source, so they are constructed.
 		{tagged(`net:owner`), []string{"field I", "Go cannot read it"}},
 		{tagged(`net: "owner"`), []string{"field I", "net: \"owner\""}},
 		{tagged(`net:'owner'`), []string{"double quotes"}},
@@ -167,7 +167,7 @@ func TestSchemaTagErrors(t *testing.T) {
 			P  [3]float32  `net:"range=0..1,step=1,predict=linear,parent=On"`
 			On bulk.Handle `net:"ref"`
 			N  int32       `net:"owner"`
-		}{}, []string{"field N", "the same for everybody"}},
+		}{}, []string{"field N", "cannot have owner fields"}},
 		{struct {
 			P  float32     `net:"range=0..1,step=1,predict=linear,parent=On"`
 			On bulk.Handle `net:"ref"`
@@ -190,18 +190,18 @@ func TestSchemaTagErrors(t *testing.T) {
 			require.NotEmpty(t, fault.Path)
 			require.Equal(t, "c", fault.Component)
 		}
-		require.Zero(t, s.Components(), "an error leaves the schema alone")
+		require.Zero(t, s.Components(), "an error leaves the schema unchanged")
 		require.Zero(t, s.Values())
 	}
 }
 
-// tagged is a struct with one field, which has a tag.
+// tagged returns a struct type with one field and this tag.
 func tagged(tag reflect.StructTag) any {
 	return reflect.Zero(reflect.StructOf([]reflect.StructField{{Name: "I", Type: reflect.TypeFor[int32](), Tag: tag}})).Interface()
 }
 
-// Tags that say nothing of net are nobody's business here, however they are made.
-func TestSchemaOtherTags(t *testing.T) {
+// Tags without the key net are ignored, however malformed.
+func TestSchemaIgnoresOtherTags(t *testing.T) {
 	for _, tag := range []reflect.StructTag{``, `json:"i"`, `json:"net:owner"`, `json:i`, `a:"\"net" b:"net"`} {
 		s := schema.New()
 		require.NoError(t, s.AddType("c", reflect.TypeOf(tagged(tag))), "%s", tag)
@@ -211,7 +211,7 @@ func TestSchemaOtherTags(t *testing.T) {
 
 func TestSchemaNamesAndBounds(t *testing.T) {
 	s := schema.New()
-	for _, name := range []string{"", "two values", "tab\t", "ä", strings.Repeat("x", wire.MaxName+1)} {
+	for _, name := range []string{"", "two words", "tab\t", "ä", strings.Repeat("x", wire.MaxName+1)} {
 		require.Error(t, schema.Add[rowtest.Empty](s, name), name)
 	}
 	require.Error(t, s.AddType("nil", nil))
@@ -233,7 +233,7 @@ func TestSchemaNamesAndBounds(t *testing.T) {
 	require.Equal(t, row, again)
 }
 
-func TestSchemaHashSeesEverything(t *testing.T) {
+func TestSchemaHashCoversEverything(t *testing.T) {
 	hashOf := func(add ...func(*schema.Schema) error) uint64 {
 		s := schema.New()
 		for _, f := range add {
@@ -298,7 +298,7 @@ func TestSchemaHashSeesEverything(t *testing.T) {
 		require.Empty(t, seen[h], name)
 		seen[h] = name
 	}
-	// Where a field lies and what is not replicated makes no difference.
+	// A field's offset and unreplicated fields do not affect the hash.
 	require.Equal(t, hashOf(as("a", x{})), hashOf(as("a", struct {
 		private int64
 		X       int32
@@ -308,7 +308,7 @@ func TestSchemaHashSeesEverything(t *testing.T) {
 	require.Equal(t, uint64(0x712639cfc57a1994), rowtest.SampleSchema().Hash(), rowtest.SampleSchema().Text())
 }
 
-// Of two schemas that differ, the outlines say which component it is.
+// The outlines of two different schemas show which component differs.
 func TestSchemaOutline(t *testing.T) {
 	type health struct {
 		Points int16 `net:"bits=10"`
@@ -376,12 +376,12 @@ func TestQuantiseEdges(t *testing.T) {
 	high := restore(s, quantise(s, quantities{A: inf, B: 2, C: 1e300, D: 10, E: 100, F: 1 << 20, G: math.MaxInt64, L: bulk.NewHandle(wire.MaxSlots, 3)}))
 	require.Equal(t, quantities{A: 512, B: 1, C: 1e6, D: 9, E: 15, F: 127, G: math.MaxInt32}, high)
 	none := restore(s, quantise(s, quantities{A: nan, B: nan, C: math.NaN(), D: nan}))
-	require.Equal(t, quantities{D: 5}, none, "NaN is the value nearest to 0")
+	require.Equal(t, quantities{D: 5}, none, "NaN quantises as 0")
 	half := restore(s, quantise(s, quantities{A: 0.5 / 512, D: 5.05, C: 0.0005}))
-	require.Equal(t, float32(1.0/512), half.A, "halves go up")
+	require.Equal(t, float32(1.0/512), half.A, "halves are rounded up")
 	require.Equal(t, 0.001, half.C)
 	half = restore(s, quantise(s, quantities{A: -0.5 / 512}))
-	require.Equal(t, float32(0), half.A, "halves go up below zero, too")
+	require.Equal(t, float32(0), half.A, "halves are rounded up below zero")
 	exact := quantities{E: -7, F: 99, G: -5, H: nan, I: -128, J: 1<<63 + 5, K: true, L: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), D: 5}
 	back := restore(s, quantise(s, exact))
 	require.Equal(t, math.Float32bits(nan), math.Float32bits(back.H))
@@ -389,9 +389,8 @@ func TestQuantiseEdges(t *testing.T) {
 	require.Equal(t, exact, back)
 }
 
-// A number is the quotient's, rounded, whether it was made with one or with a
-// product.
-func TestQuantiseIsAQuotient(t *testing.T) {
+// Quantising by a product gives the same number as by a quotient.
+func TestQuantiseEqualsQuotient(t *testing.T) {
 	type scales struct {
 		A float64 `net:"range=-1024..1024,step=1/256"`
 		B float64 `net:"range=-3..3,step=1/1048576"`
@@ -414,15 +413,15 @@ func TestQuantiseIsAQuotient(t *testing.T) {
 	}
 }
 
-// Golden values: the same on every machine.
+// The values are the same on every machine.
 func TestQuantiseGolden(t *testing.T) {
 	s := quantitiesSchema(t)
 	require.Equal(t, []uint32{313344, 169, 123456789, 13, 29, 77, 4294967293, 0x3fc00000, 254, 5, 1, 1, 17, 3},
 		quantise(s, quantities{100, 1.0 / 3, 123456.7891, 6.25, -3, 77, -3, 1.5, -2, 1<<32 + 5, true, bulk.NewHandle(17, 3)}))
 }
 
-// P4.
-func TestQuantiseOfRestoredIsTheSame(t *testing.T) {
+// P4: restored values quantise to the same numbers.
+func TestRestoredQuantisesToSame(t *testing.T) {
 	s := quantitiesSchema(t)
 	rapid.Check(t, func(t *rapid.T) {
 		f32 := rapid.Float32()
@@ -435,7 +434,7 @@ func TestQuantiseOfRestoredIsTheSame(t *testing.T) {
 		once := quantise(s, v)
 		require.Equal(t, once, quantise(s, restore(s, once)))
 	})
-	// and every single number of the ranged fields
+	// Every number of the ranged fields.
 	values := make([]uint32, s.Values())
 	for i, largest := range map[int]uint32{0: 1024 * 512, 1: 254, 3: 40} {
 		for q := range largest + 1 {
@@ -451,7 +450,7 @@ func TestQuantiseOfRestoredIsTheSame(t *testing.T) {
 	}
 }
 
-func TestRestoreLeavesTheRestAlone(t *testing.T) {
+func TestRestoreKeepsOtherFields(t *testing.T) {
 	type health struct {
 		Now   int16 `net:"bits=10"`
 		Cache int32 `net:"-"`
@@ -473,7 +472,7 @@ func TestReferences(t *testing.T) {
 	require.Equal(t, []bulk.Handle{bulk.NewHandle(4000, 3), bulk.NewHandle(2, 1)}, got)
 	i, _ := s.ByName("link")
 	row.Mask &^= 1 << i
-	s.References(row, func(h bulk.Handle) { require.Fail(t, "an absent component refers to nothing") })
+	s.References(row, func(h bulk.Handle) { require.Fail(t, "an absent component has no references") })
 }
 
 func TestSchemaFormat(t *testing.T) {
@@ -491,8 +490,8 @@ type turns struct {
 	Wide [4]float32 `net:"quat,bits=10"`
 }
 
-// P4 for rotations and angles, whatever they are quantised from.
-func TestTurnsQuantiseAsTheyRestore(t *testing.T) {
+// P4 for rotations and angles, for any input.
+func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[turns](s, "turns"))
 	values, again := make([]uint32, s.Values()), make([]uint32, s.Values())
@@ -527,7 +526,7 @@ func TestTurnsFormat(t *testing.T) {
 	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row))
 }
 
-func TestTurnsAreNear(t *testing.T) {
+func TestTurnsAreAccurate(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[turns](s, "turns"))
 	values := make([]uint32, s.Values())
@@ -538,11 +537,11 @@ func TestTurnsAreNear(t *testing.T) {
 	}
 	back := through(turns{Q: [4]float32{0.1, -0.7, 0.1, 0.7}, A: 3 * math.Pi / 2, B: -math.Pi})
 	for i, want := range [4]float64{-0.1, 0.7, -0.1, -0.7} {
-		require.InDelta(t, want, back.Q[i], 0.01, "the largest is positive: the same rotation")
+		require.InDelta(t, want, back.Q[i], 0.01, "the largest component is positive")
 	}
 	require.InDelta(t, -math.Pi/2, back.A, 1e-6)
 	require.Equal(t, -math.Pi, back.B)
 	back = through(turns{A: float32(math.Inf(1)), B: math.NaN(), E: 200})
 	require.Equal(t, turns{Q: [4]float32{back.Q[0], back.Q[1], back.Q[2], back.Q[3]}, Wide: back.Wide, E: 4}, back)
-	require.Greater(t, back.Q[3], float32(0.999), "four zeros are no rotation")
+	require.Greater(t, back.Q[3], float32(0.999), "four zeros become the identity")
 }

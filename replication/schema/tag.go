@@ -31,12 +31,12 @@ type tag struct {
 	parent string
 }
 
-// A TagError says why a component type cannot be added to a schema: which
-// field is at fault, and what to write instead.
+// A TagError reports why a component type cannot be added to a schema: the field at fault
+// and what to write instead.
 type TagError struct {
-	Component string       // the name that it was to be added under
+	Component string       // name passed to Add
 	Path      string       // the field, like Aim.Pitch[2]
-	Type      reflect.Type // the field's
+	Type      reflect.Type // of the field
 	Detail    string
 }
 
@@ -61,7 +61,7 @@ func parseTag(text string) (tag, error) {
 	for _, option := range strings.Split(text, ",") {
 		key, value, given := strings.Cut(option, "=")
 		if given && isSwitch(key) {
-			return tag{}, fmt.Errorf("%s: %s takes no value (how many bits an angle or a quat has is said by bits=N)", option, key)
+			return tag{}, fmt.Errorf("%s: %s takes no value (bits=N gives the bits of an angle or quat)", option, key)
 		}
 		var err error
 		switch key {
@@ -81,13 +81,13 @@ func parseTag(text string) (tag, error) {
 			}
 		case "parent":
 			if t.parent = value; value == "" {
-				err = fmt.Errorf("parent names no field: want that of a handle beside it, like parent=Vehicle")
+				err = fmt.Errorf("parent names no field: want a handle of the same struct, like parent=Vehicle")
 			}
 		case "enum":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 16)
 			if t.enum = uint32(n); err != nil || n < 2 {
-				err = fmt.Errorf("enum=%s: want how many values there are, 2 to 65535", value)
+				err = fmt.Errorf("enum=%s: want the number of values, 2 to 65535", value)
 			}
 		case "bits":
 			var n uint64
@@ -131,10 +131,10 @@ func (t *tag) contradiction(hasStep bool) error {
 		return fmt.Errorf("range, bits, enum and ref exclude each other")
 	}
 	if count(t.angle, t.quat) > 1 || (t.angle || t.quat) && t.bits == 0 {
-		return fmt.Errorf("angle and quat exclude each other, and want bits=N")
+		return fmt.Errorf("angle and quat exclude each other; want bits=N with either")
 	}
 	if t.linear && t.always {
-		return fmt.Errorf("always is written in full, so there is nothing to predict")
+		return fmt.Errorf("always leaves nothing to predict: the field is written in full")
 	}
 	if t.parent != "" && !t.linear {
 		return fmt.Errorf("parent wants predict=linear")
@@ -226,7 +226,7 @@ func slipped(tag reflect.StructTag) bool {
 	return false
 }
 
-// value plans one value. own says that the tag is on the value itself, or on its array,
+// value plans one value. own tells that the tag is on the value itself, or on its array,
 // rather than on an enclosing struct: then the tag must fit.
 func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
 	switch {
@@ -287,7 +287,7 @@ func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag)
 
 func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
 	if own && !g.ref || !own {
-		return p.complain(path, t, "a handle wants the tag `net:\"ref\"` on itself, so that its target's fate is reported, or `net:\"-\"`")
+		return p.complain(path, t, "a handle requires its own tag `net:\"ref\"`, so that its target's fate is reported, or `net:\"-\"`")
 	}
 	return p.add(t, Field{offset: offset, Kind: KindHandle, memory: memHandle, Always: g.always, Owner: g.owner, Path: path}, 2)
 }
@@ -436,7 +436,7 @@ func (p *planner) findParent(t reflect.Type) (int, error) {
 	}
 	for i := range p.fields {
 		if p.fields[i].Owner {
-			return -1, p.complain(p.fields[i].Path, t, "a component with parent= is the same for everybody: move what only owners are sent into another")
+			return -1, p.complain(p.fields[i].Path, t, "a component with parent= cannot have owner fields: move them into another component")
 		}
 	}
 	for i := range p.fields {

@@ -4,9 +4,9 @@ import "math/rand/v2"
 
 const oldestGap = 8
 
-// baselines chooses what each frame is coded against: the newest frame that the
-// receiver is known to have after age frames, and the newest of those that is
-// at least apart older, so that motion shows. -1 means none.
+// baselines chooses the baseline of each frame, the newest received frame at least age
+// frames back, and its older state, the newest received frame at least apart frames
+// before that and at most oldestGap. -1 means none.
 type baselines struct {
 	age, apart int
 	got        []bool

@@ -48,8 +48,8 @@ func (c *coder) begin(r *recording, frame, base, older int) {
 	c.split()
 }
 
-// split finds the rows that differed in the two states that both sides know.
-// Which did is as good as random, so no branch depends on it.
+// split separates the rows that differ between the baseline and the older state. Which do
+// is unpredictable, so no branch depends on it.
 func (c *coder) split() {
 	moving, still := slices.Grow(c.moving[:0], cubes)[:cubes], slices.Grow(c.still[:0], cubes)[:cubes]
 	base, older := c.base[:cubes], c.older
@@ -68,7 +68,7 @@ func (c *coder) split() {
 	c.moving, c.still = moving[:n], still[:cubes-n]
 }
 
-// remember makes row i the one whose past is known.
+// remember sets past to the past of row i.
 func (c *coder) remember(i int) {
 	c.past.Base = c.base[i][:]
 	if c.older != nil {
@@ -79,7 +79,8 @@ func (c *coder) remember(i int) {
 	}
 }
 
-// each calls f with every row of a frame that a packet tells of.
+// each calls f with every row in a frame's packet, and the number of unchanged rows skipped
+// before it.
 func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row, gap int)) {
 	c.begin(r, frame, base, older)
 	for _, i := range c.moving {
@@ -102,7 +103,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row
 	}
 }
 
-// encode makes the pieces of a frame, for all who have the same baselines.
+// encode encodes the rows of a frame, for all receivers with the same baselines.
 func (c *coder) encode(r *recording, frame, base, older int) {
 	c.chunks.Reset()
 	c.parts = c.parts[:0]
@@ -111,7 +112,7 @@ func (c *coder) encode(r *recording, frame, base, older int) {
 	})
 }
 
-// assemble makes the packet of one of them.
+// assemble returns the packet of one receiver.
 func (c *coder) assemble() []byte {
 	c.writer.Reset(c.packet[:0])
 	expected := c.parts[:len(c.moving)]
@@ -128,7 +129,7 @@ func (c *coder) assemble() []byte {
 	return c.packet
 }
 
-// decode reads a packet into out, using nothing of r but its baselines.
+// decode reads a packet into out. It uses only the baselines of r.
 func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out []row) error {
 	var reader bitio.Reader
 	reader.Reset(packet)

@@ -22,8 +22,8 @@ const (
 	rowValues   = 7
 )
 
-// cube is one object of the data, as a game would declare it. Every cube but
-// the player's own says that it may stick to the player's.
+// cube is one object of the data, as a game would declare it. The holder of every cube but
+// the player's is the player's cube, which it may stick to.
 type cube struct {
 	Position    [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
 	Orientation [4]float32 `net:"quat,bits=9,predict=linear"`
@@ -34,7 +34,7 @@ type cube struct {
 // row is the quantised state of a cube, in the order of the fields.
 type row [rowValues]uint32
 
-// recording is frames of quantised rows, one for each cube.
+// recording holds frames of quantised rows, one per cube.
 type recording struct {
 	name   string
 	frames [][]row
@@ -52,7 +52,7 @@ func load(name string) (*recording, error) {
 		return nil, err
 	}
 	if len(data) == 0 || len(data)%frameBytes != 0 {
-		return nil, fmt.Errorf("%s: %d bytes are no whole number of frames of %d", name, len(data), frameBytes)
+		return nil, fmt.Errorf("%s: %d bytes are not a whole number of frames of %d bytes", name, len(data), frameBytes)
 	}
 	r := &recording{name: name}
 	for ; len(data) > 0; data = data[frameBytes:] {
@@ -77,7 +77,7 @@ func unpack(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// newRow makes the row of one cube of the data.
+// newRow returns the row of a cube's record.
 func newRow(data []byte, i int) (row, error) {
 	var v [8]int32
 	for j := range v {

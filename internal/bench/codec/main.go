@@ -1,9 +1,10 @@
-// Command codec measures the product's row codec on recorded physics: 901
-// cubes, quantised, coded against a frame some frames back, and decoded and
-// compared bit for bit. The data's format is that of the networked physics data
-// compression challenge of 2015: frames of 901 records of 8 int32, which are
-// largest component and smallest three of the orientation (9 bits), position in
-// 1/512 m, and whether the cube touches the player's.
+// Command codec measures the row codec on recorded physics: 901 quantised cubes are
+// encoded relative to an earlier frame, decoded, and compared.
+//
+// The data has the format of the networked physics data compression challenge of 2015:
+// frames of 901 records of 8 int32. A record holds the orientation's largest component
+// and smallest three (9 bits), the position in 1/512 m, and whether the cube touches the
+// player's.
 //
 //	go -C internal/bench run ./codec -train one.bin.xz,two.bin.xz -test three.bin.xz
 //
@@ -40,13 +41,13 @@ type result struct {
 }
 
 func main() {
-	train := flag.String("train", "", "files to train tables on, separated by commas; none: the default tables")
-	test := flag.String("test", "", "file to measure")
-	age := flag.Int("age", 6, "how many frames back the newest baseline is")
-	apart := flag.Int("apart", 3, "how many frames older the second baseline is, at least")
-	loss := flag.Float64("loss", 0, "part of the packets that are lost, at random")
-	passes := flag.Int("passes", 3, "how often to code each frame; the least time counts")
-	tables := flag.String("tables", "", "file to write the trained tables to")
+	train := flag.String("train", "", "comma-separated `files` to train tables on (default: use the default tables)")
+	test := flag.String("test", "", "`file` to measure")
+	age := flag.Int("age", 6, "`frames` from the baseline to the coded frame")
+	apart := flag.Int("apart", 3, "minimum `frames` from the older state to the baseline")
+	loss := flag.Float64("loss", 0, "`fraction` of packets lost at random")
+	passes := flag.Int("passes", 3, "`times` each frame is coded; the least time counts")
+	tables := flag.String("tables", "", "`file` for the trained tables")
 	asJSON := flag.Bool("json", false, "print JSON")
 	flag.Parse()
 	if err := run(*train, *test, *tables, *age, *apart, *passes, *loss, *asJSON); err != nil {
@@ -101,7 +102,7 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 	return nil
 }
 
-// samples are all rows of recordings, as the packets tell of them.
+// samples yields all rows of the packets of recordings.
 func samples(s *schema.Schema, recordings []*recording, age, apart int) func(yield func(rowtrain.Sample) bool) {
 	return func(yield func(rowtrain.Sample) bool) {
 		c := coder{codec: rowcodec.New(s, rowcodec.Untrained().Tables())}
@@ -117,8 +118,8 @@ func samples(s *schema.Schema, recordings []*recording, age, apart int) func(yie
 	}
 }
 
-// measure codes and decodes every frame several times, and takes for each the
-// least times: on a shared machine the others are somebody else's.
+// measure encodes and decodes every frame several times and sums the least times, which
+// other processes disturb least.
 func measure(codec *rowcodec.Codec, r *recording, b *baselines, passes int) (result, error) {
 	res := result{Test: r.name, Age: b.age}
 	encoder, decoder := coder{codec: codec}, coder{codec: codec}
@@ -141,7 +142,7 @@ func measure(codec *rowcodec.Codec, r *recording, b *baselines, passes int) (res
 				return res, fmt.Errorf("frame %d: %w", frame, err)
 			}
 			if !slices.Equal(out, r.frames[frame]) {
-				return res, fmt.Errorf("frame %d comes back as another", frame)
+				return res, fmt.Errorf("frame %d does not round-trip", frame)
 			}
 			for i, d := range [...]time.Duration{encoded.Sub(start), assembled.Sub(encoded), decoded.Sub(assembled)} {
 				best[i] = min(best[i], d)

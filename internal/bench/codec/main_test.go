@@ -13,7 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/rowtrain"
 )
 
-// drift writes frames in which one cube in ten goes its way.
+// drift writes frames in which one cube in ten moves, and returns the file's name.
 func drift(t *testing.T, frames int) string {
 	r := rand.New(rand.NewPCG(uint64(frames), 0))
 	var data []byte
@@ -48,7 +48,7 @@ func TestMeasure(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 10, taught.Packets)
 		require.Less(t, taught.BytesPacket, plain.BytesPacket)
-		require.InDelta(t, 91, taught.Rows, 2, "what moved, and the player")
+		require.InDelta(t, 91, taught.Rows, 2, "moving cubes and the player")
 	}
 }
 
@@ -60,7 +60,7 @@ func TestBaselinesAreReceivedFrames(t *testing.T) {
 		require.LessOrEqual(t, base, frame-6)
 		require.True(t, b.got[base])
 		for i := base + 1; i <= frame-6; i++ {
-			require.False(t, b.got[i], "a newer one is there")
+			require.False(t, b.got[i], "frame %d is newer", i)
 		}
 		if older < 0 {
 			alone++
@@ -73,7 +73,7 @@ func TestBaselinesAreReceivedFrames(t *testing.T) {
 	require.Less(t, alone, 40)
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadRejects(t *testing.T) {
 	name := drift(t, 1)
 	data, err := os.ReadFile(name)
 	require.NoError(t, err)
