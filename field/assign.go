@@ -1,29 +1,25 @@
 package field
 
 // lowerLet lowers `let name = body`. A name is bound once.
-func (c *compiler) lowerLet(s *statement) error {
+func (c *compiler) lowerLet(s *statement) {
 	name := s.target.text
 	if _, ok := c.names[name]; ok {
-		return s.line.fail(s.target.column, "another name", "the value %s already exists", name)
+		panic(s.line.fail(s.target.column, "another name", "the value %s already exists", name))
 	}
 	f := &scope{compiler: c, line: &s.line}
-	v, err := f.value(s.body)
+	v := f.value(s.body)
 	c.names[name], c.kinds[name] = v.term, v.kind
-	return err
 }
 
 // lowerSumExpression lowers `output += body`, or one lane of it.
-func (c *compiler) lowerSumExpression(s *statement) error {
+func (c *compiler) lowerSumExpression(s *statement) {
 	f := &scope{compiler: c, line: &s.line}
-	v, of, err := f.factors(s.body)
-	if err != nil {
-		return err
-	}
+	v, of := f.factors(s.body)
 	switch whole := s.target.lane == wholeVector; {
 	case whole && v.kind != kindVector:
-		return s.line.fail(s.target.column, "(x, y, z), or a lane like output.y", "output is a vector, and what is added to it is a number")
+		panic(s.line.fail(s.target.column, "(x, y, z), or a lane like output.y", "output is a vector, and what is added to it is a number"))
 	case !whole && v.kind != kindNumber:
-		return s.line.fail(s.target.column, "a number, like a.x", "%s is a number, and what is added to it is a vector", s.target.spelling())
+		panic(s.line.fail(s.target.column, "a number, like a.x", "%s is a number, and what is added to it is a vector", s.target.spelling()))
 	}
 	out := term{lanes: splat(theOutput)}
 	o, operands := opAdd, [4]term{out, v.term}
@@ -38,7 +34,6 @@ func (c *compiler) lowerSumExpression(s *statement) error {
 		o = opSub
 	}
 	c.lowerAccumulation(o, s.target.lane, operands)
-	return nil
 }
 
 // lowerAccumulation adds to the output, or to one lane of it.

@@ -9,38 +9,33 @@ import (
 // Compile compiles the text of an effect in the package comment's language. An error is
 // a *SyntaxError. The time is linear in the text, which may come from an untrusted
 // source.
-func Compile(source string) (*Program, error) {
-	text, err := parse(source)
-	if err != nil {
-		return nil, err
-	}
+func Compile(source string) (p *Program, err error) {
+	defer catch(&err)
+	text := parse(source)
 	c := newCompiler(text)
-	if err := c.lower(text); err != nil {
-		return nil, err
-	}
-	p, _, err := assemble(text, c.graph)
-	return p, err
+	c.lower(text)
+	p, _ = assemble(text, c.graph)
+	return p, nil
 }
 
 // assemble allocates registers and returns the program, with the graph it used. If
 // registers run out, it retries with values recomputed.
-func assemble(text *effectText, g *graph) (*Program, *graph, error) {
+func assemble(text *effectText, g *graph) (*Program, *graph) {
 	program := func() *Program {
 		return &Program{name: text.name, params: text.params, box: text.box, boxed: text.boxed}
 	}
 	p := program()
 	at, why := p.allocate(g)
 	if why == "" {
-		return p.seal(), g, nil
+		return p.seal(), g
 	}
 	if g = g.recomputed(); g != nil {
 		p = program()
 		if _, still := p.allocate(g); still == "" {
-			return p.seal(), g, nil
+			return p.seal(), g
 		}
 	}
-	l := text.lineOf(at)
-	return nil, nil, l.fail(1, "a simpler effect", "%s", why)
+	panic(text.lineOf(at).fail(1, "a simpler effect", "%s", why))
 }
 
 // lineOf returns a statement's line by number. Faults before the first line concern the
@@ -89,83 +84,76 @@ func newCompiler(text *effectText) *compiler {
 }
 
 // lower lowers the whole text to values.
-func (c *compiler) lower(text *effectText) error {
+func (c *compiler) lower(text *effectText) {
 	for _, f := range text.functions {
-		if err := c.define(f); err != nil {
-			return err
-		}
+		c.define(f)
 	}
 	for i := range text.statements {
-		if err := c.lowerStatement(&text.statements[i]); err != nil {
-			return err
-		}
+		c.lowerStatement(&text.statements[i])
 	}
 	switch {
 	case c.graph.sums > 0:
 	case c.graph.empty > 0:
 		c.graph.addEmptySum()
 	default:
-		return text.last.fail(1, `a line like "output += wind", or "output = add output, wind"`, "the effect never adds to output, so it does nothing")
+		panic(text.last.fail(1, `a line like "output += wind", or "output = add output, wind"`, "the effect never adds to output, so it does nothing"))
 	}
-	return nil
 }
 
-func (c *compiler) lowerStatement(s *statement) error {
+func (c *compiler) lowerStatement(s *statement) {
 	c.graph.line = int32(s.line.number)
 	name := s.target.text
 	switch {
 	case s.form == formSum:
-		return c.lowerSumExpression(s)
+		c.lowerSumExpression(s)
 	case name == "output" && s.form == formOperation:
-		return c.lowerSum(s)
+		c.lowerSum(s)
 	case isReserved(name):
-		return s.line.fail(s.target.column, "another name", "%s is built in and can't be assigned to", name)
+		panic(s.line.fail(s.target.column, "another name", "%s is built in and can't be assigned to", name))
 	case c.params[name]:
-		return s.line.fail(s.target.column, "another name", "%s is a parameter and can't be assigned to", name)
+		panic(s.line.fail(s.target.column, "another name", "%s is a parameter and can't be assigned to", name))
+	case s.form == formLet:
+		c.lowerLet(s)
+	default:
+		c.lowerAssignment(s)
 	}
-	if s.form == formLet {
-		return c.lowerLet(s)
-	}
+}
+
+// lowerAssignment lowers `name = op a, b`.
+func (c *compiler) lowerAssignment(s *statement) {
+	name := s.target.text
 	o, _ := operationOf(s.op.text) // checked by the parser
-	if err := s.checkArity(o.operands); err != nil {
-		return err
-	}
+	s.checkArity(o.operands)
 	var operands [4]term
 	for i := range s.operands {
-		var err error
-		if operands[i], err = c.lowerOperand(s, i); err != nil {
-			return err
-		}
+		operands[i] = c.lowerOperand(s, i)
 	}
 	kind := c.kindOf(s)
 	result := c.graph.apply(o, operands)
 	if lane := s.target.lane; lane != wholeVector {
 		old, ok := c.names[name]
 		if !ok {
-			return c.undefinedName(&s.line, s.target)
+			panic(c.undefinedName(&s.line, s.target))
 		}
 		old.lanes[lane] = result.lanes[lane]
 		result, kind = term{lanes: old.lanes, reach: max(old.reach, result.reach)}, kindVector
 	}
 	c.names[name], c.kinds[name] = result, kind
-	return nil
 }
 
 // lowerSum lowers an assignment to the output. Sums are the only use of the output, so a
 // field is the sum of its effects (F4).
-func (c *compiler) lowerSum(s *statement) error {
+func (c *compiler) lowerSum(s *statement) {
 	o, ok := accumulates(s.op.text)
 	at := o.accumulator()
 	if !ok || len(s.operands) > at && (s.operands[at].token.text != "output" || s.operands[at].token.lane != s.target.lane) {
 		out := s.target.spelling()
-		return s.line.fail(s.op.column, fmt.Sprintf(`"%s = add %[1]s, a", sub, or with a product "%[1]s = mad a, b, %[1]s", nmad`, out),
-			"%s can only be added to", out)
+		panic(s.line.fail(s.op.column, fmt.Sprintf(`"%s = add %[1]s, a", sub, or with a product "%[1]s = mad a, b, %[1]s", nmad`, out),
+			"%s can only be added to", out))
 	}
-	if err := s.checkArity(o.operands()); err != nil {
-		return err
-	}
+	s.checkArity(o.operands())
 	if s.target.lane == 3 {
-		return s.line.fail(s.target.column, "x, y or z", "output has no w")
+		panic(s.line.fail(s.target.column, "x, y or z", "output has no w"))
 	}
 	var operands [4]term
 	for i := range s.operands {
@@ -173,13 +161,9 @@ func (c *compiler) lowerSum(s *statement) error {
 			operands[i] = term{lanes: splat(theOutput)}
 			continue
 		}
-		var err error
-		if operands[i], err = c.lowerOperand(s, i); err != nil {
-			return err
-		}
+		operands[i] = c.lowerOperand(s, i)
 	}
 	c.lowerAccumulation(o, s.target.lane, operands)
-	return nil
 }
 
 func (s *statement) unknownOperation() error {
@@ -188,15 +172,14 @@ func (s *statement) unknownOperation() error {
 }
 
 // checkArity checks the number of operands.
-func (s *statement) checkArity(want int) error {
+func (s *statement) checkArity(want int) {
 	switch have := len(s.operands); {
 	case have > want:
-		return s.line.fail(s.operands[want].token.column, fmt.Sprintf("%d in all", want), "%s has too many operands", s.op.text)
+		panic(s.line.fail(s.operands[want].token.column, fmt.Sprintf("%d in all", want), "%s has too many operands", s.op.text))
 	case have < want:
 		end := len(strings.TrimRight(s.line.source[:s.line.end()], " \t")) + 1
-		return s.line.fail(end, fmt.Sprintf(`"," and another operand, %d in all`, want), "%s has too few operands", s.op.text)
+		panic(s.line.fail(end, fmt.Sprintf(`"," and another operand, %d in all`, want), "%s has too few operands", s.op.text))
 	}
-	return nil
 }
 
 // end is the column of the comment or of the line's end.
@@ -207,22 +190,22 @@ func (l *line) end() int {
 	return len(l.source)
 }
 
-func (c *compiler) lowerOperand(s *statement, i int) (term, error) {
+func (c *compiler) lowerOperand(s *statement, i int) term {
 	o := &s.operands[i]
 	if o.token.kind != tokenWord {
-		return c.graph.literalTerm(o.value), nil
+		return c.graph.literalTerm(o.value)
 	}
 	if o.token.text == "output" {
-		return term{}, s.line.outputRead(o.token)
+		panic(s.line.outputRead(o.token))
 	}
 	v, ok := c.names[o.token.text]
 	if !ok {
-		return term{}, c.undefinedName(&s.line, o.token)
+		panic(c.undefinedName(&s.line, o.token))
 	}
 	if o.token.lane != wholeVector {
 		v = number(v.lanes[o.token.lane], v.reach)
 	}
-	return v, nil
+	return v
 }
 
 // outputRead is the error for reading the output.

@@ -23,7 +23,7 @@ type scope struct {
 	depth    int    // number of scopes above
 }
 
-// fail returns an error at a place in an expression. Errors inside a library function
+// fail is line.fail at a place in an expression. Errors inside a library function
 // are reported at its call in the text.
 func (f *scope) fail(n *node, expected, format string, args ...any) error {
 	message := fmt.Sprintf(format, args...)
@@ -38,30 +38,25 @@ func (f *scope) fail(n *node, expected, format string, args ...any) error {
 		}
 		message += fmt.Sprintf(" (called in line %d)", bottom.line.number)
 	}
-	return f.line.fail(n.token.column, expected, "%s", message)
+	panic(f.line.fail(n.token.column, expected, "%s", message))
 }
 
-func (f *scope) value(n *node) (typed, error) {
+func (f *scope) value(n *node) typed {
 	if f.above != nil {
-		if err := f.spend(n, 1); err != nil {
-			return typed{}, err
-		}
+		f.spend(n, 1)
 	}
 	g := f.compiler.graph
 	switch n.kind {
 	case nodeNumber:
-		return typed{g.numberTerm(n.token.value), kindNumber}, nil
+		return typed{g.numberTerm(n.token.value), kindNumber}
 	case nodeName:
 		return f.name(n)
 	case nodeLane:
-		of, err := f.value(n.args[0])
-		if err != nil {
-			return typed{}, err
-		}
-		return typed{number(of.lanes[n.token.lane], of.reach), kindNumber}, nil
+		of := f.value(n.args[0])
+		return typed{number(of.lanes[n.token.lane], of.reach), kindNumber}
 	case nodeNegate:
-		of, err := f.value(n.args[0])
-		return typed{g.operate("neg", of.term), of.kind}, err
+		of := f.value(n.args[0])
+		return typed{g.operate("neg", of.term), of.kind}
 	case nodeBinary:
 		return f.binary(n)
 	case nodeVector:
@@ -69,52 +64,48 @@ func (f *scope) value(n *node) (typed, error) {
 	case nodeCall:
 		return f.called(n)
 	}
-	return typed{}, f.comparisonIsNoValue(n)
+	panic(f.comparisonIsNoValue(n))
 }
 
 // spend charges the work of functions: a short text can cause much of it.
-func (f *scope) spend(n *node, work int) error {
+func (f *scope) spend(n *node, work int) {
 	if f.compiler.work += work; f.compiler.work > MaxWork {
-		return f.fail(n, "fewer calls", "the effect's functions expand to more than %d parts", MaxWork)
+		panic(f.fail(n, "fewer calls", "the effect's functions expand to more than %d parts", MaxWork))
 	}
-	return nil
 }
 
 // pi converts radians to turns: sin(angle / (2 * pi)).
 const pi = 3.1415927
 
-func (f *scope) name(n *node) (typed, error) {
+func (f *scope) name(n *node) typed {
 	name := n.token.text
 	if f.function != nil {
 		if i := slices.Index(f.function.args, name); i >= 0 {
-			return f.args[i], nil
+			return f.args[i]
 		}
 	} else if t, ok := f.compiler.names[name]; ok {
-		return typed{t, f.compiler.kinds[name]}, nil
+		return typed{t, f.compiler.kinds[name]}
 	}
 	if name == "pi" {
-		return typed{f.compiler.graph.numberTerm(pi), kindNumber}, nil
+		return typed{f.compiler.graph.numberTerm(pi), kindNumber}
 	}
 	if name == "output" {
-		return typed{}, f.line.outputRead(n.token)
+		panic(f.line.outputRead(n.token))
 	}
-	return typed{}, f.compiler.undefinedName(f.line, n.token)
+	panic(f.compiler.undefinedName(f.line, n.token))
 }
 
 // vector builds a vector of three or four numbers.
-func (f *scope) vector(n *node) (typed, error) {
+func (f *scope) vector(n *node) typed {
 	t := typed{term{lanes: splat(f.compiler.graph.literal(0))}, kindVector}
 	for i, arg := range n.args {
-		lane, err := f.value(arg)
-		if err != nil {
-			return typed{}, err
-		}
+		lane := f.value(arg)
 		if lane.kind == kindVector {
-			return typed{}, f.fail(arg, "a number, like a.x", "%s of a vector must be a number, but this is a vector", laneNames[i:i+1])
+			panic(f.fail(arg, "a number, like a.x", "%s of a vector must be a number, but this is a vector", laneNames[i:i+1]))
 		}
 		t.lanes[i], t.reach = lane.lanes[0], max(t.reach, lane.reach)
 	}
-	return t, nil
+	return t
 }
 
 // joined is the kind of a lane-by-lane result: beside a vector, a number stands for
@@ -128,15 +119,9 @@ func joined(v ...typed) kind {
 	return kindNumber
 }
 
-func (f *scope) binary(n *node) (typed, error) {
-	a, left, err := f.factors(n.args[0])
-	if err != nil {
-		return typed{}, err
-	}
-	b, right, err := f.factors(n.args[1])
-	if err != nil {
-		return typed{}, err
-	}
+func (f *scope) binary(n *node) typed {
+	a, left := f.factors(n.args[0])
+	b, right := f.factors(n.args[1])
 	g := f.compiler.graph
 	r := typed{kind: joined(a, b)}
 	subtracted := n.token.text == "-"
@@ -158,87 +143,68 @@ func (f *scope) binary(n *node) (typed, error) {
 	default:
 		r.term = g.operate("add", a.term, b.term)
 	}
-	return r, nil
+	return r
 }
 
 // factors returns an expression's value and, if it is a product, its factors: adding to
 // it then becomes a mad.
-func (f *scope) factors(n *node) (typed, *product, error) {
+func (f *scope) factors(n *node) (typed, *product) {
 	if n.kind != nodeBinary || n.token.text != "*" {
-		t, err := f.value(n)
-		return t, t.of, err
+		t := f.value(n)
+		return t, t.of
 	}
-	a, err := f.value(n.args[0])
-	if err != nil {
-		return typed{}, nil, err
-	}
-	b, err := f.value(n.args[1])
-	if err != nil {
-		return typed{}, nil, err
-	}
+	a, b := f.value(n.args[0]), f.value(n.args[1])
 	t := typed{f.compiler.graph.operate("mul", a.term, b.term), joined(a, b)}
 	if t.of != nil {
-		return t, t.of, nil
+		return t, t.of
 	}
-	return t, &product{a.term, b.term}, nil
+	return t, &product{a.term, b.term}
 }
 
 // called evaluates a call.
-func (f *scope) called(n *node) (typed, error) {
+func (f *scope) called(n *node) typed {
 	name := n.token.text
 	if name == "select" {
 		return f.selected(n)
 	}
-	fn, err := f.callee(n)
-	if err != nil {
-		return typed{}, err
-	}
+	fn := f.callee(n)
 	args := make([]typed, len(n.args))
 	for i, a := range n.args {
-		if args[i], err = f.value(a); err != nil {
-			return typed{}, err
-		}
+		args[i] = f.value(a)
 	}
 	if b, ok := builtinOf(name); ok {
 		return f.builtin(n, b, args)
 	}
 	if f.depth == MaxCalls {
-		return typed{}, f.fail(n, "", "function calls are nested deeper than %d", MaxCalls)
+		panic(f.fail(n, "", "function calls are nested deeper than %d", MaxCalls))
 	}
 	below := &scope{compiler: f.compiler, line: &fn.line, function: fn, args: args, call: n, above: f, depth: f.depth + 1}
 	return below.value(fn.body)
 }
 
-func (f *scope) builtin(n *node, b builtin, args []typed) (typed, error) {
+func (f *scope) builtin(n *node, b builtin, args []typed) typed {
 	var v [4]term
 	r := typed{kind: b.resultKind}
 	for i, a := range args {
 		if b.operandKind == kindVector && a.kind != kindVector {
-			return typed{}, f.fail(n.args[i], "a vector like (x, y, z)", "%s takes vectors, but this is a number", n.token.text)
+			panic(f.fail(n.args[i], "a vector like (x, y, z)", "%s takes vectors, but this is a number", n.token.text))
 		}
 		v[i] = a.term
 	}
 	if r.kind == kindEither {
 		r.kind = joined(args...)
 	}
-	if err := f.spend(n, b.work); err != nil {
-		return typed{}, err
-	}
+	f.spend(n, b.work)
 	r.term = b.lower(f.compiler.graph, v)
-	return r, nil
+	return r
 }
 
 // selected lowers select(a < b, this, that).
-func (f *scope) selected(n *node) (typed, error) {
-	parts, err := f.selectParts(n)
-	if err != nil {
-		return typed{}, err
-	}
+func (f *scope) selected(n *node) typed {
+	parts := f.selectParts(n)
 	var v [4]typed
 	for i, p := range parts {
-		if v[i], err = f.value(p); err != nil {
-			return typed{}, err
-		}
+		v[i] = f.value(p)
 	}
 	sign, operation := n.args[0].token.text, "select_ge"
 	if sign == ">" || sign == "<=" {
@@ -247,20 +213,20 @@ func (f *scope) selected(n *node) (typed, error) {
 	if sign == "<" || sign == ">" {
 		operation = "select_lt"
 	}
-	return typed{f.compiler.graph.operate(operation, v[0].term, v[1].term, v[2].term, v[3].term), joined(v[:]...)}, nil
+	return typed{f.compiler.graph.operate(operation, v[0].term, v[1].term, v[2].term, v[3].term), joined(v[:]...)}
 }
 
 // selectParts returns the two compared and the two selected expressions.
-func (f *scope) selectParts(n *node) (parts [4]*node, err error) {
+func (f *scope) selectParts(n *node) [4]*node {
 	const form = "select(a < b, this, that); or >, <=, >="
 	if len(n.args) != 3 {
-		return parts, f.fail(n, form, "select has %d arguments", len(n.args))
+		panic(f.fail(n, form, "select has %d arguments", len(n.args)))
 	}
 	compare := n.args[0]
 	if compare.kind != nodeCompare {
-		return parts, f.fail(compare, form, "select must begin with a comparison")
+		panic(f.fail(compare, form, "select must begin with a comparison"))
 	}
-	return [4]*node{compare.args[0], compare.args[1], n.args[1], n.args[2]}, nil
+	return [4]*node{compare.args[0], compare.args[1], n.args[1], n.args[2]}
 }
 
 func (f *scope) comparisonIsNoValue(n *node) error {
@@ -269,7 +235,7 @@ func (f *scope) comparisonIsNoValue(n *node) error {
 
 // callee resolves a called name to a function of the text, a function of the library,
 // or (nil) a builtin, and checks the number of arguments.
-func (f *scope) callee(n *node) (*function, error) {
+func (f *scope) callee(n *node) *function {
 	name, want := n.token.text, 0
 	var fn *function
 	if b, ok := builtinOf(name); ok {
@@ -277,10 +243,10 @@ func (f *scope) callee(n *node) (*function, error) {
 	} else if fn = f.compiler.function(name, f.function); fn != nil {
 		want = len(fn.args)
 	} else {
-		return nil, f.fail(n, f.compiler.suggestFunction(name), "there is no function %s", name)
+		panic(f.fail(n, f.compiler.suggestFunction(name), "there is no function %s", name))
 	}
 	if have := len(n.args); have != want {
-		return nil, f.fail(n, fmt.Sprintf("%d", want), "%s has %d arguments", name, have)
+		panic(f.fail(n, fmt.Sprintf("%d", want), "%s has %d arguments", name, have))
 	}
-	return fn, nil
+	return fn
 }

@@ -10,24 +10,15 @@ import (
 // recomputation if registers ran out; the instructions; and the bound code of every
 // vector kernel set in this build. The output is for people, and its form may change.
 // An error is a *SyntaxError, as from Compile.
-func Explain(source string) (string, error) {
-	text, err := parse(source)
-	if err != nil {
-		return "", err
-	}
+func Explain(source string) (stages string, err error) {
+	defer catch(&err)
+	text := parse(source)
 	raw := newCompiler(text)
 	raw.graph.plain = true
-	if err := raw.lower(text); err != nil {
-		return "", err
-	}
+	raw.lower(text)
 	c := newCompiler(text)
-	if err := c.lower(text); err != nil {
-		return "", err
-	}
-	p, used, err := assemble(text, c.graph)
-	if err != nil {
-		return "", err
-	}
+	c.lower(text)
+	p, used := assemble(text, c.graph)
 	all := make([]bool, len(raw.graph.values))
 	for i := range all {
 		all[i] = true

@@ -35,138 +35,111 @@ type expressionParser struct {
 const expressionStart = "a number, a name, a function, a vector like (x, y, z) or a parenthesis"
 
 // expression parses the rest of the line as an expression.
-func (l *line) expression() (*node, error) {
+func (l *line) expression() *node {
 	p := &expressionParser{line: l}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	n, err := p.comparison()
-	if err != nil {
-		return nil, err
-	}
+	p.advance()
+	n := p.comparison()
 	if p.token.kind != tokenEnd {
-		return nil, p.line.unexpected(p.token, "+ - * /, or the end of the line")
+		panic(p.line.unexpected(p.token, "+ - * /, or the end of the line"))
 	}
-	return n, nil
+	return n
 }
 
-func (p *expressionParser) advance() (err error) {
-	p.token, err = p.line.nextInExpression()
-	return err
-}
+func (p *expressionParser) advance() { p.token = p.line.nextInExpression() }
 
 // comparison parses a < b, or just a. Comparisons do not chain.
-func (p *expressionParser) comparison() (*node, error) {
-	left, err := p.sum()
-	if err != nil || !p.token.is("<") && !p.token.is(">") && !p.token.is("<=") && !p.token.is(">=") {
-		return left, err
+func (p *expressionParser) comparison() *node {
+	left := p.sum()
+	if !p.token.is("<") && !p.token.is(">") && !p.token.is("<=") && !p.token.is(">=") {
+		return left
 	}
 	n := &node{kind: nodeCompare, token: p.token}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	right, err := p.sum()
-	n.args = []*node{left, right}
-	return n, err
+	p.advance()
+	n.args = []*node{left, p.sum()}
+	return n
 }
 
-func (p *expressionParser) sum() (*node, error) {
-	return p.chain("+", "-", (*expressionParser).product)
-}
-
-func (p *expressionParser) product() (*node, error) {
-	return p.chain("*", "/", (*expressionParser).signed)
-}
+func (p *expressionParser) sum() *node     { return p.chain("+", "-", (*expressionParser).product) }
+func (p *expressionParser) product() *node { return p.chain("*", "/", (*expressionParser).signed) }
 
 // chain parses operands joined by either of two signs, left-associative.
-func (p *expressionParser) chain(one, other string, operand func(*expressionParser) (*node, error)) (*node, error) {
-	left, err := operand(p)
-	for err == nil && (p.token.is(one) || p.token.is(other)) {
+func (p *expressionParser) chain(one, other string, operand func(*expressionParser) *node) *node {
+	left := operand(p)
+	for p.token.is(one) || p.token.is(other) {
 		n := &node{kind: nodeBinary, token: p.token}
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		var right *node
-		right, err = operand(p)
-		n.args = []*node{left, right}
+		p.advance()
+		n.args = []*node{left, operand(p)}
 		left = n
 	}
-	return left, err
+	return left
 }
 
 // signed parses an operand with leading minus signs and trailing lanes.
-func (p *expressionParser) signed() (*node, error) {
+func (p *expressionParser) signed() *node {
 	if p.depth++; p.depth > MaxDepth {
-		return nil, p.line.fail(p.token.column, `a name for a part of it: "let part = ..."`, "the expression is nested deeper than %d", MaxDepth)
+		panic(p.line.fail(p.token.column, `a name for a part of it: "let part = ..."`, "the expression is nested deeper than %d", MaxDepth))
 	}
 	defer func() { p.depth-- }()
 	if p.token.is("-") {
 		n := &node{kind: nodeNegate, token: p.token}
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		operand, err := p.signed()
-		if err == nil && operand.kind == nodeNumber {
+		p.advance()
+		operand := p.signed()
+		if operand.kind == nodeNumber {
 			operand.token.value = -operand.token.value // -2 is a literal, and so is -0
-			return operand, nil
+			return operand
 		}
 		n.args = []*node{operand}
-		return n, err
+		return n
 	}
-	n, err := p.primary()
-	for err == nil && p.token.is(".") && n.kind != nodeNumber { // a number has no lanes
-		n, err = p.lane(n)
+	n := p.primary()
+	for p.token.is(".") && n.kind != nodeNumber { // a number has no lanes
+		n = p.lane(n)
 	}
-	return n, err
+	return n
 }
 
 // lane parses a lane after a parenthesis.
-func (p *expressionParser) lane(of *node) (*node, error) {
+func (p *expressionParser) lane(of *node) *node {
 	dot := p.token
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
+	p.advance()
 	lane := laneOf(p.token.spelling())
 	if p.token.kind != tokenWord || lane < 0 {
-		return nil, p.line.unexpected(p.token, "x, y, z or w after the dot")
+		panic(p.line.unexpected(p.token, "x, y, z or w after the dot"))
 	}
+	p.advance()
 	dot.lane = lane
-	return &node{kind: nodeLane, token: dot, args: []*node{of}}, p.advance()
+	return &node{kind: nodeLane, token: dot, args: []*node{of}}
 }
 
-func (p *expressionParser) primary() (*node, error) {
+func (p *expressionParser) primary() *node {
 	t := p.token
 	switch {
 	case t.kind == tokenNumber:
-		return &node{kind: nodeNumber, token: t}, p.advance()
+		p.advance()
+		return &node{kind: nodeNumber, token: t}
 	case t.kind == tokenWord:
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
+		p.advance()
 		return p.name(t)
 	case t.is("("):
-		args, err := p.arguments()
-		switch {
-		case err != nil:
-			return nil, err
-		case len(args) == 1:
-			return args[0], nil
-		case len(args) == 3 || len(args) == 4:
-			return &node{kind: nodeVector, token: t, args: args}, nil
+		args := p.arguments()
+		switch len(args) {
+		case 1:
+			return args[0]
+		case 3, 4:
+			return &node{kind: nodeVector, token: t, args: args}
 		}
-		return nil, p.line.fail(t.column, "(a) or (x, y, z), or (x, y, z, w)", "%d values in parentheses", len(args))
+		panic(p.line.fail(t.column, "(a) or (x, y, z), or (x, y, z, w)", "%d values in parentheses", len(args)))
 	}
-	return nil, p.line.unexpected(t, expressionStart)
+	panic(p.line.unexpected(t, expressionStart))
 }
 
 // name parses a word: a call if a parenthesis follows.
-func (p *expressionParser) name(t token) (*node, error) {
+func (p *expressionParser) name(t token) *node {
 	if p.token.is("(") {
 		if t.lane != wholeVector {
-			return nil, p.line.fail(t.column, "", "%s is not a function", t.spelling())
+			panic(p.line.fail(t.column, "", "%s is not a function", t.spelling()))
 		}
-		args, err := p.arguments()
-		return &node{kind: nodeCall, token: t, args: args}, err
+		return &node{kind: nodeCall, token: t, args: p.arguments()}
 	}
 	n := &node{kind: nodeName, token: t}
 	if t.lane != wholeVector {
@@ -174,33 +147,28 @@ func (p *expressionParser) name(t token) (*node, error) {
 		whole.lane = wholeVector
 		n = &node{kind: nodeLane, token: t, args: []*node{{kind: nodeName, token: whole}}}
 	}
-	return n, nil
+	return n
 }
 
 // arguments parses a list in parentheses, starting at the opening one.
-func (p *expressionParser) arguments() (args []*node, err error) {
+func (p *expressionParser) arguments() (args []*node) {
 	for {
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		a, err := p.comparison()
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, a)
+		p.advance()
+		args = append(args, p.comparison())
 		switch {
 		case p.token.is(")"):
-			return args, p.advance()
+			p.advance()
+			return args
 		case !p.token.is(","):
-			return nil, p.line.unexpected(p.token, `+ - * /, "," or ")"`)
+			panic(p.line.unexpected(p.token, `+ - * /, "," or ")"`))
 		case len(args) == MaxArguments:
-			return nil, p.line.fail(p.token.column, `")"`, "more than %d values in parentheses", MaxArguments)
+			panic(p.line.fail(p.token.column, `")"`, "more than %d values in parentheses", MaxArguments))
 		}
 	}
 }
 
 // nextInExpression scans a token of an expression, where + and - are separate tokens.
-func (l *line) nextInExpression() (token, error) {
+func (l *line) nextInExpression() token {
 	l.skipBlanks()
 	if l.at == len(l.source) || strings.HasPrefix(l.source[l.at:], "//") {
 		return l.next()
@@ -220,7 +188,7 @@ func (l *line) nextInExpression() (token, error) {
 		return l.next()
 	}
 	l.at += length
-	return token{kind: tokenSign, text: l.source[start:l.at], lane: wholeVector, column: start + 1}, nil
+	return token{kind: tokenSign, text: l.source[start:l.at], lane: wholeVector, column: start + 1}
 }
 
 func (l *line) skipBlanks() {

@@ -25,13 +25,10 @@ func TestExpressionStructure(t *testing.T) {
 		"((a))":                   "a",
 	} {
 		l := line{source: source}
-		n, err := l.expression()
-		require.NoError(t, err, source)
-		require.Equal(t, want, n.String())
+		n := l.expression()
+		require.Equal(t, want, n.String(), source)
 		again := line{source: n.String()}
-		m, err := again.expression()
-		require.NoError(t, err)
-		require.Equal(t, want, m.String())
+		require.Equal(t, want, again.expression().String())
 	}
 }
 

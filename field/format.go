@@ -10,42 +10,31 @@ import (
 // names, numbers, parentheses and meaning: Compile returns the same program. It is
 // idempotent. An error is a *SyntaxError: the text is malformed, or formatting makes a
 // line too long.
-func Format(source string) (string, error) {
-	if _, err := parse(source); err != nil {
-		return "", err
-	}
+func Format(source string) (formatted string, err error) {
+	defer catch(&err)
+	parse(source)
 	var lines []string
 	number := 0
 	for text := range strings.SplitSeq(source, "\n") {
 		number++
 		l := line{source: strings.TrimSuffix(text, "\r"), number: number}
-		laidOut, err := l.format()
-		if err != nil {
-			return "", err
-		}
+		laidOut := l.format()
 		if laidOut != "" || len(lines) > 0 && lines[len(lines)-1] != "" {
 			lines = append(lines, laidOut)
 		}
 	}
-	formatted := strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+	formatted = strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 	if len(formatted) > MaxSourceBytes {
 		l := line{number: number}
-		return "", l.fail(1, fmt.Sprintf("at most %d", MaxSourceBytes), "the formatted effect has %d bytes", len(formatted))
+		panic(l.fail(1, fmt.Sprintf("at most %d", MaxSourceBytes), "the formatted effect has %d bytes", len(formatted)))
 	}
 	return formatted, nil
 }
 
 // format formats one well-formed line.
-func (l *line) format() (string, error) {
+func (l *line) format() string {
 	var tokens []token
-	for {
-		t, err := l.nextInExpression()
-		if err != nil {
-			return "", err
-		}
-		if t.kind == tokenEnd {
-			break
-		}
+	for t := l.nextInExpression(); t.kind != tokenEnd; t = l.nextInExpression() {
 		tokens = append(tokens, t)
 	}
 	form := spacingOf(tokens)
@@ -66,9 +55,9 @@ func (l *line) format() (string, error) {
 		b.WriteString(comment)
 	}
 	if b.Len() > MaxLineBytes {
-		return "", l.fail(1, fmt.Sprintf("at most %d: give a part of it a name", MaxLineBytes), "the formatted line has %d bytes", b.Len())
+		panic(l.fail(1, fmt.Sprintf("at most %d: give a part of it a name", MaxLineBytes), "the formatted line has %d bytes", b.Len()))
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // A spacing is a rule for blanks.

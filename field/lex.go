@@ -55,7 +55,18 @@ type line struct {
 	at     int // offset of the next token
 }
 
-// fail returns an error at a column of the line.
+// catch recovers the error that ends parsing or lowering: a *SyntaxError.
+func catch(err *error) {
+	switch e := recover().(type) {
+	case nil:
+	case *SyntaxError:
+		*err = e
+	default:
+		panic(e)
+	}
+}
+
+// fail returns an error at a column of the line, to panic with: see catch.
 func (l *line) fail(column int, expected, format string, args ...any) error {
 	return &SyntaxError{
 		Line: l.number, Column: column, Source: l.source[:min(len(l.source), MaxLineBytes)],
@@ -69,40 +80,40 @@ func (l *line) unexpected(t token, expected string) error {
 }
 
 // next scans a token.
-func (l *line) next() (token, error) {
+func (l *line) next() token {
 	l.skipBlanks()
 	start := l.at
 	if start == len(l.source) || l.source[start] == '#' {
 		l.at = len(l.source)
-		return token{kind: tokenEnd, lane: wholeVector, column: start + 1}, nil
+		return token{kind: tokenEnd, lane: wholeVector, column: start + 1}
 	}
 	switch c := l.source[start]; {
 	case c == '=' || c == ',' || c == '(' || c == ')':
 		l.at++
-		return token{kind: tokenSign, text: l.source[start:l.at], lane: wholeVector, column: start + 1}, nil
+		return token{kind: tokenSign, text: l.source[start:l.at], lane: wholeVector, column: start + 1}
 	case isLetter(c):
 		return l.word(start)
 	case isDigit(c) || c == '-' || c == '+' || c == '.':
 		return l.numeral(start)
 	}
 	if strings.HasPrefix(l.source[start:], "//") {
-		return token{}, l.fail(start+1, `"#"`, `"//" does not begin a comment`)
+		panic(l.fail(start+1, `"#"`, `"//" does not begin a comment`))
 	}
 	r, _ := utf8.DecodeRuneInString(l.source[start:])
-	return token{}, l.fail(start+1, "a name, a number or a vector like (1, 2, 3, 0)", "unexpected character %q", r)
+	panic(l.fail(start+1, "a name, a number or a vector like (1, 2, 3, 0)", "unexpected character %q", r))
 }
 
 // word scans a name and its lane, if any.
-func (l *line) word(start int) (token, error) {
+func (l *line) word(start int) token {
 	for l.at < len(l.source) && (isLetter(l.source[l.at]) || isDigit(l.source[l.at])) {
 		l.at++
 	}
 	t := token{kind: tokenWord, text: l.source[start:l.at], lane: wholeVector, column: start + 1}
 	if len(t.text) > MaxNameBytes {
-		return t, l.fail(t.column, "", "a name of %d bytes; at most %d are allowed", len(t.text), MaxNameBytes)
+		panic(l.fail(t.column, "", "a name of %d bytes; at most %d are allowed", len(t.text), MaxNameBytes))
 	}
 	if l.at == len(l.source) || l.source[l.at] != '.' {
-		return t, nil
+		return t
 	}
 	dot := l.at
 	for l.at++; l.at < len(l.source) && (isLetter(l.source[l.at]) || isDigit(l.source[l.at])); {
@@ -110,14 +121,14 @@ func (l *line) word(start int) (token, error) {
 	}
 	lane := l.source[dot+1 : l.at]
 	if t.lane = laneOf(lane); t.lane < 0 {
-		return t, l.fail(dot+1, "x, y, z or w after the dot", "%q has no lane %q", t.text, lane)
+		panic(l.fail(dot+1, "x, y, z or w after the dot", "%q has no lane %q", t.text, lane))
 	}
-	return t, nil
+	return t
 }
 
 // numeral scans a decimal number, which must fit a float32: finite, and not rounded to
 // zero.
-func (l *line) numeral(start int) (token, error) {
+func (l *line) numeral(start int) token {
 	for l.at++; l.at < len(l.source); l.at++ {
 		c, before := l.source[l.at], l.source[l.at-1]|0x20
 		if strings.HasPrefix(l.source[l.at:], between) {
@@ -129,17 +140,17 @@ func (l *line) numeral(start int) (token, error) {
 	}
 	t := token{kind: tokenNumber, text: l.source[start:l.at], lane: wholeVector, column: start + 1}
 	if !isDecimal(t.text) {
-		return t, l.fail(t.column, "a number like 50, -1.5 or 2e3", "%q is not a number", t.text)
+		panic(l.fail(t.column, "a number like 50, -1.5 or 2e3", "%q is not a number", t.text))
 	}
 	v, err := strconv.ParseFloat(t.text, 32)
 	if err != nil {
-		return t, l.fail(t.column, "at most 3.4028235e+38", "%s is too large for a float32", t.text)
+		panic(l.fail(t.column, "at most 3.4028235e+38", "%s is too large for a float32", t.text))
 	}
 	if v == 0 && strings.ContainsAny(mantissa(t.text), "123456789") {
-		return t, l.fail(t.column, "0, or at least 1e-45", "%s is too small for a float32", t.text)
+		panic(l.fail(t.column, "0, or at least 1e-45", "%s is too small for a float32", t.text))
 	}
 	t.value = float32(v)
-	return t, nil
+	return t
 }
 
 // isDecimal reports whether s is [sign] digits [. digits] [e [sign] digits], where one

@@ -52,14 +52,11 @@ func (p *Program) Allows(params []Vec4) bool {
 // output does not depend on. Such a text compiles: callers may expect the parameter.
 // The error is Compile's.
 func UnusedParams(source string) (unused []error, err error) {
-	text, err := parse(source)
-	if err != nil {
-		return nil, err
-	}
 	p, err := Compile(source)
 	if err != nil {
 		return nil, err
 	}
+	text := parse(source)
 	used := make([]bool, len(p.params))
 	for _, in := range p.code {
 		if i := int(in.uniform) - uniformParams; in.op == opLoad && i >= 0 && i < 4*len(used) {

@@ -55,10 +55,10 @@ type parser struct {
 	place bool // a box or everywhere was parsed
 }
 
-// parse parses an effect. An error is a *SyntaxError.
-func parse(source string) (*effectText, error) {
+// parse parses an effect.
+func parse(source string) *effectText {
 	if len(source) > MaxSourceBytes {
-		return nil, &SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the effect has %d bytes", len(source)), Expected: fmt.Sprintf("at most %d", MaxSourceBytes)}
+		panic(&SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the effect has %d bytes", len(source)), Expected: fmt.Sprintf("at most %d", MaxSourceBytes)})
 	}
 	var p parser
 	p.text.statements = make([]statement, 0, min(1+strings.Count(source, "\n"), MaxStatements))
@@ -67,315 +67,244 @@ func parse(source string) (*effectText, error) {
 		number++
 		l := line{source: strings.TrimSuffix(text, "\r"), number: number}
 		if len(l.source) > MaxLineBytes {
-			return nil, l.fail(MaxLineBytes+1, fmt.Sprintf("at most %d", MaxLineBytes), "the line has %d bytes", len(l.source))
+			panic(l.fail(MaxLineBytes+1, fmt.Sprintf("at most %d", MaxLineBytes), "the line has %d bytes", len(l.source)))
 		}
-		if err := p.line(&l); err != nil {
-			return nil, err
-		}
+		p.line(&l)
 		p.text.last = l
 	}
-	return &p.text, nil
+	return &p.text
 }
 
 const lineForms = `"let name = ...", "output += ...", "name = op a, b", or a header line: effect, param, box, everywhere or def`
 
-func (p *parser) line(l *line) error {
-	first, err := l.next()
-	if err != nil || first.kind == tokenEnd {
-		return err
+func (p *parser) line(l *line) {
+	first := l.next()
+	if first.kind == tokenEnd {
+		return
 	}
 	if first.kind != tokenWord {
-		return l.unexpected(first, lineForms)
+		panic(l.unexpected(first, lineForms))
 	}
 	if sign, ok := l.sumSign(); ok {
-		return p.sum(l, first, sign)
+		p.sum(l, first, sign)
+		return
 	}
 	after := l.at
-	second, err := l.next()
-	if err != nil {
-		return err
-	}
+	second := l.next()
 	if second.is("=") {
-		return p.statement(l, first)
+		p.statement(l, first)
+		return
 	}
 	l.at = after
-	if second.kind == tokenWord {
-		switch first.spelling() {
-		case "let":
-			return p.let(l)
-		case "def":
-			return p.def(l)
-		}
+	switch name := first.spelling(); {
+	case name == "let" && second.kind == tokenWord:
+		p.let(l)
+	case name == "def" && second.kind == tokenWord:
+		p.def(l)
+	case name == "effect" || name == "param" || name == "box" || name == "everywhere":
+		p.header(l, first)
+	default:
+		panic(l.fail(first.column, lineForms, "a line can't begin with %q", name))
 	}
-	if first.lane == wholeVector {
-		switch first.text {
-		case "effect", "param", "box", "everywhere":
-			return p.header(l, first)
-		}
-	}
-	return l.fail(first.column, lineForms, "a line can't begin with %q", first.spelling())
 }
 
 // statement parses the rest after `target =`.
-func (p *parser) statement(l *line, target token) error {
-	s := statement{target: target}
-	var err error
-	if s.op, err = l.next(); err != nil {
-		return err
-	}
+func (p *parser) statement(l *line, target token) {
+	s := statement{target: target, op: l.next()}
 	if s.op.kind != tokenWord || s.op.lane != wholeVector {
-		return l.unexpected(s.op, "an operation: "+operationNames+s.target.letHint())
+		panic(l.unexpected(s.op, "an operation: "+operationNames+s.target.letHint()))
 	}
 	s.line = *l
 	if l.atSign() {
-		return l.fail(s.op.column, `"let `+target.text+` = ..."`, "an expression needs a let")
+		panic(l.fail(s.op.column, `"let `+target.text+` = ..."`, "an expression needs a let"))
 	}
 	if _, ok := operationOf(s.op.text); !ok {
-		return s.unknownOperation()
+		panic(s.unknownOperation())
 	}
 	for more := true; more; {
-		o, err := l.operand()
-		if err != nil {
-			return err
-		}
-		s.operands = append(s.operands, o)
-		t, err := l.next()
-		if err != nil {
-			return err
-		}
+		s.operands = append(s.operands, l.operand())
+		t := l.next()
 		if more = t.is(","); !more && t.kind != tokenEnd {
-			return l.unexpected(t, `"," and another operand, or the end of the line`)
+			panic(l.unexpected(t, `"," and another operand, or the end of the line`))
 		}
 	}
-	return p.append(l, s)
+	p.append(l, s)
 }
 
-func (p *parser) append(l *line, s statement) error {
+func (p *parser) append(l *line, s statement) {
 	if len(p.text.statements) == MaxStatements {
-		return l.fail(s.target.column, "", "more than %d assignments", MaxStatements)
+		panic(l.fail(s.target.column, "", "more than %d assignments", MaxStatements))
 	}
 	s.line = *l
 	p.text.statements = append(p.text.statements, s)
-	return nil
 }
 
 // operand parses a name, a number or a vector.
-func (l *line) operand() (operandText, error) {
-	t, err := l.next()
-	if err != nil {
-		return operandText{}, err
-	}
+func (l *line) operand() operandText {
+	t := l.next()
 	if t.kind == tokenWord {
-		return operandText{token: t}, nil
+		return operandText{token: t}
 	}
-	v, err := l.literal(t)
-	return operandText{t, v}, err
+	return operandText{t, l.literal(t)}
 }
 
 // literal parses a number, which stands for four equal lanes, or a vector.
-func (l *line) literal(first token) (Vec4, error) {
+func (l *line) literal(first token) Vec4 {
 	switch {
 	case first.kind == tokenNumber:
 		v := first.value
-		return Vec4{v, v, v, v}, nil
+		return Vec4{v, v, v, v}
 	case first.is("("):
-		v, err := l.vector(4)
-		return Vec4(v[:]), err
+		return l.vector(4)
 	}
-	return Vec4{}, l.unexpected(first, "a name, a number or a vector like (1, 2, 3, 0)")
+	panic(l.unexpected(first, "a name, a number or a vector like (1, 2, 3, 0)"))
 }
 
 // vector parses the rest of three or four numbers in parentheses. A missing fourth is
 // 0.
-func (l *line) vector(most int) (v [4]float32, err error) {
+func (l *line) vector(most int) (v Vec4) {
 	for i := range most {
-		t, err := l.next()
-		if err != nil {
-			return v, err
-		}
+		t := l.next()
 		if t.kind != tokenNumber {
-			return v, l.unexpected(t, "a number")
+			panic(l.unexpected(t, "a number"))
 		}
 		v[i] = t.value
-		if t, err = l.next(); err != nil {
-			return v, err
-		}
+		t = l.next()
 		switch {
 		case t.is(")") && i >= 2:
-			return v, nil
+			return v
 		case t.is(",") && i < most-1:
 		case i < 2:
-			return v, l.unexpected(t, `"," and the next number`)
+			panic(l.unexpected(t, `"," and the next number`))
 		default:
-			return v, l.unexpected(t, `")"`)
+			panic(l.unexpected(t, `")"`))
 		}
 	}
-	return v, nil
+	return v
 }
 
-func (p *parser) header(l *line, word token) error {
+func (p *parser) header(l *line, word token) {
 	if len(p.text.statements) > 0 {
-		return l.fail(word.column, "it before the first assignment", "%q belongs to the header", word.text)
+		panic(l.fail(word.column, "it before the first assignment", "%q belongs to the header", word.text))
 	}
-	var err error
 	switch word.text {
 	case "effect":
-		err = p.effect(l, word)
+		p.effect(l, word)
 	case "param":
-		err = p.param(l)
+		p.param(l)
 	default:
-		err = p.region(l, word)
+		p.region(l, word)
 	}
-	if err != nil {
-		return err
-	}
-	t, err := l.next()
-	if err != nil {
-		return err
-	}
+	t := l.next()
 	if t.kind != tokenEnd {
-		return l.unexpected(t, "the end of the line")
+		panic(l.unexpected(t, "the end of the line"))
 	}
-	return nil
 }
 
 // name parses a word that will name something.
-func (l *line) name(what string) (token, error) {
-	t, err := l.next()
-	if err == nil && (t.kind != tokenWord || t.lane != wholeVector) {
-		err = l.unexpected(t, what)
+func (l *line) name(what string) token {
+	t := l.next()
+	if t.kind != tokenWord || t.lane != wholeVector {
+		panic(l.unexpected(t, what))
 	}
-	return t, err
+	return t
 }
 
-func (p *parser) effect(l *line, word token) error {
+func (p *parser) effect(l *line, word token) {
 	if p.named {
-		return l.fail(word.column, "one name", "the effect is already called %q", p.text.name)
+		panic(l.fail(word.column, "one name", "the effect is already called %q", p.text.name))
 	}
-	t, err := l.name("the effect's name")
-	p.named, p.text.name = true, t.text
-	return err
+	p.named, p.text.name = true, l.name("the effect's name").text
 }
 
-func (p *parser) param(l *line) error {
-	t, err := l.name("the parameter's name")
-	if err != nil {
-		return err
-	}
+func (p *parser) param(l *line) {
+	t := l.name("the parameter's name")
 	if isReserved(t.text) {
-		return l.fail(t.column, "another name", "%q is built in", t.text)
+		panic(l.fail(t.column, "another name", "%q is built in", t.text))
 	}
 	for _, q := range p.text.params {
 		if q.Name == t.text {
-			return l.fail(t.column, "another name", "the parameter %q already exists", t.text)
+			panic(l.fail(t.column, "another name", "the parameter %q already exists", t.text))
 		}
 	}
 	if len(p.text.params) == MaxParams {
-		return l.fail(t.column, "", "more than %d parameters", MaxParams)
+		panic(l.fail(t.column, "", "more than %d parameters", MaxParams))
 	}
-	equals, err := l.next()
-	if err != nil {
-		return err
-	}
+	equals := l.next()
 	if !equals.is("=") {
-		return l.unexpected(equals, `"=" and the default`)
+		panic(l.unexpected(equals, `"=" and the default`))
 	}
-	first, err := l.next()
-	if err != nil {
-		return err
-	}
+	first := l.next()
 	if first.kind == tokenWord {
-		return l.unexpected(first, "a number or a vector like (1, 2, 3, 0)")
+		panic(l.unexpected(first, "a number or a vector like (1, 2, 3, 0)"))
 	}
-	v, err := l.literal(first)
-	if err != nil {
-		return err
-	}
+	v := l.literal(first)
 	q := Param{Name: t.text, Default: v, Scalar: first.kind == tokenNumber}
-	if err := l.bounds(&q, first); err != nil {
-		return err
-	}
+	l.bounds(&q, first)
 	p.text.params = append(p.text.params, q)
 	p.text.declared = append(p.text.declared, declaration{*l, t.column})
-	return nil
 }
 
 // bounds parses ` in 0..100` after a default, if present.
-func (l *line) bounds(q *Param, first token) error {
+func (l *line) bounds(q *Param, first token) {
 	after := l.at
-	word, err := l.next()
-	if err != nil || word.kind != tokenWord || word.spelling() != "in" {
+	word := l.next()
+	if word.kind != tokenWord || word.spelling() != "in" {
 		l.at = after
-		return nil // the caller checks the token
+		return // the caller checks the token
 	}
 	q.Bounded = true
-	if q.Min, err = l.bound(); err != nil {
-		return err
-	}
+	q.Min = l.bound()
 	l.skipBlanks()
 	if !strings.HasPrefix(l.source[l.at:], between) {
-		return l.fail(l.at+1, `".." and the highest value`, "the range has one end")
+		panic(l.fail(l.at+1, `".." and the highest value`, "the range has one end"))
 	}
 	l.at += len(between)
-	if q.Max, err = l.bound(); err != nil {
-		return err
-	}
+	q.Max = l.bound()
 	switch {
 	case q.Min > q.Max:
-		return l.fail(word.column, "the lowest value, then the highest", "the range %v to %v is empty", q.Min, q.Max)
+		panic(l.fail(word.column, "the lowest value, then the highest", "the range %v to %v is empty", q.Min, q.Max))
 	case !q.Allows(q.Default):
-		return l.fail(first.column, fmt.Sprintf("%v to %v", q.Min, q.Max), "the default is outside of its own range")
+		panic(l.fail(first.column, fmt.Sprintf("%v to %v", q.Min, q.Max), "the default is outside of its own range"))
 	}
-	return nil
 }
 
-func (l *line) bound() (float32, error) {
-	t, err := l.next()
-	if err == nil && t.kind != tokenNumber {
-		err = l.unexpected(t, "a range like 0..100")
+func (l *line) bound() float32 {
+	t := l.next()
+	if t.kind != tokenNumber {
+		panic(l.unexpected(t, "a range like 0..100"))
 	}
-	return t.value, err
+	return t.value
 }
 
 // region parses `box (x,y,z) (x,y,z)`, with an optional comma, or `everywhere`.
-func (p *parser) region(l *line, word token) error {
+func (p *parser) region(l *line, word token) {
 	if p.place {
-		return l.fail(word.column, "one box, or everywhere", "the effect already has a region")
+		panic(l.fail(word.column, "one box, or everywhere", "the effect already has a region"))
 	}
 	p.place = true
 	if word.text == "everywhere" {
-		return nil
+		return
 	}
-	low, err := l.corner(false)
-	if err != nil {
-		return err
-	}
-	high, err := l.corner(true)
-	if err != nil {
-		return err
-	}
+	low, high := l.corner(false), l.corner(true)
 	for i := range 3 {
 		if low[i] > high[i] {
-			return l.fail(word.column, "the lowest corner, then the highest", "the box is inside out: %s from %v to %v", laneNames[i:i+1], low[i], high[i])
+			panic(l.fail(word.column, "the lowest corner, then the highest", "the box is inside out: %s from %v to %v", laneNames[i:i+1], low[i], high[i]))
 		}
 	}
 	p.text.boxed, p.text.box = true, Box{low, high}
-	return nil
 }
 
-func (l *line) corner(comma bool) (v [3]float32, err error) {
-	t, err := l.next()
-	if err == nil && comma && t.is(",") {
-		t, err = l.next()
-	}
-	if err != nil {
-		return v, err
+func (l *line) corner(comma bool) [3]float32 {
+	t := l.next()
+	if comma && t.is(",") {
+		t = l.next()
 	}
 	if !t.is("(") {
-		return v, l.unexpected(t, "a corner like (-5, 0, -5)")
+		panic(l.unexpected(t, "a corner like (-5, 0, -5)"))
 	}
-	four, err := l.vector(3)
-	return [3]float32(four[:3]), err
+	v := l.vector(3)
+	return [3]float32(v[:])
 }
 
 // isReserved reports whether the language defines the name.

@@ -47,102 +47,67 @@ func (t token) letHint() string {
 }
 
 // sum parses the rest after `output +=`.
-func (p *parser) sum(l *line, target, sign token) error {
+func (p *parser) sum(l *line, target, sign token) {
 	if target.text != "output" {
-		return l.fail(target.column, `"output `+sign.text+` ..."`, "only output can be added to")
+		panic(l.fail(target.column, `"output `+sign.text+` ..."`, "only output can be added to"))
 	}
 	if target.lane == 3 {
-		return l.fail(target.column, "x, y or z", "output has no w")
+		panic(l.fail(target.column, "x, y or z", "output has no w"))
 	}
-	body, err := l.expression()
-	if err != nil {
-		return err
-	}
-	return p.append(l, statement{form: formSum, target: target, op: sign, body: body})
+	p.append(l, statement{form: formSum, target: target, op: sign, body: l.expression()})
 }
 
 // let parses the rest after `let`.
-func (p *parser) let(l *line) error {
-	name, err := l.name("the name of a value")
-	if err != nil {
-		return err
-	}
-	if err := l.sign("="); err != nil {
-		return err
-	}
-	body, err := l.expression()
-	if err != nil {
-		return err
-	}
-	return p.append(l, statement{form: formLet, target: name, body: body})
+func (p *parser) let(l *line) {
+	name := l.name("the name of a value")
+	l.sign("=")
+	p.append(l, statement{form: formLet, target: name, body: l.expression()})
 }
 
 // def parses the rest after `def`: `name(a, b) = body`.
-func (p *parser) def(l *line) error {
-	f, err := l.function()
-	if err != nil {
-		return err
-	}
+func (p *parser) def(l *line) {
+	f := l.function()
 	if _, ok := builtinOf(f.name.text); ok {
-		return l.fail(f.name.column, "another name", "the function %s is built in", f.name.text)
+		panic(l.fail(f.name.column, "another name", "the function %s is built in", f.name.text))
 	}
 	for _, g := range p.text.functions {
 		if g.name.text == f.name.text {
-			return l.fail(f.name.column, "another name", "the function %s is already defined in line %d", f.name.text, g.line.number)
+			panic(l.fail(f.name.column, "another name", "the function %s is already defined in line %d", f.name.text, g.line.number))
 		}
 	}
 	if len(p.text.functions) == MaxFunctions {
-		return l.fail(f.name.column, "", "more than %d functions", MaxFunctions)
+		panic(l.fail(f.name.column, "", "more than %d functions", MaxFunctions))
 	}
 	p.text.functions = append(p.text.functions, f)
-	return nil
 }
 
 // function parses `name(a, b) = body`.
-func (l *line) function() (*function, error) {
-	name, err := l.name("the function's name")
-	if err != nil {
-		return nil, err
-	}
-	f := &function{name: name}
-	if err := l.sign("("); err != nil {
-		return nil, err
-	}
+func (l *line) function() *function {
+	f := &function{name: l.name("the function's name")}
+	l.sign("(")
 	for more := true; more; {
-		a, err := l.name("an argument's name")
-		if err != nil {
-			return nil, err
-		}
+		a := l.name("an argument's name")
 		if slices.Contains(f.args, a.text) {
-			return nil, l.fail(a.column, "another name", "the argument %s already exists", a.text)
+			panic(l.fail(a.column, "another name", "the argument %s already exists", a.text))
 		}
 		if len(f.args) == MaxArguments {
-			return nil, l.fail(a.column, "", "more than %d arguments", MaxArguments)
+			panic(l.fail(a.column, "", "more than %d arguments", MaxArguments))
 		}
 		f.args = append(f.args, a.text)
-		t, err := l.next()
-		if err != nil {
-			return nil, err
-		}
+		t := l.next()
 		if more = t.is(","); !more && !t.is(")") {
-			return nil, l.unexpected(t, `"," or ")"`)
+			panic(l.unexpected(t, `"," or ")"`))
 		}
 	}
-	if err := l.sign("="); err != nil {
-		return nil, err
-	}
-	if f.body, err = l.expression(); err != nil {
-		return nil, err
-	}
+	l.sign("=")
+	f.body = l.expression()
 	f.line = *l
-	return f, nil
+	return f
 }
 
 // sign scans a required sign.
-func (l *line) sign(want string) error {
-	t, err := l.next()
-	if err == nil && !t.is(want) {
-		err = l.unexpected(t, `"`+want+`"`)
+func (l *line) sign(want string) {
+	if t := l.next(); !t.is(want) {
+		panic(l.unexpected(t, `"`+want+`"`))
 	}
-	return err
 }
