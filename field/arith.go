@@ -8,48 +8,11 @@ import "math"
 // machines, even across inlined calls.
 
 // evaluate applies a computing operation.
-func evaluate(o Opcode, a, b, c, d float32) float32 {
-	switch o {
-	case opAdd:
-		return a + b
-	case opSub:
-		return a - b
-	case opMul:
-		return float32(a * b)
-	case opDiv:
-		return a / b
-	case opMad:
-		return fma32(a, b, c)
-	case opNmad:
-		return fma32(-a, b, c)
-	case opMin:
-		return min32(a, b)
-	case opMax:
-		return max32(a, b)
-	case opAbs:
-		return abs32(a)
-	case opNeg:
-		return neg32(a)
-	case opFloor:
-		return floor32(a)
-	case opSqrt:
-		return sqrt32(a)
-	case opRsqrt:
-		return rsqrt32(a)
-	case opSin:
-		return sin32(a)
-	case opSaturate:
-		return saturate32(a)
-	case opSelectLT:
-		return selectLT32(a, b, c, d)
-	case opSelectGE:
-		return selectGE32(a, b, c, d)
-	case opExp2:
-		return exp232(a)
-	case opHash:
-		return hash32(a, b, c)
-	}
-	panic("field: " + o.String() + " computes nothing")
+func evaluate(o Opcode, a, b, c, d float32) float32 { return opcodeTable[o].lane(a, b, c, d) }
+
+// first lifts a function of the first operand.
+func first(f func(float32) float32) func(a, b, c, d float32) float32 {
+	return func(a, _, _, _ float32) float32 { return f(a) }
 }
 
 // fma32 is a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32.

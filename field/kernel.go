@@ -1,6 +1,6 @@
 package field
 
-// Kernels: loops of one operation over a block. All planes have the length of to. A
+// Kernels: loops of one operation over a block. All planes in use have the length of to. A
 // source may be to itself; otherwise planes do not overlap. Each lane follows arith.go
 // and depends on its own lane alone (F2). Faster kernels are tested against these
 // loops.
@@ -20,38 +20,48 @@ func canonical(out []float32) {
 	}
 }
 
-func add(to, a, b []float32) {
+func add(to, a, b, _, _ []float32) {
 	a, b = a[:len(to)], b[:len(to)]
 	for i := range to {
 		to[i] = a[i] + b[i]
 	}
 }
 
-func sub(to, a, b []float32) {
+func sub(to, a, b, _, _ []float32) {
 	a, b = a[:len(to)], b[:len(to)]
 	for i := range to {
 		to[i] = a[i] - b[i]
 	}
 }
 
-func mul(to, a, b []float32) {
+func mul(to, a, b, _, _ []float32) {
 	a, b = a[:len(to)], b[:len(to)]
 	for i := range to {
 		to[i] = float32(a[i] * b[i])
 	}
 }
 
-func div(to, a, b []float32) {
+func div(to, a, b, _, _ []float32) {
 	a, b = a[:len(to)], b[:len(to)]
 	for i := range to {
 		to[i] = a[i] / b[i]
 	}
 }
 
+// each is the kernel of a function that the compiler does not inline.
+func each(f func(float32) float32) func(to, a, b, c, d []float32) {
+	return func(to, a, _, _, _ []float32) {
+		a = a[:len(to)]
+		for i := range to {
+			to[i] = f(a[i])
+		}
+	}
+}
+
 // mad and nmad inline fma32 by hand, which is too large for the compiler: the explosion
 // takes a fifth less time. (rsqrt would get slower.)
 
-func mad(to, a, b, c []float32) {
+func mad(to, a, b, c, _ []float32) {
 	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
 	for i := range to {
 		s := wideSum(a[i], b[i], c[i])
@@ -63,7 +73,7 @@ func mad(to, a, b, c []float32) {
 	}
 }
 
-func nmad(to, a, b, c []float32) {
+func nmad(to, a, b, c, _ []float32) {
 	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
 	for i := range to {
 		s := wideSum(-a[i], b[i], c[i])
@@ -75,63 +85,49 @@ func nmad(to, a, b, c []float32) {
 	}
 }
 
-func minimum(to, a, b []float32) {
+func minimum(to, a, b, _, _ []float32) {
 	a, b = a[:len(to)], b[:len(to)]
 	for i := range to {
 		to[i] = min32(a[i], b[i])
 	}
 }
 
-func maximum(to, a, b []float32) {
+func maximum(to, a, b, _, _ []float32) {
 	a, b = a[:len(to)], b[:len(to)]
 	for i := range to {
 		to[i] = max32(a[i], b[i])
 	}
 }
 
-func absolute(to, a []float32) {
+func absolute(to, a, _, _, _ []float32) {
 	a = a[:len(to)]
 	for i := range to {
 		to[i] = abs32(a[i])
 	}
 }
 
-func negate(to, a []float32) {
+func negate(to, a, _, _, _ []float32) {
 	a = a[:len(to)]
 	for i := range to {
 		to[i] = neg32(a[i])
 	}
 }
 
-func floor(to, a []float32) {
+func floor(to, a, _, _, _ []float32) {
 	a = a[:len(to)]
 	for i := range to {
 		to[i] = floor32(a[i])
 	}
 }
 
-func sqrt(to, a []float32) {
+func sqrt(to, a, _, _, _ []float32) {
 	a = a[:len(to)]
 	for i := range to {
 		to[i] = sqrt32(a[i])
 	}
 }
 
-func rsqrt(to, a []float32) {
-	a = a[:len(to)]
-	for i := range to {
-		to[i] = rsqrt32(a[i])
-	}
-}
-
-func sin(to, a []float32) {
-	a = a[:len(to)]
-	for i := range to {
-		to[i] = sin32(a[i])
-	}
-}
-
-func saturate(to, a []float32) {
+func saturate(to, a, _, _, _ []float32) {
 	a = a[:len(to)]
 	for i := range to {
 		to[i] = saturate32(a[i])
@@ -152,14 +148,7 @@ func selectGE(to, a, b, c, d []float32) {
 	}
 }
 
-func exp2(to, a []float32) {
-	a = a[:len(to)]
-	for i := range to {
-		to[i] = exp232(a[i])
-	}
-}
-
-func hash(to, a, b, c []float32) {
+func hash(to, a, b, c, _ []float32) {
 	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
 	for i := range to {
 		to[i] = hash32(a[i], b[i], c[i])

@@ -185,44 +185,8 @@ func (m *machine) run(p *Program, env *Env) {
 			}
 		case opLoad:
 			fill(to, p.uniform(in.uniform, env))
-		case opAdd:
-			add(to, a, b)
-		case opSub:
-			sub(to, a, b)
-		case opMul:
-			mul(to, a, b)
-		case opDiv:
-			div(to, a, b)
-		case opMad:
-			mad(to, a, b, c)
-		case opNmad:
-			nmad(to, a, b, c)
-		case opMin:
-			minimum(to, a, b)
-		case opMax:
-			maximum(to, a, b)
-		case opAbs:
-			absolute(to, a)
-		case opNeg:
-			negate(to, a)
-		case opFloor:
-			floor(to, a)
-		case opSqrt:
-			sqrt(to, a)
-		case opRsqrt:
-			rsqrt(to, a)
-		case opSin:
-			sin(to, a)
-		case opSaturate:
-			saturate(to, a)
-		case opSelectLT:
-			selectLT(to, a, b, c, d)
-		case opSelectGE:
-			selectGE(to, a, b, c, d)
-		case opExp2:
-			exp2(to, a)
-		case opHash:
-			hash(to, a, b, c)
+		default:
+			opcodeTable[in.op].kernel(to, a, b, c, d)
 		}
 	}
 }

@@ -32,33 +32,36 @@ const (
 	opcodes // number of opcodes
 )
 
-// opcodeTable has each operation's name and number of operand planes.
+// opcodeTable has each operation's name, number of operand planes, definition on one
+// lane (arith.go), and kernel.
 var opcodeTable = [opcodes]struct {
 	name     string
 	operands int
+	lane     func(a, b, c, d float32) float32
+	kernel   func(to, a, b, c, d []float32)
 }{
-	opNone:     {"none", 0},
-	opEnd:      {"end", 0},
-	opLoad:     {"load", 0},
-	opAdd:      {"add", 2},
-	opSub:      {"sub", 2},
-	opMul:      {"mul", 2},
-	opDiv:      {"div", 2},
-	opMad:      {"mad", 3},
-	opNmad:     {"nmad", 3},
-	opMin:      {"min", 2},
-	opMax:      {"max", 2},
-	opAbs:      {"abs", 1},
-	opNeg:      {"neg", 1},
-	opFloor:    {"floor", 1},
-	opSqrt:     {"sqrt", 1},
-	opRsqrt:    {"rsqrt", 1},
-	opSin:      {"sin", 1},
-	opSaturate: {"saturate", 1},
-	opSelectLT: {"select_lt", 4},
-	opSelectGE: {"select_ge", 4},
-	opExp2:     {"exp2", 1},
-	opHash:     {"hash", 3},
+	opNone:     {name: "none"},
+	opEnd:      {name: "end"},
+	opLoad:     {name: "load"},
+	opAdd:      {"add", 2, func(a, b, _, _ float32) float32 { return a + b }, add},
+	opSub:      {"sub", 2, func(a, b, _, _ float32) float32 { return a - b }, sub},
+	opMul:      {"mul", 2, func(a, b, _, _ float32) float32 { return float32(a * b) }, mul},
+	opDiv:      {"div", 2, func(a, b, _, _ float32) float32 { return a / b }, div},
+	opMad:      {"mad", 3, func(a, b, c, _ float32) float32 { return fma32(a, b, c) }, mad},
+	opNmad:     {"nmad", 3, func(a, b, c, _ float32) float32 { return fma32(-a, b, c) }, nmad},
+	opMin:      {"min", 2, func(a, b, _, _ float32) float32 { return min32(a, b) }, minimum},
+	opMax:      {"max", 2, func(a, b, _, _ float32) float32 { return max32(a, b) }, maximum},
+	opAbs:      {"abs", 1, first(abs32), absolute},
+	opNeg:      {"neg", 1, first(neg32), negate},
+	opFloor:    {"floor", 1, first(floor32), floor},
+	opSqrt:     {"sqrt", 1, first(sqrt32), sqrt},
+	opRsqrt:    {"rsqrt", 1, first(rsqrt32), each(rsqrt32)},
+	opSin:      {"sin", 1, first(sin32), each(sin32)},
+	opSaturate: {"saturate", 1, first(saturate32), saturate},
+	opSelectLT: {"select_lt", 4, selectLT32, selectLT},
+	opSelectGE: {"select_ge", 4, selectGE32, selectGE},
+	opExp2:     {"exp2", 1, first(exp232), each(exp232)},
+	opHash:     {"hash", 3, func(a, b, c, _ float32) float32 { return hash32(a, b, c) }, hash},
 }
 
 // String returns the operation's name, as in the text where it occurs there.
