@@ -31,40 +31,35 @@ var builtinNames = [...]string{
 	"mix", "noise", "normalize", "rsqrt", "saturate", "select", "sign", "sin", "smooth", "smoothstep", "sqrt", "step",
 }
 
+// builtins has the functions that are no operations of the assembly.
+var builtins = map[string]builtin{
+	"cos":        {operands: 1, lower: (*graph).cos},
+	"exp":        {operands: 1, lower: (*graph).exp},
+	"fract":      {operands: 1, lower: (*graph).fract},
+	"sign":       {operands: 1, lower: (*graph).sign},
+	"step":       {operands: 2, lower: (*graph).step},
+	"clamp":      {operands: 3, lower: (*graph).clamp},
+	"mix":        {operands: 3, lower: (*graph).mix},
+	"smoothstep": {operands: 3, lower: (*graph).smoothstep},
+	"noise":      {operands: 1, operandKind: kindVector, resultKind: kindNumber, lower: (*graph).noise, work: 50},
+	"curl_noise": {operands: 1, operandKind: kindVector, resultKind: kindVector, lower: (*graph).curlNoise, work: 120},
+}
+
 // builtinOf returns the builtin with that name.
 func builtinOf(name string) (builtin, bool) {
+	o, _ := operationOf(name)
+	b := builtin{operands: o.operands, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}
 	switch name {
 	case "abs", "floor", "sqrt", "rsqrt", "sin", "exp2", "saturate", "smooth", "min", "max", "hash":
-		o, _ := operationOf(name)
-		return builtin{operands: o.operands, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
 	case "dot", "length":
-		o, _ := operationOf(name)
-		return builtin{operands: o.operands, operandKind: kindVector, resultKind: kindNumber, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
+		b.operandKind, b.resultKind = kindVector, kindNumber
 	case "cross", "normalize":
-		o, _ := operationOf(name)
-		return builtin{operands: o.operands, operandKind: kindVector, resultKind: kindVector, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}, true
-	case "cos":
-		return builtin{operands: 1, lower: (*graph).cos}, true
-	case "exp":
-		return builtin{operands: 1, lower: (*graph).exp}, true
-	case "fract":
-		return builtin{operands: 1, lower: (*graph).fract}, true
-	case "sign":
-		return builtin{operands: 1, lower: (*graph).sign}, true
-	case "step":
-		return builtin{operands: 2, lower: (*graph).step}, true
-	case "clamp":
-		return builtin{operands: 3, lower: (*graph).clamp}, true
-	case "mix":
-		return builtin{operands: 3, lower: (*graph).mix}, true
-	case "smoothstep":
-		return builtin{operands: 3, lower: (*graph).smoothstep}, true
-	case "noise":
-		return builtin{operands: 1, operandKind: kindVector, resultKind: kindNumber, lower: (*graph).noise, work: 50}, true
-	case "curl_noise":
-		return builtin{operands: 1, operandKind: kindVector, resultKind: kindVector, lower: (*graph).curlNoise, work: 120}, true
+		b.operandKind, b.resultKind = kindVector, kindVector
+	default:
+		b, ok := builtins[name]
+		return b, ok
 	}
-	return builtin{}, false
+	return b, true
 }
 
 // operate applies an operation by name.

@@ -43,7 +43,7 @@ type lifter struct {
 	program     *Program
 	bound       *bound
 	withOrigin  bool
-	values      []lifted
+	values      []lifted // in the order of instructions; the first pointLanes are the points
 	registers   [MaxRegisters]ref
 	poolIndexes []uint16 // by uniform: index in the pool, 0 if unassigned
 	hashParts   map[hashPart]ref
@@ -55,19 +55,12 @@ type lifter struct {
 	copies    [][2]ref // values of earlier parts, and this part's copies
 }
 
-// A liftedProgram is the result of lift.
-type liftedProgram struct {
-	values    []lifted // in the order of instructions; the first pointLanes are the points
-	one       ref      // the constant 1, or a value if there is none
-	positions []ref    // first lane of each part's position
-}
-
 // pointLanes is the number of leading values: the lanes of the points.
 const pointLanes = 3
 
 // lift lifts a program. If withOrigin, the position is points - origin.
-func lift(p *Program, b *bound, withOrigin bool) liftedProgram {
-	l := lifter{
+func lift(p *Program, b *bound, withOrigin bool) *lifter {
+	l := &lifter{
 		program: p, bound: b, withOrigin: withOrigin,
 		values:      make([]lifted, 0, len(p.code)+3*pointLanes),
 		poolIndexes: make([]uint16, uniformParams+4*len(p.params)+len(p.literals)),
@@ -81,7 +74,8 @@ func lift(p *Program, b *bound, withOrigin bool) liftedProgram {
 	for i := range p.code {
 		l.lift(&p.code[i])
 	}
-	return liftedProgram{countUses(l.values), l.one, l.positions}
+	countUses(l.values)
+	return l
 }
 
 func (l *lifter) add(v lifted) ref {
@@ -230,7 +224,7 @@ func (l *lifter) hoist(v *lifted, operands int) uint16 {
 
 // countUses counts each value's uses as an operand. Values that no sum needs have none,
 // and do not count as users.
-func countUses(values []lifted) []lifted {
+func countUses(values []lifted) {
 	for i := len(values) - 1; i >= 0; i-- {
 		v := &values[i]
 		if !v.sum && v.uses == 0 {
@@ -242,5 +236,4 @@ func countUses(values []lifted) []lifted {
 			}
 		}
 	}
-	return values
 }

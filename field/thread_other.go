@@ -21,3 +21,7 @@ func (*bound) run(_, _ *Planes, _, _ int, _, _ []float32, _ bool) {}
 func (*bound) steps() int { panic("field: no bound code on this platform") }
 
 func (*bound) blockNanoseconds() int { panic("field: no bound code on this platform") }
+
+func boundsFast([]bounds, Planes) int { return 0 }
+
+func boundsBy(cpu.Kernels, []bounds, Planes) int { return 0 }
