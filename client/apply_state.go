@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
@@ -210,15 +211,7 @@ func (r *Replica) findAnchor(d *decodedRow) {
 
 // rowOf returns the index of the first row whose slot is not below slot.
 func (r *Replica) rowOf(slot uint32) int {
-	from, to := 0, len(r.rows)
-	for from < to {
-		if i := (from + to) / 2; r.rows[i].slot < slot {
-			from = i + 1
-		} else {
-			to = i
-		}
-	}
-	return from
+	return sort.Search(len(r.rows), func(i int) bool { return r.rows[i].slot >= slot })
 }
 
 // parent returns the parent that d's baseline names, and in which component.

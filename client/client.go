@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -67,12 +68,8 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl := &Client{config: c, tls: tlsConfig, session: session, log: c.Log, start: time.Now(), timer: time.NewTimer(0)}
-	session.onWelcome = cl.joined
-	if cl.log == nil {
-		cl.log = zap.NewNop()
-	}
-	session.await = cl.await
+	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
+	session.onWelcome, session.await = cl.joined, cl.await
 	if cl.link, err = connect(ctx, c, tlsConfig, cl.start); err != nil {
 		return nil, err
 	}

@@ -109,15 +109,10 @@ func (c Config) session() SessionConfig {
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
-	var errs []error
-	if err := c.session().validate(); err != nil {
-		errs = append(errs, err)
-	}
+	_, unpinned := c.pinned()
+	errs := []error{c.session().validate(), unpinned}
 	if err := address.CheckDial("udp", c.Addr); err != nil {
 		errs = append(errs, fmt.Errorf("client: address %w", err))
-	}
-	if _, err := c.pinned(); err != nil {
-		errs = append(errs, err)
 	}
 	if c.Fingerprint != "" && c.InsecureDev {
 		errs = append(errs, errors.New("client: Fingerprint and InsecureDev exclude each other: a pinned certificate is secure"))

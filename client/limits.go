@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"unsafe"
 
@@ -22,14 +23,7 @@ const (
 type limits struct{ entities, bytes int }
 
 func (c SessionConfig) limits() limits {
-	l := limits{c.MaxEntities, c.MaxBytes}
-	if l.entities == 0 {
-		l.entities = defaultMaxEntities
-	}
-	if l.bytes == 0 {
-		l.bytes = defaultMaxBytes
-	}
-	return l
+	return limits{cmp.Or(c.MaxEntities, defaultMaxEntities), cmp.Or(c.MaxBytes, defaultMaxBytes)}
 }
 
 func (c SessionConfig) checkLimits() (errs []error) {

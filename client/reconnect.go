@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -27,15 +28,9 @@ const (
 
 // String returns the state's name in lower case.
 func (s State) String() string {
-	switch s {
-	case Connecting:
-		return "connecting"
-	case Joined:
-		return "joined"
-	case Reconnecting:
-		return "reconnecting"
-	case Ended:
-		return "ended"
+	names := [...]string{"connecting", "joined", "reconnecting", "ended"}
+	if int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("state(%d)", uint8(s))
 }
@@ -200,12 +195,7 @@ func (c *Client) joined() {
 	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, NewWorld: reconnected && w.Epoch != c.outage.epoch})
 }
 
-func (c *Client) giveUp() time.Duration {
-	if c.config.GiveUp == 0 {
-		return defaultGiveUp
-	}
-	return c.config.GiveUp
-}
+func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }
 
 // end enters the final state. Commands without an answer end in ErrUnanswered. The
 // first error stays, even if a callback closes the client meanwhile.

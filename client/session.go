@@ -30,8 +30,7 @@ type SessionConfig struct {
 
 // validate finds what the server would end the session for as a protocol error.
 func (c SessionConfig) validate() error {
-	var errs []error
-	errs = append(errs, c.checkLimits()...)
+	errs := c.checkLimits()
 	if c.Schema == nil {
 		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
 	} else if err := rowcodec.CheckRows(c.Schema); err != nil {
