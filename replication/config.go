@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -61,21 +62,11 @@ type Config struct {
 
 // WithDefaults returns c with every zero field replaced by its default.
 func (c Config) WithDefaults() Config {
-	if c.EnterRadius == 0 {
-		c.EnterRadius = 48
-	}
-	if c.LeaveRadius == 0 {
-		c.LeaveRadius = 1.2 * c.EnterRadius
-	}
-	if c.SnapshotHz == 0 {
-		c.SnapshotHz = 20
-	}
-	if c.BudgetBytesPerSecond == 0 {
-		c.BudgetBytesPerSecond = 64_000
-	}
-	if c.Workers == 0 {
-		c.Workers = 1
-	}
+	c.EnterRadius = cmp.Or(c.EnterRadius, 48)
+	c.LeaveRadius = cmp.Or(c.LeaveRadius, 1.2*c.EnterRadius)
+	c.SnapshotHz = cmp.Or(c.SnapshotHz, 20)
+	c.BudgetBytesPerSecond = cmp.Or(c.BudgetBytesPerSecond, 64_000)
+	c.Workers = cmp.Or(c.Workers, 1)
 	if c.Tables == nil {
 		c.Tables = rowcodec.DefaultTables()
 	}
@@ -86,24 +77,18 @@ func (c Config) WithDefaults() Config {
 func (c Config) Validate(tickHz int) error {
 	c = c.WithDefaults()
 	var errs []error
-	if !(c.EnterRadius > 0) {
-		errs = append(errs, fmt.Errorf("replication: enter radius is %v m, want a positive number", c.EnterRadius))
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("replication: "+format, args...))
+		}
 	}
-	if !(c.LeaveRadius >= c.EnterRadius) {
-		errs = append(errs, fmt.Errorf("replication: leave radius is %v m, want at least the enter radius %v m", c.LeaveRadius, c.EnterRadius))
-	}
-	if c.SnapshotHz < 1 || c.SnapshotHz > tickHz {
-		errs = append(errs, fmt.Errorf("replication: snapshot rate is %d Hz, want 1 to the tick rate, %d Hz", c.SnapshotHz, tickHz))
-	}
-	if minBudget := c.SnapshotHz * minSnapshotBytes; c.BudgetBytesPerSecond < minBudget {
-		errs = append(errs, fmt.Errorf("replication: budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",
-			c.BudgetBytesPerSecond, minBudget, minSnapshotBytes, c.SnapshotHz))
-	}
-	if c.Workers < 1 || c.Workers > maxWorkers {
-		errs = append(errs, fmt.Errorf("replication: %d workers, want 1 to %d", c.Workers, maxWorkers))
-	}
-	if c.Workers > 1 && c.Coded != nil {
-		errs = append(errs, fmt.Errorf("replication: Coded is set with %d workers, want 1", c.Workers))
-	}
+	require(c.EnterRadius > 0, "enter radius is %v m, want a positive number", c.EnterRadius)
+	require(c.LeaveRadius >= c.EnterRadius, "leave radius is %v m, want at least the enter radius %v m", c.LeaveRadius, c.EnterRadius)
+	require(c.SnapshotHz >= 1 && c.SnapshotHz <= tickHz, "snapshot rate is %d Hz, want 1 to the tick rate, %d Hz", c.SnapshotHz, tickHz)
+	minBudget := c.SnapshotHz * minSnapshotBytes
+	require(c.BudgetBytesPerSecond >= minBudget, "budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",
+		c.BudgetBytesPerSecond, minBudget, minSnapshotBytes, c.SnapshotHz)
+	require(c.Workers >= 1 && c.Workers <= maxWorkers, "%d workers, want 1 to %d", c.Workers, maxWorkers)
+	require(c.Workers <= 1 || c.Coded == nil, "Coded is set with %d workers, want 1", c.Workers)
 	return errors.Join(errs...)
 }

@@ -1,6 +1,9 @@
 package replication
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // rankWaiting returns the indexes of the waiting rows, the most urgent first. A row's
 // priority grows each time that it waits, so that every row is sent eventually. It is
@@ -54,7 +57,7 @@ func (r *ranking) add(weight float32) {
 // call.
 func (r *ranking) order() []uint32 {
 	n := len(r.ranks)
-	r.from, r.to = resize(r.from, n), resize(r.to, n)
+	r.from, r.to = slices.Grow(r.from[:0], n)[:n], slices.Grow(r.to[:0], n)[:n]
 	for digit := 1; digit < 256; digit++ { // turn counts into end positions
 		r.low[digit] += r.low[digit-1]
 		r.high[digit] += r.high[digit-1]
@@ -71,12 +74,4 @@ func (r *ranking) order() []uint32 {
 		r.to[*at] = number
 	}
 	return r.to
-}
-
-// resize returns s with length n and arbitrary content.
-func resize(s []uint32, n int) []uint32 {
-	if n > cap(s) {
-		return make([]uint32, n, 2*n)
-	}
-	return s[:n]
 }
