@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -90,11 +91,5 @@ func decodeIdentity(args []byte) (uint64, bool) {
 // newSchema returns the wire schema of all scenes: bodies and identities.
 func newSchema() (*schema.Schema, error) {
 	s := schema.New()
-	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
-		return nil, err
-	}
-	if err := schema.Add[scenes.Identity](s, scenes.IdentityName); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, errors.Join(schema.Add[schema.Body](s, schema.BodyComponent), schema.Add[scenes.Identity](s, scenes.IdentityName))
 }

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,60 +53,42 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Bots == 0 {
-		c.Bots = 50
-	}
-	if c.Duration == 0 {
-		c.Duration = 30 * time.Second
-	}
-	if c.Scenario == "" {
-		c.Scenario = Roam
-	}
-	if c.Ramp == 0 {
-		c.Ramp = min(time.Duration(c.Bots)*time.Second/dialsPerSecond, c.Duration/2)
-	}
-	if c.AreaMetres == 0 {
-		c.AreaMetres = 80
-	}
+	c.Bots = cmp.Or(c.Bots, 50)
+	c.Duration = cmp.Or(c.Duration, 30*time.Second)
+	c.Scenario = cmp.Or(c.Scenario, Roam)
+	c.Ramp = cmp.Or(c.Ramp, min(time.Duration(c.Bots)*time.Second/dialsPerSecond, c.Duration/2))
+	c.AreaMetres = cmp.Or(c.AreaMetres, 80)
 	if c.Tables == nil {
 		c.Tables = client.DefaultTables()
 	}
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
+	c.Log = cmp.Or(c.Log, zap.NewNop())
 	return c
 }
 
 // Validate returns all errors of c.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	var errs []error
-	if c.Bots < 1 {
-		errs = append(errs, fmt.Errorf("bot: %d bots, want at least 1", c.Bots))
+	var wrong faults
+	wrong.add(c.Bots < 1, "%d bots, want at least 1", c.Bots)
+	wrong.add(c.Duration < 0, "duration %v, want more than 0", c.Duration)
+	wrong.add(c.Ramp < 0 || c.Ramp > 0 && c.Ramp >= c.Duration,
+		"a ramp of %v in a run of %v: want a shorter ramp, or the last bots never join", c.Ramp, c.Duration)
+	wrong.add(c.Scenario == JoinStorm && c.Ramp < c.Duration && c.storm() >= c.Duration,
+		"a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.storm(), c.Duration)
+	wrong.add(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
+	wrong.add(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
+	_, unissued := c.ticket(nameOf(0))
+	return errors.Join(append(wrong, c.Scenario.validate(), c.Link.validate(), unissued,
+		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New()}.Validate())...)
+}
+
+// faults collects what is wrong with a configuration.
+type faults []error
+
+func (f *faults) add(wrong bool, format string, args ...any) {
+	if wrong {
+		*f = append(*f, fmt.Errorf("bot: "+format, args...))
 	}
-	if c.Duration < 0 {
-		errs = append(errs, fmt.Errorf("bot: duration %v, want more than 0", c.Duration))
-	}
-	if c.Ramp < 0 || c.Ramp > 0 && c.Ramp >= c.Duration {
-		errs = append(errs, fmt.Errorf("bot: a ramp of %v in a run of %v: want a shorter ramp, or the last bots never join", c.Ramp, c.Duration))
-	}
-	if c.Scenario == JoinStorm && c.Ramp < c.Duration && c.storm() >= c.Duration {
-		errs = append(errs, fmt.Errorf("bot: a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.storm(), c.Duration))
-	}
-	errs = append(errs, c.Scenario.validate(), c.Link.validate())
-	if c.AreaMetres < 0 {
-		errs = append(errs, fmt.Errorf("bot: area of %v m: want more than 0", c.AreaMetres))
-	}
-	if c.Fingerprint != "" && c.InsecureDev {
-		errs = append(errs, errors.New("bot: both fingerprint and insecure-dev are set: want one of them"))
-	}
-	errs = append(errs, client.Config{
-		Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New(),
-	}.Validate())
-	if _, err := c.ticket(nameOf(0)); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 // freshToken returns the source of a bot's further tokens, or nil without an Issuer.

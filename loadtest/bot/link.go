@@ -32,25 +32,13 @@ const reorderHold = 70 * time.Millisecond
 const longestLink = 2 * time.Second
 
 func (l Link) validate() error {
-	var errs []error
-	for _, share := range []struct {
-		name  string
-		value float64
-	}{{"loss", l.Loss}, {"reorder", l.Reorder}} {
-		if !(share.value >= 0 && share.value <= 1) {
-			errs = append(errs, fmt.Errorf("bot: a %s of %v, want a share from 0 to 1", share.name, share.value))
-		}
-	}
-	if l.Delay < 0 || l.Delay > longestLink || l.Jitter < 0 || l.Jitter > longestLink {
-		errs = append(errs, fmt.Errorf("bot: delay %v, jitter %v, want 0 to %v", l.Delay, l.Jitter, longestLink))
-	}
-	if l.CutAt < 0 || l.CutFor < 0 {
-		errs = append(errs, fmt.Errorf("bot: a cut of %v after %v, want no negative times", l.CutFor, l.CutAt))
-	}
-	if l.CutAt > 0 && l.CutFor == 0 {
-		errs = append(errs, fmt.Errorf("bot: a cut after %v has no duration", l.CutAt))
-	}
-	return errors.Join(errs...)
+	var wrong faults
+	wrong.add(!(l.Loss >= 0 && l.Loss <= 1), "a loss of %v, want a share from 0 to 1", l.Loss)
+	wrong.add(!(l.Reorder >= 0 && l.Reorder <= 1), "a reorder of %v, want a share from 0 to 1", l.Reorder)
+	wrong.add(l.Delay < 0 || l.Delay > longestLink || l.Jitter < 0 || l.Jitter > longestLink, "delay %v, jitter %v, want 0 to %v", l.Delay, l.Jitter, longestLink)
+	wrong.add(l.CutAt < 0 || l.CutFor < 0, "a cut of %v after %v, want no negative times", l.CutFor, l.CutAt)
+	wrong.add(l.CutAt > 0 && l.CutFor == 0, "a cut after %v has no duration", l.CutAt)
+	return errors.Join(wrong...)
 }
 
 // String describes the impairments, or is empty without any.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -151,11 +149,7 @@ type Outages struct {
 }
 
 func (o outages) report() Outages {
-	h := hdrhistogram.New(1, latencyHighest, latencyDigits)
-	for _, d := range o.recoveries {
-		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range: cannot fail
-	}
-	l := latencyOf(h)
+	l := latencyOfAll(o.recoveries)
 	return Outages{o.lost, o.resumed, o.anew, o.newWorlds, o.unanswered, l.P50Ms, l.P99Ms, l.MaxMs}
 }
 

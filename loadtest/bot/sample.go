@@ -93,12 +93,16 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 	return Latency{P50Ms: at(50), P90Ms: at(90), P99Ms: at(99), P999Ms: at(99.9), MaxMs: at(100)}
 }
 
-func joinsOf(joins []time.Duration) Joins {
+func latencyOfAll(durations []time.Duration) Latency {
 	h := hdrhistogram.New(1, latencyHighest, latencyDigits)
-	for _, d := range joins {
+	for _, d := range durations {
 		_ = h.RecordValue(min(max(d.Microseconds(), 1), latencyHighest)) // in range: cannot fail
 	}
-	l := latencyOf(h)
+	return latencyOf(h)
+}
+
+func joinsOf(joins []time.Duration) Joins {
+	l := latencyOfAll(joins)
 	return Joins{Count: uint64(len(joins)), P50Ms: l.P50Ms, P99Ms: l.P99Ms, MaxMs: l.MaxMs}
 }
 

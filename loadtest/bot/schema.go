@@ -2,6 +2,7 @@ package bot
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/worldd/worldd/replication/schema"
@@ -28,13 +29,7 @@ const (
 // NewSchema returns the bots' schema: bodies and identities.
 func NewSchema() (*schema.Schema, error) {
 	s := schema.New()
-	if err := schema.Add[schema.Body](s, bodyName); err != nil {
-		return nil, err
-	}
-	if err := schema.Add[Identity](s, identityName); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, errors.Join(schema.Add[schema.Body](s, bodyName), schema.Add[Identity](s, identityName))
 }
 
 // pokeName is the command that bots send.
