@@ -23,17 +23,7 @@ const (
 )
 
 // String is "unissued", "stale" or "live".
-func (s Status) String() string {
-	switch s {
-	case Unissued:
-		return "unissued"
-	case Stale:
-		return "stale"
-	case Live:
-		return "live"
-	}
-	return fmt.Sprintf("Status(%d)", uint8(s))
-}
+func (s Status) String() string { return name(s, "unissued", "stale", "live") }
 
 // Get returns the tenant that h names, or nil unless h is live. It accepts any 64 bits.
 // The pointer is valid until Remove; across a possible Remove, keep the handle instead.

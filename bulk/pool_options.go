@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -105,12 +106,8 @@ const (
 
 // check fills in the defaults and reports all invalid options in one error.
 func check[T any](o *Options) error {
-	if o.MaxSlots == 0 {
-		o.MaxSlots = defaultMaxSlots
-	}
-	if o.FirstGeneration == 0 {
-		o.FirstGeneration = defaultFirstGeneration
-	}
+	o.MaxSlots = cmp.Or(o.MaxSlots, defaultMaxSlots)
+	o.FirstGeneration = cmp.Or(o.FirstGeneration, defaultFirstGeneration)
 	var complaints []error
 	complain := func(format string, args ...any) {
 		complaints = append(complaints, fmt.Errorf("%w: "+format, append([]any{ErrOptions}, args...)...))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -70,9 +71,7 @@ type saver struct {
 }
 
 func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
-	if c.Every == 0 {
-		c.Every = defaultImageEvery
-	}
+	c.Every = cmp.Or(c.Every, defaultImageEvery)
 	if c.Take == nil {
 		c.Take = func(img *world.Image) error {
 			w.TakeImage(img)

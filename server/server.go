@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -37,13 +38,8 @@ func Listen(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.DrainTimeout == 0 {
-		c.DrainTimeout = defaultDrainTimeout
-	}
-	if c.Log == nil {
-		c.Log = zap.NewNop()
-	}
-	c.Log = sampledLogger(c.Log)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, defaultDrainTimeout)
+	c.Log = sampledLogger(cmp.Or(c.Log, zap.NewNop()))
 	c.Game = loggedGame(c.Log, c.Game)
 	core, err := session.NewCore(c.session())
 	if err != nil {
