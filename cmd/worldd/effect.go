@@ -27,14 +27,10 @@ type effectCheckCommand struct {
 
 // Run prints a line for each effect, or its mistakes.
 func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
-	return eachFile(c.Files, std, func(path string) error {
-		source, err := readEffect(path)
-		if err != nil {
-			return err
-		}
+	return eachEffect(c.Files, std, func(path, source string) error {
 		mistakes, err := field.UnusedParams(source)
 		if err != nil {
-			return inFile(path, err)
+			return err
 		}
 		if len(mistakes) > 0 {
 			for i := range mistakes {
@@ -44,7 +40,7 @@ func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
 		}
 		p, err := field.Compile(source)
 		if err != nil {
-			return inFile(path, err)
+			return err
 		}
 		_, err = fmt.Fprintf(std.out, "%s: ok: %s\n", path, describeEffect(p))
 		return err
@@ -58,30 +54,26 @@ type effectHashCommand struct {
 
 // Run prints a line for each effect, like sha256sum.
 func (c *effectHashCommand) Run(_ context.Context, std streams) error {
-	return eachEffect(c.Files, std, func(path string, p *field.Program) error {
-		_, err := fmt.Fprintf(std.out, "%016x  %s\n", p.Hash(), path)
+	return eachEffect(c.Files, std, func(path, source string) error {
+		p, err := field.Compile(source)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(std.out, "%016x  %s\n", p.Hash(), path)
 		return err
 	})
 }
 
-// eachEffect compiles all files and calls do for the valid ones. Errors are printed; if
-// there were any, it fails at the end.
-func eachEffect(paths []string, std streams, do func(path string, p *field.Program) error) error {
-	return eachFile(paths, std, func(path string) error {
-		p, err := compileEffect(path)
-		if err != nil {
-			return err
-		}
-		return do(path, p)
-	})
-}
-
-// eachFile calls do for all files. Errors are printed; if there were any, it fails at
+// eachEffect calls do for all files. Errors are printed; if there were any, it fails at
 // the end.
-func eachFile(paths []string, std streams, do func(path string) error) error {
+func eachEffect(paths []string, std streams, do func(path, source string) error) error {
 	failed := false
 	for _, path := range paths {
-		if err := do(path); err != nil {
+		source, err := readEffect(path)
+		if err == nil {
+			err = inFile(path, do(path, source))
+		}
+		if err != nil {
 			failed = true
 			fmt.Fprintln(std.err, err)
 		}
@@ -99,10 +91,7 @@ func compileEffect(path string) (*field.Program, error) {
 		return nil, err
 	}
 	p, err := field.Compile(source)
-	if err != nil {
-		return nil, inFile(path, err)
-	}
-	return p, nil
+	return p, inFile(path, err)
 }
 
 // readEffect reads the text of a shipped effect, by name, or of a file of limited size.
@@ -128,13 +117,13 @@ func readEffect(path string) (string, error) {
 	return strings.TrimPrefix(string(text), "\ufeff"), nil
 }
 
-// inFile puts a path in front of an effect's error, replacing its generic prefix.
+// inFile puts a path in front of an effect's error, replacing its generic prefix. It
+// returns other errors as they are.
 func inFile(path string, err error) error {
-	var wrong *field.SyntaxError
-	if !errors.As(err, &wrong) {
-		return fmt.Errorf("%s: %w", path, err)
+	if wrong, ok := errors.AsType[*field.SyntaxError](err); ok {
+		return errors.New(path + strings.TrimPrefix(wrong.Error(), "effect"))
 	}
-	return errors.New(path + strings.TrimPrefix(wrong.Error(), "effect"))
+	return err
 }
 
 // describeEffect summarises an effect's declarations in a line.

@@ -17,15 +17,11 @@ type effectFmtCommand struct {
 
 // Run prints the texts, or the paths of changed files.
 func (c *effectFmtCommand) Run(_ context.Context, std streams) error {
-	return eachFile(c.Files, std, func(path string) error {
-		source, err := readEffect(path)
-		if err != nil {
-			return err
-		}
+	return eachEffect(c.Files, std, func(path, source string) error {
 		text, err := field.Format(source)
 		switch {
 		case err != nil:
-			return inFile(path, err)
+			return err
 		case !c.Write:
 			_, err = io.WriteString(std.out, text)
 			return err
@@ -47,14 +43,10 @@ type effectExplainCommand struct {
 
 // Run prints all stages.
 func (c *effectExplainCommand) Run(_ context.Context, std streams) error {
-	return eachFile([]string{c.File}, std, func(path string) error {
-		source, err := readEffect(path)
-		if err != nil {
-			return err
-		}
+	return eachEffect([]string{c.File}, std, func(_, source string) error {
 		text, err := field.Explain(source)
 		if err != nil {
-			return inFile(path, err)
+			return err
 		}
 		_, err = io.WriteString(std.out, text)
 		return err

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
@@ -89,13 +88,7 @@ func (s samples) costs(codec *rowcodec.Codec) []cost {
 		all[at].bits += bits
 		all[at].rows++
 	})
-	var w bitio.Writer
-	var buffer []byte
-	for i := range s {
-		w.Reset(buffer[:0])
-		pricer.Append(&w, s[i].Row, s[i].Past)
-		buffer = w.Bytes()
-	}
+	s.bitsBy(pricer.Append)
 	slices.SortStableFunc(all, func(a, b cost) int { return cmp.Compare(b.bits, a.bits) })
 	return all
 }

@@ -61,34 +61,26 @@ type serveCommand struct {
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
-	if c.MaxSessions < 0 {
+	switch noKeys := len(c.TokenKeys) == 0; {
+	case c.MaxSessions < 0:
 		return fmt.Errorf("--max-sessions is %d, want more than 0, or 0 for the world file's limit", c.MaxSessions)
-	}
-	if c.MaxSessionsPerAddress < 0 {
+	case c.MaxSessionsPerAddress < 0:
 		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0, or 0 for %d", c.MaxSessionsPerAddress, server.DefaultMaxSessionsPerAddress)
-	}
-	if c.ImageEvery < 0 || c.ImageEvery > time.Hour {
+	case c.ImageEvery < 0 || c.ImageEvery > time.Hour:
 		return fmt.Errorf("--image-every is %v, want at most 1h, or 0 for 30s", c.ImageEvery)
-	}
-	if c.ImageEvery > 0 && c.Image == "" { // otherwise nothing would be saved, unnoticed
+	case c.ImageEvery > 0 && c.Image == "": // otherwise nothing would be saved, unnoticed
 		return errors.New("--image-every needs --image FILE, where the world is saved")
-	}
-	if c.Audience != "" && len(c.TokenKeys) == 0 { // otherwise any client could join, unnoticed
+	case c.Audience != "" && noKeys: // otherwise any client could join, unnoticed
 		return errors.New("--audience needs --token-keys FILE: without keys no token is checked, and any client may join")
-	}
-	if (c.OneSessionPerUser || c.Bans != "" || c.TokenSpent != "") && len(c.TokenKeys) == 0 {
+	case (c.OneSessionPerUser || c.Bans != "" || c.TokenSpent != "") && noKeys:
 		return errors.New("--token-spent, --one-session-per-user and --bans need --token-keys FILE: without keys no token is checked, and no client has a user")
-	}
-	if c.ImageKeep < 0 || c.ImageKeep > imagefile.MaxKeep {
+	case c.ImageKeep < 0 || c.ImageKeep > imagefile.MaxKeep:
 		return fmt.Errorf("--image-keep is %d, want 1 to %d, or 0 for %d", c.ImageKeep, imagefile.MaxKeep, imagefile.DefaultKeep)
-	}
-	if c.ImageKeep > 0 && c.Image == "" {
+	case c.ImageKeep > 0 && c.Image == "":
 		return errors.New("--image-keep needs --image FILE, where the world is saved")
-	}
-	if c.given() && c.Admin == "" {
+	case c.given() && c.Admin == "":
 		return errors.New("--admin-host, --admin-token, --admin-cert and --admin-client-ca need --admin HOST:PORT")
-	}
-	if c.QlogDir != "" && c.Admin == "" {
+	case c.QlogDir != "" && c.Admin == "":
 		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
 	return nil

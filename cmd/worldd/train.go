@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
@@ -43,7 +44,7 @@ func (c *trainCommand) Run(ctx context.Context, std streams) error {
 	if len(a.learn) == 0 || len(a.held) == 0 {
 		return fmt.Errorf("%s: no viewer sees anything move: there is nothing to learn", c.File)
 	}
-	tables := rowcodec.DefaultTables().With(rowtrain.Train(s, a.learn.each))
+	tables := rowcodec.DefaultTables().With(rowtrain.Train(s, slices.Values(a.learn)))
 	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
 		return err
 	}
@@ -56,25 +57,22 @@ func (c *trainCommand) Run(ctx context.Context, std streams) error {
 // samples are rows with their baselines.
 type samples []rowtrain.Sample
 
-func (s samples) each(yield func(rowtrain.Sample) bool) {
-	for i := range s {
-		if !yield(s[i]) {
-			return
-		}
-	}
-}
-
 // bits is the average size of a row with tables.
 func (s samples) bits(rowSchema *schema.Schema, t *rowcodec.Tables) float64 {
 	codec := rowcodec.New(rowSchema, t)
+	bits := s.bitsBy(func(w *bitio.Writer, row schema.Row, past *rowcodec.Past) { codec.Append(w, row, past) })
+	return float64(bits) / float64(len(s))
+}
+
+// bitsBy codes all rows and returns their total size in bits.
+func (s samples) bitsBy(code func(*bitio.Writer, schema.Row, *rowcodec.Past)) (total int) {
 	var w bitio.Writer
 	var buffer []byte
-	total := 0
 	for i := range s {
 		w.Reset(buffer[:0])
-		codec.Append(&w, s[i].Row, s[i].Past)
+		code(&w, s[i].Row, s[i].Past)
 		total += w.Bits()
 		buffer = w.Bytes()
 	}
-	return float64(total) / float64(len(s))
+	return total
 }
