@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/worldd/worldd/internal/spelling"
 )
 
 // FileError is one mistake in a world file: its position, what is wrong, and what was
@@ -113,4 +115,17 @@ func (c *complaints) err() error {
 		errs = append(errs, ErrTooMany)
 	}
 	return errors.Join(errs...)
+}
+
+// suggest says what was expected instead of an unknown word: the nearest known word, if
+// one is near, and the list of all.
+func suggest(word string, known []string) string {
+	if len(known) == 0 {
+		return "nothing: none is defined"
+	}
+	all := "one of " + strings.Join(known, ", ")
+	if best := spelling.Nearest(word, known); best != "" {
+		return fmt.Sprintf("%s? (%s)", best, all)
+	}
+	return all
 }

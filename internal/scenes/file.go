@@ -1,5 +1,10 @@
 package scenes
 
+import (
+	"reflect"
+	"strings"
+)
+
 // File is a parsed world file. The yaml tags are the format's keys; doc.go describes
 // them.
 type File struct {
@@ -165,3 +170,16 @@ func (o *Orbit) defaults() { o.PeriodS = 60 }
 func (g *Grid) defaults() { g.Spacing = 1 }
 
 func (p *Players) defaults() { p.Speed, p.Poke = 6, 6 }
+
+// ChangedKeys returns the file's top-level keys whose values differ in next.
+func (f *File) ChangedKeys(next *File) []string {
+	var keys []string
+	a, b := reflect.ValueOf(f).Elem(), reflect.ValueOf(next).Elem()
+	for i := range a.NumField() {
+		if key, ok := a.Type().Field(i).Tag.Lookup("yaml"); ok && !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			key, _, _ = strings.Cut(key, ",")
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

@@ -4,6 +4,7 @@ package bulk
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	x86 "golang.org/x/sys/cpu"
@@ -42,4 +43,34 @@ func (b *Bitset) countRunFast(s int, nonempty uint32) (int, bool) {
 		return 0, false
 	}
 	return countAVX512(unsafe.SliceData(b.words[s*wordLen:(s+groups)*wordLen]), groups), true
+}
+
+// appendRunFast is appendRun if the CPU supports the kernel and at least half of the
+// run's summary words have members: the kernel visits all words.
+func (b *Bitset) appendRunFast(list []uint32, s int, nonempty uint32) ([]uint32, bool) {
+	groups := min(runGroups, len(b.summary)-s)
+	if bits.OnesCount32(nonempty)*2 < groups || !hasAppendMembers() {
+		return list, false
+	}
+	words, summary := b.words[s*wordLen:(s+groups)*wordLen], b.summary[s:s+groups]
+	for {
+		room := list[len(list):cap(list)]
+		n := appendMembersAVX512(unsafe.SliceData(room), len(room),
+			unsafe.SliceData(words), unsafe.SliceData(summary), groups, uint32(s)<<(2*wordShift))
+		if n >= 0 {
+			return list[:len(list)+n], true
+		}
+		need := 0
+		for _, word := range words {
+			need += bits.OnesCount64(word)
+		}
+		list = slices.Grow(list, need)
+	}
+}
+
+// hasAppendMembers reports CPU support. Byte compression is the rarest feature: Ice
+// Lake servers and Zen 4 have it.
+func hasAppendMembers() bool {
+	x := &x86.X86
+	return cpu.Chosen() == cpu.AVX512 && x.HasAVX512VBMI2 && x.HasAVX512VPOPCNTDQ && x.HasAVX512BW && x.HasBMI2 && x.HasPOPCNT
 }
