@@ -30,6 +30,7 @@ const module = "github.com/worldd/worldd"
 // listed may not exist. C is cgo.
 const graph = `
 internal/address
+internal/commandline kong
 internal/bitio
 internal/rowcodec   internal/bitio replication/wire replication/schema
 internal/rowtrain   internal/bitio internal/rowcodec replication/schema
@@ -68,8 +69,8 @@ server              internal/address internal/admin internal/quicserve replicati
 client              bulk replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
-loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap internal/address internal/regularfile
-cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/cpu internal/fieldrender internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
+loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram prommodel promtext zap internal/address internal/commandline internal/regularfile
+cmd/worldd          bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/commandline internal/cpu internal/fieldrender internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 

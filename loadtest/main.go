@@ -27,14 +27,10 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
@@ -43,9 +39,9 @@ import (
 
 // Exit statuses.
 const (
-	exitOK    = 0
-	exitError = 1
-	exitUsage = 2
+	exitOK    = commandline.OK
+	exitError = commandline.Error
+	exitUsage = commandline.Usage
 )
 
 // Bounds of files named by flags: the default tables have 36 KB, a key 129 bytes.
@@ -173,21 +169,14 @@ func (f *flags) config() bot.Config {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() {
-		// A second Ctrl-C kills. Wait a second: signalling a process and its group
-		// sends two at once.
-		time.Sleep(time.Second)
-		stop()
-	})
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(commandline.Interruptible(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	dropEmpty()
-	f, status, ok := parse(args, stdout, stderr)
-	if !ok {
+	var f flags
+	parsed, status := commandline.Parse(&f, "loadtest", "Load a worldd server with bots that check every handle.", args, stdout, stderr)
+	if parsed == nil {
 		return status
 	}
 	html, err := page.Create(f.HTML)
@@ -298,48 +287,4 @@ func (f *flags) write(report *bot.Report, stdout, stderr io.Writer) error {
 		return json.NewEncoder(stdout).Encode(report)
 	}
 	return nil
-}
-
-// dropEmpty removes empty WORLDD_ variables from the environment: a CI passes on unset
-// variables as empty ones. worldd does the same.
-func dropEmpty() {
-	for _, entry := range os.Environ() {
-		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, "WORLDD_") {
-			_ = os.Unsetenv(name) // cannot fail: the name exists
-		}
-	}
-}
-
-// exit is kong's request to end the program, recovered by parse.
-type exit int
-
-// parse reads the command line. If there is nothing to run, it returns false and the
-// exit status.
-func parse(args []string, stdout, stderr io.Writer) (f flags, status int, ok bool) {
-	parser, err := kong.New(&f, kong.Name("loadtest"),
-		kong.Description("Load a worldd server with bots that check every handle."),
-		kong.DefaultEnvars("WORLDD"), kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exit(code)) }))
-	if err != nil {
-		fmt.Fprintln(stderr, "loadtest:", err)
-		return f, exitError, false
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			code, ours := r.(exit)
-			if !ours {
-				panic(r)
-			}
-			status, ok = int(code), false
-		}
-	}()
-	if _, err := parser.Parse(args); err != nil {
-		var wrong *kong.ParseError
-		if errors.As(err, &wrong) {
-			parser.Stdout = stderr
-			_ = wrong.Context.PrintUsage(len(args) > 0) // short usage: a full page of flags would hide the error
-		}
-		fmt.Fprintf(stderr, "\nloadtest: %v\n", err)
-		return f, exitUsage, false
-	}
-	return f, exitOK, true
 }

@@ -34,21 +34,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
-	"time"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
 // Exit statuses.
 const (
-	exitOK    = 0
-	exitError = 1
-	exitUsage = 2
+	exitOK    = commandline.OK
+	exitError = commandline.Error
+	exitUsage = commandline.Usage
 )
 
 // commands is the command line.
@@ -107,15 +103,7 @@ func main() {
 	if _, set := os.LookupEnv(gcSwitch); !set {
 		debug.SetGCPercent(gcPercent)
 	}
-	dropEmpty()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() {
-		// A second Ctrl-C kills. Wait a second: signalling a process and its group
-		// sends two at once.
-		time.Sleep(time.Second)
-		stop()
-	})
-	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(run(commandline.Interruptible(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // run is main without the process around it.
@@ -142,40 +130,15 @@ func run(ctx context.Context, args []string, std streams) int {
 	return exitError
 }
 
-// exit is kong's request to end the program, recovered by parse.
-type exit int
-
 // parse reads the command line. If there is nothing to run, it returns nil and the exit
 // status.
 func parse(args []string, std streams) (c command, status int) {
-	var all commands
-	parser, err := kong.New(&all, kong.Name("worldd"), kong.Description("An authoritative world server."),
-		kong.DefaultEnvars("WORLDD"), kong.Writers(std.out, std.err), kong.Exit(func(code int) { panic(exit(code)) }))
-	if err != nil {
-		fmt.Fprintln(std.err, "worldd:", err)
-		return nil, exitError
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			code, ours := r.(exit)
-			if !ours {
-				panic(r)
-			}
-			c, status = nil, int(code)
-		}
-	}()
-	parsed, err := parser.Parse(args)
-	if err != nil {
-		var wrong *kong.ParseError
-		if errors.As(err, &wrong) {
-			parser.Stdout = std.err
-			_ = wrong.Context.PrintUsage(len(args) > 0) // short usage: a full page of flags would hide the error
-		}
-		fmt.Fprintf(std.err, "\nworldd: %v\n", err)
-		return nil, exitUsage
+	parsed, status := commandline.Parse(&commands{}, "worldd", "An authoritative world server.", args, std.out, std.err)
+	if parsed == nil {
+		return nil, status
 	}
 	if !parsed.Selected().Hidden { // the demo's parent has done so
-		if err := warnOfVariables(parser.Model, std.err); err != nil {
+		if err := warnOfVariables(parsed.Model, std.err); err != nil {
 			fmt.Fprintln(std.err, "worldd:", err)
 			return nil, exitError
 		}

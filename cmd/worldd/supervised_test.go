@@ -86,7 +86,6 @@ func TestDeployment(t *testing.T) {
 				t.Setenv(pair[1], pair[2])
 			}
 			serve := func() *serveCommand {
-				dropEmpty()
 				c, status := parse([]string{"serve"}, streams{strings.NewReader(""), &screen{}, &screen{}})
 				require.Equal(t, exitOK, status)
 				return c.(*serveCommand)

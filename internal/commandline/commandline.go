@@ -1,0 +1,84 @@
+// Package commandline parses the command lines of the project's programs with kong. Flags
+// may also be set in the environment; empty variables are ignored, since a CI passes on
+// unset variables as empty ones, and setting one to empty undoes what a container image or
+// a unit has set.
+package commandline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Variables is the prefix of environment variables for flags.
+const Variables = "WORLDD_"
+
+// Exit statuses.
+const (
+	OK    = 0
+	Error = 1
+	Usage = 2
+)
+
+// Interruptible returns a context that ends with SIGINT or SIGTERM. A second signal kills
+// the process, but not within a second: signalling a process and its group sends two at
+// once.
+func Interruptible() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		time.Sleep(time.Second)
+		stop()
+	})
+	return ctx
+}
+
+// exit is kong's request to end the program, recovered by Parse.
+type exit int
+
+// Parse parses args into target, a struct with kong's tags. If there is nothing to run, it
+// returns nil and the exit status, after printing the help or the error. It removes empty
+// Variables from the environment.
+func Parse(target any, name, description string, args []string, stdout, stderr io.Writer) (parsed *kong.Context, status int) {
+	dropEmpty()
+	parser, err := kong.New(target, kong.Name(name), kong.Description(description), kong.Writers(stdout, stderr),
+		kong.DefaultEnvars(strings.TrimSuffix(Variables, "_")), kong.Exit(func(code int) { panic(exit(code)) }))
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return nil, Error
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			code, ours := r.(exit)
+			if !ours {
+				panic(r)
+			}
+			parsed, status = nil, int(code)
+		}
+	}()
+	parsed, err = parser.Parse(args)
+	if err == nil {
+		return parsed, OK
+	}
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
+		parser.Stdout = stderr
+		_ = wrong.Context.PrintUsage(len(args) > 0) // short usage: a full page of flags would hide the error
+	}
+	fmt.Fprintf(stderr, "\n%s: %v\n", name, err)
+	return nil, Usage
+}
+
+func dropEmpty() {
+	for _, entry := range os.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, Variables) {
+			_ = os.Unsetenv(name) // cannot fail: the name exists
+		}
+	}
+}
