@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -191,12 +192,7 @@ func poisonable(t reflect.Type) bool {
 	case reflect.Array:
 		return poisonable(t.Elem())
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if !poisonable(t.Field(i).Type) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return !poisonable(f.Type) })
 	default:
 		return k >= reflect.Int && k <= reflect.Complex128 && k != reflect.Uintptr
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -167,12 +168,7 @@ func hasPointers(t reflect.Type) bool {
 	case reflect.Array:
 		return t.Len() > 0 && hasPointers(t.Elem())
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if hasPointers(t.Field(i).Type) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return hasPointers(f.Type) })
 	default:
 		return k < reflect.Bool || k > reflect.Complex128
 	}

@@ -50,7 +50,7 @@ func (d *decoder) value(node ast.Node, path string, v reflect.Value, block bool)
 	case reflect.Struct:
 		d.mapping(node, path, v)
 	case reflect.Slice:
-		if keyed(v.Type().Elem()) {
+		if tagged(v.Type().Elem(), ",key") >= 0 {
 			d.named(node, path, v)
 		} else {
 			d.list(node, path, v)
@@ -235,19 +235,13 @@ func (d *decoder) named(node ast.Node, path string, v reflect.Value) {
 			continue
 		}
 		target, whole := v.Index(i), v.Index(i)
-		for j := range elem.NumField() {
-			if tag(elem.Field(j)) == ",value" {
-				target = whole.Field(j)
-			}
+		if j := tagged(elem, ",value"); j >= 0 {
+			target = whole.Field(j)
 		}
 		at := path + "." + key
 		d.value(pair.Value, at, target, false)
 		d.places[at+"#"] = placeOf(start(pair.Key))
-		for j := range elem.NumField() {
-			if tag(elem.Field(j)) == ",key" {
-				whole.Field(j).SetString(key)
-			}
-		}
+		whole.Field(tagged(elem, ",key")).SetString(key)
 	}
 }
 
@@ -347,13 +341,14 @@ func shorten(s string) string {
 
 func tag(f reflect.StructField) string { return f.Tag.Get("yaml") }
 
-func keyed(t reflect.Type) bool {
+// tagged returns the index of the field with that tag, or -1.
+func tagged(t reflect.Type, want string) int {
 	for i := range t.NumField() {
-		if tag(t.Field(i)) == ",key" {
-			return true
+		if tag(t.Field(i)) == want {
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // keys lists the keys of a mapping that is decoded into t.

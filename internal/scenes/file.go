@@ -146,30 +146,20 @@ type Players struct {
 type defaulter interface{ defaults() }
 
 func (f *File) defaults() {
-	f.TickHz = 60
-	f.SnapshotHz = 20
-	f.Bounds = Vec{512, 256, 512}
-	f.Gravity = 9.81
-	f.CellMetres = 8
-	f.BudgetBytesPerSecond = 64 << 10
+	f.TickHz, f.SnapshotHz, f.BudgetBytesPerSecond = 60, 20, 64<<10
+	f.Bounds, f.Gravity, f.CellMetres = Vec{512, 256, 512}, 9.81, 8
 	f.Limits.defaults()
 	f.Interest.defaults()
 	f.Players.defaults()
 }
 
-func (l *Limits) defaults() { l.MaxEntities, l.MaxPlayers = 65536, 256 }
-
+func (l *Limits) defaults()   { l.MaxEntities, l.MaxPlayers = 65536, 256 }
 func (i *Interest) defaults() { i.EnterRadius, i.LeaveRadius = 40, 48 }
-
-func (k *Kind) defaults() { k.Priority = 1 }
-
-func (b *Body) defaults() { b.Mass, b.Radius, b.Friction = 1, 0.5, 0.5 }
-
-func (o *Orbit) defaults() { o.PeriodS = 60 }
-
-func (g *Grid) defaults() { g.Spacing = 1 }
-
-func (p *Players) defaults() { p.Speed, p.Poke = 6, 6 }
+func (k *Kind) defaults()     { k.Priority = 1 }
+func (b *Body) defaults()     { b.Mass, b.Radius, b.Friction = 1, 0.5, 0.5 }
+func (o *Orbit) defaults()    { o.PeriodS = 60 }
+func (g *Grid) defaults()     { g.Spacing = 1 }
+func (p *Players) defaults()  { p.Speed, p.Poke = 6, 6 }
 
 // ChangedKeys returns the file's top-level keys whose values differ in next.
 func (f *File) ChangedKeys(next *File) []string {

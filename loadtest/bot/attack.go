@@ -55,7 +55,7 @@ func newAttacker(number int, c Config, s *schema.Schema) *attacker {
 
 // attack repeats one kind of attack until ctx ends.
 func (a *attacker) attack(ctx context.Context, kind int) Attacks {
-	kinds := []func(context.Context){a.garbage, a.flood, a.deaf, a.halfOpen}
+	kinds := []func(context.Context){a.connected(1<<16, a.garbage), a.connected(1<<16, a.flood), a.connected(1<<10, a.deaf), a.halfOpen}
 	for ctx.Err() == nil {
 		kinds[kind%len(kinds)](ctx)
 		pause(ctx, attackPause)
@@ -100,6 +100,16 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 	return conn, stream, nil
 }
 
+// connected returns an attack over a connection with receive windows of that size.
+func (a *attacker) connected(window uint64, attack func(context.Context, *quic.Conn, *quic.Stream)) func(context.Context) {
+	return func(ctx context.Context) {
+		if conn, stream, err := a.open(ctx, window); err == nil {
+			defer a.close(conn)
+			attack(ctx, conn, stream)
+		}
+	}
+}
+
 // close ends a connection and counts which side closed it, and why.
 func (a *attacker) close(conn *quic.Conn) {
 	var app *quic.ApplicationError
@@ -111,12 +121,7 @@ func (a *attacker) close(conn *quic.Conn) {
 
 // garbage sends random bytes on the stream and as datagrams until the server closes the
 // connection.
-func (a *attacker) garbage(ctx context.Context) {
-	conn, stream, err := a.open(ctx, 1<<16)
-	if err != nil {
-		return
-	}
-	defer a.close(conn)
+func (a *attacker) garbage(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	for ctx.Err() == nil && conn.Context().Err() == nil {
 		p := make([]byte, 1+a.rng.IntN(wire.MaxDatagram))
 		for i := range p {
@@ -134,12 +139,7 @@ func (a *attacker) garbage(ctx context.Context) {
 
 // flood sends a hundred times a client's inputs, with forged acknowledgements, and
 // commands about forged handles.
-func (a *attacker) flood(ctx context.Context) {
-	conn, stream, err := a.open(ctx, 1<<16)
-	if err != nil {
-		return
-	}
-	defer a.close(conn)
+func (a *attacker) flood(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	_ = stream.SetReadDeadline(time.Now().Add(dialTimeout))
 	if _, err := stream.Read(make([]byte, 1)); err != nil { // after the Welcome, inputs are allowed
 		return
@@ -162,12 +162,7 @@ func (a *attacker) flood(ctx context.Context) {
 }
 
 // deaf keeps a connection alive without reading a byte.
-func (a *attacker) deaf(ctx context.Context) {
-	conn, _, err := a.open(ctx, 1<<10)
-	if err != nil {
-		return
-	}
-	defer a.close(conn)
+func (a *attacker) deaf(ctx context.Context, conn *quic.Conn, _ *quic.Stream) {
 	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
 		in := wire.Input{Stamp: id}
 		_ = conn.SendDatagram(in.Append(nil))
