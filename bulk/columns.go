@@ -81,7 +81,6 @@ func (c *Columns[E]) Len() int { return c.count }
 // Slots is the number of slots with memory.
 func (c *Columns[E]) Slots() uint64 { return uint64(len(c.blocks)) << blockShift }
 
-// blockElements is the number of elements in a block.
 func (c *Columns[E]) blockElements() uintptr {
 	if c.layout == SoA {
 		return uintptr(c.count) * c.stride

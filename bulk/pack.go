@@ -71,7 +71,6 @@ func (p *packing[T]) down(first, end int) {
 	}
 }
 
-// up packs values[first:end].
 func (p *packing[T]) up(first, end int) {
 	for row := end; row > first; {
 		start := max((row-1)&^wordMask, first)

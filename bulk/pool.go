@@ -196,7 +196,6 @@ func (p *Pool[T]) take(i uint32) (Handle, *T) {
 	return NewHandle(i, generation), t
 }
 
-// setLive sets live bits of a word.
 func (p *Pool[T]) setLive(w uint32, taken uint64) {
 	before := p.live.words[w]
 	after := before | taken

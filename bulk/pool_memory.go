@@ -23,7 +23,6 @@ type (
 
 const generationBytes = 4
 
-// layOut computes the region size and offsets.
 func (p *Pool[T]) layOut() error {
 	switch p.memory {
 	case Blocks:

@@ -46,7 +46,6 @@ func (p *Pool[T]) linkBetween(previous, i, next uint32) {
 	p.setNext(previous, i)
 }
 
-// unlink removes a hole from the list.
 func (p *Pool[T]) unlink(i uint32) {
 	l := p.link(i)
 	if !p.isHole(l.next) || !p.isHole(l.previous) {

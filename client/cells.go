@@ -35,7 +35,6 @@ const (
 	bytesOfPointer = int(unsafe.Sizeof((*[cellPage]cell)(nil)))
 )
 
-// bytes returns the memory of the table.
 func (c *cells) bytes() int { return len(c.pages)*bytesOfPointer + c.made*bytesOfPage }
 
 // growth returns how many bytes at(slot) will allocate.

@@ -104,7 +104,6 @@ func (r *Replica) planOf(slot uint32) *plannedCell {
 	return &r.plan[i]
 }
 
-// readEnter decodes the row of an Enter.
 func (r *Replica) readEnter(record wire.Record) error {
 	e := enterRow{owned: record.Reason == wire.ReasonOwned}
 	row := schema.Row{Owned: e.owned}

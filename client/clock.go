@@ -49,12 +49,10 @@ type clock struct {
 	interval time.Duration // mean server time between snapshots
 }
 
-// timeOf returns the server's time of tick.
 func (c *clock) timeOf(tick uint32) time.Duration {
 	return time.Duration(uint64(tick) * uint64(time.Second) / uint64(c.hz))
 }
 
-// ticks converts a time to ticks.
 func (c *clock) ticks(t time.Duration) float64 {
 	return t.Seconds() * float64(c.hz)
 }
@@ -65,13 +63,10 @@ func (c *clock) offsetAt(now time.Duration) time.Duration {
 	return c.offset + min(max(c.wrong, -most), most)
 }
 
-// server returns the server's time at now.
 func (c *clock) server(now time.Duration) time.Duration { return now - c.offsetAt(now) }
 
-// trip records a measured round trip.
 func (c *clock) trip(now, trip time.Duration) { c.trips.add(now, trip) }
 
-// snapshot records the arrival of a snapshot.
 func (c *clock) snapshot(now time.Duration, tick uint32) {
 	behind := now - c.timeOf(tick)
 	if c.tick != 0 && behind-c.early.least() > lostAbove {
@@ -91,7 +86,6 @@ func (c *clock) snapshot(now time.Duration, tick uint32) {
 	c.tick = max(c.tick, tick)
 }
 
-// estimate returns the Clock at now.
 func (c *clock) estimate(now time.Duration) Clock {
 	e := Clock{RTT: c.trips.least(), Jitter: c.jitter, TickHz: float64(c.hz)}
 	if c.tick != 0 {

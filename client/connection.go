@@ -148,7 +148,6 @@ type silence struct {
 	checked time.Duration
 }
 
-// reset starts measuring a new connection.
 func (s *silence) reset(now time.Duration) { *s = silence{now, now} }
 
 // check notes whether anything arrived since the last check, and reports whether the

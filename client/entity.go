@@ -75,7 +75,6 @@ func (c *Component[T]) values(e *Entity, i int) []uint32 {
 	return e.states.values(i, c.schema.Values())[c.spec.Offset:][:c.spec.Values]
 }
 
-// restore decodes values of e into v.
 func (c *Component[T]) restore(e *Entity, values []uint32, v *T) {
 	if e.states.owned {
 		c.schema.Restore(c.number, values, unsafe.Pointer(v))

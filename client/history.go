@@ -104,10 +104,8 @@ func (s *history) growth(values int) int {
 func stateBytes(values int) int { return 4 * (2 + values) }
 func maxGrowth(values int) int  { return wire.MaxStates / 2 * stateBytes(values) }
 
-// bytes returns the memory of the states.
 func (s *history) bytes() int { return 4 * len(s.list) }
 
-// grow makes room for more states.
 func (s *history) grow(values int) {
 	from, to := int(s.room), s.larger()
 	list := make([]uint32, to*(2+values))
@@ -117,7 +115,6 @@ func (s *history) grow(values int) {
 	s.list, s.room = list, uint8(to)
 }
 
-// setCurrent makes state i the current one.
 func (s *history) setCurrent(i int) { s.newest, s.tick = uint8(i), s.list[i] }
 
 // noteBaseline notes that the server named the state of tick as the older of two

@@ -192,7 +192,6 @@ type tripTime struct {
 	mean, deviation time.Duration
 }
 
-// add records the time of one datagram.
 func (u *tripTime) add(trip time.Duration) {
 	if !u.known {
 		*u = tripTime{true, trip, trip.Abs() / 2}

@@ -60,7 +60,6 @@ func (r *Replica) Bytes() int {
 		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.enters) + capacity(r.plan)
 }
 
-// capacity returns the memory of a list in bytes.
 func capacity[T any](list []T) int {
 	var element T
 	return cap(list) * int(unsafe.Sizeof(element))

@@ -186,7 +186,6 @@ func (c *Client) resume() error {
 	return nil
 }
 
-// joined handles a Welcome.
 func (c *Client) joined() {
 	w, _ := c.session.Welcome()
 	reconnected := c.state == Reconnecting

@@ -197,7 +197,6 @@ func (a *ackWindow) duplicate(seq uint32) bool {
 	return a.mask>>(a.newest-seq-1)&1 != 0
 }
 
-// add records that seq was applied.
 func (a *ackWindow) add(seq uint32) {
 	if seq < a.newest {
 		a.mask |= 1 << (a.newest - seq - 1)

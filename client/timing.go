@@ -115,7 +115,6 @@ type allowance struct {
 	updated time.Duration
 }
 
-// add records a delay measured at now.
 func (a *allowance) add(now, delay time.Duration) {
 	a.samples[a.count%allowanceSamples] = delay
 	a.count++

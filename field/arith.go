@@ -7,7 +7,6 @@ import "math"
 // product keeps the compiler from fusing it with a following sum, which Go does on some
 // machines, even across inlined calls.
 
-// evaluate applies a computing operation.
 func evaluate(o Opcode, a, b, c, d float32) float32 { return opcodeTable[o].lane(a, b, c, d) }
 
 // first lifts a function of the first operand.

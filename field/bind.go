@@ -58,7 +58,6 @@ func bind(p *Program, kernels cpu.Kernels, withOrigin bool) (*bound, error) {
 	return b, err
 }
 
-// bindFused generates code from fused values.
 func bindFused(f *fuser) (*bound, error) {
 	n := len(f.values)
 	m := binder{fuser: f, steps: make([]step, 0, n+8), done: make([]bool, n), weight: blockWeight}

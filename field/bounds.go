@@ -41,7 +41,6 @@ func boundsGo(b bounds, points Planes) bounds {
 	return b
 }
 
-// join extends b to other.
 func (b *bounds) join(other *bounds) {
 	for lane := range b {
 		e, o := &b[lane], &other[lane]

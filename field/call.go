@@ -108,12 +108,10 @@ func spare(scratch []float32, first int) Planes {
 
 func (p *Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 
-// cut returns points [from:to].
 func (p *Planes) cut(from, to int) Planes {
 	return Planes{X: p.X[from:to], Y: p.Y[from:to], Z: p.Z[from:to]}
 }
 
-// blockNanoseconds estimates the duration of a block, generously.
 func (c *call) blockNanoseconds() int {
 	const perInstruction = 100 // without assembly
 	if c.bound != nil {

@@ -83,7 +83,6 @@ func newCompiler(text *effectText) *compiler {
 	return c
 }
 
-// lower lowers the whole text to values.
 func (c *compiler) lower(text *effectText) {
 	for _, f := range text.functions {
 		c.define(f)

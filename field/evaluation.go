@@ -95,7 +95,6 @@ func (f *scope) name(n *node) typed {
 	panic(f.compiler.undefinedName(f.line, n.token))
 }
 
-// vector builds a vector of three or four numbers.
 func (f *scope) vector(n *node) typed {
 	t := typed{term{lanes: splat(f.compiler.graph.literal(0))}, kindVector}
 	for i, arg := range n.args {
@@ -161,7 +160,6 @@ func (f *scope) factors(n *node) (typed, *product) {
 	return t, &product{a.term, b.term}
 }
 
-// called evaluates a call.
 func (f *scope) called(n *node) typed {
 	name := n.token.text
 	if name == "select" {

@@ -79,7 +79,6 @@ func (s *statement) String() string {
 	return s.target.spelling() + " = " + s.op.text + " " + strings.Join(operands, ", ")
 }
 
-// values lists the computed values of a graph.
 func (e *explainer) values(what string, g *graph, shown []bool) {
 	names := make([]string, len(g.values))
 	var lines []string
@@ -118,7 +117,6 @@ func (e *explainer) values(what string, g *graph, shown []bool) {
 	}
 }
 
-// code lists the instructions and loads, with register numbers.
 func (e *explainer) code() {
 	p := e.program
 	e.heading("%d instructions, the first %d once a call; %d registers", len(p.code), p.preloads, p.registers)

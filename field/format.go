@@ -31,7 +31,6 @@ func Format(source string) (formatted string, err error) {
 	return formatted, nil
 }
 
-// format formats one well-formed line.
 func (l *line) format() string {
 	var tokens []token
 	for t := l.nextInExpression(); t.kind != tokenEnd; t = l.nextInExpression() {
@@ -103,7 +102,6 @@ func (f spacing) spaced(tokens []token, i int) bool {
 	return true
 }
 
-// unary reports whether the sign at i is unary.
 func (f spacing) unary(tokens []token, i int) bool {
 	before := tokens[i-1]
 	return f != spacingExpression || before.kind == tokenSign && !before.is(")")

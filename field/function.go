@@ -45,7 +45,6 @@ var builtins = map[string]builtin{
 	"curl_noise": {operands: 1, operandKind: kindVector, resultKind: kindVector, lower: (*graph).curlNoise, work: 120},
 }
 
-// builtinOf returns the builtin with that name.
 func builtinOf(name string) (builtin, bool) {
 	o, _ := operationOf(name)
 	b := builtin{operands: o.operands, lower: func(g *graph, v [4]term) term { return g.apply(o, v) }}

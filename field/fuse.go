@@ -30,7 +30,6 @@ const (
 	absorbed = -2 // computed by its reader's fusion
 )
 
-// newFuser returns a fuser without fusions.
 func newFuser(p *Program, b *bound, withOrigin bool) *fuser {
 	f := &fuser{bound: b, lanes: p.sums}
 	l := lift(p, b, withOrigin)

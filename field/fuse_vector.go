@@ -124,7 +124,6 @@ func (f *fuser) fuseScaleShift(v, a, b, c [3]ref) {
 	}
 }
 
-// arePoints reports whether three values are the points.
 func (f *fuser) arePoints(v [3]ref) bool { return v == [3]ref{0, 1, 2} }
 
 func (f *fuser) fuseVectorSub(v, a, b [3]ref) {

@@ -31,7 +31,6 @@ const (
 	wholeVector = -1
 )
 
-// describe describes the token in an error.
 func (t token) describe() string {
 	if t.kind == tokenEnd {
 		return "the line ends here"
@@ -79,7 +78,6 @@ func (l *line) unexpected(t token, expected string) error {
 	return l.fail(t.column, expected, "%s", t.describe())
 }
 
-// next scans a token.
 func (l *line) next() token {
 	l.skipBlanks()
 	start := l.at
@@ -103,7 +101,6 @@ func (l *line) next() token {
 	panic(l.fail(start+1, "a name, a number or a vector like (1, 2, 3, 0)", "unexpected character %q", r))
 }
 
-// word scans a name and its lane, if any.
 func (l *line) word(start int) token {
 	for l.at < len(l.source) && (isLetter(l.source[l.at]) || isDigit(l.source[l.at])) {
 		l.at++
@@ -174,7 +171,6 @@ func isDecimal(s string) bool {
 	return s != "" && digits(s) == len(s)
 }
 
-// digits counts the leading digits of s.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func signs(s string) int {

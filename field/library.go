@@ -32,7 +32,6 @@ func libraryFunction(name string) *function {
 	return nil
 }
 
-// libraryNames lists the library's functions.
 func libraryNames() (names []string) {
 	for source := range strings.SplitSeq(libraryText, "\n") {
 		if rest, ok := strings.CutPrefix(source, definition); ok {

@@ -25,7 +25,6 @@ type lifted struct {
 	operands [4]ref // without the output, for a sum
 }
 
-// operandCount is the number of operands.
 func (v *lifted) operandCount() int {
 	if v.sum {
 		return v.op.operands() - 1

@@ -99,7 +99,6 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip boo
 	copy(m.planes[planeOutput:], sum[:])
 }
 
-// check validates the caller's arguments.
 func (p *Program) check(points, out *Planes, env *Env, scratch []float32) error {
 	if err := p.checkParams(env); err != nil {
 		return err
@@ -148,7 +147,6 @@ func overlap(points, out *Planes, scratch []float32) bool {
 	return near(x, y) || near(y, z) || near(x, z) || beside(x) || beside(y) || beside(z)
 }
 
-// uniform returns a uniform's value in this call.
 func (p *Program) uniform(number uint16, env *Env) float32 {
 	i := int(number) - uniformParams
 	switch {

@@ -11,7 +11,6 @@ type operation struct {
 const operationNames = "mov, add, sub, mul, div, mad, nmad, min, max, abs, neg, floor, sqrt, rsqrt, sin, exp2, hash, saturate, smooth, " +
 	"dot, cross, length, normalize, select_lt, select_ge"
 
-// operationOf returns the operation with that name.
 func operationOf(name string) (operation, bool) {
 	switch name {
 	case "mov":

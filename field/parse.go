@@ -55,7 +55,6 @@ type parser struct {
 	place bool // a box or everywhere was parsed
 }
 
-// parse parses an effect.
 func parse(source string) *effectText {
 	if len(source) > MaxSourceBytes {
 		panic(&SyntaxError{Line: 1, Column: 1, Message: fmt.Sprintf("the effect has %d bytes", len(source)), Expected: fmt.Sprintf("at most %d", MaxSourceBytes)})
@@ -139,7 +138,6 @@ func (p *parser) append(l *line, s statement) {
 	p.text.statements = append(p.text.statements, s)
 }
 
-// operand parses a name, a number or a vector.
 func (l *line) operand() operandText {
 	t := l.next()
 	if t.kind == tokenWord {

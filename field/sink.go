@@ -22,7 +22,6 @@ type product struct{ vector, factor term }
 // number returns a term of four equal lanes.
 func number(v valueID, r reach) term { return term{lanes: splat(v), scalar: true, reach: r} }
 
-// literalTerm returns the term of a literal.
 func (g *graph) literalTerm(v Vec4) term {
 	var lanes vector
 	for lane, f := range v {
@@ -31,7 +30,6 @@ func (g *graph) literalTerm(v Vec4) term {
 	return term{lanes: lanes, scalar: lanes == splat(lanes[0]), reach: reachOfLiteral(v)}
 }
 
-// apply applies an operation to terms.
 func (g *graph) apply(o operation, v [4]term) term {
 	if t, ok := g.sinkProduct(o.name, v); ok {
 		return t

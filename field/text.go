@@ -84,7 +84,6 @@ func (w *writer) target(plane uint8) string {
 	return w.prefix + strconv.Itoa(int(plane))
 }
 
-// plane writes a source plane.
 func (w *writer) plane(plane uint8) string {
 	switch {
 	case plane >= planeOutput:

@@ -27,7 +27,6 @@ type sentSnapshot struct {
 // at returns the snapshot that is back snapshots older than the newest.
 func (l *sentLog) at(back uint32) *sentSnapshot { return &l.snapshots[(l.newest-back)%sentWindow] }
 
-// rowsOf returns the row indexes of s.
 func (l *sentLog) rowsOf(s *sentSnapshot) []uint32 {
 	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]
 }

@@ -19,7 +19,6 @@ type candidates struct {
 	farX      []float32 // by column of cells: the squared largest distance along x
 }
 
-// reserve makes room for so many slots.
 func (s *candidates) reserve(slots int) {
 	words := (slots + 511) >> 9 << 3
 	if words > len(s.inside) {
@@ -74,7 +73,6 @@ func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, chang
 	}
 }
 
-// addCell adds all bodies of a cell.
 func (s *candidates) addCell(c *cell) {
 	inside, touched := s.inside, s.touched[:len(s.inside)]
 	bodies := c.bodies

@@ -111,7 +111,6 @@ func (f *frame) pushState(p *slotSummary, h *history) {
 	p.version, p.oldest = f.tick, h.oldest()
 }
 
-// forgetStates drops all states of t.
 func (f *frame) forgetStates(t *tenant) {
 	f.rings.put(&t.history)
 	t.valid = false

@@ -113,7 +113,6 @@ func intersectSet(mask uint64, set *bulk.Bitset, word uint32) uint64 {
 	return mask & set.Word(word)
 }
 
-// compact removes members whose rows were freed.
 func (v *Viewer) compact() {
 	if v.uncompacted {
 		v.members.compact()

@@ -23,7 +23,6 @@ type memberWord struct {
 // none yet.
 const noRow = ^uint32(0)
 
-// mask returns the members of a word.
 func (m *members) mask(number uint32) uint64 {
 	if i := m.searchWord(number); i < len(m.words) && m.words[i].number == number {
 		return m.words[i].mask

@@ -166,7 +166,6 @@ func (v *Viewer) markAnchored() {
 	}
 }
 
-// recordSent records that rows are in the open snapshot.
 func (v *Viewer) recordSent(keys []codingKey, rowIndexes []uint32) {
 	tick := v.replicator.frame.tick
 	v.sent.add(rowIndexes...)

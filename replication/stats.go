@@ -46,7 +46,6 @@ func (s *Stats) add(o *Stats) {
 	}
 }
 
-// datagram counts a State datagram.
 func (s *Stats) datagram(p *packed, bytes, components int) {
 	addShares(&s.StateRowBits, &p.shares, components)
 	s.Snapshots++
@@ -72,7 +71,6 @@ type ViewerStats struct {
 	StateBytes     uint64
 }
 
-// datagram counts a State datagram.
 func (s *ViewerStats) datagram(rows uint32, bytes int) {
 	s.Snapshots++
 	s.Rows += uint64(rows)

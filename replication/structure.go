@@ -106,7 +106,6 @@ func (s *structure) shrink() {
 	}
 }
 
-// dropPrefix removes the first n bytes of the log.
 func (s *structure) dropPrefix(n int) { s.log = append(s.log[:0], s.log[n:]...) }
 
 // acknowledge records that the client has applied all records up to number.

@@ -103,7 +103,6 @@ type workspace struct {
 	writer        bitio.Writer
 }
 
-// beginFrame prepares the workspace for the replicator's present frame.
 func (w *workspace) beginFrame(r *Replicator) {
 	if w.payloads[0].keys == nil {
 		w.payloads.reserve()

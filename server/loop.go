@@ -248,7 +248,6 @@ func (l *loop) ask(ctx context.Context, f func()) error {
 	return nil
 }
 
-// answerRequest runs one request of ask, if any.
 func (l *loop) answerRequest() {
 	select {
 	case f := <-l.requests:

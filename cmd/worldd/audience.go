@@ -56,7 +56,6 @@ func newAudience(w *world.World, s *schema.Schema, t *rowcodec.Tables) (*audienc
 
 func (a *audience) full() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
 
-// take stores an encoded row.
 func (a *audience) take(row schema.Row, past *rowcodec.Past) {
 	own := *past
 	own.Base = append([]uint32(nil), past.Base...)
@@ -146,7 +145,6 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 	return nil
 }
 
-// watchRecording replays a recording for viewers.
 func watchRecording(ctx context.Context, name, worldFile string, s *schema.Schema, tables *rowcodec.Tables) (*audience, error) {
 	scene, replay, finish, err := openReplay(name, worldFile)
 	if err != nil {

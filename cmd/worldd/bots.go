@@ -40,7 +40,6 @@ type childResult struct {
 	Failures   []bot.Failure   `json:"failures"`
 }
 
-// report reassembles the report.
 func (r *childResult) report() *bot.Report {
 	r.Report.Forgotten = r.Forgotten
 	r.Report.Confusions, r.Report.Failures = r.Confusions, r.Failures
@@ -117,7 +116,6 @@ func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress fu
 	return report, err
 }
 
-// readChild reads the child's lines until the end.
 func readChild(out io.Reader, progress func(bot.Progress)) (report *bot.Report, err error) {
 	lines := json.NewDecoder(out)
 	for {

@@ -127,7 +127,6 @@ func inFile(path string, err error) error {
 	return err
 }
 
-// describeEffect summarises an effect's declarations in a line.
 func describeEffect(p *field.Program) string {
 	text := "an effect without a name"
 	if p.Name() != "" {

@@ -41,7 +41,6 @@ func setParams(values []field.Vec4, p *field.Program, settings []string) error {
 	return nil
 }
 
-// knownParams suggests the intended parameter.
 func knownParams(name string, params []field.Param) string {
 	if len(params) == 0 {
 		return "it has no parameters"
@@ -90,7 +89,6 @@ func parseVector(text string) (v field.Vec4, err error) {
 	return v, nil
 }
 
-// parseNumber parses a finite number.
 func parseNumber(text string) (float32, error) {
 	f, err := strconv.ParseFloat(text, 32)
 	if err != nil || f-f != 0 { // infinity or NaN

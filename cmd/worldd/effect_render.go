@@ -105,7 +105,6 @@ func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
 	return err
 }
 
-// view converts the flags.
 func (c *effectRenderCommand) view(p *field.Program) (fieldrender.View, error) {
 	v := fieldrender.Around(p, c.plane)
 	if v.Title == "" {
@@ -121,7 +120,6 @@ func (c *effectRenderCommand) view(p *field.Program) (fieldrender.View, error) {
 	return v, setParams(v.Params, p, c.Params)
 }
 
-// draw returns the bytes of the file.
 func (c *effectRenderCommand) draw(p *field.Program, v fieldrender.View) ([]byte, error) {
 	duration := float32(fieldrender.RealTime)
 	if c.Duration != nil {

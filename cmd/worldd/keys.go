@@ -101,7 +101,6 @@ func readBans(path string) ([]string, error) {
 	return users, nil
 }
 
-// bannedUsers reads the list of --bans, if set.
 func (c *serveCommand) bannedUsers() ([]string, error) {
 	if c.Bans == "" {
 		return nil, nil

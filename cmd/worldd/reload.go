@@ -91,7 +91,6 @@ func (r *reloader) reloadCertificate() error {
 	return nil
 }
 
-// reloadBans reloads the ban list.
 func (r *reloader) reloadBans() error {
 	users, err := r.flags.bannedUsers()
 	if err != nil {

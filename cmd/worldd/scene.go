@@ -64,7 +64,6 @@ func host(file *scenes.File) (*game, server.Config, error) {
 	}, nil
 }
 
-// describe summarises a world file in a line.
 func describe(f *scenes.File) string {
 	spawned, perSecond := 0, 0.0
 	for _, s := range f.Spawns {

@@ -210,7 +210,6 @@ func serve(ctx context.Context, s *server.Server, record *recordFile, scene *sce
 	return errors.Join(err, cmp.Or(recorder.Close(), record.Close())) // report one cause once
 }
 
-// writeServed writes a summary of the run.
 func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	t, world, sessions := tickOf(r), worldOf(r), r.Sessions
 	confusions, _ := g.confused()
@@ -237,7 +236,6 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
 	_, _ = io.WriteString(w, b.String()) // a closed terminal is not an error
 }
 
-// mean is the average duration of a system's run.
 func mean(s world.SystemStats) time.Duration {
 	return s.Total / time.Duration(max(s.Runs, 1))
 }

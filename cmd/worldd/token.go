@@ -113,7 +113,6 @@ func (c *serveCommand) verifier() (*token.Verifier, error) {
 	return v, nil
 }
 
-// tokenKeys reads the public keys.
 func (c *serveCommand) tokenKeys() (public []string, err error) {
 	for _, name := range c.TokenKeys {
 		text, err := regularfile.Read(name, maxKeyBytes)

@@ -188,7 +188,6 @@ func profiles() http.Handler {
 	})
 }
 
-// index lists the pages of the port.
 func index(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, `worldd admin port:
 

@@ -56,7 +56,6 @@ func newSessionInfo(i session.Info) sessionInfo {
 	return s
 }
 
-// setTransport sets the transport's fields.
 func (s *sessionInfo) setTransport(t quicserve.ConnStats) {
 	s.Address = t.Address
 	s.RTTMs = float64(t.RTT.Microseconds()) / 1000
@@ -65,7 +64,6 @@ func (s *sessionInfo) setTransport(t quicserve.ConnStats) {
 	s.PacketsSent, s.PacketsLost, s.PacketsReceived = t.PacketsSent, t.PacketsLost, t.PacketsReceived
 }
 
-// sessions is the handler of /sessions.
 func (p pages) sessions(w http.ResponseWriter, r *http.Request) {
 	after := uint64(0)
 	if text := r.FormValue("after"); text != "" {

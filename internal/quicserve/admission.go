@@ -133,7 +133,6 @@ func (a *admission) exempt(p netip.Prefix) bool {
 	return p.Addr().IsLoopback() && a.maxLoopback == math.MaxInt
 }
 
-// connectionLimit returns how many connections p may have.
 func (a *admission) connectionLimit(p netip.Prefix) int {
 	if p.Addr().IsLoopback() {
 		return a.maxLoopback

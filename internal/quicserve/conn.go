@@ -110,7 +110,6 @@ func (c *Conn) closeNow() {
 	_ = c.conn.CloseWithError(quic.ApplicationErrorCode(c.code), c.text)
 }
 
-// signal wakes the sender.
 func (c *Conn) signal() {
 	select {
 	case c.wake <- struct{}{}:

@@ -35,7 +35,6 @@ func nameOf(path string) string {
 	return path
 }
 
-// value decodes node into v according to v's type.
 func (d *decoder) value(node ast.Node, path string, v reflect.Value, block bool) {
 	if path != "" {
 		d.places[path] = placeOf(start(node))
@@ -64,7 +63,6 @@ func (d *decoder) value(node ast.Node, path string, v reflect.Value, block bool)
 	}
 }
 
-// scalar decodes a number or a boolean.
 func (d *decoder) scalar(node ast.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:

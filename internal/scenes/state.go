@@ -68,7 +68,6 @@ func (s *Scene) stateOf(img *world.Image) (state, error) {
 	return then, nil
 }
 
-// resume adopts the state of a restored image.
 func (s *Scene) resume(then state) {
 	for i := range s.effects {
 		e := &s.effects[i]

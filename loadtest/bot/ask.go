@@ -105,7 +105,6 @@ func (b *bot) poke(now time.Time) error {
 	return nil
 }
 
-// result checks the result of a poke.
 func (b *bot) result(r client.Result) {
 	if r.Err == client.ErrUnanswered {
 		b.lostResult(r)

@@ -111,10 +111,8 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 	return v.number()
 }
 
-// nameOf returns the user name of a bot.
 func nameOf(number int) string { return fmt.Sprintf("bot-%d", number) }
 
-// dial joins the server.
 func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -206,7 +204,6 @@ func (b *bot) publishAfter(now time.Time) {
 	}
 }
 
-// steer sends the bot's next input.
 func (b *bot) steer() error {
 	if b.config.Scenario == Idle {
 		return nil

@@ -157,7 +157,6 @@ func (o *oracle) checkIdentity(m *memory, identity uint64) {
 	}
 }
 
-// remember creates the memory of h.
 func (o *oracle) remember(h bulk.Handle) *memory {
 	t := o.tenants.at(h.Index())
 	if h.Generation() > t.generation {
@@ -304,7 +303,6 @@ func (t *tenants) of(slot uint32) tenant {
 	return tenant{}
 }
 
-// highest returns the highest generation, or 0.
 func (t *tenants) highest() (generation uint32) {
 	for _, page := range t.pages {
 		for i := 0; page != nil && i < tenantPage; i++ {

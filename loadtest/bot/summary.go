@@ -100,7 +100,6 @@ func (r *Report) writeChecks(b *strings.Builder, color bool, thresholds []Thresh
 	}
 }
 
-// writeTroubles lists the first failures and confusions.
 func (r *Report) writeTroubles(b *strings.Builder) {
 	if len(r.Failures) > 0 {
 		fmt.Fprintf(b, "\n  failures (%d of %d)\n", len(r.Failures), r.Failed)

@@ -142,7 +142,6 @@ func (c chart) Legend() template.HTML {
 	return template.HTML(b.String())
 }
 
-// tick formats a round number.
 func tick(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // number formats three digits, without an exponent for common magnitudes.

@@ -90,7 +90,6 @@ func (s *Store) Sweep() ([]string, error) {
 	return left, err
 }
 
-// generation returns the path of generation n.
 func (s *Store) generation(n int) string {
 	if n == 0 {
 		return s.path

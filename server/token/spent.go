@@ -203,7 +203,6 @@ func (f *spentFile) closeFile() error {
 	return file.Close()
 }
 
-// close closes and unlocks the file.
 func (f *spentFile) close() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()

@@ -69,7 +69,6 @@ func (e *allowEntry) matches(f finding) bool {
 // pending is a directory whose prose is yet to be rewritten: its findings are excused.
 const pending = "pending"
 
-// filter returns the findings that no entry excuses.
 func (l allowList) filter(found []finding) []finding {
 	var kept []finding
 	for _, f := range found {

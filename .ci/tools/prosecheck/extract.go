@@ -144,7 +144,6 @@ func fromString(literal string, line int) []passage {
 
 var tableRow = regexp.MustCompile(`\S {3,}\S`)
 
-// declared returns the identifiers that a node introduces.
 func declared(node ast.Node) []*ast.Ident {
 	switch n := node.(type) {
 	case *ast.FuncDecl:

@@ -174,7 +174,6 @@ func excerpt(text string, start, end int) string {
 
 var nameWord = regexp.MustCompile(`[A-Z]+(?:[a-z]+)?|[a-z]+`)
 
-// splitName splits an identifier into lower-case words.
 func splitName(name string) []string {
 	var words []string
 	for _, w := range nameWord.FindAllString(name, -1) {
