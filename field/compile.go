@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Compile compiles the text of an effect in the package comment's language. An error is
-// a *SyntaxError. The time is linear in the text, which may come from an untrusted
-// source.
+// Compile compiles the text of an effect: see LANGUAGE.md. An error is a *SyntaxError.
+// The time is linear in the text, which may come from an untrusted source.
 func Compile(source string) (p *Program, err error) {
 	defer catch(&err)
 	text := parse(source)

@@ -2,7 +2,6 @@ package field
 
 import (
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,24 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// packageComment returns the text of doc.go without slashes.
-func packageComment(t *testing.T) string {
+// reference returns the text of LANGUAGE.md.
+func reference(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("doc.go")
+	b, err := os.ReadFile("LANGUAGE.md")
 	require.NoError(t, err)
-	return regexp.MustCompile(`(?m)^// ?`).ReplaceAllString(string(b), "")
+	return string(b)
 }
 
-// TestDocExamples: the effects in the package comment compile.
+// TestDocExamples: the effects in the reference compile.
 func TestDocExamples(t *testing.T) {
 	var examples []string
-	for block := range strings.SplitSeq(packageComment(t), "\n\n") { // indented or not
-		if strings.HasPrefix(block, "\teffect ") {
+	for i, block := range strings.Split(reference(t), "```\n") {
+		if i%2 == 1 && strings.HasPrefix(block, "effect ") {
 			examples = append(examples, block)
-			continue
-		}
-		if n := len(examples); n > 0 && strings.HasPrefix(block, "\t") && !strings.Contains(examples[n-1], "output") {
-			examples[n-1] += "\n" + block
 		}
 	}
 	require.Len(t, examples, 4)
@@ -38,12 +33,12 @@ func TestDocExamples(t *testing.T) {
 	}
 }
 
-// TestDocNamesAll: the package comment lists every function with its arguments, and
+// TestDocNamesAll: the reference lists every function with its arguments, and
 // every operation.
 func TestDocNamesAll(t *testing.T) {
-	comment := packageComment(t)
+	comment := reference(t)
 	for _, name := range builtinNames {
-		require.Regexp(t, `(?m)^\t(.*  )?`+name+`\(`, comment)
+		require.Regexp(t, `(?m)^(.*  )?`+name+`\(`, comment)
 	}
 	for _, name := range libraryNames() {
 		args := slices.Clone(libraryFunction(name).args)
@@ -53,6 +48,6 @@ func TestDocNamesAll(t *testing.T) {
 		require.Contains(t, comment, name+"("+strings.Join(args, ", ")+")")
 	}
 	for name := range strings.SplitSeq(operationNames, ", ") {
-		require.Regexp(t, `(?m)^\t(.*  )?`+name+` a\b`, comment)
+		require.Regexp(t, `(?m)^(.*  )?`+name+` a\b`, comment)
 	}
 }

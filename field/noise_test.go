@@ -49,7 +49,7 @@ func TestNoise(t *testing.T) {
 	require.True(t, low >= -1 && high <= 1, "%g to %g", low, high)
 	require.True(t, low < -0.9 && high > 0.9, "%g to %g", low, high)
 	require.InDelta(t, 0, sum/n, 0.02)
-	require.InDelta(t, 0.4, math.Sqrt(squares/n), 0.02, "as the package comment says")
+	require.InDelta(t, 0.4, math.Sqrt(squares/n), 0.02, "as LANGUAGE.md says")
 
 	// Continuous, including between cells.
 	near := fieldAt(t, text, shifted(points, 1.0/1024, 0, 0)).X
@@ -114,7 +114,7 @@ func TestCurlNoise(t *testing.T) {
 			squares += float64(f) * float64(f)
 		}
 	}
-	require.InDelta(t, 1.9, math.Sqrt(squares/float64(len(points.X))), 0.1, "the strength that the package comment says")
+	require.InDelta(t, 1.9, math.Sqrt(squares/float64(len(points.X))), 0.1, "the strength that LANGUAGE.md says")
 
 	along := func(axis int, x, y, z float32) []float64 {
 		high, low := fieldAt(t, "output += curl_noise(position)", shifted(points, x*h, y*h, z*h)), fieldAt(t, "output += curl_noise(position)", shifted(points, -x*h, -y*h, -z*h))

@@ -12,7 +12,7 @@ import (
 )
 
 // The oracle evaluates a text at one point, statement by statement, over vectors,
-// following the package comment. It shares only the parser with the compiler: it drops,
+// following LANGUAGE.md. It shares only the parser with the compiler: it drops,
 // folds, shares and allocates nothing, and its fused multiply-add uses arbitrary
 // precision.
 func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]float32 {

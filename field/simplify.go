@@ -6,7 +6,7 @@ import (
 )
 
 // Simplifications. A lane that is 0 by the text's literals is dropped: 0*x is 0 and x +
-// 0 is x, whatever x is (package comment, Arithmetic). All other simplifications keep
+// 0 is x, whatever x is (LANGUAGE.md, Arithmetic). All other simplifications keep
 // every bit of the result; NaN has no defined bits.
 
 // simplify returns an operation's cheapest form, with commutative operands ordered:

@@ -3,7 +3,7 @@ package field
 // Sinking: a vector times a number stays a product while only numbers are applied to
 // it, which computes with one number instead of three lanes. It works on the text's
 // vectors, before they become lanes. Since it decides where rounding happens, it is
-// part of the language (package comment, Products).
+// part of the language (LANGUAGE.md, Products).
 //
 // The printed form of a program (String) has numbers only, so nothing sinks there again
 // (F6).

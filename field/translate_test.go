@@ -10,7 +10,7 @@ import (
 )
 
 // A translator writes random expressions twice: as expression text, and as the
-// operations that the package comment defines for it. It uses numbers, and vectors that
+// operations that LANGUAGE.md defines for it. It uses numbers, and vectors that
 // are not products, whose rules the operations' oracle covers.
 type translator struct {
 	rng   *rand.Rand

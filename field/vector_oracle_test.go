@@ -14,7 +14,7 @@ import (
 )
 
 // A vectorOracle interprets an effect's text line by line at one point, with four
-// numbers per name, following the package comment. It shares nothing with the compiler
+// numbers per name, following LANGUAGE.md. It shares nothing with the compiler
 // or the machine.
 type vectorOracle struct {
 	names map[string]vectorTerm

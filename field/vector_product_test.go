@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A vectorTerm is four numbers with the properties in the package comment: whether they
+// A vectorTerm is four numbers with the properties in LANGUAGE.md: whether they
 // are fixed by the text, one number, or a vector times a number, and their bound.
 type vectorTerm struct {
 	lanes  [4]float32
