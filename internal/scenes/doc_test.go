@@ -10,27 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manual returns the package comment: the operators' reference.
+// manual returns the operators' reference.
 func manual(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("doc.go")
+	text, err := os.ReadFile("WORLDS.md")
 	require.NoError(t, err)
 	return string(text)
 }
 
 // The reference's example is a valid world, and its wind blows as described.
 func TestManualExample(t *testing.T) {
-	_, after, ok := strings.Cut(manual(t), "// # An example\n//\n")
+	_, after, ok := strings.Cut(manual(t), "## An example\n\n```\n")
 	require.True(t, ok)
-	var example strings.Builder
-	for line := range strings.Lines(after) {
-		code, ok := strings.CutPrefix(line, "//\t")
-		if !ok {
-			break
-		}
-		example.WriteString(code)
-	}
-	f, err := Parse("example.yaml", []byte(example.String()))
+	example, _, _ := strings.Cut(after, "```\n")
+	f, err := Parse("example.yaml", []byte(example))
 	require.NoError(t, err)
 	s, err := Build(f)
 	require.NoError(t, err)

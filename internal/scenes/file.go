@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// File is a parsed world file. The yaml tags are the format's keys; doc.go describes
+// File is a parsed world file. The yaml tags are the format's keys; WORLDS.md describes
 // them.
 type File struct {
 	Name                 string    `yaml:"name"`
