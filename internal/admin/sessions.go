@@ -33,15 +33,7 @@ type sessionInfo struct {
 	Interest int `json:"interest"`
 	Budget   int `json:"budget_bytes"`
 
-	Address         string  `json:"address"`
-	RTTMs           float64 `json:"rtt_ms"`
-	Queued          int     `json:"queued_bytes"` // stream bytes
-	Unsent          int     `json:"queued_datagrams"`
-	BytesSent       uint64  `json:"bytes_sent"` // including packet headers
-	BytesReceived   uint64  `json:"bytes_received"`
-	PacketsSent     uint64  `json:"packets_sent"`
-	PacketsLost     uint64  `json:"packets_lost"`
-	PacketsReceived uint64  `json:"packets_received"`
+	quicserve.ConnStats
 }
 
 // newSessionInfo returns i without the transport's fields.
@@ -54,14 +46,6 @@ func newSessionInfo(i session.Info) sessionInfo {
 		s.Entity = i.Entity.String()
 	}
 	return s
-}
-
-func (s *sessionInfo) setTransport(t quicserve.ConnStats) {
-	s.Address = t.Address
-	s.RTTMs = float64(t.RTT.Microseconds()) / 1000
-	s.Queued, s.Unsent = t.QueuedBytes, t.QueuedDatagrams
-	s.BytesSent, s.BytesReceived = t.BytesSent, t.BytesReceived
-	s.PacketsSent, s.PacketsLost, s.PacketsReceived = t.PacketsSent, t.PacketsLost, t.PacketsReceived
 }
 
 func (p pages) sessions(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +66,7 @@ func (p pages) sessions(w http.ResponseWriter, r *http.Request) {
 	for i, info := range infos {
 		all[i] = newSessionInfo(info)
 		if c, ok := info.Conn.(*quicserve.Conn); ok {
-			all[i].setTransport(c.Stats())
+			all[i].ConnStats = c.Stats()
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -89,8 +89,8 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 // closedByClient reports whether the client closed conn with OK: a Bye whose message
 // was overtaken by the close frame.
 func closedByClient(conn *quic.Conn) bool {
-	var app *quic.ApplicationError
-	return errors.As(context.Cause(conn.Context()), &app) && app.Remote && wire.Code(app.ErrorCode) == wire.OK
+	app, ok := errors.AsType[*quic.ApplicationError](context.Cause(conn.Context()))
+	return ok && app.Remote && wire.Code(app.ErrorCode) == wire.OK
 }
 
 // endFields returns log fields for the end of a connection: the side that ended it, its

@@ -3,7 +3,6 @@ package quicserve
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/quic-go/quic-go"
 )
@@ -112,17 +111,18 @@ func (s *connectionStats) sum() Packets {
 // Packets returns the packets of all connections, ended ones included.
 func (l *Listener) Packets() Packets { return l.connStats.sum() }
 
-// ConnStats describes a connection at one moment.
+// ConnStats describes a connection at one moment, with the names of its JSON in
+// /sessions of the admin port.
 type ConnStats struct {
-	Address         string
-	RTT             time.Duration
-	QueuedBytes     int    // stream bytes
-	QueuedDatagrams int    // of the newest snapshot
-	BytesSent       uint64 // including packet headers
-	BytesReceived   uint64
-	PacketsSent     uint64
-	PacketsLost     uint64
-	PacketsReceived uint64
+	Address         string  `json:"address"`
+	RTTMs           float64 `json:"rtt_ms"`
+	QueuedBytes     int     `json:"queued_bytes"`     // of the stream
+	QueuedDatagrams int     `json:"queued_datagrams"` // of the newest snapshot
+	BytesSent       uint64  `json:"bytes_sent"`       // including packet headers
+	BytesReceived   uint64  `json:"bytes_received"`
+	PacketsSent     uint64  `json:"packets_sent"`
+	PacketsLost     uint64  `json:"packets_lost"`
+	PacketsReceived uint64  `json:"packets_received"`
 }
 
 // Stats returns the current state of c's transport and queues.
@@ -131,7 +131,7 @@ func (c *Conn) Stats() ConnStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return ConnStats{
-		Address: c.conn.RemoteAddr().String(), RTT: t.SmoothedRTT, QueuedBytes: len(c.out), QueuedDatagrams: c.count,
+		Address: c.conn.RemoteAddr().String(), RTTMs: float64(t.SmoothedRTT.Microseconds()) / 1000, QueuedBytes: len(c.out), QueuedDatagrams: c.count,
 		BytesSent: t.BytesSent, BytesReceived: t.BytesReceived,
 		PacketsSent: t.PacketsSent, PacketsLost: t.PacketsLost, PacketsReceived: t.PacketsReceived,
 	}
