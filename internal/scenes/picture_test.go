@@ -83,8 +83,8 @@ func drawEffects(b *strings.Builder, s *Scene) {
 			circle(o.at(e.def.Center, s.World.Tick(), s.File.TickHz), 16, "#48dbfb")
 		}
 		for _, p := range e.live {
-			if inPicture(p.center) {
-				circle(p.center, 12, "#ff6b6b")
+			if inPicture(p.Center) {
+				circle(p.Center, 12, "#ff6b6b")
 			}
 		}
 	}

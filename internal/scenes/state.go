@@ -14,14 +14,8 @@ import (
 type state struct {
 	Name    string           // of the world file
 	Orbits  []world.EffectID // by moving effect; 0 for a pulse
-	Pulses  [][]pulseState   // by moving effect
+	Pulses  [][]pulse        // by moving effect
 	Avatars []avatarState
-}
-
-type pulseState struct {
-	ID               world.EffectID
-	Velocity, Center world.Vec3
-	Until            uint64
 }
 
 type avatarState struct {
@@ -35,11 +29,7 @@ func (s *Scene) TakeImage(img *world.Image) error {
 	for i := range s.effects {
 		e := &s.effects[i]
 		now.Orbits = append(now.Orbits, e.id)
-		pulses := []pulseState{}
-		for _, p := range e.live {
-			pulses = append(pulses, pulseState{p.id, p.velocity, p.center, p.until})
-		}
-		now.Pulses = append(now.Pulses, pulses)
+		now.Pulses = append(now.Pulses, append([]pulse{}, e.live...)) // [] in JSON, not null
 	}
 	for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
 		now.Avatars = append(now.Avatars, avatarState{e, s.avatars[e]})
@@ -71,10 +61,7 @@ func (s *Scene) stateOf(img *world.Image) (state, error) {
 func (s *Scene) resume(then state) {
 	for i := range s.effects {
 		e := &s.effects[i]
-		e.id, e.live = then.Orbits[i], nil
-		for _, p := range then.Pulses[i] {
-			e.live = append(e.live, pulse{p.ID, p.Velocity, p.Center, p.Until})
-		}
+		e.id, e.live = then.Orbits[i], then.Pulses[i]
 	}
 	clear(s.avatars)
 }

@@ -294,8 +294,8 @@ func (c *checker) params(path string, e Effect, declared []field.Param) {
 
 func (c *checker) syntax(at string, err error) {
 	p := c.place(at)
-	var wrong *field.SyntaxError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*field.SyntaxError](err)
+	if !ok {
 		c.add(p, at, at+": "+err.Error(), "")
 		return
 	}

@@ -14,12 +14,11 @@ type effect struct {
 	live []pulse        // of a pulse, oldest first
 }
 
-// pulse is one active explosion.
+// pulse is one active explosion, with the fields of its JSON in images.
 type pulse struct {
-	id       world.EffectID
-	velocity world.Vec3
-	center   world.Vec3
-	until    uint64 // last tick in which it acts; movePulses removes it in the next
+	ID               world.EffectID
+	Velocity, Center world.Vec3
+	Until            uint64 // last tick in which it acts; movePulses removes it in the next
 }
 
 func (s *Scene) addEffect(e *Effect, def world.EffectDef) error {
@@ -59,12 +58,12 @@ func (s *Scene) movePulses(e *effect) {
 	dt := float32(1 / float64(s.File.TickHz))
 	kept := e.live[:0]
 	for _, p := range e.live {
-		if p.until < s.World.Tick() {
-			s.World.RemoveEffect(p.id)
+		if p.Until < s.World.Tick() {
+			s.World.RemoveEffect(p.ID)
 			continue
 		}
-		p.center = p.center.Add(p.velocity.Scale(dt))
-		s.World.MoveEffect(p.id, p.center)
+		p.Center = p.Center.Add(p.Velocity.Scale(dt))
+		s.World.MoveEffect(p.ID, p.Center)
 		kept = append(kept, p)
 	}
 	e.live = kept
