@@ -162,11 +162,10 @@ func (c *Client) lost(why error) error {
 // retryable reports whether another connection may succeed: the code decides, and
 // transport errors without a code may pass.
 func retryable(why error) bool {
-	var e *wire.Error
-	if !errors.As(why, &e) {
-		return !errors.Is(why, errCertificate)
+	if e, ok := errors.AsType[*wire.Error](why); ok {
+		return e.Code.Info().Retry
 	}
-	return e.Code.Info().Retry
+	return !errors.Is(why, errCertificate)
 }
 
 // resume takes over the connection of a completed attempt.

@@ -2,6 +2,7 @@ package field
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -214,11 +215,7 @@ func (l *line) outputRead(t token) error {
 // undefinedName is the error for an undefined name.
 func (c *compiler) undefinedName(l *line, t token) error {
 	const most = 12
-	var known []string
-	for name := range c.names {
-		known = append(known, name)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(c.names))
 	guess := suggestion(t.text, known)
 	if len(known) > most {
 		known = append(known[:most], "...")

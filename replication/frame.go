@@ -84,10 +84,7 @@ func (f *frame) capture(w *world.World, changed *bulk.Bitset, tick uint32) {
 		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]
 		f.summaries = slices.Grow(f.summaries, n-len(f.summaries))[:n]
 	}
-	f.dirty = f.dirty[:0]
-	for slot := range changed.All() {
-		f.dirty = append(f.dirty, slot)
-	}
+	f.dirty = changed.AppendTo(f.dirty[:0])
 	for run := range slices.Chunk(f.dirty, prefetchBatch) {
 		for _, slot := range run {
 			f.prefetchSum += f.tenants[slot].history.prefetch()

@@ -112,8 +112,7 @@ func (a *attacker) connected(window uint64, attack func(context.Context, *quic.C
 
 // close ends a connection and counts which side closed it, and why.
 func (a *attacker) close(conn *quic.Conn) {
-	var app *quic.ApplicationError
-	if errors.As(context.Cause(conn.Context()), &app) && app.Remote {
+	if app, ok := errors.AsType[*quic.ApplicationError](context.Cause(conn.Context())); ok && app.Remote {
 		a.done.Closed[wire.Code(min(app.ErrorCode, 1<<16-1)).String()]++
 	}
 	_ = conn.CloseWithError(0, "")
