@@ -150,23 +150,13 @@ func (c Config) Validate() error {
 			errs = append(errs, err)
 		}
 	}
-	if err := c.AdminAccess.Validate(); err != nil {
-		errs = append(errs, err)
-	}
 	if c.QlogDir != "" {
 		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {
 			errs = append(errs, fmt.Errorf("server: qlog folder %q: want an existing folder", c.QlogDir))
 		}
 	}
-	if err := c.session().Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := (quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}).Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := c.Image.validate(); err != nil {
-		errs = append(errs, err)
-	}
+	errs = append(errs, c.AdminAccess.Validate(), c.session().Validate(),
+		quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}.Validate(), c.Image.validate())
 	if c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("server: drain timeout %v: want a positive duration, or 0 for %v", c.DrainTimeout, defaultDrainTimeout))
 	}
