@@ -9,7 +9,7 @@ import (
 )
 
 // Registers are allocated in one pass over the values in order: each value takes the
-// lowest free register until its last use. Nothing is spilled; recompute.go handles
+// lowest free register until its last use. Nothing is spilled; graph_recompute.go handles
 // register pressure instead.
 //
 // A uniform must be loaded into a register to be used. The most used ones, as many as

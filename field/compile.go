@@ -57,7 +57,7 @@ type compiler struct {
 	params    map[string]bool
 	functions []*function          // defined by the text
 	library   map[string]*function // looked up so far; nil if not in the library
-	work      int                  // function parts evaluated so far
+	work      int                  // function parts lowered so far
 }
 
 func newCompiler(text *effectText) *compiler {

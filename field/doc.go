@@ -28,6 +28,10 @@
 //	scratch r r r r   one block of each register, used again for every block
 //	out    += += +=│+= += +=│+=
 //
+// Files are named by stage. parse_, lower_ and graph_ compile a text; lift_, fuse_ and
+// bind_ generate machine code when a program is sealed; evaluate_ runs it, and
+// interpret.go is the fallback.
+//
 // # The fast machine
 //
 // On amd64 with AVX2 and FMA, or AVX-512 (F, DQ, VL), a verified program is bound

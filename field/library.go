@@ -105,7 +105,7 @@ func (f *scope) check(n *node) {
 			parts := f.selectParts(n)
 			args = parts[:]
 		} else {
-			f.callee(n)
+			f.resolveCallee(n)
 		}
 	}
 	for _, a := range args {

@@ -11,7 +11,7 @@ type typed struct {
 	kind kind
 }
 
-// A scope is an expression under evaluation: a statement's, or the body of a called
+// A scope is an expression being lowered: a statement's, or the body of a called
 // function.
 type scope struct {
 	compiler *compiler
@@ -41,7 +41,8 @@ func (f *scope) fail(n *node, expected, format string, args ...any) error {
 	panic(f.line.fail(n.token.column, expected, "%s", message))
 }
 
-func (f *scope) value(n *node) typed {
+// lowerValue lowers an expression of any form.
+func (f *scope) lowerValue(n *node) typed {
 	if f.above != nil {
 		f.spend(n, 1)
 	}
@@ -50,19 +51,19 @@ func (f *scope) value(n *node) typed {
 	case nodeNumber:
 		return typed{g.numberTerm(n.token.value), kindNumber}
 	case nodeName:
-		return f.name(n)
+		return f.lowerName(n)
 	case nodeLane:
-		of := f.value(n.args[0])
+		of := f.lowerValue(n.args[0])
 		return typed{number(of.lanes[n.token.lane], of.reach), kindNumber}
 	case nodeNegate:
-		of := f.value(n.args[0])
+		of := f.lowerValue(n.args[0])
 		return typed{g.operate("neg", of.term), of.kind}
 	case nodeBinary:
-		return f.binary(n)
+		return f.lowerBinary(n)
 	case nodeVector:
-		return f.vector(n)
+		return f.lowerVector(n)
 	case nodeCall:
-		return f.called(n)
+		return f.lowerCall(n)
 	}
 	panic(f.comparisonIsNoValue(n))
 }
@@ -77,7 +78,7 @@ func (f *scope) spend(n *node, work int) {
 // pi converts radians to turns: sin(angle / (2 * pi)).
 const pi = 3.1415927
 
-func (f *scope) name(n *node) typed {
+func (f *scope) lowerName(n *node) typed {
 	name := n.token.text
 	if f.function != nil {
 		if i := slices.Index(f.function.args, name); i >= 0 {
@@ -95,10 +96,10 @@ func (f *scope) name(n *node) typed {
 	panic(f.compiler.undefinedName(f.line, n.token))
 }
 
-func (f *scope) vector(n *node) typed {
+func (f *scope) lowerVector(n *node) typed {
 	t := typed{term{lanes: splat(f.compiler.graph.literal(0))}, kindVector}
 	for i, arg := range n.args {
-		lane := f.value(arg)
+		lane := f.lowerValue(arg)
 		if lane.kind == kindVector {
 			panic(f.fail(arg, "a number, like a.x", "%s of a vector must be a number, but this is a vector", laneNames[i:i+1]))
 		}
@@ -118,9 +119,9 @@ func joined(v ...typed) kind {
 	return kindNumber
 }
 
-func (f *scope) binary(n *node) typed {
-	a, left := f.factors(n.args[0])
-	b, right := f.factors(n.args[1])
+func (f *scope) lowerBinary(n *node) typed {
+	a, left := f.lowerFactors(n.args[0])
+	b, right := f.lowerFactors(n.args[1])
 	g := f.compiler.graph
 	r := typed{kind: joined(a, b)}
 	subtracted := n.token.text == "-"
@@ -145,14 +146,14 @@ func (f *scope) binary(n *node) typed {
 	return r
 }
 
-// factors returns an expression's value and, if it is a product, its factors: adding to
+// lowerFactors returns an expression's value and, if it is a product, its factors: adding to
 // it then becomes a mad.
-func (f *scope) factors(n *node) (typed, *product) {
+func (f *scope) lowerFactors(n *node) (typed, *product) {
 	if n.kind != nodeBinary || n.token.text != "*" {
-		t := f.value(n)
+		t := f.lowerValue(n)
 		return t, t.of
 	}
-	a, b := f.value(n.args[0]), f.value(n.args[1])
+	a, b := f.lowerValue(n.args[0]), f.lowerValue(n.args[1])
 	t := typed{f.compiler.graph.operate("mul", a.term, b.term), joined(a, b)}
 	if t.of != nil {
 		return t, t.of
@@ -160,27 +161,27 @@ func (f *scope) factors(n *node) (typed, *product) {
 	return t, &product{a.term, b.term}
 }
 
-func (f *scope) called(n *node) typed {
+func (f *scope) lowerCall(n *node) typed {
 	name := n.token.text
 	if name == "select" {
-		return f.selected(n)
+		return f.lowerSelect(n)
 	}
-	fn := f.callee(n)
+	fn := f.resolveCallee(n)
 	args := make([]typed, len(n.args))
 	for i, a := range n.args {
-		args[i] = f.value(a)
+		args[i] = f.lowerValue(a)
 	}
 	if b, ok := builtinOf(name); ok {
-		return f.builtin(n, b, args)
+		return f.lowerBuiltin(n, b, args)
 	}
 	if f.depth == MaxCalls {
 		panic(f.fail(n, "", "function calls are nested deeper than %d", MaxCalls))
 	}
 	below := &scope{compiler: f.compiler, line: &fn.line, function: fn, args: args, call: n, above: f, depth: f.depth + 1}
-	return below.value(fn.body)
+	return below.lowerValue(fn.body)
 }
 
-func (f *scope) builtin(n *node, b builtin, args []typed) typed {
+func (f *scope) lowerBuiltin(n *node, b builtin, args []typed) typed {
 	var v [4]term
 	r := typed{kind: b.resultKind}
 	for i, a := range args {
@@ -197,12 +198,12 @@ func (f *scope) builtin(n *node, b builtin, args []typed) typed {
 	return r
 }
 
-// selected lowers select(a < b, this, that).
-func (f *scope) selected(n *node) typed {
+// lowerSelect lowers select(a < b, this, that).
+func (f *scope) lowerSelect(n *node) typed {
 	parts := f.selectParts(n)
 	var v [4]typed
 	for i, p := range parts {
-		v[i] = f.value(p)
+		v[i] = f.lowerValue(p)
 	}
 	sign, operation := n.args[0].token.text, "select_ge"
 	if sign == ">" || sign == "<=" {
@@ -231,9 +232,9 @@ func (f *scope) comparisonIsNoValue(n *node) error {
 	return f.fail(n, "select(a < b, this, that)", "a comparison is not a value")
 }
 
-// callee resolves a called name to a function of the text, a function of the library,
+// resolveCallee resolves a called name to a function of the text, a function of the library,
 // or (nil) a builtin, and checks the number of arguments.
-func (f *scope) callee(n *node) *function {
+func (f *scope) resolveCallee(n *node) *function {
 	name, want := n.token.text, 0
 	var fn *function
 	if b, ok := builtinOf(name); ok {

@@ -7,14 +7,14 @@ func (c *compiler) lowerLet(s *statement) {
 		panic(s.line.fail(s.target.column, "another name", "the value %s already exists", name))
 	}
 	f := &scope{compiler: c, line: &s.line}
-	v := f.value(s.body)
+	v := f.lowerValue(s.body)
 	c.names[name], c.kinds[name] = v.term, v.kind
 }
 
 // lowerSumExpression lowers `output += body`, or one lane of it.
 func (c *compiler) lowerSumExpression(s *statement) {
 	f := &scope{compiler: c, line: &s.line}
-	v, of := f.factors(s.body)
+	v, of := f.lowerFactors(s.body)
 	switch whole := s.target.lane == wholeVector; {
 	case whole && v.kind != kindVector:
 		panic(s.line.fail(s.target.column, "(x, y, z), or a lane like output.y", "output is a vector, and what is added to it is a number"))
