@@ -34,17 +34,17 @@ func (b *bodies) init(mode Compaction) {
 
 func (b *bodies) len() int { return len(b.slot) }
 
-// wake requests that row be awake and restarts its rest timer. It is idempotent.
-func (b *bodies) wake(row int) {
+// requestWake requests that row be awake and restarts its rest timer. It is idempotent.
+func (b *bodies) requestWake(row int) {
 	b.Rest[row] = 0
-	b.setAwake(row, true)
+	b.requestAwake(row, true)
 }
 
-// sleep requests that row be asleep and stops the body at once (W4).
-func (b *bodies) sleep(row int) {
+// requestSleep requests that row be asleep and stops the body at once (W4).
+func (b *bodies) requestSleep(row int) {
 	b.Rest[row] = 0
 	b.SetVelocity(row, Vec3{})
-	b.setAwake(row, false)
+	b.requestAwake(row, false)
 }
 
 // addBody appends a sleeping row with a request to wake, which moves no other row.
@@ -63,14 +63,14 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.sleepState.newborn.Set(slot)
 	w.recordMove(row, true)
 	w.volumes.markDisplaced(slot)
-	w.wakeGroup(row)
+	w.requestGroupWake(row)
 }
 
 // removeBody fills the gap of an awake row with the last awake row, and the remaining
 // gap, or the gap of a sleeping row, with the last row (W2).
 func (w *World) removeBody(row int) {
 	b := &w.bodies
-	w.wakeGroup(row) // bodies touching it
+	w.requestGroupWake(row) // bodies touching it
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
 	w.sleepState.awake.Clear(b.slot[row])

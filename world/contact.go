@@ -121,7 +121,7 @@ func (w *World) findContacts() {
 				continue // nothing to push, or listed already
 			}
 			if !awake && moving && theirs.InvMass != 0 {
-				w.wake(int(other))
+				w.requestWake(int(other))
 			}
 			c.list = append(c.list, contact{a: w.contactBody(row), b: w.contactBody(int(other))})
 		}

@@ -260,7 +260,7 @@ func (w *World) wakeEffect(e *effect) {
 // wakeByForce wakes a body if it feels the effect.
 func (w *World) wakeByForce(e *effect, row int) {
 	if w.motion.Kinds[w.bodies.Kind[row]].Feels(e.layers) {
-		w.wake(row)
+		w.requestWake(row)
 	}
 }
 

@@ -67,7 +67,7 @@ func (m *Moving) Set(i int, position, velocity Vec3) {
 		return
 	}
 	if velocity != (Vec3{}) && !b.willBeAwake(row) {
-		b.wake(row) // the last call wins (W4)
+		b.requestWake(row) // the last call wins (W4)
 	}
 	b.SetPosition(row, position)
 	b.SetVelocity(row, velocity)

@@ -69,8 +69,8 @@ func (c *compaction) willBeAwake(row int) bool {
 	return c.isAwake(row) != c.flips.has(uint32(row))
 }
 
-// setAwake requests row's state after the next flush. The last call wins.
-func (c *compaction) setAwake(row int, awake bool) {
+// requestAwake requests row's state after the next flush. The last call wins.
+func (c *compaction) requestAwake(row int, awake bool) {
 	c.flips.put(uint32(row), c.isAwake(row) != awake)
 }
 

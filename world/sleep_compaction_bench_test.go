@@ -55,7 +55,7 @@ func newOwned(mode Compaction) *flushed {
 
 func (f *flushed) step(requests []request) {
 	for _, req := range requests {
-		f.setAwake(int(f.rowOf[req.slot]), req.wake)
+		f.requestAwake(int(f.rowOf[req.slot]), req.wake)
 	}
 	f.flush(f.rowOf)
 }
@@ -230,7 +230,7 @@ func alternate(b *testing.B, f *flushed, steps [][]request) {
 	flushes, moves := make([]time.Duration, b.N), make([]time.Duration, b.N)
 	for i := range b.N {
 		for _, req := range steps[i%len(steps)] {
-			f.setAwake(int(f.rowOf[req.slot]), req.wake)
+			f.requestAwake(int(f.rowOf[req.slot]), req.wake)
 		}
 		f.collect()
 		awake := f.awake

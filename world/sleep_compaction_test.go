@@ -119,7 +119,7 @@ func (c *columns) requestRandomStates(r *rand.Rand) []bool {
 		row := r.IntN(len(wish))
 		if r.IntN(few) == 0 {
 			wish[row] = r.IntN(2) == 0
-			c.setAwake(row, wish[row])
+			c.requestAwake(row, wish[row])
 		}
 	}
 	return wish
@@ -151,7 +151,7 @@ func TestFlushAllocatesNothing(t *testing.T) {
 		c := newColumns(mode, 3000)
 		flip := func() {
 			for row := range 1000 {
-				c.setAwake(row*3, !c.isAwake(row*3))
+				c.requestAwake(row*3, !c.isAwake(row*3))
 			}
 			c.flush(c.rowOf)
 		}

@@ -1,8 +1,8 @@
 package world
 
-// sleepRested counts the ticks for which awake bodies have rested, and puts bodies to
-// sleep that have rested for RestTicks. Touching bodies fall asleep as a group.
-func (w *World) sleepRested() {
+// requestSleepOfRested counts the ticks for which awake bodies have rested, and requests
+// sleep for those that have rested for RestTicks. Touching bodies fall asleep as a group.
+func (w *World) requestSleepOfRested() {
 	b, c := &w.bodies, &w.contacts
 	for from, to := b.awakeRange(0, b.len()); from < to; from, to = b.awakeRange(to, b.len()) {
 		for row := from; row < to; row++ {
@@ -10,27 +10,19 @@ func (w *World) sleepRested() {
 				continue // put to sleep by the Mover
 			}
 			if w.motion.CountRest(&b.Bodies, row) && (len(c.bodies) == 0 || c.local[row] == 0) {
-				w.putToSleep(row)
+				w.requestSleep(row)
 			}
 		}
 	}
 	if len(c.bodies) != 0 {
-		w.sleepRestedGroups()
+		w.requestSleepOfRestedGroups()
 	}
 }
 
-func (w *World) putToSleep(row int) {
-	b := &w.bodies
-	if b.Velocity(row) != (Vec3{}) {
-		w.dirty.Set(b.slot[row])
-	}
-	b.sleep(row)
-}
-
-// sleepRestedGroups puts groups of touching bodies to sleep if all of a group have
-// rested long enough. Contacts between rested bodies connect a group; a contact with
+// requestSleepOfRestedGroups requests sleep for groups of touching bodies if all of a group
+// have rested long enough. Contacts between rested bodies connect a group; a contact with
 // an awake body that has not rested keeps it awake. Sleeping bodies count as ground.
-func (w *World) sleepRestedGroups() {
+func (w *World) requestSleepOfRestedGroups() {
 	b, c := &w.bodies, &w.contacts
 	c.group, c.stayAwake = c.group[:0], c.stayAwake[:0]
 	for i := range c.bodies {
@@ -56,40 +48,7 @@ func (w *World) sleepRestedGroups() {
 		row := int(c.bodies[i].row)
 		c.local[row] = 0
 		if b.isAwake(row) && rested(int32(i)) && !c.stayAwake[c.root(int32(i))] {
-			w.putToSleep(row)
+			w.requestSleep(row)
 		}
-	}
-}
-
-// wakeGroup wakes a body and, if it is solid, all sleepers connected to it by touch.
-// Otherwise bodies resting on one that leaves would hang in the air.
-func (w *World) wakeGroup(row int) {
-	b := &w.bodies
-	b.wake(row)
-	if w.kinds[b.Kind[row]].solid < 0 {
-		return
-	}
-	list := append(w.wakeList[:0], int32(row))
-	for i := 0; i < len(list); i++ {
-		end := len(list)
-		list = w.appendTouching(int(list[i]), list)
-		for _, other := range list[end:] {
-			if !b.willBeAwake(int(other)) && w.motion.Kinds[b.Kind[other]].InvMass != 0 {
-				b.wake(int(other))
-				list[end] = other
-				end++
-			}
-		}
-		list = list[:end]
-	}
-	w.wakeList = list
-}
-
-// wake wakes a sleeping body with its group, or restarts an awake body's rest timer.
-func (w *World) wake(row int) {
-	if w.bodies.willBeAwake(row) {
-		w.bodies.wake(row)
-	} else {
-		w.wakeGroup(row)
 	}
 }

@@ -25,7 +25,7 @@ func compacted(t testing.TB, mode Compaction, n, awake int) *World {
 		require.NoError(t, err)
 	}
 	for i := awake; i < n; i++ {
-		w.bodies.sleep(i)
+		w.bodies.requestSleep(i)
 	}
 	w.flushSleep()
 	require.Equal(t, awake, w.bodies.awake)
@@ -36,18 +36,18 @@ func TestFlushMovesOnlyMisplacedRows(t *testing.T) {
 	w := sleepers(t, 200, 100)
 	before := slices.Clone(w.bodies.slot)
 	for range 3 { // each changes state three times
-		w.bodies.wake(150)
-		w.bodies.sleep(150)
-		w.bodies.sleep(20)
-		w.bodies.wake(20)
+		w.bodies.requestWake(150)
+		w.bodies.requestSleep(150)
+		w.bodies.requestSleep(20)
+		w.bodies.requestWake(20)
 	}
 	w.flushSleep()
 	require.Equal(t, before, w.bodies.slot, "reversed requests move no rows")
 
-	w.bodies.sleep(0) // body 0 is valid
-	w.bodies.sleep(7)
-	w.bodies.wake(199)
-	w.bodies.wake(120)
+	w.bodies.requestSleep(0) // body 0 is valid
+	w.bodies.requestSleep(7)
+	w.bodies.requestWake(199)
+	w.bodies.requestWake(120)
 	w.flushSleep()
 	want := slices.Clone(before)
 	want[0], want[120] = want[120], want[0]
@@ -59,12 +59,12 @@ func TestFlushMovesOnlyMisplacedRows(t *testing.T) {
 func TestFlushShiftsTheBoundary(t *testing.T) {
 	w := sleepers(t, 10, 5)
 	for _, row := range []int{5, 6, 9} { // two need no move
-		w.bodies.wake(row)
+		w.bodies.requestWake(row)
 	}
 	w.flushSleep()
 	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6, 9, 8, 7}, w.bodies.slot)
 	for _, row := range []int{1, 6, 7} {
-		w.bodies.sleep(row)
+		w.bodies.requestSleep(row)
 	}
 	w.flushSleep()
 	require.Equal(t, []uint32{0, 5, 2, 3, 4, 1, 6, 9, 8, 7}, w.bodies.slot)
@@ -102,9 +102,9 @@ func TestFlushIsAFunctionOfTheSets(t *testing.T) {
 
 func setAwake(w *World, row int, wake bool) {
 	if wake {
-		w.bodies.wake(row)
+		w.bodies.requestWake(row)
 	} else {
-		w.bodies.sleep(row)
+		w.bodies.requestSleep(row)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestSortedRowsHaveNoHistory(t *testing.T) {
 		for range 5 {
 			chosen := r.Perm(b.bodies.awake)[:200]
 			for _, row := range chosen {
-				b.bodies.setAwake(row, false)
+				b.bodies.requestAwake(row, false)
 			}
 			slots := make([]uint32, 0, 200)
 			for _, row := range chosen {
@@ -77,7 +77,7 @@ func TestSortedRowsHaveNoHistory(t *testing.T) {
 			}
 			b.flushSleep()
 			for _, slot := range slots {
-				b.bodies.wake(int(b.rowOf[slot]))
+				b.bodies.requestWake(int(b.rowOf[slot]))
 			}
 			b.flushSleep()
 		}

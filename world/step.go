@@ -30,7 +30,7 @@ func (w *World) Step() {
 	w.move()
 	w.syncMoved()
 	w.resolveContacts()
-	w.sleepRested()
+	w.requestSleepOfRested()
 	w.quarantineStopped()
 	w.updateVolumes()
 	w.runSystems(After)

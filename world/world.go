@@ -55,7 +55,7 @@ type World struct {
 	contacts    contacts
 	mover       Mover
 	moving      Moving
-	wakeList    []int32 // scratch of wakeGroup
+	wakeList    []int32 // scratch of requestGroupWake
 
 	bodies     bodies
 	sleepState sleepState

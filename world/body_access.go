@@ -86,11 +86,11 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 		return w.rejectNonFinite(e, row)
 	}
 	w.recordMove(row, false)
-	w.wakeGroup(row) // at its old position
+	w.requestGroupWake(row) // at its old position
 	w.bodies.SetPosition(row, w.motion.Clamp(to))
 	w.updateCell(row)
 	w.volumes.markDisplaced(e.Index())
-	w.wakeGroup(row)
+	w.requestGroupWake(row)
 	w.dirty.Set(e.Index())
 	if r := w.recording(); r != nil {
 		r.vectorOp(opPosition, e, to)
@@ -111,9 +111,9 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	}
 	w.bodies.SetVelocity(row, motion.CapSpeed(v))
 	if w.motion.NearRest(&w.motion.Kinds[w.bodies.Kind[row]], v) {
-		w.wake(row)
+		w.requestWake(row)
 	} else {
-		w.wakeGroup(row)
+		w.requestGroupWake(row)
 	}
 	w.dirty.Set(e.Index())
 	if r := w.recording(); r != nil {
@@ -137,42 +137,4 @@ func (w *World) Impulse(e Entity, push Vec3) bool {
 		return false
 	}
 	return w.SetVelocity(e, v)
-}
-
-// Wake requests that a body be awake after the next flush; the last call of Wake and
-// Sleep wins. It returns false unless the entity is live and has a body.
-func (w *World) Wake(e Entity) bool {
-	row, ok := w.row(e)
-	if ok {
-		w.wake(row)
-		if r := w.recording(); r != nil {
-			r.handleOp(opWake, e)
-		}
-	}
-	return ok
-}
-
-// Sleep stops a body and requests that it be asleep after the next flush; the last call
-// of Wake and Sleep wins. Anything that touches the body later wakes it. It returns
-// false unless the entity is live and has a body.
-func (w *World) Sleep(e Entity) bool {
-	row, ok := w.row(e)
-	if !ok {
-		return false
-	}
-	if w.bodies.Velocity(row) != (Vec3{}) {
-		w.dirty.Set(e.Index())
-	}
-	w.bodies.sleep(row)
-	if r := w.recording(); r != nil {
-		r.handleOp(opSleep, e)
-	}
-	return true
-}
-
-// Awake reports whether the next step will move the entity's body, pending requests
-// included.
-func (w *World) Awake(e Entity) bool {
-	row, ok := w.row(e)
-	return ok && w.bodies.willBeAwake(row)
 }
