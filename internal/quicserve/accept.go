@@ -16,14 +16,14 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// accept admits and serves connections until ctx is done. Several goroutines run it.
+// accept accepts and serves connections until ctx is done. Several goroutines run it.
 func (l *Listener) accept(ctx context.Context) {
 	for {
 		conn, err := l.listener.Accept(ctx)
 		if err != nil {
 			return
 		}
-		if !l.admission.admit(conn.Context(), time.Now()) {
+		if !l.limits.allowConnection(conn.Context(), time.Now()) {
 			_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.ServerFull), "")
 			continue
 		}

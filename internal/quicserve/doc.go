@@ -1,18 +1,19 @@
 // Package quicserve serves sessions over QUIC: it accepts connections on one UDP port
 // and hands them to a session.Core.
 //
-//	first packet ──► admission.requireRetry   ──► Retry, or trusted
-//	                 admission.beginHandshake ──► refused, or handshaking
-//	handshake    ──► admission.paceHandshake  ──► delayed if many arrive at once
-//	             ──► admission.admit          ──► closed, or serve:
+//	first packet ──► requireRetry    ──► Retry, or trusted
+//	                 beginHandshake  ──► refused, or handshaking
+//	handshake    ──► paceHandshake   ──► delayed if many arrive at once
+//	             ──► allowConnection ──► closed, or serve:
 //	                                      readStream, readDatagrams ──► session.Peer
 //	                                      Conn.send ◄── Conn's queues ◄── the tick
 //
-// Admission bounds the cost of unauthenticated clients: half-open handshakes, handshakes
-// a second in total and per address, and connections per address. An attempt is charged
-// to its address only after a Retry or a finished handshake has proved the address, so a
-// forged address does not consume another's share. limits.go lists the bounds of
-// connections; package server/session has the bounds of sessions.
+// The first four are methods of connectionLimits, which bounds the cost of
+// unauthenticated clients: half-open handshakes, handshakes a second in total and per
+// address, and connections per address. An attempt is charged to its address only after
+// a Retry or a finished handshake has proved the address, so a forged address does not
+// consume another's share. limits.go lists the bounds of connections; package
+// server/session has the bounds of sessions.
 //
 // A Conn never blocks the tick (S2 of package server/session): the tick fills its
 // queues, and one goroutine per connection empties them. A snapshot still unsent when

@@ -66,7 +66,7 @@ type Listener struct {
 	listener    *quic.Listener
 	certificate atomic.Pointer[tls.Certificate] // for new handshakes
 
-	admission     *admission
+	limits        *connectionLimits
 	connections   sync.WaitGroup // their goroutines
 	refusing      sync.WaitGroup
 	stopAccepting context.CancelFunc // nil before Start
@@ -86,7 +86,7 @@ func Listen(c Config) (*Listener, error) {
 	}
 	l := &Listener{config: c, qlogs: qlogs{folder: c.QlogDir}, connStats: connectionStats{live: map[*Conn]struct{}{}}}
 	l.certificate.Store(c.Certificate)
-	l.admission = newAdmission(c.Limits, &l.traffic)
+	l.limits = newConnectionLimits(c.Limits, &l.traffic)
 	addr, err := net.ResolveUDPAddr("udp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("server: listen address %q: %w", c.Listen, err)
@@ -95,14 +95,14 @@ func Listen(c Config) (*Listener, error) {
 		return nil, fmt.Errorf("server: cannot listen on %s: %w", c.Listen, err)
 	}
 	l.transport = &quic.Transport{
-		Conn: l.udp, VerifySourceAddress: l.admission.requireRetry, ConnContext: l.admission.beginHandshake,
+		Conn: l.udp, VerifySourceAddress: l.limits.requireRetry, ConnContext: l.limits.beginHandshake,
 		StatelessResetKey: (*quic.StatelessResetKey)(c.StatelessResetKey),
 	}
 	l.listener, err = l.transport.Listen(&tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return l.certificate.Load(), nil },
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			return nil, l.admission.paceHandshake(hello.Context())
+			return nil, l.limits.paceHandshake(hello.Context())
 		},
 	}, l.quicConfig())
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *Listener) SetCertificate(c *tls.Certificate) error {
 }
 
 // SetLimits replaces the limits, which must be valid. Existing connections stay.
-func (l *Listener) SetLimits(limits Limits) { l.admission.setLimits(limits) }
+func (l *Listener) SetLimits(limits Limits) { l.limits.setLimits(limits) }
 
 // Start accepts connections until Refuse or Close.
 func (l *Listener) Start() {

@@ -48,23 +48,23 @@ func TestRetryUnderLoad(t *testing.T) {
 	require.NoError(t, dial())
 	require.Zero(t, s.traffic.retries.Load())
 	require.Zero(t, s.traffic.handshakesPaced.Load())
-	s.admission.paced.SetLimit(2)
+	s.limits.paced.SetLimit(2)
 	for s.traffic.handshakesPaced.Load() == 0 { // repeat if half a second passed in between
-		s.admission.paced.ReserveN(time.Now(), int(s.admission.paced.Tokens()))
+		s.limits.paced.ReserveN(time.Now(), int(s.limits.paced.Tokens()))
 		require.NoError(t, dial())
 	}
 
-	s.admission.mu.Lock()
-	s.admission.unproven.SetBurst(0)
-	s.admission.unproven.SetLimit(0)
-	s.admission.mu.Unlock()
+	s.limits.mu.Lock()
+	s.limits.unproven.SetBurst(0)
+	s.limits.unproven.SetLimit(0)
+	s.limits.mu.Unlock()
 	require.NoError(t, dial())
 	require.NotZero(t, s.traffic.retries.Load(), "one for each packet of the first flight")
 
-	s.admission.mu.Lock()
-	s.admission.proven.SetBurst(0)
-	s.admission.proven.SetLimit(0)
-	s.admission.mu.Unlock()
+	s.limits.mu.Lock()
+	s.limits.proven.SetBurst(0)
+	s.limits.proven.SetLimit(0)
+	s.limits.mu.Unlock()
 	var refused *quic.TransportError
 	require.True(t, errors.As(dial(), &refused))
 	require.Equal(t, quic.ConnectionRefused, refused.ErrorCode)

@@ -17,10 +17,10 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// admission decides which connection attempts get a handshake and which connections
-// are accepted. Unproven claims of an attempt, above all its address, consume only the
-// shares of unproven attempts.
-type admission struct {
+// connectionLimits decides which connection attempts get a handshake and which
+// connections are accepted. Unproven claims of an attempt, above all its address,
+// consume only the shares of unproven attempts.
+type connectionLimits struct {
 	count *traffic
 	paced *rate.Limiter // handshakes, before their signature
 
@@ -48,37 +48,37 @@ var (
 	errAddressFull       = errors.New("server: too many connections from one address")
 )
 
-func newAdmission(l Limits, t *traffic) *admission {
-	a := &admission{
+func newConnectionLimits(l Limits, t *traffic) *connectionLimits {
+	c := &connectionLimits{
 		count: t, addresses: map[netip.Prefix]*addressState{},
 		unproven: rate.NewLimiter(initialsPerSecond, initialBurst),
 		proven:   rate.NewLimiter(handshakesPerSecond, handshakeBurst),
 		paced:    rate.NewLimiter(rate.Limit(handshakesPaced*runtime.GOMAXPROCS(0)), pacedBurst),
 	}
-	a.setLimits(l)
-	return a
+	c.setLimits(l)
+	return c
 }
 
 // setLimits replaces the limits, which must be valid. Existing connections stay.
-func (a *admission) setLimits(l Limits) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.maxConnections = min(cmp.Or(l.MaxSessions, session.DefaultMaxSessions), math.MaxInt-spareConnections) + spareConnections
-	a.maxPerAddress, a.maxLoopback = l.MaxSessionsPerAddress, l.MaxSessionsPerAddress
+func (c *connectionLimits) setLimits(l Limits) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maxConnections = min(cmp.Or(l.MaxSessions, session.DefaultMaxSessions), math.MaxInt-spareConnections) + spareConnections
+	c.maxPerAddress, c.maxLoopback = l.MaxSessionsPerAddress, l.MaxSessionsPerAddress
 	if l.MaxSessionsPerAddress == 0 {
-		a.maxPerAddress, a.maxLoopback = DefaultMaxSessionsPerAddress, math.MaxInt
+		c.maxPerAddress, c.maxLoopback = DefaultMaxSessionsPerAddress, math.MaxInt
 	}
 }
 
 // requireRetry reports whether an attempt from an unproven address must first answer a
 // Retry.
-func (a *admission) requireRetry(net.Addr) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.handshaking < trustedHandshakes && a.unproven.Allow() {
+func (c *connectionLimits) requireRetry(net.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handshaking < trustedHandshakes && c.unproven.Allow() {
 		return false
 	}
-	a.count.retries.Add(1)
+	c.count.retries.Add(1)
 	return true
 }
 
@@ -87,10 +87,10 @@ type attemptKey struct{}
 
 // attempt is a connection from its first packet to its end.
 type attempt struct {
-	admission *admission
+	limits    *connectionLimits
 	address   netip.Prefix
 	charged   bool // its handshake was charged to its address
-	admitted  bool
+	connected bool
 	ended     bool
 	trace     *trace // nil without a qlog folder
 }
@@ -98,9 +98,9 @@ type attempt struct {
 // beginHandshake is called with the first packet of each attempt that is trusted or has
 // answered its Retry. An error refuses the attempt before it costs memory or a
 // signature.
-func (a *admission) beginHandshake(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
-	t := &attempt{admission: a, address: addressPrefix(info.RemoteAddr)}
-	if err := a.allowHandshake(t, info.AddrVerified, time.Now()); err != nil {
+func (c *connectionLimits) beginHandshake(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
+	t := &attempt{limits: c, address: addressPrefix(info.RemoteAddr)}
+	if err := c.allowHandshake(t, info.AddrVerified, time.Now()); err != nil {
 		return nil, err
 	}
 	context.AfterFunc(ctx, t.release)
@@ -108,44 +108,44 @@ func (a *admission) beginHandshake(ctx context.Context, info *quic.ClientInfo) (
 }
 
 // allowHandshake counts t as handshaking, or returns why it is refused.
-func (a *admission) allowHandshake(t *attempt, proven bool, now time.Time) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.addresses[t.address]
+func (c *connectionLimits) allowHandshake(t *attempt, proven bool, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.addresses[t.address]
 	switch {
-	case a.handshaking >= maxHandshakes:
-		a.count.handshakesCrowded.Add(1)
+	case c.handshaking >= maxHandshakes:
+		c.count.handshakesCrowded.Add(1)
 		return errTooManyHandshakes
-	case s != nil && s.connections >= a.connectionLimit(t.address):
-		a.count.handshakesAddress.Add(1)
+	case s != nil && s.connections >= c.connectionLimit(t.address):
+		c.count.handshakesAddress.Add(1)
 		return errAddressFull
-	case proven && !a.chargeHandshake(t, now), !proven && !a.hasHandshakeLeft(t.address, now), !a.proven.AllowN(now, 1):
-		a.count.handshakesFast.Add(1)
+	case proven && !c.chargeHandshake(t, now), !proven && !c.hasHandshakeLeft(t.address, now), !c.proven.AllowN(now, 1):
+		c.count.handshakesFast.Add(1)
 		return errTooFastHandshakes
 	}
-	a.handshaking++
+	c.handshaking++
 	return nil
 }
 
 // exempt reports whether p has no limits of its own: loopback, unless the operator has
 // set MaxSessionsPerAddress. A proxy in front of the server has such an address.
-func (a *admission) exempt(p netip.Prefix) bool {
-	return p.Addr().IsLoopback() && a.maxLoopback == math.MaxInt
+func (c *connectionLimits) exempt(p netip.Prefix) bool {
+	return p.Addr().IsLoopback() && c.maxLoopback == math.MaxInt
 }
 
-func (a *admission) connectionLimit(p netip.Prefix) int {
+func (c *connectionLimits) connectionLimit(p netip.Prefix) int {
 	if p.Addr().IsLoopback() {
-		return a.maxLoopback
+		return c.maxLoopback
 	}
-	return a.maxPerAddress
+	return c.maxPerAddress
 }
 
 // chargeHandshake charges t's handshake to its address, once. It returns false if the
 // address has exhausted its rate. The address must be proven: an attempt with a forged
 // address costs the victim nothing.
-func (a *admission) chargeHandshake(t *attempt, now time.Time) bool {
-	if !t.charged && !a.exempt(t.address) {
-		t.charged = a.stateOf(t.address, now).handshakes.AllowN(now, 1)
+func (c *connectionLimits) chargeHandshake(t *attempt, now time.Time) bool {
+	if !t.charged && !c.exempt(t.address) {
+		t.charged = c.stateOf(t.address, now).handshakes.AllowN(now, 1)
 		return t.charged
 	}
 	return true
@@ -153,38 +153,38 @@ func (a *admission) chargeHandshake(t *attempt, now time.Time) bool {
 
 // hasHandshakeLeft reports whether the rate of p allows another handshake, without
 // charging it. An attempt trusted without a Retry is refused here, before its signature;
-// admit charges it.
-func (a *admission) hasHandshakeLeft(p netip.Prefix, now time.Time) bool {
-	s := a.addresses[p]
-	return s == nil || a.exempt(p) || s.handshakes.TokensAt(now) >= 1
+// allowConnection charges it.
+func (c *connectionLimits) hasHandshakeLeft(p netip.Prefix, now time.Time) bool {
+	s := c.addresses[p]
+	return s == nil || c.exempt(p) || s.handshakes.TokensAt(now) >= 1
 }
 
 // stateOf returns the state of p, and creates it if necessary.
-func (a *admission) stateOf(p netip.Prefix, now time.Time) *addressState {
-	s := a.addresses[p]
+func (c *connectionLimits) stateOf(p netip.Prefix, now time.Time) *addressState {
+	s := c.addresses[p]
 	if s == nil {
-		if len(a.addresses) >= maxAddresses+a.connections {
-			a.forgetAddresses(now)
+		if len(c.addresses) >= maxAddresses+c.connections {
+			c.forgetAddresses(now)
 		}
 		s = &addressState{handshakes: rate.NewLimiter(addressHandshakesPerSecond, addressHandshakeBurst)}
-		a.addresses[p] = s
+		c.addresses[p] = s
 	}
 	return s
 }
 
 // forgetAddresses drops addresses without connections: those whose rate has recovered,
 // or, if none has, all of them with their charges.
-func (a *admission) forgetAddresses(now time.Time) {
+func (c *connectionLimits) forgetAddresses(now time.Time) {
 	for _, all := range []bool{false, true} {
-		for p, s := range a.addresses {
+		for p, s := range c.addresses {
 			if s.connections == 0 && (all || s.handshakes.TokensAt(now) >= addressHandshakeBurst) {
-				delete(a.addresses, p)
+				delete(c.addresses, p)
 				if all {
-					a.count.addressesForgotten.Add(1)
+					c.count.addressesForgotten.Add(1)
 				}
 			}
 		}
-		if len(a.addresses) < maxAddresses+a.connections {
+		if len(c.addresses) < maxAddresses+c.connections {
 			return
 		}
 	}
@@ -192,8 +192,8 @@ func (a *admission) forgetAddresses(now time.Time) {
 
 // paceHandshake delays a handshake before its signature if many arrive at once. It runs
 // on the goroutine of its connection.
-func (a *admission) paceHandshake(ctx context.Context) error {
-	turn := a.paced.Reserve()
+func (c *connectionLimits) paceHandshake(ctx context.Context) error {
+	turn := c.paced.Reserve()
 	wait := turn.Delay()
 	switch {
 	case wait == 0:
@@ -202,7 +202,7 @@ func (a *admission) paceHandshake(ctx context.Context) error {
 		turn.Cancel()
 		return nil
 	}
-	a.count.handshakesPaced.Add(1)
+	c.count.handshakesPaced.Add(1)
 	select {
 	case <-time.After(wait):
 		return nil
@@ -212,50 +212,50 @@ func (a *admission) paceHandshake(ctx context.Context) error {
 	}
 }
 
-// admit counts a connection that has finished its handshake. It returns false if the
+// allowConnection counts a connection that has finished its handshake. It returns false if the
 // connection exceeds a limit or has already ended.
-func (a *admission) admit(ctx context.Context, now time.Time) bool {
+func (c *connectionLimits) allowConnection(ctx context.Context, now time.Time) bool {
 	t, ok := ctx.Value(attemptKey{}).(*attempt)
 	if !ok {
 		return false // beginHandshake has not seen it
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if t.ended {
-		a.count.handshakesFailed.Add(1)
+		c.count.handshakesFailed.Add(1)
 		return false
 	}
-	s := a.stateOf(t.address, now)
+	s := c.stateOf(t.address, now)
 	switch {
-	case a.connections >= a.maxConnections:
-		a.count.handshakesRefused.Add(1)
+	case c.connections >= c.maxConnections:
+		c.count.handshakesRefused.Add(1)
 		return false
-	case s.connections >= a.connectionLimit(t.address):
-		a.count.handshakesAddress.Add(1)
+	case s.connections >= c.connectionLimit(t.address):
+		c.count.handshakesAddress.Add(1)
 		return false
-	case !a.chargeHandshake(t, now):
-		a.count.handshakesFast.Add(1)
+	case !c.chargeHandshake(t, now):
+		c.count.handshakesFast.Add(1)
 		return false
 	}
-	a.handshaking--
-	a.connections++
+	c.handshaking--
+	c.connections++
 	s.connections++
-	t.admitted = true
+	t.connected = true
 	return true
 }
 
 // release is called at the end of the attempt or of its connection.
 func (t *attempt) release() {
-	a := t.admission
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	c := t.limits
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	t.ended = true
-	if !t.admitted {
-		a.handshaking--
+	if !t.connected {
+		c.handshaking--
 		return
 	}
-	a.connections--
-	a.addresses[t.address].connections--
+	c.connections--
+	c.addresses[t.address].connections--
 }
 
 // addressPrefix returns what counts as one address: an IPv4 address, or the /64 that

@@ -13,16 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// harness is an admission with counters of its own.
+// harness holds connectionLimits with counters of its own.
 type harness struct {
-	t         *testing.T
-	admission *admission
-	count     traffic
+	t      *testing.T
+	limits *connectionLimits
+	count  traffic
 }
 
 func newHarness(t *testing.T, l Limits) *harness {
 	h := &harness{t: t}
-	h.admission = newAdmission(l, &h.count)
+	h.limits = newConnectionLimits(l, &h.count)
 	return h
 }
 
@@ -37,7 +37,7 @@ type connection struct {
 func (h *harness) begin(ip string, proven bool) (*connection, error) {
 	below, cancel := context.WithCancel(context.Background())
 	h.t.Cleanup(cancel)
-	ctx, err := h.admission.beginHandshake(below, &quic.ClientInfo{RemoteAddr: udp(ip), AddrVerified: proven})
+	ctx, err := h.limits.beginHandshake(below, &quic.ClientInfo{RemoteAddr: udp(ip), AddrVerified: proven})
 	return &connection{ctx, cancel}, err
 }
 
@@ -45,13 +45,13 @@ func (h *harness) begin(ip string, proven bool) (*connection, error) {
 func (h *harness) settle(handshaking, connections int) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool {
-		h.admission.mu.Lock()
-		defer h.admission.mu.Unlock()
-		return h.admission.handshaking == handshaking && h.admission.connections == connections
+		h.limits.mu.Lock()
+		defer h.limits.mu.Unlock()
+		return h.limits.handshaking == handshaking && h.limits.connections == connections
 	}, time.Minute, time.Millisecond)
 }
 
-func TestAdmissionCountsAddresses(t *testing.T) {
+func TestConnectionLimitsCountsAddresses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		limits Limits
@@ -66,23 +66,23 @@ func TestAdmissionCountsAddresses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t, c.limits)
-			var admitted []*connection
+			var connected []*connection
 			for i := range c.most {
 				v, err := h.begin(c.ips[i%2], i%3 == 0)
 				require.NoError(t, err)
-				require.True(t, h.admission.admit(v.ctx, time.Now()))
-				admitted = append(admitted, v)
+				require.True(t, h.limits.allowConnection(v.ctx, time.Now()))
+				connected = append(connected, v)
 			}
 			_, err := h.begin(c.ips[1], true)
 			require.ErrorIs(t, err, errAddressFull)
 			other, err := h.begin(c.other, true)
 			require.NoError(t, err)
-			require.True(t, h.admission.admit(other.ctx, time.Now()))
-			admitted[0].end()
+			require.True(t, h.limits.allowConnection(other.ctx, time.Now()))
+			connected[0].end()
 			h.settle(0, c.most)
 			again, err := h.begin(c.ips[0], true)
 			require.NoError(t, err)
-			require.True(t, h.admission.admit(again.ctx, time.Now()))
+			require.True(t, h.limits.allowConnection(again.ctx, time.Now()))
 			require.EqualValues(t, 1, h.count.handshakesAddress.Load())
 		})
 	}
@@ -90,7 +90,7 @@ func TestAdmissionCountsAddresses(t *testing.T) {
 
 // An unproven address is not charged a connection before its handshake is finished, so a
 // forged address takes none from its owner.
-func TestAdmissionIgnoresUnprovenAddresses(t *testing.T) {
+func TestConnectionLimitsIgnoresUnprovenAddresses(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
 	for range 50 {
 		_, err := h.begin("192.0.2.1", false)
@@ -98,51 +98,51 @@ func TestAdmissionIgnoresUnprovenAddresses(t *testing.T) {
 	}
 	victim, err := h.begin("192.0.2.1", true)
 	require.NoError(t, err)
-	require.True(t, h.admission.admit(victim.ctx, time.Now()))
+	require.True(t, h.limits.allowConnection(victim.ctx, time.Now()))
 	second, err := h.begin("192.0.2.2", false)
 	require.NoError(t, err)
 	third, err := h.begin("192.0.2.2", false)
 	require.NoError(t, err)
-	require.True(t, h.admission.admit(second.ctx, time.Now()))
-	require.False(t, h.admission.admit(third.ctx, time.Now()), "both began before either was admitted")
+	require.True(t, h.limits.allowConnection(second.ctx, time.Now()))
+	require.False(t, h.limits.allowConnection(third.ctx, time.Now()), "both began before either was connected")
 }
 
-func TestAdmissionExemptsLoopback(t *testing.T) {
+func TestConnectionLimitsExemptsLoopback(t *testing.T) {
 	h := newHarness(t, Limits{})
 	for _, ip := range []string{"127.0.0.1", "::1"} {
 		for range 2 * DefaultMaxSessionsPerAddress {
 			v, err := h.begin(ip, true)
 			require.NoError(t, err)
-			require.True(t, h.admission.admit(v.ctx, time.Now()))
+			require.True(t, h.limits.allowConnection(v.ctx, time.Now()))
 		}
 	}
 }
 
-func TestAdmissionBoundsConnections(t *testing.T) {
+func TestConnectionLimitsBoundsConnections(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessions: 2})
 	for range 2 + spareConnections {
 		v, err := h.begin("127.0.0.1", true)
 		require.NoError(t, err)
-		require.True(t, h.admission.admit(v.ctx, time.Now()))
+		require.True(t, h.limits.allowConnection(v.ctx, time.Now()))
 	}
 	v, err := h.begin("127.0.0.1", true)
 	require.NoError(t, err)
-	require.False(t, h.admission.admit(v.ctx, time.Now()))
+	require.False(t, h.limits.allowConnection(v.ctx, time.Now()))
 	require.EqualValues(t, 1, h.count.handshakesRefused.Load())
 	v.end()
 	h.settle(0, 2+spareConnections)
-	require.False(t, h.admission.admit(context.Background(), time.Now()), "no attempt in the context")
+	require.False(t, h.limits.allowConnection(context.Background(), time.Now()), "no attempt in the context")
 }
 
 // Handshakes under way are bounded, and from trustedHandshakes on every attempt must
 // answer a Retry. An ended attempt makes room.
-func TestAdmissionBoundsHandshakesUnderWay(t *testing.T) {
+func TestConnectionLimitsBoundsHandshakesUnderWay(t *testing.T) {
 	h := newHarness(t, Limits{})
-	require.False(t, h.admission.requireRetry(udp("192.0.2.1")))
+	require.False(t, h.limits.requireRetry(udp("192.0.2.1")))
 	var under []*connection
 	for i := range maxHandshakes {
 		if i == trustedHandshakes {
-			require.True(t, h.admission.requireRetry(udp("192.0.2.1")))
+			require.True(t, h.limits.requireRetry(udp("192.0.2.1")))
 		}
 		v, err := h.begin("127.0.0.1", true)
 		require.NoError(t, err)
@@ -154,19 +154,19 @@ func TestAdmissionBoundsHandshakesUnderWay(t *testing.T) {
 		v.end()
 	}
 	h.settle(0, 0)
-	require.False(t, h.admission.requireRetry(udp("192.0.2.1")))
+	require.False(t, h.limits.requireRetry(udp("192.0.2.1")))
 	_, err = h.begin("127.0.0.1", true)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, h.count.handshakesCrowded.Load())
 }
 
 // The rates of all handshakes and of one proven address are bounded.
-func TestAdmissionRates(t *testing.T) {
+func TestConnectionLimitsRates(t *testing.T) {
 	h := newHarness(t, Limits{})
 	now := time.Unix(1000, 0)
 	handshake := func(ip string) error {
-		a := &attempt{admission: h.admission, address: addressPrefix(udp(ip))}
-		err := h.admission.allowHandshake(a, true, now)
+		a := &attempt{limits: h.limits, address: addressPrefix(udp(ip))}
+		err := h.limits.allowHandshake(a, true, now)
 		if err == nil {
 			a.release()
 		}
@@ -187,7 +187,7 @@ func TestAdmissionRates(t *testing.T) {
 	}
 	require.ErrorIs(t, handshake("192.0.2.1"), errTooFastHandshakes)
 	unproven := 0
-	for !h.admission.requireRetry(udp("192.0.2.9")) {
+	for !h.limits.requireRetry(udp("192.0.2.9")) {
 		unproven++
 	}
 	require.GreaterOrEqual(t, unproven, initialBurst)
@@ -197,16 +197,16 @@ func TestAdmissionRates(t *testing.T) {
 
 // A trusted attempt is charged to its address once it has proved it. Attempts with a
 // forged address are not charged to its owner.
-func TestAdmissionChargesTrustedHandshakes(t *testing.T) {
+func TestConnectionLimitsChargesTrustedHandshakes(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1 << 20})
 	now := time.Unix(1000, 0)
 	connect := func(ip string, proven bool) error {
-		a := &attempt{admission: h.admission, address: addressPrefix(udp(ip))}
-		if err := h.admission.allowHandshake(a, proven, now); err != nil {
+		a := &attempt{limits: h.limits, address: addressPrefix(udp(ip))}
+		if err := h.limits.allowHandshake(a, proven, now); err != nil {
 			return err
 		}
 		defer a.release()
-		if !h.admission.admit(context.WithValue(t.Context(), attemptKey{}, a), now) {
+		if !h.limits.allowConnection(context.WithValue(t.Context(), attemptKey{}, a), now) {
 			return errAddressFull
 		}
 		return nil
@@ -225,35 +225,35 @@ func TestAdmissionChargesTrustedHandshakes(t *testing.T) {
 	require.ErrorIs(t, connect("192.0.2.1", false), errTooFastHandshakes)
 
 	for range 3 * addressHandshakeBurst {
-		a := &attempt{admission: h.admission, address: addressPrefix(udp("192.0.2.2"))}
-		require.NoError(t, h.admission.allowHandshake(a, false, now))
+		a := &attempt{limits: h.limits, address: addressPrefix(udp("192.0.2.2"))}
+		require.NoError(t, h.limits.allowHandshake(a, false, now))
 		a.release()
 	}
 	require.NoError(t, connect("192.0.2.2", true), "no handshake was finished from there")
 }
 
 // Trusted handshakes that begin together are each charged when they finish.
-func TestAdmissionChargesHandshakesUnderWay(t *testing.T) {
+func TestConnectionLimitsChargesHandshakesUnderWay(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1 << 20})
-	now, admitted := time.Unix(1000, 0), 0
+	now, connected := time.Unix(1000, 0), 0
 	var under []context.Context
 	for range 2 * addressHandshakeBurst {
-		a := &attempt{admission: h.admission, address: addressPrefix(udp("192.0.2.1"))}
-		require.NoError(t, h.admission.allowHandshake(a, false, now))
+		a := &attempt{limits: h.limits, address: addressPrefix(udp("192.0.2.1"))}
+		require.NoError(t, h.limits.allowHandshake(a, false, now))
 		under = append(under, context.WithValue(t.Context(), attemptKey{}, a))
 	}
 	for _, ctx := range under {
-		if h.admission.admit(ctx, now) {
-			admitted++
+		if h.limits.allowConnection(ctx, now) {
+			connected++
 		}
 	}
-	require.Equal(t, addressHandshakeBurst, admitted)
+	require.Equal(t, addressHandshakeBurst, connected)
 	require.EqualValues(t, addressHandshakeBurst, h.count.handshakesFast.Load())
 }
 
 // Of simultaneous handshakes a burst proceeds, and the others follow at a steady rate. No
 // handshake waits longer than maxHandshakeWait, and an ended one is cancelled.
-func TestAdmissionPacesHandshakes(t *testing.T) {
+func TestConnectionLimitsPacesHandshakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, Limits{})
 		perSecond := handshakesPaced * runtime.GOMAXPROCS(0)
@@ -262,7 +262,7 @@ func TestAdmissionPacesHandshakes(t *testing.T) {
 		var passed atomic.Int64
 		for range inTurn + 100 {
 			go func() {
-				if h.admission.paceHandshake(t.Context()) == nil {
+				if h.limits.paceHandshake(t.Context()) == nil {
 					passed.Add(1)
 				}
 			}()
@@ -272,44 +272,44 @@ func TestAdmissionPacesHandshakes(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		time.Sleep(time.Second)
-		require.ErrorIs(t, h.admission.paceHandshake(ended), context.Canceled)
+		require.ErrorIs(t, h.limits.paceHandshake(ended), context.Canceled)
 		synctest.Wait()
 		require.InDelta(t, pacedBurst+100+perSecond, passed.Load(), 1, "in a second")
 		for passed.Load() < int64(inTurn+100) {
 			time.Sleep(time.Millisecond)
 		}
 		require.LessOrEqual(t, time.Since(began), maxHandshakeWait+time.Millisecond)
-		require.InDelta(t, inTurn-pacedBurst+1, h.admission.count.load().HandshakesPaced, 1)
+		require.InDelta(t, inTurn-pacedBurst+1, h.limits.count.load().HandshakesPaced, 1)
 	})
 }
 
 // The memory for addresses is bounded, and addresses with connections are kept.
-func TestAdmissionForgetsAddresses(t *testing.T) {
+func TestConnectionLimitsForgetsAddresses(t *testing.T) {
 	h := newHarness(t, Limits{})
 	now := time.Unix(1000, 0)
 	stays, err := h.begin("198.51.100.1", false)
 	require.NoError(t, err)
-	require.True(t, h.admission.admit(stays.ctx, now))
+	require.True(t, h.limits.allowConnection(stays.ctx, now))
 	for i := range 3 * maxAddresses {
 		ip := net.IPv4(10, byte(i>>16), byte(i>>8), byte(i))
-		require.True(t, h.admission.chargeHandshake(&attempt{address: addressPrefix(&net.UDPAddr{IP: ip})}, now))
+		require.True(t, h.limits.chargeHandshake(&attempt{address: addressPrefix(&net.UDPAddr{IP: ip})}, now))
 		now = now.Add(time.Microsecond)
 	}
-	require.LessOrEqual(t, len(h.admission.addresses), maxAddresses+1)
-	require.EqualValues(t, 3*maxAddresses+1-len(h.admission.addresses), h.admission.count.load().AddressesForgotten)
-	require.Equal(t, 1, h.admission.addresses[addressPrefix(udp("198.51.100.1"))].connections)
+	require.LessOrEqual(t, len(h.limits.addresses), maxAddresses+1)
+	require.EqualValues(t, 3*maxAddresses+1-len(h.limits.addresses), h.limits.count.load().AddressesForgotten)
+	require.Equal(t, 1, h.limits.addresses[addressPrefix(udp("198.51.100.1"))].connections)
 }
 
 // A client may end its connection in the packet that completes the handshake. Such a
-// connection is not admitted, and takes no room.
-func TestAdmissionOfEndedConnection(t *testing.T) {
+// connection is not connected, and takes no room.
+func TestConnectionLimitsOfEndedConnection(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
 	for range 3 {
 		v, err := h.begin("192.0.2.1", true)
 		require.NoError(t, err)
 		v.end()
 		h.settle(0, 0)
-		require.False(t, h.admission.admit(v.ctx, time.Now()))
+		require.False(t, h.limits.allowConnection(v.ctx, time.Now()))
 		h.settle(0, 0)
 	}
 }
