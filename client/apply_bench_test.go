@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -155,7 +154,7 @@ func (m *motion) states() *[motionTicks][motionRows][]uint32 {
 				now[i].Position[axis] += now[i].Velocity[axis] / 60
 			}
 			states[tick][i] = make([]uint32, s.Values())
-			s.Quantise(0, unsafe.Pointer(&now[i]), states[tick][i])
+			s.Quantise(0, &now[i], states[tick][i])
 		}
 	}
 	return states

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,8 +82,8 @@ func (c *crowd) enter(message []byte, n int) []byte {
 			e.body.Position[axis], e.body.Velocity[axis] = 100*c.random.Float32(), 6*c.random.Float32()-3
 		}
 		id := identity{Value: uint64(e.h), Mark: uint16(slot)}
-		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.values)
-		c.schema.Quantise(1, unsafe.Pointer(&id), e.values[c.schema.Component(1).Offset:])
+		c.schema.Quantise(0, &e.body, e.values)
+		c.schema.Quantise(1, &id, e.values[c.schema.Component(1).Offset:])
 		e.sent = []sentState{{c.tick, slices.Clone(e.values)}}
 		w.Reset(nil)
 		c.schema.AppendFull(&w, schema.Row{Mask: 3, Values: e.values})
@@ -137,7 +136,7 @@ func (c *crowd) move() []*crowded {
 			e.body.Velocity[axis] += c.random.Float32()/2 - 0.25
 			e.body.Position[axis] += crowdInterval * e.body.Velocity[axis] / 60
 		}
-		c.schema.Quantise(0, unsafe.Pointer(&e.body), e.values)
+		c.schema.Quantise(0, &e.body, e.values)
 		moved = append(moved, e)
 	}
 	c.random.Shuffle(len(moved), func(i, j int) { moved[i], moved[j] = moved[j], moved[i] })

@@ -3,7 +3,6 @@ package client
 import (
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
@@ -77,9 +76,9 @@ func (c *Component[T]) values(e *Entity, i int) []uint32 {
 
 func (c *Component[T]) restore(e *Entity, values []uint32, v *T) {
 	if e.states.owned {
-		c.schema.Restore(c.number, values, unsafe.Pointer(v))
+		c.schema.Restore(c.number, values, v)
 	} else {
-		c.schema.RestorePublic(c.number, values, unsafe.Pointer(v))
+		c.schema.RestorePublic(c.number, values, v)
 	}
 }
 

@@ -1,7 +1,5 @@
 package client
 
-import "unsafe"
-
 // Moment is the server time that a render shows: slightly in the past, so that the
 // states before and after it have arrived. Client.Render returns one for each picture,
 // and Component.At reads entities at it.
@@ -35,7 +33,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.jumped(e, a, b, ticks[to]-ticks[from]) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
-	c.schema.Blend(c.number, e.states.owned, a, b, ratio, unsafe.Pointer(&v))
+	c.schema.Blend(c.number, e.states.owned, a, b, ratio, &v)
 	return v, true
 }
 

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,7 +91,7 @@ func (s *studio) trueTick() float64 {
 func (s *studio) values(tick uint32) (schema.Row, bool) {
 	body, sent := s.motion(tick)
 	row := schema.Row{Mask: 1, Values: make([]uint32, s.schema.Values())}
-	s.schema.Quantise(0, unsafe.Pointer(&body), row.Values)
+	s.schema.Quantise(0, &body, row.Values)
 	return row, sent
 }
 

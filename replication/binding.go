@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
@@ -60,8 +59,8 @@ func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	h := w.Config().HalfExtent
 	corner, arrives := schema.Body{Position: [3]float32{h.X, h.Y, h.Z}}, schema.Body{}
 	values := make([]uint32, spec.Values)
-	s.Quantise(i, unsafe.Pointer(&corner), values)
-	s.Restore(i, values, unsafe.Pointer(&arrives))
+	s.Quantise(i, &corner, values)
+	s.Restore(i, values, &arrives)
 	for axis, at := range corner.Position {
 		if at-arrives.Position[axis] > 1 {
 			return fmt.Errorf("%w: bodies may be at %v m, and schema.Body holds at most %v m: reduce world.Config.HalfExtent", ErrSchema, at, arrives.Position[axis])
@@ -76,9 +75,9 @@ func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 	for component, id := range f.bindings {
 		spec := f.schema.Component(component)
 		out := row.Values[spec.Offset : spec.Offset+spec.Values]
-		if p := f.componentSource(w, id, slot); p != nil {
+		if value := f.componentSource(w, id, slot); value != nil {
 			row.Mask |= 1 << component
-			f.schema.Quantise(component, p, out)
+			f.schema.Quantise(component, value, out)
 		} else {
 			clear(out)
 		}
@@ -88,14 +87,11 @@ func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 	f.schema.KeepReferences(*row, f.issued)
 }
 
-// componentSource returns the address of a component's value, or nil if the slot lacks
-// it. bind has checked that the value's type is the schema's.
-func (f *frame) componentSource(w *world.World, id int, slot uint32) unsafe.Pointer {
+// componentSource returns a pointer to a component's value, or nil if the slot lacks it.
+// bind has checked that the value's type is the schema's.
+func (f *frame) componentSource(w *world.World, id int, slot uint32) any {
 	if id != worldBody {
-		if value := w.ComponentValue(id, slot); value != nil {
-			return reflect.ValueOf(value).UnsafePointer()
-		}
-		return nil
+		return w.ComponentValue(id, slot)
 	}
 	position, velocity, ok := w.Body(slot)
 	if !ok {
@@ -105,5 +101,5 @@ func (f *frame) componentSource(w *world.World, id int, slot uint32) unsafe.Poin
 		Position: [3]float32{position.X, position.Y, position.Z},
 		Velocity: [3]float32{velocity.X, velocity.Y, velocity.Z},
 	}
-	return unsafe.Pointer(&f.body)
+	return &f.body
 }

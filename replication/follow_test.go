@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,7 +145,7 @@ func (c *convoy) step() {
 		for _, h := range c.live {
 			p := *c.poses.Get(h)
 			values := make([]uint32, c.schema.Values())
-			c.schema.Quantise(0, unsafe.Pointer(&p), values)
+			c.schema.Quantise(0, &p, values)
 			c.states[tickOf{uint32(c.world.Tick()), h}] = values
 		}
 		for _, e := range c.ends {

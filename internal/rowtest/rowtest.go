@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
@@ -147,7 +146,7 @@ func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
 			}
 			randomise(v.Elem(), r, keep)
 			if spec := s.Component(i); mask>>i&1 != 0 {
-				s.Quantise(i, v.UnsafePointer(), rows[j].Values[spec.Offset:spec.Offset+spec.Values])
+				s.Quantise(i, v.Interface(), rows[j].Values[spec.Offset:spec.Offset+spec.Values])
 			}
 		}
 		if !owned {
@@ -183,7 +182,7 @@ func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past,
 	r := rand.New(rand.NewPCG(seed, 0))
 	quantised := func() []uint32 {
 		row := NewRow(s, 1)
-		s.Quantise(0, unsafe.Pointer(&v), row.Values)
+		s.Quantise(0, &v, row.Values)
 		return row.Values
 	}
 	past = &rowcodec.Past{Age: 3, Gap: 2, Older: quantised()}
@@ -234,7 +233,7 @@ func Set[T any](s *schema.Schema, row *schema.Row, name string, v T) {
 	}
 	c := s.Component(i)
 	row.Mask |= 1 << i
-	s.Quantise(i, unsafe.Pointer(&v), row.Values[c.Offset:c.Offset+c.Values])
+	s.Quantise(i, &v, row.Values[c.Offset:c.Offset+c.Values])
 }
 
 func must(err error) {

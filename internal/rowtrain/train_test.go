@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,7 +37,7 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 			v.Position[2] -= float32(4.9 * at * at)
 			v.Facing[2], v.Facing[3] = float32(math.Sin(spin*at)), float32(math.Cos(spin*at))
 			row := rowtest.NewRow(s, 1)
-			s.Quantise(0, unsafe.Pointer(&v), row.Values)
+			s.Quantise(0, &v, row.Values)
 			if values = append(values, row.Values); step >= 3 {
 				rows = append(rows, rowtrain.Sample{
 					Row: row, Past: &rowcodec.Past{Base: values[step-2], Older: values[step-3], Age: 6, Gap: 3},
@@ -139,7 +138,7 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 				v.Velocity[i] = v.Velocity[i]*0.98 + float32(r.NormFloat64()*0.05)
 			}
 			row := rowtest.NewRow(s, 1)
-			s.Quantise(0, unsafe.Pointer(&v), row.Values)
+			s.Quantise(0, &v, row.Values)
 			at[step] = row.Values
 		}
 		sample := func(extra ...uint32) rowtrain.Sample {

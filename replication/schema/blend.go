@@ -6,7 +6,7 @@ import (
 )
 
 // Blend interpolates between two states of a component for rendering, and writes the
-// result to the struct at p. ratio is 0 at from, 1 at to, and above 1 beyond to. owner
+// result to the struct that v points to. ratio is 0 at from, 1 at to, and above 1 beyond to. owner
 // tells whether the receiver owns the entity. If it does not, fields sent only to owners
 // are left unchanged, like fields that are not replicated.
 //
@@ -16,13 +16,14 @@ import (
 //	all others              from below ratio 1, to otherwise
 //
 // Above 1 only fields with predict=linear are extrapolated; they stay in their range.
-func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float64, p unsafe.Pointer) {
+func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float64, v any) {
+	c := &s.components[component]
+	p := c.structAt(v)
 	near := from
 	if ratio >= 1 {
 		near = to
 	}
 	s.restore(component, owner, near, p)
-	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
 		if at := f.Index - c.Offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == KindRaw64) {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,13 +37,13 @@ func blendPoses(t *testing.T, from, to pose, ratio float64) pose {
 	s := schema.New()
 	require.NoError(t, schema.Add[pose](s, "pose"))
 	a, b := make([]uint32, s.Values()), make([]uint32, s.Values())
-	s.Quantise(0, unsafe.Pointer(&from), a)
-	s.Quantise(0, unsafe.Pointer(&to), b)
+	s.Quantise(0, &from, a)
+	s.Quantise(0, &to, b)
 	got := pose{Cache: 77}
-	s.Blend(0, true, a, b, ratio, unsafe.Pointer(&got))
+	s.Blend(0, true, a, b, ratio, &got)
 	require.EqualValues(t, 77, got.Cache, "not replicated")
 	public := pose{Secret: 88}
-	s.Blend(0, false, a, b, ratio, unsafe.Pointer(&public))
+	s.Blend(0, false, a, b, ratio, &public)
 	require.EqualValues(t, 88, public.Secret, "only for owners")
 	public.Secret, public.Cache = got.Secret, got.Cache
 	require.Equal(t, got, public)
@@ -98,7 +97,7 @@ func TestBlendEndsAndUnits(t *testing.T) {
 			spec := s.Component(i)
 			a, b := from.Values[spec.Offset:spec.Offset+spec.Values], to.Values[spec.Offset:spec.Offset+spec.Values]
 			for ratio, want := range map[float64][]uint32{-1: a, 0: a, 1: b} {
-				memory := reflect.New(spec.Type).UnsafePointer()
+				memory := reflect.New(spec.Type).Interface()
 				values := make([]uint32, spec.Values)
 				s.Blend(i, true, a, b, ratio, memory)
 				s.Quantise(i, memory, values)
@@ -129,6 +128,6 @@ func BenchmarkBlend(b *testing.B) {
 	var body schema.Body
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Blend(0, true, from, to, 0.3, unsafe.Pointer(&body))
+		s.Blend(0, true, from, to, 0.3, &body)
 	}
 }

@@ -2,7 +2,6 @@ package schema_test
 
 import (
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,7 +38,7 @@ func TestOwnerFields(t *testing.T) {
 	row := rowtest.NewRow(s, 2)
 	spec := s.Component(1)
 	in := purse{Coins: -3, Rank: 4, Heat: 2, Friend: bulk.NewHandle(9, 1)}
-	s.Quantise(1, unsafe.Pointer(&in), row.Values[spec.Offset:])
+	s.Quantise(1, &in, row.Values[spec.Offset:])
 	var named []bulk.Handle
 	s.References(row, func(h bulk.Handle) { named = append(named, h) })
 	require.Equal(t, []bulk.Handle{in.Friend}, named)
@@ -50,6 +49,6 @@ func TestOwnerFields(t *testing.T) {
 	s.HideOwned(row)
 	s.References(row, func(h bulk.Handle) { require.Fail(t, "told of", "%v", h) })
 	out := purse{Coins: 1, Heat: 5}
-	s.RestorePublic(1, row.Values[spec.Offset:], unsafe.Pointer(&out))
+	s.RestorePublic(1, row.Values[spec.Offset:], &out)
 	require.Equal(t, purse{Coins: 1, Rank: 4, Heat: 5}, out, "fields not sent are unchanged")
 }

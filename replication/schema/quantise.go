@@ -1,20 +1,24 @@
 package schema
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Quantise reads the component's struct at p and writes its values to out, of length
-// Component.Values. The result is the same on every machine.
+// Quantise writes the values of the component's struct that v points to, to out, of
+// length Component.Values. The result is the same on every machine. v must be a *T for
+// the component's type T; Quantise, Restore, RestorePublic and Blend panic otherwise.
 //
 // A ranged float becomes floor((x-low)/step + 0.5), computed in float64 and clamped to the
 // range; NaN is treated as 0. An integer is clamped to its bits. A handle that cannot name
 // an entity becomes null.
-func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
+func (s *Schema) Quantise(component int, v any, out []uint32) {
+	p := s.components[component].structAt(v)
 	c := &s.components[component]
 	for i := c.first; i < c.last; i++ {
 		f := &s.fields[i]
@@ -56,6 +60,20 @@ func (s *Schema) Quantise(component int, p unsafe.Pointer, out []uint32) {
 			f.quantiseInteger(at, to)
 		}
 	}
+}
+
+// structAt returns the address of the component's struct that v points to.
+func (c *component) structAt(v any) unsafe.Pointer {
+	if reflect.TypeOf(v) != c.pointer {
+		panic(fmt.Sprintf("schema: component %q is read from and written to a %v, not a %v", c.Name, c.pointer, reflect.TypeOf(v)))
+	}
+	// The second word of an interface that holds a pointer is the pointer. reflect
+	// returns it too, in 2 ns more for each component of each row.
+	p := (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
+	if p == nil {
+		panic(fmt.Sprintf("schema: component %q is read from or written to a nil %v", c.Name, c.pointer))
+	}
+	return p
 }
 
 // number quantises a ranged float.
@@ -123,17 +141,17 @@ func (f *Field) loadUnsigned(at unsafe.Pointer) uint64 {
 	return *(*uint64)(at)
 }
 
-// Restore writes the component in its quantised form, in, to the struct at p. Fields that
-// are not replicated are left unchanged. A ranged float becomes low + n*step, in float64,
+// Restore writes the component in its quantised form, in, to the struct that v points to.
+// Fields that are not replicated are left unchanged. A ranged float becomes low + n*step, in float64,
 // rounded to the field's type; quantising it gives n again.
-func (s *Schema) Restore(component int, in []uint32, p unsafe.Pointer) {
-	s.restore(component, true, in, p)
+func (s *Schema) Restore(component int, in []uint32, v any) {
+	s.restore(component, true, in, s.components[component].structAt(v))
 }
 
 // RestorePublic is Restore for a receiver that does not own the entity: it also leaves
 // fields sent only to owners unchanged.
-func (s *Schema) RestorePublic(component int, in []uint32, p unsafe.Pointer) {
-	s.restore(component, false, in, p)
+func (s *Schema) RestorePublic(component int, in []uint32, v any) {
+	s.restore(component, false, in, s.components[component].structAt(v))
 }
 
 func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointer) {

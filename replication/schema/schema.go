@@ -70,6 +70,8 @@ type Component struct {
 
 type component struct {
 	Component
+	pointer reflect.Type // to Type
+
 	first, last int // its fields are Schema.fields[first:last]
 	load        int // see Schema.Load
 }
@@ -172,7 +174,7 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 		Component: Component{
 			Name: name, Type: t, Values: p.values - s.values, Offset: s.values, Parent: parent, Anchored: p.anchored,
 		},
-		first: first, last: len(s.fields), load: loadOf(p.fields, parent >= 0),
+		pointer: reflect.PointerTo(t), first: first, last: len(s.fields), load: loadOf(p.fields, parent >= 0),
 	})
 	for _, f := range s.fields[first:] {
 		if f.Owner {

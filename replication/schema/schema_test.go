@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -352,13 +351,13 @@ type quantities struct {
 
 func quantise(s *schema.Schema, v quantities) []uint32 {
 	out := make([]uint32, s.Values())
-	s.Quantise(0, unsafe.Pointer(&v), out)
+	s.Quantise(0, &v, out)
 	return out
 }
 
 func restore(s *schema.Schema, values []uint32) quantities {
 	var v quantities
-	s.Restore(0, values, unsafe.Pointer(&v))
+	s.Restore(0, values, &v)
 	return v
 }
 
@@ -405,7 +404,7 @@ func TestQuantiseEqualsQuotient(t *testing.T) {
 	for range 20_000 {
 		x := random.NormFloat64() * math.Exp2(float64(random.IntN(24)-12))
 		all := scales{x, x, x, x, x}
-		s.Quantise(0, unsafe.Pointer(&all), values)
+		s.Quantise(0, &all, values)
 		for i, f := range []struct{ low, high, step float64 }{{-1024, 1024, 1.0 / 256}, {-3, 3, 1.0 / 1048576}, {-4096, 4096, 64}, {-10, 10, 1.0 / 1000}, {0, 30, 3}} {
 			want := math.Floor((min(max(x, f.low), f.high)-f.low)/f.step + 0.5)
 			require.Equal(t, uint32(want), values[i], "%v in steps of %v", x, f.step)
@@ -460,7 +459,7 @@ func TestRestoreKeepsOtherFields(t *testing.T) {
 	require.NoError(t, schema.Add[health](s, "h"))
 	v := health{Now: 5, Cache: 7, local: 8}
 	values := make([]uint32, s.Values())
-	s.Restore(0, values, unsafe.Pointer(&v))
+	s.Restore(0, values, &v)
 	require.Equal(t, health{Now: 0, Cache: 7, local: 8}, v)
 }
 
@@ -501,9 +500,9 @@ func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 		for i := range v.Q {
 			v.Q[i], v.Wide[i] = rapid.Float32Range(-1, 1).Draw(t, "Q"), f.Draw(t, "Wide")
 		}
-		s.Quantise(0, unsafe.Pointer(&v), values)
-		s.Restore(0, values, unsafe.Pointer(&v))
-		s.Quantise(0, unsafe.Pointer(&v), again)
+		s.Quantise(0, &v, values)
+		s.Restore(0, values, &v)
+		s.Quantise(0, &v, again)
 		require.Equal(t, values, again)
 		require.Less(t, v.E, uint8(5))
 	})
@@ -511,8 +510,8 @@ func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 	for packed := uint32(0); packed < 1<<29; packed += 4099 {
 		values[0], values[4] = packed, packed*2+packed&3
 		var v turns
-		s.Restore(0, values, unsafe.Pointer(&v))
-		s.Quantise(0, unsafe.Pointer(&v), again)
+		s.Restore(0, values, &v)
+		s.Quantise(0, &v, again)
 		require.Equal(t, values[0], again[0], "%#x: %v", packed, v.Q)
 		require.Equal(t, values[4], again[4], "%#x: %v", values[4], v.Wide)
 	}
@@ -531,8 +530,8 @@ func TestTurnsAreAccurate(t *testing.T) {
 	require.NoError(t, schema.Add[turns](s, "turns"))
 	values := make([]uint32, s.Values())
 	through := func(v turns) (back turns) {
-		s.Quantise(0, unsafe.Pointer(&v), values)
-		s.Restore(0, values, unsafe.Pointer(&back))
+		s.Quantise(0, &v, values)
+		s.Restore(0, values, &back)
 		return back
 	}
 	back := through(turns{Q: [4]float32{0.1, -0.7, 0.1, 0.7}, A: 3 * math.Pi / 2, B: -math.Pi})
@@ -544,4 +543,16 @@ func TestTurnsAreAccurate(t *testing.T) {
 	back = through(turns{A: float32(math.Inf(1)), B: math.NaN(), E: 200})
 	require.Equal(t, turns{Q: [4]float32{back.Q[0], back.Q[1], back.Q[2], back.Q[3]}, Wide: back.Wide, E: 4}, back)
 	require.Greater(t, back.Q[3], float32(0.999), "four zeros become the identity")
+}
+
+// Only a pointer to the component's type reaches its memory.
+func TestStructsOfOtherTypes(t *testing.T) {
+	s := quantitiesSchema(t)
+	values := make([]uint32, s.Values())
+	for _, v := range []any{nil, quantities{}, new(schema.Body), new(any), (*quantities)(nil)} {
+		require.Panics(t, func() { s.Quantise(0, v, values) }, "%T", v)
+		require.Panics(t, func() { s.Restore(0, values, v) }, "%T", v)
+		require.Panics(t, func() { s.RestorePublic(0, values, v) }, "%T", v)
+		require.Panics(t, func() { s.Blend(0, true, values, values, 0.5, v) }, "%T", v)
+	}
 }

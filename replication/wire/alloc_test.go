@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,8 +34,8 @@ func TestNoAllocations(t *testing.T) {
 	coded := append([]byte(nil), w.Bytes()...)
 	var parsed wire.Input
 	for name, f := range map[string]func(){
-		"quantise": func() { s.Quantise(0, unsafe.Pointer(&body), out.Values) },
-		"restore":  func() { s.Restore(0, row.Values, unsafe.Pointer(&body)) },
+		"quantise": func() { s.Quantise(0, &body, out.Values) },
+		"restore":  func() { s.Restore(0, row.Values, &body) },
 		"append state": func() {
 			w.Reset(wire.AppendStateHeader(buffer, wire.StateHeader{Seq: 1, Rows: 1}))
 			wire.AppendRowCoding(&w, wire.RowCoding{SkipBits: 3})

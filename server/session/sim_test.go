@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
-	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -467,26 +466,26 @@ func (s *sim) record() {
 func (s *sim) quantised(h bulk.Handle) []uint32 {
 	values := s.values
 	clear(values)
-	put := func(name string, p unsafe.Pointer) {
+	put := func(name string, v any) {
 		n, _ := s.schema.ByName(name)
 		spec := s.schema.Component(n)
-		s.schema.Quantise(n, p, values[spec.Offset:spec.Offset+spec.Values])
+		s.schema.Quantise(n, v, values[spec.Offset:spec.Offset+spec.Values])
 	}
 	if p, v, ok := s.world.Body(h.Index()); ok {
-		put(schema.BodyComponent, unsafe.Pointer(&schema.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}))
+		put(schema.BodyComponent, &schema.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}})
 	}
 	if c := s.identity.Get(h); c != nil {
-		put("identity", unsafe.Pointer(c))
+		put("identity", c)
 	}
 	if c := s.target.Get(h); c != nil {
-		put("target", unsafe.Pointer(c))
+		put("target", c)
 	}
 	if c := s.purse.Get(h); c != nil {
-		put("purse", unsafe.Pointer(c))
+		put("purse", c)
 	}
 	if s.seat != nil {
 		if c := s.seat.Get(h); c != nil {
-			put("seat", unsafe.Pointer(c))
+			put("seat", c)
 		}
 	}
 	return values
