@@ -9,6 +9,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"net/url"
 	"os"
@@ -169,6 +170,7 @@ func TestPolicy(t *testing.T) {
 		{"foreign words", func() []string { return checkForeign(root, packageHosts(os.Getenv("GOPROXY"))) }},
 		{"pinned versions", func() []string { return checkPins(root) }},
 		{"bench module", func() []string { return checkBench(root, tree) }},
+		{"places", func() []string { return checkPlaces(root, tree) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, complaint := range c.check() {
@@ -550,6 +552,71 @@ func checkBench(fsys fs.FS, t tree) (complaints []string) {
 	return complaints
 }
 
+// codeSpan finds what ARCHITECTURE.md names.
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// checkPlaces wants the table "Where is" of ARCHITECTURE.md to name declarations, each
+// in the file named before it.
+func checkPlaces(fsys fs.FS, t tree) (complaints []string) {
+	text, err := fs.ReadFile(fsys, "ARCHITECTURE.md")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	declared := map[string][]string{}
+	for _, p := range t.packages {
+		for _, f := range p.files {
+			declared[f.path] = declarations(f.ast)
+		}
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Where is\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	found := 0
+	for line := range strings.Lines(section) {
+		file := ""
+		for _, m := range codeSpan.FindAllStringSubmatch(line, -1) {
+			switch name := m[1]; {
+			case strings.HasSuffix(name, ".go"):
+				file = name
+			case slices.Contains(declared[file], name):
+				found++
+			default:
+				complaints = append(complaints, fmt.Sprintf("ARCHITECTURE.md: %q does not declare %s", file, name))
+			}
+		}
+	}
+	if found == 0 && len(complaints) == 0 {
+		complaints = append(complaints, "ARCHITECTURE.md: no table of places")
+	}
+	return complaints
+}
+
+// declarations returns the names that a file declares: functions, Type.method, and
+// constants, variables and types.
+func declarations(f *ast.File) (names []string) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + name
+			}
+			names = append(names, name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						names = append(names, name.Name)
+					}
+				case *ast.TypeSpec:
+					names = append(names, s.Name.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
 func inBench(dir string) bool { return strings.HasPrefix(dir, benchModule+"/") }
 
 // table reads lines of "key field field…".
@@ -680,6 +747,11 @@ func TestPolicyCheckersBite(t *testing.T) {
 		{"bench of another tree", checkBench(fstest.MapFS{"internal/bench/go.mod": {Data: []byte("module " + module + "/internal/bench\n")}}, tree{}), "replace"},
 		{"a third module", checkBench(benchModWith("field/gen"), source("field/gen/a.go", "package gen")), "field/gen: a module"},
 		{"good bench", checkBench(benchMod("require github.com/quic-go/quic-go v0.64.1"), tree{}), ""},
+
+		{"moved function", checkPlaces(places("`bulk/a.go`: `Pool.At`, `Free`"), source("bulk/a.go", `package bulk; func (p *Pool) At() {}; func (p *Pool) Free() {}`)), `"bulk/a.go" does not declare Free`},
+		{"name without a file", checkPlaces(places("`Free`"), source("bulk/a.go", `package bulk; func Free() {}`)), `"" does not declare Free`},
+		{"no places", checkPlaces(places(""), tree{}), "no table of places"},
+		{"good places", checkPlaces(places("`bulk/a.go`: `Pool.At`, `Max`"), source("bulk/a.go", `package bulk; const Max = 1; func (p *Pool) At() {}`)), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.want == "" {
@@ -703,6 +775,11 @@ func benchModWith(dir string) fstest.MapFS {
 	m := benchMod("")
 	m[dir+"/go.mod"] = &fstest.MapFile{}
 	return m
+}
+
+// places is an ARCHITECTURE.md with one row in its table of places.
+func places(row string) fstest.MapFS {
+	return fstest.MapFS{"ARCHITECTURE.md": {Data: []byte("# A\n\n## Where is\n\n| a | " + row + " |\n\n## B\n`C`\n")}}
 }
 
 // goMod is a go.mod that keeps all pins; a further line comes last and wins.
