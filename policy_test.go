@@ -170,6 +170,7 @@ func TestPolicy(t *testing.T) {
 		{"foreign words", func() []string { return checkForeign(root, packageHosts(os.Getenv("GOPROXY"))) }},
 		{"pinned versions", func() []string { return checkPins(root) }},
 		{"bench module", func() []string { return checkBench(root, tree) }},
+		{"unsafe pointers", func() []string { return checkUnsafe(tree) }},
 		{"places", func() []string { return checkPlaces(root, tree) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -552,6 +553,31 @@ func checkBench(fsys fs.FS, t tree) (complaints []string) {
 	return complaints
 }
 
+// checkUnsafe wants no exported function or method of a package that others can import
+// to take or return an unsafe.Pointer.
+func checkUnsafe(t tree) (complaints []string) {
+	for _, p := range t.packages {
+		if slices.Contains(strings.Split(p.dir, "/"), "internal") {
+			continue
+		}
+		for _, f := range p.files {
+			for _, d := range f.ast.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok || !fn.Name.IsExported() {
+					continue
+				}
+				ast.Inspect(fn.Type, func(n ast.Node) bool {
+					if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Pointer" && types.ExprString(s.X) == "unsafe" {
+						complaints = append(complaints, fmt.Sprintf("%s: %s takes or returns an unsafe.Pointer", f.path, fn.Name.Name))
+					}
+					return true
+				})
+			}
+		}
+	}
+	return complaints
+}
+
 // codeSpan finds what ARCHITECTURE.md names.
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
@@ -747,6 +773,10 @@ func TestPolicyCheckersBite(t *testing.T) {
 		{"bench of another tree", checkBench(fstest.MapFS{"internal/bench/go.mod": {Data: []byte("module " + module + "/internal/bench\n")}}, tree{}), "replace"},
 		{"a third module", checkBench(benchModWith("field/gen"), source("field/gen/a.go", "package gen")), "field/gen: a module"},
 		{"good bench", checkBench(benchMod("require github.com/quic-go/quic-go v0.64.1"), tree{}), ""},
+
+		{"unsafe argument", checkUnsafe(source("bulk/a.go", `package bulk; import "unsafe"; func (p *Pool) At(x []unsafe.Pointer) {}`)), "At takes or returns"},
+		{"unsafe inside", checkUnsafe(source("bulk/a.go", `package bulk; import "unsafe"; func At() { f(unsafe.Pointer(nil)) }; func f(unsafe.Pointer) {}`)), ""},
+		{"unsafe in internal", checkUnsafe(source("internal/cpu/a.go", `package cpu; import "unsafe"; func At(unsafe.Pointer) {}`)), ""},
 
 		{"moved function", checkPlaces(places("`bulk/a.go`: `Pool.At`, `Free`"), source("bulk/a.go", `package bulk; func (p *Pool) At() {}; func (p *Pool) Free() {}`)), `"bulk/a.go" does not declare Free`},
 		{"name without a file", checkPlaces(places("`Free`"), source("bulk/a.go", `package bulk; func Free() {}`)), `"" does not declare Free`},
