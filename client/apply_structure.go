@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
@@ -16,12 +17,16 @@ func (r *Replica) applyStructure(body []byte) error {
 	if message.First != r.applied+1 {
 		return protocolError("structure record %d follows %d", message.First, r.applied)
 	}
+	if message.Ticks > math.MaxUint32-r.structureTick {
+		return protocolError("structure of a tick beyond 2^32")
+	}
 	if err := r.checkRecords(message); err != nil {
 		return err
 	}
+	r.structureTick += message.Ticks
 	for record := range message.Records() {
 		r.applied++
-		r.applyRecord(record, message.Tick)
+		r.applyRecord(record, r.structureTick)
 	}
 	clear(r.enters)
 	return r.release()
@@ -51,19 +56,19 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 			}
 		}
 	case wire.OpDestroy:
-		r.destroy(c, h, record.Reason)
+		r.destroy(c, h, record.Cause)
 	}
 }
 
 // destroy makes h and every earlier generation of its slot Stale, even if h was never
 // heard of: a reference to it may still arrive.
-func (r *Replica) destroy(c *cell, h bulk.Handle, why wire.Reason) {
+func (r *Replica) destroy(c *cell, h bulk.Handle, cause uint8) {
 	if c.state == wire.Stale && h.Generation() == c.generation {
 		return // the server repeats a Destroy after a later reference to h (R5)
 	}
 	r.replace(c, h)
 	c.generation, c.state = h.Generation(), wire.Stale
-	r.reportDestroyed(h, why)
+	r.reportDestroyed(h, cause)
 }
 
 // replace takes the live tenant, if any, out of its slot for h. A tenant other than h
@@ -77,14 +82,14 @@ func (r *Replica) replace(c *cell, h bulk.Handle) {
 	r.drop(c)
 	c.state = wire.Stale // before the callback, which may ask
 	if previous != h {
-		r.reportDestroyed(previous, wire.ReasonDestroyed)
+		r.reportDestroyed(previous, 0)
 	}
 }
 
-func (r *Replica) reportDestroyed(h bulk.Handle, why wire.Reason) {
+func (r *Replica) reportDestroyed(h bulk.Handle, cause uint8) {
 	r.stats.Destroys++
 	if f := r.observer.Destroy; f != nil {
-		f(h, why)
+		f(h, cause)
 	}
 }
 

@@ -47,6 +47,9 @@ func (r *Replica) checkRecords(message wire.Structure) error {
 
 func (r *Replica) checkRecord(record wire.Record) error {
 	h := record.Handle
+	if record.Op > wire.OpDestroy {
+		return protocolError("%v, which the schema does not have", record)
+	}
 	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {
 		return protocolError("%v of invalid handle %v", record.Op, h)
 	}
@@ -105,7 +108,7 @@ func (r *Replica) planOf(slot uint32) *plannedCell {
 }
 
 func (r *Replica) readEnter(record wire.Record) error {
-	e := enterRow{owned: record.Reason == wire.ReasonOwned}
+	e := enterRow{owned: record.Owned}
 	row := schema.Row{Owned: e.owned}
 	values := r.codec.Schema().Values()
 	if err := r.charge(bytesOfEntity + stateBytes(values)); err != nil {

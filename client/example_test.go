@@ -99,7 +99,7 @@ func Example() {
 		Schema: components, Name: "ada",
 		Observer: client.Observer{
 			Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "left view") },
-			Destroy: func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "was destroyed") },
+			Destroy: func(h bulk.Handle, _ uint8) { fmt.Println(h, "was destroyed") },
 		},
 		Result: func(r client.Result) { // r.Err also has the game's text
 			fmt.Printf("command %d on %v (%v): %v\n", r.ID, r.Target, r.Verdict, wire.CodeOf(r.Err))

@@ -45,7 +45,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 			p.watch()
 		},
 		Leave: func(h bulk.Handle, _ wire.Reason) { p.heard = append(p.heard, "leave "+h.String()) },
-		Destroy: func(h bulk.Handle, _ wire.Reason) {
+		Destroy: func(h bulk.Handle, _ uint8) {
 			p.heard = append(p.heard, "destroy "+h.String())
 			require.Equal(t, wire.Stale, p.replica.Resolve(h), "a callback may look it up")
 			require.Nil(t, p.replica.Entity(h))
@@ -67,16 +67,20 @@ func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
 }
 
 func leave(h bulk.Handle) wire.Record {
-	return wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: h}
+	return wire.Record{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: h}
 }
 
 func destroy(h bulk.Handle) wire.Record {
-	return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h}
+	return wire.Record{Op: wire.OpDestroy, Handle: h}
 }
 
 // structure returns the body of a message with the next records.
 func (p *peer) structure(records ...wire.Record) []byte {
-	b := wire.AppendStructureHeader(nil, p.number+1, enterTick)
+	ticks := uint32(0)
+	if p.number == 0 {
+		ticks = enterTick
+	}
+	b := wire.AppendStructureHeader(nil, p.number+1, ticks)
 	for _, r := range records {
 		b = wire.AppendRecord(b, r)
 		p.number++

@@ -22,8 +22,9 @@ type Observer struct {
 	// Leave is called when h leaves the interest set: it is Hidden, and may well live.
 	Leave func(h bulk.Handle, why wire.Reason)
 	// Destroy is called when h becomes Stale, for every handle that the client was
-	// sent, in view or not.
-	Destroy func(h bulk.Handle, why wire.Reason)
+	// sent, in view or not. cause is the game's reason, 0 if it gave none or if only the
+	// slot's next entity tells of the death.
+	Destroy func(h bulk.Handle, cause uint8)
 }
 
 // Replica is the client's copy of its interest set, and its record of every handle it
@@ -35,17 +36,18 @@ type Replica struct {
 	limits   limits
 	observer Observer
 
-	cells       cells
-	entities    []*Entity // the live ones, unordered
-	entityBytes int       // memory of entities and their states
-	applied     uint32    // structure records applied
-	proven      uint32    // highest structure number of an applied snapshot
-	acks        ackWindow
-	tick        uint32 // of the newest snapshot
-	before      uint32 // newest tick of a snapshot before tick
-	span        uint32 // ticks of states kept for Component.At
-	shown       uint32 // tick of the newest Render
-	held        []heldDatagram
+	cells         cells
+	entities      []*Entity // the live ones, unordered
+	entityBytes   int       // memory of entities and their states
+	applied       uint32    // structure records applied
+	structureTick uint32    // of the newest Structure message
+	proven        uint32    // highest structure number of an applied snapshot
+	acks          ackWindow
+	tick          uint32 // of the newest snapshot
+	before        uint32 // newest tick of a snapshot before tick
+	span          uint32 // ticks of states kept for Component.At
+	shown         uint32 // tick of the newest Render
+	held          []heldDatagram
 
 	// Scratch for the State datagram being applied.
 	reader     bitio.Reader

@@ -108,7 +108,7 @@ func (r *Replica) leaveAll() {
 		c.state = wire.Hidden
 		r.stats.Leaves++
 		if f := r.observer.Leave; f != nil {
-			f(e.handle, wire.ReasonLeftInterest)
+			f(e.handle, wire.LeftInterest)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (r *Replica) inheritStale(before *Replica) {
 func (r *Replica) destroyAll() {
 	for slot, c := range r.cells.known() {
 		if c.state == wire.Live || c.state == wire.Hidden {
-			r.destroy(c, bulk.NewHandle(slot, c.generation), wire.ReasonDestroyed)
+			r.destroy(c, bulk.NewHandle(slot, c.generation), 0)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (v *Viewer) crossBoundary(s *candidates) {
 			continue // left already
 		}
 		if h := v.handles[*rowIndex]; h == r.frame.summaries[slot].handle && !v.Owns(h) {
-			v.leave(slot, rowIndex, wire.ReasonLeftInterest)
+			v.leave(slot, rowIndex, wire.LeftInterest)
 		}
 	}
 }

@@ -123,12 +123,8 @@ func (v *Viewer) enter(w *enterRequest) int {
 	t := &r.frame.tenants[slot]
 	row := r.frame.currentRow(t, v.Owns(w.handle))
 	r.frame.schema.References(row, v.teachFunc)
-	reason := wire.Reason(0)
-	if row.Owned {
-		reason = wire.ReasonOwned
-	}
 	n := v.writeRecord(wire.Record{
-		Op: wire.OpEnter, Reason: reason, Handle: w.handle, Kind: uint32(t.kind), Row: v.work.fullRow(r.frame.schema, row),
+		Op: wire.OpEnter, Owned: row.Owned, Handle: w.handle, Kind: uint32(t.kind), Row: v.work.fullRow(r.frame.schema, row),
 	})
 	if w.row == noRow {
 		w.row = v.allocRow()

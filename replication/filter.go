@@ -15,7 +15,7 @@ import (
 //
 // A viewer sees an entity that is near or in Also, in all of Only, and in none of Not.
 // Its owned entities and its focus are always visible. An entity hidden by a rule
-// leaves with wire.ReasonHiddenByRule.
+// leaves with wire.HiddenByRule.
 type Filter struct {
 	Only []*bulk.Bitset
 	Not  []*bulk.Bitset

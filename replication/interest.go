@@ -151,9 +151,9 @@ func (v *Viewer) leaveOutside(word uint32, mask, outside uint64, rows []uint32) 
 	for ; outside != 0; outside &= outside - 1 {
 		bit := outside & -outside
 		slot := word<<6 | uint32(bits.TrailingZeros64(bit))
-		reason := wire.ReasonLeftInterest
+		reason := wire.LeftInterest
 		if allowed&bit == 0 {
-			reason = wire.ReasonHiddenByRule
+			reason = wire.HiddenByRule
 		} else if b := r.grid.body(slot); b != nil {
 			if d := b.distance2(v.center); d <= limit {
 				if d > listed {

@@ -278,7 +278,7 @@ func (s *scene) audit(seed uint64, tick int, u replication.Update) {
 			s.shown[r.Handle] = true
 		case wire.OpLeave:
 			require.True(s.t, s.shown[r.Handle] && !show, "seed %d tick %d: %v left", seed, tick, r.Handle)
-			require.Equal(s.t, forbidden, r.Reason == wire.ReasonHiddenByRule, "seed %d tick %d: %v left: %v", seed, tick, r.Handle, r.Reason)
+			require.Equal(s.t, forbidden, r.Reason == wire.HiddenByRule, "seed %d tick %d: %v left: %v", seed, tick, r.Handle, r.Reason)
 			delete(s.shown, r.Handle)
 		case wire.OpDestroy:
 			require.Equal(s.t, bulk.Stale, s.world.Status(r.Handle), "seed %d tick %d: %v", seed, tick, r.Handle)

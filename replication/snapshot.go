@@ -192,7 +192,7 @@ func (v *Viewer) closeSnapshot(p *packed) {
 	structure := v.structure.written
 	n := len(v.datagrams)
 	b := wire.AppendStateHeader(v.buffers[n][:0], wire.StateHeader{
-		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, Fold: p.fold, Rows: int(p.rows),
+		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Rows: int(p.rows),
 	})
 	v.buffers[n] = append(b, p.bytes...)
 	v.datagrams = append(v.datagrams, v.buffers[n])

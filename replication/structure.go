@@ -16,8 +16,9 @@ type structure struct {
 	taken           int    // bytes of the log that were taken
 	droppedInFlight int    // bytes of messages in flight that the log no longer holds
 	inflight        []flight
-	unacked         int // bytes of closed messages that are not applied
-	unbilled        int // bytes of records since the last takeUnbilled
+	tick            uint32 // of the newest closed message
+	unacked         int    // bytes of closed messages that are not applied
+	unbilled        int    // bytes of records since the last takeUnbilled
 }
 
 // flight is a closed message that the client has not wholly applied, or several of
@@ -57,7 +58,8 @@ func (s *structure) close(tick uint32) {
 	}
 	var header [16]byte // room for two numbers
 	before := len(s.log)
-	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.batchFirst, tick), s.batch)
+	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.batchFirst, tick-s.tick), s.batch)
+	s.tick = tick
 	bytes := len(s.log) - before
 	s.unacked += bytes
 	if n := len(s.inflight); n == maxFlights {

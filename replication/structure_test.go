@@ -11,7 +11,7 @@ import (
 )
 
 func destroyOf(slot uint32) wire.Record {
-	return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(slot, 1)}
+	return wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(slot, 1)}
 }
 
 // TestFlightsAreBounded: a client that reads and never acknowledges takes bounded
@@ -38,7 +38,7 @@ func TestFlightsAreBounded(t *testing.T) {
 // always in flight.
 func TestStructureShrinks(t *testing.T) {
 	var s structure
-	for i := range uint32(4_000) {
+	for i := range uint32(5_000) {
 		s.append(destroyOf(i))
 	}
 	s.take(1)

@@ -38,7 +38,8 @@ type Viewer struct {
 	sent      sentLog
 	tokens    int // bytes that may be sent now; negative after a burst of structure
 	resync    bool
-	overflow  int // rows waiting when they last did not fit into one datagram; 0: they all fitted
+	input     uint32 // tick of the newest input applied; 0: none
+	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
 	stats     ViewerStats
 	datagrams [][]byte // of the newest snapshot
 	buffers   [maxDatagrams][]byte
@@ -82,6 +83,18 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	v.tokens -= v.structure.takeUnbilled()
 	v.replicator.audit(v)
 	return Update{Stream: stream, Datagrams: datagrams}
+}
+
+// NoteInput tells the viewer the tick of the newest input of its client that was applied,
+// for the snapshots that follow. It is at most that of the next frame, and not 0.
+func (v *Viewer) NoteInput(tick uint32) { v.input = tick }
+
+// inputAge returns the StateHeader's.
+func (v *Viewer) inputAge() uint32 {
+	if v.input == 0 {
+		return 0
+	}
+	return v.replicator.frame.tick - v.input + 1
 }
 
 // takeStructure returns the structure to be sent and counts it.
@@ -132,7 +145,7 @@ func (v *Viewer) recordDeaths() {
 }
 
 func (v *Viewer) writeDestroy(h bulk.Handle) {
-	v.writeRecord(wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h})
+	v.writeRecord(wire.Record{Op: wire.OpDestroy, Handle: h})
 	v.dead.raise(h.Index(), h.Generation())
 	v.work.stats.Destroys++
 }

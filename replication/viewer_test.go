@@ -118,7 +118,7 @@ func TestEnterLeaveDestroy(t *testing.T) {
 	s.world.SetPosition(near, world.Vec3{X: 25, Y: 1})
 	got = records(t, s.snapshot())
 	require.Len(t, got, 1)
-	require.Equal(t, wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: near}, got[0])
+	require.Equal(t, wire.Record{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: near}, got[0])
 	require.Equal(t, wire.Hidden, s.viewer.Resolve(near))
 	s.world.SetPosition(near, world.Vec3{X: 15, Y: 1})
 	require.Empty(t, records(t, s.snapshot()), "between the radii it stays out")
@@ -127,7 +127,7 @@ func TestEnterLeaveDestroy(t *testing.T) {
 	s.world.Destroy(far)
 	got = records(t, s.snapshot())
 	require.Len(t, got, 1, "H3: the hidden one is known, the far one is not")
-	require.Equal(t, wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: near}, got[0])
+	require.Equal(t, wire.Record{Op: wire.OpDestroy, Handle: near}, got[0])
 	require.Equal(t, wire.Stale, s.viewer.Resolve(near))
 }
 
@@ -165,7 +165,7 @@ func TestReferenceTeaches(t *testing.T) {
 	s.link.Set(s.focus, link{dead})
 	got = records(t, s.snapshot())
 	require.Len(t, got, 1, "a reference to the dead is followed by its destroy")
-	require.Equal(t, wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: dead}, got[0])
+	require.Equal(t, wire.Record{Op: wire.OpDestroy, Handle: dead}, got[0])
 	s.world.SetPosition(s.focus, world.Vec3{X: 1, Y: 1})
 	require.Empty(t, records(t, s.snapshot()), "once")
 }

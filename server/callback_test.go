@@ -45,7 +45,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 					}
 				}
 				c.Observer.Enter = func(*client.Entity) { closing("enter") }
-				c.Observer.Destroy = func(bulk.Handle, wire.Reason) { closing("destroy") }
+				c.Observer.Destroy = func(bulk.Handle, uint8) { closing("destroy") }
 			})
 			ended := h.stirUntilEnded(v)
 			require.True(t, closed)

@@ -88,7 +88,7 @@ func (h *fixture) setOut(change func(*client.Config)) *mobileClient {
 	}
 	config.State = func(s client.StateChange) { v.changes = append(v.changes, s) }
 	config.Result = func(r client.Result) { v.results = append(v.results, r) }
-	config.Observer.Destroy = func(at bulk.Handle, _ wire.Reason) { v.gone[at] = true }
+	config.Observer.Destroy = func(at bulk.Handle, _ uint8) { v.gone[at] = true }
 	change(&config)
 	c, err := client.Dial(h.ctx, config)
 	require.NoError(h.t, err)

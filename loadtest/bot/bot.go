@@ -102,7 +102,7 @@ func (b *bot) observer() client.Observer {
 		Enter:   func(e *client.Entity) { b.oracle.entered(e.Handle(), b.identityOf(e)) },
 		Update:  func(e *client.Entity) { b.oracle.updated(e.Handle(), b.identityOf(e)) },
 		Leave:   func(h bulk.Handle, _ wire.Reason) { b.oracle.left(h) },
-		Destroy: func(h bulk.Handle, _ wire.Reason) { b.oracle.destroyed(h) },
+		Destroy: func(h bulk.Handle, _ uint8) { b.oracle.destroyed(h) },
 	}
 }
 

@@ -24,7 +24,7 @@ func TestNoAllocations(t *testing.T) {
 	datagram := input.Append(nil)
 	message := wire.Hello{Token: []byte("abc")}.Append(nil)
 	buffer := make([]byte, 0, 2*wire.MaxDatagram)
-	record := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: 1 << 32}
+	record := wire.Record{Op: wire.OpDestroy, Handle: 1 << 32}
 	var w bitio.Writer
 	var r bitio.Reader
 	w.Reset(buffer)

@@ -12,11 +12,18 @@ type Command struct {
 	ID     uint32 // chosen by the client, to tell answers apart
 	Name   string
 	Target bulk.Handle // the entity it concerns; 0: none
-	Args   []byte      // one msgpack value, or empty; interpreted by the game
+	Args   []byte      // as the schema declares the command: a message body, or one msgpack value or none
+	// Wishes is how many provisional handles the command names, for entities that it would
+	// create; Provisional is the index of the first. They ascend over the session.
+	Provisional uint32
+	Wishes      uint8
+	// View is the moment of the world that the client drew, in 1/256 ticks; 0: not told.
+	View uint64
 }
 
 var commandElements = []element{
 	number("id", math.MaxUint32), text("name", MaxName), handleElement("target"), binaryOf("args", MaxCommandArgs),
+	number("provisional", math.MaxUint32), number("wishes", MaxWishes), number("view", 1<<40-1),
 }
 
 // Type returns TypeCommand.
@@ -28,19 +35,18 @@ func (m Command) Append(b []byte) []byte {
 	return appendBody(b, &m, commandElements)
 }
 
-// ParseCommand reads a body. Args have passed CheckMsgpack and do not alias the body.
+// ParseCommand reads a body. Args are unchecked, since the schema defines them, and do not
+// alias the body.
 func ParseCommand(body []byte) (Command, error) {
 	var m Command
-	if err := decodeBody(body, &m, commandElements); err != nil {
+	if err := decodeBody(body, &m, commandElements, exactly); err != nil {
 		return Command{}, err
 	}
 	if m.Name == "" {
 		return Command{}, bad("command without a name")
 	}
-	if len(m.Args) > 0 {
-		if err := CheckMsgpack(m.Args); err != nil {
-			return Command{}, err
-		}
+	if m.Wishes == 0 && m.Provisional != 0 || uint64(m.Provisional)+uint64(m.Wishes) > math.MaxUint32 {
+		return Command{}, bad("%d provisional handles from index %d", m.Wishes, m.Provisional)
 	}
 	return m, nil
 }
@@ -52,11 +58,12 @@ type Result struct {
 	Target  bulk.Handle // the command's target
 	Verdict Verdict     // the target's state, as far as this client may know it
 	Text    string      // the game's explanation for the player, or empty; truncated to MaxText
+	Answer  []byte      // the command's answer as the schema declares it; empty unless Code is OK
 }
 
 var resultElements = []element{
 	number("id", math.MaxUint32), number("code", math.MaxUint16), handleElement("target"), number("verdict", uint64(Stale)),
-	text("text", MaxText),
+	text("text", MaxText), binaryOf("answer", MaxAnswer),
 }
 
 // Type returns TypeResult.
@@ -64,15 +71,18 @@ func (Result) Type() byte { return TypeResult }
 
 // Append appends the body.
 func (m Result) Append(b []byte) []byte {
-	m.Text = clip(m.Text)
+	m.Text, m.Answer = clip(m.Text), notNil(m.Answer)
 	return appendBody(b, &m, resultElements)
 }
 
 // ParseResult reads a body.
 func ParseResult(body []byte) (Result, error) {
 	var m Result
-	if err := decodeBody(body, &m, resultElements); err != nil {
+	if err := decodeBody(body, &m, resultElements, exactly); err != nil {
 		return Result{}, err
+	}
+	if m.Code != OK && len(m.Answer) > 0 {
+		return Result{}, bad("answer of %d bytes with code %v", len(m.Answer), m.Code)
 	}
 	return m, nil
 }

@@ -53,8 +53,9 @@ func TestConformanceLoad(t *testing.T) {
 	require.Equal(t, map[string]int{"applied": 3, "bad-message": 1, "faulty": 1}, seen)
 }
 
-// applyEnters adds the entities of the Structure messages in b, sections 3 and 6.
+// applyEnters reads the Structure messages among frames, sections 3 and 6.
 func applyEnters(b []byte, schema []pageComponent, tenants map[uint32]tenant) {
+	tick := uint32(0)
 	for len(b) > 0 {
 		frame := pageDecoder{b: b}
 		length := int(frame.uvarint("length"))
@@ -63,9 +64,10 @@ func applyEnters(b []byte, schema []pageComponent, tenants map[uint32]tenant) {
 		if kind == 18 {
 			body := pageDecoder{b: b[:end], bit: frame.bit}
 			c := body.structure(schema)
+			tick += c.Ticks
 			for i, r := range c.Records {
 				row := c.Rows[i]
-				tenants[r.Handle.Index()] = tenant{handle: r.Handle, mask: row.Mask, states: map[uint32][]uint32{c.Tick: row.Values}}
+				tenants[r.Handle.Index()] = tenant{handle: r.Handle, mask: row.Mask, states: map[uint32][]uint32{tick: row.Values}}
 			}
 		}
 		b = b[end:]

@@ -267,7 +267,18 @@ func (s *pageDecoder) state(schema []pageComponent, tables *codingTables, tenant
 	s.readNamed(32, "seq")
 	tick := s.readNamed(32, "tick")
 	s.readNamed(32, "structure")
+	if age := s.uvarint("input age"); age > tick+1 {
+		s.fail("input age %d at tick %d", age, tick)
+	}
+	flags := s.readNamed(8, "flags")
 	fold := uint32(s.readNamed(16, "fold"))
+	switch flags {
+	case 0:
+	case 1:
+		s.events()
+	default:
+		s.fail("flags %d", flags)
+	}
 	n := s.uvarint("rows")
 	var rows []*pageRow
 	var x uint32
@@ -308,7 +319,33 @@ func (s *pageDecoder) state(schema []pageComponent, tables *codingTables, tenant
 	return all
 }
 
-// rowLoad returns the load of a row, section 8.
+// events reads the events of a State datagram, section 8.
+func (s *pageDecoder) events() {
+	length := int(s.uvarint("bytes of events"))
+	end := s.bit + 8*length
+	for ok := true; ok; ok = s.bit < end {
+		if s.uvarint("event") >= 256 {
+			s.fail("event number")
+		}
+		s.uvarint("event age")
+		s.bytes("event body", 1024)
+	}
+	if s.bit != end {
+		s.fail("events end at bit %d", end)
+	}
+}
+
+// bytes reads a length and so many bytes.
+func (s *pageDecoder) bytes(name string, most int) []byte {
+	n := int(s.uvarint(name + " length"))
+	if n > most || s.bit/8+n > len(s.b) {
+		s.fail("%s of %d bytes", name, n)
+	}
+	s.bit += 8 * n
+	return s.b[s.bit/8-n : s.bit/8]
+}
+
+// rowLoad is what a row counts, section 8.
 func rowLoad(schema []pageComponent, mask uint32) int {
 	load, values := 1, 0
 	for i, c := range schema {
@@ -391,23 +428,60 @@ func (s *pageDecoder) rows(schema []pageComponent, tables *codingTables, tick ui
 
 // structure reads the body of a Structure message, section 6.
 func (s *pageDecoder) structure(schema []pageComponent) structureContent {
-	c := structureContent{First: uint32(s.uvarint("first")), Tick: uint32(s.readNamed(32, "tick"))}
+	c := structureContent{First: uint32(s.uvarint("first")), Ticks: uint32(s.uvarint("ticks"))}
 	for s.bit < len(s.b)*8 {
-		r := wire.Record{Op: wire.Op(s.readNamed(8, "op")), Reason: wire.Reason(s.readNamed(8, "reason"))}
-		r.Handle = bulk.Handle(s.uvarint("index"))
-		r.Handle |= bulk.Handle(s.uvarint("generation") << 32)
-		if r.Op == 1 {
-			r.Kind = uint32(s.uvarint("kind"))
-			length := int(s.uvarint("row length"))
-			r.Row = s.b[s.bit/8 : s.bit/8+length]
-			row := pageDecoder{b: s.b[:s.bit/8+length], bit: s.bit, notes: s.notes}
-			c.Rows = append(c.Rows, row.fullRow(schema, r.Reason == 4))
-			row.expectEnd()
-			s.bit, s.notes = s.bit+8*length, row.notes
-		}
-		c.Records = append(c.Records, r)
+		c.Records = append(c.Records, s.record(schema, &c))
 	}
 	return c
+}
+
+func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.Record {
+	head := s.readNamed(8, "op and detail")
+	r, detail := wire.Record{Op: wire.Op(head & 7)}, head>>3
+	handle := func() {
+		r.Handle = bulk.Handle(s.uvarint("index"))
+		r.Handle |= bulk.Handle(s.uvarint("generation") << 32)
+	}
+	number := func() {
+		if r.Number = uint32(detail); detail == 31 {
+			r.Number += uint32(s.uvarint("number"))
+		}
+	}
+	switch r.Op {
+	case 1:
+		handle()
+		r.Owned, r.Kind = detail&1 == 1, uint32(s.uvarint("kind"))
+		length := int(s.uvarint("row length"))
+		r.Row = s.b[s.bit/8 : s.bit/8+length]
+		row := pageDecoder{b: s.b[:s.bit/8+length], bit: s.bit, notes: s.notes}
+		c.Rows = append(c.Rows, row.fullRow(schema, r.Owned))
+		row.done()
+		s.bit, s.notes = s.bit+8*length, row.notes
+		if detail&2 == 2 {
+			r.Data = s.bytes("texts", 4096)
+		}
+	case 2:
+		r.Reason = wire.Reason(detail)
+		handle()
+	case 3:
+		if handle(); detail == 1 {
+			r.Cause = uint8(s.readNamed(8, "cause"))
+		}
+	case 4:
+		number()
+		handle()
+		r.Data = s.bytes("text", 1024)
+	case 5:
+		number()
+		r.Data = s.bytes("event", 1024)
+	case 6:
+		if r.Number = uint32(s.uvarint("provisional index")); detail == 1 {
+			handle()
+		}
+	default:
+		s.fail("op %d", r.Op)
+	}
+	return r
 }
 
 // input reads an Input datagram, section 10.
@@ -422,6 +496,9 @@ func (s *pageDecoder) input() wire.Input {
 	in.Ack.Structure = uint32(s.readNamed(32, "structure"))
 	for range s.uvarint("inputs") {
 		t := wire.TickInput{Tick: uint32(s.readNamed(32, "input tick")), Data: []byte{}}
+		if t.Back = uint32(s.uvarint("view")); t.Back > 0 {
+			t.Fraction = uint8(s.readNamed(8, "view fraction"))
+		}
 		for range s.uvarint("input length") {
 			t.Data = append(t.Data, byte(s.readNamed(8, "input byte")))
 		}
@@ -444,10 +521,15 @@ func messageTable(t testing.TB) map[byte][]string {
 	return table
 }
 
-// message reads a msgpack body with the given elements and returns their values.
+// message reads a msgpack body as the table says, and returns its values.
 func (s *pageDecoder) message(elements []string) (values []any) {
-	if n := s.readNamed(8, "array"); n != 0x90+uint64(len(elements)) {
-		s.fail("array %#x for %d elements", n, len(elements))
+	n := s.readNamed(8, "array") - 0x90
+	if n == 0xdc-0x90 {
+		n = s.readNamed(8, "high") << 8
+		n |= s.readNamed(8, "low")
+	}
+	if n != uint64(len(elements)) {
+		s.fail("array of %d for %d elements", n, len(elements))
 	}
 	big := func(bytes int) uint64 {
 		var v uint64
@@ -467,7 +549,7 @@ func (s *pageDecoder) message(elements []string) (values []any) {
 			} else if c > 0x7f {
 				s.fail("%s: %#x", e, c)
 			}
-			if width, _ := strconv.Atoi(w[1][1:]); width < 64 && v>>width != 0 {
+			if width, err := strconv.Atoi(w[1][1:]); err == nil && width < 64 && v>>width != 0 {
 				s.fail("%s: %d", e, v)
 			}
 			values = append(values, v)

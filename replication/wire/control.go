@@ -22,7 +22,7 @@ func (m Control) Append(b []byte) []byte { return appendBody(b, &m, controlEleme
 // ParseControl reads a body.
 func ParseControl(body []byte) (Control, error) {
 	var m Control
-	if err := decodeBody(body, &m, controlElements); err != nil {
+	if err := decodeBody(body, &m, controlElements, exactly); err != nil {
 		return Control{}, err
 	}
 	return m, nil
@@ -55,11 +55,16 @@ type Bye struct {
 // Goodbye is a server's last message before it closes the connection. It is sent on the
 // stream because a browser never sees the code of a close frame.
 type Goodbye struct {
-	Code Code
-	Text string // for people; truncated to MaxText
+	Code    Code
+	Text    string // for people; truncated to MaxText
+	Address string // Moved: where to connect instead
+	Token   []byte // Moved: what to show there
 }
 
-var byeElements = []element{number("code", math.MaxUint16), text("text", MaxText)}
+var (
+	byeElements     = []element{number("code", math.MaxUint16), text("text", MaxText)}
+	goodbyeElements = []element{number("code", math.MaxUint16), text("text", MaxText), text("address", MaxAddress), binaryOf("token", MaxToken)}
+)
 
 // Type returns TypeBye.
 func (Bye) Type() byte { return TypeBye }
@@ -73,7 +78,7 @@ func (m Bye) Append(b []byte) []byte {
 // ParseBye reads a body.
 func ParseBye(body []byte) (Bye, error) {
 	var m Bye
-	if err := decodeBody(body, &m, byeElements); err != nil {
+	if err := decodeBody(body, &m, byeElements, exactly); err != nil {
 		return Bye{}, err
 	}
 	return m, nil
@@ -84,17 +89,17 @@ func (Goodbye) Type() byte { return TypeGoodbye }
 
 // Append appends the body.
 func (m Goodbye) Append(b []byte) []byte {
-	m.Text = clip(m.Text)
-	return appendBody(b, &m, byeElements)
+	m.Text, m.Token = clip(m.Text), notNil(m.Token)
+	return appendBody(b, &m, goodbyeElements)
 }
 
 // ParseGoodbye reads a body.
 func ParseGoodbye(body []byte) (Goodbye, error) {
 	var m Goodbye
-	if err := decodeBody(body, &m, byeElements); err != nil {
+	if err := decodeBody(body, &m, goodbyeElements, exactly); err != nil {
 		return Goodbye{}, err
 	}
-	return m, nil
+	return m, checkMove(m.Code, m.Address, m.Token)
 }
 
 // Pad is an empty message in either direction. Some QUIC senders put a pending

@@ -14,29 +14,29 @@ func (m Hello) String() string {
 	if len(m.Secret) > 0 {
 		resume = fmt.Sprintf("session %d from structure %d, ", m.Session, m.Structure)
 	}
-	return fmt.Sprintf("Hello{protocol %d, schema %016x, tables %08x, epoch %016x, %stoken of %d bytes, name %q}",
-		m.Protocol, m.Schema, m.Tables, m.Epoch, resume, len(m.Token), m.Name)
+	return fmt.Sprintf("Hello{protocol %d, schema %016x, tables %08x, epoch %016x, %stoken of %d bytes, name %q, room %q, abilities %b}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, resume, len(m.Token), m.Name, m.Room, m.Abilities)
 }
 
 // String shows all but the secret.
 func (m Welcome) String() string {
-	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d, resumed %d}",
-		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick, m.Resumed)
+	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d, resumed %d, room %q, simulate %d, %d commands, schema text of %d bytes}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick, m.Resumed, m.Room, m.Simulate, m.Commands, len(m.SchemaText))
 }
 
-// String shows all fields.
+// String shows all but the token.
 func (m Refused) String() string {
-	return fmt.Sprintf("Refused{%v, text %q, want %q}", m.Code, m.Text, m.Want)
+	return fmt.Sprintf("Refused{%v, text %q, want %q, address %q}", m.Code, m.Text, m.Want, m.Address)
 }
 
 // String shows all fields.
 func (m Command) String() string {
-	return fmt.Sprintf("Command{id %d, %q, target %v, args %x}", m.ID, m.Name, m.Target, m.Args)
+	return fmt.Sprintf("Command{id %d, %q, target %v, args %x, %d wishes from %d, view %d}", m.ID, m.Name, m.Target, m.Args, m.Wishes, m.Provisional, m.View)
 }
 
 // String shows all fields.
 func (m Result) String() string {
-	return fmt.Sprintf("Result{id %d, %v, target %v is %v, text %q}", m.ID, m.Code, m.Target, m.Verdict, m.Text)
+	return fmt.Sprintf("Result{id %d, %v, target %v is %v, text %q, answer %x}", m.ID, m.Code, m.Target, m.Verdict, m.Text, m.Answer)
 }
 
 // String shows all fields.
@@ -45,8 +45,10 @@ func (m Control) String() string { return fmt.Sprintf("Control{%v}", m.Entity) }
 // String shows all fields.
 func (m Bye) String() string { return fmt.Sprintf("Bye{%v, text %q}", m.Code, m.Text) }
 
-// String shows all fields.
-func (m Goodbye) String() string { return fmt.Sprintf("Goodbye{%v, text %q}", m.Code, m.Text) }
+// String shows all but the token.
+func (m Goodbye) String() string {
+	return fmt.Sprintf("Goodbye{%v, text %q, address %q}", m.Code, m.Text, m.Address)
+}
 
 // String returns the name: there are no fields.
 func (Pad) String() string { return "Pad{}" }
@@ -54,21 +56,33 @@ func (Pad) String() string { return "Pad{}" }
 // String returns the name: there are no fields.
 func (Resync) String() string { return "Resync{}" }
 
-// String shows the record, and the length of its row: reading that takes the schema.
+// String shows the record, and the lengths of what only the schema can read.
 func (r Record) String() string {
 	switch r.Op {
 	case OpEnter:
-		return fmt.Sprintf("%v %v kind %d, row of %d bytes", r.Op, r.Handle, r.Kind, len(r.Row))
-	case OpLeave, OpDestroy:
-		return fmt.Sprintf("%v %v, %v", r.Op, r.Handle, r.Reason)
+		owned := ""
+		if r.Owned {
+			owned = " owned,"
+		}
+		return fmt.Sprintf("enter %v,%s kind %d, row of %d bytes, texts of %d", r.Handle, owned, r.Kind, len(r.Row), len(r.Data))
+	case OpLeave:
+		return fmt.Sprintf("leave %v, %v", r.Handle, r.Reason)
+	case OpDestroy:
+		return fmt.Sprintf("destroy %v, cause %d", r.Handle, r.Cause)
+	case OpText:
+		return fmt.Sprintf("text %d of %v, %d bytes", r.Number, r.Handle, len(r.Data))
+	case OpEvent:
+		return fmt.Sprintf("event %d, %d bytes", r.Number, len(r.Data))
+	case OpAnswer:
+		return fmt.Sprintf("answer to wish %d: %v", r.Number, r.Handle)
 	}
-	return fmt.Sprintf("%v %v", r.Op, r.Handle)
+	return r.Op.String()
 }
 
 // String shows every record with its number.
 func (m Structure) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Structure{tick %d", m.Tick)
+	fmt.Fprintf(&b, "Structure{%d ticks later", m.Ticks)
 	number := m.First
 	for r := range m.Records() {
 		fmt.Fprintf(&b, "; %d: %v", number, r)
@@ -79,8 +93,8 @@ func (m Structure) String() string {
 
 // String shows all fields.
 func (h StateHeader) String() string {
-	return fmt.Sprintf("State{seq %d, tick %d, structure %d, echo %d held %d/10 ms, fold %04x, %d rows}",
-		h.Seq, h.Tick, h.Structure, h.Echo, h.Hold, h.Fold, h.Rows)
+	return fmt.Sprintf("State{seq %d, tick %d, structure %d, echo %d held %d/10 ms, input age %d, fold %04x, events of %d bytes, %d rows}",
+		h.Seq, h.Tick, h.Structure, h.Echo, h.Hold, h.InputAge, h.Fold, len(h.Events), h.Rows)
 }
 
 // String shows the newest snapshot, the mask and the structure number.
@@ -97,6 +111,9 @@ func (in *Input) String() string {
 	fmt.Fprintf(&b, "Input{stamp %d, applied %v", in.Stamp, in.Ack)
 	for _, t := range in.Inputs {
 		fmt.Fprintf(&b, "; tick %d: %x", t.Tick, t.Data)
+		if t.Back > 0 {
+			fmt.Fprintf(&b, " seen %d ticks before + %d/256", t.Back, t.Fraction)
+		}
 	}
 	return b.String() + "}"
 }

@@ -36,6 +36,8 @@ const (
 
 	SignedInElsewhere Code = 21
 	SessionExpired    Code = 22
+	Moved             Code = 23
+	NoRoom            Code = 24
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -103,6 +105,8 @@ var codes = [...]CodeInfo{
 	{Banned, "banned", Nobody, false, "the operator has banned this user"},
 	{SignedInElsewhere, "signed-in-elsewhere", Nobody, false, "the same user has started another session, which ends this one"},
 	{SessionExpired, "session-expired", Nobody, false, "the session time granted by the token is over: connect with a new token"},
+	{Moved, "moved", Nobody, false, "the session continues on another server: connect to the address given, with the token given"},
+	{NoRoom, "no-room", Client, false, "no room has this name: check the spelling, or name none"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: drop the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was not sent to this client"},

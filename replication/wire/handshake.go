@@ -5,7 +5,7 @@ import "math"
 // Hello is the client's first message.
 type Hello struct {
 	Protocol uint16 // Version
-	Schema   uint64 // Schema.Hash
+	Schema   uint64 // Schema.Hash; 0 asks for the schema's text
 	Tables   uint32 // Tables.Version
 	Epoch    uint64 // the world that the client's handles belong to; 0: any
 	// Session and Secret, from the newest Welcome, ask to resume a session whose
@@ -17,12 +17,20 @@ type Hello struct {
 	Structure uint32
 	Token     []byte // the connect token; empty if the server requires none
 	Name      string // for logs and other players
+	Room      string // the room to join; empty: the one that the token names, or the server's only one
+	Abilities Abilities
 }
+
+// Abilities is a set of things that a client can do.
+type Abilities uint8
+
+// Simulates says that the client computes the motion of clean bodies itself.
+const Simulates Abilities = 1
 
 var helloElements = []element{
 	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
 	number("session", math.MaxUint64), binaryOf("secret", SecretBytes), number("structure", math.MaxUint32),
-	binaryOf("token", MaxToken), text("name", MaxName),
+	binaryOf("token", MaxToken), text("name", MaxName), text("room", MaxRoom), number("abilities", uint64(Simulates)),
 }
 
 // Type returns TypeHello.
@@ -34,10 +42,14 @@ func (m Hello) Append(b []byte) []byte {
 	return appendBody(b, &m, helloElements)
 }
 
-// ParseHello reads a body. The result does not alias it.
+// ParseHello reads a body. The result does not alias it. Every version of the protocol begins
+// a Hello with its number: of one with another number than Version, only Protocol is read.
 func ParseHello(body []byte) (Hello, error) {
 	var m Hello
-	if err := decodeBody(body, &m, helloElements); err != nil {
+	if v, ok := firstNumber(body); ok && v != Version && v <= math.MaxUint16 {
+		return Hello{Protocol: uint16(v)}, nil
+	}
+	if err := decodeBody(body, &m, helloElements, exactly); err != nil {
 		return Hello{}, err
 	}
 	if err := checkSecret(m.Secret); err != nil {
@@ -63,13 +75,18 @@ type Welcome struct {
 	Tick            uint32 // the world's tick when this was written
 	Resumed         uint8  // 1: the session named in Hello continues; 0: the session is new
 	Secret          []byte // resumes this session after its connection breaks; empty: it cannot be resumed
+	Room            string // the room that was joined
+	Simulate        uint8  // 1: the session sends exact states and effects, for a client that simulates
+	Commands        uint32 // how many of the session's commands the server has received; later ones are lost
+	SchemaText      string // Schema.Text, if Hello's Schema was 0
 }
 
 var welcomeElements = []element{
 	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
 	number("generation floor", math.MaxUint32), number("tick rate", math.MaxUint16), number("snapshot rate", math.MaxUint16),
 	number("max slots", MaxSlots), number("session", math.MaxUint64), number("tick", math.MaxUint32),
-	number("resumed", 1), binaryOf("secret", SecretBytes),
+	number("resumed", 1), binaryOf("secret", SecretBytes), text("room", MaxRoom), number("simulate", 1),
+	number("commands", math.MaxUint32), text("schema text", MaxSchemaText),
 }
 
 // Type returns TypeWelcome.
@@ -84,7 +101,7 @@ func (m Welcome) Append(b []byte) []byte {
 // ParseWelcome reads a body.
 func ParseWelcome(body []byte) (Welcome, error) {
 	var m Welcome
-	if err := decodeBody(body, &m, welcomeElements); err != nil {
+	if err := decodeBody(body, &m, welcomeElements, exactly); err != nil {
 		return Welcome{}, err
 	}
 	if err := checkSecret(m.Secret); err != nil {
@@ -99,29 +116,42 @@ func ParseWelcome(body []byte) (Welcome, error) {
 // Refused is the server's answer, in place of Welcome, to a Hello that it rejects. The server
 // then closes the connection.
 type Refused struct {
-	Code Code
-	Text string // for people; truncated to MaxText
-	Want string // what would be accepted: the server's version, schema, tables or epoch in hexadecimal; may be empty
+	Code    Code
+	Text    string // for people; cut at MaxText
+	Want    string // what would be accepted, like "tables 5fe2b89e"; may be empty
+	Address string // Moved: where to connect instead
+	Token   []byte // Moved: what to show there
 }
 
-var refusedElements = []element{number("code", math.MaxUint16), text("text", MaxText), text("want", MaxText)}
+var refusedElements = []element{
+	number("code", math.MaxUint16), text("text", MaxText), text("want", MaxText), text("address", MaxAddress), binaryOf("token", MaxToken),
+}
 
 // Type returns TypeRefused.
 func (Refused) Type() byte { return TypeRefused }
 
 // Append appends the body.
 func (m Refused) Append(b []byte) []byte {
-	m.Text, m.Want = clip(m.Text), clip(m.Want)
+	m.Text, m.Want, m.Token = clip(m.Text), clip(m.Want), notNil(m.Token)
 	return appendBody(b, &m, refusedElements)
 }
 
-// ParseRefused reads a body.
+// ParseRefused reads a body. Elements after those it knows are ignored, so that a client can
+// tell what a server of a later version wants.
 func ParseRefused(body []byte) (Refused, error) {
 	var m Refused
-	if err := decodeBody(body, &m, refusedElements); err != nil {
+	if err := decodeBody(body, &m, refusedElements, orMore); err != nil {
 		return Refused{}, err
 	}
-	return m, nil
+	return m, checkMove(m.Code, m.Address, m.Token)
+}
+
+// checkMove checks that only Moved comes with an address, and always does.
+func checkMove(c Code, address string, token []byte) error {
+	if c == Moved != (address != "") || c != Moved && len(token) > 0 {
+		return bad("code %v with the address %q and a token of %d bytes", c, address, len(token))
+	}
+	return nil
 }
 
 // checkSecret checks the length of a resume secret, which may be empty.

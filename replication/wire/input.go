@@ -21,7 +21,11 @@ type Ack struct {
 // TickInput is a client's input for one tick. The game interprets the bytes.
 type TickInput struct {
 	Tick uint32
-	Data []byte
+	// Back and Fraction are the view moment: the client drew the world as of
+	// Tick - Back + Fraction/256. Back is 0 if it says none, and Fraction is then 0.
+	Back     uint32
+	Fraction uint8
+	Data     []byte
 }
 
 // Input is a client's datagram: its clock, its acknowledgement, and the inputs of the newest
@@ -35,7 +39,7 @@ type Input struct {
 const (
 	inputFixedBytes = 1 + 4 + 1 + 4 + 8 + 4
 	// InputBytes is the maximum size of an Input datagram.
-	InputBytes = inputFixedBytes + 1 + MaxInputs*(4+1+MaxInputBytes)
+	InputBytes = inputFixedBytes + 1 + MaxInputs*(4+3+1+1+MaxInputBytes)
 )
 
 // check validates in, for both directions.
@@ -72,8 +76,12 @@ func (in *Input) Append(b []byte) []byte {
 	for _, t := range in.Inputs {
 		if invariants.Enabled {
 			invariants.Checkf(len(t.Data) <= MaxInputBytes, "input of %d bytes", len(t.Data))
+			invariants.Checkf(t.Back <= MaxView && (t.Back != 0 || t.Fraction == 0), "view moment %d ticks back and %d/256", t.Back, t.Fraction)
 		}
 		b = binary.LittleEndian.AppendUint32(b, t.Tick)
+		if b = bitio.AppendUvarint(b, t.Back); t.Back != 0 {
+			b = append(b, t.Fraction)
+		}
 		b = bitio.AppendUvarint(b, uint32(len(t.Data)))
 		b = append(b, t.Data...)
 	}
@@ -107,7 +115,13 @@ func (in *Input) Parse(d []byte) error {
 	}
 	in.Ack = Ack{Seen: seen == 1, Newest: c.Uint32("newest"), Mask: c.Uint64("mask"), Structure: c.Uint32("structure")}
 	for range c.Uvarint(MaxInputs, "input count") {
-		t := TickInput{Tick: c.Uint32("tick")}
+		t := TickInput{Tick: c.Uint32("tick"), Back: c.Uvarint(MaxView, "view moment")}
+		if t.Back > t.Tick {
+			c.Fail("input of tick %d with a view %d ticks before", t.Tick, t.Back)
+		}
+		if t.Back != 0 {
+			t.Fraction = c.Byte("view fraction")
+		}
 		t.Data = c.Bytes(int(c.Uvarint(MaxInputBytes, "input length")), "input")
 		in.Inputs = append(in.Inputs, t)
 	}

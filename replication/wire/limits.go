@@ -84,4 +84,31 @@ const (
 	// MaxStates is the number of newest states of a row that a client must keep as baselines. At
 	// 20 snapshots a second they reach back 1.5 s, beyond every playable round trip.
 	MaxStates = 32
+
+	// MaxRoom bounds the name of a room, MaxAddress the address in Refused and Goodbye.
+	MaxRoom    = 64
+	MaxAddress = 256
+
+	// MaxSchemaText bounds the canonical text of a schema, which Welcome carries whole.
+	MaxSchemaText = 48 << 10
+
+	// MaxEvents and MaxCommands bound the events and commands that a schema declares.
+	MaxEvents   = 256
+	MaxCommands = 256
+
+	// MaxEventBytes bounds the body of an event, and MaxAnswer a command's answer.
+	MaxEventBytes = 1024
+	MaxAnswer     = 1024
+
+	// MaxTextField bounds one string or bytes field, MaxTextFields how many a schema has, and
+	// MaxTexts all of one entity, which travel in its Enter.
+	MaxTextField  = 1024
+	MaxTextFields = MaxComponents * MaxFieldsPerComponent
+	MaxTexts      = 4 << 10
+
+	// MaxWishes bounds the provisional handles that one command names.
+	MaxWishes = 16
+
+	// MaxView bounds how many ticks before its own tick an input's view moment may lie.
+	MaxView = 1<<16 - 1
 )

@@ -17,7 +17,7 @@ func TestLimitsFitTogether(t *testing.T) {
 	require.LessOrEqual(t, wire.StateHeaderBytes*8+wire.MaxRowCodingBits+wire.MaxRowBytes*8, wire.MaxDatagram*8)
 	require.LessOrEqual(t, wire.MaxEnterBytes, wire.MaxRowBytes)
 	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
-	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
+	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1<<32 - 1, InputAge: 1<<32 - 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
 	// In a full datagram, MaxRows rows have 36 bits each.
 	require.Equal(t, 36, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows)
 	// An Ack (the newest and 64 before it) covers every state that can be a baseline.
@@ -33,8 +33,8 @@ func TestLimitsFrames(t *testing.T) {
 	name := strings.Repeat("n", wire.MaxName)
 	const most64 = 1<<64 - 1
 	for _, m := range []wire.Message{
-		wire.Hello{Protocol: 1<<16 - 1, Schema: most64, Epoch: most64, Session: most64, Secret: make([]byte, wire.SecretBytes), Structure: 1<<32 - 1, Token: make([]byte, wire.MaxToken), Name: name},
-		wire.Command{ID: 1<<32 - 1, Name: name, Target: most64, Args: append([]byte{0xc5, 1021 >> 8, 1021 & 0xff}, make([]byte, wire.MaxCommandArgs-3)...)},
+		wire.Hello{Protocol: 1<<16 - 1, Schema: most64, Epoch: most64, Session: most64, Secret: make([]byte, wire.SecretBytes), Structure: 1<<32 - 1, Token: make([]byte, wire.MaxToken), Name: name, Room: name, Abilities: wire.Simulates},
+		wire.Command{ID: 1<<32 - 1, Name: name, Target: most64, Args: append([]byte{0xc5, 1021 >> 8, 1021 & 0xff}, make([]byte, wire.MaxCommandArgs-3)...), Provisional: 1<<32 - 1 - wire.MaxWishes, Wishes: wire.MaxWishes, View: 1<<40 - 1},
 		wire.Bye{Code: 1<<16 - 1, Text: text},
 		wire.Resync{},
 		wire.Pad{},
@@ -46,7 +46,11 @@ func TestLimitsFrames(t *testing.T) {
 	require.Less(t, 1+5+4+40*len(enter), wire.MaxStreamMessage, "a message holds dozens of the longest Enter records")
 	input := wire.Input{Stamp: 1<<32 - 1, Ack: wire.Ack{Seen: true, Newest: 1<<32 - 1, Mask: most64, Structure: 1<<32 - 1}}
 	for tick := range uint32(wire.MaxInputs) {
-		input.Inputs = append(input.Inputs, wire.TickInput{Tick: wire.MaxInputs - tick, Data: make([]byte, wire.MaxInputBytes)})
+		input.Inputs = append(input.Inputs, wire.TickInput{Tick: wire.MaxInputs - tick, Back: 1, Fraction: 255, Data: make([]byte, wire.MaxInputBytes)})
+	}
+	for i := range input.Inputs {
+		input.Inputs[i].Tick += wire.MaxView
+		input.Inputs[i].Back = wire.MaxView
 	}
 	require.Len(t, input.Append(nil), wire.InputBytes)
 	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)

@@ -162,14 +162,22 @@ func binaryOf(name string, limit uint64) element {
 // handleElement describes a handle: always the nine bytes of a uint64.
 func handleElement(name string) element { return element{classOther, 0, name} }
 
-// checkBody checks that body is one array with exactly these elements, so that decoding it
-// cannot overflow a field.
-func checkBody(body []byte, elements []element) error {
+// arity says how many elements the array of a message has.
+type arity bool
+
+const (
+	exactly arity = false
+	orMore  arity = true // a later version may append some
+)
+
+// checkBody checks that body is one array with these elements, so that decoding it cannot
+// overflow a field.
+func checkBody(body []byte, elements []element, a arity) error {
 	if err := CheckMsgpack(body); err != nil {
 		return err
 	}
 	h, _ := readHead(body)
-	if h.class != classArray || h.children != uint64(len(elements)) {
+	if n := uint64(len(elements)); h.class != classArray || h.children < n || h.children > n && a == exactly {
 		return bad("message is not a msgpack array of %d elements", len(elements))
 	}
 	rest := body[h.size:]
@@ -196,17 +204,42 @@ func checkBody(body []byte, elements []element) error {
 
 // decodeBody decodes body into the struct that v points to. Strings and byte
 // slices are copies.
-func decodeBody(body []byte, v any, elements []element) error {
+func decodeBody(body []byte, v any, elements []element, a arity) error {
 	if len(body) >= MaxStreamMessage {
 		return bad("body of %d bytes, at most %d are allowed", len(body), MaxStreamMessage-1)
 	}
-	if err := checkBody(body, elements); err != nil {
+	if err := checkBody(body, elements, a); err != nil {
 		return err
+	}
+	if a == orMore {
+		body = prefix(body, len(elements))
 	}
 	if err := msgpack.NewDecoder(bytes.NewReader(body)).Decode(v); err != nil {
 		return bad("%v", err)
 	}
 	return nil
+}
+
+// prefix returns the array of the first n elements, at most 15, of a checked body.
+func prefix(body []byte, n int) []byte {
+	h, _ := readHead(body)
+	first := body[h.size:]
+	rest := first
+	for range n {
+		h, _ := readHead(rest)
+		rest = rest[h.size+h.bytes:]
+	}
+	return append([]byte{0x90 | byte(n)}, first[:len(first)-len(rest)]...)
+}
+
+// firstNumber returns the first element of the array in body, if it is an unsigned integer.
+func firstNumber(body []byte) (uint64, bool) {
+	h, ok := readHead(body)
+	if !ok || h.class != classArray || h.children == 0 {
+		return 0, false
+	}
+	h, ok = readHead(body[h.size:])
+	return h.value, ok && h.class == classUint
 }
 
 // appendBody appends the struct that v points to as an array of its fields,
@@ -221,7 +254,7 @@ func appendBody(b []byte, v any, elements []element) []byte {
 		panic(err)
 	}
 	if invariants.Enabled {
-		invariants.Check(checkBody(out.Bytes()[len(b):], elements))
+		invariants.Check(checkBody(out.Bytes()[len(b):], elements, exactly))
 	}
 	return out.Bytes()
 }

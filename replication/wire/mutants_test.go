@@ -115,7 +115,7 @@ func readAgain(m sample) func(*testing.T, []byte) error {
 			require.Equal(t, b, input.Append(nil), "an input has one form")
 		}
 		if s, ok := got.(structureContent); ok {
-			again := wire.AppendStructureHeader(nil, s.First, s.Tick)
+			again := wire.AppendStructureHeader(nil, s.First, s.Ticks)
 			for _, r := range s.Records {
 				again = wire.AppendRecord(again, r)
 			}

@@ -173,20 +173,32 @@ func ofMessage[M wire.Message](name string, m M, parse func([]byte) (M, error)) 
 
 // structureContent is the content of a Structure message.
 type structureContent struct {
-	First, Tick uint32
-	Records     []wire.Record
-	Rows        []schema.Row
+	First, Ticks uint32
+	Records      []wire.Record
+	Rows         []schema.Row
 }
 
 func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
 	row := rowtest.SampleRow(s, 5)
 	var w bitio.Writer
 	s.AppendFull(&w, row)
-	return structureContent{First: 300, Tick: 1234, Rows: []schema.Row{row}, Records: []wire.Record{
-		{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(17, 3)},
+	owned := rowtest.SampleRow(s, 6)
+	owned.Owned = true
+	var ownedRow bitio.Writer
+	s.AppendFull(&ownedRow, owned)
+	return structureContent{First: 300, Ticks: 1234, Rows: []schema.Row{row, owned}, Records: []wire.Record{
+		{Op: wire.OpDestroy, Handle: bulk.NewHandle(17, 3)},
+		{Op: wire.OpDestroy, Handle: bulk.NewHandle(300, 3), Cause: 7},
 		{Op: wire.OpEnter, Handle: bulk.NewHandle(17, 5), Kind: 200, Row: w.Bytes()},
-		{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration)},
-		{Op: wire.OpLeave, Reason: wire.ReasonHiddenByRule, Handle: bulk.NewHandle(0, 1)},
+		{Op: wire.OpEnter, Owned: true, Handle: bulk.NewHandle(18, 5), Kind: 2, Row: ownedRow.Bytes(), Data: []byte("\x03Zoe")},
+		{Op: wire.OpText, Number: 30, Handle: bulk.NewHandle(17, 5), Data: []byte("Ann")},
+		{Op: wire.OpText, Number: 31, Handle: bulk.NewHandle(17, 5), Data: []byte{}},
+		{Op: wire.OpEvent, Number: 0, Data: []byte{1, 2, 3}},
+		{Op: wire.OpEvent, Number: 255, Data: []byte{}},
+		{Op: wire.OpAnswer, Number: 9, Handle: bulk.NewHandle(17, 5)},
+		{Op: wire.OpAnswer, Number: 1<<32 - 1},
+		{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration)},
+		{Op: wire.OpLeave, Reason: wire.HiddenByRule, Handle: bulk.NewHandle(0, 1)},
 	}}
 }
 
@@ -195,7 +207,7 @@ func parseStructure(s *schema.Schema, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := structureContent{First: m.First, Tick: m.Tick}
+	c := structureContent{First: m.First, Ticks: m.Ticks}
 	for r, err := range m.Records() {
 		if err != nil {
 			return nil, err
@@ -207,7 +219,7 @@ func parseStructure(s *schema.Schema, body []byte) (any, error) {
 		var bits bitio.Reader
 		bits.Reset(r.Row)
 		row := rowtest.NewRow(s, 0)
-		row.Owned = r.Reason == wire.ReasonOwned
+		row.Owned = r.Owned
 		if err := s.ReadFull(&bits, &row); err != nil {
 			return nil, err
 		}
@@ -222,7 +234,7 @@ func parseStructure(s *schema.Schema, body []byte) (any, error) {
 func samples(t testing.TB) []sample {
 	s := rowtest.SampleSchema()
 	structure := sampleStructure(t, s)
-	body := wire.AppendStructureHeader(nil, structure.First, structure.Tick)
+	body := wire.AppendStructureHeader(nil, structure.First, structure.Ticks)
 	for _, r := range structure.Records {
 		body = wire.AppendRecord(body, r)
 	}
@@ -233,7 +245,7 @@ func samples(t testing.TB) []sample {
 		Ack:   wire.Ack{Seen: true, Newest: 77, Mask: 0xfedc_ba98_7654_3210, Structure: 9},
 		Inputs: []wire.TickInput{
 			{Tick: 1236, Data: []byte{1, 2, 3}},
-			{Tick: 1235, Data: []byte{}},
+			{Tick: 1235, Back: 9, Fraction: 255, Data: []byte{}},
 			{Tick: 1233, Data: make([]byte, wire.MaxInputBytes)},
 		},
 	}
@@ -248,20 +260,23 @@ func samples(t testing.TB) []sample {
 	}
 	header.Fold = wire.Fold16(fold)
 	return []sample{
-		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë"}, wire.ParseHello),
-		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}}, wire.ParseCommand),
+		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë", Room: "arena 7", Abilities: wire.Simulates}, wire.ParseHello),
+		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}, Provisional: 40, Wishes: 2, View: 1234<<8 | 77}, wire.ParseCommand),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
 		ofMessage("pad", wire.Pad{}, wire.ParsePad),
 		ofMessage("resync", wire.Resync{}, wire.ParseResync),
 		ofMessage("welcome", wire.Welcome{
 			Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,
 			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000, Resumed: 1, Secret: []byte("fedcba9876543210"),
+			Room: "arena 7", Simulate: 1, Commands: 12, SchemaText: "worldd schema 1\n",
 		}, wire.ParseWelcome),
-		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1"}, wire.ParseRefused),
+		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1", Token: []byte{}}, wire.ParseRefused),
+		ofMessage("moved", wire.Refused{Code: wire.Moved, Address: "eu.example.org:7777", Token: []byte("token")}, wire.ParseRefused),
 		{"structure", wire.TypeStructure, body, structure, func(b []byte) (any, error) { return parseStructure(s, b) }},
-		ofMessage("result", wire.Result{ID: 70_000, Code: wire.StaleHandle, Target: bulk.NewHandle(17, 3), Verdict: wire.Stale, Text: "it is gone"}, wire.ParseResult),
+		ofMessage("result", wire.Result{ID: 70_000, Code: wire.StaleHandle, Target: bulk.NewHandle(17, 3), Verdict: wire.Stale, Text: "it is gone", Answer: []byte{}}, wire.ParseResult),
+		ofMessage("answer", wire.Result{ID: 70_001, Verdict: wire.Live, Answer: []byte{1, 2}}, wire.ParseResult),
 		ofMessage("control", wire.Control{Entity: bulk.NewHandle(17, 5)}, wire.ParseControl),
-		ofMessage("goodbye", wire.Goodbye{Code: wire.Draining, Text: "back at noon"}, wire.ParseGoodbye),
+		ofMessage("goodbye", wire.Goodbye{Code: wire.Draining, Text: "back at noon", Token: []byte{}}, wire.ParseGoodbye),
 		{"state", 0, state, stateContent{header, rows}, func(b []byte) (any, error) {
 			h, rows, err := readState(codec, b, tenants)
 			return stateContent{h, rows}, err

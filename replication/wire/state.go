@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"iter"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
@@ -22,18 +23,26 @@ type StateHeader struct {
 	// Structure is the number of the newest structure record when the datagram
 	// was made: the receiver must have applied that many (H1).
 	Structure uint32
+	// InputAge is 0 if the server has applied none of the session's inputs, or else one more
+	// than how many ticks before Tick the newest applied one is of.
+	InputAge uint32
 	// Fold is Fold16 over the handles of all rows, in order.
 	Fold uint16
+	// Events holds the unreliable events that the datagram carries, as AppendEvent wrote
+	// them. It aliases the datagram.
+	Events []byte
 	// Rows is the number of rows that follow.
 	Rows int
 }
 
 const (
-	stateFixedBytes = 1 + 4 + 2 + 4 + 4 + 4 + 2
-	// StateHeaderBytes is the maximum size of a State header.
-	StateHeaderBytes = stateFixedBytes + 2
+	stateFixedBytes = 1 + 4 + 2 + 4 + 4 + 4 + 1 + 2
+	// StateHeaderBytes is the maximum size of a State header without events.
+	StateHeaderBytes = stateFixedBytes + bitio.MaxUvarint32 + 2
 	stateEchoAt      = 1
 	stateHoldAt      = 5
+
+	stateEvents = 1 // flag
 )
 
 // AppendStateHeader appends h. The bits of the rows begin at the next byte.
@@ -47,7 +56,15 @@ func AppendStateHeader(b []byte, h StateHeader) []byte {
 	b = binary.LittleEndian.AppendUint32(b, h.Seq)
 	b = binary.LittleEndian.AppendUint32(b, h.Tick)
 	b = binary.LittleEndian.AppendUint32(b, h.Structure)
+	flags := byte(0)
+	if len(h.Events) > 0 {
+		flags |= stateEvents
+	}
+	b = append(bitio.AppendUvarint(b, h.InputAge), flags)
 	b = binary.LittleEndian.AppendUint16(b, h.Fold)
+	if len(h.Events) > 0 {
+		b = appendSized(b, h.Events)
+	}
 	return bitio.AppendUvarint(b, uint32(h.Rows))
 }
 
@@ -74,12 +91,24 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	}
 	h := StateHeader{
 		Echo: c.Uint32("echo"), Hold: c.Uint16("hold"), Seq: c.Uint32("seq"), Tick: c.Uint32("tick"),
-		Structure: c.Uint32("structure"), Fold: c.Uint16("fold"), Rows: int(c.Uvarint(MaxRows, "row count")),
+		Structure: c.Uint32("structure"), InputAge: c.Uvarint(1<<32-1, "input age"),
 	}
-	if c.Err() == nil && h.Tick == 0 {
+	flags := c.Byte("flags")
+	h.Fold = c.Uint16("fold")
+	if flags&stateEvents != 0 {
+		h.Events = readEvents(&c)
+	}
+	h.Rows = int(c.Uvarint(MaxRows, "row count"))
+	if flags&^stateEvents != 0 {
+		c.Fail("state with flags %#x", flags)
+	}
+	if h.InputAge > 0 && h.InputAge-1 > h.Tick {
+		c.Fail("input of %d ticks before tick %d", h.InputAge-1, h.Tick)
+	}
+	if h.Tick == 0 {
 		c.Fail("tick is 0: ticks are counted from 1")
 	}
-	if c.Err() == nil && h.Seq == 0 {
+	if h.Seq == 0 {
 		c.Fail("seq is 0: snapshots are counted from 1")
 	}
 	if c.Err() != nil {
@@ -87,6 +116,61 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	}
 	rows.Reset(c.Rest())
 	return h, nil
+}
+
+// AppliedInput returns the tick of the newest input that the server has applied, and false
+// if it has applied none in this session.
+func (h StateHeader) AppliedInput() (tick uint32, ok bool) {
+	if h.InputAge == 0 {
+		return 0, false
+	}
+	return h.Tick - (h.InputAge - 1), true
+}
+
+// Event is an unreliable event of a State datagram.
+type Event struct {
+	Number uint32 // which of the schema's events
+	Age    uint32 // ticks from the event to the datagram's
+	Body   []byte
+}
+
+// AppendEvent appends an event for StateHeader.Events.
+func AppendEvent(b []byte, e Event) []byte {
+	return appendSized(bitio.AppendUvarint(bitio.AppendUvarint(b, e.Number), e.Age), e.Body)
+}
+
+// StateEvents yields the events in a parsed StateHeader. The bodies alias it.
+func (h StateHeader) StateEvents() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for c := bitio.NewCursor(h.Events); len(c.Rest()) > 0; {
+			if !yield(readEvent(&c)) {
+				return
+			}
+		}
+	}
+}
+
+// readEvents reads and checks the events of a State datagram.
+func readEvents(c *bitio.Cursor) []byte {
+	events := readSized(c, MaxDatagram, "events")
+	inner := bitio.NewCursor(events)
+	for ok := len(events) > 0; ok; ok = len(inner.Rest()) > 0 {
+		readEvent(&inner)
+	}
+	if inner.Err() != nil {
+		c.FailWith(inner.Err())
+	}
+	if len(events) == 0 {
+		c.Fail("no events where flags promise some")
+	}
+	return events
+}
+
+func readEvent(c *bitio.Cursor) Event {
+	return Event{
+		Number: c.Uvarint(MaxEvents-1, "event"), Age: c.Uvarint(1<<32-1, "event age"),
+		Body: readSized(c, MaxEventBytes, "event body"),
+	}
 }
 
 // ExpectEnd checks that r is at the end of a datagram or row: there was no error, and less

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"fmt"
 	"iter"
 
@@ -18,17 +17,15 @@ const (
 	OpEnter   Op = 1 // the entity comes into view, with its full state
 	OpLeave   Op = 2 // the entity left the view and may still exist
 	OpDestroy Op = 3 // the entity was destroyed; also sent for entities out of view
+	OpText    Op = 4 // a string or bytes field of an entity in view changed
+	OpEvent   Op = 5 // something happened, as declared in the schema
+	OpAnswer  Op = 6 // a provisional handle became an entity's or was rejected (H7)
 )
 
-// String returns "enter", "leave" or "destroy".
+// String returns the op's name in lower case, like "enter".
 func (o Op) String() string {
-	switch o {
-	case OpEnter:
-		return "enter"
-	case OpLeave:
-		return "leave"
-	case OpDestroy:
-		return "destroy"
+	if names := [...]string{OpEnter: "enter", OpLeave: "leave", OpDestroy: "destroy", OpText: "text", OpEvent: "event", OpAnswer: "answer"}; o >= OpEnter && int(o) < len(names) {
+		return names[o]
 	}
 	return fmt.Sprintf("op(%d)", uint8(o))
 }
@@ -36,38 +33,45 @@ func (o Op) String() string {
 // Record is one record of the reliable structure stream.
 type Record struct {
 	Op     Op
-	Reason Reason // 0 or ReasonOwned for OpEnter, ReasonDestroyed for OpDestroy
-	Handle bulk.Handle
-	Kind   uint32 // OpEnter: the number of the entity's kind
-	Row    []byte // OpEnter: what Schema.AppendFull wrote
+	Owned  bool        // OpEnter: the viewer owns the entity, so its rows have the owner fields
+	Reason Reason      // OpLeave
+	Cause  uint8       // OpDestroy: the game's reason, 0 for none
+	Handle bulk.Handle // the entity; OpAnswer: 0 if the provisional handle was rejected; OpEvent: 0
+	Kind   uint32      // OpEnter: the number of the entity's kind
+	Number uint32      // OpText: the schema's text field; OpEvent: the schema's event; OpAnswer: the index of the provisional handle
+	Row    []byte      // OpEnter: what Schema.AppendFull wrote
+	Data   []byte      // OpEnter: the text fields, or empty; OpText: the value; OpEvent: the body
 }
+
+// A record begins with a byte: the op in the low opBits bits, a detail in the others.
+const (
+	opBits    = 3
+	maxDetail = 1<<(8-opBits) - 1
+
+	detailOwned = 1 // OpEnter
+	detailTexts = 2 // OpEnter: text fields follow
+	detailCause = 1 // OpDestroy: the game's reason follows
+	detailMade  = 1 // OpAnswer: the entity's handle follows
+)
+
+// names reports whether records of op concern the entity named by Handle.
+func (o Op) names() bool { return o <= OpText }
 
 // check validates a record, for both directions.
 func (r Record) check() error {
 	h := r.Handle
-	if !h.Valid() || h.Index() >= MaxSlots {
+	if (r.Op.names() || h != 0) && (!h.Valid() || h.Index() >= MaxSlots) {
 		return bad("%v of slot %d, generation %d: not the handle of an entity", r.Op, h.Index(), h.Generation())
-	}
-	ok := false
-	switch r.Op {
-	case OpEnter:
-		ok = r.Reason == 0 || r.Reason == ReasonOwned
-	case OpLeave:
-		ok = r.Reason == ReasonLeftInterest || r.Reason == ReasonHiddenByRule
-	case OpDestroy:
-		ok = r.Reason == ReasonDestroyed
-	}
-	if !ok {
-		return bad("record %v with reason %v", r.Op, r.Reason)
 	}
 	return nil
 }
 
 // AppendStructureHeader begins the body of a Structure message. first is the number of its
-// first record, counted from 1 over the session; tick is the tick of the states in its Enter
-// records. Records follow.
-func AppendStructureHeader(b []byte, first, tick uint32) []byte {
-	return binary.LittleEndian.AppendUint32(bitio.AppendUvarint(b, first), tick)
+// first record, counted from 1 over the session; ticks is how many ticks the states in its
+// Enter records are later than those of the session's previous message, or than tick 0.
+// Records follow.
+func AppendStructureHeader(b []byte, first, ticks uint32) []byte {
+	return bitio.AppendUvarint(bitio.AppendUvarint(b, first), ticks)
 }
 
 // AppendRecord appends one record.
@@ -75,23 +79,76 @@ func AppendRecord(b []byte, r Record) []byte {
 	if invariants.Enabled {
 		invariants.Check(r.check())
 		invariants.Checkf(len(r.Row) <= MaxEnterBytes && r.Kind < MaxKinds, "enter of kind %d with %d bytes", r.Kind, len(r.Row))
+		invariants.Checkf(len(r.Data) <= maxData(r.Op), "%v with %d bytes", r.Op, len(r.Data))
 	}
-	b = append(b, byte(r.Op), byte(r.Reason))
-	b = bitio.AppendUvarint(b, r.Handle.Index())
-	b = bitio.AppendUvarint(b, r.Handle.Generation())
-	if r.Op == OpEnter {
-		b = bitio.AppendUvarint(b, r.Kind)
-		b = bitio.AppendUvarint(b, uint32(len(r.Row)))
-		b = append(b, r.Row...)
+	switch r.Op {
+	case OpEnter:
+		detail := byte(0)
+		if r.Owned {
+			detail |= detailOwned
+		}
+		if len(r.Data) > 0 {
+			detail |= detailTexts
+		}
+		b = appendHandle(append(b, byte(OpEnter)|detail<<opBits), r.Handle)
+		b = appendSized(bitio.AppendUvarint(b, r.Kind), r.Row)
+		if len(r.Data) > 0 {
+			b = appendSized(b, r.Data)
+		}
+	case OpLeave:
+		b = appendHandle(append(b, byte(OpLeave)|byte(r.Reason)<<opBits), r.Handle)
+	case OpDestroy:
+		if r.Cause == 0 {
+			return appendHandle(append(b, byte(OpDestroy)), r.Handle)
+		}
+		b = append(appendHandle(append(b, byte(OpDestroy)|detailCause<<opBits), r.Handle), r.Cause)
+	case OpText:
+		b = appendSized(appendHandle(appendNumbered(b, r), r.Handle), r.Data)
+	case OpEvent:
+		b = appendSized(appendNumbered(b, r), r.Data)
+	case OpAnswer:
+		if r.Handle == 0 {
+			return bitio.AppendUvarint(append(b, byte(OpAnswer)), r.Number)
+		}
+		b = appendHandle(bitio.AppendUvarint(append(b, byte(OpAnswer)|detailMade<<opBits), r.Number), r.Handle)
 	}
 	return b
+}
+
+// appendNumbered begins a record whose detail is its number, if that is small.
+func appendNumbered(b []byte, r Record) []byte {
+	if r.Number < maxDetail {
+		return append(b, byte(r.Op)|byte(r.Number)<<opBits)
+	}
+	return bitio.AppendUvarint(append(b, byte(r.Op)|maxDetail<<opBits), r.Number-maxDetail)
+}
+
+func appendHandle(b []byte, h bulk.Handle) []byte {
+	return bitio.AppendUvarint(bitio.AppendUvarint(b, h.Index()), h.Generation())
+}
+
+func appendSized(b, data []byte) []byte {
+	return append(bitio.AppendUvarint(b, uint32(len(data))), data...)
+}
+
+// maxData returns the longest Data of a record.
+func maxData(o Op) int {
+	switch o {
+	case OpEnter:
+		return MaxTexts
+	case OpText:
+		return MaxTextField
+	case OpEvent:
+		return MaxEventBytes
+	}
+	return 0
 }
 
 // Structure is a parsed Structure message. It aliases the body it was parsed from.
 type Structure struct {
 	First uint32 // number of the first record
-	Tick  uint32
-	Count int // how many records there are
+	Ticks uint32 // ticks since the Structure message before, or since 0
+	Count int    // how many records there are
 	body  []byte
 }
 
@@ -100,7 +157,7 @@ type Structure struct {
 // at all.
 func ParseStructure(body []byte) (Structure, error) {
 	c := bitio.NewCursor(body)
-	m := Structure{First: c.Uvarint(1<<32-1, "first record number"), Tick: c.Uint32("tick")}
+	m := Structure{First: c.Uvarint(1<<32-1, "first record number"), Ticks: c.Uvarint(1<<32-1, "ticks")}
 	if c.Err() == nil && m.First == 0 {
 		c.Fail("first record number is 0: records are counted from 1")
 	}
@@ -137,12 +194,45 @@ func (m Structure) Records() iter.Seq2[Record, error] {
 }
 
 func readRecord(c *bitio.Cursor) Record {
-	r := Record{Op: Op(c.Byte("op")), Reason: Reason(c.Byte("reason"))}
-	index := c.Uvarint(MaxSlots-1, "slot index")
-	r.Handle = bulk.NewHandle(index, c.Uvarint(bulk.MaxGeneration, "generation"))
-	if r.Op == OpEnter {
+	head := c.Byte("record")
+	r := Record{Op: Op(head & (1<<opBits - 1))}
+	detail := head >> opBits
+	switch r.Op {
+	case OpEnter:
+		checkDetail(c, r.Op, detail, detailOwned|detailTexts)
+		r.Owned = detail&detailOwned != 0
+		r.Handle = readHandle(c)
 		r.Kind = c.Uvarint(MaxKinds-1, "kind")
-		r.Row = c.Bytes(int(c.Uvarint(MaxEnterBytes, "row length")), "row")
+		r.Row = readSized(c, MaxEnterBytes, "row")
+		if detail&detailTexts != 0 {
+			if r.Data = readSized(c, MaxTexts, "texts"); len(r.Data) == 0 {
+				c.Fail("enter with texts of no bytes")
+			}
+		}
+	case OpLeave:
+		checkDetail(c, r.Op, detail, byte(HiddenByRule))
+		r.Reason, r.Handle = Reason(detail), readHandle(c)
+	case OpDestroy:
+		checkDetail(c, r.Op, detail, detailCause)
+		r.Handle = readHandle(c)
+		if detail == detailCause {
+			if r.Cause = c.Byte("cause"); r.Cause == 0 {
+				c.Fail("destroy with the cause 0, which is not sent")
+			}
+		}
+	case OpText:
+		r.Number, r.Handle = readNumber(c, detail, MaxTextFields), readHandle(c)
+		r.Data = readSized(c, MaxTextField, "text")
+	case OpEvent:
+		r.Number = readNumber(c, detail, MaxEvents)
+		r.Data = readSized(c, MaxEventBytes, "event")
+	case OpAnswer:
+		checkDetail(c, r.Op, detail, detailMade)
+		if r.Number = c.Uvarint(1<<32-1, "provisional index"); detail == detailMade {
+			r.Handle = readHandle(c)
+		}
+	default:
+		c.Fail("record op %d", r.Op)
 	}
 	if c.Err() == nil {
 		if err := r.check(); err != nil {
@@ -150,4 +240,28 @@ func readRecord(c *bitio.Cursor) Record {
 		}
 	}
 	return r
+}
+
+// checkDetail rejects a detail with bits other than allowed.
+func checkDetail(c *bitio.Cursor, o Op, detail, allowed byte) {
+	if detail&^allowed != 0 {
+		c.Fail("%v with detail %d", o, detail)
+	}
+}
+
+// readNumber reads what appendNumbered wrote, given the detail, below limit.
+func readNumber(c *bitio.Cursor, detail byte, limit uint32) uint32 {
+	if detail < maxDetail {
+		return uint32(detail)
+	}
+	return maxDetail + c.Uvarint(limit-1-maxDetail, "number")
+}
+
+func readHandle(c *bitio.Cursor) bulk.Handle {
+	index := c.Uvarint(MaxSlots-1, "slot index")
+	return bulk.NewHandle(index, c.Uvarint(bulk.MaxGeneration, "generation"))
+}
+
+func readSized(c *bitio.Cursor, limit uint32, what string) []byte {
+	return c.Bytes(int(c.Uvarint(limit, what)), what)
 }

@@ -10,10 +10,14 @@ const (
 	Pending Verdict = 0 // not arrived yet, or never issued
 	Live    Verdict = 1 // in view
 	Hidden  Verdict = 2 // left this viewer's interest; may still exist
-	Stale   Verdict = 3 // destroyed; final
+	Stale   Verdict = 3 // destroyed, or a rejected provisional handle; final
+
+	// Provisional is the verdict on a client's own name for an entity that it asked for,
+	// until the server answers. It ends exactly once (H7).
+	Provisional Verdict = 4
 )
 
-// String returns "pending", "live", "hidden" or "stale".
+// String returns the name in lower case, like "pending".
 func (v Verdict) String() string {
 	switch v {
 	case Pending:
@@ -24,35 +28,28 @@ func (v Verdict) String() string {
 		return "hidden"
 	case Stale:
 		return "stale"
+	case Provisional:
+		return "provisional"
 	}
 	return fmt.Sprintf("verdict(%d)", uint8(v))
 }
 
-// Reason says why an entity left a viewer's view or, if it entered, whether the viewer owns
-// it.
+// Reason says why an entity left a viewer's view.
 type Reason uint8
 
-// Reasons, as numbered on the wire. Enter records carry 0 or ReasonOwned.
+// Reasons, as numbered on the wire.
 const (
-	ReasonDestroyed    Reason = 1 // Destroy records
-	ReasonLeftInterest Reason = 2 // Leave records: too far, or no longer relevant
-	ReasonHiddenByRule Reason = 3 // Leave records: the game hides it from this viewer
-	ReasonOwned        Reason = 4 // Enter records: the viewer owns it, so its rows have owner-only fields
+	LeftInterest Reason = 0 // too far, or no longer relevant
+	HiddenByRule Reason = 1 // the game hides it from this viewer
 )
 
-// String returns the reason in words, like "left interest"; "none" for 0.
+// String returns the reason in words, like "left interest".
 func (r Reason) String() string {
 	switch r {
-	case 0:
-		return "none"
-	case ReasonDestroyed:
-		return "destroyed"
-	case ReasonLeftInterest:
+	case LeftInterest:
 		return "left interest"
-	case ReasonHiddenByRule:
+	case HiddenByRule:
 		return "hidden by rule"
-	case ReasonOwned:
-		return "owned"
 	}
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }

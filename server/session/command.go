@@ -55,6 +55,9 @@ func (s *Session) runCommand(command wire.Command) (code wire.Code, verdict wire
 	case wire.Pending:
 		return wire.UnknownHandle, verdict, ""
 	}
+	if len(command.Args) > 0 && wire.CheckMsgpack(command.Args) != nil {
+		return wire.BadArguments, verdict, ""
+	}
 	if err := s.callCommand(run, command.Target, command.Args); err != nil {
 		code, text = rejection(err)
 		return code, verdict, text

@@ -358,7 +358,7 @@ func TestBadStreams(t *testing.T) {
 		"unknown type":          wire.AppendFrame(nil, 9, []byte("x")),
 		"not msgpack":           wire.AppendFrame(nil, wire.TypeHello, []byte{0xdd, 0xff, 0xff, 0xff, 0xff}),
 		"a frame of a gigabyte": {0xff, 0xff, 0xff, 0xff, 0x03},
-		"a hello with a tail":   wire.AppendFrame(nil, wire.TypeHello, append(wire.Hello{}.Append(nil), 0)),
+		"a hello with a tail":   wire.AppendFrame(nil, wire.TypeHello, append(wire.Hello{Protocol: wire.Version}.Append(nil), 0)),
 	} {
 		d := newTestServer(t)
 		other := d.join()

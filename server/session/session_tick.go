@@ -90,6 +90,7 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 	stats.InputsMissed += missed
 	if ok {
 		s.inputs.applied = in.Tick
+		s.viewer.NoteInput(in.Tick)
 		stats.Inputs++
 		s.callInput(s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 	}

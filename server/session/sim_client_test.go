@@ -373,19 +373,19 @@ func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 }
 
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {
-	byRule := why == wire.ReasonHiddenByRule && (len(c.sim.ruled) > 0 || c.sim.coverage.veiled > 0)
-	if got := c.session.Resolve(h); why != wire.ReasonLeftInterest && !byRule || got != wire.Hidden {
+	byRule := why == wire.HiddenByRule && (len(c.sim.ruled) > 0 || c.sim.coverage.veiled > 0)
+	if got := c.session.Resolve(h); why != wire.LeftInterest && !byRule || got != wire.Hidden {
 		c.sim.fail("H3", "client %d received Leave of %v (%v), and its verdict is %v", c.number, h, why, got)
 	}
 	c.call("left")
 }
 
-func (c *simClient) destroyed(h bulk.Handle, why wire.Reason) {
+func (c *simClient) destroyed(h bulk.Handle, cause uint8) {
 	s := c.sim
 	l := s.lives[h]
 	switch {
-	case why != wire.ReasonDestroyed:
-		s.fail("H3", "client %d received Destroy of %v with reason %v", c.number, h, why)
+	case cause != 0:
+		s.fail("H3", "client %d received Destroy of %v with cause %d", c.number, h, cause)
 	case l == nil:
 		s.fail("H3", "client %d received Destroy of %v, which was never issued", c.number, h)
 	case l.died == 0:

@@ -120,7 +120,7 @@ func heavy(t *testing.T) []vectors.Case {
 	without := func(slots ...int) []int {
 		return slices.DeleteFunc(slices.Clone(all), func(slot int) bool { return slices.Contains(slots, slot) })
 	}
-	const foldAt = 1 + 4 + 2 + 4 + 4 + 4 // PROTOCOL.md, section 8
+	const foldAt = 1 + 4 + 2 + 4 + 4 + 4 + 1 + 1 // PROTOCOL.md, section 8, with an input age of one byte
 	most, load := k.datagram(2, without(24, 28))
 	require.Equal(t, wire.MaxLoad, load)
 	above, load := k.datagram(1, without(26, 27))

@@ -247,7 +247,7 @@ func structure(first uint32, records ...wire.Record) []byte {
 }
 
 // appendRecord is wire.AppendRecord without its assertions, for records that are wrong on
-// purpose.
+// purpose. Number is added to the detail.
 func appendRecord(b []byte, r wire.Record) []byte {
 	uvarint := func(v uint32) {
 		for ; v >= 0x80; v >>= 7 {
@@ -255,15 +255,18 @@ func appendRecord(b []byte, r wire.Record) []byte {
 		}
 		b = append(b, byte(v))
 	}
-	b = append(b, byte(r.Op), byte(r.Reason))
+	detail := byte(r.Reason) | byte(r.Number)
+	if r.Owned {
+		detail |= 1
+	}
+	b = append(b, byte(r.Op)|detail<<3)
 	uvarint(r.Handle.Index())
 	uvarint(r.Handle.Generation())
 	if r.Op == wire.OpEnter {
 		uvarint(r.Kind)
 		uvarint(uint32(len(r.Row)))
-		b = append(b, r.Row...)
 	}
-	return b
+	return append(b, r.Row...)
 }
 
 // handMade returns the cases that a correct server does not produce.
@@ -352,7 +355,7 @@ func (k *stock) lawfulStructure() {
 		return wire.Record{Op: wire.OpLeave, Reason: why, Handle: of}
 	}
 	destroy := func(of bulk.Handle) wire.Record {
-		return wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: of}
+		return wire.Record{Op: wire.OpDestroy, Handle: of}
 	}
 	add := func(name, about string, records ...wire.Record) {
 		steps := []vectors.Step{stream(k.opening)}
@@ -363,10 +366,10 @@ func (k *stock) lawfulStructure() {
 	}
 	add("killed early", "a handle dies before it was ever heard of, and all before it with it", destroy(later(2)), destroy(h))
 	add("out and in", "an entity leaves for each reason, enters again, and dies out of view",
-		enter(h), leave(h, wire.ReasonLeftInterest), enter(h), leave(h, wire.ReasonHiddenByRule), destroy(h))
-	add("slot changes hands", "a later tenant enters over the present one, which is dead by that", enter(h), enter(later(2)), leave(h, wire.ReasonLeftInterest), destroy(h))
+		enter(h), leave(h, wire.LeftInterest), enter(h), leave(h, wire.HiddenByRule), destroy(h))
+	add("slot changes hands", "a later tenant enters over the present one, which is dead by that", enter(h), enter(later(2)), leave(h, wire.LeftInterest), destroy(h))
 	add("old tenants", "an Enter, a Leave and a Destroy of an earlier tenant change nothing",
-		enter(later(4)), enter(h), leave(h, wire.ReasonLeftInterest), destroy(h))
+		enter(later(4)), enter(h), leave(h, wire.LeftInterest), destroy(h))
 	add("again", "an Enter of who is there begins a new life of its row", enter(h), enter(h))
 	add("last generation", "generations do not wrap", enter(bulk.NewHandle(h.Index(), bulk.MaxGeneration)), destroy(bulk.NewHandle(h.Index(), bulk.MaxGeneration)))
 }
@@ -374,7 +377,7 @@ func (k *stock) lawfulStructure() {
 func (k *stock) brokenStructure() {
 	e := k.anyEnter()
 	h := e.Handle
-	destroy := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: h}
+	destroy := wire.Record{Op: wire.OpDestroy, Handle: h}
 	of := func(h bulk.Handle) wire.Record { r := e; r.Handle = h; return r }
 	ends := func(code wire.Code, name, about string, steps ...vectors.Step) {
 		k.add(name, about, steps...)
@@ -393,14 +396,24 @@ func (k *stock) brokenStructure() {
 	add("below the floor", "a handle of an earlier run", structure(1, of(bulk.NewHandle(h.Index(), stockFloor-2))))
 	add("beyond the slots", "a slot that the world does not have", structure(1, of(bulk.NewHandle(64, stockFloor))))
 	wrong := e
-	wrong.Reason = wire.ReasonDestroyed
-	add("wrong reason", "an Enter with a reason", structure(1, wrong))
+	wrong.Number = 1 << 4
+	add("wrong detail of an Enter", "an Enter with a flag that there is not", structure(1, wrong))
+	wrong = e
+	wrong.Number = 1 << 1
+	add("no texts", "an Enter that promises texts and ends", structure(1, wrong))
 	wrong = destroy
-	wrong.Reason = wire.ReasonLeftInterest
-	add("wrong reason of death", "a Destroy whose reason is of a Leave", structure(1, wrong))
-	wrong = destroy
-	wrong.Op = 4
-	add("unknown op", "a record of a kind that there is not", structure(1, wrong))
+	wrong.Number = 2
+	add("wrong detail of a Destroy", "a Destroy with a flag that there is not", structure(1, wrong))
+	wrong.Number = 1
+	add("no cause", "a Destroy that promises a cause and ends", structure(1, wrong))
+	wrong.Row = []byte{0}
+	add("cause 0", "a Destroy that says the cause 0, which is not sent", structure(1, wrong))
+	wrong = wire.Record{Op: wire.OpLeave, Number: 2, Handle: h}
+	add("wrong reason", "a Leave for a reason that there is not", structure(1, wrong))
+	wrong.Op = 0
+	add("op 0", "a record of a kind that there is not", structure(1, wrong))
+	wrong.Op = 7
+	add("op 7", "a record of a kind that there is not", structure(1, wrong))
 	short, long := e, e
 	short.Row, long.Row = e.Row[:len(e.Row)-1], append(slices.Clone(e.Row), 0)
 	add("row cut short", "an Enter whose row ends early", structure(1, short))
@@ -454,8 +467,8 @@ func (k *stock) resumed() {
 		r.Handle = bulk.NewHandle(slot, generation)
 		return r
 	}
-	destroy := wire.Record{Op: wire.OpDestroy, Reason: wire.ReasonDestroyed, Handle: bulk.NewHandle(0, stockFloor)}
-	leave := wire.Record{Op: wire.OpLeave, Reason: wire.ReasonLeftInterest, Handle: bulk.NewHandle(1, stockFloor+2)}
+	destroy := wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(0, stockFloor)}
+	leave := wire.Record{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: bulk.NewHandle(1, stockFloor+2)}
 	seen := []vectors.Step{stream(k.opening), stream(structure(1, enter(0, stockFloor), destroy, enter(1, stockFloor+2), leave, enter(2, stockFloor+2), enter(3, stockFloor))), lost, another}
 	k.add("begins anew", "a new session of the same run: what was Stale stays Stale, earlier tenants of the slots too, all else is Pending, and records count from 1",
 		append(slices.Clone(seen), stream(structure(1, enter(1, stockFloor+2), enter(2, stockFloor+4))))...)
