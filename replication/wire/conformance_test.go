@@ -455,7 +455,7 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		r.Row = s.b[s.bit/8 : s.bit/8+length]
 		row := pageDecoder{b: s.b[:s.bit/8+length], bit: s.bit, notes: s.notes}
 		c.Rows = append(c.Rows, row.fullRow(schema, r.Owned))
-		row.done()
+		row.expectEnd()
 		s.bit, s.notes = s.bit+8*length, row.notes
 		if detail&2 == 2 {
 			r.Data = s.bytes("texts", 4096)

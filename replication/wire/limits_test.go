@@ -85,13 +85,20 @@ func TestProtocolPageHasTheTables(t *testing.T) {
 		"| a row and its header, in their longest form | " + comma(wire.MaxRowBytes) + " bytes |",
 		fmt.Sprintf("| states of a row that a client keeps | %d |", wire.MaxStates),
 		"| slots; kinds | 2^24; " + comma(wire.MaxKinds) + " |",
-		fmt.Sprintf("| names; texts; tokens; command arguments | %d; %d; %s; %s bytes |", wire.MaxName, wire.MaxText, comma(wire.MaxToken), comma(wire.MaxCommandArgs)),
+		fmt.Sprintf("| names, rooms; texts, addresses; tokens | %d; %d; %s bytes |", wire.MaxName, wire.MaxText, comma(wire.MaxToken)),
+		fmt.Sprintf("| command arguments; answers; events | %s bytes each |", comma(wire.MaxCommandArgs)),
+		fmt.Sprintf("| one text field; all of an entity | %s; %s bytes |", comma(wire.MaxTextField), comma(wire.MaxTexts)),
+		fmt.Sprintf("| schema text; its commands; its events | %s bytes; %d; %d |", comma(wire.MaxSchemaText), wire.MaxCommands, wire.MaxEvents),
+		fmt.Sprintf("| provisional handles of a command | %d |", wire.MaxWishes),
+		fmt.Sprintf("| view moment before its input | %s ticks |", comma(wire.MaxView)),
 		fmt.Sprintf("| inputs in a datagram; one input | %d; %d bytes |", wire.MaxInputs, wire.MaxInputBytes),
 		fmt.Sprintf("| msgpack nesting | %d |", wire.MaxMsgpackDepth),
 	} {
 		require.Contains(t, string(page), line)
 	}
 	require.Equal(t, 1<<24, wire.MaxSlots)
+	require.Equal(t, [4]int{wire.MaxName, wire.MaxText, wire.MaxCommandArgs, wire.MaxCommandArgs},
+		[4]int{wire.MaxRoom, wire.MaxAddress, wire.MaxAnswer, wire.MaxEventBytes}, "the page gives them in one row")
 }
 
 func TestErrors(t *testing.T) {
