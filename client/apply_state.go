@@ -264,6 +264,7 @@ func (r *Replica) decodeRow(i int) error {
 func (r *Replica) publish(h wire.StateHeader) {
 	if h.Tick > r.tick {
 		r.tick, r.before = h.Tick, r.tick
+		r.input, _ = h.AppliedInput()
 		r.stats.Frames++
 	}
 	r.proven = max(r.proven, h.Structure)

@@ -221,7 +221,9 @@ func (c *Client) RTT() RTT { return c.session.RTT() }
 
 // SetInput sets what the player holds down from now on; see Session.SetInput. It is
 // sent with the acknowledgement of the next snapshot, and repeated in the next two.
-func (c *Client) SetInput(data []byte) error { return c.session.SetInput(data, time.Since(c.start)) }
+func (c *Client) SetInput(data []byte) (tick uint32, err error) {
+	return c.session.SetInput(data, time.Since(c.start))
+}
 
 // Command asks the server to execute a command once; see Session.Command. The next
 // Update sends it.

@@ -74,6 +74,10 @@ type Config struct {
 	// names that players type.
 	Name string
 
+	// Room is the room of the server to join, at most wire.MaxRoom bytes; empty is the one
+	// that the token names, or the server's only one. Welcome.Room says which it was.
+	Room string
+
 	// MaxEntities bounds the entities in view, and MaxBytes the replica's memory
 	// (Replica.Bytes, at least 1 MiB). A server that exceeds either ends the session
 	// with a *LimitError. 0 is 65,536 entities and 256 MiB.
@@ -102,7 +106,7 @@ type Config struct {
 // session is the part of c that a Session needs.
 func (c Config) session() SessionConfig {
 	return SessionConfig{
-		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name,
+		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
 		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Observer: c.Observer, Result: c.Result,
 	}
 }

@@ -58,7 +58,7 @@ func longRows(t *testing.T) *schema.Schema {
 // SessionConfig has no field that Config lacks, and Dial loses none on the way.
 func TestConfigHasAllOfASession(t *testing.T) {
 	whole := client.Config{
-		Schema: schema.New(), Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name",
+		Schema: schema.New(), Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name", Room: "room",
 		MaxEntities: 3, MaxBytes: 4, Observer: client.Observer{Enter: func(*client.Entity) {}}, Result: func(client.Result) {},
 	}
 	from, to := reflect.ValueOf(whole), reflect.ValueOf(whole.Session())

@@ -29,7 +29,7 @@
 //
 // Once per render, on the goroutine that draws:
 //
-//	if err := c.SetInput(input); err != nil { // what the player holds down
+//	if _, err := c.SetInput(input); err != nil { // what the player holds down
 //		return err
 //	}
 //	if err := c.Update(); err != nil { // apply what arrived, run callbacks, answer

@@ -68,7 +68,7 @@ type train struct {
 // render is called by an engine once per picture. It does not block.
 func (g *train) render() error {
 	throttle := []byte{8} // m/s; a game reads its controller here
-	if err := g.client.SetInput(throttle); err != nil {
+	if _, err := g.client.SetInput(throttle); err != nil {
 		return err
 	}
 	if err := g.client.Update(); err != nil {

@@ -69,17 +69,18 @@ func (s *Session) targetTick(now time.Duration) uint32 {
 	return uint32(min(max(tick, 0), math.MaxUint32))
 }
 
-// SetInput sets what the player holds down from now on: at most wire.MaxInputBytes. The
-// input is made for the tick at which the server will receive it, and repeated in the
+// SetInput sets what the player holds down from now on: at most wire.MaxInputBytes. It
+// returns the tick that the input is for, which a snapshot's AppliedInput reaches once the
+// server has applied it. The input carries the moment of the newest Render. It is made for the tick at which the server will receive it, and repeated in the
 // next two datagrams, any of which suffices. On a link that loses more than one in
 // fifty, inputs are made early enough for the first repetition to be in time. Games
 // call it once per render; of several inputs for one tick the last counts.
-func (s *Session) SetInput(data []byte, now time.Duration) error {
+func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err error) {
 	if len(data) > wire.MaxInputBytes {
-		return fmt.Errorf("client: input has %d bytes, at most %d", len(data), wire.MaxInputBytes)
+		return 0, fmt.Errorf("client: input has %d bytes, at most %d", len(data), wire.MaxInputBytes)
 	}
 	in := &s.inputs
-	tick := s.targetTick(now)
+	tick = s.targetTick(now)
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
@@ -87,7 +88,8 @@ func (s *Session) SetInput(data []byte, now time.Duration) error {
 			in.list, in.unsent = in.list[:0], 0 // the server's time went back: their ticks are too far ahead
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			newest.Data = append(newest.Data[:0], data...)
-			return nil
+			newest.Back, newest.Fraction = s.viewMoment(newest.Tick)
+			return newest.Tick, nil
 		default:
 			tick = max(tick, newest.Tick+1)
 		}
@@ -102,7 +104,23 @@ func (s *Session) SetInput(data []byte, now time.Duration) error {
 	last := in.list[len(in.list)-1].Data
 	copy(in.list[1:], in.list)
 	in.list[0] = wire.TickInput{Tick: max(tick, 1), Data: append(last[:0], data...)}
-	return nil
+	in.list[0].Back, in.list[0].Fraction = s.viewMoment(in.list[0].Tick)
+	return in.list[0].Tick, nil
+}
+
+// viewMoment returns the moment of the newest Render relative to the tick of an input: 0 if
+// there is none, or if it is not before the tick.
+func (s *Session) viewMoment(tick uint32) (back uint32, fraction uint8) {
+	if !s.renderer.on {
+		return 0, 0
+	}
+	moment := max(s.clock.ticks(s.renderer.shown), 0)
+	whole := math.Floor(moment)
+	before := float64(tick) - whole
+	if before < 1 || before > wire.MaxView {
+		return 0, 0
+	}
+	return uint32(before), uint8((moment - whole) * 256)
 }
 
 // Input returns the datagram to send at now: the newest inputs, and the

@@ -13,6 +13,38 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
+// setInput sets an input that must be accepted, and returns its tick.
+func setInput(t testing.TB, s *client.Session, data []byte, now time.Duration) uint32 {
+	tick, err := s.SetInput(data, now)
+	require.NoError(t, err)
+	return tick
+}
+
+// An input tells the tick that it is for, and the moment that was shown.
+func TestInputView(t *testing.T) {
+	s := newStudio(t, 21, near, near)
+	read := func() wire.TickInput {
+		in, err := wire.ParseInput(s.session.Input(s.time()))
+		require.NoError(t, err)
+		return in.Inputs[0]
+	}
+	require.EqualValues(t, 1, setInput(t, s.session, []byte("a"), s.time()))
+	require.Zero(t, read().Back, "nothing was shown yet")
+	s.play(time.Second)
+	shown := s.session.Render(s.time()).Tick
+	tick := setInput(t, s.session, []byte("b"), s.time())
+	got := read()
+	require.Equal(t, tick, got.Tick)
+	require.InDelta(t, shown, float64(got.Tick-got.Back)+float64(got.Fraction)/256, 1.0/256)
+	require.Less(t, shown, float64(tick))
+	s.play(100 * time.Millisecond)
+	later := s.session.Render(s.time()).Tick
+	require.Greater(t, later, shown)
+	setInput(t, s.session, []byte("c"), s.time())
+	got = read()
+	require.InDelta(t, later, float64(got.Tick-got.Back)+float64(got.Fraction)/256, 1.0/256)
+}
+
 // Inputs arrive before their tick, and not long before: the lead fits the link. If a
 // datagram is lost, the next has a copy of its inputs, which may be late.
 func TestInputsArriveInTime(t *testing.T) {
@@ -23,7 +55,7 @@ func TestInputsArriveInTime(t *testing.T) {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			link := simtest.Conditions{DelayMin: ms(c.delay), DelayMax: ms(c.delay + c.jitter), Loss: c.loss}
 			s := newStudio(t, 21, link, link)
-			s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+			s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
 			newest, inTime, late, early := uint32(0), 0, 0, 0.0
 			s.arrived = func(in wire.Input, tick uint32) {
 				for i := len(in.Inputs) - 1; i >= 0; i-- {
@@ -82,7 +114,7 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 	down.Loss = lossDown
 	s := newStudio(t, 21, down, up)
 	s.every = every
-	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
 	s.play(30 * time.Second)
 	inTime, sum := map[uint32]bool{}, 0.0
 	s.arrived = func(in wire.Input, tick uint32) {
@@ -109,7 +141,7 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 func TestInputsAfterADeadUplink(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
 	s := newStudio(t, 21, link, link)
-	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
 	s.play(5 * time.Second)
 	early := 0.0
 	s.arrived = func(in wire.Input, _ uint32) { early = max(early, float64(in.Inputs[0].Tick)-s.trueTick()) }
@@ -127,7 +159,7 @@ func TestInputsAfterADeadUplink(t *testing.T) {
 // However uneven the link, no input arrives so early that the server drops it.
 func TestInputsAreNotTooEarly(t *testing.T) {
 	s := newStudio(t, 21, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(1500)})
-	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
 	ahead := 0
 	s.arrived = func(in wire.Input, tick uint32) { ahead = max(ahead, int(in.Inputs[0].Tick)-int(tick)-1) }
 	s.play(20 * time.Second)
@@ -147,7 +179,7 @@ func TestInputTicks(t *testing.T) {
 		}
 		return ticks, words
 	}
-	set := func(word string) { require.NoError(t, s.session.SetInput([]byte(word), s.time())) }
+	set := func(word string) { setInput(t, s.session, []byte(word), s.time()) }
 	for _, word := range []string{"a", "b", "c", "d", "e"} {
 		set(word)
 	}
@@ -171,14 +203,15 @@ func TestInputTicks(t *testing.T) {
 	set("i")
 	_, words = sent()
 	require.Equal(t, []string{"i", "h", "g", "e"}, words, "at least four")
-	require.ErrorContains(t, s.session.SetInput(make([]byte, wire.MaxInputBytes+1), 0), "65 bytes")
-	require.NoError(t, s.session.SetInput(make([]byte, wire.MaxInputBytes), 0))
+	_, err := s.session.SetInput(make([]byte, wire.MaxInputBytes+1), 0)
+	require.ErrorContains(t, err, "65 bytes")
+	setInput(t, s.session, make([]byte, wire.MaxInputBytes), 0)
 }
 
 // After the server's time went back, inputs are made for its new ticks.
 func TestInputsAfterAStall(t *testing.T) {
 	s := newStudio(t, 21, near, near)
-	s.render = func() { require.NoError(t, s.session.SetInput([]byte("w"), s.time())) }
+	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
 	s.play(time.Second)
 	s.frozen = s.now + ms(3000)
 	s.play(3 * time.Second)
@@ -194,7 +227,7 @@ func TestInputsAllocateNothing(t *testing.T) {
 	data := []byte("forward")
 	allocated := testing.AllocsPerRun(100, func() {
 		s.now += ms(16)
-		if err := s.session.SetInput(data, s.time()); err != nil {
+		if _, err := s.session.SetInput(data, s.time()); err != nil {
 			t.Fatal(err)
 		}
 		_ = s.session.Input(s.time())
@@ -216,7 +249,7 @@ func TestPatience(t *testing.T) {
 		s.every = every
 		s.play(20 * time.Second)
 		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "a snapshot in %d ticks", every)
-		require.NoError(t, s.session.SetInput([]byte("w"), s.time()))
+		setInput(t, s.session, []byte("w"), s.time())
 		require.Equal(t, 2*time.Second/studioSnapshotHz, s.session.Patience())
 		require.NotNil(t, s.session.Input(s.time()))
 		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "the input was sent")

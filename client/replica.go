@@ -41,6 +41,7 @@ type Replica struct {
 	entityBytes   int       // memory of entities and their states
 	applied       uint32    // structure records applied
 	structureTick uint32    // of the newest Structure message
+	input uint32 // tick of the newest input that the server has applied; 0: none
 	proven        uint32    // highest structure number of an applied snapshot
 	acks          ackWindow
 	tick          uint32 // of the newest snapshot
@@ -164,6 +165,10 @@ func (r *Replica) Len() int { return len(r.entities) }
 
 // Tick returns the tick of the newest snapshot applied.
 func (r *Replica) Tick() uint32 { return r.tick }
+
+// AppliedInput returns the tick of the newest input that the server had applied at Tick,
+// 0 if none: see SetInput.
+func (r *Replica) AppliedInput() uint32 { return r.input }
 
 // Structure returns the number of structure records applied. Structure, its snapshot's
 // counterpart and Ack are for tests and load tests that check the protocol.

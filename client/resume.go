@@ -12,7 +12,7 @@ import (
 // takes no second handshake.
 func (s *Session) hello() wire.Hello {
 	c := s.config
-	h := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name}
+	h := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
 		if len(w.Secret) > 0 {

@@ -22,6 +22,7 @@ type SessionConfig struct {
 	Epoch       uint64
 	Token       []byte
 	Name        string
+	Room        string
 	MaxEntities int
 	MaxBytes    int
 	Observer    Observer
@@ -41,6 +42,9 @@ func (c SessionConfig) validate() error {
 	}
 	if !utf8.ValidString(c.Name) {
 		errs = append(errs, fmt.Errorf("client: Name %q is not UTF-8", c.Name))
+	}
+	if len(c.Room) > wire.MaxRoom || !utf8.ValidString(c.Room) {
+		errs = append(errs, fmt.Errorf("client: Room %q: want at most %d bytes of UTF-8", c.Room, wire.MaxRoom))
 	}
 	if len(c.Token) > wire.MaxToken {
 		errs = append(errs, fmt.Errorf("client: Token has %d bytes, at most %d", len(c.Token), wire.MaxToken))

@@ -210,7 +210,8 @@ func (b *bot) steer() error {
 	}
 	x, z, seen := b.position()
 	input := b.pilot.steer(x, z, seen)
-	return b.client.SetInput(input[:])
+	_, err := b.client.SetInput(input[:])
+	return err
 }
 
 // position returns the position of the bot's own body if it is in view.

@@ -321,7 +321,8 @@ func (c *simClient) step() {
 	}
 	if got {
 		at := time.Duration(s.now()) * time.Millisecond
-		s.must(c.session.SetInput([]byte{byte(s.tick)}, at))
+		_, err := c.session.SetInput([]byte{byte(s.tick)}, at)
+		s.must(err)
 		if d := c.session.Input(at); d != nil {
 			c.judgeAck(d)
 			n.upD.Send(s.now(), d)
