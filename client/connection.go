@@ -118,7 +118,7 @@ func (s *socket) dial(ctx context.Context, address string, t *tls.Config) (*quic
 	if err != nil {
 		return nil, err
 	}
-	if t.ServerName == "" {
+	if t = t.Clone(); t.ServerName == "" { // another address may have another name
 		t.ServerName, _, _ = net.SplitHostPort(address) // Validate has checked it
 	}
 	return s.transport.Dial(ctx, addr, t, &quic.Config{

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -57,7 +58,9 @@ const (
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 5 * time.Second
 	// stableAfter is how long a connection must have lasted to reset the backoff.
-	stableAfter   = 10 * time.Second
+	stableAfter = 10 * time.Second
+	// maxMoves bounds how many servers in a row may send the client elsewhere.
+	maxMoves      = 4
 	defaultGiveUp = time.Minute
 )
 
@@ -75,7 +78,7 @@ func backoff(n int, random float64) time.Duration {
 type attempt struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the fields below are set
-	token  []byte        // for the Hello; nil: the previous one
+	token  []byte        // for the Hello; nil: from FreshToken, or the previous one
 	link   *connection
 	err    error
 }
@@ -84,16 +87,18 @@ type attempt struct {
 type outage struct {
 	attempt  *attempt // in progress, or nil
 	attempts int      // begun since the last stable connection
+	moves    int      // followed since the last stable connection
 	began    time.Duration
 	epoch    uint64        // of the world before; 0: none
 	joinedAt time.Duration // when the newest connection had its Welcome
 	random   *rand.Rand
 }
 
-// reconnect begins an attempt, which first closes the old connection.
-func (c *Client) reconnect(delay time.Duration) {
+// reconnect begins an attempt, which first closes the old connection. token, if not nil,
+// is for its Hello.
+func (c *Client) reconnect(delay time.Duration, token []byte) {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &attempt{cancel: cancel, done: make(chan struct{})}
+	a := &attempt{cancel: cancel, done: make(chan struct{}), token: token}
 	old, config, t, start := c.link, c.config, c.tls, c.start
 	c.link, c.outage.attempt = nil, a
 	c.past = c.past.plus(old)
@@ -113,7 +118,7 @@ func (c *Client) reconnect(delay time.Duration) {
 
 // connect opens the connection, after obtaining a token if the config has a source.
 func (a *attempt) connect(ctx context.Context, config Config, t *tls.Config, start time.Time) (*connection, error) {
-	if config.FreshToken != nil {
+	if config.FreshToken != nil && a.token == nil {
 		var err error
 		if a.token, err = config.FreshToken(ctx); err != nil {
 			return nil, fmt.Errorf("client: FreshToken, for reconnecting: %w", err)
@@ -131,8 +136,12 @@ func (c *Client) lost(why error) error {
 	if c.state == Joined {
 		o.began = now
 		if now-o.joinedAt >= stableAfter {
-			o.attempts = 0
+			o.attempts, o.moves = 0, 0
 		}
+	}
+	var e *wire.Error
+	if errors.As(why, &e) && e.Code == wire.Moved {
+		return c.follow(e)
 	}
 	switch {
 	case !mayRetry:
@@ -140,7 +149,19 @@ func (c *Client) lost(why error) error {
 	case now-o.began > c.giveUp():
 		return c.end(fmt.Errorf("client: gave up after %v: %w", c.giveUp(), why))
 	}
-	if c.state == Joined {
+	c.leaveConnection(why)
+	if c.err != nil {
+		return c.err // a callback closed the client
+	}
+	delay := backoff(o.attempts, o.random.Float64())
+	o.attempts++
+	c.reconnect(delay, nil)
+	return nil
+}
+
+// leaveConnection tells the caller and the session that the connection is lost.
+func (c *Client) leaveConnection(why error) {
+	if o := &c.outage; c.state == Joined {
 		w, _ := c.session.Welcome()
 		o.epoch = w.Epoch
 		if o.random == nil {
@@ -150,12 +171,24 @@ func (c *Client) lost(why error) error {
 		c.enter(StateChange{State: Reconnecting, Err: why})
 	}
 	c.session.Lost(why)
+}
+
+// follow connects to the server that the present one names, where a new session begins.
+func (c *Client) follow(to *wire.Error) error {
+	if c.outage.moves == maxMoves {
+		return c.end(fmt.Errorf("client: moved %d times in a row, the last time to %q: %w", maxMoves, to.Address, to))
+	}
+	if err := address.CheckDial("udp", to.Address); err != nil {
+		return c.end(fmt.Errorf("client: moved to an address that cannot be dialled: %w: %w", err, to))
+	}
+	c.outage.moves++
+	c.leaveConnection(to)
 	if c.err != nil {
 		return c.err // a callback closed the client
 	}
-	delay := backoff(o.attempts, o.random.Float64())
-	o.attempts++
-	c.reconnect(delay)
+	c.config.Addr = to.Address
+	c.session.forgetSecret()
+	c.reconnect(0, append([]byte{}, to.Token...))
 	return nil
 }
 

@@ -41,7 +41,7 @@ type Replica struct {
 	entityBytes   int       // memory of entities and their states
 	applied       uint32    // structure records applied
 	structureTick uint32    // of the newest Structure message
-	input uint32 // tick of the newest input that the server has applied; 0: none
+	input         uint32    // tick of the newest input that the server has applied; 0: none
 	proven        uint32    // highest structure number of an applied snapshot
 	acks          ackWindow
 	tick          uint32 // of the newest snapshot

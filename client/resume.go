@@ -39,6 +39,16 @@ func (s *Session) Lost(why error) {
 	}
 }
 
+// forgetSecret makes the next Hello begin a new session: another server does not know this
+// one, and is not to learn its secret.
+func (s *Session) forgetSecret() {
+	if s.welcome != nil {
+		w := *s.welcome
+		w.Secret = nil
+		s.welcome = &w
+	}
+}
+
 // Reconnect starts over on another connection, after Lost: TakeStream returns a new
 // Hello. Welcome.Resumed says whether the session resumes or a new one begins. In a new
 // session of the same run, Stale handles stay Stale, and all others are Pending until

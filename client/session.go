@@ -185,7 +185,7 @@ func (s *Session) message(kind byte, body []byte) error {
 		if m.Code == wire.SchemaMismatch {
 			m.Text += "; client has " + s.config.Schema.Outline()
 		}
-		return &wire.Error{Code: m.Code, Detail: m.Text}
+		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	case wire.TypeStructure:
 		return s.replica.applyStructure(body)
 	case wire.TypeResult:
@@ -206,7 +206,7 @@ func (s *Session) message(kind byte, body []byte) error {
 			return err
 		}
 		s.goodbye = true
-		return &wire.Error{Code: m.Code, Detail: m.Text}
+		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	}
 	return protocolError("message type %d, which servers do not send", kind)
 }

@@ -39,6 +39,10 @@ type Config struct {
 	// earlier run and is stale (H5). 0 takes the world's FirstGeneration, the only
 	// other valid value.
 	GenerationFloor uint32
+	// Room is the name of this world among the rooms that clients ask for: UTF-8, at most
+	// wire.MaxRoom bytes. A client that names another is refused with NoRoom; one that
+	// names none is admitted.
+	Room string
 	// Admit checks a client's connect token and returns what it grants. An error refuses
 	// the session, with its code if it is a *wire.Error and with Unauthorized otherwise.
 	// Admit runs on the connection's goroutine, concurrently with other calls. It may
@@ -113,7 +117,7 @@ const defaultDrainTimeout = 3 * time.Second
 func (c Config) session() session.Config {
 	s := session.Config{
 		World: c.World, Schema: c.Schema, Replication: c.Replication, Game: c.Game,
-		Epoch: c.Epoch, GenerationFloor: c.GenerationFloor,
+		Epoch: c.Epoch, GenerationFloor: c.GenerationFloor, Room: c.Room,
 		Admit: c.Admit, OneSessionPerUser: c.OneSessionPerUser, MaxSessions: c.MaxSessions,
 		CommandsPerSecond: c.CommandsPerSecond, CommandBurst: c.CommandBurst,
 		Grace: c.Grace, PanicEnds: c.PanicEnds, Random: c.Random,

@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 // blockableConn is a socket that drops packets both ways while it is blocked. It sends to
@@ -214,6 +215,77 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.True(t, v.gone[me])
 	w := v.Welcome()
 	require.EqualValues(t, houseEpoch+1, w.Epoch)
+}
+
+// A server sends a client to another one: at the handshake, and out of a session.
+func TestMoved(t *testing.T) {
+	var tokens []string
+	admit := func(_ context.Context, token []byte) (server.Admission, error) {
+		tokens = append(tokens, string(token)) // one client at a time
+		return server.Admission{User: "ann"}, nil
+	}
+	open := func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true }
+	last := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit, c.Room = houseEpoch+2, admit, "arena" })
+	second := newFixtureWith(t, func(c *server.Config) {
+		c.Epoch = houseEpoch + 1
+		c.Game.Commands["travel"] = func(s *server.Session, _ world.Entity, _ []byte) error {
+			require.Error(t, s.Move("", nil))
+			return s.Move(last.server.Addr().String(), []byte("to the arena"))
+		}
+	})
+	first := newFixtureWith(t, func(c *server.Config) {
+		c.Admit = func(context.Context, []byte) (server.Admission, error) {
+			moved, err := wire.MovedTo(second.server.Addr().String(), nil)
+			require.NoError(t, err)
+			return server.Admission{}, moved
+		}
+	})
+	v := first.travel(func(c *client.Config) {
+		open(c)
+		c.Socket = nil
+		c.FreshToken = func(context.Context) ([]byte, error) { return nil, errors.New("not asked while moving") }
+	})
+	w := v.Welcome()
+	require.EqualValues(t, houseEpoch+1, w.Epoch, "Dial returns in the session of the second server")
+	first.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
+	me := v.Controlled()
+	_, err := v.Command("travel", 0, nil)
+	require.NoError(t, err)
+	first.until(v.Client, "is elsewhere", func() bool { w := v.Welcome(); return w.Epoch == houseEpoch+2 })
+	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, v.change())
+	require.Equal(t, "arena", v.Welcome().Room)
+	require.True(t, v.gone[me])
+	require.Equal(t, []string{"to the arena"}, tokens)
+
+	// Servers that send a client to each other are left after a few moves.
+	var loop *fixture
+	loop = newFixtureWith(t, func(c *server.Config) {
+		c.Admit = func(context.Context, []byte) (server.Admission, error) {
+			moved, err := wire.MovedTo(loop.server.Addr().String(), nil)
+			require.NoError(t, err)
+			return server.Admission{}, moved
+		}
+	})
+	config := loop.config()
+	open(&config)
+	_, err = client.Dial(loop.ctx, config)
+	require.ErrorContains(t, err, "moved 4 times in a row")
+	require.Equal(t, wire.Moved, wire.CodeOf(err))
+}
+
+// A client that names a room is admitted to that one or none.
+func TestRooms(t *testing.T) {
+	h := newFixtureWith(t, func(c *server.Config) { c.Room = "arena" })
+	config := h.config()
+	config.Room = "arena"
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(t, err)
+	require.Equal(t, "arena", c.Welcome().Room)
+	require.NoError(t, c.Close())
+	config.Room = "cellar"
+	_, err = client.Dial(h.ctx, config)
+	require.Equal(t, wire.NoRoom, wire.CodeOf(err))
+	require.ErrorContains(t, err, `"cellar"`)
 }
 
 // Where a token is valid once, a client that joins another session needs another token.

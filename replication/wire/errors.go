@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Code says how a session or command ended. The same codes appear in close frames, in
@@ -141,6 +142,20 @@ func (c Code) String() string { return c.Info().Name }
 type Error struct {
 	Code   Code
 	Detail string // what was found and what was expected; may be empty
+
+	// Moved only: the server to connect to instead, "host:port", and the token to present
+	// there, which may be empty.
+	Address string
+	Token   []byte
+}
+
+// MovedTo returns an Error with the code Moved. The error says what is wrong with the
+// arguments.
+func MovedTo(address string, token []byte) (*Error, error) {
+	if address == "" || len(address) > MaxAddress || !utf8.ValidString(address) || len(token) > MaxToken {
+		return nil, fmt.Errorf("wire: move to %q with a token of %d bytes: want an address of 1 to %d bytes and a token of at most %d", address, len(token), MaxAddress, MaxToken)
+	}
+	return &Error{Code: Moved, Address: address, Token: token}, nil
 }
 
 // Error returns the code's name, text and detail.

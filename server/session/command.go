@@ -16,6 +16,7 @@ func (s *Session) execute(commands []wire.Command) {
 		code, verdict, text := s.runCommand(command)
 		stats := &s.core.stats
 		stats.Commands++
+		s.handled++
 		if code == wire.OK {
 			stats.Executed++
 		} else {

@@ -32,6 +32,7 @@ type Config struct {
 	Game                            Game
 	Epoch                           uint64
 	GenerationFloor                 uint32
+	Room                            string
 	Admit                           Admit
 	OneSessionPerUser               bool
 	MaxSessions                     int

@@ -58,18 +58,21 @@ func (p *Peer) handleHello(h wire.Hello) {
 	c.sessions = slices.Insert(c.sessions, c.indexOf(s.id), s)
 	c.stats.Joined++
 	s.rotateSecret(nil)
-	s.welcome(0)
+	s.welcome(h, 0)
 }
 
-// welcome sends Welcome and the controlled entity on a new connection.
-func (s *Session) welcome(resumed uint8) {
-	c := s.core
+// welcome answers h with Welcome and the controlled entity on a new connection.
+func (s *Session) welcome(h wire.Hello, resumed uint8) {
+	c, text := s.core, ""
+	if h.Schema == 0 {
+		text = c.config.Schema.Text()
+	}
 	s.sendMessage(wire.TypeWelcome, wire.Welcome{
 		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
-		Resumed: resumed, Secret: s.secret,
+		Resumed: resumed, Secret: s.secret, Room: c.config.Room, Commands: s.handled, SchemaText: text,
 	}.Append(nil))
 	if s.entity != 0 || resumed == 1 { // a resuming client may have missed the change to 0
 		s.sendControl()
@@ -79,19 +82,21 @@ func (s *Session) welcome(resumed uint8) {
 // checkHello returns how h is incompatible with this server, and the value it should have.
 func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	differ := func(code wire.Code, what string, digits int, client, server uint64) (*wire.Error, string) {
-		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%0*x", digits, server)
+		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
 	}
 	tables := uint64(c.replicator.Codec().Tables().Version())
 	switch own := c.config.Schema.Hash(); {
 	case h.Protocol != wire.Version:
-		return differ(wire.ProtocolVersion, "version", 1, uint64(h.Protocol), wire.Version)
-	case h.Schema != own: // names components: a developer can compare them, unlike hashes
+		return differ(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
+	case h.Schema != 0 && h.Schema != own: // names components: a developer can compare them, unlike hashes
 		const text = "server has components "
-		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("%016x", own)
+		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("schema %016x", own)
 	case uint64(h.Tables) != tables:
 		return differ(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
 		return differ(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)
+	case h.Room != "" && h.Room != c.config.Room:
+		return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("client asks for room %q, server has %q", h.Room, c.config.Room)}, ""
 	}
 	return nil, ""
 }
@@ -116,6 +121,9 @@ func joinRefusal(err error) *wire.Error {
 func refusalOf(err error, code wire.Code) *wire.Error {
 	var e *wire.Error
 	if errors.As(err, &e) && e.Code != wire.OK {
+		if e.Code == wire.Moved && e.Address == "" {
+			return &wire.Error{Code: wire.Internal, Detail: "the game moves the client nowhere: use wire.MovedTo"}
+		}
 		return e
 	}
 	return &wire.Error{Code: code, Detail: err.Error()}

@@ -166,7 +166,7 @@ func (p *Peer) refuse(why *wire.Error, want string) {
 	}
 	p.core.stats.Refused++
 	p.core.countClosed(why.Code)
-	p.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail, Want: want}.Append(nil))
+	p.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail, Want: want, Address: why.Address, Token: why.Token}.Append(nil))
 	p.close(why)
 }
 

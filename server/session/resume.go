@@ -101,7 +101,7 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	s.progress.restart()
 	s.core.stats.Resumed++
 	s.rotateSecret(h.Secret)
-	s.welcome(1)
+	s.welcome(h, 1)
 	if !s.ended {
 		s.sendStream(missed) // ahead of any Result, which may depend on it
 	}

@@ -29,6 +29,7 @@ type Session struct {
 	progress    progress
 	inputs      inputs
 	commands    *rate.Limiter
+	handled     uint32 // commands executed or rejected so far; wraps
 	resyncs     *rate.Limiter
 	kicked      *wire.Error
 	endReason   *wire.Error // why it ended
@@ -75,13 +76,25 @@ func (s *Session) Kick(reason string) {
 	s.kicked = &wire.Error{Code: wire.Kicked, Detail: reason}
 }
 
+// Move ends the session as Kick does, and sends its client to the server at address,
+// "host:port", with a token for it, at most wire.MaxToken bytes. The error says what is
+// wrong with the arguments.
+func (s *Session) Move(address string, token []byte) error {
+	moved, err := wire.MovedTo(address, token)
+	if err != nil {
+		return err
+	}
+	s.kicked = moved
+	return nil
+}
+
 // fail sends Goodbye and ends the session.
 func (s *Session) fail(why *wire.Error) {
 	if s.ended {
 		return
 	}
 	if s.peer != nil {
-		s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
+		s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token}.Append(nil))
 	}
 	s.end(why)
 }

@@ -179,16 +179,17 @@ func (c *testClient) wantClosed(why string, code wire.Code) {
 func TestHandshakeRefusals(t *testing.T) {
 	good := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
 	wants := map[wire.Code]string{
-		wire.ProtocolVersion: fmt.Sprintf("%x", wire.Version),
-		wire.SchemaMismatch:  fmt.Sprintf("%016x", good.Schema),
-		wire.TablesMismatch:  fmt.Sprintf("%08x", good.Tables), // as worldd train prints it
-		wire.EpochMismatch:   fmt.Sprintf("%016x", testEpoch),
+		wire.ProtocolVersion: fmt.Sprintf("protocol %x", wire.Version),
+		wire.SchemaMismatch:  fmt.Sprintf("schema %016x", good.Schema),
+		wire.TablesMismatch:  fmt.Sprintf("tables %08x", good.Tables), // as worldd train prints it
+		wire.EpochMismatch:   fmt.Sprintf("epoch %016x", testEpoch),
 	}
 	for code, change := range map[wire.Code]func(*wire.Hello){
 		wire.ProtocolVersion: func(h *wire.Hello) { h.Protocol++ },
 		wire.SchemaMismatch:  func(h *wire.Hello) { h.Schema++ },
 		wire.TablesMismatch:  func(h *wire.Hello) { h.Tables++ },
 		wire.EpochMismatch:   func(h *wire.Hello) { h.Epoch++ },
+		wire.NoRoom:          func(h *wire.Hello) { h.Room = "cellar" },
 	} {
 		d := newTestServer(t)
 		hello := good
@@ -208,7 +209,16 @@ func TestHandshakeRefusals(t *testing.T) {
 	anyEpoch.Epoch = 0
 	c := d.connect()
 	c.send(anyEpoch)
-	c.want("epoch 0 is any", wire.TypeWelcome)
+	w, err := wire.ParseWelcome(c.want("epoch 0 is any", wire.TypeWelcome))
+	require.NoError(t, err)
+	require.Empty(t, w.SchemaText, "it was not asked for")
+	anyEpoch.Schema = 0
+	c = d.connect()
+	c.send(anyEpoch)
+	w, err = wire.ParseWelcome(c.want("schema 0 asks for the text", wire.TypeWelcome))
+	require.NoError(t, err)
+	require.Equal(t, testSchema(t).Text(), w.SchemaText)
+	require.Equal(t, testSchema(t).Hash(), w.Schema)
 }
 
 func TestServerFull(t *testing.T) {
