@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -96,6 +97,50 @@ func TestInputDatagramsAreBounded(t *testing.T) {
 	}
 	d.core.Tick()
 	require.EqualValues(t, 12, d.core.Stats().InputsDropped)
+}
+
+// Snapshots name the newest input that was applied, on time or late, and none before the
+// first.
+func TestInputsAreAcknowledged(t *testing.T) {
+	d := newTestServer(t)
+	c := d.join()
+	applied := func() (uint32, bool) {
+		for shots := c.shots; c.shots == shots; {
+			d.core.Tick()
+		}
+		var rows bitio.Reader
+		h, err := wire.ParseStateHeader(c.newest, &rows)
+		require.NoError(t, err)
+		return h.AppliedInput()
+	}
+	send := func(tick uint32) {
+		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick}}}
+		_, err := c.peer.ReceiveDatagram(in.Append(nil))
+		require.NoError(t, err)
+	}
+	_, ok := applied()
+	require.False(t, ok)
+	n := uint32(d.world.Tick()) + 1
+	send(n)
+	got, ok := applied()
+	require.True(t, ok)
+	require.Equal(t, n, got)
+	send(n - 1)
+	got, _ = applied()
+	require.Equal(t, n, got, "an older one was not applied")
+	late := uint32(d.world.Tick())
+	send(late)
+	got, _ = applied()
+	require.Equal(t, late, got)
+	early := uint32(d.world.Tick()) + 20
+	send(early)
+	got, _ = applied()
+	require.Equal(t, late, got, "an early one waits")
+	for uint32(d.world.Tick()) < early {
+		d.core.Tick()
+	}
+	got, _ = applied()
+	require.Equal(t, early, got)
 }
 
 // In any order of arrival, at most one input is applied per tick, ticks ascend, every

@@ -110,10 +110,14 @@ type testClient struct {
 	full   bool // the stream takes no more
 	closed []wire.Code
 	shots  int
+	newest []byte // the newest State datagram
 }
 
 func (c *testClient) SendStream(p []byte) bool { c.frames.Feed(p); return !c.full }
-func (c *testClient) SendSnapshot(ds [][]byte) { c.shots += len(ds) }
+func (c *testClient) SendSnapshot(ds [][]byte) {
+	c.shots += len(ds)
+	c.newest = append(c.newest[:0], ds[len(ds)-1]...)
+}
 func (c *testClient) Close(code wire.Code, _ string) {
 	c.closed = append(c.closed, code)
 }
