@@ -121,6 +121,9 @@ func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 			}
 		case reflect.Int32:
 			v.SetInt(int64(int32(r.Uint32()) >> r.IntN(32)))
+		case reflect.Int8, reflect.Int16, reflect.Int64:
+			v.SetInt(int64(r.Uint64()) >> r.IntN(64))
+		case reflect.String, reflect.Slice: // not part of a row
 		default:
 			v.SetUint(r.Uint64() >> r.IntN(64) & (1<<v.Type().Bits() - 1))
 		}

@@ -22,6 +22,19 @@
 // server.Config and client.Config take the schema. They reject a schema whose
 // rows could exceed wire.MaxRowBytes.
 //
+// Strings and []byte are text fields (TextField): they are not part of rows, and are read
+// and written as the texts of an Enter.
+//
+// A schema also declares messages, by the same tags: events that a server sends, commands
+// with typed arguments and answers, and the input of a tick. A Message has a body of its
+// own, see there. A server adds the kinds of its world and the constants of its motion.
+//
+//	err = errors.Join(
+//		schema.AddEvent[Hit](s, "hit"),
+//		schema.AddQuery[Buy, Bought](s, "buy"),
+//		schema.SetInput[Stick](s),
+//	)
+//
 // Invariants, cited in tests (package wire has P1 to P3):
 //
 //	P4 Quantising a restored value gives the number it was restored from, and every

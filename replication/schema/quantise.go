@@ -20,10 +20,15 @@ import (
 func (s *Schema) Quantise(component int, v any, out []uint32) {
 	p := s.components[component].structAt(v)
 	c := &s.components[component]
-	for i := c.first; i < c.last; i++ {
-		f := &s.fields[i]
+	quantise(s.fields[c.first:c.last], c.Offset, p, out)
+}
+
+// quantise writes the values of fields, the first of which has the number base.
+func quantise(fields []Field, base int, p unsafe.Pointer, out []uint32) {
+	for i := range fields {
+		f := &fields[i]
 		at := unsafe.Add(p, f.offset)
-		to := out[f.Index-c.Offset:]
+		to := out[f.Index-base:]
 		switch f.memory {
 		case memFloat32:
 			switch {
@@ -156,13 +161,18 @@ func (s *Schema) RestorePublic(component int, in []uint32, v any) {
 
 func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointer) {
 	c := &s.components[component]
-	for i := c.first; i < c.last; i++ {
-		f := &s.fields[i]
+	restore(s.fields[c.first:c.last], c.Offset, owner, in, p)
+}
+
+// restore is the inverse of quantise.
+func restore(fields []Field, base int, owner bool, in []uint32, p unsafe.Pointer) {
+	for i := range fields {
+		f := &fields[i]
 		if !f.SentTo(owner) {
 			continue
 		}
 		at := unsafe.Add(p, f.offset)
-		from := in[f.Index-c.Offset:]
+		from := in[f.Index-base:]
 		switch f.memory {
 		case memFloat32:
 			switch {

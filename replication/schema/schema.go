@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -28,6 +27,7 @@ import (
 //	Facing [4]float32  `net:"quat,bits=9"`               // unit quaternion x, y, z, w: smallest three, 9 bits each
 //	Gold   int32       `net:"owner"`                     // only for owners of the entity; may be added to any other tag
 //	Serial uint64                                        // no tag: full width
+//	Name   string      `net:"max=24"`                    // at most 24 bytes of UTF-8; []byte: any bytes
 //	Cache  int32       `net:"-"`                         // not replicated
 //
 // The components of a quaternion, of 2 to 10 bits, cannot represent 0 exactly: the
@@ -44,7 +44,11 @@ import (
 // hidden. A component with parent= cannot have owner fields, since what is known about a
 // parent must not depend on the receiver.
 //
-// The tag of a nested struct or array applies to all numbers in it without a tag of
+// Strings and []byte are text fields. They are sent in full, in an Enter and whenever they
+// change, and are not part of a row. A longer string is cut off between two characters,
+// and invalid UTF-8 in it is replaced by U+FFFD. See TextFields.
+//
+// The tag of a nested struct or array applies to all fields in it without a tag of
 // their own; a field's own tag replaces it entirely.
 type Schema struct {
 	components []component
@@ -55,6 +59,8 @@ type Schema struct {
 	secret     []int  // indices of the values of owner fields
 	owned      uint32 // bitmap of the components with owner fields
 	values     int
+	texts      []TextField // of all components, in order
+	declarations
 }
 
 // Component describes one component of a Schema.
@@ -70,9 +76,10 @@ type Component struct {
 
 type component struct {
 	Component
-	pointer reflect.Type // to Type
+	pointer reflect.Type // to Type; nil without one
 
 	first, last int // its fields are Schema.fields[first:last]
+	text, texts int // its text fields are Schema.texts[text:texts]
 	load        int // see Schema.Load
 }
 
@@ -147,14 +154,8 @@ func Add[T any](s *Schema, name string) error {
 // AddType adds the struct type t under name. An error names the type, the field and what
 // to write instead; s is then unchanged.
 func (s *Schema) AddType(name string, t reflect.Type) error {
-	if name == "" || len(name) > wire.MaxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("schema: component name %q: want 1 to %d printable ASCII characters without spaces", name, wire.MaxName)
-	}
-	if _, taken := s.byName[name]; taken {
-		return fmt.Errorf("schema: component %q is added twice", name)
-	}
-	if len(s.components) == wire.MaxComponents {
-		return fmt.Errorf("schema: component %q is one more than a schema's %d: join some into one struct", name, wire.MaxComponents)
+	if err := s.checkComponent(name); err != nil {
+		return err
 	}
 	if t == nil || t.Kind() != reflect.Struct {
 		return fmt.Errorf("schema: component %q is a %v: want a struct", name, t)
@@ -167,28 +168,71 @@ func (s *Schema) AddType(name string, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	first := len(s.fields)
-	s.fields = append(s.fields, p.fields...)
-	s.byName[name] = len(s.components)
-	s.components = append(s.components, component{
+	return s.addComponent(name, t, plan{p.fields, p.texts, p.values, parent, p.anchored})
+}
+
+// checkComponent returns an error if no component of that name can be added.
+func (s *Schema) checkComponent(name string) error {
+	if err := checkName("component", name); err != nil {
+		return err
+	}
+	if _, taken := s.byName[name]; taken {
+		return fmt.Errorf("schema: component %q is added twice", name)
+	}
+	if len(s.components) == wire.MaxComponents {
+		return fmt.Errorf("schema: component %q is one more than a schema's %d: join some into one struct", name, wire.MaxComponents)
+	}
+	return nil
+}
+
+// plan is a component as it is on the wire.
+type plan struct {
+	fields           []Field
+	texts            []TextField
+	values           int // of the schema with it
+	parent, anchored int // see Component
+}
+
+// addComponent adds a checked component, unless the schema would become too large.
+func (s *Schema) addComponent(name string, t reflect.Type, p plan) error {
+	number, first, text := len(s.components), len(s.fields), len(s.texts)
+	c := component{
 		Component: Component{
-			Name: name, Type: t, Values: p.values - s.values, Offset: s.values, Parent: parent, Anchored: p.anchored,
+			Name: name, Type: t, Values: p.values - s.values, Offset: s.values, Parent: p.parent, Anchored: p.anchored,
 		},
-		pointer: reflect.PointerTo(t), first: first, last: len(s.fields), load: loadOf(p.fields, parent >= 0),
-	})
+		first: first, last: first + len(p.fields), text: text, texts: text + len(p.texts),
+		load: loadOf(p.fields, p.parent >= 0),
+	}
+	if t != nil {
+		c.pointer = reflect.PointerTo(t)
+	}
+	textBytes, err := s.longestTexts(name, p.texts)
+	if err != nil {
+		return err
+	}
+	if err := s.admitText("component", name, appendComponent(nil, &c, p.fields, p.texts)); err != nil {
+		return err
+	}
+	s.fields = append(s.fields, p.fields...)
+	for i := range p.texts {
+		p.texts[i].Component = number
+	}
+	s.texts = append(s.texts, p.texts...)
+	s.byName[name] = number
+	s.components = append(s.components, c)
 	for _, f := range s.fields[first:] {
 		if f.Owner {
-			s.owned |= 1 << (len(s.components) - 1)
+			s.owned |= 1 << number
 			for i := range f.Values() {
 				s.secret = append(s.secret, f.Index+i)
 			}
 		}
 	}
 	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f Field) bool { return f.Kind == KindHandle })
-	if parent >= 0 {
-		s.parented = append(s.parented, len(s.components)-1)
+	if p.parent >= 0 {
+		s.parented = append(s.parented, number)
 	}
-	s.values = p.values
+	s.values, s.textBytes = p.values, textBytes
 	return nil
 }
 

@@ -22,7 +22,40 @@ func TestSchemaTagErrors(t *testing.T) {
 		component any
 		want      []string // what the error must say
 	}{
-		{struct{ S string }{}, []string{`component "c"`, "field S (string)", "not supported"}},
+		{struct{ S string }{}, []string{`component "c"`, "field S (string)", "wants its most bytes", `net:"max=24"`}},
+		{struct{ B []byte }{}, []string{"field B ([]uint8)", "wants its most bytes"}},
+		{struct{ B []int8 }{}, []string{"field B", "not supported"}},
+		{struct {
+			S string `net:"bits=8"`
+		}{}, []string{"field S", "takes no option but max and owner"}},
+		{struct {
+			S string `net:"owner"`
+		}{}, []string{"field S", "takes no option but max and owner"}},
+		{struct {
+			S string `net:"max=0"`
+		}{}, []string{"max=0", "1 to 1024"}},
+		{struct {
+			S string `net:"max=1025"`
+		}{}, []string{"max=1025", "1 to 1024"}},
+		{struct {
+			S string `net:"max=24,always"`
+		}{}, []string{"field S", "no option beside it but owner"}},
+		{struct {
+			S string `net:"max=24,predict=linear"`
+		}{}, []string{"field S", "no option beside it but owner"}},
+		{struct {
+			S []byte `net:"max=24,bits=3"`
+		}{}, []string{"field S", "no option beside it but owner"}},
+		{struct {
+			I int32 `net:"max=24"`
+		}{}, []string{"field I", "max is for string and []byte"}},
+		{struct {
+			A [2]uint8 `net:"max=24"`
+		}{}, []string{"field A[0]", "max is for string and []byte"}},
+		{struct {
+			A [60]uint8
+			S [5]string `net:"max=1"`
+		}{}, []string{"field S[4]", "64 fields"}},
 		{struct{ P *int32 }{}, []string{"field P", "not supported"}},
 		{struct{ M map[int32]int32 }{}, []string{"field M", "not supported"}},
 		{struct{ I int }{}, []string{"field I", "int32"}},
@@ -210,7 +243,7 @@ func TestSchemaIgnoresOtherTags(t *testing.T) {
 
 func TestSchemaNamesAndBounds(t *testing.T) {
 	s := schema.New()
-	for _, name := range []string{"", "two words", "tab\t", "ä", strings.Repeat("x", wire.MaxName+1)} {
+	for _, name := range []string{"", "two words", "tab\t", "\x7f", "\u0085", "\u00a0", "\xff", strings.Repeat("x", wire.MaxName+1)} {
 		require.Error(t, schema.Add[rowtest.Empty](s, name), name)
 	}
 	require.Error(t, s.AddType("nil", nil))

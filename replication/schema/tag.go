@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/wire"
 )
 
 // tag is a parsed net tag.
@@ -29,6 +28,7 @@ type tag struct {
 	quat   bool
 	linear bool
 	parent string
+	max    int // most bytes of a string or []byte; 0: not given
 }
 
 // A TagError reports why a component type cannot be added to a schema: the field at fault
@@ -38,10 +38,14 @@ type TagError struct {
 	Path      string       // the field, like Aim.Pitch[2]
 	Type      reflect.Type // of the field
 	Detail    string
+	Message   bool // Component names a message: "event hit", "answer of command buy"
 }
 
 // Error returns all fields in one line.
 func (e *TagError) Error() string {
+	if e.Message {
+		return fmt.Sprintf("schema: %s, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
+	}
 	return fmt.Sprintf("schema: component %q, field %s (%v): %s", e.Component, e.Path, e.Type, e.Detail)
 }
 
@@ -83,6 +87,12 @@ func parseTag(text string) (tag, error) {
 			if t.parent = value; value == "" {
 				err = fmt.Errorf("parent names no field: want a handle of the same struct, like parent=Vehicle")
 			}
+		case "max":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 16)
+			if t.max = int(n); err != nil || n < 1 || n > MaxText {
+				err = fmt.Errorf("max=%s: want the most bytes of a string or []byte, 1 to %d", value, MaxText)
+			}
 		case "enum":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 16)
@@ -110,7 +120,7 @@ func parseTag(text string) (tag, error) {
 				err = fmt.Errorf("step=%s: want a positive number or quotient, like step=1/512", value)
 			}
 		default:
-			err = fmt.Errorf("unknown option %q: want range=LOW..HIGH,step=STEP or bits=N or enum=N or ref, or angle or quat with bits=N; and always, owner, predict=linear, parent=FIELD; or - alone", option)
+			err = fmt.Errorf("unknown option %q: want range=LOW..HIGH,step=STEP or bits=N or enum=N or max=N or ref, or angle or quat with bits=N; and always, owner, predict=linear, parent=FIELD; or - alone", option)
 		}
 		if err != nil {
 			return tag{}, err
@@ -138,6 +148,9 @@ func (t *tag) contradiction(hasStep bool) error {
 	}
 	if t.parent != "" && !t.linear {
 		return fmt.Errorf("parent wants predict=linear")
+	}
+	if t.max != 0 && (t.ranged || t.bits != 0 || t.ref || t.enum != 0 || t.always || t.linear) {
+		return fmt.Errorf("max is for string and []byte, and takes no option beside it but owner")
 	}
 	return nil
 }
@@ -170,15 +183,17 @@ func parseNumber(s string) (float64, error) {
 // planner flattens one component type into fields.
 type planner struct {
 	component string
+	message   *Message // the message that is planned, or nil for a component
 	values    int
 	fields    []Field
+	texts     []TextField
 	vector    int    // how many of the next fields are the rest of a vector
 	anchored  int    // the first field of the position that has a parent
 	parent    string // path of the handle that a position's tag names
 }
 
 func (p *planner) complain(path string, t reflect.Type, format string, args ...any) error {
-	return &TagError{p.component, path, t, fmt.Sprintf(format, args...)}
+	return &TagError{p.component, path, t, fmt.Sprintf(format, args...), p.message != nil}
 }
 
 func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer tag) error {
@@ -204,6 +219,9 @@ func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer t
 		}
 		if inner.skip {
 			continue
+		}
+		if p.message != nil && (inner.always || inner.owner || inner.linear) {
+			return p.complain(fieldPath, f.Type, "always, owner, predict and parent are for components: a message is always whole")
 		}
 		if err := p.value(f.Type, offset+f.Offset, fieldPath, inner, tagged); err != nil {
 			return err
@@ -232,6 +250,8 @@ func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own 
 	switch {
 	case t == reflect.TypeFor[bulk.Handle]():
 		return p.handle(t, offset, path, g, own)
+	case isText(t):
+		return p.text(t, offset, path, g, own)
 	case t.Kind() == reflect.Struct:
 		if own && g.ref {
 			return p.complain(path, t, "ref is for bulk.Handle")
@@ -296,6 +316,9 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 	if g.quat {
 		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
 	}
+	if own && g.max != 0 {
+		return p.complain(path, t, "max is for string and []byte")
+	}
 	f := Field{offset: offset, Always: g.always, Owner: g.owner, Linear: g.linear, Path: path}
 	size := uint(t.Size() * 8)
 	switch t.Kind() {
@@ -354,7 +377,7 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 	case reflect.Int, reflect.Uint, reflect.Uintptr:
 		return p.complain(path, t, "its size differs between machines: want int32 or int64 and the like")
 	default:
-		return p.complain(path, t, "type not supported: want numbers, bools, handles, and structs and arrays of them, or `net:\"-\"`")
+		return p.complain(path, t, "type not supported: want numbers, bools, handles, strings, []byte, and structs and arrays of them, or `net:\"-\"`")
 	}
 	if f.Linear && f.Kind != KindNumber {
 		return p.complain(path, t, "predict=linear is for numbers of at most 32 bits: give a float a range and a step")
@@ -370,8 +393,8 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 }
 
 func (p *planner) add(t reflect.Type, f Field, values int) error {
-	if len(p.fields) == wire.MaxFieldsPerComponent {
-		return p.complain(f.Path, t, "is one more than a component's %d fields: split the component", wire.MaxFieldsPerComponent)
+	if err := p.admit(t, f.Path); err != nil {
+		return err
 	}
 	f.Index = p.values
 	p.values += values
@@ -400,13 +423,18 @@ func (f *Field) quantise(g tag) error {
 	if max(math.Abs(g.low), math.Abs(g.high))*precision > g.step/4 {
 		return fmt.Errorf("step %v is finer than the type resolves at the ends of %v..%v", g.step, g.low, g.high)
 	}
+	f.setRange(g.low, g.step, uint32(steps))
+	return nil
+}
+
+// setRange makes f a ranged float of the values low + n*step, n at most last.
+func (f *Field) setRange(low, step float64, last uint32) {
 	f.Kind, f.Ranged = KindNumber, true
-	f.low, f.step, f.Max = g.low, g.step, uint32(steps)
+	f.low, f.step, f.Max = low, step, last
 	if fraction, _ := math.Frexp(f.step); fraction == 0.5 && !math.IsInf(1/f.step, 0) {
 		f.perUnit = 1 / f.step
 	}
 	f.Bits = uint(bits.Len32(f.Max))
-	return nil
 }
 
 func integerMemory(k reflect.Kind) memory {

@@ -10,8 +10,8 @@ import (
 )
 
 // Hash identifies the schema: names, order, fields, kinds and quantisation. It
-// is FNV-1a, 64 bits, over Text.
-func (s *Schema) Hash() uint64 { return fnv(s.Text()) }
+// is FNV-1a, 64 bits, over Text, and never 0: a client that sends 0 asks for the text.
+func (s *Schema) Hash() uint64 { return max(fnv(s.Text()), 1) }
 
 func fnv(text string) uint64 {
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
@@ -22,57 +22,194 @@ func fnv(text string) uint64 {
 	return h
 }
 
+// header is the first line of a schema's text.
+const header = "worldd schema 1\n"
+
 // Text returns the canonical text of the schema, as defined in PROTOCOL.md. If two hashes
 // differ, comparing the texts shows why.
 func (s *Schema) Text() string {
-	b := []byte("worldd schema 1\n")
+	b := make([]byte, 0, len(header)+s.size)
+	b = append(b, header...)
 	for i := range s.components {
-		b = s.appendText(b, i)
+		b = s.appendComponent(b, i)
 	}
-	return string(b)
+	return string(s.appendDeclarations(b))
 }
 
-// Outline lists the components in order, each with four hexadecimal digits that hash its
-// Text: "body 36c2, health 9e01". If two hashes differ and only one text is available, it
-// shows which component differs.
+// appendComponent appends the lines of component i.
+func (s *Schema) appendComponent(b []byte, i int) []byte {
+	c := &s.components[i]
+	return appendComponent(b, c, s.fields[c.first:c.last], s.texts[c.text:c.texts])
+}
+
+// appendComponent appends the lines of a component.
+func appendComponent(b []byte, c *component, fields []Field, texts []TextField) []byte {
+	b = fmt.Appendf(b, "component %s\n", c.Name)
+	for i := range fields {
+		b = fields[i].appendText(b)
+	}
+	if c.Parent >= 0 {
+		b = fmt.Appendf(b, "parent %s %s\n", fields[c.Anchored].Path, fields[c.Parent].Path)
+	}
+	for i := range texts {
+		b = texts[i].appendText(b)
+	}
+	return b
+}
+
+// appendDeclarations appends the sections after the components.
+func (s *Schema) appendDeclarations(b []byte) []byte {
+	b = s.appendKinds(b)
+	if s.motion != nil {
+		b = s.motion.appendText(b)
+	}
+	if s.input != nil {
+		b = appendInput(b, s.input)
+	}
+	return s.appendEvents(s.appendCommands(b))
+}
+
+func (s *Schema) appendKinds(b []byte) []byte {
+	for i := range s.kinds {
+		b = s.kinds[i].appendText(b)
+	}
+	return b
+}
+
+func (s *Schema) appendCommands(b []byte) []byte {
+	for i := range s.commands {
+		b = s.commands[i].appendText(b)
+	}
+	return b
+}
+
+func (s *Schema) appendEvents(b []byte) []byte {
+	for i := range s.events {
+		b = s.events[i].appendText(b)
+	}
+	return b
+}
+
+func (k *EntityKind) appendText(b []byte) []byte {
+	b = fmt.Appendf(b, "kind %s\n", k.Name)
+	if k.Body == nil {
+		return b
+	}
+	return k.Body.appendText(b)
+}
+
+func (k *KindBody) appendText(b []byte) []byte {
+	b = append(b, "body"...)
+	for _, x := range k.floats() {
+		b = fmt.Appendf(b, " %08x", math.Float32bits(*x))
+	}
+	return fmt.Appendf(b, " %08x\n", k.Layers)
+}
+
+func (m *Motion) appendText(b []byte) []byte {
+	b = fmt.Appendf(b, "motion %d", m.TickHz)
+	for _, x := range m.floats() {
+		b = fmt.Appendf(b, " %08x", math.Float32bits(*x))
+	}
+	return fmt.Appendf(b, " %d %v\n", m.RestTicks, m.Bounds)
+}
+
+// appendInput appends the lines of the input, raw if m is nil.
+func appendInput(b []byte, m *Message) []byte {
+	if m == nil {
+		return append(b, "input raw\n"...)
+	}
+	return m.appendText(append(b, "input\n"...))
+}
+
+func (c *Command) appendText(b []byte) []byte { return c.appendAnswer(c.appendArgs(b)) }
+
+// appendArgs appends the lines before the answer's.
+func (c *Command) appendArgs(b []byte) []byte {
+	if c.Args == nil {
+		return fmt.Appendf(b, "command %s raw\n", c.Name)
+	}
+	return c.Args.appendText(fmt.Appendf(b, "command %s\n", c.Name))
+}
+
+func (c *Command) appendAnswer(b []byte) []byte {
+	if c.Answer == nil {
+		return b
+	}
+	return c.Answer.appendText(append(b, "answer\n"...))
+}
+
+func (e *Event) appendText(b []byte) []byte {
+	b = fmt.Appendf(b, "event %s", e.Name)
+	if e.Unreliable {
+		b = append(b, " unreliable"...)
+	}
+	return e.Message.appendText(append(b, '\n'))
+}
+
+// Outline lists what the schema declares in order, each with four hexadecimal digits that
+// hash its lines of Text: "body 36c2, health 9e01, kinds 77aa, input 4f10, command buy
+// 02d3, event hit c0de". If two hashes differ and only one text is available, it shows what
+// differs. Kinds share their digits.
 func (s *Schema) Outline() string {
-	var parts []string
-	for i := range s.components {
-		parts = append(parts, s.components[i].Name+" "+s.digits(i))
+	parts := s.outlineComponents(true)
+	parts = append(parts, s.outlineWorld()...)
+	for i := range s.commands {
+		parts = append(parts, "command "+s.commands[i].Name+digits(s.commands[i].appendText(nil)))
+	}
+	for i := range s.events {
+		parts = append(parts, "event "+s.events[i].Name+digits(s.events[i].appendText(nil)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// OutlineWithin returns Outline, or only the digits if that exceeds so many bytes. The
-// digits of MaxComponents components take 159 bytes.
+// OutlineWithin returns Outline, or a shorter form if that exceeds so many bytes: with one
+// group of digits for all commands and one for all events, and if that is still too long
+// without the names of components and commas. Of the largest schema that takes 219 bytes.
 func (s *Schema) OutlineWithin(bytes int) string {
 	if text := s.Outline(); len(text) <= bytes {
 		return text
 	}
-	var parts []string
+	grouped := s.outlineWorld()
+	if len(s.commands) > 0 {
+		grouped = append(grouped, "commands"+digits(s.appendCommands(nil)))
+	}
+	if len(s.events) > 0 {
+		grouped = append(grouped, "events"+digits(s.appendEvents(nil)))
+	}
+	if text := strings.Join(append(s.outlineComponents(true), grouped...), ", "); len(text) <= bytes {
+		return text
+	}
+	return strings.Join(append(s.outlineComponents(false), grouped...), " ")
+}
+
+func (s *Schema) outlineComponents(named bool) (parts []string) {
 	for i := range s.components {
-		parts = append(parts, s.digits(i))
+		part := digits(s.appendComponent(nil, i))
+		if named {
+			part = s.components[i].Name + part
+		}
+		parts = append(parts, strings.TrimSpace(part))
 	}
-	return strings.Join(parts, " ")
+	return parts
 }
 
-// digits returns four digits that hash the Text of component i.
-func (s *Schema) digits(i int) string {
-	return fmt.Sprintf("%04x", uint16(fnv(string(s.appendText(nil, i)))))
+// outlineWorld outlines kinds, motion and input, if declared.
+func (s *Schema) outlineWorld() (parts []string) {
+	if len(s.kinds) > 0 {
+		parts = append(parts, "kinds"+digits(s.appendKinds(nil)))
+	}
+	if s.motion != nil {
+		parts = append(parts, "motion"+digits(s.motion.appendText(nil)))
+	}
+	if s.input != nil {
+		parts = append(parts, "input"+digits(appendInput(nil, s.input)))
+	}
+	return parts
 }
 
-// appendText appends the lines of component i.
-func (s *Schema) appendText(b []byte, i int) []byte {
-	c := &s.components[i]
-	b = fmt.Appendf(b, "component %s\n", c.Name)
-	for j := c.first; j < c.last; j++ {
-		b = s.fields[j].appendText(b)
-	}
-	if c.Parent >= 0 {
-		b = fmt.Appendf(b, "parent %s %s\n", s.fields[c.first+c.Anchored].Path, s.fields[c.first+c.Parent].Path)
-	}
-	return b
-}
+// digits returns a space and four digits that hash lines.
+func digits(lines []byte) string { return fmt.Sprintf(" %04x", uint16(fnv(string(lines)))) }
 
 func (f *Field) appendText(b []byte) []byte {
 	b = append(append(b, f.Path...), ' ')

@@ -1,0 +1,409 @@
+package schema
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Limits of a schema. Declaring more and parsing more are errors.
+const (
+	// MaxSchemaText bounds Text, in bytes: it is sent in a Welcome, a frame of 64 KiB.
+	MaxSchemaText = 48 << 10
+
+	// MaxText bounds the max of a text field, in bytes.
+	MaxText = 1024
+
+	// MaxEnterTexts bounds the text fields of all components in their longest form, in
+	// bytes, so that an Enter with all of them fits into a frame.
+	MaxEnterTexts = 32 << 10
+
+	// MaxMessage bounds an event, a command's arguments and its answer, in bytes. An
+	// input is bounded by wire.MaxInputBytes.
+	MaxMessage = wire.MaxCommandArgs
+
+	// MaxCommands and MaxEvents bound their numbers.
+	MaxCommands = 256
+	MaxEvents   = 256
+)
+
+// declarations are what a schema declares besides components.
+type declarations struct {
+	kinds    []EntityKind
+	motion   *Motion
+	input    *Message // nil: raw
+	commands []Command
+	events   []Event
+
+	named       map[string]bool // kinds, commands and events by section and name
+	eventOfType map[reflect.Type]int
+	size        int // bytes of Text without its header
+	textBytes   int // of all text fields of components in their longest form
+}
+
+// EntityKind is a kind of entity in the server's world. An Enter names its kind by
+// number.
+type EntityKind struct {
+	Name string
+	Body *KindBody // nil: entities of the kind have no body
+}
+
+// KindBody holds the motion constants of the bodies of a kind. They are finite and not
+// negative.
+type KindBody struct {
+	InvMass     float32 // 1/kg; 0 for a kinematic body
+	Coupling    float32 // share of the velocity difference to the wind that a tick takes away, 0 to 1
+	Radius      float32 // metres
+	Friction    float32 // Coulomb's coefficient on the ground
+	Restitution float32 // share of the impact speed that a bounce keeps, 0 to 1
+	Layers      uint32  // bitmap of the layers that the kind is in
+}
+
+// Motion holds the constants of the world that bodies move in. Its floats are finite and
+// not negative.
+type Motion struct {
+	TickHz       uint16  // ticks a second, at least 1
+	Fall         float32 // m/s that gravity adds downwards in a tick
+	MaxSpeed     float32 // m/s
+	HalfX, HalfZ float32 // metres; bodies stay within +-HalfX and +-HalfZ,
+	Height       float32 // and between 0 and Height
+	RestSpeed    float32 // m/s up to which a body rests
+	RestTicks    uint32  // ticks of rest after which a body may sleep
+	Bounds       Bounds  // what happens to bodies that reach the end of the world
+}
+
+// Bounds says what happens to a body that moves out of the world.
+type Bounds uint8
+
+// Bounds, numbered as in package motion.
+const (
+	BoundsClamp Bounds = iota
+	BoundsBounce
+	BoundsDestroy
+)
+
+var boundsNames = [...]string{"clamp", "bounce", "destroy"}
+
+// String is "clamp", "bounce" or "destroy".
+func (b Bounds) String() string {
+	if int(b) < len(boundsNames) {
+		return boundsNames[b]
+	}
+	return fmt.Sprintf("bounds(%d)", uint8(b))
+}
+
+// Command is a command that clients may send.
+type Command struct {
+	Name   string
+	Args   *Message // nil: raw, any msgpack value
+	Answer *Message // nil: a Result without an answer
+}
+
+// Event is an event that the server may send.
+type Event struct {
+	Name       string
+	Unreliable bool // sent in a datagram once, or dropped
+	Message    *Message
+}
+
+// AddEvent declares a reliable event of the struct type T. Events are numbered from 0 in
+// the order of adding. Fields take the tags of a component, without always, owner, predict
+// and parent.
+func AddEvent[T any](s *Schema, name string) error {
+	return s.AddEventType(name, reflect.TypeFor[T](), false)
+}
+
+// AddUnreliableEvent declares an event that is lost if its datagram is.
+func AddUnreliableEvent[T any](s *Schema, name string) error {
+	return s.AddEventType(name, reflect.TypeFor[T](), true)
+}
+
+// AddEventType declares an event of the struct type t. An error leaves s unchanged.
+func (s *Schema) AddEventType(name string, t reflect.Type, unreliable bool) error {
+	m, err := planMessage("event "+name, fromServer, t)
+	if err != nil {
+		return err
+	}
+	return s.addEvent(Event{name, unreliable, m})
+}
+
+func (s *Schema) addEvent(e Event) error {
+	if err := s.checkDeclared("event", e.Name, len(s.events), MaxEvents); err != nil {
+		return err
+	}
+	if i, taken := s.eventOfType[e.Message.Type]; taken && e.Message.Type != nil {
+		return fmt.Errorf("schema: event %q: %v is event %q already: give it a type of its own", e.Name, e.Message.Type, s.events[i].Name)
+	}
+	if err := s.admitText("event", e.Name, e.appendText(nil)); err != nil {
+		return err
+	}
+	s.take("event", e.Name)
+	s.bindEvent(len(s.events), e.Message.Type)
+	s.events = append(s.events, e)
+	return nil
+}
+
+// bindEvent makes t the type of event i, unless it is nil.
+func (s *Schema) bindEvent(i int, t reflect.Type) {
+	if t == nil {
+		return
+	}
+	if s.eventOfType == nil {
+		s.eventOfType = map[reflect.Type]int{}
+	}
+	s.eventOfType[t] = i
+}
+
+// AddRawCommand declares a command whose arguments are any msgpack value, or none.
+func AddRawCommand(s *Schema, name string) error { return s.addCommand(Command{Name: name}) }
+
+// AddCommand declares a command with arguments of the struct type Args.
+func AddCommand[Args any](s *Schema, name string) error {
+	return s.AddCommandType(name, reflect.TypeFor[Args](), nil)
+}
+
+// AddQuery declares a command with arguments of the struct type Args, which is answered by
+// one of type Answer if it succeeds.
+func AddQuery[Args, Answer any](s *Schema, name string) error {
+	return s.AddCommandType(name, reflect.TypeFor[Args](), reflect.TypeFor[Answer]())
+}
+
+// AddCommandType declares a command with arguments of the struct type args, and an answer
+// of the struct type answer unless that is nil. An error leaves s unchanged.
+func (s *Schema) AddCommandType(name string, args, answer reflect.Type) error {
+	c := Command{Name: name}
+	var err error
+	if c.Args, err = planMessage("command "+name, fromClient, args); err != nil {
+		return err
+	}
+	if answer != nil {
+		if c.Answer, err = planMessage("answer of command "+name, fromServer, answer); err != nil {
+			return err
+		}
+	}
+	return s.addCommand(c)
+}
+
+func (s *Schema) addCommand(c Command) error {
+	if err := s.checkDeclared("command", c.Name, len(s.commands), MaxCommands); err != nil {
+		return err
+	}
+	if err := s.admitText("command", c.Name, c.appendText(nil)); err != nil {
+		return err
+	}
+	s.take("command", c.Name)
+	s.commands = append(s.commands, c)
+	return nil
+}
+
+// SetInput declares that each tick's input is a struct of type T, of at most
+// wire.MaxInputBytes in its longest form. Without it inputs are bytes that only the game
+// understands.
+func SetInput[T any](s *Schema) error { return s.SetInputType(reflect.TypeFor[T]()) }
+
+// SetInputType declares that inputs are of the struct type t. An error leaves s unchanged.
+func (s *Schema) SetInputType(t reflect.Type) error {
+	m, err := planMessage("input", ofInput, t)
+	if err != nil {
+		return err
+	}
+	return s.setInput(m)
+}
+
+func (s *Schema) setInput(m *Message) error {
+	if s.input != nil {
+		return fmt.Errorf("schema: the input is declared twice")
+	}
+	if err := s.admitText("input", "", appendInput(nil, m)); err != nil {
+		return err
+	}
+	s.input = m
+	return nil
+}
+
+// AddKind declares the next kind of entity: kinds are numbered from 0. A server declares
+// its world's kinds.
+func (s *Schema) AddKind(k EntityKind) error {
+	if err := s.checkDeclared("kind", k.Name, len(s.kinds), wire.MaxKinds); err != nil {
+		return err
+	}
+	if k.Body != nil {
+		body := *k.Body
+		k.Body = &body
+		if err := body.check(); err != nil {
+			return fmt.Errorf("schema: kind %q: %w", k.Name, err)
+		}
+	}
+	if err := s.admitText("kind", k.Name, k.appendText(nil)); err != nil {
+		return err
+	}
+	s.take("kind", k.Name)
+	s.kinds = append(s.kinds, k)
+	return nil
+}
+
+func (b *KindBody) check() error {
+	for _, x := range b.floats() {
+		if err := checkConstant(*x); err != nil {
+			return err
+		}
+	}
+	if b.Coupling > 1 || b.Restitution > 1 {
+		return fmt.Errorf("coupling is %v and restitution %v: want 0 to 1", b.Coupling, b.Restitution)
+	}
+	return nil
+}
+
+// floats returns the floats in the order of the text.
+func (b *KindBody) floats() [5]*float32 {
+	return [...]*float32{&b.InvMass, &b.Coupling, &b.Radius, &b.Friction, &b.Restitution}
+}
+
+// SetMotion declares how the server's world moves bodies.
+func (s *Schema) SetMotion(m Motion) error {
+	if s.motion != nil {
+		return fmt.Errorf("schema: motion is declared twice")
+	}
+	if err := m.check(); err != nil {
+		return fmt.Errorf("schema: motion: %w", err)
+	}
+	if err := s.admitText("motion", "", m.appendText(nil)); err != nil {
+		return err
+	}
+	s.motion = &m
+	return nil
+}
+
+func (m *Motion) check() error {
+	if m.TickHz == 0 || m.Bounds > BoundsDestroy {
+		return fmt.Errorf("%d ticks a second, %v: want 1 to 65535, and clamp, bounce or destroy", m.TickHz, m.Bounds)
+	}
+	for _, x := range m.floats() {
+		if err := checkConstant(*x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// floats returns the floats in the order of the text.
+func (m *Motion) floats() [6]*float32 {
+	return [...]*float32{&m.Fall, &m.MaxSpeed, &m.HalfX, &m.Height, &m.HalfZ, &m.RestSpeed}
+}
+
+func checkConstant(x float32) error {
+	if !(x >= 0 && x <= math.MaxFloat32) {
+		return fmt.Errorf("constant %v: want a finite number that is not negative", x)
+	}
+	return nil
+}
+
+// Kinds returns the number of kinds.
+func (s *Schema) Kinds() int { return len(s.kinds) }
+
+// EntityKind returns kind i, counted from 0. Its Body is read-only.
+func (s *Schema) EntityKind(i int) EntityKind { return s.kinds[i] }
+
+// Motion returns the constants given to SetMotion.
+func (s *Schema) Motion() (m Motion, ok bool) {
+	if s.motion == nil {
+		return Motion{}, false
+	}
+	return *s.motion, true
+}
+
+// Input returns the type of inputs, or nil if they are raw bytes.
+func (s *Schema) Input() *Message { return s.input }
+
+// Commands returns the number of commands.
+func (s *Schema) Commands() int { return len(s.commands) }
+
+// Command returns command i, counted from 0 in the order of adding.
+func (s *Schema) Command(i int) Command { return s.commands[i] }
+
+// CommandByName returns the number of the command with that name.
+func (s *Schema) CommandByName(name string) (int, bool) {
+	return indexOf(s.commands, func(c *Command) bool { return c.Name == name })
+}
+
+// Events returns the number of events.
+func (s *Schema) Events() int { return len(s.events) }
+
+// Event returns event i, counted from 0 in the order of adding.
+func (s *Schema) Event(i int) Event { return s.events[i] }
+
+// EventByName returns the number of the event with that name.
+func (s *Schema) EventByName(name string) (int, bool) {
+	return indexOf(s.events, func(e *Event) bool { return e.Name == name })
+}
+
+// EventOf returns the number of the event that has the struct type t.
+func (s *Schema) EventOf(t reflect.Type) (int, bool) {
+	i, ok := s.eventOfType[t]
+	return i, ok
+}
+
+func indexOf[E any](all []E, is func(*E) bool) (int, bool) {
+	for i := range all {
+		if is(&all[i]) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// checkName returns an error if name is not 1 to wire.MaxName bytes of UTF-8 without
+// spaces and control characters: code points up to U+0020 and U+007F to U+00A0. So names
+// and lines of a schema's text can be told apart, and shown as they are.
+func checkName(what, name string) error {
+	if len(name) > wire.MaxName || !isWord(name) {
+		return fmt.Errorf("schema: %s name %q: want 1 to %d bytes of printable UTF-8 without spaces", what, name, wire.MaxName)
+	}
+	return nil
+}
+
+// isWord reports whether s is UTF-8 without spaces and control characters, and not empty.
+func isWord(s string) bool {
+	for _, r := range s {
+		if r <= ' ' || r >= 0x7f && r <= 0xa0 {
+			return false
+		}
+	}
+	return s != "" && utf8.ValidString(s)
+}
+
+// checkDeclared returns an error if no item of that name can be added to a section that
+// has so many.
+func (s *Schema) checkDeclared(section, name string, have, most int) error {
+	if err := checkName(section, name); err != nil {
+		return err
+	}
+	if s.named[section+" "+name] {
+		return fmt.Errorf("schema: %s %q is added twice", section, name)
+	}
+	if have == most {
+		return fmt.Errorf("schema: %s %q is one more than a schema's %d", section, name, most)
+	}
+	return nil
+}
+
+// take records that a section has an item of that name.
+func (s *Schema) take(section, name string) {
+	if s.named == nil {
+		s.named = map[string]bool{}
+	}
+	s.named[section+" "+name] = true
+}
+
+// admitText counts the lines of a new item towards MaxSchemaText. It is the last check of
+// an item.
+func (s *Schema) admitText(section, name string, lines []byte) error {
+	if size := s.size + len(lines); len(header)+size > MaxSchemaText {
+		return fmt.Errorf("schema: with %s %q the schema's text is %d bytes, at most %d are allowed: shorten names, or declare less", section, name, len(header)+size, MaxSchemaText)
+	}
+	s.size += len(lines)
+	return nil
+}

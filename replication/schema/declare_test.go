@@ -1,0 +1,263 @@
+package schema_test
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+var earth = schema.Motion{
+	TickHz: 60, Fall: 0.1635, MaxSpeed: 256, HalfX: 512, Height: 256, HalfZ: 128, RestSpeed: 0.08, RestTicks: 30,
+	Bounds: schema.BoundsBounce,
+}
+
+var crate = schema.KindBody{InvMass: 0.5, Coupling: 0.25, Radius: 1, Friction: 2, Restitution: 0.125, Layers: 0x80000001}
+
+// world declares kinds and motion.
+func world(t testing.TB, s *schema.Schema) {
+	require.NoError(t, s.AddKind(schema.EntityKind{Name: "crate", Body: &crate}))
+	require.NoError(t, s.AddKind(schema.EntityKind{Name: "größe"}))
+	require.NoError(t, s.SetMotion(earth))
+}
+
+// Sections have one order, whatever the order of declaring.
+func TestDeclaredText(t *testing.T) {
+	s := declared(t)
+	world(t, s)
+	require.NoError(t, schema.Add[sign](s, "sign"))
+	_, text, _ := strings.Cut(s.Text(), "component sign\n")
+	require.Equal(t, `Text string 6
+kind crate
+body 3f000000 3e800000 3f800000 40000000 3e000000 80000001
+kind größe
+motion 60 3e276c8b 43800000 44000000 43800000 43000000 3da3d70a 30 bounce
+input
+X int 8
+Y int 8
+Jump bool
+Aimed ref
+command buy
+Item uint 9
+Wish ref
+Label string 16
+answer
+Price uint 32
+Item ref
+command wave
+command eval raw
+event hit
+Damage uint 5
+At[0] range c050000000000000 3f90000000000000 8192
+At[1] range c050000000000000 3f90000000000000 8192
+At[2] range c050000000000000 3f90000000000000 8192
+By ref
+To ref
+Frozen bool
+Verb string 12
+Raw bytes 4
+event sound unreliable
+Volume float 32
+`, text)
+}
+
+func TestDeclaredIsThere(t *testing.T) {
+	s := declared(t)
+	_, ok := s.Motion()
+	require.False(t, ok)
+	require.Nil(t, schema.New().Input())
+	world(t, s)
+	m, ok := s.Motion()
+	require.True(t, ok)
+	require.Equal(t, earth, m)
+	require.Equal(t, 2, s.Kinds())
+	require.Equal(t, schema.EntityKind{Name: "crate", Body: &crate}, s.EntityKind(0))
+	require.NotSame(t, &crate, s.EntityKind(0).Body)
+	require.Equal(t, 3, s.Commands())
+	require.Nil(t, s.Command(2).Args, "raw")
+	require.Nil(t, s.Command(1).Answer)
+	require.Equal(t, 2, s.Events())
+	require.True(t, s.Event(1).Unreliable)
+	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
+	require.Equal(t, "Item", s.Command(0).Answer.Fields()[1].Path)
+	require.Equal(t, "Label", s.Command(0).Args.TextFields()[0].Path)
+	_, ok = s.EventByName("sounds")
+	require.False(t, ok)
+	_, ok = s.CommandByName("hit")
+	require.False(t, ok)
+	_, ok = s.EventOf(reflect.TypeFor[buy]())
+	require.False(t, ok)
+}
+
+func TestDeclaredRefuses(t *testing.T) {
+	type (
+		tagged struct {
+			A [3]uint8 `net:"always"`
+		}
+		owned struct {
+			S string `net:"max=3,owner"`
+		}
+		moving struct {
+			A uint8 `net:"predict=linear"`
+		}
+		bare struct{ H bulk.Handle }
+		full struct {
+			S string `net:"max=1022"`
+		}
+		over struct {
+			S string `net:"max=1023"`
+		}
+		stuffed struct{ A [8]uint64 }
+		wider   struct {
+			A [8]uint64
+			B bool
+		}
+		many struct{ A [65]bool }
+	)
+	nan := float32(math.NaN())
+	refuse := func(name string, want string, add func(s *schema.Schema) error) {
+		t.Helper()
+		s := declared(t)
+		world(t, s)
+		before := s.Text()
+		err := add(s)
+		require.ErrorContains(t, err, want, name)
+		require.Equal(t, before, s.Text(), name)
+		require.NoError(t, schema.AddEvent[rowtest.Empty](s, "more"), name)
+	}
+	refuse("always", `schema: event x, field A ([3]uint8): always`, func(s *schema.Schema) error { return schema.AddEvent[tagged](s, "x") })
+	refuse("owner", `schema: answer of command x, field S`, func(s *schema.Schema) error { return schema.AddQuery[buy, owned](s, "x") })
+	refuse("predict", `schema: command x, field A`, func(s *schema.Schema) error { return schema.AddCommand[moving](s, "x") })
+	refuse("handle", "requires its own tag", func(s *schema.Schema) error { return schema.AddCommand[bare](s, "x") })
+	refuse("65 fields", "64 fields", func(s *schema.Schema) error { return schema.AddEvent[many](s, "x") })
+	refuse("no struct", "event x is a int: want a struct", func(s *schema.Schema) error { return schema.AddEvent[int](s, "x") })
+	refuse("no type", "want a struct", func(s *schema.Schema) error { return s.AddEventType("x", nil, true) })
+	refuse("too long", "event x: may take 1025 bytes, at most 1024", func(s *schema.Schema) error { return schema.AddEvent[over](s, "x") })
+	refuse("type twice", `is event "hit" already`, func(s *schema.Schema) error { return schema.AddEvent[hit](s, "x") })
+	refuse("event twice", `event "hit" is added twice`, func(s *schema.Schema) error { return schema.AddEvent[full](s, "hit") })
+	refuse("command twice", `command "eval" is added twice`, func(s *schema.Schema) error { return schema.AddCommand[full](s, "eval") })
+	refuse("kind twice", `kind "crate" is added twice`, func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "crate"}) })
+	refuse("input twice", `input is declared twice`, func(s *schema.Schema) error { return schema.SetInput[stick](s) })
+	refuse("motion twice", `motion is declared twice`, func(s *schema.Schema) error { return s.SetMotion(earth) })
+	for _, name := range []string{"", "two words", "\x00", "\u00a0", "\xff", strings.Repeat("x", wire.MaxName+1)} {
+		refuse(name, "printable UTF-8", func(s *schema.Schema) error { return schema.AddEvent[full](s, name) })
+		refuse(name, "printable UTF-8", func(s *schema.Schema) error { return schema.AddRawCommand(s, name) })
+		refuse(name, "printable UTF-8", func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: name}) })
+	}
+	for i, bad := range []schema.KindBody{{InvMass: nan}, {Radius: -1}, {Friction: float32(math.Inf(1))}, {Coupling: 1.5}, {Restitution: 2}} {
+		refuse(fmt.Sprint("body ", i), `kind "x": `, func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "x", Body: &bad}) })
+	}
+	for i, bad := range []schema.Motion{{}, {TickHz: 60, Bounds: 3}, {TickHz: 60, Fall: nan}, {TickHz: 60, HalfZ: -1}} {
+		require.ErrorContains(t, schema.New().SetMotion(bad), "schema: motion: ", "%d", i)
+	}
+	fits := schema.New()
+	require.NoError(t, schema.AddEvent[full](fits, "x"))
+	require.NoError(t, schema.SetInput[stuffed](fits))
+	require.ErrorContains(t, schema.SetInput[wider](schema.New()), "may take 65 bytes, at most 64")
+	for _, name := range []string{"x", "größe", strings.Repeat("x", wire.MaxName)} {
+		require.NoError(t, schema.AddRawCommand(fits, name))
+	}
+}
+
+// Every limit, and one more.
+func TestDeclaredLimits(t *testing.T) {
+	s := schema.New()
+	for i := range schema.MaxCommands {
+		require.NoError(t, schema.AddRawCommand(s, fmt.Sprint(i)))
+	}
+	require.ErrorContains(t, schema.AddRawCommand(s, "x"), "one more than a schema's 256")
+	for i := range schema.MaxEvents {
+		kind := reflect.StructOf([]reflect.StructField{{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[bool]()}})
+		require.NoError(t, s.AddEventType(fmt.Sprint(i), kind, i%2 == 0))
+	}
+	require.ErrorContains(t, schema.AddEvent[hit](s, "x"), "one more than a schema's 256")
+	rest := schema.MaxSchemaText - len(s.Text())
+	for ; rest > 1000; rest -= len("kind \n") + 64 {
+		require.NoError(t, s.AddKind(schema.EntityKind{Name: fmt.Sprintf("%064d", rest)}))
+	}
+	for ; rest > 64; rest -= len("kind \n") + 4 {
+		require.NoError(t, s.AddKind(schema.EntityKind{Name: fmt.Sprintf("%04d", rest)}))
+	}
+	name := strings.Repeat("x", rest-len("kind \n"))
+	require.ErrorContains(t, s.AddKind(schema.EntityKind{Name: name + "x"}), "text is 49153 bytes, at most 49152")
+	require.ErrorContains(t, s.AddKind(schema.EntityKind{Name: name, Body: &crate}), "at most 49152")
+	require.NoError(t, s.AddKind(schema.EntityKind{Name: name}))
+	require.Len(t, s.Text(), schema.MaxSchemaText)
+	require.ErrorContains(t, schema.Add[rowtest.Empty](s, "x"), "at most 49152")
+
+	// All texts of an entity, with lengths of 2 bytes, take exactly 32 KiB.
+	s = schema.New()
+	type (
+		long struct {
+			S [31]string `net:"max=1024"`
+		} // 31,806 bytes
+		rest1 struct {
+			S string `net:"max=960"`
+		} // 962
+		rest2 struct {
+			S string `net:"max=961"`
+		}
+	)
+	require.NoError(t, schema.Add[long](s, "long"))
+	require.ErrorContains(t, schema.Add[rest2](s, "rest"), "may take 32769 bytes, at most 32768")
+	require.NoError(t, schema.Add[rest1](s, "rest"))
+	require.ErrorContains(t, schema.Add[sign](s, "sign"), "at most 32768")
+}
+
+// Whatever is declared changes the hash.
+func TestDeclaredHash(t *testing.T) {
+	seen := map[uint64]int{}
+	for i, add := range []func(s *schema.Schema) error{
+		func(s *schema.Schema) error { return nil },
+		schema.SetInput[stick],
+		schema.SetInput[struct{}],
+		func(s *schema.Schema) error { return schema.AddEvent[stick](s, "x") },
+		func(s *schema.Schema) error { return schema.AddUnreliableEvent[stick](s, "x") },
+		func(s *schema.Schema) error { return schema.AddEvent[stick](s, "y") },
+		func(s *schema.Schema) error { return schema.AddCommand[stick](s, "x") },
+		func(s *schema.Schema) error { return schema.AddRawCommand(s, "x") },
+		func(s *schema.Schema) error { return schema.AddQuery[stick, struct{}](s, "x") },
+		func(s *schema.Schema) error { return schema.AddQuery[stick, stick](s, "x") },
+		func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "x"}) },
+		func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "x", Body: &crate}) },
+		func(s *schema.Schema) error { return s.SetMotion(earth) },
+		func(s *schema.Schema) error { return schema.Add[sign](s, "x") },
+		func(s *schema.Schema) error {
+			return schema.Add[struct {
+				Text string `net:"max=6,owner"`
+			}](s, "x")
+		},
+		func(s *schema.Schema) error {
+			return schema.Add[struct {
+				Text []byte `net:"max=6"`
+			}](s, "x")
+		},
+	} {
+		s := schema.New()
+		require.NoError(t, add(s))
+		require.NotContains(t, seen, s.Hash(), "%d and %d", i, seen[s.Hash()])
+		seen[s.Hash()] = i
+	}
+}
+
+func TestDeclaredOutline(t *testing.T) {
+	s := declared(t)
+	world(t, s)
+	require.Regexp(t, `^body [0-9a-f]{4}, kinds [0-9a-f]{4}, motion [0-9a-f]{4}, input [0-9a-f]{4}, command buy [0-9a-f]{4}, command wave [0-9a-f]{4}, command eval [0-9a-f]{4}, event hit [0-9a-f]{4}, event sound [0-9a-f]{4}$`, s.Outline())
+	whole := len(s.Outline())
+	require.Equal(t, s.Outline(), s.OutlineWithin(whole))
+	require.Regexp(t, `^body [0-9a-f]{4}, kinds [0-9a-f]{4}, motion [0-9a-f]{4}, input [0-9a-f]{4}, commands [0-9a-f]{4}, events [0-9a-f]{4}$`, s.OutlineWithin(whole-1))
+	require.Regexp(t, `^[0-9a-f]{4} kinds [0-9a-f]{4} motion [0-9a-f]{4} input [0-9a-f]{4} commands [0-9a-f]{4} events [0-9a-f]{4}$`, s.OutlineWithin(70))
+	for i := range wire.MaxComponents - 1 {
+		require.NoError(t, schema.Add[rowtest.Empty](s, strings.Repeat("x", i+1)))
+	}
+	require.Len(t, s.OutlineWithin(wire.MaxText), 219)
+}

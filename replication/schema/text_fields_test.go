@@ -1,0 +1,182 @@
+package schema_test
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type profile struct {
+	Level int16  `net:"bits=10"`
+	Name  string `net:"max=8"`
+	Slots [2]struct {
+		Label string
+		Count uint8
+	} `net:"max=5"`
+	Secret []byte `net:"max=3,owner"`
+	Cache  string `net:"-"`
+}
+
+type sign struct {
+	Text string `net:"max=6"`
+}
+
+func profileSchema(t testing.TB) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.Add[rowtest.Empty](s, "empty"))
+	require.NoError(t, schema.Add[profile](s, "profile"))
+	require.NoError(t, schema.Add[sign](s, "sign"))
+	return s
+}
+
+func TestTextFieldsOfASchema(t *testing.T) {
+	s := profileSchema(t)
+	require.True(t, strings.HasSuffix(s.Text(), `
+component empty
+component profile
+Level int 10
+Slots[0].Count uint 8
+Slots[1].Count uint 8
+Name string 8
+Slots[0].Label string 5
+Slots[1].Label string 5
+Secret bytes 3 owner
+component sign
+Text string 6
+`), s.Text())
+	require.Equal(t, 3, s.Values(), "texts are not part of a row")
+	require.Zero(t, s.OwnedMask(), "so a row is the same for everybody")
+	fields := s.TextFields()
+	require.Len(t, fields, 5)
+	for i, want := range []schema.TextField{
+		{Component: 1, Path: "Name", Max: 8},
+		{Component: 1, Path: "Slots[0].Label", Max: 5},
+		{Component: 1, Path: "Slots[1].Label", Max: 5},
+		{Component: 1, Path: "Secret", Max: 3, Bytes: true, Owner: true},
+		{Component: 2, Path: "Text", Max: 6},
+	} {
+		got := fields[i]
+		require.Equal(t, want, schema.TextField{Component: got.Component, Path: got.Path, Max: got.Max, Bytes: got.Bytes, Owner: got.Owner})
+	}
+	for component, want := range [][2]int{{0, 0}, {0, 4}, {4, 5}} {
+		first, end := s.TextFieldsOf(component)
+		require.Equal(t, want, [2]int{first, end})
+	}
+}
+
+// A row and its texts restore the struct together, and leave each other's fields alone.
+func TestTextsRoundTrip(t *testing.T) {
+	s := profileSchema(t)
+	in := profile{Level: 7, Name: "Ada", Secret: []byte{0xff, 0}, Cache: "kept"}
+	in.Slots[0].Label, in.Slots[1].Label = "häut", ""
+	in.Slots[1].Count = 9
+	texts := make([]string, 5)
+	s.GetTexts(1, unsafe.Pointer(&in), texts)
+	require.Equal(t, []string{"Ada", "häut", "", "\xff\x00", ""}, texts)
+	for _, c := range []struct {
+		mask  uint32
+		owner bool
+		bytes string
+		want  []string
+	}{
+		{7, true, "\x03Ada\x05häut\x00\x02\xff\x00\x00", texts},
+		{7, false, "\x03Ada\x05häut\x00\x00", []string{"Ada", "häut", "", "", ""}},
+		{2, true, "\x03Ada\x05häut\x00\x02\xff\x00", texts},
+		{4, false, "\x00", make([]string, 5)},
+		{1, true, "", make([]string, 5)},
+	} {
+		b := s.AppendTexts([]byte("before"), c.mask, c.owner, texts)
+		require.Equal(t, "before"+c.bytes, string(b))
+		got := []string{"old", "old", "old", "old", "old"}
+		require.NoError(t, s.ReadTexts([]byte(c.bytes), c.mask, c.owner, got))
+		require.Equal(t, c.want, got)
+	}
+
+	out := profile{Cache: "kept", Secret: []byte("own")}
+	row := make([]uint32, 3)
+	s.Quantise(1, unsafe.Pointer(&in), row)
+	s.Restore(1, row, unsafe.Pointer(&out))
+	require.Empty(t, out.Name)
+	s.SetTexts(1, false, texts, unsafe.Pointer(&out))
+	require.Equal(t, []byte("own"), out.Secret, "for owners")
+	s.SetTexts(1, true, texts, unsafe.Pointer(&out))
+	require.Equal(t, in, out)
+	out.Secret[0] = 1
+	require.Equal(t, "\xff\x00", texts[3], "a copy")
+	s.SetTexts(1, true, make([]string, 5), unsafe.Pointer(&out))
+	require.Nil(t, out.Secret)
+}
+
+func TestTextIsCutAndRepaired(t *testing.T) {
+	s := profileSchema(t)
+	fields := s.TextFields()
+	for in, want := range map[string]string{
+		"12345678":                       "12345678",
+		"123456789":                      "12345678",
+		"1234567ä":                       "1234567", // 9 bytes, and a character that does not fit
+		"123456ä":                        "123456ä",
+		"12345€€":                        "12345€",
+		"a\xffb":                         "a\ufffdb",
+		"\xff\xfe\xfdab":                 "\ufffdab", // one for a run
+		strings.Repeat("\xff", 99):       "\ufffd",
+		strings.Repeat("\xff", 99) + "x": "\ufffdx",
+		"123456\xff":                     "123456", // U+FFFD takes 3 bytes
+		"\xf0\x9f\x98\x80\xf0\x9f":       "😀\ufffd",
+		"😀😀😀":                            "😀😀",
+	} {
+		p := profile{Name: in}
+		got := fields[0].Get(unsafe.Pointer(&p))
+		require.Equal(t, want, got, "%q", in)
+		require.NoError(t, fields[0].Check(got))
+	}
+	p := profile{Secret: []byte("\xff\xff\xff\xff")}
+	require.Equal(t, "\xff\xff\xff", fields[3].Get(unsafe.Pointer(&p)))
+	rapid.Check(t, func(t *rapid.T) {
+		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "in"))
+		p := profile{Name: in}
+		got := fields[0].Get(unsafe.Pointer(&p))
+		require.NoError(t, fields[0].Check(got))
+		require.True(t, strings.HasPrefix(strings.ToValidUTF8(in, "\ufffd"), got))
+	})
+}
+
+func TestReadTextsRefuses(t *testing.T) {
+	s := profileSchema(t)
+	texts := make([]string, 5)
+	for name, c := range map[string]struct {
+		bytes string
+		ok    bool
+	}{
+		"longest":         {"\x06abcdef", true},
+		"one more":        {"\x07abcdefg", false},
+		"not UTF-8":       {"\x02a\xff", false},
+		"half a rune":     {"\x01\xc3", false},
+		"a zero byte":     {"\x01\x00", true},
+		"cut off":         {"\x03ab", false},
+		"nothing":         {"", false},
+		"a byte too many": {"\x01ab", false},
+		"long length":     {"\x81\x00a", false},
+		"huge length":     {"\xff\xff\xff\xff\x0f", false},
+	} {
+		err := s.ReadTexts([]byte(c.bytes), 4, true, texts)
+		if c.ok {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+		}
+	}
+	require.NoError(t, s.ReadTexts([]byte("\x00\x00\x00\x01\xff"), 2, true, texts), "bytes need not be UTF-8")
+}
+
+func TestTextFormat(t *testing.T) {
+	fields := profileSchema(t).TextFields()
+	require.Equal(t, `"a\"b\n"`, fields[0].Format("a\"b\n"))
+	require.Equal(t, "00ff", fields[3].Format("\x00\xff"))
+}
