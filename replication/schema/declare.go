@@ -14,6 +14,9 @@ const (
 	// MaxSchemaText bounds Text, in bytes: it is sent in a Welcome, a frame of 64 KiB.
 	MaxSchemaText = 48 << 10
 
+	// MaxPath bounds the path of a field, in bytes.
+	MaxPath = 256
+
 	// MaxText bounds the max of a text field, in bytes.
 	MaxText = 1024
 
@@ -360,7 +363,7 @@ func indexOf[E any](all []E, is func(*E) bool) (int, bool) {
 // and lines of a schema's text can be told apart, and shown as they are.
 func checkName(what, name string) error {
 	if len(name) > wire.MaxName || !isWord(name) {
-		return fmt.Errorf("schema: %s name %q: want 1 to %d bytes of printable UTF-8 without spaces", what, name, wire.MaxName)
+		return fmt.Errorf("schema: %s name %.64q: want 1 to %d bytes of printable UTF-8 without spaces", what, name, wire.MaxName)
 	}
 	return nil
 }

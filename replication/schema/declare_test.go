@@ -192,6 +192,11 @@ func TestDeclaredLimits(t *testing.T) {
 	require.NoError(t, s.AddKind(schema.EntityKind{Name: name}))
 	require.Len(t, s.Text(), schema.MaxSchemaText)
 	require.ErrorContains(t, schema.Add[rowtest.Empty](s, "x"), "at most 49152")
+	full := s.Text()
+	require.ErrorContains(t, schema.SetInput[stick](s), "at most 49152")
+	require.Equal(t, full, s.Text())
+	_, err := schema.Parse(s.Text())
+	require.NoError(t, err)
 
 	// All texts of an entity, with lengths of 2 bytes, take exactly 32 KiB.
 	s = schema.New()
@@ -210,6 +215,10 @@ func TestDeclaredLimits(t *testing.T) {
 	require.ErrorContains(t, schema.Add[rest2](s, "rest"), "may take 32769 bytes, at most 32768")
 	require.NoError(t, schema.Add[rest1](s, "rest"))
 	require.ErrorContains(t, schema.Add[sign](s, "sign"), "at most 32768")
+	_, err = schema.Parse(s.Text())
+	require.NoError(t, err)
+	_, err = schema.Parse(s.Text() + "component sign\nText string 6\n")
+	require.ErrorContains(t, err, "at most 32768")
 }
 
 // Whatever is declared changes the hash.

@@ -35,6 +35,10 @@
 //		schema.SetInput[Stick](s),
 //	)
 //
+// All of it is in Text, which Parse reads: a program without the types can read, write and
+// show rows and messages of a parsed schema. Bind gives it the types that a program does
+// have, by name.
+//
 // Invariants, cited in tests (package wire has P1 to P3):
 //
 //	P4 Quantising a restored value gives the number it was restored from, and every

@@ -164,6 +164,43 @@ func TestMessageHandles(t *testing.T) {
 	}
 }
 
+// The longest body of handles, and memory that is used again for none.
+func TestMessageHandlesAtTheirLongest(t *testing.T) {
+	type eight struct {
+		H [8]bulk.Handle `net:"ref"`
+	}
+	s := schema.New()
+	require.NoError(t, schema.AddCommand[eight](s, "c"))
+	m := s.Command(0).Args
+	var v eight
+	for i := range v.H {
+		v.H[i] = bulk.NewHandle(1<<32-1, 1<<32-2)
+	}
+	var payload schema.Payload
+	require.NoError(t, m.Quantise(&v, &payload))
+	longest := m.Append(nil, &payload)
+	require.Len(t, longest, m.MaxBytes())
+	require.NoError(t, m.Parse(longest, &payload))
+	none := m.Append(nil, &schema.Payload{Values: make([]uint32, 16)})
+	require.NoError(t, m.Parse(none, &payload))
+	m.References(&payload, func(h bulk.Handle) { require.Fail(t, "none is there", "%v", h) })
+}
+
+// A message without texts needs no memory once its payload has some.
+func TestMessageAllocates(t *testing.T) {
+	m := declared(t).Input()
+	in, out := &stick{X: -3, Aimed: bulk.NewHandle(9, 2)}, &stick{}
+	var payload schema.Payload
+	buf := make([]byte, 0, 64)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		require.NoError(t, m.Quantise(in, &payload))
+		b := m.Append(buf, &payload)
+		require.NoError(t, m.Parse(b, &payload))
+		require.NoError(t, m.Restore(&payload, out))
+	}))
+	require.Equal(t, in, out)
+}
+
 func TestMessageReferences(t *testing.T) {
 	s := declared(t)
 	m := s.Event(0).Message

@@ -208,6 +208,7 @@ func TestSchemaTagErrors(t *testing.T) {
 			P, Q [3]float32  `net:"range=0..1,step=1,predict=linear,parent=On"`
 			On   bulk.Handle `net:"ref"`
 		}{}, []string{"field Q", "one position"}},
+		{reflect.Zero(reflect.StructOf([]reflect.StructField{{Name: strings.Repeat("X", 257), Type: reflect.TypeFor[bool]()}})).Interface(), []string{"at most 256"}},
 		{int32(0), []string{"want a struct"}},
 	} {
 		s := schema.New()

@@ -11,7 +11,9 @@ import (
 
 // Hash identifies the schema: names, order, fields, kinds and quantisation. It
 // is FNV-1a, 64 bits, over Text, and never 0: a client that sends 0 asks for the text.
-func (s *Schema) Hash() uint64 { return max(fnv(s.Text()), 1) }
+func (s *Schema) Hash() uint64 { return hashOf(s.Text()) }
+
+func hashOf(text string) uint64 { return max(fnv(text), 1) }
 
 func fnv(text string) uint64 {
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
@@ -26,7 +28,7 @@ func fnv(text string) uint64 {
 const header = "worldd schema 1\n"
 
 // Text returns the canonical text of the schema, as defined in PROTOCOL.md. If two hashes
-// differ, comparing the texts shows why.
+// differ, comparing the texts shows why. Parse reads it.
 func (s *Schema) Text() string {
 	b := make([]byte, 0, len(header)+s.size)
 	b = append(b, header...)

@@ -210,8 +210,12 @@ func (p *planner) text(t reflect.Type, offset uintptr, path string, g tag, own b
 	return nil
 }
 
-// admit returns an error if the struct has no room for another field.
+// admit returns an error if the struct has no room for another field, or its path is too
+// long.
 func (p *planner) admit(t reflect.Type, path string) error {
+	if len(path) > MaxPath {
+		return p.complain(path, t, "the path has %d bytes, at most %d are allowed: shorten names", len(path), MaxPath)
+	}
 	if len(p.fields)+len(p.texts) == wire.MaxFieldsPerComponent {
 		return p.complain(path, t, "is one more than a struct's %d fields: split it", wire.MaxFieldsPerComponent)
 	}

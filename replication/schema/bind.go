@@ -1,0 +1,155 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A BindError says which declaration the peer's schema does not have.
+type BindError struct {
+	Item     string // like `component "health"`
+	Declared string // the first line that differs; empty if the peer has more lines
+	Received string // the peer's line; empty if it has no more, or not the item
+	Missing  bool   // the peer has no item of that name
+}
+
+// Error returns all fields in one line.
+func (e *BindError) Error() string {
+	if e.Missing {
+		return fmt.Sprintf("schema: %s is declared here, and the peer's schema has none of that name: add it there, or remove it here", e.Item)
+	}
+	return fmt.Sprintf("schema: %s: line %q is declared here, and the peer's schema has %q: build both from the same type", e.Item, e.Declared, e.Received)
+}
+
+// Bind gives the Go types of declared to the components, events, commands, answers and the
+// input that s has under the same names, in any order. Their lines of Text must be the
+// same, else the error is a *BindError and s is unchanged. All else in s keeps its type, in
+// a parsed schema none; kinds and motion are not compared. declared is unchanged.
+func (s *Schema) Bind(declared *Schema) error {
+	for _, compare := range []func(*Schema) error{s.compareComponents, s.compareInput, s.compareCommands, s.compareEvents} {
+		if err := compare(declared); err != nil {
+			return err
+		}
+	}
+	s.bindComponents(declared)
+	bindMessage(s.input, declared.input)
+	for i := range declared.commands {
+		to, _ := s.CommandByName(declared.commands[i].Name)
+		bindMessage(s.commands[to].Args, declared.commands[i].Args)
+		bindMessage(s.commands[to].Answer, declared.commands[i].Answer)
+	}
+	for i := range declared.events {
+		to, _ := s.EventByName(declared.events[i].Name)
+		bindMessage(s.events[to].Message, declared.events[i].Message)
+		s.bindEvent(to, s.events[to].Message.Type)
+	}
+	return nil
+}
+
+func (s *Schema) compareComponents(declared *Schema) error {
+	for i := range declared.components {
+		name := declared.components[i].Name
+		to, found := s.ByName(name)
+		if !found {
+			return &BindError{Item: fmt.Sprintf("component %q", name), Missing: true}
+		}
+		if err := compare(fmt.Sprintf("component %q", name), declared.appendComponent(nil, i), s.appendComponent(nil, to)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Schema) compareInput(declared *Schema) error {
+	if declared.input == nil {
+		return nil
+	}
+	return compare("input", appendInput(nil, declared.input), appendInput(nil, s.input))
+}
+
+func (s *Schema) compareCommands(declared *Schema) error {
+	for i := range declared.commands {
+		own := &declared.commands[i]
+		item := fmt.Sprintf("command %q", own.Name)
+		to, found := s.CommandByName(own.Name)
+		if !found {
+			return &BindError{Item: item, Missing: true}
+		}
+		if err := compare(item, own.appendArgs(nil), s.commands[to].appendArgs(nil)); err != nil {
+			return err
+		}
+		if own.Answer == nil {
+			continue
+		}
+		if err := compare("answer of "+item, own.appendAnswer(nil), s.commands[to].appendAnswer(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Schema) compareEvents(declared *Schema) error {
+	for i := range declared.events {
+		name := declared.events[i].Name
+		to, found := s.EventByName(name)
+		if !found {
+			return &BindError{Item: fmt.Sprintf("event %q", name), Missing: true}
+		}
+		if err := compare(fmt.Sprintf("event %q", name), declared.events[i].appendText(nil), s.events[to].appendText(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare returns a *BindError about the first line that differs.
+func compare(item string, declared, received []byte) error {
+	ours, theirs := string(declared), string(received)
+	for ours != "" || theirs != "" {
+		var our, their string
+		our, ours, _ = strings.Cut(ours, "\n")
+		their, theirs, _ = strings.Cut(theirs, "\n")
+		if our != their {
+			return &BindError{Item: item, Declared: our, Received: their}
+		}
+	}
+	return nil
+}
+
+// bindComponents gives s the types of the components of declared, which it has.
+func (s *Schema) bindComponents(declared *Schema) {
+	for i := range declared.components {
+		from := &declared.components[i]
+		number, _ := s.ByName(from.Name)
+		to := &s.components[number]
+		if from.Type == nil {
+			continue
+		}
+		to.Type = from.Type
+		bindFields(s.fields[to.first:to.last], declared.fields[from.first:from.last])
+		bindTexts(s.texts[to.text:to.texts], declared.texts[from.text:from.texts])
+	}
+}
+
+// bindMessage gives to the type of from. Either may be nil, and from untyped.
+func bindMessage(to, from *Message) {
+	if to == nil || from == nil || from.Type == nil {
+		return
+	}
+	to.Type = from.Type
+	bindFields(to.fields, from.fields)
+	bindTexts(to.texts, from.texts)
+}
+
+// bindFields makes to lie in the struct where from does.
+func bindFields(to, from []Field) {
+	for i := range to {
+		to[i].offset, to[i].memory = from[i].offset, from[i].memory
+	}
+}
+
+func bindTexts(to, from []TextField) {
+	for i := range to {
+		to[i].offset = from[i].offset
+	}
+}

@@ -1,0 +1,157 @@
+package schema_test
+
+import (
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// A client that declares some of what the server has, in another order.
+func TestBindByName(t *testing.T) {
+	server := everything(t)
+	s, err := schema.Parse(server.Text())
+	require.NoError(t, err)
+
+	own := schema.New()
+	require.NoError(t, schema.AddUnreliableEvent[struct{ Volume float32 }](own, "sound"))
+	require.NoError(t, schema.AddRawCommand(own, "eval"))
+	require.NoError(t, schema.AddCommand[buy](own, "buy")) // its answer is not declared
+	require.NoError(t, schema.SetInput[stick](own))
+	require.NoError(t, schema.Add[quantities](own, "c4"))
+	require.NoError(t, schema.Add[profile](own, "c3"))
+	before := own.Text()
+	require.NoError(t, s.Bind(own))
+	require.Equal(t, before, own.Text())
+	require.Equal(t, server.Text(), s.Text())
+
+	for _, name := range []string{"c3", "c4"} {
+		i, _ := s.ByName(name)
+		require.Equal(t, server.Component(i), s.Component(i))
+	}
+	require.Nil(t, s.Component(0).Type)
+	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
+	i, ok := s.EventOf(reflect.TypeFor[struct{ Volume float32 }]())
+	require.True(t, ok)
+	require.Equal(t, 1, i)
+	require.Nil(t, s.Event(0).Message.Type)
+	at, _ := s.CommandByName("buy")
+	require.Equal(t, reflect.TypeFor[buy](), s.Command(at).Args.Type)
+	require.Nil(t, s.Command(at).Answer.Type)
+
+	in := profile{Level: 5, Name: "Ada", Secret: []byte{1}}
+	in.Slots[1].Label, in.Slots[1].Count = "x", 3
+	component, _ := s.ByName("c3")
+	c := s.Component(component)
+	values, texts := make([]uint32, c.Values), make([]string, len(s.TextFields()))
+	server.Quantise(component, unsafe.Pointer(&in), values)
+	server.GetTexts(component, unsafe.Pointer(&in), texts)
+	var out profile
+	s.Restore(component, values, unsafe.Pointer(&out))
+	s.SetTexts(component, true, texts, unsafe.Pointer(&out))
+	require.Equal(t, in, out)
+
+	b, err := server.Event(0).Message.AppendValue(nil, hits[1])
+	require.NoError(t, err)
+	var got hit
+	require.ErrorContains(t, s.Event(0).Message.ReadValue(b, &got), "no Go type is bound")
+	var payload schema.Payload
+	require.NoError(t, s.Event(0).Message.Parse(b, &payload))
+	require.Equal(t, `Damage=31 At[0]=-64 At[1]=0.5 At[2]=64 By=17v3 To=16777215v4294967295 Frozen=true Verb="verbrannt" Raw=01ff`, s.Event(0).Message.Format(&payload))
+	all := schema.New()
+	require.NoError(t, schema.AddEvent[hit](all, "hit"))
+	require.NoError(t, s.Bind(all))
+	require.NoError(t, s.Event(0).Message.ReadValue(b, &got))
+	require.Equal(t, hits[1], got)
+	require.NoError(t, s.Bind(schema.New()), "declares nothing")
+	untyped, err := schema.Parse(own.Text())
+	require.NoError(t, err)
+	require.NoError(t, s.Bind(untyped))
+	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
+	require.Equal(t, server.Component(component), s.Component(component))
+	out = profile{}
+	s.Restore(component, values, unsafe.Pointer(&out))
+	require.Equal(t, int16(5), out.Level)
+	require.Equal(t, reflect.TypeFor[hit](), s.Event(0).Message.Type)
+}
+
+func TestBindRefuses(t *testing.T) {
+	type otherStick struct {
+		X, Y int8
+		Jump bool
+	}
+	text := everything(t).Text()
+	for _, c := range []struct {
+		declare func(s *schema.Schema) error
+		want    schema.BindError
+	}{
+		{
+			func(s *schema.Schema) error { return schema.Add[sign](s, "sign") },
+			schema.BindError{Item: `component "sign"`, Missing: true},
+		},
+		{
+			func(s *schema.Schema) error { return schema.Add[sign](s, "hit") },
+			schema.BindError{Item: `component "hit"`, Missing: true},
+		},
+		{
+			func(s *schema.Schema) error { return schema.Add[sign](s, "body") },
+			schema.BindError{Item: `component "body"`, Declared: "Text string 6", Received: "Position[0] range c090000000000000 3f70000000000000 524288 linear"},
+		},
+		{
+			func(s *schema.Schema) error {
+				return schema.Add[struct {
+					Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
+				}](s, "body")
+			},
+			schema.BindError{Item: `component "body"`, Received: "Velocity[0] range c060000000000000 3fa0000000000000 8192 linear"},
+		},
+		{
+			func(s *schema.Schema) error { return schema.SetInput[otherStick](s) },
+			schema.BindError{Item: "input", Received: "Aimed ref"},
+		},
+		{
+			func(s *schema.Schema) error { return schema.AddRawCommand(s, "shoot") },
+			schema.BindError{Item: `command "shoot"`, Missing: true},
+		},
+		{
+			func(s *schema.Schema) error { return schema.AddRawCommand(s, "buy") },
+			schema.BindError{Item: `command "buy"`, Declared: "command buy raw", Received: "command buy"},
+		},
+		{
+			func(s *schema.Schema) error { return schema.AddQuery[buy, buy](s, "buy") },
+			schema.BindError{Item: `answer of command "buy"`, Declared: "Item uint 9", Received: "Price uint 32"},
+		},
+		{
+			func(s *schema.Schema) error { return schema.AddQuery[struct{}, buy](s, "wave") },
+			schema.BindError{Item: `answer of command "wave"`, Declared: "answer"},
+		},
+		{
+			func(s *schema.Schema) error { return schema.AddEvent[stick](s, "miss") },
+			schema.BindError{Item: `event "miss"`, Missing: true},
+		},
+		{
+			func(s *schema.Schema) error { return schema.AddUnreliableEvent[hit](s, "hit") },
+			schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"},
+		},
+	} {
+		s, err := schema.Parse(text)
+		require.NoError(t, err)
+		own := schema.New()
+		require.NoError(t, schema.Add[profile](own, "c3"))
+		require.NoError(t, c.declare(own))
+		err = s.Bind(own)
+		fault := &schema.BindError{}
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, c.want, *fault)
+		require.ErrorContains(t, err, c.want.Item)
+		if !c.want.Missing {
+			require.ErrorContains(t, err, c.want.Received)
+			require.ErrorContains(t, err, c.want.Declared)
+		}
+		i, _ := s.ByName("c3")
+		require.Nil(t, s.Component(i).Type, "nothing is bound after an error")
+	}
+}
