@@ -43,7 +43,7 @@ type declarations struct {
 
 	named       map[string]bool // kinds, commands and events by section and name
 	eventOfType map[reflect.Type]int
-	size        int // bytes of Text without its header
+	size        int // bytes of Text without its header and rawInput
 	textBytes   int // of all text fields of components in their longest form
 }
 
@@ -220,10 +220,11 @@ func (s *Schema) setInput(m *Message) error {
 	if s.input != nil {
 		return fmt.Errorf("schema: the input is declared twice")
 	}
+	s.input = m
 	if err := s.admitText("input", "", appendInput(nil, m)); err != nil {
+		s.input = nil
 		return err
 	}
-	s.input = m
 	return nil
 }
 
@@ -404,8 +405,8 @@ func (s *Schema) take(section, name string) {
 // admitText counts the lines of a new item towards MaxSchemaText. It is the last check of
 // an item.
 func (s *Schema) admitText(section, name string, lines []byte) error {
-	if size := s.size + len(lines); len(header)+size > MaxSchemaText {
-		return fmt.Errorf("schema: with %s %q the schema's text is %d bytes, at most %d are allowed: shorten names, or declare less", section, name, len(header)+size, MaxSchemaText)
+	if size := s.textSize() + len(lines); size > MaxSchemaText {
+		return fmt.Errorf("schema: with %s %q the schema's text is %d bytes, at most %d are allowed: shorten names, or declare less", section, name, size, MaxSchemaText)
 	}
 	s.size += len(lines)
 	return nil

@@ -217,7 +217,7 @@ func TestDeclaredLimits(t *testing.T) {
 	require.ErrorContains(t, schema.Add[sign](s, "sign"), "at most 32768")
 	_, err = schema.Parse(s.Text())
 	require.NoError(t, err)
-	_, err = schema.Parse(s.Text() + "component sign\nText string 6\n")
+	_, err = schema.Parse(strings.Replace(s.Text(), "input raw", "component sign\nText string 6\ninput raw", 1))
 	require.ErrorContains(t, err, "at most 32768")
 }
 

@@ -44,26 +44,20 @@ func Parse(text string) (*Schema, error) {
 	}
 	p.next()
 	p.next()
-	for _, section := range []struct {
-		keyword string
-		many    bool
-		parse   func()
-	}{
-		{"component", true, p.component},
-		{"kind", true, p.kind},
-		{"motion", false, p.motion},
-		{"input", false, p.input},
-		{"command", true, p.command},
-		{"event", true, p.event},
-	} {
-		for p.is(section.keyword) {
-			if section.parse(); !section.many {
-				break
-			}
-		}
+	p.each("component", p.component)
+	p.each("kind", p.kind)
+	if p.is("motion") {
+		p.motion()
 	}
-	if p.err == nil && p.more {
-		p.fail("want one of component, kind, motion, input, command, event, in this order, motion and input once")
+	if p.is("input") {
+		p.input()
+	} else {
+		p.misplaced()
+	}
+	p.each("command", p.command)
+	p.each("event", p.event)
+	if p.more {
+		p.misplaced()
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -102,6 +96,21 @@ func (p *parser) next() {
 
 // is reports whether the current line begins with keyword.
 func (p *parser) is(keyword string) bool { return p.more && p.words[0] == keyword }
+
+// each calls parse for all items of a section.
+func (p *parser) each(keyword string, parse func()) {
+	for p.is(keyword) {
+		parse()
+	}
+}
+
+// misplaced records that the current line does not continue the text.
+func (p *parser) misplaced() {
+	if p.err == nil && !p.more {
+		p.err = &ParseError{Detail: "ends before its input line"}
+	}
+	p.fail("want one of component, kind, motion, input, command, event, in this order, input once and motion at most once")
+}
 
 // fail records that the current line is wrong.
 func (p *parser) fail(format string, args ...any) {
@@ -499,8 +508,11 @@ func (p *parser) message(name string, r role, number int, head string) *Message 
 func (p *parser) input() {
 	number, line := p.number, p.line
 	p.next()
+	if line+"\n" == rawInput {
+		return
+	}
 	if line != "input" {
-		p.failAt(number, line, "want input")
+		p.failAt(number, line, "want input or input raw")
 		return
 	}
 	m := p.message("input", ofInput, number, line)

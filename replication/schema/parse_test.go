@@ -2,9 +2,11 @@ package schema_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -204,7 +206,7 @@ func requireSameMessages(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	const head = "worldd schema 1\n"
+	const head = "worldd schema 2\n"
 	fields := func(n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -221,8 +223,22 @@ func TestParseRefuses(t *testing.T) {
 	}
 	const vector = "P[0] range c090000000000000 3f70000000000000 524288 linear\nP[1] range c090000000000000 3f70000000000000 524288 linear\nP[2] range c090000000000000 3f70000000000000 524288 linear\n"
 	const motion = "motion 60 3e276c8b 43800000 44000000 43800000 43000000 3da3d70a 30 bounce\n"
+	// withInput adds a line for the input before commands and events, unless there is one.
+	withInput := func(text string) (whole string, line int) {
+		lines := strings.SplitAfter(text, "\n")
+		at := len(lines) - 1 // what follows the last line feed
+		for i, l := range slices.Backward(lines) {
+			if strings.HasPrefix(l, "input") || l != "" && i == len(lines)-1 {
+				return text, math.MaxInt
+			}
+			if strings.HasPrefix(l, "command") || strings.HasPrefix(l, "event") {
+				at = i
+			}
+		}
+		return strings.Join(slices.Insert(lines, at, "input raw\n"), ""), at + 2
+	}
 	for _, c := range []struct {
-		text string // after the first line
+		text string // after the first line, without input raw
 		line int    // 0: it is a schema
 		want string // in the error
 	}{
@@ -253,8 +269,8 @@ func TestParseRefuses(t *testing.T) {
 		{many("command c%d raw\n", 257), 258, "one more than a schema's 256"},
 		{text: many("event e%d\n", 256)},
 		{many("event e%d unreliable\n", 257), 258, "one more than a schema's 256"},
-		{text: many("kind %05d\n", 4466) + "kind abcd\n"}, // 48 KiB
-		{many("kind %05d\n", 4466) + "kind abcde\n", 0, "at most 49152"},
+		{text: many("kind %05d\n", 4465) + "kind abcde\n"}, // 48 KiB
+		{many("kind %05d\n", 4465) + "kind abcdef\n", 0, "at most 49152"},
 
 		{"component a\nX bool\nX bool\n", 4, "twice"},
 		{"component a\nX bool\nX string 2\n", 4, "twice"},
@@ -355,7 +371,10 @@ func TestParseRefuses(t *testing.T) {
 		{text: "input\n"},
 		{text: "input\nX uint 64\nS string 55\n"},
 		{"input\nX uint 64\nS string 56\n", 2, "may take 65 bytes, at most 64"},
-		{"input x\n", 2, "want input"},
+		{"input x\n", 2, "want input or input raw"},
+		{"input raw x\n", 2, "want input or input raw"},
+		{"input raw\nX bool\n", 3, "want one of"},
+		{"input raw\ninput\n", 3, "input once"},
 		{"input\ninput\n", 3, "once"},
 		{"input\nX uint 8 owner\n", 3, "for components"},
 		{"input\nX string 8 owner\n", 3, "for components"},
@@ -378,6 +397,11 @@ func TestParseRefuses(t *testing.T) {
 		{"event a\nevent a unreliable\n", 3, "twice"},
 		{"event a\nX uint 8 always\n", 3, "for components"},
 	} {
+		text, added := withInput(c.text)
+		if added <= c.line {
+			c.line++
+		}
+		c.text = text
 		s, err := schema.Parse(head + c.text)
 		if c.want == "" {
 			require.NoError(t, err, c.text)
@@ -393,7 +417,7 @@ func TestParseRefuses(t *testing.T) {
 			require.Equal(t, strings.Split(head+c.text, "\n")[c.line-1], fault.Text)
 		}
 	}
-	for _, text := range []string{"", "\n", "worldd schema 1", "worldd schema 3\n", "worldd schema 10\n"} {
+	for _, text := range []string{"", "\n", "worldd schema 2", "worldd schema 2\n", "worldd schema 1\ninput raw\n", "worldd schema 10\n"} {
 		_, err := schema.Parse(text)
 		require.Error(t, err)
 	}
@@ -417,7 +441,7 @@ func TestParseRefuses(t *testing.T) {
 // A text of the longest length takes memory in proportion.
 func TestParseAllocates(t *testing.T) {
 	for name, line := range map[string]string{"kinds": "kind %04x\n", "spaces": strings.Repeat(" ", 40_000) + "%d\n", "fields": "F%d bool\n"} {
-		text := "worldd schema 1\n"
+		text := "worldd schema 2\n"
 		if name == "fields" {
 			for i := range 32 {
 				text += fmt.Sprintf("component %d\n", i)

@@ -25,12 +25,15 @@ func fnv(text string) uint64 {
 }
 
 // header is the first line of a schema's text.
-const header = "worldd schema 1\n"
+const header = "worldd schema 2\n"
+
+// rawInput is the line of an input that is not declared.
+const rawInput = "input raw\n"
 
 // Text returns the canonical text of the schema, as defined in PROTOCOL.md. If two hashes
 // differ, comparing the texts shows why. Parse reads it.
 func (s *Schema) Text() string {
-	b := make([]byte, 0, len(header)+s.size)
+	b := make([]byte, 0, s.textSize())
 	b = append(b, header...)
 	for i := range s.components {
 		b = s.appendComponent(b, i)
@@ -59,15 +62,21 @@ func appendComponent(b []byte, c *component, fields []Field, texts []TextField) 
 	return b
 }
 
+// textSize returns the length of Text.
+func (s *Schema) textSize() int {
+	if s.input == nil {
+		return len(header) + len(rawInput) + s.size
+	}
+	return len(header) + s.size
+}
+
 // appendDeclarations appends the sections after the components.
 func (s *Schema) appendDeclarations(b []byte) []byte {
 	b = s.appendKinds(b)
 	if s.motion != nil {
 		b = s.motion.appendText(b)
 	}
-	if s.input != nil {
-		b = appendInput(b, s.input)
-	}
+	b = appendInput(b, s.input)
 	return s.appendEvents(s.appendCommands(b))
 }
 
@@ -119,7 +128,7 @@ func (m *Motion) appendText(b []byte) []byte {
 // appendInput appends the lines of the input, raw if m is nil.
 func appendInput(b []byte, m *Message) []byte {
 	if m == nil {
-		return append(b, "input raw\n"...)
+		return append(b, rawInput...)
 	}
 	return m.appendText(append(b, "input\n"...))
 }

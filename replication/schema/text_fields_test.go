@@ -50,6 +50,7 @@ Slots[1].Label string 5
 Secret bytes 3 owner
 component sign
 Text string 6
+input raw
 `), s.Text())
 	require.Equal(t, 3, s.Values(), "texts are not part of a row")
 	require.Zero(t, s.OwnedMask(), "so a row is the same for everybody")
