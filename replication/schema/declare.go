@@ -9,29 +9,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Limits of a schema. Declaring more and parsing more are errors.
-const (
-	// MaxSchemaText bounds Text, in bytes: it is sent in a Welcome, a frame of 64 KiB.
-	MaxSchemaText = 48 << 10
-
-	// MaxPath bounds the path of a field, in bytes.
-	MaxPath = 256
-
-	// MaxText bounds the max of a text field, in bytes.
-	MaxText = 1024
-
-	// MaxEnterTexts bounds the text fields of all components in their longest form, in
-	// bytes, so that an Enter with all of them fits into a frame.
-	MaxEnterTexts = 32 << 10
-
-	// MaxMessage bounds an event, a command's arguments and its answer, in bytes. An
-	// input is bounded by wire.MaxInputBytes.
-	MaxMessage = wire.MaxCommandArgs
-
-	// MaxCommands and MaxEvents bound their numbers.
-	MaxCommands = 256
-	MaxEvents   = 256
-)
+// MaxPath bounds the path of a field, in bytes. Package wire has the other limits.
+const MaxPath = 256
 
 // declarations are what a schema declares besides components.
 type declarations struct {
@@ -134,7 +113,7 @@ func (s *Schema) AddEventType(name string, t reflect.Type, unreliable bool) erro
 }
 
 func (s *Schema) addEvent(e Event) error {
-	if err := s.checkDeclared("event", e.Name, len(s.events), MaxEvents); err != nil {
+	if err := s.checkDeclared("event", e.Name, len(s.events), wire.MaxEvents); err != nil {
 		return err
 	}
 	if i, taken := s.eventOfType[e.Message.Type]; taken && e.Message.Type != nil {
@@ -191,7 +170,7 @@ func (s *Schema) AddCommandType(name string, args, answer reflect.Type) error {
 }
 
 func (s *Schema) addCommand(c Command) error {
-	if err := s.checkDeclared("command", c.Name, len(s.commands), MaxCommands); err != nil {
+	if err := s.checkDeclared("command", c.Name, len(s.commands), wire.MaxCommands); err != nil {
 		return err
 	}
 	if err := s.admitText("command", c.Name, c.appendText(nil)); err != nil {
@@ -402,11 +381,11 @@ func (s *Schema) take(section, name string) {
 	s.named[section+" "+name] = true
 }
 
-// admitText counts the lines of a new item towards MaxSchemaText. It is the last check of
+// admitText counts the lines of a new item towards wire.MaxSchemaText. It is the last check of
 // an item.
 func (s *Schema) admitText(section, name string, lines []byte) error {
-	if size := s.textSize() + len(lines); size > MaxSchemaText {
-		return fmt.Errorf("schema: with %s %q the schema's text is %d bytes, at most %d are allowed: shorten names, or declare less", section, name, size, MaxSchemaText)
+	if size := s.textSize() + len(lines); size > wire.MaxSchemaText {
+		return fmt.Errorf("schema: with %s %q the schema's text is %d bytes, at most %d are allowed: shorten names, or declare less", section, name, size, wire.MaxSchemaText)
 	}
 	s.size += len(lines)
 	return nil

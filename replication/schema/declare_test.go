@@ -170,16 +170,16 @@ func TestDeclaredRefuses(t *testing.T) {
 // Every limit, and one more.
 func TestDeclaredLimits(t *testing.T) {
 	s := schema.New()
-	for i := range schema.MaxCommands {
+	for i := range wire.MaxCommands {
 		require.NoError(t, schema.AddRawCommand(s, fmt.Sprint(i)))
 	}
 	require.ErrorContains(t, schema.AddRawCommand(s, "x"), "one more than a schema's 256")
-	for i := range schema.MaxEvents {
+	for i := range wire.MaxEvents {
 		kind := reflect.StructOf([]reflect.StructField{{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[bool]()}})
 		require.NoError(t, s.AddEventType(fmt.Sprint(i), kind, i%2 == 0))
 	}
 	require.ErrorContains(t, schema.AddEvent[hit](s, "x"), "one more than a schema's 256")
-	rest := schema.MaxSchemaText - len(s.Text())
+	rest := wire.MaxSchemaText - len(s.Text())
 	for ; rest > 1000; rest -= len("kind \n") + 64 {
 		require.NoError(t, s.AddKind(schema.EntityKind{Name: fmt.Sprintf("%064d", rest)}))
 	}
@@ -190,7 +190,7 @@ func TestDeclaredLimits(t *testing.T) {
 	require.ErrorContains(t, s.AddKind(schema.EntityKind{Name: name + "x"}), "text is 49153 bytes, at most 49152")
 	require.ErrorContains(t, s.AddKind(schema.EntityKind{Name: name, Body: &crate}), "at most 49152")
 	require.NoError(t, s.AddKind(schema.EntityKind{Name: name}))
-	require.Len(t, s.Text(), schema.MaxSchemaText)
+	require.Len(t, s.Text(), wire.MaxSchemaText)
 	require.ErrorContains(t, schema.Add[rowtest.Empty](s, "x"), "at most 49152")
 	full := s.Text()
 	require.ErrorContains(t, schema.SetInput[stick](s), "at most 49152")
@@ -198,27 +198,27 @@ func TestDeclaredLimits(t *testing.T) {
 	_, err := schema.Parse(s.Text())
 	require.NoError(t, err)
 
-	// All texts of an entity, with lengths of 2 bytes, take exactly 32 KiB.
+	// All texts of an entity, with lengths of 2 bytes, take exactly 8 KiB.
 	s = schema.New()
 	type (
 		long struct {
-			S [31]string `net:"max=1024"`
-		} // 31,806 bytes
+			S [7]string `net:"max=1024"`
+		} // 7,182 bytes
 		rest1 struct {
-			S string `net:"max=960"`
-		} // 962
+			S string `net:"max=1008"`
+		} // 1,010
 		rest2 struct {
-			S string `net:"max=961"`
+			S string `net:"max=1009"`
 		}
 	)
 	require.NoError(t, schema.Add[long](s, "long"))
-	require.ErrorContains(t, schema.Add[rest2](s, "rest"), "may take 32769 bytes, at most 32768")
+	require.ErrorContains(t, schema.Add[rest2](s, "rest"), "may take 8193 bytes, at most 8192")
 	require.NoError(t, schema.Add[rest1](s, "rest"))
-	require.ErrorContains(t, schema.Add[sign](s, "sign"), "at most 32768")
+	require.ErrorContains(t, schema.Add[sign](s, "sign"), "at most 8192")
 	_, err = schema.Parse(s.Text())
 	require.NoError(t, err)
 	_, err = schema.Parse(strings.Replace(s.Text(), "input raw", "component sign\nText string 6\ninput raw", 1))
-	require.ErrorContains(t, err, "at most 32768")
+	require.ErrorContains(t, err, "at most 8192")
 }
 
 // Whatever is declared changes the hash.

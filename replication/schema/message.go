@@ -45,7 +45,7 @@ func (r role) limit() int {
 	if r == ofInput {
 		return wire.MaxInputBytes
 	}
-	return MaxMessage
+	return wire.MaxEventBytes
 }
 
 // Payload is a quantised message. Its memory can be used again for the next one.

@@ -34,8 +34,8 @@ func (e *ParseError) Error() string {
 func Parse(text string) (*Schema, error) {
 	p := parser{schema: New(), rest: text}
 	switch {
-	case len(text) > MaxSchemaText:
-		return nil, &ParseError{Detail: fmt.Sprintf("%d bytes, at most %d are allowed", len(text), MaxSchemaText)}
+	case len(text) > wire.MaxSchemaText:
+		return nil, &ParseError{Detail: fmt.Sprintf("%d bytes, at most %d are allowed", len(text), wire.MaxSchemaText)}
 	case !strings.HasPrefix(text, header):
 		first, _, _ := strings.Cut(text, "\n")
 		return nil, &ParseError{1, shorten(first), fmt.Sprintf("want %q: the peer speaks another version, or this is no schema", strings.TrimSuffix(header, "\n"))}
@@ -222,8 +222,8 @@ func (b *block) readTexts(p *parser) {
 			return
 		}
 		n, err := strconv.ParseUint(p.words[2], 10, 16)
-		if err != nil || n < 1 || n > MaxText {
-			p.fail("want 1 to %d bytes", MaxText)
+		if err != nil || n < 1 || n > wire.MaxTextField {
+			p.fail("want 1 to %d bytes", wire.MaxTextField)
 			return
 		}
 		f := TextField{Path: p.words[0], Bytes: p.words[1] == "bytes", Max: int(n), Owner: len(p.words) > 3}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // tag is a parsed net tag.
@@ -90,8 +91,8 @@ func parseTag(text string) (tag, error) {
 		case "max":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 16)
-			if t.max = int(n); err != nil || n < 1 || n > MaxText {
-				err = fmt.Errorf("max=%s: want the most bytes of a string or []byte, 1 to %d", value, MaxText)
+			if t.max = int(n); err != nil || n < 1 || n > wire.MaxTextField {
+				err = fmt.Errorf("max=%s: want the most bytes of a string or []byte, 1 to %d", value, wire.MaxTextField)
 			}
 		case "enum":
 			var n uint64

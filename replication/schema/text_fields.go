@@ -171,8 +171,8 @@ func (s *Schema) longestTexts(component string, texts []TextField) (int, error) 
 	for i := range texts {
 		bytes += texts[i].longest()
 	}
-	if bytes > MaxEnterTexts {
-		return 0, fmt.Errorf("schema: component %q: with it the texts of an entity may take %d bytes, at most %d are allowed: lower max", component, bytes, MaxEnterTexts)
+	if bytes > wire.MaxTexts {
+		return 0, fmt.Errorf("schema: component %q: with it the texts of an entity may take %d bytes, at most %d are allowed: lower max", component, bytes, wire.MaxTexts)
 	}
 	return bytes, nil
 }

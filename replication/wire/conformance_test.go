@@ -463,7 +463,7 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		row.expectEnd()
 		s.bit, s.notes = s.bit+8*length, row.notes
 		if detail&2 == 2 {
-			r.Data = s.bytes("texts", 4096)
+			r.Data = s.bytes("texts", 8192)
 		}
 	case 2:
 		r.Reason = wire.Reason(detail)

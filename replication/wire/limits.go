@@ -104,7 +104,7 @@ const (
 	// MaxTexts all of one entity, which travel in its Enter.
 	MaxTextField  = 1024
 	MaxTextFields = MaxComponents * MaxFieldsPerComponent
-	MaxTexts      = 4 << 10
+	MaxTexts      = 8 << 10
 
 	// MaxWishes bounds the provisional handles that one command names.
 	MaxWishes = 16

@@ -88,7 +88,7 @@ func TestProtocolPageHasTheTables(t *testing.T) {
 		fmt.Sprintf("| names, rooms; texts, addresses; tokens | %d; %d; %s bytes |", wire.MaxName, wire.MaxText, comma(wire.MaxToken)),
 		fmt.Sprintf("| command arguments; answers; events | %s bytes each |", comma(wire.MaxCommandArgs)),
 		fmt.Sprintf("| one text field; all of an entity | %s; %s bytes |", comma(wire.MaxTextField), comma(wire.MaxTexts)),
-		fmt.Sprintf("| schema text; its commands; its events | %s bytes; %d; %d |", comma(wire.MaxSchemaText), wire.MaxCommands, wire.MaxEvents),
+		fmt.Sprintf("| schema text; its commands; its events; fields of one | %s bytes; %d; %d; %d |", comma(wire.MaxSchemaText), wire.MaxCommands, wire.MaxEvents, wire.MaxFieldsPerComponent),
 		fmt.Sprintf("| provisional handles of a command | %d |", wire.MaxWishes),
 		fmt.Sprintf("| view moment before its input | %s ticks |", comma(wire.MaxView)),
 		fmt.Sprintf("| inputs in a datagram; one input | %d; %d bytes |", wire.MaxInputs, wire.MaxInputBytes),
