@@ -118,6 +118,7 @@ func (c *testClient) SendSnapshot(ds [][]byte) {
 	c.shots += len(ds)
 	c.newest = append(c.newest[:0], ds[len(ds)-1]...)
 }
+
 func (c *testClient) Close(code wire.Code, _ string) {
 	c.closed = append(c.closed, code)
 }
