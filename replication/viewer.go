@@ -86,7 +86,7 @@ func (v *Viewer) snapshot(w *workspace) Update {
 }
 
 // NoteInput tells the viewer the tick of the newest input of its client that was applied,
-// for the snapshots that follow. It is at most that of the next frame, and not 0.
+// for the snapshots that follow. It is at most the next frame's tick, and not 0.
 func (v *Viewer) NoteInput(tick uint32) { v.input = tick }
 
 // inputAge returns the StateHeader's.

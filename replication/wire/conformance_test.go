@@ -350,7 +350,7 @@ func (s *pageDecoder) bytes(name string, most int) []byte {
 	return s.b[s.bit/8-n : s.bit/8]
 }
 
-// rowLoad is what a row counts, section 8.
+// rowLoad returns the load of a row, section 8.
 func rowLoad(schema []pageComponent, mask uint32) int {
 	load, values := 1, 0
 	for i, c := range schema {

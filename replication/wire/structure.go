@@ -67,9 +67,8 @@ func (r Record) check() error {
 }
 
 // AppendStructureHeader begins the body of a Structure message. first is the number of its
-// first record, counted from 1 over the session; ticks is how many ticks the states in its
-// Enter records are later than those of the session's previous message, or than tick 0.
-// Records follow.
+// first record, counted from 1 over the session. ticks is the tick of the states in its
+// Enter records, minus the tick of the session's previous message. Records follow.
 func AppendStructureHeader(b []byte, first, ticks uint32) []byte {
 	return bitio.AppendUvarint(bitio.AppendUvarint(b, first), ticks)
 }
