@@ -47,7 +47,7 @@ func (r *Replica) checkRecords(message wire.Structure) error {
 
 func (r *Replica) checkRecord(record wire.Record) error {
 	h := record.Handle
-	if record.Op > wire.OpDestroy {
+	if record.Op > wire.OpDestroy || len(record.Data) > 0 {
 		return protocolError("%v, which the schema does not have", record)
 	}
 	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {

@@ -179,6 +179,40 @@ func TestHeldAreBounded(t *testing.T) {
 	require.EqualValues(t, 16, p.replica.Stats().Snapshots)
 }
 
+// Of too many held datagrams the one with the lowest sequence number is dropped, even if
+// it arrives last.
+func TestTheLowestHeldIsDropped(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	body := p.structure(p.enter(h(5, 1), 7))
+	for seq := uint32(17); seq > 0; seq-- {
+		p.apply(client.Held, p.state(seq, 1))
+	}
+	require.NoError(t, p.replica.ApplyStructure(body))
+	require.Equal(t, wire.Ack{Seen: true, Newest: 17, Mask: 1<<15 - 1, Structure: 1}, p.replica.Ack())
+}
+
+// A held datagram does not wait for the structure of an older one.
+func TestHeldWaitForTheirOwnStructure(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	p.apply(client.Held, p.state(1, 2))
+	p.apply(client.Held, p.state(2, 1))
+	p.send(p.enter(h(5, 1), 7))
+	require.EqualValues(t, 2, p.replica.Ack().Newest)
+	p.send(leave(h(5, 1)))
+	require.EqualValues(t, 1, p.replica.Ack().Mask)
+}
+
+// The schema declares neither text fields nor events.
+func TestUndeclaredTextsAndEvents(t *testing.T) {
+	p := newPeer(t, 1, 100)
+	texts := p.enter(h(5, 1), 7)
+	texts.Data = []byte{1, 'a'}
+	require.Equal(t, wire.BadMessage, wire.CodeOf(p.replica.ApplyStructure(p.structure(texts))))
+	_, err := p.replica.ApplyState(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 9, Events: wire.AppendEvent(nil, wire.Event{Number: 1})}))
+	require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+	require.False(t, p.replica.Ack().Seen)
+}
+
 // Frames counts ticks: several datagrams may have one tick, and some arrive after newer
 // ones.
 func TestFramesAreTicks(t *testing.T) {

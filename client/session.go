@@ -228,8 +228,8 @@ func (s *Session) receiveWelcome(body []byte) error {
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
 	case m.MaxSlots > wire.MaxSlots:
 		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
-	case m.TickHz == 0 || m.SnapshotHz == 0:
-		return protocolError("tick rate %d Hz, snapshot rate %d Hz", m.TickHz, m.SnapshotHz)
+	case m.Simulate != 0 || m.SchemaText != "":
+		return protocolError("simulate %d and a schema text of %d bytes, which the client did not ask for", m.Simulate, len(m.SchemaText))
 	}
 	return s.join(&m)
 }

@@ -85,6 +85,21 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 	}
 }
 
+// A Welcome must not grant what Hello did not ask for.
+func TestWelcomeGrantsWhatWasAsked(t *testing.T) {
+	rowSchema := schema.New()
+	for name, change := range map[string]func(*wire.Welcome){
+		"simulate":    func(m *wire.Welcome) { m.Simulate = 1 },
+		"schema text": func(m *wire.Welcome) { m.SchemaText = rowSchema.Text() },
+	} {
+		s, err := client.NewSession(client.SessionConfig{Schema: rowSchema})
+		require.NoError(t, err)
+		m := wire.Welcome{Protocol: wire.Version, Schema: rowSchema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100}
+		change(&m)
+		require.Equal(t, wire.BadMessage, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))), name)
+	}
+}
+
 // Datagrams that arrive together with a Goodbye are applied; those that arrive together
 // with a protocol error are not.
 func TestLastSnapshotCounts(t *testing.T) {
