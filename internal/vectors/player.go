@@ -43,7 +43,7 @@ func (p *Player) Play(s Step) Expect {
 		e.Hello, err = p.reconnect()
 	} else if len(s.Datagram) > 0 {
 		var outcome client.Outcome
-		if outcome, err = p.session.ReceiveDatagram(s.Datagram, 0); err == nil {
+		if outcome, err = p.session.ReceiveDatagram(s.Datagram, 0); err == nil && p.session.Joined() {
 			e.Outcome = outcomes[outcome]
 		}
 	} else {

@@ -35,7 +35,7 @@ func TestVectors(t *testing.T) {
 	for _, seed := range vectorSeeds {
 		cases = append(cases, recorded(t, seed))
 	}
-	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t)}
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
@@ -187,7 +187,7 @@ func newStock(t *testing.T) *stock {
 	for h := range k.enters {
 		k.handles = append(k.handles, h, bulk.NewHandle(h.Index(), h.Generation()+2))
 	}
-	k.handles = append(k.handles, 0, bulk.NewHandle(1, 2), bulk.NewHandle(1, stockFloor-2), bulk.NewHandle(63, stockFloor), bulk.NewHandle(64, stockFloor))
+	k.handles = append(k.handles, 0, bulk.NewHandle(1, 2), bulk.NewHandle(1, stockFloor-2), bulk.NewHandle(1, stockFloor), bulk.NewHandle(1, stockFloor+1), bulk.NewHandle(2, stockFloor), bulk.NewHandle(3, 1), bulk.NewHandle(4, 1), bulk.NewHandle(63, stockFloor), bulk.NewHandle(64, stockFloor))
 	slices.Sort(k.handles)
 	k.handles = slices.Compact(k.handles)
 	return k
@@ -277,6 +277,12 @@ func handMade(t *testing.T) []vectors.Case {
 	k.lawfulStructure()
 	k.brokenStructure()
 	k.resumed()
+	k.forms()
+	k.welcomes()
+	k.fullRows()
+	k.recordRules()
+	k.newSessions()
+	k.headers()
 	return k.cases
 }
 
