@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,8 +42,10 @@ type (
 		holder int    // index of the parent's handle
 	}
 	pageDecoder struct {
+		mutation
 		b     []byte
 		bit   int
+		quiet bool // makes no notes
 		notes []string
 	}
 )
@@ -58,13 +61,16 @@ func (s *pageDecoder) read(n int) uint64 {
 		if s.bit >= len(s.b)*8 {
 			s.fail("ends early")
 		}
-		v |= uint64(s.b[s.bit/8]>>(s.bit%8)&1) << i
+		v |= uint64(s.b[s.bit/8]>>s.pick(bitsFromLowest, s.bit%8, 7-s.bit%8)&1) << i
 		s.bit++
 	}
 	return v
 }
 
 func (s *pageDecoder) note(from int, format string, args ...any) {
+	if s.quiet {
+		return
+	}
 	where := fmt.Sprintf("byte %d", from/8)
 	if from%8 != 0 || s.bit%8 != 0 {
 		where = fmt.Sprintf("bit %d", from)
@@ -86,7 +92,7 @@ func (s *pageDecoder) uvarint(name string) uint64 {
 		c := s.read(8)
 		v |= (c & 0x7f) << shift
 		if c < 0x80 {
-			if c == 0 && shift > 0 || v > 1<<32-1 {
+			if c == 0 && shift > 0 && s.keeps(uvarintShortest) || v > 1<<32-1 && s.keeps(uvarint32Bits) {
 				s.fail("%s: %d is not in its shortest form", name, v)
 			}
 			s.note(from, "%s = %d", name, v)
@@ -102,7 +108,7 @@ func (s *pageDecoder) sized(name string) uint64 {
 	from := s.bit
 	c := int(s.read(2))
 	v := s.read(4 << c)
-	if c > 0 && v>>(4<<(c-1)) == 0 {
+	if c > 0 && v>>(4<<(c-1)) == 0 && s.keeps(sizedShortest) {
 		s.fail("%s: %d is not in its shortest form", name, v)
 	}
 	s.note(from, "%s = %d", name, v)
@@ -112,7 +118,7 @@ func (s *pageDecoder) sized(name string) uint64 {
 // expectEnd checks the end of a bit string.
 func (s *pageDecoder) expectEnd() {
 	left := len(s.b)*8 - s.bit
-	if left >= 8 || s.read(left) != 0 {
+	if left >= 8 && s.keeps(nothingFollows) || left < 8 && s.read(left) != 0 && s.keeps(paddingIsZero) {
 		s.fail("%d bits left", left)
 	}
 }
@@ -181,7 +187,7 @@ func (s *pageDecoder) full(c pageComponent, f pageField, out []uint32) {
 		out[0], out[1] = 0, 0
 		if s.read(1) == 1 {
 			out[0], out[1] = uint32(s.sized(name+" index")), uint32(s.sized(name+" generation"))
-			if out[0] >= 1<<24 || out[1]%2 == 0 {
+			if out[0] >= 1<<24 && s.keeps(refIndexBound) || out[1]%2 == 0 && s.keeps(refGenerationOdd) {
 				s.fail("%s: handle %d %d", name, out[0], out[1])
 			}
 			return
@@ -196,7 +202,7 @@ func (s *pageDecoder) full(c pageComponent, f pageField, out []uint32) {
 	default:
 		out[0] = uint32(s.read(f.n))
 		s.note(from, "%s = %d", name, out[0])
-		if f.kind != "bool" && uint64(out[0]) > f.largest {
+		if f.kind != "bool" && uint64(out[0]) > f.largest && s.keeps(numberAtMostN) {
 			s.fail("%s: above %d", name, f.largest)
 		}
 	}
@@ -216,7 +222,7 @@ func (s *pageDecoder) wholeRow(schema []pageComponent, mask uint32, owned bool) 
 	for i, c := range schema {
 		for _, f := range c.fields {
 			out := make([]uint32, f.values)
-			if mask>>i&1 == 1 && (owned || !f.owner) {
+			if mask>>i&1 == 1 && (owned || !f.owner || !s.keeps(ownerFieldsForOwner)) {
 				s.full(c, f, out)
 			}
 			row.Values = append(row.Values, out...)
@@ -243,80 +249,52 @@ func (s *pageDecoder) golomb(k int, name string) uint64 {
 
 // baseline reads a baseline, section 8.
 func (s *pageDecoder) baseline(tick uint64) (age, gap uint64) {
-	if age = s.golomb(4, "age"); age >= tick {
+	if age = s.golomb(4, "age"); age >= tick && s.keeps(baseFromTick1) {
 		s.fail("age %d at tick %d", age, tick)
 	}
 	if age > 0 {
-		if gap = s.golomb(2, "gap"); gap >= tick-age {
+		if gap = s.golomb(2, "gap"); gap > 0 && gap >= tick-age && s.keeps(olderFromTick1) {
 			s.fail("gap %d before tick %d", gap, tick-age)
 		}
 	}
 	return age, gap
 }
 
-// pageRow is a row of a State datagram.
-type pageRow struct {
-	entity   tenant
-	age, gap uint64
-	past     *pagePast
-	now      rowschema.Row
-}
+type (
+	// pageState is the header of a State datagram.
+	pageState struct {
+		seq, tick, structure uint64
+		fold                 uint32
+		events               bool
+		rows                 int
+	}
+	// pageRow is a row of a State datagram.
+	pageRow struct {
+		slot     uint64
+		entity   tenant
+		age, gap uint64
+		past     *pagePast
+		now      rowschema.Row
+	}
+)
 
 // state reads a State datagram, sections 8 and 9.
 func (s *pageDecoder) state(schema []pageComponent, tables *codingTables, tenants map[uint32]tenant) []rowschema.Row {
-	if s.readNamed(8, "type") != 64 {
-		s.fail("not a State datagram")
+	h := s.stateHeader()
+	rows := s.rowHeaders(h)
+	for _, row := range rows {
+		row.entity = tenants[uint32(row.slot)]
 	}
-	s.readNamed(32, "echo")
-	s.readNamed(16, "hold")
-	s.readNamed(32, "seq")
-	tick := s.readNamed(32, "tick")
-	s.readNamed(32, "structure")
-	if age := s.uvarint("input age"); age > tick+1 {
-		s.fail("input age %d at tick %d", age, tick)
+	if fold := s.fold(rows); fold != h.fold {
+		s.fail("fold %04x, want %04x", fold, h.fold)
 	}
-	flags := s.readNamed(8, "flags")
-	fold := uint32(s.readNamed(16, "fold"))
-	switch flags {
-	case 0:
-	case 1:
-		s.events()
-	default:
-		s.fail("flags %d", flags)
+	if load := s.load(schema, rows); load > 1280 {
+		s.fail("%d rows of load %d", h.rows, load)
 	}
-	n := s.uvarint("rows")
-	var rows []*pageRow
-	var x uint32
-	load := 0
-	if n > 0 {
-		k := int(s.readNamed(4, "order of skips"))
-		usualAge, usualGap := s.baseline(tick)
-		slot := uint32(0)
-		for range n {
-			slot += uint32(s.golomb(k, "skip"))
-			row := &pageRow{entity: tenants[slot], age: usualAge, gap: usualGap}
-			if s.readNamed(1, "own baseline") == 1 {
-				if row.age, row.gap = s.baseline(tick); row.age == usualAge && row.gap == usualGap {
-					s.fail("own baseline equals the usual one")
-				}
-			}
-			rows = append(rows, row)
-			slot++
-			load += rowLoad(schema, row.entity.mask)
-			x = (x ^ row.entity.handle.Index()) * 0x9e3779b1
-			x ^= x >> 15
-			x = (x ^ row.entity.handle.Generation()) * 0x85ebca77
-			x ^= x >> 13
-		}
+	if !s.findPasts(rows, h.tick) {
+		s.fail("a row has no state of a tick that its baseline names")
 	}
-	if (x^x>>16)&0xffff != fold {
-		s.fail("fold %04x, want %04x", (x^x>>16)&0xffff, fold)
-	}
-	if n > 256 || load > 1280 {
-		s.fail("%d rows of load %d", n, load)
-	}
-	s.rows(schema, tables, uint32(tick), rows)
-	s.expectEnd()
+	s.readRows(schema, tables, rows)
 	var all []rowschema.Row
 	for _, row := range rows {
 		all = append(all, row.now)
@@ -324,11 +302,99 @@ func (s *pageDecoder) state(schema []pageComponent, tables *codingTables, tenant
 	return all
 }
 
+// stateHeader reads a State datagram up to its bit string, section 8.
+func (s *pageDecoder) stateHeader() (h pageState) {
+	if s.readNamed(8, "type") != 64 && s.keeps(stateIsType64) {
+		s.fail("not a State datagram")
+	}
+	s.readNamed(32, "echo")
+	s.readNamed(16, "hold")
+	h.seq = s.readNamed(32, "seq")
+	h.tick = s.readNamed(32, "tick")
+	h.structure = s.readNamed(32, "structure")
+	if s.keeps(inputFieldPresent) {
+		if input := s.uvarint("input age"); input > h.tick+1 && s.keeps(inputNotBeforeTick0) {
+			s.fail("input %d at tick %d", input, h.tick)
+		}
+	}
+	flags := s.readNamed(8, "flags")
+	h.fold = uint32(s.readNamed(16, "fold"))
+	if h.events = flags&1 == 1; h.events {
+		s.events()
+	}
+	if flags > 1 && s.keeps(stateFlagsKnown) {
+		s.fail("flags %d", flags)
+	}
+	h.rows = int(s.uvarint("rows"))
+	if h.rows > 256 && s.keeps(rowsAtMost256) {
+		s.fail("%d rows", h.rows)
+	}
+	if h.seq == 0 && s.keeps(seqFrom1) || h.tick == 0 && s.keeps(tickFrom1) {
+		s.fail("seq %d, tick %d", h.seq, h.tick)
+	}
+	return h
+}
+
+// rowHeaders reads the headers of all rows, section 8.
+func (s *pageDecoder) rowHeaders(h pageState) (rows []*pageRow) {
+	if h.rows == 0 {
+		return nil
+	}
+	k := int(s.readNamed(4, "order of skips"))
+	usualAge, usualGap := s.baseline(h.tick)
+	slot := uint64(0)
+	for range h.rows {
+		skip := s.golomb(k, "skip")
+		if skip >= 1<<24 {
+			s.fail("skip %d", skip)
+		}
+		row := &pageRow{slot: slot + skip, age: usualAge, gap: usualGap}
+		if s.readNamed(1, "own baseline") == 1 {
+			if row.age, row.gap = s.baseline(h.tick); row.age == usualAge && row.gap == usualGap && s.keeps(ownBaselineDiffers) {
+				s.fail("own baseline equals the usual one")
+			}
+		}
+		rows = append(rows, row)
+		slot = row.slot + uint64(s.pick(skipFromNextSlot, 1, 0))
+	}
+	return rows
+}
+
+// fold computes section 9's fold.
+func (s *pageDecoder) fold(rows []*pageRow) uint32 {
+	var x uint32
+	for _, row := range rows {
+		first, second := row.entity.handle.Index(), row.entity.handle.Generation()
+		if !s.keeps(foldIndexFirst) {
+			first, second = second, first
+		}
+		x = (x ^ first) * 0x9e3779b1
+		x ^= x >> 15
+		x = (x ^ second) * 0x85ebca77
+		x ^= x >> s.pick(foldSecondShift, 13, 15)
+	}
+	if s.keeps(foldLastShift) {
+		x ^= x >> 16
+	}
+	return x & 0xffff
+}
+
+// load computes the load of rows, section 8.
+func (s *pageDecoder) load(schema []pageComponent, rows []*pageRow) (load int) {
+	for _, row := range rows {
+		load += s.rowLoad(schema, row.entity.mask)
+	}
+	return load
+}
+
 // events reads the events of a State datagram, section 8.
 func (s *pageDecoder) events() {
 	length := int(s.uvarint("bytes of events"))
 	end := s.bit + 8*length
-	for ok := true; ok; ok = s.bit < end {
+	if length == 0 && s.keeps(eventsNotEmpty) {
+		s.fail("no events")
+	}
+	for ok := length > 0; ok; ok = s.bit < end {
 		if s.uvarint("event") >= 256 {
 			s.fail("event number")
 		}
@@ -342,16 +408,24 @@ func (s *pageDecoder) events() {
 
 // bytes reads a length and so many bytes.
 func (s *pageDecoder) bytes(name string, most int) []byte {
-	n := int(s.uvarint(name + " length"))
-	if n > most || s.bit/8+n > len(s.b) {
+	n := s.uvarint(name + " length")
+	if n > uint64(most) {
 		s.fail("%s of %d bytes", name, n)
 	}
-	s.bit += 8 * n
-	return s.b[s.bit/8-n : s.bit/8]
+	return s.take(name, n)
+}
+
+// take reads n bytes.
+func (s *pageDecoder) take(name string, n uint64) []byte {
+	if n > uint64(len(s.b)-s.bit/8) {
+		s.fail("%s of %d bytes", name, n)
+	}
+	s.bit += 8 * int(n)
+	return s.b[s.bit/8-int(n) : s.bit/8]
 }
 
 // rowLoad returns the load of a row, section 8.
-func rowLoad(schema []pageComponent, mask uint32) int {
+func (s *pageDecoder) rowLoad(schema []pageComponent, mask uint32) int {
 	load, values := 1, 0
 	for i, c := range schema {
 		quats := 0
@@ -364,12 +438,12 @@ func rowLoad(schema []pageComponent, mask uint32) int {
 		if mask>>i&1 == 0 {
 			continue
 		}
-		load += 2 + len(c.fields)/12 + 2*quats
+		load += s.pick(loadOfComponents, 2, 1) + s.pick(loadOfFields, len(c.fields)/12, 0) + s.pick(loadOfQuats, 2, 0)*quats
 		if c.parent != "" {
-			load += 6
+			load += s.pick(loadOfParents, 6, 0)
 		}
 	}
-	return load + values/256
+	return load + s.pick(loadOfValues, values/256, 0)
 }
 
 // parent returns the parent that a row's base names, and in which component.
@@ -382,53 +456,67 @@ func (row *pageRow) parent(schema []pageComponent) (int, bulk.Handle) {
 	return 0, 0
 }
 
-// rows reads the rows themselves, anchored ones last.
-func (s *pageDecoder) rows(schema []pageComponent, tables *codingTables, tick uint32, rows []*pageRow) {
+// findPasts looks up the states that baselines name. It returns false if one is missing.
+func (s *pageDecoder) findPasts(rows []*pageRow, tick uint64) bool {
 	for _, row := range rows {
 		if row.age == 0 {
 			continue
 		}
-		base := tick - uint32(row.age)
-		if row.past = (&pagePast{base: row.entity.states[base]}); row.past.base == nil {
-			s.fail("%v has no state of tick %d", row.entity.handle, base)
-		}
+		base := uint32(tick - row.age)
+		row.past = &pagePast{base: row.entity.states[base]}
 		if row.gap > 0 {
-			if row.past.older = row.entity.states[base-uint32(row.gap)]; row.past.older == nil {
-				s.fail("%v has no state of tick %d", row.entity.handle, base-uint32(row.gap))
-			}
+			row.past.older = row.entity.states[base-uint32(row.gap)]
 			row.past.r = min(int64(row.age)<<16/int64(row.gap), 32<<16)
 		}
-	}
-	anchors := map[*pageRow]*pageRow{}
-	for _, row := range rows {
-		component, h := row.parent(schema)
-		for _, other := range rows {
-			_, grandparent := other.parent(schema)
-			if h != 0 && other.entity.handle == h && other.age == row.age && other.gap == row.gap &&
-				other.entity.mask>>component&1 == 1 && grandparent == 0 {
-				anchors[row], row.past.anchored = other, component
-			}
+		if row.past.base == nil || row.gap > 0 && row.past.older == nil {
+			return false
 		}
 	}
+	return true
+}
+
+// anchorOf returns the row that anchors row, or nil: section 8.
+func (s *pageDecoder) anchorOf(row *pageRow, rows []*pageRow, schema []pageComponent) *pageRow {
+	component, h := row.parent(schema)
+	for _, other := range rows {
+		_, grandparent := other.parent(schema)
+		if h != 0 && (other.entity.handle == h || !s.keeps(anchorGeneration) && other.entity.handle.Index() == h.Index()) &&
+			(other.age == row.age || !s.keeps(anchorAge) && other.age > 0) && (other.gap == row.gap || !s.keeps(anchorGap) && other.age > 0) &&
+			(other.entity.mask>>component&1 == 1 || !s.keeps(anchorComponent)) && (grandparent == 0 || !s.keeps(anchorNoGrandparent)) {
+			row.past.anchored = component
+			return other
+		}
+	}
+	return nil
+}
+
+// readRows reads the rows themselves to the end of the bit string, anchored ones last.
+func (s *pageDecoder) readRows(schema []pageComponent, tables *codingTables, rows []*pageRow) {
 	for pass := range 2 {
 		for _, row := range rows {
-			anchor := anchors[row]
-			if (anchor == nil) != (pass == 0) {
+			anchor := s.anchorOf(row, rows, schema)
+			if (anchor == nil) != (pass == 0) && s.keeps(anchoredRowsLast) || !s.keeps(anchoredRowsLast) && pass == 1 {
 				continue
 			}
-			from := s.bit
-			if row.age == 0 {
-				row.now = s.wholeRow(schema, row.entity.mask, false)
-				continue
-			}
-			if anchor != nil {
-				row.past.anchor = &[3][]uint32{anchor.now.Values, anchor.past.base, anchor.past.older}
-			}
-			row.now = rowschema.Row{Mask: row.entity.mask, Values: make([]uint32, len(row.past.base))}
-			s.codedRow(tables, codecParts(schema, false), row.entity.mask, row.past, row.now.Values)
-			s.note(from, "row of %v: %v", row.entity.handle, row.now.Values)
+			s.readRow(schema, tables, row, anchor)
 		}
 	}
+	s.expectEnd()
+}
+
+// readRow reads a row whose past is known.
+func (s *pageDecoder) readRow(schema []pageComponent, tables *codingTables, row, anchor *pageRow) {
+	from := s.bit
+	if row.age == 0 {
+		row.now = s.wholeRow(schema, row.entity.mask, row.entity.owned)
+		return
+	}
+	if anchor != nil {
+		row.past.anchor = &[3][]uint32{anchor.now.Values, anchor.past.base, anchor.past.older}
+	}
+	row.now = rowschema.Row{Mask: row.entity.mask, Values: make([]uint32, len(row.past.base))}
+	s.codedRow(tables, codecParts(schema, row.entity.owned), row.entity.mask, row.past, row.now.Values)
+	s.note(from, "row of %v: %v", row.entity.handle, row.now.Values)
 }
 
 // structure reads the body of a Structure message, section 6.
@@ -444,39 +532,52 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 	head := s.readNamed(8, "op and detail")
 	r, detail := wire.Record{Op: wire.Op(head & 7)}, head>>3
 	handle := func() {
-		r.Handle = bulk.Handle(s.uvarint("index"))
-		r.Handle |= bulk.Handle(s.uvarint("generation") << 32)
+		index, generation := s.uvarint("index"), s.uvarint("generation")
+		if index >= 1<<24 || generation%2 == 0 && s.keeps(recordGenerationOdd) {
+			s.fail("slot %d, generation %d", index, generation)
+		}
+		r.Handle = bulk.Handle(generation<<32 | index)
 	}
 	number := func() {
 		if r.Number = uint32(detail); detail == 31 {
 			r.Number += uint32(s.uvarint("number"))
 		}
 	}
+	most := uint64(1) // of detail
 	switch r.Op {
 	case 1:
+		most = 3
 		handle()
-		r.Owned, r.Kind = detail&1 == 1, uint32(s.uvarint("kind"))
-		length := int(s.uvarint("row length"))
-		r.Row = s.b[s.bit/8 : s.bit/8+length]
-		row := pageDecoder{b: s.b[:s.bit/8+length], bit: s.bit, notes: s.notes}
+		r.Owned, r.Kind = detail&1 == 1 && s.keeps(ownedFlag), uint32(s.uvarint("kind"))
+		if r.Kind >= 1<<16 && s.keeps(kindBound) {
+			s.fail("kind %d", r.Kind)
+		}
+		r.Row = s.bytes("row", 1152)
+		row := s.part(r.Row)
 		c.Rows = append(c.Rows, row.fullRow(schema, r.Owned))
 		row.expectEnd()
-		s.bit, s.notes = s.bit+8*length, row.notes
-		if detail&2 == 2 {
-			r.Data = s.bytes("texts", 8192)
+		s.notes = row.notes
+		if detail&2 == 2 && s.keeps(textsFlag) {
+			if r.Data = s.bytes("texts", 8192); len(r.Data) == 0 {
+				s.fail("no texts")
+			}
 		}
 	case 2:
 		r.Reason = wire.Reason(detail)
 		handle()
 	case 3:
-		if handle(); detail == 1 {
-			r.Cause = uint8(s.readNamed(8, "cause"))
+		if handle(); detail == 1 && s.keeps(causeFollows) {
+			if r.Cause = uint8(s.readNamed(8, "cause")); r.Cause == 0 && s.keeps(causeNot0) {
+				s.fail("cause 0")
+			}
 		}
 	case 4:
+		most = 31
 		number()
 		handle()
 		r.Data = s.bytes("text", 1024)
 	case 5:
+		most = 31
 		number()
 		r.Data = s.bytes("event", 1024)
 	case 6:
@@ -484,9 +585,21 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 			handle()
 		}
 	default:
-		s.fail("op %d", r.Op)
+		most = 31
+		if s.keeps(recordOpKnown) {
+			s.fail("op %d", r.Op)
+		}
+		handle() // as if it had the form of the others
+	}
+	if detail > most && s.keeps(detailKnown) {
+		s.fail("detail %d of op %d", detail, r.Op)
 	}
 	return r
+}
+
+// part returns a decoder for the bytes just read, with the same notes and the same places.
+func (s *pageDecoder) part(read []byte) pageDecoder {
+	return pageDecoder{mutation: s.mutation, b: s.b[:s.bit/8], bit: s.bit - 8*len(read), quiet: s.quiet, notes: s.notes}
 }
 
 // input reads an Input datagram, section 10.
@@ -526,64 +639,138 @@ func messageTable(t testing.TB) map[byte][]string {
 	return table
 }
 
-// message reads a msgpack body as the table says, and returns its values.
-func (s *pageDecoder) message(elements []string) (values []any) {
-	n := s.readNamed(8, "array") - 0x90
-	if n == 0xdc-0x90 {
-		n = s.readNamed(8, "high") << 8
-		n |= s.readNamed(8, "low")
-	}
-	if n != uint64(len(elements)) {
+// message reads a msgpack body as the table says, and returns its values. more says that
+// elements after those in the table are ignored.
+func (s *pageDecoder) message(elements []string, more bool) (values []any) {
+	n := s.array()
+	if n < uint64(len(elements)) || n > uint64(len(elements)) && !more && s.keeps(elementsExact) {
 		s.fail("array of %d for %d elements", n, len(elements))
-	}
-	big := func(bytes int) uint64 {
-		var v uint64
-		for range bytes {
-			v = v<<8 | s.read(8)
-		}
-		return v
 	}
 	for _, e := range elements {
 		from, w := s.bit, strings.Fields(e)
-		c := s.read(8)
-		switch w[1][0] {
-		case 'u':
-			v := c
-			if c >= 0xcc && c <= 0xcf {
-				v = big(1 << (c - 0xcc))
-			} else if c > 0x7f {
-				s.fail("%s: %#x", e, c)
-			}
-			if width, err := strconv.Atoi(w[1][1:]); err == nil && width < 64 && v>>width != 0 {
-				s.fail("%s: %d", e, v)
-			}
+		switch v := s.element(w).(type) {
+		case uint64:
 			values = append(values, v)
-			s.note(from, "%s = %d", w[0], v)
-		case 'h':
-			if c != 0xcf {
-				s.fail("%s: %#x", e, c)
+			if w[1] == "handle" {
+				s.note(from, "%s = slot %d generation %d", w[0], v&(1<<32-1), v>>32)
+			} else {
+				s.note(from, "%s = %d", w[0], v)
 			}
-			v := big(8)
-			values = append(values, v)
-			s.note(from, "%s = slot %d generation %d", w[0], v&(1<<32-1), v>>32)
 		default:
-			n := int(c & 0x1f)
-			switch c {
-			case 0xc4, 0xd9:
-				n = int(big(1))
-			case 0xc5, 0xda:
-				n = int(big(2))
-			}
-			text := make([]byte, n)
-			for i := range text {
-				text[i] = byte(s.read(8))
-			}
-			values = append(values, string(text))
-			s.note(from, "%s = %q", w[0], text)
+			values = append(values, v)
+			s.note(from, "%s = %q", w[0], v)
 		}
 	}
-	s.expectEnd()
+	if n == uint64(len(elements)) {
+		s.expectEnd()
+	}
 	return values
+}
+
+// big reads a big-endian number.
+func (s *pageDecoder) big(bytes int) uint64 {
+	var v uint64
+	for range bytes {
+		v = v<<8 | s.read(8)
+	}
+	return v
+}
+
+// array reads the head of an array and returns its length.
+func (s *pageDecoder) array() uint64 {
+	switch c := s.readNamed(8, "array"); {
+	case c>>4 == 9:
+		return c & 15
+	case c == 0xdc:
+		return s.readNamed(8, "high")<<8 | s.readNamed(8, "low")
+	case c == 0xdd:
+		return s.big(4)
+	}
+	s.fail("not an array")
+	return 0
+}
+
+// element reads an element, given the words that describe it in section 3: its name, its
+// type, and perhaps its bounds.
+func (s *pageDecoder) element(w []string) any {
+	least, most := elementBounds(w)
+	c := s.read(8)
+	if w[1] == "handle" {
+		if c != 0xcf && s.keeps(handleForm) {
+			s.fail("%v: %#x", w, c)
+		}
+		return s.unsigned(w, c)
+	}
+	if w[1][0] == 'u' {
+		v := s.unsigned(w, c)
+		if v > most && s.keeps(elementsInRange) {
+			s.fail("%v: %d", w, v)
+		}
+		return v
+	}
+	n := s.length(w, c)
+	if (n < least || n > most) && s.keeps(lengthsInRange) {
+		s.fail("%v: %d bytes", w, n)
+	}
+	v := s.take(w[0], n)
+	if w[1] == "str" && !utf8.Valid(v) && s.keeps(textIsUTF8) {
+		s.fail("%v: not UTF-8", w)
+	}
+	return string(v)
+}
+
+// elementBounds returns the bounds of a number or a length.
+func elementBounds(w []string) (least, most uint64) {
+	last := w[len(w)-1]
+	from, to, isRange := strings.Cut(last, "..")
+	switch {
+	case last == "2^40":
+		most = 1<<40 - 1
+	case isRange:
+		least, _ = strconv.ParseUint(from, 10, 64)
+		most, _ = strconv.ParseUint(to, 10, 64)
+	case len(w) > 2:
+		most, _ = strconv.ParseUint(last, 10, 64)
+	case w[1][0] == 'u':
+		n, _ := strconv.Atoi(w[1][1:])
+		most = 1<<n - 1
+	}
+	return least, most
+}
+
+// unsigned reads the rest of an unsigned number that begins with c.
+func (s *pageDecoder) unsigned(w []string, c uint64) uint64 {
+	switch {
+	case c <= 0x7f:
+		return c
+	case c >= 0xcc && c <= 0xcf:
+		v := s.big(1 << (c - 0xcc))
+		if !s.keeps(anyUnsignedForm) && v>>(4<<(c-0xcc)) == 0 {
+			s.fail("%v: %d is not in its shortest form", w, v)
+		}
+		return v
+	case c >= 0xd0 && c <= 0xd3 && !s.keeps(unsignedFormsOnly):
+		return s.big(1 << (c - 0xd0))
+	}
+	s.fail("%v: %#x", w, c)
+	return 0
+}
+
+// length returns the number of bytes of a str or bin that begins with c.
+func (s *pageDecoder) length(w []string, c uint64) uint64 {
+	str, bin := w[1] == "str", w[1] == "bin" || !s.keeps(binIsNotStr)
+	switch {
+	case str && c>>5 == 5:
+		return c & 31
+	case str && c >= 0xd9 && c <= 0xdb:
+		return s.big(1 << (c - 0xd9))
+	case bin && c >= 0xc4 && c <= 0xc6:
+		return s.big(1 << (c - 0xc4))
+	case bin && c == 0xc0 && !s.keeps(binIsNotNil):
+		return 0
+	}
+	s.fail("%v: %#x", w, c)
+	return 0
 }
 
 // valuesOf returns the fields of a message in the form that pageDecoder.message returns.
@@ -623,7 +810,7 @@ func decodeByPage(t testing.TB, m sample) (notes []string) {
 	default:
 		elements := messageTable(t)[m.kind]
 		require.NotEmpty(t, elements, m.name)
-		require.Equal(t, valuesOf(m.want), s.message(elements))
+		require.Equal(t, valuesOf(m.want), s.message(elements, false))
 	}
 	return s.notes
 }

@@ -23,6 +23,7 @@ import (
 type tenant struct {
 	handle bulk.Handle
 	mask   uint32
+	owned  bool
 	states map[uint32][]uint32 // by tick
 }
 

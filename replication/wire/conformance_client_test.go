@@ -1,0 +1,611 @@
+package wire_test
+
+// An independent client, written from PROTOCOL.md and CODEC.md alone. It reads messages with
+// pageDecoder and plays the conformance vectors. keeps and pick break a rule for a mutant.
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
+	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type (
+	// pageClient is a client of one case.
+	pageClient struct {
+		mutation
+		page    *protocolPage
+		schema  []pageComponent
+		hash    uint64
+		stream  []byte // received and not yet read
+		joined  bool   // the connection has had its Welcome
+		faults  uint64
+		session *pageSession // nil before the first Welcome
+	}
+	// pageSession is what a client keeps of a session, over its connections.
+	pageSession struct {
+		welcome   map[string]any // the newest
+		secret    string         // from the newest Welcome
+		cells     map[uint32]pageCell
+		structure uint64 // number of the newest record
+		tick      uint64 // of the newest Structure message
+		newest    uint64 // highest seq applied
+		applied   map[uint64]bool
+		held      []pageHeld
+	}
+	pageCell struct {
+		generation uint32
+		state      string // a verdict
+		entity     *pageEntity
+	}
+	pageEntity struct {
+		tenant
+		kind    uint32
+		entered uint64 // number of its Enter
+		tick    uint32 // of the current state
+		values  []uint32
+	}
+	pageHeld struct {
+		seq, structure uint64
+		datagram       []byte
+	}
+	// pageEnd is the name of the code that ends a session.
+	pageEnd string
+	// protocolPage is what the client takes from the page and the tables.
+	protocolPage struct {
+		messages map[byte][]string
+		codes    map[uint64]string
+		tables   codingTables
+		version  uint64 // of tables
+	}
+)
+
+func readPage(t testing.TB) *protocolPage {
+	file := rowcodec.DefaultTables().Bytes()
+	p := &protocolPage{messages: messageTable(t), codes: map[uint64]string{}, tables: readTables(file), version: 0x811c9dc5}
+	for _, c := range file {
+		p.version = (p.version ^ uint64(c)) * 0x01000193 & (1<<32 - 1)
+	}
+	text, err := os.ReadFile("PROTOCOL.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(text), "## 13. Codes")
+	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \| ([a-z-]+) \|`).FindAllStringSubmatch(table, -1) {
+		n, _ := strconv.ParseUint(m[1], 10, 16)
+		p.codes[n] = m[2]
+	}
+	return p
+}
+
+func newPageClient(t testing.TB, page *protocolPage, schemaText string, wrong rule) *pageClient {
+	c := &pageClient{mutation: mutation{wrong}, page: page, schema: parseSchemaText(t, schemaText), hash: 0xcbf29ce484222325}
+	for _, b := range []byte(schemaText) {
+		c.hash = (c.hash ^ uint64(b)) * 0x100000001b3
+	}
+	return c
+}
+
+func (c *pageClient) decoder(b []byte) *pageDecoder {
+	return &pageDecoder{mutation: c.mutation, b: b, quiet: true}
+}
+
+func (c *pageClient) breach() { panic(pageEnd("bad-message")) }
+
+// attempt runs f and returns the code of the error that it ends with, or "".
+func (c *pageClient) attempt(f func()) (code string) {
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case pageEnd:
+			code = string(why)
+		case runtime.Error:
+			code = fmt.Sprintf("crash: %v", why)
+		case error:
+			code = "bad-message"
+		}
+	}()
+	f()
+	return ""
+}
+
+// lose breaks the connection and opens another, section 4.1.
+func (c *pageClient) lose() *vectorHello {
+	c.joined = false
+	if c.keeps(partialMessageDropped) {
+		c.stream = nil
+	}
+	h := &vectorHello{Secret: []byte{}}
+	s := c.session
+	if s == nil || s.secret == "" {
+		return h
+	}
+	if !c.keeps(heldOverResume) {
+		s.held = nil
+	}
+	h.Session, h.Secret = s.welcome["session"].(uint64), []byte(s.secret)
+	if c.keeps(helloNamesStructure) {
+		h.Structure = uint32(s.structure)
+	}
+	return h
+}
+
+// receive reads bytes of the stream, section 3.
+func (c *pageClient) receive(p []byte) {
+	for c.stream = append(c.stream, p...); ; {
+		kind, body, ok := c.frame()
+		if !ok {
+			return
+		}
+		c.message(kind, body)
+	}
+}
+
+// frame takes the next whole frame from the stream.
+func (c *pageClient) frame() (kind byte, body []byte, ok bool) {
+	n := slices.IndexFunc(c.stream, func(b byte) bool { return b < 0x80 }) + 1
+	if n == 0 && len(c.stream) < 5 {
+		return 0, nil, false
+	}
+	length := int(c.decoder(c.stream).uvarint("length"))
+	if !c.keeps(frameLengthCountsType) {
+		length++
+	}
+	if length == 0 {
+		if c.keeps(frameNotEmpty) {
+			c.breach()
+		}
+		c.stream = c.stream[n:]
+		return c.frame()
+	}
+	if length > 65_536 && c.keeps(frameBound) {
+		c.breach()
+	}
+	if len(c.stream) < n+length {
+		return 0, nil, false
+	}
+	frame := c.stream[n : n+length]
+	c.stream = c.stream[n+length:]
+	return frame[0], frame[1:], true
+}
+
+func (c *pageClient) message(kind byte, body []byte) {
+	if !c.joined && kind != 16 && kind != 17 && c.keeps(welcomeFirst) {
+		c.breach()
+	}
+	switch kind {
+	case 0:
+		if len(body) > 0 && c.keeps(padIsEmpty) {
+			c.breach()
+		}
+	case 16:
+		c.welcome(c.elements(kind, body))
+	case 17, 21:
+		c.end(c.elements(kind, body))
+	case 18:
+		c.structure(body)
+	case 19:
+		m := c.elements(kind, body)
+		if m["code"] != uint64(0) && m["answer"] != "" && c.keeps(answerOnlyWithCode0) {
+			c.breach()
+		}
+	case 20:
+		c.elements(kind, body)
+	default:
+		if c.keeps(messageTypeKnown) {
+			c.breach()
+		}
+	}
+}
+
+// elements reads a msgpack body by the table of section 3.
+func (c *pageClient) elements(kind byte, body []byte) map[string]any {
+	table, all := c.page.messages[kind], map[string]any{}
+	for i, v := range c.decoder(body).message(table, kind == 17 && c.keeps(refusedMayHaveMore)) {
+		name, _, _ := strings.Cut(table[i], " ")
+		all[name] = v
+	}
+	return all
+}
+
+// end handles Refused and Goodbye, section 4.
+func (c *pageClient) end(m map[string]any) {
+	moved := m["code"] == uint64(23)
+	if moved && m["address"] == "" && c.keeps(movedHasAddress) || !moved && (m["address"] != "" || m["token"] != "") && c.keeps(onlyMovedHasAddress) {
+		c.breach()
+	}
+	code := m["code"].(uint64)
+	panic(pageEnd(cmp.Or(c.page.codes[code], fmt.Sprintf("code-%d", code))))
+}
+
+// welcome handles Welcome, sections 4 and 4.1.
+func (c *pageClient) welcome(m map[string]any) {
+	number := func(name string) uint64 { return m[name].(uint64) }
+	secret := m["secret"].(string)
+	switch {
+	case c.joined && c.keeps(welcomeOnce),
+		len(secret) != 0 && len(secret) != 16 && c.keeps(secretLength),
+		(number("tick_hz") == 0 || number("snapshot_hz") == 0) && c.keeps(ratesNot0),
+		number("snapshot_hz") > number("tick_hz") && c.keeps(snapshotsAtMostTicks),
+		number("max_slots") > 1<<24 && c.keeps(maxSlotsBound),
+		number("simulate") != 0 && c.keeps(simulateOnlyIfAble),
+		m["schema_text"] != "" && c.keeps(schemaTextOnlyIfAsked):
+		c.breach()
+	case number("protocol") != 4 && c.keeps(protocolChecked):
+		panic(pageEnd("protocol-version"))
+	case number("schema") != c.hash && c.keeps(schemaChecked):
+		panic(pageEnd("schema-mismatch"))
+	case number("tables") != c.page.version && c.keeps(tablesChecked):
+		panic(pageEnd("tables-mismatch"))
+	}
+	if number("resumed") == 1 && c.keeps(resumedRead) {
+		c.resume(m)
+	} else {
+		c.begin(m)
+	}
+	c.joined = true
+}
+
+// resume continues the session over a new connection.
+func (c *pageClient) resume(m map[string]any) {
+	s := c.session
+	if s == nil || s.secret == "" {
+		if c.keeps(resumedOnlyIfAsked) {
+			c.breach()
+		}
+		c.begin(m)
+		return
+	}
+	if s.welcome["session"] != m["session"] && c.keeps(resumedSessionIsSame) {
+		c.breach()
+	}
+	for _, name := range []string{"epoch", "generation_floor", "max_slots"} {
+		if s.welcome[name] != m[name] && c.keeps(resumedWorldIsSame) {
+			c.breach()
+		}
+	}
+	s.welcome = m
+	if c.keeps(newestSecret) {
+		s.secret = m["secret"].(string)
+	}
+	if !c.keeps(ticksOverResume) {
+		s.tick = 0
+	}
+	if !c.keeps(acknowledgedOverResume) {
+		s.newest, s.applied = 0, map[uint64]bool{}
+	}
+	if !c.keeps(entitiesOverResume) {
+		s.cells = map[uint32]pageCell{}
+	}
+}
+
+// begin begins a new session, which inherits the Stale handles of the previous one if the
+// epoch is the same.
+func (c *pageClient) begin(m map[string]any) {
+	was := c.session
+	s := &pageSession{welcome: m, secret: m["secret"].(string), cells: map[uint32]pageCell{}, applied: map[uint64]bool{}}
+	c.session = s
+	if was == nil {
+		return
+	}
+	if !c.keeps(structureRestarts) {
+		s.structure = was.structure
+	}
+	if !c.keeps(ticksRestart) {
+		s.tick = was.tick
+	}
+	if !c.keeps(seqRestarts) {
+		s.newest, s.applied = was.newest, was.applied
+	}
+	if !c.keeps(heldEndWithSession) {
+		s.held = was.held
+	}
+	if was.welcome["epoch"] != m["epoch"] && c.keeps(staleOfOneEpoch) || !c.keeps(staleInherited) {
+		return
+	}
+	for slot, cell := range was.cells {
+		switch {
+		case cell.state == "stale" || !c.keeps(hiddenNotInherited):
+			s.cells[slot] = pageCell{generation: cell.generation, state: cell.state}
+		case cell.generation >= 3 && c.keeps(earlierTenantsInherited):
+			s.cells[slot] = pageCell{generation: cell.generation - uint32(c.pick(earlierTenantIs2Below, 2, 0)), state: "stale"}
+		case !c.keeps(noTenantBefore1):
+			s.cells[slot] = pageCell{generation: cell.generation, state: "stale"}
+		}
+	}
+}
+
+// never reports whether no entity that lives can have the handle: rule 1 of section 11.1.
+func (c *pageClient) never(slot, generation uint32) bool {
+	w := c.session.welcome
+	return generation%2 == 0 && c.keeps(evenIsStale) || uint64(slot) >= w["max_slots"].(uint64) && c.keeps(slotBoundIsStale) ||
+		uint64(generation) < w["generation_floor"].(uint64) && c.keeps(belowFloorIsStale)
+}
+
+// verdict returns the verdict on a handle, section 11.1.
+func (c *pageClient) verdict(h bulk.Handle) string {
+	cell := c.session.cells[h.Index()]
+	switch g := h.Generation(); {
+	case c.never(h.Index(), g):
+		return "stale"
+	case cell.generation < g:
+		return "pending"
+	case cell.generation > g && c.keeps(earlierTenantIsStale):
+		return "stale"
+	}
+	return cell.state
+}
+
+// structure handles a Structure message, sections 6 and 11.2.
+func (c *pageClient) structure(body []byte) {
+	s := c.session
+	m := c.decoder(body).structure(c.schema)
+	if uint64(m.First) != s.structure+1 && c.keeps(recordsWithoutGap) {
+		c.breach()
+	}
+	if len(m.Records) == 0 && c.keeps(recordsNotNone) {
+		c.breach()
+	}
+	tick := s.tick + uint64(m.Ticks)
+	if !c.keeps(ticksAreADelta) {
+		tick = uint64(m.Ticks)
+	}
+	if tick > 1<<32-1 && c.keeps(structureTickBound) {
+		c.breach()
+	}
+	cells, number, rows := maps.Clone(s.cells), uint64(m.First), m.Rows
+	if !c.keeps(structureWhole) {
+		cells = s.cells
+	}
+	for _, r := range m.Records {
+		var row rowschema.Row
+		if r.Op == 1 {
+			row, rows = rows[0], rows[1:]
+		}
+		c.record(cells, r, row, number, uint32(tick))
+		number++
+	}
+	s.cells, s.structure, s.tick = cells, number-1, tick
+	c.release()
+}
+
+// record applies a record to the cells, section 11.2.
+func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowschema.Row, number uint64, tick uint32) {
+	if len(r.Data) > 0 && r.Op == 1 && c.keeps(textsOfSchema) || r.Op == 4 && c.keeps(textOfSchema) || r.Op == 5 && c.keeps(eventOfSchema) || r.Op == 6 && c.keeps(answerToWish) {
+		c.breach() // the schemas of the vectors have no text fields and no events, and no wish was sent
+	}
+	if r.Op > 3 {
+		return
+	}
+	slot, g := r.Handle.Index(), r.Handle.Generation()
+	w := c.session.welcome
+	if uint64(slot) >= w["max_slots"].(uint64) && c.keeps(recordSlotBound) || uint64(g) < w["generation_floor"].(uint64) && c.keeps(recordFloor) {
+		c.breach()
+	}
+	cell := cells[slot]
+	live := cell.state == "live"
+	if g < cell.generation && (c.keeps(earlierEnterIgnored) || r.Op != 1) && (c.keeps(earlierLeaveIgnored) || r.Op != 2) && (c.keeps(earlierDestroyIgnored) || r.Op != 3) {
+		return
+	}
+	switch r.Op {
+	case 1:
+		if g == cell.generation && cell.state == "stale" && c.keeps(staleIsFinal) {
+			c.breach()
+		}
+		e := &pageEntity{tenant: tenant{r.Handle, row.Mask, row.Owned, map[uint32][]uint32{}}, kind: r.Kind, entered: number, tick: tick, values: row.Values}
+		if before := cell.entity; before != nil && g == cell.generation && (live && !c.keeps(enterReplacesStates) || !live && !c.keeps(leaveForgetsStates)) {
+			maps.Copy(e.states, before.states)
+		}
+		if before := cell.entity; live && g == cell.generation && !c.keeps(enterReplacesRow) {
+			e = before
+		}
+		e.states[tick] = row.Values
+		cells[slot] = pageCell{g, "live", e}
+	case 2:
+		if g == cell.generation && live || !c.keeps(earlierLeaveIgnored) && live {
+			cells[slot] = pageCell{cell.generation, "hidden", cell.entity}
+		} else if !c.keeps(leaveOfUnseenIgnored) && g > cell.generation {
+			cells[slot] = pageCell{g, "hidden", nil}
+		}
+	case 3:
+		if g == cell.generation || c.keeps(destroyOfUnseen) {
+			cells[slot] = pageCell{g, "stale", nil}
+		}
+	}
+}
+
+// datagram handles a datagram and returns its outcome, section 11.3.
+func (c *pageClient) datagram(d []byte) (outcome string) {
+	if !c.joined && (c.keeps(snapshotsAfterWelcome) || c.session == nil) {
+		return ""
+	}
+	if len(d) > 1200 && c.keeps(datagramBound) {
+		c.breach()
+	}
+	s, in := c.session, c.decoder(d)
+	h := in.stateHeader()
+	if s.applied[h.seq] && c.keeps(seqOnce) || s.newest > h.seq && s.newest-h.seq > uint64(c.pick(seqWindow, 64, 63)+c.pick(seqWindowEnd, 0, 1)) {
+		return "duplicate"
+	}
+	if h.structure > s.structure && c.keeps(overtakingWaits) {
+		c.hold(pageHeld{h.seq, h.structure, slices.Clone(d)})
+		return "held"
+	}
+	rows := in.rowHeaders(h)
+	for _, row := range rows {
+		if row.slot >= s.welcome["max_slots"].(uint64) && c.keeps(rowSlotBound) {
+			c.breach()
+		}
+	}
+	entities, ok := c.entitiesOf(rows, h)
+	if !ok {
+		return "unreadable"
+	}
+	if in.fold(rows) != h.fold && c.keeps(foldChecked) {
+		if c.faults++; !c.keeps(faultyNotAcknowledged) {
+			c.acknowledge(h.seq)
+		}
+		return "faulty"
+	}
+	if in.load(c.schema, rows) > c.pick(loadBound, 1280, 1281) {
+		c.breach()
+	}
+	if !in.findPasts(rows, h.tick) {
+		if !c.keeps(unreadableNotAcknowledged) {
+			c.acknowledge(h.seq)
+		}
+		return "unreadable"
+	}
+	if h.events && c.keeps(stateEventOfSchema) {
+		c.breach()
+	}
+	if !c.keeps(snapshotWhole) {
+		defer func() { c.apply(h, rows, entities) }()
+	}
+	in.readRows(c.schema, &c.page.tables, rows)
+	c.apply(h, rows, entities)
+	return "applied"
+}
+
+// entitiesOf finds the entities of rows: section 11.3, step 3.
+func (c *pageClient) entitiesOf(rows []*pageRow, h pageState) (all []*pageEntity, ok bool) {
+	for _, row := range rows {
+		cell := c.session.cells[uint32(row.slot)]
+		if cell.entity == nil || cell.state != "live" && c.keeps(rowOfALiveEntity) || cell.entity.entered > h.structure && c.keeps(rowOfItsTenant) {
+			return nil, false
+		}
+		all, row.entity = append(all, cell.entity), cell.entity.tenant
+	}
+	return all, true
+}
+
+// apply makes rows states of their entities, section 11.3, step 7, and keeps 32 of them.
+func (c *pageClient) apply(h pageState, rows []*pageRow, entities []*pageEntity) {
+	tick := uint32(h.tick)
+	for i, row := range rows {
+		e := entities[i]
+		if row.now.Values == nil {
+			continue // of a mutant that applies parts
+		}
+		if e.states[tick] == nil || !c.keeps(firstOfATick) {
+			e.states[tick] = row.now.Values
+		}
+		if len(e.states) > c.pick(statesKept, 32, 31) {
+			delete(e.states, slices.Min(slices.Collect(maps.Keys(e.states))))
+		}
+		if tick > e.tick || tick == e.tick && !c.keeps(currentIsFirstOfTick) || !c.keeps(currentIsNewest) {
+			e.tick, e.values = tick, row.now.Values
+		}
+	}
+	c.acknowledge(h.seq)
+}
+
+// acknowledge makes a snapshot applied.
+func (c *pageClient) acknowledge(seq uint64) {
+	s := c.session
+	s.applied[seq] = true
+	if s.newest = max(s.newest, seq); !c.keeps(newestIsHighest) {
+		s.newest = seq
+	}
+}
+
+// mask returns the mask of the acknowledgement, section 10.
+func (c *pageClient) mask() (mask uint64) {
+	for i := range uint64(64) {
+		if n := i + uint64(c.pick(maskBelowNewest, 1, 0)); c.session.newest > n && c.session.applied[c.session.newest-n] {
+			mask |= 1 << i
+		}
+	}
+	return mask
+}
+
+// hold keeps a snapshot that overtook its structure, unless it is a copy of one.
+func (c *pageClient) hold(d pageHeld) {
+	s := c.session
+	if slices.ContainsFunc(s.held, func(other pageHeld) bool { return other.seq == d.seq }) && c.keeps(heldOnce) || !c.keeps(heldKept) {
+		return
+	}
+	s.held = append(s.held, d)
+	slices.SortStableFunc(s.held, func(a, b pageHeld) int { return cmp.Compare(a.seq, b.seq) })
+	if len(s.held) > c.pick(heldAtMost16, 16, 15) {
+		if c.keeps(heldLowestDropped) {
+			s.held = s.held[1:]
+		} else {
+			s.held = s.held[:len(s.held)-1]
+		}
+	}
+}
+
+// release processes the held snapshots whose structure has arrived, by ascending seq.
+func (c *pageClient) release() {
+	s := c.session
+	var due []pageHeld
+	s.held = slices.DeleteFunc(s.held, func(d pageHeld) bool {
+		if d.structure > s.structure {
+			return false
+		}
+		due = append(due, d)
+		return true
+	})
+	if !c.keeps(heldInOrder) {
+		slices.Reverse(due)
+	}
+	for _, d := range due {
+		c.datagram(d.datagram)
+	}
+}
+
+// play applies a step and returns the state after it, given the state before.
+func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageResult) (got vectorExpect) {
+	switch {
+	case step.Lost:
+		got.Hello = c.lose()
+	case step.Datagram != nil:
+		got.Error = c.attempt(func() { got.Outcome = c.datagram(step.Datagram) })
+	default:
+		got.Error = c.attempt(func() { c.receive(step.Stream) })
+	}
+	got.Mask = fmt.Sprintf("%016x", 0)
+	s := c.session
+	if s == nil {
+		return got
+	}
+	got.Structure, got.Newest, got.Mask, got.Faults = uint32(s.structure), uint32(s.newest), fmt.Sprintf("%016x", c.mask()), c.faults
+	for _, h := range handles {
+		if v := c.verdict(h); v != before.verdicts[h] {
+			if got.Verdicts == nil {
+				got.Verdicts = map[bulk.Handle]string{}
+			}
+			got.Verdicts[h], before.verdicts[h] = v, v
+		}
+	}
+	now := map[bulk.Handle]vectorEntity{}
+	for _, cell := range s.cells {
+		if e := cell.entity; cell.state == "live" && e != nil {
+			x := vectorEntity{e.handle, e.kind, e.tick, e.mask, e.owned, e.values}
+			if now[e.handle] = x; !before.entities[e.handle].equal(x) {
+				got.Entities = append(got.Entities, x)
+			}
+		}
+	}
+	before.entities = now
+	slices.SortFunc(got.Entities, func(a, b vectorEntity) int { return cmp.Compare(a.Handle, b.Handle) })
+	return got
+}
+
+// pageResult is what a case has reported so far.
+type pageResult struct {
+	verdicts map[bulk.Handle]string
+	entities map[bulk.Handle]vectorEntity
+}

@@ -1,0 +1,336 @@
+package wire_test
+
+// Mutants of pageClient: each breaks one rule of PROTOCOL.md, and must fail a vector.
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rule is a rule of the page that a mutant breaks, 0 for none.
+type rule int
+
+const (
+	_ rule = iota
+	bitsFromLowest
+	uvarintShortest
+	uvarint32Bits
+	paddingIsZero
+	nothingFollows
+	sizedShortest
+	handleForm
+	frameLengthCountsType
+	frameNotEmpty
+	frameBound
+	messageTypeKnown
+	padIsEmpty
+	elementsExact
+	refusedMayHaveMore
+	anyUnsignedForm
+	unsignedFormsOnly
+	elementsInRange
+	lengthsInRange
+	textIsUTF8
+	binIsNotStr
+	binIsNotNil
+	answerOnlyWithCode0
+	welcomeFirst
+	welcomeOnce
+	protocolChecked
+	schemaChecked
+	tablesChecked
+	ratesNot0
+	snapshotsAtMostTicks
+	maxSlotsBound
+	simulateOnlyIfAble
+	schemaTextOnlyIfAsked
+	movedHasAddress
+	onlyMovedHasAddress
+	secretLength
+	partialMessageDropped
+	helloNamesStructure
+	newestSecret
+	resumedRead
+	resumedOnlyIfAsked
+	resumedSessionIsSame
+	resumedWorldIsSame
+	ticksOverResume
+	acknowledgedOverResume
+	entitiesOverResume
+	heldOverResume
+	heldEndWithSession
+	structureRestarts
+	ticksRestart
+	seqRestarts
+	staleInherited
+	hiddenNotInherited
+	earlierTenantsInherited
+	earlierTenantIs2Below
+	noTenantBefore1
+	staleOfOneEpoch
+	ownerFieldsForOwner
+	recordsWithoutGap
+	recordsNotNone
+	ticksAreADelta
+	structureTickBound
+	recordOpKnown
+	detailKnown
+	ownedFlag
+	textsFlag
+	textsOfSchema
+	kindBound
+	causeFollows
+	causeNot0
+	recordGenerationOdd
+	recordFloor
+	recordSlotBound
+	numberAtMostN
+	refIndexBound
+	refGenerationOdd
+	stateIsType64
+	seqFrom1
+	tickFrom1
+	inputFieldPresent
+	inputNotBeforeTick0
+	stateFlagsKnown
+	eventsNotEmpty
+	stateEventOfSchema
+	rowsAtMost256
+	loadBound
+	loadOfValues
+	loadOfComponents
+	loadOfFields
+	loadOfQuats
+	loadOfParents
+	skipFromNextSlot
+	rowSlotBound
+	ownBaselineDiffers
+	baseFromTick1
+	olderFromTick1
+	anchorGeneration
+	anchorAge
+	anchorGap
+	anchorComponent
+	anchorNoGrandparent
+	anchoredRowsLast
+	foldIndexFirst
+	foldSecondShift
+	foldLastShift
+	foldChecked
+	evenIsStale
+	slotBoundIsStale
+	belowFloorIsStale
+	earlierTenantIsStale
+	earlierEnterIgnored
+	earlierLeaveIgnored
+	earlierDestroyIgnored
+	staleIsFinal
+	enterReplacesRow
+	enterReplacesStates
+	leaveForgetsStates
+	leaveOfUnseenIgnored
+	destroyOfUnseen
+	textOfSchema
+	eventOfSchema
+	answerToWish
+	structureWhole
+	datagramBound
+	snapshotsAfterWelcome
+	seqOnce
+	seqWindow
+	seqWindowEnd
+	overtakingWaits
+	heldKept
+	heldOnce
+	heldAtMost16
+	heldLowestDropped
+	heldInOrder
+	rowOfALiveEntity
+	rowOfItsTenant
+	faultyNotAcknowledged
+	unreadableNotAcknowledged
+	snapshotWhole
+	currentIsNewest
+	currentIsFirstOfTick
+	firstOfATick
+	statesKept
+	newestIsHighest
+	maskBelowNewest
+)
+
+// rules lists the rules, with the sections that state them.
+var rules = [...]struct{ section, text string }{
+	bitsFromLowest:            {"2", "bits are filled from the least significant"},
+	uvarintShortest:           {"2", "a uvarint is in its shortest form"},
+	uvarint32Bits:             {"2", "a uvarint has at most 32 bits"},
+	paddingIsZero:             {"2", "the rest of a bit string's last byte is zero"},
+	nothingFollows:            {"2", "no byte follows a bit string or a message"},
+	sizedShortest:             {"2", "sized takes the smallest width"},
+	handleForm:                {"2", "a handle in msgpack has 9 bytes"},
+	frameLengthCountsType:     {"3", "a frame's length counts its type"},
+	frameNotEmpty:             {"3", "a frame has a type"},
+	frameBound:                {"3", "a frame has at most 65,536 bytes"},
+	messageTypeKnown:          {"3", "a message of an unknown type is an error"},
+	padIsEmpty:                {"3", "Pad has no body"},
+	elementsExact:             {"3", "a message has exactly the elements of the table"},
+	refusedMayHaveMore:        {"3", "elements of Refused after those known are ignored"},
+	anyUnsignedForm:           {"3", "numbers may have any unsigned form"},
+	unsignedFormsOnly:         {"3", "numbers have no signed form"},
+	elementsInRange:           {"3", "numbers are within their range"},
+	lengthsInRange:            {"3", "strings are within their length"},
+	textIsUTF8:                {"3", "str is UTF-8"},
+	binIsNotStr:               {"3", "str has no bin form"},
+	binIsNotNil:               {"3", "an empty bin is not nil"},
+	answerOnlyWithCode0:       {"11.5", "a Result has an answer only with code 0"},
+	welcomeFirst:              {"4", "nothing but Welcome or Refused comes first"},
+	welcomeOnce:               {"4", "one Welcome per connection"},
+	protocolChecked:           {"4", "Welcome's protocol is checked"},
+	schemaChecked:             {"4", "Welcome's schema is checked"},
+	tablesChecked:             {"4", "Welcome's tables are checked"},
+	ratesNot0:                 {"4", "rates are at least 1"},
+	snapshotsAtMostTicks:      {"4", "snapshot_hz is at most tick_hz"},
+	maxSlotsBound:             {"4", "max_slots is at most 2^24"},
+	simulateOnlyIfAble:        {"4", "simulate is 0"},
+	schemaTextOnlyIfAsked:     {"4", "schema_text is empty unless Hello asked for it"},
+	movedHasAddress:           {"4", "moved comes with an address"},
+	onlyMovedHasAddress:       {"4", "no other code comes with an address or a token"},
+	secretLength:              {"4.1", "a secret has 16 bytes or none"},
+	partialMessageDropped:     {"4.1", "a partly received message is discarded"},
+	helloNamesStructure:       {"4.1", "Hello names the newest applied record"},
+	newestSecret:              {"4.1", "Hello presents the newest secret"},
+	resumedRead:               {"4.1", "resumed 1 continues the session"},
+	resumedOnlyIfAsked:        {"4.1", "resumed 1 that was not asked for is an error"},
+	resumedSessionIsSame:      {"4.1", "the session that resumes is the one asked for"},
+	resumedWorldIsSame:        {"4.1", "epoch, floor and slots of a resumed session are the same"},
+	ticksOverResume:           {"6", "structure ticks go on over a resume"},
+	acknowledgedOverResume:    {"4.1", "seq and acknowledgements go on over a resume"},
+	entitiesOverResume:        {"4.1", "cells and entities go on over a resume"},
+	heldOverResume:            {"11.3", "held snapshots are kept while a session resumes"},
+	heldEndWithSession:        {"11.3", "held snapshots are dropped when a session begins"},
+	structureRestarts:         {"4.1", "the structure number starts again in a new session"},
+	ticksRestart:              {"6", "structure ticks count from 0 in a new session"},
+	seqRestarts:               {"4.1", "seq starts again in a new session"},
+	staleInherited:            {"4.1", "Stale stays Stale in a new session"},
+	hiddenNotInherited:        {"4.1", "Live and Hidden do not stay in a new session"},
+	earlierTenantsInherited:   {"4.1", "{g, Live} becomes {g - 2, Stale} in a new session"},
+	earlierTenantIs2Below:     {"4.1", "the earlier tenant has generation g - 2"},
+	noTenantBefore1:           {"4.1", "a cell of generation 1 is dropped in a new session"},
+	staleOfOneEpoch:           {"4.1", "cells of another epoch are dropped"},
+	ownerFieldsForOwner:       {"5", "owner fields are in the rows of the owner alone"},
+	recordsWithoutGap:         {"6", "records have no gap"},
+	recordsNotNone:            {"6", "a Structure message has a record"},
+	ticksAreADelta:            {"6", "a Structure message's tick is a difference"},
+	structureTickBound:        {"6", "a tick is at most 2^32 - 1"},
+	recordOpKnown:             {"6", "an unknown op is an error"},
+	detailKnown:               {"6", "an unknown detail is an error"},
+	ownedFlag:                 {"6", "Enter's flag 1 means owned"},
+	textsFlag:                 {"6", "Enter's flag 2 means texts"},
+	textsOfSchema:             {"6", "the texts of an Enter are those of the schema"},
+	kindBound:                 {"6", "a kind is below 65,536"},
+	causeFollows:              {"6", "Destroy's detail 1 means a cause"},
+	causeNot0:                 {"6", "a cause is not 0"},
+	recordGenerationOdd:       {"11.2", "the generation of a record is odd"},
+	recordFloor:               {"11.2", "the generation of a record is not below the floor"},
+	recordSlotBound:           {"11.2", "the slot of a record is below max_slots"},
+	numberAtMostN:             {"7", "a number in full is at most N"},
+	refIndexBound:             {"7", "the index of a ref is below 2^24"},
+	refGenerationOdd:          {"7", "the generation of a ref is odd"},
+	stateIsType64:             {"8", "a server's datagram has type 64"},
+	seqFrom1:                  {"8", "seq is counted from 1"},
+	tickFrom1:                 {"8", "tick is at least 1"},
+	inputFieldPresent:         {"8", "the header has a field input"},
+	inputNotBeforeTick0:       {"8", "the newest input's tick is not negative"},
+	stateFlagsKnown:           {"8", "other flags are 0"},
+	eventsNotEmpty:            {"8", "the flag of events means at least one"},
+	stateEventOfSchema:        {"11.3", "an event is one of the schema's"},
+	rowsAtMost256:             {"8", "a snapshot has at most 256 rows"},
+	loadBound:                 {"8", "the load is at most 1,280"},
+	loadOfValues:              {"8", "256 values are a load of 1"},
+	loadOfComponents:          {"8", "a component is a load of 2"},
+	loadOfFields:              {"8", "12 fields are a load of 1"},
+	loadOfQuats:               {"8", "a quat is a load of 2"},
+	loadOfParents:             {"8", "a parent is a load of 6"},
+	skipFromNextSlot:          {"8", "skip counts from the slot after the previous row's"},
+	rowSlotBound:              {"8", "the slot of a row is below max_slots"},
+	ownBaselineDiffers:        {"8", "an own baseline differs from the usual one"},
+	baseFromTick1:             {"8", "base is of tick 1 or later"},
+	olderFromTick1:            {"8", "older is of tick 1 or later"},
+	anchorGeneration:          {"8", "the anchor is of the parent's generation"},
+	anchorAge:                 {"8", "the anchor has the same age"},
+	anchorGap:                 {"8", "the anchor has the same gap"},
+	anchorComponent:           {"8", "the anchor has the component"},
+	anchorNoGrandparent:       {"8", "the anchor has no parent itself"},
+	anchoredRowsLast:          {"8", "anchored rows come last"},
+	foldIndexFirst:            {"9", "the fold takes the index, then the generation"},
+	foldSecondShift:           {"9", "the fold shifts by 15, then by 13"},
+	foldLastShift:             {"9", "the fold ends with a shift"},
+	foldChecked:               {"9", "the fold is checked"},
+	evenIsStale:               {"11.1", "an even generation is Stale"},
+	slotBoundIsStale:          {"11.1", "a slot not below max_slots is Stale"},
+	belowFloorIsStale:         {"11.1", "a generation below the floor is Stale"},
+	earlierTenantIsStale:      {"11.1", "a generation below the cell's is Stale"},
+	earlierEnterIgnored:       {"11.2", "an Enter of an earlier tenant is ignored"},
+	earlierLeaveIgnored:       {"11.2", "a Leave of an earlier tenant is ignored"},
+	earlierDestroyIgnored:     {"11.2", "a Destroy of an earlier tenant is ignored"},
+	staleIsFinal:              {"11.2", "an Enter of a Stale handle is an error"},
+	enterReplacesRow:          {"11.2", "an Enter replaces the row"},
+	enterReplacesStates:       {"11.2", "an Enter forgets earlier states"},
+	leaveForgetsStates:        {"11.2", "a Leave forgets the states"},
+	leaveOfUnseenIgnored:      {"11.2", "a Leave of a generation not seen changes nothing"},
+	destroyOfUnseen:           {"11.2", "a Destroy holds for a generation not seen"},
+	textOfSchema:              {"11.2", "a Text's field is one of the schema's"},
+	eventOfSchema:             {"11.2", "an Event is one of the schema's"},
+	answerToWish:              {"11.6", "an Answer answers a wish"},
+	structureWhole:            {"11.2", "a Structure message is applied whole or not at all"},
+	datagramBound:             {"1", "a datagram has at most 1,200 bytes"},
+	snapshotsAfterWelcome:     {"11.3", "a snapshot before Welcome is dropped"},
+	seqOnce:                   {"11.3", "a seq is applied once"},
+	seqWindow:                 {"11.3", "a seq up to 64 below the newest is applied"},
+	seqWindowEnd:              {"11.3", "a seq more than 64 below the newest is dropped"},
+	overtakingWaits:           {"11.3", "a snapshot waits for its structure"},
+	heldKept:                  {"11.3", "a snapshot that overtook its structure is kept"},
+	heldOnce:                  {"11.3", "a copy of a held snapshot is dropped"},
+	heldAtMost16:              {"11.3", "16 snapshots are held"},
+	heldLowestDropped:         {"11.3", "of too many held snapshots the lowest seq is dropped"},
+	heldInOrder:               {"11.3", "held snapshots are processed by ascending seq"},
+	rowOfALiveEntity:          {"11.3", "a row belongs to a Live entity"},
+	rowOfItsTenant:            {"11.3", "a row belongs to a tenant that entered before"},
+	faultyNotAcknowledged:     {"11.3", "a snapshot with a wrong fold is not acknowledged"},
+	unreadableNotAcknowledged: {"11.3", "a dropped snapshot is not acknowledged"},
+	snapshotWhole:             {"11.3", "a snapshot is applied whole or not at all"},
+	currentIsNewest:           {"11.3", "the current state is that of the highest tick"},
+	currentIsFirstOfTick:      {"11.3", "a state of the current one's tick does not replace it"},
+	firstOfATick:              {"11.3", "of two states of a tick the first is the baseline"},
+	statesKept:                {"11.4", "32 states are kept"},
+	newestIsHighest:           {"10", "newest is the highest seq"},
+	maskBelowNewest:           {"10", "bit 0 of mask is newest - 1"},
+}
+
+// mutation is the rule that a client breaks.
+type mutation struct{ broken rule }
+
+func (m mutation) keeps(r rule) bool { return m.broken != r }
+
+// pick returns right unless r is broken.
+func (m mutation) pick(r rule, right, wrong int) int {
+	if m.keeps(r) {
+		return right
+	}
+	return wrong
+}
+
+// TestConformanceMutants checks that a client that breaks a rule fails a vector. With -v
+// the log names the first case that it fails.
+func TestConformanceMutants(t *testing.T) {
+	page, cases := readPage(t), readVectors(t)
+	for r := rule(1); int(r) < len(rules); r++ {
+		t.Run(rules[r].section+" "+rules[r].text, func(t *testing.T) {
+			require.NotEmpty(t, rules[r].text)
+			i := slices.IndexFunc(cases, func(v vectorCase) bool { return v.play(newPageClient(t, page, v.schema, r)) != "" })
+			require.GreaterOrEqual(t, i, 0, "no vector fails a client that breaks this rule")
+			t.Log(cases[i].name)
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+type (
+	// vectorCase is a case, and vectorStep a line of it: see testdata/vectors/README.md.
+	vectorCase struct {
+		name, schema string
+		handles      []bulk.Handle
+		steps        []vectorStep
+	}
+	vectorStep struct {
+		Case, Schema     string
+		Handles          []bulk.Handle
+		Stream, Datagram []byte
+		Lost             bool
+		Expect           vectorExpect
+	}
+	vectorExpect struct {
+		Outcome, Error    string
+		Hello             *vectorHello
+		Structure, Newest uint32
+		Mask              string
+		Faults            uint64
+		Verdicts          map[bulk.Handle]string
+		Entities          []vectorEntity
+	}
+	vectorHello struct {
+		Session   uint64
+		Secret    []byte
+		Structure uint32
+	}
+	vectorEntity struct {
+		Handle     bulk.Handle
+		Kind       uint32
+		Tick       uint32
+		Components uint32
+		Owned      bool
+		Values     []uint32 `json:"words"`
+	}
+)
+
+func (e vectorEntity) equal(o vectorEntity) bool {
+	return e.Handle == o.Handle && e.Kind == o.Kind && e.Tick == o.Tick && e.Components == o.Components && e.Owned == o.Owned && slices.Equal(e.Values, o.Values)
+}
+
+// readVectors returns the cases of all files.
+func readVectors(t testing.TB) (cases []vectorCase) {
+	files, err := filepath.Glob("testdata/vectors/*.jsonl")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for line := range bytes.Lines(text) {
+			var step vectorStep
+			require.NoError(t, json.Unmarshal(line, &step), file)
+			if step.Case != "" {
+				cases = append(cases, vectorCase{filepath.Base(file) + ": " + step.Case, step.Schema, step.Handles, nil})
+				continue
+			}
+			c := &cases[len(cases)-1]
+			c.steps = append(c.steps, step)
+		}
+	}
+	return cases
+}
+
+// play plays a case, and returns how the client differs from what is expected, or "".
+func (v *vectorCase) play(c *pageClient) string {
+	before := &pageResult{verdicts: map[bulk.Handle]string{}}
+	for i, step := range v.steps {
+		if got := c.play(step, v.handles, before); !reflect.DeepEqual(got, step.Expect) {
+			return fmt.Sprintf("%s, step %d:\n got %+v\nwant %+v", v.name, i+1, got, step.Expect)
+		}
+	}
+	return ""
+}
+
+// TestConformanceVectors plays all vectors with the client written from the page.
+func TestConformanceVectors(t *testing.T) {
+	page := readPage(t)
+	for _, v := range readVectors(t) {
+		require.Empty(t, v.play(newPageClient(t, page, v.schema, 0)))
+	}
+}
