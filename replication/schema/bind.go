@@ -125,7 +125,7 @@ func (s *Schema) bindComponents(declared *Schema) {
 		if from.Type == nil {
 			continue
 		}
-		to.Type = from.Type
+		to.Type, to.pointer = from.Type, from.pointer
 		bindFields(s.fields[to.first:to.last], declared.fields[from.first:from.last])
 		bindTexts(s.texts[to.text:to.texts], declared.texts[from.text:from.texts])
 	}

@@ -3,7 +3,6 @@ package schema_test
 import (
 	"reflect"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,11 +46,11 @@ func TestBindByName(t *testing.T) {
 	component, _ := s.ByName("c3")
 	c := s.Component(component)
 	values, texts := make([]uint32, c.Values), make([]string, len(s.TextFields()))
-	server.Quantise(component, unsafe.Pointer(&in), values)
-	server.GetTexts(component, unsafe.Pointer(&in), texts)
+	server.Quantise(component, &in, values)
+	server.GetTexts(component, &in, texts)
 	var out profile
-	s.Restore(component, values, unsafe.Pointer(&out))
-	s.SetTexts(component, true, texts, unsafe.Pointer(&out))
+	s.Restore(component, values, &out)
+	s.SetTexts(component, true, texts, &out)
 	require.Equal(t, in, out)
 
 	b, err := server.Event(0).Message.AppendValue(nil, hits[1])
@@ -73,7 +72,7 @@ func TestBindByName(t *testing.T) {
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
 	require.Equal(t, server.Component(component), s.Component(component))
 	out = profile{}
-	s.Restore(component, values, unsafe.Pointer(&out))
+	s.Restore(component, values, &out)
 	require.Equal(t, int16(5), out.Level)
 	require.Equal(t, reflect.TypeFor[hit](), s.Event(0).Message.Type)
 }

@@ -110,7 +110,7 @@ func (m *Message) TextFields() []TextField { return slices.Clone(m.texts) }
 func (m *Message) MaxBytes() int { return m.most }
 
 // Quantise sets body to the values of v, a struct of the message's type or a pointer to
-// one. See Schema.Quantise and TextField.Get.
+// one. See Schema.Quantise and Schema.GetTexts.
 func (m *Message) Quantise(v any, body *Payload) error {
 	p, err := m.structAt(v)
 	if err != nil {
@@ -126,7 +126,7 @@ func (m *Message) Quantise(v any, body *Payload) error {
 		}
 	}
 	for i := range m.texts {
-		body.Texts[i] = m.texts[i].Get(p)
+		body.Texts[i] = m.texts[i].get(p)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (m *Message) Restore(body *Payload, v any) error {
 	}
 	restore(m.fields, 0, true, body.Values, p)
 	for i := range m.texts {
-		m.texts[i].Set(p, body.Texts[i])
+		m.texts[i].set(p, body.Texts[i])
 	}
 	return nil
 }

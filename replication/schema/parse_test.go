@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -553,6 +552,6 @@ func TestParsedFormat(t *testing.T) {
 	row := rowtest.NewRow(parsed, 1<<i)
 	in := profile{Level: -7}
 	at := s.Component(i)
-	s.Quantise(i, unsafe.Pointer(&in), row.Values[at.Offset:])
+	s.Quantise(i, &in, row.Values[at.Offset:])
 	require.Equal(t, "c3{Level=-7 Slots[0].Count=0 Slots[1].Count=0}", parsed.Format(row))
 }

@@ -41,10 +41,10 @@ func (s *Schema) TextFieldsOf(component int) (first, end int) {
 // that does not.
 func (f *TextField) SentTo(owner bool) bool { return owner || !f.Owner }
 
-// Get returns the value of the field in the struct at p, as it is sent: at most Max bytes,
+// get returns the value of the field in the struct at p, as it is sent: at most Max bytes,
 // cut off between two characters, with U+FFFD in place of each run of invalid UTF-8. It
 // copies a []byte.
-func (f *TextField) Get(p unsafe.Pointer) string {
+func (f *TextField) get(p unsafe.Pointer) string {
 	at := unsafe.Add(p, f.offset)
 	if f.Bytes {
 		b := *(*[]byte)(at)
@@ -64,9 +64,9 @@ func truncate(text string, most int) string {
 	return text[:most]
 }
 
-// Set sets the field in the struct at p. A []byte gets a copy of its own, nil for an empty
+// set sets the field in the struct at p. A []byte gets a copy of its own, nil for an empty
 // text.
-func (f *TextField) Set(p unsafe.Pointer, text string) {
+func (f *TextField) set(p unsafe.Pointer, text string) {
 	at := unsafe.Add(p, f.offset)
 	switch {
 	case !f.Bytes:
@@ -123,19 +123,23 @@ func (f *TextField) read(c *bitio.Cursor) string {
 }
 
 // GetTexts sets the values of a component's text fields in texts, which has one for each
-// of the schema, from the struct at p. See TextField.Get.
-func (s *Schema) GetTexts(component int, p unsafe.Pointer, texts []string) {
+// of the schema, from the struct that v points to, as they are sent: a text has at most Max bytes, is cut
+// off between two characters, and has U+FFFD in place of each run of invalid UTF-8. v must
+// be a *T for the component's type T; GetTexts and SetTexts panic otherwise.
+func (s *Schema) GetTexts(component int, v any, texts []string) {
+	p := s.components[component].structAt(v)
 	for i := s.components[component].text; i < s.components[component].texts; i++ {
-		texts[i] = s.texts[i].Get(p)
+		texts[i] = s.texts[i].get(p)
 	}
 }
 
-// SetTexts sets a component's text fields in the struct at p to the values in texts. For a
+// SetTexts sets a component's text fields in the struct that v points to, to the values in texts. For a
 // receiver that does not own the entity, fields sent only to owners are left unchanged.
-func (s *Schema) SetTexts(component int, owner bool, texts []string, p unsafe.Pointer) {
+func (s *Schema) SetTexts(component int, owner bool, texts []string, v any) {
+	p := s.components[component].structAt(v)
 	for i := s.components[component].text; i < s.components[component].texts; i++ {
 		if s.texts[i].SentTo(owner) {
-			s.texts[i].Set(p, texts[i])
+			s.texts[i].set(p, texts[i])
 		}
 	}
 }
