@@ -122,10 +122,10 @@ func (f *TextField) read(c *bitio.Cursor) string {
 	return text
 }
 
-// GetTexts sets the values of a component's text fields in texts, which has one for each
-// of the schema, from the struct that v points to, as they are sent: a text has at most Max bytes, is cut
-// off between two characters, and has U+FFFD in place of each run of invalid UTF-8. v must
-// be a *T for the component's type T; GetTexts and SetTexts panic otherwise.
+// GetTexts copies a component's text fields from the struct that v points to into texts,
+// which has one element for each text field of the schema. They are as sent: cut between
+// two characters to at most Max bytes, with U+FFFD in place of each run of invalid UTF-8.
+// v must be a *T for the component's type T; GetTexts and SetTexts panic otherwise.
 func (s *Schema) GetTexts(component int, v any, texts []string) {
 	p := s.components[component].structAt(v)
 	for i := s.components[component].text; i < s.components[component].texts; i++ {

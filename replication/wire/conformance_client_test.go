@@ -35,7 +35,7 @@ type (
 		faults  uint64
 		session *pageSession // nil before the first Welcome
 	}
-	// pageSession is what a client keeps of a session, over its connections.
+	// pageSession holds what a client keeps of a session, over its connections.
 	pageSession struct {
 		welcome   map[string]any // the newest
 		secret    string         // from the newest Welcome
@@ -64,7 +64,7 @@ type (
 	}
 	// pageEnd is the name of the code that ends a session.
 	pageEnd string
-	// protocolPage is what the client takes from the page and the tables.
+	// protocolPage holds what the client takes from the page and the tables.
 	protocolPage struct {
 		messages map[byte][]string
 		codes    map[uint64]string
@@ -604,7 +604,7 @@ func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageRe
 	return got
 }
 
-// pageResult is what a case has reported so far.
+// pageResult holds what a case has reported so far.
 type pageResult struct {
 	verdicts map[bulk.Handle]string
 	entities map[bulk.Handle]vectorEntity

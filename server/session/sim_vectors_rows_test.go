@@ -78,8 +78,8 @@ type riderRow struct {
 	anchor   int
 }
 
-// datagram returns a datagram of rows with their states at stateTick. The coding's baseline
-// is that of the first row.
+// datagram returns a datagram of rows with their states at stateTick. The coding names the
+// first row's baseline.
 func (k *riders) datagram(h wire.StateHeader, stateTick uint32, rows ...riderRow) []byte {
 	var fold uint64
 	for _, r := range rows {
