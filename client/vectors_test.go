@@ -24,6 +24,10 @@ type (
 	vectorPurse struct {
 		Coins int32 `net:"bits=20,owner"`
 	}
+	vectorSeat struct {
+		At [3]float32  `net:"range=-256..256,step=1/64,predict=linear,parent=On"`
+		On bulk.Handle `net:"ref"`
+	}
 )
 
 // TestConformance plays the conformance vectors, which clients in any language must
@@ -34,6 +38,12 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, schema.Add[vectorIdentity](s, "identity"))
 	require.NoError(t, schema.Add[vectorTarget](s, "target"))
 	require.NoError(t, schema.Add[vectorPurse](s, "purse"))
+	riders := schema.New()
+	require.NoError(t, schema.Add[schema.Body](riders, "body"))
+	require.NoError(t, schema.Add[vectorIdentity](riders, "identity"))
+	require.NoError(t, schema.Add[vectorTarget](riders, "target"))
+	require.NoError(t, schema.Add[vectorPurse](riders, "purse"))
+	require.NoError(t, schema.Add[vectorSeat](riders, "seat"))
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
@@ -48,7 +58,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err, file)
 		require.NoError(t, f.Close())
 		for _, c := range cases {
-			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(s, heavy)) })
+			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(s, riders, heavy)) })
 			for _, step := range c.Steps {
 				outcomes[step.Expect.Outcome]++
 				codes[step.Expect.Error]++

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -35,6 +36,7 @@ func TestVectors(t *testing.T) {
 	for _, seed := range vectorSeeds {
 		cases = append(cases, recorded(t, seed))
 	}
+	cases = append(cases, ridden(t))
 	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
@@ -61,7 +63,7 @@ func TestVectors(t *testing.T) {
 func vectorSchemas(t testing.TB) []*schema.Schema {
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
-	return []*schema.Schema{simSchema(t), heavy}
+	return []*schema.Schema{simSchema(t), heavy, ridersSchema()}
 }
 
 func simSchema(t testing.TB) *schema.Schema {
@@ -86,6 +88,88 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 		handles = append(handles, l.handle)
 	}
 	return played(t, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
+}
+
+// riders is a script in which entities ride on others that move, change seats, and lose
+// their seats with the death of the entity below.
+func riders() *script {
+	r := &script{
+		seed: 7, first: 1, slots: 64, budget: 64_000, hz: 20, entities: 8, viewers: 1, ticks: 300,
+		ops: []op{
+			{1, "ride", []int{1, 0}},
+			{1, "ride", []int{2, 0}},
+			{2, "ride", []int{4, 3}},
+			{100, "ride", []int{1, 3}},
+			{150, "ride", []int{5, 3}},
+			{260, "destroy", []int{0}},
+		},
+	}
+	for tick := 3; tick < r.ticks; tick += 9 {
+		r.ops = append(r.ops, op{tick, "push", []int{0, tick%17 - 8, tick%13 - 6}}, op{tick + 3, "push", []int{3, tick%11 - 5, tick%19 - 9}})
+	}
+	slices.SortStableFunc(r.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
+	return r
+}
+
+func ridersSchema() *schema.Schema {
+	s := &sim{script: riders()}
+	s.makeSchema()
+	return s.schema
+}
+
+// ridden returns what a client received while entities rode on others: the only vector
+// of datagrams with anchored rows.
+func ridden(t *testing.T) vectors.Case {
+	x := newSim(riders())
+	x.tape = &tape{}
+	require.Nil(t, x.simulate())
+	var handles []bulk.Handle
+	for _, l := range x.order {
+		handles = append(handles, l.handle)
+	}
+	c := playedBy(t, ridersSchema(), "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.tape.steps)
+	require.Greater(t, anchored(t, &c), 50)
+	return c
+}
+
+// anchored counts the rows of c whose parent is in the same datagram with the same
+// baseline.
+func anchored(t *testing.T, c *vectors.Case) (rows int) {
+	parents := map[uint32]bulk.Handle{} // by slot
+	for _, s := range c.Steps {
+		if s.Expect.Outcome == "applied" {
+			baselines := baselinesOf(t, s.Datagram)
+			for slot, b := range baselines {
+				if on := parents[slot]; on != 0 && b.Age > 0 && b == baselines[on.Index()] && parents[on.Index()] == 0 {
+					rows++
+				}
+			}
+		}
+		for _, e := range s.Expect.Entities {
+			seat := e.Values[len(e.Values)-2:]
+			parents[e.Handle.Index()] = bulk.NewHandle(seat[0], seat[1])
+		}
+	}
+	return rows
+}
+
+// baselinesOf returns the baselines of a datagram's rows, by slot.
+func baselinesOf(t *testing.T, d []byte) map[uint32]wire.Baseline {
+	var r bitio.Reader
+	h, err := wire.ParseStateHeader(d, &r)
+	require.NoError(t, err)
+	all, slot := map[uint32]wire.Baseline{}, uint32(0)
+	if h.Rows == 0 {
+		return all
+	}
+	coding := wire.ReadRowCoding(&r, h.Tick)
+	for range h.Rows {
+		skip, b := wire.ReadRowHeader(&r, coding, h.Tick)
+		slot += skip
+		all[slot] = b
+		slot++
+	}
+	return all
 }
 
 // tape records what the first client receives, over all connections of its session.
