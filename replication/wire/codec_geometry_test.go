@@ -8,7 +8,7 @@ import (
 )
 
 func (m *probe) mag(v int64) int64 {
-	u := min(v+m.or("mag of v instead of v + 1", 0, 1), 1<<40)
+	u := min(v+m.or("mag of v instead of v + 1", 0, 1), m.or(unboundedMag, 1<<62, 1<<40))
 	if u <= 0 {
 		return 0
 	}

@@ -16,8 +16,11 @@ type probe struct {
 	largest float64                              // the largest product of a position or number so far
 }
 
-// inDoubles is the misreading of arithmetic in doubles.
-const inDoubles = "arithmetic in doubles"
+// Misreadings that tests name.
+const (
+	inDoubles    = "arithmetic in doubles"
+	unboundedMag = "mag is not bounded"
+)
 
 // is reports whether a rule is misread.
 func (m *probe) is(rule string) bool {

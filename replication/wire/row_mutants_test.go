@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/rowcodec"
 )
 
 // misreadings are wrong readings of CODEC.md, at least one for each of its rules. The
@@ -160,6 +163,7 @@ var misreadings = []string{
 	"rotations are in a ring",
 	"predicted ranges are in a ring",
 	inDoubles,
+	unboundedMag,
 	"arithmetic in more than 64 bits",
 }
 
@@ -257,4 +261,15 @@ func TestDoublesSuffice(t *testing.T) {
 			require.Less(t, m.largest, parented(float64(g.components[0].fields[0].largest)), g.to.Case)
 		}
 	}
+}
+
+// The figures of CODEC.md are those of the tests and of the default tables.
+func TestCodecPageFigures(t *testing.T) {
+	page, err := os.ReadFile("CODEC.md")
+	require.NoError(t, err)
+	tables := rowcodec.DefaultTables()
+	require.Contains(t, string(page), fmt.Sprintf("of %d decoders", len(mutants())))
+	require.Contains(t, string(page), fmt.Sprintf("their version is `%08x`", tables.Version()))
+	size := len(tables.Bytes())
+	require.Contains(t, string(page), fmt.Sprintf("of %d,%03d bytes", size/1000, size%1000))
 }

@@ -498,7 +498,7 @@ func rowMakers(t testing.TB, files map[string][]byte) (makers []*rowMaker) {
 }
 
 // craft adds rows to a case that random ones do not find: a prediction of 0 for a
-// rotation, and products that doubles do not represent.
+// rotation, products that doubles do not represent, and a mismatch beyond mag.
 func (g *rowMaker) craft() {
 	if g.to.Case != "tall-32" || g.to.Tables != otherTables {
 		return
@@ -512,13 +512,41 @@ func (g *rowMaker) craft() {
 		inexact.Older = []uint32{1<<31 - g.inexact(), 1<<31 - g.inexact(), 1<<31 - g.inexact(), own, 3, 5}
 		for _, row := range []codeRow{zeroed, inexact} {
 			for row.Values == nil || row.Values[0] == row.Base[0] || row.Values[3] == row.Base[3] {
-				row.Error, row.Bits = "", g.random(&row)
+				row.Error, row.About, row.Bits = "", "", g.random(&row)
 				g.read(&row)
 			}
-			row.About = ""
 			g.to.Rows = append(g.to.Rows, row)
 		}
+		g.to.Rows = append(g.to.Rows, g.far())
 	}
+}
+
+// far returns a row whose mismatch is so large that mag bounds it.
+func (g *rowMaker) far() (row codeRow) {
+	unbounded := g.page
+	unbounded.probe = &probe{wrong: unboundedMag}
+	parts := codecParts(g.components, false)
+	corner := pageField{n: 10}
+	for row.Bits == nil || row.Error != "" || !row.misreadBy(&unbounded, parts) {
+		row = codeRow{Mask: 1, Age: 16 + g.Uint32N(64), Gap: 2}
+		row.Base, row.Older = make([]uint32, 6), make([]uint32, 6)
+		row.Anchor = &anchorLine{Now: make([]uint32, 6), Base: make([]uint32, 6), Older: make([]uint32, 6)}
+		g.extreme = true
+		for i := range 3 {
+			ends := [2][2][]uint32{{row.Base, row.Anchor.Base}, {row.Older, row.Anchor.Older}}
+			for _, pair := range ends {
+				pair[g.IntN(2)][i] = 1<<32 - 2
+			}
+		}
+		row.Base[3], row.Older[3] = g.Uint32(), g.Uint32()
+		row.Anchor.Base[3], row.Anchor.Older[3] = g.quat(corner, 0, true), g.quat(corner, 0, true)
+		f := g.page.predict(0, &parts[0], row.past(nil))
+		if g.page.size(f.mismatch[:]...)>>8 > 5<<38 {
+			row.Bits = g.random(&row)
+			g.read(&row)
+		}
+	}
+	return row
 }
 
 // inexactRatio is r of an age of 95 and a gap of 3.
