@@ -36,7 +36,7 @@ func TestVectors(t *testing.T) {
 	for _, seed := range vectorSeeds {
 		cases = append(cases, recorded(t, seed))
 	}
-	cases = append(cases, ridden(t))
+	cases = append(cases, recordedRiders(t))
 	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
@@ -63,7 +63,7 @@ func TestVectors(t *testing.T) {
 func vectorSchemas(t testing.TB) []*schema.Schema {
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
-	return []*schema.Schema{simSchema(t), heavy, ridersSchema()}
+	return []*schema.Schema{simSchema(t), heavy, riderSchema()}
 }
 
 func simSchema(t testing.TB) *schema.Schema {
@@ -90,9 +90,9 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 	return played(t, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
 }
 
-// riders is a script in which entities ride on others that move, change seats, and lose
+// riderScript is a script in which entities ride on others that move, change seats, and lose
 // their seats with the death of the entity below.
-func riders() *script {
+func riderScript() *script {
 	r := &script{
 		seed: 7, first: 1, slots: 64, budget: 64_000, hz: 20, entities: 8, viewers: 1, ticks: 300,
 		ops: []op{
@@ -111,23 +111,23 @@ func riders() *script {
 	return r
 }
 
-func ridersSchema() *schema.Schema {
-	s := &sim{script: riders()}
+func riderSchema() *schema.Schema {
+	s := &sim{script: riderScript()}
 	s.makeSchema()
 	return s.schema
 }
 
-// ridden returns what a client received while entities rode on others: the only vector
+// recordedRiders returns what a client received while entities rode on others: the only vector
 // of datagrams with anchored rows.
-func ridden(t *testing.T) vectors.Case {
-	x := newSim(riders())
+func recordedRiders(t *testing.T) vectors.Case {
+	x := newSim(riderScript())
 	x.tape = &tape{}
 	require.Nil(t, x.simulate())
 	var handles []bulk.Handle
 	for _, l := range x.order {
 		handles = append(handles, l.handle)
 	}
-	c := playedBy(t, ridersSchema(), "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.tape.steps)
+	c := playedBy(t, riderSchema(), "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.tape.steps)
 	require.Greater(t, anchored(t, &c), 50)
 	return c
 }
