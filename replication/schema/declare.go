@@ -142,7 +142,8 @@ func (s *Schema) bindEvent(i int, t reflect.Type) {
 // AddRawCommand declares a command whose arguments are any msgpack value, or none.
 func AddRawCommand(s *Schema, name string) error { return s.addCommand(Command{Name: name}) }
 
-// AddCommand declares a command with arguments of the struct type Args.
+// AddCommand declares a command with arguments of the struct type Args, which no other
+// command has: a client names the command by it.
 func AddCommand[Args any](s *Schema, name string) error {
 	return s.AddCommandType(name, reflect.TypeFor[Args](), nil)
 }
@@ -172,6 +173,11 @@ func (s *Schema) AddCommandType(name string, args, answer reflect.Type) error {
 func (s *Schema) addCommand(c Command) error {
 	if err := s.checkDeclared("command", c.Name, len(s.commands), wire.MaxCommands); err != nil {
 		return err
+	}
+	if c.Args != nil && c.Args.Type != nil {
+		if i, taken := s.CommandOf(c.Args.Type); taken {
+			return fmt.Errorf("schema: command %q: %v has the arguments of command %q already: give it a type of its own", c.Name, c.Args.Type, s.commands[i].Name)
+		}
 	}
 	if err := s.admitText("command", c.Name, c.appendText(nil)); err != nil {
 		return err
@@ -310,6 +316,11 @@ func (s *Schema) Command(i int) Command { return s.commands[i] }
 // CommandByName returns the number of the command with that name.
 func (s *Schema) CommandByName(name string) (int, bool) {
 	return indexOf(s.commands, func(c *Command) bool { return c.Name == name })
+}
+
+// CommandOf returns the number of the command whose arguments have the struct type args.
+func (s *Schema) CommandOf(args reflect.Type) (int, bool) {
+	return indexOf(s.commands, func(c *Command) bool { return c.Args != nil && c.Args.Type != nil && c.Args.Type == args })
 }
 
 // Events returns the number of events.

@@ -144,6 +144,7 @@ func TestDeclaredRefuses(t *testing.T) {
 	refuse("type twice", `is event "hit" already`, func(s *schema.Schema) error { return schema.AddEvent[hit](s, "x") })
 	refuse("event twice", `event "hit" is added twice`, func(s *schema.Schema) error { return schema.AddEvent[full](s, "hit") })
 	refuse("command twice", `command "eval" is added twice`, func(s *schema.Schema) error { return schema.AddCommand[full](s, "eval") })
+	refuse("arguments twice", `has the arguments of command "buy" already`, func(s *schema.Schema) error { return schema.AddCommand[buy](s, "x") })
 	refuse("kind twice", `kind "crate" is added twice`, func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "crate"}) })
 	refuse("input twice", `input is declared twice`, func(s *schema.Schema) error { return schema.SetInput[stick](s) })
 	refuse("motion twice", `motion is declared twice`, func(s *schema.Schema) error { return s.SetMotion(earth) })

@@ -85,13 +85,15 @@ func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 		require.NoError(t, s.SetInputType(reflect.TypeFor[stick]()))
 	}
 	for i := range r.IntN(4) {
-		switch name := fmt.Sprint("command", i); r.IntN(3) {
-		case 0:
+		args := randomType(r, false, 6)
+		_, taken := s.CommandOf(args)
+		switch name := fmt.Sprint("command", i); {
+		case taken || r.IntN(3) == 0:
 			require.NoError(t, schema.AddRawCommand(s, name))
-		case 1:
-			require.NoError(t, s.AddCommandType(name, randomType(r, false, 6), nil))
+		case r.IntN(2) == 0:
+			require.NoError(t, s.AddCommandType(name, args, nil))
 		default:
-			require.NoError(t, s.AddCommandType(name, randomType(r, false, 6), randomType(r, false, 6)))
+			require.NoError(t, s.AddCommandType(name, args, randomType(r, false, 6)))
 		}
 	}
 	for i := range r.IntN(4) {
