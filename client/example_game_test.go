@@ -27,19 +27,19 @@ func railway() (s *server.Server, stop func()) {
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Input: func(s *server.Session, _ uint64, data []byte) {
+			Input: server.OnRawInput(func(s *server.Session, _ uint64, data []byte) {
 				if len(data) == 1 && data[0] <= 10 {
 					w.SetVelocity(s.Entity(), world.Vec3{X: float32(data[0])})
 				}
-			},
+			}),
 			Commands: map[string]server.Command{
-				"whistle": func(*server.Session, world.Entity, []byte) error {
+				"whistle": server.OnRawCommand(func(*server.Session, world.Entity, []byte) error {
 					if whistled {
 						return &server.Rejection{Text: "no steam left"}
 					}
 					whistled = true
 					return nil
-				},
+				}),
 			},
 		},
 	})

@@ -49,22 +49,22 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 			Commands: map[string]server.Command{
-				"chop": func(_ *server.Session, target world.Entity, args []byte) error {
+				"chop": server.OnRawCommand(func(_ *server.Session, target world.Entity, args []byte) error {
 					var strokes int32
 					if err := msgpack.Unmarshal(args, &strokes); err != nil || strokes < 1 {
 						return &wire.Error{Code: wire.BadArguments}
 					}
 					wood.Mut(target).Left -= strokes
 					return nil
-				},
-				"carry": func(_ *server.Session, target world.Entity, _ []byte) error {
+				}),
+				"carry": server.OnRawCommand(func(_ *server.Session, target world.Entity, _ []byte) error {
 					w.SetPosition(target, world.Vec3{X: 200})
 					return nil
-				},
-				"winter": func(*server.Session, world.Entity, []byte) error {
+				}),
+				"winter": server.OnRawCommand(func(*server.Session, world.Entity, []byte) error {
 					w.Destroy(tree)
 					return nil
-				},
+				}),
 			},
 		},
 	})

@@ -95,6 +95,9 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	return nil
 }
 
+// AckedTick returns the tick of the newest snapshot that the client has acknowledged, or 0.
+func (v *Viewer) AckedTick() uint32 { return v.ackedTick }
+
 // ackSnapshot moves the baselines of all rows of a snapshot (R3). It skips rows with a
 // newer baseline. That includes rows whose index belonged to another row in the
 // snapshot: the former row ended before the tick of this row's Enter, which is its
@@ -102,6 +105,7 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 func (v *Viewer) ackSnapshot(back uint32) {
 	s := v.sent.at(back)
 	v.sent.pending &^= 1 << back
+	v.ackedTick = max(v.ackedTick, s.tick)
 	for _, rowIndex := range v.sent.rowsOf(s) {
 		if row := &v.rows[rowIndex]; row.ackedTick < s.tick {
 			row.acknowledge(s.tick)

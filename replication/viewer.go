@@ -36,7 +36,8 @@ type Viewer struct {
 
 	structure structure
 	sent      sentLog
-	tokens    int // bytes that may be sent now; negative after a burst of structure
+	ackedTick uint32 // of the newest snapshot acknowledged; 0: none
+	tokens    int    // bytes that may be sent now; negative after a burst of structure
 	resync    bool
 	input     uint32 // tick of the newest input applied; 0: none
 	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted

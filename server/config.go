@@ -26,8 +26,9 @@ type Config struct {
 	// Required.
 	World *world.World
 	// Schema lists what clients receive: schema.Body as schema.BodyComponent, and
-	// components registered in World under the same name and type. Clients build the
-	// same schema, in the same order. Required.
+	// components registered in World under the same name and type. It declares the types
+	// of inputs and commands, which Game has the functions for. Clients build the same
+	// schema, in the same order. Required.
 	Schema      *schema.Schema
 	Replication replication.Config
 	Game        Game
@@ -68,6 +69,8 @@ type Config struct {
 	// reconnect, keeping its entity and the client's replication state. 0 takes 15 s. If
 	// negative, a session ends with its connection.
 	Grace time.Duration
+	// MaxViewAge bounds how far back Session.View goes. Default 250 ms.
+	MaxViewAge time.Duration
 	// PanicEnds lets a panic in a function of the game end the process. By default it
 	// ends only the session that the function was called for, with Internal; it is counted
 	// in Stats.Panics, and its stack is logged. See Game.
@@ -120,7 +123,7 @@ func (c Config) session() session.Config {
 		Epoch: c.Epoch, GenerationFloor: c.GenerationFloor, Room: c.Room,
 		Admit: c.Admit, OneSessionPerUser: c.OneSessionPerUser, MaxSessions: c.MaxSessions,
 		CommandsPerSecond: c.CommandsPerSecond, CommandBurst: c.CommandBurst,
-		Grace: c.Grace, PanicEnds: c.PanicEnds, Random: c.Random,
+		Grace: c.Grace, PanicEnds: c.PanicEnds, MaxViewAge: c.MaxViewAge, Random: c.Random,
 	}
 	if s.Random == nil {
 		s.Random = rand.Reader

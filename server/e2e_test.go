@@ -81,7 +81,7 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 				return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
 			},
 			Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
-			Commands: map[string]server.Command{"poke": func(*server.Session, world.Entity, []byte) error { return nil }},
+			Commands: map[string]server.Command{"poke": server.OnRawCommand(func(*server.Session, world.Entity, []byte) error { return nil })},
 		},
 	}
 	change(&sc)
@@ -367,10 +367,10 @@ func TestConfigCommands(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
 	c := server.Config{Listen: "127.0.0.1:0", World: w, Schema: fixtureSchema(t)}
-	do := func(*server.Session, world.Entity, []byte) error { return nil }
+	do := server.OnRawCommand(func(*server.Session, world.Entity, []byte) error { return nil })
 	c.Game.Commands = map[string]server.Command{strings.Repeat("x", wire.MaxName): do}
 	require.NoError(t, c.Validate())
-	c.Game.Commands = map[string]server.Command{"nothing": nil, "": do, "\xff": do, strings.Repeat("y", wire.MaxName+1): do}
+	c.Game.Commands = map[string]server.Command{"nothing": {}, "": do, "\xff": do, strings.Repeat("y", wire.MaxName+1): do}
 	_, err = server.Listen(c)
 	for _, part := range []string{`"nothing" is nil`, `named ""`, `named "\xff"`, `named "yyy`} {
 		require.ErrorContains(t, err, part)

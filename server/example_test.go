@@ -52,19 +52,19 @@ func Example() {
 			return w.Spawn(player, world.Vec3{}, world.Vec3{})
 		},
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-		Input: func(s *server.Session, _ uint64, data []byte) {
+		Input: server.OnRawInput(func(s *server.Session, _ uint64, data []byte) {
 			if len(data) == 2 { // check untrusted input
 				w.SetVelocity(s.Entity(), world.Vec3{X: float32(int8(data[0])), Z: float32(int8(data[1]))})
 			}
-		},
+		}),
 		Commands: map[string]server.Command{
-			"cheer": func(s *server.Session, target world.Entity, _ []byte) error {
+			"cheer": server.OnRawCommand(func(s *server.Session, target world.Entity, _ []byte) error {
 				if target == s.Entity() {
 					return errors.New("not yourself") // the client receives CommandRefused
 				}
 				score.Mut(s.Entity()).Points++
 				return nil
-			},
+			}),
 		},
 	}
 	s, err := server.Listen(server.Config{

@@ -6,6 +6,7 @@ import (
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
 )
 
 // The types of package session that games and their hosts use. A host with its own transport
@@ -16,6 +17,7 @@ type (
 	Command   = session.Command
 	Game      = session.Game
 	Hook      = session.Hook
+	Input     = session.Input
 	Rejection = session.Rejection
 	Session   = session.Session
 	Stats     = session.Stats
@@ -31,6 +33,27 @@ const (
 	HookCommand = session.HookCommand
 	HookAdmit   = session.HookAdmit
 )
+
+// OnCommand calls session.OnCommand.
+func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) error) Command {
+	return session.OnCommand(f)
+}
+
+// OnQuery calls session.OnQuery.
+func OnQuery[Args, Answer any](f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
+	return session.OnQuery(f)
+}
+
+// OnRawCommand calls session.OnRawCommand.
+func OnRawCommand(f func(s *Session, target world.Entity, args []byte) error) Command {
+	return session.OnRawCommand(f)
+}
+
+// OnInput calls session.OnInput.
+func OnInput[T any](f func(s *Session, tick uint64, input T)) Input { return session.OnInput(f) }
+
+// OnRawInput calls session.OnRawInput.
+func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return session.OnRawInput(f) }
 
 // Defaults of Config.
 const (

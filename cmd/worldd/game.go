@@ -27,14 +27,17 @@ type game struct {
 // hooks returns the server's callbacks, which run on the world's goroutine.
 func (g *game) hooks() server.Game {
 	return server.Game{
-		Join:  func(*server.Session) (world.Entity, error) { return g.scene.Join() },
-		Leave: func(s *server.Session) { g.scene.Leave(s.Entity()) },
-		Input: func(s *server.Session, _ uint64, data []byte) {
-			if dir, ok := scenes.DecodeSteer(data); ok {
-				g.scene.Steer(s.Entity(), dir)
-			}
-		},
-		Commands: map[string]server.Command{"poke": g.poke},
+		Join:     func(*server.Session) (world.Entity, error) { return g.scene.Join() },
+		Leave:    func(s *server.Session) { g.scene.Leave(s.Entity()) },
+		Input:    server.OnRawInput(g.steer),
+		Commands: map[string]server.Command{"poke": server.OnRawCommand(g.poke)},
+	}
+}
+
+// steer sets the course of the session's entity.
+func (g *game) steer(s *server.Session, _ uint64, data []byte) {
+	if dir, ok := scenes.DecodeSteer(data); ok {
+		g.scene.Steer(s.Entity(), dir)
 	}
 }
 

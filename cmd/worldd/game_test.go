@@ -79,8 +79,8 @@ func TestHooks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, bulk.Live, g.scene.World.Status(avatar))
 	require.Equal(t, 1, g.scene.Players())
-	hooks.Input(session, 1, []byte{1, 2, 3}) // malformed, and from a session without an avatar
-	hooks.Input(session, 2, []byte{127, 0})
+	g.steer(session, 1, []byte{1, 2, 3}) // malformed, and from a session without an avatar
+	g.steer(session, 2, []byte{127, 0})
 	hooks.Leave(session)
 	require.Contains(t, hooks.Commands, "poke")
 }

@@ -54,19 +54,19 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return scene.Join() },
 			Leave: func(s *server.Session) { scene.Leave(s.Entity()) },
-			Input: func(s *server.Session, _ uint64, data []byte) {
+			Input: server.OnRawInput(func(s *server.Session, _ uint64, data []byte) {
 				if dir, ok := scenes.DecodeSteer(data); ok {
 					scene.Steer(s.Entity(), dir)
 				}
-			},
-			Commands: map[string]server.Command{"poke": func(_ *server.Session, target world.Entity, args []byte) error {
+			}),
+			Commands: map[string]server.Command{"poke": server.OnRawCommand(func(_ *server.Session, target world.Entity, args []byte) error {
 				want := binary.BigEndian.AppendUint64([]byte{0xcf}, scene.Identities().Get(target).Number())
 				if !bytes.Equal(args, want) {
 					h.mistaken.Add(1)
 				}
 				h.pokes.Add(1)
 				return scene.Poke(target)
-			}},
+			})},
 		},
 	})
 	require.NoError(t, err)

@@ -79,7 +79,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 		World: w, Schema: testSchema(t), Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
 		Game: session.Game{
 			Join:  func(s *session.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },
-			Input: func(*session.Session, uint64, []byte) {},
+			Input: session.OnRawInput(func(*session.Session, uint64, []byte) {}),
 		},
 	})
 	require.NoError(t, err)

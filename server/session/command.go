@@ -9,24 +9,24 @@ import (
 
 // execute runs one tick's commands in the order sent and answers each.
 func (s *Session) execute(commands []wire.Command) {
-	for _, command := range commands {
+	for i := range commands {
 		if s.ended || s.kicked != nil {
 			return
 		}
-		code, verdict, text := s.runCommand(command)
+		result := s.runCommand(&commands[i])
 		stats := &s.core.stats
 		stats.Commands++
 		s.handled++
-		if code == wire.OK {
+		if result.Code == wire.OK {
 			stats.Executed++
 		} else {
 			stats.Rejected++
 			if stats.Rejections == nil {
 				stats.Rejections = map[wire.Code]uint64{}
 			}
-			stats.Rejections[code]++
+			stats.Rejections[result.Code]++
 		}
-		s.sendMessage(wire.TypeResult, wire.Result{ID: command.ID, Code: code, Target: command.Target, Verdict: verdict, Text: text}.Append(nil))
+		s.sendMessage(wire.TypeResult, result.Append(nil))
 	}
 }
 
@@ -34,36 +34,49 @@ func (s *Session) execute(commands []wire.Command) {
 // The rate limit is charged for every command, including unknown ones. The verdict never
 // depends on what the client was not sent (R10 of replication), so commands cannot probe
 // for entities.
-func (s *Session) runCommand(command wire.Command) (code wire.Code, verdict wire.Verdict, text string) {
-	allowed := s.commands.AllowN(s.core.now, 1)
-	verdict = wire.Live
-	if command.Target != 0 {
-		verdict = s.viewer.Resolve(command.Target)
-		s.core.stats.CommandVerdicts[verdict]++
+func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
+	r = wire.Result{ID: c.ID, Target: c.Target, Verdict: wire.Live}
+	allowed, ascending := s.commands.AllowN(s.core.now, 1), s.noteWishes(c)
+	if c.Target != 0 {
+		r.Verdict = s.viewer.Resolve(c.Target)
+		s.core.stats.CommandVerdicts[r.Verdict]++
 	}
-	if !allowed {
-		return wire.RateLimited, verdict, ""
+	run, known := s.core.commands[c.Name]
+	switch {
+	case !allowed:
+		r.Code = wire.RateLimited
+	case !known:
+		r.Code = wire.UnknownCommand
+	case r.Verdict == wire.Stale:
+		r.Code = wire.StaleHandle
+	case r.Verdict == wire.Hidden:
+		r.Code = wire.HiddenHandle
+	case r.Verdict == wire.Pending:
+		r.Code = wire.UnknownHandle
+	case !ascending:
+		r.Code = wire.BadArguments
+	default:
+		answer, err := s.callCommand(run, c)
+		if err != nil {
+			r.Code, r.Text = rejection(err)
+		} else {
+			r.Answer = answer
+		}
 	}
-	run, ok := s.core.config.Game.Commands[command.Name]
-	if !ok {
-		return wire.UnknownCommand, verdict, ""
+	return r
+}
+
+// noteWishes reports whether the provisional handles that c names are above all that
+// earlier commands named. The server creates none: a Result without an Answer rejects them.
+func (s *Session) noteWishes(c *wire.Command) bool {
+	if c.Wishes == 0 {
+		return true
 	}
-	switch verdict {
-	case wire.Stale:
-		return wire.StaleHandle, verdict, ""
-	case wire.Hidden:
-		return wire.HiddenHandle, verdict, ""
-	case wire.Pending:
-		return wire.UnknownHandle, verdict, ""
+	if c.Provisional < s.nextWish {
+		return false
 	}
-	if len(command.Args) > 0 && wire.CheckMsgpack(command.Args) != nil {
-		return wire.BadArguments, verdict, ""
-	}
-	if err := s.callCommand(run, command.Target, command.Args); err != nil {
-		code, text = rejection(err)
-		return code, verdict, text
-	}
-	return wire.OK, verdict, ""
+	s.nextWish = c.Provisional + uint32(c.Wishes)
+	return true
 }
 
 // rejection returns the code of a game's error for the client, and its text if it is a

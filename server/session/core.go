@@ -39,6 +39,7 @@ type Config struct {
 	CommandsPerSecond, CommandBurst int
 	Grace                           time.Duration
 	PanicEnds                       bool
+	MaxViewAge                      time.Duration
 	Random                          io.Reader // required
 }
 
@@ -60,10 +61,13 @@ type Core struct {
 	maxSessions, budget int
 
 	graceTicks int
+	viewAge    int        // ticks
 	hellosLeft int        // Hellos that this tick may still answer
 	peers      []*Peer    // connections without a session, ascending by id
 	sessions   []*Session // ascending by id
 	schedule   snapshotSchedule
+	commands   map[string]commandFunc
+	input      inputFunc       // nil: inputs are dropped
 	banned     map[string]bool // users
 	nextID     uint64
 	stats      Stats
@@ -75,7 +79,7 @@ type Core struct {
 // Validate reports every error in c, except those that NewCore reports: a schema that
 // does not fit the world, and a missing Random.
 func (c Config) Validate() error {
-	errs := []error{c.Game.validate(), validateMaxSessions(c.MaxSessions)}
+	errs := []error{c.Game.validate(c.Schema), validateMaxSessions(c.MaxSessions)}
 	if c.OneSessionPerUser && c.Admit == nil {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
 	}
@@ -84,6 +88,9 @@ func (c Config) Validate() error {
 	}
 	if c.CommandBurst < 0 {
 		errs = append(errs, fmt.Errorf("server: a command burst of %d: want a positive number, or 0 for %d", c.CommandBurst, DefaultCommandBurst))
+	}
+	if c.MaxViewAge < 0 {
+		errs = append(errs, fmt.Errorf("server: views of at most %v: want a positive duration, or 0 for %v", c.MaxViewAge, defaultViewAge))
 	}
 	if c.Schema == nil {
 		errs = append(errs, errors.New("server: Schema is nil"))
@@ -118,6 +125,7 @@ func NewCore(c Config) (*Core, error) {
 	if c.Grace == 0 {
 		c.Grace = defaultGrace
 	}
+	c.MaxViewAge = cmp.Or(c.MaxViewAge, defaultViewAge)
 	for c.Epoch == 0 {
 		var number [8]byte
 		if _, err := io.ReadFull(c.Random, number[:]); err != nil {
@@ -136,9 +144,11 @@ func NewCore(c Config) (*Core, error) {
 	core := &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
 		graceTicks:  ticksOf(c.Grace, c.World.TickHz()),
+		viewAge:     ticksOf(c.MaxViewAge, c.World.TickHz()),
 		schedule:    snapshotSchedule{maxWait: uint64(c.World.TickHz() / minSnapshotHz)},
 		maxSessions: c.MaxSessions, budget: c.Replication.BudgetBytesPerSecond,
 	}
+	core.commands, core.input = c.Game.bind(c.Schema)
 	if c.Admit != nil && !c.PanicEnds {
 		core.config.Admit = core.containAdmit(c.Admit)
 	}

@@ -1,11 +1,7 @@
 package session
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"unicode/utf8"
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -47,34 +43,14 @@ type Game struct {
 	// input waits for its tick; a late one is applied at once, or dropped if a newer input
 	// exists. It suits what a player holds down; one-time actions are commands. tick is
 	// the world tick that the client meant. A tick may have no input: the game should
-	// repeat the last one. data is at most wire.MaxInputBytes, is not validated, and is
-	// only valid during the call.
-	Input func(s *Session, tick uint64, data []byte)
+	// repeat the last one. Without a function inputs are dropped.
+	Input Input
 	// Commands are the actions that clients may request, by name (1 to wire.MaxName bytes).
+	// Each command that the schema declares has a function of its types.
 	Commands map[string]Command
 }
 
-// validate reports commands with a nil function, or with a name that no client can send.
-func (g Game) validate() error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(g.Commands)) {
-		if g.Commands[name] == nil {
-			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", name))
-		}
-		if name == "" || len(name) > wire.MaxName || !utf8.ValidString(name) {
-			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can request it", name, wire.MaxName))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Command executes a client's command. target is live and in the client's interest set, or
-// zero if the command names no entity (H2). args is msgpack, not validated. An error
-// rejects the command: a *wire.Error with its own code, for example BadArguments, and any
-// other with CommandRefused. The client receives the code, and text only from a *Rejection.
-type Command func(s *Session, target world.Entity, args []byte) error
-
-// Rejection is a Command's error whose text the client receives.
+// Rejection is a command's error whose text the client receives.
 type Rejection struct {
 	Code wire.Code // OK means CommandRefused
 	Text string    // truncated to wire.MaxText bytes

@@ -25,12 +25,16 @@ type waitingInput struct {
 	tick  uint32 // empty unless it is the expected tick
 	bytes uint8
 	data  [wire.MaxInputBytes]byte
+
+	back     uint32 // the view moment, as in wire.TickInput
+	fraction uint8
 }
 
 // put stores the input of a future tick. A later input for the same tick replaces it.
 func (q *inputs) put(in wire.TickInput) {
 	w := &q.waiting[in.Tick%maxInputLead]
 	w.tick, w.bytes = in.Tick, uint8(copy(w.data[:], in.Data))
+	w.back, w.fraction = in.Back, in.Fraction
 }
 
 // due returns the input stored for tick.
@@ -39,7 +43,7 @@ func (q *inputs) due(tick uint32) (wire.TickInput, bool) {
 	if w.tick != tick {
 		return wire.TickInput{}, false
 	}
-	return wire.TickInput{Tick: tick, Data: w.data[:w.bytes]}, true
+	return wire.TickInput{Tick: tick, Back: w.back, Fraction: w.fraction, Data: w.data[:w.bytes]}, true
 }
 
 // lateInputs collects the late inputs of one tick's datagrams.

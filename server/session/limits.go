@@ -21,6 +21,10 @@ const (
 	// networks or a short outage takes seconds; the client needs 4 s to notice and 3 s for
 	// a handshake over a bad link.
 	defaultGrace = 15 * time.Second
+	// defaultViewAge is the oldest moment that Session.View returns. Lag compensation
+	// hits players where they were: a quarter second serves most links, and a player who
+	// reaches cover is safe after it.
+	defaultViewAge = 250 * time.Millisecond
 	// maxQueuedInputs bounds the input datagrams that a session has waiting for the next
 	// tick. The oldest is dropped first: inputs are repeated, and a newer acknowledgement
 	// includes the older one.

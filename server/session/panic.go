@@ -107,15 +107,19 @@ func (s *Session) callJoin(join func(*Session) (world.Entity, error)) (entity wo
 	return join(s)
 }
 
-func (s *Session) callCommand(run Command, target world.Entity, args []byte) (err error) {
+func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, err error) {
 	defer s.contain(HookCommand)
 	err = errHookPanicked // unless run returns
-	return run(s, target, args)
+	s.view = c.View
+	defer s.forgetView()
+	return run(s, c.Target, c.Args)
 }
 
-func (s *Session) callInput(tick uint64, data []byte) {
+func (s *Session) callInput(in *wire.TickInput) error {
 	defer s.contain(HookInput)
-	s.core.config.Game.Input(s, tick, data)
+	s.view = viewOf(in)
+	defer s.forgetView()
+	return s.core.input(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 }
 
 // notify calls Leave, Away or Back if the game defines it.

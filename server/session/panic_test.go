@@ -17,9 +17,10 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *tes
 			panic("boom")
 		}
 	}
-	d := newTestServerWith(t, func(c *session.Config) {
+	var d *testServer
+	d = newTestServerWith(t, func(c *session.Config) {
 		g := &c.Game
-		join, leave, input := g.Join, g.Leave, g.Input
+		join, leave := g.Join, g.Leave
 		g.Join = func(s *session.Session) (world.Entity, error) {
 			boom(session.HookJoin, s)
 			return join(s)
@@ -28,14 +29,14 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *tes
 			leave(s)
 			boom(session.HookLeave, s)
 		}
-		g.Input = func(s *session.Session, tick uint64, data []byte) {
+		g.Input = session.OnRawInput(func(s *session.Session, tick uint64, data []byte) {
 			boom(session.HookInput, s)
-			input(s, tick, data)
-		}
-		g.Commands["break"] = func(s *session.Session, _ world.Entity, _ []byte) error {
+			d.move(s, tick, data)
+		})
+		g.Commands["break"] = session.OnRawCommand(func(s *session.Session, _ world.Entity, _ []byte) error {
 			boom(session.HookCommand, s)
 			return nil
-		}
+		})
 		change(c)
 	})
 	d.game.Away = func(s *session.Session) { boom(session.HookAway, s) }
@@ -178,7 +179,7 @@ func TestPanicInLeave(t *testing.T) {
 // A hook panics while it ends another session.
 func TestPanicInLeaveWithinACommand(t *testing.T) {
 	d := fragile(t, session.HookLeave, func(c *session.Config) {
-		c.Game.Commands["stop"] = func(*session.Session, world.Entity, []byte) error { panic("after all") }
+		c.Game.Commands["stop"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { panic("after all") })
 	})
 	c, _ := d.victim()
 	c.send(wire.Command{ID: 1, Name: "stop"})
@@ -200,18 +201,18 @@ func TestPanicEnds(t *testing.T) {
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		c.Game.Commands["break"] = func(*session.Session, world.Entity, []byte) error {
+		c.Game.Commands["break"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
 			d.world.TakeImage(nil)
 			return nil
-		}
-		c.Game.Commands["visit"] = func(*session.Session, world.Entity, []byte) error {
+		})
+		c.Game.Commands["visit"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
 			q, err := d.world.NewQuery(world.QueryDef{})
 			require.NoError(t, err)
 			for range q.All() {
 				panic("boom")
 			}
 			return nil
-		}
+		})
 	})
 	c := d.join()
 	c.send(wire.Command{ID: 1, Name: "visit"})

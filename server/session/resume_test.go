@@ -409,13 +409,14 @@ func TestInputsAfterResume(t *testing.T) {
 
 // Only the text of a Rejection reaches the client.
 func TestRejectionText(t *testing.T) {
-	d := newTestServer(t)
-	d.game.Commands["far"] = func(*session.Session, world.Entity, []byte) error {
-		return &session.Rejection{Text: "too far away"}
-	}
-	d.game.Commands["long"] = func(*session.Session, world.Entity, []byte) error {
-		return &session.Rejection{Code: wire.BadArguments, Text: strings.Repeat("x", 2*wire.MaxText)}
-	}
+	d := newTestServerWith(t, func(c *session.Config) {
+		c.Game.Commands["far"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
+			return &session.Rejection{Text: "too far away"}
+		})
+		c.Game.Commands["long"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
+			return &session.Rejection{Code: wire.BadArguments, Text: strings.Repeat("x", 2*wire.MaxText)}
+		})
+	})
 	c := d.join()
 	c.send(wire.Command{ID: 1, Name: "far"}, wire.Command{ID: 2, Name: "long"}, wire.Command{ID: 3, Name: "fail"}, wire.Command{ID: 4, Name: "typo"})
 	for _, want := range []wire.Result{

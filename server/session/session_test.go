@@ -24,7 +24,7 @@ type testServer struct {
 	t     testing.TB
 	world *world.World
 	core  *session.Core
-	game  *session.Game // Commands, Away and Back, which tests may replace
+	game  *session.Game // Away and Back, which tests may replace
 	crate world.KindID
 	poked []bulk.Handle
 	moved []string
@@ -64,30 +64,32 @@ func newTestServerWith(t testing.TB, change func(*session.Config)) *testServer {
 				d.left++
 				w.Destroy(s.Entity())
 			},
-			Input: func(_ *session.Session, tick uint64, data []byte) {
-				d.moved = append(d.moved, fmt.Sprintf("%d:%s", tick, data))
-			},
+			Input: session.OnRawInput(d.move),
 			Commands: map[string]session.Command{
-				"poke": func(_ *session.Session, h world.Entity, _ []byte) error {
+				"poke": session.OnRawCommand(func(_ *session.Session, h world.Entity, _ []byte) error {
 					d.poked = append(d.poked, h)
 					return nil
-				},
-				"fail": func(*session.Session, world.Entity, []byte) error { return fmt.Errorf("no") },
-				"typo": func(*session.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} },
-				"leave": func(s *session.Session, _ world.Entity, _ []byte) error {
+				}),
+				"fail": session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return fmt.Errorf("no") }),
+				"typo": session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} }),
+				"leave": session.OnRawCommand(func(s *session.Session, _ world.Entity, _ []byte) error {
 					s.Kick("as you wish")
 					return nil
-				},
+				}),
 			},
 			Away: func(s *session.Session) { d.callHook(d.game.Away, s) },
 			Back: func(s *session.Session) { d.callHook(d.game.Back, s) },
 		},
 	}
-	d.game = &session.Game{Commands: config.Game.Commands}
+	d.game = &session.Game{}
 	change(&config)
 	d.core, err = session.NewCore(config)
 	require.NoError(t, err)
 	return d
+}
+
+func (d *testServer) move(_ *session.Session, tick uint64, data []byte) {
+	d.moved = append(d.moved, fmt.Sprintf("%d:%s", tick, data))
 }
 
 func (d *testServer) callHook(f func(*session.Session), s *session.Session) {

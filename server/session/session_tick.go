@@ -62,7 +62,7 @@ func (s *Session) acknowledge(inputs []wire.Input) {
 // tick to the game. Each datagram repeats earlier inputs, so one that arrives makes up
 // for lost ones.
 func (s *Session) applyInputs(datagrams []wire.Input) {
-	if s.core.config.Game.Input == nil || s.ended || s.kicked != nil {
+	if s.core.input == nil || s.ended || s.kicked != nil {
 		return
 	}
 	next, stats := s.core.replicator.Tick()+1, &s.core.stats
@@ -92,7 +92,9 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 		s.inputs.applied = in.Tick
 		s.viewer.NoteInput(in.Tick)
 		stats.Inputs++
-		s.callInput(s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
+		if err := s.callInput(&in); err != nil {
+			s.fail(asError(err))
+		}
 	}
 }
 

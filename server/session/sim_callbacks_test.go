@@ -217,7 +217,7 @@ func (s *sim) game() session.Game {
 			return s.avatar(), nil
 		},
 		Leave: s.leave, Away: run("away"), Back: run("back"),
-		Input:    func(*session.Session, uint64, []byte) { s.call("input") },
-		Commands: map[string]session.Command{"poke": s.poked},
+		Input:    session.OnRawInput(func(*session.Session, uint64, []byte) { s.call("input") }),
+		Commands: map[string]session.Command{"poke": session.OnRawCommand(s.poked)},
 	}
 }

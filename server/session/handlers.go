@@ -1,0 +1,243 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// Command is the game's function for a command. OnCommand, OnQuery and OnRawCommand make
+// one. The function's target is live and in the client's interest set, or zero if the
+// command names no entity (H2). Handles in its arguments are unchecked: Session.Resolve
+// tells whether the client may know them. An error rejects the command: a *wire.Error with
+// its own code, for example BadArguments, and any other with CommandRefused. The client
+// receives the code, and text only from a *Rejection.
+type Command struct {
+	args, answer reflect.Type // nil: raw arguments; no answer
+	bind         func(schema.Command) commandFunc
+}
+
+// commandFunc runs a command on what the client sent, and returns its encoded answer.
+type commandFunc func(s *Session, target world.Entity, args []byte) (answer []byte, err error)
+
+// Input is the game's function for inputs. OnInput and OnRawInput make one.
+type Input struct {
+	input reflect.Type // nil: raw
+	bind  func(*schema.Message) inputFunc
+}
+
+// inputFunc runs an input. An error is the client's fault.
+type inputFunc func(s *Session, tick uint64, data []byte) error
+
+var errBadArguments = &wire.Error{Code: wire.BadArguments}
+
+// OnCommand returns f as the function of a command that the schema declares by
+// schema.AddCommand[Args]. Arguments that are malformed are answered BadArguments, and f is
+// not called.
+func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) error) Command {
+	if f == nil {
+		return Command{}
+	}
+	return Command{args: reflect.TypeFor[Args](), bind: func(c schema.Command) commandFunc {
+		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
+			var args Args
+			if c.Args.ReadValue(data, &args) != nil {
+				return nil, errBadArguments
+			}
+			return nil, f(s, target, args)
+		}
+	}}
+}
+
+// OnQuery returns f as the function of a command that the schema declares by
+// schema.AddQuery[Args, Answer]. It is OnCommand with an answer, which the client receives
+// if the error is nil. Handles in the answer that were never issued become zero.
+func OnQuery[Args, Answer any](f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
+	if f == nil {
+		return Command{}
+	}
+	return Command{args: reflect.TypeFor[Args](), answer: reflect.TypeFor[Answer](), bind: func(c schema.Command) commandFunc {
+		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
+			var args Args
+			if c.Args.ReadValue(data, &args) != nil {
+				return nil, errBadArguments
+			}
+			answer, err := f(s, target, args)
+			if err != nil {
+				return nil, err
+			}
+			return s.encodeAnswer(c.Answer, &answer)
+		}
+	}}
+}
+
+// OnRawCommand returns f as the function of a command that the schema declares by
+// schema.AddRawCommand, or not at all. args is one msgpack value, or empty; its contents
+// are unchecked.
+func OnRawCommand(f func(s *Session, target world.Entity, args []byte) error) Command {
+	if f == nil {
+		return Command{}
+	}
+	return Command{bind: func(schema.Command) commandFunc {
+		return func(s *Session, target world.Entity, args []byte) ([]byte, error) {
+			if len(args) > 0 && wire.CheckMsgpack(args) != nil {
+				return nil, errBadArguments
+			}
+			return nil, f(s, target, args)
+		}
+	}}
+}
+
+// OnInput returns f as the function for inputs of the type that the schema declares by
+// schema.SetInput[T]. See Game.Input. A malformed input ends the session with BadMessage.
+// Handles in the input are unchecked, as in a command's arguments.
+func OnInput[T any](f func(s *Session, tick uint64, input T)) Input {
+	if f == nil {
+		return Input{}
+	}
+	return Input{input: reflect.TypeFor[T](), bind: func(m *schema.Message) inputFunc {
+		body, input := new(schema.Payload), new(T)
+		return func(s *Session, tick uint64, data []byte) error {
+			if err := m.Parse(data, body); err != nil {
+				return err
+			}
+			*input = *new(T) // fields that the schema leaves out are zero
+			if err := m.Restore(body, input); err != nil {
+				return err
+			}
+			f(s, tick, *input)
+			return nil
+		}
+	}}
+}
+
+// OnRawInput returns f as the function for inputs of a schema that declares none. data is
+// at most wire.MaxInputBytes, is not validated, and is only valid during the call.
+func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
+	if f == nil {
+		return Input{}
+	}
+	return Input{bind: func(*schema.Message) inputFunc {
+		return func(s *Session, tick uint64, data []byte) error {
+			f(s, tick, data)
+			return nil
+		}
+	}}
+}
+
+// encodeAnswer returns the bytes of an answer, and notes that the client is about to
+// receive its handles (H3).
+func (s *Session) encodeAnswer(m *schema.Message, answer any) ([]byte, error) {
+	var body schema.Payload
+	if err := m.Quantise(answer, &body); err != nil {
+		return nil, err
+	}
+	m.KeepReferences(&body, func(h bulk.Handle) bool { return s.core.world.Status(h) != bulk.Unissued })
+	m.References(&body, s.Teach)
+	return m.Append(nil, &body), nil
+}
+
+// validate reports functions that do not fit what the schema declares, commands with a nil
+// function, and names that no client can send. declared may be nil.
+func (g Game) validate(declared *schema.Schema) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(g.Commands)) {
+		if g.Commands[name].bind == nil {
+			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", name))
+		}
+		if name == "" || len(name) > wire.MaxName || !utf8.ValidString(name) {
+			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can request it", name, wire.MaxName))
+		}
+	}
+	if declared == nil {
+		return errors.Join(errs...)
+	}
+	return errors.Join(append(errs, g.checkCommands(declared), g.checkInput(declared))...)
+}
+
+// checkCommands compares the functions of commands with their declarations.
+func (g Game) checkCommands(declared *schema.Schema) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(g.Commands)) {
+		f := g.Commands[name]
+		if _, ok := declared.CommandByName(name); !ok && f.args != nil {
+			errs = append(errs, fmt.Errorf("server: command %q takes %v, and the schema does not declare it: add it with schema.AddCommand", name, f.args))
+		}
+	}
+	for i := range declared.Commands() {
+		c := declared.Command(i)
+		f, ok := g.Commands[c.Name]
+		switch want := (Command{args: typeOf(c.Args), answer: typeOf(c.Answer)}); {
+		case !ok:
+			errs = append(errs, fmt.Errorf("server: the schema declares command %q, and Game.Commands has no function for it", c.Name))
+		case f.bind == nil: // reported above
+		case c.Args != nil && want.args == nil || c.Answer != nil && want.answer == nil:
+			errs = append(errs, fmt.Errorf("server: the schema declares command %q without Go types: bind it", c.Name))
+		case f.args != want.args || f.answer != want.answer:
+			errs = append(errs, fmt.Errorf("server: the schema declares command %q with %v, and its function has %v", c.Name, want, f))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// String describes the types of the arguments and the answer.
+func (c Command) String() string {
+	switch {
+	case c.args == nil:
+		return "raw arguments"
+	case c.answer == nil:
+		return fmt.Sprintf("arguments %v and no answer", c.args)
+	default:
+		return fmt.Sprintf("arguments %v and answer %v", c.args, c.answer)
+	}
+}
+
+// checkInput compares the function for inputs with their declaration.
+func (g Game) checkInput(declared *schema.Schema) error {
+	m := declared.Input()
+	switch {
+	case m == nil && g.Input.input != nil:
+		return fmt.Errorf("server: Game.Input takes %v, and the schema declares no input: add schema.SetInput", g.Input.input)
+	case m == nil:
+		return nil
+	case g.Input.bind == nil:
+		return fmt.Errorf("server: the schema declares inputs of type %v, and Game.Input has no function", m.Type)
+	case g.Input.input == nil:
+		return fmt.Errorf("server: the schema declares inputs of type %v, and Game.Input takes raw ones: use OnInput", m.Type)
+	case g.Input.input != m.Type:
+		return fmt.Errorf("server: the schema declares inputs of type %v, and Game.Input takes %v", m.Type, g.Input.input)
+	}
+	return nil
+}
+
+// typeOf returns the Go type of m, or nil.
+func typeOf(m *schema.Message) reflect.Type {
+	if m == nil {
+		return nil
+	}
+	return m.Type
+}
+
+// bind returns the game's functions, bound to their declarations.
+func (g Game) bind(declared *schema.Schema) (map[string]commandFunc, inputFunc) {
+	commands := make(map[string]commandFunc, len(g.Commands))
+	for name, f := range g.Commands {
+		var c schema.Command
+		if i, ok := declared.CommandByName(name); ok {
+			c = declared.Command(i)
+		}
+		commands[name] = f.bind(c)
+	}
+	if g.Input.bind == nil {
+		return commands, nil
+	}
+	return commands, g.Input.bind(declared.Input())
+}
