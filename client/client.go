@@ -219,13 +219,13 @@ func (c *Client) Welcome() wire.Welcome {
 // RTT returns the newest measured round trip. Stats().Clock.RTT is steadier.
 func (c *Client) RTT() RTT { return c.session.RTT() }
 
-// SetInput sets what the player holds down from now on; see Session.SetInput. It is
+// SetInput sets what the player holds down from now on, as bytes; see Session.SetInput. It is
 // sent with the acknowledgement of the next snapshot, and repeated in the next two.
 func (c *Client) SetInput(data []byte) (tick uint32, err error) {
 	return c.session.SetInput(data, time.Since(c.start))
 }
 
-// Command asks the server to execute a command once; see Session.Command. The next
+// Command asks the server to execute a raw command once; see Session.Command. The next
 // Update sends it.
 func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
 	return c.session.Command(name, target, args)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -32,6 +33,9 @@ type Result struct {
 	// Err is nil if the command was executed, a *Rejection if it was not, and
 	// ErrUnanswered if that is unknown.
 	Err error
+	// Answer is what the server answered, of the type that the schema declares for the
+	// command; nil if it declares none, or Err is not nil.
+	Answer any
 	// Verdict is the server's verdict on Target, or Live if the command had no target.
 	// It is Stale if this session was never shown Target but an earlier session of the
 	// same run saw it destroyed. It is Pending if no answer arrived.
@@ -63,7 +67,8 @@ func (r *Rejection) Error() string {
 // Unwrap returns the code and the text as a *wire.Error.
 func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
 
-// Command asks the server to execute a command once. target is zero for a command
+// Command asks the server to execute a raw command once: one that the schema declares by
+// schema.AddRawCommand, or not at all. See Do for others. target is zero for a command
 // without one; args is one msgpack value, or nil. On an error nothing was sent: it is
 // ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server
 // would end the session.
@@ -83,6 +88,14 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 			return nil, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
 		}
 	}
+	if i, ok := s.config.Schema.CommandByName(name); ok && s.config.Schema.Command(i).Args != nil {
+		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use Do", name)
+	}
+	return s.sendCommand(wire.Command{Name: name, Target: target, Args: args}, nil)
+}
+
+// sendCommand sends a checked command. answer describes its answer; nil: none.
+func (s *Session) sendCommand(m wire.Command, answer *schema.Message) (*Future, error) {
 	if !s.Joined() {
 		return nil, ErrNotJoined
 	}
@@ -90,10 +103,11 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 		return nil, ErrTooManyCommands
 	}
 	s.command++
-	f := &Future{name: name, result: Result{ID: s.command, Target: target}, await: s.await}
+	m.ID, m.View = s.command, s.commandView()
+	f := &Future{name: m.Name, answer: answer, result: Result{ID: m.ID, Target: m.Target}, await: s.await}
 	s.unanswered = append(s.unanswered, f)
 	s.stats.Commands++
-	s.send(wire.TypeCommand, wire.Command{ID: s.command, Name: name, Target: target, Args: args}.Append(nil))
+	s.send(wire.TypeCommand, m.Append(nil))
 	return f, nil
 }
 
@@ -104,12 +118,6 @@ func (s *Session) receiveResult(body []byte) error {
 	if err != nil {
 		return err
 	}
-	var f *Future
-	name := ""
-	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
-		f, name = s.unanswered[i], s.unanswered[i].name
-		s.unanswered = slices.Delete(s.unanswered, i, i+1)
-	}
 	if m.Verdict == wire.Pending && s.replica.Resolve(m.Target) == wire.Stale {
 		m.Verdict = wire.Stale
 		if m.Code == wire.UnknownHandle {
@@ -117,6 +125,16 @@ func (s *Session) receiveResult(body []byte) error {
 		}
 	}
 	r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
+	f, name := (*Future)(nil), ""
+	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
+		f, name = s.unanswered[i], s.unanswered[i].name
+		if m.Code == wire.OK && f.answer != nil {
+			if r.Answer, err = readAnswer(f.answer, m.Answer); err != nil {
+				return err // f ends unanswered, with the connection
+			}
+		}
+		s.unanswered = slices.Delete(s.unanswered, i, i+1)
+	}
 	if m.Code != wire.OK {
 		s.stats.Rejected++
 		r.Err = &Rejection{Code: m.Code, Command: name, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
@@ -138,7 +156,8 @@ func (s *Session) finish(f *Future, r Result) {
 // Future is the pending answer to a command. It arrives in Client.Update, or when the
 // Session is fed, and belongs to the same goroutine.
 type Future struct {
-	name   string // of the command
+	name   string          // of the command
+	answer *schema.Message // nil: it has no answer
 	result Result
 	done   bool
 	await  func(context.Context) error // nil: the caller feeds the session

@@ -69,18 +69,27 @@ func (s *Session) targetTick(now time.Duration) uint32 {
 	return uint32(min(max(tick, 0), math.MaxUint32))
 }
 
-// SetInput sets what the player holds down from now on: at most wire.MaxInputBytes. It
-// returns the tick that the input is for, which a snapshot's AppliedInput reaches once the
-// server has applied it. The input carries the moment of the newest Render. It is made for the tick at which the server will receive it, and repeated in the
-// next two datagrams, any of which suffices. On a link that loses more than one in
-// fifty, inputs are made early enough for the first repetition to be in time. Games
-// call it once per render; of several inputs for one tick the last counts.
+// SetInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
+// for schemas that declare no input; see SetInputValue. It returns the tick that the input
+// is for, which a snapshot's AppliedInput reaches once the server has applied it. The input
+// carries the moment of the newest Render. It is made for the tick at which the server will
+// receive it, and repeated in the next two datagrams, any of which suffices. On a link that
+// loses more than one in fifty, inputs are made early enough for the first repetition to be
+// in time. Games call it once per render; of several inputs for one tick the last counts.
 func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err error) {
+	if s.config.Schema.Input() != nil {
+		return 0, errTypedInput
+	}
 	if len(data) > wire.MaxInputBytes {
 		return 0, fmt.Errorf("client: input has %d bytes, at most %d", len(data), wire.MaxInputBytes)
 	}
+	return s.setInput(data, now), nil
+}
+
+// setInput adds a checked input.
+func (s *Session) setInput(data []byte, now time.Duration) uint32 {
 	in := &s.inputs
-	tick = s.targetTick(now)
+	tick := s.targetTick(now)
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
@@ -89,7 +98,7 @@ func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err err
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			newest.Data = append(newest.Data[:0], data...)
 			newest.Back, newest.Fraction = s.viewMoment(newest.Tick)
-			return newest.Tick, nil
+			return newest.Tick
 		default:
 			tick = max(tick, newest.Tick+1)
 		}
@@ -105,7 +114,7 @@ func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err err
 	copy(in.list[1:], in.list)
 	in.list[0] = wire.TickInput{Tick: max(tick, 1), Data: append(last[:0], data...)}
 	in.list[0].Back, in.list[0].Fraction = s.viewMoment(in.list[0].Tick)
-	return in.list[0].Tick, nil
+	return in.list[0].Tick
 }
 
 // viewMoment returns the moment of the newest Render relative to the tick of an input: 0 if
@@ -121,6 +130,15 @@ func (s *Session) viewMoment(tick uint32) (back uint32, fraction uint8) {
 		return 0, 0
 	}
 	return uint32(before), uint8((moment - whole) * 256)
+}
+
+// commandView returns the moment of the newest Render for a command, in 1/256 ticks: 0 if
+// there is none.
+func (s *Session) commandView() uint64 {
+	if !s.renderer.on {
+		return 0
+	}
+	return uint64(min(max(s.clock.ticks(s.renderer.shown), 0), math.MaxUint32) * 256)
 }
 
 // Input returns the datagram to send at now: the newest inputs, and the

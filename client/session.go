@@ -72,9 +72,10 @@ type Session struct {
 	unanswered  []*Future                   // in sending order
 	await       func(context.Context) error // passed to futures
 	inputs      inputs
-	input       []byte    // scratch
-	acked       ackWindow // acknowledged by the newest Input
-	faultsKnown uint64    // faults that a Resync was sent for
+	input       []byte     // scratch
+	typed       typedInput // scratch
+	acked       ackWindow  // acknowledged by the newest Input
+	faultsKnown uint64     // faults that a Resync was sent for
 	rtt         RTT
 	clock       clock
 	renderer    renderer

@@ -1,0 +1,123 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Do asks the server to execute once the command that the schema declares with the type of
+// args, a struct or a pointer to one. target is zero for a command without one. On an error
+// nothing was sent: it is ErrNotJoined, ErrTooManyCommands, or says what the schema lacks.
+// See Ask for an answer.
+func (s *Session) Do(target bulk.Handle, args any) (*Future, error) { return s.do(target, args, nil) }
+
+// Do asks the server to execute a command once; see Session.Do. The next Update sends it.
+func (c *Client) Do(target bulk.Handle, args any) (*Future, error) { return c.session.Do(target, args) }
+
+// Asker is a *Client or a *Session.
+type Asker interface {
+	do(target bulk.Handle, args any, answer reflect.Type) (*Future, error)
+}
+
+// Ask is Do for a command that the schema declares with an answer of type Answer.
+func Ask[Answer any](to Asker, target bulk.Handle, args any) (*Query[Answer], error) {
+	f, err := to.do(target, args, reflect.TypeFor[Answer]())
+	if err != nil {
+		return nil, err
+	}
+	return &Query[Answer]{f}, nil
+}
+
+// Query is a Future with an answer of type Answer.
+type Query[Answer any] struct{ future *Future }
+
+// ID returns the number of the command.
+func (q *Query[Answer]) ID() uint32 { return q.future.ID() }
+
+// Poll returns the answer and the result, and false while there is none. The answer is
+// zero unless Result.Err is nil.
+func (q *Query[Answer]) Poll() (Answer, Result, bool) {
+	answer, _ := q.future.result.Answer.(Answer)
+	return answer, q.future.result, q.future.done
+}
+
+// Wait returns the answer and Result.Err; see Future.Wait.
+func (q *Query[Answer]) Wait(ctx context.Context) (Answer, error) {
+	r, err := q.future.Wait(ctx)
+	answer, _ := r.Answer.(Answer)
+	return answer, err
+}
+
+func (c *Client) do(target bulk.Handle, args any, answer reflect.Type) (*Future, error) {
+	return c.session.do(target, args, answer)
+}
+
+// do sends a command whose answer must have the type answer, unless that is nil.
+func (s *Session) do(target bulk.Handle, args any, answer reflect.Type) (*Future, error) {
+	t := reflect.TypeOf(args)
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	i, ok := s.config.Schema.CommandOf(t)
+	if !ok {
+		return nil, fmt.Errorf("client: the schema declares no command with arguments %v: add it with schema.AddCommand", t)
+	}
+	command := s.config.Schema.Command(i)
+	if answer != nil && (command.Answer == nil || command.Answer.Type != answer) {
+		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.AddQuery", command.Name, answer)
+	}
+	b, err := command.Args.AppendValue(nil, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: b}, command.Answer)
+}
+
+// readAnswer returns the struct that an answer holds.
+func readAnswer(m *schema.Message, b []byte) (any, error) {
+	var body schema.Payload
+	if err := m.Parse(b, &body); err != nil {
+		return nil, err
+	}
+	answer := reflect.New(m.Type)
+	if err := m.Restore(&body, answer.Interface()); err != nil {
+		return nil, err
+	}
+	return answer.Elem().Interface(), nil
+}
+
+// SetInputValue is SetInput with an input of the type that the schema declares by
+// schema.SetInput, a struct or a pointer to one. A pointer saves an allocation; the input
+// is copied.
+func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
+	m := s.config.Schema.Input()
+	if m == nil {
+		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.SetInput, or use SetInput", input)
+	}
+	if err := m.Quantise(input, &s.typed.body); err != nil {
+		return 0, err
+	}
+	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
+	return s.setInput(s.typed.bytes, now), nil
+}
+
+// SetInputValue sets what the player holds down from now on; see Session.SetInputValue and
+// Client.SetInput.
+func (c *Client) SetInputValue(input any) (tick uint32, err error) {
+	return c.session.SetInputValue(input, time.Since(c.start))
+}
+
+// typedInput is memory to encode inputs in.
+type typedInput struct {
+	body  schema.Payload
+	bytes []byte
+}
+
+var errTypedInput = errors.New("client: the schema declares the type of inputs: use SetInputValue")

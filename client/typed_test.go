@@ -1,0 +1,178 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type (
+	eat struct {
+		Bites uint8
+		What  bulk.Handle `net:"ref"`
+	}
+	weigh   struct{}
+	weighed struct {
+		Kilos float32 `net:"range=0..200,step=0.5"`
+	}
+	pedals struct {
+		Left, Right uint8
+	}
+)
+
+func dinner(t testing.TB) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.AddCommand[eat](s, "eat"))
+	require.NoError(t, schema.AddQuery[weigh, weighed](s, "weigh"))
+	require.NoError(t, schema.SetInput[pedals](s))
+	return s
+}
+
+// joinedSession returns a session that has joined, without a server.
+func joinedSession(t testing.TB, s *schema.Schema) *client.Session {
+	session, err := client.NewSession(client.SessionConfig{Schema: s})
+	require.NoError(t, err)
+	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
+		Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
+		GenerationFloor: 1, TickHz: 60, SnapshotHz: 20, MaxSlots: 100,
+	})))
+	session.TakeStream()
+	return session
+}
+
+// takeCommand returns the command that the session sends next.
+func takeCommand(t testing.TB, s *client.Session) wire.Command {
+	frames := wire.FrameReader{}
+	frames.Feed(s.TakeStream())
+	kind, body, ok, err := frames.Next()
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, byte(wire.TypeCommand), kind)
+	c, err := wire.ParseCommand(body)
+	require.NoError(t, err)
+	return c
+}
+
+func TestDo(t *testing.T) {
+	s := dinner(t)
+	session := joinedSession(t, s)
+	args := eat{Bites: 3, What: bulk.NewHandle(9, 2)} // a provisional handle
+	for _, v := range []any{args, &args} {
+		_, err := session.Do(walker, v)
+		require.NoError(t, err)
+		sent := takeCommand(t, session)
+		require.Equal(t, "eat", sent.Name)
+		require.Equal(t, walker, sent.Target)
+		require.Zero(t, sent.View, "nothing was shown")
+		require.Zero(t, sent.Wishes)
+		var got eat
+		require.NoError(t, s.Command(0).Args.ReadValue(sent.Args, &got))
+		require.Equal(t, args, got)
+	}
+	for _, v := range []any{nil, 5, pedals{}, weighed{}, "eat", (*eat)(nil)} {
+		_, err := session.Do(0, v)
+		require.Error(t, err, "%T", v)
+	}
+	_, err := session.Command("eat", 0, nil)
+	require.ErrorContains(t, err, "use Do")
+	require.Empty(t, session.TakeStream())
+	session.Lost(errors.New("the cat"))
+	_, err = session.Do(0, args)
+	require.ErrorIs(t, err, client.ErrNotJoined)
+}
+
+func TestAsk(t *testing.T) {
+	s := dinner(t)
+	session := joinedSession(t, s)
+	_, err := client.Ask[weigh](session, 0, weigh{})
+	require.ErrorContains(t, err, `command "weigh" without answer client_test.weigh`)
+	_, err = client.Ask[weighed](session, 0, eat{})
+	require.ErrorContains(t, err, `command "eat" without answer`)
+	require.Empty(t, session.TakeStream())
+
+	var queries []*client.Query[weighed]
+	for range 4 {
+		q, err := client.Ask[weighed](session, walker, weigh{})
+		require.NoError(t, err)
+		require.Equal(t, "weigh", takeCommand(t, session).Name)
+		queries = append(queries, q)
+	}
+	_, _, done := queries[0].Poll()
+	require.False(t, done)
+	answer, err := s.Command(1).Answer.AppendValue(nil, weighed{70.5})
+	require.NoError(t, err)
+	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 1, Verdict: wire.Live, Answer: answer})))
+	got, r, done := queries[0].Poll()
+	require.True(t, done)
+	require.Equal(t, weighed{70.5}, got)
+	require.Equal(t, client.Result{ID: 1, Target: walker, Verdict: wire.Live, Answer: weighed{70.5}}, r)
+	got, err = queries[0].Wait(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, weighed{70.5}, got)
+
+	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 2, Code: wire.CommandRefused, Verdict: wire.Live})))
+	got, err = queries[1].Wait(context.Background())
+	require.Equal(t, wire.CommandRefused, wire.CodeOf(err))
+	require.Zero(t, got)
+
+	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live, Answer: []byte("?")})), "answers no command of ours")
+	// A malformed answer is a protocol error, and its command ends all the same (C5).
+	err = session.ReceiveStream(result(wire.Result{ID: 3, Verdict: wire.Live, Answer: append(answer, 0)}))
+	require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+	session.Lost(err)
+	for _, q := range queries[2:] {
+		_, err := q.Wait(context.Background())
+		require.ErrorIs(t, err, client.ErrUnanswered)
+	}
+}
+
+func TestTypedInput(t *testing.T) {
+	s := dinner(t)
+	session := joinedSession(t, s)
+	in := pedals{1, 250}
+	for i, v := range []any{in, &in} {
+		tick, err := session.SetInputValue(v, time.Second)
+		require.NoError(t, err)
+		require.EqualValues(t, i+1, tick)
+	}
+	datagram, err := wire.ParseInput(session.Input(time.Second))
+	require.NoError(t, err)
+	require.Len(t, datagram.Inputs, 2)
+	for _, input := range datagram.Inputs {
+		var got pedals
+		require.NoError(t, s.Input().ReadValue(input.Data, &got))
+		require.Equal(t, in, got)
+	}
+	_, err = session.SetInput([]byte{1, 250}, time.Second)
+	require.ErrorContains(t, err, "use SetInputValue")
+	for _, v := range []any{nil, weigh{}, []byte{1}} {
+		_, err = session.SetInputValue(v, time.Second)
+		require.Error(t, err)
+	}
+	_, err = joinedSession(t, schema.New()).SetInputValue(in, time.Second)
+	require.ErrorContains(t, err, "declares no input")
+	allocated := testing.AllocsPerRun(100, func() {
+		_, _ = session.SetInputValue(&in, time.Second)
+	})
+	require.Zero(t, allocated)
+}
+
+// A command tells the moment that was shown when it was made.
+func TestCommandTellsTheView(t *testing.T) {
+	s := newStudio(t, 1, near, near)
+	s.play(time.Second)
+	s.session.TakeStream()
+	shown := s.session.Render(s.time()).Tick
+	_, err := s.session.Command("eat", walker, nil)
+	require.NoError(t, err)
+	require.InDelta(t, shown*256, float64(takeCommand(t, s.session).View), 1)
+}
