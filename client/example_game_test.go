@@ -14,31 +14,61 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
+// The messages of the game. Client and server build the schema from the same types.
+type (
+	// throttle is the input of a tick.
+	throttle struct {
+		Speed float32 `net:"range=0..10,step=0.1"` // m/s
+	}
+	// whistle asks for a number of blows, and is answered with the steam left.
+	whistle struct {
+		Blows uint8
+	}
+	steam struct {
+		Blows uint8
+	}
+	// derail is a command without an answer.
+	derail struct{}
+)
+
+func railwaySchema() *schema.Schema {
+	s := schema.New()
+	err := errors.Join(
+		schema.Add[schema.Body](s, schema.BodyComponent),
+		schema.SetInput[throttle](s),
+		schema.AddQuery[whistle, steam](s, "whistle"),
+		schema.AddCommand[derail](s, "derail"),
+	)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 // railway serves a world in which each client controls a cart that rolls along x at
-// the speed of its input. One whistle is allowed.
+// the speed of its input. There is steam for three blows of the whistle.
 func railway() (s *server.Server, stop func()) {
 	w, _ := world.New(world.Config{})
 	cart, _ := w.AddKind(world.Kind{Name: "cart", Body: &world.BodyDef{Kinematic: true}})
-	whistled := false
-	components := schema.New()
-	_ = schema.Add[schema.Body](components, schema.BodyComponent)
+	left := uint8(3)
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: components,
+		Listen: "127.0.0.1:0", World: w, Schema: railwaySchema(),
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Input: server.OnRawInput(func(s *server.Session, _ uint64, data []byte) {
-				if len(data) == 1 && data[0] <= 10 {
-					w.SetVelocity(s.Entity(), world.Vec3{X: float32(data[0])})
-				}
+			Input: server.OnInput(func(s *server.Session, _ uint64, in throttle) {
+				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
 			}),
 			Commands: map[string]server.Command{
-				"whistle": server.OnRawCommand(func(*server.Session, world.Entity, []byte) error {
-					if whistled {
-						return &server.Rejection{Text: "no steam left"}
+				"whistle": server.OnQuery(func(_ *server.Session, _ world.Entity, args whistle) (steam, error) {
+					if args.Blows > left {
+						return steam{}, &server.Rejection{Text: "no steam left"}
 					}
-					whistled = true
-					return nil
+					left -= args.Blows
+					return steam{left}, nil
+				}),
+				"derail": server.OnCommand(func(*server.Session, world.Entity, derail) error {
+					return &server.Rejection{Text: "against the rules"}
 				}),
 			},
 		},
@@ -61,14 +91,14 @@ func railway() (s *server.Server, stop func()) {
 type train struct {
 	client *client.Client
 	body   client.Component[schema.Body]
-	asked  []*client.Future
+	asked  []*client.Query[steam]
 	shown  float32 // where the player's cart was last drawn
 }
 
 // render is called by an engine once per picture. It does not block.
 func (g *train) render() error {
-	throttle := []byte{8} // m/s; a game reads its controller here
-	if _, err := g.client.SetInput(throttle); err != nil {
+	input := throttle{8} // a game reads its controller here
+	if _, err := g.client.SetInputValue(&input); err != nil {
 		return err
 	}
 	if err := g.client.Update(); err != nil {
@@ -81,17 +111,17 @@ func (g *train) render() error {
 		}
 	}
 	for len(g.asked) > 0 {
-		answer, done := g.asked[0].Poll()
+		left, result, done := g.asked[0].Poll()
 		if !done {
 			break
 		}
 		g.asked = g.asked[1:]
 		var refused *client.Rejection
 		switch {
-		case errors.As(answer.Err, &refused):
+		case errors.As(result.Err, &refused):
 			fmt.Println("whistle:", refused.Code, "-", refused.Text)
-		default:
-			fmt.Println("whistle:", wire.CodeOf(answer.Err))
+		case result.Err == nil:
+			fmt.Println("whistle: steam for", left.Blows)
 		}
 	}
 	return nil
@@ -103,12 +133,12 @@ func (g *train) draw(cart bulk.Handle, at [3]float32) {
 	}
 }
 
-func (g *train) whistle() {
-	f, err := g.client.Command("whistle", 0, nil)
+func (g *train) whistle(blows uint8) {
+	q, err := client.Ask[steam](g.client, 0, whistle{blows})
 	if err != nil {
 		panic(err)
 	}
-	g.asked = append(g.asked, f)
+	g.asked = append(g.asked, q)
 }
 
 // A game loop on one goroutine: input, Update, entities interpolated between snapshots,
@@ -118,10 +148,7 @@ func ExampleClient() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	components := schema.New()
-	if err := schema.Add[schema.Body](components, schema.BodyComponent); err != nil {
-		panic(err)
-	}
+	components := railwaySchema()
 	body, err := client.ComponentOf[schema.Body](components, schema.BodyComponent)
 	if err != nil {
 		panic(err)
@@ -135,8 +162,8 @@ func ExampleClient() {
 	defer c.Close()
 
 	game := &train{client: c, body: body}
-	game.whistle()
-	game.whistle()
+	game.whistle(2)
+	game.whistle(2)
 	vsync := time.NewTicker(time.Second / 60)
 	defer vsync.Stop()
 	for game.shown < 8 || len(game.asked) > 0 { // a second of driving, after the start
@@ -152,7 +179,7 @@ func ExampleClient() {
 	fmt.Println("drawn at the eighth metre")
 
 	// Programs that draw nothing can wait for an answer.
-	f, err := c.Command("derail", c.Controlled(), nil)
+	f, err := c.Do(c.Controlled(), derail{})
 	if err != nil {
 		panic(err)
 	}
@@ -161,9 +188,9 @@ func ExampleClient() {
 	stats := c.Stats()
 	fmt.Println("commands:", stats.Commands, "rejected:", stats.Rejected)
 	// Output:
-	// whistle: ok
+	// whistle: steam for 1
 	// whistle: command-refused - no steam left
 	// drawn at the eighth metre
-	// derail: unknown-command
+	// derail: command-refused
 	// commands: 3 rejected: 2
 }
