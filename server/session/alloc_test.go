@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -66,6 +67,19 @@ func TestTickAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the audits allocate")
 	}
+	raw := testSchema(t)
+	requireNoAllocations(t, raw, session.OnRawInput(func(*session.Session, uint64, []byte) {}))
+	typed := testSchema(t)
+	type wish struct{ X, Z int16 } // the 4 bytes of sink.wish
+	require.NoError(t, schema.SetInput[wish](typed))
+	requireNoAllocations(t, typed, session.OnInput(func(s *session.Session, _ uint64, in wish) {
+		if _, _, viewed := s.View(); viewed || in != (wish{}) {
+			t.Fatal(in)
+		}
+	}))
+}
+
+func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input) {
 	w, err := world.New(world.Config{Seed: 3})
 	require.NoError(t, err)
 	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
@@ -76,10 +90,10 @@ func TestTickAllocatesNothing(t *testing.T) {
 		return h
 	}
 	core, err := session.NewCore(session.Config{
-		World: w, Schema: testSchema(t), Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
+		World: w, Schema: s, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
 		Game: session.Game{
 			Join:  func(s *session.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },
-			Input: session.OnRawInput(func(*session.Session, uint64, []byte) {}),
+			Input: input,
 		},
 	})
 	require.NoError(t, err)
@@ -88,7 +102,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 		movers = append(movers, spawn(float32(i%20)*2-20, float32(i/20)*2))
 	}
 	var sinks []*sink
-	hello := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range 30 {
 		c := &sink{}
 		c.server = core.Open(context.Background(), "", c)

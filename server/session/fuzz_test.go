@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,45 @@ func FuzzSession(f *testing.F) {
 		require.Equal(t, wire.Live, good.peer.Session().Resolve(good.peer.Session().Entity()), "S2: the neighbour's entity")
 		good.send(wire.Command{ID: 1, Name: "poke", Target: good.peer.Session().Entity()})
 		good.wantResult("S2: the neighbour is served", 1, wire.OK, wire.Live)
+	})
+}
+
+// FuzzTyped sends arguments and inputs of any bytes: either they are well-formed and reach the
+// game as the schema restores them, or the game sees nothing.
+func FuzzTyped(f *testing.F) {
+	d := newTypedServer(f)
+	for _, in := range []toss{{}, {Speed: 3, At: bulk.NewHandle(5, 2), Shout: "é"}, {At: bulk.NewHandle(1<<24-1, 1<<31|1)}} {
+		f.Add(d.encode(in), d.encode(stick{X: int8(in.Speed), Fire: in.At != 0}))
+	}
+	f.Add([]byte{0xff, 0xff, 0xff}, []byte{1, 2})
+	f.Fuzz(func(t *testing.T, args, input []byte) {
+		d := newTypedServer(t)
+		good, c := d.join(), d.join()
+		args = args[:min(len(args), wire.MaxCommandArgs)]
+		c.send(wire.Command{ID: 1, Name: "toss", Args: args})
+		i, _ := d.core.Config().Schema.CommandByName("toss")
+		var want toss
+		if r := c.result(); d.core.Config().Schema.Command(i).Args.ReadValue(args, &want) == nil {
+			require.Equal(t, wire.OK, r.Code)
+			require.Equal(t, []toss{want}, d.tossed)
+		} else {
+			require.Equal(t, wire.BadArguments, r.Code)
+			require.Empty(t, d.tossed)
+		}
+		tick := uint32(d.world.Tick()) + 1
+		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: input[:min(len(input), wire.MaxInputBytes)]}}}
+		_, err := c.peer.ReceiveDatagram(in.Append(nil))
+		require.NoError(t, err)
+		d.tick()
+		var pushed stick
+		if d.core.Config().Schema.Input().ReadValue(in.Inputs[0].Data, &pushed) == nil {
+			require.Equal(t, []string{fmt.Sprint(tick, pushed)}, d.steps)
+			require.Empty(t, c.closed)
+		} else {
+			require.Empty(t, d.steps)
+			require.Equal(t, []wire.Code{wire.BadMessage}, c.closed)
+		}
+		require.Empty(t, good.closed, "S2: the neighbour's session ended")
 	})
 }
 
