@@ -205,7 +205,7 @@ func (c *simClient) kick() {
 // game returns the hooks of the simulated game.
 func (s *sim) game() session.Game {
 	run := func(hook string) func(*session.Session) { return func(*session.Session) { s.call(hook) } }
-	return session.Game{
+	g := session.Game{
 		Join: func(p *session.Session) (world.Entity, error) {
 			s.joining = p
 			defer func() { s.joining = nil }()
@@ -220,4 +220,6 @@ func (s *sim) game() session.Game {
 		Input:    session.OnRawInput(func(*session.Session, uint64, []byte) { s.call("input") }),
 		Commands: map[string]session.Command{"poke": session.OnRawCommand(s.poked)},
 	}
+	s.handleTyped(&g)
+	return g
 }

@@ -61,6 +61,7 @@ type departed struct{ faults, leaves uint64 }
 
 // snap is one state datagram as the client received it.
 type snap struct {
+	tick      uint32
 	structure uint32
 	arrived   bool
 	spoilt    bool // broken on purpose: must not be applied, or do no harm
@@ -71,8 +72,9 @@ type snap struct {
 // intent is an unanswered command.
 type intent struct {
 	target   bulk.Handle
-	received bool // the client had received it
-	unseen   bool // no client ever received it
+	received bool   // the client had received it
+	unseen   bool   // no client ever received it
+	token    uint32 // of a question; 0: none
 }
 
 // connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
@@ -161,7 +163,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	s.must(err)
-	n := &snap{structure: h.Structure}
+	n := &snap{tick: h.Tick, structure: h.Structure}
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
 	switch {
 	case c.corrupt > 0:
@@ -444,9 +446,10 @@ func (c *simClient) result(r client.Result) {
 		if r.Verdict != wire.Live {
 			s.fail("H2", "executed on %v, with verdict %v", h, r.Verdict)
 		}
+		c.judgeAnswer(asked, r)
 		return
 	case wire.StaleHandle:
-		if r.Verdict != wire.Stale || l == nil && h.Generation() >= c.arrived.floor || l != nil && l.died == 0 {
+		if r.Verdict != wire.Stale || l == nil && h.Valid() && h.Generation() >= c.arrived.floor || l != nil && l.died == 0 {
 			s.fail("H2", "%v was rejected as stale, and is not", h)
 		}
 	case wire.HiddenHandle:
@@ -459,7 +462,9 @@ func (c *simClient) result(r client.Result) {
 		}
 	case wire.RateLimited:
 	default:
-		s.fail("H2", "%v was rejected: %v", h, r.Err)
+		if !asked.refusedByGame(code) {
+			s.fail("H2", "%v was rejected: %v", h, r.Err)
+		}
 	}
 	s.coverage.rejected++
 }

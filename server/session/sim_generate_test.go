@@ -32,6 +32,7 @@ func generate(seed uint64, viewers int) *script {
 	g.callbacks()
 	g.lateAdditions()
 	g.rides()
+	g.asks()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
 }

@@ -321,8 +321,7 @@ func (c *simClient) step() {
 	}
 	if got {
 		at := time.Duration(s.now()) * time.Millisecond
-		_, err := c.session.SetInput([]byte{byte(s.tick)}, at)
-		s.must(err)
+		c.push(at)
 		if d := c.session.Input(at); d != nil {
 			c.judgeAck(d)
 			n.upD.Send(s.now(), d)

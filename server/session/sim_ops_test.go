@@ -206,6 +206,8 @@ func (c *simClient) do(o op) {
 		if len(s.order) > 0 {
 			c.command(s.order[nth(o.args[1], len(s.order))].handle)
 		}
+	case "ask":
+		c.ask(o.args[1], o.args[2])
 	case "touch":
 		if r := c.session.Replica(); r != nil && r.Len() > 0 {
 			i := nth(o.args[1], r.Len())

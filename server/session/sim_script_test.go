@@ -73,6 +73,7 @@ var operations = map[string]string{
 	"gust":      "entity ticks",      // adds an effect that follows it
 	"poke":      "viewer handle",     // commands any handle ever issued
 	"touch":     "viewer entity",     // commands an entity in its view
+	"ask":       "viewer handle any", // asks a typed question; clients then send typed inputs
 	"forge":     "viewer slot later", // commands a generation not issued yet
 	"link":      "viewer loss duplicate reorder least most extra",
 	"corrupt":   "viewer",             // the fold of the next datagram is wrong

@@ -133,6 +133,9 @@ func (t *coverage) add(o coverage) {
 	t.hurried += o.hurried
 	t.rides += o.rides
 	t.travels += o.travels
+	t.answered += o.answered
+	t.pushed += o.pushed
+	t.views += o.views
 }
 
 // requireAll requires that everything happened: the rest was not tested.
@@ -153,6 +156,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried,
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
 		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,
+		"questions answered": t.answered, "typed inputs": t.pushed, "views checked": t.views,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

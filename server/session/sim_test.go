@@ -104,9 +104,10 @@ type sim struct {
 	beacon        *world.Component[Beacon]
 	veil          *world.Component[Veil]
 	seat          *world.Component[Seat] // nil: a script without rides
-	joining       *session.Session       // argument of the current Join, or nil
-	barred        int                    // joins still to refuse
-	restartAt     int                    // tick of the restart after Drain; 0: not drained
+	typed         typed
+	joining       *session.Session // argument of the current Join, or nil
+	barred        int              // joins still to refuse
+	restartAt     int              // tick of the restart after Drain; 0: not drained
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
@@ -164,6 +165,9 @@ type coverage struct {
 	veiled     int // entities hidden from non-owners
 	rides      int // entities seated on others
 	travels    int // absences that outlast the rows' pasts
+	answered   int // questions answered
+	pushed     int // typed inputs applied
+	views      int // view moments checked
 	hurried    int // calls of enough that returned true
 }
 
@@ -248,6 +252,7 @@ func (s *sim) makeSchema() {
 	if s.script.has("ride") {
 		s.must(schema.Add[Seat](s.schema, "seat"))
 	}
+	s.declareTyped()
 	s.values = make([]uint32, s.schema.Values())
 }
 
@@ -289,7 +294,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		s.noteNamed()
 	}
 	config := session.Config{
-		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
+		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, PanicEnds: true, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
 		Replication: replication.Config{
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
 			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
