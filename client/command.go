@@ -33,8 +33,8 @@ type Result struct {
 	// Err is nil if the command was executed, a *Rejection if it was not, and
 	// ErrUnanswered if that is unknown.
 	Err error
-	// Answer is what the server answered, of the type that the schema declares for the
-	// command; nil if it declares none, or Err is not nil.
+	// Answer has the type that the schema declares for the command's answer. It is nil if
+	// the schema declares none, or Err is not nil.
 	Answer any
 	// Verdict is the server's verdict on Target, or Live if the command had no target.
 	// It is Stale if this session was never shown Target but an earlier session of the

@@ -29,7 +29,7 @@
 //
 // Once per render, on the goroutine that draws:
 //
-//	if _, err := c.SetInput(input); err != nil { // what the player holds down
+//	if _, err := c.SetInputValue(&input); err != nil { // what the player holds down
 //		return err
 //	}
 //	if err := c.Update(); err != nil { // apply what arrived, run callbacks, answer
@@ -80,26 +80,29 @@
 //
 // # Inputs
 //
-// An input is made for the tick at which the server will receive it. The client
-// measures how long that takes; the server keeps early inputs until their tick and
-// applies at most one per tick. Each input is sent in three datagrams; on links that
-// lose more than one in fifty, inputs are made early enough for the second copy to
-// arrive in time. Send what is held down, not what was just pressed: a lost or late
+// The schema declares the type of inputs; [Client.SetInputValue] sends one. Without a
+// declaration inputs are bytes, and [Client.SetInput] sends them.
+//
+// An input is made for the tick at which the server will receive it. The client measures
+// how long that takes; the server keeps early inputs until their tick and applies at most
+// one per tick. Each input is sent in three datagrams; on links that lose more than one in
+// fifty, inputs are made early enough for the second copy to arrive in time. Send what is held down, not what was just pressed: a lost or late
 // input is made up for by the next. Anything that must happen exactly once is a command.
 //
 // # Commands
 //
-// [Client.Command] returns a [Future]. Games poll it once per render; other callers
-// wait. Its error is a *[Rejection] if the server refused, with the code, the verdict
-// on the target and the game's text for the player, or [ErrUnanswered] if the
-// connection broke first: then it is unknown whether the command was executed. No
-// command is sent twice.
+// The type of its arguments names a command that the schema declares: [Client.Do] sends
+// one, and [Ask] one with an answer. [Client.Command] sends raw ones by name. Each returns
+// a [Future], or Ask a [Query]. Games poll it once per render; other callers wait. Its
+// error is a *[Rejection] if the server refused, with the code, the verdict on the target
+// and the game's text for the player, or [ErrUnanswered] if the connection broke first:
+// then it is unknown whether the command was executed. No command is sent twice.
 //
 // # Reconnecting
 //
 // A lost connection is no error of [Client.Update], which keeps trying to replace it;
 // meanwhile [Client.State] is Reconnecting, the replica stands still and answers, and
-// Command returns [ErrNotJoined]. Within the server's grace period the session
+// commands return [ErrNotJoined]. Within the server's grace period the session
 // resumes as it was. After that a new session begins: all entities leave first, and
 // the clock starts again. Stale is final across the sessions of one run of the world;
 // other handles are Pending until the new session shows them. If the server runs
@@ -122,7 +125,7 @@
 // up to 32 states of each entity in view: [Replica.Bytes]. A hostile server can drive
 // it to Config.MaxBytes plus a fifth for the allocator; then the session ends with a
 // *[LimitError]. Up to 1.3 MiB more wait for Update. Reading an entity with At takes
-// about 250 ns; neither it nor SetInput allocates. [Client.Stats] describes the link
+// about 250 ns; neither it nor setting an input allocates. [Client.Stats] describes the link
 // and counts snapshots, inputs and commands.
 //
 // # Invariants

@@ -5,7 +5,9 @@
 // connections. A peer is the client's end of one connection. An input is a client's
 // intent for one tick, unreliable and repeated; a command is a one-time request, reliable
 // and answered. The game is the code that implements inputs and commands; its functions
-// called by this package are hooks.
+// called by this package are hooks. The schema declares the types of inputs, commands and
+// answers; those that it does not declare are raw bytes. A view moment is the time of the
+// world that a client showed when it made an input or command (Session.View).
 //
 //	transport ──► Peer inbox (checked, bounded)
 //	                   │

@@ -38,7 +38,7 @@ type (
 	}
 )
 
-// typed is what clients sent and what the game answered.
+// typed records what clients sent and the game answered.
 type typed struct {
 	on      bool
 	asks    map[uint32]*question
