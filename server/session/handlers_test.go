@@ -322,6 +322,9 @@ func TestGameFitsItsSchema(t *testing.T) {
 		"other arguments": {func(g *session.Game) {
 			g.Commands["toss"] = session.OnCommand(func(*session.Session, world.Entity, other) error { return nil })
 		}, "its function has arguments session_test.other"},
+		"other answer": {func(g *session.Game) {
+			g.Commands["find"] = session.OnQuery(func(*session.Session, world.Entity, find) (other, error) { return other{}, nil })
+		}, "its function has arguments session_test.find and answer session_test.other"},
 		"no input":    {func(g *session.Game) { g.Input = session.Input{} }, "Game.Input has no function"},
 		"nil input":   {func(g *session.Game) { g.Input = session.OnInput[stick](nil) }, "Game.Input has no function"},
 		"raw input":   {func(g *session.Game) { g.Input = session.OnRawInput(func(*session.Session, uint64, []byte) {}) }, "takes raw ones"},
