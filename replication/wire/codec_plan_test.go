@@ -42,7 +42,7 @@ type (
 		facing                                  quaternion
 		moves                                   int64
 		onward, before                          quaternion
-		anchor                                  *[3][]uint32 // that of the past, if it is for this component
+		anchor                                  *[3][]uint32 // the past names it, if it is for this component
 	}
 )
 
@@ -72,12 +72,12 @@ func (m *probe) parts(schema []pageComponent, owned bool) (parts []codecPart) {
 			case f.kind == "quat" && (p.rotation < 0 || m.is("the rotation is the last one")) && (u.kind == "q" || m.is("an always rotation is the rotation")):
 				p.rotation = len(p.units)
 			}
-			letter := u.kind
-			if f.linear && strings.Contains("pqvn", letter) {
-				letter = strings.ToUpper(letter)
+			kind := u.kind
+			if f.linear && strings.Contains("pqvn", kind) {
+				kind = strings.ToUpper(kind)
 			}
-			if letter != "a" || !m.is("always units have no letter") {
-				p.shape += letter
+			if kind != "a" || !m.is("always units have no kind") {
+				p.shape += kind
 			}
 			for range u.fields {
 				index += f.values

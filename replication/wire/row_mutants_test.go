@@ -263,7 +263,7 @@ func TestDoublesSuffice(t *testing.T) {
 	}
 }
 
-// The figures of CODEC.md are those of the tests and of the default tables.
+// The figures of CODEC.md agree with the tests and with the default tables.
 func TestCodecPageFigures(t *testing.T) {
 	page, err := os.ReadFile("CODEC.md")
 	require.NoError(t, err)

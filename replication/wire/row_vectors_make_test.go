@@ -43,7 +43,7 @@ type (
 		Facing [4]float32 `net:"quat,bits=5"`
 		Lit    bool
 	}
-	rowCarried struct {
+	rowCube struct {
 		Way    [3]float32  `net:"range=-8..8,step=1/64,predict=linear"`
 		At     [3]float32  `net:"range=-64..64,step=1/64,predict=linear,parent=On"`
 		Facing [4]float32  `net:"quat,bits=10,predict=linear"`
@@ -159,8 +159,8 @@ func rowSchemas(t testing.TB) map[string]*rowschema.Schema {
 	add("everything", component[rowtest.Everything])
 	add("turns", component[rowTurns])
 	add("steady", component[rowSteady], component[rowTurns])
-	add("carried", component[rowCarried])
-	add("seats", component[rowPurse], component[rowSeat], component[rowCarried])
+	add("carried", component[rowCube])
+	add("seats", component[rowPurse], component[rowSeat], component[rowCube])
 	add("flags", component[rowFlags])
 	add("stamps", component[rowStamps])
 	add("numbers", component[rowNumbers])
@@ -352,7 +352,7 @@ func (g *rowMaker) parent(i int, child [3][]uint32) *anchorLine {
 	return &anchorLine{Component: i, Now: states[2], Base: states[1], Older: states[0]}
 }
 
-// candidate makes a row, right or wrong. Its bits are those of the package, or random.
+// candidate makes a row, right or wrong. The package writes its bits, or they are random.
 func (g *rowMaker) candidate() (row codeRow) {
 	row.Mask = 1 + g.Uint32N(1<<len(g.components)-1)
 	if g.one(2) {
