@@ -85,6 +85,7 @@ func (w *World) growSlots() {
 		w.rowOf = append(w.rowOf, noRow)
 		w.generations = append(w.generations, 0)
 	}
+	w.causes = append(w.causes, make([]uint8, int(n)-len(w.causes))...)
 	w.sleepState.slotSet.reserve(int(n))
 	for _, c := range w.components {
 		c.grow(n)
@@ -93,15 +94,25 @@ func (w *World) growSlots() {
 
 // Destroy dooms an entity: it stays live and behaves as before until the end of the
 // current or next step. It returns false unless the entity is live and not doomed yet.
-func (w *World) Destroy(e Entity) bool {
+func (w *World) Destroy(e Entity) bool { return w.DestroyBecause(e, 0) }
+
+// DestroyBecause is Destroy with a cause, whose values the game defines: replication
+// sends it to the clients that know e. 0 is no cause. The first call for e counts.
+func (w *World) DestroyBecause(e Entity, cause uint8) bool {
 	if w.pool.Get(e) == nil || w.doomed.Has(e.Index()) {
 		return false
 	}
 	if word, bit := wordOf(e.Index()); !w.doomed.Join(word, bit) {
 		w.doomed.Set(e.Index())
 	}
+	w.causes[e.Index()] = cause
 	if r := w.recording(); r != nil {
-		r.handleOp(opDestroy, e)
+		if cause == 0 {
+			r.handleOp(opDestroy, e)
+		} else {
+			r.handleOp(opDestroyBecause, e)
+			r.step = append(r.step, cause)
+		}
 	}
 	return true
 }
@@ -146,6 +157,8 @@ func (w *World) remove(word uint32, mask uint64) {
 	for slot := range bulk.Bits(word<<6, w.pool.RemoveWord(word, mask)) {
 		w.counts.destroyed++
 		w.events.destroyed.add(w.tenant(slot))
+		w.events.causes = append(w.events.causes, w.causes[slot])
+		w.causes[slot] = 0
 	}
 }
 

@@ -18,6 +18,7 @@ func (l *eventList) begin() {
 
 type events struct {
 	spawned, destroyed eventList
+	causes             []uint8  // of destroyed
 	slept, woke        []Entity // of the flush of the current step
 	quarantined        []Quarantine
 	stopped            bulk.Bitset // the slots in quarantined
@@ -26,6 +27,7 @@ type events struct {
 func (e *events) begin() {
 	e.spawned.begin()
 	e.destroyed.begin()
+	e.causes = e.causes[:0]
 	e.slept, e.woke = e.slept[:0], e.woke[:0]
 	e.quarantined = e.quarantined[:0]
 	if e.stopped.Any() {
@@ -47,6 +49,10 @@ func (w *World) Spawned() []Entity { return w.events.spawned.list }
 // Destroyed returns the entities that the last step destroyed, in ascending order of
 // slots. They are already Stale. Valid until the next Step; read only.
 func (w *World) Destroyed() []Entity { return w.events.destroyed.list }
+
+// DestroyCauses returns the causes of Destroyed's entities, in the same order: the argument
+// of DestroyBecause, or 0. After a restore all are 0. Valid until the next Step; read only.
+func (w *World) DestroyCauses() []uint8 { return w.events.causes }
 
 // Slept returns the bodies that the last step's flush put to sleep, in ascending order
 // of slots. Valid until the next Step, whose After systems see its own list; read

@@ -87,7 +87,7 @@ func (w *World) hashEntity(h hash, slot uint32) hash {
 	record := w.pool.At(slot)
 	var doomed, awake uint64
 	if w.doomed.Has(slot) {
-		doomed = 1
+		doomed = 1 | uint64(w.causes[slot])<<1
 	}
 	h = h.add(uint64(slot) | uint64(record.kind)<<32 | doomed<<48).add(record.expires)
 	r := w.rowOf[slot]

@@ -27,6 +27,7 @@ type Image struct {
 	bodiless   kindList // live entities without a body
 	lifetimes  lifetimeList
 	doomed     bulk.Bitset
+	causes     []uint8     // of the doomed, in ascending order of slots
 	newborn    bulk.Bitset // bodies added since the last flush
 	rows       rowImage
 	components []columnImage
@@ -116,6 +117,10 @@ func (w *World) takeEntities(img *Image) {
 		img.lifetimes.expires = append(img.lifetimes.expires, w.pool.At(slot).expires)
 	}
 	img.doomed.CopyFrom(&w.doomed)
+	img.causes = img.causes[:0]
+	for slot := range w.doomed.All() {
+		img.causes = append(img.causes, w.causes[slot])
+	}
 	img.newborn.CopyFrom(&w.sleepState.newborn)
 }
 

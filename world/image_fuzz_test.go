@@ -88,7 +88,7 @@ func FuzzDecodeImage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w := fuzzWorld(t, false)
 		from := bytes.NewReader(b)
-		img, err := w.decodeImage(func(b []byte) error {
+		img, err := w.decodeImage(imageVersion, func(b []byte) error {
 			if _, err := io.ReadFull(from, b); err != nil {
 				return errors.Join(ErrImage, err)
 			}

@@ -40,7 +40,7 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 		return nil, err
 	}
 	defer chunks.close()
-	img, err := w.decodeImage(chunks.read)
+	img, err := w.decodeImage(chunks.version, chunks.read)
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +50,10 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 	return img, nil
 }
 
-// decodeImage decodes and checks the contents of an image. read fills its argument or
-// returns an error.
-func (w *World) decodeImage(read func([]byte) error) (*Image, error) {
-	d := &imageDecoder{read: read, w: w, img: &Image{}}
+// decodeImage decodes and checks the contents of an image of a version. read fills its
+// argument or returns an error.
+func (w *World) decodeImage(version uint32, read func([]byte) error) (*Image, error) {
+	d := &imageDecoder{version: version, read: read, w: w, img: &Image{}}
 	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.volumes, d.rest} {
 		if part(); d.err != nil {
 			return nil, d.err
@@ -68,11 +68,12 @@ func (w *World) decodeImage(read func([]byte) error) (*Image, error) {
 // imageDecoder decodes the contents of an image in the order of WriteTo. After an error
 // it returns zeros.
 type imageDecoder struct {
-	read func([]byte) error
-	w    *World
-	img  *Image
-	err  error
-	buf  [8]byte
+	version uint32
+	read    func([]byte) error
+	w       *World
+	img     *Image
+	err     error
+	buf     [8]byte
 }
 
 // fail records the first error.
@@ -202,6 +203,11 @@ func (d *imageDecoder) entities() {
 	img.lifetimes.slots = readList[uint32](d, slots, "lifetimes")
 	img.lifetimes.expires = readArray[uint64](d, len(img.lifetimes.slots))
 	d.set(&img.doomed, slots, "doomed slots")
+	if d.version > 1 {
+		img.causes = readList[uint8](d, slots, "causes")
+	} else {
+		img.causes = make([]uint8, img.doomed.Count())
+	}
 	d.set(&img.newborn, slots, "new bodies")
 }
 

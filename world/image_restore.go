@@ -80,6 +80,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	} else {
 		w.events.spawned.copyFrom(&img.spawned)
 		w.events.destroyed.copyFrom(&img.destroyed)
+		w.events.causes = make([]uint8, len(img.destroyed.list))
 	}
 	return nil
 }
@@ -109,6 +110,11 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	}
 	w.unmarked.Reset()
 	w.doomed.CopyFrom(&img.doomed)
+	w.causes = zeroed(w.causes, slots)
+	causes := img.causes
+	for slot := range w.doomed.All() {
+		w.causes[slot], causes = causes[0], causes[1:]
+	}
 	w.dirty.CopyFrom(w.pool.Live())
 	for _, r := range w.readers {
 		r.pending.Reset()
@@ -345,6 +351,9 @@ func (img *Image) checkBits(*World) error {
 			return fmt.Errorf("component %q has changes of slots without it in word %d", c.name, word)
 		}
 		sets = append(sets, &c.has)
+	}
+	if n := img.doomed.Count(); n != len(img.causes) {
+		return fmt.Errorf("%d entities are doomed, for %d causes", n, len(img.causes))
 	}
 	for i, set := range sets {
 		for slot, ok := set.Next(0); ok; slot, ok = set.Next(slot + 1) {

@@ -23,7 +23,7 @@ import (
 // accidents, not from adversaries.
 const (
 	imageMagic   = "wimg"
-	imageVersion = 1
+	imageVersion = 2 // version 1 has no causes of the doomed
 	// chunkBytes bounds the uncompressed size of a chunk, and so a reader's buffer,
 	// whatever the file claims.
 	chunkBytes = 1 << 20
@@ -103,13 +103,14 @@ func (w *chunkWriter) end() error {
 
 // chunkReader reads the chunks of an image.
 type chunkReader struct {
-	from   io.Reader
-	sum    xxhash.Digest
-	zstd   *zstd.Decoder
-	raw    []byte
-	rest   []byte // unread part of raw
-	packed []byte
-	ended  bool
+	version uint32
+	from    io.Reader
+	sum     xxhash.Digest
+	zstd    *zstd.Decoder
+	raw     []byte
+	rest    []byte // unread part of raw
+	packed  []byte
+	ended   bool
 }
 
 func newChunkReader(from io.Reader) (*chunkReader, error) {
@@ -125,8 +126,10 @@ func newChunkReader(from io.Reader) (*chunkReader, error) {
 	case err != nil:
 	case string(head[:len(imageMagic)]) != imageMagic:
 		err = fmt.Errorf("%w: not an image: it does not begin with %q", ErrImage, imageMagic)
-	case version != imageVersion:
-		err = fmt.Errorf("%w: version %d; this program reads %d", ErrImageVersion, version, imageVersion)
+	case version == 0 || version > imageVersion:
+		err = fmt.Errorf("%w: version %d; this program reads 1 to %d", ErrImageVersion, version, imageVersion)
+	default:
+		r.version = version
 	}
 	if err != nil {
 		decoder.Close()
@@ -219,7 +222,7 @@ func (r *chunkReader) close() { r.zstd.Close() }
 
 // fixed is the set of element types of arrays in an image.
 type fixed interface {
-	~uint16 | ~uint32 | ~uint64 | ~float32
+	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32
 }
 
 // bytesOf returns the memory of an array.

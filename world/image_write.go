@@ -144,6 +144,7 @@ func (e *imageEncoder) entities(img *Image) {
 	writeList(e, img.lifetimes.slots)
 	writeArray(e, img.lifetimes.expires)
 	e.set(&img.doomed)
+	writeList(e, img.causes)
 	e.set(&img.newborn)
 }
 

@@ -66,7 +66,7 @@ func TestMutants(t *testing.T) {
 // restoreContents restores contents as if their checksums were correct.
 func restoreContents(w *World, b []byte) error {
 	return restoreFrom(w, func(from io.Reader) (*Image, error) {
-		return w.decodeImage(func(b []byte) error {
+		return w.decodeImage(imageVersion, func(b []byte) error {
 			if _, err := io.ReadFull(from, b); err != nil {
 				return errors.Join(ErrImage, err)
 			}

@@ -51,6 +51,7 @@ const (
 	opRemoveEffect
 	opRandom
 	opHashes
+	opDestroyBecause
 )
 
 // Recorder writes the external changes to a world, for Replay. It belongs to the world's

@@ -53,7 +53,7 @@ func (w *World) hashTenants() uint64 {
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		record, doomed := w.pool.At(slot), uint64(0)
 		if w.doomed.Has(slot) {
-			doomed = 1
+			doomed = 1 | uint64(w.causes[slot])<<1
 		}
 		h = h.add(uint64(slot) | uint64(record.kind)<<32 | doomed<<48).add(record.expires)
 	}

@@ -222,6 +222,7 @@ var opNames = [...]string{
 	opSpawn: "Spawn", opDeferSpawn: "DeferSpawn", opApplyDeferred: "ApplyDeferred", opDestroy: "Destroy", opPosition: "SetPosition", opVelocity: "SetVelocity", opWake: "Wake",
 	opSleep: "Sleep", opSet: "Set", opUnset: "Remove", opAddEffect: "AddEffect", opMoveEffect: "MoveEffect",
 	opEffectParams: "SetEffectParams", opRemoveEffect: "RemoveEffect", opRandom: "Rand", opHashes: "",
+	opDestroyBecause: "DestroyBecause",
 }
 
 // applyOp repeats one call. It returns false if the outcome differs: only successful
@@ -236,6 +237,8 @@ func (r *Replay) applyOp(code byte) bool {
 		return true
 	case opDestroy:
 		return w.Destroy(r.handle())
+	case opDestroyBecause:
+		return w.DestroyBecause(r.handle(), r.byte())
 	case opPosition:
 		return w.SetPosition(r.handle(), r.vec())
 	case opVelocity:

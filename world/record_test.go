@@ -24,7 +24,7 @@ func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 	case 0:
 		_, _ = s.SpawnFor(s.crate, at, world.Vec3{Y: 5}, uint32(r.IntN(200)))
 	case 1:
-		s.Destroy(e)
+		s.DestroyBecause(e, uint8(r.IntN(3)))
 	case 2:
 		s.SetPosition(e, at)
 	case 3:

@@ -33,6 +33,7 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest issued generation
 	doomed      bulk.Bitset
+	causes      []uint8     // by slot: the cause of a doomed entity's destruction, else 0
 	unmarked    bulk.Bitset // spawned, but dirty and changed bits are not set yet
 	dirty       bulk.Bitset // slots that changed since the last Next of any reader
 	readers     []*ChangeReader

@@ -1,0 +1,113 @@
+package world_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// causes returns what the last step destroyed, with the causes.
+func causes(w *world.World) map[bulk.Handle]uint8 {
+	all := map[bulk.Handle]uint8{}
+	for i, e := range w.Destroyed() {
+		all[e] = w.DestroyCauses()[i]
+	}
+	return all
+}
+
+func TestDestroyBecause(t *testing.T) {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	kind := addKind(t, w, world.Kind{Name: "thing"})
+	spawn := func(life uint32) bulk.Handle {
+		e, err := w.SpawnFor(kind, world.Vec3{}, world.Vec3{}, life)
+		require.NoError(t, err)
+		return e
+	}
+	plain, burnt, twice, expired, inSystem := spawn(0), spawn(0), spawn(0), spawn(1), spawn(0)
+	require.NoError(t, w.AddSystem(world.After, "burn", func(w *world.World) { w.DestroyBecause(inSystem, 5) }))
+	require.True(t, w.Destroy(plain))
+	require.True(t, w.DestroyBecause(burnt, 7))
+	require.True(t, w.DestroyBecause(twice, 255))
+	require.False(t, w.DestroyBecause(twice, 3), "the first counts")
+	require.Empty(t, causes(w))
+	w.Step()
+	require.Equal(t, map[bulk.Handle]uint8{plain: 0, burnt: 7, twice: 255, expired: 0, inSystem: 5}, causes(w))
+	again := spawn(0)
+	require.Equal(t, plain.Index(), again.Index())
+	require.False(t, w.DestroyBecause(burnt, 1), "dead")
+	last := spawn(0)
+	require.Equal(t, burnt.Index(), last.Index())
+	w.Destroy(last)
+	w.Step()
+	require.Equal(t, map[bulk.Handle]uint8{last: 0}, causes(w), "the slot's former cause is gone")
+}
+
+// Causes given before an image is taken are part of it, and those after it of the recording.
+func TestDestroyCauseInImageAndRecording(t *testing.T) {
+	newWorld := func() (*world.World, world.KindID) {
+		w, err := world.New(world.Config{Seed: 1})
+		require.NoError(t, err)
+		return w, addKind(t, w, world.Kind{Name: "thing"})
+	}
+	w, kind := newWorld()
+	var e [4]bulk.Handle
+	for i := range e {
+		var err error
+		e[i], err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+	}
+	w.Step()
+	before := w.StateHash()
+	w.Destroy(e[1])
+	doomed := w.StateHash()
+	require.NotEqual(t, before, doomed)
+	w.DestroyBecause(e[2], 9)
+	require.NotEqual(t, doomed, w.StateHash())
+	var img world.Image
+	w.TakeImage(&img)
+	var file bytes.Buffer
+	recorder, err := w.Record(&file, &img, 1)
+	require.NoError(t, err)
+	w.DestroyBecause(e[3], 200)
+	w.Step()
+	require.NoError(t, recorder.Close())
+	want := map[bulk.Handle]uint8{e[1]: 0, e[2]: 9, e[3]: 200}
+	require.Equal(t, want, causes(w))
+
+	other, _ := newWorld()
+	replay, err := other.Replay(&file)
+	require.NoError(t, err)
+	require.NoError(t, replay.Next())
+	require.Equal(t, want, causes(other))
+	require.Equal(t, w.StateHash(), other.StateHash())
+}
+
+// image1 is the world of TestImageOfVersion1 as version 1 of the format saved it.
+const image1 = "d2ltZwEAAAArAQAAhQAAACi1L/1AACsA1QMAUkURHpAJEAAP4BAUiQMlrGQj5GQAASpJIgKg5OKoLP3zHVvHfLX6vtqUGBCHZAtN4nFB01goIgd8B4olcAaXCjpiMvoh3DdcFgDQZQoEwFwdMgaoAOyAHDU9qAzwkhVknooYyGwlE5S1Zo4O45hAgJoin0KAzHEYHBZcDtMFnoJdKgAAAAAAAAAA9zieyTa36bI="
+
+// A world that was saved by version 1 is restored.
+func TestImageOfVersion1(t *testing.T) {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	kind := addKind(t, w, world.Kind{Name: "thing"})
+	var e [3]bulk.Handle
+	for i := range e {
+		e[i], err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+	}
+	w.Step()
+	w.Destroy(e[1])
+	file, err := base64.StdEncoding.DecodeString(image1)
+	require.NoError(t, err)
+	want := w.StateHash()
+	require.NoError(t, w.Restore(read(t, w, file)))
+	require.Equal(t, want, w.StateHash())
+	w.Step()
+	require.Equal(t, map[bulk.Handle]uint8{e[1]: 0}, causes(w))
+}
