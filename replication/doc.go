@@ -6,7 +6,7 @@
 // the entities that its client should know, those in its area of interest. A
 // snapshot is the part of one frame that a viewer receives. A baseline is an acknowledged
 // state of a row against which a later state is coded. Structure is the
-// reliable, ordered and numbered sequence of Enter, Leave and Destroy records.
+// reliable, ordered and numbered sequence of Enter, Leave and Destroy records and events.
 // A row is dormant when its newest state is acknowledged. A slot's tenant is the
 // entity in it, and a word is 64 neighbouring slots and their bits.
 //
@@ -43,6 +43,10 @@
 //	R10 What a viewer answers about a handle depends only on what its client was
 //	   sent, and equals the client's own answer once it has applied that. The
 //	   existence and death of other entities and the reuse of slots never show.
+//	R11 A reliable event that was accepted is one structure record, at its place in
+//	   that order. An unreliable one is in at most one datagram, within a second. The
+//	   client is taught every handle in either (H3). Waiting events take at most an
+//	   eighth of a snapshot from rows.
 //
 // H1 to H6 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.

@@ -138,7 +138,9 @@ func (v *Viewer) destroyReplaced(word uint32, mask, replaced uint64, rows []uint
 
 // destroyMember sends the Destroy of a member and frees its row (R5).
 func (v *Viewer) destroyMember(rowIndex *uint32) {
-	v.writeDestroy(v.handles[*rowIndex])
+	h := v.handles[*rowIndex]
+	v.writeDestroy(h, v.causes[h])
+	delete(v.causes, h)
 	v.freeRow(rowIndex)
 }
 

@@ -1,6 +1,11 @@
 package replication
 
-import "math"
+import (
+	"math"
+	"time"
+
+	"github.com/worldd/worldd/replication/wire"
+)
 
 const (
 	// maxOutstandingBytes is how much structure may await acknowledgement before no
@@ -61,6 +66,28 @@ const (
 	// maxDeaths is how many destroyed handles are remembered for viewers without
 	// snapshots. Beyond it, all viewers record their deaths at once.
 	maxDeaths = 1 << 16
+	// maxEventBacklogBytes is how much structure may await acknowledgement before no further
+	// reliable event is accepted: what enters may take and a third more, which leaves a third
+	// of maxKeptLogBytes to leaves and destroys. The second bound is a debt of one second of
+	// the budget: more would stop rows and enters for longer than a player accepts.
+	maxEventBacklogBytes = 64 << 10
+	// maxQueuedEvents bounds the unreliable events that wait for a viewer: about as many
+	// small ones as fill a datagram.
+	maxQueuedEvents = 64
+	// maxEventAge is when an unreliable event is late: a flash or a sound a second after its
+	// cause is worse than none.
+	maxEventAge = time.Second
+	// eventShare: while events wait, rows leave them one part in so many of the bytes of
+	// each snapshot. The share adds up until the largest event fits, so that a viewer whose
+	// rows fill every datagram gets its events, and rows lose at most an eighth of the bytes.
+	eventShare = 8
+	// maxEventBytes is the largest event in a datagram, and eventsHeaderBytes what all events
+	// of one take besides.
+	maxEventBytes     = 2 + 2 + 2 + wire.MaxEventBytes
+	eventsHeaderBytes = 2
+	// maxNewbornEvents bounds the events that wait for the Enter of an entity, until the
+	// next snapshot.
+	maxNewbornEvents = 64
 	// keptQueue is the capacity that an empty queue of newcomers may keep: crowds are
 	// rare, and viewers are many.
 	keptQueue = 16

@@ -32,10 +32,17 @@ type Replicator struct {
 	replaced changeLog // the subset of changes that gave the slot another tenant or none
 	// deaths are the destroyed handles that some viewer has not recorded yet.
 	// deathsDropped counts those before the first of them.
-	deaths        []bulk.Handle
+	deaths        []death
 	deathsDropped uint64
+	causes        int          // deaths with a cause
 	workspaces    []*workspace // by worker
 	workers       workerPool
+}
+
+// death is the end of an entity, with the game's cause or 0.
+type death struct {
+	handle bulk.Handle
+	cause  uint8
 }
 
 // New makes a Replicator of a world; Close it after use. A restored world needs a new
@@ -101,14 +108,18 @@ func (r *Replicator) turnsBefore(tick uint64) uint64 {
 // and each tenant has its own handle (H4, R5).
 func (r *Replicator) AfterStep() {
 	r.grid.capture = r.changes.captures + 1
-	for _, h := range r.world.Destroyed() {
+	causes := r.world.DestroyCauses()
+	for i, h := range r.world.Destroyed() {
 		slot := h.Index()
 		r.frame.vacate(h)
 		r.bodiless.Clear(slot)
 		r.grid.remove(slot)
 		r.changes.openSet().Set(slot)
 		r.replaced.openSet().Set(slot)
-		r.deaths = append(r.deaths, h)
+		r.deaths = append(r.deaths, death{h, causes[i]})
+		if causes[i] != 0 {
+			r.causes++
+		}
 	}
 	r.dropSeenDeaths()
 }
@@ -121,6 +132,11 @@ func (r *Replicator) dropSeenDeaths() {
 			v.recordDeaths()
 		}
 		seen = min(seen, v.deathsSeen)
+	}
+	for _, d := range r.deaths[:seen-r.deathsDropped] {
+		if d.cause != 0 {
+			r.causes--
+		}
 	}
 	r.deaths = slices.Delete(r.deaths, 0, int(seen-r.deathsDropped))
 	r.deathsDropped = seen

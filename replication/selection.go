@@ -95,7 +95,7 @@ func (v *Viewer) encodeByPriority() {
 func (v *Viewer) encodeDatagram(order []uint32) {
 	w, e, s := v.work, &v.work.encoder, &v.work.selection
 	encodedBefore := w.rowCache.encoded
-	room := 8 * (v.allowance() - wire.StateHeaderBytes)
+	room := 8 * v.rowBytes()
 	next := v.selectRows(order, room)
 	bits := v.orderSelected()
 	for saved := s.bits - bits; saved*len(s.order) > bits && next < len(order); saved = s.bits - bits { // room for more than a row

@@ -80,7 +80,7 @@ func (v *Viewer) encodeAll() bool {
 	if v.replicator.frame.schema.HasParents() {
 		v.markAnchored()
 	}
-	maxBytes := v.allowance() - wire.StateHeaderBytes
+	maxBytes := v.rowBytes()
 	cached := w.payloads.entry(w.waiting)
 	if cached.matches(w.capture, w.waiting) {
 		cached.copied = cached.rows
@@ -187,12 +187,13 @@ func (v *Viewer) teachReferences(keys []codingKey) {
 }
 
 // closeSnapshot makes the datagram of the open snapshot. It reads the structure number
-// last: Teach may have written records that the rows' references depend on (R4).
+// last: Teach may have written records that the references of rows and events depend on (R4).
 func (v *Viewer) closeSnapshot(p *packed) {
+	events := v.takeEvents(len(p.bytes))
 	structure := v.structure.written
 	n := len(v.datagrams)
 	b := wire.AppendStateHeader(v.buffers[n][:0], wire.StateHeader{
-		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Rows: int(p.rows),
+		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Events: events, Rows: int(p.rows),
 	})
 	v.buffers[n] = append(b, p.bytes...)
 	v.datagrams = append(v.datagrams, v.buffers[n])

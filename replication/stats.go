@@ -24,6 +24,10 @@ type Stats struct {
 	// and StructureBytes are headers.
 	StateRowBits, EnterRowBits [wire.MaxComponents]uint64
 	Resyncs                    uint64 // viewers that were sent their whole interest set again
+	// Events, counted for each viewer: sent, or dropped before they were sent.
+	ReliableEvents, ReliableEventsDropped     uint64
+	UnreliableEvents, UnreliableEventsDropped uint64
+	EventBytes                                uint64 // of StateBytes
 }
 
 // add adds another worker's counters.
@@ -40,6 +44,11 @@ func (s *Stats) add(o *Stats) {
 	s.StructureBytes += o.StructureBytes
 	s.StateBytes += o.StateBytes
 	s.Resyncs += o.Resyncs
+	s.ReliableEvents += o.ReliableEvents
+	s.ReliableEventsDropped += o.ReliableEventsDropped
+	s.UnreliableEvents += o.UnreliableEvents
+	s.UnreliableEventsDropped += o.UnreliableEventsDropped
+	s.EventBytes += o.EventBytes
 	for i := range s.StateRowBits {
 		s.StateRowBits[i] += o.StateRowBits[i]
 		s.EnterRowBits[i] += o.EnterRowBits[i]
@@ -69,6 +78,8 @@ type ViewerStats struct {
 	RowsLost       uint64 // rows of lost snapshots that became eligible again
 	StructureBytes uint64
 	StateBytes     uint64
+	Events         uint64 // sent
+	EventsDropped  uint64
 }
 
 func (s *ViewerStats) datagram(rows uint32, bytes int) {

@@ -178,6 +178,8 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 	if !v.structure.rewind(number) {
 		return nil, false
 	}
+	v.dropEvents(len(v.events.events)) // they were for the broken connection
+	v.events.dropOldest(len(v.events.events))
 	stream = v.structure.takeRewound()
 	v.countStructure(stream)
 	return stream, true

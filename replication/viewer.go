@@ -26,15 +26,18 @@ type Viewer struct {
 	priorities []float32
 	free       []uint32 // unused indexes
 
-	members     members       // the interest set: row indexes by slot, and the rows that are not dormant
-	hidden      slotSet       // slots whose tenant the client knows but does not have in view
-	dead        generations   // by slot, the newest generation that the client knows to be destroyed (R10)
-	queue       []queuedEnter // newcomers that the budget has not admitted, ascending by slot
-	uncompacted bool          // members contains freed rows
-	lastCapture uint64        // captures up to the last snapshot
-	deathsSeen  uint64        // deaths recorded so far, counted with those dropped by the replicator
+	members     members               // the interest set: row indexes by slot, and the rows that are not dormant
+	hidden      slotSet               // slots whose tenant the client knows but does not have in view
+	dead        generations           // by slot, the newest generation that the client knows to be destroyed (R10)
+	queue       []queuedEnter         // newcomers that the budget has not admitted, ascending by slot
+	uncompacted bool                  // members contains freed rows
+	lastCapture uint64                // captures up to the last snapshot
+	deathsSeen  uint64                // deaths recorded so far, counted with those dropped by the replicator
+	causes      map[bulk.Handle]uint8 // causes of the deaths of members, until their Destroy
 
 	structure structure
+	events    eventQueue
+	newborn   []newbornEvent
 	sent      sentLog
 	ackedTick uint32 // of the newest snapshot acknowledged; 0: none
 	tokens    int    // bytes that may be sent now; negative after a burst of structure
@@ -78,7 +81,9 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	newcomers := len(w.requests)
 	rowsWaiting := v.collectWaiting()
 	v.writeEnters(newcomers, rowsWaiting)
+	v.sendNewborn()
 	v.tokens -= v.structure.takeUnbilled()
+	v.refreshEvents()
 	datagrams := v.encodeSnapshots()
 	stream := v.takeStructure()
 	v.tokens -= v.structure.takeUnbilled()
@@ -133,20 +138,26 @@ func (v *Viewer) recordDeaths() {
 	r := v.replicator
 	deaths := r.deaths[v.deathsSeen-r.deathsDropped:]
 	v.deathsSeen += uint64(len(deaths))
-	if v.hidden.size == 0 && len(v.owned.generations) == 0 {
+	if v.hidden.size == 0 && len(v.owned.generations) == 0 && r.causes == 0 {
 		return
 	}
-	for _, h := range deaths {
+	for _, d := range deaths {
+		h := d.handle
 		v.owned.remove(h)
 		if slot := h.Index(); v.hidden.has(slot) {
 			v.hidden.clear(slot)
-			v.writeDestroy(h)
+			v.writeDestroy(h, d.cause)
+		} else if d.cause != 0 && v.memberIn(slot) == h {
+			if v.causes == nil {
+				v.causes = map[bulk.Handle]uint8{}
+			}
+			v.causes[h] = d.cause
 		}
 	}
 }
 
-func (v *Viewer) writeDestroy(h bulk.Handle) {
-	v.writeRecord(wire.Record{Op: wire.OpDestroy, Handle: h})
+func (v *Viewer) writeDestroy(h bulk.Handle, cause uint8) {
+	v.writeRecord(wire.Record{Op: wire.OpDestroy, Handle: h, Cause: cause})
 	v.dead.raise(h.Index(), h.Generation())
 	v.work.stats.Destroys++
 }
@@ -173,7 +184,7 @@ func (v *Viewer) Teach(h bulk.Handle) {
 		if v.memberIn(slot).Generation() > h.Generation() || v.isEntering(slot) || v.dead.at(slot) >= h.Generation() {
 			return // the client has a later tenant, or its Destroy was sent
 		}
-		v.writeDestroy(h)
+		v.writeDestroy(h, 0) // the client did not know h when it died
 	}
 }
 

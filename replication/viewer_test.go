@@ -24,6 +24,7 @@ type stage struct {
 	focus  bulk.Handle
 	crate  world.KindID
 	link   *world.Component[link]
+	schema *schema.Schema
 }
 
 type link struct {
@@ -39,8 +40,11 @@ func newStage(t testing.TB, c replication.Config) *stage {
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	rowSchema := schema.New()
+	s.schema = rowSchema
 	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
 	require.NoError(t, schema.Add[link](rowSchema, "link"))
+	require.NoError(t, schema.AddEvent[boom](rowSchema, "boom"))
+	require.NoError(t, schema.AddUnreliableEvent[spark](rowSchema, "spark"))
 	s.rep, err = replication.New(w, rowSchema, c)
 	require.NoError(t, err)
 	s.focus = s.spawn(0, 0)

@@ -190,6 +190,8 @@ func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 		state -= r.StateRowBits[i]
 		structure -= r.EnterRowBits[i]
 	}
+	coded(8*r.EventBytes, "unreliable events")
+	state -= 8 * r.EventBytes
 	coded(state, "state headers")
 	coded(structure, "structure records")
 }
@@ -206,4 +208,9 @@ func collectRows(r replication.Stats, counter countFunc) {
 	counter(r.Enters, "worldd_structure_records_total", records, "op", "enter")
 	counter(r.Leaves, "worldd_structure_records_total", records, "op", "leave")
 	counter(r.Destroys, "worldd_structure_records_total", records, "op", "destroy")
+	const events = "Events, counted for each client, by kind and result. Dropped: unreliable ones that were late or too many, reliable ones beyond a client's backlog or budget."
+	counter(r.ReliableEvents, "worldd_events_total", events, "kind", "reliable", "result", "sent")
+	counter(r.ReliableEventsDropped, "worldd_events_total", events, "kind", "reliable", "result", "dropped")
+	counter(r.UnreliableEvents, "worldd_events_total", events, "kind", "unreliable", "result", "sent")
+	counter(r.UnreliableEventsDropped, "worldd_events_total", events, "kind", "unreliable", "result", "dropped")
 }

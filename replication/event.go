@@ -1,0 +1,246 @@
+package replication
+
+import (
+	"fmt"
+	"math/bits"
+	"reflect"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// Event is an event as it is sent, for any number of viewers.
+type Event struct {
+	number     uint32
+	unreliable bool
+	tick       uint32
+	body       []byte
+	handles    []bulk.Handle // those in body that are not null
+}
+
+// NewEvent encodes event, a struct of a type that the schema declares as an event or a
+// pointer to one, as of the present tick. Handles that were never issued become null. An
+// error is the game's fault: the schema has no such event.
+func (r *Replicator) NewEvent(event any) (*Event, error) {
+	t := reflect.TypeOf(event)
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	number, ok := r.frame.schema.EventOf(t)
+	if !ok {
+		return nil, fmt.Errorf("replication: the schema has no event of type %v: declare it with schema.AddEvent or schema.AddUnreliableEvent", t)
+	}
+	declared := r.frame.schema.Event(number)
+	var body schema.Payload
+	if err := declared.Message.Quantise(event, &body); err != nil {
+		return nil, fmt.Errorf("replication: event %q: %w", declared.Name, err)
+	}
+	declared.Message.KeepReferences(&body, r.frame.issued)
+	e := &Event{number: uint32(number), unreliable: declared.Unreliable, tick: r.Tick()}
+	declared.Message.References(&body, func(h bulk.Handle) { e.handles = append(e.handles, h) })
+	e.body = declared.Message.Append(nil, &body)
+	return e, nil
+}
+
+func uvarintBytes(v uint32) int { return (bits.Len32(v|1) + 6) / 7 }
+
+// datagramBytes returns the size of an unreliable event in a datagram of a tick.
+func (e *Event) datagramBytes(tick uint32) int {
+	return uvarintBytes(e.number) + uvarintBytes(tick-e.tick) + uvarintBytes(uint32(len(e.body))) + len(e.body)
+}
+
+// recordBytes returns the maximum size of a reliable event's record.
+func (e *Event) recordBytes() int { return 5 + len(e.body) }
+
+// Send sends e to the client. A reliable event becomes the next structure record: it
+// precedes the Enters and Destroys of the next frame. Send returns false if it was not
+// accepted, because the client is too far behind (maxEventBacklogBytes) or the events are
+// too many for its budget (R11). An unreliable event waits for room in a datagram, and is
+// dropped for newer ones or when it is late.
+func (v *Viewer) Send(e *Event) bool {
+	if e.unreliable {
+		v.dropEvents(v.events.add(e))
+		return true
+	}
+	n := e.recordBytes()
+	if v.structure.outstanding()+n > maxEventBacklogBytes || v.structure.unbilled-v.tokens+n > v.replicator.config.BudgetBytesPerSecond {
+		v.work.stats.ReliableEventsDropped++
+		v.stats.EventsDropped++
+		return false
+	}
+	for _, h := range e.handles {
+		v.Teach(h)
+	}
+	v.writeRecord(wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
+	v.work.stats.ReliableEvents++
+	v.stats.Events++
+	return true
+}
+
+// SendSeen is Send if the client has h in view. An entity that is in no frame yet may come
+// into view with the next snapshot: e then follows its Enter.
+func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
+	switch {
+	case h.Valid() && v.memberIn(h.Index()) == h:
+		v.Send(e)
+	case v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil:
+	case len(v.newborn) == maxNewbornEvents:
+		v.dropNewborn(e)
+	default:
+		v.newborn = append(v.newborn, newbornEvent{h, e})
+	}
+}
+
+// newbornEvent is an event for the viewers that see an entity, which is in no frame yet.
+type newbornEvent struct {
+	entity bulk.Handle
+	event  *Event
+}
+
+func (v *Viewer) dropNewborn(e *Event) {
+	if v.stats.EventsDropped++; e.unreliable {
+		v.work.stats.UnreliableEventsDropped++
+	} else {
+		v.work.stats.ReliableEventsDropped++
+	}
+}
+
+// sendNewborn sends the events of entities that entered with this snapshot.
+func (v *Viewer) sendNewborn() {
+	for _, n := range v.newborn {
+		if v.memberIn(n.entity.Index()) == n.entity {
+			v.Send(n.event)
+		}
+	}
+	clear(v.newborn)
+	v.newborn = v.newborn[:0]
+}
+
+// Viewpoint returns the point from which the client views the world.
+func (v *Viewer) Viewpoint() world.Vec3 {
+	if at, ok := v.replicator.world.Position(v.focus); ok {
+		return at
+	}
+	return v.center
+}
+
+// eventQueue holds the unreliable events that wait for a datagram, oldest first.
+type eventQueue struct {
+	events []*Event
+	share  int    // bytes that rows must leave to events
+	bytes  []byte // scratch: the events of the datagram being made
+}
+
+// add adds e, in place of the oldest event if the queue is full, and returns how many it
+// dropped.
+func (q *eventQueue) add(e *Event) (dropped int) {
+	if len(q.events) == maxQueuedEvents {
+		q.dropOldest(1)
+		dropped = 1
+	}
+	q.events = append(q.events, e)
+	return dropped
+}
+
+func (q *eventQueue) dropOldest(n int) {
+	kept := copy(q.events, q.events[n:])
+	clear(q.events[kept:])
+	q.events = q.events[:kept]
+}
+
+// expire drops the events that are older than maxAge ticks and returns how many.
+func (q *eventQueue) expire(tick, maxAge uint32) int {
+	n := 0
+	for n < len(q.events) && tick-q.events[n].tick > maxAge {
+		n++
+	}
+	if n > 0 {
+		q.dropOldest(n)
+	}
+	return n
+}
+
+// fit returns the bytes of the newest events that fit into room, and calls take for each of
+// them, newest first.
+func (q *eventQueue) fit(tick uint32, room int, take func(i int)) (bytes int) {
+	for i := len(q.events) - 1; i >= 0 && bytes < room; i-- {
+		if n := q.events[i].datagramBytes(tick); bytes+n <= room {
+			bytes += n
+			take(i)
+		}
+	}
+	return bytes
+}
+
+// refreshEvents prepares the queue for a snapshot.
+func (v *Viewer) refreshEvents() {
+	q := &v.events
+	if len(q.events) == 0 {
+		q.share = 0
+		return
+	}
+	v.dropEvents(q.expire(v.replicator.frame.tick, v.replicator.maxEventAge()))
+	q.share = min(q.share+(v.allowance()-wire.StateHeaderBytes)/eventShare, eventsHeaderBytes+maxEventBytes)
+}
+
+// maxEventAge returns the age in ticks above which an unreliable event is late.
+func (r *Replicator) maxEventAge() uint32 {
+	return uint32(maxEventAge.Nanoseconds() * int64(r.world.TickHz()) / 1e9)
+}
+
+func (v *Viewer) dropEvents(n int) {
+	v.work.stats.UnreliableEventsDropped += uint64(n)
+	v.stats.EventsDropped += uint64(n)
+}
+
+// rowBytes returns the bytes that the rows of the next datagram may take.
+func (v *Viewer) rowBytes() int {
+	room := v.allowance() - wire.StateHeaderBytes
+	if len(v.events.events) == 0 {
+		return room
+	}
+	if n := v.events.fit(v.replicator.frame.tick, v.events.share-eventsHeaderBytes, func(int) {}); n > 0 {
+		room -= eventsHeaderBytes + n
+	}
+	return room
+}
+
+// takeEvents removes the newest waiting events that fit into a datagram beside rows of some
+// bytes, and returns them in their order of sending.
+func (v *Viewer) takeEvents(rows int) []byte {
+	q := &v.events
+	if len(q.events) == 0 {
+		return nil
+	}
+	tick := v.replicator.frame.tick
+	room := v.allowance() - wire.StateHeaderBytes - rows
+	if v.overflow > 0 {
+		room = min(room, q.share) // rows wait for what this datagram leaves of the budget
+	}
+	var taken [(maxQueuedEvents + 63) / 64]uint64
+	n := q.fit(tick, room-eventsHeaderBytes, func(i int) { taken[i>>6] |= 1 << (i & 63) })
+	if n == 0 {
+		return nil
+	}
+	q.share = max(q.share-eventsHeaderBytes-n, 0)
+	q.bytes = q.bytes[:0]
+	waiting := q.events[:0]
+	for i, e := range q.events {
+		if taken[i>>6]>>(i&63)&1 == 0 {
+			waiting = append(waiting, e)
+			continue
+		}
+		for _, h := range e.handles {
+			v.Teach(h)
+		}
+		q.bytes = wire.AppendEvent(q.bytes, wire.Event{Number: e.number, Age: tick - e.tick, Body: e.body})
+		v.work.stats.UnreliableEvents++
+		v.stats.Events++
+	}
+	clear(q.events[len(waiting):])
+	q.events = waiting
+	v.work.stats.EventBytes += uint64(len(q.bytes))
+	return q.bytes
+}

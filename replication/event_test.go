@@ -1,0 +1,337 @@
+package replication_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// boom is reliable, spark is not.
+type boom struct {
+	Who  bulk.Handle `net:"ref"`
+	X, Z float32
+}
+
+type spark struct {
+	Serial uint32
+	Who    bulk.Handle `net:"ref"`
+	Note   string      `net:"max=1000"`
+}
+
+func (s *stage) event(e any) *replication.Event {
+	event, err := s.rep.NewEvent(e)
+	require.NoError(s.t, err)
+	return event
+}
+
+// sparks returns the unreliable events of an update and how old each is.
+func (s *stage) sparks(u replication.Update) (all []spark, ages []uint32) {
+	for _, d := range u.Datagrams {
+		var r bitio.Reader
+		h, err := wire.ParseStateHeader(d, &r)
+		require.NoError(s.t, err)
+		require.LessOrEqual(s.t, len(d), wire.MaxDatagram)
+		for e := range h.StateEvents() {
+			var got spark
+			require.Equal(s.t, uint32(1), e.Number)
+			require.NoError(s.t, s.schema.Event(1).Message.ReadValue(e.Body, &got))
+			all, ages = append(all, got), append(ages, e.Age)
+		}
+	}
+	return all, ages
+}
+
+// booms returns the reliable events of an update, and all its records as text.
+func (s *stage) booms(u replication.Update) (all []boom, ops []string) {
+	for _, r := range records(s.t, u) {
+		ops = append(ops, r.Op.String())
+		if r.Op == wire.OpEvent {
+			var got boom
+			require.Zero(s.t, r.Number)
+			require.NoError(s.t, s.schema.Event(0).Message.ReadValue(r.Data, &got))
+			all = append(all, got)
+		}
+	}
+	return all, ops
+}
+
+func TestNewEventRejectsOtherTypes(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	for _, wrong := range []any{nil, 3, link{}, &link{}, (*boom)(nil)} {
+		_, err := s.rep.NewEvent(wrong)
+		require.Error(t, err, "%T", wrong)
+	}
+	_, err := s.rep.NewEvent(link{})
+	require.ErrorContains(t, err, "replication_test.link")
+	_, err = s.rep.NewEvent(&boom{})
+	require.NoError(t, err)
+}
+
+// An event stands before the records of the frame after it, in the order of sending.
+func TestEventInStructureOrder(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	old := s.spawn(2, 0)
+	s.snapshot()
+	born := s.spawn(3, 0)
+	unissued := bulk.NewHandle(900, 1)
+	require.True(t, s.viewer.Send(s.event(boom{Who: born, X: 1})))
+	require.True(t, s.viewer.Send(s.event(&boom{Who: old, X: 2})))
+	require.True(t, s.viewer.Send(s.event(boom{Who: unissued, X: 3})))
+	s.world.Destroy(old)
+	all, ops := s.booms(s.snapshot())
+	require.Equal(t, []boom{{born, 1, 0}, {old, 2, 0}, {0, 3, 0}}, all)
+	require.Equal(t, []string{"event", "event", "event", "destroy", "enter"}, ops)
+	require.EqualValues(t, 3, s.rep.Stats().ReliableEvents)
+	require.EqualValues(t, 3, s.viewer.Stats().Events)
+}
+
+// H3: a handle in an event is known to the client, whether it lives, dies later, or is dead.
+func TestEventTeaches(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	far, dead := s.spawn(90, 0), s.spawn(91, 0)
+	s.world.Destroy(dead)
+	s.snapshot()
+	require.Equal(t, wire.Pending, s.viewer.Resolve(far))
+	for _, send := range []func(h bulk.Handle) any{
+		func(h bulk.Handle) any { return boom{Who: h} },
+		func(h bulk.Handle) any { return spark{Who: h} },
+	} {
+		far, dead := far, dead
+		s.viewer.Send(s.event(send(far)))
+		s.viewer.Send(s.event(send(dead)))
+		s.snapshot()
+		require.Equal(t, wire.Hidden, s.viewer.Resolve(far))
+		require.Equal(t, wire.Stale, s.viewer.Resolve(dead))
+		s.viewer = s.rep.AddViewer(s.focus)
+		s.snapshot()
+	}
+	s.viewer.Send(s.event(boom{Who: far}))
+	s.snapshot()
+	s.world.Destroy(far)
+	_, ops := s.booms(s.snapshot())
+	require.Equal(t, []string{"destroy"}, ops)
+}
+
+// The handles of a datagram's events depend on structure that precedes it (R4).
+func TestUnreliableEventNamesItsStructure(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	dead := s.spawn(90, 0)
+	s.world.Destroy(dead)
+	s.snapshot()
+	s.viewer.Send(s.event(spark{Who: dead}))
+	u := s.snapshot()
+	require.Len(t, records(t, u), 1, "the Destroy")
+	var r bitio.Reader
+	h, err := wire.ParseStateHeader(u.Datagrams[0], &r)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, h.Structure, "the focus's Enter and the Destroy")
+}
+
+func TestSendSeen(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near, far := s.spawn(2, 0), s.spawn(90, 0)
+	s.snapshot()
+	s.viewer.SendSeen(near, s.event(boom{X: 1}))
+	s.viewer.SendSeen(far, s.event(boom{X: 2}))
+	s.viewer.SendSeen(0, s.event(boom{X: 3}))
+	bornNear, bornFar, bornDead := s.spawn(3, 0), s.spawn(80, 0), s.spawn(4, 0)
+	for i, h := range []bulk.Handle{bornNear, bornFar, bornDead} {
+		s.viewer.SendSeen(h, s.event(boom{X: float32(10 + i)}))
+	}
+	s.world.Destroy(bornDead)
+	s.world.Destroy(near)
+	all, ops := s.booms(s.snapshot())
+	require.Equal(t, []boom{{X: 1}, {X: 10}}, all)
+	require.Equal(t, []string{"event", "destroy", "enter", "event"}, ops)
+	s.viewer.SendSeen(near, s.event(boom{X: 4}))
+	all, _ = s.booms(s.snapshot())
+	require.Empty(t, all, "dead")
+
+	for range 200 {
+		s.viewer.SendSeen(s.spawn(5, 0), s.event(boom{X: 5}))
+	}
+	all, _ = s.booms(s.snapshot())
+	require.Len(t, all, 64, "bounded")
+	require.EqualValues(t, 200-64, s.rep.Stats().ReliableEventsDropped)
+}
+
+// A flood of reliable events is refused where the budget or the client ends, and the viewer
+// recovers.
+func TestFloodOfReliableEvents(t *testing.T) {
+	const budget = 20_000
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget})
+	s.snapshot()
+	flood := func() (accepted int) {
+		for range 10_000 {
+			if s.viewer.Send(s.event(boom{X: 1})) {
+				accepted++
+			}
+		}
+		return accepted
+	}
+	accepted := flood()
+	require.InDelta(t, budget, accepted*10, budget/10.0*3, "a second of the budget, at about 10 bytes each")
+	require.EqualValues(t, 10_000-accepted, s.rep.Stats().ReliableEventsDropped)
+	require.Zero(t, flood()/100, "nothing more until snapshots repay it")
+	sent := uint32(1)
+	for range 60 {
+		got, _ := s.booms(s.snapshot())
+		sent += uint32(len(got))
+		s.acknowledge(sent)
+	}
+	require.Positive(t, s.viewer.Budget())
+	require.Greater(t, flood(), accepted/2)
+
+	// A client that acknowledges nothing has a bounded backlog.
+	s = newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	for range 50 {
+		flood()
+		s.snapshot()
+	}
+	require.Less(t, s.rep.Stats().StructureBytes, uint64(80<<10))
+	require.False(t, s.viewer.Send(s.event(boom{})))
+	require.EqualValues(t, s.rep.Stats().ReliableEvents, s.viewer.Stats().Events)
+}
+
+// Unreliable events wait in a bounded queue in which the newest win, for at most a second.
+func TestUnreliableEventsAreBounded(t *testing.T) {
+	s := newStage(t, replication.Config{SnapshotHz: 1})
+	for i := range 100 {
+		require.True(t, s.viewer.Send(s.event(spark{Serial: uint32(i)})))
+	}
+	all, ages := s.sparks(s.snapshot())
+	require.Len(t, all, 64)
+	for i := range all {
+		require.EqualValues(t, 36+i, all[i].Serial, "the newest, in order")
+		require.LessOrEqual(t, ages[i], uint32(60))
+	}
+	require.EqualValues(t, 64, s.rep.Stats().UnreliableEvents)
+	require.EqualValues(t, 36, s.rep.Stats().UnreliableEventsDropped)
+
+	at := s.world.Tick()
+	s.viewer.Send(s.event(spark{Serial: 1}))
+	s.world.Step()
+	s.rep.AfterStep()
+	s.viewer.Send(s.event(spark{Serial: 2}))
+	for s.world.Tick() < at+60 { // passes a snapshot that is due
+		s.world.Step()
+		s.rep.AfterStep()
+	}
+	all, ages = s.sparks(s.snapshot())
+	if s.world.Tick() == at+61 {
+		require.Equal(t, []spark{{Serial: 2}}, all)
+		require.Equal(t, []uint32{60}, ages)
+	} else {
+		require.Empty(t, all)
+	}
+	s.viewer.Send(s.event(spark{}))
+	_, ok := s.viewer.Resume(1)
+	require.True(t, ok)
+	all, _ = s.sparks(s.snapshot())
+	require.Empty(t, all, "dropped with the connection")
+}
+
+// A spawned crowd keeps every datagram full. Events get their share, and rows the rest.
+func TestEventsShareDatagramsWithRows(t *testing.T) {
+	count := func(note string, perSnapshot int) (rowsSent, sent int) {
+		s := newStage(t, replication.Config{BudgetBytesPerSecond: 20_000, EnterRadius: 200, LeaveRadius: 210})
+		var crowd []bulk.Handle
+		for i := range 300 {
+			crowd = append(crowd, s.spawn(float32(i%20), float32(i/20)))
+		}
+		structure := uint32(0)
+		for i := range 200 {
+			for j, h := range crowd {
+				s.world.SetVelocity(h, world.Vec3{X: float32(math.Sin(float64(i * j))), Z: float32(math.Cos(float64(i + j)))})
+			}
+			for range perSnapshot {
+				s.viewer.Send(s.event(spark{Serial: uint32(i), Note: note}))
+			}
+			u := s.snapshot()
+			structure += uint32(len(records(t, u)))
+			s.acknowledge(structure)
+			if i < 60 {
+				continue // the crowd enters
+			}
+			all, ages := s.sparks(u)
+			for _, age := range ages {
+				require.LessOrEqual(t, age, uint32(60))
+			}
+			sent += len(all)
+			rowsSent += rows(t, u)
+		}
+		stats := s.rep.Stats()
+		require.LessOrEqual(t, stats.EventBytes, stats.StateBytes/8)
+		return rowsSent, sent
+	}
+	note := make([]byte, 900)
+	for i := range note {
+		note[i] = 'x'
+	}
+	alone, _ := count("", 0)
+	flooded, small := count("", 50)
+	require.GreaterOrEqual(t, float64(flooded), float64(alone)*0.8)
+	require.Greater(t, small, 140*4, "several each snapshot")
+	flooded, large := count(string(note), 1)
+	require.GreaterOrEqual(t, float64(flooded), float64(alone)*0.8)
+	require.Greater(t, large, 10, "a large one now and then")
+}
+
+// Events of sessions without rows to send fill what is left of the datagram.
+func TestUnreliableEventOfEverySize(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 100_000})
+	s.snapshot()
+	s.acknowledge(1)
+	for n := 0; n <= 1000; n += 50 {
+		s.viewer.Send(s.event(spark{Serial: uint32(n), Note: string(make([]byte, n))}))
+		all, _ := s.sparks(s.snapshot())
+		require.Len(t, all, 1)
+		require.Len(t, all[0].Note, n)
+	}
+}
+
+func TestDestroyCauses(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	near, hidden, far := s.spawn(2, 0), s.spawn(3, 0), s.spawn(90, 0)
+	s.snapshot()
+	s.world.SetPosition(hidden, world.Vec3{X: 80})
+	s.snapshot()
+	for i, h := range []bulk.Handle{near, hidden, far} {
+		s.world.DestroyBecause(h, uint8(7+i))
+	}
+	s.world.Step()
+	s.rep.AfterStep()
+	require.Equal(t, wire.Stale, s.viewer.Resolve(near), "recorded before the snapshot")
+	again := s.spawn(2, 0)
+	require.Equal(t, near.Index(), again.Index())
+	s.world.DestroyBecause(again, 99) // in no frame: nobody knows it
+	got := records(t, s.snapshot())
+	require.ElementsMatch(t, []wire.Record{
+		{Op: wire.OpDestroy, Handle: near, Cause: 7}, {Op: wire.OpDestroy, Handle: hidden, Cause: 8},
+	}, got)
+	s.viewer.Teach(far)
+	require.Equal(t, []wire.Record{{Op: wire.OpDestroy, Handle: far}}, records(t, s.snapshot()), "it did not know far when far died")
+	require.Equal(t, uint64(3), s.rep.Stats().Destroys)
+}
+
+// An event of a handle and two floats costs its record at most 16 bytes.
+func TestEventRecordBytes(t *testing.T) {
+	s := newStage(t, replication.Config{})
+	s.snapshot()
+	before := s.rep.Stats().StructureBytes
+	s.viewer.Send(s.event(boom{Who: s.focus, X: 1.5, Z: -3}))
+	s.viewer.Send(s.event(boom{Who: s.focus, X: 1.5, Z: -3}))
+	u := s.snapshot()
+	all, _ := s.booms(u)
+	require.Len(t, all, 2)
+	record := len(wire.AppendRecord(nil, records(t, u)[1]))
+	t.Logf("a record of %d bytes; two of them: %d bytes of stream", record, s.rep.Stats().StructureBytes-before)
+	require.LessOrEqual(t, record, 16)
+}
