@@ -83,8 +83,8 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 		r.stats.Unreadable++
 		return Unreadable, nil
 	}
-	if len(h.Events) > 0 {
-		return Unreadable, protocolError("events, which the schema does not have")
+	if err := r.checkEvents(h); err != nil {
+		return Unreadable, err
 	}
 	if err := r.decode(); err != nil {
 		return Unreadable, err
@@ -92,6 +92,7 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 	if err := r.checkGrowth(); err != nil {
 		return Unreadable, err
 	}
+	r.receiveEvents(h)
 	r.publish(h)
 	return Applied, nil
 }

@@ -38,6 +38,10 @@ func protocolError(format string, args ...any) error {
 
 // applyRecord applies a record that checkRecords accepted.
 func (r *Replica) applyRecord(record wire.Record, tick uint32) {
+	if record.Op == wire.OpEvent {
+		r.receiveEvent(record.Number, tick, record.Data)
+		return
+	}
 	h := record.Handle
 	c := r.cells.at(h.Index())
 	if h.Generation() < c.generation {

@@ -47,6 +47,9 @@ func (r *Replica) checkRecords(message wire.Structure) error {
 
 func (r *Replica) checkRecord(record wire.Record) error {
 	h := record.Handle
+	if record.Op == wire.OpEvent {
+		return r.checkEvent(record.Number, false, record.Data)
+	}
 	if record.Op > wire.OpDestroy || len(record.Data) > 0 {
 		return protocolError("%v, which the schema does not have", record)
 	}

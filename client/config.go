@@ -89,6 +89,8 @@ type Config struct {
 
 	// Observer is called when the replica changes.
 	Observer Observer
+	// Events has the functions for the server's events; nil has none.
+	Events *Events
 	// Result is called with the answer to each command, in command order, for callers
 	// that keep no Futures.
 	Result func(Result)
@@ -107,7 +109,7 @@ type Config struct {
 func (c Config) session() SessionConfig {
 	return SessionConfig{
 		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
-		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Observer: c.Observer, Result: c.Result,
+		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Observer: c.Observer, Events: c.Events, Result: c.Result,
 	}
 }
 

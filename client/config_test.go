@@ -59,7 +59,7 @@ func longRows(t *testing.T) *schema.Schema {
 func TestConfigHasAllOfASession(t *testing.T) {
 	whole := client.Config{
 		Schema: schema.New(), Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name", Room: "room",
-		MaxEntities: 3, MaxBytes: 4, Observer: client.Observer{Enter: func(*client.Entity) {}}, Result: func(client.Result) {},
+		MaxEntities: 3, MaxBytes: 4, Observer: client.Observer{Enter: func(*client.Entity) {}}, Events: &client.Events{}, Result: func(client.Result) {},
 	}
 	from, to := reflect.ValueOf(whole), reflect.ValueOf(whole.Session())
 	for i := range to.NumField() {

@@ -7,6 +7,7 @@
 //	verdict  the answer of Lookup: Live, Hidden, Pending or Stale
 //	input    what the player holds down at one tick: unreliable, repeated
 //	command  a request to be executed once: reliable, answered
+//	event    something that happened, as the schema declares it
 //	moment   the server time that a render shows
 //
 //	QUIC stream ────► Session ──► Replica ──► Observer, Entity, Lookup
@@ -63,6 +64,16 @@
 //
 // The player's own entity is shown at the same moment as all others. A game that wants
 // it earlier predicts it.
+//
+// # Events
+//
+// The server sends events besides states: a hit, a line of chat, a sound. The schema
+// declares their types, and [OnEvent] and [OnEventRendered] give the game's functions,
+// before Dial:
+//
+//	var events client.Events
+//	client.OnEvent(&events, func(tick uint32, e Kill) { score(e.By) })
+//	client.OnEventRendered(&events, func(tick uint32, e Flash) { glow(e.At) })
 //
 // # Handles and verdicts
 //

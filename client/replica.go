@@ -6,6 +6,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -35,6 +36,8 @@ type Replica struct {
 	maxSlots uint32
 	limits   limits
 	observer Observer
+	events   *Events         // may be nil
+	rendered []renderedEvent // by ascending ticks
 
 	cells         cells
 	entities      []*Entity // the live ones, unordered
@@ -58,6 +61,8 @@ type Replica struct {
 	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
 	anchored   int
 	anchorPart int
+
+	event schema.Payload // scratch
 
 	// Scratch for the Structure message being checked and applied.
 	plan      []plannedCell
@@ -83,6 +88,7 @@ type ReplicaStats struct {
 	Enters     uint64
 	Leaves     uint64
 	Destroys   uint64
+	Events     uint64
 }
 
 func newReplica(c *rowcodec.Codec, floor, maxSlots uint32, l limits, o Observer) *Replica {

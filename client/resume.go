@@ -1,6 +1,7 @@
 package client
 
 import (
+	"math"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -76,6 +77,7 @@ func (s *Session) join(m *wire.Welcome) error {
 	if m.Resumed == 0 {
 		sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 		if before != nil {
+			before.deliverRendered(math.MaxUint32)
 			before.leaveAll()
 		}
 		s.renew(m.GenerationFloor, m.MaxSlots, int(m.TickHz))
@@ -94,6 +96,7 @@ func (s *Session) join(m *wire.Welcome) error {
 // a world without slots.
 func (s *Session) forget() {
 	if s.replica != nil {
+		s.replica.deliverRendered(math.MaxUint32)
 		s.replica.destroyAll()
 	}
 	s.renew(0, 0, 0)
@@ -103,6 +106,7 @@ func (s *Session) forget() {
 // renew makes an empty replica, which keeps the counters, and an unset clock.
 func (s *Session) renew(floor, maxSlots uint32, tickHz int) {
 	next := newReplica(s.codec, floor, maxSlots, s.config.limits(), s.config.Observer)
+	next.events = s.config.Events
 	if s.replica != nil {
 		next.stats = s.replica.stats
 	}

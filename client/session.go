@@ -26,6 +26,7 @@ type SessionConfig struct {
 	MaxEntities int
 	MaxBytes    int
 	Observer    Observer
+	Events      *Events
 	Result      func(Result)
 }
 
@@ -36,6 +37,8 @@ func (c SessionConfig) validate() error {
 		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
 	} else if err := rowcodec.CheckRows(c.Schema); err != nil {
 		errs = append(errs, fmt.Errorf("client: %w", err))
+	} else {
+		errs = append(errs, c.Events.validate(c.Schema))
 	}
 	if len(c.Name) > wire.MaxName {
 		errs = append(errs, fmt.Errorf("client: Name has %d bytes, at most %d: shorten it", len(c.Name), wire.MaxName))
@@ -247,6 +250,9 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	}
 	if outcome != Duplicate { // a copy says nothing about the link
 		s.measure(h, now)
+	}
+	if second := uint32(s.clock.hz); s.replica.tick > second {
+		s.replica.deliverRendered(s.replica.tick - second)
 	}
 	s.checkFaults()
 	return outcome, nil

@@ -31,7 +31,8 @@ func (s *Session) measure(h wire.StateHeader, now time.Duration) {
 func (s *Session) Clock(now time.Duration) Clock { return s.clock.estimate(now) }
 
 // Render returns the moment to show at now; its Tick is 0 before the second snapshot.
-// From the first call on, the replica keeps the states that Component.At needs.
+// From the first call on, the replica keeps the states that Component.At needs. Render
+// calls the functions of OnEventRendered for the events up to the moment.
 //
 // The moment lags behind the server's time so that all but one in fifty snapshots
 // arrive in time. The lag grows at once when they are later, and shrinks by a fiftieth
@@ -46,8 +47,10 @@ func (s *Session) Render(now time.Duration) Moment {
 		return Moment{}
 	}
 	tick := max(s.clock.ticks(s.renderer.advance(now, &s.clock)), 0)
-	s.replica.shown = uint32(tick)
-	return Moment{Tick: tick, newest: s.replica.tick, maxExtrapolate: maxExtrapolate * float64(s.clock.hz)}
+	r := s.replica
+	r.shown = uint32(tick)
+	r.deliverRendered(r.shown)
+	return Moment{Tick: tick, newest: r.tick, maxExtrapolate: maxExtrapolate * float64(s.clock.hz)}
 }
 
 const (

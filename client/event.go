@@ -1,0 +1,164 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Events holds a game's functions for the events that the server sends. Fill it with OnEvent
+// and OnEventRendered before Dial or NewSession: the first events may arrive with the
+// Welcome. Events without a function are ignored.
+type Events struct {
+	handlers map[reflect.Type][]eventHandler
+}
+
+// eventHandler is a function for one type of event.
+type eventHandler struct {
+	rendered bool
+	// bind reads an event and returns a call of the game's function with it.
+	bind func(m *schema.Message, body *schema.Payload, tick uint32) (call func(), err error)
+}
+
+// OnEvent makes f the function for events of the struct type T, which the schema declares by
+// schema.AddEvent or schema.AddUnreliableEvent. It is called as soon as the event arrives.
+//
+// Reliable events arrive once, in the order in which the server sent them, and in their
+// place among Enter, Leave and Destroy: an entity that an event names may still be Pending,
+// if it spawned in the same tick, and is not yet Stale if it died in the same tick. tick is
+// that of the snapshot that follows. Unreliable events arrive at most once and up to a
+// second late, before the rows of their snapshot are applied; tick is when they happened.
+func OnEvent[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, false, f) }
+
+// OnEventRendered is OnEvent for what the player sees or hears: f is called when Render
+// reaches the tick of the event, by ascending ticks. If nothing is rendered it is called
+// when the event is a second old; if maxRendered events wait, the oldest is not delayed
+// further.
+func OnEventRendered[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, true, f) }
+
+func addHandler[T any](e *Events, rendered bool, f func(tick uint32, event T)) {
+	if e.handlers == nil {
+		e.handlers = map[reflect.Type][]eventHandler{}
+	}
+	t := reflect.TypeFor[T]()
+	e.handlers[t] = append(e.handlers[t], eventHandler{rendered, func(m *schema.Message, body *schema.Payload, tick uint32) (func(), error) {
+		var event T
+		err := m.Restore(body, &event)
+		return func() { f(tick, event) }, err
+	}})
+}
+
+// validate reports the types that s does not declare as events.
+func (e *Events) validate(s *schema.Schema) error {
+	if e == nil {
+		return nil
+	}
+	var errs []error
+	for t := range e.handlers {
+		if _, ok := s.EventOf(t); !ok {
+			errs = append(errs, fmt.Errorf("client: Events has a function for %v, which is no event of the schema", t))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// of returns the functions for events of a message.
+func (e *Events) of(m *schema.Message) []eventHandler {
+	if e == nil || m.Type == nil {
+		return nil
+	}
+	return e.handlers[m.Type]
+}
+
+// maxRendered bounds the events that wait for Render, at up to 2 kB each. The moment shown
+// lags by at most half a second.
+const maxRendered = 256
+
+// renderedEvent is an event that waits for Render.
+type renderedEvent struct {
+	tick uint32
+	call func()
+}
+
+// checkEvent checks that a record, or an event in a datagram if unreliable, is one of the
+// schema. It leaves the event in r.event.
+func (r *Replica) checkEvent(number uint32, unreliable bool, body []byte) error {
+	s := r.codec.Schema()
+	if number >= uint32(s.Events()) {
+		return protocolError("event %d of a schema that has %d", number, s.Events())
+	}
+	declared := s.Event(int(number))
+	if declared.Unreliable != unreliable {
+		return protocolError("event %q, declared as unreliable: %v, arrives as unreliable: %v", declared.Name, declared.Unreliable, unreliable)
+	}
+	return declared.Message.Parse(body, &r.event)
+}
+
+// checkEvents checks the events of a datagram.
+func (r *Replica) checkEvents(h wire.StateHeader) error {
+	for e := range h.StateEvents() {
+		if err := r.checkEvent(e.Number, true, e.Body); err != nil {
+			return err
+		}
+		if e.Age > h.Tick {
+			return protocolError("event of %d ticks before tick %d", e.Age, h.Tick)
+		}
+	}
+	return nil
+}
+
+// receiveEvents delivers the events of a datagram that checkEvents accepted.
+func (r *Replica) receiveEvents(h wire.StateHeader) {
+	for e := range h.StateEvents() {
+		r.receiveEvent(e.Number, h.Tick-e.Age, e.Body)
+	}
+}
+
+// receiveEvent delivers an event that was checked.
+func (r *Replica) receiveEvent(number, tick uint32, body []byte) {
+	r.stats.Events++
+	m := r.codec.Schema().Event(int(number)).Message
+	for _, h := range r.events.of(m) {
+		if m.Parse(body, &r.event) != nil {
+			return // checked before
+		}
+		call, err := h.bind(m, &r.event, tick)
+		switch {
+		case err != nil: // validate has checked the type
+		case h.rendered:
+			r.addRendered(renderedEvent{tick, call})
+		default:
+			call()
+		}
+	}
+}
+
+// addRendered queues e behind the events up to its tick.
+func (r *Replica) addRendered(e renderedEvent) {
+	if len(r.rendered) == maxRendered {
+		r.popRendered()()
+	}
+	at := len(r.rendered)
+	for at > 0 && r.rendered[at-1].tick > e.tick {
+		at--
+	}
+	r.rendered = slices.Insert(r.rendered, at, e)
+}
+
+// popRendered removes the oldest event before it is called: the call may render.
+func (r *Replica) popRendered() (call func()) {
+	call = r.rendered[0].call
+	r.rendered = slices.Delete(r.rendered, 0, 1)
+	return call
+}
+
+// deliverRendered delivers the waiting events up to a tick.
+func (r *Replica) deliverRendered(tick uint32) {
+	for len(r.rendered) > 0 && r.rendered[0].tick <= tick {
+		r.popRendered()()
+	}
+}

@@ -1,0 +1,261 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type boom struct {
+	Who  bulk.Handle `net:"ref"`
+	Size uint8
+}
+
+type spark struct {
+	Serial uint32 `net:"bits=20"`
+	Text   string `net:"max=10"`
+}
+
+// silent has no function.
+type silent struct{ N uint8 }
+
+// theatre plays a server that sends events to a session by hand.
+type theatre struct {
+	t          testing.TB
+	schema     *schema.Schema
+	session    *client.Session
+	heard      []string
+	structures uint32 // records sent
+	seq        uint32
+}
+
+func newTheatre(t testing.TB) *theatre {
+	p := &theatre{t: t, schema: schema.New()}
+	require.NoError(t, schema.Add[friend](p.schema, "friend"))
+	require.NoError(t, schema.AddEvent[boom](p.schema, "boom"))
+	require.NoError(t, schema.AddUnreliableEvent[spark](p.schema, "spark"))
+	require.NoError(t, schema.AddEvent[silent](p.schema, "silent"))
+	var events client.Events
+	client.OnEvent(&events, func(tick uint32, e boom) {
+		p.hear("boom %d of %v (%v) at %d", e.Size, e.Who, p.session.Resolve(e.Who), tick)
+	})
+	client.OnEvent(&events, func(tick uint32, e spark) { p.hear("spark %d %q at %d", e.Serial, e.Text, tick) })
+	client.OnEventRendered(&events, func(tick uint32, e boom) { p.hear("shown boom %d at %d", e.Size, tick) })
+	client.OnEventRendered(&events, func(tick uint32, e spark) { p.hear("shown spark %d at %d", e.Serial, tick) })
+	var err error
+	p.session, err = client.NewSession(client.SessionConfig{Schema: p.schema, Events: &events})
+	require.NoError(t, err)
+	p.welcome(1, 7)
+	return p
+}
+
+func (p *theatre) welcome(epoch, session uint64) {
+	welcome := wire.Welcome{
+		Protocol: wire.Version, Schema: p.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: epoch, Session: session,
+		GenerationFloor: 1, TickHz: 60, SnapshotHz: 30, MaxSlots: 10,
+	}
+	require.NoError(p.t, p.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))))
+	p.structures, p.seq = 0, 0
+}
+
+func (p *theatre) hear(format string, args ...any) {
+	p.heard = append(p.heard, fmt.Sprintf(format, args...))
+}
+
+// take returns what the game's functions have heard since the last call.
+func (p *theatre) take() []string {
+	heard := p.heard
+	p.heard = nil
+	return heard
+}
+
+func (p *theatre) body(event int, v any) []byte {
+	b, err := p.schema.Event(event).Message.AppendValue(nil, v)
+	require.NoError(p.t, err)
+	return b
+}
+
+func (p *theatre) boom(who bulk.Handle, size uint8) wire.Record {
+	return wire.Record{Op: wire.OpEvent, Number: 0, Data: p.body(0, boom{who, size})}
+}
+
+// structure sends a message whose tick is so many after that of the last.
+func (p *theatre) structure(ticks uint32, records ...wire.Record) error {
+	body := wire.AppendStructureHeader(nil, p.structures+1, ticks)
+	for _, r := range records {
+		body = wire.AppendRecord(body, r)
+	}
+	p.structures += uint32(len(records))
+	return p.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body))
+}
+
+// state sends a datagram without rows.
+func (p *theatre) state(tick, structure uint32, events ...wire.Event) (client.Outcome, error) {
+	var list []byte
+	for _, e := range events {
+		list = wire.AppendEvent(list, e)
+	}
+	p.seq++
+	d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: p.seq, Tick: tick, Structure: structure, Events: list})
+	return p.session.ReceiveDatagram(d, time.Duration(tick)*time.Second/60)
+}
+
+func (p *theatre) spark(serial, age uint32) wire.Event {
+	return wire.Event{Number: 1, Age: age, Body: p.body(1, spark{serial, "zap"})}
+}
+
+func TestEventsAtOnce(t *testing.T) {
+	p := newTheatre(t)
+	one, two := h(1, 1), h(2, 1)
+	enter := func(h bulk.Handle) wire.Record { return wire.Record{Op: wire.OpEnter, Handle: h, Row: []byte{0}} }
+	require.NoError(t, p.structure(100, p.boom(one, 1), enter(one), p.boom(one, 2), p.boom(two, 3), p.boom(0, 4),
+		wire.Record{Op: wire.OpEvent, Number: 2, Data: p.body(2, silent{9})},
+		wire.Record{Op: wire.OpDestroy, Handle: one}, p.boom(one, 5)))
+	require.Equal(t, []string{
+		"boom 1 of 1v1 (pending) at 100", "boom 2 of 1v1 (live) at 100", "boom 3 of 2v1 (pending) at 100",
+		"boom 4 of none (stale) at 100", "boom 5 of 1v1 (stale) at 100",
+	}, p.take())
+	require.EqualValues(t, 8, p.session.Replica().Structure())
+	require.EqualValues(t, 6, p.session.Stats().Replica.Events)
+}
+
+// An unreliable event counts if and only if its datagram is applied, and once.
+func TestEventsOfDatagrams(t *testing.T) {
+	p := newTheatre(t)
+	outcome, err := p.state(110, 0, p.spark(1, 3), p.spark(2, 0))
+	require.NoError(t, err)
+	require.Equal(t, client.Applied, outcome)
+	require.Equal(t, []string{`spark 1 "zap" at 107`, `spark 2 "zap" at 110`}, p.take())
+	p.seq--
+	outcome, err = p.state(110, 0, p.spark(1, 3), p.spark(2, 0))
+	require.NoError(t, err)
+	require.Equal(t, client.Duplicate, outcome)
+	require.Empty(t, p.take())
+	outcome, err = p.state(112, 1, p.spark(3, 0))
+	require.NoError(t, err)
+	require.Equal(t, client.Held, outcome)
+	require.Empty(t, p.take())
+	require.NoError(t, p.structure(112, p.boom(0, 1)))
+	require.Equal(t, []string{"boom 1 of none (stale) at 112", `spark 3 "zap" at 112`}, p.take())
+	d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 9, Tick: 114, Structure: 1, Events: wire.AppendEvent(nil, p.spark(4, 0)), Rows: 1})
+	outcome, err = p.session.ReceiveDatagram(append(d, make([]byte, 20)...), 0)
+	require.NoError(t, err)
+	require.Equal(t, client.Unreadable, outcome)
+	require.Empty(t, p.take())
+}
+
+func TestEventsThatAreProtocolErrors(t *testing.T) {
+	for name, send := range map[string]func(p *theatre) error{
+		"record of no event": func(p *theatre) error {
+			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Number: 3})
+		},
+		"record with half a body": func(p *theatre) error {
+			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Data: p.body(0, boom{Who: h(1, 1)})[:1]})
+		},
+		"record with more than a body": func(p *theatre) error {
+			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Data: append(p.body(0, boom{}), 0)})
+		},
+		"record of an unreliable event": func(p *theatre) error {
+			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Number: 1, Data: p.body(1, spark{})})
+		},
+		"datagram of no event": func(p *theatre) error {
+			_, err := p.state(9, 0, p.spark(1, 0), wire.Event{Number: 3})
+			return err
+		},
+		"datagram of a reliable event": func(p *theatre) error {
+			_, err := p.state(9, 0, p.spark(1, 0), wire.Event{Number: 0, Body: p.body(0, boom{})})
+			return err
+		},
+		"datagram with half a body": func(p *theatre) error {
+			_, err := p.state(9, 0, p.spark(1, 0), wire.Event{Number: 1, Body: p.body(1, spark{})[:2]})
+			return err
+		},
+		"event before time": func(p *theatre) error {
+			_, err := p.state(9, 0, p.spark(1, 9), p.spark(1, 10))
+			return err
+		},
+	} {
+		p := newTheatre(t)
+		var e *wire.Error
+		require.ErrorAs(t, send(p), &e, name)
+		require.Equal(t, wire.BadMessage, e.Code, name)
+		require.Empty(t, p.take(), "%s: nothing of it is applied", name)
+		require.Zero(t, p.session.Replica().Structure(), name)
+	}
+}
+
+// Rendered events are delivered when the moment reaches them, in the order of their ticks.
+func TestEventsRendered(t *testing.T) {
+	p := newTheatre(t)
+	shown := func() (events []string) {
+		for _, line := range p.take() {
+			if strings.HasPrefix(line, "shown") {
+				events = append(events, line)
+			}
+		}
+		return events
+	}
+	at := func(tick float64) time.Duration { return time.Duration(tick * float64(time.Second) / 60) }
+	for tick := uint32(100); tick <= 130; tick += 2 {
+		_, err := p.state(tick, 0)
+		require.NoError(t, err)
+		p.session.Render(at(float64(tick)))
+	}
+	require.NoError(t, p.structure(131, p.boom(0, 1)))
+	_, err := p.state(131, 1, p.spark(2, 0), p.spark(3, 1))
+	require.NoError(t, err)
+	require.NoError(t, p.structure(0, p.boom(0, 4)))
+	require.Empty(t, shown())
+	var got []string
+	for now := 131.0; now < 140; now += 0.5 {
+		m := p.session.Render(at(now))
+		for _, line := range shown() {
+			got = append(got, fmt.Sprintf("%s by %d", line, uint32(m.Tick)))
+		}
+	}
+	require.Equal(t, []string{
+		"shown spark 3 at 130 by 130", "shown boom 1 at 131 by 131", "shown spark 2 at 131 by 131", "shown boom 4 at 131 by 131",
+	}, got)
+
+	// Without renders they come a second late, and beyond a bound at once.
+	require.NoError(t, p.structure(20, p.boom(0, 5))) // tick 151
+	_, err = p.state(151+59, 2)
+	require.NoError(t, err)
+	require.Empty(t, shown())
+	_, err = p.state(151+60, 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"shown boom 5 at 151"}, shown())
+	for i := range 300 {
+		require.NoError(t, p.structure(uint32(i/299), p.boom(0, 6)))
+	}
+	require.Len(t, shown(), 300-256)
+
+	// What still waits when a new session begins is not lost.
+	p.session.Lost(errors.New("cut"))
+	p.session.Reconnect()
+	p.welcome(1, 8)
+	require.Len(t, shown(), 256)
+}
+
+// A game with a function for a type that is no event hears of its mistake.
+func TestEventsOfAnotherSchema(t *testing.T) {
+	s := schema.New()
+	require.NoError(t, schema.AddEvent[silent](s, "silent"))
+	var events client.Events
+	client.OnEvent(&events, func(uint32, silent) {})
+	_, err := client.NewSession(client.SessionConfig{Schema: s, Events: &events})
+	require.NoError(t, err)
+	client.OnEventRendered(&events, func(uint32, boom) {})
+	_, err = client.NewSession(client.SessionConfig{Schema: s, Events: &events})
+	require.ErrorContains(t, err, "client_test.boom")
+}
