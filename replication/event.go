@@ -72,6 +72,12 @@ func (v *Viewer) Send(e *Event) bool {
 	}
 	for _, h := range e.handles {
 		v.Teach(h)
+		if v.memberIn(h.Index()) == h && v.replicator.world.Status(h) == bulk.Stale {
+			v.destroyMember(v.members.rowRef(h.Index())) // it died before the event
+		}
+	}
+	if v.structure.full() { // now: the newest frame is old if nobody has been sent a snapshot
+		v.structure.close(v.replicator.Tick())
 	}
 	v.writeRecord(wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
 	v.work.stats.ReliableEvents++

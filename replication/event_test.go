@@ -89,7 +89,17 @@ func TestEventInStructureOrder(t *testing.T) {
 	require.Equal(t, []boom{{born, 1, 0}, {old, 2, 0}, {0, 3, 0}}, all)
 	require.Equal(t, []string{"event", "event", "event", "destroy", "enter"}, ops)
 	require.EqualValues(t, 3, s.rep.Stats().ReliableEvents)
-	require.EqualValues(t, 3, s.viewer.Stats().Events)
+
+	s.world.DestroyBecause(born, 5)
+	s.world.Step()
+	s.rep.AfterStep()
+	require.True(t, s.viewer.Send(s.event(boom{Who: born})))
+	require.Equal(t, wire.Stale, s.viewer.Resolve(born))
+	got := records(t, s.snapshot())
+	require.Equal(t, wire.Record{Op: wire.OpDestroy, Handle: born, Cause: 5}, got[0], "it died before the event")
+	require.Equal(t, wire.OpEvent, got[1].Op)
+	require.Len(t, got, 2)
+	require.EqualValues(t, 4, s.viewer.Stats().Events)
 }
 
 // H3: a handle in an event is known to the client, whether it lives, dies later, or is dead.
@@ -188,6 +198,23 @@ func TestFloodOfReliableEvents(t *testing.T) {
 	}
 	require.Positive(t, s.viewer.Budget())
 	require.Greater(t, flood(), accepted/2)
+
+	// A message that is full before the next snapshot has the tick of its events.
+	s = newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s.snapshot()
+	for range 100 {
+		s.world.Step()
+		s.rep.AfterStep()
+	}
+	require.Less(t, 1600, flood())
+	var frames wire.FrameReader
+	frames.Feed(s.snapshot().Stream)
+	_, body, ok, err := frames.Next()
+	require.True(t, ok)
+	require.NoError(t, err)
+	m, err := wire.ParseStructure(body)
+	require.NoError(t, err)
+	require.EqualValues(t, 100, m.Ticks)
 
 	// A client that acknowledges nothing has a bounded backlog.
 	s = newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})

@@ -51,11 +51,13 @@ func (s *structure) takeUnbilled() int {
 // full reports whether the open message should be closed before another record.
 func (s *structure) full() bool { return len(s.batch) >= batchBytes }
 
-// close frames the open message. tick is the frame of its states.
+// close frames the open message. tick is the frame of its states; without states it may be
+// lower than that of the message before, which then counts.
 func (s *structure) close(tick uint32) {
 	if len(s.batch) == 0 {
 		return
 	}
+	tick = max(tick, s.tick)
 	var header [16]byte // room for two numbers
 	before := len(s.log)
 	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.batchFirst, tick-s.tick), s.batch)

@@ -54,6 +54,7 @@ type simClient struct {
 	names    client.Component[Identity]
 	seats    client.Component[Seat]
 	departed departed
+	sparks   map[uint32]bool // unreliable events that arrived
 }
 
 // departed sums the counters of a client's ended connections.
@@ -90,7 +91,7 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 		s.must(err)
 	}
 	c.session, err = client.NewSession(client.SessionConfig{
-		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Result: c.result,
+		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Result: c.result, Events: c.clientEvents(),
 		Observer: client.Observer{
 			Enter:   func(e *client.Entity) { c.check(e); c.call("enter") },
 			Update:  func(e *client.Entity) { c.check(e); c.call("update") },
@@ -163,6 +164,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	s.must(err)
+	c.noteEvents(h)
 	n := &snap{tick: h.Tick, structure: h.Structure}
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
 	switch {
@@ -386,8 +388,6 @@ func (c *simClient) destroyed(h bulk.Handle, cause uint8) {
 	s := c.sim
 	l := s.lives[h]
 	switch {
-	case cause != 0:
-		s.fail("H3", "client %d received Destroy of %v with cause %d", c.number, h, cause)
 	case l == nil:
 		s.fail("H3", "client %d received Destroy of %v, which was never issued", c.number, h)
 	case l.died == 0:
@@ -396,6 +396,9 @@ func (c *simClient) destroyed(h bulk.Handle, cause uint8) {
 		s.fail("H3", "client %d received Destroy of %v twice", c.number, h)
 	case c.session.Resolve(h) != wire.Stale:
 		s.fail("H3", "client %d received Destroy of %v, and its verdict is %v", c.number, h, c.session.Resolve(h))
+	}
+	if cause != 0 && cause != l.cause {
+		s.fail("R5", "client %d received Destroy of %v with cause %d, want %d", c.number, h, cause, l.cause)
 	}
 	c.of(l).dead = true
 	c.call("destroyed")

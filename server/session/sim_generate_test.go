@@ -33,6 +33,12 @@ func generate(seed uint64, viewers int) *script {
 	g.lateAdditions()
 	g.rides()
 	g.asks()
+	g.events(func(do string) string {
+		if g.rng.IntN(2) == 0 {
+			return do
+		}
+		return serverHooks[g.rng.IntN(len(serverHooks))] + ":" + do
+	})
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
 }

@@ -24,10 +24,10 @@ func (s *sim) do(o op) {
 		s.deferSpawn(kind(0), f(1), f(2))
 	case "destroy":
 		if h := s.pick(a(0)); !s.controlled(h) {
-			s.world.Destroy(h)
+			s.destroy(h, uint8(a(0)))
 		}
 	case "flip":
-		s.world.Destroy(s.lastFlip)
+		s.destroy(s.lastFlip, uint8(s.tick))
 		s.lastFlip = s.spawn(s.crate, f(0), f(1), 0, 0)
 	case "flash":
 		s.world.Destroy(s.spawn(kind(0), f(1), f(2), 0, 0))
@@ -75,6 +75,8 @@ func (s *sim) do(o op) {
 		s.clients = append(s.clients, s.connect(len(s.clients), 0))
 	case "link":
 		s.doLink(o)
+	case "cry", "witness", "near":
+		s.doEvent(o)
 	case "pace":
 		s.setPace(1 + nth(a(0), fullPace))
 	default:
@@ -169,6 +171,12 @@ func (c *simClient) do(o op) {
 		c.steer(o.args[1])
 	case "inform":
 		c.inform(o.args[1])
+	case "tell":
+		c.tell(o.args[1], o.args[2])
+	case "flood":
+		for range nth(o.args[1], 2000) {
+			c.tell(o.args[1], 0)
+		}
 	case "filter":
 		c.setFilter(o.args[1])
 	case "roam":

@@ -100,23 +100,30 @@ func (c *simClient) noteSent(n *line, p []byte) {
 	s := c.sim
 	c.sent.read(s, &n.sent, p, func(w wire.Welcome) { c.welcomed(n, w) }, func(r wire.Record) {
 		l := s.lives[r.Handle]
-		if l == nil || l.run != s.run {
+		if r.Op != wire.OpEvent && (l == nil || l.run != s.run) {
 			s.fail("H5", "client %d is sent %v of %v, of another run", c.number, r.Op, r.Handle)
 		}
 		if i := int(c.sent.records) - 1; i < len(c.written) {
-			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || !slices.Equal(was.Row, r.Row) {
+			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || !slices.Equal(was.Row, r.Row) || !slices.Equal(was.Data, r.Data) || was.Cause != r.Cause {
 				s.fail("R8", "client %d is sent %v as record %d, which was %v", c.number, r, i+1, was)
 			}
 			return
 		}
-		r.Row = slices.Clone(r.Row)
+		r.Row, r.Data = slices.Clone(r.Row), slices.Clone(r.Data)
 		c.written = append(c.written, r)
+		if r.Op == wire.OpEvent {
+			c.noteNewborn(r)
+			return
+		}
 		status := s.world.Status(r.Handle)
 		switch {
 		case r.Op == wire.OpEnter && status != bulk.Live:
 			s.fail("H1", "client %d is sent the enter of %v, which is %v", c.number, r.Handle, status)
 		case r.Op == wire.OpDestroy && status != bulk.Stale:
 			s.fail("H3", "client %d is sent the destroy of %v, which is %v", c.number, r.Handle, status)
+		}
+		if r.Op == wire.OpDestroy {
+			c.judgeCause(r, l)
 		}
 		if r.Op == wire.OpEnter {
 			c.ofServer(l).entered, c.ofServer(l).enter = true, &r
@@ -129,6 +136,9 @@ func (c *simClient) noteSent(n *line, p []byte) {
 func (c *simClient) noteArrived(p []byte) {
 	s := c.sim
 	c.arrived.read(s, &c.line.arrived, p, c.noteWelcome, func(r wire.Record) {
+		if r.Op == wire.OpEvent {
+			return
+		}
 		k := c.of(s.lives[r.Handle])
 		s.eachKilled(r, func(l *life) { c.of(l).verdict = wire.Stale })
 		switch {
@@ -343,6 +353,9 @@ func (c *simClient) unsettled() *failure {
 		if k := &c.known[i]; k.received && l.died != 0 && c.session.Resolve(l.handle) != wire.Stale {
 			return lacks("H3", "%v is dead, and its verdict is %v", l.handle, c.session.Resolve(l.handle))
 		}
+	}
+	if n := c.unheard(); n > 0 {
+		return lacks("R11", "%d events have not arrived", n)
 	}
 	if len(c.intents) > 0 {
 		return lacks("H2", "%d commands have no answer", len(c.intents))

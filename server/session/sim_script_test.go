@@ -59,22 +59,27 @@ var operations = map[string]string{
 	"own":       "viewer entity", // its session becomes an owner
 	"disown":    "viewer which",  // one of the entities given by own or claim
 	"give":      "viewer which viewer",
-	"claim":     "viewer handle",     // its session becomes an owner of any handle ever issued
-	"steer":     "viewer handle",     // its session controls any handle ever issued, or nothing
-	"inform":    "viewer handle",     // the game sends it any handle ever issued, outside the protocol
-	"filter":    "viewer rule",       // replaces its session's filter
-	"roam":      "viewer steps",      // iterates over its interest set and changes owners
-	"survey":    "viewer entities",   // resolves handles in its replica
-	"kick":      "viewer",            //
-	"bar":       "",                  // the game refuses the next join
-	"drain":     "",                  // the server drains, and restarts 10 ticks later
-	"light":     "entity",            // toggles visibility from any distance
-	"veil":      "entity",            // toggles visibility to owners only
-	"gust":      "entity ticks",      // adds an effect that follows it
-	"poke":      "viewer handle",     // commands any handle ever issued
-	"touch":     "viewer entity",     // commands an entity in its view
-	"ask":       "viewer handle any", // asks a typed question; clients then send typed inputs
-	"forge":     "viewer slot later", // commands a generation not issued yet
+	"claim":     "viewer handle",      // its session becomes an owner of any handle ever issued
+	"steer":     "viewer handle",      // its session controls any handle ever issued, or nothing
+	"inform":    "viewer handle",      // the game sends it any handle ever issued, outside the protocol
+	"tell":      "viewer handle kind", // sends its session an event with any handle ever issued
+	"flood":     "viewer events",      // sends its session so many reliable events
+	"cry":       "viewer handle kind", // sends an event to all
+	"witness":   "entity handle kind", // sends an event to all who see the entity
+	"near":      "x z kind",           // sends an event to all near a place
+	"filter":    "viewer rule",        // replaces its session's filter
+	"roam":      "viewer steps",       // iterates over its interest set and changes owners
+	"survey":    "viewer entities",    // resolves handles in its replica
+	"kick":      "viewer",             //
+	"bar":       "",                   // the game refuses the next join
+	"drain":     "",                   // the server drains, and restarts 10 ticks later
+	"light":     "entity",             // toggles visibility from any distance
+	"veil":      "entity",             // toggles visibility to owners only
+	"gust":      "entity ticks",       // adds an effect that follows it
+	"poke":      "viewer handle",      // commands any handle ever issued
+	"touch":     "viewer entity",      // commands an entity in its view
+	"ask":       "viewer handle any",  // asks a typed question; clients then send typed inputs
+	"forge":     "viewer slot later",  // commands a generation not issued yet
 	"link":      "viewer loss duplicate reorder least most extra",
 	"corrupt":   "viewer",             // the fold of the next datagram is wrong
 	"mislead":   "viewer",             // the next datagram names the structure number of three records ago

@@ -55,8 +55,9 @@ type life struct {
 	number   int // index in sim.order
 	identity uint64
 	run      int
-	named    bool // in a component, at any time
-	died     int  // tick of the simulation; 0: alive
+	cause    uint8 // of its death
+	named    bool  // in a component, at any time
+	died     int   // tick of the simulation; 0: alive
 	diedTick uint32
 	states   []state // one for each change, quantised
 }
@@ -121,6 +122,7 @@ type sim struct {
 	left          []*line // abandoned by clients
 	thieves       []*thief
 	over          map[*session.Session]bool
+	talk          talk
 	ownerships    map[*session.Session]*ownership
 	gusts         []gust
 	waiting       map[string][]op          // operations by the hook that they wait for
@@ -169,6 +171,10 @@ type coverage struct {
 	pushed     int // typed inputs applied
 	views      int // view moments checked
 	hurried    int // calls of enough that returned true
+	told       int // reliable events accepted for a client
+	sparked    int // unreliable events that arrived
+	newborn    int // events that followed an Enter
+	causes     int // deaths sent with a cause
 }
 
 // run runs the script and returns the first broken invariant, if any.
@@ -253,6 +259,10 @@ func (s *sim) makeSchema() {
 		s.must(schema.Add[Seat](s.schema, "seat"))
 	}
 	s.declareTyped()
+	if s.script.hasEvents() {
+		s.must(schema.AddEvent[Shout](s.schema, "shout"))
+		s.must(schema.AddUnreliableEvent[Spark](s.schema, "spark"))
+	}
 	s.values = make([]uint32, s.schema.Values())
 }
 
