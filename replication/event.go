@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -33,14 +32,14 @@ func (r *Replicator) NewEvent(event any) (*Event, error) {
 		return nil, fmt.Errorf("replication: the schema has no event of type %v: declare it with schema.AddEvent or schema.AddUnreliableEvent", t)
 	}
 	declared := r.frame.schema.Event(number)
-	var body schema.Payload
-	if err := declared.Message.Quantise(event, &body); err != nil {
+	body := &r.event
+	if err := declared.Message.Quantise(event, body); err != nil {
 		return nil, fmt.Errorf("replication: event %q: %w", declared.Name, err)
 	}
-	declared.Message.KeepReferences(&body, r.frame.issued)
+	declared.Message.KeepReferences(body, r.frame.issued)
 	e := &Event{number: uint32(number), unreliable: declared.Unreliable, tick: r.Tick()}
-	declared.Message.References(&body, func(h bulk.Handle) { e.handles = append(e.handles, h) })
-	e.body = declared.Message.Append(nil, &body)
+	declared.Message.References(body, func(h bulk.Handle) { e.handles = append(e.handles, h) })
+	e.body = declared.Message.Append(make([]byte, 0, 32), body)
 	return e, nil
 }
 

@@ -34,8 +34,9 @@ type Replicator struct {
 	// deathsDropped counts those before the first of them.
 	deaths        []death
 	deathsDropped uint64
-	causes        int          // deaths with a cause
-	workspaces    []*workspace // by worker
+	causes        int            // deaths with a cause
+	event         schema.Payload // scratch
+	workspaces    []*workspace   // by worker
 	workers       workerPool
 }
 
