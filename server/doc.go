@@ -12,6 +12,10 @@
 // world (image.go). Package imagefile stores the images for Config.Image; package token
 // issues and verifies connect tokens.
 //
+// Hooks and the world's systems send the events that the schema declares: Session.Send to
+// one client, Server.SendSeen, SendWithin and Broadcast to several. A game whose hooks need
+// the Server keeps it in a variable that is set between Listen and Serve.
+//
 // Config bounds sessions (MaxSessions, MaxSessionsPerAddress) and commands
 // (CommandsPerSecond, CommandBurst). The other limits are constants in limits.go of
 // session and internal/quicserve.
