@@ -274,10 +274,10 @@ func newCrowdedCore(b *testing.B) *crowdedCore {
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 44},
 		Game: session.Game{
 			Join: func(s *session.Session) (world.Entity, error) { return spawn(2*int(s.ID()) - 1), nil },
-			Input: func(s *session.Session, tick uint64, _ []byte) {
+			Input: session.OnRawInput(func(s *session.Session, tick uint64, _ []byte) {
 				turn := (tick/30 + s.ID()) % 4
 				w.SetVelocity(s.Entity(), world.Vec3{X: float32(turn%2*6) - 3, Z: float32(turn/2*6) - 3})
-			},
+			}),
 		},
 	})
 	require.NoError(b, err)
