@@ -76,7 +76,7 @@ func (m *probe) parts(schema []pageComponent, owned bool) (parts []codecPart) {
 			if f.linear && strings.Contains("pqvn", kind) {
 				kind = strings.ToUpper(kind)
 			}
-			if kind != "a" || !m.is("always units have no kind") {
+			if kind != "a" || !m.is("always units have no letter") {
 				p.shape += kind
 			}
 			for range u.fields {
