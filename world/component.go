@@ -100,9 +100,12 @@ type ComponentInfo struct {
 }
 
 // Register adds a component type to the world under a name. T must contain its values:
-// no pointer, string, slice, map, interface, function or channel at any depth (the
-// error names the field). RegisterLocal accepts those. Existing entities do not get the
-// component.
+// no pointer, map, interface, function, channel or slice at any depth (the error names
+// the field), except strings and []byte. RegisterLocal accepts all types. Existing
+// entities do not get the component.
+//
+// A component owns the bytes of its []byte fields: Set, DeferSet and Default copy them.
+// Write to them through Mut only. After Restore an empty []byte is nil.
 func Register[T any](w *World, name string) (*Component[T], error) {
 	layout, err := layoutOf(reflect.TypeFor[T]())
 	if err != nil {
@@ -253,8 +256,15 @@ func (c *Component[T]) mark(slot uint32) {
 
 // put sets a value. The caller marks the change.
 func (c *Component[T]) put(slot uint32, v *T) {
-	*c.values.At(slot) = *v
+	c.assign(slot, v)
 	c.presence.Set(slot)
+}
+
+// assign copies v to a slot.
+func (c *Component[T]) assign(slot uint32, v *T) {
+	to := c.values.At(slot)
+	*to = *v
+	c.layout.own(unsafe.Pointer(to))
 }
 
 func (c *Component[T]) info() ComponentInfo {

@@ -14,6 +14,7 @@ import (
 type layout struct {
 	numbers    []number
 	references []reference
+	textFields []textField
 }
 
 type number struct {
@@ -59,6 +60,10 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 		}
 		return nil
 	}
+	if isText(t) {
+		l.textFields = append(l.textFields, textField{offset, t.Kind() == reflect.Slice})
+		return nil
+	}
 	if t == reflect.TypeFor[Entity]() {
 		l.references = append(l.references, reference{offset, path})
 	}
@@ -70,7 +75,7 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 		l.numbers = append(l.numbers, numbers(t.Kind(), offset)...)
 		return nil
 	}
-	return fmt.Errorf("%s is a %s, which refers to other memory; use numbers, booleans, arrays and structs of these, and bulk.Handle for references to entities", path, t)
+	return fmt.Errorf("%s is a %s, which refers to other memory; use numbers, booleans, strings, []byte, arrays and structs of these, and bulk.Handle for references to entities", path, t)
 }
 
 func numbers(k reflect.Kind, offset uintptr) []number {
@@ -85,13 +90,16 @@ func numbers(k reflect.Kind, offset uintptr) []number {
 
 // holdsPointers reports whether a type, even as a blank field, cannot be stored.
 func holdsPointers(t reflect.Type) bool {
-	_, err := layoutOf(t)
-	return err != nil
+	l, err := layoutOf(t)
+	return err != nil || len(l.textFields) > 0
 }
 
 func (l layout) hash(h hash, p unsafe.Pointer) hash {
 	for _, n := range l.numbers {
 		h = h.add(n.load(unsafe.Add(p, n.offset)))
+	}
+	for _, f := range l.textFields {
+		h = h.text(f.get(p))
 	}
 	return h
 }

@@ -20,8 +20,8 @@ type health struct {
 
 func TestComponentRefusesPointersByPath(t *testing.T) {
 	type inner struct {
-		N    int
-		Name string
+		N     int
+		Names []string
 	}
 	type outer struct {
 		Ok  [4]float32
@@ -30,7 +30,7 @@ func TestComponentRefusesPointersByPath(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	_, err := world.Register[outer](w, "outer")
 	require.ErrorIs(t, err, world.ErrType)
-	require.ErrorContains(t, err, `component "outer": world_test.outer.Bad[0].Name is a string`)
+	require.ErrorContains(t, err, `component "outer": world_test.outer.Bad[0].Names is a []string`)
 	for name, register := range map[string]func() error{
 		"pointer":   func() error { _, err := world.Register[*int](w, "x"); return err },
 		"slice":     func() error { _, err := world.Register[[]int](w, "x"); return err },

@@ -1,6 +1,10 @@
 package world
 
-import "github.com/worldd/worldd/bulk"
+import (
+	"unsafe"
+
+	"github.com/worldd/worldd/bulk"
+)
 
 // deferred holds the pending changes in the order of the calls. Pending values are in
 // their components.
@@ -59,6 +63,7 @@ func (c *Component[T]) DeferSet(e Entity, v T) bool {
 	d := &c.w.deferred
 	d.changes = append(d.changes, deferredChange{e, int32(c.id), uint32(len(c.deferred))})
 	c.deferred = append(c.deferred, v)
+	c.layout.own(unsafe.Pointer(&c.deferred[len(c.deferred)-1]))
 	return true
 }
 
@@ -147,9 +152,9 @@ func (c *Component[T]) setDeferred(slot, n uint32) {
 	c.mark(slot)
 }
 
-// dropDeferred drops the pending values and the memory that local ones refer to.
+// dropDeferred drops the pending values and the memory that they refer to.
 func (c *Component[T]) dropDeferred() {
-	if c.local {
+	if c.local || len(c.layout.textFields) > 0 {
 		clear(c.deferred)
 	}
 	c.deferred = c.deferred[:0]

@@ -7,9 +7,9 @@
 // # Terms
 //
 //   - entity: a bulk.Handle from the world's pool; its index is the slot.
-//   - component: a pointer-free Go type registered under a name, stored in a
-//     column parallel to the slots, with one presence bit per slot. A local
-//     component may hold pointers and is not part of the state.
+//   - component: a Go type without pointers, but for strings and []byte, registered
+//     under a name, stored in a column parallel to the slots, with one presence bit per
+//     slot. A local component may hold pointers and is not part of the state.
 //   - word: 64 neighbouring slots (or rows), and the bits of a set for them.
 //   - query: an operation on presence bits, one word at a time.
 //   - deferred: a structural change that is applied when its system returns.

@@ -2,6 +2,8 @@ package world
 
 import (
 	"math"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // hash folds 64-bit values into 64 bits. Each step is a bijection in either argument
@@ -25,6 +27,8 @@ func (h hash) bytes(b []byte) hash {
 	}
 	return h
 }
+
+func (h hash) text(s string) hash { return h.add(uint64(len(s))).add(xxhash.Sum64String(s)) }
 
 func float32Bits(v float32) uint64 {
 	if v != v {

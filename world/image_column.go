@@ -1,9 +1,7 @@
 package world
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
@@ -18,6 +16,7 @@ type columnImage struct {
 	has     bulk.Bitset
 	changed bulk.Bitset // marks since the last step
 	values  []byte      // in memory format, by word; undefined for slots without the component
+	texts   []string    // by slot and text field
 
 	ahead   uint32      // words below it have been copied by PrepareImage
 	touched bulk.Bitset // slots whose values may have changed since then
@@ -44,7 +43,8 @@ func (img *columnImage) words(yield func(word uint32, values []byte) bool) {
 // makeRoom allocates the values of that many words.
 func (img *columnImage) makeRoom(words uint32) {
 	n := int(words) * img.wordBytes()
-	img.values = slices.Grow(img.values[:min(len(img.values), n)], n-min(len(img.values), n))[:n]
+	img.values = resize(img.values, n)
+	img.texts = resize(img.texts, int(words)*64*len(img.textFields))
 }
 
 // eachColumn calls f with each component that is saved and its image, which it creates
@@ -85,15 +85,15 @@ func (img *columnImage) take(c column) {
 			continue
 		}
 		if mask != 0 {
-			copy(img.word(word), memoryOf(c, word, img.wordBytes()))
+			img.copyWord(c, word, mask)
 		}
 	}
 	img.ahead = 0
 	img.has.CopyFrom(present)
 	img.changed.CopyFrom(&marks.next)
 	if invariants.Enabled {
-		for word, values := range img.words {
-			if !bytes.Equal(values, memoryOf(c, word, img.wordBytes())) {
+		for word := range img.words {
+			if !img.equal(c, word) {
 				panic(fmt.Sprintf("world: component %q changed in word %d without Mut, Set or a similar call", img.name, word))
 			}
 		}
@@ -150,6 +150,7 @@ func restoreColumn(c column, img *columnImage, slots uint32) {
 				clear(memory[i*int(img.size) : (i+1)*int(img.size)])
 			}
 		}
+		img.restoreTexts(c, word)
 		present.SetWord(word, mask)
 	}
 }

@@ -14,6 +14,8 @@ import (
 type fuzzed struct {
 	Flag   bool
 	Number int32
+	Label  string
+	Bag    []byte
 }
 
 // fuzzWorld always has the same setup, and optionally contents.
@@ -39,7 +41,7 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 		e, err := w.SpawnFor(KindID(i%3), Vec3{X: float32(i) - 10, Y: 1, Z: 2}, Vec3{X: 1, Y: 2, Z: 3}, i%5*20)
 		require.NoError(t, err)
 		if i%4 == 0 {
-			c.Set(e, fuzzed{true, int32(i)})
+			c.Set(e, fuzzed{true, int32(i), "crate", []byte{1, 2}})
 		}
 		if i%7 == 0 {
 			w.Destroy(e)

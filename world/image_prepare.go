@@ -54,7 +54,7 @@ func (img *columnImage) prepare(c column, most int) (copied int) {
 		mask := c.present().Word(img.ahead)
 		img.has.SetWord(img.ahead, mask)
 		if mask != 0 {
-			copied += copy(img.word(img.ahead), memoryOf(c, img.ahead, img.wordBytes()))
+			copied += img.copyWord(c, img.ahead, mask)
 		}
 	}
 	return copied

@@ -241,9 +241,12 @@ func (d *imageDecoder) columns() {
 			return
 		}
 		c.makeRoom(c.highestWord())
-		for _, values := range c.words {
+		for word, values := range c.words {
 			d.bytes(values)
 			c.convert(values)
+			for text := range c.presentTexts(word) {
+				*text = string(d.blob(MaxTextBytes, "a text in "+c.name))
+			}
 		}
 	}
 }

@@ -164,13 +164,16 @@ func (e *imageEncoder) rows(img *rowImage) {
 func (e *imageEncoder) column(img *columnImage) {
 	e.set(&img.has)
 	e.set(&img.changed)
-	for _, values := range img.words {
+	for word, values := range img.words {
 		if !img.plain {
 			e.scratch = append(e.scratch[:0], values...)
 			values = e.scratch
 			img.convert(values)
 		}
 		e.bytes(values)
+		for text := range img.presentTexts(word) {
+			e.text(img.name, *text)
+		}
 	}
 }
 

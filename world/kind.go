@@ -49,9 +49,9 @@ type kindDefault struct {
 	into       *storage
 	size       uintptr
 	head, tail uint64 // first and last bytes of a small value, see splitHalves
-	large      bool   // more than two halves, or local
+	large      bool   // more than two halves, or typed
 	value      unsafe.Pointer
-	local      func(slot uint32) // copies the value if it may contain pointers, which the garbage collector must see
+	typed      func(slot uint32) // copies the value if it may contain pointers, which the garbage collector must see
 }
 
 // smallSize is the size up to which values are copied as two, possibly overlapping,
@@ -61,10 +61,11 @@ const smallSize = 16
 // newDefault returns a default of *v, which must not change any more.
 func newDefault[T any](c *Component[T], v *T) kindDefault {
 	d := kindDefault{component: c.id, into: &c.storage, value: unsafe.Pointer(v), size: unsafe.Sizeof(*v)}
-	d.large = d.size > smallSize || c.local
-	if c.local {
-		d.local = func(slot uint32) { *c.values.At(slot) = *v }
+	if c.local || len(c.layout.textFields) > 0 {
+		c.layout.own(d.value)
+		d.typed = func(slot uint32) { c.assign(slot, v) }
 	}
+	d.large = d.size > smallSize || d.typed != nil
 	if !d.large {
 		d.head, d.tail = splitHalves(unsafe.Slice((*byte)(d.value), d.size))
 	}
@@ -102,8 +103,8 @@ func (d *kindDefault) put(to unsafe.Pointer) {
 
 // putLarge writes a value that is not small to a slot.
 func (d *kindDefault) putLarge(slot uint32) {
-	if d.local != nil {
-		d.local(slot)
+	if d.typed != nil {
+		d.typed(slot)
 		return
 	}
 	copy(unsafe.Slice((*byte)(d.into.valueAt(slot, d.size)), d.size), unsafe.Slice((*byte)(d.value), d.size))

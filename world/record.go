@@ -274,6 +274,7 @@ func (r *Recorder) set(c column, e Entity) {
 	from := len(r.step)
 	r.step = append(r.step, valueOf(c, e.Index())...)
 	r.shapes[id].convert(r.step[from:])
+	r.texts(&r.shapes[id], c.at(e.Index()))
 }
 
 func (r *Recorder) unset(component int, e Entity) {

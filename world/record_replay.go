@@ -297,12 +297,18 @@ func (r *Replay) component(code byte) bool {
 		return live
 	}
 	shape := &r.shapes[c.info().ID]
-	value := r.take(int(shape.size))
+	value, texts := r.take(int(shape.size)), r.takeTexts(shape)
 	if !live || !shape.isValid(value) {
 		return false
 	}
+	shape.convert(value)
+	for _, f := range shape.textFields {
+		f.set(c.at(e.Index()), "") // before the raw copy, which the garbage collector does not see
+	}
 	copy(valueOf(c, e.Index()), value)
-	shape.convert(valueOf(c, e.Index()))
+	for i, f := range shape.textFields {
+		f.set(c.at(e.Index()), texts[i])
+	}
 	c.present().Set(e.Index())
 	c.changed().add(wordOf(e.Index()))
 	r.w.dirty.Set(e.Index())

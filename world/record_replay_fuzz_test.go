@@ -56,6 +56,7 @@ func recordedSteps(t testing.TB) (steps [][]byte) {
 	e := w.HandleAt(1)
 	w.SetPosition(e, Vec3{X: 3, Y: 2, Z: 1})
 	w.Sleep(e)
+	w.components[0].(*Component[fuzzed]).Set(e, fuzzed{Label: "barrel", Bag: []byte{3}})
 	w.Step()
 	id, err := w.AddEffect(EffectDef{Program: w.effects.programs[0], Mode: Wind})
 	require.NoError(t, err)

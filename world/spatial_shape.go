@@ -16,7 +16,7 @@ type shape struct {
 	of   reflect.Type
 	size uintptr
 	layout
-	gaps  []uintptr // offsets of padding bytes
+	gaps  []uintptr // offsets of padding bytes and of the headers of texts
 	plain bool      // memory and file format are identical
 }
 
@@ -57,19 +57,24 @@ func shapeText(t reflect.Type) string {
 }
 
 // convert converts values between memory and file format, in either direction: numbers
-// in little-endian order, zero padding.
+// in little-endian order, zero gaps.
 func (s *shape) convert(values []byte) {
 	if s.plain {
 		return
 	}
-	for ; len(values) > 0; values = values[s.size:] {
+	s.blank(values)
+	for ; len(values) > 0 && !littleEndian(); values = values[s.size:] {
+		for _, n := range s.numbers {
+			reverse(values[n.offset:], int(n.size()))
+		}
+	}
+}
+
+// blank sets the gaps of values to zero.
+func (s *shape) blank(values []byte) {
+	for ; len(values) > 0 && len(s.gaps) > 0; values = values[s.size:] {
 		for _, gap := range s.gaps {
 			values[gap] = 0
-		}
-		if !littleEndian() {
-			for _, n := range s.numbers {
-				reverse(values[n.offset:], int(n.size()))
-			}
 		}
 	}
 }
