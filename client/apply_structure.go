@@ -25,9 +25,11 @@ func (r *Replica) applyStructure(body []byte) error {
 	}
 	r.structureTick += message.Ticks
 	for record := range message.Records() {
+		r.reportTexts(record)
 		r.applied++
 		r.applyRecord(record, r.structureTick)
 	}
+	r.reportTexts(wire.Record{})
 	clear(r.enters)
 	return r.release()
 }
@@ -61,6 +63,8 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 		}
 	case wire.OpDestroy:
 		r.destroy(c, h, record.Cause)
+	case wire.OpText:
+		r.setText(c, record)
 	}
 }
 
@@ -104,9 +108,10 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 	e := c.entity
 	if c.state != wire.Live || e.handle != h {
 		r.replace(c, h)
-		e = &Entity{index: uint32(len(r.entities))}
+		e = r.newEntity()
+		e.index = uint32(len(r.entities))
 		r.entities = append(r.entities, e)
-		r.entityBytes += bytesOfEntity
+		r.entityBytes += r.bytesOfNew()
 	}
 	r.entityBytes += 4*len(row.list) - e.states.bytes()
 	row.list[0] = tick
@@ -115,6 +120,7 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 		load: uint16(r.codec.Schema().Load(row.mask)), index: e.index,
 		states: history{list: row.list, tick: tick, room: 1, count: 1, owned: row.owned},
 	}
+	r.setTexts(e, row.texts)
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
 	r.stats.Enters++
 	if f := r.observer.Enter; f != nil {
@@ -124,7 +130,8 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 
 // drop removes the live entity of c.
 func (r *Replica) drop(c *cell) {
-	r.entityBytes -= bytesOfEntity + c.entity.states.bytes()
+	r.entityBytes -= r.bytesOfNew() + c.entity.states.bytes()
+	r.dropTexts(c.entity)
 	last := len(r.entities) - 1
 	moved := r.entities[last]
 	r.entities[c.entity.index] = moved

@@ -13,6 +13,8 @@ type plannedCell struct {
 	generation uint32
 	stale      bool
 	live       bool
+	owned      bool
+	mask       uint32 // of the live tenant
 }
 
 // maxPlanned bounds the planned cells; the longest message has fewer records.
@@ -23,6 +25,7 @@ type enterRow struct {
 	list  []uint32 // for history
 	mask  uint32
 	owned bool
+	texts []string
 }
 
 // checkRecords checks that all records of a message can be applied, and decodes the
@@ -50,7 +53,7 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	if record.Op == wire.OpEvent {
 		return r.checkEvent(record.Number, false, record.Data)
 	}
-	if record.Op > wire.OpDestroy || len(record.Data) > 0 {
+	if record.Op > wire.OpText {
 		return protocolError("%v, which the schema does not have", record)
 	}
 	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {
@@ -69,6 +72,9 @@ func (r *Replica) checkRecord(record wire.Record) error {
 		}
 		return nil
 	}
+	if record.Op == wire.OpText {
+		return r.checkText(record, c)
+	}
 	if record.Op == wire.OpEnter {
 		if c.stale && h.Generation() == c.generation {
 			return protocolError("enter of %v, which was destroyed", h)
@@ -76,6 +82,7 @@ func (r *Replica) checkRecord(record wire.Record) error {
 		if err := r.readEnter(record); err != nil {
 			return err
 		}
+		c.mask, c.owned = r.enters[len(r.enters)-1].mask, record.Owned
 	}
 	c.generation, c.stale = h.Generation(), record.Op == wire.OpDestroy
 	r.planLive(c, record.Op == wire.OpEnter)
@@ -105,7 +112,10 @@ func (r *Replica) planOf(slot uint32) *plannedCell {
 	if i >= len(r.plan) || r.plan[i].slot != slot {
 		i = len(r.plan)
 		c.plan = uint16(i)
-		r.plan = append(r.plan, plannedCell{slot, c.generation, c.state == wire.Stale, c.state == wire.Live})
+		r.plan = append(r.plan, plannedCell{slot: slot, generation: c.generation, stale: c.state == wire.Stale, live: c.state == wire.Live})
+		if c.state == wire.Live {
+			r.plan[i].mask, r.plan[i].owned = c.entity.mask, c.entity.states.owned
+		}
 	}
 	return &r.plan[i]
 }
@@ -114,7 +124,7 @@ func (r *Replica) readEnter(record wire.Record) error {
 	e := enterRow{owned: record.Owned}
 	row := schema.Row{Owned: e.owned}
 	values := r.codec.Schema().Values()
-	if err := r.charge(bytesOfEntity + stateBytes(values)); err != nil {
+	if err := r.charge(r.bytesOfNew() + stateBytes(values)); err != nil {
 		return err
 	}
 	e.list, row.Values = newList(values)
@@ -126,6 +136,9 @@ func (r *Replica) readEnter(record wire.Record) error {
 		return err
 	}
 	e.mask = row.Mask
+	if err := r.readTexts(record, &e); err != nil {
+		return err
+	}
 	r.enters = append(r.enters, e)
 	return nil
 }

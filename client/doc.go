@@ -55,7 +55,7 @@
 // lost. Render therefore returns a moment slightly in the past, and [Component.At]
 // interpolates between the states before and after it, as the schema's tags direct:
 // floats linearly, angles and quaternions along the shorter arc; all other fields
-// change when their state is reached. The delay is measured so that all but one in
+// change when their state is reached, strings and []byte as soon as they arrive. The delay is measured so that all but one in
 // fifty snapshots arrive in time. It grows at once when the link worsens, shrinks
 // slowly when it improves, and the moment never goes back. If snapshots stop, fields
 // with predict=linear are extrapolated for a quarter second. [Component.Jumping] tells
@@ -133,7 +133,7 @@
 // # Cost
 //
 // Memory is a cell of 16 bytes for each server slot that the client has heard of, and
-// up to 32 states of each entity in view: [Replica.Bytes]. A hostile server can drive
+// up to 32 states and the strings of each entity in view: [Replica.Bytes]. A hostile server can drive
 // it to Config.MaxBytes plus a fifth for the allocator; then the session ends with a
 // *[LimitError]. Up to 1.3 MiB more wait for Update. Reading an entity with At takes
 // about 250 ns; neither it nor setting an input allocates. [Client.Stats] describes the link

@@ -40,6 +40,7 @@ type Component[T any] struct {
 	schema *schema.Schema
 	number int
 	spec   schema.Component
+	texts  bool                                // it has text fields
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
@@ -54,18 +55,20 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	if want, got := spec.Type, reflect.TypeFor[T](); want != got {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
-	return Component[T]{schema: s, number: n, spec: spec}, nil
+	first, end := s.TextFieldsOf(n)
+	return Component[T]{schema: s, number: n, spec: spec, texts: first < end}, nil
 }
 
 // Get returns the newest state of the component of e, and false if e lacks it or is
 // nil, as Lookup returns it for handles that are not Live. Owner-only fields are zero
-// unless the client owns e.
+// unless the client owns e. A []byte field is a copy, which is allocated.
 func (c Component[T]) Get(e *Entity) (T, bool) {
 	var v T
 	if e == nil || e.mask>>c.number&1 == 0 {
 		return v, false
 	}
 	c.restore(e, c.values(e, int(e.states.newest)), &v)
+	c.setTexts(e, &v)
 	return v, true
 }
 

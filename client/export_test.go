@@ -61,7 +61,10 @@ func (r *Replica) CountedBytes() (n int) {
 		}
 	}
 	for _, e := range r.entities {
-		n += int(unsafe.Sizeof(*e)) + 4*len(e.states.list)
+		n += r.bytesOfNew() + 4*len(e.states.list)
+		for _, text := range r.AppendTexts(nil, e) {
+			n += bytesOfString + heapBytes(len(text))
+		}
 	}
 	return n
 }
@@ -86,6 +89,12 @@ func (r *Replica) Digest() uint64 {
 		d.add(uint64(s.tick), uint64(s.named), uint64(s.floor), uint64(s.room), uint64(s.count), uint64(s.newest))
 		for _, w := range s.list {
 			d.add(uint64(w))
+		}
+		for _, text := range r.AppendTexts(nil, e) {
+			d.add(uint64(len(text)))
+			for _, b := range []byte(text) {
+				d.add(uint64(b))
+			}
 		}
 	}
 	return uint64(d)

@@ -30,6 +30,11 @@ func newFlood(t testing.TB, limits client.SessionConfig) *flood {
 	limits.Schema = schema.New()
 	require.NoError(t, schema.Add[schema.Body](limits.Schema, "body"))
 	require.NoError(t, schema.Add[rider](limits.Schema, "rider"))
+	return newFloodOf(t, limits)
+}
+
+// newFloodOf is newFlood with the schema of limits.
+func newFloodOf(t testing.TB, limits client.SessionConfig) *flood {
 	f := &flood{codec: rowcodec.New(limits.Schema, rowcodec.DefaultTables())}
 	var err error
 	f.session, err = client.NewSession(limits)

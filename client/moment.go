@@ -17,8 +17,9 @@ const maxExtrapolate = 0.25
 
 // At returns the component of e at moment m, and false if e lacks it or is nil. Between
 // two states floats change linearly, angles and quaternions along the shorter arc, and
-// all other fields when their state is reached. An entity that has just entered stays
-// in its first state until the moment passes it.
+// all other fields when their state is reached. Strings and []byte have their newest
+// values. An entity that has just entered stays in its first state until the moment passes
+// it.
 //
 // A state that the newest snapshot did not renew holds: either nothing changed, or
 // rows of higher priority filled the snapshot. If snapshots stop, fields with
@@ -34,12 +35,14 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
 	c.schema.Blend(c.number, e.states.owned, a, b, ratio, &v)
+	c.setTexts(e, &v)
 	return v, true
 }
 
 // Jumping returns a component whose At does not interpolate between two states, ticks
 // apart, if jumps reports that the entity was teleported. A game with teleporters
-// compares the distance with its highest speed.
+// compares the distance with its highest speed. Strings and []byte are empty in from and
+// to.
 func (c Component[T]) Jumping(jumps func(from, to T, ticks uint32) bool) Component[T] {
 	c.jumps = jumps
 	return c

@@ -18,7 +18,7 @@ type Observer struct {
 	// resync.
 	Enter func(e *Entity)
 	// Update is called when e has a newer state, after all rows of the datagram were
-	// applied.
+	// applied, and when its strings or []byte have changed.
 	Update func(e *Entity)
 	// Leave is called when h leaves the interest set: it is Hidden, and may well live.
 	Leave func(h bulk.Handle, why wire.Reason)
@@ -38,6 +38,9 @@ type Replica struct {
 	observer Observer
 	events   *Events         // may be nil
 	rendered []renderedEvent // by ascending ticks
+
+	textFields []schema.TextField // of the schema
+	retexted   *Entity            // whose texts the newest records have changed
 
 	cells         cells
 	entities      []*Entity // the live ones, unordered
@@ -89,10 +92,11 @@ type ReplicaStats struct {
 	Leaves     uint64
 	Destroys   uint64
 	Events     uint64
+	Texts      uint64 // changes of strings and []byte
 }
 
 func newReplica(c *rowcodec.Codec, floor, maxSlots uint32, l limits, o Observer) *Replica {
-	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, limits: l, observer: o}
+	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, limits: l, observer: o, textFields: c.Schema().TextFields()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of

@@ -37,6 +37,14 @@ func (s *Schema) TextFieldsOf(component int) (first, end int) {
 	return c.text, c.texts
 }
 
+// TextMask returns a bitmap of the components with text fields.
+func (s *Schema) TextMask() (mask uint32) {
+	for i := range s.texts {
+		mask |= 1 << s.texts[i].Component
+	}
+	return mask
+}
+
 // SentTo reports whether the field is sent to a receiver that owns the entity, or to one
 // that does not.
 func (f *TextField) SentTo(owner bool) bool { return owner || !f.Owner }
@@ -51,6 +59,17 @@ func (f *TextField) get(p unsafe.Pointer) string {
 		return string(b[:min(len(b), f.Max)])
 	}
 	return truncate(strings.ToValidUTF8(*(*string)(at), string(utf8.RuneError)), f.Max)
+}
+
+// holds reports whether get would return text. It does not allocate if the struct's value
+// is as it is sent.
+func (f *TextField) holds(p unsafe.Pointer, text string) bool {
+	at := unsafe.Add(p, f.offset)
+	if f.Bytes {
+		b := *(*[]byte)(at)
+		return string(b[:min(len(b), f.Max)]) == text
+	}
+	return *(*string)(at) == text || f.get(p) == text
 }
 
 // truncate cuts valid UTF-8 off at a rune boundary.
@@ -131,6 +150,20 @@ func (s *Schema) GetTexts(component int, v any, texts []string) {
 	for i := s.components[component].text; i < s.components[component].texts; i++ {
 		texts[i] = s.texts[i].get(p)
 	}
+}
+
+// UpdateTexts is GetTexts, but leaves equal texts alone. It returns a bit for each of the
+// component's text fields, in order, that has changed. It does not allocate if none has.
+func (s *Schema) UpdateTexts(component int, v any, texts []string) (changed uint64) {
+	c := &s.components[component]
+	p := c.structAt(v)
+	for i := c.text; i < c.texts; i++ {
+		if !s.texts[i].holds(p, texts[i]) {
+			texts[i] = s.texts[i].get(p)
+			changed |= 1 << (i - c.text)
+		}
+	}
+	return changed
 }
 
 // SetTexts sets a component's text fields in the struct that v points to, to the values in texts. For a

@@ -185,3 +185,35 @@ func TestTextFormat(t *testing.T) {
 	require.Equal(t, `"a\"b\n"`, fields[0].Format("a\"b\n"))
 	require.Equal(t, "00ff", fields[3].Format("\x00\xff"))
 }
+
+func TestUpdateTexts(t *testing.T) {
+	type sign struct {
+		Level uint8
+		Text  string `net:"max=4"`
+		Raw   []byte `net:"max=3"`
+	}
+	s := schema.New()
+	require.NoError(t, schema.Add[sign](s, "first"))
+	type second sign
+	require.NoError(t, schema.Add[second](s, "second"))
+	require.EqualValues(t, 3, s.TextMask())
+	texts := make([]string, 4)
+	for _, c := range []struct {
+		v       second
+		changed uint64
+		want    []string
+	}{
+		{second{}, 0, []string{"", ""}},
+		{second{Text: "abcd", Raw: []byte{}}, 1, []string{"abcd", ""}},
+		{second{Text: "abcdef", Raw: []byte("xyz")}, 2, []string{"abcd", "xyz"}},
+		{second{Text: "ab\xff", Raw: []byte("xyzzy")}, 1, []string{"ab", "xyz"}},
+		{second{Text: "ab\xff", Raw: []byte("xyzzy")}, 0, []string{"ab", "xyz"}},
+		{second{}, 3, []string{"", ""}},
+	} {
+		require.Equal(t, c.changed, s.UpdateTexts(1, &c.v, texts), c.v)
+		require.Equal(t, append([]string{"", ""}, c.want...), texts)
+	}
+	v := second{Text: "abcd", Raw: []byte("xyz")}
+	s.UpdateTexts(1, &v, texts)
+	require.Zero(t, testing.AllocsPerRun(100, func() { s.UpdateTexts(1, &v, texts) }))
+}
