@@ -43,6 +43,9 @@ func (v *Viewer) CheckInvariants() error {
 			}
 		}
 	}
+	if err := v.checkTexts(); err != nil {
+		return err
+	}
 	return v.owned.check(r.frame)
 }
 
@@ -64,6 +67,32 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	}
 	if row.flags&passedOver == 0 && v.priorities[rowIndex] != 0 {
 		return fmt.Errorf("R6: %v has priority %v and was not passed over", h, v.priorities[rowIndex])
+	}
+	return nil
+}
+
+// checkTexts audits the queue of changed texts.
+func (v *Viewer) checkTexts() error {
+	if v.replicator.frame.texts.mask == 0 {
+		return nil
+	}
+	queued := 0
+	for _, rowIndex := range v.members.rows {
+		row := &v.textRows[rowIndex]
+		if !row.queued && v.owesText(v.handles[rowIndex], rowIndex) {
+			return fmt.Errorf("R11: %v has a text that its client was not sent, and is not queued", v.handles[rowIndex])
+		}
+		if row.queued {
+			queued++
+		}
+	}
+	for _, h := range v.textQueue {
+		if rowIndex, member := v.members.find(h.Index()); member && v.handles[rowIndex] == h {
+			queued--
+		}
+	}
+	if queued != 0 {
+		return fmt.Errorf("R11: %d more members have queued texts than are in the queue", queued)
 	}
 	return nil
 }

@@ -47,6 +47,9 @@
 //	   that order. An unreliable one is in at most one datagram, within a second. The
 //	   client is taught every handle in either (H3). Waiting events take at most an
 //	   eighth of a snapshot from rows.
+//	R12 A text field of a member that its client receives and was not sent in
+//	   its newest value is queued, or the member is about to enter again. Texts
+//	   are sent in the structure alone.
 //
 // H1 to H6 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.

@@ -124,12 +124,14 @@ func (v *Viewer) enter(w *enterRequest) int {
 	row := r.frame.currentRow(t, v.Owns(w.handle))
 	r.frame.schema.References(row, v.teachFunc)
 	n := v.writeRecord(wire.Record{
-		Op: wire.OpEnter, Owned: row.Owned, Handle: w.handle, Kind: uint32(t.kind), Row: v.work.fullRow(r.frame.schema, row),
+		Op: wire.OpEnter, Owned: row.Owned, Handle: w.handle, Kind: uint32(t.kind),
+		Row: v.work.fullRow(r.frame.schema, row), Data: v.work.enterTexts(r.frame.schema, t, row.Owned),
 	})
 	if w.row == noRow {
 		w.row = v.allocRow()
 		v.work.newcomers = append(v.work.newcomers, newcomer{slot, w.row})
 	}
+	v.startTexts(w.row)
 	v.handles[w.row], v.priorities[w.row] = w.handle, 0
 	v.rows[w.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
 	v.work.stats.Enters++

@@ -27,6 +27,7 @@ type frame struct {
 	coded         func(schema.Row, *rowcodec.Past) // Config.Coded
 	// replaced holds the slots in which the last capture found another tenant.
 	replaced    []uint32
+	texts       textFields
 	dirty       []uint32 // slots to read in the running capture
 	prefetchSum uint32   // keeps the compiler from dropping prefetch's loads
 }
@@ -48,8 +49,9 @@ type tenant struct {
 	position world.Vec3
 	hasBody  bool // has a position
 
-	history            // the row without its owner-only fields
-	ownerRow *ownerRow // the row as owners receive it, if it differs
+	history               // the row without its owner-only fields
+	ownerRow *ownerRow    // the row as owners receive it, if it differs
+	texts    *tenantTexts // nil without text fields
 }
 
 // ownerRow is a row with its owner-only fields. Versions and history are its own, so
@@ -69,7 +71,10 @@ func (t *tenant) historyFor(owned bool) *history {
 
 func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	s := c.Schema()
-	return &frame{schema: s, codec: c, bindings: bound, scratch: schema.Row{Values: make([]uint32, s.Values())}}
+	return &frame{
+		schema: s, codec: c, bindings: bound, scratch: schema.Row{Values: make([]uint32, s.Values())},
+		texts: textFields{fields: s.TextFields(), mask: s.TextMask()},
+	}
 }
 
 // prefetchBatch is how many rows are prefetched together before they are written.
@@ -79,7 +84,7 @@ const prefetchBatch = 16
 // for it. Only changed slots are read: the cost follows what changed, not what exists.
 func (f *frame) capture(w *world.World, changed *bulk.Bitset, tick uint32) {
 	f.tick = tick
-	f.replaced = f.replaced[:0]
+	f.replaced, f.texts.slots = f.replaced[:0], f.texts.slots[:0]
 	if n := int(w.Slots()); n > len(f.tenants) {
 		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]
 		f.summaries = slices.Grow(f.summaries, n-len(f.summaries))[:n]
@@ -100,6 +105,7 @@ func (f *frame) capture(w *world.World, changed *bulk.Bitset, tick uint32) {
 func (f *frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
 		f.summaries[h.Index()].handle = 0
+		t.texts = nil
 		f.forgetStates(t)
 	}
 }
@@ -111,6 +117,7 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 	h := w.HandleAt(slot)
 	if h != p.handle {
 		p.handle, p.maskSince = h, f.tick
+		t.texts = nil
 		f.forgetStates(t)
 		f.replaced = append(f.replaced, slot)
 	}
@@ -134,6 +141,7 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 		t.ownerRow = nil
 	}
 	f.pushState(p, &t.history)
+	f.captureTexts(w, slot, t)
 }
 
 // currentRow returns the newest row of t for owners, or for everyone else.

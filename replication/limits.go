@@ -16,6 +16,18 @@ const (
 	// batchBytes is the size at which a structure message is closed: well below
 	// wire.MaxStreamMessage, so that one more record always fits.
 	batchBytes = 16 << 10
+	// textsPerSecond and textBytesPerSecond bound what the text fields of one entity cost
+	// one viewer, however often the game changes them: names and inventories are read by
+	// people, to whom a quarter second is at once. In between only the newest value is
+	// kept, so a 5-byte counter that changes every tick costs 50 bytes a second. Longer
+	// texts pause for as long as their bytes take at the second rate: all 8 KiB that an
+	// entity may have are sent every 8 s.
+	textsPerSecond     = 4
+	textBytesPerSecond = 1 << 10
+	// textShare is the inverse of the share of the present budget that changed texts may
+	// take in one snapshot: entering and moving entities keep the rest, although thousands
+	// of texts change.
+	textShare = 4
 	// maxFlights is how many unacknowledged structure messages are tracked separately;
 	// further ones are counted with the last. A silent client is dropped before it gets
 	// there, so only a client that reads and never acknowledges does, and it costs

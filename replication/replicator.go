@@ -30,6 +30,7 @@ type Replicator struct {
 	grid     grid
 	changes  changeLog
 	replaced changeLog // the subset of changes that gave the slot another tenant or none
+	retexted changeLog // the subset of changes of text fields
 	// deaths are the destroyed handles that some viewer has not recorded yet.
 	// deathsDropped counts those before the first of them.
 	deaths        []death
@@ -158,6 +159,10 @@ func (r *Replicator) Capture() {
 	replaced := r.replaced.close()
 	for _, slot := range r.frame.replaced {
 		replaced.Set(slot)
+	}
+	retexted := r.retexted.close()
+	for _, slot := range r.frame.texts.slots {
+		retexted.Set(slot)
 	}
 	r.grid.updateHeights()
 	r.frames++

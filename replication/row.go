@@ -65,6 +65,9 @@ func (v *Viewer) allocRow() uint32 {
 		return rowIndex
 	}
 	v.rows, v.handles, v.priorities = grow(v.rows, 1), grow(v.handles, 1), grow(v.priorities, 1)
+	if v.replicator.frame.texts.mask != 0 {
+		v.textRows = grow(v.textRows, 1)
+	}
 	return uint32(len(v.rows) - 1)
 }
 
@@ -72,6 +75,9 @@ func (v *Viewer) allocRow() uint32 {
 // Viewer.ackSnapshot.
 func (v *Viewer) freeRow(rowIndex *uint32) {
 	v.rows[*rowIndex], v.handles[*rowIndex] = viewerRow{}, 0
+	if len(v.textRows) > 0 {
+		v.textRows[*rowIndex] = textRow{}
+	}
 	v.free = append(v.free, *rowIndex)
 	*rowIndex, v.uncompacted = noRow, true
 }

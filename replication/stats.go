@@ -11,6 +11,7 @@ type Stats struct {
 	Enters         uint64 // Enter records
 	Leaves         uint64 // Leave records
 	Destroys       uint64 // Destroy records
+	Texts          uint64 // Text records
 	Snapshots      uint64 // State datagrams
 	Rows           uint64 // rows in State datagrams
 	RowsWhole      uint64 // rows sent without a baseline
@@ -35,6 +36,7 @@ func (s *Stats) add(o *Stats) {
 	s.Enters += o.Enters
 	s.Leaves += o.Leaves
 	s.Destroys += o.Destroys
+	s.Texts += o.Texts
 	s.Snapshots += o.Snapshots
 	s.Rows += o.Rows
 	s.RowsWhole += o.RowsWhole

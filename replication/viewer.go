@@ -24,7 +24,8 @@ type Viewer struct {
 	rows       []viewerRow
 	handles    []bulk.Handle
 	priorities []float32
-	free       []uint32 // unused indexes
+	textRows   []textRow // empty without text fields in the schema
+	free       []uint32  // unused indexes
 
 	members     members               // the interest set: row indexes by slot, and the rows that are not dormant
 	hidden      slotSet               // slots whose tenant the client knows but does not have in view
@@ -35,6 +36,7 @@ type Viewer struct {
 	deathsSeen  uint64                // deaths recorded so far, counted with those dropped by the replicator
 	causes      map[bulk.Handle]uint8 // causes of the deaths of members, until their Destroy
 
+	textQueue []bulk.Handle // members with a text that the client was not sent, longest waiting first
 	structure structure
 	events    eventQueue
 	newborn   []newbornEvent
@@ -77,9 +79,11 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	if v.resync {
 		v.reenterAll()
 	}
+	since := v.lastCapture
 	v.updateInterest()
 	newcomers := len(w.requests)
 	rowsWaiting := v.collectWaiting()
+	v.writeTexts(since)
 	v.writeEnters(newcomers, rowsWaiting)
 	v.sendNewborn()
 	v.tokens -= v.structure.takeUnbilled()

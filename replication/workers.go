@@ -33,6 +33,7 @@ func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 		for _, v := range viewers { // compute shared sets here, so that workers only read them
 			r.changes.since(v.lastCapture)
 			r.replaced.since(v.lastCapture)
+			r.retexted.since(v.lastCapture)
 		}
 		if p.start == nil {
 			r.startWorkers()
@@ -100,6 +101,7 @@ type workspace struct {
 	selection     selection
 	encoder       encoder
 	fullRowBuffer []byte // reused by fullRow
+	textBuffer    []byte // reused by enterTexts and bytesOf
 	writer        bitio.Writer
 }
 

@@ -1,0 +1,175 @@
+package replication
+
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// textFields is what a frame knows of the schema's text fields.
+type textFields struct {
+	fields []schema.TextField
+	mask   uint32   // bitmap of the components with text fields
+	slots  []uint32 // slots in which the last capture found a changed text
+}
+
+// tenantTexts are the text fields of a tenant, shared by all viewers. Both lists are by
+// the schema's numbers.
+type tenantTexts struct {
+	values  []string // empty for absent components
+	changed []uint32 // tick of the newest change
+}
+
+// captureTexts reads the text fields of a slot's tenant.
+func (f *frame) captureTexts(w *world.World, slot uint32, t *tenant) {
+	if t.mask&f.texts.mask == 0 {
+		t.texts = nil
+		return
+	}
+	if t.texts == nil {
+		n := len(f.texts.fields)
+		t.texts = &tenantTexts{make([]string, n), make([]uint32, n)}
+	}
+	var changed uint64
+	for mask := f.texts.mask; mask != 0; mask &= mask - 1 {
+		component := bits.TrailingZeros32(mask)
+		first, end := f.schema.TextFieldsOf(component)
+		if t.mask>>component&1 == 0 {
+			clear(t.texts.values[first:end]) // should it return, the whole row enters again
+			continue
+		}
+		news := f.schema.UpdateTexts(component, f.componentSource(w, f.bindings[component], slot), t.texts.values)
+		for i := range bulk.Bits(uint32(first), news) {
+			t.texts.changed[i] = f.tick
+		}
+		changed |= news
+	}
+	if changed != 0 {
+		f.texts.slots = append(f.texts.slots, slot)
+	}
+}
+
+// textRow is the state of a member's text fields, under its row index.
+type textRow struct {
+	sent   uint32 // tick up to which the client was sent all changes
+	due    uint32 // tick from which it may be sent the next ones
+	queued bool   // its handle is in Viewer.textQueue
+}
+
+// writeTexts writes the text fields of members that have changed, each in its newest value,
+// first those that have waited longest. since is the capture of the viewer's previous
+// snapshot.
+func (v *Viewer) writeTexts(since uint64) {
+	f := v.replicator.frame
+	if f.texts.mask == 0 {
+		return
+	}
+	v.queueTexts(since)
+	if len(v.textQueue) == 0 {
+		return
+	}
+	allowance := v.tokens / textShare
+	kept := v.textQueue[:0]
+	for _, h := range v.textQueue {
+		rowIndex, member := v.members.find(h.Index())
+		if !member || v.handles[rowIndex] != h {
+			continue
+		}
+		row := &v.textRows[rowIndex]
+		switch {
+		case !v.owesText(h, rowIndex):
+			row.queued = false
+		case f.tick < row.due || allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes:
+			kept = append(kept, h)
+		default:
+			n := v.writeTextsOf(h, row)
+			allowance -= n
+			row.queued, row.sent, row.due = false, f.tick, f.tick+v.replicator.textPause(n)
+		}
+	}
+	v.textQueue = kept
+	v.tokens -= v.structure.takeUnbilled()
+}
+
+// queueTexts queues the members with changed texts, for writeTexts to decide.
+func (v *Viewer) queueTexts(since uint64) {
+	changed := v.replicator.retexted.since(since)
+	if changed != nil && !changed.Any() {
+		return
+	}
+	m := &v.members
+	for i := range m.words {
+		w := &m.words[i]
+		for rest := intersectSet(w.mask, changed, w.number); rest != 0; rest &= rest - 1 {
+			rowIndex := m.rows[w.rowAt(w.number<<6|uint32(bits.TrailingZeros64(rest)))]
+			if row := &v.textRows[rowIndex]; !row.queued {
+				row.queued = true
+				v.textQueue = append(v.textQueue, v.handles[rowIndex])
+			}
+		}
+	}
+}
+
+// owesText reports whether the client is to be sent a text of a member. If the member's row
+// starts over, its Enter has them all. Changes of owner-only fields do not keep it in the
+// queue of others, whose order would show them (R7).
+func (v *Viewer) owesText(h bulk.Handle, rowIndex uint32) bool {
+	f := v.replicator.frame
+	t := f.tenantOf(h)
+	if t == nil || t.texts == nil || f.summaries[h.Index()].maskSince > v.rows[rowIndex].enterTick {
+		return false
+	}
+	owned := v.Owns(h)
+	for i, tick := range t.texts.changed {
+		if tick > v.textRows[rowIndex].sent && f.texts.fields[i].SentTo(owned) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeTextsOf writes the changed text fields of a member and returns the bytes they take.
+func (v *Viewer) writeTextsOf(h bulk.Handle, row *textRow) (n int) {
+	f, owned := v.replicator.frame, v.Owns(h)
+	t := f.tenants[h.Index()].texts
+	for i, tick := range t.changed {
+		if tick > row.sent && f.texts.fields[i].SentTo(owned) {
+			n += v.writeRecord(wire.Record{Op: wire.OpText, Handle: h, Number: uint32(i), Data: v.work.bytesOf(t.values[i])})
+			v.work.stats.Texts++
+		}
+	}
+	return n
+}
+
+// textPause returns for how many ticks no text of an entity is sent to a viewer that was
+// just sent n bytes.
+func (r *Replicator) textPause(n int) uint32 {
+	hz := r.world.TickHz()
+	return uint32(max((hz+textsPerSecond-1)/textsPerSecond, n*hz/textBytesPerSecond))
+}
+
+// enterTexts returns the texts of an Enter record, nil if the viewer receives none. The
+// result is valid until the next call.
+func (w *workspace) enterTexts(s *schema.Schema, t *tenant, owned bool) []byte {
+	if t.texts == nil {
+		return nil
+	}
+	w.textBuffer = s.AppendTexts(w.textBuffer[:0], t.mask, owned, t.texts.values)
+	return w.textBuffer
+}
+
+// bytesOf returns the bytes of a text, valid until the next call.
+func (w *workspace) bytesOf(text string) []byte {
+	w.textBuffer = append(w.textBuffer[:0], text...)
+	return w.textBuffer
+}
+
+// startTexts notes that a row's Enter has its texts as of the frame.
+func (v *Viewer) startTexts(rowIndex uint32) {
+	if v.replicator.frame.texts.mask != 0 {
+		v.textRows[rowIndex].sent = v.replicator.frame.tick
+	}
+}

@@ -1,0 +1,392 @@
+package replication_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// plate has text fields 0 to 2.
+type plate struct {
+	Name  string `net:"max=24"`
+	Bag   []byte `net:"max=1000"`
+	Diary string `net:"max=40,owner"`
+}
+
+// street is a market whose traders may have plates.
+type street struct {
+	market
+	plates *world.Component[plate]
+	read   client.Component[plate]
+}
+
+func newStreet(t *testing.T, n, viewers int, c replication.Config) *street {
+	m := &street{market: market{t: t, schema: schema.New()}}
+	var err error
+	m.world, err = world.New(world.Config{Seed: 1, Gravity: -1})
+	require.NoError(t, err)
+	m.plates = register[plate](t, m.world, "plate")
+	m.trader, err = m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
+	require.NoError(t, err)
+	require.NoError(t, schema.Add[schema.Body](m.schema, schema.BodyComponent))
+	require.NoError(t, schema.Add[plate](m.schema, "plate"))
+	m.read, err = client.ComponentOf[plate](m.schema, "plate")
+	require.NoError(t, err)
+	m.rep, err = replication.New(m.world, m.schema, c)
+	require.NoError(t, err)
+	for i := range n {
+		m.all = append(m.all, m.spawn(float32(i)))
+		m.plates.Set(m.all[i], plate{Name: fmt.Sprint("n", i)})
+	}
+	for i := range viewers {
+		m.viewers = append(m.viewers, &viewerClient{
+			Viewer:  m.rep.AddViewer(m.all[i]),
+			replica: client.NewApplier(m.rep.Codec(), 1, 1<<16, client.Observer{}),
+		})
+	}
+	return m
+}
+
+func always() bool { return true }
+
+// seen returns the plate that a viewer's client has of h.
+func (m *street) seen(viewer int, h bulk.Handle) plate {
+	m.t.Helper()
+	p, ok := m.read.Get(m.viewers[viewer].replica.Entity(h))
+	require.True(m.t, ok)
+	return p
+}
+
+// texts returns how many Text records the clients have applied.
+func (m *street) texts() (n uint64) {
+	for _, v := range m.viewers {
+		n += v.replica.Stats().Texts
+	}
+	return n
+}
+
+func TestTextsEnterAndChange(t *testing.T) {
+	m := newStreet(t, 3, 2, replication.Config{})
+	m.plates.Set(m.all[0], plate{"Ada", []byte{0, 255}, "dear diary"})
+	m.step(always)
+	require.Equal(t, plate{"Ada", []byte{0, 255}, "dear diary"}, m.seen(0, m.all[0]))
+	require.Equal(t, plate{Name: "Ada", Bag: []byte{0, 255}}, m.seen(1, m.all[0]))
+	require.Equal(t, plate{Name: "n2"}, m.seen(0, m.all[2]))
+	for range 50 {
+		m.plates.Mut(m.all[1]).Name = "n1" // as before
+		m.step(always)
+	}
+	require.Zero(t, m.texts())
+
+	m.plates.Mut(m.all[0]).Name = "Eve"
+	m.step(always)
+	require.EqualValues(t, 2, m.texts(), "one for each viewer")
+	require.Equal(t, "Eve", m.seen(0, m.all[0]).Name)
+	require.Equal(t, "Eve", m.seen(1, m.all[0]).Name)
+	m.plates.Mut(m.all[2]).Diary = "of nobody here"
+	m.plates.Mut(m.all[1]).Diary = "for viewer 1"
+	m.step(always)
+	require.EqualValues(t, 3, m.texts())
+	require.Equal(t, "for viewer 1", m.seen(1, m.all[1]).Diary)
+	require.Empty(t, m.seen(0, m.all[1]).Diary)
+
+	m.plates.Remove(m.all[2])
+	m.step(always)
+	m.plates.Set(m.all[2], plate{Name: "back"})
+	m.step(always)
+	require.Equal(t, plate{Name: "back"}, m.seen(1, m.all[2]))
+	require.EqualValues(t, 3, m.texts(), "another set of components enters again")
+}
+
+// What the game sets is cut to what the schema allows; the world keeps it.
+func TestTextsAreCut(t *testing.T) {
+	m := newStreet(t, 1, 1, replication.Config{})
+	long := strings.Repeat("ä", 20)
+	m.plates.Set(m.all[0], plate{Name: long, Bag: make([]byte, 5000), Diary: "a\xffb"})
+	m.step(always)
+	require.Equal(t, plate{strings.Repeat("ä", 12), make([]byte, 1000), "a\ufffdb"}, m.seen(0, m.all[0]))
+	require.Equal(t, long, m.plates.Get(m.all[0]).Name)
+	m.plates.Mut(m.all[0]).Name += "!" // beyond the cut
+	for range 30 {
+		m.step(always)
+	}
+	require.Zero(t, m.texts())
+}
+
+// A text that changes every tick is sent four times a second, and the newest wins.
+func TestTextRate(t *testing.T) {
+	for bytes, most := range map[int]uint64{5: 41, 250: 41, 1000: 11} {
+		m := newStreet(t, 1, 1, replication.Config{SnapshotHz: 60})
+		m.step(always)
+		for i := range 600 {
+			m.plates.Mut(m.all[0]).Bag = []byte(fmt.Sprintf("%0*d", bytes, i))
+			m.step(always)
+		}
+		require.LessOrEqual(t, m.texts(), most, "%d bytes", bytes)
+		require.GreaterOrEqual(t, m.texts(), most-3, "%d bytes", bytes)
+		for range 60 {
+			m.step(always)
+		}
+		require.Equal(t, fmt.Sprintf("%0*d", bytes, 599), string(m.seen(0, m.all[0]).Bag))
+	}
+}
+
+// A first change is sent at once, and a pause behind a long text is not shortened by others.
+func TestTextPause(t *testing.T) {
+	m := newStreet(t, 1, 1, replication.Config{SnapshotHz: 60})
+	for range 20 {
+		m.step(always)
+	}
+	m.plates.Mut(m.all[0]).Bag = make([]byte, 1000)
+	m.step(always)
+	require.Len(t, m.seen(0, m.all[0]).Bag, 1000)
+	m.plates.Mut(m.all[0]).Name = "x"
+	waited := 0
+	for ; m.seen(0, m.all[0]).Name != "x"; waited++ {
+		m.step(always)
+	}
+	require.InDelta(t, 60, waited, 2, "about a second at 1,024 bytes a second")
+}
+
+// A flood of changed texts takes a quarter of the budget at most, plus one entity's in each
+// snapshot. Bodies keep moving, and nobody is forgotten.
+func TestTextFlood(t *testing.T) {
+	const n, perSnapshot = 200, 20_000 / 20
+	m := newStreet(t, n, 1, replication.Config{BudgetBytesPerSecond: 20_000, SnapshotHz: 20, EnterRadius: 500})
+	for m.viewers[0].replica.Len() < n {
+		m.step(always)
+	}
+	rows, structure := m.viewers[0].Stats().Rows, m.viewers[0].Stats().StructureBytes
+	const snapshots = 200
+	for i := range snapshots {
+		for k, h := range m.all {
+			m.plates.Mut(h).Bag = []byte(fmt.Sprintf("%0100d", i))
+			m.world.SetPosition(h, world.Vec3{X: float32(k), Y: 1, Z: float32(i % 9)})
+		}
+		m.step(always)
+	}
+	sent := m.viewers[0].Stats()
+	require.Less(t, sent.StructureBytes-structure, uint64(snapshots*(perSnapshot/2+150)))
+	require.Greater(t, sent.StructureBytes-structure, uint64(snapshots*100))
+	require.Greater(t, sent.Rows-rows, uint64(snapshots*20), "bodies keep moving")
+	for range 400 {
+		m.step(always)
+	}
+	for _, h := range m.all {
+		require.Equal(t, fmt.Sprintf("%0100d", snapshots-1), string(m.seen(0, h).Bag))
+	}
+}
+
+// A client that reads nothing is not owed more and more.
+func TestTextsWaitForASilentClient(t *testing.T) {
+	s := newStreet(t, 50, 1, replication.Config{EnterRadius: 500})
+	v := s.rep.AddViewer(s.all[0])
+	unread := 0
+	for i := range 2000 {
+		for _, h := range s.all {
+			s.plates.Mut(h).Bag = []byte(fmt.Sprintf("%0900d", i))
+		}
+		s.world.Step()
+		s.rep.AfterStep()
+		if s.rep.Due(0) {
+			s.rep.Capture()
+			unread += len(v.Snapshot().Stream)
+		}
+	}
+	require.Greater(t, unread, 40<<10)
+	require.Less(t, unread, 60<<10)
+}
+
+// A change costs its bytes and at most 12, its message's frame and header included.
+func TestTextChangeBytes(t *testing.T) {
+	for _, c := range []struct{ slots, most int }{{100, 10}, {17_000, 12}} {
+		m := newStreet(t, 1, 1, replication.Config{EnterRadius: 20, LeaveRadius: 30})
+		for range c.slots {
+			m.spawn(500)
+		}
+		h := m.spawn(1)
+		m.plates.Set(h, plate{Name: "first"})
+		m.step(always)
+		for range 70 { // structure and ticks have passed
+			m.plates.Mut(h).Name = "other"
+			m.step(always)
+			m.plates.Mut(h).Name = "again"
+			m.step(always)
+		}
+		for range 10 {
+			m.step(always)
+		}
+		before := m.viewers[0].Stats().StructureBytes
+		m.plates.Mut(h).Name = "abcde"
+		m.step(always)
+		require.Equal(t, "abcde", m.seen(0, h).Name)
+		cost := int(m.viewers[0].Stats().StructureBytes - before)
+		t.Logf("slot %d: a 5-byte string changes for %d bytes", h.Index(), cost)
+		require.LessOrEqual(t, cost, 5+c.most)
+	}
+}
+
+// Texts lost with a connection are sent again, before anything later.
+func TestTextsResume(t *testing.T) {
+	m := newStreet(t, 2, 1, replication.Config{})
+	v := m.viewers[0]
+	m.step(always)
+	applied := v.replica.Structure()
+	for _, name := range []string{"one", "two"} {
+		for range 20 {
+			m.world.Step()
+			m.rep.AfterStep()
+			m.rep.Capture()
+		}
+		m.plates.Mut(m.all[1]).Name = name
+		m.world.Step()
+		m.rep.AfterStep()
+		m.rep.Capture()
+		require.NotEmpty(t, v.Snapshot().Stream) // lost
+	}
+	stream, ok := v.Resume(applied)
+	require.True(t, ok)
+	got := records(t, replication.Update{Stream: stream})
+	require.Len(t, got, 2)
+	require.Equal(t, []wire.Op{wire.OpText, wire.OpText}, []wire.Op{got[0].Op, got[1].Op})
+	require.Equal(t, "two", string(got[1].Data))
+}
+
+// TestOwnerTextsStayPrivate (R7): owner-only texts change nothing that others are sent, not
+// even the order of it.
+func TestOwnerTextsStayPrivate(t *testing.T) {
+	play := func(secret bool) *street {
+		m := newStreet(t, 40, 3, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
+		r, hidden := rand.New(rand.NewPCG(7, 7)), rand.New(rand.NewPCG(8, 8))
+		m.viewers[2].Own(m.all[39])
+		for range 300 {
+			for _, h := range m.all[3:] {
+				p := m.plates.Mut(h)
+				if r.IntN(3) == 0 {
+					p.Name = fmt.Sprint(r.IntN(1000))
+				}
+				if hidden.IntN(4) == 0 && secret {
+					p.Diary = fmt.Sprint("secret", hidden.IntN(1000))
+				}
+			}
+			m.step(func() bool { return r.IntN(5) != 0 })
+		}
+		for range 200 {
+			m.step(always)
+		}
+		return m
+	}
+	with, without := play(true), play(false)
+	for i := range 2 {
+		require.Equal(t, without.viewers[i].bytes, with.viewers[i].bytes, "viewer %d owns none of them", i)
+		require.NotContains(t, string(with.viewers[i].bytes), "secret")
+	}
+	require.Contains(t, string(with.viewers[2].bytes), "secret")
+	for i := range with.viewers {
+		for _, h := range with.all {
+			want := *with.plates.Get(h)
+			if h != with.all[i] && (i != 2 || h != with.all[39]) {
+				want.Diary = ""
+			}
+			require.Equal(t, want, with.seen(i, h))
+		}
+	}
+}
+
+// A text that changes while its entity changes owners is never sent to the former one.
+func TestTextsFollowOwnership(t *testing.T) {
+	m := newStreet(t, 5, 1, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 3_000})
+	r, v := rand.New(rand.NewPCG(1, 2)), m.viewers[0]
+	for i := range 500 {
+		h := m.all[1+r.IntN(4)]
+		m.plates.Mut(h).Diary = fmt.Sprint(i)
+		if v.Owns(h) {
+			v.Disown(h)
+		} else {
+			v.Own(h)
+		}
+		if r.IntN(10) == 0 {
+			m.plates.Remove(h)
+			m.step(always)
+			m.plates.Set(h, plate{Name: "back"})
+		}
+		m.step(always) // the replica refuses a field that it may not have
+	}
+	for range 100 {
+		m.step(always)
+	}
+	for _, h := range m.all {
+		want := *m.plates.Get(h)
+		if !v.Owns(h) {
+			want.Diary = ""
+		}
+		require.Equal(t, want, m.seen(0, h))
+	}
+}
+
+// R9: workers do not change what viewers are sent.
+func TestTextsOfWorkers(t *testing.T) {
+	play := func(workers int) []string {
+		m := newStreet(t, 40, 0, replication.Config{Workers: workers, EnterRadius: 100})
+		defer m.rep.Close()
+		var viewers []*replication.Viewer
+		for _, h := range m.all {
+			viewers = append(viewers, m.rep.AddViewer(h))
+		}
+		sent := make([]string, len(viewers))
+		for i := range 100 {
+			m.plates.Mut(m.all[i%40]).Name = fmt.Sprint(i)
+			m.world.Step()
+			m.rep.AfterStep()
+			m.rep.Capture()
+			for k, u := range m.rep.Snapshots(viewers) {
+				sent[k] += string(u.Stream)
+			}
+		}
+		return sent
+	}
+	require.Equal(t, play(1), play(4))
+}
+
+// Entities with texts that move, and whose texts are set to what they were, allocate
+// nothing.
+func TestTextsThatStayDoNotAllocate(t *testing.T) {
+	m := newStreet(t, 100, 1, replication.Config{EnterRadius: 500})
+	v := m.viewers[0].Viewer
+	for _, h := range m.all {
+		m.plates.Mut(h).Bag = []byte("sword, shield")
+	}
+	i := 0
+	tick := func() {
+		i++
+		for k, h := range m.all {
+			m.world.SetPosition(h, world.Vec3{X: float32(k), Y: 1, Z: float32(i % 64)})
+			m.plates.Mut(h).Name = "n"
+		}
+		m.world.Step()
+		m.rep.AfterStep()
+		m.rep.Capture()
+		v.Snapshot()
+		_ = v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1})
+	}
+	for range 100 {
+		m.step(always)
+	}
+	for range 300 {
+		tick()
+	}
+	if n := testing.AllocsPerRun(100, tick); !invariants.Enabled {
+		require.Zero(t, n)
+	}
+}
