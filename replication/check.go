@@ -80,7 +80,7 @@ func (v *Viewer) checkTexts() error {
 	for _, rowIndex := range v.members.rows {
 		row := &v.textRows[rowIndex]
 		if !row.queued && v.owesText(v.handles[rowIndex], rowIndex) {
-			return fmt.Errorf("R11: %v has a text that its client was not sent, and is not queued", v.handles[rowIndex])
+			return fmt.Errorf("R12: %v has a text that its client was not sent, and is not queued", v.handles[rowIndex])
 		}
 		if row.queued {
 			queued++
@@ -92,7 +92,7 @@ func (v *Viewer) checkTexts() error {
 		}
 	}
 	if queued != 0 {
-		return fmt.Errorf("R11: %d more members have queued texts than are in the queue", queued)
+		return fmt.Errorf("R12: %d more members have queued texts than are in the queue", queued)
 	}
 	return nil
 }

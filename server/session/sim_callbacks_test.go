@@ -100,6 +100,9 @@ func (s *sim) deferSpawn(kind world.KindID, x, z float32) {
 	identity := s.issueNew(h)
 	s.identity.DeferSet(h, Identity{identity})
 	s.purse.DeferSet(h, Purse{int32(identity & 0xffff)})
+	if s.tag != nil {
+		s.tag.DeferSet(h, s.tagOf(identity))
+	}
 }
 
 // rules returns the filters that a game chooses from.

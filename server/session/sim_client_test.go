@@ -348,6 +348,7 @@ func (c *simClient) check(e *client.Entity) {
 	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendValues(nil); !slices.Equal(want, got) && !c.misled {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
 	}
+	c.checkNames(e, l)
 	c.of(l).received, c.of(l).seen = true, true
 	if target, ok := c.targets.Get(e); ok {
 		c.checkReference(e, target.Handle)

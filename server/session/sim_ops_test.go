@@ -43,6 +43,8 @@ func (s *sim) do(o op) {
 		s.target.Remove(s.pick(a(0)))
 	case "ride":
 		s.ride(s.pick(a(0)), s.pick(a(1)))
+	case "rename":
+		s.rename(s.pick(a(0)), a(1))
 	case "pay":
 		s.pay(s.pick(a(0)), a(1))
 	case "gust":

@@ -104,7 +104,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 			s.fail("H5", "client %d is sent %v of %v, of another run", c.number, r.Op, r.Handle)
 		}
 		if i := int(c.sent.records) - 1; i < len(c.written) {
-			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || !slices.Equal(was.Row, r.Row) || !slices.Equal(was.Data, r.Data) || was.Cause != r.Cause {
+			if was := c.written[i]; was.Op != r.Op || was.Handle != r.Handle || was.Number != r.Number || was.Cause != r.Cause || !slices.Equal(was.Row, r.Row) || !slices.Equal(was.Data, r.Data) {
 				s.fail("R8", "client %d is sent %v as record %d, which was %v", c.number, r, i+1, was)
 			}
 			return
@@ -346,6 +346,9 @@ func (c *simClient) unsettled() *failure {
 		}
 		if !slices.Equal(s.seen(s.quantised(h), owns), e.AppendValues(nil)) && !c.misled {
 			return lacks("R3", "%v is not up to date", h)
+		}
+		if c.lacksNames(e, owns) {
+			return lacks("R12", "the texts of %v are not up to date", h)
 		}
 	}
 	for i := range c.known {

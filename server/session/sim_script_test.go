@@ -55,6 +55,7 @@ var operations = map[string]string{
 	"refer":     "entity handle", // sets its Target to any handle ever issued
 	"unrefer":   "entity",        //
 	"ride":      "entity entity", // seats the first on the second
+	"rename":    "entity which",  // changes a text, or its set of components
 	"pay":       "entity coins",  // changes its owner component
 	"own":       "viewer entity", // its session becomes an owner
 	"disown":    "viewer which",  // one of the entities given by own or claim

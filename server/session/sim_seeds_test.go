@@ -132,6 +132,7 @@ func (t *coverage) add(o coverage) {
 	t.veiled += o.veiled
 	t.hurried += o.hurried
 	t.rides += o.rides
+	t.renames += o.renames
 	t.travels += o.travels
 	t.answered += o.answered
 	t.pushed += o.pushed
@@ -162,6 +163,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"reliable events": t.told, "unreliable events": t.sparked, "events after an Enter": t.newborn, "deaths with a cause": t.causes,
 		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,
 		"questions answered": t.answered, "typed inputs": t.pushed, "views checked": t.views,
+		"changes of texts": t.renames,
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

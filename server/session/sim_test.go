@@ -106,9 +106,10 @@ type sim struct {
 	veil          *world.Component[Veil]
 	seat          *world.Component[Seat] // nil: a script without rides
 	typed         typed
-	joining       *session.Session // argument of the current Join, or nil
-	barred        int              // joins still to refuse
-	restartAt     int              // tick of the restart after Drain; 0: not drained
+	joining       *session.Session      // argument of the current Join, or nil
+	barred        int                   // joins still to refuse
+	restartAt     int                   // tick of the restart after Drain; 0: not drained
+	tag           *world.Component[Tag] // nil: a script without renames
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
@@ -166,6 +167,7 @@ type coverage struct {
 	drained    int // sessions ended or refused because the server drains
 	veiled     int // entities hidden from non-owners
 	rides      int // entities seated on others
+	renames    int // changes of texts
 	travels    int // absences that outlast the rows' pasts
 	answered   int // questions answered
 	pushed     int // typed inputs applied
@@ -263,6 +265,9 @@ func (s *sim) makeSchema() {
 		s.must(schema.AddEvent[Shout](s.schema, "shout"))
 		s.must(schema.AddUnreliableEvent[Spark](s.schema, "spark"))
 	}
+	if s.script.has("rename") {
+		s.must(schema.Add[Tag](s.schema, "tag"))
+	}
 	s.values = make([]uint32, s.schema.Values())
 }
 
@@ -286,6 +291,10 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.must(err)
 	if s.script.has("ride") {
 		s.seat, err = world.Register[Seat](w, "seat")
+		s.must(err)
+	}
+	if s.script.has("rename") {
+		s.tag, err = world.Register[Tag](w, "tag")
 		s.must(err)
 	}
 	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
@@ -394,6 +403,9 @@ func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
 	identity := s.issueNew(h)
 	s.identity.Set(h, Identity{identity})
 	s.purse.Set(h, Purse{int32(identity & 0xffff)})
+	if s.tag != nil {
+		s.tag.Set(h, s.tagOf(identity))
+	}
 	return h
 }
 
