@@ -1,0 +1,34 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+)
+
+// Clone returns a copy of s. Adding to either, or binding types to it, does not change the
+// other.
+func (s *Schema) Clone() *Schema {
+	c := *s
+	c.components, c.fields, c.texts = slices.Clone(s.components), slices.Clone(s.fields), slices.Clone(s.texts)
+	c.parented, c.secret, c.byName = slices.Clone(s.parented), slices.Clone(s.secret), maps.Clone(s.byName)
+	c.kinds, c.commands, c.events = slices.Clone(s.kinds), slices.Clone(s.commands), slices.Clone(s.events)
+	c.named, c.eventOfType = maps.Clone(s.named), maps.Clone(s.eventOfType)
+	c.input = s.input.clone()
+	for i := range c.commands {
+		c.commands[i].Args, c.commands[i].Answer = c.commands[i].Args.clone(), c.commands[i].Answer.clone()
+	}
+	for i := range c.events {
+		c.events[i].Message = c.events[i].Message.clone()
+	}
+	return &c
+}
+
+// clone returns a copy of m; m may be nil.
+func (m *Message) clone() *Message {
+	if m == nil {
+		return nil
+	}
+	c := *m
+	c.fields, c.texts = slices.Clone(m.fields), slices.Clone(m.texts)
+	return &c
+}

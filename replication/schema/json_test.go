@@ -1,0 +1,106 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// JSON holds what Text does: that of a parsed schema is the same.
+func TestJSON(t *testing.T) {
+	s := everything(t)
+	declared, err := json.Marshal(s)
+	require.NoError(t, err)
+	read, err := schema.Parse(s.Text())
+	require.NoError(t, err)
+	parsed, err := json.Marshal(read)
+	require.NoError(t, err)
+	require.JSONEq(t, string(declared), string(parsed))
+
+	small := schema.New()
+	require.NoError(t, schema.Add[struct {
+		Position [3]float32  `net:"range=-8..8,step=1/4,predict=linear,parent=On"`
+		On       bulk.Handle `net:"ref"`
+	}](small, "seat"))
+	require.NoError(t, schema.Add[struct {
+		State uint8   `net:"enum=5,always"`
+		Yaw   float32 `net:"angle,bits=12"`
+		Gold  int32   `net:"owner"`
+		Name  string  `net:"max=24"`
+	}](small, "player"))
+	require.NoError(t, small.AddKind(schema.EntityKind{Name: "mark"}))
+	require.NoError(t, small.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{InvMass: 0.5, Layers: 3}}))
+	require.NoError(t, small.SetMotion(schema.Motion{TickHz: 60, Fall: 0.25, Bounds: schema.BoundsBounce}))
+	require.NoError(t, schema.AddRawCommand(small, "poke"))
+	require.NoError(t, schema.AddQuery[struct{ Item uint16 }, struct{ Price float64 }](small, "buy"))
+	require.NoError(t, schema.AddUnreliableEvent[struct{ Loud bool }](small, "bang"))
+	got, err := json.Marshal(small)
+	require.NoError(t, err)
+	var hash struct{ Hash string }
+	require.NoError(t, json.Unmarshal(got, &hash))
+	require.Regexp(t, "^[0-9a-f]{16}$", hash.Hash)
+	require.JSONEq(t, `{
+		"hash": "`+hash.Hash+`",
+		"components": [
+			{"name": "seat", "fields": [
+				{"path": "Position[0]", "type": "range", "bits": 7, "low": -8, "step": 0.25, "max": 64, "linear": true},
+				{"path": "Position[1]", "type": "range", "bits": 7, "low": -8, "step": 0.25, "max": 64, "linear": true},
+				{"path": "Position[2]", "type": "range", "bits": 7, "low": -8, "step": 0.25, "max": 64, "linear": true},
+				{"path": "On", "type": "ref"}
+			], "parent": {"position": "Position[0]", "handle": "On"}},
+			{"name": "player", "fields": [
+				{"path": "State", "type": "enum", "bits": 3, "values": 5, "always": true},
+				{"path": "Yaw", "type": "angle", "bits": 12},
+				{"path": "Gold", "type": "int", "bits": 32, "owner": true},
+				{"path": "Name", "type": "string", "max": 24}
+			]}
+		],
+		"kinds": [
+			{"name": "mark"},
+			{"name": "crate", "body": {"inv_mass": 0.5, "coupling": 0, "radius": 0, "friction": 0, "restitution": 0, "layers": 3}}
+		],
+		"motion": {"tick_hz": 60, "fall": 0.25, "max_speed": 0, "half_x": 0, "height": 0, "half_z": 0, "rest_speed": 0, "rest_ticks": 0, "bounds": "bounce"},
+		"commands": [
+			{"name": "poke"},
+			{"name": "buy", "args": {"fields": [{"path": "Item", "type": "uint", "bits": 16}]}, "answer": {"fields": [{"path": "Price", "type": "float", "bits": 64}]}}
+		],
+		"events": [{"name": "bang", "unreliable": true, "fields": [{"path": "Loud", "type": "bool", "bits": 1}]}]
+	}`, string(got))
+}
+
+// A clone and its original change independently.
+func TestClone(t *testing.T) {
+	s := everything(t)
+	text := s.Text()
+	c := s.Clone()
+	require.Equal(t, text, c.Text())
+	type fresh struct{ X uint8 }
+	for _, add := range []error{
+		schema.Add[fresh](c, "fresh"), c.AddKind(schema.EntityKind{Name: "fresh"}),
+		schema.AddEvent[fresh](c, "fresh"), schema.AddCommand[fresh](c, "fresh"),
+	} {
+		require.NoError(t, add)
+	}
+	require.Equal(t, text, s.Text())
+	_, known := s.ByName("fresh")
+	require.False(t, known)
+	_, known = s.EventOf(reflect.TypeFor[fresh]())
+	require.False(t, known)
+	require.NoError(t, schema.Add[fresh](s, "fresh"))
+	require.NoError(t, s.AddKind(schema.EntityKind{Name: "fresh"}))
+
+	parsed, err := schema.Parse(text)
+	require.NoError(t, err)
+	bound := parsed.Clone()
+	require.NoError(t, bound.Bind(everything(t)))
+	require.NotNil(t, bound.Component(0).Type)
+	require.NotNil(t, bound.Event(0).Message.Type)
+	require.Nil(t, parsed.Component(0).Type)
+	require.Nil(t, parsed.Event(0).Message.Type)
+	require.Nil(t, parsed.Input().Type)
+}
