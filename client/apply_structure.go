@@ -118,8 +118,9 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 	*e = Entity{ // in place: the game may hold the pointer since the first Enter
 		handle: h, kind: uint16(record.Kind), entered: r.applied, mask: row.mask,
 		load: uint16(r.codec.Schema().Load(row.mask)), index: e.index,
-		states: history{list: row.list, tick: tick, room: 1, count: 1, owned: row.owned},
+		states: history{tick: tick, room: 1, count: 1, owned: row.owned}, layout: r.layout,
 	}
+	e.states.setList(row.list)
 	r.setTexts(e, row.texts)
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
 	r.stats.Enters++

@@ -88,7 +88,8 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 			return nil, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
 		}
 	}
-	if i, ok := s.config.Schema.CommandByName(name); ok && s.config.Schema.Command(i).Args != nil {
+	served := s.served()
+	if i, ok := served.CommandByName(name); ok && served.Command(i).Args != nil {
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use Do", name)
 	}
 	return s.sendCommand(wire.Command{Name: name, Target: target, Args: args}, nil)

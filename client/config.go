@@ -31,8 +31,7 @@ func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(fil
 // DefaultTables returns the tables that are part of this version of the protocol.
 func DefaultTables() *Tables { return rowcodec.DefaultTables() }
 
-// Config configures Dial. Addr and Schema are required; other zero fields take their
-// defaults.
+// Config configures Dial. Addr is required; other zero fields take their defaults.
 type Config struct {
 	// Addr is the server's UDP address, "host:port".
 	Addr string
@@ -47,11 +46,12 @@ type Config struct {
 	// authorities. Its NextProtos and MinVersion are overwritten.
 	TLS *tls.Config
 
-	// Schema must equal the server's: same components, types and tags, in the same
-	// order. If the server refuses with wire.SchemaMismatch, the error holds
-	// Schema.Outline of both sides: components whose digits differ do not match.
-	// (The server's has no names if they would be too long.) Schema.Text shows which
-	// field differs.
+	// Schema declares the components, events, commands and the input that the caller
+	// has types for. The server, which sends its own schema, must have each of them under
+	// the same name with the same fields, in any order. Other items can be read by
+	// name. If it lacks one or has other fields, the client leaves with
+	// wire.SchemaMismatch; the error wraps a *schema.BindError with both lines. nil
+	// declares nothing: for tools that show any world.
 	Schema *schema.Schema
 	// Tables code rows and must be the server's; nil is DefaultTables. ParseTables reads
 	// a file that worldd train wrote.

@@ -22,7 +22,7 @@ func TestHelloIsCheckedHere(t *testing.T) {
 		config client.Config
 		want   string
 	}{
-		"no schema":     {client.Config{}, "Schema is nil"},
+		"no schema":     {client.Config{}, ""},
 		"longest name":  {client.Config{Schema: schema.New(), Name: long}, ""},
 		"long name":     {client.Config{Schema: schema.New(), Name: long + "e"}, "Name has 65 bytes, at most 64"},
 		"name, no text": {client.Config{Schema: schema.New(), Name: "\xff"}, "not UTF-8"},

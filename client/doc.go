@@ -19,12 +19,18 @@
 //
 // # Connecting
 //
-// Both sides build the same [schema.Schema] from the same struct types, best in one
+// Both sides declare what they exchange as a [schema.Schema] of struct types, best in one
 // package that both import. [Dial] takes the schema, the server's address and the
 // Fingerprint of its certificate, which the server prints; without a Fingerprint the
 // certificate must be signed by one of the system's authorities. Dial returns after
 // the server's Welcome. A refusal is a *[wire.Error] whose code says what to do.
 // [ComponentOf] checks a component's name and type once, at startup.
+//
+// The server sends its own schema, and the client finds its declarations there by name: a
+// server with more components, or in another order, is no error. One that lacks a
+// declared component, or has other fields in it, is: [schema.BindError] shows both lines.
+// [Replica.Schema] has all that the server has, [Entity.KindName] and [Entity.Format] show
+// any entity by name, and a client that declares nothing works with every server.
 //
 // # The game loop
 //
@@ -135,8 +141,9 @@
 // Memory is a cell of 16 bytes for each server slot that the client has heard of, and
 // up to 32 states and the strings of each entity in view: [Replica.Bytes]. A hostile server can drive
 // it to Config.MaxBytes plus a fifth for the allocator; then the session ends with a
-// *[LimitError]. Up to 1.3 MiB more wait for Update. Reading an entity with At takes
-// about 250 ns; neither it nor setting an input allocates. [Client.Stats] describes the link
+// *[LimitError]. Up to 1.3 MiB more wait for Update, and a schema may take 16 MiB. Reading
+// an entity with At takes about 250 ns; neither it nor setting an input allocates.
+// [Client.Stats] describes the link
 // and counts snapshots, inputs and commands.
 //
 // # Invariants

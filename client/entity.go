@@ -18,14 +18,30 @@ type Entity struct {
 	index   uint32 // in Replica.entities
 	kind    uint16
 	load    uint16 // of its rows
+	layout  *layout
 }
 
 // Handle returns the entity's handle, the same as on the server.
 func (e *Entity) Handle() bulk.Handle { return e.handle }
 
-// Kind returns the number of the entity's kind: 0 for the first that the server's game
-// added to its world, and so on. The protocol does not transmit names of kinds.
+// Kind returns the number of the entity's kind in the server's schema: 0 for the first
+// that its game added to its world, and so on.
 func (e *Entity) Kind() uint32 { return uint32(e.kind) }
+
+// KindName returns the name of the entity's kind, or "kind N" for one that the server's
+// game added after its start: the schema does not have it.
+func (e *Entity) KindName() string {
+	if s := e.layout.schema; int(e.kind) < s.Kinds() {
+		return s.EntityKind(int(e.kind)).Name
+	}
+	return fmt.Sprintf("kind %d", e.kind)
+}
+
+// Format returns all components of the current state by name, those that the caller's
+// schema lacks too: "body{Position[0]=1.5 ...} health{Points=3}".
+func (e *Entity) Format() string {
+	return e.layout.schema.Format(schema.Row{Mask: e.mask, Owned: e.states.owned, Values: e.states.current()})
+}
 
 // Tick returns the server's tick of the current state.
 func (e *Entity) Tick() uint32 { return e.states.tick }
@@ -35,11 +51,11 @@ func (e *Entity) Tick() uint32 { return e.states.tick }
 func (e *Entity) Owned() bool { return e.states.owned }
 
 // Component reads one component of entities as T, the struct type that the server
-// writes it from.
+// writes it from. It works with every server that has the component, whatever its number
+// there.
 type Component[T any] struct {
-	schema *schema.Schema
-	number int
-	spec   schema.Component
+	schema *schema.Schema                      // of the caller
+	number int                                 // in it
 	texts  bool                                // it has text fields
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
@@ -56,7 +72,7 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
 	first, end := s.TextFieldsOf(n)
-	return Component[T]{schema: s, number: n, spec: spec, texts: first < end}, nil
+	return Component[T]{schema: s, number: n, texts: first < end}, nil
 }
 
 // Get returns the newest state of the component of e, and false if e lacks it or is
@@ -64,30 +80,46 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 // unless the client owns e. A []byte field is a copy, which is allocated.
 func (c Component[T]) Get(e *Entity) (T, bool) {
 	var v T
-	if e == nil || e.mask>>c.number&1 == 0 {
+	n := c.numberIn(e)
+	if n < 0 {
 		return v, false
 	}
-	c.restore(e, c.values(e, int(e.states.newest)), &v)
-	c.setTexts(e, &v)
+	restore(e, n, e.values(n, int(e.states.newest)), &v)
+	c.setTexts(e, n, &v)
 	return v, true
 }
 
-// values returns the component's values in state i of e.
-func (c *Component[T]) values(e *Entity, i int) []uint32 {
-	return e.states.values(i, c.schema.Values())[c.spec.Offset:][:c.spec.Values]
+// numberIn returns the component's number in the schema of e, or -1 if e lacks it or is
+// nil.
+func (c *Component[T]) numberIn(e *Entity) int {
+	if e == nil {
+		return -1
+	}
+	n := e.layout.numberOf(c.schema, c.number)
+	if n < 0 || e.mask>>n&1 == 0 {
+		return -1
+	}
+	return n
 }
 
-func (c *Component[T]) restore(e *Entity, values []uint32, v *T) {
+// values returns the values of component n in state i.
+func (e *Entity) values(n, i int) []uint32 {
+	spec := &e.layout.specs[n]
+	return e.states.values(i, e.layout.values)[spec.Offset:][:spec.Values]
+}
+
+// restore sets v to values of component n of e.
+func restore[T any](e *Entity, n int, values []uint32, v *T) {
 	if e.states.owned {
-		c.schema.Restore(c.number, values, v)
+		e.layout.schema.Restore(n, values, v)
 	} else {
-		c.schema.RestorePublic(c.number, values, v)
+		e.layout.schema.RestorePublic(n, values, v)
 	}
 }
 
-// Mask returns a bit for each component that e has, by the schema's numbers. Mask and
+// Mask returns a bit for each component that e has, by the numbers of Replica.Schema. Mask and
 // AppendValues are for conformance vectors and other exact comparisons.
 func (e *Entity) Mask() uint32 { return e.mask }
 
-// AppendValues appends the quantised current state, in the schema's row layout, to dst.
+// AppendValues appends the quantised current state, in the row layout of Replica.Schema, to dst.
 func (e *Entity) AppendValues(dst []uint32) []uint32 { return append(dst, e.states.current()...) }

@@ -57,6 +57,9 @@ func (e *Events) validate(s *schema.Schema) error {
 	if e == nil {
 		return nil
 	}
+	if s == nil {
+		s = schema.New()
+	}
 	var errs []error
 	for t := range e.handlers {
 		if _, ok := s.EventOf(t); !ok {

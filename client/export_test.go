@@ -61,7 +61,7 @@ func (r *Replica) CountedBytes() (n int) {
 		}
 	}
 	for _, e := range r.entities {
-		n += r.bytesOfNew() + 4*len(e.states.list)
+		n += r.bytesOfNew() + 4*int(e.states.size)
 		for _, text := range r.AppendTexts(nil, e) {
 			n += bytesOfString + heapBytes(len(text))
 		}
@@ -87,7 +87,7 @@ func (r *Replica) Digest() uint64 {
 			d.add(1)
 		}
 		d.add(uint64(s.tick), uint64(s.named), uint64(s.floor), uint64(s.room), uint64(s.count), uint64(s.newest))
-		for _, w := range s.list {
+		for _, w := range s.list() {
 			d.add(uint64(w))
 		}
 		for _, text := range r.AppendTexts(nil, e) {
@@ -114,3 +114,6 @@ const (
 	SizeOfEntity = unsafe.Sizeof(Entity{})
 	SizeOfCell   = unsafe.Sizeof(cell{})
 )
+
+// AsksAgain reports whether a Client reconnects after why to ask for another schema.
+func (s *Session) AsksAgain(why error) bool { return s.asksAgain(why) }

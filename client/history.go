@@ -2,6 +2,7 @@ package client
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -16,14 +17,15 @@ import (
 // all states, then the tick from which each is blended in (see Replica.blendFrom),
 // then their values.
 type history struct {
-	list   []uint32
-	tick   uint32 // of the current state
-	named  uint32 // the highest tick named as the older baseline
-	floor  uint32 // named, one naming earlier
-	room   uint8  // capacity in states
-	count  uint8  // states in use
-	newest uint8  // index of the current state
-	owned  bool   // the client owns the entity: owner-only values are valid
+	first  *uint32 // of the list: with its size 12 bytes, where a slice takes 24
+	size   uint32  // of the list
+	tick   uint32  // of the current state
+	named  uint32  // the highest tick named as the older baseline
+	floor  uint32  // named, one naming earlier
+	room   uint8   // capacity in states
+	count  uint8   // states in use
+	newest uint8   // index of the current state
+	owned  bool    // the client owns the entity: owner-only values are valid
 }
 
 // roomToMove is the capacity after the first growth. Most entities never need it:
@@ -36,21 +38,28 @@ func newList(values int) (list, state []uint32) {
 	return list, list[2:]
 }
 
+// list returns the list of all states.
+func (s *history) list() []uint32 { return unsafe.Slice(s.first, s.size) }
+
+func (s *history) setList(list []uint32) {
+	s.first, s.size = unsafe.SliceData(list), uint32(len(list))
+}
+
 // ticks returns the ticks of the states, by index.
-func (s *history) ticks() []uint32 { return s.list[:s.count] }
+func (s *history) ticks() []uint32 { return s.list()[:s.count] }
 
 // blendFrom returns the tick from which state i is blended in.
-func (s *history) blendFrom(i int) uint32 { return s.list[int(s.room)+i] }
+func (s *history) blendFrom(i int) uint32 { return s.list()[int(s.room)+i] }
 
 // values returns the values of state i; each state has n.
 func (s *history) values(i, n int) []uint32 {
 	from := 2*int(s.room) + i*n
-	return s.list[from : from+n : from+n]
+	return s.list()[from : from+n : from+n]
 }
 
 // current returns the values of the current state.
 func (s *history) current() []uint32 {
-	return s.values(int(s.newest), len(s.list)/int(s.room)-2)
+	return s.values(int(s.newest), int(s.size)/int(s.room)-2)
 }
 
 // find returns the index of the state of tick, or -1.
@@ -83,7 +92,8 @@ func (s *history) add(tick, blendFrom uint32, values []uint32, span uint32) int 
 	case tick < ticks[i]:
 		return -1
 	}
-	s.list[i], s.list[int(s.room)+i] = tick, blendFrom
+	list := s.list()
+	list[i], list[int(s.room)+i] = tick, blendFrom
 	copy(s.values(i, len(values)), values)
 	return i
 }
@@ -104,18 +114,19 @@ func (s *history) growth(values int) int {
 func stateBytes(values int) int { return 4 * (2 + values) }
 func maxGrowth(values int) int  { return wire.MaxStates / 2 * stateBytes(values) }
 
-func (s *history) bytes() int { return 4 * len(s.list) }
+func (s *history) bytes() int { return 4 * int(s.size) }
 
 func (s *history) grow(values int) {
 	from, to := int(s.room), s.larger()
-	list := make([]uint32, to*(2+values))
-	copy(list, s.list[:from])
-	copy(list[to:], s.list[from:2*from])
-	copy(list[2*to:], s.list[2*from:])
-	s.list, s.room = list, uint8(to)
+	old, list := s.list(), make([]uint32, to*(2+values))
+	copy(list, old[:from])
+	copy(list[to:], old[from:2*from])
+	copy(list[2*to:], old[2*from:])
+	s.setList(list)
+	s.room = uint8(to)
 }
 
-func (s *history) setCurrent(i int) { s.newest, s.tick = uint8(i), s.list[i] }
+func (s *history) setCurrent(i int) { s.newest, s.tick = uint8(i), s.list()[i] }
 
 // noteBaseline notes that the server named the state of tick as the older of two
 // baselines.

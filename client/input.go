@@ -77,7 +77,7 @@ func (s *Session) targetTick(now time.Duration) uint32 {
 // loses more than one in fifty, inputs are made early enough for the first repetition to be
 // in time. Games call it once per render; of several inputs for one tick the last counts.
 func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err error) {
-	if s.config.Schema.Input() != nil {
+	if s.served().Input() != nil {
 		return 0, errTypedInput
 	}
 	if len(data) > wire.MaxInputBytes {

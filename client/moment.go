@@ -26,16 +26,17 @@ const maxExtrapolate = 0.25
 // predict=linear are extrapolated for at most a quarter second.
 func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	var v T
-	if e == nil || e.mask>>c.number&1 == 0 {
+	n := c.numberIn(e)
+	if n < 0 {
 		return v, false
 	}
 	from, to, ratio := e.states.at(m)
-	a, b := c.values(e, from), c.values(e, to)
-	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.jumped(e, a, b, ticks[to]-ticks[from]) {
+	a, b := e.values(n, from), e.values(n, to)
+	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.jumped(e, n, a, b, ticks[to]-ticks[from]) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
-	c.schema.Blend(c.number, e.states.owned, a, b, ratio, &v)
-	c.setTexts(e, &v)
+	e.layout.schema.Blend(n, e.states.owned, a, b, ratio, &v)
+	c.setTexts(e, n, &v)
 	return v, true
 }
 
@@ -48,10 +49,10 @@ func (c Component[T]) Jumping(jumps func(from, to T, ticks uint32) bool) Compone
 	return c
 }
 
-func (c *Component[T]) jumped(e *Entity, from, to []uint32, ticks uint32) bool {
+func (c *Component[T]) jumped(e *Entity, n int, from, to []uint32, ticks uint32) bool {
 	var a, b T
-	c.restore(e, from, &a)
-	c.restore(e, to, &b)
+	restore(e, n, from, &a)
+	restore(e, n, to, &b)
 	return c.jumps(a, b, ticks)
 }
 

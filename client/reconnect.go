@@ -131,7 +131,7 @@ func (a *attempt) connect(ctx context.Context, config Config, t *tls.Config, sta
 // the client and returns the error.
 func (c *Client) lost(why error) error {
 	now := time.Since(c.start)
-	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && retryable(why)
+	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (retryable(why) || c.session.asksAgain(why))
 	o := &c.outage
 	if c.state == Joined {
 		o.began = now
@@ -187,7 +187,7 @@ func (c *Client) follow(to *wire.Error) error {
 		return c.err // a callback closed the client
 	}
 	c.config.Addr = to.Address
-	c.session.forgetSecret()
+	c.session.forgetServer()
 	c.reconnect(0, append([]byte{}, to.Token...))
 	return nil
 }

@@ -32,6 +32,7 @@ type Observer struct {
 // was sent. Only its Session, or its Applier, changes it. It belongs to one goroutine.
 type Replica struct {
 	codec    *rowcodec.Codec
+	layout   *layout
 	floor    uint32 // generations below it are of an earlier run (H5)
 	maxSlots uint32
 	limits   limits
@@ -95,8 +96,8 @@ type ReplicaStats struct {
 	Texts      uint64 // changes of strings and []byte
 }
 
-func newReplica(c *rowcodec.Codec, floor, maxSlots uint32, l limits, o Observer) *Replica {
-	return &Replica{codec: c, floor: floor, maxSlots: maxSlots, limits: l, observer: o, textFields: c.Schema().TextFields()}
+func newReplica(l *layout, floor, maxSlots uint32, most limits, o Observer) *Replica {
+	return &Replica{codec: l.codec, layout: l, floor: floor, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of
@@ -108,7 +109,7 @@ type Applier struct{ *Replica }
 // earlier run of the server and Stale (H5), and slots are below maxSlots. The
 // codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
-	return &Applier{newReplica(c, floor, maxSlots, SessionConfig{}.limits(), o)}
+	return &Applier{newReplica(newLayout(c, c.Schema()), floor, maxSlots, SessionConfig{}.limits(), o)}
 }
 
 // ApplyStructure applies the body of a Structure message whole or not at all, then
@@ -172,6 +173,10 @@ func (r *Replica) All() iter.Seq[*Entity] {
 
 // Len returns the number of live entities.
 func (r *Replica) Len() int { return len(r.entities) }
+
+// Schema returns the server's schema, with the types of the components, events and
+// commands that Config.Schema declares. Read only.
+func (r *Replica) Schema() *schema.Schema { return r.layout.schema }
 
 // Tick returns the tick of the newest snapshot applied.
 func (r *Replica) Tick() uint32 { return r.tick }

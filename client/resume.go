@@ -5,15 +5,22 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // hello returns a Hello that joins, or resumes the previous session. A resuming Hello
 // has epoch 0, which joins any world, so that a new session, if that is all there is,
-// takes no second handshake.
+// takes no second handshake. The schema is 0, which asks for its text, until a server has
+// sent one.
 func (s *Session) hello() wire.Hello {
 	c := s.config
-	h := wire.Hello{Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room}
+	s.named = 0
+	if s.layout != nil && !s.outdated {
+		s.named = s.layout.hash
+	}
+	h := wire.Hello{Protocol: wire.Version, Schema: s.named, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
 		if len(w.Secret) > 0 {
@@ -40,9 +47,11 @@ func (s *Session) Lost(why error) {
 	}
 }
 
-// forgetSecret makes the next Hello begin a new session: another server does not know this
-// one, and is not to learn its secret.
-func (s *Session) forgetSecret() {
+// forgetServer makes the next Hello begin a new session and ask for the schema: another
+// server does not know this session, must not learn its secret, and may have a schema of its
+// own. A refusal would cost the token.
+func (s *Session) forgetServer() {
+	s.outdated = true
 	if s.welcome != nil {
 		w := *s.welcome
 		w.Secret = nil
@@ -61,26 +70,29 @@ func (s *Session) Reconnect() {
 	s.send(wire.TypeHello, s.hello().Append(nil))
 }
 
-// join handles a checked Welcome: the session resumes, or a new one begins.
-func (s *Session) join(m *wire.Welcome) error {
+// join handles a checked Welcome: the session resumes, or a new one begins. l is the layout
+// of its schema.
+func (s *Session) join(m *wire.Welcome, l *layout) error {
 	if m.Resumed == 1 {
 		switch was := s.welcome; {
 		case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
 			return protocolError("session %d resumes, which was not requested", m.Session)
-		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots:
+		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema:
 			return protocolError("session %d resumes in another world", m.Session)
 		}
 	}
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forget()
 	}
+	s.layout, s.outdated = l, false
+	m.SchemaText = "" // the layout has it
 	if m.Resumed == 0 {
 		sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 		if before != nil {
 			before.deliverRendered(math.MaxUint32)
 			before.leaveAll()
 		}
-		s.renew(m.GenerationFloor, m.MaxSlots, int(m.TickHz))
+		s.renew(l, m.GenerationFloor, m.MaxSlots, int(m.TickHz))
 		if sameRun {
 			s.replica.inheritStale(before)
 		}
@@ -99,13 +111,17 @@ func (s *Session) forget() {
 		s.replica.deliverRendered(math.MaxUint32)
 		s.replica.destroyAll()
 	}
-	s.renew(0, 0, 0)
+	l := s.layout
+	if l == nil {
+		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil)
+	}
+	s.renew(l, 0, 0, 0)
 	s.welcome, s.config.Epoch = nil, 0
 }
 
 // renew makes an empty replica, which keeps the counters, and an unset clock.
-func (s *Session) renew(floor, maxSlots uint32, tickHz int) {
-	next := newReplica(s.codec, floor, maxSlots, s.config.limits(), s.config.Observer)
+func (s *Session) renew(l *layout, floor, maxSlots uint32, tickHz int) {
+	next := newReplica(l, floor, maxSlots, s.config.limits(), s.config.Observer)
 	next.events = s.config.Events
 	if s.replica != nil {
 		next.stats = s.replica.stats

@@ -17,7 +17,7 @@ import (
 // SessionConfig configures NewSession. It has the fields of Config that concern the
 // protocol; Config documents them.
 type SessionConfig struct {
-	Schema      *schema.Schema // required
+	Schema      *schema.Schema
 	Tables      *Tables
 	Epoch       uint64
 	Token       []byte
@@ -33,11 +33,10 @@ type SessionConfig struct {
 // validate finds what the server would end the session for as a protocol error.
 func (c SessionConfig) validate() error {
 	errs := c.checkLimits()
-	if c.Schema == nil {
-		errs = append(errs, errors.New("client: Schema is nil: pass the schema that the server uses"))
-	} else if err := rowcodec.CheckRows(c.Schema); err != nil {
-		errs = append(errs, fmt.Errorf("client: %w", err))
-	} else {
+	if c.Schema != nil {
+		if err := rowcodec.CheckRows(c.Schema); err != nil {
+			errs = append(errs, fmt.Errorf("client: %w", err))
+		}
 		errs = append(errs, c.Events.validate(c.Schema))
 	}
 	if len(c.Name) > wire.MaxName {
@@ -60,7 +59,10 @@ func (c SessionConfig) validate() error {
 // themselves; games use Client. It belongs to one goroutine.
 type Session struct {
 	config     SessionConfig
-	codec      *rowcodec.Codec
+	layout     *layout        // of the newest Welcome; nil before the first
+	declared   *schema.Schema // config.Schema, or an empty one
+	named      uint64         // schema in this connection's Hello; 0 asks for the text
+	outdated   bool           // the server refused the schema of layout
 	frames     wire.FrameReader
 	replica    *Replica
 	welcome    *wire.Welcome
@@ -116,7 +118,10 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if c.Tables == nil {
 		c.Tables = rowcodec.DefaultTables()
 	}
-	s := &Session{config: c, codec: rowcodec.New(c.Schema, c.Tables)}
+	s := &Session{config: c, declared: c.Schema}
+	if s.declared == nil {
+		s.declared = schema.New()
+	}
 	s.send(wire.TypeHello, s.hello().Append(nil))
 	return s, nil
 }
@@ -186,8 +191,8 @@ func (s *Session) message(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		if m.Code == wire.SchemaMismatch {
-			m.Text += "; client has " + s.config.Schema.Outline()
+		if m.Code == wire.SchemaMismatch && s.named != 0 {
+			s.outdated = true
 		}
 		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	case wire.TypeStructure:
@@ -224,18 +229,54 @@ func (s *Session) receiveWelcome(body []byte) error {
 		return protocolError("a second Welcome")
 	case m.Protocol != wire.Version:
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
-	case m.Schema != s.config.Schema.Hash():
-		return &wire.Error{Code: wire.SchemaMismatch, Detail: fmt.Sprintf("server has schema %016x, client %016x", m.Schema, s.config.Schema.Hash())}
 	case m.Tables != s.config.Tables.Version():
 		return &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, s.config.Tables.Version())}
 	case s.welcome == nil && s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
 	case m.MaxSlots > wire.MaxSlots:
 		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
-	case m.Simulate != 0 || m.SchemaText != "":
-		return protocolError("simulate %d and a schema text of %d bytes, which the client did not ask for", m.Simulate, len(m.SchemaText))
+	case m.Simulate != 0:
+		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
 	}
-	return s.join(&m)
+	l, err := s.layoutOf(&m)
+	if err != nil {
+		return err
+	}
+	return s.join(&m, l)
+}
+
+// layoutOf returns the layout of the schema that a Welcome names, and that it brings if
+// this connection's Hello asked for it.
+func (s *Session) layoutOf(m *wire.Welcome) (*layout, error) {
+	switch asked := s.named == 0; {
+	case asked && m.SchemaText == "":
+		return nil, protocolError("no schema text, which Hello asked for")
+	case !asked && m.SchemaText != "":
+		return nil, protocolError("a schema text of %d bytes, which Hello did not ask for", len(m.SchemaText))
+	case !asked && m.Schema != s.named:
+		return nil, protocolError("schema %016x, Hello said %016x", m.Schema, s.named)
+	case !asked:
+		return s.layout, nil
+	}
+	l, err := readLayout(m.SchemaText, m.Schema, s.config.Schema, s.config.Tables)
+	if err == nil && s.layout != nil && s.layout.hash == l.hash {
+		l = s.layout // the replica's, if the session resumes
+	}
+	return l, err
+}
+
+// served returns the server's schema, or before the first Welcome the caller's.
+func (s *Session) served() *schema.Schema {
+	if s.layout != nil {
+		return s.layout.schema
+	}
+	return s.declared
+}
+
+// asksAgain reports whether the server refused the schema that it had sent itself before:
+// it has another one since, and the next Hello asks for it.
+func (s *Session) asksAgain(why error) bool {
+	return wire.CodeOf(why) == wire.SchemaMismatch && s.named != 0 && s.outdated
 }
 
 // ReceiveDatagram applies a datagram that arrived at now, a time since any fixed

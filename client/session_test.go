@@ -23,7 +23,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	rowSchema := schema.New()
 	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: rowSchema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+		Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
 	})))
 	for name, c := range map[string]struct {
 		command string
@@ -56,7 +56,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 func TestResumedSessionIsTheSame(t *testing.T) {
 	rowSchema := schema.New()
 	first := wire.Welcome{
-		Protocol: wire.Version, Schema: rowSchema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
+		Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
 		Epoch: 7, GenerationFloor: 3, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
 	}
 	for name, change := range map[string]func(*wire.Welcome){
@@ -72,6 +72,7 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 		s.Lost(&wire.Error{Code: wire.Timeout})
 		s.Reconnect()
 		again := first
+		again.SchemaText = ""
 		again.Resumed = 1
 		change(&again)
 		err = s.ReceiveStream(wire.AppendMessage(nil, again))
@@ -88,15 +89,11 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 // A Welcome must not grant what Hello did not ask for.
 func TestWelcomeGrantsWhatWasAsked(t *testing.T) {
 	rowSchema := schema.New()
-	for name, change := range map[string]func(*wire.Welcome){
-		"simulate":    func(m *wire.Welcome) { m.Simulate = 1 },
-		"schema text": func(m *wire.Welcome) { m.SchemaText = rowSchema.Text() },
-	} {
+	for simulate, code := range []wire.Code{wire.OK, wire.BadMessage} {
 		s, err := client.NewSession(client.SessionConfig{Schema: rowSchema})
 		require.NoError(t, err)
-		m := wire.Welcome{Protocol: wire.Version, Schema: rowSchema.Hash(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100}
-		change(&m)
-		require.Equal(t, wire.BadMessage, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))), name)
+		m := wire.Welcome{Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Simulate: uint8(simulate)}
+		require.Equal(t, code, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))))
 	}
 }
 

@@ -66,7 +66,7 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	require.NoError(t, err)
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
 	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
+		Protocol: wire.Version, Schema: s.schema.Hash(), SchemaText: s.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 		GenerationFloor: 1, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10,
 	}
 	stream := wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))

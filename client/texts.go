@@ -132,9 +132,9 @@ func (r *Replica) dropTexts(e *Entity) {
 	}
 }
 
-// setTexts sets the text fields of v, a component of e, to the newest values.
-func (c *Component[T]) setTexts(e *Entity, v *T) {
+// setTexts sets the text fields of v, component n of e, to the newest values.
+func (c *Component[T]) setTexts(e *Entity, n int, v *T) {
 	if c.texts {
-		c.schema.SetTexts(c.number, e.states.owned, *textsOf(e), v)
+		e.layout.schema.SetTexts(n, e.states.owned, *textsOf(e), v)
 	}
 }

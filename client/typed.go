@@ -65,11 +65,11 @@ func (s *Session) do(target bulk.Handle, args any, answer reflect.Type) (*Future
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	i, ok := s.config.Schema.CommandOf(t)
+	i, ok := s.declared.CommandOf(t)
 	if !ok {
 		return nil, fmt.Errorf("client: the schema declares no command with arguments %v: add it with schema.AddCommand", t)
 	}
-	command := s.config.Schema.Command(i)
+	command := s.declared.Command(i)
 	if answer != nil && (command.Answer == nil || command.Answer.Type != answer) {
 		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.AddQuery", command.Name, answer)
 	}
@@ -97,7 +97,7 @@ func readAnswer(m *schema.Message, b []byte) (any, error) {
 // schema.SetInput, a struct or a pointer to one. A pointer saves an allocation; the input
 // is copied.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
-	m := s.config.Schema.Input()
+	m := s.declared.Input()
 	if m == nil {
 		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.SetInput, or use SetInput", input)
 	}

@@ -25,10 +25,11 @@ type Config struct {
 	// World belongs, from Listen on, to the goroutine of Serve and the functions of Game.
 	// Required.
 	World *world.World
-	// Schema lists what clients receive: schema.Body as schema.BodyComponent, and
-	// components registered in World under the same name and type. It declares the types
-	// of inputs and commands, which Game has the functions for. Clients build the same
-	// schema, in the same order. Required.
+	// Schema declares what crosses the wire: schema.Body as schema.BodyComponent,
+	// components registered in World under the same name and type, and messages, which
+	// Game has the functions for. Listen copies it and adds the kinds of World, the
+	// constants of its motion, and Game.Commands that it does not declare: clients receive
+	// the text of the copy, and bind what they declare to it by name. Required.
 	Schema      *schema.Schema
 	Replication replication.Config
 	Game        Game
@@ -137,6 +138,9 @@ func (c Config) session() session.Config {
 	}
 	return s
 }
+
+// CompleteSchema returns the schema that clients receive, see Schema.
+func (c Config) CompleteSchema() (*schema.Schema, error) { return c.session().CompleteSchema() }
 
 // Validate reports all errors in c, except mismatches of world and schema, which Listen
 // reports.

@@ -32,7 +32,7 @@ func Example() {
 	_ = world.Default(w, player, score, Score{})
 
 	// The schema: what clients see. Names and types are the world's; the body is
-	// built in. Clients add the same components in the same order.
+	// built in. Clients declare those that they use.
 	components := schema.New()
 	for _, err := range []error{
 		schema.Add[schema.Body](components, schema.BodyComponent),

@@ -37,7 +37,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 	defer conn.CloseWithError(0, "")
 	stream, err := conn.OpenStreamSync(h.ctx)
 	require.NoError(t, err)
-	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
 	var rest []byte // of a command that was sent in part: anything else after it is garbage
@@ -144,7 +144,7 @@ func TestLongReason(t *testing.T) {
 		c.Game.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
 	})
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	h.wantClosed(conn, wire.JoinRefused)
 }
@@ -184,7 +184,7 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 func TestPadBesideDatagrams(t *testing.T) {
 	h := newFixture(t)
 	_, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	var frames wire.FrameReader
 	buf := make([]byte, 1<<10)

@@ -19,7 +19,7 @@ func TestFloodIsClosed(t *testing.T) {
 	h := newFixture(t)
 	good := h.dial()
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}))
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	first := make([]byte, 1)
 	_, err = stream.Read(first) // welcomed

@@ -17,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -215,6 +216,41 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.True(t, v.gone[me])
 	w := v.Welcome()
 	require.EqualValues(t, houseEpoch+1, w.Epoch)
+}
+
+// A client of a server restarted with another schema asks for it, and reads what both
+// have.
+func TestSchemaIsReplaced(t *testing.T) {
+	h := newFixture(t)
+	declared := fixtureSchema(t)
+	body, err := client.ComponentOf[schema.Body](declared, schema.BodyComponent)
+	require.NoError(t, err)
+	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev, c.Schema = "", true, declared })
+	knows := func() bool { return v.Resolve(v.Controlled()) == wire.Live }
+	h.until(v.Client, "knows itself", knows)
+	e, _ := v.Lookup(v.Controlled())
+	require.Equal(t, "crate", e.KindName())
+	before := v.Welcome()
+	require.Empty(t, before.SchemaText, "the replica has the schema")
+	h.shut()
+	next := newFixtureWith(t, func(c *server.Config) {
+		c.Epoch, c.Schema = houseEpoch+1, schema.New()
+		_, err := world.Register[link](c.World, "link")
+		require.NoError(t, err)
+		require.NoError(t, schema.Add[link](c.Schema, "link"))
+		require.NoError(t, schema.Add[schema.Body](c.Schema, schema.BodyComponent))
+	})
+	v.route.leadTo(next.server)
+	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
+	h.until(v.Client, "is back", func() bool { return v.State() == client.Joined })
+	require.EqualValues(t, 2, next.server.Report().Traffic.Handshakes, "one with the old hash, one that asks")
+	require.NotEqual(t, before.Schema, v.Welcome().Schema)
+	h.until(v.Client, "knows itself again", knows)
+	e, _ = v.Lookup(v.Controlled())
+	got, ok := body.Get(e)
+	require.True(t, ok)
+	require.InDelta(t, 0.5, got.Position[1], 0.25)
+	require.Contains(t, e.Format(), "body{Position[0]=")
 }
 
 // A server sends a client to another one: at the handshake, and out of a session.

@@ -124,7 +124,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	})
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
+		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Token: []byte("ada"), Name: "somebody",
 	}))
 	require.NoError(t, err)
 	input := wire.Input{Stamp: 1}
@@ -157,7 +157,7 @@ func TestLogNamesServerViolations(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
 	hello := wire.AppendMessage(nil, wire.Hello{
-		Protocol: wire.Version, Schema: fixtureSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(),
+		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(),
 	})
 	_, stream := h.raw()
 	_, err := stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"})))

@@ -229,6 +229,10 @@ func (b *BodyDef) constants(s *motion.Stepper) motion.Kind {
 	return k
 }
 
+// Motion returns the constants that bodies move by, of the world and, by KindID, of each
+// kind. Its Kinds are read-only; a kind without a body has zeros.
+func (w *World) Motion() motion.Stepper { return w.motion }
+
 // Kinds returns a copy of all kinds, indexed by KindID.
 func (w *World) Kinds() []Kind {
 	all := make([]Kind, len(w.kinds))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -38,15 +37,14 @@ func (a *Attacks) add(o Attacks) {
 // the protocol.
 type attacker struct {
 	config Config
-	schema uint64
 	rng    *rand.Rand
 	tls    *tls.Config
 	done   Attacks
 }
 
-func newAttacker(number int, c Config, s *schema.Schema) *attacker {
+func newAttacker(number int, c Config) *attacker {
 	return &attacker{
-		config: c, schema: s.Hash(), rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
+		config: c, rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
 		// It sends no secrets, so any server will do.
 		tls:  &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}},
 		done: Attacks{Attackers: 1, Closed: map[string]uint64{}},
@@ -89,7 +87,7 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 		var ticket []byte // attackers have accounts too
 		if ticket, err = a.config.ticket("attacker"); err == nil {
 			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{
-				Protocol: wire.Version, Schema: a.schema, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker",
+				Protocol: wire.Version, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker",
 			}))
 		}
 	}

@@ -127,7 +127,7 @@ func (r *run) attack(ctx context.Context, playing *sync.WaitGroup) {
 		if !r.config.attacks(i) {
 			continue
 		}
-		a := newAttacker(i, r.config, r.schema)
+		a := newAttacker(i, r.config)
 		playing.Go(func() {
 			pause(ctx, r.config.turn(i))
 			done := a.attack(ctx, i/2)

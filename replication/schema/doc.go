@@ -10,8 +10,8 @@
 //	struct ──Quantise──► values ──AppendFull──► bits ──ReadFull──► values ──Restore──► struct
 //	                     values, values ──Blend──► struct between two states
 //
-// Server and client add the same types in the same order; the handshake compares
-// Hash. To replicate a type of your own:
+// Server and client declare the same types; the client finds its own in the server's text
+// by name. To replicate a type of your own:
 //
 //	s := schema.New()
 //	err := errors.Join(

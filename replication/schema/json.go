@@ -17,9 +17,14 @@ import (
 //	            with fields if there is one
 //	events      in order: name, unreliable, fields
 //
-// A field has a path and a type: bool, uint, int, float, range, enum, angle, quat, ref,
-// string or bytes. bits is the width of a number; range adds low, step and the largest
-// number max, enum the number of values. max is the most bytes of a string or of bytes.
+// A field has a path and a type:
+//
+//	uint, int, float, angle, quat   bits: the width of a number
+//	range                           bits, low, step, and the largest number max
+//	enum                            bits, and the number of values
+//	string, bytes                   max: the most bytes
+//	bool, ref                       no more
+//
 // always, linear and owner are true or absent.
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	o := jsonSchema{Hash: fmt.Sprintf("%016x", s.Hash()), Components: []jsonComponent{}, Kinds: []jsonKind{}, Commands: []jsonCommand{}, Events: []jsonEvent{}}

@@ -9,8 +9,8 @@ import (
 )
 
 // Schema is the list of component types that rows are made of, and how each of
-// their fields is quantised. Both sides must build the same one: Hello and
-// Welcome compare its Hash. Build it completely before use; from then on it is
+// their fields is quantised. The server's is sent to clients, which Bind their own to
+// it. Build it completely before use; from then on it is
 // read-only and may be shared by goroutines.
 //
 // A type is described by the tags of its exported fields (unexported ones are

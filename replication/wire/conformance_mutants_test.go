@@ -46,6 +46,7 @@ const (
 	maxSlotsBound
 	simulateOnlyIfAble
 	schemaTextOnlyIfAsked
+	schemaTextChecked
 	movedHasAddress
 	onlyMovedHasAddress
 	secretLength
@@ -194,6 +195,7 @@ var rules = [...]struct{ section, text string }{
 	maxSlotsBound:             {"4", "max_slots is at most 2^24"},
 	simulateOnlyIfAble:        {"4", "simulate is 0"},
 	schemaTextOnlyIfAsked:     {"4", "schema_text is empty unless Hello asked for it"},
+	schemaTextChecked:         {"4", "the hash of schema_text is schema"},
 	movedHasAddress:           {"4", "moved comes with an address"},
 	onlyMovedHasAddress:       {"4", "no other code comes with an address or a token"},
 	secretLength:              {"4.1", "a secret has 16 bytes or none"},

@@ -87,7 +87,7 @@ var codes = [...]CodeInfo{
 	{BadMessage, "bad-message", Client, false, "a message violates the protocol: fix the sender"},
 	{BadState, "bad-state", Client, false, "a message is not allowed in the present state: fix the sender"},
 	{ProtocolVersion, "protocol-version", Client, false, "the two sides use different protocol versions: update the older one"},
-	{SchemaMismatch, "schema-mismatch", Client, false, "the two sides were built with different components: build both from the same types, in the same order"},
+	{SchemaMismatch, "schema-mismatch", Client, false, "the server lacks something that the client declares, or has another form of it: build both from the same types"},
 	{EpochMismatch, "epoch-mismatch", Nobody, false, "the server runs a different world: drop all handles and connect again with epoch 0"},
 	{ServerFull, "server-full", Nobody, true, "no free session: try again later"},
 	{Draining, "draining", Nobody, true, "the server is shutting down: connect again, or to another one"},

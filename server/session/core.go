@@ -47,7 +47,9 @@ type Config struct {
 // inputs, the world, and its snapshots. One goroutine calls Tick; connections deliver
 // what they receive from their own goroutines.
 type Core struct {
-	config     Config
+	config     Config // its Schema is the completed one
+	schemaText string
+	schemaHash uint64
 	world      *world.World
 	replicator *replication.Replicator
 	now        time.Time // world time, for rate limits; advances by ticks
@@ -136,6 +138,10 @@ func NewCore(c Config) (*Core, error) {
 	if c.Replication.TickBase == 0 {
 		c.Replication.TickBase = tickBase(c.World.Tick())
 	}
+	var err error
+	if c.Schema, err = c.CompleteSchema(); err != nil {
+		return nil, err
+	}
 	r, err := replication.New(c.World, c.Schema, c.Replication)
 	if err != nil {
 		return nil, err
@@ -143,6 +149,7 @@ func NewCore(c Config) (*Core, error) {
 	c.Replication = r.Config()
 	core := &Core{
 		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
+		schemaText: c.Schema.Text(), schemaHash: c.Schema.Hash(),
 		graceTicks:  ticksOf(c.Grace, c.World.TickHz()),
 		viewAge:     ticksOf(c.MaxViewAge, c.World.TickHz()),
 		schedule:    snapshotSchedule{maxWait: uint64(c.World.TickHz() / minSnapshotHz)},
@@ -155,7 +162,8 @@ func NewCore(c Config) (*Core, error) {
 	return core, nil
 }
 
-// Config returns the configuration with its defaults filled in.
+// Config returns the configuration with its defaults filled in. Its Schema is the one that
+// clients receive, see CompleteSchema.
 func (c *Core) Config() Config { return c.config }
 
 // OnPanic sets a function to call for each contained panic of the game, on the goroutine

@@ -170,7 +170,7 @@ func newStreet(t testing.TB) *street {
 	for i := range 60 {
 		s.near = append(s.near, spawn(crate, float32(i%8)*4-16, float32(i/8)*4-16))
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
+	hello := wire.Hello{Protocol: wire.Version, Schema: s.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
 	for range 3 {
 		n := &neighbour{t: t, sum: fnv.New64a()}
 		n.session, err = client.NewSession(client.SessionConfig{Schema: testSchema(t), Epoch: testEpoch})

@@ -78,7 +78,7 @@ func (c *testClient) play(op, arg byte, rest []byte) {
 	target := bulk.NewHandle(uint32(arg%8), uint32(arg>>3)|1)
 	switch op % 8 {
 	case 0:
-		send(wire.Hello{Protocol: wire.Version, Schema: testSchema(c.d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch * uint64(arg%3)})
+		send(wire.Hello{Protocol: wire.Version, Schema: c.d.schemaHash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch * uint64(arg%3)})
 	case 1:
 		_ = c.peer.ReceiveStream(rest[:min(len(rest), int(arg))])
 	case 2:

@@ -65,10 +65,10 @@ func (p *Peer) handleHello(h wire.Hello) {
 func (s *Session) welcome(h wire.Hello, resumed uint8) {
 	c, text := s.core, ""
 	if h.Schema == 0 {
-		text = c.config.Schema.Text()
+		text = c.schemaText
 	}
 	s.sendMessage(wire.TypeWelcome, wire.Welcome{
-		Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
+		Protocol: wire.Version, Schema: c.schemaHash, Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
@@ -85,7 +85,7 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
 	}
 	tables := uint64(c.replicator.Codec().Tables().Version())
-	switch own := c.config.Schema.Hash(); {
+	switch own := c.schemaHash; {
 	case h.Protocol != wire.Version:
 		return differ(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
 	case h.Schema != 0 && h.Schema != own: // names components: a developer can compare them, unlike hashes

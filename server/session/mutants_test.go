@@ -174,7 +174,7 @@ func TestMutantSessions(t *testing.T) {
 	good.session, err = client.NewSession(client.SessionConfig{Schema: testSchema(t), Epoch: testEpoch})
 	require.NoError(t, err)
 	good.server = d.core.Open(context.Background(), "", good)
-	v := newVandal(t, crowd)
+	v := newVandal(t, d.schemaHash(), crowd)
 	ends, inputs, most := map[wire.Code]int{}, 0, *mutantsFlag
 	if testing.Short() {
 		most /= 4
@@ -225,8 +225,8 @@ func TestMutantSessions(t *testing.T) {
 	}
 }
 
-func newVandal(t testing.TB, crowd []bulk.Handle) *vandal {
-	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "vandal"}}
+func newVandal(t testing.TB, schemaHash uint64, crowd []bulk.Handle) *vandal {
+	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: schemaHash, Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "vandal"}}
 	for n := range 8 {
 		in := wire.Input{Stamp: uint32(n), Ack: wire.Ack{Seen: n > 0, Newest: uint32(n), Structure: uint32(n)}}
 		for i := range n * 2 {

@@ -31,7 +31,7 @@ func TestNoProgressIsClosed(t *testing.T) {
 			d := newTestServer(t)
 			x := &intruder{t: t}
 			x.server = d.core.Open(context.Background(), "", x)
-			hello := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
+			hello := wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()}
 			require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
 			d.core.Tick()
 			for tick := range 16 * 60 {

@@ -33,7 +33,7 @@ func (d *testServer) enter() (*testClient, wire.Welcome) {
 }
 
 func (d *testServer) hello() wire.Hello {
-	return wire.Hello{Protocol: wire.Version, Schema: testSchema(d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
+	return wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
 }
 
 // input sends a datagram that acknowledges nothing.

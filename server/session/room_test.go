@@ -40,7 +40,7 @@ func newRoomOf(t *testing.T, slots int, game Game) (c *Core, attempt func(addres
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	c, err = NewCore(Config{World: w, Schema: s, MaxSessions: slots, Game: game, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
-	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version()})
+	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: rowcodec.DefaultTables().Version()})
 	return c, func(address string) *Peer {
 		p := c.Open(context.Background(), address, mute{})
 		require.NoError(t, p.ReceiveStream(hello))

@@ -92,6 +92,9 @@ func (d *testServer) move(_ *session.Session, tick uint64, data []byte) {
 	d.moved = append(d.moved, fmt.Sprintf("%d:%s", tick, data))
 }
 
+// schemaHash returns the hash of the completed schema.
+func (d *testServer) schemaHash() uint64 { return d.core.Config().Schema.Hash() }
+
 func (d *testServer) callHook(f func(*session.Session), s *session.Session) {
 	if f != nil {
 		f(s)
@@ -139,7 +142,7 @@ func (d *testServer) connect() *testClient {
 
 func (d *testServer) join() *testClient {
 	c := d.connect()
-	c.send(wire.Hello{Protocol: wire.Version, Schema: testSchema(d.t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "hand"})
+	c.send(wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "hand"})
 	c.want("joins", wire.TypeWelcome)
 	c.want("controls its entity", wire.TypeControl)
 	return c
@@ -184,7 +187,7 @@ func (c *testClient) wantClosed(why string, code wire.Code) {
 }
 
 func TestHandshakeRefusals(t *testing.T) {
-	good := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
+	good := wire.Hello{Protocol: wire.Version, Schema: newTestServer(t).schemaHash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
 	wants := map[wire.Code]string{
 		wire.ProtocolVersion: fmt.Sprintf("protocol %x", wire.Version),
 		wire.SchemaMismatch:  fmt.Sprintf("schema %016x", good.Schema),
@@ -224,8 +227,8 @@ func TestHandshakeRefusals(t *testing.T) {
 	c.send(anyEpoch)
 	w, err = wire.ParseWelcome(c.want("schema 0 asks for the text", wire.TypeWelcome))
 	require.NoError(t, err)
-	require.Equal(t, testSchema(t).Text(), w.SchemaText)
-	require.Equal(t, testSchema(t).Hash(), w.Schema)
+	require.Equal(t, d.core.Config().Schema.Text(), w.SchemaText)
+	require.Equal(t, good.Schema, w.Schema)
 }
 
 func TestServerFull(t *testing.T) {
@@ -233,7 +236,7 @@ func TestServerFull(t *testing.T) {
 	d.join()
 	b := d.join()
 	c := d.connect()
-	c.send(wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()})
+	c.send(wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()})
 	m, err := wire.ParseRefused(c.want("both slots are taken", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.ServerFull, m.Code)
@@ -443,7 +446,7 @@ func TestDrain(t *testing.T) {
 	require.Equal(t, wire.Draining, m.Code)
 	c.wantClosed("then closed", wire.Draining)
 	late := d.connect()
-	late.send(wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()})
+	late.send(wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()})
 	r, err := wire.ParseRefused(late.want("no new session", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, r.Code)
@@ -484,7 +487,7 @@ func TestWarmTickAllocatesNothing(t *testing.T) {
 		moving = append(moving, d.spawn(float32(x%8)))
 	}
 	session := d.core.Open(context.Background(), "", mute{})
-	hello := wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()}
 	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, hello)))
 	input := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 1, Data: []byte("go")}}}
 	datagram := input.Append(nil)
@@ -508,7 +511,7 @@ func TestWelcomeIsNotTaken(t *testing.T) {
 	d := newTestServer(t)
 	c := d.connect()
 	c.full = true
-	c.send(wire.Hello{Protocol: wire.Version, Schema: testSchema(t).Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch})
+	c.send(wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch})
 	c.wantClosed("the stream is full", wire.TooSlow)
 	require.Equal(t, 1, d.left, "joined, so it leaves")
 }

@@ -262,7 +262,7 @@ func (c *simClient) steal(which int) {
 	t := &thief{sim: s}
 	t.peer = s.core.Open(context.Background(), "", t)
 	hello := wire.Hello{
-		Protocol: wire.Version, Schema: s.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: s.epoch,
+		Protocol: wire.Version, Schema: s.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: s.epoch,
 		Session: w.Session, Secret: secret, Structure: c.session.Replica().Structure(),
 	}
 	s.must(t.peer.ReceiveStream(wire.AppendMessage(nil, hello)))

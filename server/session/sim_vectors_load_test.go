@@ -128,12 +128,12 @@ func heavy(t *testing.T) []vectors.Case {
 	elsewhere := slices.Clone(above)
 	elsewhere[foldAt] ^= 0x40
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: heavyTick,
 	}), k.entered())
 	var cases []vectors.Case
 	add := func(name, about string, want vectors.Expect, steps ...vectors.Step) {
-		c := playedBy(t, k.schema, name, about, handles, append([]vectors.Step{welcome}, steps...))
+		c := played(t, k.schema, name, about, handles, append([]vectors.Step{welcome}, steps...))
 		got := c.Steps[1].Expect
 		require.Equal(t, want, vectors.Expect{Outcome: got.Outcome, Error: got.Error})
 		require.Equal(t, "applied", c.Steps[len(c.Steps)-1].Expect.Outcome)

@@ -140,14 +140,14 @@ func (k *riders) all(age, gap uint32) (rows []riderRow) {
 
 func (k *riders) add(name, about string, steps ...vectors.Step) {
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: ridersTick,
 	}))
 	var handles []bulk.Handle
 	for slot := range k.mounts {
 		handles = append(handles, k.handle(slot))
 	}
-	k.cases = append(k.cases, playedBy(k.t, k.schema, name, about, handles, append([]vectors.Step{welcome}, steps...)))
+	k.cases = append(k.cases, played(k.t, k.schema, name, about, handles, append([]vectors.Step{welcome}, steps...)))
 }
 
 // outcomes checks the outcomes of the newest case's last datagrams.

@@ -114,13 +114,13 @@ func (k *stock) welcomes() {
 		change      func(*wire.Welcome)
 	}{
 		{wire.ProtocolVersion, "another protocol", "the server has another protocol number", func(w *wire.Welcome) { w.Protocol++ }},
-		{wire.SchemaMismatch, "another schema", "the server has another schema", func(w *wire.Welcome) { w.Schema++ }},
+		{wire.BadMessage, "another schema", "the schema's text has another hash than Welcome says", func(w *wire.Welcome) { w.Schema++ }},
 		{wire.TablesMismatch, "other tables", "the server has other tables", func(w *wire.Welcome) { w.Tables++ }},
 		{wire.BadMessage, "no rates", "a world without ticks and snapshots", func(w *wire.Welcome) { w.TickHz, w.SnapshotHz = 0, 0 }},
 		{wire.BadMessage, "more snapshots than ticks", "two snapshots per tick", func(w *wire.Welcome) { w.SnapshotHz = 2 * w.TickHz }},
 		{wire.BadMessage, "too many slots", "a world of 2^24 + 1 slots", func(w *wire.Welcome) { w.MaxSlots = 1<<24 + 1 }},
 		{wire.BadMessage, "simulate", "a session for a client that simulates", func(w *wire.Welcome) { w.Simulate = 1 }},
-		{wire.BadMessage, "schema text", "a schema text that was not asked for", func(w *wire.Welcome) { w.SchemaText = simSchema(k.t).Text() }},
+		{wire.BadMessage, "no schema text", "the schema's text is missing, although the first Hello asks for it", func(w *wire.Welcome) { w.SchemaText = "" }},
 		{wire.BadMessage, "short secret", "a secret of 8 bytes", func(w *wire.Welcome) { w.Secret = w.Secret[:8] }},
 	} {
 		w, control := k.welcomed()
@@ -180,12 +180,14 @@ func (k *stock) recordRules() {
 	caused := append(record(wire.Record{Op: wire.OpDestroy, Number: 1, Handle: h}), 7)
 	k.add("cause", "a Destroy with a cause, and a record after it", stream(k.opening), stream(structureAt(1, 9, enter, caused, record(wire.Record{Op: wire.OpEnter, Handle: h + 2<<32, Kind: e.Kind, Row: e.Row}))))
 	w, control := k.welcomed()
+	w.SchemaText = "" // of later connections
+	anew := stream(wire.AppendMessage(nil, w), control)
 	w.Resumed = 1
 	again := stream(wire.AppendMessage(nil, w), control)
 	k.add("ticks", "the tick of a message counts from the message before, also after the session resumes, and from 0 in a new session", stream(k.opening),
 		stream(structureAt(1, 9, enter), structureAt(2, 11, enter)), stream(structureAt(3, 0, enter)), stream(structureAt(4, 1<<20, enter)),
 		vectors.Step{Lost: true}, again, stream(structureAt(5, 5, enter)),
-		vectors.Step{Lost: true}, stream(k.opening), stream(structureAt(1, 5, enter)), stream(structureAt(2, 6, enter)))
+		vectors.Step{Lost: true}, anew, stream(structureAt(1, 5, enter)), stream(structureAt(2, 6, enter)))
 	k.ends(wire.BadMessage, "tick of 33 bits", "a tick above 2^32 - 1", stream(k.opening), stream(structureAt(1, 9, enter), structureAt(2, 1<<32-10, enter)), stream(structureAt(3, 1, enter)))
 }
 
@@ -198,15 +200,17 @@ func (k *stock) newSessions() {
 		return record(r)
 	}
 	w, control := k.welcomed()
+	text := w.SchemaText
 	lost := vectors.Step{Lost: true}
-	opening := func(change func(*wire.Welcome)) vectors.Step {
+	opening := func(change func(*wire.Welcome)) vectors.Step { // of later connections
 		next := w
+		next.SchemaText = ""
 		change(&next)
 		return stream(wire.AppendMessage(nil, next), control)
 	}
 	first := func(w *wire.Welcome) { w.GenerationFloor = 1 }
 	entered := stream(structureAt(1, 9, enter(1, stockFloor), enter(1, stockFloor+2), enter(2, stockFloor+2), enter(3, 1), enter(4, 3)))
-	k.add("earlier tenants", "in a new session the tenants before those in view stay Stale; generation 1 has none before", opening(first), entered, lost, opening(first))
+	k.add("earlier tenants", "in a new session the tenants before those in view stay Stale; generation 1 has none before", opening(func(w *wire.Welcome) { first(w); w.SchemaText = text }), entered, lost, opening(first))
 	k.add("another world", "a new session of another epoch: nothing that was Stale is known", stream(k.opening),
 		stream(structureAt(1, 9, enter(1, stockFloor), enter(1, stockFloor+2), record(wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(1, stockFloor+2)}))),
 		lost, opening(func(w *wire.Welcome) { w.Epoch++ }))
@@ -258,7 +262,7 @@ func (k *stock) headers() {
 	}
 	more := stream(structureAt(2, 1, record(k.anyEnter())))
 	add("waiting twice", "16 snapshots and their copies wait", append(waiting, waiting...)...)
-	k.cases[len(k.cases)-1] = played(k.t, "waiting twice", "16 snapshots wait, and copies of the newest take no room", k.handles, append(k.cases[len(k.cases)-1].Steps, more))
+	k.cases[len(k.cases)-1] = played(k.t, k.schema, "waiting twice", "16 snapshots wait, and copies of the newest take no room", k.handles, append(k.cases[len(k.cases)-1].Steps, more))
 	k.add("the lowest of too many", "the snapshot of the lowest seq arrives last, and is dropped", append(append(slices.Clone(ready), datagrams(append(waiting, rowless(1, 9, 2))...)...), more)...)
 	k.add("waiting for less", "of two snapshots that wait, the structure of the second arrives first",
 		append(append(slices.Clone(ready), datagrams(rowless(1, 9, 3), rowless(2, 9, 2))...), more)...)

@@ -87,7 +87,7 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 	for _, l := range x.order {
 		handles = append(handles, l.handle)
 	}
-	return played(t, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
+	return played(t, x.core.Config().Schema, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
 }
 
 // riderScript is a script in which entities ride on others that move, change seats, and lose
@@ -127,7 +127,7 @@ func recordedRiders(t *testing.T) vectors.Case {
 	for _, l := range x.order {
 		handles = append(handles, l.handle)
 	}
-	c := playedBy(t, riderSchema(), "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.tape.steps)
+	c := played(t, x.core.Config().Schema, "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.tape.steps)
 	require.Greater(t, anchored(t, &c), 50)
 	return c
 }
@@ -197,16 +197,12 @@ func (t *tape) keep(n *line, s vectors.Step) {
 }
 
 // played returns a case of steps, with a client's results as the expected ones.
-func played(t *testing.T, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
-	return playedBy(t, simSchema(t), name, about, handles, steps)
-}
-
-func playedBy(t *testing.T, rowSchema *schema.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
+func played(t *testing.T, served *schema.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
 	c := vectors.Case{
-		Name: name, About: about, Protocol: wire.Version, Schema: rowSchema.Text(),
-		SchemaHash: fmt.Sprintf("%016x", rowSchema.Hash()), Handles: handles,
+		Name: name, About: about, Protocol: wire.Version, Schema: served.Text(),
+		SchemaHash: fmt.Sprintf("%016x", served.Hash()), Handles: handles,
 	}
-	p, err := vectors.NewPlayer(rowSchema, handles)
+	p, err := vectors.NewPlayer(served, handles)
 	require.NoError(t, err)
 	for _, s := range steps {
 		s.Expect = p.Play(s)
@@ -222,11 +218,12 @@ func playedBy(t *testing.T, rowSchema *schema.Schema, name, about string, handle
 // into messages.
 type stock struct {
 	t         *testing.T
-	opening   []byte   // Welcome and Control, framed
-	stream    []byte   // the rest of the stream
-	messages  [][]byte // stream, split into messages
-	records   uint32   // structure records in stream
-	datagrams [][]byte // in order
+	schema    *schema.Schema // the server's
+	opening   []byte         // Welcome and Control, framed
+	stream    []byte         // the rest of the stream
+	messages  [][]byte       // stream, split into messages
+	records   uint32         // structure records in stream
+	datagrams [][]byte       // in order
 	enters    map[bulk.Handle]wire.Record
 	handles   []bulk.Handle
 	cases     []vectors.Case
@@ -250,7 +247,7 @@ func newStock(t *testing.T) *stock {
 	})
 	x.tape = &tape{}
 	require.Nil(t, x.simulate())
-	k := &stock{t: t, enters: map[bulk.Handle]wire.Record{}}
+	k := &stock{t: t, schema: x.core.Config().Schema, enters: map[bulk.Handle]wire.Record{}}
 	var frames wire.FrameReader
 	for _, s := range x.tape.steps {
 		if len(s.Datagram) > 0 {
@@ -318,7 +315,7 @@ func datagrams(ds ...[]byte) (steps []vectors.Step) {
 }
 
 func (k *stock) add(name, about string, steps ...vectors.Step) {
-	k.cases = append(k.cases, played(k.t, name, about, k.handles, steps))
+	k.cases = append(k.cases, played(k.t, k.schema, name, about, k.handles, steps))
 }
 
 // structure returns a framed Structure message whose first record has number first.
@@ -510,7 +507,9 @@ func (k *stock) brokenStructure() {
 	add("row too long", "an Enter with a byte after its row", structure(1, long))
 	add("half of it is good", "an Enter, and another whose row ends early: neither is applied", structure(1, e, short))
 	ends(wire.BadMessage, "before Welcome", "the first message is Structure", stream(structure(1, e)))
-	add("two Welcomes", "a second Welcome", k.opening)
+	w, _ := k.welcomed()
+	w.SchemaText = ""
+	add("two Welcomes", "a second Welcome", wire.AppendMessage(nil, w))
 	add("unknown message", "a type of message that is not a server's", wire.AppendFrame(nil, 99, nil))
 	add("empty frame", "a frame of no bytes", []byte{0})
 	add("endless frame", "a frame of four gigabytes", []byte{0xff, 0xff, 0xff, 0xff, 0x0f})
@@ -530,7 +529,7 @@ func (k *stock) resumed() {
 	control := k.opening[len(wire.AppendMessage(nil, w)):]
 	welcome := func(change func(*wire.Welcome)) []byte {
 		next := w
-		next.Resumed, next.Secret = 1, []byte("the next secret.")
+		next.Resumed, next.Secret, next.SchemaText = 1, []byte("the next secret."), ""
 		change(&next)
 		return append(wire.AppendMessage(nil, next), control...)
 	}
@@ -572,7 +571,9 @@ func (k *stock) resumed() {
 	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(resumes), stream(bytes.Join(k.messages[half+1:], nil)))...)
 	ends("goes on as another", "the session that goes on is not the one that was asked for", with(stream(welcome(func(w *wire.Welcome) { w.Session++ })))...)
 	ends("goes on elsewhere", "the session goes on in another run of the world", with(stream(welcome(func(w *wire.Welcome) { w.Epoch++ })))...)
-	ends("goes on unasked", "the first Welcome goes on with a session", stream(resumes))
+	ends("goes on unasked", "the first Welcome goes on with a session", stream(welcome(func(next *wire.Welcome) { next.SchemaText = w.SchemaText })))
+	ends("schema text unasked", "the second Hello named the hash, and Welcome has a text", with(stream(welcome(func(next *wire.Welcome) { next.SchemaText = w.SchemaText })))...)
+	ends("goes on with another schema", "the second Hello named the hash, and Welcome has another", with(stream(welcome(func(next *wire.Welcome) { next.Schema++ })))...)
 	none := wire.AppendMessage(nil, func() wire.Welcome { m := w; m.Secret = nil; return m }())
 	ends("goes on without a secret", "a session without a secret cannot be asked for, and goes on", stream(none, control), lost, stream(resumes))
 }

@@ -1,0 +1,74 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// layout is the server's schema and what the caller's declarations are in it. It is
+// read-only.
+type layout struct {
+	codec    *rowcodec.Codec
+	schema   *schema.Schema     // the codec's
+	specs    []schema.Component // of schema
+	values   int                // in a row
+	hash     uint64             // of schema
+	declared *schema.Schema     // the caller's, nil if it has none
+	numbers  []int              // components of declared by their number there: the number in schema
+}
+
+// newLayout returns the layout of rows that c reads, for a caller that declares
+// components that c's schema has. declared may be nil.
+func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
+	s := c.Schema()
+	l := &layout{codec: c, schema: s, values: s.Values(), hash: s.Hash(), declared: declared}
+	for i := range s.Components() {
+		l.specs = append(l.specs, s.Component(i))
+	}
+	if declared != nil {
+		for i := range declared.Components() {
+			n, _ := s.ByName(declared.Component(i).Name)
+			l.numbers = append(l.numbers, n)
+		}
+	}
+	return l
+}
+
+// readLayout returns the layout of a schema text that the server sent as having that hash.
+func readLayout(text string, hash uint64, declared *schema.Schema, tables *Tables) (*layout, error) {
+	s, err := schema.Parse(text)
+	if err != nil {
+		return nil, wire.Malformed(err)
+	}
+	if got := s.Hash(); got != hash {
+		return nil, protocolError("the schema text has hash %016x, Welcome says %016x", got, hash)
+	}
+	if err := rowcodec.CheckRows(s); err != nil {
+		return nil, wire.Malformed(err)
+	}
+	if declared != nil {
+		if err := s.Bind(declared); err != nil {
+			return nil, fmt.Errorf("%w: %w", &wire.Error{Code: wire.SchemaMismatch}, err)
+		}
+	}
+	return newLayout(rowcodec.New(s, tables), declared), nil
+}
+
+// numberOf returns the number of a component of s, or -1 if the server has none of that
+// name and type.
+func (l *layout) numberOf(s *schema.Schema, number int) int {
+	switch s {
+	case l.schema:
+		return number
+	case l.declared:
+		return l.numbers[number]
+	}
+	c := s.Component(number)
+	if n, ok := l.schema.ByName(c.Name); ok && l.specs[n].Type == c.Type {
+		return n
+	}
+	return -1
+}

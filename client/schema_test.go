@@ -1,0 +1,370 @@
+package client_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type (
+	armour struct {
+		Plates uint8
+		Worn   bool
+	}
+	oldArmour struct {
+		Plates uint16
+		Worn   bool
+	}
+	hit struct {
+		Damage uint16 `net:"bits=10"`
+	}
+	stick struct{ X, Y int8 }
+)
+
+// declare returns a schema made by adding in order.
+func declare(t testing.TB, add ...func(*schema.Schema) error) *schema.Schema {
+	s := schema.New()
+	for _, f := range add {
+		require.NoError(t, f(s))
+	}
+	return s
+}
+
+func component[T any](name string) func(*schema.Schema) error {
+	return func(s *schema.Schema) error { return schema.Add[T](s, name) }
+}
+
+func kind(name string) func(*schema.Schema) error {
+	return func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: name}) }
+}
+
+func addHit(s *schema.Schema) error      { return schema.AddEvent[hit](s, "hit") }
+func addEat(s *schema.Schema) error      { return schema.AddRawCommand(s, "eat") }
+func addSwing(s *schema.Schema) error    { return schema.AddCommand[hit](s, "swing") }
+func setStick(s *schema.Schema) error    { return schema.SetInput[stick](s) }
+func setOldStick(s *schema.Schema) error { return schema.SetInput[struct{ X int8 }](s) }
+
+// servedSchema returns the schema of the server of these tests.
+func servedSchema(t testing.TB) *schema.Schema {
+	return declare(t, component[armour]("armour"), component[health]("health"), component[friend]("friend"),
+		kind("crate"), kind("knight"), setStick, addEat, addSwing, addHit)
+}
+
+// handServer plays the server to a session, by hand.
+type handServer struct {
+	t       testing.TB
+	schema  *schema.Schema
+	session *client.Session
+	welcome wire.Welcome
+}
+
+func newHandServer(t testing.TB, served, declared *schema.Schema) *handServer {
+	session, err := client.NewSession(client.SessionConfig{Schema: declared})
+	require.NoError(t, err)
+	return &handServer{t: t, schema: served, session: session, welcome: wire.Welcome{
+		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Epoch: 7, GenerationFloor: 1,
+		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
+	}}
+}
+
+// hello reads the Hello that the session sent.
+func (s *handServer) hello() wire.Hello {
+	var frames wire.FrameReader
+	frames.Feed(s.session.TakeStream())
+	kind, body, _, err := frames.Next()
+	require.NoError(s.t, err)
+	require.Equal(s.t, byte(wire.TypeHello), kind)
+	h, err := wire.ParseHello(body)
+	require.NoError(s.t, err)
+	return h
+}
+
+// answer reads the Hello and sends the Welcome that it asks for, changed.
+func (s *handServer) answer(change func(*wire.Welcome)) error {
+	w := s.welcome
+	w.Schema = s.schema.Hash()
+	if s.hello().Schema == 0 {
+		w.SchemaText = s.schema.Text()
+	}
+	change(&w)
+	return s.session.ReceiveStream(wire.AppendMessage(nil, w))
+}
+
+func asIs(*wire.Welcome) {}
+
+func (s *handServer) lose() {
+	s.session.Lost(&wire.Error{Code: wire.Timeout})
+	s.session.Reconnect()
+}
+
+// enter sends an Enter with all components of the server's schema as record number.
+func (s *handServer) enter(number uint32, h bulk.Handle, values ...uint32) {
+	var w bitio.Writer
+	s.schema.AppendFull(&w, schema.Row{Mask: 1<<s.schema.Components() - 1, Values: values})
+	b := wire.AppendStructureHeader(nil, number, 1)
+	b = wire.AppendRecord(b, wire.Record{Op: wire.OpEnter, Handle: h, Kind: 1, Row: w.Bytes()})
+	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b)))
+}
+
+// A client works with any server that has what it declares, in any order; another server is
+// refused with both lines.
+func TestOlderAndNewerClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		add  []func(*schema.Schema) error
+		want *schema.BindError
+	}{
+		"the same":            {add: []func(*schema.Schema) error{component[armour]("armour"), component[health]("health"), component[friend]("friend"), setStick, addEat, addSwing, addHit}},
+		"fewer":               {add: []func(*schema.Schema) error{component[health]("health")}},
+		"in another order":    {add: []func(*schema.Schema) error{component[friend]("friend"), component[health]("health"), component[armour]("armour"), addHit, addSwing}},
+		"nothing":             {},
+		"a component more":    {add: []func(*schema.Schema) error{component[health]("health"), component[hit]("mana")}, want: &schema.BindError{Item: `component "mana"`, Missing: true}},
+		"a command more":      {add: []func(*schema.Schema) error{component[health]("health"), func(s *schema.Schema) error { return schema.AddRawCommand(s, "fly") }}, want: &schema.BindError{Item: `command "fly"`, Missing: true}},
+		"a changed field":     {add: []func(*schema.Schema) error{component[health]("health"), component[oldArmour]("armour")}, want: &schema.BindError{Item: `component "armour"`, Declared: "Plates uint 16", Received: "Plates uint 8"}},
+		"a changed input":     {add: []func(*schema.Schema) error{component[health]("health"), setOldStick}, want: &schema.BindError{Item: "input", Received: "Y int 8"}},
+		"a command untyped":   {add: []func(*schema.Schema) error{func(s *schema.Schema) error { return schema.AddRawCommand(s, "swing") }}, want: &schema.BindError{Item: `command "swing"`, Declared: "command swing raw", Received: "command swing"}},
+		"an event unreliable": {add: []func(*schema.Schema) error{func(s *schema.Schema) error { return schema.AddUnreliableEvent[hit](s, "hit") }}, want: &schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			declared := declare(t, c.add...)
+			before := declared.Text()
+			s := newHandServer(t, servedSchema(t), declared)
+			err := s.answer(asIs)
+			require.Equal(t, before, declared.Text())
+			if c.want != nil {
+				require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err), "%v", err)
+				got := &schema.BindError{}
+				require.ErrorAs(t, err, &got)
+				require.Equal(t, c.want, got)
+				require.Nil(t, s.session.Replica())
+				return
+			}
+			require.NoError(t, err)
+			s.enter(1, h(3, 1), 9, 1, 500, 0, 0)
+			e := s.session.Replica().Entity(h(3, 1))
+			require.Equal(t, "armour{Plates=9 Worn=true} health{Points=500} friend{Is=none}", e.Format())
+			require.Equal(t, "knight", e.KindName())
+			require.Equal(t, s.schema.Text(), s.session.Replica().Schema().Text())
+			for name, read := range map[string]func() (any, bool){
+				"armour": reader[armour](t, declared, "armour", e), "health": reader[health](t, declared, "health", e),
+			} {
+				_, has := declared.ByName(name)
+				got, ok := read()
+				require.Equal(t, has, ok, name)
+				if want := map[string]any{"armour": armour{9, true}, "health": health{500}}[name]; has {
+					require.Equal(t, want, got)
+				}
+			}
+		})
+	}
+}
+
+// reader returns a function that reads e's component as declared, both newest and at a
+// moment.
+func reader[T any](t testing.TB, declared *schema.Schema, name string, e *client.Entity) func() (any, bool) {
+	c, err := client.ComponentOf[T](declared, name)
+	if err != nil {
+		return func() (any, bool) { return nil, false }
+	}
+	return func() (any, bool) {
+		newest, ok := c.Get(e)
+		at, found := c.At(e, client.Moment{Tick: 1})
+		require.Equal(t, newest, at)
+		require.Equal(t, ok, found)
+		return newest, ok
+	}
+}
+
+// A component of a schema other than the session's is found by name and type.
+func TestComponentOfAnotherSchema(t *testing.T) {
+	s := newHandServer(t, servedSchema(t), declare(t, component[health]("health")))
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1), 9, 1, 500, 0, 0)
+	e := s.session.Replica().Entity(h(3, 1))
+	other := declare(t, component[friend]("friend"), component[health]("health"), component[hit]("armour"))
+	got, ok := reader[health](t, other, "health", e)()
+	require.True(t, ok)
+	require.Equal(t, health{500}, got)
+	for _, unbound := range []func() (any, bool){reader[friend](t, other, "friend", e), reader[hit](t, other, "armour", e)} {
+		_, ok := unbound()
+		require.False(t, ok, "the session did not declare it")
+	}
+}
+
+// A kind that the game added after the server's start has no name.
+func TestKindWithoutName(t *testing.T) {
+	s := newHandServer(t, declare(t, kind("crate")), nil)
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1))
+	require.Equal(t, "kind 1", s.session.Replica().Entity(h(3, 1)).KindName())
+}
+
+// A server's text is refused whole if it is not as PROTOCOL.md says, is not what was asked
+// for, or has another hash than Welcome says.
+func TestHostileSchemaTexts(t *testing.T) {
+	text := func(text string) func(*wire.Welcome) {
+		return func(w *wire.Welcome) { w.SchemaText, w.Schema = text, hashOf(text) }
+	}
+	many := strings.Builder{}
+	for i := range wire.MaxComponents + 1 {
+		fmt.Fprintf(&many, "component c%d\n", i)
+	}
+	wide := strings.Builder{}
+	for i := range wire.MaxFieldsPerComponent + 1 {
+		fmt.Fprintf(&wide, "F%d bool\n", i)
+	}
+	const begin = "worldd schema 2\n"
+	for name, c := range map[string]struct {
+		change func(*wire.Welcome)
+		want   string
+	}{
+		"none although asked": {func(w *wire.Welcome) { w.SchemaText = "" }, "no schema text"},
+		"another hash":        {func(w *wire.Welcome) { w.Schema++ }, "has hash"},
+		"hash 0":              {func(w *wire.Welcome) { w.Schema = 0 }, "has hash"},
+		"too long":            {text(begin + strings.Repeat("kind a\n", wire.MaxSchemaText/7) + "input raw\n"), ""},
+		"no schema":           {text("hello\n"), "another version"},
+		"version 1":           {text("worldd schema 1\ninput raw\n"), "another version"},
+		"cut off":             {text(begin + "input ra"), "cut off"},
+		"not canonical":       {text(begin + "kind  a\ninput raw\n"), "kind"},
+		"too many components": {text(begin + many.String() + "input raw\n"), "32"},
+		"too many fields":     {text(begin + "component c\n" + wide.String() + "input raw\n"), "64"},
+		"a bad name":          {text(begin + "kind a\x1b[2J\ninput raw\n"), "printable"},
+		"a name twice":        {text(begin + "kind a\nkind a\ninput raw\n"), "twice"},
+		"rows too long":       {text(longRows(t).Text()), "rows could take"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newHandServer(t, servedSchema(t), nil)
+			err := s.answer(c.change)
+			require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%v", err)
+			require.ErrorContains(t, err, c.want)
+			require.Nil(t, s.session.Replica())
+			require.False(t, s.session.Joined())
+		})
+	}
+}
+
+// hashOf is FNV-1a.
+func hashOf(text string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for _, c := range []byte(text) {
+		h = (h ^ uint64(c)) * 0x100000001b3
+	}
+	return h
+}
+
+// Only the first Hello asks for the text. A session that resumes keeps its schema.
+func TestResumeKeepsTheSchema(t *testing.T) {
+	declared := declare(t, component[health]("health"))
+	join := func() *handServer {
+		s := newHandServer(t, servedSchema(t), declared)
+		require.NoError(t, s.answer(asIs))
+		s.enter(1, h(3, 1), 9, 1, 500, 0, 0)
+		s.lose()
+		s.welcome.Resumed = 1
+		return s
+	}
+	s := join()
+	require.NoError(t, s.answer(func(w *wire.Welcome) { require.Empty(t, w.SchemaText) }))
+	e := s.session.Replica().Entity(h(3, 1))
+	got, ok := reader[health](t, declared, "health", e)()
+	require.True(t, ok)
+	require.Equal(t, health{500}, got)
+	s.enter(2, h(4, 1), 9, 1, 7, 0, 0)
+	require.Equal(t, "armour{Plates=9 Worn=true} health{Points=7} friend{Is=none}", s.session.Replica().Entity(h(4, 1)).Format())
+	s.lose()
+	require.Equal(t, s.schema.Hash(), s.hello().Schema, "nor does the third")
+
+	for name, change := range map[string]func(*wire.Welcome){
+		"text unasked":   func(w *wire.Welcome) { w.SchemaText = servedSchema(t).Text() },
+		"another schema": func(w *wire.Welcome) { w.Schema++ },
+	} {
+		s := join()
+		err := s.answer(change)
+		require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%s: %v", name, err)
+	}
+}
+
+// A server that was restarted with another schema refuses the hash, and is asked for its
+// text.
+func TestRestartWithAnotherSchema(t *testing.T) {
+	declared := declare(t, component[health]("health"))
+	s := newHandServer(t, servedSchema(t), declared)
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1), 9, 1, 500, 0, 0)
+	s.lose()
+	require.NotZero(t, s.hello().Schema)
+	refused := wire.AppendMessage(nil, wire.Refused{Code: wire.SchemaMismatch})
+	err := s.session.ReceiveStream(refused)
+	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err))
+	require.True(t, s.session.AsksAgain(err))
+
+	s.session.Lost(err)
+	require.Equal(t, wire.Live, s.session.Resolve(h(3, 1)), "as while away")
+	s.session.Reconnect()
+	s.schema = declare(t, component[friend]("friend"), component[health]("health"))
+	s.welcome.Epoch++
+	require.NoError(t, s.answer(asIs))
+	require.Equal(t, 0, s.session.Replica().Len())
+	s.enter(1, h(3, 3), 0, 0, 77)
+	got, ok := reader[health](t, declared, "health", s.session.Replica().Entity(h(3, 3)))()
+	require.True(t, ok)
+	require.Equal(t, health{77}, got)
+	s.lose()
+	require.Equal(t, s.schema.Hash(), s.hello().Schema)
+
+	// A session that resumes has the schema that it had.
+	s = newHandServer(t, servedSchema(t), declared)
+	require.NoError(t, s.answer(asIs))
+	s.lose()
+	s.hello()
+	s.session.Lost(s.session.ReceiveStream(refused))
+	s.session.Reconnect()
+	s.schema, s.welcome.Resumed = declare(t, component[health]("health")), 1
+	require.Equal(t, wire.BadMessage, wire.CodeOf(s.answer(asIs)))
+
+	// A server that refuses to be asked is not asked again.
+	s = newHandServer(t, servedSchema(t), declared)
+	require.Zero(t, s.hello().Schema)
+	err = s.session.ReceiveStream(refused)
+	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err))
+	require.False(t, s.session.AsksAgain(err))
+}
+
+// Reading a schema allocates at most 16 MiB, whatever the server sends.
+func TestSchemaMemoryIsBounded(t *testing.T) {
+	kinds, fields, secret := schema.New(), schema.New(), schema.New()
+	for i := 0; kinds.AddKind(schema.EntityKind{Name: fmt.Sprintf("%x", i)}) == nil; i++ {
+	}
+	require.Greater(t, len(kinds.Text()), wire.MaxSchemaText-20)
+	for i := 0; i < wire.MaxComponents; i++ {
+		require.NoError(t, schema.Add[struct{ A [64]bool }](fields, fmt.Sprint(i)))
+		require.NoError(t, schema.Add[struct {
+			A [64]bool `net:"owner"`
+		}](secret, fmt.Sprint(i)))
+	}
+	for name, served := range map[string]*schema.Schema{"kinds": kinds, "fields": fields, "fields of owners": secret} {
+		var s *handServer
+		least := ^uint64(0)
+		for range 3 { // other goroutines may allocate too
+			s = newHandServer(t, served, nil)
+			text := served.Text()
+			hash := served.Hash()
+			w := s.welcome
+			w.Schema, w.SchemaText = hash, text
+			message := wire.AppendMessage(nil, w)
+			var err error
+			least = min(least, allocatedBy(func() { err = s.session.ReceiveStream(message) }))
+			require.NoError(t, err)
+		}
+		t.Logf("%s: %d bytes for a text of %d", name, least, len(served.Text()))
+		require.Less(t, least, uint64(16<<20), name)
+	}
+}

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world"
+)
+
+// CompleteSchema returns the schema that clients receive: a copy of c.Schema, with the
+// world's kinds, the constants of its motion if some kind has a body, and the commands of
+// the game that the schema does not declare, as raw ones by name. An error says what to
+// rename or to remove. c.World and c.Schema are required.
+func (c Config) CompleteSchema() (*schema.Schema, error) {
+	if _, moves := c.Schema.Motion(); moves || c.Schema.Kinds() > 0 {
+		return nil, fmt.Errorf("server: Schema declares kinds or motion, which the server takes from World: pass a schema without them")
+	}
+	s := c.Schema.Clone()
+	if err := c.addWorld(s); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Game.Commands)) {
+		if _, declared := s.CommandByName(name); declared {
+			continue
+		}
+		if err := schema.AddRawCommand(s, name); err != nil {
+			return nil, fmt.Errorf("server: Game.Commands[%.64q] cannot be in the schema that clients receive: rename it: %w", name, err)
+		}
+	}
+	return s, nil
+}
+
+// addWorld declares the kinds and the motion of the world.
+func (c Config) addWorld(s *schema.Schema) error {
+	stepper, moves := c.World.Motion(), false
+	for i, kind := range c.World.Kinds() {
+		k := schema.EntityKind{Name: kind.Name}
+		if kind.Body != nil {
+			moves = true
+			m := stepper.Kinds[i]
+			k.Body = &schema.KindBody{
+				InvMass: m.InvMass, Coupling: m.Coupling, Radius: m.Radius,
+				Friction: m.Friction, Restitution: m.Restitution, Layers: uint32(m.Layers),
+			}
+		}
+		if err := s.AddKind(k); err != nil {
+			return fmt.Errorf("server: kind %.64q of World cannot be in the schema that clients receive: rename or remove it: %w", kind.Name, err)
+		}
+	}
+	if !moves {
+		return nil
+	}
+	if err := s.SetMotion(schema.Motion{
+		TickHz: uint16(stepper.TickHz), Fall: stepper.Fall, MaxSpeed: world.MaxSpeed,
+		HalfX: stepper.HalfExtent.X, Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z,
+		RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks, Bounds: schema.Bounds(stepper.Bounds),
+	}); err != nil {
+		return fmt.Errorf("server: the motion of World cannot be in the schema that clients receive: %w", err)
+	}
+	return nil
+}

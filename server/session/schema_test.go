@@ -1,0 +1,101 @@
+package session_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// The schema that clients receive has the kinds of the world with their constants, its
+// motion, and the commands of the game that the schema does not declare.
+func TestSchemaIsCompleted(t *testing.T) {
+	w, err := world.New(world.Config{TickHz: 50, HalfExtent: world.Vec3{X: 100, Y: 20, Z: 50}, Bounds: world.BoundsBounce})
+	require.NoError(t, err)
+	for _, k := range []world.Kind{
+		{Name: "mark"},
+		{Name: "crate", Body: &world.BodyDef{Mass: 4, Drag: 50, Radius: 0.5, Friction: 0.75, Restitution: 0.25, Layers: 6}},
+		{Name: "lift", Body: &world.BodyDef{Mass: 4, Kinematic: true}},
+	} {
+		_, err := w.AddKind(k)
+		require.NoError(t, err)
+	}
+	declared := testSchema(t)
+	require.NoError(t, schema.AddCommand[struct{ Item uint16 }](declared, "buy"))
+	before := declared.Text()
+	command := func(*session.Session, world.Entity, []byte) error { return nil }
+	config := session.Config{
+		World: w, Schema: declared, Random: rand.NewChaCha8([32]byte{}),
+		Game: session.Game{Commands: map[string]session.Command{"wave": command, "buy": command, "eat": command}},
+	}
+	core, err := session.NewCore(config)
+	require.NoError(t, err)
+	require.Equal(t, before, declared.Text(), "the caller's stays")
+
+	served := core.Config().Schema
+	got, err := schema.Parse(served.Text())
+	require.NoError(t, err)
+	require.Equal(t, served.Hash(), got.Hash())
+	require.Equal(t, 3, got.Kinds())
+	require.Equal(t, schema.EntityKind{Name: "mark"}, got.EntityKind(0))
+	require.Equal(t, schema.EntityKind{Name: "crate", Body: &schema.KindBody{
+		InvMass: 0.25, Coupling: 0.5, Radius: 0.5, Friction: 0.75, Restitution: 0.25, Layers: 6,
+	}}, got.EntityKind(1))
+	require.Zero(t, got.EntityKind(2).Body.InvMass)
+	m, ok := got.Motion()
+	require.True(t, ok)
+	require.Equal(t, schema.Motion{
+		TickHz: 50, Fall: float32(float32(9.81) * float32(1.0/50)), MaxSpeed: world.MaxSpeed, HalfX: 100, Height: 20, HalfZ: 50,
+		RestSpeed: 0.08, RestTicks: 30, Bounds: schema.BoundsBounce,
+	}, m)
+	var names []string
+	for i := range got.Commands() {
+		names = append(names, fmt.Sprint(got.Command(i).Name, got.Command(i).Args == nil))
+	}
+	require.Equal(t, []string{"buyfalse", "eattrue", "wavetrue"}, names)
+
+	_, err = session.NewCore(core.Config())
+	require.ErrorContains(t, err, "pass a schema without them")
+
+	still, err := world.New(world.Config{})
+	require.NoError(t, err)
+	config.World = still
+	core, err = session.NewCore(config)
+	require.NoError(t, err)
+	_, ok = core.Config().Schema.Motion()
+	require.False(t, ok, "nothing moves")
+}
+
+// Names that the schema cannot have are errors that say what to rename.
+func TestSchemaThatCannotBeCompleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, command, want string
+	}{
+		"kind":    {"big crate", "eat", `kind "big crate" of World`},
+		"longest": {strings.Repeat("k", wire.MaxName), "eat", ""},
+		"long":    {strings.Repeat("k", wire.MaxName+1), "eat", "rename"},
+		"command": {"crate", "eat up", `Game.Commands["eat up"]`},
+	} {
+		w, err := world.New(world.Config{})
+		require.NoError(t, err)
+		_, err = w.AddKind(world.Kind{Name: c.kind})
+		require.NoError(t, err)
+		_, err = session.NewCore(session.Config{
+			World: w, Schema: testSchema(t), Random: rand.NewChaCha8([32]byte{}),
+			Game: session.Game{Commands: map[string]session.Command{c.command: func(*session.Session, world.Entity, []byte) error { return nil }}},
+		})
+		if c.want == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, name)
+		require.ErrorContains(t, err, "rename", name)
+	}
+}
