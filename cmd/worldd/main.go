@@ -7,6 +7,8 @@
 //	worldd train my.recording --out my.tables             train coding tables
 //	worldd inspect my.recording                           report the size of fields
 //	worldd effect check|render|fmt|explain|hash FILE      mistakes in effects, pictures
+//	worldd schema --lang json storm                       print the schema that clients receive
+//	worldd watch 127.0.0.1:4433 --insecure-dev            show what a server sends, by name
 //	worldd token new|issue                                create keys and users' tokens
 //	worldd version
 //
@@ -56,6 +58,8 @@ type commands struct {
 	Train   trainCommand   `cmd:"" help:"Make coding tables from a recording."`
 	Effect  effectCommand  `cmd:"" help:"Check and draw effects: for their authors."`
 	Inspect inspectCommand `cmd:"" help:"Report the size in bits of a recorded world's fields."`
+	Schema  schemaCommand  `cmd:"" help:"Print the schema that clients of a world or a running server receive."`
+	Watch   watchCommand   `cmd:"" help:"Show the entities that a running server sends, by name, until SIGINT."`
 	Token   tokenCommand   `cmd:"" help:"Create keys, and connect tokens for users."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 	Bots    botsCommand    `cmd:"" hidden:"" help:"The demo's child process."`

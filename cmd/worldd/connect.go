@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/regularfile"
+)
+
+// dialTimeout bounds the wait for a server's Welcome.
+const dialTimeout = 5 * time.Second
+
+// connectFlags are the flags of commands that join a server.
+type connectFlags struct {
+	Fingerprint string `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, which it prints at start."`
+	InsecureDev bool   `xor:"trust" help:"Trust any server: for development on one machine."`
+	TokenFile   string `type:"path" placeholder:"FILE" help:"Connect token, as printed by worldd token issue."`
+	Room        string `placeholder:"NAME" help:"Room to join; the server's only one if not given."`
+	Tables      string `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by worldd train."`
+}
+
+// dial joins a server as a client that declares nothing and reads the server's schema.
+func (f *connectFlags) dial(ctx context.Context, addr, name string) (*client.Client, error) {
+	c := client.Config{Addr: addr, Name: name, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
+	var err error
+	if c.Tables, err = loadTables(f.Tables); err != nil {
+		return nil, err
+	}
+	if f.TokenFile != "" {
+		text, err := regularfile.Read(f.TokenFile, maxKeyBytes)
+		if err != nil {
+			return nil, wrongUsage{fmt.Errorf("worldd: cannot read the token: %w", err)}
+		}
+		c.Token = bytes.TrimSpace(text)
+	}
+	if err := c.Validate(); err != nil {
+		return nil, wrongUsage{fmt.Errorf("worldd: %w", err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return client.Dial(ctx, c)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+// watchCommand shows what a server sends: a client without types of its own.
+type watchCommand struct {
+	Addr string `arg:"" placeholder:"HOST:PORT" help:"The server. It is joined like by a player who does nothing."`
+	Rows int    `default:"3" placeholder:"N" help:"Entities shown of each kind (${default})."`
+
+	connectFlags
+}
+
+const (
+	// watchEvery is the interval of pictures, after the first.
+	watchEvery = time.Second
+	// clearScreen moves a terminal's cursor home and clears what is below.
+	clearScreen = "\x1b[H\x1b[J"
+)
+
+// Validate is called by kong.
+func (c *watchCommand) Validate() error {
+	if c.Rows < 1 {
+		return fmt.Errorf("--rows is %d, want at least 1", c.Rows)
+	}
+	return nil
+}
+
+// Run shows the server's entities until ctx is done or the server ends the session.
+func (c *watchCommand) Run(ctx context.Context, std streams) error {
+	joined, err := c.dial(ctx, c.Addr, "worldd watch")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = joined.Close() }() // it has nothing to lose
+	separator := "\n"
+	if bot.IsTerminal(std.out) {
+		separator = clearScreen
+	}
+	var shown time.Time
+	for {
+		if err := joined.Wait(ctx); err != nil {
+			return nil // interrupted
+		}
+		if err := joined.Update(); err != nil {
+			return err
+		}
+		if r := joined.Replica(); r.Tick() == 0 || time.Since(shown) < watchEvery {
+			continue
+		}
+		shown = time.Now()
+		if _, err := io.WriteString(std.out, separator+c.picture(joined)); err != nil {
+			return err
+		}
+	}
+}
+
+// picture returns a line about the session, then for each kind in view its name, the number
+// of its entities, and the first of them by handle.
+func (c *watchCommand) picture(joined *client.Client) string {
+	r, w := joined.Replica(), joined.Welcome()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %v  schema %016x  session %d  tick %d at %d Hz  %d in view\n", c.Addr, joined.State(), w.Schema, w.Session, r.Tick(), w.TickHz, r.Len())
+	kinds := map[uint32][]*client.Entity{}
+	for e := range r.All() {
+		kinds[e.Kind()] = append(kinds[e.Kind()], e)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		all := kinds[kind]
+		slices.SortFunc(all, func(a, b *client.Entity) int { return cmp.Compare(a.Handle(), b.Handle()) })
+		fmt.Fprintf(&b, "%s  %d\n", all[0].KindName(), len(all))
+		for _, e := range all[:min(len(all), c.Rows)] {
+			mine := " "
+			if e.Handle() == joined.Controlled() {
+				mine = "*"
+			}
+			fmt.Fprintf(&b, " %s%v  %s\n", mine, e.Handle(), e.Format())
+		}
+	}
+	return b.String()
+}
