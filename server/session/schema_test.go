@@ -30,10 +30,11 @@ func TestSchemaIsCompleted(t *testing.T) {
 	declared := testSchema(t)
 	require.NoError(t, schema.AddCommand[struct{ Item uint16 }](declared, "buy"))
 	before := declared.Text()
-	command := func(*session.Session, world.Entity, []byte) error { return nil }
+	command := session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return nil })
+	buy := session.OnCommand(func(*session.Session, world.Entity, struct{ Item uint16 }) error { return nil })
 	config := session.Config{
 		World: w, Schema: declared, Random: rand.NewChaCha8([32]byte{}),
-		Game: session.Game{Commands: map[string]session.Command{"wave": command, "buy": command, "eat": command}},
+		Game: session.Game{Commands: map[string]session.Command{"wave": command, "buy": buy, "eat": command}},
 	}
 	core, err := session.NewCore(config)
 	require.NoError(t, err)
@@ -89,7 +90,7 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		require.NoError(t, err)
 		_, err = session.NewCore(session.Config{
 			World: w, Schema: testSchema(t), Random: rand.NewChaCha8([32]byte{}),
-			Game: session.Game{Commands: map[string]session.Command{c.command: func(*session.Session, world.Entity, []byte) error { return nil }}},
+			Game: session.Game{Commands: map[string]session.Command{c.command: session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return nil })}},
 		})
 		if c.want == "" {
 			require.NoError(t, err, name)
