@@ -64,6 +64,9 @@ func (p *theatre) welcome(epoch, session uint64) {
 		Protocol: wire.Version, Schema: p.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: epoch, Session: session,
 		GenerationFloor: 1, TickHz: 60, SnapshotHz: 30, MaxSlots: 10,
 	}
+	if _, joined := p.session.Welcome(); !joined {
+		welcome.SchemaText = p.schema.Text() // later Hellos name it
+	}
 	require.NoError(p.t, p.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))))
 	p.structures, p.seq = 0, 0
 }
