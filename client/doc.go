@@ -60,9 +60,9 @@
 // Snapshots arrive some dozens of times a second, at uneven intervals, and some are
 // lost. Render therefore returns a moment slightly in the past, and [Component.At]
 // interpolates between the states before and after it, as the schema's tags direct:
-// floats linearly, angles and quaternions along the shorter arc; all other fields
-// change when their state is reached, strings and []byte as soon as they arrive. The delay is measured so that all but one in
-// fifty snapshots arrive in time. It grows at once when the link worsens, shrinks
+// floats linearly, angles and quaternions along the shorter arc. All other fields
+// change when their state is reached; strings and []byte change as soon as they arrive.
+// The delay is measured so that all but one in fifty snapshots arrive in time. It grows at once when the link worsens, shrinks
 // slowly when it improves, and the moment never goes back. If snapshots stop, fields
 // with predict=linear are extrapolated for a quarter second. [Component.Jumping] tells
 // At which changes are teleports. [Component.Get] returns the newest state, for game

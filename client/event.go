@@ -28,10 +28,10 @@ type eventHandler struct {
 // schema.AddEvent or schema.AddUnreliableEvent. It is called as soon as the event arrives.
 //
 // Reliable events arrive once, in the order in which the server sent them, and in their
-// place among Enter, Leave and Destroy: an entity that an event names may still be Pending,
-// if it spawned in the same tick, and is not yet Stale if it died in the same tick. tick is
-// that of the snapshot that follows. Unreliable events arrive at most once and up to a
-// second late, before the rows of their snapshot are applied; tick is when they happened.
+// place among Enter, Leave and Destroy. An entity that an event names may still be Pending
+// if it spawned in the same tick; it is not yet Stale if it died in the same tick. tick is
+// the tick of the next snapshot. Unreliable events arrive at most once and up to a second
+// late, before the rows of their snapshot are applied; tick is when they happened.
 func OnEvent[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, false, f) }
 
 // OnEventRendered is OnEvent for what the player sees or hears: f is called when Render

@@ -92,7 +92,7 @@ func (p *theatre) boom(who bulk.Handle, size uint8) wire.Record {
 	return wire.Record{Op: wire.OpEvent, Number: 0, Data: p.body(0, boom{who, size})}
 }
 
-// structure sends a message whose tick is so many after that of the last.
+// structure sends a message so many ticks after the last one.
 func (p *theatre) structure(ticks uint32, records ...wire.Record) error {
 	body := wire.AppendStructureHeader(nil, p.structures+1, ticks)
 	for _, r := range records {
@@ -243,7 +243,7 @@ func TestEventsRendered(t *testing.T) {
 	}
 	require.Len(t, shown(), 300-256)
 
-	// What still waits when a new session begins is not lost.
+	// Events that wait when a new session begins are not lost.
 	p.session.Lost(errors.New("cut"))
 	p.session.Reconnect()
 	p.welcome(1, 8)

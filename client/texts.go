@@ -72,7 +72,7 @@ func (r *Replica) readTexts(record wire.Record, e *enterRow) error {
 	return r.codec.Schema().ReadTexts(record.Data, e.mask, e.owned, e.texts)
 }
 
-// checkText checks a Text whose generation is not lower than that of c.
+// checkText checks a Text whose generation is not lower than c's.
 func (r *Replica) checkText(record wire.Record, c *plannedCell) error {
 	if int64(record.Number) >= int64(len(r.textFields)) {
 		return protocolError("%v of text field %d, and the schema has %d", record.Op, record.Number, len(r.textFields))

@@ -169,7 +169,7 @@ func TestTextOfAnotherTenant(t *testing.T) {
 	require.Equal(t, wire.Stale, c.replica.Resolve(h(1, 5)))
 }
 
-// What a Text may say follows from the records before it, in its own message too.
+// The records before a Text decide whether it is valid, also the ones of its own message.
 func TestHostileTexts(t *testing.T) {
 	c := newClerk(t)
 	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", ""), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""), c.enter(h(4, 3), hasNote, false, "", "", "", ""))

@@ -17,8 +17,8 @@ const (
 	// wire.MaxStreamMessage, so that one more record always fits.
 	batchBytes = 16 << 10
 	// textsPerSecond and textBytesPerSecond bound what the text fields of one entity cost
-	// one viewer, however often the game changes them: names and inventories are read by
-	// people, to whom a quarter second is at once. In between only the newest value is
+	// one viewer, however often the game changes them: people read names and
+	// inventories, and do not notice a quarter of a second. In between only the newest value is
 	// kept, so a 5-byte counter that changes every tick costs 50 bytes a second. Longer
 	// texts pause for as long as their bytes take at the second rate: all 8 KiB that an
 	// entity may have are sent every 8 s.

@@ -51,8 +51,8 @@ func (s *structure) takeUnbilled() int {
 // full reports whether the open message should be closed before another record.
 func (s *structure) full() bool { return len(s.batch) >= batchBytes }
 
-// close frames the open message. tick is the frame of its states; without states it may be
-// lower than that of the message before, which then counts.
+// close frames the open message. tick is the frame of its states. Without states it may be
+// lower than the previous message's tick, which then counts.
 func (s *structure) close(tick uint32) {
 	if len(s.batch) == 0 {
 		return

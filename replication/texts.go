@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// textFields is what a frame knows of the schema's text fields.
+// textFields holds what a frame knows of the schema's text fields.
 type textFields struct {
 	fields []schema.TextField
 	mask   uint32   // bitmap of the components with text fields

@@ -109,7 +109,7 @@ func TestTextsEnterAndChange(t *testing.T) {
 	require.EqualValues(t, 3, m.texts(), "another set of components enters again")
 }
 
-// What the game sets is cut to what the schema allows; the world keeps it.
+// A value is cut to the length that the schema allows; the world keeps it whole.
 func TestTextsAreCut(t *testing.T) {
 	m := newStreet(t, 1, 1, replication.Config{})
 	long := strings.Repeat("ä", 20)

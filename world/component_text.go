@@ -86,7 +86,7 @@ func (img *columnImage) copyWord(c column, word uint32, mask uint64) (copied int
 	return copied
 }
 
-// textsOf returns the texts of one word: by slot, those of each text field.
+// textsOf returns the texts of one word: for each slot, one of each text field.
 func (img *columnImage) textsOf(word uint32) []string {
 	n := 64 * len(img.textFields)
 	return img.texts[int(word)*n:][:n:n]

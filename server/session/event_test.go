@@ -185,7 +185,7 @@ func TestEventsWhileAway(t *testing.T) {
 	require.Equal(t, []string{"shout 4"}, c.take())
 }
 
-// A game that sends too much gets an error, and its session goes on.
+// A game that sends too much gets an error, and its session continues.
 func TestEventFloodEndsNoSession(t *testing.T) {
 	d := newEventServer(t)
 	c := d.join()

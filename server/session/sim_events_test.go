@@ -66,10 +66,10 @@ type saying struct {
 	serial uint32
 	who    bulk.Handle
 	tick   uint32
-	dead   bool // who was dead by then
+	dead   bool // the entity was dead by then
 }
 
-// told is what one session was sent.
+// told holds what one session was sent.
 type told struct {
 	shouts []saying          // reliable, in order
 	heard  int               // of shouts
@@ -93,8 +93,8 @@ func (s *sim) toldTo(k sessionKey) *told {
 	return s.talk.told[k]
 }
 
-// say returns a new event about any handle ever issued that this run knows.
-func (s *sim) say(which, kind int) (event any, what saying) {
+// newSaying returns a new event about any handle ever issued that this run knows.
+func (s *sim) newSaying(which, kind int) (event any, what saying) {
 	what = saying{serial: uint32(len(s.talk.sparks)), tick: uint32(s.world.Tick())}
 	if len(s.order) > 0 {
 		if l := s.order[nth(which, len(s.order))]; s.world.Status(l.handle) != bulk.Unissued {
@@ -139,12 +139,12 @@ func (s *sim) sending(event any, what saying, send func() error) {
 func (s *sim) doEvent(o op) {
 	a := func(i int) int { return o.args[i] }
 	if o.do == "near" {
-		event, what := s.say(a(0), a(2))
+		event, what := s.newSaying(a(0), a(2))
 		at := world.Vec3{X: float32(a(0)), Z: float32(a(1))}
 		s.sending(event, what, func() error { return s.core.SendWithin(at, 30, event) })
 		return
 	}
-	event, what := s.say(a(1), a(2))
+	event, what := s.newSaying(a(1), a(2))
 	if o.do == "cry" {
 		s.sending(event, what, func() error { return s.core.Broadcast(event) })
 		return
@@ -167,7 +167,7 @@ func (c *simClient) tell(which, kind int) {
 	if p == nil || p == s.joining {
 		return
 	}
-	event, what := s.say(which, kind)
+	event, what := s.newSaying(which, kind)
 	s.sending(event, what, func() error {
 		before := p.Traffic()
 		err := p.Send(event)

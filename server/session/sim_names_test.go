@@ -49,7 +49,7 @@ func (g *generator) names() {
 	}
 }
 
-// checkNames checks that a client's texts are those of their own entity.
+// checkNames checks that each entity of a client has its own texts.
 func (c *simClient) checkNames(e *client.Entity, l *life) {
 	s := c.sim
 	if s.tag == nil || c.misled {
