@@ -15,6 +15,7 @@ import (
 // Welcome. Events without a function are ignored.
 type Events struct {
 	handlers map[reflect.Type][]eventHandler
+	untyped  []func(tick uint32, name, fields string)
 }
 
 // eventHandler is a function for one type of event.
@@ -39,6 +40,13 @@ func OnEvent[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, fal
 // when the event is a second old; if maxRendered events wait, the oldest is not delayed
 // further.
 func OnEventRendered[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, true, f) }
+
+// OnAnyEvent makes f a function for all events, by their names in the server's schema, with
+// the fields as schema.Message.Format shows them. It is for tools without Go types, and is
+// called as OnEvent's function.
+func OnAnyEvent(e *Events, f func(tick uint32, name, fields string)) {
+	e.untyped = append(e.untyped, f)
+}
 
 func addHandler[T any](e *Events, rendered bool, f func(tick uint32, event T)) {
 	if e.handlers == nil {
@@ -124,7 +132,16 @@ func (r *Replica) receiveEvents(h wire.StateHeader) {
 // receiveEvent delivers an event that was checked.
 func (r *Replica) receiveEvent(number, tick uint32, body []byte) {
 	r.stats.Events++
-	m := r.codec.Schema().Event(int(number)).Message
+	declared := r.codec.Schema().Event(int(number))
+	m := declared.Message
+	if r.events != nil {
+		for _, f := range r.events.untyped {
+			if m.Parse(body, &r.event) != nil {
+				return // checked before
+			}
+			f(tick, declared.Name, m.Format(&r.event))
+		}
+	}
 	for _, h := range r.events.of(m) {
 		if m.Parse(body, &r.event) != nil {
 			return // checked before

@@ -117,6 +117,27 @@ func (p *theatre) spark(serial, age uint32) wire.Event {
 	return wire.Event{Number: 1, Age: age, Body: p.body(1, spark{serial, "zap"})}
 }
 
+// A client without types of its own hears every event by name.
+func TestAnyEvent(t *testing.T) {
+	p := newTheatre(t)
+	var events client.Events
+	client.OnAnyEvent(&events, func(tick uint32, name, fields string) { p.hear("%s %s at %d", name, fields, tick) })
+	var err error
+	p.session, err = client.NewSession(client.SessionConfig{Events: &events})
+	require.NoError(t, err)
+	p.welcome(1, 7)
+	require.NoError(t, p.structure(100, p.boom(h(1, 1), 2), wire.Record{Op: wire.OpEvent, Number: 2, Data: p.body(2, silent{9})}))
+	_, err = p.state(101, p.structures, p.spark(3, 1))
+	require.NoError(t, err)
+	heard := p.take()
+	require.Len(t, heard, 3)
+	require.Equal(t, "boom", heard[0][:4])
+	require.Contains(t, heard[0], "1v1")
+	require.Contains(t, heard[0], "at 100")
+	require.Equal(t, "silent", heard[1][:6])
+	require.Equal(t, `spark Serial=3 Text="zap" at 100`, heard[2])
+}
+
 func TestEventsAtOnce(t *testing.T) {
 	p := newTheatre(t)
 	one, two := h(1, 1), h(2, 1)

@@ -23,8 +23,8 @@ type connectFlags struct {
 }
 
 // dial joins a server as a client that declares nothing and reads the server's schema.
-func (f *connectFlags) dial(ctx context.Context, addr, name string) (*client.Client, error) {
-	c := client.Config{Addr: addr, Name: name, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
+func (f *connectFlags) dial(ctx context.Context, addr, name string, events *client.Events) (*client.Client, error) {
+	c := client.Config{Addr: addr, Name: name, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
 	var err error
 	if c.Tables, err = loadTables(f.Tables); err != nil {
 		return nil, err

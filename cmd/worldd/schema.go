@@ -44,7 +44,7 @@ func schemaOfWorld(name string) (*schema.Schema, error) {
 }
 
 func (c *schemaCommand) schemaOfServer(ctx context.Context, addr string) (*schema.Schema, error) {
-	joined, err := c.dial(ctx, addr, "worldd schema")
+	joined, err := c.dial(ctx, addr, "worldd schema", nil)
 	if err != nil {
 		return nil, err
 	}

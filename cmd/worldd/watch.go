@@ -39,7 +39,10 @@ func (c *watchCommand) Validate() error {
 
 // Run shows the server's entities until ctx is done or the server ends the session.
 func (c *watchCommand) Run(ctx context.Context, std streams) error {
-	joined, err := c.dial(ctx, c.Addr, "worldd watch")
+	var newest eventLines
+	var events client.Events
+	client.OnAnyEvent(&events, newest.add)
+	joined, err := c.dial(ctx, c.Addr, "worldd watch", &events)
 	if err != nil {
 		return err
 	}
@@ -60,10 +63,36 @@ func (c *watchCommand) Run(ctx context.Context, std streams) error {
 			continue
 		}
 		shown = time.Now()
-		if _, err := io.WriteString(std.out, separator+c.picture(joined)); err != nil {
+		if _, err := io.WriteString(std.out, separator+c.picture(joined)+newest.take()); err != nil {
 			return err
 		}
 	}
+}
+
+// maxEventLines is how many events a picture shows.
+const maxEventLines = 8
+
+// eventLines holds lines about the newest events since the last picture.
+type eventLines struct {
+	lines []string
+	all   int
+}
+
+func (l *eventLines) add(tick uint32, name, fields string) {
+	if l.all++; len(l.lines) == maxEventLines {
+		l.lines = l.lines[1:]
+	}
+	l.lines = append(l.lines, fmt.Sprintf("  %d  %s{%s}\n", tick, name, fields))
+}
+
+// take returns the lines, and begins the next picture's.
+func (l *eventLines) take() string {
+	if l.all == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("events  %d\n%s", l.all, strings.Join(l.lines, ""))
+	*l = eventLines{}
+	return text
 }
 
 // picture returns a line about the session, then for each kind in view its name, the number
