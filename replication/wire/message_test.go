@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -405,11 +406,21 @@ func TestMovedHasAnAddress(t *testing.T) {
 }
 
 func TestCommandWishes(t *testing.T) {
-	for _, m := range []wire.Command{{Provisional: 1}, {Provisional: 1<<32 - 1, Wishes: 1}, {Wishes: wire.MaxWishes + 1}, {View: 1 << 40}} {
-		m.Name = "x"
-		_, err := wire.ParseCommand(m.Append(nil))
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%v", m)
+	rejected := func(body []byte) {
+		_, err := wire.ParseCommand(body)
+		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%x", body)
 	}
+	for _, m := range []wire.Command{{Provisional: 1}, {Provisional: 1<<32 - 1, Wishes: 1}} {
+		m.Name = "x"
+		rejected(m.Append(nil))
+	}
+	// Numbers beyond their limits are written over those of a command.
+	body := wire.Command{Name: "x", Wishes: wire.MaxWishes}.Append(nil)
+	body[len(body)-2]++
+	rejected(body)
+	body = wire.Command{Name: "x", View: 1<<40 - 1}.Append(nil)
+	binary.BigEndian.PutUint64(body[len(body)-8:], 1<<40)
+	rejected(body)
 }
 
 func TestResultAnswersOnlyIfExecuted(t *testing.T) {
