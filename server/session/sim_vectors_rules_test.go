@@ -118,14 +118,18 @@ func (k *stock) welcomes() {
 		{wire.TablesMismatch, "other tables", "the server has other tables", func(w *wire.Welcome) { w.Tables++ }},
 		{wire.BadMessage, "no rates", "a world without ticks and snapshots", func(w *wire.Welcome) { w.TickHz, w.SnapshotHz = 0, 0 }},
 		{wire.BadMessage, "more snapshots than ticks", "two snapshots per tick", func(w *wire.Welcome) { w.SnapshotHz = 2 * w.TickHz }},
-		{wire.BadMessage, "too many slots", "a world of 2^24 + 1 slots", func(w *wire.Welcome) { w.MaxSlots = 1<<24 + 1 }},
+		{wire.BadMessage, "too many slots", "a world of 2^24 + 1 slots", func(w *wire.Welcome) { w.MaxSlots = 1 << 24 }},
 		{wire.BadMessage, "simulate", "a session for a client that simulates", func(w *wire.Welcome) { w.Simulate = 1 }},
 		{wire.BadMessage, "no schema text", "the schema's text is missing, although the first Hello asks for it", func(w *wire.Welcome) { w.SchemaText = "" }},
 		{wire.BadMessage, "short secret", "a secret of 8 bytes", func(w *wire.Welcome) { w.Secret = w.Secret[:8] }},
 	} {
 		w, control := k.welcomed()
 		c.change(&w)
-		k.ends(c.code, c.name, c.about, stream(k.with(w, nil), control))
+		beyond := map[int][]byte{}
+		if w.MaxSlots == wire.MaxSlots {
+			beyond[7] = []byte{0xce, 1, 0, 0, 1} // the encoder asserts the limit
+		}
+		k.ends(c.code, c.name, c.about, stream(k.with(w, beyond), control))
 	}
 }
 
