@@ -414,7 +414,7 @@ func TestCommandWishes(t *testing.T) {
 		m.Name = "x"
 		rejected(m.Append(nil))
 	}
-	// Numbers beyond their limits are written over those of a command.
+	// Numbers beyond their limits are written over the numbers of a command.
 	body := wire.Command{Name: "x", Wishes: wire.MaxWishes}.Append(nil)
 	body[len(body)-2]++
 	rejected(body)
