@@ -255,9 +255,9 @@ func TestSchemaIsReplaced(t *testing.T) {
 
 // A server sends a client to another one: at the handshake, and out of a session.
 func TestMoved(t *testing.T) {
-	var tokens []string
+	tokens := make(chan string, 8)
 	admit := func(_ context.Context, token []byte) (server.Admission, error) {
-		tokens = append(tokens, string(token)) // one client at a time
+		tokens <- string(token)
 		return server.Admission{User: "ann"}, nil
 	}
 	open := func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true }
@@ -291,7 +291,8 @@ func TestMoved(t *testing.T) {
 	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, v.change())
 	require.Equal(t, "arena", v.Welcome().Room)
 	require.True(t, v.gone[me])
-	require.Equal(t, []string{"to the arena"}, tokens)
+	require.Equal(t, "to the arena", <-tokens)
+	require.Empty(t, tokens)
 
 	// Servers that send a client to each other are left after a few moves.
 	var loop *fixture
