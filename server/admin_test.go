@@ -196,7 +196,7 @@ func TestAdminProfilesAreBounded(t *testing.T) {
 	for _, path := range []string{"profile?seconds=600", "allocs?seconds=600"} {
 		go func() {
 			defer func() { ended <- struct{}{} }()
-			for { // until it is under way: another test's profile may be ending, and the question below counts, too
+			for { // until it begins: another test's profile may be ending, and the question below takes a place
 				response, err := http.Get(fmt.Sprintf("http://%v/debug/pprof/%s", h.server.AdminAddr(), path))
 				if err != nil {
 					return
