@@ -17,6 +17,7 @@ const maxInputLead = 32
 // its last input.) Other late inputs are dropped.
 type inputs struct {
 	applied uint32 // tick of the newest applied input
+	step    uint32 // tick whose step it was applied for
 	waiting [maxInputLead]waitingInput
 }
 

@@ -151,3 +151,30 @@ func shuffledInputs(r *rand.Rand, n uint32, send func(ticks ...uint32)) (ticks [
 	send(ticks...)
 	return ticks
 }
+
+// A session that resumes in the tick in which its old connection delivered an input has had
+// that tick's input.
+func TestInputOfTickThatResumes(t *testing.T) {
+	for name, first := range map[string]uint32{"due": 0, "late": 1} {
+		d := newTestServer(t)
+		c, w := d.enter()
+		d.ticks(20)
+		d.moved = nil
+		next := uint32(d.world.Tick()) + 1
+		queue := func(c *testClient, tick uint32) {
+			in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("m")}}}
+			_, err := c.peer.ReceiveDatagram(in.Append(nil))
+			require.NoError(t, err)
+		}
+		queue(c, next-first)
+		again := d.connect()
+		h := d.hello()
+		h.Session, h.Secret = w.Session, w.Secret
+		require.NoError(t, again.peer.ReceiveStream(wire.AppendMessage(nil, h)))
+		queue(again, next)
+		d.tick()
+		require.NotNil(t, again.peer.Session(), "%s: it resumed in this tick", name)
+		require.Equal(t, []string{fmt.Sprintf("%d:m", next-first)}, d.moved, name)
+		require.EqualValues(t, 1, d.core.Stats().Inputs, name)
+	}
+}

@@ -81,15 +81,16 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 		}
 	}
 	missed := uint64(bits.OnesCount64(late.seen))
+	had := s.inputs.step == next // a session that resumes receives twice in a tick
 	in, ok := s.inputs.due(next)
-	if !ok && missed > 0 {
+	if !ok && !had && missed > 0 {
 		in, ok = late.newest, true
 		missed--
 		stats.InputsLate++
 	}
 	stats.InputsMissed += missed
-	if ok {
-		s.inputs.applied = in.Tick
+	if ok && !had {
+		s.inputs.applied, s.inputs.step = in.Tick, next
 		stats.Inputs++
 		s.callInput(s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 	}
