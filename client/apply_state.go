@@ -321,27 +321,26 @@ func (r *Replica) hold(h wire.StateHeader, datagram []byte) {
 			return
 		}
 	}
-	if len(r.held) == maxHeld {
-		r.held = slices.Delete(r.held, 0, 1)
-		r.stats.Overflowed++
-	}
 	r.held = append(r.held, heldDatagram{h.Structure, h.Seq, bytes.Clone(datagram)})
 	slices.SortFunc(r.held, func(a, b heldDatagram) int { return cmp.Compare(a.seq, b.seq) })
 	r.stats.Held++
+	if len(r.held) > maxHeld {
+		r.held = slices.Delete(r.held, 0, 1)
+		r.stats.Overflowed++
+	}
 }
 
 // release applies the held datagrams whose structure has arrived, oldest first. An
 // error ends the session, as if the datagram had arrived now.
 func (r *Replica) release() error {
-	n := 0
-	for n < len(r.held) && r.held[n].structure <= r.applied {
-		n++
-	}
-	if n == 0 {
-		return nil
-	}
-	due := slices.Clone(r.held[:n])
-	r.held = slices.Delete(r.held, 0, n)
+	var due []heldDatagram
+	r.held = slices.DeleteFunc(r.held, func(d heldDatagram) bool {
+		if d.structure > r.applied {
+			return false
+		}
+		due = append(due, d)
+		return true
+	})
 	for _, d := range due {
 		if _, _, err := r.applyState(d.bytes); err != nil {
 			return err
