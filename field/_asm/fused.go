@@ -107,7 +107,7 @@ func squareHandlers() (all []handler) {
 				a.sub(a.load(a.position(lane, i)), a.laneAt(c, lane, i), d[lane])
 				a.storeTarget(d[lane], to, lane, i)
 			}
-			a.store(a.square(d[:]...), s, i)
+			a.store(a.sumSquares(d[:]...), s, i)
 		})
 	}))
 	add(vectorVariants("cylinder", 1, func(a *assembler, kinds string) { // d = position - c; r = d - axis*(d·axis), |r|²
@@ -126,12 +126,12 @@ func squareHandlers() (all []handler) {
 				a.nmad(h, a.laneAt(axis, lane, i), d[lane])
 				a.storeTarget(d[lane], to, lane, i)
 			}
-			a.store(a.square(d[:]...), s, i)
+			a.store(a.sumSquares(d[:]...), s, i)
 		})
 	}))
 	add(vectorVariants("square", 1, func(a *assembler, kinds string) { // |v|²
 		s, v := a.plane(), a.triple(kinds[0])
-		a.each(func(i int) { a.store(a.square(a.loads(v, i)...), s, i) })
+		a.each(func(i int) { a.store(a.sumSquares(a.loads(v, i)...), s, i) })
 	}))
 	add(vectorVariants("dotC", 1, func(a *assembler, kinds string) { // v·c
 		s, v, c := a.plane(), a.triple(kinds[0]), a.triple('T')
@@ -151,7 +151,7 @@ func squareHandlers() (all []handler) {
 					a.sub(v, a.laneAt(c, lane, i), v)
 					d[lane] = v
 				}
-				a.store(a.square(d[:]...), s, i)
+				a.store(a.sumSquares(d[:]...), s, i)
 			})
 			a.next()
 			return true
@@ -182,7 +182,7 @@ func squareHandlers() (all []handler) {
 				x, z := a.load(a.position(0, i)), a.load(a.position(2, i))
 				a.sub(x, a.at(cx, i), x)
 				a.sub(z, a.at(cz, i), z)
-				a.store(a.square(x, z), s, i)
+				a.store(a.sumSquares(x, z), s, i)
 			})
 			a.next()
 			return true
@@ -206,7 +206,7 @@ func offsetXZ(results func(a *assembler) func(square operand.Op, i int)) func(a 
 				a.store(v, to[n], i)
 				d[n] = v
 			}
-			store(a.square(d[:]...), i)
+			store(a.sumSquares(d[:]...), i)
 		})
 		a.next()
 		return true
@@ -267,7 +267,7 @@ func scalarHandlers() (all []handler) {
 		}})
 	}
 	add("squareTwo", "PP", func(a *assembler, o []source, i int) operand.Op { // o0² + o1²
-		return a.square(a.loadAt(o[0], i), a.loadAt(o[1], i))
+		return a.sumSquares(a.loadAt(o[0], i), a.loadAt(o[1], i))
 	})
 	add("rsqrtBelow", "P2", func(a *assembler, o []source, i int) operand.Op { // o0 < o1 ? rsqrt(o0)*o2 : 0
 		x := a.loadAt(o[0], i)

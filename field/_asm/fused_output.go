@@ -34,7 +34,7 @@ func outputHandlers() (all []handler) {
 				a.sub(v, a.at(c[lane], i), v)
 				d[lane] = v
 			}
-			square := a.square(d[:]...)
+			square := a.sumSquares(d[:]...)
 			k := a.mulIfLess(square, a.at(c[3], i), a.rsqrt(square), a.at(c[4], i))
 			for lane := range d {
 				outs[lane].update(i, func(to operand.Op) { a.mad(k, d[lane], to) })

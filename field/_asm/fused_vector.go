@@ -126,8 +126,8 @@ func (a *assembler) cross(c, v triple, lane, i int) operand.Op {
 	return t
 }
 
-// square gives the sum of the squares of registers.
-func (a *assembler) square(d ...operand.Op) operand.Op {
+// sumSquares returns a register with the sum of the squares of d.
+func (a *assembler) sumSquares(d ...operand.Op) operand.Op {
 	t := a.vector()
 	a.mul(d[0], d[0], t)
 	for _, x := range d[1:] {

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// nativeFactor is the growth of the buckets of a native histogram: quantiles are accurate
-// to 5 %.
+// nativeFactor is the ratio of neighbouring bucket bounds in a native histogram. Quantiles
+// are then accurate to 5 %.
 const nativeFactor = 1.1
 
 // The phases of a tick.

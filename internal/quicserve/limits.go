@@ -34,8 +34,8 @@ const (
 	// signature, pacedBurst how many at once, and maxHandshakeWait how long one may be
 	// delayed (worldd_handshakes_paced_total counts the delayed). Without pacing,
 	// hundreds of simultaneous handshakes would each be runnable for a millisecond, ahead
-	// of the senders of snapshots. A handshake whose turn is too late proceeds at once:
-	// a client gives up after 3 s.
+	// of the goroutines that send snapshots. A handshake that would have to wait longer
+	// proceeds at once: a client gives up after 3 s.
 	handshakesPaced  = 200
 	pacedBurst       = 20
 	maxHandshakeWait = 2 * time.Second

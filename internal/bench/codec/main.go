@@ -102,7 +102,7 @@ func run(train, test, save string, age, apart, passes int, loss float64, asJSON 
 	return nil
 }
 
-// samples yields all rows of the packets of recordings.
+// samples yields every row that coding the recordings as packets produces.
 func samples(s *schema.Schema, recordings []*recording, age, apart int) func(yield func(rowtrain.Sample) bool) {
 	return func(yield func(rowtrain.Sample) bool) {
 		c := coder{codec: rowcodec.New(s, rowcodec.Untrained().Tables())}
