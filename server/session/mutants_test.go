@@ -36,6 +36,7 @@ type vandal struct {
 	fault   error // of its last message
 	inputs  [][]byte
 	others  []sentMessage
+	targets int // the first of others are commands, one for each entity
 }
 
 // sentMessage is one message of a client.
@@ -97,8 +98,10 @@ func (v *vandal) send() bool {
 		frame = s.Of(frame)
 	case s.IntN(64) == 0:
 		frame = wire.AppendFrame(nil, byte(s.IntN(32)), body)
+	case s.IntN(256) == 0: // valid, but not now
+		frame = wire.AppendFrame(nil, wire.TypeHello, v.hello.Append(nil))
 	case kind == wire.TypeCommand && err != nil && s.IntN(32) > 0, kind != wire.TypeCommand && s.IntN(16) > 0:
-		frame = wire.AppendFrame(nil, wire.TypeCommand, v.others[0].body)
+		frame = wire.AppendFrame(nil, wire.TypeCommand, v.others[s.IntN(v.targets)].body)
 	}
 	v.fault = v.peer.ReceiveStream(frame)
 	return true
@@ -226,7 +229,7 @@ func TestMutantSessions(t *testing.T) {
 }
 
 func newVandal(t testing.TB, schemaHash uint64, crowd []bulk.Handle) *vandal {
-	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: schemaHash, Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "vandal"}}
+	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: schemaHash, Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "vandal"}, targets: len(crowd)}
 	for n := range 8 {
 		in := wire.Input{Stamp: uint32(n), Ack: wire.Ack{Seen: n > 0, Newest: uint32(n), Structure: uint32(n)}}
 		for i := range n * 2 {

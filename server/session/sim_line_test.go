@@ -202,6 +202,8 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 	n.welcome = s.tick
 	must, may := c.resumable()
 	switch resumed := w.Resumed == 1; {
+	case !resumed && n != c.line && c.line.welcome != 0:
+		n.orphan = true // its late Hello shows a secret that the newer connection has spent
 	case resumed && !may:
 		s.fail("S4", "client %d resumed a session that should have ended", c.number)
 	case !resumed && must:
