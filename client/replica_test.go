@@ -420,26 +420,3 @@ func (p *peer) bend(script, m []byte) []byte {
 	m[at] ^= script[0] >> 3
 	return m
 }
-
-// Of too many held datagrams the one with the lowest sequence number is dropped, even if
-// it arrives last.
-func TestTheLowestHeldIsDropped(t *testing.T) {
-	p := newPeer(t, 1, 100)
-	body := p.structure(p.enter(h(5, 1), 7))
-	for seq := uint32(17); seq > 0; seq-- {
-		p.apply(client.Held, p.state(seq, 1))
-	}
-	require.NoError(t, p.replica.ApplyStructure(body))
-	require.Equal(t, wire.Ack{Seen: true, Newest: 17, Mask: 1<<15 - 1, Structure: 1}, p.replica.Ack())
-}
-
-// A held datagram does not wait for the structure of an older one.
-func TestHeldWaitForTheirOwnStructure(t *testing.T) {
-	p := newPeer(t, 1, 100)
-	p.apply(client.Held, p.state(1, 2))
-	p.apply(client.Held, p.state(2, 1))
-	p.send(p.enter(h(5, 1), 7))
-	require.EqualValues(t, 2, p.replica.Ack().Newest)
-	p.send(leave(h(5, 1)))
-	require.EqualValues(t, 1, p.replica.Ack().Mask)
-}
