@@ -92,7 +92,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 		rows, start := r.Stats().Rows, time.Now()
 		for _, v := range some {
 			v.collectWaiting()
-			v.encodeSnapshots()
+			v.encodeDatagrams()
 		}
 		took := float64(time.Since(start).Nanoseconds())
 		if rows = r.Stats().Rows - rows; least[0] == 0 || took < least[0] {

@@ -1,22 +1,56 @@
 package replication
 
 import (
-	"math/bits"
-	"slices"
-
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// encodeSnapshots fills datagrams with the waiting rows, until the budget or the number
+// Update is the output of one snapshot. The slices are valid until the viewer's next
+// one.
+type Update struct {
+	Stream    []byte   // framed structure messages
+	Datagrams [][]byte // State datagrams, in order
+}
+
+// Snapshot brings the viewer to the newest frame within its budget.
+func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.workspaces[0]) }
+
+func (v *Viewer) snapshot(w *workspace) Update {
+	v.work = w
+	w.beginFrame(v.replicator)
+	v.refillTokens()
+	if v.resync {
+		v.reenterAll()
+	}
+	since := v.lastCapture
+	v.updateInterest()
+	newcomers := len(w.requests)
+	rowsWaiting := v.collectWaiting()
+	v.writeTexts(since)
+	v.writeEnters(newcomers, rowsWaiting)
+	v.sendNewborn()
+	v.tokens -= v.structure.takeUnbilled()
+	v.refreshEvents()
+	datagrams := v.encodeDatagrams()
+	stream := v.takeStructure()
+	v.tokens -= v.structure.takeUnbilled()
+	v.replicator.audit(v)
+	return Update{Stream: stream, Datagrams: datagrams}
+}
+
+func (v *Viewer) refillTokens() {
+	c := v.replicator.config
+	perSnapshot := c.BudgetBytesPerSecond / c.SnapshotHz
+	v.tokens = min(v.tokens+perSnapshot, burstSnapshots*perSnapshot)
+}
+
+// encodeDatagrams fills datagrams with the waiting rows, until the budget or the number
 // of datagrams is reached. It makes at least one, since an empty snapshot carries the
 // clock and the acknowledgement of inputs.
-func (v *Viewer) encodeSnapshots() [][]byte {
+func (v *Viewer) encodeDatagrams() [][]byte {
 	v.datagrams = v.datagrams[:0]
 	if waiting := len(v.work.waiting); v.overflow == 0 || waiting < v.overflow {
-		if v.encodeAll() {
+		if v.encodeInOne() {
 			return v.datagrams
 		}
 		v.overflow = waiting
@@ -25,54 +59,14 @@ func (v *Viewer) encodeSnapshots() [][]byte {
 	return v.datagrams
 }
 
-// collectWaiting collects the rows whose newest state the client is not known to have,
-// ascending by slot, and reports whether there are any. It also requests enters for
-// members whose rows start over. Dormant rows are not examined.
-func (v *Viewer) collectWaiting() bool {
-	r, w, m := v.replicator, v.work, &v.members
-	rows, present, resend := v.rows, r.frame.summaries, resendAfter*r.interval
-	h := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
-	w.waiting, w.waitingRows = w.waiting[:0], w.waitingRows[:0]
-	if !m.anyActive {
-		return false
-	}
-	waiting, rowIndexes, left := w.waiting, w.waitingRows, uint64(0)
-	for i := range m.words {
-		word := &m.words[i]
-		for rest := word.active; rest != 0; rest &= rest - 1 {
-			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
-			rowIndex := m.rows[word.rowAt(slot)]
-			row, p, owned := &rows[rowIndex], &present[slot], codingKey(0)
-			if p.hasOwnerRow && v.Owns(v.handles[rowIndex]) {
-				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
-			}
-			switch {
-			case p.maskSince > row.enterTick:
-				w.requests = append(w.requests, enterRequest{v.handles[rowIndex], row.enterTick, rowIndex})
-			case p.version <= row.ackedTick:
-				word.active &^= rest & -rest // dormant
-				v.resetPriority(row, rowIndex)
-			case row.flags&inFlight != 0 && row.sentTick >= p.version && h.tick-row.sentTick <= resend:
-			default:
-				waiting = append(waiting, h.keyFor(slot, row, p)|owned)
-				rowIndexes = append(rowIndexes, rowIndex)
-			}
-		}
-		left |= word.active
-	}
-	m.anyActive = left != 0
-	w.waiting, w.waitingRows = waiting, rowIndexes
-	return len(waiting) > 0
-}
-
 // allowance returns the size limit of the next datagram, in bytes.
 func (v *Viewer) allowance() int {
 	return min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes))
 }
 
-// encodeAll makes one datagram of all waiting rows, if they fit. This is the common
+// encodeInOne makes one datagram of all waiting rows, if they fit. This is the common
 // case and needs no priorities.
-func (v *Viewer) encodeAll() bool {
+func (v *Viewer) encodeInOne() bool {
 	w := v.work
 	if len(w.waiting) > wire.MaxRows || !v.fitsLoad() {
 		return false
@@ -156,16 +150,6 @@ func (v *Viewer) encodeRun(from int) []rowcodec.Chunk {
 	return e.chunks[from:]
 }
 
-// markAnchored marks the rows whose parents wait as well.
-func (v *Viewer) markAnchored() {
-	w := v.work
-	for i := range w.waiting {
-		if _, ok := v.findAnchor(i); ok {
-			w.waiting[i] |= anchoredKey
-		}
-	}
-}
-
 func (v *Viewer) recordSent(keys []codingKey, rowIndexes []uint32) {
 	tick := v.replicator.frame.tick
 	v.sent.add(rowIndexes...)
@@ -202,31 +186,22 @@ func (v *Viewer) closeSnapshot(p *packed) {
 	v.stats.datagram(p.rows, len(v.buffers[n]))
 }
 
-// findAnchor returns the index of the waiting row that is the parent of waiting row i,
-// if the two have the same baselines. A row with a parent of its own is no anchor:
-// anchors come first, and none depends on another.
-func (v *Viewer) findAnchor(i int) (at int, ok bool) {
-	w, f := v.work, v.replicator.frame
-	key := w.waiting[i]
-	if key.age() == 0 || !f.schema.HasParents() {
-		return 0, false
+// inputAge returns the StateHeader's.
+func (v *Viewer) inputAge() uint32 {
+	if v.input == 0 {
+		return 0
 	}
-	component, h := f.parentOf(key)
-	if f.tenantOf(h) == nil {
-		return 0, false
-	}
-	at, ok = slices.BinarySearchFunc(w.waiting, h.Index(), func(k codingKey, slot uint32) int {
-		return int(k.slot()) - int(slot)
-	})
-	if !ok || w.waiting[at].baselineBits() != key.baselineBits() {
-		return 0, false
-	}
-	_, grandparent := f.parentOf(w.waiting[at])
-	return at, grandparent == 0 && f.tenants[h.Index()].mask>>component&1 != 0
+	return v.replicator.frame.tick - v.input + 1
 }
 
-// parentOf returns the parent that a row named in its baseline, and the component that
-// named it.
-func (f *frame) parentOf(k codingKey) (component int, h bulk.Handle) {
-	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Values: f.historyOf(k).at(f.tick - k.age())})
+// takeStructure returns the structure to be sent and counts it.
+func (v *Viewer) takeStructure() []byte {
+	stream := v.structure.take(v.replicator.frame.tick)
+	v.countStructure(stream)
+	return stream
+}
+
+func (v *Viewer) countStructure(stream []byte) {
+	v.work.stats.StructureBytes += uint64(len(stream))
+	v.stats.StructureBytes += uint64(len(stream))
 }

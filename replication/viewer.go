@@ -62,68 +62,9 @@ type queuedEnter struct {
 	since  uint32
 }
 
-// Update is the output of one snapshot. The slices are valid until the viewer's next
-// one.
-type Update struct {
-	Stream    []byte   // framed structure messages
-	Datagrams [][]byte // State datagrams, in order
-}
-
-// Snapshot brings the viewer to the newest frame within its budget.
-func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.workspaces[0]) }
-
-func (v *Viewer) snapshot(w *workspace) Update {
-	v.work = w
-	w.beginFrame(v.replicator)
-	v.refillTokens()
-	if v.resync {
-		v.reenterAll()
-	}
-	since := v.lastCapture
-	v.updateInterest()
-	newcomers := len(w.requests)
-	rowsWaiting := v.collectWaiting()
-	v.writeTexts(since)
-	v.writeEnters(newcomers, rowsWaiting)
-	v.sendNewborn()
-	v.tokens -= v.structure.takeUnbilled()
-	v.refreshEvents()
-	datagrams := v.encodeSnapshots()
-	stream := v.takeStructure()
-	v.tokens -= v.structure.takeUnbilled()
-	v.replicator.audit(v)
-	return Update{Stream: stream, Datagrams: datagrams}
-}
-
 // NoteInput tells the viewer the tick of the newest input of its client that was applied,
 // for the snapshots that follow. It is at most the next frame's tick, and not 0.
 func (v *Viewer) NoteInput(tick uint32) { v.input = tick }
-
-// inputAge returns the StateHeader's.
-func (v *Viewer) inputAge() uint32 {
-	if v.input == 0 {
-		return 0
-	}
-	return v.replicator.frame.tick - v.input + 1
-}
-
-// takeStructure returns the structure to be sent and counts it.
-func (v *Viewer) takeStructure() []byte {
-	stream := v.structure.take(v.replicator.frame.tick)
-	v.countStructure(stream)
-	return stream
-}
-
-func (v *Viewer) countStructure(stream []byte) {
-	v.work.stats.StructureBytes += uint64(len(stream))
-	v.stats.StructureBytes += uint64(len(stream))
-}
-
-func (v *Viewer) refillTokens() {
-	c := v.replicator.config
-	perSnapshot := c.BudgetBytesPerSecond / c.SnapshotHz
-	v.tokens = min(v.tokens+perSnapshot, burstSnapshots*perSnapshot)
-}
 
 // writeRecord writes a record and returns the bytes it takes. It closes the open
 // message when full, so that no message exceeds what a frame may hold, however many
