@@ -295,14 +295,17 @@ func TestMoved(t *testing.T) {
 	require.Empty(t, tokens)
 
 	// Servers that send a client to each other are left after a few moves.
-	var loop *fixture
-	loop = newFixtureWith(t, func(c *server.Config) {
+	addresses := make(chan string, 1)
+	loop := newFixtureWith(t, func(c *server.Config) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
-			moved, err := wire.MovedTo(loop.server.Addr().String(), nil)
+			own := <-addresses
+			addresses <- own
+			moved, err := wire.MovedTo(own, nil)
 			require.NoError(t, err)
 			return server.Admission{}, moved
 		}
 	})
+	addresses <- loop.server.Addr().String()
 	config := loop.config()
 	open(&config)
 	_, err = client.Dial(loop.ctx, config)
