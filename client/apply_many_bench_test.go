@@ -31,6 +31,7 @@ type crowd struct {
 	tick      uint32
 	seq       uint32
 	structure uint32
+	told      uint32 // tick of the newest Structure message
 	shown     []*crowded
 	hidden    []bulk.Handle
 	newest    [crowdSlots]uint32 // generations
@@ -65,6 +66,13 @@ func newCrowd(b *testing.B) *crowd {
 	require.NoError(b, schema.Add[identity](c.schema, "identity"))
 	c.codec = rowcodec.New(c.schema, rowcodec.DefaultTables())
 	return c
+}
+
+// beginStructure begins a Structure message of the present tick.
+func (c *crowd) beginStructure() []byte {
+	ticks := c.tick - c.told
+	c.told = c.tick
+	return wire.AppendStructureHeader(nil, c.structure+1, ticks)
 }
 
 // enter adds Enters of n entities, every fourth of which sleeps.
@@ -111,7 +119,7 @@ func (c *crowd) exit(message []byte, dies bool) []byte {
 // change returns a Structure message of 37 records: 8 die in view, 7 leave, 7 die out
 // of view, 15 enter.
 func (c *crowd) change() []byte {
-	message := wire.AppendStructureHeader(nil, c.structure+1, c.tick)
+	message := c.beginStructure()
 	for i := range 15 {
 		message = c.exit(message, i < 8)
 	}
@@ -203,13 +211,13 @@ func BenchmarkReplicasInTurns(b *testing.B) {
 		sum += v.Value + uint64(v.Mark)
 	}
 	all := make([]*client.Applier, replicas)
-	first := c.enter(wire.AppendStructureHeader(nil, 1, c.tick), crowdShown)
+	first := c.enter(c.beginStructure(), crowdShown)
 	for i := range all {
 		all[i] = client.NewApplier(c.codec, 1, crowdSlots, client.Observer{Enter: look, Update: look})
 		require.NoError(b, all[i].ApplyStructure(first))
 	}
 	for len(c.hidden) < 100 {
-		message := wire.AppendStructureHeader(nil, c.structure+1, c.tick)
+		message := c.beginStructure()
 		message = c.enter(c.exit(message, false), 1)
 		for _, r := range all {
 			require.NoError(b, r.ApplyStructure(message))

@@ -284,7 +284,7 @@ func newCrowdedCore(b *testing.B) *crowdedCore {
 	for i := range 500 {
 		c.movers = append(c.movers, spawn(2*i))
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version()}
+	hello := wire.Hello{Protocol: wire.Version, Schema: c.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range 500 {
 		p := &sink{}
 		p.server = c.core.Open(context.Background(), "", p)
