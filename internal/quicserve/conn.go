@@ -195,7 +195,8 @@ func (c *Conn) send() {
 
 // overtakesStream reports whether datagrams would be sent ahead of the stream: QUIC puts
 // datagrams into a packet first, and both do not fit. A client that receives them in that
-// order has to keep them until the structure they depend on arrives.
+// order has to keep them until the structure they depend on arrives. If both fit, it reads
+// both from one packet: waiting would cost a packet and gain 0.1 ms (BENCHMARKS.md).
 func (w *work) overtakesStream() bool {
 	return len(w.datagrams) > 0 && len(w.stream)+len(w.datagrams[0]) > wire.MaxDatagram
 }
