@@ -444,7 +444,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 
 // stepColumns merges runs of dense words within a block into one call per column, and
 // visits live slots one by one in other words.
-func stepColumns(live *bulk.Bitset, c *bulk.Columns[float32]) {
+func stepColumns(live bulk.BitsetView, c *bulk.Columns[float32]) {
 	const blockWords = bulk.BlockLen / 64
 	for block := range (live.WordCount() + blockWords - 1) / blockWords {
 		px, py, pz := c.Block(0, block), c.Block(1, block), c.Block(2, block)
@@ -478,7 +478,7 @@ func stepColumns(live *bulk.Bitset, c *bulk.Columns[float32]) {
 
 // stepLanes processes groups of sixteen slots: three position columns, then three
 // velocity columns, each 48 consecutive floats.
-func stepLanes(live *bulk.Bitset, c *bulk.Columns[float32]) {
+func stepLanes(live bulk.BitsetView, c *bulk.Columns[float32]) {
 	for w := range live.WordCount() {
 		word := live.Word(w)
 		for g := range uint32(4) {
@@ -520,7 +520,7 @@ func BenchmarkScanSparse(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			sum := uint32(0)
-			for w, word := range bulk.And(&s, &everything) {
+			for w, word := range bulk.And(s.View(), everything.View()) {
 				for i := range bulk.Bits(w*64, word) {
 					sum += i
 				}

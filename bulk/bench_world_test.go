@@ -182,20 +182,20 @@ func BenchmarkMarkParallel(b *testing.B) {
 		_ [64]byte // keep the sets on separate cache lines
 	}
 	workers = min(workers, len(sets))
-	pointers := make([]*bulk.Bitset, workers)
-	for i := range pointers {
-		pointers[i] = &sets[i].Bitset
-		pointers[i].Set(n - 1)
+	views := make([]bulk.BitsetView, workers)
+	for i := range views {
+		views[i] = sets[i].View()
+		sets[i].Set(n - 1)
 	}
 	var one bulk.Bitset
 	one.Set(n - 1)
 	b.Run("aSetEach", func(b *testing.B) {
 		for b.Loop() {
-			for _, s := range pointers {
-				s.Reset()
+			for i := range sets {
+				sets[i].Reset()
 			}
 			work(func(worker int, i uint32) { sets[worker].Set(i) })
-			one.SetOr(pointers...)
+			one.SetOr(views...)
 		}
 		perEntity(b, workers*marks)
 	})

@@ -21,11 +21,25 @@ const (
 // the highest bit ever set, at about an eighth of a byte per bit: bound numbers from
 // outside first. Reading beyond the end is allowed and finds nothing. A Bitset must not
 // be copied by assignment (see CopyFrom) or written concurrently.
-type Bitset struct {
+type Bitset struct{ levels }
+
+// BitsetView gives read access to a Bitset, for example to the live slots of a pool. It
+// shows later changes of the set. Two views are == if they show the same Bitset. All
+// methods of the zero BitsetView panic except Valid.
+type BitsetView struct{ *levels }
+
+// levels is the content of a Bitset, with the methods that only read it.
+type levels struct {
 	words   []uint64 // length is a multiple of 64: whole summary words
 	summary []uint64 // bit w of word s: words[s*64+w] != 0          (B1)
 	top     []uint64 // bit s of word t: summary[t*64+s] != 0        (B1)
 }
+
+// View returns read access to b.
+func (b *Bitset) View() BitsetView { return BitsetView{&b.levels} }
+
+// Valid reports whether b is a view of a Bitset: the zero BitsetView is not.
+func (b BitsetView) Valid() bool { return b.levels != nil }
 
 // Set adds i.
 func (b *Bitset) Set(i uint32) {
@@ -62,13 +76,13 @@ func (b *Bitset) Clear(i uint32) {
 }
 
 // Has reports whether i is in the set.
-func (b *Bitset) Has(i uint32) bool {
+func (b *levels) Has(i uint32) bool {
 	w := i >> wordShift
 	return w < uint32(len(b.words)) && b.words[w]>>(i&wordMask)&1 != 0
 }
 
 // Word returns the bits 64*w to 64*w+63; 0 beyond the end.
-func (b *Bitset) Word(w uint32) uint64 {
+func (b *levels) Word(w uint32) uint64 {
 	if w < uint32(len(b.words)) {
 		return b.words[w]
 	}
@@ -92,10 +106,10 @@ func (b *Bitset) SetWord(w uint32, bits uint64) {
 }
 
 // WordCount is the number of stored words. Word(w) is 0 for every w at or above it.
-func (b *Bitset) WordCount() uint32 { return uint32(len(b.words)) }
+func (b *levels) WordCount() uint32 { return uint32(len(b.words)) }
 
 // Any reports whether the set has a member.
-func (b *Bitset) Any() bool {
+func (b *levels) Any() bool {
 	for _, t := range b.top {
 		if t != 0 {
 			return true
@@ -105,7 +119,7 @@ func (b *Bitset) Any() bool {
 }
 
 // Next returns the lowest member that is at least from, or false.
-func (b *Bitset) Next(from uint32) (uint32, bool) {
+func (b *levels) Next(from uint32) (uint32, bool) {
 	w := from >> wordShift
 	if rest := b.Word(w) & (allOnes << (from & wordMask)); rest != 0 {
 		return w<<wordShift | uint32(bits.TrailingZeros64(rest)), true
@@ -118,7 +132,7 @@ func (b *Bitset) Next(from uint32) (uint32, bool) {
 }
 
 // Prev returns the highest member that is at most from, or false.
-func (b *Bitset) Prev(from uint32) (uint32, bool) {
+func (b *levels) Prev(from uint32) (uint32, bool) {
 	w := from >> wordShift
 	if rest := b.Word(w) & (allOnes >> (wordMask - from&wordMask)); rest != 0 {
 		return w<<wordShift | highest(rest), true
@@ -150,7 +164,7 @@ func highest(word uint64) uint32 { return uint32(bits.Len64(word) - 1) }
 // NextClear returns the lowest number in [from, end) that is not in the set, or false.
 // Pass for example Pool.Slots as end to exclude padding. Full words are tested one at a
 // time: the summaries only record empty ones.
-func (b *Bitset) NextClear(from, end uint32) (uint32, bool) {
+func (b *levels) NextClear(from, end uint32) (uint32, bool) {
 	mask := allOnes << (from & wordMask)
 	for w := from >> wordShift; w <= end>>wordShift; w++ {
 		if free := ^b.Word(w) & mask; free != 0 {
@@ -166,7 +180,7 @@ func (b *Bitset) NextClear(from, end uint32) (uint32, bool) {
 
 // PrevClear returns the highest number at or below from that is not in the set, or
 // false. Numbers beyond the end are not in the set.
-func (b *Bitset) PrevClear(from uint32) (uint32, bool) {
+func (b *levels) PrevClear(from uint32) (uint32, bool) {
 	mask := allOnes >> (wordMask - from&wordMask)
 	for w := int64(from >> wordShift); w >= 0; w-- {
 		if free := ^b.Word(uint32(w)) & mask; free != 0 {
@@ -178,7 +192,7 @@ func (b *Bitset) PrevClear(from uint32) (uint32, bool) {
 }
 
 // nextWord returns the first nonempty word at or after w.
-func (b *Bitset) nextWord(w uint32) (uint32, bool) {
+func (b *levels) nextWord(w uint32) (uint32, bool) {
 	s := w >> wordShift
 	if s >= uint32(len(b.summary)) {
 		return 0, false
@@ -206,16 +220,16 @@ func (b *Bitset) Reset() {
 }
 
 // CopyFrom makes b an independent copy of from.
-func (b *Bitset) CopyFrom(from *Bitset) {
+func (b *Bitset) CopyFrom(from BitsetView) {
 	b.words = append(b.words[:0], from.words...)
 	b.summary = append(b.summary[:0], from.summary...)
 	b.top = append(b.top[:0], from.top...)
 }
 
 // Equal reports whether both sets have the same members.
-func (b *Bitset) Equal(other *Bitset) bool {
+func (b *levels) Equal(other BitsetView) bool {
 	if len(b.words) > len(other.words) {
-		b, other = other, b
+		b, other = other.levels, BitsetView{b}
 	}
 	for w, word := range b.words {
 		if word != other.words[w] {
@@ -228,7 +242,7 @@ func (b *Bitset) Equal(other *Bitset) bool {
 
 // All yields the members in ascending order. The set may change during the iteration:
 // each step goes to the lowest member above the previous one.
-func (b *Bitset) All() iter.Seq[uint32] {
+func (b *levels) All() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
 			ahead := allOnes
@@ -289,7 +303,7 @@ func extend(s []uint64, n int) []uint64 {
 
 // CheckInvariants audits B1, reading every word. Pool.CheckInvariants calls it for the
 // live bits.
-func (b *Bitset) CheckInvariants() error {
+func (b *levels) CheckInvariants() error {
 	if len(b.words) != len(b.summary)*wordLen || len(b.top) != (len(b.summary)+wordMask)>>wordShift {
 		return fmt.Errorf("bulk: B1: %d words, %d summaries, %d tops", len(b.words), len(b.summary), len(b.top))
 	}
@@ -315,6 +329,6 @@ func checkSummary(lower, upper []uint64, name string) error {
 	return nil
 }
 
-func (b *Bitset) bytes() uint64 {
+func (b *levels) bytes() uint64 {
 	return 8 * uint64(cap(b.words)+cap(b.summary)+cap(b.top))
 }

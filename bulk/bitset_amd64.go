@@ -37,7 +37,7 @@ func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
 
 // countRunFast is countRun if the CPU supports the kernel and at least half of the
 // run's summary words have members: the kernel counts all words.
-func (b *Bitset) countRunFast(s int, nonempty uint32) (int, bool) {
+func (b *levels) countRunFast(s int, nonempty uint32) (int, bool) {
 	groups := min(runGroups, len(b.summary)-s)
 	if bits.OnesCount32(nonempty)*2 < groups || cpu.Chosen() != cpu.AVX512 || !x86.X86.HasAVX512VPOPCNTDQ {
 		return 0, false
@@ -47,7 +47,7 @@ func (b *Bitset) countRunFast(s int, nonempty uint32) (int, bool) {
 
 // appendRunFast is appendRun if the CPU supports the kernel and at least half of the
 // run's summary words have members: the kernel visits all words.
-func (b *Bitset) appendRunFast(list []uint32, s int, nonempty uint32) ([]uint32, bool) {
+func (b *levels) appendRunFast(list []uint32, s int, nonempty uint32) ([]uint32, bool) {
 	groups := min(runGroups, len(b.summary)-s)
 	if bits.OnesCount32(nonempty)*2 < groups || !hasAppendMembers() {
 		return list, false

@@ -9,7 +9,7 @@ package bulk
 type spareGroups struct{ empty, between [wordLen]uint64 }
 
 // group returns the words under summary word s, or empty beyond the end.
-func (b *Bitset) group(s uint32, empty *[wordLen]uint64) *[wordLen]uint64 {
+func (b *levels) group(s uint32, empty *[wordLen]uint64) *[wordLen]uint64 {
 	if s < uint32(len(b.summary)) {
 		return (*[wordLen]uint64)(b.words[s<<wordShift:])
 	}
@@ -18,7 +18,7 @@ func (b *Bitset) group(s uint32, empty *[wordLen]uint64) *[wordLen]uint64 {
 
 // assignWhole is assign for all words under summary word s. Only the last operand is
 // combined into b, since b may be any of the operands.
-func (b *Bitset) assignWhole(op operation, first *Bitset, others []*Bitset, s uint32, spare *spareGroups) {
+func (b *Bitset) assignWhole(op operation, first BitsetView, others []BitsetView, s uint32, spare *spareGroups) {
 	if s >= uint32(len(b.summary)) {
 		b.grow(s << wordShift)
 	}

@@ -13,11 +13,11 @@ var operations = []struct {
 	name string
 	op   operation
 	word func(a, b uint64) uint64
-	set  func(to *Bitset, sets ...*Bitset)
+	set  func(to *Bitset, sets ...BitsetView)
 }{
 	{"SetAnd", intersection, func(a, b uint64) uint64 { return a & b }, (*Bitset).SetAnd},
 	{"SetOr", union, func(a, b uint64) uint64 { return a | b }, (*Bitset).SetOr},
-	{"SetAndNot", difference, func(a, b uint64) uint64 { return a &^ b }, func(to *Bitset, sets ...*Bitset) { to.SetAndNot(sets[0], sets[1:]...) }},
+	{"SetAndNot", difference, func(a, b uint64) uint64 { return a &^ b }, func(to *Bitset, sets ...BitsetView) { to.SetAndNot(sets[0], sets[1:]...) }},
 }
 
 // TestCombineTwins compares the vector kernel, its Go twin and the definition, writing
@@ -69,9 +69,11 @@ func TestSetsAgainstWords(t *testing.T) {
 		}
 		for _, o := range operations {
 			sets := make([]*Bitset, 1+r.IntN(4))
+			views := make([]BitsetView, len(sets))
 			words := uint32(0)
 			for i := range sets {
 				sets[i] = draw()
+				views[i] = sets[i].View()
 				words = max(words, sets[i].WordCount())
 			}
 			to := draw()
@@ -89,7 +91,7 @@ func TestSetsAgainstWords(t *testing.T) {
 				count += bits.OnesCount64(word)
 			}
 			before := to.WordCount()
-			o.set(to, sets...)
+			o.set(to, views...)
 			require.NoError(t, to.CheckInvariants(), o.name)
 			for w, word := range want {
 				if word != to.Word(uint32(w)) {
@@ -116,9 +118,9 @@ func TestSetsAllocateNothing(t *testing.T) {
 	to.Set(299_999)
 	n := 0
 	require.Zero(t, testing.AllocsPerRun(10, func() {
-		to.SetAnd(a, b, c)
-		to.SetOr(a, b, c)
-		to.SetAndNot(a, b, c)
+		to.SetAnd(a.View(), b.View(), c.View())
+		to.SetOr(a.View(), b.View(), c.View())
+		to.SetAndNot(a.View(), b.View(), c.View())
 		n = to.Count()
 	}))
 	require.NotZero(t, n)
@@ -133,7 +135,7 @@ func BenchmarkSets(b *testing.B) {
 			for _, o := range operations {
 				b.Run(fmt.Sprintf("%d/%d/%s", n, one, o.name), func(b *testing.B) {
 					for b.Loop() {
-						o.set(to, x, y)
+						o.set(to, x.View(), y.View())
 					}
 				})
 			}

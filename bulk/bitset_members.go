@@ -12,7 +12,7 @@ const runGroups = 32
 // write past the last member.
 //
 // It uses vector instructions where available, unless built with -tags purego.
-func (b *Bitset) AppendTo(list []uint32) []uint32 {
+func (b *levels) AppendTo(list []uint32) []uint32 {
 	for s := 0; s < len(b.summary); s += runGroups {
 		nonempty := uint32(b.top[s>>wordShift] >> (s & wordMask))
 		if nonempty == 0 {
@@ -29,7 +29,7 @@ func (b *Bitset) AppendTo(list []uint32) []uint32 {
 // appendRun appends the members under the summary words selected by nonempty, whose lowest
 // bit stands for summary word s. It defines AppendTo, implements it where there is no
 // kernel, and is faster for sparse runs.
-func (b *Bitset) appendRun(list []uint32, s int, nonempty uint32) []uint32 {
+func (b *levels) appendRun(list []uint32, s int, nonempty uint32) []uint32 {
 	for ; nonempty != 0; nonempty &= nonempty - 1 {
 		s := s + bits.TrailingZeros32(nonempty)
 		group := (*[wordLen]uint64)(b.words[s<<wordShift:])
@@ -46,7 +46,7 @@ func (b *Bitset) appendRun(list []uint32, s int, nonempty uint32) []uint32 {
 
 // Count returns the number of members. Like AppendTo, it uses vector instructions where
 // available.
-func (b *Bitset) Count() int {
+func (b *levels) Count() int {
 	n := 0
 	for s := 0; s < len(b.summary); s += runGroups {
 		nonempty := uint32(b.top[s>>wordShift] >> (s & wordMask))
@@ -64,7 +64,7 @@ func (b *Bitset) Count() int {
 
 // countRun counts the members of the run that starts at summary word s, visiting
 // nonempty words only.
-func (b *Bitset) countRun(s int) int {
+func (b *levels) countRun(s int) int {
 	n := 0
 	for i, summary := range b.summary[s:min(s+runGroups, len(b.summary))] {
 		group := (*[wordLen]uint64)(b.words[(s+i)<<wordShift:])

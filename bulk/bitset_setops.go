@@ -12,37 +12,37 @@ import (
 // As in Or and AndNot, the yielded bits are a copy, and later words are read when they
 // are reached: the sets may change during the iteration, which affects later words
 // only. None of the three allocates when ranged over directly.
-func And(sets ...*Bitset) iter.Seq2[uint32, uint64] {
+func And(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { and(sets, yield) }
 }
 
 // Or yields the candidates words of the union; see And.
-func Or(sets ...*Bitset) iter.Seq2[uint32, uint64] {
+func Or(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { or(sets, yield) }
 }
 
 // AndNot yields the candidates words of a without the members of the other sets; see And.
 // Only a's summaries are used to skip.
-func AndNot(a *Bitset, without ...*Bitset) iter.Seq2[uint32, uint64] {
+func AndNot(a BitsetView, without ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { andNot(a, without, yield) }
 }
 
 // AndBits yields the members of the intersection one by one.
-func AndBits(sets ...*Bitset) iter.Seq[uint32] {
+func AndBits(sets ...BitsetView) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		and(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
 	}
 }
 
 // OrBits yields the members of the union one by one.
-func OrBits(sets ...*Bitset) iter.Seq[uint32] {
+func OrBits(sets ...BitsetView) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		or(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
 	}
 }
 
 // AndNotBits yields the members of a that are in no other set, one by one.
-func AndNotBits(a *Bitset, without ...*Bitset) iter.Seq[uint32] {
+func AndNotBits(a BitsetView, without ...BitsetView) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		andNot(a, without, func(w uint32, word uint64) bool { return each(w, word, yield) })
 	}
@@ -60,7 +60,7 @@ func each(w uint32, word uint64, yield func(uint32) bool) bool {
 // SetAnd sets b to the intersection of the sets, which may include b. Like the
 // iterators, it reads and writes only where a summary bit is set. Without operands the
 // result is empty.
-func (b *Bitset) SetAnd(sets ...*Bitset) {
+func (b *Bitset) SetAnd(sets ...BitsetView) {
 	if len(sets) == 0 {
 		b.Reset()
 		return
@@ -69,7 +69,7 @@ func (b *Bitset) SetAnd(sets ...*Bitset) {
 }
 
 // SetOr sets b to the union of the sets, which may include b.
-func (b *Bitset) SetOr(sets ...*Bitset) {
+func (b *Bitset) SetOr(sets ...BitsetView) {
 	if len(sets) == 0 {
 		b.Reset()
 		return
@@ -78,7 +78,7 @@ func (b *Bitset) SetOr(sets ...*Bitset) {
 }
 
 // SetAndNot sets b to the members of a that are in no other set. b may be an operand.
-func (b *Bitset) SetAndNot(a *Bitset, without ...*Bitset) { b.assign(difference, a, without) }
+func (b *Bitset) SetAndNot(a BitsetView, without ...BitsetView) { b.assign(difference, a, without) }
 
 type operation uint8
 
@@ -90,7 +90,7 @@ const (
 
 // assign computes b word by word where b or the result may have members. Each level is
 // read before it is written, so b may be an operand.
-func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
+func (b *Bitset) assign(op operation, first BitsetView, others []BitsetView) {
 	tops := max(len(b.top), len(first.top))
 	for _, o := range others {
 		tops = max(tops, len(o.top))
@@ -108,7 +108,7 @@ func (b *Bitset) assign(op operation, first *Bitset, others []*Bitset) {
 }
 
 // assignGroup is assign for the 64 words of summary word s.
-func (b *Bitset) assignGroup(op operation, first *Bitset, others []*Bitset, s uint32, spare *spareGroups) {
+func (b *Bitset) assignGroup(op operation, first BitsetView, others []BitsetView, s uint32, spare *spareGroups) {
 	candidates := level(first.summary, s)
 	for _, o := range others {
 		candidates = op.combineSummaries(candidates, level(o.summary, s))
@@ -146,7 +146,7 @@ func (op operation) combineSummaries(a, b uint64) uint64 {
 	return a
 }
 
-func and(sets []*Bitset, yield func(uint32, uint64) bool) {
+func and(sets []BitsetView, yield func(uint32, uint64) bool) {
 	if len(sets) == 0 {
 		return
 	}
@@ -171,7 +171,7 @@ func and(sets []*Bitset, yield func(uint32, uint64) bool) {
 }
 
 // andGroup runs And over the 64 words of summary word s.
-func andGroup(sets []*Bitset, s uint32, yield func(uint32, uint64) bool) bool {
+func andGroup(sets []BitsetView, s uint32, yield func(uint32, uint64) bool) bool {
 	ahead := allOnes
 	for {
 		rest := ahead
@@ -194,7 +194,7 @@ func andGroup(sets []*Bitset, s uint32, yield func(uint32, uint64) bool) bool {
 	}
 }
 
-func or(sets []*Bitset, yield func(uint32, uint64) bool) {
+func or(sets []BitsetView, yield func(uint32, uint64) bool) {
 	for from := uint32(0); ; {
 		// Take the lowest of the operands' next words; ties are one word.
 		var w uint32
@@ -218,7 +218,7 @@ func or(sets []*Bitset, yield func(uint32, uint64) bool) {
 	}
 }
 
-func andNot(a *Bitset, without []*Bitset, yield func(uint32, uint64) bool) {
+func andNot(a BitsetView, without []BitsetView, yield func(uint32, uint64) bool) {
 	for w, ok := a.nextWord(0); ok; w, ok = a.nextWord(w + 1) {
 		word := a.words[w]
 		for _, o := range without {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math/bits"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -175,6 +176,7 @@ func TestBitsetOperationsAgainstBools(t *testing.T) {
 				a, ma := randomSet(r, n)
 				b, mb := randomSet(r, n)
 				c, mc := randomSet(r, n/2)
+				viewA, viewB, viewC := a.View(), b.View(), c.View()
 				has := func(m []bool, i int) bool { return i < len(m) && m[i] }
 				and, or, and1 := make([]bool, n), make([]bool, n), make([]bool, n)
 				andNot, cNot := make([]bool, n), make([]bool, n)
@@ -185,38 +187,38 @@ func TestBitsetOperationsAgainstBools(t *testing.T) {
 					andNot[i] = ma[i] && !mb[i] && !has(mc, i)
 					cNot[i] = has(mc, i) && !ma[i]
 				}
-				require.Equal(t, members(and), unroll(t, bulk.And(a, b, c)))
-				require.Equal(t, members(and), unroll(t, bulk.And(c, b, a)))
-				require.Equal(t, members(and1), unroll(t, bulk.And(b, a)))
-				require.Equal(t, members(ma), unroll(t, bulk.And(a)))
-				require.Equal(t, members(or), unroll(t, bulk.Or(a, b, c)))
-				require.Equal(t, members(or), unroll(t, bulk.Or(c, a, b)))
-				require.Equal(t, members(andNot), unroll(t, bulk.AndNot(a, b, c)))
-				require.Equal(t, members(cNot), unroll(t, bulk.AndNot(c, a)))
-				require.Equal(t, members(ma), unroll(t, bulk.AndNot(a)))
-				require.Empty(t, unroll(t, bulk.AndNot(a, a)))
-				require.Equal(t, members(and), slices.Collect(bulk.AndBits(a, b, c)))
-				require.Equal(t, members(or), slices.Collect(bulk.OrBits(c, a, b)))
-				require.Equal(t, members(andNot), slices.Collect(bulk.AndNotBits(a, b, c)))
+				require.Equal(t, members(and), unroll(t, bulk.And(viewA, viewB, viewC)))
+				require.Equal(t, members(and), unroll(t, bulk.And(viewC, viewB, viewA)))
+				require.Equal(t, members(and1), unroll(t, bulk.And(viewB, viewA)))
+				require.Equal(t, members(ma), unroll(t, bulk.And(viewA)))
+				require.Equal(t, members(or), unroll(t, bulk.Or(viewA, viewB, viewC)))
+				require.Equal(t, members(or), unroll(t, bulk.Or(viewC, viewA, viewB)))
+				require.Equal(t, members(andNot), unroll(t, bulk.AndNot(viewA, viewB, viewC)))
+				require.Equal(t, members(cNot), unroll(t, bulk.AndNot(viewC, viewA)))
+				require.Equal(t, members(ma), unroll(t, bulk.AndNot(viewA)))
+				require.Empty(t, unroll(t, bulk.AndNot(viewA, viewA)))
+				require.Equal(t, members(and), slices.Collect(bulk.AndBits(viewA, viewB, viewC)))
+				require.Equal(t, members(or), slices.Collect(bulk.OrBits(viewC, viewA, viewB)))
+				require.Equal(t, members(andNot), slices.Collect(bulk.AndNotBits(viewA, viewB, viewC)))
 
 				// The destination has other members, or is an operand.
 				for _, op := range []struct {
 					name string
 					want []uint32
-					do   func(into, a, b, c *bulk.Bitset)
+					do   func(into *bulk.Bitset, a, b, c bulk.BitsetView)
 				}{
-					{"SetAnd", members(and), func(into, a, b, c *bulk.Bitset) { into.SetAnd(a, b, c) }},
-					{"SetOr", members(or), func(into, a, b, c *bulk.Bitset) { into.SetOr(a, b, c) }},
-					{"SetAndNot", members(andNot), func(into, a, b, c *bulk.Bitset) { into.SetAndNot(a, b, c) }},
+					{"SetAnd", members(and), func(into *bulk.Bitset, a, b, c bulk.BitsetView) { into.SetAnd(a, b, c) }},
+					{"SetOr", members(or), func(into *bulk.Bitset, a, b, c bulk.BitsetView) { into.SetOr(a, b, c) }},
+					{"SetAndNot", members(andNot), func(into *bulk.Bitset, a, b, c bulk.BitsetView) { into.SetAndNot(a, b, c) }},
 				} {
 					for operand := range 4 {
 						sets := [4]*bulk.Bitset{a, b, c}
 						sets[3], _ = randomSet(r, 350_000)
 						for i, s := range sets[:3] {
 							sets[i] = new(bulk.Bitset)
-							sets[i].CopyFrom(s)
+							sets[i].CopyFrom(s.View())
 						}
-						op.do(sets[operand], sets[0], sets[1], sets[2])
+						op.do(sets[operand], sets[0].View(), sets[1].View(), sets[2].View())
 						require.Equal(t, op.want, slices.Collect(sets[operand].All()), "%s into %d", op.name, operand)
 						require.NoError(t, sets[operand].CheckInvariants())
 					}
@@ -226,7 +228,7 @@ func TestBitsetOperationsAgainstBools(t *testing.T) {
 	}
 	require.Empty(t, unroll(t, bulk.And()))
 	require.Empty(t, unroll(t, bulk.Or()))
-	require.Empty(t, unroll(t, bulk.Or(new(bulk.Bitset), new(bulk.Bitset))))
+	require.Empty(t, unroll(t, bulk.Or(new(bulk.Bitset).View(), new(bulk.Bitset).View())))
 }
 
 func TestBitsetEqualAndCopy(t *testing.T) {
@@ -234,23 +236,47 @@ func TestBitsetEqualAndCopy(t *testing.T) {
 	a.Set(5)
 	b.Set(5)
 	b.Set(200_000)
-	require.False(t, a.Equal(&b))
-	require.False(t, b.Equal(&a))
+	require.False(t, a.Equal(b.View()))
+	require.False(t, b.Equal(a.View()))
 	b.Clear(200_000) // longer now, but still equal
-	require.True(t, a.Equal(&b))
-	require.True(t, b.Equal(&a))
+	require.True(t, a.Equal(b.View()))
+	require.True(t, b.Equal(a.View()))
 
 	c.Set(70_000)
-	c.CopyFrom(&a)
-	require.True(t, c.Equal(&a))
+	c.CopyFrom(a.View())
+	require.True(t, c.Equal(a.View()))
 	c.Set(70_000) // grows into memory that held another set
 	require.Equal(t, []uint32{5, 70_000}, slices.Collect(c.All()))
 	require.NoError(t, c.CheckInvariants())
 	require.Equal(t, []uint32{5}, slices.Collect(a.All()), "a copy has memory of its own")
-	c.CopyFrom(&c)
+	c.CopyFrom(c.View())
 	require.Equal(t, 2, c.Count())
-	c.CopyFrom(new(bulk.Bitset))
+	c.CopyFrom(new(bulk.Bitset).View())
 	require.False(t, c.Any())
+}
+
+func TestBitsetView(t *testing.T) {
+	var a, b bulk.Bitset
+	view := a.View()
+	require.False(t, view.Any())
+	a.Set(70)
+	require.True(t, view.Has(70), "a view shows later changes")
+	require.Equal(t, []uint32{70}, view.AppendTo(nil))
+	b.Set(70)
+	require.True(t, view.Equal(b.View()))
+	require.True(t, view == a.View() && view != b.View())
+	require.True(t, view.Valid())
+	require.False(t, bulk.BitsetView{}.Valid())
+
+	writers := []string{"Clear", "CopyFrom", "Join", "Reset", "Set", "SetAnd", "SetAndNot", "SetOr", "SetWord", "View"}
+	var others []string
+	set, reading := reflect.TypeFor[*bulk.Bitset](), reflect.TypeFor[bulk.BitsetView]()
+	for m := range set.Methods() {
+		if _, ok := reading.MethodByName(m.Name); !ok {
+			others = append(others, m.Name)
+		}
+	}
+	require.Equal(t, writers, others, "what a view must not offer")
 }
 
 func TestBitsetJoin(t *testing.T) {
@@ -272,7 +298,7 @@ func TestBitsetReadsBeyondItsEnd(t *testing.T) {
 	s.Clear(1<<32 - 1)
 	s.SetWord(1<<26-1, 0)
 	require.Zero(t, s.WordCount(), "clearing does not grow")
-	require.True(t, s.Equal(new(bulk.Bitset)))
+	require.True(t, s.Equal(new(bulk.Bitset).View()))
 	s.Set(0)
 	require.Equal(t, uint32(64), s.WordCount(), "grows by blocks")
 	_, ok := s.Next(1<<32 - 1)
@@ -349,16 +375,16 @@ func TestBitsetChangesDuringIteration(t *testing.T) {
 	t.Run("All of a set that becomes a smaller one", func(t *testing.T) {
 		s, n := fresh(5000, 5001, 400_000), 0
 		for range s.All() {
-			s.CopyFrom(fresh(1)) // too short for the yielded word
+			s.CopyFrom(fresh(1).View()) // too short for the yielded word
 			n++
 		}
 		require.Equal(t, 1, n)
 	})
 	type operation func(*bulk.Bitset) iter.Seq2[uint32, uint64]
 	for name, op := range map[string]operation{
-		"And":    func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.And(s, s) },
-		"Or":     func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.Or(s, s) },
-		"AndNot": func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.AndNot(s, new(bulk.Bitset)) },
+		"And":    func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.And(s.View(), s.View()) },
+		"Or":     func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.Or(s.View(), s.View()) },
+		"AndNot": func(s *bulk.Bitset) iter.Seq2[uint32, uint64] { return bulk.AndNot(s.View(), new(bulk.Bitset).View()) },
 	} {
 		t.Run(name+" copies its word and reads the next ones late", func(t *testing.T) {
 			s := fresh(10, 11, 70, 5000)
@@ -380,7 +406,7 @@ func TestBitsetChangesDuringIteration(t *testing.T) {
 		t.Run(name+" of a set that becomes a smaller one", func(t *testing.T) {
 			s, n := fresh(5000, 400_000), 0
 			for range op(s) {
-				s.CopyFrom(fresh())
+				s.CopyFrom(fresh().View())
 				n++
 			}
 			require.Equal(t, 1, n)

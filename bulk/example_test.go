@@ -99,10 +99,10 @@ func ExampleAnd() {
 	burning.Set(150)
 	burning.Set(151)
 	asleep.Set(150)
-	for w, word := range bulk.AndNot(pool.Live(), &asleep) {
+	for w, word := range bulk.AndNot(pool.Live(), asleep.View()) {
 		awake.SetWord(w, word)
 	}
-	for w, word := range bulk.And(&awake, &burning) {
+	for w, word := range bulk.And(awake.View(), burning.View()) {
 		for slot := range bulk.Bits(w*64, word) {
 			*heat.At(slot) += 10
 			fmt.Println(pool.HandleAt(slot), *heat.At(slot))
@@ -128,8 +128,8 @@ func ExamplePool_Tag() {
 	}
 	frozen.Set(4)
 	var shots bulk.Bitset
-	shots.SetOr(bullets, lasers)
-	for slot := range bulk.AndNotBits(&shots, frozen) {
+	shots.SetOr(bullets.View(), lasers.View())
+	for slot := range bulk.AndNotBits(shots.View(), frozen.View()) {
 		fmt.Print(pool.HandleAt(slot), " ")
 	}
 	// Output: 0v1 1v1 3v1 6v1 7v1

@@ -220,7 +220,7 @@ func TestWarmTablesAndSetsDoNotAllocate(t *testing.T) {
 	var a, b, into bulk.Bitset
 	a.CopyFrom(p.Live())
 	b.Set(9999)
-	into.CopyFrom(&a)
+	into.CopyFrom(a.View())
 	s, sum := new(lanes), uint32(0)
 	for name, f := range map[string]func(){
 		"Table": func() {
@@ -232,18 +232,18 @@ func TestWarmTablesAndSetsDoNotAllocate(t *testing.T) {
 			}
 		},
 		"algebra": func() {
-			into.SetAnd(&a, &b)
-			into.SetOr(&a, &b)
-			into.SetAndNot(&a, &b)
+			into.SetAnd(a.View(), b.View())
+			into.SetOr(a.View(), b.View())
+			into.SetAndNot(a.View(), b.View())
 		},
 		"members": func() {
-			for i := range bulk.AndBits(&a, &b) {
+			for i := range bulk.AndBits(a.View(), b.View()) {
 				sum += i
 			}
-			for i := range bulk.OrBits(&a, &b) {
+			for i := range bulk.OrBits(a.View(), b.View()) {
 				sum += i
 			}
-			for i := range bulk.AndNotBits(&a, &b) {
+			for i := range bulk.AndNotBits(a.View(), b.View()) {
 				sum += i
 			}
 		},

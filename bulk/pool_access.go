@@ -102,9 +102,8 @@ func (p *Pool[T]) Retired() int { return p.retired }
 // server that saves its world must restart above it (H5).
 func (p *Pool[T]) MaxGenerationUsed() uint32 { return p.newest }
 
-// Live is the set of live slots, to combine with others by And, Or and AndNot. The pool
-// maintains it: do not write to it.
-func (p *Pool[T]) Live() *Bitset { return &p.live }
+// Live is the set of live slots, to combine with others by And, Or and AndNot.
+func (p *Pool[T]) Live() BitsetView { return p.live.View() }
 
 // String returns a one-line summary.
 func (p *Pool[T]) String() string {

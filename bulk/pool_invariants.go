@@ -115,7 +115,7 @@ func (p *Pool[T]) checkTags() error {
 		if err := set.CheckInvariants(); err != nil {
 			return fmt.Errorf("tag %q: %w", name, err)
 		}
-		for w, stray := range AndNot(set, &p.live) {
+		for w, stray := range AndNot(set.View(), p.live.View()) {
 			return fmt.Errorf("bulk: B10: tag %q is set on slot %d, which is not live", name, w<<wordShift+uint32(bits.TrailingZeros64(stray)))
 		}
 	}

@@ -388,15 +388,15 @@ func TestWarmPoolDoesNotAllocate(t *testing.T) {
 			}
 		},
 		"Bitset": func() {
-			for w, word := range bulk.And(p.Live(), &extra) {
+			for w, word := range bulk.And(p.Live(), extra.View()) {
 				for i := range bulk.Bits(w*64, word) {
 					sum += uint64(i)
 				}
 			}
-			for w := range bulk.Or(p.Live(), &extra) {
+			for w := range bulk.Or(p.Live(), extra.View()) {
 				sum += uint64(w)
 			}
-			for w := range bulk.AndNot(p.Live(), &extra) {
+			for w := range bulk.AndNot(p.Live(), extra.View()) {
 				sum += uint64(w)
 			}
 			for i := range extra.All() {

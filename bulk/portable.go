@@ -8,9 +8,9 @@ func minWholeWords() int { return 16 }
 
 func (op operation) combine(to, a, b *[wordLen]uint64) uint64 { return op.combineGo(to, a, b) }
 
-func (b *Bitset) countRunFast(int, uint32) (int, bool) { return 0, false }
+func (b *levels) countRunFast(int, uint32) (int, bool) { return 0, false }
 
-func (b *Bitset) appendRunFast(list []uint32, _ int, _ uint32) ([]uint32, bool) { return list, false }
+func (b *levels) appendRunFast(list []uint32, _ int, _ uint32) ([]uint32, bool) { return list, false }
 
 func addScaledFast(_, _ []float32, _ float32) int { return 0 }
 

@@ -325,7 +325,7 @@ func TestTags(t *testing.T) {
 	p.Add() // into slot 2
 	require.False(t, bullets.Has(2), "a new tenant has no tags")
 	n := 0
-	for w, word := range bulk.AndNot(bullets, frozen) {
+	for w, word := range bulk.AndNot(bullets.View(), frozen.View()) {
 		for i := range bulk.Bits(w*64, word) {
 			require.True(t, i%2 == 0 && i%3 != 0 && i != 2)
 			n++

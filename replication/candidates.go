@@ -144,7 +144,7 @@ func (s *candidates) intersect(keep func(word uint32) uint64) {
 }
 
 // addSet adds the members of a set as confirmed candidates.
-func (s *candidates) addSet(set *bulk.Bitset) {
+func (s *candidates) addSet(set bulk.BitsetView) {
 	for word, mask := range bulk.Or(set) {
 		s.add(word, mask)
 	}

@@ -39,10 +39,10 @@ type Config struct {
 	// Always is the set of slots whose entities are relevant to every viewer at any
 	// distance, for example the Presence of a component. It is read at each snapshot.
 	// Default none.
-	Always *bulk.Bitset
+	Always bulk.BitsetView
 	// Private is the set of slots whose entities only their owners see (Viewer.Own).
 	// Default none.
-	Private *bulk.Bitset
+	Private bulk.BitsetView
 	// Tables code rows; clients must have the same tables. ParseTables reads a file that
 	// worldd train wrote. Default the tables of this version of the protocol.
 	Tables *Tables

@@ -59,7 +59,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 				unseen.Set(h.Index())
 			}
 		}
-		r.AddViewer(0).SetFilter(Filter{Not: []*bulk.Bitset{&unseen}})
+		r.AddViewer(0).SetFilter(Filter{Not: []bulk.BitsetView{unseen.View()}})
 	}
 	tick := 0
 	step := func() {

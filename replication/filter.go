@@ -17,9 +17,9 @@ import (
 // Its owned entities and its focus are always visible. An entity hidden by a rule
 // leaves with wire.HiddenByRule.
 type Filter struct {
-	Only []*bulk.Bitset
-	Not  []*bulk.Bitset
-	Also []*bulk.Bitset // visible at any distance
+	Only []bulk.BitsetView
+	Not  []bulk.BitsetView
+	Also []bulk.BitsetView // visible at any distance
 }
 
 // SetFilter replaces the viewer's filter, from the next snapshot on.
@@ -32,8 +32,8 @@ func (v *Viewer) SetFilter(f Filter) {
 // what it must not see.
 func (v *Viewer) applyRules(s *candidates) {
 	r := v.replicator
-	s.addSet(&r.bodiless)
-	if r.config.Always != nil {
+	s.addSet(r.bodiless.View())
+	if r.config.Always.Valid() {
 		s.addSet(r.config.Always)
 	}
 	for _, set := range v.filter.Also {
@@ -52,14 +52,14 @@ func (v *Viewer) applyRules(s *candidates) {
 
 // hasRules reports whether any rule can hide an entity from the viewer.
 func (v *Viewer) hasRules() bool {
-	return v.replicator.config.Private != nil || len(v.filter.Only) > 0 || len(v.filter.Not) > 0
+	return v.replicator.config.Private.Valid() || len(v.filter.Only) > 0 || len(v.filter.Not) > 0
 }
 
 // allowedByRules returns the slots of a word that the rules let the viewer see.
 // Ownership is not considered.
 func (v *Viewer) allowedByRules(word uint32) uint64 {
 	mask := ^uint64(0)
-	if p := v.replicator.config.Private; p != nil {
+	if p := v.replicator.config.Private; p.Valid() {
 		mask &^= p.Word(word)
 	}
 	for _, set := range v.filter.Only {

@@ -82,7 +82,7 @@ const prefetchBatch = 16
 
 // capture brings the frame to the world's present tick; tick is the protocol's number
 // for it. Only changed slots are read: the cost follows what changed, not what exists.
-func (f *frame) capture(w *world.World, changed *bulk.Bitset, tick uint32) {
+func (f *frame) capture(w *world.World, changed bulk.BitsetView, tick uint32) {
 	f.tick = tick
 	f.replaced, f.texts.slots = f.replaced[:0], f.texts.slots[:0]
 	if n := int(w.Slots()); n > len(f.tenants) {
@@ -203,7 +203,7 @@ func (c *changeLog) since(capture uint64) *bulk.Bitset {
 		c.unionAt[back] = c.captures
 		union.Reset()
 		for n := range back {
-			union.SetOr(union, &c.sets[(capture+n)%keptCaptures])
+			union.SetOr(union.View(), c.sets[(capture+n)%keptCaptures].View())
 		}
 		c.counts[back] = union.Count()
 	}

@@ -57,7 +57,7 @@ func (v *Viewer) canUpdateIncrementally() bool {
 // onlyPositionsMatter reports whether positions alone decide what is in view. The
 // game's own sets can change without notice.
 func (v *Viewer) onlyPositionsMatter() bool {
-	return !v.hasRules() && len(v.filter.Also) == 0 && v.replicator.config.Always == nil
+	return !v.hasRules() && len(v.filter.Also) == 0 && !v.replicator.config.Always.Valid()
 }
 
 // updateMembers compares the interest set with the candidates, a word at a time.

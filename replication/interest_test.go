@@ -63,7 +63,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 		c.Private = s.private.Presence()
 	}
 	if s.lit {
-		c.Always = &s.always
+		c.Always = s.always.View()
 	}
 	s.rep, err = replication.New(w, rowSchema, c)
 	require.NoError(t, err)
@@ -131,9 +131,9 @@ func (s *scene) change() {
 		s.filter = s.rand.IntN(4)
 		s.viewer.SetFilter([]replication.Filter{
 			{},
-			{Not: []*bulk.Bitset{&s.fog}},
-			{Only: []*bulk.Bitset{s.team.Presence()}, Also: []*bulk.Bitset{&s.fog}},
-			{Also: []*bulk.Bitset{&s.fog}},
+			{Not: []bulk.BitsetView{s.fog.View()}},
+			{Only: []bulk.BitsetView{s.team.Presence()}, Also: []bulk.BitsetView{s.fog.View()}},
+			{Also: []bulk.BitsetView{s.fog.View()}},
 		}[s.filter])
 	case 13:
 		s.viewer.Teach(pick())
@@ -160,18 +160,18 @@ func flip(set *bulk.Bitset, h bulk.Handle) {
 
 // expected reports whether the viewer must see h now, and whether a rule forbids it.
 func (s *scene) expected(h bulk.Handle, was bool) (show, forbidden bool) {
-	has := func(set *bulk.Bitset) bool { return set.Has(h.Index()) }
+	has := func(set bulk.BitsetView) bool { return set.Has(h.Index()) }
 	if s.world.Status(h) != bulk.Live {
 		return false, false
 	}
 	if h == s.focus || s.owned[h] {
 		return true, false
 	}
-	forbidden = s.ruled && has(s.private.Presence()) || s.filter == 1 && has(&s.fog) || s.filter == 2 && !has(s.team.Presence())
+	forbidden = s.ruled && has(s.private.Presence()) || s.filter == 1 && has(s.fog.View()) || s.filter == 2 && !has(s.team.Presence())
 	if forbidden {
 		return false, true
 	}
-	if s.lit && has(&s.always) || s.filter >= 2 && has(&s.fog) {
+	if s.lit && has(s.always.View()) || s.filter >= 2 && has(s.fog.View()) {
 		return true, false
 	}
 	at, placed := s.world.Position(h)

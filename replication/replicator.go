@@ -149,9 +149,9 @@ func (r *Replicator) Capture() {
 	changed := r.changes.close()
 	r.grid.capture = r.changes.captures
 	live := r.reader.Next()
-	changed.SetOr(changed, live)
+	changed.SetOr(changed.View(), live)
 	r.frame.capture(r.world, live, r.Tick())
-	for word, mask := range bulk.Or(changed) {
+	for word, mask := range bulk.Or(changed.View()) {
 		for slot := range bulk.Bits(word<<6, mask) {
 			r.updateGrid(slot)
 		}

@@ -26,7 +26,7 @@ func stable(w *world.World, joined chan<- uint64) server.Game {
 	riders := map[uint64]world.Entity{} // by session ID
 	return server.Game{
 		Join: func(s *server.Session) (world.Entity, error) {
-			s.SetFilter(replication.Filter{Not: []*bulk.Bitset{hidden.Presence()}})
+			s.SetFilter(replication.Filter{Not: []bulk.BitsetView{hidden.Presence()}})
 			joined <- s.ID()
 			e, err := w.Spawn(animal, world.Vec3{}, world.Vec3{})
 			riders[s.ID()] = e

@@ -20,16 +20,15 @@ type ChangeReader struct {
 // Close it after use.
 func (w *World) NewChangeReader() *ChangeReader {
 	r := &ChangeReader{w: w}
-	r.pending.SetAndNot(w.pool.Live(), &w.deferred.reserved)
+	r.pending.SetAndNot(w.pool.Live(), w.deferred.reserved.View())
 	w.readers = append(w.readers, r)
 	return r
 }
 
 // Next returns the slots that may have changed since the previous Next and are still
-// live. After Restore that is every live slot. A warm Next does not allocate. The set
-// belongs to the reader and is valid until the next call; writing to it does not affect
-// the world or other readers. Next panics if the reader is closed.
-func (r *ChangeReader) Next() *bulk.Bitset {
+// live. After Restore that is every live slot. The set is valid until the next call. A
+// warm Next does not allocate. Next panics if the reader is closed.
+func (r *ChangeReader) Next() bulk.BitsetView {
 	w := r.w
 	if w == nil {
 		panic("world: Next of a closed ChangeReader")
@@ -40,14 +39,14 @@ func (r *ChangeReader) Next() *bulk.Bitset {
 	w.dirty, r.taken = r.taken, w.dirty
 	for _, other := range w.readers {
 		if other != r {
-			other.pending.SetOr(&other.pending, &r.taken)
+			other.pending.SetOr(other.pending.View(), r.taken.View())
 		}
 	}
 	if r.pending.Any() {
-		r.taken.SetOr(&r.taken, &r.pending)
+		r.taken.SetOr(r.taken.View(), r.pending.View())
 		r.pending.Reset()
 	}
-	return &r.taken
+	return r.taken.View()
 }
 
 // Close removes the reader from its world.

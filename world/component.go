@@ -33,7 +33,7 @@ type changeMarks struct { // the result of Changed
 func (c *changeMarks) begin() {
 	c.marks = &c.past
 	if c.next.Any() || c.past.Any() {
-		c.past.SetOr(&c.next)
+		c.past.SetOr(c.next.View())
 		c.next.Reset()
 	}
 }
@@ -53,7 +53,7 @@ func (c *changeMarks) forget(word uint32, mask uint64) {
 // at a time. It is deferred until a system returns or a caller reads the marks, because
 // marking each component would dominate the cost of a spawn.
 func (w *World) markSpawned() {
-	for word := range bulk.And(&w.unmarked) {
+	for word := range bulk.And(w.unmarked.View()) {
 		mask := w.unmarked.Word(word)
 		w.dirty.SetWord(word, w.dirty.Word(word)|mask)
 		for id, present := range w.presences {
@@ -232,14 +232,14 @@ func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
 func (c *Component[T]) ID() int { return c.id }
 
 // Presence returns the slots that have the component. Read only.
-func (c *Component[T]) Presence() *bulk.Bitset { return &c.presence }
+func (c *Component[T]) Presence() bulk.BitsetView { return c.presence.View() }
 
 // Changed returns the slots whose value was set, opened with Mut or MutWord, or spawned
 // since the end of the step before the last one. Marks made between two steps count for
 // the later one; spawned values count when their system returns. A reader that calls it
 // once after every step sees every change once. Removing a component is not a change,
 // but a ChangeReader reports the slot. Read only.
-func (c *Component[T]) Changed() *bulk.Bitset { return &c.changes.past }
+func (c *Component[T]) Changed() bulk.BitsetView { return c.changes.past.View() }
 
 // owner returns nil for a component whose registration failed.
 func (c *Component[T]) owner() *World {

@@ -129,7 +129,7 @@ func (w *World) KindOf(e Entity) (KindID, bool) {
 // destroyDoomed removes the doomed in ascending order of slots, so that rows and events
 // depend on the set alone.
 func (w *World) destroyDoomed() {
-	for word := range bulk.And(&w.doomed) {
+	for word := range bulk.And(w.doomed.View()) {
 		w.remove(word, w.doomed.Word(word))
 		w.doomed.SetWord(word, 0)
 	}

@@ -116,12 +116,12 @@ func (w *World) takeEntities(img *Image) {
 	for _, slot := range img.lifetimes.slots {
 		img.lifetimes.expires = append(img.lifetimes.expires, w.pool.At(slot).expires)
 	}
-	img.doomed.CopyFrom(&w.doomed)
+	img.doomed.CopyFrom(w.doomed.View())
 	img.causes = img.causes[:0]
 	for slot := range w.doomed.All() {
 		img.causes = append(img.causes, w.causes[slot])
 	}
-	img.newborn.CopyFrom(&w.sleepState.newborn)
+	img.newborn.CopyFrom(w.sleepState.newborn.View())
 }
 
 func (w *World) takeEffects(img *effectImage) {

@@ -89,8 +89,8 @@ func (img *columnImage) take(c column) {
 		}
 	}
 	img.ahead = 0
-	img.has.CopyFrom(present)
-	img.changed.CopyFrom(&marks.next)
+	img.has.CopyFrom(present.View())
+	img.changed.CopyFrom(marks.next.View())
 	if invariants.Enabled {
 		for word := range img.words {
 			if !img.equal(c, word) {
@@ -140,7 +140,7 @@ func restoreColumn(c column, img *columnImage, slots uint32) {
 	if img == nil {
 		return
 	}
-	c.changed().next.CopyFrom(&img.changed)
+	c.changed().next.CopyFrom(img.changed.View())
 	for word, values := range img.words {
 		mask := img.has.Word(word)
 		memory := memoryOf(c, word, len(values))

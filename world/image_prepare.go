@@ -64,7 +64,7 @@ func (img *columnImage) prepare(c column, most int) (copied int) {
 func (w *World) markTouched() {
 	if w.preparing != nil {
 		w.eachColumn(w.preparing, func(c column, own *columnImage) {
-			own.touched.SetOr(&own.touched, &c.changed().past)
+			own.touched.SetOr(own.touched.View(), c.changed().past.View())
 		})
 	}
 }

@@ -109,7 +109,7 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 		c.dropDeferred()
 	}
 	w.unmarked.Reset()
-	w.doomed.CopyFrom(&img.doomed)
+	w.doomed.CopyFrom(img.doomed.View())
 	w.causes = zeroed(w.causes, slots)
 	causes := img.causes
 	for slot := range w.doomed.All() {
@@ -134,7 +134,7 @@ func (w *World) restoreBodies(img *Image, m matched) {
 	b.restore(&img.rows, m.kinds)
 	w.sleepState = sleepState{}
 	w.sleepState.slotSet.reserve(len(w.generations))
-	w.sleepState.newborn.CopyFrom(&img.newborn)
+	w.sleepState.newborn.CopyFrom(img.newborn.View())
 	for row, slot := range b.slot {
 		w.rowOf[slot] = int32(row)
 		w.pool.At(slot).kind = b.Kind[row]
@@ -347,7 +347,7 @@ func (img *Image) checkBits(*World) error {
 	sets := []*bulk.Bitset{&img.doomed, &img.newborn, &img.volumes.displaced}
 	for i := range img.components {
 		c := &img.components[i]
-		for word := range bulk.AndNot(&c.changed, &c.has) {
+		for word := range bulk.AndNot(c.changed.View(), c.has.View()) {
 			return fmt.Errorf("component %q has changes of slots without it in word %d", c.name, word)
 		}
 		sets = append(sets, &c.has)

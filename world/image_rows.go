@@ -72,7 +72,7 @@ func resize[T any](list []T, n int) []T {
 func (w *World) takeRows(img *rowImage) {
 	b := &w.bodies
 	img.awake = b.awake
-	img.inPlace.CopyFrom(&b.inPlace)
+	img.inPlace.CopyFrom(b.inPlace.View())
 	img.flips = b.flips.appendTo(img.flips[:0])
 	img.makeRoom(b.len())
 	moving := img.awake
@@ -253,7 +253,7 @@ func (img *rowImage) checkMoving(w *World) error {
 func (b *bodies) restore(img *rowImage, kinds []KindID) {
 	n := len(img.slot)
 	b.awake = img.awake
-	b.inPlace.CopyFrom(&img.inPlace)
+	b.inPlace.CopyFrom(img.inPlace.View())
 	b.flips.reset()
 	b.flips.reserve(n)
 	for _, row := range img.flips {

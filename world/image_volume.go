@@ -28,9 +28,9 @@ func (w *World) takeVolumes(img *volumeImage) {
 	for i, slot := range img.slots {
 		to, from := img.at(i), v.triggers[slot]
 		to.shape = from.shape
-		to.members.CopyFrom(&from.members)
+		to.members.CopyFrom(from.members.View())
 	}
-	img.displaced.CopyFrom(&v.displaced)
+	img.displaced.CopyFrom(v.displaced.View())
 }
 
 func (w *World) restoreVolumes(img *volumeImage) {
@@ -38,9 +38,9 @@ func (w *World) restoreVolumes(img *volumeImage) {
 	for i, slot := range img.slots {
 		t := w.volumes.open(w.tenant(slot))
 		t.shape = img.triggers[i].shape
-		t.members.CopyFrom(&img.triggers[i].members)
+		t.members.CopyFrom(img.triggers[i].members.View())
 	}
-	w.volumes.displaced.CopyFrom(&img.displaced)
+	w.volumes.displaced.CopyFrom(img.displaced.View())
 }
 
 func (e *imageEncoder) volumes(img *volumeImage) {
@@ -81,7 +81,7 @@ func (img *Image) checkVolumes(*World) error {
 		if !img.isLive(slot) || i > 0 && v.slots[i-1] >= slot || members.Has(slot) {
 			return fmt.Errorf("the volume at slot %d is not live, out of order, or inside itself", slot)
 		}
-		for word, mask := range bulk.AndNot(members, &bodies) {
+		for word, mask := range bulk.AndNot(members.View(), bodies.View()) {
 			return fmt.Errorf("word %d has slots %#x in a volume without a body", word, mask)
 		}
 	}

@@ -18,8 +18,8 @@ type QueryDef struct {
 
 // Term is a component of any type, as an argument of a query.
 type Term interface {
-	Presence() *bulk.Bitset
-	Changed() *bulk.Bitset
+	Presence() bulk.BitsetView
+	Changed() bulk.BitsetView
 	owner() *World
 }
 
@@ -32,14 +32,14 @@ type Term interface {
 // affect it at all.
 type Query struct {
 	w       *World
-	with    []*bulk.Bitset // at least one
-	without []*bulk.Bitset
+	with    []bulk.BitsetView // at least one
+	without []bulk.BitsetView
 }
 
 // NewQuery creates a query. The error names a component that does not belong to this
 // world.
 func (w *World) NewQuery(d QueryDef) (*Query, error) {
-	q := &Query{w: w, without: []*bulk.Bitset{&w.deferred.reserved}}
+	q := &Query{w: w, without: []bulk.BitsetView{w.deferred.reserved.View()}}
 	for _, list := range [][]Term{d.With, d.Without, d.Changed} {
 		for i, term := range list {
 			if term == nil || term.owner() != w {
@@ -48,7 +48,7 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 		}
 	}
 	if d.Awake {
-		q.with = append(q.with, &w.sleepState.awake)
+		q.with = append(q.with, w.sleepState.awake.View())
 	}
 	for _, term := range d.Changed {
 		q.with = append(q.with, term.Changed(), term.Presence())

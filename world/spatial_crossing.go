@@ -13,7 +13,7 @@ func (w *World) updateVolumes() {
 	if present.Any() {
 		w.findMoved()
 	}
-	for slot := range bulk.OrBits(&v.known, present) {
+	for slot := range bulk.OrBits(v.known.View(), present.View()) {
 		if !present.Has(slot) {
 			w.closeVolume(slot)
 			continue
@@ -34,9 +34,9 @@ func (w *World) updateVolumes() {
 // findMoved collects the bodies that may have moved, and their cells.
 func (w *World) findMoved() {
 	v, b := &w.volumes, &w.bodies
-	v.moved.SetOr(&w.sleepState.awake, &v.displaced)
+	v.moved.SetOr(w.sleepState.awake.View(), v.displaced.View())
 	v.movedCells.Reset()
-	for word := range bulk.And(&v.moved) {
+	for word := range bulk.And(v.moved.View()) {
 		for slot := range bulk.Bits(word<<6, v.moved.Word(word)) {
 			if row := w.rowOf[slot]; row != noRow {
 				v.movedCells.Set(uint32(b.cell[row]))
@@ -58,7 +58,7 @@ func (w *World) compareAll(t *trigger) {
 			}
 		}
 	}
-	for word := range bulk.AndNot(&t.members, found) {
+	for word := range bulk.AndNot(t.members.View(), found.View()) {
 		w.recordLeft(t, word, t.members.Word(word)&^found.Word(word))
 	}
 	w.recordEntered(t)
@@ -68,7 +68,7 @@ func (w *World) compareAll(t *trigger) {
 // cross its surface.
 func (w *World) compareMoved(t *trigger) {
 	v, g := &w.volumes, &w.grid
-	for word, mask := range bulk.And(&t.members, &v.moved) {
+	for word, mask := range bulk.And(t.members.View(), v.moved.View()) {
 		for slot := range bulk.Bits(word<<6, mask) {
 			if w.isInside(t, slot) {
 				mask &^= 1 << (slot & 63)
@@ -102,7 +102,7 @@ func (w *World) recordLeft(t *trigger, word uint32, mask uint64) {
 // entered, and empties found.
 func (w *World) recordEntered(t *trigger) {
 	v := &w.volumes
-	for word := range bulk.And(&v.found) {
+	for word := range bulk.And(v.found.View()) {
 		mask := v.found.Word(word) &^ t.members.Word(word)
 		for slot := range bulk.Bits(word<<6, mask) {
 			v.entered = append(v.entered, Crossing{t.volume, w.tenant(slot)})
@@ -116,14 +116,14 @@ func (w *World) recordEntered(t *trigger) {
 // runs before the doomed entities are removed.
 func (w *World) leaveDoomed() {
 	v := &w.volumes
-	for word := range bulk.And(&v.known) {
+	for word := range bulk.And(v.known.View()) {
 		for slot := range bulk.Bits(word<<6, v.known.Word(word)) {
 			if w.doomed.Has(slot) {
 				w.closeVolume(slot)
 				continue
 			}
 			t := v.triggers[slot]
-			for members, mask := range bulk.And(&t.members, &w.doomed) {
+			for members, mask := range bulk.And(t.members.View(), w.doomed.View()) {
 				w.recordLeft(t, members, mask)
 			}
 		}

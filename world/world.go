@@ -136,7 +136,7 @@ func (w *World) TickHz() int { return w.cfg.TickHz }
 func (w *World) Rand() *rand.Rand { return w.rand }
 
 // Live returns the live slots. Read only.
-func (w *World) Live() *bulk.Bitset { return w.pool.Live() }
+func (w *World) Live() bulk.BitsetView { return w.pool.Live() }
 
 // Slots returns the number of slots ever used. Every slot is below it.
 func (w *World) Slots() uint32 { return w.pool.Slots() }

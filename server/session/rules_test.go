@@ -100,7 +100,7 @@ func (c *court) join(s *session.Session) (world.Entity, error) {
 	if s.Name() == "red" {
 		foe = 1
 	}
-	s.SetFilter(replication.Filter{Not: []*bulk.Bitset{c.cloak[foe].Presence()}})
+	s.SetFilter(replication.Filter{Not: []bulk.BitsetView{c.cloak[foe].Presence()}})
 	return c.spawn(), nil
 }
 

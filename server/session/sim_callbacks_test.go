@@ -107,7 +107,7 @@ func (s *sim) deferSpawn(kind world.KindID, x, z float32) {
 
 // rules returns the filters that a game chooses from.
 func (s *sim) rules() []replication.Filter {
-	named := []*bulk.Bitset{s.target.Presence()}
+	named := []bulk.BitsetView{s.target.Presence()}
 	return []replication.Filter{{}, {Only: named}, {Not: named}, {Also: named}}
 }
 

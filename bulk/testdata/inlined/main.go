@@ -15,6 +15,7 @@ func main() {
 	var column bulk.Column[body]
 	column.Grow(pool.Slots())
 	live := pool.Live()
+	var asleep bulk.Bitset
 
 	sum := pool.Get(h).x              // want inline
 	sum += pool.At(h.Index()).y       // want inline
@@ -25,8 +26,12 @@ func main() {
 	if live.Has(0) && h.Valid() {     // want inline
 		count += uint64(h.Generation()) // want inline
 	}
-	live.Clear(64)                 // want inline
-	live.Join(0, 1)                // want inline
+	count += asleep.Word(0)                    // want inline
+	asleep.Clear(64)                           // want inline
+	asleep.Join(0, 1)                          // want inline
+	if asleep.Has(1) && asleep.View().Valid() { // want inline
+		count++
+	}
 	for _, b := range pool.All() { // want inline, and the body
 		sum += b.x
 	}
