@@ -37,7 +37,7 @@ func (c *Core) admit(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
 		return Admission{}, &wire.Error{Code: wire.Draining}
 	}
-	granted, refusal := p.admission()
+	granted, refusal := p.tokenResult()
 	switch {
 	case refusal != nil:
 		return Admission{}, refusal

@@ -101,8 +101,8 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	return nil, ""
 }
 
-// admission returns what the Hello's token grants, or why the token is refused.
-func (p *Peer) admission() (Admission, *wire.Error) {
+// tokenResult returns what the Hello's token grants, or why the token is refused.
+func (p *Peer) tokenResult() (Admission, *wire.Error) {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	return p.inbox.granted, p.inbox.refusal
