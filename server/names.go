@@ -10,28 +10,16 @@ import (
 )
 
 // The types of package session that games and their hosts use. A host with its own transport
-// uses session.NewCore.
+// uses session.NewCore. session.Hook indexes Stats.Panics.
 type (
 	Admission = session.Admission
 	Admit     = session.Admit
 	Command   = session.Command
 	Game      = session.Game
-	Hook      = session.Hook
 	Input     = session.Input
 	Rejection = session.Rejection
 	Session   = session.Session
 	Stats     = session.Stats
-)
-
-// The hooks of a game. They index Stats.Panics and name what panicked in logs and metrics.
-const (
-	HookJoin    = session.HookJoin
-	HookLeave   = session.HookLeave
-	HookAway    = session.HookAway
-	HookBack    = session.HookBack
-	HookInput   = session.HookInput
-	HookCommand = session.HookCommand
-	HookAdmit   = session.HookAdmit
 )
 
 // OnCommand calls session.OnCommand.
@@ -54,13 +42,6 @@ func OnInput[T any](f func(s *Session, tick uint64, input T)) Input { return ses
 
 // OnRawInput calls session.OnRawInput.
 func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return session.OnRawInput(f) }
-
-// Defaults of Config.
-const (
-	DefaultMaxSessions       = session.DefaultMaxSessions
-	DefaultCommandsPerSecond = session.DefaultCommandsPerSecond
-	DefaultCommandBurst      = session.DefaultCommandBurst
-)
 
 // DefaultMaxSessionsPerAddress is the default of Config.MaxSessionsPerAddress.
 const DefaultMaxSessionsPerAddress = quicserve.DefaultMaxSessionsPerAddress

@@ -86,10 +86,10 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
 	}
 	if c.CommandsPerSecond < 0 {
-		errs = append(errs, fmt.Errorf("server: %d commands per second: want a positive number, or 0 for %d", c.CommandsPerSecond, DefaultCommandsPerSecond))
+		errs = append(errs, fmt.Errorf("server: %d commands per second: want a positive number, or 0 for %d", c.CommandsPerSecond, defaultCommandsPerSecond))
 	}
 	if c.CommandBurst < 0 {
-		errs = append(errs, fmt.Errorf("server: a command burst of %d: want a positive number, or 0 for %d", c.CommandBurst, DefaultCommandBurst))
+		errs = append(errs, fmt.Errorf("server: a command burst of %d: want a positive number, or 0 for %d", c.CommandBurst, defaultCommandBurst))
 	}
 	if c.MaxViewAge < 0 {
 		errs = append(errs, fmt.Errorf("server: views of at most %v: want a positive duration, or 0 for %v", c.MaxViewAge, defaultViewAge))
@@ -122,8 +122,8 @@ func NewCore(c Config) (*Core, error) {
 		c.GenerationFloor = c.World.Config().FirstGeneration
 	}
 	c.MaxSessions = cmp.Or(c.MaxSessions, DefaultMaxSessions)
-	c.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, DefaultCommandsPerSecond)
-	c.CommandBurst = cmp.Or(c.CommandBurst, DefaultCommandBurst)
+	c.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, defaultCommandsPerSecond)
+	c.CommandBurst = cmp.Or(c.CommandBurst, defaultCommandBurst)
 	if c.Grace == 0 {
 		c.Grace = defaultGrace
 	}

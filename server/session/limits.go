@@ -8,7 +8,7 @@ import (
 // Bounds on what a client's session can cost, with the attack or mistake that each stops.
 // Anything beyond is counted: worldd_dropped_total by reason,
 // worldd_command_rejections_total and worldd_sessions_ended_total by code. Config can
-// change the bounds with Default in their names.
+// change the defaults.
 const (
 	// DefaultMaxSessions is about what two slow cores keep connected at the minimum
 	// snapshot rate (BENCHMARKS.md). Smaller worlds should lower it.
@@ -29,10 +29,10 @@ const (
 	// tick. The oldest is dropped first: inputs are repeated, and a newer acknowledgement
 	// includes the older one.
 	maxQueuedInputs = 8
-	// DefaultCommandsPerSecond and DefaultCommandBurst bound the commands of one
+	// defaultCommandsPerSecond and defaultCommandBurst bound the commands of one
 	// session: each runs a function of the game inside the tick.
-	DefaultCommandsPerSecond = 50
-	DefaultCommandBurst      = 100
+	defaultCommandsPerSecond = 50
+	defaultCommandBurst      = 100
 	// resyncsPerMinute bounds how often a client may request the full state.
 	resyncsPerMinute = 6
 	// HelloTimeout is how long a connection may stay without a valid Hello.
