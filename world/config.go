@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -30,36 +31,20 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.TickHz == 0 {
-		c.TickHz = 60
-	}
-	if c.MaxEntities == 0 {
-		c.MaxEntities = 65536
-	}
-	if c.FirstGeneration == 0 {
-		c.FirstGeneration = 1
-	}
-	if c.CellMetres == 0 {
-		c.CellMetres = 8
-	}
-	if c.HalfExtent == (Vec3{}) {
-		c.HalfExtent = Vec3{X: 512, Y: 256, Z: 512}
-	}
+	c.TickHz = cmp.Or(c.TickHz, 60)
+	c.MaxEntities = cmp.Or(c.MaxEntities, 65536)
+	c.FirstGeneration = cmp.Or(c.FirstGeneration, 1)
+	c.CellMetres = cmp.Or(c.CellMetres, 8)
+	c.HalfExtent = cmp.Or(c.HalfExtent, Vec3{X: 512, Y: 256, Z: 512})
 	switch {
 	case c.Gravity == 0:
 		c.Gravity = 9.81
 	case c.Gravity < 0:
 		c.Gravity = 0
 	}
-	if c.Workers == 0 {
-		c.Workers = 1
-	}
-	if c.RestSpeed == 0 {
-		c.RestSpeed = 0.08
-	}
-	if c.RestTicks == 0 {
-		c.RestTicks = 30
-	}
+	c.Workers = cmp.Or(c.Workers, 1)
+	c.RestSpeed = cmp.Or(c.RestSpeed, 0.08)
+	c.RestTicks = cmp.Or(c.RestTicks, 30)
 	return c
 }
 
