@@ -112,6 +112,15 @@ func (c *checker) world() {
 	between(c, "budget_bytes_per_second", c.BudgetBytesPerSecond, MinBudgetBytesPerSecond, MaxBudgetBytesPerSecond, "bytes a second for one client,")
 }
 
+// uniqueName checks the name of a kind or an effect, which must not be in seen, and adds it.
+func (c *checker) uniqueName(seen map[string]bool, path, name, what string) {
+	c.name(path, name, "the "+what)
+	if seen[name] {
+		c.wrong(path, " is defined twice", "one "+what+" of that name")
+	}
+	seen[name] = true
+}
+
 func (c *checker) name(path, name, of string) {
 	const expected = "letters, digits, - and _, at most 64 of them"
 	switch {
@@ -135,11 +144,7 @@ func (c *checker) kinds() {
 	seen := map[string]bool{}
 	for _, k := range c.Kinds {
 		path := "kinds." + k.Name
-		c.name(path, k.Name, "a kind")
-		if seen[k.Name] {
-			c.wrong(path, " is defined twice", "one kind of that name")
-		}
-		seen[k.Name] = true
+		c.uniqueName(seen, path, k.Name, "kind")
 		between(c, path+".priority", k.Priority, 0.001, 1000, "a weight")
 		if b := k.Body; b != nil {
 			between(c, path+".body.mass", b.Mass, 0.001, 1e6, "kg")
@@ -195,11 +200,7 @@ func (c *checker) effects() {
 	seen := map[string]bool{}
 	for _, e := range c.Effects {
 		path := "effects." + e.Name
-		c.name(path, e.Name, "an effect")
-		if seen[e.Name] {
-			c.wrong(path, " is defined twice", "one effect of that name")
-		}
-		seen[e.Name] = true
+		c.uniqueName(seen, path, e.Name, "effect")
 		if e.Mode != ModeWind && e.Mode != ModeAcceleration {
 			what := fmt.Sprintf(" is %q", shorten(e.Mode))
 			if e.Mode == "" {
