@@ -147,17 +147,10 @@ func (f *Field) Read(r *bitio.Reader, values []uint32) {
 // References calls f with every handle in the present components of row, in order, except
 // null handles. A viewer that receives the row receives these handles.
 func (s *Schema) References(row Row, f func(bulk.Handle)) {
-	for i := range s.components {
-		c := &s.components[i]
-		if row.Mask>>i&1 == 0 {
-			continue
-		}
-		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].Index; s.fields[j].Kind == KindHandle && row.Values[at+1] != 0 {
-				f(bulk.NewHandle(row.Values[at], row.Values[at+1]))
-			}
-		}
-	}
+	s.KeepReferences(row, func(h bulk.Handle) bool {
+		f(h)
+		return true
+	})
 }
 
 // HideOwned zeroes the fields sent only to owners, giving the row for other receivers.
