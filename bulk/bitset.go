@@ -54,7 +54,8 @@ func (b *Bitset) Set(i uint32) {
 }
 
 // Join adds the bits in mask to word w if w is not empty. Otherwise it does nothing and
-// returns false: call Set or SetWord. Join is the part of them that can be inlined.
+// returns false: call Set or SetWord. Unlike them it is inlined, for loops that set many
+// bits of few words.
 func (b *Bitset) Join(w uint32, mask uint64) bool {
 	if w >= uint32(len(b.words)) || b.words[w] == 0 {
 		return false

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// And yields the candidates words of the intersection as word number and bits, ascending.
-// Ranges that are empty in any set are skipped by summary. Without operands it yields
-// nothing.
+// And yields the words of the intersection that are not empty, in ascending order: the
+// number of a word and its bits. It skips ranges that are empty in any set by their
+// summaries. Without operands it yields nothing.
 //
 // As in Or and AndNot, the yielded bits are a copy, and later words are read when they
 // are reached: the sets may change during the iteration, which affects later words
@@ -16,13 +16,13 @@ func And(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { and(sets, yield) }
 }
 
-// Or yields the candidates words of the union; see And.
+// Or yields the words of the union that are not empty; see And.
 func Or(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { or(sets, yield) }
 }
 
-// AndNot yields the candidates words of a without the members of the other sets; see And.
-// Only a's summaries are used to skip.
+// AndNot yields the words of a without the members of the other sets that are not empty;
+// see And. It skips by the summaries of a alone.
 func AndNot(a BitsetView, without ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { andNot(a, without, yield) }
 }

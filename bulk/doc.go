@@ -33,11 +33,11 @@
 // slots thus stay dense, few blocks are touched, and the next handle depends only
 // on the set of live slots and their generations: two pools that agree on these
 // issue equal handles from then on, as replay and rollback require. Options.Order
-// offers the two other policies of the article cited below.
+// offers two other policies, from Gray's article on bulk data (see Sources).
 //
 // # Holes
 //
-// The article skips runs of holes by lengths stored in the holes. Here the
+// Gray's article skips runs of holes by lengths stored in the holes. Here the
 // summaries do that: a zero summary bit skips 64 slots, a zero top bit 4,096, a
 // zero top word 262,144. Holes hold no bookkeeping, so T may be any type and
 // loops may write to holes. Filling a hole inside a run updates nothing at the

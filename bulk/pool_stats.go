@@ -35,7 +35,7 @@ func (s Stats) String() string {
 		s.Live, s.Holes, s.Retired, s.Slots, s.Bytes, 100*s.Fragmentation())
 }
 
-// Stats computes the pool's statistics from the live summaries, without visiting slots.
+// Stats computes the pool's statistics from the words of Live, without visiting slots.
 func (p *Pool[T]) Stats() Stats {
 	s := Stats{
 		Live: p.count, Holes: p.holes(), Retired: p.retired, Slots: int(p.slots),
