@@ -19,7 +19,7 @@ type Config struct {
 	Seed            uint64     // seed of Rand
 	MaxEntities     int        // maximum number of slots; default 65,536
 	FirstGeneration uint32     // first generation of every slot, odd; default 1. A restored server passes one above all that were issued (H5)
-	CellMetres      float32    // edge of a grid cell; default 8. Contacts work best with a few radii of solid bodies, interest with more
+	CellMetres      float32    // edge of a grid cell; default 8. A few radii of solid bodies suit contacts, larger cells suit wide queries
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
 	RestSpeed       float32    // m/s up to which a body rests; up to twice as much it does not count as moving; default 0.08

@@ -52,7 +52,7 @@
 // Neighbouring rows are stepped together, and effects far from all of them are
 // culled. To keep neighbours close in space, awake rows are sorted along a Morton
 // curve over their grid cells, and by slot within a cell, whenever poor culling has
-// cost as much as a sort (Exchange and Stable; see order). A sorted order depends
+// cost as much as a sort (Exchange and Stable). A sorted order depends
 // only on the set of awake bodies and their positions.
 //
 // # Queries
@@ -95,8 +95,8 @@
 // # Touching
 //
 // A body of a Solid kind is a sphere that other solid bodies cannot enter. Touching
-// bodies are moved through the tick a second time, together and in small steps (see
-// solve). They form groups, by union-find. A group falls asleep together, after all of
+// bodies are moved through the tick a second time, together and in small steps (contact_solve.go).
+// They form groups, by union-find. A group falls asleep together, after all of
 // it has rested for RestTicks, and wakes together: an impulse, a command, an effect, a
 // moving neighbour or the removal of a body wakes all sleepers reachable by touch.
 // This is not a physics engine: RATIONALE.md draws the line, and SetMover plugs one in.
@@ -128,8 +128,8 @@
 //	     runs of a cell ascend by slot; the grid lists nothing else.
 //	W7   Presence, change, dirty, doomed and reserved bits belong to live slots,
 //	     and change bits to slots that have the component.
-//	W8   An entity with a lifetime is in the wheel bucket of its last tick, once,
-//	     and its last tick is in the future.
+//	W8   An entity with a lifetime is once in the timing wheel, in the bucket of its
+//	     last tick, which is in the future.
 //	W9   An effect's centre and parameters are finite.
 //	W10  The pools of entities and effects pass their own audits, and every array
 //	     by slot is long enough.

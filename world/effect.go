@@ -293,7 +293,7 @@ func (w *World) wakeRegion(r region, a, b *effect) {
 // InterpretedEffect counts the live effects of one name that run interpreted, without
 // vector kernels, at about 40 times the cost.
 type InterpretedEffect struct {
-	Name   string // of the program, "unnamed", or "other" beyond maxInterpretedNames
+	Name   string // of the program, "unnamed", or "other" for those beyond 15 names
 	Live   int
 	Reason error // for one of them; see field.Program.Interpreted
 }

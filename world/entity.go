@@ -174,13 +174,13 @@ func (w *World) expireEntities() {
 	}
 }
 
-// wheelBuckets is the period of the wheel in ticks, 17 s at 60 Hz: each entity is
+// wheelBuckets is the period of the timing wheel in ticks, 17 s at 60 Hz: each entity is
 // checked once per period.
 const wheelBuckets = 1024
 
-// wheel holds entities with a lifetime in a ring of lists by last tick. The lists are
-// linked through the entities, so removing one early costs O(1). Their order depends
-// on history and has no effect: they only fill the doomed set.
+// wheel is a timing wheel: a ring of lists of the entities with a lifetime, by last tick.
+// The lists are linked through the entities, so removing one early costs O(1). Their order
+// depends on history and has no effect: they only fill the doomed set.
 type wheel struct{ heads [wheelBuckets]uint32 } // slot+1
 
 func (t *wheel) first(tick uint64) uint32 { return t.heads[tick%wheelBuckets] }

@@ -7,7 +7,7 @@ import (
 
 // Image is the whole world between two steps: everything that determines later steps
 // and handles, including the order of rows, but not what can be derived from it (the
-// grid, the wheel). It shares no memory with the world, so another goroutine may write
+// grid, the timing wheel). It shares no memory with the world, so another goroutine may write
 // it to a file while the world continues. The zero value is ready for TakeImage.
 //
 // Kinds, components and systems are set up by code and are not part of an image;

@@ -23,9 +23,9 @@ type Term interface {
 	owner() *World
 }
 
-// Query is an operation on presence bits, evaluated word by word each time it is ranged
-// over. Create it once and use it in every step. It yields entities in ascending order
-// of slots, including doomed ones, excluding those whose spawn is deferred.
+// Query selects entities by their components. Create it once and use it in every step: it
+// is evaluated each time it is ranged over, 64 slots at a time. It yields entities in
+// ascending order of slots, including doomed ones, excluding those whose spawn is deferred.
 //
 // Structure may change during the loop: changes by the loop's body affect the query
 // from the next word of 64 slots on, not in the current word. Deferred changes do not

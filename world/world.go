@@ -38,7 +38,7 @@ type World struct {
 	dirty       bulk.Bitset // slots that changed since the last Next of any reader
 	readers     []*ChangeReader
 	wheel       wheel
-	expiring    bulk.Bitset // slots in the wheel
+	expiring    bulk.Bitset // slots in the timing wheel
 
 	kinds      []kind
 	components []column
@@ -79,7 +79,7 @@ type World struct {
 // entity is the pool's record of a slot.
 type entity struct {
 	expires uint64 // last tick; 0 for none
-	next    uint32 // neighbours in the wheel bucket as slot+1; 0 for none
+	next    uint32 // neighbours in the timing wheel's bucket as slot+1; 0 for none
 	prev    uint32
 	kind    KindID
 }
@@ -135,7 +135,7 @@ func (w *World) TickHz() int { return w.cfg.TickHz }
 // same seed and the same previous draws return the same numbers.
 func (w *World) Rand() *rand.Rand { return w.rand }
 
-// Live returns the live slots. Read only.
+// Live returns the live slots.
 func (w *World) Live() bulk.BitsetView { return w.pool.Live() }
 
 // Slots returns the number of slots ever used. Every slot is below it.
@@ -161,7 +161,7 @@ type Stats struct {
 	Retired     int    // slots without generations left (H4)
 
 	Systems     []SystemStats       // in running order; valid until the next Stats
-	Interpreted []InterpretedEffect // by name, at most maxInterpretedNames; valid until the next Stats
+	Interpreted []InterpretedEffect // by name, at most 16; valid until the next Stats
 }
 
 // Stats returns the current counts. Awake and Asleep include pending requests, as
