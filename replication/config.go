@@ -54,8 +54,8 @@ type Config struct {
 	// included. Each codes rows for its own share of the viewers, so two take some more
 	// processor time than one. Above 1, call Close at the end. Default 1.
 	Workers int
-	// Coded is called with every row that is coded against a past, for training tables;
-	// viewers with the same past share one call. The arguments are valid during the
+	// Coded is called with every row that is coded against earlier states, its past, for
+	// training tables; viewers with the same past share one call. The arguments are valid during the
 	// call. Coded requires one worker. Default none.
 	Coded func(row schema.Row, past *rowcodec.Past)
 }

@@ -55,7 +55,7 @@ func (e *Event) recordBytes() int { return 5 + len(e.body) }
 
 // Send sends e to the client. A reliable event becomes the next structure record: it
 // precedes the Enters and Destroys of the next frame. Send returns false if it was not
-// accepted, because the client is too far behind (maxEventBacklogBytes) or the events are
+// accepted, because 64 KiB of structure await acknowledgement, or the events are
 // too many for its budget (R11). An unreliable event waits for room in a datagram, and is
 // dropped for newer ones or when it is late.
 func (v *Viewer) Send(e *Event) bool {

@@ -7,9 +7,9 @@ import (
 )
 
 // Filter is a game's rule about what one viewer may see, as sets of slots: the Presence
-// of a component, or sets that the game keeps and viewers share, for example what a
-// team sees. Sets are combined 64 slots at a time and read at every snapshot; the game
-// changes them in between. The game must clear a slot in its own sets when the entity
+// of a component, or the View of a bulk.Bitset that the game keeps and viewers may share,
+// for example of what a team sees. Sets are combined 64 slots at a time and read at every
+// snapshot; the game changes its own in between, and must clear a slot when the entity
 // dies, since the slot's next tenant is another entity. A component's Presence does so
 // itself.
 //
