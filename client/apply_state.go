@@ -25,7 +25,7 @@ const (
 	Held                      // overtook its structure; waits for it
 	Duplicate                 // already applied, or too old
 	Unreadable                // needs entities or baselines no longer known; the server sends its rows again
-	Faulty                    // its fold does not match the handles of its rows
+	Faulty                    // its fold (wire.Fold) does not match the handles of its rows
 )
 
 // heldDatagram is a datagram that waits for its structure.

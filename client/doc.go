@@ -154,8 +154,9 @@
 //	C1 A datagram is applied whole or not at all, and acknowledged only if it
 //	   was applied (H6).
 //	C2 A row is applied only to the tenant that held its slot at the datagram's
-//	   structure number, which the fold proves (H1).
-//	C3 Within a session a cell's generation never goes back, and Stale is final, also
+//	   structure number, which the datagram's fold, a hash of the tenants' handles,
+//	   proves (H1).
+//	C3 Within a session the known generation of a slot never goes back, and Stale is final, also
 //	   across the sessions of one run.
 //	C4 Within a session the moment that Render returns never goes back.
 //	C5 Every command that was sent ends once: answered, rejected or unanswered.

@@ -37,7 +37,7 @@ func OnEvent[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, fal
 
 // OnEventRendered is OnEvent for what the player sees or hears: f is called when Render
 // reaches the tick of the event, by ascending ticks. If nothing is rendered it is called
-// when the event is a second old; if maxRendered events wait, the oldest is not delayed
+// when the event is a second old; if 256 events wait, the oldest is not delayed
 // further.
 func OnEventRendered[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, true, f) }
 

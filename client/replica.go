@@ -185,8 +185,8 @@ func (r *Replica) Tick() uint32 { return r.tick }
 // 0 if none: see SetInput.
 func (r *Replica) AppliedInput() uint32 { return r.input }
 
-// Structure returns the number of structure records applied. Structure, its snapshot's
-// counterpart and Ack are for tests and load tests that check the protocol.
+// Structure returns the number of structure records applied. Structure, SnapshotStructure
+// and Ack are for tests and load tests that check the protocol.
 func (r *Replica) Structure() uint32 { return r.applied }
 
 // SnapshotStructure returns the highest structure number of the snapshots applied.
