@@ -9,38 +9,48 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The types of package session that games and their hosts use. A host with its own transport
-// uses session.NewCore. session.Hook indexes Stats.Panics.
+// The types of package session that games use.
 type (
+	// Admission describes what a connect token grants.
 	Admission = session.Admission
-	Admit     = session.Admit
-	Command   = session.Command
-	Game      = session.Game
-	Input     = session.Input
+	// Admit checks a connect token (Config.Admit).
+	Admit = session.Admit
+	// Command is the game's function for a command: OnCommand, OnQuery and OnRawCommand
+	// make one.
+	Command = session.Command
+	// Game is the set of functions through which the server calls the game.
+	Game = session.Game
+	// Input is the game's function for inputs: OnInput and OnRawInput make one.
+	Input = session.Input
+	// Rejection is a command's error with a text for the player.
 	Rejection = session.Rejection
-	Session   = session.Session
-	Stats     = session.Stats
+	// Session is one client's stay, over one or more connections.
+	Session = session.Session
+	// Stats counts sessions, inputs and commands (Report). session.Hook indexes its Panics.
+	Stats = session.Stats
 )
 
-// OnCommand calls session.OnCommand.
+// OnCommand makes the function of a command that the schema declares: see
+// session.OnCommand.
 func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) error) Command {
 	return session.OnCommand(f)
 }
 
-// OnQuery calls session.OnQuery.
+// OnQuery makes the function of a command with an answer: see session.OnQuery.
 func OnQuery[Args, Answer any](f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
 	return session.OnQuery(f)
 }
 
-// OnRawCommand calls session.OnRawCommand.
+// OnRawCommand makes the function of a command with raw arguments: see
+// session.OnRawCommand.
 func OnRawCommand(f func(s *Session, target world.Entity, args []byte) error) Command {
 	return session.OnRawCommand(f)
 }
 
-// OnInput calls session.OnInput.
+// OnInput makes the function for inputs that the schema declares: see session.OnInput.
 func OnInput[T any](f func(s *Session, tick uint64, input T)) Input { return session.OnInput(f) }
 
-// OnRawInput calls session.OnRawInput.
+// OnRawInput makes the function for raw inputs: see session.OnRawInput.
 func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return session.OnRawInput(f) }
 
 // DefaultMaxSessionsPerAddress is the default of Config.MaxSessionsPerAddress.

@@ -202,7 +202,7 @@ func (s *Server) closeSockets() error {
 type Limits struct {
 	MaxSessions           int
 	MaxSessionsPerAddress int
-	// BudgetBytesPerSecond is that field of replication.Config.
+	// BudgetBytesPerSecond replaces Config.Replication.BudgetBytesPerSecond.
 	BudgetBytesPerSecond int
 }
 
@@ -220,7 +220,8 @@ func (s *Server) SetLimits(l Limits) error {
 	return nil
 }
 
-// SetBans calls session.Core.SetBans.
+// SetBans replaces the set of banned users: see session.Core.SetBans. Any goroutine may
+// call it.
 func (s *Server) SetBans(users []string) { s.core.SetBans(users) }
 
 // SetCertificate replaces the certificate from the next handshake on. Existing connections

@@ -190,8 +190,8 @@ func (c *Core) TicksLeft() uint64 {
 }
 
 // Open registers a new connection. ctx ends with the connection. address identifies the
-// client's network: when the server is full, sessions away from the same address end
-// first (Core.makeRoom). Open may be called from any goroutine.
+// client's network: when the server is full, the sessions of that address that are away
+// end first. Open may be called from any goroutine.
 func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,7 +2,7 @@
 // the world's steps, and each client's snapshots.
 //
 // Terms. A session is one client's stay, from its Welcome to its end, over one or more
-// connections. A peer is the client's end of one connection. An input is a client's
+// connections. A peer is the client at the other end of one. An input is a client's
 // intent for one tick, unreliable and repeated; a command is a one-time request, reliable
 // and answered. The game is the code that implements inputs and commands; its functions
 // called by this package are hooks. The schema declares the types of inputs, commands and

@@ -19,9 +19,9 @@ type Conn interface {
 	Close(code wire.Code, text string)
 }
 
-// Peer is the client's end of one connection. It has no session until its Hello is
-// answered; then its session is reached over it, until the session ends or resumes over
-// another connection. The exported methods that receive may be called from any goroutine;
+// Peer is the client at the other end of one connection. It has no session until its
+// Hello is answered; then its session is reached over it, until the session ends or
+// resumes over another connection. The exported methods that receive may be called from any goroutine;
 // everything else belongs to the goroutine that calls Tick.
 type Peer struct {
 	core    *Core
