@@ -32,7 +32,7 @@
 // bind_ generate machine code when a program is sealed; evaluate_ runs it, and
 // interpret.go is the fallback.
 //
-// # The fast machine
+// # Machine code
 //
 // On amd64 with AVX2 and FMA, or AVX-512 (F, DQ, VL), a verified program is bound
 // to generated assembly when it is created. The instructions above stay what is
@@ -45,7 +45,7 @@
 //
 // A handler performs one operation, or several that often occur together, over the
 // 64 points of a block, without a loop. It ends with a jump to the handler of the
-// next instruction (direct threading), and checks nothing: the verifier has. Uniforms
+// next instruction (direct threading), and checks nothing, as the verifier already did. Uniforms
 // and values computed from them alone are in a pool of constants that is filled once
 // per call. With AVX-512 the output stays in registers for a block, as does one
 // vector, the accumulator. Each program is bound twice: for an Origin of zero, and
