@@ -179,19 +179,6 @@ func (b *levels) NextClear(from, end uint32) (uint32, bool) {
 	return 0, false
 }
 
-// PrevClear returns the highest number at or below from that is not in the set, or
-// false. Numbers beyond the end are not in the set.
-func (b *levels) PrevClear(from uint32) (uint32, bool) {
-	mask := allOnes >> (wordMask - from&wordMask)
-	for w := int64(from >> wordShift); w >= 0; w-- {
-		if free := ^b.Word(uint32(w)) & mask; free != 0 {
-			return uint32(w)<<wordShift | highest(free), true
-		}
-		mask = allOnes
-	}
-	return 0, false
-}
-
 // nextWord returns the first nonempty word at or after w.
 func (b *levels) nextWord(w uint32) (uint32, bool) {
 	s := w >> wordShift

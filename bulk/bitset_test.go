@@ -142,14 +142,6 @@ func TestClearSearches(t *testing.T) {
 				got, ok := s.NextClear(from, end)
 				require.Equal(t, want >= 0, ok, "%d to %d of %d", from, end, n)
 				require.True(t, !ok || int64(got) == want)
-
-				want = int64(from)
-				for want >= 0 && want < int64(n) && model[want] {
-					want--
-				}
-				got, ok = s.PrevClear(from)
-				require.Equal(t, want >= 0, ok)
-				require.True(t, !ok || int64(got) == want)
 			}
 		}
 	}
@@ -163,8 +155,6 @@ func TestClearSearches(t *testing.T) {
 	require.True(t, ok && i == 128)
 	i, ok = s.NextClear(1<<32-2, 1<<32-1)
 	require.True(t, ok && i == 1<<32-2)
-	_, ok = s.PrevClear(127)
-	require.False(t, ok)
 }
 
 func TestBitsetOperationsAgainstBools(t *testing.T) {
