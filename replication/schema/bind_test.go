@@ -47,7 +47,7 @@ func TestBindByName(t *testing.T) {
 	c := s.Component(component)
 	values, texts := make([]uint32, c.Values), make([]string, len(s.TextFields()))
 	server.Quantise(component, &in, values)
-	server.GetTexts(component, &in, texts)
+	server.UpdateTexts(component, &in, texts)
 	var out profile
 	s.Restore(component, values, &out)
 	s.SetTexts(component, true, texts, &out)

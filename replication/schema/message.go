@@ -110,7 +110,7 @@ func (m *Message) TextFields() []TextField { return slices.Clone(m.texts) }
 func (m *Message) MaxBytes() int { return m.most }
 
 // Quantise sets body to the values of v, a struct of the message's type or a pointer to
-// one. See Schema.Quantise and Schema.GetTexts.
+// one. See Schema.Quantise and Schema.UpdateTexts.
 func (m *Message) Quantise(v any, body *Payload) error {
 	p, err := m.structAt(v)
 	if err != nil {

@@ -141,19 +141,13 @@ func (f *TextField) read(c *bitio.Cursor) string {
 	return text
 }
 
-// GetTexts copies a component's text fields from the struct that v points to into texts,
+// UpdateTexts copies a component's text fields from the struct that v points to into texts,
 // which has one element for each text field of the schema. They are as sent: cut between
 // two characters to at most Max bytes, with U+FFFD in place of each run of invalid UTF-8.
-// v must be a *T for the component's type T; GetTexts and SetTexts panic otherwise.
-func (s *Schema) GetTexts(component int, v any, texts []string) {
-	p := s.components[component].structAt(v)
-	for i := s.components[component].text; i < s.components[component].texts; i++ {
-		texts[i] = s.texts[i].get(p)
-	}
-}
-
-// UpdateTexts is GetTexts, but leaves equal texts alone. It returns a bit for each of the
-// component's text fields, in order, that has changed. It does not allocate if none has.
+// v must be a *T for the component's type T; UpdateTexts and SetTexts panic otherwise.
+//
+// It returns a bit for each of the component's text fields, in order, that has changed, and
+// allocates nothing if none has.
 func (s *Schema) UpdateTexts(component int, v any, texts []string) (changed uint64) {
 	c := &s.components[component]
 	p := c.structAt(v)

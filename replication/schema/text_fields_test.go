@@ -78,7 +78,7 @@ func TestTextsRoundTrip(t *testing.T) {
 	in.Slots[0].Label, in.Slots[1].Label = "häut", ""
 	in.Slots[1].Count = 9
 	texts := make([]string, 5)
-	s.GetTexts(1, &in, texts)
+	s.UpdateTexts(1, &in, texts)
 	require.Equal(t, []string{"Ada", "häut", "", "\xff\x00", ""}, texts)
 	for _, c := range []struct {
 		mask  uint32
@@ -118,7 +118,7 @@ func TestTextIsCutAndRepaired(t *testing.T) {
 	s := profileSchema(t)
 	fields, texts := s.TextFields(), make([]string, 5)
 	name := func(p *profile) string {
-		s.GetTexts(1, p, texts)
+		s.UpdateTexts(1, p, texts)
 		return texts[0]
 	}
 	for in, want := range map[string]string{
@@ -141,7 +141,7 @@ func TestTextIsCutAndRepaired(t *testing.T) {
 		require.NoError(t, fields[0].Check(got))
 	}
 	p := profile{Secret: []byte("\xff\xff\xff\xff")}
-	s.GetTexts(1, &p, texts)
+	s.UpdateTexts(1, &p, texts)
 	require.Equal(t, "\xff\xff\xff", texts[3])
 	rapid.Check(t, func(t *rapid.T) {
 		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "in"))
