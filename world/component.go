@@ -93,7 +93,7 @@ type column interface {
 
 // ComponentInfo describes a registered component.
 type ComponentInfo struct {
-	ID    int
+	ID    int // for World.ComponentValue: from 0, in order of registration
 	Name  string
 	Type  reflect.Type
 	Local bool // registered with RegisterLocal
@@ -226,10 +226,6 @@ func (c *Component[T]) Remove(e Entity) bool {
 
 // Has reports whether the entity is live and has the component.
 func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
-
-// ID returns the component's number for World.ComponentValue, counted from 0 in order of
-// registration.
-func (c *Component[T]) ID() int { return c.id }
 
 // Presence returns the slots that have the component.
 func (c *Component[T]) Presence() bulk.BitsetView { return c.presence.View() }
