@@ -14,12 +14,12 @@
 //
 // Invariants, cited in code and tests:
 //
-//	F1 One process has an image open. If files cannot be locked, Unlocked returns
+//	G1 One process has an image open. If files cannot be locked, Unlocked returns
 //	   the reason, and nothing is swept.
-//	F2 Every name above belongs to one FILE: Open refuses a FILE whose name could
+//	G2 Every name above belongs to one FILE: Open refuses a FILE whose name could
 //	   belong to another.
-//	F3 Whenever a save is interrupted, Load finds the image being saved or the one
+//	G3 Whenever a save is interrupted, Load finds the image being saved or the one
 //	   saved before.
-//	F4 A generation that Load finds damaged leaves the rotation, so that it displaces
+//	G4 A generation that Load finds damaged leaves the rotation, so that it displaces
 //	   no valid one.
 package imagefile

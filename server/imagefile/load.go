@@ -80,7 +80,7 @@ func read(w *world.World, path string) (*world.Image, time.Time, error) {
 	return img, info.ModTime(), nil
 }
 
-// setAside renames damaged files, which removes them from the generations (F4). The newest
+// setAside renames damaged files, which removes them from the generations (G4). The newest
 // is last: if interrupted, the next Load reports it again.
 func setAside(damaged []string) error {
 	for n := len(damaged) - 1; n >= 0; n-- {

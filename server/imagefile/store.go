@@ -78,7 +78,7 @@ func (s *Store) Unlocked() error { return s.unlocked }
 func (s *Store) Close() error { return s.lock.Close() }
 
 // Sweep removes the temporary files of killed saves, each as large as an image, and
-// returns their paths. The lock ensures that no process is writing them (F1, F2).
+// returns their paths. The lock ensures that no process is writing them (G1, G2).
 func (s *Store) Sweep() ([]string, error) {
 	if s.unlocked != nil {
 		return nil, nil
@@ -122,7 +122,7 @@ func (s *Store) Save(img *world.Image) error {
 	return nil
 }
 
-// step is one rename, link or removal. The process may die between any two (F3).
+// step is one rename, link or removal. The process may die between any two (G3).
 type step struct {
 	from, to string // if empty, from is removed if it exists
 	link     bool   // keep from, if the file system has hard links

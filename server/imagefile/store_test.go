@@ -110,7 +110,7 @@ func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) 
 	return steps < len(all)
 }
 
-// F3: a server that repeatedly dies between any two steps of a save leaves the image being
+// G3: a server that repeatedly dies between any two steps of a save leaves the image being
 // saved or its predecessor. If that is damaged as well, an older one is found.
 func TestCrashBetweenSteps(t *testing.T) {
 	for keep := 1; keep <= 4; keep++ {
@@ -164,7 +164,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 	}
 }
 
-// F4: the newest valid image is found, damaged ones are renamed, and older generations stay.
+// G4: the newest valid image is found, damaged ones are renamed, and older generations stay.
 func TestLoadSkipsDamage(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 4)
@@ -254,7 +254,7 @@ func TestSaveThatFails(t *testing.T) {
 	require.Equal(t, tick, load(t, s).Image.Tick())
 }
 
-// F1: an image is opened once, by any of its names.
+// G1: an image is opened once, by any of its names.
 func TestOpenLocks(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "w"), filepath.Join(dir, "link")
@@ -277,7 +277,7 @@ func TestOpenLocks(t *testing.T) {
 	require.NotNil(t, load(t, open(t, path, 0)).Image)
 }
 
-// F2: an image cannot have the name of another's file.
+// G2: an image cannot have the name of another's file.
 func TestOpenRefusesNames(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "w"), 2)

@@ -46,7 +46,7 @@ func (s *Session) sendControl() {
 }
 
 // Own makes the session an owner of h: its client receives h at any distance and regardless
-// of filters, including replication.Config.Private components. It does nothing unless h is
+// of filters, including Config.Replication.Private. It does nothing unless h is
 // live. The session already owns the entity that Join returned.
 func (s *Session) Own(h bulk.Handle) {
 	if s.viewer != nil {

@@ -26,7 +26,7 @@
 // A kinematic body (InvMass 0) skips forces, gravity and the ground.
 //
 // The caller decides when a body wakes, and when a body that has rested falls asleep:
-// world waits for all bodies of a heap. A body that falls asleep gets zero velocity and a
+// world waits for all bodies that touch. A body that falls asleep gets zero velocity and a
 // zero rest timer. Forces act only on awake rows.
 //
 // # Invariants
