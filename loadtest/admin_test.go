@@ -51,6 +51,7 @@ func TestAdminNow(t *testing.T) {
 	took, late := durations(), 3
 	require.NoError(t, took.RecordValues(900_000, 50), "a slow start")
 	a := operator(t, took, &late)
+	began := time.Now()
 	now, err := a.now(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bot.ServerNow{Awake: 12, Asleep: 34}, *now, "there is nothing to compare with")
@@ -60,7 +61,6 @@ func TestAdminNow(t *testing.T) {
 	require.NoError(t, took.RecordValues(4000, 2))
 	late = 5
 	a.ticks.first = a.ticks.first.Add(-time.Second)
-	began := time.Now()
 	now, err = a.now(t.Context())
 	require.NoError(t, err)
 	require.InEpsilon(t, (58*2.0+2*4)/60, now.TickMeanMs, 0.001)
