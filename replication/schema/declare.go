@@ -48,7 +48,7 @@ type KindBody struct {
 // not negative.
 type Motion struct {
 	TickHz       uint16  // ticks a second, at least 1
-	Fall         float32 // m/s that gravity adds downwards in a tick
+	Gravity      float32 // m/s2 downwards
 	MaxSpeed     float32 // m/s
 	HalfX, HalfZ float32 // metres; bodies stay within +-HalfX and +-HalfZ,
 	Height       float32 // and between 0 and Height
@@ -280,7 +280,7 @@ func (m *Motion) check() error {
 
 // floats returns the floats in the order of the text.
 func (m *Motion) floats() [6]*float32 {
-	return [...]*float32{&m.Fall, &m.MaxSpeed, &m.HalfX, &m.Height, &m.HalfZ, &m.RestSpeed}
+	return [...]*float32{&m.Gravity, &m.MaxSpeed, &m.HalfX, &m.Height, &m.HalfZ, &m.RestSpeed}
 }
 
 func checkConstant(x float32) error {

@@ -16,7 +16,7 @@ import (
 )
 
 var earth = schema.Motion{
-	TickHz: 60, Fall: 0.1635, MaxSpeed: 256, HalfX: 512, Height: 256, HalfZ: 128, RestSpeed: 0.08, RestTicks: 30,
+	TickHz: 60, Gravity: 9.81, MaxSpeed: 256, HalfX: 512, Height: 256, HalfZ: 128, RestSpeed: 0.08, RestTicks: 30,
 	Bounds: schema.BoundsBounce,
 }
 
@@ -39,7 +39,7 @@ func TestDeclaredText(t *testing.T) {
 kind crate
 body 3f000000 3e800000 3f800000 40000000 3e000000 80000001
 kind größe
-motion 60 3e276c8b 43800000 44000000 43800000 43000000 3da3d70a 30 bounce
+motion 60 411cf5c3 43800000 44000000 43800000 43000000 3da3d70a 30 bounce
 input
 X int 8
 Y int 8
@@ -156,7 +156,7 @@ func TestDeclaredRefuses(t *testing.T) {
 	for i, bad := range []schema.KindBody{{InvMass: nan}, {Radius: -1}, {Friction: float32(math.Inf(1))}, {Coupling: 1.5}, {Restitution: 2}} {
 		refuse(fmt.Sprint("body ", i), `kind "x": `, func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "x", Body: &bad}) })
 	}
-	for i, bad := range []schema.Motion{{}, {TickHz: 60, Bounds: 3}, {TickHz: 60, Fall: nan}, {TickHz: 60, HalfZ: -1}} {
+	for i, bad := range []schema.Motion{{}, {TickHz: 60, Bounds: 3}, {TickHz: 60, Gravity: nan}, {TickHz: 60, HalfZ: -1}} {
 		require.ErrorContains(t, schema.New().SetMotion(bad), "schema: motion: ", "%d", i)
 	}
 	fits := schema.New()

@@ -35,7 +35,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 		o.Kinds = append(o.Kinds, jsonKind{s.kinds[i].Name, (*jsonBody)(s.kinds[i].Body)})
 	}
 	if m := s.motion; m != nil {
-		o.Motion = &jsonMotion{m.TickHz, m.Fall, m.MaxSpeed, m.HalfX, m.Height, m.HalfZ, m.RestSpeed, m.RestTicks, m.Bounds.String()}
+		o.Motion = &jsonMotion{m.TickHz, m.Gravity, m.MaxSpeed, m.HalfX, m.Height, m.HalfZ, m.RestSpeed, m.RestTicks, m.Bounds.String()}
 	}
 	o.Input = jsonOf(s.input)
 	for i := range s.commands {
@@ -87,7 +87,7 @@ type jsonBody struct {
 
 type jsonMotion struct {
 	TickHz    uint16  `json:"tick_hz"`
-	Fall      float32 `json:"fall"`
+	Gravity   float32 `json:"gravity"`
 	MaxSpeed  float32 `json:"max_speed"`
 	HalfX     float32 `json:"half_x"`
 	Height    float32 `json:"height"`

@@ -35,7 +35,7 @@ func TestJSON(t *testing.T) {
 	}](small, "player"))
 	require.NoError(t, small.AddKind(schema.EntityKind{Name: "mark"}))
 	require.NoError(t, small.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{InvMass: 0.5, Layers: 3}}))
-	require.NoError(t, small.SetMotion(schema.Motion{TickHz: 60, Fall: 0.25, Bounds: schema.BoundsBounce}))
+	require.NoError(t, small.SetMotion(schema.Motion{TickHz: 60, Gravity: 0.25, Bounds: schema.BoundsBounce}))
 	require.NoError(t, schema.AddRawCommand(small, "poke"))
 	require.NoError(t, schema.AddQuery[struct{ Item uint16 }, struct{ Price float64 }](small, "buy"))
 	require.NoError(t, schema.AddUnreliableEvent[struct{ Loud bool }](small, "bang"))
@@ -64,7 +64,7 @@ func TestJSON(t *testing.T) {
 			{"name": "mark"},
 			{"name": "crate", "body": {"inv_mass": 0.5, "coupling": 0, "radius": 0, "friction": 0, "restitution": 0, "layers": 3}}
 		],
-		"motion": {"tick_hz": 60, "fall": 0.25, "max_speed": 0, "half_x": 0, "height": 0, "half_z": 0, "rest_speed": 0, "rest_ticks": 0, "bounds": "bounce"},
+		"motion": {"tick_hz": 60, "gravity": 0.25, "max_speed": 0, "half_x": 0, "height": 0, "half_z": 0, "rest_speed": 0, "rest_ticks": 0, "bounds": "bounce"},
 		"commands": [
 			{"name": "poke"},
 			{"name": "buy", "args": {"fields": [{"path": "Item", "type": "uint", "bits": 16}]}, "answer": {"fields": [{"path": "Price", "type": "float", "bits": 64}]}}

@@ -79,7 +79,7 @@ func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 		require.NoError(t, s.AddKind(k))
 	}
 	if r.IntN(2) == 0 {
-		require.NoError(t, s.SetMotion(schema.Motion{TickHz: uint16(1 + r.IntN(1000)), Fall: r.Float32(), Bounds: schema.Bounds(r.IntN(3))}))
+		require.NoError(t, s.SetMotion(schema.Motion{TickHz: uint16(1 + r.IntN(1000)), Gravity: r.Float32(), Bounds: schema.Bounds(r.IntN(3))}))
 	}
 	if r.IntN(2) == 0 {
 		require.NoError(t, s.SetInputType(reflect.TypeFor[stick]()))
@@ -223,7 +223,7 @@ func TestParseRefuses(t *testing.T) {
 		return b.String()
 	}
 	const vector = "P[0] range c090000000000000 3f70000000000000 524288 linear\nP[1] range c090000000000000 3f70000000000000 524288 linear\nP[2] range c090000000000000 3f70000000000000 524288 linear\n"
-	const motion = "motion 60 3e276c8b 43800000 44000000 43800000 43000000 3da3d70a 30 bounce\n"
+	const motion = "motion 60 411cf5c3 43800000 44000000 43800000 43000000 3da3d70a 30 bounce\n"
 	// withInput adds a line for the input before commands and events, unless there is one.
 	withInput := func(text string) (whole string, line int) {
 		lines := strings.SplitAfter(text, "\n")
@@ -367,7 +367,7 @@ func TestParseRefuses(t *testing.T) {
 		{strings.Replace(motion, " 30", " 4294967296", 1), 2, "32 bits"},
 		{strings.Replace(motion, "bounce", "stop", 1), 2, "clamp, bounce, destroy"},
 		{strings.Replace(motion, "bounce", "bounce x", 1), 2, "9 constants"},
-		{strings.Replace(motion, "3e276c8b", "ff800000", 1), 2, "finite"},
+		{strings.Replace(motion, "411cf5c3", "ff800000", 1), 2, "finite"},
 
 		{text: "input\n"},
 		{text: "input\nX uint 64\nS string 55\n"},
@@ -429,7 +429,7 @@ func TestParseRefuses(t *testing.T) {
 		"component a\n" + strings.Repeat("x", 257) + " bool", "component a\nX " + long, "component a\nX " + long + " 1", "component a\nX uint " + long,
 		"component a\nX uint 1 " + long, "component a\nX string " + long, "component a\nX string 1 " + long,
 		"component a\nparent " + long + " x", "component a\n" + vector + "parent P[0] " + long,
-		strings.Replace(motion, "30", long, 1), strings.Replace(motion, "bounce", long, 1), strings.Replace(motion, "3e276c8b", long, 1),
+		strings.Replace(motion, "30", long, 1), strings.Replace(motion, "bounce", long, 1), strings.Replace(motion, "411cf5c3", long, 1),
 	} {
 		_, err := schema.Parse(head + text + "\n")
 		require.Error(t, err)

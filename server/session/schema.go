@@ -53,7 +53,7 @@ func (c Config) addWorld(s *schema.Schema) error {
 		return nil
 	}
 	if err := s.SetMotion(schema.Motion{
-		TickHz: uint16(stepper.TickHz), Fall: stepper.Fall, MaxSpeed: world.MaxSpeed,
+		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed,
 		HalfX: stepper.HalfExtent.X, Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z,
 		RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks, Bounds: schema.Bounds(stepper.Bounds),
 	}); err != nil {

@@ -53,7 +53,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 	m, ok := got.Motion()
 	require.True(t, ok)
 	require.Equal(t, schema.Motion{
-		TickHz: 50, Fall: float32(float32(9.81) * float32(1.0/50)), MaxSpeed: world.MaxSpeed, HalfX: 100, Height: 20, HalfZ: 50,
+		TickHz: 50, Gravity: 9.81, MaxSpeed: world.MaxSpeed, HalfX: 100, Height: 20, HalfZ: 50,
 		RestSpeed: 0.08, RestTicks: 30, Bounds: schema.BoundsBounce,
 	}, m)
 	var names []string
