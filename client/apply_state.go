@@ -54,6 +54,9 @@ func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error)
 	if err != nil {
 		return h, Unreadable, err
 	}
+	if h.Complete || h.Continued || h.Audited {
+		return h, Unreadable, protocolError("%v, in a session that does not simulate", h)
+	}
 	outcome, err := r.applyRows(h, datagram)
 	return h, outcome, err
 }

@@ -53,6 +53,9 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	if record.Op == wire.OpEvent {
 		return r.checkEvent(record.Number, false, record.Data)
 	}
+	if record.Op == wire.OpExtension || record.Exact.Form != wire.Ordinary {
+		return protocolError("%v, in a session that does not simulate", record)
+	}
 	if record.Op > wire.OpText {
 		return protocolError("%v, which the schema does not have", record)
 	}

@@ -25,6 +25,8 @@ func TestNoAllocations(t *testing.T) {
 	message := wire.Hello{Token: []byte("abc")}.Append(nil)
 	buffer := make([]byte, 0, 2*wire.MaxDatagram)
 	record := wire.Record{Op: wire.OpDestroy, Handle: 1 << 32}
+	effect, grid := added(), wire.Grid{17.25, 0.5, -100, -1.5, 0, 3.03125}
+	effectRecord := wire.Record{Op: wire.OpExtension, Number: uint32(wire.ExtendEffectAdded), Data: effect.Append(nil)[1:]}
 	var w bitio.Writer
 	var r bitio.Reader
 	w.Reset(buffer)
@@ -46,6 +48,16 @@ func TestNoAllocations(t *testing.T) {
 		},
 		"append full":   func() { w.Reset(buffer); s.AppendFull(&w, row) },
 		"append record": func() { _ = wire.AppendRecord(buffer, record) },
+		"append effect": func() { _ = effect.Append(buffer) },
+		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100); must(err) },
+		"exact body": func() {
+			w.Reset(buffer)
+			wire.AppendExact(&w, wire.Exact{Form: wire.Raw})
+			wire.AppendBody(&w, wire.Raw, &odd, &grid)
+			r.Reset(w.Bytes())
+			wire.ReadBody(&r, wire.ReadExact(&r, 9, wire.Baseline{}).Form, &grid, 30)
+			must(r.Err())
+		},
 		"append input":  func() { _ = input.Append(buffer) },
 		"read row":      func() { r.Reset(coded); must(c.Read(&r, &out, past)) },
 		"read header":   func() { _, err := wire.ParseStateHeader(state, &r); must(err) },

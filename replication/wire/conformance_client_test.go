@@ -389,6 +389,9 @@ func (c *pageClient) structure(body []byte) {
 
 // record applies a record to the cells, section 11.2.
 func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowschema.Row, number uint64, tick uint32) {
+	if r.Exact.Form != wire.Ordinary && c.keeps(exactIfSimulating) || r.Op == 7 && c.keeps(extensionIfSimulating) {
+		c.breach()
+	}
 	if len(r.Data) > 0 && r.Op == 1 && c.keeps(textsOfSchema) || r.Op == 4 && c.keeps(textOfSchema) || r.Op == 5 && c.keeps(eventOfSchema) || r.Op == 6 && c.keeps(answerToWish) {
 		c.breach() // the schemas of the vectors have no text fields and no events, and no wish was sent
 	}
@@ -442,6 +445,9 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 	}
 	s, in := c.session, c.decoder(d)
 	h := in.stateHeader()
+	if h.complete && c.keeps(completeIfSimulating) || h.continued && c.keeps(continuedIfSimulating) {
+		c.breach()
+	}
 	if s.applied[h.seq] && c.keeps(seqOnce) || s.newest > h.seq && s.newest-h.seq > uint64(c.pick(seqWindow, 64, 63)+c.pick(seqWindowEnd, 0, 1)) {
 		return "duplicate"
 	}

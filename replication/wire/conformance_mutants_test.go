@@ -82,6 +82,8 @@ const (
 	textsFlag
 	textsOfSchema
 	kindBound
+	exactIfSimulating
+	extensionIfSimulating
 	causeFollows
 	causeNot0
 	recordGenerationOdd
@@ -96,6 +98,8 @@ const (
 	inputFieldPresent
 	inputNotBeforeTick0
 	stateFlagsKnown
+	completeIfSimulating
+	continuedIfSimulating
 	eventsNotEmpty
 	stateEventOfSchema
 	rowsAtMost256
@@ -159,6 +163,59 @@ const (
 	statesKept
 	newestIsHighest
 	maskBelowNewest
+
+	// Of what only clients that simulate are sent: see exact.jsonl.
+	exactLast
+	backOrder
+	backAtMost63
+	backFromTick1
+	backBelowAge
+	backInEnter
+	asleepForms
+	asleepAtRest
+	rawAsleepAtRest
+	positionOrder
+	velocityOrder
+	restOrder
+	restBound
+	residualSign
+	residualNegative
+	residualFinite
+	auditOfComplete
+	auditAfterEvents
+	completeFlag
+	continuedNotFirst
+	auditTurn
+	auditIndexFirst
+	auditAwakeFirst
+	auditShift
+	programBound
+	programNotEmpty
+	effectSlotBound
+	effectGenerationOdd
+	effectBackBound
+	modeKnown
+	changesSomething
+	changesKnown
+	changesPathIs1
+	addedKindBound
+	constantFinite
+	constantNotNegative
+	shareAtMost1
+	pathKnown
+	pathFinite
+	leaderSlotBound
+	leaderGenerationOdd
+	phaseBeforeRate
+	paramsBound
+	paramsFinite
+	firstAfterMessage
+	firstFrom1
+	bornFrom0
+	lifeFor0IsEndless
+	lifeFromBirth
+	lastFromFirst
+	lastBound
 )
 
 // rules lists the rules, with the sections that state them.
@@ -231,6 +288,8 @@ var rules = [...]struct{ section, text string }{
 	textsFlag:                 {"6", "Enter's flag 2 means texts"},
 	textsOfSchema:             {"6", "the texts of an Enter are those of the schema"},
 	kindBound:                 {"6", "a kind is below 65,536"},
+	exactIfSimulating:         {"6", "an Enter gives an exact state only if simulate is 1"},
+	extensionIfSimulating:     {"6", "Extensions are sent only if simulate is 1"},
 	causeFollows:              {"6", "Destroy's detail 1 means a cause"},
 	causeNot0:                 {"6", "a cause is not 0"},
 	recordGenerationOdd:       {"11.2", "the generation of a record is odd"},
@@ -245,6 +304,8 @@ var rules = [...]struct{ section, text string }{
 	inputFieldPresent:         {"8", "the header has a field input"},
 	inputNotBeforeTick0:       {"8", "the newest input's tick is not negative"},
 	stateFlagsKnown:           {"8", "other flags are 0"},
+	completeIfSimulating:      {"8", "complete is set only if simulate is 1"},
+	continuedIfSimulating:     {"8", "continued is set only if simulate is 1"},
 	eventsNotEmpty:            {"8", "the flag of events means at least one"},
 	stateEventOfSchema:        {"11.3", "an event is one of the schema's"},
 	rowsAtMost256:             {"8", "a snapshot has at most 256 rows"},
@@ -308,6 +369,58 @@ var rules = [...]struct{ section, text string }{
 	statesKept:                {"11.4", "32 states are kept"},
 	newestIsHighest:           {"10", "newest is the highest seq"},
 	maskBelowNewest:           {"10", "bit 0 of mask is newest - 1"},
+
+	exactLast:           {"8", "exact is the last bit of a row header"},
+	backOrder:           {"8", "back is golomb(1)"},
+	backAtMost63:        {"8", "back is at most 63"},
+	backFromTick1:       {"8", "an exact state is of tick 1 or later"},
+	backBelowAge:        {"8", "an exact state is later than its base"},
+	backInEnter:         {"6", "an Enter has form in the low bits, back in the high ones"},
+	asleepForms:         {"7", "forms 1 and 3 are asleep"},
+	asleepAtRest:        {"7", "a body that is asleep on the grid does not move"},
+	rawAsleepAtRest:     {"7", "a body that is asleep off the grid does not move"},
+	positionOrder:       {"7", "residuals of positions are golomb(10)"},
+	velocityOrder:       {"7", "residuals of velocities are golomb(16)"},
+	restOrder:           {"7", "rest is golomb(2)"},
+	restBound:           {"7", "rest is at most RESTTICKS"},
+	residualSign:        {"7", "an odd residual is negative"},
+	residualNegative:    {"7", "negative floats are numbered backwards"},
+	residualFinite:      {"7", "an exact state is finite"},
+	auditOfComplete:     {"8", "an audit is of a complete snapshot"},
+	auditAfterEvents:    {"8", "the audit follows the events"},
+	completeFlag:        {"8", "flag 2 is complete, flag 8 continued"},
+	continuedNotFirst:   {"8", "the first snapshot continues none"},
+	auditTurn:           {"9", "an audit covers the slots of its turn"},
+	auditIndexFirst:     {"9", "an audit takes the index, then the generation"},
+	auditAwakeFirst:     {"9", "an audit takes awake, then rest"},
+	auditShift:          {"9", "an audit shifts by 15"},
+	programBound:        {"6", "a program has at most 18,432 bytes"},
+	programNotEmpty:     {"6", "a program has a byte"},
+	effectSlotBound:     {"6", "the slot of an effect is below 4,096"},
+	effectGenerationOdd: {"6", "the generation of an effect is odd"},
+	effectBackBound:     {"6", "back of an effect is at most 64"},
+	modeKnown:           {"6", "a mode is 0 or 1"},
+	changesSomething:    {"6", "a change changes something"},
+	changesKnown:        {"6", "a change is of path and parameters"},
+	changesPathIs1:      {"6", "1 changes the path, 2 the parameters"},
+	addedKindBound:      {"6", "the number of an added kind is below 65,536"},
+	constantFinite:      {"6", "the constants of a kind are finite"},
+	constantNotNegative: {"6", "the constants of a kind are not negative"},
+	shareAtMost1:        {"6", "coupling and restitution are at most 1"},
+	pathKnown:           {"6", "a path has a form from 0 to 3"},
+	pathFinite:          {"6", "the floats of a path are finite"},
+	leaderSlotBound:     {"6", "the slot of a leader is below 2^24"},
+	leaderGenerationOdd: {"6", "the generation of a leader is odd"},
+	phaseBeforeRate:     {"6", "phase precedes rate"},
+	paramsBound:         {"6", "an effect has at most 256 numbers"},
+	paramsFinite:        {"6", "parameters are finite"},
+	firstAfterMessage:   {"6", "back counts from the tick after the message"},
+	firstFrom1:          {"6", "an effect acts from tick 1 at the earliest"},
+	bornFrom0:           {"6", "an effect is born in tick 0 at the earliest"},
+	lifeFor0IsEndless:   {"6", "life 0 has no end"},
+	lifeFromBirth:       {"6", "life counts from the birth"},
+	lastFromFirst:       {"6", "the last tick is not before the first"},
+	lastBound:           {"6", "the last tick is at most 2^32 - 1"},
 }
 
 // mutation is the rule that a client breaks.
@@ -326,10 +439,16 @@ func (m mutation) pick(r rule, right, wrong int) int {
 // TestConformanceMutants checks that a client that breaks a rule fails a vector. With -v
 // the log names the first case that it fails.
 func TestConformanceMutants(t *testing.T) {
-	page, cases := readPage(t), readVectors(t)
+	page, cases, exact := readPage(t), readVectors(t), readExactVectors(t)
 	for r := rule(1); int(r) < len(rules); r++ {
 		t.Run(rules[r].section+" "+rules[r].text, func(t *testing.T) {
 			require.NotEmpty(t, rules[r].text)
+			if r >= exactLast { // the first of the rules of exact.jsonl
+				i := slices.IndexFunc(exact.lines, func(l exactLine) bool { return !l.equal(exact.byPage(t, l, mutation{r})) })
+				require.GreaterOrEqual(t, i, 0, "no line of exact.jsonl fails a client that breaks this rule")
+				t.Log("exact.jsonl: " + exact.lines[i].About)
+				return
+			}
 			i := slices.IndexFunc(cases, func(v vectorCase) bool { return v.play(newPageClient(t, page, v.schema, r)) != "" })
 			require.GreaterOrEqual(t, i, 0, "no vector fails a client that breaks this rule")
 			t.Log(cases[i].name)

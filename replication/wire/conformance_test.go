@@ -7,6 +7,7 @@ package wire_test
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"os"
 	"reflect"
@@ -33,6 +34,7 @@ type (
 		always     bool
 		linear     bool
 		owner      bool
+		low, step  float64
 		values     int
 	}
 	pageComponent struct {
@@ -161,6 +163,9 @@ func parseSchemaText(t testing.TB, text string) []pageComponent {
 		case "ref":
 			f.values = 2
 		case "range":
+			low, _ := strconv.ParseUint(w[2], 16, 64)
+			step, _ := strconv.ParseUint(w[3], 16, 64)
+			f.low, f.step = math.Float64frombits(low), math.Float64frombits(step)
 			f.largest, _ = strconv.ParseUint(w[4], 10, 32)
 			f.n = bits.Len64(f.largest)
 		case "enum":
@@ -266,6 +271,9 @@ type (
 		seq, tick, structure uint64
 		fold                 uint32
 		events               bool
+		complete, continued  bool
+		audited              bool
+		audit                uint32
 		rows                 int
 	}
 	// pageRow is a row of a State datagram.
@@ -319,10 +327,20 @@ func (s *pageDecoder) stateHeader() (h pageState) {
 	}
 	flags := s.readNamed(8, "flags")
 	h.fold = uint32(s.readNamed(16, "fold"))
-	if h.events = flags&1 == 1; h.events {
+	h.events, h.complete, h.audited, h.continued = flags&1 == 1, flags&2 == 2, flags&4 == 4, flags&8 == 8
+	if !s.keeps(completeFlag) {
+		h.complete, h.continued = h.continued, h.complete
+	}
+	if h.audited && !s.keeps(auditAfterEvents) {
+		h.audit = uint32(s.readNamed(32, "audit"))
+	}
+	if h.events {
 		s.events()
 	}
-	if flags > 1 && s.keeps(stateFlagsKnown) {
+	if h.audited && s.keeps(auditAfterEvents) {
+		h.audit = uint32(s.readNamed(32, "audit"))
+	}
+	if flags > 15 && s.keeps(stateFlagsKnown) || h.audited && !h.complete && s.keeps(auditOfComplete) || h.continued && h.seq == 1 && s.keeps(continuedNotFirst) {
 		s.fail("flags %d", flags)
 	}
 	h.rows = int(s.uvarint("rows"))
@@ -546,15 +564,26 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 	most := uint64(1) // of detail
 	switch r.Op {
 	case 1:
-		most = 3
+		most = 7
 		handle()
 		r.Owned, r.Kind = detail&1 == 1 && s.keeps(ownedFlag), uint32(s.uvarint("kind"))
 		if r.Kind >= 1<<16 && s.keeps(kindBound) {
 			s.fail("kind %d", r.Kind)
 		}
+		if detail&4 == 4 {
+			form := s.readNamed(8, "form and back")
+			if r.Exact = (wire.Exact{Form: wire.Form(form&3 + 1), Back: uint8(form >> 2)}); !s.keeps(backInEnter) {
+				r.Exact = wire.Exact{Form: wire.Form(form>>6 + 1), Back: uint8(form & 63)}
+			}
+		}
 		r.Row = s.bytes("row", 1152)
 		row := s.part(r.Row)
-		c.Rows = append(c.Rows, row.fullRow(schema, r.Owned))
+		full := row.fullRow(schema, r.Owned)
+		c.Rows = append(c.Rows, full)
+		if r.Exact.Form != wire.Ordinary {
+			part := exactPage{pageDecoder: &row}
+			c.Bodies = append(c.Bodies, part.body(r.Exact.Form, gridOf(schema, full.Values), 1<<32-1))
+		}
 		row.expectEnd()
 		s.notes = row.notes
 		if detail&2 == 2 && s.keeps(textsFlag) {
@@ -584,6 +613,12 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		if r.Number = uint32(s.uvarint("provisional index")); detail == 1 {
 			handle()
 		}
+	case 7:
+		most = 5
+		from := s.bit / 8
+		part := exactPage{pageDecoder: s}
+		part.extension(detail)
+		r.Number, r.Data = uint32(detail), s.b[from:s.bit/8]
 	default:
 		most = 31
 		if s.keeps(recordOpKnown) {
@@ -803,6 +838,8 @@ func decodeByPage(t testing.TB, m sample) (notes []string) {
 		require.Equal(t, rows, s.state(components, &tables, tenants))
 	case "structure":
 		require.Equal(t, m.want, s.structure(components))
+	case "exact":
+		require.Equal(t, m.want, readExactByPage(s, components))
 	case "input":
 		require.Equal(t, m.want, s.input())
 	case "resync", "pad":

@@ -62,8 +62,8 @@ func readVectors(t testing.TB) (cases []vectorCase) {
 	files, err := filepath.Glob("testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	for _, file := range files {
-		if filepath.Base(file) == "rows.jsonl" {
-			continue // single rows: see TestRowVectors
+		if name := filepath.Base(file); name == rowsFile || name == exactVectors {
+			continue // single rows and records: see TestRowVectors and TestExactVectors
 		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

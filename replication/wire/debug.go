@@ -64,7 +64,7 @@ func (r Record) String() string {
 		if r.Owned {
 			owned = " owned,"
 		}
-		return fmt.Sprintf("enter %v,%s kind %d, row of %d bytes, texts of %d", r.Handle, owned, r.Kind, len(r.Row), len(r.Data))
+		return fmt.Sprintf("enter %v,%s kind %d, row of %d bytes,%v texts of %d", r.Handle, owned, r.Kind, len(r.Row), r.Exact, len(r.Data))
 	case OpLeave:
 		return fmt.Sprintf("leave %v, %v", r.Handle, r.Reason)
 	case OpDestroy:
@@ -75,8 +75,39 @@ func (r Record) String() string {
 		return fmt.Sprintf("event %d, %d bytes", r.Number, len(r.Data))
 	case OpAnswer:
 		return fmt.Sprintf("answer to wish %d: %v", r.Number, r.Handle)
+	case OpExtension:
+		return r.describeExtension()
 	}
 	return r.Op.String()
+}
+
+// String shows the form and the age, and nothing of an ordinary row.
+func (e Exact) String() string {
+	if e.Form == Ordinary {
+		return ""
+	}
+	form := fmt.Sprintf("form %d", e.Form)
+	if names := [...]string{OnGrid: "on grid", OnGridAsleep: "on grid, asleep", Raw: "raw", RawAsleep: "raw, asleep"}; int(e.Form) < len(names) {
+		form = names[e.Form]
+	}
+	return fmt.Sprintf(" exact (%s) %d ticks before,", form, e.Back)
+}
+
+func (r Record) describeExtension() string {
+	switch Extension(r.Number) {
+	case ExtendProgram:
+		p := r.Program()
+		return fmt.Sprintf("program %d of %d bytes", p.Number, len(p.Code))
+	case ExtendEffectAdded:
+		return fmt.Sprintf("effect added: %+v", r.EffectAdded())
+	case ExtendEffectChanged:
+		return fmt.Sprintf("effect changed: %+v", r.EffectChanged())
+	case ExtendEffectEnded, ExtendEffectLeft:
+		return fmt.Sprintf("effect ended: %+v", r.EffectEnded())
+	case ExtendKind:
+		return fmt.Sprintf("kind added: %+v", r.KindAdded())
+	}
+	return fmt.Sprintf("extension %d", r.Number)
 }
 
 // String shows every record with its number.
@@ -93,8 +124,8 @@ func (m Structure) String() string {
 
 // String shows all fields.
 func (h StateHeader) String() string {
-	return fmt.Sprintf("State{seq %d, tick %d, structure %d, echo %d held %d/10 ms, input age %d, fold %04x, events of %d bytes, %d rows}",
-		h.Seq, h.Tick, h.Structure, h.Echo, h.Hold, h.InputAge, h.Fold, len(h.Events), h.Rows)
+	return fmt.Sprintf("State{seq %d, tick %d, structure %d, echo %d held %d/10 ms, input age %d, fold %04x, flags %d, audit %08x, events of %d bytes, %d rows}",
+		h.Seq, h.Tick, h.Structure, h.Echo, h.Hold, h.InputAge, h.Fold, h.flags(), h.Audit, len(h.Events), h.Rows)
 }
 
 // String shows the newest snapshot, the mask and the structure number.

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,6 +80,84 @@ func FuzzState(f *testing.F) {
 			require.Equal(t, row, again)
 		}
 	})
+}
+
+// A Structure message, its Extensions, and a State header have one form each.
+func FuzzExact(f *testing.F) {
+	for _, l := range exactLines(f, exactSchema(f)) {
+		f.Add(append(l.Structure, l.State...))
+	}
+	f.Add(exactState())
+	s := rowtest.SampleSchema()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if m, err := wire.ParseStructure(b); err != nil {
+			require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+		} else {
+			require.Equal(t, b, writeAgain(t, m))
+		}
+		var r bitio.Reader
+		if h, err := wire.ParseStateHeader(b, &r); err != nil {
+			require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+		} else {
+			head := wire.AppendStateHeader(nil, h)
+			require.Equal(t, b[:len(head)], head)
+		}
+		_, err := readExactState(s, b)
+		require.NotEqual(t, wire.Internal, wire.CodeOf(err), "%v", err)
+	})
+}
+
+// FuzzExactBody reads the exact part of a row from any bits, and writes it again.
+func FuzzExactBody(f *testing.F) {
+	for _, l := range exactLines(f, exactSchema(f)) {
+		if l.Row != nil {
+			f.Add(l.Row.Bits, uint8(2), uint32(0x41898000))
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte, form uint8, grid uint32) {
+		x := math.Float32frombits(grid)
+		if x-x != 0 {
+			x = 0
+		}
+		g := wire.Grid{x, -x, x / 3, 0, 0, 0}
+		var r bitio.Reader
+		r.Reset(b)
+		e := wire.Exact{Form: wire.Form(form%4) + 1}
+		body := wire.ReadBody(&r, e.Form, &g, 1<<32-1)
+		if r.Err() != nil {
+			return
+		}
+		var w bitio.Writer
+		wire.AppendBody(&w, e.Form, &body, &g)
+		require.Equal(t, len(b)*8-r.Left(), w.Bits(), "an exact part has one form")
+		var again bitio.Reader
+		again.Reset(w.Bytes())
+		require.Equal(t, body, wire.ReadBody(&again, e.Form, &g, 1<<32-1))
+	})
+}
+
+// writeAgain writes a message's records from what their fields say.
+func writeAgain(t testing.TB, m wire.Structure) []byte {
+	b := wire.AppendStructureHeader(nil, m.First, m.Ticks)
+	for r, err := range m.Records() {
+		require.NoError(t, err)
+		require.NotEmpty(t, r.String())
+		switch {
+		case r.Op != wire.OpExtension:
+			b = wire.AppendRecord(b, r)
+		case wire.Extension(r.Number) == wire.ExtendProgram:
+			b = r.Program().Append(b)
+		case wire.Extension(r.Number) == wire.ExtendEffectAdded:
+			b = r.EffectAdded().Append(b)
+		case wire.Extension(r.Number) == wire.ExtendEffectChanged:
+			b = r.EffectChanged().Append(b)
+		case wire.Extension(r.Number) == wire.ExtendKind:
+			b = r.KindAdded().Append(b)
+		default:
+			b = r.EffectEnded().Append(b)
+		}
+	}
+	return b
 }
 
 func FuzzInput(f *testing.F) {

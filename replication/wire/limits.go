@@ -111,4 +111,22 @@ const (
 
 	// MaxView bounds how many ticks before its own tick an input's view moment may lie.
 	MaxView = 1<<16 - 1
+
+	// MaxBack bounds how many ticks before its message's tick the state of an exact row may
+	// be, and how long a client that simulates remembers effects. Spawns are sent within a few
+	// ticks; what has moved for longer is sent as it is now.
+	MaxBack = 63
+
+	// AuditTurns is the number of snapshots that audit each exact body once.
+	AuditTurns = 32
+
+	// MaxEffects bounds the slots of effects, and MaxPrograms the programs of a session.
+	MaxEffects  = 4096
+	MaxPrograms = 256
+
+	// MaxProgram bounds a program in the portable form of package field.
+	MaxProgram = 18 << 10
+
+	// MaxEffectNumbers bounds the parameters of an effect: 64 of four numbers each.
+	MaxEffectNumbers = 256
 )

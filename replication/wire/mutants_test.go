@@ -90,8 +90,15 @@ func targets(t *testing.T) []target {
 		all = append(all, target{name: m.name, pool: [][]byte{m.bytes}, read: readAgain(m)})
 	}
 	stream, _, _ := stream(t)
+	var extensions [][]byte
+	for _, l := range exactLines(t, exactSchema(t)) {
+		if l.Structure != nil && l.Error == "" && len(l.Structure) < 1000 {
+			extensions = append(extensions, l.Structure)
+		}
+	}
 	return append(
 		all,
+		target{name: "extensions", pool: extensions, read: readExtensions},
 		target{name: "stream", pool: [][]byte{stream}, read: readFrames, cost: 4},
 		target{name: "msgpack", pool: msgpackValues(t), read: readAny},
 		target{name: "row", pool: [][]byte{codecBytes(t)}, read: readRow(t)},
@@ -123,6 +130,15 @@ func readAgain(m sample) func(*testing.T, []byte) error {
 		}
 		return err
 	}
+}
+
+// readExtensions parses a Structure message and writes it again from the records' fields.
+func readExtensions(t *testing.T, b []byte) error {
+	m, err := wire.ParseStructure(b)
+	if err == nil {
+		require.Equal(t, b, writeAgain(t, m))
+	}
+	return err
 }
 
 // readFrames splits a stream that arrives in pieces.

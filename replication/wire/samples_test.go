@@ -177,6 +177,7 @@ type structureContent struct {
 	First, Ticks uint32
 	Records      []wire.Record
 	Rows         []schema.Row
+	Bodies       []wire.BodyState // exact ones
 }
 
 func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
@@ -185,9 +186,14 @@ func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
 	s.AppendFull(&w, row)
 	owned := rowtest.SampleRow(s, 6)
 	owned.Owned = true
-	var ownedRow bitio.Writer
+	var ownedRow, exactRow bitio.Writer
 	s.AppendFull(&ownedRow, owned)
-	return structureContent{First: 300, Ticks: 1234, Rows: []schema.Row{row, owned}, Records: []wire.Record{
+	s.AppendFull(&exactRow, row)
+	body := odd
+	var quantised schema.Body
+	s.Restore(0, row.Values, &quantised)
+	wire.AppendBody(&exactRow, wire.Raw, &body, gridOfBody(&quantised))
+	c := structureContent{First: 300, Ticks: 1234, Rows: []schema.Row{row, owned, row}, Bodies: []wire.BodyState{body}, Records: []wire.Record{
 		{Op: wire.OpDestroy, Handle: bulk.NewHandle(17, 3)},
 		{Op: wire.OpDestroy, Handle: bulk.NewHandle(300, 3), Cause: 7},
 		{Op: wire.OpEnter, Handle: bulk.NewHandle(17, 5), Kind: 200, Row: w.Bytes()},
@@ -200,7 +206,20 @@ func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
 		{Op: wire.OpAnswer, Number: 1<<32 - 1},
 		{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration)},
 		{Op: wire.OpLeave, Reason: wire.HiddenByRule, Handle: bulk.NewHandle(0, 1)},
+		{Op: wire.OpEnter, Handle: bulk.NewHandle(19, 5), Kind: 1, Exact: wire.Exact{Form: wire.Raw, Back: 63}, Row: exactRow.Bytes()},
 	}}
+	orbiting, following := added(), added()
+	orbiting.Path = wire.Path{Form: wire.PathOrbit, Axes: [2][3]float32{{5, 0, 0}, {0, 0, -5}}, Phase: 1, Rate: 1<<32 - 1}
+	following.Path = wire.Path{Form: wire.PathFollowing, Leader: bulk.NewHandle(18, 5)}
+	for _, b := range [][]byte{
+		wire.Program{Number: 200, Code: []byte("wfld")}.Append(nil), orbiting.Append(nil), following.Append(nil),
+		wire.EffectChanged{Effect: bulk.NewHandle(9, 3), HasPath: true, HasParams: true, Path: wire.Path{Form: wire.PathLinear}}.Append(nil),
+		wire.EffectEnded{Effect: bulk.NewHandle(9, 3), Back: 1}.Append(nil), wire.EffectEnded{Effect: bulk.NewHandle(9, 5), Left: true}.Append(nil),
+		wire.KindAdded{Kind: 300, InvMass: 0.5, Layers: 6}.Append(nil),
+	} {
+		c.Records = append(c.Records, wire.Record{Op: wire.OpExtension, Number: uint32(b[0] >> 3), Data: b[1:]})
+	}
+	return c
 }
 
 func parseStructure(s *schema.Schema, body []byte) (any, error) {
@@ -224,10 +243,15 @@ func parseStructure(s *schema.Schema, body []byte) (any, error) {
 		if err := s.ReadFull(&bits, &row); err != nil {
 			return nil, err
 		}
+		c.Rows = append(c.Rows, row)
+		if r.Exact.Form != wire.Ordinary {
+			var quantised schema.Body
+			s.Restore(0, row.Values, &quantised)
+			c.Bodies = append(c.Bodies, wire.ReadBody(&bits, r.Exact.Form, gridOfBody(&quantised), 1<<32-1))
+		}
 		if err := wire.ExpectEnd(&bits); err != nil {
 			return nil, err
 		}
-		c.Rows = append(c.Rows, row)
 	}
 	return c, nil
 }
@@ -282,6 +306,7 @@ func samples(t testing.TB) []sample {
 			h, rows, err := readState(codec, b, tenants)
 			return stateContent{h, rows}, err
 		}},
+		{"exact", 0, exactState(), exactSample, func(b []byte) (any, error) { return readExactState(s, b) }},
 		{"input", 0, input.Append(nil), input, func(b []byte) (any, error) { return wire.ParseInput(b) }},
 	}
 }

@@ -28,6 +28,15 @@ type StateHeader struct {
 	InputAge uint32
 	// Fold is Fold16 over the handles of all rows, in order.
 	Fold uint16
+	// Complete says that after this snapshot, with the ones of its tick before it, the client
+	// lacks nothing up to Tick. Only for clients that simulate, as are Continued and Audited.
+	Complete bool
+	// Continued says that the snapshot before this one has the same tick.
+	Continued bool
+	// Audited says that Audit is set. It requires Complete.
+	Audited bool
+	// Audit is the function Audit over the exact bodies in view that Audited covers.
+	Audit uint32
 	// Events holds the unreliable events that the datagram carries, as AppendEvent wrote
 	// them. It aliases the datagram.
 	Events []byte
@@ -37,17 +46,22 @@ type StateHeader struct {
 
 const (
 	stateFixedBytes = 1 + 4 + 2 + 4 + 4 + 4 + 1 + 2
-	// StateHeaderBytes is the maximum size of a State header without events.
+	// StateHeaderBytes is the maximum size of a State header without events and audit.
 	StateHeaderBytes = stateFixedBytes + bitio.MaxUvarint32 + 2
 	stateEchoAt      = 1
 	stateHoldAt      = 5
 
-	stateEvents = 1 // flag
+	stateEvents    = 1 // flags
+	stateComplete  = 2
+	stateAudit     = 4
+	stateContinued = 8
+	stateFlags     = stateEvents | stateComplete | stateAudit | stateContinued
 )
 
 // AppendStateHeader appends h. The bits of the rows begin at the next byte.
 func AppendStateHeader(b []byte, h StateHeader) []byte {
 	if invariants.Enabled {
+		invariants.Checkf(h.Complete || !h.Audited, "state %d with an audit, but not complete", h.Seq)
 		invariants.Checkf(h.Rows >= 0 && h.Rows <= MaxRows && h.Seq != 0, "state %d with %d rows", h.Seq, h.Rows)
 	}
 	b = append(b, TypeState)
@@ -56,16 +70,31 @@ func AppendStateHeader(b []byte, h StateHeader) []byte {
 	b = binary.LittleEndian.AppendUint32(b, h.Seq)
 	b = binary.LittleEndian.AppendUint32(b, h.Tick)
 	b = binary.LittleEndian.AppendUint32(b, h.Structure)
-	flags := byte(0)
-	if len(h.Events) > 0 {
-		flags |= stateEvents
-	}
-	b = append(bitio.AppendUvarint(b, h.InputAge), flags)
+	b = append(bitio.AppendUvarint(b, h.InputAge), h.flags())
 	b = binary.LittleEndian.AppendUint16(b, h.Fold)
 	if len(h.Events) > 0 {
 		b = appendSized(b, h.Events)
 	}
+	if h.Audited {
+		b = binary.LittleEndian.AppendUint32(b, h.Audit)
+	}
 	return bitio.AppendUvarint(b, uint32(h.Rows))
+}
+
+func (h *StateHeader) flags() (f byte) {
+	if len(h.Events) > 0 {
+		f |= stateEvents
+	}
+	if h.Complete {
+		f |= stateComplete
+	}
+	if h.Audited {
+		f |= stateAudit
+	}
+	if h.Continued {
+		f |= stateContinued
+	}
+	return f
 }
 
 // StampState writes Echo and Hold into a finished State datagram, in place.
@@ -98,9 +127,16 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	if flags&stateEvents != 0 {
 		h.Events = readEvents(&c)
 	}
+	h.Complete, h.Continued = flags&stateComplete != 0, flags&stateContinued != 0
+	if h.Audited = flags&stateAudit != 0; h.Audited {
+		h.Audit = c.Uint32("audit")
+	}
 	h.Rows = int(c.Uvarint(MaxRows, "row count"))
-	if flags&^stateEvents != 0 {
+	if flags&^stateFlags != 0 || h.Audited && !h.Complete {
 		c.Fail("state with flags %#x", flags)
+	}
+	if h.Continued && h.Seq == 1 {
+		c.Fail("the first snapshot continues another")
 	}
 	if h.InputAge > 0 && h.InputAge-1 > h.Tick {
 		c.Fail("input of %d ticks before tick %d", h.InputAge-1, h.Tick)

@@ -20,11 +20,15 @@ const (
 	OpText    Op = 4 // a string or bytes field of an entity in view changed
 	OpEvent   Op = 5 // something happened, as declared in the schema
 	OpAnswer  Op = 6 // a provisional handle became an entity's or was rejected (H7)
+
+	// OpExtension says how the bodies in view move: programs and effects (Extension). Only for
+	// clients that simulate.
+	OpExtension Op = 7
 )
 
 // String returns the op's name in lower case, like "enter".
 func (o Op) String() string {
-	if names := [...]string{OpEnter: "enter", OpLeave: "leave", OpDestroy: "destroy", OpText: "text", OpEvent: "event", OpAnswer: "answer"}; o >= OpEnter && int(o) < len(names) {
+	if names := [...]string{OpEnter: "enter", OpLeave: "leave", OpDestroy: "destroy", OpText: "text", OpEvent: "event", OpAnswer: "answer", OpExtension: "extension"}; o >= OpEnter && int(o) < len(names) {
 		return names[o]
 	}
 	return fmt.Sprintf("op(%d)", uint8(o))
@@ -36,11 +40,12 @@ type Record struct {
 	Owned  bool        // OpEnter: the viewer owns the entity, so its rows have the owner fields
 	Reason Reason      // OpLeave
 	Cause  uint8       // OpDestroy: the game's reason, 0 for none
+	Exact  Exact       // OpEnter: how the row gives a body's exact state
 	Handle bulk.Handle // the entity; OpAnswer: 0 if the provisional handle was rejected; OpEvent: 0
 	Kind   uint32      // OpEnter: the number of the entity's kind
-	Number uint32      // OpText: the schema's text field; OpEvent: the schema's event; OpAnswer: the index of the provisional handle
-	Row    []byte      // OpEnter: what Schema.AppendFull wrote
-	Data   []byte      // OpEnter: the text fields, or empty; OpText: the value; OpEvent: the body
+	Number uint32      // OpText: the schema's text field; OpEvent: the schema's event; OpAnswer: the index of the provisional handle; OpExtension: its kind
+	Row    []byte      // OpEnter: what Schema.AppendFull wrote, then what AppendBody did
+	Data   []byte      // OpEnter: the text fields, or empty; OpText: the value; OpEvent: the body; OpExtension: its content
 }
 
 // A record begins with a byte: the op in the low opBits bits, a detail in the others.
@@ -50,6 +55,7 @@ const (
 
 	detailOwned = 1 // OpEnter
 	detailTexts = 2 // OpEnter: text fields follow
+	detailExact = 4 // OpEnter: the row gives an exact state; its form follows the kind
 	detailCause = 1 // OpDestroy: the game's reason follows
 	detailMade  = 1 // OpAnswer: the entity's handle follows
 )
@@ -89,8 +95,15 @@ func AppendRecord(b []byte, r Record) []byte {
 		if len(r.Data) > 0 {
 			detail |= detailTexts
 		}
+		if r.Exact.Form != Ordinary {
+			detail |= detailExact
+		}
 		b = appendHandle(append(b, byte(OpEnter)|detail<<opBits), r.Handle)
-		b = appendSized(bitio.AppendUvarint(b, r.Kind), r.Row)
+		b = bitio.AppendUvarint(b, r.Kind)
+		if r.Exact.Form != Ordinary {
+			b = append(b, byte(r.Exact.Form-1)|r.Exact.Back<<formBits)
+		}
+		b = appendSized(b, r.Row)
 		if len(r.Data) > 0 {
 			b = appendSized(b, r.Data)
 		}
@@ -110,6 +123,8 @@ func AppendRecord(b []byte, r Record) []byte {
 			return bitio.AppendUvarint(append(b, byte(OpAnswer)), r.Number)
 		}
 		b = appendHandle(bitio.AppendUvarint(append(b, byte(OpAnswer)|detailMade<<opBits), r.Number), r.Handle)
+	case OpExtension:
+		b = append(appendExtension(b, Extension(r.Number)), r.Data...)
 	}
 	return b
 }
@@ -139,6 +154,8 @@ func maxData(o Op) int {
 		return MaxTextField
 	case OpEvent:
 		return MaxEventBytes
+	case OpExtension:
+		return 1 + bitio.MaxUvarint32 + MaxProgram
 	}
 	return 0
 }
@@ -198,10 +215,14 @@ func readRecord(c *bitio.Cursor) Record {
 	detail := head >> opBits
 	switch r.Op {
 	case OpEnter:
-		checkDetail(c, r.Op, detail, detailOwned|detailTexts)
+		checkDetail(c, r.Op, detail, detailOwned|detailTexts|detailExact)
 		r.Owned = detail&detailOwned != 0
 		r.Handle = readHandle(c)
 		r.Kind = c.Uvarint(MaxKinds-1, "kind")
+		if detail&detailExact != 0 {
+			form := c.Byte("exact form")
+			r.Exact = Exact{Form: Form(form&(1<<formBits-1)) + 1, Back: form >> formBits}
+		}
 		r.Row = readSized(c, MaxEnterBytes, "row")
 		if detail&detailTexts != 0 {
 			if r.Data = readSized(c, MaxTexts, "texts"); len(r.Data) == 0 {
@@ -230,6 +251,8 @@ func readRecord(c *bitio.Cursor) Record {
 		if r.Number = c.Uvarint(1<<32-1, "provisional index"); detail == detailMade {
 			r.Handle = readHandle(c)
 		}
+	case OpExtension:
+		r.Number, r.Data = uint32(detail), readExtension(c, Extension(detail))
 	default:
 		c.Fail("record op %d", r.Op)
 	}

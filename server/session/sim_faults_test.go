@@ -82,7 +82,9 @@ func catch(t *testing.T, name string) string {
 func catchByVectors(t *testing.T) string {
 	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
 	require.NoError(t, err)
-	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == "rows.jsonl" }) // no sessions
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return filepath.Base(file) == "rows.jsonl" || filepath.Base(file) == "exact.jsonl" // no sessions
+	})
 	schemas := vectorSchemas(t)
 	for _, file := range files {
 		f, err := os.Open(file)

@@ -3,6 +3,8 @@ package session_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/stretchr/testify/require"
@@ -178,6 +180,15 @@ func (k *stock) recordRules() {
 	bad("entered and dead", "a Destroy, and an Enter of the same handle: neither is applied", destroy, enter)
 	bad("text", "a Text, which the schema does not have", enter, append(record(wire.Record{Op: wire.OpText, Handle: h}), 1, 'a'))
 	bad("event", "an Event, which the schema does not have", []byte{byte(wire.OpEvent), 0})
+	for _, form := range []wire.Form{wire.OnGrid, wire.OnGridAsleep, wire.Raw, wire.RawAsleep} {
+		exact := e
+		exact.Exact = wire.Exact{Form: form, Back: uint8(form)}
+		bad(fmt.Sprintf("exact Enter of form %d", form-1), "an exact state, and simulate is 0", wire.AppendRecord(nil, exact))
+	}
+	effect := bulk.NewHandle(1, 1)
+	for name, extension := range extensions(effect) {
+		bad(name, "an Extension, and simulate is 0", extension)
+	}
 	bad("answer", "an Answer to a wish that was never made", []byte{byte(wire.OpAnswer), 1})
 	k.add("unseen leave", "a Leave of a later tenant changes nothing", stream(k.opening), stream(structureAt(1, 9, enter)),
 		stream(structureAt(2, 0, record(wire.Record{Op: wire.OpLeave, Handle: bulk.NewHandle(h.Index(), h.Generation()+2)}))))
@@ -193,6 +204,18 @@ func (k *stock) recordRules() {
 		vectors.Step{Lost: true}, again, stream(structureAt(5, 5, enter)),
 		vectors.Step{Lost: true}, anew, stream(structureAt(1, 5, enter)), stream(structureAt(2, 6, enter)))
 	k.ends(wire.BadMessage, "tick of 33 bits", "a tick above 2^32 - 1", stream(k.opening), stream(structureAt(1, 9, enter), structureAt(2, 1<<32-10, enter)), stream(structureAt(3, 1, enter)))
+}
+
+// extensions returns one record of each Extension.
+func extensions(effect bulk.Handle) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		_ = yield("program", wire.Program{Code: []byte{1}}.Append(nil)) &&
+			yield("effect added", wire.EffectAdded{Effect: effect}.Append(nil)) &&
+			yield("effect changed", wire.EffectChanged{Effect: effect, HasPath: true}.Append(nil)) &&
+			yield("effect ended", wire.EffectEnded{Effect: effect}.Append(nil)) &&
+			yield("effect left", wire.EffectEnded{Effect: effect, Left: true}.Append(nil)) &&
+			yield("kind added", wire.KindAdded{Kind: 9}.Append(nil))
+	}
 }
 
 // newSessions adds cases about what a new session inherits.
@@ -249,7 +272,12 @@ func (k *stock) headers() {
 	}
 	bad("seq 0", "snapshots are counted from 1", changed(seqAt, 0))
 	bad("tick 0", "ticks are counted from 1", changed(tickAt, 0))
-	bad("unknown flag", "a flag that is not used", changed(flagsAt, 2))
+	bad("unknown flag", "a flag that is not used", changed(flagsAt, 16))
+	bad("complete", "a complete snapshot, and simulate is 0", changed(flagsAt, 2))
+	continued := changed(flagsAt, 8)
+	continued[seqAt] = 2
+	bad("continued", "a snapshot that continues another, and simulate is 0", continued)
+	bad("audit", "an audit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 2, Complete: true, Audited: true}))
 	bad("257 rows", "more rows than a snapshot may have", append(rowless(1, 1, 2)[:flagsAt+3], 0x81, 0x02))
 	bad("no events", "a flag promises events, and there are none", slices.Insert(changed(flagsAt, 1), flagsAt+3, 0))
 	bad("cut event", "an event whose body is cut", slices.Insert(changed(flagsAt, 1), flagsAt+3, 4, 0, 0, 9, 1))
