@@ -1,6 +1,7 @@
 package field
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -49,5 +50,13 @@ func TestDocNamesAll(t *testing.T) {
 	}
 	for name := range strings.SplitSeq(operationNames, ", ") {
 		require.Regexp(t, `(?m)^(.*  )?`+name+` a\b`, comment)
+	}
+}
+
+// TestDocOperations: the reference lists the number of every operation.
+func TestDocOperations(t *testing.T) {
+	comment := reference(t)
+	for o := opEnd; o < opcodes; o++ {
+		require.Regexp(t, fmt.Sprintf(`(?m)(^|  )%d %v( |$)`, uint8(o), o), comment)
 	}
 }
