@@ -6,15 +6,20 @@ import (
 )
 
 // rankWaiting returns the indexes of the waiting rows, the most urgent first. A row's
-// priority grows each time that it waits, so that every row is sent eventually. It is
-// not called when all rows fit.
+// priority grows each time that it waits, so that every row is sent eventually. The focus
+// comes first: its client predicts it, and takes a snapshot without its row for news that it
+// has not changed. rankWaiting is not called when all rows fit.
 func (v *Viewer) rankWaiting() []uint32 {
 	w := v.work
 	w.ranking.reset()
 	for i, rowIndex := range w.waitingRows {
 		v.priorities[rowIndex] += v.priorityGain(&v.replicator.frame.tenants[w.waiting[i].slot()])
 		v.rows[rowIndex].flags |= passedOver
-		w.ranking.add(v.priorities[rowIndex])
+		weight := v.priorities[rowIndex]
+		if v.handles[rowIndex] == v.focus {
+			weight = math.MaxFloat32
+		}
+		w.ranking.add(weight)
 	}
 	return w.ranking.order()
 }

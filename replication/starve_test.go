@@ -153,3 +153,28 @@ func TestNewcomersDoNotStarve(t *testing.T) {
 	}
 	require.Fail(t, "it waits for ever")
 }
+
+// The focus is in the first datagram of every snapshot while it moves, however much waits.
+func TestFocusFirst(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
+	urgent, err := s.world.AddKind(world.Kind{Name: "urgent", Priority: 100, Body: &world.BodyDef{Kinematic: true}})
+	require.NoError(t, err)
+	for i := range 300 {
+		_, err := s.world.Spawn(urgent, world.Vec3{X: float32(i % 20), Z: float32(i / 20)}, world.Vec3{X: 0.5})
+		require.NoError(t, err)
+	}
+	s.world.SetVelocity(s.focus, world.Vec3{X: 0.5})
+	structure, full := uint32(0), 0
+	for range 400 {
+		u := s.snapshot()
+		structure += uint32(len(records(t, u)))
+		s.acknowledge(structure)
+		if s.viewer.InterestSize() == 301 {
+			full++
+		}
+		if full > 1 { // it has entered in an earlier one
+			require.Contains(t, slots(t, u.Datagrams[0]), s.focus.Index())
+		}
+	}
+	require.NotZero(t, full)
+}
