@@ -1,0 +1,90 @@
+package schema_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/schema"
+)
+
+type craft struct {
+	Count    int32
+	Position [3]float32 `net:"range=-8..8,step=1/16"`
+	Heading  float32    `net:"angle,bits=12"`
+	Attitude [4]float32 `net:"quat,bits=9"`
+	Fuel     float64
+	Lit      bool
+}
+
+func craftSchema(t *testing.T) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.Add[craft](s, "craft"))
+	return s
+}
+
+func TestSpans(t *testing.T) {
+	require.Equal(t, []schema.Span{{0, 3, false}, {3, 1, true}, {4, 3, true}, {7, 1, false}}, craftSchema(t).Spans(0))
+}
+
+func randomCraft(r *rand.Rand) (c craft) {
+	var length float64
+	for i := range c.Attitude {
+		c.Attitude[i] = float32(r.NormFloat64())
+		length += float64(c.Attitude[i]) * float64(c.Attitude[i])
+	}
+	for i := range c.Attitude {
+		c.Attitude[i] /= float32(math.Sqrt(length))
+	}
+	for i := range c.Position {
+		c.Position[i] = r.Float32()*16 - 8
+	}
+	c.Heading, c.Fuel = r.Float32()*20-10, r.Float64()
+	return c
+}
+
+// Moving by a whole offset arrives; by a part of it, it is that part of the way.
+func TestOffsetAndMove(t *testing.T) {
+	s := craftSchema(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		from, to := randomCraft(r), randomCraft(r)
+		by, left := make([]float64, 8), make([]float64, 8)
+		s.Offset(0, &from, &to, by)
+		require.LessOrEqual(t, math.Abs(by[3]), math.Pi, "the shorter way")
+		require.LessOrEqual(t, math.Sqrt(by[4]*by[4]+by[5]*by[5]+by[6]*by[6]), math.Pi+1e-6, "the shorter way")
+		v := from
+		s.Move(0, &v, by, 0.25)
+		s.Offset(0, &v, &to, left)
+		for i := range by {
+			require.InDelta(t, by[i]*0.75, left[i], 1e-4, "number %d", i)
+		}
+		s.Move(0, &v, left, 1)
+		s.Offset(0, &v, &to, left)
+		for i := range left {
+			require.InDelta(t, 0, left[i], 1e-4, "number %d", i)
+		}
+	}
+}
+
+// An offset has no NaN, and what is moved has none in fields that Quantise rids of it.
+func TestOffsetOfNaN(t *testing.T) {
+	s := craftSchema(t)
+	nan := float32(math.NaN())
+	inf := math.Inf(1)
+	bad := craft{Position: [3]float32{nan, 1, 2}, Heading: nan, Attitude: [4]float32{0, nan, 0, 0}, Fuel: inf}
+	good := craft{Attitude: [4]float32{3: 1}}
+	by := make([]float64, 8)
+	s.Offset(0, &good, &bad, by)
+	require.Equal(t, []float64{0, 1, 2, 0, 0, 0, 0, 0}, by)
+	s.Move(0, &bad, by, 1)
+	require.Equal(t, [3]float32{0, 2, 4}, bad.Position)
+	require.Zero(t, bad.Heading)
+	require.NotContains(t, bad.Attitude[:], nan)
+	require.False(t, bad.Attitude[1] != bad.Attitude[1])
+	var null craft
+	s.Offset(0, &null, &good, by)
+	require.Equal(t, make([]float64, 8), by, "four zeros are the identity")
+}
