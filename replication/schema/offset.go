@@ -42,8 +42,8 @@ func (s *Schema) Spans(component int) (spans []Span) {
 func (f *Field) isFloat() bool { return f.memory == memFloat32 || f.memory == memFloat64 }
 
 // Offset writes how far the component at to is from the one at from, both pointers to the
-// component's type, to out: the numbers of all spans. Turns go the shorter way. What is not
-// finite is 0.
+// component's type, to out: the numbers of all spans. Turns go the shorter way. A
+// difference that is not finite counts as 0.
 func (s *Schema) Offset(component int, from, to any, out []float64) {
 	c := &s.components[component]
 	a, b, n := c.structAt(from), c.structAt(to), 0

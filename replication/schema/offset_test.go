@@ -88,3 +88,33 @@ func TestOffsetOfNaN(t *testing.T) {
 	s.Offset(0, &null, &good, by)
 	require.Equal(t, make([]float64, 8), by, "four zeros are the identity")
 }
+
+// After Adopt a component quantises to the values. Fields that agree do not change, and no
+// number gets farther from the one that was quantised.
+func TestAdopt(t *testing.T) {
+	s := craftSchema(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	want, got := make([]uint32, s.Values()), make([]uint32, s.Values())
+	for range 5000 {
+		truth, near := randomCraft(r), randomCraft(r)
+		for i := range near.Position {
+			near.Position[i] = truth.Position[i] + (r.Float32()-0.5)/8
+		}
+		near.Fuel = truth.Fuel
+		s.Quantise(0, &truth, want)
+		v := near
+		s.Adopt(0, want, &v)
+		s.Quantise(0, &v, got)
+		require.Equal(t, want, got)
+		require.Equal(t, truth.Fuel, v.Fuel)
+		s.Quantise(0, &near, got)
+		for i := range v.Position {
+			if got[1+i] == want[1+i] {
+				require.Equal(t, near.Position[i], v.Position[i])
+			} else {
+				before, after := near.Position[i]-truth.Position[i], v.Position[i]-truth.Position[i]
+				require.LessOrEqual(t, math.Abs(float64(after)), math.Abs(float64(before))+1.0/16/512)
+			}
+		}
+	}
+}
