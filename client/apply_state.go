@@ -293,6 +293,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 		d.newest = true
 	}
 	r.acks.add(h.Seq)
+	r.ackTicks[h.Seq%uint32(len(r.ackTicks))] = h.Tick
 	r.stats.Snapshots++
 	r.reportUpdates()
 }

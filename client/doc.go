@@ -68,8 +68,44 @@
 // At which changes are teleports. [Component.Get] returns the newest state, for game
 // rules.
 //
-// The player's own entity is shown at the same moment as all others. A game that wants
-// it earlier predicts it.
+// The player's own entity is shown at the same moment as all others, unless it is predicted.
+//
+// # Prediction
+//
+// A player should not wait a round trip to see the effect of an input. [Predict] takes the
+// function that moves a player by one tick, which server and client share, and runs it for
+// every input at once:
+//
+//	own, err := client.Predict(c, func(tick uint32, r *Runner, in Stick) { r.Step(in) },
+//		client.PredictConfig{})
+//
+// Per render, [Prediction.At] then returns the state to draw of the controlled entity, and
+// [Prediction.State] the newest one. The state is a component, or a struct of components:
+// what Step reads and writes must be in it. The server's game must do the same with each
+// player: keep the newest input that its Input function received, at first the zero one, and
+// call Step with it once in every tick, whether an input came or not.
+//
+//	inputs by tick   ──► Step ──► states, confirmed to newest ──► blend ──► At
+//	server's state   ──► differs after quantisation? correct, and Step again
+//
+// An input counts from its tick until the next one. With each newer state of the server the
+// client quantises its own of that tick. If they are equal, nothing changes, and no
+// precision is lost. Otherwise the client leaves out the inputs that the server had not
+// applied ([Replica.AppliedInput]). If that gives the server's state, it is the reason;
+// otherwise the fields that differ are taken over. The later ticks are predicted again from
+// there. A snapshot without a row of the entity says that it has not changed, unless an
+// earlier snapshot was lost.
+//
+// The error of a misprediction is added to what At returns, and halves every 80 ms; vectors
+// and numbers that are off by more than PredictConfig.Snap, in their units, are corrected at
+// once. Only the controlled entity is predicted. A Step that looks at others sees them as of
+// the view, a round trip behind, and is corrected more often.
+//
+// Step starts sounds and the like if [Prediction.Once] is true, since a tick may be predicted
+// many times. A panic in Step turns the prediction off: [Prediction.Err] is a *[StepError],
+// At returns false, and the session continues. The prediction pauses while the connection is
+// lost or the entity is out of view, and starts over with another entity or session.
+// At most [MaxPredicted] ticks are predicted; then it stands still until the server confirms some.
 //
 // # Events
 //
@@ -160,4 +196,11 @@
 //	   across the sessions of one run.
 //	C4 Within a session the moment that Render returns never goes back.
 //	C5 Every command that was sent ends once: answered, rejected or unanswered.
+//	C6 The predicted state of a tick is Step of the previous tick's and the newest
+//	   input up to the tick, as the server receives it.
+//	C7 A confirmed state quantises to the server's, and a newer one never gives way to
+//	   an older one.
+//	C8 At most MaxPredicted ticks are newer than the confirmed one.
+//	C9 Of one effect Once is true once, and once more after each Undo.
+//	C10 The offset that At adds to a state never enters the state.
 package client

@@ -117,3 +117,11 @@ const (
 
 // AsksAgain reports whether a Client reconnects after why to ask for another schema.
 func (s *Session) AsksAgain(why error) bool { return s.asksAgain(why) }
+
+// Recorrect makes p believe that the server has corrected its confirmed tick.
+func Recorrect[State any](p *Prediction[State]) {
+	c := p.core
+	c.blend.before(c)
+	c.run(c.confirmed+1, c.target(), all)
+	c.blend.after(c)
+}

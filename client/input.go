@@ -60,13 +60,21 @@ func (s *Session) targetTick(now time.Duration) uint32 {
 	if s.clock.tick == 0 {
 		return 0
 	}
+	return uint32(min(s.inputTick(now)+1, math.MaxUint32))
+}
+
+// inputTick returns how far the tick for an input made at now has come: from the tick before
+// it to the tick itself. It is 0 if the server's time is unknown.
+func (s *Session) inputTick(now time.Duration) float64 {
+	if s.clock.tick == 0 {
+		return 0
+	}
 	lead := s.inputs.lead.value
 	if s.inputs.lead.count == 0 { // not measured yet
 		lead = s.clock.trips.least()/2 + 2*time.Second/time.Duration(s.welcome.SnapshotHz)
 	}
 	most := min(maxLead, s.clock.trips.least()/2+s.clock.timeOf(maxAhead))
-	tick := s.clock.ticks(s.clock.server(now)+min(lead, most)) + 1.5
-	return uint32(min(max(tick, 0), math.MaxUint32))
+	return max(s.clock.ticks(s.clock.server(now)+min(lead, most))+0.5, 0)
 }
 
 // SetInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is

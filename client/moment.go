@@ -1,5 +1,7 @@
 package client
 
+import "time"
+
 // Moment is the server time that a render shows: slightly in the past, so that the
 // states before and after it have arrived. Client.Render returns one for each picture,
 // and Component.At reads entities at it.
@@ -9,6 +11,9 @@ type Moment struct {
 
 	newest         uint32  // newest tick of the replica
 	maxExtrapolate float64 // in ticks
+
+	now       time.Duration
+	inputTick float64 // for which an input is made at now, with fractions; 0: unknown
 }
 
 // maxExtrapolate is how long motion is extrapolated when snapshots stop, in seconds.

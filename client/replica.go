@@ -51,10 +51,11 @@ type Replica struct {
 	input         uint32    // tick of the newest input that the server has applied; 0: none
 	proven        uint32    // highest structure number of an applied snapshot
 	acks          ackWindow
-	tick          uint32 // of the newest snapshot
-	before        uint32 // newest tick of a snapshot before tick
-	span          uint32 // ticks of states kept for Component.At
-	shown         uint32 // tick of the newest Render
+	ackTicks      [64]uint32 // ticks of the snapshots in acks, by seq modulo 64
+	tick          uint32     // of the newest snapshot
+	before        uint32     // newest tick of a snapshot before tick
+	span          uint32     // ticks of states kept for Component.At
+	shown         uint32     // tick of the newest Render
 	held          []heldDatagram
 
 	// Scratch for the State datagram being applied.

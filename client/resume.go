@@ -36,6 +36,9 @@ func (s *Session) hello() wire.Hello {
 // is sent before Reconnect.
 func (s *Session) Lost(why error) {
 	s.joined = false
+	if s.prediction != nil {
+		s.prediction.pause()
+	}
 	lost := s.unanswered
 	s.unanswered = nil
 	for _, f := range lost {
@@ -128,6 +131,9 @@ func (s *Session) renew(l *layout, floor, maxSlots uint32, tickHz int) {
 	}
 	s.replica, s.controlled = next, 0
 	s.clock, s.renderer, s.inputs = clock{hz: tickHz}, renderer{}, inputs{}
+	if s.prediction != nil {
+		s.prediction.renew()
+	}
 }
 
 // leaveAll takes all entities out of view, at the start of a new session.

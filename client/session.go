@@ -84,6 +84,7 @@ type Session struct {
 	rtt         RTT
 	clock       clock
 	renderer    renderer
+	prediction  *prediction // of Predict
 	stats       SessionStats
 }
 
@@ -156,6 +157,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 		}
 		if !ok {
 			s.checkFaults()
+			s.syncPrediction()
 			return nil
 		}
 	}
@@ -296,6 +298,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		s.replica.deliverRendered(s.replica.tick - second)
 	}
 	s.checkFaults()
+	s.syncPrediction()
 	return outcome, nil
 }
 

@@ -50,7 +50,10 @@ func (s *Session) Render(now time.Duration) Moment {
 	r := s.replica
 	r.shown = uint32(tick)
 	r.deliverRendered(r.shown)
-	return Moment{Tick: tick, newest: r.tick, maxExtrapolate: maxExtrapolate * float64(s.clock.hz)}
+	return Moment{
+		Tick: tick, newest: r.tick, maxExtrapolate: maxExtrapolate * float64(s.clock.hz),
+		now: now, inputTick: s.inputTick(now),
+	}
 }
 
 const (

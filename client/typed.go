@@ -105,7 +105,11 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 		return 0, err
 	}
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
-	return s.setInput(s.typed.bytes, now), nil
+	tick = s.setInput(s.typed.bytes, now)
+	if s.prediction != nil {
+		s.prediction.input(tick, &s.typed.body)
+	}
+	return tick, nil
 }
 
 // SetInputValue sets what the player holds down from now on; see Session.SetInputValue and

@@ -1,0 +1,85 @@
+package client
+
+import "github.com/worldd/worldd/internal/invariants"
+
+// effects remembers what Once has reported, for the ticks of the rings.
+type effects struct {
+	ticks  [window]uint32 // of the entries of a slot
+	count  [window]uint8
+	asked  [window]uint8 // bit i: the newest call of step asked for entry i
+	keys   [window][MaxOnce]uint64
+	undone []effect
+}
+
+type effect struct {
+	tick uint32
+	key  uint64
+}
+
+// begin prepares for a call of the step function for tick.
+func (e *effects) begin(tick uint32) {
+	slot := slotOf(tick)
+	if e.ticks[slot] != tick {
+		e.ticks[slot], e.count[slot] = tick, 0
+	}
+	e.asked[slot] = 0
+}
+
+// ask reports whether key is new at tick.
+func (e *effects) ask(tick uint32, key uint64) bool {
+	slot := slotOf(tick)
+	n := int(e.count[slot])
+	for i := range n {
+		if e.keys[slot][i] == key {
+			e.asked[slot] |= 1 << i
+			return false
+		}
+	}
+	if n == MaxOnce {
+		return false
+	}
+	e.keys[slot][n] = key
+	e.asked[slot] |= 1 << n
+	e.count[slot]++
+	return true
+}
+
+// end drops the effects of tick that its step did not ask for.
+func (e *effects) end(tick uint32) {
+	slot := slotOf(tick)
+	if invariants.Enabled {
+		invariants.Checkf(e.ticks[slot] == tick, "C9: effects of tick %d are in the slot of %d", e.ticks[slot], tick)
+	}
+	kept := 0
+	for i := range int(e.count[slot]) {
+		if e.asked[slot]>>i&1 == 0 {
+			e.undone = append(e.undone, effect{tick, e.keys[slot][i]})
+			continue
+		}
+		e.keys[slot][kept] = e.keys[slot][i]
+		kept++
+	}
+	e.count[slot] = uint8(kept)
+}
+
+// dropTick drops all effects of a tick.
+func (e *effects) dropTick(tick uint32) {
+	e.begin(tick)
+	e.end(tick)
+}
+
+func (p *prediction) once(tick uint32, key uint64) bool {
+	return p.stepping != 0 && p.stepping == tick && p.effects.ask(tick, key)
+}
+
+// deliverUndone calls the game's function for the effects that were dropped.
+func (p *prediction) deliverUndone() {
+	for len(p.effects.undone) > 0 {
+		u := p.effects.undone[0]
+		p.effects.undone = append(p.effects.undone[:0], p.effects.undone[1:]...)
+		p.stats.Undone++
+		if p.undo != nil {
+			p.undo(u.tick, u.key)
+		}
+	}
+}
