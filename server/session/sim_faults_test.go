@@ -110,7 +110,9 @@ func faultLines(t *testing.T) (lines []faultLine) {
 	faults, err := fault.All()
 	require.NoError(t, err)
 	for _, f := range faults {
-		lines = append(lines, faultLine{name: f.Name, breaks: f.Breaks})
+		if !strings.HasPrefix(f.Name, "Predict") { // those are for the tests of package client
+			lines = append(lines, faultLine{name: f.Name, breaks: f.Breaks})
+		}
 	}
 	return lines
 }

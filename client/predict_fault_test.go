@@ -1,0 +1,49 @@
+//go:build faults
+
+package client_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/fault"
+)
+
+// faultVariable names the fault that a process of this test injects.
+const faultVariable = "WORLDD_PREDICTION_FAULT"
+
+func init() { fault.Inject(os.Getenv(faultVariable)) }
+
+// TestFaultsOfPrediction runs the tests of the prediction with each of its deliberate faults,
+// in a process of its own. A fault that none of them notices is a gap in the tests.
+func TestFaultsOfPrediction(t *testing.T) {
+	faults, err := fault.All()
+	require.NoError(t, err)
+	run := func(name string) (string, error) {
+		const tests = "Predict|Correction|Snap|Turns|Input[MHR]|Unmoved|LostRow|Older|Once|Step|Control[M]|Hidden|OverLoss"
+		c := exec.Command(os.Args[0], "-test.run=^Test("+tests+")", "-test.short")
+		c.Env = append(os.Environ(), faultVariable+"="+name)
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	out, err := run("")
+	require.NoError(t, err, out)
+	found := 0
+	for _, f := range faults {
+		if !strings.HasPrefix(f.Name, "Predict") {
+			continue
+		}
+		found++
+		out, err := run(f.Name)
+		require.Error(t, err, "%s: %s", f.Name, f.Breaks)
+		_, failed, ok := strings.Cut(out, "--- FAIL: ")
+		require.True(t, ok, "%s: %s", f.Name, out)
+		failed, _, _ = strings.Cut(failed, " ")
+		t.Logf("%-20s %s", f.Name, failed)
+	}
+	require.GreaterOrEqual(t, found, 5)
+}
