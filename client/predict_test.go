@@ -693,3 +693,24 @@ func TestPredictionAtTheLastTicks(t *testing.T) {
 		require.False(t, ok)
 	}
 }
+
+// After a stall of the server, inputs are for ticks that were predicted before: they replace
+// the inputs made for these, and the states after them are dropped.
+func TestServerStands(t *testing.T) {
+	f := newReferee(t, client.PredictConfig{})
+	f.step = func(tick uint32, r *runner, in lever) { r.step(in); f.play.Once(tick, 7) }
+	f.frames(10, right)
+	for range 60 {
+		f.now += time.Second / stepHz
+		f.input(right)
+	}
+	ahead := f.play.Stats().Predicted
+	undone := 0
+	f.undo = func() { undone++ }
+	for range 70 {
+		f.frames(1, lever{Z: 1})
+		nearRunner(t, f.ahead(f.play.Stats().Predicted), f.predicted(), "it goes on")
+	}
+	require.Greater(t, ahead, f.tick-20)
+	require.NotZero(t, undone)
+}
