@@ -38,9 +38,14 @@ func (e *Entity) KindName() string {
 }
 
 // Format returns all components of the current state by name, those that the caller's
-// schema lacks too: "body{Position[0]=1.5 ...} health{Points=3}".
+// schema lacks too, their text fields last: "health{Points=3} name{Text="Ada"}".
 func (e *Entity) Format() string {
-	return e.layout.schema.Format(schema.Row{Mask: e.mask, Owned: e.states.owned, Values: e.states.current()})
+	s := e.layout.schema
+	var texts []string
+	if s.TextMask() != 0 {
+		texts = *textsOf(e)
+	}
+	return s.Format(schema.Row{Mask: e.mask, Owned: e.states.owned, Values: e.states.current()}, texts)
 }
 
 // Tick returns the server's tick of the current state.

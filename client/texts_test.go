@@ -130,6 +130,15 @@ func TestTextsOfEnter(t *testing.T) {
 	_, ok = c.note.Get(c.replica.Entity(h(2, 3)))
 	require.False(t, ok)
 	require.Equal(t, []string{"Bob", "", "axe", ""}, c.texts(h(2, 3)))
+	shown := map[bulk.Handle]string{}
+	for _, h := range []bulk.Handle{h(1, 3), h(2, 3), h(3, 3)} {
+		shown[h] = c.replica.Entity(h).Format()
+	}
+	require.Equal(t, map[bulk.Handle]string{
+		h(1, 3): `badge{Level=5 Name="Ada" Key="secret" Items=00ff} note{Text="hello"}`,
+		h(2, 3): `badge{Level=5 Name="Bob" Items=617865}`,
+		h(3, 3): "",
+	}, shown, "for tools")
 
 	c.send(c.enter(h(1, 3), hasNote, false, "", "", "", "bye"))
 	require.Equal(t, []string{"", "", "", "bye"}, c.texts(h(1, 3)), "an Enter replaces all")

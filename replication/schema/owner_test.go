@@ -42,9 +42,9 @@ func TestOwnerFields(t *testing.T) {
 	var named []bulk.Handle
 	s.References(row, func(h bulk.Handle) { named = append(named, h) })
 	require.Equal(t, []bulk.Handle{in.Friend}, named)
-	require.NotContains(t, s.Format(row), "Coins")
+	require.NotContains(t, s.Format(row, nil), "Coins")
 	row.Owned = true
-	require.Contains(t, s.Format(row), "Coins=-3")
+	require.Contains(t, s.Format(row, nil), "Coins=-3")
 
 	s.HideOwned(row)
 	s.References(row, func(h bulk.Handle) { require.Fail(t, "told of", "%v", h) })

@@ -151,7 +151,7 @@ func requireSameRows(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 		got := rowtest.BlankRow(s, row)
 		require.NoError(t, parsed.ReadFull(&b, &got))
 		require.Equal(t, row, got)
-		require.Equal(t, s.Format(row), parsed.Format(row))
+		require.Equal(t, s.Format(row, nil), parsed.Format(row, nil))
 		require.Equal(t, s.Load(row.Mask), parsed.Load(row.Mask))
 		wantPart, wantParent := s.Parent(row)
 		part, parent := parsed.Parent(row)
@@ -527,7 +527,7 @@ func requireParsed(t *testing.T, text string) bool {
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
 	row.Owned = true
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
-	_ = s.Format(row)
+	_ = s.Format(row, make([]string, len(s.TextFields())))
 	again, err := schema.Parse(text)
 	require.NoError(t, err)
 	require.NoError(t, again.Bind(s))
@@ -555,5 +555,5 @@ func TestParsedFormat(t *testing.T) {
 	in := profile{Level: -7}
 	at := s.Component(i)
 	s.Quantise(i, &in, row.Values[at.Offset:])
-	require.Equal(t, "c3{Level=-7 Slots[0].Count=0 Slots[1].Count=0}", parsed.Format(row))
+	require.Equal(t, "c3{Level=-7 Slots[0].Count=0 Slots[1].Count=0}", parsed.Format(row, nil))
 }

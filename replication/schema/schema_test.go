@@ -512,7 +512,7 @@ func TestSchemaFormat(t *testing.T) {
 	s := rowtest.SampleSchema()
 	row := rowtest.NewRow(s, 0)
 	rowtest.Set(s, &row, "health", rowtest.Health{Now: -7, Max: 9, Alive: true})
-	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", s.Format(row))
+	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", s.Format(row, nil))
 }
 
 type turns struct {
@@ -556,7 +556,7 @@ func TestTurnsFormat(t *testing.T) {
 	require.NoError(t, schema.Add[turns](s, "turns"))
 	row := rowtest.NewRow(s, 0)
 	rowtest.Set(s, &row, "turns", turns{A: -math.Pi, E: 3})
-	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row))
+	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row, nil))
 }
 
 func TestTurnsAreAccurate(t *testing.T) {

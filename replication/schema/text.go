@@ -259,8 +259,9 @@ func (f *Field) appendText(b []byte) []byte {
 }
 
 // Format returns the present components of row, field by field, as the values that Restore
-// gives. Owner fields are included only if row.Owned is set.
-func (s *Schema) Format(row Row) string {
+// gives. Owner fields are included only if row.Owned is set. texts are the text fields of all
+// components by number; nil leaves them out.
+func (s *Schema) Format(row Row, texts []string) string {
 	var b strings.Builder
 	for i := range s.components {
 		if row.Mask>>i&1 == 0 {
@@ -283,9 +284,24 @@ func (s *Schema) Format(row Row) string {
 			b.WriteByte('=')
 			b.WriteString(s.fields[j].format(row.Values))
 		}
+		s.formatTexts(&b, i, row.Owned, texts, gap)
 		b.WriteByte('}')
 	}
 	return b.String()
+}
+
+// formatTexts appends the text fields of a component, of which gap separates the first.
+func (s *Schema) formatTexts(b *strings.Builder, component int, owned bool, texts []string, gap string) {
+	first, end := s.TextFieldsOf(component)
+	for i := first; i < min(end, len(texts)); i++ {
+		if f := &s.texts[i]; f.SentTo(owned) {
+			b.WriteString(gap)
+			gap = " "
+			b.WriteString(f.Path)
+			b.WriteByte('=')
+			b.WriteString(f.Format(texts[i]))
+		}
+	}
 }
 
 // format shows the value of one field.
