@@ -65,6 +65,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	g.Attach(s)
 	talk := std.out
 	if c.JSON {
 		talk = std.err

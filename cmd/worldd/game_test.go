@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -34,12 +35,12 @@ func TestPokeComparesIdentities(t *testing.T) {
 	crate := g.scene.World.HandleAt(0)
 	require.Equal(t, bulk.Live, g.scene.World.Status(crate))
 
-	require.NoError(t, g.poke(session, crate, nil))
-	require.NoError(t, g.poke(session, crate, args(g.scene.Identity(crate))))
+	require.NoError(t, g.Poke(session, crate, nil))
+	require.NoError(t, g.Poke(session, crate, args(g.scene.Identity(crate))))
 	n, _ := g.confused()
 	require.Zero(t, n)
 
-	require.ErrorIs(t, g.poke(session, crate, args(1234)), &wire.Error{Code: wire.IdentityFault})
+	require.ErrorIs(t, g.Poke(session, crate, args(1234)), &wire.Error{Code: wire.IdentityFault})
 	n, recorded := g.confused()
 	require.EqualValues(t, 1, n)
 	require.Len(t, recorded, 1)
@@ -48,11 +49,11 @@ func TestPokeComparesIdentities(t *testing.T) {
 	require.Equal(t, g.scene.Identity(crate), recorded[0].Seen)
 
 	for _, malformed := range [][]byte{{0xcf}, {0xc0}, make([]byte, 9), append(args(1), 0)} {
-		require.ErrorIs(t, g.poke(session, crate, malformed), &wire.Error{Code: wire.BadArguments})
+		require.ErrorIs(t, g.Poke(session, crate, malformed), &wire.Error{Code: wire.BadArguments})
 	}
 	avatar, err := g.scene.Join()
 	require.NoError(t, err)
-	require.ErrorIs(t, g.poke(session, avatar, nil), &wire.Error{Code: wire.CommandRefused})
+	require.ErrorIs(t, g.Poke(session, avatar, nil), &wire.Error{Code: wire.CommandRefused})
 
 	report := &bot.Report{}
 	report.Handles.Confusions = n
@@ -63,7 +64,7 @@ func TestPokeComparesIdentities(t *testing.T) {
 
 // TestSchemas: the bots' own identity type matches the server's.
 func TestSchemas(t *testing.T) {
-	ours, err := newSchema()
+	ours, err := rules.NewSchema()
 	require.NoError(t, err)
 	theirs, err := bot.NewSchema()
 	require.NoError(t, err)
@@ -73,14 +74,14 @@ func TestSchemas(t *testing.T) {
 // TestHooks: a session's life in the scene.
 func TestHooks(t *testing.T) {
 	g := calm(t)
-	hooks := g.hooks()
+	hooks := g.Hooks()
 	session := &server.Session{}
 	avatar, err := hooks.Join(session)
 	require.NoError(t, err)
 	require.Equal(t, bulk.Live, g.scene.World.Status(avatar))
 	require.Equal(t, 1, g.scene.Players())
-	g.steer(session, 1, []byte{1, 2, 3}) // malformed, and from a session without an avatar
-	g.steer(session, 2, []byte{127, 0})
+	g.Steer(session, 1, []byte{1, 2, 3}) // malformed, and from a session without an avatar
+	g.Steer(session, 2, []byte{127, 0})
 	hooks.Leave(session)
 	require.Contains(t, hooks.Commands, "poke")
 }

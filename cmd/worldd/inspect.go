@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
+	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -32,7 +33,7 @@ func (c *inspectCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	schema, err := newSchema()
+	schema, err := rules.NewSchema()
 	if err != nil {
 		return err
 	}

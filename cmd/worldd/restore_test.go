@@ -24,6 +24,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
@@ -92,7 +93,7 @@ type player struct {
 
 func (s *serving) dial(ctx context.Context, epoch uint64) (*player, error) {
 	g := &player{met: map[bulk.Handle]uint64{}}
-	schema, err := newSchema()
+	schema, err := rules.NewSchema()
 	require.NoError(s.t, err)
 	identity, err := client.ComponentOf[scenes.Identity](schema, scenes.IdentityName)
 	require.NoError(s.t, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/internal/spelling"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
@@ -49,13 +50,13 @@ func host(file *scenes.File) (*game, server.Config, error) {
 	if err != nil {
 		return nil, server.Config{}, wrongUsage{err}
 	}
-	schema, err := newSchema()
+	schema, err := rules.NewSchema()
 	if err != nil {
 		return nil, server.Config{}, err
 	}
-	g := &game{scene: scene}
+	g := newGame(scene)
 	return g, server.Config{
-		World: scene.World, Schema: schema, Game: g.hooks(),
+		World: scene.World, Schema: schema, Game: g.Hooks(),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,

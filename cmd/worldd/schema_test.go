@@ -65,7 +65,7 @@ func TestWatch(t *testing.T) {
 	status := run(ctx, []string{"watch", server.addr, "--fingerprint=" + server.fingerprint, "--rows=2"}, streams{strings.NewReader(""), &out, &errs})
 	require.Equal(t, exitOK, status, "%s", errs.String())
 	require.Regexp(t, `joined  schema [0-9a-f]{16}  session \d+  tick \d+ at 60 Hz  \d+ in view\n`, out.String())
-	require.Regexp(t, `\navatar  1\n \*\d+v1  body\{Position\[0\]=\S+ .*\} identity\{Value=\d+ Mark=\d+\}\n`, out.String())
+	require.Regexp(t, `\navatar  1\n \*\d+v1  body\{Position\[0\]=\S+ .*\} identity\{Value=\d+ Mark=\d+\} name\{Text="worldd watch"\}\n`, out.String())
 	require.NotContains(t, out.String(), "\x1b", "no terminal")
 	server.end(syscall.SIGTERM)
 }

@@ -155,6 +155,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
+	g.Attach(s)
 	s.SetBans(banned)
 	var record *recordFile
 	if c.Record != "" { // after binding the address: another server may be writing the file

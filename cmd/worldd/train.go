@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
+	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -33,7 +34,7 @@ type trainCommand struct {
 // Run replays the recording for viewers and trains on what they are sent. A quarter of
 // every second is held back to measure the result.
 func (c *trainCommand) Run(ctx context.Context, std streams) error {
-	s, err := newSchema()
+	s, err := rules.NewSchema()
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,9 @@ func (s *Scene) register() error {
 		return err
 	}
 	s.identity = identity
+	if s.names, err = world.Register[Name](s.World, NameName); err != nil {
+		return err
+	}
 	for _, k := range s.File.Kinds {
 		kind := world.Kind{Name: k.Name, Priority: k.Priority}
 		if b := k.Body; b != nil {

@@ -7,12 +7,10 @@
 //
 // WORLDS.md is the reference of world files, for operators.
 //
-// # Input and commands
+// # Input
 //
 // A client's input for one tick is two signed bytes, x and z, in 1/127 of full
-// speed; DecodeSteer decodes it. The command "poke" names an entity; its optional
-// argument, a msgpack uint64, is the identity that the client expects. Scene.Poke
-// executes it.
+// speed; DecodeSteer decodes it. Package rules has the commands and events.
 //
 // # Invariants
 //

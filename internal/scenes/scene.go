@@ -16,6 +16,7 @@ type Scene struct {
 	File  *File
 
 	identity *world.Component[Identity]
+	names    *world.Component[Name]
 	kinds    map[string]world.KindID
 	effects  []effect
 	emitters []emitter
@@ -57,13 +58,14 @@ func (s *Scene) Join() (world.Entity, error) {
 	return e, nil
 }
 
-// Leave destroys an avatar at the end of the step. It returns false unless e is one.
+// Leave destroys an avatar at the end of the step, with CauseLeft. It returns false unless
+// e is one.
 func (s *Scene) Leave(e world.Entity) bool {
 	if _, ok := s.avatars[e]; !ok {
 		return false
 	}
 	delete(s.avatars, e)
-	return s.World.Destroy(e)
+	return s.World.DestroyBecause(e, CauseLeft)
 }
 
 // Players counts the avatars that have joined and not left.

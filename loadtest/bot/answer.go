@@ -74,17 +74,23 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 		return
 	}
 	fate, sure := o.fateOf(h)
-	if !sure || fate.verdictOf() == claim {
+	taught := sure && fate == statusUnknown && o.taught.has(h)
+	if !sure || fate.verdictOf() == claim && !taught {
 		return
 	}
 	m := o.find(h)
 	switch {
+	case claim == wire.Hidden && taught:
+	case claim == wire.Hidden && fate == statusUnknown: // the event that names it may follow
+		o.doubts = append(o.doubts, doubt{h, structure, true})
+	case claim == wire.Pending && taught:
+		o.confuse(h, 0, "B5: an event has named it, and the server's answer is %v (%v)", claim, code)
 	case claim == wire.Stale && !o.issuable(h):
 	case claim == wire.Stale:
 		if m != nil {
 			m.doubted = true
 		}
-		o.doubts = append(o.doubts, doubt{h, structure})
+		o.doubts = append(o.doubts, doubt{h, structure, false})
 	default:
 		o.confuse(h, 0, "B5: %v here, but %v by the server's answer (%v)", fate, claim, code)
 	}
@@ -95,9 +101,10 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 func (o *oracle) reached(tick, structure uint32) {
 	o.tick = tick
 	o.settle(structure)
+	o.settleNames()
 }
 
-// settle checks handles that an answer called stale before a snapshot with that
+// settle checks handles that an answer called stale or hidden before a snapshot with that
 // structure number was made: by then structure records must have said so too (B5). The
 // applied structure number alone proves less: one snapshot may fill several messages,
 // some of which have not arrived.
@@ -108,7 +115,12 @@ func (o *oracle) settle(structure uint32) {
 			rest = append(rest, d)
 			continue
 		}
-		if fate, sure := o.fateOf(d.handle); sure && fate != statusDestroyed {
+		fate, sure := o.fateOf(d.handle)
+		switch {
+		case !sure:
+		case d.hidden && fate == statusUnknown && !o.taught.has(d.handle):
+			o.confuse(d.handle, 0, "B5: the server called it hidden, and nothing has named it")
+		case !d.hidden && fate != statusDestroyed:
 			o.confuse(d.handle, 0, "B5: the server called it stale, but it is still %v", fate)
 		}
 	}

@@ -92,6 +92,9 @@ func (b *bot) poke(now time.Time) error {
 	b.nextPoke = now.Add(time.Second / pokesPerSecond)
 	b.poked++
 	h := b.choose(b.poked)
+	if taught := b.oracle.taught.draw(b.rng.IntN); b.poked%8 == 6 && taught != 0 {
+		h = taught
+	}
 	var args []byte
 	if m := b.oracle.find(h); m != nil && m.identity != 0 {
 		args = pokeArgs(m.identity)
@@ -101,8 +104,43 @@ func (b *bot) poke(now time.Time) error {
 		return err
 	}
 	b.unanswered[asked.ID()] = h
+	b.oracle.poked.add(h)
 	b.handles.CommandsSent++
 	return nil
+}
+
+// rename gives the bot's avatar the next name if it is due. It needs the avatar's identity.
+func (b *bot) rename(now time.Time) error {
+	avatar := b.client.Controlled()
+	m := b.oracle.find(avatar)
+	if b.config.Scenario == Idle || b.oracle.fate(m) != statusShown || m.identity == 0 || now.Before(b.nextRename) || len(b.unanswered) >= maxUnanswered {
+		return nil
+	}
+	if b.nextRename.IsZero() {
+		b.nextRename = now.Add(time.Duration(b.rng.Int64N(int64(firstRename))))
+		return nil
+	}
+	b.nextRename = now.Add(time.Duration((0.5 + b.rng.Float64()) * renameSeconds * float64(time.Second)))
+	name := sealedName(b.number, b.oracle.renamed+1, m.identity)
+	asked, err := client.Ask[Renamed](b.client, 0, Rename{name})
+	if err != nil {
+		return err
+	}
+	b.oracle.avatar, b.oracle.renamed = avatar, b.oracle.renamed+1
+	b.unanswered[asked.ID()], b.renaming[asked.ID()] = 0, name
+	b.handles.CommandsSent++
+	return nil
+}
+
+// renamed handles the answer to a rename (B11).
+func (b *bot) renamed(r client.Result, name string) {
+	answer, ok := r.Answer.(Renamed)
+	switch code := wire.CodeOf(r.Err); {
+	case ok:
+		b.oracle.checkRenamed(answer, name, b.oracle.avatar)
+	case code != wire.RateLimited:
+		b.oracle.confuse(r.Target, 0, "B11: renamed to %q, and the answer is %v: %v", name, code, r.Err)
+	}
 }
 
 func (b *bot) result(r client.Result) {
@@ -121,6 +159,11 @@ func (b *bot) result(r client.Result) {
 		b.handles.CommandsExecuted++
 	} else {
 		b.handles.CommandsRejected++
+	}
+	if name, ok := b.renaming[r.ID]; ok {
+		delete(b.renaming, r.ID)
+		b.renamed(r, name)
+		return
 	}
 	b.oracle.checkAnswer(h, code, r.Verdict, b.client.Replica().Structure())
 }

@@ -2,7 +2,7 @@ package bot
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -23,6 +23,8 @@ type bot struct {
 	client   *client.Client
 	body     client.Component[schema.Body]
 	identity client.Component[Identity]
+	name     client.Component[Name]
+	events   client.Events
 	oracle   *oracle
 	pilot    pilot
 	handles  Handles
@@ -30,6 +32,8 @@ type bot struct {
 	outage   outage
 
 	unanswered map[uint32]bulk.Handle // command -> its target
+	renaming   map[uint32]string      // unanswered rename -> the name
+	nextRename time.Time
 	nextPoke   time.Time
 	poked      int
 	snapshots  uint64 // applied when last checked
@@ -50,6 +54,7 @@ type board struct {
 	failed    bool
 	total     outcome
 	handles   Handles
+	heard     Heard
 	latencies []int64 // µs, not collected yet
 }
 
@@ -86,23 +91,35 @@ func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
 	if err != nil {
 		return nil, err
 	}
+	name, err := client.ComponentOf[Name](s, nameName)
+	if err != nil {
+		return nil, err
+	}
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(number)))
 	b := &bot{
-		number: number, config: c, rng: rng, body: body, identity: identity,
+		number: number, config: c, rng: rng, body: body, identity: identity, name: name,
 		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
 		pilot:      pilot{rng: rng, area: c.AreaMetres},
 		unanswered: map[uint32]bulk.Handle{},
+		renaming:   map[uint32]string{},
 	}
+	b.hear()
 	return b, nil
 }
 
 // observer passes the replica's callbacks to the oracle.
 func (b *bot) observer() client.Observer {
 	return client.Observer{
-		Enter:   func(e *client.Entity) { b.oracle.entered(e.Handle(), b.identityOf(e)) },
-		Update:  func(e *client.Entity) { b.oracle.updated(e.Handle(), b.identityOf(e)) },
+		Enter: func(e *client.Entity) {
+			b.oracle.entered(e.Handle(), b.identityOf(e))
+			b.checkName(e, true)
+		},
+		Update: func(e *client.Entity) {
+			b.oracle.updated(e.Handle(), b.identityOf(e))
+			b.checkName(e, false)
+		},
 		Leave:   func(h bulk.Handle, _ wire.Reason) { b.oracle.left(h) },
-		Destroy: func(h bulk.Handle, _ uint8) { b.oracle.destroyed(h) },
+		Destroy: func(h bulk.Handle, cause uint8) { b.oracle.destroyed(h, cause) },
 	}
 }
 
@@ -111,7 +128,26 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 	return v.number()
 }
 
-func nameOf(number int) string { return fmt.Sprintf("bot-%d", number) }
+// checkName passes the name of an avatar to the oracle.
+func (b *bot) checkName(e *client.Entity, entered bool) {
+	if name, ok := b.name.Get(e); ok {
+		b.oracle.named(e.Handle(), b.identityOf(e), name.Text, entered)
+	}
+}
+
+// hear passes the server's events to the oracle.
+func (b *bot) hear() {
+	client.OnEvent(&b.events, func(_ uint32, e Named) { b.oracle.heardName(e.Player, e.Name) })
+	client.OnEvent(&b.events, func(_ uint32, e Broken) { b.oracle.heardBroken(e.Entity, e.By) })
+	client.OnEvent(&b.events, func(_ uint32, e Scored) { b.oracle.heardScore(e.Entity, e.Count) })
+	client.OnEvent(&b.events, func(tick uint32, e Flash) {
+		f := flash{serial: e.Serial, tick: tick}
+		if b.client != nil { // otherwise Dial has not returned
+			f.snapshots = b.client.Replica().Stats().Snapshots
+		}
+		b.oracle.heardFlash(f, e.Tick)
+	})
+}
 
 func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -123,7 +159,7 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 		return err
 	}
 	c, err := client.Dial(ctx, client.Config{
-		Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Result: b.result,
+		Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Events: &b.events, Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	})
@@ -134,6 +170,7 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	b.outage = outage{}
 	welcome := c.Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
+	b.oracle.patience = nameSeconds * uint32(welcome.TickHz)
 	b.publish(time.Now(), true)
 	return nil
 }
@@ -151,6 +188,8 @@ func (b *bot) renew() {
 	b.forget(0, wire.MaxSlots)
 	b.client = nil
 	clear(b.unanswered)
+	clear(b.renaming)
+	b.nextRename = time.Time{}
 	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
 }
 
@@ -177,9 +216,11 @@ func (b *bot) step(now time.Time) error {
 	replica := b.client.Replica()
 	if b.client.State() != client.Joined {
 		b.snapshots = replica.Stats().Snapshots
+		b.oracle.pending = b.oracle.pending[:0]
 		b.publishAfter(now)
 		return nil
 	}
+	b.oracle.settleFlashes(replica.Stats().Snapshots, replica.Tick())
 	b.oracle.reached(replica.Tick(), replica.SnapshotStructure())
 	if n := replica.Stats().Snapshots; n != b.snapshots {
 		b.snapshots = n
@@ -190,7 +231,7 @@ func (b *bot) step(now time.Time) error {
 			return err
 		}
 	}
-	if err := b.poke(now); err != nil {
+	if err := errors.Join(b.poke(now), b.rename(now)); err != nil {
 		return err
 	}
 	b.publishAfter(now)
@@ -290,7 +331,7 @@ func (b *bot) publish(now time.Time, connected bool) {
 	defer b.board.mu.Unlock()
 	b.board.connected, b.board.lost = connected && b.firstSeq != 0, b.outage.lost
 	b.board.total = b.past.plus(b.visit(now))
-	b.board.handles = b.handles
+	b.board.handles, b.board.heard = b.handles, b.oracle.heard
 	b.board.latencies = append(b.board.latencies, b.latencies...)
 	b.latencies = b.latencies[:0]
 }

@@ -11,6 +11,10 @@
 //	   ▲                     ▲  └──────► answers: verdicts, results ───────────► (agrees?) ──► confusions
 //	   └── inputs, pokes ────┴── probes ◄── live, hidden, dead, forged handles ◄─┘
 //
+// Bots give their avatars names that are sealed: each holds a checksum of the entity's
+// identity and a revision, so every bot that sees one can check it. The server's game
+// (internal/scenes/rules) numbers its events for the same purpose.
+//
 // A bot relies on the client library only for the order of callbacks: the oracle
 // keeps its own state of every handle, and checks the replica against it.
 //
@@ -29,6 +33,16 @@
 //	   Pending until they are shown again. In another run of the world every
 //	   earlier handle is Stale and none returns (H5): the Welcome's run must be
 //	   able to have issued every handle that is shown.
+//	B7 An avatar's name is its own, and never an earlier one than before. A name that an
+//	   event announced arrives within 10 s.
+//	B8 A reliable event arrives once, in order, and while the entity that it is about is
+//	   shown: after its Enter, and before its Leave and Destroy, also in a resumed
+//	   session. None is missing, except that the server refuses some to clients that
+//	   were away. A handle that came in one is known to the server from then on.
+//	B9 An unreliable event arrives at most once, with the tick at which it happened, and
+//	   only with a snapshot that is applied.
+//	B10 The cause of a death that the bot could see is the game's.
+//	B11 The answer to a rename is the game's.
 //
 // Bots share nothing: each has its own random numbers, connection, memory and
 // counters, which are summed up at the end.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/loadtest/bot"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -139,12 +139,11 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSchemaIsTheServers compares the bots' own identity type with the server's: bots
-// may not import the world.
+// TestSchemaIsTheServers compares the bots' own types with the server's: bots may not import
+// the world.
 func TestSchemaIsTheServers(t *testing.T) {
-	want := schema.New()
-	require.NoError(t, schema.Add[schema.Body](want, "body"))
-	require.NoError(t, schema.Add[scenes.Identity](want, scenes.IdentityName))
+	want, err := rules.NewSchema()
+	require.NoError(t, err)
 	got, err := bot.NewSchema()
 	require.NoError(t, err)
 	require.Equal(t, want.Text(), got.Text())

@@ -1,9 +1,7 @@
 package bot_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/replication"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -41,35 +39,29 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	change(file)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
-	rowSchema := schema.New()
-	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
-	require.NoError(t, schema.Add[scenes.Identity](rowSchema, scenes.IdentityName))
+	rowSchema, err := rules.NewSchema()
+	require.NoError(t, err)
 	h := &hosted{}
+	game := rules.New(scene)
+	game.Mistaken = func(*server.Session, world.Entity, uint64, uint64) { h.mistaken.Add(1) }
+	hooks := game.Hooks()
+	hooks.Commands["poke"] = server.OnRawCommand(func(s *server.Session, target world.Entity, args []byte) error {
+		if len(args) == 0 {
+			h.mistaken.Add(1) // a bot knows the identity of what it sees
+		}
+		h.pokes.Add(1)
+		return game.Poke(s, target, args)
+	})
 	h.server, err = server.Listen(server.Config{
 		Listen: "127.0.0.1:0", World: scene.World, Schema: rowSchema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
-		Game: server.Game{
-			Join:  func(*server.Session) (world.Entity, error) { return scene.Join() },
-			Leave: func(s *server.Session) { scene.Leave(s.Entity()) },
-			Input: server.OnRawInput(func(s *server.Session, _ uint64, data []byte) {
-				if dir, ok := scenes.DecodeSteer(data); ok {
-					scene.Steer(s.Entity(), dir)
-				}
-			}),
-			Commands: map[string]server.Command{"poke": server.OnRawCommand(func(_ *server.Session, target world.Entity, args []byte) error {
-				want := binary.BigEndian.AppendUint64([]byte{0xcf}, scene.Identities().Get(target).Number())
-				if !bytes.Equal(args, want) {
-					h.mistaken.Add(1)
-				}
-				h.pokes.Add(1)
-				return scene.Poke(target)
-			})},
-		},
+		Game: hooks,
 	})
 	require.NoError(t, err)
+	game.Attach(h.server)
 	h.addr, h.fingerprint = h.server.Addr().String(), h.server.Fingerprint()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

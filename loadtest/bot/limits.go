@@ -18,6 +18,18 @@ const (
 	// pokesPerSecond is far below the servers' command limit, so that no poke is lost
 	// to it.
 	pokesPerSecond = 4
+	// renameSeconds is the mean interval of a bot's renames, and firstRename the longest time
+	// before its first one.
+	renameSeconds = 10
+	firstRename   = 2 * time.Second
+	// nameSeconds is how long a name may follow the event that announces it. Servers send
+	// names within a quarter of a second, as the client's budget allows.
+	nameSeconds = 10
+	// taughtHandles, pokedHandles and flashSerials bound what a bot remembers of events. Of
+	// each, a few arrive in a second.
+	taughtHandles = 256
+	pokedHandles  = 256
+	flashSerials  = 1024
 	// maxUnanswered stops a bot from poking an unresponsive server.
 	maxUnanswered = 64
 	// searches bounds the draws for a handle of one kind.

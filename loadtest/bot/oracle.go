@@ -27,6 +27,8 @@ type memory struct {
 	identity uint64 // 0: destroyed before it was shown
 	status   status
 	doubted  bool // the server called it stale ahead of the structure record
+	avatar   bool // it has a name
+	broken   bool // by an event
 }
 
 // oracle remembers what one bot was told, and compares every answer with it. It does
@@ -43,23 +45,25 @@ type oracle struct {
 	former  map[bulk.Handle]uint32 // indices in known of all others
 	owner   map[uint64]bulk.Handle // identity -> the handle that has it
 	doubts  []doubt
+	hearing
 
 	forgotten  uint64
 	confusions uint64
 	recorded   []Confusion
 }
 
-// doubt is a handle that the server called stale in an answer; the structure record
-// must follow (B5).
+// doubt is a handle that the server called stale, or hidden, in an answer; the structure
+// record must follow (B5).
 type doubt struct {
 	handle    bulk.Handle
 	structure uint32 // records applied when the answer arrived
+	hidden    bool   // called hidden, and neither shown nor named by an event yet
 }
 
 func newOracle(bot, limit int, floor, slots uint32) *oracle {
 	return &oracle{
 		bot: bot, limit: limit, floor: floor, slots: slots,
-		former: map[bulk.Handle]uint32{}, owner: map[uint64]bulk.Handle{},
+		former: map[bulk.Handle]uint32{}, owner: map[uint64]bulk.Handle{}, hearing: newHearing(),
 	}
 }
 
@@ -132,12 +136,14 @@ func (o *oracle) left(h bulk.Handle) {
 	m.status = statusHidden
 }
 
-// destroyed records that h is gone for good.
-func (o *oracle) destroyed(h bulk.Handle) {
+// destroyed records that h is gone for good, with the game's cause.
+func (o *oracle) destroyed(h bulk.Handle, cause uint8) {
 	m := o.find(h)
 	if m == nil {
 		m = o.remember(h)
 	}
+	o.checkCause(m, cause)
+	delete(o.names, h)
 	m.status = statusDestroyed
 }
 
@@ -201,6 +207,7 @@ func (o *oracle) forget(m *memory) {
 	if o.owner[m.identity] == m.handle {
 		delete(o.owner, m.identity)
 	}
+	delete(o.names, m.handle)
 	o.forgotten++
 }
 

@@ -78,7 +78,7 @@ func (o *oracle) observe(n *news, dice func(int) int) {
 		o.left(h)
 	}
 	for _, h := range n.destroyed {
-		o.destroyed(h)
+		o.destroyed(h, 0)
 	}
 	for _, h := range n.entered {
 		o.entered(h, uint64(h))

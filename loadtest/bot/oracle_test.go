@@ -61,7 +61,7 @@ func TestOracleAgrees(t *testing.T) {
 	o.checkAnswer(first, wire.StaleHandle, stale, 3) // its Destroy is in flight
 	o.settle(3)
 	o.updated(first, 101) // so is an older snapshot
-	o.destroyed(first)
+	o.destroyed(first, 0)
 	o.settle(4)
 	o.checkProbe(first, says(stale))
 	o.checkAnswer(first, wire.StaleHandle, stale, 4)
@@ -72,7 +72,7 @@ func TestOracleAgrees(t *testing.T) {
 	o.checkAnswer(second, wire.StaleHandle, stale, 5)
 	o.checkAnswer(other, wire.UnknownHandle, pending, 5)
 	o.checkAnswer(other, wire.StaleHandle, stale, 5) // its Destroy follows
-	o.destroyed(other)
+	o.destroyed(other, 0)
 	o.settle(6)
 	o.checkProbe(other, says(stale))
 
@@ -92,21 +92,21 @@ func TestOracleNotices(t *testing.T) {
 		{"identity changes in a row", func(o *oracle) { o.entered(first, 101); o.updated(first, 102) }, first, "B1"},
 		{"two handles of one identity", func(o *oracle) { o.entered(first, 101); o.entered(other, 101) }, other, "B1"},
 		{"no identity", func(o *oracle) { o.entered(first, 0) }, first, "B1"},
-		{"enters after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.entered(first, 101) }, first, "B2"},
-		{"enters after an early kill", func(o *oracle) { o.destroyed(first); o.entered(first, 101) }, first, "B2"},
+		{"enters after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.entered(first, 101) }, first, "B2"},
+		{"enters after an early kill", func(o *oracle) { o.destroyed(first, 0); o.entered(first, 101) }, first, "B2"},
 		{"enters after a later tenant", func(o *oracle) { o.entered(second, 102); o.entered(first, 101) }, first, "B2"},
 		{"enters, of a slot that there is not", func(o *oracle) { o.entered(beyond, 101) }, beyond, "B6"},
 		{"enters, of an earlier run", func(o *oracle) { o.floor = 3; o.entered(first, 101) }, first, "B6"},
 		{"enters, and names nobody", func(o *oracle) { o.entered(nobody, 101) }, nobody, "B6"},
-		{"updated after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.updated(first, 101) }, first, "B2"},
+		{"updated after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.updated(first, 101) }, first, "B2"},
 		{"updated while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.updated(first, 101) }, first, "B2"},
 		{"updated and never shown", func(o *oracle) { o.updated(first, 101) }, first, "B3"},
 		{"left and never shown", func(o *oracle) { o.left(first) }, first, "B3"},
-		{"live after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.checkProbe(first, shows(first, 101)) }, first, "B3"},
+		{"live after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.checkProbe(first, shows(first, 101)) }, first, "B3"},
 		{"live after a later tenant", func(o *oracle) { o.entered(first, 101); o.entered(second, 102); o.checkProbe(first, shows(first, 101)) }, first, "B3"},
 		{"stale while shown", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(stale)) }, first, "B3"},
 		{"hidden while shown", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(hidden)) }, first, "B3"},
-		{"pending after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.checkProbe(first, says(pending)) }, first, "B3"},
+		{"pending after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.checkProbe(first, says(pending)) }, first, "B3"},
 		{"stale while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.checkProbe(first, says(stale)) }, first, "B3"},
 		{"made up and live", func(o *oracle) { o.checkProbe(first, shows(first, 101)) }, first, "B3"},
 		{"made up and hidden", func(o *oracle) { o.checkProbe(first, says(hidden)) }, first, "B3"},
@@ -115,14 +115,14 @@ func TestOracleNotices(t *testing.T) {
 		{"the entity of a later tenant", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, shows(second, 102)) }, first, "B4"},
 		{"the entity of another identity", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, shows(first, 102)) }, first, "B4"},
 		{"live without an entity", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(live)) }, first, "B4"},
-		{"executed after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first); o.checkAnswer(first, wire.OK, live, 2) }, first, "B5"},
+		{"executed after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.checkAnswer(first, wire.OK, live, 2) }, first, "B5"},
 		{"executed while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.checkAnswer(first, wire.OK, live, 2) }, first, "B5"},
 		{"made up and executed", func(o *oracle) { o.checkAnswer(first, wire.OK, live, 0) }, first, "B5"},
-		{"made up and hidden by an answer", func(o *oracle) { o.checkAnswer(first, wire.HiddenHandle, hidden, 0) }, first, "B5"},
+		{"made up and hidden by an answer", func(o *oracle) { o.checkAnswer(first, wire.HiddenHandle, hidden, 0); o.settle(1) }, first, "B5"},
 		{"shown and unknown to the server", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.UnknownHandle, pending, 1) }, first, "B5"},
 		{"destroyed and hidden by an answer", func(o *oracle) {
 			o.entered(first, 101)
-			o.destroyed(first)
+			o.destroyed(first, 0)
 			o.checkAnswer(first, wire.HiddenHandle, hidden, 2)
 		}, first, "B5"},
 		{"code and verdict differ", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.StaleHandle, live, 1) }, first, "B5"},
@@ -174,7 +174,7 @@ func TestOracleHearsASnapshotOut(t *testing.T) {
 	o.reached(13, 1)
 	o.reached(14, 1)
 	require.Len(t, o.doubts, 1)
-	o.destroyed(first)
+	o.destroyed(first, 0)
 	o.reached(16, 2001)
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	require.Empty(t, o.doubts)
@@ -252,7 +252,7 @@ func TestOracleFinds(t *testing.T) {
 			o.entered(h, uint64(h))
 			heard = true
 		default:
-			o.destroyed(h)
+			o.destroyed(h, 0)
 			heard = true
 		}
 		if heard {

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -58,12 +59,14 @@ func (b *bot) lose(why error) {
 	o.count, o.lost, o.why = o.count+1, true, why
 	o.arrived, o.frames, o.bytes = b.arrived(), b.client.Replica().Stats().Frames, b.client.Stats().BytesReceived
 	b.begun, b.firstSeq, b.highestSeq = now, 0, 0
+	b.oracle.until = math.MaxUint32
 	b.publish(now, false)
 }
 
 // rejoined updates the memory of handles for the new session (B6).
 func (b *bot) rejoined(s client.StateChange) {
 	w := b.client.Welcome()
+	b.oracle.patience = nameSeconds * uint32(w.TickHz)
 	sum := &b.past.outages
 	switch {
 	case s.Resumed:
@@ -85,6 +88,7 @@ func (o *outage) over(b *bot, now time.Time) {
 	if o.lost {
 		b.past.outages.recoveries = append(b.past.outages.recoveries, now.Sub(o.since))
 		o.lost = false
+		b.oracle.until = b.oracle.tick + b.oracle.patience
 	}
 	o.since = now
 }
@@ -93,6 +97,7 @@ func (o *outage) over(b *bot, now time.Time) {
 func (b *bot) forget(floor, slots uint32) {
 	next := newOracle(b.number, rememberedHandles, floor, slots)
 	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
+	next.heard, next.patience = b.oracle.heard, b.oracle.patience
 	b.oracle = next
 }
 
@@ -107,6 +112,7 @@ func (o *oracle) renew() {
 		}
 	}
 	o.doubts, o.tick = o.doubts[:0], 0
+	o.hearing.renew()
 }
 
 // precedes reports whether all handles the oracle has seen are below a floor, and thus
@@ -125,6 +131,8 @@ func (o *oracle) restart(floor, slots uint32) {
 	}
 	clear(o.owner)
 	o.doubts, o.tick = o.doubts[:0], 0
+	o.hearing.renew()
+	o.flashes = newWindow[uint32](flashSerials) // another run counts from 1
 }
 
 // missing returns why a bot has no connection at the end of a run, or nil.
@@ -156,6 +164,7 @@ func (o outages) report() Outages {
 // lostResult handles a command whose connection was lost: it may or may not have been
 // executed, and nothing follows for its target.
 func (b *bot) lostResult(r client.Result) {
+	delete(b.renaming, r.ID)
 	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
 		b.oracle.confuse(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
 	}

@@ -17,7 +17,7 @@ func TestOracleAcrossANewSession(t *testing.T) {
 	for i, h := range []bulk.Handle{dead, replaced, tenant, hidden, live} {
 		o.entered(h, uint64(i+1))
 	}
-	o.destroyed(dead)
+	o.destroyed(dead, 0)
 	o.left(hidden)
 	o.checkAnswer(live, wire.StaleHandle, wire.Stale, 9) // its Destroy is lost with the session
 	o.renew()

@@ -15,6 +15,7 @@ type Report struct {
 	World     *World   `json:"world"`
 	Net       Net      `json:"net"`
 	Handles   Handles  `json:"handles"`
+	Heard     Heard    `json:"heard"`
 	Joins     Joins    `json:"joins"`
 	Outages   Outages  `json:"outages"`
 	Cost      *Cost    `json:"cost"`    // of the server, while all bots were connected
@@ -151,7 +152,7 @@ type Failure struct {
 // String returns a one-line summary.
 func (f Failure) String() string { return fmt.Sprintf("bot %d: %s", f.Bot, f.Why) }
 
-// OK reports whether every bot connected, none failed, and no handle was confused.
+// OK reports whether every bot connected, none failed, and nothing was confused.
 func (r *Report) OK() bool { return r.Passed(nil) }
 
 // Progress is the state of a run, once per second.
@@ -164,6 +165,7 @@ type Progress struct {
 	// Net is of the last second.
 	Net     Net     `json:"net"`
 	Handles Handles `json:"handles"` // since the start
+	Heard   Heard   `json:"heard"`   // likewise
 	// Server is the server's own report; nil if it was not asked or did not answer.
 	Server *ServerNow `json:"server"`
 }

@@ -215,6 +215,7 @@ func (r *run) report(interrupted bool) *Report {
 		}
 		total = total.plus(o)
 		report.Handles.add(b.board.handles)
+		report.Heard.add(b.board.heard)
 		report.Forgotten += b.oracle.forgotten
 		for _, c := range b.oracle.recorded {
 			if len(report.Confusions) < ReportedConfusions {

@@ -43,6 +43,7 @@ func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
 		now.bytes, now.expected, now.received = now.bytes+t.bytes, now.expected+t.expected, now.received+t.received
 		now.frames += t.frames
 		p.Handles.add(b.board.handles)
+		p.Heard.add(b.board.heard)
 		b.board.mu.Unlock()
 	}
 	p.Net = outcome{

@@ -64,6 +64,10 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 		line("", "%s handles forgotten: more than the bots remember", grouped(r.Forgotten))
 	}
 	line("commands", "%s sent: %s executed, %s rejected", grouped(h.CommandsSent), grouped(h.CommandsExecuted), grouped(h.CommandsRejected))
+	if e := r.Heard; e != (Heard{}) {
+		line("events", "%s reliable and %s unreliable; %s names, %s renames and %s causes of death checked",
+			grouped(e.Reliable), grouped(e.Unreliable), grouped(e.Names), grouped(e.Renames), grouped(e.Causes))
+	}
 	r.writeTroubles(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

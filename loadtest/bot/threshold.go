@@ -139,8 +139,8 @@ func (r *Report) Checks(thresholds []Threshold) []Check {
 	all := []Check{
 		{r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%s of %s", grouped(r.Connected), grouped(r.Bots))},
 		{r.Failed == 0, "no bot failed", grouped(r.Failed) + " failed"},
-		{h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes and %s commands",
-			grouped(h.Confusions), grouped(h.Probes), grouped(h.CommandsSent))},
+		{h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes, %s commands and %s events",
+			grouped(h.Confusions), grouped(h.Probes), grouped(h.CommandsSent), grouped(r.Heard.Reliable+r.Heard.Unreliable))},
 	}
 	for _, t := range thresholds {
 		crossed, value := t.Crossed(r)

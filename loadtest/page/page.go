@@ -124,13 +124,13 @@ func charts(r *bot.Report) []chart {
 			return math.NaN()
 		}
 	}
-	rate := func(of func(bot.Handles) uint64) func(int) float64 {
+	rate := func(of func(bot.Progress) uint64) func(int) float64 {
 		return func(i int) float64 {
 			if i == 0 {
 				return math.NaN()
 			}
 			now, before := r.Series[i], r.Series[i-1]
-			return float64(of(now.Handles)-of(before.Handles)) / (now.ElapsedS - before.ElapsedS)
+			return float64(of(now)-of(before)) / (now.ElapsedS - before.ElapsedS)
 		}
 	}
 	all := []chart{
@@ -149,10 +149,15 @@ func charts(r *bot.Report) []chart {
 			over("failed", func(i int) float64 { return float64(r.Series[i].Failed) }),
 		}},
 		{"Verdicts", "a second", []line{
-			over("live", rate(func(h bot.Handles) uint64 { return h.Live })),
-			over("hidden", rate(func(h bot.Handles) uint64 { return h.Hidden })),
-			over("pending", rate(func(h bot.Handles) uint64 { return h.Pending })),
-			over("stale", rate(func(h bot.Handles) uint64 { return h.Stale })),
+			over("live", rate(func(p bot.Progress) uint64 { return p.Handles.Live })),
+			over("hidden", rate(func(p bot.Progress) uint64 { return p.Handles.Hidden })),
+			over("pending", rate(func(p bot.Progress) uint64 { return p.Handles.Pending })),
+			over("stale", rate(func(p bot.Progress) uint64 { return p.Handles.Stale })),
+		}},
+		{"Events", "a second, all bots", []line{
+			over("reliable", rate(func(p bot.Progress) uint64 { return p.Heard.Reliable })),
+			over("unreliable", rate(func(p bot.Progress) uint64 { return p.Heard.Unreliable })),
+			over("causes of death", rate(func(p bot.Progress) uint64 { return p.Heard.Causes })),
 		}},
 		{"Entities", "", []line{
 			over("awake", server(func(s *bot.ServerNow) float64 { return float64(s.Awake) })),

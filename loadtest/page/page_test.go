@@ -25,6 +25,7 @@ func sample(n int) *bot.Report {
 			ElapsedS: float64(i + 1), Bots: 3, Connected: min(i, 3),
 			Net:     bot.Net{BytesPerClientS: 35_000, DeliveredRatio: &ratio, Latency: bot.Latency{P50Ms: &p50, P99Ms: &p99}},
 			Handles: bot.Handles{Live: uint64(100 * i), Stale: uint64(10 * i)},
+			Heard:   bot.Heard{Reliable: uint64(30 * i), Unreliable: uint64(7 * i)},
 		})
 	}
 	return r
@@ -94,6 +95,14 @@ func TestPageSaysWhatWasLost(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "20 connections lost: 17 sessions resumed, 2 anew, 1 in another run of the world; 260 commands without an answer")
 }
 
+// TestPageShowsEvents: what was checked besides handles.
+func TestPageShowsEvents(t *testing.T) {
+	r := sample(3)
+	require.NotContains(t, render(t, r, About{}), "causes of death</td>")
+	r.Heard = bot.Heard{Reliable: 11, Unreliable: 12, Names: 13, Renames: 14, Causes: 15}
+	require.Contains(t, render(t, r, About{}), "<td>events</td><td>11 reliable, 12 unreliable; 13 names, 14 renames, 15 causes of death</td>")
+}
+
 // TestChartsOfWhatWasMeasured: unmeasured quantities have no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
 	names := func(r *bot.Report) (titles []string) {
@@ -103,7 +112,7 @@ func TestChartsOfWhatWasMeasured(t *testing.T) {
 		return titles
 	}
 	r := sample(5)
-	require.Equal(t, []string{"Latency", "Download a client", "Snapshots delivered", "Bots", "Verdicts"}, names(r))
+	require.Equal(t, []string{"Latency", "Download a client", "Snapshots delivered", "Bots", "Verdicts", "Events"}, names(r))
 	r.Series[2].Server = &bot.ServerNow{TickMeanMs: 1}
 	require.Contains(t, names(r), "Tick")
 	require.Empty(t, names(&bot.Report{}))

@@ -1,0 +1,167 @@
+package rules
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// Game is a scene with its players' sessions.
+type Game struct {
+	// Mistaken, if set, is called for a poke whose argument is not the target's identity:
+	// a handle was confused somewhere. actual is 0 if the target has none.
+	Mistaken func(s *server.Session, target world.Entity, believed, actual uint64)
+
+	scene   *scenes.Scene
+	server  *server.Server // nil: no events
+	players map[*server.Session]*player
+	flashes uint32
+}
+
+// player is what a session has done.
+type player struct{ renames, scored uint32 }
+
+// New returns the game of a scene.
+func New(scene *scenes.Scene) *Game {
+	return &Game{scene: scene, players: map[*server.Session]*player{}}
+}
+
+// Attach sets the server that sends the events of g. Call it before Serve.
+func (g *Game) Attach(s *server.Server) { g.server = s }
+
+// Hooks returns the server's callbacks.
+func (g *Game) Hooks() server.Game {
+	return server.Game{
+		Join:  g.join,
+		Leave: g.leave,
+		Input: server.OnRawInput(g.Steer),
+		Commands: map[string]server.Command{
+			"poke":   server.OnRawCommand(g.Poke),
+			"rename": server.OnQuery(g.rename),
+		},
+	}
+}
+
+func (g *Game) join(s *server.Session) (world.Entity, error) {
+	avatar, err := g.scene.Join()
+	if err != nil {
+		return 0, err
+	}
+	g.players[s] = &player{}
+	name := firstName(s.Name())
+	g.scene.Rename(avatar, name)
+	return avatar, g.sendSeen(avatar, &Named{avatar, name})
+}
+
+func (g *Game) leave(s *server.Session) {
+	delete(g.players, s)
+	g.scene.Leave(s.Entity())
+}
+
+// Steer sets the course of the session's avatar.
+func (g *Game) Steer(s *server.Session, _ uint64, data []byte) {
+	if dir, ok := scenes.DecodeSteer(data); ok {
+		g.scene.Steer(s.Entity(), dir)
+	}
+}
+
+// Poke is the command poke.
+func (g *Game) Poke(s *server.Session, target world.Entity, args []byte) error {
+	if len(args) > 0 {
+		believed, ok := decodeIdentity(args)
+		if !ok {
+			return &wire.Error{Code: wire.BadArguments, Detail: "want no arguments, or an identity as a msgpack uint64"}
+		}
+		if actual := g.scene.Identities().Get(target); actual == nil || actual.Number() != believed {
+			g.mistake(s, target, believed, actual)
+			return &wire.Error{Code: wire.IdentityFault, Detail: fmt.Sprintf("%v has another identity", target)}
+		}
+	}
+	if err := g.scene.Poke(target); err != nil {
+		return &wire.Error{Code: wire.CommandRefused, Detail: err.Error()}
+	}
+	return g.reportPoke(s, target)
+}
+
+func (g *Game) mistake(s *server.Session, target world.Entity, believed uint64, actual *scenes.Identity) {
+	var number uint64
+	if actual != nil {
+		number = actual.Number()
+	}
+	if g.Mistaken != nil {
+		g.Mistaken(s, target, believed, number)
+	}
+}
+
+// reportPoke sends the events of an executed poke.
+func (g *Game) reportPoke(s *server.Session, target world.Entity) error {
+	if g.scene.Break(target) {
+		if err := g.sendSeen(target, &Broken{target, s.Entity()}); err != nil {
+			return err
+		}
+	}
+	if g.server == nil {
+		return nil
+	}
+	if p := g.players[s]; s.Send(&Scored{target, p.scored + 1}) == nil { // refused: the client has too much to receive
+		p.scored++
+	}
+	at, _ := g.scene.World.Position(target)
+	g.flashes++
+	return g.server.SendWithin(at, FlashRadius, &Flash{[2]float32{at.X, at.Z}, g.flashes, uint16(g.scene.World.Tick())})
+}
+
+func (g *Game) rename(s *server.Session, target world.Entity, args Rename) (Renamed, error) {
+	avatar := s.Entity()
+	switch {
+	case target != 0 && target != avatar:
+		return Renamed{}, &server.Rejection{Text: "players rename themselves only"}
+	case !validName(args.Name):
+		return Renamed{}, &server.Rejection{Code: wire.BadArguments, Text: "a name has 1 to 24 bytes of printable UTF-8, without spaces at its ends"}
+	case !g.scene.Rename(avatar, args.Name):
+		return Renamed{}, &server.Rejection{Text: "this session has no avatar"}
+	}
+	p := g.players[s]
+	p.renames++
+	return Renamed{avatar, p.renames, args.Name}, g.sendSeen(avatar, &Named{avatar, args.Name})
+}
+
+// sendSeen sends an event to all who see e.
+func (g *Game) sendSeen(e world.Entity, event any) error {
+	if g.server == nil {
+		return nil
+	}
+	return g.server.SendSeen(e, event)
+}
+
+func validName(name string) bool {
+	return name != "" && len(name) <= scenes.MaxNameText && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
+		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// firstName returns the name with which a session's avatar begins.
+func firstName(session string) string {
+	name := session[:min(len(session), scenes.MaxNameText)]
+	for len(name) > 0 && !utf8.ValidString(name) && utf8.ValidString(session) {
+		name = name[:len(name)-1] // within a character
+	}
+	if name = strings.TrimSpace(name); !validName(name) {
+		return "player"
+	}
+	return name
+}
+
+// decodeIdentity decodes a msgpack uint64: 0xcf and 8 bytes, big-endian.
+func decodeIdentity(args []byte) (uint64, bool) {
+	if len(args) != 9 || args[0] != 0xcf {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(args[1:]), true
+}

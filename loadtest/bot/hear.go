@@ -1,0 +1,196 @@
+package bot
+
+import (
+	"github.com/worldd/worldd/bulk"
+)
+
+// Heard counts what was checked besides handles.
+type Heard struct {
+	Reliable   uint64 `json:"reliable_events"`
+	Unreliable uint64 `json:"unreliable_events"`
+	Names      uint64 `json:"names"`   // of avatars, when they entered or were renamed
+	Renames    uint64 `json:"renames"` // answered
+	Causes     uint64 `json:"causes"`  // of destruction
+}
+
+func (h *Heard) add(o Heard) {
+	h.Reliable += o.Reliable
+	h.Unreliable += o.Unreliable
+	h.Names += o.Names
+	h.Renames += o.Renames
+	h.Causes += o.Causes
+}
+
+// hearing is the oracle's memory of events and names.
+type hearing struct {
+	heard    Heard
+	names    map[bulk.Handle]*nameMemory // of avatars that were shown
+	awaited  []bulk.Handle               // avatars whose announced name has not arrived
+	taught   window[bulk.Handle]         // handles that reliable events named
+	poked    window[bulk.Handle]         // newest targets of this bot's pokes
+	flashes  window[uint32]              // serials of flashes
+	scored   uint32                      // count of the newest score
+	avatar   bulk.Handle                 // this bot's, once it has renamed itself
+	renamed  int                         // revision of the newest name that it has sent
+	answered uint32                      // count in the newest answer to a rename
+	patience uint32                      // ticks in which an announced name must arrive
+	until    uint32                      // tick up to which refused events are possible
+	pending  []flash                     // whose snapshot is being applied
+}
+
+// flash is an unreliable event and how many snapshots had been applied before it.
+type flash struct {
+	serial, tick uint32
+	snapshots    uint64
+}
+
+func newHearing() hearing {
+	return hearing{
+		names:  map[bulk.Handle]*nameMemory{},
+		taught: newWindow[bulk.Handle](taughtHandles), poked: newWindow[bulk.Handle](pokedHandles),
+		flashes: newWindow[uint32](flashSerials),
+	}
+}
+
+// renew forgets what belongs to the session: the next one counts from the beginning.
+func (h *hearing) renew() {
+	next := newHearing()
+	next.heard, next.patience, next.flashes = h.heard, h.patience, h.flashes
+	*h = next
+}
+
+// lenient reports whether a reliable event may be missing: the server refuses them to a
+// client that is away for long. Those that arrive are checked as always.
+func (o *oracle) lenient() bool { return o.tick < o.until }
+
+// heardBroken records the event that by has broken h (B8). The Destroy follows (B10).
+func (o *oracle) heardBroken(h, by bulk.Handle) {
+	o.heard.Reliable++
+	m := o.find(h)
+	switch fate := o.fate(m); {
+	case fate != statusShown:
+		o.confuse(h, 0, "B8: an event says that it broke while it is %v", fate)
+	case m.broken:
+		o.confuse(h, 0, "B8: an event says twice that it broke")
+	default:
+		m.broken = true
+	}
+	o.learn(by)
+}
+
+// learn records that a reliable event named h: the server must know that (H3).
+func (o *oracle) learn(h bulk.Handle) {
+	if h == 0 {
+		return
+	}
+	if !o.issuable(h) {
+		o.confuse(h, 0, "B8: an event names it, which is not a handle of this run")
+		return
+	}
+	o.taught.add(h)
+}
+
+// heardScore records the event that this bot's poke of h was its count-th success (B8).
+func (o *oracle) heardScore(h bulk.Handle, count uint32) {
+	o.heard.Reliable++
+	if count != o.scored+1 {
+		o.confuse(h, 0, "B8: score %d follows %d", count, o.scored)
+	}
+	o.scored = count
+	if !o.poked.has(h) {
+		o.confuse(h, 0, "B8: score %d is for it, which this bot has not poked", count)
+	}
+}
+
+// heardFlash records an unreliable event (B9). tick is the client's, low are the bits that
+// the game sent.
+func (o *oracle) heardFlash(f flash, low uint16) {
+	o.heard.Unreliable++
+	switch {
+	case uint16(f.tick) != low:
+		o.confuse(0, 0, "B9: flash %d arrives as of tick %d, and happened at a tick ending in %#04x", f.serial, f.tick, low)
+	case o.flashes.has(f.serial):
+		o.confuse(0, 0, "B9: flash %d arrives twice", f.serial)
+	}
+	o.flashes.add(f.serial)
+	o.pending = append(o.pending, f)
+}
+
+// settleFlashes checks the flashes of an Update, after which that many snapshots were
+// applied, the newest of a tick (B9).
+func (o *oracle) settleFlashes(snapshots uint64, tick uint32) {
+	for _, f := range o.pending {
+		if snapshots <= f.snapshots {
+			o.confuse(0, 0, "B9: flash %d arrives, and its snapshot was not applied", f.serial)
+		} else if f.tick > tick {
+			o.confuse(0, 0, "B9: flash %d is of tick %d, after the newest snapshot", f.serial, f.tick)
+		}
+	}
+	o.pending = o.pending[:0]
+}
+
+// checkCause compares the cause of a death with what the game does (B10). m has the fate
+// before it.
+func (o *oracle) checkCause(m *memory, cause uint8) {
+	fate := o.fate(m)
+	if fate != statusShown && fate != statusHidden {
+		return // the server may not know that the bot knows it
+	}
+	o.heard.Causes++
+	right := cause == 0
+	switch {
+	case m.avatar:
+		right = cause == causeLeft
+	case m.broken:
+		right = cause == causeBroken
+	case cause == causeBroken:
+		right = fate == statusHidden || o.lenient() // its event was for those who see it
+	}
+	if !right {
+		o.confuse(m.handle, 0, "B10: destroyed with cause %d (avatar: %t, broken by an event: %t)", cause, m.avatar, m.broken)
+	}
+}
+
+// checkRenamed compares the answer to a rename with what was sent (B11).
+func (o *oracle) checkRenamed(a Renamed, name string, avatar bulk.Handle) {
+	o.heard.Renames++
+	if a.Name != name || a.Player != avatar || a.Count <= o.answered || int(a.Count) > o.renamed {
+		o.confuse(a.Player, 0, "B11: renamed %v to %q, and the answer is name %q, count %d after %d", avatar, name, a.Name, a.Count, o.answered)
+	}
+	o.answered = a.Count
+}
+
+// window is a set of the newest values that were added.
+type window[T comparable] struct {
+	count map[T]int
+	order []T
+	next  int
+}
+
+func newWindow[T comparable](size int) window[T] {
+	return window[T]{count: make(map[T]int, size), order: make([]T, 0, size)}
+}
+
+func (w *window[T]) has(v T) bool { return w.count[v] > 0 }
+
+func (w *window[T]) add(v T) {
+	if len(w.order) < cap(w.order) {
+		w.order = append(w.order, v)
+	} else {
+		old := w.order[w.next]
+		if w.count[old]--; w.count[old] == 0 {
+			delete(w.count, old)
+		}
+		w.order[w.next] = v
+		w.next = (w.next + 1) % len(w.order)
+	}
+	w.count[v]++
+}
+
+// draw returns one of the values, or zero.
+func (w *window[T]) draw(dice func(int) int) (v T) {
+	if len(w.order) > 0 {
+		v = w.order[dice(len(w.order))]
+	}
+	return v
+}

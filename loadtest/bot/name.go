@@ -1,0 +1,133 @@
+package bot
+
+import (
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// nameOf is a bot's name when it joins: its revision 0.
+func nameOf(number int) string { return fmt.Sprintf("%s%d", namePrefix, number) }
+
+const namePrefix = "bot-"
+
+// sealedName is a bot's name after it has renamed itself. Every bot that sees it can check
+// which entity it belongs to, and what came before: `bot-7 3 0123abcd`.
+func sealedName(number, revision int, identity uint64) string {
+	return fmt.Sprintf("%s %d %08x", nameOf(number), revision, nameSeal(nameOf(number), revision, identity))
+}
+
+func nameSeal(name string, revision int, identity uint64) uint32 {
+	return crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d %016x", name, revision, identity))
+}
+
+// nameRevision returns the revision of a name of an entity with that identity. ok is false
+// for another bot avatar's name, or a damaged one. known is false for the names of players
+// that are not bots, about which nothing follows.
+func nameRevision(name string, identity uint64) (revision int, known, ok bool) {
+	if !strings.HasPrefix(name, namePrefix) {
+		return 0, false, true
+	}
+	parts := strings.Split(name, " ")
+	if _, err := strconv.ParseUint(strings.TrimPrefix(parts[0], namePrefix), 10, 32); err != nil {
+		return 0, true, false
+	}
+	switch len(parts) {
+	case 1:
+		return 0, true, true
+	case 3:
+		revision, err := strconv.Atoi(parts[1])
+		return revision, true, err == nil && parts[2] == fmt.Sprintf("%08x", nameSeal(parts[0], revision, identity))
+	}
+	return 0, true, false
+}
+
+// nameMemory is what a bot knows of an avatar's name.
+type nameMemory struct {
+	text      string
+	revision  int  // of text; -1: not a bot's
+	announced int  // newest revision that an event or an Enter brought; -1: none
+	joined    bool // the event of its joining has arrived
+	due       uint32
+	wanted    int // the revision that text must have at tick due
+}
+
+// named records the name that came with h, in an Enter or later (B7).
+func (o *oracle) named(h bulk.Handle, identity uint64, text string, entered bool) {
+	m, n := o.find(h), o.names[h]
+	if m == nil {
+		return // forgotten; entered and updated have reported other causes
+	}
+	if n == nil {
+		n = &nameMemory{revision: -1, announced: -1}
+		o.names[h], m.avatar = n, true
+	} else if text == n.text && !entered {
+		return
+	}
+	o.heard.Names++
+	revision, known, ok := nameRevision(text, identity)
+	switch {
+	case !ok:
+		o.confuse(h, identity, "B7: is named %q, which is not its name", text)
+	case !known:
+		revision = -1
+	case revision < n.revision:
+		o.confuse(h, identity, "B7: is named %q after %q", text, n.text)
+	case h == o.avatar && revision > o.renamed:
+		o.confuse(h, identity, "B7: this bot's avatar is named %q, a name that it has not sent", text)
+	case !entered && revision > n.announced && !o.lenient():
+		o.confuse(h, identity, "B8: was renamed to %q, and no event said so", text)
+	}
+	n.text, n.revision, n.announced = text, revision, max(n.announced, revision)
+}
+
+// heardName records the event that h has that name (B8). The name itself must follow (B7).
+func (o *oracle) heardName(h bulk.Handle, text string) {
+	o.heard.Reliable++
+	m, n := o.find(h), o.names[h]
+	if fate := o.fate(m); fate != statusShown || n == nil {
+		o.confuse(h, 0, "B8: an event names it %q while it is %v", text, fate)
+		return
+	}
+	revision, known, ok := nameRevision(text, m.identity)
+	if !known {
+		return
+	}
+	switch again := revision <= n.announced && (revision > 0 || n.joined); {
+	case !ok:
+		o.confuse(h, 0, "B8: an event names it %q, which is not its name", text)
+		return
+	case again:
+		o.confuse(h, 0, "B8: an event names it %q again, or after a later name, %d", text, n.announced)
+		return
+	}
+	n.joined, n.announced = true, max(n.announced, revision)
+	if revision > n.revision {
+		n.due, n.wanted = o.tick+o.patience, revision
+		if !slices.Contains(o.awaited, h) {
+			o.awaited = append(o.awaited, h)
+		}
+	}
+}
+
+// settleNames checks that the names of events have arrived, in entities still shown.
+func (o *oracle) settleNames() {
+	o.awaited = slices.DeleteFunc(o.awaited, func(h bulk.Handle) bool {
+		n := o.names[h]
+		switch {
+		case n == nil || n.revision >= n.wanted || o.fate(o.find(h)) != statusShown:
+			return true
+		case o.lenient():
+			n.due = o.tick + o.patience
+			return false
+		case o.tick < n.due:
+			return false
+		}
+		o.confuse(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
+		return true
+	})
+}
