@@ -123,9 +123,11 @@ func (v *Viewer) enter(w *enterRequest) int {
 	t := &r.frame.tenants[slot]
 	row := r.frame.currentRow(t, v.Owns(w.handle))
 	r.frame.schema.References(row, v.teachFunc)
+	texts := v.work.enterTexts(r.frame.schema, t, row.Owned)
+	v.work.stats.TextBytes += uint64(len(texts))
 	n := v.writeRecord(wire.Record{
 		Op: wire.OpEnter, Owned: row.Owned, Handle: w.handle, Kind: uint32(t.kind),
-		Row: v.work.fullRow(r.frame.schema, row), Data: v.work.enterTexts(r.frame.schema, t, row.Owned),
+		Row: v.work.fullRow(r.frame.schema, row), Data: texts,
 	})
 	if w.row == noRow {
 		w.row = v.allocRow()

@@ -78,7 +78,8 @@ func (v *Viewer) Send(e *Event) bool {
 	if v.structure.full() { // now: the newest frame is old if nobody has been sent a snapshot
 		v.structure.close(v.replicator.Tick())
 	}
-	v.writeRecord(wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
+	written := v.writeRecord(wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
+	v.work.stats.ReliableEventBytes += uint64(written)
 	v.work.stats.ReliableEvents++
 	v.stats.Events++
 	return true

@@ -85,7 +85,13 @@ func TestEventInStructureOrder(t *testing.T) {
 	require.True(t, s.viewer.Send(s.event(&boom{Who: old, X: 2})))
 	require.True(t, s.viewer.Send(s.event(boom{Who: unissued, X: 3})))
 	s.world.Destroy(old)
-	all, ops := s.booms(s.snapshot())
+	sent := s.snapshot()
+	written := 0
+	for _, r := range records(t, sent)[:3] {
+		written += len(wire.AppendRecord(nil, r))
+	}
+	require.EqualValues(t, written, s.rep.Stats().ReliableEventBytes)
+	all, ops := s.booms(sent)
 	require.Equal(t, []boom{{born, 1, 0}, {old, 2, 0}, {0, 3, 0}}, all)
 	require.Equal(t, []string{"event", "event", "event", "destroy", "enter"}, ops)
 	require.EqualValues(t, 3, s.rep.Stats().ReliableEvents)

@@ -28,7 +28,10 @@ type Stats struct {
 	// Events, counted for each viewer: sent, or dropped before they were sent.
 	ReliableEvents, ReliableEventsDropped     uint64
 	UnreliableEvents, UnreliableEventsDropped uint64
-	EventBytes                                uint64 // of StateBytes
+	EventBytes                                uint64 // unreliable, of StateBytes
+	// Parts of StructureBytes, counted when they are written: records of reliable events;
+	// records of changed texts, and the texts of Enters.
+	ReliableEventBytes, TextBytes uint64
 }
 
 // add adds another worker's counters.
@@ -51,6 +54,8 @@ func (s *Stats) add(o *Stats) {
 	s.UnreliableEvents += o.UnreliableEvents
 	s.UnreliableEventsDropped += o.UnreliableEventsDropped
 	s.EventBytes += o.EventBytes
+	s.ReliableEventBytes += o.ReliableEventBytes
+	s.TextBytes += o.TextBytes
 	for i := range s.StateRowBits {
 		s.StateRowBits[i] += o.StateRowBits[i]
 		s.EnterRowBits[i] += o.EnterRowBits[i]

@@ -141,6 +141,7 @@ func (v *Viewer) writeTextsOf(h bulk.Handle, row *textRow) (n int) {
 			v.work.stats.Texts++
 		}
 	}
+	v.work.stats.TextBytes += uint64(n)
 	return n
 }
 

@@ -88,9 +88,13 @@ func TestTextsEnterAndChange(t *testing.T) {
 		m.step(always)
 	}
 	require.Zero(t, m.texts())
+	entered := m.rep.Stats().TextBytes
+	require.EqualValues(t, 18+4+4+7+5+4, entered, "a length and the bytes of each")
 
 	m.plates.Mut(m.all[0]).Name = "Eve"
 	m.step(always)
+	record := wire.AppendRecord(nil, wire.Record{Op: wire.OpText, Handle: m.all[0], Data: []byte("Eve")})
+	require.EqualValues(t, 2*len(record), m.rep.Stats().TextBytes-entered)
 	require.EqualValues(t, 2, m.texts(), "one for each viewer")
 	require.Equal(t, "Eve", m.seen(0, m.all[0]).Name)
 	require.Equal(t, "Eve", m.seen(1, m.all[0]).Name)

@@ -178,8 +178,8 @@ func collectTraffic(t quicserve.Traffic, counter countFunc) {
 const bytesHelp = "Bytes without packet headers, by direction and kind; coded: encoded for clients, by component."
 
 // collectCoded reports the bytes encoded for clients: the rows of each component, in
-// snapshots and enters, and the messages around them. The latter's names contain a
-// space, which component names cannot.
+// snapshots and enters, then text fields, events and the messages around them. The latter's
+// names contain a space, which component names cannot.
 func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 	coded := func(bits uint64, component string) {
 		counter(bits/8, "worldd_bytes_total", bytesHelp, "dir", "coded", "component", component)
@@ -192,8 +192,13 @@ func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 	}
 	coded(8*r.EventBytes, "unreliable events")
 	state -= 8 * r.EventBytes
+	// Texts and reliable events of clients that left before a snapshot were never sent.
+	texts := min(8*r.TextBytes, structure)
+	reliable := min(8*r.ReliableEventBytes, structure-texts)
+	coded(texts, "text fields")
+	coded(reliable, "reliable events")
 	coded(state, "state headers")
-	coded(structure, "structure records")
+	coded(structure-texts-reliable, "structure records")
 }
 
 // collectRows reports how rows were encoded, which is most of a snapshot's cost: copying a
@@ -208,6 +213,7 @@ func collectRows(r replication.Stats, counter countFunc) {
 	counter(r.Enters, "worldd_structure_records_total", records, "op", "enter")
 	counter(r.Leaves, "worldd_structure_records_total", records, "op", "leave")
 	counter(r.Destroys, "worldd_structure_records_total", records, "op", "destroy")
+	counter(r.Texts, "worldd_structure_records_total", records, "op", "text")
 	const events = "Events, counted for each client, by kind and result. Dropped: unreliable ones that were late or too many, reliable ones beyond a client's backlog or budget."
 	counter(r.ReliableEvents, "worldd_events_total", events, "kind", "reliable", "result", "sent")
 	counter(r.ReliableEventsDropped, "worldd_events_total", events, "kind", "reliable", "result", "dropped")
