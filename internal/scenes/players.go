@@ -12,7 +12,7 @@ const NameName = "name"
 // MaxNameText bounds the name of an avatar, in bytes of UTF-8.
 const MaxNameText = 24
 
-// Name is what an avatar is called. Other entities have none.
+// Name is the name of an avatar. Other entities have none.
 type Name struct {
 	Text string `net:"max=24"`
 }

@@ -21,6 +21,8 @@ type Attacks struct {
 	Messages  uint64 `json:"messages"` // stream messages and datagrams sent
 	// Closed counts connections closed by the server, by the code's name.
 	Closed map[string]uint64 `json:"closed"`
+	// Refused counts commands refused by the server, by the code's name.
+	Refused map[string]uint64 `json:"refused"`
 }
 
 func (a *Attacks) add(o Attacks) {
@@ -30,6 +32,9 @@ func (a *Attacks) add(o Attacks) {
 	a.Messages += o.Messages
 	for code, n := range o.Closed {
 		a.Closed[code] += n
+	}
+	for code, n := range o.Refused {
+		a.Refused[code] += n
 	}
 }
 
@@ -47,13 +52,13 @@ func newAttacker(number int, c Config) *attacker {
 		config: c, rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
 		// It sends no secrets, so any server will do.
 		tls:  &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}},
-		done: Attacks{Attackers: 1, Closed: map[string]uint64{}},
+		done: Attacks{Attackers: 1, Closed: map[string]uint64{}, Refused: map[string]uint64{}},
 	}
 }
 
 // attack repeats one kind of attack until ctx ends.
 func (a *attacker) attack(ctx context.Context, kind int) Attacks {
-	kinds := []func(context.Context){a.connected(1<<16, a.garbage), a.connected(1<<16, a.flood), a.connected(1<<10, a.deaf), a.halfOpen}
+	kinds := []func(context.Context){a.connected(1<<16, a.garbage), a.connected(1<<16, a.flood), a.connected(1<<10, a.deaf), a.halfOpen, a.connected(1<<16, a.commands)}
 	for ctx.Err() == nil {
 		kinds[kind%len(kinds)](ctx)
 		pause(ctx, attackPause)

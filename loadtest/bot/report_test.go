@@ -27,7 +27,7 @@ func TestReportKeys(t *testing.T) {
 		Joins:   Joins{Count: 27, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
 		Outages: Outages{Lost: 46, Resumed: 47, Anew: 48, NewWorlds: 49, Unanswered: 50, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
 		Storm:   &Storm{Witnesses: 28, SnapshotsExpected: 29, SnapshotsReceived: 30, DeliveredRatio: &ratio, AllInS: &p50},
-		Attacks: &Attacks{Attackers: 31, Sessions: 32, HalfOpen: 33, Messages: 34, Closed: map[string]uint64{"too-slow": 35}},
+		Attacks: &Attacks{Attackers: 31, Sessions: 32, HalfOpen: 33, Messages: 34, Closed: map[string]uint64{"too-slow": 35}, Refused: map[string]uint64{"rate-limited": 57}},
 		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Lost: 51, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
 	}
 	got, err := json.Marshal(full)
@@ -42,7 +42,7 @@ func TestReportKeys(t *testing.T) {
 		`"outages":{"connections_lost":46,"sessions_resumed":47,"sessions_anew":48,"worlds_anew":49,"commands_unanswered":50,"recovery_p50_ms":1.5,"recovery_p99_ms":3.5,"recovery_max_ms":5.5},`+
 		`"cost":{"snapshots_sent":43,"cpu_us_per_snapshot":44.5,"cores":0.5,"packets_per_snapshot":2.5,"bytes_per_snapshot":900,"resident_bytes":45},`+
 		`"storm":{"witnesses":28,"storm_snapshots_expected":29,"storm_snapshots_received":30,"storm_delivered_ratio":0.99,"storm_all_in_s":1.5},`+
-		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35}},`+
+		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35},"refused":{"rate-limited":57}},`+
 		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"lost":51,"failed":38,`+
 		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"snapshot_hz":0,"bytes_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
 		`"handles":{"live":0,"hidden":0,"pending":0,"stale":0,"probes":0,"confusions":0,"commands_sent":0,"commands_executed":0,"commands_rejected":0},`+
@@ -85,7 +85,7 @@ func sampleReport() *Report {
 		Joins:     Joins{Count: 50, P50Ms: &p90, P99Ms: &most, MaxMs: &most},
 		Cost:      &Cost{Snapshots: 110000, CPUMicrosPerSnapshot: 61.54, Cores: 0.61, PacketsPerSnapshot: 3.414, BytesPerSnapshot: 987.6, ResidentBytes: 91234567},
 		Storm:     &Storm{Witnesses: 10, SnapshotsExpected: 3000, SnapshotsReceived: 2992, DeliveredRatio: &ratio, AllInS: &all},
-		Attacks:   &Attacks{Attackers: 4, Sessions: 1200, HalfOpen: 12000, Messages: 34, Closed: map[string]uint64{"too-slow": 35, "bad-message": 1150}},
+		Attacks:   &Attacks{Attackers: 4, Sessions: 1200, HalfOpen: 12000, Messages: 34, Closed: map[string]uint64{"too-slow": 35, "bad-message": 1150}, Refused: map[string]uint64{"rate-limited": 4711}},
 		Forgotten: 1201,
 		Failures: []Failure{
 			{Bot: 7, Why: "wire: timeout: nothing came from the server"},

@@ -121,7 +121,7 @@ func (r *run) witnessed() (sum outcome) {
 
 // attack starts the attackers, which end with ctx.
 func (r *run) attack(ctx context.Context, playing *sync.WaitGroup) {
-	r.attacks.Closed = map[string]uint64{}
+	r.attacks.Closed, r.attacks.Refused = map[string]uint64{}, map[string]uint64{}
 	var mu sync.Mutex
 	for i := range r.config.Bots {
 		if !r.config.attacks(i) {

@@ -25,8 +25,8 @@ const (
 	// The report shows the effect on the first fifth.
 	JoinStorm Scenario = "join-storm"
 	// Hostile: every other bot attacks, in rotation with garbage, with forged handles
-	// and a flood, by never reading, and with half-open handshakes. The rest roam, and
-	// the report covers only them.
+	// and a flood, by never reading, with half-open handshakes, and with a flood of
+	// renames and malformed commands. The rest roam, and the report covers only them.
 	Hostile Scenario = "hostile"
 )
 

@@ -85,13 +85,17 @@ func TestJoinStorm(t *testing.T) {
 // TestHostile: attackers are disconnected, and other bots are not affected.
 func TestHostile(t *testing.T) {
 	// With more ends than attackers, one has reconnected and been disconnected again.
-	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 16}, func(h *hosted, p *bot.Progress) bool {
-		return p.Connected == 8 && h.server.Report().Sessions.Closed[wire.BadMessage] > 8
+	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 20}, func(h *hosted, p *bot.Progress) bool {
+		s := h.server.Report().Sessions
+		return p.Connected == 10 && s.Closed[wire.BadMessage] > 10 && s.Rejections[wire.RateLimited] > 1000 && p.Heard.Renames > 10
 	})
-	require.Equal(t, 8, report.Bots)
+	require.Equal(t, 10, report.Bots)
 	a := report.Attacks
 	require.NotNil(t, a)
-	require.Equal(t, 8, a.Attackers)
+	require.Equal(t, 10, a.Attackers)
+	for _, code := range []wire.Code{wire.RateLimited, wire.BadArguments, wire.UnknownCommand} {
+		require.NotZero(t, a.Refused[code.String()], "%v of %v", code, a.Refused)
+	}
 	require.NotZero(t, a.HalfOpen)
 	require.NotZero(t, a.Closed[wire.BadMessage.String()], "%v", a.Closed)
 }

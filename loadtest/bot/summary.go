@@ -88,6 +88,9 @@ func (r *Report) writeScenario(line func(name, format string, args ...any)) {
 		for _, code := range slices.Sorted(maps.Keys(a.Closed)) {
 			line("", "%s closed as %s", grouped(a.Closed[code]), code)
 		}
+		for _, code := range slices.Sorted(maps.Keys(a.Refused)) {
+			line("", "%s commands refused as %s", grouped(a.Refused[code]), code)
+		}
 	}
 }
 

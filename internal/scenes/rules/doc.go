@@ -15,7 +15,8 @@
 //	                     uint64, is the identity that the client expects
 //	rename               typed command of the session's avatar, without a target;
 //	                     answered with the new name. Its name has 1 to 24 bytes of
-//	                     printable UTF-8, without spaces at its ends
+//	                     printable UTF-8, without spaces at its ends. One a second is
+//	                     accepted
 //	named                event for all who see an avatar: it has joined, or was renamed
 //	broken               event for all who see an entity that a poke breaks. Its
 //	                     Destroy follows, with the cause scenes.CauseBroken

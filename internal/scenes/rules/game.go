@@ -25,8 +25,11 @@ type Game struct {
 	flashes uint32
 }
 
-// player is what a session has done.
-type player struct{ renames, scored uint32 }
+// player counts the successes of a session.
+type player struct {
+	renames, scored uint32
+	renamed         uint64 // tick of the newest rename
+}
 
 // New returns the game of a scene.
 func New(scene *scenes.Scene) *Game {
@@ -125,11 +128,15 @@ func (g *Game) rename(s *server.Session, target world.Entity, args Rename) (Rena
 		return Renamed{}, &server.Rejection{Text: "players rename themselves only"}
 	case !validName(args.Name):
 		return Renamed{}, &server.Rejection{Code: wire.BadArguments, Text: "a name has 1 to 24 bytes of printable UTF-8, without spaces at its ends"}
-	case !g.scene.Rename(avatar, args.Name):
+	}
+	p, now := g.players[s], g.scene.World.Tick()
+	if p != nil && p.renames > 0 && now-p.renamed < uint64(g.scene.World.TickHz()) {
+		return Renamed{}, &server.Rejection{Code: wire.RateLimited, Text: "one new name a second"}
+	}
+	if p == nil || !g.scene.Rename(avatar, args.Name) {
 		return Renamed{}, &server.Rejection{Text: "this session has no avatar"}
 	}
-	p := g.players[s]
-	p.renames++
+	p.renames, p.renamed = p.renames+1, now
 	return Renamed{avatar, p.renames, args.Name}, g.sendSeen(avatar, &Named{avatar, args.Name})
 }
 

@@ -1,0 +1,46 @@
+package scenes
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// TestNamesAndCauses: avatars have names, pokes break what emitters make, and both die with
+// their cause.
+func TestNamesAndCauses(t *testing.T) {
+	s := build(t, "storm")
+	avatar, err := s.Join()
+	require.NoError(t, err)
+	crate := s.World.HandleAt(0)
+	require.True(t, s.Rename(avatar, strings.Repeat("x", MaxNameText)))
+	require.False(t, s.Rename(avatar, strings.Repeat("x", MaxNameText+1)))
+	require.False(t, s.Rename(crate, "crate"))
+	require.Equal(t, strings.Repeat("x", MaxNameText), s.Names().Get(avatar).Text)
+	require.Nil(t, s.Names().Get(crate))
+	var spark world.Entity
+	for spark == 0 {
+		s.World.Step()
+		for _, e := range s.World.Spawned() {
+			if kind, _ := s.World.KindOf(e); kind == s.kinds["spark"] {
+				spark = e
+			}
+		}
+	}
+	require.False(t, s.Break(avatar))
+	require.False(t, s.Break(crate))
+	require.True(t, s.Break(spark))
+	require.False(t, s.Break(spark), "it is dying")
+	require.True(t, s.Leave(avatar))
+	s.World.Step()
+	causes := map[bulk.Handle]uint8{}
+	for i, h := range s.World.Destroyed() {
+		causes[h] = s.World.DestroyCauses()[i]
+	}
+	require.Equal(t, CauseLeft, causes[avatar])
+	require.Equal(t, CauseBroken, causes[spark])
+}

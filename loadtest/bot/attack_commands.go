@@ -1,0 +1,101 @@
+package bot
+
+import (
+	"context"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// commands sends renames and pokes faster than any limit: half of the renames are valid,
+// the other commands have malformed arguments, wrong targets or no such name. Each has to
+// be refused by its code, without ending the session.
+func (a *attacker) commands(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
+	welcomed, refused := make(chan struct{}), make(chan map[string]uint64, 1)
+	go func() { refused <- readRefusals(stream, welcomed) }()
+	defer func() {
+		_ = stream.SetReadDeadline(time.Now()) // ends the reader
+		for code, n := range <-refused {
+			a.done.Refused[code] += n
+		}
+	}()
+	select {
+	case <-welcomed:
+	case <-conn.Context().Done():
+	case <-ctx.Done():
+	}
+	rename, err := renameArgs("attacker")
+	if err != nil {
+		return
+	}
+	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
+		if _, err := stream.Write(wire.AppendMessage(nil, a.command(id, rename))); err != nil {
+			return
+		}
+		a.done.Messages++
+		pause(ctx, 2*time.Millisecond)
+	}
+}
+
+// command returns one of the commands of the attack.
+func (a *attacker) command(id uint32, rename []byte) wire.Command {
+	c := wire.Command{ID: id, Name: renameName, Args: rename}
+	noise := make([]byte, a.rng.IntN(wire.MaxCommandArgs))
+	for i := range noise {
+		noise[i] = byte(a.rng.Uint32())
+	}
+	switch id % 10 {
+	case 0:
+		c.Args = noise
+	case 1:
+		c.Args = append(rename[:len(rename):len(rename)], noise...)
+	case 2:
+		c.Args = rename[:len(rename)-1]
+	case 3:
+		c.Target = forge(a.rng, wire.MaxSlots)
+	case 4:
+		c = wire.Command{ID: id, Name: pokeName, Args: pokeArgs(a.rng.Uint64())[:1+a.rng.IntN(8)]}
+	case 5:
+		c.Name = "rename me"
+	}
+	return c
+}
+
+// renameArgs encodes the argument of a rename.
+func renameArgs(name string) ([]byte, error) {
+	s, err := NewSchema()
+	if err != nil {
+		return nil, err
+	}
+	i, _ := s.CommandByName(renameName)
+	return s.Command(i).Args.AppendValue(nil, Rename{name})
+}
+
+// readRefusals reads a stream to its end and counts the refused commands by code. It closes
+// welcomed at the first message.
+func readRefusals(stream *quic.Stream, welcomed chan<- struct{}) map[string]uint64 {
+	refused := map[string]uint64{}
+	var frames wire.FrameReader
+	buf, first := make([]byte, 4096), true
+	for {
+		n, err := stream.Read(buf)
+		frames.Feed(buf[:n])
+		for kind, body, ok, e := frames.Next(); ok && e == nil; kind, body, ok, e = frames.Next() {
+			if first {
+				close(welcomed)
+				first = false
+			}
+			if kind != wire.TypeResult {
+				continue
+			}
+			if r, e := wire.ParseResult(body); e == nil && r.Code != wire.OK {
+				refused[r.Code.String()]++
+			}
+		}
+		if err != nil {
+			return refused
+		}
+	}
+}
