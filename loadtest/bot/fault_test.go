@@ -4,7 +4,10 @@ package bot_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,28 +15,57 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// TestFaultIsReported runs a client that compares handles by index alone: the bots must
-// notice.
+// roughLink overtakes and loses packets, so that snapshots arrive ahead of their structure.
+var roughLink = bot.Link{Loss: 0.05, Jitter: 20 * time.Millisecond, Reorder: 0.2}
+
+// cutLink breaks every connection once, for so long that sessions resume.
+var cutLink = bot.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second}
+
+// TestFaultIsReported runs faulty clients and servers: the bots must notice each, by the
+// invariants that are named.
 func TestFaultIsReported(t *testing.T) {
-	fault.Inject("IgnoreGeneration")
-	defer fault.Inject("")
-	for _, world := range []string{"calm", "storm"} {
-		t.Run(world, func(t *testing.T) {
-			h := host(t, world)
+	for _, c := range []struct {
+		fault, world string
+		bots         int
+		scenario     bot.Scenario
+		link         bot.Link
+		broken       string // invariants, one of which the first confusions name
+	}{
+		{"IgnoreGeneration", "calm", 3, bot.Roam, bot.Link{}, "B3 B4"},
+		{"IgnoreGeneration", "storm", 3, bot.Roam, bot.Link{}, "B1 B2 B3 B4"},
+		{"FormerTexts", "calm", 8, bot.Churn, bot.Link{}, "B7"},
+		{"LoseEvents", "storm", 6, bot.Roam, bot.Link{}, "B8 B10"},
+		{"EventBeforeEnter", "storm", 12, bot.Churn, bot.Link{}, "B8"},
+		{"EventAgain", "storm", 6, bot.Roam, cutLink, "B8"},
+		{"UntaughtEvent", "storm", 20, bot.Roam, bot.Link{}, "B5"},
+		{"RepeatEvents", "storm", 6, bot.Roam, bot.Link{}, "B9"},
+		{"EventsOfHeld", "storm", 12, bot.Roam, roughLink, "B9"},
+		{"EventsOfUnread", "storm", 12, bot.Roam, roughLink, "B9"},
+		{"ForgetCause", "storm", 6, bot.Roam, bot.Link{}, "B10"},
+		{"WrongCause", "storm", 6, bot.Roam, bot.Link{}, "B10"},
+		{"FormerAnswer", "storm", 6, bot.Roam, bot.Link{}, "B11"},
+	} {
+		t.Run(fmt.Sprintf("%s/%s", c.fault, c.world), func(t *testing.T) {
+			fault.Inject(c.fault)
+			defer fault.Inject("")
+			h := host(t, c.world)
 			ctx, enough := context.WithCancel(t.Context())
 			defer enough()
-			report, err := bot.Run(ctx, bot.Config{Addr: h.addr, Fingerprint: h.fingerprint, Bots: 3, Duration: patience}, func(p *bot.Progress) {
-				if p.Connected == 3 && p.Handles.Confusions > 0 {
+			report, err := bot.Run(ctx, bot.Config{
+				Addr: h.addr, Fingerprint: h.fingerprint, Bots: c.bots, Scenario: c.scenario, Link: c.link, Duration: patience,
+			}, func(p *bot.Progress) {
+				if p.Handles.Confusions > 0 {
 					enough()
 				}
 			})
 			require.NoError(t, err)
-			require.Equal(t, 3, report.Connected)
 			require.NotZero(t, report.Handles.Confusions)
 			require.NotEmpty(t, report.Confusions)
 			require.False(t, report.OK())
-			for _, c := range report.Confusions[:min(4, len(report.Confusions))] {
-				t.Log(c)
+			for _, confusion := range report.Confusions[:min(4, len(report.Confusions))] {
+				invariant, _, _ := strings.Cut(confusion.What, ":")
+				require.Contains(t, strings.Fields(c.broken), invariant, "%v", confusion)
+				t.Log(confusion)
 			}
 		})
 	}

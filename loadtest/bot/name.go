@@ -46,7 +46,7 @@ func nameRevision(name string, identity uint64) (revision int, known, ok bool) {
 	return 0, true, false
 }
 
-// nameMemory is what a bot knows of an avatar's name.
+// nameMemory holds the name of an avatar as a bot knows it.
 type nameMemory struct {
 	text      string
 	revision  int  // of text; -1: not a bot's

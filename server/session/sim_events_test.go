@@ -66,7 +66,9 @@ type saying struct {
 	serial uint32
 	who    bulk.Handle
 	tick   uint32
-	dead   bool // the entity was dead by then
+	dead   bool        // the entity was dead by then
+	seen   bulk.Handle // the entity that clients must see to be sent it
+	unseen bool        // the client did not see it when the event was sent
 }
 
 // told holds what one session was sent.
@@ -126,6 +128,9 @@ func (s *sim) sending(event any, what saying, send func() error) {
 	for c, n := range before {
 		if p := c.liveSession(); p.Traffic().Events > n {
 			t := s.toldTo(sessionKey{s.epoch, p.ID()})
+			if later := t.maybe[what.serial]; later.unseen {
+				s.fail("R11", "client %d is sent event %d at once, for those who see %v, which it does not", c.number, what.serial, later.seen)
+			}
 			t.shouts = append(t.shouts, what)
 			if l := s.lives[what.who]; l != nil {
 				c.noteSentHandle(l)
@@ -155,6 +160,8 @@ func (s *sim) doEvent(o op) {
 	}
 	for _, c := range s.clients {
 		if p := c.liveSession(); p != nil && p.Resolve(h) != wire.Live {
+			what := what
+			what.seen, what.unseen = h, p.Resolve(h) != wire.Stale
 			s.toldTo(sessionKey{s.epoch, p.ID()}).maybe[what.serial] = what
 		}
 	}
@@ -197,6 +204,9 @@ func (c *simClient) heardShout(tick uint32, e Shout) {
 	t := s.toldTo(sessionKey{w.Epoch, w.Session})
 	if what, ok := t.maybe[e.Serial]; ok && (t.heard == len(t.shouts) || t.shouts[t.heard].serial != e.Serial) {
 		delete(t.maybe, e.Serial)
+		if what.unseen && c.session.Resolve(what.seen) == wire.Pending && !c.misled {
+			s.fail("R11", "client %d heard %v, for those who see %v, ahead of its Enter", c.number, e, what.seen)
+		}
 		c.learn(what, e.Serial, e.Who)
 		s.coverage.newborn++
 		return

@@ -1,0 +1,221 @@
+package bot
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// own is the avatar of bot 0, avatar is of bot 7, and unseen is never shown.
+var (
+	own    = bulk.NewHandle(20, 3)
+	avatar = bulk.NewHandle(21, 3)
+	unseen = bulk.NewHandle(30, 1)
+)
+
+// hearingOracle shows first, and the avatars with the names with which they have joined.
+func hearingOracle() *oracle {
+	o := freshOracle()
+	o.tick, o.patience = 40, 600
+	o.entered(first, 101)
+	o.entered(own, 300)
+	o.named(own, 300, "bot-0", true)
+	o.entered(avatar, 307)
+	o.named(avatar, 307, "bot-7", true)
+	o.heardName(avatar, "bot-7")
+	o.avatar, o.renamed = own, 3
+	return o
+}
+
+func TestNameRevision(t *testing.T) {
+	for name, want := range map[string]struct {
+		revision  int
+		known, ok bool
+	}{
+		"bot-7":                  {0, true, true},
+		sealedName(7, 12, 307):   {12, true, true},
+		sealedName(7, 12, 308):   {12, true, false},
+		"bot-7 12":               {0, true, false},
+		"bot-7 x 00000000":       {0, true, false},
+		"bot-x":                  {0, true, false},
+		"bot-7 13 " + "00000000": {13, true, false},
+		"worldd watch":           {0, false, true},
+		"":                       {0, false, true},
+	} {
+		revision, known, ok := nameRevision(name, 307)
+		require.Equal(t, want.revision, revision, name)
+		require.Equal(t, want.known, known, name)
+		require.Equal(t, want.ok, ok, name)
+	}
+	require.LessOrEqual(t, len(sealedName(4095, 99999, 1<<64-1)), 24)
+}
+
+// TestOracleHears: nothing is reported about a history without contradictions.
+func TestOracleHears(t *testing.T) {
+	o := hearingOracle()
+	o.heardName(avatar, sealedName(7, 1, 307))
+	o.heardName(avatar, sealedName(7, 2, 307))
+	o.reached(45, 1)
+	require.Len(t, o.awaited, 1)
+	o.named(avatar, 307, sealedName(7, 2, 307), false) // of two names the later
+	o.named(avatar, 307, sealedName(7, 2, 307), false)
+	o.reached(46, 1)
+	require.Empty(t, o.awaited)
+	o.left(avatar)
+	o.entered(avatar, 307)
+	o.named(avatar, 307, sealedName(7, 5, 307), true) // renamed out of view
+	o.heardName(avatar, sealedName(7, 6, 307))
+	o.left(avatar)
+	o.reached(4000, 2) // it need not arrive
+	o.named(own, 300, sealedName(0, 3, 300), true)
+	o.checkRenamed(Renamed{own, 2, sealedName(0, 3, 300)}, sealedName(0, 3, 300), own)
+
+	o.poked.add(first)
+	o.heardScore(first, 1)
+	o.poked.add(other)
+	o.heardScore(other, 2)
+	o.heardFlash(flash{1, 0x20005, 8}, 5)
+	o.heardFlash(flash{4, 0x20009, 8}, 9)
+	o.settleFlashes(9, 0x20009)
+
+	o.heardBroken(first, third)
+	o.checkAnswer(third, wire.HiddenHandle, hidden, 3)
+	o.checkProbe(third, says(pending))
+	o.checkAnswer(unseen, wire.HiddenHandle, hidden, 3) // its event is on the way
+	o.entered(other, 108)
+	o.heardBroken(other, unseen)
+	o.settle(4)
+	o.destroyed(first, causeBroken)
+	o.destroyed(other, causeBroken)
+	o.destroyed(avatar, causeLeft) // hidden
+	o.destroyed(own, causeLeft)
+	o.destroyed(beyond, 77) // never shown
+	require.Zero(t, o.confusions, "%v", o.recorded)
+	require.EqualValues(t, 4, o.heard.Causes)
+	require.EqualValues(t, 8, o.heard.Reliable)
+	require.EqualValues(t, 2, o.heard.Unreliable)
+	require.Empty(t, o.names)
+}
+
+// TestOracleHearsWrongly breaks each invariant once.
+func TestOracleHearsWrongly(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		live  func(o *oracle)
+		about bulk.Handle
+		what  string
+	}{
+		{"a name of another entity", func(o *oracle) { o.named(own, 300, sealedName(0, 1, 301), true) }, own, "B7"},
+		{"an earlier name", func(o *oracle) {
+			o.named(avatar, 307, sealedName(7, 2, 307), true)
+			o.named(avatar, 307, sealedName(7, 1, 307), true)
+		}, avatar, "B7"},
+		{"the first name again", func(o *oracle) {
+			o.named(avatar, 307, sealedName(7, 2, 307), true)
+			o.named(avatar, 307, "bot-7", true)
+		}, avatar, "B7"},
+		{"a name that was not sent", func(o *oracle) { o.named(own, 300, sealedName(0, 4, 300), true) }, own, "B7"},
+		{"a name that does not come", func(o *oracle) {
+			o.heardName(avatar, sealedName(7, 1, 307))
+			o.reached(639, 1)
+			o.reached(640, 1)
+		}, avatar, "B7"},
+		{"a name without an event", func(o *oracle) { o.named(avatar, 307, sealedName(7, 1, 307), false) }, avatar, "B8"},
+		{"an event with a name of another", func(o *oracle) { o.heardName(avatar, sealedName(7, 1, 300)) }, avatar, "B8"},
+		{"an event twice", func(o *oracle) {
+			o.heardName(avatar, sealedName(7, 1, 307))
+			o.heardName(avatar, sealedName(7, 1, 307))
+			o.named(avatar, 307, sealedName(7, 1, 307), false)
+		}, avatar, "B8"},
+		{"events in another order", func(o *oracle) {
+			o.heardName(avatar, sealedName(7, 2, 307))
+			o.heardName(avatar, sealedName(7, 1, 307))
+		}, avatar, "B8"},
+		{"joined twice", func(o *oracle) { o.heardName(avatar, "bot-7") }, avatar, "B8"},
+		{"joined ahead of its Enter", func(o *oracle) { o.heardName(other, "bot-9") }, other, "B8"},
+		{"named while hidden", func(o *oracle) { o.left(avatar); o.heardName(avatar, sealedName(7, 1, 307)) }, avatar, "B8"},
+		{"broken ahead of its Enter", func(o *oracle) { o.heardBroken(other, 0) }, other, "B8"},
+		{"broken after its Destroy", func(o *oracle) { o.destroyed(first, 0); o.heardBroken(first, 0) }, first, "B8"},
+		{"broken twice", func(o *oracle) { o.heardBroken(first, 0); o.heardBroken(first, 0) }, first, "B8"},
+		{"broken by nobody", func(o *oracle) { o.heardBroken(first, nobody) }, nobody, "B8"},
+		{"a score is missing", func(o *oracle) { o.poked.add(first); o.heardScore(first, 2) }, first, "B8"},
+		{"a score comes twice", func(o *oracle) { o.poked.add(first); o.scored = 4; o.heardScore(first, 4) }, first, "B8"},
+		{"a score for another's poke", func(o *oracle) { o.heardScore(first, 1) }, first, "B8"},
+		{"named by an event, and the server does not know", func(o *oracle) {
+			o.heardBroken(first, other)
+			o.checkAnswer(other, wire.UnknownHandle, pending, 1)
+		}, other, "B5"},
+		{"a flash twice", func(o *oracle) {
+			o.heardFlash(flash{1, 5, 0}, 5)
+			o.settleFlashes(1, 5)
+			o.heardFlash(flash{1, 5, 1}, 5)
+		}, 0, "B9"},
+		{"a flash of another tick", func(o *oracle) { o.heardFlash(flash{1, 6, 0}, 5) }, 0, "B9"},
+		{"a flash of a tick to come", func(o *oracle) { o.heardFlash(flash{1, 6, 0}, 6); o.settleFlashes(1, 5) }, 0, "B9"},
+		{"a flash of a dropped snapshot", func(o *oracle) { o.heardFlash(flash{1, 5, 3}, 5); o.settleFlashes(3, 5) }, 0, "B9"},
+		{"a cause for none", func(o *oracle) { o.destroyed(first, causeLeft) }, first, "B10"},
+		{"broken without an event", func(o *oracle) { o.destroyed(first, causeBroken) }, first, "B10"},
+		{"broken by an event, and not destroyed for it", func(o *oracle) { o.heardBroken(first, 0); o.destroyed(first, 0) }, first, "B10"},
+		{"an avatar without a cause", func(o *oracle) { o.destroyed(avatar, 0) }, avatar, "B10"},
+		{"a hidden avatar without a cause", func(o *oracle) { o.left(avatar); o.destroyed(avatar, 0) }, avatar, "B10"},
+		{"an answer about another", func(o *oracle) { o.checkRenamed(Renamed{avatar, 1, "a"}, "a", own) }, avatar, "B11"},
+		{"an answer with another name", func(o *oracle) { o.checkRenamed(Renamed{own, 1, "b"}, "a", own) }, own, "B11"},
+		{"an answer that counts more than were sent", func(o *oracle) { o.checkRenamed(Renamed{own, 4, "a"}, "a", own) }, own, "B11"},
+		{"an answer that does not count", func(o *oracle) { o.answered = 2; o.checkRenamed(Renamed{own, 2, "a"}, "a", own) }, own, "B11"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := hearingOracle()
+			require.Zero(t, o.confusions, "%v", o.recorded)
+			c.live(o)
+			require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+			require.Equal(t, c.about, o.recorded[0].Handle)
+			require.Contains(t, o.recorded[0].What, c.what+":")
+		})
+	}
+}
+
+// TestOracleForgivesOutages: a client that was away may miss events and their names, and
+// nothing else.
+func TestOracleForgivesOutages(t *testing.T) {
+	o := hearingOracle()
+	o.heardName(avatar, sealedName(7, 1, 307))
+	o.until = 1000
+	o.reached(700, 1)
+	o.named(avatar, 307, sealedName(7, 3, 307), false)
+	o.destroyed(first, causeBroken)
+	require.Zero(t, o.confusions, "%v", o.recorded)
+	o.heardName(avatar, sealedName(7, 3, 307))
+	require.EqualValues(t, 1, o.confusions, "again")
+
+	o.taught.add(third)
+	o.scored, o.answered = 3, 2
+	o.renew() // another session counts from 1
+	require.False(t, o.taught.has(third))
+	o.entered(own, 300)
+	o.named(own, 300, "bot-0", true)
+	o.poked.add(own)
+	o.heardScore(own, 1)
+	o.destroyed(avatar, 0) // unknown to this session
+	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+}
+
+func TestWindow(t *testing.T) {
+	w := newWindow[int](3)
+	dice := func(n int) int { return n - 1 }
+	require.Zero(t, w.draw(dice))
+	for _, v := range []int{1, 2, 2, 3} {
+		w.add(v)
+	}
+	require.False(t, w.has(1))
+	require.True(t, w.has(2))
+	require.True(t, w.has(3))
+	w.add(4)
+	require.True(t, w.has(2), "once more")
+	w.add(5)
+	require.False(t, w.has(2))
+	require.NotZero(t, w.draw(dice))
+	require.Len(t, w.count, 3)
+}
