@@ -175,7 +175,7 @@ func main() {
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f flags
-	parsed, status := commandline.Parse(&f, "loadtest", "Load a worldd server with bots that check every handle.", args, stdout, stderr)
+	parsed, status := commandline.Parse(&f, "loadtest", "Load a worldd server with bots that check every handle, name and event.", args, stdout, stderr)
 	if parsed == nil {
 		return status
 	}
