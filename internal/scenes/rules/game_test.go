@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRename: the answer, and who may rename whom how often.
+// TestRename: players without an avatar, other targets and bad names are refused.
 func TestRename(t *testing.T) {
 	file, err := scenes.Named("calm")
 	require.NoError(t, err)
