@@ -447,3 +447,10 @@ func TestDescribeHidesSecrets(t *testing.T) {
 	require.NotContains(t, wire.Describe(wire.TypeHello, wire.Hello{Protocol: wire.Version, Session: 7, Secret: secret}.Append(nil)), string(secret[:4]))
 	require.NotContains(t, wire.Describe(wire.TypeWelcome, wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: secret}.Append(nil)), string(secret[:4]))
 }
+
+// An Answer that says created names an entity.
+func TestAnswerCreatedNothing(t *testing.T) {
+	body := append(wire.AppendStructureHeader(nil, 1, 0), byte(wire.OpAnswer)|1<<3, 9, 0, 0)
+	_, err := wire.ParseStructure(body)
+	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+}

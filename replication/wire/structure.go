@@ -249,7 +249,9 @@ func readRecord(c *bitio.Cursor) Record {
 	case OpAnswer:
 		checkDetail(c, r.Op, detail, detailMade)
 		if r.Number = c.Uvarint(1<<32-1, "provisional index"); detail == detailMade {
-			r.Handle = readHandle(c)
+			if r.Handle = readHandle(c); c.Err() == nil && r.Handle == 0 {
+				c.Fail("an answer says created, and names no entity")
+			}
 		}
 	case OpExtension:
 		r.Number, r.Data = uint32(detail), readExtension(c, Extension(detail))
