@@ -14,7 +14,7 @@ import (
 func (w *World) CheckInvariants() error {
 	for _, check := range []func() error{
 		w.checkPools, w.checkRows, w.checkBodies, w.checkGrid, w.checkBits, w.checkWheel, w.checkEffects, w.checkLeftovers,
-		w.checkVolumes,
+		w.checkVolumes, w.checkHistory,
 	} {
 		if err := check(); err != nil {
 			return err

@@ -24,7 +24,7 @@ type Config struct {
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
 	RestSpeed       float32    // m/s up to which a body rests; up to twice as much it does not count as moving; default 0.08
 	RestTicks       int        // ticks of rest after which a body falls asleep, if all bodies touching it have rested as long; default 30
-	HistoryTicks    int        // ticks that PositionAt looks back, at most 1200; costs 24 bytes per tick for each moving body; default none
+	HistoryTicks    int        // ticks that PositionAt and queries at a Moment look back, at most 1200; costs 16 bytes per slot, and 24 per tick for each moving body; default none
 	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp
 	Compaction      Compaction // how rows move when bodies fall asleep or wake; default Exchange
 	Workers         int        // goroutines that step bodies, including the caller's; default 1. Above 1, call Close

@@ -140,4 +140,6 @@
 //	W13  The working memory of a step (contacts, moved rows) is empty when it ends.
 //	W14  A known volume belongs to its slot's current entity, and its members have
 //	     bodies.
+//	W15  With a history, every body that moved further since a known tick than
+//	     bodies moved in all ticks since (reachSince) is listed.
 package world

@@ -53,7 +53,7 @@ func ExampleWorld_PositionAt() {
 	for _, hit := range w.AppendRay(nil, world.Vec3{X: 10, Y: 2, Z: -20}, world.Vec3{X: 10, Y: 2, Z: 20}, 0) {
 		fmt.Println("the ray hits", hit.Entity, "at", hit.Distance, "m")
 	}
-	seen, _ := w.PositionAt(target, 6)
+	seen, _ := w.PositionAt(target, world.Moment{Tick: 6})
 	now, _ := w.Position(target)
 	fmt.Printf("seen at x=%.0f, now at x=%.0f\n", seen.X, now.X)
 	// Output:

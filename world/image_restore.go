@@ -74,7 +74,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	w.restoreEffects(&img.effects)
 	w.restoreVolumes(&img.volumes)
 	w.events = events{}
-	w.history.reset(w.cfg.HistoryTicks, w.tick)
+	w.history.reset(w.cfg, w.tick)
 	if renewed {
 		w.renameHandles(&img.entities)
 	} else {

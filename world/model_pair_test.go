@@ -110,7 +110,7 @@ func (p *pair) compareHistory(t require.TestingT, e world.Entity) {
 		if p.m.tick-tick > back && tick <= p.m.tick {
 			want, known = world.Vec3{}, false
 		}
-		got, ok := p.w.PositionAt(e, tick)
+		got, ok := p.w.PositionAt(e, world.Moment{Tick: tick})
 		require.Equal(t, known, ok, "%v was there at tick %d, seen from %d", e, tick, p.m.tick)
 		require.Equal(t, want, got)
 	}

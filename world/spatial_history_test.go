@@ -31,7 +31,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	check := func(e world.Entity, tick uint64) {
 		want, was := then[tick][e]
 		_, is := s.Position(e)
-		at, ok := s.PositionAt(e, tick)
+		at, ok := s.PositionAt(e, world.Moment{Tick: tick})
 		require.Equal(t, was && is, ok, "%v at %d, now %d", e, tick, s.Tick())
 		if ok {
 			require.Equal(t, want, at, "%v at %d, now %d", e, tick, s.Tick())
@@ -68,19 +68,19 @@ func TestPositionAtAgainstAList(t *testing.T) {
 		e = s.HandleAt(slot)
 		break
 	}
-	_, ok := s.PositionAt(e, s.Tick()-back-1)
+	_, ok := s.PositionAt(e, world.Moment{Tick: s.Tick() - back - 1})
 	require.False(t, ok, "too long ago")
-	_, ok = s.PositionAt(e, s.Tick()+1)
+	_, ok = s.PositionAt(e, world.Moment{Tick: s.Tick() + 1})
 	require.False(t, ok, "not yet")
-	_, ok = s.PositionAt(e+1<<32, s.Tick())
+	_, ok = s.PositionAt(e+1<<32, world.Moment{Tick: s.Tick()})
 	require.False(t, ok, "not an entity")
 
 	var img world.Image
 	s.TakeImage(&img)
 	require.NoError(t, s.Restore(&img))
-	_, ok = s.PositionAt(e, s.Tick())
+	_, ok = s.PositionAt(e, world.Moment{Tick: s.Tick()})
 	require.True(t, ok)
-	_, ok = s.PositionAt(e, s.Tick()-1)
+	_, ok = s.PositionAt(e, world.Moment{Tick: s.Tick() - 1})
 	require.False(t, ok, "a restored world has no earlier history")
 }
 
@@ -88,11 +88,11 @@ func TestWithoutHistory(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	e := spawn(t, w, crate, world.Vec3{Y: 9})
 	steps(w, 3)
-	at, ok := w.PositionAt(e, 3)
+	at, ok := w.PositionAt(e, world.Moment{Tick: 3})
 	now, _ := w.Position(e)
 	require.True(t, ok)
 	require.Equal(t, now, at)
-	_, ok = w.PositionAt(e, 2)
+	_, ok = w.PositionAt(e, world.Moment{Tick: 2})
 	require.False(t, ok)
 	_, err := world.New(world.Config{HistoryTicks: -1})
 	require.ErrorContains(t, err, "HistoryTicks")

@@ -1,12 +1,6 @@
 package world
 
-import (
-	"cmp"
-	"math"
-	"slices"
-
-	"github.com/worldd/worldd/world/motion"
-)
+import "math"
 
 // Hit is a body that a ray hits.
 type Hit struct {
@@ -19,12 +13,19 @@ type Hit struct {
 // spheres of their kind's radius. It traverses the grid row by row. It finds nothing if
 // a point or the thickness is not finite, or the thickness is negative.
 func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
-	if !motion.Finite(from) || !motion.Finite(to) || !(thickness >= 0) || math.IsInf(float64(thickness), 1) {
+	if !isRay(from, to, thickness) {
 		return list
 	}
-	g, first := &w.grid, len(list)
+	first := len(list)
 	r := newRay(from, to, float64(thickness))
-	wide := float64(thickness) + float64(w.radius)
+	w.visitRay(&r, func(c int32) { list = w.appendHits(list, &r, c) })
+	sortHits(list[first:])
+	return list
+}
+
+// visitRay visits the grid cells in which a body that the ray hits may be.
+func (w *World) visitRay(r *ray, visit func(c int32)) {
+	g, wide := &w.grid, r.thickness+float64(w.radius)
 	rows := g.cover(0, 0, min(r.from[2], r.to[2])-wide, max(r.from[2], r.to[2])+wide)
 	for z := rows.z0; z <= rows.z1; z++ {
 		low, high := g.rowBounds(z)
@@ -34,13 +35,9 @@ func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
 		}
 		columns := g.cover(lowX-wide, highX+wide, 0, 0)
 		for x := columns.x0; x <= columns.x1; x++ {
-			list = w.appendHits(list, &r, z*g.columns+x)
+			visit(z*g.columns + x)
 		}
 	}
-	slices.SortFunc(list[first:], func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.Entity.Index(), b.Entity.Index()))
-	})
-	return list
 }
 
 // rowBounds returns the z range of a row of cells, with slack for rounding errors. It
@@ -108,7 +105,7 @@ func (w *World) appendHits(list []Hit, r *ray, c int32) []Hit {
 	b := &w.bodies
 	for _, slot := range w.grid.slots(c) { // any order: hits are sorted later
 		row := int(w.rowOf[slot])
-		if d, ok := r.intersect(b.Position(row), float64(w.motion.Kinds[b.Kind[row]].Radius)); ok {
+		if d, ok := r.intersect(b.Position(row), w.radiusOf(row)); ok {
 			list = append(list, Hit{w.pool.HandleAt(slot), d})
 		}
 	}

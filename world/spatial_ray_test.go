@@ -30,9 +30,13 @@ func point(r *rand.Rand, half float32) world.Vec3 {
 
 // everyHit is the obvious ray: it checks every body.
 func everyHit(w *world.World, from, to world.Vec3, thickness float32) []world.Hit {
+	return everyHitOf(w, w.Position, from, to, thickness)
+}
+
+func everyHitOf(w *world.World, at func(world.Entity) (world.Vec3, bool), from, to world.Vec3, thickness float32) []world.Hit {
 	var hits []world.Hit
 	for slot := range w.Slots() {
-		p, _, ok := w.Body(slot)
+		p, ok := at(w.HandleAt(slot))
 		kind, _ := w.KindOf(w.HandleAt(slot))
 		if !ok {
 			continue

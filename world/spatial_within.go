@@ -12,8 +12,9 @@ import (
 type zone struct {
 	low, high Vec3
 	center    Vec3
-	limit     float64 // square of the largest distance
-	upright   float64 // 1: distance counts height; 0: it does not
+	limit     float64   // square of the largest distance
+	upright   float64   // 1: distance counts height; 0: it does not
+	past      *pastZone // not nil: of a query at a moment
 }
 
 func everywhere() (low, high Vec3) {
@@ -54,18 +55,33 @@ func (w *World) withinRound(center Vec3, radius float32, upright float64, yield 
 	if !motion.Finite(center) || !(radius >= 0) {
 		return
 	}
-	s := zone{center: center, limit: float64(radius) * float64(radius), upright: upright}
+	s := roundZone(center, float64(radius), upright)
+	w.visit(w.coverRound(center, float64(radius)), &s, yield)
+}
+
+func roundZone(center Vec3, radius, upright float64) zone {
+	s := zone{center: center, limit: float64(radius * radius), upright: upright}
 	s.low, s.high = everywhere()
-	x, z, r := float64(center.X), float64(center.Z), float64(radius)
-	w.visit(w.grid.cover(x-r, x+r, z-r, z+r), &s, yield)
+	return s
+}
+
+func (w *World) coverRound(center Vec3, radius float64) region {
+	x, z := float64(center.X), float64(center.Z)
+	return w.grid.cover(x-radius, x+radius, z-radius, z+radius)
 }
 
 func (w *World) withinBox(low, high Vec3, yield func(Entity, Vec3) bool) {
 	if !(low.X <= high.X && low.Y <= high.Y && low.Z <= high.Z) {
 		return
 	}
-	s := zone{low: low, high: high, limit: math.Inf(1)}
-	w.visit(w.grid.cover(float64(low.X), float64(high.X), float64(low.Z), float64(high.Z)), &s, yield)
+	s := boxZone(low, high)
+	w.visit(w.coverBox(low, high), &s, yield)
+}
+
+func boxZone(low, high Vec3) zone { return zone{low: low, high: high, limit: math.Inf(1)} }
+
+func (w *World) coverBox(low, high Vec3) region {
+	return w.grid.cover(float64(low.X), float64(high.X), float64(low.Z), float64(high.Z))
 }
 
 func (w *World) visit(cover region, s *zone, yield func(Entity, Vec3) bool) {
@@ -96,6 +112,12 @@ func (w *World) visitCell(c int32, s *zone, yield func(Entity, Vec3) bool) bool 
 			p := w.bodies.Position(int(w.rowOf[slot]))
 			if !s.has(p) {
 				continue
+			}
+			if s.past != nil {
+				var ok bool
+				if p, ok = w.inPast(s.past, slot); !ok {
+					continue
+				}
 			}
 			if !yield(w.tenant(slot), p) {
 				return false

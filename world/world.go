@@ -107,7 +107,7 @@ func New(cfg Config) (*World, error) {
 	w.rand = rand.New(w.pcg)
 	w.bodies.init(cfg.Compaction)
 	w.grid = newGrid(cfg)
-	w.history.reset(cfg.HistoryTicks, 0)
+	w.history.reset(cfg, 0)
 	if w.effects, err = newEffects(); err != nil {
 		return nil, err
 	}
