@@ -70,7 +70,9 @@ type Config struct {
 	// reconnect, keeping its entity and the client's replication state. 0 takes 15 s. If
 	// negative, a session ends with its connection.
 	Grace time.Duration
-	// MaxViewAge bounds how far back Session.View goes. Default 250 ms.
+	// MaxViewAge bounds how far back Session.View goes. Default 250 ms; a World with a
+	// shorter history (world.Config.HistoryTicks) bounds it to that, and one without to the
+	// present.
 	MaxViewAge time.Duration
 	// PanicEnds lets a panic in a function of the game end the process. By default it
 	// ends only the session that the function was called for, with Internal; it is counted

@@ -141,6 +141,10 @@ func collectInputs(s session.Stats, counter countFunc) {
 	counter(s.InputsLate, name, help, "result", "late")
 	counter(s.InputsMissed, name, help, "result", "missed")
 	counter(s.InputsEarly, name, help, "result", "early")
+	const views, helpViews = "worldd_views_total", "View moments that the game used for lag compensation, by whether they were what the client drew."
+	counter(s.Views[session.ViewDrawn], views, helpViews, "result", "drawn")
+	counter(s.Views[session.ViewUnseen], views, helpViews, "result", "unseen")
+	counter(s.Views[session.ViewCapped], views, helpViews, "result", "capped")
 	counter(s.InputsDropped, "worldd_input_datagrams_dropped_total", "Input datagrams beyond a session's limit per tick.")
 }
 

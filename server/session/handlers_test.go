@@ -52,8 +52,12 @@ func typedSchema(t testing.TB) *schema.Schema {
 }
 
 func newTypedServer(t testing.TB) *typedServer {
+	return newTypedServerIn(t, world.Config{Seed: 1, HistoryTicks: 30})
+}
+
+func newTypedServerIn(t testing.TB, own world.Config) *typedServer {
 	d := &typedServer{}
-	d.testServer = newTestServerWith(t, func(c *session.Config) {
+	d.testServer = newTestServerIn(t, own, func(c *session.Config) {
 		c.Schema = typedSchema(t)
 		c.Game.Commands["toss"] = session.OnCommand(func(s *session.Session, _ world.Entity, args toss) error {
 			d.note(s)
@@ -72,8 +76,8 @@ func newTypedServer(t testing.TB) *typedServer {
 }
 
 func (d *typedServer) note(s *session.Session) {
-	tick, fraction, ok := s.View()
-	d.seen = fmt.Sprint(tick, fraction, ok)
+	at, ok := s.View()
+	d.seen = fmt.Sprint(at.Tick, at.Fraction, ok)
 }
 
 func (d *typedServer) join() *testClient {
@@ -225,7 +229,7 @@ func TestViewIsChecked(t *testing.T) {
 		d.core.Tick()
 		return d.seen
 	}
-	require.Equal(t, "0 0 false", command(100*256), "nothing is acknowledged")
+	require.Equal(t, fmt.Sprint(d.world.Tick(), " ", 0, false), command(100*256), "nothing is acknowledged")
 
 	for shots := c.shots; c.shots == shots; {
 		d.core.Tick()
@@ -235,7 +239,7 @@ func TestViewIsChecked(t *testing.T) {
 	_, err := c.peer.ReceiveDatagram(ack.Append(nil))
 	require.NoError(t, err)
 	d.core.Tick()
-	require.Equal(t, "0 0 false", command(0), "none is claimed")
+	require.Equal(t, fmt.Sprint(d.world.Tick(), " ", 0, false), command(0), "none is claimed")
 	require.Equal(t, fmt.Sprint(acked-1, " ", 0.5, true), command((acked-1)*256+128))
 	require.Equal(t, fmt.Sprint(acked, " ", 0, true), command(acked*256))
 	require.Equal(t, fmt.Sprint(acked, " ", 0, true), command(acked*256+1), "not newer than acknowledged")
@@ -243,7 +247,7 @@ func TestViewIsChecked(t *testing.T) {
 	require.Equal(t, fmt.Sprint(d.world.Tick()-15, " ", 0, true), command(1), "at most 250 ms old")
 
 	next := uint32(d.world.Tick()) + 1
-	require.Equal(t, "0 0 false", input(wire.TickInput{Tick: next}))
+	require.Equal(t, fmt.Sprint(d.world.Tick(), " ", 0, false), input(wire.TickInput{Tick: next}))
 	next++
 	require.Equal(t, fmt.Sprint(acked-2, " ", 0.25, true), input(wire.TickInput{Tick: next, Back: next - uint32(acked) + 2, Fraction: 64}))
 	next++
@@ -262,8 +266,32 @@ func TestViewIsChecked(t *testing.T) {
 		d.core.Tick()
 	}
 	require.Equal(t, fmt.Sprint(d.world.Tick()-15, " ", 0, true), command(acked*256), "the bound on its age prevails")
-	tick, fraction, ok := c.peer.Session().View()
-	require.Equal(t, []any{uint64(0), float32(0), false}, []any{tick, fraction, ok}, "outside of a function")
+	at, ok := c.peer.Session().View()
+	require.Equal(t, world.Moment{Tick: d.world.Tick()}, at, "outside of a function")
+	require.False(t, ok)
+	views := d.core.Stats().Views
+	require.EqualValues(t, 4, views[session.ViewDrawn])
+	require.EqualValues(t, 3, views[session.ViewUnseen])
+	require.EqualValues(t, 2, views[session.ViewCapped])
+}
+
+// A world with less history than MaxViewAge bounds the view; one without answers with the
+// present, so that a query always searches what the world knows.
+func TestViewAndHistory(t *testing.T) {
+	for history, age := range map[int]uint64{0: 0, 4: 4, 15: 15, 30: 15} {
+		d := newTypedServerIn(t, world.Config{Seed: 1, HistoryTicks: history})
+		c := d.join()
+		for d.world.Tick() < 100 {
+			d.core.Tick()
+		}
+		ack := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: uint32(c.shots)}}
+		_, err := c.peer.ReceiveDatagram(ack.Append(nil))
+		require.NoError(t, err)
+		d.core.Tick()
+		want := fmt.Sprint(d.world.Tick()-age, " ", 0, true)
+		c.send(wire.Command{ID: 1, Name: "toss", Args: d.encode(toss{}), View: 1})
+		require.Equal(t, want, d.seen, "%d ticks of history", history)
+	}
 }
 
 // A Command's provisional handles ascend over the session; a Result without an Answer

@@ -110,7 +110,7 @@ func (s *Session) callJoin(join func(*Session) (world.Entity, error)) (entity wo
 func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, err error) {
 	defer s.contain(HookCommand)
 	err = errHookPanicked // unless run returns
-	s.view = c.View
+	s.view = view{claimed: c.View}
 	defer s.forgetView()
 	return run(s, c.Target, c.Args)
 }

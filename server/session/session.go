@@ -31,7 +31,7 @@ type Session struct {
 	commands    *rate.Limiter
 	handled     uint32 // commands executed or rejected so far; wraps
 	nextWish    uint32 // lowest index of a provisional handle that the client may name
-	view        uint64 // claimed by the command or input being executed, in 1/256 ticks; 0: none
+	view        view   // of the command or input being executed
 	resyncs     *rate.Limiter
 	kicked      *wire.Error
 	endReason   *wire.Error // why it ended

@@ -44,7 +44,11 @@ func testSchema(t testing.TB) *schema.Schema {
 func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, func(*session.Config) {}) }
 
 func newTestServerWith(t testing.TB, change func(*session.Config)) *testServer {
-	w, err := world.New(world.Config{Seed: 1})
+	return newTestServerIn(t, world.Config{Seed: 1, HistoryTicks: 30}, change)
+}
+
+func newTestServerIn(t testing.TB, own world.Config, change func(*session.Config)) *testServer {
+	w, err := world.New(own)
 	require.NoError(t, err)
 	d := &testServer{t: t, world: w}
 	d.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})

@@ -276,7 +276,7 @@ func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
 // begin starts a new run, with its own world and server. All handles of earlier runs are
 // dead (H5).
 func (s *sim) begin(first uint32, image *world.Image) {
-	w, err := world.New(world.Config{Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first})
+	w, err := world.New(world.Config{HistoryTicks: 20, Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first})
 	s.must(err)
 	s.world = w
 	s.identity, err = world.Register[Identity](w, "identity")

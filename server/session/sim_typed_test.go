@@ -216,7 +216,8 @@ func (s *sim) clientOf(p *session.Session) *simClient {
 // judgeView checks the bounds of a view moment: the newest snapshot that the client has
 // acknowledged, unless that is older than 250 ms.
 func (s *sim) judgeView(p *session.Session, c *simClient) {
-	tick, _, ok := p.View()
+	at, ok := p.View()
+	tick := at.Tick
 	if !ok || c == nil {
 		return
 	}

@@ -19,12 +19,13 @@ type Stats struct {
 	Refused          uint64 // connections refused before a session began
 	HellosHeld       uint64 // Hellos put off, once per tick
 	SnapshotsDue     uint64
-	SnapshotsSkipped uint64 // of SnapshotsDue: the session's previous one had not been sent
-	Inputs           uint64 // applied
-	InputsLate       uint64 // of Inputs: applied after their tick
-	InputsMissed     uint64 // late and dropped for a newer one
-	InputsEarly      uint64 // dropped as too far ahead, counted per datagram
-	InputsDropped    uint64 // datagrams beyond a session's bound per tick
+	SnapshotsSkipped uint64               // of SnapshotsDue: the session's previous one had not been sent
+	Inputs           uint64               // applied
+	InputsLate       uint64               // of Inputs: applied after their tick
+	InputsMissed     uint64               // late and dropped for a newer one
+	InputsEarly      uint64               // dropped as too far ahead, counted per datagram
+	InputsDropped    uint64               // datagrams beyond a session's bound per tick
+	Views            [viewOutcomes]uint64 // moments that Session.View returned, by ViewOutcome
 	Commands         uint64
 	Executed         uint64
 	Rejected         uint64

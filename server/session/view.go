@@ -1,37 +1,73 @@
 package session
 
-import "github.com/worldd/worldd/replication/wire"
+import (
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
 
 // View returns the moment of the world that the client showed when it made the command or
-// input being executed, in world ticks and a fraction of one, below 1. Lag compensation
-// judges the player's aim by it. ok is false outside the functions of commands and inputs,
-// and if the client named no moment.
+// input being executed. Lag compensation judges the player's aim by it:
+//
+//	at, _ := s.View()
+//	hits := w.AppendRayAt(nil, at, from, to, 0)
+//
+// named is false if the client named no moment, and outside the functions of commands and
+// inputs; the moment is then the present.
 //
 // The client can choose the moment only within bounds: it is not newer than the newest
-// snapshot that the client acknowledged, and not older than Config.MaxViewAge before the
-// newest tick. A moment outside them moves to the nearer bound; the bound on its age
-// prevails.
-func (s *Session) View() (tick uint64, fraction float32, ok bool) {
-	if s.view == 0 || s.viewer == nil || s.viewer.AckedTick() == 0 {
-		return 0, 0, false
-	}
+// snapshot that the client acknowledged, and not older than Config.MaxViewAge or the
+// world's history (world.Config.HistoryTicks). A moment outside them moves to the nearer
+// bound; the bound on its age prevails. Stats.Views counts each outcome. Whether a hit in
+// the past counts is the game's decision: it may bound the age further, or spare a target
+// that has reached cover since.
+func (s *Session) View() (at world.Moment, named bool) {
 	c := s.core
-	newest := uint64(c.replicator.Tick()) * viewTick
-	oldest := newest - min(newest, uint64(c.viewAge)*viewTick)
-	view := max(min(s.view, uint64(s.viewer.AckedTick())*viewTick), oldest)
-	return c.replicator.Config().TickBase + view/viewTick, float32(view%viewTick) / viewTick, true
+	if s.view.claimed == 0 || s.viewer == nil || s.viewer.AckedTick() == 0 {
+		return world.Moment{Tick: c.world.Tick()}, false
+	}
+	base, newest := c.replicator.Config().TickBase, uint64(c.replicator.Tick())
+	oldest := max(newest-min(newest, uint64(c.viewAge)), c.world.OldestTick()-min(base, c.world.OldestTick())) * viewTick
+	view, outcome := s.view.claimed, ViewDrawn
+	if acked := uint64(s.viewer.AckedTick()) * viewTick; view > acked {
+		view, outcome = acked, ViewUnseen
+	}
+	if view < oldest {
+		view, outcome = oldest, ViewCapped
+	}
+	if !s.view.counted {
+		s.view.counted = true
+		c.stats.Views[outcome]++
+	}
+	return world.Moment{Tick: base + view/viewTick, Fraction: float32(view%viewTick) / viewTick}, true
+}
+
+// ViewOutcome is what became of a view moment that a game asked for.
+type ViewOutcome int
+
+// The outcomes of Session.View, once for each command and input.
+const (
+	ViewDrawn  ViewOutcome = iota // as the client named it
+	ViewUnseen                    // newer than what the client acknowledged
+	ViewCapped                    // older than the bound on its age
+	viewOutcomes
+)
+
+// view is the view moment of the command or input being executed.
+type view struct {
+	claimed uint64 // in 1/256 ticks; 0: none
+	counted bool
 }
 
 // viewTick is one tick in the unit of view moments.
 const viewTick = 256
 
-// viewOf returns the view moment that in claims in 1/256 ticks, or 0. An input names one
-// before its own tick, so the sum does not underflow.
-func viewOf(in *wire.TickInput) uint64 {
+// viewOf returns the view moment that in claims. An input names one before its own tick,
+// so the sum does not underflow.
+func viewOf(in *wire.TickInput) view {
 	if in.Back == 0 {
-		return 0
+		return view{}
 	}
-	return uint64(in.Tick-in.Back)*viewTick + uint64(in.Fraction)
+	return view{claimed: uint64(in.Tick-in.Back)*viewTick + uint64(in.Fraction)}
 }
 
-func (s *Session) forgetView() { s.view = 0 }
+func (s *Session) forgetView() { s.view = view{} }
