@@ -105,7 +105,7 @@ func (c *Client) Wait(ctx context.Context) error {
 	if a := c.outage.attempt; a != nil {
 		connected = a.done
 	}
-	c.timer.Reset(c.sent + c.session.patience() - time.Since(c.start))
+	c.timer.Reset(c.sent + c.session.inputWait() - time.Since(c.start))
 	select {
 	case <-arrived:
 	case <-ended:
@@ -184,13 +184,19 @@ func (c *Client) apply(in arrivals) error {
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing arrived from the server for %v", lostAfter)}
 	}
-	if c.session.inputDue(len(in.datagrams), now-c.sent) {
-		if d := c.session.Input(now); d != nil {
-			c.link.pump.sendInput(d)
-		}
-		c.sent = now
-	}
+	c.sendInput(len(in.datagrams), now)
 	return nil
+}
+
+// sendInput sends an Input if one is due after that many datagrams arrived.
+func (c *Client) sendInput(datagrams int, now time.Duration) {
+	if c.link == nil || !c.session.inputDue(datagrams, now, now-c.sent) {
+		return
+	}
+	if d := c.session.Input(now); d != nil {
+		c.link.pump.sendInput(d)
+	}
+	c.sent = now
 }
 
 // State returns the state of the connection; Config.State is called when it changes.
@@ -219,10 +225,14 @@ func (c *Client) Welcome() wire.Welcome {
 // RTT returns the newest measured round trip. Stats().Clock.RTT is steadier.
 func (c *Client) RTT() RTT { return c.session.RTT() }
 
-// SetInput sets what the player holds down from now on, as bytes; see Session.SetInput. It is
-// sent with the acknowledgement of the next snapshot, and repeated in the next two.
+// SetInput sets what the player holds down from now on, as bytes, and sends it; see
+// Session.SetInput. Of several inputs in one tick the first is sent at once, and the last
+// with the next tick's.
 func (c *Client) SetInput(data []byte) (tick uint32, err error) {
-	return c.session.SetInput(data, time.Since(c.start))
+	now := time.Since(c.start)
+	tick, err = c.session.SetInput(data, now)
+	c.sendInput(0, now)
+	return tick, err
 }
 
 // Command asks the server to execute a raw command once; see Session.Command. The next

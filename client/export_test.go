@@ -22,9 +22,10 @@ func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 // Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.session() }
 
-// Answers reports whether a Client sends an Input after so many datagrams.
-func (s *Session) Answers(datagrams int, quiet time.Duration) bool {
-	return s.inputDue(datagrams, quiet)
+// Answers reports whether a Client sends an Input after so many datagrams, if the newest is
+// that old.
+func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
+	return s.inputDue(datagrams, now, quiet)
 }
 
 // Receive applies stream bytes and datagrams as a Client does.

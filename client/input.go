@@ -21,6 +21,9 @@ const (
 	// maxUnsent bounds the inputs that wait for a datagram; beyond it one is sent
 	// without waiting for a snapshot, so that the next can repeat them.
 	maxUnsent = wire.MaxInputs / 2
+	// inputSoon is how long after an input the next is expected: at 20 renders a second.
+	// Meanwhile acknowledgements wait for its datagram.
+	inputSoon = 50 * time.Millisecond
 	// minRepeated is how many inputs a datagram holds if there are as many: an input
 	// per datagram, as with a snapshot in every tick, is sent four times.
 	minRepeated = 4
@@ -34,6 +37,8 @@ const (
 type inputs struct {
 	list   []wire.TickInput // newest first
 	unsent int              // inputs that no datagram has held
+	set    time.Duration    // when the newest was set
+	early  bool             // the newest, unsent, was set for a tick above its target
 	before [2]int           // new inputs in the last datagram and in the one before
 	timed  bool             // made is known
 	made   time.Duration    // server time when the oldest unsent input was made
@@ -98,17 +103,24 @@ func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err err
 func (s *Session) setInput(data []byte, now time.Duration) uint32 {
 	in := &s.inputs
 	tick := s.targetTick(now)
+	in.set = now
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
 		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > s.clock.ticks(stepAbove):
-			in.list, in.unsent = in.list[:0], 0 // the server's time went back: their ticks are too far ahead
+			in.list, in.unsent, in.early = in.list[:0], 0, false // the server's time went back: their ticks are too far ahead
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			newest.Data = append(newest.Data[:0], data...)
 			newest.Back, newest.Fraction = s.viewMoment(newest.Tick)
 			return newest.Tick
+		case tick <= newest.Tick:
+			in.early = tick > 0
+			tick = newest.Tick + 1
 		default:
-			tick = max(tick, newest.Tick+1)
+			if in.early && in.unsent == 1 {
+				in.made = s.clock.server(now)
+			}
+			in.early = false
 		}
 	}
 	if in.unsent == 0 {
@@ -156,32 +168,64 @@ func (s *Session) Input(now time.Duration) []byte {
 	if !s.joined {
 		return nil
 	}
+	s.inputAt = now
 	in, stamp := &s.inputs, stampAt(now)
-	if in.unsent > 0 && in.timed {
-		in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now)}
-		in.next++
+	list, fresh := in.list, in.unsent
+	if in.early {
+		if s.targetTick(now) < list[0].Tick {
+			list, fresh = list[1:], fresh-1
+		} else if fresh == 1 {
+			in.made = s.clock.server(now)
+		}
 	}
-	repeated := max(in.unsent+in.before[0]+in.before[1], minRepeated)
-	if in.unsent > 0 {
-		in.before, in.unsent = [2]int{in.unsent, in.before[0]}, 0
+	repeated := max(fresh+in.before[0]+in.before[1], minRepeated)
+	if fresh > 0 {
+		if in.timed {
+			in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now)}
+			in.next++
+		}
+		in.before = [2]int{fresh, in.before[0]}
 	}
+	in.unsent -= fresh
+	in.early = in.unsent > 0
 	s.acked = s.replica.acks
-	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: in.list[:min(repeated, len(in.list))]}
+	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: list[:min(repeated, len(list))]}
 	s.input = m.Append(s.input[:0])
 	return s.input
 }
 
+// InputDue reports whether to send Input at now, if that many datagrams arrived since the
+// last one.
+func (s *Session) InputDue(datagrams int, now time.Duration) bool {
+	return s.inputDue(datagrams, now, now-s.inputAt)
+}
+
 // inputDue reports whether to send an Input after that many datagrams arrived, if the
-// newest Input is that old. One Input answers everything that arrived. A snapshot that
-// waits for its structure is answered after the structure arrives, when it can be
-// acknowledged. Without snapshots Inputs still go out, since only the other direction
-// may work; and so they do before too many wait for the next datagram to repeat them.
-func (s *Session) inputDue(datagrams int, age time.Duration) bool {
-	if age >= s.patience() || s.inputs.unsent >= maxUnsent {
+// newest Input is that old. A new input is sent at once, but one per tick: a second for the
+// same tick is made for the next, and waits until it is due. Sent at once, it would be
+// followed by one for the tick after, and games that draw faster than ticks would aim ever
+// further ahead. Otherwise one Input answers everything that arrived, unless one with a new
+// input is about to. A snapshot that waits for its structure is answered after the structure
+// arrives, when it can be acknowledged. Without snapshots Inputs still go out, since only the
+// other direction may work.
+func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
+	in := &s.inputs
+	if age >= s.patience() || in.unsent >= maxUnsent || in.unsent > 0 && s.targetTick(now) >= in.list[0].Tick {
 		return true
+	}
+	if len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon {
+		return false
 	}
 	r := s.replica
 	return r != nil && (r.acks != s.acked || datagrams > 0 && len(r.held) == 0)
+}
+
+// inputWait returns how long to wait before inputDue may be true without anything arriving.
+func (s *Session) inputWait() time.Duration {
+	if s.inputs.unsent > 0 && s.clock.tick != 0 {
+		return s.clock.timeOf(1)
+	}
+	return s.patience()
 }
 
 // patience returns how long to wait for a snapshot before an Input is sent without

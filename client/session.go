@@ -77,10 +77,11 @@ type Session struct {
 	unanswered  []*Future                   // in sending order
 	await       func(context.Context) error // passed to futures
 	inputs      inputs
-	input       []byte     // scratch
-	typed       typedInput // scratch
-	acked       ackWindow  // acknowledged by the newest Input
-	faultsKnown uint64     // faults that a Resync was sent for
+	inputAt     time.Duration // of the newest Input
+	input       []byte        // scratch
+	typed       typedInput    // scratch
+	acked       ackWindow     // acknowledged by the newest Input
+	faultsKnown uint64        // faults that a Resync was sent for
 	rtt         RTT
 	clock       clock
 	renderer    renderer

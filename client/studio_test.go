@@ -126,7 +126,7 @@ func (s *studio) play(d time.Duration) {
 			_, err := s.session.ReceiveDatagram(d, s.time())
 			require.NoError(s.t, err)
 		}
-		if s.session.Answers(len(arrivals), 0) {
+		if s.session.Answers(len(arrivals), s.time(), 0) {
 			s.up.Send(s.now, s.session.Input(s.time()))
 		}
 		if s.now%studioRender == 0 {

@@ -115,7 +115,10 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 // SetInputValue sets what the player holds down from now on; see Session.SetInputValue and
 // Client.SetInput.
 func (c *Client) SetInputValue(input any) (tick uint32, err error) {
-	return c.session.SetInputValue(input, time.Since(c.start))
+	now := time.Since(c.start)
+	tick, err = c.session.SetInputValue(input, now)
+	c.sendInput(0, now)
+	return tick, err
 }
 
 // typedInput is memory to encode inputs in.

@@ -41,7 +41,7 @@ func (s *Session) View() (at world.Moment, named bool) {
 	return world.Moment{Tick: base + view/viewTick, Fraction: float32(view%viewTick) / viewTick}, true
 }
 
-// ViewOutcome is what became of a view moment that a game asked for.
+// ViewOutcome says how View bounded a moment.
 type ViewOutcome int
 
 // The outcomes of Session.View, once for each command and input.
