@@ -143,13 +143,13 @@ func (s *Session) viewMoment(tick uint32) (back uint32, fraction uint8) {
 	if !s.renderer.on {
 		return 0, 0
 	}
-	moment := max(s.clock.ticks(s.renderer.shown), 0)
+	moment := s.shownTick()
 	whole := math.Floor(moment)
 	before := float64(tick) - whole
 	if before < 1 || before > wire.MaxView {
 		return 0, 0
 	}
-	return uint32(before), uint8((moment - whole) * 256)
+	return uint32(before), uint8((moment - whole) * viewTick)
 }
 
 // commandView returns the moment of the newest Render for a command, in 1/256 ticks: 0 if
@@ -158,7 +158,7 @@ func (s *Session) commandView() uint64 {
 	if !s.renderer.on {
 		return 0
 	}
-	return uint64(min(max(s.clock.ticks(s.renderer.shown), 0), math.MaxUint32) * 256)
+	return uint64(min(s.shownTick(), math.MaxUint32) * viewTick)
 }
 
 // Input returns the datagram to send at now: the newest inputs, and the

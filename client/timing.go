@@ -46,7 +46,8 @@ func (s *Session) Render(now time.Duration) Moment {
 	if s.renderer.delay.count == 0 {
 		return Moment{}
 	}
-	tick := max(s.clock.ticks(s.renderer.advance(now, &s.clock)), 0)
+	s.renderer.advance(now, &s.clock)
+	tick := s.shownTick()
 	r := s.replica
 	r.shown = uint32(tick)
 	r.deliverRendered(r.shown)
@@ -54,6 +55,15 @@ func (s *Session) Render(now time.Duration) Moment {
 		Tick: tick, newest: r.tick, maxExtrapolate: maxExtrapolate * float64(s.clock.hz),
 		now: now, inputTick: s.inputTick(now),
 	}
+}
+
+// viewTick is one tick in the unit of view moments.
+const viewTick = 256
+
+// shownTick returns the moment of the newest Render in ticks. It is rounded down to the unit
+// of view moments, so that an input or a command names exactly what was drawn.
+func (s *Session) shownTick() float64 {
+	return math.Floor(max(s.clock.ticks(s.renderer.shown), 0)*viewTick) / viewTick
 }
 
 const (

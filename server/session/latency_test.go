@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -35,7 +36,9 @@ type arena struct {
 	up, down         *simtest.Link
 	stamp            uint32
 	heard            int64
-	inputs           int // datagrams sent by the client
+	inputs           int               // datagrams sent by the client
+	ticks            map[uint32]uint64 // of the snapshots, by number
+	acked            uint64            // tick of the newest snapshot that the client acknowledged
 
 	now     int64
 	arrived int   // datagrams since the newest frame
@@ -43,6 +46,7 @@ type arena struct {
 	frame   int64 // duration of a frame
 	nextAt  int64 // of the next frame
 	draw    func()
+	lie     func(datagram []byte) []byte // changes what the client sends
 }
 
 const arenaHz = 10_000
@@ -61,7 +65,7 @@ type arenaConfig struct {
 // newArena joins a client whose entity is at the origin. change may replace the game's
 // functions.
 func newArena(t testing.TB, a arenaConfig, change func(*arena, *session.Config)) *arena {
-	x := &arena{t: t, rng: rand.New(rand.NewPCG(a.seed, 9)), frame: arenaTime(a.frame), draw: func() {}}
+	x := &arena{t: t, rng: rand.New(rand.NewPCG(a.seed, 9)), frame: arenaTime(a.frame), ticks: map[uint32]uint64{}, draw: func() {}, lie: func(d []byte) []byte { return d }}
 	var err error
 	x.world, err = world.New(a.world)
 	require.NoError(t, err)
@@ -93,6 +97,9 @@ func (x *arena) SendStream(p []byte) bool { x.stream.Send(x.now, p); return true
 
 func (x *arena) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
+		h, err := wire.ParseStateHeader(d, new(bitio.Reader))
+		require.NoError(x.t, err)
+		x.ticks[h.Seq] = uint64(h.Tick)
 		wire.StampState(d, x.stamp, uint16(min(x.now-x.heard, math.MaxUint16)))
 		x.down.Send(x.now, d)
 	}
@@ -115,6 +122,9 @@ func (x *arena) play(d time.Duration) {
 			stamp, err := x.peer.ReceiveDatagram(d)
 			require.NoError(x.t, err)
 			x.stamp, x.heard = stamp, x.now
+			in, err := wire.ParseInput(d)
+			require.NoError(x.t, err)
+			x.acked = max(x.acked, x.ticks[in.Ack.Newest])
 		}
 		if uint64((x.now-x.tickAt)*hz/arenaHz) > x.world.Tick() {
 			x.core.Tick()
@@ -143,7 +153,7 @@ func (x *arena) sendDue() {
 	if x.client.InputDue(x.arrived, x.time()) {
 		if d := x.client.Input(x.time()); d != nil {
 			x.inputs++
-			x.up.Send(x.now, d)
+			x.up.Send(x.now, x.lie(d))
 		}
 		x.arrived = 0
 	}

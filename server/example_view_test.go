@@ -1,0 +1,31 @@
+package server_test
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// A shot hits what its player saw. The world keeps as much history as the server lets
+// clients claim; the game may veto: here nobody is hit who has reached cover since.
+func ExampleSession_View() {
+	w, _ := world.New(world.Config{HistoryTicks: 15}) // at 60 Hz the default of MaxViewAge
+	type shoot struct{ X, Y, Z float32 }              // to the point aimed at
+	inCover := func(at world.Vec3) bool { return at.X > 40 }
+
+	shot := func(s *server.Session, _ world.Entity, to shoot) error {
+		at, _ := s.View()
+		from, _ := w.Position(s.Entity())
+		for _, hit := range w.AppendRayAt(nil, at, from, world.Vec3(to), 0) {
+			if now, _ := w.Position(hit.Entity); hit.Entity != s.Entity() && !inCover(now) {
+				w.Destroy(hit.Entity)
+				break
+			}
+		}
+		return nil
+	}
+	game := server.Game{Commands: map[string]server.Command{"shoot": server.OnCommand(shot)}}
+	fmt.Println(len(game.Commands), "command")
+	// Output: 1 command
+}
