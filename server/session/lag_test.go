@@ -33,7 +33,7 @@ func readShot(b []byte) shot {
 	return shot{world.Entity(binary.LittleEndian.Uint64(b)), world.Vec3{X: v(0), Y: v(1), Z: v(2)}}
 }
 
-// shooting is what came of the shots of a shootout, by what View did to their moments.
+// shooting counts the shots of a shootout by what View did to their moments.
 type shooting struct {
 	fired  int
 	hits   [3]int
@@ -140,7 +140,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 	return s
 }
 
-// What a client draws is what the server judges: on a bad link, all shots at what was drawn
+// The server judges the picture that a client draws: on a bad link, all shots at what was drawn
 // hit, within the cap, although the targets are elsewhere by then.
 func TestShotsHitWhatWasDrawn(t *testing.T) {
 	bad := simtest.Conditions{DelayMin: 950, DelayMax: 1050 + 100, Loss: 0.05} // 200 ms, 20 ms, 5 %

@@ -232,7 +232,10 @@ func measureLatency(t testing.TB, a arenaConfig) latency {
 // measureLatencies returns the latency over several phases of frames and ticks.
 func measureLatencies(t testing.TB, hz int, frame time.Duration, rtt, jitter int64) latency {
 	var all latency
-	const phases = 4
+	phases := 4.0
+	if testing.Short() {
+		phases = 2
+	}
 	for seed := range uint64(phases) {
 		l := measureLatency(t, arenaConfig{
 			seed: 10 * seed, frame: frame, snapshotHz: hz, world: world.Config{Gravity: -1},
@@ -261,7 +264,11 @@ func TestPressToDrawn(t *testing.T) {
 
 // Drawing more often never adds latency, nor more than a datagram a tick.
 func TestFastFramesAddNoLatency(t *testing.T) {
-	for _, hz := range []int{30, 60} {
+	rates := []int{60, 30}
+	if testing.Short() {
+		rates = rates[:1]
+	}
+	for _, hz := range rates {
 		for _, rtt := range []int64{0, 100} {
 			slow := measureLatencies(t, hz, time.Second/60, rtt, 10)
 			for _, frame := range []time.Duration{time.Millisecond, 7 * time.Millisecond} {
