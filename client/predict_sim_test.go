@@ -144,7 +144,7 @@ func (k *track) receive() {
 		_, err := k.session.ReceiveDatagram(d, k.time())
 		require.NoError(k.t, err)
 	}
-	if k.session.Answers(len(arrived), 0) {
+	if k.session.InputDue(len(arrived), k.time()) {
 		if d := k.session.Input(k.time()); d != nil {
 			k.upD.Send(k.now, d)
 		}
