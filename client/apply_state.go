@@ -295,6 +295,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 	r.acks.add(h.Seq)
 	r.ackTicks[h.Seq%uint32(len(r.ackTicks))] = h.Tick
 	r.stats.Snapshots++
+	r.wishes.applied(r.input, r.tick)
 	r.reportUpdates()
 }
 

@@ -44,6 +44,10 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 		r.receiveEvent(record.Number, tick, record.Data)
 		return
 	}
+	if record.Op == wire.OpAnswer {
+		r.wishes.answer(record.Number, record.Handle)
+		return
+	}
 	h := record.Handle
 	c := r.cells.at(h.Index())
 	if h.Generation() < c.generation {

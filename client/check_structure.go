@@ -2,6 +2,7 @@ package client
 
 import (
 	"math"
+	"slices"
 
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -35,7 +36,7 @@ func (r *Replica) checkRecords(message wire.Structure) error {
 	if message.Count > maxPlanned {
 		return protocolError("%d records in one message", message.Count)
 	}
-	r.enters, r.nextEnter, r.plan = r.enters[:0], 0, r.plan[:0]
+	r.enters, r.nextEnter, r.plan, r.answers = r.enters[:0], 0, r.plan[:0], r.answers[:0]
 	r.bytesLeft, r.planned = r.limits.bytes-r.Bytes(), len(r.entities)
 	for record, err := range message.Records() {
 		if err != nil {
@@ -56,8 +57,10 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	if record.Op == wire.OpExtension || record.Exact.Form != wire.Ordinary {
 		return protocolError("%v, in a session that does not simulate", record)
 	}
-	if record.Op > wire.OpText {
-		return protocolError("%v, which the schema does not have", record)
+	if record.Op == wire.OpAnswer {
+		if err := r.checkAnswer(record); err != nil || h == 0 {
+			return err
+		}
 	}
 	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {
 		return protocolError("%v of invalid handle %v", record.Op, h)
@@ -67,6 +70,12 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	}
 	c := r.planOf(h.Index())
 	if h.Generation() < c.generation {
+		return nil
+	}
+	if record.Op == wire.OpAnswer {
+		if h.Generation() == c.generation && !c.stale {
+			return protocolError("answer that names %v, which has entered before", h)
+		}
 		return nil
 	}
 	if record.Op == wire.OpLeave {
@@ -92,6 +101,15 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	if r.planned > r.limits.entities {
 		return &LimitError{"MaxEntities", r.limits.entities}
 	}
+	return nil
+}
+
+// checkAnswer checks that an Answer ends a wish.
+func (r *Replica) checkAnswer(record wire.Record) error {
+	if !r.wishes.answers(record.Number) || slices.Contains(r.answers, record.Number) {
+		return protocolError("answer to provisional handle %d, which is not awaited", record.Number)
+	}
+	r.answers = append(r.answers, record.Number)
 	return nil
 }
 

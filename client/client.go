@@ -237,8 +237,8 @@ func (c *Client) SetInput(data []byte) (tick uint32, err error) {
 
 // Command asks the server to execute a raw command once; see Session.Command. The next
 // Update sends it.
-func (c *Client) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
-	return c.session.Command(name, target, args)
+func (c *Client) Command(name string, target bulk.Handle, args []byte, wishes ...bulk.Handle) (*Future, error) {
+	return c.session.Command(name, target, args, wishes...)
 }
 
 // Controlled returns the entity that this session controls; see Session.Controlled.

@@ -69,10 +69,11 @@ func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.
 
 // Command asks the server to execute a raw command once: one that the schema declares by
 // schema.AddRawCommand, or not at all. See Do for others. target is zero for a command
-// without one; args is one msgpack value, or nil. On an error nothing was sent: it is
-// ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server
+// without one; args is one msgpack value, or nil. wishes are the provisional handles that the
+// command asks for (see Provisional); the bytes of args may name them. On an error nothing was
+// sent: it is ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server
 // would end the session.
-func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future, error) {
+func (s *Session) Command(name string, target bulk.Handle, args []byte, wishes ...bulk.Handle) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return nil, fmt.Errorf("client: command name has %d bytes and arguments have %d, at most %d and %d",
 			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
@@ -92,20 +93,39 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte) (*Future
 	if i, ok := served.CommandByName(name); ok && served.Command(i).Args != nil {
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use Do", name)
 	}
-	return s.sendCommand(wire.Command{Name: name, Target: target, Args: args}, nil)
+	indexes, err := s.wishes.ofRawCommand(wishes)
+	if err != nil {
+		return nil, err
+	}
+	return s.sendCommand(wire.Command{Name: name, Target: target, Args: args}, indexes, nil)
 }
 
-// sendCommand sends a checked command. answer describes its answer; nil: none.
-func (s *Session) sendCommand(m wire.Command, answer *schema.Message) (*Future, error) {
+// sendCommand sends a checked command with wishes. answer describes its answer; nil: none.
+func (s *Session) sendCommand(m wire.Command, wishes []uint32, answer *schema.Message) (*Future, error) {
 	if !s.Joined() {
 		return nil, ErrNotJoined
 	}
 	if len(s.unanswered) == wire.MaxUnanswered {
 		return nil, ErrTooManyCommands
 	}
+	if err := setWishes(&m, wishes); err != nil {
+		return nil, err
+	}
+	if wire.IsProvisional(m.Target) {
+		real := s.Real(m.Target)
+		if real == 0 {
+			return nil, fmt.Errorf("client: target %v of command %q is %v: command the entity after the answer", m.Target, m.Name, s.Resolve(m.Target))
+		}
+		m.Target = real
+	}
 	s.command++
+	s.commands++
 	m.ID, m.View = s.command, s.commandView()
-	f := &Future{name: m.Name, answer: answer, result: Result{ID: m.ID, Target: m.Target}, await: s.await}
+	s.wishes.sent(&m, s.commands)
+	f := &Future{
+		name: m.Name, answer: answer, provisional: m.Provisional, wishes: m.Wishes,
+		result: Result{ID: m.ID, Target: m.Target}, await: s.await,
+	}
 	s.unanswered = append(s.unanswered, f)
 	s.stats.Commands++
 	s.send(wire.TypeCommand, m.Append(nil))
@@ -135,6 +155,7 @@ func (s *Session) receiveResult(body []byte) error {
 			}
 		}
 		s.unanswered = slices.Delete(s.unanswered, i, i+1)
+		s.wishes.result(f.provisional, f.wishes)
 	}
 	if m.Code != wire.OK {
 		s.stats.Rejected++
@@ -157,11 +178,13 @@ func (s *Session) finish(f *Future, r Result) {
 // Future is the pending answer to a command. It arrives in Client.Update, or when the
 // Session is fed, and belongs to the same goroutine.
 type Future struct {
-	name   string          // of the command
-	answer *schema.Message // nil: it has no answer
-	result Result
-	done   bool
-	await  func(context.Context) error // nil: the caller feeds the session
+	name        string          // of the command
+	answer      *schema.Message // nil: it has no answer
+	provisional uint32          // index of the first wish
+	wishes      uint8
+	result      Result
+	done        bool
+	await       func(context.Context) error // nil: the caller feeds the session
 }
 
 // ID returns the number of the command.

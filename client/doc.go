@@ -125,6 +125,11 @@
 // which is final). Keep handles, not *[Entity], which are valid until their Leave or
 // Destroy.
 //
+// A provisional handle is the client's own name for an entity that it asks for in a command
+// or input, for example a missile that it draws at once (Client.Provisional). Its verdict is
+// Provisional until the server answers, and then its entity's, or Stale if it was rejected:
+// it never stands for another entity (H7).
+//
 // Handles outlive a connection but not the run of the world that issued them. After a
 // reconnect, StateChange says what became of them. A caller that dials with handles
 // of an earlier client sets Config.Epoch to that client's Welcome().Epoch; the example
@@ -184,7 +189,7 @@
 //
 // # Invariants
 //
-// Code and tests cite these. H1 to H6, the rules of handles across the network, are in
+// Code and tests cite these. H1 to H7, the rules of handles across the network, are in
 // PROTOCOL.md of replication/wire.
 //
 //	C1 A datagram is applied whole or not at all, and acknowledged only if it

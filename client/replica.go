@@ -39,6 +39,7 @@ type Replica struct {
 	observer Observer
 	events   *Events         // may be nil
 	rendered []renderedEvent // by ascending ticks
+	wishes   *wishes         // the Session's
 
 	textFields []schema.TextField // of the schema
 	retexted   *Entity            // whose texts the newest records have changed
@@ -75,6 +76,7 @@ type Replica struct {
 	nextEnter int        // index in enters of the next record to apply
 	bytesLeft int        // memory that may still be charged
 	planned   int        // entities after the records checked so far
+	answers   []uint32   // indexes of its Answers checked so far
 
 	stats ReplicaStats
 }
@@ -98,7 +100,7 @@ type ReplicaStats struct {
 }
 
 func newReplica(l *layout, floor, maxSlots uint32, most limits, o Observer) *Replica {
-	return &Replica{codec: l.codec, layout: l, floor: floor, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields()}
+	return &Replica{wishes: &wishes{}, codec: l.codec, layout: l, floor: floor, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of
@@ -132,8 +134,17 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 //	Pending  not here yet, or never issued
 //	Stale    destroyed; final
 //
-// h may be any value; one that can never name an entity is Stale.
+// h may be any value; one that can never name an entity is Stale. For a provisional handle the
+// verdict is Provisional before its answer, Stale if it was rejected, and otherwise its
+// entity's; see Session.Provisional.
 func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
+	if wire.IsProvisional(h) {
+		real, v := r.wishes.resolve(h)
+		if real == 0 {
+			return nil, v
+		}
+		h = real
+	}
 	if !h.Valid() || h.Generation() < r.floor || h.Index() >= r.maxSlots {
 		return nil, wire.Stale
 	}

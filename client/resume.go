@@ -89,6 +89,11 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 	}
 	s.layout, s.outdated = l, false
 	m.SchemaText = "" // the layout has it
+	if s.commands = m.Commands; m.Resumed == 1 {
+		s.wishes.resumed(m.Commands, m.Tick)
+	} else {
+		s.wishes.renew()
+	}
 	if m.Resumed == 0 {
 		sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 		if before != nil {
@@ -114,6 +119,7 @@ func (s *Session) forget() {
 		s.replica.deliverRendered(math.MaxUint32)
 		s.replica.destroyAll()
 	}
+	s.wishes.forget()
 	l := s.layout
 	if l == nil {
 		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil)
@@ -125,7 +131,7 @@ func (s *Session) forget() {
 // renew makes an empty replica, which keeps the counters, and an unset clock.
 func (s *Session) renew(l *layout, floor, maxSlots uint32, tickHz int) {
 	next := newReplica(l, floor, maxSlots, s.config.limits(), s.config.Observer)
-	next.events = s.config.Events
+	next.events, next.wishes = s.config.Events, &s.wishes
 	if s.replica != nil {
 		next.stats = s.replica.stats
 	}

@@ -72,9 +72,11 @@ type Session struct {
 	goodbye    bool   // the server sent Goodbye
 	err        error
 
-	out         []byte                      // stream bytes not taken yet
-	command     uint32                      // ID of the newest
-	unanswered  []*Future                   // in sending order
+	out         []byte    // stream bytes not taken yet
+	command     uint32    // ID of the newest
+	commands    uint32    // number in the session of the newest command that is not known to be lost
+	unanswered  []*Future // in sending order
+	wishes      wishes
 	await       func(context.Context) error // passed to futures
 	inputs      inputs
 	inputAt     time.Duration // of the newest Input
@@ -333,7 +335,7 @@ func (s *Session) Welcome() (wire.Welcome, bool) {
 func (s *Session) Replica() *Replica { return s.replica }
 
 // Resolve returns the verdict on h; Pending before the first Welcome. It still answers
-// when the connection is lost.
+// when the connection is lost. See Provisional for handles that it returned.
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.replica == nil {
 		return wire.Pending

@@ -73,11 +73,15 @@ func (s *Session) do(target bulk.Handle, args any, answer reflect.Type) (*Future
 	if answer != nil && (command.Answer == nil || command.Answer.Type != answer) {
 		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.AddQuery", command.Name, answer)
 	}
-	b, err := command.Args.AppendValue(nil, args)
+	var body schema.Payload
+	if err := command.Args.Quantise(args, &body); err != nil {
+		return nil, err
+	}
+	wishes, err := s.wishes.forCommand(command.Args, &body)
 	if err != nil {
 		return nil, err
 	}
-	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: b}, command.Answer)
+	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: command.Args.Append(nil, &body)}, wishes, command.Answer)
 }
 
 // readAnswer returns the struct that an answer holds.
@@ -104,8 +108,12 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	if err := m.Quantise(input, &s.typed.body); err != nil {
 		return 0, err
 	}
+	if s.typed.wishes, err = s.wishes.forInput(m, &s.typed.body, s.typed.wishes); err != nil {
+		return 0, err
+	}
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
 	tick = s.setInput(s.typed.bytes, now)
+	s.wishes.pushed(s.typed.wishes, tick)
 	if s.prediction != nil {
 		s.prediction.input(tick, &s.typed.body)
 	}
@@ -123,8 +131,9 @@ func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 
 // typedInput is memory to encode inputs in.
 type typedInput struct {
-	body  schema.Payload
-	bytes []byte
+	body   schema.Payload
+	bytes  []byte
+	wishes []uint32
 }
 
 var errTypedInput = errors.New("client: the schema declares the type of inputs: use SetInputValue")

@@ -65,7 +65,7 @@ func takeCommand(t testing.TB, s *client.Session) wire.Command {
 func TestDo(t *testing.T) {
 	s := dinner(t)
 	session := joinedSession(t, s)
-	args := eat{Bites: 3, What: bulk.NewHandle(9, 2)} // a provisional handle
+	args := eat{Bites: 3, What: bulk.NewHandle(9, 3)}
 	for _, v := range []any{args, &args} {
 		_, err := session.Do(walker, v)
 		require.NoError(t, err)

@@ -51,6 +51,6 @@
 //	   its newest value is queued, or the member is about to enter again. Texts
 //	   are sent in the structure alone.
 //
-// H1 to H6 are the invariants of handles across the network; replication/wire's
+// H1 to H7 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.
 package replication

@@ -56,6 +56,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	counter(r.Sessions.Executed, "worldd_commands_total", "Commands, by result.", "result", "executed")
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
+	counter(r.Sessions.WishesGranted, "worldd_wishes_total", "Provisional handles in commands and inputs, by result.", "result", "granted")
+	counter(r.Sessions.WishesRejected, "worldd_wishes_total", "Provisional handles in commands and inputs, by result.", "result", "rejected")
 	collectCodes(r.Sessions, counter)
 	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may reconnect.")
 	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for a reconnect.")

@@ -273,6 +273,17 @@ func (m *Message) KeepReferences(body *Payload, keep func(bulk.Handle) bool) {
 	}
 }
 
+// MapReferences replaces every handle in body that is not null by f's result, which must not
+// be provisional unless the handle was.
+func (m *Message) MapReferences(body *Payload, f func(bulk.Handle) bulk.Handle) {
+	for i := range m.fields {
+		if at := m.fields[i].Index; m.fields[i].Kind == KindHandle && body.Values[at+1] != 0 {
+			h := f(bulk.NewHandle(body.Values[at], body.Values[at+1]))
+			body.Values[at], body.Values[at+1] = h.Index(), h.Generation()
+		}
+	}
+}
+
 // View yields the path of each field of body and its value as text, without a Go type:
 // first the fields, then the text fields. Values are those that Restore gives.
 func (m *Message) View(body *Payload) iter.Seq2[string, string] {

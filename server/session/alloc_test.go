@@ -79,6 +79,24 @@ func TestTickAllocatesNothing(t *testing.T) {
 	}))
 }
 
+// References in inputs cost nothing more.
+func TestTickWithReferencesAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("the audits allocate")
+	}
+	s := testSchema(t)
+	type wish struct { // the 4 bytes of sink.wish
+		At bulk.Handle `net:"ref"`
+		N  uint32      `net:"bits=31"`
+	}
+	require.NoError(t, schema.SetInput[wish](s))
+	requireNoAllocations(t, s, session.OnInput(func(s *session.Session, _ uint64, in wish) {
+		if s.IsWish(in.At) || in != (wish{}) {
+			t.Fatal(in)
+		}
+	}))
+}
+
 func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input) {
 	w, err := world.New(world.Config{Seed: 3})
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ func (s *Session) execute(commands []wire.Command) {
 			return
 		}
 		result := s.runCommand(&commands[i])
+		s.endCommand(&commands[i])
 		stats := &s.core.stats
 		stats.Commands++
 		s.handled++
@@ -36,10 +37,10 @@ func (s *Session) execute(commands []wire.Command) {
 // for entities.
 func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 	r = wire.Result{ID: c.ID, Target: c.Target, Verdict: wire.Live}
-	allowed, ascending := s.commands.AllowN(s.core.now, 1), s.noteWishes(c)
+	allowed, ascending := s.commands.AllowN(s.core.now, 1), s.beginCommand(c)
 	if c.Target != 0 {
 		r.Verdict = s.viewer.Resolve(c.Target)
-		s.core.stats.CommandVerdicts[r.Verdict]++
+		s.core.stats.countVerdict(c.Target, r.Verdict)
 	}
 	run, known := s.core.commands[c.Name]
 	switch {
@@ -64,19 +65,6 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 		}
 	}
 	return r
-}
-
-// noteWishes reports whether the provisional handles that c names are above all that
-// earlier commands named. The server creates none: a Result without an Answer rejects them.
-func (s *Session) noteWishes(c *wire.Command) bool {
-	if c.Wishes == 0 {
-		return true
-	}
-	if c.Provisional < s.nextWish {
-		return false
-	}
-	s.nextWish = c.Provisional + uint32(c.Wishes)
-	return true
 }
 
 // rejection returns the code of a game's error for the client, and its text if it is a

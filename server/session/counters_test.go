@@ -31,7 +31,7 @@ func TestRejectionsAreCounted(t *testing.T) {
 	}
 	d.core.Tick()
 	got := d.core.Stats()
-	require.Equal(t, [4]uint64{wire.Pending: 2, wire.Live: 1, wire.Stale: 1}, got.CommandVerdicts)
+	require.Equal(t, [5]uint64{wire.Pending: 2, wire.Live: 1, wire.Stale: 1}, got.CommandVerdicts)
 	limited := got.Rejections[wire.RateLimited]
 	require.NotZero(t, limited)
 	require.Equal(t, map[wire.Code]uint64{

@@ -25,7 +25,7 @@
 // STATE.md specifies the states of connections and sessions, and their guarantees.
 // limits.go lists every bound on a session's cost.
 //
-// Invariants, cited in code and tests. H1 to H6 are the invariants of handles across the
+// Invariants, cited in code and tests. H1 to H7 are the invariants of handles across the
 // network (package replication):
 //
 //	S1 One goroutine owns the world: only Tick, and the game called by it, touches

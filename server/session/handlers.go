@@ -17,7 +17,8 @@ import (
 // Command is the game's function for a command. OnCommand, OnQuery and OnRawCommand make
 // one. The function's target is live and in the client's interest set, or zero if the
 // command names no entity (H2). Handles in its arguments are unchecked: Session.Resolve
-// tells whether the client may know them. An error rejects the command: a *wire.Error with
+// tells whether the client may know them, and Session.IsWish whether one is the client's name
+// for an entity that the command would create (see Session.Grant). An error rejects the command: a *wire.Error with
 // its own code, for example BadArguments, and any other with CommandRefused. The client
 // receives the code, and text only from a *Rejection.
 type Command struct {
@@ -40,8 +41,8 @@ type inputFunc func(s *Session, tick uint64, data []byte) error
 var errBadArguments = &wire.Error{Code: wire.BadArguments}
 
 // OnCommand returns f as the function of a command that the schema declares by
-// schema.AddCommand[Args]. Arguments that are malformed are answered BadArguments, and f is
-// not called.
+// schema.AddCommand[Args]. Arguments that are malformed, or that hold a provisional handle
+// which is no wish of the command, are answered BadArguments, and f is not called.
 func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) error) Command {
 	if f == nil {
 		return Command{}
@@ -49,8 +50,8 @@ func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) erro
 	return Command{args: reflect.TypeFor[Args](), bind: func(c schema.Command) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
-			if c.Args.ReadValue(data, &args) != nil {
-				return nil, errBadArguments
+			if err := s.readArgs(c.Args, data, &args); err != nil {
+				return nil, err
 			}
 			return nil, f(s, target, args)
 		}
@@ -67,8 +68,8 @@ func OnQuery[Args, Answer any](f func(s *Session, target world.Entity, args Args
 	return Command{args: reflect.TypeFor[Args](), answer: reflect.TypeFor[Answer](), bind: func(c schema.Command) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
-			if c.Args.ReadValue(data, &args) != nil {
-				return nil, errBadArguments
+			if err := s.readArgs(c.Args, data, &args); err != nil {
+				return nil, err
 			}
 			answer, err := f(s, target, args)
 			if err != nil {
@@ -98,7 +99,8 @@ func OnRawCommand(f func(s *Session, target world.Entity, args []byte) error) Co
 
 // OnInput returns f as the function for inputs of the type that the schema declares by
 // schema.SetInput[T]. See Game.Input. A malformed input ends the session with BadMessage.
-// Handles in the input are unchecked, as in a command's arguments.
+// Handles in the input are unchecked, as in a command's arguments. A provisional one reaches f
+// once, with the first applied input that names it, and is null in the others.
 func OnInput[T any](f func(s *Session, tick uint64, input T)) Input {
 	if f == nil {
 		return Input{}
@@ -109,6 +111,7 @@ func OnInput[T any](f func(s *Session, tick uint64, input T)) Input {
 			if err := m.Parse(data, body); err != nil {
 				return err
 			}
+			s.noteInputWishes(m, body)
 			*input = *new(T) // fields that the schema leaves out are zero
 			if err := m.Restore(body, input); err != nil {
 				return err
@@ -131,6 +134,16 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 			return nil
 		}
 	}}
+}
+
+// readArgs reads the arguments of a command. A provisional handle among them is a wish of the
+// command: the game would take any other for an entity of the client's.
+func (s *Session) readArgs(m *schema.Message, data []byte, args any) error {
+	var body schema.Payload
+	if m.Parse(data, &body) != nil || !s.checkWishes(m, &body) || m.Restore(&body, args) != nil {
+		return errBadArguments
+	}
+	return nil
 }
 
 // encodeAnswer returns the bytes of an answer, and notes that the client is about to

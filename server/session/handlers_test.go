@@ -115,8 +115,8 @@ func (c *testClient) result() wire.Result {
 func TestTypedCommands(t *testing.T) {
 	d := newTypedServer(t)
 	c := d.join()
-	// Handles in arguments reach the game as they are, provisional ones too.
-	want := toss{Speed: 20, At: bulk.NewHandle(3, 2), Shout: "hey"}
+	// Handles in arguments reach the game as they are.
+	want := toss{Speed: 20, At: bulk.NewHandle(3, 5), Shout: "hey"}
 	c.send(wire.Command{ID: 1, Name: "toss", Args: d.encode(want)})
 	require.Equal(t, wire.Result{ID: 1, Verdict: wire.Live, Answer: []byte{}}, c.result())
 	require.Equal(t, []toss{want}, d.tossed)

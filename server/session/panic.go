@@ -119,6 +119,7 @@ func (s *Session) callInput(in *wire.TickInput) error {
 	defer s.contain(HookInput)
 	s.view = viewOf(in)
 	defer s.forgetView()
+	defer s.endInput()
 	return s.core.input(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 }
 

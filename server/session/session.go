@@ -30,11 +30,14 @@ type Session struct {
 	inputs      inputs
 	commands    *rate.Limiter
 	handled     uint32 // commands executed or rejected so far; wraps
-	nextWish    uint32 // lowest index of a provisional handle that the client may name
-	view        view   // of the command or input being executed
-	resyncs     *rate.Limiter
-	kicked      *wire.Error
-	endReason   *wire.Error // why it ended
+	nextWish    uint32 // lowest index of a provisional handle that the next command may name
+	wishes      []wish // of the command or input being executed
+	// nextInputWish is the lowest index of a provisional handle that is new in an input.
+	nextInputWish uint64
+	view          view // of the command or input being executed
+	resyncs       *rate.Limiter
+	kicked        *wire.Error
+	endReason     *wire.Error // why it ended
 
 	queued       bool   // a snapshot is due
 	order        uint64 // rank in the snapshot schedule; lowest is served first

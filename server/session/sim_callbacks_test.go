@@ -92,10 +92,10 @@ func (s *sim) addSystems() {
 }
 
 // deferSpawn spawns when deferred changes are applied.
-func (s *sim) deferSpawn(kind world.KindID, x, z float32) {
+func (s *sim) deferSpawn(kind world.KindID, x, z float32) bulk.Handle {
 	h, err := s.world.DeferSpawn(kind, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}, 0)
 	if err != nil {
-		return // full
+		return 0 // full
 	}
 	identity := s.issueNew(h)
 	s.identity.DeferSet(h, Identity{identity})
@@ -103,6 +103,7 @@ func (s *sim) deferSpawn(kind world.KindID, x, z float32) {
 	if s.tag != nil {
 		s.tag.DeferSet(h, s.tagOf(identity))
 	}
+	return h
 }
 
 // rules returns the filters that a game chooses from.

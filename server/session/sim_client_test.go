@@ -55,6 +55,9 @@ type simClient struct {
 	seats    client.Component[Seat]
 	departed departed
 	sparks   map[uint32]bool // unreliable events that arrived
+	wished   []*simWish      // sent, in order
+	aimed    *simWish        // of the next aims inputs; may be nil
+	aims     int
 }
 
 // departed sums the counters of a client's ended connections.
@@ -76,6 +79,7 @@ type intent struct {
 	received bool   // the client had received it
 	unseen   bool   // no client ever received it
 	token    uint32 // of a question; 0: none
+	summons  *summons
 }
 
 // connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
@@ -444,6 +448,9 @@ func (c *simClient) result(r client.Result) {
 		return
 	}
 	c.judgeResult(r)
+	if asked.summons != nil {
+		c.judgeSummoned(asked.summons)
+	}
 	l := s.lives[h]
 	switch code := wire.CodeOf(r.Err); code {
 	case wire.OK:

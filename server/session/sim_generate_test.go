@@ -40,6 +40,7 @@ func generate(seed uint64, viewers int) *script {
 		return serverHooks[g.rng.IntN(len(serverHooks))] + ":" + do
 	})
 	g.names()
+	g.wishes()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
 }

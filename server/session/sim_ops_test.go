@@ -216,6 +216,10 @@ func (c *simClient) do(o op) {
 		if len(s.order) > 0 {
 			c.command(s.order[nth(o.args[1], len(s.order))].handle)
 		}
+	case "wish":
+		c.wish(o.args[1])
+	case "aim":
+		c.aim(o.args[1])
 	case "ask":
 		c.ask(o.args[1], o.args[2])
 	case "touch":

@@ -100,7 +100,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 	s := c.sim
 	c.sent.read(s, &n.sent, p, func(w wire.Welcome) { c.welcomed(n, w) }, func(r wire.Record) {
 		l := s.lives[r.Handle]
-		if r.Op != wire.OpEvent && (l == nil || l.run != s.run) {
+		if r.Op != wire.OpEvent && r.Handle != 0 && (l == nil || l.run != s.run) {
 			s.fail("H5", "client %d is sent %v of %v, of another run", c.number, r.Op, r.Handle)
 		}
 		if i := int(c.sent.records) - 1; i < len(c.written) {
@@ -111,8 +111,12 @@ func (c *simClient) noteSent(n *line, p []byte) {
 		}
 		r.Row, r.Data = slices.Clone(r.Row), slices.Clone(r.Data)
 		c.written = append(c.written, r)
-		if r.Op == wire.OpEvent {
+		switch r.Op {
+		case wire.OpEvent:
 			c.noteNewborn(r)
+			return
+		case wire.OpAnswer:
+			c.noteAnswer(r)
 			return
 		}
 		status := s.world.Status(r.Handle)
@@ -136,7 +140,11 @@ func (c *simClient) noteSent(n *line, p []byte) {
 func (c *simClient) noteArrived(p []byte) {
 	s := c.sim
 	c.arrived.read(s, &c.line.arrived, p, c.noteWelcome, func(r wire.Record) {
-		if r.Op == wire.OpEvent {
+		if r.Op == wire.OpEvent || r.Handle == 0 {
+			return
+		}
+		if r.Op == wire.OpAnswer {
+			c.of(s.lives[r.Handle]).received = true
 			return
 		}
 		k := c.of(s.lives[r.Handle])
@@ -187,6 +195,7 @@ func (c *simClient) judgeAll() {
 		c.of(s.order[n-1]) // extends c.known to every life
 		c.ofServer(s.order[n-1])
 	}
+	c.judgeWishes()
 	serves := c.sent.joined && c.liveSession() != nil
 	c.interest()
 	for i, l := range s.order {
@@ -359,6 +368,9 @@ func (c *simClient) unsettled() *failure {
 	}
 	if n := c.unheard(); n > 0 {
 		return lacks("R11", "%d events have not arrived", n)
+	}
+	if n := c.unended(); n > 0 {
+		return lacks("H7", "%d wishes have no answer", n)
 	}
 	if len(c.intents) > 0 {
 		return lacks("H2", "%d commands have no answer", len(c.intents))

@@ -80,6 +80,8 @@ var operations = map[string]string{
 	"poke":      "viewer handle",      // commands any handle ever issued
 	"touch":     "viewer entity",      // commands an entity in its view
 	"ask":       "viewer handle any",  // asks a typed question; clients then send typed inputs
+	"wish":      "viewer which",       // commands one or two entities to be made
+	"aim":       "viewer inputs",      // its next inputs wish for an entity
 	"forge":     "viewer slot later",  // commands a generation not issued yet
 	"link":      "viewer loss duplicate reorder least most extra",
 	"corrupt":   "viewer",             // the fold of the next datagram is wrong

@@ -20,7 +20,7 @@ var (
 	simViewers = flag.Int("sim.viewers", 3, "approximate number of viewers of a seed, at most 64")
 )
 
-// TestHandlesNeverLie checks H1 to H6 against the server's full history, under loss,
+// TestHandlesNeverLie checks H1 to H7 against the server's full history, under loss,
 // duplication, reordering, delay and disconnects, while slots are reused, clients reconnect
 // and the server restarts. Repeat one seed with -sim.seed.
 func TestHandlesNeverLie(t *testing.T) {
@@ -141,6 +141,11 @@ func (t *coverage) add(o coverage) {
 	t.sparked += o.sparked
 	t.newborn += o.newborn
 	t.causes += o.causes
+	t.granted += o.granted
+	t.stillborn += o.stillborn
+	for i := range t.ends {
+		t.ends[i] += o.ends[i]
+	}
 }
 
 // requireAll requires that everything happened: the rest was not tested.
@@ -164,6 +169,8 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,
 		"questions answered": t.answered, "typed inputs": t.pushed, "views checked": t.views,
 		"changes of texts": t.renames,
+		"wishes granted":   t.granted, "granted entities that died at once": t.stillborn, "wishes that waited": t.ends[open],
+		"wishes that became real": t.ends[becameReal], "wishes rejected": t.ends[wasRejected],
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

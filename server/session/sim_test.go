@@ -81,7 +81,7 @@ func (l *life) at(tick uint32) []uint32 {
 
 // failure is a broken invariant.
 type failure struct {
-	invariant string // H1 to H6, or one of a package
+	invariant string // H1 to H7, or one of a package
 	tick      int    // of the simulation
 	text      string
 }
@@ -149,34 +149,37 @@ type coverage struct {
 	resyncs    uint64
 	leaves     uint64
 	retired    int
-	boasts     int // sessions ended for acknowledging something never sent
-	lies       int // sessions that clients ended because a dead entity entered
-	refused    int // clients refused because of handles of another run
-	cuts       int // broken connections
-	resumed    int // sessions resumed over another connection
-	thefts     int // attempts to resume another client's session
-	unanswered int // commands lost with a connection
-	steered    int // changes of a controlled entity
-	informed   int // handles sent outside the protocol
-	owned      int // entities that gained an owner
-	disowned   int // entities that lost an owner
-	gusts      int // effects that ended with their entity
-	called     int // operations inside callbacks
-	kicks      int // sessions ended by the game
-	turnedAway int // sessions refused by the game
-	drained    int // sessions ended or refused because the server drains
-	veiled     int // entities hidden from non-owners
-	rides      int // entities seated on others
-	renames    int // changes of texts
-	travels    int // absences that outlast the rows' pasts
-	answered   int // questions answered
-	pushed     int // typed inputs applied
-	views      int // view moments checked
-	hurried    int // calls of enough that returned true
-	told       int // reliable events accepted for a client
-	sparked    int // unreliable events that arrived
-	newborn    int // events that followed an Enter
-	causes     int // deaths sent with a cause
+	boasts     int    // sessions ended for acknowledging something never sent
+	lies       int    // sessions that clients ended because a dead entity entered
+	refused    int    // clients refused because of handles of another run
+	cuts       int    // broken connections
+	resumed    int    // sessions resumed over another connection
+	thefts     int    // attempts to resume another client's session
+	unanswered int    // commands lost with a connection
+	steered    int    // changes of a controlled entity
+	informed   int    // handles sent outside the protocol
+	owned      int    // entities that gained an owner
+	disowned   int    // entities that lost an owner
+	gusts      int    // effects that ended with their entity
+	called     int    // operations inside callbacks
+	kicks      int    // sessions ended by the game
+	turnedAway int    // sessions refused by the game
+	drained    int    // sessions ended or refused because the server drains
+	veiled     int    // entities hidden from non-owners
+	rides      int    // entities seated on others
+	renames    int    // changes of texts
+	travels    int    // absences that outlast the rows' pasts
+	answered   int    // questions answered
+	pushed     int    // typed inputs applied
+	views      int    // view moments checked
+	hurried    int    // calls of enough that returned true
+	told       int    // reliable events accepted for a client
+	sparked    int    // unreliable events that arrived
+	newborn    int    // events that followed an Enter
+	causes     int    // deaths sent with a cause
+	granted    int    // wishes granted by the game
+	stillborn  int    // of these, entities that died at once
+	ends       [3]int // wishes, by how they ended; while open, for each tick
 }
 
 // run runs the script and returns the first broken invariant, if any.

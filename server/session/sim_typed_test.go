@@ -19,7 +19,7 @@ import (
 
 type (
 	// Ask and Stick hold a number that no other message has. About and At are any handle
-	// ever issued, or a provisional one.
+	// ever issued, and At may be a wish.
 	Ask struct {
 		Token uint32
 		About bulk.Handle `net:"ref"`
@@ -43,6 +43,7 @@ type typed struct {
 	on      bool
 	asks    map[uint32]*question
 	sticks  map[uint32]*pushed
+	summons map[uint32]*summons
 	touched uint32 // the newest number
 }
 
@@ -55,7 +56,8 @@ type question struct {
 
 type pushed struct {
 	stick   Stick
-	tick    uint32 // that it is for
+	wish    *simWish // at which it aims; may be nil
+	tick    uint32   // that it is for
 	applied bool
 }
 
@@ -63,8 +65,12 @@ type pushed struct {
 func refusedToken(token uint32) bool { return token%5 == 0 }
 
 func (s *sim) declareTyped() {
-	s.typed = typed{on: s.script.has("ask"), asks: map[uint32]*question{}, sticks: map[uint32]*pushed{}}
+	s.typed = typed{
+		on:   s.script.has("ask") || s.script.has("wish") || s.script.has("aim"),
+		asks: map[uint32]*question{}, sticks: map[uint32]*pushed{}, summons: map[uint32]*summons{},
+	}
 	if s.typed.on {
+		s.must(schema.AddCommand[Summon](s.schema, "summon"))
 		s.must(schema.AddQuery[Ask, Told](s.schema, "ask"))
 		s.must(schema.SetInput[Stick](s.schema))
 	}
@@ -74,6 +80,7 @@ func (s *sim) declareTyped() {
 func (s *sim) handleTyped(g *session.Game) {
 	if s.typed.on {
 		g.Commands["ask"] = session.OnQuery(s.answer)
+		g.Commands["summon"] = session.OnCommand(s.summoned)
 		g.Input = session.OnInput(s.pushed)
 	}
 }
@@ -87,14 +94,9 @@ func (g *generator) asks() {
 	g.often([]int{10, 40}[d(2)], "ask", func() []int { return []int{g.any(), g.any(), g.any()} })
 }
 
-// anyHandle returns any handle ever issued, a provisional one, or none.
+// anyHandle returns any handle ever issued, or none.
 func (s *sim) anyHandle(which int) bulk.Handle {
-	switch {
-	case which%8 == 0:
-		return 0
-	case which%8 == 1:
-		return bulk.NewHandle(uint32(which), 2)
-	case len(s.order) == 0:
+	if which%8 == 0 || len(s.order) == 0 {
 		return 0
 	}
 	return s.order[nth(which, len(s.order))].handle
@@ -181,14 +183,28 @@ func (c *simClient) push(at time.Duration) {
 	c.session.Render(at)
 	s.typed.touched++
 	stick := Stick{s.typed.touched, s.anyHandle(s.tick), float32(s.tick%1024-512) / 512}
+	h, wish := c.aimAt()
+	if wish != nil {
+		stick.At = h
+	}
 	tick, err := c.session.SetInputValue(&stick, at)
 	s.must(err)
-	s.typed.sticks[stick.Seq] = &pushed{stick: stick, tick: tick}
+	if wish != nil {
+		if stick.At = c.forwarded(h); stick.At != h {
+			wish = nil
+		} else {
+			wish.tick = max(wish.tick, tick)
+		}
+	}
+	s.typed.sticks[stick.Seq] = &pushed{stick: stick, wish: wish, tick: tick}
 }
 
 // pushed is the game's function for inputs.
 func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 	sent := s.typed.sticks[in.Seq]
+	if sent != nil && sent.wish != nil && sent.wish.seen {
+		sent.stick.At = 0 // an earlier input had it
+	}
 	switch {
 	case sent == nil || sent.stick != in:
 		s.fail("typed", "the game received the input %+v, which no client sent", in)
@@ -198,6 +214,9 @@ func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 		s.fail("typed", "input %d was applied twice", in.Seq)
 	}
 	sent.applied = true
+	if sent.wish != nil && !sent.wish.seen {
+		s.decide(p, sent.wish, int(in.Seq))
+	}
 	s.coverage.pushed++
 	s.judgeView(p, s.clientOf(p))
 	s.call("input")
@@ -236,5 +255,9 @@ func (s *sim) judgeView(p *session.Session, c *simClient) {
 
 // refusedByGame reports whether the game refused a question as it should.
 func (i intent) refusedByGame(code wire.Code) bool {
-	return code == wire.CommandRefused && i.token != 0 && refusedToken(i.token)
+	token := i.token
+	if i.summons != nil {
+		token = i.summons.args.Token
+	}
+	return code == wire.CommandRefused && token != 0 && refusedToken(token)
 }

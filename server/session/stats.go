@@ -30,11 +30,15 @@ type Stats struct {
 	Executed         uint64
 	Rejected         uint64
 	Resyncs          uint64
-	ResyncsDropped   uint64    // requests beyond a session's rate
-	CommandVerdicts  [4]uint64 // by wire.Verdict of the target
-	Rejections       map[wire.Code]uint64
-	Closed           map[wire.Code]uint64
-	Panics           [hooks]uint64 // contained, by Hook
+	ResyncsDropped   uint64 // requests beyond a session's rate
+	// CommandVerdicts counts targets by wire.Verdict. Provisional ones, which Results call
+	// Stale, are counted as wire.Provisional.
+	CommandVerdicts [5]uint64
+	WishesGranted   uint64 // provisional handles that became entities
+	WishesRejected  uint64
+	Rejections      map[wire.Code]uint64
+	Closed          map[wire.Code]uint64
+	Panics          [hooks]uint64 // contained, by Hook
 }
 
 // Stats returns a copy of the counters.
@@ -47,6 +51,13 @@ func (c *Core) Stats() Stats {
 
 // Replication returns the replication counters.
 func (c *Core) Replication() replication.Stats { return c.replicator.Stats() }
+
+func (s *Stats) countVerdict(target world.Entity, v wire.Verdict) {
+	if wire.IsProvisional(target) {
+		v = wire.Provisional
+	}
+	s.CommandVerdicts[v]++
+}
 
 func (c *Core) countClosed(code wire.Code) {
 	if c.stats.Closed == nil {

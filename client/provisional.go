@@ -1,0 +1,306 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+const (
+	// maxProvisional bounds the provisional handles that are not answered.
+	maxProvisional = 256
+	// keptProvisional is how many of the newest provisional handles are remembered.
+	keptProvisional = 4096
+)
+
+// ErrTooManyProvisional is Provisional's error while 256 provisional handles await answers,
+// or while one awaits its answer since 4,096 handles ago. Predict fewer entities at a time.
+var ErrTooManyProvisional = fmt.Errorf("client: %d provisional handles await answers: take fewer", maxProvisional)
+
+// Provisional returns a new name for an entity that a command or an input is about to ask
+// for: the game can show the entity before the server has made it. Put the handle into
+// the arguments of one command, or into inputs, and no other place. A command may hold 16,
+// taken one right after the other. An input should be repeated with the handle for a few
+// ticks, since single inputs are lost; the server obeys the first that it applies.
+//
+// Resolve says Provisional until the server has answered. From then on, in Resolve, Lookup
+// and Replica.Entity, the handle stands for the entity that its command or input created, or
+// is Stale if that was rejected or lost (H7). The answer precedes the entity's Enter: the
+// verdict may be Pending in between, and is Stale if the entity died meanwhile. In commands
+// and inputs an answered handle is sent as the entity's, or as none if it was rejected.
+//
+// A new session (StateChange without Resumed) rejects what is not answered. The 4,096 newest
+// handles are remembered; older ones are Stale. The error is ErrNotJoined before the first
+// Welcome, or ErrTooManyProvisional.
+func (s *Session) Provisional() (bulk.Handle, error) {
+	if s.welcome == nil {
+		return 0, ErrNotJoined
+	}
+	return s.wishes.take()
+}
+
+// Real returns the handle of the entity that a provisional handle stands for: 0 before the
+// answer and if it was rejected. It returns any other handle as it is.
+func (s *Session) Real(h bulk.Handle) bulk.Handle {
+	if !wire.IsProvisional(h) {
+		return h
+	}
+	real, _ := s.wishes.resolve(h)
+	return real
+}
+
+// Provisional returns a new name for an entity that is about to be asked for; see
+// Session.Provisional.
+func (c *Client) Provisional() (bulk.Handle, error) { return c.session.Provisional() }
+
+// Real returns the handle of the entity that a provisional handle stands for; see
+// Session.Real.
+func (c *Client) Real(h bulk.Handle) bulk.Handle { return c.session.Real(h) }
+
+// wishState is the state of a provisional handle. Those before granted are not answered.
+type wishState uint8
+
+const (
+	unused    wishState = iota
+	inInput             // inputs name it
+	inCommand           // a command that was sent names it
+	executed            // the Result of its command was lost; a snapshot after wish.tick is later than its Answer
+	granted
+	rejected
+)
+
+// wish is a provisional handle.
+type wish struct {
+	state   wishState
+	entity  bulk.Handle // granted
+	command uint32      // inCommand, executed: the command's number in the session, from 1
+	tick    uint32      // inInput: of the newest input; executed: of the Welcome
+}
+
+// wishes are a client's provisional handles, over all its sessions. The zero value has none.
+type wishes struct {
+	list      []wish // the newest, by index
+	first     uint32 // index of list[0]; the earlier ones are forgotten
+	answered  uint32 // no index below it is unanswered
+	open      int    // not answered
+	waiting   int    // of open: inInput or executed
+	nextInput uint32 // lowest index that may be new in an input
+	nextSent  uint32 // lowest index that the next command may name
+}
+
+// next returns the index of the next provisional handle.
+func (w *wishes) next() uint32 { return w.first + uint32(len(w.list)) }
+
+func (w *wishes) take() (bulk.Handle, error) {
+	if w.open >= maxProvisional {
+		return 0, ErrTooManyProvisional
+	}
+	if len(w.list) == keptProvisional {
+		if oldest := &w.list[0]; oldest.state == unused {
+			w.answer(w.first, 0)
+		} else if oldest.state < granted {
+			return 0, ErrTooManyProvisional
+		}
+		w.list = w.list[1:]
+		w.first++
+	}
+	index := w.next()
+	if index == math.MaxUint32 {
+		return 0, errors.New("client: all provisional handles are used up: connect with a new Client")
+	}
+	w.list = append(w.list, wish{})
+	w.open++
+	return wire.ProvisionalHandle(index), nil
+}
+
+// at returns the wish of an index, nil if it was never taken or is forgotten.
+func (w *wishes) at(index uint32) *wish {
+	if index < w.first || index >= w.next() {
+		return nil
+	}
+	return &w.list[index-w.first]
+}
+
+// resolve returns the entity that a provisional handle stands for. Without one the verdict is
+// Provisional or Stale.
+func (w *wishes) resolve(h bulk.Handle) (entity bulk.Handle, v wire.Verdict) {
+	x := w.at(h.Index())
+	switch {
+	case x == nil || x.state == rejected:
+		return 0, wire.Stale
+	case x.state == granted:
+		return x.entity, wire.Pending
+	}
+	return 0, wire.Provisional
+}
+
+// answers reports whether an Answer to index is lawful.
+func (w *wishes) answers(index uint32) bool {
+	x := w.at(index)
+	return x != nil && x.state != unused && x.state < granted
+}
+
+// answer ends an unanswered wish; entity is 0 if it is rejected.
+func (w *wishes) answer(index uint32, entity bulk.Handle) {
+	x := w.at(index)
+	w.open--
+	if x.state == inInput || x.state == executed {
+		w.waiting--
+	}
+	*x = wish{state: rejected}
+	if entity != 0 {
+		*x = wish{state: granted, entity: entity}
+	}
+}
+
+// reject rejects the unanswered wishes for which doomed is true.
+func (w *wishes) reject(doomed func(*wish) bool) {
+	w.answered = max(w.answered, w.first)
+	settled := true
+	for i := w.answered; i < w.next(); i++ {
+		x := w.at(i)
+		if x.state < granted && doomed(x) {
+			w.answer(i, 0)
+		}
+		if settled = settled && x.state >= granted; settled {
+			w.answered = i + 1
+		}
+	}
+}
+
+// applied rejects the wishes whose Answer would have preceded a snapshot of a tick, which
+// names the newest input that the server had applied.
+func (w *wishes) applied(input, tick uint32) {
+	if w.waiting == 0 {
+		return
+	}
+	w.reject(func(x *wish) bool {
+		return x.state == inInput && input >= x.tick || x.state == executed && tick > x.tick
+	})
+}
+
+// resumed handles the Welcome of a resumed session, whose server has received a number of
+// commands: those after them are lost.
+func (w *wishes) resumed(commands, tick uint32) {
+	w.reject(func(x *wish) bool {
+		if x.state == inCommand {
+			x.state = executed
+			w.waiting++
+		}
+		if x.state != executed {
+			return false
+		}
+		x.tick = tick
+		return int32(x.command-commands) > 0
+	})
+}
+
+// renew rejects all unanswered wishes, at the start of a new session.
+func (w *wishes) renew() { w.reject(func(*wish) bool { return true }) }
+
+// forget makes every handle Stale: the world is gone.
+func (w *wishes) forget() {
+	w.first = w.next()
+	w.list, w.open, w.waiting = nil, 0, 0
+}
+
+// forward replaces each answered handle in a body by its entity's, and returns the
+// indexes of the others, ascending. may says whether the body may hold one.
+func (w *wishes) forward(m *schema.Message, body *schema.Payload, indexes []uint32, may func(index uint32, x *wish) bool) ([]uint32, error) {
+	var err error
+	m.MapReferences(body, func(h bulk.Handle) bulk.Handle {
+		if h.Valid() {
+			return h
+		}
+		index := h.Index()
+		switch x := w.at(index); {
+		case !wire.IsProvisional(h) || index >= w.next():
+			err = fmt.Errorf("client: %v is no handle of this client: take one by Provisional", h)
+		case x == nil || x.state >= granted:
+			real, _ := w.resolve(h)
+			return real
+		case !may(index, x):
+			err = fmt.Errorf("client: %v belongs to another command or input, or to an older one than the last: take another by Provisional", h)
+		case !slices.Contains(indexes, index):
+			indexes = append(indexes, index)
+		}
+		return h
+	})
+	slices.Sort(indexes)
+	return indexes, err
+}
+
+// forCommand prepares the arguments of a command: see forward.
+func (w *wishes) forCommand(m *schema.Message, body *schema.Payload) ([]uint32, error) {
+	return w.forward(m, body, nil, func(index uint32, x *wish) bool { return x.state == unused && index >= w.nextSent })
+}
+
+// forInput prepares an input: see forward.
+func (w *wishes) forInput(m *schema.Message, body *schema.Payload, indexes []uint32) ([]uint32, error) {
+	return w.forward(m, body, indexes[:0], func(index uint32, x *wish) bool {
+		return x.state == inInput || x.state == unused && index >= w.nextInput
+	})
+}
+
+// ofRawCommand returns the indexes of handles that a raw command names.
+func (w *wishes) ofRawCommand(handles []bulk.Handle) (indexes []uint32, err error) {
+	for _, h := range handles {
+		x := w.at(h.Index())
+		if !wire.IsProvisional(h) || x == nil || x.state != unused || h.Index() < w.nextSent {
+			return nil, fmt.Errorf("client: %v cannot be granted by a command: take a handle by Provisional for each", h)
+		}
+		indexes = append(indexes, h.Index())
+	}
+	slices.Sort(indexes)
+	return indexes, nil
+}
+
+// setWishes sets the wishes of a command.
+func setWishes(m *wire.Command, indexes []uint32) error {
+	n := len(indexes)
+	if n == 0 {
+		return nil
+	}
+	if n > wire.MaxWishes || indexes[n-1]-indexes[0] != uint32(n-1) {
+		return fmt.Errorf("client: command %q has %d provisional handles: want at most %d, taken one right after the other", m.Name, n, wire.MaxWishes)
+	}
+	m.Provisional, m.Wishes = indexes[0], uint8(n)
+	return nil
+}
+
+// sent notes that a command was sent, as number of the session.
+func (w *wishes) sent(m *wire.Command, number uint32) {
+	for i := range uint32(m.Wishes) {
+		*w.at(m.Provisional + i) = wish{state: inCommand, command: number}
+	}
+	if m.Wishes > 0 {
+		w.nextSent = m.Provisional + uint32(m.Wishes)
+	}
+}
+
+// pushed notes that the input of a tick names wishes.
+func (w *wishes) pushed(indexes []uint32, tick uint32) {
+	for _, index := range indexes {
+		x := w.at(index)
+		if x.state == unused {
+			x.state = inInput
+			w.waiting++
+		}
+		x.tick = max(x.tick, tick)
+		w.nextInput = max(w.nextInput, index+1)
+	}
+}
+
+// result rejects the wishes of a command whose Result arrived: its Answers precede it.
+func (w *wishes) result(first uint32, n uint8) {
+	for i := range uint32(n) {
+		if x := w.at(first + i); x != nil && x.state < granted {
+			w.answer(first+i, 0)
+		}
+	}
+}

@@ -1,0 +1,421 @@
+package client_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+type (
+	volley struct {
+		First  bulk.Handle `net:"ref"`
+		Second bulk.Handle `net:"ref"`
+	}
+	trigger struct {
+		Missile bulk.Handle `net:"ref"`
+		At      bulk.Handle `net:"ref"`
+	}
+)
+
+// gunner is a session that wishes for entities, and plays its server by hand.
+type gunner struct {
+	*client.Session
+	t       testing.TB
+	schema  *schema.Schema
+	records uint32
+	seq     uint32
+}
+
+func newGunner(t testing.TB) *gunner {
+	s := schema.New()
+	require.NoError(t, schema.Add[health](s, "health"))
+	require.NoError(t, schema.AddCommand[volley](s, "volley"))
+	require.NoError(t, schema.SetInput[trigger](s))
+	g := &gunner{t: t, schema: s}
+	var err error
+	g.Session, err = client.NewSession(client.SessionConfig{Schema: s})
+	require.NoError(t, err)
+	_, err = g.Provisional()
+	require.ErrorIs(t, err, client.ErrNotJoined)
+	g.welcome(func(w *wire.Welcome) { w.SchemaText = s.Text() })
+	return g
+}
+
+func (g *gunner) welcome(change func(*wire.Welcome)) {
+	w := wire.Welcome{
+		Protocol: wire.Version, Schema: g.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: 1,
+		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 7, Tick: 100, Secret: make([]byte, wire.SecretBytes),
+	}
+	change(&w)
+	require.NoError(g.t, g.ReceiveStream(wire.AppendMessage(nil, w)))
+	g.TakeStream()
+	if w.Resumed == 0 {
+		g.records, g.seq = 0, 0
+	}
+}
+
+// reconnect loses the connection and opens another.
+func (g *gunner) reconnect(change func(*wire.Welcome)) {
+	g.Lost(errors.New("the cat"))
+	g.Reconnect()
+	g.welcome(change)
+}
+
+func (g *gunner) structure(records ...wire.Record) error {
+	b := wire.AppendStructureHeader(nil, g.records+1, 1)
+	for _, r := range records {
+		b = wire.AppendRecord(b, r)
+	}
+	err := g.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b))
+	if err == nil {
+		g.records += uint32(len(records))
+	}
+	return err
+}
+
+func granted(h, entity bulk.Handle) wire.Record {
+	return wire.Record{Op: wire.OpAnswer, Number: h.Index(), Handle: entity}
+}
+
+func refused(h bulk.Handle) wire.Record { return granted(h, 0) }
+
+func (g *gunner) enter(h bulk.Handle) wire.Record {
+	var w bitio.Writer
+	g.schema.AppendFull(&w, schema.Row{Mask: 1, Values: []uint32{5}})
+	return wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()}
+}
+
+// snapshot delivers a snapshot of a tick, without rows.
+func (g *gunner) snapshot(tick, input uint32) {
+	g.seq++
+	h := wire.StateHeader{Seq: g.seq, Tick: tick, Structure: g.records}
+	if input > 0 {
+		h.InputAge = tick - input + 1
+	}
+	outcome, err := g.ReceiveDatagram(wire.AppendStateHeader(nil, h), 0)
+	require.NoError(g.t, err)
+	require.Equal(g.t, client.Applied, outcome)
+}
+
+func (g *gunner) take() bulk.Handle {
+	h, err := g.Provisional()
+	require.NoError(g.t, err)
+	return h
+}
+
+func (g *gunner) launch(first, second bulk.Handle) (*client.Future, wire.Command) {
+	f, err := g.Do(0, volley{first, second})
+	require.NoError(g.t, err)
+	return f, takeCommand(g.t, g.Session)
+}
+
+func (g *gunner) fire(h bulk.Handle) (tick uint32) {
+	tick, err := g.SetInputValue(&trigger{Missile: h}, 0)
+	require.NoError(g.t, err)
+	return tick
+}
+
+func (g *gunner) answer(f *client.Future, code wire.Code) {
+	require.NoError(g.t, g.ReceiveStream(wire.AppendMessage(nil, wire.Result{ID: f.ID(), Code: code, Verdict: wire.Live})))
+}
+
+func (g *gunner) want(why string, v wire.Verdict, handles ...bulk.Handle) {
+	g.t.Helper()
+	for _, h := range handles {
+		require.Equal(g.t, v, g.Resolve(h), "%s: %v", why, h)
+		e, verdict := g.Replica().Lookup(h)
+		require.Equal(g.t, v, verdict, why)
+		require.Equal(g.t, v == wire.Live, e != nil, why)
+		require.Equal(g.t, e, g.Replica().Entity(h))
+	}
+}
+
+var (
+	rocket = bulk.NewHandle(4, 3)
+	flare  = bulk.NewHandle(5, 1)
+)
+
+func TestProvisionalOfCommand(t *testing.T) {
+	g := newGunner(t)
+	a, b := g.take(), g.take()
+	require.NotEqual(t, a, b)
+	f, sent := g.launch(a, b)
+	require.Equal(t, []uint32{a.Index(), 2}, []uint32{sent.Provisional, uint32(sent.Wishes)})
+	g.want("sent", wire.Provisional, a, b)
+	require.Zero(t, g.Real(a))
+	require.Equal(t, rocket, g.Real(rocket))
+
+	require.NoError(t, g.structure(granted(a, rocket)))
+	g.want("granted, not entered", wire.Pending, a)
+	g.want("not answered", wire.Provisional, b)
+	require.Equal(t, rocket, g.Real(a))
+	g.answer(f, wire.OK)
+	g.want("its Result came", wire.Stale, b)
+	require.Zero(t, g.Real(b))
+	require.NoError(t, g.structure(g.enter(rocket)))
+	g.want("entered", wire.Live, a)
+	require.Equal(t, rocket, g.Replica().Entity(a).Handle())
+
+	_, sent = g.launch(a, b)
+	var args volley
+	require.NoError(t, g.schema.Command(0).Args.ReadValue(sent.Args, &args))
+	require.Equal(t, volley{First: rocket}, args, "answered handles are sent as what they stand for")
+	require.Zero(t, sent.Wishes)
+	_, err := g.Do(a, volley{})
+	require.NoError(t, err)
+	require.Equal(t, rocket, takeCommand(t, g.Session).Target)
+	_, err = g.Do(b, volley{})
+	require.ErrorContains(t, err, "is stale")
+
+	require.NoError(t, g.structure(leave(rocket)))
+	g.want("left", wire.Hidden, a)
+	require.NoError(t, g.structure(destroy(rocket)))
+	g.want("died", wire.Stale, a)
+	require.NoError(t, g.structure(g.enter(rocket+2<<32)))
+	g.want("its slot has a later tenant", wire.Stale, a)
+	require.Equal(t, rocket, g.Real(a))
+}
+
+// Deaths before the Enter, and before the Answer.
+func TestProvisionalThatDies(t *testing.T) {
+	g := newGunner(t)
+	a, b := g.take(), g.take()
+	g.launch(a, b)
+	require.NoError(t, g.structure(granted(a, rocket), destroy(rocket), destroy(flare), granted(b, flare)))
+	g.want("died", wire.Stale, a, b)
+	require.NoError(t, g.structure(g.enter(flare+2<<32)))
+	g.want("later tenant", wire.Stale, a, b)
+}
+
+func TestProvisionalOfInput(t *testing.T) {
+	g := newGunner(t)
+	a, b, c := g.take(), g.take(), g.take()
+	first := g.fire(a)
+	g.Input(0)
+	again := g.fire(a)
+	require.Greater(t, again, first)
+	g.Input(0)
+	last := g.fire(b)
+	g.Input(0)
+	g.want("sent", wire.Provisional, a, b)
+	g.snapshot(200, 0)
+	g.snapshot(201, first)
+	g.want("a later input repeats it", wire.Provisional, a, b)
+	g.snapshot(202, again)
+	g.want("the last input with it is applied", wire.Stale, a)
+	g.want("of a later input", wire.Provisional, b)
+	require.NoError(t, g.structure(granted(b, rocket)))
+	g.snapshot(203, last)
+	g.want("granted", wire.Pending, b)
+	require.Greater(t, g.fire(c), last)
+	require.NoError(t, g.structure(refused(c)))
+	g.want("refused", wire.Stale, c)
+	g.fire(c)
+	g.fire(b)
+	g.want("unchanged", wire.Pending, b)
+}
+
+// A snapshot that waits for the structure with the Answer rejects nothing before that.
+func TestAnswerOvertaken(t *testing.T) {
+	g := newGunner(t)
+	a := g.take()
+	tick := g.fire(a)
+	outcome, err := g.ReceiveDatagram(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 300, Structure: 1, InputAge: 300 - tick + 1}), 0)
+	require.NoError(t, err)
+	require.Equal(t, client.Held, outcome)
+	g.want("waits", wire.Provisional, a)
+	require.NoError(t, g.structure(granted(a, rocket)))
+	g.want("granted", wire.Pending, a)
+}
+
+func TestProvisionalOverResume(t *testing.T) {
+	g := newGunner(t)
+	a, b, c, d, e := g.take(), g.take(), g.take(), g.take(), g.take()
+	g.launch(a, b)
+	g.launch(c, 0)
+	tick := g.fire(d)
+	g.Lost(errors.New("the cat"))
+	g.want("nothing is known", wire.Provisional, a, b, c, d, e)
+	g.Reconnect()
+	g.welcome(func(w *wire.Welcome) { w.Resumed, w.Commands, w.Tick = 1, 1, 400 })
+	g.want("lost", wire.Stale, c)
+	g.want("received", wire.Provisional, a, b, d, e)
+	require.NoError(t, g.structure(granted(a, rocket)))
+	g.snapshot(400, 0)
+	g.want("a snapshot of the old connection", wire.Provisional, b)
+	g.snapshot(401, 0)
+	g.want("no Answer came", wire.Stale, b)
+	g.want("granted", wire.Pending, a)
+	g.want("not applied", wire.Provisional, d)
+
+	f, _ := g.launch(e, 0) // the second that the server will receive
+	require.NoError(t, g.structure(granted(e, flare)))
+	g.answer(f, wire.OK)
+	later := g.take()
+	g.launch(later, 0)
+	g.reconnect(func(w *wire.Welcome) { w.Resumed, w.Commands, w.Tick = 1, 3, 500 })
+	g.want("the third was received", wire.Provisional, later)
+	g.reconnect(func(w *wire.Welcome) { w.Resumed, w.Commands, w.Tick = 1, 3, 600 })
+	g.snapshot(501, 0)
+	g.want("older than the newest Welcome", wire.Provisional, later)
+	g.snapshot(601, tick)
+	g.want("settled", wire.Stale, later, d)
+	g.want("granted", wire.Pending, a, e)
+}
+
+func TestProvisionalOfNewSession(t *testing.T) {
+	g := newGunner(t)
+	a, b, c := g.take(), g.take(), g.take()
+	g.launch(a, 0)
+	require.NoError(t, g.structure(granted(a, rocket), g.enter(rocket)))
+	g.launch(b, 0)
+	g.reconnect(func(*wire.Welcome) {})
+	g.want("the same run: its entity may live", wire.Pending, a)
+	g.want("rejected", wire.Stale, b, c)
+	require.NoError(t, g.structure(g.enter(rocket)))
+	g.want("entered again", wire.Live, a)
+	d := g.take()
+	require.Greater(t, d.Index(), c.Index(), "indexes only grow")
+
+	g.reconnect(func(w *wire.Welcome) { w.Epoch = 2 })
+	g.want("another world", wire.Stale, a, b, c, d)
+	require.NoError(t, g.structure(g.enter(rocket)))
+	g.want("another entity has its handle", wire.Stale, a)
+	require.Equal(t, wire.Live, g.Resolve(rocket))
+	require.Zero(t, g.Real(a))
+	e := g.take()
+	require.Greater(t, e.Index(), d.Index())
+	g.Lost(&wire.Error{Code: wire.EpochMismatch})
+	require.Equal(t, wire.Stale, g.Resolve(e))
+}
+
+// A wrong Answer ends the session, and nothing of its message is applied.
+func TestAnswersThatAreWrong(t *testing.T) {
+	for name, records := range map[string]func(g *gunner, a, b, unused bulk.Handle) []wire.Record{
+		"never taken":    func(_ *gunner, _, _, c bulk.Handle) []wire.Record { return []wire.Record{refused(c + 1)} },
+		"not sent":       func(_ *gunner, _, _, c bulk.Handle) []wire.Record { return []wire.Record{refused(c)} },
+		"answered":       func(_ *gunner, a, _, _ bulk.Handle) []wire.Record { return []wire.Record{granted(a, flare)} },
+		"answered twice": func(_ *gunner, _, b, _ bulk.Handle) []wire.Record { return []wire.Record{refused(b), refused(b)} },
+		"entered": func(g *gunner, _, b, _ bulk.Handle) []wire.Record {
+			return []wire.Record{g.enter(flare), granted(b, flare)}
+		},
+		"out of view": func(g *gunner, _, b, _ bulk.Handle) []wire.Record {
+			return []wire.Record{g.enter(flare), leave(flare), granted(b, flare)}
+		},
+		"beyond the slots": func(_ *gunner, _, b, _ bulk.Handle) []wire.Record {
+			return []wire.Record{granted(b, bulk.NewHandle(100, 1))}
+		},
+	} {
+		g := newGunner(t)
+		a, b, c := g.take(), g.take(), g.take()
+		g.launch(a, b)
+		require.NoError(t, g.structure(granted(a, rocket)))
+		err := g.structure(records(g, a, b, c)...)
+		require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%s: %v", name, err)
+		require.Equal(t, wire.Provisional, g.Resolve(b), name)
+		require.Equal(t, wire.Pending, g.Resolve(flare), name)
+	}
+}
+
+func TestProvisionalMisuse(t *testing.T) {
+	g := newGunner(t)
+	a, b, c, d := g.take(), g.take(), g.take(), g.take()
+	do := func(want string, first, second bulk.Handle) {
+		t.Helper()
+		_, err := g.Do(0, volley{first, second})
+		require.ErrorContains(t, err, want)
+	}
+	do("no handle of this client", d+1, 0)
+	do("no handle of this client", bulk.NewHandle(a.Index(), 4), 0)
+	do("one right after the other", a, c)
+	_, err := g.Command("wave", 0, nil, a, c)
+	require.ErrorContains(t, err, "one right after the other")
+	_, err = g.Command("wave", 0, nil, rocket)
+	require.ErrorContains(t, err, "take a handle by Provisional")
+	_, err = g.Do(a, volley{})
+	require.ErrorContains(t, err, "is provisional")
+	g.launch(b, b)
+	do("another command or input", b, 0)
+	do("older one", a, 0)
+	_, err = g.SetInputValue(trigger{Missile: b}, 0)
+	require.ErrorContains(t, err, "another command or input")
+	g.fire(d)
+	do("another command or input", d, 0)
+	_, err = g.SetInputValue(trigger{Missile: a}, 0)
+	require.ErrorContains(t, err, "older one")
+	_, err = g.Command("wave", 0, nil, d)
+	require.ErrorContains(t, err, "take a handle by Provisional")
+	f, err := g.Command("wave", 0, nil, c)
+	require.NoError(t, err)
+	sent := takeCommand(t, g.Session)
+	require.Equal(t, []uint32{c.Index(), 1}, []uint32{sent.Provisional, uint32(sent.Wishes)})
+	g.answer(f, wire.CommandRefused)
+	g.want("refused", wire.Stale, c)
+	g.want("not touched", wire.Provisional, a, b, d)
+	g.Lost(errors.New("the cat"))
+	_, err = g.Do(0, volley{g.take(), 0})
+	require.ErrorIs(t, err, client.ErrNotJoined)
+}
+
+// The number of unanswered handles is bounded, and so are those remembered. A forgotten one
+// is Stale and never stands for anything else.
+func TestProvisionalIsBounded(t *testing.T) {
+	g := newGunner(t)
+	first := g.take()
+	g.launch(first, 0)
+	require.NoError(t, g.structure(granted(first, rocket), g.enter(rocket)))
+	idle := g.take()
+	for range 4094 {
+		tick := g.fire(g.take())
+		g.Input(0)
+		g.snapshot(tick, tick)
+	}
+	g.want("remembered", wire.Live, first)
+	g.want("not used", wire.Provisional, idle)
+	last := g.take()
+	g.want("forgotten", wire.Stale, first)
+	g.want("not used", wire.Provisional, idle)
+	require.Equal(t, wire.Live, g.Resolve(rocket))
+	next := g.take()
+	g.want("not used for too long", wire.Stale, idle)
+	g.want("new", wire.Provisional, last, next)
+	require.EqualValues(t, 4097, next.Index())
+
+	for range 256 - 2 {
+		g.take()
+	}
+	_, err := g.Provisional()
+	require.ErrorIs(t, err, client.ErrTooManyProvisional)
+	f, _ := g.launch(last, next)
+	g.answer(f, wire.OK)
+	g.take()
+	g.take()
+	_, err = g.Provisional()
+	require.ErrorIs(t, err, client.ErrTooManyProvisional)
+}
+
+// Inputs without wishes allocate nothing.
+func TestInputsWithReferencesAllocateNothing(t *testing.T) {
+	g := newGunner(t)
+	in := trigger{At: rocket}
+	now := time.Duration(0)
+	push := func() {
+		now += 16 * time.Millisecond
+		_, err := g.SetInputValue(&in, now)
+		require.NoError(t, err)
+		g.Input(now)
+	}
+	for range 100 {
+		push()
+	}
+	require.Zero(t, testing.AllocsPerRun(100, push))
+}

@@ -1,0 +1,285 @@
+package session_test
+
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// In some seeds clients wish for entities, in commands and in inputs. The game grants some of
+// the wishes, of which some die before they enter any view. The oracle knows which wish was
+// granted which entity, and compares that with what the client resolves (H7).
+
+// Summon holds a number that no other message has, and two wishes, the second perhaps none.
+type Summon struct {
+	Token uint32
+	A, B  bulk.Handle `net:"ref"`
+}
+
+// summons is a Summon that a client sent.
+type summons struct {
+	client   *simClient
+	args     Summon
+	wishes   []*simWish
+	executed bool
+}
+
+// simWish is a provisional handle of a client.
+type simWish struct {
+	handle  bulk.Handle
+	input   bool        // of inputs
+	tick    uint32      // of the newest of these
+	seen    bool        // the game received it
+	entity  bulk.Handle // granted by the game, in a session
+	in      sessionKey
+	refused bool // the server has said so
+	end     wishEnd
+}
+
+// wishEnd is how a wish ended for its client.
+type wishEnd uint8
+
+const (
+	open wishEnd = iota
+	becameReal
+	wasRejected
+)
+
+// takeWish returns a new wish of the client, or nil if it has too many.
+func (c *simClient) takeWish(input bool) *simWish {
+	h, err := c.session.Provisional()
+	if err == client.ErrTooManyProvisional {
+		return nil
+	}
+	c.sim.must(err)
+	if v := c.session.Resolve(h); v != wire.Provisional || c.session.Real(h) != 0 {
+		c.sim.fail("H7", "client %d has a new provisional handle %v, and calls it %v", c.number, h, v)
+	}
+	return &simWish{handle: h, input: input}
+}
+
+// wish sends a command with one or two wishes.
+func (c *simClient) wish(which int) {
+	s := c.sim
+	if !c.session.Joined() || len(c.intents) > wire.MaxUnanswered/2 {
+		return
+	}
+	s.typed.touched++
+	m := &summons{client: c, args: Summon{Token: s.typed.touched}}
+	for i := range 1 + which%2 {
+		x := c.takeWish(false)
+		if x == nil {
+			return
+		}
+		m.wishes = append(m.wishes, x)
+		if i == 0 {
+			m.args.A = x.handle
+		} else {
+			m.args.B = x.handle
+		}
+	}
+	asked, err := c.session.Do(0, &m.args)
+	s.must(err)
+	c.wished = append(c.wished, m.wishes...)
+	s.typed.summons[m.args.Token] = m
+	c.intents[asked.ID()] = intent{summons: m}
+}
+
+// aim makes the next inputs name a new wish.
+func (c *simClient) aim(inputs int) {
+	if _, ok := c.session.Welcome(); ok {
+		c.aimed, c.aims = c.takeWish(true), 1+nth(inputs, 4)
+	}
+}
+
+// aimAt returns the handle that the next input names, and the wish that the server may grant
+// for it.
+func (c *simClient) aimAt() (bulk.Handle, *simWish) {
+	x := c.aimed
+	if x == nil || c.aims == 0 {
+		return 0, nil
+	}
+	if c.aims--; len(c.wished) == 0 || c.wished[len(c.wished)-1] != x {
+		c.wished = append(c.wished, x)
+	}
+	return x.handle, x
+}
+
+// forwarded returns the handle that a client sends for h.
+func (c *simClient) forwarded(h bulk.Handle) bulk.Handle {
+	if c.session.Resolve(h) == wire.Provisional {
+		return h
+	}
+	return c.session.Real(h)
+}
+
+// summoned is the game's function for Summon.
+func (s *sim) summoned(p *session.Session, _ world.Entity, args Summon) error {
+	m := s.typed.summons[args.Token]
+	if m == nil || m.args != args || m.executed {
+		s.fail("H7", "the game was asked %+v, which no client sent, or for the second time", args)
+	}
+	m.executed = true
+	if c := s.clientOf(p); c != nil && c != m.client {
+		s.fail("H7", "%+v of client %d was executed for client %d", args, m.client.number, c.number)
+	}
+	for i := range m.wishes {
+		if args.Token%2 == 0 {
+			i = len(m.wishes) - 1 - i
+		}
+		s.decide(p, m.wishes[i], int(args.Token)>>1+3*i)
+	}
+	s.call("command")
+	if refusedToken(args.Token) {
+		return &session.Rejection{Text: "no"}
+	}
+	return nil
+}
+
+// decide grants a wish an entity, or does not.
+func (s *sim) decide(p *session.Session, x *simWish, how int) {
+	if x.seen || !p.IsWish(x.handle) {
+		s.fail("H7", "the game received the wish %v for the second time, or it is none", x.handle)
+	}
+	x.seen = true
+	at, _, _ := s.world.Body(p.Entity().Index())
+	var h bulk.Handle
+	switch nth(how, 6) {
+	case 0:
+		return
+	case 1:
+		h = s.deferSpawn(s.crate, at.X+3, at.Z)
+	case 2:
+		h = s.spawn(s.crate, 300, 300, 0, 0) // out of view
+	default:
+		h = s.spawn(s.crate, at.X-3, at.Z, 1, 0)
+	}
+	if h == 0 {
+		return
+	}
+	s.must(p.Grant(x.handle, h))
+	if p.IsWish(x.handle) || p.Grant(x.handle, h) != session.ErrNotWished {
+		s.fail("H7", "the wish %v was granted twice", x.handle)
+	}
+	x.entity, x.in = h, sessionKey{s.epoch, p.ID()}
+	if c := s.clientOf(p); c != nil {
+		c.noteSentHandle(s.lives[h])
+	}
+	if s.coverage.granted++; nth(how, 6) == 3 {
+		s.world.Destroy(h)
+		s.coverage.stillborn++
+	}
+}
+
+// noteAnswer checks an Answer that the server writes: it says what the game granted, once, and
+// precedes the entity's Enter.
+func (c *simClient) noteAnswer(r wire.Record) {
+	s := c.sim
+	x := c.wishOf(r.Number)
+	switch {
+	case x == nil || r.Handle != x.entity || r.Handle == 0 && !x.input:
+		s.fail("H7", "client %d is sent the answer %v to %v, want %+v", c.number, r.Handle, wire.ProvisionalHandle(r.Number), x)
+	case r.Handle == 0 && x.refused:
+		s.fail("H7", "client %d is sent the rejection of %v twice", c.number, x.handle)
+	case r.Handle == 0:
+		x.refused = true
+	case c.ofServer(s.lives[r.Handle]).enter != nil:
+		s.fail("H7", "client %d is sent the answer %v to %v after its enter", c.number, r.Handle, x.handle)
+	}
+}
+
+func (c *simClient) wishOf(index uint32) *simWish {
+	for _, x := range c.wished {
+		if x.handle.Index() == index {
+			return x
+		}
+	}
+	return nil
+}
+
+// judgeWishes compares what the client's wishes stand for with what the game granted. Each
+// ends once. One that was granted in the client's present session is never rejected.
+func (c *simClient) judgeWishes() {
+	s := c.sim
+	w, _ := c.session.Welcome()
+	now := sessionKey{w.Epoch, w.Session}
+	for _, x := range c.wished {
+		real, v := c.session.Real(x.handle), c.session.Resolve(x.handle)
+		end := open
+		switch {
+		case real != 0:
+			end = becameReal
+		case v == wire.Stale:
+			end = wasRejected
+		case v != wire.Provisional:
+			s.fail("H7", "client %d calls %v %v, and it stands for nothing", c.number, x.handle, v)
+		}
+		gone := x.in.epoch != now.epoch // the world is
+		switch {
+		case real != 0 && (real != x.entity || gone):
+			s.fail("H7", "client %d has %v for %v, was granted %v", c.number, real, x.handle, x.entity)
+		case real != 0 && v != c.session.Resolve(real):
+			s.fail("H7", "client %d calls %v %v, and its entity %v %v", c.number, x.handle, v, real, c.session.Resolve(real))
+		case end == wasRejected && x.entity != 0 && x.in == now:
+			s.fail("H7", "client %d calls %v rejected, was granted %v", c.number, x.handle, x.entity)
+		case x.end != open && end != x.end && !(x.end == becameReal && gone):
+			s.fail("H7", "client %d: the wish %v ended twice: %d, now %d", c.number, x.handle, x.end, end)
+		}
+		if r := c.session.Replica(); r != nil && (r.Resolve(x.handle) != v || (r.Entity(x.handle) != nil) != (v == wire.Live)) {
+			s.fail("H7", "client %d: its replica calls %v %v, its session %v", c.number, x.handle, r.Resolve(x.handle), v)
+		}
+		if r := c.session.Replica(); end == open && x.tick != 0 && r.AppliedInput() >= x.tick {
+			s.fail("H7", "client %d calls %v provisional, and its input %d was applied", c.number, x.handle, x.tick)
+		}
+		if x.end == open {
+			s.coverage.ends[end]++
+		}
+		x.end = end
+	}
+}
+
+// judgeSummoned checks that a command's wishes have ended when its Result arrives.
+func (c *simClient) judgeSummoned(m *summons) {
+	for _, x := range m.wishes {
+		if v := c.session.Resolve(x.handle); v == wire.Provisional {
+			c.sim.fail("H7", "client %d calls %v %v after its Result", c.number, x.handle, v)
+		}
+	}
+	c.judgeWishes()
+}
+
+// unended returns the number of wishes of commands that the client waits for. One of an input
+// waits until the server has applied an input of its tick: see judgeWishes.
+func (c *simClient) unended() (n int) {
+	for _, x := range c.wished {
+		if !x.input && c.session.Resolve(x.handle) == wire.Provisional {
+			n++
+		}
+	}
+	return n
+}
+
+// wishes makes some seeds wish.
+func (g *generator) wishes() {
+	d := g.rng.IntN
+	if d(2) > 0 {
+		return
+	}
+	where := func(do string) string {
+		if d(4) > 0 {
+			return do
+		}
+		return clientCallbacks[d(len(clientCallbacks))] + ":" + do
+	}
+	rate := []int{5, 30}[d(2)]
+	for tick := 1; tick <= g.s.ticks; tick++ {
+		if d(100) < rate {
+			g.add(tick, where("wish"), g.any(), g.any())
+		}
+		if d(100) < rate {
+			g.add(tick, where("aim"), g.any(), g.any())
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// Every handle that a world issues has an odd generation: even ones are provisional handles of
+// clients (H7). So it is after a restart from an image and for
+// deferred spawns.
+func TestGenerationsAreOdd(t *testing.T) {
+	for _, first := range []uint32{1, 77, 1<<24 + 1} {
+		w, kind := worldFrom(t, first)
+		h, restored := churn(t, w, kind), 0
+		img := &world.Image{}
+		w.TakeImage(img)
+		again, kind := worldFrom(t, 1)
+		require.NoError(t, again.RestoreRun(img))
+		require.Equal(t, uint32(1), again.Config().FirstGeneration&1)
+		require.Equal(t, bulk.Stale, again.Status(h), "the entity has a handle of the new run")
+		for slot := range again.Live().All() {
+			require.Equal(t, uint32(1), again.HandleAt(slot).Generation()%2)
+			restored++
+		}
+		require.NotZero(t, restored)
+		churn(t, again, kind)
+	}
+	_, err := world.New(world.Config{FirstGeneration: 2})
+	require.ErrorContains(t, err, "must be odd")
+	_, err = bulk.NewPool[int](bulk.Options{MaxSlots: 4, FirstGeneration: 4})
+	require.ErrorContains(t, err, "odd number")
+}
+
+func worldFrom(t *testing.T, first uint32) (*world.World, world.KindID) {
+	w, err := world.New(world.Config{Seed: 5, MaxEntities: 64, FirstGeneration: first})
+	require.NoError(t, err)
+	kind, err := w.AddKind(world.Kind{Name: "ghost"})
+	require.NoError(t, err)
+	return w, kind
+}
+
+// churn spawns and destroys entities until each slot in use has had some, and returns a live
+// one.
+func churn(t *testing.T, w *world.World, kind world.KindID) (last world.Entity) {
+	for range 40 {
+		a, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+		b, err := w.DeferSpawn(kind, world.Vec3{}, world.Vec3{}, 0)
+		require.NoError(t, err)
+		for _, h := range []world.Entity{a, b} {
+			require.True(t, h.Valid() && h.Generation()%2 == 1, "%v", h)
+		}
+		w.Step()
+		if last != 0 {
+			w.Destroy(last)
+		}
+		w.Destroy(b)
+		last = a
+	}
+	for slot := range w.Live().All() {
+		require.Equal(t, uint32(1), w.HandleAt(slot).Generation()%2)
+	}
+	return last
+}
