@@ -46,6 +46,8 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, schema.Add[vectorSeat](riders, "seat"))
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
+	wishes, err := vectors.WishSchema()
+	require.NoError(t, err)
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	files = slices.DeleteFunc(files, func(file string) bool {
@@ -60,7 +62,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err, file)
 		require.NoError(t, f.Close())
 		for _, c := range cases {
-			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(s, riders, heavy)) })
+			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(s, riders, heavy, wishes)) })
 			for _, step := range c.Steps {
 				outcomes[step.Expect.Outcome]++
 				codes[step.Expect.Error]++

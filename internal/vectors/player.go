@@ -18,6 +18,7 @@ type Player struct {
 	handles  []bulk.Handle
 	verdicts map[bulk.Handle]string
 	entities map[bulk.Handle]Entity
+	taken    uint32 // provisional handles
 }
 
 // NewPlayer returns a session of a client that declares schema.
@@ -39,7 +40,9 @@ var outcomes = [...]string{
 func (p *Player) Play(s Step) Expect {
 	var e Expect
 	var err error
-	if s.Lost {
+	if s.Wish != nil {
+		err = p.name(s.Wish)
+	} else if s.Lost {
 		e.Hello, err = p.reconnect()
 	} else if len(s.Datagram) > 0 {
 		var outcome client.Outcome

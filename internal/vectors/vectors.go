@@ -33,6 +33,7 @@ type Step struct {
 	Stream   []byte `json:"stream,omitempty"`   // bytes of the reliable stream
 	Datagram []byte `json:"datagram,omitempty"` // one datagram
 	Lost     bool   `json:"lost,omitempty"`     // the connection is lost, and the client opens another
+	Wish     *Wish  `json:"wish,omitempty"`     // the client names provisional handles
 	Expect   Expect `json:"expect"`
 }
 

@@ -35,6 +35,7 @@ type (
 		asks    bool   // the connection's Hello has schema 0: no Welcome has brought the text yet
 		faults  uint64
 		session *pageSession // nil before the first Welcome
+		wishes  map[uint32]pageWish
 	}
 	// pageSession holds what a client keeps of a session, over its connections.
 	pageSession struct {
@@ -46,6 +47,7 @@ type (
 		newest    uint64 // highest seq applied
 		applied   map[uint64]bool
 		held      []pageHeld
+		commands  uint64 // number of the newest Command
 	}
 	pageCell struct {
 		generation uint32
@@ -91,7 +93,7 @@ func readPage(t testing.TB) *protocolPage {
 }
 
 func newPageClient(t testing.TB, page *protocolPage, schemaText string, wrong rule) *pageClient {
-	c := &pageClient{mutation: mutation{wrong}, page: page, schema: parseSchemaText(t, schemaText), hash: fnv1a(schemaText), asks: true}
+	c := &pageClient{mutation: mutation{wrong}, page: page, schema: parseSchemaText(t, schemaText), hash: fnv1a(schemaText), asks: true, wishes: map[uint32]pageWish{}}
 	return c
 }
 
@@ -207,6 +209,7 @@ func (c *pageClient) message(kind byte, body []byte) {
 		if m["code"] != uint64(0) && m["answer"] != "" && c.keeps(answerOnlyWithCode0) {
 			c.breach()
 		}
+		c.resultOf(m["id"].(uint64))
 	case 20:
 		c.elements(kind, body)
 	default:
@@ -283,6 +286,7 @@ func (c *pageClient) resume(m map[string]any) {
 		}
 	}
 	s.welcome = m
+	c.wishesResumed(m)
 	if c.keeps(newestSecret) {
 		s.secret = m["secret"].(string)
 	}
@@ -306,6 +310,7 @@ func (c *pageClient) begin(m map[string]any) {
 	if was == nil {
 		return
 	}
+	c.wishesRenewed(was.welcome["epoch"] != m["epoch"])
 	if !c.keeps(structureRestarts) {
 		s.structure = was.structure
 	}
@@ -342,6 +347,9 @@ func (c *pageClient) never(slot, generation uint32) bool {
 
 // verdict returns the verdict on a handle, section 11.1.
 func (c *pageClient) verdict(h bulk.Handle) string {
+	if h.Generation() == 2 {
+		return c.wishVerdict(h.Index())
+	}
 	cell := c.session.cells[h.Index()]
 	switch g := h.Generation(); {
 	case c.never(h.Index(), g):
@@ -375,6 +383,7 @@ func (c *pageClient) structure(body []byte) {
 	if !c.keeps(structureWhole) {
 		cells = s.cells
 	}
+	defer c.keepWishes(maps.Clone(c.wishes))
 	for _, r := range m.Records {
 		var row rowschema.Row
 		if r.Op == 1 {
@@ -392,8 +401,11 @@ func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowsch
 	if r.Exact.Form != wire.Ordinary && c.keeps(exactIfSimulating) || r.Op == 7 && c.keeps(extensionIfSimulating) {
 		c.breach()
 	}
-	if len(r.Data) > 0 && r.Op == 1 && c.keeps(textsOfSchema) || r.Op == 4 && c.keeps(textOfSchema) || r.Op == 5 && c.keeps(eventOfSchema) || r.Op == 6 && c.keeps(answerToWish) {
-		c.breach() // the schemas of the vectors have no text fields and no events, and no wish was sent
+	if len(r.Data) > 0 && r.Op == 1 && c.keeps(textsOfSchema) || r.Op == 4 && c.keeps(textOfSchema) || r.Op == 5 && c.keeps(eventOfSchema) {
+		c.breach() // the schemas of the vectors have no text fields and no events
+	}
+	if r.Op == 6 {
+		c.answer(cells, r)
 	}
 	if r.Op > 3 {
 		return
@@ -521,6 +533,7 @@ func (c *pageClient) apply(h pageState, rows []*pageRow, entities []*pageEntity)
 			e.tick, e.values = tick, row.now.Values
 		}
 	}
+	c.snapshotApplied(h)
 	c.acknowledge(h.seq)
 }
 
@@ -582,6 +595,8 @@ func (c *pageClient) release() {
 // play applies a step and returns the state after it, given the state before.
 func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageResult) (got vectorExpect) {
 	switch {
+	case step.Wish != nil:
+		c.name(step.Wish)
 	case step.Lost:
 		got.Hello = c.lose()
 	case step.Datagram != nil:

@@ -140,6 +140,26 @@ const (
 	textOfSchema
 	eventOfSchema
 	answerToWish
+	answerOnce
+	answerSlotBound
+	answerFloor
+	answerBeforeEnter
+	answerOfDead
+	createdIsEntity
+	rejectedIsStale
+	namedIsProvisional
+	lastInputCounts
+	resultRejects
+	resultOfItsCommand
+	appliedInputRejects
+	inputAppliedAtItsTick
+	lostCommandRejects
+	receivedCommandWaits
+	receivedEndsAfterResume
+	snapshotAfterResume
+	commandsGoOn
+	newSessionRejects
+	newWorldForgets
 	structureWhole
 	datagramBound
 	snapshotsAfterWelcome
@@ -345,7 +365,27 @@ var rules = [...]struct{ section, text string }{
 	destroyOfUnseen:           {"11.2", "a Destroy holds for a generation not seen"},
 	textOfSchema:              {"11.2", "a Text's field is one of the schema's"},
 	eventOfSchema:             {"11.2", "an Event is one of the schema's"},
-	answerToWish:              {"11.6", "an Answer answers a wish"},
+	answerToWish:              {"11.6", "an Answer is to an index that was named"},
+	answerOnce:                {"11.6", "a wish is answered once"},
+	answerSlotBound:           {"11.6", "the slot of an Answer is below max_slots"},
+	answerFloor:               {"11.6", "the generation of an Answer is not below the floor"},
+	answerBeforeEnter:         {"11.6", "an Answer precedes the entity's Enter"},
+	answerOfDead:              {"11.6", "an Answer may follow the entity's Destroy"},
+	createdIsEntity:           {"11.6", "a granted wish has its entity's verdict"},
+	rejectedIsStale:           {"11.6", "a rejected wish is Stale"},
+	namedIsProvisional:        {"11.6", "a wish without an answer is Provisional"},
+	lastInputCounts:           {"11.6", "the last input that named a wish counts"},
+	resultRejects:             {"11.6", "a Result rejects wishes without an Answer"},
+	resultOfItsCommand:        {"11.6", "a Result rejects the wishes of its own Command"},
+	appliedInputRejects:       {"11.6", "an applied input rejects wishes without an Answer"},
+	inputAppliedAtItsTick:     {"11.6", "an input before the wish's rejects nothing"},
+	lostCommandRejects:        {"11.6", "the wishes of a lost Command are rejected"},
+	receivedCommandWaits:      {"11.6", "the wishes of a received Command wait for the next snapshot"},
+	receivedEndsAfterResume:   {"11.6", "the wishes of a received Command are rejected by that snapshot"},
+	snapshotAfterResume:       {"11.6", "that snapshot's tick is above the Welcome's"},
+	commandsGoOn:              {"11.6", "Commands count on from those received"},
+	newSessionRejects:         {"11.6", "a new session rejects wishes without an Answer"},
+	newWorldForgets:           {"11.6", "in another world no wish stands for an entity"},
 	structureWhole:            {"11.2", "a Structure message is applied whole or not at all"},
 	datagramBound:             {"1", "a datagram has at most 1,200 bytes"},
 	snapshotsAfterWelcome:     {"11.3", "a snapshot before Welcome is dropped"},

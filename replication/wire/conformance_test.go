@@ -269,6 +269,7 @@ type (
 	// pageState is the header of a State datagram.
 	pageState struct {
 		seq, tick, structure uint64
+		input                uint64 // newest applied; 0: none
 		fold                 uint32
 		events               bool
 		complete, continued  bool
@@ -321,8 +322,12 @@ func (s *pageDecoder) stateHeader() (h pageState) {
 	h.tick = s.readNamed(32, "tick")
 	h.structure = s.readNamed(32, "structure")
 	if s.keeps(inputFieldPresent) {
-		if input := s.uvarint("input age"); input > h.tick+1 && s.keeps(inputNotBeforeTick0) {
+		input := s.uvarint("input age")
+		if input > h.tick+1 && s.keeps(inputNotBeforeTick0) {
 			s.fail("input %d at tick %d", input, h.tick)
+		}
+		if input > 0 {
+			h.input = h.tick + 1 - input
 		}
 	}
 	flags := s.readNamed(8, "flags")

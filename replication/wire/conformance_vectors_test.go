@@ -27,7 +27,12 @@ type (
 		Handles          []bulk.Handle
 		Stream, Datagram []byte
 		Lost             bool
+		Wish             *vectorWish
 		Expect           vectorExpect
+	}
+	vectorWish struct {
+		Handles        []bulk.Handle
+		Command, Input uint32
 	}
 	vectorExpect struct {
 		Outcome, Error    string

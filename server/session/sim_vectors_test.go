@@ -37,7 +37,7 @@ func TestVectors(t *testing.T) {
 		cases = append(cases, recorded(t, seed))
 	}
 	cases = append(cases, recordedRiders(t))
-	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t)}
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
@@ -63,7 +63,9 @@ func TestVectors(t *testing.T) {
 func vectorSchemas(t testing.TB) []*schema.Schema {
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
-	return []*schema.Schema{simSchema(t), heavy, riderSchema()}
+	wishes, err := vectors.WishSchema()
+	require.NoError(t, err)
+	return []*schema.Schema{simSchema(t), heavy, riderSchema(), wishes}
 }
 
 func simSchema(t testing.TB) *schema.Schema {
@@ -205,6 +207,10 @@ func played(t *testing.T, served *schema.Schema, name, about string, handles []b
 	p, err := vectors.NewPlayer(served, handles)
 	require.NoError(t, err)
 	for _, s := range steps {
+		if s.Wish != nil {
+			w := *s.Wish // Play sets the tick of its input
+			s.Wish = &w
+		}
 		s.Expect = p.Play(s)
 		c.Steps = append(c.Steps, s)
 		if s.Expect.Error != "" && len(s.Datagram) == 0 {

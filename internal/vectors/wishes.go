@@ -1,0 +1,58 @@
+package vectors
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// Wish makes the client name provisional handles.
+type Wish struct {
+	// Handles were not named before, unless by inputs.
+	Handles []bulk.Handle `json:"handles"`
+	Command uint32        `json:"command,omitempty"` // id of the Command that names them; 0: none
+	Input   uint32        `json:"input,omitempty"`   // tick of the input that names the only one; 0: none
+}
+
+// aimed is the input of WishSchema.
+type aimed struct {
+	At bulk.Handle `net:"ref"`
+}
+
+// WishSchema returns the schema of the cases in which the client names provisional handles.
+func WishSchema() (*schema.Schema, error) {
+	s := schema.New()
+	if err := schema.Add[purse](s, "purse"); err != nil {
+		return nil, err
+	}
+	return s, schema.SetInput[aimed](s)
+}
+
+// name carries out w, and sets its id or tick to the client's.
+func (p *Player) name(w *Wish) error {
+	for _, h := range w.Handles {
+		for p.taken <= h.Index() {
+			p.taken++
+			if _, err := p.session.Provisional(); err != nil {
+				return err
+			}
+		}
+	}
+	if w.Command != 0 {
+		f, err := p.session.Command("wish", 0, nil, w.Handles...)
+		if err == nil && f.ID() != w.Command {
+			err = fmt.Errorf("vectors: a command with id %d, want %d", f.ID(), w.Command)
+		}
+		return err
+	}
+	tick, err := p.session.SetInputValue(&aimed{w.Handles[0]}, 0)
+	if w.Input == 0 {
+		w.Input = tick
+	}
+	if err == nil && tick != w.Input {
+		err = fmt.Errorf("vectors: an input of tick %d, want %d", tick, w.Input)
+	}
+	p.session.Input(0) // sends it
+	return err
+}
