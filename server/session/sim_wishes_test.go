@@ -180,7 +180,7 @@ func (c *simClient) noteAnswer(r wire.Record) {
 	x := c.wishOf(r.Number)
 	switch {
 	case x == nil || r.Handle != x.entity || r.Handle == 0 && !x.input:
-		s.fail("H7", "client %d is sent the answer %v to %v, want %+v", c.number, r.Handle, wire.ProvisionalHandle(r.Number), x)
+		s.fail("H7", "client %d is sent the answer %v to %v, which the game did not give", c.number, r.Handle, wire.ProvisionalHandle(r.Number))
 	case r.Handle == 0 && x.refused:
 		s.fail("H7", "client %d is sent the rejection of %v twice", c.number, x.handle)
 	case r.Handle == 0:
