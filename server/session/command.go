@@ -67,6 +67,15 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 	return r
 }
 
+// callCommand runs the game's function for a command.
+func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, err error) {
+	defer s.contain(HookCommand)
+	err = errHookPanicked // unless run returns
+	s.view = view{claimed: c.View}
+	defer s.forgetView()
+	return run(s, c.Target, c.Args)
+}
+
 // rejection returns the code of a game's error for the client, and its text if it is a
 // *Rejection.
 func rejection(err error) (wire.Code, string) {

@@ -107,22 +107,6 @@ func (s *Session) callJoin(join func(*Session) (world.Entity, error)) (entity wo
 	return join(s)
 }
 
-func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, err error) {
-	defer s.contain(HookCommand)
-	err = errHookPanicked // unless run returns
-	s.view = view{claimed: c.View}
-	defer s.forgetView()
-	return run(s, c.Target, c.Args)
-}
-
-func (s *Session) callInput(in *wire.TickInput) error {
-	defer s.contain(HookInput)
-	s.view = viewOf(in)
-	defer s.forgetView()
-	defer s.endInput()
-	return s.core.input(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
-}
-
 // notify calls Leave, Away or Back if the game defines it.
 func (s *Session) notify(hook Hook, f func(*Session)) {
 	if f != nil {

@@ -99,6 +99,15 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 	}
 }
 
+// callInput runs the game's function for inputs. An error is the client's fault.
+func (s *Session) callInput(in *wire.TickInput) error {
+	defer s.contain(HookInput)
+	s.view = viewOf(in)
+	defer s.forgetView()
+	defer s.endInput()
+	return s.core.input(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
+}
+
 func (s *Session) resync(asked bool) {
 	switch {
 	case !asked || s.ended:
