@@ -39,7 +39,7 @@ type Client struct {
 	config  Config
 	tls     *tls.Config
 	session *Session
-	link    *connection // nil while disconnected
+	link    Conn // nil while disconnected
 	outage  outage
 	state   State
 	log     *zap.Logger
@@ -51,7 +51,7 @@ type Client struct {
 	err     error
 
 	updating bool     // a callback may be running
-	in       arrivals // buffers of the last Update, for reuse
+	in       Arrivals // buffers of the last Update, for reuse
 }
 
 // Dial connects and waits for the server's Welcome. A refusal is a *wire.Error
@@ -70,9 +70,11 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	}
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
 	session.onWelcome, session.await = cl.joined, cl.await
-	if cl.link, err = connect(ctx, c, tlsConfig, cl.start); err != nil {
+	link, err := cl.dialer()(ctx)
+	if err != nil {
 		return nil, err
 	}
+	cl.link = link
 	if err := cl.join(ctx); err != nil {
 		_ = cl.Close()
 		return nil, err
@@ -98,14 +100,17 @@ func (c *Client) join(ctx context.Context) error {
 // Wait blocks until Update has something to do, or returns ctx's error when ctx is
 // done. It is for callers that draw nothing; Update never needs it.
 func (c *Client) Wait(ctx context.Context) error {
+	if s := c.config.Simulation; s != nil {
+		return errors.Join(ctx.Err(), s.Wait())
+	}
 	var arrived, ended, connected <-chan struct{}
-	if c.link != nil {
-		arrived, ended = c.link.pump.arrived, c.link.pump.ended
+	if link, ok := c.link.(*connection); ok {
+		arrived, ended = link.arrived, link.ended
 	}
 	if a := c.outage.attempt; a != nil {
 		connected = a.done
 	}
-	c.timer.Reset(c.sent + c.session.inputWait() - time.Since(c.start))
+	c.timer.Reset(c.sent + c.session.inputWait() - c.now())
 	select {
 	case <-arrived:
 	case <-ended:
@@ -145,29 +150,30 @@ func (c *Client) await(ctx context.Context) error {
 
 func (c *Client) update() error {
 	if a := c.outage.attempt; a != nil && c.err == nil {
+		c.simulate(a)
 		select {
 		case <-a.done:
 			if err := c.resume(); err != nil {
 				return err
 			}
 		default:
-			c.sent = time.Since(c.start)
+			c.sent = c.now()
 		}
 	}
 	if c.err != nil || c.link == nil {
 		return c.err
 	}
-	in := c.link.pump.take(c.in)
+	in := c.link.Receive(c.in)
 	err := c.apply(in)
 	c.in = in
 	if c.err != nil {
 		return c.err // a callback closed the client
 	}
-	if err == nil && in.err != nil {
-		err = explain(in.err)
+	if err == nil && in.Err != nil {
+		err = explain(in.Err)
 	}
 	if err == nil {
-		err = c.link.pump.write(c.session.TakeStream())
+		err = c.link.SendStream(c.session.TakeStream())
 	}
 	if err != nil {
 		return c.lost(err)
@@ -175,16 +181,16 @@ func (c *Client) update() error {
 	return nil
 }
 
-func (c *Client) apply(in arrivals) error {
-	now := time.Since(c.start)
-	lost := c.silence.check(now, len(in.stream) > 0 || len(in.datagrams) > 0)
+func (c *Client) apply(in Arrivals) error {
+	now := c.now()
+	lost := c.silence.check(now, len(in.Stream) > 0 || len(in.Datagrams) > 0)
 	if err := c.session.receive(in); err != nil {
 		return err
 	}
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing arrived from the server for %v", lostAfter)}
 	}
-	c.sendInput(len(in.datagrams), now)
+	c.sendInput(len(in.Datagrams), now)
 	return nil
 }
 
@@ -194,7 +200,7 @@ func (c *Client) sendInput(datagrams int, now time.Duration) {
 		return
 	}
 	if d := c.session.Input(now); d != nil {
-		c.link.pump.sendInput(d)
+		c.link.SendDatagram(d)
 	}
 	c.sent = now
 }
@@ -229,7 +235,7 @@ func (c *Client) RTT() RTT { return c.session.RTT() }
 // Session.SetInput. Of several inputs in one tick the first is sent at once, and the last
 // with the next tick's.
 func (c *Client) SetInput(data []byte) (tick uint32, err error) {
-	now := time.Since(c.start)
+	now := c.now()
 	tick, err = c.session.SetInput(data, now)
 	c.sendInput(0, now)
 	return tick, err
@@ -246,11 +252,11 @@ func (c *Client) Command(name string, target bulk.Handle, args []byte, wishes ..
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }
 
 // Render returns the moment to show in a picture drawn now; see Session.Render.
-func (c *Client) Render() Moment { return c.session.Render(time.Since(c.start)) }
+func (c *Client) Render() Moment { return c.session.Render(c.now()) }
 
 // Stats returns what the client measured and counted since Dial.
 func (c *Client) Stats() Stats {
-	return Stats{Traffic: c.past.plus(c.link), SessionStats: c.session.Stats(), Clock: c.session.Clock(time.Since(c.start))}
+	return Stats{Traffic: c.past.plus(c.link), SessionStats: c.session.Stats(), Clock: c.session.Clock(c.now())}
 }
 
 // Close sends a Bye and ends the connection; none of its goroutines is left. It may
@@ -259,7 +265,9 @@ func (c *Client) Stats() Stats {
 func (c *Client) Close() error {
 	if a := c.outage.attempt; a != nil {
 		a.cancel()
-		<-a.done
+		if c.config.Simulation == nil { // else no goroutine makes it
+			<-a.done
+		}
 		c.outage.attempt, c.link = nil, a.link
 	}
 	why := c.err
@@ -271,7 +279,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.session.Bye(wire.CodeOf(why))
-	return c.link.close(wire.CodeOf(why), c.session.TakeStream())
+	return c.link.Close(wire.CodeOf(why), c.session.TakeStream())
 }
 
 // errClosed is the error of a client after Close.

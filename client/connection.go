@@ -18,7 +18,7 @@ import (
 type connection struct {
 	conn   *quic.Conn
 	socket *socket
-	pump   *pump
+	*pump
 }
 
 // connect opens a connection. Arrival times are since start.
@@ -39,15 +39,14 @@ func connect(ctx context.Context, c Config, t *tls.Config, start time.Time) (*co
 	return &connection{conn, socket, newPump(conn, stream, start)}, nil
 }
 
-// close writes last to the stream, ends the connection with code why, and waits for
-// its goroutines. It may be called more than once.
-func (c *connection) close(why wire.Code, last []byte) error {
+// Close implements Conn.
+func (c *connection) Close(why wire.Code, last []byte) error {
 	var err error
 	c.pump.close(why, func() {
 		if len(last) == 0 {
 			return
 		}
-		_ = c.pump.write(last)
+		_ = c.SendStream(last)
 		select {
 		case <-c.conn.Context().Done():
 		case <-time.After(closeWait):

@@ -170,6 +170,11 @@
 // An error of Update is final: each later call returns it, and the client should be
 // closed. Its replica still answers.
 //
+// # Testing a game
+//
+// Package loadtest/rig runs Clients and a server in one goroutine, in virtual time and over
+// links with delay and loss. Dial, Update and all else work there as over QUIC.
+//
 // # Goroutines
 //
 // The methods of a Client, its Replica, entities and futures belong to one goroutine,

@@ -30,9 +30,9 @@ func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
 
 // Receive applies stream bytes and datagrams as a Client does.
 func (s *Session) Receive(stream []byte, datagrams ...[]byte) error {
-	in := arrivals{stream: stream}
+	in := Arrivals{Stream: stream}
 	for _, d := range datagrams {
-		in.datagrams = append(in.datagrams, arrival{bytes: d})
+		in.Datagrams = append(in.Datagrams, Datagram{Bytes: d})
 	}
 	return s.receive(in)
 }

@@ -33,11 +33,11 @@ type Traffic struct {
 }
 
 // plus returns t plus what link carried; link may be nil.
-func (t Traffic) plus(link *connection) Traffic {
+func (t Traffic) plus(link Conn) Traffic {
 	if link == nil {
 		return t
 	}
-	o := link.pump.traffic()
+	o := link.Traffic()
 	return Traffic{t.BytesReceived + o.BytesReceived, t.Datagrams + o.Datagrams, t.DatagramsDropped + o.DatagramsDropped}
 }
 
@@ -48,31 +48,19 @@ type pump struct {
 	stream *quic.Stream
 	start  time.Time
 
-	arrived chan struct{} // holds a token while something waits for take
+	arrived chan struct{} // holds a token while something waits for Receive
 	ended   chan struct{} // closed when nothing more will arrive
-	room    chan struct{} // holds a token after take
+	room    chan struct{} // holds a token after Receive
 	wake    chan struct{} // holds a token while something waits to be sent
 	closing sync.Once
 	done    sync.WaitGroup
 
 	mu     sync.Mutex
-	in     arrivals
+	in     Arrivals
 	out    []byte // stream bytes to send
 	input  []byte // the newest Input datagram
 	unsent bool   // input is to be sent
 	stats  Traffic
-}
-
-// arrivals holds the bytes that arrived since the last take.
-type arrivals struct {
-	stream    []byte
-	datagrams []arrival
-	err       error // why nothing more will arrive
-}
-
-type arrival struct {
-	bytes []byte
-	at    time.Duration // since the client's start
 }
 
 func newPump(conn *quic.Conn, stream *quic.Stream, start time.Time) *pump {
@@ -93,16 +81,15 @@ func signal(c chan struct{}) {
 	}
 }
 
-// take returns what arrived since the last call. The caller owns it, and passes back
-// the previous result for reuse.
-func (p *pump) take(before arrivals) arrivals {
-	clear(before.datagrams)
-	if cap(before.stream) > maxReusedStream {
-		before.stream = nil
+// Receive implements Conn.
+func (p *pump) Receive(before Arrivals) Arrivals {
+	clear(before.Datagrams)
+	if cap(before.Stream) > maxReusedStream {
+		before.Stream = nil
 	}
 	p.mu.Lock()
 	in := p.in
-	p.in = arrivals{stream: before.stream[:0], datagrams: before.datagrams[:0], err: in.err}
+	p.in = Arrivals{Stream: before.Stream[:0], Datagrams: before.Datagrams[:0], Err: in.Err}
 	p.mu.Unlock()
 	signal(p.room)
 	return in
@@ -110,8 +97,8 @@ func (p *pump) take(before arrivals) arrivals {
 
 func (p *pump) fail(err error) {
 	p.mu.Lock()
-	if p.in.err == nil {
-		p.in.err = err
+	if p.in.Err == nil {
+		p.in.Err = err
 		close(p.ended)
 	}
 	p.mu.Unlock()
@@ -122,9 +109,9 @@ func (p *pump) readStream() {
 	for {
 		n, err := p.stream.Read(buf)
 		p.mu.Lock()
-		p.in.stream = append(p.in.stream, buf[:n]...)
+		p.in.Stream = append(p.in.Stream, buf[:n]...)
 		p.stats.BytesReceived += uint64(n)
-		full := len(p.in.stream) >= maxUnreadStream
+		full := len(p.in.Stream) >= maxUnreadStream
 		p.mu.Unlock()
 		signal(p.arrived)
 		if err == io.EOF {
@@ -153,11 +140,11 @@ func (p *pump) readDatagrams() {
 			return
 		}
 		p.mu.Lock()
-		if len(p.in.datagrams) == maxUnreadDatagrams {
-			p.in.datagrams = append(p.in.datagrams[:0], p.in.datagrams[1:]...)
+		if len(p.in.Datagrams) == maxUnreadDatagrams {
+			p.in.Datagrams = append(p.in.Datagrams[:0], p.in.Datagrams[1:]...)
 			p.stats.DatagramsDropped++
 		}
-		p.in.datagrams = append(p.in.datagrams, arrival{d, time.Since(p.start)})
+		p.in.Datagrams = append(p.in.Datagrams, Datagram{d, time.Since(p.start)})
 		p.stats.BytesReceived += uint64(len(d))
 		p.stats.Datagrams++
 		p.mu.Unlock()
@@ -165,8 +152,8 @@ func (p *pump) readDatagrams() {
 	}
 }
 
-// write queues stream bytes. The error is the caller's: too much is queued.
-func (p *pump) write(b []byte) error {
+// SendStream implements Conn.
+func (p *pump) SendStream(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
@@ -180,9 +167,8 @@ func (p *pump) write(b []byte) error {
 	return nil
 }
 
-// sendInput queues an Input datagram in place of one not sent yet, which it
-// supersedes.
-func (p *pump) sendInput(d []byte) {
+// SendDatagram implements Conn.
+func (p *pump) SendDatagram(d []byte) {
 	p.mu.Lock()
 	p.input = append(p.input[:0], d...)
 	p.unsent = true
@@ -223,7 +209,8 @@ func (p *pump) send() {
 	}
 }
 
-func (p *pump) traffic() Traffic {
+// Traffic implements Conn.
+func (p *pump) Traffic() Traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stats

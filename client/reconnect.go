@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -79,7 +78,8 @@ type attempt struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the fields below are set
 	token  []byte        // for the Hello; nil: from FreshToken, or the previous one
-	link   *connection
+	link   Conn
+	due    time.Duration // when a simulated attempt is made
 	err    error
 }
 
@@ -98,18 +98,24 @@ type outage struct {
 // is for its Hello.
 func (c *Client) reconnect(delay time.Duration, token []byte) {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &attempt{cancel: cancel, done: make(chan struct{}), token: token}
-	old, config, t, start := c.link, c.config, c.tls, c.start
+	a := &attempt{cancel: cancel, done: make(chan struct{}), token: token, due: c.now() + delay}
+	old, config, dial := c.link, c.config, c.dialer()
 	c.link, c.outage.attempt = nil, a
 	c.past = c.past.plus(old)
+	if config.Simulation != nil {
+		if old != nil {
+			_ = old.Close(wire.Timeout, nil)
+		}
+		return // simulate makes the attempt
+	}
 	go func() {
 		defer close(a.done)
 		if old != nil {
-			_ = old.close(wire.Timeout, nil) // OK would end the session
+			_ = old.Close(wire.Timeout, nil) // OK would end the session
 		}
 		select {
 		case <-time.After(delay):
-			a.link, a.err = a.connect(ctx, config, t, start)
+			a.link, a.err = a.connect(ctx, config, dial)
 		case <-ctx.Done():
 			a.err = ctx.Err()
 		}
@@ -117,20 +123,20 @@ func (c *Client) reconnect(delay time.Duration, token []byte) {
 }
 
 // connect opens the connection, after obtaining a token if the config has a source.
-func (a *attempt) connect(ctx context.Context, config Config, t *tls.Config, start time.Time) (*connection, error) {
+func (a *attempt) connect(ctx context.Context, config Config, dial dialer) (Conn, error) {
 	if config.FreshToken != nil && a.token == nil {
 		var err error
 		if a.token, err = config.FreshToken(ctx); err != nil {
 			return nil, fmt.Errorf("client: FreshToken, for reconnecting: %w", err)
 		}
 	}
-	return connect(ctx, config, t, start)
+	return dial(ctx)
 }
 
 // lost handles the loss of a connection: it begins an attempt to replace it, or ends
 // the client and returns the error.
 func (c *Client) lost(why error) error {
-	now := time.Since(c.start)
+	now := c.now()
 	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (retryable(why) || c.session.asksAgain(why))
 	o := &c.outage
 	if c.state == Joined {
@@ -210,7 +216,7 @@ func (c *Client) resume() error {
 		return c.lost(a.err)
 	}
 	c.link = a.link
-	c.silence.reset(time.Since(c.start))
+	c.silence.reset(c.now())
 	if a.token != nil {
 		c.session.config.Token = a.token
 	}
@@ -221,7 +227,7 @@ func (c *Client) resume() error {
 func (c *Client) joined() {
 	w, _ := c.session.Welcome()
 	reconnected := c.state == Reconnecting
-	c.outage.joinedAt = time.Since(c.start)
+	c.outage.joinedAt = c.now()
 	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1))
 	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, NewWorld: reconnected && w.Epoch != c.outage.epoch})
 }

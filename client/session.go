@@ -168,16 +168,16 @@ func (s *Session) ReceiveStream(p []byte) error {
 
 // receive applies stream bytes and datagrams. The server's last datagrams count even
 // if its Goodbye, which is read first, arrived with them.
-func (s *Session) receive(in arrivals) error {
+func (s *Session) receive(in Arrivals) error {
 	var ended error
-	if len(in.stream) > 0 {
-		ended = s.ReceiveStream(in.stream)
+	if len(in.Stream) > 0 {
+		ended = s.ReceiveStream(in.Stream)
 	}
 	if ended != nil && !s.goodbye {
 		return ended
 	}
-	for _, d := range in.datagrams {
-		if _, err := s.ReceiveDatagram(d.bytes, d.at); err != nil {
+	for _, d := range in.Datagrams {
+		if _, err := s.ReceiveDatagram(d.Bytes, d.At); err != nil {
 			return cmp.Or(ended, err)
 		}
 	}

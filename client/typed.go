@@ -123,7 +123,7 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 // SetInputValue sets what the player holds down from now on; see Session.SetInputValue and
 // Client.SetInput.
 func (c *Client) SetInputValue(input any) (tick uint32, err error) {
-	now := time.Since(c.start)
+	now := c.now()
 	tick, err = c.session.SetInputValue(input, now)
 	c.sendInput(0, now)
 	return tick, err

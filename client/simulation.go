@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Simulation replaces the network and the clock of a Client, so that a game runs unchanged in
+// one process and in virtual time. Its methods are called on the Client's goroutine.
+type Simulation interface {
+	// Now returns the time since a fixed origin.
+	Now() time.Duration
+	// Connect opens a connection to the server. An error is a failed dial.
+	Connect() (Conn, error)
+	// Wait lets some time pass: Dial, Client.Wait and Future.Wait call it until what they
+	// wait for has happened. An error ends them.
+	Wait() error
+}
+
+// Conn is one connection of a Client: a reliable stream and datagrams. Only Close may block.
+type Conn interface {
+	// Receive returns what arrived since the last call. The caller owns it, and passes back
+	// the previous result for reuse.
+	Receive(before Arrivals) Arrivals
+	// SendStream sends stream bytes. The error is the caller's: too much is queued.
+	SendStream(b []byte) error
+	// SendDatagram sends a datagram in place of one that waits to be sent, which it
+	// supersedes.
+	SendDatagram(d []byte)
+	// Traffic returns what the connection carried.
+	Traffic() Traffic
+	// Close sends last on the stream and ends the connection with code why. It may be called
+	// more than once.
+	Close(why wire.Code, last []byte) error
+}
+
+// Arrivals are the bytes that arrived on a Conn.
+type Arrivals struct {
+	Stream    []byte
+	Datagrams []Datagram
+	Err       error // why nothing more will arrive
+}
+
+// Datagram is a datagram and its time of arrival: since Dial, or a Simulation's Now.
+type Datagram struct {
+	Bytes []byte
+	At    time.Duration
+}
+
+// now returns the time since Dial, or of the simulation.
+func (c *Client) now() time.Duration {
+	if s := c.config.Simulation; s != nil {
+		return s.Now()
+	}
+	return time.Since(c.start)
+}
+
+// dialer opens a connection.
+type dialer func(context.Context) (Conn, error)
+
+// dialer returns a function that any goroutine may call.
+func (c *Client) dialer() dialer {
+	if s := c.config.Simulation; s != nil {
+		return func(context.Context) (Conn, error) { return s.Connect() }
+	}
+	config, t, start := c.config, c.tls, c.start
+	return func(ctx context.Context) (Conn, error) {
+		link, err := connect(ctx, config, t, start)
+		if err != nil {
+			return nil, err
+		}
+		return link, nil
+	}
+}
+
+// simulate makes a simulated attempt to reconnect when it is due.
+func (c *Client) simulate(a *attempt) {
+	if c.config.Simulation != nil && c.now() >= a.due {
+		a.link, a.err = a.connect(context.Background(), c.config, c.dialer())
+		close(a.done)
+	}
+}
