@@ -69,6 +69,7 @@ internal/quicserve  replication/wire server/session internal/atomicfile internal
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
 client              bulk replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
+loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram prommodel promtext zap internal/address internal/commandline internal/regularfile
@@ -104,7 +105,7 @@ zstd         github.com/klauspost/compress/zstd
 const benchModule = "internal/bench"
 
 // pure: packages to which time, randomness and the link are arguments.
-var pure = []string{"bulk", "field", "world/motion", "world", "replication", "replication/wire", "server/session", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
+var pure = []string{"bulk", "field", "world/motion", "world", "replication", "replication/wire", "server/session", "loadtest/rig", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
 
 // banned, in pure packages, by import path: the names that may not be used, or
 // with a leading "!" the only ones that may. None means the whole package.

@@ -141,6 +141,11 @@ func (c Config) session() session.Config {
 	return s
 }
 
+// NewCore returns the server without sockets, files and clock: its caller passes bytes and
+// calls Tick. It is for simulations, such as package loadtest/rig; set Random to a seeded
+// source there.
+func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.session()) }
+
 // CompleteSchema returns the schema that clients receive, see Schema.
 func (c Config) CompleteSchema() (*schema.Schema, error) { return c.session().CompleteSchema() }
 
