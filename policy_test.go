@@ -69,6 +69,8 @@ internal/quicserve  replication/wire server/session internal/atomicfile internal
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
 client              bulk replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
+server/example/arena      bulk client field replication replication/schema server world world/motion
+server/example/arena/play client loadtest/rig server server/example/arena x/term
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
@@ -93,6 +95,7 @@ quic-go      github.com/quic-go/quic-go                v0.64.1
 systemd      github.com/coreos/go-systemd/v22/daemon
 x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu
+x/term       golang.org/x/term
 x/time       golang.org/x/time/rate
 yaml         github.com/goccy/go-yaml
 xxhash       github.com/cespare/xxhash/v2

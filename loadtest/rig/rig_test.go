@@ -166,7 +166,7 @@ func TestSearchShrinks(t *testing.T) {
 	}
 	err := rig.Search(20, 120, start)
 	require.ErrorContains(t, err, "boom")
-	_, text, found := strings.Cut(err.Error(), "boom:\n")
+	_, text, found := strings.Cut(err.Error(), "does:\n")
 	require.True(t, found)
 	s, parseErr := rig.ParseScript(text)
 	require.NoError(t, parseErr)

@@ -120,9 +120,9 @@ func Search(seeds uint64, ticks int, start func(seed uint64) (*Game, error)) err
 		actions := slices.Collect(maps.Keys(g.Actions))
 		s := Generate(seed, ticks, g.Rig.core.World().TickHz(), actions)
 		g.Rig.Close()
-		if err := s.Play(start); err != nil {
+		if s.Play(start) != nil {
 			small := s.Shrink(start)
-			return fmt.Errorf("rig: seed %d fails: %w\nThe smallest script that fails, with %w:\n%v", seed, err, small.Play(start), small)
+			return fmt.Errorf("rig: a script of seed %d fails: %w\nThe smallest that does:\n%v", seed, small.Play(start), small)
 		}
 	}
 	return nil

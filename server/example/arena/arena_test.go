@@ -1,0 +1,369 @@
+package arena
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/loadtest/rig"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+var badLink = rig.Link{Delay: 60 * time.Millisecond, Jitter: 30 * time.Millisecond, Loss: 0.05, Duplicate: 0.02, Reorder: 0.05}
+
+// table is an arena in a rig, with its players.
+type table struct {
+	*rig.Rig
+	*Arena
+	t       testing.TB
+	orphans map[world.Entity]bool // ships whose pilots have left
+}
+
+func newTable(t testing.TB, seed uint64, link rig.Link) *table {
+	a, err := New(seed)
+	require.NoError(t, err)
+	r, err := rig.New(seed, rig.Config{Server: a.Config(), Link: link})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	a.Attach(r.Core())
+	return &table{r, a, t, nil}
+}
+
+// sit joins a player, who flies by frame, or by Player.Frame if that is nil.
+func (b *table) sit(name string, frame func(*Player) func() error) (*Player, *rig.Client) {
+	p, c, err := b.trySit(name, frame)
+	require.NoError(b.t, err)
+	return p, c
+}
+
+func (b *table) trySit(name string, frame func(*Player) func() error) (*Player, *rig.Client, error) {
+	var c *rig.Client
+	p, err := Join(name, func(config client.Config) (_ *client.Client, err error) {
+		if c, err = b.Dial(config); err != nil {
+			return nil, err
+		}
+		return c.Client, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	f := p.Frame
+	if frame != nil {
+		f = frame(p)
+	}
+	c.EachFrame(30, f)
+	return p, c, nil
+}
+
+func (b *table) run(d time.Duration) { require.NoError(b.t, b.RunFor(d)) }
+
+// duel seats ann and bob with ships ten metres apart.
+func duel(t testing.TB, link rig.Link) (b *table, ann, bob *Player) {
+	b = newTable(t, 1, link)
+	ann, _ = b.sit("ann", nil)
+	bob, _ = b.sit("bob", nil)
+	b.run(time.Second)
+	b.world.SetPosition(ann.client.Controlled(), world.Vec3{X: -5, Y: flightHeight})
+	b.world.SetPosition(bob.client.Controlled(), world.Vec3{X: 5, Y: flightHeight})
+	b.run(time.Second)
+	return b, ann, bob
+}
+
+func TestPlayersSeeEachOther(t *testing.T) {
+	_, ann, bob := duel(t, badLink)
+	s, ok := ann.Nearest()
+	require.True(t, ok)
+	require.Equal(t, Pilot{Name: "bob"}, s.Pilot)
+	require.EqualValues(t, FullHull, s.Hull)
+	require.InDelta(t, 5, s.At[0], 0.01)
+	own, ok := bob.Own()
+	require.True(t, ok)
+	require.Equal(t, s.Handle, own.Handle)
+}
+
+func TestStickMovesTheShip(t *testing.T) {
+	b, ann, bob := duel(t, badLink)
+	ann.Stick = Stick{X: 1, Z: 1}
+	b.run(time.Second)
+	for _, p := range []*Player{ann, bob} {
+		s, ok := p.Ship(ann.client.Controlled())
+		require.True(t, ok)
+		require.InDelta(t, s.At[0]+5, s.At[2], 0.1, "both ways as fast")
+		require.InDelta(t, -5+0.7*ShipSpeed, s.At[0], 6, "a second's flight, less the delay")
+	}
+}
+
+func TestLaserKills(t *testing.T) {
+	b, ann, bob := duel(t, badLink)
+	victim, _ := bob.Own()
+	for range FullHull / laserDamage {
+		s, ok := ann.Nearest()
+		require.True(t, ok)
+		ann.Shoot(s)
+		b.run(600 * time.Millisecond)
+	}
+	require.Equal(t, FullHull/laserDamage, ann.Hits)
+	require.Equal(t, wire.Stale, ann.client.Resolve(victim.Handle))
+	for _, p := range []*Player{ann, bob} {
+		require.Contains(t, p.Lines, "ann lasered bob")
+	}
+	own, _ := ann.Own()
+	require.EqualValues(t, 1, own.Pilot.Kills)
+	b.run(3 * time.Second)
+	next, ok := bob.Own()
+	require.True(t, ok, "bob has another ship")
+	require.NotEqual(t, victim.Handle, next.Handle)
+}
+
+// The rules refuse what an honest player does too fast, and say why.
+func TestReloading(t *testing.T) {
+	b, ann, _ := duel(t, badLink)
+	s, _ := ann.Nearest()
+	ann.Shoot(s)
+	ann.Shoot(s)
+	b.run(time.Second)
+	require.Equal(t, 1, ann.Hits)
+	require.Equal(t, []string{"reloading"}, ann.Lines)
+}
+
+// A missile follows its target through the wind; once the target is dead it flies on.
+func TestMissileHomes(t *testing.T) {
+	for _, alive := range []bool{true, false} {
+		b, ann, bob := duel(t, badLink)
+		s, _ := ann.Nearest()
+		bob.Stick = Stick{Z: 1}
+		ann.Launch(s)
+		require.NoError(t, b.RunUntil(time.Second, func() bool {
+			for range ann.Missiles() {
+				return true
+			}
+			return false
+		}))
+		if !alive {
+			b.world.Destroy(s.Handle)
+		}
+		blasts := 0
+		require.NoError(t, b.RunUntil(4*time.Second, func() bool {
+			for _, f := range ann.Flashes {
+				if f.From == f.To {
+					blasts++
+				}
+			}
+			return blasts > 0
+		}))
+		hull := b.hull.Get(s.Handle)
+		if alive {
+			require.EqualValues(t, FullHull-warheadDamage, hull.Points)
+		} else {
+			require.Nil(t, hull)
+		}
+	}
+}
+
+func TestChat(t *testing.T) {
+	b, ann, bob := duel(t, badLink)
+	require.True(t, ann.Do(Talk{"good luck"}))
+	require.True(t, ann.Do(Talk{"\x1b[2J"}))
+	b.run(time.Second)
+	require.Equal(t, []string{"<ann> good luck"}, bob.Lines)
+	require.Equal(t, []string{"<ann> good luck", "say something printable"}, ann.Lines)
+	_, _, err := b.trySit("\x1b[2J", nil)
+	require.Equal(t, wire.JoinRefused, wire.CodeOf(err))
+}
+
+// A spectator controls nothing, may not shoot, and sees the whole arena.
+func TestSpectator(t *testing.T) {
+	b, ann, bob := duel(t, badLink)
+	watcher, _ := b.sit("eve", func(p *Player) func() error { p.Watch = true; return p.Frame })
+	b.world.SetPosition(ann.client.Controlled(), world.Vec3{X: -HalfX, Y: flightHeight, Z: -HalfZ})
+	b.world.SetPosition(bob.client.Controlled(), world.Vec3{X: HalfX, Y: flightHeight, Z: HalfZ})
+	b.run(time.Second)
+	_, ok := watcher.Own()
+	require.False(t, ok)
+	count := func(p *Player) (n int) {
+		for range p.Ships() {
+			n++
+		}
+		return n
+	}
+	require.Equal(t, 2, count(watcher))
+	require.Equal(t, 1, count(ann), "bob is too far away")
+	require.Equal(t, wire.Hidden, ann.client.Resolve(bob.client.Controlled()))
+	q, err := client.Ask[Shot](watcher.client, 0, Shoot{})
+	require.NoError(t, err)
+	_, err = q.Wait(context.Background())
+	require.ErrorContains(t, err, "you have no ship")
+}
+
+// When the time is up the best player is named and all begin again.
+func TestMatchEnds(t *testing.T) {
+	b, ann, _ := duel(t, badLink)
+	round, before := ann.Match()
+	require.EqualValues(t, 1, round)
+	b.setKills(b.seats[0], 3)
+	b.match.Set(b.clock, Match{1, uint32(b.world.Tick()) + TickHz})
+	b.run(500 * time.Millisecond)
+	_, after := ann.Match()
+	require.Less(t, after, 1.0)
+	require.Less(t, after, before)
+	b.run(time.Second)
+	round, _ = ann.Match()
+	require.EqualValues(t, 2, round)
+	require.Contains(t, ann.Lines, "<referee> ann wins the round")
+	own, _ := ann.Own()
+	require.Zero(t, own.Pilot.Kills)
+}
+
+// A player whose connection breaks keeps the ship, which stops meanwhile.
+func TestReconnect(t *testing.T) {
+	b, ann, _ := duel(t, badLink)
+	ann.Stick = Stick{Z: 1}
+	b.run(500 * time.Millisecond)
+	ship := ann.client.Controlled()
+	b.Clients()[0].Break()
+	require.NoError(t, b.RunUntil(5*time.Second, func() bool { return ann.client.State() == client.Reconnecting }))
+	require.NoError(t, b.Step())
+	v, _ := b.world.Velocity(ship)
+	require.Zero(t, v)
+	require.NoError(t, b.RunUntil(5*time.Second, func() bool { return ann.client.State() == client.Joined }))
+	require.Equal(t, ship, ann.client.Controlled())
+}
+
+// Bots fight by the rules, and the same seed gives the same fight.
+func TestBots(t *testing.T) {
+	long := time.Minute
+	if testing.Short() {
+		long = 20 * time.Second
+	}
+	fight := func(seed uint64) (digest uint64, kills int) {
+		b := newTable(t, seed, badLink)
+		for i := range 4 {
+			b.sit(fmt.Sprint("bot", i), func(p *Player) func() error { return NewBot(p, seed+uint64(i)).Frame })
+		}
+		b.run(long)
+		for _, s := range b.seats {
+			kills += int(s.kills)
+		}
+		return b.Digest(), kills
+	}
+	digest, kills := fight(1)
+	require.Positive(t, kills)
+	again, _ := fight(1)
+	require.Equal(t, digest, again)
+}
+
+// check returns what is wrong with an arena, whatever its players do.
+func (b *table) check() error {
+	ships := map[world.Entity]bool{}
+	for _, s := range b.seats {
+		hull := b.hull.Get(s.ship)
+		switch {
+		case s.playing && hull == nil && s.respawn == 0 && s.ship != 0:
+			return fmt.Errorf("%s is dead for ever", s.session.Name())
+		case hull != nil && (hull.Points == 0 || hull.Points > FullHull):
+			return fmt.Errorf("%s flies with a hull of %d", s.session.Name(), hull.Points)
+		case hull != nil && s.session.Entity() != s.ship:
+			return fmt.Errorf("%s does not control their ship", s.session.Name())
+		}
+		ships[s.ship] = true
+	}
+	before := b.orphans
+	b.orphans = map[world.Entity]bool{}
+	for slot := range b.hull.Presence().All() {
+		e := b.world.HandleAt(slot)
+		if b.orphans[e] = !ships[e]; before[e] && !ships[e] { // destroyed entities live on to the end of a step
+			return fmt.Errorf("ship %v has no pilot", e)
+		}
+	}
+	return b.world.CheckInvariants()
+}
+
+// start makes a game for scripts: players come, go, lose their connections, and do anything.
+func start(t testing.TB) func(seed uint64) (*rig.Game, error) {
+	return func(seed uint64) (*rig.Game, error) {
+		b := newTable(t, seed, badLink)
+		players := map[*rig.Client]*Player{}
+		do := func(f func(p *Player, any int)) func(*rig.Client, int) {
+			return func(c *rig.Client, any int) { f(players[c], any) }
+		}
+		return &rig.Game{
+			Rig: b.Rig,
+			Join: func(name string) (*rig.Client, error) {
+				p, c, err := b.trySit(name, nil)
+				players[c] = p
+				return c, err
+			},
+			Actions: map[string]func(*rig.Client, int){
+				"fly": do(func(p *Player, any int) { p.Stick = Stick{X: float32(any%3) - 1, Z: float32(any/3%3) - 1} }),
+				"shoot": do(func(p *Player, _ int) {
+					if s, ok := p.Nearest(); ok {
+						p.Shoot(s)
+					}
+				}),
+				"launch": do(func(p *Player, any int) { p.Launch(Ship{Handle: world.Entity(any)<<32 | world.Entity(any%64)}) }),
+				"talk":   do(func(p *Player, any int) { p.Do(Talk{fmt.Sprint(any)}) }),
+			},
+			Check: b.check,
+		}, nil
+	}
+}
+
+func TestScripts(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 2
+	}
+	require.NoError(t, rig.Search(seeds, 20*TickHz, start(t)))
+}
+
+// The same code plays over QUIC.
+func TestOverNetwork(t *testing.T) {
+	a, err := New(1)
+	require.NoError(t, err)
+	config := a.Config()
+	config.Listen = "127.0.0.1:0"
+	s, err := server.Listen(config)
+	require.NoError(t, err)
+	a.Attach(s)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	ann, err := Join("ann", func(c client.Config) (*client.Client, error) {
+		c.Addr, c.Fingerprint = s.Addr().String(), s.Fingerprint()
+		return client.Dial(ctx, c)
+	})
+	require.NoError(t, err)
+	for said := false; len(ann.Lines) == 0; {
+		require.NoError(t, errors.Join(ann.client.Wait(ctx), ann.Frame()))
+		if _, ok := ann.Own(); ok && !said {
+			said = ann.Do(Talk{"hello"})
+		}
+	}
+	require.Equal(t, []string{"<ann> hello"}, ann.Lines)
+	require.NoError(t, ann.client.Close())
+	stop()
+	require.NoError(t, <-ended)
+}
+
+func TestTerminal(t *testing.T) {
+	b, ann, bob := duel(t, rig.Link{})
+	screen := &Terminal{Player: ann}
+	require.Contains(t, screen.Picture(), "bob 100")
+	require.Contains(t, screen.Picture(), Help)
+	require.True(t, screen.Keys("d \r"+"hi, q\x7fbob\r"))
+	require.Equal(t, Stick{X: 1}, ann.Stick)
+	b.run(time.Second)
+	require.Equal(t, []string{"<ann> hi, bob"}, bob.Lines)
+	require.Contains(t, screen.Picture(), "bob 80")
+	require.Contains(t, screen.Picture(), "hits 1")
+	require.True(t, screen.Keys("\x1b[A"))
+	require.Equal(t, Stick{Z: -1}, ann.Stick)
+	require.False(t, screen.Keys("q"))
+}

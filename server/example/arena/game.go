@@ -1,0 +1,151 @@
+// Package arena is a complete game, to read and to copy from: ships in a windy arena shoot at
+// each other with lasers and homing missiles, talk, and count their kills against the clock.
+// Anybody may watch. Bots play by the same rules as people, through the same code.
+//
+//	game.go      what server and client share: components, commands, events, rules of motion
+//	server.go    the rules: joining, shooting, homing, dying, the match
+//	player.go    the client's half: what a player sees and does
+//	bot.go       a player that thinks for itself
+//	terminal.go  the picture
+//	play         the program
+//
+// Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the program
+// does as well, unless it is told to serve or to join over the network.
+package arena
+
+import (
+	"errors"
+	"math"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world/motion"
+)
+
+// Components: what clients see of entities besides schema.Body, where they are.
+type (
+	// Pilot is on each ship.
+	Pilot struct {
+		Name  string `net:"max=16"`
+		Kills uint16 `net:"bits=10"`
+	}
+	// Hull is on each ship. At 0 it explodes.
+	Hull struct {
+		Points uint8 `net:"bits=7"`
+	}
+	// Seeker is on each missile. Handles are weak: when the target is gone the missile flies
+	// straight on, and nobody has to tell it.
+	Seeker struct {
+		Target bulk.Handle `net:"ref"`
+		Owner  bulk.Handle `net:"ref"`
+		Fuse   uint64      `net:"-"` // the tick at which it explodes by itself; clients need not know
+	}
+	// Match is on the one entity without a body, which everybody has in view.
+	Match struct {
+		Round uint16
+		Ends  uint32 // the tick
+	}
+)
+
+// Stick is the input: where the ship flies, as long as it is held. A client repeats it in every
+// frame, so that a lost one does no harm.
+type Stick struct {
+	X, Z float32 `net:"range=-1..1,step=1/16"`
+}
+
+// Commands: what a client asks for once. The server answers each of them.
+type (
+	Play struct{} // take part; until then a client watches
+	Talk struct {
+		Text string `net:"max=80"`
+	}
+	// Shoot fires the laser; Shot is its answer.
+	Shoot struct {
+		Aim float32 `net:"angle,bits=12"` // the direction; 0 is along x, a quarter turn along z
+	}
+	Shot struct {
+		Hit bulk.Handle `net:"ref"`
+	}
+	// Launch fires a missile at Target, or straight ahead.
+	Launch struct {
+		Aim    float32     `net:"angle,bits=12"`
+		Target bulk.Handle `net:"ref"`
+	}
+)
+
+// Events: what a server tells. The reliable ones arrive once and in order; the others are
+// decoration, and a lost one is not worth sending again.
+type (
+	Chat struct {
+		From string `net:"max=16"`
+		Text string `net:"max=80"`
+	}
+	Kill struct {
+		By, Of string `net:"max=16"`
+		Weapon uint8  `net:"enum=3"`
+	}
+	Beam struct { // unreliable
+		From, To [3]float32 `net:"range=-64..64,step=1/8"`
+	}
+	Blast struct { // unreliable
+		At [3]float32 `net:"range=-64..64,step=1/8"`
+	}
+)
+
+// Weapons are the causes of a ship's death: a client learns them with its Destroy. 0 is none.
+const (
+	Laser   = 1
+	Warhead = 2
+)
+
+// The rules that both sides know.
+const (
+	TickHz     = 60
+	HalfX      = 40 // metres
+	HalfZ      = 22
+	ShipSpeed  = 12 // m/s
+	ShipRadius = 1
+	FullHull   = 100
+	LaserRange = 40
+)
+
+// Velocity returns the velocity of a ship whose pilot holds the stick. The server moves ships
+// by it, and a client predicts its own.
+func (s Stick) Velocity() motion.Vec3 {
+	v := motion.Vec3{X: s.X, Z: s.Z}
+	if l := v.Len(); l > 1 { // the stick's corners are no faster than its sides
+		v = v.Scale(1 / l)
+	}
+	return v.Scale(ShipSpeed)
+}
+
+// direction returns the unit vector of an aim.
+func direction(aim float32) motion.Vec3 {
+	sin, cos := math.Sincos(float64(aim))
+	return motion.Vec3{X: float32(cos), Z: float32(sin)}
+}
+
+// Schema returns what crosses the wire. Server and client build it from the same types.
+func Schema() *schema.Schema {
+	s := schema.New()
+	err := errors.Join(
+		schema.Add[schema.Body](s, schema.BodyComponent),
+		schema.Add[Pilot](s, "pilot"),
+		schema.Add[Hull](s, "hull"),
+		schema.Add[Seeker](s, "seeker"),
+		schema.Add[Match](s, "match"),
+		schema.SetInput[Stick](s),
+		schema.AddCommand[Play](s, "play"),
+		schema.AddCommand[Talk](s, "talk"),
+		schema.AddQuery[Shoot, Shot](s, "shoot"),
+		schema.AddCommand[Launch](s, "launch"),
+		schema.AddEvent[Chat](s, "chat"),
+		schema.AddEvent[Kill](s, "kill"),
+		schema.AddUnreliableEvent[Beam](s, "beam"),
+		schema.AddUnreliableEvent[Blast](s, "blast"),
+	)
+	if err != nil {
+		panic(err) // a mistake in the declarations above
+	}
+	return s
+}

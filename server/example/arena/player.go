@@ -1,0 +1,253 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// Player is the client's half of the game: what a person or a bot sees and does. Its caller
+// draws, reads keys, and calls Frame once per picture.
+type Player struct {
+	Stick Stick // what is held down
+	Watch bool  // a spectator asks for no ship
+
+	client  *client.Client
+	moment  client.Moment // shown by the newest Frame
+	playing bool          // this session asked for a ship
+	body    client.Component[schema.Body]
+	pilot   client.Component[Pilot]
+	hull    client.Component[Hull]
+	seeker  client.Component[Seeker]
+	match   client.Component[Match]
+	shots   []*client.Query[Shot] // not answered yet,
+	asked   []*client.Future      // nor these
+
+	Hits    int      // of the own laser
+	Lines   []string // chat, kills and refusals, newest last
+	Flashes []Flash  // beams and blasts of the last moments
+}
+
+// Flash is a beam, or a blast if both ends are equal.
+type Flash struct {
+	From, To [3]float32
+	Tick     uint32
+}
+
+// flashTicks is how long a Flash is drawn.
+const flashTicks = TickHz / 5
+
+// maxLines is how many Lines are kept.
+const maxLines = 50
+
+// Ship is a ship as it is shown.
+type Ship struct {
+	Handle bulk.Handle
+	Pilot  Pilot
+	Hull   uint8
+	At     [3]float32
+}
+
+// Join connects a player: dial is client.Dial with a context and an address, or a rig's Dial.
+func Join(name string, dial func(client.Config) (*client.Client, error)) (*Player, error) {
+	p := &Player{}
+	s := Schema()
+	var errs [5]error
+	p.body, errs[0] = client.ComponentOf[schema.Body](s, schema.BodyComponent)
+	p.pilot, errs[1] = client.ComponentOf[Pilot](s, "pilot")
+	p.hull, errs[2] = client.ComponentOf[Hull](s, "hull")
+	p.seeker, errs[3] = client.ComponentOf[Seeker](s, "seeker")
+	p.match, errs[4] = client.ComponentOf[Match](s, "match")
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	var events client.Events
+	client.OnEvent(&events, func(_ uint32, e Chat) { p.note("<%s> %s", e.From, e.Text) })
+	client.OnEvent(&events, func(_ uint32, e Kill) { p.note("%s", e) })
+	// OnEventRendered waits until the picture reaches the tick of the event.
+	client.OnEventRendered(&events, func(tick uint32, e Beam) { p.Flashes = append(p.Flashes, Flash{e.From, e.To, tick}) })
+	client.OnEventRendered(&events, func(tick uint32, e Blast) { p.Flashes = append(p.Flashes, Flash{e.At, e.At, tick}) })
+	var err error
+	p.client, err = dial(client.Config{Name: name, Schema: s, Events: &events, State: p.stateChanged})
+	return p, err
+}
+
+// stateChanged learns of lost and new connections. A new session is a spectator again.
+func (p *Player) stateChanged(s client.StateChange) {
+	if s.State == client.Joined && !s.Resumed {
+		p.playing = false
+	}
+	if s.State != client.Joined {
+		p.note("%v", s.State)
+	}
+}
+
+func (p *Player) note(format string, args ...any) {
+	p.Lines = append(p.Lines, fmt.Sprintf(format, args...))
+	p.Lines = p.Lines[max(len(p.Lines)-maxLines, 0):]
+}
+
+// String tells of the kill as in a newspaper.
+func (k Kill) String() string {
+	verb := [...]string{"ended", "lasered", "blew up"}[min(k.Weapon, Warhead)]
+	switch k.By {
+	case "":
+		return fmt.Sprintf("somebody gone %s %s", verb, k.Of)
+	case k.Of:
+		return fmt.Sprintf("%s %s themselves", k.By, verb)
+	}
+	return fmt.Sprintf("%s %s %s", k.By, verb, k.Of)
+}
+
+// Frame sends the stick, applies what arrived and moves on to the moment to draw. It does not
+// block. An error is final.
+func (p *Player) Frame() error {
+	if !p.Watch && !p.playing && p.client.State() == client.Joined {
+		p.playing = p.Do(Play{})
+	}
+	if _, err := p.client.SetInputValue(&p.Stick); err != nil {
+		return err
+	}
+	if err := p.client.Update(); err != nil {
+		return err
+	}
+	p.moment = p.client.Render()
+	p.pollAnswers()
+	for len(p.Flashes) > 0 && float64(p.Flashes[0].Tick+flashTicks) < p.moment.Tick {
+		p.Flashes = p.Flashes[1:]
+	}
+	return nil
+}
+
+// pollAnswers takes the answers to commands, which arrive in the order of sending.
+func (p *Player) pollAnswers() {
+	for len(p.shots) > 0 {
+		shot, r, ok := p.shots[0].Poll()
+		if !ok {
+			break
+		}
+		p.shots = p.shots[1:]
+		p.noteRefusal(r.Err)
+		if shot.Hit != 0 {
+			p.Hits++
+		}
+	}
+	for len(p.asked) > 0 {
+		r, ok := p.asked[0].Poll()
+		if !ok {
+			break
+		}
+		p.asked = p.asked[1:]
+		p.noteRefusal(r.Err)
+	}
+}
+
+func (p *Player) noteRefusal(err error) {
+	var refused *client.Rejection
+	if errors.As(err, &refused) {
+		p.note("%s", refused.Text)
+	}
+}
+
+// Do sends a command without an answer. It returns false if it was not sent.
+func (p *Player) Do(command any) bool {
+	f, err := p.client.Do(0, command)
+	if err != nil {
+		return false // no connection, or too many commands
+	}
+	p.asked = append(p.asked, f)
+	return true
+}
+
+// Shoot fires the laser at a ship where it is shown, which is in the past. The command carries
+// that moment, so that the server can judge the shot by it.
+func (p *Player) Shoot(at Ship) {
+	if own, ok := p.Own(); ok {
+		if q, err := client.Ask[Shot](p.client, 0, Shoot{Aim: aim(own, at)}); err == nil {
+			p.shots = append(p.shots, q)
+		}
+	}
+}
+
+// Launch fires a missile that follows a ship.
+func (p *Player) Launch(at Ship) {
+	if own, ok := p.Own(); ok {
+		p.Do(Launch{Aim: aim(own, at), Target: at.Handle})
+	}
+}
+
+func aim(from, to Ship) float32 {
+	return float32(math.Atan2(float64(to.At[2]-from.At[2]), float64(to.At[0]-from.At[0])))
+}
+
+// Own returns the player's ship, and false while there is none.
+func (p *Player) Own() (Ship, bool) { return p.Ship(p.client.Controlled()) }
+
+// Ship returns a ship, and false if the handle names none that is in view.
+func (p *Player) Ship(h bulk.Handle) (Ship, bool) { return p.shipOf(p.client.Replica().Entity(h)) }
+
+func (p *Player) shipOf(e *client.Entity) (Ship, bool) {
+	pilot, ok := p.pilot.Get(e)
+	body, _ := p.body.At(e, p.moment)
+	hull, _ := p.hull.Get(e)
+	if !ok {
+		return Ship{}, false
+	}
+	return Ship{e.Handle(), pilot, hull.Points, body.Position}, true
+}
+
+// Ships yields the ships in view, the own one included.
+func (p *Player) Ships() iter.Seq[Ship] {
+	return func(yield func(Ship) bool) {
+		for e := range p.client.Replica().All() {
+			if s, ok := p.shipOf(e); ok && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// Missiles yields the positions of the missiles in view.
+func (p *Player) Missiles() iter.Seq[[3]float32] {
+	return func(yield func([3]float32) bool) {
+		for e := range p.client.Replica().All() {
+			if _, ok := p.seeker.Get(e); !ok {
+				continue
+			}
+			if body, _ := p.body.At(e, p.moment); !yield(body.Position) {
+				return
+			}
+		}
+	}
+}
+
+// Nearest returns the nearest other ship in view.
+func (p *Player) Nearest() (best Ship, ok bool) {
+	own, _ := p.Own()
+	least := math.Inf(1)
+	for s := range p.Ships() {
+		if d := distance(own, s); s.Handle != own.Handle && (d < least || d == least && s.Handle < best.Handle) {
+			best, least, ok = s, d, true
+		}
+	}
+	return best, ok
+}
+
+func distance(a, b Ship) float64 {
+	return math.Hypot(float64(a.At[0]-b.At[0]), float64(a.At[2]-b.At[2]))
+}
+
+// Match returns the round and the seconds that are left of it.
+func (p *Player) Match() (round uint16, seconds float64) {
+	for e := range p.client.Replica().All() {
+		if m, ok := p.match.Get(e); ok {
+			return m.Round, max(float64(m.Ends)-p.moment.Tick, 0) / TickHz
+		}
+	}
+	return 0, 0
+}

@@ -1,0 +1,360 @@
+package arena
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// The rules that only the server knows.
+const (
+	laserDamage   = 20
+	warheadDamage = 60
+	warheadRadius = 3               // metres
+	reloadTicks   = TickHz * 2 / 5  // of the laser
+	launchTicks   = TickHz * 3      // of the missiles
+	fuseTicks     = TickHz * 5 / 2  // life of a missile
+	respawnTicks  = TickHz * 2      //
+	matchTicks    = TickHz * 60 * 2 //
+	thrust        = 60              // m/s2 of a missile
+	flightHeight  = 1
+	// viewRadius is less than the arena is long: players on opposite sides do not see each
+	// other. Spectators view the arena from its centre and see all of it.
+	viewRadius = 60
+)
+
+// The wind carries missiles off course. Ships do not feel it: kinematic bodies only move as
+// they are told.
+const wind = `
+effect gusts
+everywhere
+let from = position / 18
+output += curl_noise((from.x, time * 0.15, from.z)) * (4, 0, 4)
+`
+
+// Host sends events for the rules: a *server.Server, or the core of a rig.
+type Host interface {
+	Broadcast(event any) error
+	SendWithin(center world.Vec3, radius float32, event any) error
+}
+
+// Arena is a world and its rules. All of it runs on the goroutine that steps the world.
+type Arena struct {
+	world         *world.World
+	host          Host
+	pilot         *world.Component[Pilot]
+	hull          *world.Component[Hull]
+	seeker        *world.Component[Seeker]
+	match         *world.Component[Match]
+	ship, missile world.KindID
+	missiles      *world.Query
+	clock         world.Entity // has the Match
+	seats         []*seat      // in the order of joining: maps have no order, and runs must repeat
+	hits          []world.Hit  // scratch
+}
+
+// seat is the server's side of one client.
+type seat struct {
+	session  *server.Session
+	playing  bool
+	ship     world.Entity // may be dead
+	respawn  uint64       // the tick at which it gets a ship; 0: none
+	kills    uint16
+	laser    uint64 // the tick from which it may shoot,
+	missiles uint64 // and launch
+}
+
+// New makes an arena. All its randomness comes from seed.
+func New(seed uint64) (*Arena, error) {
+	w, err := world.New(world.Config{
+		TickHz: TickHz, Seed: seed, MaxEntities: 1024,
+		HalfExtent: world.Vec3{X: HalfX, Y: 8, Z: HalfZ}, Gravity: -1, // none
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &Arena{world: w}
+	var errs [9]error
+	a.pilot, errs[0] = world.Register[Pilot](w, "pilot")
+	a.hull, errs[1] = world.Register[Hull](w, "hull")
+	a.seeker, errs[2] = world.Register[Seeker](w, "seeker")
+	a.match, errs[3] = world.Register[Match](w, "match")
+	a.ship, errs[4] = w.AddKind(world.Kind{Name: "ship", Priority: 4, Body: &world.BodyDef{Radius: ShipRadius, Kinematic: true, Layers: 1}})
+	a.missile, errs[5] = w.AddKind(world.Kind{Name: "missile", Priority: 2, Body: &world.BodyDef{Mass: 1, Drag: 3, Layers: 2}})
+	clock, err := w.AddKind(world.Kind{Name: "clock"})
+	errs[6] = err
+	a.missiles, errs[7] = w.NewQuery(world.QueryDef{With: []world.Term{a.seeker}})
+	gusts, err := field.Compile(wind)
+	errs[8] = err
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	a.clock, _ = w.Spawn(clock, world.Vec3{}, world.Vec3{})
+	a.match.Set(a.clock, Match{Round: 1, Ends: matchTicks})
+	_, errs[0] = w.AddEffect(world.EffectDef{Program: gusts, Mode: world.Wind, Layers: 2})
+	errs[1] = w.AddSystem(world.Before, "missiles", a.guide)
+	errs[2] = w.AddSystem(world.After, "fuses", a.explode)
+	errs[3] = w.AddSystem(world.After, "match", a.referee)
+	return a, errors.Join(errs[:4]...)
+}
+
+// Attach names the server that runs the arena, after server.Listen or rig.New.
+func (a *Arena) Attach(h Host) { a.host = h }
+
+// Config returns what server.Listen and rig.New need.
+func (a *Arena) Config() server.Config {
+	return server.Config{
+		World: a.world, Schema: Schema(),
+		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30},
+		Grace:       10 * time.Second,
+		Game: server.Game{
+			Join:  a.join,
+			Leave: a.leave,
+			Input: server.OnInput(a.steer),
+			// Without inputs the ship would fly on: its pilot has no connection.
+			Away: func(s *server.Session) { a.world.SetVelocity(s.Entity(), world.Vec3{}) },
+			Commands: map[string]server.Command{
+				"play":   server.OnCommand(a.play),
+				"talk":   server.OnCommand(a.relay),
+				"shoot":  server.OnQuery(a.shoot),
+				"launch": server.OnCommand(a.launch),
+			},
+		},
+	}
+}
+
+// join seats a client as a spectator: it controls nothing.
+func (a *Arena) join(s *server.Session) (world.Entity, error) {
+	if s.Name() == "" || !printable(s.Name()) {
+		return 0, errors.New("give a name of printable letters")
+	}
+	a.seats = append(a.seats, &seat{session: s})
+	return 0, nil
+}
+
+// printable keeps control characters, which steer terminals, out of what other players see.
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func (a *Arena) leave(s *server.Session) {
+	a.world.Destroy(s.Entity())
+	a.seats = slices.DeleteFunc(a.seats, func(t *seat) bool { return t.session == s })
+}
+
+func (a *Arena) seatOf(s *server.Session) *seat {
+	return a.seats[slices.IndexFunc(a.seats, func(t *seat) bool { return t.session == s })]
+}
+
+// steer applies an input. s.Entity is dead between two lives, and SetVelocity then does nothing.
+func (a *Arena) steer(s *server.Session, _ uint64, stick Stick) {
+	a.world.SetVelocity(s.Entity(), stick.Velocity())
+}
+
+func (a *Arena) play(s *server.Session, _ world.Entity, _ Play) error {
+	if t := a.seatOf(s); !t.playing {
+		t.playing, t.respawn = true, a.world.Tick()+1
+	}
+	return nil
+}
+
+func (a *Arena) relay(s *server.Session, _ world.Entity, said Talk) error {
+	if said.Text == "" || !printable(said.Text) {
+		return &server.Rejection{Text: "say something printable"}
+	}
+	a.tell(Chat{s.Name(), said.Text})
+	return nil
+}
+
+// giveShip gives a player a ship, and returns false if the world is full.
+func (a *Arena) giveShip(t *seat) bool {
+	r := a.world.Rand() // part of the world's state, so that runs repeat
+	at := world.Vec3{X: (2*r.Float32() - 1) * HalfX * 0.9, Y: flightHeight, Z: (2*r.Float32() - 1) * HalfZ * 0.9}
+	ship, err := a.world.Spawn(a.ship, at, world.Vec3{})
+	if err != nil {
+		return false
+	}
+	a.pilot.Set(ship, Pilot{t.session.Name(), t.kills})
+	a.hull.Set(ship, Hull{FullHull})
+	t.ship = ship
+	t.session.Control(ship)
+	return true
+}
+
+// Errors that the player reads.
+var (
+	errNoShip    = &server.Rejection{Text: "you have no ship"}
+	errReloading = &server.Rejection{Text: "reloading"}
+)
+
+// armed returns the seat and the position of a player who may use the weapon of a clock, which
+// it sets for the next time.
+func (a *Arena) armed(s *server.Session, clock func(*seat) *uint64, reload uint64) (*seat, world.Vec3, error) {
+	t := a.seatOf(s)
+	at, ok := a.world.Position(t.ship)
+	switch ready := clock(t); {
+	case !ok:
+		return nil, at, errNoShip
+	case a.world.Tick() < *ready:
+		return nil, at, errReloading
+	default:
+		*ready = a.world.Tick() + reload
+		return t, at, nil
+	}
+}
+
+// shoot fires the laser.
+func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
+	t, from, err := a.armed(s, func(t *seat) *uint64 { return &t.laser }, reloadTicks)
+	if err != nil {
+		return Shot{}, err
+	}
+	to := from.Add(direction(shot.Aim).Scale(LaserRange))
+	a.hits = a.world.AppendRay(a.hits[:0], from, to, 0)
+	var hit world.Entity
+	for _, h := range a.hits {
+		if h.Entity != t.ship && a.hull.Has(h.Entity) {
+			hit, to = h.Entity, from.Add(direction(shot.Aim).Scale(h.Distance))
+			break
+		}
+	}
+	a.flash(from, Beam{array(from), array(to)})
+	a.damage(hit, laserDamage, t.ship, Laser)
+	return Shot{hit}, nil
+}
+
+// launch fires a missile. The target is the client's claim: seeing it is no proof that it may
+// be aimed at, so a game with cover would check it here.
+func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
+	t, from, err := a.armed(s, func(t *seat) *uint64 { return &t.missiles }, launchTicks)
+	if err != nil {
+		return err
+	}
+	missile, err := a.world.Spawn(a.missile, from, direction(l.Aim).Scale(ShipSpeed))
+	if err != nil {
+		return err
+	}
+	a.seeker.Set(missile, Seeker{Target: l.Target, Owner: t.ship, Fuse: a.world.Tick() + fuseTicks})
+	return nil
+}
+
+// guide accelerates missiles towards their targets, before bodies move.
+func (a *Arena) guide(w *world.World) {
+	for m, s := range world.All1(a.missiles, a.seeker) {
+		at, _ := w.Position(m)
+		ahead, _ := w.Velocity(m)
+		if target, ok := w.Position(s.Target); ok { // not if the target is dead: the handle is stale
+			ahead = target.Sub(at)
+		}
+		if l := ahead.Len(); l > 0 {
+			w.Impulse(m, ahead.Scale(thrust/l/TickHz))
+		}
+	}
+}
+
+// explode ends missiles that are near a ship or at the end of their fuse, after bodies moved.
+func (a *Arena) explode(w *world.World) {
+	for m, s := range world.All1(a.missiles, a.seeker) {
+		at, _ := w.Position(m)
+		near := w.Tick() >= s.Fuse
+		for e := range w.Within(at, ShipRadius+0.5) {
+			near = near || e != s.Owner && a.hull.Has(e)
+		}
+		if !near || !w.Destroy(m) {
+			continue
+		}
+		a.flash(at, Blast{array(at)})
+		for e := range w.Within(at, warheadRadius) {
+			a.damage(e, warheadDamage, s.Owner, Warhead)
+		}
+	}
+}
+
+// damage takes points from a ship, and destroys it at 0. Entities that are no ships, dead or
+// the null handle have no hull.
+func (a *Arena) damage(ship world.Entity, points uint8, by world.Entity, weapon uint8) {
+	hull, victim, killer := a.hull.Get(ship), a.seatAt(ship), a.seatAt(by)
+	if hull == nil || hull.Points == 0 || victim == nil { // without a seat it left in this very tick
+		return
+	}
+	left := hull.Points - min(points, hull.Points)
+	a.hull.Set(ship, Hull{left})
+	if left > 0 {
+		return
+	}
+	a.world.DestroyBecause(ship, weapon)
+	victim.respawn = a.world.Tick() + respawnTicks
+	kill := Kill{Of: victim.session.Name(), Weapon: weapon}
+	if killer != nil {
+		kill.By = killer.session.Name()
+		if killer != victim {
+			a.setKills(killer, killer.kills+1)
+		}
+	}
+	a.tell(kill)
+}
+
+// setKills counts for the player and on the ship, which may be dead.
+func (a *Arena) setKills(t *seat, kills uint16) {
+	t.kills = kills
+	if p := a.pilot.Mut(t.ship); p != nil {
+		p.Kills = kills
+	}
+}
+
+// tell sends an event to all, and flash to those near it. Either fails only if Schema lacks the
+// event.
+func (a *Arena) tell(event any) { must(a.host.Broadcast(event)) }
+
+func (a *Arena) flash(at world.Vec3, event any) { must(a.host.SendWithin(at, viewRadius, event)) }
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// seatAt returns the seat whose latest ship this is, or nil: it has left, or has another.
+func (a *Arena) seatAt(ship world.Entity) *seat {
+	if i := slices.IndexFunc(a.seats, func(t *seat) bool { return t.ship == ship }); i >= 0 {
+		return a.seats[i]
+	}
+	return nil
+}
+
+// referee gives the dead new ships, and begins the next round when the time is up.
+func (a *Arena) referee(w *world.World) {
+	if m := a.match.Get(a.clock); w.Tick() >= uint64(m.Ends) {
+		a.match.Set(a.clock, Match{m.Round + 1, m.Ends + matchTicks})
+		a.announceWinner()
+		for _, t := range a.seats {
+			a.setKills(t, 0)
+		}
+	}
+	for _, t := range a.seats {
+		if t.respawn != 0 && w.Tick() >= t.respawn && a.giveShip(t) {
+			t.respawn = 0
+		}
+	}
+}
+
+func (a *Arena) announceWinner() {
+	var best *seat
+	for _, t := range a.seats {
+		if best == nil || t.kills > best.kills {
+			best = t
+		}
+	}
+	if best != nil {
+		a.tell(Chat{"referee", best.session.Name() + " wins the round"})
+	}
+}
+
+func array(v world.Vec3) [3]float32 { return [3]float32{v.X, v.Y, v.Z} }
