@@ -202,6 +202,25 @@ func TestSpectator(t *testing.T) {
 	require.ErrorContains(t, err, "you have no ship")
 }
 
+// A ship outlives its player by a tick, and may be hit in it. TestScripts found this.
+func TestShotAtOneWhoLeaves(t *testing.T) {
+	for late := range 4 {
+		b, ann, bob := duel(t, rig.Link{})
+		ship := bob.client.Controlled()
+		b.hull.Set(ship, Hull{1})
+		s, _ := ann.Nearest()
+		require.NoError(t, b.Clients()[1].Close())
+		for range late {
+			require.NoError(t, b.Step())
+		}
+		ann.Shoot(s)
+		require.NoError(t, ann.client.Update()) // sends it now, not with the next frame
+		b.run(time.Second)
+		require.Nil(t, b.hull.Get(ship))
+		require.Len(t, b.seats, 1)
+	}
+}
+
 // When the time is up the best player is named and all begin again.
 func TestMatchEnds(t *testing.T) {
 	b, ann, _ := duel(t, badLink)
