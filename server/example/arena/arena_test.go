@@ -122,6 +122,26 @@ func TestLaserKills(t *testing.T) {
 	require.NotEqual(t, victim.Handle, next.Handle)
 }
 
+// A shot hits what the player saw, though the target has moved on since.
+func TestShotsAtMovingShips(t *testing.T) {
+	b, ann, bob := duel(t, badLink)
+	shots := 0
+	for range 10 {
+		bob.Stick = Stick{Z: 1}
+		if shots%2 == 1 {
+			bob.Stick.Z = -1
+		}
+		b.run(600 * time.Millisecond)
+		s, ok := ann.Nearest()
+		require.True(t, ok)
+		b.hull.Set(s.Handle, Hull{FullHull})
+		ann.Shoot(s)
+		shots++
+	}
+	b.run(time.Second)
+	require.GreaterOrEqual(t, ann.Hits, shots-1)
+}
+
 // The rules refuse what an honest player does too fast, and say why.
 func TestReloading(t *testing.T) {
 	b, ann, _ := duel(t, badLink)

@@ -24,6 +24,7 @@ const (
 	respawnTicks  = TickHz * 2      //
 	matchTicks    = TickHz * 60 * 2 //
 	thrust        = 60              // m/s2 of a missile
+	viewTicks     = TickHz * 2 / 5  // how far in the past players may shoot
 	flightHeight  = 1
 	// viewRadius is less than the arena is long: players on opposite sides do not see each
 	// other. Spectators view the arena from its centre and see all of it.
@@ -76,6 +77,7 @@ func New(seed uint64) (*Arena, error) {
 	w, err := world.New(world.Config{
 		TickHz: TickHz, Seed: seed, MaxEntities: 1024,
 		HalfExtent: world.Vec3{X: HalfX, Y: 8, Z: HalfZ}, Gravity: -1, // none
+		HistoryTicks: viewTicks,
 	})
 	if err != nil {
 		return nil, err
@@ -114,6 +116,7 @@ func (a *Arena) Config() server.Config {
 		World: a.world, Schema: Schema(),
 		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30},
 		Grace:       10 * time.Second,
+		MaxViewAge:  viewTicks * time.Second / TickHz,
 		Game: server.Game{
 			Join:  a.join,
 			Leave: a.leave,
@@ -210,14 +213,16 @@ func (a *Arena) armed(s *server.Session, clock func(*seat) *uint64, reload uint6
 	}
 }
 
-// shoot fires the laser.
+// shoot fires the laser, at where the player saw the others: half a round trip and some
+// snapshots ago. Session.View bounds that moment by what the client has acknowledged.
 func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
 	t, from, err := a.armed(s, func(t *seat) *uint64 { return &t.laser }, reloadTicks)
 	if err != nil {
 		return Shot{}, err
 	}
 	to := from.Add(direction(shot.Aim).Scale(LaserRange))
-	a.hits = a.world.AppendRay(a.hits[:0], from, to, 0)
+	seen, _ := s.View()
+	a.hits = a.world.AppendRayAt(a.hits[:0], seen, from, to, 0)
 	var hit world.Entity
 	for _, h := range a.hits {
 		if h.Entity != t.ship && a.hull.Has(h.Entity) {
