@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -185,6 +186,34 @@ func TestMissileHomes(t *testing.T) {
 			require.Nil(t, hull)
 		}
 	}
+}
+
+// A missile is drawn in the frame that launches it, moves without a jump from there to where
+// the server has it, and one that is refused disappears.
+func TestMissileIsDrawnAtOnce(t *testing.T) {
+	b, ann, bob := duel(t, badLink)
+	b.world.SetPosition(bob.client.Controlled(), world.Vec3{X: 30, Y: flightHeight})
+	b.run(time.Second)
+	drawn := func() (at [][3]float32) { return slices.Collect(ann.Missiles()) }
+	target, _ := ann.Nearest()
+	ann.Launch(target)
+	require.Len(t, drawn(), 1)
+	before := drawn()[0]
+	require.Zero(t, b.missiles.Count(), "the server knows nothing yet")
+	for range 30 {
+		b.run(time.Second / 30)
+		require.Len(t, drawn(), 1)
+		at := drawn()[0]
+		require.InDelta(t, before[0]+0.6, at[0], 0.8, "from %v", before)
+		require.InDelta(t, before[2], at[2], 0.4)
+		before = at
+	}
+	require.Equal(t, 1, b.missiles.Count())
+	ann.Launch(target)
+	require.Len(t, drawn(), 2)
+	b.run(time.Second)
+	require.LessOrEqual(t, len(drawn()), 1)
+	require.Contains(t, ann.Lines, "reloading")
 }
 
 func TestChat(t *testing.T) {

@@ -5,6 +5,7 @@
 //	game.go      what server and client share: components, commands, events, rules of motion
 //	server.go    the rules: joining, shooting, homing, dying, the match
 //	player.go    the client's half: what a player sees and does
+//	dart.go      missiles that the client predicts
 //	bot.go       a player that thinks for itself
 //	terminal.go  the picture
 //	play         the program
@@ -66,10 +67,12 @@ type (
 	Shot struct {
 		Hit bulk.Handle `net:"ref"`
 	}
-	// Launch fires a missile at Target, or straight ahead.
+	// Launch fires a missile at Target, or straight ahead. Missile is a provisional handle: the
+	// client's own name for the missile until the server has one.
 	Launch struct {
-		Aim    float32     `net:"angle,bits=12"`
-		Target bulk.Handle `net:"ref"`
+		Aim     float32     `net:"angle,bits=12"`
+		Target  bulk.Handle `net:"ref"`
+		Missile bulk.Handle `net:"ref"`
 	}
 )
 
@@ -107,6 +110,8 @@ const (
 	ShipRadius = 1
 	FullHull   = 100
 	LaserRange = 40
+	Thrust     = 60 // m/s2 of a missile
+	Drag       = 3  // 1/s of a missile
 )
 
 // Velocity returns the velocity of a ship whose pilot holds the stick. The server moves ships

@@ -27,6 +27,7 @@ type Player struct {
 	match   client.Component[Match]
 	shots   []*client.Query[Shot] // not answered yet,
 	asked   []*client.Future      // nor these
+	darts   []dart                // own missiles that are predicted
 
 	Hits    int      // of the own laser
 	Lines   []string // chat, kills and refusals, newest last
@@ -116,7 +117,9 @@ func (p *Player) Frame() error {
 	if err := p.client.Update(); err != nil {
 		return err
 	}
+	before := p.moment.Tick
 	p.moment = p.client.Render()
+	p.flyDarts(max(p.moment.Tick-before, 0))
 	p.pollAnswers()
 	for len(p.Flashes) > 0 && float64(p.Flashes[0].Tick+flashTicks) < p.moment.Tick {
 		p.Flashes = p.Flashes[1:]
@@ -174,10 +177,19 @@ func (p *Player) Shoot(at Ship) {
 	}
 }
 
-// Launch fires a missile that follows a ship.
+// Launch fires a missile that follows a ship, and shows it at once.
 func (p *Player) Launch(at Ship) {
-	if own, ok := p.Own(); ok {
-		p.Do(Launch{Aim: aim(own, at), Target: at.Handle})
+	own, ok := p.Own()
+	if !ok {
+		return
+	}
+	name, err := p.client.Provisional()
+	if err != nil {
+		return // too many are on their way
+	}
+	l := Launch{Aim: aim(own, at), Target: at.Handle, Missile: name}
+	if p.Do(l) {
+		p.darts = append(p.darts, dart{name, vector(own.At), direction(l.Aim).Scale(ShipSpeed), l.Target, 0})
 	}
 }
 
@@ -212,11 +224,19 @@ func (p *Player) Ships() iter.Seq[Ship] {
 	}
 }
 
-// Missiles yields the positions of the missiles in view.
+// Missiles yields the positions of the missiles in view and of the own ones, which are shown
+// before the server has made them.
 func (p *Player) Missiles() iter.Seq[[3]float32] {
 	return func(yield func([3]float32) bool) {
+		own := map[bulk.Handle]bool{}
+		for _, d := range p.darts {
+			own[p.client.Real(d.name)] = true
+			if !yield(p.blended(d)) {
+				return
+			}
+		}
 		for e := range p.client.Replica().All() {
-			if _, ok := p.seeker.Get(e); !ok {
+			if _, ok := p.seeker.Get(e); !ok || own[e.Handle()] {
 				continue
 			}
 			if body, _ := p.body.At(e, p.moment); !yield(body.Position) {

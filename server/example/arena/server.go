@@ -23,7 +23,6 @@ const (
 	fuseTicks     = TickHz * 5 / 2  // life of a missile
 	respawnTicks  = TickHz * 2      //
 	matchTicks    = TickHz * 60 * 2 //
-	thrust        = 60              // m/s2 of a missile
 	viewTicks     = TickHz * 2 / 5  // how far in the past players may shoot
 	flightHeight  = 1
 	// viewRadius is less than the arena is long: players on opposite sides do not see each
@@ -89,7 +88,7 @@ func New(seed uint64) (*Arena, error) {
 	a.seeker, errs[2] = world.Register[Seeker](w, "seeker")
 	a.match, errs[3] = world.Register[Match](w, "match")
 	a.ship, errs[4] = w.AddKind(world.Kind{Name: "ship", Priority: 4, Body: &world.BodyDef{Radius: ShipRadius, Kinematic: true, Layers: 1}})
-	a.missile, errs[5] = w.AddKind(world.Kind{Name: "missile", Priority: 2, Body: &world.BodyDef{Mass: 1, Drag: 3, Layers: 2}})
+	a.missile, errs[5] = w.AddKind(world.Kind{Name: "missile", Priority: 2, Body: &world.BodyDef{Mass: 1, Drag: Drag, Layers: 2}})
 	clock, err := w.AddKind(world.Kind{Name: "clock"})
 	errs[6] = err
 	a.missiles, errs[7] = w.NewQuery(world.QueryDef{With: []world.Term{a.seeker}})
@@ -247,6 +246,9 @@ func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
 		return err
 	}
 	a.seeker.Set(missile, Seeker{Target: l.Target, Owner: t.ship, Fuse: a.world.Tick() + fuseTicks})
+	if s.IsWish(l.Missile) {
+		return s.Grant(l.Missile, missile) // the client's own name now stands for this missile
+	}
 	return nil
 }
 
@@ -259,7 +261,7 @@ func (a *Arena) guide(w *world.World) {
 			ahead = target.Sub(at)
 		}
 		if l := ahead.Len(); l > 0 {
-			w.Impulse(m, ahead.Scale(thrust/l/TickHz))
+			w.Impulse(m, ahead.Scale(Thrust/l/TickHz))
 		}
 	}
 }
@@ -361,5 +363,3 @@ func (a *Arena) announceWinner() {
 		a.tell(Chat{"referee", best.session.Name() + " wins the round"})
 	}
 }
-
-func array(v world.Vec3) [3]float32 { return [3]float32{v.X, v.Y, v.Z} }

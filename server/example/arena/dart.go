@@ -1,0 +1,61 @@
+package arena
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world/motion"
+)
+
+// dart is a missile of the player's own as the client predicts it: the server's is shown in the
+// past, and would appear a round trip after the key. It needs no exactness, since its picture
+// changes over to the server's missile.
+type dart struct {
+	name     bulk.Handle // provisional, then the missile's: Lookup knows
+	at       motion.Vec3
+	velocity motion.Vec3
+	target   bulk.Handle
+	real     float64 // ticks for which the server's missile has been in view
+}
+
+// blendTicks is how long the picture takes from the prediction to the server's missile.
+const blendTicks = TickHz / 3
+
+// flyDarts moves the predicted missiles on by a number of ticks, as Arena.guide does. It drops
+// those that the server refused or that have exploded, and those whose picture has changed over.
+func (p *Player) flyDarts(ticks float64) {
+	seconds := float32(ticks / TickHz)
+	for i := range p.darts {
+		d := &p.darts[i]
+		ahead := d.velocity
+		if target, ok := p.Ship(d.target); ok {
+			ahead = vector(target.At).Sub(d.at)
+		}
+		if l := ahead.Len(); l > 0 {
+			d.velocity = d.velocity.Add(ahead.Scale(Thrust * seconds / l))
+		}
+		d.velocity = d.velocity.Scale(max(1-Drag*seconds, 0))
+		d.at = d.at.Add(d.velocity.Scale(seconds))
+		if p.client.Resolve(d.name) == wire.Live {
+			d.real += ticks
+		}
+	}
+	p.darts = slices.DeleteFunc(p.darts, func(d dart) bool {
+		return d.real >= blendTicks || p.client.Resolve(d.name) == wire.Stale
+	})
+}
+
+// blended returns where to draw a dart.
+func (p *Player) blended(d dart) [3]float32 {
+	body, ok := p.body.At(p.client.Replica().Entity(d.name), p.moment)
+	if !ok {
+		return array(d.at)
+	}
+	way := vector(body.Position).Sub(d.at)
+	return array(d.at.Add(way.Scale(float32(d.real / blendTicks))))
+}
+
+func vector(a [3]float32) motion.Vec3 { return motion.Vec3{X: a[0], Y: a[1], Z: a[2]} }
+
+func array(v motion.Vec3) [3]float32 { return [3]float32{v.X, v.Y, v.Z} }
