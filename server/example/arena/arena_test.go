@@ -92,7 +92,12 @@ func TestPlayersSeeEachOther(t *testing.T) {
 func TestStickMovesTheShip(t *testing.T) {
 	b, ann, bob := duel(t, badLink)
 	ann.Stick = Stick{X: 1, Z: 1}
-	b.run(time.Second)
+	b.run(time.Second / 15) // two frames, half of the way to the server
+	own, _ := ann.Own()
+	require.Greater(t, own.At[2], float32(0.1))
+	now, _ := b.world.Position(own.Handle)
+	require.Zero(t, now.Z)
+	b.run(time.Second - time.Second/15)
 	for _, p := range []*Player{ann, bob} {
 		s, ok := p.Ship(ann.client.Controlled())
 		require.True(t, ok)
@@ -132,6 +137,7 @@ func TestShotsAtMovingShips(t *testing.T) {
 		if shots%2 == 1 {
 			bob.Stick.Z = -1
 		}
+		ann.Stick.Z = -bob.Stick.Z / 2
 		b.run(600 * time.Millisecond)
 		s, ok := ann.Nearest()
 		require.True(t, ok)
@@ -141,6 +147,21 @@ func TestShotsAtMovingShips(t *testing.T) {
 	}
 	b.run(time.Second)
 	require.GreaterOrEqual(t, ann.Hits, shots-1)
+}
+
+// The client computes what the server does: it is hardly ever corrected, also not at the end of
+// the world, and all corrections are inputs that were lost.
+func TestPredictionAgrees(t *testing.T) {
+	b, ann, _ := duel(t, badLink)
+	before := ann.predict.Stats() // duel has moved the ship
+	for i := range 40 {
+		ann.Stick = Stick{X: float32(i%3) - 1, Z: float32(i/3%3) - 1}
+		b.run(500 * time.Millisecond)
+	}
+	stats := ann.predict.Stats()
+	require.Greater(t, stats.Agreed-before.Agreed, uint64(300))
+	require.Less(t, stats.Corrected-before.Corrected, uint64(10))
+	require.Equal(t, stats.Missed-before.Missed, stats.Corrected-before.Corrected, "%+v", stats)
 }
 
 // The rules refuse what an honest player does too fast, and say why.

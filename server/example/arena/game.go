@@ -10,8 +10,11 @@
 //	terminal.go  the picture
 //	play         the program
 //
+//	go run ./server/example/arena/play --rtt 150ms --loss 5%
+//
 // Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the program
-// does as well, unless it is told to serve or to join over the network.
+// does as well, unless it is told to serve or to join over the network. Here both halves are one
+// package, to be read together; a game that ships its client splits them.
 package arena
 
 import (
@@ -114,14 +117,28 @@ const (
 	Drag       = 3  // 1/s of a missile
 )
 
-// Velocity returns the velocity of a ship whose pilot holds the stick. The server moves ships
-// by it, and a client predicts its own.
+// Velocity returns the velocity of a ship whose pilot holds the stick.
 func (s Stick) Velocity() motion.Vec3 {
 	v := motion.Vec3{X: s.X, Z: s.Z}
 	if l := v.Len(); l > 1 { // the stick's corners are no faster than its sides
 		v = v.Scale(1 / l)
 	}
 	return v.Scale(ShipSpeed)
+}
+
+// Fly moves a ship by one tick, bit for bit as the server's world moves a kinematic body with
+// the stick's velocity: a client predicts its own ship by it.
+func Fly(ship *schema.Body, s Stick) {
+	v := array(s.Velocity())
+	for i, half := range [3]float32{HalfX, math.MaxFloat32, HalfZ} {
+		const tick = float32(1) / TickHz
+		at := ship.Position[i] + float32(v[i]*tick) // the conversion forbids a fused multiply-add
+		ship.Position[i] = min(max(at, -half), half)
+		if ship.Position[i] != at { // the end of the world
+			v[i] = 0
+		}
+	}
+	ship.Velocity = v
 }
 
 // direction returns the unit vector of an aim.

@@ -18,8 +18,9 @@ type Player struct {
 	Watch bool  // a spectator asks for no ship
 
 	client  *client.Client
-	moment  client.Moment // shown by the newest Frame
-	playing bool          // this session asked for a ship
+	predict *client.Prediction[schema.Body] // of the own ship
+	moment  client.Moment                   // shown by the newest Frame
+	playing bool                            // this session asked for a ship
 	body    client.Component[schema.Body]
 	pilot   client.Component[Pilot]
 	hull    client.Component[Hull]
@@ -75,6 +76,10 @@ func Join(name string, dial func(client.Config) (*client.Client, error)) (*Playe
 	client.OnEventRendered(&events, func(tick uint32, e Blast) { p.Flashes = append(p.Flashes, Flash{e.At, e.At, tick}) })
 	var err error
 	p.client, err = dial(client.Config{Name: name, Schema: s, Events: &events, State: p.stateChanged})
+	if err != nil {
+		return nil, err
+	}
+	p.predict, err = client.Predict(p.client, func(_ uint32, ship *schema.Body, s Stick) { Fly(ship, s) }, client.PredictConfig{})
 	return p, err
 }
 
@@ -205,10 +210,15 @@ func (p *Player) Ship(h bulk.Handle) (Ship, bool) { return p.shipOf(p.client.Rep
 
 func (p *Player) shipOf(e *client.Entity) (Ship, bool) {
 	pilot, ok := p.pilot.Get(e)
-	body, _ := p.body.At(e, p.moment)
-	hull, _ := p.hull.Get(e)
 	if !ok {
 		return Ship{}, false
+	}
+	hull, _ := p.hull.Get(e)
+	body, _ := p.body.At(e, p.moment)
+	if e.Handle() == p.client.Controlled() {
+		if own, ok := p.predict.At(p.moment); ok { // ahead of the others, and at once
+			body = own
+		}
 	}
 	return Ship{e.Handle(), pilot, hull.Points, body.Position}, true
 }

@@ -167,7 +167,7 @@ func (t *Terminal) disc(at [3]float32, radius float64, colour uint8) {
 func (t *Terminal) labels() (lines [HalfZ][]rune) {
 	for s := range t.Ships() {
 		text := []rune(fmt.Sprintf("%s %d", s.Pilot.Name, s.Hull))
-		row := (int(s.At[2])+HalfZ)/2 - 1 // above the ship
+		row := (int(s.At[2])+HalfZ-ShipRadius)/2 - 1 // above the ship
 		from := int(s.At[0]) + HalfX - len(text)/2
 		if row < 0 || row >= HalfZ {
 			continue
