@@ -113,7 +113,10 @@ func TestLaserKills(t *testing.T) {
 		s, ok := ann.Nearest()
 		require.True(t, ok)
 		ann.Shoot(s)
-		b.run(600 * time.Millisecond)
+		require.Len(t, ann.Flashes, 1, "shown at once")
+		require.NoError(t, b.RunUntil(time.Second, func() bool { return len(bob.Flashes) == 1 }))
+		require.LessOrEqual(t, len(ann.Flashes), 1, "shown once")
+		b.run(500 * time.Millisecond)
 	}
 	require.Equal(t, FullHull/laserDamage, ann.Hits)
 	require.Equal(t, wire.Stale, ann.client.Resolve(victim.Handle))

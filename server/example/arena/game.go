@@ -91,7 +91,8 @@ type (
 		Weapon uint8  `net:"enum=3"`
 	}
 	Beam struct { // unreliable
-		From, To [3]float32 `net:"range=-64..64,step=1/8"`
+		From, To [3]float32  `net:"range=-64..64,step=1/8"`
+		By       bulk.Handle `net:"ref"`
 	}
 	Blast struct { // unreliable
 		At [3]float32 `net:"range=-64..64,step=1/8"`

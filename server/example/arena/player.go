@@ -72,7 +72,11 @@ func Join(name string, dial func(client.Config) (*client.Client, error)) (*Playe
 	client.OnEvent(&events, func(_ uint32, e Chat) { p.note("<%s> %s", e.From, e.Text) })
 	client.OnEvent(&events, func(_ uint32, e Kill) { p.note("%s", e) })
 	// OnEventRendered waits until the picture reaches the tick of the event.
-	client.OnEventRendered(&events, func(tick uint32, e Beam) { p.Flashes = append(p.Flashes, Flash{e.From, e.To, tick}) })
+	client.OnEventRendered(&events, func(tick uint32, e Beam) {
+		if e.By != p.client.Controlled() { // Shoot has shown the own one
+			p.Flashes = append(p.Flashes, Flash{e.From, e.To, tick})
+		}
+	})
 	client.OnEventRendered(&events, func(tick uint32, e Blast) { p.Flashes = append(p.Flashes, Flash{e.At, e.At, tick}) })
 	var err error
 	p.client, err = dial(client.Config{Name: name, Schema: s, Events: &events, State: p.stateChanged})
@@ -173,11 +177,13 @@ func (p *Player) Do(command any) bool {
 }
 
 // Shoot fires the laser at a ship where it is shown, which is in the past. The command carries
-// that moment, so that the server can judge the shot by it.
+// that moment, so that the server can judge the shot by it. The beam is shown at once; whether
+// it hit is the server's answer.
 func (p *Player) Shoot(at Ship) {
 	if own, ok := p.Own(); ok {
 		if q, err := client.Ask[Shot](p.client, 0, Shoot{Aim: aim(own, at)}); err == nil {
 			p.shots = append(p.shots, q)
+			p.Flashes = append(p.Flashes, Flash{own.At, at.At, uint32(p.moment.Tick)})
 		}
 	}
 }

@@ -229,7 +229,7 @@ func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, erro
 			break
 		}
 	}
-	a.flash(from, Beam{array(from), array(to)})
+	a.flash(from, Beam{array(from), array(to), t.ship})
 	a.damage(hit, laserDamage, t.ship, Laser)
 	return Shot{hit}, nil
 }
