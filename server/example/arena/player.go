@@ -59,13 +59,11 @@ type Ship struct {
 func Join(name string, dial func(client.Config) (*client.Client, error)) (*Player, error) {
 	p := &Player{}
 	s := Schema()
-	var errs [5]error
-	p.body, errs[0] = client.ComponentOf[schema.Body](s, schema.BodyComponent)
-	p.pilot, errs[1] = client.ComponentOf[Pilot](s, "pilot")
-	p.hull, errs[2] = client.ComponentOf[Hull](s, "hull")
-	p.seeker, errs[3] = client.ComponentOf[Seeker](s, "seeker")
-	p.match, errs[4] = client.ComponentOf[Match](s, "match")
-	if err := errors.Join(errs[:]...); err != nil {
+	err := errors.Join(
+		component(s, schema.BodyComponent, &p.body), component(s, "pilot", &p.pilot), component(s, "hull", &p.hull),
+		component(s, "seeker", &p.seeker), component(s, "match", &p.match),
+	)
+	if err != nil {
 		return nil, err
 	}
 	var events client.Events
@@ -78,13 +76,17 @@ func Join(name string, dial func(client.Config) (*client.Client, error)) (*Playe
 		}
 	})
 	client.OnEventRendered(&events, func(tick uint32, e Blast) { p.Flashes = append(p.Flashes, Flash{e.At, e.At, tick}) })
-	var err error
 	p.client, err = dial(client.Config{Name: name, Schema: s, Events: &events, State: p.stateChanged})
 	if err != nil {
 		return nil, err
 	}
 	p.predict, err = client.Predict(p.client, func(_ uint32, ship *schema.Body, s Stick) { Fly(ship, s) }, client.PredictConfig{})
 	return p, err
+}
+
+func component[T any](s *schema.Schema, name string, c *client.Component[T]) (err error) {
+	*c, err = client.ComponentOf[T](s, name)
+	return err
 }
 
 // stateChanged learns of lost and new connections. A new session is a spectator again.

@@ -18,11 +18,11 @@ const (
 	laserDamage   = 20
 	warheadDamage = 60
 	warheadRadius = 3               // metres
-	reloadTicks   = TickHz * 2 / 5  // of the laser
-	launchTicks   = TickHz * 3      // of the missiles
-	fuseTicks     = TickHz * 5 / 2  // life of a missile
-	respawnTicks  = TickHz * 2      //
-	matchTicks    = TickHz * 60 * 2 //
+	reloadTicks   = TickHz * 2 / 5  // between two shots of the laser
+	launchTicks   = TickHz * 3      // between two missiles
+	fuseTicks     = TickHz * 5 / 2  // after which a missile explodes by itself
+	respawnTicks  = TickHz * 2      // after which the dead get another ship
+	matchTicks    = TickHz * 60 * 2 // of a round
 	viewTicks     = TickHz * 2 / 5  // how far in the past players may shoot
 	flightHeight  = 1
 	// viewRadius is less than the arena is long: players on opposite sides do not see each
@@ -30,8 +30,10 @@ const (
 	viewRadius = 60
 )
 
-// The wind carries missiles off course. Ships do not feel it: kinematic bodies only move as
-// they are told.
+// windy is the layer of what feels the wind.
+const windy world.Layers = 2
+
+// The wind carries missiles off course.
 const wind = `
 effect gusts
 everywhere
@@ -60,7 +62,8 @@ type Arena struct {
 	hits          []world.Hit  // scratch
 }
 
-// seat is the server's side of one client.
+// seat is the server's side of one client. It is not part of the world: an image of it would not
+// hold the seats, but a restarted server has no sessions either.
 type seat struct {
 	session  *server.Session
 	playing  bool
@@ -82,28 +85,43 @@ func New(seed uint64) (*Arena, error) {
 		return nil, err
 	}
 	a := &Arena{world: w}
-	var errs [9]error
-	a.pilot, errs[0] = world.Register[Pilot](w, "pilot")
-	a.hull, errs[1] = world.Register[Hull](w, "hull")
-	a.seeker, errs[2] = world.Register[Seeker](w, "seeker")
-	a.match, errs[3] = world.Register[Match](w, "match")
-	a.ship, errs[4] = w.AddKind(world.Kind{Name: "ship", Priority: 4, Body: &world.BodyDef{Radius: ShipRadius, Kinematic: true, Layers: 1}})
-	a.missile, errs[5] = w.AddKind(world.Kind{Name: "missile", Priority: 2, Body: &world.BodyDef{Mass: 1, Drag: Drag, Layers: 2}})
-	clock, err := w.AddKind(world.Kind{Name: "clock"})
-	errs[6] = err
-	a.missiles, errs[7] = w.NewQuery(world.QueryDef{With: []world.Term{a.seeker}})
 	gusts, err := field.Compile(wind)
-	errs[8] = err
-	if err := errors.Join(errs[:]...); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	a.clock, _ = w.Spawn(clock, world.Vec3{}, world.Vec3{})
+	var clock world.KindID
+	err = errors.Join(
+		register(w, "pilot", &a.pilot), register(w, "hull", &a.hull),
+		register(w, "seeker", &a.seeker), register(w, "match", &a.match),
+		addKind(w, &a.ship, "ship", 4, &world.BodyDef{Radius: ShipRadius, Kinematic: true, Layers: 1}),
+		addKind(w, &a.missile, "missile", 2, &world.BodyDef{Mass: 1, Drag: Drag, Layers: windy}),
+		addKind(w, &clock, "clock", 1, nil),
+		w.AddSystem(world.Before, "guide", a.guide),
+		w.AddSystem(world.After, "explode", a.explode),
+		w.AddSystem(world.After, "referee", a.referee),
+	)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.AddEffect(world.EffectDef{Program: gusts, Mode: world.Wind, Layers: windy}); err != nil {
+		return nil, err
+	}
+	if a.missiles, err = w.NewQuery(world.QueryDef{With: []world.Term{a.seeker}}); err != nil {
+		return nil, err
+	}
+	a.clock, err = w.Spawn(clock, world.Vec3{}, world.Vec3{})
 	a.match.Set(a.clock, Match{Round: 1, Ends: matchTicks})
-	_, errs[0] = w.AddEffect(world.EffectDef{Program: gusts, Mode: world.Wind, Layers: 2})
-	errs[1] = w.AddSystem(world.Before, "missiles", a.guide)
-	errs[2] = w.AddSystem(world.After, "fuses", a.explode)
-	errs[3] = w.AddSystem(world.After, "match", a.referee)
-	return a, errors.Join(errs[:4]...)
+	return a, err
+}
+
+func register[T any](w *world.World, name string, c **world.Component[T]) (err error) {
+	*c, err = world.Register[T](w, name)
+	return err
+}
+
+func addKind(w *world.World, id *world.KindID, name string, priority float32, body *world.BodyDef) (err error) {
+	*id, err = w.AddKind(world.Kind{Name: name, Priority: priority, Body: body})
+	return err
 }
 
 // Attach names the server that runs the arena, after server.Listen or rig.New.
@@ -196,26 +214,24 @@ var (
 	errReloading = &server.Rejection{Text: "reloading"}
 )
 
-// armed returns the seat and the position of a player who may use the weapon of a clock, which
-// it sets for the next time.
-func (a *Arena) armed(s *server.Session, clock func(*seat) *uint64, reload uint64) (*seat, world.Vec3, error) {
-	t := a.seatOf(s)
-	at, ok := a.world.Position(t.ship)
-	switch ready := clock(t); {
-	case !ok:
-		return nil, at, errNoShip
-	case a.world.Tick() < *ready:
-		return nil, at, errReloading
-	default:
-		*ready = a.world.Tick() + reload
-		return t, at, nil
+// fire returns where a ship fires from if the weapon is ready, and sets when it is again.
+func (a *Arena) fire(t *seat, ready *uint64, reload uint64) (from world.Vec3, err error) {
+	from, ok := a.world.Position(t.ship)
+	if !ok {
+		return from, errNoShip
 	}
+	if a.world.Tick() < *ready {
+		return from, errReloading
+	}
+	*ready = a.world.Tick() + reload
+	return from, nil
 }
 
 // shoot fires the laser, at where the player saw the others: half a round trip and some
 // snapshots ago. Session.View bounds that moment by what the client has acknowledged.
 func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
-	t, from, err := a.armed(s, func(t *seat) *uint64 { return &t.laser }, reloadTicks)
+	t := a.seatOf(s)
+	from, err := a.fire(t, &t.laser, reloadTicks)
 	if err != nil {
 		return Shot{}, err
 	}
@@ -237,7 +253,8 @@ func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, erro
 // launch fires a missile. The target is the client's claim: seeing it is no proof that it may
 // be aimed at, so a game with cover would check it here.
 func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
-	t, from, err := a.armed(s, func(t *seat) *uint64 { return &t.missiles }, launchTicks)
+	t := a.seatOf(s)
+	from, err := a.fire(t, &t.missiles, launchTicks)
 	if err != nil {
 		return err
 	}
