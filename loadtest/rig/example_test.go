@@ -2,6 +2,7 @@ package rig_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -70,6 +71,41 @@ func Example() {
 	// ada sees bob walk: true
 	// ada hears bob
 	// ada is joined and resumed: true
+}
+
+// A fault that only some orders of events show: random scripts find it, and shrink to what it
+// takes. The text can be kept, and played again by Replay.
+func ExampleSearch() {
+	err := rig.Search(10, 300, func(seed uint64) (*rig.Game, error) {
+		config, attach := parade()
+		r, err := rig.New(seed, rig.Config{Server: config})
+		if err != nil {
+			return nil, err
+		}
+		attach(r)
+		blown := 0
+		return &rig.Game{
+			Rig: r,
+			Actions: map[string]func(*rig.Client, int){
+				"blow": func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}); blown++ },
+				"walk": func(c *rig.Client, any int) { _, _ = c.SetInputValue(walk{float32(any%17 - 8)}) },
+			},
+			Check: func() error {
+				if blown > 0 && len(r.Clients()) == 2 {
+					return errors.New("the horn broke")
+				}
+				return nil
+			},
+		}, nil
+	})
+	fmt.Println(err)
+	// Output:
+	// rig: a script of seed 6 fails: at tick 272: the horn broke
+	// The smallest that does:
+	// seed=6 ticks=273
+	// @0 join 5 11248
+	// @56 blow 0 26012
+	// @272 join 3 36296
 }
 
 func ok(err error) {
