@@ -332,7 +332,7 @@ func TestReconnect(t *testing.T) {
 func TestBots(t *testing.T) {
 	long := time.Minute
 	if testing.Short() {
-		long = 20 * time.Second
+		long = 12 * time.Second
 	}
 	fight := func(seed uint64) (digest uint64, kills int) {
 		b := newTable(t, seed, badLink)
@@ -410,7 +410,7 @@ func start(t testing.TB) func(seed uint64) (*rig.Game, error) {
 func TestScripts(t *testing.T) {
 	seeds := uint64(10)
 	if testing.Short() {
-		seeds = 2
+		seeds = 1
 	}
 	require.NoError(t, rig.Search(seeds, 20*TickHz, start(t)))
 }
