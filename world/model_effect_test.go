@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -20,8 +21,8 @@ func (m *model) effectIDs() []world.EffectID {
 	return slices.SortedFunc(maps.Keys(m.effects), bySlot)
 }
 
-// forces sums the effects on a body. Effects of one mode and the same layers have one sum, in
-// the order of the first of them; effects on all layers are added to the total directly.
+// forces sums the effects on a body. Effects of one mode and the same layers have one sum; the
+// sums are added in ascending order of modes and layers.
 func (m *model) forces(b *modelEntity) (wind, push world.Vec3) {
 	type group struct {
 		mode   world.EffectMode
@@ -37,15 +38,13 @@ func (m *model) forces(b *modelEntity) (wind, push world.Vec3) {
 		}
 		members[g] = append(members[g], e)
 	}
+	slices.SortFunc(order, func(a, b group) int { return cmp.Or(cmp.Compare(a.mode, b.mode), cmp.Compare(a.layers, b.layers)) })
 	for _, g := range order {
 		total := &wind
 		if g.mode == world.Acceleration {
 			total = &push
 		}
-		switch {
-		case g.layers == 0:
-			*total = m.sum(members[g], b.at, *total)
-		case g.layers&b.def.Layers != 0:
+		if g.layers == 0 || g.layers&b.def.Layers != 0 {
 			*total = total.Add(m.sum(members[g], b.at, world.Vec3{}))
 		}
 	}

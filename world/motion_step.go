@@ -32,7 +32,8 @@ func (w *World) move() {
 	}
 }
 
-// gatherForces collects the effects of this step in the order of their slots.
+// gatherForces collects the effects of this step in the order of their slots (M2 of
+// package motion).
 func (w *World) gatherForces() {
 	f := &w.effects
 	f.forces.Reset()

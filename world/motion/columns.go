@@ -76,11 +76,11 @@ func (s *Stepper) fillRates(c *Batch, b *Bodies, from, to int) {
 	}
 }
 
-// couple moves velocities towards the wind.
+// couple moves velocities towards the wind, and turns -0 into +0.
 func couple(v, wind, coupling []float32) {
 	wind, coupling = wind[:len(v)], coupling[:len(v)]
 	for i := range v {
-		v[i] += float32((wind[i] - v[i]) * coupling[i])
+		v[i] = v[i] + float32((wind[i]-v[i])*coupling[i]) + 0
 	}
 }
 

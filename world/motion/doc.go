@@ -34,9 +34,10 @@
 //   - M1: the result for a row depends only on that row, the effects and Params: not on
 //     other rows, their order, or the split of a range into calls. All machines compute
 //     the same bits: products are rounded before they are added.
-//   - M2: effects are summed group by group, a group being a mode and layers, in the
-//     order of the groups' first effects, and within a group in the order of Add.
-//     Another order gives other bits.
+//   - M2: effects are summed group by group, a group being a mode and layers, in
+//     ascending order of (mode, layers), and within a group in the order of Add, which
+//     is by slot. Another order gives other bits. Effects whose boxes a body is not in
+//     have no influence on it, whether or not they are added.
 //   - M3: the planes of Bodies have equal lengths and do not overlap.
 //   - M4: steps allocate nothing once a Batch has been used with as much field code.
 package motion

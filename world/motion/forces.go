@@ -1,6 +1,7 @@
 package motion
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -58,7 +59,8 @@ func InBox(box *field.Box, center, p Vec3) bool {
 // Forces holds the effects of one tick. The zero value is empty. Any number of
 // goroutines may step bodies with the same Forces, each with its own Batch.
 type Forces struct {
-	groups  []group // in order of their first effects (M2)
+	groups  []group // in order of their first effects, so that each finds its memory again
+	order   []int32 // of groups, ascending by mode and layers (M2)
 	scratch int     // largest scratch memory of a group
 }
 
@@ -70,10 +72,11 @@ type group struct {
 }
 
 // Reset removes all effects and keeps the memory.
-func (f *Forces) Reset() { f.groups, f.scratch = f.groups[:0], 0 }
+func (f *Forces) Reset() { f.groups, f.order, f.scratch = f.groups[:0], f.order[:0], 0 }
 
-// Add adds an effect. Effects are summed in the order of calls (M2). The error is
-// field.Set's: parameters that do not fit the program, or too many effects.
+// Add adds an effect. Call it in ascending order of the effects' slots: within a group,
+// effects are summed in the order of calls (M2). The error is field.Set's: parameters that
+// do not fit the program, or too many effects.
 func (f *Forces) Add(e *Effect) error {
 	g := f.group(e.Mode, e.Layers)
 	env := field.Env{
@@ -90,12 +93,14 @@ func (f *Forces) Add(e *Effect) error {
 
 // group finds or adds a group, reusing the memory of earlier ticks.
 func (f *Forces) group(m Mode, l Layers) *group {
-	for i := range f.groups {
-		if g := &f.groups[i]; g.mode == m && g.layers == l {
-			return g
-		}
+	at, found := slices.BinarySearchFunc(f.order, 0, func(i int32, _ int) int {
+		return cmp.Or(cmp.Compare(f.groups[i].mode, m), cmp.Compare(f.groups[i].layers, l))
+	})
+	if found {
+		return &f.groups[f.order[at]]
 	}
 	n := len(f.groups)
+	f.order = slices.Insert(f.order, at, int32(n))
 	f.groups = slices.Grow(f.groups, 1)[:n+1]
 	g := &f.groups[n]
 	g.mode, g.layers = m, l
@@ -119,12 +124,13 @@ func (b *Bodies) points(from, to int) field.Planes {
 }
 
 // sumForces sums the effects at rows [from, to): group by group, and within a group in
-// the order of Add. The other rows of the batch have no influence (M1).
+// the order of Add. The other rows of the batch have no influence (M1). A sum starts at
+// +0 and is therefore never -0: adding a group that is elsewhere changes no bit.
 func (s *Stepper) sumForces(c *Batch, f *Forces, b *Bodies, from, to int) {
 	c.windy, c.pushed = false, false
 	n := to - from
 	c.Reserve(f)
-	for i := range f.groups {
+	for _, i := range f.order {
 		g := &f.groups[i]
 		out := c.sum(g.mode, n)
 		if g.layers != 0 {

@@ -29,9 +29,9 @@ func (s *Stepper) applyForces(c *Batch, k *Kind, i int, v Vec3) Vec3 {
 	if c.windy {
 		wind = Vec3{c.wind.x[i], c.wind.y[i], c.wind.z[i]}
 	}
-	v.X += float32((wind.X - v.X) * k.Coupling)
-	v.Y += float32((wind.Y - v.Y) * k.Coupling)
-	v.Z += float32((wind.Z - v.Z) * k.Coupling)
+	v.X = v.X + float32((wind.X-v.X)*k.Coupling) + 0 // + 0 turns -0 into +0, as any acceleration does (M2)
+	v.Y = v.Y + float32((wind.Y-v.Y)*k.Coupling) + 0
+	v.Z = v.Z + float32((wind.Z-v.Z)*k.Coupling) + 0
 	if c.pushed {
 		v.X += float32(c.push.x[i] * s.TickSeconds)
 		v.Y += float32(c.push.y[i] * s.TickSeconds)

@@ -101,7 +101,7 @@ func defineTick(t *testing.T, s *Stepper, effects []Effect, b *Bodies, row int) 
 		wind := defineForce(t, effects, Wind, k, at)
 		push := defineForce(t, effects, Acceleration, k, at)
 		for i := range v {
-			v[i] = round(v[i] + round(round(wind[i]-v[i])*float64(k.Coupling)))
+			v[i] = round(v[i]+round(round(wind[i]-v[i])*float64(k.Coupling))) + 0
 			v[i] = round(v[i] + round(push[i]*dt))
 		}
 		v[1] = round(v[1] - fall)
@@ -181,28 +181,22 @@ func defineRest(s *Stepper, k Kind, b *Bodies, row int, v double) {
 // defineForce sums the effects of a mode in the order of M2.
 func defineForce(t *testing.T, effects []Effect, m Mode, k Kind, at double) double {
 	sum := [3]float32{}
-	var done []Layers
-	for _, first := range effects {
-		if first.Mode != m || slices.Contains(done, first.Layers) {
-			continue
+	layers := []Layers{}
+	for _, e := range effects {
+		if e.Mode == m && (e.Layers == 0 || e.Layers&k.Layers != 0) && !slices.Contains(layers, e.Layers) {
+			layers = append(layers, e.Layers)
 		}
-		done = append(done, first.Layers)
-		out := sum
-		if first.Layers != 0 {
-			out = [3]float32{}
-		}
+	}
+	slices.Sort(layers)
+	for _, l := range layers {
+		out := [3]float32{}
 		for _, e := range effects {
-			if e.Mode == m && e.Layers == first.Layers {
+			if e.Mode == m && e.Layers == l {
 				out = evaluate(t, &e, at.single(), out)
 			}
 		}
-		switch {
-		case first.Layers == 0:
-			sum = out
-		case first.Layers&k.Layers != 0:
-			for i := range sum {
-				sum[i] += out[i]
-			}
+		for i := range sum {
+			sum[i] += out[i]
 		}
 	}
 	return double{float64(sum[0]), float64(sum[1]), float64(sum[2])}
@@ -300,6 +294,41 @@ func TestNonFiniteVelocityStops(t *testing.T) {
 	require.Equal(t, Vec3{0, 10, 0}, b.Position(0))
 	require.Equal(t, Vec3{}, b.Velocity(1))
 	require.InDelta(t, MaxSpeed, b.Velocity(2).Len(), 1e-3)
+}
+
+// M2: effects elsewhere do not influence a body, not even the order of the groups or the
+// sign of a zero.
+func TestEffectsElsewhereHaveNoInfluence(t *testing.T) {
+	s := testStepper(BoundsBounce)
+	s.Kinds[0].Coupling = 0
+	everywhere, err := field.Compile("output += (-1e-45, 0.3, position.y)\n")
+	require.NoError(t, err)
+	boxed, err := field.Compile("box (-1, -1, -1) (1, 1, 1)\noutput += (5, 5, 5)\n")
+	require.NoError(t, err)
+	var near, all []Effect
+	for i := range 24 {
+		e := Effect{Program: everywhere, Mode: Mode(i / 5 % 2), Layers: Layers(i * 5 % 4), Center: Vec3{Y: float32(i) / 3}}
+		far := Effect{Program: boxed, Mode: Mode(i % 2), Layers: Layers(i * 3 % 4), Center: Vec3{X: 1000}}
+		if i%4 == 1 && e.Mode == Wind {
+			near = append(near, e)
+		}
+		if all = append(all, far); i%4 == 1 && e.Mode == Wind {
+			all = append(all, e)
+		}
+	}
+	require.Greater(t, len(near), 2)
+	a, b := scattered(400, 11), scattered(400, 11)
+	negative := float32(math.Copysign(0, -1))
+	for row := range 200 {
+		a.SetVelocity(row, Vec3{negative, negative, negative})
+		b.SetVelocity(row, Vec3{negative, negative, negative})
+	}
+	var c Batch
+	for range 20 {
+		s.Step(&c, forcesOf(t, near), a, 0, 400)
+		s.Step(&c, forcesOf(t, all), b, 0, 400)
+		requireSameBits(t, a, b, "with effects elsewhere")
+	}
 }
 
 func TestAddRefusesWrongParameters(t *testing.T) {
