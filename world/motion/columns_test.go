@@ -26,6 +26,26 @@ func TestColumnsMoveLikeRows(t *testing.T) {
 	}
 }
 
+// Without gravity, a zero of either sign may be all that changes.
+func TestZerosMoveAlike(t *testing.T) {
+	negative := float32(math.Copysign(0, -1))
+	for _, v := range []Vec3{{negative, negative, negative}, {negative, 0, 1}, {1, negative, 0}} {
+		s := testStepper(BoundsClamp)
+		s.Fall, s.Gravity = 0, 0
+		a, b := newBodies(48), newBodies(48)
+		for row := range a.Kind {
+			for _, bodies := range []*Bodies{a, b} {
+				bodies.Kind[row] = KindID(row % 3)
+				bodies.SetPosition(row, Vec3{negative, float32(row/3) + 2, negative})
+				bodies.SetVelocity(row, v)
+			}
+		}
+		s.integrateRows(&Batch{}, a, 0, 48)
+		s.integrateColumns(&Batch{}, b, 0, 48)
+		requireSameBits(t, a, b, "velocity %v", v)
+	}
+}
+
 // testStepper has a small world and three kinds that differ in every constant.
 func testStepper(rule Bounds) *Stepper {
 	s := New(Params{

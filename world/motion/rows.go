@@ -12,9 +12,9 @@ func (s *Stepper) integrateRows(c *Batch, b *Bodies, from, to int) {
 			next = b.limit(row, next)
 		}
 		nextAt, next := s.advance(k, at, next)
+		b.SetPosition(row, nextAt)
+		b.SetVelocity(row, next)
 		if nextAt != at || next != v {
-			b.SetPosition(row, nextAt)
-			b.SetVelocity(row, next)
 			b.MarkMoved(row)
 		}
 	}
