@@ -90,6 +90,10 @@ func rsqrt32(a float32) float32 {
 	return float32(y * fma32(-h, float32(y*y), 1.5023831))
 }
 
+// Sin returns the sine of an angle in turns: the builtin sin of the language, whose bits
+// are the same on every machine (F1). The cosine is Sin(turns + 0.25).
+func Sin(turns float32) float32 { return sin32(turns) }
+
 // sin32 is the sine of t turns: t is folded to a quarter turn, the argument of an odd
 // polynomial of five terms. Beyond 2^22 turns t has no fraction left; max32 then bounds
 // the result.

@@ -42,8 +42,7 @@ func (b *bodies) requestWake(row int) {
 
 // requestSleep requests that row be asleep and stops the body at once (W4).
 func (b *bodies) requestSleep(row int) {
-	b.Rest[row] = 0
-	b.SetVelocity(row, Vec3{})
+	b.FallAsleep(row)
 	b.requestAwake(row, false)
 }
 

@@ -226,8 +226,8 @@ func (w *World) checkEffects() error {
 			bound++
 		}
 		p := f.programs[id.Index()]
-		if p == nil || !motion.Finite(e.center) {
-			return breach(9, "effect %v at %v", id, e.center)
+		if p == nil || !motion.Finite(e.Center) {
+			return breach(9, "effect %v at %v", id, e.Center)
 		}
 		params := f.params[id.Index()]
 		broken := func(v field.Vec4) bool { return !finiteVec4(v) }

@@ -50,11 +50,8 @@ type effect struct {
 	expires uint64 // last tick; 0 for none
 	follows Entity // or 0
 	offset  Vec3   // of the centre from the followed body
-	center  Vec3
-	box     field.Box
-	layers  Layers
-	boxed   bool
 	mode    EffectMode
+	motion.Reach
 }
 
 func newEffects() (effects, error) {
@@ -95,12 +92,12 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if e == nil {
 		return 0, fmt.Errorf("%w: the world already has %d effects, the maximum", ErrFull, maxEffects)
 	}
-	e.born, e.center, e.mode, e.layers = w.tick, center, d.Mode, d.Layers
+	e.born, e.Center, e.mode, e.Layers = w.tick, center, d.Mode, d.Layers
 	if d.Follow != 0 {
 		e.follows, e.offset = d.Follow, d.Center
 		w.effects.followers++
 	}
-	e.box, e.boxed = d.Program.Box()
+	e.Box, e.Boxed = d.Program.Box()
 	if d.LifeTicks != 0 {
 		e.expires = w.tick + uint64(d.LifeTicks)
 	}
@@ -170,12 +167,12 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 
 // moveCenter moves an effect's centre.
 func (w *World) moveCenter(e *effect, to Vec3) {
-	if e.center == to {
+	if e.Center == to {
 		return
 	}
 	old := *e
-	e.center = to
-	if e.boxed {
+	e.Center = to
+	if e.Boxed {
 		w.wakeBoxes(&old, e)
 	} else {
 		w.wakeEffect(e)
@@ -242,13 +239,8 @@ func (w *World) expireEffects() {
 	}
 }
 
-// contains reports whether the effect acts on p.
-func (e *effect) contains(p Vec3) bool {
-	return !e.boxed || motion.InBox(&e.box, e.center, p)
-}
-
 func (w *World) wakeEffect(e *effect) {
-	if e.boxed {
+	if e.Boxed {
 		w.wakeBoxes(e, e)
 		return
 	}
@@ -259,7 +251,7 @@ func (w *World) wakeEffect(e *effect) {
 
 // wakeByForce wakes a body if it feels the effect.
 func (w *World) wakeByForce(e *effect, row int) {
-	if w.motion.Kinds[w.bodies.Kind[row]].Feels(e.layers) {
+	if w.motion.Kinds[w.bodies.Kind[row]].Feels(e.Layers) {
 		w.requestWake(row)
 	}
 }
@@ -282,7 +274,7 @@ func (w *World) wakeRegion(r region, a, b *effect) {
 		for x := r.x0; x <= r.x1; x++ {
 			for _, slot := range w.grid.slots(z*w.grid.columns + x) {
 				row := int(w.rowOf[slot])
-				if p := w.bodies.Position(row); a.contains(p) || b.contains(p) {
+				if p := w.bodies.Position(row); a.Contains(p) || b.Contains(p) {
 					w.wakeByForce(a, row)
 				}
 			}

@@ -115,7 +115,7 @@ func (w *World) hashEffects(h hash) hash {
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := pool.At(slot)
 		h = h.add(uint64(pool.HandleAt(slot))).add(e.born).add(e.expires)
-		h = h.add(uint64(e.mode) | uint64(e.layers)<<8).vec(e.center).add(w.effects.programs[slot].Hash())
+		h = h.add(uint64(e.mode) | uint64(e.Layers)<<8).vec(e.Center).add(w.effects.programs[slot].Hash())
 		if e.follows != 0 {
 			h = h.add(uint64(e.follows)).vec(e.offset)
 		}

@@ -41,7 +41,7 @@ func TestInconsistentImage(t *testing.T) {
 		"lifetime over":                 func(img *Image) { img.lifetimes.expires[0] = img.tick },
 		"effect from the future":        func(img *Image) { img.effects.records[0].born = img.tick + 1 },
 		"effect over":                   func(img *Image) { img.effects.records[0].expires = img.tick },
-		"effect centre NaN":             func(img *Image) { img.effects.records[0].center.X = nan },
+		"effect centre NaN":             func(img *Image) { img.effects.records[0].Center.X = nan },
 		"effect parameter NaN":          func(img *Image) { img.effects.params[0][1] = nan },
 		"effect offset NaN":             func(img *Image) { img.effects.records[1].offset.Y = nan },
 		"volume of a free slot":         func(img *Image) { img.volumes.slots[0] = 150 },

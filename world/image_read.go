@@ -263,14 +263,15 @@ func (d *imageDecoder) effects() {
 			d.fail("%w", err)
 			return
 		}
-		e := effect{born: d.u64(), expires: d.u64(), center: d.vec()}
+		e := effect{born: d.u64(), expires: d.u64()}
+		e.Center = d.vec()
 		mode := d.u32()
 		if mode > uint32(Acceleration) {
 			d.fail("unknown effect mode %d", mode)
 		}
-		e.mode, e.layers = EffectMode(mode), Layers(d.u32())
+		e.mode, e.Layers = EffectMode(mode), Layers(d.u32())
 		e.follows, e.offset = Entity(d.u64()), d.vec()
-		e.box, e.boxed = p.Box()
+		e.Box, e.Boxed = p.Box()
 		img.records, img.programs = append(img.records, e), append(img.programs, p)
 		for range p.Params() {
 			img.params = append(img.params, field.Vec4{d.f32(), d.f32(), d.f32(), d.f32()})

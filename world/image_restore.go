@@ -379,8 +379,8 @@ func (img *Image) checkEffects(*World) error {
 	params := img.effects.params
 	for i, p := range img.effects.programs {
 		e := &img.effects.records[i]
-		if !motion.Finite(e.center) || !motion.Finite(e.offset) || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
-			return fmt.Errorf("effect %d: centre %v, from tick %d to %d, at tick %d", i, e.center, e.born, e.expires, img.tick)
+		if !motion.Finite(e.Center) || !motion.Finite(e.offset) || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
+			return fmt.Errorf("effect %d: centre %v, from tick %d to %d, at tick %d", i, e.Center, e.born, e.expires, img.tick)
 		}
 		for range p.Params() {
 			if !finiteVec4(params[0]) {

@@ -186,9 +186,9 @@ func (e *imageEncoder) effects(img *effectImage) {
 		r := &img.records[i]
 		e.u64(r.born)
 		e.u64(r.expires)
-		e.f32s(r.center.X, r.center.Y, r.center.Z)
+		e.f32s(r.Center.X, r.Center.Y, r.Center.Z)
 		e.u32(uint32(r.mode))
-		e.u32(uint32(r.layers))
+		e.u32(uint32(r.Layers))
 		e.u64(uint64(r.follows))
 		e.f32s(r.offset.X, r.offset.Y, r.offset.Z)
 		for range p.Params() {

@@ -42,13 +42,13 @@ func (w *World) gatherForces() {
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := f.pool.At(slot)
 		force := motion.Effect{
-			Program: f.programs[slot], Params: f.params[slot], Mode: e.mode, Layers: e.layers,
-			Center: e.center, Time: w.motion.Seconds(w.tick - e.born),
+			Program: f.programs[slot], Params: f.params[slot], Mode: e.mode, Layers: e.Layers,
+			Center: e.Center, Time: w.motion.Seconds(w.tick - e.born),
 		}
 		if err := f.forces.Add(&force); err != nil {
 			panic("world: W9: an effect that AddEffect accepted: " + err.Error())
 		}
-		if e.boxed {
+		if e.Boxed {
 			f.boxed++
 		}
 	}

@@ -241,8 +241,8 @@ func (s *store) free(c *cell) {
 }
 
 func (g *grid) coverBox(e *effect) region {
-	x, z := float64(e.center.X), float64(e.center.Z)
-	return g.cover(x+float64(e.box.Min[0]), x+float64(e.box.Max[0]), z+float64(e.box.Min[2]), z+float64(e.box.Max[2]))
+	x, z := float64(e.Center.X), float64(e.Center.Z)
+	return g.cover(x+float64(e.Box.Min[0]), x+float64(e.Box.Max[0]), z+float64(e.Box.Min[2]), z+float64(e.Box.Max[2]))
 }
 
 func (r region) size() int64 { return int64(r.x1-r.x0+1) * int64(r.z1-r.z0+1) }

@@ -54,6 +54,17 @@ func (b *Bodies) SetVelocity(row int, v Vec3) {
 	b.Vel.X[row], b.Vel.Y[row], b.Vel.Z[row] = v.X, v.Y, v.Z
 }
 
+// planes returns the columns of positions and velocities.
+func (b *Bodies) planes() [6]*[]float32 {
+	return [6]*[]float32{&b.Pos.X, &b.Pos.Y, &b.Pos.Z, &b.Vel.X, &b.Vel.Y, &b.Vel.Z}
+}
+
+// FallAsleep stops a row, as a body that falls asleep requires: zero velocity, zero timer.
+func (b *Bodies) FallAsleep(row int) {
+	b.SetVelocity(row, Vec3{})
+	b.Rest[row] = 0
+}
+
 // MarkMoved sets the row's bit in Moved.
 func (b *Bodies) MarkMoved(row int) { b.Moved[row>>6] |= 1 << (row & 63) }
 

@@ -1,14 +1,16 @@
 // Package motion moves free bodies by one tick: effects, gravity, drag, ground, bounds
-// and rest. It consists of functions over planes, without entities, contacts or sleep, so
-// that a server's world and a client with the same numbers compute the same bits. Package
-// world uses it for every step.
+// and rest. A server's world and a client with the same numbers compute the same bits:
+// MOTION.md defines them. Package world uses the functions over planes for every step, and
+// a client uses Sim, which adds what wakes and moves effects.
 //
 // # Terms
 //
 //   - row: a body's index in Bodies, whose columns are planes of float32.
 //   - free body: a body that only motion changes during a tick.
 //   - kind: constants shared by many bodies.
-//   - effect: a field program at a centre, a wind or an acceleration.
+//   - effect: a field program at a centre, a wind or an acceleration; its centre moves by
+//     a path, which is a function of the tick.
+//   - exact state: position, velocity, rest timer, and whether the body is awake.
 //   - batch: the rows that are stepped together, and the memory for it.
 //
 // # One tick
@@ -25,9 +27,10 @@
 //
 // A kinematic body (InvMass 0) skips forces, gravity and the ground.
 //
-// The caller decides when a body wakes, and when a body that has rested falls asleep:
-// world waits for all bodies that touch. A body that falls asleep gets zero velocity and a
-// zero rest timer. Forces act only on awake rows.
+// The caller decides when a body that has rested falls asleep: world waits for all bodies
+// that touch. A free body falls asleep at once (Settle), and wakes when an effect that acts
+// on it begins, moves, changes or ends (Reach). A body that falls asleep gets zero velocity
+// and a zero rest timer. Forces act only on awake rows.
 //
 // # Invariants
 //
@@ -39,5 +42,5 @@
 //     is by slot. Another order gives other bits. Effects whose boxes a body is not in
 //     have no influence on it, whether or not they are added.
 //   - M3: the planes of Bodies have equal lengths and do not overlap.
-//   - M4: steps allocate nothing once a Batch has been used with as much field code.
+//   - M4: steps and ticks allocate nothing once a Batch has been used with as much field code.
 package motion

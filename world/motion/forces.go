@@ -49,13 +49,6 @@ type Effect struct {
 	Time    float32 // seconds since it was added; see Stepper.Seconds
 }
 
-// InBox reports whether an effect at center whose program has the box acts on p. It
-// makes the same test as force evaluation, on the same rounded difference.
-func InBox(box *field.Box, center, p Vec3) bool {
-	x, y, z := p.X-center.X, p.Y-center.Y, p.Z-center.Z
-	return x >= box.Min[0] && x <= box.Max[0] && y >= box.Min[1] && y <= box.Max[1] && z >= box.Min[2] && z <= box.Max[2]
-}
-
 // Forces holds the effects of one tick. The zero value is empty. Any number of
 // goroutines may step bodies with the same Forces, each with its own Batch.
 type Forces struct {

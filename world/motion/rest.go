@@ -19,6 +19,16 @@ func (s *Stepper) CountRest(b *Bodies, row int) bool {
 	return b.Rest[row] >= s.RestTicks
 }
 
+// Settle is CountRest for a body that touches no other: it falls asleep if it has rested.
+// Settle reports whether it did.
+func (s *Stepper) Settle(b *Bodies, row int) bool {
+	if !s.CountRest(b, row) {
+		return false
+	}
+	b.FallAsleep(row)
+	return true
+}
+
 // isResting reports whether a velocity counts as rest. A kinematic body, which the game
 // steers, rests only at zero velocity. (Its square may underflow.)
 func (s *Stepper) isResting(k *Kind, v Vec3) bool {

@@ -204,7 +204,7 @@ func defineForce(t *testing.T, effects []Effect, m Mode, k Kind, at double) doub
 
 // evaluate adds one effect at one point to out.
 func evaluate(t *testing.T, e *Effect, at Vec3, out [3]float32) [3]float32 {
-	if box, boxed := e.Program.Box(); boxed && !InBox(&box, e.Center, at) {
+	if box, boxed := e.Program.Box(); !(&Reach{Box: box, Boxed: boxed, Center: e.Center}).Contains(at) {
 		return out
 	}
 	env := field.Env{Time: e.Time, Params: e.Params, Origin: [3]float32{e.Center.X, e.Center.Y, e.Center.Z}}
