@@ -220,9 +220,12 @@ func (w *World) checkWheel() error {
 }
 
 func (w *World) checkEffects() error {
-	f, bound := &w.effects, 0
+	f, bound, moving := &w.effects, 0, 0
 	for id, e := range f.pool.All() {
-		if e.follows != 0 {
+		switch e.path.Form {
+		case motion.Linear, motion.Orbit:
+			moving++
+		case motion.Following:
 			bound++
 		}
 		p := f.programs[id.Index()]
@@ -235,8 +238,8 @@ func (w *World) checkEffects() error {
 			return breach(9, "effect %v has parameters %v", id, params)
 		}
 	}
-	if bound != f.followers {
-		return breach(9, "%d effects follow an entity, %d counted", bound, f.followers)
+	if bound != f.followers || moving != f.moving {
+		return breach(9, "%d effects follow an entity, %d counted; %d move, %d counted", bound, f.followers, moving, f.moving)
 	}
 	return nil
 }

@@ -81,9 +81,9 @@
 //
 // # One step
 //
-//	deferred changes -> systems Before -> sleep flush -> sort -> field forces -> integrate
-//	  -> grid -> contacts -> rest -> volumes -> systems After -> expiry
-//	  -> destroys -> (events readable)
+//	deferred changes -> systems Before -> paths of effects -> sleep flush -> sort
+//	  -> field forces -> integrate -> grid -> contacts -> rest -> volumes
+//	  -> systems After -> expiry -> destroys -> following effects -> (events readable)
 //
 // Deferred changes are applied when their system or Mover returns. Systems run in the
 // order in which they were added, unless Follows and Precedes say otherwise.

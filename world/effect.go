@@ -14,9 +14,12 @@ import (
 // body.
 const maxEffects = 4096
 
-// EffectDef describes an effect. The program receives points relative to Center, and
+// EffectDef describes an effect. The program receives points relative to its centre, and
 // the seconds since the effect was added as its time. A program with a box acts only on
-// points inside it, faces included. Effects only move bodies: for a fire that burns the
+// points inside it, faces included. Velocity, Orbit or Follow move the centre as a function
+// of the tick (MOTION.md in package motion), so that clients compute it; MoveEffect is for
+// all other ways. The effect first acts in the next motion of bodies: added by a Before
+// system, in the step under way. Effects only move bodies: for a fire that burns the
 // bodies that it blows at, give the entity that it follows a Volume, which reports the
 // bodies inside.
 type EffectDef struct {
@@ -24,9 +27,11 @@ type EffectDef struct {
 	Params    []field.Vec4 // copied; nil means the program's defaults
 	Mode      EffectMode
 	Center    Vec3
-	Follow    Entity // entity whose body Center is relative to, or zero; the effect ends with the entity
-	Layers    Layers // kinds that feel it; 0 means all
-	LifeTicks uint32 // removed at the end of step Tick() + LifeTicks; 0 means no limit
+	Velocity  Vec3        // m/s of the centre, which starts at Center; each coordinate at most 1e6
+	Orbit     EffectOrbit // way around Center, or zero
+	Follow    Entity      // entity whose body Center is relative to, where it was after the last step, or zero; the effect ends with the entity
+	Layers    Layers      // kinds that feel it; 0 means all
+	LifeTicks uint32      // number of steps in which it acts; 0 means no limit
 }
 
 // EffectID names an effect: a weak handle like Entity, from a separate pool.
@@ -41,15 +46,17 @@ type effects struct {
 	forces    motion.Forces // of the current step
 	boxed     int           // number of forces with a box
 	followers int           // number of effects that follow an entity
+	moving    int           // number of effects whose path moves by itself
 
 	interpreted []InterpretedEffect // scratch of interpretedEffects
 }
 
 type effect struct {
 	born    uint64 // tick at which it was added
+	first   uint64 // first tick in which it acts
 	expires uint64 // last tick; 0 for none
 	follows Entity // or 0
-	offset  Vec3   // of the centre from the followed body
+	path    motion.Path
 	mode    EffectMode
 	motion.Reach
 }
@@ -64,8 +71,8 @@ func newEffects() (effects, error) {
 
 // AddEffect adds an effect and wakes the bodies in its box, or all bodies if it has
 // none. The error is ErrFull or ErrValue: no program, an unknown mode, parameters that
-// are too many or few, not finite or outside the program's ranges, or a Follow that is
-// not live or has no body.
+// are too many or few, not finite or outside the program's ranges, a path that is not
+// finite, or a Follow that is not live or has no body.
 func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if d.Program == nil || d.Program.Hash() == 0 { // an image with the zero Program could not be read back
 		return 0, fmt.Errorf("%w: the effect has no program", ErrValue)
@@ -73,14 +80,16 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if d.Mode > Acceleration {
 		return 0, fmt.Errorf("%w: no effect mode %d; use Wind or Acceleration", ErrValue, d.Mode)
 	}
-	if !motion.Finite(d.Center) {
-		return 0, fmt.Errorf("%w: the effect's centre %v is not finite", ErrValue, d.Center)
+	path, err := d.path()
+	if err != nil {
+		return 0, err
 	}
 	params, err := resolveParams(d.Program, d.Params)
 	if err != nil {
 		return 0, err
 	}
-	center := d.Center
+	first := w.nextMotion()
+	center := path.At(&w.motion, first-w.tick)
 	if d.Follow != 0 {
 		at, ok := w.Position(d.Follow)
 		if !ok {
@@ -92,15 +101,13 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if e == nil {
 		return 0, fmt.Errorf("%w: the world already has %d effects, the maximum", ErrFull, maxEffects)
 	}
-	e.born, e.Center, e.mode, e.Layers = w.tick, center, d.Mode, d.Layers
-	if d.Follow != 0 {
-		e.follows, e.offset = d.Follow, d.Center
-		w.effects.followers++
-	}
+	*e = effect{born: w.tick, first: first, path: path, follows: d.Follow, mode: d.Mode}
+	e.Center, e.Layers = center, d.Layers
 	e.Box, e.Boxed = d.Program.Box()
 	if d.LifeTicks != 0 {
-		e.expires = w.tick + uint64(d.LifeTicks)
+		e.expires = first + uint64(d.LifeTicks) - 1
 	}
+	w.effects.countPath(e, 1)
 	w.effects.set(id.Index(), d.Program, params)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
@@ -146,7 +153,7 @@ func (f *effects) set(slot uint32, p *field.Program, params []field.Vec4) {
 }
 
 // MoveEffect moves the effect's centre, which is relative to the followed body if there
-// is one, and wakes the bodies in its old and new box. It returns false and does nothing
+// is one, ends its Velocity or Orbit, and wakes the bodies in its old and new box. It returns false and does nothing
 // unless the effect is live and the position finite.
 func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	e := w.effects.pool.Get(id)
@@ -156,8 +163,13 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	if r := w.recording(); r != nil {
 		r.vectorOp(opMoveEffect, id, to)
 	}
+	w.effects.countPath(e, -1)
+	e.path = motion.Path{Form: e.path.Form, Center: to}
+	if e.follows == 0 {
+		e.path.Form = motion.Fixed
+	}
+	w.effects.countPath(e, 1)
 	if e.follows != 0 {
-		e.offset = to
 		w.followEntity(e)
 		return true
 	}
@@ -219,9 +231,7 @@ func (w *World) RemoveEffect(id EffectID) bool {
 		r.handleOp(opRemoveEffect, id)
 	}
 	w.wakeEffect(e)
-	if e.follows != 0 {
-		w.effects.followers--
-	}
+	w.effects.countPath(e, -1)
 	slot := id.Index()
 	w.effects.programs[slot], w.effects.params[slot] = nil, nil
 	w.effects.pool.Remove(id)
@@ -320,29 +330,4 @@ func (f *effects) countInterpreted(name string, reason error) {
 		f.interpreted = append(f.interpreted, InterpretedEffect{Name: name, Reason: reason})
 	}
 	f.interpreted[at].Live++
-}
-
-// followEntities moves the effects that follow an entity to its body, and removes those
-// whose entity is gone: an effect references its entity weakly.
-func (w *World) followEntities() {
-	if w.effects.followers == 0 {
-		return
-	}
-	pool := w.effects.pool
-	live := pool.Live()
-	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
-		e := pool.At(slot)
-		if e.follows != 0 && !w.followEntity(e) {
-			w.RemoveEffect(pool.HandleAt(slot))
-		}
-	}
-}
-
-// followEntity moves e to the body that it follows, and reports whether that exists.
-func (w *World) followEntity(e *effect) bool {
-	at, ok := w.Position(e.follows)
-	if ok {
-		w.moveCenter(e, at.Add(e.offset))
-	}
-	return ok
 }

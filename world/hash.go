@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/worldd/worldd/world/motion"
 )
 
 // hash folds 64-bit values into 64 bits. Each step is a bijection in either argument
@@ -117,7 +119,10 @@ func (w *World) hashEffects(h hash) hash {
 		h = h.add(uint64(pool.HandleAt(slot))).add(e.born).add(e.expires)
 		h = h.add(uint64(e.mode) | uint64(e.Layers)<<8).vec(e.Center).add(w.effects.programs[slot].Hash())
 		if e.follows != 0 {
-			h = h.add(uint64(e.follows)).vec(e.offset)
+			h = h.add(uint64(e.follows)).vec(e.path.Center)
+		}
+		if p := &e.path; p.Form == motion.Linear || p.Form == motion.Orbit {
+			h = h.add(uint64(p.Form)).vec(p.Center).vec(p.Velocity).vec(p.AxisU).vec(p.AxisV).add(uint64(p.Phase) | uint64(p.Rate)<<32)
 		}
 		for _, p := range w.effects.params[slot] {
 			for _, x := range p {

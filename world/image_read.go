@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // maxTextBytes bounds a name, and the shape text of a component.
@@ -270,13 +271,31 @@ func (d *imageDecoder) effects() {
 			d.fail("unknown effect mode %d", mode)
 		}
 		e.mode, e.Layers = EffectMode(mode), Layers(d.u32())
-		e.follows, e.offset = Entity(d.u64()), d.vec()
+		e.follows = Entity(d.u64())
+		d.path(&e)
 		e.Box, e.Boxed = p.Box()
 		img.records, img.programs = append(img.records, e), append(img.programs, p)
 		for range p.Params() {
 			img.params = append(img.params, field.Vec4{d.f32(), d.f32(), d.f32(), d.f32()})
 		}
 	}
+}
+
+// path reads the path of an effect whose other state is read. Before version 3, effects
+// stood still or followed an entity.
+func (d *imageDecoder) path(e *effect) {
+	p := &e.path
+	if d.version < 3 {
+		e.first, p.Center = e.born, e.Center
+		if offset := d.vec(); e.follows != 0 {
+			p.Form, p.Center = motion.Following, offset
+		}
+		return
+	}
+	e.first = d.u64()
+	p.Form = motion.PathForm(d.length(int(motion.Following), "as path form"))
+	p.Center, p.Velocity, p.AxisU, p.AxisV = d.vec(), d.vec(), d.vec(), d.vec()
+	p.Phase, p.Rate = d.u32(), d.u32()
 }
 
 func (d *imageDecoder) rest() {

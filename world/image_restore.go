@@ -167,14 +167,12 @@ func (w *World) restoreEffects(img *effectImage) {
 	f := &w.effects
 	clear(f.programs)
 	clear(f.params)
-	f.followers = 0
+	f.followers, f.moving = 0, 0
 	params, i := img.params, 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		*f.pool.At(slot) = img.records[i]
-		if img.records[i].follows != 0 {
-			f.followers++
-		}
+		f.countPath(&img.records[i], 1)
 		p := img.programs[i]
 		n := len(p.Params())
 		f.set(slot, p, append([]field.Vec4(nil), params[:n]...))
@@ -379,8 +377,11 @@ func (img *Image) checkEffects(*World) error {
 	params := img.effects.params
 	for i, p := range img.effects.programs {
 		e := &img.effects.records[i]
-		if !motion.Finite(e.Center) || !motion.Finite(e.offset) || e.born > img.tick || e.expires != 0 && e.expires <= img.tick {
+		if !motion.Finite(e.Center) || e.born > img.tick || e.first-e.born > 1 || e.expires != 0 && e.expires <= img.tick {
 			return fmt.Errorf("effect %d: centre %v, from tick %d to %d, at tick %d", i, e.Center, e.born, e.expires, img.tick)
+		}
+		if err := e.path.Check(); err != nil || (e.path.Form == motion.Following) != (e.follows != 0) {
+			return fmt.Errorf("effect %d: path %+v, following %v: %w", i, e.path, e.follows, err)
 		}
 		for range p.Params() {
 			if !finiteVec4(params[0]) {

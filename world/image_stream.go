@@ -23,7 +23,7 @@ import (
 // accidents, not from adversaries.
 const (
 	imageMagic   = "wimg"
-	imageVersion = 2 // version 1 has no causes of the doomed
+	imageVersion = 3 // version 1 has no causes of the doomed, 2 no paths of effects
 	// chunkBytes bounds the uncompressed size of a chunk, and so a reader's buffer,
 	// whatever the file claims.
 	chunkBytes = 1 << 20

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // imageEncoder encodes the contents of an image, in the order of WriteTo.
@@ -190,12 +191,22 @@ func (e *imageEncoder) effects(img *effectImage) {
 		e.u32(uint32(r.mode))
 		e.u32(uint32(r.Layers))
 		e.u64(uint64(r.follows))
-		e.f32s(r.offset.X, r.offset.Y, r.offset.Z)
+		e.u64(r.first)
+		e.path(&r.path)
 		for range p.Params() {
 			e.f32s(params[0][:]...)
 			params = params[1:]
 		}
 	}
+}
+
+func (e *imageEncoder) path(p *motion.Path) {
+	e.u32(uint32(p.Form))
+	for _, v := range []Vec3{p.Center, p.Velocity, p.AxisU, p.AxisV} {
+		e.f32s(v.X, v.Y, v.Z)
+	}
+	e.u32(p.Phase)
+	e.u32(p.Rate)
 }
 
 func (e *imageEncoder) events(l *eventList) {

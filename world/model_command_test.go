@@ -170,8 +170,19 @@ func (p *pair) addEffect(t *rapid.T) {
 	if def.Program == p.programs[2] {
 		def.Mode = world.Acceleration
 	}
-	e := &modelEffect{born: p.m.tick, center: def.Center}
-	if len(p.ever) > 0 && rapid.Bool().Draw(t, "follow") {
+	e := &modelEffect{born: p.m.tick}
+	switch rapid.IntRange(0, 3).Draw(t, "path") {
+	case 1:
+		def.Velocity = vec(t, "velocity", 30)
+	case 2:
+		def.Orbit = world.EffectOrbit{
+			AxisU: vec(t, "u", 9), AxisV: vec(t, "v", 9),
+			Phase: rapid.Uint32().Draw(t, "phase"), Rate: rapid.Uint32().Draw(t, "rate"),
+		}
+	}
+	e.def = def
+	e.center = p.m.path(e, p.m.tick+1)
+	if def.Orbit == (world.EffectOrbit{}) && def.Velocity == (world.Vec3{}) && len(p.ever) > 0 && rapid.Bool().Draw(t, "follow") {
 		leader, b := p.body(t)
 		def.Center, def.Follow = vec(t, "offset", 3), leader
 		if b == nil {
@@ -205,7 +216,7 @@ func (p *pair) changeEffect(t *rapid.T) {
 		if e == nil {
 			return
 		}
-		e.def.Center = to
+		e.def.Center, e.def.Velocity, e.def.Orbit = to, world.Vec3{}, world.EffectOrbit{}
 		if leader := p.m.entities[e.def.Follow]; leader != nil {
 			to = leader.at.Add(to)
 		}

@@ -106,6 +106,24 @@ func (m *model) center(e *modelEffect, to world.Vec3) {
 	}
 }
 
+// path returns an effect's centre of a tick.
+func (m *model) path(e *modelEffect, tick uint64) world.Vec3 {
+	n, d := tick-e.born, &e.def
+	if d.Orbit != (world.EffectOrbit{}) {
+		turns := float32(int32(d.Orbit.Phase+uint32(n)*d.Orbit.Rate)) / (1 << 32)
+		return d.Center.Add(d.Orbit.AxisU.Scale(field.Sin(turns + 0.25))).Add(d.Orbit.AxisV.Scale(field.Sin(turns)))
+	}
+	return d.Center.Add(d.Velocity.Scale(float32(float64(n) / float64(m.cfg.TickHz))))
+}
+
+func (m *model) advancePaths() {
+	for _, id := range m.effectIDs() {
+		if e := m.effects[id]; e.def.Follow == 0 {
+			m.center(e, m.path(e, m.tick))
+		}
+	}
+}
+
 // followAll moves effects to the entities that they follow, and removes those whose entity is
 // gone.
 func (m *model) followAll() {

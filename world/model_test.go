@@ -67,7 +67,7 @@ func (m *model) slowest() float32 { return float32(2*m.fall()) + 0.25 }
 
 func (m *model) step() {
 	m.tick++
-	m.followAll()
+	m.advancePaths()
 	m.flush()
 	all := m.allBySlot()
 	for _, e := range all {

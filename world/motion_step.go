@@ -22,6 +22,7 @@ func (w *World) move() {
 		b.Moved, b.crossed, b.Stopped = append(b.Moved, 0), append(b.crossed, 0), append(b.Stopped, 0)
 	}
 	w.gatherForces()
+	w.moved = true
 	w.startCounting()
 	w.workers.run((b.awakeEnd(b.len())+chunkRows-1)/chunkRows, w.moveBlocks)
 	if w.order.counting {
@@ -30,6 +31,15 @@ func (w *World) move() {
 	if w.mover != nil {
 		w.runMover()
 	}
+}
+
+// nextMotion returns the tick in which bodies move next: the tick under way, if a step
+// runs and has not moved them yet, or the next one.
+func (w *World) nextMotion() uint64 {
+	if w.running && !w.moved {
+		return w.tick
+	}
+	return w.tick + 1
 }
 
 // gatherForces collects the effects of this step in the order of their slots (M2 of

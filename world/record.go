@@ -26,7 +26,7 @@ import (
 // itself: the head, the parts, and all step records including its own.
 const (
 	recordMagic     = "wrec"
-	recordVersion   = 2
+	recordVersion   = 3
 	stepHeaderBytes = 12
 	// maxStepBytes bounds a step record for readers: a million spawns are 50 MB.
 	maxStepBytes = 1 << 28
@@ -303,6 +303,11 @@ func (r *Recorder) addEffect(id EffectID, d *EffectDef, params []field.Vec4) {
 	r.op(byte(d.Mode))
 	r.vec(d.Center)
 	r.u32(uint32(d.Layers))
+	r.vec(d.Velocity)
+	r.vec(d.Orbit.AxisU)
+	r.vec(d.Orbit.AxisV)
+	r.u32(d.Orbit.Phase)
+	r.u32(d.Orbit.Rate)
 	r.handle(d.Follow)
 	r.u32(d.LifeTicks)
 	for _, p := range params {

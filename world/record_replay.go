@@ -329,7 +329,9 @@ func (r *Replay) addEffect() bool {
 	}
 	d := EffectDef{
 		Program: r.programs[number], Mode: EffectMode(r.byte()), Center: r.vec(),
-		Layers: Layers(r.u32()), Follow: r.handle(), LifeTicks: r.u32(),
+		Layers: Layers(r.u32()), Velocity: r.vec(),
+		Orbit:  EffectOrbit{AxisU: r.vec(), AxisV: r.vec(), Phase: r.u32(), Rate: r.u32()},
+		Follow: r.handle(), LifeTicks: r.u32(),
 	}
 	for range d.Program.Params() {
 		d.Params = append(d.Params, r.vec4())

@@ -23,7 +23,7 @@ func (w *World) Step() {
 	w.markSpawned()
 	w.tick++
 	w.runSystems(Before)
-	w.followEntities()
+	w.advancePaths()
 	w.flushSleep()
 	w.sortRows()
 	w.recordAwake()
@@ -46,7 +46,7 @@ func (w *World) Step() {
 	for _, c := range w.components {
 		c.changed().end()
 	}
-	w.running = false
+	w.running, w.moved = false, false
 	w.markTouched()
 	if w.recorder != nil {
 		w.recorder.afterStep()

@@ -25,6 +25,7 @@ type World struct {
 	motion  motion.Stepper
 	tick    uint64
 	running bool // inside Step
+	moved   bool // inside Step, after the motion of bodies has begun
 
 	pcg  *rand.PCG
 	rand *rand.Rand

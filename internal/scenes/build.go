@@ -110,7 +110,7 @@ func (s *Scene) addEffects() error {
 			return err
 		}
 	}
-	return s.World.AddSystem(world.Before, "scenes/effects", s.moveEffects)
+	return s.World.AddSystem(world.Before, "scenes/effects", s.addPulses)
 }
 
 // source returns the effect's text, its own or a shipped one.

@@ -43,7 +43,7 @@ func (s *Scene) EffectCosts() []EffectCost {
 		if err != nil {
 			continue // compiled by Build
 		}
-		bodies := e.touches(program, &all, s.File.TickHz)
+		bodies := e.touches(program, &all)
 		perTick := time.Duration(bodies * program.NanosecondsPerPoint())
 		costs = append(costs, EffectCost{e.Name, int(math.Ceil(bodies)), perTick})
 	}
@@ -91,7 +91,7 @@ func (c *crowd) inside(program *field.Program, center world.Vec3) (n float64) {
 
 // touches returns the number of bodies an effect acts on: the maximum along its orbit,
 // or a pulse's mean times the number of concurrent explosions.
-func (e *Effect) touches(program *field.Program, all *crowd, tickHz int) float64 {
+func (e *Effect) touches(program *field.Program, all *crowd) float64 {
 	switch {
 	case e.Pulse != nil:
 		sum, places := 0.0, e.Pulse.Region.places()
@@ -102,8 +102,9 @@ func (e *Effect) touches(program *field.Program, all *crowd, tickHz int) float64
 	case e.Orbit != nil:
 		most := 0.0
 		for i := range costPlaces {
-			tick := uint64(float64(i) / costPlaces * math.Abs(e.Orbit.PeriodS) * float64(tickHz))
-			most = max(most, all.inside(program, e.Orbit.at(vec3(e.Center), tick, tickHz)))
+			x, z := turn(float64(i) / costPlaces)
+			offset := world.Vec3{X: float32(x), Z: float32(z)}.Scale(e.Orbit.Radius)
+			most = max(most, all.inside(program, vec3(e.Center).Add(offset)))
 		}
 		return most
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/world"
+	"github.com/worldd/worldd/world/motion"
 )
 
 var drawStorm = flag.Bool("draw", false, "write storm.svg, the picture in the README, anew")
@@ -77,15 +78,12 @@ func drawEffects(b *strings.Builder, s *Scene) {
 		x, z := toPicture(at)
 		fmt.Fprintf(b, `<circle cx="%d" cy="%d" r="%d" fill="%s" fill-opacity="0.25" stroke="%s"/>`+"\n", x, z, radius*pictureScale, color, color)
 	}
-	for i := range s.effects {
-		e := &s.effects[i]
-		if o := e.file.Orbit; o != nil {
-			circle(o.at(e.def.Center, s.World.Tick(), s.File.TickHz), 16, "#48dbfb")
-		}
-		for _, p := range e.live {
-			if inPicture(p.Center) {
-				circle(p.Center, 12, "#ff6b6b")
-			}
+	for _, e := range s.World.AppendEffects(nil) {
+		switch {
+		case e.Path.Form == motion.Orbit:
+			circle(e.Center, 16, "#48dbfb")
+		case e.Path.Form == motion.Linear && inPicture(e.Center):
+			circle(e.Center, 12, "#ff6b6b")
 		}
 	}
 }

@@ -18,7 +18,7 @@ type Scene struct {
 	identity *world.Component[Identity]
 	names    *world.Component[Name]
 	kinds    map[string]world.KindID
-	effects  []effect
+	pulses   []pulsing
 	emitters []emitter
 	avatars  map[world.Entity][2]float32 // last steering of each
 }

@@ -12,10 +12,19 @@ import (
 
 // state is a scene's state outside of its world: the Extra of its images.
 type state struct {
-	Name    string           // of the world file
-	Orbits  []world.EffectID // by moving effect; 0 for a pulse
-	Pulses  [][]pulse        // by moving effect
+	Name    string // of the world file
 	Avatars []avatarState
+
+	// Before effects had paths, a system moved them.
+	Orbits []world.EffectID `json:",omitempty"` // by effect with an orbit or a pulse; 0 for a pulse
+	Pulses [][]movedPulse   `json:",omitempty"`
+}
+
+// movedPulse is an explosion of an image from before effects had paths.
+type movedPulse struct {
+	ID               world.EffectID
+	Velocity, Center world.Vec3
+	Until            uint64 // last tick in which it acts
 }
 
 type avatarState struct {
@@ -26,11 +35,6 @@ type avatarState struct {
 // TakeImage copies the whole scene into img, as World.TakeImage does.
 func (s *Scene) TakeImage(img *world.Image) error {
 	now := state{Name: s.File.Name}
-	for i := range s.effects {
-		e := &s.effects[i]
-		now.Orbits = append(now.Orbits, e.id)
-		now.Pulses = append(now.Pulses, append([]pulse{}, e.live...)) // [] in JSON, not null
-	}
 	for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
 		now.Avatars = append(now.Avatars, avatarState{e, s.avatars[e]})
 	}
@@ -52,18 +56,61 @@ func (s *Scene) stateOf(img *world.Image) (state, error) {
 	if then.Name != s.File.Name {
 		return then, fmt.Errorf("%w: it is an image of the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
 	}
-	if len(then.Orbits) != len(s.effects) || len(then.Pulses) != len(s.effects) {
-		return then, fmt.Errorf("%w: it has %d moving effects, but the world file has %d", world.ErrImageWorld, len(then.Orbits), len(s.effects))
+	if then.Orbits == nil && then.Pulses == nil {
+		return then, nil
+	}
+	moving := 0
+	for i := range s.File.Effects {
+		if e := &s.File.Effects[i]; e.Orbit != nil || e.Pulse != nil {
+			moving++
+		}
+	}
+	if len(then.Orbits) != moving || len(then.Pulses) != moving {
+		return then, fmt.Errorf("%w: it has %d moving effects, but the world file has %d", world.ErrImageWorld, len(then.Orbits), moving)
 	}
 	return then, nil
 }
 
-func (s *Scene) resume(then state) {
-	for i := range s.effects {
-		e := &s.effects[i]
-		e.id, e.live = then.Orbits[i], then.Pulses[i]
+// replaceMoved replaces effects that a system moved by effects with the same way.
+func (s *Scene) replaceMoved(then state) {
+	if then.Orbits == nil {
+		return
 	}
-	clear(s.avatars)
+	i := 0
+	for f := range s.File.Effects {
+		e := &s.File.Effects[f]
+		switch {
+		case e.Orbit != nil:
+			orbit := e.Orbit.path(s.File.TickHz)
+			orbit.Phase += uint32(s.World.Tick()) * orbit.Rate
+			s.replace(then.Orbits[i], func(def *world.EffectDef) { def.Center, def.Orbit = vec3(e.Center), orbit })
+		case e.Pulse != nil:
+			for _, p := range then.Pulses[i] {
+				if p.Until <= s.World.Tick() {
+					s.World.RemoveEffect(p.ID)
+					continue
+				}
+				left := uint32(p.Until - s.World.Tick())
+				s.replace(p.ID, func(def *world.EffectDef) { def.Center, def.Velocity, def.LifeTicks = p.Center, p.Velocity, left })
+			}
+		default:
+			continue
+		}
+		i++
+	}
+}
+
+// replace replaces an effect by one that differs as change says.
+func (s *Scene) replace(id world.EffectID, change func(*world.EffectDef)) {
+	e, ok := s.World.Effect(id)
+	if !ok {
+		return
+	}
+	def := world.EffectDef{Program: e.Program, Params: e.Params, Mode: e.Mode, Layers: e.Layers}
+	change(&def)
+	if _, err := s.World.AddEffect(def); err == nil {
+		s.World.RemoveEffect(id)
+	}
 }
 
 // RestoreRun starts a new run from an image of a scene of the same file; see
@@ -77,7 +124,8 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 	if err := s.World.RestoreRun(img); err != nil {
 		return err
 	}
-	s.resume(then)
+	s.replaceMoved(then)
+	clear(s.avatars)
 	for slot := range s.World.Slots() {
 		if e := s.World.HandleAt(slot); e != 0 {
 			s.identity.Set(e, NewIdentity(s.Identity(e))) // S2: its handle is new
@@ -108,7 +156,7 @@ func (s *Scene) Replay(from io.Reader) (*world.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.resume(then)
+	clear(s.avatars)
 	for _, a := range then.Avatars {
 		s.avatars[a.Entity] = a.Steer
 	}

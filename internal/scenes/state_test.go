@@ -107,7 +107,7 @@ func TestImageOfAnotherScene(t *testing.T) {
 	img.Extra = []byte("{")
 	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImage)
 	s.World.TakeImage(&img)
-	img.Extra = []byte(`{"Name":"storm"}`)
+	img.Extra = []byte(`{"Name":"storm","Orbits":[],"Pulses":[]}`)
 	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImageWorld)
 	require.Equal(t, before, other.World.StateHash())
 }

@@ -6,88 +6,50 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// effect is a moving or pulsing effect of the file; others exist only in the world.
-type effect struct {
-	file *Effect
-	def  world.EffectDef
-	id   world.EffectID // of an orbit
-	live []pulse        // of a pulse, oldest first
-}
-
-// pulse is one active explosion, with the fields of its JSON in images.
-type pulse struct {
-	ID               world.EffectID
-	Velocity, Center world.Vec3
-	Until            uint64 // last tick in which it acts; movePulses removes it in the next
+// pulsing is an effect of the file that appears again and again; others exist only in the
+// world.
+type pulsing struct {
+	pulse *Pulse
+	def   world.EffectDef
 }
 
 func (s *Scene) addEffect(e *Effect, def world.EffectDef) error {
-	moving := effect{file: e, def: def}
-	if e.Pulse == nil {
-		if e.Orbit != nil {
-			def.Center = e.Orbit.at(def.Center, 0, s.File.TickHz)
-		}
-		id, err := s.World.AddEffect(def)
-		if err != nil {
-			return err
-		}
-		moving.id = id
+	if e.Pulse != nil {
+		s.pulses = append(s.pulses, pulsing{e.Pulse, def})
+		return nil
 	}
-	if e.Pulse != nil || e.Orbit != nil {
-		s.effects = append(s.effects, moving)
+	if e.Orbit != nil {
+		def.Orbit = e.Orbit.path(s.File.TickHz)
 	}
-	return nil
+	_, err := s.World.AddEffect(def)
+	return err
 }
 
-// moveEffects runs before each step.
-func (s *Scene) moveEffects(w *world.World) {
-	for i := range s.effects {
-		e := &s.effects[i]
-		if o := e.file.Orbit; o != nil {
-			w.MoveEffect(e.id, o.at(e.def.Center, w.Tick(), s.File.TickHz))
-			continue
-		}
-		s.movePulses(e)
-		for range due(e.file.Pulse.PerSecond, w.Tick(), s.File.TickHz) {
-			s.addPulse(e)
+// addPulses runs before each step.
+func (s *Scene) addPulses(w *world.World) {
+	for i := range s.pulses {
+		for range due(s.pulses[i].pulse.PerSecond, w.Tick(), s.File.TickHz) {
+			s.addPulse(&s.pulses[i])
 		}
 	}
 }
 
-func (s *Scene) movePulses(e *effect) {
-	dt := float32(1 / float64(s.File.TickHz))
-	kept := e.live[:0]
-	for _, p := range e.live {
-		if p.Until < s.World.Tick() {
-			s.World.RemoveEffect(p.ID)
-			continue
-		}
-		p.Center = p.Center.Add(p.Velocity.Scale(dt))
-		s.World.MoveEffect(p.ID, p.Center)
-		kept = append(kept, p)
-	}
-	e.live = kept
-}
-
-func (s *Scene) addPulse(e *effect) {
-	center := s.within(e.file.Pulse.Region)
+func (s *Scene) addPulse(p *pulsing) {
+	def := p.def
+	def.Center = s.within(p.pulse.Region)
 	x, z := turn(s.World.Rand().Float64())
-	def := e.def
-	def.Center = center // without LifeTicks, which cannot express one tick from a system
-	id, err := s.World.AddEffect(def)
-	if err != nil {
-		return // the world is at its limit of effects: skip this one
-	}
-	velocity := world.Vec3{X: float32(x), Z: float32(z)}.Scale(e.file.Pulse.Speed)
-	life := uint64(ticks(e.file.Pulse.LifeS, s.File.TickHz))
-	e.live = append(e.live, pulse{id, velocity, center, s.World.Tick() + life - 1})
+	def.Velocity = world.Vec3{X: float32(x), Z: float32(z)}.Scale(p.pulse.Speed)
+	def.LifeTicks = ticks(p.pulse.LifeS, s.File.TickHz)
+	_, _ = s.World.AddEffect(def) // at the world's limit of effects: skip this one
 }
 
-// at returns the position of an orbiting effect at a tick.
-func (o *Orbit) at(center world.Vec3, tick uint64, tickHz int) world.Vec3 {
-	turns := float64(tick)/float64(tickHz)/o.PeriodS + o.Phase
-	x, z := turn(turns)
-	return center.Add(world.Vec3{X: float32(x), Z: float32(z)}.Scale(o.Radius))
+// path returns the orbit at a tick rate. A turn is exact to 2^-32 per tick.
+func (o *Orbit) path(tickHz int) world.EffectOrbit {
+	turns := func(x float64) uint32 { return uint32(int64(math.Round(x * (1 << 32)))) }
+	return world.EffectOrbit{
+		AxisU: world.Vec3{X: o.Radius}, AxisV: world.Vec3{Z: o.Radius},
+		Phase: turns(o.Phase), Rate: turns(1 / (o.PeriodS * float64(tickHz))),
+	}
 }
 
 // turn returns the point of the unit circle at that many turns. It uses its own

@@ -1,0 +1,120 @@
+package world
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/world/motion"
+)
+
+// EffectOrbit is an ellipse around an effect's centre, in the plane of two axes. Angles
+// are in turns of 1<<32, which wrap.
+type EffectOrbit struct {
+	AxisU, AxisV Vec3   // metres: where it is at angle 0, and a quarter turn later; each coordinate at most 1e6
+	Phase        uint32 // angle in the step before the first, or in the first if a Before system adds it
+	Rate         uint32 // angle per step; of a reverse orbit, 0 - Rate
+}
+
+// path returns the path that the fields of d select.
+func (d *EffectDef) path() (motion.Path, error) {
+	p, ways := motion.Path{Center: d.Center}, 0
+	if d.Velocity != (Vec3{}) {
+		p.Form, p.Velocity = motion.Linear, d.Velocity
+		ways++
+	}
+	if o := d.Orbit; o != (EffectOrbit{}) {
+		p.Form, p.AxisU, p.AxisV, p.Phase, p.Rate = motion.Orbit, o.AxisU, o.AxisV, o.Phase, o.Rate
+		ways++
+	}
+	if d.Follow != 0 {
+		p.Form = motion.Following
+		ways++
+	}
+	if ways > 1 {
+		return p, fmt.Errorf("%w: the effect has several of Velocity, Orbit and Follow", ErrValue)
+	}
+	if err := p.Check(); err != nil {
+		return p, fmt.Errorf("%w: the effect's path: %w", ErrValue, err)
+	}
+	return p, nil
+}
+
+// countPath adds an effect to the counts of effects that move, or removes it.
+func (f *effects) countPath(e *effect, by int) {
+	switch e.path.Form {
+	case motion.Linear, motion.Orbit:
+		f.moving += by
+	case motion.Following:
+		f.followers += by
+	}
+}
+
+// advancePaths moves the effects with a Velocity or Orbit to their centres of this tick.
+func (w *World) advancePaths() {
+	if w.effects.moving == 0 {
+		return
+	}
+	pool := w.effects.pool
+	live := pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		if e := pool.At(slot); e.path.Form == motion.Linear || e.path.Form == motion.Orbit {
+			w.moveCenter(e, e.path.At(&w.motion, w.tick-e.born))
+		}
+	}
+}
+
+// EffectState is an effect as the next motion of bodies uses it, except for its path: the
+// centre of a Velocity or Orbit moves on first. Params are the world's own: read-only, and
+// valid until the effect changes.
+type EffectState struct {
+	ID     EffectID
+	Follow Entity
+	Center Vec3 // now
+	motion.Source
+}
+
+// Effect returns the state of a live effect. Its Last may be 0 for no limit.
+func (w *World) Effect(id EffectID) (EffectState, bool) {
+	e := w.effects.pool.Get(id)
+	if e == nil {
+		return EffectState{}, false
+	}
+	return EffectState{ID: id, Follow: e.follows, Center: e.Center, Source: motion.Source{
+		Program: w.effects.programs[id.Index()], Params: w.effects.params[id.Index()], Mode: e.mode, Layers: e.Layers,
+		Path: e.path, Leader: e.follows.Index(), Born: e.born, First: e.first, Last: e.expires,
+	}}, true
+}
+
+// AppendEffects appends the states of all effects to list, ascending by slot.
+func (w *World) AppendEffects(list []EffectState) []EffectState {
+	live := w.effects.pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		e, _ := w.Effect(w.effects.pool.HandleAt(slot))
+		list = append(list, e)
+	}
+	return list
+}
+
+// followEntities moves the effects that follow an entity to its body, and removes those
+// whose entity is gone: an effect references its entity weakly.
+func (w *World) followEntities() {
+	if w.effects.followers == 0 {
+		return
+	}
+	pool := w.effects.pool
+	live := pool.Live()
+	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+		e := pool.At(slot)
+		if e.follows != 0 && !w.followEntity(e) {
+			w.RemoveEffect(pool.HandleAt(slot))
+		}
+	}
+}
+
+// followEntity moves e to the body that it follows, and reports whether that exists.
+func (w *World) followEntity(e *effect) bool {
+	at, ok := w.Position(e.follows)
+	if ok {
+		w.moveCenter(e, at.Add(e.path.Center))
+	}
+	return ok
+}
