@@ -62,6 +62,7 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.sleepState.newborn.Set(slot)
 	w.recordMove(row, true)
 	w.volumes.markDisplaced(slot)
+	w.disturb(slot)
 	w.requestGroupWake(row)
 }
 

@@ -85,6 +85,7 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	if !motion.Finite(to) {
 		return w.rejectNonFinite(e, row)
 	}
+	w.disturbRow(row)
 	w.recordMove(row, false)
 	w.requestGroupWake(row) // at its old position
 	w.bodies.SetPosition(row, w.motion.Clamp(to))
@@ -109,6 +110,7 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	if !motion.Finite(v) {
 		return w.rejectNonFinite(e, row)
 	}
+	w.disturbRow(row)
 	w.bodies.SetVelocity(row, motion.CapSpeed(v))
 	if w.motion.NearRest(&w.motion.Kinds[w.bodies.Kind[row]], v) {
 		w.requestWake(row)

@@ -93,6 +93,7 @@ func (w *World) resolveContacts() {
 	if len(c.list) == 0 {
 		return
 	}
+	w.disturbTouching()
 	c.solve(w)
 	for i := range c.bodies {
 		w.writeBack(&c.bodies[i])

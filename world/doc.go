@@ -83,7 +83,7 @@
 //
 //	deferred changes -> systems Before -> paths of effects -> sleep flush -> sort
 //	  -> field forces -> integrate -> grid -> contacts -> rest -> volumes
-//	  -> systems After -> expiry -> destroys -> following effects -> (events readable)
+//	  -> systems After -> expiry -> destroys -> (events readable)
 //
 // Deferred changes are applied when their system or Mover returns. Systems run in the
 // order in which they were added, unless Follows and Precedes say otherwise.
@@ -100,6 +100,30 @@
 // it has rested for RestTicks, and wakes together: an impulse, a command, an effect, a
 // moving neighbour or the removal of a body wakes all sleepers reachable by touch.
 // This is not a physics engine: RATIONALE.md draws the line, and SetMover plugs one in.
+//
+// # Clean bodies
+//
+// A body that only motion has moved since a tick is a function of its exact state then and
+// of the effects (motion/MOTION.md): clients compute it. World.Disturbed is the last tick
+// in which anything else changed its position, velocity, awake state or rest timer:
+//
+//	C1  a spawn, deferred or not
+//	C2  SetPosition, SetVelocity, Impulse
+//	C3  Wake and Sleep
+//	C4  contacts: every body in the list of contacts that is awake or wakes, also one
+//	    that no contact moves, such as a kinematic body
+//	C5  a wake by touch: of the sleepers reachable from a body that C1 to C4 or an effect
+//	    wakes, or that is removed
+//	C6  a Mover: every awake body, in each step
+//	C7  a number that is not finite from a system, which stops the body
+//	C8  Restore and RestoreRun: all bodies
+//	C9  an effect that clients cannot follow: a Hidden one, which disturbs what it moves
+//	    and wakes; a change by an After system or a Mover, or the end of an effect with
+//	    its leader, which disturb what they wake; and so does any further change of an
+//	    effect between two motions, or its removal before it first acted
+//
+// Motion is no cause: effects, their paths and expiry, gravity, ground, bounds, a velocity
+// that effects made infinite, falling asleep alone, and rows that move.
 //
 // # Time travel
 //

@@ -29,9 +29,10 @@ type EffectDef struct {
 	Center    Vec3
 	Velocity  Vec3        // m/s of the centre, which starts at Center; each coordinate at most 1e6
 	Orbit     EffectOrbit // way around Center, or zero
-	Follow    Entity      // entity whose body Center is relative to, where it was after the last step, or zero; the effect ends with the entity
+	Follow    Entity      // entity whose body Center is relative to, where it is before bodies move, or zero; the effect ends with the entity
 	Layers    Layers      // kinds that feel it; 0 means all
 	LifeTicks uint32      // number of steps in which it acts; 0 means no limit
+	Hidden    bool        // clients are not told of it: it disturbs the bodies that it moves and wakes
 }
 
 // EffectID names an effect: a weak handle like Entity, from a separate pool.
@@ -58,7 +59,11 @@ type effect struct {
 	follows Entity // or 0
 	path    motion.Path
 	mode    EffectMode
+	hidden  bool
 	motion.Reach
+
+	changed  uint64 // stage of the last change by a call, see noteChange
+	disturbs bool   // the bodies that it wakes now are disturbed
 }
 
 func newEffects() (effects, error) {
@@ -101,7 +106,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if e == nil {
 		return 0, fmt.Errorf("%w: the world already has %d effects, the maximum", ErrFull, maxEffects)
 	}
-	*e = effect{born: w.tick, first: first, path: path, follows: d.Follow, mode: d.Mode}
+	*e = effect{born: w.tick, first: first, path: path, follows: d.Follow, mode: d.Mode, hidden: d.Hidden}
 	e.Center, e.Layers = center, d.Layers
 	e.Box, e.Boxed = d.Program.Box()
 	if d.LifeTicks != 0 {
@@ -109,6 +114,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	}
 	w.effects.countPath(e, 1)
 	w.effects.set(id.Index(), d.Program, params)
+	w.noteChange(e)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
 		r.addEffect(id, &d, params)
@@ -163,6 +169,7 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	if r := w.recording(); r != nil {
 		r.vectorOp(opMoveEffect, id, to)
 	}
+	w.noteChange(e)
 	w.effects.countPath(e, -1)
 	e.path = motion.Path{Form: e.path.Form, Center: to}
 	if e.follows == 0 {
@@ -213,6 +220,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 		return true // without storing: recordings omit this call, so the sign of a zero must not change either
 	}
 	copy(own, params)
+	w.noteChange(e)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
 		r.effectParams(id, params)
@@ -230,12 +238,18 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	if r := w.recording(); r != nil {
 		r.handleOp(opRemoveEffect, id)
 	}
+	w.noteChange(e)
+	w.removeEffect(id, e)
+	return true
+}
+
+// removeEffect is RemoveEffect without the call.
+func (w *World) removeEffect(id EffectID, e *effect) {
 	w.wakeEffect(e)
 	w.effects.countPath(e, -1)
 	slot := id.Index()
 	w.effects.programs[slot], w.effects.params[slot] = nil, nil
 	w.effects.pool.Remove(id)
-	return true
 }
 
 // expireEffects removes the effects whose last tick is this one.
@@ -244,7 +258,8 @@ func (w *World) expireEffects() {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		if e := pool.At(slot); e.expires != 0 && e.expires <= w.tick {
-			w.RemoveEffect(pool.HandleAt(slot))
+			e.disturbs = e.hidden
+			w.removeEffect(pool.HandleAt(slot), e)
 		}
 	}
 }
@@ -262,6 +277,9 @@ func (w *World) wakeEffect(e *effect) {
 // wakeByForce wakes a body if it feels the effect.
 func (w *World) wakeByForce(e *effect, row int) {
 	if w.motion.Kinds[w.bodies.Kind[row]].Feels(e.Layers) {
+		if e.disturbs {
+			w.disturbRow(row)
+		}
 		w.requestWake(row)
 	}
 }

@@ -76,7 +76,7 @@ func TestLayersWakeTheirBodies(t *testing.T) {
 	require.Equal(t, []bool{true, false}, []bool{w.Awake(a), w.Awake(b)}, "everywhere, added")
 }
 
-// An effect that follows a body is where a careful caller would move it after each step.
+// An effect that follows a body is where a careful caller would move it.
 func TestEffectFollows(t *testing.T) {
 	offset := world.Vec3{X: 2, Y: -1, Z: 0.5}
 	run := func(follow bool) (*world.World, world.Entity, world.EffectID) {
@@ -98,7 +98,7 @@ func TestEffectFollows(t *testing.T) {
 		id := addEffect(t, w, def)
 		if !follow {
 			move := func(w *world.World) { w.MoveEffect(id, position()) }
-			require.NoError(t, w.AddSystem(world.After, "move", move))
+			require.NoError(t, w.AddSystem(world.Before, "move", move, world.Follows("steer")))
 		}
 		require.NoError(t, w.AddSystem(world.Before, "steer", func(w *world.World) {
 			if w.Tick() == 50 {

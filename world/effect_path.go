@@ -48,16 +48,21 @@ func (f *effects) countPath(e *effect, by int) {
 	}
 }
 
-// advancePaths moves the effects with a Velocity or Orbit to their centres of this tick.
+// advancePaths moves effects to their centres of this tick.
 func (w *World) advancePaths() {
-	if w.effects.moving == 0 {
+	if w.effects.moving+w.effects.followers == 0 {
 		return
 	}
 	pool := w.effects.pool
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
-		if e := pool.At(slot); e.path.Form == motion.Linear || e.path.Form == motion.Orbit {
+		switch e := pool.At(slot); e.path.Form {
+		case motion.Linear, motion.Orbit:
+			e.disturbs = e.hidden
 			w.moveCenter(e, e.path.At(&w.motion, w.tick-e.born))
+		case motion.Following:
+			e.disturbs = e.hidden || e.changed == w.stage() // its leader moved since the change
+			w.followEntity(e)
 		}
 	}
 }
@@ -68,6 +73,7 @@ func (w *World) advancePaths() {
 type EffectState struct {
 	ID     EffectID
 	Follow Entity
+	Hidden bool
 	Center Vec3 // now
 	motion.Source
 }
@@ -78,7 +84,7 @@ func (w *World) Effect(id EffectID) (EffectState, bool) {
 	if e == nil {
 		return EffectState{}, false
 	}
-	return EffectState{ID: id, Follow: e.follows, Center: e.Center, Source: motion.Source{
+	return EffectState{ID: id, Follow: e.follows, Hidden: e.hidden, Center: e.Center, Source: motion.Source{
 		Program: w.effects.programs[id.Index()], Params: w.effects.params[id.Index()], Mode: e.mode, Layers: e.Layers,
 		Path: e.path, Leader: e.follows.Index(), Born: e.born, First: e.first, Last: e.expires,
 	}}, true
@@ -94,9 +100,9 @@ func (w *World) AppendEffects(list []EffectState) []EffectState {
 	return list
 }
 
-// followEntities moves the effects that follow an entity to its body, and removes those
-// whose entity is gone: an effect references its entity weakly.
-func (w *World) followEntities() {
+// endOrphans removes the effects that follow an entity that is gone: an effect references
+// its entity weakly.
+func (w *World) endOrphans() {
 	if w.effects.followers == 0 {
 		return
 	}
@@ -104,17 +110,19 @@ func (w *World) followEntities() {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := pool.At(slot)
-		if e.follows != 0 && !w.followEntity(e) {
-			w.RemoveEffect(pool.HandleAt(slot))
+		if e.follows == 0 {
+			continue
+		}
+		if _, ok := w.row(e.follows); !ok {
+			w.noteChange(e)
+			w.removeEffect(pool.HandleAt(slot), e)
 		}
 	}
 }
 
-// followEntity moves e to the body that it follows, and reports whether that exists.
-func (w *World) followEntity(e *effect) bool {
-	at, ok := w.Position(e.follows)
-	if ok {
+// followEntity moves e to the body that it follows.
+func (w *World) followEntity(e *effect) {
+	if at, ok := w.Position(e.follows); ok {
 		w.moveCenter(e, at.Add(e.path.Center))
 	}
-	return ok
 }

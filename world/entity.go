@@ -86,6 +86,7 @@ func (w *World) growSlots() {
 		w.generations = append(w.generations, 0)
 	}
 	w.causes = append(w.causes, make([]uint8, int(n)-len(w.causes))...)
+	w.disturbed = append(w.disturbed, make([]uint64, int(n)-len(w.disturbed))...)
 	w.sleepState.slotSet.reserve(int(n))
 	for _, c := range w.components {
 		c.grow(n)

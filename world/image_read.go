@@ -296,6 +296,7 @@ func (d *imageDecoder) path(e *effect) {
 	p.Form = motion.PathForm(d.length(int(motion.Following), "as path form"))
 	p.Center, p.Velocity, p.AxisU, p.AxisV = d.vec(), d.vec(), d.vec(), d.vec()
 	p.Phase, p.Rate = d.u32(), d.u32()
+	e.hidden = d.bit()
 }
 
 func (d *imageDecoder) rest() {

@@ -115,6 +115,11 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	for slot := range w.doomed.All() {
 		w.causes[slot], causes = causes[0], causes[1:]
 	}
+	w.disturbing = w.tick + 1
+	w.disturbed = zeroed(w.disturbed, slots)
+	for slot := range w.disturbed {
+		w.disturb(uint32(slot))
+	}
 	w.dirty.CopyFrom(w.pool.Live())
 	for _, r := range w.readers {
 		r.pending.Reset()
@@ -171,8 +176,10 @@ func (w *World) restoreEffects(img *effectImage) {
 	params, i := img.params, 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
-		*f.pool.At(slot) = img.records[i]
-		f.countPath(&img.records[i], 1)
+		e := f.pool.At(slot)
+		*e = img.records[i]
+		e.changed, e.disturbs = 0, false
+		f.countPath(e, 1)
 		p := img.programs[i]
 		n := len(p.Params())
 		f.set(slot, p, append([]field.Vec4(nil), params[:n]...))

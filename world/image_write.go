@@ -193,6 +193,7 @@ func (e *imageEncoder) effects(img *effectImage) {
 		e.u64(uint64(r.follows))
 		e.u64(r.first)
 		e.path(&r.path)
+		e.bit(r.hidden)
 		for range p.Params() {
 			e.f32s(params[0][:]...)
 			params = params[1:]

@@ -118,23 +118,20 @@ func (m *model) path(e *modelEffect, tick uint64) world.Vec3 {
 
 func (m *model) advancePaths() {
 	for _, id := range m.effectIDs() {
-		if e := m.effects[id]; e.def.Follow == 0 {
+		e := m.effects[id]
+		if leader := m.entities[e.def.Follow]; leader != nil {
+			m.center(e, leader.at.Add(e.def.Center))
+		} else {
 			m.center(e, m.path(e, m.tick))
 		}
 	}
 }
 
-// followAll moves effects to the entities that they follow, and removes those whose entity is
-// gone.
-func (m *model) followAll() {
+// endOrphans removes the effects whose entity is gone.
+func (m *model) endOrphans() {
 	for _, id := range m.effectIDs() {
-		e := m.effects[id]
-		switch leader := m.entities[e.def.Follow]; {
-		case e.def.Follow == 0:
-		case leader == nil:
+		if e := m.effects[id]; e.def.Follow != 0 && m.entities[e.def.Follow] == nil {
 			m.removeEffect(id)
-		default:
-			m.center(e, leader.at.Add(e.def.Center))
 		}
 	}
 }

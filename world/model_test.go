@@ -83,7 +83,7 @@ func (m *model) step() {
 		}
 	}
 	m.end(all)
-	m.followAll()
+	m.endOrphans()
 	m.remember()
 }
 

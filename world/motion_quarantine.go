@@ -21,6 +21,7 @@ func (w *World) Quarantined() []Quarantine { return w.events.quarantined }
 // rejectNonFinite rejects a number for a body, and stops the body inside a system.
 func (w *World) rejectNonFinite(e Entity, row int) bool {
 	if w.current != "" {
+		w.disturbRow(row)
 		if w.bodies.Velocity(row) != (Vec3{}) {
 			w.bodies.SetVelocity(row, Vec3{})
 			w.dirty.Set(e.Index())

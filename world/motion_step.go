@@ -29,6 +29,7 @@ func (w *World) move() {
 		w.addLosses()
 	}
 	if w.mover != nil {
+		w.disturbMoved()
 		w.runMover()
 	}
 }
@@ -60,6 +61,9 @@ func (w *World) gatherForces() {
 		}
 		if e.Boxed {
 			f.boxed++
+		}
+		if e.hidden {
+			w.disturbReached(e)
 		}
 	}
 	for i := range w.workers.chunks {

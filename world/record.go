@@ -310,6 +310,11 @@ func (r *Recorder) addEffect(id EffectID, d *EffectDef, params []field.Vec4) {
 	r.u32(d.Orbit.Rate)
 	r.handle(d.Follow)
 	r.u32(d.LifeTicks)
+	hidden := byte(0)
+	if d.Hidden {
+		hidden = 1
+	}
+	r.op(hidden)
 	for _, p := range params {
 		r.vec4(p)
 	}

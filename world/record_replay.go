@@ -331,7 +331,7 @@ func (r *Replay) addEffect() bool {
 		Program: r.programs[number], Mode: EffectMode(r.byte()), Center: r.vec(),
 		Layers: Layers(r.u32()), Velocity: r.vec(),
 		Orbit:  EffectOrbit{AxisU: r.vec(), AxisV: r.vec(), Phase: r.u32(), Rate: r.u32()},
-		Follow: r.handle(), LifeTicks: r.u32(),
+		Follow: r.handle(), LifeTicks: r.u32(), Hidden: r.byte() != 0,
 	}
 	for range d.Program.Params() {
 		d.Params = append(d.Params, r.vec4())

@@ -5,6 +5,7 @@ package world
 func (w *World) Wake(e Entity) bool {
 	row, ok := w.row(e)
 	if ok {
+		w.disturbRow(row)
 		w.requestWake(row)
 		if r := w.recording(); r != nil {
 			r.handleOp(opWake, e)
@@ -21,6 +22,7 @@ func (w *World) Sleep(e Entity) bool {
 	if !ok {
 		return false
 	}
+	w.disturbRow(row)
 	w.requestSleep(row)
 	if r := w.recording(); r != nil {
 		r.handleOp(opSleep, e)
@@ -46,6 +48,7 @@ func (w *World) requestSleep(row int) {
 
 // requestGroupWake requests that a body be awake and, if it is solid, all sleepers
 // connected to it by touch: otherwise bodies resting on one that leaves would hang in the air.
+// The others are disturbed (C5), the body itself is not.
 func (w *World) requestGroupWake(row int) {
 	b := &w.bodies
 	b.requestWake(row)
@@ -58,6 +61,7 @@ func (w *World) requestGroupWake(row int) {
 		list = w.appendTouching(int(list[i]), list)
 		for _, other := range list[end:] {
 			if !b.willBeAwake(int(other)) && w.motion.Kinds[b.Kind[other]].InvMass != 0 {
+				w.disturbRow(int(other))
 				b.requestWake(int(other))
 				list[end] = other
 				end++

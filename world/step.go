@@ -40,13 +40,14 @@ func (w *World) Step() {
 	w.measureDisplaced()
 	w.leaveDoomed()
 	w.destroyDoomed()
-	w.followEntities()
+	w.endOrphans()
 	w.events.end()
 	w.history.advance()
 	for _, c := range w.components {
 		c.changed().end()
 	}
 	w.running, w.moved = false, false
+	w.disturbing = w.tick + 1
 	w.markTouched()
 	if w.recorder != nil {
 		w.recorder.afterStep()

@@ -34,6 +34,8 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest issued generation
 	doomed      bulk.Bitset
+	disturbed   []uint64    // by slot: see Disturbed
+	disturbing  uint64      // tick of disturbances now: under way or, between steps, the next
 	causes      []uint8     // by slot: the cause of a doomed entity's destruction, else 0
 	unmarked    bulk.Bitset // spawned, but dirty and changed bits are not set yet
 	dirty       bulk.Bitset // slots that changed since the last Next of any reader
@@ -99,7 +101,7 @@ func New(cfg Config) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("world: entities: %w", err)
 	}
-	w := &World{cfg: cfg, pool: pool}
+	w := &World{cfg: cfg, pool: pool, disturbing: 1}
 	w.motion = motion.New(motion.Params{
 		TickHz: cfg.TickHz, Gravity: cfg.Gravity, HalfExtent: cfg.HalfExtent, Bounds: cfg.Bounds,
 		RestSpeed: cfg.RestSpeed, RestTicks: uint32(cfg.RestTicks),

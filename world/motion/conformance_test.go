@@ -218,9 +218,12 @@ func (m *reading) step() {
 	}
 	for _, slot := range m.slots() {
 		e := m.effects[slot]
-		if e.form != 3 && (e.first < m.tick) {
+		if m.is("a following effect wakes nothing") && e.form == 3 {
+			e.center = m.centerOf(e, m.tick)
+		} else if e.first < m.tick {
 			m.moveEffect(e, m.centerOf(e, m.tick))
-		} else if m.is("following the leader of the same tick") && e.form == 3 {
+		}
+		if m.is("following the leader of the same tick") && e.form == 3 {
 			b := *m.bodies[e.leader]
 			if b.awake {
 				m.moveBody(&b)
@@ -247,12 +250,6 @@ func (m *reading) step() {
 				m.wake(e, e.center)
 			}
 			delete(m.effects, slot)
-		} else if e.form == 3 {
-			if to := m.centerOf(e, m.tick); m.is("a following effect wakes nothing") {
-				e.center = to
-			} else {
-				m.moveEffect(e, to)
-			}
 		}
 	}
 }

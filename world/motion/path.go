@@ -13,7 +13,7 @@ const (
 	Fixed     PathForm = iota // at Center
 	Linear                    // from Center with Velocity
 	Orbit                     // around Center, on the ellipse of AxisU and AxisV
-	Following                 // at Center relative to a body, where it was after the tick before
+	Following                 // at Center relative to a body, where it was after the last tick
 )
 
 // String returns "fixed", "linear", "orbit" or "following".

@@ -151,8 +151,13 @@ func (m *Sim) EndEffect(slot uint32, wake bool) {
 func (m *Sim) Tick() {
 	m.tick++
 	for i := range m.sources {
-		if e := &m.sources[i]; e.live && e.First < m.tick && e.Path.Form != Following {
-			m.move(e, e.Path.At(&m.stepper, m.tick-e.Born))
+		e := &m.sources[i]
+		switch row, ok := m.row(e.Leader); {
+		case !e.live:
+		case e.Path.Form != Following:
+			m.move(e, e.Path.At(&m.stepper, max(m.tick, e.First)-e.Born))
+		case ok:
+			m.move(e, m.bodies.Position(row).Add(e.Path.Center))
 		}
 	}
 	m.gatherForces()
@@ -166,14 +171,8 @@ func (m *Sim) Tick() {
 		}
 	}
 	for i := range m.sources {
-		e := &m.sources[i]
-		if !e.live {
-			continue
-		}
-		if e.Last == m.tick {
+		if e := &m.sources[i]; e.live && e.Last == m.tick {
 			m.EndEffect(uint32(i), true)
-		} else if row, ok := m.row(e.Leader); ok && e.Path.Form == Following {
-			m.move(e, m.bodies.Position(row).Add(e.Path.Center))
 		}
 	}
 }

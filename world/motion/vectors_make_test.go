@@ -310,10 +310,10 @@ func wakeCases() []*vectorCase {
 	layers.effect(vectorChange{Before: 2, Slot: 1, Params: [][4]bits{{}}, Layers: 4}, vec{})
 	expiry := newCase("an effect expires", 5).crowd()
 	expiry.effect(vectorChange{Before: 1, Slot: 0, Program: 2, Last: 3}, vec{X: 2, Y: 1})
-	calm := newCase("an effect without force keeps bodies awake", 8).crowd()
-	calm.effect(vectorChange{Before: 2, Slot: 0, Params: [][4]bits{{}}}, vec{}).effect(vectorChange{Before: 4, Slot: 0, Params: [][4]bits{{}}}, vec{})
-	calm.effect(vectorChange{Before: 6, Slot: 0, End: true})
-	return []*vectorCase{wakes, layers, expiry, calm}
+	idle := newCase("an effect without force keeps bodies awake", 8).crowd()
+	idle.effect(vectorChange{Before: 2, Slot: 0, Params: [][4]bits{{}}}, vec{}).effect(vectorChange{Before: 4, Slot: 0, Params: [][4]bits{{}}}, vec{})
+	idle.effect(vectorChange{Before: 6, Slot: 0, End: true})
+	return []*vectorCase{wakes, layers, expiry, idle}
 }
 
 func pathCases() []*vectorCase {

@@ -1,0 +1,99 @@
+package world
+
+import "github.com/worldd/worldd/world/motion"
+
+// Disturbed returns the last tick in which anything but motion changed the body on a slot:
+// one of the causes in the package comment. A change between steps counts for the next
+// tick. A body that was not disturbed after tick T is a function of its exact state after T
+// and of the effects: motion.Sim computes it. It returns 0 for a slot never used.
+func (w *World) Disturbed(slot uint32) uint64 {
+	if uint64(slot) >= uint64(len(w.disturbed)) {
+		return 0
+	}
+	return w.disturbed[slot]
+}
+
+// Exact returns the exact state of the body on a slot; false if the slot is free or its
+// entity has no body.
+func (w *World) Exact(slot uint32) (motion.State, bool) {
+	if uint64(slot) >= uint64(len(w.rowOf)) || w.rowOf[slot] == noRow {
+		return motion.State{}, false
+	}
+	b, row := &w.bodies, int(w.rowOf[slot])
+	return motion.State{Position: b.Position(row), Velocity: b.Velocity(row), Rest: b.Rest[row], Awake: b.willBeAwake(row)}, true
+}
+
+// disturb records a disturbance of the body on a slot in the tick under way or, between
+// steps, in the next one.
+func (w *World) disturb(slot uint32) { w.disturbed[slot] = w.disturbing }
+
+// disturbRow is disturb for the body on a row.
+func (w *World) disturbRow(row int) { w.disturb(w.bodies.slot[row]) }
+
+// disturbMoved disturbs the bodies that a Mover may move (C6).
+func (w *World) disturbMoved() {
+	for slot := range w.sleepState.awake.All() {
+		w.disturb(slot)
+	}
+}
+
+// disturbTouching disturbs the awake bodies in the list of contacts, also those that no
+// contact moved: their groups decide when they fall asleep (C4).
+func (w *World) disturbTouching() {
+	for i := range w.contacts.bodies {
+		row := int(w.contacts.bodies[i].row)
+		if w.bodies.isAwake(row) || w.bodies.willBeAwake(row) {
+			w.disturbRow(row)
+		}
+	}
+}
+
+// disturbReached disturbs the awake bodies that a hidden effect acts on (C9).
+func (w *World) disturbReached(e *effect) {
+	w.eachReached(e, func(row int) {
+		if w.bodies.isAwake(row) {
+			w.disturbRow(row)
+		}
+	})
+}
+
+// eachReached calls f for the rows that an effect acts on.
+func (w *World) eachReached(e *effect, f func(row int)) {
+	b := &w.bodies
+	act := func(row int) {
+		if e.ActsOn(&w.motion.Kinds[b.Kind[row]], b.Position(row)) {
+			f(row)
+		}
+	}
+	if !e.Boxed {
+		for row := range b.len() {
+			act(row)
+		}
+		return
+	}
+	r := w.grid.coverBox(e)
+	for z := r.z0; z <= r.z1; z++ {
+		for x := r.x0; x <= r.x1; x++ {
+			for _, slot := range w.grid.slots(z*w.grid.columns + x) {
+				act(int(w.rowOf[slot]))
+			}
+		}
+	}
+}
+
+// stage numbers the times between the motions of bodies and the ends of steps.
+func (w *World) stage() uint64 {
+	if w.moved {
+		return w.disturbing<<1 | 1
+	}
+	return w.disturbing << 1
+}
+
+// noteChange notes that a call changes an effect, and decides whether the wakes that it
+// causes are disturbances (C9). They are not if clients can repeat them: for the first
+// change of an effect between two motions, by the positions after the first.
+func (w *World) noteChange(e *effect) {
+	stage := w.stage()
+	e.disturbs = e.hidden || w.moved || e.changed == stage
+	e.changed = stage
+}
