@@ -193,7 +193,7 @@ func (c *chaos) vec(scale float32) world.Vec3 {
 }
 
 func (c *chaos) place() world.Vec3 {
-	v := c.vec(14)
+	v := c.vec(5)
 	v.Y = max(v.Y, 0.5) / 2
 	return v
 }
@@ -222,7 +222,7 @@ func (c *chaos) act() {
 	case 4:
 		w.SetPosition(c.entity(), c.place())
 	case 5:
-		w.SetVelocity(c.entity(), c.vec([]float32{0.05, 5, 200}[r.IntN(3)]))
+		w.SetVelocity(c.entity(), c.vec([]float32{0, 0, 0.05, 5, 200}[r.IntN(5)]))
 	case 6:
 		w.Impulse(c.entity(), c.vec(9))
 	case 7:
@@ -288,7 +288,8 @@ func newChaos(t testing.TB, seed uint64) *chaos {
 		{Name: "ram", Body: &world.BodyDef{Radius: 0.9, Solid: true, Kinematic: true, Layers: 3}},
 		{Name: "rock", Body: &world.BodyDef{Mass: 7, Radius: 0.8, Friction: 0.9, Solid: true, Layers: 3}},
 	} {
-		c.kinds = append(c.kinds, addKind(t, w, k))
+		kind := addKind(t, w, k)
+		c.kinds = append(c.kinds, kind, kind)
 	}
 	for _, text := range []string{gust, blast, updraft, "box (-3, -3, -3) (3, 3, 3)\nparam lift = 9\noutput += (0, lift, time)\n"} {
 		c.programs = append(c.programs, compile(t, text))
@@ -314,11 +315,11 @@ func TestDisturbedIsComplete(t *testing.T) {
 		p := newPredictor(t, c.w)
 		require.NoError(t, c.w.AddSystem(world.After, "late", func(*world.World) { act(c.r.IntN(8) / 7) }))
 		var img world.Image
-		for tick := range 300 {
+		for tick := range 400 {
 			switch {
 			case tick < 10:
 				act(25)
-			case tick%60 < 40:
+			case tick%60 < 20:
 				act(c.r.IntN(5) / 4)
 			}
 			if tick == 150 {
