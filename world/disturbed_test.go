@@ -103,6 +103,7 @@ func TestCausesOfDisturbance(t *testing.T) {
 		}, []string{"ball", "touching", "far", "ram", "leaf", "low"}},
 		"C9 a hidden effect": {func(t *testing.T, q *quiet) {
 			addEffect(t, q.World, effect(t, inAir, hidden))
+			q.Step()
 		}, []string{"leaf", "low"}},
 		"C9 a hidden effect wakes": {func(t *testing.T, q *quiet) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 10}, hidden))
