@@ -291,7 +291,7 @@ func newChaos(t testing.TB, seed uint64) *chaos {
 		kind := addKind(t, w, k)
 		c.kinds = append(c.kinds, kind, kind)
 	}
-	for _, text := range []string{gust, blast, updraft, "box (-3, -3, -3) (3, 3, 3)\nparam lift = 9\noutput += (0, lift, time)\n"} {
+	for _, text := range []string{gust, blast, updraft, "box (-6, -6, -6) (6, 6, 6)\nparam lift = 9\noutput += (0, lift * 1e-3, 0)\n", "box (-3, -3, -3) (3, 3, 3)\nparam lift = 9\noutput += (0, lift, time)\n"} {
 		c.programs = append(c.programs, compile(t, text))
 	}
 	return c

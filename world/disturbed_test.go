@@ -108,6 +108,24 @@ func TestCausesOfDisturbance(t *testing.T) {
 		"C9 a hidden effect wakes": {func(t *testing.T, q *quiet) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 10}, hidden))
 		}, []string{"ball", "touching", "far"}},
+		"C9 a hidden effect is removed": {func(t *testing.T, q *quiet) {
+			id := addEffect(t, q.World, effect(t, world.Vec3{X: 30}, hidden))
+			steps(q.World, 10)
+			q.RemoveEffect(id)
+		}, []string{"far"}},
+		"C9 a hidden effect expires, and wakes after motion": {func(t *testing.T, q *quiet) {
+			addEffect(t, q.World, effect(t, world.Vec3{X: 30}, hidden, func(d *world.EffectDef) { d.LifeTicks = 11 }))
+			steps(q.World, 10)
+		}, []string{"far"}},
+		"C9 a hidden effect leaves by its path": {func(t *testing.T, q *quiet) {
+			addEffect(t, q.World, effect(t, world.Vec3{X: 34}, hidden, func(d *world.EffectDef) { d.Velocity = world.Vec3{X: 6} }))
+			steps(q.World, 10)
+		}, []string{"far"}},
+		"C9 its leader moved since the effect was added": {func(t *testing.T, q *quiet) {
+			id := spawn(t, q.World, q.balls, world.Vec3{X: 30, Y: 9})
+			addEffect(t, q.World, effect(t, world.Vec3{}, func(d *world.EffectDef) { d.Follow = id }))
+			q.SetPosition(id, world.Vec3{X: 90, Y: 9})
+		}, []string{"far"}},
 		"C9 added by an After system": {func(t *testing.T, q *quiet) {
 			late(t, q, func() { addEffect(t, q.World, effect(t, world.Vec3{X: 30})) })
 		}, []string{"far"}},

@@ -115,8 +115,9 @@ func (s *sim) blow(h bulk.Handle, ticks int) {
 	program, err := field.Compile(simGust)
 	s.must(err)
 	life := uint32(1 + nth(ticks, 120))
-	if _, err := s.world.AddEffect(world.EffectDef{Program: program, Mode: world.Acceleration, Follow: h, LifeTicks: life}); err == nil {
-		s.gusts = append(s.gusts, gust{l, s.world.Tick() + uint64(life)})
+	if id, err := s.world.AddEffect(world.EffectDef{Program: program, Mode: world.Acceleration, Follow: h, LifeTicks: life}); err == nil {
+		e, _ := s.world.Effect(id)
+		s.gusts = append(s.gusts, gust{l, e.First + uint64(life) - 1})
 	}
 }
 
