@@ -144,7 +144,7 @@ func (s *sim) decide(p *session.Session, x *simWish, how int) {
 		s.fail("H7", "the game received the wish %v for the second time, or it is none", x.handle)
 	}
 	x.seen = true
-	at, _, _ := s.world.Body(p.Entity().Index())
+	at, _ := s.world.Position(p.Entity()) // the origin if it has none
 	var h bulk.Handle
 	switch nth(how, 6) {
 	case 0:
