@@ -1,6 +1,8 @@
 package session_test
 
 import (
+	"slices"
+
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
@@ -188,6 +190,11 @@ func (c *simClient) noteAnswer(r wire.Record) {
 	case c.ofServer(s.lives[r.Handle]).enter != nil:
 		s.fail("H7", "client %d is sent the answer %v to %v after its enter", c.number, r.Handle, x.handle)
 	}
+}
+
+// awaitsAnswer reports whether a wish of the client is open.
+func (c *simClient) awaitsAnswer() bool {
+	return slices.ContainsFunc(c.wished, func(x *simWish) bool { return c.session.Resolve(x.handle) == wire.Provisional })
 }
 
 func (c *simClient) wishOf(index uint32) *simWish {
