@@ -100,6 +100,8 @@
 // and numbers that are off by more than PredictConfig.Snap, in their units, are corrected at
 // once. Only the controlled entity is predicted. A Step that looks at others sees them as of
 // the view, a round trip behind, and is corrected more often.
+// Other players are shown in the past, where nothing has to be guessed: their inputs are not
+// sent, and there is no delay of one's own inputs to choose.
 //
 // Step starts sounds and the like if [Prediction.Once] is true, since a tick may be predicted
 // many times. A panic in Step turns the prediction off: [Prediction.Err] is a *[StepError],
