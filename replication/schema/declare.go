@@ -284,8 +284,8 @@ func (m *Motion) floats() [6]*float32 {
 }
 
 func checkConstant(x float32) error {
-	if !(x >= 0 && x <= math.MaxFloat32) {
-		return fmt.Errorf("constant %v: want a finite number that is not negative", x)
+	if !(x >= 0 && x <= math.MaxFloat32) || math.Signbit(float64(x)) {
+		return fmt.Errorf("constant %v: want a finite number that is not negative, nor -0", x)
 	}
 	return nil
 }

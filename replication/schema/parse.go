@@ -400,20 +400,21 @@ func markVectors(fields []Field) {
 	}
 }
 
-// continues reports whether f is not an element X[n] of an array, or is alike to X[n-1],
+// continues reports whether f is X[0] or no element X[n] of an array, or is alike to X[n-1],
 // which precedes it.
 func (b *block) continues(f Field) bool {
 	open := strings.LastIndexByte(f.Path, '[')
 	if open < 0 || !strings.HasSuffix(f.Path, "]") {
 		return true
 	}
-	n, err := strconv.ParseUint(f.Path[open+1:len(f.Path)-1], 10, 16)
-	if err != nil || n == 0 {
+	digits := f.Path[open+1 : len(f.Path)-1]
+	if digits == "0" || strings.Trim(digits, "0123456789") != "" || digits == "" {
 		return true
 	}
+	n, err := strconv.ParseUint(digits, 10, 16)
 	before := fmt.Sprintf("%s[%d]", f.Path[:open], n-1)
 	last := len(b.fields) - 1
-	return last >= 0 && b.fields[last].Path == before && sameButPath(b.fields[last], f)
+	return err == nil && digits[0] != '0' && last >= 0 && b.fields[last].Path == before && sameButPath(b.fields[last], f)
 }
 
 func sameButPath(a, b Field) bool {

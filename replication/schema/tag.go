@@ -431,6 +431,9 @@ func (f *Field) quantise(g tag) error {
 // setRange makes f a ranged float of the values low + n*step, n at most last.
 func (f *Field) setRange(low, step float64, last uint32) {
 	f.Kind, f.Ranged = KindNumber, true
+	if low == 0 {
+		low = 0 // not -0, which would be a second text for the same values
+	}
 	f.low, f.step, f.Max = low, step, last
 	if fraction, _ := math.Frexp(f.step); fraction == 0.5 && !math.IsInf(1/f.step, 0) {
 		f.perUnit = 1 / f.step
