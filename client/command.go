@@ -149,8 +149,8 @@ func (s *Session) receiveResult(body []byte) error {
 	f, name := (*Future)(nil), ""
 	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
 		f, name = s.unanswered[i], s.unanswered[i].name
-		if m.Code == wire.OK && f.answer != nil {
-			if r.Answer, err = readAnswer(f.answer, m.Answer); err != nil {
+		if m.Code == wire.OK {
+			if r.Answer, err = s.readAnswer(f, m.Answer); err != nil {
 				return err // f ends unanswered, with the connection
 			}
 		}

@@ -84,11 +84,24 @@ func (s *Session) do(target bulk.Handle, args any, answer reflect.Type) (*Future
 	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: command.Args.Append(nil, &body)}, wishes, command.Answer)
 }
 
-// readAnswer returns the struct that an answer holds.
-func readAnswer(m *schema.Message, b []byte) (any, error) {
+// readAnswer returns the struct that the answer to f holds, nil if the caller does not declare
+// one. The answer must be as the server declares it.
+func (s *Session) readAnswer(f *Future, b []byte) (any, error) {
+	served := s.served()
+	i, ok := served.CommandByName(f.name)
+	if !ok || served.Command(i).Answer == nil {
+		if len(b) > 0 {
+			return nil, protocolError("an answer of %d bytes to command %q, which has none", len(b), f.name)
+		}
+		return nil, nil
+	}
 	var body schema.Payload
-	if err := m.Parse(b, &body); err != nil {
+	if err := served.Command(i).Answer.Parse(b, &body); err != nil {
 		return nil, err
+	}
+	m := f.answer
+	if m == nil {
+		return nil, nil
 	}
 	answer := reflect.New(m.Type)
 	if err := m.Restore(&body, answer.Interface()); err != nil {

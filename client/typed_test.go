@@ -135,6 +135,42 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// Every answer is checked by the server's schema, also if the client does not declare it.
+func TestAnswersAreAsTheServerDeclares(t *testing.T) {
+	served, declared := dinner(t), schema.New()
+	require.NoError(t, schema.AddRawCommand(served, "burp"))
+	require.NoError(t, schema.AddCommand[eat](declared, "eat"))
+	require.NoError(t, schema.AddCommand[weigh](declared, "weigh"))
+	answer, err := served.Command(1).Answer.AppendValue(nil, weighed{70.5})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name   string
+		send   func(*client.Session) (*client.Future, error)
+		answer []byte
+		wrong  bool
+	}{
+		{"none is declared", func(s *client.Session) (*client.Future, error) { return s.Do(walker, eat{}) }, answer, true},
+		{"raw", func(s *client.Session) (*client.Future, error) { return s.Command("burp", walker, nil) }, answer, true},
+		{"unknown command", func(s *client.Session) (*client.Future, error) { return s.Command("sing", walker, nil) }, answer, true},
+		{"not declared here", func(s *client.Session) (*client.Future, error) { return s.Do(walker, weigh{}) }, answer, false},
+		{"not declared here, malformed", func(s *client.Session) (*client.Future, error) { return s.Do(walker, weigh{}) }, append(answer, 0), true},
+	} {
+		h := newHandServer(t, served, declared)
+		require.NoError(t, h.answer(asIs))
+		f, err := c.send(h.session)
+		require.NoError(t, err)
+		err = h.session.ReceiveStream(result(wire.Result{ID: f.ID(), Verdict: wire.Live, Answer: c.answer}))
+		if c.wrong {
+			require.Equal(t, wire.BadMessage, wire.CodeOf(err), c.name)
+			continue
+		}
+		require.NoError(t, err, c.name)
+		r, done := f.Poll()
+		require.True(t, done)
+		require.Nil(t, r.Answer)
+	}
+}
+
 func TestTypedInput(t *testing.T) {
 	s := dinner(t)
 	session := joinedSession(t, s)
