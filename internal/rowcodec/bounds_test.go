@@ -2,11 +2,14 @@ package rowcodec_test
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -51,4 +54,46 @@ func TestCheckRows(t *testing.T) {
 	err := rowcodec.CheckRows(s)
 	require.ErrorContains(t, err, `"last"`)
 	require.ErrorContains(t, err, "quantise its fields")
+}
+
+// withBody returns a schema with a body, and with always fields that take so many bits.
+func withBody(t *testing.T, name string, free int) *schema.Schema {
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, name))
+	text := strings.TrimSuffix(s.Text(), "input raw\n")
+	for c := 0; free > 0; c++ {
+		text += fmt.Sprintf("component c%d\n", c)
+		free-- // the bit in the mask
+		for f := range 64 {
+			n := min(free, 32)
+			if n > 0 {
+				text += fmt.Sprintf("F%d uint %d always\n", f, n)
+			}
+			free -= n
+		}
+	}
+	s, err := schema.Parse(text + "input raw\n")
+	require.NoError(t, err)
+	return s
+}
+
+// The exact part of a body counts: a row, its header and an Enter fit with it.
+func TestCheckRowsWithABody(t *testing.T) {
+	const (
+		body  = 12 + 3*(12+20) + 3*(12+19) // a head, and six residuals
+		limit = wire.MaxRowBytes*8 - wire.MaxRowHeaderBits - body
+	)
+	for name, most := range map[string]int{"body": limit - wire.MaxExactBits, "corpse": limit} {
+		require.NoError(t, rowcodec.CheckRows(withBody(t, name, most)), name)
+		require.ErrorContains(t, rowcodec.CheckRows(withBody(t, name, most+1)), "rows could take 9217 bits", name)
+	}
+
+	// The longest row in full and the longest exact part fit into an Enter.
+	s := withBody(t, "body", limit-wire.MaxExactBits)
+	x := math.Float32frombits(1<<32 - 1)
+	far := wire.BodyState{Position: [3]float32{x, x, x}, Velocity: [3]float32{x, x, x}, Rest: 1<<32 - 1, Awake: true}
+	var w bitio.Writer
+	s.AppendFull(&w, schema.Row{Mask: 1<<s.Components() - 1, Values: make([]uint32, s.Values())})
+	wire.AppendBody(&w, wire.Raw, &far, &wire.Grid{})
+	require.LessOrEqual(t, len(w.Bytes()), wire.MaxEnterBytes)
 }

@@ -188,11 +188,14 @@ func (g *group) split(units []unit) {
 	}
 }
 
-// CheckRows reports whether every row of s fits into a datagram: with a header, in its
-// longest form, it takes at most wire.MaxRowBytes. The error names the first component
-// that exceeds the limit.
+// CheckRows reports whether every row of s fits into a datagram: with a header and the exact
+// state of a body, in its longest form, it takes at most wire.MaxRowBytes. The error names the
+// first component that exceeds the limit.
 func CheckRows(s *schema.Schema) error {
 	bits := wire.MaxRowHeaderBits
+	if _, ok := s.ByName(schema.BodyComponent); ok {
+		bits += wire.MaxExactBits
+	}
 	for i := range s.Components() {
 		if bits += longestPart(s, i); bits > wire.MaxRowBytes*8 {
 			c := s.Component(i)

@@ -35,8 +35,9 @@ const (
 	// larger one should be split, since one bit says whether a component changed.
 	MaxFieldsPerComponent = 64
 
-	// MaxRowBytes bounds a row and its header in their longest form, so that every row fits into
-	// a datagram. Schemas that could exceed it are rejected.
+	// MaxRowBytes bounds a row, its header and its exact part in their longest form, so that every
+	// row fits into a datagram, though without an audit, and into an Enter. Schemas that could
+	// exceed it are rejected.
 	MaxRowBytes = 1152
 
 	// MaxEnterBytes bounds the full row inside an Enter record.
