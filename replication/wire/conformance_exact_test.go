@@ -222,7 +222,7 @@ func (s exactPage) kind(l *extensionLine) {
 	for i, name := range []string{"inverse mass", "coupling", "radius", "friction", "restitution"} {
 		b := s.float(name, constantFinite)
 		x := math.Float32frombits(b)
-		if x < 0 && s.keeps(constantNotNegative) || x > 1 && (i == 1 || i == 4) && s.keeps(shareAtMost1) {
+		if math.Signbit(float64(x)) && s.keeps(constantNotNegative) || x > 1 && (i == 1 || i == 4) && s.keeps(shareAtMost1) {
 			s.fail("%s %v", name, x)
 		}
 		l.Constants = append(l.Constants, b)

@@ -157,6 +157,19 @@ func TestExactLongest(t *testing.T) {
 	require.Equal(t, wire.MaxExactBits, w.Bits())
 }
 
+// A kind's constants have one form each: 0 has no sign.
+func TestKindsOfNegativeZero(t *testing.T) {
+	parse := func(k wire.KindAdded) error {
+		_, err := wire.ParseStructure(k.Append(wire.AppendStructureHeader(nil, 1, 1)))
+		return err
+	}
+	minus := float32(math.Copysign(0, -1))
+	require.NoError(t, parse(wire.KindAdded{}))
+	for _, k := range []wire.KindAdded{{InvMass: minus}, {Coupling: minus}, {Radius: minus}, {Friction: minus}, {Restitution: minus}} {
+		require.Equal(t, wire.BadMessage, wire.CodeOf(parse(k)))
+	}
+}
+
 // A snapshot of each turn audits each body once.
 func TestAuditTurns(t *testing.T) {
 	h := bulk.NewHandle(70, 3)

@@ -304,7 +304,7 @@ func readEnded(c *bitio.Cursor) EffectEnded {
 func readKind(c *bitio.Cursor) (k KindAdded) {
 	k.Kind = c.Uvarint(MaxKinds-1, "kind")
 	for _, x := range k.constants() {
-		if *x = readFloat(c, "constant of a kind"); *x < 0 {
+		if *x = readFloat(c, "constant of a kind"); math.Signbit(float64(*x)) {
 			c.Fail("a kind with the constant %v", *x)
 		}
 	}
