@@ -119,6 +119,17 @@ func (s exactPage) vector(name string) (v [3]uint32) {
 	return v
 }
 
+// bounded reads a velocity or an axis.
+func (s exactPage) bounded(name string) [3]uint32 {
+	v := s.vector(name)
+	for _, x := range v {
+		if math.Abs(float64(math.Float32frombits(x))) > 1e6 && s.keeps(pathBound) {
+			s.fail("%s beyond 1e6", name)
+		}
+	}
+	return v
+}
+
 type (
 	// extensionLine is a record in exact.jsonl. Floats are bits.
 	extensionLine struct {
@@ -260,9 +271,9 @@ func (s exactPage) path() *path {
 	p.Center = s.vector("center")
 	switch p.Form {
 	case 1:
-		p.Velocity = s.vector("velocity")
+		p.Velocity = s.bounded("velocity")
 	case 2:
-		p.Axes = [2][3]uint32{s.vector("first axis"), s.vector("second axis")}
+		p.Axes = [2][3]uint32{s.bounded("first axis"), s.bounded("second axis")}
 		p.Phase, p.Rate = uint32(s.readNamed(32, "phase")), uint32(s.readNamed(32, "rate"))
 		if !s.keeps(phaseBeforeRate) {
 			p.Phase, p.Rate = p.Rate, p.Phase
@@ -304,11 +315,11 @@ func (s exactPage) ticks(l *extensionLine, tick uint64) {
 	if l.life == 0 && s.keeps(lifeFor0IsEndless) {
 		return
 	}
-	last := born + int64(l.life)
-	if !s.keeps(lifeFromBirth) {
-		last = first + int64(l.life)
+	last := first + int64(l.life) - int64(s.pick(lifeCountsFirst, 1, 0))
+	if !s.keeps(lifeFromFirst) {
+		last = born + int64(l.life) - 1
 	}
-	if last < first && s.keeps(lastFromFirst) || last > 1<<32-1 && s.keeps(lastBound) {
+	if last > 1<<32-1 && s.keeps(lastBound) {
 		s.fail("last tick %d", last)
 	}
 	l.Last = uint32(last)

@@ -224,6 +224,7 @@ const (
 	shareAtMost1
 	pathKnown
 	pathFinite
+	pathBound
 	leaderSlotBound
 	leaderGenerationOdd
 	phaseBeforeRate
@@ -233,8 +234,8 @@ const (
 	firstFrom1
 	bornFrom0
 	lifeFor0IsEndless
-	lifeFromBirth
-	lastFromFirst
+	lifeFromFirst
+	lifeCountsFirst
 	lastBound
 )
 
@@ -449,6 +450,7 @@ var rules = [...]struct{ section, text string }{
 	shareAtMost1:        {"6", "coupling and restitution are at most 1"},
 	pathKnown:           {"6", "a path has a form from 0 to 3"},
 	pathFinite:          {"6", "the floats of a path are finite"},
+	pathBound:           {"6", "velocities and axes are at most 10^6"},
 	leaderSlotBound:     {"6", "the slot of a leader is below 2^24"},
 	leaderGenerationOdd: {"6", "the generation of a leader is odd"},
 	phaseBeforeRate:     {"6", "phase precedes rate"},
@@ -458,8 +460,8 @@ var rules = [...]struct{ section, text string }{
 	firstFrom1:          {"6", "an effect acts from tick 1 at the earliest"},
 	bornFrom0:           {"6", "an effect is born in tick 0 at the earliest"},
 	lifeFor0IsEndless:   {"6", "life 0 has no end"},
-	lifeFromBirth:       {"6", "life counts from the birth"},
-	lastFromFirst:       {"6", "the last tick is not before the first"},
+	lifeFromFirst:       {"6", "life counts from the first tick"},
+	lifeCountsFirst:     {"6", "life counts the first tick"},
 	lastBound:           {"6", "the last tick is at most 2^32 - 1"},
 }
 

@@ -107,8 +107,16 @@ func (m *exactMaker) enters() {
 	m.messageAt("the state of tick 0", 63, refused, m.enter(wire.Exact{Form: wire.OnGrid, Back: 63}, snapped))
 	cut := m.enter(wire.Exact{Form: wire.Raw}, odd)
 	ordinary := m.enter(wire.Exact{Form: wire.OnGrid}, snapped)
-	m.message("the row ends before the exact part", refused, append(slices.Clone(ordinary[:6]), append([]byte{2}, ordinary[7:]...)...))
-	m.message("an exact part that the form lacks", refused, append(slices.Clone(cut[:6]), append([]byte{0}, cut[7:]...)...))
+	m.message("the row ends before the exact part", refused, withForm(ordinary, 2))
+	m.message("an exact part that the form lacks", refused, withForm(cut, 0))
+}
+
+// withForm returns an exact Enter with another form byte, which follows head, entity and kind.
+func withForm(enter []byte, form byte) []byte {
+	const formAt = 5
+	enter = slices.Clone(enter)
+	enter[formAt] = form
+	return enter
 }
 
 // extend returns an Extension of the bytes in parts: numbers are uvarints.
@@ -167,9 +175,9 @@ func (m *exactMaker) effects() {
 	add("it acts in the tick of its birth", exactRead{}, func(e *wire.EffectAdded) { e.Age = 0 })
 	add("born in tick 0", exactRead{}, func(e *wire.EffectAdded) { e.Age, e.Life = 1000, 0 })
 	add("born before tick 0", refused, func(e *wire.EffectAdded) { e.Age, e.Life = 1001, 0 })
-	add("its first tick is its last", exactRead{}, func(e *wire.EffectAdded) { e.Age, e.Life = 8, 8 })
-	add("its last tick is before its first", refused, func(e *wire.EffectAdded) { e.Age, e.Life = 8, 7 })
-	add("its last tick is 2^32 - 1", exactRead{}, func(e *wire.EffectAdded) { e.Life = 1<<32 - 1 - 999 })
+	add("its first tick is its last", exactRead{}, func(e *wire.EffectAdded) { e.Age, e.Life = 8, 1 })
+	add("the tick of its birth is its last", exactRead{}, func(e *wire.EffectAdded) { e.Age, e.Life = 0, 1 })
+	add("its last tick is 2^32 - 1", exactRead{}, func(e *wire.EffectAdded) { e.Life = 1<<32 - 1000 })
 	add("its last tick is 2^32", refused, func(e *wire.EffectAdded) { e.Life = 1<<32 - 999 })
 	first := added()
 	first.Back, first.Age = 64, 0
@@ -200,6 +208,13 @@ func (m *exactMaker) paths() {
 	add("an unknown path", refused, wire.Path{Form: 4, Center: center})
 	add("an infinite centre", refused, wire.Path{Center: [3]float32{0, 0, float32(math.Inf(-1))}})
 	add("an infinite velocity", refused, wire.Path{Form: wire.PathLinear, Velocity: [3]float32{0, nan, 0}})
+	add("the fastest velocity", exactRead{}, wire.Path{Form: wire.PathLinear, Velocity: [3]float32{1e6, 0, -1e6}})
+	add("a faster velocity", refused, wire.Path{Form: wire.PathLinear, Velocity: [3]float32{0, math.Nextafter32(-1e6, -2e6), 0}})
+	orbit.Axes[0] = [3]float32{0, -1e6, 1e6}
+	add("the longest axis", exactRead{}, orbit)
+	orbit.Axes[0][2] = math.Nextafter32(1e6, 2e6)
+	add("a longer axis", refused, orbit)
+	orbit.Axes[0][2] = 0
 	orbit.Axes[1][2] = nan
 	add("an axis that is NaN", refused, orbit)
 }

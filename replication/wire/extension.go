@@ -36,7 +36,7 @@ type EffectAdded struct {
 	Layers  uint32 // bodies that feel it; 0 means all
 	Back    uint8  // ticks from its first tick to the tick after the message's, at most MaxBack + 1
 	Age     uint32 // ticks from the tick in which it was born to its first
-	Life    uint32 // ticks from the tick in which it was born to its last; 0: until it is ended
+	Life    uint32 // ticks from its first to its last, both included; 0: until it is ended
 	Path    Path
 	Params  Floats // empty: the program's defaults
 }
@@ -81,8 +81,8 @@ const (
 type Path struct {
 	Form        PathForm
 	Center      [3]float32    // metres; PathFollowing: relative to the leader
-	Velocity    [3]float32    // PathLinear: m/s
-	Axes        [2][3]float32 // PathOrbit: metres; the centre's places at 0 and at a quarter turn
+	Velocity    [3]float32    // PathLinear: m/s, at most 1e6 in each coordinate
+	Axes        [2][3]float32 // PathOrbit: metres, at most 1e6; the centre's places at 0 and at a quarter turn
 	Phase, Rate uint32        // PathOrbit: turns / 2^32, and turns / 2^32 in a tick
 	Leader      bulk.Handle   // PathFollowing: an entity
 }
@@ -345,9 +345,9 @@ func readPath(c *bitio.Cursor) (p Path) {
 	p.Center = readVector(c)
 	switch p.Form {
 	case PathLinear:
-		p.Velocity = readVector(c)
+		p.Velocity = readBounded(c)
 	case PathOrbit:
-		p.Axes[0], p.Axes[1] = readVector(c), readVector(c)
+		p.Axes[0], p.Axes[1] = readBounded(c), readBounded(c)
 		p.Phase, p.Rate = c.Uint32("phase"), c.Uint32("rate")
 	}
 	return p
@@ -355,6 +355,20 @@ func readPath(c *bitio.Cursor) (p Path) {
 
 func readVector(c *bitio.Cursor) [3]float32 {
 	return [3]float32{readFloat(c, "x"), readFloat(c, "y"), readFloat(c, "z")}
+}
+
+// maxPathNumber bounds the coordinates of velocities and axes, so that no centre overflows.
+const maxPathNumber = 1e6
+
+// readBounded reads a velocity or an axis.
+func readBounded(c *bitio.Cursor) [3]float32 {
+	v := readVector(c)
+	for _, x := range v {
+		if x < -maxPathNumber || x > maxPathNumber {
+			c.Fail("a path with a velocity or axis of %v", x)
+		}
+	}
+	return v
 }
 
 func readFloat(c *bitio.Cursor, what string) float32 {
@@ -388,10 +402,11 @@ func (e *EffectAdded) Ticks(tick uint32) (born, first, last uint32, err error) {
 	if e.Life == 0 {
 		return born, first, 0, nil
 	}
-	if end := uint64(born) + uint64(e.Life); end < uint64(first) || end > math.MaxUint32 {
-		return 0, 0, 0, bad("an effect with the last tick %d, whose first is %d", end, first)
+	end := uint64(first) + uint64(e.Life) - 1
+	if end > math.MaxUint32 {
+		return 0, 0, 0, bad("an effect with the last tick %d", end)
 	}
-	return born, first, born + e.Life, nil
+	return born, first, uint32(end), nil
 }
 
 // FirstTick returns the first tick of the change, given the tick of its message. The error
