@@ -85,6 +85,8 @@ func (v *verifier) instruction(pc int, in instruction) string {
 		return "it names a uniform, but is not a load"
 	case in.op == opLoad && int(in.uniform) >= v.uniforms:
 		return fmt.Sprintf("uniform %d of %d", in.uniform, v.uniforms)
+	case in.op == opLoad && v.laneOfNumber(int(in.uniform)):
+		return fmt.Sprintf("uniform %d is y, z or w of a number", in.uniform)
 	}
 	for i, plane := range in.operands {
 		if reason := v.operand(in, i, plane); reason != "" {
@@ -92,6 +94,12 @@ func (v *verifier) instruction(pc int, in instruction) string {
 		}
 	}
 	return v.destination(pc, in)
+}
+
+// laneOfNumber reports whether a uniform is a lane other than x of a parameter that is a number.
+func (v *verifier) laneOfNumber(uniform int) bool {
+	i := uniform - uniformParams
+	return i >= 0 && i < 4*len(v.program.params) && i%4 != 0 && v.program.params[i/4].Scalar
 }
 
 func (v *verifier) operand(in instruction, i int, plane uint8) string {
