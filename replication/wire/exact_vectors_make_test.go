@@ -238,6 +238,7 @@ func (m *exactMaker) kinds() {
 	m.message("a kind", exactRead{}, k.Append(nil))
 	m.message("a kind beyond the last", refused, extend(5, 1<<16, 0.0, 0.0, 0.0, 0.0, 0.0, make([]byte, 4)))
 	m.message("a negative radius", refused, extend(5, 1, 0.0, 0.0, -1.0, 0.0, 0.0, make([]byte, 4)))
+	m.message("a radius of -0", refused, extend(5, 1, 0.0, 0.0, math.Copysign(0, -1), 0.0, 0.0, make([]byte, 4)))
 	m.message("an infinite mass", refused, extend(5, 1, math.Inf(1), 0.0, 0.0, 0.0, 0.0, make([]byte, 4)))
 	m.message("coupling above 1", refused, extend(5, 1, 0.0, 1.25, 0.0, 0.0, 0.0, make([]byte, 4)))
 	m.message("restitution above 1", refused, extend(5, 1, 0.0, 0.0, 0.0, 0.0, 1.25, make([]byte, 4)))
