@@ -93,6 +93,7 @@ func TestProtocolPageHasTheTables(t *testing.T) {
 		fmt.Sprintf("| view moment before its input | %s ticks |", comma(wire.MaxView)),
 		fmt.Sprintf("| inputs in a datagram; one input | %d; %d bytes |", wire.MaxInputs, wire.MaxInputBytes),
 		fmt.Sprintf("| msgpack nesting | %d |", wire.MaxMsgpackDepth),
+		fmt.Sprintf("rows, in bits: %d for the header, %d more if there is a component `body`", wire.MaxRowHeaderBits, wire.MaxExactBits),
 	} {
 		require.Contains(t, string(page), line)
 	}
