@@ -237,6 +237,91 @@ const (
 	lifeFromFirst
 	lifeCountsFirst
 	lastBound
+
+	// Of schema texts: see schemas.jsonl.
+	schemaTextBound
+	schemaUTF8
+	schemaLineEnds
+	schemaHeader
+	schemaOneSpace
+	schemaMotionOnce
+	schemaInputPresent
+	schemaOrder
+	schemaNameBound
+	schemaNameNotEmpty
+	schemaNameControls
+	schemaNameSpaces
+	schemaNameOfSection
+	schemaNameUnique
+	schemaNumbers
+	schemaDecimalForm
+	schemaHexDigits
+	schemaHexCase
+	schemaConstantFinite
+	schemaConstantPositive
+	schemaComponentLine
+	schemaComponentsBound
+	schemaTextsBound
+	schemaRowBound
+	schemaParentOnce
+	schemaParentBeforeTexts
+	schemaPathNoKeyword
+	schemaFieldLine
+	schemaTextsLast
+	schemaParentLast
+	schemaTextsCount
+	schemaFieldsBound
+	schemaPathBound
+	schemaPathNotEmpty
+	schemaPathPrintable
+	schemaPathUnique
+	schemaElementsFollow
+	schemaElementsAlike
+	schemaMessageTextPlain
+	schemaTextNot0
+	schemaTextBoundOfField
+	schemaAlwaysOrLinear
+	schemaOwnerLast
+	schemaAttributesKnown
+	schemaMessagePlain
+	schemaLinearOfNumbers
+	schemaIntBound
+	schemaFloatWidth
+	schemaEnumBound
+	schemaAngleBound
+	schemaQuatBound
+	schemaKindKnown
+	schemaRangeBound
+	schemaLowFinite
+	schemaStepPositive
+	schemaStepFinite
+	schemaEndFinite
+	schemaParentLine
+	schemaParentRef
+	schemaParentKnown
+	schemaParentVector
+	schemaParentLinear
+	schemaParentNoOwner
+	schemaKindLine
+	schemaBodyOnce
+	schemaBodyLine
+	schemaCouplingBound
+	schemaRestitutionBound
+	schemaMotionLine
+	schemaTickRate
+	schemaRestTicks
+	schemaBoundsKnown
+	schemaInputLine
+	schemaInputBound
+	schemaCommandLine
+	schemaCommandsBound
+	schemaArgsBound
+	schemaAnswerOfFields
+	schemaAnswerLine
+	schemaAnswerBound
+	schemaEventLine
+	schemaEventsBound
+	schemaEventBound
 )
 
 // rules lists the rules, with the sections that state them.
@@ -463,6 +548,90 @@ var rules = [...]struct{ section, text string }{
 	lifeFromFirst:       {"6", "life counts from the first tick"},
 	lifeCountsFirst:     {"6", "life counts the first tick"},
 	lastBound:           {"6", "the last tick is at most 2^32 - 1"},
+
+	schemaTextBound:         {"12", "a text has at most 49,152 bytes"},
+	schemaUTF8:              {"5", "a text is UTF-8"},
+	schemaLineEnds:          {"5", "the last line ends with a line feed"},
+	schemaHeader:            {"5", "the first line names the version"},
+	schemaOneSpace:          {"5", "one space separates words"},
+	schemaMotionOnce:        {"5", "motion is there at most once"},
+	schemaInputPresent:      {"5", "the input is there"},
+	schemaOrder:             {"5", "sections come in their order"},
+	schemaNameBound:         {"12", "a name has at most 64 bytes"},
+	schemaNameNotEmpty:      {"5", "a name has a byte"},
+	schemaNameControls:      {"5", "a name has no code points up to U+0020"},
+	schemaNameSpaces:        {"5", "a name has no code points from U+007F to U+00A0"},
+	schemaNameOfSection:     {"5", "a name may be in several sections"},
+	schemaNameUnique:        {"5", "a name is unique in its section"},
+	schemaNumbers:           {"5", "a number consists of digits"},
+	schemaDecimalForm:       {"5", "a decimal number has no leading zeros"},
+	schemaHexDigits:         {"5", "a hexadecimal number has all its digits"},
+	schemaHexCase:           {"5", "hexadecimal digits are in lower case"},
+	schemaConstantFinite:    {"5", "constants are finite"},
+	schemaConstantPositive:  {"5", "constants are not negative"},
+	schemaComponentLine:     {"5", "a component line has a name alone"},
+	schemaComponentsBound:   {"12", "a schema has at most 32 components"},
+	schemaTextsBound:        {"12", "the texts of an entity have at most 8,192 bytes"},
+	schemaRowBound:          {"12", "a row has at most 1,152 bytes"},
+	schemaParentOnce:        {"5", "a component has at most one parent line"},
+	schemaParentBeforeTexts: {"5", "the parent line precedes text fields"},
+	schemaPathNoKeyword:     {"5", "a path is no word that begins other lines"},
+	schemaFieldLine:         {"5", "the line of a field has nothing else"},
+	schemaTextsLast:         {"5", "text fields come last"},
+	schemaParentLast:        {"5", "the parent line follows the fields"},
+	schemaTextsCount:        {"5", "text fields count among the fields"},
+	schemaFieldsBound:       {"12", "a component has at most 64 fields"},
+	schemaPathBound:         {"12", "a path has at most 256 bytes"},
+	schemaPathNotEmpty:      {"5", "a path has a byte"},
+	schemaPathPrintable:     {"5", "a path has no control characters"},
+	schemaPathUnique:        {"5", "a path is unique among its fields"},
+	schemaElementsFollow:    {"5", "elements of an array follow each other from 0"},
+	schemaElementsAlike:     {"5", "elements of an array are alike"},
+	schemaMessageTextPlain:  {"5", "in messages text fields have no attributes"},
+	schemaTextNot0:          {"5", "a text field has at least one byte"},
+	schemaTextBoundOfField:  {"12", "a text field has at most 1,024 bytes"},
+	schemaAlwaysOrLinear:    {"5", "a field is always or linear, not both"},
+	schemaOwnerLast:         {"5", "owner comes last"},
+	schemaAttributesKnown:   {"5", "an unknown attribute is an error"},
+	schemaMessagePlain:      {"5", "in messages fields have no attributes"},
+	schemaLinearOfNumbers:   {"5", "only numbers and quats are linear"},
+	schemaIntBound:          {"5", "integers have 1 to 32 bits, or 64"},
+	schemaFloatWidth:        {"5", "floats have 32 or 64 bits"},
+	schemaEnumBound:         {"5", "an enum has 2 to 65,535 values"},
+	schemaAngleBound:        {"5", "an angle has 1 to 32 bits"},
+	schemaQuatBound:         {"5", "a quat has 2 to 10 bits"},
+	schemaKindKnown:         {"5", "an unknown kind is an error"},
+	schemaRangeBound:        {"5", "N of a range is 1 to 2^32 - 2"},
+	schemaLowFinite:         {"5", "LOW is finite"},
+	schemaStepPositive:      {"5", "STEP is above 0"},
+	schemaStepFinite:        {"5", "STEP is finite"},
+	schemaEndFinite:         {"5", "the end of a range is finite"},
+	schemaParentLine:        {"5", "a parent line has two paths"},
+	schemaParentRef:         {"5", "the handle of a parent is a ref"},
+	schemaParentKnown:       {"5", "the paths of a parent line are of fields before it"},
+	schemaParentVector:      {"5", "the position of a parent line is a vector"},
+	schemaParentLinear:      {"5", "the position of a parent line is linear"},
+	schemaParentNoOwner:     {"5", "a component with a parent line has no owner fields"},
+	schemaKindLine:          {"5", "a kind line has a name alone"},
+	schemaBodyOnce:          {"5", "a kind has at most one body"},
+	schemaBodyLine:          {"5", "a body line has 6 numbers"},
+	schemaCouplingBound:     {"5", "the coupling is at most 1"},
+	schemaRestitutionBound:  {"5", "the restitution is at most 1"},
+	schemaMotionLine:        {"5", "a motion line has 9 constants"},
+	schemaTickRate:          {"5", "there are 1 to 65,535 ticks a second"},
+	schemaRestTicks:         {"5", "the ticks of rest have 32 bits"},
+	schemaBoundsKnown:       {"5", "the bounds are clamp, bounce or destroy"},
+	schemaInputLine:         {"5", "an input line has nothing else but raw"},
+	schemaInputBound:        {"12", "an input has at most 64 bytes"},
+	schemaCommandLine:       {"5", "a command line has nothing else but raw"},
+	schemaCommandsBound:     {"12", "a schema has at most 256 commands"},
+	schemaArgsBound:         {"12", "arguments have at most 1,024 bytes"},
+	schemaAnswerOfFields:    {"5", "a raw command has no answer"},
+	schemaAnswerLine:        {"5", "an answer line has no other word"},
+	schemaAnswerBound:       {"12", "an answer has at most 1,024 bytes"},
+	schemaEventLine:         {"5", "an event line has nothing else but unreliable"},
+	schemaEventsBound:       {"12", "a schema has at most 256 events"},
+	schemaEventBound:        {"12", "an event has at most 1,024 bytes"},
 }
 
 // mutation is the rule that a client breaks.
@@ -481,10 +650,16 @@ func (m mutation) pick(r rule, right, wrong int) int {
 // TestConformanceMutants checks that a client that breaks a rule fails a vector. With -v
 // the log names the first case that it fails.
 func TestConformanceMutants(t *testing.T) {
-	page, cases, exact := readPage(t), readVectors(t), readExactVectors(t)
+	page, cases, exact, schemas := readPage(t), readVectors(t), readExactVectors(t), readSchemaVectors(t)
 	for r := rule(1); int(r) < len(rules); r++ {
 		t.Run(rules[r].section+" "+rules[r].text, func(t *testing.T) {
 			require.NotEmpty(t, rules[r].text)
+			if r >= schemaTextBound { // the first of the rules of schemas.jsonl
+				i := slices.IndexFunc(schemas, func(l schemaLine) bool { return !l.equal(mutation{r}) })
+				require.GreaterOrEqual(t, i, 0, "no line of schemas.jsonl fails a client that breaks this rule")
+				t.Log("schemas.jsonl: " + schemas[i].About)
+				return
+			}
 			if r >= exactLast { // the first of the rules of exact.jsonl
 				i := slices.IndexFunc(exact.lines, func(l exactLine) bool { return !l.equal(exact.byPage(t, l, mutation{r})) })
 				require.GreaterOrEqual(t, i, 0, "no line of exact.jsonl fails a client that breaks this rule")

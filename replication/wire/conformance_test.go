@@ -7,8 +7,6 @@ package wire_test
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"os"
 	"reflect"
 	"regexp"
@@ -123,65 +121,6 @@ func (s *pageDecoder) expectEnd() {
 	if left >= 8 && s.keeps(nothingFollows) || left < 8 && s.read(left) != 0 && s.keeps(paddingIsZero) {
 		s.fail("%d bits left", left)
 	}
-}
-
-// parseSchemaText reads a schema's text, section 5.
-func parseSchemaText(t testing.TB, text string) []pageComponent {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	require.Equal(t, "worldd schema 2", lines[0])
-	var all []pageComponent
-	firstIndex := map[string]int{} // of the last component's fields, by path
-	index := 0
-	for _, line := range lines[1:] {
-		w := strings.Fields(line)
-		switch w[0] {
-		case "component":
-			all = append(all, pageComponent{name: w[1]})
-			clear(firstIndex)
-			continue
-		case "parent":
-			c := &all[len(all)-1]
-			c.parent, c.holder = w[1], firstIndex[w[2]]
-			continue
-		case "kind", "motion", "input": // what follows is not part of rows
-			return all
-		}
-		if w[1] == "string" || w[1] == "bytes" {
-			continue
-		}
-		f := pageField{path: w[0], kind: w[1], values: 1}
-		if w[len(w)-1] == "owner" {
-			f.owner, w = true, w[:len(w)-1]
-		}
-		if last := w[len(w)-1]; last == "always" || last == "linear" {
-			f.always, f.linear = last == "always", last == "linear"
-			w = w[:len(w)-1]
-		}
-		switch f.kind {
-		case "bool":
-			f.n = 1
-		case "ref":
-			f.values = 2
-		case "range":
-			low, _ := strconv.ParseUint(w[2], 16, 64)
-			step, _ := strconv.ParseUint(w[3], 16, 64)
-			f.low, f.step = math.Float64frombits(low), math.Float64frombits(step)
-			f.largest, _ = strconv.ParseUint(w[4], 10, 32)
-			f.n = bits.Len64(f.largest)
-		case "enum":
-			k, _ := strconv.ParseUint(w[2], 10, 32)
-			f.largest, f.n = k-1, bits.Len64(k-1)
-		default:
-			f.n, _ = strconv.Atoi(w[2])
-			f.values = (f.n + 31) / 32
-			f.largest = 1<<f.n - 1
-		}
-		firstIndex[f.path] = index
-		index += f.values
-		c := &all[len(all)-1]
-		c.fields = append(c.fields, f)
-	}
-	return all
 }
 
 // full reads a field in full, section 7.

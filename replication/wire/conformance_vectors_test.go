@@ -67,8 +67,8 @@ func readVectors(t testing.TB) (cases []vectorCase) {
 	files, err := filepath.Glob("testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	for _, file := range files {
-		if name := filepath.Base(file); name == rowsFile || name == exactVectors {
-			continue // single rows and records: see TestRowVectors and TestExactVectors
+		if name := filepath.Base(file); name == rowsFile || name == exactVectors || name == schemaVectors {
+			continue // no sessions: see TestRowVectors, TestExactVectors and TestSchemaVectors
 		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
