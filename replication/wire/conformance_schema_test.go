@@ -3,6 +3,7 @@ package wire_test
 // The schema text, read from section 5 of PROTOCOL.md alone.
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -279,7 +280,7 @@ func (r *schemaReader) element(before []pageField, f pageField) {
 		stem += "[" + more
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
-	if !found || !strings.HasSuffix(index, "]") || err != nil || n <= 0 {
+	if !found || !strings.HasSuffix(index, "]") || err != nil && !errors.Is(err, strconv.ErrRange) || n <= 0 {
 		return
 	}
 	r.must(len(before) > 0 && before[len(before)-1].path == fmt.Sprintf("%s[%d]", stem, n-1), schemaElementsFollow)

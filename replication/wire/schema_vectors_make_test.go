@@ -123,6 +123,7 @@ func (m *schemaMaker) paths() {
 	m.good("arrays", fields("a[0] bool", "a[1] bool", "b.c[0][0] uint 4 always", "b.c[0][1] uint 4 always", "d[0] ref", "d[0].x bool"))
 	m.bad("an array that begins with 1", fields("a[1] bool"))
 	m.bad("an array with a gap", fields("a[0] bool", "a[2] bool"))
+	m.bad("an array with a large gap", fields("a[0] bool", "a[70000] bool"))
 	m.bad("a field within an array", fields("a[0] bool", "b bool", "a[1] bool"))
 	m.bad("elements of two kinds", fields("a[0] uint 4", "a[1] uint 5"))
 	m.bad("elements with other attributes", fields("a[0] uint 4", "a[1] uint 4 always"))
