@@ -19,15 +19,21 @@ type Player struct {
 	verdicts map[bulk.Handle]string
 	entities map[bulk.Handle]Entity
 	taken    uint32 // provisional handles
+	declared *schema.Schema
+	asked    map[uint32]asked // commands of Send without a Result, by id
+	heard    []Event          // in this step
+	results  []Result         // in this step
 }
 
 // NewPlayer returns a session of a client that declares schema.
 func NewPlayer(schema *schema.Schema, handles []bulk.Handle) (*Player, error) {
-	s, err := client.NewSession(client.SessionConfig{Schema: schema})
+	p := &Player{handles: handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}, declared: schema, asked: map[uint32]asked{}}
+	s, err := client.NewSession(client.SessionConfig{Schema: schema, Events: p.events(), Result: p.result})
 	if err != nil {
 		return nil, err
 	}
-	return &Player{session: s, handles: handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}}, nil
+	p.session = s
+	return p, nil
 }
 
 // outcomes are the names of client.Outcome.
@@ -40,8 +46,11 @@ var outcomes = [...]string{
 func (p *Player) Play(s Step) Expect {
 	var e Expect
 	var err error
+	p.heard, p.results = nil, nil
 	if s.Wish != nil {
 		err = p.name(s.Wish)
+	} else if s.Send != nil {
+		e.Sent, err = p.send(s.Send)
 	} else if s.Lost {
 		e.Hello, err = p.reconnect()
 	} else if len(s.Datagram) > 0 {
@@ -55,6 +64,7 @@ func (p *Player) Play(s Step) Expect {
 	if err != nil {
 		e.Error = wire.CodeOf(err).String()
 	}
+	e.Events, e.Results = p.heard, p.results
 	e.Mask = fmt.Sprintf("%016x", 0)
 	r := p.session.Replica()
 	if r == nil {
@@ -78,6 +88,7 @@ func (p *Player) Play(s Step) Expect {
 // reconnect loses the connection, opens another, and returns its Hello.
 func (p *Player) reconnect() (*Hello, error) {
 	p.session.TakeStream() // unsent bytes are dropped
+	clear(p.asked)
 	p.session.Lost(&wire.Error{Code: wire.Timeout})
 	p.session.Reconnect()
 	var frames wire.FrameReader
@@ -98,6 +109,7 @@ func (p *Player) changed(r *client.Replica) (changed []Entity) {
 	present := map[bulk.Handle]Entity{}
 	for x := range r.All() {
 		now := Entity{Handle: x.Handle(), Kind: x.Kind(), Tick: x.Tick(), Components: x.Mask(), Owned: x.Owned(), Values: x.AppendValues(nil)}
+		now.Texts = bytesOf(r.AppendTexts(nil, x))
 		present[now.Handle] = now
 		if !reflect.DeepEqual(p.entities[now.Handle], now) {
 			changed = append(changed, now)

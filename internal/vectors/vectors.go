@@ -22,7 +22,7 @@ type Case struct {
 	Name       string        `json:"case"`
 	About      string        `json:"about"`
 	Protocol   int           `json:"protocol"`
-	Schema     string        `json:"schema"` // schema.Schema.Text
+	Schema     string        `json:"schema,omitempty"` // schema.Schema.Text; in a file empty if the case before has the same
 	SchemaHash string        `json:"schema_hash"`
 	Handles    []bulk.Handle `json:"handles"` // whose verdicts every step reports
 	Steps      []Step        `json:"-"`
@@ -34,6 +34,7 @@ type Step struct {
 	Datagram []byte `json:"datagram,omitempty"` // one datagram
 	Lost     bool   `json:"lost,omitempty"`     // the connection is lost, and the client opens another
 	Wish     *Wish  `json:"wish,omitempty"`     // the client names provisional handles
+	Send     *Send  `json:"send,omitempty"`     // the client sends a typed message
 	Expect   Expect `json:"expect"`
 }
 
@@ -49,6 +50,9 @@ type Expect struct {
 	Faults    uint64                 `json:"faults"`
 	Verdicts  map[bulk.Handle]string `json:"verdicts,omitempty"`
 	Entities  []Entity               `json:"entities,omitempty"` // ascending by handle
+	Events    []Event                `json:"events,omitempty"`   // delivered in the step, in order
+	Results   []Result               `json:"results,omitempty"`  // of commands that a Send sent
+	Sent      []byte                 `json:"sent,omitempty"`     // arguments or input of a Send
 }
 
 // Hello names the session that a client asks to resume; it is empty without a secret.
@@ -66,13 +70,21 @@ type Entity struct {
 	Components uint32      `json:"components"`
 	Owned      bool        `json:"owned,omitempty"`
 	Values     []uint32    `json:"words"`
+	Texts      [][]byte    `json:"texts,omitempty"` // by number; empty if not sent
 }
 
-// Append appends c in its text form.
-func (c *Case) Append(b []byte) ([]byte, error) {
-	lines := []any{c}
-	for i := range c.Steps {
-		lines = append(lines, &c.Steps[i])
+// Append appends the text form of a file with the cases.
+func Append(b []byte, cases []Case) ([]byte, error) {
+	var lines []any
+	for i := range cases {
+		c := cases[i]
+		if i > 0 && c.Schema == cases[i-1].Schema {
+			c.Schema = ""
+		}
+		lines = append(lines, c)
+		for j := range c.Steps {
+			lines = append(lines, &c.Steps[j])
+		}
 	}
 	for _, line := range lines {
 		text, err := json.Marshal(line)
@@ -94,6 +106,9 @@ func Read(r io.Reader) ([]Case, error) {
 			cases = append(cases, Case{})
 			if err := decodeStrictly(lines.Bytes(), &cases[len(cases)-1]); err != nil {
 				return nil, fmt.Errorf("vectors: line %d: %w", n, err)
+			}
+			if last := len(cases) - 1; last > 0 && cases[last].Schema == "" {
+				cases[last].Schema = cases[last-1].Schema
 			}
 			continue
 		}

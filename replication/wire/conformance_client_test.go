@@ -36,6 +36,10 @@ type (
 		faults  uint64
 		session *pageSession // nil before the first Welcome
 		wishes  map[uint32]pageWish
+		served  *pageSchema
+		asked   map[uint64]string // names of Commands without a Result, by id
+		heard   []vectorEvent     // in this step
+		results []vectorResult    // in this step
 	}
 	// pageSession holds what a client keeps of a session, over its connections.
 	pageSession struct {
@@ -60,6 +64,7 @@ type (
 		entered uint64 // number of its Enter
 		tick    uint32 // of the current state
 		values  []uint32
+		texts   []string // by number; empty if not sent
 	}
 	pageHeld struct {
 		seq, structure uint64
@@ -93,8 +98,12 @@ func readPage(t testing.TB) *protocolPage {
 }
 
 func newPageClient(t testing.TB, page *protocolPage, schemaText string, wrong rule) *pageClient {
-	c := &pageClient{mutation: mutation{wrong}, page: page, schema: parseSchemaText(t, schemaText), hash: fnv1a(schemaText), asks: true, wishes: map[uint32]pageWish{}}
-	return c
+	served, err := readSchema(schemaText, mutation{})
+	require.NoError(t, err)
+	return &pageClient{
+		mutation: mutation{wrong}, page: page, schema: served.components, served: served, hash: fnv1a(schemaText), asks: true,
+		wishes: map[uint32]pageWish{}, asked: map[uint64]string{},
+	}
 }
 
 // fnv1a is the schema hash of section 5.
@@ -134,6 +143,9 @@ func (c *pageClient) lose() *vectorHello {
 	c.joined = false
 	if c.keeps(partialMessageDropped) {
 		c.stream = nil
+	}
+	if c.keeps(noLateResult) {
+		clear(c.asked)
 	}
 	h := &vectorHello{Secret: []byte{}}
 	s := c.session
@@ -209,6 +221,7 @@ func (c *pageClient) message(kind byte, body []byte) {
 		if m["code"] != uint64(0) && m["answer"] != "" && c.keeps(answerOnlyWithCode0) {
 			c.breach()
 		}
+		c.answered(m)
 		c.resultOf(m["id"].(uint64))
 	case 20:
 		c.elements(kind, body)
@@ -295,6 +308,13 @@ func (c *pageClient) resume(m map[string]any) {
 	}
 	if !c.keeps(acknowledgedOverResume) {
 		s.newest, s.applied = 0, map[uint64]bool{}
+	}
+	if !c.keeps(textsOverResume) {
+		for _, cell := range s.cells {
+			if cell.entity != nil {
+				clear(cell.entity.texts)
+			}
+		}
 	}
 	if !c.keeps(entitiesOverResume) {
 		s.cells = map[uint32]pageCell{}
@@ -384,6 +404,15 @@ func (c *pageClient) structure(body []byte) {
 		cells = s.cells
 	}
 	defer c.keepWishes(maps.Clone(c.wishes))
+	heard := len(c.heard)
+	defer func() {
+		if why := recover(); why != nil {
+			if c.keeps(eventsOfWholeMessage) {
+				c.heard = c.heard[:heard]
+			}
+			panic(why)
+		}
+	}()
 	for _, r := range m.Records {
 		var row rowschema.Row
 		if r.Op == 1 {
@@ -401,13 +430,16 @@ func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowsch
 	if r.Exact.Form != wire.Ordinary && c.keeps(exactIfSimulating) || r.Op == 7 && c.keeps(extensionIfSimulating) {
 		c.breach()
 	}
-	if len(r.Data) > 0 && r.Op == 1 && c.keeps(textsOfSchema) || r.Op == 4 && c.keeps(textOfSchema) || r.Op == 5 && c.keeps(eventOfSchema) {
-		c.breach() // the schemas of the vectors have no text fields and no events
-	}
-	if r.Op == 6 {
+	switch {
+	case r.Op == 5:
+		if !c.keeps(eventOfMessageTick) {
+			tick = uint32(c.session.tick)
+		}
+		c.heard = append(c.heard, c.event(uint64(r.Number), false, uint64(tick), r.Data)...)
+	case r.Op == 6:
 		c.answer(cells, r)
 	}
-	if r.Op > 3 {
+	if r.Op > 4 {
 		return
 	}
 	slot, g := r.Handle.Index(), r.Handle.Generation()
@@ -417,7 +449,7 @@ func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowsch
 	}
 	cell := cells[slot]
 	live := cell.state == "live"
-	if g < cell.generation && (c.keeps(earlierEnterIgnored) || r.Op != 1) && (c.keeps(earlierLeaveIgnored) || r.Op != 2) && (c.keeps(earlierDestroyIgnored) || r.Op != 3) {
+	if g < cell.generation && (c.keeps(earlierEnterIgnored) || r.Op != 1) && (c.keeps(earlierLeaveIgnored) || r.Op != 2) && (c.keeps(earlierDestroyIgnored) || r.Op != 3) && (c.keeps(earlierTextIgnored) || r.Op != 4) {
 		return
 	}
 	switch r.Op {
@@ -425,12 +457,15 @@ func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowsch
 		if g == cell.generation && cell.state == "stale" && c.keeps(staleIsFinal) {
 			c.breach()
 		}
-		e := &pageEntity{tenant: tenant{r.Handle, row.Mask, row.Owned, map[uint32][]uint32{}}, kind: r.Kind, entered: number, tick: tick, values: row.Values}
+		e := &pageEntity{tenant: tenant{r.Handle, row.Mask, row.Owned, map[uint32][]uint32{}}, kind: r.Kind, entered: number, tick: tick, values: row.Values, texts: c.enterTexts(r, row)}
 		if before := cell.entity; before != nil && g == cell.generation && (live && !c.keeps(enterReplacesStates) || !live && !c.keeps(leaveForgetsStates)) {
 			maps.Copy(e.states, before.states)
 		}
 		if before := cell.entity; live && g == cell.generation && !c.keeps(enterReplacesRow) {
 			e = before
+		}
+		if before := cell.entity; live && g == cell.generation && !c.keeps(enterReplacesTexts) {
+			e.texts = before.texts
 		}
 		e.states[tick] = row.Values
 		cells[slot] = pageCell{g, "live", e}
@@ -444,6 +479,8 @@ func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowsch
 		if g == cell.generation || c.keeps(destroyOfUnseen) {
 			cells[slot] = pageCell{g, "stale", nil}
 		}
+	case 4:
+		c.text(cells, r)
 	}
 }
 
@@ -461,9 +498,11 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 		c.breach()
 	}
 	if s.applied[h.seq] && c.keeps(seqOnce) || s.newest > h.seq && s.newest-h.seq > uint64(c.pick(seqWindow, 64, 63)+c.pick(seqWindowEnd, 0, 1)) {
+		c.unless(noEventsOfCopies, h)
 		return "duplicate"
 	}
 	if h.structure > s.structure && c.keeps(overtakingWaits) {
+		c.unless(heldEventsWait, h)
 		c.hold(pageHeld{h.seq, h.structure, slices.Clone(d)})
 		return "held"
 	}
@@ -475,12 +514,14 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 	}
 	entities, ok := c.entitiesOf(rows, h)
 	if !ok {
+		c.unless(noEventsOfDropped, h)
 		return "unreadable"
 	}
 	if in.fold(rows) != h.fold && c.keeps(foldChecked) {
 		if c.faults++; !c.keeps(faultyNotAcknowledged) {
 			c.acknowledge(h.seq)
 		}
+		c.unless(noEventsOfFaults, h)
 		return "faulty"
 	}
 	if in.load(c.schema, rows) > c.pick(loadBound, 1280, 1281) {
@@ -492,13 +533,13 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 		}
 		return "unreadable"
 	}
-	if h.events && c.keeps(stateEventOfSchema) {
-		c.breach()
-	}
+	heard := c.eventsOf(h)
+	c.unless(eventsOfWholeSnapshot, h)
 	if !c.keeps(snapshotWhole) {
 		defer func() { c.apply(h, rows, entities) }()
 	}
 	in.readRows(c.schema, &c.page.tables, rows)
+	c.heard = append(c.heard, heard...)
 	c.apply(h, rows, entities)
 	return "applied"
 }
@@ -594,9 +635,12 @@ func (c *pageClient) release() {
 
 // play applies a step and returns the state after it, given the state before.
 func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageResult) (got vectorExpect) {
+	c.heard, c.results = nil, nil
 	switch {
 	case step.Wish != nil:
 		c.name(step.Wish)
+	case step.Send != nil:
+		got.Sent = c.send(step.Send)
 	case step.Lost:
 		got.Hello = c.lose()
 	case step.Datagram != nil:
@@ -604,6 +648,7 @@ func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageRe
 	default:
 		got.Error = c.attempt(func() { c.receive(step.Stream) })
 	}
+	got.Events, got.Results = append(got.Events, c.heard...), c.results
 	got.Mask = fmt.Sprintf("%016x", 0)
 	s := c.session
 	if s == nil {
@@ -621,7 +666,10 @@ func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageRe
 	now := map[bulk.Handle]vectorEntity{}
 	for _, cell := range s.cells {
 		if e := cell.entity; cell.state == "live" && e != nil {
-			x := vectorEntity{e.handle, e.kind, e.tick, e.mask, e.owned, e.values}
+			x := vectorEntity{e.handle, e.kind, e.tick, e.mask, e.owned, e.values, nil}
+			for _, text := range e.texts {
+				x.Texts = append(x.Texts, []byte(text))
+			}
 			if now[e.handle] = x; !before.entities[e.handle].equal(x) {
 				got.Entities = append(got.Entities, x)
 			}

@@ -183,6 +183,52 @@ const (
 	statesKept
 	newestIsHighest
 	maskBelowNewest
+	textsOfPresent
+	ownerTextsForOwner
+	textsNotMissing
+	textsEnd
+	enterTextBound
+	enterTextUTF8
+	enterReplacesTexts
+	textsOverResume
+	numberFollows
+	numberLess31
+	textChanges
+	changedTextBound
+	changedTextUTF8
+	textCheckedUnseen
+	unseenTextIgnored
+	absentTextUnseen
+	earlierTextIgnored
+	textOfPresent
+	textForOwner
+	eventIsReliable
+	eventOfMessageTick
+	eventsOfWholeMessage
+	messagePadding
+	messageEnds
+	messageTextBound
+	messageTextUTF8
+	eventNumberBound
+	eventBodyBound
+	eventsEnd
+	eventIsUnreliable
+	eventNotBeforeTick0
+	eventAge
+	noEventsOfCopies
+	heldEventsWait
+	noEventsOfDropped
+	noEventsOfFaults
+	eventsOfWholeSnapshot
+	answerDeclared
+	answerAsDeclared
+	refusedWithoutAnswer
+	resultOfItsId
+	oneResult
+	noLateResult
+	sentTextsAligned
+	sentNoneIsABit
+	sentSizedShortest
 
 	// Of what only clients that simulate are sent: see exact.jsonl.
 	exactLast
@@ -495,6 +541,52 @@ var rules = [...]struct{ section, text string }{
 	statesKept:                {"11.4", "32 states are kept"},
 	newestIsHighest:           {"10", "newest is the highest seq"},
 	maskBelowNewest:           {"10", "bit 0 of mask is newest - 1"},
+	textsOfPresent:            {"7", "texts of an Enter are of components that are present"},
+	ownerTextsForOwner:        {"7", "only an owner receives a text field for owners"},
+	textsNotMissing:           {"7", "texts follow an Enter if the client receives a text field"},
+	textsEnd:                  {"7", "nothing follows the texts of an Enter"},
+	enterTextBound:            {"7", "a text of an Enter has at most N bytes"},
+	enterTextUTF8:             {"7", "a string of an Enter is UTF-8"},
+	enterReplacesTexts:        {"11.2", "an Enter replaces the texts"},
+	textsOverResume:           {"4.1", "texts stay while a session resumes"},
+	numberFollows:             {"6", "if the detail is 31, the rest of the number follows"},
+	numberLess31:              {"6", "the number that follows is less 31"},
+	textChanges:               {"11.2", "a Text changes the field"},
+	changedTextBound:          {"11.2", "a Text has at most N bytes"},
+	changedTextUTF8:           {"11.2", "a Text of a string is UTF-8"},
+	textCheckedUnseen:         {"11.2", "a Text is checked also if its entity is not Live"},
+	unseenTextIgnored:         {"11.2", "a Text of an entity that is not Live changes nothing"},
+	absentTextUnseen:          {"11.2", "a Text of an absent component is an error only if its entity is Live"},
+	earlierTextIgnored:        {"11.2", "a Text of an earlier tenant is ignored"},
+	textOfPresent:             {"11.2", "a Text of an absent component is an error"},
+	textForOwner:              {"11.2", "a Text for owners to another client is an error"},
+	eventIsReliable:           {"11.2", "an Event is reliable"},
+	eventOfMessageTick:        {"11.2", "the tick of an Event is its message's"},
+	eventsOfWholeMessage:      {"11.2", "the Events of a message with an error do not happen"},
+	messagePadding:            {"7", "the bits after the fields of a message are 0"},
+	messageEnds:               {"7", "nothing follows a message"},
+	messageTextBound:          {"7", "a text of a message has at most N bytes"},
+	messageTextUTF8:           {"7", "a string of a message is UTF-8"},
+	eventNumberBound:          {"8", "the number of an event is below 256, whatever becomes of its snapshot"},
+	eventBodyBound:            {"8", "an event has at most 1,024 bytes, whatever becomes of its snapshot"},
+	eventsEnd:                 {"8", "events take E bytes"},
+	eventIsUnreliable:         {"8", "an event of a datagram is unreliable"},
+	eventNotBeforeTick0:       {"8", "an event is at most tick ticks old"},
+	eventAge:                  {"8", "an event happened age ticks before tick"},
+	noEventsOfCopies:          {"8", "the events of a copy do not happen"},
+	heldEventsWait:            {"8", "the events of a snapshot that waits do not happen yet"},
+	noEventsOfDropped:         {"8", "the events of a dropped snapshot do not happen"},
+	noEventsOfFaults:          {"8", "the events of a snapshot with a wrong fold do not happen"},
+	eventsOfWholeSnapshot:     {"8", "the events of a malformed snapshot do not happen"},
+	answerDeclared:            {"11.5", "a Result has an answer only if one is declared"},
+	answerAsDeclared:          {"11.5", "an answer is as declared"},
+	refusedWithoutAnswer:      {"11.5", "a Result with a code has no answer"},
+	resultOfItsId:             {"11.5", "a Result answers the Command of its id"},
+	oneResult:                 {"11.5", "a Command has one Result"},
+	noLateResult:              {"4.1", "a Command is not answered over a later connection"},
+	sentTextsAligned:          {"7", "the texts of a message begin with a byte"},
+	sentNoneIsABit:            {"7", "a ref to none is one bit"},
+	sentSizedShortest:         {"7", "a client writes sized in its shortest form"},
 
 	exactLast:           {"8", "exact is the last bit of a row header"},
 	backOrder:           {"8", "back is golomb(1)"},

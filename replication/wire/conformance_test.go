@@ -215,6 +215,7 @@ type (
 		audited              bool
 		audit                uint32
 		rows                 int
+		said                 []pageEventIn
 	}
 	// pageRow is a row of a State datagram.
 	pageRow struct {
@@ -279,7 +280,7 @@ func (s *pageDecoder) stateHeader() (h pageState) {
 		h.audit = uint32(s.readNamed(32, "audit"))
 	}
 	if h.events {
-		s.events()
+		h.said = s.events()
 	}
 	if h.audited && s.keeps(auditAfterEvents) {
 		h.audit = uint32(s.readNamed(32, "audit"))
@@ -350,22 +351,25 @@ func (s *pageDecoder) load(schema []pageComponent, rows []*pageRow) (load int) {
 }
 
 // events reads the events of a State datagram, section 8.
-func (s *pageDecoder) events() {
+func (s *pageDecoder) events() (all []pageEventIn) {
 	length := int(s.uvarint("bytes of events"))
 	end := s.bit + 8*length
 	if length == 0 && s.keeps(eventsNotEmpty) {
 		s.fail("no events")
 	}
 	for ok := length > 0; ok; ok = s.bit < end {
-		if s.uvarint("event") >= 256 {
+		e := pageEventIn{number: s.uvarint("event")}
+		if e.number >= 256 && s.keeps(eventNumberBound) {
 			s.fail("event number")
 		}
-		s.uvarint("event age")
-		s.bytes("event body", 1024)
+		e.age = s.uvarint("event age")
+		e.body = s.bytes("event body", s.pick(eventBodyBound, 1024, 65_536))
+		all = append(all, e)
 	}
-	if s.bit != end {
+	if s.bit != end && s.keeps(eventsEnd) {
 		s.fail("events end at bit %d", end)
 	}
+	return all
 }
 
 // bytes reads a length and so many bytes.
@@ -501,8 +505,8 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		r.Handle = bulk.Handle(generation<<32 | index)
 	}
 	number := func() {
-		if r.Number = uint32(detail); detail == 31 {
-			r.Number += uint32(s.uvarint("number"))
+		if r.Number = uint32(detail); detail == 31 && s.keeps(numberFollows) {
+			r.Number = uint32(s.uvarint("number")) + uint32(s.pick(numberLess31, 31, 0))
 		}
 	}
 	most := uint64(1) // of detail

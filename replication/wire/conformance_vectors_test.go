@@ -28,6 +28,7 @@ type (
 		Stream, Datagram []byte
 		Lost             bool
 		Wish             *vectorWish
+		Send             *vectorSend
 		Expect           vectorExpect
 	}
 	vectorWish struct {
@@ -42,6 +43,27 @@ type (
 		Faults            uint64
 		Verdicts          map[bulk.Handle]string
 		Entities          []vectorEntity
+		Events            []vectorEvent
+		Results           []vectorResult
+		Sent              []byte
+	}
+	vectorSend struct {
+		Command string
+		ID      uint32
+		Words   []uint32
+		Texts   [][]byte
+	}
+	vectorEvent struct {
+		Tick  uint32
+		Event string
+		Words []uint32
+		Texts [][]byte
+	}
+	vectorResult struct {
+		ID    uint32
+		Code  string
+		Words []uint32
+		Texts [][]byte
 	}
 	vectorHello struct {
 		Session   uint64
@@ -55,11 +77,12 @@ type (
 		Components uint32
 		Owned      bool
 		Values     []uint32 `json:"words"`
+		Texts      [][]byte
 	}
 )
 
 func (e vectorEntity) equal(o vectorEntity) bool {
-	return e.Handle == o.Handle && e.Kind == o.Kind && e.Tick == o.Tick && e.Components == o.Components && e.Owned == o.Owned && slices.Equal(e.Values, o.Values)
+	return e.Handle == o.Handle && e.Kind == o.Kind && e.Tick == o.Tick && e.Components == o.Components && e.Owned == o.Owned && slices.Equal(e.Values, o.Values) && slices.EqualFunc(e.Texts, o.Texts, bytes.Equal)
 }
 
 // readVectors returns the cases of all files.
@@ -76,6 +99,9 @@ func readVectors(t testing.TB) (cases []vectorCase) {
 			var step vectorStep
 			require.NoError(t, json.Unmarshal(line, &step), file)
 			if step.Case != "" {
+				if step.Schema == "" {
+					step.Schema = cases[len(cases)-1].schema
+				}
 				cases = append(cases, vectorCase{filepath.Base(file) + ": " + step.Case, step.Schema, step.Handles, nil})
 				continue
 			}

@@ -28,7 +28,7 @@ type crowd struct {
 // newCrowd returns a crowd of 18 rows with all components, 7 with a purse, 2 with none, one
 // with a ride, and one with lamps. Their loads are 69, 4, 2, 10 and 9 each.
 func newCrowd(t *testing.T) *crowd {
-	s := vectorSchemas(t)[1]
+	s := vectorSchemas(t)[2]
 	k := &crowd{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
 	for _, kind := range []struct {
 		number, load int

@@ -27,7 +27,7 @@ type riders struct {
 const ridersTick = 50
 
 func newRiders(t *testing.T) *riders {
-	s := vectorSchemas(t)[1]
+	s := vectorSchemas(t)[2]
 	on := func(slot uint32) bulk.Handle { return bulk.NewHandle(slot, stockFloor) }
 	return &riders{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables()), mounts: []bulk.Handle{
 		on(1), 0, // 0 rides on 1

@@ -36,18 +36,14 @@ func TestVectors(t *testing.T) {
 	for _, seed := range vectorSeeds {
 		cases = append(cases, recorded(t, seed))
 	}
-	cases = append(cases, recordedRiders(t))
-	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t)}
+	cases = append(cases, recordedRiders(t), recordedTalk(t))
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t), "texts.jsonl": textCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
 	for file, cases := range files {
-		var text []byte
-		for i := range cases {
-			var err error
-			text, err = cases[i].Append(text)
-			require.NoError(t, err)
-		}
+		text, err := vectors.Append(nil, cases)
+		require.NoError(t, err)
 		again, err := vectors.Read(bytes.NewReader(text))
 		require.NoError(t, err)
 		for i := range again {
@@ -65,7 +61,11 @@ func vectorSchemas(t testing.TB) []*schema.Schema {
 	require.NoError(t, err)
 	wishes, err := vectors.WishSchema()
 	require.NoError(t, err)
-	return []*schema.Schema{simSchema(t), heavy, riderSchema(), wishes}
+	texts, err := vectors.TextsSchema()
+	require.NoError(t, err)
+	talk, err := vectors.TalkSchema()
+	require.NoError(t, err)
+	return []*schema.Schema{talk, simSchema(t), heavy, riderSchema(), wishes, texts}
 }
 
 func simSchema(t testing.TB) *schema.Schema {
@@ -200,11 +200,16 @@ func (t *tape) keep(n *line, s vectors.Step) {
 
 // played returns a case of steps, with a client's results as the expected ones.
 func played(t *testing.T, served *schema.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
+	return playedBy(t, served, served, name, about, handles, steps)
+}
+
+// playedBy returns a case for a client that declares a schema of its own.
+func playedBy(t *testing.T, declared, served *schema.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
 	c := vectors.Case{
 		Name: name, About: about, Protocol: wire.Version, Schema: served.Text(),
 		SchemaHash: fmt.Sprintf("%016x", served.Hash()), Handles: handles,
 	}
-	p, err := vectors.NewPlayer(served, handles)
+	p, err := vectors.NewPlayer(declared, handles)
 	require.NoError(t, err)
 	for _, s := range steps {
 		if s.Wish != nil {

@@ -1,0 +1,260 @@
+package vectors
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Send makes the client send a message of the form that the schema declares.
+type Send struct {
+	Command string   `json:"command,omitempty"` // its name; empty: an input
+	ID      uint32   `json:"id,omitempty"`      // of the Command
+	Words   []uint32 `json:"words,omitempty"`   // all values of the fields
+	Texts   [][]byte `json:"texts,omitempty"`   // the text fields
+}
+
+// Event is an event that the client delivered.
+type Event struct {
+	Tick  uint32   `json:"tick"`
+	Name  string   `json:"event"`
+	Words []uint32 `json:"words,omitempty"`
+	Texts [][]byte `json:"texts,omitempty"`
+}
+
+// Result is the answer to a Command of a Send.
+type Result struct {
+	ID    uint32   `json:"id"`
+	Code  string   `json:"code"`
+	Words []uint32 `json:"words,omitempty"` // of the answer
+	Texts [][]byte `json:"texts,omitempty"`
+}
+
+// Components, messages and events of TextsSchema.
+type (
+	title struct {
+		Rank uint8  `net:"bits=5"`
+		Name string `net:"max=24"`
+		Seal []byte `net:"max=130,owner"`
+	}
+	labels struct {
+		L [30]string `net:"max=5"`
+	}
+	motto struct {
+		Words string `net:"max=9"`
+	}
+	secret struct {
+		Note string `net:"max=8,owner"`
+	}
+	question struct {
+		Who   bulk.Handle `net:"ref"`
+		Count int8        `net:"bits=5"`
+		Words string      `net:"max=10"`
+	}
+	reply struct {
+		Who   bulk.Handle `net:"ref"`
+		Share float32     `net:"range=-1..1,step=1/512"`
+		Words string      `net:"max=300"`
+	}
+	order struct {
+		Fast bool
+	}
+	stick struct {
+		At    bulk.Handle `net:"ref"`
+		X     float32     `net:"range=-1..1,step=1/512"`
+		Words string      `net:"max=8"`
+	}
+	chime struct { // reliable
+		Serial uint16      `net:"bits=11"`
+		Who    bulk.Handle `net:"ref"`
+		Words  string      `net:"max=6"`
+		Data   []byte      `net:"max=140"`
+	}
+	flash struct { // unreliable
+		At    [3]float32 `net:"range=-64..64,step=1/64"`
+		Words string     `net:"max=6"`
+	}
+	lateChime struct { // reliable
+		Serial uint8
+	}
+	lateFlash struct { // unreliable
+		Serial uint8
+	}
+)
+
+// Component bits of TextsSchema in row masks.
+const (
+	TextsTitle = 1 << iota
+	TextsLabels
+	TextsMotto
+	TextsPurse
+	TextsSecret
+)
+
+// TextsSchema returns the schema of the cases about texts and messages of the game. It has
+// text fields and events of the numbers 31 and above.
+func TextsSchema() (*schema.Schema, error) {
+	s := schema.New()
+	err := errors.Join(
+		schema.Add[title](s, "title"), schema.Add[labels](s, "labels"), schema.Add[motto](s, "motto"),
+		schema.Add[purse](s, "purse"), schema.Add[secret](s, "secret"),
+		schema.SetInput[stick](s), schema.AddQuery[question, reply](s, "ask"), schema.AddCommand[order](s, "go"),
+		schema.AddEvent[chime](s, "chime"), schema.AddUnreliableEvent[flash](s, "flash"),
+	)
+	for i := s.Events(); i < 31; i++ {
+		t := reflect.StructOf([]reflect.StructField{{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[bool](), Tag: `net:"-"`}})
+		err = errors.Join(err, s.AddEventType(fmt.Sprint("e", i), t, false))
+	}
+	return s, errors.Join(err, schema.AddEvent[lateChime](s, "late-chime"), schema.AddUnreliableEvent[lateFlash](s, "late-flash"))
+}
+
+// Components and events of TalkSchema.
+type (
+	identity struct {
+		Value uint64 `net:"always"`
+	}
+	target struct {
+		Handle bulk.Handle `net:"ref"`
+	}
+	coins struct {
+		Coins int32 `net:"bits=20,owner"`
+	}
+	shout struct { // reliable
+		Serial uint32
+		Who    bulk.Handle `net:"ref"`
+	}
+	spark struct { // unreliable
+		Serial uint32
+		Who    bulk.Handle `net:"ref"`
+	}
+	tag struct {
+		Name   string `net:"max=24"`
+		Secret []byte `net:"max=24,owner"`
+	}
+)
+
+// TalkSchema returns the schema of the simulation with texts and events.
+func TalkSchema() (*schema.Schema, error) {
+	s := schema.New()
+	return s, errors.Join(
+		schema.Add[schema.Body](s, schema.BodyComponent), schema.Add[identity](s, "identity"), schema.Add[target](s, "target"), schema.Add[coins](s, "purse"),
+		schema.AddEvent[shout](s, "shout"), schema.AddUnreliableEvent[spark](s, "spark"), schema.Add[tag](s, "tag"),
+	)
+}
+
+// events returns functions for the events that the schema declares.
+func (p *Player) events() *client.Events {
+	e := &client.Events{}
+	hear[chime](p, e)
+	hear[flash](p, e)
+	hear[lateChime](p, e)
+	hear[lateFlash](p, e)
+	hear[shout](p, e)
+	hear[spark](p, e)
+	return e
+}
+
+// hear notes events of type T, if the schema declares it.
+func hear[T any](p *Player, e *client.Events) {
+	i, ok := p.declared.EventOf(reflect.TypeFor[T]())
+	if !ok {
+		return
+	}
+	client.OnEvent(e, func(tick uint32, event T) {
+		heard := Event{Tick: tick, Name: p.declared.Event(i).Name}
+		heard.Words, heard.Texts = contents(p.declared.Event(i).Message, event)
+		p.heard = append(p.heard, heard)
+	})
+}
+
+// contents returns the fields of a message as they are sent.
+func contents(m *schema.Message, v any) (words []uint32, texts [][]byte) {
+	var body schema.Payload
+	if err := m.Quantise(v, &body); err != nil {
+		panic(err) // v is of m's type
+	}
+	return append(words, body.Values...), bytesOf(body.Texts)
+}
+
+func bytesOf(texts []string) (all [][]byte) {
+	for _, text := range texts {
+		all = append(all, []byte(text))
+	}
+	return all
+}
+
+// asked is a command of a Send. Its answer may be nil.
+type asked struct{ answer *schema.Message }
+
+// result notes the answer to a command of a Send.
+func (p *Player) result(r client.Result) {
+	a, ok := p.asked[r.ID]
+	if !ok || errors.Is(r.Err, client.ErrUnanswered) {
+		return
+	}
+	delete(p.asked, r.ID)
+	got := Result{ID: r.ID, Code: wire.CodeOf(r.Err).String()}
+	if r.Answer != nil {
+		got.Words, got.Texts = contents(a.answer, r.Answer)
+	}
+	p.results = append(p.results, got)
+}
+
+// send sends a message and returns its bytes.
+func (p *Player) send(s *Send) ([]byte, error) {
+	body := schema.Payload{Values: s.Words}
+	for _, text := range s.Texts {
+		body.Texts = append(body.Texts, string(text))
+	}
+	if s.Command == "" {
+		return p.sendInput(&body)
+	}
+	i, ok := p.declared.CommandByName(s.Command)
+	if !ok {
+		return nil, fmt.Errorf("vectors: the schema has no command %q", s.Command)
+	}
+	command := p.declared.Command(i)
+	args := reflect.New(command.Args.Type)
+	if err := command.Args.Restore(&body, args.Interface()); err != nil {
+		return nil, err
+	}
+	p.session.TakeStream()
+	f, err := p.session.Do(0, args.Interface())
+	if err != nil {
+		return nil, err
+	}
+	if f.ID() != s.ID {
+		return nil, fmt.Errorf("vectors: a command with id %d, want %d", f.ID(), s.ID)
+	}
+	p.asked[f.ID()] = asked{command.Answer}
+	var frames wire.FrameReader
+	frames.Feed(p.session.TakeStream())
+	_, message, _, err := frames.Next()
+	if err != nil {
+		return nil, err
+	}
+	sent, err := wire.ParseCommand(message)
+	return sent.Args, err
+}
+
+func (p *Player) sendInput(body *schema.Payload) ([]byte, error) {
+	m := p.declared.Input()
+	input := reflect.New(m.Type)
+	if err := m.Restore(body, input.Interface()); err != nil {
+		return nil, err
+	}
+	if _, err := p.session.SetInputValue(input.Interface(), 0); err != nil {
+		return nil, err
+	}
+	sent, err := wire.ParseInput(p.session.Input(0))
+	if err != nil || len(sent.Inputs) == 0 {
+		return nil, fmt.Errorf("vectors: no input was sent: %w", err)
+	}
+	return slices.Clone(sent.Inputs[0].Data), nil // the session owns the datagram
+}
