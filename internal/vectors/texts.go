@@ -220,6 +220,9 @@ func (p *Player) send(s *Send) ([]byte, error) {
 		return nil, fmt.Errorf("vectors: the schema has no command %q", s.Command)
 	}
 	command := p.declared.Command(i)
+	if err := p.takeNamed(command.Args, &body); err != nil {
+		return nil, err
+	}
 	args := reflect.New(command.Args.Type)
 	if err := command.Args.Restore(&body, args.Interface()); err != nil {
 		return nil, err
@@ -243,8 +246,21 @@ func (p *Player) send(s *Send) ([]byte, error) {
 	return sent.Args, err
 }
 
+// takeNamed takes the provisional handles that a message names.
+func (p *Player) takeNamed(m *schema.Message, body *schema.Payload) (err error) {
+	m.References(body, func(h bulk.Handle) {
+		if wire.IsProvisional(h) {
+			err = errors.Join(err, p.take(h))
+		}
+	})
+	return err
+}
+
 func (p *Player) sendInput(body *schema.Payload) ([]byte, error) {
 	m := p.declared.Input()
+	if err := p.takeNamed(m, body); err != nil {
+		return nil, err
+	}
 	input := reflect.New(m.Type)
 	if err := m.Restore(body, input.Interface()); err != nil {
 		return nil, err

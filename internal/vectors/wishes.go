@@ -32,11 +32,8 @@ func WishSchema() (*schema.Schema, error) {
 // name carries out w, and sets its id or tick to the client's.
 func (p *Player) name(w *Wish) error {
 	for _, h := range w.Handles {
-		for p.taken <= h.Index() {
-			p.taken++
-			if _, err := p.session.Provisional(); err != nil {
-				return err
-			}
+		if err := p.take(h); err != nil {
+			return err
 		}
 	}
 	if w.Command != 0 {
@@ -55,4 +52,15 @@ func (p *Player) name(w *Wish) error {
 	}
 	p.session.Input(0) // sends it
 	return err
+}
+
+// take makes the client hand out its provisional handles up to h.
+func (p *Player) take(h bulk.Handle) error {
+	for p.taken <= h.Index() {
+		p.taken++
+		if _, err := p.session.Provisional(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
