@@ -43,6 +43,8 @@ type bot struct {
 	begun      time.Time
 	published  time.Time
 	latencies  []int64 // µs, since the last publish
+	inputs     inputWatch
+	visible    []int64 // µs, since the last publish
 	board      board
 }
 
@@ -56,6 +58,7 @@ type board struct {
 	handles   Handles
 	heard     Heard
 	latencies []int64 // µs, not collected yet
+	visible   []int64 // likewise
 }
 
 // outcome is one bot's part of the report.
@@ -153,26 +156,36 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.begun = time.Now()
-	name := nameOf(b.number)
-	ticket, err := b.config.ticket(name)
+	config, err := b.clientConfig(s)
 	if err != nil {
 		return err
 	}
-	c, err := client.Dial(ctx, client.Config{
+	c, err := client.Dial(ctx, config)
+	if err != nil {
+		return err
+	}
+	b.joined(c)
+	return nil
+}
+
+func (b *bot) clientConfig(s *schema.Schema) (client.Config, error) {
+	name := nameOf(b.number)
+	ticket, err := b.config.ticket(name)
+	return client.Config{
 		Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Events: &b.events, Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
-	})
-	if err != nil {
-		return err
-	}
+	}, err
+}
+
+// joined begins a visit with a client that was welcomed.
+func (b *bot) joined(c *client.Client) {
 	b.client = c
 	b.outage = outage{}
 	welcome := c.Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
 	b.oracle.patience = nameSeconds * uint32(welcome.TickHz)
 	b.publish(time.Now(), true)
-	return nil
 }
 
 // socket returns nil, for the system's sockets, unless the link is impaired.
@@ -191,6 +204,7 @@ func (b *bot) renew() {
 	clear(b.renaming)
 	b.nextRename = time.Time{}
 	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
+	b.inputs = inputWatch{}
 }
 
 // play runs until ctx ends and returns nil, or the error that broke the session.
@@ -215,6 +229,7 @@ func (b *bot) step(now time.Time) error {
 	}
 	replica := b.client.Replica()
 	if b.client.State() != client.Joined {
+		b.inputs.pending = false
 		b.snapshots = replica.Stats().Snapshots
 		b.oracle.pending = b.oracle.pending[:0]
 		b.publishAfter(now)
@@ -226,8 +241,9 @@ func (b *bot) step(now time.Time) error {
 		b.snapshots = n
 		b.outage.over(b, now)
 		b.measure()
+		b.watchInput(now)
 		b.probe()
-		if err := b.steer(); err != nil {
+		if err := b.steer(now); err != nil {
 			return err
 		}
 	}
@@ -245,13 +261,18 @@ func (b *bot) publishAfter(now time.Time) {
 	}
 }
 
-func (b *bot) steer() error {
+func (b *bot) steer(now time.Time) error {
 	if b.config.Scenario == Idle {
 		return nil
 	}
 	x, z, seen := b.position()
 	input := b.pilot.steer(x, z, seen)
-	_, err := b.client.SetInput(input[:])
+	tick, err := b.client.SetInput(input[:])
+	if input != b.inputs.held {
+		if v, ok := b.look(); ok {
+			b.inputs.press(now, input, tick, v)
+		}
+	}
 	return err
 }
 
@@ -334,4 +355,6 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.board.handles, b.board.heard = b.handles, b.oracle.heard
 	b.board.latencies = append(b.board.latencies, b.latencies...)
 	b.latencies = b.latencies[:0]
+	b.board.visible = append(b.board.visible, b.visible...)
+	b.visible = b.visible[:0]
 }

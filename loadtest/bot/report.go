@@ -14,13 +14,15 @@ type Report struct {
 	Tick      *Tick    `json:"tick"`
 	World     *World   `json:"world"`
 	Net       Net      `json:"net"`
-	Handles   Handles  `json:"handles"`
-	Heard     Heard    `json:"heard"`
-	Joins     Joins    `json:"joins"`
-	Outages   Outages  `json:"outages"`
-	Cost      *Cost    `json:"cost"`    // of the server, while all bots were connected
-	Storm     *Storm   `json:"storm"`   // of a JoinStorm
-	Attacks   *Attacks `json:"attacks"` // of a Hostile run
+	// Input is measured by all bots that move.
+	Input   InputLatency `json:"input"`
+	Handles Handles      `json:"handles"`
+	Heard   Heard        `json:"heard"`
+	Joins   Joins        `json:"joins"`
+	Outages Outages      `json:"outages"`
+	Cost    *Cost        `json:"cost"`    // of the server, while all bots were connected
+	Storm   *Storm       `json:"storm"`   // of a JoinStorm
+	Attacks *Attacks     `json:"attacks"` // of a Hostile run
 	// Series is the run second by second.
 	Series []Progress `json:"series"`
 

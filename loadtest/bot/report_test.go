@@ -23,6 +23,7 @@ func TestReportKeys(t *testing.T) {
 		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, SnapshotHz: 29.5, BytesPerClientS: 17.5, Latency: l},
 		Handles: Handles{Live: 18, Hidden: 19, Pending: 20, Stale: 21, Probes: 22, Confusions: 23, CommandsSent: 24, CommandsExecuted: 25, CommandsRejected: 26},
 		Heard:   Heard{Reliable: 52, Unreliable: 53, Names: 54, Renames: 55, Causes: 56},
+		Input:   InputLatency{&p50, &p90, &p99, &most},
 		Cost:    &Cost{Snapshots: 43, CPUMicrosPerSnapshot: 44.5, Cores: 0.5, PacketsPerSnapshot: 2.5, BytesPerSnapshot: 900, ResidentBytes: 45},
 		Joins:   Joins{Count: 27, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
 		Outages: Outages{Lost: 46, Resumed: 47, Anew: 48, NewWorlds: 49, Unanswered: 50, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
@@ -36,6 +37,7 @@ func TestReportKeys(t *testing.T) {
 		`"tick":{"rate_hz":60,"count":5,"p50_ms":6.5,"p99_ms":7.5,"max_ms":8.5,"late":9},`+
 		`"world":{"entities":10,"awake":11,"asleep":12,"spawned":13,"destroyed":14,"state_hash":"00000000deadbeef"},`+
 		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"snapshot_hz":29.5,"bytes_per_client_s":17.5,"latency_p50_ms":1.5,"latency_p90_ms":2.5,"latency_p99_ms":3.5,"latency_p999_ms":4.5,"latency_max_ms":5.5},`+
+		`"input":{"input_visible_p50_ms":1.5,"input_visible_p90_ms":2.5,"input_visible_p99_ms":3.5,"input_visible_max_ms":5.5},`+
 		`"handles":{"live":18,"hidden":19,"pending":20,"stale":21,"probes":22,"confusions":23,"commands_sent":24,"commands_executed":25,"commands_rejected":26},`+
 		`"heard":{"reliable_events":52,"unreliable_events":53,"names":54,"renames":55,"causes":56},`+
 		`"joins":{"join_count":27,"join_p50_ms":1.5,"join_p99_ms":3.5,"join_max_ms":5.5},`+
@@ -80,6 +82,7 @@ func sampleReport() *Report {
 		Tick:      &Tick{RateHz: 60, Count: 3602, P50Ms: 1.234, P99Ms: 4.567, MaxMs: 9.1, Late: 2},
 		World:     &World{Entities: 10953, Awake: 1210, Asleep: 9743, Spawned: 28050, Destroyed: 17097, StateHash: "0123456789abcdef", Reused: 17001},
 		Net:       Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, SnapshotHz: 39.88, BytesPerClientS: 38234, Latency: Latency{&p50, &p90, &p99, &p999, &most}},
+		Input:     InputLatency{&p50, &p90, &p99, &most},
 		Handles:   Handles{Live: 201220, Hidden: 33100, Pending: 98000, Stale: 80011, Probes: 412331, Confusions: 1, CommandsSent: 11700, CommandsExecuted: 4100, CommandsRejected: 7590},
 		Heard:     Heard{Reliable: 90210, Unreliable: 31415, Names: 2718, Renames: 161, Causes: 17000},
 		Joins:     Joins{Count: 50, P50Ms: &p90, P99Ms: &most, MaxMs: &most},

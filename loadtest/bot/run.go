@@ -226,6 +226,7 @@ func (r *run) report(interrupted bool) *Report {
 	}
 	report.Net = total.net()
 	report.Net.Latency = latencyOf(r.sampler.all)
+	report.Input = inputLatencyOf(r.sampler.inputs)
 	report.Joins = joinsOf(total.joins)
 	report.Outages = total.outages.report()
 	report.Series = r.sampler.series

@@ -11,6 +11,7 @@ import (
 type sampler struct {
 	all    *hdrhistogram.Histogram // latencies of the whole run, µs
 	recent *hdrhistogram.Histogram // of the last second
+	inputs *hdrhistogram.Histogram // input latencies of the whole run, µs
 	series []Progress
 	before outcome // sum at the last sample
 	looked time.Duration
@@ -20,6 +21,7 @@ func newSampler() *sampler {
 	return &sampler{
 		all:    hdrhistogram.New(1, latencyHighest, latencyDigits),
 		recent: hdrhistogram.New(1, latencyHighest, latencyDigits),
+		inputs: hdrhistogram.New(1, latencyHighest, latencyDigits),
 	}
 }
 
@@ -67,6 +69,10 @@ func (s *sampler) collect(b *bot) {
 		_ = s.recent.RecordValue(v)
 	}
 	b.board.latencies = b.board.latencies[:0]
+	for _, v := range b.board.visible {
+		_ = s.inputs.RecordValue(min(max(v, 1), latencyHighest))
+	}
+	b.board.visible = b.board.visible[:0]
 }
 
 // net returns the network part of an outcome, without latencies.
@@ -92,6 +98,11 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 		return &v
 	}
 	return Latency{P50Ms: at(50), P90Ms: at(90), P99Ms: at(99), P999Ms: at(99.9), MaxMs: at(100)}
+}
+
+func inputLatencyOf(h *hdrhistogram.Histogram) InputLatency {
+	l := latencyOf(h)
+	return InputLatency{P50Ms: l.P50Ms, P90Ms: l.P90Ms, P99Ms: l.P99Ms, MaxMs: l.MaxMs}
 }
 
 func latencyOfAll(durations []time.Duration) Latency {

@@ -47,6 +47,10 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 		line("latency", "p50 %.2f   p90 %.2f   p99 %.2f   p99.9 %.2f   max %.2f ms", *l.P50Ms, *l.P90Ms, *l.P99Ms, *l.P999Ms, *l.MaxMs)
 		line("", "(half of: input sent to its echo in a snapshot, less the server's hold)")
 	}
+	if i := r.Input; i.MaxMs != nil {
+		line("input", "p50 %.0f   p90 %.0f   p99 %.0f   max %.0f ms", *i.P50Ms, *i.P90Ms, *i.P99Ms, *i.MaxMs)
+		line("", "(changed course until drawn in the bot's own avatar, without prediction)")
+	}
 	if j := r.Joins; j.MaxMs != nil {
 		line("joins", "%s: p50 %.0f   p99 %.0f   max %.0f ms from dial to first snapshot", grouped(j.Count), *j.P50Ms, *j.P99Ms, *j.MaxMs)
 	}

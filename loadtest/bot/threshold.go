@@ -115,8 +115,9 @@ func flatten(tree map[string]any, metrics map[string]float64) {
 func measured() *Report {
 	v := 0.0
 	l := Latency{&v, &v, &v, &v, &v}
+	input := InputLatency{&v, &v, &v, &v}
 	return &Report{
-		Tick: &Tick{}, Cost: &Cost{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l},
+		Tick: &Tick{}, Cost: &Cost{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l}, Input: input,
 		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Outages: Outages{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{},
 	}
 }

@@ -88,6 +88,9 @@ func figures(r *bot.Report) []figure {
 	if l := n.Latency; l.MaxMs != nil {
 		all = append(all, figure{"latency p50 / p99 / max", fmt.Sprintf("%.2f / %.2f / %.1f ms", *l.P50Ms, *l.P99Ms, *l.MaxMs)})
 	}
+	if i := r.Input; i.MaxMs != nil {
+		all = append(all, figure{"input to drawn p50 / p99 / max", fmt.Sprintf("%.0f / %.0f / %.0f ms", *i.P50Ms, *i.P99Ms, *i.MaxMs)})
+	}
 	if n.DeliveredRatio != nil {
 		all = append(all, figure{"snapshots", fmt.Sprintf("%d of %d (%.3f %%)", n.SnapshotsReceived, n.SnapshotsExpected, 100**n.DeliveredRatio)})
 	}

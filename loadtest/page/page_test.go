@@ -103,6 +103,15 @@ func TestPageShowsEvents(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "<td>events</td><td>11 reliable, 12 unreliable; 13 names, 14 renames, 15 causes of death</td>")
 }
 
+// TestPageShowsInputLatency: beside the round trip's half.
+func TestPageShowsInputLatency(t *testing.T) {
+	r := sample(3)
+	require.NotContains(t, render(t, r, About{}), "input to drawn")
+	p50, p90, p99, most := 71.0, 80.0, 91.0, 140.0
+	r.Input = bot.InputLatency{P50Ms: &p50, P90Ms: &p90, P99Ms: &p99, MaxMs: &most}
+	require.Contains(t, render(t, r, About{}), "<b>71 / 91 / 140 ms</b><span>input to drawn p50 / p99 / max</span>")
+}
+
 // TestChartsOfWhatWasMeasured: unmeasured quantities have no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
 	names := func(r *bot.Report) (titles []string) {

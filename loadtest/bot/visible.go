@@ -1,0 +1,95 @@
+package bot
+
+import "time"
+
+// InputLatency is the time from an input that changes a bot's course until the bot's
+// picture shows the change in its own avatar, without prediction: about a round trip and
+// the delay of the picture. All nil without samples.
+type InputLatency struct {
+	P50Ms *float64 `json:"input_visible_p50_ms"`
+	P90Ms *float64 `json:"input_visible_p90_ms"`
+	P99Ms *float64 `json:"input_visible_p99_ms"`
+	MaxMs *float64 `json:"input_visible_max_ms"`
+}
+
+// visibleWithin bounds the wait for an input's effect. An input that changes nothing, at
+// the edge of the world say, has none.
+const visibleWithin = 5 * time.Second
+
+// inputWatch measures InputLatency. It computes the moment at which Render aims instead of
+// rendering, since a client that renders sends view moments with its inputs.
+type inputWatch struct {
+	held    [2]byte
+	pending bool
+	pressed time.Time
+	tick    uint32     // that the input is for
+	before  [3]float32 // velocity without it
+	last    uint32     // newest snapshot with the velocity before
+}
+
+// view is what a bot knows of its avatar after a snapshot.
+type view struct {
+	tick, applied uint32     // of the snapshot, and the newest input applied by then
+	velocity      [3]float32 // of the avatar
+	moment        float64    // that a picture drawn now shows, in ticks
+	hz            float64    // ticks a second
+}
+
+// press records an input set at now for a tick.
+func (w *inputWatch) press(now time.Time, input [2]byte, tick uint32, v view) {
+	if input != w.held && !w.pending {
+		w.pending, w.pressed, w.tick, w.before, w.last = true, now, tick, v.velocity, v.tick
+	}
+	w.held = input
+}
+
+// observe returns the latency of the pending input if v is the first view with its effect.
+func (w *inputWatch) observe(now time.Time, v view) (latency time.Duration, ok bool) {
+	waited := now.Sub(w.pressed)
+	switch {
+	case !w.pending:
+		return 0, false
+	case waited > visibleWithin:
+		w.pending = false
+		return 0, false
+	case v.applied < w.tick: // a change is due to an earlier input
+		w.before, w.last = v.velocity, v.tick
+		return 0, false
+	case v.velocity == w.before:
+		w.last = v.tick
+		return 0, false
+	}
+	w.pending = false
+	hidden := max(float64(w.last)-v.moment, 0) // ticks: the picture turns between the two states
+	return waited + time.Duration(hidden/v.hz*float64(time.Second)), true
+}
+
+// watchInput measures the pending input after a snapshot.
+func (b *bot) watchInput(now time.Time) {
+	if !b.inputs.pending {
+		return
+	}
+	v, ok := b.look()
+	if !ok {
+		b.inputs.pending = false // not in view
+		return
+	}
+	if latency, ok := b.inputs.observe(now, v); ok {
+		b.visible = append(b.visible, latency.Microseconds())
+	}
+}
+
+// look returns the current view of the avatar, if it is in view.
+func (b *bot) look() (view, bool) {
+	r := b.client.Replica()
+	e := r.Entity(b.client.Controlled())
+	body, ok := b.body.Get(e)
+	if e == nil || !ok {
+		return view{}, false
+	}
+	s := b.client.Stats()
+	return view{
+		tick: r.Tick(), applied: r.AppliedInput(), velocity: body.Velocity,
+		moment: s.Clock.Tick - s.Delay.Seconds()*s.Clock.TickHz, hz: s.Clock.TickHz,
+	}, true
+}
