@@ -46,8 +46,9 @@ internal/spelling
 internal/atomicfile natefinch
 internal/regularfile
 internal/vectors    bulk client replication/wire replication/schema
-internal/scenes     bulk field internal/regularfile internal/spelling world yaml
-internal/scenes/rules internal/scenes replication/schema replication/wire server world
+internal/scenes/steering replication/schema
+internal/scenes     bulk field internal/scenes/steering internal/regularfile internal/spelling world yaml
+internal/scenes/rules internal/scenes internal/scenes/steering replication/schema replication/wire server world
 internal/fieldrender field x/image
 
 internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
@@ -72,7 +73,7 @@ client              bulk replication/wire quic-go zap internal/address internal/
 server/example/arena      bulk client field replication replication/schema replication/wire server world world/motion
 server/example/arena/play client loadtest/rig server server/example/arena x/term
 loadtest/rig        client internal/simtest replication/wire server server/session
-loadtest/bot        bulk client replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
+loadtest/bot        bulk client internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram prommodel promtext zap internal/address internal/commandline internal/regularfile
 cmd/worldd          internal/address bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/scenes/rules internal/commandline internal/cpu internal/fieldrender internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema

@@ -8,7 +8,8 @@
 // self-contained page with plots. --admin names the server's admin port, which supplies
 // tick durations and, with --profile, profiles.
 //
-// --scenario selects the bots' behaviour; --loss, --delay, --jitter and --reorder
+// --scenario selects the bots' behaviour; with combat they predict, shoot and launch, and
+// check each answer by what they drew. --loss, --delay, --jitter and --reorder
 // impair each bot's link. In CI, --fail 'latency_p99_ms>50' fails the run on any metric
 // of the JSON that the run measures, by its name (tick's as tick_p99_ms); it may be
 // repeated.
@@ -56,7 +57,7 @@ type flags struct {
 	Bots        int           `default:"50" help:"Number of bots."`
 	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`
 	Ramp        time.Duration `placeholder:"TIME" help:"Time over which the first dials are spread (default 10 ms per bot, at most half of the duration)."`
-	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks) (${default})."`
+	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks), combat (shoot and launch, as they draw and predict) (${default})."`
 	Loss        float64       `placeholder:"SHARE" help:"Share of packets lost each way: 0.05 is 5 %."`
 	Delay       time.Duration `placeholder:"TIME" help:"Delay added to each packet, one way."`
 	Jitter      time.Duration `placeholder:"TIME" help:"Random delay on top, uniform from 0."`
@@ -150,6 +151,8 @@ func (f *flags) measures(t bot.Threshold) error {
 		lacks = "needs --scenario join-storm"
 	case f.Scenario != bot.Hostile && in(bot.Report{Attacks: &bot.Attacks{}}):
 		lacks = "needs --scenario hostile"
+	case f.Scenario != bot.Combat && in(bot.Report{Combat: &bot.Fight{P50Mm: &v, P99Mm: &v, MaxMm: &v}}):
+		lacks = "needs --scenario combat"
 	case in(bot.Report{World: &bot.World{}}):
 		lacks = "only worldd demo measures it"
 	}

@@ -52,6 +52,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	if c.Seed != nil {
 		file.Seed = *c.Seed
 	}
+	file.Limits.ViewAgeS = 0 // its bots do not shoot
 	html, err := page.Create(c.HTML)
 	if err != nil {
 		return err

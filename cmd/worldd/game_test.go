@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -80,8 +81,7 @@ func TestHooks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, bulk.Live, g.scene.World.Status(avatar))
 	require.Equal(t, 1, g.scene.Players())
-	g.Steer(session, 1, []byte{1, 2, 3}) // malformed, and from a session without an avatar
-	g.Steer(session, 2, []byte{127, 0})
+	g.Steer(session, 1, steering.Stick{X: 127}) // from a session without an avatar
 	hooks.Leave(session)
 	require.Contains(t, hooks.Commands, "poke")
 }

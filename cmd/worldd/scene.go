@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/rules"
@@ -62,7 +63,13 @@ func host(file *scenes.File) (*game, server.Config, error) {
 			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
 		MaxSessions: file.Limits.MaxPlayers,
+		MaxViewAge:  viewAge(file),
 	}, nil
+}
+
+// viewAge is how far back the game judges shots.
+func viewAge(f *scenes.File) time.Duration {
+	return time.Duration(float64(f.Limits.ViewAgeS) * float64(time.Second))
 }
 
 func describe(f *scenes.File) string {

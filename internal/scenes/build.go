@@ -20,12 +20,13 @@ func Build(f *File) (*Scene, error) {
 		gravity = -1 // the world's value for none; its zero value selects the default
 	}
 	w, err := world.New(world.Config{
-		TickHz:      f.TickHz,
-		Seed:        f.Seed,
-		MaxEntities: f.Limits.MaxEntities,
-		CellMetres:  f.CellMetres,
-		HalfExtent:  vec3(f.Bounds),
-		Gravity:     gravity,
+		TickHz:       f.TickHz,
+		Seed:         f.Seed,
+		MaxEntities:  f.Limits.MaxEntities,
+		CellMetres:   f.CellMetres,
+		HalfExtent:   vec3(f.Bounds),
+		Gravity:      gravity,
+		HistoryTicks: int(float32(f.TickHz) * f.Limits.ViewAgeS),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("scenes: build: %w", err)

@@ -9,8 +9,7 @@
 //
 // # Input
 //
-// A client's input for one tick is two signed bytes, x and z, in 1/127 of full
-// speed; DecodeSteer decodes it. Package rules has the commands and events.
+// A client's input is an steering.Stick. Package rules has the commands and events.
 //
 // # Invariants
 //

@@ -34,8 +34,9 @@ type Vec [3]float32
 
 // Limits bounds the world.
 type Limits struct {
-	MaxEntities int `yaml:"max_entities"`
-	MaxPlayers  int `yaml:"max_players"`
+	MaxEntities int     `yaml:"max_entities"`
+	MaxPlayers  int     `yaml:"max_players"`
+	ViewAgeS    float32 `yaml:"view_age_s"`
 }
 
 // Interest is a viewer's range in metres: entities enter the view within EnterRadius
@@ -153,7 +154,7 @@ func (f *File) defaults() {
 	f.Players.defaults()
 }
 
-func (l *Limits) defaults()   { l.MaxEntities, l.MaxPlayers = 65536, 256 }
+func (l *Limits) defaults()   { l.MaxEntities, l.MaxPlayers, l.ViewAgeS = 65536, 256, 0.4 }
 func (i *Interest) defaults() { i.EnterRadius, i.LeaveRadius = 40, 48 }
 func (k *Kind) defaults()     { k.Priority = 1 }
 func (b *Body) defaults()     { b.Mass, b.Radius, b.Friction = 1, 0.5, 0.5 }

@@ -44,6 +44,8 @@ const (
 	// number acting at once.
 	MaxPulsesPerSecond  = 50
 	MaxPulseLifeSeconds = 10
+	// MaxViewAgeSeconds bounds how far back shots are judged, and the memory for it.
+	MaxViewAgeSeconds = 1
 	// MaxTickHz bounds the step rate; beyond it, steps are shorter than timers are
 	// accurate.
 	MaxTickHz = 240

@@ -3,9 +3,9 @@ package scenes
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/world"
 )
 
@@ -21,6 +21,7 @@ type Scene struct {
 	pulses   []pulsing
 	emitters []emitter
 	avatars  map[world.Entity][2]float32 // last steering of each
+	missiles []world.Entity              // some may have ended
 }
 
 // ErrPlayers: the world has limits.max_players avatars. The client may try again later.
@@ -78,14 +79,10 @@ func (s *Scene) Players() int { return len(s.avatars) }
 // Repeating the previous steering has no effect, so that an idle avatar may fall
 // asleep.
 func (s *Scene) Steer(e world.Entity, dir [2]float32) bool {
-	x, z := float64(dir[0]), float64(dir[1])
-	length := math.Sqrt(float64(x*x) + float64(z*z))
 	last, ok := s.avatars[e]
-	if !ok || math.IsNaN(length) || math.IsInf(length, 0) {
+	dir, finite := steering.Course(dir)
+	if !ok || !finite {
 		return false
-	}
-	if length > 1 {
-		dir = [2]float32{float32(x / length), float32(z / length)}
 	}
 	if dir == last && dir == [2]float32{} {
 		return true
@@ -101,16 +98,6 @@ func (s *Scene) Steer(e world.Entity, dir [2]float32) bool {
 		s.World.SetVelocity(e, want)
 	}
 	return true
-}
-
-// DecodeSteer decodes one tick's input: two signed bytes, x and z, in 1/127 of full
-// speed (-128 counts as -127). It returns false for any other length.
-func DecodeSteer(input []byte) ([2]float32, bool) {
-	if len(input) != 2 {
-		return [2]float32{}, false
-	}
-	unit := func(b byte) float32 { return float32(max(int8(b), -127)) / 127 }
-	return [2]float32{unit(input[0]), unit(input[1])}, true
 }
 
 // ErrPoke: a poke needs a live target with a body that is not kinematic. The sender is

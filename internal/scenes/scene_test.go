@@ -238,25 +238,6 @@ func TestPoke(t *testing.T) {
 	require.ErrorIs(t, s.Poke(0), ErrPoke)
 }
 
-func TestDecodeSteer(t *testing.T) {
-	for _, c := range []struct {
-		in   []byte
-		want [2]float32
-		ok   bool
-	}{
-		{[]byte{127, 0}, [2]float32{1, 0}, true},
-		{[]byte{0x81, 0x80}, [2]float32{-1, -1}, true},
-		{[]byte{0, 64}, [2]float32{0, 64.0 / 127}, true},
-		{nil, [2]float32{}, false},
-		{[]byte{1}, [2]float32{}, false},
-		{[]byte{1, 2, 3}, [2]float32{}, false},
-	} {
-		got, ok := DecodeSteer(c.in)
-		require.Equal(t, c.ok, ok)
-		require.Equal(t, c.want, got)
-	}
-}
-
 func TestTurn(t *testing.T) {
 	for i := -1000; i <= 1000; i++ {
 		turns := float64(i) / 333

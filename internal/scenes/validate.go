@@ -106,6 +106,7 @@ func (c *checker) world() {
 	between(c, "cell_metres", c.CellMetres, 2, 256, "metres")
 	between(c, "limits.max_entities", c.Limits.MaxEntities, 1, MaxEntities, "entities")
 	between(c, "limits.max_players", c.Limits.MaxPlayers, 1, MaxPlayers, "players")
+	between(c, "limits.view_age_s", c.Limits.ViewAgeS, 0, MaxViewAgeSeconds, "seconds")
 	if between(c, "interest.enter_radius", c.Interest.EnterRadius, 1, 2*MaxBoundMetres, "metres") {
 		between(c, "interest.leave_radius", c.Interest.LeaveRadius, c.Interest.EnterRadius, 2*MaxBoundMetres, "metres, not less than enter_radius:")
 	}
@@ -390,19 +391,25 @@ func (c *checker) players() {
 	c.region("players.region", c.Players.Region)
 }
 
-// capacity checks that everything fits at once, so that spawns in a running world
-// succeed.
-func (c *checker) capacity() {
-	total := float64(c.Limits.MaxPlayers)
-	for _, s := range c.Spawns {
+// most returns how many entities may live at once, without missiles.
+func (f *File) most() float64 {
+	total := float64(f.Limits.MaxPlayers)
+	for _, s := range f.Spawns {
 		total += float64(s.Count)
 		if g := s.Grid; g != nil {
 			total += float64(g.Count[0]) * float64(g.Count[1]) * float64(g.Count[2])
 		}
 	}
-	for _, e := range c.Emitters {
-		total += float64(e.most(c.TickHz))
+	for _, e := range f.Emitters {
+		total += float64(e.most(f.TickHz))
 	}
+	return total
+}
+
+// capacity checks that everything fits at once, so that spawns in a running world
+// succeed.
+func (c *checker) capacity() {
+	total := c.most()
 	if total > float64(c.Limits.MaxEntities) {
 		c.wrong("limits.max_entities", fmt.Sprintf(" is %d, but spawns, emitters and max_players need up to %.0f at once", c.Limits.MaxEntities, total),
 			fmt.Sprintf("%.0f or more, or fewer entities", total))

@@ -165,5 +165,8 @@ func (b *bot) result(r client.Result) {
 		b.renamed(r, name)
 		return
 	}
+	if b.combatResult(r) {
+		return
+	}
 	b.oracle.checkAnswer(h, code, r.Verdict, b.client.Replica().Structure())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -44,6 +45,7 @@ type bot struct {
 	published  time.Time
 	latencies  []int64 // µs, since the last publish
 	inputs     inputWatch
+	combat     combat
 	visible    []int64 // µs, since the last publish
 	board      board
 }
@@ -57,6 +59,8 @@ type board struct {
 	total     outcome
 	handles   Handles
 	heard     Heard
+	combat    CombatChecks
+	errors    []int64 // of predicted positions, µm, not collected yet
 	latencies []int64 // µs, not collected yet
 	visible   []int64 // likewise
 }
@@ -105,6 +109,7 @@ func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
 		pilot:      pilot{rng: rng, area: c.AreaMetres},
 		unanswered: map[uint32]bulk.Handle{},
 		renaming:   map[uint32]string{},
+		combat:     newCombat(),
 	}
 	b.hear()
 	return b, nil
@@ -116,13 +121,21 @@ func (b *bot) observer() client.Observer {
 		Enter: func(e *client.Entity) {
 			b.oracle.entered(e.Handle(), b.identityOf(e))
 			b.checkName(e, true)
+			b.sighted(e)
 		},
 		Update: func(e *client.Entity) {
 			b.oracle.updated(e.Handle(), b.identityOf(e))
 			b.checkName(e, false)
+			b.sighted(e)
 		},
-		Leave:   func(h bulk.Handle, _ wire.Reason) { b.oracle.left(h) },
-		Destroy: func(h bulk.Handle, cause uint8) { b.oracle.destroyed(h, cause) },
+		Leave: func(h bulk.Handle, _ wire.Reason) {
+			b.oracle.left(h)
+			delete(b.combat.avatars, h)
+		},
+		Destroy: func(h bulk.Handle, cause uint8) {
+			b.oracle.destroyed(h, cause)
+			delete(b.combat.avatars, h)
+		},
 	}
 }
 
@@ -133,7 +146,12 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 
 // checkName passes the name of an avatar to the oracle.
 func (b *bot) checkName(e *client.Entity, entered bool) {
-	if name, ok := b.name.Get(e); ok {
+	name, ok := b.name.Get(e)
+	switch {
+	case !ok:
+	case isMissile(name.Text):
+		b.missileEntered(e, name.Text)
+	default:
 		b.oracle.named(e.Handle(), b.identityOf(e), name.Text, entered)
 	}
 }
@@ -205,12 +223,13 @@ func (b *bot) renew() {
 	b.nextRename = time.Time{}
 	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
 	b.inputs = inputWatch{}
+	b.combat.renew(true)
 }
 
 // play runs until ctx ends and returns nil, or the error that broke the session.
 func (b *bot) play(ctx context.Context) error {
 	for {
-		if err := b.client.Wait(ctx); err != nil {
+		if err := b.wait(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -222,8 +241,22 @@ func (b *bot) play(ctx context.Context) error {
 	}
 }
 
+// wait waits until something arrives, and a fighting bot for its next frame.
+func (b *bot) wait(ctx context.Context) error {
+	if b.config.Scenario != Combat {
+		return b.client.Wait(ctx)
+	}
+	frame, cancel := context.WithTimeout(ctx, time.Second/fightFrames)
+	defer cancel()
+	if err := b.client.Wait(frame); err != nil && frame.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
 // step applies what has arrived, replies, and after a snapshot probes and steers.
 func (b *bot) step(now time.Time) error {
+	b.beforeUpdate()
 	if err := b.client.Update(); err != nil {
 		return err
 	}
@@ -237,13 +270,20 @@ func (b *bot) step(now time.Time) error {
 	}
 	b.oracle.settleFlashes(replica.Stats().Snapshots, replica.Tick())
 	b.oracle.reached(replica.Tick(), replica.SnapshotStructure())
-	if n := replica.Stats().Snapshots; n != b.snapshots {
+	n := replica.Stats().Snapshots
+	fresh := n != b.snapshots
+	if fresh {
 		b.snapshots = n
 		b.outage.over(b, now)
 		b.measure()
 		b.watchInput(now)
 		b.probe()
 		if err := b.steer(now); err != nil {
+			return err
+		}
+	}
+	if b.config.Scenario == Combat && b.firstSeq != 0 {
+		if err := b.fight(now, fresh); err != nil {
 			return err
 		}
 	}
@@ -262,16 +302,23 @@ func (b *bot) publishAfter(now time.Time) {
 }
 
 func (b *bot) steer(now time.Time) error {
-	if b.config.Scenario == Idle {
+	if b.config.Scenario == Idle || b.config.Scenario == Combat {
 		return nil
 	}
 	x, z, seen := b.position()
 	input := b.pilot.steer(x, z, seen)
-	tick, err := b.client.SetInput(input[:])
+	return b.hold(now, input)
+}
+
+// hold sets the input and watches for its effect.
+func (b *bot) hold(now time.Time, input steering.Stick) error {
+	tick, err := b.client.SetInputValue(&input)
 	if input != b.inputs.held {
+		b.combat.changed, b.combat.steady = tick, false
 		if v, ok := b.look(); ok {
-			b.inputs.press(now, input, tick, v)
+			b.inputs.press(now, tick, v)
 		}
+		b.inputs.held = input
 	}
 	return err
 }
@@ -352,7 +399,9 @@ func (b *bot) publish(now time.Time, connected bool) {
 	defer b.board.mu.Unlock()
 	b.board.connected, b.board.lost = connected && b.firstSeq != 0, b.outage.lost
 	b.board.total = b.past.plus(b.visit(now))
-	b.board.handles, b.board.heard = b.handles, b.oracle.heard
+	b.board.handles, b.board.heard, b.board.combat = b.handles, b.oracle.heard, b.combat.checks
+	b.board.errors = append(b.board.errors, b.combat.errors...)
+	b.combat.errors = b.combat.errors[:0]
 	b.board.latencies = append(b.board.latencies, b.latencies...)
 	b.latencies = b.latencies[:0]
 	b.board.visible = append(b.board.visible, b.visible...)

@@ -43,6 +43,14 @@
 //	   only with a snapshot that is applied.
 //	B10 The cause of a death that the bot could see is the game's.
 //	B11 The answer to a rename is the game's.
+//	B12 A provisional handle stands for the missile that its launch made, under its
+//	    maker's identity and serial, from before the missile's Enter (H7); or it was
+//	    rejected and is Stale.
+//	B13 A shot is judged by the moment that the bot drew, unless that is older than the
+//	    server allows: then it hits an avatar that was drawn in its way, and none that
+//	    was drawn aside.
+//	B14 The predicted state of the bot's avatar is the server's, unless that has not
+//	    applied an input.
 //
 // Bots share nothing: each has its own random numbers, connection, memory and
 // counters, which are summed up at the end.

@@ -68,6 +68,9 @@ func (b *bot) rejoined(s client.StateChange) {
 	w := b.client.Welcome()
 	b.oracle.patience = nameSeconds * uint32(w.TickHz)
 	sum := &b.past.outages
+	if !s.Resumed {
+		b.combat.renew(false)
+	}
 	switch {
 	case s.Resumed:
 		sum.resumed++
@@ -165,6 +168,8 @@ func (o outages) report() Outages {
 // executed, and nothing follows for its target.
 func (b *bot) lostResult(r client.Result) {
 	delete(b.renaming, r.ID)
+	delete(b.combat.shots, r.ID)
+	delete(b.combat.launches, r.ID)
 	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
 		b.oracle.confuse(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
 	}

@@ -3,6 +3,8 @@ package bot
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/worldd/worldd/internal/scenes/steering"
 )
 
 // pilot steers one bot: it moves in straight lines with random turns, and heads back to
@@ -22,9 +24,9 @@ const (
 	longestLeg  = 120
 )
 
-// steer returns the input for the next tick: x and z in 1/127 of full speed. Its
-// arguments are the body's position, if it is in view.
-func (p *pilot) steer(x, z float64, seen bool) [2]byte {
+// steer returns the input for the next tick. Its arguments are the body's position, if it
+// is in view.
+func (p *pilot) steer(x, z float64, seen bool) steering.Stick {
 	outside := seen && (math.Abs(x) > p.area || math.Abs(z) > p.area)
 	switch {
 	case outside && !p.back:
@@ -38,9 +40,9 @@ func (p *pilot) steer(x, z float64, seen bool) [2]byte {
 		p.back = false
 	}
 	p.left--
-	return [2]byte{
-		byte(int8(math.Round(127 * p.speed * math.Cos(p.heading)))),
-		byte(int8(math.Round(127 * p.speed * math.Sin(p.heading)))),
+	return steering.Stick{
+		X: int8(math.Round(127 * p.speed * math.Cos(p.heading))),
+		Z: int8(math.Round(127 * p.speed * math.Sin(p.heading))),
 	}
 }
 

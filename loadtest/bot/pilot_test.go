@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/scenes/steering"
 )
 
 // TestPilotStaysInItsArea moves a body for a simulated hour at 20 updates per second
@@ -14,15 +16,15 @@ func TestPilotStaysInItsArea(t *testing.T) {
 	for seed := range uint64(20) {
 		p := pilot{rng: rand.New(rand.NewPCG(seed, 0)), area: 50}
 		var x, z float64
-		farthest, turns, last := 0.0, 0, [2]byte{}
+		farthest, turns, last := 0.0, 0, steering.Stick{}
 		for range 3600 * 20 {
 			in := p.steer(x, z, true)
 			if in != last {
 				turns++
 			}
 			last = in
-			x += float64(int8(in[0])) / 127 * 6 / 20
-			z += float64(int8(in[1])) / 127 * 6 / 20
+			x += float64(in.X) / 127 * 6 / 20
+			z += float64(in.Z) / 127 * 6 / 20
 			farthest = max(farthest, math.Abs(x), math.Abs(z))
 		}
 		require.Less(t, farthest, 55.0, "seed %d", seed)
@@ -37,8 +39,8 @@ func TestPilotWithoutBody(t *testing.T) {
 	moved := false
 	for range 400 {
 		in := p.steer(1e9, 1e9, false)
-		moved = moved || in != [2]byte{}
-		require.NotEqual(t, int8(-128), int8(in[0]))
+		moved = moved || in != steering.Stick{}
+		require.NotEqual(t, int8(-128), in.X)
 	}
 	require.True(t, moved)
 }

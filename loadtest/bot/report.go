@@ -23,6 +23,7 @@ type Report struct {
 	Cost    *Cost        `json:"cost"`    // of the server, while all bots were connected
 	Storm   *Storm       `json:"storm"`   // of a JoinStorm
 	Attacks *Attacks     `json:"attacks"` // of a Hostile run
+	Combat  *Fight       `json:"combat"`  // of a Combat run
 	// Series is the run second by second.
 	Series []Progress `json:"series"`
 

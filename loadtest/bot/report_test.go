@@ -29,6 +29,7 @@ func TestReportKeys(t *testing.T) {
 		Outages: Outages{Lost: 46, Resumed: 47, Anew: 48, NewWorlds: 49, Unanswered: 50, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
 		Storm:   &Storm{Witnesses: 28, SnapshotsExpected: 29, SnapshotsReceived: 30, DeliveredRatio: &ratio, AllInS: &p50},
 		Attacks: &Attacks{Attackers: 31, Sessions: 32, HalfOpen: 33, Messages: 34, Closed: map[string]uint64{"too-slow": 35}, Refused: map[string]uint64{"rate-limited": 57}},
+		Combat:  &Fight{CombatChecks{58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71}, &p50, &p99, &most},
 		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Lost: 51, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
 	}
 	got, err := json.Marshal(full)
@@ -45,6 +46,7 @@ func TestReportKeys(t *testing.T) {
 		`"cost":{"snapshots_sent":43,"cpu_us_per_snapshot":44.5,"cores":0.5,"packets_per_snapshot":2.5,"bytes_per_snapshot":900,"resident_bytes":45},`+
 		`"storm":{"witnesses":28,"storm_snapshots_expected":29,"storm_snapshots_received":30,"storm_delivered_ratio":0.99,"storm_all_in_s":1.5},`+
 		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35},"refused":{"rate-limited":57}},`+
+		`"combat":{"shots":58,"hits":59,"shots_blocked":60,"shots_missed":61,"shots_capped":62,"shots_judged":63,"wishes":64,"wishes_granted":65,"wishes_rejected":66,"missiles_unseen":67,"predictions_agreed":68,"corrections":69,"corrections_explained":70,"corrections_unexplained":71,"prediction_error_p50_mm":1.5,"prediction_error_p99_mm":3.5,"prediction_error_max_mm":5.5},`+
 		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"lost":51,"failed":38,`+
 		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"snapshot_hz":0,"bytes_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
 		`"handles":{"live":0,"hidden":0,"pending":0,"stale":0,"probes":0,"confusions":0,"commands_sent":0,"commands_executed":0,"commands_rejected":0},`+
@@ -89,6 +91,7 @@ func sampleReport() *Report {
 		Cost:      &Cost{Snapshots: 110000, CPUMicrosPerSnapshot: 61.54, Cores: 0.61, PacketsPerSnapshot: 3.414, BytesPerSnapshot: 987.6, ResidentBytes: 91234567},
 		Storm:     &Storm{Witnesses: 10, SnapshotsExpected: 3000, SnapshotsReceived: 2992, DeliveredRatio: &ratio, AllInS: &all},
 		Attacks:   &Attacks{Attackers: 4, Sessions: 1200, HalfOpen: 12000, Messages: 34, Closed: map[string]uint64{"too-slow": 35, "bad-message": 1150}, Refused: map[string]uint64{"rate-limited": 4711}},
+		Combat:    &Fight{CombatChecks{2940, 2810, 110, 20, 48, 2880, 3060, 2110, 950, 780, 23520, 470, 30, 0}, &p50, &p99, &most},
 		Forgotten: 1201,
 		Failures: []Failure{
 			{Bot: 7, Why: "wire: timeout: nothing came from the server"},

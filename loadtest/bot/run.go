@@ -202,6 +202,7 @@ func (r *run) report(interrupted bool) *Report {
 		DurationS: rounded(time.Since(r.begun).Seconds(), 3), Interrupted: interrupted,
 	}
 	var total outcome
+	var combat CombatChecks
 	for i, b := range r.bots {
 		o := r.outcomes[i]
 		if o.connected {
@@ -216,6 +217,7 @@ func (r *run) report(interrupted bool) *Report {
 		total = total.plus(o)
 		report.Handles.add(b.board.handles)
 		report.Heard.add(b.board.heard)
+		combat.add(b.board.combat)
 		report.Forgotten += b.oracle.forgotten
 		for _, c := range b.oracle.recorded {
 			if len(report.Confusions) < ReportedConfusions {
@@ -235,6 +237,9 @@ func (r *run) report(interrupted bool) *Report {
 		report.Storm = r.stormReport()
 	case Hostile:
 		report.Attacks = &r.attacks
+	case Combat:
+		e := latencyOf(r.sampler.errors) // µm to mm, as µs to ms
+		report.Combat = &Fight{combat, e.P50Ms, e.P99Ms, e.MaxMs}
 	}
 	return report
 }

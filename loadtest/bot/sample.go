@@ -12,6 +12,7 @@ type sampler struct {
 	all    *hdrhistogram.Histogram // latencies of the whole run, µs
 	recent *hdrhistogram.Histogram // of the last second
 	inputs *hdrhistogram.Histogram // input latencies of the whole run, µs
+	errors *hdrhistogram.Histogram // of predicted positions, µm
 	series []Progress
 	before outcome // sum at the last sample
 	looked time.Duration
@@ -22,6 +23,7 @@ func newSampler() *sampler {
 		all:    hdrhistogram.New(1, latencyHighest, latencyDigits),
 		recent: hdrhistogram.New(1, latencyHighest, latencyDigits),
 		inputs: hdrhistogram.New(1, latencyHighest, latencyDigits),
+		errors: hdrhistogram.New(1, latencyHighest, latencyDigits),
 	}
 }
 
@@ -73,6 +75,10 @@ func (s *sampler) collect(b *bot) {
 		_ = s.inputs.RecordValue(min(max(v, 1), latencyHighest))
 	}
 	b.board.visible = b.board.visible[:0]
+	for _, v := range b.board.errors {
+		_ = s.errors.RecordValue(min(max(v, 0), latencyHighest))
+	}
+	b.board.errors = b.board.errors[:0]
 }
 
 // net returns the network part of an outcome, without latencies.

@@ -28,10 +28,13 @@ const (
 	// and a flood, by never reading, with half-open handshakes, and with a flood of
 	// renames and malformed commands. The rest roam, and the report covers only them.
 	Hostile Scenario = "hostile"
+	// Combat: Roam, and each bot predicts its avatar, shoots at others as it draws them, and
+	// launches missiles that it names ahead. It checks every answer, also by what it drew.
+	Combat Scenario = "combat"
 )
 
 // Scenarios returns all scenarios.
-func Scenarios() []Scenario { return []Scenario{Idle, Roam, Churn, JoinStorm, Hostile} }
+func Scenarios() []Scenario { return []Scenario{Idle, Roam, Churn, JoinStorm, Hostile, Combat} }
 
 func (s Scenario) validate() error {
 	if slices.Contains(Scenarios(), s) {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -38,6 +39,41 @@ type Renamed struct {
 	Player bulk.Handle `net:"ref"`
 	Count  uint32
 	Name   string `net:"max=24"`
+}
+
+// Describe is the argument of the command describe, and Rules its answer.
+type Describe struct{}
+
+// Rules is how avatars move and shoot, in metres and seconds.
+type Rules struct {
+	Speed        float32 // at full input
+	HalfX, HalfZ float32 // of the world
+	Radius       float32 // of avatars
+	Range        float32 // of shots
+	ViewTicks    uint16  // how far back shots are judged
+}
+
+// Shoot is the argument of the command shoot.
+type Shoot struct {
+	Aim float32 `net:"angle,bits=16"` // 0 is along x, a quarter turn along z
+}
+
+// Shot is its answer.
+type Shot struct {
+	Hit      bulk.Handle `net:"ref"` // the nearest avatar; 0: none
+	From     [3]float32  // where the shot began
+	Tick     uint16      // low bits of the tick that executed it
+	View     uint16      // low bits of the tick at which the others were
+	Fraction uint8       // of the tick after View, in 1/256
+	Named    bool        // the client named a view moment
+}
+
+// Launch is the argument of the command launch. A missile with life 0 is not made.
+type Launch struct {
+	Aim                 float32     `net:"angle,bits=12"`
+	Serial              uint32      // the left missile's is twice this, the right one's the next
+	Left, Right         bulk.Handle `net:"ref"` // provisional handles
+	LeftLife, RightLife uint8       // ticks
 }
 
 // Named is the event of an avatar that has joined or was renamed.
@@ -84,7 +120,11 @@ func NewSchema() (*schema.Schema, error) {
 		schema.Add[schema.Body](s, bodyName),
 		schema.Add[Identity](s, identityName),
 		schema.Add[Name](s, nameName),
+		schema.SetInput[steering.Stick](s),
 		schema.AddQuery[Rename, Renamed](s, renameName),
+		schema.AddQuery[Describe, Rules](s, "describe"),
+		schema.AddQuery[Shoot, Shot](s, "shoot"),
+		schema.AddCommand[Launch](s, "launch"),
 		schema.AddEvent[Named](s, "named"),
 		schema.AddEvent[Broken](s, "broken"),
 		schema.AddEvent[Scored](s, "scored"),

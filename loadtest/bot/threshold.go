@@ -118,7 +118,7 @@ func measured() *Report {
 	input := InputLatency{&v, &v, &v, &v}
 	return &Report{
 		Tick: &Tick{}, Cost: &Cost{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l}, Input: input,
-		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Outages: Outages{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{},
+		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Outages: Outages{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{}, Combat: &Fight{P50Mm: &v, P99Mm: &v, MaxMm: &v},
 	}
 }
 

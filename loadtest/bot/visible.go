@@ -1,6 +1,10 @@
 package bot
 
-import "time"
+import (
+	"time"
+
+	"github.com/worldd/worldd/internal/scenes/steering"
+)
 
 // InputLatency is the time from an input that changes a bot's course until the bot's
 // picture shows the change in its own avatar, without prediction: about a round trip and
@@ -19,7 +23,7 @@ const visibleWithin = 5 * time.Second
 // inputWatch measures InputLatency. It computes the moment at which Render aims instead of
 // rendering, since a client that renders sends view moments with its inputs.
 type inputWatch struct {
-	held    [2]byte
+	held    steering.Stick
 	pending bool
 	pressed time.Time
 	tick    uint32     // that the input is for
@@ -27,7 +31,7 @@ type inputWatch struct {
 	last    uint32     // newest snapshot with the velocity before
 }
 
-// view is what a bot knows of its avatar after a snapshot.
+// view is the state of a bot's avatar after a snapshot.
 type view struct {
 	tick, applied uint32     // of the snapshot, and the newest input applied by then
 	velocity      [3]float32 // of the avatar
@@ -35,12 +39,11 @@ type view struct {
 	hz            float64    // ticks a second
 }
 
-// press records an input set at now for a tick.
-func (w *inputWatch) press(now time.Time, input [2]byte, tick uint32, v view) {
-	if input != w.held && !w.pending {
+// press records a change of course set at now for a tick.
+func (w *inputWatch) press(now time.Time, tick uint32, v view) {
+	if !w.pending {
 		w.pending, w.pressed, w.tick, w.before, w.last = true, now, tick, v.velocity, v.tick
 	}
-	w.held = input
 }
 
 // observe returns the latency of the pending input if v is the first view with its effect.

@@ -7,59 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/scenes"
-	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/loadtest/rig"
-	"github.com/worldd/worldd/replication"
-	"github.com/worldd/worldd/server"
 )
-
-// stage is a world with bots in virtual time.
-type stage struct {
-	*rig.Rig
-	t     *testing.T
-	scene *scenes.Scene
-	bots  []*bot
-}
-
-func newStage(t *testing.T, world string, link rig.Link) *stage {
-	file, err := scenes.Named(world)
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
-	s, err := rules.NewSchema()
-	require.NoError(t, err)
-	game := rules.New(scene)
-	r, err := rig.New(1, rig.Config{Link: link, Server: server.Config{
-		World: scene.World, Schema: s, GenerationFloor: 1, Game: game.Hooks(),
-		Replication: replication.Config{
-			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
-		},
-	}})
-	require.NoError(t, err)
-	t.Cleanup(r.Close)
-	return &stage{Rig: r, t: t, scene: scene}
-}
-
-// join adds n bots with what frame makes of each, 60 times a second.
-func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
-	schema, err := NewSchema()
-	require.NoError(s.t, err)
-	for range n {
-		b, err := newBot(len(s.bots), c.withDefaults(), schema)
-		require.NoError(s.t, err)
-		config, err := b.clientConfig(schema)
-		require.NoError(s.t, err)
-		config.Addr, config.Socket = "", nil
-		joined, err := s.Dial(config)
-		require.NoError(s.t, err)
-		b.joined(joined.Client)
-		step := frame(b)
-		joined.EachFrame(60, func() error { return step(time.Unix(0, 0).Add(s.Now())) })
-		s.bots = append(s.bots, b)
-	}
-}
 
 // picture draws a bot's avatar, and times its inputs by what it draws.
 type picture struct {
@@ -82,8 +31,8 @@ func (p *picture) draw(now time.Time) {
 	}
 }
 
-// TestInputLatencyIsThePictures compares the latencies that bots compute with those of
-// clients that draw 60 times a second.
+// TestInputLatencyIsThePictures compares the latencies that bots compute with what
+// clients measure that draw 60 times a second.
 func TestInputLatencyIsThePictures(t *testing.T) {
 	for _, delay := range []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {

@@ -99,6 +99,9 @@ func figures(r *bot.Report) []figure {
 	}
 	all = append(all, figure{"download a client", fmt.Sprintf("%.1f kB/s", n.BytesPerClientS/1000)})
 	add("join p99", r.Joins.P99Ms, "%.0f ms")
+	if c := r.Combat; c != nil {
+		add("prediction error p99", c.P99Mm, "%.0f mm")
+	}
 	if s := r.Storm; s != nil {
 		add("storm: all in after", s.AllInS, "%.2f s")
 		add("storm: witnesses' snapshots", s.DeliveredRatio, "%.5f")

@@ -112,6 +112,19 @@ func TestPageShowsInputLatency(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "<b>71 / 91 / 140 ms</b><span>input to drawn p50 / p99 / max</span>")
 }
 
+// TestPageShowsCombat: what fighting bots checked.
+func TestPageShowsCombat(t *testing.T) {
+	r := sample(3)
+	require.NotContains(t, render(t, r, About{}), "provisional handles")
+	p99 := 4.0
+	r.Combat = &bot.Fight{CombatChecks: bot.CombatChecks{Shots: 11, Hits: 8, Missed: 3, Wishes: 20, Granted: 12, Rejected: 8, Agreed: 300}, P99Mm: &p99}
+	html := render(t, r, About{})
+	require.Contains(t, html, "11 at avatars as drawn: 8 hit, 0 hit another one, 3 missed")
+	require.Contains(t, html, "20 provisional handles: 12 became missiles")
+	require.Contains(t, html, "300 states agree with the server's")
+	require.Contains(t, html, "<b>4 mm</b><span>prediction error p99</span>")
+}
+
 // TestChartsOfWhatWasMeasured: unmeasured quantities have no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
 	names := func(r *bot.Report) (titles []string) {

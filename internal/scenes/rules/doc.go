@@ -17,6 +17,15 @@
 //	                     answered with the new name. Its name has 1 to 24 bytes of
 //	                     printable UTF-8, without spaces at its ends. One a second is
 //	                     accepted
+//	input                steering.Stick
+//	describe             query: how avatars move and shoot
+//	shoot                query: the nearest avatar along an aim, judged by the moment that
+//	                     the client showed (Session.View), at most limits.view_age_s ago.
+//	                     Ten a second are accepted
+//	launch               typed command: makes up to two missiles for provisional handles,
+//	                     named "*SERIAL IDENTITY" with the identity of the avatar that
+//	                     launched them in hexadecimal. A missile with life 1 dies before
+//	                     anybody sees it. Two launches a second are accepted
 //	named                event for all who see an avatar: it has joined, or was renamed
 //	broken               event for all who see an entity that a poke breaks. Its
 //	                     Destroy follows, with the cause scenes.CauseBroken

@@ -8,10 +8,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
+
+// Host sends events: a *server.Server, or the core of a rig.
+type Host interface {
+	SendSeen(entity world.Entity, event any) error
+	SendWithin(center world.Vec3, radius float32, event any) error
+}
 
 // Game is a scene with its players' sessions.
 type Game struct {
@@ -20,15 +27,17 @@ type Game struct {
 	Mistaken func(s *server.Session, target world.Entity, believed, actual uint64)
 
 	scene   *scenes.Scene
-	server  *server.Server // nil: no events
+	server  Host // nil: no events
 	players map[*server.Session]*player
 	flashes uint32
+	hits    []world.Hit // scratch
 }
 
 // player counts the successes of a session.
 type player struct {
-	renames, scored uint32
-	renamed         uint64 // tick of the newest rename
+	renames, scored  uint32
+	renamed          uint64 // tick of the newest rename
+	shoots, launches uint64 // ticks from which it may again
 }
 
 // New returns the game of a scene.
@@ -37,17 +46,20 @@ func New(scene *scenes.Scene) *Game {
 }
 
 // Attach sets the server that sends the events of g. Call it before Serve.
-func (g *Game) Attach(s *server.Server) { g.server = s }
+func (g *Game) Attach(s Host) { g.server = s }
 
 // Hooks returns the server's callbacks.
 func (g *Game) Hooks() server.Game {
 	return server.Game{
 		Join:  g.join,
 		Leave: g.leave,
-		Input: server.OnRawInput(g.Steer),
+		Input: server.OnInput(g.Steer),
 		Commands: map[string]server.Command{
-			"poke":   server.OnRawCommand(g.Poke),
-			"rename": server.OnQuery(g.rename),
+			"poke":     server.OnRawCommand(g.Poke),
+			"rename":   server.OnQuery(g.rename),
+			"describe": server.OnQuery(g.describe),
+			"shoot":    server.OnQuery(g.shoot),
+			"launch":   server.OnCommand(g.launch),
 		},
 	}
 }
@@ -69,10 +81,8 @@ func (g *Game) leave(s *server.Session) {
 }
 
 // Steer sets the course of the session's avatar.
-func (g *Game) Steer(s *server.Session, _ uint64, data []byte) {
-	if dir, ok := scenes.DecodeSteer(data); ok {
-		g.scene.Steer(s.Entity(), dir)
-	}
+func (g *Game) Steer(s *server.Session, _ uint64, stick steering.Stick) {
+	g.scene.Steer(s.Entity(), stick.Course())
 }
 
 // Poke is the command poke.
@@ -134,7 +144,7 @@ func (g *Game) rename(s *server.Session, target world.Entity, args Rename) (Rena
 		return Renamed{}, &server.Rejection{Code: wire.RateLimited, Text: "one new name a second"}
 	}
 	if p == nil || !g.scene.Rename(avatar, args.Name) {
-		return Renamed{}, &server.Rejection{Text: "this session has no avatar"}
+		return Renamed{}, &server.Rejection{Text: errNoAvatar.Text}
 	}
 	p.renames, p.renamed = p.renames+1, now
 	return Renamed{avatar, p.renames, args.Name}, g.sendSeen(avatar, &Named{avatar, args.Name})
@@ -149,7 +159,7 @@ func (g *Game) sendSeen(e world.Entity, event any) error {
 }
 
 func validName(name string) bool {
-	return name != "" && len(name) <= scenes.MaxNameText && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
+	return name != "" && !strings.HasPrefix(name, scenes.MissilePrefix) && len(name) <= scenes.MaxNameText && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
 		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 

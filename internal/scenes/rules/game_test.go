@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 func TestNames(t *testing.T) {
@@ -51,4 +53,66 @@ func TestRename(t *testing.T) {
 	var refused *server.Rejection
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, wire.BadArguments, refused.Code)
+}
+
+// TestMissilesLeaveRoom: launches are refused before they take the room of players and
+// emitters (S3), and succeed again when missiles have ended.
+func TestMissilesLeaveRoom(t *testing.T) {
+	file, err := scenes.Named("calm")
+	require.NoError(t, err)
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	avatar, err := scene.Join()
+	require.NoError(t, err)
+	launch := func() error {
+		_, err := scene.Launch(world.Vec3{Y: 1}, world.Vec3{}, 2, MissileName(maxSerial*2+1, scene.Identity(avatar)))
+		return err
+	}
+	made := 0
+	for launch() == nil {
+		made++
+	}
+	require.ErrorIs(t, launch(), scenes.ErrMissiles)
+	require.Equal(t, 256-64-50, made)
+	for range file.Limits.MaxPlayers - 1 {
+		_, err := scene.Join()
+		require.NoError(t, err)
+	}
+	for range 3 {
+		scene.World.Step()
+	}
+	require.NoError(t, launch())
+}
+
+// TestCombatRefusals: commands of sessions without an avatar, of bad serials, and too many.
+func TestCombatRefusals(t *testing.T) {
+	file, err := scenes.Named("calm")
+	require.NoError(t, err)
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	g, s := New(scene), &server.Session{}
+	_, err = g.shoot(s, 0, Shoot{})
+	require.ErrorIs(t, err, errNoAvatar)
+	require.ErrorIs(t, g.launch(s, 0, Launch{}), errNoAvatar)
+	about, err := g.describe(s, 0, Describe{})
+	require.NoError(t, err)
+	require.Equal(t, Rules{Speed: 6, HalfX: 64, HalfZ: 64, Radius: 0.9, Range: shotRange, ViewTicks: 24}, about)
+	require.False(t, validName(MissileName(1, 2)), "no player has the name of a missile")
+	require.LessOrEqual(t, len(MissileName(2*maxSerial+1, 1<<63)), scenes.MaxNameText)
+
+	since := uint64(0)
+	require.True(t, ready(&since, 100, 6))
+	require.False(t, ready(&since, 105, 6))
+	require.True(t, ready(&since, 106, 6))
+}
+
+// TestInputSize: the typed input has the size of the raw one before it.
+func TestInputSize(t *testing.T) {
+	s, err := NewSchema()
+	require.NoError(t, err)
+	for _, stick := range []steering.Stick{{}, {X: -128, Z: 127}} {
+		b, err := s.Input().AppendValue(nil, stick)
+		require.NoError(t, err)
+		require.Len(t, b, 2)
+	}
 }

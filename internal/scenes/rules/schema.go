@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -18,6 +19,41 @@ type Renamed struct {
 	Player world.Entity `net:"ref"` // the session's avatar
 	Count  uint32       // how often it was renamed
 	Name   string       `net:"max=24"`
+}
+
+// Describe is the argument of the command describe, and Rules its answer.
+type Describe struct{}
+
+// Rules is how avatars move and shoot, in metres and seconds.
+type Rules struct {
+	Speed        float32 // at full input
+	HalfX, HalfZ float32 // of the world
+	Radius       float32 // of avatars
+	Range        float32 // of shots
+	ViewTicks    uint16  // how far back shots are judged
+}
+
+// Shoot is the argument of the command shoot.
+type Shoot struct {
+	Aim float32 `net:"angle,bits=16"` // 0 is along x, a quarter turn along z
+}
+
+// Shot is its answer.
+type Shot struct {
+	Hit      world.Entity `net:"ref"` // the nearest avatar; 0: none
+	From     [3]float32   // where the shot began
+	Tick     uint16       // low bits of the tick that executed it
+	View     uint16       // low bits of the tick at which the others were
+	Fraction uint8        // of the tick after View, in 1/256
+	Named    bool         // the client named a view moment
+}
+
+// Launch is the argument of the command launch. A missile with life 0 is not made.
+type Launch struct {
+	Aim                 float32      `net:"angle,bits=12"`
+	Serial              uint32       // the left missile's is twice this, the right one's the next
+	Left, Right         world.Entity `net:"ref"` // provisional handles
+	LeftLife, RightLife uint8        // ticks
 }
 
 // Named is the event of an avatar that has joined or was renamed.
@@ -54,7 +90,11 @@ func NewSchema() (*schema.Schema, error) {
 		schema.Add[schema.Body](s, schema.BodyComponent),
 		schema.Add[scenes.Identity](s, scenes.IdentityName),
 		schema.Add[scenes.Name](s, scenes.NameName),
+		schema.SetInput[steering.Stick](s),
 		schema.AddQuery[Rename, Renamed](s, "rename"),
+		schema.AddQuery[Describe, Rules](s, "describe"),
+		schema.AddQuery[Shoot, Shot](s, "shoot"),
+		schema.AddCommand[Launch](s, "launch"),
 		schema.AddEvent[Named](s, "named"),
 		schema.AddEvent[Broken](s, "broken"),
 		schema.AddEvent[Scored](s, "scored"),

@@ -1,0 +1,108 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+const (
+	shotRange   = 30 // metres
+	shotsASec   = 10
+	launchesSec = 2
+	// missileSpeed is a missile's speed at its launch, m/s.
+	missileSpeed = 15
+	// maxSerial bounds Launch.Serial, so that names of missiles have 24 bytes.
+	maxSerial = 499_999
+)
+
+var errNoAvatar = &server.Rejection{Text: "this session has no avatar"}
+
+// describe answers with what clients need to predict their avatars and to judge shots.
+func (g *Game) describe(s *server.Session, _ world.Entity, _ Describe) (Rules, error) {
+	f := g.scene.File
+	return Rules{
+		Speed: f.Players.Speed, HalfX: f.Bounds[0], HalfZ: f.Bounds[2], Radius: g.scene.AvatarRadius(), Range: shotRange,
+		ViewTicks: uint16(float32(f.TickHz) * f.Limits.ViewAgeS),
+	}, nil
+}
+
+// shoot judges a shot by where the player saw the others: all but avatars let it pass.
+func (g *Game) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
+	w, p := g.scene.World, g.players[s]
+	from, ok := w.Position(s.Entity())
+	if !ok || p == nil {
+		return Shot{}, errNoAvatar
+	}
+	if !ready(&p.shoots, w.Tick(), w.TickHz()/shotsASec) {
+		return Shot{}, &server.Rejection{Code: wire.RateLimited, Text: fmt.Sprintf("%d shots a second", shotsASec)}
+	}
+	seen, named := s.View()
+	answer := Shot{
+		From: [3]float32{from.X, from.Y, from.Z}, Tick: uint16(w.Tick()), Named: named,
+		View: uint16(seen.Tick), Fraction: uint8(seen.Fraction * 256),
+	}
+	g.hits = w.AppendRayAt(g.hits[:0], seen, from, from.Add(direction(shot.Aim).Scale(shotRange)), 0)
+	for _, h := range g.hits {
+		if h.Entity != s.Entity() && g.scene.IsAvatar(h.Entity) {
+			answer.Hit = h.Entity
+			break
+		}
+	}
+	return answer, nil
+}
+
+// launch makes a missile for each wish with a life. A missile's name has its serial and its
+// maker's identity.
+func (g *Game) launch(s *server.Session, _ world.Entity, l Launch) error {
+	w, p := g.scene.World, g.players[s]
+	from, ok := w.Position(s.Entity())
+	maker := g.scene.Identities().Get(s.Entity())
+	switch {
+	case !ok || p == nil || maker == nil:
+		return errNoAvatar
+	case l.Serial > maxSerial:
+		return &server.Rejection{Code: wire.BadArguments, Text: fmt.Sprintf("serials end at %d", maxSerial)}
+	case !ready(&p.launches, w.Tick(), w.TickHz()/launchesSec):
+		return &server.Rejection{Code: wire.RateLimited, Text: fmt.Sprintf("%d launches a second", launchesSec)}
+	}
+	velocity := direction(l.Aim).Scale(missileSpeed)
+	for i, wish := range []world.Entity{l.Left, l.Right} {
+		life := [2]uint8{l.LeftLife, l.RightLife}[i]
+		if life == 0 || !s.IsWish(wish) {
+			continue
+		}
+		missile, err := g.scene.Launch(from, velocity, uint32(life), MissileName(2*l.Serial+uint32(i), maker.Number()))
+		if err != nil {
+			return &server.Rejection{Text: err.Error()}
+		}
+		if err := s.Grant(wish, missile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MissileName returns the name of a missile of the maker with that identity.
+func MissileName(serial uint32, maker uint64) string {
+	return fmt.Sprintf("%s%d %016x", scenes.MissilePrefix, serial, maker)
+}
+
+// ready reports whether the tick since is past, and sets it to the end of the next pause.
+func ready(since *uint64, now uint64, pause int) bool {
+	if now < *since {
+		return false
+	}
+	*since = now + uint64(pause)
+	return true
+}
+
+// direction returns the unit vector of an aim.
+func direction(aim float32) world.Vec3 {
+	sin, cos := math.Sincos(float64(aim))
+	return world.Vec3{X: float32(cos), Z: float32(sin)}
+}

@@ -1,0 +1,286 @@
+package bot
+
+import (
+	"math"
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/steering"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Fight is the report of the scenario Combat. Errors are of the predicted position, compared
+// with each of the server's states.
+type Fight struct {
+	CombatChecks
+	P50Mm *float64 `json:"prediction_error_p50_mm"`
+	P99Mm *float64 `json:"prediction_error_p99_mm"`
+	MaxMm *float64 `json:"prediction_error_max_mm"`
+}
+
+// CombatChecks counts what bots of the scenario Combat do and check.
+type CombatChecks struct {
+	// Shots are answered shots at avatars as they were drawn. Hits are those that hit their
+	// target, Blocked those that hit another avatar. Capped
+	// ones were judged by another moment than the drawn one, which was older than the server
+	// allows, or newer than what it knew the bot to have.
+	Shots   uint64 `json:"shots"`
+	Hits    uint64 `json:"hits"`
+	Blocked uint64 `json:"shots_blocked"`
+	Missed  uint64 `json:"shots_missed"`
+	Capped  uint64 `json:"shots_capped"`
+	Judged  uint64 `json:"shots_judged"` // whose answers bots could compute themselves
+	// Wishes are provisional handles of answered launches. Granted ones became missiles, of
+	// which Unseen died before they entered; the others were rejected.
+	Wishes   uint64 `json:"wishes"`
+	Granted  uint64 `json:"wishes_granted"`
+	Rejected uint64 `json:"wishes_rejected"`
+	Unseen   uint64 `json:"missiles_unseen"`
+	// Agreed are states of the server that were as predicted. Corrected were not: the server
+	// had not applied an input (Explained), lost one, or the prediction began with a rounded
+	// state. Unexplained ones have no such reason.
+	Agreed      uint64 `json:"predictions_agreed"`
+	Corrected   uint64 `json:"corrections"`
+	Explained   uint64 `json:"corrections_explained"`
+	Unexplained uint64 `json:"corrections_unexplained"`
+}
+
+func (c *CombatChecks) add(o CombatChecks) {
+	c.Shots, c.Hits, c.Blocked, c.Missed = c.Shots+o.Shots, c.Hits+o.Hits, c.Blocked+o.Blocked, c.Missed+o.Missed
+	c.Capped, c.Judged = c.Capped+o.Capped, c.Judged+o.Judged
+	c.Wishes, c.Granted, c.Rejected, c.Unseen = c.Wishes+o.Wishes, c.Granted+o.Granted, c.Rejected+o.Rejected, c.Unseen+o.Unseen
+	c.Agreed, c.Corrected = c.Agreed+o.Agreed, c.Corrected+o.Corrected
+	c.Explained, c.Unexplained = c.Explained+o.Explained, c.Unexplained+o.Unexplained
+}
+
+const (
+	// fightFrames is how often a fighting bot draws in a second.
+	fightFrames = 30
+	// shootEvery and launchEvery are mean pauses. Some launches follow the one before too
+	// soon, and are refused.
+	shootEvery  = 400 * time.Millisecond
+	launchEvery = 800 * time.Millisecond
+)
+
+// combat is the part of a bot that fights: it predicts its avatar, shoots and launches.
+type combat struct {
+	checks     CombatChecks
+	errors     []int64 // of predicted positions, µm, since the last publish
+	described  *client.Query[Rules]
+	rules      Rules
+	prediction *client.Prediction[schema.Body]
+	before     client.PredictionStats
+	at         schema.Body // predicted, before what has just arrived
+	predicted  bool
+	stick      steering.Stick
+	changed    uint32 // tick of the newest change of the stick
+	steady     bool   // the server had applied it by the newest state
+	compared   uint64 // states, of which
+	corrected  uint64 // were not as predicted
+	moment     client.Moment
+	nextShot   time.Time
+	nextLaunch time.Time
+	avatars    map[bulk.Handle]*sightings
+	shots      map[uint32]shot   // by command
+	launches   map[uint32][]wish // by command
+	wishes     []wish            // answered, the newest
+	serial     uint32
+}
+
+func newCombat() combat {
+	return combat{avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]wish{}}
+}
+
+// renew forgets what belongs to a session, or to its client if that is new.
+func (c *combat) renew(newClient bool) {
+	next := newCombat()
+	next.checks, next.errors, next.serial = c.checks, c.errors, c.serial
+	if !newClient {
+		next.prediction, next.rules, next.before = c.prediction, c.rules, c.before
+	}
+	*c = next
+}
+
+// fight does what a fighting bot does in a frame, after Update.
+func (b *bot) fight(now time.Time, fresh bool) error {
+	c := &b.combat
+	if c.prediction == nil {
+		return b.enlist()
+	}
+	if err := c.prediction.Err(); err != nil {
+		return err
+	}
+	b.checkPrediction()
+	c.moment = b.client.Render()
+	if fresh {
+		x, z, seen := b.position()
+		c.stick = b.pilot.steer(x, z, seen)
+		b.checkWishes()
+	}
+	if err := b.hold(now, c.stick); err != nil {
+		return err
+	}
+	if len(b.unanswered) >= maxUnanswered {
+		return nil
+	}
+	if err := b.shoot(now); err != nil {
+		return err
+	}
+	return b.launch(now)
+}
+
+// enlist asks for the rules, and begins to predict by them. Until then the bot stands
+// still: the prediction must know every input.
+func (b *bot) enlist() error {
+	c := &b.combat
+	if c.described == nil {
+		q, err := client.Ask[Rules](b.client, 0, Describe{})
+		if err != nil {
+			return err
+		}
+		c.described = q
+		b.unanswered[q.ID()] = 0
+		b.handles.CommandsSent++
+		return nil
+	}
+	rules, r, ok := c.described.Poll()
+	if !ok || r.Err != nil {
+		return r.Err
+	}
+	c.rules = rules
+	motion := steering.Motion{TickHz: float32(b.client.Welcome().TickHz), Speed: rules.Speed, HalfX: rules.HalfX, HalfZ: rules.HalfZ}
+	var err error
+	c.prediction, err = client.Predict(b.client, func(_ uint32, body *schema.Body, s steering.Stick) { motion.Step(body, s) }, client.PredictConfig{})
+	return err
+}
+
+// beforeUpdate remembers the predicted state, which what has arrived may correct.
+func (b *bot) beforeUpdate() {
+	if c := &b.combat; c.prediction != nil {
+		c.at, c.predicted = c.prediction.State()
+		c.before = c.prediction.Stats()
+	}
+}
+
+// checkPrediction measures the correction of the last Update. Nothing but its stick moves an
+// avatar, so none is due once the server has applied the newest change of the stick (B14).
+func (b *bot) checkPrediction() {
+	c := &b.combat
+	now, was := c.prediction.Stats(), c.before
+	c.before = now
+	agreed, corrected := now.Agreed-was.Agreed, now.Corrected-was.Corrected
+	c.checks.Agreed += agreed
+	c.checks.Corrected += corrected
+	c.checks.Explained += now.Missed - was.Missed
+	if agreed+corrected == 0 {
+		return
+	}
+	off := 0.0
+	if at, ok := c.prediction.State(); ok && c.predicted && now.Predicted == was.Predicted {
+		off = distance(at.Position, c.at.Position)
+		c.errors = append(c.errors, int64(off*1e6))
+	}
+	c.compared, c.corrected = c.compared+agreed+corrected, c.corrected+corrected
+	own := b.client.Controlled()
+	switch {
+	case corrected > 0 && c.steady && off > roundingMetres && !b.oracle.lenient():
+		c.checks.Unexplained += corrected
+		b.oracle.confuse(own, 0, "B14: its state at tick %d is %.0f mm off the predicted one, with a steady stick since tick %d", now.Confirmed, 1000*off, c.changed)
+	case c.compared >= comparedStates:
+		if c.corrected > c.compared/2 {
+			c.checks.Unexplained += c.corrected
+			b.oracle.confuse(own, 0, "B14: of %d states up to tick %d, %d were not as predicted", c.compared, now.Confirmed, c.corrected)
+		}
+		c.compared, c.corrected = 0, 0
+	}
+	r := b.client.Replica()
+	c.steady = now.Confirmed == r.Tick() && c.changed <= r.AppliedInput()
+}
+
+const (
+	// roundingMetres is how far a prediction may be off that began with a rounded state: a
+	// step of schema.Body in each direction.
+	roundingMetres = 0.01
+	// comparedStates is how many states are judged together: most must be as predicted.
+	comparedStates = 200
+)
+
+// launch asks for missiles if it is due.
+func (b *bot) launch(now time.Time) error {
+	c, m := &b.combat, b.oracle.find(b.client.Controlled())
+	if now.Before(c.nextLaunch) || m == nil || m.identity == 0 {
+		return nil
+	}
+	c.nextLaunch = b.pause(now, launchEvery)
+	l := Launch{
+		Aim: float32(2 * math.Pi * b.rng.Float64()), Serial: c.serial,
+		LeftLife: b.life(), RightLife: b.life(),
+	}
+	var err error
+	for _, h := range []*bulk.Handle{&l.Left, &l.Right} {
+		if *h, err = b.client.Provisional(); err != nil {
+			return err
+		}
+	}
+	asked, err := b.client.Do(0, l)
+	if err != nil {
+		return err
+	}
+	c.serial++
+	hz := uint32(b.client.Welcome().TickHz)
+	c.launches[asked.ID()] = []wish{
+		{handle: l.Left, serial: 2 * l.Serial, life: l.LeftLife, maker: m.identity, end: b.oracle.tick + uint32(l.LeftLife) + nameSeconds*hz},
+		{handle: l.Right, serial: 2*l.Serial + 1, life: l.RightLife, maker: m.identity, end: b.oracle.tick + uint32(l.RightLife) + nameSeconds*hz},
+	}
+	b.unanswered[asked.ID()] = 0
+	b.handles.CommandsSent++
+	return nil
+}
+
+// life draws a missile's life in ticks: of four, one is not made, and one dies before it
+// can enter.
+func (b *bot) life() uint8 {
+	switch b.rng.IntN(4) {
+	case 0:
+		return 0
+	case 1:
+		return 1
+	}
+	return uint8(20 + b.rng.IntN(200))
+}
+
+func (b *bot) pause(now time.Time, mean time.Duration) time.Time {
+	return now.Add(time.Duration((0.5 + b.rng.Float64()) * float64(mean)))
+}
+
+// combatResult handles the result of a shot, a launch or the rules, and reports whether it
+// was one.
+func (b *bot) combatResult(r client.Result) bool {
+	c := &b.combat
+	if s, ok := c.shots[r.ID]; ok {
+		delete(c.shots, r.ID)
+		if answer, ok := r.Answer.(Shot); ok {
+			b.checkShot(s, answer)
+		} else if code := wire.CodeOf(r.Err); code != wire.RateLimited {
+			b.oracle.confuse(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)
+		}
+		return true
+	}
+	if wishes, ok := c.launches[r.ID]; ok {
+		delete(c.launches, r.ID)
+		b.launched(wishes, wire.CodeOf(r.Err))
+		return true
+	}
+	return c.described != nil && c.described.ID() == r.ID
+}
+
+func distance(a, b [3]float32) float64 {
+	sum := 0.0
+	for i := range a {
+		d := float64(a[i]) - float64(b[i])
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}

@@ -1,0 +1,164 @@
+package bot
+
+import (
+	"math"
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+)
+
+// sightings are the newest ticks of which a bot knows an avatar's state.
+type sightings struct {
+	ticks [32]uint32
+	n     int
+}
+
+func (s *sightings) add(tick uint32) {
+	s.ticks[s.n%len(s.ticks)] = tick
+	s.n++
+}
+
+// around returns the ticks next to a moment, the later one at or after it; 0 is none.
+func (s *sightings) around(moment float64) (before, after uint32) {
+	for _, t := range s.ticks[:min(s.n, len(s.ticks))] {
+		if float64(t) <= moment {
+			before = max(before, t)
+		} else if after == 0 || t < after {
+			after = t
+		}
+	}
+	return before, after
+}
+
+// sighted records that a state of an avatar has arrived.
+func (b *bot) sighted(e *client.Entity) {
+	if b.config.Scenario != Combat {
+		return
+	}
+	if name, ok := b.name.Get(e); !ok || isMissile(name.Text) {
+		return
+	}
+	s := b.combat.avatars[e.Handle()]
+	if s == nil {
+		s = &sightings{}
+		b.combat.avatars[e.Handle()] = s
+	}
+	s.add(e.Tick())
+}
+
+const (
+	// certainGap is the longest gap between two states of an avatar, in ticks, between which
+	// its drawn position is known to certainMetres: it may turn in between.
+	certainGap    = 6
+	certainMetres = 0.4
+	// drawnAvatars bounds what a shot remembers.
+	drawnAvatars = 64
+)
+
+// drawn is an avatar as it was drawn. It is certain between two states that are close.
+type drawn struct {
+	handle  bulk.Handle
+	at      [3]float32
+	certain bool
+}
+
+// shot is a shot that is not answered.
+type shot struct {
+	target bulk.Handle
+	aim    float64
+	moment uint32 // in 1/256 ticks
+	drawn  []drawn
+}
+
+// shoot shoots at an avatar as it is drawn, if that is due.
+func (b *bot) shoot(now time.Time) error {
+	c := &b.combat
+	own, ok := c.prediction.State()
+	if now.Before(c.nextShot) || !ok || c.moment.Tick == 0 {
+		return nil
+	}
+	s := shot{moment: uint32(c.moment.Tick * 256)}
+	best := math.Inf(1)
+	for h, seen := range c.avatars {
+		if h == b.client.Controlled() || len(s.drawn) == drawnAvatars {
+			continue
+		}
+		body, ok := b.body.At(b.client.Replica().Entity(h), c.moment)
+		if !ok {
+			continue
+		}
+		before, after := seen.around(c.moment.Tick)
+		d := drawn{h, body.Position, before > 0 && after > 0 && after-before <= certainGap}
+		s.drawn = append(s.drawn, d)
+		if far := distance(body.Position, own.Position); far < best && far > 2 && far < float64(c.rules.Range) {
+			best, s.target = far, h
+			s.aim = math.Atan2(float64(body.Position[2]-own.Position[2]), float64(body.Position[0]-own.Position[0]))
+		}
+	}
+	if s.target == 0 {
+		return nil
+	}
+	c.nextShot = b.pause(now, shootEvery)
+	asked, err := client.Ask[Shot](b.client, 0, Shoot{float32(s.aim)})
+	if err != nil {
+		return err
+	}
+	c.shots[asked.ID()] = s
+	b.unanswered[asked.ID()] = 0
+	b.handles.CommandsSent++
+	return nil
+}
+
+// checkShot compares the answer to a shot with what the bot had drawn (B13).
+func (b *bot) checkShot(s shot, a Shot) {
+	c, o := &b.combat, b.oracle
+	c.checks.Shots++
+	switch a.Hit {
+	case s.target:
+		c.checks.Hits++
+	case 0:
+		c.checks.Missed++
+	default:
+		c.checks.Blocked++
+	}
+	o.learn(a.Hit)
+	if a.Hit != 0 && a.Hit == b.client.Controlled() {
+		o.confuse(a.Hit, 0, "B13: this bot has hit itself")
+	}
+	drawnTick, view := uint16(s.moment/256), int32(a.View)<<8|int32(a.Fraction)
+	later := int32(int16(a.View-drawnTick))*256 + view&255 - int32(s.moment&255)
+	if later != 0 || !a.Named {
+		c.checks.Capped++
+		if age := a.Tick - a.View; later > 0 && age+1 < c.rules.ViewTicks {
+			o.confuse(s.target, 0, "B13: a shot is judged %.1f ticks later than it was drawn, %d ticks ago, and %d are allowed", float64(later)/256, age, c.rules.ViewTicks)
+		}
+		return
+	}
+	judged := false
+	for _, d := range s.drawn {
+		if !d.certain || o.fate(o.find(d.handle)) != statusShown {
+			continue
+		}
+		judged = true
+		away, along := fromRay(a.From, s.aim, d.at)
+		within := along > 0 && along < float64(c.rules.Range)
+		switch {
+		case a.Hit == 0 && within && away < float64(c.rules.Radius)-certainMetres:
+			o.confuse(d.handle, 0, "B13: a shot passes %.2f m from where it was drawn, and hits nothing", away)
+		case a.Hit == d.handle && (along < -float64(c.rules.Radius) || away > float64(c.rules.Radius)+certainMetres):
+			o.confuse(d.handle, 0, "B13: a shot hits it, and it was drawn %.2f m from there", away)
+		}
+	}
+	if judged {
+		c.checks.Judged++
+	}
+}
+
+// fromRay returns the distance of a point from a horizontal ray, and how far along.
+func fromRay(from [3]float32, aim float64, at [3]float32) (away, along float64) {
+	x, y, z := float64(at[0]-from[0]), float64(at[1]-from[1]), float64(at[2]-from[2])
+	sin, cos := math.Sincos(aim)
+	along = x*cos + z*sin
+	return math.Hypot(z*cos-x*sin, y), along
+}

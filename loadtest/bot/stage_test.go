@@ -1,0 +1,63 @@
+package bot
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/loadtest/rig"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/server"
+)
+
+// stage is a world with bots in virtual time.
+type stage struct {
+	*rig.Rig
+	t     *testing.T
+	scene *scenes.Scene
+	bots  []*bot
+}
+
+func newStage(t *testing.T, world string, link rig.Link) *stage {
+	file, err := scenes.Named(world)
+	require.NoError(t, err)
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	s, err := rules.NewSchema()
+	require.NoError(t, err)
+	game := rules.New(scene)
+	r, err := rig.New(1, rig.Config{Link: link, Server: server.Config{
+		World: scene.World, Schema: s, GenerationFloor: 1, Game: game.Hooks(),
+		MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
+		Replication: replication.Config{
+			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+		},
+	}})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	game.Attach(r.Core())
+	return &stage{Rig: r, t: t, scene: scene}
+}
+
+// join adds n bots with what frame makes of each, 60 times a second.
+func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
+	schema, err := NewSchema()
+	require.NoError(s.t, err)
+	for range n {
+		b, err := newBot(len(s.bots), c.withDefaults(), schema)
+		require.NoError(s.t, err)
+		config, err := b.clientConfig(schema)
+		require.NoError(s.t, err)
+		config.Addr, config.Socket = "", nil
+		joined, err := s.Dial(config)
+		require.NoError(s.t, err)
+		b.joined(joined.Client)
+		step := frame(b)
+		joined.EachFrame(60, func() error { return step(time.Unix(0, 0).Add(s.Now())) })
+		s.bots = append(s.bots, b)
+	}
+}

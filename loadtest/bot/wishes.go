@@ -1,0 +1,155 @@
+package bot
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// missilePrefix begins the names of missiles, and no others.
+const missilePrefix = "*"
+
+func isMissile(name string) bool { return strings.HasPrefix(name, missilePrefix) }
+
+func missileName(serial uint32, maker uint64) string {
+	return fmt.Sprintf("%s%d %016x", missilePrefix, serial, maker)
+}
+
+// checkedWishes is how many answered wishes a bot checks.
+const checkedWishes = 64
+
+// wish is a provisional handle and the missile that it was taken for (B12).
+type wish struct {
+	handle   bulk.Handle
+	serial   uint32
+	life     uint8       // ticks; 0: the missile is not made
+	maker    uint64      // identity of the bot's avatar
+	end      uint32      // tick after which the missile is gone, and the bot knows
+	real     bulk.Handle // 0: rejected
+	entered  bool
+	finished bool // counted
+}
+
+// launched records the answer to a launch. Its wishes were answered before.
+func (b *bot) launched(wishes []wish, code wire.Code) {
+	c := &b.combat
+	for _, w := range wishes {
+		w.real = b.client.Real(w.handle)
+		c.checks.Wishes++
+		switch granted := code == wire.OK && w.life > 0; {
+		case granted && w.real == 0:
+			b.oracle.confuse(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
+		case !granted && w.real != 0:
+			b.oracle.confuse(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
+		}
+		if w.real == 0 {
+			c.checks.Rejected++
+		} else {
+			c.checks.Granted++
+			b.oracle.learn(w.real)
+		}
+		c.wishes = append(c.wishes, w)
+	}
+	if n := len(c.wishes); n > checkedWishes {
+		c.wishes = c.wishes[n-checkedWishes:]
+	}
+}
+
+// checkWishes asks for all wishes.
+func (b *bot) checkWishes() {
+	c := &b.combat
+	for _, all := range c.launches {
+		for i := range all {
+			w := &all[i]
+			real := b.client.Real(w.handle)
+			if w.real != 0 && real != w.real {
+				b.oracle.confuse(real, 0, "B12: %v stands for it after %v", w.handle, w.real)
+			}
+			w.real = real
+			if w.real != 0 {
+				b.checkMissile(w)
+			}
+		}
+	}
+	for i := range c.wishes {
+		w := &c.wishes[i]
+		if real := b.client.Real(w.handle); real != w.real {
+			b.oracle.confuse(real, 0, "B12: %v stands for it after %v", w.handle, w.real)
+			w.real = real
+		}
+		if v := b.client.Resolve(w.handle); w.real == 0 && v != wire.Stale {
+			b.oracle.confuse(0, 0, "B12: %v was rejected and is %v", w.handle, v)
+		}
+		if w.real != 0 {
+			b.checkMissile(w)
+		}
+	}
+}
+
+// checkMissile compares the entity of a granted wish with its maker and serial.
+func (b *bot) checkMissile(w *wish) {
+	e, v := b.client.Lookup(w.handle)
+	a := answer{verdict: v}
+	if e != nil {
+		a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)
+		w.entered = true
+		if name, _ := b.name.Get(e); name.Text != missileName(w.serial, w.maker) {
+			b.oracle.confuse(e.Handle(), a.identity, "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
+		}
+	}
+	b.count(v)
+	b.oracle.checkProbe(w.real, a)
+	switch {
+	case v == wire.Stale && !w.finished:
+		w.finished = true
+		if !w.entered {
+			b.combat.checks.Unseen++
+		}
+	case v != wire.Stale && b.oracle.tick > w.end && !b.oracle.lenient():
+		b.oracle.confuse(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
+		w.end = b.oracle.tick + b.oracle.patience
+	}
+}
+
+// missileEntered checks that a missile of this bot enters as what its wish stands for.
+func (b *bot) missileEntered(e *client.Entity, name string) {
+	if b.client == nil { // Dial has not returned
+		return
+	}
+	serial, maker, ok := missileOf(name)
+	own := b.oracle.find(b.client.Controlled())
+	if !ok || own == nil || maker != own.identity {
+		return
+	}
+	for _, w := range b.wishesOf(serial) {
+		if real := b.client.Real(w.handle); real != e.Handle() {
+			b.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its wish %v stands for %v", serial, w.handle, real)
+		}
+	}
+}
+
+func (b *bot) wishesOf(serial uint32) (found []wish) {
+	lists := [][]wish{b.combat.wishes}
+	for _, all := range b.combat.launches {
+		lists = append(lists, all)
+	}
+	for _, all := range lists {
+		for _, w := range all {
+			if w.serial == serial {
+				found = append(found, w)
+			}
+		}
+	}
+	return found
+}
+
+func missileOf(name string) (serial uint32, maker uint64, ok bool) {
+	number, hex, _ := strings.Cut(strings.TrimPrefix(name, missilePrefix), " ")
+	n, badNumber := strconv.ParseUint(number, 10, 32)
+	maker, badMaker := strconv.ParseUint(hex, 16, 64)
+	return uint32(n), maker, badNumber == nil && badMaker == nil
+}
