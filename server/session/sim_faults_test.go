@@ -110,7 +110,8 @@ func faultLines(t *testing.T) (lines []faultLine) {
 	faults, err := fault.All()
 	require.NoError(t, err)
 	for _, f := range faults {
-		if !strings.HasPrefix(f.Name, "Predict") { // those are for the tests of package client
+		// The tests of packages client and loadtest/bot catch faults of prediction and of shots.
+		if !strings.HasPrefix(f.Name, "Predict") && !strings.HasPrefix(f.Name, "Shoot") {
 			lines = append(lines, faultLine{name: f.Name, breaks: f.Breaks})
 		}
 	}

@@ -1,0 +1,42 @@
+//go:build faults
+
+package bot
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/loadtest/rig"
+)
+
+// TestFaultIsReportedInCombat runs faulty clients and servers in virtual time: fighting bots
+// must notice each, by the invariant that is named.
+func TestFaultIsReportedInCombat(t *testing.T) {
+	t.Cleanup(func() { fault.Inject("") })
+	for name, broken := range map[string]string{
+		"SwapWishes":        "B12",
+		"KeepRefused":       "B12",
+		"GrantQuietly":      "B12",
+		"ShootNow":          "B13",
+		"ShootPresent":      "B13",
+		"PredictExactly":    "B14",
+		"PredictForgetHeld": "B14",
+	} {
+		t.Run(name, func(t *testing.T) {
+			fault.Inject(name)
+			defer fault.Inject("")
+			s, _ := fightOn(t, "calm", rig.Link{Delay: 75 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05}, 30*time.Second)
+			var found []Confusion
+			for _, b := range s.bots {
+				found = append(found, b.oracle.recorded...)
+			}
+			require.True(t, slices.ContainsFunc(found, func(c Confusion) bool { return strings.HasPrefix(c.What, broken+":") }), "%v", found)
+			t.Log(found[0])
+		})
+	}
+}
