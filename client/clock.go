@@ -41,6 +41,7 @@ type clock struct {
 	hz       int
 	trips    leastOf
 	early    leastOf       // arrival time minus tick time
+	behind   time.Duration // the same of the newest tick
 	offset   time.Duration // the caller's time minus the server's, at updated
 	updated  time.Duration // when the last snapshot arrived
 	wrong    time.Duration // error of offset, found at updated
@@ -82,6 +83,9 @@ func (c *clock) snapshot(now time.Duration, tick uint32) {
 	}
 	if c.tick != 0 && tick > c.tick {
 		c.interval += (c.timeOf(tick-c.tick) - c.interval) / intervalShare
+	}
+	if tick > c.tick {
+		c.behind = behind
 	}
 	c.tick = max(c.tick, tick)
 }

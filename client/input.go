@@ -13,9 +13,9 @@ const (
 	// echoedDatagrams is how many Input datagrams await the snapshot that echoes
 	// their arrival: over half a second of them at 60 a second.
 	echoedDatagrams = 32
-	// maxLead bounds how long before their tick inputs are made, and maxAhead, in
-	// ticks, how long before their tick they arrive: the server accepts none that is
-	// 32 ticks early (PROTOCOL.md, section 10).
+	// maxLead bounds how long before their tick inputs are made, and maxAhead, in ticks,
+	// how long before their tick the fastest arrive: the server drops those that are 32
+	// ticks early (PROTOCOL.md, section 10).
 	maxLead  = time.Second
 	maxAhead = 28
 	// maxUnsent bounds the inputs that wait for a datagram; beyond it one is sent
@@ -46,16 +46,18 @@ type inputs struct {
 	next   int       // number of the next datagram; its index in sent, modulo len(sent)
 	lead   allowance // server time from making an input until it arrives
 	trip   tripTime  // the link's part of lead
+	ahead  leastOf   // server time of arrival minus the caller's time of sending
 }
 
-// sentInput is a datagram that was the first to hold an input. Times are the
-// server's.
+// sentInput is a datagram that was the first to hold an input. Times are the server's,
+// except sent.
 type sentInput struct {
 	stamp   uint32 // 0: unused, or already judged
 	number  int    // counted from 0
 	made    time.Duration
 	at      time.Duration
-	missing bool // a snapshot sent after it was due did not echo it
+	sent    time.Duration // the caller's time
+	missing bool          // a snapshot sent after it was due did not echo it
 }
 
 // targetTick returns the tick for an input made at now: the first that the server
@@ -78,8 +80,21 @@ func (s *Session) inputTick(now time.Duration) float64 {
 	if s.inputs.lead.count == 0 { // not measured yet
 		lead = s.clock.trips.least()/2 + 2*time.Second/time.Duration(s.welcome.SnapshotHz)
 	}
-	most := min(maxLead, s.clock.trips.least()/2+s.clock.timeOf(maxAhead))
-	return max(s.clock.ticks(s.clock.server(now)+min(lead, most))+0.5, 0)
+	aimed := min(s.clock.server(now)+min(lead, maxLead), s.earliestArrival(now)+s.clock.timeOf(maxAhead))
+	return max(s.clock.ticks(aimed)+0.5, 0)
+}
+
+// earliestArrival returns a server time before which an input sent at now should not arrive.
+// Trips may soon be shorter than all measured ones if they vary, but not shorter than zero.
+// The least measured arrival does not depend on the clock's estimate, which is wrong for
+// some seconds if only one direction is slow, and after a stall of the server.
+func (s *Session) earliestArrival(now time.Duration) time.Duration {
+	in := &s.inputs
+	if !in.trip.known {
+		return s.clock.server(now)
+	}
+	expected := max(s.clock.server(now)+in.trip.least(), now-s.clock.behind)
+	return min(expected, now+in.ahead.least())
 }
 
 // SetInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
@@ -181,7 +196,7 @@ func (s *Session) Input(now time.Duration) []byte {
 	repeated := max(fresh+in.before[0]+in.before[1], minRepeated)
 	if fresh > 0 {
 		if in.timed {
-			in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now)}
+			in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now), sent: now}
 			in.next++
 		}
 		in.before = [2]int{fresh, in.before[0]}
@@ -260,6 +275,7 @@ func (in *inputs) echoed(now time.Duration, stamp uint32, arrived, sent time.Dur
 		case d.stamp == 0:
 		case d.number == newest:
 			in.trip.add(arrived - d.at)
+			in.ahead.add(now, arrived-d.sent)
 			in.lead.add(now, arrived-d.made)
 			d.stamp = 0
 		case int32(stamp-d.stamp) > 0:
@@ -288,6 +304,9 @@ func (u *tripTime) add(trip time.Duration) {
 	u.deviation += ((trip - u.mean).Abs() - u.deviation) / 4
 	u.mean += (trip - u.mean) / 8
 }
+
+// least returns a time that few datagrams fall below.
+func (u *tripTime) least() time.Duration { return u.mean - 8*u.deviation }
 
 // most returns a time that few datagrams exceed.
 func (u *tripTime) most() time.Duration { return u.mean + 4*u.deviation }

@@ -156,24 +156,70 @@ func TestInputsAfterADeadUplink(t *testing.T) {
 	require.LessOrEqual(t, early, before+3*studioTickHz/studioSnapshotHz)
 }
 
-// However uneven the link, no input arrives so early that the server drops it.
+// uneven delays some datagrams by far longer than others.
+var uneven = simtest.Conditions{DelayMin: ms(10), DelayMax: ms(1500)}
+
+// However uneven the link, and at any rate of inputs, none arrives so early that the server
+// drops it.
 func TestInputsAreNotTooEarly(t *testing.T) {
-	s := newStudio(t, 21, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(1500)})
+	for _, every := range []int64{1, 2, 3, 5, 8, 15, 60} {
+		for side, down := range map[string]simtest.Conditions{"up": near, "both": uneven} {
+			t.Run(fmt.Sprint(every, side), func(t *testing.T) {
+				for seed := range uint64(10) {
+					s := newStudio(t, 21+10*seed, down, uneven)
+					early := countEarly(t, s, every)
+					s.play(20 * time.Second)
+					require.Zero(t, *early, "seed %d", seed)
+				}
+			})
+		}
+	}
+}
+
+// After the link has become faster, or the server has stood still, the server drops inputs for
+// no longer than the client needs to measure it.
+func TestInputsRecoverFromTooEarly(t *testing.T) {
+	for _, every := range []int64{1, 2, 5} {
+		t.Run(fmt.Sprint(every), func(t *testing.T) {
+			for seed := range uint64(10) {
+				s := newStudio(t, 21+10*seed, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(500)})
+				early := countEarly(t, s, every)
+				for range 4 {
+					s.play(5 * time.Second)
+					s.frozen = s.now + ms(450)
+					s.play(time.Second)
+					*early = 0
+					s.play(time.Second)
+					require.Zero(t, *early, "seed %d, after a stall", seed)
+				}
+				s.up.SetConditions(near)
+				s.play(time.Second)
+				*early = 0
+				s.play(5 * time.Second)
+				require.Zero(t, *early, "seed %d, after the link changed", seed)
+			}
+		})
+	}
+}
+
+// countEarly sets an input every so many renders, and counts those that the server would drop
+// because they are too early.
+func countEarly(t *testing.T, s *studio, every int64) *int {
 	s.render = func() {
-		if s.now/studioRender%5 == 0 { // more would keep the link's queue full, and delays equal
+		if s.now/studioRender%every == 0 {
 			setInput(t, s.session, []byte("w"), s.time())
 		}
 	}
-	newest, ahead := uint32(0), 0
+	newest, early := uint32(0), new(int)
 	s.arrived = func(in wire.Input, tick uint32) {
 		if len(in.Inputs) > 0 && in.Inputs[0].Tick > newest {
 			newest = in.Inputs[0].Tick
-			ahead = max(ahead, int(newest)-int(tick)-1)
+			if newest >= tick+1+32 {
+				*early++
+			}
 		}
 	}
-	s.play(20 * time.Second)
-	require.Less(t, ahead, 32)
-	require.Greater(t, ahead, 16)
+	return early
 }
 
 // Of several inputs for one tick the last counts, until it is sent. Before the server's
