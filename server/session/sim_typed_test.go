@@ -44,7 +44,8 @@ type typed struct {
 	asks    map[uint32]*question
 	sticks  map[uint32]*pushed
 	summons map[uint32]*summons
-	touched uint32 // the newest number
+	touched uint32                      // the newest number
+	aimed   map[*session.Session]uint32 // lowest index that is new in an input of the session
 }
 
 type question struct {
@@ -68,6 +69,7 @@ func (s *sim) declareTyped() {
 	s.typed = typed{
 		on:   s.script.has("ask") || s.script.has("wish") || s.script.has("aim"),
 		asks: map[uint32]*question{}, sticks: map[uint32]*pushed{}, summons: map[uint32]*summons{},
+		aimed: map[*session.Session]uint32{},
 	}
 	if s.typed.on {
 		s.must(schema.AddCommand[Summon](s.schema, "summon"))
@@ -202,8 +204,8 @@ func (c *simClient) push(at time.Duration) {
 // pushed is the game's function for inputs.
 func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 	sent := s.typed.sticks[in.Seq]
-	if sent != nil && sent.wish != nil && sent.wish.seen {
-		sent.stick.At = 0 // an earlier input had it
+	if sent != nil && sent.wish != nil && sent.wish.handle.Index() < s.typed.aimed[p] {
+		sent.stick.At, sent.wish = 0, nil // not new, after an input with the same wish or a later one
 	}
 	switch {
 	case sent == nil || sent.stick != in:
@@ -214,7 +216,8 @@ func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 		s.fail("typed", "input %d was applied twice", in.Seq)
 	}
 	sent.applied = true
-	if sent.wish != nil && !sent.wish.seen {
+	if sent.wish != nil {
+		s.typed.aimed[p] = sent.wish.handle.Index() + 1
 		s.decide(p, sent.wish, int(in.Seq))
 	}
 	s.coverage.pushed++
