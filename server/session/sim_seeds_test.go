@@ -16,6 +16,7 @@ import (
 
 var (
 	simSeeds   = flag.Int("sim.seeds", 400, "number of seeds of the simulation")
+	simFirst   = flag.Uint64("sim.first", 1, "first of these seeds")
 	simSeed    = flag.Uint64("sim.seed", 0, "run only this seed")
 	simViewers = flag.Int("sim.viewers", 3, "approximate number of viewers of a seed, at most 64")
 )
@@ -24,7 +25,7 @@ var (
 // duplication, reordering, delay and disconnects, while slots are reused, clients reconnect
 // and the server restarts. Repeat one seed with -sim.seed.
 func TestHandlesNeverLie(t *testing.T) {
-	first, n := uint64(1), *simSeeds
+	first, n := *simFirst, *simSeeds
 	if testing.Short() {
 		n = min(n, 8)
 	}
