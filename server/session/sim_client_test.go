@@ -204,6 +204,8 @@ func (c *simClient) ended(err error) {
 	case code == wire.Timeout && c.line.closed == code: // the link was down for too long
 		c.session.Lost(err)
 		c.reconnect()
+	case code == wire.TooSlow && c.line.closed == code && c.line.stall.longest > simStalledTicks:
+		c.rejoin()
 	case code == wire.BadMessage && c.lied:
 		s.coverage.lies++
 		c.line.goneAt = s.tick

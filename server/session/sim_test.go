@@ -47,6 +47,9 @@ const (
 	simLeaveRadius = 50
 	// simSettleTicks bounds the quiet time at the end of a script.
 	simSettleTicks = 900
+	// simStalledTicks is how long a client may acknowledge nothing new before the server may
+	// end its session as too slow.
+	simStalledTicks = 15 * 60
 )
 
 // life is the history of one handle.
