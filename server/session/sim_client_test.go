@@ -175,7 +175,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	case c.corrupt > 0:
 		c.corrupt--
 		n.spoilt, n.corrupt, h.Fold = true, true, h.Fold^0x40
-	case c.mislead > 0 && h.Structure > 3 && !c.awaitsAnswer(): // it would reject what was granted
+	case c.mislead > 0 && h.Structure > 3 && !c.answersIn(h.Structure-3, h.Structure):
 		c.mislead--
 		c.misled, c.misleads = true, c.renewing
 		n.spoilt, h.Structure = true, h.Structure-3

@@ -192,9 +192,10 @@ func (c *simClient) noteAnswer(r wire.Record) {
 	}
 }
 
-// awaitsAnswer reports whether a wish of the client is open.
-func (c *simClient) awaitsAnswer() bool {
-	return slices.ContainsFunc(c.wished, func(x *simWish) bool { return c.session.Resolve(x.handle) == wire.Provisional })
+// answersIn reports whether there are Answers among the records after one number, up to another.
+// A snapshot that claims to precede them rejects wishes that they grant.
+func (c *simClient) answersIn(after, last uint32) bool {
+	return slices.ContainsFunc(c.written[after:last], func(r wire.Record) bool { return r.Op == wire.OpAnswer })
 }
 
 func (c *simClient) wishOf(index uint32) *simWish {
