@@ -258,11 +258,10 @@ func (c *simClient) judgeSummoned(m *summons) {
 	c.judgeWishes()
 }
 
-// unended returns the number of wishes of commands that the client waits for. One of an input
-// waits until the server has applied an input of its tick: see judgeWishes.
+// unended returns the number of wishes that the client waits for.
 func (c *simClient) unended() (n int) {
 	for _, x := range c.wished {
-		if !x.input && c.session.Resolve(x.handle) == wire.Provisional {
+		if c.session.Resolve(x.handle) == wire.Provisional {
 			n++
 		}
 	}
