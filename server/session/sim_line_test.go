@@ -3,6 +3,7 @@ package session_test
 import (
 	"bytes"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -35,7 +36,8 @@ type line struct {
 	closed  wire.Code
 	sent    wire.FrameReader
 	arrived wire.FrameReader
-	stamp   uint32
+	stamp   uint32 // of the newest datagram, which arrived at heard
+	heard   int64
 }
 
 func (s *sim) newLine(c *simClient) *line {
@@ -77,7 +79,7 @@ func (n *line) SendSnapshot(ds [][]byte) {
 		}
 		s.unseen.addSent(c.number, d)
 		d = c.noteSnapshot(d)
-		wire.StampState(d, n.stamp, 0)
+		wire.StampState(d, n.stamp, uint16(min(10*(s.now()-n.heard), math.MaxUint16)))
 		if len(d) > wire.MaxDatagram {
 			s.fail("S3", "datagram of %d bytes", len(d))
 		}
@@ -116,7 +118,7 @@ func (n *line) deliverUp() {
 	for _, d := range n.upD.Receive(s.now()) {
 		stamp, err := n.peer.ReceiveDatagram(d)
 		refuse(err)
-		n.stamp = stamp
+		n.stamp, n.heard = stamp, s.now()
 		if n.client.line == n && n.welcome != 0 {
 			n.client.answered = true
 			n.client.spend()
