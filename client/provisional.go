@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxProvisional bounds the provisional handles that are not answered.
+	// maxProvisional bounds the provisional handles that are not answered, unused ones included.
 	maxProvisional = 256
 	// keptProvisional is how many of the newest provisional handles are remembered.
 	keptProvisional = 4096
@@ -35,8 +35,9 @@ var ErrTooManyProvisional = fmt.Errorf("client: %d provisional handles await ans
 // and inputs an answered handle is sent as the entity's, or as none if it was rejected.
 //
 // A new session (StateChange without Resumed) rejects what is not answered. The 4,096 newest
-// handles are remembered; older ones are Stale. The error is ErrNotJoined before the first
-// Welcome, or ErrTooManyProvisional.
+// handles are remembered; older ones are Stale. If 256 are not answered, the oldest that no
+// command or input names becomes Stale. The error is ErrNotJoined before the first Welcome, or
+// ErrTooManyProvisional.
 func (s *Session) Provisional() (bulk.Handle, error) {
 	if s.welcome == nil {
 		return 0, ErrNotJoined
@@ -97,7 +98,7 @@ type wishes struct {
 func (w *wishes) next() uint32 { return w.first + uint32(len(w.list)) }
 
 func (w *wishes) take() (bulk.Handle, error) {
-	if w.open >= maxProvisional {
+	if w.open >= maxProvisional && !w.rejectUnused() {
 		return 0, ErrTooManyProvisional
 	}
 	if len(w.list) == keptProvisional {
@@ -116,6 +117,18 @@ func (w *wishes) take() (bulk.Handle, error) {
 	w.list = append(w.list, wish{})
 	w.open++
 	return wire.ProvisionalHandle(index), nil
+}
+
+// rejectUnused rejects the oldest handle that nothing names, and returns false if there is
+// none: a game may give up between Provisional and Do.
+func (w *wishes) rejectUnused() bool {
+	for i := max(w.answered, w.first); i < w.next(); i++ {
+		if w.at(i).state == unused {
+			w.answer(i, 0)
+			return true
+		}
+	}
+	return false
 }
 
 // at returns the wish of an index, nil if it was never taken or is forgotten.
