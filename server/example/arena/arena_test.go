@@ -328,6 +328,23 @@ func TestReconnect(t *testing.T) {
 	require.Equal(t, ship, ann.client.Controlled())
 }
 
+// A player whose wish to play was lost with the connection says so again.
+func TestReconnectBeforePlaying(t *testing.T) {
+	b := newTable(t, 1, rig.Link{Delay: 200 * time.Millisecond})
+	ann, c := b.sit("ann", func(p *Player) func() error {
+		p.Watch = true
+		return p.Frame
+	})
+	b.run(time.Second)
+	ann.Watch = false
+	b.run(100 * time.Millisecond)
+	c.Break()
+	b.run(5 * time.Second)
+	require.EqualValues(t, 1, c.Welcome().Resumed)
+	_, ok := ann.Own()
+	require.True(t, ok)
+}
+
 // Bots fight by the rules, and the same seed gives the same fight.
 func TestBots(t *testing.T) {
 	long := time.Minute

@@ -20,7 +20,7 @@ type Player struct {
 	client  *client.Client
 	predict *client.Prediction[schema.Body] // of the own ship
 	moment  client.Moment                   // shown by the newest Frame
-	playing bool                            // this session asked for a ship
+	playing bool                            // asked for a ship over this connection
 	body    client.Component[schema.Body]
 	pilot   client.Component[Pilot]
 	hull    client.Component[Hull]
@@ -89,14 +89,14 @@ func component[T any](s *schema.Schema, name string, c *client.Component[T]) (er
 	return err
 }
 
-// stateChanged learns of lost and new connections. A new session is a spectator again.
+// stateChanged learns of lost and new connections. A new session is a spectator again, and one
+// that resumes may have lost its Play, which is no harm to say twice.
 func (p *Player) stateChanged(s client.StateChange) {
-	if s.State == client.Joined && !s.Resumed {
+	if s.State == client.Joined {
 		p.playing = false
+		return
 	}
-	if s.State != client.Joined {
-		p.note("%v", s.State)
-	}
+	p.note("%v", s.State)
 }
 
 func (p *Player) note(format string, args ...any) {
