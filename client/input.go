@@ -258,6 +258,12 @@ func (s *Session) patience() time.Duration {
 	return 2 * interval
 }
 
+// reconnected forgets what was measured of datagrams of the connection before, and of inputs
+// that waited for this one: their delays say nothing about the link.
+func (in *inputs) reconnected() {
+	in.timed, in.sent = false, [echoedDatagrams]sentInput{}
+}
+
 // echoed learns from a snapshot sent at sent, which echoes stamp, the newest Input
 // datagram that the server has received, at arrived. Times are the server's.
 //

@@ -91,6 +91,7 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 	m.SchemaText = "" // the layout has it
 	if s.commands = m.Commands; m.Resumed == 1 {
 		s.wishes.resumed(m.Commands, m.Tick)
+		s.inputs.reconnected()
 	} else {
 		s.wishes.renew()
 	}

@@ -32,6 +32,7 @@ type studio struct {
 	schema   *schema.Schema
 	codec    *rowcodec.Codec
 	session  *client.Session
+	welcome  wire.Welcome
 	down, up *simtest.Link
 	body     client.Component[schema.Body]
 
@@ -65,13 +66,28 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	s.session, err = client.NewSession(client.SessionConfig{Schema: s.schema})
 	require.NoError(t, err)
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
-	welcome := wire.Welcome{
+	s.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: s.schema.Hash(), SchemaText: s.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10,
+		GenerationFloor: 1, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
 	}
-	stream := wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))
-	require.NoError(t, s.session.ReceiveStream(stream))
+	s.join()
 	return s
+}
+
+func (s *studio) join() {
+	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeWelcome, s.welcome.Append(nil))))
+}
+
+// reconnect breaks the connection, and resumes the session after an outage.
+func (s *studio) reconnect(after time.Duration) {
+	s.session.Lost(nil)
+	down, up := s.down, s.up
+	s.down, s.up = simtest.NewLink(1, simtest.Conditions{Loss: 1}), simtest.NewLink(1, simtest.Conditions{Loss: 1})
+	s.play(after)
+	s.down, s.up, s.echo = down, up, 0
+	s.session.Reconnect()
+	s.welcome.Resumed, s.welcome.SchemaText = 1, ""
+	s.join()
 }
 
 // walk moves along x at 3 m/s.
