@@ -314,7 +314,6 @@ func (c *simClient) judgeSettled() {
 	if f := c.unsettled(); f != nil {
 		c.sim.fail(f.invariant, "at the end: client %d: %s", c.number, f.text)
 	}
-	c.judgeInterest()
 }
 
 // unsettled returns why the client is not up to date, or nil.
@@ -375,16 +374,20 @@ func (c *simClient) unsettled() *failure {
 	if len(c.intents) > 0 {
 		return lacks("H2", "%d commands have no answer", len(c.intents))
 	}
+	if text := c.misses(); text != "" {
+		return lacks("R1", "%s", text)
+	}
 	return nil
 }
 
-// judgeInterest compares the interest set with the entities' positions.
-func (c *simClient) judgeInterest() {
+// misses compares the interest set with the entities' positions. Entities that wait to enter,
+// for want of budget, differ.
+func (c *simClient) misses() string {
 	s := c.sim
 	focus := c.entity()
 	at, _, placed := s.world.Body(focus.Index())
 	if s.world.Status(focus) != bulk.Live || !placed {
-		return
+		return ""
 	}
 	c.interest()
 	for _, l := range s.living {
@@ -396,11 +399,12 @@ func (c *simClient) judgeInterest() {
 		far = far || !placed
 		switch distance := p.Sub(at).Len(); {
 		case (owns || near && (far || distance < simEnterRadius)) && !shown:
-			s.fail("R1", "%v is %v m away and not in the interest set of client %d", l.handle, distance, c.number)
+			return fmt.Sprintf("%v is %v m away and not in the interest set", l.handle, distance)
 		case !owns && !(near && (far || distance <= simLeaveRadius)) && shown:
-			s.fail("R1", "%v is %v m away and in the interest set of client %d", l.handle, distance, c.number)
+			return fmt.Sprintf("%v is %v m away and in the interest set", l.handle, distance)
 		}
 	}
+	return ""
 }
 
 func (c *simClient) sum() {
