@@ -228,11 +228,15 @@ func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
 	if age >= s.patience() || in.unsent >= maxUnsent || in.unsent > 0 && s.targetTick(now) >= in.list[0].Tick {
 		return true
 	}
-	if len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon {
+	r := s.replica
+	unacked := r != nil && r.acks != s.acked
+	switch {
+	case unacked && len(s.out) > 0:
+		return true
+	case len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon:
 		return false
 	}
-	r := s.replica
-	return r != nil && (r.acks != s.acked || datagrams > 0 && len(r.held) == 0)
+	return unacked || r != nil && datagrams > 0 && len(r.held) == 0
 }
 
 // inputWait returns how long to wait before inputDue may be true without anything arriving.

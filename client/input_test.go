@@ -349,3 +349,24 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.session.Answers(1, s.time(), 0), "a duplicate is answered")
 }
+
+// A command follows the acknowledgement of what was drawn when it was made, or the server would
+// move its moment (Session.View). Without a command that waits for the next input.
+func TestAcknowledgementPrecedesCommand(t *testing.T) {
+	g := newGunner(t)
+	g.snapshot(101, 0)
+	for tick := uint32(102); tick < 110; tick++ {
+		g.fire(0)
+		require.NotNil(t, g.Input(0))
+		g.snapshot(tick, 0)
+		require.False(t, g.InputDue(1, 0))
+		_, err := g.Do(0, volley{})
+		require.NoError(t, err)
+		require.True(t, g.InputDue(1, 0))
+		in, err := wire.ParseInput(g.Input(0))
+		require.NoError(t, err)
+		require.Equal(t, g.seq, in.Ack.Newest)
+		require.False(t, g.InputDue(1, 0), "once")
+		g.TakeStream()
+	}
+}

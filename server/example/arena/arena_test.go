@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -150,6 +151,30 @@ func TestShotsAtMovingShips(t *testing.T) {
 	}
 	b.run(time.Second)
 	require.GreaterOrEqual(t, ann.Hits, shots-1)
+}
+
+// On a link that loses nothing, the server judges every shot by the moment that was drawn, at
+// any rate of pictures.
+func TestShotsAreJudgedAsDrawn(t *testing.T) {
+	for _, fps := range []int{30, 144} {
+		b := newTable(t, 1, rig.Link{Delay: 20 * time.Millisecond})
+		ann, c := b.sit("ann", nil)
+		bob, _ := b.sit("bob", nil)
+		frame := 0
+		c.EachFrame(fps, func() error {
+			if s, ok := ann.Nearest(); ok && frame%7 == 0 {
+				ann.Shoot(s)
+			}
+			frame++
+			return ann.Frame()
+		})
+		bob.Stick = Stick{X: 0.5}
+		b.run(30 * time.Second)
+		views := b.Core().Stats().Views
+		require.Greater(t, views[session.ViewDrawn], uint64(20))
+		require.Zero(t, views[session.ViewUnseen])
+		require.Zero(t, views[session.ViewCapped])
+	}
 }
 
 // The client computes what the server does: it is hardly ever corrected, also not at the end of
