@@ -26,7 +26,8 @@ var ErrTooManyProvisional = fmt.Errorf("client: %d provisional handles await ans
 // for: the game can show the entity before the server has made it. Put the handle into
 // the arguments of one command, or into inputs, and no other place. A command may hold 16,
 // taken one right after the other. An input should be repeated with the handle for a few
-// ticks, since single inputs are lost; the server obeys the first that it applies.
+// ticks, since single inputs are lost; the server obeys the first that it applies, and its
+// game sees none in the others. A step of Predict sees it in all, so it must not depend on it.
 //
 // Resolve says Provisional until the server has answered. From then on, in Resolve, Lookup
 // and Replica.Entity, the handle stands for the entity that its command or input created, or
