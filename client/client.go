@@ -110,7 +110,8 @@ func (c *Client) Wait(ctx context.Context) error {
 	if a := c.outage.attempt; a != nil {
 		connected = a.done
 	}
-	c.timer.Reset(c.sent + c.session.inputWait() - c.now())
+	now := c.now()
+	c.timer.Reset(c.session.inputWait(now, now-c.sent))
 	select {
 	case <-arrived:
 	case <-ended:

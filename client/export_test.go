@@ -28,6 +28,10 @@ func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
 	return s.inputDue(datagrams, now, quiet)
 }
 
+// InputWait returns how long Client.Wait sleeps if nothing arrives and the newest Input is that
+// old.
+func (s *Session) InputWait(now, quiet time.Duration) time.Duration { return s.inputWait(now, quiet) }
+
 // Receive applies stream bytes and datagrams as a Client does.
 func (s *Session) Receive(stream []byte, datagrams ...[]byte) error {
 	in := Arrivals{Stream: stream}

@@ -239,12 +239,15 @@ func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
 	return unacked || r != nil && datagrams > 0 && len(r.held) == 0
 }
 
-// inputWait returns how long to wait before inputDue may be true without anything arriving.
-func (s *Session) inputWait() time.Duration {
+// inputWait returns how long after now inputDue may become true without anything arriving, if
+// the newest Input is that old.
+func (s *Session) inputWait(now, age time.Duration) time.Duration {
+	wait := s.patience() - age
 	if s.inputs.unsent > 0 && s.clock.tick != 0 {
-		return s.clock.timeOf(1)
+		ticks := float64(s.inputs.list[0].Tick) - s.inputTick(now) - 1
+		wait = min(wait, time.Duration(ticks/float64(s.clock.hz)*float64(time.Second))+1)
 	}
-	return s.patience()
+	return max(wait, 0)
 }
 
 // patience returns how long to wait for a snapshot before an Input is sent without

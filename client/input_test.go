@@ -370,3 +370,25 @@ func TestAcknowledgementPrecedesCommand(t *testing.T) {
 		g.TakeStream()
 	}
 }
+
+// Client.Wait sleeps until an input that was made for the next tick is due, or patience ends.
+func TestWaitForDueInput(t *testing.T) {
+	s := newStudio(t, 21, near, near)
+	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+	s.play(time.Second)
+	s.render = func() {}
+	for range 20 {
+		s.play(7 * time.Millisecond)
+		now := s.time()
+		setInput(t, s.session, []byte("a"), now)
+		s.session.Input(now)
+		setInput(t, s.session, []byte("b"), now) // for the next tick
+		require.False(t, s.session.Answers(0, now, 0))
+		wait := s.session.InputWait(now, 0)
+		require.False(t, s.session.Answers(0, now+wait-time.Millisecond, 0), "%v", wait)
+		require.True(t, s.session.Answers(0, now+wait, 0), "%v", wait)
+		s.play(20 * time.Millisecond) // which sends it
+		require.Equal(t, s.session.Patience(), s.session.InputWait(s.time(), 0))
+		require.Zero(t, s.session.InputWait(s.time(), time.Second))
+	}
+}
