@@ -31,3 +31,16 @@ func TestLeadAfterAnOutage(t *testing.T) {
 		require.LessOrEqual(t, lead, usual+1)
 	}
 }
+
+// Nor does an outage teach how long snapshots take.
+func TestFramesAfterAnOutage(t *testing.T) {
+	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
+	s := newStudio(t, 21, link, link)
+	lag := 0.0
+	s.render = func() { lag = s.trueTick() - s.session.Render(s.time()).Tick }
+	s.play(time.Second)
+	usual := lag
+	s.reconnect(4 * time.Second)
+	s.play(time.Second)
+	require.InDelta(t, usual, lag, 2)
+}

@@ -92,6 +92,7 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 	if s.commands = m.Commands; m.Resumed == 1 {
 		s.wishes.resumed(m.Commands, m.Tick)
 		s.inputs.reconnected()
+		s.renderer.resumed = true
 	} else {
 		s.wishes.renew()
 	}

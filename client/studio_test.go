@@ -84,6 +84,9 @@ func (s *studio) reconnect(after time.Duration) {
 	down, up := s.down, s.up
 	s.down, s.up = simtest.NewLink(1, simtest.Conditions{Loss: 1}), simtest.NewLink(1, simtest.Conditions{Loss: 1})
 	s.play(after)
+	for _, l := range []*simtest.Link{down, up} {
+		l.Receive(s.now) // what was under way is lost
+	}
 	s.down, s.up, s.echo = down, up, 0
 	s.session.Reconnect()
 	s.welcome.Resumed, s.welcome.SchemaText = 1, ""

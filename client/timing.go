@@ -80,6 +80,7 @@ const (
 // snapshots need to arrive, and never goes back (C4).
 type renderer struct {
 	on      bool
+	resumed bool // no snapshot has arrived since the session resumed
 	delay   allowance
 	shown   time.Duration // server time of the newest render
 	updated time.Duration
@@ -89,9 +90,10 @@ type renderer struct {
 // snapshot before was the newest, and a render that lagged by less had no later state.
 // Late, lost and infrequent snapshots count alike.
 func (r *renderer) snapshot(now time.Duration, c *clock, before uint32) {
-	if before != 0 {
+	if before != 0 && !r.resumed {
 		r.delay.add(now, min(c.server(now)-c.timeOf(before), maxDelay))
 	}
+	r.resumed = false
 }
 
 // advance moves to now and returns the server time to show.
