@@ -83,7 +83,7 @@ func catchByVectors(t *testing.T) string {
 	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
 	require.NoError(t, err)
 	files = slices.DeleteFunc(files, func(file string) bool {
-		return filepath.Base(file) == "rows.jsonl" || filepath.Base(file) == "exact.jsonl" // no sessions
+		return slices.Contains([]string{"rows.jsonl", "exact.jsonl", "schemas.jsonl"}, filepath.Base(file)) // no sessions
 	})
 	schemas := vectorSchemas(t)
 	for _, file := range files {
