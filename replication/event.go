@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"reflect"
+	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
@@ -156,16 +157,12 @@ func (q *eventQueue) dropOldest(n int) {
 	q.events = q.events[:kept]
 }
 
-// expire drops the events that are older than maxAge ticks and returns how many.
+// expire drops the events that are older than maxAge ticks and returns how many. Events that
+// waited for an Enter are older than those queued before them.
 func (q *eventQueue) expire(tick, maxAge uint32) int {
-	n := 0
-	for n < len(q.events) && tick-q.events[n].tick > maxAge {
-		n++
-	}
-	if n > 0 {
-		q.dropOldest(n)
-	}
-	return n
+	before := len(q.events)
+	q.events = slices.DeleteFunc(q.events, func(e *Event) bool { return tick-e.tick > maxAge })
+	return before - len(q.events)
 }
 
 // fit returns the bytes of the newest events that fit into room, and calls take for each of
