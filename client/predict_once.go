@@ -4,7 +4,7 @@ import "github.com/worldd/worldd/internal/invariants"
 
 // effects remembers what Once has reported, for the ticks of the rings.
 type effects struct {
-	ticks  [window]uint32 // of the entries of a slot
+	ticks  [window]uint32 // the tick whose effects a slot holds
 	count  [window]uint8
 	asked  [window]uint8 // bit i: the newest call of step asked for entry i
 	keys   [window][MaxOnce]uint64

@@ -39,7 +39,7 @@ func (a *attacker) commands(ctx context.Context, conn *quic.Conn, stream *quic.S
 	}
 }
 
-// command returns one of the commands of the attack.
+// command returns command id of the attack: valid, malformed, misdirected or unknown.
 func (a *attacker) command(id uint32, rename []byte) wire.Command {
 	c := wire.Command{ID: id, Name: renameName, Args: rename}
 	noise := make([]byte, a.rng.IntN(wire.MaxCommandArgs-len(rename)+1))
