@@ -13,6 +13,16 @@ func (w *World) Disturbed(slot uint32) uint64 {
 	return w.disturbed[slot]
 }
 
+// AppendDisturbed appends to list, ascending, the slots whose Disturbed is since or later.
+func (w *World) AppendDisturbed(list []uint32, since uint64) []uint32 {
+	for slot, tick := range w.disturbed {
+		if tick >= since {
+			list = append(list, uint32(slot))
+		}
+	}
+	return list
+}
+
 // Exact returns the exact state of the body on a slot; false if the slot is free or its
 // entity has no body.
 func (w *World) Exact(slot uint32) (motion.State, bool) {
@@ -25,7 +35,12 @@ func (w *World) Exact(slot uint32) (motion.State, bool) {
 
 // disturb records a disturbance of the body on a slot in the tick under way or, between
 // steps, in the next one.
-func (w *World) disturb(slot uint32) { w.disturbed[slot] = w.disturbing }
+func (w *World) disturb(slot uint32) {
+	w.disturbed[slot] = w.disturbing
+	if int(slot) < len(w.spawned) {
+		w.spawned[slot].known = false
+	}
+}
 
 // disturbRow is disturb for the body on a row.
 func (w *World) disturbRow(row int) { w.disturb(w.bodies.slot[row]) }
@@ -92,8 +107,11 @@ func (w *World) stage() uint64 {
 // noteChange notes that a call changes an effect, and decides whether the wakes that it
 // causes are disturbances (C9). They are not if clients can repeat them: for the first
 // change of an effect between two motions, by the positions after the first.
-func (w *World) noteChange(e *effect) {
+func (w *World) noteChange(id EffectID, e *effect) {
 	stage := w.stage()
+	if w.moved && e.changed != stage && e.first <= w.tick {
+		w.effects.keepActed(w, id)
+	}
 	e.disturbs = e.hidden || w.moved || e.changed == stage
 	e.changed = stage
 }

@@ -117,8 +117,8 @@
 //	C6  a Mover: every awake body, in each step
 //	C7  a number that is not finite from a system, which stops the body
 //	C8  Restore and RestoreRun: all bodies
-//	C9  an effect that clients cannot follow: a Hidden one, which disturbs what it moves
-//	    and wakes; a change by an After system or a Mover, or the end of an effect with
+//	C9  an effect that clients cannot follow: a Hidden one or one of a single tick, which
+//	    disturbs what it moves and wakes; a change by an After system or a Mover, or the end of an effect with
 //	    its leader, which disturb what they wake; and so does any further change of an
 //	    effect between two motions, or its removal before it first acted
 //

@@ -32,7 +32,7 @@ type EffectDef struct {
 	Follow    Entity      // entity whose body Center is relative to, where it is before bodies move, or zero; the effect ends with the entity
 	Layers    Layers      // kinds that feel it; 0 means all
 	LifeTicks uint32      // number of steps in which it acts; 0 means no limit
-	Hidden    bool        // clients are not told of it: it disturbs the bodies that it moves and wakes
+	Hidden    bool        // clients are not told of it: it disturbs the bodies that it moves and wakes; as if set if LifeTicks is 1
 }
 
 // EffectID names an effect: a weak handle like Entity, from a separate pool.
@@ -44,6 +44,9 @@ type effects struct {
 	pool      *bulk.Pool[effect]
 	programs  []*field.Program
 	params    [][]field.Vec4
+	ended     []endedEffect // since the step before the last one
+	acted     []EffectState // see ActedEffects
+	actedWith []field.Vec4  // their parameters
 	forces    motion.Forces // of the current step
 	boxed     int           // number of forces with a box
 	followers int           // number of effects that follow an entity
@@ -106,7 +109,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	if e == nil {
 		return 0, fmt.Errorf("%w: the world already has %d effects, the maximum", ErrFull, maxEffects)
 	}
-	*e = effect{born: w.tick, first: first, path: path, follows: d.Follow, mode: d.Mode, hidden: d.Hidden}
+	*e = effect{born: w.tick, first: first, path: path, follows: d.Follow, mode: d.Mode, hidden: d.Hidden || d.LifeTicks == 1}
 	e.Center, e.Layers = center, d.Layers
 	e.Box, e.Boxed = d.Program.Box()
 	if d.LifeTicks != 0 {
@@ -114,7 +117,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	}
 	w.effects.countPath(e, 1)
 	w.effects.set(id.Index(), d.Program, params)
-	w.noteChange(e)
+	w.noteChange(id, e)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
 		r.addEffect(id, &d, params)
@@ -169,7 +172,7 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	if r := w.recording(); r != nil {
 		r.vectorOp(opMoveEffect, id, to)
 	}
-	w.noteChange(e)
+	w.noteChange(id, e)
 	w.effects.countPath(e, -1)
 	e.path = motion.Path{Form: e.path.Form, Center: to}
 	if e.follows == 0 {
@@ -220,7 +223,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 		return true // without storing: recordings omit this call, so the sign of a zero must not change either
 	}
 	copy(own, params)
-	w.noteChange(e)
+	w.noteChange(id, e)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
 		r.effectParams(id, params)
@@ -238,7 +241,7 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	if r := w.recording(); r != nil {
 		r.handleOp(opRemoveEffect, id)
 	}
-	w.noteChange(e)
+	w.noteChange(id, e)
 	w.removeEffect(id, e)
 	return true
 }
@@ -249,6 +252,7 @@ func (w *World) removeEffect(id EffectID, e *effect) {
 	w.effects.countPath(e, -1)
 	slot := id.Index()
 	w.effects.programs[slot], w.effects.params[slot] = nil, nil
+	w.effects.ended = append(w.effects.ended, endedEffect{id, w.nextMotion()})
 	w.effects.pool.Remove(id)
 }
 
@@ -258,6 +262,9 @@ func (w *World) expireEffects() {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		if e := pool.At(slot); e.expires != 0 && e.expires <= w.tick {
+			if e.changed == w.tick<<1 {
+				w.effects.keepActed(w, pool.HandleAt(slot))
+			}
 			e.disturbs = e.hidden
 			w.removeEffect(pool.HandleAt(slot), e)
 		}

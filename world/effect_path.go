@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/world/motion"
 )
@@ -75,6 +76,9 @@ type EffectState struct {
 	Follow Entity
 	Hidden bool
 	Center Vec3 // now
+	// Changed is the first tick that the newest change by a call applies to: of its path,
+	// its parameters, or its addition.
+	Changed uint64
 	motion.Source
 }
 
@@ -84,10 +88,32 @@ func (w *World) Effect(id EffectID) (EffectState, bool) {
 	if e == nil {
 		return EffectState{}, false
 	}
-	return EffectState{ID: id, Follow: e.follows, Hidden: e.hidden, Center: e.Center, Source: motion.Source{
+	return EffectState{ID: id, Follow: e.follows, Hidden: e.hidden, Center: e.Center, Changed: e.changed>>1 + e.changed&1, Source: motion.Source{
 		Program: w.effects.programs[id.Index()], Params: w.effects.params[id.Index()], Mode: e.mode, Layers: e.Layers,
 		Path: e.path, Leader: e.follows.Index(), Born: e.born, First: e.first, Last: e.expires,
 	}}, true
+}
+
+// endedEffect is an effect that ended, and the first tick without it.
+type endedEffect struct {
+	id    EffectID
+	first uint64
+}
+
+// EffectEnd returns the first tick without an effect that ended in the last step, or
+// between it and the step before; otherwise 0.
+func (w *World) EffectEnd(id EffectID) uint64 {
+	for _, e := range w.effects.ended {
+		if e.id == id {
+			return e.first
+		}
+	}
+	return 0
+}
+
+// forgetEnded drops the effects that ended before the last step.
+func (f *effects) forgetEnded(tick uint64) {
+	f.ended = slices.DeleteFunc(f.ended, func(e endedEffect) bool { return e.first <= tick })
 }
 
 // AppendEffects appends the states of all effects to list, ascending by slot.
@@ -98,6 +124,20 @@ func (w *World) AppendEffects(list []EffectState) []EffectState {
 		list = append(list, e)
 	}
 	return list
+}
+
+// ActedEffects returns the effects of which the last step changed or removed after bodies
+// had moved what it, or a call before it, had changed: each as it acted on them, in the
+// order of their ends. The list is valid until the next step.
+func (w *World) ActedEffects() []EffectState { return w.effects.acted }
+
+// keepActed appends an effect to ActedEffects.
+func (f *effects) keepActed(w *World, id EffectID) {
+	e, _ := w.Effect(id)
+	n := len(f.actedWith)
+	f.actedWith = append(f.actedWith, e.Params...)
+	e.Params = f.actedWith[n:]
+	f.acted = append(f.acted, e)
 }
 
 // endOrphans removes the effects that follow an entity that is gone: an effect references
@@ -114,7 +154,7 @@ func (w *World) endOrphans() {
 			continue
 		}
 		if _, ok := w.row(e.follows); !ok {
-			w.noteChange(e)
+			w.noteChange(pool.HandleAt(slot), e)
 			w.removeEffect(pool.HandleAt(slot), e)
 		}
 	}

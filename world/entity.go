@@ -71,7 +71,14 @@ func (w *World) embody(slot uint32, record *entity, at, velocity Vec3, lifeTicks
 		w.expiring.Set(slot)
 	}
 	if w.kinds[record.kind].def.Body != nil {
-		w.addBody(slot, record.kind, w.motion.Clamp(at), motion.CapSpeed(velocity))
+		if w.kinds[record.kind].def.Exact {
+			at, velocity = onGrid(at, positionSteps), onGrid(velocity, velocitySteps)
+		}
+		at, velocity = w.motion.Clamp(at), motion.CapSpeed(velocity)
+		w.addBody(slot, record.kind, at, velocity)
+		if w.kinds[record.kind].def.Exact {
+			w.noteSpawn(slot, at, velocity)
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 		w.causes[slot], causes = causes[0], causes[1:]
 	}
 	w.disturbing = w.tick + 1
-	w.disturbed = zeroed(w.disturbed, slots)
+	w.disturbed, w.spawned = zeroed(w.disturbed, slots), w.spawned[:0]
 	for slot := range w.disturbed {
 		w.disturb(uint32(slot))
 	}
@@ -173,6 +173,7 @@ func (w *World) restoreEffects(img *effectImage) {
 	clear(f.programs)
 	clear(f.params)
 	f.followers, f.moving = 0, 0
+	f.ended, f.acted = f.ended[:0], f.acted[:0]
 	params, i := img.params, 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {

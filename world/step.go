@@ -14,6 +14,8 @@ func (w *World) Step() {
 		w.recorder.beforeStep()
 	}
 	w.running = true
+	w.effects.forgetEnded(w.tick)
+	w.effects.acted, w.effects.actedWith = w.effects.acted[:0], w.effects.actedWith[:0]
 	w.events.begin()
 	w.volumes.begin()
 	for _, c := range w.components {

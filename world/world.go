@@ -35,6 +35,7 @@ type World struct {
 	generations []uint32 // by slot: newest issued generation
 	doomed      bulk.Bitset
 	disturbed   []uint64    // by slot: see Disturbed
+	spawned     []spawned   // by slot: see SpawnState; empty without exact kinds
 	disturbing  uint64      // tick of disturbances now: under way or, between steps, the next
 	causes      []uint8     // by slot: the cause of a doomed entity's destruction, else 0
 	unmarked    bulk.Bitset // spawned, but dirty and changed bits are not set yet

@@ -48,7 +48,7 @@ func (s *Scene) register() error {
 		return err
 	}
 	for _, k := range s.File.Kinds {
-		kind := world.Kind{Name: k.Name, Priority: k.Priority}
+		kind := world.Kind{Name: k.Name, Priority: k.Priority, Exact: k.Exact}
 		if b := k.Body; b != nil {
 			kind.Body = &world.BodyDef{
 				Mass: b.Mass, Drag: b.Drag, Radius: b.Radius,

@@ -50,6 +50,7 @@ type Interest struct {
 type Kind struct {
 	Name     string  `yaml:",key"`
 	Priority float32 `yaml:"priority"`
+	Exact    bool    `yaml:"exact"`
 	Body     *Body   `yaml:"body"`
 }
 

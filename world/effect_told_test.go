@@ -1,0 +1,58 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/world"
+)
+
+// An effect's record says from which tick on its newest change counts, and from which on
+// it is gone.
+func TestEffectChangedAndEnd(t *testing.T) {
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	program, err := field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n")
+	require.NoError(t, err)
+	var id world.EffectID
+	at := func(id world.EffectID) uint64 {
+		e, ok := w.Effect(id)
+		require.True(t, ok)
+		return e.Changed
+	}
+	require.NoError(t, w.AddSystem(world.After, "late", func(w *world.World) {
+		switch w.Tick() {
+		case 3:
+			require.True(t, w.MoveEffect(id, world.Vec3{X: 2}))
+		case 5:
+			require.True(t, w.RemoveEffect(id))
+		}
+	}))
+	w.Step()
+	id, err = w.AddEffect(world.EffectDef{Program: program})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, at(id), "added between steps")
+	w.Step()
+	require.True(t, w.MoveEffect(id, world.Vec3{X: 1}))
+	require.EqualValues(t, 3, at(id), "moved between steps")
+	w.Step()
+	require.EqualValues(t, 4, at(id), "moved by an After system of tick 3")
+	w.Step()
+	require.Zero(t, w.EffectEnd(id))
+	w.Step()
+	require.EqualValues(t, 6, w.EffectEnd(id), "removed by an After system of tick 5")
+
+	short, err := w.AddEffect(world.EffectDef{Program: program, LifeTicks: 1})
+	require.NoError(t, err)
+	e, _ := w.Effect(short)
+	require.True(t, e.Hidden, "an effect of one tick ends before anybody can be told of it")
+	long, err := w.AddEffect(world.EffectDef{Program: program, LifeTicks: 2})
+	require.NoError(t, err)
+	e, _ = w.Effect(long)
+	require.False(t, e.Hidden)
+	w.Step()
+	w.Step()
+	require.EqualValues(t, 8, w.EffectEnd(long), "ended by itself after tick 7")
+}
