@@ -63,7 +63,7 @@ world/motion        bulk field
 world               bulk field world/motion xxhash zstd
 replication/wire    bulk msgpack internal/bitio
 replication/schema  bulk internal/bitio replication/wire
-replication         bulk world replication/wire internal/bitio internal/rowcodec replication/schema
+replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go zap x/time

@@ -62,6 +62,11 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	if p.hasOwnerRow && v.Owns(h) {
 		version = f.tenants[slot].ownerRow.summary.version
 	}
+	if v.simulation != nil {
+		if s := v.replicator.clean.at(slot, h); s != nil {
+			version = s.owed(&slotSummary{version: version}, p.hasOwnerRow && v.Owns(h))
+		}
+	}
 	if !active && (version > row.ackedTick || p.maskSince > row.enterTick) {
 		return fmt.Errorf("R6: %v is dormant, and its state of tick %d is not acknowledged", h, version)
 	}

@@ -47,7 +47,7 @@ type horizon struct {
 func (h horizon) keyFor(slot uint32, row *viewerRow, p *slotSummary) codingKey {
 	k := codingKey(slot)<<slotShift | nonzeroKey
 	base, age := row.ackedTick, h.tick-row.ackedTick
-	if row.sentTick >= base+h.keptTicks || p.oldest > base || age >= 1<<ageBits {
+	if row.flags&noBase != 0 || row.sentTick >= base+h.keptTicks || p.oldest > base || age >= 1<<ageBits {
 		return k
 	}
 	k |= codingKey(age) << ageShift

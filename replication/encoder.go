@@ -18,12 +18,24 @@ type encoder struct {
 	headers []wire.RowHeader
 	order   []rowcodec.Chunk
 	packed  []byte
+	parts   *exactParts // nil for viewers that do not simulate
+	cache   *rowCache   // of the parts
+	exact   []wire.Exact
+}
+
+// exactBits returns the bits that a row takes besides for a viewer that simulates.
+func (e *encoder) exactBits(k codingKey) int {
+	if e.parts == nil {
+		return 0
+	}
+	p := e.parts.of(k.slot(), e.cache)
+	return wire.Exact{Form: p.form}.Bits() + p.chunk.Bits()
 }
 
 // measure prepares the headers of rows, which ascend by slot, and returns the size of
 // everything in bits.
 func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
-	e.headers = e.headers[:0]
+	e.headers, e.exact = e.headers[:0], e.exact[:0]
 	if len(keys) == 0 {
 		return 0
 	}
@@ -35,6 +47,10 @@ func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) 
 		next = k.slot() + 1
 		bits += chunks[i].Bits() + wire.RowHeaderBits(e.coding, h.Skip, h.Baseline)
 		e.headers = append(e.headers, h)
+		if e.parts != nil {
+			bits += e.exactBits(k)
+			e.exact = append(e.exact, wire.Exact{Form: e.parts.of(k.slot(), e.cache).form})
+		}
 	}
 	return bits
 }
@@ -58,7 +74,7 @@ func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.C
 		}
 	}
 	p.fold = wire.Fold16(fold)
-	wire.AppendRowHeaders(w, e.coding, e.headers)
+	e.appendHeaders(w)
 	from.Copy(w, e.transmitOrder(keys, chunks, p.anchored)...)
 	p.bytes = w.Bytes()
 	return p
@@ -67,18 +83,33 @@ func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.C
 // transmitOrder returns the chunks in the order in which they are sent: anchored rows
 // follow the others.
 func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, anchored uint32) []rowcodec.Chunk {
-	if anchored == 0 {
+	if anchored == 0 && e.parts == nil {
 		return chunks
 	}
 	e.order = e.order[:0]
 	for _, run := range []codingKey{0, anchoredKey} {
 		for i, k := range keys {
-			if k&anchoredKey == run {
-				e.order = append(e.order, chunks[i])
+			if k&anchoredKey != run {
+				continue
+			}
+			if e.order = append(e.order, chunks[i]); e.parts != nil {
+				e.order = append(e.order, e.parts.of(k.slot(), e.cache).chunk)
 			}
 		}
 	}
 	return e.order
+}
+
+// appendHeaders writes the headers of the measured rows.
+func (e *encoder) appendHeaders(w *bitio.Writer) {
+	if e.parts == nil {
+		wire.AppendRowHeaders(w, e.coding, e.headers)
+		return
+	}
+	for i, h := range e.headers {
+		wire.AppendRowHeader(w, e.coding, h.Skip, h.Baseline)
+		wire.AppendExact(w, e.exact[i])
+	}
 }
 
 // packed is the content of a datagram after its header.

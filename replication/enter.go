@@ -125,9 +125,13 @@ func (v *Viewer) enter(w *enterRequest) int {
 	r.frame.schema.References(row, v.teachFunc)
 	texts := v.work.enterTexts(r.frame.schema, t, row.Owned)
 	v.work.stats.TextBytes += uint64(len(texts))
+	var exact wire.Exact
+	if v.simulation != nil {
+		row, exact = v.enterExact(slot, row)
+	}
 	n := v.writeRecord(wire.Record{
-		Op: wire.OpEnter, Owned: row.Owned, Handle: w.handle, Kind: uint32(t.kind),
-		Row: v.work.fullRow(r.frame.schema, row), Data: texts,
+		Op: wire.OpEnter, Owned: row.Owned, Handle: w.handle, Kind: uint32(t.kind), Exact: exact,
+		Row: v.work.fullRow(r.frame.schema, row, exact.Form), Data: texts,
 	})
 	if w.row == noRow {
 		w.row = v.allocRow()
@@ -136,6 +140,9 @@ func (v *Viewer) enter(w *enterRequest) int {
 	v.startTexts(w.row)
 	v.handles[w.row], v.priorities[w.row] = w.handle, 0
 	v.rows[w.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
+	if exact.Back > 0 {
+		v.rows[w.row].flags = noBase
+	}
 	v.work.stats.Enters++
 	return n
 }

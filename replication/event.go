@@ -200,7 +200,7 @@ func (v *Viewer) dropEvents(n int) {
 
 // rowBytes returns the bytes that the rows of the next datagram may take.
 func (v *Viewer) rowBytes() int {
-	room := v.allowance() - wire.StateHeaderBytes
+	room := v.allowance() - v.headerBytes()
 	if len(v.events.events) == 0 {
 		return room
 	}
@@ -218,7 +218,7 @@ func (v *Viewer) takeEvents(rows int) []byte {
 		return nil
 	}
 	tick := v.replicator.frame.tick
-	room := v.allowance() - wire.StateHeaderBytes - rows
+	room := v.allowance() - v.headerBytes() - rows
 	if v.overflow > 0 {
 		room = min(room, q.share) // rows wait for what this datagram leaves of the budget
 	}

@@ -28,6 +28,7 @@ type frame struct {
 	// replaced holds the slots in which the last capture found another tenant.
 	replaced    []uint32
 	texts       textFields
+	clean       *clean   // nil unless Config.Simulate
 	dirty       []uint32 // slots to read in the running capture
 	prefetchSum uint32   // keeps the compiler from dropping prefetch's loads
 }
@@ -135,13 +136,32 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 			t.ownerRow = &ownerRow{}
 		}
 		t.ownerRow.summary.maskSince = p.maskSince
+		f.noteValues(slot, h, &t.ownerRow.history, true)
 		f.pushState(&t.ownerRow.summary, &t.ownerRow.history)
 		f.schema.HideOwned(f.scratch)
 	} else {
 		t.ownerRow = nil
 	}
+	f.noteValues(slot, h, &t.history, false)
 	f.pushState(p, &t.history)
 	f.captureTexts(w, slot, t)
+}
+
+// noteValues notes for viewers that simulate whether the scratch row differs from the newest
+// state of h in more than its body.
+func (f *frame) noteValues(slot uint32, entity bulk.Handle, h *history, owner bool) {
+	if f.clean == nil || f.clean.viewers == 0 || !h.valid {
+		return
+	}
+	s := f.clean.at(slot, entity)
+	if s == nil || !f.clean.differs(f.scratch.Values, h.row) {
+		return
+	}
+	if owner {
+		s.owner = f.tick
+	} else {
+		s.changed = f.tick
+	}
 }
 
 // currentRow returns the newest row of t for owners, or for everyone else.

@@ -36,6 +36,7 @@ type Replicator struct {
 	deaths        []death
 	deathsDropped uint64
 	causes        int            // deaths with a cause
+	clean         *clean         // nil unless Config.Simulate
 	event         schema.Payload // scratch
 	workspaces    []*workspace   // by worker
 	workers       workerPool
@@ -69,6 +70,12 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration,
 		interval: uint32(w.TickHz() / c.SnapshotHz),
 		grid:     newGrid(w.Config().HalfExtent, c.EnterRadius),
+	}
+	if c.Simulate {
+		if r.clean, err = newClean(w, s); err != nil {
+			return nil, err
+		}
+		f.clean = r.clean
 	}
 	for range c.Workers {
 		r.workspaces = append(r.workspaces, &workspace{})
@@ -124,6 +131,9 @@ func (r *Replicator) AfterStep() {
 		}
 	}
 	r.dropSeenDeaths()
+	if r.clean != nil {
+		r.stepClean()
+	}
 }
 
 // dropSeenDeaths drops the deaths that every viewer has recorded.
@@ -144,7 +154,9 @@ func (r *Replicator) dropSeenDeaths() {
 	r.deathsDropped = seen
 }
 
-// Capture makes the frame of the present tick, from which snapshots are taken.
+// Capture makes the frame of the present tick, from which snapshots are taken. If viewers
+// simulate, the world must not change between AfterStep and the last of them: exact states
+// are read from it, and effects after the step.
 func (r *Replicator) Capture() {
 	changed := r.changes.close()
 	r.grid.capture = r.changes.captures
@@ -211,6 +223,9 @@ func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 func (r *Replicator) RemoveViewer(v *Viewer) {
 	if i := slices.Index(r.viewers, v); i >= 0 {
 		r.viewers = slices.Delete(r.viewers, i, i+1)
+		if v.simulation != nil {
+			r.clean.viewers--
+		}
 	}
 }
 

@@ -16,11 +16,17 @@ type viewerRow struct {
 const (
 	inFlight   = 1 << iota // the snapshot of sentTick may still arrive
 	passedOver             // it has accumulated priority
+	noBase                 // the state of ackedTick is exact, but the client has it under another tick
 )
 
 // acknowledge makes the state at tick the baseline. The older state stays at least
 // minMotionTicks behind, so that the two show motion.
 func (row *viewerRow) acknowledge(tick uint32) {
+	if row.flags&noBase != 0 {
+		row.flags &^= noBase
+		row.ackedTick, row.olderGap, row.nextGap = tick, 0, 0
+		return
+	}
 	gap := tick - row.ackedTick
 	if next := gap + uint32(row.nextGap); next >= minMotionTicks {
 		row.olderGap, row.nextGap = clampGap(next), 0
@@ -37,7 +43,7 @@ func (row *viewerRow) acknowledge(tick uint32) {
 func (v *Viewer) markSent(rowIndex, tick uint32) {
 	row := &v.rows[rowIndex]
 	v.resetPriority(row, rowIndex)
-	row.sentTick, row.flags = tick, inFlight
+	row.sentTick, row.flags = tick, row.flags&noBase|inFlight
 }
 
 // resetPriority clears the priority of a row that was sent or became dormant.

@@ -114,7 +114,7 @@ func (v *Viewer) encodeDatagram(order []uint32) {
 	packed := e.pack(e.packed[:0], v.replicator.frame, e.keys, e.chunks, &w.rowCache.chunks)
 	packed.copied = packed.rows - min(packed.rows, uint32(w.rowCache.encoded-encodedBefore))
 	e.packed = packed.bytes
-	v.closeSnapshot(&packed)
+	v.closeSnapshot(&packed, v.simulation != nil && v.complete(s))
 	w.rowCache.trim()
 	s.sealDatagram()
 }
@@ -131,7 +131,7 @@ func (v *Viewer) selectRows(order []uint32, room int) (next int) {
 			if j == 0 {
 				coding = wire.RowCoding{Usual: majorityBaseline(s.keys), SkipBits: skipBits(w.waiting)}
 			}
-			bits := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
+			bits := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline()) + w.encoder.exactBits(key)
 			if !s.selected.has(i) && !s.add(i, s.coded[j], bits, f.schema.Load(f.tenants[key.slot()].mask), room) {
 				return next
 			}

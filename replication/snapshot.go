@@ -19,15 +19,21 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	v.work = w
 	w.beginFrame(v.replicator)
 	v.refillTokens()
+	if w.encoder.parts = nil; v.simulation != nil {
+		v.beginSimulated()
+	}
 	if v.resync {
 		v.reenterAll()
 	}
 	since := v.lastCapture
 	v.updateInterest()
 	newcomers := len(w.requests)
-	rowsWaiting := v.collectWaiting()
+	rowsWaiting := v.collectRows()
 	v.writeTexts(since)
 	v.writeEnters(newcomers, rowsWaiting)
+	if v.simulation != nil {
+		v.noteMissing(newcomers)
+	}
 	v.sendNewborn()
 	v.tokens -= v.structure.takeUnbilled()
 	v.refreshEvents()
@@ -36,6 +42,15 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	v.tokens -= v.structure.takeUnbilled()
 	v.replicator.audit(v)
 	return Update{Stream: stream, Datagrams: datagrams}
+}
+
+// collectRows collects the rows that the client is owed.
+func (v *Viewer) collectRows() bool {
+	if v.simulation == nil {
+		return v.collectWaiting()
+	}
+	v.tellEffects()
+	return v.collectOwed()
 }
 
 func (v *Viewer) refillTokens() {
@@ -75,7 +90,7 @@ func (v *Viewer) encodeInOne() bool {
 		v.markAnchored()
 	}
 	maxBytes := v.rowBytes()
-	cached := w.payloads.entry(w.waiting)
+	cached := v.payloads().entry(w.waiting)
 	if cached.matches(w.capture, w.waiting) {
 		cached.copied = cached.rows
 	} else if !v.packAll(cached, maxBytes) {
@@ -86,8 +101,16 @@ func (v *Viewer) encodeInOne() bool {
 	}
 	v.beginSnapshot()
 	v.recordSent(w.waiting, w.waitingRows)
-	v.closeSnapshot(&cached.packed)
+	v.closeSnapshot(&cached.packed, v.simulation != nil && v.complete(nil))
 	return true
+}
+
+// payloads returns the cache of the viewer's datagrams.
+func (v *Viewer) payloads() *payloadCache {
+	if v.simulation != nil {
+		return &v.work.cleanPayloads
+	}
+	return &v.work.payloads
 }
 
 // fitsLoad reports whether the load of all waiting rows fits into one datagram. Only
@@ -172,13 +195,17 @@ func (v *Viewer) teachReferences(keys []codingKey) {
 
 // closeSnapshot makes the datagram of the open snapshot. It reads the structure number
 // last: Teach may have written records that the references of rows and events depend on (R4).
-func (v *Viewer) closeSnapshot(p *packed) {
+func (v *Viewer) closeSnapshot(p *packed, complete bool) {
 	events := v.takeEvents(len(p.bytes))
 	structure := v.structure.written
 	n := len(v.datagrams)
-	b := wire.AppendStateHeader(v.buffers[n][:0], wire.StateHeader{
+	h := wire.StateHeader{
 		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Events: events, Rows: int(p.rows),
-	})
+	}
+	if v.simulation != nil {
+		v.finishHeader(&h, complete)
+	}
+	b := wire.AppendStateHeader(v.buffers[n][:0], h)
 	v.buffers[n] = append(b, p.bytes...)
 	v.datagrams = append(v.datagrams, v.buffers[n])
 	v.tokens -= len(v.buffers[n])

@@ -32,6 +32,7 @@ type Stats struct {
 	// Parts of StructureBytes, counted when they are written: records of reliable events;
 	// records of changed texts, and the texts of Enters.
 	ReliableEventBytes, TextBytes uint64
+	EffectBytes                   uint64 // of StructureBytes: records of effects and programs
 }
 
 // add adds another worker's counters.
@@ -56,6 +57,7 @@ func (s *Stats) add(o *Stats) {
 	s.EventBytes += o.EventBytes
 	s.ReliableEventBytes += o.ReliableEventBytes
 	s.TextBytes += o.TextBytes
+	s.EffectBytes += o.EffectBytes
 	for i := range s.StateRowBits {
 		s.StateRowBits[i] += o.StateRowBits[i]
 		s.EnterRowBits[i] += o.EnterRowBits[i]

@@ -50,6 +50,8 @@ type Viewer struct {
 	datagrams [][]byte // of the newest snapshot
 	buffers   [maxDatagrams][]byte
 
+	simulation *simulation // nil unless the client simulates
+
 	work        *workspace                           // workspace of the newest snapshot
 	teachFunc   func(bulk.Handle)                    // Teach, bound once because binding allocates
 	requestFunc func(word uint32, mask, sure uint64) // requestEnters, likewise

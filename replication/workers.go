@@ -5,6 +5,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // workerPool makes snapshots in parallel. Its goroutines live until Close, one fewer
@@ -100,8 +101,11 @@ type workspace struct {
 	ranking       ranking
 	selection     selection
 	encoder       encoder
-	fullRowBuffer []byte // reused by fullRow
-	textBuffer    []byte // reused by enterTexts and bytesOf
+	parts         exactParts
+	cleanPayloads payloadCache // of viewers that simulate; reserved for the first of them
+	extension     []byte       // scratch: the record of an effect or a program
+	fullRowBuffer []byte       // reused by fullRow
+	textBuffer    []byte       // reused by enterTexts and bytesOf
 	writer        bitio.Writer
 }
 
@@ -116,9 +120,11 @@ func (w *workspace) beginFrame(r *Replicator) {
 }
 
 // fullRow codes a row for an Enter record. The result is valid until the next call.
-func (w *workspace) fullRow(s *schema.Schema, row schema.Row) []byte {
+// The exact part of form follows, which parts has read.
+func (w *workspace) fullRow(s *schema.Schema, row schema.Row, form wire.Form) []byte {
 	w.writer.Reset(w.fullRowBuffer[:0])
 	shares := s.AppendFull(&w.writer, row)
+	wire.AppendBody(&w.writer, form, &w.parts.state, &w.parts.grid)
 	addShares(&w.stats.EnterRowBits, &shares, s.Components())
 	w.fullRowBuffer = w.writer.Bytes()
 	return w.fullRowBuffer

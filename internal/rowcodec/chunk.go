@@ -12,6 +12,7 @@ import (
 type Chunks struct {
 	bits       []byte
 	writer     bitio.Writer
+	began      int        // offset of the chunk between Begin and End
 	prediction prediction // scratch space for the row being encoded
 }
 
@@ -49,6 +50,22 @@ func (k *Chunks) Add(c *Codec, row schema.Row, past *Past) Chunk {
 	for i := before; i < at; i += 8 {
 		binary.LittleEndian.PutUint64(k.bits[i:], shares[(i-before)/8])
 	}
+	return chunk
+}
+
+// Begin returns a writer for a chunk that is not a row: it has no Shares. End ends the
+// chunk, and nothing is added in between.
+func (k *Chunks) Begin() *bitio.Writer {
+	k.bits = k.bits[:max(len(k.bits)-chunkPadding, 0)]
+	k.began = len(k.bits)
+	k.writer.Reset(k.bits)
+	return &k.writer
+}
+
+// End ends the chunk that Begin began.
+func (k *Chunks) End() Chunk {
+	chunk := Chunk{uint32(k.began), uint32(k.writer.Bits())}
+	k.bits = append(k.writer.Bytes(), make([]byte, chunkPadding)...)
 	return chunk
 }
 

@@ -80,6 +80,14 @@ func AppendExact(w *bitio.Writer, e Exact) {
 	w.WriteGolomb(uint32(e.Back), backOrder)
 }
 
+// Bits returns the number of bits that AppendExact writes.
+func (e Exact) Bits() int {
+	if e.Form == Ordinary {
+		return 1
+	}
+	return 1 + formBits + bitio.GolombBits(uint32(e.Back), backOrder)
+}
+
 // ReadExact reads what AppendExact wrote for a row with baseline b in a datagram of the given
 // tick. The row's state and its baseline are of tick 1 or later, the baseline first.
 func ReadExact(r *bitio.Reader, tick uint32, b Baseline) (e Exact) {

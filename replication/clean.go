@@ -1,0 +1,274 @@
+package replication
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+	"github.com/worldd/worldd/world/motion"
+)
+
+const (
+	// settledTicks is how many awake ticks without a disturbance make a body exact. An exact
+	// row costs four to six ordinary ones.
+	settledTicks = 12
+	// A body becomes ordinary when it is disturbed in maxDisturbed of disturbedWithin ticks.
+	maxDisturbed    = 3
+	disturbedWithin = 15
+)
+
+// clean is the state that all viewers share whose clients simulate: which bodies are exact,
+// and how old a state of each is still good. It exists if Config.Simulate is set, and is kept
+// up to date while there are such viewers.
+type clean struct {
+	viewers  int // that simulate
+	body     int // component of bodies in the schema
+	first    int // index of its first value in a row, and
+	end      int // the one after its last
+	kinds    []exactKind
+	slots    []cleanSlot
+	ordinary bulk.Bitset // slots of bodies of exact kinds that are ordinary now
+	touched  []uint32    // scratch: slots disturbed in a step
+	effects  effectLog
+}
+
+// exactKind holds the constants of a kind, and whether its bodies may be exact.
+type exactKind struct {
+	exact bool
+	motion.Kind
+}
+
+// cleanSlot is the state of one slot for viewers that simulate.
+type cleanSlot struct {
+	handle    bulk.Handle // the rest is of this entity; 0: none
+	disturbed [maxDisturbed]uint32
+	changed   uint32 // tick in which a value other than of the body changed
+	owner     uint32 // likewise in the row of owners
+	moved     uint32 // tick in which an effect that clients are not told of may have moved it
+	switched  uint32 // tick in which it became exact or ordinary; 0: never
+	settled   uint8  // awake ticks without a disturbance, while ordinary
+	exact     bool
+}
+
+// newClean returns the shared state for a schema, or an error that says why its clients
+// cannot simulate.
+func newClean(w *world.World, s *schema.Schema) (*clean, error) {
+	body, ok := s.ByName(schema.BodyComponent)
+	if !ok {
+		return nil, fmt.Errorf("replication: Simulate needs the component %q in the schema", schema.BodyComponent)
+	}
+	if _, moves := s.Motion(); !moves {
+		return nil, fmt.Errorf("replication: Simulate needs the motion of the world in the schema: schema.SetMotion")
+	}
+	c := &clean{body: body, first: s.Component(body).Offset}
+	c.end = c.first + s.Component(body).Values
+	stepper := w.Motion()
+	c.effects.stepper = &stepper
+	return c, nil
+}
+
+// addKinds takes the kinds that were added to the world. A kind that the schema lacks stays
+// ordinary: clients do not know its constants.
+func (c *clean) addKinds(w *world.World, s *schema.Schema) {
+	stepper, kinds := w.Motion(), w.Kinds()
+	for i := len(c.kinds); i < len(kinds); i++ {
+		told := i < s.Kinds() && s.EntityKind(i).Body != nil && s.EntityKind(i).Name == kinds[i].Name
+		c.kinds = append(c.kinds, exactKind{kinds[i].Exact && told, stepper.Kinds[i]})
+	}
+}
+
+// at returns the state of the entity in a slot, or nil if it is not of an exact kind.
+func (c *clean) at(slot uint32, h bulk.Handle) *cleanSlot {
+	if uint64(slot) < uint64(len(c.slots)) && c.slots[slot].handle == h && h != 0 {
+		return &c.slots[slot]
+	}
+	return nil
+}
+
+// owed returns the oldest tick that a state must have which a client that simulates has. p
+// is the summary of the row that it receives.
+func (s *cleanSlot) owed(p *slotSummary, owned bool) uint32 {
+	switch {
+	case !s.exact:
+		return max(p.version, s.switched)
+	case owned:
+		return max(s.disturbed[0], s.changed, s.owner, s.switched)
+	}
+	return max(s.disturbed[0], s.changed, s.switched)
+}
+
+// must reports whether complete snapshots have a row of the entity until the client has
+// acknowledged the state of a tick: it is exact, or was when the client last had a row.
+func (s *cleanSlot) must(acked uint32) bool { return s.exact || acked < s.switched }
+
+// differs reports whether two states of a row differ in more than the body.
+func (c *clean) differs(values, before []uint32) bool {
+	return !slices.Equal(values[:c.first], before[:c.first]) || !slices.Equal(values[c.end:], before[c.end:])
+}
+
+// stepClean records the disturbances and the effects of a step.
+func (r *Replicator) stepClean() {
+	c, tick := r.clean, r.Tick()
+	if c.viewers == 0 {
+		return
+	}
+	c.addKinds(r.world, r.frame.schema)
+	c.touched = r.world.AppendDisturbed(c.touched[:0], r.world.Tick())
+	for _, slot := range c.touched {
+		c.disturb(r.world, slot, tick)
+	}
+	c.effects.observe(r.world, tick, r.config.TickBase)
+	r.disturbUntold(tick)
+	c.settle(r.world, tick)
+	for _, slot := range c.touched { // also those whose row does not change
+		r.changes.openSet().Set(slot)
+	}
+}
+
+// disturb records a disturbance of the body on a slot.
+func (c *clean) disturb(w *world.World, slot, tick uint32) {
+	h := w.HandleAt(slot)
+	kind, ok := w.KindOf(h)
+	if !ok {
+		return
+	}
+	if n := int(slot) + 1 - len(c.slots); n > 0 {
+		c.slots = append(c.slots, make([]cleanSlot, n)...)
+	}
+	s := &c.slots[slot]
+	if s.handle != h {
+		c.ordinary.Clear(slot)
+		*s = cleanSlot{}
+		if !c.kinds[kind].exact {
+			return
+		}
+		*s = cleanSlot{handle: h, exact: true}
+	}
+	if s.disturbed[0] != tick {
+		copy(s.disturbed[1:], s.disturbed[:])
+		s.disturbed[0] = tick
+	}
+	s.settled = 0
+	if oldest := s.disturbed[maxDisturbed-1]; s.exact && oldest != 0 && tick-oldest < disturbedWithin {
+		s.exact, s.switched = false, tick
+		c.ordinary.Set(slot)
+	}
+}
+
+// settle makes ordinary bodies exact that have not been disturbed for long enough.
+func (c *clean) settle(w *world.World, tick uint32) {
+	for slot := range c.ordinary.All() {
+		s := &c.slots[slot]
+		switch state, ok := w.Exact(slot); {
+		case !ok || w.HandleAt(slot) != s.handle:
+			c.ordinary.Clear(slot)
+		case state.Awake && s.disturbed[0] != tick:
+			if s.settled++; s.settled >= settledTicks {
+				s.exact, s.switched = true, tick
+				c.touched = append(c.touched, slot)
+				c.ordinary.Clear(slot)
+			}
+		}
+	}
+}
+
+// beginClean makes every body of an exact kind exact, for the first viewer that simulates.
+func (r *Replicator) beginClean() {
+	c, w := r.clean, r.world
+	c.addKinds(w, r.frame.schema)
+	clear(c.slots)
+	c.ordinary.Reset()
+	c.effects.reset()
+	for slot := range w.Slots() {
+		c.disturb(w, slot, r.Tick())
+	}
+	c.effects.observe(w, r.Tick(), r.config.TickBase)
+}
+
+// exactPart is the exact part of a row as all clients that simulate receive it.
+type exactPart struct {
+	capture uint64 // the frame
+	form    wire.Form
+	chunk   rowcodec.Chunk
+}
+
+// exactParts holds the exact parts of the present frame, by slot, for one goroutine.
+type exactParts struct {
+	replicator *Replicator
+	capture    uint64
+	parts      []exactPart
+	quantised  schema.Body
+	state      wire.BodyState
+	grid       wire.Grid
+	values     []uint32 // of spawnedRow
+}
+
+// read reads the exact state and the quantised body of a slot.
+func (e *exactParts) read(slot uint32) (wire.Form, bool) {
+	r := e.replicator
+	f := r.frame
+	s := r.clean.at(slot, f.summaries[slot].handle)
+	if s == nil || !s.exact {
+		return wire.Ordinary, false
+	}
+	state, _ := r.world.Exact(slot)
+	return e.readRow(f.tenants[slot].row, &state), true
+}
+
+// readRow reads a state and the quantised body of a row.
+func (e *exactParts) readRow(values []uint32, state *motion.State) wire.Form {
+	c := e.replicator.clean
+	e.state = bodyState(state)
+	e.replicator.frame.schema.Restore(c.body, values[c.first:c.end], &e.quantised)
+	copy(e.grid[:3], e.quantised.Position[:])
+	copy(e.grid[3:], e.quantised.Velocity[:])
+	return wire.FormOf(&e.state, &e.grid)
+}
+
+// spawnedRow returns a copy of a row with the body in another state, valid until the next
+// call.
+func (e *exactParts) spawnedRow(row schema.Row, state *motion.State) schema.Row {
+	c := e.replicator.clean
+	e.values = append(e.values[:0], row.Values...)
+	body := bodyState(state)
+	e.quantised = schema.Body{Position: body.Position, Velocity: body.Velocity}
+	e.replicator.frame.schema.Quantise(c.body, &e.quantised, e.values[c.first:c.end])
+	row.Values = e.values
+	return row
+}
+
+func bodyState(s *motion.State) wire.BodyState {
+	return wire.BodyState{
+		Position: [3]float32{s.Position.X, s.Position.Y, s.Position.Z},
+		Velocity: [3]float32{s.Velocity.X, s.Velocity.Y, s.Velocity.Z},
+		Awake:    s.Awake, Rest: s.Rest,
+	}
+}
+
+// begin prepares for the snapshots of a frame.
+func (e *exactParts) begin(r *Replicator, capture uint64) { e.replicator, e.capture = r, capture }
+
+// of returns the exact part of the row of a slot, made at most once in a frame.
+func (e *exactParts) of(slot uint32, cache *rowCache) *exactPart {
+	if n := len(e.replicator.frame.summaries) - len(e.parts); n > 0 {
+		e.parts = append(e.parts, make([]exactPart, n)...)
+	}
+	p := &e.parts[slot]
+	if p.capture == e.capture {
+		return p
+	}
+	*p = exactPart{capture: e.capture}
+	form, ok := e.read(slot)
+	if !ok {
+		return p
+	}
+	p.form = form
+	wire.AppendBody(cache.chunks.Begin(), form, &e.state, &e.grid)
+	p.chunk = cache.chunks.End()
+	cache.keptLen = cache.chunks.Len()
+	return p
+}

@@ -1,0 +1,280 @@
+package replication_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// mischief is a small world where everything happens that may disturb a body or change an
+// effect, between steps and in systems, with viewers that simulate.
+type mischief struct {
+	t        testing.TB
+	world    *world.World
+	rep      *replication.Replicator
+	rand     *rand.Rand
+	score    *world.Component[score]
+	kinds    []world.KindID
+	things   []bulk.Handle
+	effects  []world.EffectID
+	programs []*field.Program
+	viewers  []*walker
+}
+
+type score struct{ N uint8 }
+
+const gust = `effect gust
+param wind = (6,0,2,0)
+box (-5,-5,-5) (5,5,5)
+output = add output, wind
+`
+
+const everywhere = `effect breeze
+param wind = (2,0,1,0)
+everywhere
+output = add output, wind
+`
+
+func newMischief(t testing.TB, seed uint64, viewers int, c replication.Config) *mischief {
+	w, err := world.New(world.Config{Seed: seed, HalfExtent: world.Vec3{X: 60, Y: 30, Z: 60}})
+	require.NoError(t, err)
+	m := &mischief{t: t, world: w, rand: rand.New(rand.NewPCG(seed, 9))}
+	m.score, err = world.Register[score](w, "score")
+	require.NoError(t, err)
+	for _, k := range []world.Kind{
+		{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 20, Drag: 0.8, Radius: 0.5, Friction: 0.6, Restitution: 0.2}},
+		{Name: "ball", Exact: true, Body: &world.BodyDef{Mass: 1, Drag: 1.5, Radius: 0.3, Restitution: 0.6, Layers: 2}},
+		{Name: "rock", Exact: true, Body: &world.BodyDef{Mass: 5, Drag: 0.2, Radius: 0.5, Friction: 0.4, Solid: true}},
+		{Name: "lift", Exact: true, Body: &world.BodyDef{Radius: 0.5, Kinematic: true}},
+		{Name: "duck", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.3}},
+		{Name: "idea", Exact: true},
+	} {
+		id, err := w.AddKind(k)
+		require.NoError(t, err)
+		m.kinds = append(m.kinds, id)
+	}
+	for _, text := range []string{gust, everywhere} {
+		p, err := field.Compile(text)
+		require.NoError(t, err)
+		m.programs = append(m.programs, p)
+	}
+	require.NoError(t, w.AddSystem(world.Before, "before", func(*world.World) { m.meddle(0.2) }))
+	require.NoError(t, w.AddSystem(world.After, "after", func(*world.World) { m.meddle(0.2) }))
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	require.NoError(t, schema.Add[score](s, "score"))
+	addWorld(t, s, w)
+	c.EnterRadius, c.LeaveRadius, c.Simulate = 18, 22, true
+	m.rep, err = replication.New(w, s, c)
+	require.NoError(t, err)
+	for range 250 {
+		m.spawn()
+	}
+	for range viewers {
+		v := &walker{Viewer: m.rep.AddViewer(m.any())}
+		require.True(t, v.Simulate())
+		v.client = newSimClient(m.rep, w)
+		m.viewers = append(m.viewers, v)
+	}
+	return m
+}
+
+func (m *mischief) point() world.Vec3 {
+	return world.Vec3{X: 100*m.rand.Float32() - 50, Y: 0.5 + 4*m.rand.Float32(), Z: 100*m.rand.Float32() - 50}
+}
+
+func (m *mischief) velocity() world.Vec3 {
+	return world.Vec3{X: 8*m.rand.Float32() - 4, Y: 6 * m.rand.Float32(), Z: 8*m.rand.Float32() - 4}
+}
+
+func (m *mischief) any() bulk.Handle { return m.things[m.rand.IntN(len(m.things))] }
+
+func (m *mischief) spawn() {
+	h, err := m.world.SpawnFor(m.kinds[m.rand.IntN(len(m.kinds))], m.point(), m.velocity(), uint32(m.rand.IntN(3)*200))
+	require.NoError(m.t, err)
+	if m.rand.IntN(2) == 0 {
+		m.score.Set(h, score{uint8(m.rand.IntN(9))})
+	}
+	m.things = append(m.things, h)
+}
+
+// meddle does something with a probability.
+func (m *mischief) meddle(p float64) {
+	w := m.world
+	for m.rand.Float64() < p {
+		h := m.any()
+		switch what := m.rand.IntN(14); what {
+		case 0, 1:
+			m.spawn()
+		case 2:
+			w.Destroy(h)
+		case 3:
+			w.SetPosition(h, m.point())
+		case 4:
+			w.SetVelocity(h, m.velocity())
+		case 5:
+			w.Impulse(h, m.velocity())
+		case 6:
+			w.Wake(h)
+		case 7:
+			w.Sleep(h)
+		case 8:
+			if m.score.Has(h) {
+				m.score.Set(h, score{uint8(m.rand.IntN(9))})
+			}
+		case 9, 10:
+			m.addEffect()
+		default:
+			m.changeEffect(what)
+		}
+	}
+}
+
+func (m *mischief) addEffect() {
+	d := world.EffectDef{
+		Program: m.programs[0], Center: m.point(), Mode: world.EffectMode(m.rand.IntN(2)),
+		Layers: world.Layers(m.rand.IntN(3)), Hidden: m.rand.IntN(8) == 0, LifeTicks: uint32(m.rand.IntN(4) * m.rand.IntN(100)),
+	}
+	if m.rand.IntN(40) == 0 {
+		d.Program = m.programs[1]
+	} else {
+		switch m.rand.IntN(5) {
+		case 0:
+			d.Velocity = m.velocity()
+		case 1:
+			d.Orbit = world.EffectOrbit{AxisU: world.Vec3{X: 8}, AxisV: world.Vec3{Z: 12}, Phase: m.rand.Uint32(), Rate: 1 << 25}
+		case 2:
+			if h := m.any(); m.rand.IntN(3) == 0 {
+				if _, ok := m.world.Position(h); ok {
+					d.Follow, d.Center = h, world.Vec3{}
+				}
+			}
+		}
+	}
+	id, err := m.world.AddEffect(d)
+	require.NoError(m.t, err)
+	m.effects = append(m.effects, id)
+}
+
+func (m *mischief) changeEffect(what int) {
+	if len(m.effects) == 0 {
+		return
+	}
+	i := m.rand.IntN(len(m.effects))
+	switch id := m.effects[i]; what {
+	case 11:
+		if e, ok := m.world.Effect(id); ok && e.Follow == 0 {
+			m.world.MoveEffect(id, e.Center.Add(m.velocity()))
+		}
+	case 12:
+		m.world.SetEffectParams(id, []field.Vec4{{10*m.rand.Float32() - 5, 0, 4 * m.rand.Float32(), 0}})
+	case 13:
+		if len(m.effects) > 12 || m.rand.IntN(8) == 0 {
+			m.world.RemoveEffect(id)
+			m.effects[i] = m.effects[len(m.effects)-1]
+			m.effects = m.effects[:len(m.effects)-1]
+		}
+	}
+}
+
+// TestExactBodiesEqualUnderMischief: P1 to P3 for every cause of a disturbance.
+func TestExactBodiesEqualUnderMischief(t *testing.T) {
+	seeds := 16
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { testMischief(t, seed) })
+	}
+}
+
+func testMischief(t *testing.T, seed uint64) {
+	m := newMischief(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
+	compared, complete, snapshots, moving := 0, 0, 0, 0
+	ticks := 600
+	if testing.Short() {
+		ticks = 200
+	}
+	for range ticks {
+		m.meddle(0.5)
+		m.world.Step()
+		m.rep.AfterStep()
+		captured := false
+		for i, v := range m.viewers {
+			if v.away--; v.away > 0 || !m.rep.Due(uint64(i)) || m.rand.IntN(400) == 0 {
+				continue
+			}
+			if !captured {
+				m.rep.Capture()
+				captured = true
+			}
+			switch m.rand.IntN(300) {
+			case 0:
+				v.Resync()
+			case 1:
+				v.SetFocus(m.any())
+			case 2:
+				v.Own(m.any())
+			}
+			for len(v.acks) > 1+i {
+				require.NoError(t, v.Acknowledge(v.acks[0]))
+				v.acks = v.acks[1:]
+			}
+			u := v.Snapshot()
+			require.NoError(t, v.CheckInvariants())
+			if m.rand.IntN(100) == 0 { // the connection breaks, and the client resumes
+				v.acks, v.away = v.acks[:0], m.rand.IntN(100)
+				missed, ok := v.Resume(v.client.records)
+				require.True(t, ok)
+				require.NoError(t, v.client.stream(missed), "tick %d", m.rep.Tick())
+				continue
+			}
+			require.NoError(t, v.client.stream(u.Stream), "tick %d", m.rep.Tick())
+			for _, d := range u.Datagrams {
+				if m.rand.IntN(8) == 0 {
+					continue
+				}
+				h, err := v.client.datagram(d)
+				if err != nil {
+					m.compare(v, h)
+				}
+				require.NoError(t, err, "viewer %d, tick %d", i, m.rep.Tick())
+				if snapshots++; v.client.complete == h.Tick {
+					complete++
+					n, awake := m.compare(v, h)
+					compared, moving = compared+n, moving+awake
+				}
+			}
+			v.acks = append(v.acks, v.client.ack())
+		}
+	}
+	t.Logf("%d states compared, %d of them awake, %d of %d snapshots complete", compared, moving, complete, snapshots)
+	require.Greater(t, moving, 500)
+}
+
+// compare compares the exact entities of a client with the world.
+func (m *mischief) compare(v *walker, h wire.StateHeader) (n, awake int) {
+	for slot, member := range v.client.members {
+		if member.exact == 0 {
+			continue
+		}
+		want, ok := m.world.Exact(slot)
+		require.True(m.t, ok)
+		got, ok := v.client.sim.State(slot)
+		require.True(m.t, ok)
+		if n++; want.Awake {
+			awake++
+		}
+		require.Equal(m.t, want, got, "%v, kind %d, exact of tick %d, at tick %d; disturbed in %d", member.handle, member.kind, member.exact, h.Tick, m.world.Disturbed(slot))
+	}
+	return n, awake
+}

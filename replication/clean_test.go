@@ -1,0 +1,370 @@
+package replication_test
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// tempest is the storm with viewers that walk and poke, of which some simulate.
+type tempest struct {
+	t       testing.TB
+	scene   *scenes.Scene
+	world   *world.World
+	rep     *replication.Replicator
+	viewers []*walker
+	rand    *rand.Rand
+}
+
+type walker struct {
+	*replication.Viewer
+	entity  bulk.Handle
+	client  *simClient // nil: it does not simulate
+	heading float64
+	bytes   int
+	written uint32
+	away    int        // ticks until it resumes
+	acks    []wire.Ack // on their way, oldest first
+	trace   []byte
+}
+
+// addWorld declares what clients need to compute bodies, as package session does.
+func addWorld(t testing.TB, s *schema.Schema, w *world.World) {
+	stepper := w.Motion()
+	for i, kind := range w.Kinds() {
+		k := schema.EntityKind{Name: kind.Name}
+		if kind.Body != nil {
+			m := stepper.Kinds[i]
+			k.Body = &schema.KindBody{
+				InvMass: m.InvMass, Coupling: m.Coupling, Radius: m.Radius,
+				Friction: m.Friction, Restitution: m.Restitution, Layers: uint32(m.Layers),
+			}
+		}
+		require.NoError(t, s.AddKind(k))
+	}
+	require.NoError(t, s.SetMotion(schema.Motion{
+		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed,
+		HalfX: stepper.HalfExtent.X, Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z,
+		RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks, Bounds: schema.Bounds(stepper.Bounds),
+	}))
+}
+
+func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, allow bool) *tempest {
+	file, err := scenes.Named("storm")
+	require.NoError(t, err)
+	for i := range file.Kinds {
+		file.Kinds[i].Exact = true
+	}
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	require.NoError(t, schema.Add[scenes.Identity](s, scenes.IdentityName))
+	addWorld(t, s, scene.World)
+	c.SnapshotHz, c.EnterRadius, c.LeaveRadius, c.Simulate = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius, allow
+	rep, err := replication.New(scene.World, s, c)
+	require.NoError(t, err)
+	m := &tempest{t: t, scene: scene, world: scene.World, rep: rep, rand: rand.New(rand.NewPCG(7, 7))}
+	for i := range simulating + ordinary {
+		h, err := scene.Join()
+		require.NoError(t, err)
+		w := &walker{Viewer: rep.AddViewer(h), entity: h, heading: 2 * math.Pi * m.rand.Float64()}
+		if i < simulating && allow {
+			require.True(t, w.Simulate())
+			w.client = newSimClient(rep, scene.World)
+		}
+		m.viewers = append(m.viewers, w)
+	}
+	return m
+}
+
+// step steers the walkers and steps the world.
+func (m *tempest) step() {
+	m.steer()
+	m.world.Step()
+	m.rep.AfterStep()
+}
+
+// steer steers each walker about once in 2 s, and pokes as often something near the last.
+func (m *tempest) steer() {
+	for _, w := range m.viewers {
+		if m.world.Tick() == 0 || m.rand.IntN(120) == 0 {
+			w.heading += m.rand.NormFloat64()
+			m.scene.Steer(w.entity, [2]float32{float32(math.Cos(w.heading)), float32(math.Sin(w.heading))})
+		}
+		if m.rand.IntN(120) == 0 {
+			for h := range m.viewers[len(m.viewers)-1].InterestSet() {
+				if m.scene.Poke(h) == nil {
+					break
+				}
+			}
+		}
+	}
+}
+
+// send sends snapshots to the viewers whose turn it is, with acknowledgements some ticks
+// later. It loses one datagram in lose, if that is not 0.
+func (m *tempest) send(lose int, check func(w *walker, h wire.StateHeader)) {
+	captured := false
+	for i, w := range m.viewers {
+		if !m.rep.Due(uint64(i)) {
+			continue
+		}
+		if !captured {
+			m.rep.Capture()
+			captured = true
+		}
+		if delay := 1 + i%3; len(w.acks) > delay {
+			require.NoError(m.t, w.Acknowledge(w.acks[0]))
+			w.acks = w.acks[1:]
+		}
+		u := w.Snapshot()
+		require.NoError(m.t, w.CheckInvariants())
+		w.bytes += len(u.Stream)
+		for _, d := range u.Datagrams {
+			w.bytes += len(d)
+		}
+		if w.client == nil {
+			w.trace = append(w.trace, u.Stream...)
+			w.written += countRecords(m.t, u.Stream)
+			for _, d := range u.Datagrams {
+				w.trace = append(w.trace, d...)
+			}
+			w.acks = append(w.acks, wire.Ack{Seen: true, Newest: w.Seq(), Mask: 1<<64 - 1, Structure: w.written})
+			continue
+		}
+		require.NoError(m.t, w.client.stream(u.Stream))
+		for _, d := range u.Datagrams {
+			if lose > 0 && m.rand.IntN(lose) == 0 {
+				continue
+			}
+			h, err := w.client.datagram(d)
+			require.NoError(m.t, err, "viewer %d, tick %d", i, m.rep.Tick())
+			if check != nil {
+				check(w, h)
+			}
+		}
+		w.acks = append(w.acks, w.client.ack())
+	}
+}
+
+// P1: after a complete snapshot, every exact body in view equals the world's, bit for bit.
+func TestExactBodiesEqual(t *testing.T) {
+	m := newTempest(t, 6, 2, replication.Config{}, true)
+	compared, complete, incomplete := 0, 0, 0
+	ticks := 900
+	if testing.Short() {
+		ticks = 240
+	}
+	for tick := range ticks {
+		m.step()
+		lose := 0
+		if tick > 60 {
+			lose = 12
+		}
+		m.send(lose, func(w *walker, h wire.StateHeader) {
+			if w.client.complete != h.Tick {
+				incomplete++
+				return
+			}
+			complete++
+			for slot, member := range w.client.members {
+				if member.exact == 0 {
+					continue
+				}
+				want, ok := m.world.Exact(slot)
+				require.True(t, ok)
+				got, ok := w.client.sim.State(slot)
+				require.True(t, ok)
+				require.Equal(t, want, got, "%v, kind %d, exact of tick %d, at tick %d", member.handle, member.kind, member.exact, h.Tick)
+				compared++
+			}
+		})
+	}
+	audits := 0
+	for _, w := range m.viewers {
+		if w.client != nil {
+			audits += w.client.audits
+		}
+	}
+	t.Logf("%d states compared, %d complete snapshots, %d not, %d audits", compared, complete, incomplete, audits)
+	require.Greater(t, compared, 100*complete)
+	require.Zero(t, incomplete, "all rows fit")
+	require.Greater(t, audits, complete/2)
+}
+
+// Viewers of the storm that simulate cost less than a quarter of others.
+func TestCleanBytes(t *testing.T) {
+	viewers, ticks := 50, 1200
+	if testing.Short() {
+		viewers, ticks = 8, 300
+	}
+	cost := func(allow bool) (perSecond float64, stats replication.Stats) {
+		m := newTempest(t, viewers, 0, replication.Config{}, allow)
+		before, sum := replication.Stats{}, 0
+		for tick := range 300 + ticks {
+			if tick == 300 {
+				before = m.rep.Stats()
+				for _, w := range m.viewers {
+					w.bytes = 0
+				}
+			}
+			m.step()
+			m.send(0, nil)
+		}
+		for _, w := range m.viewers {
+			sum += w.bytes
+		}
+		stats = m.rep.Stats()
+		per := func(name string, a, b uint64) {
+			t.Logf("%-12s %8.1f per viewer and second", name, float64(a-b)/float64(viewers*ticks)*60)
+		}
+		per("state B", stats.StateBytes, before.StateBytes)
+		per("stream B", stats.StructureBytes, before.StructureBytes)
+		per("effect B", stats.EffectBytes, before.EffectBytes)
+		per("rows", stats.Rows, before.Rows)
+		per("full rows", stats.RowsWhole, before.RowsWhole)
+		per("enters", stats.Enters, before.Enters)
+		per("leaves", stats.Leaves, before.Leaves)
+		per("destroys", stats.Destroys, before.Destroys)
+		per("copied", stats.RowsCopied, before.RowsCopied)
+		per("snapshots", stats.Snapshots, before.Snapshots)
+		return float64(sum) / float64(viewers*ticks) * 60, stats
+	}
+	ordinary, _ := cost(false)
+	clean, _ := cost(true)
+	t.Logf("ordinary %.0f B/s, clean %.0f B/s", ordinary, clean)
+	require.Less(t, clean, ordinary/4)
+}
+
+// P6: viewers that do not simulate receive the same bytes with others that do, in a world
+// with exact kinds.
+func TestOrdinaryViewersUnaffected(t *testing.T) {
+	traces := func(simulating bool) (all [][]byte) {
+		m := newTempest(t, 8, 0, replication.Config{BudgetBytesPerSecond: 20_000}, simulating)
+		for i, w := range m.viewers {
+			if simulating && i%2 == 1 {
+				m.rep.RemoveViewer(w.Viewer)
+				w.Viewer, w.client = m.rep.AddViewer(w.entity), nil
+			}
+		}
+		for range 300 {
+			m.step()
+			m.send(0, nil)
+		}
+		for i, w := range m.viewers {
+			if i%2 == 1 {
+				require.Greater(t, len(w.trace), 10_000)
+				all = append(all, w.trace)
+			}
+		}
+		return all
+	}
+	require.Equal(t, traces(false), traces(true))
+}
+
+// A row of an exact body is owed if and only if the exact state that the client has
+// acknowledged is older than its last disturbance.
+func TestOwedRows(t *testing.T) {
+	m := newTempest(t, 8, 0, replication.Config{}, true)
+	owed, free := 0, 0
+	ticks := 600
+	if testing.Short() {
+		ticks = 240
+	}
+	for range ticks {
+		m.step()
+		captured := false
+		for i, w := range m.viewers {
+			if !m.rep.Due(uint64(i)) {
+				continue
+			}
+			if !captured {
+				m.rep.Capture()
+				captured = true
+			}
+			u := w.Snapshot()
+			known := maps.Clone(w.client.members)
+			require.NoError(t, w.client.stream(u.Stream))
+			want := map[bulk.Handle]bool{}
+			for slot, member := range known {
+				if w.client.members[slot] == member && member.exact != 0 {
+					if uint64(member.given) < m.world.Disturbed(slot) {
+						want[member.handle] = true
+						owed++
+					} else if state, _ := m.world.Exact(slot); state.Awake {
+						free++
+					}
+				}
+			}
+			require.Len(t, u.Datagrams, 1)
+			w.client.rows = w.client.rows[:0]
+			_, err := w.client.datagram(u.Datagrams[0])
+			require.NoError(t, err)
+			for _, row := range w.client.rows {
+				if row.was {
+					require.True(t, want[row.handle], "a row of %v at tick %d is not owed", row.handle, m.rep.Tick())
+					delete(want, row.handle)
+				}
+			}
+			require.Empty(t, want, "rows that are owed at tick %d", m.rep.Tick())
+			require.NoError(t, w.Acknowledge(w.client.ack()))
+		}
+	}
+	t.Logf("%d rows owed; %d awake bodies cost nothing", owed, free)
+	require.Greater(t, owed, 20)
+	require.Greater(t, free, 100*owed)
+}
+
+// A warm snapshot of a viewer that simulates allocates nothing.
+func TestCleanAllocations(t *testing.T) {
+	m := newTempest(t, 8, 0, replication.Config{}, true)
+	acks := make([]wire.Ack, len(m.viewers))
+	for range 600 {
+		m.step()
+		m.rep.Capture()
+		for i, w := range m.viewers {
+			u := w.Snapshot()
+			acks[i] = wire.Ack{Seen: true, Newest: w.Seq(), Mask: 1<<64 - 1, Structure: acks[i].Structure + countRecords(t, u.Stream)}
+			require.NoError(t, w.Acknowledge(acks[i]))
+		}
+	}
+	at := 0
+	n := testing.AllocsPerRun(200, func() {
+		m.viewers[at%8].Snapshot()
+		if at++; at%8 == 0 {
+			m.rep.AfterStep()
+			m.rep.Capture()
+		}
+	})
+	if !invariants.Enabled { // audits allocate
+		require.Zero(t, n)
+	}
+}
+
+// countRecords returns the number of records in a stream of whole messages.
+func countRecords(t testing.TB, stream []byte) (n uint32) {
+	var reader wire.FrameReader
+	reader.Feed(stream)
+	for {
+		_, body, ok, err := reader.Next()
+		require.NoError(t, err)
+		if !ok {
+			return n
+		}
+		m, err := wire.ParseStructure(body)
+		require.NoError(t, err)
+		n += uint32(m.Count)
+	}
+}

@@ -1,0 +1,314 @@
+package replication
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+	"github.com/worldd/worldd/world/motion"
+)
+
+// effectLog holds all about the world's effects that clients which simulate may need: those
+// that act, and the changes and ends of the last wire.MaxBack+1 ticks. Ticks are the protocol's.
+type effectLog struct {
+	live     []loggedEffect  // by slot of the world's
+	past     []loggedEffect  // ended, oldest first
+	changes  []effectChange  // oldest first
+	programs []loggedProgram // by number, in the order in which they were seen
+	states   []world.EffectState
+	untold   []motion.Reach // effects withheld from clients, though the world does not hide them
+	stepper  *motion.Stepper
+	base     uint64
+}
+
+// loggedEffect is an effect as it is now, or was when it ended.
+type loggedEffect struct {
+	id      bulk.Handle // 0: none
+	told    bool        // clients may know it
+	program uint16      // index in effectLog.programs
+	mode    uint8
+	layers  uint32
+	born    uint32
+	first   uint32 // first tick in which it acts
+	last    uint32 // last tick; 0: no limit
+	end     uint32 // first tick without it; 0: it acts
+	seen    uint32 // tick of the newest change, as observed
+	effectForm
+	reach  motion.Reach
+	former motion.Vec3 // centre before the newest change; now if there was none
+}
+
+// effectForm is the part of an effect that calls change.
+type effectForm struct {
+	since  uint32 // first tick with it
+	path   motion.Path
+	params wire.Floats
+}
+
+// effectChange is a change of an effect by a call.
+type effectChange struct {
+	id            bulk.Handle
+	seen          uint32 // tick after which it was observed
+	before, after effectForm
+	path, params  bool // what differs
+}
+
+// loggedProgram is a program that some effect had.
+type loggedProgram struct {
+	*field.Program
+	code []byte // portable form
+}
+
+const (
+	// maxLoggedPrograms bounds the programs of a run that clients receive: they have as
+	// many numbers, which the server never gives to another program.
+	maxLoggedPrograms = wire.MaxPrograms - 1
+	untoldProgram     = math.MaxUint16
+)
+
+func (l *effectLog) reset() {
+	*l = effectLog{stepper: l.stepper, programs: l.programs}
+}
+
+// observe compares the world's effects after a step with what it knows.
+func (l *effectLog) observe(w *world.World, tick uint32, base uint64) {
+	l.base = base
+	l.forget(tick)
+	l.untold = l.untold[:0]
+	for _, e := range w.ActedEffects() {
+		l.end(w, e.ID.Index(), e.ID)
+		l.update(&e, tick)
+	}
+	l.states = w.AppendEffects(l.states[:0])
+	next := uint32(0)
+	for i := range l.states {
+		e := &l.states[i]
+		for ; next < e.ID.Index(); next++ {
+			l.end(w, next, 0)
+		}
+		next++
+		l.end(w, e.ID.Index(), e.ID)
+		l.update(e, tick)
+	}
+	for ; int(next) < len(l.live); next++ {
+		l.end(w, next, 0)
+	}
+}
+
+// forget drops what is older than any client needs.
+func (l *effectLog) forget(tick uint32) {
+	old := func(at uint32) bool { return tick > wire.MaxBack && at < tick-wire.MaxBack }
+	n := 0
+	for n < len(l.past) && old(l.past[n].end) {
+		n++
+	}
+	l.past = slices.Delete(l.past, 0, n)
+	n = 0
+	for n < len(l.changes) && old(l.changes[n].seen) {
+		n++
+	}
+	l.changes = slices.Delete(l.changes, 0, n)
+}
+
+// end notes that the effect on a slot has ended, unless it is id.
+func (l *effectLog) end(w *world.World, slot uint32, id bulk.Handle) {
+	if int(slot) >= len(l.live) || l.live[slot].id == 0 || l.live[slot].id == id {
+		return
+	}
+	e := &l.live[slot]
+	if e.told {
+		e.end = uint32(w.EffectEnd(e.id) - l.base)
+		l.past = append(l.past, *e)
+	} else {
+		l.untold = append(l.untold, e.reach) // it may have acted in this tick
+	}
+	*e = loggedEffect{}
+}
+
+// update takes the state of a live effect.
+func (l *effectLog) update(e *world.EffectState, tick uint32) {
+	slot := e.ID.Index()
+	if n := int(slot) + 1 - len(l.live); n > 0 {
+		l.live = append(l.live, make([]loggedEffect, n)...)
+	}
+	at := &l.live[slot]
+	if e.Hidden {
+		return
+	}
+	first := uint32(e.Changed - l.base)
+	if at.id != e.ID {
+		l.add(at, e, tick)
+	} else if at.told && first >= tick {
+		l.change(at, e, first, tick)
+	}
+	if at.reach.Center = e.Center; at.seen != tick {
+		at.former = e.Center
+	}
+	if !at.told {
+		l.untold = append(l.untold, at.reach)
+	}
+}
+
+// add takes an effect that was not observed before.
+func (l *effectLog) add(at *loggedEffect, e *world.EffectState, tick uint32) {
+	*at = loggedEffect{
+		id: e.ID, program: l.number(e.Program), mode: uint8(e.Mode), layers: uint32(e.Layers),
+		seen: tick, former: e.Center, effectForm: effectForm{path: e.Path, params: appendParams(nil, e.Program, e.Params)},
+	}
+	at.reach.Box, at.reach.Boxed = e.Program.Box()
+	at.reach.Center, at.reach.Layers = e.Center, e.Layers
+	at.told = e.Path.Form != motion.Following && at.program != untoldProgram && e.Born >= l.base
+	if !at.told {
+		return
+	}
+	at.born, at.first, at.since = uint32(e.Born-l.base), uint32(e.First-l.base), uint32(max(e.First, e.Changed)-l.base)
+	if e.Changed == 0 || e.First < l.base { // of a restored world
+		at.since = at.first
+	}
+	if e.Last != 0 {
+		at.last = uint32(e.Last - l.base)
+	}
+}
+
+// change notes a change that applies from the tick first on.
+func (l *effectLog) change(at *loggedEffect, e *world.EffectState, first, tick uint32) {
+	c := effectChange{id: at.id, seen: tick, before: at.effectForm}
+	if c.path = e.Path != at.path; c.path {
+		at.path, at.former = e.Path, at.reach.Center
+	}
+	params := appendParams(nil, e.Program, e.Params)
+	if c.params = !bytes.Equal(params, at.params); c.params {
+		at.params = params
+	}
+	at.since, at.seen = first, tick
+	if c.after = at.effectForm; c.path || c.params {
+		l.changes = append(l.changes, c)
+	}
+}
+
+// formAt returns the form that the effect had after a tick, or at its birth.
+func (l *effectLog) formAt(e *loggedEffect, tick uint32) *effectForm {
+	for i := range l.changes {
+		if c := &l.changes[i]; c.id == e.id && c.seen > tick {
+			return &c.before
+		}
+	}
+	return &e.effectForm
+}
+
+// number returns the number of a program, or untoldProgram.
+func (l *effectLog) number(p *field.Program) uint16 {
+	i := slices.IndexFunc(l.programs, func(known loggedProgram) bool { return known.Program == p })
+	if i >= 0 {
+		return uint16(i)
+	}
+	code, _ := p.MarshalBinary() // the error is always nil
+	if i = slices.IndexFunc(l.programs, func(known loggedProgram) bool { return bytes.Equal(known.code, code) }); i >= 0 {
+		return uint16(i)
+	}
+	if len(l.programs) == maxLoggedPrograms || len(code) > wire.MaxProgram {
+		return untoldProgram
+	}
+	l.programs = append(l.programs, loggedProgram{p, code})
+	return uint16(len(l.programs) - 1)
+}
+
+// appendParams appends parameters as the wire has them: four numbers of a vector, or one.
+func appendParams(b wire.Floats, p *field.Program, params []field.Vec4) wire.Floats {
+	for i, declared := range p.Params() {
+		n := 4
+		if declared.Scalar {
+			n = 1
+		}
+		for _, x := range params[i][:n] {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+	}
+	return b
+}
+
+func wirePath(p *motion.Path) wire.Path {
+	vector := func(v motion.Vec3) [3]float32 { return [3]float32{v.X, v.Y, v.Z} }
+	return wire.Path{
+		Form: wire.PathForm(p.Form), Center: vector(p.Center), Velocity: vector(p.Velocity),
+		Axes: [2][3]float32{vector(p.AxisU), vector(p.AxisV)}, Phase: p.Phase, Rate: p.Rate,
+	}
+}
+
+// centers calls f with the centres that e had before and after the ticks (from, to].
+func (e *loggedEffect) centers(s *motion.Stepper, from, to uint32) (a, b motion.Vec3) {
+	if e.end != 0 {
+		to = min(to, e.end-1)
+	}
+	from = min(max(from, e.first), to)
+	a, b = e.former, e.reach.Center
+	if e.path.Form == motion.Linear || e.path.Form == motion.Orbit {
+		a, b = e.path.At(s, uint64(max(from, e.born)-e.born)), e.path.At(s, uint64(max(to, e.born)-e.born))
+	}
+	return a, b
+}
+
+// within reports whether e reached the circle of a radius around a centre in the ticks
+// (from, to].
+func (e *loggedEffect) within(s *motion.Stepper, center motion.Vec3, radius float32, from, to uint32) bool {
+	if !e.reach.Boxed {
+		return true
+	}
+	a, b := e.centers(s, from, to)
+	x := outside(center.X, min(a.X, b.X)+e.reach.Box.Min[0], max(a.X, b.X)+e.reach.Box.Max[0])
+	z := outside(center.Z, min(a.Z, b.Z)+e.reach.Box.Min[2], max(a.Z, b.Z)+e.reach.Box.Max[2])
+	return float32(x*x)+float32(z*z) <= float32(radius*radius)
+}
+
+// outside returns how far x is outside of an interval.
+func outside(x, low, high float32) float32 { return max(low-x, x-high, 0) }
+
+// disturbUntold disturbs the bodies that a withheld effect may have moved or woken in the last
+// tick: one that follows an entity, or whose program has no number.
+func (r *Replicator) disturbUntold(tick uint32) {
+	c := r.clean
+	for i := range c.effects.untold {
+		e := &c.effects.untold[i]
+		for slot := range c.slots {
+			s := &c.slots[slot]
+			if !s.exact || s.moved == tick {
+				continue
+			}
+			state, ok := r.world.Exact(uint32(slot))
+			if !ok || !state.Awake || r.world.HandleAt(uint32(slot)) != s.handle {
+				continue
+			}
+			kind, _ := r.world.KindOf(s.handle)
+			if c.kinds[kind].Feels(e.Layers) && nearBox(e, state.Position, state.Velocity.Scale(-float32(c.effects.stepper.TickSeconds))) {
+				s.moved = tick
+				c.disturb(r.world, uint32(slot), tick)
+				c.touched = append(c.touched, uint32(slot))
+			}
+		}
+	}
+}
+
+// untoldMargin covers the way of an effect and what ground and bounds change of a body's
+// way in one tick, in metres.
+const untoldMargin = 2
+
+// nearBox reports whether a body at a point, or on its way there, may have been reached.
+func nearBox(e *motion.Reach, at, way motion.Vec3) bool {
+	if !e.Boxed {
+		return true
+	}
+	p := [3]float32{at.X - e.Center.X, at.Y - e.Center.Y, at.Z - e.Center.Z}
+	d := [3]float32{way.X, way.Y, way.Z}
+	for i := range p {
+		low, high := min(p[i], p[i]+d[i])-untoldMargin, max(p[i], p[i]+d[i])+untoldMargin
+		if high < e.Box.Min[i] || low > e.Box.Max[i] {
+			return false
+		}
+	}
+	return true
+}
