@@ -37,6 +37,9 @@ func (p *Peer) handleHello(h wire.Hello) {
 	s := newSession(p)
 	s.name, s.user, s.endTick = h.Name, granted.User, c.endTick(granted)
 	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
+	if h.Abilities&wire.Simulates != 0 {
+		s.viewer.Simulate() // if the configuration allows it
+	}
 	if join := c.config.Game.Join; join != nil {
 		entity, err := s.callJoin(join)
 		if err != nil {
@@ -63,16 +66,19 @@ func (p *Peer) handleHello(h wire.Hello) {
 
 // welcome answers h with Welcome and the controlled entity on a new connection.
 func (s *Session) welcome(h wire.Hello, resumed uint8) {
-	c, text := s.core, ""
+	c, text, simulate := s.core, "", uint8(0)
 	if h.Schema == 0 {
 		text = c.schemaText
+	}
+	if s.viewer.Simulates() {
+		simulate = 1
 	}
 	s.sendMessage(wire.TypeWelcome, wire.Welcome{
 		Protocol: wire.Version, Schema: c.schemaHash, Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.config.GenerationFloor,
 		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
-		Resumed: resumed, Secret: s.secret, Room: c.config.Room, Commands: s.handled, SchemaText: text,
+		Resumed: resumed, Secret: s.secret, Room: c.config.Room, Simulate: simulate, Commands: s.handled, SchemaText: text,
 	}.Append(nil))
 	if s.entity != 0 || resumed == 1 { // a resuming client may have missed the change to 0
 		s.sendControl()

@@ -66,8 +66,8 @@ func (s *Session) tickAway() {
 	}
 }
 
-// resumable returns the session that h asks to resume, or nil if it does not exist or the
-// secret does not match. The client is not told which: its Hello begins a new session.
+// resumable returns the session that h asks to resume, or nil if it does not exist, the
+// secret does not match, or it simulates and the client does not. The client is not told which: its Hello begins a new session.
 func (c *Core) resumable(h wire.Hello) *Session {
 	if len(h.Secret) == 0 {
 		return nil
@@ -79,6 +79,9 @@ func (c *Core) resumable(h wire.Hello) *Session {
 	current, former := s.secret.matches(h.Secret), s.former.matches(h.Secret)
 	if s.ended || !current && !former {
 		return nil
+	}
+	if s.viewer.Simulates() && h.Abilities&wire.Simulates == 0 {
+		return nil // another client, which could not read what the session sends
 	}
 	return s
 }

@@ -1,0 +1,57 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+)
+
+// A session simulates if its client can and the configuration allows it. A client that can
+// not resume it begins another.
+func TestWelcomeSimulate(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		allowed   bool
+		abilities wire.Abilities
+		want      uint8
+	}{
+		{"both", true, wire.Simulates, 1},
+		{"not allowed", false, wire.Simulates, 0},
+		{"not able", true, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newTestServerWith(t, func(config *session.Config) { config.Replication.Simulate = c.allowed })
+			client := d.connect()
+			h := d.hello()
+			h.Abilities = c.abilities
+			client.send(h)
+			w, err := wire.ParseWelcome(client.want("joins", wire.TypeWelcome))
+			require.NoError(t, err)
+			require.Equal(t, c.want, w.Simulate)
+			client.input()
+			d.ticks(6)
+			client.peer.Gone()
+			d.ticks(3)
+
+			_, next := d.resume(w, func(h *wire.Hello) { h.Abilities = c.abilities })
+			require.EqualValues(t, 1, next.Resumed)
+			require.Equal(t, c.want, next.Simulate, "a resumed session goes on as it was")
+		})
+	}
+	d := newTestServerWith(t, func(config *session.Config) { config.Replication.Simulate = true })
+	client := d.connect()
+	h := d.hello()
+	h.Abilities = wire.Simulates
+	client.send(h)
+	w, err := wire.ParseWelcome(client.want("joins", wire.TypeWelcome))
+	require.NoError(t, err)
+	client.input()
+	client.peer.Gone()
+	d.ticks(3)
+	_, next := d.resume(w, asIs)
+	require.EqualValues(t, 0, next.Resumed, "a client that does not simulate cannot read the session")
+	require.EqualValues(t, 0, next.Simulate)
+}
