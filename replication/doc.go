@@ -50,6 +50,11 @@
 //	R12 A text field of a member that its client receives and was not sent in
 //	   its newest value is queued, or the member is about to enter again. Texts
 //	   are sent in the structure alone.
+//	R13 Of a member whose body is exact, a client that simulates is owed a row if
+//	   and only if the exact state that it acknowledged is older than the last
+//	   disturbance of the body or change of another value. A complete snapshot
+//	   leaves out no such row, and its client knows every effect that moves the
+//	   body; what an effect does that it may not know is a disturbance.
 //
 // H1 to H7 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them.
