@@ -2,6 +2,7 @@ package motion
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/worldd/worldd/field"
 )
@@ -16,15 +17,30 @@ type State struct {
 
 // Source is an effect over its whole life.
 type Source struct {
-	Program *field.Program
-	Params  []field.Vec4 // as many as the program declares; read-only
-	Mode    Mode
-	Layers  Layers
-	Path    Path
-	Leader  uint32 // body that the effect follows; see Following
-	Born    uint64 // tick that Path and the program's time count from
-	First   uint64 // first tick in which it acts: Born, or Born + 1
-	Last    uint64 // last tick in which it acts; 0 for no limit
+	Program  *field.Program
+	Params   []field.Vec4 // as many as the program declares; read-only
+	Mode     Mode
+	Layers   Layers
+	Path     Path
+	Leader   uint32 // body that the effect follows; see Following
+	Born     uint64 // tick that Path and the program's time count from
+	First    uint64 // first tick in which it acts: Born, or Born + 1
+	Last     uint64 // last tick in which it acts; 0 for no limit
+	PathBorn uint64 // tick that Path counts from if it was changed; 0: Born
+}
+
+// CenterAt returns the effect's centre in a tick, or in its first one if that is later. leader
+// is the position of the body that it follows after the tick before.
+func (e *Source) CenterAt(s *Stepper, tick uint64, leader Vec3) Vec3 {
+	from := e.Born
+	if e.PathBorn != 0 {
+		from = e.PathBorn
+	}
+	at := e.Path.At(s, max(tick, e.First, from)-from)
+	if e.Path.Form == Following {
+		return leader.Add(at)
+	}
+	return at
 }
 
 // Sim moves free bodies and effects, tick by tick: what a client needs to compute bodies
@@ -37,7 +53,9 @@ type Sim struct {
 	number  []uint32 // by row
 	rowOf   []int32  // by number; -1 for none
 	awake   int      // rows below it are awake
+	settled []uint32 // numbers of the bodies that fell asleep in the last tick
 	sources []source // by slot
+	acting  int      // sources that are live
 	forces  Forces
 	batch   Batch
 }
@@ -51,6 +69,29 @@ type source struct {
 
 // NewSim returns an empty Sim after tick.
 func NewSim(s Stepper, tick uint64) *Sim { return &Sim{stepper: s, tick: tick} }
+
+// Reset removes all bodies and effects and sets the last tick. It keeps kinds and memory.
+func (m *Sim) Reset(tick uint64) {
+	m.tick, m.awake, m.acting = tick, 0, 0
+	for _, plane := range m.bodies.planes() {
+		*plane = (*plane)[:0]
+	}
+	m.bodies.Rest, m.bodies.Kind = m.bodies.Rest[:0], m.bodies.Kind[:0]
+	for _, number := range m.number {
+		m.rowOf[number] = -1
+	}
+	m.number, m.settled = m.number[:0], m.settled[:0]
+	clear(m.sources)
+	m.sources = m.sources[:0]
+}
+
+// SetKind sets the constants of a kind, and adds it if it is new.
+func (m *Sim) SetKind(k KindID, constants Kind) {
+	if n := int(k) + 1 - len(m.stepper.Kinds); n > 0 {
+		m.stepper.Kinds = append(m.stepper.Kinds, make([]Kind, n)...)
+	}
+	m.stepper.Kinds[k] = constants
+}
 
 // Now returns the last tick.
 func (m *Sim) Now() uint64 { return m.tick }
@@ -122,11 +163,12 @@ func (m *Sim) SetEffect(slot uint32, s *Source, wake bool) error {
 	m.EndEffect(slot, wake)
 	e := &m.sources[slot]
 	e.Source, e.live = *s, true
+	m.acting++
 	e.Reach.Layers = s.Layers
 	e.Box, e.Boxed = s.Program.Box()
-	e.Center = s.Path.At(&m.stepper, max(m.tick, s.First)-s.Born)
-	if row, ok := m.row(s.Leader); ok && s.Path.Form == Following {
-		e.Center = m.bodies.Position(row).Add(s.Path.Center)
+	e.Center = s.Path.Center
+	if leader, ok := m.leader(s); ok {
+		e.Center = s.CenterAt(&m.stepper, m.tick, leader)
 	}
 	if wake {
 		m.wake(&e.Reach, &e.Reach)
@@ -142,30 +184,43 @@ func (m *Sim) EndEffect(slot uint32, wake bool) {
 	}
 	e := &m.sources[slot]
 	e.live = false
+	m.acting--
 	if wake {
 		m.wake(&e.Reach, &e.Reach)
 	}
 }
 
 // Tick moves everything by one tick, in the order of MOTION.md.
-func (m *Sim) Tick() {
+func (m *Sim) Tick() { m.TickWithin(math.MaxInt) }
+
+// TickWithin is Tick unless effects had to be evaluated at more than most points, after
+// culling by boxes. It returns a bound of their number. If it returns false the tick is
+// unfinished: only Reset may follow.
+func (m *Sim) TickWithin(most int) (points int, ok bool) {
 	m.tick++
 	for i := range m.sources {
 		e := &m.sources[i]
-		switch row, ok := m.row(e.Leader); {
-		case !e.live:
-		case e.Path.Form != Following:
-			m.move(e, e.Path.At(&m.stepper, max(m.tick, e.First)-e.Born))
-		case ok:
-			m.move(e, m.bodies.Position(row).Add(e.Path.Center))
+		if !e.live {
+			continue
+		}
+		if leader, ok := m.leader(&e.Source); ok {
+			m.move(e, e.Source.CenterAt(&m.stepper, m.tick, leader))
 		}
 	}
 	m.gatherForces()
+	if points = m.awake * m.acting; points > most {
+		points = m.forces.Work(&m.bodies, 0, m.awake)
+	}
+	if points > most {
+		return points, false
+	}
 	m.stepper.Step(&m.batch, &m.forces, &m.bodies, 0, m.awake)
 	clear(m.bodies.Moved)
 	clear(m.bodies.Stopped)
+	m.settled = m.settled[:0]
 	for row := m.awake - 1; row >= 0; row-- {
 		if m.stepper.Settle(&m.bodies, row) {
+			m.settled = append(m.settled, m.number[row])
 			m.awake--
 			m.swap(row, m.awake)
 		}
@@ -175,6 +230,40 @@ func (m *Sim) Tick() {
 			m.EndEffect(uint32(i), true)
 		}
 	}
+	return points, true
+}
+
+// Changed calls f with the state of each body that the last tick may have changed: those
+// that are awake and those that fell asleep.
+func (m *Sim) Changed(f func(number uint32, s State)) {
+	b := &m.bodies
+	for row := range m.awake {
+		f(m.number[row], State{Position: b.Position(row), Velocity: b.Velocity(row), Rest: b.Rest[row], Awake: true})
+	}
+	for _, number := range m.settled {
+		if s, ok := m.State(number); ok {
+			f(number, s)
+		}
+	}
+}
+
+// Len returns the number of bodies, and how many of them are awake.
+func (m *Sim) Len() (bodies, awake int) { return len(m.number), m.awake }
+
+// Effects returns the number of effects.
+func (m *Sim) Effects() int { return m.acting }
+
+// leader returns the position that an effect's centre is relative to; false if it follows
+// a body that is not there, and stays where it is.
+func (m *Sim) leader(e *Source) (Vec3, bool) {
+	if e.Path.Form != Following {
+		return Vec3{}, true
+	}
+	row, ok := m.row(e.Leader)
+	if !ok {
+		return Vec3{}, false
+	}
+	return m.bodies.Position(row), true
 }
 
 // gatherForces collects the effects that act in this tick, by slot.
@@ -208,6 +297,9 @@ func (m *Sim) move(e *source, to Vec3) {
 // wake wakes the bodies in either reach.
 func (m *Sim) wake(a, b *Reach) {
 	for row, kind := range m.bodies.Kind {
+		if row < m.awake && m.bodies.Rest[row] == 0 {
+			continue // most bodies: nothing to change
+		}
 		k, at := &m.stepper.Kinds[kind], m.bodies.Position(row)
 		if !a.ActsOn(k, at) && !b.ActsOn(k, at) {
 			continue
