@@ -69,7 +69,7 @@ server/session      bulk world replication replication/wire x/time replication/s
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go zap x/time
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
-client              bulk replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
+client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
 server/example/arena      bulk client field replication replication/schema replication/wire server world world/motion
 server/example/arena/play client loadtest/rig server server/example/arena x/term
 loadtest/rig        client internal/simtest replication/wire server server/session

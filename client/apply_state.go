@@ -41,11 +41,13 @@ type decodedRow struct {
 	entity   *Entity
 	slot     uint32
 	baseline wire.Baseline
-	base     int8  // index of the baseline in the entity's states, if baseline.Age != 0
-	older    int8  // index of the older baseline, if baseline.Gap != 0
-	part     int8  // component that the anchor is for
-	anchor   int16 // index of the anchor's row; -1: none
-	newest   bool  // became the entity's current state
+	exact    wire.Exact
+	body     wire.BodyState // if it is exact
+	base     int8           // index of the baseline in the entity's states, if baseline.Age != 0
+	older    int8           // index of the older baseline, if baseline.Gap != 0
+	part     int8           // component that the anchor is for
+	anchor   int16          // index of the anchor's row; -1: none
+	newest   bool           // became the entity's current state
 }
 
 // applyState is Applier.ApplyState, and returns the header too.
@@ -54,7 +56,7 @@ func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error)
 	if err != nil {
 		return h, Unreadable, err
 	}
-	if h.Complete || h.Continued || h.Audited {
+	if r.bodies == nil && (h.Complete || h.Continued || h.Audited) {
 		return h, Unreadable, protocolError("%v, in a session that does not simulate", h)
 	}
 	outcome, err := r.applyRows(h, datagram)
@@ -81,6 +83,9 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 	}
 	if readable && load > wire.MaxLoad {
 		return Unreadable, protocolError("rows of load %d, at most %d is allowed", load, wire.MaxLoad)
+	}
+	if err := r.checkExact(readable); err != nil {
+		return Unreadable, err
 	}
 	if !readable || !r.findBaselines(h) {
 		r.stats.Unreadable++
@@ -110,14 +115,30 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 	next := uint32(0)
 	for range h.Rows {
 		skip, baseline := wire.ReadRowHeader(&r.reader, coding, h.Tick)
+		exact := wire.Exact{}
+		if r.bodies != nil {
+			exact = wire.ReadExact(&r.reader, h.Tick, baseline)
+		}
 		if err := wire.Malformed(r.reader.Err()); err != nil {
 			return err
 		}
 		if skip >= r.maxSlots || next+skip >= r.maxSlots {
 			return protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), r.maxSlots)
 		}
-		r.rows = append(r.rows, decodedRow{slot: next + skip, baseline: baseline, anchor: -1})
+		r.rows = append(r.rows, decodedRow{slot: next + skip, baseline: baseline, exact: exact, anchor: -1})
 		next += skip + 1
+	}
+	return nil
+}
+
+// checkExact checks that the rows with exact states are of entities that have them.
+func (r *Replica) checkExact(readable bool) error {
+	for i := range r.rows {
+		if d := &r.rows[i]; readable && d.exact.Form != wire.Ordinary {
+			if err := r.bodies.checkBody(uint32(d.entity.kind), d.entity.mask); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -208,7 +229,7 @@ func (r *Replica) findAnchor(d *decodedRow) {
 		return
 	}
 	anchor := &r.rows[i]
-	if e := anchor.entity; e.handle != h || anchor.baseline != d.baseline || e.mask>>part&1 == 0 {
+	if e := anchor.entity; e.handle != h || anchor.baseline != d.baseline || anchor.exact.Back != d.exact.Back || e.mask>>part&1 == 0 {
 		return
 	}
 	if _, grandparent := r.parent(anchor); grandparent == 0 {
@@ -252,9 +273,9 @@ func (r *Replica) decodeRow(i int) error {
 	d, n := &r.rows[i], r.codec.Schema().Values()
 	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: r.values(i)}
 	if d.baseline.Age == 0 {
-		return r.codec.Read(&r.reader, &row, nil)
+		return r.finishRow(d, r.codec.Read(&r.reader, &row, nil), row.Values)
 	}
-	r.past = rowcodec.Past{Age: d.baseline.Age, Gap: d.baseline.Gap}
+	r.past = rowcodec.Past{Age: d.baseline.Age - uint32(d.exact.Back), Gap: d.baseline.Gap}
 	r.past.Base, r.past.Older = d.past(n)
 	if a := int(d.anchor); a >= 0 {
 		if r.anchored != a || r.anchorPart != int(d.part) {
@@ -264,7 +285,16 @@ func (r *Replica) decodeRow(i int) error {
 		}
 		r.past.Anchor = &r.anchor
 	}
-	return r.codec.Read(&r.reader, &row, &r.past)
+	return r.finishRow(d, r.codec.Read(&r.reader, &row, &r.past), row.Values)
+}
+
+// finishRow reads what follows a row.
+func (r *Replica) finishRow(d *decodedRow, err error, values []uint32) error {
+	if err != nil || d.exact.Form == wire.Ordinary {
+		return err
+	}
+	d.body, err = r.bodies.readBody(&r.reader, d.exact.Form, uint32(d.entity.kind), d.entity.mask, values)
+	return err
 }
 
 // publish applies the decoded rows and records the datagram for acknowledgement.
@@ -277,24 +307,30 @@ func (r *Replica) publish(h wire.StateHeader) {
 	r.proven = max(r.proven, h.Structure)
 	for i := range r.rows {
 		d := &r.rows[i]
-		e := d.entity
+		e, tick := d.entity, h.Tick-uint32(d.exact.Back)
 		if b := d.baseline; b.Gap != 0 {
 			e.states.noteBaseline(h.Tick - b.Age - b.Gap)
 		}
 		before := e.states.bytes()
-		state := e.states.add(h.Tick, r.blendFrom(h.Tick, e), r.values(i), r.span)
+		state := e.states.add(tick, r.blendFrom(tick, e), r.values(i), r.span)
 		r.entityBytes += e.states.bytes() - before
-		if state < 0 || h.Tick <= e.states.tick {
+		if state < 0 || tick <= e.states.tick {
 			r.stats.RowsLate++
 			continue
 		}
 		e.states.setCurrent(state)
 		r.stats.Rows++
 		d.newest = true
+		if r.bodies != nil {
+			r.bodies.received(e, tick, d.exact.Form, &d.body, false)
+		}
 	}
 	r.acks.add(h.Seq)
 	r.ackTicks[h.Seq%uint32(len(r.ackTicks))] = h.Tick
 	r.stats.Snapshots++
+	if r.bodies != nil {
+		r.bodies.applied(r, &h)
+	}
 	r.wishes.applied(r.input, r.tick)
 	r.reportUpdates()
 }

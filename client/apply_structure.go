@@ -20,6 +20,7 @@ func (r *Replica) applyStructure(body []byte) error {
 	if message.Ticks > math.MaxUint32-r.structureTick {
 		return protocolError("structure of a tick beyond 2^32")
 	}
+	r.checkTick = r.structureTick + message.Ticks
 	if err := r.checkRecords(message); err != nil {
 		return err
 	}
@@ -47,6 +48,9 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 	if record.Op == wire.OpAnswer {
 		r.wishes.answer(record.Number, record.Handle)
 		return
+	}
+	if record.Op == wire.OpExtension {
+		return // checkRecord has applied it
 	}
 	h := record.Handle
 	c := r.cells.at(h.Index())
@@ -115,9 +119,13 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 		e = r.newEntity()
 		e.index = uint32(len(r.entities))
 		r.entities = append(r.entities, e)
+		if r.bodies != nil {
+			r.bodies.entered()
+		}
 		r.entityBytes += r.bytesOfNew()
 	}
 	r.entityBytes += 4*len(row.list) - e.states.bytes()
+	tick -= uint32(record.Exact.Back)
 	row.list[0] = tick
 	*e = Entity{ // in place: the game may hold the pointer since the first Enter
 		handle: h, kind: uint16(record.Kind), entered: r.applied, mask: row.mask,
@@ -125,6 +133,9 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 		states: history{tick: tick, room: 1, count: 1, owned: row.owned}, layout: r.layout,
 	}
 	e.states.setList(row.list)
+	if r.bodies != nil {
+		r.bodies.received(e, tick, record.Exact.Form, &row.body, true)
+	}
 	r.setTexts(e, row.texts)
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
 	r.stats.Enters++
@@ -137,6 +148,9 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 func (r *Replica) drop(c *cell) {
 	r.entityBytes -= r.bytesOfNew() + c.entity.states.bytes()
 	r.dropTexts(c.entity)
+	if r.bodies != nil {
+		r.bodies.dropped(c.entity.index)
+	}
 	last := len(r.entities) - 1
 	moved := r.entities[last]
 	r.entities[c.entity.index] = moved

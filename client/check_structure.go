@@ -27,6 +27,7 @@ type enterRow struct {
 	mask  uint32
 	owned bool
 	texts []string
+	body  wire.BodyState // if the Enter is exact
 }
 
 // checkRecords checks that all records of a message can be applied, and decodes the
@@ -54,8 +55,11 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	if record.Op == wire.OpEvent {
 		return r.checkEvent(record.Number, false, record.Data)
 	}
-	if record.Op == wire.OpExtension || record.Exact.Form != wire.Ordinary {
+	if r.bodies == nil && (record.Op == wire.OpExtension || record.Exact.Form != wire.Ordinary) {
 		return protocolError("%v, in a session that does not simulate", record)
+	}
+	if record.Op == wire.OpExtension { // nothing shows it before the next snapshot
+		return r.bodies.extend(r, record, r.checkTick)
 	}
 	if record.Op == wire.OpAnswer {
 		if err := r.checkAnswer(record); err != nil || h == 0 {
@@ -152,6 +156,18 @@ func (r *Replica) readEnter(record wire.Record) error {
 	r.reader.Reset(record.Row)
 	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
 		return err
+	}
+	if x := record.Exact; x.Form != wire.Ordinary {
+		if uint32(x.Back) >= r.checkTick {
+			return protocolError("an exact state of %d ticks before tick %d", x.Back, r.checkTick)
+		}
+		if err := r.charge(r.bodies.bytesOfNew()); err != nil {
+			return err
+		}
+		var err error
+		if e.body, err = r.bodies.readBody(&r.reader, x.Form, record.Kind, row.Mask, row.Values); err != nil {
+			return err
+		}
 	}
 	if err := wire.ExpectEnd(&r.reader); err != nil {
 		return err

@@ -83,6 +83,10 @@ type Config struct {
 	// with a *LimitError. 0 is 65,536 entities and 256 MiB.
 	MaxEntities int
 	MaxBytes    int
+	// Simulate has the client compute the motion of bodies that only effects, gravity and
+	// the ground move, if the server can send what that takes: nothing is sent for them,
+	// and Component.At is exact at every tick. Entity.Exact says of which entities.
+	Simulate bool
 	// GiveUp is how long the client tries to replace a lost connection before it
 	// ends. 0 is a minute; negative never reconnects.
 	GiveUp time.Duration
@@ -112,7 +116,7 @@ type Config struct {
 func (c Config) session() SessionConfig {
 	return SessionConfig{
 		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
-		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Observer: c.Observer, Events: c.Events, Result: c.Result,
+		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Simulate: c.Simulate, Observer: c.Observer, Events: c.Events, Result: c.Result,
 	}
 }
 

@@ -58,7 +58,7 @@ func longRows(t *testing.T) *schema.Schema {
 // SessionConfig has no field that Config lacks, and Dial loses none on the way.
 func TestConfigHasAllOfASession(t *testing.T) {
 	whole := client.Config{
-		Schema: schema.New(), Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name", Room: "room",
+		Schema: schema.New(), Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name", Room: "room", Simulate: true,
 		MaxEntities: 3, MaxBytes: 4, Observer: client.Observer{Enter: func(*client.Entity) {}}, Events: &client.Events{}, Result: func(client.Result) {},
 	}
 	from, to := reflect.ValueOf(whole), reflect.ValueOf(whole.Session())

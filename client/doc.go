@@ -70,6 +70,19 @@
 //
 // The player's own entity is shown at the same moment as all others, unless it is predicted.
 //
+// # Computed bodies
+//
+// With Config.Simulate the client computes the bodies that only effects, gravity and the
+// ground move, as MOTION.md of world/motion says: the server sends nothing for them. All
+// such bodies are computed together, up to the tick of each snapshot that lacks nothing.
+// [Component.Get] and [Component.At] of the body then return computed states, and
+// [Entity.Exact] gives the bits. Motion that was computed is no Observer.Update.
+//
+// Snapshots carry a hash of some bodies in turn. If it differs from what was computed,
+// Observer.Diverge is called and the server sends everything again, at most once a second.
+// [ReplicaStats].Motion counts. A snapshot that would take longer than 50 ms to compute, as
+// from a hostile server, makes bodies stand still until their states are sent again.
+//
 // # Prediction
 //
 // A player should not wait a round trip to see the effect of an input. [Predict] takes the
@@ -215,4 +228,7 @@
 //	C8 At most MaxPredicted ticks are newer than the confirmed one.
 //	C9 Of one effect Once is true once, and once more after each Undo.
 //	C10 The offset that At adds to a state never enters the state.
+//	C11 After a complete snapshot, and all that it continues, each exact body has the
+//	   server's bits of its tick.
+//	C12 No later record changes the states of ticks that were computed.
 package client

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"reflect"
+	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
@@ -62,6 +63,7 @@ type Component[T any] struct {
 	schema *schema.Schema                      // of the caller
 	number int                                 // in it
 	texts  bool                                // it has text fields
+	body   *bodyFields                         // nil: it is not the body
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
@@ -77,7 +79,7 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
 	first, end := s.TextFieldsOf(n)
-	return Component[T]{schema: s, number: n, texts: first < end}, nil
+	return Component[T]{schema: s, number: n, texts: first < end, body: bodyFieldsOf(name, spec.Type)}, nil
 }
 
 // Get returns the newest state of the component of e, and false if e lacks it or is
@@ -90,6 +92,11 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 		return v, false
 	}
 	restore(e, n, e.values(n, int(e.states.newest)), &v)
+	if c.body != nil {
+		if s, _, ok := e.Exact(); ok {
+			c.body.set(unsafe.Pointer(&v), &s)
+		}
+	}
 	c.setTexts(e, n, &v)
 	return v, true
 }

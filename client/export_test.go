@@ -130,3 +130,6 @@ func Recorrect[State any](p *Prediction[State]) {
 	c.run(c.confirmed+1, c.target(), all)
 	c.blend.after(c)
 }
+
+// ComputedTick returns the tick that exact bodies were computed up to.
+func (r *Replica) ComputedTick() uint32 { return r.bodies.now }

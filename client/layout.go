@@ -9,7 +9,7 @@ import (
 )
 
 // layout is the server's schema and what the caller's declarations are in it. It is
-// read-only.
+// read-only, but for bodies.
 type layout struct {
 	codec    *rowcodec.Codec
 	schema   *schema.Schema     // the codec's
@@ -18,6 +18,7 @@ type layout struct {
 	hash     uint64             // of schema
 	declared *schema.Schema     // the caller's, nil if it has none
 	numbers  []int              // components of declared by their number there: the number in schema
+	bodies   *bodies            // the replica's, nil unless it computes bodies
 }
 
 // newLayout returns the layout of rows that c reads, for a caller that declares

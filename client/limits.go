@@ -57,7 +57,7 @@ func (e *LimitError) Unwrap() error { return &wire.Error{Code: wire.TooMuch, Det
 // entities with their states, datagrams that wait for structure, and scratch.
 func (r *Replica) Bytes() int {
 	return r.cells.bytes() + r.entityBytes + len(r.held)*wire.MaxDatagram +
-		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.enters) + capacity(r.plan)
+		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.enters) + capacity(r.plan) + r.bodies.bytes()
 }
 
 func capacity[T any](list []T) int {
@@ -78,10 +78,17 @@ func (r *Replica) charge(bytes int) error {
 func (r *Replica) checkGrowth() error {
 	values := r.codec.Schema().Values()
 	r.bytesLeft = r.limits.bytes - r.Bytes()
-	if len(r.rows)*maxGrowth(values) <= r.bytesLeft {
+	growth := maxGrowth(values)
+	if r.bodies != nil {
+		growth += r.bodies.bytesOfNew()
+	}
+	if len(r.rows)*growth <= r.bytesLeft {
 		return nil
 	}
 	for i := range r.rows {
+		if d := &r.rows[i]; d.exact.Form != wire.Ordinary && r.bodies.of(d.entity) == nil {
+			r.bytesLeft -= r.bodies.bytesOfNew()
+		}
 		if err := r.charge(r.rows[i].entity.states.growth(values)); err != nil {
 			return err
 		}

@@ -1,6 +1,9 @@
 package client
 
-import "time"
+import (
+	"time"
+	"unsafe"
+)
 
 // Moment is the server time that a render shows: slightly in the past, so that the
 // states before and after it have arrived. Client.Render returns one for each picture,
@@ -41,8 +44,29 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
 	e.layout.schema.Blend(n, e.states.owned, a, b, ratio, &v)
+	if c.body != nil {
+		c.computed(e, m, &v)
+	}
 	c.setTexts(e, n, &v)
 	return v, true
+}
+
+// computed sets the body in v to where e is at m, if the client computes it.
+func (c *Component[T]) computed(e *Entity, m Moment, v *T) {
+	t := e.layout.bodies.of(e)
+	if t == nil {
+		return
+	}
+	s, from, to := e.layout.bodies.between(t, m)
+	if c.jumps != nil {
+		a, b := *v, *v
+		c.body.set(unsafe.Pointer(&a), &from)
+		c.body.set(unsafe.Pointer(&b), &to)
+		if c.jumps(a, b, 1) {
+			s = from
+		}
+	}
+	c.body.set(unsafe.Pointer(v), &s)
 }
 
 // Jumping returns a component whose At does not interpolate between two states, ticks

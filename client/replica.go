@@ -26,6 +26,10 @@ type Observer struct {
 	// sent, in view or not. cause is the game's reason, 0 if it gave none or if only the
 	// slot's next entity tells of the death.
 	Destroy func(h bulk.Handle, cause uint8)
+	// Diverge is called when the client computed other states for some of these entities
+	// than the server in the same tick (Config.Simulate): a bug on either side. The server
+	// is asked to send all states again. It is called once until they agree again.
+	Diverge func(tick uint32, entities []bulk.Handle)
 }
 
 // Replica is the client's copy of its interest set, and its record of every handle it
@@ -58,6 +62,7 @@ type Replica struct {
 	span          uint32     // ticks of states kept for Component.At
 	shown         uint32     // tick of the newest Render
 	held          []heldDatagram
+	bodies        *bodies // nil unless the session simulates
 
 	// Scratch for the State datagram being applied.
 	reader     bitio.Reader
@@ -74,6 +79,7 @@ type Replica struct {
 	plan      []plannedCell
 	enters    []enterRow // rows of its Enter records, in order
 	nextEnter int        // index in enters of the next record to apply
+	checkTick uint32     // the message's
 	bytesLeft int        // memory that may still be charged
 	planned   int        // entities after the records checked so far
 	answers   []uint32   // indexes of its Answers checked so far
@@ -97,6 +103,7 @@ type ReplicaStats struct {
 	Destroys   uint64
 	Events     uint64
 	Texts      uint64 // changes of strings and []byte
+	Motion     MotionStats
 }
 
 func newReplica(l *layout, floor, maxSlots uint32, most limits, o Observer) *Replica {
@@ -113,6 +120,19 @@ type Applier struct{ *Replica }
 // codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
 	return &Applier{newReplica(newLayout(c, c.Schema()), floor, maxSlots, SessionConfig{}.limits(), o)}
+}
+
+// Simulate has the replica compute bodies, as in a session whose Welcome says simulate. Call
+// it first. The error says that bodies move otherwise than in package motion.
+func (a *Applier) Simulate(tickHz int) error { return a.simulate(tickHz) }
+
+// simulate makes an empty replica one that computes bodies.
+func (r *Replica) simulate(tickHz int) (err error) {
+	own := *r.layout
+	r.layout = &own
+	r.bodies, err = newBodies(own.schema, tickHz)
+	own.bodies = r.bodies
+	return err
 }
 
 // ApplyStructure applies the body of a Structure message whole or not at all, then
@@ -212,7 +232,14 @@ func (r *Replica) Ack() wire.Ack {
 }
 
 // Stats returns the counters since the start.
-func (r *Replica) Stats() ReplicaStats { return r.stats }
+func (r *Replica) Stats() ReplicaStats {
+	n := r.stats
+	if r.bodies != nil {
+		n.Motion = r.bodies.stats
+		n.Motion.Clean = r.bodies.count
+	}
+	return n
+}
 
 // ackWindow records which of the newest snapshot and the 64 before it were applied.
 type ackWindow struct {

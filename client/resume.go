@@ -21,6 +21,9 @@ func (s *Session) hello() wire.Hello {
 		s.named = s.layout.hash
 	}
 	h := wire.Hello{Protocol: wire.Version, Schema: s.named, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room}
+	if c.Simulate {
+		h.Abilities = wire.Simulates
+	}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
 		if len(w.Secret) > 0 {
@@ -80,7 +83,7 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 		switch was := s.welcome; {
 		case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
 			return protocolError("session %d resumes, which was not requested", m.Session)
-		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema:
+		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
 			return protocolError("session %d resumes in another world", m.Session)
 		}
 	}
@@ -103,6 +106,11 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 			before.leaveAll()
 		}
 		s.renew(l, m.GenerationFloor, m.MaxSlots, int(m.TickHz))
+		if m.Simulate == 1 {
+			if err := s.replica.simulate(int(m.TickHz)); err != nil {
+				return err
+			}
+		}
 		if sameRun {
 			s.replica.inheritStale(before)
 		}

@@ -25,6 +25,7 @@ type SessionConfig struct {
 	Room        string
 	MaxEntities int
 	MaxBytes    int
+	Simulate    bool
 	Observer    Observer
 	Events      *Events
 	Result      func(Result)
@@ -84,6 +85,7 @@ type Session struct {
 	typed       typedInput    // scratch
 	acked       ackWindow     // acknowledged by the newest Input
 	faultsKnown uint64        // faults that a Resync was sent for
+	resyncAt    time.Duration // before which no Resync for computed bodies is sent
 	rtt         RTT
 	clock       clock
 	renderer    renderer
@@ -240,7 +242,7 @@ func (s *Session) receiveWelcome(body []byte) error {
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
 	case m.MaxSlots > wire.MaxSlots:
 		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
-	case m.Simulate != 0:
+	case m.Simulate != 0 && !s.config.Simulate:
 		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
 	}
 	l, err := s.layoutOf(&m)
@@ -301,6 +303,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		s.replica.deliverRendered(s.replica.tick - second)
 	}
 	s.checkFaults()
+	s.checkBodies(now)
 	s.syncPrediction()
 	return outcome, nil
 }
@@ -312,6 +315,18 @@ func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
 func (s *Session) checkFaults() {
 	if s.replica != nil && s.replica.stats.Faults > s.faultsKnown {
 		s.faultsKnown = s.replica.stats.Faults
+		s.send(wire.TypeResync, nil)
+	}
+}
+
+// resyncEvery bounds how often computed bodies cause a Resync.
+const resyncEvery = time.Second
+
+// checkBodies requests a full resync if computed bodies differ from the server's, or could
+// not be computed in time.
+func (s *Session) checkBodies(now time.Duration) {
+	if b := s.replica.bodies; b != nil && now >= s.resyncAt && b.needsResync() {
+		s.resyncAt = now + resyncEvery
 		s.send(wire.TypeResync, nil)
 	}
 }

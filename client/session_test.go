@@ -97,6 +97,36 @@ func TestWelcomeGrantsWhatWasAsked(t *testing.T) {
 	}
 }
 
+// A session that simulates needs a schema that says how bodies move at its tick rate.
+func TestSimulatingNeedsMotion(t *testing.T) {
+	motion := schema.Motion{TickHz: 60, Gravity: 9.81, MaxSpeed: 128, HalfX: 9, HalfZ: 9, Height: 9}
+	for name, c := range map[string]struct {
+		body   bool
+		change func(*schema.Motion)
+		code   wire.Code
+	}{
+		"all of it":       {true, func(*schema.Motion) {}, wire.OK},
+		"no body":         {false, func(*schema.Motion) {}, wire.BadMessage},
+		"no motion":       {true, nil, wire.BadMessage},
+		"other tick rate": {true, func(m *schema.Motion) { m.TickHz = 30 }, wire.BadMessage},
+		"faster bodies":   {true, func(m *schema.Motion) { m.MaxSpeed = 129 }, wire.BadMessage},
+	} {
+		served := schema.New()
+		if c.body {
+			require.NoError(t, schema.Add[schema.Body](served, schema.BodyComponent))
+		}
+		if c.change != nil {
+			m := motion
+			c.change(&m)
+			require.NoError(t, served.SetMotion(m))
+		}
+		s, err := client.NewSession(client.SessionConfig{Simulate: true})
+		require.NoError(t, err)
+		m := wire.Welcome{Protocol: wire.Version, Schema: served.Hash(), SchemaText: served.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Simulate: 1}
+		require.Equal(t, c.code, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))), name)
+	}
+}
+
 // Datagrams that arrive together with a Goodbye are applied; those that arrive together
 // with a protocol error are not.
 func TestLastSnapshotCounts(t *testing.T) {

@@ -1,0 +1,302 @@
+package client
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world/motion"
+)
+
+// keptTicks is how long effects are remembered after they ended or changed, and bodies
+// after they moved: exact states may be that old, and so may lag compensation look back.
+const keptTicks = wire.MaxBack + 1
+
+// forces holds the effects that a session was sent, as of now and of the last keptTicks.
+type forces struct {
+	programs [wire.MaxPrograms]program
+	slots    []force  // by slot
+	used     []uint32 // slots with versions
+	due      []uint32 // slots with versions that bodies have not been computed with
+	size     int      // memory of programs and versions
+}
+
+type program struct {
+	*field.Program
+	bytes int
+}
+
+// force is the tenant of a slot.
+type force struct {
+	generation uint32 // newest known
+	state      forceState
+	program    uint8
+	first      uint32 // of the newest record
+	last       uint32 // last tick, 0 for none
+	versions   []version
+	used       bool // in effects.used
+	due        bool // in effects.due
+}
+
+type forceState uint8
+
+const (
+	forceUnknown forceState = iota
+	forceKnown
+	forceEnded
+	forceLeft
+)
+
+// version is an effect from a tick on.
+type version struct {
+	from     uint32
+	gone     bool // there is no effect from then on
+	wakesOld bool // the version before wakes the bodies in its reach
+	wakesNew bool // this one does
+	applied  bool // the bodies were computed with it
+	leader   bulk.Handle
+	source   motion.Source
+}
+
+// noNumber is the number of no body: an effect that follows it stays where it is.
+const noNumber = 1<<32 - 1
+
+const (
+	bytesOfVersion = int(unsafe.Sizeof(version{}))
+	bytesOfVector  = int(unsafe.Sizeof(field.Vec4{}))
+	// bytesOfProgram and bytesOfCode bound the memory of a loaded program, which keeps
+	// decoded instructions and bound kernels for each byte of its portable form.
+	bytesOfProgram = 4 << 10
+	bytesOfCode    = 24
+)
+
+// bytes returns the memory of the effects.
+func (f *forces) bytes() int {
+	return f.size + capacity(f.slots) + capacity(f.used) + capacity(f.due)
+}
+
+// addProgram applies a Program record of a message of the given tick.
+func (f *forces) addProgram(p wire.Program, tick uint32) error {
+	for _, slot := range f.used {
+		if e := &f.slots[slot]; e.state == forceKnown && e.program == p.Number && (e.last == 0 || e.last > tick) {
+			return protocolError("program %d is replaced while effect %d has it", p.Number, slot)
+		}
+	}
+	loaded, err := field.Load(p.Code)
+	if err != nil {
+		return wire.Malformed(err)
+	}
+	at := &f.programs[p.Number]
+	f.size -= at.bytes
+	*at = program{loaded, bytesOfProgram + bytesOfCode*len(p.Code)}
+	f.size += at.bytes
+	return nil
+}
+
+// add applies an EffectAdded record of a message of the given tick.
+func (f *forces) add(r *wire.EffectAdded, tick uint32) error {
+	born, first, last, err := r.Ticks(tick)
+	if err != nil {
+		return err
+	}
+	slot, generation := r.Effect.Index(), r.Effect.Generation()
+	if n := int(slot) + 1 - len(f.slots); n > 0 {
+		f.slots = append(f.slots, make([]force, n)...)
+	}
+	e := &f.slots[slot]
+	switch {
+	case generation < e.generation, generation == e.generation && e.state != forceLeft:
+		return protocolError("effect %v is added, %v was before it", r.Effect, bulk.NewHandle(slot, e.generation))
+	case first < e.first:
+		return protocolError("effect %v acts from tick %d on, its slot changed in tick %d", r.Effect, first, e.first)
+	}
+	p := f.programs[r.Program].Program
+	if p == nil {
+		return protocolError("effect %v has program %d, which is not known", r.Effect, r.Program)
+	}
+	params, err := paramsOf(p, r.Params)
+	if err != nil {
+		return err
+	}
+	v := version{from: first, wakesNew: r.Age <= 1, leader: r.Path.Leader}
+	v.source = motion.Source{
+		Program: p, Params: params, Mode: motion.Mode(r.Mode), Layers: motion.Layers(r.Layers), Path: pathOf(&r.Path),
+		Leader: noNumber, Born: uint64(born), First: uint64(first), Last: uint64(last),
+	}
+	if err := v.source.Path.Check(); err != nil {
+		return wire.Malformed(err)
+	}
+	e.generation, e.state, e.program, e.last = generation, forceKnown, r.Program, last
+	f.append(slot, v)
+	return nil
+}
+
+// change applies an EffectChanged record of a message of the given tick.
+func (f *forces) change(r *wire.EffectChanged, tick uint32) error {
+	first, err := r.FirstTick(tick)
+	if err != nil {
+		return err
+	}
+	e, err := f.find(r.Effect, first)
+	if err != nil {
+		return err
+	}
+	v := e.versions[len(e.versions)-1]
+	v.from, v.wakesOld, v.wakesNew, v.applied = first, true, true, false
+	if r.HasParams {
+		if v.source.Params, err = paramsOf(v.source.Program, r.Params); err != nil {
+			return err
+		}
+	}
+	if r.HasPath {
+		v.source.Path, v.source.PathBorn, v.leader, v.source.Leader = pathOf(&r.Path), uint64(first), r.Path.Leader, noNumber
+		if err := v.source.Path.Check(); err != nil {
+			return wire.Malformed(err)
+		}
+	}
+	f.append(r.Effect.Index(), v)
+	return nil
+}
+
+// end applies an EffectEnded or EffectLeft record of a message of the given tick.
+func (f *forces) end(r *wire.EffectEnded, tick uint32) error {
+	first, err := r.FirstTick(tick)
+	if err != nil {
+		return err
+	}
+	e, err := f.find(r.Effect, first)
+	if err != nil {
+		return err
+	}
+	e.state = forceEnded
+	if r.Left {
+		e.state = forceLeft
+	}
+	f.append(r.Effect.Index(), version{from: first, gone: true, wakesOld: !r.Left, source: motion.Source{Leader: noNumber}})
+	return nil
+}
+
+// find returns the effect that a record changes from tick first on.
+func (f *forces) find(h bulk.Handle, first uint32) (*force, error) {
+	slot := h.Index()
+	if int(slot) >= len(f.slots) || f.slots[slot].generation != h.Generation() || f.slots[slot].state != forceKnown {
+		return nil, protocolError("a record of effect %v, which is not known", h)
+	}
+	e := &f.slots[slot]
+	if first < e.first || e.last != 0 && e.last < first || len(e.versions) == 0 {
+		return nil, protocolError("a record of effect %v from tick %d on; it changed in tick %d and acts to tick %d", h, first, e.first, e.last)
+	}
+	return e, nil
+}
+
+// append adds the newest version of the effect on a slot.
+func (f *forces) append(slot uint32, v version) {
+	e := &f.slots[slot]
+	e.first = v.from
+	e.versions = append(e.versions, v)
+	f.size += v.bytes()
+	if !e.used {
+		e.used = true
+		f.used = append(f.used, slot)
+	}
+	if !e.due {
+		e.due = true
+		f.due = append(f.due, slot)
+	}
+}
+
+// settle removes from f.due the slots without versions that bodies were not computed with.
+func (f *forces) settle() {
+	f.due = slices.DeleteFunc(f.due, func(slot uint32) bool {
+		e := &f.slots[slot]
+		e.due = len(e.versions) > 0 && !e.versions[len(e.versions)-1].applied
+		return !e.due
+	})
+}
+
+// prune forgets what no tick from oldest on needs.
+func (f *forces) prune(oldest uint32) {
+	kept := f.used[:0]
+	for _, slot := range f.used {
+		e := &f.slots[slot]
+		n := 0
+		for n+1 < len(e.versions) && e.versions[n+1].from <= oldest {
+			f.size -= e.versions[n].bytes()
+			n++
+		}
+		if v := &e.versions[n]; n+1 == len(e.versions) && v.applied &&
+			(v.gone && v.from <= oldest || v.source.Last != 0 && v.source.Last < uint64(oldest)) {
+			f.size -= v.bytes()
+			n++
+		}
+		if n > 0 {
+			e.versions = slices.Delete(e.versions, 0, n)
+		}
+		if e.used = len(e.versions) > 0; e.used {
+			kept = append(kept, slot)
+		} else {
+			e.versions = nil
+		}
+	}
+	f.used = kept
+}
+
+// bytes returns the memory of a version, with some of the list's spare capacity.
+func (v *version) bytes() int { return 2*bytesOfVersion + bytesOfVector*len(v.source.Params) }
+
+// after returns the version that is there after a tick, or nil.
+func (e *force) after(tick uint32) *version {
+	for i := len(e.versions) - 1; i >= 0; i-- {
+		v := &e.versions[i]
+		if v.from > tick {
+			continue
+		}
+		if v.gone || v.source.Last != 0 && v.source.Last <= uint64(tick) {
+			return nil
+		}
+		return v
+	}
+	return nil
+}
+
+// paramsOf returns the parameters that a record gives a program.
+func paramsOf(p *field.Program, numbers wire.Floats) ([]field.Vec4, error) {
+	declared := p.Params()
+	params := make([]field.Vec4, len(declared))
+	at := 0
+	for i, d := range declared {
+		n := 4
+		if d.Scalar {
+			n = 1
+		}
+		switch {
+		case numbers.Len() == 0:
+			params[i] = d.Default
+		case at+n > numbers.Len():
+			return nil, protocolError("%d numbers for the parameters of a program with %d", numbers.Len(), len(declared))
+		case d.Scalar:
+			x := numbers.At(at)
+			params[i] = field.Vec4{x, x, x, x}
+		default:
+			for lane := range 4 {
+				params[i][lane] = numbers.At(at + lane)
+			}
+		}
+		at += n
+	}
+	if numbers.Len() != 0 && numbers.Len() != at || numbers.Len() != 0 && !p.Allows(params) {
+		return nil, protocolError("%d numbers that do not fit a program with %d parameters", numbers.Len(), len(declared))
+	}
+	return params, nil
+}
+
+func pathOf(p *wire.Path) motion.Path {
+	return motion.Path{
+		Form: motion.PathForm(p.Form), Center: vec(p.Center), Velocity: vec(p.Velocity),
+		AxisU: vec(p.Axes[0]), AxisV: vec(p.Axes[1]), Phase: p.Phase, Rate: p.Rate,
+	}
+}
+
+func vec(v [3]float32) motion.Vec3 { return motion.Vec3{X: v[0], Y: v[1], Z: v[2]} }
