@@ -1,0 +1,447 @@
+package client_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	physics "github.com/worldd/worldd/world/motion"
+)
+
+// mover is a server that sends what it likes to a client that simulates. Kind 0 has a body,
+// kind 1 has none.
+type mover struct {
+	t       testing.TB
+	schema  *schema.Schema
+	session *client.Session
+	body    client.Component[schema.Body]
+	number  uint32
+	tick    uint32 // of the newest Structure message
+	seq     uint32
+}
+
+const moverHz = 60
+
+func newMover(t testing.TB, c client.SessionConfig) *mover {
+	m := &mover{t: t, schema: schema.New()}
+	require.NoError(t, schema.Add[schema.Body](m.schema, schema.BodyComponent))
+	c.Schema, c.Simulate = m.schema.Clone(), true
+	require.NoError(t, m.schema.AddKind(schema.EntityKind{Name: "ball", Body: &schema.KindBody{InvMass: 1, Coupling: 0.01, Radius: 0.5, Restitution: 1, Layers: 1}}))
+	require.NoError(t, m.schema.AddKind(schema.EntityKind{Name: "mark"}))
+	require.NoError(t, m.schema.SetMotion(schema.Motion{
+		TickHz: moverHz, MaxSpeed: physics.MaxSpeed, HalfX: 900, Height: 900, HalfZ: 900, RestSpeed: 0.01, RestTicks: 30, Bounds: schema.BoundsBounce,
+	}))
+	var err error
+	m.body, err = client.ComponentOf[schema.Body](c.Schema, schema.BodyComponent)
+	require.NoError(t, err)
+	m.session, err = client.NewSession(c)
+	require.NoError(t, err)
+	hello := m.hello()
+	require.Equal(t, wire.Simulates, hello.Abilities)
+	m.welcome(0, 1)
+	return m
+}
+
+func (m *mover) hello() wire.Hello {
+	var frames wire.FrameReader
+	frames.Feed(m.session.TakeStream())
+	_, body, ok, err := frames.Next()
+	require.NoError(m.t, err)
+	require.True(m.t, ok)
+	h, err := wire.ParseHello(body)
+	require.NoError(m.t, err)
+	return h
+}
+
+func (m *mover) welcome(resumed, simulate uint8) {
+	w := wire.Welcome{
+		Protocol: wire.Version, Schema: m.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, TickHz: moverHz,
+		SnapshotHz: 20, MaxSlots: 1 << 16, Tick: 1, Simulate: simulate, Session: 7, Secret: make([]byte, 16), Resumed: resumed, Epoch: 3,
+	}
+	if _, again := m.session.Welcome(); !again {
+		w.SchemaText = m.schema.Text()
+	}
+	require.NoError(m.t, m.session.ReceiveStream(wire.AppendMessage(nil, w)))
+}
+
+// send sends records in a message of a tick.
+func (m *mover) send(tick uint32, records ...[]byte) error {
+	body := wire.AppendStructureHeader(nil, m.number+1, tick-m.tick)
+	for _, r := range records {
+		body = append(body, r...)
+	}
+	m.number, m.tick = m.number+uint32(len(records)), tick
+	return m.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body))
+}
+
+// enter returns an exact Enter.
+func (m *mover) enter(h bulk.Handle, kind uint32, s physics.State, back uint8) []byte {
+	b := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
+	values := make([]uint32, m.schema.Values())
+	m.schema.Quantise(0, &b, values)
+	m.schema.Restore(0, values, &b)
+	var g wire.Grid
+	copy(g[:3], b.Position[:])
+	copy(g[3:], b.Velocity[:])
+	exact := bodyStateOf(s)
+	form := wire.FormOf(&exact, &g)
+	var w bitio.Writer
+	m.schema.AppendFull(&w, schema.Row{Mask: 1, Values: values})
+	wire.AppendBody(&w, form, &exact, &g)
+	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Kind: kind, Row: w.Bytes(), Exact: wire.Exact{Form: form, Back: back}})
+}
+
+// ordinary returns an Enter without an exact state.
+func (m *mover) ordinary(h bulk.Handle) []byte {
+	var w bitio.Writer
+	m.schema.AppendFull(&w, schema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
+	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
+}
+
+// complete returns a complete snapshot without rows.
+func (m *mover) complete(tick uint32) []byte {
+	m.seq++
+	return wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true})
+}
+
+func (m *mover) snapshot(tick uint32) {
+	_, err := m.session.ReceiveDatagram(m.complete(tick), time.Duration(tick)*time.Second/moverHz)
+	require.NoError(m.t, err)
+}
+
+func (m *mover) exact(h bulk.Handle) (physics.State, uint32) {
+	s, tick, ok := m.session.Replica().Entity(h).Exact()
+	require.True(m.t, ok)
+	return s, tick
+}
+
+func programOf(t testing.TB, text string) []byte {
+	p, err := field.Compile(text)
+	require.NoError(t, err)
+	code, err := p.MarshalBinary()
+	require.NoError(t, err)
+	return code
+}
+
+const lift = "effect lift\nbox (-9, -9, -9) (9, 9, 9)\nparam lift = 1 in 0 .. 9\noutput += (0, lift, time)\n"
+
+func floating(x float32) physics.State {
+	return physics.State{Position: physics.Vec3{X: x, Y: 100, Z: x / 7}, Velocity: physics.Vec3{X: 3, Z: 1}, Awake: true}
+}
+
+// The errors of PROTOCOL.md 6.1 and 7 end the session.
+func TestHostileEffects(t *testing.T) {
+	handle := func(slot, generation uint32) bulk.Handle { return bulk.NewHandle(slot, generation) }
+	added := func(change func(*wire.EffectAdded)) []byte {
+		e := wire.EffectAdded{Effect: handle(5, 3), Age: 1}
+		change(&e)
+		return e.Append(nil)
+	}
+	plain := added(func(*wire.EffectAdded) {})
+	nan := float32(math.NaN())
+	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
+	ended := func(slot, generation uint32, back uint8) []byte {
+		return wire.EffectEnded{Effect: handle(slot, generation), Back: back}.Append(nil)
+	}
+	kind := wire.KindAdded{Kind: 2, InvMass: 1}.Append(nil)
+	m := newMover(t, client.SessionConfig{})
+	for name, c := range map[string]struct {
+		records [][]byte
+		fails   bool
+	}{
+		"an effect":                    {[][]byte{program, plain}, false},
+		"no program":                   {[][]byte{plain}, true},
+		"a program that is no program": {[][]byte{wire.Program{Code: []byte("program")}.Append(nil)}, true},
+		"a program cut off":            {[][]byte{wire.Program{Code: programOf(t, lift)[:40]}.Append(nil)}, true},
+		"a program in use":             {[][]byte{program, plain, program}, true},
+		"a program used before":        {[][]byte{program, plain, ended(5, 3, 0), program}, false},
+		"a parameter beyond its range": {[][]byte{program, added(func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(10) })}, true},
+		"too many parameters":          {[][]byte{program, added(func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(1, 1) })}, true},
+		"a path of NaN":                {[][]byte{program, added(func(e *wire.EffectAdded) { e.Path.Center[1] = nan })}, true},
+		"a path too fast": {[][]byte{program, added(func(e *wire.EffectAdded) {
+			e.Path.Form, e.Path.Velocity[0] = wire.PathLinear, 2e6
+		})}, true},
+		"twice":                  {[][]byte{program, plain, plain}, true},
+		"an older one":           {[][]byte{program, plain, added(func(e *wire.EffectAdded) { e.Effect = handle(5, 1) })}, true},
+		"another one":            {[][]byte{program, plain, ended(5, 3, 0), added(func(e *wire.EffectAdded) { e.Effect = handle(5, 5) })}, false},
+		"an end of nothing":      {[][]byte{program, ended(5, 3, 0)}, true},
+		"an end twice":           {[][]byte{program, plain, ended(5, 3, 0), ended(5, 3, 0)}, true},
+		"an end before its time": {[][]byte{program, plain, ended(5, 3, 9)}, true},
+		"born before all":        {[][]byte{program, added(func(e *wire.EffectAdded) { e.Age = 200 })}, true},
+		"a last tick beyond all": {[][]byte{program, added(func(e *wire.EffectAdded) { e.Life = math.MaxUint32 })}, true},
+		"a change of its path":   {[][]byte{program, plain, wire.EffectChanged{Effect: handle(5, 3), HasPath: true}.Append(nil)}, false},
+		"a change of no program": {[][]byte{program, plain, wire.EffectChanged{Effect: handle(5, 3), HasParams: true, Params: wire.FloatsOf(1, 2, 3)}.Append(nil)}, true},
+		"a kind":                 {[][]byte{kind, m.enter(h(1, 1), 2, floating(0), 0)}, false},
+		"a kind twice":           {[][]byte{kind, kind}, true},
+		"a kind of the text":     {[][]byte{wire.KindAdded{Kind: 1}.Append(nil)}, true},
+		"exact without a body":   {[][]byte{m.enter(h(1, 1), 1, floating(0), 0)}, true},
+		"follows nobody": {[][]byte{program, added(func(e *wire.EffectAdded) {
+			e.Path = wire.Path{Form: wire.PathFollowing, Leader: h(1, 1)}
+		})}, true},
+		"follows a newcomer": {[][]byte{program, m.enter(h(1, 1), 0, floating(0), 0), added(func(e *wire.EffectAdded) {
+			e.Path = wire.Path{Form: wire.PathFollowing, Leader: h(1, 1)}
+		})}, false},
+		"exact of no kind":    {[][]byte{m.enter(h(1, 1), 9, floating(0), 0)}, true},
+		"exact before tick 1": {[][]byte{m.enter(h(1, 1), 0, floating(0), 63)}, false},
+	} {
+		m := newMover(t, client.SessionConfig{})
+		err := m.send(100, c.records...)
+		if !c.fails {
+			require.NoError(t, err, name)
+			m.snapshot(200)
+			continue
+		}
+		require.Equal(t, wire.BadMessage, wire.CodeOf(err), name)
+	}
+	require.Equal(t, wire.BadMessage, wire.CodeOf(m.send(50, m.enter(h(1, 1), 0, floating(0), 50))), "a state of tick 0")
+}
+
+// An effect that follows an ordinary entity stands still.
+func TestLeaderIsOrdinary(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Form: wire.PathFollowing, Leader: h(9, 1), Center: [3]float32{0, 100, 0}}}
+	require.NoError(t, m.send(10, wire.Program{Code: programOf(t, lift)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), m.ordinary(h(9, 1)), e.Append(nil)))
+	for tick := uint32(12); tick < 100; tick += 3 {
+		m.snapshot(tick)
+	}
+	_, at := m.exact(h(1, 1))
+	require.Equal(t, uint32(99), at)
+	_, _, ok := m.session.Replica().Entity(h(9, 1)).Exact()
+	require.False(t, ok)
+}
+
+// A server that makes the client compute without end has its bodies stand still: it is asked
+// to send them again once a second, and computing continues from there.
+func TestComputingIsBounded(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	records := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil)}
+	for i := range uint32(300) {
+		records = append(records, m.enter(h(i, 1), 0, floating(float32(i)), 0))
+	}
+	require.NoError(t, m.send(10, records...))
+	m.snapshot(12)
+	m.snapshot(15)
+	before, _ := m.exact(h(0, 1))
+	m.snapshot(math.MaxUint32 - 1000) // a time in the future
+	n := m.session.Stats().Replica.Motion
+	require.Equal(t, uint64(1), n.Overruns)
+	require.NotNil(t, m.session.TakeStream(), "a Resync")
+	shown, ok := m.body.Get(m.session.Replica().Entity(h(0, 1)))
+	require.True(t, ok)
+	require.InDelta(t, before.Position.Y, shown.Position[1], 1)
+	// The server enters all again, with effects everywhere.
+	tick := uint32(math.MaxUint32 - 900)
+	records = records[:0]
+	for i := range uint32(300) {
+		records = append(records, m.enter(h(i, 1), 0, floating(float32(i)), 0))
+	}
+	require.NoError(t, m.send(tick, records...))
+	m.snapshot(tick + 3)
+	_, at := m.exact(h(0, 1))
+	require.Equal(t, tick+3, at)
+	records = [][]byte{wire.Program{Number: 1, Code: programOf(t, "effect all\neverywhere\noutput += (sin(position.x), sin(position.y), sin(time))\n")}.Append(nil)}
+	for i := range uint32(wire.MaxEffects) {
+		e := wire.EffectAdded{Effect: bulk.NewHandle(i, 1), Program: 1, Age: 1, Back: 0}
+		if len(records) == 1000 {
+			require.NoError(t, m.send(tick+3, records...))
+			records = nil
+		}
+		records = append(records, e.Append(nil))
+	}
+	require.NoError(t, m.send(tick+3, records...))
+	m.snapshot(tick + 600)
+	require.Equal(t, uint64(2), m.session.Stats().Replica.Motion.Overruns)
+	require.Less(t, m.session.Stats().Replica.Motion.Steps, uint64(300*700))
+}
+
+// Programs and effects count for MaxBytes.
+func TestEffectsAreCounted(t *testing.T) {
+	m := newMover(t, client.SessionConfig{MaxBytes: 1 << 20})
+	require.NoError(t, m.send(10, wire.Program{Code: programOf(t, lift)}.Append(nil)))
+	for i := range uint32(wire.MaxEffects) {
+		e := wire.EffectAdded{Effect: bulk.NewHandle(i, 1), Age: 1}
+		if err := m.send(10, e.Append(nil)); err != nil {
+			require.Equal(t, wire.TooMuch, wire.CodeOf(err))
+			require.Less(t, m.session.Replica().Bytes(), 2<<20)
+			return
+		}
+	}
+	require.Fail(t, "no limit")
+}
+
+// A record about ticks that were computed changes them no more, but bodies whose states are
+// as old are computed with it.
+func TestLateEffect(t *testing.T) {
+	still := physics.State{Position: physics.Vec3{Y: 100}}
+	e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Center: [3]float32{0, 100, 0}}}
+	begin := func() *mover {
+		m := newMover(t, client.SessionConfig{})
+		require.NoError(t, m.send(10, wire.Program{Code: programOf(t, lift)}.Append(nil), m.enter(h(1, 1), 0, still, 0), m.enter(h(2, 1), 0, floating(50), 0)))
+		return m
+	}
+	m := begin()
+	require.NoError(t, m.send(19, e.Append(nil)))
+	m.snapshot(60)
+	want, at := m.exact(h(1, 1))
+	require.Equal(t, uint32(60), at)
+	require.True(t, want.Awake)
+
+	m = begin()
+	m.snapshot(40)
+	before := m.session.Stats().Replica.Motion.Rerun
+	e.Back = 21
+	require.NoError(t, m.send(40, e.Append(nil), m.enter(h(3, 1), 0, still, 21)))
+	m.snapshot(60)
+	require.Equal(t, before+21, m.session.Stats().Replica.Motion.Rerun, "of one body")
+	got, _ := m.exact(h(3, 1))
+	require.Equal(t, want, got)
+	got, _ = m.exact(h(1, 1))
+	require.Equal(t, still, got)
+}
+
+// A path that replaces another counts from the tick of the change.
+func TestChangedPath(t *testing.T) {
+	way := wire.Path{Form: wire.PathLinear, Center: [3]float32{0, 100, 0}, Velocity: [3]float32{3, 0, 1}}
+	const push = "effect push\nbox (-9, -9, -9) (9, 9, 9)\noutput += position * 0.5\n"
+	run := func(say func(*mover)) physics.State {
+		m := newMover(t, client.SessionConfig{})
+		require.NoError(t, m.send(10, wire.Program{Code: programOf(t, push)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0)))
+		say(m)
+		m.snapshot(60)
+		s, _ := m.exact(h(1, 1))
+		return s
+	}
+	added := run(func(m *mover) {
+		require.NoError(t, m.send(19, wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Path: way}.Append(nil)))
+	})
+	require.Equal(t, added, run(func(m *mover) {
+		far := wire.Path{Center: [3]float32{500, 500, 500}}
+		require.NoError(t, m.send(10, wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: far}.Append(nil)))
+		require.NoError(t, m.send(19, wire.EffectChanged{Effect: bulk.NewHandle(0, 1), HasPath: true, Path: way}.Append(nil)))
+	}))
+	require.NotEqual(t, added, run(func(*mover) {}))
+}
+
+// The session's other ways: a new one begins empty, a resumed one continues.
+func TestBodiesAcrossSessions(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 3)))
+	m.snapshot(30)
+	before, _ := m.exact(h(1, 1))
+	reconnect := func(resumed uint8) {
+		m.session.Lost(nil)
+		m.session.Reconnect()
+		require.Equal(t, wire.Simulates, m.hello().Abilities)
+		m.welcome(resumed, 1)
+	}
+	reconnect(1)
+	after, _ := m.exact(h(1, 1))
+	require.Equal(t, before, after)
+	m.snapshot(900)
+	_, at := m.exact(h(1, 1))
+	require.Equal(t, uint32(900), at)
+	reconnect(0)
+	require.Zero(t, m.session.Replica().Len())
+	m.number, m.tick, m.seq = 0, 0, 0
+	require.NoError(t, m.send(1000, m.enter(h(1, 1), 0, floating(0), 3)))
+	m.snapshot(1010)
+	_, at = m.exact(h(1, 1))
+	require.Equal(t, uint32(1010), at)
+	require.Equal(t, 1, m.session.Stats().Replica.Motion.Clean)
+}
+
+// At is exact at ticks and between them, and Get is the newest computed state.
+func TestAtIsComputed(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
+	var states []physics.State
+	for tick := uint32(11); tick <= 31; tick++ {
+		m.snapshot(tick)
+		s, _ := m.exact(h(1, 1))
+		states = append(states, s)
+	}
+	e := m.session.Replica().Entity(h(1, 1))
+	for i, s := range states {
+		got, ok := m.body.At(e, client.Moment{Tick: float64(11 + i)})
+		require.True(t, ok)
+		require.Equal(t, array(s.Position), got.Position)
+		require.Equal(t, array(s.Velocity), got.Velocity)
+	}
+	got, _ := m.body.At(e, client.Moment{Tick: 20.5})
+	require.InDelta(t, (states[9].Position.X+states[10].Position.X)/2, got.Position[0], 1e-5)
+	got, _ = m.body.Get(e)
+	require.Equal(t, array(states[20].Position), got.Position)
+	got, _ = m.body.Jumping(func(schema.Body, schema.Body, uint32) bool { return true }).At(e, client.Moment{Tick: 20.5})
+	require.Equal(t, array(states[9].Position), got.Position)
+}
+
+// fleet is 250 bodies in the air, and effects, of which one reaches all.
+func newFleet(t testing.TB) *mover {
+	m := newMover(t, client.SessionConfig{})
+	records := [][]byte{
+		wire.Program{Code: programOf(t, lift)}.Append(nil),
+		wire.Program{Number: 1, Code: programOf(t, "effect breeze\neverywhere\noutput += (3 * sin(position.z * 0.1 + time), 0, 2)\n")}.Append(nil),
+		wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Program: 1, Age: 1}.Append(nil),
+	}
+	for i := range uint32(5) {
+		e := wire.EffectAdded{Effect: bulk.NewHandle(1+i, 1), Mode: 1, Age: 1, Path: wire.Path{
+			Form: wire.PathOrbit, Center: [3]float32{float32(i) * 100, 100}, Axes: [2][3]float32{{20}, {0, 0, 20}}, Rate: 1 << 24,
+		}}
+		records = append(records, e.Append(nil))
+	}
+	for i := range uint32(250) {
+		records = append(records, m.enter(h(i, 1), 0, floating(float32(i)), 0))
+	}
+	require.NoError(t, m.send(10, records...))
+	for tick := uint32(12); tick < 400; tick += 3 {
+		m.snapshot(tick)
+	}
+	return m
+}
+
+// A warm step allocates nothing.
+func TestComputingAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("the audit allocates")
+	}
+	m := newFleet(t)
+	var datagrams [][]byte
+	for i := range uint32(102) {
+		datagrams = append(datagrams, m.complete(400+3*i))
+	}
+	before := m.session.Stats().Replica.Motion.Steps
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		_, err := m.session.ReceiveDatagram(datagrams[0], 0)
+		require.NoError(t, err)
+		datagrams = datagrams[1:]
+	}))
+	require.Greater(t, m.session.Stats().Replica.Motion.Steps-before, uint64(100*3*200))
+}
+
+// BenchmarkBodies computes 250 awake bodies for a snapshot of three ticks.
+func BenchmarkBodies(b *testing.B) {
+	m := newFleet(b)
+	tick := uint32(400)
+	for b.Loop() {
+		tick += 3
+		m.seq++
+		d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true})
+		if _, err := m.session.ReceiveDatagram(d, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := m.session.Stats().Replica.Motion
+	require.Zero(b, n.Overruns)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/3, "ns/tick")
+	b.ReportMetric(float64(n.Steps)/float64(tick-10), "awake")
+}
