@@ -1,0 +1,191 @@
+package replication_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+var sdkTicks = flag.Int("sdk.ticks", 600, "ticks of TestSDKComputesTheStorm")
+
+// sdkClient is package client's replica of a viewer.
+type sdkClient struct {
+	*client.Applier
+	t        testing.TB
+	w        *world.World
+	late     [][]byte
+	compared int
+}
+
+func newSDKClient(t testing.TB, r *replication.Replicator, w *world.World) *sdkClient {
+	c := &sdkClient{t: t, w: w}
+	c.Applier = client.NewApplier(r.Codec(), 1, wire.MaxSlots, client.Observer{
+		Diverge: func(tick uint32, of []bulk.Handle) { require.Fail(t, "diverged", "tick %d: %v", tick, of) },
+	})
+	require.NoError(t, c.Simulate(w.Motion().TickHz))
+	return c
+}
+
+// stream applies structure.
+func (c *sdkClient) stream(b []byte) {
+	var frames wire.FrameReader
+	frames.Feed(b)
+	for {
+		kind, body, ok, err := frames.Next()
+		require.NoError(c.t, err)
+		if !ok {
+			return
+		}
+		if kind == wire.TypeStructure {
+			require.NoError(c.t, c.ApplyStructure(body), "tick %d", c.w.Tick())
+		}
+	}
+}
+
+// datagrams applies datagrams, of which some are lost, late or repeated.
+func (c *sdkClient) datagrams(r *rand.Rand, all [][]byte) {
+	late := c.late
+	c.late = nil
+	for _, d := range all {
+		switch r.IntN(10) {
+		case 0: // lost
+		case 1:
+			c.late = append(c.late, append([]byte{}, d...))
+		case 2:
+			late = append(late, d)
+			fallthrough
+		default:
+			_, err := c.ApplyState(d)
+			require.NoError(c.t, err)
+		}
+	}
+	for _, d := range late {
+		_, err := c.ApplyState(d)
+		require.NoError(c.t, err)
+	}
+}
+
+// compare compares the bodies that were computed up to now with the world.
+func (c *sdkClient) compare() {
+	for e := range c.All() {
+		got, tick, ok := e.Exact()
+		slot := e.Handle().Index()
+		if !ok || uint64(tick) != c.w.Tick() || c.w.HandleAt(slot) != e.Handle() {
+			continue
+		}
+		want, ok := c.w.Exact(slot)
+		require.True(c.t, ok)
+		require.Equal(c.t, want, got, "%v of kind %d in tick %d, disturbed in %d", e.Handle(), e.Kind(), tick, c.w.Disturbed(slot))
+		c.compared++
+	}
+}
+
+// P1 with both halves: what package client computes is the world, bit for bit.
+func TestSDKComputesTheStorm(t *testing.T) {
+	m := newTempest(t, 6, 0, replication.Config{}, true)
+	var clients []*sdkClient
+	for range m.viewers {
+		clients = append(clients, newSDKClient(t, m.rep, m.world))
+	}
+	for range *sdkTicks {
+		m.step()
+		captured := false
+		for i, w := range m.viewers {
+			if !m.rep.Due(uint64(i)) {
+				continue
+			}
+			if !captured {
+				m.rep.Capture()
+				captured = true
+			}
+			if len(w.acks) > 1+i%3 {
+				require.NoError(t, w.Acknowledge(w.acks[0]))
+				w.acks = w.acks[1:]
+			}
+			u := w.Snapshot()
+			clients[i].stream(u.Stream)
+			clients[i].datagrams(m.rand, u.Datagrams)
+			clients[i].compare()
+			w.acks = append(w.acks, clients[i].Ack())
+		}
+	}
+	for _, c := range clients {
+		n := c.Stats()
+		t.Logf("%d compared; %+v", c.compared, n)
+		require.Greater(t, c.compared, *sdkTicks)
+		require.Positive(t, n.Motion.Audited)
+		require.Zero(t, n.Motion.Faults+n.Faults)
+	}
+}
+
+// The same under mischief.
+func TestSDKUnderMischief(t *testing.T) {
+	seeds := 16
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			m := newMischief(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
+			var clients []*sdkClient
+			for range m.viewers {
+				clients = append(clients, newSDKClient(t, m.rep, m.world))
+			}
+			for range 600 {
+				m.meddle(0.5)
+				m.world.Step()
+				m.rep.AfterStep()
+				captured := false
+				for i, v := range m.viewers {
+					if v.away--; v.away > 0 || !m.rep.Due(uint64(i)) || m.rand.IntN(400) == 0 {
+						continue
+					}
+					if !captured {
+						m.rep.Capture()
+						captured = true
+					}
+					switch m.rand.IntN(300) {
+					case 0:
+						v.Resync()
+					case 1:
+						v.SetFocus(m.any())
+					case 2:
+						v.Own(m.any())
+					}
+					for len(v.acks) > 1+i {
+						require.NoError(t, v.Acknowledge(v.acks[0]))
+						v.acks = v.acks[1:]
+					}
+					u := v.Snapshot()
+					c := clients[i]
+					if m.rand.IntN(100) == 0 { // the connection breaks, and the client resumes
+						v.acks, v.away = v.acks[:0], m.rand.IntN(100)
+						missed, ok := v.Resume(c.Structure())
+						require.True(t, ok)
+						c.stream(missed)
+						continue
+					}
+					c.stream(u.Stream)
+					c.datagrams(m.rand, u.Datagrams)
+					c.compare()
+					v.acks = append(v.acks, c.Ack())
+				}
+			}
+			compared, audited := 0, uint64(0)
+			for _, c := range clients {
+				compared, audited = compared+c.compared, audited+c.Stats().Motion.Audited
+			}
+			t.Logf("%d compared, %d audits", compared, audited)
+			require.Positive(t, compared)
+		})
+	}
+}
