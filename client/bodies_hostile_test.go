@@ -313,10 +313,10 @@ func TestLateEffect(t *testing.T) {
 func TestChangedPath(t *testing.T) {
 	way := wire.Path{Form: wire.PathLinear, Center: [3]float32{0, 100, 0}, Velocity: [3]float32{3, 0, 1}}
 	const push = "effect push\nbox (-9, -9, -9) (9, 9, 9)\noutput += position * 0.5\n"
-	run := func(say func(*mover)) physics.State {
+	run := func(change func(*mover)) physics.State {
 		m := newMover(t, client.SessionConfig{})
 		require.NoError(t, m.send(10, wire.Program{Code: programOf(t, push)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0)))
-		say(m)
+		change(m)
 		m.snapshot(60)
 		s, _ := m.exact(h(1, 1))
 		return s
