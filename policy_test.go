@@ -47,8 +47,9 @@ internal/atomicfile natefinch
 internal/regularfile
 internal/vectors    bulk client replication/wire replication/schema
 internal/scenes/steering replication/schema
-internal/scenes     bulk field internal/scenes/steering internal/regularfile internal/spelling world yaml
-internal/scenes/rules internal/scenes internal/scenes/steering replication/schema replication/wire server world
+internal/scenes/messages bulk internal/scenes/steering replication/schema
+internal/scenes     bulk field internal/scenes/messages internal/scenes/steering internal/regularfile internal/spelling world yaml
+internal/scenes/rules internal/scenes internal/scenes/messages internal/scenes/steering replication/schema replication/wire server world
 internal/fieldrender field x/image
 
 internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
@@ -73,10 +74,10 @@ client              bulk field world/motion replication/wire quic-go zap interna
 server/example/arena      bulk client field replication replication/schema replication/wire server world world/motion
 server/example/arena/play client loadtest/rig server server/example/arena x/term
 loadtest/rig        client internal/simtest replication/wire server server/session
-loadtest/bot        bulk client internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
+loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram prommodel promtext zap internal/address internal/commandline internal/regularfile
-cmd/worldd          internal/address bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/scenes/rules internal/commandline internal/cpu internal/fieldrender internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
+cmd/worldd          internal/address bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/scenes/messages internal/scenes/rules internal/commandline internal/cpu internal/fieldrender internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -70,7 +71,7 @@ func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, al
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(t, schema.Add[scenes.Identity](s, scenes.IdentityName))
+	require.NoError(t, schema.Add[messages.Identity](s, messages.IdentityComponent))
 	addWorld(t, s, scene.World)
 	c.SnapshotHz, c.EnterRadius, c.LeaveRadius, c.Simulate = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius, allow
 	rep, err := replication.New(scene.World, s, c)

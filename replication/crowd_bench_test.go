@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -58,7 +59,7 @@ func newCrowd(b *testing.B, clients, period int) *crowd {
 	require.NoError(b, err)
 	s := schema.New()
 	require.NoError(b, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(b, schema.Add[scenes.Identity](s, scenes.IdentityName))
+	require.NoError(b, schema.Add[messages.Identity](s, messages.IdentityComponent))
 	rep, err := replication.New(scene.World, s, replication.Config{
 		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
 )
@@ -21,7 +21,7 @@ import (
 func (s *serving) dialAs(ctx context.Context, i *token.Issuer, c token.Claims) (*client.Client, error) {
 	text, err := i.Issue(c, defaultAudience, time.Now(), time.Minute)
 	require.NoError(s.t, err)
-	schema, err := rules.NewSchema()
+	schema, err := messages.NewSchema()
 	require.NoError(s.t, err)
 	return client.Dial(ctx, client.Config{
 		Addr: s.addr, Fingerprint: s.fingerprint,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/scenes"
-	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
@@ -61,15 +60,6 @@ func TestPokeComparesIdentities(t *testing.T) {
 	var out bytes.Buffer
 	require.ErrorIs(t, (&demoCommand{JSON: true}).conclude(report, &out, &out), errFailed)
 	require.Contains(t, out.String(), `"confusions":1`)
-}
-
-// TestSchemas: the bots' own identity type matches the server's.
-func TestSchemas(t *testing.T) {
-	ours, err := rules.NewSchema()
-	require.NoError(t, err)
-	theirs, err := bot.NewSchema()
-	require.NoError(t, err)
-	require.Equal(t, ours.Text(), theirs.Text())
 }
 
 // TestHooks: a session's life in the scene.

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
-	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -33,7 +33,7 @@ func (c *inspectCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	schema, err := rules.NewSchema()
+	schema, err := messages.NewSchema()
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
@@ -101,7 +101,7 @@ func TestReloadOfKeys(t *testing.T) {
 		require.NoError(t, err)
 		text, err := issuer.Issue(token.Claims{User: "erin"}, "worldd", time.Now(), time.Minute)
 		require.NoError(t, err)
-		schema, err := rules.NewSchema()
+		schema, err := messages.NewSchema()
 		require.NoError(t, err)
 		c, err := client.Dial(ctx, client.Config{
 			Addr: s.addr, Fingerprint: s.fingerprint, Schema: schema, Token: []byte(text),

@@ -24,7 +24,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes"
-	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
@@ -93,9 +93,9 @@ type player struct {
 
 func (s *serving) dial(ctx context.Context, epoch uint64) (*player, error) {
 	g := &player{met: map[bulk.Handle]uint64{}}
-	schema, err := rules.NewSchema()
+	schema, err := messages.NewSchema()
 	require.NoError(s.t, err)
-	identity, err := client.ComponentOf[scenes.Identity](schema, scenes.IdentityName)
+	identity, err := client.ComponentOf[messages.Identity](schema, messages.IdentityComponent)
 	require.NoError(s.t, err)
 	g.Client, err = client.Dial(ctx, client.Config{
 		Addr: s.addr, Fingerprint: s.fingerprint,

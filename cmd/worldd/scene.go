@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/scenes"
-	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/spelling"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
@@ -51,7 +51,7 @@ func host(file *scenes.File) (*game, server.Config, error) {
 	if err != nil {
 		return nil, server.Config{}, wrongUsage{err}
 	}
-	schema, err := rules.NewSchema()
+	schema, err := messages.NewSchema()
 	if err != nil {
 		return nil, server.Config{}, err
 	}

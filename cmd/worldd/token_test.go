@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
@@ -84,7 +84,7 @@ func TestSpentTokens(t *testing.T) {
 	require.NoError(t, err)
 	for run := range 3 {
 		s := startServing(t, args...)
-		schema, err := rules.NewSchema()
+		schema, err := messages.NewSchema()
 		require.NoError(t, err)
 		c, err := client.Dial(ctx, client.Config{
 			Addr: s.addr, Fingerprint: s.fingerprint,

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
-	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -34,7 +34,7 @@ type trainCommand struct {
 // Run replays the recording for viewers and trains on what they are sent. A quarter of
 // every second is held back to measure the result.
 func (c *trainCommand) Run(ctx context.Context, std streams) error {
-	s, err := rules.NewSchema()
+	s, err := messages.NewSchema()
 	if err != nil {
 		return err
 	}

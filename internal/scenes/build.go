@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
 )
 
@@ -39,12 +40,12 @@ func Build(f *File) (*Scene, error) {
 }
 
 func (s *Scene) register() error {
-	identity, err := world.Register[Identity](s.World, IdentityName)
+	identity, err := world.Register[messages.Identity](s.World, messages.IdentityComponent)
 	if err != nil {
 		return err
 	}
 	s.identity = identity
-	if s.names, err = world.Register[Name](s.World, NameName); err != nil {
+	if s.names, err = world.Register[messages.Name](s.World, messages.NameComponent); err != nil {
 		return err
 	}
 	for _, k := range s.File.Kinds {

@@ -1,35 +1,11 @@
 package scenes
 
-import (
-	"math"
-
-	"github.com/worldd/worldd/world"
-)
-
-// IdentityName is the name under which Identity is registered.
-const IdentityName = "identity"
-
-// Identity is a number that an entity keeps for life. It is a function of handle and
-// seed, so any machine can check whether the entity it sees under a handle is the one
-// spawned under it (S2). Mark repeats its last 16 bits and travels in every row: a row
-// applied to the wrong tenant leaves a Value and a Mark that do not match. Tests and
-// bots thus detect all but one in 65,536 of such rows, at two bytes per row that a game
-// would not spend.
-type Identity struct {
-	Value uint64
-	Mark  uint16 `net:"always"`
-}
-
-// NewIdentity returns the identity with that number.
-func NewIdentity(number uint64) Identity { return Identity{number, uint16(number)} }
-
-// Number is the identity as of the newest row. If Mark is another entity's, it matches
-// no identity.
-func (i Identity) Number() uint64 { return i.Value&^math.MaxUint16 | uint64(i.Mark) }
+import "github.com/worldd/worldd/world"
 
 // IdentityOf returns the identity of a handle in a world with that seed. It is a
-// bijection of handles: identities in a world are unique. It uses splitmix64's
-// finaliser (Steele, Lea and Flood, 2014).
+// bijection of handles: identities in a world are unique. Any machine can therefore check
+// whether the entity it sees under a handle is the one spawned under it (S2). It uses
+// splitmix64's finaliser (Steele, Lea and Flood, 2014).
 func IdentityOf(h world.Entity, seed uint64) uint64 {
 	return mix64(uint64(h) + mix64(seed))
 }

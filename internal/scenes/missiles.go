@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
 )
 
@@ -24,7 +25,7 @@ func (s *Scene) Launch(from, velocity world.Vec3, lifeTicks uint32, name string)
 	if err != nil {
 		return 0, err
 	}
-	s.names.Set(e, Name{name})
+	s.names.Set(e, messages.Name{Text: name})
 	s.missiles = append(s.missiles, e)
 	return e, nil
 }

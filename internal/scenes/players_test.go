@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
 )
 
@@ -17,10 +18,10 @@ func TestNamesAndCauses(t *testing.T) {
 	avatar, err := s.Join()
 	require.NoError(t, err)
 	crate := s.World.HandleAt(0)
-	require.True(t, s.Rename(avatar, strings.Repeat("x", MaxNameText)))
-	require.False(t, s.Rename(avatar, strings.Repeat("x", MaxNameText+1)))
+	require.True(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText)))
+	require.False(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText+1)))
 	require.False(t, s.Rename(crate, "crate"))
-	require.Equal(t, strings.Repeat("x", MaxNameText), s.Names().Get(avatar).Text)
+	require.Equal(t, strings.Repeat("x", messages.MaxNameText), s.Names().Get(avatar).Text)
 	require.Nil(t, s.Names().Get(crate))
 	var spark world.Entity
 	for spark == 0 {
@@ -41,6 +42,6 @@ func TestNamesAndCauses(t *testing.T) {
 	for i, h := range s.World.Destroyed() {
 		causes[h] = s.World.DestroyCauses()[i]
 	}
-	require.Equal(t, CauseLeft, causes[avatar])
-	require.Equal(t, CauseBroken, causes[spark])
+	require.Equal(t, messages.CauseLeft, causes[avatar])
+	require.Equal(t, messages.CauseBroken, causes[spark])
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/world"
 )
@@ -15,8 +16,8 @@ type Scene struct {
 	World *world.World
 	File  *File
 
-	identity *world.Component[Identity]
-	names    *world.Component[Name]
+	identity *world.Component[messages.Identity]
+	names    *world.Component[messages.Name]
 	kinds    map[string]world.KindID
 	pulses   []pulsing
 	emitters []emitter
@@ -28,7 +29,7 @@ type Scene struct {
 var ErrPlayers = fmt.Errorf("%w: the world file's player limit is reached", world.ErrFull)
 
 // Identities returns the component that every entity has.
-func (s *Scene) Identities() *world.Component[Identity] { return s.identity }
+func (s *Scene) Identities() *world.Component[messages.Identity] { return s.identity }
 
 // Identity returns the identity for a handle, live or not.
 func (s *Scene) Identity(h world.Entity) uint64 { return IdentityOf(h, s.File.Seed) }
@@ -40,7 +41,7 @@ func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint
 	if err != nil {
 		return 0, err
 	}
-	s.identity.Set(e, NewIdentity(s.Identity(e)))
+	s.identity.Set(e, messages.NewIdentity(s.Identity(e)))
 	return e, nil
 }
 
@@ -59,14 +60,14 @@ func (s *Scene) Join() (world.Entity, error) {
 	return e, nil
 }
 
-// Leave destroys an avatar at the end of the step, with CauseLeft. It returns false unless
+// Leave destroys an avatar at the end of the step, with messages.CauseLeft. It returns false unless
 // e is one.
 func (s *Scene) Leave(e world.Entity) bool {
 	if _, ok := s.avatars[e]; !ok {
 		return false
 	}
 	delete(s.avatars, e)
-	return s.World.DestroyBecause(e, CauseLeft)
+	return s.World.DestroyBecause(e, messages.CauseLeft)
 }
 
 // Players counts the avatars that have joined and not left.

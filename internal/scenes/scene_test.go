@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
 )
 
@@ -145,14 +146,14 @@ func TestIdentityIsABijection(t *testing.T) {
 			id := IdentityOf(bulk.NewHandle(index, generation), 42)
 			require.False(t, seen[id])
 			seen[id] = true
-			number := NewIdentity(id)
+			number := messages.NewIdentity(id)
 			require.Equal(t, id, number.Number())
 			number.Mark++
 			require.NotEqual(t, id, number.Number(), "a row of another entity shows")
 		}
 	}
 	require.NotEqual(t, IdentityOf(1, 1), IdentityOf(1, 2), "another seed, another world")
-	field, _ := reflect.TypeFor[Identity]().FieldByName("Mark")
+	field, _ := reflect.TypeFor[messages.Identity]().FieldByName("Mark")
 	require.Equal(t, "always", field.Tag.Get("net"))
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
 )
 
@@ -128,7 +129,7 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 	clear(s.avatars)
 	for slot := range s.World.Slots() {
 		if e := s.World.HandleAt(slot); e != 0 {
-			s.identity.Set(e, NewIdentity(s.Identity(e))) // S2: its handle is new
+			s.identity.Set(e, messages.NewIdentity(s.Identity(e))) // S2: its handle is new
 		}
 	}
 	for _, a := range then.Avatars {

@@ -1,11 +1,13 @@
 package bot
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"time"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -99,7 +101,7 @@ func (b *bot) poke(now time.Time) error {
 	if m := b.oracle.find(h); m != nil && m.identity != 0 {
 		args = pokeArgs(m.identity)
 	}
-	asked, err := b.client.Command(pokeName, h, args)
+	asked, err := b.client.Command(messages.PokeCommand, h, args)
 	if err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (b *bot) rename(now time.Time) error {
 	}
 	b.nextRename = now.Add(time.Duration((0.5 + b.rng.Float64()) * renameSeconds * float64(time.Second)))
 	name := sealedName(b.number, b.oracle.renamed+1, m.identity)
-	asked, err := client.Ask[Renamed](b.client, 0, Rename{name})
+	asked, err := client.Ask[messages.Renamed](b.client, 0, messages.Rename{Name: name})
 	if err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func (b *bot) rename(now time.Time) error {
 
 // renamed handles the answer to a rename (B11).
 func (b *bot) renamed(r client.Result, name string) {
-	answer, ok := r.Answer.(Renamed)
+	answer, ok := r.Answer.(messages.Renamed)
 	switch code := wire.CodeOf(r.Err); {
 	case ok:
 		b.oracle.checkRenamed(answer, name, b.oracle.avatar)
@@ -169,4 +171,10 @@ func (b *bot) result(r client.Result) {
 		return
 	}
 	b.oracle.checkAnswer(h, code, r.Verdict, b.client.Replica().Structure())
+}
+
+// pokeArgs is the argument of a poke: the identity that the bot expects of its target,
+// as a msgpack uint64 (0xcf and 8 bytes, big-endian), for the server to compare.
+func pokeArgs(identity uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{0xcf}, identity)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -153,7 +154,7 @@ func (a *attacker) flood(ctx context.Context, conn *quic.Conn, stream *quic.Stre
 		_ = conn.SendDatagram(in.Append(nil))
 		a.done.Messages++
 		if id%64 == 0 {
-			c := wire.Command{ID: id, Name: pokeName, Target: forge(a.rng, wire.MaxSlots)}
+			c := wire.Command{ID: id, Name: messages.PokeCommand, Target: forge(a.rng, wire.MaxSlots)}
 			if _, err := stream.Write(wire.AppendMessage(nil, c)); err != nil {
 				return
 			}

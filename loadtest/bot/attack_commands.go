@@ -6,6 +6,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -41,7 +42,7 @@ func (a *attacker) commands(ctx context.Context, conn *quic.Conn, stream *quic.S
 
 // command returns command id of the attack: valid, malformed, misdirected or unknown.
 func (a *attacker) command(id uint32, rename []byte) wire.Command {
-	c := wire.Command{ID: id, Name: renameName, Args: rename}
+	c := wire.Command{ID: id, Name: messages.RenameCommand, Args: rename}
 	noise := make([]byte, a.rng.IntN(wire.MaxCommandArgs-len(rename)+1))
 	for i := range noise {
 		noise[i] = byte(a.rng.Uint32())
@@ -56,7 +57,7 @@ func (a *attacker) command(id uint32, rename []byte) wire.Command {
 	case 3:
 		c.Target = forge(a.rng, wire.MaxSlots)
 	case 4:
-		c = wire.Command{ID: id, Name: pokeName, Args: pokeArgs(a.rng.Uint64())[:1+a.rng.IntN(8)]}
+		c = wire.Command{ID: id, Name: messages.PokeCommand, Args: pokeArgs(a.rng.Uint64())[:1+a.rng.IntN(8)]}
 	case 5:
 		c.Name = "rename me"
 	}
@@ -65,12 +66,12 @@ func (a *attacker) command(id uint32, rename []byte) wire.Command {
 
 // renameArgs encodes the argument of a rename.
 func renameArgs(name string) ([]byte, error) {
-	s, err := NewSchema()
+	s, err := messages.NewSchema()
 	if err != nil {
 		return nil, err
 	}
-	i, _ := s.CommandByName(renameName)
-	return s.Command(i).Args.AppendValue(nil, Rename{name})
+	i, _ := s.CommandByName(messages.RenameCommand)
+	return s.Command(i).Args.AppendValue(nil, messages.Rename{Name: name})
 }
 
 // readRefusals reads a stream to its end and counts the refused commands by code. It closes

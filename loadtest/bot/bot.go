@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -23,8 +24,8 @@ type bot struct {
 	rng      *rand.Rand
 	client   *client.Client
 	body     client.Component[schema.Body]
-	identity client.Component[Identity]
-	name     client.Component[Name]
+	identity client.Component[messages.Identity]
+	name     client.Component[messages.Name]
 	events   client.Events
 	oracle   *oracle
 	pilot    pilot
@@ -90,15 +91,15 @@ func (o outcome) plus(next outcome) outcome {
 }
 
 func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
-	body, err := client.ComponentOf[schema.Body](s, bodyName)
+	body, err := client.ComponentOf[schema.Body](s, schema.BodyComponent)
 	if err != nil {
 		return nil, err
 	}
-	identity, err := client.ComponentOf[Identity](s, identityName)
+	identity, err := client.ComponentOf[messages.Identity](s, messages.IdentityComponent)
 	if err != nil {
 		return nil, err
 	}
-	name, err := client.ComponentOf[Name](s, nameName)
+	name, err := client.ComponentOf[messages.Name](s, messages.NameComponent)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func (b *bot) observer() client.Observer {
 
 func (b *bot) identityOf(e *client.Entity) uint64 {
 	v, _ := b.identity.Get(e)
-	return v.number()
+	return v.Number()
 }
 
 // checkName passes the name of an avatar to the oracle.
@@ -158,10 +159,10 @@ func (b *bot) checkName(e *client.Entity, entered bool) {
 
 // hear passes the server's events to the oracle.
 func (b *bot) hear() {
-	client.OnEvent(&b.events, func(_ uint32, e Named) { b.oracle.heardName(e.Player, e.Name) })
-	client.OnEvent(&b.events, func(_ uint32, e Broken) { b.oracle.heardBroken(e.Entity, e.By) })
-	client.OnEvent(&b.events, func(_ uint32, e Scored) { b.oracle.heardScore(e.Entity, e.Count) })
-	client.OnEvent(&b.events, func(tick uint32, e Flash) {
+	client.OnEvent(&b.events, func(_ uint32, e messages.Named) { b.oracle.heardName(e.Player, e.Name) })
+	client.OnEvent(&b.events, func(_ uint32, e messages.Broken) { b.oracle.heardBroken(e.Entity, e.By) })
+	client.OnEvent(&b.events, func(_ uint32, e messages.Scored) { b.oracle.heardScore(e.Entity, e.Count) })
+	client.OnEvent(&b.events, func(tick uint32, e messages.Flash) {
 		f := flash{serial: e.Serial, tick: tick}
 		if b.client != nil { // otherwise Dial has not returned
 			f.snapshots = b.client.Replica().Stats().Snapshots

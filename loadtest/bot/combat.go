@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -68,8 +69,8 @@ const (
 type combat struct {
 	checks     CombatChecks
 	errors     []int64 // of predicted positions, µm, since the last publish
-	described  *client.Query[Rules]
-	rules      Rules
+	described  *client.Query[messages.Rules]
+	rules      messages.Rules
 	prediction *client.Prediction[schema.Body]
 	before     client.PredictionStats
 	at         schema.Body // predicted, before what has just arrived
@@ -136,7 +137,7 @@ func (b *bot) fight(now time.Time, fresh bool) error {
 func (b *bot) enlist() error {
 	c := &b.combat
 	if c.described == nil {
-		q, err := client.Ask[Rules](b.client, 0, Describe{})
+		q, err := client.Ask[messages.Rules](b.client, 0, messages.Describe{})
 		if err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (b *bot) launch(now time.Time) error {
 		return nil
 	}
 	c.nextLaunch = b.pause(now, launchEvery)
-	l := Launch{
+	l := messages.Launch{
 		Aim: float32(2 * math.Pi * b.rng.Float64()), Serial: c.serial,
 		LeftLife: b.life(), RightLife: b.life(),
 	}
@@ -261,7 +262,7 @@ func (b *bot) combatResult(r client.Result) bool {
 	c := &b.combat
 	if s, ok := c.shots[r.ID]; ok {
 		delete(c.shots, r.ID)
-		if answer, ok := r.Answer.(Shot); ok {
+		if answer, ok := r.Answer.(messages.Shot); ok {
 			b.checkShot(s, answer)
 		} else if code := wire.CodeOf(r.Err); code != wire.RateLimited {
 			b.oracle.confuse(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)

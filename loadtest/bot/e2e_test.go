@@ -13,7 +13,6 @@ import (
 
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/scenes"
-	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -140,16 +139,6 @@ func TestRefusals(t *testing.T) {
 			require.Nil(t, report)
 		})
 	}
-}
-
-// TestSchemaIsTheServers compares the bots' own types with the server's: bots may not import
-// the world.
-func TestSchemaIsTheServers(t *testing.T) {
-	want, err := rules.NewSchema()
-	require.NoError(t, err)
-	got, err := bot.NewSchema()
-	require.NoError(t, err)
-	require.Equal(t, want.Text(), got.Text())
 }
 
 // TestTheCheckCanFail runs a build without the generation check: it must report

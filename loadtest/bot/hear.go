@@ -2,6 +2,7 @@ package bot
 
 import (
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes/messages"
 )
 
 // Heard counts what was checked besides handles.
@@ -140,10 +141,10 @@ func (o *oracle) checkCause(m *memory, cause uint8) {
 	right := cause == 0
 	switch {
 	case m.avatar:
-		right = cause == causeLeft
+		right = cause == messages.CauseLeft
 	case m.broken:
-		right = cause == causeBroken
-	case cause == causeBroken:
+		right = cause == messages.CauseBroken
+	case cause == messages.CauseBroken:
 		right = fate == statusHidden || o.lenient() // its event was for those who see it
 	}
 	if !right {
@@ -152,7 +153,7 @@ func (o *oracle) checkCause(m *memory, cause uint8) {
 }
 
 // checkRenamed compares the answer to a rename with what was sent (B11).
-func (o *oracle) checkRenamed(a Renamed, name string, avatar bulk.Handle) {
+func (o *oracle) checkRenamed(a messages.Renamed, name string, avatar bulk.Handle) {
 	o.heard.Renames++
 	if a.Name != name || a.Player != avatar || a.Count <= o.answered || int(a.Count) > o.renamed {
 		o.confuse(a.Player, 0, "B11: renamed %v to %q, and the answer is name %q, count %d after %d", avatar, name, a.Name, a.Count, o.answered)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -71,7 +72,7 @@ func TestOracleHears(t *testing.T) {
 	o.left(avatar)
 	o.reached(4000, 2) // it need not arrive
 	o.named(own, 300, sealedName(0, 3, 300), true)
-	o.checkRenamed(Renamed{own, 2, sealedName(0, 3, 300)}, sealedName(0, 3, 300), own)
+	o.checkRenamed(messages.Renamed{Player: own, Count: 2, Name: sealedName(0, 3, 300)}, sealedName(0, 3, 300), own)
 
 	o.poked.add(first)
 	o.heardScore(first, 1)
@@ -88,10 +89,10 @@ func TestOracleHears(t *testing.T) {
 	o.entered(other, 108)
 	o.heardBroken(other, unseen)
 	o.settle(4)
-	o.destroyed(first, causeBroken)
-	o.destroyed(other, causeBroken)
-	o.destroyed(avatar, causeLeft) // hidden
-	o.destroyed(own, causeLeft)
+	o.destroyed(first, messages.CauseBroken)
+	o.destroyed(other, messages.CauseBroken)
+	o.destroyed(avatar, messages.CauseLeft) // hidden
+	o.destroyed(own, messages.CauseLeft)
 	o.destroyed(beyond, 77) // never shown
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	require.EqualValues(t, 4, o.heard.Causes)
@@ -156,15 +157,18 @@ func TestOracleHearsWrongly(t *testing.T) {
 		{"a flash of another tick", func(o *oracle) { o.heardFlash(flash{1, 6, 0}, 5) }, 0, "B9"},
 		{"a flash of a tick to come", func(o *oracle) { o.heardFlash(flash{1, 6, 0}, 6); o.settleFlashes(1, 5) }, 0, "B9"},
 		{"a flash of a dropped snapshot", func(o *oracle) { o.heardFlash(flash{1, 5, 3}, 5); o.settleFlashes(3, 5) }, 0, "B9"},
-		{"a cause for none", func(o *oracle) { o.destroyed(first, causeLeft) }, first, "B10"},
-		{"broken without an event", func(o *oracle) { o.destroyed(first, causeBroken) }, first, "B10"},
+		{"a cause for none", func(o *oracle) { o.destroyed(first, messages.CauseLeft) }, first, "B10"},
+		{"broken without an event", func(o *oracle) { o.destroyed(first, messages.CauseBroken) }, first, "B10"},
 		{"broken by an event, and not destroyed for it", func(o *oracle) { o.heardBroken(first, 0); o.destroyed(first, 0) }, first, "B10"},
 		{"an avatar without a cause", func(o *oracle) { o.destroyed(avatar, 0) }, avatar, "B10"},
 		{"a hidden avatar without a cause", func(o *oracle) { o.left(avatar); o.destroyed(avatar, 0) }, avatar, "B10"},
-		{"an answer about another", func(o *oracle) { o.checkRenamed(Renamed{avatar, 1, "a"}, "a", own) }, avatar, "B11"},
-		{"an answer with another name", func(o *oracle) { o.checkRenamed(Renamed{own, 1, "b"}, "a", own) }, own, "B11"},
-		{"an answer that counts more than were sent", func(o *oracle) { o.checkRenamed(Renamed{own, 4, "a"}, "a", own) }, own, "B11"},
-		{"an answer that does not count", func(o *oracle) { o.answered = 2; o.checkRenamed(Renamed{own, 2, "a"}, "a", own) }, own, "B11"},
+		{"an answer about another", func(o *oracle) { o.checkRenamed(messages.Renamed{Player: avatar, Count: 1, Name: "a"}, "a", own) }, avatar, "B11"},
+		{"an answer with another name", func(o *oracle) { o.checkRenamed(messages.Renamed{Player: own, Count: 1, Name: "b"}, "a", own) }, own, "B11"},
+		{"an answer that counts more than were sent", func(o *oracle) { o.checkRenamed(messages.Renamed{Player: own, Count: 4, Name: "a"}, "a", own) }, own, "B11"},
+		{"an answer that does not count", func(o *oracle) {
+			o.answered = 2
+			o.checkRenamed(messages.Renamed{Player: own, Count: 2, Name: "a"}, "a", own)
+		}, own, "B11"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := hearingOracle()
@@ -185,7 +189,7 @@ func TestOracleForgivesOutages(t *testing.T) {
 	o.until = 1000
 	o.reached(700, 1)
 	o.named(avatar, 307, sealedName(7, 3, 307), false)
-	o.destroyed(first, causeBroken)
+	o.destroyed(first, messages.CauseBroken)
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	o.heardName(avatar, sealedName(7, 3, 307))
 	require.EqualValues(t, 1, o.confusions, "again")

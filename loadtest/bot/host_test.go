@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
@@ -39,7 +40,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	change(file)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
-	rowSchema, err := rules.NewSchema()
+	rowSchema, err := messages.NewSchema()
 	require.NoError(t, err)
 	h := &hosted{}
 	game := rules.New(scene)

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -24,7 +25,7 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	s, err := NewSchema()
+	s, err := messages.NewSchema()
 	if err != nil {
 		return nil, err
 	}

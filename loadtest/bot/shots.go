@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/messages"
 )
 
 // sightings are the newest ticks of which a bot knows an avatar's state.
@@ -100,7 +101,7 @@ func (b *bot) shoot(now time.Time) error {
 		return nil
 	}
 	c.nextShot = b.pause(now, shootEvery)
-	asked, err := client.Ask[Shot](b.client, 0, Shoot{float32(s.aim)})
+	asked, err := client.Ask[messages.Shot](b.client, 0, messages.Shoot{Aim: float32(s.aim)})
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (b *bot) shoot(now time.Time) error {
 }
 
 // checkShot compares the answer to a shot with what the bot had drawn (B13).
-func (b *bot) checkShot(s shot, a Shot) {
+func (b *bot) checkShot(s shot, a messages.Shot) {
 	c, o := &b.combat, b.oracle
 	c.checks.Shots++
 	switch a.Hit {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
@@ -26,7 +27,7 @@ func newStage(t *testing.T, world string, link rig.Link) *stage {
 	require.NoError(t, err)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
-	s, err := rules.NewSchema()
+	s, err := messages.NewSchema()
 	require.NoError(t, err)
 	game := rules.New(scene)
 	r, err := rig.New(1, rig.Config{Link: link, Server: server.Config{
@@ -45,7 +46,7 @@ func newStage(t *testing.T, world string, link rig.Link) *stage {
 
 // join adds n bots with what frame makes of each, 60 times a second.
 func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
-	schema, err := NewSchema()
+	schema, err := messages.NewSchema()
 	require.NoError(s.t, err)
 	for range n {
 		b, err := newBot(len(s.bots), c.withDefaults(), schema)

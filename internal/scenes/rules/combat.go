@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -23,26 +24,26 @@ const (
 var errNoAvatar = &server.Rejection{Text: "this session has no avatar"}
 
 // describe answers with what clients need to predict their avatars and to judge shots.
-func (g *Game) describe(s *server.Session, _ world.Entity, _ Describe) (Rules, error) {
+func (g *Game) describe(s *server.Session, _ world.Entity, _ messages.Describe) (messages.Rules, error) {
 	f := g.scene.File
-	return Rules{
+	return messages.Rules{
 		Speed: f.Players.Speed, HalfX: f.Bounds[0], HalfZ: f.Bounds[2], Radius: g.scene.AvatarRadius(), Range: shotRange,
 		ViewTicks: uint16(float32(f.TickHz) * f.Limits.ViewAgeS),
 	}, nil
 }
 
 // shoot judges a shot by where the player saw the others: all but avatars let it pass.
-func (g *Game) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
+func (g *Game) shoot(s *server.Session, _ world.Entity, shot messages.Shoot) (messages.Shot, error) {
 	w, p := g.scene.World, g.players[s]
 	from, ok := w.Position(s.Entity())
 	if !ok || p == nil {
-		return Shot{}, errNoAvatar
+		return messages.Shot{}, errNoAvatar
 	}
 	if !ready(&p.shoots, w.Tick(), w.TickHz()/shotsASec) {
-		return Shot{}, &server.Rejection{Code: wire.RateLimited, Text: fmt.Sprintf("%d shots a second", shotsASec)}
+		return messages.Shot{}, &server.Rejection{Code: wire.RateLimited, Text: fmt.Sprintf("%d shots a second", shotsASec)}
 	}
 	seen, named := s.View()
-	answer := Shot{
+	answer := messages.Shot{
 		From: [3]float32{from.X, from.Y, from.Z}, Tick: uint16(w.Tick()), Named: named,
 		View: uint16(seen.Tick), Fraction: uint8(seen.Fraction * 256),
 	}
@@ -58,7 +59,7 @@ func (g *Game) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error
 
 // launch makes a missile for each wish with a life. A missile's name has its serial and its
 // maker's identity.
-func (g *Game) launch(s *server.Session, _ world.Entity, l Launch) error {
+func (g *Game) launch(s *server.Session, _ world.Entity, l messages.Launch) error {
 	w, p := g.scene.World, g.players[s]
 	from, ok := w.Position(s.Entity())
 	maker := g.scene.Identities().Get(s.Entity())

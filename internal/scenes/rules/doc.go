@@ -5,7 +5,7 @@
 //	   ^                               |
 //	   '----- named, scored, broken, flash (events), answers
 //
-// NewSchema declares what clients see besides bodies:
+// Package messages declares what clients see besides bodies:
 //
 //	name                 component of avatars: the player's name. First the session's,
 //	                     cut to 24 bytes, or "player" if that has unprintable
@@ -28,13 +28,13 @@
 //	                     anybody sees it. Two launches a second are accepted
 //	named                event for all who see an avatar: it has joined, or was renamed
 //	broken               event for all who see an entity that a poke breaks. Its
-//	                     Destroy follows, with the cause scenes.CauseBroken
+//	                     Destroy follows, with the cause messages.CauseBroken
 //	scored               event for the player: a poke was executed. Count is 1 for the
 //	                     session's first event and grows by 1
 //	flash                unreliable event for players within FlashRadius metres of a
 //	                     poked body. Serial grows by 1 with each flash of the world
 //
-// Entities die with the cause scenes.CauseLeft (avatars), scenes.CauseBroken, or none.
+// Entities die with the cause messages.CauseLeft (avatars), messages.CauseBroken, or none.
 //
 // A Game belongs to the goroutine that owns the world. Without a server (Attach), as in
 // tests of commands alone, it sends no events.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -72,7 +73,7 @@ func (g *Game) join(s *server.Session) (world.Entity, error) {
 	g.players[s] = &player{}
 	name := firstName(s.Name())
 	g.scene.Rename(avatar, name)
-	return avatar, g.sendSeen(avatar, &Named{avatar, name})
+	return avatar, g.sendSeen(avatar, &messages.Named{Player: avatar, Name: name})
 }
 
 func (g *Game) leave(s *server.Session) {
@@ -103,7 +104,7 @@ func (g *Game) Poke(s *server.Session, target world.Entity, args []byte) error {
 	return g.reportPoke(s, target)
 }
 
-func (g *Game) mistake(s *server.Session, target world.Entity, believed uint64, actual *scenes.Identity) {
+func (g *Game) mistake(s *server.Session, target world.Entity, believed uint64, actual *messages.Identity) {
 	var number uint64
 	if actual != nil {
 		number = actual.Number()
@@ -116,38 +117,38 @@ func (g *Game) mistake(s *server.Session, target world.Entity, believed uint64, 
 // reportPoke sends the events of an executed poke.
 func (g *Game) reportPoke(s *server.Session, target world.Entity) error {
 	if g.scene.Break(target) {
-		if err := g.sendSeen(target, &Broken{target, s.Entity()}); err != nil {
+		if err := g.sendSeen(target, &messages.Broken{Entity: target, By: s.Entity()}); err != nil {
 			return err
 		}
 	}
 	if g.server == nil {
 		return nil
 	}
-	if p := g.players[s]; s.Send(&Scored{target, p.scored + 1}) == nil { // refused: the client has too much to receive
+	if p := g.players[s]; s.Send(&messages.Scored{Entity: target, Count: p.scored + 1}) == nil { // refused: the client has too much to receive
 		p.scored++
 	}
 	at, _ := g.scene.World.Position(target)
 	g.flashes++
-	return g.server.SendWithin(at, FlashRadius, &Flash{[2]float32{at.X, at.Z}, g.flashes, uint16(g.scene.World.Tick())})
+	return g.server.SendWithin(at, messages.FlashRadius, &messages.Flash{At: [2]float32{at.X, at.Z}, Serial: g.flashes, Tick: uint16(g.scene.World.Tick())})
 }
 
-func (g *Game) rename(s *server.Session, target world.Entity, args Rename) (Renamed, error) {
+func (g *Game) rename(s *server.Session, target world.Entity, args messages.Rename) (messages.Renamed, error) {
 	avatar := s.Entity()
 	switch {
 	case target != 0 && target != avatar:
-		return Renamed{}, &server.Rejection{Text: "players rename themselves only"}
+		return messages.Renamed{}, &server.Rejection{Text: "players rename themselves only"}
 	case !validName(args.Name):
-		return Renamed{}, &server.Rejection{Code: wire.BadArguments, Text: "a name has 1 to 24 bytes of printable UTF-8, without spaces at its ends"}
+		return messages.Renamed{}, &server.Rejection{Code: wire.BadArguments, Text: "a name has 1 to 24 bytes of printable UTF-8, without spaces at its ends"}
 	}
 	p, now := g.players[s], g.scene.World.Tick()
 	if p != nil && p.renames > 0 && now-p.renamed < uint64(g.scene.World.TickHz()) {
-		return Renamed{}, &server.Rejection{Code: wire.RateLimited, Text: "one new name a second"}
+		return messages.Renamed{}, &server.Rejection{Code: wire.RateLimited, Text: "one new name a second"}
 	}
 	if p == nil || !g.scene.Rename(avatar, args.Name) {
-		return Renamed{}, &server.Rejection{Text: errNoAvatar.Text}
+		return messages.Renamed{}, &server.Rejection{Text: errNoAvatar.Text}
 	}
 	p.renames, p.renamed = p.renames+1, now
-	return Renamed{avatar, p.renames, args.Name}, g.sendSeen(avatar, &Named{avatar, args.Name})
+	return messages.Renamed{Player: avatar, Count: p.renames, Name: args.Name}, g.sendSeen(avatar, &messages.Named{Player: avatar, Name: args.Name})
 }
 
 // sendSeen sends an event to all who see e.
@@ -159,13 +160,13 @@ func (g *Game) sendSeen(e world.Entity, event any) error {
 }
 
 func validName(name string) bool {
-	return name != "" && !strings.HasPrefix(name, scenes.MissilePrefix) && len(name) <= scenes.MaxNameText && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
+	return name != "" && !strings.HasPrefix(name, scenes.MissilePrefix) && len(name) <= messages.MaxNameText && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
 		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
 // firstName returns the name with which a session's avatar begins.
 func firstName(session string) string {
-	name := session[:min(len(session), scenes.MaxNameText)]
+	name := session[:min(len(session), messages.MaxNameText)]
 	for len(name) > 0 && !utf8.ValidString(name) && utf8.ValidString(session) {
 		name = name[:len(name)-1] // within a character
 	}

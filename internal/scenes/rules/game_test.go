@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -43,13 +44,13 @@ func TestRename(t *testing.T) {
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
 	g, s := New(scene), &server.Session{}
-	_, err = g.rename(s, 0, Rename{"ada"})
+	_, err = g.rename(s, 0, messages.Rename{Name: "ada"})
 	require.ErrorContains(t, err, "no avatar")
 	_, err = g.join(s)
 	require.NoError(t, err)
-	_, err = g.rename(s, scene.World.HandleAt(0), Rename{"ada"})
+	_, err = g.rename(s, scene.World.HandleAt(0), messages.Rename{Name: "ada"})
 	require.ErrorContains(t, err, "themselves")
-	_, err = g.rename(s, 0, Rename{" ada"})
+	_, err = g.rename(s, 0, messages.Rename{Name: " ada"})
 	var refused *server.Rejection
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, wire.BadArguments, refused.Code)
@@ -91,14 +92,14 @@ func TestCombatRefusals(t *testing.T) {
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
 	g, s := New(scene), &server.Session{}
-	_, err = g.shoot(s, 0, Shoot{})
+	_, err = g.shoot(s, 0, messages.Shoot{})
 	require.ErrorIs(t, err, errNoAvatar)
-	require.ErrorIs(t, g.launch(s, 0, Launch{}), errNoAvatar)
-	about, err := g.describe(s, 0, Describe{})
+	require.ErrorIs(t, g.launch(s, 0, messages.Launch{}), errNoAvatar)
+	about, err := g.describe(s, 0, messages.Describe{})
 	require.NoError(t, err)
-	require.Equal(t, Rules{Speed: 6, HalfX: 64, HalfZ: 64, Radius: 0.9, Range: shotRange, ViewTicks: 24}, about)
+	require.Equal(t, messages.Rules{Speed: 6, HalfX: 64, HalfZ: 64, Radius: 0.9, Range: shotRange, ViewTicks: 24}, about)
 	require.False(t, validName(MissileName(1, 2)), "no player has the name of a missile")
-	require.LessOrEqual(t, len(MissileName(2*maxSerial+1, 1<<63)), scenes.MaxNameText)
+	require.LessOrEqual(t, len(MissileName(2*maxSerial+1, 1<<63)), messages.MaxNameText)
 
 	since := uint64(0)
 	require.True(t, ready(&since, 100, 6))
@@ -108,7 +109,7 @@ func TestCombatRefusals(t *testing.T) {
 
 // TestInputSize: the typed input has the size of the raw one before it.
 func TestInputSize(t *testing.T) {
-	s, err := NewSchema()
+	s, err := messages.NewSchema()
 	require.NoError(t, err)
 	for _, stick := range []steering.Stick{{}, {X: -128, Z: 127}} {
 		b, err := s.Input().AppendValue(nil, stick)

@@ -1,0 +1,145 @@
+// Package messages declares what scenes and their clients tell each other: components
+// besides bodies, commands with their answers, events, and causes of destruction. Package
+// rules documents their behaviour.
+package messages
+
+import (
+	"errors"
+	"math"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/scenes/steering"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// Names of components and commands.
+const (
+	IdentityComponent = "identity"
+	NameComponent     = "name"
+	PokeCommand       = "poke"
+	RenameCommand     = "rename"
+)
+
+// Identity is a number that an entity keeps for life. Mark repeats its last 16 bits and
+// travels in every row: a row applied to the wrong tenant leaves a Value and a Mark that do
+// not match. Tests and bots thus detect all but one in 65,536 of such rows, at two bytes per
+// row that a game would not spend.
+type Identity struct {
+	Value uint64
+	Mark  uint16 `net:"always"`
+}
+
+// NewIdentity returns the identity with that number.
+func NewIdentity(number uint64) Identity { return Identity{number, uint16(number)} }
+
+// Number is the identity as of the newest row. If Mark is another entity's, it matches
+// no identity.
+func (i Identity) Number() uint64 { return i.Value&^math.MaxUint16 | uint64(i.Mark) }
+
+// MaxNameText bounds the name of an avatar, in bytes of UTF-8.
+const MaxNameText = 24
+
+// Name is the name of an avatar. Other entities have none.
+type Name struct {
+	Text string `net:"max=24"`
+}
+
+// Causes of destruction. An entity that dies for another reason, such as the end of its
+// life, has cause 0.
+const (
+	CauseLeft   uint8 = 1 // an avatar: its session ended
+	CauseBroken uint8 = 2 // a poke broke it
+)
+
+// Rename is the argument of the command rename.
+type Rename struct {
+	Name string `net:"max=24"`
+}
+
+// Renamed is its answer.
+type Renamed struct {
+	Player bulk.Handle `net:"ref"` // the session's avatar
+	Count  uint32      // how often it was renamed
+	Name   string      `net:"max=24"`
+}
+
+// Describe is the argument of the command describe.
+type Describe struct{}
+
+// Rules is its answer: how avatars move and shoot, in metres and seconds.
+type Rules struct {
+	Speed        float32 // at full input
+	HalfX, HalfZ float32 // of the world
+	Radius       float32 // of avatars
+	Range        float32 // of shots
+	ViewTicks    uint16  // how far back shots are judged
+}
+
+// Shoot is the argument of the command shoot.
+type Shoot struct {
+	Aim float32 `net:"angle,bits=16"` // 0 is along x, a quarter turn along z
+}
+
+// Shot is its answer.
+type Shot struct {
+	Hit      bulk.Handle `net:"ref"` // the nearest avatar; 0: none
+	From     [3]float32  // where the shot began
+	Tick     uint16      // low bits of the tick that executed it
+	View     uint16      // low bits of the tick at which the others were
+	Fraction uint8       // of the tick after View, in 1/256
+	Named    bool        // the client named a view moment
+}
+
+// Launch is the argument of the command launch. A missile with life 0 is not made.
+type Launch struct {
+	Aim                 float32     `net:"angle,bits=12"`
+	Serial              uint32      // the left missile's is twice this, the right one's the next
+	Left, Right         bulk.Handle `net:"ref"` // provisional handles
+	LeftLife, RightLife uint8       // ticks
+}
+
+// Named is the event of an avatar that has joined or was renamed.
+type Named struct {
+	Player bulk.Handle `net:"ref"`
+	Name   string      `net:"max=24"`
+}
+
+// Broken is the event of an entity that a player's poke breaks.
+type Broken struct {
+	Entity, By bulk.Handle `net:"ref"`
+}
+
+// Scored is the event of an executed poke, for the player who sent it.
+type Scored struct {
+	Entity bulk.Handle `net:"ref"`
+	Count  uint32
+}
+
+// Flash is the unreliable event of a poke near a player.
+type Flash struct {
+	At     [2]float32 `net:"range=-1024..1024,step=1/8"` // x and z, metres
+	Serial uint32
+	Tick   uint16 // low bits of the world's tick at the poke
+}
+
+// FlashRadius is the distance at which players see a Flash, in metres.
+const FlashRadius = 12
+
+// NewSchema returns the wire schema of all scenes.
+func NewSchema() (*schema.Schema, error) {
+	s := schema.New()
+	return s, errors.Join(
+		schema.Add[schema.Body](s, schema.BodyComponent),
+		schema.Add[Identity](s, IdentityComponent),
+		schema.Add[Name](s, NameComponent),
+		schema.SetInput[steering.Stick](s),
+		schema.AddQuery[Rename, Renamed](s, RenameCommand),
+		schema.AddQuery[Describe, Rules](s, "describe"),
+		schema.AddQuery[Shoot, Shot](s, "shoot"),
+		schema.AddCommand[Launch](s, "launch"),
+		schema.AddEvent[Named](s, "named"),
+		schema.AddEvent[Broken](s, "broken"),
+		schema.AddEvent[Scored](s, "scored"),
+		schema.AddUnreliableEvent[Flash](s, "flash"),
+	)
+}
