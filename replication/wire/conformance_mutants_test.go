@@ -305,6 +305,7 @@ const (
 	schemaHexCase
 	schemaConstantFinite
 	schemaConstantPositive
+	schemaConstantMinus0
 	schemaComponentLine
 	schemaComponentsBound
 	schemaTextsBound
@@ -339,6 +340,7 @@ const (
 	schemaKindKnown
 	schemaRangeBound
 	schemaLowFinite
+	schemaLowMinus0
 	schemaStepPositive
 	schemaStepFinite
 	schemaEndFinite
@@ -661,6 +663,7 @@ var rules = [...]struct{ section, text string }{
 	schemaHexCase:           {"5", "hexadecimal digits are in lower case"},
 	schemaConstantFinite:    {"5", "constants are finite"},
 	schemaConstantPositive:  {"5", "constants are not negative"},
+	schemaConstantMinus0:    {"5", "constants are not -0"},
 	schemaComponentLine:     {"5", "a component line has a name alone"},
 	schemaComponentsBound:   {"12", "a schema has at most 32 components"},
 	schemaTextsBound:        {"12", "the texts of an entity have at most 8,192 bytes"},
@@ -695,6 +698,7 @@ var rules = [...]struct{ section, text string }{
 	schemaKindKnown:         {"5", "an unknown kind is an error"},
 	schemaRangeBound:        {"5", "N of a range is 1 to 2^32 - 2"},
 	schemaLowFinite:         {"5", "LOW is finite"},
+	schemaLowMinus0:         {"5", "LOW is not -0"},
 	schemaStepPositive:      {"5", "STEP is above 0"},
 	schemaStepFinite:        {"5", "STEP is finite"},
 	schemaEndFinite:         {"5", "the end of a range is finite"},

@@ -180,6 +180,7 @@ func (r *schemaReader) constant(s string) float64 {
 	x := float64(math.Float32frombits(uint32(r.hex(s, 8))))
 	r.must(!math.IsNaN(x) && !math.IsInf(x, 1), schemaConstantFinite)
 	r.must(!(x < 0), schemaConstantPositive)
+	r.must(x != 0 || !math.Signbit(x), schemaConstantMinus0)
 	return x
 }
 
@@ -375,6 +376,7 @@ func (r *schemaReader) rangeOf(f *pageField, w []string) {
 	f.n = bits.Len64(f.largest)
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 	r.must(finite(f.low), schemaLowFinite)
+	r.must(f.low != 0 || !math.Signbit(f.low), schemaLowMinus0)
 	r.must(!(f.step <= 0), schemaStepPositive)
 	r.must(finite(f.step) || !finite(f.low), schemaStepFinite)
 	product := float64(f.largest) * f.step

@@ -139,7 +139,7 @@ func (m *schemaMaker) kinds() {
 		"byte 8", "bool 1", "uint", "uint 08", "uint +8", "uint 8 8", "enum 010", "Bool",
 		"range 0000000000000000 3ff0000000000000 0", "range 0000000000000000 3ff0000000000000 4294967295", "range 0000000000000000 3ff0000000000000 07",
 		"range 0000000000000000 0000000000000000 8", "range 0000000000000000 bff0000000000000 8", "range 0000000000000000 7ff0000000000000 8",
-		"range 0000000000000000 7ff8000000000000 8", "range fff0000000000000 3ff0000000000000 8", "range 7ff8000000000000 3ff0000000000000 8",
+		"range 0000000000000000 7ff8000000000000 8", "range fff0000000000000 3ff0000000000000 8", "range 8000000000000000 3ff0000000000000 8", "range 7ff8000000000000 3ff0000000000000 8",
 		"range 0000000000000000 7fefffffffffffff 2", "range 0 3ff0000000000000 8", "range 0000000000000000 3FF0000000000000 8", "range 000000000000000g 3ff0000000000000 8", "range 0000000000000000 3ff0000000000000",
 	} {
 		m.bad("the kind "+kind, fields("x "+kind))
@@ -205,6 +205,7 @@ func (m *schemaMaker) world() {
 		w[1+i] = wrong
 		m.bad(fmt.Sprintf("constant %d of a body is %s", i+1, wrong), kind(strings.Join(w, " ")+"\n"))
 	}
+	m.bad("a constant of -0", kind(strings.Replace(aBody, "00000000", "80000000", 1)))
 	m.bad("a constant in capitals", kind(strings.Replace(aBody, "3e000000", "3E000000", 1)))
 	m.good("coupling and restitution of 1", kind("body 3f800000 3f800000 3f000000 00000000 3f800000 ffffffff\n"))
 	m.good("motion", world(aMotion, rawEnd))
@@ -218,6 +219,7 @@ func (m *schemaMaker) world() {
 		{"2^32 ticks of rest", " 30 ", " 4294967296 "},
 		{"infinite gravity", "411cf5c3", "7f800000"},
 		{"negative gravity", "411cf5c3", "c11cf5c3"},
+		{"gravity of -0", "411cf5c3", "80000000"},
 	} {
 		m.bad(c[0], world(strings.Replace(aMotion, c[1], c[2], 1), rawEnd))
 	}
