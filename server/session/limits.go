@@ -42,8 +42,8 @@ const (
 	silenceSeconds = 10
 	// stalledSeconds is how long an active session may send datagrams without
 	// acknowledging anything new of its snapshots or structure: such a client does not
-	// read, and its queues stay full. It exceeds silenceSeconds so that a silent client
-	// ends with Timeout.
+	// read, and its queues stay full. A connection begins with its Welcome, even one that
+	// arrives late. It exceeds silenceSeconds so that a silent client ends with Timeout.
 	stalledSeconds = 15
 )
 

@@ -204,7 +204,7 @@ func (c *simClient) ended(err error) {
 	case code == wire.Timeout && c.line.closed == code: // the link was down for too long
 		c.session.Lost(err)
 		c.reconnect()
-	case code == wire.TooSlow && c.line.closed == code && c.line.stall.longest > simStalledTicks:
+	case code == wire.TooSlow && c.line.closed == code && c.line.stalled():
 		c.rejoin()
 	case code == wire.BadMessage && c.lied:
 		s.coverage.lies++
@@ -380,7 +380,7 @@ func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 	if dead && c.session.Resolve(h) != wire.Stale && !c.misled {
 		s.fail("R4", "client %d received a reference to %v, which was dead, before its Destroy", c.number, h)
 	}
-	c.of(to).received = true
+	c.noteReceived(to)
 }
 
 func (c *simClient) left(h bulk.Handle, why wire.Reason) {

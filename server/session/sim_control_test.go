@@ -86,6 +86,17 @@ func (c *simClient) noteSentHandle(l *life) {
 	k.entered = true
 }
 
+// noteReceived records that the client received l in a state or an event. A false structure
+// number lets these overtake the Destroy of a dead entity, which the server wrote with
+// them: only then is it due.
+func (c *simClient) noteReceived(l *life) {
+	k := c.of(l)
+	if c.misled && l.died != 0 && !k.entered && !k.received {
+		k.since = c.sim.tick
+	}
+	k.received = true
+}
+
 // judgeControl compares a Control message with the session's controlled entity.
 func (c *simClient) judgeControl(n *line, h bulk.Handle) {
 	s := c.sim

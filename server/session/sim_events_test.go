@@ -252,7 +252,7 @@ func (c *simClient) learn(want saying, serial uint32, who bulk.Handle) {
 	if want.dead && c.session.Resolve(who) != wire.Stale && !c.misled {
 		s.fail("H3", "client %d heard of %v, which was dead, and calls it %v", c.number, who, c.session.Resolve(who))
 	}
-	c.of(l).received = true
+	c.noteReceived(l)
 }
 
 // noteEvents checks the events of a datagram that the server sends.

@@ -32,7 +32,6 @@ type line struct {
 	orphan  bool   // ignore what the server writes
 	from    uint32 // structure records applied before it
 	welcome int    // tick at which the server wrote the Welcome
-	stall   stall
 	closed  wire.Code
 	sent    wire.FrameReader
 	arrived wire.FrameReader
@@ -119,6 +118,7 @@ func (n *line) deliverUp() {
 		stamp, err := n.peer.ReceiveDatagram(d)
 		refuse(err)
 		n.stamp, n.heard = stamp, s.now()
+		n.noteAck(d)
 		if n.client.line == n && n.welcome != 0 {
 			n.client.answered = true
 			n.client.spend()
@@ -228,6 +228,7 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 		c.written, c.fresh, c.renewing = nil, nil, true
 		c.snaps, c.newest = map[uint32]*snap{}, 0
 	}
+	n.watch()
 }
 
 // resumable reports whether the earlier session must resume, and whether it may.
@@ -314,9 +315,6 @@ func (c *simClient) step() {
 	if n.cut {
 		return
 	}
-	if r := c.session.Replica(); r != nil {
-		n.stall.note(s.tick, r.Ack())
-	}
 	if p := n.down.Receive(s.now()); len(p) > 0 {
 		if !c.takeStream(p) {
 			return
@@ -338,24 +336,6 @@ func (c *simClient) step() {
 	if p := c.session.TakeStream(); p != nil {
 		n.up.Send(s.now(), p)
 	}
-}
-
-// stall measures how long a client could acknowledge nothing new of snapshots or of structure.
-type stall struct {
-	ack                 wire.Ack
-	snapshot, structure int // ticks since which they are in ack
-	longest             int
-}
-
-func (x *stall) note(tick int, a wire.Ack) {
-	if x.snapshot == 0 || a.Newest != x.ack.Newest {
-		x.snapshot = tick
-	}
-	if x.structure == 0 || a.Structure != x.ack.Structure {
-		x.structure = tick
-	}
-	x.ack = a
-	x.longest = max(x.longest, tick-x.snapshot, tick-x.structure)
 }
 
 // takeStream delivers stream bytes to the client. It returns false if they ended the

@@ -109,6 +109,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 			}
 			return
 		}
+		s.stalls[n.peer.Session()].noteRecord(c.sent.records, s.tick)
 		r.Row, r.Data = slices.Clone(r.Row), slices.Clone(r.Data)
 		c.written = append(c.written, r)
 		switch r.Op {

@@ -47,8 +47,8 @@ const (
 	simLeaveRadius = 50
 	// simSettleTicks bounds the quiet time at the end of a script.
 	simSettleTicks = 900
-	// simStalledTicks is how long a client may acknowledge nothing new before the server may
-	// end its session as too slow.
+	// simStalledTicks is how long the server may receive no new acknowledgement before it may
+	// end a session as too slow.
 	simStalledTicks = 15 * 60
 )
 
@@ -133,6 +133,7 @@ type sim struct {
 	stepping      bool                     // inside a step of the world
 	ruled         map[*session.Session]int // index in rules
 	kicked        map[*session.Session]bool
+	stalls        map[*session.Session]*stall
 	links         simtest.Conditions // for new connections
 	coverage      coverage
 	tape          *tape   // records the first client; may be nil
@@ -197,7 +198,7 @@ func newSim(s *script) *sim {
 		script: s, rng: rand.New(rand.NewPCG(uint64(s.seed), 1)),
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*session.Session]bool{},
 		ownerships: map[*session.Session]*ownership{}, waiting: map[string][]op{},
-		ruled: map[*session.Session]int{}, kicked: map[*session.Session]bool{},
+		ruled: map[*session.Session]int{}, kicked: map[*session.Session]bool{}, stalls: map[*session.Session]*stall{},
 	}
 }
 
