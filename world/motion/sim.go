@@ -148,8 +148,8 @@ func (m *Sim) Drop(number uint32) {
 }
 
 // SetEffect adds or replaces the effect on a slot, which acts from the next tick on if
-// First allows. If wake is set, the bodies in the old and the new reach wake now. The
-// error reports parameters that do not fit the program, or an invalid path.
+// First allows; if its Last has passed, the slot is empty afterwards. If wake is set, the
+// bodies in the old and the new reach wake now. The error reports parameters that do not fit the program, or an invalid path.
 func (m *Sim) SetEffect(slot uint32, s *Source, wake bool) error {
 	if len(s.Params) != len(s.Program.Params()) {
 		return fmt.Errorf("motion: %d parameters for a program with %d", len(s.Params), len(s.Program.Params()))
@@ -172,6 +172,9 @@ func (m *Sim) SetEffect(slot uint32, s *Source, wake bool) error {
 	}
 	if wake {
 		m.wake(&e.Reach, &e.Reach)
+	}
+	if s.Last != 0 && s.Last <= m.tick {
+		m.EndEffect(slot, false)
 	}
 	return nil
 }

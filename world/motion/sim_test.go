@@ -1,0 +1,51 @@
+package motion
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+)
+
+// lift accelerates everything upwards.
+func lift(t *testing.T) *field.Program {
+	p, err := field.Compile("effect lift\nparam force = (0,30,0,0)\neverywhere\noutput = add output, force\n")
+	require.NoError(t, err)
+	return p
+}
+
+// An effect acts until its Last, and not at all if that has passed when it is set.
+func TestSimEffectEnds(t *testing.T) {
+	program := lift(t)
+	for last, acts := range map[uint64]int{4: 0, 5: 0, 6: 1, 8: 3, 0: 5} {
+		s := NewSim(*testStepper(BoundsClamp), 5)
+		s.Put(1, 0, State{Position: Vec3{Y: 10}, Awake: true})
+		require.NoError(t, s.SetEffect(3, &Source{Program: program, Params: []field.Vec4{{0, 30}}, Born: 1, First: 2, Last: last}, false))
+		lifted := 0
+		for range 5 {
+			before, _ := s.State(1)
+			s.Tick()
+			after, _ := s.State(1)
+			if after.Velocity.Y > before.Velocity.Y {
+				lifted++
+			}
+		}
+		require.Equal(t, acts, lifted, "last %d", last)
+		require.Equal(t, last == 0, s.Effects() == 1, "last %d", last)
+	}
+}
+
+// An effect that is over still ends the one before it on its slot, and wakes its reach.
+func TestSimEffectReplacedByEnded(t *testing.T) {
+	program := lift(t)
+	for _, wake := range []bool{false, true} {
+		s := NewSim(*testStepper(BoundsClamp), 5)
+		require.NoError(t, s.SetEffect(3, &Source{Program: program, Params: []field.Vec4{{0, 30}}, Born: 1, First: 2}, false))
+		s.Put(1, 0, State{})
+		require.NoError(t, s.SetEffect(3, &Source{Program: program, Params: []field.Vec4{{0, 30}}, Born: 1, First: 2, Last: 4}, wake))
+		require.Zero(t, s.Effects())
+		state, _ := s.State(1)
+		require.Equal(t, wake, state.Awake)
+	}
+}
