@@ -204,9 +204,14 @@ func (h *history) nextListed(from uint32, tick uint64) (uint32, bool) {
 }
 
 // OldestTick returns the oldest tick whose positions the world knows: Config.HistoryTicks
-// back, but none before it was created or restored.
+// back, but none before it was created or restored. In the systems of a step it is as old
+// as before the step, so that they know a moment that the game noted for them.
 func (w *World) OldestTick() uint64 {
-	return max(w.history.since, w.tick-min(w.history.ticks, w.tick))
+	h := &w.history
+	if h.ticks == 0 {
+		return w.tick
+	}
+	return max(h.since, h.now-1-min(h.ticks, h.now-1))
 }
 
 // knows reports whether positions at a moment are known.

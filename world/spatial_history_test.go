@@ -84,6 +84,48 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	require.False(t, ok, "a restored world has no earlier history")
 }
 
+// A moment at OldestTick, which a game notes before a step, is known in the systems of that
+// step, and no longer after it.
+func TestOldestMomentInTheNextStep(t *testing.T) {
+	const back = 4
+	w, crate, _, _ := newWorld(t, world.Config{HistoryTicks: back})
+	e := spawn(t, w, crate, world.Vec3{Y: 9})
+	w.SetVelocity(e, world.Vec3{X: 60})
+	var noted world.Moment
+	var was world.Vec3
+	asked := 0
+	ask := func(w *world.World) {
+		at, ok := w.PositionAt(e, noted)
+		require.True(t, ok, "in tick %d, noted %d", w.Tick(), noted.Tick)
+		require.Equal(t, was, at)
+		require.Equal(t, noted.Tick, w.OldestTick())
+		require.Len(t, w.AppendRayAt(nil, noted, was.Sub(world.Vec3{Z: 5}), was.Add(world.Vec3{Z: 5}), 0), 1)
+		_, ok = w.PositionAt(e, world.Moment{Tick: noted.Tick - 1})
+		require.False(t, ok)
+		asked++
+	}
+	steps(w, back+1)
+	for name, phase := range map[string]world.Phase{"before": world.Before, "after": world.After} {
+		require.NoError(t, w.AddSystem(phase, name, func(w *world.World) {
+			if w.Tick() > 2*back {
+				ask(w)
+			}
+		}))
+	}
+	for range 40 {
+		oldest, ok := w.PositionAt(e, world.Moment{Tick: w.OldestTick()})
+		require.True(t, ok)
+		last := noted
+		noted, was = world.Moment{Tick: w.OldestTick()}, oldest
+		if asked > 0 {
+			_, ok = w.PositionAt(e, last)
+			require.False(t, ok, "after the step")
+		}
+		w.Step()
+	}
+	require.NotZero(t, asked)
+}
+
 func TestWithoutHistory(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	e := spawn(t, w, crate, world.Vec3{Y: 9})
