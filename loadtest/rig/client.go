@@ -24,6 +24,7 @@ type Client struct {
 	heard    time.Duration // when something last arrived, or a connection began
 	err      error
 	reported bool
+	closed   bool
 }
 
 // EachFrame makes f what the client does hz times a second. f calls Update, as a game does once
@@ -33,9 +34,9 @@ func (c *Client) EachFrame(hz int, f func() error) {
 	c.next = c.rig.now + time.Duration(c.rig.random.Int64N(int64(c.period)))
 }
 
-// runFrame runs the frame if it is due.
+// runFrame runs the frame if it is due and no earlier frame of this moment closed c.
 func (c *Client) runFrame() {
-	if c.err == nil && c.rig.now >= c.next {
+	if !c.closed && c.err == nil && c.rig.now >= c.next {
 		c.next += c.period
 		c.err = c.frame()
 	}
@@ -66,6 +67,7 @@ func (c *Client) Session() *session.Session { return c.conn.peer.Session() }
 
 // Close ends the client's frames and its session.
 func (c *Client) Close() error {
+	c.closed = true
 	c.rig.clients = slices.DeleteFunc(c.rig.clients, func(other *Client) bool { return other == c })
 	return c.Client.Close()
 }

@@ -131,6 +131,30 @@ func TestCloseWhileReconnecting(t *testing.T) {
 	require.Zero(t, r.Core().Sessions(), "its grace is over")
 }
 
+// A client that another's frame closes makes no more frames, not even at that moment.
+func TestCloseInAnothersFrame(t *testing.T) {
+	r := newParade(t, 1, rig.Link{})
+	first, second := join(t, r, "ada"), join(t, r, "bob")
+	frames, closed := 0, false
+	second.EachFrame(1000, func() error {
+		frames++
+		require.False(t, closed)
+		return second.Update()
+	})
+	require.NoError(t, r.Step())
+	require.NotZero(t, frames)
+	first.EachFrame(1000, func() error {
+		if !closed {
+			closed = true
+			require.NoError(t, second.Close())
+		}
+		return first.Update()
+	})
+	require.NoError(t, r.Step())
+	require.True(t, closed)
+	require.NoError(t, second.Err())
+}
+
 // Waiting inside a frame would never end.
 func TestNoWaitingInFrames(t *testing.T) {
 	r := newParade(t, 1, rig.Link{})
