@@ -68,6 +68,14 @@ func (e *effects) dropTick(tick uint32) {
 	e.end(tick)
 }
 
+// undoUnapplied drops the effects of the ticks up to one that are not predicted again and
+// whose inputs the server has not applied.
+func (p *prediction) undoUnapplied(tick uint32) {
+	for t := max(p.confirmed, p.session.replica.input) + 1; t <= min(p.newest, tick); t++ {
+		p.effects.dropTick(t)
+	}
+}
+
 func (p *prediction) once(tick uint32, key uint64) bool {
 	return p.stepping != 0 && p.stepping == tick && p.effects.ask(tick, key)
 }

@@ -275,6 +275,7 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 		p.resume(tick)
 		fallthrough
 	case !known:
+		p.undoUnapplied(tick)
 		p.copyState(slotOf(tick), slotOf(p.newest))
 		p.restore(e, slotOf(tick))
 	case p.explained(e, tick):

@@ -38,10 +38,10 @@ func (s *Session) hello() wire.Hello {
 // everything is Stale. Commands without an answer end in ErrUnanswered (C5). Nothing
 // is sent before Reconnect.
 func (s *Session) Lost(why error) {
-	s.joined = false
-	if s.prediction != nil {
+	if s.prediction != nil && s.joined { // an attempt that fails has sent no inputs
 		s.prediction.pause()
 	}
+	s.joined = false
 	lost := s.unanswered
 	s.unanswered = nil
 	for _, f := range lost {
