@@ -385,63 +385,23 @@ func TestAtIsComputed(t *testing.T) {
 	require.Equal(t, array(states[9].Position), got.Position)
 }
 
-// fleet is 250 bodies in the air, and effects, of which one reaches all.
-func newFleet(t testing.TB) *mover {
-	m := newMover(t, client.SessionConfig{})
-	records := [][]byte{
-		wire.Program{Code: programOf(t, lift)}.Append(nil),
-		wire.Program{Number: 1, Code: programOf(t, "effect breeze\neverywhere\noutput += (3 * sin(position.z * 0.1 + time), 0, 2)\n")}.Append(nil),
-		wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Program: 1, Age: 1}.Append(nil),
-	}
-	for i := range uint32(5) {
-		e := wire.EffectAdded{Effect: bulk.NewHandle(1+i, 1), Mode: 1, Age: 1, Path: wire.Path{
-			Form: wire.PathOrbit, Center: [3]float32{float32(i) * 100, 100}, Axes: [2][3]float32{{20}, {0, 0, 20}}, Rate: 1 << 24,
-		}}
-		records = append(records, e.Append(nil))
-	}
-	for i := range uint32(250) {
-		records = append(records, m.enter(h(i, 1), 0, floating(float32(i)), 0))
-	}
-	require.NoError(t, m.send(10, records...))
-	for tick := uint32(12); tick < 400; tick += 3 {
-		m.snapshot(tick)
-	}
-	return m
-}
-
 // A warm step allocates nothing.
 func TestComputingAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the audit allocates")
 	}
-	m := newFleet(t)
-	var datagrams [][]byte
-	for i := range uint32(102) {
-		datagrams = append(datagrams, m.complete(400+3*i))
-	}
-	before := m.session.Stats().Replica.Motion.Steps
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		_, err := m.session.ReceiveDatagram(datagrams[0], 0)
-		require.NoError(t, err)
-		datagrams = datagrams[1:]
-	}))
-	require.Greater(t, m.session.Stats().Replica.Motion.Steps-before, uint64(100*3*200))
-}
-
-// BenchmarkBodies computes 250 awake bodies for a snapshot of three ticks.
-func BenchmarkBodies(b *testing.B) {
-	m := newFleet(b)
-	tick := uint32(400)
-	for b.Loop() {
-		tick += 3
-		m.seq++
-		d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true})
-		if _, err := m.session.ReceiveDatagram(d, 0); err != nil {
-			b.Fatal(err)
+	for _, around := range []bool{false, true} {
+		m := newFleet(t, around)
+		var datagrams [][]byte
+		for i := range uint32(102) {
+			datagrams = append(datagrams, m.complete(400+3*i))
 		}
+		before := m.session.Stats().Replica.Motion.Steps
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			_, err := m.session.ReceiveDatagram(datagrams[0], 0)
+			require.NoError(t, err)
+			datagrams = datagrams[1:]
+		}))
+		require.Greater(t, m.session.Stats().Replica.Motion.Steps-before, uint64(100*3*200))
 	}
-	n := m.session.Stats().Replica.Motion
-	require.Zero(b, n.Overruns)
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/3, "ns/tick")
-	b.ReportMetric(float64(n.Steps)/float64(tick-10), "awake")
 }

@@ -19,7 +19,7 @@ var nothing = extent{least: float32(math.Inf(1)), greatest: float32(math.Inf(-1)
 // boundsOf computes the bounds of chunks of points, of which only the last may be
 // partial.
 func boundsOf(to []bounds, points Planes) {
-	c := boundsFast(to, points) // chunks done
+	c := boundsFast(to, points) // chunks done: all but small partial ones, where there are kernels
 	for ; c < len(to); c++ {
 		at := c * chunkPoints
 		to[c] = boundsGo(nowhere, points.cut(at, min(at+chunkPoints, len(points.X))))

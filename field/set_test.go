@@ -222,11 +222,33 @@ func TestBounds(t *testing.T) {
 		}
 		return to
 	}
-	for _, n := range []int{0, 1, chunkPoints - 1, chunkPoints, chunkPoints + 1, 3 * chunkPoints, regionPoints} {
+	for _, n := range []int{0, 1, 31, 32, 100, 250, chunkPoints - 1, chunkPoints, chunkPoints + 1, chunkPoints + 77, 3 * chunkPoints, regionPoints} {
 		points := randomPoints(rand.New(rand.NewPCG(uint64(n), 36)), n) // some are NaN
 		want := measure(cpu.Go, points)
 		for k := cpu.AVX2; k <= cpu.Best(); k++ {
 			require.Equal(t, want, measure(k, points), "%v, %d points", k, n)
+		}
+	}
+	for _, n := range []int{32, 63, 64, 128, chunkPoints - 1} { // a partial chunk: each point of it, and no other
+		points := Planes{make([]float32, n), make([]float32, n), make([]float32, n)}
+		for lane, plane := range points.lanes() {
+			for i := range plane {
+				plane[i] = 1
+			}
+			for i := range plane {
+				for k := cpu.AVX2; k <= cpu.Best(); k++ {
+					var to [1]bounds
+					require.Equal(t, 1, boundsBy(k, to[:], points), "a kernel computes it")
+					plane[i] = 2
+					boundsBy(k, to[:], points)
+					require.Equal(t, extent{1, 2, 0}, to[0][lane])
+					plane[i] = float32(math.NaN())
+					boundsBy(k, to[:], points)
+					require.Equal(t, [2]float32{1, 1}, [2]float32{to[0][lane].least, to[0][lane].greatest})
+					require.NotZero(t, to[0][lane].nan)
+					plane[i] = 1
+				}
+			}
 		}
 	}
 	zeros := Planes{make([]float32, 2*chunkPoints), make([]float32, 2*chunkPoints), make([]float32, 2*chunkPoints)}

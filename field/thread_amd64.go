@@ -120,18 +120,40 @@ func boundsAVX2(x, y, z *float32, chunks int, to *[9]uint32)
 
 func boundsFast(to []bounds, points Planes) int { return boundsBy(cpu.Chosen(), to, points) }
 
-// boundsBy computes the bounds of the whole chunks and returns how many it did.
+// minPadded is the number of points from which padding a partial chunk for the kernel
+// pays off.
+const minPadded = 32
+
+// boundsBy computes the bounds of the first chunks and returns how many it did.
 func boundsBy(k cpu.Kernels, to []bounds, points Planes) int {
-	chunks := len(points.X) / chunkPoints
-	if chunks == 0 || k == cpu.Go {
+	if k == cpu.Go {
 		return 0
 	}
-	x, y, z := unsafe.SliceData(points.X), unsafe.SliceData(points.Y), unsafe.SliceData(points.Z)
-	first := (*[9]uint32)(unsafe.Pointer(&to[:chunks][0])) // a bounds is nine words
-	if k == cpu.AVX512 {
-		boundsAVX512(x, y, z, chunks, first)
-	} else {
-		boundsAVX2(x, y, z, chunks, first)
+	chunks := len(points.X) / chunkPoints
+	if chunks > 0 {
+		boundsWhole(k, to[:chunks], points)
 	}
-	return chunks
+	from := chunks * chunkPoints
+	if len(points.X)-from < minPadded {
+		return chunks
+	}
+	// Repeat the points: that changes no bound, and wide loads would wait for small stores.
+	var padded [3][chunkPoints]float32
+	for lane, plane := range points.lanes() {
+		for n := 0; n < chunkPoints; n += copy(padded[lane][n:], plane[from:]) {
+		}
+	}
+	boundsWhole(k, to[chunks:chunks+1], Planes{X: padded[0][:], Y: padded[1][:], Z: padded[2][:]})
+	return chunks + 1
+}
+
+// boundsWhole computes the bounds of whole chunks, at least one.
+func boundsWhole(k cpu.Kernels, to []bounds, points Planes) {
+	x, y, z := unsafe.SliceData(points.X), unsafe.SliceData(points.Y), unsafe.SliceData(points.Z)
+	first := (*[9]uint32)(unsafe.Pointer(&to[0])) // a bounds is nine words
+	if k == cpu.AVX512 {
+		boundsAVX512(x, y, z, len(to), first)
+	} else {
+		boundsAVX2(x, y, z, len(to), first)
+	}
 }
