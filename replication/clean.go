@@ -125,7 +125,7 @@ func (r *Replicator) stepClean() {
 	r.disturbUntold(tick)
 	c.settle(r.world, tick)
 	for _, slot := range c.touched { // also those whose row does not change
-		r.changes.openSet().Set(slot)
+		r.owing.openSet().Set(slot)
 	}
 }
 

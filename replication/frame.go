@@ -28,9 +28,10 @@ type frame struct {
 	// replaced holds the slots in which the last capture found another tenant.
 	replaced    []uint32
 	texts       textFields
-	clean       *clean   // nil unless Config.Simulate
-	dirty       []uint32 // slots to read in the running capture
-	prefetchSum uint32   // keeps the compiler from dropping prefetch's loads
+	clean       *clean       // nil unless Config.Simulate
+	owing       *bulk.Bitset // set of Replicator.owing that the running capture fills
+	dirty       []uint32     // slots to read in the running capture
+	prefetchSum uint32       // keeps the compiler from dropping prefetch's loads
 }
 
 // slotSummary is the part of a tenant that every viewer reads. It is kept apart, so
@@ -148,15 +149,24 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 }
 
 // noteValues notes for viewers that simulate whether the scratch row differs from the newest
-// state of h in more than its body.
+// state of h in more than its body, and whether they may be owed it: a row of an exact body
+// that only motion changed is not.
 func (f *frame) noteValues(slot uint32, entity bulk.Handle, h *history, owner bool) {
-	if f.clean == nil || f.clean.viewers == 0 || !h.valid {
+	if f.clean == nil || f.clean.viewers == 0 {
 		return
 	}
 	s := f.clean.at(slot, entity)
-	if s == nil || !f.clean.differs(f.scratch.Values, h.row) {
+	if s == nil || !h.valid {
+		f.owing.Set(slot)
 		return
 	}
+	if differs := f.clean.differs(f.scratch.Values, h.row); !differs {
+		if !s.exact {
+			f.owing.Set(slot)
+		}
+		return
+	}
+	f.owing.Set(slot)
 	if owner {
 		s.owner = f.tick
 	} else {

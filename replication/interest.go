@@ -39,7 +39,11 @@ func (v *Viewer) updateInterest() {
 		v.crossBoundary(s)
 	}
 	v.applyRules(s)
-	v.updateMembers(s, changed, replaced, incremental)
+	owing := changed
+	if v.simulation != nil {
+		owing = r.owing.since(since)
+	}
+	v.updateMembers(s, changed, replaced, owing, incremental)
 	w.requests = w.requests[:0]
 	s.drain(v.requestFunc)
 	if !incremental {
@@ -61,35 +65,39 @@ func (v *Viewer) onlyPositionsMatter() bool {
 }
 
 // updateMembers compares the interest set with the candidates, a word at a time.
-// Without changes a word costs three loads and an AND. Changed members become active,
+// Without changes a word costs three loads and an AND. Members in owing become active,
 // and only replaced slots are examined singly. It leaves in s the candidates that are
-// not members yet. If incremental, s holds changed entities only. A nil changed or
-// replaced means that any slot may be in it.
-func (v *Viewer) updateMembers(s *candidates, changed, replaced *bulk.Bitset, incremental bool) {
+// not members yet. If incremental, s holds changed entities only. A nil set means that any
+// slot may be in it.
+func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bitset, incremental bool) {
 	m := &v.members
 	v.compact()
 	anyNew, anyOther := changed == nil || changed.Any(), replaced == nil || replaced.Any()
-	if incremental && !anyNew {
+	anyOwed := owing == nil || owing.Any()
+	if incremental && !anyNew && !anyOwed {
 		s.intersect(func(word uint32) uint64 { return ^m.mask(word) })
 		return
 	}
-	m.anyActive = m.anyActive || anyNew
+	m.anyActive = m.anyActive || anyOwed
 	for i := range m.words {
 		w := &m.words[i]
-		word, mask, changedHere, replacedHere := w.number, w.mask, uint64(0), uint64(0)
+		word, mask, changedHere, replacedHere, owedHere := w.number, w.mask, uint64(0), uint64(0), uint64(0)
 		if anyNew {
 			changedHere = intersectSet(mask, changed, word)
 		}
 		if anyOther {
 			replacedHere = intersectSet(mask, replaced, word)
 		}
+		if anyOwed {
+			owedHere = intersectSet(mask, owing, word)
+		}
 		rows := m.rows[w.firstRow:][:bits.OnesCount64(mask)]
 		living, inside := mask, s.inside[word]
 		if replacedHere != 0 {
 			living = v.destroyReplaced(word, mask, replacedHere, rows)
 		}
-		if changedHere != 0 {
-			w.active |= changedHere & living
+		if owedHere != 0 {
+			w.active |= owedHere & living
 		}
 		outside := living &^ inside
 		if incremental {

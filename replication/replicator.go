@@ -31,6 +31,8 @@ type Replicator struct {
 	changes  changeLog
 	replaced changeLog // the subset of changes that gave the slot another tenant or none
 	retexted changeLog // the subset of changes of text fields
+	// owing is the subset of changes of which a viewer that simulates may be owed a row.
+	owing changeLog
 	// deaths are the destroyed handles that some viewer has not recorded yet.
 	// deathsDropped counts those before the first of them.
 	deaths        []death
@@ -162,6 +164,7 @@ func (r *Replicator) Capture() {
 	r.grid.capture = r.changes.captures
 	live := r.reader.Next()
 	changed.SetOr(changed.View(), live)
+	r.frame.owing = r.owing.close()
 	r.frame.capture(r.world, live, r.Tick())
 	for word, mask := range bulk.Or(changed.View()) {
 		for slot := range bulk.Bits(word<<6, mask) {

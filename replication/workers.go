@@ -35,6 +35,7 @@ func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 			r.changes.since(v.lastCapture)
 			r.replaced.since(v.lastCapture)
 			r.retexted.since(v.lastCapture)
+			r.owing.since(v.lastCapture)
 		}
 		if p.start == nil {
 			r.startWorkers()

@@ -1,0 +1,66 @@
+package replication
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world"
+)
+
+// newExactStorm returns the storm with exact kinds, for viewers that may simulate.
+func newExactStorm(t testing.TB) *Replicator {
+	file, err := scenes.Named("storm")
+	require.NoError(t, err)
+	for i := range file.Kinds {
+		file.Kinds[i].Exact = true
+	}
+	scene, err := scenes.Build(file)
+	require.NoError(t, err)
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	stepper := scene.World.Motion()
+	for i, kind := range scene.World.Kinds() {
+		m := stepper.Kinds[i]
+		require.NoError(t, s.AddKind(schema.EntityKind{Name: kind.Name, Body: &schema.KindBody{
+			InvMass: m.InvMass, Coupling: m.Coupling, Radius: m.Radius, Friction: m.Friction, Restitution: m.Restitution,
+		}}))
+	}
+	require.NoError(t, s.SetMotion(schema.Motion{
+		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed, HalfX: stepper.HalfExtent.X,
+		Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z, RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks,
+	}))
+	r, err := New(scene.World, s, Config{Simulate: true})
+	require.NoError(t, err)
+	return r
+}
+
+// A snapshot of a viewer that simulates does not examine the rows of exact bodies that only
+// motion changed. That it examines all that are owed is R6 and R13, which CheckInvariants and
+// TestOwedRows test.
+func TestMotionIsNotExamined(t *testing.T) {
+	r := newExactStorm(t)
+	require.True(t, r.AddViewer(0).Simulate())
+	moved, examined := 0, 0
+	for tick := range 120 {
+		capture := r.changes.captures
+		r.world.Step()
+		r.AfterStep()
+		r.Capture()
+		if tick == 0 {
+			continue // everything is new
+		}
+		changed, owing := r.changes.since(capture), r.owing.since(capture)
+		for slot := range changed.All() {
+			if r.frame.summaries[slot].handle != 0 && r.world.Disturbed(slot) < r.world.Tick() {
+				require.False(t, owing.Has(slot), "slot %d at tick %d", slot, tick)
+				moved++
+			}
+		}
+		examined += owing.Count()
+	}
+	require.Greater(t, moved, 10_000)
+	require.Less(t, 20*examined, moved)
+}
