@@ -1,6 +1,9 @@
 package replication
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // members maps the slots of a viewer's interest set to row indexes, grouped by words
 // for comparison with other sets. It takes 24 bytes for each word with a member and 4
@@ -88,8 +91,17 @@ func (m *members) compact() {
 	words, rows, from := 0, 0, 0
 	for i := range m.words {
 		w := m.words[i]
-		kept := w.mask
+		kept, n := w.mask, bits.OnesCount64(w.mask)
 		w.firstRow = uint32(rows)
+		if mine := m.rows[from : from+n]; !slices.Contains(mine, noRow) { // most words
+			if rows != from {
+				copy(m.rows[rows:], mine)
+			}
+			rows, from = rows+n, from+n
+			m.words[words] = w
+			words++
+			continue
+		}
 		for rest := w.mask; rest != 0; rest &= rest - 1 {
 			if rowIndex := m.rows[from]; rowIndex == noRow {
 				kept &^= rest & -rest
