@@ -15,7 +15,7 @@ import (
 const (
 	// settledTicks is how many awake ticks without a disturbance make a body exact. An exact
 	// row costs four to six ordinary ones.
-	settledTicks = 12
+	settledTicks = 20
 	// A body becomes ordinary when it is disturbed in maxDisturbed of disturbedWithin ticks.
 	maxDisturbed    = 3
 	disturbedWithin = 15

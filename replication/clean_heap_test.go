@@ -1,0 +1,159 @@
+package replication_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// watched is a world with one viewer, which acknowledges each snapshot at the next one.
+type watched struct {
+	t       testing.TB
+	world   *world.World
+	rep     *replication.Replicator
+	viewer  *replication.Viewer
+	before  func(tick uint64) // each step
+	written uint32
+	ack     wire.Ack
+	bytes   int
+}
+
+// watch adds a viewer to a world: if exact, one that simulates.
+func watch(t testing.TB, w *world.World, exact bool) *watched {
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	addWorld(t, s, w)
+	rep, err := replication.New(w, s, replication.Config{SnapshotHz: 20, Simulate: exact})
+	require.NoError(t, err)
+	o := &watched{t: t, world: w, rep: rep, viewer: rep.AddViewer(0), before: func(uint64) {}}
+	require.Equal(t, exact, o.viewer.Simulate())
+	return o
+}
+
+func (o *watched) tick() {
+	o.before(o.world.Tick())
+	o.world.Step()
+	o.rep.AfterStep()
+	if !o.rep.Due(0) {
+		return
+	}
+	o.rep.Capture()
+	if o.ack.Newest > 0 {
+		require.NoError(o.t, o.viewer.Acknowledge(o.ack))
+	}
+	u := o.viewer.Snapshot()
+	o.written += countRecords(o.t, u.Stream)
+	o.ack = wire.Ack{Seen: true, Newest: o.viewer.Seq(), Mask: 1<<64 - 1, Structure: o.written}
+	o.bytes += len(u.Stream)
+	for _, d := range u.Datagrams {
+		o.bytes += len(d)
+	}
+}
+
+// newHeap pours 400 solid rocks into a box, where a kinematic one stirs them for ever.
+func newHeap(t testing.TB, exact bool) *watched {
+	w, err := world.New(world.Config{Seed: 1, TickHz: 60, Gravity: 9.81, MaxEntities: 1024, CellMetres: 4, HalfExtent: world.Vec3{X: 6, Y: 64, Z: 6}})
+	require.NoError(t, err)
+	rock, err := w.AddKind(world.Kind{Name: "rock", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.1, Radius: 0.5, Friction: 0.5, Restitution: 0.2, Solid: true}})
+	require.NoError(t, err)
+	spoon, err := w.AddKind(world.Kind{Name: "spoon", Exact: exact, Body: &world.BodyDef{Kinematic: true, Solid: true, Radius: 2}})
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := range 400 {
+		at := world.Vec3{X: float32(r.IntN(1024)-512) / 128, Y: 4 + float32(i)/8, Z: float32(r.IntN(1024)-512) / 128}
+		_, err := w.Spawn(rock, at, world.Vec3{})
+		require.NoError(t, err)
+	}
+	h, err := w.Spawn(spoon, world.Vec3{X: 3, Y: 1}, world.Vec3{})
+	require.NoError(t, err)
+	o := watch(t, w, exact)
+	o.before = func(tick uint64) {
+		turn := float64(tick) / 30
+		w.SetVelocity(h, world.Vec3{X: float32(-6 * math.Sin(turn)), Z: float32(6 * math.Cos(turn))})
+	}
+	return o
+}
+
+// newBirds returns 20,000 bodies that fly, of which the viewer sees those near the centre.
+func newBirds(t testing.TB, exact bool) *watched {
+	w, err := world.New(world.Config{Seed: 1, TickHz: 60, MaxEntities: 1 << 15, HalfExtent: world.Vec3{X: 500, Y: 200, Z: 500}, Bounds: world.BoundsBounce})
+	require.NoError(t, err)
+	bird, err := w.AddKind(world.Kind{Name: "bird", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.001, Radius: 0.5, Restitution: 1}})
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 20_000 {
+		at := world.Vec3{X: float32(r.IntN(900) - 450), Y: float32(50 + r.IntN(100)), Z: float32(r.IntN(900) - 450)}
+		_, err := w.Spawn(bird, at, world.Vec3{X: float32(r.IntN(40) - 20), Y: float32(r.IntN(3) - 1), Z: float32(r.IntN(40) - 20)})
+		require.NoError(t, err)
+	}
+	return watch(t, w, exact)
+}
+
+// Bodies that are disturbed most of the time cost a viewer that simulates little more than
+// others: of 36 bits, the one that says that a row is not exact, and what bodies cost that fly
+// for a while.
+func TestHeapBytes(t *testing.T) {
+	ticks := 1200
+	if testing.Short() {
+		ticks = 300
+	}
+	var cost [2]int
+	for i, exact := range []bool{false, true} {
+		o := newHeap(t, exact)
+		for range 600 {
+			o.tick()
+		}
+		o.bytes = 0
+		for range ticks {
+			o.tick()
+		}
+		cost[i] = o.bytes
+		t.Logf("exact %v: %d B/s", exact, o.bytes*60/ticks)
+	}
+	require.Greater(t, cost[0], 5000*ticks/60)
+	require.LessOrEqual(t, float64(cost[1]), 1.03*float64(cost[0]))
+}
+
+// BenchmarkExactAgainstOrdinary alternates three ticks, with one snapshot, of two worlds that
+// differ in whether kinds are exact and the viewer simulates: a heap in which nothing stays
+// clean, and 20,000 bodies that only motion moves. It reports the median of the ratios of
+// neighbouring runs, and the ratio of the fastest tenths.
+func BenchmarkExactAgainstOrdinary(b *testing.B) {
+	b.Run("heap", func(b *testing.B) { benchmarkExact(b, newHeap) })
+	b.Run("birds", func(b *testing.B) { benchmarkExact(b, newBirds) })
+}
+
+func benchmarkExact(b *testing.B, build func(testing.TB, bool) *watched) {
+	worlds := [2]*watched{build(b, false), build(b, true)}
+	for range 600 {
+		worlds[0].tick()
+		worlds[1].tick()
+	}
+	var took [2][]float64
+	var ratios []float64
+	for n := 0; b.Loop(); n++ {
+		for _, i := range [2]int{n & 1, 1 - n&1} {
+			began := time.Now()
+			for range 3 {
+				worlds[i].tick()
+			}
+			took[i] = append(took[i], float64(time.Since(began)))
+		}
+		ratios = append(ratios, took[1][n]/took[0][n])
+	}
+	slices.Sort(ratios)
+	slices.Sort(took[0])
+	slices.Sort(took[1])
+	b.ReportMetric(ratios[len(ratios)/2], "median-ratio")
+	b.ReportMetric(took[1][len(took[1])/10]/took[0][len(took[0])/10], "tenth-ratio")
+	b.ReportMetric(took[0][len(took[0])/2]/3e3, "us/tick")
+}
