@@ -15,9 +15,16 @@ func (w *World) Disturbed(slot uint32) uint64 {
 
 // AppendDisturbed appends to list, ascending, the slots whose Disturbed is since or later.
 func (w *World) AppendDisturbed(list []uint32, since uint64) []uint32 {
-	for slot, tick := range w.disturbed {
-		if tick >= since {
-			list = append(list, uint32(slot))
+	const step = 8
+	for at := 0; at < len(w.disturbed); at += step {
+		some := w.disturbed[at:min(at+step, len(w.disturbed))]
+		if len(some) == step && max(some[0], some[1], some[2], some[3], some[4], some[5], some[6], some[7]) < since {
+			continue // most
+		}
+		for i, tick := range some {
+			if tick >= since {
+				list = append(list, uint32(at+i))
+			}
 		}
 	}
 	return list
