@@ -41,10 +41,29 @@ func (e *Entity) Exact() (s motion.State, tick uint32, ok bool) {
 	if t == nil || t.lost {
 		return s, 0, false
 	}
-	if t.fresh && t.at >= b.now {
+	if t.fresh {
 		return t.given, t.at, true
 	}
 	return t.state(b.now), b.now, true
+}
+
+// current returns the newest values of component n of e: computed ones, valid until the next
+// call, if it is the body of an exact entity.
+func (e *Entity) current(n int) []uint32 {
+	if b := e.layout.bodies; b != nil && n == b.part {
+		if s, _, ok := e.Exact(); ok {
+			return b.quantise(&s)
+		}
+	}
+	return e.values(n, int(e.states.newest))
+}
+
+// quantise returns the values of a body in a row, valid until the next call.
+func (b *bodies) quantise(s *motion.State) []uint32 {
+	state := bodyOf(*s)
+	b.quantised = schema.Body{Position: state.Position, Velocity: state.Velocity}
+	b.form.Quantise(0, &b.quantised, b.values[:])
+	return b.values[:]
 }
 
 // bodyFields are where a struct type has the position and the velocity of a body.
@@ -68,6 +87,11 @@ func bodyFieldsOf(name string, t reflect.Type) *bodyFields {
 func (f *bodyFields) set(v unsafe.Pointer, s *motion.State) {
 	*(*[3]float32)(unsafe.Add(v, f.position)) = [3]float32{s.Position.X, s.Position.Y, s.Position.Z}
 	*(*[3]float32)(unsafe.Add(v, f.velocity)) = [3]float32{s.Velocity.X, s.Velocity.Y, s.Velocity.Z}
+}
+
+func (f *bodyFields) equal(v unsafe.Pointer, s *motion.State) bool {
+	p, w := *(*[3]float32)(unsafe.Add(v, f.position)), *(*[3]float32)(unsafe.Add(v, f.velocity))
+	return vec(p) == s.Position && vec(w) == s.Velocity
 }
 
 // between returns the state at moment m, and the states next to it.

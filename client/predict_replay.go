@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
@@ -77,7 +78,8 @@ type part struct {
 	spans  []schema.Span
 	first  int // its numbers in an offset
 	count  int
-	server int // its number in the schema of the entity
+	server int         // its number in the schema of the entity
+	body   *bodyFields // nil: it is not the body
 }
 
 // in returns the component of the state at v, as a pointer.
@@ -94,6 +96,7 @@ func (p *prediction) setParts(parts []part) {
 		c := &parts[i]
 		first, end := declared.TextFieldsOf(c.number)
 		c.texts, c.spans, c.first = first < end, declared.Spans(c.number), numbers
+		c.body = bodyFieldsOf(declared.Component(c.number).Name, declared.Component(c.number).Type)
 		for _, s := range c.spans {
 			c.count += s.Count
 		}
@@ -263,7 +266,8 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 		p.run(p.newest+1, tick, all) // the game makes no inputs, and the server holds the last one
 	}
 	known := tick <= p.newest && !p.paused && p.running
-	if known && p.matches(e, slotOf(tick)) {
+	agreed := known && p.matches(e, slotOf(tick))
+	if agreed && p.equals(e, slotOf(tick)) {
 		p.stats.Agreed++
 		p.accept(tick)
 		p.run(p.newest+1, p.target(), all)
@@ -277,14 +281,15 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 	case !known:
 		p.undoUnapplied(tick)
 		p.copyState(slotOf(tick), slotOf(p.newest))
-		p.restore(e, slotOf(tick))
+	case agreed:
+		p.stats.Agreed++
 	case p.explained(e, tick):
 		p.stats.Corrected++
 		p.stats.Missed++
 	default:
 		p.stats.Corrected++
-		p.restore(e, slotOf(tick))
 	}
+	p.restore(e, slotOf(tick))
 	p.accept(tick)
 	p.truncate(p.target())
 	p.run(tick+1, p.target(), all)
@@ -371,19 +376,36 @@ func (p *prediction) recoverStep() {
 }
 
 // restore gives the state of a slot the newest values of e. Fields that are not replicated or
-// have them after quantisation keep what they have.
+// have them after quantisation keep what they have, other than those of an exact body.
 func (p *prediction) restore(e *Entity, slot int) {
 	for i := range p.parts {
 		c := &p.parts[i]
-		e.layout.schema.Adopt(c.server, e.values(c.server, int(e.states.newest)), c.at[slot])
+		e.layout.schema.Adopt(c.server, e.current(c.server), c.at[slot])
+		if s, _, ok := e.Exact(); ok && c.body != nil {
+			c.body.set(c.pointer(slot), &s)
+		}
 	}
 }
+
+// equals reports whether the state of a slot has the bits of e's body, if that is exact.
+func (p *prediction) equals(e *Entity, slot int) bool {
+	for i := range p.parts {
+		c := &p.parts[i]
+		if s, _, ok := e.Exact(); ok && c.body != nil && !c.body.equal(c.pointer(slot), &s) {
+			return false
+		}
+	}
+	return true
+}
+
+// pointer returns the component in the state of a slot.
+func (p *part) pointer(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
 
 // matches reports whether the state of a slot quantises to the newest one of e.
 func (p *prediction) matches(e *Entity, slot int) bool {
 	for i := range p.parts {
 		c := &p.parts[i]
-		want := e.values(c.server, int(e.states.newest))
+		want := e.current(c.server)
 		got := p.values[:len(want)]
 		e.layout.schema.Quantise(c.server, c.at[slot], got)
 		if !slices.Equal(got, want) {
@@ -425,8 +447,13 @@ func (s *Session) resendTicks() uint32 {
 // current state. Every snapshot that is made for its controller has a row of e unless the
 // client has its state, or a snapshot that has it is under way. So a snapshot without such a
 // row repeats the current state if none was lost since that, or in the time of resend ticks,
-// after which the server sends the row again.
+// after which the server sends the row again. Of an exact body a row is sent only after a
+// disturbance, and a complete snapshot says that there was none.
 func (r *Replica) knownUntil(e *Entity, resend uint32) uint32 {
+	if r.bodies.of(e) != nil {
+		_, tick, _ := e.Exact()
+		return max(tick, e.states.tick)
+	}
 	applied := min(uint32(bits.TrailingZeros64(^r.acks.mask)), uint32(len(r.ackTicks)-1)) // before the newest, without a gap
 	since := r.ackTicks[(r.acks.newest-applied)%uint32(len(r.ackTicks))]
 	if r.tick <= e.states.tick || e.states.tick < since && r.tick-since <= resend {
