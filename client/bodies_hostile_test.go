@@ -35,14 +35,17 @@ const moverHz = 60
 func newMover(t testing.TB, c client.SessionConfig) *mover {
 	m := &mover{t: t, schema: schema.New()}
 	require.NoError(t, schema.Add[schema.Body](m.schema, schema.BodyComponent))
-	c.Schema, c.Simulate = m.schema.Clone(), true
+	own := m.schema.Clone()
+	if c.Simulate = true; c.Schema == nil {
+		c.Schema = own
+	}
 	require.NoError(t, m.schema.AddKind(schema.EntityKind{Name: "ball", Body: &schema.KindBody{InvMass: 1, Coupling: 0.01, Radius: 0.5, Restitution: 1, Layers: 1}}))
 	require.NoError(t, m.schema.AddKind(schema.EntityKind{Name: "mark"}))
 	require.NoError(t, m.schema.SetMotion(schema.Motion{
 		TickHz: moverHz, MaxSpeed: physics.MaxSpeed, HalfX: 900, Height: 900, HalfZ: 900, RestSpeed: 0.01, RestTicks: 30, Bounds: schema.BoundsBounce,
 	}))
 	var err error
-	m.body, err = client.ComponentOf[schema.Body](c.Schema, schema.BodyComponent)
+	m.body, err = client.ComponentOf[schema.Body](own, schema.BodyComponent)
 	require.NoError(t, err)
 	m.session, err = client.NewSession(c)
 	require.NoError(t, err)

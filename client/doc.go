@@ -75,8 +75,12 @@
 // With Config.Simulate the client computes the bodies that only effects, gravity and the
 // ground move, as MOTION.md of world/motion says: the server sends nothing for them. All
 // such bodies are computed together, up to the tick of each snapshot that lacks nothing.
-// [Component.Get] and [Component.At] of the body then return computed states, and
-// [Entity.Exact] gives the bits. Motion that was computed is no Observer.Update.
+//
+// [Component.Get], [Component.At] and [Entity.Format] then show computed motion. At is exact
+// at every tick of the last half second and linear in between; [Entity.Exact] gives the newest
+// state to the bit, and its tick. [Observer].Update, [Entity.Tick] and [Entity.AppendValues]
+// are about what the server sent: an entity may move for a minute without an Update. Read what
+// is drawn in each render, and use Update for what changes seldom.
 //
 // Snapshots carry a hash of some bodies in turn. If it differs from what was computed,
 // Observer.Diverge is called and the server sends everything again, at most once a second.
@@ -103,11 +107,13 @@
 //
 // An input counts from its tick until the next one. With each newer state of the server the
 // client quantises its own of that tick. If they are equal, nothing changes, and no
-// precision is lost. Otherwise the client leaves out the inputs that the server had not
+// precision is lost: a computed body is taken over to the bit. Otherwise the client leaves out the inputs that the server had not
 // applied ([Replica.AppliedInput]). If that gives the server's state, it is the reason;
 // otherwise the fields that differ are taken over. The later ticks are predicted again from
 // there. A snapshot without a row of the entity says that it has not changed, unless an
-// earlier snapshot was lost.
+// earlier snapshot was lost. Of a computed body it says that the entity moved as computed:
+// a Step that moves it like package motion, in the same effects, is never corrected unless
+// something disturbs the body.
 //
 // The error of a misprediction is added to what At returns, and halves every 80 ms; vectors
 // and numbers that are off by more than PredictConfig.Snap, in their units, are corrected at
@@ -223,8 +229,8 @@
 //	C5 Every command that was sent ends once: answered, rejected or unanswered.
 //	C6 The predicted state of a tick is Step of the previous tick's and the newest
 //	   input up to the tick, as the server receives it.
-//	C7 A confirmed state quantises to the server's, and a newer one never gives way to
-//	   an older one.
+//	C7 A confirmed state quantises to the server's, the body of an exact entity has the
+//	   server's bits, and a newer state never gives way to an older one.
 //	C8 At most MaxPredicted ticks are newer than the confirmed one.
 //	C9 Of one effect Once is true once, and once more after each Undo.
 //	C10 The offset that At adds to a state never enters the state.

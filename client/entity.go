@@ -3,10 +3,12 @@ package client
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // Entity is the client's copy of one entity of its interest set. It is one cache line,
@@ -38,18 +40,24 @@ func (e *Entity) KindName() string {
 	return fmt.Sprintf("kind %d", e.kind)
 }
 
-// Format returns all components of the current state by name, those that the caller's
-// schema lacks too, their text fields last: "health{Points=3} name{Text="Ada"}".
+// Format returns all components of the newest state, computed or received, by name, those
+// that the caller's schema lacks too, their text fields last:
+// "health{Points=3} name{Text="Ada"}".
 func (e *Entity) Format() string {
-	s := e.layout.schema
+	s, values := e.layout.schema, e.states.current()
+	if b := e.layout.bodies; b.of(e) != nil {
+		values = slices.Clone(values)
+		copy(values[b.offset:], e.current(b.part))
+	}
 	var texts []string
 	if s.TextMask() != 0 {
 		texts = *textsOf(e)
 	}
-	return s.Format(schema.Row{Mask: e.mask, Owned: e.states.owned, Values: e.states.current()}, texts)
+	return s.Format(schema.Row{Mask: e.mask, Owned: e.states.owned, Values: values}, texts)
 }
 
-// Tick returns the server's tick of the current state.
+// Tick returns the server's tick of the newest state received. Of a computed body, Exact
+// returns the tick computed.
 func (e *Entity) Tick() uint32 { return e.states.tick }
 
 // Owned reports whether this client owns the entity and so receives its owner-only
@@ -63,7 +71,7 @@ type Component[T any] struct {
 	schema *schema.Schema                      // of the caller
 	number int                                 // in it
 	texts  bool                                // it has text fields
-	body   *bodyFields                         // nil: it is not the body
+	body   *bodyFields                         // nil: it is not the body, or has other types
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
@@ -92,13 +100,24 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 		return v, false
 	}
 	restore(e, n, e.values(n, int(e.states.newest)), &v)
-	if c.body != nil {
+	if b := e.layout.bodies; b != nil && n == b.part {
 		if s, _, ok := e.Exact(); ok {
-			c.body.set(unsafe.Pointer(&v), &s)
+			c.setBody(e, &s, &v)
 		}
 	}
 	c.setTexts(e, n, &v)
 	return v, true
+}
+
+// setBody sets the body in v to an exact state, or if its struct has other types than
+// schema.Body to what that quantises to.
+func (c *Component[T]) setBody(e *Entity, s *motion.State, v *T) {
+	if c.body != nil {
+		c.body.set(unsafe.Pointer(v), s)
+		return
+	}
+	b := e.layout.bodies
+	restore(e, b.part, b.quantise(s), v)
 }
 
 // numberIn returns the component's number in the schema of e, or -1 if e lacks it or is
@@ -133,5 +152,6 @@ func restore[T any](e *Entity, n int, values []uint32, v *T) {
 // AppendValues are for conformance vectors and other exact comparisons.
 func (e *Entity) Mask() uint32 { return e.mask }
 
-// AppendValues appends the quantised current state, in the row layout of Replica.Schema, to dst.
+// AppendValues appends the quantised state that was received last, of Tick, in the row layout
+// of Replica.Schema, to dst.
 func (e *Entity) AppendValues(dst []uint32) []uint32 { return append(dst, e.states.current()...) }

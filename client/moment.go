@@ -2,7 +2,6 @@ package client
 
 import (
 	"time"
-	"unsafe"
 )
 
 // Moment is the server time that a render shows: slightly in the past, so that the
@@ -44,7 +43,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
 	e.layout.schema.Blend(n, e.states.owned, a, b, ratio, &v)
-	if c.body != nil {
+	if b := e.layout.bodies; b != nil && n == b.part {
 		c.computed(e, m, &v)
 	}
 	c.setTexts(e, n, &v)
@@ -60,13 +59,13 @@ func (c *Component[T]) computed(e *Entity, m Moment, v *T) {
 	s, from, to := e.layout.bodies.between(t, m)
 	if c.jumps != nil {
 		a, b := *v, *v
-		c.body.set(unsafe.Pointer(&a), &from)
-		c.body.set(unsafe.Pointer(&b), &to)
+		c.setBody(e, &from, &a)
+		c.setBody(e, &to, &b)
 		if c.jumps(a, b, 1) {
 			s = from
 		}
 	}
-	c.body.set(unsafe.Pointer(v), &s)
+	c.setBody(e, &s, v)
 }
 
 // Jumping returns a component whose At does not interpolate between two states, ticks

@@ -17,8 +17,9 @@ type Observer struct {
 	// called again when its set of components or its ownership changes, or after a
 	// resync.
 	Enter func(e *Entity)
-	// Update is called when e has a newer state, after all rows of the datagram were
-	// applied, and when its strings or []byte have changed.
+	// Update is called when the server sent a newer state of e, after all rows of the
+	// datagram were applied, and when its strings or []byte have changed. It is not called
+	// for motion that the client computes (Config.Simulate).
 	Update func(e *Entity)
 	// Leave is called when h leaves the interest set: it is Hidden, and may well live.
 	Leave func(h bulk.Handle, why wire.Reason)

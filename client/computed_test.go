@@ -1,0 +1,69 @@
+package client_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// An entity whose state has not been computed yet is where the server said, as of then.
+func TestExactBeforeComputing(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
+	m.snapshot(12)
+	require.NoError(t, m.send(14, m.enter(h(2, 1), 0, floating(5), 5)))
+	s, tick := m.exact(h(2, 1))
+	require.EqualValues(t, 9, tick)
+	require.Equal(t, floating(5), s)
+	m.snapshot(15)
+	s, tick = m.exact(h(2, 1))
+	require.EqualValues(t, 15, tick)
+	require.NotEqual(t, floating(5), s)
+}
+
+// wideBody is the body in other types than schema.Body.
+type wideBody struct {
+	Position [3]float64 `net:"range=-1024..1024,step=1/256,predict=linear"`
+	Velocity [3]float64 `net:"range=-128..128,step=1/32,predict=linear"`
+}
+
+// Format, Get and At show computed motion; Tick, AppendValues and Update are about what the server
+// sent.
+func TestComputedMotionIsShown(t *testing.T) {
+	updates := 0
+	wide := schema.New()
+	require.NoError(t, schema.Add[wideBody](wide, schema.BodyComponent))
+	m := newMover(t, client.SessionConfig{Schema: wide, Observer: client.Observer{Update: func(*client.Entity) { updates++ }}})
+	body, err := client.ComponentOf[wideBody](wide, schema.BodyComponent)
+	require.NoError(t, err)
+	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
+	e := m.session.Replica().Entity(h(1, 1))
+	sent := e.AppendValues(nil)
+	for tick := uint32(12); tick <= 60; tick += 3 {
+		m.snapshot(tick)
+	}
+	s, tick := m.exact(h(1, 1))
+	require.EqualValues(t, 60, tick)
+	want := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
+	values := make([]uint32, m.schema.Values())
+	m.schema.Quantise(0, &want, values)
+	require.NotEqual(t, sent, values)
+	require.Equal(t, m.schema.Format(schema.Row{Mask: 1, Values: values}, nil), e.Format())
+	got, ok := body.Get(e)
+	require.True(t, ok)
+	m.schema.Restore(0, values, &want)
+	for i := range 3 {
+		require.Equal(t, float64(want.Position[i]), got.Position[i])
+		require.Equal(t, float64(want.Velocity[i]), got.Velocity[i])
+	}
+	at, ok := body.At(e, client.Moment{Tick: 60})
+	require.True(t, ok)
+	require.Equal(t, got, at)
+
+	require.Zero(t, updates)
+	require.Equal(t, sent, e.AppendValues(nil))
+	require.EqualValues(t, 10, e.Tick())
+}
