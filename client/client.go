@@ -69,7 +69,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 		return nil, err
 	}
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
-	session.onWelcome, session.await = cl.joined, cl.await
+	session.onWelcome, session.await, session.freshToken = cl.joined, cl.await, c.FreshToken != nil
 	link, err := cl.dialer()(ctx)
 	if err != nil {
 		return nil, err
@@ -172,6 +172,9 @@ func (c *Client) update() error {
 	}
 	if err == nil && in.Err != nil {
 		err = explain(in.Err)
+	}
+	if err == nil {
+		err = c.diverged()
 	}
 	if err == nil {
 		err = c.link.SendStream(c.session.TakeStream())

@@ -85,7 +85,8 @@ type Config struct {
 	MaxBytes    int
 	// Simulate has the client compute the motion of bodies that only effects, gravity and
 	// the ground move, if the server can send what that takes: nothing is sent for them,
-	// and Component.At is exact at every tick. Entity.Exact says of which entities.
+	// and Component.At is exact at every tick. Entity.Exact says of which entities. See
+	// ErrDiverged for what happens if the client keeps computing other states.
 	Simulate bool
 	// GiveUp is how long the client tries to replace a lost connection before it
 	// ends. 0 is a minute; negative never reconnects.

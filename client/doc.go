@@ -84,6 +84,8 @@
 //
 // Snapshots carry a hash of some bodies in turn. If it differs from what was computed,
 // Observer.Diverge is called and the server sends everything again, at most once a second.
+// If that does not help for ten times in a row, a Client begins a new session that receives
+// rows: StateChange.Err is [ErrDiverged], and SessionStats.Ordinary is set.
 // [ReplicaStats].Motion counts. A snapshot that would take longer than 50 ms to compute, as
 // from a hostile server, makes bodies stand still until their states are sent again.
 //

@@ -376,7 +376,7 @@ func (p *prediction) recoverStep() {
 }
 
 // restore gives the state of a slot the newest values of e. Fields that are not replicated or
-// have them after quantisation keep what they have, other than those of an exact body.
+// have them after quantisation keep what they have; an exact body takes over all bits.
 func (p *prediction) restore(e *Entity, slot int) {
 	for i := range p.parts {
 		c := &p.parts[i]

@@ -102,16 +102,21 @@ func (c *Client) reconnect(delay time.Duration, token []byte) {
 	old, config, dial := c.link, c.config, c.dialer()
 	c.link, c.outage.attempt = nil, a
 	c.past = c.past.plus(old)
+	why, last := wire.Timeout, []byte(nil) // OK would end the session
+	if c.session.divergent() {
+		c.session.Bye(wire.OK)
+		why, last = wire.OK, c.session.TakeStream()
+	}
 	if config.Simulation != nil {
 		if old != nil {
-			_ = old.Close(wire.Timeout, nil)
+			_ = old.Close(why, last)
 		}
 		return // simulate makes the attempt
 	}
 	go func() {
 		defer close(a.done)
 		if old != nil {
-			_ = old.Close(wire.Timeout, nil) // OK would end the session
+			_ = old.Close(why, last)
 		}
 		select {
 		case <-time.After(delay):
@@ -195,6 +200,22 @@ func (c *Client) follow(to *wire.Error) error {
 	c.config.Addr = to.Address
 	c.session.forgetServer()
 	c.reconnect(0, append([]byte{}, to.Token...))
+	return nil
+}
+
+// ErrDiverged is StateChange.Err if the client replaces its session by one without
+// Config.Simulate, in which the server sends rows of all bodies. The client had asked for all
+// states ten times, each time within ten seconds of the time before. Computed bodies still
+// differed from the server's, which is a bug on either side, or took too long. The game sees
+// the player leave and join. With a negative GiveUp, or a Token without FreshToken, the client
+// keeps the session.
+var ErrDiverged = errors.New("client: computed bodies kept differing from the server's, or took too long: the next session receives them as rows")
+
+// diverged returns ErrDiverged if the session should be replaced.
+func (c *Client) diverged() error {
+	if c.state == Joined && c.session.divergent() && c.config.GiveUp >= 0 {
+		return ErrDiverged
+	}
 	return nil
 }
 

@@ -132,7 +132,9 @@ func (r *Replica) simulate(tickHz int) (err error) {
 	own := *r.layout
 	r.layout = &own
 	r.bodies, err = newBodies(own.schema, tickHz)
-	own.bodies = r.bodies
+	if own.bodies = r.bodies; err == nil {
+		r.bodies.stats = r.stats.Motion
+	}
 	return err
 }
 

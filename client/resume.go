@@ -13,7 +13,7 @@ import (
 // hello returns a Hello that joins, or resumes the previous session. A resuming Hello
 // has epoch 0, which joins any world, so that a new session, if that is all there is,
 // takes no second handshake. The schema is 0, which asks for its text, until a server has
-// sent one.
+// sent one. A session whose computed bodies kept differing is not resumed.
 func (s *Session) hello() wire.Hello {
 	c := s.config
 	s.named = 0
@@ -21,12 +21,12 @@ func (s *Session) hello() wire.Hello {
 		s.named = s.layout.hash
 	}
 	h := wire.Hello{Protocol: wire.Version, Schema: s.named, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room}
-	if c.Simulate {
+	if s.simulates() {
 		h.Abilities = wire.Simulates
 	}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
-		if len(w.Secret) > 0 {
+		if len(w.Secret) > 0 && !s.divergent() {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
 		}
 	}
@@ -143,7 +143,8 @@ func (s *Session) renew(l *layout, floor, maxSlots uint32, tickHz int) {
 	next := newReplica(l, floor, maxSlots, s.config.limits(), s.config.Observer)
 	next.events, next.wishes = s.config.Events, &s.wishes
 	if s.replica != nil {
-		next.stats = s.replica.stats
+		next.stats = s.replica.Stats()
+		next.stats.Motion.Clean = 0
 	}
 	s.replica, s.controlled = next, 0
 	s.clock, s.renderer, s.inputs = clock{hz: tickHz}, renderer{}, inputs{}

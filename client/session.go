@@ -86,6 +86,9 @@ type Session struct {
 	acked       ackWindow     // acknowledged by the newest Input
 	faultsKnown uint64        // faults that a Resync was sent for
 	resyncAt    time.Duration // before which no Resync for computed bodies is sent
+	resyncs     int           // for computed bodies, none long after the one before
+	ordinary    bool          // there were too many: Hello says that the client does not simulate
+	freshToken  bool          // the next Hello may begin a session though config.Token is used
 	rtt         RTT
 	clock       clock
 	renderer    renderer
@@ -109,8 +112,11 @@ type SessionStats struct {
 	// snapshot interval, and what the link adds.
 	Delay time.Duration
 	// Lead is how long before their tick inputs are made.
-	Lead    time.Duration
-	Replica ReplicaStats // snapshots by outcome
+	Lead time.Duration
+	// Ordinary is set once computed bodies have differed from the server's for too long: the
+	// next session, or already this one, receives them as rows. See ErrDiverged.
+	Ordinary bool
+	Replica  ReplicaStats // snapshots by outcome
 }
 
 // stampUnit is the unit of the time stamps that the server echoes.
@@ -242,7 +248,7 @@ func (s *Session) receiveWelcome(body []byte) error {
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
 	case m.MaxSlots > wire.MaxSlots:
 		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
-	case m.Simulate != 0 && !s.config.Simulate:
+	case m.Simulate != 0 && !s.simulates():
 		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
 	}
 	l, err := s.layoutOf(&m)
@@ -319,16 +325,39 @@ func (s *Session) checkFaults() {
 	}
 }
 
-// resyncEvery bounds how often computed bodies cause a Resync.
-const resyncEvery = time.Second
+const (
+	// resyncEvery bounds how often computed bodies cause a Resync.
+	resyncEvery = time.Second
+	// A session becomes ordinary after maxResyncs of them, each at most resyncsWithin after
+	// the one before. Fewer mend what was wrong once.
+	maxResyncs    = 10
+	resyncsWithin = 10 * time.Second
+)
 
 // checkBodies requests a full resync if computed bodies differ from the server's, or could
 // not be computed in time.
 func (s *Session) checkBodies(now time.Duration) {
-	if b := s.replica.bodies; b != nil && now >= s.resyncAt && b.needsResync() {
-		s.resyncAt = now + resyncEvery
-		s.send(wire.TypeResync, nil)
+	b := s.replica.bodies
+	if b == nil || now < s.resyncAt || !b.needsResync() {
+		return
 	}
+	if now-s.resyncAt > resyncsWithin-resyncEvery {
+		s.resyncs = 0
+	}
+	s.resyncs++
+	if s.resyncs == maxResyncs && (len(s.config.Token) == 0 || s.freshToken) {
+		s.ordinary = true
+	}
+	s.resyncAt = now + resyncEvery
+	s.send(wire.TypeResync, nil)
+}
+
+// simulates reports whether the next session computes bodies if the server allows it.
+func (s *Session) simulates() bool { return s.config.Simulate && !s.ordinary }
+
+// divergent reports whether the session computes bodies, but should not any more.
+func (s *Session) divergent() bool {
+	return s.ordinary && s.welcome != nil && s.welcome.Simulate == 1
 }
 
 // Bye queues a Bye, which tells the server that the client leaves, and why.
@@ -369,7 +398,7 @@ func (s *Session) RTT() RTT { return s.rtt }
 // Stats returns what the session counted since NewSession.
 func (s *Session) Stats() SessionStats {
 	n := s.stats
-	n.Delay, n.Lead = s.renderer.delay.value, s.inputs.lead.value
+	n.Delay, n.Lead, n.Ordinary = s.renderer.delay.value, s.inputs.lead.value, s.ordinary
 	if s.replica != nil {
 		n.Replica = s.replica.Stats()
 	}

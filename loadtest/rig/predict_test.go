@@ -17,7 +17,7 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// thrust is what a player adds to the velocity of a missile, in m/s in every tick.
+// thrust is added to the velocity of a player's missile, in m/s in every tick.
 type thrust struct {
 	X, Z float32 `net:"range=-8..8,step=1/8"`
 }
