@@ -39,6 +39,7 @@ type clean struct {
 // exactKind holds the constants of a kind, and whether its bodies may be exact.
 type exactKind struct {
 	exact bool
+	added bool // the schema lacks it: clients receive its constants in a record
 	motion.Kind
 }
 
@@ -71,13 +72,26 @@ func newClean(w *world.World, s *schema.Schema) (*clean, error) {
 	return c, nil
 }
 
-// addKinds takes the kinds that were added to the world. A kind that the schema lacks stays
-// ordinary: clients do not know its constants.
+// addKinds takes the kinds that were added to the world. A kind that the schema has without a
+// body, or under another name, stays ordinary, and so does one with a constant of -0.
 func (c *clean) addKinds(w *world.World, s *schema.Schema) {
 	stepper, kinds := w.Motion(), w.Kinds()
 	for i := len(c.kinds); i < len(kinds); i++ {
-		told := i < s.Kinds() && s.EntityKind(i).Body != nil && s.EntityKind(i).Name == kinds[i].Name
-		c.kinds = append(c.kinds, exactKind{kinds[i].Exact && told, stepper.Kinds[i]})
+		k := exactKind{exact: kinds[i].Exact && kinds[i].Body != nil, added: i >= s.Kinds(), Kind: stepper.Kinds[i]}
+		if k.added {
+			k.exact = k.exact && schema.New().AddKind(schema.EntityKind{Name: "added", Body: kindBody(&k.Kind)}) == nil
+		} else {
+			k.exact = k.exact && s.EntityKind(i).Body != nil && s.EntityKind(i).Name == kinds[i].Name
+		}
+		c.kinds = append(c.kinds, k)
+	}
+}
+
+// kindBody returns the constants of a kind as a schema has them.
+func kindBody(k *motion.Kind) *schema.KindBody {
+	return &schema.KindBody{
+		InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius, Friction: k.Friction, Restitution: k.Restitution,
+		Layers: uint32(k.Layers),
 	}
 }
 

@@ -32,7 +32,8 @@ type simClient struct {
 	complete uint32      // tick of the newest complete snapshot
 	linked   bool        // the last snapshot was applied
 	audits   int
-	rows     []simRow // read since a test emptied it
+	kinds    map[uint32]bool // added
+	rows     []simRow        // read since a test emptied it
 }
 
 // simMember is an entity in view.
@@ -66,8 +67,11 @@ type simAction struct {
 }
 
 func newSimClient(r *replication.Replicator, w *world.World) *simClient {
+	stepper := w.Motion()
+	stepper.Kinds = slices.Clone(stepper.Kinds[:r.Codec().Schema().Kinds()])
 	return &simClient{
-		codec: r.Codec(), sim: motion.NewSim(w.Motion(), w.Tick()), members: map[uint32]*simMember{},
+		kinds: map[uint32]bool{},
+		codec: r.Codec(), sim: motion.NewSim(stepper, w.Tick()), members: map[uint32]*simMember{},
 		programs: map[uint8]*field.Program{}, effects: map[uint32]*simEffect{},
 	}
 }
@@ -154,6 +158,9 @@ func (c *simClient) receive(m *simMember, bits *bitio.Reader, e wire.Exact, tick
 		return nil
 	}
 	s := c.codec.Schema()
+	if int(m.kind) >= s.Kinds() && !c.kinds[m.kind] {
+		return fmt.Errorf("%v is exact, and of the unknown kind %d", m.handle, m.kind)
+	}
 	i, _ := s.ByName(schema.BodyComponent)
 	body := schema.Body{}
 	s.Restore(i, values[s.Component(i).Offset:][:s.Component(i).Values], &body)
@@ -186,6 +193,16 @@ func (c *simClient) extension(r wire.Record) error {
 			return err
 		}
 		c.programs[p.Number] = program
+	case wire.ExtendKind:
+		k := r.KindAdded()
+		if c.kinds[k.Kind] || int(k.Kind) < c.codec.Schema().Kinds() {
+			return fmt.Errorf("kind %d is added, which is known", k.Kind)
+		}
+		c.kinds[k.Kind] = true
+		c.sim.SetKind(motion.KindID(k.Kind), motion.Kind{
+			InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius, Friction: k.Friction, Restitution: k.Restitution,
+			Layers: motion.Layers(k.Layers),
+		})
 	case wire.ExtendEffectAdded:
 		return c.added(r.EffectAdded())
 	case wire.ExtendEffectChanged:

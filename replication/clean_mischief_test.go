@@ -28,6 +28,7 @@ type mischief struct {
 	effects  []world.EffectID
 	programs []*field.Program
 	viewers  []*walker
+	settled  bool // nothing meddles
 }
 
 type score struct{ N uint8 }
@@ -110,9 +111,9 @@ func (m *mischief) spawn() {
 // meddle does something with a probability.
 func (m *mischief) meddle(p float64) {
 	w := m.world
-	for m.rand.Float64() < p {
+	for !m.settled && m.rand.Float64() < p {
 		h := m.any()
-		switch what := m.rand.IntN(14); what {
+		switch what := m.rand.IntN(15); what {
 		case 0, 1:
 			m.spawn()
 		case 2:
@@ -133,10 +134,26 @@ func (m *mischief) meddle(p float64) {
 			}
 		case 9, 10:
 			m.addEffect()
+		case 14:
+			m.addKind()
 		default:
 			m.changeEffect(what)
 		}
 	}
+}
+
+// addKind adds a kind that the schema lacks.
+func (m *mischief) addKind() {
+	if len(m.kinds) == 12 {
+		return
+	}
+	k := world.Kind{Name: fmt.Sprint("new", len(m.kinds)), Exact: m.rand.IntN(3) != 0}
+	if m.rand.IntN(6) != 0 {
+		k.Body = &world.BodyDef{Mass: 1 + 9*m.rand.Float32(), Drag: 2 * m.rand.Float32(), Radius: 0.3, Friction: m.rand.Float32(), Restitution: m.rand.Float32()}
+	}
+	id, err := m.world.AddKind(k)
+	require.NoError(m.t, err)
+	m.kinds = append(m.kinds, id)
 }
 
 func (m *mischief) addEffect() {

@@ -6,12 +6,14 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // simulation is the state of a viewer whose client simulates.
 type simulation struct {
 	effects  []toldEffect // by slot of the world's effects
 	programs [wire.MaxPrograms]uint8
+	kinds    []bool // added kinds that the client knows, from the first that the schema lacks on
 	sent     int    // programs that the client has: programs[i] is one more than the number of the i-th
 	tick     uint32 // of the newest snapshot; 0: none
 	since    uint32 // of the one before, or of the newest if effects were told again
@@ -258,6 +260,28 @@ func (v *Viewer) collectOwed() bool {
 		m.anyActive = m.anyActive || word.active != 0
 	}
 	return len(w.waiting) > 0
+}
+
+// tellKind sends the constants of a kind of which an entity enters, unless the client has them.
+func (v *Viewer) tellKind(kind world.KindID) {
+	s, c := v.simulation, v.replicator.clean
+	if int(kind) >= len(c.kinds) || !c.kinds[kind].added || !c.kinds[kind].exact {
+		return
+	}
+	i := int(kind) - v.replicator.frame.schema.Kinds()
+	if n := i + 1 - len(s.kinds); n > 0 {
+		s.kinds = append(s.kinds, make([]bool, n)...)
+	}
+	if s.kinds[i] {
+		return
+	}
+	s.kinds[i] = true
+	k := &c.kinds[kind]
+	v.work.extension = wire.KindAdded{
+		Kind: uint32(kind), InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius,
+		Friction: k.Friction, Restitution: k.Restitution, Layers: uint32(k.Layers),
+	}.Append(v.work.extension[:0])
+	v.extend()
 }
 
 // noteMissing notes whether members wait to enter again: their clients lack what they are.
