@@ -31,12 +31,14 @@ type bodies struct {
 	now       uint32      // tick of sim; 0: none
 	effects   forces
 
-	tracks   []*track // by Entity.index; nil for ordinary entities
-	numbered []*track // by number
-	free     []uint32 // numbers
-	waiting  []*track // fresh ones
-	ghosts   []*track // of entities that have gone, but lead
-	count    int      // of tracks
+	tracks   []*track         // by Entity.index; nil for ordinary entities
+	numbered []*track         // by number
+	free     []uint32         // numbers
+	lists    [][]motion.State // spare ones of tracks
+	sweep    int              // index in numbered of the next track that may have slept for long
+	waiting  []*track         // fresh ones
+	ghosts   []*track         // of entities that have gone, but lead
+	count    int              // of tracks
 
 	snapshots [64]seenSnapshot // applied, by seq modulo 64
 	overrun   bool             // bodies are lost: Resync
@@ -108,11 +110,14 @@ func newBodies(s *schema.Schema, tickHz int) (*bodies, error) {
 	b.part, _ = s.ByName(schema.BodyComponent)
 	b.offset = s.Component(b.part).Offset
 	b.record = func(number uint32, s motion.State) {
-		b.numbered[number].record(b.now, s, b.keep)
+		t := b.numbered[number]
+		b.remember(t)
+		t.record(b.now, s)
 	}
 	b.rewrite = func(number uint32, s motion.State) {
 		if t := b.numbered[number]; t.late && uint64(t.at) < b.again.Now() {
-			t.record(uint32(b.again.Now()), s, b.keep)
+			b.remember(t)
+			t.record(uint32(b.again.Now()), s)
 		}
 	}
 	return b, nil
@@ -150,7 +155,7 @@ func (b *bodies) bytes() int {
 }
 
 // bytesOfNew returns the memory of one more body. Its states count from the beginning, though
-// a body that sleeps has none.
+// a body that sleeps has none: there are never more lists than there have been bodies.
 func (b *bodies) bytesOfNew() int {
 	return bytesOfTrack + int(b.keep)*bytesOfState + 2*bytesOfRow + 4*8
 }
@@ -238,6 +243,7 @@ func (b *bodies) release(index uint32) {
 func (b *bodies) forget(t *track) {
 	b.numbered[t.number] = nil
 	b.free = append(b.free, t.number)
+	b.forgetStates(t)
 	b.sim.Drop(t.number)
 	if t.fresh {
 		b.waiting = slices.DeleteFunc(b.waiting, func(w *track) bool { return w == t })
@@ -290,9 +296,8 @@ func (b *bodies) give(e *Entity, tick uint32, s motion.State, entered bool) {
 		t.begin(tick, s)
 		b.sim.Drop(t.number)
 	}
-	if t.states == nil && !entered { // keeps its earlier state until tick
-		t.states = make([]motion.State, b.keep)
-		t.states[t.last%b.keep] = t.given
+	if !entered { // keeps its earlier state until tick
+		b.remember(t)
 	}
 	t.given, t.at, t.lost = s, tick, false
 	if !t.fresh {
@@ -356,6 +361,7 @@ func (b *bodies) complete(r *Replica, s *seenSnapshot) {
 	}
 	b.effects.settle()
 	b.effects.prune(b.now - min(b.now, keptTicks))
+	b.sweepStates()
 	b.ghosts = slices.DeleteFunc(b.ghosts, func(t *track) bool {
 		if b.leads(t) {
 			return false
@@ -494,7 +500,7 @@ func (b *bodies) put() {
 		}
 		t.fresh = false
 		if t.states != nil {
-			t.record(t.at, t.given, b.keep)
+			t.record(t.at, t.given)
 		}
 		b.sim.Put(t.number, t.kind, t.given)
 	}

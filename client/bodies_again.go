@@ -100,6 +100,6 @@ func (b *bodies) putAgain(tick uint32) {
 // start forgets the states of a body after the one that was given.
 func (b *bodies) start(t *track) {
 	if t.states != nil {
-		t.record(t.at, t.given, b.keep)
+		t.record(t.at, t.given)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	physics "github.com/worldd/worldd/world/motion"
 )
 
 // An entity whose state has not been computed yet is where the server said, as of then.
@@ -66,4 +68,53 @@ func TestComputedMotionIsShown(t *testing.T) {
 	require.Zero(t, updates)
 	require.Equal(t, sent, e.AppendValues(nil))
 	require.EqualValues(t, 10, e.Tick())
+}
+
+// Bodies that have slept for long have no lists of past states; those that wake have.
+func TestSleepersForgetStates(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	records := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil)}
+	const bodies = 200
+	for i := range uint32(bodies) {
+		s := floating(float32(i))
+		s.Velocity = physics.Vec3{X: 0.5}
+		records = append(records, m.enter(h(i, 1), 0, s, 0))
+	}
+	require.NoError(t, m.send(10, records...))
+	tick := uint32(12)
+	for ; tick < 120; tick += 3 {
+		m.snapshot(tick)
+	}
+	used, _ := m.session.Replica().StateLists()
+	require.Equal(t, bodies, used)
+	var asleep uint32
+	for ; asleep == 0 || tick < asleep+200; tick += 3 {
+		m.snapshot(tick)
+		if s, _ := m.exact(h(0, 1)); !s.Awake && asleep == 0 {
+			asleep = tick
+		}
+		if asleep != 0 {
+			s, _ := m.exact(h(0, 1))
+			got, ok := m.body.At(m.session.Replica().Entity(h(0, 1)), client.Moment{Tick: float64(tick - 20)})
+			require.True(t, ok && !s.Awake)
+			if tick > asleep+25 {
+				require.Equal(t, array(s.Position), got.Position)
+			}
+		}
+	}
+	used, spare := m.session.Replica().StateLists()
+	require.Zero(t, used)
+	require.Positive(t, spare)
+	require.LessOrEqual(t, spare, 16+bodies/8)
+	before, _ := m.exact(h(9, 1))
+	added := wire.EffectAdded{Effect: h(0, 1), Mode: 1, Age: 1, Path: wire.Path{Center: array(before.Position)}}
+	require.NoError(t, m.send(tick, added.Append(nil)))
+	m.snapshot(tick)
+	m.snapshot(tick + 3)
+	after, _ := m.exact(h(9, 1))
+	require.Greater(t, after.Position.Y, before.Position.Y)
+	used, _ = m.session.Replica().StateLists()
+	require.Positive(t, used)
+	got, _ := m.body.At(m.session.Replica().Entity(h(9, 1)), client.Moment{Tick: float64(tick - 5)})
+	require.Equal(t, array(before.Position), got.Position, "before it woke")
 }

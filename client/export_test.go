@@ -133,3 +133,14 @@ func Recorrect[State any](p *Prediction[State]) {
 
 // ComputedTick returns the tick that exact bodies were computed up to.
 func (r *Replica) ComputedTick() uint32 { return r.bodies.now }
+
+// StateLists returns how many bodies have lists of their past states, and how many lists are
+// spare.
+func (r *Replica) StateLists() (used, spare int) {
+	for _, t := range r.bodies.numbered {
+		if t != nil && t.states != nil {
+			used++
+		}
+	}
+	return used, len(r.bodies.lists)
+}

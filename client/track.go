@@ -47,13 +47,9 @@ func (t *track) state(tick uint32) motion.State {
 	return t.states[int(min(max(tick, t.first), t.last))%len(t.states)]
 }
 
-// record sets the state after a tick and forgets later ones. keep is how many ticks are
-// remembered.
-func (t *track) record(tick uint32, s motion.State, keep uint32) {
-	if t.states == nil {
-		t.states = make([]motion.State, keep)
-		t.states[t.last%keep] = t.given
-	}
+// record sets the state after a tick and forgets later ones. The track has a list.
+func (t *track) record(tick uint32, s motion.State) {
+	keep := uint32(len(t.states))
 	if tick <= t.first {
 		t.begin(tick, s)
 		return
@@ -70,5 +66,47 @@ func (t *track) record(tick uint32, s motion.State, keep uint32) {
 	t.states[tick%keep], t.last = s, tick
 	if tick-t.first >= keep {
 		t.first = tick - keep + 1
+	}
+}
+
+// remember gives a track a list of states.
+func (b *bodies) remember(t *track) {
+	if t.states != nil {
+		return
+	}
+	if n := len(b.lists); n > 0 {
+		t.states, b.lists = b.lists[n-1], b.lists[:n-1]
+	} else {
+		t.states = make([]motion.State, b.keep)
+	}
+	t.states[t.last%b.keep] = t.given
+}
+
+// forgetStates takes the list from a track, which keeps its last state.
+func (b *bodies) forgetStates(t *track) {
+	if t.states == nil {
+		return
+	}
+	t.given, t.first = t.states[t.last%b.keep], t.last
+	if len(b.lists) < sparePerSweep+b.count/8 {
+		b.lists = append(b.lists, t.states)
+	}
+	t.states = nil
+}
+
+// sparePerSweep is how many tracks a snapshot examines at least, and how many spare lists stay
+// at least.
+const sparePerSweep = 16
+
+// sweepStates takes the lists of bodies that have slept for as long as states are kept. It
+// examines an eighth of the tracks.
+func (b *bodies) sweepStates() {
+	for range min(sparePerSweep+len(b.numbered)/8, len(b.numbered)) {
+		if b.sweep++; b.sweep >= len(b.numbered) {
+			b.sweep = 0
+		}
+		if t := b.numbered[b.sweep]; t != nil && !t.fresh && !t.lost && b.now-t.last >= b.keep {
+			b.forgetStates(t)
+		}
 	}
 }
