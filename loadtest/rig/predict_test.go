@@ -251,3 +251,37 @@ func TestPredictWithoutSimulation(t *testing.T) {
 	require.Greater(t, n.Agreed, uint64(100))
 	require.Greater(t, s.Rows, uint64(300))
 }
+
+// A body that is disturbed often is ordinary for a while. When it is exact again, the prediction
+// takes over its bits, also where it agrees after quantisation.
+func TestPredictAcrossForms(t *testing.T) {
+	for seed := range uint64(6) {
+		f := newFlight(t, seed, true, flightLink)
+		f.push = func(tick uint64) world.Vec3 {
+			if tick%120 < 6 {
+				return world.Vec3{X: 0.5, Y: float32(tick%3) - 1, Z: -0.5}
+			}
+			return world.Vec3{}
+		}
+		predicted, ordinary := map[uint32]schema.Body{}, 0
+		f.run(1800, func(tick uint32) {
+			e := f.client.Replica().Entity(f.client.Controlled())
+			if _, _, exact := e.Exact(); !exact {
+				ordinary++
+				return
+			}
+			n := f.own.Stats()
+			if into := tick % 120; into > 60 && n.Predicted/120 == tick/120 {
+				predicted[n.Predicted], _ = f.own.State()
+			}
+		})
+		for tick, b := range predicted {
+			if truth, ok := f.truth[tick]; ok {
+				require.Equal(t, truth, b, "seed %d, tick %d", seed, tick)
+			}
+		}
+		t.Logf("seed %d: %d ticks ordinary, %d compared; %+v", seed, ordinary, len(predicted), f.own.Stats())
+		require.Greater(t, ordinary, 100)
+		require.Greater(t, len(predicted), 400)
+	}
+}
