@@ -47,6 +47,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	s := &Server{config: c, core: core, log: c.Log, timings: admin.NewTimings()}
 	core.OnPanic(s.logPanic)
+	core.OnDiverge(s.logDiverge)
 	s.loop = newLoop(core, s.timings, newSaver(c.Image, core.World(), c.Log), c.Log)
 	if err := s.listen(); err != nil {
 		return nil, err
@@ -108,6 +109,11 @@ func loggedGame(log *zap.Logger, g Game) Game {
 func (s *Server) logPanic(p session.HookPanic) {
 	s.log.Error("the game panicked: its session ends", zap.Stringer("hook", p.Hook), zap.Uint64("session", p.Session),
 		zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
+}
+
+func (s *Server) logDiverge(of *session.Session) {
+	s.log.Warn("a client computed bodies otherwise than the server, or not in time: it is sent all states again",
+		zap.Uint64("session", of.ID()), zap.String("user", of.User()), zap.String("name", of.Name()))
 }
 
 func (s *Server) listen() (err error) {

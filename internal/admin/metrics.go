@@ -64,6 +64,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Sessions.Joined, "worldd_sessions_joined_total", "Sessions that began.")
 	counter(r.Sessions.Refused, "worldd_connections_refused_total", "Connections refused a session, or without a Hello in time.")
 	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Reconnects of clients to their session.")
+	counter(r.Sessions.PredictionFaults, "worldd_prediction_faults_total", "Resyncs requested by clients that simulate: an audit of computed bodies failed, or they could not be computed in time.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Full resyncs that clients requested because their state was wrong.")
 	for hook, n := range r.Sessions.Panics {
 		counter(n, "worldd_hook_panics_total", "Panics of the game that ended a session, by hook.", "hook", session.Hook(hook).String())

@@ -75,6 +75,7 @@ type Core struct {
 	stats      Stats
 
 	onPanic     func(HookPanic) // set by OnPanic; may be nil
+	onDiverge   func(*Session)  // set by OnDiverge; may be nil
 	admitPanics atomic.Uint64
 }
 
@@ -169,6 +170,10 @@ func (c *Core) Config() Config { return c.config }
 // OnPanic sets a function to call for each contained panic of the game, on the goroutine
 // that panicked. It must be set before the first Open.
 func (c *Core) OnPanic(f func(HookPanic)) { c.onPanic = f }
+
+// OnDiverge sets a function to call at the first of a session's Stats.PredictionFaults. It
+// must be set before the first Tick.
+func (c *Core) OnDiverge(f func(*Session)) { c.onDiverge = f }
 
 // ticksOf converts d to ticks, at least 0. Whole seconds are converted apart: their
 // nanoseconds times tickHz would overflow.

@@ -36,6 +36,7 @@ type Session struct {
 	nextInputWish uint64
 	view          view // of the command or input being executed
 	resyncs       *rate.Limiter
+	diverged      bool // OnDiverge has been called
 	kicked        *wire.Error
 	endReason     *wire.Error // why it ended
 

@@ -109,6 +109,13 @@ func (s *Session) callInput(in *wire.TickInput) error {
 }
 
 func (s *Session) resync(asked bool) {
+	if asked && !s.ended && s.viewer.Simulates() {
+		s.core.stats.PredictionFaults++
+		if !s.diverged && s.core.onDiverge != nil {
+			s.core.onDiverge(s)
+		}
+		s.diverged = true
+	}
 	switch {
 	case !asked || s.ended:
 	case s.resyncs.AllowN(s.core.now, 1):

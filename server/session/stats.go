@@ -31,6 +31,9 @@ type Stats struct {
 	Rejected         uint64
 	Resyncs          uint64
 	ResyncsDropped   uint64 // requests beyond a session's rate
+	// PredictionFaults counts the Resyncs, dropped ones included, of clients that simulate:
+	// an audit failed, or they could not compute the bodies in view in time.
+	PredictionFaults uint64
 	// CommandVerdicts counts targets by wire.Verdict. Provisional ones, which Results call
 	// Stale, are counted as wire.Provisional.
 	CommandVerdicts [5]uint64
