@@ -14,8 +14,8 @@
 // of the JSON that the run measures, by its name (tick's as tick_p99_ms); it may be
 // repeated.
 //
-// The exit status is 0 if every bot connected, none failed, no handle was confused and
-// no --fail came true. It is 1 otherwise, if no server answered, or if a run with
+// The exit status is 0 if every bot connected, none failed, no handle was confused, no audit
+// of computed bodies failed and no --fail came true. It is 1 otherwise, if no server answered, or if a run with
 // --fail was interrupted, and 2 for a wrong command line. Flags may also be set as
 // WORLDD_ADDR, WORLDD_BOTS and so on; the command line wins.
 package main
@@ -57,13 +57,14 @@ type flags struct {
 	Bots        int           `default:"50" help:"Number of bots."`
 	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`
 	Ramp        time.Duration `placeholder:"TIME" help:"Time over which the first dials are spread (default 10 ms per bot, at most half of the duration)."`
-	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks), combat (shoot and launch, as they draw and predict) (${default})."`
+	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks), restless (steer in every tick), combat (shoot and launch, as they draw and predict) (${default})."`
 	Loss        float64       `placeholder:"SHARE" help:"Share of packets lost each way: 0.05 is 5 %."`
 	Delay       time.Duration `placeholder:"TIME" help:"Delay added to each packet, one way."`
 	Jitter      time.Duration `placeholder:"TIME" help:"Random delay on top, uniform from 0."`
 	Reorder     float64       `placeholder:"SHARE" help:"Share of packets held back so that later ones overtake them."`
 	CutAt       time.Duration `placeholder:"TIME" help:"Time of a link outage, from the first dial."`
 	CutFor      time.Duration `placeholder:"TIME" help:"Duration of the outage."`
+	Simulate    bool          `default:"true" negatable:"" help:"Bots compute the bodies of exact kinds themselves, and every audit of them must agree."`
 	Seed        uint64        `default:"1" help:"Seed of the bots' random choices."`
 	Area        float64       `default:"80" placeholder:"METRES" help:"Bots roam within this distance of the centre (${default} m)."`
 	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, which it prints at start."`
@@ -144,9 +145,11 @@ func (f *flags) measures(t bot.Threshold) error {
 	}
 	lacks := ""
 	switch {
-	case in(bot.Report{}):
+	case in(bot.Report{}), f.Simulate && in(bot.Report{Motion: &bot.Motion{}}):
 	case f.Admin == "" && in(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
 		lacks = "needs --admin: only the server measures it"
+	case in(bot.Report{Motion: &bot.Motion{}}):
+		lacks = "needs --simulate"
 	case f.Scenario != bot.JoinStorm && in(bot.Report{Storm: &bot.Storm{DeliveredRatio: &v, AllInS: &v}}):
 		lacks = "needs --scenario join-storm"
 	case f.Scenario != bot.Hostile && in(bot.Report{Attacks: &bot.Attacks{}}):
@@ -165,7 +168,7 @@ func (f *flags) measures(t bot.Threshold) error {
 func (f *flags) config() bot.Config {
 	return bot.Config{
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
-		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario,
+		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
 		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder, CutAt: f.CutAt, CutFor: f.CutFor},
 		Seed: f.Seed, AreaMetres: f.Area, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}

@@ -58,6 +58,7 @@ func TestUsage(t *testing.T) {
 		{"costs of nobody", []string{"--addr=127.0.0.1:1", "--fail=cores>1"}, exitUsage, "", "needs --admin"},
 		{"a storm that is none", []string{"--addr=127.0.0.1:1", "--fail=storm_all_in_s>5"}, exitUsage, "", "--scenario join-storm"},
 		{"shots of nobody", []string{"--addr=127.0.0.1:1", "--fail=shots_missed>1"}, exitUsage, "", "--scenario combat"},
+		{"audits of nobody", []string{"--addr=127.0.0.1:1", "--simulate=false", "--fail=audits<1"}, exitUsage, "", "needs --simulate"},
 		{"attacks of nobody", []string{"--addr=127.0.0.1:1", "--fail=half_open<1"}, exitUsage, "", "--scenario hostile"},
 		{"the world", []string{"--addr=127.0.0.1:1", "--admin=127.0.0.1:1", "--fail=world_awake>9"}, exitUsage, "", `"world_awake>9" cannot be measured: only worldd demo`},
 		{"no limit", []string{"--addr=127.0.0.1:1", "--fail=latency_p99_ms"}, exitUsage, "", "METRIC>NUMBER"},

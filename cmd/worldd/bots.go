@@ -38,11 +38,13 @@ type childResult struct {
 	Forgotten  uint64          `json:"forgotten"`
 	Confusions []bot.Confusion `json:"confusions"`
 	Failures   []bot.Failure   `json:"failures"`
+
+	Divergences []bot.Divergence `json:"divergences"`
 }
 
 func (r *childResult) report() *bot.Report {
 	r.Report.Forgotten = r.Forgotten
-	r.Report.Confusions, r.Report.Failures = r.Confusions, r.Failures
+	r.Report.Confusions, r.Report.Failures, r.Report.Divergences = r.Confusions, r.Failures, r.Divergences
 	return r.Report
 }
 
@@ -70,7 +72,7 @@ func (c *botsCommand) Run(ctx context.Context, std streams) error {
 		return out.Encode(childLine{Error: err.Error()})
 	}
 	return out.Encode(childLine{Result: &childResult{
-		report, report.Forgotten, report.Confusions, report.Failures,
+		report, report.Forgotten, report.Confusions, report.Failures, report.Divergences,
 	}})
 }
 

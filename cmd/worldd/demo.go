@@ -39,7 +39,8 @@ func (c *demoCommand) Validate() error {
 	return nil
 }
 
-// Run returns nil if every bot connected, none failed and no handle was confused.
+// Run returns nil if every bot connected, none failed, no handle was confused and no body
+// that bots computed differed from the server's.
 func (c *demoCommand) Run(ctx context.Context, std streams) error {
 	file, err := loadWorld(c.World)
 	if err != nil {

@@ -48,6 +48,7 @@ type bot struct {
 	inputs     inputWatch
 	combat     combat
 	visible    []int64 // µs, since the last publish
+	exactness  exactness
 	board      board
 }
 
@@ -61,6 +62,7 @@ type board struct {
 	handles   Handles
 	heard     Heard
 	combat    CombatChecks
+	exactness exactness
 	errors    []int64 // of predicted positions, µm, not collected yet
 	latencies []int64 // µs, not collected yet
 	visible   []int64 // likewise
@@ -74,7 +76,8 @@ type outcome struct {
 	bytes     uint64
 	expected  uint64
 	received  uint64
-	frames    uint64          // ticks for which it had a snapshot
+	frames    uint64 // ticks for which it had a snapshot
+	rows      uint64
 	joins     []time.Duration // from each dial to its first snapshot
 	outages   outages
 }
@@ -85,8 +88,8 @@ func (o outcome) plus(next outcome) outcome {
 		failure: next.failure, connected: o.connected || next.connected,
 		seconds: o.seconds + next.seconds, bytes: o.bytes + next.bytes,
 		expected: o.expected + next.expected, received: o.received + next.received,
-		frames: o.frames + next.frames,
-		joins:  append(o.joins, next.joins...), outages: o.outages.plus(next.outages),
+		frames: o.frames + next.frames, rows: o.rows + next.rows,
+		joins: append(o.joins, next.joins...), outages: o.outages.plus(next.outages),
 	}
 }
 
@@ -107,7 +110,7 @@ func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
 	b := &bot{
 		number: number, config: c, rng: rng, body: body, identity: identity, name: name,
 		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
-		pilot:      pilot{rng: rng, area: c.AreaMetres},
+		pilot:      pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.curve()},
 		unanswered: map[uint32]bulk.Handle{},
 		renaming:   map[uint32]string{},
 		combat:     newCombat(),
@@ -137,6 +140,7 @@ func (b *bot) observer() client.Observer {
 			b.oracle.destroyed(h, cause)
 			delete(b.combat.avatars, h)
 		},
+		Diverge: b.diverged,
 	}
 }
 
@@ -193,7 +197,7 @@ func (b *bot) clientConfig(s *schema.Schema) (client.Config, error) {
 	return client.Config{
 		Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Events: &b.events, Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
-		Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
+		Simulate: !b.config.Ordinary, Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	}, err
 }
 
@@ -217,6 +221,7 @@ func (b *bot) socket() func() (net.PacketConn, error) {
 
 // renew resets everything except counters: the next dial is a new user's.
 func (b *bot) renew() {
+	b.exactness.leave(b.client)
 	b.forget(0, wire.MaxSlots)
 	b.client = nil
 	clear(b.unanswered)
@@ -242,12 +247,17 @@ func (b *bot) play(ctx context.Context) error {
 	}
 }
 
-// wait waits until something arrives, and a fighting bot for its next frame.
+// wait waits until something arrives, and a fighting or restless bot for its next frame.
 func (b *bot) wait(ctx context.Context) error {
-	if b.config.Scenario != Combat {
+	hz := time.Duration(fightFrames)
+	switch b.config.Scenario {
+	case Combat:
+	case Restless:
+		hz = restlessFrames
+	default:
 		return b.client.Wait(ctx)
 	}
-	frame, cancel := context.WithTimeout(ctx, time.Second/fightFrames)
+	frame, cancel := context.WithTimeout(ctx, time.Second/hz)
 	defer cancel()
 	if err := b.client.Wait(frame); err != nil && frame.Err() == nil {
 		return err
@@ -275,10 +285,16 @@ func (b *bot) step(now time.Time) error {
 	fresh := n != b.snapshots
 	if fresh {
 		b.snapshots = n
+		b.exactness.look(replica.Stats().Motion)
 		b.outage.over(b, now)
 		b.measure()
 		b.watchInput(now)
 		b.probe()
+		if err := b.steer(now); err != nil {
+			return err
+		}
+	}
+	if b.config.Scenario == Restless && !fresh {
 		if err := b.steer(now); err != nil {
 			return err
 		}
@@ -359,6 +375,7 @@ func (b *bot) visit(now time.Time) outcome {
 		o.expected = uint64(b.highestSeq - b.firstSeq + 1)
 		o.received = min(b.arrived()-b.outage.arrived, o.expected)
 		o.frames = b.client.Replica().Stats().Frames - b.outage.frames
+		o.rows = b.rows() - b.outage.rows
 	}
 	return o
 }
@@ -401,6 +418,7 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.board.connected, b.board.lost = connected && b.firstSeq != 0, b.outage.lost
 	b.board.total = b.past.plus(b.visit(now))
 	b.board.handles, b.board.heard, b.board.combat = b.handles, b.oracle.heard, b.combat.checks
+	b.board.exactness = b.exactness.with(b.client)
 	b.board.errors = append(b.board.errors, b.combat.errors...)
 	b.combat.errors = b.combat.errors[:0]
 	b.board.latencies = append(b.board.latencies, b.latencies...)

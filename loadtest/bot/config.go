@@ -44,6 +44,9 @@ type Config struct {
 	Link Link
 	// Seed determines the bots' random choices. Runs still differ, as the network does.
 	Seed uint64
+	// Ordinary bots receive all motion from the server. By default they compute the bodies
+	// of exact kinds themselves, and check that by the server's audits.
+	Ordinary bool
 	// AreaMetres is how far bots roam from the centre, along x and z. Default 80.
 	AreaMetres float64
 	// Log receives broken sessions. Default: no log.

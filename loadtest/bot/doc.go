@@ -52,6 +52,9 @@
 //	B14 The predicted state of the bot's avatar is the server's, unless that has not
 //	    applied an input.
 //
+// B15 is counted as a fault, not as a confusion: the bodies that a bot computes are the
+// server's, to the bit. The audits in snapshots check them.
+//
 // Bots share nothing: each has its own random numbers, connection, memory and
 // counters, which are summed up at the end.
 package bot

@@ -31,7 +31,7 @@ func TestBotsFindNoConfusion(t *testing.T) {
 				seen++
 				require.Equal(t, 5, p.Bots)
 				a := p.Handles
-				all := min(a.Live, a.Pending, a.CommandsExecuted, a.CommandsRejected, p.Heard.Renames) > 0 && (world == "calm" || min(a.Stale, p.Heard.Causes) > 0)
+				all := min(a.Live, a.Pending, a.CommandsExecuted, a.CommandsRejected, p.Heard.Renames, p.Motion.Audits) > 0 && (world == "calm" || min(a.Stale, p.Heard.Causes) > 0)
 				if seen >= 3 && p.Connected == 5 && all {
 					enough()
 				}
@@ -51,6 +51,14 @@ func TestBotsFindNoConfusion(t *testing.T) {
 			require.NotNil(t, n.P50Ms)
 			require.LessOrEqual(t, *n.P50Ms, *n.P99Ms)
 			require.Positive(t, n.BytesPerClientS)
+			require.Positive(t, n.RowsPerClientS)
+			m := report.Motion
+			require.NotNil(t, m)
+			require.Positive(t, m.CleanBodies)
+			require.Positive(t, m.OwedPerClientS, "pokes disturb")
+			require.Zero(t, m.Faults, "%v", report.Divergences)
+			require.Empty(t, report.Divergences)
+			require.Zero(t, h.server.Report().Sessions.PredictionFaults)
 
 			a := report.Handles
 			require.Equal(t, a.Probes, a.Live+a.Hidden+a.Pending+a.Stale)

@@ -41,6 +41,12 @@ const (
 	// shortestStay and longestStay bound a Churn bot's visit.
 	shortestStay = 5 * time.Second
 	longestStay  = 15 * time.Second
+	// restlessFrames is how often a restless bot steers in a second: once in a tick.
+	restlessFrames = 60
+	// restlessCurve is how far it turns then, in radians: 120° in a second.
+	restlessCurve = 2.0 / restlessFrames
+	// recordedDivergences bounds what a bot tells of failed audits.
+	recordedDivergences = 8
 	// attackPause is an attacker's pause between connections: without it, handshakes
 	// alone would use up the machine.
 	attackPause = 100 * time.Millisecond

@@ -8,7 +8,8 @@ import (
 )
 
 // Live writes a run as a table that grows by a line per second, which keeps the history
-// on screen.
+// on screen. Its columns kB/s, clean and owed are of a client: what it receives in a second,
+// the bodies that it computes, and the exact states of them that it receives in a second.
 type Live struct {
 	w      io.Writer
 	server bool // include the server's columns
@@ -38,7 +39,11 @@ func (l *Live) Row(p Progress) {
 		}
 	}
 	h := p.Handles
-	fmt.Fprintf(&b, " %9s %6.1f %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000,
+	clean, owed := "-", "-" // bots that do not simulate
+	if m := p.Motion; m != nil {
+		clean, owed = fmt.Sprintf("%.0f", m.CleanBodies), fmt.Sprintf("%.1f", m.OwedPerClientS)
+	}
+	fmt.Fprintf(&b, " %9s %6.1f %6s %6s %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000, clean, owed,
 		short(h.Live), short(h.Hidden), short(h.Pending), short(h.Stale), grouped(h.Confusions))
 	if p.Lost > 0 {
 		fmt.Fprintf(&b, "   %d connections lost", p.Lost)
@@ -54,7 +59,7 @@ func (l *Live) header() {
 	if l.server {
 		server = fmt.Sprintf(" %9s %7s %7s", "tick p99", "awake", "asleep")
 	}
-	fmt.Fprintf(l.w, "%8s%s %9s %6s %7s %7s %7s %7s %10s\n", "time", server, "bots", "kB/s", "live", "hidden", "pending", "stale", "confusions")
+	fmt.Fprintf(l.w, "%8s%s %9s %6s %6s %6s %7s %7s %7s %7s %10s\n", "time", server, "bots", "kB/s", "clean", "owed", "live", "hidden", "pending", "stale", "confusions")
 }
 
 // grouped formats an integer with commas: 1,234,567.

@@ -18,6 +18,7 @@ type outage struct {
 	arrived uint64    // snapshots already counted in the bot's past
 	frames  uint64    // likewise
 	bytes   uint64    // likewise
+	rows    uint64    // likewise
 }
 
 // outages sums up the bots' lost connections.
@@ -58,6 +59,7 @@ func (b *bot) lose(why error) {
 	o := &b.outage
 	o.count, o.lost, o.why = o.count+1, true, why
 	o.arrived, o.frames, o.bytes = b.arrived(), b.client.Replica().Stats().Frames, b.client.Stats().BytesReceived
+	o.rows = b.rows()
 	b.begun, b.firstSeq, b.highestSeq = now, 0, 0
 	b.oracle.until = math.MaxUint32
 	b.publish(now, false)

@@ -7,14 +7,15 @@ import (
 	"github.com/worldd/worldd/internal/scenes/steering"
 )
 
-// pilot steers one bot: it moves in straight lines with random turns, and heads back to
-// the centre when its body is outside the area.
+// pilot steers one bot: it moves in straight lines or curves with random turns, and heads back
+// to the centre when its body is outside the area.
 type pilot struct {
 	rng     *rand.Rand
 	area    float64 // half the edge of the square, in metres
 	heading float64 // radians
 	speed   float64 // share of full speed; 0: resting
 	left    int     // updates until the next turn
+	curve   float64 // radians per update; 0: straight lines
 	back    bool    // heading back from the edge
 }
 
@@ -40,6 +41,7 @@ func (p *pilot) steer(x, z float64, seen bool) steering.Stick {
 		p.back = false
 	}
 	p.left--
+	p.heading += p.curve
 	return steering.Stick{
 		X: int8(math.Round(127 * p.speed * math.Cos(p.heading))),
 		Z: int8(math.Round(127 * p.speed * math.Sin(p.heading))),
@@ -55,4 +57,7 @@ func (p *pilot) turn() {
 		p.speed = 0
 	}
 	p.left = shortestLeg + p.rng.IntN(longestLeg-shortestLeg)
+	if p.curve = -p.curve; p.curve != 0 && p.speed == 0 {
+		p.speed = 1
+	}
 }

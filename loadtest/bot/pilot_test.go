@@ -33,6 +33,25 @@ func TestPilotStaysInItsArea(t *testing.T) {
 	}
 }
 
+// TestRestlessPilot steers in nearly every tick, and stays in its area too.
+func TestRestlessPilot(t *testing.T) {
+	const ticks = 60 * 600
+	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50, curve: Restless.curve()}
+	var x, z float64
+	changes, last := 0, steering.Stick{}
+	for range ticks {
+		in := p.steer(x, z, true)
+		if in != last {
+			changes++
+		}
+		last = in
+		x += float64(in.X) / 127 * 6 / 60
+		z += float64(in.Z) / 127 * 6 / 60
+		require.Less(t, math.Max(math.Abs(x), math.Abs(z)), 60.0)
+	}
+	require.Greater(t, changes, ticks*99/100)
+}
+
 // TestPilotWithoutBody: a bot moves before it sees its own body.
 func TestPilotWithoutBody(t *testing.T) {
 	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50}

@@ -16,6 +16,7 @@ type Report struct {
 	Net       Net      `json:"net"`
 	// Input is measured by all bots that move.
 	Input   InputLatency `json:"input"`
+	Motion  *Motion      `json:"motion"` // nil if bots do not simulate
 	Handles Handles      `json:"handles"`
 	Heard   Heard        `json:"heard"`
 	Joins   Joins        `json:"joins"`
@@ -27,10 +28,11 @@ type Report struct {
 	// Series is the run second by second.
 	Series []Progress `json:"series"`
 
-	Interrupted bool        `json:"interrupted,omitempty"` // ended early
-	Confusions  []Confusion `json:"-"`                     // the first ReportedConfusions
-	Failures    []Failure   `json:"-"`                     // the first ReportedFailures
-	Forgotten   uint64      `json:"-"`                     // handles that no longer fitted into the bots' memory
+	Interrupted bool         `json:"interrupted,omitempty"` // ended early
+	Confusions  []Confusion  `json:"-"`                     // the first ReportedConfusions
+	Failures    []Failure    `json:"-"`                     // the first ReportedFailures
+	Divergences []Divergence `json:"-"`                     // the first ReportedFailures
+	Forgotten   uint64       `json:"-"`                     // handles that no longer fitted into the bots' memory
 }
 
 // Tick is the server's own measurement of its steps during the run.
@@ -82,6 +84,8 @@ type Net struct {
 	// BytesPerClientS is the rate received by a connected bot: stream and datagram
 	// payload, without QUIC and UDP overhead.
 	BytesPerClientS float64 `json:"bytes_per_client_s"`
+	// RowsPerClientS is the rate of rows in snapshots applied.
+	RowsPerClientS float64 `json:"rows_per_client_s"`
 	// Latency is half of a round trip: from sending an input datagram to the arrival of
 	// a snapshot that echoes it, less the time the server held the echo. One sample per
 	// snapshot; nil without samples.
@@ -155,7 +159,8 @@ type Failure struct {
 // String returns a one-line summary.
 func (f Failure) String() string { return fmt.Sprintf("bot %d: %s", f.Bot, f.Why) }
 
-// OK reports whether every bot connected, none failed, and nothing was confused.
+// OK reports whether every bot connected, none failed, nothing was confused, and no audit of
+// computed bodies failed.
 func (r *Report) OK() bool { return r.Passed(nil) }
 
 // Progress is the state of a run, once per second.
@@ -169,6 +174,9 @@ type Progress struct {
 	Net     Net     `json:"net"`
 	Handles Handles `json:"handles"` // since the start
 	Heard   Heard   `json:"heard"`   // likewise
+	// Motion is nil if bots do not simulate. Its counters are since the start, its rate of
+	// the last second.
+	Motion *Motion `json:"motion"`
 	// Server is the server's own report; nil if it was not asked or did not answer.
 	Server *ServerNow `json:"server"`
 }

@@ -20,7 +20,8 @@ func TestReportKeys(t *testing.T) {
 		Scenario: Roam, Seed: 7, Bots: 1, Connected: 2, Failed: 3, DurationS: 4.5,
 		Tick:    &Tick{RateHz: 60, Count: 5, P50Ms: 6.5, P99Ms: 7.5, MaxMs: 8.5, Late: 9},
 		World:   &World{Entities: 10, Awake: 11, Asleep: 12, Spawned: 13, Destroyed: 14, StateHash: "00000000deadbeef", Reused: 99},
-		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, SnapshotHz: 29.5, BytesPerClientS: 17.5, Latency: l},
+		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, SnapshotHz: 29.5, BytesPerClientS: 17.5, RowsPerClientS: 72.5, Latency: l},
+		Motion:  &Motion{CleanBodies: 73.5, OwedPerClientS: 74.5, BodyTicks: 75, Rerun: 76, Audits: 77, Faults: 78, Overruns: 79},
 		Handles: Handles{Live: 18, Hidden: 19, Pending: 20, Stale: 21, Probes: 22, Confusions: 23, CommandsSent: 24, CommandsExecuted: 25, CommandsRejected: 26},
 		Heard:   Heard{Reliable: 52, Unreliable: 53, Names: 54, Renames: 55, Causes: 56},
 		Input:   InputLatency{&p50, &p90, &p99, &most},
@@ -37,8 +38,9 @@ func TestReportKeys(t *testing.T) {
 	require.Equal(t, `{"scenario":"roam","seed":7,"bots":1,"connected":2,"failed":3,"duration_s":4.5,`+
 		`"tick":{"rate_hz":60,"count":5,"p50_ms":6.5,"p99_ms":7.5,"max_ms":8.5,"late":9},`+
 		`"world":{"entities":10,"awake":11,"asleep":12,"spawned":13,"destroyed":14,"state_hash":"00000000deadbeef"},`+
-		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"snapshot_hz":29.5,"bytes_per_client_s":17.5,"latency_p50_ms":1.5,"latency_p90_ms":2.5,"latency_p99_ms":3.5,"latency_p999_ms":4.5,"latency_max_ms":5.5},`+
+		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"snapshot_hz":29.5,"bytes_per_client_s":17.5,"rows_per_client_s":72.5,"latency_p50_ms":1.5,"latency_p90_ms":2.5,"latency_p99_ms":3.5,"latency_p999_ms":4.5,"latency_max_ms":5.5},`+
 		`"input":{"input_visible_p50_ms":1.5,"input_visible_p90_ms":2.5,"input_visible_p99_ms":3.5,"input_visible_max_ms":5.5},`+
+		`"motion":{"clean_bodies":73.5,"owed_per_client_s":74.5,"body_ticks":75,"body_ticks_rerun":76,"audits":77,"prediction_faults":78,"motion_overruns":79},`+
 		`"handles":{"live":18,"hidden":19,"pending":20,"stale":21,"probes":22,"confusions":23,"commands_sent":24,"commands_executed":25,"commands_rejected":26},`+
 		`"heard":{"reliable_events":52,"unreliable_events":53,"names":54,"renames":55,"causes":56},`+
 		`"joins":{"join_count":27,"join_p50_ms":1.5,"join_p99_ms":3.5,"join_max_ms":5.5},`+
@@ -48,9 +50,9 @@ func TestReportKeys(t *testing.T) {
 		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35},"refused":{"rate-limited":57}},`+
 		`"combat":{"shots":58,"hits":59,"shots_blocked":60,"shots_missed":61,"shots_capped":62,"shots_judged":63,"wishes":64,"wishes_granted":65,"wishes_rejected":66,"missiles_unseen":67,"predictions_agreed":68,"corrections":69,"corrections_explained":70,"corrections_unexplained":71,"prediction_error_p50_mm":1.5,"prediction_error_p99_mm":3.5,"prediction_error_max_mm":5.5},`+
 		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"lost":51,"failed":38,`+
-		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"snapshot_hz":0,"bytes_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
+		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"snapshot_hz":0,"bytes_per_client_s":0,"rows_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
 		`"handles":{"live":0,"hidden":0,"pending":0,"stale":0,"probes":0,"confusions":0,"commands_sent":0,"commands_executed":0,"commands_rejected":0},`+
-		`"heard":{"reliable_events":0,"unreliable_events":0,"names":0,"renames":0,"causes":0},`+
+		`"heard":{"reliable_events":0,"unreliable_events":0,"names":0,"renames":0,"causes":0},"motion":null,`+
 		`"server":{"tick_mean_ms":39,"tick_p99_ms":40,"awake":41,"asleep":42}}]}`,
 		string(got))
 
@@ -62,12 +64,13 @@ func TestReportKeys(t *testing.T) {
 }
 
 func TestReportOK(t *testing.T) {
-	good := Report{Bots: 5, Connected: 5}
+	good := Report{Bots: 5, Connected: 5, Motion: &Motion{Audits: 9}}
 	require.True(t, good.OK())
 	for name, spoil := range map[string]func(*Report){
 		"one did not connect": func(r *Report) { r.Connected = 4 },
 		"one failed":          func(r *Report) { r.Failed = 1 },
 		"a handle lied":       func(r *Report) { r.Handles.Confusions = 1 },
+		"an audit failed":     func(r *Report) { r.Motion = &Motion{Audits: 9, Faults: 1} },
 	} {
 		bad := good
 		spoil(&bad)
@@ -83,7 +86,8 @@ func sampleReport() *Report {
 		Bots: 50, Connected: 50, Failed: 1, DurationS: 60.04,
 		Tick:      &Tick{RateHz: 60, Count: 3602, P50Ms: 1.234, P99Ms: 4.567, MaxMs: 9.1, Late: 2},
 		World:     &World{Entities: 10953, Awake: 1210, Asleep: 9743, Spawned: 28050, Destroyed: 17097, StateHash: "0123456789abcdef", Reused: 17001},
-		Net:       Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, SnapshotHz: 39.88, BytesPerClientS: 38234, Latency: Latency{&p50, &p90, &p99, &p999, &most}},
+		Net:       Net{SnapshotsExpected: 120000, SnapshotsReceived: 119667, DeliveredRatio: &ratio, SnapshotHz: 39.88, BytesPerClientS: 38234, RowsPerClientS: 23.31, Latency: Latency{&p50, &p90, &p99, &p999, &most}},
+		Motion:    &Motion{CleanBodies: 215.25, OwedPerClientS: 13.2, BodyTicks: 41234567, Rerun: 12345, Audits: 98765, Faults: 2, Overruns: 1},
 		Input:     InputLatency{&p50, &p90, &p99, &most},
 		Handles:   Handles{Live: 201220, Hidden: 33100, Pending: 98000, Stale: 80011, Probes: 412331, Confusions: 1, CommandsSent: 11700, CommandsExecuted: 4100, CommandsRejected: 7590},
 		Heard:     Heard{Reliable: 90210, Unreliable: 31415, Names: 2718, Renames: 161, Causes: 17000},
@@ -95,6 +99,9 @@ func sampleReport() *Report {
 		Forgotten: 1201,
 		Failures: []Failure{
 			{Bot: 7, Why: "wire: timeout: nothing came from the server"},
+		},
+		Divergences: []Divergence{
+			{Bot: 4, Tick: 815, Entities: []bulk.Handle{bulk.NewHandle(17, 3), bulk.NewHandle(49, 1)}},
 		},
 		Confusions: []Confusion{
 			{Bot: 3, Tick: 812, Handle: bulk.NewHandle(17, 3), Remembered: 0xaa, Seen: 0xbb, What: "B1: its identity has changed"},
@@ -121,6 +128,7 @@ func TestSummaryAndLive(t *testing.T) {
 		table.Row(Progress{
 			ElapsedS: 12.1, Bots: 50, Connected: 49, Failed: 1, Net: Net{BytesPerClientS: 38234},
 			Handles: Handles{Live: 201220, Hidden: 33100, Pending: 999, Stale: 1800011, Confusions: 1234},
+			Motion:  &Motion{CleanBodies: 215.3, OwedPerClientS: 13.25},
 			Server:  &ServerNow{TickP99Ms: 4.567, Awake: 1210, Asleep: 9743},
 		})
 	}

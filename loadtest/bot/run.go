@@ -101,7 +101,7 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}, progress func(*Pr
 			if ctx.Err() != nil { // bots are already leaving
 				continue
 			}
-			p := r.sampler.sample(now.Sub(r.begun), r.bots)
+			p := r.sampler.sample(now.Sub(r.begun), r.bots, !r.config.Ordinary)
 			if progress != nil {
 				progress(&p)
 			}
@@ -204,6 +204,7 @@ func (r *run) report(interrupted bool) *Report {
 	}
 	var total outcome
 	var combat CombatChecks
+	var exact exactness
 	for i, b := range r.bots {
 		o := r.outcomes[i]
 		if o.connected {
@@ -219,6 +220,12 @@ func (r *run) report(interrupted bool) *Report {
 		report.Handles.add(b.board.handles)
 		report.Heard.add(b.board.heard)
 		combat.add(b.board.combat)
+		exact = exact.plus(b.board.exactness)
+		for _, d := range b.exactness.divergences {
+			if len(report.Divergences) < ReportedFailures {
+				report.Divergences = append(report.Divergences, d)
+			}
+		}
 		report.Forgotten += b.oracle.forgotten
 		for _, c := range b.oracle.recorded {
 			if len(report.Confusions) < ReportedConfusions {
@@ -228,6 +235,9 @@ func (r *run) report(interrupted bool) *Report {
 		r.sampler.collect(b)
 	}
 	report.Net = total.net()
+	if !r.config.Ordinary {
+		report.Motion = exact.report(exact.Owed, total.seconds)
+	}
 	report.Net.Latency = latencyOf(r.sampler.all)
 	report.Input = inputLatencyOf(r.sampler.inputs)
 	report.Joins = joinsOf(total.joins)

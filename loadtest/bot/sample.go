@@ -14,7 +14,8 @@ type sampler struct {
 	inputs *hdrhistogram.Histogram // input latencies of the whole run, µs
 	errors *hdrhistogram.Histogram // of predicted positions, µm
 	series []Progress
-	before outcome // sum at the last sample
+	before outcome   // sum at the last sample
+	exact  exactness // likewise
 	looked time.Duration
 }
 
@@ -28,9 +29,10 @@ func newSampler() *sampler {
 }
 
 // sample sums up the boards and collects new latencies.
-func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
+func (s *sampler) sample(elapsed time.Duration, bots []*bot, simulate bool) Progress {
 	p := Progress{ElapsedS: elapsed.Seconds(), Bots: len(bots)}
 	var now outcome
+	var exact exactness
 	for _, b := range bots {
 		s.collect(b)
 		b.board.mu.Lock()
@@ -45,19 +47,25 @@ func (s *sampler) sample(elapsed time.Duration, bots []*bot) Progress {
 		}
 		t := b.board.total
 		now.bytes, now.expected, now.received = now.bytes+t.bytes, now.expected+t.expected, now.received+t.received
-		now.frames += t.frames
+		now.frames, now.rows = now.frames+t.frames, now.rows+t.rows
+		exact = exact.plus(b.board.exactness)
 		p.Handles.add(b.board.handles)
 		p.Heard.add(b.board.heard)
 		b.board.mu.Unlock()
 	}
+	seconds := (elapsed - s.looked).Seconds() * float64(p.Connected)
 	p.Net = outcome{
 		bytes: now.bytes - s.before.bytes, expected: now.expected - s.before.expected, received: now.received - s.before.received,
-		frames:  now.frames - s.before.frames,
-		seconds: (elapsed - s.looked).Seconds() * float64(p.Connected),
+		frames: now.frames - s.before.frames, rows: now.rows - s.before.rows,
+		seconds: seconds,
 	}.net()
+	if simulate {
+		p.Motion = exact.report(exact.MotionStats.Owed-s.exact.MotionStats.Owed, seconds)
+		p.Motion.CleanBodies = mean(exact.clean-s.exact.clean, exact.looks-s.exact.looks)
+	}
 	p.Net.Latency = latencyOf(s.recent)
 	s.recent.Reset()
-	s.before, s.looked = now, elapsed
+	s.before, s.exact, s.looked = now, exact, elapsed
 	return p
 }
 
@@ -86,6 +94,7 @@ func (o outcome) net() Net {
 	n := Net{SnapshotsExpected: o.expected, SnapshotsReceived: min(o.received, o.expected)}
 	if o.seconds > 0 {
 		n.BytesPerClientS = rounded(float64(o.bytes)/o.seconds, 1)
+		n.RowsPerClientS = rounded(float64(o.rows)/o.seconds, 1)
 		n.SnapshotHz = rounded(float64(o.frames)/o.seconds, 2)
 	}
 	if o.expected > 0 {

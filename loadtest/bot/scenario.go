@@ -28,13 +28,17 @@ const (
 	// and a flood, by never reading, with half-open handshakes, and with a flood of
 	// renames and malformed commands. The rest roam, and the report covers only them.
 	Hostile Scenario = "hostile"
+	// Restless: Roam in curves: each bot changes its input for every tick.
+	Restless Scenario = "restless"
 	// Combat: Roam, and each bot predicts its avatar, shoots at others as it draws them, and
 	// launches missiles that it names ahead. It checks every answer, also by what it drew.
 	Combat Scenario = "combat"
 )
 
 // Scenarios returns all scenarios.
-func Scenarios() []Scenario { return []Scenario{Idle, Roam, Churn, JoinStorm, Hostile, Combat} }
+func Scenarios() []Scenario {
+	return []Scenario{Idle, Roam, Churn, JoinStorm, Hostile, Restless, Combat}
+}
 
 func (s Scenario) validate() error {
 	if slices.Contains(Scenarios(), s) {
@@ -49,6 +53,14 @@ func (s Scenario) validate() error {
 		hint = fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return fmt.Errorf("bot: scenario %q%s, want one of %s", string(s), hint, strings.Join(names, ", "))
+}
+
+// curve returns how far a bot turns with every input, in radians.
+func (s Scenario) curve() float64 {
+	if s == Restless {
+		return restlessCurve
+	}
+	return 0
 }
 
 // turn returns when bot i dials, from the start of the run.

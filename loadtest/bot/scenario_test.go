@@ -59,6 +59,11 @@ func TestChurn(t *testing.T) {
 		require.GreaterOrEqual(t, p.Handles.Probes, probes, "counters fall")
 		probes = p.Handles.Probes
 	}
+	var audits uint64
+	for _, p := range report.Series {
+		require.GreaterOrEqual(t, p.Motion.Audits, audits, "counters fall")
+		audits = p.Motion.Audits
+	}
 }
 
 // TestJoinStorm: the report separates earlier bots from the storm's.
@@ -80,6 +85,25 @@ func TestJoinStorm(t *testing.T) {
 			require.LessOrEqual(t, p.Connected, 3, "too early")
 		}
 	}
+}
+
+// TestOrdinary: bots that do not simulate receive rows instead.
+func TestOrdinary(t *testing.T) {
+	report := play(t, bot.Config{Bots: 2, Scenario: bot.Roam, Ordinary: true}, func(_ *hosted, p *bot.Progress) bool {
+		return p.Connected == 2 && p.Net.RowsPerClientS > 100
+	})
+	require.Nil(t, report.Motion)
+	for _, p := range report.Series {
+		require.Nil(t, p.Motion)
+	}
+}
+
+// TestRestless: bots send another input in nearly every tick.
+func TestRestless(t *testing.T) {
+	report := play(t, bot.Config{Bots: 2, Scenario: bot.Restless}, func(h *hosted, p *bot.Progress) bool {
+		return p.Connected == 2 && h.server.Report().Sessions.Inputs > 200 && p.Motion.Audits > 20
+	})
+	require.Zero(t, report.Motion.Faults)
 }
 
 // TestHostile: attackers are disconnected, and other bots are not affected.

@@ -35,7 +35,7 @@ func newStage(t *testing.T, world string, link rig.Link) *stage {
 		MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond, Simulate: true,
 		},
 	}})
 	require.NoError(t, err)

@@ -42,7 +42,11 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 	}
 	n := r.Net
 	line("snapshots", "%s of %s received%s; each client was shown %.1f ticks a second", grouped(n.SnapshotsReceived), grouped(n.SnapshotsExpected), percent(n.DeliveredRatio), n.SnapshotHz)
-	line("download", "%.1f kB/s a client", n.BytesPerClientS/1000)
+	line("download", "%.2f kB/s and %.1f rows a second a client", n.BytesPerClientS/1000, n.RowsPerClientS)
+	if m := r.Motion; m != nil {
+		line("clean", "%.1f bodies computed by each client; owed: %.1f exact states a second", m.CleanBodies, m.OwedPerClientS)
+		line("", "%s body-ticks, %s of them again; %s overruns", grouped(m.BodyTicks), grouped(m.Rerun), grouped(m.Overruns))
+	}
 	if l := n.Latency; l.MaxMs != nil {
 		line("latency", "p50 %.2f   p90 %.2f   p99 %.2f   p99.9 %.2f   max %.2f ms", *l.P50Ms, *l.P90Ms, *l.P99Ms, *l.P999Ms, *l.MaxMs)
 		line("", "(half of: input sent to its echo in a snapshot, less the server's hold)")
@@ -125,6 +129,12 @@ func (r *Report) writeTroubles(b *strings.Builder) {
 		fmt.Fprintf(b, "\n  failures (%d of %d)\n", len(r.Failures), r.Failed)
 		for _, f := range r.Failures {
 			fmt.Fprintf(b, "    %v\n", f)
+		}
+	}
+	if len(r.Divergences) > 0 {
+		fmt.Fprintf(b, "\n  audits that failed (%d of %s)\n", len(r.Divergences), grouped(r.Motion.Faults))
+		for _, d := range r.Divergences {
+			fmt.Fprintf(b, "    %v\n", d)
 		}
 	}
 	if len(r.Confusions) > 0 {

@@ -117,7 +117,7 @@ func measured() *Report {
 	l := Latency{&v, &v, &v, &v, &v}
 	input := InputLatency{&v, &v, &v, &v}
 	return &Report{
-		Tick: &Tick{}, Cost: &Cost{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l}, Input: input,
+		Motion: &Motion{}, Tick: &Tick{}, Cost: &Cost{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l}, Input: input,
 		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Outages: Outages{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{}, Combat: &Fight{P50Mm: &v, P99Mm: &v, MaxMm: &v},
 	}
 }
@@ -134,7 +134,8 @@ func (r *Report) Passed(thresholds []Threshold) bool {
 	return !slices.ContainsFunc(r.Checks(thresholds), func(c Check) bool { return !c.Passed })
 }
 
-// Checks returns every run's requirements (see OK), then its thresholds.
+// Checks returns every run's requirements (see OK), then its thresholds. Among the former
+// is that prediction_faults is 0, if bots simulate.
 func (r *Report) Checks(thresholds []Threshold) []Check {
 	h := r.Handles
 	all := []Check{
@@ -142,6 +143,9 @@ func (r *Report) Checks(thresholds []Threshold) []Check {
 		{r.Failed == 0, "no bot failed", grouped(r.Failed) + " failed"},
 		{h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes, %s commands and %s events",
 			grouped(h.Confusions), grouped(h.Probes), grouped(h.CommandsSent), grouped(r.Heard.Reliable+r.Heard.Unreliable))},
+	}
+	if m := r.Motion; m != nil {
+		all = append(all, Check{m.Faults == 0, "no body diverged", fmt.Sprintf("%s faults in %s audits of computed bodies", grouped(m.Faults), grouped(m.Audits))})
 	}
 	for _, t := range thresholds {
 		crossed, value := t.Crossed(r)

@@ -1,0 +1,103 @@
+package bot
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+)
+
+// Motion reports the bodies that bots compute themselves.
+type Motion struct {
+	CleanBodies    float64 `json:"clean_bodies"`      // computed by a bot, the mean over its snapshots
+	OwedPerClientS float64 `json:"owed_per_client_s"` // exact states in rows: something had disturbed a body
+	BodyTicks      uint64  `json:"body_ticks"`        // of awake bodies
+	Rerun          uint64  `json:"body_ticks_rerun"`  // of these, computed late
+	Audits         uint64  `json:"audits"`
+	Faults         uint64  `json:"prediction_faults"` // audits that failed
+	Overruns       uint64  `json:"motion_overruns"`   // times that computing took too long
+}
+
+// exactness counts what one bot, or several, computed.
+type exactness struct {
+	client.MotionStats
+	clean       uint64 // sum of the bodies computed, over the snapshots looked at
+	looks       uint64
+	divergences []Divergence // of one bot
+}
+
+// Divergence is a failed audit: some of the entities were elsewhere than the bot computed.
+type Divergence struct {
+	Bot      int           `json:"bot"`
+	Tick     uint32        `json:"tick"`
+	Entities []bulk.Handle `json:"entities"`
+}
+
+// String returns a one-line summary.
+func (d Divergence) String() string {
+	return fmt.Sprintf("bot %d, tick %d: the states of %v are not the server's", d.Bot, d.Tick, d.Entities)
+}
+
+// diverged records a failed audit (B15).
+func (b *bot) diverged(tick uint32, entities []bulk.Handle) {
+	if e := &b.exactness; len(e.divergences) < recordedDivergences {
+		e.divergences = append(e.divergences, Divergence{b.number, tick, entities})
+	}
+}
+
+// look records how many bodies are computed at a snapshot.
+func (e *exactness) look(m client.MotionStats) {
+	e.clean, e.looks = e.clean+uint64(m.Clean), e.looks+1
+}
+
+// with returns e and what a client, which may be nil, has counted.
+func (e exactness) with(c *client.Client) exactness {
+	if c != nil {
+		e = e.plus(exactness{MotionStats: c.Replica().Stats().Motion})
+	}
+	return e
+}
+
+// leave adds what a client, which may be nil, has counted: the bot will have another.
+func (e *exactness) leave(c *client.Client) {
+	divergences := e.divergences
+	*e = e.with(c)
+	e.divergences = divergences
+}
+
+// plus returns the sum of two counts, without divergences.
+func (e exactness) plus(o exactness) exactness {
+	return exactness{
+		MotionStats: client.MotionStats{
+			Owed: e.Owed + o.Owed, Steps: e.Steps + o.Steps, Rerun: e.Rerun + o.Rerun,
+			Audited: e.Audited + o.Audited, Faults: e.Faults + o.Faults, Overruns: e.Overruns + o.Overruns,
+		},
+		clean: e.clean + o.clean, looks: e.looks + o.looks,
+	}
+}
+
+// report returns the report of e, with owed states within that many seconds of bots.
+func (e exactness) report(owed uint64, seconds float64) *Motion {
+	m := &Motion{
+		CleanBodies: mean(e.clean, e.looks), BodyTicks: e.Steps, Rerun: e.Rerun,
+		Audits: e.Audited, Faults: e.Faults, Overruns: e.Overruns,
+	}
+	if seconds > 0 {
+		m.OwedPerClientS = rounded(float64(owed)/seconds, 1)
+	}
+	return m
+}
+
+// mean returns sum / n, or 0 without samples.
+func mean(sum, n uint64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return rounded(float64(sum)/float64(n), 1)
+}
+
+// rows counts the rows that were received.
+func (b *bot) rows() uint64 {
+	s := b.client.Replica().Stats()
+	return s.Rows + s.RowsLate
+}
