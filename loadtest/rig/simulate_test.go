@@ -116,7 +116,7 @@ func TestClientsComputeTheStorm(t *testing.T) {
 		require.Equal(t, client.Joined, c.State())
 		n := c.Stats().Replica
 		require.Greater(t, n.Motion.Clean, 50)
-		require.Greater(t, n.Motion.Audited, uint64(10*seconds))
+		require.Greater(t, n.Motion.Audited, uint64(3*seconds))
 		require.Zero(t, n.Motion.Faults)
 		require.Zero(t, n.Faults)
 	}
