@@ -17,12 +17,12 @@ import (
 // stage is a world with bots in virtual time.
 type stage struct {
 	*rig.Rig
-	t     *testing.T
+	t     testing.TB
 	scene *scenes.Scene
 	bots  []*bot
 }
 
-func newStage(t *testing.T, world string, link rig.Link) *stage {
+func newStage(t testing.TB, world string, link rig.Link) *stage {
 	file, err := scenes.Named(world)
 	require.NoError(t, err)
 	scene, err := scenes.Build(file)

@@ -1,0 +1,63 @@
+package bot
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/rig"
+)
+
+// BenchmarkStorm reports what a client of the storm receives in a second, in virtual time: the
+// figures are exact and the same on every machine, busy or not. An operation is a run of 28 s,
+// of which the last 20 are counted.
+func BenchmarkStorm(b *testing.B) {
+	for _, run := range []struct {
+		bots     int
+		scenario Scenario
+	}{{50, Roam}, {50, Restless}, {200, Roam}} {
+		for _, ordinary := range []bool{false, true} {
+			name := "simulate"
+			if ordinary {
+				name = "ordinary"
+			}
+			b.Run(fmt.Sprintf("%s-%d/%s", run.scenario, run.bots, name), func(b *testing.B) {
+				for b.Loop() {
+					benchmarkStorm(b, run.bots, Config{Scenario: run.scenario, Ordinary: ordinary, Bots: run.bots, AreaMetres: 90})
+				}
+			})
+		}
+	}
+}
+
+func benchmarkStorm(b *testing.B, bots int, c Config) {
+	const seconds = 20
+	s := newStage(b, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
+	s.join(bots, c, func(b *bot) func(time.Time) error { return b.step })
+	received := func() (bytes, rows, snapshots, faults uint64) {
+		for _, b := range s.bots {
+			n := b.client.Replica().Stats()
+			bytes, rows, snapshots = bytes+b.client.Stats().BytesReceived, rows+b.rows(), snapshots+n.Snapshots
+			faults += n.Motion.Faults
+		}
+		return bytes, rows, snapshots, faults
+	}
+	require.NoError(b, s.RunFor(8*time.Second))
+	bytes, rows, snapshots, _ := received()
+	before := s.Core().Replication()
+	require.NoError(b, s.RunFor(seconds*time.Second))
+	bytes2, rows2, snapshots2, faults := received()
+	after := s.Core().Replication()
+	require.Zero(b, faults)
+	per := func(n uint64, unit string) { b.ReportMetric(float64(n)/float64(bots*seconds), unit+"/client/s") }
+	b.ReportMetric(0, "ns/op") // says nothing about a client
+	per(bytes2-bytes, "B")
+	per(rows2-rows, "rows")
+	per(snapshots2-snapshots, "snapshots")
+	per(after.StateBytes-before.StateBytes, "state-B")
+	per(after.StructureBytes-before.StructureBytes, "structure-B")
+	per(after.ReliableEventBytes+after.EventBytes+after.TextBytes-before.ReliableEventBytes-before.EventBytes-before.TextBytes, "events-and-texts-B")
+	per(after.EffectBytes-before.EffectBytes, "effects-B")
+}
