@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -22,8 +21,8 @@ const (
 )
 
 // clean is the state that all viewers share whose clients simulate: which bodies are exact,
-// and how old a state of each is still good. It exists if Config.Simulate is set, and is kept
-// up to date while there are such viewers.
+// and how old a state of each is still good. It is kept up to date while there are such
+// viewers.
 type clean struct {
 	viewers  int // that simulate
 	body     int // component of bodies in the schema
@@ -55,21 +54,23 @@ type cleanSlot struct {
 	exact     bool
 }
 
-// newClean returns the shared state for a schema, or an error that says why its clients
-// cannot simulate.
-func newClean(w *world.World, s *schema.Schema) (*clean, error) {
+// newClean returns the shared state for a schema, or nil if its clients cannot simulate: it
+// lacks the component of bodies or the motion of the world.
+func newClean(w *world.World, s *schema.Schema) *clean {
 	body, ok := s.ByName(schema.BodyComponent)
-	if !ok {
-		return nil, fmt.Errorf("replication: Simulate needs the component %q in the schema", schema.BodyComponent)
-	}
-	if _, moves := s.Motion(); !moves {
-		return nil, fmt.Errorf("replication: Simulate needs the motion of the world in the schema: schema.SetMotion")
+	if _, moves := s.Motion(); !ok || !moves {
+		return nil
 	}
 	c := &clean{body: body, first: s.Component(body).Offset}
 	c.end = c.first + s.Component(body).Values
 	stepper := w.Motion()
 	c.effects.stepper = &stepper
-	return c, nil
+	return c
+}
+
+// anyExact reports whether the world has a kind whose bodies may be exact.
+func (c *clean) anyExact() bool {
+	return slices.ContainsFunc(c.kinds, func(k exactKind) bool { return k.exact })
 }
 
 // addKinds takes the kinds that were added to the world. A kind that the schema has without a

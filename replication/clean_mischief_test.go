@@ -74,7 +74,7 @@ func newMischief(t testing.TB, seed uint64, viewers int, c replication.Config) *
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	require.NoError(t, schema.Add[score](s, "score"))
 	addWorld(t, s, w)
-	c.EnterRadius, c.LeaveRadius, c.Simulate = 18, 22, true
+	c.EnterRadius, c.LeaveRadius = 18, 22
 	m.rep, err = replication.New(w, s, c)
 	require.NoError(t, err)
 	for range 250 {

@@ -32,7 +32,7 @@ func newExactStorm(t testing.TB) *Replicator {
 		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed, HalfX: stepper.HalfExtent.X,
 		Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z, RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks,
 	}))
-	r, err := New(scene.World, s, Config{Simulate: true})
+	r, err := New(scene.World, s, Config{})
 	require.NoError(t, err)
 	return r
 }

@@ -73,7 +73,7 @@ func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, al
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	require.NoError(t, schema.Add[messages.Identity](s, messages.IdentityComponent))
 	addWorld(t, s, scene.World)
-	c.SnapshotHz, c.EnterRadius, c.LeaveRadius, c.Simulate = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius, allow
+	c.SnapshotHz, c.EnterRadius, c.LeaveRadius = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius
 	rep, err := replication.New(scene.World, s, c)
 	require.NoError(t, err)
 	m := &tempest{t: t, scene: scene, world: scene.World, rep: rep, rand: rand.New(rand.NewPCG(7, 7))}

@@ -54,10 +54,6 @@ type Config struct {
 	// included. Each codes rows for its own share of the viewers, so two take some more
 	// processor time than one. Above 1, call Close at the end. Default 1.
 	Workers int
-	// Simulate allows viewers whose clients compute bodies that only motion moves
-	// (Viewer.Simulate). It needs the component schema.BodyComponent, and the kinds and the
-	// motion of the world, in the schema. Default false.
-	Simulate bool
 	// Coded is called with every row that is coded against earlier states, its past, for
 	// training tables; viewers with the same past share one call. The arguments are valid during the
 	// call. Coded requires one worker. Default none.

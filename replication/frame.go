@@ -28,7 +28,7 @@ type frame struct {
 	// replaced holds the slots in which the last capture found another tenant.
 	replaced    []uint32
 	texts       textFields
-	clean       *clean       // nil unless Config.Simulate
+	clean       *clean       // the Replicator's; may be nil
 	owing       *bulk.Bitset // set of Replicator.owing that the running capture fills
 	dirty       []uint32     // slots to read in the running capture
 	prefetchSum uint32       // keeps the compiler from dropping prefetch's loads

@@ -38,7 +38,7 @@ type Replicator struct {
 	deaths        []death
 	deathsDropped uint64
 	causes        int            // deaths with a cause
-	clean         *clean         // nil unless Config.Simulate
+	clean         *clean         // nil if the schema does not say how bodies move
 	event         schema.Payload // scratch
 	workspaces    []*workspace   // by worker
 	workers       workerPool
@@ -73,12 +73,8 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 		interval: uint32(w.TickHz() / c.SnapshotHz),
 		grid:     newGrid(w.Config().HalfExtent, c.EnterRadius),
 	}
-	if c.Simulate {
-		if r.clean, err = newClean(w, s); err != nil {
-			return nil, err
-		}
-		f.clean = r.clean
-	}
+	r.clean = newClean(w, s)
+	f.clean = r.clean
 	for range c.Workers {
 		r.workspaces = append(r.workspaces, &workspace{})
 	}

@@ -39,11 +39,16 @@ const (
 )
 
 // Simulate makes the viewer's client compute clean bodies. It is called before the first
-// snapshot, and returns false if Config.Simulate is not set.
+// snapshot. It returns false, and changes nothing, if there are none: no kind of the world is
+// exact, or the schema lacks the component schema.BodyComponent, the kinds or the motion.
 func (v *Viewer) Simulate() bool {
 	r := v.replicator
 	if r.clean == nil || v.simulation != nil {
 		return v.simulation != nil
+	}
+	r.clean.addKinds(r.world, r.frame.schema)
+	if !r.clean.anyExact() {
+		return false
 	}
 	if r.clean.viewers == 0 {
 		r.beginClean()

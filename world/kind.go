@@ -19,7 +19,8 @@ type Kind struct {
 	Body     *BodyDef // nil: the entity has no position
 	Priority float32  // weight in replication relative to other kinds; 0 means 1
 	// Exact lets clients that simulate compute the kind's bodies while only motion moves
-	// them, from exact states, in place of quantised rows. Their positions and velocities are
+	// them, from exact states, in place of quantised rows. A session simulates if its client
+	// asks for it and some kind is exact when it joins. Their positions and velocities are
 	// rounded to 1/256 m and 1/32 m/s when they spawn: quantised states of package
 	// replication are exact then. Kinds without a Body ignore it.
 	Exact bool

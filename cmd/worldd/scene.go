@@ -60,7 +60,7 @@ func host(file *scenes.File) (*game, server.Config, error) {
 		World: scene.World, Schema: schema, Game: g.Hooks(),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond, Simulate: true,
+			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
 		MaxSessions: file.Limits.MaxPlayers,
 		MaxViewAge:  viewAge(file),

@@ -57,7 +57,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 		Listen: "127.0.0.1:0", World: scene.World, Schema: rowSchema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond, Simulate: true,
+			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
 		Game: hooks, MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 	})

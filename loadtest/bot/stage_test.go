@@ -35,7 +35,7 @@ func newStage(t testing.TB, world string, link rig.Link) *stage {
 		MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond, Simulate: true,
+			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
 	}})
 	require.NoError(t, err)

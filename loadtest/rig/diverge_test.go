@@ -26,7 +26,7 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	var left []uint64
 	r, err := rig.New(1, rig.Config{Link: rig.Link{Delay: 30 * time.Millisecond}, Server: server.Config{
-		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 20, Simulate: true},
+		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 20},
 		Game: server.Game{
 			Join: func(*server.Session) (world.Entity, error) {
 				return w.Spawn(kind, world.Vec3{Y: 100}, world.Vec3{X: 20, Z: 5})

@@ -46,7 +46,7 @@ func newSquall(t *testing.T) *squall {
 	q.Rig, err = rig.New(1, rig.Config{Server: server.Config{
 		World: scene.World, Schema: s, Game: game.Hooks(),
 		Replication: replication.Config{
-			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius, SnapshotHz: file.SnapshotHz, Simulate: true,
+			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius, SnapshotHz: file.SnapshotHz,
 		},
 	}, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.03, Reorder: 0.02, Duplicate: 0.01}})
 	require.NoError(t, err)

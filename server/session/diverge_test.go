@@ -22,7 +22,7 @@ func TestResyncsOfSimulatingClientsAreFaults(t *testing.T) {
 		{"ordinary", 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newTestServerWith(t, func(config *session.Config) { config.Replication.Simulate = true })
+			d := newTestServerWith(t, addExact)
 			var reported []uint64
 			d.core.OnDiverge(func(s *session.Session) { reported = append(reported, s.ID()) })
 			client := d.connect()

@@ -7,23 +7,31 @@ import (
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
 )
 
-// A session simulates if its client can and the configuration allows it. A client that can
-// not resume it begins another.
+// addExact adds a kind whose bodies clients may compute.
+func addExact(config *session.Config) {
+	if _, err := config.World.AddKind(world.Kind{Name: "clean", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5}}); err != nil {
+		panic(err)
+	}
+}
+
+// A session simulates if its client can and the world has an exact kind. A client that can not
+// resume it begins another.
 func TestWelcomeSimulate(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		allowed   bool
+		world     func(*session.Config)
 		abilities wire.Abilities
 		want      uint8
 	}{
-		{"both", true, wire.Simulates, 1},
-		{"not allowed", false, wire.Simulates, 0},
-		{"not able", true, 0, 0},
+		{"both", addExact, wire.Simulates, 1},
+		{"no exact kind", func(*session.Config) {}, wire.Simulates, 0},
+		{"not able", addExact, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newTestServerWith(t, func(config *session.Config) { config.Replication.Simulate = c.allowed })
+			d := newTestServerWith(t, c.world)
 			client := d.connect()
 			h := d.hello()
 			h.Abilities = c.abilities
@@ -41,7 +49,7 @@ func TestWelcomeSimulate(t *testing.T) {
 			require.Equal(t, c.want, next.Simulate, "a resumed session goes on as it was")
 		})
 	}
-	d := newTestServerWith(t, func(config *session.Config) { config.Replication.Simulate = true })
+	d := newTestServerWith(t, addExact)
 	client := d.connect()
 	h := d.hello()
 	h.Abilities = wire.Simulates
