@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -36,6 +37,10 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
+	for i := range wire.AuditTurns { // each audit covers a leaf
+		_, err := w.Spawn(kind, world.Vec3{X: float32(i), Y: 100}, world.Vec3{X: 20, Z: 5})
+		require.NoError(t, err)
+	}
 	w.Motion().Kinds[kind].Coupling *= 1.01 // not what the clients were told
 	var changes []client.StateChange
 	diverged := 0
