@@ -37,6 +37,7 @@ type view struct {
 	velocity      [3]float32 // of the avatar
 	moment        float64    // that a picture drawn now shows, in ticks
 	hz            float64    // ticks a second
+	exact         bool       // the client computes the avatar: its picture turns in the last tick
 }
 
 // press records a change of course set at now for a tick.
@@ -63,7 +64,11 @@ func (w *inputWatch) observe(now time.Time, v view) (latency time.Duration, ok b
 		return 0, false
 	}
 	w.pending = false
-	hidden := max(float64(w.last)-v.moment, 0) // ticks: the picture turns between the two states
+	turns := w.last // the picture turns between the two states
+	if v.exact {
+		turns = v.tick - 1
+	}
+	hidden := max(float64(turns)-v.moment, 0) // ticks
 	return waited + time.Duration(hidden/v.hz*float64(time.Second)), true
 }
 
@@ -91,8 +96,10 @@ func (b *bot) look() (view, bool) {
 		return view{}, false
 	}
 	s := b.client.Stats()
+	_, _, exact := e.Exact()
 	return view{
 		tick: r.Tick(), applied: r.AppliedInput(), velocity: body.Velocity,
 		moment: s.Clock.Tick - s.Delay.Seconds()*s.Clock.TickHz, hz: s.Clock.TickHz,
+		exact: exact,
 	}, true
 }

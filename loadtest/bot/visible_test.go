@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -34,11 +35,22 @@ func (p *picture) draw(now time.Time) {
 // TestInputLatencyIsThePictures compares the latencies that bots compute with what
 // clients measure that draw 60 times a second.
 func TestInputLatencyIsThePictures(t *testing.T) {
-	for _, delay := range []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond} {
-		t.Run(delay.String(), func(t *testing.T) {
+	for _, c := range []struct {
+		delay    time.Duration
+		ordinary bool
+	}{
+		{0, false},
+		{50 * time.Millisecond, false},
+		{150 * time.Millisecond, false},
+		{0, true},
+		{50 * time.Millisecond, true},
+		{150 * time.Millisecond, true},
+	} {
+		t.Run(fmt.Sprintf("%v/ordinary=%v", c.delay, c.ordinary), func(t *testing.T) {
+			delay := c.delay
 			s := newStage(t, "calm", rig.Link{Delay: delay})
 			var pictures []*picture
-			s.join(4, Config{Seed: 5}, func(b *bot) func(time.Time) error {
+			s.join(4, Config{Seed: 5, Ordinary: c.ordinary}, func(b *bot) func(time.Time) error {
 				p := &picture{bot: b}
 				pictures = append(pictures, p)
 				return func(now time.Time) error {
