@@ -5,6 +5,11 @@ import (
 	"slices"
 )
 
+// completeWeight multiplies the priority of rows that a complete snapshot needs: without one,
+// all bodies that the client computes stand still. Other rows still get their turn, as
+// priorities grow with waiting.
+const completeWeight = 16
+
 // rankWaiting returns the indexes of the waiting rows, the most urgent first. A row's
 // priority grows each time that it waits, so that every row is sent eventually. The focus
 // comes first: its client predicts it, and takes a snapshot without its row for news that it
@@ -18,6 +23,8 @@ func (v *Viewer) rankWaiting() []uint32 {
 		weight := v.priorities[rowIndex]
 		if v.handles[rowIndex] == v.focus {
 			weight = math.MaxFloat32
+		} else if v.mustComplete(w.waiting[i], rowIndex) {
+			weight *= completeWeight
 		}
 		w.ranking.add(weight)
 	}

@@ -333,16 +333,25 @@ func (v *Viewer) complete(selected *selection) bool {
 	if selected == nil {
 		return true
 	}
-	w, r := v.work, v.replicator
+	w := v.work
 	for i, rowIndex := range w.waitingRows {
 		if selected.selected.has(uint32(i)) || selected.sent.has(uint32(i)) {
 			continue
 		}
-		if s := r.clean.at(w.waiting[i].slot(), v.handles[rowIndex]); s != nil && s.must(v.rows[rowIndex].ackedTick) {
+		if v.mustComplete(w.waiting[i], rowIndex) {
 			return false
 		}
 	}
 	return true
+}
+
+// mustComplete reports whether a complete snapshot has this waiting row.
+func (v *Viewer) mustComplete(k codingKey, rowIndex uint32) bool {
+	if v.simulation == nil {
+		return false
+	}
+	s := v.replicator.clean.at(k.slot(), v.handles[rowIndex])
+	return s != nil && s.must(v.rows[rowIndex].ackedTick)
 }
 
 // auditOf returns the audit of snapshot seq, and false if it would cover no entity.
