@@ -62,7 +62,7 @@ func TestDivergesSeldom(t *testing.T) {
 		config client.SessionConfig
 		every  time.Duration
 	}{
-		"seldom":     {client.SessionConfig{}, 11 * time.Second},
+		"seldom":     {client.SessionConfig{}, 31 * time.Second},
 		"used token": {client.SessionConfig{Token: []byte("once")}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

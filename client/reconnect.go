@@ -205,7 +205,7 @@ func (c *Client) follow(to *wire.Error) error {
 
 // ErrDiverged is StateChange.Err if the client replaces its session by one without
 // Config.Simulate, in which the server sends rows of all bodies. The client had asked for all
-// states ten times, each time within ten seconds of the time before. Computed bodies still
+// states ten times, each time within half a minute of the time before. Computed bodies still
 // differed from the server's, which is a bug on either side, or took too long. The game sees
 // the player leave and join. With a negative GiveUp, or a Token without FreshToken, the client
 // keeps the session.

@@ -329,9 +329,10 @@ const (
 	// resyncEvery bounds how often computed bodies cause a Resync.
 	resyncEvery = time.Second
 	// A session becomes ordinary after maxResyncs of them, each at most resyncsWithin after
-	// the one before. Fewer mend what was wrong once.
+	// the one before. Fewer mend what was wrong once. A server may audit each entity only
+	// every ten seconds or so.
 	maxResyncs    = 10
-	resyncsWithin = 10 * time.Second
+	resyncsWithin = 30 * time.Second
 )
 
 // checkBodies requests a full resync if computed bodies differ from the server's, or could

@@ -155,12 +155,20 @@ func (f *flight) agreed(from, to uint32) bool {
 	return true
 }
 
+// flightSeeds returns how many flights a test makes.
+func flightSeeds() uint64 {
+	if testing.Short() {
+		return 2
+	}
+	return 6
+}
+
 var flightLink = rig.Link{Delay: 60 * time.Millisecond, Jitter: 25 * time.Millisecond, Loss: 0.05, Reorder: 0.02}
 
 // A player predicts an exact body, of which the server sends no rows while nothing disturbs it.
 // The server never surprises the client, which predicts its bits.
 func TestPredictExactBody(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range flightSeeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f := newFlight(t, seed, true, flightLink)
 			f.run(180, func(uint32) {})
@@ -202,7 +210,7 @@ func TestPredictExactBody(t *testing.T) {
 // A push by the server reaches the prediction within a round trip and a snapshot's interval,
 // to the bit.
 func TestPushOfExactBody(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range flightSeeds() {
 		f := newFlight(t, seed, true, flightLink)
 		pushed, at, pushes, longest := uint32(0), time.Duration(0), 0, time.Duration(0)
 		f.run(180, func(uint32) {})
@@ -255,7 +263,7 @@ func TestPredictWithoutSimulation(t *testing.T) {
 // A body that is disturbed often is ordinary for a while. When it is exact again, the prediction
 // takes over its bits, also where it agrees after quantisation.
 func TestPredictAcrossForms(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range flightSeeds() {
 		f := newFlight(t, seed, true, flightLink)
 		f.push = func(tick uint64) world.Vec3 {
 			if tick%120 < 6 {
