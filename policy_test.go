@@ -39,6 +39,7 @@ internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema
 internal/invariants
 internal/mutate
 internal/simtest
+internal/browsertest
 internal/fault
 internal/fault/overlay internal/fault
 internal/cpu        x/sys
