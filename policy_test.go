@@ -68,7 +68,7 @@ replication/schema  bulk internal/bitio replication/wire
 replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema
-internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go zap x/time
+internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
 client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
@@ -96,6 +96,7 @@ promtext     github.com/prometheus/common
 prommodel    github.com/prometheus/client_model/go
 quic-go      github.com/quic-go/quic-go                v0.64.1
 systemd      github.com/coreos/go-systemd/v22/daemon
+webtransport github.com/quic-go/webtransport-go        v0.13.0
 x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu
 x/term       golang.org/x/term

@@ -86,6 +86,9 @@ type Config struct {
 	// Certificate is the operator's, or from KeptCertificate. If nil, the server makes
 	// a new one at each start, valid for 13 days, and clients pin its Fingerprint.
 	Certificate *tls.Certificate
+	// Web also serves browsers, by WebTransport on the address of Listen: PROTOCOL.md of
+	// replication/wire, section 15. nil serves raw QUIC alone.
+	Web *WebConfig
 	// StatelessResetKey lets a restarted server reset the connections of its killed
 	// predecessor at their first packet; without it their clients time out after 4 s.
 	// It must be the same at each start, and unique to this server: StatelessResetKeyOf
@@ -166,6 +169,12 @@ func (c Config) Validate() error {
 	if c.Certificate != nil {
 		if err := quicserve.ValidateCertificate(c.Certificate); err != nil {
 			errs = append(errs, err)
+		}
+	}
+	if c.Web != nil {
+		errs = append(errs, c.Web.Validate())
+		if c.Web.ByName && c.Certificate == nil {
+			errs = append(errs, errors.New("server: Web.ByName needs a Certificate that browsers trust"))
 		}
 	}
 	if c.QlogDir != "" {

@@ -53,6 +53,9 @@ func OnInput[T any](f func(s *Session, tick uint64, input T)) Input { return ses
 // OnRawInput makes the function for raw inputs: see session.OnRawInput.
 func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return session.OnRawInput(f) }
 
+// WebPath is the path of the URL that pages connect to, "https://HOST:PORT/worldd".
+const WebPath = quicserve.WebPath
+
 // DefaultMaxSessionsPerAddress is the default of Config.MaxSessionsPerAddress.
 const DefaultMaxSessionsPerAddress = quicserve.DefaultMaxSessionsPerAddress
 
@@ -61,6 +64,8 @@ type (
 	Traffic = quicserve.Traffic
 	// Packets counts UDP packets of all connections since the start.
 	Packets = quicserve.Packets
+	// WebConfig configures WebTransport for browsers, by its fields Origins and ByName.
+	WebConfig = quicserve.WebConfig
 )
 
 // KeptCertificate returns the certificate and private key in the PEM file at path, for

@@ -101,7 +101,7 @@ func TestSessionsOfTheOperator(t *testing.T) {
 
 // The root page lists the others.
 func TestIndexOfTheOperator(t *testing.T) {
-	h := newFixture(t)
+	h := webFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	code, text := h.operate(http.MethodGet, "/")
 	require.Equal(t, http.StatusOK, code)
@@ -115,7 +115,7 @@ func TestIndexOfTheOperator(t *testing.T) {
 		code, _ := h.operate(words[0], words[1])
 		require.Equal(t, http.StatusOK, code, line)
 	}
-	require.Equal(t, 6, asked, text)
+	require.Equal(t, 7, asked, text)
 	code, _ = h.operate(http.MethodGet, "/metric")
 	require.Equal(t, http.StatusNotFound, code)
 }

@@ -120,6 +120,7 @@ func (s *Server) listen() (err error) {
 	c := s.config
 	s.quic, err = quicserve.Listen(quicserve.Config{
 		Listen: c.Listen, Core: s.core, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
+		Web:     c.Web,
 		Limits:  quicserve.Limits{MaxSessions: c.MaxSessions, MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log,
 		Observers: quicserve.Observers{SnapshotAge: s.timings.Snapshots.Observe, Unsent: s.timings.Unsent.Observe},
@@ -153,6 +154,12 @@ func (s *Server) AdminAddr() net.Addr {
 // Fingerprint returns the SHA-256 of the server's current certificate in hex, for clients
 // to pin.
 func (s *Server) Fingerprint() string { return s.quic.Fingerprint() }
+
+// WebCertificates returns the SHA-256 in hex of the certificates that pages pin (the option
+// serverCertificateHashes of WebTransport): the current and the next one. A page that knows
+// both can connect for five days. Without Config.Web, or with WebConfig.ByName, there are
+// none. Any goroutine may call it.
+func (s *Server) WebCertificates() ([]string, error) { return s.quic.WebCertificates() }
 
 // Serve runs the server until ctx is done. Then it refuses new clients, sends a last
 // snapshot and a Bye to the others, and closes everything. The error is nil after an
@@ -252,5 +259,6 @@ func (s *Server) Kick(id uint64, reason string) { s.core.Kick(id, reason) }
 func (s *Server) Report() Report {
 	r := s.loop.report()
 	r.Traffic = s.quic.Traffic()
+	r.Web = min(s.quic.WebClients(), r.Active)
 	return r
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -142,6 +143,7 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("/healthz", p.healthz)
 	mux.HandleFunc("/readyz", p.readyz)
 	mux.HandleFunc("GET /ticks", p.ticks)
+	mux.HandleFunc("GET /web", p.web)
 	mux.HandleFunc("GET /sessions", p.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
@@ -195,6 +197,7 @@ GET  /metrics                        Prometheus metrics
 GET  /healthz                        200 while the world ticks
 GET  /readyz                         200 while sessions are free and ticks are on time
 GET  /ticks                          tick durations in µs, as an HdrHistogram (V2, compressed)
+GET  /web                            the UDP port and certificate hashes that pages connect with, as JSON
 GET  /sessions                       sessions, as JSON
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured
@@ -227,6 +230,30 @@ func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.healthz(w, r)
+}
+
+// web answers what a page needs to connect, in JSON.
+func (p pages) web(w http.ResponseWriter, _ *http.Request) {
+	if !p.Quic.ServesWeb() {
+		http.Error(w, "WebTransport is off", http.StatusNotFound)
+		return
+	}
+	hashes, err := p.Quic.WebCertificates()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(webInfo{Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes}) // fails only if the operator has disconnected
+}
+
+// webInfo is the JSON of /web.
+type webInfo struct {
+	Port int    `json:"port"` // UDP
+	Path string `json:"path"`
+	// CertificateHashes are the SHA-256 in hex of the current and the next certificate;
+	// empty if pages dial by name.
+	CertificateHashes []string `json:"certificate_hashes"`
 }
 
 // ticks encodes the histogram of all tick durations since the start. Two responses can be

@@ -43,7 +43,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	collectEffects(r.World, gauge)
 	gauge(1, "worldd_kernels", "Always 1: the vector kernels in use; go means none, and effects are interpreted.", "kernels", cpu.Chosen().String())
-	gauge(float64(r.Active), "worldd_clients", "Sessions that have joined.", "transport", "quic")
+	gauge(float64(r.Active-r.Web), "worldd_clients", "Sessions that have joined, by transport.", "transport", "quic")
+	if c.config.Quic.ServesWeb() {
+		gauge(float64(r.Web), "worldd_clients", "Sessions that have joined, by transport.", "transport", "web")
+		collectWeb(r.Traffic, counter)
+	}
 	collectTraffic(r.Traffic, counter)
 	collectCoded(c.config.Schema, r.Replication, counter)
 	collectRows(r.Replication, counter)
@@ -180,6 +184,14 @@ func collectTraffic(t quicserve.Traffic, counter countFunc) {
 	counter(t.DatagramBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "state")
 	counter(t.StreamBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "stream")
 	counter(t.ReceivedBytes, "worldd_bytes_total", bytesHelp, "dir", "in", "component", "all")
+}
+
+// collectWeb reports refused HTTP/3 requests.
+func collectWeb(t quicserve.Traffic, counter countFunc) {
+	const refused = "HTTP/3 requests refused: of pages with an origin that is not allowed, for a second session, and for anything but a session."
+	counter(t.WebOrigins, "worldd_web_refused_total", refused, "reason", "origin")
+	counter(t.WebSessions, "worldd_web_refused_total", refused, "reason", "session")
+	counter(t.WebRequests, "worldd_web_refused_total", refused, "reason", "request")
 }
 
 const bytesHelp = "Bytes without packet headers, by direction and kind; coded: encoded for clients, by component."

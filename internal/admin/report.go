@@ -16,6 +16,7 @@ type Report struct {
 	StateHash   uint64      // of a tick within the last second, or of the last tick
 	Sessions    session.Stats
 	Active      int // joined sessions with a connection
+	Web         int // part of Active: over WebTransport
 	Away        int // sessions whose clients may reconnect
 	Replication replication.Stats
 	Traffic     quicserve.Traffic

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+	"github.com/quic-go/webtransport-go"
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
@@ -49,7 +51,7 @@ func (l *Listener) refuseConnections() {
 func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	ctx, cancel := context.WithTimeout(conn.Context(), session.HelloTimeout)
 	stop := context.AfterFunc(accepting, cancel)
-	stream, err := conn.AcceptStream(ctx)
+	link, stream, err := l.open(ctx, conn)
 	stop()
 	cancel()
 	if err != nil && accepting.Err() != nil {
@@ -63,14 +65,14 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	}
 	l.traffic.handshakes.Add(1)
 	var once sync.Once
-	c := &Conn{conn: conn, stream: stream, wake: make(chan struct{}, 1), limits: newReceiveLimits(), counters: &l.traffic, observe: &l.config.Observers}
-	peer := l.config.Core.Open(conn.Context(), addressPrefix(conn.RemoteAddr()).String(), c)
+	c := &Conn{conn: link, stream: stream, wake: make(chan struct{}, 1), limits: newReceiveLimits(), counters: &l.traffic, observe: &l.config.Observers}
+	peer := l.config.Core.Open(link.Context(), addressPrefix(conn.RemoteAddr()).String(), c)
 	if l.config.Core.Draining() { // there may be no further tick to close it
 		c.Close(wire.Draining, "")
 	}
 	l.connStats.add(c)
 	defer l.connStats.remove(c)
-	log := l.config.Log.With(zap.Uint64("connection", peer.ID()), zap.Stringer("from", conn.RemoteAddr()))
+	log := l.config.Log.With(zap.Uint64("connection", peer.ID()), zap.String("transport", c.transport()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	l.connections.Go(c.send)
 	logFault := func(fault error) {
@@ -78,18 +80,33 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	}
 	l.connections.Go(func() { l.readDatagrams(c, peer, logFault) })
 	l.readStream(c, peer, logFault)
-	<-conn.Context().Done()
+	<-link.Context().Done()
 	log.Info("ended", endFields(c, peer.Bye())...) // before the tick closes the ended session
-	if closedByClient(conn) {
+	if closedByClient(link) {
 		peer.Left()
 	}
 	peer.Gone()
 }
 
+// open waits for the client's stream, and over WebTransport for its session before. It
+// dispatches by ALPN.
+func (l *Listener) open(ctx context.Context, conn *quic.Conn) (link, stream, error) {
+	switch {
+	case l.web == nil:
+		s, err := conn.AcceptStream(ctx)
+		return rawLink{Conn: conn}, s, err
+	case conn.ConnectionState().TLS.NegotiatedProtocol == http3.NextProtoH3:
+		return l.web.open(ctx, conn, &l.connections)
+	default:
+		s, err := conn.AcceptStream(ctx)
+		return rawLink{Conn: conn, polled: l.web.polled}, s, err
+	}
+}
+
 // closedByClient reports whether the client closed conn with OK: a Bye whose message
 // was overtaken by the close frame.
-func closedByClient(conn *quic.Conn) bool {
-	app, ok := errors.AsType[*quic.ApplicationError](context.Cause(conn.Context()))
+func closedByClient(l link) bool {
+	app, ok := errors.AsType[*quic.ApplicationError](context.Cause(l.Context()))
 	return ok && app.Remote && wire.Code(app.ErrorCode) == wire.OK
 }
 
@@ -148,10 +165,13 @@ func (l *Listener) readStream(c *Conn, peer *session.Peer, logFault func(error))
 		}
 		if err != nil {
 			var reset *quic.StreamError
+			var webReset *webtransport.StreamError
 			switch {
 			case err == io.EOF:
 				peer.Left() // an orderly end
 			case errors.As(err, &reset):
+				peer.Gone()
+			case errors.As(err, &webReset) && !endsSoon(c.conn): // a browser resets the streams of a session that it closes
 				peer.Gone()
 			}
 			return // serve logs how the connection ended
@@ -166,6 +186,16 @@ func (l *Listener) readStream(c *Conn, peer *session.Peer, logFault func(error))
 	}
 }
 
+// endsSoon reports whether link ends within closeGrace.
+func endsSoon(l link) bool {
+	select {
+	case <-l.Context().Done():
+		return true
+	case <-time.After(closeGrace):
+		return false
+	}
+}
+
 // readDatagrams passes datagrams to peer until the connection ends or the client violates
 // the protocol.
 func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, logFault func(error)) {
@@ -176,6 +206,12 @@ func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, logFault func(erro
 		}
 		l.traffic.receivedDatagrams.Add(1)
 		l.traffic.receivedBytes.Add(uint64(len(d)))
+		if c.conn.surplus() {
+			surplus := &wire.Error{Code: wire.BadMessage, Detail: "a second stream"}
+			peer.Fail(surplus)
+			logFault(surplus)
+			return
+		}
 		now := time.Now()
 		allowed, excess := c.limits.allowDatagram(now)
 		if excess != nil {

@@ -26,11 +26,11 @@ const (
 	closeGrace = 300 * time.Millisecond
 )
 
-// Conn is a session.Conn over QUIC. The goroutine that owns the world only fills its
+// Conn is a session.Conn over QUIC or WebTransport. The goroutine that owns the world only fills its
 // queues. A sender goroutine empties them, since sending may block.
 type Conn struct {
-	conn   *quic.Conn
-	stream *quic.Stream
+	conn   link
+	stream stream
 	wake   chan struct{} // holds a token while a queue is not empty
 	limits receiveLimits
 
@@ -41,6 +41,7 @@ type Conn struct {
 	made     time.Time // when snapshot was queued
 	stamp    uint32    // stamp of the newest input
 	stampAt  time.Time // its arrival
+	joined   bool      // a snapshot was queued
 	gone     bool      // the sender has ended
 	ending   bool
 	code     wire.Code
@@ -77,7 +78,7 @@ func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	for i, d := range datagrams {
 		c.snapshot[i] = append(c.snapshot[i][:0], d...)
 	}
-	c.count, c.made = len(datagrams), time.Now()
+	c.count, c.made, c.joined = len(datagrams), time.Now(), true
 	c.signal()
 }
 

@@ -93,6 +93,7 @@ type attempt struct {
 	connected bool
 	ended     bool
 	trace     *trace // nil without a qlog folder
+	page      *page  // nil without WebTransport
 }
 
 // beginHandshake is called with the first packet of each attempt that is trusted or has

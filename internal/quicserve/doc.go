@@ -1,10 +1,12 @@
-// Package quicserve serves sessions over QUIC: it accepts connections on one UDP port
+// Package quicserve serves sessions over QUIC and WebTransport: it accepts connections on one UDP port
 // and hands them to a session.Core.
 //
 //	first packet ──► requireRetry    ──► Retry, or trusted
 //	                 beginHandshake  ──► refused, or handshaking
 //	handshake    ──► paceHandshake   ──► delayed if many arrive at once
 //	             ──► allowConnection ──► closed, or serve:
+//	                                      ALPN worldd/1 ──► rawLink
+//	                                      ALPN h3 ──► web: its session ──► webLink
 //	                                      readStream, readDatagrams ──► session.Peer
 //	                                      Conn.send ◄── Conn's queues ◄── the tick
 //
@@ -19,6 +21,9 @@
 // queues, and one goroutine per connection empties them. A snapshot still unsent when
 // the next one is made is replaced by it.
 //
-// The package also makes the server's certificates (certificate.go) and records single
-// connections in qlog (qlog.go).
+// link.go has the common interface of both transports. With WebTransport off nothing of
+// HTTP/3 runs, and the transport refuses all streams but the protocol's one.
+//
+// The package also makes the server's certificates (certificate.go, web_certificate.go) and
+// records single connections in qlog (qlog.go).
 package quicserve

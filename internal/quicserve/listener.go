@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -46,6 +47,8 @@ type Config struct {
 	// StatelessResetKey enables stateless resets if not nil.
 	StatelessResetKey *[32]byte
 	Limits            Limits
+	// Web enables WebTransport if not nil.
+	Web *WebConfig
 	// QlogDir is the folder for recordings. If empty, recording is off.
 	QlogDir   string
 	Observers Observers
@@ -65,6 +68,7 @@ type Listener struct {
 	transport   *quic.Transport
 	listener    *quic.Listener
 	certificate atomic.Pointer[tls.Certificate] // for new handshakes
+	web         *web                            // nil without WebTransport
 
 	limits        *connectionLimits
 	connections   sync.WaitGroup // their goroutines
@@ -87,6 +91,12 @@ func Listen(c Config) (*Listener, error) {
 	l := &Listener{config: c, qlogs: qlogs{folder: c.QlogDir}, connStats: connectionStats{live: map[*Conn]struct{}{}}}
 	l.certificate.Store(c.Certificate)
 	l.limits = newConnectionLimits(c.Limits, &l.traffic)
+	if c.Web != nil {
+		l.web = newWeb(*c.Web, &l.traffic, c.Log)
+		if _, err := l.WebCertificates(); err != nil { // makes them now: a handshake is no time to fail
+			return nil, err
+		}
+	}
 	addr, err := net.ResolveUDPAddr("udp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("server: listen address %q: %w", c.Listen, err)
@@ -98,21 +108,56 @@ func Listen(c Config) (*Listener, error) {
 		Conn: l.udp, VerifySourceAddress: l.limits.requireRetry, ConnContext: l.limits.beginHandshake,
 		StatelessResetKey: (*quic.StatelessResetKey)(c.StatelessResetKey),
 	}
-	l.listener, err = l.transport.Listen(&tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return l.certificate.Load(), nil },
-		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			return nil, l.limits.paceHandshake(hello.Context())
-		},
-	}, l.quicConfig())
+	l.listener, err = l.transport.Listen(l.tlsConfig(), l.quicConfig())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("server: cannot serve QUIC on %s: %w", c.Listen, err), l.udp.Close())
 	}
 	return l, nil
 }
 
+func (l *Listener) tlsConfig() *tls.Config {
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return l.certificate.Load(), nil },
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			return nil, l.limits.paceHandshake(hello.Context())
+		},
+	}
+	if l.web != nil {
+		c.NextProtos = append(c.NextProtos, http3.NextProtoH3)
+		c.GetCertificate = l.certificateFor
+	}
+	return c
+}
+
+// certificateFor returns the certificate for a handshake: browsers refuse the one
+// for raw clients, which may be valid for ten years.
+func (l *Listener) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if l.web.certificates == nil || !speaksWeb(hello) {
+		return l.certificate.Load(), nil
+	}
+	current, _, err := l.web.certificates.at(time.Now())
+	return current, err
+}
+
+// WebCertificates returns the SHA-256 in hex of the certificates that pages pin, the
+// current and the next one; none without WebTransport or with WebConfig.ByName.
+func (l *Listener) WebCertificates() ([]string, error) {
+	if l.web == nil || l.web.certificates == nil {
+		return []string{}, nil
+	}
+	current, next, err := l.web.certificates.at(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return []string{fingerprint(*current), fingerprint(*next)}, nil
+}
+
+// ServesWeb reports whether WebTransport is enabled.
+func (l *Listener) ServesWeb() bool { return l.web != nil }
+
 func (l *Listener) quicConfig() *quic.Config {
-	return &quic.Config{
+	c := &quic.Config{
 		Tracer:               l.qlogs.tracer(),
 		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout,
 		InitialStreamReceiveWindow: streamWindow, MaxStreamReceiveWindow: streamWindow,
@@ -120,6 +165,13 @@ func (l *Listener) quicConfig() *quic.Config {
 		MaxIncomingStreams: 1, MaxIncomingUniStreams: -1, EnableDatagrams: true,
 		InitialPacketSize: packetSize,
 	}
+	if l.web != nil {
+		// HTTP/3 needs the request's stream and three for control. ALPNs share the limits:
+		// link.surplus finds further streams of raw clients.
+		c.MaxIncomingStreams, c.MaxIncomingUniStreams = 2, 3
+		c.EnableStreamResetPartialDelivery = true // WebTransport requires it
+	}
+	return c
 }
 
 // Addr returns the UDP address that clients connect to.

@@ -29,6 +29,9 @@ type traffic struct {
 	receivedDatagrams  atomic.Uint64
 	datagramsFast      atomic.Uint64 // received beyond a session's rate and dropped
 	streamsHeld        atomic.Uint64 // pauses of reading a stream beyond its rate
+	webRequests        atomic.Uint64 // HTTP/3 requests refused: not for WebTransport on WebPath
+	webOrigins         atomic.Uint64 // sessions refused to pages of other origins
+	webSessions        atomic.Uint64 // second sessions of one connection refused
 }
 
 // Traffic counts the traffic of all connections since the start.
@@ -47,6 +50,9 @@ type Traffic struct {
 	// excess input of sessions.
 	HandshakesCrowded, HandshakesFast, HandshakesAddress, HandshakesPaced, Retries uint64
 	AddressesForgotten, DatagramsFast, StreamsHeld                                 uint64
+	// Refused HTTP/3 requests: not for a WebTransport session, of a page whose origin is
+	// not allowed, and for a second session.
+	WebRequests, WebOrigins, WebSessions uint64
 }
 
 // Traffic returns a copy of the counters.
@@ -61,6 +67,7 @@ func (t *traffic) load() Traffic {
 		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
 		HandshakesCrowded: t.handshakesCrowded.Load(), HandshakesFast: t.handshakesFast.Load(), HandshakesAddress: t.handshakesAddress.Load(),
 		HandshakesPaced: t.handshakesPaced.Load(), Retries: t.retries.Load(), AddressesForgotten: t.addressesForgotten.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),
+		WebRequests: t.webRequests.Load(), WebOrigins: t.webOrigins.Load(), WebSessions: t.webSessions.Load(),
 	}
 }
 
@@ -108,6 +115,41 @@ func (s *connectionStats) sum() Packets {
 	return sum
 }
 
+// web returns the number of live connections over WebTransport that have joined.
+func (s *connectionStats) web() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.live {
+		if c.transport() == webTransport && c.hasJoined() {
+			n++
+		}
+	}
+	return n
+}
+
+// WebClients returns the number of clients over WebTransport that have joined.
+func (l *Listener) WebClients() int { return l.connStats.web() }
+
+// Names of transports in logs, metrics and /sessions.
+const (
+	rawTransport = "quic"
+	webTransport = "web"
+)
+
+// transport returns the name of c's transport.
+func (c *Conn) transport() string {
+	if _, ok := c.conn.(*webLink); ok {
+		return webTransport
+	}
+	return rawTransport
+}
+
+func (c *Conn) hasJoined() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.joined
+}
+
 // Packets returns the packets of all connections, ended ones included.
 func (l *Listener) Packets() Packets { return l.connStats.sum() }
 
@@ -115,6 +157,7 @@ func (l *Listener) Packets() Packets { return l.connStats.sum() }
 // /sessions of the admin port.
 type ConnStats struct {
 	Address         string  `json:"address"`
+	Transport       string  `json:"transport"` // "quic" or "web"
 	RTTMs           float64 `json:"rtt_ms"`
 	QueuedBytes     int     `json:"queued_bytes"`     // of the stream
 	QueuedDatagrams int     `json:"queued_datagrams"` // of the newest snapshot
@@ -131,7 +174,7 @@ func (c *Conn) Stats() ConnStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return ConnStats{
-		Address: c.conn.RemoteAddr().String(), RTTMs: float64(t.SmoothedRTT.Microseconds()) / 1000, QueuedBytes: len(c.out), QueuedDatagrams: c.count,
+		Address: c.conn.RemoteAddr().String(), Transport: c.transport(), RTTMs: float64(t.SmoothedRTT.Microseconds()) / 1000, QueuedBytes: len(c.out), QueuedDatagrams: c.count,
 		BytesSent: t.BytesSent, BytesReceived: t.BytesReceived,
 		PacketsSent: t.PacketsSent, PacketsLost: t.PacketsLost, PacketsReceived: t.PacketsReceived,
 	}

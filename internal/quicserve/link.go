@@ -1,0 +1,127 @@
+package quicserve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+	"github.com/quic-go/webtransport-go"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// link is the connection of one client: raw QUIC, or a WebTransport session alone on its
+// QUIC connection. Both carry the same bytes, on one stream that the client opens and in
+// datagrams.
+type link interface {
+	SendDatagram(p []byte) error
+	ReceiveDatagram(ctx context.Context) ([]byte, error)
+	// Context ends with the link. If a side closed it with a code of package wire, its
+	// cause is a *quic.ApplicationError, over WebTransport too.
+	Context() context.Context
+	CloseWithError(code quic.ApplicationErrorCode, text string) error
+	ConnectionStats() quic.ConnectionStats
+	RemoteAddr() net.Addr
+	// surplus reports whether the client has opened another stream, which the protocol
+	// does not allow. Without WebTransport the transport refuses them itself.
+	surplus() bool
+}
+
+// stream is the client's stream.
+type stream interface{ io.ReadWriteCloser }
+
+// rawLink is raw QUIC.
+type rawLink struct {
+	*quic.Conn
+	polled context.Context // has ended; nil without WebTransport
+}
+
+func (l rawLink) surplus() bool {
+	if l.polled == nil {
+		return false
+	}
+	if _, err := l.AcceptStream(l.polled); err == nil {
+		return true
+	}
+	_, err := l.AcceptUniStream(l.polled)
+	return err == nil
+}
+
+// webLink is a WebTransport session. The QUIC connection ends with the session.
+type webLink struct {
+	*quic.Conn
+	session *webtransport.Session
+	polled  context.Context // has ended
+	ctx     context.Context
+	end     context.CancelCauseFunc // the first cause wins
+}
+
+func newWebLink(conn *quic.Conn, session *webtransport.Session, polled context.Context) *webLink {
+	l := &webLink{Conn: conn, session: session, polled: polled}
+	// Not a child of conn's context, whose cause may hold one of HTTP/3's codes.
+	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(conn.Context()))
+	context.AfterFunc(conn.Context(), func() {
+		if session.Context().Err() == nil { // else sessionEnded knows more
+			l.end(fromH3(context.Cause(conn.Context())))
+		}
+	})
+	context.AfterFunc(session.Context(), l.sessionEnded)
+	return l
+}
+
+// sessionEnded closes the QUIC connection, and ends the link with the reason.
+func (l *webLink) sessionEnded() {
+	_, err := l.session.AcceptStream(l.polled) // fails with the reason
+	if closed, ok := errors.AsType[*webtransport.SessionError](err); ok {
+		l.end(&quic.ApplicationError{Remote: closed.Remote, ErrorCode: quic.ApplicationErrorCode(closed.ErrorCode), ErrorMessage: closed.Message})
+	}
+	_ = l.Conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
+	<-l.Conn.Context().Done()
+	cause := context.Cause(l.Conn.Context())
+	if app, ok := errors.AsType[*quic.ApplicationError](cause); ok && !app.Remote {
+		l.end(err) // the connection was alive: only its session has ended
+	}
+	l.end(fromH3(cause))
+}
+
+// minH3Code is the lowest of HTTP/3's codes. The codes of package wire are below.
+const minH3Code = 0x100
+
+// fromH3 returns cause without a code of HTTP/3. Its code for no error is OK: browsers close
+// the connection of a page that has ended with it.
+func fromH3(cause error) error {
+	app, ok := errors.AsType[*quic.ApplicationError](cause)
+	switch {
+	case ok && app.ErrorCode == quic.ApplicationErrorCode(http3.ErrCodeNoError):
+		return &quic.ApplicationError{Remote: app.Remote, ErrorCode: quic.ApplicationErrorCode(wire.OK)}
+	case ok && app.ErrorCode >= minH3Code:
+		return errors.New(app.Error())
+	}
+	return cause
+}
+
+func (l *webLink) Context() context.Context { return l.ctx }
+
+func (l *webLink) SendDatagram(p []byte) error { return l.session.SendDatagram(p) }
+
+func (l *webLink) ReceiveDatagram(ctx context.Context) ([]byte, error) {
+	return l.session.ReceiveDatagram(ctx)
+}
+
+// CloseWithError closes the QUIC connection. Pages do not see the code: they read the
+// Goodbye on the stream before.
+func (l *webLink) CloseWithError(code quic.ApplicationErrorCode, text string) error {
+	l.end(&quic.ApplicationError{ErrorCode: code, ErrorMessage: text})
+	return l.Conn.CloseWithError(code, text)
+}
+
+func (l *webLink) surplus() bool {
+	if _, err := l.session.AcceptStream(l.polled); err == nil {
+		return true
+	}
+	_, err := l.session.AcceptUniStream(l.polled)
+	return err == nil
+}

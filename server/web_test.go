@@ -1,0 +1,488 @@
+package server_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+	"github.com/quic-go/quic-go/quicvarint"
+	"github.com/quic-go/webtransport-go"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+)
+
+func webFixture(t testing.TB) *fixture {
+	return newFixtureWith(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
+}
+
+// A whole session over WebTransport beside a raw one: they see each other, commands are
+// answered, a broken connection resumes with the same handles, and the server says goodbye.
+func TestWebVisit(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Log = &server.WebConfig{}, zap.New(core) })
+	raw, network := h.dial(), h.webNetwork()
+	c := network.dial(patience)
+	h.until(c, "sees all crates, the other and itself", func() bool { return c.Replica().Len() == 7 })
+	me := c.Controlled()
+	h.until(raw, "sees the web client", func() bool { return raw.Resolve(me) == wire.Live })
+
+	ok, err := c.Command("poke", me, nil)
+	require.NoError(t, err)
+	forged, err := c.Command("poke", bulk.NewHandle(999, 7), nil)
+	require.NoError(t, err)
+	_, err = forged.Wait(h.ctx)
+	require.Equal(t, wire.UnknownHandle, wire.CodeOf(err))
+	answer, answered := ok.Poll()
+	require.True(t, answered)
+	require.NoError(t, answer.Err)
+	h.until(c, "round trips are measured", func() bool { return c.RTT().Count > 3 })
+
+	h.until(c, "the report, up to a second old, counts both", func() bool {
+		h.stay(raw)
+		return h.server.Report().Active == 2
+	})
+	require.Equal(t, 1, h.server.Report().Web)
+	_, metrics := h.operate(http.MethodGet, "/metrics")
+	require.Contains(t, metrics, `worldd_clients{transport="quic"} 1`)
+	require.Contains(t, metrics, `worldd_clients{transport="web"} 1`)
+	var sessions []struct{ Transport string }
+	_, text := h.operate(http.MethodGet, "/sessions")
+	require.NoError(t, json.Unmarshal([]byte(text), &sessions))
+	require.Equal(t, []struct{ Transport string }{{"quic"}, {"web"}}, sessions)
+
+	session := c.Welcome().Session
+	require.NoError(t, network.conn.conn.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeInternalError), "the browser failed"))
+	h.until(c, "resumes", func() bool { return c.State() == client.Joined && c.Welcome().Resumed == 1 })
+	require.Equal(t, session, c.Welcome().Session)
+	require.Equal(t, wire.Live, c.Resolve(me))
+	tick := c.Replica().Tick()
+	h.until(c, "applies snapshots", func() bool { return c.Replica().Tick() > tick })
+	h.stay(raw)
+
+	require.NoError(t, c.Close())
+	staying := h.webNetwork().dial(-1)
+	h.stop()
+	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(staying)))
+	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(raw)))
+	h.ended <- <-h.ended // the log is complete
+	by := map[string]string{}
+	for _, entry := range logs.FilterMessage("ended").FilterField(zap.String("transport", "web")).All() {
+		by[entry.ContextMap()["by"].(string)], _ = entry.ContextMap()["code"].(string)
+	}
+	require.Equal(t, map[string]string{"transport": "", "client": "ok", "server": "draining"}, by)
+}
+
+// Bye, a session closed with code 0, and a connection closed without an error leave at once.
+func TestWebLeave(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		leave func(*quic.Conn, *webtransport.Session, *webtransport.Stream) error
+	}{
+		{"bye", func(_ *quic.Conn, _ *webtransport.Session, stream *webtransport.Stream) error {
+			_, err := stream.Write(wire.AppendMessage(nil, wire.Bye{}))
+			return err
+		}},
+		{"close", func(_ *quic.Conn, s *webtransport.Session, _ *webtransport.Stream) error {
+			return s.CloseWithError(0, "")
+		}},
+		{"close of the connection", func(c *quic.Conn, _ *webtransport.Session, _ *webtransport.Stream) error {
+			return c.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
+		}},
+		{"reset before the close", func(_ *quic.Conn, s *webtransport.Session, stream *webtransport.Stream) error {
+			stream.CancelWrite(1)
+			time.AfterFunc(20*time.Millisecond, func() { _ = s.CloseWithError(0, "") })
+			return nil
+		}},
+		{"end of the stream", func(_ *quic.Conn, _ *webtransport.Session, stream *webtransport.Stream) error { return stream.Close() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			core, logs := observer.New(zapcore.InfoLevel)
+			h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Log = &server.WebConfig{}, zap.New(core) })
+			conn, session, _, err := h.webSession(nil)
+			require.NoError(t, err)
+			stream := h.join(session)
+			require.NoError(t, c.leave(conn, session, stream))
+			require.Eventually(t, func() bool { return logs.FilterMessage("left").Len() == 1 }, patience, time.Millisecond)
+			require.Zero(t, logs.FilterMessage("away").Len())
+			<-conn.Context().Done()
+			h.stop()
+			h.ended <- <-h.ended // the log is complete
+			require.Equal(t, "client", logs.FilterMessage("ended").FilterField(zap.String("transport", "web")).All()[0].ContextMap()["by"])
+		})
+	}
+}
+
+// join begins a session and returns its stream after the first snapshot.
+func (h *fixture) join(session *webtransport.Session) *webtransport.Stream {
+	stream, err := session.OpenStreamSync(h.ctx)
+	require.NoError(h.t, err)
+	h.hello(stream)
+	_, err = session.ReceiveDatagram(h.ctx)
+	require.NoError(h.t, err)
+	return stream
+}
+
+func (h *fixture) hello(stream io.Writer) {
+	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
+	require.NoError(h.t, err)
+}
+
+// A page of another site is refused, logged with its code, and counted. Programs send no
+// origin.
+func TestWebOrigin(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	h := newFixtureWith(t, func(c *server.Config) {
+		c.Web, c.Log = &server.WebConfig{Origins: []string{"https://game.example"}}, zap.New(core)
+	})
+	for origin, allowed := range map[string]bool{"https://game.example": true, "": true, "https://evil.example": false, "http://localhost": false, "null": false} {
+		headers := http.Header{}
+		if origin != "" {
+			headers.Set("Origin", origin)
+		}
+		_, session, response, err := h.webSession(headers)
+		if allowed {
+			require.NoError(t, err, origin)
+			h.join(session)
+			continue
+		}
+		require.Error(t, err, origin)
+		require.Equal(t, http.StatusForbidden, response.StatusCode)
+		refused := logs.FilterMessageSnippet("origin is not allowed").FilterField(zap.String("origin", origin)).All()
+		require.Len(t, refused, 1)
+		require.Equal(t, "unauthorized", refused[0].ContextMap()["code"])
+	}
+	require.EqualValues(t, 3, h.server.Report().Traffic.WebOrigins)
+	_, metrics := h.operate(http.MethodGet, "/metrics")
+	require.Contains(t, metrics, `worldd_web_refused_total{reason="origin"} 3`)
+}
+
+// Requests for anything but a session are refused and counted. A connection with too many
+// is closed.
+func TestWebForeignRequests(t *testing.T) {
+	h := webFixture(t)
+	good := h.dial()
+	conn := h.h3()
+	c := h.webtransport(conn)
+	ask := func(method, path string) int {
+		request, err := http.NewRequestWithContext(h.ctx, method, "https://"+h.server.Addr().String()+path, nil)
+		require.NoError(t, err)
+		response, err := c.RoundTrip(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	require.Equal(t, http.StatusNotFound, ask(http.MethodGet, "/"))
+	require.Equal(t, http.StatusNotFound, ask(http.MethodPost, "/worldd/x"))
+	require.Equal(t, http.StatusMethodNotAllowed, ask(http.MethodGet, server.WebPath))
+	_, _, err := c.Dial(h.ctx, "https://"+h.server.Addr().String()+"/other", nil)
+	require.Error(t, err)
+	_, _, err = c.Dial(h.ctx, webURL(h.server), nil)
+	require.Error(t, err)
+	h.wantClosed(conn, wire.TooFast)
+	require.EqualValues(t, 5, h.server.Report().Traffic.WebRequests)
+	h.stay(good)
+}
+
+// One connection carries one session. The first is not disturbed by a second.
+func TestWebSecondSession(t *testing.T) {
+	h := webFixture(t)
+	conn := h.h3()
+	c := h.webtransport(conn)
+	_, first, err := c.Dial(h.ctx, webURL(h.server), nil)
+	require.NoError(t, err)
+	response, _, err := c.Dial(h.ctx, webURL(h.server), nil)
+	require.Error(t, err)
+	require.Equal(t, http.StatusConflict, response.StatusCode)
+	h.join(first)
+	require.EqualValues(t, 1, h.server.Report().Traffic.WebSessions)
+}
+
+// goodbye returns the code of the Goodbye or Refused on a stream.
+func (h *fixture) goodbye(stream io.Reader) wire.Code {
+	var frames wire.FrameReader
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := stream.Read(buf)
+		frames.Feed(buf[:n])
+		for {
+			kind, body, ok, bad := frames.Next()
+			require.NoError(h.t, bad)
+			if !ok {
+				break
+			}
+			switch kind {
+			case wire.TypeGoodbye:
+				m, err := wire.ParseGoodbye(body)
+				require.NoError(h.t, err)
+				return m.Code
+			case wire.TypeRefused:
+				m, err := wire.ParseRefused(body)
+				require.NoError(h.t, err)
+				return m.Code
+			}
+		}
+		require.NoError(h.t, err, "no goodbye")
+	}
+}
+
+// Further streams end their session with bad-message, over both transports.
+func TestWebSurplusStreams(t *testing.T) {
+	h := webFixture(t)
+	good := h.dial()
+	input := wire.Input{Stamp: 1}
+
+	_, session, _, err := h.webSession(nil)
+	require.NoError(t, err)
+	stream := h.join(session)
+	surplus, err := session.OpenUniStream()
+	require.NoError(t, err)
+	_, err = surplus.Write([]byte("surplus"))
+	require.NoError(t, err)
+	go h.sendUntilEnd(session.Context(), func() error { return session.SendDatagram(input.Append(nil)) })
+	require.Equal(t, wire.BadMessage, h.goodbye(stream))
+
+	for _, open := range []func(*quic.Conn) (io.Writer, error){
+		func(c *quic.Conn) (io.Writer, error) { return c.OpenUniStream() },
+		func(c *quic.Conn) (io.Writer, error) { return c.OpenStream() },
+	} {
+		conn, stream := h.raw()
+		h.hello(stream)
+		_, err := conn.ReceiveDatagram(h.ctx)
+		require.NoError(t, err)
+		surplus, err := open(conn)
+		require.NoError(t, err)
+		_, err = surplus.Write([]byte("surplus"))
+		require.NoError(t, err)
+		go h.sendUntilEnd(conn.Context(), func() error { return conn.SendDatagram(input.Append(nil)) })
+		require.Equal(t, wire.BadMessage, h.goodbye(stream))
+		h.wantClosed(conn, wire.BadMessage)
+	}
+	h.stay(good)
+}
+
+// sendUntilEnd calls send until ctx is done: a datagram and a stream may arrive in either
+// order.
+func (h *fixture) sendUntilEnd(ctx context.Context, send func() error) {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		_ = send() // fails at the end
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Broken datagrams end their session: with the protocol's code if they are of the session,
+// with HTTP/3's otherwise. Datagrams of other requests are dropped.
+func TestWebMalformedDatagrams(t *testing.T) {
+	h := webFixture(t)
+	good := h.dial()
+
+	conn, session, _, err := h.webSession(nil)
+	require.NoError(t, err)
+	stream := h.join(session)
+	require.NoError(t, conn.SendDatagram(append(quicvarint.Append(nil, 1000), "for nobody"...)))
+	require.NoError(t, session.SendDatagram([]byte("garbage")))
+	require.Equal(t, wire.BadMessage, h.goodbye(stream))
+
+	for _, broken := range [][]byte{{}, {0xc0}, quicvarint.Append(nil, 1<<61)} {
+		conn, session, _, err := h.webSession(nil)
+		require.NoError(t, err)
+		h.join(session)
+		require.NoError(t, conn.SendDatagram(broken))
+		h.wantClosed(conn, wire.Code(http3.ErrCodeDatagramError))
+	}
+	h.stay(good)
+}
+
+// h3Session is a WebTransport session made by hand.
+type h3Session struct {
+	conn    *quic.Conn
+	request *http3.RequestStream // carries capsules
+}
+
+func (h *fixture) h3Session() h3Session {
+	const draft = 0x2c7cf000 // SETTINGS_WT_ENABLED
+	conn := h.h3()
+	c := (&http3.Transport{EnableDatagrams: true, AdditionalSettings: map[uint64]uint64{draft: 1}}).NewClientConn(conn)
+	request, err := c.OpenRequestStream(h.ctx)
+	require.NoError(h.t, err)
+	connect, err := http.NewRequestWithContext(h.ctx, http.MethodConnect, webURL(h.server), nil)
+	require.NoError(h.t, err)
+	connect.Proto = "webtransport"
+	require.NoError(h.t, request.SendRequestHeader(connect))
+	response, err := request.ReadResponse()
+	require.NoError(h.t, err)
+	require.Equal(h.t, http.StatusOK, response.StatusCode)
+	return h3Session{conn, request}
+}
+
+// stream opens a stream of the session with the given ID.
+func (s h3Session) stream(h *fixture, session uint64) *quic.Stream {
+	stream, err := s.conn.OpenStreamSync(h.ctx)
+	require.NoError(h.t, err)
+	_, err = stream.Write(quicvarint.Append(quicvarint.Append(nil, 0x41), session))
+	require.NoError(h.t, err)
+	return stream
+}
+
+func capsule(kind uint64, value string) []byte {
+	return append(quicvarint.Append(quicvarint.Append(nil, kind), uint64(len(value))), value...)
+}
+
+// Unknown capsules are ignored, and broken ones end the session. So do bytes without a
+// frame and streams of sessions that cannot exist.
+func TestWebCapsules(t *testing.T) {
+	h := webFixture(t)
+	good := h.dial()
+	s := h.h3Session()
+	_, err := s.request.Write(capsule(0x1234567, "unknown"))
+	require.NoError(t, err)
+	stream := s.stream(h, uint64(s.request.StreamID()))
+	h.hello(stream)
+	_, err = s.request.ReceiveDatagram(h.ctx)
+	require.NoError(t, err, "the session lives")
+	_, err = s.request.Write(capsule(0x2843, "\x00")) // WT_CLOSE_SESSION without a code
+	require.NoError(t, err)
+	h.wantClosed(s.conn, wire.OK)
+
+	s = h.h3Session()
+	h.hello(s.stream(h, uint64(s.request.StreamID())))
+	_, err = s.request.ReceiveDatagram(h.ctx)
+	require.NoError(t, err)
+	_, err = s.request.Write(capsule(0x190b4d3f, "\xff")) // WT_MAX_STREAMS, cut
+	require.NoError(t, err)
+	h.wantClosed(s.conn, wire.OK)
+
+	s = h.h3Session()
+	s.stream(h, 3) // no request has this ID
+	h.wantClosed(s.conn, wire.Code(http3.ErrCodeIDError))
+	h.stay(good)
+}
+
+// The limit of sessions per address counts both transports.
+func TestWebFortySessions(t *testing.T) {
+	const allowed = 8
+	h := newFixtureWith(t, func(c *server.Config) {
+		c.Web, c.MaxSessionsPerAddress = &server.WebConfig{}, allowed
+	})
+	raw := h.dial()
+	hashes, err := h.server.WebCertificates()
+	require.NoError(t, err)
+	opened := 1
+	for range 40 {
+		conn, err := h.dialH3(hashes)
+		if err != nil {
+			continue
+		}
+		_, session, err := h.webtransport(conn).Dial(h.ctx, webURL(h.server), nil)
+		if err != nil {
+			continue
+		}
+		h.join(session)
+		opened++
+		h.stay(raw)
+	}
+	require.Equal(t, allowed, opened)
+	require.GreaterOrEqual(t, h.server.Report().Traffic.HandshakesAddress, uint64(40+1-allowed))
+	h.stay(raw)
+}
+
+// A connection without a session, or a session without a stream, is closed in time.
+func TestWebWithoutSession(t *testing.T) {
+	h := webFixture(t)
+	silent := h.h3()
+	without, _, _, err := h.webSession(nil)
+	require.NoError(t, err)
+	h.wantClosed(silent, wire.Timeout)
+	h.wantClosed(without, wire.Timeout)
+	require.EqualValues(t, 2, h.server.Report().Traffic.HandshakesFailed)
+}
+
+// A server that drains closes connections that have not begun a session.
+func TestWebDrains(t *testing.T) {
+	h := webFixture(t)
+	silent := h.h3()
+	_, _, err := h.webtransport(silent).Dial(h.ctx, webURL(h.server)+"/other", nil)
+	require.Error(t, err) // an answer: the server has accepted the connection
+	h.stop()
+	h.wantClosed(silent, wire.Draining)
+}
+
+// Browsers get certificates that they accept by hash, raw clients the server's own. With
+// ByName both get the operator's.
+func TestWebCertificate(t *testing.T) {
+	kept, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
+	require.NoError(t, err)
+	shown := func(h *fixture, protocols ...string) string {
+		conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: protocols}, &quic.Config{EnableDatagrams: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
+		sum := sha256.Sum256(conn.ConnectionState().TLS.PeerCertificates[0].Raw)
+		return hex.EncodeToString(sum[:])
+	}
+	h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Certificate = &server.WebConfig{}, kept })
+	hashes, err := h.server.WebCertificates()
+	require.NoError(t, err)
+	require.Len(t, hashes, 2)
+	require.NotEqual(t, hashes[0], hashes[1])
+	require.Equal(t, hashes[0], shown(h, "h3"))
+	require.Equal(t, h.server.Fingerprint(), shown(h, wire.ALPN))
+	require.Equal(t, h.server.Fingerprint(), shown(h, "h3", wire.ALPN), "the protocol is preferred")
+	code, body := h.operate(http.MethodGet, "/web")
+	require.Equal(t, http.StatusOK, code)
+	var info struct {
+		Port   int
+		Path   string
+		Hashes []string `json:"certificate_hashes"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &info))
+	require.Equal(t, h.server.Addr().Port, info.Port)
+	require.Equal(t, "/worldd", info.Path)
+	require.Equal(t, hashes, info.Hashes)
+
+	h = newFixtureWith(t, func(c *server.Config) {
+		c.Web, c.Certificate = &server.WebConfig{ByName: true}, kept
+	})
+	require.Equal(t, h.server.Fingerprint(), shown(h, "h3"))
+	hashes, err = h.server.WebCertificates()
+	require.NoError(t, err)
+	require.Empty(t, hashes)
+	_, err = server.Listen(server.Config{Listen: "127.0.0.1:0", Web: &server.WebConfig{ByName: true, Origins: []string{"*"}}})
+	require.ErrorContains(t, err, "Web.ByName needs a Certificate")
+	require.ErrorContains(t, err, `web origin "*"`)
+}
+
+// Without Web, HTTP/3 is refused by the handshake, and there is nothing to publish.
+func TestWebIsOff(t *testing.T) {
+	h := newFixture(t)
+	_, err := h.dialH3(nil)
+	require.ErrorContains(t, err, "no application protocol")
+	code, _ := h.operate(http.MethodGet, "/web")
+	require.Equal(t, http.StatusNotFound, code)
+	_, metrics := h.operate(http.MethodGet, "/metrics")
+	require.NotContains(t, metrics, `transport="web"`)
+	require.NotContains(t, metrics, "worldd_web_refused_total")
+}
