@@ -63,6 +63,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	config.Listen, config.Log = "127.0.0.1:0", newLog(std.err, zapcore.WarnLevel)
+	config.Web = &server.WebConfig{}
 	s, err := server.Listen(config)
 	if err != nil {
 		return err

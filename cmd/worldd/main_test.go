@@ -77,6 +77,7 @@ func TestUsage(t *testing.T) {
 		{"serve", "--bans=list"},
 		{"serve", "--token-spent=file"},
 		{"serve", "--one-session-per-user"},
+		{"serve", "--web-origin=https://game.example"},
 		{"token", "issue", "--key=k", "--user=u", "--session=-1s"},
 		{"check"},
 		{"bots"},

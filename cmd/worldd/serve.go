@@ -36,6 +36,7 @@ type serveCommand struct {
 	MaxSessions int    `placeholder:"N" help:"Maximum number of clients (limits.max_players of the world file)."`
 
 	adminFlags
+	webFlags
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Maximum number of clients from one IPv4 address or IPv6 /64 (64; unlimited from this machine)."`
 
@@ -83,7 +84,7 @@ func (c *serveCommand) Validate() error {
 	case c.QlogDir != "" && c.Admin == "":
 		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
-	return nil
+	return c.webFlags.validate()
 }
 
 // Run serves until ctx is done, drains, and prints a summary.
@@ -105,6 +106,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	config.MaxSessions, config.MaxSessionsPerAddress = c.limits(file).MaxSessions, c.MaxSessionsPerAddress
 	config.CommandsPerSecond, config.CommandBurst = c.CommandsPerSecond, c.CommandBurst
 	config.OneSessionPerUser = c.OneSessionPerUser
+	config.Web = c.webFlags.config()
 	config.Replication.Workers = c.Workers
 	config.Log = newLog(std.err, zapcore.InfoLevel)
 	defer logLibraries(config.Log)()
@@ -128,6 +130,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	if config.Certificate, err = c.certificate(config.Log); err != nil {
 		return err
+	}
+	if c.Web {
+		config.Web.ByName = c.Cert != ""
 	}
 	if c.TokenSpent != "" {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {
@@ -164,6 +169,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		}
 	}
 	fmt.Fprintf(std.out, "worldd: world %s on %v, fingerprint %s\n", file.Name, s.Addr(), s.Fingerprint())
+	if c.Web {
+		if err := writeWeb(std.out, s); err != nil {
+			return errors.Join(err, s.Close())
+		}
+	}
 	if config.Admit == nil {
 		fmt.Fprintln(std.out, "worldd: anybody may join: development only (--token-keys asks for tokens)")
 	}

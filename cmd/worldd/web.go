@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/worldd/worldd/server"
+)
+
+// webFlags configure WebTransport.
+type webFlags struct {
+	Web       bool     `help:"Also serve browsers, by WebTransport on the address of --listen. With --cert pages dial its host name; otherwise they pin certificates that the server makes (GET /web on the admin address)."`
+	WebOrigin []string `placeholder:"ORIGIN" help:"Let pages of this origin connect, as https://example.com; may be repeated. Without, pages on loopback may (needs --web)."`
+}
+
+// validate checks what flags need.
+func (f *webFlags) validate() error {
+	if len(f.WebOrigin) > 0 && !f.Web { // otherwise pages could not connect, unnoticed
+		return errors.New("--web-origin needs --web")
+	}
+	return nil
+}
+
+// config returns nil without --web.
+func (f *webFlags) config() *server.WebConfig {
+	if !f.Web {
+		return nil
+	}
+	return &server.WebConfig{Origins: f.WebOrigin}
+}
+
+// writeWeb prints what a page needs to connect.
+func writeWeb(out io.Writer, s *server.Server) error {
+	hashes, err := s.WebCertificates()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "worldd: browsers on UDP port %d, path %s", s.Addr().Port, server.WebPath)
+	if len(hashes) > 0 {
+		fmt.Fprintf(out, ", certificate %s until it rotates", hashes[0])
+	}
+	fmt.Fprintln(out)
+	return nil
+}
