@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -379,6 +380,28 @@ func TestWebCapsules(t *testing.T) {
 	s = h.h3Session()
 	s.stream(h, 3) // no request has this ID
 	h.wantClosed(s.conn, wire.Code(http3.ErrCodeIDError))
+	h.stay(good)
+}
+
+// A flood on a stream of HTTP/3, which the protocol does not see, ends the session.
+func TestWebFlood(t *testing.T) {
+	h := webFixture(t)
+	good := h.dial()
+	s := h.h3Session()
+	stream := s.stream(h, uint64(s.request.StreamID()))
+	h.hello(stream)
+	_, err := s.request.ReceiveDatagram(h.ctx)
+	require.NoError(t, err)
+	input := wire.Input{Stamp: 1}
+	go h.sendUntilEnd(s.conn.Context(), func() error { return s.request.SendDatagram(input.Append(nil)) })
+	go func() {
+		unknown := capsule(0x1234567, strings.Repeat("x", 16<<10))
+		for err := error(nil); err == nil; {
+			_, err = s.request.Write(unknown)
+		}
+	}()
+	require.Equal(t, wire.TooFast, h.goodbye(stream))
+	h.wantClosed(s.conn, wire.TooFast)
 	h.stay(good)
 }
 

@@ -206,13 +206,12 @@ func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, logFault func(erro
 		}
 		l.traffic.receivedDatagrams.Add(1)
 		l.traffic.receivedBytes.Add(uint64(len(d)))
-		if c.conn.surplus() {
-			surplus := &wire.Error{Code: wire.BadMessage, Detail: "a second stream"}
-			peer.Fail(surplus)
-			logFault(surplus)
+		now := time.Now()
+		if fault := c.conn.violation(now); fault != nil {
+			peer.Fail(fault)
+			logFault(fault)
 			return
 		}
-		now := time.Now()
 		allowed, excess := c.limits.allowDatagram(now)
 		if excess != nil {
 			peer.Fail(excess)

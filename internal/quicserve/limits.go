@@ -68,6 +68,11 @@ const (
 	// 100 times the normal rate, after about a second.
 	excessPerSecond = 100
 	excessBurst     = 3000
+	// webBytesPerSecond and webBurst bound the packets of a connection over WebTransport,
+	// above what the bounds on its stream and its datagrams allow. They stop floods on
+	// the streams of HTTP/3, which are read at any rate (TooFast).
+	webBytesPerSecond = 512 << 10
+	webBurst          = 4 << 20
 )
 
 // Limits are the limits that can change while a Listener serves.

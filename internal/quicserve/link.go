@@ -3,12 +3,16 @@ package quicserve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 	"github.com/quic-go/webtransport-go"
+	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -25,9 +29,9 @@ type link interface {
 	CloseWithError(code quic.ApplicationErrorCode, text string) error
 	ConnectionStats() quic.ConnectionStats
 	RemoteAddr() net.Addr
-	// surplus reports whether the client has opened another stream, which the protocol
-	// does not allow. Without WebTransport the transport refuses them itself.
-	surplus() bool
+	// violation returns what the client has done that the transport does not refuse
+	// itself, or nil: it opened another stream, or sent too much beside its own.
+	violation(now time.Time) *wire.Error
 }
 
 // stream is the client's stream.
@@ -39,16 +43,20 @@ type rawLink struct {
 	polled context.Context // has ended; nil without WebTransport
 }
 
-func (l rawLink) surplus() bool {
+func (l rawLink) violation(time.Time) *wire.Error {
 	if l.polled == nil {
-		return false
+		return nil
 	}
 	if _, err := l.AcceptStream(l.polled); err == nil {
-		return true
+		return secondStream()
 	}
-	_, err := l.AcceptUniStream(l.polled)
-	return err == nil
+	if _, err := l.AcceptUniStream(l.polled); err == nil {
+		return secondStream()
+	}
+	return nil
 }
+
+func secondStream() *wire.Error { return &wire.Error{Code: wire.BadMessage, Detail: "a second stream"} }
 
 // webLink is a WebTransport session. The QUIC connection ends with the session.
 type webLink struct {
@@ -57,10 +65,13 @@ type webLink struct {
 	polled  context.Context // has ended
 	ctx     context.Context
 	end     context.CancelCauseFunc // the first cause wins
+
+	received *rate.Limiter // bytes of packets
+	seen     uint64        // the part of them that was charged
 }
 
 func newWebLink(conn *quic.Conn, session *webtransport.Session, polled context.Context) *webLink {
-	l := &webLink{Conn: conn, session: session, polled: polled}
+	l := &webLink{Conn: conn, session: session, polled: polled, received: rate.NewLimiter(webBytesPerSecond, webBurst)}
 	// Not a child of conn's context, whose cause may hold one of HTTP/3's codes.
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(conn.Context()))
 	context.AfterFunc(conn.Context(), func() {
@@ -118,10 +129,19 @@ func (l *webLink) CloseWithError(code quic.ApplicationErrorCode, text string) er
 	return l.Conn.CloseWithError(code, text)
 }
 
-func (l *webLink) surplus() bool {
+// violation is called by one goroutine. HTTP/3 reads its own streams at any rate, so it
+// bounds the bytes of all packets.
+func (l *webLink) violation(now time.Time) *wire.Error {
 	if _, err := l.session.AcceptStream(l.polled); err == nil {
-		return true
+		return secondStream()
 	}
-	_, err := l.session.AcceptUniStream(l.polled)
-	return err == nil
+	if _, err := l.session.AcceptUniStream(l.polled); err == nil {
+		return secondStream()
+	}
+	before := l.seen
+	l.seen = l.Conn.ConnectionStats().BytesReceived
+	if !l.received.AllowN(now, int(min(l.seen-before, math.MaxInt32))) {
+		return &wire.Error{Code: wire.TooFast, Detail: fmt.Sprintf("more than %d KiB a second", webBytesPerSecond>>10)}
+	}
+	return nil
 }

@@ -167,7 +167,7 @@ func (l *Listener) quicConfig() *quic.Config {
 	}
 	if l.web != nil {
 		// HTTP/3 needs the request's stream and three for control. ALPNs share the limits:
-		// link.surplus finds further streams of raw clients.
+		// link.violation finds further streams of raw clients.
 		c.MaxIncomingStreams, c.MaxIncomingUniStreams = 2, 3
 		c.EnableStreamResetPartialDelivery = true // WebTransport requires it
 	}
