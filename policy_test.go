@@ -46,7 +46,7 @@ internal/cpu        x/sys
 internal/spelling
 internal/atomicfile natefinch
 internal/regularfile
-internal/vectors    bulk client replication/wire replication/schema
+internal/vectors    bulk client replication/wire replication/schema world/motion
 internal/scenes/steering replication/schema
 internal/scenes/messages bulk internal/scenes/steering replication/schema
 internal/scenes     bulk field internal/scenes/messages internal/scenes/steering internal/regularfile internal/spelling world yaml

@@ -349,7 +349,7 @@ func (b *bodies) linked(seq uint32) bool {
 	return false
 }
 
-// complete computes all bodies up to the tick of a snapshot, and checks its audit.
+// complete computes all bodies up to the tick of a snapshot (P1), and checks its audit.
 func (b *bodies) complete(r *Replica, s *seenSnapshot) {
 	b.findLeaders(r)
 	b.left = float64(stepBudget)
@@ -529,7 +529,7 @@ func (b *bodies) tick(m *motion.Sim) bool {
 	return ok
 }
 
-// audit compares the audit of a complete snapshot with the bodies computed.
+// audit compares the audit of a complete snapshot with the bodies computed (P4).
 func (b *bodies) audit(r *Replica, s *seenSnapshot) {
 	b.audited = b.audited[:0]
 	for _, e := range r.entities {

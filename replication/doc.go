@@ -57,5 +57,18 @@
 //	   body; what an effect does that it may not know is a disturbance.
 //
 // H1 to H7 are the invariants of handles across the network; replication/wire's
-// PROTOCOL.md states the client's half of them.
+// PROTOCOL.md states the client's half of them. P1 to P6 are the invariants of clean bodies,
+// which clients that simulate compute:
+//
+//	P1 After a complete snapshot of tick T, the state of every exact entity in the
+//	   replica is the server's after T, to the bit.
+//	P2 A body that only motion has moved since the state that its client acknowledged
+//	   has no row.
+//	P3 Everything else that changes a body disturbs it: the game, contacts, restoring,
+//	   and effects that the client may not know.
+//	P4 Snapshots prove P1: each covers the exact states of some entities. A failed audit
+//	   is counted, reported to the game, and mended by a Resync.
+//	P5 A client learns of no effect that is hidden, and of no entity that its filters
+//	   hide.
+//	P6 A client that does not simulate receives ordinary rows alone, whatever others do.
 package replication

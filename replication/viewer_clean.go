@@ -230,7 +230,7 @@ func (v *Viewer) extend() {
 
 // collectOwed is collectWaiting for a viewer that simulates: of an exact body, a row is
 // owed if and only if the exact state that its client has acknowledged is older than the
-// body's last disturbance. Until then each snapshot has it: a complete one may lack none.
+// body's last disturbance (P2). Until then each snapshot has it: a complete one may lack none.
 func (v *Viewer) collectOwed() bool {
 	r, w, m := v.replicator, v.work, &v.members
 	present, resend := r.frame.summaries, resendAfter*r.interval
@@ -354,7 +354,7 @@ func (v *Viewer) mustComplete(k codingKey, rowIndex uint32) bool {
 	return s != nil && s.must(v.rows[rowIndex].ackedTick)
 }
 
-// auditOf returns the audit of snapshot seq, and false if it would cover no entity.
+// auditOf returns the audit of snapshot seq (P4), and false if it would cover no entity.
 func (v *Viewer) auditOf(seq uint32) (sum uint32, any bool) {
 	r := v.replicator
 	const turns = uint64(1)<<0 | uint64(1)<<wire.AuditTurns

@@ -3,6 +3,7 @@ package vectors
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // Player applies a case's steps to a session and records the results.
@@ -23,12 +25,13 @@ type Player struct {
 	asked    map[uint32]asked // commands of Send without a Result, by id
 	heard    []Event          // in this step
 	results  []Result         // in this step
+	exact    map[bulk.Handle][8]uint32
 }
 
-// NewPlayer returns a session of a client that declares schema.
-func NewPlayer(schema *schema.Schema, handles []bulk.Handle) (*Player, error) {
+// NewPlayer returns a session of a client that declares schema, and may simulate.
+func NewPlayer(schema *schema.Schema, handles []bulk.Handle, simulate bool) (*Player, error) {
 	p := &Player{handles: handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}, declared: schema, asked: map[uint32]asked{}}
-	s, err := client.NewSession(client.SessionConfig{Schema: schema, Events: p.events(), Result: p.result})
+	s, err := client.NewSession(client.SessionConfig{Schema: schema, Events: p.events(), Result: p.result, Simulate: simulate})
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +85,10 @@ func (p *Player) Play(s Step) Expect {
 		}
 	}
 	e.Entities = p.changed(r)
+	e.Exact, e.Audits = p.computed(r), r.Stats().Motion.Audited
+	if r.Stats().Motion.Faults > 0 {
+		e.Error = "an audit failed"
+	}
 	return e
 }
 
@@ -120,6 +127,36 @@ func (p *Player) changed(r *client.Replica) (changed []Entity) {
 	return changed
 }
 
+// computed returns the exact entities whose states have changed.
+func (p *Player) computed(r *client.Replica) (changed []Exact) {
+	present := map[bulk.Handle][8]uint32{}
+	for x := range r.All() {
+		s, tick, ok := x.Exact()
+		if !ok {
+			continue
+		}
+		now := stateBits(&s)
+		present[x.Handle()] = now
+		if was, known := p.exact[x.Handle()]; !known || was != now {
+			changed = append(changed, Exact{x.Handle(), tick, now})
+		}
+	}
+	p.exact = present
+	slices.SortFunc(changed, func(a, b Exact) int { return cmp.Compare(a.Handle, b.Handle) })
+	return changed
+}
+
+func stateBits(s *motion.State) (all [8]uint32) {
+	for i, x := range []float32{s.Position.X, s.Position.Y, s.Position.Z, s.Velocity.X, s.Velocity.Y, s.Velocity.Z} {
+		all[i] = math.Float32bits(x)
+	}
+	if s.Awake {
+		all[6] = 1
+	}
+	all[7] = s.Rest
+	return all
+}
+
 // Check plays a case to a client of the first of the schemas that the case's has, and
 // compares every step. The error names the step and the difference.
 func (c *Case) Check(schemas ...*schema.Schema) error {
@@ -132,7 +169,7 @@ func (c *Case) Check(schemas ...*schema.Schema) error {
 		return fmt.Errorf("vectors: case %q has protocol %d and schema %s, want %d and a known schema; regenerate with go test ./server/session -run Vectors -vectors.update",
 			c.Name, c.Protocol, c.SchemaHash, wire.Version)
 	}
-	p, err := NewPlayer(schemas[i], c.Handles)
+	p, err := NewPlayer(schemas[i], c.Handles, c.Simulate)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ type Case struct {
 	Protocol   int           `json:"protocol"`
 	Schema     string        `json:"schema,omitempty"` // schema.Schema.Text; in a file empty if the case before has the same
 	SchemaHash string        `json:"schema_hash"`
-	Handles    []bulk.Handle `json:"handles"` // whose verdicts every step reports
+	Simulate   bool          `json:"simulate,omitempty"` // the client simulates
+	Handles    []bulk.Handle `json:"handles"`            // whose verdicts every step reports
 	Steps      []Step        `json:"-"`
 }
 
@@ -38,8 +39,8 @@ type Step struct {
 	Expect   Expect `json:"expect"`
 }
 
-// Expect is a client's state after a step. Verdicts and Entities list changes since the
-// step before.
+// Expect is a client's state after a step. Verdicts, Entities and Exact list changes since
+// the step before.
 type Expect struct {
 	Outcome   string                 `json:"outcome,omitempty"` // of a datagram
 	Error     string                 `json:"error,omitempty"`   // name of the code; an error on the stream ends the session
@@ -53,6 +54,16 @@ type Expect struct {
 	Events    []Event                `json:"events,omitempty"`   // delivered in the step, in order
 	Results   []Result               `json:"results,omitempty"`  // of commands that a Send sent
 	Sent      []byte                 `json:"sent,omitempty"`     // arguments or input of a Send
+	Exact     []Exact                `json:"exact,omitempty"`    // ascending by handle
+	Audits    uint64                 `json:"audits,omitempty"`   // checked so far; all agreed
+}
+
+// Exact is the state of an exact entity's body after a tick: the bits of its position and its
+// velocity, 1 if it is awake or else 0, and its rest.
+type Exact struct {
+	Handle bulk.Handle `json:"handle"`
+	Tick   uint32      `json:"tick"`
+	State  [8]uint32   `json:"state"`
 }
 
 // Hello names the session that a client asks to resume; it is empty without a secret.

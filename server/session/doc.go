@@ -26,7 +26,7 @@
 // limits.go lists every bound on a session's cost.
 //
 // Invariants, cited in code and tests. H1 to H7 are the invariants of handles across the
-// network (package replication):
+// network, P1 to P6 of the bodies that clients compute (package replication):
 //
 //	S1 One goroutine owns the world: only Tick, and the game called by it, touches
 //	   world, viewers or session state.

@@ -38,7 +38,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 	s.name, s.user, s.endTick = h.Name, granted.User, c.endTick(granted)
 	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
 	if h.Abilities&wire.Simulates != 0 {
-		s.viewer.Simulate() // if any kind is exact
+		s.viewer.Simulate() // if any kind is exact (P6)
 	}
 	if join := c.config.Game.Join; join != nil {
 		entity, err := s.callJoin(join)

@@ -58,6 +58,7 @@ type simClient struct {
 	wished   []*simWish      // sent, in order
 	aimed    *simWish        // of the next aims inputs; may be nil
 	aims     int
+	owed     owed
 }
 
 // departed sums the counters of a client's ended connections.
@@ -84,7 +85,7 @@ type intent struct {
 
 // connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
 func (s *sim) connect(i int, epoch uint64) *simClient {
-	c := &simClient{sim: s, number: i, epoch: epoch, snaps: map[uint32]*snap{}, intents: map[uint32]intent{}}
+	c := &simClient{sim: s, number: i, epoch: epoch, snaps: map[uint32]*snap{}, intents: map[uint32]intent{}, owed: newOwed()}
 	var err error
 	c.targets, err = client.ComponentOf[Target](s.schema, "target")
 	s.must(err)
@@ -95,11 +96,11 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 		s.must(err)
 	}
 	c.session, err = client.NewSession(client.SessionConfig{
-		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Result: c.result, Events: c.clientEvents(),
+		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Simulate: s.simulates(i), Result: c.result, Events: c.clientEvents(),
 		Observer: client.Observer{
 			Enter:   func(e *client.Entity) { c.check(e); c.call("enter") },
 			Update:  func(e *client.Entity) { c.check(e); c.call("update") },
-			Destroy: c.destroyed, Leave: c.left,
+			Destroy: c.destroyed, Leave: c.left, Diverge: c.diverged,
 		},
 	})
 	s.must(err)
@@ -169,6 +170,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	h, err := wire.ParseStateHeader(d, &rows)
 	s.must(err)
 	c.noteEvents(h)
+	c.judgeOwed(h, rows)
 	n := &snap{tick: h.Tick, structure: h.Structure}
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
 	switch {
@@ -348,10 +350,11 @@ func (c *simClient) check(e *client.Entity) {
 	if name, ok := c.names.Get(e); !ok || name.Value != l.identity {
 		s.fail("H1", "client %d has another entity as %v", c.number, h)
 	}
-	if owns := c.owns(h, e.Tick()); e.Owned() != owns && !c.misled {
+	asSpawned := s.cleans && c.enteredAs(e, e.AppendValues(nil))
+	if owns := c.owns(h, e.Tick()); e.Owned() != owns && !c.misled && !asSpawned {
 		s.fail("R7", "client %d received %v at tick %d as its owner: %v, want %v", c.number, h, e.Tick(), e.Owned(), owns)
 	}
-	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendValues(nil); !slices.Equal(want, got) && !c.misled {
+	if want, got := s.seen(l.at(e.Tick()), e.Owned()), e.AppendValues(nil); !slices.Equal(want, got) && !c.misled && !asSpawned {
 		s.fail("H1", "client %d has %v at tick %d as %x, want %x", c.number, h, e.Tick(), got, want)
 	}
 	c.checkNames(e, l)

@@ -117,6 +117,7 @@ func (n *line) deliverUp() {
 	for _, d := range n.upD.Receive(s.now()) {
 		stamp, err := n.peer.ReceiveDatagram(d)
 		refuse(err)
+		n.client.noteAcked(n, d)
 		n.stamp, n.heard = stamp, s.now()
 		n.noteAck(d)
 		if n.client.line == n && n.welcome != 0 {
@@ -203,6 +204,7 @@ func (c *simClient) away() bool { return c.holder(c.liveSession()).gone != 0 }
 func (c *simClient) welcomed(n *line, w wire.Welcome) {
 	s := c.sim
 	n.welcome = s.tick
+	c.judgeSimulate(w)
 	must, may := c.resumable()
 	switch resumed := w.Resumed == 1; {
 	case !resumed && n != c.line && c.line.welcome != 0:
@@ -226,7 +228,7 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 		c.was, c.answered = nil, false
 		c.sent = streamParser{joined: true, floor: w.GenerationFloor}
 		c.written, c.fresh, c.renewing = nil, nil, true
-		c.snaps, c.newest = map[uint32]*snap{}, 0
+		c.snaps, c.newest, c.owed = map[uint32]*snap{}, 0, newOwed()
 	}
 	n.watch()
 }
@@ -333,6 +335,7 @@ func (c *simClient) step() {
 			n.upD.Send(s.now(), d)
 		}
 	}
+	c.judgeBodies()
 	if p := c.session.TakeStream(); p != nil {
 		n.up.Send(s.now(), p)
 	}

@@ -79,6 +79,8 @@ func (s *sim) do(o op) {
 		s.doLink(o)
 	case "cry", "witness", "near":
 		s.doEvent(o)
+	case "simulate", "toss", "hit", "rouse", "lull", "fan", "turn", "tune", "stop":
+		s.doClean(o)
 	case "pace":
 		s.setPace(1 + nth(a(0), fullPace))
 	default:

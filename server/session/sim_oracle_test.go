@@ -119,6 +119,9 @@ func (c *simClient) noteSent(n *line, p []byte) {
 		case wire.OpAnswer:
 			c.noteAnswer(r)
 			return
+		case wire.OpExtension:
+			c.judgeExtension(r)
+			return
 		}
 		status := s.world.Status(r.Handle)
 		switch {
@@ -132,6 +135,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 		}
 		if r.Op == wire.OpEnter {
 			c.ofServer(l).entered, c.ofServer(l).enter = true, &r
+			c.noteEntered(r)
 		}
 		s.eachKilled(r, func(l *life) { c.ofServer(l).killed = true })
 	}, func(h bulk.Handle) { c.judgeControl(n, h) })
@@ -353,7 +357,7 @@ func (c *simClient) unsettled() *failure {
 		if e.Owned() != owns && !c.misled {
 			return lacks("R7", "it owns %v: %v, want %v", h, e.Owned(), owns)
 		}
-		if !slices.Equal(s.seen(s.quantised(h), owns), e.AppendValues(nil)) && !c.misled {
+		if !slices.Equal(c.computed(e, s.seen(s.quantised(h), owns)), e.AppendValues(nil)) && !c.misled {
 			return lacks("R3", "%v is not up to date", h)
 		}
 		if c.lacksNames(e, owns) {
@@ -415,6 +419,7 @@ func (c *simClient) sum() {
 	if r := c.session.Replica(); r != nil {
 		t.faults += r.Stats().Faults
 		t.leaves += r.Stats().Leaves
+		t.audits += int(r.Stats().Motion.Audited)
 	}
 	t.corrupted += int(c.spoilt)
 }

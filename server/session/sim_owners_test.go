@@ -117,6 +117,7 @@ func (s *sim) blow(h bulk.Handle, ticks int) {
 	life := uint32(1 + nth(ticks, 120))
 	if id, err := s.world.AddEffect(world.EffectDef{Program: program, Mode: world.Acceleration, Follow: h, LifeTicks: life}); err == nil {
 		e, _ := s.world.Effect(id)
+		s.untold = s.coming() + 1
 		s.gusts = append(s.gusts, gust{l, e.First + uint64(life) - 1})
 	}
 }
@@ -133,7 +134,7 @@ func (s *sim) judgeGusts() {
 		}
 		return g.follows.died != 0 || g.ends <= s.world.Tick()
 	})
-	if n := s.world.Stats().Effects; n != len(s.gusts) {
-		s.fail("H1", "%d effects, want %d", n, len(s.gusts))
+	if n := s.world.Stats().Effects; n != len(s.gusts)+len(s.liveFans()) {
+		s.fail("H1", "%d effects, want %d", n, len(s.gusts)+len(s.fans))
 	}
 }

@@ -82,6 +82,15 @@ var operations = map[string]string{
 	"ask":       "viewer handle any",  // asks a typed question; clients then send typed inputs
 	"wish":      "viewer which",       // commands one or two entities to be made
 	"aim":       "viewer inputs",      // its next inputs wish for an entity
+	"simulate":  "viewers",            // a set of bits: these viewers, modulo 8, simulate
+	"toss":      "kind x z vx vz",     // spawns a body of a kind that only such scripts have
+	"hit":       "entity vx vz",       // an impulse
+	"rouse":     "entity",             // wakes it
+	"lull":      "entity",             // puts it to sleep
+	"fan":       "x z form",           // adds an effect
+	"turn":      "fan dx dz",          // moves it
+	"tune":      "fan x z",            // changes its parameters
+	"stop":      "fan",                // removes it
 	"forge":     "viewer slot later",  // commands a generation not issued yet
 	"link":      "viewer loss duplicate reorder least most extra",
 	"corrupt":   "viewer",             // the fold of the next datagram is wrong

@@ -144,6 +144,7 @@ func (t *coverage) add(o coverage) {
 	t.causes += o.causes
 	t.granted += o.granted
 	t.stillborn += o.stillborn
+	t.cleanCoverage.add(&o.cleanCoverage)
 	for i := range t.ends {
 		t.ends[i] += o.ends[i]
 	}
@@ -175,6 +176,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}
+	t.cleanCoverage.requireAll(tb)
 }
 
 // The text form is complete.

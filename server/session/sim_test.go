@@ -63,6 +63,7 @@ type life struct {
 	died     int   // tick of the simulation; 0: alive
 	diedTick uint32
 	states   []state // one for each change, quantised
+	motion   exactLife
 }
 
 type state struct {
@@ -140,6 +141,7 @@ type sim struct {
 	unseen        *unseen // may be nil
 	resyncs       uint64  // in earlier runs
 	interestSlots []bool  // scratch
+	cleaning
 }
 
 // coverage counts events of a simulation: a simulation without events proves nothing.
@@ -184,6 +186,7 @@ type coverage struct {
 	granted    int    // wishes granted by the game
 	stillborn  int    // of these, entities that died at once
 	ends       [3]int // wishes, by how they ended; while open, for each tick
+	cleanCoverage
 }
 
 // run runs the script and returns the first broken invariant, if any.
@@ -199,6 +202,7 @@ func newSim(s *script) *sim {
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*session.Session]bool{},
 		ownerships: map[*session.Session]*ownership{}, waiting: map[string][]op{},
 		ruled: map[*session.Session]int{}, kicked: map[*session.Session]bool{}, stalls: map[*session.Session]*stall{},
+		cleaning: newCleaning(s),
 	}
 }
 
@@ -304,10 +308,11 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		s.tag, err = world.Register[Tag](w, "tag")
 		s.must(err)
 	}
-	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
+	s.crate, err = w.AddKind(world.Kind{Name: "crate", Exact: s.cleans, Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
 	s.must(err)
 	s.ghost, err = w.AddKind(world.Kind{Name: "ghost"})
 	s.must(err)
+	s.beginClean()
 	s.epoch, s.lastFlip = s.rng.Uint64()|1, 0
 	s.run++
 	s.living = s.living[:0]
@@ -318,6 +323,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 			s.issue(h, s.identity.Get(h).Value)
 		}
 		s.noteNamed()
+		s.restoreClean()
 	}
 	config := session.Config{
 		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, PanicEnds: true, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
@@ -488,10 +494,12 @@ func (s *sim) record() {
 	}
 	s.living = slices.DeleteFunc(s.living, func(l *life) bool { return l.died != 0 })
 	s.judgeGusts()
+	s.noteUntold()
 	for _, l := range s.living {
 		if values := s.quantised(l.handle); len(l.states) == 0 || !slices.Equal(l.states[len(l.states)-1].values, values) {
 			l.states = append(l.states, state{tick, slices.Clone(values)})
 		}
+		s.recordMotion(l, tick)
 	}
 }
 
@@ -536,7 +544,7 @@ func (s *sim) settle() {
 		c.setLinks(fair)
 	}
 	for rest := 0; rest < simSettleTicks; rest++ {
-		s.step(func() {})
+		s.step(s.stopFans)
 		if rest%20 == 19 && s.settled() {
 			break
 		}

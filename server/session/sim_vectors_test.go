@@ -36,7 +36,7 @@ func TestVectors(t *testing.T) {
 	for _, seed := range vectorSeeds {
 		cases = append(cases, recorded(t, seed))
 	}
-	cases = append(cases, recordedRiders(t), recordedTalk(t))
+	cases = append(cases, recordedRiders(t), recordedTalk(t), recordedClean(t))
 	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t), "texts.jsonl": textCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
@@ -80,7 +80,7 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 	s := generate(seed, 2)
 	s.entities, s.ticks = min(s.entities, 8), 120
 	s.ops = slices.DeleteFunc(s.ops, func(o op) bool {
-		return o.tick > s.ticks || o.do == "mislead" || o.do == "revive" || o.do == "boast" || o.do == "ride" || o.do == "ask" || o.do == "rename" || o.do == "wish" || o.do == "aim" || strings.Contains(o.do, ":")
+		return o.tick > s.ticks || o.do == "mislead" || o.do == "revive" || o.do == "boast" || o.do == "ride" || o.do == "ask" || o.do == "rename" || o.do == "wish" || o.do == "aim" || ofClean(o) || strings.Contains(o.do, ":")
 	})
 	x := newSim(s)
 	x.tape = &tape{}
@@ -209,7 +209,12 @@ func playedBy(t *testing.T, declared, served *schema.Schema, name, about string,
 		Name: name, About: about, Protocol: wire.Version, Schema: served.Text(),
 		SchemaHash: fmt.Sprintf("%016x", served.Hash()), Handles: handles,
 	}
-	p, err := vectors.NewPlayer(declared, handles)
+	return playedAs(t, declared, c, steps)
+}
+
+// playedAs returns c with steps and what they must give.
+func playedAs(t *testing.T, declared *schema.Schema, c vectors.Case, steps []vectors.Step) vectors.Case {
+	p, err := vectors.NewPlayer(declared, c.Handles, c.Simulate)
 	require.NoError(t, err)
 	for _, s := range steps {
 		if s.Wish != nil {
