@@ -29,7 +29,7 @@ type effectLog struct {
 // loggedEffect is an effect as it is now, or was when it ended.
 type loggedEffect struct {
 	id      bulk.Handle // 0: none
-	told    bool        // clients may know it
+	told    bool        // clients may know it (P5)
 	program uint16      // index in effectLog.programs
 	mode    uint8
 	layers  uint32
@@ -145,6 +145,9 @@ func (l *effectLog) update(e *world.EffectState, tick uint32) {
 		l.add(at, e, tick)
 	} else if at.told && first >= tick {
 		l.change(at, e, first, tick)
+	}
+	if !at.told && at.reach.Center.Sub(e.Center).Len() > untoldMargin/2 { // it woke what it left
+		l.untold = append(l.untold, at.reach)
 	}
 	if at.reach.Center = e.Center; at.seen != tick {
 		at.former = e.Center
@@ -269,7 +272,7 @@ func (e *loggedEffect) within(s *motion.Stepper, center motion.Vec3, radius floa
 func outside(x, low, high float32) float32 { return max(low-x, x-high, 0) }
 
 // disturbUntold disturbs the bodies that a withheld effect may have moved or woken in the last
-// tick: one that follows an entity, or whose program has no number.
+// tick (P3): one that follows an entity, or whose program has no number.
 func (r *Replicator) disturbUntold(tick uint32) {
 	c := r.clean
 	for i := range c.effects.untold {
