@@ -9,7 +9,8 @@
 //	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session ./loadtest/bot ./client
 //
 // replication/README.md has the table of what each breaks and what catches it. The faults
-// of the client's prediction, Predict..., are caught by the tests of package client.
+// of the client's prediction, Predict..., and faults of computed bodies in cases that this
+// server never causes, Compute..., are caught by the tests of package client.
 package fault
 
 import (
