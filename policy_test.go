@@ -71,6 +71,7 @@ server/session      bulk world replication replication/wire x/time replication/s
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
+client/ts/bundle    esbuild
 client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
 server/example/arena      bulk client field replication replication/schema replication/wire server world world/motion
 server/example/arena/play client loadtest/rig server server/example/arena x/term
@@ -85,6 +86,7 @@ server/imagefile    internal/atomicfile internal/regularfile world flock
 // modules: the third parties by the names used above, and the version for those
 // that must not move without a decision (RATIONALE.md says what breaks).
 const modules = `
+esbuild      github.com/evanw/esbuild
 flock        github.com/gofrs/flock
 hdrhistogram github.com/HdrHistogram/hdrhistogram-go
 kong         github.com/alecthomas/kong
@@ -110,6 +112,9 @@ zstd         github.com/klauspost/compress/zstd
 // benchModule holds the yardsticks: a module of its own, under the same rules, that
 // nothing outside of it imports.
 const benchModule = "internal/bench"
+
+// toolModules are modules of one command each, which builds what is not Go.
+var toolModules = []string{"client/ts/bundle"}
 
 // pure: packages to which time, randomness and the link are arguments.
 var pure = []string{"bulk", "field", "world/motion", "world", "replication", "replication/wire", "server/session", "loadtest/rig", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
@@ -220,7 +225,7 @@ func load(fsys fs.FS) tree {
 			return err
 		}
 		if d.IsDir() && p != "." {
-			if d.Name() == "testdata" || strings.ContainsAny(d.Name()[:1], "._") {
+			if d.Name() == "testdata" || d.Name() == "node_modules" || strings.ContainsAny(d.Name()[:1], "._") {
 				return fs.SkipDir
 			}
 		}
@@ -448,7 +453,7 @@ func checkForeign(fsys fs.FS, hosts []string) (complaints []string) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && d.Name() == ".git" {
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules") {
 			return fs.SkipDir
 		}
 		if !d.Type().IsRegular() || d.Name() == ".git" { // a file in a worktree
@@ -526,12 +531,12 @@ func checkPins(fsys fs.FS) (complaints []string) {
 }
 
 // checkBench wants benchModule to be built from this tree, with the same pinned
-// versions, and to be the only module beside the root's; and no package outside of
+// versions, and to be the only module beside the root's and toolModules; and no package outside of
 // it may be allowed to import it, since the root's go.mod does not require it.
 func checkBench(fsys fs.FS, t tree) (complaints []string) {
 	for _, p := range t.packages {
-		if _, err := fs.Stat(fsys, path.Join(p.dir, "go.mod")); err == nil && p.dir != "." {
-			complaints = append(complaints, p.dir+": a module of its own must be "+benchModule)
+		if _, err := fs.Stat(fsys, path.Join(p.dir, "go.mod")); err == nil && p.dir != "." && !slices.Contains(toolModules, p.dir) {
+			complaints = append(complaints, p.dir+": a module of its own must be "+benchModule+" or a tool")
 		}
 	}
 	for p, names := range table(graph) {

@@ -1,0 +1,60 @@
+// Command bundle bundles TypeScript into ES modules with esbuild, without Node and npm:
+//
+//	go -C client/ts/bundle run . [-minify] [-platform node] OUTDIR FILE...
+//
+// Each FILE, relative to client/ts like OUTDIR, becomes OUTDIR/NAME.js. With -sizes it prints
+// the bytes of each, minified and gzipped, and writes nothing.
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+func main() {
+	minify := flag.Bool("minify", false, "minify")
+	sizes := flag.Bool("sizes", false, "print sizes instead of writing")
+	node := flag.Bool("node", false, "for Node: leave imports of its modules alone")
+	flag.Parse()
+	if flag.NArg() < 2 {
+		fmt.Fprintln(os.Stderr, "usage: bundle [flags] OUTDIR FILE...")
+		os.Exit(2)
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bundle:", err)
+		os.Exit(1)
+	}
+	options := api.BuildOptions{
+		AbsWorkingDir: root, EntryPoints: flag.Args()[1:], Outdir: flag.Arg(0), Write: !*sizes,
+		Bundle: true, Format: api.FormatESModule, Target: api.ES2022, Charset: api.CharsetUTF8,
+		MinifySyntax: *minify, MinifyWhitespace: *minify, MinifyIdentifiers: *minify, LogLevel: api.LogLevelWarning,
+	}
+	if *node {
+		options.Platform = api.PlatformNode
+	}
+	result := api.Build(options)
+	if len(result.Errors) > 0 {
+		os.Exit(1)
+	}
+	if *sizes {
+		for _, f := range result.OutputFiles {
+			fmt.Printf("%-24s %7d B %7d B gzipped\n", filepath.Base(f.Path), len(f.Contents), gzipped(f.Contents))
+		}
+	}
+}
+
+// gzipped returns the size of b after gzip.
+func gzipped(b []byte) int {
+	var out bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	w.Write(b)                                              // a Buffer returns no errors
+	w.Close()
+	return out.Len()
+}

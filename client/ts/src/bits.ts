@@ -1,0 +1,277 @@
+// Bits and bytes as PROTOCOL.md, section 2, writes them.
+
+/** ProtocolError says that the other side broke PROTOCOL.md. */
+export class ProtocolError extends Error {
+  /** code is a code of PROTOCOL.md, section 13. */
+  readonly code: number
+  constructor(detail: string, code = 1) {
+    super(detail)
+    this.code = code
+  }
+}
+
+export function fail(detail: string): never {
+  throw new ProtocolError(detail)
+}
+
+/**
+ * BitReader reads bit strings and bytes. Reads beyond the end return zeros and are noted:
+ * call expectEnd or check before what was read is used.
+ */
+export class BitReader {
+  private b: Uint8Array = empty
+  private at = 0 // of the next byte
+  private end = 0
+  private acc = 0 // bits read from b and not yet taken
+  private n = 0 // how many
+  private short = false
+  private wrong = '' // the first error of a reader's form
+
+  reset(b: Uint8Array, from = 0, to = b.length): void {
+    this.b = b
+    this.at = from
+    this.end = to
+    this.acc = this.n = 0
+    this.short = false
+    this.wrong = ''
+  }
+
+  /** bits reads n bits, 0 to 24. */
+  bits(n: number): number {
+    while (this.n < n) {
+      if (this.at < this.end) {
+        this.acc |= this.b[this.at] << this.n
+      } else {
+        this.short = true
+      }
+      this.at++
+      this.n += 8
+    }
+    const v = this.acc & ((1 << n) - 1)
+    this.acc >>>= n
+    this.n -= n
+    return v
+  }
+
+  /** long reads n bits, 0 to 32. */
+  long(n: number): number {
+    if (n <= 24) return this.bits(n)
+    const low = this.bits(16)
+    return (low | (this.bits(n - 16) << 16)) >>> 0
+  }
+
+  /** peek returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
+  peek(): number {
+    while (this.n < 12) {
+      if (this.at < this.end) this.acc |= this.b[this.at] << this.n
+      this.at++
+      this.n += 8
+    }
+    return this.acc & 0xfff
+  }
+
+  skip(n: number): void {
+    this.acc >>>= n
+    this.n -= n
+  }
+
+  /** sized reads section 2's sized(v). */
+  sized(): number {
+    const c = this.bits(2)
+    const v = this.long(4 << c)
+    if (c > 0 && v < 2 ** (4 << (c - 1))) this.refuse('a number is not in its shortest form')
+    return v
+  }
+
+  /** golomb reads section 2's golomb(k, v). */
+  golomb(k: number): number {
+    let m = k
+    while (this.bits(1) === 1) {
+      if (++m > 32) {
+        this.refuse('a number is too long')
+        return 0
+      }
+    }
+    const v = 2 ** m + this.long(m) - 2 ** k
+    if (v > 0xffffffff) {
+      this.refuse('a number exceeds 32 bits')
+      return 0
+    }
+    return v
+  }
+
+  /** refuse notes an error that check throws. */
+  refuse(detail: string): void {
+    if (this.wrong === '') this.wrong = detail
+  }
+
+  /** check throws if anything was read beyond the end or was malformed. */
+  check(): void {
+    if (this.short || this.at - (this.n >> 3) > this.end) fail('a bit string ends early')
+    if (this.wrong !== '') fail(this.wrong)
+  }
+
+  /** expectEnd throws unless only the padding is left. */
+  expectEnd(): void {
+    this.check()
+    if (this.end - this.at > 0 || this.n >= 8 + 8 * Math.max(this.at - this.end, 0)) fail('bytes follow a bit string')
+    if (this.acc !== 0) fail('the padding of a bit string is not zero')
+  }
+}
+
+const empty = new Uint8Array(0)
+
+/** BitWriter writes a bit string. */
+export class BitWriter {
+  private b = new Uint8Array(64)
+  private bit = 0
+
+  reset(): void {
+    this.b.fill(0, 0, (this.bit + 7) >> 3)
+    this.bit = 0
+  }
+
+  /** bits writes the lowest n bits of v, n at most 32. */
+  bits(v: number, n: number): void {
+    if (this.bit + n > 8 * this.b.length) {
+      const more = new Uint8Array(2 * this.b.length)
+      more.set(this.b)
+      this.b = more
+    }
+    for (let i = 0; i < n; i++) {
+      if ((v >>> i) & 1) this.b[this.bit >> 3] |= 1 << (this.bit & 7)
+      this.bit++
+    }
+  }
+
+  sized(v: number): void {
+    let c = 0
+    while (c < 3 && v >= 2 ** (4 << c)) c++
+    this.bits(c, 2)
+    this.bits(v, 4 << c)
+  }
+
+  /** bytes returns a copy of what was written. */
+  bytes(): Uint8Array {
+    return this.b.slice(0, (this.bit + 7) >> 3)
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** ByteReader reads bytes, and throws where they are malformed. */
+export class ByteReader {
+  readonly b: Uint8Array
+  at: number
+  readonly end: number
+  constructor(b: Uint8Array, from = 0, to = b.length) {
+    this.b = b
+    this.at = from
+    this.end = to
+  }
+
+  get left(): number {
+    return this.end - this.at
+  }
+
+  u8(): number {
+    if (this.at >= this.end) fail('a message ends early')
+    return this.b[this.at++]
+  }
+
+  u16(): number {
+    return this.u8() | (this.u8() << 8)
+  }
+
+  u32(): number {
+    return (this.u16() | (this.u16() << 16)) >>> 0
+  }
+
+  /** uvarint reads LEB128 of at most 32 bits in its shortest form. */
+  uvarint(what: string, most = 0xffffffff): number {
+    let v = 0
+    for (let shift = 0; ; shift += 7) {
+      const c = this.u8()
+      v += (c & 0x7f) * 2 ** shift
+      if (c < 0x80) {
+        if (c === 0 && shift > 0) fail(`${what} is not in its shortest form`)
+        if (v > most) fail(`${what} is ${v}, at most ${most}`)
+        return v
+      }
+      if (shift === 28) fail(`${what} is too long`)
+    }
+  }
+
+  /** bytes returns a view of the next n bytes. */
+  bytes(n: number): Uint8Array {
+    if (n > this.left) fail('a message ends early')
+    this.at += n
+    return this.b.subarray(this.at - n, this.at)
+  }
+
+  /** text reads a length, at most most, and so many bytes of UTF-8. */
+  text(what: string, most: number): string {
+    return decodeText(this.bytes(this.uvarint(what, most)))
+  }
+
+  expectEnd(): void {
+    if (this.left > 0) fail(`${this.left} bytes follow a message`)
+  }
+}
+
+/** decodeText decodes UTF-8, and throws if it is malformed. */
+export function decodeText(b: Uint8Array): string {
+  try {
+    return utf8.decode(b)
+  } catch {
+    return fail('a text is not UTF-8')
+  }
+}
+
+/** ByteWriter writes bytes. */
+export class ByteWriter {
+  private b = new Uint8Array(128)
+  private n = 0
+
+  private grow(n: number): number {
+    if (this.n + n > this.b.length) {
+      const more = new Uint8Array(Math.max(2 * this.b.length, this.n + n))
+      more.set(this.b)
+      this.b = more
+    }
+    this.n += n
+    return this.n - n
+  }
+
+  reset(): void {
+    this.n = 0
+  }
+
+  u8(v: number): void {
+    this.b[this.grow(1)] = v
+  }
+
+  u32(v: number): void {
+    const at = this.grow(4)
+    for (let i = 0; i < 4; i++) this.b[at + i] = v >>> (8 * i)
+  }
+
+  uvarint(v: number): void {
+    for (; v >= 0x80; v = Math.floor(v / 128)) this.u8((v % 128) | 0x80)
+    this.u8(v)
+  }
+
+  bytes(b: Uint8Array): void {
+    this.b.set(b, this.grow(b.length))
+  }
+
+  /** take returns a copy of what was written. */
+  take(): Uint8Array {
+    return this.b.slice(0, this.n)
+  }
+
+  /** view returns what was written, valid until the next write. */
+  view(): Uint8Array {
+    return this.b.subarray(0, this.n)
+  }
+}

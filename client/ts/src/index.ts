@@ -1,0 +1,1 @@
+export { ProtocolError } from './bits.ts'

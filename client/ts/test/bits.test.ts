@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BitReader, BitWriter, ByteReader, ByteWriter } from '../src/bits.ts'
+
+test('bit strings', () => {
+  const w = new BitWriter()
+  for (let n = 1; n <= 32; n++) w.bits(0xdeadbeef >>> (32 - n), n)
+  for (const v of [0, 15, 16, 255, 256, 65535, 65536, 0xffffffff]) w.sized(v)
+  const r = new BitReader()
+  r.reset(w.bytes())
+  for (let n = 1; n <= 32; n++) assert.equal(r.long(n), 0xdeadbeef >>> (32 - n))
+  for (const v of [0, 15, 16, 255, 256, 65535, 65536, 0xffffffff]) assert.equal(r.sized(), v)
+  r.expectEnd()
+})
+
+test('the end of a bit string', () => {
+  const r = new BitReader()
+  r.reset(Uint8Array.of(0b00000101))
+  r.bits(3)
+  r.expectEnd()
+  r.reset(Uint8Array.of(0b00000101))
+  r.bits(2)
+  assert.throws(() => r.expectEnd(), /padding/)
+  r.reset(Uint8Array.of(1, 0))
+  r.bits(8)
+  assert.throws(() => r.expectEnd(), /follow/)
+  r.reset(Uint8Array.of(0))
+  r.peek() // looks beyond the end, and takes nothing
+  r.skip(4)
+  r.expectEnd()
+  r.skip(4)
+  r.check()
+  r.bits(1)
+  assert.throws(() => r.check(), /early/)
+})
+
+test('uvarints have one form', () => {
+  for (const v of [0, 127, 128, 0xffffffff]) {
+    const w = new ByteWriter()
+    w.uvarint(v)
+    assert.equal(new ByteReader(w.take()).uvarint('v'), v)
+  }
+  for (const b of [[0x80, 0], [0x80], [0xff, 0xff, 0xff, 0xff, 0x10], [0xff, 0xff, 0xff, 0xff, 0xff, 1]]) {
+    assert.throws(() => new ByteReader(Uint8Array.from(b)).uvarint('v'))
+  }
+})
