@@ -21,7 +21,15 @@ func main() {
 	minify := flag.Bool("minify", false, "minify")
 	sizes := flag.Bool("sizes", false, "print sizes instead of writing")
 	node := flag.Bool("node", false, "for Node: leave imports of its modules alone")
+	tables := flag.Bool("tables", false, "write src/tables.data.ts, and nothing else")
 	flag.Parse()
+	if *tables {
+		if err := packTables(); err != nil {
+			fmt.Fprintln(os.Stderr, "bundle:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if flag.NArg() < 2 {
 		fmt.Fprintln(os.Stderr, "usage: bundle [flags] OUTDIR FILE...")
 		os.Exit(2)

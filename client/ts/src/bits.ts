@@ -1,18 +1,6 @@
 // Bits and bytes as PROTOCOL.md, section 2, writes them.
 
-/** ProtocolError says that the other side broke PROTOCOL.md. */
-export class ProtocolError extends Error {
-  /** code is a code of PROTOCOL.md, section 13. */
-  readonly code: number
-  constructor(detail: string, code = 1) {
-    super(detail)
-    this.code = code
-  }
-}
-
-export function fail(detail: string): never {
-  throw new ProtocolError(detail)
-}
+import { fail } from './codes.ts'
 
 /**
  * BitReader reads bit strings and bytes. Reads beyond the end return zeros and are noted:
@@ -109,6 +97,13 @@ export class BitReader {
   check(): void {
     if (this.short || this.at - (this.n >> 3) > this.end) fail('a bit string ends early')
     if (this.wrong !== '') fail(this.wrong)
+  }
+
+  /** endBytes checks the padding of a bit string that bytes follow, and returns where they begin. */
+  endBytes(): number {
+    this.check()
+    if (this.bits(this.n & 7) !== 0) fail('the padding of a bit string is not zero')
+    return this.at - (this.n >> 3)
   }
 
   /** expectEnd throws unless only the padding is left. */

@@ -1,0 +1,37 @@
+// The limits of PROTOCOL.md, section 12.
+
+export const version = 4
+
+export const maxDatagram = 1200
+export const maxFrame = 65_536 // from a server
+export const maxRows = 256
+export const maxLoad = 1280
+export const maxComponents = 32
+export const maxFields = 64 // of a component or a message
+export const maxRowBytes = 1152
+export const maxStates = 32
+export const maxSlots = 2 ** 24
+export const maxKinds = 65_536
+export const maxName = 64
+export const maxRoom = 64
+export const maxText = 256
+export const maxToken = 2048
+export const maxPath = 256
+export const maxArgs = 1024 // bytes of arguments, answers and events
+export const maxTextField = 1024
+export const maxTexts = 8192 // bytes of all texts of an entity
+export const maxSchemaText = 49_152
+export const maxCommandKinds = 256
+export const maxEventKinds = 256
+export const maxWishes = 16
+export const maxView = 65_535 // ticks
+export const maxUnanswered = 256
+export const maxInputs = 16
+export const maxInputBytes = 64
+export const maxNesting = 16
+export const maxTextFields = maxComponents * maxFields
+export const maxEffects = 4096
+export const maxProgram = 18_432
+export const maxParams = 256
+export const maxBack = 63 // ticks from an exact state to its message
+export const maxEffectBack = 64

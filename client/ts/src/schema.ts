@@ -1,0 +1,639 @@
+// The schema text: PROTOCOL.md, section 5.
+
+import { type BitReader, ByteReader, BitWriter, ByteWriter, decodeText } from './bits.ts'
+import { Code, fail, WireError } from './codes.ts'
+import * as limit from './limits.ts'
+
+/** Kind is the kind of a field. */
+export type Kind = 'bool' | 'uint' | 'int' | 'range' | 'float' | 'ref' | 'enum' | 'angle' | 'quat'
+
+/** Field is a field other than a text. Its values are uint32, as the table of section 5 says. */
+export class Field {
+  readonly path: string
+  readonly kind: Kind
+  /** n is the width in bits; of a quat, of each component. */
+  n = 0
+  /** largest is the largest number N, 0 if the field has none. */
+  largest = 0
+  always = false
+  linear = false
+  owner = false
+  low = 0
+  step = 0
+  /** values counts the uint32 values. */
+  values = 1
+  /** index is that of the first value in a row or a message. */
+  index = 0
+  /** component is the field's component, -1 in a message. */
+  component = -1
+
+  constructor(path: string, kind: Kind) {
+    this.path = path
+    this.kind = kind
+  }
+
+  /** isNumber reports whether the field is a number field. */
+  get isNumber(): boolean {
+    return this.n <= 32 && this.kind !== 'bool' && this.kind !== 'float' && this.kind !== 'ref' && this.kind !== 'quat'
+  }
+
+  /** bits returns the bits of the field in full in its longest form. */
+  get bits(): number {
+    return this.kind === 'ref' ? 1 + 2 * (2 + 32) : this.kind === 'quat' ? 2 + 3 * this.n : this.n
+  }
+
+  /** is reports whether f has the same line but for the path. */
+  is(f: Field): boolean {
+    return (
+      this.kind === f.kind && this.n === f.n && this.largest === f.largest && this.low === f.low && this.step === f.step &&
+      this.always === f.always && this.linear === f.linear && this.owner === f.owner
+    )
+  }
+
+  /** read reads the field in full (section 7) into out, from at on. */
+  read(r: BitReader, out: Uint32Array, at: number): void {
+    if (this.kind === 'ref') this.readRef(r, out, at)
+    else if (this.values === 2) {
+      out[at] = r.long(32)
+      out[at + 1] = r.long(32)
+    } else if (this.kind === 'quat') out[at] = r.long(2 + 3 * this.n)
+    else {
+      const v = r.long(this.n)
+      if (v > this.largest && this.largest > 0) r.refuse(`${this.path} is ${v}, at most ${this.largest}`)
+      out[at] = v
+    }
+  }
+
+  private readRef(r: BitReader, out: Uint32Array, at: number): void {
+    out[at] = out[at + 1] = 0
+    if (r.bits(1) === 0) return
+    const index = (out[at] = r.sized())
+    const generation = (out[at + 1] = r.sized())
+    if (index >= limit.maxSlots || generation % 2 === 0) r.refuse(`${this.path} is the handle ${index}v${generation}`)
+  }
+
+  /** write writes the field in full from values, from at on. */
+  write(w: BitWriter, values: Uint32Array, at: number): void {
+    if (this.kind === 'ref') {
+      const some = values[at] !== 0 || values[at + 1] !== 0
+      w.bits(some ? 1 : 0, 1)
+      if (some) {
+        w.sized(values[at])
+        w.sized(values[at + 1])
+      }
+    } else if (this.values === 2) {
+      w.bits(values[at], 32)
+      w.bits(values[at + 1], 32)
+    } else w.bits(values[at], this.bits)
+  }
+}
+
+/** TextField is a string or bytes: sent apart from rows. */
+export interface TextField {
+  readonly path: string
+  readonly max: number // bytes
+  readonly bytes: boolean
+  readonly owner: boolean
+  readonly component: number
+}
+
+/** Text is the value of a text field: a string, or bytes. */
+export type Text = string | Uint8Array
+
+/** readText checks the bytes of a text field and returns its value. */
+export function readText(f: TextField, b: Uint8Array): Text {
+  if (b.length > f.max) fail(`${f.path} has ${b.length} bytes, at most ${f.max}`)
+  return f.bytes ? b.slice() : decodeText(b)
+}
+
+/** noText returns the value of a text field that was not sent. */
+export function noText(f: TextField): Text {
+  return f.bytes ? new Uint8Array(0) : ''
+}
+
+/** Component is a component of rows. */
+export interface Component {
+  readonly name: string
+  readonly index: number
+  readonly fields: readonly Field[]
+  readonly texts: readonly TextField[]
+  /** parent is the path of the position of a parent line, '' without one. */
+  readonly parent: string
+  /** holder is the index of the first value of the parent's handle. */
+  readonly holder: number
+}
+
+/** Message describes the body of an event, of arguments, of an answer or of an input. */
+export class Message {
+  readonly fields: readonly Field[]
+  readonly texts: readonly TextField[]
+  /** values counts the uint32 values of all fields. */
+  readonly values: number
+  constructor(fields: readonly Field[], texts: readonly TextField[]) {
+    this.fields = fields
+    this.texts = texts
+    this.values = fields.reduce((n, f) => n + f.values, 0)
+  }
+
+  /** parse reads a body (section 7). */
+  parse(r: BitReader, b: Uint8Array): Payload {
+    const p: Payload = { values: new Uint32Array(this.values), texts: [] }
+    r.reset(b)
+    for (const f of this.fields) f.read(r, p.values, f.index)
+    const c = new ByteReader(b, r.endBytes())
+    for (const f of this.texts) p.texts.push(readText(f, c.bytes(c.uvarint(f.path, f.max))))
+    c.expectEnd()
+    return p
+  }
+
+  /** append returns the body of a payload. */
+  append(p: Payload): Uint8Array {
+    const w = new BitWriter()
+    for (const f of this.fields) f.write(w, p.values, f.index)
+    const c = new ByteWriter()
+    c.bytes(w.bytes())
+    this.texts.forEach((f, i) => {
+      const text = p.texts[i]
+      const b = typeof text === 'string' ? utf8.encode(text) : text
+      if (b.length > f.max) throw new RangeError(`${f.path} has ${b.length} bytes, at most ${f.max}`)
+      c.uvarint(b.length)
+      c.bytes(b)
+    })
+    return c.take()
+  }
+}
+
+/** Payload is a quantised message. */
+export interface Payload {
+  values: Uint32Array
+  texts: Text[]
+}
+
+/** Body has the constants of a kind's bodies. */
+export interface Body {
+  readonly inverseMass: number
+  readonly coupling: number
+  readonly radius: number
+  readonly friction: number
+  readonly restitution: number
+  readonly layers: number
+}
+
+/** Motion has the constants of the motion line. */
+export interface Motion {
+  readonly tickHz: number
+  readonly gravity: number
+  readonly maxSpeed: number
+  readonly halfX: number
+  readonly height: number
+  readonly halfZ: number
+  readonly restSpeed: number
+  readonly restTicks: number
+  readonly bounds: 'clamp' | 'bounce' | 'destroy'
+}
+
+export interface KindOfEntity {
+  readonly name: string
+  readonly body?: Body
+}
+
+export interface CommandKind {
+  readonly name: string
+  /** args is undefined if they are raw. */
+  readonly args?: Message
+  readonly answer?: Message
+}
+
+export interface EventKind {
+  readonly name: string
+  readonly unreliable: boolean
+  readonly message: Message
+}
+
+/** Schema is what a schema text says. */
+export interface Schema {
+  readonly text: string
+  readonly hash: bigint
+  readonly components: readonly Component[]
+  /** values counts the uint32 values of a row. */
+  readonly values: number
+  /** texts are the text fields of all components, by number. */
+  readonly texts: readonly TextField[]
+  readonly kinds: readonly KindOfEntity[]
+  readonly motion?: Motion
+  /** input is undefined if inputs are raw. */
+  readonly input?: Message
+  readonly commands: readonly CommandKind[]
+  readonly events: readonly EventKind[]
+}
+
+const utf8 = new TextEncoder()
+
+/** hashOf returns FNV-1a, 64 bits, of a text; 1 in place of 0. */
+export function hashOf(text: string): bigint {
+  let low = 0x84222325
+  let high = 0xcbf29ce4
+  for (const b of utf8.encode(text)) {
+    low = (low ^ b) >>> 0
+    // The prime is 2^40 + 0x1b3.
+    const product = low * 0x1b3
+    high = (high * 0x1b3 + Math.floor(product / 2 ** 32) + (low << 8)) >>> 0
+    low = product >>> 0
+  }
+  const hash = (BigInt(high) << 32n) | BigInt(low)
+  return hash === 0n ? 1n : hash
+}
+
+const keywords = new Set(['component', 'parent', 'kind', 'body', 'motion', 'input', 'command', 'answer', 'event'])
+
+/** parseSchema reads a schema text, which must be canonical and within all limits. */
+export function parseSchema(text: string): Schema {
+  return new Parser(text).schema()
+}
+
+const isWord = (s: string): boolean => s !== '' && !/[\u0000-\u0020\u007f-\u00a0]/.test(s)
+
+const length = (s: string): number => utf8.encode(s).length
+
+/** longest returns the bytes of a text in its longest form, with its length. */
+const longest = (f: TextField): number => (f.max < 128 ? 1 : 2) + f.max
+
+/** sumOf adds what f gives for all. */
+function sumOf<T>(all: readonly T[], f: (x: T) => number): number {
+  return all.reduce((n, x) => n + f(x), 0)
+}
+
+interface Fields {
+  fields: Field[]
+  texts: TextField[]
+  parent: string
+  holder: number
+}
+
+class Parser {
+  private readonly text: string
+  private readonly lines: string[]
+  private at = 0
+  private words: string[] = [] // of the current line
+  private readonly names = new Set<string>()
+  private values = 0
+  private rowBits = 174
+
+  constructor(text: string) {
+    this.text = text
+    if (length(text) > limit.maxSchemaText) this.wrong('longer than the limit')
+    if (!text.endsWith('\n')) this.wrong('the last line has no end')
+    this.lines = text.slice(0, -1).split('\n')
+    if (this.lines[0] !== 'worldd schema 2') this.wrong('not a schema of this version')
+    this.next()
+  }
+
+  private wrong(detail: string): never {
+    const line = this.lines?.[this.at]
+    throw new WireError(Code.badMessage, `schema text${line === undefined ? '' : `, line ${this.at + 1}, ${JSON.stringify(line.slice(0, 80))}`}: ${detail}`)
+  }
+
+  private next(): void {
+    this.at++
+    this.words = this.at < this.lines.length ? this.lines[this.at].split(' ') : []
+  }
+
+  private must(ok: boolean, detail: string): void {
+    if (!ok) this.wrong(detail)
+  }
+
+  schema(): Schema {
+    const components: Component[] = []
+    const texts: TextField[] = []
+    const kinds: KindOfEntity[] = []
+    const commands: CommandKind[] = []
+    const events: EventKind[] = []
+    for (; this.is('component'); ) components.push(this.component(components.length, texts))
+    this.must(this.rowBits <= 8 * limit.maxRowBytes, 'a row and its header may exceed the limit')
+    for (; this.is('kind'); ) kinds.push(this.kind())
+    const motion = this.is('motion') ? this.motion() : undefined
+    this.must(this.is('input'), 'want the input line')
+    const input = this.input()
+    for (; this.is('command'); ) commands.push(this.command())
+    for (; this.is('event'); ) events.push(this.event())
+    this.must(this.at === this.lines.length, 'a line out of place')
+    this.must(commands.length <= limit.maxCommandKinds && events.length <= limit.maxEventKinds, 'too many commands or events')
+    return { text: this.text, hash: hashOf(this.text), components, values: this.values, texts, kinds, motion, input, commands, events }
+  }
+
+  private is(keyword: string): boolean {
+    return this.words[0] === keyword
+  }
+
+  /** take checks the number of words and goes on to the next line. */
+  private take(n: number): string[] {
+    const words = this.words
+    this.must(words.length === n, `want ${n} words`)
+    this.next()
+    return words
+  }
+
+  private name(section: string, name: string): string {
+    this.must(isWord(name) && length(name) <= limit.maxName, 'a name of this form')
+    this.must(!this.names.has(`${section} ${name}`), 'the name is there twice')
+    this.names.add(`${section} ${name}`)
+    return name
+  }
+
+  private decimal(s: string | undefined, least: number, most: number): number {
+    this.must(s !== undefined && /^(0|[1-9]\d{0,9})$/.test(s), 'want a decimal number')
+    const n = Number(s)
+    this.must(n >= least && n <= most, `want ${least} to ${most}`)
+    return n
+  }
+
+  private hex(s: string | undefined, digits: number): string {
+    this.must(s !== undefined && s.length === digits && /^[0-9a-f]+$/.test(s), `want ${digits} hexadecimal digits`)
+    return s!
+  }
+
+  /** single reads a finite single without a sign bit. */
+  private single(s: string, most = Infinity): number {
+    const b = new DataView(new ArrayBuffer(4))
+    b.setUint32(0, parseInt(this.hex(s, 8), 16))
+    const x = b.getFloat32(0)
+    this.must(b.getUint8(0) < 0x80 && Number.isFinite(x) && x <= most, 'a constant out of range')
+    return x
+  }
+
+  private double(s: string | undefined): number {
+    const b = new DataView(new ArrayBuffer(8))
+    b.setBigUint64(0, BigInt(`0x${this.hex(s, 16)}`))
+    return b.getFloat64(0)
+  }
+
+  private component(index: number, allTexts: TextField[]): Component {
+    const name = this.name('component', this.take(2)[1])
+    this.must(index < limit.maxComponents, 'too many components')
+    const { fields, texts, parent, holder } = this.fields(index)
+    const c: Component = { name, index, fields, texts, parent, holder }
+    allTexts.push(...texts)
+    this.must(sumOf(allTexts, longest) <= limit.maxTexts, 'the texts of an entity may exceed the limit')
+    this.rowBits += longestPart(c) + (name === 'body' ? 390 : 0)
+    return c
+  }
+
+  /** fields reads the fields of a component, or of a message if component is -1. */
+  private fields(component: number): Fields {
+    const all: Fields = { fields: [], texts: [], parent: '', holder: 0 }
+    const paths = new Set<string>()
+    let value = component < 0 ? 0 : this.values
+    for (; this.words.length > 0; this.next()) {
+      const path = this.words[0]
+      if (path === 'parent' && component >= 0 && all.parent === '' && all.texts.length === 0) {
+        this.parent(all)
+        continue
+      }
+      if (keywords.has(path)) break
+      this.must(isWord(path) && length(path) <= limit.maxPath && !paths.has(path), 'a path of this form, or twice')
+      paths.add(path)
+      if (this.words[1] === 'string' || this.words[1] === 'bytes') all.texts.push(this.textField(component))
+      else {
+        this.must(all.texts.length === 0 && all.parent === '', 'fields precede parent and texts')
+        const f = this.field(component)
+        this.follows(all.fields, f)
+        f.index = value
+        value += f.values
+        all.fields.push(f)
+      }
+      this.must(all.fields.length + all.texts.length <= limit.maxFields, 'too many fields')
+    }
+    if (component >= 0) this.values = value
+    return all
+  }
+
+  /** follows checks that an element of an array is like the one before it. */
+  private follows(before: Field[], f: Field): void {
+    const m = /^(.*)\[(\d+)\]$/.exec(f.path)
+    if (m === null || m[2] === '0') return
+    const last = before.at(-1)
+    this.must(m[2][0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]) - 1n}]` && last.is(f), 'an element does not follow the one before, or is not like it')
+  }
+
+  private textField(component: number): TextField {
+    const w = this.words
+    const owner = w.length === 4 && w[3] === 'owner' && component >= 0
+    this.must(w.length === 3 || owner, 'want PATH string N')
+    return { path: w[0], bytes: w[1] === 'bytes', max: this.decimal(w[2], 1, limit.maxTextField), owner, component }
+  }
+
+  private field(component: number): Field {
+    const w = this.words
+    const f = new Field(w[0], w[1] as Kind)
+    f.component = component
+    let at = this.kindOf(f, w)
+    const option = (name: string): boolean => {
+      const has = w[at] === name
+      if (has) at++
+      return has
+    }
+    f.always = option('always')
+    f.linear = !f.always && option('linear')
+    f.owner = option('owner')
+    this.must(at === w.length, 'unknown attributes')
+    this.must(component >= 0 || !(f.always || f.linear || f.owner), 'attributes are for components')
+    this.must(!f.linear || f.isNumber || f.kind === 'quat', 'linear is for numbers and quat')
+    return f
+  }
+
+  /** kindOf reads a KIND and returns the number of words read. */
+  private kindOf(f: Field, w: string[]): number {
+    switch (f.kind) {
+      case 'bool':
+        f.n = 1
+        return 2
+      case 'ref':
+        f.values = 2
+        return 2
+      case 'range':
+        this.range(f, w)
+        return 5
+      case 'float':
+        this.must(w[2] === '32' || w[2] === '64', 'want 32 or 64 bits')
+        f.n = Number(w[2])
+        break
+      case 'uint':
+      case 'int':
+        f.n = w[2] === '64' ? 64 : this.decimal(w[2], 1, 32)
+        break
+      case 'angle':
+        f.n = this.decimal(w[2], 1, 32)
+        break
+      case 'quat':
+        f.n = this.decimal(w[2], 2, 10)
+        break
+      case 'enum':
+        f.largest = this.decimal(w[2], 2, 65_535) - 1
+        f.n = 32 - Math.clz32(f.largest)
+        return 3
+      default:
+        this.wrong('unknown kind')
+    }
+    if (f.n === 64) f.values = 2
+    else if (f.kind !== 'float') f.largest = 2 ** f.n - 1
+    return 3
+  }
+
+  private range(f: Field, w: string[]): void {
+    f.low = this.double(w[2])
+    f.step = this.double(w[3])
+    f.largest = this.decimal(w[4], 1, 2 ** 32 - 2)
+    f.n = 32 - Math.clz32(f.largest)
+    const ok = Number.isFinite(f.low) && !Object.is(f.low, -0) && f.step > 0 && Number.isFinite(f.step) && Number.isFinite(f.low + f.largest * f.step)
+    this.must(ok, 'a range that is not finite')
+  }
+
+  private parent(all: Fields): void {
+    const w = this.words
+    this.must(w.length === 3, 'want parent PATH HANDLE')
+    const i = all.fields.findIndex((f) => f.path === w[1])
+    const holder = all.fields.find((f) => f.path === w[2])
+    this.must(i >= 0 && isVector(all.fields, i) && all.fields[i].linear, 'the parent line names no linear vector')
+    this.must(holder?.kind === 'ref', 'the parent line names no ref')
+    this.must(!all.fields.some((f) => f.owner), 'a component with a parent line has fields for owners')
+    all.parent = w[1]
+    all.holder = holder!.index
+  }
+
+  private kind(): KindOfEntity {
+    const name = this.name('kind', this.take(2)[1])
+    return this.is('body') ? { name, body: this.body() } : { name }
+  }
+
+  private body(): Body {
+    const w = this.take(7)
+    return {
+      inverseMass: this.single(w[1]),
+      coupling: this.single(w[2], 1),
+      radius: this.single(w[3]),
+      friction: this.single(w[4]),
+      restitution: this.single(w[5], 1),
+      layers: parseInt(this.hex(w[6], 8), 16),
+    }
+  }
+
+  private motion(): Motion {
+    const w = this.take(10)
+    const bounds = w[9]
+    if (bounds !== 'clamp' && bounds !== 'bounce' && bounds !== 'destroy') this.wrong('unknown bounds')
+    return {
+      tickHz: this.decimal(w[1], 1, 65_535),
+      gravity: this.single(w[2]),
+      maxSpeed: this.single(w[3]),
+      halfX: this.single(w[4]),
+      height: this.single(w[5]),
+      halfZ: this.single(w[6]),
+      restSpeed: this.single(w[7]),
+      restTicks: this.decimal(w[8], 0, 2 ** 32 - 1),
+      bounds,
+    }
+  }
+
+  private message(most: number): Message {
+    const { fields, texts } = this.fields(-1)
+    const bits = sumOf(fields, (f) => f.bits)
+    this.must(((bits + 7) >> 3) + sumOf(texts, longest) <= most, `a message may exceed ${most} bytes`)
+    return new Message(fields, texts)
+  }
+
+  private input(): Message | undefined {
+    if (this.words.length === 2 && this.words[1] === 'raw') {
+      this.next()
+      return undefined
+    }
+    this.take(1)
+    return this.message(limit.maxInputBytes)
+  }
+
+  private command(): CommandKind {
+    const raw = this.words.length === 3 && this.words[2] === 'raw'
+    const name = this.name('command', this.take(raw ? 3 : 2)[1])
+    if (raw) return { name }
+    const args = this.message(limit.maxArgs)
+    if (!this.is('answer')) return { name, args }
+    this.take(1)
+    return { name, args, answer: this.message(limit.maxArgs) }
+  }
+
+  private event(): EventKind {
+    const unreliable = this.words.length === 3 && this.words[2] === 'unreliable'
+    const name = this.name('event', this.take(unreliable ? 3 : 2)[1])
+    return { name, unreliable, message: this.message(limit.maxArgs) }
+  }
+}
+
+/** isVector reports whether a vector (CODEC.md, section 2) begins with field i. */
+export function isVector(fields: readonly Field[], i: number): boolean {
+  const f = fields[i]
+  if (f.kind !== 'range' || f.always || !f.path.endsWith('[0]')) return false
+  const stem = f.path.slice(0, -2)
+  return fields[i + 2]?.path === `${stem}2]` && fields[i + 3]?.path !== `${stem}3]`
+}
+
+/** unitsOf yields the first fields of the units (CODEC.md, section 2) with their letters and radices. */
+export function unitsOf(c: Component, owned: boolean): { letter: string; at: number; fields: number; radix: number }[] {
+  const units = []
+  let hasPosition = false
+  for (let at = 0; at < c.fields.length; ) {
+    const f = c.fields[at]
+    let fields = 1
+    if (f.owner && !owned) {
+      at++
+      continue
+    }
+    let letter = 'f'
+    let radix = 2
+    if (f.always) {
+      letter = 'a'
+      radix = 1
+    } else if (f.kind === 'bool') letter = 'b'
+    else if (f.kind === 'quat') {
+      letter = f.linear ? 'Q' : 'q'
+      radix = 5
+    } else if (isVector(c.fields, at)) {
+      fields = 3
+      letter = f.linear ? 'V' : 'v'
+      if (f.linear && !hasPosition && (c.parent === '' || c.parent === f.path)) {
+        letter = 'P'
+        radix = 5
+        hasPosition = true
+      }
+    } else if (f.isNumber && f.n > 4) letter = f.linear ? 'N' : 'n'
+    units.push({ letter, at, fields, radix })
+    at += fields
+  }
+  return units
+}
+
+/** groupsOf divides units of these radices into groups: the ends of each. */
+export function groupsOf(radices: readonly number[]): number[] {
+  const ends: number[] = []
+  let product = 1
+  radices.forEach((radix, i) => {
+    if (product * radix > 128) {
+      ends.push(i)
+      product = 1
+    }
+    product *= radix
+  })
+  if (product > 1) ends.push(radices.length)
+  return ends
+}
+
+/** longestPart returns the most bits of a component in a row, in full or coded. */
+function longestPart(c: Component): number {
+  const full = 1 + sumOf(c.fields, (f) => f.bits)
+  const units = unitsOf(c, true)
+  let coded = 12 * groupsOf(units.map((u) => u.radix)).length
+  for (const u of units) {
+    const f = c.fields[u.at]
+    if (u.letter === 'a' || u.letter === 'f') coded += f.bits
+    else if (u.letter !== 'b') coded += (f.kind === 'quat' ? 3 : u.fields) * (12 + Math.max(f.n, 19))
+  }
+  return Math.max(full, coded)
+}
