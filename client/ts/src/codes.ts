@@ -53,6 +53,7 @@ export const Code = {
   tooMuch: 19,
   moved: 23,
   staleHandle: 32,
+  unknownHandle: 34,
 } as const
 
 /** codeName returns the name of a code: one that is not listed comes from a newer peer. */

@@ -1,0 +1,164 @@
+// The server's time, and the moment to show. Times are in ms since any fixed origin.
+
+/** slewShare is the part of passing time by which the clock is corrected. */
+const slewShare = 16
+/** stepAbove is the error that is corrected at once; lostAbove a lateness that invalidates earlier arrivals. */
+export const stepAbove = 250
+const lostAbove = 500
+const jitterShare = 16
+const intervalShare = 8
+const slots = 8
+const slot = 500
+
+/** Least is the least value of the last four seconds, to within half a second. */
+export class Least {
+  private readonly values = new Float64Array(slots).fill(Infinity)
+  private newest = -1 // number of the newest slot
+
+  add(now: number, v: number): void {
+    const n = Math.floor(now / slot)
+    if (this.newest < 0 || n - this.newest >= slots) {
+      this.newest = n
+      this.values.fill(Infinity)
+    }
+    while (this.newest < n) this.values[++this.newest % slots] = Infinity
+    const at = this.newest % slots
+    this.values[at] = Math.min(this.values[at], v)
+  }
+
+  /** least is 0 before the first value. */
+  get least(): number {
+    const least = Math.min(...this.values)
+    return least === Infinity ? 0 : least
+  }
+
+  reset(): void {
+    this.newest = -1
+    this.values.fill(Infinity)
+  }
+}
+
+/**
+ * Clock estimates the server's time from the arrivals of snapshots. A snapshot that waited in
+ * no queue took half the least round trip: it is the one whose arrival and tick differ least.
+ */
+export class Clock {
+  readonly hz: number
+  readonly trips = new Least()
+  /** behind is arrival time minus tick time of the newest tick. */
+  behind = 0
+  /** jitter is the mean delay of snapshots beyond the fastest one. */
+  jitter = 0
+  /** tick is the newest of a snapshot, 0 before the first. */
+  tick = 0
+  /** interval is the mean server time between snapshots. */
+  interval = 0
+  private readonly early = new Least()
+  private offset = 0 // the caller's time minus the server's, at updated
+  private updated = 0
+  private wrong = 0 // error of offset, found at updated
+
+  constructor(hz: number) {
+    this.hz = hz
+  }
+
+  timeOf(tick: number): number {
+    return (tick * 1000) / this.hz
+  }
+
+  ticks(time: number): number {
+    return (time * this.hz) / 1000
+  }
+
+  private offsetAt(now: number): number {
+    const most = Math.max(now - this.updated, 0) / slewShare
+    return this.offset + Math.min(Math.max(this.wrong, -most), most)
+  }
+
+  /** server returns the server's time at now. */
+  server(now: number): number {
+    return now - this.offsetAt(now)
+  }
+
+  /** serverTick returns the server's tick at now with fractions, 0 before the first snapshot. */
+  serverTick(now: number): number {
+    return this.tick === 0 ? 0 : Math.max(this.ticks(this.server(now)), 0)
+  }
+
+  snapshot(now: number, tick: number): void {
+    const behind = now - this.timeOf(tick)
+    if (this.tick !== 0 && behind - this.early.least > lostAbove) this.early.reset()
+    this.early.add(now, behind)
+    this.jitter += (behind - this.early.least - this.jitter) / jitterShare
+    this.offset = this.offsetAt(now)
+    this.updated = now
+    this.wrong = this.early.least - this.trips.least / 2 - this.offset
+    if (this.tick === 0 || Math.abs(this.wrong) > stepAbove) {
+      this.offset += this.wrong
+      this.wrong = 0
+    }
+    if (tick <= this.tick) return
+    if (this.tick !== 0) this.interval += (this.timeOf(tick - this.tick) - this.interval) / intervalShare
+    this.behind = behind
+    this.tick = tick
+  }
+}
+
+const allowanceSamples = 128
+const allowanceShare = 50
+
+/** Allowance is the time to allow for a delay that varies, exceeded by one in fifty. It grows at once and shrinks slowly. */
+export class Allowance {
+  value = 0
+  count = 0
+  private readonly samples = new Float64Array(allowanceSamples)
+  private readonly sorted = new Float64Array(allowanceSamples)
+  private updated = 0
+
+  add(now: number, delay: number): void {
+    this.samples[this.count++ % allowanceSamples] = delay
+    const n = Math.min(this.count, allowanceSamples)
+    this.sorted.fill(Infinity)
+    for (let i = 0; i < n; i++) this.sorted[i] = this.samples[i]
+    this.sorted.sort()
+    const want = this.sorted[n - 1 - Math.floor(n / 50)]
+    const passed = Math.max(now - this.updated, 0)
+    this.updated = now
+    this.value = this.count === 1 ? want : Math.max(want, this.value - passed / allowanceShare)
+  }
+}
+
+/** maxDelay bounds how far in the past the moment is, and so the states kept. */
+export const maxDelay = 500
+const slowShare = 4
+const fastShare = 10
+
+/** Renderer computes the moment to show: it lags as long as snapshots need, and never goes back. */
+export class Renderer {
+  on = false
+  /** resumed says that no snapshot has arrived since the session resumed. */
+  resumed = false
+  /** shown is the server time of the newest render. */
+  shown = 0
+  readonly delay = new Allowance()
+  private updated = 0
+
+  /** snapshot records the arrival of the first snapshot of a tick; the one before was the newest until then. */
+  snapshot(now: number, c: Clock, before: number): void {
+    if (before !== 0 && !this.resumed) this.delay.add(now, Math.min(c.server(now) - c.timeOf(before), maxDelay))
+    this.resumed = false
+  }
+
+  /** advance moves to now. */
+  advance(now: number, c: Clock): void {
+    const target = c.server(now) - this.delay.value
+    const passed = Math.max(now - this.updated, 0)
+    this.updated = now
+    const ahead = this.shown + passed - target
+    if (!this.on) {
+      this.on = true
+      this.shown = target
+    } else if (ahead < -maxDelay) this.shown = target // too far to catch up
+    else if (ahead <= maxDelay) this.shown += passed - Math.min(Math.max(ahead, -passed / fastShare), passed / slowShare)
+  }
+}

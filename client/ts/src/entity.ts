@@ -1,0 +1,282 @@
+// Entities in view and their states: PROTOCOL.md, section 11.4.
+
+import { type Handle, newHandle } from './handles.ts'
+import * as limit from './limits.ts'
+import type { Component, Field, Schema, Text } from './schema.ts'
+import { blend, blendQuaternion, numberOf, type Quaternion, Shape, type Struct, valueOf } from './values.ts'
+
+/** Moment is the server time that a render shows. */
+export interface Moment {
+  /** tick is the moment in ticks, with fractions; 0 before the second snapshot. */
+  readonly tick: number
+  /** newest is the newest tick of the replica. */
+  readonly newest: number
+  /** maxExtrapolate is how long motion is extrapolated when snapshots stop, in ticks. */
+  readonly maxExtrapolate: number
+}
+
+/** Layout is what all entities of a schema share. */
+export class Layout {
+  readonly schema: Schema
+  readonly shapes: readonly Shape[]
+  private readonly components = new Map<string, Component>()
+
+  constructor(schema: Schema) {
+    this.schema = schema
+    this.shapes = schema.components.map((c) => new Shape(c.fields, c.texts))
+    for (const c of schema.components) this.components.set(c.name, c)
+  }
+
+  component(name: string): Component | undefined {
+    return this.components.get(name)
+  }
+}
+
+/** roomToMove is the capacity after the first growth: most entities sleep and never need it. */
+const roomToMove = 4
+
+/**
+ * Entity is the client's copy of one entity. Keep handles, not entities: those are valid until
+ * they leave or are destroyed.
+ */
+export class Entity {
+  readonly handle: Handle
+  readonly index: number
+  readonly generation: number
+  readonly layout: Layout
+  /** kind is the number of the entity's kind. */
+  kind = 0
+  /** mask has a bit for each component that the entity has. */
+  mask = 0
+  /** owned says that this client owns the entity and receives its owner fields. */
+  owned = false
+  /** texts are all text fields by number; empty if they were not sent. */
+  texts: Text[] = []
+  /** tick is that of the current state. */
+  tick = 0
+  /** @internal */ entered = 0 // number of its Enter
+  /** @internal */ load = 0
+  /** @internal */ place = 0 // in Replica.entities
+
+  // One list: the ticks of all states, the ticks from which they are blended in, their values.
+  private list!: Uint32Array
+  private room = 1
+  private count = 1
+  private newest = 0 // index of the current state
+  private named = 0 // highest tick named as older
+  private floor = 0 // named, one naming earlier
+  private from = 0 // indexes of the values that at found
+  private to = 0
+  private ratio = 0
+
+  /** @internal */
+  constructor(index: number, generation: number, layout: Layout) {
+    this.handle = newHandle(index, generation)
+    this.index = index
+    this.generation = generation
+    this.layout = layout
+  }
+
+  /** kindName is the name of the kind; one that was added later has none. */
+  get kindName(): string {
+    return this.layout.schema.kinds[this.kind]?.name ?? `kind ${this.kind}`
+  }
+
+  /** values is a copy of the current state's values, in the row layout of the schema. */
+  get values(): Uint32Array {
+    const at = this.valuesAt(this.newest)
+    return this.list.slice(at, at + this.layout.schema.values)
+  }
+
+  /** has reports whether the entity has a component. */
+  has(component: string): boolean {
+    const c = this.layout.component(component)
+    return c !== undefined && ((this.mask >>> c.index) & 1) === 1
+  }
+
+  /** get returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
+  get(component: string): Struct | undefined {
+    return this.struct(component, (f, at) => valueOf(f, this.list, at + f.index), this.newest)
+  }
+
+  /** at returns a component at a moment, as a struct: see numberAt. It allocates. */
+  at(component: string, m: Moment): Struct | undefined {
+    this.find(m)
+    return this.struct(component, (f) => {
+      if (f.kind === 'quat') return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, [0, 0, 0, 1])
+      if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float')) return valueOf(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index)
+      return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
+    }, this.newest)
+  }
+
+  private struct(component: string, value: (f: Field, at: number) => unknown, state: number): Struct | undefined {
+    const c = this.layout.component(component)
+    if (c === undefined || ((this.mask >>> c.index) & 1) === 0) return undefined
+    const at = this.valuesAt(state)
+    const first = this.layout.schema.texts.indexOf(c.texts[0])
+    return this.layout.shapes[c.index].make((i) => value(c.fields[i], at), (i) => this.texts[first + i])
+  }
+
+  /** number returns the newest value of a field without allocating, 0 if the entity lacks it. */
+  number(f: Field): number {
+    return numberOf(f, this.list, this.valuesAt(this.newest) + f.index)
+  }
+
+  /**
+   * numberAt returns a field at a moment without allocating. Between two states ranges and
+   * floats change linearly, angles along the shorter arc, and all else when its state is reached.
+   * If snapshots stop, linear fields are extrapolated for a quarter second.
+   */
+  numberAt(f: Field, m: Moment): number {
+    this.find(m)
+    return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
+  }
+
+  /** vectorAt writes n fields from f on, at a moment, to out, from i on: a position is 3. */
+  vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
+    this.find(m)
+    const fields = this.layout.schema.components[f.component].fields
+    const first = fields.indexOf(f)
+    for (let k = 0; k < n; k++) {
+      const g = fields[first + k]
+      out[i + k] = blend(g, this.list, this.from + g.index, this.to + g.index, this.ratio)
+    }
+  }
+
+  /** quaternionAt writes a quat at a moment to q, and returns it. */
+  quaternionAt(f: Field, m: Moment, q: Quaternion): Quaternion {
+    this.find(m)
+    return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, q)
+  }
+
+  /** reference returns the handle in a ref field, in the newest state. */
+  reference(f: Field): Handle {
+    const at = this.valuesAt(this.newest) + f.index
+    return newHandle(this.list[at], this.list[at + 1])
+  }
+
+  /** find sets from, to and ratio: the states to blend at a moment. */
+  private find(m: Moment): void {
+    let before = -1
+    let after = -1
+    const whole = Math.max(Math.floor(m.tick), 0)
+    for (let i = 0; i < this.count; i++) {
+      const t = this.list[i]
+      if (t <= whole) {
+        if (before < 0 || t > this.list[before]) before = i
+      } else if (after < 0 || t < this.list[after]) after = i
+    }
+    this.ratio = 0
+    if (before < 0) before = after
+    else if (after < 0) {
+      after = before
+      before = this.preceding(after)
+      const last = this.list[after]
+      if (before < 0 || last < m.newest || m.tick <= last) before = after
+      else this.ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.list[before])
+    } else {
+      const first = Math.max(this.list[before], this.list[this.room + after])
+      this.ratio = Math.max(m.tick - first, 0) / (this.list[after] - first)
+    }
+    this.from = this.valuesAt(before)
+    this.to = this.valuesAt(after)
+  }
+
+  /** preceding returns the newest state before state i, or -1. */
+  private preceding(i: number): number {
+    let found = -1
+    for (let j = 0; j < this.count; j++) {
+      if (this.list[j] < this.list[i] && (found < 0 || this.list[j] > this.list[found])) found = j
+    }
+    return found
+  }
+
+  /** @internal begin starts the entity's life in view with one state, whose list is 2 values longer. */
+  begin(list: Uint32Array, tick: number): void {
+    this.list = list
+    list[0] = tick
+    list[1] = 0
+    this.tick = tick
+    this.room = this.count = 1
+    this.newest = this.named = this.floor = 0
+  }
+
+  /** @internal all is the list of states. */
+  get all(): Uint32Array {
+    return this.list
+  }
+
+  /** @internal bytes is the memory of the states. */
+  get bytes(): number {
+    return this.list.byteLength
+  }
+
+  /** @internal growth is how many bytes the next add allocates at most. */
+  get growth(): number {
+    return this.count < this.room ? 0 : (this.larger - this.room) * 4 * (2 + this.layout.schema.values)
+  }
+
+  private get larger(): number {
+    return Math.min(Math.max(2 * this.room, roomToMove), limit.maxStates)
+  }
+
+  /** @internal valuesAt returns where in all the values of state i begin. */
+  valuesAt(i: number): number {
+    return 2 * this.room + i * this.layout.schema.values
+  }
+
+  /** @internal state returns the index of the state of a tick, or -1. */
+  state(tick: number): number {
+    for (let i = 0; i < this.count; i++) if (this.list[i] === tick) return i
+    return -1
+  }
+
+  /** @internal noteBaseline notes that the server named the state of tick as the older of two. */
+  noteBaseline(tick: number): void {
+    if (tick > this.named) {
+      this.floor = this.named
+      this.named = tick
+    }
+  }
+
+  /**
+   * @internal add stores a state, and returns whether it became the current one. States older
+   * than the server's older baseline may be overwritten, unless one of the last span ticks.
+   */
+  add(tick: number, blendFrom: number, values: Uint32Array, at: number, span: number): boolean {
+    if (tick < this.floor) return false
+    let oldest = 0
+    for (let i = 0; i < this.count; i++) {
+      const t = this.list[i]
+      if (t === tick) return false
+      if (t < this.list[oldest]) oldest = i
+    }
+    let i = oldest
+    if (this.list[oldest] >= this.floor || this.list[oldest] + span >= tick) {
+      if (this.count < limit.maxStates) {
+        if (this.count === this.room) this.grow()
+        i = this.count++
+      } else if (tick < this.list[oldest]) return false
+    }
+    this.list[i] = tick
+    this.list[this.room + i] = blendFrom
+    const to = this.valuesAt(i)
+    for (let k = 0, n = this.layout.schema.values; k < n; k++) this.list[to + k] = values[at + k]
+    if (tick <= this.tick) return false
+    this.newest = i
+    this.tick = tick
+    return true
+  }
+
+  private grow(): void {
+    const old = this.list
+    const from = this.room
+    const to = this.larger
+    const list = new Uint32Array(to * (2 + this.layout.schema.values))
+    list.set(old.subarray(0, from))
+    list.set(old.subarray(from, 2 * from), to)
+    list.set(old.subarray(2 * from), 2 * to)
+    this.list = list
+    this.room = to
+  }
+}

@@ -1,0 +1,230 @@
+// Inputs and the ticks that they are for: PROTOCOL.md, section 10. Times are in ms.
+
+import { ByteWriter } from './bits.ts'
+import { Allowance, type Clock, Least, type Renderer, stepAbove } from './clock.ts'
+import * as limit from './limits.ts'
+import { Acks, encodeInput, type TickInput } from './state.ts'
+
+const echoedDatagrams = 32 // that await the snapshot that echoes them
+const maxLead = 1000
+const maxAhead = 28 // ticks: the server drops inputs that are 32 early
+const maxUnsent = limit.maxInputs / 2
+const inputSoon = 50
+const minRepeated = 4
+const maxInterval = 250
+const handshakeTimeout = 5000
+const viewTick = 256
+
+/** stampAt returns now as a stamp, in 1/10 ms, never 0. */
+export function stampAt(now: number): number {
+  return ((Math.floor(now * 10) % 2 ** 32) | 1) >>> 0
+}
+
+/** Trip estimates the time that datagrams take, as TCP does (RFC 6298). */
+class Trip {
+  known = false
+  private mean = 0
+  private deviation = 0
+
+  add(trip: number): void {
+    if (!this.known) {
+      this.known = true
+      this.mean = trip
+      this.deviation = Math.abs(trip) / 2
+      return
+    }
+    this.deviation += (Math.abs(trip - this.mean) - this.deviation) / 4
+    this.mean += (trip - this.mean) / 8
+  }
+
+  get least(): number {
+    return this.mean - 8 * this.deviation
+  }
+
+  get most(): number {
+    return this.mean + 4 * this.deviation
+  }
+}
+
+/** Sent is a datagram that was the first to hold an input. Times are the server's, but sent. */
+interface Sent {
+  stamp: number // 0: unused, or already judged
+  number: number
+  made: number
+  at: number
+  sent: number
+  missing: boolean // a snapshot sent after it was due did not echo it
+}
+
+/** Inputs are the newest inputs, and what decides for which tick one is made. */
+export class Inputs {
+  readonly lead = new Allowance()
+  private readonly snapshotHz: number
+  private readonly clock: Clock
+  private readonly renderer: Renderer
+  private readonly list: TickInput[] = [] // newest first
+  private unsent = 0
+  private set = 0 // when the newest was set
+  private early = false // the newest, unsent, was set for a tick above its target
+  private before = [0, 0] // new inputs in the last datagrams
+  private timed = false
+  private made = 0 // server time when the oldest unsent input was made
+  private readonly sent: Sent[] = []
+  private next = 0
+  private readonly trip = new Trip()
+  private readonly ahead = new Least()
+  private readonly acked = new Acks() // by the newest datagram
+  private sentAt = -Infinity
+  private readonly w = new ByteWriter()
+
+  constructor(clock: Clock, renderer: Renderer, snapshotHz: number) {
+    this.clock = clock
+    this.renderer = renderer
+    this.snapshotHz = snapshotHz
+  }
+
+  /** targetTick returns the tick for an input made at now, 0 if the server's time is unknown. */
+  targetTick(now: number): number {
+    return this.clock.tick === 0 ? 0 : Math.min(Math.floor(this.inputTick(now)) + 1, 2 ** 32 - 1)
+  }
+
+  /** inputTick returns how far the tick for an input made at now has come. */
+  inputTick(now: number): number {
+    const c = this.clock
+    if (c.tick === 0) return 0
+    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.snapshotHz : this.lead.value
+    const aimed = Math.min(c.server(now) + Math.min(lead, maxLead), this.earliestArrival(now) + c.timeOf(maxAhead))
+    return Math.max(c.ticks(aimed) + 0.5, 0)
+  }
+
+  /** earliestArrival returns a server time before which an input sent at now should not arrive. */
+  private earliestArrival(now: number): number {
+    const c = this.clock
+    if (!this.trip.known) return c.server(now)
+    return Math.min(Math.max(c.server(now) + this.trip.least, now - c.behind), now + this.ahead.least)
+  }
+
+  /** push sets what the player holds down from now on, and returns the tick that it is for. */
+  push(data: Uint8Array, now: number): number {
+    let tick = this.targetTick(now)
+    this.set = now
+    const newest = this.list[0]
+    if (newest) {
+      if (tick > 0 && newest.tick - tick > this.clock.ticks(stepAbove)) {
+        this.list.length = this.unsent = 0 // the server's time went back
+        this.early = false
+      } else if (this.unsent > 0 && tick > 0 && tick <= newest.tick) {
+        newest.data = data
+        this.view(newest)
+        return newest.tick
+      } else if (tick <= newest.tick) {
+        this.early = tick > 0
+        tick = newest.tick + 1
+      } else {
+        if (this.early && this.unsent === 1) this.made = this.clock.server(now)
+        this.early = false
+      }
+    }
+    if (this.unsent === 0) {
+      this.made = this.clock.server(now)
+      this.timed = this.clock.tick !== 0
+    }
+    this.unsent = Math.min(this.unsent + 1, limit.maxInputs)
+    const t: TickInput = { tick: Math.max(tick, 1), back: 0, fraction: 0, data }
+    this.view(t)
+    this.list.unshift(t)
+    if (this.list.length > limit.maxInputs) this.list.pop()
+    return t.tick
+  }
+
+  /** shownTick returns the moment of the newest render in ticks, in whole 1/256. */
+  get shownTick(): number {
+    return Math.floor(Math.max(this.clock.ticks(this.renderer.shown), 0) * viewTick) / viewTick
+  }
+
+  /** view sets the view moment of an input. */
+  private view(t: TickInput): void {
+    const whole = Math.floor(this.shownTick)
+    const back = t.tick - whole
+    const known = this.renderer.on && back >= 1 && back <= limit.maxView
+    t.back = known ? back : 0
+    t.fraction = known ? (this.shownTick - whole) * viewTick : 0
+  }
+
+  /** commandView returns the view moment of a command, in 1/256 ticks. */
+  get commandView(): number {
+    return this.renderer.on ? Math.min(this.shownTick, 2 ** 32 - 1) * viewTick : 0
+  }
+
+  /** datagram returns the Input datagram to send at now, valid until the next. */
+  datagram(now: number, acks: Acks, structure: number): Uint8Array {
+    this.sentAt = now
+    const stamp = stampAt(now)
+    let from = 0
+    let fresh = this.unsent
+    if (this.early) {
+      if (this.targetTick(now) < this.list[0].tick) {
+        from = 1
+        fresh--
+      } else if (fresh === 1) this.made = this.clock.server(now)
+    }
+    const repeated = Math.max(fresh + this.before[0] + this.before[1], minRepeated)
+    if (fresh > 0) {
+      if (this.timed) {
+        this.sent[this.next % echoedDatagrams] = { stamp, number: this.next, made: this.made, at: this.clock.server(now), sent: now, missing: false }
+        this.next++
+      }
+      this.before = [fresh, this.before[0]]
+    }
+    this.unsent -= fresh
+    this.early = this.unsent > 0
+    this.acked.copy(acks)
+    encodeInput(this.w, stamp, acks, structure, this.list, from, Math.min(repeated, this.list.length - from))
+    return this.w.view()
+  }
+
+  /**
+   * due reports whether to send a datagram after that many arrived. A new input is sent at
+   * once, but one per tick; otherwise one datagram answers everything that arrived.
+   */
+  due(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
+    const age = now - this.sentAt
+    if (age >= this.patience || this.unsent >= maxUnsent || (this.unsent > 0 && this.targetTick(now) >= this.list[0].tick)) return true
+    const unacked = !acks.equals(this.acked)
+    if (unacked && streaming) return true
+    if (this.list.length > 0 && now - this.set < inputSoon && age < inputSoon) return false
+    return unacked || (datagrams > 0 && waiting === 0)
+  }
+
+  /** patience is how long to wait for a snapshot before a datagram is sent without one. */
+  private get patience(): number {
+    if (this.snapshotHz === 0) return handshakeTimeout
+    const interval = 1000 / this.snapshotHz
+    return 2 * (this.unsent === 0 ? Math.max(interval, Math.min(this.clock.interval, maxInterval)) : interval)
+  }
+
+  /** reconnected forgets what was measured of the connection before. */
+  reconnected(): void {
+    this.timed = false
+    for (const d of this.sent) d.stamp = 0
+    this.sentAt = -Infinity
+  }
+
+  /** echoed learns from a snapshot sent at sent, which echoes stamp, that arrived at arrived. Times are the server's. */
+  echoed(now: number, stamp: number, arrived: number, sent: number): void {
+    const most = this.trip.most
+    const newest = this.sent.find((d) => d.stamp === stamp)?.number ?? Infinity
+    for (const d of this.sent) {
+      if (d.stamp === 0) continue
+      if (d.number === newest) {
+        this.trip.add(arrived - d.at)
+        this.ahead.add(now, arrived - d.sent)
+        this.lead.add(now, arrived - d.made)
+        d.stamp = 0
+      } else if (((stamp - d.stamp) | 0) > 0) {
+        if (d.missing && newest - d.number <= this.before.length) this.lead.add(now, arrived - d.made)
+        d.stamp = 0
+      } else d.missing ||= this.trip.known && sent - d.at > most
+    }
+  }
+}

@@ -1,0 +1,512 @@
+// The client's half of the protocol without socket and clock: PROTOCOL.md, sections 3, 4 and 11.
+
+import { BitReader, ByteWriter } from './bits.ts'
+import { Clock, maxDelay, Renderer } from './clock.ts'
+import { Code, codeName, fail, WireError } from './codes.ts'
+import { Layout, type Moment } from './entity.ts'
+import { type Handle, indexOf, isProvisional, none, type Verdict, verdicts } from './handles.ts'
+import { Inputs, stampAt } from './inputs.ts'
+import * as limit from './limits.ts'
+import * as messages from './messages.ts'
+import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
+import { Events, guard, type Observer, type Outcome, Replica, ReplicaStats } from './replica.ts'
+import { type CommandKind, type Message, parseSchema, type Payload, type Schema } from './schema.ts'
+import type { Tables } from './tables.ts'
+import { Shape, type Struct } from './values.ts'
+import { checkWishes, Wishes } from './wishes.ts'
+
+/** SessionConfig configures a Session. */
+export interface SessionConfig {
+  /** tables are those that the server codes rows with: see defaultTables. */
+  readonly tables: Tables
+  /** epoch is that of the handles which the caller still holds, 0n if it holds none. */
+  readonly epoch?: bigint
+  readonly token?: Uint8Array
+  readonly name?: string
+  readonly room?: string
+  /** maxEntities and maxBytes bound what the server can make the client keep: 65,536 and 256 MiB. */
+  readonly maxEntities?: number
+  readonly maxBytes?: number
+  readonly observer?: Observer
+  readonly events?: Events
+  /** result receives every Result, also of commands that were never sent. */
+  readonly result?: (r: Result) => void
+}
+
+/** Result is the server's answer to a command. */
+export interface Result {
+  readonly id: number
+  readonly target: bigint
+  /** code is 0 if the command was executed, else it changed nothing; undefined: the connection broke, nobody knows. */
+  readonly code: number | undefined
+  /** codeName is the code's name, or unanswered. */
+  readonly codeName: string
+  readonly verdict: Verdict
+  /** text may explain a refusal to the player. */
+  readonly text: string
+  /** answer is what the schema declares, if the command was executed. */
+  readonly answer: Struct | undefined
+  /** payload is answer, quantised. */
+  readonly payload: Payload | undefined
+}
+
+interface Future {
+  readonly id: number
+  readonly name: string
+  readonly target: bigint
+  readonly provisional: number
+  readonly wishes: number
+  readonly resolve: (r: Result) => void
+}
+
+/** Sent is a command that was sent. */
+export interface SentCommand {
+  readonly id: number
+  /** result resolves once, also if the connection breaks. */
+  readonly result: Promise<Result>
+}
+
+const maxExtrapolate = 0.25 // seconds
+const defaultMaxEntities = 65_536
+const defaultMaxBytes = 256 * 2 ** 20
+const noBytes = new Uint8Array(0)
+
+/** NotJoinedError says that there is no session at present. */
+export class NotJoinedError extends Error {
+  constructor() {
+    super('not joined: wait for the session')
+    this.name = 'NotJoinedError'
+  }
+}
+
+/** Session takes bytes and times, and gives bytes. Times are in ms since any fixed origin. */
+export class Session {
+  /** welcome is the newest Welcome, undefined before the first. */
+  welcome: messages.Welcome | undefined
+  /** replica is undefined before the first Welcome; a new session has a new one. */
+  replica: Replica | undefined
+  /** controlled is the entity that this session's inputs steer, none if there is none. */
+  controlled: bigint = none
+  /** rtt is the newest round trip in ms. */
+  rtt = 0
+  /** @internal onWelcome is called for each Welcome before anything that follows it. */
+  onWelcome: (() => void) | undefined
+  /** @internal goodbye says that the server sent Goodbye. */
+  goodbye = false
+  readonly events: Events
+
+  private readonly config: SessionConfig
+  private layout: Layout | undefined // of the newest Welcome
+  private named = 0n // schema in this connection's Hello; 0 asks for the text
+  private outdated = false // the server refused the schema of layout
+  private epoch: bigint
+  private joinedNow = false
+  private error: unknown
+  private frames = new messages.FrameReader()
+  private out = new ByteWriter()
+  private command = 0 // id of the newest
+  private commands = 0 // number in the session of the newest that is not known to be lost
+  private unanswered: Future[] = []
+  private readonly wishes = new Wishes()
+  private readonly stats = new ReplicaStats()
+  private clock = new Clock(1)
+  private renderer = new Renderer()
+  private inputs = new Inputs(this.clock, this.renderer, 0)
+  private faultsKnown = 0
+  private inputShape: Shape | undefined
+  private readonly bits = new BitReader()
+
+  constructor(config: SessionConfig) {
+    this.config = config
+    this.epoch = config.epoch ?? 0n
+    this.events = config.events ?? new Events()
+    checkText('name', config.name, limit.maxName)
+    checkText('room', config.room, limit.maxRoom)
+    if ((config.token?.length ?? 0) > limit.maxToken) throw new RangeError(`token has ${config.token!.length} bytes, at most ${limit.maxToken}`)
+    this.send(messages.Type.hello, this.hello())
+  }
+
+  private send(type: number, body: Uint8Array): void {
+    messages.appendFrame(this.out, type, body)
+  }
+
+  /** takeStream returns the bytes to write to the stream. */
+  takeStream(): Uint8Array {
+    const out = this.out.take()
+    this.out.reset()
+    return out
+  }
+
+  /** joined reports whether this connection has had its Welcome. */
+  get joined(): boolean {
+    return this.joinedNow && this.error === undefined
+  }
+
+  /** schema is the server's, undefined before the first Welcome. */
+  get schema(): Schema | undefined {
+    return this.layout?.schema
+  }
+
+  private hello(): Uint8Array {
+    const { config, welcome } = this
+    this.named = this.layout && !this.outdated ? this.layout.schema.hash : 0n
+    const resumes = welcome !== undefined && welcome.secret.length > 0
+    return messages.encodeHello({
+      schema: this.named,
+      tables: config.tables.version,
+      epoch: welcome ? 0n : this.epoch,
+      session: resumes ? welcome.session : 0n,
+      secret: resumes ? welcome.secret : noBytes,
+      structure: resumes ? this.replica!.structure : 0,
+      token: config.token ?? noBytes,
+      name: config.name ?? '',
+      room: config.room ?? '',
+      abilities: 0,
+    })
+  }
+
+  /** receiveStream applies bytes of the stream, in pieces of any size. What it throws ends the session. */
+  receiveStream(p: Uint8Array): void {
+    if (this.error !== undefined) throw this.error
+    try {
+      this.frames.feed(p)
+      for (let body = this.frames.next(); body !== undefined; body = this.frames.next()) this.message(this.frames.type, body)
+    } catch (e) {
+      this.error = e
+      throw e
+    }
+    this.checkFaults()
+  }
+
+  private message(type: number, body: Uint8Array): void {
+    const { Type } = messages
+    if (!this.joinedNow && type !== Type.welcome && type !== Type.refused) fail(`a message of type ${type} before Welcome`)
+    switch (type) {
+      case Type.pad:
+        if (body.length > 0) fail('a Pad that is not empty')
+        break
+      case Type.welcome:
+        this.receiveWelcome(body)
+        break
+      case Type.refused:
+      case Type.goodbye: {
+        const end = messages.parseEnd(type, body)
+        if (end.code === Code.schemaMismatch && this.named !== 0n) this.outdated = true
+        this.goodbye = type === Type.goodbye
+        throw end
+      }
+      case Type.structure:
+        this.replica!.applyStructure(body)
+        break
+      case Type.result:
+        this.receiveResult(body)
+        break
+      case Type.control:
+        this.controlled = messages.parseControl(body)
+        break
+      default:
+        fail(`a message of type ${type}`)
+    }
+  }
+
+  private receiveWelcome(body: Uint8Array): void {
+    const m = messages.parseWelcome(body)
+    const { tables } = this.config
+    if (this.joinedNow) fail('a second Welcome')
+    if (m.protocol !== limit.version) throw new WireError(Code.protocolVersion, `the server speaks version ${m.protocol}, the client ${limit.version}`)
+    if (m.tables !== tables.version) throw new WireError(Code.tablesMismatch, `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`)
+    if (!this.welcome && this.epoch !== 0n && m.epoch !== this.epoch) throw new WireError(Code.epochMismatch)
+    if (m.maxSlots > limit.maxSlots) fail(`a world of ${m.maxSlots} slots`)
+    if (m.simulate) fail('simulate, which the client did not ask for')
+    this.join(m, this.layoutOf(m))
+  }
+
+  /** layoutOf returns the layout of the schema that a Welcome names, and brings if Hello asked for it. */
+  private layoutOf(m: messages.Welcome): Layout {
+    const asked = this.named === 0n
+    if (!asked && m.schemaText !== '') fail('a schema text, which Hello did not ask for')
+    if (!asked && m.schema !== this.named) fail('another schema than in Hello')
+    if (!asked) return this.layout!
+    const schema = parseSchema(m.schemaText)
+    if (schema.hash !== m.schema) fail('a schema text with another hash')
+    return this.layout?.schema.hash === schema.hash ? this.layout : new Layout(schema)
+  }
+
+  /** join handles a checked Welcome: the session resumes, or a new one begins (section 4.1). */
+  private join(m: messages.Welcome, layout: Layout): void {
+    const was = this.welcome
+    if (m.resumed) {
+      if (!was || was.secret.length === 0 || was.session !== m.session || was.epoch !== m.epoch) fail('a session resumes, which was not requested')
+      if (was.generationFloor !== m.generationFloor || was.maxSlots !== m.maxSlots || was.schema !== m.schema) fail('a session resumes in another world')
+    }
+    if (was && was.epoch !== m.epoch) this.forget()
+    this.layout = layout
+    this.outdated = false
+    this.commands = m.commands
+    if (m.resumed) {
+      this.wishes.resumed(m.commands, m.tick)
+      this.inputs.reconnected()
+      this.renderer.resumed = true
+    } else {
+      this.wishes.renew()
+      const before = this.replica
+      before?.deliverRendered(Infinity)
+      before?.leaveAll()
+      this.renew(layout, m.generationFloor, m.maxSlots, m.tickHz, m.snapshotHz)
+      if (before && was?.epoch === m.epoch) this.replica!.inheritStale(before)
+    }
+    this.welcome = { ...m, schemaText: '' } // the layout has it
+    this.joinedNow = true
+    if (this.onWelcome) guard(this.onWelcome)
+  }
+
+  /** forget drops everything known of a world that is gone: every handle is Stale. */
+  private forget(): void {
+    this.replica?.deliverRendered(Infinity)
+    this.replica?.destroyAll()
+    this.wishes.forget()
+    this.layout ??= new Layout(parseSchema('worldd schema 2\ninput raw\n'))
+    this.renew(this.layout, 0, 0, 1, 0)
+    this.welcome = undefined
+    this.epoch = 0n
+  }
+
+  /** renew makes an empty replica, which keeps the counters, and an unset clock. */
+  private renew(layout: Layout, floor: number, maxSlots: number, hz: number, snapshotHz: number): void {
+    const { config } = this
+    const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes }
+    this.replica = new Replica(layout, config.tables, floor, maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats)
+    this.controlled = none
+    this.clock = new Clock(hz)
+    this.renderer = new Renderer()
+    this.inputs = new Inputs(this.clock, this.renderer, snapshotHz)
+    const { input } = layout.schema
+    this.inputShape = input && new Shape(input.fields, input.texts)
+  }
+
+  /** asksAgain reports whether why says that the server has another schema than it had: the next Hello asks for it. */
+  asksAgain(why: unknown): boolean {
+    return why instanceof WireError && why.code === Code.schemaMismatch && this.outdated
+  }
+
+  /** lost tells the session that its connection ended, and why. The replica stays, and resolve answers. */
+  lost(why: unknown): void {
+    this.joinedNow = false
+    const lost = this.unanswered
+    this.unanswered = []
+    for (const f of lost) {
+      this.finish(f, { id: f.id, target: f.target, code: undefined, codeName: 'unanswered', verdict: 'pending', text: '', answer: undefined, payload: undefined })
+    }
+    if (why instanceof WireError && why.code === Code.epochMismatch) this.forget()
+  }
+
+  /** reconnect starts over on another connection, after lost: takeStream returns a new Hello. */
+  reconnect(): void {
+    this.frames = new messages.FrameReader()
+    this.out.reset()
+    this.error = undefined
+    this.goodbye = false
+    this.send(messages.Type.hello, this.hello())
+  }
+
+  /** bye queues a Bye: the client leaves, and why. */
+  bye(code: number): void {
+    this.send(messages.Type.bye, messages.encodeBye(code))
+  }
+
+  /** receiveDatagram applies a datagram that arrived at now; undefined: before Welcome. */
+  receiveDatagram(d: Uint8Array, now: number): Outcome | undefined {
+    if (!this.joined) return undefined
+    const r = this.replica!
+    const outcome = r.applyState(d)
+    if (outcome !== 'duplicate') this.measure(now)
+    if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz)
+    this.checkFaults()
+    return outcome
+  }
+
+  /** measure learns from the header of the newest datagram. */
+  private measure(now: number): void {
+    const h = this.replica!.stateHeader
+    const c = this.clock
+    if (h.echo !== 0 && h.hold !== 65_535) {
+      const hold = h.hold / 10
+      this.rtt = Math.max(((stampAt(now) - h.echo) | 0) / 10 - hold, 0)
+      c.trips.add(now, this.rtt)
+      const sent = c.timeOf(h.tick)
+      this.inputs.echoed(now, h.echo, sent - hold, sent)
+    }
+    const before = c.tick
+    c.snapshot(now, h.tick)
+    if (h.tick > before) this.renderer.snapshot(now, c, before)
+  }
+
+  /** checkFaults requests everything again after a datagram whose fold was wrong. */
+  private checkFaults(): void {
+    const { faults } = this.stats
+    if (faults > this.faultsKnown) this.send(messages.Type.resync, noBytes)
+    this.faultsKnown = faults
+  }
+
+  /** resolve returns the verdict on any handle; pending before the first Welcome. */
+  resolve(h: bigint): Verdict {
+    return this.replica?.resolve(h) ?? 'pending'
+  }
+
+  /** render returns the moment to show at now. From the first call on, the replica keeps states for it. */
+  render(now: number): Moment {
+    const r = this.replica
+    const { clock, renderer, inputs } = this
+    if (!r) return { tick: 0, newest: 0, maxExtrapolate: 0 }
+    r.span = Math.ceil(clock.ticks(maxDelay))
+    if (renderer.delay.count === 0) return { tick: 0, newest: 0, maxExtrapolate: 0 }
+    renderer.advance(now, clock)
+    const tick = inputs.shownTick
+    r.shown = Math.floor(tick)
+    r.deliverRendered(r.shown)
+    return { tick, newest: r.tick, maxExtrapolate: maxExtrapolate * clock.hz }
+  }
+
+  /** link describes the connection: times in ms. */
+  get link(): { readonly rtt: number; readonly jitter: number; readonly delay: number; readonly lead: number } {
+    return { rtt: this.clock.trips.least, jitter: this.clock.jitter, delay: this.renderer.delay.value, lead: this.inputs.lead.value }
+  }
+
+  /** serverTick returns the server's tick at now with fractions, 0 before the first snapshot. */
+  serverTick(now: number): number {
+    return this.clock.serverTick(now)
+  }
+
+  // Inputs: section 10.
+
+  /** setInput sets what the player holds down from now on, and returns the tick that it is for. */
+  setInput(input: Struct | Uint8Array, now: number): number {
+    const m = this.schema?.input
+    if (m ? input instanceof Uint8Array : !(input instanceof Uint8Array)) throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
+    if (!m) {
+      if (input.length > limit.maxInputBytes) throw new RangeError(`an input of ${input.length} bytes, at most ${limit.maxInputBytes}`)
+      return this.inputs.push((input as Uint8Array).slice(), now)
+    }
+    return this.setPayload(this.inputShape!.quantise(input, m.values), now)
+  }
+
+  /** @internal setPayload is setInput of a quantised input, which it may change. */
+  setPayload(p: Payload, now: number): number {
+    const m = this.schema!.input!
+    const wishes = this.wishes.forward(m, p, true)
+    const tick = this.inputs.push(m.append(p), now)
+    this.wishes.pushed(wishes, tick)
+    return tick
+  }
+
+  /** input returns the Input datagram to send at now, undefined before Welcome. */
+  input(now: number): Uint8Array | undefined {
+    const r = this.replica
+    return this.joined && r ? this.inputs.datagram(now, r.acks, r.structure) : undefined
+  }
+
+  /** inputDue reports whether to send an input at now, if that many datagrams arrived since the last. */
+  inputDue(datagrams: number, now: number, streaming: boolean): boolean {
+    const r = this.replica
+    return this.joined && r !== undefined && this.inputs.due(datagrams, now, r.acks, r.waiting, streaming)
+  }
+
+  // Commands: section 11.5.
+
+  /** provisional returns a new name for an entity that a command or an input is about to ask for. */
+  provisional(): Handle {
+    if (!this.welcome) throw new NotJoinedError()
+    return this.wishes.take()
+  }
+
+  /** real returns the handle that a provisional one stands for, none without one; any other as it is. */
+  real(h: Handle): Handle {
+    return isProvisional(h) ? this.wishes.entity(indexOf(h)) : h
+  }
+
+  /** do asks the server to execute a command once. Arguments are as the schema declares them. */
+  do(name: string, args: Struct = {}, target: Handle = none): SentCommand {
+    const kind = this.commandKind(name)
+    if (!kind?.args) throw new TypeError(`the schema declares no command ${name} with arguments`)
+    return this.doPayload(kind, new Shape(kind.args.fields, kind.args.texts).quantise(args, kind.args.values), target)
+  }
+
+  /** @internal doPayload is do with quantised arguments, which it may change. */
+  doPayload(kind: CommandKind, p: Payload, target: Handle): SentCommand {
+    const wishes = this.wishes.forward(kind.args!, p, false)
+    return this.sendCommand(kind.name, target, kind.args!.append(p), wishes)
+  }
+
+  /**
+   * doRaw asks for a raw command: args is any value that msgpack has, or undefined for none,
+   * and wishes are the provisional handles that it asks for.
+   */
+  doRaw(name: string, args?: unknown, target: Handle = none, wishes: readonly Handle[] = []): SentCommand {
+    if (this.commandKind(name)?.args) throw new TypeError(`the schema declares the arguments of ${name}: use do`)
+    checkText('command', name, limit.maxName)
+    let body: Uint8Array = noBytes
+    if (args !== undefined) {
+      const w = new MsgpackWriter()
+      w.value(args)
+      body = w.take()
+      new MsgpackReader(body).value()
+    }
+    return this.sendCommand(name, target, body, this.wishes.ofCommand(wishes))
+  }
+
+  private commandKind(name: string): CommandKind | undefined {
+    return this.schema?.commands.find((c) => c.name === name)
+  }
+
+  private sendCommand(name: string, target: Handle, args: Uint8Array, wishes: number[]): SentCommand {
+    if (!this.joined) throw new NotJoinedError()
+    if (name === '' || args.length > limit.maxArgs) throw new RangeError(`command ${name} with ${args.length} bytes of arguments, at most ${limit.maxArgs}`)
+    if (this.unanswered.length === limit.maxUnanswered) throw new RangeError(`${limit.maxUnanswered} commands are unanswered`)
+    checkWishes(wishes)
+    const real = this.real(target)
+    if (real !== target && real === none) throw new RangeError('the target is provisional: command the entity after the answer')
+    const id = (this.command = (this.command + 1) >>> 0)
+    this.commands++
+    const provisional = wishes[0] ?? 0
+    this.wishes.sent(provisional, wishes.length, this.commands)
+    this.send(messages.Type.command, messages.encodeCommand({ id, name, target: real, args, provisional, wishes: wishes.length, view: this.inputs.commandView }))
+    const result = new Promise<Result>((resolve) => this.unanswered.push({ id, name, target: real, provisional, wishes: wishes.length, resolve }))
+    return { id, result }
+  }
+
+  private receiveResult(body: Uint8Array): void {
+    const m = messages.parseResult(body)
+    let verdict = verdicts[m.verdict]
+    let { code } = m
+    if (verdict === 'pending' && this.resolve(m.target) === 'stale') {
+      verdict = 'stale'
+      if (code === Code.unknownHandle) code = Code.staleHandle
+    }
+    const i = this.unanswered.findIndex((f) => f.id === m.id)
+    const f = this.unanswered[i] as Future | undefined
+    const form = f && this.commandKind(f.name)?.answer
+    const payload = f && code === Code.ok ? this.readAnswer(form, m.answer) : undefined
+    if (f) {
+      this.unanswered.splice(i, 1)
+      this.wishes.result(f.provisional, f.wishes)
+    }
+    const answer = form && payload ? new Shape(form.fields, form.texts).restore(payload) : undefined
+    this.finish(f, { id: m.id, target: m.target, code, codeName: codeName(code), verdict, text: m.text, answer, payload })
+  }
+
+  private readAnswer(form: Message | undefined, b: Uint8Array): Payload | undefined {
+    if (form) return form.parse(this.bits, b)
+    if (b.length > 0) fail('an answer to a command that has none')
+    return undefined
+  }
+
+  private finish(f: Future | undefined, r: Result): void {
+    f?.resolve(r)
+    if (this.config.result) guard(() => this.config.result!(r))
+  }
+}
+
+function checkText(what: string, s: string | undefined, max: number): void {
+  const n = new TextEncoder().encode(s ?? '').length
+  if (n > max) throw new RangeError(`${what} has ${n} bytes, at most ${max}`)
+}

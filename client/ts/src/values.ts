@@ -1,0 +1,256 @@
+// Fields between their uint32 values and what a game sees: PROTOCOL.md, section 5.
+
+import { type Handle, indexOf, generationOf, newHandle } from './handles.ts'
+import * as limit from './limits.ts'
+import { type Field, noText, type Text, type TextField } from './schema.ts'
+
+/** Value is what a field is to a game: handles and 64-bit integers are bigint, a quat is x, y, z, w. */
+export type Value = number | boolean | Handle | bigint | Quaternion
+/** Quaternion is x, y, z, w. */
+export type Quaternion = [number, number, number, number]
+/** Struct holds values by the parts of their paths: Position[0] is Position[0], Aim.Pitch is Aim.Pitch. */
+export interface Struct {
+  [name: string]: any
+}
+
+const words = new Uint32Array(2)
+const single = new Float32Array(words.buffer)
+const double = new Float64Array(words.buffer)
+const fullTurn = 2 * Math.PI
+
+/** numberOf restores a number, a bool, an angle in radians or a float. Of 64-bit integers it is the nearest double. */
+export function numberOf(f: Field, values: Uint32Array, at: number): number {
+  const v = values[at]
+  switch (f.kind) {
+    case 'range':
+      return f.low + v * f.step
+    case 'int':
+      return f.n === 64 ? Number(bigintOf(f, values, at)) : signed(v, f.n)
+    case 'uint':
+      return f.n === 64 ? v + values[at + 1] * 2 ** 32 : v
+    case 'angle':
+      return (signed(v, f.n) / 2 ** f.n) * fullTurn
+    case 'float':
+      words[0] = v
+      if (f.n === 32) return single[0]
+      words[1] = values[at + 1]
+      return double[0]
+  }
+  return v
+}
+
+function signed(v: number, n: number): number {
+  return (v << (32 - n)) >> (32 - n)
+}
+
+function bigintOf(f: Field, values: Uint32Array, at: number): bigint {
+  const v = (BigInt(values[at + 1]) << 32n) | BigInt(values[at])
+  return f.kind === 'int' ? BigInt.asIntN(64, v) : v
+}
+
+/** quaternionOf restores a quat into q. */
+export function quaternionOf(f: Field, value: number, q: Quaternion): Quaternion {
+  const N = 2 ** f.n - 1
+  const largest = value & 3
+  let v = value >>> 2
+  let rest = 1
+  for (let i = 0; i < 4; i++) {
+    if (i === largest) continue
+    const x = ((2 * (v & N)) / N - 1) * Math.SQRT1_2
+    v >>>= f.n
+    rest -= x * x
+    q[i] = x
+  }
+  q[largest] = Math.sqrt(Math.max(rest, 0))
+  return q
+}
+
+/** valueOf restores a field. */
+export function valueOf(f: Field, values: Uint32Array, at: number): Value {
+  switch (f.kind) {
+    case 'bool':
+      return values[at] !== 0
+    case 'ref':
+      return newHandle(values[at], values[at + 1])
+    case 'quat':
+      return quaternionOf(f, values[at], [0, 0, 0, 1])
+  }
+  return f.n === 64 && f.kind !== 'float' ? bigintOf(f, values, at) : numberOf(f, values, at)
+}
+
+/** quantise writes a value to out, from at on. Numbers are clamped, NaN counts as 0; undefined is 0. */
+export function quantise(f: Field, v: unknown, out: Uint32Array, at: number): void {
+  out.fill(0, at, at + f.values)
+  if (v === undefined || v === null) v = f.kind === 'range' ? 0 : undefined
+  if (v === undefined) return
+  if (f.kind === 'ref') quantiseHandle(v as bigint, out, at)
+  else if (f.kind === 'quat') out[at] = smallestThree(f, v as ArrayLike<number>)
+  else if (f.values === 2 && f.kind !== 'float') {
+    const b = BigInt.asUintN(64, BigInt(v as bigint))
+    out[at] = Number(b & 0xffffffffn)
+    out[at + 1] = Number(b >> 32n)
+  } else quantiseNumber(f, Number(v), out, at)
+}
+
+function quantiseNumber(f: Field, v: number, out: Uint32Array, at: number): void {
+  const clamp = (n: number, least: number, most: number): number => (n >= least ? Math.min(n, most) : least)
+  switch (f.kind) {
+    case 'bool':
+      out[at] = v ? 1 : 0
+      break
+    case 'range':
+      out[at] = clamp(Math.floor(((v === v ? v : 0) - f.low) / f.step + 0.5), 0, f.largest)
+      break
+    case 'float':
+      if (f.n === 32) single[0] = v
+      else double[0] = v
+      out.set(f.n === 32 ? words.subarray(0, 1) : words, at)
+      break
+    case 'angle': {
+      const turn = v / fullTurn - Math.floor(v / fullTurn)
+      out[at] = turn === turn ? Math.floor(turn * 2 ** f.n + 0.5) % 2 ** f.n : 0
+      break
+    }
+    case 'int':
+      out[at] = (clamp(Math.trunc(v), -(2 ** (f.n - 1)), 2 ** (f.n - 1) - 1) & (2 ** f.n - 1)) >>> 0
+      break
+    default:
+      out[at] = clamp(Math.trunc(v), 0, f.largest)
+  }
+}
+
+function quantiseHandle(h: bigint, out: Uint32Array, at: number): void {
+  const index = indexOf(h)
+  const generation = generationOf(h)
+  const entity = generation % 2 === 1 && index < limit.maxSlots
+  const provisional = generation % 2 === 0 && generation > 0
+  if (!entity && !provisional) return
+  out[at] = index
+  out[at + 1] = generation
+}
+
+/** smallestThree packs a unit quaternion. */
+function smallestThree(f: Field, q: ArrayLike<number>): number {
+  let largest = 0
+  for (let i = 1; i < 4; i++) if (Math.abs(q[i]) > Math.abs(q[largest])) largest = i
+  if (!(Math.abs(q[largest]) > 0)) return smallestThree(f, [0, 0, 0, 1])
+  const N = 2 ** f.n - 1
+  const sign = q[largest] < 0 ? -1 : 1
+  let packed = largest
+  let place = 4
+  for (let i = 0; i < 4; i++) {
+    if (i === largest) continue
+    const n = Math.floor(((q[i] * sign * Math.SQRT2 + 1) * N) / 2 + 0.5)
+    packed += Math.max(0, Math.min(n, N)) * place
+    place *= N + 1
+  }
+  return packed
+}
+
+/** blend returns a field between two states: ratio is 0 at from, 1 at to, above 1 beyond. */
+export function blend(f: Field, a: Uint32Array, from: number, to: number, ratio: number): number {
+  const near = ratio >= 1 ? to : from
+  if (ratio <= 0 || (ratio >= 1 && !f.linear)) return numberOf(f, a, near)
+  switch (f.kind) {
+    case 'range': {
+      const n = a[from] + (a[to] - a[from]) * ratio
+      return f.low + Math.min(Math.max(n, 0), f.largest) * f.step
+    }
+    case 'angle': {
+      const way = signed(a[to] - a[from], f.n) / 2 ** f.n
+      const v = a[from] / 2 ** f.n + way * ratio
+      return (v - Math.floor(v + 0.5)) * fullTurn
+    }
+    case 'float': {
+      const x = numberOf(f, a, from)
+      const v = x + (numberOf(f, a, to) - x) * ratio
+      return Number.isFinite(v) ? v : x
+    }
+  }
+  return numberOf(f, a, near)
+}
+
+const q0: Quaternion = [0, 0, 0, 1]
+const q1: Quaternion = [0, 0, 0, 1]
+
+/** blendQuaternion is blend of a quat, the shorter way, into q. */
+export function blendQuaternion(f: Field, a: Uint32Array, from: number, to: number, ratio: number, q: Quaternion): Quaternion {
+  if (ratio <= 0 || (ratio >= 1 && !f.linear)) return quaternionOf(f, a[ratio >= 1 ? to : from], q)
+  quaternionOf(f, a[from], q0)
+  quaternionOf(f, a[to], q1)
+  const sign = q0[0] * q1[0] + q0[1] * q1[1] + q0[2] * q1[2] + q0[3] * q1[3] < 0 ? -1 : 1
+  let length = 0
+  for (let i = 0; i < 4; i++) {
+    q[i] = q0[i] + (q1[i] * sign - q0[i]) * ratio
+    length += q[i] * q[i]
+  }
+  length = Math.sqrt(length)
+  for (let i = 0; i < 4; i++) q[i] /= length
+  return q
+}
+
+/** partsOf returns the parts of a path. */
+function partsOf(path: string): (string | number)[] {
+  return path.split(/[.[\]]+/).filter((s) => s !== '').map((s) => (/^\d+$/.test(s) ? Number(s) : s))
+}
+
+/**
+ * Shape makes structs of fields, and reads them. A hostile schema's paths only become own
+ * properties of objects without prototypes.
+ */
+export class Shape {
+  private readonly parts: (string | number)[][]
+  private readonly textParts: (string | number)[][]
+  readonly fields: readonly Field[]
+  readonly texts: readonly TextField[]
+
+  constructor(fields: readonly Field[], texts: readonly TextField[]) {
+    this.fields = fields
+    this.texts = texts
+    this.parts = fields.map((f) => partsOf(f.path))
+    this.textParts = texts.map((f) => partsOf(f.path))
+  }
+
+  /** make returns a struct of what value and text give for each number of a field. */
+  make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
+    const root: Struct = Object.create(null)
+    this.parts.forEach((parts, i) => assign(root, parts, value(i)))
+    this.textParts.forEach((parts, i) => assign(root, parts, text(i)))
+    return root
+  }
+
+  /** restore returns the struct of a quantised message. */
+  restore(p: { values: Uint32Array; texts: Text[] }): Struct {
+    return this.make((i) => valueOf(this.fields[i], p.values, this.fields[i].index), (i) => p.texts[i])
+  }
+
+  /** quantise returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
+  quantise(from: Struct, values: number): { values: Uint32Array; texts: Text[] } {
+    const out = new Uint32Array(values)
+    this.fields.forEach((f, i) => quantise(f, find(from, this.parts[i]), out, f.index))
+    const texts = this.texts.map((f, i) => (find(from, this.textParts[i]) as Text | undefined) ?? noText(f))
+    return { values: out, texts }
+  }
+}
+
+function assign(root: Struct, parts: (string | number)[], v: unknown): void {
+  let at: any = root
+  for (let i = 0; i < parts.length - 1; i++) {
+    let next = Object.hasOwn(at, parts[i]) ? at[parts[i]] : undefined
+    if (typeof next !== 'object') {
+      next = typeof parts[i + 1] === 'number' ? [] : Object.create(null)
+      Object.defineProperty(at, parts[i], { value: next, enumerable: true, configurable: true, writable: true })
+    }
+    at = next
+  }
+  if (parts.length > 0) Object.defineProperty(at, parts[parts.length - 1], { value: v, enumerable: true, configurable: true, writable: true })
+}
+
+function find(root: unknown, parts: (string | number)[]): unknown {
+  let at: any = root
+  for (const part of parts) {
+    if (at === undefined || at === null) return undefined
+    at = at[part]
+  }
+  return at
+}
