@@ -9,10 +9,13 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/evanw/esbuild/pkg/api"
 )
@@ -47,6 +50,7 @@ func main() {
 	if *node {
 		options.Platform = api.PlatformNode
 	}
+	options.Metafile = *sizes
 	result := api.Build(options)
 	if len(result.Errors) > 0 {
 		os.Exit(1)
@@ -55,7 +59,35 @@ func main() {
 		for _, f := range result.OutputFiles {
 			fmt.Printf("%-24s %7d B %7d B gzipped\n", filepath.Base(f.Path), len(f.Contents), gzipped(f.Contents))
 		}
+		if err := printParts(result.Metafile); err != nil {
+			fmt.Fprintln(os.Stderr, "bundle:", err)
+			os.Exit(1)
+		}
 	}
+}
+
+// printParts prints how many bytes of each output come from each source, largest first.
+func printParts(metafile string) error {
+	var meta struct {
+		Outputs map[string]struct {
+			Inputs map[string]struct {
+				BytesInOutput int `json:"bytesInOutput"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
+		return err
+	}
+	for _, output := range slices.Sorted(maps.Keys(meta.Outputs)) {
+		inputs := meta.Outputs[output].Inputs
+		fmt.Println(output)
+		for _, source := range slices.SortedFunc(maps.Keys(inputs), func(a, b string) int {
+			return inputs[b].BytesInOutput - inputs[a].BytesInOutput
+		}) {
+			fmt.Printf("  %-22s %7d B\n", source, inputs[source].BytesInOutput)
+		}
+	}
+	return nil
 }
 
 // gzipped returns the size of b after gzip.

@@ -361,13 +361,10 @@ export class Replica {
   /** readTexts reads the texts of an Enter (section 7). */
   private readTexts(x: StructureRecord, mask: number): Text[] {
     const r = new ByteReader(x.data)
-    let due = false
     const texts = this.layout.schema.texts.map((f) => {
       if (((mask >>> f.component) & 1) === 0 || (f.owner && !x.owned)) return noText(f)
-      due = true
       return readText(f, r.bytes(r.uvarint(f.path, f.max)))
     })
-    if (!due && x.data.length > 0) fail('texts of an entity that has none')
     r.expectEnd()
     return texts
   }

@@ -86,7 +86,7 @@ export class Session {
   /** replica is undefined before the first Welcome; a new session has a new one. */
   replica: Replica | undefined
   /** controlled is the entity that this session's inputs steer, none if there is none. */
-  controlled: bigint = none
+  controlled: Handle = none
   /** rtt is the newest round trip in ms. */
   rtt = 0
   /** @internal onWelcome is called for each Welcome before anything that follows it. */
@@ -100,6 +100,7 @@ export class Session {
   private named = 0n // schema in this connection's Hello; 0 asks for the text
   private outdated = false // the server refused the schema of layout
   private epoch: bigint
+  private token: Uint8Array
   private joinedNow = false
   private error: unknown
   private frames = new messages.FrameReader()
@@ -119,6 +120,7 @@ export class Session {
   constructor(config: SessionConfig) {
     this.config = config
     this.epoch = config.epoch ?? 0n
+    this.token = config.token ?? noBytes
     this.events = config.events ?? new Events()
     checkText('name', config.name, limit.maxName)
     checkText('room', config.room, limit.maxRoom)
@@ -158,7 +160,7 @@ export class Session {
       session: resumes ? welcome.session : 0n,
       secret: resumes ? welcome.secret : noBytes,
       structure: resumes ? this.replica!.structure : 0,
-      token: config.token ?? noBytes,
+      token: this.token,
       name: config.name ?? '',
       room: config.room ?? '',
       abilities: 0,
@@ -202,7 +204,7 @@ export class Session {
         this.receiveResult(body)
         break
       case Type.control:
-        this.controlled = messages.parseControl(body)
+        this.controlled = messages.parseControl(body) as Handle
         break
       default:
         fail(`a message of type ${type}`)
@@ -300,6 +302,17 @@ export class Session {
     if (why instanceof WireError && why.code === Code.epochMismatch) this.forget()
   }
 
+  /** forgetServer makes the next Hello begin a new session and ask for the schema: another server knows neither. */
+  forgetServer(): void {
+    this.outdated = true
+    if (this.welcome) this.welcome = { ...this.welcome, secret: noBytes }
+  }
+
+  /** setToken sets the token of the next Hello. */
+  setToken(token: Uint8Array): void {
+    this.token = token
+  }
+
   /** reconnect starts over on another connection, after lost: takeStream returns a new Hello. */
   reconnect(): void {
     this.frames = new messages.FrameReader()
@@ -316,7 +329,7 @@ export class Session {
 
   /** receiveDatagram applies a datagram that arrived at now; undefined: before Welcome. */
   receiveDatagram(d: Uint8Array, now: number): Outcome | undefined {
-    if (!this.joined) return undefined
+    if (!this.joinedNow) return undefined
     const r = this.replica!
     const outcome = r.applyState(d)
     if (outcome !== 'duplicate') this.measure(now)

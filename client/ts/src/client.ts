@@ -1,0 +1,451 @@
+// A session over connections that come and go.
+
+import { Code, WireError } from './codes.ts'
+import { type Connection, dialWebTransport } from './connection.ts'
+import type { Entity, Moment } from './entity.ts'
+import { type Handle, none, type Verdict } from './handles.ts'
+import { type EventHandler, Events, guard, type Replica } from './replica.ts'
+import type { Schema } from './schema.ts'
+import { type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
+import { defaultTables, type Tables } from './tables.ts'
+import type { Struct } from './values.ts'
+
+/** State is the state of a client's connection. */
+export type State = 'connecting' | 'joined' | 'reconnecting' | 'ended'
+
+/** StateChange is the state that a client has entered. */
+export interface StateChange {
+  readonly state: State
+  /** error is why the connection was lost or the client ended: a WireError if the server said so. */
+  readonly error?: unknown
+  /** resumed: the client is back in its session, and all is as before. Otherwise, after reconnecting, the session is new. */
+  readonly resumed: boolean
+  /** newWorld: the server runs another world. Forget all handles: the same handle may name another entity. */
+  readonly newWorld: boolean
+}
+
+/** Config configures a Client. */
+export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
+  /** url is that of the server, as https://example.com:7777/worldd. */
+  readonly url: string
+  /**
+   * certificateHashes pin the server's certificate by SHA-256: for development, where the
+   * server makes short-lived certificates. A function is called before each connection.
+   */
+  readonly certificateHashes?: readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)
+  /** tables: undefined for those that ship with the package. */
+  readonly tables?: Tables
+  /** state is called when the state changes. */
+  readonly state?: (s: StateChange) => void
+  /** freshToken returns a token for reconnecting, where tokens are used up. */
+  readonly freshToken?: () => Promise<Uint8Array>
+  /** giveUp is how many ms the client tries to reconnect: by default a minute; 0: never. */
+  readonly giveUp?: number
+  /** dial replaces WebTransport, as in tests. */
+  readonly dial?: (url: string, now: () => number) => Promise<Connection>
+}
+
+const minBackoff = 250
+const maxBackoff = 5000
+const stableAfter = 10_000
+const maxMoves = 4
+const defaultGiveUp = 60_000
+const joinTimeout = 5000
+/** lostAfter is how long a server may be silent; maxCheckGap how much of a pause between two checks counts. */
+const lostAfter = 4000
+const maxCheckGap = 1000
+/** beat is how often a hidden page updates, in ms. */
+const beat = 50
+
+const now = (): number => performance.now()
+
+/**
+ * Client connects to a server and keeps a replica of what it shows. Call update once per frame,
+ * then render; the client itself updates while the page is hidden.
+ */
+export class Client {
+  private readonly config: Config
+  private readonly session: Session
+  private readonly events: Events
+  private url: string
+  private link: Connection | undefined
+  private stateNow: State = 'connecting'
+  private error: unknown
+  private updating = false
+  private datagrams = 0 // since the newest Input
+  private heard = 0
+  private checked = 0
+  private began = 0 // of the outage
+  private joinedAt = 0
+  private attempts = 0
+  private moves = 0
+  private epoch = 0n // of the world before the outage
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private readonly metronome: Metronome
+  private joining: { resolve: () => void; reject: (e: unknown) => void } | undefined
+  private streamed = false // since the newest Input
+
+  private constructor(config: Config, tables: Tables) {
+    this.config = config
+    this.url = config.url
+    this.events = new Events()
+    this.session = new Session({ ...config, tables, events: this.events })
+    this.session.onWelcome = () => this.joined()
+    this.metronome = new Metronome(() => this.tryUpdate())
+  }
+
+  /** connect returns a client that has joined. It rejects with a WireError if the server refuses. */
+  static async connect(config: Config): Promise<Client> {
+    const c = new Client(config, config.tables ?? (await defaultTables()))
+    let timer: ReturnType<typeof setTimeout> | undefined
+    try {
+      const link = await c.dial()
+      const joined = new Promise<void>((resolve, reject) => {
+        c.joining = { resolve, reject }
+        timer = setTimeout(() => reject(new WireError(Code.timeout, 'no Welcome from the server')), joinTimeout)
+      })
+      c.attach(link)
+      link.sendStream(c.session.takeStream())
+      c.tryUpdate()
+      await joined
+      return c
+    } catch (e) {
+      c.close()
+      throw e
+    } finally {
+      clearTimeout(timer)
+      c.joining = undefined
+    }
+  }
+
+  private async dial(): Promise<Connection> {
+    const { dial, certificateHashes } = this.config
+    if (dial) return dial(this.url, now)
+    const hashes = typeof certificateHashes === 'function' ? await certificateHashes() : (certificateHashes ?? [])
+    return dialWebTransport(this.url, hashes, now)
+  }
+
+  private attach(link: Connection): void {
+    this.link = link
+    this.heard = this.checked = now()
+    // Until a session is joined no frame drives the client.
+    link.arrived = () => {
+      if (this.stateNow !== 'joined') this.tryUpdate()
+    }
+  }
+
+  /**
+   * update applies everything that has arrived, runs the callbacks and answers. It throws when
+   * the client has ended; a lost connection is no error: it is replaced.
+   */
+  update(): void {
+    if (this.updating) throw new Error('update was called from a callback')
+    this.updating = true
+    try {
+      this.receive()
+    } finally {
+      this.updating = false
+    }
+    if (this.stateNow === 'ended') throw this.error
+  }
+
+  private tryUpdate(): void {
+    if (this.updating || this.stateNow === 'ended') return
+    try {
+      this.update()
+    } catch {
+      // state has told of it.
+    }
+  }
+
+  private receive(): void {
+    const { link, session } = this
+    if (!link || this.stateNow === 'ended') return
+    const arrivals = link.receive()
+    let ended: unknown
+    try {
+      for (const b of arrivals.stream) session.receiveStream(b)
+    } catch (e) {
+      ended = e
+    }
+    try {
+      // The last datagrams count even if a Goodbye was read first.
+      if (ended === undefined || session.goodbye) for (const d of arrivals.datagrams) session.receiveDatagram(d.bytes, d.at)
+    } catch (e) {
+      ended ??= e
+    }
+    ended ??= arrivals.error
+    const t = now()
+    this.datagrams += arrivals.datagrams.length
+    this.streamed ||= arrivals.stream.length > 0
+    if (this.silent(t, arrivals.stream.length + arrivals.datagrams.length > 0)) {
+      ended ??= new WireError(Code.timeout, `nothing arrived from the server for ${lostAfter / 1000} s`)
+    }
+    if (ended !== undefined) {
+      this.lost(ended)
+      return
+    }
+    this.sendInput(t)
+    this.flush()
+  }
+
+  /** silent reports whether the server has been silent for too long. A page that was frozen checks before it reads. */
+  private silent(t: number, arrived: boolean): boolean {
+    this.heard += Math.max(t - this.checked - maxCheckGap, 0)
+    this.checked = t
+    if (arrived) this.heard = t
+    return t - this.heard > lostAfter
+  }
+
+  private sendInput(t: number): void {
+    if (!this.link || !this.session.inputDue(this.datagrams, t, this.streamed)) return
+    const d = this.session.input(t)
+    if (d) this.link.sendDatagram(d)
+    this.datagrams = 0
+    this.streamed = false
+  }
+
+  private flush(): void {
+    this.link?.sendStream(this.session.takeStream())
+  }
+
+  // Reconnecting: as client/reconnect.go.
+
+  private joined(): void {
+    const w = this.session.welcome!
+    const reconnected = this.stateNow === 'reconnecting'
+    this.joinedAt = now()
+    this.metronome.start()
+    this.enter({ state: 'joined', resumed: w.resumed, newWorld: reconnected && w.epoch !== this.epoch })
+    this.joining?.resolve()
+  }
+
+  private enter(s: StateChange): void {
+    this.stateNow = s.state
+    const f = this.config.state
+    if (f) guard(() => f(s))
+  }
+
+  private lost(why: unknown): void {
+    const t = now()
+    const giveUp = this.config.giveUp ?? defaultGiveUp
+    if (this.stateNow === 'joined') {
+      this.began = t
+      if (t - this.joinedAt >= stableAfter) this.attempts = this.moves = 0
+    }
+    if (why instanceof WireError && why.code === Code.moved && this.stateNow !== 'connecting') {
+      this.follow(why)
+      return
+    }
+    const retry = why instanceof WireError ? why.retry || this.session.asksAgain(why) : true
+    if (giveUp === 0 || this.stateNow === 'connecting' || !retry || t - this.began > giveUp) {
+      this.end(why)
+      return
+    }
+    this.leaveConnection(why)
+    const n = this.attempts++
+    const delay = n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * Math.min(minBackoff * 2 ** n, maxBackoff)
+    this.reconnect(delay, undefined)
+  }
+
+  private leaveConnection(why: unknown): void {
+    this.link?.close(Code.timeout) // ok would end the session
+    this.link = undefined
+    if (this.stateNow === 'joined') {
+      this.epoch = this.session.welcome?.epoch ?? 0n
+      this.enter({ state: 'reconnecting', error: why, resumed: false, newWorld: false })
+    }
+    this.session.lost(why)
+  }
+
+  /** follow connects to the server that the present one names, where a new session begins. */
+  private follow(to: WireError): void {
+    if (this.moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
+      this.end(to)
+      return
+    }
+    this.leaveConnection(to)
+    const url = new URL(this.url)
+    url.host = to.address
+    this.url = url.href
+    this.session.forgetServer()
+    this.reconnect(0, to.token)
+  }
+
+  private reconnect(delay: number, token: Uint8Array | undefined): void {
+    this.timer = setTimeout(() => void this.attempt(token), delay)
+  }
+
+  private async attempt(token: Uint8Array | undefined): Promise<void> {
+    let link: Connection
+    try {
+      token ??= await this.config.freshToken?.()
+      link = await this.dial()
+    } catch (e) {
+      if (this.stateNow !== 'ended') this.lost(e)
+      return
+    }
+    if (this.stateNow === 'ended') {
+      link.close(Code.ok)
+      return
+    }
+    if (token) this.session.setToken(token)
+    this.session.reconnect()
+    this.attach(link)
+    this.flush()
+  }
+
+  private end(why: unknown): void {
+    this.error = why
+    this.stateNow = 'ended'
+    this.metronome.stop()
+    clearTimeout(this.timer)
+    this.session.lost(why)
+    if (this.link) {
+      this.session.bye(why instanceof WireError ? why.code : Code.ok)
+      try {
+        this.flush()
+      } catch {
+        // Too much waits: the server will not learn why.
+      }
+      this.link.close(why instanceof WireError ? why.code : Code.ok)
+      this.link = undefined
+    }
+    this.enter({ state: 'ended', error: why, resumed: false, newWorld: false })
+    this.joining?.reject(why)
+  }
+
+  /** close leaves the session. It may be called more than once. */
+  close(): void {
+    if (this.stateNow !== 'ended') this.end(new WireError(Code.ok, 'closed'))
+  }
+
+  // What a game uses.
+
+  /** state is the state of the connection. */
+  get state(): State {
+    return this.stateNow
+  }
+
+  /** replica changes in update only. Ask for it each time: a new session has a new one. */
+  get replica(): Replica {
+    return this.session.replica!
+  }
+
+  /** schema is the server's. */
+  get schema(): Schema {
+    return this.session.schema!
+  }
+
+  /** welcome describes the session: tick rates, epoch, room. */
+  get welcome(): Session['welcome'] {
+    return this.session.welcome
+  }
+
+  /** controlled is the entity that this client's inputs steer, none if there is none. It may be pending. */
+  get controlled(): Handle {
+    return this.session.controlled
+  }
+
+  /** linkStats describe the connection: times in ms. */
+  get linkStats(): Session['link'] & { readonly bytesReceived: number } {
+    return { ...this.session.link, bytesReceived: this.link?.bytesReceived ?? 0 }
+  }
+
+  /** lookup returns the entity of a handle, undefined unless it is live. */
+  lookup(h: bigint): Entity | undefined {
+    return this.session.replica?.entity(h)
+  }
+
+  /** resolve returns the verdict on any handle. */
+  resolve(h: bigint): Verdict {
+    return this.session.resolve(h)
+  }
+
+  /** render returns the moment to show in a picture drawn now. */
+  render(): Moment {
+    return this.session.render(now())
+  }
+
+  /** on calls f for events of a name, rendered: when the render reaches their tick. */
+  on(event: string, f: EventHandler, rendered = false): void {
+    this.events.on(event, f, rendered)
+  }
+
+  /** setInput sets what the player holds down from now on, as the schema declares it, and returns its tick. */
+  setInput(input: Struct | Uint8Array): number {
+    const t = now()
+    const tick = this.session.setInput(input, t)
+    this.sendInput(t)
+    return tick
+  }
+
+  /** do asks the server to execute a command once. The result says what became of it. */
+  do(name: string, args: Struct = {}, target: Handle = none): Promise<Result> {
+    return this.sent(this.session.do(name, args, target))
+  }
+
+  /** doRaw is do for commands whose arguments the schema does not declare. */
+  doRaw(name: string, args?: unknown, target: Handle = none, wishes: readonly Handle[] = []): Promise<Result> {
+    return this.sent(this.session.doRaw(name, args, target, wishes))
+  }
+
+  private sent(c: SentCommand): Promise<Result> {
+    if (!this.updating) this.flush()
+    return c.result
+  }
+
+  /** provisional returns a name for an entity that a command or an input is about to ask for. */
+  provisional(): Handle {
+    return this.session.provisional()
+  }
+
+  /** real returns the handle that a provisional one stands for. */
+  real(h: Handle): Handle {
+    return this.session.real(h)
+  }
+}
+
+/**
+ * Metronome calls a function every 50 ms while the page is hidden: browsers stop frames then, and
+ * slow timers down to one a second or less, but not those of workers.
+ */
+class Metronome {
+  private readonly f: () => void
+  private worker: Worker | undefined
+  private timer: ReturnType<typeof setInterval> | undefined
+
+  constructor(f: () => void) {
+    this.f = f
+  }
+
+  start(): void {
+    if (this.worker || this.timer !== undefined) return
+    const hidden = (): void => {
+      if (typeof document === 'undefined' || document.hidden) this.f()
+    }
+    try {
+      const url = URL.createObjectURL(new Blob([`setInterval(() => postMessage(0), ${beat})`], { type: 'text/javascript' }))
+      this.worker = new Worker(url)
+      URL.revokeObjectURL(url)
+      this.worker.onmessage = hidden
+      this.worker.onerror = () => this.slow(hidden)
+    } catch {
+      this.slow(hidden)
+    }
+  }
+
+  /** slow uses a timer, where a page's policy forbids the worker. */
+  private slow(f: () => void): void {
+    this.worker?.terminate()
+    this.worker = undefined
+    this.timer ??= setInterval(f, beat)
+  }
+
+  stop(): void {
+    this.worker?.terminate()
+    clearInterval(this.timer)
+    this.worker = undefined
+    this.timer = undefined
+  }
+}

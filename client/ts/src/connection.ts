@@ -1,0 +1,195 @@
+// One connection to a server, and WebTransport's.
+
+import { Code, WireError } from './codes.ts'
+
+/** Datagram is a datagram and when it arrived, in ms. */
+export interface Datagram {
+  readonly bytes: Uint8Array
+  readonly at: number
+}
+
+/** Arrivals are what has arrived since the last receive. */
+export interface Arrivals {
+  stream: Uint8Array[]
+  datagrams: Datagram[]
+  /** error is why nothing more will arrive, undefined as long as something may. */
+  error: unknown
+}
+
+/** Connection moves bytes between a server and a client. None of its methods blocks. */
+export interface Connection {
+  /** arrived is called when something has arrived, or the connection has ended. */
+  arrived: (() => void) | undefined
+  receive(): Arrivals
+  sendStream(b: Uint8Array): void
+  /** sendDatagram copies d. Of several that wait only the newest is sent. */
+  sendDatagram(d: Uint8Array): void
+  /** close writes what was sent to the stream and ends the connection, with a code of PROTOCOL.md, section 13. */
+  close(code: number): void
+  readonly bytesReceived: number
+}
+
+/** maxUnreadStream and maxUnreadDatagrams bound what waits for receive; maxUnsentStream what waits for the network. */
+const maxUnreadStream = 1 << 20
+const maxUnreadDatagrams = 256
+const maxUnsentStream = 256 << 10
+const closeWait = 200
+
+/** Transport is a WebTransport session: TypeScript's library lacks some of what browsers have. */
+type Transport = {
+  readonly ready: Promise<void>
+  readonly closed: Promise<{ closeCode?: number; reason?: string } | undefined>
+  createBidirectionalStream(): Promise<{ readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> }>
+  readonly datagrams: {
+    readonly readable: ReadableStream<Uint8Array>
+    readonly writable?: WritableStream<Uint8Array>
+    createWritable?: () => WritableStream<Uint8Array>
+  }
+  close(info: { closeCode: number; reason: string }): void
+}
+
+/** supported reports whether this browser has WebTransport. */
+export function supported(): boolean {
+  return 'WebTransport' in globalThis
+}
+
+/**
+ * dialWebTransport connects to a URL as https://host:port/worldd. Without hashes the server's
+ * certificate must be one that the browser trusts. A hash is the SHA-256 of a certificate.
+ */
+export async function dialWebTransport(url: string, hashes: readonly Uint8Array[], now: () => number): Promise<Connection> {
+  if (!supported()) throw new Error('this browser has no WebTransport: use a current Chrome, Edge, Firefox or Safari')
+  const options: Record<string, unknown> = { requireUnreliable: true, congestionControl: 'low-latency', protocols: ['worldd/1'] }
+  if (hashes.length > 0) options.serverCertificateHashes = hashes.map((value) => ({ algorithm: 'sha-256', value }))
+  const Constructor = (globalThis as unknown as { WebTransport: new (url: string, options: object) => Transport }).WebTransport
+  const transport = new Constructor(url, options)
+  transport.closed.catch(() => {}) // ready rejects too
+  await transport.ready
+  const stream = await transport.createBidirectionalStream()
+  return new WebTransportConnection(transport, stream, now)
+}
+
+class WebTransportConnection implements Connection {
+  arrived: (() => void) | undefined
+  bytesReceived = 0
+  private readonly transport: Transport
+  private readonly now: () => number
+  private readonly stream: WritableStreamDefaultWriter<Uint8Array>
+  private readonly datagrams: WritableStreamDefaultWriter<Uint8Array>
+  private in: Arrivals = { stream: [], datagrams: [], error: undefined }
+  private unread = 0 // bytes of in.stream
+  private room: (() => void) | undefined // ends the pause of the stream's reader
+  private unsent = 0 // bytes
+  private input: Uint8Array | undefined // the newest, while another is being written
+  private writing = false
+  private closed = false
+
+  constructor(transport: Transport, stream: { readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> }, now: () => number) {
+    this.transport = transport
+    this.now = now
+    this.stream = stream.writable.getWriter()
+    const d = transport.datagrams
+    // Safari has createWritable alone; touching writable there may end the session.
+    this.datagrams = (d.createWritable ? d.createWritable() : d.writable!).getWriter()
+    void this.readStream(stream.readable.getReader())
+    void this.readDatagrams(d.readable.getReader())
+    transport.closed.then(
+      (info) => this.fail(info?.closeCode ? new WireError(info.closeCode, info.reason) : new WireError(Code.timeout, 'the connection was closed')),
+      (e) => this.fail(e),
+    )
+  }
+
+  private fail(e: unknown): void {
+    this.in.error ??= e ?? new WireError(Code.timeout)
+    this.room?.()
+    this.arrived?.()
+  }
+
+  // Default readers: BYOB is not everywhere.
+
+  private async readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    try {
+      for (;;) {
+        const { value, done } = await reader.read()
+        if (done) return // closed says why
+        this.in.stream.push(value)
+        this.unread += value.length
+        this.bytesReceived += value.length
+        this.arrived?.()
+        if (this.unread >= maxUnreadStream) await new Promise<void>((resolve) => (this.room = resolve))
+      }
+    } catch {
+      // closed says why, or the server reset the stream.
+      setTimeout(() => this.fail(new WireError(Code.timeout, 'the stream has ended')), closeWait)
+    }
+  }
+
+  private async readDatagrams(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    try {
+      for (;;) {
+        const { value, done } = await reader.read()
+        if (done) return
+        const { datagrams } = this.in
+        if (datagrams.length === maxUnreadDatagrams) datagrams.shift()
+        datagrams.push({ bytes: value, at: this.now() })
+        this.bytesReceived += value.length
+        this.arrived?.()
+      }
+    } catch {
+      // closed says why.
+    }
+  }
+
+  receive(): Arrivals {
+    const arrivals = this.in
+    this.in = { stream: [], datagrams: [], error: arrivals.error }
+    this.unread = 0
+    this.room?.()
+    this.room = undefined
+    return arrivals
+  }
+
+  sendStream(b: Uint8Array): void {
+    if (b.length === 0 || this.closed) return
+    if (this.unsent + b.length > maxUnsentStream) throw new WireError(10, 'commands are queued faster than the network sends them')
+    this.unsent += b.length
+    this.stream.write(b).then(
+      () => (this.unsent -= b.length),
+      () => {}, // closed says why
+    )
+  }
+
+  sendDatagram(d: Uint8Array): void {
+    this.input = d.slice()
+    if (!this.writing) void this.writeDatagrams()
+  }
+
+  private async writeDatagrams(): Promise<void> {
+    this.writing = true
+    try {
+      while (this.input && !this.closed) {
+        const d = this.input
+        this.input = undefined
+        await this.datagrams.write(d)
+      }
+    } catch {
+      // The datagram is lost, which the protocol allows, or closed says why.
+    }
+    this.writing = false
+  }
+
+  close(code: number): void {
+    if (this.closed) return
+    this.closed = true
+    this.arrived = undefined
+    const end = (): void => {
+      try {
+        this.transport.close({ closeCode: code, reason: '' })
+      } catch {
+        // It has ended already.
+      }
+    }
+    if (this.unsent === 0) end()
+    else setTimeout(end, closeWait) // for the Bye
+  }
+}
