@@ -33,7 +33,7 @@ function rows(): void {
     if (line.case !== undefined) {
       const schema = parseSchema(line.schema)
       if (all.length > 0) break
-      codec = schema.components.some((c) => c.name === 'body') && line.tables.startsWith('internal') ? new Codec(schema, tables) : undefined
+      codec = line.case === 'body' && line.tables === 'default.tables' ? new Codec(schema, tables) : undefined
       continue
     }
     if (!codec || !line.values || line.anchor) continue
@@ -64,25 +64,26 @@ function rows(): void {
 
 /** whole datagrams of a simulation. */
 function sessions(): void {
-  const steps = lines<Step>('simulation-80.jsonl').filter((s) => s.stream !== undefined || s.datagram !== undefined)
-  const data = steps.map((s) => ({ stream: s.stream !== undefined, b: bytes(s.stream ?? s.datagram!) }))
+  const steps = lines<Step>('simulation-80.jsonl').filter((s) => s.stream !== undefined || s.datagram !== undefined || s.lost)
+  const data = steps.map((s) => ({ lost: s.lost, stream: s.stream !== undefined, b: bytes(s.stream ?? s.datagram ?? '') }))
   let best = Infinity
   let applied = 0
   for (let i = 0; i < 300; i++) {
     const s = new Session({ tables })
     let time = 0
-    try {
-      for (const { stream, b } of data) {
-        if (stream) {
-          s.receiveStream(b)
-          continue
-        }
-        const start = performance.now()
-        s.receiveDatagram(b, 0)
-        time += performance.now() - start
+    for (const { lost, stream, b } of data) {
+      if (lost) {
+        s.lost(undefined)
+        s.reconnect()
+        continue
       }
-    } catch {
-      // The file has a lost connection, whose Welcome does not follow here.
+      if (stream) {
+        s.receiveStream(b)
+        continue
+      }
+      const start = performance.now()
+      s.receiveDatagram(b, 0)
+      time += performance.now() - start
     }
     applied = s.replica!.stats.rows + s.replica!.stats.rowsLate
     best = Math.min(best, time / applied)

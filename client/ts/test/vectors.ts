@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const root = process.env.WORLDD_ROOT ?? '../..'
+const root = globalThis.process?.env.WORLDD_ROOT ?? '../..'
 
 export function readFile(path: string): Uint8Array {
   return new Uint8Array(readFileSync(join(root, path)))
@@ -22,9 +22,9 @@ export function lines<T>(name: string): T[] {
 }
 
 export function bytes(base64: string): Uint8Array {
-  return new Uint8Array(Buffer.from(base64, 'base64'))
+  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))
 }
 
 export function base64(b: Uint8Array): string {
-  return Buffer.from(b).toString('base64')
+  return btoa(String.fromCharCode(...b))
 }

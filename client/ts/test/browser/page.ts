@@ -1,0 +1,23 @@
+// Runs the tests that need nothing of Node in a browser, and reports how each ended.
+
+import '../bits.test.ts'
+import '../exact.test.ts'
+import '../rows.test.ts'
+import '../schema.test.ts'
+import '../sessions.test.ts'
+import { files, tests } from './test.ts'
+
+declare const browsertest: { report(v: unknown): Promise<unknown> }
+
+const paths: string[] = await (await fetch('/files.json')).json()
+await Promise.all(paths.map(async (path) => files.set(path, new Uint8Array(await (await fetch(`/${path}`)).arrayBuffer()))))
+
+const failed: string[] = []
+for (const { name, body } of tests) {
+  try {
+    await body()
+  } catch (e) {
+    failed.push(`${name}: ${e instanceof Error ? `${e.message}\n${e.stack}` : e}`)
+  }
+}
+await browsertest.report({ tests: tests.length, failed })
