@@ -1,0 +1,257 @@
+package field
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The vectors hold machines in other languages to this one.
+const (
+	vectorsFile  = "testdata/vectors.jsonl"
+	rejectedFile = "testdata/rejected.jsonl"
+)
+
+var vectorsUpdate = flag.Bool("vectors.update", false, "write "+vectorsFile+" and "+rejectedFile)
+
+// A vector is a program, evaluated at generated points. Point i has the numbers 3*i, 3*i+1 and
+// 3*i+2 of the stream with seed Seed as its lanes, and is relative to the effect's centre. The
+// output begins as -0 in all lanes.
+//
+// The stream of words starts at Seed; each next word is
+//
+//	w ^= w << 13; w ^= w >> 17; w ^= w << 5        in 32 bits
+//
+// and gives a float32 by Numbers:
+//
+//	bits  w as bits
+//	grid  (w as a signed number >> 8) / 65536
+//	hard  hardNumbers[w>>8 & 15] if w & 3 is not 0, otherwise as grid
+//	ties  (4096 + (w & 4095)) * 2^tieExponents[w>>12 & 15], negative if the top bit of w is set
+//
+// Sum is the FNV-1a hash in 64 bits of the output's bits, little-endian: x, y and z of each
+// point. First has the bits of the first points.
+type vectorOfField struct {
+	Name    string
+	Program string // portable form
+	Time    string // bits
+	Params  string `json:",omitempty"` // bits of four lanes of each parameter; none for the defaults
+	Numbers string
+	Seed    uint32
+	Points  int
+	Sum     string
+	First   []string
+}
+
+var hardNumbers = [16]uint32{
+	0, 0x80000000, 1, 0x807fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+	0xff800000, 0x7fc00000, 0xffc12345, 0x3f800000, 0xbf800000, 0x4b400000, 0x42fe0000, 0x2b8cbccc,
+}
+
+var tieExponents = [16]int{-12, -12, -12, -12, -11, -13, -25, -36, -37, -24, -48, -65, -90, -138, -149, 20}
+
+// words returns n numbers of a stream.
+func (v *vectorOfField) numbers(n int) []float32 {
+	all, w := make([]float32, n), v.Seed
+	for i := range all {
+		w ^= w << 13
+		w ^= w >> 17
+		w ^= w << 5
+		switch grid := float32(int32(w)>>8) / 65536; {
+		case v.Numbers == "bits":
+			all[i] = math.Float32frombits(w)
+		case v.Numbers == "ties":
+			all[i] = float32(math.Ldexp(float64(4096+w&4095), tieExponents[w>>12&15]))
+			if w>>31 != 0 {
+				all[i] = -all[i]
+			}
+		case v.Numbers == "hard" && w&3 != 0:
+			all[i] = math.Float32frombits(hardNumbers[w>>8&15])
+		default:
+			all[i] = grid
+		}
+	}
+	return all
+}
+
+func hexBits(f ...float32) (text string) {
+	for _, x := range f {
+		text += fmt.Sprintf("%08x", math.Float32bits(x))
+	}
+	return text
+}
+
+// evaluate sets what p gives.
+func (v *vectorOfField) evaluate(t testing.TB, p *Program, env Env) {
+	code, err := p.MarshalBinary()
+	require.NoError(t, err)
+	v.Program, v.Time = hex.EncodeToString(code), hexBits(env.Time)
+	for _, q := range env.Params {
+		v.Params += hexBits(q[:]...)
+	}
+	var points, out Planes
+	for i, x := range v.numbers(3 * v.Points) {
+		to, sum := []*[]float32{&points.X, &points.Y, &points.Z}[i%3], []*[]float32{&out.X, &out.Y, &out.Z}[i%3]
+		*to, *sum = append(*to, x), append(*sum, neg32(0))
+	}
+	require.NoError(t, p.Evaluate(points, out, env, make([]float32, p.Scratch())))
+	h := fnv.New64a()
+	for i := range out.X {
+		x, y, z := math.Float32bits(out.X[i]), math.Float32bits(out.Y[i]), math.Float32bits(out.Z[i])
+		for _, u := range []uint32{x, y, z} {
+			h.Write([]byte{byte(u), byte(u >> 8), byte(u >> 16), byte(u >> 24)})
+		}
+		if i < 3 {
+			v.First = append(v.First, fmt.Sprintf("%08x%08x%08x", x, y, z))
+		}
+	}
+	v.Sum = fmt.Sprintf("%016x", h.Sum64())
+}
+
+// ofOperation returns a program that shows the result r of an operation on the lanes of the
+// position: r, a hash of r, which tells NaN, and a product of it.
+func ofOperation(o Opcode) *Program {
+	const x, y, z = planePosition, planePosition + 1, planePosition + 2
+	in := instruction{op: o}
+	copy(in.operands[:o.operands()], []uint8{x, y, z, x})
+	return (&Program{code: []instruction{
+		in,
+		{op: opAdd, to: planeOutput, operands: [4]uint8{planeOutput, 0}},
+		{op: opHash, to: 1, operands: [4]uint8{0, 0, 0}},
+		{op: opAdd, to: planeOutput + 1, operands: [4]uint8{planeOutput + 1, 1}},
+		{op: opMad, to: planeOutput + 2, operands: [4]uint8{0, y, planeOutput + 2}},
+		{op: opEnd},
+	}}).seal()
+}
+
+func vectorsOfField(t testing.TB) (all []*vectorOfField) {
+	add := func(p *Program, env Env, v vectorOfField) {
+		require.NoError(t, p.verify())
+		v.Seed = 0x9e3779b1 * uint32(len(all)+1)
+		v.evaluate(t, p, env)
+		all = append(all, &v)
+	}
+	for o := opAdd; o < opcodes; o++ {
+		for _, numbers := range []string{"bits", "grid", "hard", "ties"} {
+			n := 1024
+			if o == opMad || o == opNmad {
+				n = 8192
+			}
+			add(ofOperation(o), Env{}, vectorOfField{Name: o.String(), Numbers: numbers, Points: n})
+		}
+	}
+	for _, name := range ShippedNames() {
+		text, _ := Shipped(name)
+		p, err := Compile(text)
+		require.NoError(t, err)
+		add(p, Env{Time: 1.375}, vectorOfField{Name: name, Numbers: "grid", Points: 4096})
+		add(p, Env{Time: 0.25}, vectorOfField{Name: name, Numbers: "hard", Points: 512})
+	}
+	for seed := range uint64(24) {
+		p, err := Compile(randomText(rand.New(rand.NewPCG(seed, 41)), 14))
+		require.NoError(t, err)
+		env := Env{Time: float32(seed) * 0.37, Params: []Vec4{{float32(seed) / 3, -1, 1e-40, 2}, {5, 5, 5, 5}}}
+		if seed%3 == 0 {
+			env.Params = nil
+		}
+		add(p, env, vectorOfField{Name: fmt.Sprintf("random %d", seed), Numbers: []string{"grid", "hard", "bits"}[seed/8], Points: 600})
+	}
+	return all
+}
+
+// rejection is a program that Load gets: Base, or the last line's Base with the byte at At
+// replaced by Byte, or with its first Cut bytes alone. Error is what Load says, or "" if it
+// accepts the program.
+type rejection struct {
+	Base  string `json:",omitempty"`
+	At    int    `json:",omitempty"`
+	Byte  byte   `json:",omitempty"`
+	Cut   int    `json:",omitempty"`
+	Error string
+}
+
+func rejections(t testing.TB) (all []rejection) {
+	boxed, idle := small(), small()
+	boxed.boxed, boxed.box = true, Box{[3]float32{-1, -2, -3}, [3]float32{1, 2, 3}}
+	idle.code[2].to, idle.code[2].operands[0] = 2, 1
+	two := small2()
+	two.params[0].Name = "r"
+	for _, p := range []*Program{small(), boxed, idle, two} {
+		good := p.encode()
+		load := func(r rejection, b []byte) {
+			if _, err := Load(b); err != nil {
+				r.Error = err.Error()
+			}
+			all = append(all, r)
+		}
+		load(rejection{Base: hex.EncodeToString(good)}, good)
+		for at, was := range good {
+			for _, value := range []byte{0, 1, 2, 3, 5, 20, 22, 33, 36, 38, 'r', 0x7f, 0xff, was ^ 0x80, was + 1} {
+				if value != was && (at+int(value))%3 == 0 {
+					b := bytes.Clone(good)
+					b[at] = value
+					load(rejection{At: at, Byte: value}, b)
+				}
+			}
+			if at > 0 && at%5 == 0 {
+				load(rejection{Cut: at}, good[:at])
+			}
+		}
+		load(rejection{Base: hex.EncodeToString(append(good, 0))}, append(good, 0))
+	}
+	return all
+}
+
+func lines[T any](t testing.TB, values []T) []byte {
+	var file bytes.Buffer
+	for _, v := range values {
+		line, err := json.Marshal(v)
+		require.NoError(t, err)
+		file.Write(append(line, '\n'))
+	}
+	return file.Bytes()
+}
+
+// The vectors in testdata agree with this package.
+func TestVectorsAreCurrent(t *testing.T) {
+	for name, want := range map[string][]byte{vectorsFile: lines(t, vectorsOfField(t)), rejectedFile: lines(t, rejections(t))} {
+		if *vectorsUpdate {
+			require.NoError(t, os.WriteFile(name, want, 0o644))
+		}
+		have, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(have, want), "%s: write it with -vectors.update", name)
+		require.Less(t, len(have), 200_000, name)
+	}
+}
+
+// The vectors have each operation, and enough points.
+func TestVectorsSuffice(t *testing.T) {
+	points, seen := 0, map[Opcode]bool{}
+	for _, v := range vectorsOfField(t) {
+		code, err := hex.DecodeString(v.Program)
+		require.NoError(t, err)
+		p, err := Load(code)
+		require.NoError(t, err)
+		for _, in := range p.code {
+			seen[in.op] = true
+		}
+		points += v.Points
+	}
+	require.Len(t, seen, int(opcodes)-1)
+	require.GreaterOrEqual(t, points, 100_000)
+	reasons := map[string]bool{}
+	for _, r := range rejections(t) {
+		reasons[r.Error] = true
+	}
+	require.Greater(t, len(reasons), 100)
+}
