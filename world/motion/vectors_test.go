@@ -3,6 +3,7 @@ package motion_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -18,9 +19,14 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-const vectorsFile = "testdata/motion.jsonl"
+const (
+	vectorsFile = "testdata/motion.jsonl"
+	// programsFile has the portable form of each program of the vectors, for readers that
+	// have no compiler.
+	programsFile = "testdata/programs.jsonl"
+)
 
-var vectorsUpdate = flag.Bool("vectors.update", false, "write "+vectorsFile)
+var vectorsUpdate = flag.Bool("vectors.update", false, "write "+vectorsFile+" and "+programsFile)
 
 // A vector is a line of testdata/motion.jsonl: bodies and effects, and the bodies after each
 // of some ticks. A float32 is the hexadecimal number of its bits.
@@ -275,6 +281,24 @@ func (v *vector) read(t testing.TB, wrong string) (all results) {
 	return all
 }
 
+// compiledProgram is a line of programsFile.
+type compiledProgram struct{ Text, Code string }
+
+// programLines returns programsFile.
+func programLines(t testing.TB) []byte {
+	var file bytes.Buffer
+	for _, text := range vectorPrograms {
+		p, err := field.Compile(text)
+		require.NoError(t, err, text)
+		code, err := p.MarshalBinary()
+		require.NoError(t, err)
+		line, err := json.Marshal(compiledProgram{text, hex.EncodeToString(code)})
+		require.NoError(t, err)
+		file.Write(append(line, '\n'))
+	}
+	return file.Bytes()
+}
+
 // The vectors in testdata are what vectorsOf gives, and what a Sim computes.
 func TestVectorsAreCurrent(t *testing.T) {
 	var file bytes.Buffer
@@ -284,10 +308,12 @@ func TestVectorsAreCurrent(t *testing.T) {
 		require.NoError(t, err)
 		file.Write(append(line, '\n'))
 	}
-	if *vectorsUpdate {
-		require.NoError(t, os.WriteFile(vectorsFile, file.Bytes(), 0o644))
+	for name, want := range map[string][]byte{vectorsFile: file.Bytes(), programsFile: programLines(t)} {
+		if *vectorsUpdate {
+			require.NoError(t, os.WriteFile(name, want, 0o644))
+		}
+		have, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(have, want), "%s: write it with -vectors.update", name)
 	}
-	have, err := os.ReadFile(vectorsFile)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(have, file.Bytes()), "write them with -vectors.update")
 }
