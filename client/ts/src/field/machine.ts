@@ -1,0 +1,78 @@
+// The machine: it runs a program over a block of points, one instruction over all lanes at
+// a time. It trusts the program, which was verified.
+
+import * as kernel from './kernel.ts'
+import { Op, type Program, planeCount, planeOutput, planePosition } from './program.ts'
+
+/** blockPoints is the number of points per instruction. */
+export const blockPoints = 256
+
+// By operation.
+const kernels: readonly kernel.Kernel[] = [
+  kernel.add, // none, end and load have no kernel
+  kernel.add,
+  kernel.add,
+  kernel.add,
+  kernel.sub,
+  kernel.mul,
+  kernel.div,
+  kernel.mad,
+  kernel.nmad,
+  kernel.minimum,
+  kernel.maximum,
+  kernel.absolute,
+  kernel.negate,
+  kernel.floor,
+  kernel.sqrt,
+  kernel.rsqrt,
+  kernel.sin,
+  kernel.saturate,
+  kernel.selectLT,
+  kernel.selectGE,
+  kernel.exp2,
+  kernel.hash,
+]
+
+/** Machine has the planes of a block. Callers fill position and out, run, and read out. */
+export class Machine {
+  readonly position: readonly [Float32Array, Float32Array, Float32Array] // relative to the effect
+  readonly out: readonly [Float32Array, Float32Array, Float32Array] // programs add to it
+  private readonly planes: Float32Array[] = []
+
+  constructor() {
+    for (let i = 0; i < planeCount; i++) this.planes.push(new Float32Array(blockPoints))
+    const plane = (i: number) => this.planes[i]
+    this.position = [plane(planePosition), plane(planePosition + 1), plane(planePosition + 2)]
+    this.out = [plane(planeOutput), plane(planeOutput + 1), plane(planeOutput + 2)]
+  }
+
+  /**
+   * Adds the effect at the first n points, at most blockPoints, to out. time is in seconds;
+   * params has four lanes for each parameter.
+   */
+  run(p: Program, time: number, params: Float32Array, n: number): void {
+    const planes = this.planes
+    const code = p.code
+    for (let pc = 0; pc < code.length; pc++) {
+      const i = code[pc]
+      const to = planes[i.to]
+      if (i.op === Op.load) {
+        to.fill(uniform(p, i.uniform, time, params), 0, n)
+        continue
+      }
+      if (i.op === Op.end) break
+      const [a, b, c, d] = i.operands
+      kernels[i.op](to, planes[a], planes[b], planes[c], planes[d], i.same ? 1 : n)
+      if (i.same) to.fill(to[0], 1, n)
+    }
+    for (let lane = 0; lane < 3; lane++) {
+      if (((p.sums >> lane) & 1) !== 0) kernel.canonical(this.out[lane], n)
+    }
+  }
+}
+
+/** Returns a uniform: time, then four lanes for each parameter, then literals. */
+function uniform(p: Program, number: number, time: number, params: Float32Array): number {
+  const i = number - 1
+  return i < 0 ? time : i < params.length ? params[i] : p.literals[i - params.length]
+}

@@ -1,0 +1,27 @@
+// Reads vectors whose numbers are bits in hexadecimal, of packages field and world/motion.
+
+import { readFileSync } from 'node:fs'
+
+const root = process.env.WORLDD_ROOT ?? '../..'
+
+export function readLines<T>(path: string): T[] {
+  const lines = readFileSync(`${root}/${path}`, 'utf8').split('\n')
+  return lines.filter(line => line !== '').map(line => JSON.parse(line))
+}
+
+export function unhex(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(text.match(/../g) ?? [], x => parseInt(x, 16))
+}
+
+const single = new Float32Array(1)
+const bits = new Uint32Array(single.buffer)
+
+export function floatOf(u: number): number {
+  bits[0] = u
+  return single[0]
+}
+
+export function bitsOf(x: number): number {
+  single[0] = x
+  return bits[0]
+}
