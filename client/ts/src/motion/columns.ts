@@ -1,0 +1,110 @@
+// Bodies in columns, one row each, and the exact state of one body.
+
+/** State is the exact state of a body: in metres, m/s and ticks at rest. */
+export class State {
+  x = 0
+  y = 0
+  z = 0
+  vx = 0
+  vy = 0
+  vz = 0
+  rest = 0
+  awake = false // the next tick moves it
+
+  copy(s: State): this {
+    this.x = s.x
+    this.y = s.y
+    this.z = s.z
+    this.vx = s.vx
+    this.vy = s.vy
+    this.vz = s.vz
+    this.rest = s.rest
+    this.awake = s.awake
+    return this
+  }
+}
+
+/** Columns has memory for bodies, which add makes room for. */
+export class Columns {
+  x = new Float32Array(64)
+  y = new Float32Array(64)
+  z = new Float32Array(64)
+  vx = new Float32Array(64)
+  vy = new Float32Array(64)
+  vz = new Float32Array(64)
+  rest = new Uint32Array(64)
+  kind = new Uint16Array(64)
+  number = new Uint32Array(64)
+  length = 0
+
+  /** Adds a row and returns it. Its content is undefined. */
+  add(): number {
+    if (this.length === this.x.length) this.grow()
+    return this.length++
+  }
+
+  private grow(): void {
+    const floats = (old: Float32Array) => {
+      const to = new Float32Array(2 * old.length)
+      to.set(old)
+      return to
+    }
+    this.x = floats(this.x)
+    this.y = floats(this.y)
+    this.z = floats(this.z)
+    this.vx = floats(this.vx)
+    this.vy = floats(this.vy)
+    this.vz = floats(this.vz)
+    const { rest, kind, number } = this
+    this.rest = new Uint32Array(2 * rest.length)
+    this.kind = new Uint16Array(2 * kind.length)
+    this.number = new Uint32Array(2 * number.length)
+    this.rest.set(rest)
+    this.kind.set(kind)
+    this.number.set(number)
+  }
+
+  set(row: number, s: State): void {
+    this.x[row] = s.x
+    this.y[row] = s.y
+    this.z[row] = s.z
+    this.vx[row] = s.vx
+    this.vy[row] = s.vy
+    this.vz[row] = s.vz
+    this.rest[row] = s.rest
+  }
+
+  /** Sets all of s but awake. */
+  get(row: number, s: State): void {
+    s.x = this.x[row]
+    s.y = this.y[row]
+    s.z = this.z[row]
+    s.vx = this.vx[row]
+    s.vy = this.vy[row]
+    s.vz = this.vz[row]
+    s.rest = this.rest[row]
+  }
+
+  /** Stops a row, as a body that falls asleep requires. */
+  fallAsleep(row: number): void {
+    this.vx[row] = this.vy[row] = this.vz[row] = this.rest[row] = 0
+  }
+
+  swap(i: number, j: number): void {
+    swap(this.x, i, j)
+    swap(this.y, i, j)
+    swap(this.z, i, j)
+    swap(this.vx, i, j)
+    swap(this.vy, i, j)
+    swap(this.vz, i, j)
+    swap(this.rest, i, j)
+    swap(this.kind, i, j)
+    swap(this.number, i, j)
+  }
+}
+
+function swap(column: Float32Array | Uint32Array | Uint16Array, i: number, j: number): void {
+  const old = column[i]
+  column[i] = column[j]
+  column[j] = old
+}

@@ -1,0 +1,323 @@
+// Sim computes bodies and effects tick by tick, as world/motion/MOTION.md says, to the bit.
+
+import { blockPoints } from '../field/machine.ts'
+import type { Program } from '../field/program.ts'
+import { Columns, type State } from './columns.ts'
+import { contains, type Effect, Forces } from './forces.ts'
+import { checkPath, type Path, pathAt, PathForm } from './path.ts'
+import { feels, type Kind, type Params, Stepper } from './stepper.ts'
+
+/** Source is an effect over its whole life. */
+export interface Source {
+  readonly program: Program
+  readonly params: Float32Array // four lanes for each parameter of the program
+  readonly mode: number
+  readonly layers: number // 0 to 2^32-1
+  readonly path: Path
+  readonly leader: number // body that the effect follows
+  readonly born: number // tick that the path and the program's time count from
+  readonly first: number // first tick in which it acts
+  readonly last: number // last tick in which it acts; 0 for no limit
+  readonly pathBorn: number // tick that the path counts from if it was changed; 0: born
+}
+
+/** Acting is an effect of a Sim, on a slot. */
+class Acting implements Effect {
+  readonly slot: number
+  readonly center = new Float32Array(3)
+  readonly program: Program
+  readonly params: Float32Array
+  readonly mode: number
+  readonly layers: number
+  readonly source: Source
+  time = 0
+
+  constructor(slot: number, s: Source) {
+    this.slot = slot
+    this.source = s
+    this.program = s.program
+    this.params = s.params
+    this.mode = s.mode
+    this.layers = s.layers
+  }
+}
+
+/** Returns the order in which effects are summed. */
+function bySum(a: Acting, b: Acting): number {
+  return a.mode - b.mode || a.layers - b.layers || a.slot - b.slot
+}
+
+/**
+ * Sim moves free bodies and effects. Bodies have numbers of the caller's, effects have
+ * slots; memory is proportional to the largest of each. Ticks allocate nothing.
+ */
+export class Sim {
+  now: number // last tick
+  awake = 0 // rows below it are awake
+  private readonly stepper: Stepper
+  private readonly bodies = new Columns()
+  private rowOf = new Int32Array(64).fill(-1) // by number; -1 for none
+  private settled = new Uint32Array(64) // numbers of the bodies that fell asleep in the last tick
+  private settledCount = 0
+  private readonly slots: (Acting | null)[] = []
+  private readonly bySlot: Acting[] = []
+  private readonly ordered: Acting[] = [] // by mode, layers, slot
+  private readonly forces = new Forces()
+  private readonly old = new Float32Array(3)
+  private readonly moved = new Float32Array(3)
+
+  /** An empty Sim after a tick. */
+  constructor(p: Params, tick: number) {
+    this.stepper = new Stepper(p)
+    this.now = tick
+  }
+
+  /** Removes all bodies and effects, and sets the last tick. */
+  reset(tick: number): void {
+    const b = this.bodies
+    for (let row = 0; row < b.length; row++) this.rowOf[b.number[row]] = -1
+    this.now = tick
+    this.awake = this.settledCount = b.length = 0
+    this.slots.length = this.bySlot.length = this.ordered.length = 0
+  }
+
+  /** Sets the constants of a kind. */
+  setKind(kind: number, constants: Kind): void {
+    const { kinds } = this.stepper
+    while (kinds.length <= kind) kinds.push(constants) // no body is of those between
+    kinds[kind] = constants
+  }
+
+  get length(): number {
+    return this.bodies.length
+  }
+
+  /** Returns the number of effects. */
+  get effects(): number {
+    return this.bySlot.length
+  }
+
+  /** Adds a body, or corrects it, as of the last tick. */
+  put(number: number, kind: number, s: State): void {
+    let row = this.row(number)
+    if (row < 0) row = this.add(number)
+    this.bodies.kind[row] = kind
+    this.bodies.set(row, s)
+    if (s.awake && row >= this.awake) {
+      this.swap(row, this.awake++)
+    } else if (!s.awake && row < this.awake) {
+      this.swap(row, --this.awake)
+    }
+  }
+
+  /** Sets s to a body's state after the last tick, and returns false if there is no such body. */
+  state(number: number, s: State): boolean {
+    const row = this.row(number)
+    if (row < 0) return false
+    this.bodies.get(row, s)
+    s.awake = row < this.awake
+    return true
+  }
+
+  /** Removes a body, if there is one of that number. */
+  drop(number: number): void {
+    let row = this.row(number)
+    if (row < 0) return
+    if (row < this.awake) {
+      this.swap(row, --this.awake)
+      row = this.awake
+    }
+    this.swap(row, this.bodies.length - 1)
+    this.rowOf[number] = -1
+    this.bodies.length--
+  }
+
+  /**
+   * Adds or replaces the effect on a slot, which acts from the next tick on if its first
+   * tick allows. If wake is set, the bodies in the old and the new reach wake now. It
+   * throws if parameters do not fit the program, or the path is invalid.
+   */
+  setEffect(slot: number, s: Source, wake: boolean): void {
+    const wrong = checkPath(s.path)
+    if (wrong !== '') throw new RangeError(`motion: ${wrong}`)
+    if (s.params.length !== s.program.defaults.length) {
+      throw new RangeError(`motion: ${s.params.length} lanes of parameters, not ${s.program.defaults.length}`)
+    }
+    this.endEffect(slot, wake)
+    while (this.slots.length <= slot) this.slots.push(null)
+    const e = new Acting(slot, s)
+    this.slots[slot] = e
+    this.bySlot.push(e)
+    this.bySlot.sort((a, b) => a.slot - b.slot)
+    this.ordered.push(e)
+    this.ordered.sort(bySum)
+    if (!this.centerAt(s, e.center)) e.center.set(s.path.center)
+    if (wake) this.wake(e, e.center)
+  }
+
+  /** Removes the effect on a slot, if there is one. If wake is set, the bodies in its reach wake now. */
+  endEffect(slot: number, wake: boolean): void {
+    const e = this.slots[slot]
+    if (!e) return
+    this.slots[slot] = null
+    this.bySlot.splice(this.bySlot.indexOf(e), 1)
+    this.ordered.splice(this.ordered.indexOf(e), 1)
+    if (wake) this.wake(e, e.center)
+  }
+
+  /** Moves everything by one tick. */
+  tick(): void {
+    this.tickWithin(Infinity)
+  }
+
+  /**
+   * Is tick unless effects had to be evaluated at more than most points. It then returns
+   * false, the tick is unfinished, and only reset may follow.
+   */
+  tickWithin(most: number): boolean {
+    this.now++
+    this.moveEffects()
+    this.gatherForces()
+    for (let from = 0; from < this.awake; from += blockPoints) {
+      const to = Math.min(from + blockPoints, this.awake)
+      this.forces.sum(this.bodies, this.stepper.kinds, from, to)
+      if (this.forces.points > most) return false
+      this.stepper.step(this.bodies, this.forces, from, to)
+    }
+    this.settle()
+    for (let i = 0; i < this.bySlot.length; ) {
+      const e = this.bySlot[i]
+      if (e.source.last === this.now) this.endEffect(e.slot, true)
+      else i++
+    }
+    return true
+  }
+
+  /** Returns the number of points at which the last tick evaluated effects. */
+  get points(): number {
+    return this.forces.points
+  }
+
+  /**
+   * Calls f with the state of each body that the last tick may have changed: those that are
+   * awake and those that fell asleep. s is used again for each.
+   */
+  changed(s: State, f: (number: number, s: State) => void): void {
+    const b = this.bodies
+    for (let row = 0; row < this.awake; row++) {
+      b.get(row, s)
+      s.awake = true
+      f(b.number[row], s)
+    }
+    for (let i = 0; i < this.settledCount; i++) {
+      const number = this.settled[i]
+      if (this.state(number, s)) f(number, s)
+    }
+  }
+
+  /**
+   * Sets the wind and acceleration at points, as bodies of that kind felt them in the last
+   * tick: of rows [from, to), at most blockPoints, to the first planes of the result.
+   */
+  forcesAt(points: Columns, kind: Kind, from: number, to: number): Forces {
+    this.forces.sum(points, [kind], from, to)
+    return this.forces
+  }
+
+  /** Moves the centres of effects and wakes the bodies in their old and new reach. */
+  private moveEffects(): void {
+    const { old, moved } = this
+    for (let i = 0; i < this.bySlot.length; i++) {
+      const e = this.bySlot[i]
+      if (!this.centerAt(e.source, moved)) continue
+      const c = e.center
+      if (c[0] === moved[0] && c[1] === moved[1] && c[2] === moved[2]) continue
+      old.set(c)
+      c.set(moved)
+      this.wake(e, old)
+    }
+  }
+
+  /**
+   * Sets to to an effect's centre in the tick now, or in its first one if that is later. It
+   * returns false if the effect follows a body that is not there, and stays where it is.
+   */
+  private centerAt(s: Source, to: Float32Array): boolean {
+    const from = s.pathBorn === 0 ? s.born : s.pathBorn
+    pathAt(s.path, Math.max(this.now, s.first, from) - from, this.stepper.params.tickHz, to)
+    if (s.path.form !== PathForm.following) return true
+    const row = this.row(s.leader)
+    if (row < 0) return false
+    to[0] += this.bodies.x[row]
+    to[1] += this.bodies.y[row]
+    to[2] += this.bodies.z[row]
+    return true
+  }
+
+  /** Collects the effects that act in this tick. */
+  private gatherForces(): void {
+    this.forces.reset()
+    for (let i = 0; i < this.ordered.length; i++) {
+      const e = this.ordered[i]
+      if (e.source.first > this.now) continue
+      e.time = this.stepper.seconds(this.now - e.source.born)
+      this.forces.add(e)
+    }
+  }
+
+  /** Wakes the bodies that feel e and are in its reach, or were with its centre at old. */
+  private wake(e: Acting, old: Float32Array): void {
+    const b = this.bodies
+    for (let row = 0; row < b.length; row++) {
+      if (row < this.awake && b.rest[row] === 0) continue // most bodies: nothing to change
+      if (!feels(this.stepper.kinds[b.kind[row]], e.layers)) continue
+      const x = b.x[row]
+      const y = b.y[row]
+      const z = b.z[row]
+      if (!contains(e, e.center, x, y, z) && !contains(e, old, x, y, z)) continue
+      b.rest[row] = 0
+      if (row >= this.awake) this.swap(row, this.awake++) // with a row that was looked at
+    }
+  }
+
+  /** Counts the rest of awake bodies. */
+  private settle(): void {
+    const b = this.bodies
+    this.settledCount = 0
+    for (let row = this.awake - 1; row >= 0; row--) {
+      if (!this.stepper.settle(b, row)) continue
+      this.settled[this.settledCount++] = b.number[row]
+      this.swap(row, --this.awake)
+    }
+  }
+
+  private row(number: number): number {
+    return number < this.rowOf.length ? this.rowOf[number] : -1
+  }
+
+  /** Adds a sleeping row. */
+  private add(number: number): number {
+    const row = this.bodies.add()
+    if (number >= this.rowOf.length) {
+      const old = this.rowOf
+      this.rowOf = new Int32Array(Math.max(2 * old.length, number + 1)).fill(-1)
+      this.rowOf.set(old)
+    }
+    if (row >= this.settled.length) {
+      const old = this.settled
+      this.settled = new Uint32Array(this.bodies.x.length)
+      this.settled.set(old)
+    }
+    this.rowOf[number] = row
+    this.bodies.number[row] = number
+    return row
+  }
+
+  private swap(i: number, j: number): void {
+    if (i === j) return
+    const { number } = this.bodies
+    this.bodies.swap(i, j)
+    this.rowOf[number[i]] = i
+    this.rowOf[number[j]] = j
+  }
+}
