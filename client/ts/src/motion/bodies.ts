@@ -1,0 +1,603 @@
+// Bodies computes the entities whose exact states the server sent, and what effects do to
+// them: PROTOCOL.md, section 11.7.
+
+import { fail } from '../codes.ts'
+import { State } from './columns.ts'
+import { Effects, keepIf, keptTicks, noNumber, type Version } from './effects.ts'
+import { audited, auditBody } from './exact.ts'
+import type { Extension, Name, Way } from './extension.ts'
+import { PathForm } from './path.ts'
+import { Sim } from './sim.ts'
+import { type Kind, maxSpeed, type Params } from './stepper.ts'
+import { Rings, Track } from './track.ts'
+
+/**
+ * stepBudget bounds the estimated time of the work that one snapshot causes, in ns. A server
+ * that causes more has its bodies stand still until the next Resync.
+ */
+const stepBudget = 50e6
+
+// Estimated times for the budget, in ns.
+const tickTime = 1000
+const bodyTime = 60 // of a body that is awake
+const reachTime = 4 // to find whether a body is in reach of an effect that moves
+
+const bytesOfTrack = 400
+const bytesOfState = 29
+
+/** Snapshot holds the fields of an applied snapshot that concern bodies. */
+export interface Snapshot {
+  seq: number
+  tick: number
+  structure: number
+  complete: boolean
+  continued: boolean // flag 8: it continues the snapshot before
+  audited: boolean
+  audit: number
+}
+
+/** MotionStats counts what was computed. */
+export interface MotionStats {
+  clean: number // bodies in view that are computed now
+  owed: number // exact states received in rows
+  steps: number // body-ticks computed, of bodies that were awake
+  rerun: number // of these, past ticks: of bodies whose states were older than the others
+  audited: number // audits that could be checked
+  faults: number // of these, those that failed
+  overruns: number // times that computing took too long and waited for a Resync
+}
+
+/** Seat is an entity in view, exact or ordinary. */
+interface Seat extends Name {
+  kind: number
+  tick: number // of its newest state
+  index: number // in seats
+  track: Track | null // null: ordinary
+}
+
+/** Options of Bodies. */
+export interface BodiesOptions {
+  readonly motion: Params & { readonly maxSpeed: number } // of the schema
+  readonly kinds: readonly { readonly body?: Kind }[] // of the schema
+  /** diverge hears of the first audit that fails after one that agreed. */
+  readonly diverge?: (tick: number, handles: readonly Name[]) => void
+}
+
+/** Bodies is kept by a replica, which calls it for each record and row. All bodies are at the tick of the newest complete snapshot. */
+export class Bodies {
+  readonly stats: MotionStats = { clean: 0, owed: 0, steps: 0, rerun: 0, audited: 0, faults: 0, overruns: 0 }
+  now = 0 // tick of sim; 0: none
+  private readonly options: BodiesOptions
+  private readonly kinds = new Map<number, Kind>()
+  private readonly sim: Sim
+  private readonly again: Sim // computes past ticks
+  private readonly effects = new Effects()
+  private readonly rings: Rings
+
+  private readonly seats: Seat[] = []
+  private readonly seatOf = new Map<number, Seat>() // by slot
+  private readonly numbered: (Track | null)[] = []
+  private readonly free: number[] = [] // numbers
+  private readonly waiting: Track[] = [] // fresh ones
+  private readonly ghosts: Track[] = [] // of entities that have gone, but lead
+  private readonly redone: Track[] = []
+  private readonly audit: Track[] = []
+
+  private readonly snapshots: Snapshot[] = [] // applied, by seq modulo 64
+  private overrun = false // bodies are lost: Resync
+  private diverged = false // the newest audit failed: Resync
+  private reported = false // and diverge knows
+  private left = 0 // of the budget, in ns
+
+  private readonly state = new State()
+  private readonly before = new State()
+  private readonly record = (number: number, s: State): void => this.numbered[number]!.record(this.now, s, this.rings)
+  private readonly rewrite = (number: number, s: State): void => {
+    const t = this.numbered[number]!
+    if (t.late && t.at < this.again.now) t.record(this.again.now, s, this.rings)
+  }
+
+  /** constructor throws if the schema's bodies move otherwise than in this package. */
+  constructor(o: BodiesOptions) {
+    const m = o.motion
+    if (!(m.tickHz >= 1 && m.tickHz <= 1000)) fail(`bodies move at ${m.tickHz} ticks a second`)
+    if (m.maxSpeed !== maxSpeed) fail(`the highest speed of bodies is ${m.maxSpeed} m/s, not ${maxSpeed}`)
+    this.options = o
+    let ticks = keptTicks // or more, for 0.75 s
+    while (ticks < 512 && ticks < 0.75 * m.tickHz) ticks *= 2
+    this.rings = new Rings(ticks)
+    this.sim = new Sim(m, 0)
+    this.again = new Sim(m, 0)
+    o.kinds.forEach((k, i) => k.body !== undefined && this.addKind(i, k.body))
+    for (let i = 0; i < 64; i++) {
+      this.snapshots.push({ seq: 0, tick: 0, structure: 0, complete: false, continued: false, audited: false, audit: 0 })
+    }
+  }
+
+  /** hasKind reports whether entities of a kind can have exact states. */
+  hasKind(kind: number): boolean {
+    return this.kinds.has(kind)
+  }
+
+  /** bytes is the memory of all bodies and effects, for the replica's limit. */
+  get bytes(): number {
+    return this.effects.bytes + 128 * this.effects.slots.size + this.numbered.length * this.bytesOfNew + 256 * this.kinds.size
+  }
+
+  /** bytesOfNew is the memory of one more body. */
+  get bytesOfNew(): number {
+    return bytesOfTrack + this.rings.ticks * bytesOfState
+  }
+
+  /**
+   * extend applies an Extension record of a message of that tick, while the message is
+   * checked: nothing shows effects before the next complete snapshot, and an error ends the
+   * session. lives says which entities are Live after the records before it.
+   */
+  extend(x: Extension, tick: number, lives: (h: Name) => boolean): void {
+    switch (x.type) {
+      case 'program':
+        this.effects.addProgram(x, tick)
+        break
+      case 'added':
+        checkLeader(x.way, lives)
+        this.effects.add(x, tick)
+        break
+      case 'changed':
+        checkLeader(x.way, lives)
+        this.effects.change(x, tick)
+        break
+      case 'ended':
+        this.effects.end(x, tick)
+        break
+      case 'kind':
+        if (x.kind < this.options.kinds.length || this.kinds.has(x.kind)) fail(`kind ${x.kind} is added, which is known`)
+        this.addKind(x.kind, x.body)
+    }
+  }
+
+  private addKind(kind: number, constants: Kind): void {
+    this.kinds.set(kind, constants)
+    this.sim.setKind(kind, constants)
+    this.again.setKind(kind, constants)
+  }
+
+  /** entered applies an Enter with the entity's state after a tick, null for an ordinary one. */
+  entered(h: Name, kind: number, tick: number, s: State | null): void {
+    let seat = this.seatOf.get(h.slot)
+    if (seat !== undefined && seat.generation !== h.generation) {
+      this.gone(h.slot)
+      seat = undefined
+    }
+    if (seat === undefined) {
+      seat = { slot: h.slot, generation: h.generation, kind, tick, index: this.seats.length, track: null }
+      this.seatOf.set(h.slot, seat)
+      this.seats.push(seat)
+    }
+    seat.kind = kind
+    seat.tick = tick
+    if (s === null) this.release(seat)
+    else this.give(seat, tick, s, true)
+  }
+
+  /** updated applies a row that became the newest state of a slot's entity. */
+  updated(slot: number, tick: number, s: State | null): void {
+    const seat = this.seatOf.get(slot)!
+    seat.tick = tick
+    if (s === null) {
+      this.release(seat)
+      return
+    }
+    this.stats.owed++
+    this.give(seat, tick, s, false)
+  }
+
+  /** gone removes the entity of a slot, which left or died. */
+  gone(slot: number): void {
+    const seat = this.seatOf.get(slot)
+    if (seat === undefined) return
+    this.release(seat)
+    this.seatOf.delete(slot)
+    const last = this.seats.pop()!
+    if (last !== seat) {
+      last.index = seat.index
+      this.seats[seat.index] = last
+    }
+  }
+
+  /** release makes an entity ordinary. */
+  private release(seat: Seat): void {
+    const t = seat.track
+    if (t === null) return
+    seat.track = null
+    this.stats.clean--
+    if (this.leads(t)) {
+      t.ghost = true
+      this.ghosts.push(t)
+    } else {
+      this.forget(t)
+    }
+  }
+
+  /** forget removes a body. */
+  private forget(t: Track): void {
+    this.numbered[t.number] = null
+    this.free.push(t.number)
+    this.sim.drop(t.number)
+    this.rings.give(t.ring)
+    if (t.fresh) keepIf(this.waiting, w => w !== t)
+  }
+
+  /** leads reports whether an effect follows a body. */
+  private leads(t: Track): boolean {
+    return this.effects.used.some(slot => this.effects.slots.get(slot)!.versions.some(v => follows(v) && same(v.leader, t)))
+  }
+
+  /** give sets the exact state of an entity after a tick. entered says that earlier ones are forgotten. */
+  private give(seat: Seat, tick: number, s: State, entered: boolean): void {
+    let t = seat.track
+    if (t === null) {
+      t = new Track(this.free.pop() ?? this.numbered.length)
+      this.numbered[t.number] = t
+      seat.track = t
+      this.stats.clean++
+      entered = true
+    }
+    if (entered) {
+      t.slot = seat.slot
+      t.generation = seat.generation
+      t.kind = seat.kind
+      t.given.copy(s)
+      t.begin(tick, s)
+      this.sim.drop(t.number)
+    } else {
+      t.keep(this.rings) // its earlier state until tick
+    }
+    t.given.copy(s)
+    t.at = tick
+    t.lost = false
+    if (!t.fresh) {
+      t.fresh = true
+      this.waiting.push(t)
+    }
+  }
+
+  /**
+   * applied notes an applied snapshot, and computes all bodies up to the tick of a complete
+   * one if that is the newest and all that are linked to it were applied. structure is the
+   * client's structure number.
+   */
+  applied(h: Snapshot, structure: number): void {
+    Object.assign(this.snapshots[h.seq % 64], h)
+    let last = h.seq
+    while (this.seen(last + 1)?.continued) last++
+    for (let seq = last; seq >= h.seq; seq--) {
+      const s = this.seen(seq)!
+      if (s.complete && s.tick > this.now && this.linked(seq)) {
+        this.complete(s, structure)
+        return
+      }
+    }
+  }
+
+  private seen(seq: number): Snapshot | null {
+    const s = this.snapshots[seq % 64]
+    return s.seq === seq && seq !== 0 ? s : null
+  }
+
+  /** linked reports whether all snapshots that an applied one continues were applied. */
+  private linked(seq: number): boolean {
+    const { tick } = this.seen(seq)!
+    for (let s = this.seen(seq); s !== null && s.tick === tick; s = this.seen(--seq)) {
+      if (!s.continued) return true
+    }
+    return false
+  }
+
+  /** complete computes all bodies up to the tick of a snapshot, and checks its audit. */
+  private complete(s: Snapshot, structure: number): void {
+    this.findLeaders()
+    this.left = stepBudget
+    if (this.now === 0) this.restart(s.tick)
+    if (!this.catchUp() || !this.advance(s.tick)) this.giveUp(s.tick)
+    this.effects.settle()
+    this.effects.prune(this.now - Math.min(this.now, keptTicks))
+    if (this.ghosts.length > 0) this.dropGhosts()
+    if (s.audited && s.structure === structure) this.checkAudit(s)
+  }
+
+  private dropGhosts(): void {
+    keepIf(this.ghosts, t => {
+      const leads = this.leads(t)
+      if (!leads) this.forget(t)
+      return leads
+    })
+  }
+
+  /** findLeaders finds the bodies that effects follow. */
+  private findLeaders(): void {
+    for (const slot of this.effects.used) {
+      for (const v of this.effects.slots.get(slot)!.versions) {
+        if (!follows(v)) continue
+        const number = this.numberOf(v.leader)
+        if (number === v.source!.leader) continue
+        v.source!.leader = number
+        if (v.applied && this.now !== 0) {
+          this.sim.endEffect(slot, false)
+          this.install(this.sim, slot, this.now)
+        }
+      }
+    }
+  }
+
+  /** numberOf returns the number of an entity's body. */
+  private numberOf(h: Name): number {
+    const seat = this.seatOf.get(h.slot)
+    const t = seat?.generation === h.generation ? seat.track : null
+    return (t ?? this.ghosts.find(g => same(h, g)))?.number ?? noNumber
+  }
+
+  /** restart empties sim at a tick. */
+  private restart(tick: number): void {
+    this.now = tick
+    this.sim.reset(tick)
+    for (const slot of this.effects.used) {
+      for (const v of this.effects.slots.get(slot)!.versions) v.applied ||= v.from <= tick
+      this.install(this.sim, slot, tick)
+    }
+  }
+
+  /** giveUp empties sim at a tick: all bodies stand still until the server sends their states again. */
+  private giveUp(tick: number): void {
+    this.stats.overruns++
+    this.overrun = true
+    this.restart(tick)
+    for (const t of this.numbered) {
+      if (t !== null && (!t.fresh || t.at <= tick)) {
+        t.lost = true
+        t.fresh = t.late = false
+      }
+    }
+    keepIf(this.waiting, t => t.fresh)
+  }
+
+  /** install puts the effect on a slot, as it is after a tick, into a sim of that tick. It wakes nothing. */
+  private install(m: Sim, slot: number, tick: number): void {
+    const v = this.effects.slots.get(slot)!.after(tick)
+    if (v === null) return
+    const source = v.source!
+    if (!follows(v) || source.leader === noNumber) {
+      m.setEffect(slot, source, false)
+      return
+    }
+    // The centre is still where the leader was before the tick.
+    const leader = this.numbered[source.leader]!
+    m.put(leader.number, leader.kind, leader.state(tick - 1, this.state))
+    m.setEffect(slot, source, false)
+    m.put(leader.number, leader.kind, leader.state(tick, this.state))
+  }
+
+  /** apply applies the versions of effects from a tick on to a sim of the tick before. */
+  private apply(m: Sim, slots: readonly number[], tick: number): void {
+    for (const slot of slots) {
+      for (const v of this.effects.slots.get(slot)!.versions) {
+        if (v.from !== tick) continue
+        m.endEffect(slot, v.wakesOld)
+        if (v.source !== null) m.setEffect(slot, v.source, v.wakesNew)
+        v.applied = true
+      }
+    }
+  }
+
+  /** advance computes all bodies up to a tick. It returns false if that takes too long. */
+  private advance(tick: number): boolean {
+    while (this.now < tick) {
+      this.put()
+      this.apply(this.sim, this.effects.due, this.now + 1)
+      this.now++
+      if (!this.tick(this.sim)) return false
+      this.sim.changed(this.state, this.record)
+    }
+    this.put()
+    return true
+  }
+
+  /** put gives sim the states of its tick. */
+  private put(): void {
+    if (this.waiting.length === 0) return
+    keepIf(this.waiting, t => {
+      if (t.at !== this.now) return true
+      t.fresh = false
+      this.start(t)
+      this.sim.put(t.number, t.kind, t.given)
+      return false
+    })
+  }
+
+  /** tick moves a sim by one tick, within the budget. */
+  private tick(m: Sim): boolean {
+    const { awake } = m
+    this.left -= tickTime + bodyTime * awake + reachTime * m.length * m.effects
+    if (this.left < 0) return false
+    const { slowest } = this.effects
+    const ok = m.tickWithin(this.left / slowest)
+    this.left -= slowest * m.points
+    this.stats.steps += awake
+    return ok
+  }
+
+  /**
+   * catchUp computes the bodies whose states are of earlier ticks up to now, by the effects
+   * of those ticks. Nothing else changes in ticks computed before. It returns false if that
+   * takes too long.
+   */
+  private catchUp(): boolean {
+    this.redone.length = 0
+    for (const t of this.waiting) {
+      if (t.at > this.now) continue
+      t.late = true
+      this.redone.push(t)
+    }
+    this.replaceLate()
+    if (this.redone.length === 0) return true
+    if (!this.computeAgain()) return false
+    keepIf(this.waiting, t => t.fresh)
+    return true
+  }
+
+  /** replaceLate brings the effects whose records arrived after their ticks were computed up to now. */
+  private replaceLate(): void {
+    for (const slot of this.effects.due) {
+      let late = false
+      for (const v of this.effects.slots.get(slot)!.versions) {
+        if (v.applied || v.from > this.now) continue
+        v.applied = late = true
+      }
+      if (late) {
+        this.sim.endEffect(slot, false)
+        this.install(this.sim, slot, this.now)
+      }
+    }
+  }
+
+  /** computeAgain computes redone up to now and puts them into sim. */
+  private computeAgain(): boolean {
+    let from = this.now
+    for (const t of this.redone) from = Math.min(from, t.at)
+    if (from < this.now) {
+      this.again.reset(from)
+      for (const slot of this.effects.used) this.install(this.again, slot, from)
+    }
+    for (let tick = from; tick < this.now; tick++) {
+      this.putAgain(tick)
+      this.apply(this.again, this.effects.used, tick + 1)
+      if (!this.tick(this.again)) return false
+      this.stats.rerun += this.again.awake
+      this.again.changed(this.state, this.rewrite)
+    }
+    for (const t of this.redone) {
+      this.state.copy(t.given)
+      if (t.at < this.now) this.again.state(t.number, this.state)
+      else this.start(t)
+      t.fresh = t.late = false
+      this.sim.put(t.number, t.kind, this.state)
+    }
+    return true
+  }
+
+  /** putAgain puts the bodies that begin at a tick, and those that effects follow. */
+  private putAgain(tick: number): void {
+    for (const t of this.redone) {
+      if (t.at !== tick) continue
+      this.start(t)
+      this.again.put(t.number, t.kind, t.given)
+    }
+    for (const slot of this.effects.used) {
+      for (const v of this.effects.slots.get(slot)!.versions) {
+        const t = follows(v) ? this.numbered[v.source!.leader] : null
+        if (t && (!t.late || t.at > tick)) this.again.put(t.number, t.kind, t.state(tick, this.state))
+      }
+    }
+  }
+
+  /** start forgets the states of a body after the one that was given. */
+  private start(t: Track): void {
+    if (t.ring !== null) t.record(t.at, t.given, this.rings)
+  }
+
+  /** checkAudit compares the audit of a complete snapshot with the bodies computed. */
+  private checkAudit(s: Snapshot): void {
+    this.audit.length = 0
+    for (const seat of this.seats) {
+      if (!audited(seat.slot, s.seq)) continue
+      const t = seat.track
+      if (seat.tick > s.tick || t?.lost) return // what the entity was at the tick is not known
+      if (t !== null) this.audit.push(t)
+    }
+    this.audit.sort((a, b) => a.slot - b.slot)
+    let sum = 0
+    for (const t of this.audit) sum = auditBody(sum, t.slot, t.generation, t.state(s.tick, this.state))
+    this.stats.audited++
+    if (sum === s.audit) {
+      this.diverged = this.reported = false
+      return
+    }
+    this.stats.faults++
+    this.diverged = true
+    if (this.reported) return
+    this.reported = true
+    this.options.diverge?.(s.tick, this.audit.map(({ slot, generation }) => ({ slot, generation })))
+  }
+
+  /** needsResync reports once that the server should send all states again. */
+  needsResync(): boolean {
+    const need = this.overrun || this.diverged
+    this.overrun = this.diverged = false
+    return need
+  }
+
+  /**
+   * exact sets s to the newest state of the body in a slot and returns the tick after which
+   * the server's body had it, to the bit; 0 if the slot's entity is not computed.
+   */
+  exact(slot: number, s: State): number {
+    const t = this.seatOf.get(slot)?.track
+    if (!t || t.lost) return 0
+    if (t.fresh && t.at >= this.now) {
+      s.copy(t.given)
+      return t.at
+    }
+    t.state(this.now, s)
+    return this.now
+  }
+
+  /** isComputed reports whether the entity in a slot is exact. */
+  isComputed(slot: number): boolean {
+    return Boolean(this.seatOf.get(slot)?.track)
+  }
+
+  /**
+   * at sets to to the state next to a moment, and s to the state in the moment, in ticks with
+   * fractions, at most extrapolate ticks beyond the newest. from has the state before, which
+   * tells jumps. It returns false for ordinary entities.
+   */
+  at(slot: number, moment: number, extrapolate: number, s: State, from: State, to: State): boolean {
+    const t = this.seatOf.get(slot)?.track
+    if (!t) return false
+    const now = t.fresh ? Math.max(this.now, t.last) : this.now
+    const tick = Math.floor(Math.min(Math.max(moment, 0), 2 ** 32 - 2))
+    t.state(Math.min(tick, now), from)
+    if (tick < now) {
+      mix(from, t.state(tick + 1, to), moment - tick, s)
+      return true
+    }
+    to.copy(from)
+    mix(t.state(Math.max(now - 1, 0), this.before), from, 1 + Math.min(moment - now, extrapolate), s)
+    return true
+  }
+}
+
+function mix(a: State, b: State, share: number, s: State): void {
+  s.copy(b)
+  s.x = a.x + (b.x - a.x) * share
+  s.y = a.y + (b.y - a.y) * share
+  s.z = a.z + (b.z - a.z) * share
+  s.vx = a.vx + (b.vx - a.vx) * share
+  s.vy = a.vy + (b.vy - a.vy) * share
+  s.vz = a.vz + (b.vz - a.vz) * share
+}
+
+function follows(v: Version): boolean {
+  return v.source !== null && v.source.path.form === PathForm.following
+}
+
+function same(a: Name, b: Name): boolean {
+  return a.slot === b.slot && a.generation === b.generation
+}
+
+/** checkLeader checks that an effect follows an entity that will be Live. */
+function checkLeader(way: Way | null, lives: (h: Name) => boolean): void {
+  if (way !== null && way.path.form === PathForm.following && !lives(way.leader)) {
+    fail(`an effect follows ${way.leader.slot}v${way.leader.generation}, which is not in view`)
+  }
+}

@@ -1,0 +1,216 @@
+// The effects that a session was sent, as of now and of the last ticks.
+
+import { fail } from '../codes.ts'
+import { Program, VerifyError } from '../field/program.ts'
+import { maxBack } from '../limits.ts'
+import { type Added, type Changed, type Ended, type Name, nobody, type ProgramSent } from './extension.ts'
+import type { Source } from './sim.ts'
+
+/** keptTicks is how long effects are remembered after they ended or changed. */
+export const keptTicks = maxBack + 1
+
+/** noNumber is the number of no body: an effect that follows it stays where it is. */
+export const noNumber = 2 ** 32 - 1
+
+/** OfVersion is the source of a version, whose leader may become known. */
+type OfVersion = { -readonly [K in keyof Source]: Source[K] }
+
+/** Version is an effect from a tick on. */
+export interface Version {
+  readonly from: number
+  readonly source: OfVersion | null // null: there is no effect from then on
+  readonly wakesOld: boolean // the version before wakes the bodies in its reach
+  readonly wakesNew: boolean // this one does
+  readonly leader: Name
+  applied: boolean // the bodies were computed with it
+}
+
+type Standing = 'unknown' | 'known' | 'ended' | 'left'
+
+/** Slot has the effect of a slot. */
+class Slot {
+  generation = 0 // newest known
+  standing: Standing = 'unknown'
+  program = 0
+  first = 0 // of the newest record
+  last = 0 // last tick, 0 for none
+  versions: Version[] = []
+
+  /** after returns the version that is there after a tick, or null. */
+  after(tick: number): Version | null {
+    for (let i = this.versions.length - 1; i >= 0; i--) {
+      const v = this.versions[i]
+      if (v.from > tick) continue
+      const s = v.source
+      return s === null || (s.last !== 0 && s.last <= tick) ? null : v
+    }
+    return null
+  }
+}
+
+const bytesOfVersion = 256
+const bytesOfProgram = 4 << 10
+const bytesOfCode = 24 // for each byte of the portable form
+
+/** Effects holds programs and effects. Records are checked as section 6.1 says; all errors are the server's. */
+export class Effects {
+  readonly slots = new Map<number, Slot>()
+  readonly used: number[] = [] // slots with versions
+  readonly due: number[] = [] // slots with versions that bodies have not been computed with
+  slowest = 1 // ns per point of the slowest program
+  bytes = 0
+  private readonly programs = new Map<number, { program: Program; bytes: number }>()
+
+  /** addProgram applies a record of a message of that tick. */
+  addProgram(p: ProgramSent, tick: number): void {
+    for (const slot of this.used) {
+      const e = this.slots.get(slot)!
+      if (e.standing === 'known' && e.program === p.number && (e.last === 0 || e.last > tick)) {
+        fail(`program ${p.number} is replaced while effect ${slot} has it`)
+      }
+    }
+    const program = load(p.code)
+    const bytes = bytesOfProgram + bytesOfCode * p.code.length
+    this.bytes += bytes - (this.programs.get(p.number)?.bytes ?? 0)
+    this.programs.set(p.number, { program, bytes })
+    this.slowest = Math.max(this.slowest, program.nanosecondsPerPoint)
+  }
+
+  /** add applies a record of a message of that tick. */
+  add(r: Added, tick: number): void {
+    const { slot, generation } = r.effect
+    const first = firstTick(tick, r.back)
+    if (r.age > first) fail(`an effect that was born ${r.age} ticks before tick ${first}`)
+    const last = r.life === 0 ? 0 : first + r.life - 1
+    if (last > maxTick) fail(`an effect with the last tick ${last}`)
+    const e = this.slots.get(slot) ?? new Slot()
+    if (generation < e.generation || (generation === e.generation && e.standing !== 'left')) {
+      fail(`effect ${spell(r.effect)} is added, generation ${e.generation} was before it`)
+    }
+    if (first < e.first) fail(`effect ${spell(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
+    const program = this.programs.get(r.program)?.program
+    if (program === undefined) return fail(`effect ${spell(r.effect)} has program ${r.program}, which is not known`)
+    const { path, leader } = r.way
+    const source = {
+      program, params: paramsOf(program, r.params), mode: r.mode, layers: r.layers, path, leader: noNumber,
+      born: first - r.age, first, last, pathBorn: 0,
+    }
+    this.slots.set(slot, e)
+    Object.assign(e, { generation, standing: 'known', program: r.program, last })
+    this.append(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
+  }
+
+  /** change applies a record of a message of that tick. */
+  change(r: Changed, tick: number): void {
+    const first = firstTick(tick, r.back)
+    const e = this.find(r.effect, first)
+    const v = e.versions[e.versions.length - 1]
+    const source = { ...v.source! }
+    if (r.params !== null) source.params = paramsOf(source.program, r.params)
+    if (r.way !== null) Object.assign(source, { path: r.way.path, pathBorn: first, leader: noNumber })
+    const leader = r.way?.leader ?? v.leader
+    this.append(r.effect.slot, e, { from: first, source, wakesOld: true, wakesNew: true, leader, applied: false })
+  }
+
+  /** end applies a record of a message of that tick. */
+  end(r: Ended, tick: number): void {
+    const first = firstTick(tick, r.back)
+    const e = this.find(r.effect, first)
+    e.standing = r.left ? 'left' : 'ended'
+    this.append(r.effect.slot, e, {
+      from: first, source: null, wakesOld: !r.left, wakesNew: false, leader: nobody, applied: false,
+    })
+  }
+
+  /** find returns the effect that a record changes from tick first on. */
+  private find(h: Name, first: number): Slot {
+    const e = this.slots.get(h.slot)
+    if (e === undefined || e.generation !== h.generation || e.standing !== 'known') {
+      return fail(`a record of effect ${spell(h)}, which is not known`)
+    }
+    if (first < e.first || (e.last !== 0 && e.last < first) || e.versions.length === 0) {
+      fail(`a record of effect ${spell(h)} from tick ${first} on; it changed in tick ${e.first} and acts to tick ${e.last}`)
+    }
+    return e
+  }
+
+  /** append adds the newest version of the effect on a slot. */
+  private append(slot: number, e: Slot, v: Version): void {
+    e.first = v.from
+    if (e.versions.push(v) === 1) this.used.push(slot)
+    this.bytes += bytesOf(v)
+    if (!this.due.includes(slot)) this.due.push(slot)
+  }
+
+  /** settle removes from due the slots without versions that bodies were not computed with. */
+  settle(): void {
+    keepIf(this.due, slot => {
+      const { versions } = this.slots.get(slot)!
+      return versions.length > 0 && !versions[versions.length - 1].applied
+    })
+  }
+
+  /** prune forgets what no tick from oldest on needs. */
+  prune(oldest: number): void {
+    keepIf(this.used, slot => {
+      const { versions } = this.slots.get(slot)!
+      let n = 0
+      while (n + 1 < versions.length && versions[n + 1].from <= oldest) n++
+      const v = versions[n]
+      const over = v.source === null ? v.from <= oldest : v.source.last !== 0 && v.source.last < oldest
+      if (n + 1 === versions.length && v.applied && over) n++
+      for (let i = 0; i < n; i++) this.bytes -= bytesOf(versions[i])
+      if (n > 0) versions.splice(0, n)
+      return versions.length > 0
+    })
+  }
+}
+
+const maxTick = 2 ** 32 - 1
+
+/** firstTick returns the first tick of a record in a message of that tick. */
+function firstTick(tick: number, back: number): number {
+  const first = tick + 1 - back
+  if (first < 1 || first > maxTick) fail(`an effect from tick ${first} on`)
+  return first
+}
+
+function load(code: Uint8Array): Program {
+  try {
+    return new Program(code)
+  } catch (e) {
+    if (e instanceof VerifyError) fail(e.message)
+    throw e
+  }
+}
+
+function spell(h: Name): string {
+  return `${h.slot}v${h.generation}`
+}
+
+function bytesOf(v: Version): number {
+  return bytesOfVersion + 4 * (v.source?.params.length ?? 0)
+}
+
+/** paramsOf returns the parameters that a record gives a program. */
+function paramsOf(p: Program, numbers: Float32Array): Float32Array {
+  if (numbers.length === 0) return p.defaults
+  const params = new Float32Array(p.defaults.length)
+  let at = 0
+  p.params.forEach((q, i) => {
+    if (q.scalar) params.fill(numbers[at], 4 * i, 4 * i + 4)
+    else params.set(numbers.subarray(at, at + 4), 4 * i)
+    at += q.scalar ? 1 : 4
+  })
+  if (at !== numbers.length || !p.allows(params)) {
+    fail(`${numbers.length} numbers that do not fit a program with ${p.params.length} parameters`)
+  }
+  return params
+}
+
+/** keepIf removes the elements that keep does not accept. */
+export function keepIf<T>(list: T[], keep: (x: T) => boolean): void {
+  let n = 0
+  for (const x of list) if (keep(x)) list[n++] = x
+  list.length = n
+}

@@ -1,0 +1,106 @@
+// The exact part of rows, and the audit: PROTOCOL.md, sections 7 to 9.
+
+import type { BitReader } from '../bits.ts'
+import { maxBack } from '../limits.ts'
+import type { State } from './columns.ts'
+
+/** Form is how a row gives the exact state of a body. */
+export const Form = {
+  ordinary: 0, // it does not
+  onGrid: 1, // awake, and the quantised state is exact
+  onGridAsleep: 2, // asleep, and the quantised position is exact
+  raw: 3, // awake; what the quantised state lacks follows
+  rawAsleep: 4,
+} as const
+
+/** Exact is what a row's header says of its exact part. Readers reuse it. */
+export class Exact {
+  form: number = Form.ordinary
+  back = 0 // ticks from the row's state to its message's tick
+
+  /** read reads the bit exact, form and back of a row with that baseline in a message of that tick. */
+  read(r: BitReader, tick: number, age: number): void {
+    this.form = Form.ordinary
+    this.back = 0
+    if (r.bits(1) === 0) return
+    this.form = r.bits(2) + 1
+    let most = Math.min(maxBack, Math.max(tick, 1) - 1)
+    if (age !== 0) most = Math.min(most, age - 1)
+    this.back = r.golomb(1)
+    if (this.back > most) {
+      r.refuse(`an exact state of ${this.back} ticks ago, at most ${most}`)
+      this.back = 0
+    }
+  }
+}
+
+/**
+ * readBody reads the exact part of a row of that form. grid is what the row's body restores
+ * to: position and velocity. restTicks is the schema's. Call r.check before s is used.
+ */
+export function readBody(r: BitReader, form: number, grid: ArrayLike<number>, restTicks: number, s: State): void {
+  const raw = form === Form.raw || form === Form.rawAsleep
+  s.x = raw ? readResidual(r, grid[0], 10) : grid[0]
+  s.y = raw ? readResidual(r, grid[1], 10) : grid[1]
+  s.z = raw ? readResidual(r, grid[2], 10) : grid[2]
+  s.awake = form === Form.onGrid || form === Form.raw
+  s.vx = s.vy = s.vz = s.rest = 0
+  if (form === Form.onGrid) {
+    s.vx = grid[3]
+    s.vy = grid[4]
+    s.vz = grid[5]
+  } else if (form === Form.onGridAsleep) {
+    if (grid[3] !== 0 || grid[4] !== 0 || grid[5] !== 0) r.refuse('an exact body that is asleep moves')
+  } else if (form === Form.raw) {
+    s.vx = readResidual(r, grid[3], 16)
+    s.vy = readResidual(r, grid[4], 16)
+    s.vz = readResidual(r, grid[5], 16)
+    s.rest = r.golomb(2)
+    if (s.rest > restTicks) r.refuse(`an exact body that rests for ${s.rest} ticks`)
+  }
+}
+
+const single = new Float32Array(1)
+const bits = new Uint32Array(single.buffer)
+
+/** readResidual reads the number of floats from base to the result, with the sign in the lowest bit. */
+function readResidual(r: BitReader, base: number, order: number): number {
+  const z = r.golomb(order)
+  single[0] = base
+  const b = bits[0]
+  // All floats ascend with these numbers; -0 directly precedes 0.
+  const ordered = ((b >= 2 ** 31 ? ~b : b ^ 0x80000000) + ((z >>> 1) ^ -(z & 1))) | 0
+  bits[0] = ordered < 0 ? ordered ^ 0x80000000 : ~ordered
+  const x = single[0]
+  if (Number.isFinite(x)) return x
+  r.refuse(`an exact body with ${x}`)
+  return 0
+}
+
+const turns = 32 // of audits
+
+/** audited reports whether the audit of snapshot seq covers the entity of a slot. */
+export function audited(slot: number, seq: number): boolean {
+  return slot % turns === seq % turns
+}
+
+const words = new Float32Array(6)
+const wordBits = new Uint32Array(words.buffer)
+
+/** auditBody adds an exact body to an audit, which starts at 0. Entities are added by slot. */
+export function auditBody(sum: number, slot: number, generation: number, s: State): number {
+  words[0] = s.x
+  words[1] = s.y
+  words[2] = s.z
+  words[3] = s.vx
+  words[4] = s.vy
+  words[5] = s.vz
+  let x = fold(fold(sum, slot), generation)
+  for (let i = 0; i < 6; i++) x = fold(x, wordBits[i])
+  return fold(fold(x, s.awake ? 1 : 0), s.rest) >>> 0
+}
+
+function fold(x: number, v: number): number {
+  x = Math.imul(x ^ v, 0x9e3779b1)
+  return x ^ (x >>> 15)
+}

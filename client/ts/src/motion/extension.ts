@@ -1,0 +1,193 @@
+// Extension records: how bodies move. PROTOCOL.md, section 6.1.
+
+import type { ByteReader } from '../bits.ts'
+import { fail } from '../codes.ts'
+import { maxEffectBack, maxEffects, maxKinds, maxParams, maxProgram } from '../limits.ts'
+import { type Path, PathForm } from './path.ts'
+import type { Kind } from './stepper.ts'
+
+/** Name is a handle in two numbers, of an effect or of an entity. */
+export interface Name {
+  readonly slot: number
+  readonly generation: number
+}
+
+/** Way is a path, and the entity that it follows. */
+export interface Way {
+  readonly path: Path
+  readonly leader: Name // of following; otherwise nobody
+}
+
+/** Added makes an effect known. It acts from its first tick on. */
+export interface Added {
+  readonly type: 'added'
+  readonly effect: Name
+  readonly program: number
+  readonly mode: number
+  readonly layers: number
+  readonly back: number // ticks from its first tick to the tick after the message's
+  readonly age: number // ticks from the tick in which it was born to its first
+  readonly life: number // ticks from its first to its last, both included; 0: until it is ended
+  readonly way: Way
+  readonly params: Float32Array // empty: the program's defaults
+}
+
+/** Changed changes an effect from its first tick on. */
+export interface Changed {
+  readonly type: 'changed'
+  readonly effect: Name
+  readonly back: number
+  readonly way: Way | null // null: as before
+  readonly params: Float32Array | null
+}
+
+/** Ended says that an effect acts no more or, if it left, that the client receives no more about it. */
+export interface Ended {
+  readonly type: 'ended'
+  readonly effect: Name
+  readonly back: number
+  readonly left: boolean
+}
+
+/** ProgramSent gives the session a program that effects name by its number. */
+export interface ProgramSent {
+  readonly type: 'program'
+  readonly number: number
+  readonly code: Uint8Array // the portable form
+}
+
+/** KindAdded gives the constants of a kind that the schema lacks. */
+export interface KindAdded {
+  readonly type: 'kind'
+  readonly kind: number
+  readonly body: Kind
+}
+
+/** Extension is the content of an Extension record. */
+export type Extension = ProgramSent | Added | Changed | Ended | KindAdded
+
+/** nobody is no entity. */
+export const nobody: Name = { slot: 0, generation: 0 }
+
+const zero = new Float32Array(3)
+const maxPathNumber = 1e6
+
+/** readExtension reads what follows the head of a record with this detail. */
+export function readExtension(r: ByteReader, detail: number): Extension {
+  switch (detail) {
+    case 0:
+      return readProgram(r)
+    case 1:
+      return readAdded(r)
+    case 2:
+      return readChanged(r)
+    case 3:
+    case 4:
+      return { type: 'ended', effect: readEffect(r), back: readBack(r), left: detail === 4 }
+    case 5:
+      return readKind(r)
+  }
+  return fail(`extension ${detail}`)
+}
+
+function readProgram(r: ByteReader): ProgramSent {
+  const number = r.u8()
+  const length = r.uvarint('program', maxProgram)
+  if (length === 0) fail('a program of no bytes')
+  return { type: 'program', number, code: r.bytes(length) }
+}
+
+function readAdded(r: ByteReader): Added {
+  const effect = readEffect(r)
+  const program = r.u8()
+  const mode = r.u8()
+  if (mode > 1) fail(`an effect of mode ${mode}`)
+  return {
+    type: 'added',
+    effect,
+    program,
+    mode,
+    layers: r.uvarint('layers'),
+    back: readBack(r),
+    age: r.uvarint('age'),
+    life: r.uvarint('life'),
+    way: readWay(r),
+    params: readParams(r),
+  }
+}
+
+function readChanged(r: ByteReader): Changed {
+  const effect = readEffect(r)
+  const back = readBack(r)
+  const what = r.u8()
+  if (what === 0 || what > 3) fail(`an effect changed in ${what}`)
+  const way = (what & 1) !== 0 ? readWay(r) : null
+  return { type: 'changed', effect, back, way, params: (what & 2) !== 0 ? readParams(r) : null }
+}
+
+function readKind(r: ByteReader): KindAdded {
+  const kind = r.uvarint('kind', maxKinds - 1)
+  const constants = floats(r, 5)
+  for (const x of constants) if (x < 0 || Object.is(x, -0)) fail(`a kind with the constant ${x}`)
+  const [inverseMass, coupling, radius, friction, restitution] = constants
+  if (coupling > 1 || restitution > 1) fail(`a kind with coupling ${coupling} and restitution ${restitution}`)
+  return { type: 'kind', kind, body: { inverseMass, coupling, radius, friction, restitution, layers: r.u32() } }
+}
+
+function readEffect(r: ByteReader): Name {
+  const slot = r.uvarint('effect', maxEffects - 1)
+  return { slot, generation: readGeneration(r, 'an effect') }
+}
+
+/** readGeneration reads a generation of the server's: odd ones, below 2^31. */
+function readGeneration(r: ByteReader, what: string): number {
+  const generation = r.uvarint('generation', 2 ** 31 - 1)
+  if (generation % 2 === 0) fail(`${what} of generation ${generation}`)
+  return generation
+}
+
+function readBack(r: ByteReader): number {
+  const back = r.u8()
+  if (back > maxEffectBack) fail(`an effect of ${back} ticks ago`)
+  return back
+}
+
+function readWay(r: ByteReader): Way {
+  const form = r.u8()
+  if (form > PathForm.following) fail(`a path of form ${form}`)
+  let leader = nobody
+  if (form === PathForm.following) {
+    const slot = r.uvarint('leader', 2 ** 24 - 1)
+    leader = { slot, generation: readGeneration(r, 'a leader') }
+  }
+  const center = floats(r, 3)
+  const orbit = form === PathForm.orbit
+  const velocity = form === PathForm.linear ? bounded(r) : zero
+  const axisU = orbit ? bounded(r) : zero
+  const axisV = orbit ? bounded(r) : zero
+  const phase = orbit ? r.u32() : 0
+  return { path: { form, center, velocity, axisU, axisV, phase, rate: orbit ? r.u32() : 0 }, leader }
+}
+
+/** bounded reads a velocity or an axis. */
+function bounded(r: ByteReader): Float32Array {
+  const v = floats(r, 3)
+  if (!v.every(x => Math.abs(x) <= maxPathNumber)) fail(`a path with a velocity or axis of ${v}`)
+  return v
+}
+
+function readParams(r: ByteReader): Float32Array {
+  return floats(r, r.uvarint('parameters', maxParams))
+}
+
+/** floats reads n finite singles. */
+function floats(r: ByteReader, n: number): Float32Array {
+  const b = r.bytes(4 * n)
+  const view = new DataView(b.buffer, b.byteOffset, b.length)
+  const v = new Float32Array(n)
+  for (let i = 0; i < n; i++) {
+    v[i] = view.getFloat32(4 * i, true)
+    if (!Number.isFinite(v[i])) fail(`a number is ${v[i]}`)
+  }
+  return v
+}

@@ -1,0 +1,128 @@
+// The motion of an exact body: its states of the last ticks.
+
+import { State } from './columns.ts'
+
+/** Ring keeps a state for each of the last ticks, as many as a power of two. */
+export class Ring {
+  private readonly floats: Float32Array
+  private readonly rest: Uint32Array
+  private readonly awake: Uint8Array
+  private readonly mask: number
+
+  constructor(ticks: number) {
+    this.floats = new Float32Array(6 * ticks)
+    this.rest = new Uint32Array(ticks)
+    this.awake = new Uint8Array(ticks)
+    this.mask = ticks - 1
+  }
+
+  set(tick: number, s: State): void {
+    const i = tick & this.mask
+    const f = this.floats
+    f[6 * i] = s.x
+    f[6 * i + 1] = s.y
+    f[6 * i + 2] = s.z
+    f[6 * i + 3] = s.vx
+    f[6 * i + 4] = s.vy
+    f[6 * i + 5] = s.vz
+    this.rest[i] = s.rest
+    this.awake[i] = s.awake ? 1 : 0
+  }
+
+  get(tick: number, s: State): State {
+    const i = tick & this.mask
+    const f = this.floats
+    s.x = f[6 * i]
+    s.y = f[6 * i + 1]
+    s.z = f[6 * i + 2]
+    s.vx = f[6 * i + 3]
+    s.vy = f[6 * i + 4]
+    s.vz = f[6 * i + 5]
+    s.rest = this.rest[i]
+    s.awake = this.awake[i] !== 0
+    return s
+  }
+}
+
+/** Rings lends rings, and takes them back for others. */
+export class Rings {
+  readonly ticks: number
+  private readonly free: Ring[] = []
+
+  constructor(ticks: number) {
+    this.ticks = ticks
+  }
+
+  take(): Ring {
+    return this.free.pop() ?? new Ring(this.ticks)
+  }
+
+  give(r: Ring | null): void {
+    if (r !== null && this.free.length < 256) this.free.push(r)
+  }
+}
+
+const rested = new State()
+
+/** Track is an exact body. */
+export class Track {
+  slot = 0
+  generation = 0
+  readonly number: number // in a Sim
+  kind = 0
+  readonly given = new State() // newest that the server sent, as of at
+  at = 0
+  fresh = false // the body has not been computed from given yet
+  ghost = false // the entity has gone, but an effect still follows it in ticks to compute
+  lost = false // the body is not computed: the client was out of time
+  late = false // the body is being computed from at to now
+
+  // ring holds the states of ticks first to last; null means that the body was given and last
+  // in all of them. After last nothing changed.
+  ring: Ring | null = null
+  first = 0
+  last = 0
+
+  constructor(number: number) {
+    this.number = number
+  }
+
+  /** begin forgets all states but one. */
+  begin(tick: number, s: State): void {
+    this.first = this.last = tick
+    this.ring?.set(tick, s)
+  }
+
+  /** state sets s to the state after a tick; before the first one known, that. */
+  state(tick: number, s: State): State {
+    if (this.ring === null) return s.copy(this.given)
+    return this.ring.get(Math.min(Math.max(tick, this.first), this.last), s)
+  }
+
+  /** keep begins to keep states. */
+  keep(rings: Rings): Ring {
+    if (this.ring === null) {
+      this.ring = rings.take()
+      this.ring.set(this.last, this.given)
+    }
+    return this.ring
+  }
+
+  /** record sets the state after a tick and forgets later ones. */
+  record(tick: number, s: State, rings: Rings): void {
+    const ring = this.keep(rings)
+    const { ticks } = rings
+    if (tick <= this.first) {
+      this.begin(tick, s)
+      return
+    }
+    this.last = Math.min(this.last, tick - 1)
+    if (this.last < tick - 1) {
+      ring.get(this.last, rested)
+      for (let i = Math.max(this.last + 1, tick - ticks + 1); i < tick; i++) ring.set(i, rested)
+    }
+    ring.set(tick, s)
+    this.last = tick
+    if (tick - this.first >= ticks) this.first = tick - ticks + 1
+  }
+}

@@ -1,0 +1,471 @@
+// A server whose viewer sees a part of a world and computes its bodies, and the least of a
+// replica, over a link that loses, copies and reorders datagrams. Nothing is encoded.
+
+import assert from 'node:assert/strict'
+import { Program } from '../src/field/program.ts'
+import { Bodies, type MotionStats } from '../src/motion/bodies.ts'
+import { State } from '../src/motion/columns.ts'
+import { audited, auditBody } from '../src/motion/exact.ts'
+import { type Changed, type Extension, type Name, nobody, type Way } from '../src/motion/extension.ts'
+import { PathForm } from '../src/motion/path.ts'
+import { Sim, type Source } from '../src/motion/sim.ts'
+import { readLines, unhex } from './hex.ts'
+
+/** randomOf returns numbers in [0, 1), the same for a seed. */
+export function randomOf(seed: number): () => number {
+  let a = seed | 0
+  return () => {
+    a = (a + 0x6d2b79f5) | 0
+    let t = Math.imul(a ^ (a >>> 15), 1 | a)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+export const motion = {
+  tickHz: 60, gravity: Math.fround(9.81), maxSpeed: 128, halfX: 30, height: 20, halfZ: 30, restSpeed: Math.fround(0.08),
+  restTicks: 12, bounds: 'bounce',
+} as const
+
+const f = Math.fround
+export const kinds = [
+  { inverseMass: f(0.05), coupling: f(0.013), radius: 0.5, friction: f(0.6), restitution: f(0.2), layers: 1 },
+  { inverseMass: 100, coupling: f(0.3), radius: f(0.1), friction: f(0.2), restitution: f(0.6), layers: 2 },
+  { inverseMass: 0, coupling: 0, radius: 1, friction: 0, restitution: 0.5, layers: 3 },
+]
+const lift = 2
+
+/** codes are small programs of the motion vectors, a whirl and an explosion. */
+const codes = [
+  ...readLines<{ Code: string }>('world/motion/testdata/programs.jsonl')
+    .slice(0, 3)
+    .map(p => unhex(p.Code)),
+  ...readLines<{ Name: string; Program: string; Numbers: string }>('field/testdata/vectors.jsonl')
+    .filter(v => v.Numbers === 'grid' && (v.Name === 'whirl' || v.Name === 'explosion'))
+    .map(v => unhex(v.Program)),
+]
+const programs = codes.map(code => new Program(code))
+
+interface Viewed {
+  readonly slot: number
+  generation: number
+  kind: number
+  inView: boolean
+  exact: boolean // as sent last
+  turned: number // tick at which it last became exact or ordinary
+  acked: number // tick of the newest state that the client has acknowledged
+  disturbed: number
+  leads: boolean
+}
+
+interface Sent {
+  slot: number
+  source: Source
+  leader: Name
+  generation: number
+}
+
+type Record =
+  | { type: 'enter'; h: Name; kind: number; at: number; state: State | null }
+  | { type: 'gone'; h: Name }
+  | { type: 'extension'; from: number; make: (back: number) => Extension }
+
+interface Row {
+  h: Name
+  at: number
+  state: State | null
+}
+
+interface Datagram {
+  seq: number
+  tick: number
+  structure: number
+  complete: boolean
+  continued: boolean
+  audited: boolean
+  audit: number
+  rows: Row[]
+}
+
+/** Replica has what Bodies needs of a replica. */
+class Replica {
+  readonly bodies: Bodies
+  structure = 0
+  newest = 0
+  readonly acked = new Map<number, Row[]>()
+  private readonly live = new Map<number, { generation: number; record: number; tick: number }>()
+  private held: Datagram[] = []
+
+  constructor(diverge: () => void) {
+    this.bodies = new Bodies({ motion, kinds: kinds.map(body => ({ body })), diverge })
+  }
+
+  receiveStructure(tick: number, records: Record[]): void {
+    for (const r of records) {
+      this.structure++
+      if (r.type === 'extension') {
+        this.bodies.extend(r.make(tick + 1 - r.from), tick, h => this.live.get(h.slot)?.generation === h.generation)
+      } else if (r.type === 'gone') {
+        this.live.delete(r.h.slot)
+        this.bodies.gone(r.h.slot)
+      } else {
+        this.live.set(r.h.slot, { generation: r.h.generation, record: this.structure, tick: r.at })
+        this.bodies.entered(r.h, r.kind, r.at, r.state)
+      }
+    }
+    const held = this.held.sort((a, b) => a.seq - b.seq)
+    this.held = []
+    for (const d of held) this.receive(d)
+  }
+
+  receive(d: Datagram): void {
+    if (this.acked.has(d.seq) || d.seq + 64 < this.newest) return
+    if (d.structure > this.structure) {
+      this.held.push(d)
+      return
+    }
+    for (const { h } of d.rows) {
+      const e = this.live.get(h.slot)
+      if (e === undefined || e.generation !== h.generation || e.record > d.structure) return
+    }
+    for (const row of d.rows) {
+      const e = this.live.get(row.h.slot)!
+      if (row.at <= e.tick) continue
+      e.tick = row.at
+      this.bodies.updated(row.h.slot, row.at, row.state)
+    }
+    this.acked.set(d.seq, d.rows)
+    this.newest = Math.max(this.newest, d.seq)
+    this.bodies.applied(d, this.structure)
+  }
+}
+
+/** Oracle steps the world, serves the replica and compares. */
+export class Oracle {
+  readonly replica: Replica
+  compared = 0
+  diverged = 0
+  faults = { drag: false, order: false } // what the client is told wrong on purpose
+  tick = 0
+  private readonly random: () => number
+  private readonly sim: Sim
+  private readonly entities: Viewed[] = []
+  private readonly effects = new Map<number, Sent>()
+  private readonly generations = new Map<number, number>()
+  private hidden: { slot: number; source: Source } | null = null
+  private readonly known = new Map<number, Map<number, State>>() // by tick, slot
+  private records: Record[] = []
+  private structure = 0
+  private seq = 0
+  private stream: { due: number; tick: number; records: Record[] }[] = []
+  private datagrams: { due: number; d: Datagram }[] = []
+  private acks: { due: number; rows: Row[] }[] = []
+  private readonly noted = new Set<number>()
+  private checked = 0
+
+  constructor(seed: number, bodies: number) {
+    this.random = randomOf(seed)
+    this.sim = new Sim(motion, 0)
+    this.replica = new Replica(() => this.diverged++)
+    kinds.forEach((k, i) => this.sim.setKind(i, k))
+    codes.forEach((code, number) => {
+      this.records.push({ type: 'extension', from: 1, make: () => ({ type: 'program', number, code }) })
+    })
+    for (let slot = 0; slot < bodies; slot++) {
+      const leads = slot < 3
+      const kind = leads ? lift : this.below(3)
+      const e = { slot, generation: 1, kind, inView: false, exact: true, turned: 0, acked: 0, disturbed: 1, leads }
+      this.entities.push(e)
+      this.sim.put(slot, kind, this.place(leads))
+    }
+  }
+
+  get stats(): MotionStats {
+    return this.replica.bodies.stats
+  }
+
+  private below(n: number): number {
+    return Math.floor(this.random() * n)
+  }
+
+  private number(scale: number): number {
+    return f((2 * this.random() - 1) * scale)
+  }
+
+  /** place returns a state at random, on the ground or in the air. */
+  private place(moves: boolean): State {
+    const s = new State()
+    Object.assign(s, { x: this.number(25), y: f(1 + this.random() * 9), z: this.number(25), awake: moves || this.below(3) > 0 })
+    if (s.awake) Object.assign(s, { vx: this.number(6), vy: moves ? 0 : this.number(6), vz: this.number(6) })
+    return s
+  }
+
+  /** step plays one tick of everything. */
+  step(): void {
+    this.tick++
+    if (this.tick > 3) this.changeEffects()
+    const before = new Set(this.hiddenReach())
+    this.sim.tick()
+    for (const slot of [...before, ...this.hiddenReach()]) this.entities[slot].disturbed = this.tick
+    for (const [slot, e] of this.effects) if (e.source.last === this.tick) this.effects.delete(slot)
+    if (this.hidden?.source.last === this.tick) this.hidden = null
+    this.disturb()
+    this.remember()
+    if (this.tick % 3 === 0) this.snapshot()
+    this.deliver()
+  }
+
+  /** hiddenReach returns the slots of the bodies that the hidden effect may move. */
+  private hiddenReach(): number[] {
+    if (this.hidden === null) return []
+    const { source } = this.hidden
+    const s = new State()
+    return this.entities.map(e => e.slot).filter(slot => {
+      this.sim.state(slot, s)
+      const { min, max } = source.program.box!
+      const at = [s.x, s.y, s.z].map((x, i) => f(x - source.path.center[i]))
+      return at.every((x, i) => x >= min[i] && x <= max[i])
+    })
+  }
+
+  private way(from: number): Way {
+    const form = this.below(4)
+    const v = (scale: number) => Float32Array.of(this.number(scale), this.number(1), this.number(scale))
+    const center = Float32Array.of(this.number(20), f(1 + this.random() * 3), this.number(20))
+    const none = new Float32Array(3)
+    const orbit = form === PathForm.orbit
+    const path = {
+      form, center: form === PathForm.following ? v(2) : center, velocity: form === PathForm.linear ? v(15) : none,
+      axisU: orbit ? v(9) : none, axisV: orbit ? v(9) : none, phase: orbit ? this.below(2 ** 32) : 0,
+      rate: orbit ? this.below(2 ** 27) : 0,
+    }
+    const leaders = this.entities.filter(e => e.leads && e.inView && from > 6)
+    if (form === PathForm.following && leaders.length === 0) return { path: { ...path, form: PathForm.fixed }, leader: nobody }
+    return { path, leader: form === PathForm.following ? leaders[this.below(leaders.length)] : nobody }
+  }
+
+  private changeEffects(): void {
+    const slot = this.below(8)
+    const e = this.effects.get(slot)
+    const what = this.below(30)
+    if (e === undefined) {
+      if (what < 6) this.addEffect(slot)
+      else if (what === 7 && this.hidden === null) this.hide()
+    } else if (what === 0) {
+      this.sim.endEffect(slot, true)
+      this.effects.delete(slot)
+      this.note({ type: 'ended', effect: { slot, generation: e.generation }, back: 0, left: false })
+    } else if (what < 3) {
+      this.changeEffect(slot, e)
+    }
+  }
+
+  private addEffect(slot: number): void {
+    const generation = (this.generations.get(slot) ?? -1) + 2
+    this.generations.set(slot, generation)
+    const number = this.below(programs.length)
+    const age = this.below(2)
+    const life = this.below(2) * (1 + this.below(90))
+    const way = this.way(this.tick)
+    const params = programs[number].defaults
+    const mode = this.below(2)
+    const layers = this.below(4)
+    const source = {
+      program: programs[number], params, mode, layers, path: way.path, leader: way.leader.slot, born: this.tick - age,
+      first: this.tick, last: life === 0 ? 0 : this.tick + life - 1, pathBorn: 0,
+    }
+    this.sim.setEffect(slot, source, true)
+    this.effects.set(slot, { slot, source, leader: way.leader, generation })
+    const effect = { slot: this.faults.order ? 7 - slot : slot, generation }
+    this.note({ type: 'added', effect, program: number, mode, layers, back: 0, age, life, way, params: new Float32Array(0) })
+  }
+
+  private changeEffect(slot: number, e: Sent): void {
+    const way = this.below(2) === 0 ? this.way(this.tick) : null
+    const scalars = e.source.program.params.length > 0 && way === null
+    const params = scalars ? e.source.params.map((x, i) => (i % 4 === 0 ? f(x * 0.75) : x)) : null
+    if (params !== null) e.source.program.params.forEach((p, i) => p.scalar && params.fill(params[4 * i], 4 * i, 4 * i + 4))
+    if (way === null && (params === null || !e.source.program.allows(params))) return
+    const source = { ...e.source }
+    if (way !== null) Object.assign(source, { path: way.path, pathBorn: this.tick, leader: way.leader.slot })
+    if (params !== null) source.params = params
+    this.sim.setEffect(slot, source, true)
+    this.effects.set(slot, { ...e, source, leader: way?.leader ?? e.leader })
+    const sent = params === null ? null : numbersOf(source.program, params)
+    this.note({ type: 'changed', effect: { slot, generation: e.generation }, back: 0, way, params: sent })
+  }
+
+  /** hide adds an effect that the client is not told of: it disturbs. */
+  private hide(): void {
+    const center = Float32Array.of(this.number(20), 1, this.number(20))
+    const none = new Float32Array(3)
+    const path = { form: 0, center, velocity: none, axisU: none, axisV: none, phase: 0, rate: 0 }
+    const source = {
+      program: programs[2], params: programs[2].defaults, mode: 1, layers: 0, path, leader: 0, born: this.tick, first: this.tick,
+      last: this.tick + 40, pathBorn: 0,
+    }
+    this.hidden = { slot: 9, source }
+    this.sim.setEffect(9, source, true)
+  }
+
+  private note(x: Extension): void {
+    const from = this.tick
+    const change = this.faults.drag && x.type === 'changed' ? { ...x, way: null, params: null } : x
+    this.records.push({ type: 'extension', from, make: back => ({ ...change, back }) as Changed })
+  }
+
+  /** disturb moves bodies as a game would, and replaces some. */
+  private disturb(): void {
+    const e = this.entities[this.below(this.entities.length)]
+    const what = this.below(12)
+    if (e.leads || what > 3) return
+    const s = new State()
+    this.sim.state(e.slot, s)
+    if (what === 0) {
+      Object.assign(s, this.place(false))
+      e.generation += 2
+      if (e.inView) this.leave(e, { slot: e.slot, generation: e.generation - 2 })
+    } else {
+      Object.assign(s, { vx: this.number(9), vy: this.number(9), awake: true, rest: 0 })
+    }
+    this.sim.put(e.slot, e.kind, s)
+    e.disturbed = this.tick
+  }
+
+  private leave(e: Viewed, h: Name): void {
+    e.inView = false
+    this.records.push({ type: 'gone', h })
+  }
+
+  private remember(): void {
+    const states = new Map<number, State>()
+    for (const { slot } of this.entities) {
+      const s = new State()
+      this.sim.state(slot, s)
+      states.set(slot, s)
+    }
+    this.known.set(this.tick, states)
+    this.known.delete(this.tick - 200)
+  }
+
+  /** past returns a tick whose state of an entity, with the effects, gives all later ones. */
+  private past(e: Viewed): number {
+    const oldest = Math.max(e.disturbed, this.tick - 60, e.turned, 1)
+    return this.below(3) === 0 ? oldest + this.below(this.tick - oldest + 1) : this.tick
+  }
+
+  private stateOf(e: Viewed, at: number): State | null {
+    return e.exact ? new State().copy(this.known.get(at)!.get(e.slot)!) : null
+  }
+
+  private snapshot(): void {
+    for (const e of this.entities) {
+      if (e.inView ? !e.leads && this.below(60) === 0 : e.leads || this.below(9) === 0) {
+        if (e.inView) this.leave(e, { slot: e.slot, generation: e.generation })
+        else this.enter(e)
+      }
+    }
+    if (this.records.length > 0) {
+      const due = Math.max(this.tick + this.below(4), this.stream.at(-1)?.due ?? 0)
+      const entersFirst = [...this.records].sort((a, b) => Number(a.type === 'extension') - Number(b.type === 'extension'))
+      this.stream.push({ due, tick: this.tick, records: entersFirst })
+      this.structure += this.records.length
+      this.records = []
+    }
+    this.sendRows()
+  }
+
+  private enter(e: Viewed): void {
+    e.inView = e.exact = true
+    e.turned = 0
+    e.acked = this.past(e)
+    const h = { slot: e.slot, generation: e.generation }
+    this.records.push({ type: 'enter', h, kind: e.kind, at: e.acked, state: this.stateOf(e, e.acked) })
+  }
+
+  private sendRows(): void {
+    const owed = this.entities.filter(e => e.inView && (e.disturbed > e.acked || !e.exact || e.turned > e.acked))
+    const most = 1 + this.below(12)
+    for (let from = 0; from === 0 || from < owed.length; from += most) {
+      const rows = owed.slice(from, from + most)
+      const complete = from + most >= owed.length
+      if (from > 2 * most && !complete) return // the rest is owed to the next one
+      this.send(rows, from > 0, complete)
+    }
+  }
+
+  private send(entities: Viewed[], continued: boolean, complete: boolean): void {
+    const rows = entities.map(e => {
+      const exact = e.leads || this.below(5) > 0
+      if (exact !== e.exact) {
+        e.exact = exact
+        e.turned = this.tick
+      }
+      const at = this.past(e)
+      return { h: { slot: e.slot, generation: e.generation }, at, state: this.stateOf(e, at) }
+    })
+    this.seq++
+    const d = {
+      seq: this.seq, tick: this.tick, structure: this.structure, complete, continued, audited: complete,
+      audit: complete ? this.audit() : 0, rows,
+    }
+    if (this.below(8) === 0) return // lost
+    this.datagrams.push({ due: this.tick + this.below(8), d })
+    if (this.below(10) === 0) this.datagrams.push({ due: this.tick + this.below(12), d })
+  }
+
+  private audit(): number {
+    let sum = 0
+    for (const e of this.entities) {
+      if (!e.inView || !e.exact || !audited(e.slot, this.seq)) continue
+      sum = auditBody(sum, e.slot, e.generation, this.known.get(this.tick)!.get(e.slot)!)
+    }
+    return sum
+  }
+
+  private deliver(): void {
+    while (this.stream.length > 0 && this.stream[0].due <= this.tick) {
+      const { tick, records } = this.stream.shift()!
+      this.replica.receiveStructure(tick, records)
+      this.check()
+    }
+    const due = this.datagrams.filter(d => d.due <= this.tick)
+    this.datagrams = this.datagrams.filter(d => d.due > this.tick)
+    for (const { d } of due) {
+      this.replica.receive(d)
+      this.check()
+    }
+    for (const [seq, rows] of this.replica.acked) {
+      if (this.noted.has(seq)) continue
+      this.noted.add(seq)
+      this.acks.push({ due: this.tick + 3, rows })
+    }
+    for (const { rows } of this.acks.filter(a => a.due <= this.tick)) {
+      for (const { h, at } of rows) {
+        const e = this.entities[h.slot]
+        if (e.generation === h.generation && e.inView) e.acked = Math.max(e.acked, at)
+      }
+    }
+    this.acks = this.acks.filter(a => a.due > this.tick)
+  }
+
+  /** check compares the bodies after a complete snapshot with the world's. */
+  private check(): void {
+    const { bodies } = this.replica
+    if (bodies.now === this.checked) return
+    this.checked = bodies.now
+    if (this.faults.drag || this.faults.order) return
+    const s = new State()
+    for (const { slot } of this.entities) {
+      const tick = bodies.exact(slot, s)
+      if (tick === 0) continue
+      assert.deepEqual(s, this.known.get(tick)!.get(slot), `tick ${this.tick}, computed ${tick}, slot ${slot}`)
+      this.compared++
+    }
+  }
+}
+
+/** numbersOf returns parameters as records give them. */
+function numbersOf(p: Program, params: Float32Array): Float32Array {
+  return Float32Array.from(p.params.flatMap((q, i) => [...params.subarray(4 * i, 4 * i + (q.scalar ? 1 : 4))]))
+}
