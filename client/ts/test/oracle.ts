@@ -106,6 +106,7 @@ class Replica {
       if (r.type === 'extension') {
         this.bodies.extend(r.make(tick + 1 - r.from), tick, h => this.live.get(h.slot)?.generation === h.generation)
       } else if (r.type === 'gone') {
+        if (this.live.get(r.h.slot)?.generation !== r.h.generation) continue
         this.live.delete(r.h.slot)
         this.bodies.gone(r.h.slot)
       } else {
@@ -152,7 +153,8 @@ export class Oracle {
   private readonly entities: Viewed[] = []
   private readonly effects = new Map<number, Sent>()
   private readonly generations = new Map<number, number>()
-  private hidden: { slot: number; source: Source } | null = null
+  private hidden: Sent | null = null // the client is not told of it: it disturbs
+  private leftAt = 0
   private readonly known = new Map<number, Map<number, State>>() // by tick, slot
   private records: Record[] = []
   private structure = 0
@@ -245,16 +247,21 @@ export class Oracle {
   }
 
   private changeEffects(): void {
+    if (this.hidden !== null && this.below(20) === 0) this.reveal(this.hidden)
     const slot = this.below(8)
     const e = this.effects.get(slot)
     const what = this.below(30)
     if (e === undefined) {
-      if (what < 6) this.addEffect(slot)
-      else if (what === 7 && this.hidden === null) this.hide()
+      if (what < 6 && this.hidden?.slot !== slot) this.addEffect(slot)
     } else if (what === 0) {
       this.sim.endEffect(slot, true)
       this.effects.delete(slot)
       this.note({ type: 'ended', effect: { slot, generation: e.generation }, back: 0, left: false })
+    } else if (what === 4 && this.hidden === null && e.source.program.box !== null && e.source.path.form === PathForm.fixed) {
+      this.hidden = e
+      this.leftAt = this.tick
+      this.effects.delete(slot)
+      this.note({ type: 'ended', effect: { slot, generation: e.generation }, back: 0, left: true })
     } else if (what < 3) {
       this.changeEffect(slot, e)
     }
@@ -295,17 +302,19 @@ export class Oracle {
     this.note({ type: 'changed', effect: { slot, generation: e.generation }, back: 0, way, params: sent })
   }
 
-  /** hide adds an effect that the client is not told of: it disturbs. */
-  private hide(): void {
-    const center = Float32Array.of(this.number(20), 1, this.number(20))
-    const none = new Float32Array(3)
-    const path = { form: 0, center, velocity: none, axisU: none, axisV: none, phase: 0, rate: 0 }
-    const source = {
-      program: programs[2], params: programs[2].defaults, mode: 1, layers: 0, path, leader: 0, born: this.tick, first: this.tick,
-      last: this.tick + 40, pathBorn: 0,
-    }
-    this.hidden = { slot: 9, source }
-    this.sim.setEffect(9, source, true)
+  /** reveal tells the client again of an effect that has left, as of some tick. */
+  private reveal(e: Sent): void {
+    const { source, slot, generation } = e
+    const { program, params, mode, layers, path, born, last } = source
+    const from = this.tick - this.below(Math.min(this.tick - this.leftAt, 50) + 1)
+    if (from - born < 2) return // it would be new
+    this.hidden = null
+    this.effects.set(slot, e)
+    const life = last === 0 ? 0 : last - from + 1
+    const way = { path, leader: nobody }
+    const added = { effect: { slot, generation }, program: programs.indexOf(program), mode, layers, age: from - born, life, way }
+    const record: Extension = { type: 'added', ...added, back: 0, params: numbersOf(program, params) }
+    this.records.push({ type: 'extension', from, make: back => ({ ...record, back }) })
   }
 
   private note(x: Extension): void {
@@ -360,19 +369,24 @@ export class Oracle {
 
   private snapshot(): void {
     for (const e of this.entities) {
-      if (e.inView ? !e.leads && this.below(60) === 0 : e.leads || this.below(9) === 0) {
+      if (e.inView ? !this.follows(e.slot) && this.below(60) === 0 : this.below(9) === 0) {
         if (e.inView) this.leave(e, { slot: e.slot, generation: e.generation })
         else this.enter(e)
       }
     }
     if (this.records.length > 0) {
       const due = Math.max(this.tick + this.below(4), this.stream.at(-1)?.due ?? 0)
-      const entersFirst = [...this.records].sort((a, b) => Number(a.type === 'extension') - Number(b.type === 'extension'))
-      this.stream.push({ due, tick: this.tick, records: entersFirst })
+      const turn = ({ type }: Record) => (type === 'enter' ? 0 : type === 'extension' ? 1 : 2)
+      this.stream.push({ due, tick: this.tick, records: this.records.sort((a, b) => turn(a) - turn(b)) })
       this.structure += this.records.length
       this.records = []
     }
     this.sendRows()
+  }
+
+  /** follows reports whether an effect follows an entity. */
+  private follows(slot: number): boolean {
+    return [...this.effects.values()].some(e => e.source.path.form === PathForm.following && e.leader.slot === slot)
   }
 
   private enter(e: Viewed): void {

@@ -3,7 +3,7 @@
 import { fail } from '../codes.ts'
 import { Program, VerifyError } from '../field/program.ts'
 import { maxBack } from '../limits.ts'
-import { type Added, type Changed, type Ended, type Name, nobody, type ProgramSent } from './extension.ts'
+import { type Added, type Changed, type Ended, firstTick, type Name, nobody, type ProgramSent, ticksOf } from './extension.ts'
 import type { Source } from './sim.ts'
 
 /** keptTicks is how long effects are remembered after they ended or changed. */
@@ -79,10 +79,7 @@ export class Effects {
   /** add applies a record of a message of that tick. */
   add(r: Added, tick: number): void {
     const { slot, generation } = r.effect
-    const first = firstTick(tick, r.back)
-    if (r.age > first) fail(`an effect that was born ${r.age} ticks before tick ${first}`)
-    const last = r.life === 0 ? 0 : first + r.life - 1
-    if (last > maxTick) fail(`an effect with the last tick ${last}`)
+    const { born, first, last } = ticksOf(r, tick)
     const e = this.slots.get(slot) ?? new Slot()
     if (generation < e.generation || (generation === e.generation && e.standing !== 'left')) {
       fail(`effect ${spell(r.effect)} is added, generation ${e.generation} was before it`)
@@ -93,7 +90,7 @@ export class Effects {
     const { path, leader } = r.way
     const source = {
       program, params: paramsOf(program, r.params), mode: r.mode, layers: r.layers, path, leader: noNumber,
-      born: first - r.age, first, last, pathBorn: 0,
+      born, first, last, pathBorn: 0,
     }
     this.slots.set(slot, e)
     Object.assign(e, { generation, standing: 'known', program: r.program, last })
@@ -164,15 +161,6 @@ export class Effects {
       return versions.length > 0
     })
   }
-}
-
-const maxTick = 2 ** 32 - 1
-
-/** firstTick returns the first tick of a record in a message of that tick. */
-function firstTick(tick: number, back: number): number {
-  const first = tick + 1 - back
-  if (first < 1 || first > maxTick) fail(`an effect from tick ${first} on`)
-  return first
 }
 
 function load(code: Uint8Array): Program {

@@ -90,6 +90,24 @@ export function readExtension(r: ByteReader, detail: number): Extension {
   return fail(`extension ${detail}`)
 }
 
+const maxTick = 2 ** 32 - 1
+
+/** firstTick returns the first tick of a record in a message of that tick. */
+export function firstTick(tick: number, back: number): number {
+  const first = tick + 1 - back
+  if (first < 1 || first > maxTick) fail(`an effect from tick ${first} on`)
+  return first
+}
+
+/** ticksOf returns when an effect was born, its first tick and its last, 0 if it has no end. */
+export function ticksOf(r: Added, tick: number): { born: number; first: number; last: number } {
+  const first = firstTick(tick, r.back)
+  if (r.age > first) fail(`an effect that was born ${r.age} ticks before tick ${first}`)
+  const last = r.life === 0 ? 0 : first + r.life - 1
+  if (last > maxTick) fail(`an effect with the last tick ${last}`)
+  return { born: first - r.age, first, last }
+}
+
 function readProgram(r: ByteReader): ProgramSent {
   const number = r.u8()
   const length = r.uvarint('program', maxProgram)
@@ -139,9 +157,9 @@ function readEffect(r: ByteReader): Name {
   return { slot, generation: readGeneration(r, 'an effect') }
 }
 
-/** readGeneration reads a generation of the server's: odd ones, below 2^31. */
+/** readGeneration reads a generation of the server's, which is odd. */
 function readGeneration(r: ByteReader, what: string): number {
-  const generation = r.uvarint('generation', 2 ** 31 - 1)
+  const generation = r.uvarint('generation')
   if (generation % 2 === 0) fail(`${what} of generation ${generation}`)
   return generation
 }
