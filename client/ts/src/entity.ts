@@ -1,6 +1,8 @@
 // Entities in view and their states: PROTOCOL.md, section 11.4.
 
 import { type Handle, newHandle } from './handles.ts'
+import type { Bodies } from './motion/bodies.ts'
+import { State } from './motion/columns.ts'
 import * as limit from './limits.ts'
 import type { Component, Field, Schema, Text } from './schema.ts'
 import { blend, blendQuaternion, numberOf, type Quaternion, Shape, type Struct, valueOf } from './values.ts'
@@ -19,12 +21,15 @@ export interface Moment {
 export class Layout {
   readonly schema: Schema
   readonly shapes: readonly Shape[]
+  /** body is the number of the component body, -1 without one. */
+  readonly body: number
   private readonly components = new Map<string, Component>()
 
   constructor(schema: Schema) {
     this.schema = schema
     this.shapes = schema.components.map((c) => new Shape(c.fields, c.texts))
     for (const c of schema.components) this.components.set(c.name, c)
+    this.body = this.components.get('body')?.index ?? -1
   }
 
   component(name: string): Component | undefined {
@@ -68,13 +73,15 @@ export class Entity {
   private from = 0 // indexes of the values that at found
   private to = 0
   private ratio = 0
+  private readonly bodies: Bodies | undefined
 
   /** @internal */
-  constructor(index: number, generation: number, layout: Layout) {
+  constructor(index: number, generation: number, layout: Layout, bodies: Bodies | undefined) {
     this.handle = newHandle(index, generation)
     this.index = index
     this.generation = generation
     this.layout = layout
+    this.bodies = bodies
   }
 
   /** kindName is the name of the kind; one that was added later has none. */
@@ -96,13 +103,16 @@ export class Entity {
 
   /** get returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
   get(component: string): Struct | undefined {
-    return this.struct(component, (f, at) => valueOf(f, this.list, at + f.index), this.newest)
+    const s = this.computed(component, this.layout.body)
+    return this.struct(component, (f, at) => (s ? coordinate(s, f) : valueOf(f, this.list, at + f.index)), this.newest)
   }
 
   /** at returns a component at a moment, as a struct: see numberAt. It allocates. */
   at(component: string, m: Moment): Struct | undefined {
     this.find(m)
+    const s = this.computedAt(component, this.layout.body, m)
     return this.struct(component, (f) => {
+      if (s) return coordinate(s, f)
       if (f.kind === 'quat') return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, [0, 0, 0, 1])
       if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float')) return valueOf(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index)
       return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
@@ -119,6 +129,8 @@ export class Entity {
 
   /** number returns the newest value of a field without allocating, 0 if the entity lacks it. */
   number(f: Field): number {
+    const s = this.computed('body', f.component)
+    if (s) return coordinate(s, f)
     return numberOf(f, this.list, this.valuesAt(this.newest) + f.index)
   }
 
@@ -128,18 +140,21 @@ export class Entity {
    * If snapshots stop, linear fields are extrapolated for a quarter second.
    */
   numberAt(f: Field, m: Moment): number {
+    const s = this.computedAt('body', f.component, m)
+    if (s) return coordinate(s, f)
     this.find(m)
     return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
   }
 
   /** vectorAt writes n fields from f on, at a moment, to out, from i on: a position is 3. */
   vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
-    this.find(m)
     const fields = this.layout.schema.components[f.component].fields
     const first = fields.indexOf(f)
+    const s = this.computedAt('body', f.component, m)
+    if (!s) this.find(m)
     for (let k = 0; k < n; k++) {
       const g = fields[first + k]
-      out[i + k] = blend(g, this.list, this.from + g.index, this.to + g.index, this.ratio)
+      out[i + k] = s ? coordinate(s, g) : blend(g, this.list, this.from + g.index, this.to + g.index, this.ratio)
     }
   }
 
@@ -153,6 +168,25 @@ export class Entity {
   reference(f: Field): Handle {
     const at = this.valuesAt(this.newest) + f.index
     return newHandle(this.list[at], this.list[at + 1])
+  }
+
+  /** isComputed says that the client computes the entity's body. */
+  get isComputed(): boolean {
+    return this.bodies?.isComputed(this.index) ?? false
+  }
+
+  /** computed returns the newest state of the entity's body, if the client computes it and that is the component. */
+  private computed(name: string, component: number): State | undefined {
+    const { bodies, layout } = this
+    if (!bodies || name !== 'body' || component !== layout.body) return undefined
+    return bodies.exact(this.index, now) === 0 ? undefined : now
+  }
+
+  /** computedAt is computed at a moment. */
+  private computedAt(name: string, component: number, m: Moment): State | undefined {
+    const { bodies, layout } = this
+    if (!bodies || name !== 'body' || component !== layout.body) return undefined
+    return bodies.at(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : undefined
   }
 
   /** find sets from, to and ratio: the states to blend at a moment. */
@@ -279,4 +313,26 @@ export class Entity {
     this.list = list
     this.room = to
   }
+}
+
+// Scratch for bodies that are computed.
+const now = new State()
+const before = new State()
+const after = new State()
+
+/** coordinate returns a field of the component body. */
+function coordinate(s: State, f: Field): number {
+  switch (f.index - f.offset) {
+    case 0:
+      return s.x
+    case 1:
+      return s.y
+    case 2:
+      return s.z
+    case 3:
+      return s.vx
+    case 4:
+      return s.vy
+  }
+  return s.vz
 }

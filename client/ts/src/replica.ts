@@ -8,6 +8,11 @@ import { type Handle, generationOf, indexOf, newHandle, none, provisionalGenerat
 import * as limit from './limits.ts'
 import { Codec, Past } from './rows.ts'
 import { type EventKind, noText, type Payload, readText, type Schema, type Text } from './schema.ts'
+import { type Bodies } from './motion/bodies.ts'
+import type { State } from './motion/columns.ts'
+import type { Exact } from './motion/exact.ts'
+import type { Name } from './motion/extension.ts'
+import type { Simulation } from './simulation.ts'
 import { Acks, Baseline, Fold, StateHeader } from './state.ts'
 import { Op, parseStructure, type Reason, type Structure, type StructureRecord } from './structure.ts'
 import type { Tables } from './tables.ts'
@@ -24,6 +29,8 @@ export interface Observer {
   leave?(h: Handle, why: Reason): void
   /** destroy: h is stale, for every handle that the client was sent. cause is the game's, 0 for none. */
   destroy?(h: Handle, cause: number): void
+  /** diverge: the client computed other states for some of these entities than the server. It asks for all again. */
+  diverge?(tick: number, handles: readonly Handle[]): void
 }
 
 /** Outcome is what became of a State datagram. */
@@ -125,6 +132,7 @@ interface Enter {
   readonly list: Uint32Array
   readonly mask: number
   readonly texts: Text[]
+  readonly body: State | null // of an exact one
 }
 
 const textBytes = (texts: readonly Text[]): number => texts.reduce((n, t) => n + bytesOfText + 2 * t.length, 0)
@@ -143,6 +151,8 @@ export class Replica {
   /** @internal span is how many ticks of states are kept for interpolation; shown is the newest render. */
   span = 0
   /** @internal */ shown = 0
+  /** bodies are those that the client computes; undefined unless the session simulates. */
+  readonly bodies: Bodies | undefined
 
   private readonly codec: Codec
   private readonly floor: number
@@ -177,6 +187,12 @@ export class Replica {
   private readonly anchors = new Int16Array(limit.maxRows) // row, -1: none
   private readonly anchorParts = new Int8Array(limit.maxRows)
   private readonly newest = new Uint8Array(limit.maxRows)
+  private readonly simulation: Simulation | undefined
+  private readonly exact: Exact | undefined
+  private readonly forms = new Uint8Array(limit.maxRows)
+  private readonly backs = new Uint8Array(limit.maxRows)
+  private readonly states: State[] = []
+  private readonly grid = new Float32Array(6)
   private readonly rows: Entity[] = []
   private arena = new Uint32Array(minArena)
   private readonly payloads: Payload[] = [] // of the events of a message, in order
@@ -189,7 +205,7 @@ export class Replica {
   private planned = 0
   private retexted: Entity | undefined // whose texts the newest records have changed
 
-  constructor(layout: Layout, tables: Tables, floor: number, maxSlots: number, limits: Limits, observer: Observer, events: Events, wishes: Wishes, stats: ReplicaStats) {
+  constructor(layout: Layout, tables: Tables, floor: number, maxSlots: number, limits: Limits, observer: Observer, events: Events, wishes: Wishes, stats: ReplicaStats, simulation?: Simulation) {
     this.layout = layout
     this.codec = new Codec(layout.schema, tables)
     this.floor = floor
@@ -199,10 +215,24 @@ export class Replica {
     this.events = events
     this.wishes = wishes
     this.stats = stats
+    this.simulation = simulation
+    this.exact = simulation?.newExact()
+    this.bodies = simulation && this.newBodies(simulation)
     this.valuesLoad = Math.floor(layout.schema.values / 256)
     this.loads = layout.schema.components.map((c) => {
       const quats = c.fields.filter((f) => f.kind === 'quat').length
       return 2 + Math.floor(c.fields.length / 12) + 2 * quats + (c.parent === '' ? 0 : 6)
+    })
+  }
+
+  private newBodies(simulation: Simulation): Bodies {
+    const { schema } = this.layout
+    if (!schema.motion) fail('the session simulates, but the schema does not say how bodies move')
+    const { diverge } = this.observer
+    return simulation.newBodies({
+      motion: schema.motion,
+      kinds: schema.kinds,
+      diverge: diverge && ((tick, names) => guard(() => diverge(tick, names.map((n) => newHandle(n.slot, n.generation))))),
     })
   }
 
@@ -248,14 +278,14 @@ export class Replica {
 
   /** bytes estimates the replica's memory: what Limits.bytes bounds. */
   get bytes(): number {
-    return this.cells.bytes + this.entityBytes + this.held.length * limit.maxDatagram + this.arena.byteLength
+    return this.cells.bytes + this.entityBytes + this.held.length * limit.maxDatagram + this.arena.byteLength + (this.bodies?.bytes ?? 0)
   }
 
   // Structure: section 11.2.
 
   /** applyStructure applies a message whole or not at all, then the snapshots that waited for it. */
   applyStructure(body: Uint8Array): void {
-    const m = parseStructure(body)
+    const m = parseStructure(body, this.simulation)
     if (m.first !== this.structure + 1) fail(`structure record ${m.first} follows ${this.structure}`)
     const tick = this.structureTick + m.ticks
     if (tick > 2 ** 32 - 1) fail('structure of a tick beyond 2^32')
@@ -289,7 +319,10 @@ export class Replica {
       this.payloads.push(this.readEvent(x.number, false, x.data))
       return
     }
-    if (x.op === Op.extension || x.form >= 0) fail('a record of a simulation, in a session that does not simulate')
+    if (x.op === Op.extension) {
+      this.extend(x, tick)
+      return
+    }
     if (x.op === Op.answer) {
       this.checkAnswer(x)
       if (x.detail === 0) return
@@ -310,13 +343,28 @@ export class Replica {
         return
       case Op.enter:
         if (c.stale && x.generation === c.generation) fail(`an Enter of ${x.index}v${x.generation}, which was destroyed`)
-        c.mask = this.checkEnter(x)
+        c.mask = this.checkEnter(x, tick)
         c.owned = x.owned
     }
     c.generation = x.generation
     c.stale = x.op === Op.destroy
     this.planLive(c, x.op === Op.enter)
     if (this.planned > this.limits.entities) throw new LimitError('maxEntities', this.limits.entities)
+  }
+
+  /** extend applies an Extension: nothing shows effects before the next complete snapshot. */
+  private extend(x: StructureRecord, tick: number): void {
+    const bodies = this.bodies!
+    const before = bodies.bytes
+    bodies.extend(x.extension!, tick, (h) => this.lives(h))
+    this.charge(bodies.bytes - before)
+  }
+
+  /** lives reports whether an entity is Live after the records checked so far. */
+  private lives(h: Name): boolean {
+    const plan = this.plans.get(h.slot)
+    if (plan) return plan.live && plan.generation === h.generation
+    return this.cells.peek(h.slot)?.entity?.generation === h.generation
   }
 
   private checkAnswer(x: StructureRecord): void {
@@ -345,7 +393,7 @@ export class Replica {
   }
 
   /** checkEnter decodes the row and the texts of an Enter, and returns its mask. */
-  private checkEnter(x: StructureRecord): number {
+  private checkEnter(x: StructureRecord, tick: number): number {
     const { schema } = this.layout
     this.charge(bytesOfEntity + 4 * (2 + schema.values) + schema.texts.length * bytesOfText + 2 * x.data.length)
     const r = this.reader
@@ -353,9 +401,33 @@ export class Replica {
     const mask = this.codec.readMask(r)
     const list = new Uint32Array(2 + schema.values)
     this.codec.readFull(r, mask, x.owned, list, 2)
+    let body: State | null = null
+    if (x.form >= 0) {
+      if (x.back >= tick) fail(`an exact state of ${x.back} ticks before tick ${tick}`)
+      this.charge(this.bodies!.bytesOfNew)
+      this.checkBody(x.kind, mask)
+      body = this.simulation!.newState()
+      this.readBody(x.form + 1, list, 2, body)
+    }
     r.expectEnd()
-    this.enters.push({ list, mask, texts: this.readTexts(x, mask) })
+    this.enters.push({ list, mask, texts: this.readTexts(x, mask), body })
     return mask
+  }
+
+  /** checkBody checks that an entity may have an exact state. */
+  private checkBody(kind: number, mask: number): void {
+    const { body } = this.layout
+    if (body < 0 || ((mask >>> body) & 1) === 0 || !this.bodies!.hasKind(kind)) fail(`an exact state of an entity of kind ${kind}, which cannot have one`)
+  }
+
+  /** readBody reads the exact part of a row, whose values begin at at. */
+  private readBody(form: number, values: Uint32Array, at: number, s: State): void {
+    const { schema, body } = this.layout
+    for (let i = 0; i < 6; i++) {
+      const f = schema.components[body].fields[i]
+      this.grid[i] = f.low + values[at + f.index] * f.step
+    }
+    this.simulation!.readBody(this.reader, form, this.grid, schema.motion!.restTicks, s)
   }
 
   /** readTexts reads the texts of an Enter (section 7). */
@@ -387,6 +459,7 @@ export class Replica {
       this.wishes.answer(x.number, x.detail === 0 ? none : newHandle(x.index, x.generation))
       return
     }
+    if (x.op === Op.extension) return // checkRecord has applied it
     const c = this.cells.at(x.index)
     if (x.generation < c.generation) return // a tenant known to be gone
     switch (x.op) {
@@ -408,7 +481,7 @@ export class Replica {
     let e = c.entity
     if (c.state !== live || e!.generation !== x.generation) {
       this.replace(c, x.generation)
-      e = new Entity(x.index, x.generation, this.layout)
+      e = new Entity(x.index, x.generation, this.layout, this.bodies)
       e.place = this.entities.length
       this.entities.push(e)
       this.entityBytes += bytesOfEntity
@@ -419,7 +492,8 @@ export class Replica {
     e!.texts = row.texts
     e!.entered = this.structure
     e!.load = this.loads.reduce((n, load, i) => n + ((row.mask >>> i) & 1) * load, 1 + this.valuesLoad)
-    e!.begin(row.list, tick)
+    e!.begin(row.list, tick - x.back)
+    this.bodies?.entered({ slot: x.index, generation: x.generation }, x.kind, tick - x.back, row.body)
     this.entityBytes += e!.bytes + textBytes(e!.texts)
     c.generation = x.generation
     c.state = live
@@ -463,6 +537,7 @@ export class Replica {
   private drop(c: Cell): void {
     const e = c.entity!
     this.entityBytes -= bytesOfEntity + e.bytes + textBytes(e.texts)
+    this.bodies?.gone(e.index)
     const last = this.entities.pop()!
     if (last !== e) {
       this.entities[e.place] = last
@@ -523,7 +598,7 @@ export class Replica {
   applyState(d: Uint8Array): Outcome {
     const h = this.header
     h.parse(d)
-    if (h.complete || h.audited || h.continued) fail('a State datagram of a simulation, in a session that does not simulate')
+    if (!this.bodies && (h.complete || h.audited || h.continued)) fail('a State datagram of a simulation, in a session that does not simulate')
     if (this.acks.duplicate(h.seq)) {
       this.stats.duplicates++
       return 'duplicate'
@@ -541,6 +616,7 @@ export class Replica {
       return 'faulty'
     }
     if (load > limit.maxLoad) fail(`rows of load ${load}, at most ${limit.maxLoad}`)
+    if (this.bodies) for (let i = 0; i < h.rows; i++) if (this.forms[i] !== 0) this.checkBody(this.rows[i].kind, this.rows[i].mask)
     if (!this.findBaselines()) {
       this.stats.unreadable++
       return 'unreadable'
@@ -566,6 +642,11 @@ export class Replica {
         b = this.own
         b.read(r, h.tick)
         if (b.age === this.coding.age && b.gap === this.coding.gap) r.refuse('an own baseline equals the usual one')
+      }
+      if (this.exact) {
+        this.exact.read(r, h.tick, b.age)
+        this.forms[i] = this.exact.form
+        this.backs[i] = this.exact.back
       }
       r.check()
       if (slot >= this.maxSlots) fail(`a row of slot ${slot}`)
@@ -633,7 +714,7 @@ export class Replica {
     const a = this.rowOf(values[at])
     if (generation === 0 || a < 0) return
     const e = this.rows[a]
-    if (e.generation !== generation || this.ages[a] !== this.ages[i] || this.gaps[a] !== this.gaps[i] || ((e.mask >>> part) & 1) === 0) return
+    if (e.generation !== generation || this.ages[a] !== this.ages[i] || this.gaps[a] !== this.gaps[i] || this.backs[a] !== this.backs[i] || ((e.mask >>> part) & 1) === 0) return
     const own = this.parentPart(a)
     if (own >= 0 && e.all[this.holderAt(a, own) + 1] !== 0) return
     this.anchors[i] = a
@@ -676,10 +757,11 @@ export class Replica {
     const e = this.rows[i]
     if (this.ages[i] === 0) {
       this.codec.readFull(this.reader, e.mask, e.owned, this.arena, i * n)
+      this.readExact(i)
       return
     }
     const p = this.past
-    p.age = this.ages[i]
+    p.age = this.ages[i] - this.backs[i]
     p.gap = this.gaps[i]
     p.values = e.all
     p.base = e.valuesAt(this.bases[i])
@@ -696,12 +778,23 @@ export class Replica {
       p.anchorOlder = this.gaps[a] === 0 ? -1 : carrier.valuesAt(this.olders[a])
     }
     this.codec.read(this.reader, e.mask, e.owned, p, this.arena, i * n)
+    this.readExact(i)
+  }
+
+  /** readExact reads the exact part of row i, if it has one. */
+  private readExact(i: number): void {
+    if (this.forms[i] === 0) return
+    while (this.states.length <= i) this.states.push(this.simulation!.newState())
+    this.readBody(this.forms[i], this.arena, i * this.layout.schema.values, this.states[i])
   }
 
   /** checkGrowth checks that the states of the rows cannot exceed the limit. */
   private checkGrowth(): void {
     this.bytesLeft = this.limits.bytes - this.bytes
-    for (let i = 0; i < this.header.rows; i++) this.charge(this.rows[i].growth)
+    for (let i = 0; i < this.header.rows; i++) {
+      this.charge(this.rows[i].growth)
+      if (this.forms[i] !== 0 && !this.bodies!.isComputed(this.slots[i])) this.charge(this.bodies!.bytesOfNew)
+    }
   }
 
   /** publish applies the decoded rows. */
@@ -721,13 +814,17 @@ export class Replica {
       const e = rows[i]
       if (this.gaps[i] !== 0) e.noteBaseline(tick - this.ages[i] - this.gaps[i])
       const bytes = e.bytes
-      this.newest[i] = e.add(tick, this.blendFrom(tick, e), this.arena, i * n, this.span) ? 1 : 0
+      const at = tick - this.backs[i]
+      this.newest[i] = e.add(at, this.blendFrom(at, e), this.arena, i * n, this.span) ? 1 : 0
       this.entityBytes += e.bytes - bytes
-      if (this.newest[i]) this.stats.rows++
-      else this.stats.rowsLate++
+      if (this.newest[i]) {
+        this.stats.rows++
+        this.bodies?.updated(e.index, at, this.forms[i] === 0 ? null : this.states[i])
+      } else this.stats.rowsLate++
     }
     this.acks.add(seq)
     this.stats.snapshots++
+    this.bodies?.applied(h, this.structure)
     this.wishes.applied(this.input, this.tick)
     if (this.observer.update) {
       for (let i = 0; i < h.rows; i++) if (this.newest[i]) guard(() => this.observer.update!(rows[i]))

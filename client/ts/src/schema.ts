@@ -24,8 +24,9 @@ export class Field {
   values = 1
   /** index is that of the first value in a row or a message. */
   index = 0
-  /** component is the field's component, -1 in a message. */
+  /** component is the field's component, -1 in a message; offset is the index of its first value. */
   component = -1
+  offset = 0
 
   constructor(path: string, kind: Kind) {
     this.path = path
@@ -398,6 +399,7 @@ class Parser {
         const f = this.field(component)
         this.follows(all.fields, f)
         f.index = value
+        f.offset = component < 0 ? 0 : this.values
         value += f.values
         all.fields.push(f)
       }

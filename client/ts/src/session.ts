@@ -11,6 +11,7 @@ import * as messages from './messages.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
 import { Events, guard, type Observer, type Outcome, Replica, ReplicaStats } from './replica.ts'
 import { type CommandKind, type Message, parseSchema, type Payload, type Schema } from './schema.ts'
+import { checkBodies, type Simulation } from './simulation.ts'
 import type { Tables } from './tables.ts'
 import { Shape, type Struct } from './values.ts'
 import { checkWishes, Wishes } from './wishes.ts'
@@ -27,6 +28,8 @@ export interface SessionConfig {
   /** maxEntities and maxBytes bound what the server can make the client keep: 65,536 and 256 MiB. */
   readonly maxEntities?: number
   readonly maxBytes?: number
+  /** simulation computes the bodies that only effects, gravity and the ground move, which then cost no rows. */
+  readonly simulation?: Simulation
   readonly observer?: Observer
   readonly events?: Events
   /** result receives every Result, also of commands that were never sent. */
@@ -69,6 +72,8 @@ export interface SentCommand {
 const maxExtrapolate = 0.25 // seconds
 const defaultMaxEntities = 65_536
 const defaultMaxBytes = 256 * 2 ** 20
+/** resyncEvery bounds how often computed bodies cause a Resync, in ms. */
+const resyncEvery = 1000
 const noBytes = new Uint8Array(0)
 
 /** NotJoinedError says that there is no session at present. */
@@ -114,6 +119,7 @@ export class Session {
   private renderer = new Renderer()
   private inputs = new Inputs(this.clock, this.renderer, 0)
   private faultsKnown = 0
+  private resyncAt = -Infinity // before which no Resync for computed bodies is sent
   private inputShape: Shape | undefined
   private readonly bits = new BitReader()
 
@@ -163,7 +169,7 @@ export class Session {
       token: this.token,
       name: config.name ?? '',
       room: config.room ?? '',
-      abilities: 0,
+      abilities: config.simulation ? 1 : 0,
     })
   }
 
@@ -219,7 +225,7 @@ export class Session {
     if (m.tables !== tables.version) throw new WireError(Code.tablesMismatch, `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`)
     if (!this.welcome && this.epoch !== 0n && m.epoch !== this.epoch) throw new WireError(Code.epochMismatch)
     if (m.maxSlots > limit.maxSlots) fail(`a world of ${m.maxSlots} slots`)
-    if (m.simulate) fail('simulate, which the client did not ask for')
+    if (m.simulate && !this.config.simulation) fail('simulate, which the client did not ask for')
     this.join(m, this.layoutOf(m))
   }
 
@@ -239,7 +245,7 @@ export class Session {
     const was = this.welcome
     if (m.resumed) {
       if (!was || was.secret.length === 0 || was.session !== m.session || was.epoch !== m.epoch) fail('a session resumes, which was not requested')
-      if (was.generationFloor !== m.generationFloor || was.maxSlots !== m.maxSlots || was.schema !== m.schema) fail('a session resumes in another world')
+      if (was.generationFloor !== m.generationFloor || was.maxSlots !== m.maxSlots || was.schema !== m.schema || was.simulate !== m.simulate) fail('a session resumes in another world')
     }
     if (was && was.epoch !== m.epoch) this.forget()
     this.layout = layout
@@ -254,7 +260,8 @@ export class Session {
       const before = this.replica
       before?.deliverRendered(Infinity)
       before?.leaveAll()
-      this.renew(layout, m.generationFloor, m.maxSlots, m.tickHz, m.snapshotHz)
+      if (m.simulate) checkBodies(layout.schema, m.tickHz)
+      this.renew(layout, m.generationFloor, m.maxSlots, m.tickHz, m.snapshotHz, m.simulate)
       if (before && was?.epoch === m.epoch) this.replica!.inheritStale(before)
     }
     this.welcome = { ...m, schemaText: '' } // the layout has it
@@ -268,16 +275,16 @@ export class Session {
     this.replica?.destroyAll()
     this.wishes.forget()
     this.layout ??= new Layout(parseSchema('worldd schema 2\ninput raw\n'))
-    this.renew(this.layout, 0, 0, 1, 0)
+    this.renew(this.layout, 0, 0, 1, 0, false)
     this.welcome = undefined
     this.epoch = 0n
   }
 
   /** renew makes an empty replica, which keeps the counters, and an unset clock. */
-  private renew(layout: Layout, floor: number, maxSlots: number, hz: number, snapshotHz: number): void {
+  private renew(layout: Layout, floor: number, maxSlots: number, hz: number, snapshotHz: number, simulate: boolean): void {
     const { config } = this
     const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes }
-    this.replica = new Replica(layout, config.tables, floor, maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats)
+    this.replica = new Replica(layout, config.tables, floor, maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, simulate ? config.simulation : undefined)
     this.controlled = none
     this.clock = new Clock(hz)
     this.renderer = new Renderer()
@@ -335,6 +342,10 @@ export class Session {
     if (outcome !== 'duplicate') this.measure(now)
     if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz)
     this.checkFaults()
+    if (r.bodies && now >= this.resyncAt && r.bodies.needsResync()) {
+      this.resyncAt = now + resyncEvery
+      this.send(messages.Type.resync, noBytes)
+    }
     return outcome
   }
 

@@ -2,8 +2,9 @@
 
 import { ByteReader } from './bits.ts'
 import { fail } from './codes.ts'
-import { type Extension, readExtension } from './exact.ts'
 import * as limit from './limits.ts'
+import type { Extension } from './motion/extension.ts'
+import type { Simulation } from './simulation.ts'
 
 /** Op is the kind of a record. */
 export const Op = { enter: 1, leave: 2, destroy: 3, text: 4, event: 5, answer: 6, extension: 7 } as const
@@ -44,11 +45,14 @@ export interface Structure {
   records: StructureRecord[]
 }
 
-/** parseStructure reads all of a message but the rows and texts of its Enters, which need the schema. */
-export function parseStructure(body: Uint8Array): Structure {
+/**
+ * parseStructure reads all of a message but the rows and texts of its Enters, which need the
+ * schema. Without a simulation, what only clients that simulate receive is an error.
+ */
+export function parseStructure(body: Uint8Array, simulation: Simulation | undefined): Structure {
   const r = new ByteReader(body)
   const m: Structure = { first: r.uvarint('first'), ticks: r.uvarint('ticks'), records: [] }
-  while (r.left > 0) m.records.push(readRecord(r))
+  while (r.left > 0) m.records.push(readRecord(r, simulation))
   if (m.first === 0 || m.records.length === 0) fail('a Structure message without records, or of record 0')
   if (m.first + m.records.length > 2 ** 32) fail('record numbers beyond 32 bits')
   return m
@@ -56,7 +60,7 @@ export function parseStructure(body: Uint8Array): Structure {
 
 const highestDetail = [-1, 7, 1, 1, 31, 31, 1, 5]
 
-function readRecord(r: ByteReader): StructureRecord {
+function readRecord(r: ByteReader, simulation: Simulation | undefined): StructureRecord {
   const x = new StructureRecord(r.u8())
   if (x.detail > highestDetail[x.op]) fail(`a record of op ${x.op} with detail ${x.detail}`)
   switch (x.op) {
@@ -84,8 +88,9 @@ function readRecord(r: ByteReader): StructureRecord {
       if (x.detail === 1) readHandle(r, x)
       break
     default:
-      x.extension = readExtension(r, x.detail)
+      x.extension = simulation?.readExtension(r, x.detail)
   }
+  if (!simulation && (x.op === Op.extension || x.form >= 0)) fail('a record of a simulation, in a session that does not simulate')
   return x
 }
 

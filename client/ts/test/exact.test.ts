@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BitReader } from '../src/bits.ts'
 import { WireError } from '../src/codes.ts'
-import { Audit, type BodyState, type Extension, floatBits, gridOf, type Path, readBody, readForm, ticksOf } from '../src/exact.ts'
 import { newHandle, formatHandle, indexOf, generationOf, parseHandle } from '../src/handles.ts'
+import { State } from '../src/motion/columns.ts'
+import { audited, auditBody, Exact, readBody } from '../src/motion/exact.ts'
+import { type Extension, firstTick, ticksOf, type Way } from '../src/motion/extension.ts'
+import { simulation } from '../src/simulation.ts'
 import { Codec } from '../src/rows.ts'
 import { parseSchema, type Schema } from '../src/schema.ts'
 import { Baseline, StateHeader } from '../src/state.ts'
@@ -28,9 +31,11 @@ interface Line {
   error?: string
 }
 
-const body = (): BodyState => ({ x: 0, y: 0, z: 0, vx: 0, vy: 0, vz: 0, awake: false, rest: 0 })
+function floatBits(x: number): number {
+  return new Uint32Array(Float32Array.of(x).buffer)[0]
+}
 
-function bitsOf(b: BodyState): BodyBits {
+function bitsOf(b: State): BodyBits {
   return { position: [b.x, b.y, b.z].map(floatBits), velocity: [b.vx, b.vy, b.vz].map(floatBits), awake: b.awake, rest: b.rest }
 }
 
@@ -38,32 +43,34 @@ function floats(bits: number[]): Float32Array {
   return new Float32Array(Uint32Array.from(bits).buffer)
 }
 
-function pathBits(p: Path): object {
+function pathBits({ path: p, leader }: Way): object {
   return {
-    form: p.form, center: p.center.map(floatBits), velocity: p.velocity.map(floatBits), axes: p.axes.map((a) => a.map(floatBits)),
-    phase: p.phase, rate: p.rate, leader: formatHandle(newHandle(p.index, p.generation)),
+    form: p.form, center: bits(p.center), velocity: bits(p.velocity), axes: [bits(p.axisU), bits(p.axisV)],
+    phase: p.phase, rate: p.rate, leader: formatHandle(newHandle(leader.slot, leader.generation)),
   }
 }
 
 const bits = (f: Float32Array): number[] => [...f].map(floatBits)
 
 function extension(x: Extension, tick: number): object {
-  switch (x.op) {
+  switch (x.type) {
     case 'program':
-      return { op: x.op, program: x.program, code: base64(x.code) }
-    case 'kind':
-      return { op: x.op, kind: x.kind, constants: bits(x.constants), layers: x.layers }
+      return { op: x.type, program: x.number, code: base64(x.code) }
+    case 'kind': {
+      const k = x.body
+      return { op: x.type, kind: x.kind, constants: [k.inverseMass, k.coupling, k.radius, k.friction, k.restitution].map(floatBits), layers: k.layers }
+    }
     case 'added': {
       const { first, born, last } = ticksOf(x, tick)
-      return { op: x.op, slot: x.slot, generation: x.generation, program: x.program, mode: x.mode, layers: x.layers, born, first, last, path: pathBits(x.path), params: bits(x.params) }
+      return { op: x.type, ...x.effect, program: x.program, mode: x.mode, layers: x.layers, born, first, last, path: pathBits(x.way), params: bits(x.params) }
     }
     case 'changed':
       return {
-        op: x.op, slot: x.slot, generation: x.generation, first: ticksOf(x, tick).first, what: (x.path ? 1 : 0) + (x.params ? 2 : 0),
-        path: x.path && pathBits(x.path), params: x.params && bits(x.params),
+        op: x.type, ...x.effect, first: firstTick(tick, x.back), what: (x.way ? 1 : 0) + (x.params ? 2 : 0),
+        path: x.way ? pathBits(x.way) : undefined, params: x.params ? bits(x.params) : undefined,
       }
   }
-  return { op: x.op, slot: x.slot, generation: x.generation, first: ticksOf(x, tick).first }
+  return { op: x.left ? 'left' : 'ended', ...x.effect, first: firstTick(tick, x.back) }
 }
 
 function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number): object {
@@ -72,10 +79,9 @@ function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number): 
   const mask = codec.readMask(r)
   const values = new Uint32Array(schema.values)
   codec.readFull(r, mask, x.owned, values, 0)
-  const grid = new Float32Array(6)
-  gridOf(schema, values, 0, grid)
-  const b = body()
-  readBody(r, x.form, grid, schema.motion!.restTicks, b)
+  const grid = Float32Array.from(schema.components[0].fields, (f) => f.low + values[f.index] * f.step)
+  const b = new State()
+  readBody(r, x.form + 1, grid, schema.motion!.restTicks, b)
   r.expectEnd()
   if (x.back >= tick) throw new WireError(1)
   return { op: 'enter', slot: x.index, generation: x.generation, kind: x.kind, form: x.form, back: x.back, values: [...values], body: bitsOf(b) }
@@ -92,29 +98,26 @@ function row(l: NonNullable<Line['row']>, schema: Schema): object {
     age = own.age
     gap = own.gap
   }
-  const exact = r.bits(1) === 1
-  if (!exact) {
-    r.expectEnd()
-    return { skip, age, gap, exact, form: 0, back: 0 }
-  }
-  const form = readForm(r, l.tick, age)
-  const b = body()
-  readBody(r, form & 3, floats(l.grid), schema.motion!.restTicks, b)
+  const exact = new Exact()
+  exact.read(r, l.tick, age)
+  const b = new State()
+  if (exact.form > 0) readBody(r, exact.form, floats(l.grid), schema.motion!.restTicks, b)
   r.expectEnd()
-  return { skip, age, gap, exact, form: form & 3, back: form >> 2, body: bitsOf(b) }
+  if (exact.form === 0) return { skip, age, gap, exact: false, form: 0, back: 0 }
+  return { skip, age, gap, exact: true, form: exact.form - 1, back: exact.back, body: bitsOf(b) }
 }
 
 function audit(l: NonNullable<Line['audited']>): number {
-  const a = new Audit()
+  let sum = 0
   ;(l.handles ?? []).forEach((handle, i) => {
     const h = parseHandle(handle)!
-    if (indexOf(h) % 32 !== l.seq % 32) return
+    if (!audited(indexOf(h), l.seq)) return
     const { position, velocity, awake, rest } = l.bodies![i]
     const [x, y, z] = floats(position)
     const [vx, vy, vz] = floats(velocity)
-    a.add(indexOf(h), generationOf(h), { x, y, z, vx, vy, vz, awake, rest })
+    sum = auditBody(sum, indexOf(h), generationOf(h), Object.assign(new State(), { x, y, z, vx, vy, vz, awake, rest }))
   })
-  return a.value
+  return sum
 }
 
 /** compact drops members that are 0, empty or absent, as the file does. */
@@ -129,7 +132,7 @@ test('exact.jsonl', async () => {
   const codec = new Codec(schema, await defaultTables())
   const read = (l: Line): object => {
     if (l.structure !== undefined) {
-      const m = parseStructure(bytes(l.structure))
+      const m = parseStructure(bytes(l.structure), simulation)
       return { records: compact(m.records.map((x) => (x.extension ? extension(x.extension, m.ticks) : enter(x, codec, schema, m.ticks)))) }
     }
     if (l.state !== undefined) {
