@@ -1,0 +1,76 @@
+// Plays a live session in a browser, and reports what it saw.
+
+import { Client, decodeHex, simulation, type StateChange } from './package.ts'
+
+declare const browsertest: { report(v: unknown): Promise<unknown>; log(...v: unknown[]): void }
+
+interface Options {
+  url: string
+  hashes: string[]
+  seconds: number
+}
+
+const o: Options = await (await fetch('/live.json')).json()
+const states: StateChange[] = []
+const seen = { enters: 0, leaves: 0, destroys: 0, updates: 0, diverged: 0 }
+const c = await Client.connect({
+  url: o.url,
+  certificateHashes: o.hashes.map(decodeHex),
+  name: 'page',
+  simulation,
+  state: (s) => states.push(s),
+  observer: {
+    enter: () => seen.enters++,
+    leave: () => seen.leaves++,
+    destroy: () => seen.destroys++,
+    update: () => seen.updates++,
+    diverge: () => seen.diverged++,
+  },
+})
+const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]
+const out = new Float32Array(3)
+const end = performance.now() + 1000 * o.seconds
+let frames = 0
+let updating = 0
+let drawing = 0
+let drawn = 0
+let moved = 0
+let steered = { from: 0, to: 0 }
+let computed = 0
+let answered = ''
+while (performance.now() < end) {
+  // Frames of a headless page may stand still.
+  await new Promise((resolve) => setTimeout(resolve, 16))
+  const t0 = performance.now()
+  c.setInput({ X: 127, Z: 0 })
+  c.update()
+  const t1 = performance.now()
+  const m = c.render()
+  let sum = 0
+  for (const e of c.replica.all) {
+    if (!e.has('body')) continue
+    e.vectorAt(position, 3, m, out)
+    sum += out[0]
+    drawn++
+  }
+  const t2 = performance.now()
+  if (Number.isFinite(sum) && m.tick > 0) moved++
+  updating += t1 - t0
+  drawing += t2 - t1
+  frames++
+  const own = c.lookup(c.controlled)
+  if (own && own.has('body')) {
+    if (steered.from === 0) steered.from = own.number(position)
+    steered.to = own.number(position)
+  }
+  if (frames === 60) void c.do('rename', { Name: 'Ada' }).then((r) => (answered = r.codeName))
+  computed = Math.max(computed, c.replica.bodies?.stats.clean ?? 0)
+}
+const r = c.replica
+const handles = r.all.map((e) => e.handle)
+await browsertest.report({
+  frames, moved, answered, steered, computed, seen, entities: r.all.length, resolved: handles.filter((h) => c.resolve(h) === 'live').length,
+  stats: r.stats, motion: r.bodies?.stats, link: c.linkStats, states: states.map((s) => s.state), simulate: c.welcome!.simulate,
+  updating: updating / frames, drawing: drawing / frames, drawn: drawn / frames, input: r.input, tick: r.tick, agent: navigator.userAgent,
+})
+c.close()
