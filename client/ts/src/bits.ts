@@ -243,7 +243,8 @@ export class ByteWriter {
   }
 
   u8(v: number): void {
-    this.b[this.grow(1)] = v
+    const at = this.grow(1) // before this.b is read: it may be another
+    this.b[at] = v
   }
 
   u32(v: number): void {
@@ -257,7 +258,8 @@ export class ByteWriter {
   }
 
   bytes(b: Uint8Array): void {
-    this.b.set(b, this.grow(b.length))
+    const at = this.grow(b.length)
+    this.b.set(b, at)
   }
 
   /** take returns a copy of what was written. */

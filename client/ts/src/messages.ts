@@ -212,6 +212,11 @@ export class FrameReader {
     this.to += p.length
   }
 
+  /** size is the memory of the buffer. */
+  get size(): number {
+    return this.b.length
+  }
+
   /** next returns the body of the next whole frame, valid until the next feed, or undefined. */
   next(): Uint8Array | undefined {
     let length = 0

@@ -44,3 +44,20 @@ test('uvarints have one form', () => {
     assert.throws(() => new ByteReader(Uint8Array.from(b)).uvarint('v'))
   }
 })
+
+test('writers grow', () => {
+  const w = new ByteWriter()
+  for (let i = 0; i < 300; i++) w.u8(i)
+  w.bytes(new Uint8Array(1000).fill(7))
+  w.u32(0x01020304)
+  const b = w.take()
+  assert.equal(b.length, 1304)
+  for (let i = 0; i < 300; i++) assert.equal(b[i], i & 255)
+  assert.ok(b.subarray(300, 1300).every((v) => v === 7))
+  assert.deepEqual([...b.subarray(1300)], [4, 3, 2, 1])
+  const bits = new BitWriter()
+  for (let i = 0; i < 300; i++) bits.bits(i, 9)
+  const r = new BitReader()
+  r.reset(bits.bytes())
+  for (let i = 0; i < 300; i++) assert.equal(r.bits(9), i)
+})

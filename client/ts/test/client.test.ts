@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { Client, type Config, type StateChange } from '../src/client.ts'
+import { WireError } from '../src/codes.ts'
+import { newHandle } from '../src/handles.ts'
+import { Type } from '../src/messages.ts'
+import { NotJoinedError } from '../src/session.ts'
+import * as server from './server.ts'
+
+mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Stage is a client and the links that it dialled. */
+class Stage {
+  readonly links: server.Link[] = []
+  readonly urls: string[] = []
+  readonly states: StateChange[] = []
+  client!: Client
+
+  get link(): server.Link {
+    return this.links.at(-1)!
+  }
+
+  config(more: Partial<Config> = {}): Config {
+    return {
+      url: 'https://game.example:7777/worldd',
+      state: (s) => this.states.push(s),
+      dial: async (url) => {
+        this.urls.push(url)
+        this.links.push(new server.Link())
+        return this.link
+      },
+      ...more,
+    }
+  }
+
+  async join(more: Partial<Config> = {}): Promise<this> {
+    const connecting = Client.connect(this.config(more))
+    await this.dialled(1)
+    assert.deepEqual([this.link.hello().schema], [0n])
+    this.link.deliver(server.welcome())
+    this.client = await connecting
+    return this
+  }
+
+  /** dialled waits for the nth connection to be attached. */
+  async dialled(n: number): Promise<void> {
+    for (let i = 0; i < 1000 && (this.links.length < n || !this.links[n - 1].arrived); i++) await turn()
+    assert.equal(this.links.length, n)
+  }
+
+  /** lose breaks the connection, and waits for the next. */
+  async lose(): Promise<void> {
+    const n = this.links.length
+    this.link.break(new Error('gone'))
+    this.client.update()
+    assert.equal(this.client.state, 'reconnecting')
+    mock.timers.tick(6000)
+    await this.dialled(n + 1)
+  }
+}
+
+test('a client joins, and shows what it is sent', async () => {
+  const events: unknown[] = []
+  const s = await new Stage().join()
+  s.client.on('chime', (tick, e) => events.push([tick, e.Serial]))
+  assert.deepEqual(s.states.map((x) => x.state), ['joined'])
+  s.link.deliver(server.structure(1, server.enter(5, 3), Uint8Array.of(5, 1, 200)))
+  assert.equal(s.client.replica.all.length, 0, 'changes are made in update only')
+  s.client.update()
+  const e = s.client.lookup(newHandle(5, 3))!
+  assert.deepEqual({ ...e.get('purse') }, { Coins: 5 })
+  assert.deepEqual({ ...e.get('name') }, { Name: 'Ada' })
+  assert.equal(e.kindName, 'crate')
+  assert.equal(e.get('body'), undefined)
+  assert.deepEqual(events, [[1, 200]])
+  assert.equal(s.client.resolve(newHandle(5, 5)), 'pending')
+  s.link.deliver(server.structure(3, server.destroy(5, 3)))
+  s.client.update()
+  assert.equal(s.client.resolve(newHandle(5, 3)), 'stale')
+  s.client.close()
+  assert.equal(s.link.next()?.type, Type.bye)
+  assert.equal(s.link.closed, 0)
+  assert.throws(() => s.client.update(), WireError)
+})
+
+test('a refusal rejects with its code', async () => {
+  const s = new Stage()
+  const connecting = Client.connect(s.config())
+  await s.dialled(1)
+  s.link.deliver(server.end(Type.refused, 8))
+  await assert.rejects(connecting, { code: 8, codeName: 'unauthorized', fault: 'client', retry: false })
+  assert.deepEqual(s.states.map((x) => x.state), ['ended'])
+})
+
+test('a lost connection resumes, with entities, handles and counters as they were', async () => {
+  const s = await new Stage().join()
+  s.link.deliver(server.structure(1, server.enter(5, 3)))
+  s.client.update()
+  const e = s.client.lookup(newHandle(5, 3))
+  const asked = s.client.do('buy', { Count: 3 })
+  await s.lose()
+  assert.equal((await asked).codeName, 'unanswered')
+  await assert.rejects(async () => s.client.do('buy'), NotJoinedError)
+  assert.equal(s.client.lookup(newHandle(5, 3)), e, 'the replica answers meanwhile')
+  const hello = s.link.hello()
+  assert.deepEqual([hello.session, hello.structure, hello.secret.length, hello.epoch], [1n, 1, 16, 0n])
+  assert.equal(hello.schema, s.client.schema.hash)
+  s.link.deliver(server.welcome({ resumed: true, text: '', commands: 1 }))
+  assert.deepEqual(s.states.map((x) => [x.state, x.resumed, x.newWorld]), [['joined', false, false], ['reconnecting', false, false], ['joined', true, false]])
+  s.link.deliver(server.structure(2, server.enter(6, 1)))
+  s.client.update()
+  assert.equal(s.client.replica.all.length, 2)
+  s.client.close()
+})
+
+test('a new session of another world destroys everything', async () => {
+  const destroyed: bigint[] = []
+  const s = await new Stage().join({ observer: { destroy: (h) => destroyed.push(h) } })
+  s.link.deliver(server.structure(1, server.enter(5, 3)))
+  s.client.update()
+  await s.lose()
+  s.link.deliver(server.welcome({ epoch: 8, text: '' }))
+  assert.deepEqual(destroyed, [newHandle(5, 3)])
+  assert.deepEqual(s.states.map((x) => [x.state, x.newWorld]), [['joined', false], ['reconnecting', false], ['joined', true]])
+  assert.equal(s.client.resolve(newHandle(5, 3)), 'pending', 'the same handle may name another entity there')
+  s.client.close()
+})
+
+test('a client follows its session to another server, whose secret it does not learn', async () => {
+  const s = await new Stage().join({ token: Uint8Array.of(1) })
+  s.link.deliver(server.end(Type.goodbye, 23, 'other.example:7778', Uint8Array.of(2)))
+  s.client.update()
+  mock.timers.tick(1)
+  await s.dialled(2)
+  assert.equal(s.urls[1], 'https://other.example:7778/worldd')
+  const hello = s.link.hello()
+  assert.deepEqual([hello.session, hello.secret.length, hello.schema, [...hello.token]], [0n, 0, 0n, [2]])
+  for (const address of ['evil.example/path:1', 'user@evil.example:1', 'no port', 'a:123456']) {
+    const t = await new Stage().join()
+    t.link.deliver(server.end(Type.goodbye, 23, address))
+    assert.throws(() => t.client.update(), { code: 23 }, address)
+  }
+  s.client.close()
+})
+
+test('a client gives up, after the time that its config says', async () => {
+  const s = await new Stage().join({ giveUp: 0 })
+  s.link.break(new Error('gone'))
+  assert.throws(() => s.client.update(), /gone/)
+  assert.equal(s.client.state, 'ended')
+})
+
+test('a server that breaks the protocol is told so, and left', async () => {
+  const s = await new Stage().join()
+  s.link.deliver(server.structure(7, server.enter(5, 3)))
+  assert.throws(() => s.client.update(), { code: 1 })
+  const bye = s.link.next()
+  assert.deepEqual([bye?.type, [...bye!.body]], [Type.bye, [0x92, 1, 0xa0]])
+  assert.equal(s.link.closed, 1)
+})
+
+test('a silent server loses its connection, but a page that slept checks first', async () => {
+  let t = 1e6
+  const real = performance.now
+  performance.now = () => t
+  try {
+    const s = await new Stage().join()
+    s.client.update()
+    t += 60_000 // the page was frozen
+    s.client.update()
+    assert.equal(s.client.state, 'joined')
+    for (let i = 0; i < 9; i++) {
+      t += 500
+      s.client.update()
+    }
+    assert.equal(s.client.state, 'reconnecting')
+    s.client.close()
+  } finally {
+    performance.now = real
+  }
+})
+
+test('snapshots are acknowledged, and inputs repeated in datagrams of later ticks', async () => {
+  let t = 5000
+  const real = performance.now
+  performance.now = () => t
+  try {
+    const s = await new Stage().join()
+    for (let i = 1; i <= 5; i++) {
+      t += 50
+      s.link.deliverDatagram(server.snapshot(i, 100 + 3 * i, 0), t)
+      s.client.update()
+      s.client.setInput({ X: 0.5 })
+    }
+    const sent = s.link.datagrams.map(server.inputsOf)
+    assert.equal(sent.at(-1)!.newest, 5)
+    const { ticks } = sent.at(-1)!
+    assert.ok(ticks.length >= 3 && ticks.every((tick, i) => i === 0 || tick < ticks[i - 1]), `${ticks}`)
+    assert.ok(ticks[0] > 115 && ticks[0] < 130, `an input for tick ${ticks[0]}`)
+    assert.throws(() => s.client.setInput(Uint8Array.of(1)), TypeError)
+    s.client.close()
+  } finally {
+    performance.now = real
+  }
+})
+
+test('what a callback throws does not stop the replica half way', async () => {
+  const thrown: unknown[] = []
+  globalThis.reportError = (e: unknown) => thrown.push(e)
+  const s = await new Stage().join({
+    observer: {
+      enter() {
+        throw new Error('mine')
+      },
+    },
+  })
+  s.link.deliver(server.structure(1, server.enter(5, 3), server.enter(6, 3)))
+  s.client.update()
+  assert.equal(s.client.replica.all.length, 2)
+  assert.equal(thrown.length, 2)
+  s.client.close()
+})
+
+test('answers are structs', async () => {
+  const s = await new Stage().join()
+  const asked = s.client.do('buy', { Count: 99 })
+  const m = s.link.next()!
+  assert.equal(m.type, Type.command)
+  s.link.deliver(server.result(1, 0, Uint8Array.of(7, 0, 0)))
+  s.client.update()
+  const r = await asked
+  assert.deepEqual([r.code, { ...r.answer }], [0, { Left: 7 }])
+  s.client.close()
+})

@@ -1,0 +1,233 @@
+// The least of a server: messages for tests.
+
+import { ByteReader, ByteWriter } from '../src/bits.ts'
+import type { Arrivals, Connection } from '../src/connection.ts'
+import { appendFrame, FrameReader, Type } from '../src/messages.ts'
+import { MsgpackReader, MsgpackWriter } from '../src/msgpack.ts'
+import { hashOf } from '../src/schema.ts'
+
+export const schemaText = `worldd schema 2
+component purse
+Coins int 20
+component name
+Name string 24
+kind crate
+input
+X range bff0000000000000 3f60000000000000 1024
+At ref
+command buy
+Count uint 5
+answer
+Left int 20
+event chime
+Serial uint 8
+`
+
+export interface WelcomeOptions {
+  session?: number
+  epoch?: number
+  resumed?: boolean
+  secret?: Uint8Array
+  commands?: number
+  text?: string
+  schema?: bigint
+  floor?: number
+  maxSlots?: number
+  tables?: number
+}
+
+export const tablesVersion = 0x1a382045
+
+/** frames returns a stream message. */
+export function frame(type: number, body: Uint8Array): Uint8Array {
+  const w = new ByteWriter()
+  appendFrame(w, type, body)
+  return w.take()
+}
+
+export function welcome(o: WelcomeOptions = {}): Uint8Array {
+  const w = new MsgpackWriter()
+  w.array(16)
+  w.uint(4)
+  w.u64(o.schema ?? hashOf(schemaText))
+  w.uint(o.tables ?? tablesVersion)
+  w.u64(BigInt(o.epoch ?? 7))
+  w.uint(o.floor ?? 0)
+  w.uint(60)
+  w.uint(20)
+  w.uint(o.maxSlots ?? 1000)
+  w.uint(o.session ?? 1)
+  w.uint(100)
+  w.uint(o.resumed ? 1 : 0)
+  w.bin(o.secret ?? new Uint8Array(16).fill(9))
+  w.str('')
+  w.uint(0)
+  w.uint(o.commands ?? 0)
+  w.str(o.text ?? schemaText)
+  return frame(Type.welcome, w.take())
+}
+
+/** end returns a Refused or a Goodbye. */
+export function end(type: number, code: number, address = '', token = new Uint8Array(0)): Uint8Array {
+  const w = new MsgpackWriter()
+  w.array(type === Type.refused ? 5 : 4)
+  w.uint(code)
+  w.str('why')
+  if (type === Type.refused) w.str('')
+  w.str(address)
+  w.bin(token)
+  return frame(type, w.take())
+}
+
+/** structure returns a Structure message of records, the first of which has a number. */
+export function structure(first: number, ...records: Uint8Array[]): Uint8Array {
+  const w = new ByteWriter()
+  w.uvarint(first)
+  w.uvarint(1)
+  for (const r of records) w.bytes(r)
+  return frame(Type.structure, w.take())
+}
+
+/** enter returns an Enter of a crate with a purse and a name. */
+export function enter(slot: number, generation: number, name = 'Ada'): Uint8Array {
+  const w = new ByteWriter()
+  w.u8(1 | (2 << 3))
+  w.uvarint(slot)
+  w.uvarint(generation)
+  w.uvarint(0)
+  w.uvarint(3)
+  w.bytes(Uint8Array.of(0b10111, 0, 0)) // both components, 5 coins
+  const text = new TextEncoder().encode(name)
+  w.uvarint(1 + text.length)
+  w.uvarint(text.length)
+  w.bytes(text)
+  return w.take()
+}
+
+/** destroy returns a Destroy. */
+export function destroy(slot: number, generation: number): Uint8Array {
+  const w = new ByteWriter()
+  w.u8(3)
+  w.uvarint(slot)
+  w.uvarint(generation)
+  return w.take()
+}
+
+/** result returns a Result of a command without a target. */
+export function result(id: number, code: number, answer = new Uint8Array(0)): Uint8Array {
+  const w = new MsgpackWriter()
+  w.array(6)
+  w.uint(id)
+  w.uint(code)
+  w.u64(0n)
+  w.uint(1)
+  w.str('')
+  w.bin(answer)
+  return frame(Type.result, w.take())
+}
+
+/** snapshot returns a State datagram without rows. */
+export function snapshot(seq: number, tick: number, structure: number): Uint8Array {
+  const w = new ByteWriter()
+  w.u8(64)
+  w.u32(0)
+  w.u8(0)
+  w.u8(0)
+  w.u32(seq)
+  w.u32(tick)
+  w.u32(structure)
+  w.uvarint(0)
+  w.u8(0)
+  w.u8(0)
+  w.u8(0)
+  w.uvarint(0)
+  return w.take()
+}
+
+export interface HelloSeen {
+  schema: bigint
+  epoch: bigint
+  session: bigint
+  secret: Uint8Array
+  structure: number
+  token: Uint8Array
+}
+
+/** Link is a connection whose other end is the test. */
+export class Link implements Connection {
+  arrived: (() => void) | undefined
+  bytesReceived = 0
+  closed: number | undefined
+  readonly datagrams: Uint8Array[] = []
+  private in: Arrivals = { stream: [], datagrams: [], error: undefined }
+  private readonly frames = new FrameReader()
+
+  receive(): Arrivals {
+    const arrivals = this.in
+    this.in = { stream: [], datagrams: [], error: arrivals.error }
+    return arrivals
+  }
+
+  sendStream(b: Uint8Array): void {
+    this.frames.feed(b)
+  }
+
+  sendDatagram(d: Uint8Array): void {
+    this.datagrams.push(d.slice())
+  }
+
+  close(code: number): void {
+    this.closed ??= code
+  }
+
+  /** deliver makes bytes of the stream arrive. */
+  deliver(...all: Uint8Array[]): void {
+    this.in.stream.push(...all)
+    this.arrived?.()
+  }
+
+  deliverDatagram(bytes: Uint8Array, at: number): void {
+    this.in.datagrams.push({ bytes, at })
+    this.arrived?.()
+  }
+
+  break(error: unknown): void {
+    this.in.error = error
+    this.arrived?.()
+  }
+
+  /** next returns the next message that the client sent. */
+  next(): { type: number; body: Uint8Array } | undefined {
+    const body = this.frames.next()
+    return body && { type: this.frames.type, body: body.slice() }
+  }
+
+  /** hello returns the client's Hello. */
+  hello(): HelloSeen {
+    const m = this.next()
+    if (m?.type !== Type.hello) throw new Error('no Hello')
+    const r = new MsgpackReader(m.body)
+    r.array(11)
+    r.uint('protocol', 4)
+    const schema = r.u64('schema')
+    r.uint('tables', 2 ** 32)
+    return {
+      schema, epoch: r.u64('epoch'), session: r.u64('session'), secret: r.bin('secret', 16), structure: r.uint('structure', 2 ** 32), token: r.bin('token', 2048),
+    }
+  }
+}
+
+/** inputsOf returns the acknowledged snapshot and the inputs' ticks of an Input datagram. */
+export function inputsOf(d: Uint8Array): { newest: number; ticks: number[] } {
+  const r = new ByteReader(d, 6)
+  const newest = r.u32()
+  r.bytes(12)
+  const ticks: number[] = []
+  for (let n = r.uvarint('inputs', 16); n > 0; n--) {
+    ticks.push(r.u32())
+    if (r.uvarint('back') > 0) r.u8()
+    r.bytes(r.uvarint('length', 64))
+  }
+  r.expectEnd()
+  return { newest, ticks }
+}
