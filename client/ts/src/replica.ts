@@ -95,13 +95,17 @@ export class Events {
 export function guard(f: () => void): void {
   try {
     f()
-  } catch (e) {
-    if (typeof reportError === 'function') reportError(e)
-    else
-      queueMicrotask(() => {
-        throw e
-      })
+  } catch (thrown) {
+    rethrow(thrown)
   }
+}
+
+function rethrow(thrown: unknown): void {
+  if (typeof reportError === 'function') reportError(thrown)
+  else
+    queueMicrotask(() => {
+      throw thrown
+    })
 }
 
 /** maxHeld bounds the datagrams that wait for structure, maxRendered the events for a render. */
@@ -827,7 +831,7 @@ export class Replica {
     this.bodies?.applied(h, this.structure)
     this.wishes.applied(this.input, this.tick)
     if (this.observer.update) {
-      for (let i = 0; i < h.rows; i++) if (this.newest[i]) guard(() => this.observer.update!(rows[i]))
+      for (let i = 0; i < h.rows; i++) if (this.newest[i]) report(this.observer, rows[i])
     }
   }
 
@@ -894,3 +898,12 @@ export class Replica {
 }
 
 const noPayloads: Payload[] = []
+
+/** report calls update without allocating. */
+function report(o: Observer, e: Entity): void {
+  try {
+    o.update!(e)
+  } catch (thrown) {
+    rethrow(thrown)
+  }
+}

@@ -430,11 +430,14 @@ export class Codec {
   }
 
   private residual(u: Unit, lane: number, expected: number, negative: number): number {
-    const { r, set, feature } = this
+    const { r, feature: f } = this
+    const w = this.set.scales
     const k = ((lane * 4 + this.attached) * 5 + this.speed) * 12
-    let total = 128
-    for (let i = 0; i < 12; i++) total += set.scales[k + i] * feature[i]
-    const symbol = this.symbol(set.residuals[lane * 32 + clamp(total >> 8, 0, 31)])
+    // Not a loop: this is a third of the time of a row.
+    const total =
+      128 + w[k] * f[0] + w[k + 1] * f[1] + w[k + 2] * f[2] + w[k + 3] * f[3] + w[k + 4] * f[4] + w[k + 5] * f[5] +
+      w[k + 6] * f[6] + w[k + 7] * f[7] + w[k + 8] * f[8] + w[k + 9] * f[9] + w[k + 10] * f[10] + w[k + 11] * f[11]
+    const symbol = this.symbol(this.set.residuals[lane * 32 + clamp(total >> 8, 0, 31)])
     let d = symbol
     let v = 0
     if (symbol === escape) {
@@ -456,10 +459,10 @@ export class Codec {
     }
     if (lane >= 3 && lane <= 5) {
       this.missedTurn += Math.abs(d)
-      feature[5] = mag(this.missedTurn)
+      f[5] = mag(this.missedTurn)
     } else {
       this.missed += Math.abs(d)
-      feature[3] = mag(this.missed)
+      f[3] = mag(this.missed)
     }
     return v
   }

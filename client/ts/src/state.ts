@@ -136,10 +136,16 @@ export class Acks {
     }
     const d = this.newest === 0 ? 65 : seq - this.newest
     this.newest = seq
-    const mask = (BigInt(this.high) << 32n) | BigInt(this.low)
-    const moved = d > 64 ? 0n : BigInt.asUintN(64, (mask << BigInt(d)) | (1n << BigInt(d - 1)))
-    this.low = Number(moved & 0xffffffffn)
-    this.high = Number(moved >> 32n)
+    if (d > 64) {
+      this.low = this.high = 0
+      return
+    }
+    for (let i = 0; i < d; i++) {
+      this.high = ((this.high << 1) | (this.low >>> 31)) >>> 0
+      this.low = (this.low << 1) >>> 0
+    }
+    if (d <= 32) this.low = (this.low | (1 << (d - 1))) >>> 0
+    else this.high = (this.high | (1 << (d - 33))) >>> 0
   }
 
   equals(a: Acks): boolean {
