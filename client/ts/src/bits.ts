@@ -74,11 +74,19 @@ export class BitReader {
   /** golomb reads section 2's golomb(k, v). */
   golomb(k: number): number {
     let m = k
-    while (this.bits(1) === 1) {
-      if (++m > 32) {
+    for (;;) {
+      const zeros = ~this.peek() | 0x1000 // the lowest zero of 12 bits, or the one above
+      const ones = 31 - Math.clz32(zeros & -zeros)
+      m += ones
+      if (m > 32) {
         this.refuse('a number is too long')
         return 0
       }
+      if (ones < 12) {
+        this.skip(ones + 1)
+        break
+      }
+      this.skip(12)
     }
     const v = 2 ** m + this.long(m) - 2 ** k
     if (v > 0xffffffff) {

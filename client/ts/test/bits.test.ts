@@ -61,3 +61,28 @@ test('writers grow', () => {
   r.reset(bits.bytes())
   for (let i = 0; i < 300; i++) assert.equal(r.bits(9), i)
 })
+
+test('golomb', () => {
+  const write = (w: BitWriter, k: number, v: number): void => {
+    const u = v + 2 ** k
+    const m = Math.floor(Math.log2(u))
+    for (let i = k; i < m; i++) w.bits(1, 1)
+    w.bits(0, 1)
+    w.bits((u - 2 ** m) >>> 0, m)
+  }
+  for (let k = 0; k < 20; k++) {
+    const all = [0, 1, 2, 3, 2 ** k, 3 * 2 ** k, 2 ** 12, 2 ** 13 - 1, 2 ** 20, 2 ** 31, 2 ** 32 - 1]
+    const w = new BitWriter()
+    for (const v of all) write(w, k, v)
+    const r = new BitReader()
+    r.reset(w.bytes())
+    for (const v of all) assert.equal(r.golomb(k), v, `golomb(${k}, ${v})`)
+    r.expectEnd()
+  }
+  for (const b of [[255, 255, 255, 255, 255, 255], [255, 255, 255, 255, 1], [255]]) {
+    const r = new BitReader()
+    r.reset(Uint8Array.from(b))
+    r.golomb(0)
+    assert.throws(() => r.check(), `${b}`)
+  }
+})
