@@ -29,10 +29,10 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   /** url is that of the server, as https://example.com:7777/worldd. */
   readonly url: string
   /**
-   * certificateHashes pin the server's certificate by SHA-256: for development, where the
+   * certificateHashes pin the server's certificate by SHA-256, in hexadecimal: for development, where the
    * server makes short-lived certificates. A function is called before each connection.
    */
-  readonly certificateHashes?: readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)
+  readonly certificateHashes?: readonly string[] | (() => Promise<readonly string[]>)
   /** tables: undefined for those that ship with the package. */
   readonly tables?: Tables
   /** state is called when the state changes. */

@@ -55,18 +55,24 @@ export function supported(): boolean {
 
 /**
  * dialWebTransport connects to a URL as https://host:port/worldd. Without hashes the server's
- * certificate must be one that the browser trusts. A hash is the SHA-256 of a certificate.
+ * certificate must be one that the browser trusts. A hash is the SHA-256 of a certificate, in
+ * 64 hexadecimal digits as the server prints it.
  */
-export async function dialWebTransport(url: string, hashes: readonly Uint8Array[], now: () => number): Promise<Connection> {
+export async function dialWebTransport(url: string, hashes: readonly string[], now: () => number): Promise<Connection> {
   if (!supported()) throw new Error('this browser has no WebTransport: use a current Chrome, Edge, Firefox or Safari')
   const options: Record<string, unknown> = { requireUnreliable: true, congestionControl: 'low-latency', protocols: ['worldd/1'] }
-  if (hashes.length > 0) options.serverCertificateHashes = hashes.map((value) => ({ algorithm: 'sha-256', value }))
+  if (hashes.length > 0) options.serverCertificateHashes = hashes.map((h) => ({ algorithm: 'sha-256', value: bytesOf(h) }))
   const Constructor = (globalThis as unknown as { WebTransport: new (url: string, options: object) => Transport }).WebTransport
   const transport = new Constructor(url, options)
   transport.closed.catch(() => {}) // ready rejects too
   await transport.ready
   const stream = await transport.createBidirectionalStream()
   return new WebTransportConnection(transport, stream, now)
+}
+
+function bytesOf(hash: string): Uint8Array {
+  if (!/^[0-9a-f]{64}$/i.test(hash)) throw new TypeError(`certificate hash ${JSON.stringify(hash)}: want 64 hexadecimal digits`)
+  return Uint8Array.from(hash.match(/../g)!, (pair) => parseInt(pair, 16))
 }
 
 class WebTransportConnection implements Connection {

@@ -1,6 +1,6 @@
 // Plays a live session in a browser, and reports what it saw.
 
-import { Client, decodeHex, simulation, type StateChange } from './package.ts'
+import { Client, simulation, type StateChange } from '../../src/index.ts'
 
 declare const browsertest: { report(v: unknown): Promise<unknown>; log(...v: unknown[]): void }
 
@@ -15,7 +15,7 @@ const states: StateChange[] = []
 const seen = { enters: 0, leaves: 0, destroys: 0, updates: 0, diverged: 0 }
 const c = await Client.connect({
   url: o.url,
-  certificateHashes: o.hashes.map(decodeHex),
+  certificateHashes: o.hashes,
   name: 'page',
   simulation,
   state: (s) => states.push(s),
