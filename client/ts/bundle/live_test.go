@@ -25,7 +25,7 @@ type liveOptions struct {
 	Seconds int      `json:"seconds"`
 }
 
-// liveReport is what test/browser/live.ts saw.
+// liveReport is the report of test/browser/live.ts.
 type liveReport struct {
 	Frames, Moved      int
 	Answered           string
