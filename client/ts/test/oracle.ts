@@ -6,9 +6,10 @@ import { Program } from '../src/field/program.ts'
 import { Bodies, type MotionStats } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
 import { audited, auditBody } from '../src/motion/exact.ts'
-import { type Changed, type Extension, type Name, nobody, type Way } from '../src/motion/extension.ts'
+import { type Extension, type Name, nobody, type Way } from '../src/motion/extension.ts'
 import { PathForm } from '../src/motion/path.ts'
 import { Sim, type Source } from '../src/motion/sim.ts'
+import type { Kind } from '../src/motion/stepper.ts'
 import { readLines, unhex } from './hex.ts'
 
 /** randomOf returns numbers in [0, 1), the same for a seed. */
@@ -36,7 +37,7 @@ export const kinds = [
 const lift = 2
 
 /** codes are small programs of the motion vectors, a whirl and an explosion. */
-const codes = [
+export const codes = [
   ...readLines<{ Code: string }>('world/motion/testdata/programs.jsonl')
     .slice(0, 3)
     .map(p => unhex(p.Code)),
@@ -87,6 +88,12 @@ interface Datagram {
   rows: Row[]
 }
 
+/** Lies are what the client is told wrong on purpose. */
+interface Lies {
+  kinds?: readonly Kind[]
+  effect?: (x: Extension) => Extension
+}
+
 /** Replica has what Bodies needs of a replica. */
 class Replica {
   readonly bodies: Bodies
@@ -96,7 +103,7 @@ class Replica {
   private readonly live = new Map<number, { generation: number; record: number; tick: number }>()
   private held: Datagram[] = []
 
-  constructor(diverge: () => void) {
+  constructor(kinds: readonly Kind[], diverge: () => void) {
     this.bodies = new Bodies({ motion, kinds: kinds.map(body => ({ body })), diverge })
   }
 
@@ -146,7 +153,6 @@ export class Oracle {
   readonly replica: Replica
   compared = 0
   diverged = 0
-  faults = { drag: false, order: false } // what the client is told wrong on purpose
   tick = 0
   private readonly random: () => number
   private readonly sim: Sim
@@ -165,10 +171,13 @@ export class Oracle {
   private readonly noted = new Set<number>()
   private checked = 0
 
-  constructor(seed: number, bodies: number) {
+  private readonly lies: Lies
+
+  constructor(seed: number, bodies: number, lies: Lies = {}) {
     this.random = randomOf(seed)
+    this.lies = lies
     this.sim = new Sim(motion, 0)
-    this.replica = new Replica(() => this.diverged++)
+    this.replica = new Replica(lies.kinds ?? kinds, () => this.diverged++)
     kinds.forEach((k, i) => this.sim.setKind(i, k))
     codes.forEach((code, number) => {
       this.records.push({ type: 'extension', from: 1, make: () => ({ type: 'program', number, code }) })
@@ -283,7 +292,7 @@ export class Oracle {
     }
     this.sim.setEffect(slot, source, true)
     this.effects.set(slot, { slot, source, leader: way.leader, generation })
-    const effect = { slot: this.faults.order ? 7 - slot : slot, generation }
+    const effect = { slot, generation }
     this.note({ type: 'added', effect, program: number, mode, layers, back: 0, age, life, way, params: new Float32Array(0) })
   }
 
@@ -318,9 +327,8 @@ export class Oracle {
   }
 
   private note(x: Extension): void {
-    const from = this.tick
-    const change = this.faults.drag && x.type === 'changed' ? { ...x, way: null, params: null } : x
-    this.records.push({ type: 'extension', from, make: back => ({ ...change, back }) as Changed })
+    const told = this.lies.effect?.(x) ?? x
+    this.records.push({ type: 'extension', from: this.tick, make: back => ({ ...told, back }) as Extension })
   }
 
   /** disturb moves bodies as a game would, and replaces some. */
@@ -468,7 +476,7 @@ export class Oracle {
     const { bodies } = this.replica
     if (bodies.now === this.checked) return
     this.checked = bodies.now
-    if (this.faults.drag || this.faults.order) return
+    if (this.lies.kinds ?? this.lies.effect) return
     const s = new State()
     for (const { slot } of this.entities) {
       const tick = bodies.exact(slot, s)

@@ -11,19 +11,23 @@ const bits = new Uint32Array(single.buffer)
 
 const { abs, floor, fround, imul, sqrt } = Math
 
-/** fma32 returns a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32. */
+/**
+ * fma32 returns a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32. The product is
+ * exact in double precision, so that only the sum is rounded twice. That may be wrong only if
+ * the double sum lies exactly between two float32s: it then ends in 28 zero bits.
+ */
 export function fma32(a: number, b: number, c: number): number {
-  const s = a * b + c // the product is exact: only the sum is rounded
+  const s = a * b + c
+  const r = fround(s)
   double[0] = s
-  return (halves[0] & 0x0fffffff) === 0 ? fmaTie(a, b, c) : fround(s)
+  return (halves[0] & 0x0fffffff) !== 0 || r === s ? r : fmaTie(a, b, c)
 }
 
 /**
- * fmaTie is fma32 where the double sum ends in 28 zero bits: only there may it lie exactly
- * between two float32s, so that the bits lost in the first rounding decide. It rounds an
- * inexact sum to odd: one step towards the lost part (Boldo and Melquiond, 2008).
+ * fmaTie is fma32 where the bits lost in the first rounding may decide. It rounds an inexact
+ * sum to odd: one step towards the lost part (Boldo and Melquiond, 2008).
  */
-export function fmaTie(a: number, b: number, c: number): number {
+function fmaTie(a: number, b: number, c: number): number {
   const p = a * b
   const s = p + c
   if (s - s !== 0) return s // infinite or NaN

@@ -4,7 +4,7 @@
 import * as kernel from './kernel.ts'
 import { Op, type Program, planeCount, planeOutput, planePosition } from './program.ts'
 
-/** blockPoints is the number of points per instruction. */
+/** blockPoints is the number of points per instruction, a multiple of four. */
 export const blockPoints = 256
 
 // By operation.

@@ -34,6 +34,7 @@ class Slot {
   program = 0
   first = 0 // of the newest record
   last = 0 // last tick, 0 for none
+  due = false // in Effects.due
   versions: Version[] = []
 
   /** after returns the version that is there after a tick, or null. */
@@ -136,14 +137,16 @@ export class Effects {
     e.first = v.from
     if (e.versions.push(v) === 1) this.used.push(slot)
     this.bytes += bytesOf(v)
-    if (!this.due.includes(slot)) this.due.push(slot)
+    if (!e.due) this.due.push(slot)
+    e.due = true
   }
 
   /** settle removes from due the slots without versions that bodies were not computed with. */
   settle(): void {
     keepIf(this.due, slot => {
-      const { versions } = this.slots.get(slot)!
-      return versions.length > 0 && !versions[versions.length - 1].applied
+      const e = this.slots.get(slot)!
+      e.due = e.versions.length > 0 && !e.versions[e.versions.length - 1].applied
+      return e.due
     })
   }
 

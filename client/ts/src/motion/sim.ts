@@ -42,9 +42,20 @@ class Acting implements Effect {
   }
 }
 
-/** Returns the order in which effects are summed. */
+function bySlot(a: Acting, b: Acting): number {
+  return a.slot - b.slot
+}
+
+/** bySum is the order in which effects are summed. */
 function bySum(a: Acting, b: Acting): number {
   return a.mode - b.mode || a.layers - b.layers || a.slot - b.slot
+}
+
+/** insert puts e into a list that is in order. */
+function insert(list: Acting[], e: Acting, order: (a: Acting, b: Acting) => number): void {
+  let at = list.length
+  while (at > 0 && order(list[at - 1], e) > 0) at--
+  list.splice(at, 0, e)
 }
 
 /**
@@ -147,10 +158,8 @@ export class Sim {
     while (this.slots.length <= slot) this.slots.push(null)
     const e = new Acting(slot, s)
     this.slots[slot] = e
-    this.bySlot.push(e)
-    this.bySlot.sort((a, b) => a.slot - b.slot)
-    this.ordered.push(e)
-    this.ordered.sort(bySum)
+    insert(this.bySlot, e, bySlot)
+    insert(this.ordered, e, bySum)
     if (!this.centerAt(s, e.center)) e.center.set(s.path.center)
     if (wake) this.wake(e, e.center)
   }
