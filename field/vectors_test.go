@@ -169,7 +169,7 @@ func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 }
 
 // rejection is a program that Load gets: Base, or the last line's Base with the byte at At
-// replaced by Byte, or with its first Cut bytes alone. Error is what Load says, or "" if it
+// replaced by Byte, or with its first Cut bytes alone. Error is the error of Load, "" if it
 // accepts the program.
 type rejection struct {
 	Base  string `json:",omitempty"`
