@@ -56,7 +56,8 @@ type oracle struct {
 	rename    func(bulk.Handle) bulk.Handle // of effects
 	spoil     int                           // exact Enters to spoil
 	diverged  int
-	resyncs   []uint64 // ticks at which the client asked for one
+	resyncs   []uint64                      // ticks at which the client asked for one
+	tap       func(b []byte, datagram bool) // of what the client has received
 	compared  int
 	computed  uint32 // newest tick compared
 }
@@ -145,10 +146,12 @@ func (o *oracle) declared() *schema.Schema {
 }
 
 func (o *oracle) welcome() {
-	require.NoError(o.t, o.session.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
+	b := wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: o.sent.Hash(), SchemaText: o.sent.Text(), Tables: rowcodec.DefaultTables().Version(),
 		GenerationFloor: 1, TickHz: 60, SnapshotHz: 20, MaxSlots: oracleSlots, Tick: uint32(o.w.Tick()), Simulate: 1, Session: 1,
-	})))
+	})
+	require.NoError(o.t, o.session.ReceiveStream(b))
+	o.tapped(b, false)
 }
 
 // noteEffects notes how the effects differ from those told, before bodies move in a tick.
@@ -523,15 +526,23 @@ func (o *oracle) deliver() {
 	o.receive()
 	for len(o.stream) > 0 && o.stream[0].due <= now {
 		require.NoError(o.t, o.session.ReceiveStream(o.stream[0].bytes))
-		o.stream = o.stream[1:]
 		o.compare()
+		o.tapped(o.stream[0].bytes, false)
+		o.stream = o.stream[1:]
 	}
 	slices.SortStableFunc(o.datagrams, func(a, b oracleBytes) int { return cmp.Compare(a.due, b.due) })
 	for len(o.datagrams) > 0 && o.datagrams[0].due <= now {
 		_, err := o.session.ReceiveDatagram(o.datagrams[0].bytes, time.Duration(now)*time.Second/60)
 		require.NoError(o.t, err)
-		o.datagrams = o.datagrams[1:]
 		o.compare()
+		o.tapped(o.datagrams[0].bytes, true)
+		o.datagrams = o.datagrams[1:]
+	}
+}
+
+func (o *oracle) tapped(b []byte, datagram bool) {
+	if o.tap != nil {
+		o.tap(b, datagram)
 	}
 }
 
