@@ -52,7 +52,12 @@ func TestVectors(t *testing.T) {
 		files[path] = &fstest.MapFile{Data: text}
 		paths = append(paths, path)
 	}
-	add("internal/rowcodec/default.tables")
+	for _, path := range []string{
+		"internal/rowcodec/default.tables", "field/testdata/vectors.jsonl", "field/testdata/rejected.jsonl",
+		"world/motion/testdata/motion.jsonl", "world/motion/testdata/programs.jsonl", "client/testdata/bodies.jsonl",
+	} {
+		add(path)
+	}
 	const vectors = "replication/wire/testdata/vectors"
 	entries, err := os.ReadDir(filepath.Join(repository, vectors))
 	require.NoError(t, err)

@@ -1,12 +1,10 @@
 // Reads vectors whose numbers are bits in hexadecimal, of packages field and world/motion.
 
-import { readFileSync } from 'node:fs'
-
-const root = process.env.WORLDD_ROOT ?? '../..'
+import { readFile } from './vectors.ts'
 
 export function readLines<T>(path: string): T[] {
-  const lines = readFileSync(`${root}/${path}`, 'utf8').split('\n')
-  return lines.filter(line => line !== '').map(line => JSON.parse(line))
+  const lines = new TextDecoder().decode(readFile(path)).trimEnd().split('\n')
+  return lines.map(line => JSON.parse(line))
 }
 
 export function unhex(text: string): Uint8Array<ArrayBuffer> {

@@ -157,37 +157,8 @@ test('paths are checked', () => {
   const zero = new Float32Array(3)
   const path = { form: 1, center: zero, velocity: zero, axisU: zero, axisV: zero, phase: 0, rate: 0 }
   assert.equal(checkPath(path), '')
-  assert.match(checkPath({ ...path, form: 4 }), /unknown path form/)
-  assert.match(checkPath({ ...path, center: Float32Array.of(0, NaN, 0) }), /not finite/)
-  assert.match(checkPath({ ...path, velocity: Float32Array.of(0, 1000001, 0) }), /at most 1000000/)
-  assert.match(checkPath({ ...path, axisV: Float32Array.of(0, 0, NaN) }), /at most 1000000/)
-})
-
-test('warm ticks allocate nothing', () => {
-  const sim = simOf({ ...readLines<Vector>('world/motion/testdata/motion.jsonl')[0], Gravity: '00000000', RestTicks: 1e9, Bodies: [] })
-  const programs = [...codes.values()].map(code => new Program(unhex(code)))
-  for (let i = 0; i < 250; i++) sim.put(i, i % 2, Object.assign(new State(), { x: i % 16, y: 5, z: i >> 4, awake: true }))
-  for (let slot = 0; slot < 6; slot++) {
-    const orbit = ['40a00000', '00000000', '40a00000']
-    change(sim, programs, { Before: 0, Slot: slot, Program: slot % 3, Mode: slot & 1, Path: 2, Vectors: [orbit, orbit, orbit], Rate: 1 << 24 })
-  }
-  const state = new State()
-  let seen = 0
-  const see = (_: number, s: State) => {
-    if (s.awake) seen++
-  }
-  const run = (ticks: number) => {
-    for (let i = 0; i < ticks; i++) {
-      sim.tick()
-      sim.changed(state, see)
-    }
-  }
-  run(2000)
-  const least = Math.min(...[1, 2, 3].map(() => {
-    const before = process.memoryUsage().heapUsed
-    run(500)
-    return process.memoryUsage().heapUsed - before
-  }))
-  assert.ok(least < 500 * 64, `${least} bytes in 500 ticks`)
-  assert.ok(seen > 3000 * 200)
+  assert.ok(/unknown path form/.test(checkPath({ ...path, form: 4 })))
+  assert.ok(/not finite/.test(checkPath({ ...path, center: Float32Array.of(0, NaN, 0) })))
+  assert.ok(/at most 1000000/.test(checkPath({ ...path, velocity: Float32Array.of(0, 1000001, 0) })))
+  assert.ok(/at most 1000000/.test(checkPath({ ...path, axisV: Float32Array.of(0, 0, NaN) })))
 })

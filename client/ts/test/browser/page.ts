@@ -11,6 +11,8 @@ declare const browsertest: { report(v: unknown): Promise<unknown> }
 
 const paths: string[] = await (await fetch('/files.json')).json()
 await Promise.all(paths.map(async (path) => files.set(path, new Uint8Array(await (await fetch(`/${path}`)).arrayBuffer()))))
+// These read their vectors when they begin.
+for (const load of [() => import('../field.test.ts'), () => import('../motion.test.ts'), () => import('../motion_bodies.test.ts'), () => import('../bodies_sessions.test.ts')]) await load()
 
 const failed: string[] = []
 for (const { name, body } of tests) {
