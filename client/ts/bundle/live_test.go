@@ -27,6 +27,7 @@ type liveOptions struct {
 
 // liveReport is the report of test/browser/live.ts.
 type liveReport struct {
+	Refused            []string
 	Frames, Moved      int
 	Answered           string
 	Entities, Resolved int
@@ -79,6 +80,9 @@ func TestLive(t *testing.T) {
 		t.Logf("%s", report)
 		var r liveReport
 		require.NoError(t, json.Unmarshal(report, &r))
+		require.Len(t, r.Refused, 2)
+		require.Contains(t, r.Refused[0], "certificate hash")
+		require.Contains(t, r.Refused[1], "64 hexadecimal digits")
 		require.Equal(t, []string{"joined"}, r.States)
 		require.Zero(t, r.Stats.Faults)
 		require.Zero(t, r.Seen.Diverged)
@@ -89,6 +93,9 @@ func TestLive(t *testing.T) {
 		require.Greater(t, r.Moved, r.Frames/2)
 		require.Equal(t, "ok", r.Answered)
 		require.NotZero(t, r.Input)
-		require.Equal(t, r.Simulate, r.Computed > 0)
+		require.True(t, r.Simulate)
+		require.Greater(t, r.Computed, 100)
+		require.Greater(t, r.Motion.Audited, 10)
+		require.Zero(t, r.Motion.Overruns)
 	})
 }

@@ -65,7 +65,13 @@ export async function dialWebTransport(url: string, hashes: readonly string[], n
   const Constructor = (globalThis as unknown as { WebTransport: new (url: string, options: object) => Transport }).WebTransport
   const transport = new Constructor(url, options)
   transport.closed.catch(() => {}) // ready rejects too
-  await transport.ready
+  try {
+    await transport.ready
+  } catch (cause) {
+    // Browsers do not say why.
+    const hint = hashes.length > 0 ? 'and is the certificate hash its present one' : 'and does the browser trust its certificate'
+    throw new Error(`can't connect to ${url}: is the server running there with --web, is its UDP port open, may pages of this origin connect, ${hint}?`, { cause })
+  }
   const stream = await transport.createBidirectionalStream()
   return new WebTransportConnection(transport, stream, now)
 }

@@ -83,6 +83,6 @@ test('golomb', () => {
     const r = new BitReader()
     r.reset(Uint8Array.from(b))
     r.golomb(0)
-    assert.throws(() => r.check(), `${b}`)
+    assert.throws(() => r.check(), { code: 1 }, `${b}`)
   }
 })

@@ -13,6 +13,10 @@ interface Options {
 const o: Options = await (await fetch('/live.json')).json()
 const states: StateChange[] = []
 const seen = { enters: 0, leaves: 0, destroys: 0, updates: 0, diverged: 0 }
+const refused: string[] = []
+for (const hashes of [[o.hashes[0].replace(/./g, '0')], ['no hash']]) {
+  await Client.connect({ url: o.url, certificateHashes: hashes }).then((c) => c.close(), (e) => refused.push(e.message))
+}
 const c = await Client.connect({
   url: o.url,
   certificateHashes: o.hashes,
@@ -69,7 +73,7 @@ while (performance.now() < end) {
 const r = c.replica
 const handles = r.all.map((e) => e.handle)
 await browsertest.report({
-  frames, moved, answered, steered, computed, seen, entities: r.all.length, resolved: handles.filter((h) => c.resolve(h) === 'live').length,
+  refused, frames, moved, answered, steered, computed, seen, entities: r.all.length, resolved: handles.filter((h) => c.resolve(h) === 'live').length,
   stats: r.stats, motion: r.bodies?.stats, link: c.linkStats, states: states.map((s) => s.state), simulate: c.welcome!.simulate,
   updating: updating / frames, drawing: drawing / frames, drawn: drawn / frames, input: r.input, tick: r.tick, agent: navigator.userAgent,
 })
