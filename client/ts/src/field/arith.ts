@@ -6,6 +6,7 @@
 
 const double = new Float64Array(1)
 const halves = new Uint32Array(double.buffer) // low half first: all engines are little-endian
+const operands = new Float64Array(3) // of fmaTie
 const single = new Float32Array(1)
 const bits = new Uint32Array(single.buffer)
 
@@ -20,27 +21,32 @@ export function fma32(a: number, b: number, c: number): number {
   const s = a * b + c
   const r = fround(s)
   double[0] = s
-  return (halves[0] & 0x0fffffff) !== 0 || r === s ? r : fmaTie(a, b, c)
+  if ((halves[0] & 0x0fffffff) !== 0 || r === s) return r
+  operands[0] = a
+  operands[1] = b
+  operands[2] = c
+  fmaTie()
+  return double[0]
 }
 
 /**
- * fmaTie is fma32 where the bits lost in the first rounding may decide. It rounds an inexact
- * sum to odd: one step towards the lost part (Boldo and Melquiond, 2008).
+ * fmaTie sets double[0] to fma32 of operands where the bits lost in the first rounding may
+ * decide. It rounds an inexact sum to odd: one step towards the lost part (Boldo and
+ * Melquiond, 2008). Arguments and a result would be allocated.
  */
-function fmaTie(a: number, b: number, c: number): number {
-  const p = a * b
+function fmaTie(): void {
+  const p = operands[0] * operands[1]
+  const c = operands[2]
   const s = p + c
-  if (s - s !== 0) return s // infinite or NaN
+  if (s - s !== 0) return // infinite or NaN
   const back = s - p
   const lost = p - (s - back) + (c - back) // s + lost is the exact sum (Knuth's TwoSum)
-  if (lost === 0) return fround(s)
-  double[0] = s
-  if (lost > 0 === s > 0) {
+  if (lost > 0 === s > 0 && lost !== 0) {
     halves[0]++ // ends in zeros: no carry
-  } else if (halves[0]-- === 0) {
+  } else if (lost !== 0 && halves[0]-- === 0) {
     halves[1]--
   }
-  return fround(double[0])
+  double[0] = fround(double[0])
 }
 
 /** min32 and max32 return b if the operands are equal or one is NaN, as x86 does. */
