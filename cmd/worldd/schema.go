@@ -13,7 +13,7 @@ import (
 // schemaCommand prints the schema that clients of a world receive.
 type schemaCommand struct {
 	Of   string `arg:"" optional:"" default:"storm" placeholder:"FILE|HOST:PORT" help:"World file, name of an embedded world (${default}), or address of a running server, which is joined for a moment."`
-	Lang string `enum:"text,json" default:"text" help:"text, as the protocol has it, or json (${default})."`
+	Lang string `enum:"text,json,ts" default:"text" help:"text, as the protocol has it, json, or ts: a module of types and accessors for @worldd/client (${default})."`
 
 	connectFlags
 }
@@ -52,8 +52,12 @@ func (c *schemaCommand) schemaOfServer(ctx context.Context, addr string) (*schem
 }
 
 func printSchema(out io.Writer, s *schema.Schema, lang string) error {
-	if lang == "text" {
+	switch lang {
+	case "text":
 		_, err := io.WriteString(out, s.Text())
+		return err
+	case "ts":
+		_, err := io.WriteString(out, s.TypeScript())
 		return err
 	}
 	text, err := json.MarshalIndent(s, "", "  ")

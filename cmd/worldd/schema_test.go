@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,12 @@ func TestSchemaCommand(t *testing.T) {
 	want, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), out)
+
+	status, module, errs := worldd(t, "schema", "--lang=ts", "storm")
+	require.Equal(t, exitOK, status, errs)
+	fixture, err := os.ReadFile("../../client/ts/test/generated/storm.ts")
+	require.NoError(t, err)
+	require.Equal(t, string(fixture), module, "write it with worldd schema --lang ts storm")
 
 	server := startServing(t)
 	status, served, errs := worldd(t, "schema", server.addr, "--fingerprint="+server.fingerprint)
@@ -79,7 +86,7 @@ func TestConnectFlags(t *testing.T) {
 		"watch 127.0.0.1:1 --token-file=missing": "cannot read the token",
 		"watch 127.0.0.1:1 --fingerprint=xyz":    "64 hex digits",
 		"schema 127.0.0.1:1 --tables=missing":    "cannot read the tables",
-		"schema storm --lang=latin":              "--lang",
+		"schema storm --lang=latin":              `--lang must be one of "text","json","ts" but got "latin"`,
 		"schema nowhere":                         "the embedded worlds are",
 	} {
 		status, out, errs := worldd(t, strings.Fields(args)...)

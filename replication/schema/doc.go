@@ -39,6 +39,8 @@
 // show rows and messages of a parsed schema. Bind gives it the types that a program does
 // have, by name.
 //
+// TypeScript writes types and accessors of a schema for clients in browsers.
+//
 // Invariants, cited in tests (package wire has P1 to P3):
 //
 //	P4 Quantising a restored value gives the number it was restored from, and every

@@ -18,3 +18,6 @@ export { type Quaternion, type Struct, type Value } from './values.ts'
 export { type Reason } from './structure.ts'
 export { type Welcome } from './messages.ts'
 export { type Simulation, simulation } from './simulation.ts'
+export {
+  type CommandType, type ComponentType, type EventType, type InputType, type RawCommand, type TypedResult, command, component, event, inputs, rawCommand,
+} from './typed.ts'

@@ -39,6 +39,7 @@ const encoder = new TextEncoder()
 /** Player is a session of a case. */
 export class Player {
   readonly session: Session
+  readonly events = new Events()
   private readonly handles: Handle[]
   private readonly base64: Base64
   private readonly verdicts = new Map<Handle, string>()
@@ -49,11 +50,10 @@ export class Player {
   private results: unknown[] = []
 
   constructor(tables: Tables, handles: string[], base64: Base64) {
-    const events = new Events()
-    events.any = (tick, kind, p) => this.heard.push({ tick, event: kind.name, ...this.contents(p) })
+    this.events.any = (tick, kind, p) => this.heard.push({ tick, event: kind.name, ...this.contents(p) })
     this.handles = handles.map((h) => parseHandle(h)!)
     this.base64 = base64
-    this.session = new Session({ tables, events, result: (r) => this.result(r) })
+    this.session = new Session({ tables, events: this.events, result: (r) => this.result(r) })
   }
 
   private texts(texts: readonly Text[]): string[] {

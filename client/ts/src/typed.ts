@@ -1,0 +1,119 @@
+// Types for what a schema declares. `worldd schema --lang ts` writes a module that uses them.
+
+import type { Entity, Moment } from './entity.ts'
+import type { Handle } from './handles.ts'
+import type { EventHandler } from './replica.ts'
+import type { Result } from './session.ts'
+import type { Struct } from './values.ts'
+
+/** ComponentType reads a component of entities. */
+export class ComponentType<T> {
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  has(e: Entity): boolean {
+    return e.has(this.name)
+  }
+
+  /** get returns the newest state, undefined if the entity lacks the component. It allocates. */
+  get(e: Entity): T | undefined {
+    return e.get(this.name) as T | undefined
+  }
+
+  /** at returns the state at a moment: see Entity.at. */
+  at(e: Entity, m: Moment): T | undefined {
+    return e.at(this.name, m) as T | undefined
+  }
+}
+
+/** TypedResult is a Result whose answer has a type. */
+export interface TypedResult<Answer> extends Omit<Result, 'answer'> {
+  /** answer is there if the command was executed, and has one. */
+  readonly answer: Answer | undefined
+}
+
+/** ArgsAndTarget are the parameters of a command: arguments may be left out if there are none. */
+type ArgsAndTarget<Args> = {} extends Args ? [args?: Args, target?: Handle] : [args: Args, target?: Handle]
+
+/** CommandType is a command with declared arguments. */
+export class CommandType<Args, Answer> {
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** do asks the server to execute the command once: see Client.do. */
+  do(c: { do(name: string, args?: Struct, target?: Handle): Promise<Result> }, ...[args, target]: ArgsAndTarget<Args>): Promise<TypedResult<Answer>> {
+    return c.do(this.name, args as Struct | undefined, target) as Promise<TypedResult<Answer>>
+  }
+}
+
+/** RawCommand is a command whose arguments are any value of msgpack. */
+export class RawCommand {
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** do asks the server to execute the command once: see Client.doRaw. */
+  do(
+    c: { doRaw(name: string, args?: unknown, target?: Handle, wishes?: readonly Handle[]): Promise<Result> },
+    args?: unknown,
+    target?: Handle,
+    wishes?: readonly Handle[],
+  ): Promise<Result> {
+    return c.doRaw(this.name, args, target, wishes)
+  }
+}
+
+/** EventType is an event. */
+export class EventType<T> {
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** on calls f for each event; rendered: when the render reaches its tick. */
+  on(c: { on(event: string, f: EventHandler, rendered?: boolean): void }, f: (tick: number, event: T) => void, rendered = false): void {
+    c.on(this.name, f as EventHandler, rendered)
+  }
+}
+
+/** InputType is the input of a tick. */
+export class InputType<T> {
+  /** set sets what the player holds down from now on, and returns its tick. */
+  set(c: { setInput(input: Struct | Uint8Array): number }, input: T): number {
+    return c.setInput(input as Struct | Uint8Array)
+  }
+}
+
+/** component returns the accessor of a component. */
+export function component<T>(name: string): ComponentType<T> {
+  return new ComponentType<T>(name)
+}
+
+/** command returns a command; Answer is undefined if it has none. */
+export function command<Args, Answer = undefined>(name: string): CommandType<Args, Answer> {
+  return new CommandType<Args, Answer>(name)
+}
+
+/** rawCommand returns a command without declared arguments. */
+export function rawCommand(name: string): RawCommand {
+  return new RawCommand(name)
+}
+
+/** event returns an event. */
+export function event<T>(name: string): EventType<T> {
+  return new EventType<T>(name)
+}
+
+/** inputs returns the input. */
+export function inputs<T>(): InputType<T> {
+  return new InputType<T>()
+}

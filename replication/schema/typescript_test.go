@@ -1,0 +1,102 @@
+package schema
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the modules in client/ts/test/generated")
+
+// oddNames has names that are no identifiers, that collide, and paths that contradict
+// each other.
+const oddNames = `worldd schema 2
+component late-chime
+constructor uint 3
+__proto__ int 64
+it's bool
+Größe float 64
+*/ range bff0000000000000 3f60000000000000 1024
+Aim.Pitch angle 12 owner
+Aim.Turn quat 9
+Cells[0] enum 5
+Cells[1] enum 5
+Cells[2] enum 5
+Cells[3] enum 5
+Cells[4] enum 5
+Legs[0].At[0] float 32
+Legs[0].At[1] float 32
+Legs[1].At[0] float 32
+Legs[1].At[1] float 32
+Legs[2].At[0] float 32
+Legs[2].At[1] float 32
+Legs[3].At[0] float 32
+Legs[3].At[1] float 32
+Legs[4].At[0] float 32
+Legs[4].At[1] float 32
+A uint 1
+A.B uint 1
+C.B uint 1
+C uint 1
+M[0] bool
+M.X bool
+5 string 3
+L[1] string 3 owner
+. bytes 2
+component late_chime
+Text string 3
+component 7
+component __proto__
+component */` + "`${x}\\`" + `
+component handle
+To ref
+component record
+component Late-Chime2
+component ` + "\u2028\"'" + `
+kind it's
+input raw
+command delete
+command late-chime
+answer
+New int 32
+event 5
+event 名前 unreliable
+`
+
+// vectorSchema returns the schema text of a file of vectors.
+func vectorSchema(t *testing.T, file string) string {
+	t.Helper()
+	f, err := os.Open("../wire/testdata/vectors/" + file)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.Close()) }()
+	line, err := bufio.NewReader(f).ReadBytes('\n')
+	require.NoError(t, err)
+	var head struct{ Schema string }
+	require.NoError(t, json.Unmarshal(line, &head))
+	return head.Schema
+}
+
+// client/ts checks the types of these modules, and reads sessions with them.
+func TestTypeScript(t *testing.T) {
+	for name, text := range map[string]string{
+		"names":      oddNames,
+		"texts":      vectorSchema(t, "texts.jsonl"),
+		"simulation": vectorSchema(t, "simulation-3.jsonl"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Parse(text)
+			require.NoError(t, err)
+			file := "../../client/ts/test/generated/" + name + ".ts"
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(s.TypeScript()), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err, "write it with go test -run TypeScript -update")
+			require.Equal(t, string(want), s.TypeScript())
+		})
+	}
+}
