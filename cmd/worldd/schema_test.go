@@ -38,9 +38,11 @@ func TestSchemaCommand(t *testing.T) {
 
 	status, module, errs := worldd(t, "schema", "--lang=ts", "storm")
 	require.Equal(t, exitOK, status, errs)
-	fixture, err := os.ReadFile("../../client/ts/test/generated/storm.ts")
-	require.NoError(t, err)
-	require.Equal(t, string(fixture), module, "write it with worldd schema --lang ts storm")
+	for _, file := range []string{"test/generated/storm.ts", "examples/canvas/schema.ts"} {
+		written, err := os.ReadFile("../../client/ts/" + file)
+		require.NoError(t, err)
+		require.Equal(t, string(written), module, "write %s with worldd schema --lang ts storm", file)
+	}
 
 	server := startServing(t)
 	status, served, errs := worldd(t, "schema", server.addr, "--fingerprint="+server.fingerprint)
