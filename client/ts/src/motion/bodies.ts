@@ -2,10 +2,11 @@
 // them: PROTOCOL.md, section 11.7.
 
 import { fail } from '../codes.ts'
-import { State } from './columns.ts'
+import { type Columns, State } from './columns.ts'
 import { Effects, keepIf, keptTicks, noNumber, type Version } from './effects.ts'
 import { audited, auditBody } from './exact.ts'
 import type { Extension, Name, Way } from './extension.ts'
+import type { Forces } from './forces.ts'
 import { PathForm } from './path.ts'
 import { Sim } from './sim.ts'
 import { type Kind, maxSpeed, type Params } from './stepper.ts'
@@ -549,6 +550,11 @@ export class Bodies {
     }
     t.state(this.now, s)
     return this.now
+  }
+
+  /** forcesAt sets the wind and acceleration at points in the newest tick: see Sim.forcesAt. */
+  forcesAt(points: Columns, kind: Kind, from: number, to: number): Forces {
+    return this.sim.forcesAt(points, kind, from, to)
   }
 
   /** isComputed reports whether the entity in a slot is exact. */
