@@ -82,7 +82,7 @@ func TestAdminToken(t *testing.T) {
 	})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	bearer := func(token string) map[string]string { return map[string]string{"Authorization": token} }
-	for _, path := range []string{"/", "/metrics", "/ticks", "/sessions", "/debug/pprof/", "/debug/pprof/profile?seconds=600"} {
+	for _, path := range []string{"/", "/metrics", "/ticks", "/web", "/sessions", "/debug/pprof/", "/debug/pprof/profile?seconds=600"} {
 		for _, wrong := range []map[string]string{nil, bearer("Bearer"), bearer("Bearer 0123456789abcdeF"), bearer(adminToken), bearer("Basic " + adminToken)} {
 			require.Equal(t, http.StatusUnauthorized, h.status(http.DefaultClient, "http", request{http.MethodGet, path, "localhost", wrong}), "%s %v", path, wrong)
 		}
@@ -92,7 +92,7 @@ func TestAdminToken(t *testing.T) {
 		require.Equal(t, http.StatusOK, h.status(http.DefaultClient, "http", request{http.MethodGet, path, "localhost", bearer("bearer " + adminToken)}), path)
 	}
 	require.Equal(t, http.StatusNotFound, h.status(http.DefaultClient, "http", request{http.MethodPost, "/sessions/1/kick", "localhost", bearer("Bearer " + adminToken)}))
-	for _, path := range []string{"/healthz", "/readyz"} {
+	for _, path := range []string{"/healthz", "/readyz", "/live", "/live.js", "/live.css"} {
 		require.Equal(t, http.StatusOK, h.status(http.DefaultClient, "http", request{http.MethodGet, path, "localhost", nil}), path)
 	}
 }

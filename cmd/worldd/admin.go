@@ -15,7 +15,7 @@ import (
 // adminFlags configure access to the admin port.
 type adminFlags struct {
 	AdminHost     []string `placeholder:"NAME" help:"Further host name by which the admin port may be addressed, besides localhost and its address. May be repeated."`
-	AdminToken    string   `type:"path" placeholder:"FILE" help:"File with the bearer token that the admin port requires, except for /healthz and /readyz."`
+	AdminToken    string   `type:"path" placeholder:"FILE" help:"File with the bearer token that the admin port requires, except for /healthz, /readyz and the files of /live."`
 	AdminCert     string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Certificate chain (PEM) for HTTPS on the admin port."`
 	AdminKey      string   `type:"path" and:"adminpair" placeholder:"FILE" help:"Private key (PEM) of that certificate."`
 	AdminClientCA string   `name:"admin-client-ca" type:"path" placeholder:"FILE" help:"CA certificates (PEM): a client certificate signed by one of them replaces the token."`

@@ -63,7 +63,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	config.Listen, config.Log = "127.0.0.1:0", newLog(std.err, zapcore.WarnLevel)
-	config.Web = &server.WebConfig{}
+	config.Web, config.AdminListen = &server.WebConfig{}, "127.0.0.1:0"
 	s, err := server.Listen(config)
 	if err != nil {
 		return err
@@ -74,7 +74,8 @@ func (c *demoCommand) Run(ctx context.Context, std streams) error {
 		talk = std.err
 	}
 	began := time.Now()
-	fmt.Fprintf(talk, "worldd demo: world %s, %s for %v over QUIC on %v\n\n", file.Name, count(c.Bots, "bot"), c.Duration, s.Addr())
+	fmt.Fprintf(talk, "worldd demo: world %s, %s for %v over QUIC on %v\n", file.Name, count(c.Bots, "bot"), c.Duration, s.Addr())
+	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
 	report, err := c.play(ctx, s, file, std.err, bot.NewLive(talk, true))
 	if err != nil {
 		return err

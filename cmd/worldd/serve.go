@@ -183,6 +183,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 			scheme = "https"
 		}
 		fmt.Fprintf(std.out, "worldd: admin on %s://%v\n", scheme, admin)
+		if c.Web {
+			fmt.Fprintf(std.out, "worldd: the world in a browser: %s://%v/live\n", scheme, admin)
+		}
 		if exposed(admin) && config.AdminAccess.Certificate == nil {
 			fmt.Fprintln(std.out, "worldd: the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
 		}

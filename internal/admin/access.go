@@ -20,7 +20,8 @@ import (
 //
 // A client is authorized if it sends Token as "Authorization: Bearer TOKEN" or presents
 // a certificate signed by one of ClientCAs. If both are configured, either suffices.
-// /healthz and /readyz require neither: probes have no credentials.
+// /healthz and /readyz require neither, since probes have no credentials, nor do the live
+// page's files, which ask for the token.
 type Access struct {
 	// Hosts are the accepted Host names of requests, besides localhost and the name or
 	// address that the port listens on. Other names are refused, against DNS rebinding
@@ -120,8 +121,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	probe := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"
-	if !probe && access.authenticates() && !access.authorizes(r) {
+	public := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || liveFiles[r.URL.Path] != ""
+	if !public && access.authenticates() && !access.authorizes(r) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "unauthorized: want the admin token or a client certificate", http.StatusUnauthorized)
 		return

@@ -144,6 +144,9 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("/readyz", p.readyz)
 	mux.HandleFunc("GET /ticks", p.ticks)
 	mux.HandleFunc("GET /web", p.web)
+	for path := range liveFiles {
+		mux.HandleFunc("GET "+path, p.live)
+	}
 	mux.HandleFunc("GET /sessions", p.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
@@ -197,6 +200,7 @@ GET  /metrics                        Prometheus metrics
 GET  /healthz                        200 while the world ticks
 GET  /readyz                         200 while sessions are free and ticks are on time
 GET  /ticks                          tick durations in µs, as an HdrHistogram (V2, compressed)
+GET  /live                           the world in this browser, if the server serves browsers
 GET  /web                            the UDP port and certificate hashes that pages connect with, as JSON
 GET  /sessions                       sessions, as JSON
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT

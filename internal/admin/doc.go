@@ -6,6 +6,7 @@
 //	   guard (Host, Origin, token or certificate)
 //	     │
 //	     ├─ /metrics, /healthz, /readyz, /ticks ──► Report: copies, at any time
+//	     ├─ /live ──► a page that joins the server from the browser
 //	     ├─ /sessions, kick, qlog ──► Ask: between two ticks, on the world's goroutine
 //	     └─ /debug/pprof
 //

@@ -1,0 +1,103 @@
+// The list of held handles, and what became of them.
+
+import { type Client, formatHandle, generationOf, indexOf, isProvisional, none, parseHandle, type Verdict } from '../src/index.ts'
+import { element } from './panel.ts'
+
+const maxHeld = 12
+
+/** words say what a verdict means to the holder of a handle. */
+const words: Record<Verdict, string> = {
+  live: 'in view',
+  hidden: 'exists perhaps, out of view',
+  pending: 'not heard of yet',
+  stale: 'destroyed: final',
+  provisional: 'asked for',
+}
+
+/** Row is one held handle. */
+interface Row {
+  readonly item: HTMLLIElement
+  readonly verdict: HTMLElement
+  readonly note: HTMLElement
+  what: string
+  last: Verdict | undefined
+  tenant: bigint // of the slot, if it is another
+}
+
+/** Held holds handles, newest first. */
+export class Held {
+  private readonly rows = new Map<bigint, Row>()
+  private readonly list = element<HTMLOListElement>('held')
+
+  constructor() {
+    const form = element<HTMLFormElement>('paste')
+    const field = element<HTMLInputElement>('handle')
+    form.onsubmit = (e) => {
+      e.preventDefault()
+      const h = parseHandle(field.value.trim())
+      field.setCustomValidity(h === undefined || h === none ? 'A handle is written as 17v3: slot, v, generation.' : '')
+      if (!field.reportValidity() || h === undefined) return
+      this.hold(h)
+      field.value = ''
+    }
+    field.oninput = () => field.setCustomValidity('')
+    this.clear()
+  }
+
+  get handles(): ReadonlyMap<bigint, unknown> {
+    return this.rows
+  }
+
+  /** hold adds a handle to the list. The oldest leaves a full list. */
+  hold(h: bigint): void {
+    this.drop(h)
+    for (const old of this.rows.keys()) if (this.rows.size >= maxHeld) this.drop(old)
+    const item = document.createElement('li')
+    const name = document.createElement('code')
+    name.textContent = formatHandle(h)
+    const verdict = document.createElement('b')
+    const note = document.createElement('span')
+    const button = document.createElement('button')
+    button.textContent = '×'
+    button.ariaLabel = `let go of ${formatHandle(h)}`
+    button.onclick = () => this.drop(h)
+    item.append(name, verdict, note, button)
+    this.list.prepend(item)
+    this.rows.set(h, { item, verdict, note, what: '', last: undefined, tenant: none })
+  }
+
+  private drop(h: bigint): void {
+    this.rows.get(h)?.item.remove()
+    this.rows.delete(h)
+  }
+
+  /** clear lets go of all handles, as in another world. */
+  clear(): void {
+    this.rows.clear()
+    this.list.replaceChildren()
+  }
+
+  /** update shows the present verdicts. */
+  update(c: Client): void {
+    for (const [h, row] of this.rows) {
+      const verdict = c.resolve(h)
+      const e = c.lookup(h)
+      if (e) row.what = h === c.controlled ? 'you' : e.kindName
+      const tenant = verdict === 'stale' ? tenantOf(c, h) : none
+      if (verdict === row.last && tenant === row.tenant) continue
+      if (verdict !== row.last && row.last !== undefined) row.item.animate?.([{ background: 'var(--accent)' }, { background: 'transparent' }], 900)
+      row.last = verdict
+      row.tenant = tenant
+      row.verdict.textContent = verdict
+      row.verdict.className = verdict
+      row.note.textContent = [row.what, tenant === none ? words[verdict] : `destroyed; its slot is now ${formatHandle(tenant)}`].filter(Boolean).join(' · ')
+    }
+  }
+}
+
+/** tenantOf returns the live entity in the slot of a stale handle, none if none is in view. */
+function tenantOf(c: Client, h: bigint): bigint {
+  if (isProvisional(h)) return none
+  for (const e of c.replica.all) if (e.index === indexOf(h) && e.generation !== generationOf(h)) return e.handle
+  return none
+}

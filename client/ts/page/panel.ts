@@ -1,0 +1,119 @@
+// The panel: figures of the session, and messages over the canvas.
+
+import type { Client } from '../src/index.ts'
+import type { Seen } from './view.ts'
+
+/** element returns the element of the document with an id. */
+export function element<T extends HTMLElement = HTMLElement>(id: string): T {
+  const e = document.getElementById(id)
+  if (!e) throw new Error(`live/index.html lacks ${id}`)
+  return e as T
+}
+
+function set(id: string, text: string | number): void {
+  const e = element(id)
+  const s = typeof text === 'number' ? text.toLocaleString('en') : text
+  if (e.textContent !== s) e.textContent = s
+}
+
+/** window is how many samples a rate covers. */
+const window = 4
+
+interface Sample {
+  readonly at: number
+  readonly bytes: number
+  readonly rows: number
+  readonly snapshots: number
+}
+
+/** Panel shows a client's figures. */
+export class Panel {
+  /** verdicts counts the handles that are not live. */
+  verdicts: () => { hidden: number; stale: number } = () => ({ hidden: 0, stale: 0 })
+  private readonly samples: Sample[] = []
+  private busy = 0
+  private frames = 0
+
+  /** frame counts a frame that took the page so many ms. */
+  frame(ms: number): void {
+    this.busy += ms
+    this.frames++
+  }
+
+  /** sample shows the present figures. */
+  sample(c: Client, seen: Seen, at: number): void {
+    const r = c.replica
+    const link = c.linkStats
+    this.samples.push({ at, bytes: link.bytesReceived, rows: r.stats.rows, snapshots: r.stats.snapshots })
+    if (this.samples.length > window) this.samples.shift()
+    const first = this.samples[0]
+    const last = this.samples[this.samples.length - 1]
+    const rate = (k: 'bytes' | 'rows' | 'snapshots'): number => (last.at > first.at ? (1000 * Math.max(last[k] - first[k], 0)) / (last.at - first.at) : 0)
+    set('bytes', `${(rate('bytes') / 1000).toFixed(1)} kB/s`)
+    set('rows', `${Math.round(rate('rows'))}/s`)
+    set('snapshots', `${rate('snapshots').toFixed(0)}/s`)
+    set('rtt', `${link.rtt.toFixed(1)} ms`)
+    set('delay', `${link.delay.toFixed(0)} ms`)
+    set('work', `${(this.busy / Math.max(this.frames, 1)).toFixed(1)} ms a frame`)
+    this.busy = this.frames = 0
+    for (const k of ['awake', 'asleep', 'owed', 'sent', 'players'] as const) set(k, seen[k])
+    const { hidden, stale } = this.verdicts()
+    set('live', r.all.length)
+    set('hidden', hidden)
+    set('stale', stale)
+    const m = r.bodies?.stats
+    set('audited', m?.audited ?? 0)
+    set('faults', (m?.faults ?? 0) + r.stats.faults)
+    element('faults').classList.toggle('bad', (m?.faults ?? 0) + r.stats.faults > 0)
+    set('tick', r.tick)
+  }
+}
+
+/** Message covers the canvas with words for the player. */
+export class Message {
+  private readonly box = element('message')
+  private readonly text = element('text')
+  private readonly form = element<HTMLFormElement>('answer')
+  private readonly field = element<HTMLInputElement>('token')
+  private readonly button = element<HTMLButtonElement>('go')
+
+  show(text: string): void {
+    this.text.textContent = text
+    this.form.hidden = true
+    this.box.hidden = false
+  }
+
+  hide(): void {
+    this.box.hidden = true
+  }
+
+  /** confirm shows text until the player presses the button. */
+  confirm(text: string, button: string): Promise<void> {
+    this.show(text)
+    this.form.hidden = false
+    this.field.hidden = true
+    this.button.textContent = button
+    return this.submitted()
+  }
+
+  /** ask returns the secret that the player enters. */
+  async ask(text: string): Promise<string> {
+    this.show(text)
+    this.form.hidden = this.field.hidden = false
+    this.button.textContent = 'Continue'
+    await this.submitted()
+    const secret = this.field.value.trim()
+    this.field.value = ''
+    this.show('Joining …')
+    return secret
+  }
+
+  private submitted(): Promise<void> {
+    return new Promise((resolve) => {
+      this.form.onsubmit = (e) => {
+        e.preventDefault()
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,298 @@
+// Draws the world from above: x to the right, z down.
+
+import type { Client, Entity, Field, Moment } from '../src/index.ts'
+import { blockPoints } from '../src/field/machine.ts'
+import { Columns, State } from '../src/motion/columns.ts'
+import type { Planes } from '../src/motion/forces.ts'
+
+/** Seen counts the bodies of a picture. */
+export interface Seen {
+  awake: number // computed here
+  asleep: number // computed here
+  owed: number // could be computed, but come in rows at present
+  sent: number // come in rows
+  players: number
+}
+
+type Look = keyof Seen
+
+/** across is how many metres the smaller side of the canvas shows. */
+const across = 84
+const minZoom = 0.3
+const maxZoom = 6
+const gridMetres = 16
+/** arrowPixels is the distance of arrows, arrowHeight that of their points above the ground, in metres. */
+const arrowPixels = 30
+const arrowHeight = 0.5
+const maxArrows = 4096
+/** strong is the wind, in m/s, or acceleration, in m/s2, whose arrow has 3/4 of the largest length. */
+const strong = 8
+const pickPixels = 16
+const defaultRadius = 0.5
+
+/** probe is a kind of body that feels every effect. */
+const probe = { inverseMass: 1, coupling: 0, radius: 0, friction: 0, restitution: 0, layers: -1 }
+
+/** View draws on a canvas, around the player's avatar. */
+export class View {
+  private readonly canvas: HTMLCanvasElement
+  private readonly paper: CanvasRenderingContext2D
+  private readonly colours = new Map<string, string>()
+  private width = 0
+  private height = 0
+  private scale = 1 // pixels per metre
+  private zoom = 1
+  private x = 0 // of the middle
+  private z = 0
+  private moment: Moment = { tick: 0, newest: 0, maxExtrapolate: 0 }
+  private readonly place = new Float32Array(3)
+  private readonly state = new State()
+  private readonly points = new Columns()
+  private readonly paths: Record<Look, Path2D>
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.canvas = canvas
+    this.paper = canvas.getContext('2d')!
+    this.paths = { awake: new Path2D(), asleep: new Path2D(), owed: new Path2D(), sent: new Path2D(), players: new Path2D() }
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.colours.clear())
+    canvas.onwheel = (e) => {
+      e.preventDefault()
+      this.zoom = Math.min(Math.max(this.zoom * Math.exp(-e.deltaY / 500), minZoom), maxZoom)
+    }
+  }
+
+  /** colour returns a colour of the style sheet. */
+  private colour(name: string): string {
+    let c = this.colours.get(name)
+    if (c === undefined) {
+      c = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`)
+      this.colours.set(name, c)
+    }
+    return c
+  }
+
+  /** draw shows the world in a moment, with rings around held entities. */
+  draw(c: Client, m: Moment, held: ReadonlyMap<bigint, unknown>): Seen {
+    const seen: Seen = { awake: 0, asleep: 0, owed: 0, sent: 0, players: 0 }
+    this.moment = m
+    this.fit()
+    const position = positionOf(c)
+    const own = c.lookup(c.controlled)
+    if (!position) return seen
+    if (own?.has('body')) {
+      own.vectorAt(position, 3, m, this.place)
+      this.x = this.place[0]
+      this.z = this.place[2]
+    }
+    this.ground(c)
+    this.arrows(c)
+    this.bodies(c, position, seen)
+    this.labels(c, position, held)
+    return seen
+  }
+
+  /** fit gives the canvas the pixels of its place on the page. */
+  private fit(): void {
+    const { canvas } = this
+    const ratio = devicePixelRatio
+    this.width = canvas.clientWidth
+    this.height = canvas.clientHeight
+    const w = Math.round(this.width * ratio)
+    const h = Math.round(this.height * ratio)
+    if (canvas.width !== w || canvas.height !== h) {
+      canvas.width = w
+      canvas.height = h
+    }
+    this.scale = (this.zoom * Math.min(this.width, this.height)) / across
+    this.paper.setTransform(ratio, 0, 0, ratio, 0, 0)
+    this.paper.clearRect(0, 0, this.width, this.height)
+  }
+
+  private left(x: number): number {
+    return this.width / 2 + (x - this.x) * this.scale
+  }
+
+  private top(z: number): number {
+    return this.height / 2 + (z - this.z) * this.scale
+  }
+
+  /** ground draws a grid, and the edges of the world. */
+  private ground(c: Client): void {
+    const { paper, scale } = this
+    const motion = c.schema.motion
+    const halfX = motion?.halfX ?? Infinity
+    const halfZ = motion?.halfZ ?? Infinity
+    paper.strokeStyle = this.colour('grid')
+    paper.lineWidth = 1
+    paper.beginPath()
+    const reach = (pixels: number) => pixels / 2 / scale
+    for (let x = Math.ceil((this.x - reach(this.width)) / gridMetres) * gridMetres; this.left(x) <= this.width; x += gridMetres) {
+      if (Math.abs(x) > halfX) continue
+      paper.moveTo(this.left(x), Math.max(this.top(-halfZ), 0))
+      paper.lineTo(this.left(x), Math.min(this.top(halfZ), this.height))
+    }
+    for (let z = Math.ceil((this.z - reach(this.height)) / gridMetres) * gridMetres; this.top(z) <= this.height; z += gridMetres) {
+      if (Math.abs(z) > halfZ) continue
+      paper.moveTo(Math.max(this.left(-halfX), 0), this.top(z))
+      paper.lineTo(Math.min(this.left(halfX), this.width), this.top(z))
+    }
+    paper.stroke()
+    if (!motion) return
+    paper.strokeStyle = this.colour('edge')
+    paper.strokeRect(this.left(-halfX), this.top(-halfZ), 2 * halfX * scale, 2 * halfZ * scale)
+  }
+
+  /** arrows shows the effects, evaluated here. */
+  private arrows(c: Client): void {
+    const { bodies } = c.replica
+    if (!bodies) return
+    const n = this.placeArrows()
+    const wind = new Path2D()
+    const push = new Path2D()
+    for (let from = 0; from < n; from += blockPoints) {
+      const to = Math.min(from + blockPoints, n)
+      const f = bodies.forcesAt(this.points, probe, from, to)
+      for (let row = from; row < to; row++) {
+        this.arrow(wind, row, f.wind, row - from)
+        this.arrow(push, row, f.push, row - from)
+      }
+    }
+    this.paper.lineWidth = 1.25
+    this.paper.strokeStyle = this.colour('wind')
+    this.paper.stroke(wind)
+    this.paper.strokeStyle = this.colour('push')
+    this.paper.stroke(push)
+  }
+
+  /** placeArrows fills points with a grid that stands still in the world, and returns how many. */
+  private placeArrows(): number {
+    const { points, scale } = this
+    const step = 2 ** Math.round(Math.log2(arrowPixels / scale))
+    const right = this.x + this.width / 2 / scale
+    const bottom = this.z + this.height / 2 / scale
+    let n = 0
+    for (let z = Math.ceil((this.z - this.height / 2 / scale) / step) * step; z <= bottom; z += step) {
+      for (let x = Math.ceil((this.x - this.width / 2 / scale) / step) * step; x <= right && n < maxArrows; x += step) {
+        if (n === points.length) points.add()
+        points.x[n] = x
+        points.y[n] = arrowHeight
+        points.z[n] = z
+        points.kind[n] = 0
+        n++
+      }
+    }
+    return n
+  }
+
+  private arrow(path: Path2D, row: number, f: Planes, i: number): void {
+    const speed = Math.hypot(f.x[i], f.z[i])
+    if (!(speed > 0.05)) return
+    const size = arrowPixels * Math.tanh(speed / strong)
+    const x = f.x[i] / speed
+    const z = f.z[i] / speed
+    const left = this.left(this.points.x[row])
+    const top = this.top(this.points.z[row])
+    const tipX = left + (x * size) / 2
+    const tipZ = top + (z * size) / 2
+    const head = Math.min(size / 3, 5)
+    path.moveTo(left - (x * size) / 2, top - (z * size) / 2)
+    path.lineTo(tipX, tipZ)
+    path.moveTo(tipX - head * (x + z * 0.6), tipZ - head * (z - x * 0.6))
+    path.lineTo(tipX, tipZ)
+    path.lineTo(tipX - head * (x - z * 0.6), tipZ - head * (z + x * 0.6))
+  }
+
+  private bodies(c: Client, position: Field, seen: Seen): void {
+    const { paper, paths, place } = this
+    const looks: Look[] = ['asleep', 'awake', 'sent', 'owed', 'players']
+    for (const look of looks) paths[look] = new Path2D()
+    for (const e of c.replica.all) {
+      if (!e.has('body')) continue
+      e.vectorAt(position, 3, this.moment, place)
+      const look = this.look(c, e)
+      seen[look]++
+      const r = this.radius(c, e)
+      const x = this.left(place[0])
+      const y = this.top(place[2])
+      paths[look].moveTo(x + r, y)
+      paths[look].arc(x, y, r, 0, 2 * Math.PI)
+    }
+    for (const look of looks) {
+      paper.fillStyle = this.colour(look)
+      paper.fill(paths[look])
+    }
+  }
+
+  /** look returns how a body is drawn: by who computes it. */
+  private look(c: Client, e: Entity): Look {
+    if (e.has('name')) return 'players'
+    const { bodies } = c.replica
+    if (!bodies?.hasKind(e.kind)) return 'sent'
+    if (bodies.exact(e.index, this.state) === 0) return 'owed'
+    return this.state.awake ? 'awake' : 'asleep'
+  }
+
+  private radius(c: Client, e: Entity): number {
+    const metres = c.schema.kinds[e.kind]?.body?.radius ?? defaultRadius
+    return Math.max(metres * this.scale, e.has('name') ? 5 : 1.75)
+  }
+
+  /** labels writes the names of players, and draws rings around what is held. */
+  private labels(c: Client, position: Field, held: ReadonlyMap<bigint, unknown>): void {
+    const { paper, place } = this
+    const name = c.schema.texts.findIndex((t) => t.component >= 0 && c.schema.components[t.component].name === 'name')
+    paper.font = '600 12px system-ui, sans-serif'
+    paper.textAlign = 'center'
+    paper.lineJoin = 'round'
+    for (const e of c.replica.all) {
+      const own = e.handle === c.controlled
+      const isHeld = held.has(e.handle)
+      if (!e.has('body') || !(own || isHeld || e.has('name'))) continue
+      e.vectorAt(position, 3, this.moment, place)
+      const x = this.left(place[0])
+      const y = this.top(place[2])
+      const r = this.radius(c, e)
+      if (own || isHeld) {
+        paper.strokeStyle = this.colour(own ? 'text' : 'accent')
+        paper.lineWidth = 2
+        paper.beginPath()
+        paper.arc(x, y, r + 4, 0, 2 * Math.PI)
+        paper.stroke()
+      }
+      const text = e.texts[name]
+      if (typeof text === 'string' && text !== '') this.label(text, x, y - r - 8)
+    }
+  }
+
+  private label(text: string, x: number, y: number): void {
+    const { paper } = this
+    paper.strokeStyle = this.colour('ground')
+    paper.lineWidth = 4
+    paper.strokeText(text, x, y)
+    paper.fillStyle = this.colour('text')
+    paper.fillText(text, x, y)
+  }
+
+  /** pick returns the handle of the nearest entity to a place on the canvas, undefined if none is near. */
+  pick(c: Client, x: number, y: number): bigint | undefined {
+    const position = positionOf(c)
+    if (!position) return undefined
+    let nearest = Infinity
+    let found: bigint | undefined
+    for (const e of c.replica.all) {
+      if (!e.has('body')) continue
+      e.vectorAt(position, 3, this.moment, this.place)
+      const d = Math.hypot(this.left(this.place[0]) - x, this.top(this.place[2]) - y) - this.radius(c, e)
+      if (d < nearest) {
+        nearest = d
+        found = e.handle
+      }
+    }
+    return nearest <= pickPixels ? found : undefined
+  }
+}
+
+/** positionOf returns the first field of the component body, undefined without one. */
+function positionOf(c: Client): Field | undefined {
+  return c.schema.components.find((x) => x.name === 'body')?.fields[0]
+}

@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+//go:generate go -C ../../client/ts/bundle run . -minify ../../internal/admin/live page/live.ts
+
+// live holds the live page. live.js is built from client/ts/page.
+//
+//go:embed live
+var live embed.FS
+
+// liveFiles are the paths of the live page and their files. They are public: what the
+// page shows comes from /web, which requires credentials, and from a session.
+var liveFiles = map[string]string{
+	"/live":     "live/index.html",
+	"/live.css": "live/live.css",
+	"/live.js":  "live/live.js",
+}
+
+// live serves a file of the live page. The page may connect to this port and to the
+// game's UDP port, and to nothing else.
+func (p pages) live(w http.ResponseWriter, r *http.Request) {
+	name := liveFiles[r.URL.Path]
+	text, err := live.ReadFile(name)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	connect := "'self'"
+	if host := hostOf(r.Host); host != "" && p.Quic.ServesWeb() {
+		connect += fmt.Sprintf(" https://%s:%d", host, p.Quic.Addr().Port) // the guard has checked the host
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src "+connect)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-cache")
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(text))
+}
