@@ -126,9 +126,9 @@ func (w *World) AppendEffects(list []EffectState) []EffectState {
 	return list
 }
 
-// ActedEffects returns the effects of which the last step changed or removed after bodies
-// had moved what it, or a call before it, had changed: each as it acted on them, in the
-// order of their ends. The list is valid until the next step.
+// ActedEffects returns effects as they acted on bodies in the last step, if they changed or
+// ended after it: those that a call had changed before, and those that follow an entity. They
+// are in the order of those changes. The list is valid until the next step.
 func (w *World) ActedEffects() []EffectState { return w.effects.acted }
 
 // keepActed appends an effect to ActedEffects.

@@ -1,0 +1,95 @@
+package replication
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world"
+)
+
+// withheld is a world with exact bodies and a viewer that simulates.
+type withheld struct {
+	*Replicator
+	t        *testing.T
+	leaf     world.KindID
+	onGround world.KindID
+}
+
+func newWithheld(t *testing.T) *withheld {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	h := &withheld{t: t}
+	for _, k := range []struct {
+		id   *world.KindID
+		name string
+		body world.BodyDef
+	}{
+		{&h.leaf, "leaf", world.BodyDef{Drag: 1}},
+		{&h.onGround, "ball", world.BodyDef{Radius: 0.5, Friction: 0.5}},
+	} {
+		*k.id, err = w.AddKind(world.Kind{Name: k.name, Exact: true, Body: &k.body})
+		require.NoError(t, err)
+		m := w.Motion().Kinds[*k.id]
+		require.NoError(t, s.AddKind(schema.EntityKind{Name: k.name, Body: kindBody(&m)}))
+	}
+	stepper := w.Motion()
+	require.NoError(t, s.SetMotion(schema.Motion{
+		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed, HalfX: stepper.HalfExtent.X,
+		Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z, RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks,
+	}))
+	h.Replicator, err = New(w, s, Config{})
+	require.NoError(t, err)
+	require.True(t, h.AddViewer(0).Simulate())
+	return h
+}
+
+func (h *withheld) spawn(kind world.KindID, at world.Vec3) bulk.Handle {
+	e, err := h.world.Spawn(kind, at, world.Vec3{})
+	require.NoError(h.t, err)
+	return e
+}
+
+func (h *withheld) step(n int) {
+	for range n {
+		h.world.Step()
+		h.AfterStep()
+	}
+}
+
+// disturbed reports whether a row of e is owed because of the last step.
+func (h *withheld) disturbed(e bulk.Handle) bool {
+	s := h.clean.at(e.Index(), e)
+	return s != nil && s.disturbed[0] == h.Tick()
+}
+
+// gust adds an effect that follows leader.
+func (h *withheld) gust(leader bulk.Handle, lifeTicks uint32) {
+	p, err := field.Compile("effect gust\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (0.01,0,0,0)\n")
+	require.NoError(h.t, err)
+	_, err = h.world.AddEffect(world.EffectDef{Program: p, Mode: world.Acceleration, Follow: leader, LifeTicks: lifeTicks})
+	require.NoError(h.t, err)
+}
+
+// An effect that follows an entity acts at the entity's new place also in its last step.
+// Clients do not know it: the bodies there are disturbed.
+func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
+	for _, life := range []uint32{2, 3} { // it acts at the new place in its last step, or in two
+		h := newWithheld(t)
+		leader, near := h.spawn(h.leaf, world.Vec3{Y: 50}), h.spawn(h.onGround, world.Vec3{X: 40, Y: 0.5})
+		h.step(100)
+		require.False(t, h.world.Awake(near))
+		h.gust(leader, life)
+		h.step(1)
+		require.False(t, h.disturbed(near))
+		require.True(t, h.world.SetPosition(leader, world.Vec3{X: 40, Y: 1}))
+		h.step(1)
+		require.True(t, h.world.Awake(near))
+		require.True(t, h.disturbed(near), "life of %d steps", life)
+	}
+}
