@@ -65,7 +65,7 @@ const now = (): number => performance.now()
  */
 export class Client {
   private readonly config: Config
-  private readonly session: Session
+  /** @internal */ readonly session: Session
   private readonly events: Events
   private url: string
   private link: Connection | undefined

@@ -95,6 +95,12 @@ export class Entity {
     return this.list.slice(at, at + this.layout.schema.values)
   }
 
+  /** @internal copyValues copies values to out. */
+  copyValues(out: Uint32Array): void {
+    const at = this.valuesAt(this.newest)
+    for (let i = 0; i < out.length; i++) out[i] = this.list[at + i]
+  }
+
   /** has reports whether the entity has a component. */
   has(component: string): boolean {
     const c = this.layout.component(component)
@@ -321,7 +327,7 @@ const before = new State()
 const after = new State()
 
 /** coordinate returns a field of the component body. */
-function coordinate(s: State, f: Field): number {
+export function coordinate(s: State, f: Field): number {
   switch (f.index - f.offset) {
     case 0:
       return s.x

@@ -152,6 +152,7 @@ export class Replica {
   /** structure is the number of structure records applied. */
   structure = 0
   /** @internal */ readonly acks = new Acks()
+  private readonly ackTicks = new Uint32Array(64) // of the snapshots in acks, by number modulo 64
   /** @internal span is how many ticks of states are kept for interpolation; shown is the newest render. */
   span = 0
   /** @internal */ shown = 0
@@ -248,6 +249,11 @@ export class Replica {
   /** all are the entities in view, in no particular order. The array changes in updates. */
   get all(): readonly Entity[] {
     return this.entities
+  }
+
+  /** @internal ackTick returns the tick of the snapshot n before the newest, n below 64, which was applied. */
+  ackTick(n: number): number {
+    return this.ackTicks[Math.max(this.acks.newest - n, 0) % 64]
   }
 
   /** resolve returns the verdict on any handle (section 11.1). */
@@ -827,6 +833,7 @@ export class Replica {
       } else this.stats.rowsLate++
     }
     this.acks.add(seq)
+    this.ackTicks[seq % 64] = tick
     this.stats.snapshots++
     this.bodies?.applied(h, this.structure)
     this.wishes.applied(this.input, this.tick)

@@ -12,6 +12,7 @@ import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
 import { Events, guard, type Observer, type Outcome, Replica, ReplicaStats } from './replica.ts'
 import { type CommandKind, type Message, parseSchema, type Payload, type Schema } from './schema.ts'
 import { checkBodies, type Simulation } from './simulation.ts'
+import type { Prediction } from './predict.ts'
 import type { Tables } from './tables.ts'
 import { Shape, type Struct } from './values.ts'
 import { checkWishes, Wishes } from './wishes.ts'
@@ -98,6 +99,12 @@ export class Session {
   onWelcome: (() => void) | undefined
   /** @internal goodbye says that the server sent Goodbye. */
   goodbye = false
+  /** @internal prediction is that of predict. */
+  prediction: Prediction<any, any> | undefined
+  /** @internal rendered is when the newest render was, and the tick with fractions for which an input was made then; 0: unknown. */
+  rendered = { at: 0, inputTick: 0 }
+  /** @internal inputShape is that of the input that the schema declares. */
+  inputShape: Shape | undefined
   readonly events: Events
 
   private readonly config: SessionConfig
@@ -120,7 +127,6 @@ export class Session {
   private inputs = new Inputs(this.clock, this.renderer, 0)
   private faultsKnown = 0
   private resyncAt = -Infinity // before which no Resync for computed bodies is sent
-  private inputShape: Shape | undefined
   private readonly bits = new BitReader()
 
   constructor(config: SessionConfig) {
@@ -184,6 +190,7 @@ export class Session {
       throw e
     }
     this.checkFaults()
+    this.prediction?.sync()
   }
 
   private message(type: number, body: Uint8Array): void {
@@ -291,6 +298,7 @@ export class Session {
     this.inputs = new Inputs(this.clock, this.renderer, snapshotHz)
     const { input } = layout.schema
     this.inputShape = input && new Shape(input.fields, input.texts)
+    this.prediction?.renew()
   }
 
   /** asksAgain reports whether why says that the server has another schema than it had: the next Hello asks for it. */
@@ -300,6 +308,7 @@ export class Session {
 
   /** lost tells the session that its connection ended, and why. The replica stays, and resolve answers. */
   lost(why: unknown): void {
+    if (this.joinedNow) this.prediction?.pause() // an attempt that fails has sent no inputs
     this.joinedNow = false
     const lost = this.unanswered
     this.unanswered = []
@@ -346,6 +355,7 @@ export class Session {
       this.resyncAt = now + resyncEvery
       this.send(messages.Type.resync, noBytes)
     }
+    this.prediction?.sync()
     return outcome
   }
 
@@ -383,6 +393,7 @@ export class Session {
     const { clock, renderer, inputs } = this
     if (!r) return { tick: 0, newest: 0, maxExtrapolate: 0 }
     r.span = Math.ceil(clock.ticks(maxDelay))
+    this.rendered = { at: now, inputTick: inputs.inputTick(now) }
     if (renderer.delay.count === 0) return { tick: 0, newest: 0, maxExtrapolate: 0 }
     renderer.advance(now, clock)
     const tick = inputs.shownTick
@@ -420,6 +431,7 @@ export class Session {
     const wishes = this.wishes.forward(m, p, true)
     const tick = this.inputs.push(m.append(p), now)
     this.wishes.pushed(wishes, tick)
+    this.prediction?.input(tick, this.inputShape!.restore(p))
     return tick
   }
 

@@ -127,6 +127,12 @@ export class Acks {
     return (((i < 32 ? this.low : this.high) >>> (i & 31)) & 1) !== 0
   }
 
+  /** run returns how many snapshots before the newest were applied without a gap. */
+  get run(): number {
+    const ones = (mask: number): number => (mask === 0xffffffff ? 32 : 31 - Math.clz32(~mask & -~mask))
+    return this.low === 0xffffffff ? 32 + ones(this.high) : ones(this.low)
+  }
+
   add(seq: number): void {
     if (seq < this.newest) {
       const i = this.newest - seq - 1

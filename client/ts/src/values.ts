@@ -219,6 +219,20 @@ export class Shape {
     return root
   }
 
+  /** value returns field i of a struct. */
+  value(root: Struct, i: number): unknown {
+    return find(root, this.parts[i])
+  }
+
+  /** set sets field i of a struct, setText text field i. */
+  set(root: Struct, i: number, v: unknown): void {
+    assign(root, this.parts[i], v)
+  }
+
+  setText(root: Struct, i: number, v: Text): void {
+    assign(root, this.textParts[i], v)
+  }
+
   /** restore returns the struct of a quantised message. */
   restore(p: { values: Uint32Array; texts: Text[] }): Struct {
     return this.make((i) => valueOf(this.fields[i], p.values, this.fields[i].index), (i) => p.texts[i])

@@ -1,0 +1,464 @@
+// Prediction of the controlled entity, as client/predict.go. Games that do not use it do not
+// bundle its code.
+
+import type { Client } from './client.ts'
+import type { Entity } from './entity.ts'
+import { type Handle, none } from './handles.ts'
+import { State } from './motion/columns.ts'
+import { Effects } from './predict_once.ts'
+import { type Agreement, copyOf, Part, zeroOf } from './predict_parts.ts'
+import { maxPredicted, slotOf, window } from './predict_window.ts'
+import { guard, type Replica } from './replica.ts'
+import { Session } from './session.ts'
+import type { Struct } from './values.ts'
+
+/** PredictConfig configures predict. */
+export interface PredictConfig {
+  /**
+   * snap bounds the mispredictions that are blended, in the units of the field: by default 2.
+   * A vector or number that was off by more is drawn at its new value at once. Angles and
+   * rotations are always blended.
+   */
+  readonly snap?: number
+  /**
+   * undo is called for an effect that once has reported and that will not happen: its tick was
+   * predicted again and did not ask for it, or was dropped.
+   */
+  readonly undo?: (tick: number, key: number) => void
+}
+
+/** PredictionStats counts what a Prediction did. */
+export class PredictionStats {
+  /** predicted and confirmed are the newest tick predicted, and whose state the server has sent; 0: none. */
+  predicted = 0
+  confirmed = 0
+  /** agreed counts the states of the server that were as predicted, after quantisation; corrected the others. */
+  agreed = 0
+  corrected = 0
+  /** missed, of corrected, were explained by inputs that the server had not applied. */
+  missed = 0
+  /** replayed counts the ticks that were predicted again. */
+  replayed = 0
+  /** stalled counts the inputs that were not predicted: too many ticks were unconfirmed. */
+  stalled = 0
+  /** undone counts effects. */
+  undone = 0
+}
+
+/** StepError says that the step function threw its cause. The prediction is off; the session continues. */
+export class StepError extends Error {
+  readonly tick: number
+
+  constructor(tick: number, cause: unknown) {
+    super(`the step function threw at tick ${tick}: the prediction is off`, { cause })
+    this.name = 'StepError'
+    this.tick = tick
+  }
+}
+
+/** Step moves a player by one tick. It changes state, and not input. */
+export type Step<S, I> = (tick: number, state: S, input: I) => void
+
+/**
+ * predict predicts the controlled entity from the inputs of setInput, without waiting for the
+ * server. A session has at most one Prediction, for all entities that it comes to control.
+ *
+ * step does what the server's game does once per tick and player, with the newest input that it
+ * has received from the player, quantised; before the first, with all fields 0. state has the
+ * components by name: state.body.Position[0]. What step adds to it is predicted as well, but is
+ * absent when the prediction starts. States are copied: they hold plain data. To agree with a
+ * server that computes with float32, round each result with Math.fround.
+ *
+ * step should depend on its arguments alone, and must not call methods that change the client.
+ */
+export function predict<S extends Struct = Struct, I extends Struct = Struct>(c: Client | Session, components: readonly string[], step: Step<S, I>, config: PredictConfig = {}): Prediction<S, I> {
+  const session = c instanceof Session ? c : c.session
+  const { schema } = session
+  if (session.prediction) throw new TypeError('the session has a prediction already')
+  if (schema && !schema.input) throw new TypeError('the schema declares no input')
+  for (const name of components) if (schema && !schema.components.some((x) => x.name === name)) throw new TypeError(`the schema has no component ${name}`)
+  if (components.length === 0 || !((config.snap ?? 0) >= 0)) throw new RangeError('want a component, and a snap of 0 or more')
+  const p = new Prediction<S, I>(session, components, step, config)
+  session.prediction = p
+  p.renew()
+  p.sync()
+  return p
+}
+
+const defaultSnap = 2
+/** blendHalfLife is the time after which half of a misprediction is still drawn, in ms. */
+const blendHalfLife = 80
+/** resendSnapshots is after how many snapshots without an own row a server has sent a lost one again. */
+const resendSnapshots = 9
+
+const scratch = new State()
+
+/**
+ * Prediction predicts the entity that a session controls.
+ *
+ * The rings hold the states of ticks confirmed to newest, and the inputs of the ticks after
+ * confirmed. An input counts from its tick on until the next one. C6 to C10 are invariants of
+ * client/doc.go.
+ */
+export class Prediction<S extends Struct, I extends Struct> {
+  private readonly session: Session
+  private readonly components: readonly string[]
+  private readonly step: Step<S, I>
+  private readonly snap: number
+  private readonly undo: PredictConfig['undo']
+  private parts: Part[] = [] // none: the schema lacks a component
+
+  private handle: Handle = none // the predicted entity
+  private running = false // there is a state
+  private paused = false // the connection is lost; until the next state
+  private confirmed = 0
+  private newest = 0
+  private readonly ticks = new Uint32Array(window) // of inputs
+  private readonly inputs: (I | undefined)[] = new Array(window)
+  private readonly states: (S | undefined)[] = new Array(window)
+  private held!: I // at the confirmed tick
+  private lastInput = 0 // newest tick in inputs; 0: none
+  private lostInput = 0 // of lastInput, when the connection broke
+  private stepping = 0 // tick of the step function's call; 0: not in it
+  private failed: StepError | undefined
+
+  private drawn = false // something was drawn: tick drawnTick, at drawnAt
+  private drawnTick = 0
+  private drawnAt = 0
+  private readonly effects = new Effects()
+  private readonly counts = new PredictionStats()
+
+  /** @internal */
+  constructor(session: Session, components: readonly string[], step: Step<S, I>, config: PredictConfig) {
+    this.session = session
+    this.components = components
+    this.step = step
+    this.snap = config.snap || defaultSnap
+    this.undo = config.undo
+  }
+
+  // What a game uses.
+
+  /**
+   * state returns a copy of the newest predicted state, of stats.predicted, for game rules;
+   * undefined while nothing is predicted: no entity is controlled, it is not in view or lacks a
+   * component, or there is an error.
+   */
+  get state(): S | undefined {
+    return this.running ? this.withTexts(copyOf(this.at(this.newest))) : undefined
+  }
+
+  /**
+   * draw returns the state to draw at the newest moment that render returned, and undefined
+   * while nothing is predicted: then draw the entity as all others. Motion within a tick is
+   * interpolated, and mispredictions are blended: half of an error is gone after 80 ms.
+   */
+  draw(): S | undefined {
+    if (!this.running) return undefined
+    const { at, inputTick } = this.session.rendered
+    const tick = inputTick === 0 ? this.newest : inputTick
+    if (this.drawn) {
+      const passed = Math.max(at - this.drawnAt, 0)
+      const share = 2 ** (-passed / blendHalfLife)
+      for (const p of this.parts) for (let i = 0; i < p.offset.length; i++) p.offset[i] *= share
+      // Time passes evenly, but inputs may be made for later or earlier ticks than before.
+      const even = this.drawnTick + (passed * this.session.welcome!.tickHz) / 1000
+      if (even !== tick) this.blend(this.interpolate(even), this.interpolate(tick))
+    }
+    this.drawn = true
+    this.drawnTick = tick
+    this.drawnAt = at
+    const s = this.interpolate(tick)
+    for (const p of this.parts) p.addOffset(s[p.component.name])
+    return this.withTexts(s)
+  }
+
+  /**
+   * once reports whether to start an effect, such as a sound, that step asks for at its tick
+   * under a key that is unique in the tick. It is true when the effect is first predicted, not
+   * when the tick is predicted again. If that does not ask for the effect, undo is called.
+   * Effects of a tick that the server has confirmed are final. once is false outside step, and
+   * for more than 8 effects of a tick.
+   */
+  once(tick: number, key: number): boolean {
+    return this.stepping !== 0 && this.stepping === tick && this.effects.ask(tick, key)
+  }
+
+  /** error is set if the step function threw. */
+  get error(): StepError | undefined {
+    return this.failed
+  }
+
+  /** stats returns the counters since predict. */
+  get stats(): Readonly<PredictionStats> {
+    const [predicted, confirmed] = this.running ? [this.newest, this.confirmed] : [0, 0]
+    return { ...this.counts, predicted, confirmed }
+  }
+
+  // What the session calls.
+
+  /** @internal input records the input of a tick and predicts it. */
+  input(tick: number, input: Struct): void {
+    const following = this.running && !this.paused
+    if (this.failed || this.stepping !== 0 || (following && tick <= this.confirmed)) return
+    if (following && tick > this.confirmed + maxPredicted) {
+      this.counts.stalled++
+      return
+    }
+    if (tick < this.lastInput) this.forgetInputs((t) => t >= tick) // the server's time went back
+    this.ticks[slotOf(tick)] = this.lastInput = tick
+    this.inputs[slotOf(tick)] = input as I
+    if (following) {
+      this.truncate(tick)
+      this.run(Math.min(tick, this.newest + 1), tick)
+    }
+    this.deliverUndone()
+  }
+
+  /** @internal sync compares the prediction with the newest state of the server, after everything that was received. */
+  sync(): void {
+    if (this.stepping !== 0) return
+    const e = this.entity()
+    if (!e || e.handle !== this.handle) {
+      this.stop()
+      this.handle = e?.handle ?? none
+    }
+    if (e) {
+      const tick = this.knownUntil(this.session.replica!, e)
+      if (tick > 2 ** 32 - 1 - 2 * window) this.stop() // no later tick can be predicted
+      else if (!this.running) this.start(e, tick)
+      else if (tick > this.confirmed) this.confirm(e, tick)
+    }
+    this.deliverUndone()
+  }
+
+  /** @internal renew drops everything at the start of a new session, which may have another schema. */
+  renew(): void {
+    this.stop()
+    this.ticks.fill(0)
+    this.lastInput = 0
+    this.handle = none
+    this.parts = []
+    const layout = this.session.replica?.layout
+    const parts = layout && this.components.flatMap((name) => layout.component(name) ?? [])
+    if (layout && parts?.length === this.components.length && this.session.inputShape) {
+      this.parts = parts.map((c) => new Part(layout, c))
+      this.held = zeroOf(this.session.inputShape) as I
+    }
+    this.deliverUndone()
+  }
+
+  /** @internal pause keeps the predicted state until the session has resumed and received a state. */
+  pause(): void {
+    this.paused = true
+    this.lostInput = this.lastInput
+  }
+
+  // The engine.
+
+  private at(tick: number): S {
+    return this.states[slotOf(tick)]!
+  }
+
+  private hasInput(tick: number): boolean {
+    return this.ticks[slotOf(tick)] === tick
+  }
+
+  /** entity returns the controlled entity if it can be predicted. */
+  private entity(): Entity | undefined {
+    const { replica, controlled } = this.session
+    if (this.failed || this.parts.length === 0) return undefined
+    const e = replica?.entity(controlled)
+    return e?.owned && this.parts.every((p) => (e.mask >>> p.component.index) & 1) ? e : undefined
+  }
+
+  /**
+   * knownUntil returns the newest tick at which e is known to have its current state. Every
+   * snapshot has a row of e unless the client has its state, or a snapshot that has it is under
+   * way. So a snapshot without such a row repeats the state if none was lost since that, or in
+   * the time after which the server sends the row again. Of a computed body a row is sent only
+   * after a disturbance.
+   */
+  private knownUntil(r: Replica, e: Entity): number {
+    if (e.isComputed) return Math.max(r.bodies!.exact(e.index, scratch), e.tick)
+    const since = r.ackTick(Math.min(r.acks.run, 63))
+    const w = this.session.welcome
+    const resend = w ? resendSnapshots * Math.max(1, Math.floor(w.tickHz / Math.max(1, w.snapshotHz))) : 0
+    return r.tick <= e.tick || (e.tick < since && r.tick - since <= resend) ? e.tick : r.tick
+  }
+
+  private forgetInputs(which: (tick: number) => boolean): void {
+    this.ticks.forEach((t, i) => {
+      if (which(t)) this.ticks[i] = 0
+    })
+  }
+
+  /** truncate drops the predicted states after tick. */
+  private truncate(tick: number): void {
+    for (; this.newest > Math.max(tick, this.confirmed); this.newest--) this.effects.drop(this.newest)
+  }
+
+  /** target returns the newest tick to predict. */
+  private target(): number {
+    return Math.max(this.confirmed, Math.min(this.lastInput, this.confirmed + maxPredicted))
+  }
+
+  /** start begins to predict from the state of e at tick. */
+  private start(e: Entity, tick: number): void {
+    const s: Struct = Object.create(null)
+    for (const p of this.parts) s[p.component.name] = p.zero()
+    this.states[slotOf(tick)] = s as S
+    this.restore(e, tick)
+    this.confirmed = this.newest = tick
+    this.running = true
+    this.paused = false
+    let held = 0
+    for (const t of this.ticks) if (t <= tick && t > held) held = t
+    this.held = held > 0 ? this.inputs[slotOf(held)]! : (zeroOf(this.session.inputShape!) as I)
+    this.run(tick + 1, this.target())
+  }
+
+  /** stop drops the prediction: the entity died, left view or is no longer controlled. */
+  private stop(): void {
+    if (!this.running) return
+    this.truncate(this.confirmed)
+    this.running = this.paused = this.drawn = false
+    for (const p of this.parts) p.offset.fill(0)
+  }
+
+  /** resume drops the inputs that were under way when the connection broke, or are too late at tick. */
+  private resume(tick: number): void {
+    const applied = this.session.replica!.input
+    this.forgetInputs((t) => t > applied && t <= Math.max(this.lostInput, tick))
+    if (applied !== 0 && this.hasInput(applied)) this.held = this.inputs[slotOf(applied)]!
+  }
+
+  /** confirm compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
+  private confirm(e: Entity, tick: number): void {
+    // If the game makes no inputs, the server holds the last one.
+    if (!this.paused && tick > this.newest && tick - this.confirmed <= maxPredicted) this.run(this.newest + 1, tick)
+    const known = tick <= this.newest && !this.paused && this.running
+    const found = known ? this.compare(e, tick) : 'none'
+    if (found !== 'none') this.counts.agreed++
+    if (found === 'exact') {
+      this.accept(tick)
+      this.run(this.newest + 1, this.target())
+      return
+    }
+    const before = this.running && this.drawn ? this.interpolate(this.drawnTick) : undefined
+    if (this.paused) this.resume(tick)
+    if (!known) {
+      this.undoUnapplied(tick)
+      this.states[slotOf(tick)] = copyOf(this.at(this.newest))
+    } else if (found === 'none') {
+      if (this.explained(e, tick)) this.counts.missed++
+      this.counts.corrected++
+    }
+    this.restore(e, tick)
+    this.accept(tick)
+    this.truncate(this.target())
+    this.run(tick + 1, this.target())
+    if (this.running && before) this.blend(before, this.interpolate(this.drawnTick))
+  }
+
+  /**
+   * explained predicts again up to tick, without the inputs that the server had not applied by
+   * then, and reports whether that gives the server's state, which then keeps its precision.
+   */
+  private explained(e: Entity, tick: number): boolean {
+    const applied = this.session.replica!.input
+    let missed = false
+    for (let t = tick; t > this.confirmed && t > applied; t--) missed ||= this.hasInput(t)
+    if (!missed) return false
+    this.run(this.confirmed + 1, tick, applied)
+    return !this.failed && this.compare(e, tick) !== 'none'
+  }
+
+  /** accept makes tick the confirmed one. */
+  private accept(tick: number): void {
+    let t = tick
+    const least = Math.max(this.confirmed, tick - window, 0)
+    while (t > least && !this.hasInput(t)) t--
+    if (t > least) this.held = this.inputs[slotOf(t)]!
+    this.confirmed = tick
+    this.paused = false
+    this.newest = Math.max(this.newest, tick)
+  }
+
+  /** run predicts the ticks from a tick whose predecessor has a state, with the inputs up to applied. */
+  private run(from: number, to: number, applied = Infinity): void {
+    if (from > to || this.failed) return
+    let input = this.held
+    for (let t = this.confirmed + 1; t <= to; t++) {
+      if (this.hasInput(t) && t <= applied) input = this.inputs[slotOf(t)]!
+      if (t < from) continue
+      if (t <= this.newest) this.counts.replayed++
+      const s = copyOf(this.at(t - 1))
+      this.states[slotOf(t)] = s
+      this.effects.begin(t)
+      this.stepping = t
+      try {
+        this.step(t, s, input)
+      } catch (cause) {
+        this.failed = new StepError(t, cause)
+        this.effects.drop(t)
+        this.stop()
+        return
+      } finally {
+        this.stepping = 0
+      }
+      this.effects.end(t)
+      this.newest = Math.max(this.newest, t)
+    }
+  }
+
+  private restore(e: Entity, tick: number): void {
+    for (const p of this.parts) p.adopt(this.at(tick)[p.component.name], e, this.session.replica!.bodies)
+  }
+
+  private compare(e: Entity, tick: number): Agreement {
+    let found: Agreement = 'exact'
+    for (const p of this.parts) {
+      const part = p.compare(this.at(tick)[p.component.name], e, this.session.replica!.bodies)
+      if (part === 'none') return part
+      if (part === 'quantised') found = part
+    }
+    return found
+  }
+
+  /** withTexts gives s the newest texts. */
+  private withTexts(s: S): S {
+    const e = this.entity()
+    if (e) for (const p of this.parts) p.setTexts(s[p.component.name], e)
+    return s
+  }
+
+  /** interpolate returns the state at a tick with fractions. */
+  private interpolate(tick: number): S {
+    tick = Math.min(Math.max(tick, this.confirmed), this.newest)
+    const from = Math.floor(tick)
+    if (from === tick) return copyOf(this.at(from))
+    const s = copyOf(this.at(from + 1))
+    for (const p of this.parts) p.back(this.at(from)[p.component.name], s[p.component.name], from + 1 - tick, this.snap)
+    return s
+  }
+
+  /** blend adds to the offset what makes now be drawn as before was. */
+  private blend(before: S, now: S): void {
+    for (const p of this.parts) p.blendIn(now[p.component.name], before[p.component.name], this.snap)
+  }
+
+  /** undoUnapplied drops the effects of the ticks up to one that are not predicted again and whose inputs the server has not applied. */
+  private undoUnapplied(tick: number): void {
+    const first = Math.max(this.confirmed, this.session.replica!.input) + 1
+    for (let t = first; t <= Math.min(this.newest, tick); t++) this.effects.drop(t)
+  }
+
+  private deliverUndone(): void {
+    for (let u = this.effects.undone.shift(); u; u = this.effects.undone.shift()) {
+      const { tick, key } = u
+      this.counts.undone++
+      guard(() => this.undo?.(tick, key))
+    }
+  }
+}

@@ -1,0 +1,53 @@
+// Effects that a predicted step asks for.
+
+import { maxOnce, slotOf, window } from './predict_window.ts'
+
+/** Effects remembers what once has reported, for the ticks of the rings. */
+export class Effects {
+  readonly undone: { readonly tick: number; readonly key: number }[] = []
+  private readonly ticks = new Uint32Array(window) // whose effects a slot holds
+  private readonly keys: number[][] = Array.from({ length: window }, () => [])
+  private readonly asked = new Uint8Array(window) // bit i: the newest call of step asked for key i
+
+  /** begin prepares for a call of the step function for tick. */
+  begin(tick: number): void {
+    const slot = slotOf(tick)
+    if (this.ticks[slot] !== tick) {
+      this.ticks[slot] = tick
+      this.keys[slot].length = 0
+    }
+    this.asked[slot] = 0
+  }
+
+  /** ask reports whether key is new at tick. */
+  ask(tick: number, key: number): boolean {
+    const slot = slotOf(tick)
+    const keys = this.keys[slot]
+    const i = keys.indexOf(key)
+    if (i >= 0) {
+      this.asked[slot] |= 1 << i
+      return false
+    }
+    if (keys.length === maxOnce) return false
+    this.asked[slot] |= 1 << keys.length
+    keys.push(key)
+    return true
+  }
+
+  /** end drops the effects of tick that its step did not ask for. */
+  end(tick: number): void {
+    const slot = slotOf(tick)
+    const asked = this.asked[slot]
+    this.keys[slot] = this.keys[slot].filter((key, i) => {
+      const kept = ((asked >> i) & 1) !== 0
+      if (!kept) this.undone.push({ tick, key })
+      return kept
+    })
+  }
+
+  /** drop drops all effects of a tick. */
+  drop(tick: number): void {
+    this.begin(tick)
+    this.end(tick)
+  }
+}

@@ -1,0 +1,254 @@
+// The components of a predicted state: comparing them with the server's, and blending.
+
+import { coordinate, type Entity, type Layout } from './entity.ts'
+import { State } from './motion/columns.ts'
+import type { Bodies } from './motion/bodies.ts'
+import { type Component, type Field, isVector, noText } from './schema.ts'
+import { type Quaternion, numberOf, quantise, type Shape, type Struct, valueOf } from './values.ts'
+
+/** nearEdge is how far from the number of a step adopt moves to, in steps: half a step is on the edge to the next. */
+const nearEdge = 0.5 - 1 / 1024
+
+/** Span is a vector, number or turn that is blended as a whole: count numbers of an offset, from first on. */
+interface Span {
+  readonly first: number
+  readonly count: number
+  readonly turn: boolean
+  readonly field: number // of the component; a vector has count fields, a quat one
+  readonly quat: boolean
+}
+
+const exact = new State()
+
+/** Agreement says how a predicted state agrees with the server's: exactly, as far as that is known, or after quantisation. */
+export type Agreement = 'exact' | 'quantised' | 'none'
+
+/** Part is a component of a predicted state. */
+export class Part {
+  readonly component: Component
+  private readonly shape: Shape
+  private readonly body: boolean
+  private readonly text: number // number of the first text field
+  private readonly spans: Span[] = []
+  private readonly want: Uint32Array // of a row
+  private readonly got: Uint32Array
+  /** offset is the difference between what is drawn and what is predicted. */
+  readonly offset: Float64Array
+  private readonly way: Float64Array
+
+  constructor(layout: Layout, c: Component) {
+    this.component = c
+    this.shape = layout.shapes[c.index]
+    this.body = c.index === layout.body
+    this.text = layout.schema.texts.indexOf(c.texts[0])
+    this.want = new Uint32Array(layout.schema.values)
+    this.got = new Uint32Array(layout.schema.values)
+    let first = 0
+    for (let i = 0; i < c.fields.length; i++) {
+      const f = c.fields[i]
+      const quat = f.kind === 'quat'
+      const vector = isVector(c.fields, i)
+      if (!quat && f.kind !== 'range' && f.kind !== 'float' && f.kind !== 'angle') continue
+      const count = quat || vector ? 3 : 1
+      this.spans.push({ first, count, turn: quat || f.kind === 'angle', field: i, quat })
+      first += count
+      if (vector) i += 2
+    }
+    this.offset = new Float64Array(first)
+    this.way = new Float64Array(first)
+  }
+
+  /** zero returns the component with all fields 0 or empty. */
+  zero(): Struct {
+    return zeroOf(this.shape)
+  }
+
+  /** read reads the newest state of e, and reports whether its body is computed: it is then in exact. */
+  private read(e: Entity, bodies: Bodies | undefined): boolean {
+    const { fields } = this.component
+    if (this.body && bodies && bodies.exact(e.index, exact) !== 0) {
+      for (const f of fields) quantise(f, coordinate(exact, f), this.want, f.index)
+      return true
+    }
+    e.copyValues(this.want)
+    return false
+  }
+
+  private same(f: Field): boolean {
+    for (let i = f.index; i < f.index + f.values; i++) if (this.got[i] !== this.want[i]) return false
+    return true
+  }
+
+  /** compare compares s with the newest state of e. */
+  compare(s: Struct, e: Entity, bodies: Bodies | undefined): Agreement {
+    const computed = this.read(e, bodies)
+    let equal = true
+    for (const [i, f] of this.component.fields.entries()) {
+      const v = this.shape.value(s, i)
+      quantise(f, v, this.got, f.index)
+      if (!this.same(f)) return 'none'
+      if (computed && v !== coordinate(exact, f)) equal = false
+    }
+    return equal ? 'exact' : 'quantised'
+  }
+
+  /**
+   * adopt changes s as little as needed to quantise to the newest state of e: a range that is one
+   * step off moves just across the edge of the step. A computed body is taken over to the bit.
+   */
+  adopt(s: Struct, e: Entity, bodies: Bodies | undefined): void {
+    const computed = this.read(e, bodies)
+    for (const [i, f] of this.component.fields.entries()) {
+      if (computed) {
+        this.shape.set(s, i, coordinate(exact, f))
+        continue
+      }
+      quantise(f, this.shape.value(s, i), this.got, f.index)
+      if (this.same(f)) continue
+      const off = this.want[f.index] - this.got[f.index]
+      if (f.kind === 'range' && Math.abs(off) === 1) {
+        const v = numberOf(f, this.want, f.index) - off * f.step * nearEdge
+        quantise(f, v, this.got, f.index)
+        if (this.same(f)) {
+          this.shape.set(s, i, v)
+          continue
+        }
+      }
+      this.shape.set(s, i, valueOf(f, this.want, f.index))
+    }
+  }
+
+  /** setTexts gives s the newest texts of e. */
+  setTexts(s: Struct, e: Entity): void {
+    this.component.texts.forEach((f, i) => this.shape.setText(s, i, e.texts[this.text + i] ?? noText(f)))
+  }
+
+  // Blending.
+
+  /** between writes how far to is from from to way, turns the shorter way; what is longer than snap is 0. */
+  private between(from: Struct, to: Struct, snap: number): void {
+    const { way, shape } = this
+    for (const s of this.spans) {
+      if (s.quat) {
+        turnBetween(shape.value(from, s.field) as Quaternion, shape.value(to, s.field) as Quaternion, way, s.first)
+        continue
+      }
+      for (let k = 0; k < s.count; k++) {
+        let d = Number(shape.value(to, s.field + k)) - Number(shape.value(from, s.field + k))
+        if (s.turn) d = shorter(d)
+        way[s.first + k] = Number.isFinite(d) ? d : 0
+      }
+    }
+    this.limit(way, snap)
+  }
+
+  /** limit makes the spans of an offset 0 that are too long to be blended, and turns go the shorter way. */
+  private limit(offset: Float64Array, snap: number): void {
+    for (const s of this.spans) {
+      let length = 0
+      for (let i = s.first; i < s.first + s.count; i++) length += offset[i] * offset[i]
+      length = Math.sqrt(length)
+      let scale = 1
+      if (s.turn && length > Math.PI) scale = shorter(length) / length
+      else if (!s.turn && length > snap) scale = 0
+      for (let i = s.first; i < s.first + s.count; i++) offset[i] *= scale
+    }
+  }
+
+  private move(v: Struct, by: Float64Array, share: number): void {
+    for (const s of this.spans) {
+      if (s.quat) {
+        this.shape.set(v, s.field, turned(this.finite(v, s.field) as Quaternion, by, s.first, share))
+        continue
+      }
+      for (let k = 0; k < s.count; k++) this.shape.set(v, s.field + k, Number(this.finite(v, s.field + k)) + by[s.first + k] * share)
+    }
+  }
+
+  /** finite returns a field, or what quantising makes of it if it is a NaN. */
+  private finite(v: Struct, i: number): unknown {
+    const f = this.component.fields[i]
+    const x = this.shape.value(v, i)
+    const bad = f.kind === 'quat' ? (x as Quaternion).some(Number.isNaN) : Number.isNaN(x)
+    if (!bad || f.kind === 'float') return x
+    quantise(f, x, this.got, f.index)
+    return valueOf(f, this.got, f.index)
+  }
+
+  /** back moves to by a share of the way back to from. */
+  back(from: Struct, to: Struct, share: number, snap: number): void {
+    this.between(from, to, snap)
+    this.move(to, this.way, -share)
+  }
+
+  /** blendIn adds the way from now to before to the offset, so that now is drawn as before was. */
+  blendIn(now: Struct, before: Struct, snap: number): void {
+    this.between(now, before, Infinity)
+    for (let i = 0; i < this.way.length; i++) this.offset[i] += this.way[i]
+    this.limit(this.offset, snap)
+  }
+
+  /** addOffset moves s by the offset. */
+  addOffset(s: Struct): void {
+    this.move(s, this.offset, 1)
+  }
+}
+
+/** zeroOf returns a struct with all fields 0 or empty. */
+export function zeroOf(shape: Shape): Struct {
+  return shape.make((i) => {
+    const f = shape.fields[i]
+    if (f.kind === 'quat') return [0, 0, 0, 0]
+    if (f.kind === 'bool') return false
+    return f.values === 2 && f.kind !== 'float' ? 0n : 0
+  }, (i) => noText(shape.texts[i]))
+}
+
+/** copyOf copies plain data and typed arrays. */
+export function copyOf<T>(v: T): T {
+  if (Array.isArray(v)) return v.map(copyOf) as T
+  if (typeof v !== 'object' || v === null) return v
+  if (ArrayBuffer.isView(v)) return (v as any).slice()
+  const to = Object.create(Object.getPrototypeOf(v))
+  for (const k of Object.keys(v)) to[k] = copyOf((v as any)[k])
+  return to
+}
+
+/** shorter returns an angle from −π to π. */
+function shorter(a: number): number {
+  return a - 2 * Math.PI * Math.round(a / (2 * Math.PI))
+}
+
+// Rotations: the axis times the angle.
+
+function unit(q: ArrayLike<number>): Quaternion {
+  const length = Math.hypot(q[0], q[1], q[2], q[3])
+  return length > 0 && length < Infinity ? [q[0] / length, q[1] / length, q[2] / length, q[3] / length] : [0, 0, 0, 1]
+}
+
+/** multiply returns the rotation b, then a. */
+function multiply(a: Quaternion, b: Quaternion): Quaternion {
+  return [
+    a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+    a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+    a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3],
+    a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2],
+  ]
+}
+
+/** turnBetween writes the rotation from a to b, of at most π, to out. */
+function turnBetween(a: Quaternion, b: Quaternion, out: Float64Array, at: number): void {
+  const from = unit(a)
+  const d = multiply(unit(b), [-from[0], -from[1], -from[2], from[3]])
+  const sine = Math.hypot(d[0], d[1], d[2])
+  const angle = 2 * Math.atan2(sine, Math.abs(d[3])) * (d[3] < 0 ? -1 : 1)
+  for (let i = 0; i < 3; i++) out[at + i] = sine === 0 ? 0 : (d[i] / sine) * angle
+}
+
+/** turned returns q turned by a share of a rotation. */
+function turned(q: Quaternion, by: Float64Array, at: number, share: number): Quaternion {
+  const angle = Math.hypot(by[at], by[at + 1], by[at + 2])
+  if (angle === 0 || share === 0) return q
+  const sine = Math.sin((angle * share) / 2) / angle
+  return multiply([by[at] * sine, by[at + 1] * sine, by[at + 2] * sine, Math.cos((angle * share) / 2)], unit(q))
+}
