@@ -33,6 +33,7 @@ export interface Connection {
 const maxUnreadStream = 1 << 20
 const maxUnreadDatagrams = 256
 const maxUnsentStream = 256 << 10
+/** closeWait is how long the end of the connection may follow that of the stream, in ms. */
 const closeWait = 200
 
 /** Transport is a WebTransport session: TypeScript's library lacks some of what browsers have. */
@@ -72,8 +73,12 @@ export async function dialWebTransport(url: string, hashes: readonly string[], n
     const hint = hashes.length > 0 ? 'and is the certificate hash its present one' : 'and does the browser trust its certificate'
     throw new Error(`can't connect to ${url}: is the server running there with --web, is its UDP port open, may pages of this origin connect, ${hint}?`, { cause })
   }
-  const stream = await transport.createBidirectionalStream()
-  return new WebTransportConnection(transport, stream, now)
+  try {
+    return new WebTransportConnection(transport, await transport.createBidirectionalStream(), now)
+  } catch (cause) {
+    transport.close({ closeCode: 0, reason: '' })
+    throw cause
+  }
 }
 
 function bytesOf(hash: string): Uint8Array {
@@ -123,7 +128,7 @@ class WebTransportConnection implements Connection {
     try {
       for (;;) {
         const { value, done } = await reader.read()
-        if (done) return // closed says why
+        if (done) break
         this.in.stream.push(value)
         this.unread += value.length
         this.bytesReceived += value.length
@@ -131,9 +136,10 @@ class WebTransportConnection implements Connection {
         if (this.unread >= maxUnreadStream) await new Promise<void>((resolve) => (this.room = resolve))
       }
     } catch {
-      // closed says why, or the server reset the stream.
-      setTimeout(() => this.fail(new WireError(Code.timeout, 'the stream has ended')), closeWait)
+      // The server reset the stream, or the connection has ended.
     }
+    // closed says why, if it follows.
+    setTimeout(() => this.fail(new WireError(Code.timeout, 'the stream has ended')), closeWait)
   }
 
   private async readDatagrams(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
