@@ -149,7 +149,7 @@ func ExampleTable() {
 		speeds.Move(to, from)
 	}
 	for row, name := range names.Rows() {
-		fmt.Println(name, names.Handles()[row], *speeds.At(0, uint32(row)))
+		fmt.Println(name, names.HandleOfRow(uint32(row)), *speeds.At(0, uint32(row)))
 	}
 	fmt.Println(&names)
 	// Output:

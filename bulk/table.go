@@ -96,8 +96,8 @@ func (t *Table[T]) Len() int { return len(t.rows) }
 // valid until the next Add or Remove.
 func (t *Table[T]) Rows() []T { return t.rows }
 
-// Handles returns the handles of Rows. Do not write to it.
-func (t *Table[T]) Handles() []Handle { return t.handles }
+// HandleOfRow returns the handle of a row of Rows.
+func (t *Table[T]) HandleOfRow(row uint32) Handle { return t.handles[row] }
 
 // All yields every row, last first: the row just yielded may be removed, but no other.
 // Rows added during the iteration are not visited.
