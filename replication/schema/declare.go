@@ -293,8 +293,15 @@ func checkConstant(x float32) error {
 // Kinds returns the number of kinds.
 func (s *Schema) Kinds() int { return len(s.kinds) }
 
-// EntityKind returns kind i, counted from 0. Its Body is read-only.
-func (s *Schema) EntityKind(i int) EntityKind { return s.kinds[i] }
+// EntityKind returns a copy of kind i, counted from 0.
+func (s *Schema) EntityKind(i int) EntityKind {
+	k := s.kinds[i]
+	if k.Body != nil {
+		body := *k.Body
+		k.Body = &body
+	}
+	return k
+}
 
 // Motion returns the constants given to SetMotion.
 func (s *Schema) Motion() (m Motion, ok bool) {
