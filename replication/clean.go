@@ -76,13 +76,17 @@ func (c *clean) anyExact() bool {
 // addKinds takes the kinds that were added to the world. A kind that the schema has without a
 // body, or under another name, stays ordinary, and so does one with a constant of -0.
 func (c *clean) addKinds(w *world.World, s *schema.Schema) {
+	if len(c.kinds) == w.KindCount() {
+		return // every tick: Motion and Kinds copy
+	}
 	stepper, kinds := w.Motion(), w.Kinds()
 	for i := len(c.kinds); i < len(kinds); i++ {
 		k := exactKind{exact: kinds[i].Exact && kinds[i].Body != nil, added: i >= s.Kinds(), Kind: stepper.Kinds[i]}
 		if k.added {
 			k.exact = k.exact && schema.New().AddKind(schema.EntityKind{Name: "added", Body: kindBody(&k.Kind)}) == nil
 		} else {
-			k.exact = k.exact && s.EntityKind(i).Body != nil && s.EntityKind(i).Name == kinds[i].Name
+			told := s.EntityKind(i)
+			k.exact = k.exact && told.Body != nil && told.Name == kinds[i].Name
 		}
 		c.kinds = append(c.kinds, k)
 	}

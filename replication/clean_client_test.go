@@ -68,7 +68,7 @@ type simAction struct {
 
 func newSimClient(r *replication.Replicator, w *world.World) *simClient {
 	stepper := w.Motion()
-	stepper.Kinds = slices.Clone(stepper.Kinds[:r.Codec().Schema().Kinds()])
+	stepper.Kinds = stepper.Kinds[:r.Codec().Schema().Kinds()]
 	return &simClient{
 		kinds: map[uint32]bool{},
 		codec: r.Codec(), sim: motion.NewSim(stepper, w.Tick()), members: map[uint32]*simMember{},

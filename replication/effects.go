@@ -80,9 +80,11 @@ func (l *effectLog) observe(w *world.World, tick uint32, base uint64) {
 	l.base = base
 	l.forget(tick)
 	l.untold = l.untold[:0]
-	for _, e := range w.ActedEffects() {
+	l.states = w.AppendActedEffects(l.states[:0])
+	for i := range l.states {
+		e := &l.states[i]
 		l.end(w, e.ID.Index(), e.ID)
-		l.update(&e, tick)
+		l.update(e, tick)
 	}
 	l.states = w.AppendEffects(l.states[:0])
 	next := uint32(0)

@@ -202,7 +202,7 @@ func TestInterestModel(t *testing.T) {
 				s.change()
 			}
 			s.world.Step()
-			for _, h := range s.world.Destroyed() {
+			for h := range s.world.Destroyed() {
 				s.always.Clear(h.Index())
 				s.fog.Clear(h.Index())
 			}

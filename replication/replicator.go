@@ -115,16 +115,15 @@ func (r *Replicator) turnsBefore(tick uint64) uint64 {
 // and each tenant has its own handle (H4, R5).
 func (r *Replicator) AfterStep() {
 	r.grid.capture = r.changes.captures + 1
-	causes := r.world.DestroyCauses()
-	for i, h := range r.world.Destroyed() {
+	for h, cause := range r.world.Destroyed() {
 		slot := h.Index()
 		r.frame.vacate(h)
 		r.bodiless.Clear(slot)
 		r.grid.remove(slot)
 		r.changes.openSet().Set(slot)
 		r.replaced.openSet().Set(slot)
-		r.deaths = append(r.deaths, death{h, causes[i]})
-		if causes[i] != 0 {
+		r.deaths = append(r.deaths, death{h, cause})
+		if cause != 0 {
 			r.causes++
 		}
 	}

@@ -140,7 +140,7 @@ func TestChangeReadersAgainstModel(t *testing.T) {
 			s.Step()
 			now := prompt.Next()
 			for i, reader := range readers {
-				for _, e := range s.Destroyed() {
+				for e := range s.Destroyed() {
 					owed[i].Clear(e.Index())
 				}
 				owed[i].SetOr(owed[i].View(), now)

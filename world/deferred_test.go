@@ -54,7 +54,7 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	require.Len(t, children, 1)
 	w.Step()
 	require.Len(t, children, 3, "one and two: a loop does not see its own spawns")
-	require.Equal(t, children[1:], w.Spawned())
+	require.Equal(t, children[1:], slices.Collect(w.Spawned()))
 	children = nil
 	steps(w, 3)
 	require.Len(t, children, 4+8+16)
@@ -104,10 +104,11 @@ func TestSpawnsFillAllSizes(t *testing.T) {
 			require.NoError(t, err)
 			kinds, entities = append(kinds, k), append(entities, e)
 		}
-		before := len(w.Spawned())
+		before := len(slices.Collect(w.Spawned()))
 		w.ApplyDeferred()
 		if round%2 == 0 {
-			require.Equal(t, entities[len(entities)-len(w.Spawned())+before:], w.Spawned()[before:])
+			spawned := slices.Collect(w.Spawned())[before:]
+			require.Equal(t, entities[len(entities)-len(spawned):], spawned)
 		}
 		check()
 		w.Step()
@@ -171,7 +172,7 @@ func TestDeferredChangesKeepTheirOrder(t *testing.T) {
 	require.True(t, ok)
 	w.Step()
 	require.Equal(t, bulk.Stale, w.Status(c))
-	require.Equal(t, []world.Entity{c}, w.Destroyed())
+	require.Equal(t, []world.Entity{c}, destroyed(w))
 	require.False(t, n.DeferSet(c, 1))
 	require.False(t, n.DeferRemove(c))
 	n.DeferSet(a, 3)
@@ -273,7 +274,7 @@ func TestHandleOfAnotherWorld(t *testing.T) {
 			t.Fatal(r)
 		}
 		w.Step()
-		require.Empty(t, w.Destroyed())
+		require.Empty(t, destroyed(w))
 	}
 	require.False(t, slices.Equal(handles[:1], handles[1:]))
 }

@@ -11,11 +11,19 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
+// destroyed returns the entities that the last step destroyed.
+func destroyed(w *world.World) (all []world.Entity) {
+	for e := range w.Destroyed() {
+		all = append(all, e)
+	}
+	return all
+}
+
 // causes returns what the last step destroyed, with the causes.
 func causes(w *world.World) map[bulk.Handle]uint8 {
 	all := map[bulk.Handle]uint8{}
-	for i, e := range w.Destroyed() {
-		all[e] = w.DestroyCauses()[i]
+	for e, cause := range w.Destroyed() {
+		all[e] = cause
 	}
 	return all
 }

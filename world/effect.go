@@ -45,8 +45,7 @@ type effects struct {
 	programs  []*field.Program
 	params    [][]field.Vec4
 	ended     []endedEffect // since the step before the last one
-	acted     []EffectState // see ActedEffects
-	actedWith []field.Vec4  // their parameters
+	acted     []EffectState // see AppendActedEffects
 	forces    motion.Forces // of the current step
 	boxed     int           // number of forces with a box
 	followers int           // number of effects that follow an entity

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/world/motion"
 )
 
@@ -69,8 +70,7 @@ func (w *World) advancePaths() {
 }
 
 // EffectState is an effect as the next motion of bodies uses it, except for its path: the
-// centre of a Velocity or Orbit moves on first. Params are the world's own: read-only, and
-// valid until the effect changes.
+// centre of a Velocity or Orbit moves on first.
 type EffectState struct {
 	ID     EffectID
 	Follow Entity
@@ -84,14 +84,19 @@ type EffectState struct {
 
 // Effect returns the state of a live effect. Its Last may be 0 for no limit.
 func (w *World) Effect(id EffectID) (EffectState, bool) {
-	e := w.effects.pool.Get(id)
-	if e == nil {
+	if w.effects.pool.Get(id) == nil {
 		return EffectState{}, false
 	}
+	return w.effectState(id, nil), true
+}
+
+// effectState returns the state of a live effect, with a copy of its parameters in params.
+func (w *World) effectState(id EffectID, params []field.Vec4) EffectState {
+	e := w.effects.pool.Get(id)
 	return EffectState{ID: id, Follow: e.follows, Hidden: e.hidden, Center: e.Center, Changed: e.changed>>1 + e.changed&1, Source: motion.Source{
-		Program: w.effects.programs[id.Index()], Params: w.effects.params[id.Index()], Mode: e.mode, Layers: e.Layers,
+		Program: w.effects.programs[id.Index()], Params: append(params[:0], w.effects.params[id.Index()]...), Mode: e.mode, Layers: e.Layers,
 		Path: e.path, Leader: e.follows.Index(), Born: e.born, First: e.first, Last: e.expires,
-	}}, true
+	}}
 }
 
 // endedEffect is an effect that ended, and the first tick without it.
@@ -116,28 +121,43 @@ func (f *effects) forgetEnded(tick uint64) {
 	f.ended = slices.DeleteFunc(f.ended, func(e endedEffect) bool { return e.first <= tick })
 }
 
-// AppendEffects appends the states of all effects to list, ascending by slot.
+// AppendEffects appends the states of all effects to list, ascending by slot. It copies
+// parameters into the Params of the elements that it overwrites, up to list's capacity.
 func (w *World) AppendEffects(list []EffectState) []EffectState {
 	live := w.effects.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
-		e, _ := w.Effect(w.effects.pool.HandleAt(slot))
-		list = append(list, e)
+		var params []field.Vec4
+		list, params = growEffects(list)
+		list[len(list)-1] = w.effectState(w.effects.pool.HandleAt(slot), params)
 	}
 	return list
 }
 
-// ActedEffects returns effects as they acted on bodies in the last step, if they changed or
-// ended after it: those that a call had changed before, and those that follow an entity. They
-// are in the order of those changes. The list is valid until the next step.
-func (w *World) ActedEffects() []EffectState { return w.effects.acted }
+// growEffects appends an element to list, and returns the Params that it overwrites.
+func growEffects(list []EffectState) (longer []EffectState, params []field.Vec4) {
+	list = slices.Grow(list, 1)[:len(list)+1]
+	return list, list[len(list)-1].Params
+}
 
-// keepActed appends an effect to ActedEffects.
+// AppendActedEffects appends effects to list as they acted on bodies in the last step, if they
+// changed or ended after it: those that a call had changed before, and those that follow an
+// entity. They are in the order of those changes, and valid until the next step. It reuses
+// memory as AppendEffects does.
+func (w *World) AppendActedEffects(list []EffectState) []EffectState {
+	for _, e := range w.effects.acted {
+		var params []field.Vec4
+		list, params = growEffects(list)
+		e.Params = append(params[:0], e.Params...)
+		list[len(list)-1] = e
+	}
+	return list
+}
+
+// keepActed appends an effect to AppendActedEffects.
 func (f *effects) keepActed(w *World, id EffectID) {
-	e, _ := w.Effect(id)
-	n := len(f.actedWith)
-	f.actedWith = append(f.actedWith, e.Params...)
-	e.Params = f.actedWith[n:]
-	f.acted = append(f.acted, e)
+	var params []field.Vec4
+	f.acted, params = growEffects(f.acted)
+	f.acted[len(f.acted)-1] = w.effectState(id, params)
 }
 
 // endOrphans removes the effects that follow an entity that is gone: an effect references

@@ -3,6 +3,7 @@ package world_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -215,7 +216,7 @@ func TestQuarantine(t *testing.T) {
 	require.Equal(t, before, p, "back at its last finite position")
 	require.Zero(t, v)
 	require.EqualValues(t, 3, w.Stats().Quarantined)
-	require.Equal(t, []world.Quarantine{{Entity: e}}, w.Quarantined(), "by no system")
+	require.Equal(t, []world.Quarantine{{Entity: e}}, slices.Collect(w.Quarantined()), "by no system")
 	require.NoError(t, w.CheckInvariants())
 	w.RemoveEffect(id)
 	w.Step()

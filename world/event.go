@@ -1,6 +1,11 @@
 package world
 
-import "github.com/worldd/worldd/bulk"
+import (
+	"iter"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+)
 
 // eventList holds the events since the end of the step before last. The next step drops
 // those that readers saw after the last step, and keeps those added since.
@@ -40,26 +45,30 @@ func (e *events) end() {
 	e.destroyed.seen = len(e.destroyed.list)
 }
 
-// Spawned returns the entities spawned since the end of the step before the last one,
+// Spawned yields the entities spawned since the end of the step before the last one,
 // oldest first: by inputs before the last step, by its systems, and since. A reader
 // that calls it once after every step sees every entity once. An entity spawned and
-// destroyed in one step is in both lists. Valid until the next Step; read only.
-func (w *World) Spawned() []Entity { return w.events.spawned.list }
+// destroyed in one step is in Destroyed too. Valid until the next Step.
+func (w *World) Spawned() iter.Seq[Entity] { return slices.Values(w.events.spawned.list) }
 
-// Destroyed returns the entities that the last step destroyed, in ascending order of
-// slots. They are already Stale. Valid until the next Step; read only.
-func (w *World) Destroyed() []Entity { return w.events.destroyed.list }
+// Destroyed yields the entities that the last step destroyed, in ascending order of
+// slots, and their causes: the argument of DestroyBecause, or 0, as for all after a
+// restore. The entities are already Stale. Valid until the next Step.
+func (w *World) Destroyed() iter.Seq2[Entity, uint8] {
+	return func(yield func(Entity, uint8) bool) {
+		for i, e := range w.events.destroyed.list {
+			if !yield(e, w.events.causes[i]) {
+				return
+			}
+		}
+	}
+}
 
-// DestroyCauses returns the causes of Destroyed's entities, in the same order: the argument
-// of DestroyBecause, or 0. After a restore all are 0. Valid until the next Step; read only.
-func (w *World) DestroyCauses() []uint8 { return w.events.causes }
+// Slept yields the bodies that the last step's flush put to sleep, in ascending order
+// of slots. Valid until the next Step, whose After systems see its own bodies.
+func (w *World) Slept() iter.Seq[Entity] { return slices.Values(w.events.slept) }
 
-// Slept returns the bodies that the last step's flush put to sleep, in ascending order
-// of slots. Valid until the next Step, whose After systems see its own list; read
-// only.
-func (w *World) Slept() []Entity { return w.events.slept }
-
-// Woke returns the bodies that the last step's flush woke, in ascending order of slots,
+// Woke yields the bodies that the last step's flush woke, in ascending order of slots,
 // without new bodies, which begin awake. Valid until the next Step, whose After systems
-// see its own list; read only.
-func (w *World) Woke() []Entity { return w.events.woke }
+// see its own bodies.
+func (w *World) Woke() iter.Seq[Entity] { return slices.Values(w.events.woke) }

@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/world"
 )
@@ -60,12 +61,12 @@ func ExampleQueryDef() {
 	for awake.Count() > 0 || w.Tick() == 0 {
 		w.Step()
 	}
-	fmt.Println(len(w.Slept()), "fell asleep")
+	fmt.Println(len(slices.Collect(w.Slept())), "fell asleep")
 
 	health.Mut(crates[1]).Points--
 	w.Impulse(crates[2], world.Vec3{Y: 5})
 	w.Step()
-	fmt.Println(len(w.Woke()), "woke")
+	fmt.Println(len(slices.Collect(w.Woke())), "woke")
 	for e := range hurt.All() {
 		fmt.Println(e, "was hurt")
 	}
@@ -131,7 +132,7 @@ func ExampleWorld_Quarantined() {
 	zero := float32(0)
 	_ = w.AddSystem(world.Before, "aim", func(w *world.World) { w.SetVelocity(e, world.Vec3{X: 1 / zero}) })
 	w.Step()
-	for _, q := range w.Quarantined() {
+	for q := range w.Quarantined() {
 		fmt.Println(q.System, "gave", q.Entity, "a velocity that is not finite")
 	}
 	// Output: aim gave 0v1 a velocity that is not finite

@@ -140,10 +140,10 @@ func ExampleVolume() {
 	person, _ := w.AddKind(world.Kind{Name: "person", Body: &world.BodyDef{Kinematic: true, Layers: people}})
 	drone, _ := w.AddKind(world.Kind{Name: "drone", Body: &world.BodyDef{Kinematic: true, Layers: debris}})
 	_ = w.AddSystem(world.After, "alarm", func(w *world.World) {
-		for _, c := range w.Entered() {
+		for c := range w.Entered() {
 			fmt.Println("tick", w.Tick(), c.Entity, "comes near", c.Volume)
 		}
-		for _, c := range w.Left() {
+		for c := range w.Left() {
 			fmt.Println("tick", w.Tick(), c.Entity, "goes")
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/worldd/worldd/world/motion"
@@ -235,9 +236,16 @@ func (b *BodyDef) constants(s *motion.Stepper) motion.Kind {
 	return k
 }
 
-// Motion returns the constants that bodies move by, of the world and, by KindID, of each
-// kind. Its Kinds are read-only; a kind without a body has zeros.
-func (w *World) Motion() motion.Stepper { return w.motion }
+// Motion returns a copy of the constants that bodies move by, of the world and, by KindID,
+// of each kind. A kind without a body has zeros.
+func (w *World) Motion() motion.Stepper {
+	m := w.motion
+	m.Kinds = slices.Clone(m.Kinds)
+	return m
+}
+
+// KindCount returns the number of kinds.
+func (w *World) KindCount() int { return len(w.kinds) }
 
 // Kinds returns a copy of all kinds, indexed by KindID.
 func (w *World) Kinds() []Kind {

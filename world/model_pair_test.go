@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -117,11 +118,11 @@ func (p *pair) compareHistory(t require.TestingT, e world.Entity) {
 }
 
 func (p *pair) compareEvents(t require.TestingT) {
-	same(t, p.m.slept, p.w.Slept(), "fell asleep", p.m.tick)
-	same(t, p.m.woke, p.w.Woke(), "woke", p.m.tick)
-	same(t, p.m.destroyed, p.w.Destroyed(), "were destroyed", p.m.tick)
-	same(t, p.m.entered, p.w.Entered(), "entered", p.m.tick)
-	same(t, p.m.left, p.w.Left(), "left", p.m.tick)
+	same(t, p.m.slept, slices.Collect(p.w.Slept()), "fell asleep", p.m.tick)
+	same(t, p.m.woke, slices.Collect(p.w.Woke()), "woke", p.m.tick)
+	same(t, p.m.destroyed, destroyed(p.w), "were destroyed", p.m.tick)
+	same(t, p.m.entered, slices.Collect(p.w.Entered()), "entered", p.m.tick)
+	same(t, p.m.left, slices.Collect(p.w.Left()), "left", p.m.tick)
 }
 
 // same compares lists; nil equals an empty list.

@@ -3,6 +3,7 @@ package world_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,8 +99,8 @@ func TestMoverDefers(t *testing.T) {
 		require.True(t, w.Destroy(spark))
 	}))
 	w.Step()
-	require.Equal(t, []world.Entity{e, spark}, w.Destroyed())
-	require.Equal(t, []world.Entity{spark}, w.Spawned()[1:])
+	require.Equal(t, []world.Entity{e, spark}, destroyed(w))
+	require.Equal(t, []world.Entity{spark}, slices.Collect(w.Spawned())[1:])
 	next := spawn(t, w, ghost, world.Vec3{})
 	require.Equal(t, e.Index(), next.Index())
 	w.Step()
@@ -148,7 +149,7 @@ func TestMoverPutsToSleep(t *testing.T) {
 	w.TakeImage(&img)
 	require.NoError(t, w.Restore(&img))
 	w.Step()
-	require.Equal(t, []world.Entity{a}, w.Slept())
+	require.Equal(t, []world.Entity{a}, slices.Collect(w.Slept()))
 	require.NoError(t, w.CheckInvariants())
 }
 

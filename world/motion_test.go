@@ -107,7 +107,7 @@ func TestBoundsDestroy(t *testing.T) {
 		require.True(t, p.X >= -10 && p.Y <= 5)
 	}))
 	w.Step()
-	require.ElementsMatch(t, leavers, w.Destroyed())
+	require.ElementsMatch(t, leavers, destroyed(w))
 	require.Equal(t, bulk.Live, w.Status(stays), "on the bound is not beyond it")
 	require.NoError(t, w.CheckInvariants())
 }

@@ -2,6 +2,8 @@ package world
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/world/motion"
@@ -27,17 +29,15 @@ type Crossing struct {
 	Volume, Entity Entity
 }
 
-// Entered returns the bodies that the last step found inside a volume and the step
+// Entered yields the bodies that the last step found inside a volume and the step
 // before did not, in ascending order of the volumes' slots, then of the bodies'.
-// Systems that run After see the crossings of their own step. Valid until the next
-// Step; read only.
-func (w *World) Entered() []Crossing { return w.volumes.entered }
+// Systems that run After see the crossings of their own step. Valid until the next Step.
+func (w *World) Entered() iter.Seq[Crossing] { return slices.Values(w.volumes.entered) }
 
-// Left returns the bodies that left a volume, in the order of Entered, followed by the
+// Left yields the bodies that left a volume, in the order of Entered, followed by the
 // pairs of which the end of the step destroyed one. Their handles may be Stale; they
-// are listed so that the effects of entering can be undone. Valid until the next Step;
-// read only.
-func (w *World) Left() []Crossing { return w.volumes.left }
+// are listed so that the effects of entering can be undone. Valid until the next Step.
+func (w *World) Left() iter.Seq[Crossing] { return slices.Values(w.volumes.left) }
 
 // Inside reports whether the last step found the body inside the volume. It returns
 // false unless both are live.

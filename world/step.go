@@ -15,7 +15,7 @@ func (w *World) Step() {
 	}
 	w.running = true
 	w.effects.forgetEnded(w.tick)
-	w.effects.acted, w.effects.actedWith = w.effects.acted[:0], w.effects.actedWith[:0]
+	w.effects.acted = w.effects.acted[:0]
 	w.events.begin()
 	w.volumes.begin()
 	for _, c := range w.components {

@@ -143,7 +143,7 @@ func TestQuarantineNamesTheSystem(t *testing.T) {
 	w.Step()
 	require.Equal(t, []world.Quarantine{
 		{Entity: list[3], System: "cannon"}, {Entity: list[2], System: "magnet"}, {Entity: list[1], System: "magnet"},
-	}, w.Quarantined())
+	}, slices.Collect(w.Quarantined()))
 	for i, e := range list {
 		v, _ := w.Velocity(e)
 		require.Equal(t, i == 1 || i == 2, v == world.Vec3{}, "entity %d is stopped", i)
@@ -151,7 +151,7 @@ func TestQuarantineNamesTheSystem(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 	broken = false
 	w.Step()
-	require.Empty(t, w.Quarantined())
+	require.Empty(t, slices.Collect(w.Quarantined()))
 	v, _ = w.Velocity(list[1])
 	require.Negative(t, v.Y, "the world continues")
 	require.EqualValues(t, 4, w.Stats().Quarantined)

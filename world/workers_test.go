@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,12 +65,12 @@ func TestWorkersTellTheSame(t *testing.T) {
 		for i, s := range scenes {
 			s.Step()
 			require.Equal(t, scenes[0].StateHash(), s.StateHash(), "tick %d", s.Tick())
-			require.Equal(t, scenes[0].Quarantined(), s.Quarantined())
-			require.Equal(t, scenes[0].Entered(), s.Entered())
-			require.Equal(t, scenes[0].Left(), s.Left())
+			require.Equal(t, slices.Collect(scenes[0].Quarantined()), slices.Collect(s.Quarantined()))
+			require.Equal(t, slices.Collect(scenes[0].Entered()), slices.Collect(s.Entered()))
+			require.Equal(t, slices.Collect(scenes[0].Left()), slices.Collect(s.Left()))
 			require.Equal(t, volumes[0].Presence().Count(), volumes[i].Presence().Count())
 		}
-		told += len(scenes[0].Quarantined()) * len(scenes[0].Entered())
+		told += len(slices.Collect(scenes[0].Quarantined())) * len(slices.Collect(scenes[0].Entered()))
 	}
 	require.NotZero(t, told)
 }

@@ -26,7 +26,7 @@ func TestNamesAndCauses(t *testing.T) {
 	var spark world.Entity
 	for spark == 0 {
 		s.World.Step()
-		for _, e := range s.World.Spawned() {
+		for e := range s.World.Spawned() {
 			if kind, _ := s.World.KindOf(e); kind == s.kinds["spark"] {
 				spark = e
 			}
@@ -39,8 +39,8 @@ func TestNamesAndCauses(t *testing.T) {
 	require.True(t, s.Leave(avatar))
 	s.World.Step()
 	causes := map[bulk.Handle]uint8{}
-	for i, h := range s.World.Destroyed() {
-		causes[h] = s.World.DestroyCauses()[i]
+	for h, cause := range s.World.Destroyed() {
+		causes[h] = cause
 	}
 	require.Equal(t, messages.CauseLeft, causes[avatar])
 	require.Equal(t, messages.CauseBroken, causes[spark])

@@ -65,7 +65,7 @@ func TestStormWeather(t *testing.T) {
 	s := build(t, "storm")
 	seen := map[uint64]world.Entity{}
 	note := func() {
-		for _, h := range s.World.Spawned() {
+		for h := range s.World.Spawned() {
 			id := s.Identity(h)
 			other, twice := seen[id]
 			require.False(t, twice, "%v and %v", h, other)

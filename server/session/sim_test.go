@@ -482,7 +482,7 @@ func (s *sim) step(stir func()) {
 // record records deaths, and the quantised state of living entities.
 func (s *sim) record() {
 	tick := uint32(s.world.Tick())
-	for _, h := range s.world.Destroyed() {
+	for h := range s.world.Destroyed() {
 		l := s.lives[h]
 		if l == nil && s.unseen != nil && h.Index() < uint32(len(s.unseen.handles)) {
 			continue
