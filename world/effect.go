@@ -221,8 +221,8 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	if slices.Equal(own, params) {
 		return true // without storing: recordings omit this call, so the sign of a zero must not change either
 	}
+	w.noteChange(id, e) // which keeps the effect as it acted
 	copy(own, params)
-	w.noteChange(id, e)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
 		r.effectParams(id, params)

@@ -56,3 +56,17 @@ func TestEffectChangedAndEnd(t *testing.T) {
 	w.Step()
 	require.EqualValues(t, 8, w.EffectEnd(long), "ended by itself after tick 7")
 }
+
+// An effect whose parameters change after the bodies moved is told as it acted.
+func TestActedEffectHasTheParametersThatActed(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{})
+	before, after := []field.Vec4{{1, 2, 3}}, []field.Vec4{{4, 5, 6}}
+	id := addEffect(t, w, world.EffectDef{Program: compile(t, gust), Params: before})
+	require.NoError(t, w.AddSystem(world.After, "change", func(w *world.World) { w.SetEffectParams(id, after) }))
+	w.Step()
+	acted := w.AppendActedEffects(nil)
+	require.Len(t, acted, 1)
+	require.Equal(t, before, acted[0].Params)
+	now, _ := w.Effect(id)
+	require.Equal(t, after, now.Params)
+}
