@@ -79,6 +79,9 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}
 	l.connections.Go(func() { l.readDatagrams(c, peer, logFault) })
+	if l.web != nil {
+		l.connections.Go(func() { watch(c, peer, logFault) })
+	}
 	l.readStream(c, peer, logFault)
 	<-link.Context().Done()
 	log.Info("ended", endFields(c, peer.Bye())...) // before the tick closes the ended session
@@ -171,7 +174,7 @@ func (l *Listener) readStream(c *Conn, peer *session.Peer, logFault func(error))
 				peer.Left() // an orderly end
 			case errors.As(err, &reset):
 				peer.Gone()
-			case errors.As(err, &webReset) && !endsSoon(c.conn): // a browser resets the streams of a session that it closes
+			case errors.As(err, &webReset) && !endsWithin(c.conn, resetGrace):
 				peer.Gone()
 			}
 			return // serve logs how the connection ended
@@ -186,12 +189,12 @@ func (l *Listener) readStream(c *Conn, peer *session.Peer, logFault func(error))
 	}
 }
 
-// endsSoon reports whether link ends within closeGrace.
-func endsSoon(l link) bool {
+// endsWithin reports whether l ends within d.
+func endsWithin(l link, d time.Duration) bool {
 	select {
 	case <-l.Context().Done():
 		return true
-	case <-time.After(closeGrace):
+	case <-time.After(d):
 		return false
 	}
 }
@@ -207,11 +210,6 @@ func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, logFault func(erro
 		l.traffic.receivedDatagrams.Add(1)
 		l.traffic.receivedBytes.Add(uint64(len(d)))
 		now := time.Now()
-		if fault := c.conn.violation(now); fault != nil {
-			peer.Fail(fault)
-			logFault(fault)
-			return
-		}
 		allowed, excess := c.limits.allowDatagram(now)
 		if excess != nil {
 			peer.Fail(excess)
@@ -228,6 +226,25 @@ func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, logFault func(erro
 			return
 		}
 		c.setInputStamp(stamp, now)
+	}
+}
+
+// watch ends the session if the client violates the limits of the transport, whatever it
+// sends, until the connection ends.
+func watch(c *Conn, peer *session.Peer, logFault func(error)) {
+	ticker := time.NewTicker(violationInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			if fault := c.conn.violation(now); fault != nil {
+				peer.Fail(fault)
+				logFault(fault)
+				return
+			}
+		case <-c.conn.Context().Done():
+			return
+		}
 	}
 }
 

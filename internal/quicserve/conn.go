@@ -24,6 +24,10 @@ const (
 	// clients that block the sender's write and would otherwise never release their
 	// connection.
 	closeGrace = 300 * time.Millisecond
+	// resetGrace is how long a page may take to end its session after it reset its
+	// stream. A browser does both at once when the page closes the session, which is to
+	// leave; a loaded machine learns of the end later.
+	resetGrace = 2 * time.Second
 )
 
 // Conn is a session.Conn over QUIC or WebTransport. The goroutine that owns the world only fills its

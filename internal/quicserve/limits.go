@@ -73,6 +73,9 @@ const (
 	// the streams of HTTP/3, which are read at any rate (TooFast).
 	webBytesPerSecond = 512 << 10
 	webBurst          = 4 << 20
+	// violationInterval is how often link.violation is called, on servers with
+	// WebTransport. Flow control bounds what one stream sends in between.
+	violationInterval = 250 * time.Millisecond
 )
 
 // Limits are the limits that can change while a Listener serves.

@@ -129,7 +129,7 @@ func (l *webLink) CloseWithError(code quic.ApplicationErrorCode, text string) er
 	return l.Conn.CloseWithError(code, text)
 }
 
-// violation is called by one goroutine. HTTP/3 reads its own streams at any rate, so it
+// violation is called by watch alone. HTTP/3 reads its own streams at any rate, so it
 // bounds the bytes of all packets.
 func (l *webLink) violation(now time.Time) *wire.Error {
 	if _, err := l.session.AcceptStream(l.polled); err == nil {

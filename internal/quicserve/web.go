@@ -194,7 +194,10 @@ func (w *web) open(ctx context.Context, conn *quic.Conn, connections *sync.WaitG
 	select {
 	case session := <-p.sessions:
 		s, err := session.AcceptStream(ctx)
-		return newWebLink(conn, session, w.polled), s, err
+		if err != nil {
+			return nil, nil, err
+		}
+		return newWebLink(conn, session, w.polled), s, nil
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
