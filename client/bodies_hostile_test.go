@@ -282,6 +282,25 @@ func TestEffectsAreCounted(t *testing.T) {
 	require.Fail(t, "no limit")
 }
 
+// A replaced program counts for MaxBytes as long as an effect that ended by itself still has it.
+func TestReplacedProgramsAreCounted(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
+	one := func(tick, slot uint32) {
+		e := wire.EffectAdded{Effect: bulk.NewHandle(slot, 1), Age: 1, Life: 1}
+		require.NoError(t, m.send(tick, program, e.Append(nil)))
+	}
+	one(10, 0)
+	first := m.session.Replica().Bytes()
+	one(12, 1)
+	grown := m.session.Replica().Bytes() - first
+	require.Greater(t, grown, 4<<10, "the first program is still there")
+	m.snapshot(20)
+	m.snapshot(2000)
+	one(2001, 2)
+	require.Less(t, m.session.Replica().Bytes(), first+grown)
+}
+
 // A record about ticks that were computed changes them no more, but bodies whose states are
 // as old are computed with it.
 func TestLateEffect(t *testing.T) {

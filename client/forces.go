@@ -17,6 +17,7 @@ const keptTicks = wire.MaxBack + 1
 // forces holds the effects that a session was sent, as of now and of the last keptTicks.
 type forces struct {
 	programs [wire.MaxPrograms]program
+	replaced []program // that versions still have
 	slots    []force  // by slot
 	used     []uint32 // slots with versions
 	due      []uint32 // slots with versions that bodies have not been computed with
@@ -74,7 +75,7 @@ const (
 
 // bytes returns the memory of the effects.
 func (f *forces) bytes() int {
-	return f.size + capacity(f.slots) + capacity(f.used) + capacity(f.due)
+	return f.size + capacity(f.slots) + capacity(f.replaced) + capacity(f.used) + capacity(f.due)
 }
 
 // addProgram applies a Program record of a message of the given tick.
@@ -89,7 +90,9 @@ func (f *forces) addProgram(p wire.Program, tick uint32) error {
 		return wire.Malformed(err)
 	}
 	at := &f.programs[p.Number]
-	f.size -= at.bytes
+	if at.Program != nil {
+		f.replaced = append(f.replaced, *at) // until prune
+	}
 	*at = program{loaded, bytesOfProgram + bytesOfCode*len(p.Code)}
 	f.size += at.bytes
 	return nil
@@ -241,6 +244,27 @@ func (f *forces) prune(oldest uint32) {
 		}
 	}
 	f.used = kept
+	f.forgetReplaced()
+}
+
+// forgetReplaced forgets the replaced programs that no version has.
+func (f *forces) forgetReplaced() {
+	if len(f.replaced) == 0 {
+		return
+	}
+	needed := map[*field.Program]bool{}
+	for _, slot := range f.used {
+		for _, v := range f.slots[slot].versions {
+			needed[v.source.Program] = true // nil if gone
+		}
+	}
+	f.replaced = slices.DeleteFunc(f.replaced, func(p program) bool {
+		if needed[p.Program] {
+			return false
+		}
+		f.size -= p.bytes
+		return true
+	})
 }
 
 // bytes returns the memory of a version, with some of the list's spare capacity.
