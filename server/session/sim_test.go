@@ -472,7 +472,7 @@ func (s *sim) step(stir func()) {
 	for i := range s.clients {
 		s.clients[i].step()
 	}
-	if s.tick%judgeEvery() == 0 {
+	if s.tick%s.judgeEvery() == 0 {
 		for _, c := range s.clients {
 			c.judgeAll()
 		}

@@ -52,6 +52,9 @@ func TestVectors(t *testing.T) {
 		if *vectorsUpdate {
 			require.NoError(t, os.WriteFile(filepath.Join(vectorsAt, file), text, 0o644))
 		}
+		kept, err := os.ReadFile(filepath.Join(vectorsAt, file))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(text, kept), "%s is stale: go test -run TestVectors -vectors.update", file)
 	}
 }
 
