@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"cmp"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -179,8 +180,8 @@ func (o *oracle) noteEffects() {
 		}
 		o.effects[slot] = e
 	}
-	for slot, old := range o.effects {
-		if !seen[slot] {
+	for _, slot := range slices.Sorted(maps.Keys(o.effects)) {
+		if old := o.effects[slot]; !seen[slot] {
 			if old.Last == 0 || old.Last >= tick {
 				o.note(tick, wire.EffectEnded{Effect: old.ID}, nil)
 			}
@@ -343,7 +344,8 @@ func (o *oracle) structure() {
 	}
 	o.records = nil
 	enter(true)
-	for slot, v := range o.view {
+	for _, slot := range slices.Sorted(maps.Keys(o.view)) {
+		v := o.view[slot]
 		if now := o.handles[uint32(tick)][slot]; now != v.h {
 			add(wire.AppendRecord(body, destroy(v.h)))
 			delete(o.view, slot)

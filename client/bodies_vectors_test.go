@@ -94,18 +94,19 @@ func bodiesLines(t testing.TB) (lines []bodiesLine) {
 
 // A client computes the bodies of the sessions in testdata.
 func TestBodiesVectors(t *testing.T) {
+	var made bytes.Buffer
+	for _, l := range bodiesLines(t) {
+		line, err := json.Marshal(l)
+		require.NoError(t, err)
+		made.Write(append(line, '\n'))
+	}
 	if *bodiesUpdate {
-		var file bytes.Buffer
-		for _, l := range bodiesLines(t) {
-			line, err := json.Marshal(l)
-			require.NoError(t, err)
-			file.Write(append(line, '\n'))
-		}
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(bodiesFile, file.Bytes(), 0o644))
+		require.NoError(t, os.WriteFile(bodiesFile, made.Bytes(), 0o644))
 	}
 	file, err := os.ReadFile(bodiesFile)
 	require.NoError(t, err)
+	require.True(t, bytes.Equal(made.Bytes(), file), "%s is stale: go test -run TestBodiesVectors -bodies.update", bodiesFile)
 	var session *client.Session
 	compared := 0
 	for line := range bytes.Lines(file) {

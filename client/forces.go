@@ -18,10 +18,10 @@ const keptTicks = wire.MaxBack + 1
 type forces struct {
 	programs [wire.MaxPrograms]program
 	replaced []program // that versions still have
-	slots    []force  // by slot
-	used     []uint32 // slots with versions
-	due      []uint32 // slots with versions that bodies have not been computed with
-	size     int      // memory of programs and versions
+	slots    []force   // by slot
+	used     []uint32  // slots with versions
+	due      []uint32  // slots with versions that bodies have not been computed with
+	size     int       // memory of programs and versions
 }
 
 type program struct {
