@@ -3,7 +3,7 @@
 //	go -C client/ts/bundle run . [-minify] [-platform node] OUTDIR FILE...
 //
 // Each FILE, relative to client/ts like OUTDIR, becomes OUTDIR/NAME.js. With -sizes it prints
-// the bytes of each, minified and gzipped, and writes nothing.
+// the bytes of each file and its sources, and writes nothing.
 package main
 
 import (
@@ -50,7 +50,7 @@ func main() {
 	if *node {
 		options.Platform = api.PlatformNode
 	}
-	options.Metafile = *sizes
+	options.Metafile, options.Splitting = *sizes, *sizes // as bundlers of applications do
 	result := api.Build(options)
 	if len(result.Errors) > 0 {
 		os.Exit(1)
@@ -68,6 +68,22 @@ func main() {
 
 // printParts prints how many bytes of each output come from each source, largest first.
 func printParts(metafile string) error {
+	all, err := partsOf(metafile)
+	if err != nil {
+		return err
+	}
+	for _, output := range slices.Sorted(maps.Keys(all)) {
+		parts := all[output]
+		fmt.Println(output)
+		for _, source := range slices.SortedFunc(maps.Keys(parts), func(a, b string) int { return parts[b] - parts[a] }) {
+			fmt.Printf("  %-22s %7d B\n", source, parts[source])
+		}
+	}
+	return nil
+}
+
+// partsOf returns how many bytes of each output come from each source.
+func partsOf(metafile string) (map[string]map[string]int, error) {
 	var meta struct {
 		Outputs map[string]struct {
 			Inputs map[string]struct {
@@ -76,18 +92,16 @@ func printParts(metafile string) error {
 		}
 	}
 	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
-		return err
+		return nil, err
 	}
-	for _, output := range slices.Sorted(maps.Keys(meta.Outputs)) {
-		inputs := meta.Outputs[output].Inputs
-		fmt.Println(output)
-		for _, source := range slices.SortedFunc(maps.Keys(inputs), func(a, b string) int {
-			return inputs[b].BytesInOutput - inputs[a].BytesInOutput
-		}) {
-			fmt.Printf("  %-22s %7d B\n", source, inputs[source].BytesInOutput)
+	parts := map[string]map[string]int{}
+	for output, o := range meta.Outputs {
+		parts[output] = map[string]int{}
+		for source, in := range o.Inputs {
+			parts[output][source] = in.BytesInOutput
 		}
 	}
-	return nil
+	return parts, nil
 }
 
 // gzipped returns the size of b after gzip.

@@ -2,7 +2,6 @@
 
 import { ByteReader } from './bits.ts'
 import { fail } from './codes.ts'
-import { packedTables } from './tables.data.ts'
 
 const magic = 'worldd tables 4\n'
 const maxCodeBits = 12
@@ -177,13 +176,22 @@ function versionOf(b: Uint8Array): number {
 
 let defaults: Promise<Tables> | undefined
 
-/** defaultTables returns the tables that ship with this version of the protocol. */
+/**
+ * defaultTables returns the tables that ship with this version of the protocol. They are a module
+ * of their own, which bundlers put into a file of its own and browsers fetch when it is needed.
+ */
 export function defaultTables(): Promise<Tables> {
-  defaults ??= unpack().then((file) => new Tables(file))
-  return defaults
+  return (defaults ??= unpack().then(
+    (file) => new Tables(file),
+    (e) => {
+      defaults = undefined // the next call fetches them again
+      throw e
+    },
+  ))
 }
 
 async function unpack(): Promise<Uint8Array> {
+  const { packedTables } = await import('./tables.data.ts')
   const packed = Uint8Array.from(atob(packedTables), (c) => c.charCodeAt(0))
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))
   return new Uint8Array(await new Response(stream).arrayBuffer())

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/stretchr/testify/require"
+)
+
+// bundled is what a bundler makes of a game that imports names of the package.
+type bundled struct {
+	size, gzipped int // of the file that the page loads first
+	sources       map[string]int
+}
+
+// bundleOf bundles a module that uses names of the package.
+func bundleOf(t *testing.T, names string) bundled {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	result := api.Build(api.BuildOptions{
+		Stdin:         &api.StdinOptions{Contents: "import { " + names + " } from './src/index.ts'; globalThis.game = [" + names + "]", ResolveDir: root, Sourcefile: "game.ts"},
+		AbsWorkingDir: root, Outdir: "build", Bundle: true, Splitting: true, Metafile: true, Format: api.FormatESModule, Target: api.ES2022, Charset: api.CharsetUTF8,
+		MinifySyntax: true, MinifyWhitespace: true, MinifyIdentifiers: true, LogLevel: api.LogLevelWarning,
+	})
+	require.Empty(t, result.Errors)
+	for _, f := range result.OutputFiles {
+		if filepath.Base(f.Path) != "stdin.js" {
+			continue
+		}
+		parts, err := partsOf(result.Metafile)
+		require.NoError(t, err)
+		return bundled{len(f.Contents), gzipped(f.Contents), parts["build/stdin.js"]}
+	}
+	t.Fatal("no file of the entry point")
+	return bundled{}
+}
+
+// TestSizes checks that a game pays for what it imports, and how much.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		names            string
+		maxSize, maxGzip int
+		without          []string // sources that cost less than 300 bytes
+	}{
+		{"Client", 94_000, 34_000, []string{"src/tables.data.ts", "src/field/", "src/motion/", "src/predict", "src/typed.ts"}},
+		{"Client, predict", 106_000, 38_500, []string{"src/tables.data.ts", "src/field/", "src/motion/"}},
+		{"Client, simulation", 135_000, 48_500, []string{"src/tables.data.ts", "src/predict"}},
+		{"Client, simulation, predict", 147_000, 53_000, []string{"src/tables.data.ts"}},
+	} {
+		b := bundleOf(t, c.names)
+		t.Logf("%-28s %7d B %7d B gzipped", c.names, b.size, b.gzipped)
+		require.Less(t, b.size, c.maxSize, c.names)
+		require.Less(t, b.gzipped, c.maxGzip, c.names)
+		for _, part := range c.without {
+			bytes := 0
+			for source, n := range b.sources {
+				if strings.HasPrefix(source, part) {
+					bytes += n
+				}
+			}
+			require.Less(t, bytes, 300, "%s with %s", c.names, part)
+		}
+	}
+}
