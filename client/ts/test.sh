@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Checks the types, bundles the tests and runs them in Node. Needs Go, node >= 20 and npm.
+# Checks the types, bundles the tests and runs them in Node; packs the package and uses it.
+# Needs Go, node >= 20 and npm.
 #
-#   ./test.sh [PATTERN]     the files test/PATTERN.test.ts
+#   ./test.sh [PATTERN]     the files test/PATTERN.test.ts alone
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -15,3 +16,16 @@ files=(test/${1:-*}.test.ts)
 rm -rf build
 go -C bundle run . -node build "${files[@]}"
 WORLDD_ROOT=$(cd ../.. && pwd) node --test build/
+
+# The package as its users have it, without the registry: it has no dependencies.
+if [[ $# == 0 ]]; then
+	game=build/pack
+	mkdir -p $game/node_modules/@worldd/client
+	npm pack --silent --pack-destination build
+	tar -xzf build/worldd-client-*.tgz -C $game/node_modules/@worldd/client --strip-components 1
+	ln -s ../../../node_modules/@types $game/node_modules/@types
+	cp test/pack/* $game
+	echo '{"type": "module"}' >$game/package.json
+	node_modules/.bin/tsc -p $game
+	(cd $game && node main.js)
+fi
