@@ -79,7 +79,8 @@ loadtest/rig        client internal/simtest replication/wire server server/sessi
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
 loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram prommodel promtext zap internal/address internal/commandline internal/regularfile
-cmd/worldd          internal/address bulk field world replication replication/wire server server/token client loadtest/bot loadtest/page internal/scenes internal/scenes/messages internal/scenes/rules internal/commandline internal/cpu internal/fieldrender internal/spelling kong zap yaml prometheus systemd flock internal/regularfile server/imagefile internal/atomicfile internal/bitio internal/rowcodec internal/rowtrain replication/schema
+cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
+server/host         client internal/address internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd zap
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 
@@ -139,7 +140,7 @@ var wallClock = []string{"UTC", "Local", "Unix", "UnixMilli", "UnixMicro", "Unix
 // the files that are to: names of files, and whether certificates and tokens are
 // good, which is other machines' time too (server/token).
 var (
-	onTime     = []string{"internal/admin", "internal/quicserve", "server", "client", "loadtest", "loadtest/bot", "cmd/worldd"}
+	onTime     = []string{"internal/admin", "internal/quicserve", "server", "client", "loadtest", "loadtest/bot", "server/host", "cmd/worldd"}
 	wallClocks = []string{"internal/quicserve/qlog.go"}
 )
 

@@ -181,7 +181,8 @@ func main() {
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f flags
-	parsed, status := commandline.Parse(&f, "loadtest", "Load a worldd server with bots that check every handle, name and event.", args, stdout, stderr)
+	about := commandline.Program{Name: "loadtest", Description: "Load a worldd server with bots that check every handle, name and event.", Variables: "WORLDD_"}
+	parsed, status := commandline.Parse(&f, about, args, stdout, stderr, nil)
 	if parsed == nil {
 		return status
 	}

@@ -7,9 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 )
 
 // An exposed admin port requires its token, and accepts the configured host names.
@@ -35,17 +32,4 @@ func TestAdminPort(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, ask("/metrics", "localhost", ""))
 	require.Equal(t, http.StatusOK, ask("/healthz", "localhost", ""))
 	s.end(os.Interrupt)
-}
-
-// A token that every user can read is used, with a warning.
-func TestAdminTokenIsReadable(t *testing.T) {
-	for mode, warned := range map[os.FileMode]int{0o600: 0, 0o644: 1} {
-		path := filepath.Join(t.TempDir(), "token")
-		require.NoError(t, os.WriteFile(path, []byte("0123456789abcdef"), mode))
-		core, logged := observer.New(zapcore.WarnLevel)
-		access, err := (&adminFlags{AdminToken: path}).access(zap.New(core))
-		require.NoError(t, err)
-		require.Equal(t, "0123456789abcdef", access.Token)
-		require.Equal(t, warned, logged.FilterMessageSnippet("can read the secret key").Len(), "%v", mode)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/server/host"
 )
 
 // effectCommand holds the commands for authors of effects.
@@ -27,7 +28,7 @@ type effectCheckCommand struct {
 }
 
 // Run prints a line for each effect, or its mistakes.
-func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
+func (c *effectCheckCommand) Run(_ context.Context, std host.Streams) error {
 	return eachEffect(c.Files, std, func(path, source string) error {
 		mistakes, err := field.UnusedParams(source)
 		if err != nil {
@@ -43,7 +44,7 @@ func (c *effectCheckCommand) Run(_ context.Context, std streams) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(std.out, "%s: ok: %s\n", path, describeEffect(p))
+		_, err = fmt.Fprintf(std.Out, "%s: ok: %s\n", path, describeEffect(p))
 		return err
 	})
 }
@@ -54,20 +55,20 @@ type effectHashCommand struct {
 }
 
 // Run prints a line for each effect, like sha256sum.
-func (c *effectHashCommand) Run(_ context.Context, std streams) error {
+func (c *effectHashCommand) Run(_ context.Context, std host.Streams) error {
 	return eachEffect(c.Files, std, func(path, source string) error {
 		p, err := field.Compile(source)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(std.out, "%016x  %s\n", p.Hash(), path)
+		_, err = fmt.Fprintf(std.Out, "%016x  %s\n", p.Hash(), path)
 		return err
 	})
 }
 
 // eachEffect calls do for all files. Errors are printed; if there were any, it fails at
 // the end.
-func eachEffect(paths []string, std streams, do func(path, source string) error) error {
+func eachEffect(paths []string, std host.Streams, do func(path, source string) error) error {
 	failed := false
 	for _, path := range paths {
 		source, err := readEffect(path)
@@ -76,11 +77,11 @@ func eachEffect(paths []string, std streams, do func(path, source string) error)
 		}
 		if err != nil {
 			failed = true
-			fmt.Fprintln(std.err, err)
+			fmt.Fprintln(std.Err, err)
 		}
 	}
 	if failed {
-		return errFailed
+		return host.ErrFailed
 	}
 	return nil
 }
@@ -147,14 +148,14 @@ type effectFmtCommand struct {
 }
 
 // Run prints the texts, or the paths of changed files.
-func (c *effectFmtCommand) Run(_ context.Context, std streams) error {
+func (c *effectFmtCommand) Run(_ context.Context, std host.Streams) error {
 	return eachEffect(c.Files, std, func(path, source string) error {
 		text, err := field.Format(source)
 		switch {
 		case err != nil:
 			return err
 		case !c.Write:
-			_, err = io.WriteString(std.out, text)
+			_, err = io.WriteString(std.Out, text)
 			return err
 		case text == source:
 			return nil
@@ -162,7 +163,7 @@ func (c *effectFmtCommand) Run(_ context.Context, std streams) error {
 		if err := atomicfile.Write(path, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("%s: the file is unchanged: %w", path, err)
 		}
-		_, err = fmt.Fprintln(std.out, path)
+		_, err = fmt.Fprintln(std.Out, path)
 		return err
 	})
 }
@@ -173,13 +174,13 @@ type effectExplainCommand struct {
 }
 
 // Run prints all stages.
-func (c *effectExplainCommand) Run(_ context.Context, std streams) error {
+func (c *effectExplainCommand) Run(_ context.Context, std host.Streams) error {
 	return eachEffect([]string{c.File}, std, func(_, source string) error {
 		text, err := field.Explain(source)
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(std.out, text)
+		_, err = io.WriteString(std.Out, text)
 		return err
 	})
 }

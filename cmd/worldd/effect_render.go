@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/fieldrender"
+	"github.com/worldd/worldd/server/host"
 )
 
 // effectRenderCommand draws an effect. Its flags cannot be set in the environment: they
@@ -81,27 +82,27 @@ func (c *effectRenderCommand) parseRegion() error {
 }
 
 // Run writes the picture and reports what it shows.
-func (c *effectRenderCommand) Run(_ context.Context, std streams) error {
+func (c *effectRenderCommand) Run(_ context.Context, std host.Streams) error {
 	p, err := compileEffect(c.File)
 	if err != nil {
-		fmt.Fprintln(std.err, err)
-		return errFailed
+		fmt.Fprintln(std.Err, err)
+		return host.ErrFailed
 	}
 	v, err := c.view(p)
 	if err != nil {
-		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return host.WrongUsage(fmt.Errorf("worldd: %w", err))
 	}
 	picture, err := c.draw(p, v)
 	switch {
 	case errors.Is(err, fieldrender.ErrView):
-		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return host.WrongUsage(fmt.Errorf("worldd: %w", err))
 	case err != nil:
 		return err
 	}
 	if err := atomicfile.Write(c.Output, picture, 0o644); err != nil {
 		return fmt.Errorf("cannot write the picture %s: %w", c.Output, err)
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s, %d bytes\n", c.Output, describeEffect(p), len(picture))
+	_, err = fmt.Fprintf(std.Out, "%s: %s, %d bytes\n", c.Output, describeEffect(p), len(picture))
 	return err
 }
 

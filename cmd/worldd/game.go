@@ -8,11 +8,13 @@ import (
 	"github.com/worldd/worldd/internal/scenes/rules"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/host"
 	"github.com/worldd/worldd/world"
 )
 
 // game runs a scene for the server, and counts confused handles.
 type game struct {
+	world string // as it was named
 	scene *scenes.Scene
 	*rules.Game
 
@@ -21,10 +23,14 @@ type game struct {
 	recorded   []bot.Confusion // first bot.ReportedConfusions of them
 }
 
-func newGame(scene *scenes.Scene) *game {
-	g := &game{scene: scene, Game: rules.New(scene)}
+func newGame(file *scenes.File, name string) (*game, error) {
+	scene, err := scenes.Build(file)
+	if err != nil {
+		return nil, host.WrongUsage(err)
+	}
+	g := &game{world: name, scene: scene, Game: rules.New(scene)}
 	g.Mistaken = g.confuse
-	return g
+	return g, nil
 }
 
 func (g *game) confuse(s *server.Session, h world.Entity, believed, actual uint64) {

@@ -2,14 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"log"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"go.uber.org/zap/zapcore"
 )
 
 // asMain makes this test binary behave like worldd: the demo runs its own executable
@@ -105,24 +100,6 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, exitOK, status)
 	require.Regexp(t, `^worldd \S+, protocol 4, go\S+ `+runtime.GOOS+"/"+runtime.GOARCH+", kernels (go|avx2|avx512)\n$", out)
 	require.Empty(t, err)
-}
-
-// TestRelease: builds of a tag or a commit are named after it, others after the newest
-// release in CHANGELOG.md.
-func TestRelease(t *testing.T) {
-	for module, want := range map[string]string{
-		"":        release + "+source",
-		"(devel)": release + "+source",
-		"v0.1.0":  "v0.1.0",
-		"v0.1.1-0.20261201120000-0123456789ab+dirty": "v0.1.1-0.20261201120000-0123456789ab+dirty",
-	} {
-		require.Equal(t, want, versionOf(module))
-	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
-	require.NoError(t, err)
-	newest := regexp.MustCompile(`(?m)^## (v\S+)$`).FindSubmatch(text)
-	require.NotNil(t, newest)
-	require.Equal(t, release, string(newest[1]))
 }
 
 // wrongWorld has a mistake in line 3.
@@ -263,26 +240,4 @@ func TestEnvironment(t *testing.T) {
 	require.Contains(t, err, "missing-by-environment.yaml")
 	_, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--world=missing-by-flag.yaml")
 	require.Contains(t, err, "missing-by-flag.yaml")
-}
-
-// TestExposed: the log warns of an admin port that is exposed without a token.
-func TestExposed(t *testing.T) {
-	for text, want := range map[string]bool{
-		"127.0.0.1:1": false, "127.1.2.3:1": false, "[::1]:1": false,
-		"0.0.0.0:1": true, "[::]:1": true, "10.1.2.3:1": true, "[fe80::1]:1": true,
-	} {
-		require.Equal(t, want, exposed(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))), text)
-	}
-}
-
-// TestLibrariesLog: the standard log becomes log entries.
-func TestLibrariesLog(t *testing.T) {
-	var out bytes.Buffer
-	restore := logLibraries(newLog(&out, zapcore.InfoLevel))
-	log.Print("the receive buffer is small")
-	restore()
-	var line struct{ Level, Msg string }
-	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
-	require.Equal(t, "warn", line.Level)
-	require.Equal(t, "the receive buffer is small", line.Msg)
 }

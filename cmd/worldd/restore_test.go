@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -18,15 +17,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
-	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
 
@@ -314,23 +310,13 @@ func TestServeRestoresAnOlderImage(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 	}
 	damage(path)
-	file, err := scenes.Named("calm")
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
-	defer scene.World.Close()
-	store, err := imagefile.Open(path, 2)
-	require.NoError(t, err)
-	logs, seen := observer.New(zap.InfoLevel)
-	var out strings.Builder
-	require.NoError(t, restore(scene, store, &out, zap.New(logs)))
-	require.Contains(t, out.String(), "restored from "+path+".old-1")
-	require.Equal(t, 1, seen.FilterLevelExact(zap.ErrorLevel).Len())
-	said := seen.All()[0].ContextMap()
-	require.EqualValues(t, 1, said["generation"])
-	require.Equal(t, scene.World.Tick(), said["tick"])
-	require.Contains(t, fmt.Sprint(said), path+": world: image damaged")
-	require.NoError(t, store.Close())
+	var log screen
+	restored := startServingTo(t, &log, args...)
+	require.Contains(t, strings.Join(restored.said, "\n"), "restored from "+path+".old-1")
+	restored.end(syscall.SIGKILL)
+	require.Equal(t, 1, strings.Count(log.String(), `"level":"error"`))
+	require.Contains(t, log.String(), `"generation":1,"tick":`)
+	require.Contains(t, log.String(), path+": world: image damaged")
 
 	require.FileExists(t, path+".damaged")
 	damage(path + ".old-1")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +14,11 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/host"
 )
 
 // loadWorld loads a world: an embedded one by name, or a file by path. Errors are
-// wrongUsage.
+// a host.Usage.
 func loadWorld(name string) (*scenes.File, error) {
 	load := scenes.Load
 	if slices.Contains(scenes.Names(), name) {
@@ -25,11 +27,11 @@ func loadWorld(name string) (*scenes.File, error) {
 	file, err := load(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, wrongUsage{fmt.Errorf("worldd: %w%s", err, knownWorlds(name))}
+		return nil, host.WrongUsage(fmt.Errorf("worldd: %w%s", err, knownWorlds(name)))
 	case errors.As(err, new(*fs.PathError)):
-		return nil, wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return nil, host.WrongUsage(fmt.Errorf("worldd: %w", err))
 	case err != nil:
-		return nil, wrongUsage{err}
+		return nil, host.WrongUsage(err)
 	}
 	return file, nil
 }
@@ -44,27 +46,74 @@ func knownWorlds(name string) string {
 	return fmt.Sprintf("%s (the embedded worlds are %s)", guess, strings.Join(all, ", "))
 }
 
-// host builds the world of a file, its game, and the server configuration that depends
-// on them.
-func host(file *scenes.File) (*game, server.Config, error) {
-	scene, err := scenes.Build(file)
+// newWorld makes the game of the chosen world.
+func newWorld(o host.Options) (*host.Game, error) {
+	file, err := loadWorld(o.World)
 	if err != nil {
-		return nil, server.Config{}, wrongUsage{err}
+		return nil, err
 	}
+	file.Seed = o.SeedOr(file.Seed)
+	if o.Demo {
+		file.Limits.ViewAgeS = 0 // its bots do not shoot
+	}
+	g, err := newGame(file, o.World)
+	if err != nil {
+		return nil, err
+	}
+	return g.hosted()
+}
+
+// hosted describes g to package host.
+func (g *game) hosted() (*host.Game, error) {
+	scene, file := g.scene, g.scene.File
 	schema, err := messages.NewSchema()
 	if err != nil {
-		return nil, server.Config{}, err
+		return nil, err
 	}
-	g := newGame(scene)
-	return g, server.Config{
-		World: scene.World, Schema: schema, Game: g.Hooks(),
-		Replication: replication.Config{
-			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+	return &host.Game{
+		Config: server.Config{
+			World: scene.World, Schema: schema, Game: g.Hooks(),
+			Replication: replication.Config{
+				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+			},
+			MaxSessions: file.Limits.MaxPlayers,
+			MaxViewAge:  viewAge(file),
 		},
-		MaxSessions: file.Limits.MaxPlayers,
-		MaxViewAge:  viewAge(file),
+		Title:       "world " + file.Name,
+		MorePlayers: fmt.Sprintf("a --world file with a higher limits.max_players, at most %d", scenes.MaxPlayers),
+		Seed:        file.Seed, AreaMetres: areaOf(file),
+		Attach:    func(s *server.Server) { g.Attach(s) },
+		TakeImage: scene.TakeImage, RestoreRun: scene.RestoreRun, Replay: scene.Replay,
+		Reload:   g.reload,
+		Describe: g.describe,
+		Confused: g.confused,
 	}, nil
+}
+
+// reload reads the limits of the world file, and the other keys that have changed and require
+// a restart.
+func (g *game) reload() (l server.Limits, changed []string, err error) {
+	file, err := loadWorld(g.world)
+	if err != nil {
+		return l, nil, err
+	}
+	running := g.scene.File
+	if n, players := file.Limits.MaxPlayers, running.Limits.MaxPlayers; n > players {
+		return l, nil, fmt.Errorf("limits.max_players is %d, but this world was started for %d: restart to raise it", n, players)
+	}
+	l = server.Limits{MaxSessions: file.Limits.MaxPlayers, BudgetBytesPerSecond: file.BudgetBytesPerSecond}
+	file.Limits.MaxPlayers, file.BudgetBytesPerSecond = running.Limits.MaxPlayers, running.BudgetBytesPerSecond
+	return l, running.ChangedKeys(file), nil
+}
+
+// describe summarises the file. Expensive effects only cause a warning: their cost depends on
+// the host and on how many bodies sleep.
+func (g *game) describe() (summary string, warnings []string) {
+	if warning := costWarning(g.scene.EffectCosts(), g.scene.File.TickHz); warning != "" {
+		warnings = append(warnings, warning)
+	}
+	return describe(g.scene.File), warnings
 }
 
 // viewAge is how far back the game judges shots.
@@ -100,4 +149,16 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// areaOf returns how far from the centre bots roam: where players appear, and at least
+// as far as they see, inside the world.
+func areaOf(f *scenes.File) float64 {
+	area := float64(f.Interest.EnterRadius)
+	if r := f.Players.Region; r != nil {
+		for _, i := range []int{0, 2} {
+			area = max(area, math.Abs(float64(r.Min[i])), math.Abs(float64(r.Max[i])))
+		}
+	}
+	return min(area, float64(f.Bounds[0]), float64(f.Bounds[2]))
 }

@@ -52,19 +52,6 @@ func TestSchemaCommand(t *testing.T) {
 }
 
 // worldd watch shows entities by the names of the server's schema, until it is interrupted.
-// A picture has the newest events since the one before, and says how many there were.
-func TestWatchedEvents(t *testing.T) {
-	var l eventLines
-	require.Empty(t, l.take())
-	for i := range uint32(maxEventLines + 2) {
-		l.add(i, "boom", "Size=1")
-	}
-	text := l.take()
-	require.True(t, strings.HasPrefix(text, "events  10\n  2  boom{Size=1}\n"), text)
-	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+maxEventLines)
-	require.Empty(t, l.take())
-}
-
 func TestWatch(t *testing.T) {
 	server := startServing(t)
 	ctx, cancel := context.WithCancel(t.Context())

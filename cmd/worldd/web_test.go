@@ -4,16 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/worldd/worldd/server"
 )
 
-// The flags of WebTransport, also from the environment.
+// The flags of WebTransport come from the environment too.
 func TestWebFlags(t *testing.T) {
-	var none webFlags
-	require.Nil(t, none.config())
-	require.Equal(t, &server.WebConfig{Origins: []string{"https://a.example"}}, (&webFlags{Web: true, WebOrigin: []string{"https://a.example"}}).config())
-
 	t.Setenv("WORLDD_WEB", "true")
 	t.Setenv("WORLDD_WEB_ORIGIN", "https://a.example,ftp://b.example")
 	status, out, err := worldd(t, "serve", "--listen=127.0.0.1:0", "--world=calm")

@@ -18,8 +18,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Variables is the prefix of environment variables for flags.
-const Variables = "WORLDD_"
+// Program describes a program in its help and messages.
+type Program struct {
+	Name, Description string
+	Variables         string // prefix of the environment variables of its flags
+}
 
 // Exit statuses.
 const (
@@ -43,15 +46,15 @@ func Interruptible() context.Context {
 // exit is kong's request to end the program, recovered by Parse.
 type exit int
 
-// Parse parses args into target, a struct with kong's tags. If there is nothing to run, it
-// returns nil and the exit status, after printing the help or the error. It removes empty
-// Variables from the environment.
-func Parse(target any, name, description string, args []string, stdout, stderr io.Writer) (parsed *kong.Context, status int) {
-	dropEmpty()
-	parser, err := kong.New(target, kong.Name(name), kong.Description(description), kong.Writers(stdout, stderr),
-		kong.DefaultEnvars(strings.TrimSuffix(Variables, "_")), kong.Exit(func(code int) { panic(exit(code)) }))
+// Parse parses args into target, a struct with kong's tags, which may use vars. If there is
+// nothing to run, it returns nil and the exit status, after printing the help or the error. It
+// removes empty variables of the program from the environment.
+func Parse(target any, p Program, args []string, stdout, stderr io.Writer, vars kong.Vars) (parsed *kong.Context, status int) {
+	dropEmpty(p.Variables)
+	parser, err := kong.New(target, kong.Name(p.Name), kong.Description(p.Description), kong.Writers(stdout, stderr), vars,
+		kong.DefaultEnvars(strings.TrimSuffix(p.Variables, "_")), kong.Exit(func(code int) { panic(exit(code)) }))
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
 		return nil, Error
 	}
 	defer func() {
@@ -71,13 +74,13 @@ func Parse(target any, name, description string, args []string, stdout, stderr i
 		parser.Stdout = stderr
 		_ = wrong.Context.PrintUsage(len(args) > 0) // short usage: a full page of flags would hide the error
 	}
-	fmt.Fprintf(stderr, "\n%s: %v\n", name, err)
+	fmt.Fprintf(stderr, "\n%s: %v\n", p.Name, err)
 	return nil, Usage
 }
 
-func dropEmpty() {
+func dropEmpty(variables string) {
 	for _, entry := range os.Environ() {
-		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, Variables) {
+		if name, value, _ := strings.Cut(entry, "="); value == "" && strings.HasPrefix(name, variables) {
 			_ = os.Unsetenv(name) // cannot fail: the name exists
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"cmp"
@@ -28,8 +28,8 @@ type tokenNewCommand struct {
 	File string `arg:"" type:"path" help:"File for the secret key; it must not exist."`
 }
 
-// Run never overwrites a key: it would invalidate all of the old key's tokens.
-func (c *tokenNewCommand) Run(_ context.Context, std streams) error {
+// run never overwrites a key: it would invalidate all of the old key's tokens.
+func (c *tokenNewCommand) run(_ context.Context, p *program) error {
 	secret, public := token.NewKeys()
 	if err := writeNew(c.File, secret, 0o600); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (c *tokenNewCommand) Run(_ context.Context, std streams) error {
 	if err := writeNew(c.File+".pub", public, 0o644); err != nil {
 		return errors.Join(err, os.Remove(c.File)) // without the public key, the secret key is useless
 	}
-	fmt.Fprintf(std.out, "secret key in %s: keep it where tokens are issued\npublic key in %s.pub: worldd serve --token-keys %s.pub\n", c.File, c.File, c.File)
+	fmt.Fprintf(p.out, "secret key in %s: keep it where tokens are issued\npublic key in %s.pub: %s serve --token-keys %s.pub\n", c.File, c.File, p.Name, c.File)
 	return nil
 }
 
@@ -52,9 +52,9 @@ func writeNew(name, text string, mode os.FileMode) error {
 
 // tokenIssueCommand issues a token.
 type tokenIssueCommand struct {
-	Key      string        `required:"" type:"path" env:"WORLDD_TOKEN_KEY" placeholder:"FILE" help:"The secret key."`
+	Key      string        `required:"" type:"path" env:"${variables}TOKEN_KEY" placeholder:"FILE" help:"The secret key."`
 	User     string        `required:"" placeholder:"NAME" help:"The user's name."`
-	Audience string        `default:"worldd" placeholder:"NAME" help:"The server's --audience (${default})."`
+	Audience string        `default:"${name}" placeholder:"NAME" help:"The server's --audience (${default})."`
 	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long the token can start a session (${default})."`
 	Session  time.Duration `placeholder:"TIME" help:"How long the session may last from now; unlimited if not given."`
 }
@@ -75,40 +75,37 @@ func (c *tokenIssueCommand) claims(now time.Time) token.Claims {
 	return claims
 }
 
-// Run prints the token and nothing else.
-func (c *tokenIssueCommand) Run(_ context.Context, std streams) error {
-	secret, err := readSecretKey(c.Key, std.err)
+// run prints the token and nothing else.
+func (c *tokenIssueCommand) run(_ context.Context, p *program) error {
+	secret, err := p.readSecretKey(c.Key)
 	if err != nil {
 		return err
 	}
 	issuer, err := token.NewIssuer(secret)
 	if err != nil {
-		return wrongUsage{fmt.Errorf("worldd: %s: %w", c.Key, err)}
+		return mistake("%s: %w", c.Key, err)
 	}
 	now := time.Now()
 	text, err := issuer.Issue(c.claims(now), c.Audience, now, c.Lifetime)
 	if err != nil {
-		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return mistake("%w", err)
 	}
-	_, err = fmt.Fprintln(std.out, text)
+	_, err = fmt.Fprintln(p.out, text)
 	return err
 }
 
-// defaultAudience is the default of serve and token issue.
-const defaultAudience = "worldd"
-
 // verifier returns the verifier of the command line's keys, or nil without keys.
-func (c *serveCommand) verifier() (*token.Verifier, error) {
+func (c *serveCommand) verifier(program string) (*token.Verifier, error) {
 	if len(c.TokenKeys) == 0 {
 		return nil, nil
 	}
 	public, err := c.tokenKeys()
 	if err != nil {
-		return nil, wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return nil, mistake("%w", err)
 	}
-	v, err := token.NewVerifier(cmp.Or(c.Audience, defaultAudience), public...)
+	v, err := token.NewVerifier(cmp.Or(c.Audience, program), public...)
 	if err != nil {
-		return nil, wrongUsage{fmt.Errorf("worldd: %s: %w", strings.Join(c.TokenKeys, ", "), err)}
+		return nil, mistake("%s: %w", strings.Join(c.TokenKeys, ", "), err)
 	}
 	return v, nil
 }
@@ -124,12 +121,9 @@ func (c *serveCommand) tokenKeys() (public []string, err error) {
 	return public, nil
 }
 
-// admission returns server.Config.Admit for a verifier, or nil. If the disk cannot
+// admission returns server.Config.Admit for a verifier. If the disk cannot
 // store a used token, the client is not at fault and may retry with the same token.
 func admission(verifier *token.Verifier, log *zap.Logger) server.Admit {
-	if verifier == nil {
-		return nil
-	}
 	return func(_ context.Context, text []byte) (server.Admission, error) {
 		now := time.Now()
 		claims, err := verifier.Verify(text, now)

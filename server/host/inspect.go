@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
-	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -23,21 +22,18 @@ const maxTablesBytes = 4 << 20
 // inspectCommand reports the cost of a recorded world's components.
 type inspectCommand struct {
 	File   string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
-	World  string `default:"storm" placeholder:"FILE" help:"The served world file, or the name of an embedded world (${default})."`
-	Tables string `type:"path" placeholder:"FILE" help:"Coding tables from worldd train, instead of the default ones."`
+	Tables string `type:"path" placeholder:"FILE" help:"Coding tables from ${name} train, instead of the default ones."`
+
+	worldFlags
 }
 
-// Run replays the recording for viewers and analyses what they are sent.
-func (c *inspectCommand) Run(ctx context.Context, std streams) error {
+// run replays the recording for viewers and analyses what they are sent.
+func (c *inspectCommand) run(ctx context.Context, p *program) error {
 	tables, err := loadTables(c.Tables)
 	if err != nil {
 		return err
 	}
-	schema, err := messages.NewSchema()
-	if err != nil {
-		return err
-	}
-	a, err := watchRecording(ctx, c.File, c.World, schema, tables)
+	a, err := p.watchRecording(ctx, c.File, c.world(), tables)
 	if err != nil {
 		return err
 	}
@@ -45,7 +41,7 @@ func (c *inspectCommand) Run(ctx context.Context, std streams) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("%s: no viewer sees anything move: there is nothing to inspect", c.File)
 	}
-	return a.report(std.out, rows.costs(rowcodec.New(schema, tables)), len(rows))
+	return a.report(p.out, rows.costs(rowcodec.New(a.schema, tables)), len(rows))
 }
 
 // loadTables loads coding tables; an empty name selects the default ones.
@@ -55,14 +51,14 @@ func loadTables(name string) (*rowcodec.Tables, error) {
 	}
 	text, err := regularfile.Read(name, maxTablesBytes)
 	if err != nil {
-		return nil, wrongUsage{fmt.Errorf("worldd: cannot read the tables: %w", err)}
+		return nil, mistake("cannot read the tables: %w", err)
 	}
 	tables, err := replication.ParseTables(text)
 	if err != nil {
 		if fault := (*wire.Error)(nil); errors.As(err, &fault) {
 			err = errors.New(fault.Detail) // a file is not a message
 		}
-		return nil, wrongUsage{fmt.Errorf("%s: %w", name, err)}
+		return nil, Usage{fmt.Errorf("%s: %w", name, err)}
 	}
 	return tables, nil
 }

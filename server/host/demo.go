@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"cmp"
@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"go.uber.org/zap/zapcore"
 
-	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/server"
@@ -20,10 +18,11 @@ import (
 
 // demoCommand runs the whole path: a server in this process, bots in a child process.
 type demoCommand struct {
+	worldFlags
+
 	Bots     int           `default:"50" help:"Number of bots, at most the world's player limit."`
 	Duration time.Duration `default:"60s" help:"Duration of the run from the first dial."`
-	World    string        `default:"storm" placeholder:"FILE" help:"World file, or name of an embedded world: storm, calm (${default})."`
-	Seed     *uint64       `placeholder:"N" help:"Seed of the world and the bots (default: the world file's)."`
+	Seed     *uint64       `placeholder:"N" help:"Seed of the world and the bots (default: the world's own)."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON     bool          `name:"json" help:"Print exactly one JSON object on standard output; the rest goes to standard error."`
 }
@@ -39,63 +38,55 @@ func (c *demoCommand) Validate() error {
 	return nil
 }
 
-// Run returns nil if every bot connected, none failed, no handle was confused and no body
+// run returns nil if every bot connected, none failed, no handle was confused and no body
 // that bots computed differed from the server's.
-func (c *demoCommand) Run(ctx context.Context, std streams) error {
-	file, err := loadWorld(c.World)
+func (c *demoCommand) run(ctx context.Context, p *program) error {
+	g, err := p.build(Options{World: c.world(), Seed: c.Seed, Demo: true})
 	if err != nil {
 		return err
 	}
-	if most := file.Limits.MaxPlayers; c.Bots > most {
-		return wrongUsage{fmt.Errorf("worldd: --bots is %d, but world %s takes %s (its limits.max_players): want fewer bots, or a --world file with a higher limit, at most %d",
-			c.Bots, file.Name, count(most, "player"), scenes.MaxPlayers)}
+	if err := g.takes("--bots", c.Bots); err != nil {
+		return err
 	}
-	if c.Seed != nil {
-		file.Seed = *c.Seed
-	}
-	file.Limits.ViewAgeS = 0 // its bots do not shoot
 	html, err := page.Create(c.HTML)
 	if err != nil {
 		return err
 	}
-	g, config, err := host(file)
-	if err != nil {
-		return err
-	}
-	config.Listen, config.Log = "127.0.0.1:0", newLog(std.err, zapcore.WarnLevel)
+	config := g.Config
+	config.Listen, config.Log = "127.0.0.1:0", newLog(p.err, zapcore.WarnLevel)
 	config.Web, config.AdminListen = &server.WebConfig{}, "127.0.0.1:0"
 	s, err := server.Listen(config)
 	if err != nil {
 		return err
 	}
 	g.Attach(s)
-	talk := std.out
+	talk := p.out
 	if c.JSON {
-		talk = std.err
+		talk = p.err
 	}
 	began := time.Now()
-	fmt.Fprintf(talk, "worldd demo: world %s, %s for %v over QUIC on %v\n", file.Name, count(c.Bots, "bot"), c.Duration, s.Addr())
+	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, g.Title, count(c.Bots, "bot", "bots"), c.Duration, s.Addr())
 	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
-	report, err := c.play(ctx, s, file, std.err, bot.NewLive(talk, true))
+	report, err := c.play(ctx, s, g, p.err, bot.NewLive(talk, true))
 	if err != nil {
 		return err
 	}
 	// Bots count the rejections they receive; an answer may be lost at the end.
-	confusions, recorded := g.confused()
+	confusions, recorded := g.Confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
 	unwritten := page.Finish(html, report, page.About{Addr: s.Addr().String(), Began: began})
-	return cmp.Or(c.conclude(report, talk, std.out), unwritten)
+	return cmp.Or(c.conclude(report, talk, p.out), unwritten)
 }
 
 // play runs the server while the bots play and merges both reports.
-func (c *demoCommand) play(ctx context.Context, s *server.Server, file *scenes.File, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
+func (c *demoCommand) play(ctx context.Context, s *server.Server, g *Game, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
 	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, also after Ctrl-C
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
 	child := &botsCommand{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: file.Seed, Area: areaOf(file),
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(g.Seed), Area: g.AreaMetres,
 	}
 	before := s.Report()
 	var series []bot.Progress
@@ -115,7 +106,7 @@ func (c *demoCommand) play(ctx context.Context, s *server.Server, file *scenes.F
 	return report, nil
 }
 
-// conclude prints the result and returns errFailed if it is bad.
+// conclude prints the result and returns ErrFailed if it is bad.
 func (c *demoCommand) conclude(report *bot.Report, talk, stdout io.Writer) error {
 	fmt.Fprintln(talk)
 	if err := report.WriteSummary(talk, bot.IsTerminal(talk)); err != nil {
@@ -127,19 +118,7 @@ func (c *demoCommand) conclude(report *bot.Report, talk, stdout io.Writer) error
 		}
 	}
 	if !report.OK() {
-		return errFailed
+		return ErrFailed
 	}
 	return nil
-}
-
-// areaOf returns how far from the centre bots roam: where players appear, and at least
-// as far as they see, inside the world.
-func areaOf(f *scenes.File) float64 {
-	area := float64(f.Interest.EnterRadius)
-	if r := f.Players.Region; r != nil {
-		for _, i := range []int{0, 2} {
-			area = max(area, math.Abs(float64(r.Min[i])), math.Abs(float64(r.Max[i])))
-		}
-	}
-	return min(area, float64(f.Bounds[0]), float64(f.Bounds[2]))
 }

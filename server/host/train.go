@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
-	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -26,32 +25,30 @@ const (
 
 // trainCommand trains tables for the rows of a recorded world.
 type trainCommand struct {
-	File  string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
-	World string `default:"storm" placeholder:"FILE" help:"The served world file, or the name of an embedded world (${default})."`
-	Out   string `required:"" type:"path" placeholder:"FILE" help:"Output file for the tables."`
+	File string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+	Out  string `required:"" type:"path" placeholder:"FILE" help:"Output file for the tables."`
+
+	worldFlags
 }
 
-// Run replays the recording for viewers and trains on what they are sent. A quarter of
+// run replays the recording for viewers and trains on what they are sent. A quarter of
 // every second is held back to measure the result.
-func (c *trainCommand) Run(ctx context.Context, std streams) error {
-	s, err := messages.NewSchema()
-	if err != nil {
-		return err
-	}
-	a, err := watchRecording(ctx, c.File, c.World, s, rowcodec.DefaultTables())
+func (c *trainCommand) run(ctx context.Context, p *program) error {
+	a, err := p.watchRecording(ctx, c.File, c.world(), rowcodec.DefaultTables())
 	if err != nil {
 		return err
 	}
 	if len(a.learn) == 0 || len(a.held) == 0 {
 		return fmt.Errorf("%s: no viewer sees anything move: there is nothing to learn", c.File)
 	}
+	s := a.schema
 	tables := rowcodec.DefaultTables().With(rowtrain.Train(s, slices.Values(a.learn)))
 	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.out, "worldd: %d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these\n",
+	p.print("%d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these",
 		len(a.learn), len(a.held), a.held.bits(s, rowcodec.DefaultTables()), a.held.bits(s, tables))
-	fmt.Fprintf(std.out, "worldd: tables %08x written to %s: give them to the server (serve --tables) and to all clients (client.Config.Tables, loadtest --tables)\n", tables.Version(), c.Out)
+	p.print("tables %08x written to %s: give them to the server (serve --tables) and to all clients (client.Config.Tables, loadtest --tables)", tables.Version(), c.Out)
 	return nil
 }
 

@@ -1,30 +1,17 @@
-package main
+package host
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
 )
-
-// limits returns the server's limits from the command line and the world file.
-func (c *serveCommand) limits(file *scenes.File) server.Limits {
-	l := server.Limits{
-		MaxSessions: file.Limits.MaxPlayers, MaxSessionsPerAddress: c.MaxSessionsPerAddress,
-		BudgetBytesPerSecond: file.BudgetBytesPerSecond,
-	}
-	if c.MaxSessions != 0 {
-		l.MaxSessions = c.MaxSessions
-	}
-	return l
-}
 
 // hangups catches SIGHUP from now until the process ends: it must not kill a process
 // that is loading, or saving its world for the last time. Closing a terminal, and
@@ -39,7 +26,7 @@ func hangups() <-chan os.Signal {
 type reloader struct {
 	flags    *serveCommand
 	server   *server.Server
-	running  *scenes.File    // of the running world
+	game     *Game
 	verifier *token.Verifier // nil: tokens are not required
 	log      *zap.Logger
 }
@@ -53,7 +40,9 @@ func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 			return
 		case <-asked:
 		}
-		r.reloadLimits()
+		if r.game.Reload != nil {
+			r.reloadLimits()
+		}
 		r.reloadFile("certificate", r.flags.Cert != "" || r.flags.Identity != "", r.reloadCertificate)
 		r.reloadFile("bans", r.flags.Bans != "", r.reloadBans)
 		r.reloadFile("token keys", r.verifier != nil, r.reloadTokenKeys)
@@ -117,32 +106,19 @@ func (r *reloader) reloadAdmin() error {
 }
 
 func (r *reloader) reloadLimits() {
-	l, rest, err := r.limits()
+	l, changed, err := r.game.Reload()
+	if err == nil {
+		l.MaxSessions = cmp.Or(r.flags.MaxSessions, l.MaxSessions)
+		l.MaxSessionsPerAddress = r.flags.MaxSessionsPerAddress
+		err = r.server.SetLimits(l)
+	}
 	if err != nil {
-		r.log.Error("limits not reloaded: the old ones stay in use", zap.String("world", r.flags.World), zap.Error(err))
+		r.log.Error("limits not reloaded: the old ones stay in use", zap.String("world", r.flags.world()), zap.Error(err))
 		return
 	}
-	if len(rest) > 0 {
-		r.log.Warn("the world file has changed beyond its limits: restart to apply", zap.Strings("keys", rest))
+	if len(changed) > 0 {
+		r.log.Warn("more than limits has changed: restart to apply", zap.Strings("keys", changed))
 	}
 	r.log.Info("limits reloaded", zap.Int("max_sessions", l.MaxSessions),
 		zap.Int("max_sessions_per_address", l.MaxSessionsPerAddress), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
-}
-
-// limits returns the world file's limits, and the other keys that have changed and
-// require a restart.
-func (r *reloader) limits() (l server.Limits, rest []string, err error) {
-	file, err := loadWorld(r.flags.World)
-	if err != nil {
-		return server.Limits{}, nil, err
-	}
-	if n, players := file.Limits.MaxPlayers, r.running.Limits.MaxPlayers; n > players {
-		return server.Limits{}, nil, fmt.Errorf("limits.max_players is %d, but this world was started for %d: restart to raise it", n, players)
-	}
-	l = r.flags.limits(file)
-	if err := r.server.SetLimits(l); err != nil {
-		return server.Limits{}, nil, err
-	}
-	file.Limits.MaxPlayers, file.BudgetBytesPerSecond = r.running.Limits.MaxPlayers, r.running.BudgetBytesPerSecond
-	return l, r.running.ChangedKeys(file), nil
 }

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 // the rows encoded for them.
 type audience struct {
 	world       *world.World
+	schema      *schema.Schema
 	rep         *replication.Replicator
 	viewers     []*watcher
 	learn, held samples
@@ -48,7 +49,7 @@ type lateAck struct {
 }
 
 func newAudience(w *world.World, s *schema.Schema, t *rowcodec.Tables) (*audience, error) {
-	a := &audience{world: w}
+	a := &audience{world: w, schema: s}
 	var err error
 	a.rep, err = replication.New(w, s, replication.Config{Coded: a.take, Tables: t})
 	return a, err
@@ -145,13 +146,13 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 	return nil
 }
 
-func watchRecording(ctx context.Context, name, worldFile string, s *schema.Schema, tables *rowcodec.Tables) (*audience, error) {
-	scene, replay, finish, err := openReplay(name, worldFile)
+func (p *program) watchRecording(ctx context.Context, name, worldName string, tables *rowcodec.Tables) (*audience, error) {
+	g, replay, finish, err := p.openReplay(name, worldName)
 	if err != nil {
 		return nil, err
 	}
 	defer finish()
-	a, err := newAudience(scene.World, s, tables)
+	a, err := newAudience(g.World, g.Schema, tables)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,11 @@
-package main
+package host
 
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
@@ -27,22 +25,22 @@ func openImage(path string, keep int, log *zap.Logger) (*imagefile.Store, error)
 	return store, nil
 }
 
-// restore restores the newest valid image, if any, and reports it on out. Unusable
+// restore restores the newest valid image, if any, and reports it. Unusable
 // images are an error: a new world would overwrite what might be rescued.
-func restore(scene *scenes.Scene, store *imagefile.Store, out io.Writer, log *zap.Logger) error {
-	found, err := store.Load(scene.World)
+func restore(g *Game, store *imagefile.Store, p *program, log *zap.Logger) error {
+	found, err := store.Load(g.World)
 	if err == nil && found.Image == nil {
 		return nil
 	}
 	if err == nil {
-		err = scene.RestoreRun(found.Image)
+		err = g.RestoreRun(found.Image)
 	}
 	away := fmt.Sprintf("move it and its older copies (%s*) away to start a new world", store.Path())
 	switch {
 	case errors.Is(err, world.ErrImageWorld):
-		return fmt.Errorf("cannot restore the image: %w; serve its world file, or %s", err, away)
+		return fmt.Errorf("cannot restore the image: %w; serve the world that saved it, or %s", err, away)
 	case errors.Is(err, world.ErrImageVersion):
-		return fmt.Errorf("cannot restore the image: %w; use the version of worldd that saved it, or %s", err, away)
+		return fmt.Errorf("cannot restore the image: %w; use the version of %s that saved it, or %s", err, p.Name, away)
 	case err != nil:
 		return fmt.Errorf("cannot restore the image: %w; replace it with a backup, or %s", err, away)
 	}
@@ -51,6 +49,6 @@ func restore(scene *scenes.Scene, store *imagefile.Store, out io.Writer, log *za
 			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
 			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged))
 	}
-	fmt.Fprintf(out, "worldd: restored from %s: tick %d, %d entities\n", found.Path, scene.World.Tick(), scene.World.Stats().Entities)
+	p.print("restored from %s: tick %d, %d entities", found.Path, g.World.Tick(), g.World.Stats().Entities)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -27,13 +27,14 @@ const recordedHashTicks = 60
 
 // serveCommand hosts a world.
 type serveCommand struct {
+	worldFlags
+
 	Listen      string `default:"127.0.0.1:4433" placeholder:"HOST:PORT" help:"UDP address for clients (${default})."`
-	World       string `default:"storm" placeholder:"FILE" help:"World file, or name of an embedded world: storm, calm (${default})."`
 	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics, sessions and profiles; none if not given. Off loopback it needs --admin-token or --admin-client-ca."`
 	Identity    string `type:"path" xor:"cert" placeholder:"FILE" help:"Keep the certificate that the server makes in this file, made at the first start; a file for each server. Clients that pin it reconnect after a restart, at once even after a crash. Without, it is another at each start."`
 	Cert        string `type:"path" and:"pair" xor:"cert" placeholder:"FILE" help:"Your certificate chain (PEM)."`
 	Key         string `type:"path" and:"pair" placeholder:"FILE" help:"Private key (PEM) of the certificate."`
-	MaxSessions int    `placeholder:"N" help:"Maximum number of clients (limits.max_players of the world file)."`
+	MaxSessions int    `placeholder:"N" help:"Maximum number of clients (the world's own)."`
 
 	adminFlags
 	webFlags
@@ -44,9 +45,9 @@ type serveCommand struct {
 	CommandBurst      int `placeholder:"N" help:"Commands that one client may send in a burst (100)."`
 
 	Workers   int      `default:"1" placeholder:"N" help:"Goroutines that encode snapshots. More than 1 shorten the tick if the transport leaves processors idle."`
-	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables from worldd train; clients need the same."`
+	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables from ${name} train; clients need the same."`
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys: clients need a token signed by a matching secret key. Without it, any client may join."`
-	Audience  string   `placeholder:"NAME" help:"Audience that tokens must name (worldd; needs --token-keys)."`
+	Audience  string   `placeholder:"NAME" help:"Audience that tokens must name (${name}; needs --token-keys)."`
 
 	TokenSpent string `type:"path" placeholder:"FILE" help:"Store used tokens in this file, so that none is valid again after a restart. FILE.lock excludes other servers (needs --token-keys)."`
 
@@ -57,14 +58,14 @@ type serveCommand struct {
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	ImageKeep  int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
-	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for worldd replay. An existing file is overwritten."`
+	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten."`
 }
 
 // Validate is called by kong.
 func (c *serveCommand) Validate() error {
 	switch noKeys := len(c.TokenKeys) == 0; {
 	case c.MaxSessions < 0:
-		return fmt.Errorf("--max-sessions is %d, want more than 0, or 0 for the world file's limit", c.MaxSessions)
+		return fmt.Errorf("--max-sessions is %d, want more than 0, or 0 for the world's own limit", c.MaxSessions)
 	case c.MaxSessionsPerAddress < 0:
 		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0, or 0 for %d", c.MaxSessionsPerAddress, server.DefaultMaxSessionsPerAddress)
 	case c.ImageEvery < 0 || c.ImageEvery > time.Hour:
@@ -87,46 +88,44 @@ func (c *serveCommand) Validate() error {
 	return c.webFlags.validate()
 }
 
-// Run serves until ctx is done, drains, and prints a summary.
-func (c *serveCommand) Run(ctx context.Context, std streams) error {
+// run serves until ctx is done, drains, and prints a summary.
+func (c *serveCommand) run(ctx context.Context, p *program) error {
 	asked := hangups()
-	file, err := loadWorld(c.World)
+	g, err := p.build(Options{World: c.world()})
 	if err != nil {
 		return err
 	}
-	if most := file.Limits.MaxPlayers; c.MaxSessions > most {
-		return wrongUsage{fmt.Errorf("worldd: --max-sessions is %d, but world %s takes %s (its limits.max_players): want fewer sessions, or a --world file with a higher limit, at most %d",
-			c.MaxSessions, file.Name, count(most, "player"), scenes.MaxPlayers)}
-	}
-	g, config, err := host(file)
-	if err != nil {
+	if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
 		return err
 	}
+	config := g.Config
 	config.Listen, config.AdminListen, config.QlogDir = c.Listen, c.Admin, c.QlogDir
-	config.MaxSessions, config.MaxSessionsPerAddress = c.limits(file).MaxSessions, c.MaxSessionsPerAddress
-	config.CommandsPerSecond, config.CommandBurst = c.CommandsPerSecond, c.CommandBurst
-	config.OneSessionPerUser = c.OneSessionPerUser
+	c.override(&config)
 	config.Web = c.webFlags.config()
-	config.Replication.Workers = c.Workers
-	config.Log = newLog(std.err, zapcore.InfoLevel)
+	config.Log = newLog(p.err, zapcore.InfoLevel)
 	defer logLibraries(config.Log)()
 	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
 		return err
 	}
-	verifier, err := c.verifier()
+	verifier, err := c.verifier(p.Name)
 	if err != nil {
 		return err
 	}
-	config.Admit = admission(verifier, config.Log)
+	if verifier != nil {
+		if config.Admit != nil {
+			return mistake("--token-keys is set, but this game admits clients by its own Config.Admit")
+		}
+		config.Admit = admission(verifier, config.Log)
+	}
 	banned, err := c.bannedUsers()
 	if err != nil {
-		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return mistake("%w", err)
 	}
 	if config.AdminAccess, err = c.access(config.Log); err != nil {
-		return wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return mistake("%w", err)
 	}
 	if err := config.Validate(); err != nil {
-		return wrongUsage{fmt.Errorf("worldd: %w", explained(err))}
+		return mistake("%w", explained(err))
 	}
 	if config.Certificate, err = c.certificate(config.Log); err != nil {
 		return err
@@ -151,10 +150,10 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 			return err
 		}
 		defer store.Close() // otherwise the system does
-		if err := restore(g.scene, store, std.out, config.Log); err != nil {
+		if err := restore(g, store, p, config.Log); err != nil {
 			return err
 		}
-		config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.scene.TakeImage}
+		config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.TakeImage}
 	}
 	s, err := server.Listen(config)
 	if err != nil {
@@ -168,33 +167,65 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 			return errors.Join(err, s.Close())
 		}
 	}
-	fmt.Fprintf(std.out, "worldd: world %s on %v, fingerprint %s\n", file.Name, s.Addr(), s.Fingerprint())
+	p.print("%s on %v, fingerprint %s", g.Title, s.Addr(), s.Fingerprint())
 	if c.Web {
-		if err := writeWeb(std.out, s); err != nil {
+		if err := writeWeb(p, s); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
 	if config.Admit == nil {
-		fmt.Fprintln(std.out, "worldd: anybody may join: development only (--token-keys asks for tokens)")
+		p.print("anybody may join: development only (--token-keys asks for tokens)")
 	}
 	if admin := s.AdminAddr(); admin != nil {
 		scheme := "http"
 		if config.AdminAccess.Certificate != nil {
 			scheme = "https"
 		}
-		fmt.Fprintf(std.out, "worldd: admin on %s://%v\n", scheme, admin)
+		p.print("admin on %s://%v", scheme, admin)
 		if c.Web {
-			fmt.Fprintf(std.out, "worldd: the world in a browser: %s://%v/live\n", scheme, admin)
+			p.print("the world in a browser: %s://%v/live", scheme, admin)
 		}
 		if exposed(admin) && config.AdminAccess.Certificate == nil {
-			fmt.Fprintln(std.out, "worldd: the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
+			p.print("the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
 		}
 	}
 	began := time.Now()
-	reload := func(ctx context.Context) { (&reloader{c, s, file, verifier, config.Log}).run(ctx, asked) }
-	err = serve(ctx, s, record, g.scene, reload)
-	writeServed(std.out, time.Since(began), s.Report(), g)
+	reload := func(ctx context.Context) { (&reloader{c, s, g, verifier, config.Log}).run(ctx, asked) }
+	err = serve(ctx, s, record, g, reload)
+	writeServed(p.out, time.Since(began), s.Report(), g)
 	return err
+}
+
+// override sets what flags decide, or override if they are set.
+func (c *serveCommand) override(config *server.Config) {
+	config.MaxSessions = cmp.Or(c.MaxSessions, config.MaxSessions)
+	config.MaxSessionsPerAddress = cmp.Or(c.MaxSessionsPerAddress, config.MaxSessionsPerAddress)
+	config.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, config.CommandsPerSecond)
+	config.CommandBurst = cmp.Or(c.CommandBurst, config.CommandBurst)
+	config.OneSessionPerUser = config.OneSessionPerUser || c.OneSessionPerUser
+	config.Replication.Workers = max(c.Workers, config.Replication.Workers)
+}
+
+// takes returns an error if the world has no room for n players.
+func (g *Game) takes(flag string, n int) error {
+	most := cmp.Or(g.MaxSessions, session.DefaultMaxSessions)
+	if n <= most {
+		return nil
+	}
+	advice := ""
+	if g.MorePlayers != "" {
+		advice = ", or " + g.MorePlayers
+	}
+	return mistake("%s is %d, but %s takes %s: want fewer%s", flag, n, g.Title, count(most, "player", "players"), advice)
+}
+
+// record starts recording the game to to.
+func (g *Game) record(to io.Writer) (*world.Recorder, error) {
+	var img world.Image
+	if err := g.TakeImage(&img); err != nil {
+		return nil, err
+	}
+	return g.World.Record(to, &img, recordedHashTicks)
 }
 
 // exposed reports whether other machines can reach an address.
@@ -204,7 +235,7 @@ func exposed(a net.Addr) bool {
 }
 
 // serve runs the server with reload beside it, and records it if record is set.
-func serve(ctx context.Context, s *server.Server, record *recordFile, scene *scenes.Scene, reload func(context.Context)) error {
+func serve(ctx context.Context, s *server.Server, record *recordFile, g *Game, reload func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
 	supervisor.Go(func() { supervised(telling, s) })
@@ -216,7 +247,7 @@ func serve(ctx context.Context, s *server.Server, record *recordFile, scene *sce
 	if record == nil {
 		return s.Serve(ctx)
 	}
-	recorder, err := scene.Record(record, recordedHashTicks)
+	recorder, err := g.record(record)
 	if err != nil {
 		return errors.Join(err, record.Close(), s.Close())
 	}
@@ -224,9 +255,9 @@ func serve(ctx context.Context, s *server.Server, record *recordFile, scene *sce
 	return errors.Join(err, cmp.Or(recorder.Close(), record.Close())) // report one cause once
 }
 
-func writeServed(w io.Writer, took time.Duration, r server.Report, g *game) {
+func writeServed(w io.Writer, took time.Duration, r server.Report, g *Game) {
 	t, world, sessions := tickOf(r), worldOf(r), r.Sessions
-	confusions, _ := g.confused()
+	confusions, _ := g.Confused()
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s", name)

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -56,15 +56,15 @@ func (c *botsCommand) args() []string {
 	}
 }
 
-// Run plays until the time is over, standard input ends, or ctx is done.
-func (c *botsCommand) Run(ctx context.Context, std streams) error {
+// run plays until the time is over, standard input ends, or ctx is done.
+func (c *botsCommand) run(ctx context.Context, p *program) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, std.in) // in any case the parent wants an end, or is gone
+		_, _ = io.Copy(io.Discard, p.in) // in any case the parent wants an end, or is gone
 		cancel()
 	}()
-	out := json.NewEncoder(std.out)
+	out := json.NewEncoder(p.out)
 	report, err := bot.Run(ctx, bot.Config{
 		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area,
 	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // a missing parent needs no progress

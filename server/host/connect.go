@@ -1,9 +1,8 @@
-package main
+package host
 
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -17,9 +16,9 @@ const dialTimeout = 5 * time.Second
 type connectFlags struct {
 	Fingerprint string `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, which it prints at start."`
 	InsecureDev bool   `xor:"trust" help:"Trust any server: for development on one machine."`
-	TokenFile   string `type:"path" placeholder:"FILE" help:"Connect token, as printed by worldd token issue."`
+	TokenFile   string `type:"path" placeholder:"FILE" help:"Connect token, as printed by ${name} token issue."`
 	Room        string `placeholder:"NAME" help:"Room to join; the server's only one if not given."`
-	Tables      string `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by worldd train."`
+	Tables      string `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by ${name} train."`
 }
 
 // dial joins a server as a client that declares nothing and reads the server's schema.
@@ -32,12 +31,12 @@ func (f *connectFlags) dial(ctx context.Context, addr, name string, events *clie
 	if f.TokenFile != "" {
 		text, err := regularfile.Read(f.TokenFile, maxKeyBytes)
 		if err != nil {
-			return nil, wrongUsage{fmt.Errorf("worldd: cannot read the token: %w", err)}
+			return nil, mistake("cannot read the token: %w", err)
 		}
 		c.Token = bytes.TrimSpace(text)
 	}
 	if err := c.Validate(); err != nil {
-		return nil, wrongUsage{fmt.Errorf("worldd: %w", err)}
+		return nil, mistake("%w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

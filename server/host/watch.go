@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"cmp"
@@ -37,18 +37,18 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
-// Run shows the server's entities until ctx is done or the server ends the session.
-func (c *watchCommand) Run(ctx context.Context, std streams) error {
+// run shows the server's entities until ctx is done or the server ends the session.
+func (c *watchCommand) run(ctx context.Context, p *program) error {
 	var newest eventLines
 	var events client.Events
 	client.OnAnyEvent(&events, newest.add)
-	joined, err := c.dial(ctx, c.Addr, "worldd watch", &events)
+	joined, err := c.dial(ctx, c.Addr, p.Name+" watch", &events)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = joined.Close() }() // it has nothing to lose
 	separator := "\n"
-	if bot.IsTerminal(std.out) {
+	if bot.IsTerminal(p.out) {
 		separator = clearScreen
 	}
 	var shown time.Time
@@ -63,7 +63,7 @@ func (c *watchCommand) Run(ctx context.Context, std streams) error {
 			continue
 		}
 		shown = time.Now()
-		if _, err := io.WriteString(std.out, separator+c.picture(joined)+newest.take()); err != nil {
+		if _, err := io.WriteString(p.out, separator+c.picture(joined)+newest.take()); err != nil {
 			return err
 		}
 	}

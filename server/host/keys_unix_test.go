@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package host
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 func TestReadableSecretKeys(t *testing.T) {
 	dir := t.TempDir()
 	identity, key := filepath.Join(dir, "identity.pem"), filepath.Join(dir, "key")
-	status, _, errs := worldd(t, "token", "new", key)
+	status, _, errs := play(t, "token", "new", key)
 	require.Equal(t, exitOK, status, errs)
 	issue := []string{"token", "issue", "--user=ann", "--key=" + key}
 
@@ -27,7 +27,7 @@ func TestReadableSecretKeys(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Zero(t, seen.Len(), "as worldd makes them")
-	_, _, errs = worldd(t, issue...)
+	_, _, errs = play(t, issue...)
 	require.Empty(t, errs)
 
 	require.NoError(t, os.Chmod(identity, 0o644))
@@ -38,7 +38,7 @@ func TestReadableSecretKeys(t *testing.T) {
 		require.NotNil(t, pair)
 		require.Equal(t, n+1, seen.FilterField(zap.String("path", identity)).Len())
 	}
-	status, out, errs := worldd(t, issue...)
+	status, out, errs := play(t, issue...)
 	require.Equal(t, exitOK, status)
 	require.NotEmpty(t, out)
 	require.Contains(t, errs, "every user of this machine can read the secret key "+key)

@@ -1,10 +1,9 @@
-package main
+package host
 
 import (
 	"bytes"
 	"crypto/tls"
 	"fmt"
-	"io"
 
 	"go.uber.org/zap"
 
@@ -34,7 +33,7 @@ func (c *serveCommand) certificate(log *zap.Logger) (*tls.Certificate, error) {
 	case c.Cert != "":
 		pair, err := readPair(c.Cert, c.Key)
 		if err != nil {
-			return nil, wrongUsage{fmt.Errorf("worldd: cannot use the certificate: %w", err)}
+			return nil, mistake("cannot use the certificate: %w", err)
 		}
 		warnReadable(c.Key, log)
 		return &pair, nil
@@ -62,15 +61,14 @@ func warnReadable(keyFile string, log *zap.Logger) {
 	}
 }
 
-// readSecretKey reads the key that signs tokens, and prints warnReadable's warning to
-// stderr.
-func readSecretKey(keyFile string, stderr io.Writer) (string, error) {
+// readSecretKey reads the key that signs tokens, and prints warnReadable's warning.
+func (p *program) readSecretKey(keyFile string) (string, error) {
 	secret, err := regularfile.Read(keyFile, maxKeyBytes)
 	if err != nil {
-		return "", wrongUsage{fmt.Errorf("worldd: cannot read the secret key: %w", err)}
+		return "", mistake("cannot read the secret key: %w", err)
 	}
 	if regularfile.WorldReadable(keyFile) {
-		fmt.Fprintf(stderr, "worldd: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", keyFile)
+		fmt.Fprintf(p.err, "%s: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", p.Name, keyFile)
 	}
 	return string(secret), nil
 }

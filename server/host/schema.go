@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -12,39 +12,38 @@ import (
 
 // schemaCommand prints the schema that clients of a world receive.
 type schemaCommand struct {
-	Of   string `arg:"" optional:"" default:"storm" placeholder:"FILE|HOST:PORT" help:"World file, name of an embedded world (${default}), or address of a running server, which is joined for a moment."`
+	Of   string `arg:"" optional:"" default:"${world}" placeholder:"${schemaOf}" help:"${schemaHelp}"`
 	Lang string `enum:"text,json,ts" default:"text" help:"text, as the protocol has it, json, or ts: a module of types and accessors for @worldd/client (${default})."`
 
 	connectFlags
 }
 
-// Run prints the schema of a world that it builds, or of a running server.
-func (c *schemaCommand) Run(ctx context.Context, std streams) error {
-	of := schemaOfWorld
+// run prints the schema of a world that it builds, or of a running server.
+func (c *schemaCommand) run(ctx context.Context, p *program) error {
+	of := p.schemaOfWorld
 	if address.CheckDial("udp", c.Of) == nil {
-		of = func(addr string) (*schema.Schema, error) { return c.schemaOfServer(ctx, addr) }
+		of = func(addr string) (*schema.Schema, error) { return c.schemaOfServer(ctx, addr, p.Name) }
 	}
 	s, err := of(c.Of)
 	if err != nil {
 		return err
 	}
-	return printSchema(std.out, s, c.Lang)
+	return printSchema(p.out, s, c.Lang)
 }
 
-func schemaOfWorld(name string) (*schema.Schema, error) {
-	file, err := loadWorld(name)
+func (p *program) schemaOfWorld(name string) (*schema.Schema, error) {
+	if p.Worlds == nil && name != "" {
+		return nil, mistake("%q is no HOST:PORT; without an argument, schema prints the schema of this game", name)
+	}
+	g, err := p.build(Options{World: name})
 	if err != nil {
 		return nil, err
 	}
-	_, config, err := host(file)
-	if err != nil {
-		return nil, err
-	}
-	return config.CompleteSchema()
+	return g.CompleteSchema()
 }
 
-func (c *schemaCommand) schemaOfServer(ctx context.Context, addr string) (*schema.Schema, error) {
-	joined, err := c.dial(ctx, addr, "worldd schema", nil)
+func (c *schemaCommand) schemaOfServer(ctx context.Context, addr, program string) (*schema.Schema, error) {
+	joined, err := c.dial(ctx, addr, program+" schema", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,8 @@
-package main
+package host
 
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/worldd/worldd/server"
 )
@@ -31,15 +30,15 @@ func (f *webFlags) config() *server.WebConfig {
 }
 
 // writeWeb prints what a page needs to connect.
-func writeWeb(out io.Writer, s *server.Server) error {
+func writeWeb(p *program, s *server.Server) error {
 	hashes, err := s.WebCertificates()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "worldd: browsers on UDP port %d, path %s", s.Addr().Port, server.WebPath)
+	fmt.Fprintf(p.out, "%s: browsers on UDP port %d, path %s", p.Name, s.Addr().Port, server.WebPath)
 	if len(hashes) > 0 {
-		fmt.Fprintf(out, ", certificate %s until it rotates", hashes[0])
+		fmt.Fprintf(p.out, ", certificate %s until it rotates", hashes[0])
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintln(p.out)
 	return nil
 }

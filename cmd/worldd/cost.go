@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/worldd/worldd/internal/scenes"
+)
+
+const (
+	// warnedShare is the share of a tick's time from which effects cause a warning;
+	// contacts, snapshots and transport need the rest.
+	warnedShare = 0.5
+	// warnedEffects is the number of effects named in a warning.
+	warnedEffects = 3
+)
+
+// costWarning returns a warning about the effects' cost, or "".
+func costWarning(costs []scenes.EffectCost, tickHz int) string {
+	var all time.Duration
+	for _, e := range costs {
+		all += e.PerTick
+	}
+	tick := time.Second / time.Duration(tickHz)
+	if all.Seconds() < warnedShare*tick.Seconds() {
+		return ""
+	}
+	var named []string
+	for _, e := range costs[:min(len(costs), warnedEffects)] {
+		named = append(named, fmt.Sprintf("%s %.1f ms (%s)", e.Name, milliseconds(e.PerTick), bodies(e.Bodies)))
+	}
+	if more := len(costs) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("effects may take about %.1f ms of a tick of %.1f ms, if no body in them sleeps: %s", milliseconds(all), milliseconds(tick), strings.Join(named, ", "))
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+func bodies(n int) string {
+	if n == 1 {
+		return "1 body"
+	}
+	return fmt.Sprintf("%d bodies", n)
+}

@@ -1,0 +1,81 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// checkCommand validates a world with its rules.
+type checkCommand struct{ worldFlags }
+
+// run describes the world or reports all mistakes, as serve would, and the game's warnings.
+func (c *checkCommand) run(_ context.Context, p *program) error {
+	g, err := p.build(Options{World: c.world()})
+	if err != nil {
+		return err
+	}
+	summary, warnings := g.Describe()
+	config := g.Config
+	config.Listen = "127.0.0.1:0" // not bound
+	if _, err := config.NewCore(); err != nil {
+		return mistake("%w", err)
+	}
+	name := cmp.Or(c.world(), p.Name)
+	for _, w := range warnings {
+		fmt.Fprintf(p.err, "%s: warning: %s\n", name, w)
+	}
+	_, err = fmt.Fprintf(p.out, "%s: ok: %s\n", name, summary)
+	return err
+}
+
+// release is the newest release in CHANGELOG.md.
+const release = "v0.1.0"
+
+// versionOf returns the version of a build from its main module's version: a tag's, a
+// commit's, or none.
+func versionOf(module string) string {
+	if module == "" || module == "(devel)" {
+		return release + "+source"
+	}
+	return module
+}
+
+// module is this module's path.
+const module = "github.com/worldd/worldd"
+
+// versionsOf returns the versions of the program and of worldd in a build.
+func versionsOf(program string, info *debug.BuildInfo) string {
+	own := versionOf(info.Main.Version)
+	if info.Main.Path == module || info.Main.Path == "" {
+		return program + " " + own
+	}
+	if own = info.Main.Version; own == "" || own == "(devel)" {
+		own = "source"
+	}
+	used := ""
+	for _, d := range info.Deps {
+		if d.Path == module {
+			used = d.Version
+		}
+	}
+	return fmt.Sprintf("%s %s, worldd %s", program, own, versionOf(used))
+}
+
+// versionCommand prints the version.
+type versionCommand struct{}
+
+// run prints one line.
+func (versionCommand) run(_ context.Context, p *program) error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	_, err := fmt.Fprintf(p.out, "%s, protocol %d, %s %s/%s, kernels %v\n", versionsOf(p.Name, info), wire.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, cpu.Chosen())
+	return err
+}

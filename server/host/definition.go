@@ -1,0 +1,194 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// Definition is a game, from which Main makes a program.
+type Definition struct {
+	// Name is the program's name, of lower-case letters, digits and hyphens. Its environment
+	// variables begin with it: "my-game" reads MY_GAME_LISTEN and so on.
+	Name string
+	// About describes the program in a sentence, for its help.
+	About string
+	// Worlds lets the command line choose among worlds. nil: the game has one.
+	Worlds *Worlds
+	// Commands are further commands: pointers to structs for kong, whose commands implement
+	// Command.
+	Commands []any
+	// New makes the game's world with its rules. It is called by each command that needs a
+	// world: to host it, to check it, or to repeat a recording in it. Its error is printed as
+	// it is if it wraps Usage.
+	New func(Options) (*Game, error)
+}
+
+// Worlds describes the command line's choice of a world.
+type Worlds struct {
+	Default string // the world that is served if none is named
+	Help    string // what can be named
+}
+
+// Options are what the command line says about a world.
+type Options struct {
+	World string  // one of Definition.Worlds
+	Seed  *uint64 // nil: the game's own
+	Demo  bool    // only the demo's bots will play
+}
+
+// SeedOr returns the seed of the command line, or the game's own.
+func (o Options) SeedOr(own uint64) uint64 {
+	if o.Seed != nil {
+		return *o.Seed
+	}
+	return own
+}
+
+// Game is a world with its rules. It belongs to the goroutine that steps the world.
+type Game struct {
+	// Config has World, Schema, Game, and what else is the game's decision: Replication,
+	// MaxSessions, Grace, MaxViewAge, Admit. Flags set the addresses, certificates, files and
+	// log, and override MaxSessions and the rates of commands.
+	server.Config
+	// Title names the world in messages. Default: the program's name.
+	Title string
+	// MorePlayers tells how to raise MaxSessions, which flags cannot.
+	MorePlayers string
+	// Seed is the seed of the demo's bots if the command line has none.
+	Seed uint64
+	// AreaMetres is how far from the centre the demo's bots roam, if they roam. Default 80.
+	AreaMetres float64
+	// Attach receives the server before it serves. A game that sends events needs it.
+	Attach func(*server.Server)
+	// TakeImage, RestoreRun and Replay are for games with state outside of their worlds, which
+	// they keep in Image.Extra. They replace the World's methods of these names.
+	TakeImage  func(*world.Image) error
+	RestoreRun func(*world.Image) error
+	Replay     func(io.Reader) (*world.Replay, error)
+	// Reload reads the game's limits again, on SIGHUP. MaxSessionsPerAddress is left to the
+	// command line. changed names other settings that have changed, and take a restart.
+	Reload func() (l server.Limits, changed []string, err error)
+	// Describe returns a line about a correct world, for the command check, and warnings.
+	Describe func() (summary string, warnings []string)
+	// Confused returns the number of confused handles that the game itself has found, and the
+	// first of them. Any goroutine may call it. They fail the demo.
+	Confused func() (uint64, []bot.Confusion)
+}
+
+var names = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+
+// Validate returns all contradictions in d.
+func (d *Definition) Validate() error {
+	var wrong complaints
+	wrong.add(!names.MatchString(d.Name), "the name %q: want lower-case letters, digits and hyphens", d.Name)
+	wrong.add(d.New == nil, "New is missing: it makes the world")
+	if w := d.Worlds; w != nil {
+		wrong.add(w.Default == "", "Worlds.Default is missing: the world that is served if none is named")
+		wrong.add(w.Help == "", "Worlds.Help is missing: what can be named")
+	}
+	for i, c := range d.Commands {
+		t := reflect.TypeOf(c)
+		wrong.add(t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct, "Commands[%d] is a %v: want a pointer to a struct", i, t)
+	}
+	return errors.Join(wrong...)
+}
+
+// complaints collects contradictions.
+type complaints []error
+
+func (c *complaints) add(wrong bool, format string, args ...any) {
+	if wrong {
+		*c = append(*c, fmt.Errorf("definition: "+format, args...))
+	}
+}
+
+// variables is the prefix of the program's environment variables.
+func (d *Definition) variables() string {
+	return strings.ToUpper(strings.ReplaceAll(d.Name, "-", "_")) + "_"
+}
+
+// flagsDecide are the fields of server.Config that the command line sets.
+var flagsDecide = []string{"Listen", "Certificate", "Web", "StatelessResetKey", "AdminListen", "AdminAccess", "QlogDir", "Image", "Log"}
+
+// Validate returns all contradictions in g, and between its world, schema and rules.
+func (g *Game) Validate() error {
+	var wrong complaints
+	config := reflect.ValueOf(g.Config)
+	for _, name := range flagsDecide {
+		wrong.add(!config.FieldByName(name).IsZero(), "Config.%s is set: flags decide it", name)
+	}
+	own := 0
+	for _, set := range []bool{g.TakeImage != nil, g.RestoreRun != nil, g.Replay != nil} {
+		if set {
+			own++
+		}
+	}
+	wrong.add(own%3 != 0, "of TakeImage, RestoreRun and Replay %d are set: want all or none, or images and recordings lose what the others keep", own)
+	wrong.add(!(g.AreaMetres >= 0), "AreaMetres is %v: want more than 0, or 0 for 80", g.AreaMetres)
+	c := g.Config
+	c.Listen, c.AdminListen, c.AdminAccess, c.Certificate, c.Web, c.QlogDir, c.Image = "127.0.0.1:0", "", server.AdminAccess{}, nil, nil, "", server.ImageConfig{}
+	err := c.Validate()
+	if err == nil {
+		_, err = c.CompleteSchema()
+	}
+	return errors.Join(append(wrong, err)...)
+}
+
+// build makes the game, with defaults.
+func (d *Definition) build(o Options) (*Game, error) {
+	g, err := d.New(o)
+	if err != nil {
+		return nil, err
+	}
+	if g == nil {
+		return nil, errors.New("definition: New has returned neither a game nor an error")
+	}
+	if err := g.Validate(); err != nil {
+		return nil, mistake("%w", err)
+	}
+	g.Title = cmp.Or(g.Title, "game "+d.Name)
+	g.AreaMetres = cmp.Or(g.AreaMetres, 80)
+	if g.TakeImage == nil {
+		g.TakeImage = func(img *world.Image) error {
+			g.World.TakeImage(img)
+			return nil
+		}
+		g.RestoreRun, g.Replay = g.World.RestoreRun, g.World.Replay
+	}
+	if g.Attach == nil {
+		g.Attach = func(*server.Server) {}
+	}
+	if g.Confused == nil {
+		g.Confused = func() (uint64, []bot.Confusion) { return 0, nil }
+	}
+	if g.Describe == nil {
+		g.Describe = func() (string, []string) { return g.describe(), nil }
+	}
+	return g, nil
+}
+
+// describe returns a line about any world.
+func (g *Game) describe() string {
+	s := g.World.Stats()
+	text := fmt.Sprintf("%s, %d Hz, %s", g.Title, g.World.TickHz(), count(s.Entities, "entity", "entities"))
+	if complete, err := g.CompleteSchema(); err == nil {
+		text += fmt.Sprintf(", %s", count(complete.Kinds(), "kind", "kinds"))
+	}
+	return text + ", " + count(len(g.Game.Commands), "command", "commands")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

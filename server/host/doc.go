@@ -1,0 +1,32 @@
+// Package host makes a program of a game: a server with an operator's tools, a demo, and the
+// tools of a developer.
+//
+//	func main() { host.Main(host.Definition{Name: "arena", About: "Ships that shoot.", New: newArena}) }
+//
+//	arena serve --listen :4433 --image world.image     host the world
+//	arena demo --bots 50 --duration 60s                run a server and bots that check it
+//	arena check                                        report contradictions of world, schema and rules
+//	arena replay my.recording                          replay a recording and compare
+//	arena train my.recording --out my.tables           train coding tables
+//	arena inspect my.recording                         report the size of fields
+//	arena schema --lang ts                             print the schema that clients receive
+//	arena watch 127.0.0.1:4433 --insecure-dev          show what a server sends, by name
+//	arena token new|issue                              create keys and users' tokens
+//	arena version
+//
+// Flags may also be set in the environment, as ARENA_LISTEN and so on (empty variables are
+// ignored). Flags override the environment, which overrides the game's Config, which overrides
+// the defaults. OPERATING.md of cmd/worldd, itself a program of this package, has all flags.
+//
+//	flags, variables ──► Definition.New(Options) ──► Game ──► server.Server ══ QUIC
+//	    demo: the same, on a free loopback port
+//	      └─ stdin, stdout ─► bots (a child process) ══ QUIC ══►
+//
+// On SIGHUP, serve reloads the game's limits, the certificate, the token keys, the bans, and
+// the admin port's access. A file that cannot be loaded is logged and changes nothing. SIGTERM and
+// SIGINT stop it after notifying all clients.
+//
+// Exit status: 0 for success, which for demo means that every bot connected, none
+// failed and no handle was confused; 1 for failure; 2 for a wrong command line, file or
+// definition, in which case nothing was started.
+package host

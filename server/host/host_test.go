@@ -1,0 +1,242 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// asMain makes this test binary behave like the program of tag: the demo runs its own
+// executable for the bots.
+const asMain = "TAG_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		Main(tag())
+	}
+	os.Exit(m.Run())
+}
+
+// tag is a small game with a rule: every 20 ticks "it" is another.
+func tag() Definition {
+	return Definition{Name: "tag", About: "A game for tests.", New: newTag}
+}
+
+type it struct{ Count uint32 }
+
+func newTag(o Options) (*Game, error) {
+	w, err := world.New(world.Config{TickHz: 30, Seed: o.SeedOr(7), MaxEntities: 64, HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}})
+	if err != nil {
+		return nil, err
+	}
+	marks, err := world.Register[it](w, "it")
+	if err != nil {
+		return nil, err
+	}
+	ball, err := w.AddKind(world.Kind{Name: "ball", Priority: 1, Body: &world.BodyDef{Mass: 1, Radius: 0.5}})
+	if err != nil {
+		return nil, err
+	}
+	for i := range 8 {
+		e, err := w.Spawn(ball, world.Vec3{X: float32(4 * i), Y: 3}, world.Vec3{X: 1})
+		if err != nil {
+			return nil, err
+		}
+		marks.Set(e, it{})
+	}
+	err = w.AddSystem(world.After, "tag", func(w *world.World) {
+		if w.Tick()%20 == 0 {
+			e := w.HandleAt(w.Rand().Uint32N(8))
+			marks.Mut(e).Count++
+			w.Impulse(e, world.Vec3{Y: 4})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := schema.New()
+	err = errors.Join(schema.Add[schema.Body](s, schema.BodyComponent), schema.Add[it](s, "it"))
+	return &Game{Config: server.Config{World: w, Schema: s, MaxSessions: 8, Game: server.Game{
+		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(ball, world.Vec3{Y: 2}, world.Vec3{}) },
+		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+	}}}, err
+}
+
+// screen is a buffer for concurrent writers.
+type screen struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+// play runs a command line of tag in this process.
+func play(t *testing.T, args ...string) (status int, out, err string) {
+	t.Helper()
+	return playOf(t, tag(), args...)
+}
+
+func playOf(t *testing.T, d Definition, args ...string) (status int, out, err string) {
+	t.Helper()
+	var stdout, stderr screen
+	status = Run(t.Context(), d, args, Streams{strings.NewReader(""), &stdout, &stderr})
+	return status, stdout.String(), stderr.String()
+}
+
+// All contradictions of a definition are reported at once.
+func TestWrongDefinition(t *testing.T) {
+	status, out, err := playOf(t, Definition{Name: "My Game", Worlds: &Worlds{}, Commands: []any{3, struct{}{}}}, "serve")
+	require.Equal(t, exitError, status)
+	require.Empty(t, out)
+	for _, complaint := range []string{`the name "My Game"`, "New is missing", "Worlds.Default is missing", "Worlds.Help is missing", "Commands[0] is a int", "Commands[1] is a struct {}"} {
+		require.Contains(t, err, complaint)
+	}
+	require.Equal(t, 6, strings.Count(err, "\n"), err)
+	for _, name := range []string{"tag", "my-game", "game-2"} {
+		require.NoError(t, (&Definition{Name: name, New: newTag}).Validate())
+	}
+	for _, name := range []string{"", "-a", "a-", "a b", "Tag", "a_b", "2d"} {
+		require.Error(t, (&Definition{Name: name, New: newTag}).Validate(), name)
+	}
+}
+
+// So are contradictions of its configuration, by each command that makes the game.
+func TestWrongGame(t *testing.T) {
+	d := tag()
+	d.New = func(o Options) (*Game, error) {
+		g, err := newTag(o)
+		g.Listen, g.AdminListen, g.QlogDir = "127.0.0.1:1", "127.0.0.1:2", "."
+		g.TakeImage = func(*world.Image) error { return nil }
+		g.AreaMetres = -1
+		g.MaxSessions = -1
+		g.Replication.SnapshotHz = -1
+		return g, err
+	}
+	for _, args := range [][]string{{"serve"}, {"demo"}, {"check"}, {"schema"}, {"replay", "x"}, {"inspect", "x"}, {"train", "x", "--out=y"}} {
+		status, out, err := playOf(t, d, args...)
+		require.Equal(t, exitUsage, status, args)
+		require.Empty(t, out)
+		for _, complaint := range []string{
+			"Config.Listen is set", "Config.AdminListen is set", "Config.QlogDir is set", "TakeImage, RestoreRun and Replay 1 are set",
+			"AreaMetres is -1", "-1 sessions", "snapshot rate is -1 Hz",
+		} {
+			require.Contains(t, err, complaint, args)
+		}
+	}
+}
+
+// Rules that the schema does not fit, or no world at all.
+func TestWrongRules(t *testing.T) {
+	for complaint, spoil := range map[string]func(*Game){
+		"World is nil":  func(g *Game) { g.World = nil },
+		"Schema is nil": func(g *Game) { g.Schema = nil },
+		`component "other" of the schema is not registered`: func(g *Game) { g.Schema = schema.New(); _ = schema.Add[it](g.Schema, "other") },
+		"New has returned neither a game nor an error":      nil,
+	} {
+		d := tag()
+		d.New = func(o Options) (*Game, error) {
+			if spoil == nil {
+				return nil, nil
+			}
+			g, err := newTag(o)
+			spoil(g)
+			return g, err
+		}
+		status, _, err := playOf(t, d, "check")
+		require.NotEqual(t, exitOK, status)
+		require.Contains(t, err, complaint)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	status, out, err := play(t, "check")
+	require.Equal(t, exitOK, status, err)
+	require.Equal(t, "tag: ok: game tag, 30 Hz, 8 entities, 1 kind, 0 commands\n", out)
+}
+
+// A program of one world has no choice of worlds, and its own variables.
+func TestProgramOfOneWorld(t *testing.T) {
+	for _, args := range [][]string{{"serve", "--world=x"}, {"check", "x"}, {"schema", "x"}, {"watch"}} {
+		status, out, err := play(t, args...)
+		require.Equal(t, exitUsage, status, args)
+		require.Empty(t, out)
+		require.Contains(t, err, "tag: ", args)
+	}
+	t.Setenv("TAG_LISTN", "x")
+	t.Setenv("WORLDD_LISTN", "x")
+	t.Setenv("TAG_MAX_SESSIONS", "9")
+	_, _, err := play(t, "serve", "--listen=nowhere")
+	require.Equal(t, "tag: TAG_LISTN sets nothing; did you mean TAG_LISTEN?\ntag: --max-sessions is 9, but game tag takes 8 players: want fewer\n", err)
+	_, _, err = play(t, "serve", "--listen=nowhere", "--max-sessions=3")
+	require.Contains(t, err, `"nowhere"`, "a flag overrides the environment")
+}
+
+// replay, inspect and train repeat a game with rules.
+func TestRecordings(t *testing.T) {
+	d := tag()
+	g, err := d.build(Options{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	path, tables := filepath.Join(dir, "a.recording"), filepath.Join(dir, "a.tables")
+	var b bytes.Buffer
+	rec, err := g.record(&b)
+	require.NoError(t, err)
+	for range 200 {
+		if g.World.Tick() == 30 {
+			_, err := g.Game.Join(nil)
+			require.NoError(t, err)
+		}
+		g.World.Step()
+	}
+	require.NoError(t, rec.Close())
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+
+	status, out, errs := play(t, "replay", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, "tag: "+path+": ticks 0 to 200 replayed, 3 compared")
+	status, out, errs = play(t, "inspect", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Regexp(t, `it +Count `, out)
+	status, out, errs = play(t, "train", path, "--out", tables)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, "rows learned")
+	require.FileExists(t, tables)
+
+	other := tag()
+	other.New = func(o Options) (*Game, error) {
+		g, err := newTag(o)
+		return g, errors.Join(err, g.World.AddSystem(world.After, "wind", func(w *world.World) {
+			if w.Tick() == 100 {
+				w.Impulse(w.HandleAt(3), world.Vec3{X: 1})
+			}
+		}))
+	}
+	status, _, errs = playOf(t, other, "replay", path)
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "the replay differs from the recording, first after tick")
+	seeded := tag()
+	seeded.New = func(o Options) (*Game, error) { return newTag(Options{Seed: new(uint64)}) }
+	status, _, errs = playOf(t, seeded, "replay", path)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "it is not a recording of this game's world")
+}

@@ -1,0 +1,68 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/world"
+)
+
+// replayCommand verifies a recording.
+type replayCommand struct {
+	File string `arg:"" type:"path" placeholder:"FILE" help:"Recording from serve --record."`
+
+	worldFlags
+}
+
+// run replays the recording and compares state hashes.
+func (c *replayCommand) run(ctx context.Context, p *program) error {
+	g, replay, finish, err := p.openReplay(c.File, c.world())
+	if err != nil {
+		return err
+	}
+	defer finish()
+	for err == nil && ctx.Err() == nil {
+		err = replay.Next()
+	}
+	w := g.World
+	p.print("%s: ticks %d to %d replayed, %d compared, state hash %016x",
+		c.File, replay.Image().Tick(), w.Tick(), replay.Checked(), w.StateHash())
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted before the end of the recording")
+	case errors.Is(err, io.EOF):
+		return nil
+	case errors.Is(err, world.ErrRecording) && errors.Is(err, io.ErrUnexpectedEOF):
+		p.print("the recording was not closed: its server died; it is correct up to here")
+		return nil
+	}
+	return fmt.Errorf("%s: %w", c.File, err)
+}
+
+// openReplay builds the world of a recording, ready to replay. finish must be called at
+// the end.
+func (p *program) openReplay(name, worldName string) (g *Game, replay *world.Replay, finish func(), err error) {
+	if g, err = p.build(Options{World: worldName}); err != nil {
+		return nil, nil, nil, err
+	}
+	recording, err := regularfile.Open(name)
+	if err != nil {
+		return nil, nil, nil, mistake("cannot read the recording: %w", err)
+	}
+	finish = func() { _ = recording.Close() } // only read: the error does not matter
+	if replay, err = g.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
+		finish()
+		if errors.Is(err, world.ErrImageWorld) {
+			if p.Worlds == nil {
+				return nil, nil, nil, mistake("%s: it is not a recording of this game's world: %w", name, err)
+			}
+			return nil, nil, nil, mistake("%s: it is not a recording of the world %q (set --world to the served file): %w", name, worldName, err)
+		}
+		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return g, replay, finish, nil
+}

@@ -1,0 +1,56 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"log"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zapcore"
+)
+
+// TestRelease: builds of a tag or a commit are named after it, others after the newest
+// release in CHANGELOG.md.
+func TestRelease(t *testing.T) {
+	for module, want := range map[string]string{
+		"":        release + "+source",
+		"(devel)": release + "+source",
+		"v0.1.0":  "v0.1.0",
+		"v0.1.1-0.20261201120000-0123456789ab+dirty": "v0.1.1-0.20261201120000-0123456789ab+dirty",
+	} {
+		require.Equal(t, want, versionOf(module))
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
+	require.NoError(t, err)
+	newest := regexp.MustCompile(`(?m)^## (v\S+)$`).FindSubmatch(text)
+	require.NotNil(t, newest)
+	require.Equal(t, release, string(newest[1]))
+}
+
+// TestExposed: the log warns of an admin port that is exposed without a token.
+func TestExposed(t *testing.T) {
+	for text, want := range map[string]bool{
+		"127.0.0.1:1": false, "127.1.2.3:1": false, "[::1]:1": false,
+		"0.0.0.0:1": true, "[::]:1": true, "10.1.2.3:1": true, "[fe80::1]:1": true,
+	} {
+		require.Equal(t, want, exposed(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))), text)
+	}
+}
+
+// TestLibrariesLog: the standard log becomes log entries.
+func TestLibrariesLog(t *testing.T) {
+	var out bytes.Buffer
+	restore := logLibraries(newLog(&out, zapcore.InfoLevel))
+	log.Print("the receive buffer is small")
+	restore()
+	var line struct{ Level, Msg string }
+	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
+	require.Equal(t, "warn", line.Level)
+	require.Equal(t, "the receive buffer is small", line.Msg)
+}

@@ -1,0 +1,15 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/server"
+)
+
+func TestWebFlags(t *testing.T) {
+	var none webFlags
+	require.Nil(t, none.config())
+	require.Equal(t, &server.WebConfig{Origins: []string{"https://a.example"}}, (&webFlags{Web: true, WebOrigin: []string{"https://a.example"}}).config())
+}
