@@ -78,9 +78,10 @@ server/example/arena/play client loadtest/rig server server/example/arena x/term
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
-loadtest            client loadtest/bot loadtest/page replication/wire server/token hdrhistogram prommodel promtext zap internal/address internal/commandline internal/regularfile
+loadtest/command    client internal/address internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
+loadtest            internal/commandline loadtest/command
 cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client internal/address internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd zap
+server/host         client internal/address internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd zap
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 
@@ -140,7 +141,7 @@ var wallClock = []string{"UTC", "Local", "Unix", "UnixMilli", "UnixMicro", "Unix
 // the files that are to: names of files, and whether certificates and tokens are
 // good, which is other machines' time too (server/token).
 var (
-	onTime     = []string{"internal/admin", "internal/quicserve", "server", "client", "loadtest", "loadtest/bot", "server/host", "cmd/worldd"}
+	onTime     = []string{"internal/admin", "internal/quicserve", "server", "client", "loadtest/command", "loadtest/bot", "server/host", "cmd/worldd"}
 	wallClocks = []string{"internal/quicserve/qlog.go"}
 )
 

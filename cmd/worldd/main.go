@@ -2,6 +2,7 @@
 //
 //	worldd serve --listen 127.0.0.1:4433 --world storm    host a world
 //	worldd demo --bots 50 --duration 60s                  run a server and bots that check it
+//	worldd loadtest --addr 127.0.0.1:4433 --insecure-dev  load a running server with bots
 //	worldd check my-world.yaml                            report mistakes in a world file
 //	worldd replay my.recording                            replay a recording and compare
 //	worldd train my.recording --out my.tables             train coding tables
@@ -28,7 +29,10 @@
 // a wrong command line or world file, in which case nothing was started.
 package main
 
-import "github.com/worldd/worldd/server/host"
+import (
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/server/host"
+)
 
 func main() { host.Main(definition()) }
 
@@ -40,6 +44,7 @@ func definition() host.Definition {
 		Commands: []any{&struct {
 			Effect effectCommand `cmd:"" help:"Check and draw effects: for their authors."`
 		}{}},
-		New: newWorld,
+		New:  newWorld,
+		Bots: bot.Scenes(),
 	}
 }

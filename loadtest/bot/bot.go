@@ -27,6 +27,9 @@ type bot struct {
 	identity client.Component[messages.Identity]
 	name     client.Component[messages.Name]
 	events   client.Events
+	behavior Behavior // of a bot that plays no scene
+	held     any      // its newest input
+	hasBody  bool     // it declares schema.Body
 	oracle   *oracle
 	pilot    pilot
 	handles  Handles
@@ -94,6 +97,18 @@ func (o outcome) plus(next outcome) outcome {
 }
 
 func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(number)))
+	b := &bot{
+		number: number, config: c, rng: rng,
+		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
+		pilot:      pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.curve()},
+		unanswered: map[uint32]bulk.Handle{},
+		renaming:   map[uint32]string{},
+		combat:     newCombat(),
+	}
+	if b.oracle.foreign = !c.Game.scenes; b.oracle.foreign {
+		return b, nil
+	}
 	body, err := client.ComponentOf[schema.Body](s, schema.BodyComponent)
 	if err != nil {
 		return nil, err
@@ -106,15 +121,7 @@ func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(c.Seed, uint64(number)))
-	b := &bot{
-		number: number, config: c, rng: rng, body: body, identity: identity, name: name,
-		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
-		pilot:      pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.curve()},
-		unanswered: map[uint32]bulk.Handle{},
-		renaming:   map[uint32]string{},
-		combat:     newCombat(),
-	}
+	b.body, b.identity, b.name = body, identity, name
 	b.hear()
 	return b, nil
 }
@@ -145,12 +152,18 @@ func (b *bot) observer() client.Observer {
 }
 
 func (b *bot) identityOf(e *client.Entity) uint64 {
+	if !b.config.Game.scenes {
+		return uint64(e.Handle())
+	}
 	v, _ := b.identity.Get(e)
 	return v.Number()
 }
 
 // checkName passes the name of an avatar to the oracle.
 func (b *bot) checkName(e *client.Entity, entered bool) {
+	if !b.config.Game.scenes {
+		return
+	}
 	name, ok := b.name.Get(e)
 	switch {
 	case !ok:
@@ -179,6 +192,9 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.begun = time.Now()
+	if err := b.seat(); err != nil {
+		return err
+	}
 	config, err := b.clientConfig(s)
 	if err != nil {
 		return err
@@ -188,17 +204,30 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 		return err
 	}
 	b.joined(c)
-	return nil
+	if b.config.Game.scenes {
+		return nil
+	}
+	return b.enter()
 }
 
 func (b *bot) clientConfig(s *schema.Schema) (client.Config, error) {
 	name := nameOf(b.number)
 	ticket, err := b.config.ticket(name)
-	return client.Config{
+	c := client.Config{
 		Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Events: &b.events, Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Simulate: !b.config.Ordinary, Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
-	}, err
+	}
+	if own := b.behavior; !b.config.Game.scenes {
+		c.Schema, c.Events, c.Result = own.Schema, own.Events, b.ownResult
+		c.State = func(s client.StateChange) {
+			b.changed(s)
+			if own.State != nil {
+				own.State(s)
+			}
+		}
+	}
+	return c, err
 }
 
 // joined begins a visit with a client that was welcomed.
@@ -228,7 +257,7 @@ func (b *bot) renew() {
 	clear(b.renaming)
 	b.nextRename = time.Time{}
 	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
-	b.inputs = inputWatch{}
+	b.inputs, b.held = inputWatch{}, nil
 	b.combat.renew(true)
 }
 
@@ -255,7 +284,9 @@ func (b *bot) wait(ctx context.Context) error {
 	case Restless:
 		hz = restlessFrames
 	default:
-		return b.client.Wait(ctx)
+		if b.config.Game.scenes {
+			return b.client.Wait(ctx)
+		}
 	}
 	frame, cancel := context.WithTimeout(ctx, time.Second/hz)
 	defer cancel()
@@ -290,6 +321,17 @@ func (b *bot) step(now time.Time) error {
 		b.measure()
 		b.watchInput(now)
 		b.probe()
+	}
+	if !b.config.Game.scenes {
+		if b.firstSeq != 0 {
+			if err := b.behave(now, fresh); err != nil {
+				return err
+			}
+		}
+		b.publishAfter(now)
+		return nil
+	}
+	if fresh {
 		if err := b.steer(now); err != nil {
 			return err
 		}

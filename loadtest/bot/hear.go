@@ -134,6 +134,9 @@ func (o *oracle) settleFlashes(snapshots uint64, tick uint32) {
 // before it.
 func (o *oracle) checkCause(m *memory, cause uint8) {
 	fate := o.fate(m)
+	if o.foreign {
+		return
+	}
 	if fate != statusShown && fate != statusHidden {
 		return // the server may not know that the bot knows it
 	}

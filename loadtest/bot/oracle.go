@@ -35,6 +35,7 @@ type memory struct {
 // not depend on the replica: its inputs are callbacks and answers.
 type oracle struct {
 	bot     int
+	foreign bool                   // the game is not internal/scenes, whose causes of death are known
 	floor   uint32                 // from the Welcome: lower generations were never issued
 	slots   uint32                 // from the Welcome: indices from here on were never issued
 	tick    uint32                 // newest seen

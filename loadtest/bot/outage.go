@@ -102,7 +102,7 @@ func (o *outage) over(b *bot, now time.Time) {
 func (b *bot) forget(floor, slots uint32) {
 	next := newOracle(b.number, rememberedHandles, floor, slots)
 	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
-	next.heard, next.patience = b.oracle.heard, b.oracle.patience
+	next.foreign, next.heard, next.patience = b.oracle.foreign, b.oracle.heard, b.oracle.patience
 	b.oracle = next
 }
 

@@ -30,6 +30,9 @@ type Definition struct {
 	// world: to host it, to check it, or to repeat a recording in it. Its error is printed as
 	// it is if it wraps Usage.
 	New func(Options) (*Game, error)
+	// Bots play the game in the commands demo and loadtest. nil: bots that join and check the
+	// handles that they are shown.
+	Bots *bot.Game
 }
 
 // Worlds describes the command line's choice of a world.
@@ -110,6 +113,9 @@ func (c *complaints) add(wrong bool, format string, args ...any) {
 		*c = append(*c, fmt.Errorf("definition: "+format, args...))
 	}
 }
+
+// bots returns the game of bots, with its default.
+func (d *Definition) bots() *bot.Game { return cmp.Or(d.Bots, &bot.Game{}) }
 
 // variables is the prefix of the program's environment variables.
 func (d *Definition) variables() string {

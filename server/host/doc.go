@@ -5,6 +5,7 @@
 //
 //	arena serve --listen :4433 --image world.image     host the world
 //	arena demo --bots 50 --duration 60s                run a server and bots that check it
+//	arena loadtest --addr HOST:PORT --fail 'x>1'       load a running server with bots
 //	arena check                                        report contradictions of world, schema and rules
 //	arena replay my.recording                          replay a recording and compare
 //	arena train my.recording --out my.tables           train coding tables

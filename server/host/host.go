@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/regularfile"
+	loadtest "github.com/worldd/worldd/loadtest/command"
 )
 
 // Exit statuses.
@@ -72,17 +74,18 @@ type command interface {
 
 // commands is the command line.
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Host a world until SIGINT or SIGTERM."`
-	Demo    demoCommand    `cmd:"" help:"Run a server and bots that load and check it, and report the result."`
-	Check   checkCommand   `cmd:"" help:"Report mistakes in a world, and expensive effects."`
-	Replay  replayCommand  `cmd:"" help:"Replay a recording and report the first tick that differs."`
-	Train   trainCommand   `cmd:"" help:"Make coding tables from a recording."`
-	Inspect inspectCommand `cmd:"" help:"Report the size in bits of a recorded world's fields."`
-	Schema  schemaCommand  `cmd:"" help:"Print the schema that clients of a world or a running server receive."`
-	Watch   watchCommand   `cmd:"" help:"Show the entities that a running server sends, by name, until SIGINT."`
-	Token   tokenCommand   `cmd:"" help:"Create keys, and connect tokens for users."`
-	Version versionCommand `cmd:"" help:"Print the version."`
-	Bots    botsCommand    `cmd:"" hidden:"" help:"The demo's child process."`
+	Serve    serveCommand    `cmd:"" help:"Host a world until SIGINT or SIGTERM."`
+	Demo     demoCommand     `cmd:"" help:"Run a server and bots that load and check it, and report the result."`
+	Loadtest loadtestCommand `cmd:"" help:"Load a running server with bots, and report what they measured."`
+	Check    checkCommand    `cmd:"" help:"Report mistakes in a world, and expensive effects."`
+	Replay   replayCommand   `cmd:"" help:"Replay a recording and report the first tick that differs."`
+	Train    trainCommand    `cmd:"" help:"Make coding tables from a recording."`
+	Inspect  inspectCommand  `cmd:"" help:"Report the size in bits of a recorded world's fields."`
+	Schema   schemaCommand   `cmd:"" help:"Print the schema that clients of a world or a running server receive."`
+	Watch    watchCommand    `cmd:"" help:"Show the entities that a running server sends, by name, until SIGINT."`
+	Token    tokenCommand    `cmd:"" help:"Create keys, and connect tokens for users."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Bots     botsCommand     `cmd:"" hidden:"" help:"The demo's child process."`
 	kong.Plugins
 }
 
@@ -160,6 +163,9 @@ func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 		return status
 	}
 	err := c.run(ctx, p)
+	if status, over := errors.AsType[exitStatus](err); over {
+		return int(status)
+	}
 	switch {
 	case err == nil:
 		return exitOK
@@ -183,6 +189,7 @@ func (p *program) parse(args []string) (c command, status int) {
 		"name": p.Name, "variables": p.variables(), "world": "", "worlds": "", "schemaOf": "HOST:PORT",
 		"schemaHelp": "Address of a running server, which is joined for a moment (none: this program's game).",
 	}
+	maps.Copy(vars, loadtest.Vars(p.Name))
 	if w := p.Worlds; w != nil {
 		vars["world"], vars["worlds"], vars["schemaOf"] = w.Default, w.Help, "FILE|HOST:PORT"
 		vars["schemaHelp"] = w.Help + " (" + w.Default + "), or address of a running server, which is joined for a moment."

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -29,10 +31,59 @@ func TestMain(m *testing.M) {
 
 // tag is a small game with a rule: every 20 ticks "it" is another.
 func tag() Definition {
-	return Definition{Name: "tag", About: "A game for tests.", New: newTag}
+	return Definition{Name: "tag", About: "A game for tests.", New: newTag, Bots: &bot.Game{Bot: newTagBot}}
 }
 
-type it struct{ Count uint32 }
+type (
+	it  struct{ Count uint32 }
+	run struct {
+		X float32 `net:"range=-1..1,step=1/4"`
+	}
+	touch struct{}
+)
+
+func tagSchema() *schema.Schema {
+	s := schema.New()
+	err := errors.Join(schema.Add[schema.Body](s, schema.BodyComponent), schema.Add[it](s, "it"), schema.SetInput[run](s), schema.AddCommand[touch](s, "touch"))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// lyingTag makes the bots of tag fail their own check.
+const lyingTag = "TAG_TEST_LYING"
+
+// newTagBot returns a bot that runs to and fro and touches what it sees.
+func newTagBot(seat bot.Seat) (bot.Behavior, error) {
+	s := tagSchema()
+	counts, err := client.ComponentOf[it](s, "it")
+	frames := seat.Rand.IntN(60)
+	return bot.Behavior{
+		Schema: s,
+		Input: func(*bot.Frame) any {
+			frames++
+			return &run{X: float32(frames/30%3) - 1}
+		},
+		Act: func(f *bot.Frame) error {
+			for e := range f.Client.Replica().All() {
+				if f.Fresh && frames%10 == 0 {
+					_, err := f.Client.Do(e.Handle(), touch{})
+					return err
+				}
+			}
+			return nil
+		},
+		Check: func(f *bot.Frame) error {
+			for e := range f.Client.Replica().All() {
+				if v, ok := counts.Get(e); ok && v.Count > 1_000_000 || os.Getenv(lyingTag) != "" {
+					return errors.New("nobody has been it so often")
+				}
+			}
+			return nil
+		},
+	}, err
+}
 
 func newTag(o Options) (*Game, error) {
 	w, err := world.New(world.Config{TickHz: 30, Seed: o.SeedOr(7), MaxEntities: 64, HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}})
@@ -64,12 +115,15 @@ func newTag(o Options) (*Game, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := schema.New()
-	err = errors.Join(schema.Add[schema.Body](s, schema.BodyComponent), schema.Add[it](s, "it"))
-	return &Game{Config: server.Config{World: w, Schema: s, MaxSessions: 8, Game: server.Game{
+	return &Game{Config: server.Config{World: w, Schema: tagSchema(), MaxSessions: 8, Game: server.Game{
+		Input: server.OnInput(func(s *server.Session, _ uint64, r run) { w.SetVelocity(s.Entity(), world.Vec3{X: r.X}) }),
+		Commands: map[string]server.Command{"touch": server.OnCommand(func(_ *server.Session, h world.Entity, _ touch) error {
+			marks.Set(h, it{})
+			return nil
+		})},
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(ball, world.Vec3{Y: 2}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-	}}}, err
+	}}}, nil
 }
 
 // screen is a buffer for concurrent writers.
@@ -150,8 +204,9 @@ func TestWrongRules(t *testing.T) {
 	for complaint, spoil := range map[string]func(*Game){
 		"World is nil":  func(g *Game) { g.World = nil },
 		"Schema is nil": func(g *Game) { g.Schema = nil },
-		`component "other" of the schema is not registered`: func(g *Game) { g.Schema = schema.New(); _ = schema.Add[it](g.Schema, "other") },
-		"New has returned neither a game nor an error":      nil,
+		`component "other" of the schema is not registered`:                    func(g *Game) { _ = schema.Add[struct{ X uint8 }](g.Schema, "other") },
+		`command "touch" takes host.touch, and the schema does not declare it`: func(g *Game) { g.Schema = schema.New() },
+		"New has returned neither a game nor an error":                         nil,
 	} {
 		d := tag()
 		d.New = func(o Options) (*Game, error) {
@@ -171,7 +226,7 @@ func TestWrongRules(t *testing.T) {
 func TestCheck(t *testing.T) {
 	status, out, err := play(t, "check")
 	require.Equal(t, exitOK, status, err)
-	require.Equal(t, "tag: ok: game tag, 30 Hz, 8 entities, 1 kind, 0 commands\n", out)
+	require.Equal(t, "tag: ok: game tag, 30 Hz, 8 entities, 1 kind, 1 command\n", out)
 }
 
 // A program of one world has no choice of worlds, and its own variables.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package command
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestFlagsNameRegularFiles(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, flag := range []string{"--tables=", "--token-key="} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", flag + pipe}, &stdout, &stderr))
+		require.Equal(t, exitUsage, Main(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", flag + pipe}, &stdout, &stderr))
 		require.Contains(t, stderr.String(), pipe+": not a regular file: it is a named pipe")
 	}
 }
@@ -32,7 +32,7 @@ func TestReadableTokenKey(t *testing.T) {
 		require.NoError(t, os.Chmod(key, mode))
 		var stdout, stderr bytes.Buffer
 		// No server is there, which ends the run.
-		require.Equal(t, exitError, run(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--bots=1", "--duration=100ms"}, &stdout, &stderr))
+		require.Equal(t, exitError, Main(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--bots=1", "--duration=100ms"}, &stdout, &stderr))
 		require.Equal(t, warned, bytes.Contains(stderr.Bytes(), []byte("can read the secret key "+key)), "%o: %s", mode, &stderr)
 	}
 }

@@ -1,0 +1,294 @@
+// Package command is the command line of load tests: of the program loadtest, and of the
+// command loadtest that package host gives each game.
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/loadtest/page"
+	"github.com/worldd/worldd/server/token"
+)
+
+// Exit statuses.
+const (
+	exitOK    = commandline.OK
+	exitError = commandline.Error
+	exitUsage = commandline.Usage
+)
+
+// Bounds of files named by flags: the default tables have 36 KB, a key 129 bytes.
+const (
+	maxTablesBytes = 4 << 20
+	maxKeyBytes    = 64 << 10
+)
+
+// Flags are the flags of a load test, for kong with Vars.
+type Flags struct {
+	Addr        string        `required:"" placeholder:"HOST:PORT" help:"The server."`
+	Bots        int           `default:"50" help:"Number of bots."`
+	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`
+	Ramp        time.Duration `placeholder:"TIME" help:"Time over which the first dials are spread (default 10 ms per bot, at most half of the duration)."`
+	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks), restless (steer in every tick), combat (shoot and launch, as they draw and predict) (${default})."`
+	Loss        float64       `placeholder:"SHARE" help:"Share of packets lost each way: 0.05 is 5 %."`
+	Delay       time.Duration `placeholder:"TIME" help:"Delay added to each packet, one way."`
+	Jitter      time.Duration `placeholder:"TIME" help:"Random delay on top, uniform from 0."`
+	Reorder     float64       `placeholder:"SHARE" help:"Share of packets held back so that later ones overtake them."`
+	CutAt       time.Duration `placeholder:"TIME" help:"Time of a link outage, from the first dial."`
+	CutFor      time.Duration `placeholder:"TIME" help:"Duration of the outage."`
+	Simulate    bool          `default:"true" negatable:"" help:"Bots compute the bodies of exact kinds themselves, and every audit of them must agree."`
+	Seed        uint64        `default:"1" help:"Seed of the bots' random choices."`
+	Area        float64       `default:"80" placeholder:"METRES" help:"Bots roam within this distance of the centre (${default} m)."`
+	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, which it prints at start."`
+	InsecureDev bool          `xor:"trust" help:"Trust any server: for development on one machine."`
+	Tables      string        `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by '${serverProgram} train'."`
+	TokenKey    string        `type:"path" placeholder:"FILE" help:"Secret key that signs the bots' connect tokens, as written by '${serverProgram} token new'."`
+	Audience    string        `default:"${serverProgram}" placeholder:"NAME" help:"Audience of the tokens (${default})."`
+	Admin       string        `placeholder:"HOST:PORT" help:"The server's admin port: adds its ticks to the report."`
+	AdminToken  string        `type:"path" placeholder:"FILE" help:"Token of the admin port: the server's --admin-token."`
+	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots are connected (needs --admin)."`
+	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with status 1 if this comes true. May be repeated."`
+	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
+	JSON        bool          `name:"json" help:"Print exactly one JSON object on standard output."`
+
+	game       *bot.Game
+	program    string // for messages
+	thresholds []bot.Threshold
+	admin      *admin
+	issuer     *token.Issuer
+	tables     *client.Tables
+}
+
+// Validate is called by kong, which shows the error with the usage.
+func (f *Flags) Validate() error {
+	switch {
+	case f.Bots < 1:
+		return fmt.Errorf("--bots is %d, want at least 1", f.Bots)
+	case f.Duration <= 0:
+		return fmt.Errorf("--duration is %v, want more than 0", f.Duration)
+	case !(f.Area > 0):
+		return fmt.Errorf("--area is %v, want more than 0 metres", f.Area)
+	case f.Profile != "" && f.Admin == "":
+		return errors.New("--profile needs --admin: profiles come from the admin port")
+	}
+	if f.AdminToken != "" && f.Admin == "" {
+		return errors.New("--admin-token needs --admin")
+	}
+	f.thresholds = nil // kong validates embedded flags twice
+	for _, text := range f.Fail {
+		t, err := bot.ParseThreshold(text)
+		if err == nil {
+			err = f.measures(t)
+		}
+		if err != nil {
+			return err
+		}
+		f.thresholds = append(f.thresholds, t)
+	}
+	if f.Tables != "" {
+		text, err := regularfile.Read(f.Tables, maxTablesBytes)
+		if err == nil {
+			f.tables, err = client.ParseTables(text)
+		}
+		if err != nil {
+			return fmt.Errorf("--tables: %w", err)
+		}
+	}
+	if f.TokenKey != "" {
+		secret, err := regularfile.Read(f.TokenKey, maxKeyBytes)
+		if err == nil {
+			f.issuer, err = token.NewIssuer(string(secret))
+		}
+		if err != nil {
+			return fmt.Errorf("--token-key: %w", err)
+		}
+	}
+	var err error
+	if f.Admin != "" {
+		f.admin, err = newAdmin(f.Admin, f.AdminToken)
+	}
+	return errors.Join(err, f.config().Validate())
+}
+
+// measures returns an error if the run does not measure t's metric: the threshold would
+// always be crossed.
+func (f *Flags) measures(t bot.Threshold) error {
+	v := 0.0
+	in := func(r bot.Report) bool {
+		_, measured := t.Crossed(&r)
+		return measured != nil
+	}
+	lacks := ""
+	switch {
+	case in(bot.Report{}), f.Simulate && in(bot.Report{Motion: &bot.Motion{}}):
+	case f.Admin == "" && in(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
+		lacks = "needs --admin: only the server measures it"
+	case in(bot.Report{Motion: &bot.Motion{}}):
+		lacks = "needs --simulate"
+	case f.Scenario != bot.JoinStorm && in(bot.Report{Storm: &bot.Storm{DeliveredRatio: &v, AllInS: &v}}):
+		lacks = "needs --scenario join-storm"
+	case f.Scenario != bot.Hostile && in(bot.Report{Attacks: &bot.Attacks{}}):
+		lacks = "needs --scenario hostile"
+	case f.Scenario != bot.Combat && in(bot.Report{Combat: &bot.Fight{P50Mm: &v, P99Mm: &v, MaxMm: &v}}):
+		lacks = "needs --scenario combat"
+	case in(bot.Report{World: &bot.World{}}):
+		lacks = "only worldd demo measures it"
+	}
+	if lacks != "" {
+		return fmt.Errorf("threshold %q cannot be measured: %s", t, lacks)
+	}
+	return nil
+}
+
+func (f *Flags) config() bot.Config {
+	return bot.Config{
+		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
+		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
+		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder, CutAt: f.CutAt, CutFor: f.CutFor},
+		Seed: f.Seed, AreaMetres: f.Area, Game: f.game, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
+	}
+}
+
+// Vars returns the variables of the tags of Flags: which program is the server's.
+func Vars(server string) kong.Vars { return kong.Vars{"serverProgram": server} }
+
+// Main runs a command line of the program loadtest, and returns the exit status.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f Flags
+	about := commandline.Program{Name: "loadtest", Description: "Load a worldd server with bots that check every handle, name and event.", Variables: "WORLDD_"}
+	parsed, status := commandline.Parse(&f, about, args, stdout, stderr, Vars("worldd"))
+	if parsed == nil {
+		return status
+	}
+	return f.Run(ctx, "loadtest", bot.Scenes(), stdout, stderr)
+}
+
+// Run plays with bots of the game, and returns the exit status. Messages begin with the name
+// of the program.
+func (f *Flags) Run(ctx context.Context, program string, game *bot.Game, stdout, stderr io.Writer) int {
+	f.game, f.program = game, program
+	if err := f.config().Validate(); err != nil { // of the game's bots
+		fmt.Fprintf(stderr, "%s: %v\n", program, err)
+		return exitUsage
+	}
+	html, err := page.Create(f.HTML)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
+		return exitError
+	}
+	if f.Profile != "" { // fail before the run, as with the page
+		if err := os.MkdirAll(f.Profile, 0o755); err != nil {
+			fmt.Fprintf(stderr, "%s: cannot write the profiles: %v\n", f.program, err)
+			return exitError
+		}
+	}
+	if f.TokenKey != "" && regularfile.WorldReadable(f.TokenKey) {
+		fmt.Fprintf(stderr, "%s: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", f.program, f.TokenKey)
+	}
+	began := time.Now()
+	report, err := f.play(ctx, stderr)
+	if report != nil { // even if something else failed
+		unwritten := page.Finish(html, report, page.About{Addr: f.Addr, Link: f.config().Link, Began: began, Thresholds: f.thresholds})
+		err = errors.Join(err, f.write(report, stdout, stderr), unwritten)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
+		return exitError
+	case report.Undecided(f.thresholds):
+		fmt.Fprintf(stderr, "%s: interrupted: --fail could not be evaluated\n", f.program)
+		return exitError
+	case !report.Passed(f.thresholds):
+		return exitError
+	}
+	return exitOK
+}
+
+// play runs the bots and samples the server if --admin is given.
+func (f *Flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error) {
+	live := bot.NewLive(stderr, f.admin != nil)
+	if f.admin != nil {
+		if _, err := f.admin.within(ctx, firstAnswer); err != nil { // fail before the run
+			return nil, err
+		}
+		defer http.DefaultClient.CloseIdleConnections()
+	}
+	began := time.Now()
+	profiling, stopProfiling := context.WithCancel(ctx)
+	defer stopProfiling()
+	profiled := f.profile(profiling)
+	var plateau meters // at its start
+	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
+		if f.admin != nil {
+			p.Server, _ = f.admin.within(ctx, sampleAnswer) // a missing answer is a gap in the plot
+			if plateau.asked.IsZero() && p.ElapsedS >= f.config().RampEnd().Seconds() {
+				plateau = f.admin.meters
+			}
+		}
+		live.Row(*p)
+	})
+	if time.Since(began) < f.Duration {
+		stopProfiling() // profiles without load are worthless
+	}
+	if report != nil && f.admin != nil {
+		report.Tick = f.admin.ticks.report()
+		report.Cost = costOf(plateau, f.admin.meters)
+	}
+	return report, errors.Join(err, profiled())
+}
+
+// profile fetches profiles in the background from the end of the ramp until ctx ends.
+// The returned function waits for them.
+func (f *Flags) profile(ctx context.Context) func() error {
+	if f.Profile == "" {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() {
+		ramp := f.config().RampEnd()
+		select {
+		case <-ctx.Done():
+			done <- nil // interrupted before the plateau
+		case <-time.After(ramp):
+			err := f.admin.profile(ctx, f.Profile, f.Duration-ramp)
+			if ctx.Err() != nil {
+				err = nil // interrupted
+			}
+			done <- err
+		}
+	}()
+	return func() error { return <-done }
+}
+
+// write prints the result. With --json, the summary goes to standard error.
+func (f *Flags) write(report *bot.Report, stdout, stderr io.Writer) error {
+	summary := stdout
+	if f.JSON {
+		summary = stderr
+	}
+	if _, err := fmt.Fprintln(summary); err != nil {
+		return err
+	}
+	if err := report.WriteSummary(summary, bot.IsTerminal(summary), f.thresholds...); err != nil {
+		return err
+	}
+	if f.HTML != "" {
+		fmt.Fprintf(summary, "\n  page       %s\n", f.HTML)
+	}
+	if f.JSON {
+		return json.NewEncoder(stdout).Encode(report)
+	}
+	return nil
+}

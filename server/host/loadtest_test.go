@@ -1,0 +1,93 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/bot"
+)
+
+// The demo plays a game with its own bots, in a child process.
+func TestDemo(t *testing.T) {
+	t.Setenv(asMain, "1")
+	status, out, errs := play(t, "demo", "--bots=3", "--duration=3s", "--json")
+	require.Equal(t, exitOK, status, "%s%s", errs, out)
+	require.Contains(t, errs, "tag demo: game tag, 3 bots for 3s over QUIC on ")
+	var report bot.Report
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.Equal(t, 3, report.Connected)
+	require.NotZero(t, report.Handles.Probes)
+	require.NotZero(t, report.Handles.CommandsExecuted)
+	require.NotNil(t, report.Input.P50Ms, "a change of the input is seen in the bot's own body")
+
+	t.Setenv(lyingTag, "1")
+	status, out, errs = play(t, "demo", "--bots=1", "--duration=1s", "--json")
+	require.Equal(t, exitError, status)
+	require.Contains(t, out, `"failed":1`)
+	require.Contains(t, errs, "nobody has been it so often")
+
+	status, _, errs = play(t, "demo", "--bots=9")
+	require.Equal(t, exitUsage, status)
+	require.Equal(t, "tag: --bots is 9, but game tag takes 8 players: want fewer\n", errs)
+}
+
+// watched closes up when its words were written.
+type watched struct {
+	screen
+	words string
+	up    chan struct{}
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.screen.Write(p)
+	if strings.Contains(string(p), w.words) {
+		close(w.up)
+	}
+	return n, err
+}
+
+// The command loadtest has the game's bots, over bad links, in scenarios, against thresholds;
+// bots of a game without bots only look.
+func TestLoadtest(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	out := &watched{words: "anybody may join", up: make(chan struct{})}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Run(ctx, tag(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &screen{}})
+	}()
+	defer func() {
+		stop()
+		require.Equal(t, exitOK, <-ended)
+	}()
+	<-out.up
+	found := regexp.MustCompile(`tag: game tag on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
+	require.NotNil(t, found, out.String())
+	load := func(d Definition, args ...string) (int, string, string) {
+		return playOf(t, d, append([]string{"loadtest", "--addr=" + found[1], "--fingerprint=" + found[2], "--bots=4", "--duration=2s"}, args...)...)
+	}
+	status, said, errs := load(tag(), "--loss=0.05", "--delay=20ms", "--fail=commands_executed<1", "--fail=input_visible_p99_ms>60000", "--fail=confusions>0")
+	require.Equal(t, exitOK, status, "%s%s", errs, said)
+	require.Equal(t, 1, strings.Count(said, "confusions>0"), said)
+	status, said, _ = load(tag(), "--fail=commands_executed>0")
+	require.Equal(t, exitError, status)
+	require.Contains(t, said, "commands_executed")
+	for _, scenario := range []string{"idle", "churn", "restless", "hostile"} {
+		status, said, errs := load(tag(), "--scenario="+scenario)
+		require.Equal(t, exitOK, status, "%s: %s%s", scenario, errs, said)
+	}
+	status, _, errs = load(tag(), "--scenario=combat")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "scenario combat is for the worlds of worldd")
+
+	lookers := tag()
+	lookers.Bots = nil
+	status, said, errs = load(lookers, "--fail=probes<1")
+	require.Equal(t, exitOK, status, "%s%s", errs, said)
+	status, _, _ = playOf(t, tag(), "loadtest", "--addr=nowhere")
+	require.Equal(t, exitUsage, status)
+}
