@@ -72,8 +72,9 @@ type Game struct {
 	AreaMetres float64
 	// Attach receives the server before it serves. A game that sends events needs it.
 	Attach func(*server.Server)
-	// TakeImage, RestoreRun and Replay are for games with state outside of their worlds, which
-	// they keep in Image.Extra. They replace the World's methods of these names.
+	// TakeImage, RestoreRun and Replay replace the World's methods of these names, one by one:
+	// for games with state outside of their worlds, such as handles, which RestoreRun renews, or
+	// what TakeImage keeps in Image.Extra. If Extra is kept, both others must read it.
 	TakeImage  func(*world.Image) error
 	RestoreRun func(*world.Image) error
 	Replay     func(io.Reader) (*world.Replay, error)
@@ -132,13 +133,7 @@ func (g *Game) Validate() error {
 	for _, name := range flagsDecide {
 		wrong.add(!config.FieldByName(name).IsZero(), "Config.%s is set: flags decide it", name)
 	}
-	own := 0
-	for _, set := range []bool{g.TakeImage != nil, g.RestoreRun != nil, g.Replay != nil} {
-		if set {
-			own++
-		}
-	}
-	wrong.add(own%3 != 0, "of TakeImage, RestoreRun and Replay %d are set: want all or none, or images and recordings lose what the others keep", own)
+	wrong.add(g.TakeImage != nil && (g.RestoreRun == nil || g.Replay == nil), "TakeImage is set without RestoreRun or Replay, which must read what it keeps")
 	wrong.add(!(g.AreaMetres >= 0), "AreaMetres is %v: want more than 0, or 0 for 80", g.AreaMetres)
 	c := g.Config
 	c.Listen, c.AdminListen, c.AdminAccess, c.Certificate, c.Web, c.QlogDir, c.Image = "127.0.0.1:0", "", server.AdminAccess{}, nil, nil, "", server.ImageConfig{}
@@ -168,7 +163,12 @@ func (d *Definition) build(o Options) (*Game, error) {
 			g.World.TakeImage(img)
 			return nil
 		}
-		g.RestoreRun, g.Replay = g.World.RestoreRun, g.World.Replay
+	}
+	if g.RestoreRun == nil {
+		g.RestoreRun = g.World.RestoreRun
+	}
+	if g.Replay == nil {
+		g.Replay = g.World.Replay
 	}
 	if g.Attach == nil {
 		g.Attach = func(*server.Server) {}

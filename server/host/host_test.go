@@ -191,7 +191,7 @@ func TestWrongGame(t *testing.T) {
 		require.Equal(t, exitUsage, status, args)
 		require.Empty(t, out)
 		for _, complaint := range []string{
-			"Config.Listen is set", "Config.AdminListen is set", "Config.QlogDir is set", "TakeImage, RestoreRun and Replay 1 are set",
+			"Config.Listen is set", "Config.AdminListen is set", "Config.QlogDir is set", "TakeImage is set without RestoreRun or Replay",
 			"AreaMetres is -1", "-1 sessions", "snapshot rate is -1 Hz",
 		} {
 			require.Contains(t, err, complaint, args)

@@ -90,6 +90,22 @@ func TestPlayersSeeEachOther(t *testing.T) {
 	require.Equal(t, s.Handle, own.Handle)
 }
 
+// A restored arena has its clock and no orphans.
+func TestRestoredArena(t *testing.T) {
+	b, _, _ := duel(t, rig.Link{})
+	var img world.Image
+	b.world.TakeImage(&img)
+	round := *b.match.Get(b.clock)
+	next, err := New(1)
+	require.NoError(t, err)
+	require.NoError(t, next.RestoreRun(&img))
+	for range 3 {
+		next.world.Step()
+	}
+	require.Equal(t, round, *next.match.Get(next.clock))
+	require.Equal(t, 1, next.world.Stats().Entities)
+}
+
 func TestStickMovesTheShip(t *testing.T) {
 	b, ann, bob := duel(t, badLink)
 	ann.Stick = Stick{X: 1, Z: 1}

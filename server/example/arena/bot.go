@@ -16,14 +16,17 @@ func NewBot(p *Player, seed uint64) *Bot {
 
 // Frame thinks, then does what Player.Frame does. Bots are expected to call it 30 times a second.
 func (b *Bot) Frame() error {
-	b.frames++
-	if own, ok := b.Own(); ok {
-		b.think(own)
-	}
+	b.Think()
 	return b.Player.Frame()
 }
 
-func (b *Bot) think(own Ship) {
+// Think chooses a course, and shoots.
+func (b *Bot) Think() {
+	b.frames++
+	own, ok := b.Own()
+	if !ok {
+		return
+	}
 	target, ok := b.Nearest()
 	if b.frames%20 == 0 { // a new course: towards the middle or the target, and to one side
 		toward := target.At

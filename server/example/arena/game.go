@@ -9,6 +9,7 @@
 //	bot.go       a player that thinks for itself
 //	terminal.go  the picture
 //	play         the program
+//	arenad       the server, with all tools of package host
 //
 //	go run ./server/example/arena/play --rtt 150ms --loss 5%
 //

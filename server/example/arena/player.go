@@ -57,14 +57,27 @@ type Ship struct {
 
 // Join connects a player: dial is client.Dial with a context and an address, or a rig's Dial.
 func Join(name string, dial func(client.Config) (*client.Client, error)) (*Player, error) {
-	p := &Player{}
+	p, config, err := NewPlayer(name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := dial(config)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Joined(c)
+}
+
+// NewPlayer returns a player, who plays once Joined has a client that was dialled by config.
+func NewPlayer(name string) (p *Player, config client.Config, err error) {
+	p = &Player{}
 	s := Schema()
-	err := errors.Join(
+	err = errors.Join(
 		component(s, schema.BodyComponent, &p.body), component(s, "pilot", &p.pilot), component(s, "hull", &p.hull),
 		component(s, "seeker", &p.seeker), component(s, "match", &p.match),
 	)
 	if err != nil {
-		return nil, err
+		return nil, config, err
 	}
 	var events client.Events
 	client.OnEvent(&events, func(_ uint32, e Chat) { p.note("<%s> %s", e.From, e.Text) })
@@ -76,12 +89,14 @@ func Join(name string, dial func(client.Config) (*client.Client, error)) (*Playe
 		}
 	})
 	client.OnEventRendered(&events, func(tick uint32, e Blast) { p.Flashes = append(p.Flashes, Flash{e.At, e.At, tick}) })
-	p.client, err = dial(client.Config{Name: name, Schema: s, Events: &events, State: p.stateChanged})
-	if err != nil {
-		return nil, err
-	}
-	p.predict, err = client.Predict(p.client, func(_ uint32, ship *schema.Body, s Stick) { Fly(ship, s) }, client.PredictConfig{})
-	return p, err
+	return p, client.Config{Name: name, Schema: s, Events: &events, State: p.stateChanged}, nil
+}
+
+// Joined begins to predict the own ship.
+func (p *Player) Joined(c *client.Client) (err error) {
+	p.client = c
+	p.predict, err = client.Predict(c, func(_ uint32, ship *schema.Body, s Stick) { Fly(ship, s) }, client.PredictConfig{})
+	return err
 }
 
 func component[T any](s *schema.Schema, name string, c *client.Component[T]) (err error) {
@@ -119,15 +134,26 @@ func (k Kill) String() string {
 // Frame sends the stick, applies what arrived and moves on to the moment to draw. It does not
 // block. An error is final.
 func (p *Player) Frame() error {
-	if !p.Watch && !p.playing && p.client.State() == client.Joined {
-		p.playing = p.Do(Play{})
-	}
+	p.TakePart()
 	if _, err := p.client.SetInputValue(&p.Stick); err != nil {
 		return err
 	}
 	if err := p.client.Update(); err != nil {
 		return err
 	}
+	p.Show()
+	return nil
+}
+
+// TakePart asks for a ship, unless the player watches or has asked.
+func (p *Player) TakePart() {
+	if !p.Watch && !p.playing && p.client.State() == client.Joined {
+		p.playing = p.Do(Play{})
+	}
+}
+
+// Show moves on to the moment to draw.
+func (p *Player) Show() {
 	before := p.moment.Tick
 	p.moment = p.client.Render()
 	p.flyDarts(max(p.moment.Tick-before, 0))
@@ -135,7 +161,6 @@ func (p *Player) Frame() error {
 	for len(p.Flashes) > 0 && float64(p.Flashes[0].Tick+flashTicks) < p.moment.Tick {
 		p.Flashes = p.Flashes[1:]
 	}
-	return nil
 }
 
 // pollAnswers takes the answers to commands, which arrive in the order of sending.

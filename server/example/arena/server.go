@@ -124,8 +124,26 @@ func addKind(w *world.World, id *world.KindID, name string, priority float32, bo
 	return err
 }
 
-// Attach names the server that runs the arena, after server.Listen or rig.New.
+// Attach names the server that runs the arena, after server.Listen or rig.New. Without one
+// there are no events.
 func (a *Arena) Attach(h Host) { a.host = h }
+
+// RestoreRun begins a new run from an image of an earlier one. The clock continues; ships and
+// missiles end, since their players are gone.
+func (a *Arena) RestoreRun(img *world.Image) error {
+	if err := a.world.RestoreRun(img); err != nil {
+		return err
+	}
+	for slot := range a.world.Slots() {
+		switch e := a.world.HandleAt(slot); {
+		case a.match.Has(e):
+			a.clock = e // every handle is new
+		case e != 0:
+			a.world.Destroy(e)
+		}
+	}
+	return nil
+}
 
 // Config returns what server.Listen and rig.New need.
 func (a *Arena) Config() server.Config {
@@ -335,9 +353,17 @@ func (a *Arena) setKills(t *seat, kills uint16) {
 
 // tell sends an event to all, and flash to those near it. Either fails only if Schema lacks the
 // event.
-func (a *Arena) tell(event any) { must(a.host.Broadcast(event)) }
+func (a *Arena) tell(event any) {
+	if a.host != nil {
+		must(a.host.Broadcast(event))
+	}
+}
 
-func (a *Arena) flash(at world.Vec3, event any) { must(a.host.SendWithin(at, viewRadius, event)) }
+func (a *Arena) flash(at world.Vec3, event any) {
+	if a.host != nil {
+		must(a.host.SendWithin(at, viewRadius, event))
+	}
+}
 
 func must(err error) {
 	if err != nil {

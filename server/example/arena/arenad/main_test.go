@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const asMain = "ARENAD_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// The program plays its demo, with bots of the arena, and no bot finds a mistake.
+func TestDemo(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	demo := exec.CommandContext(t.Context(), self, "demo", "--bots=3", "--duration=4s")
+	demo.Env = append(os.Environ(), asMain+"=1")
+	out, err := demo.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "3 bots")
+}
