@@ -119,8 +119,30 @@
 //
 // The error of a misprediction is added to what At returns, and halves every 80 ms; vectors
 // and numbers that are off by more than PredictConfig.Snap, in their units, are corrected at
-// once. Only the controlled entity is predicted. A Step that looks at others sees them as of
-// the view, a round trip behind, and is corrected more often.
+// once. A Step that looks at other entities sees them as of the view, a round trip behind, and
+// is corrected more often, unless it takes them along: a ball that the player pushes, or the
+// vehicle that he steers. They are in an [Along] of PredictConfig.Along, and Step changes them
+// by the rules of the server's game:
+//
+//	var balls client.Along[Ball]
+//	own, err := client.Predict(c, func(tick uint32, r *Runner, in Stick) {
+//		r.Step(in)
+//		for _, ball := range balls.All() {
+//			r.Kick(ball)
+//			ball.Roll()
+//		}
+//	}, client.PredictConfig{Along: []client.Companions{&balls}})
+//
+//	balls.Take(nearest) // per render; balls.At returns the state to draw
+//
+// The server's states of all of them count as of the same tick, and if one differs, all are
+// predicted again. A ball without a row has not changed, or there was no room for its row: in a
+// crowd that fills snapshots, what is taken along may be corrected back and forth. If two
+// players take the same ball along, each sees his own kicks at once and the other's half a
+// round trip after the server made them. Until then their pictures differ. The server decides
+// the order of kicks, and corrects both. Take along only entities that this player is likely to
+// touch, and leave the rest in the past.
+//
 // Other players are shown in the past, where nothing has to be guessed: their inputs are not
 // sent, and there is no delay of one's own inputs to choose.
 //

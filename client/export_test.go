@@ -126,9 +126,9 @@ func (s *Session) AsksAgain(why error) bool { return s.asksAgain(why) }
 // Recorrect makes p believe that the server has corrected its confirmed tick.
 func Recorrect[State any](p *Prediction[State]) {
 	c := p.core
-	c.blend.before(c)
+	c.beforeCorrection()
 	c.run(c.confirmed+1, c.target(), all)
-	c.blend.after(c)
+	c.afterCorrection()
 }
 
 // ComputedTick returns the tick that exact bodies were computed up to.

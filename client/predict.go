@@ -27,6 +27,8 @@ type PredictConfig struct {
 	// tick was predicted again and did not ask for it, or was dropped. It is called when the
 	// state is consistent, and may call any method that Observer's functions may call.
 	Undo func(tick uint32, key uint64)
+	// Along are the entities besides the controlled one that step may read and write.
+	Along []Companions
 }
 
 // DefaultSnap is 2 metres where positions are in metres.
@@ -82,9 +84,10 @@ func (c *Client) predicting() *Session  { return c.session }
 // and no server state changes them. State is copied by assignment, so what it points to
 // must not change.
 //
-// step should depend on its arguments alone. Only the controlled entity is predicted: all
-// others are where At draws them, in the past of the predicted one. A step that looks at
-// them, to collide for example, often disagrees with the server and is corrected. It must not
+// step should depend on its arguments and on config.Along alone. Only the controlled entity and
+// those that it takes along are predicted: all others are where Component.At draws them, in the
+// past of the predicted ones. A step that looks at them, to collide for example, often
+// disagrees with the server and is corrected. It must not
 // call methods that change the Session or Client.
 //
 // The error says what the schema lacks.
@@ -105,24 +108,22 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 		session: s, message: message, undo: config.Undo, snap: cmp.Or(config.Snap, DefaultSnap),
 		name:      runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name(),
 		step:      func(tick uint32, state, in int) { step(tick, &p.states[state], inputs[in]) },
-		copyState: func(to, from int) { p.states[to] = p.states[from] },
 		copyInput: func(to, from int) { inputs[to] = inputs[from] },
 		clearInput: func(i int) any {
 			inputs[i] = *new(Input)
 			return &inputs[i]
 		},
-		zero: func(i int) { p.states[i] = *new(State) },
 	}
-	fields, err := predictedFields(s.declared, reflect.TypeFor[State]())
-	if err != nil {
+	var err error
+	if p.core.subject, err = newSubject(p.core, p.states); err != nil {
 		return nil, err
 	}
-	for i := range p.states {
-		for n := range fields {
-			fields[n].at[i] = fields[n].in(reflect.ValueOf(&p.states[i]))
+	p.core.subjects = []*subject{&p.core.subject}
+	for _, a := range config.Along {
+		if err := a.attach(p.core); err != nil {
+			return nil, err
 		}
 	}
-	p.core.setParts(fields)
 	s.prediction = p.core
 	p.core.sync()
 	return p, nil

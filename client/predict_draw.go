@@ -23,91 +23,108 @@ func (b *blend) reset() {
 }
 
 // draw writes the state to draw to the scratch slot.
-func (p *prediction) draw(m Moment) bool {
+func (s *subject) draw(m Moment) bool {
+	p := s.of
 	if !p.running {
 		return false
 	}
-	b, tick := &p.blend, m.inputTick
-	if tick == 0 { // the server's time is unknown
-		tick = float64(p.newest)
-	}
+	b, tick := &s.blend, p.drawnTick(m)
 	if b.on {
-		passed := max(m.now-b.at, 0)
-		share := math.Exp2(-float64(passed) / float64(blendHalfLife))
-		for i := range b.offset {
-			b.offset[i] *= share
-		}
+		passed := b.fade(m.now)
 		// Time passes evenly, but inputs may be made for later or earlier ticks than before.
 		if even := b.tick + p.session.clock.ticks(passed); even != tick {
-			p.interpolate(even)
-			p.copyState(older, scratch)
-			p.interpolate(tick)
-			p.addOffset()
+			s.interpolate(even)
+			s.copyState(older, scratch)
+			s.interpolate(tick)
+			s.addOffset()
 		}
 	}
 	b.on, b.tick, b.at = true, tick, m.now
-	p.interpolate(tick)
-	for i := range p.parts {
-		c := &p.parts[i]
-		p.session.declared.Move(c.number, c.at[scratch], b.offset[c.first:c.first+c.count], 1)
-	}
-	p.setTexts(scratch)
+	s.interpolate(tick)
+	s.moveByOffset()
+	s.setTexts(scratch)
 	return true
 }
 
+// drawnTick returns the tick that is drawn at m, with fractions.
+func (p *prediction) drawnTick(m Moment) float64 {
+	if m.inputTick == 0 { // the server's time is unknown
+		return float64(p.newest)
+	}
+	return m.inputTick
+}
+
+// fade lets the offset shrink until now, and returns how long that is.
+func (b *blend) fade(now time.Duration) (passed time.Duration) {
+	passed = max(now-b.at, 0)
+	share := math.Exp2(-float64(passed) / float64(blendHalfLife))
+	for i := range b.offset {
+		b.offset[i] *= share
+	}
+	return passed
+}
+
+// moveByOffset moves the scratch slot by the offset.
+func (s *subject) moveByOffset() {
+	for i := range s.parts {
+		c := &s.parts[i]
+		s.of.session.declared.Move(c.number, c.at[scratch], s.blend.offset[c.first:c.first+c.count], 1)
+	}
+}
+
 // interpolate writes the state at a tick with fractions to the scratch slot.
-func (p *prediction) interpolate(tick float64) {
-	tick = min(max(tick, float64(p.confirmed)), float64(p.newest))
+func (s *subject) interpolate(tick float64) {
+	tick = min(max(tick, float64(s.of.confirmed)), float64(s.of.newest))
 	from := uint32(tick)
 	left := float64(from) + 1 - tick // ticks to the next state
 	if left == 1 {
-		p.copyState(scratch, slotOf(from))
+		s.copyState(scratch, slotOf(from))
 		return
 	}
 	to := slotOf(from + 1)
-	p.copyState(scratch, to)
-	for i := range p.parts {
-		c := &p.parts[i]
-		way := p.blend.way[c.first : c.first+c.count]
-		p.session.declared.Offset(c.number, c.at[slotOf(from)], c.at[to], way)
-		p.limit(c.spans, way)
-		p.session.declared.Move(c.number, c.at[scratch], way, -left)
+	s.copyState(scratch, to)
+	for i := range s.parts {
+		c := &s.parts[i]
+		way := s.blend.way[c.first : c.first+c.count]
+		s.of.session.declared.Offset(c.number, c.at[slotOf(from)], c.at[to], way)
+		s.limit(c.spans, way)
+		s.of.session.declared.Move(c.number, c.at[scratch], way, -left)
 	}
 }
 
 // before notes what is drawn, ahead of a correction.
-func (b *blend) before(p *prediction) {
-	p.interpolate(b.tick)
-	p.copyState(older, scratch)
+func (s *subject) before() {
+	s.interpolate(s.blend.tick)
+	s.copyState(older, scratch)
 }
 
 // after blends the correction.
-func (b *blend) after(p *prediction) {
-	if p.running && b.on {
-		p.interpolate(b.tick)
-		p.addOffset()
+func (s *subject) after() {
+	if s.of.running && s.blend.on {
+		s.interpolate(s.blend.tick)
+		s.addOffset()
 	}
 }
 
 // addOffset adds the way from the scratch slot to the older slot to the offset, so that
 // both look alike.
-func (p *prediction) addOffset() {
-	for i := range p.parts {
-		c := &p.parts[i]
-		way, offset := p.blend.way[c.first:c.first+c.count], p.blend.offset[c.first:c.first+c.count]
-		p.session.declared.Offset(c.number, c.at[scratch], c.at[older], way)
+func (s *subject) addOffset() {
+	for i := range s.parts {
+		c := &s.parts[i]
+		way, offset := s.blend.way[c.first:c.first+c.count], s.blend.offset[c.first:c.first+c.count]
+		s.of.session.declared.Offset(c.number, c.at[scratch], c.at[older], way)
 		for j, v := range way {
 			offset[j] += v
 		}
-		p.limit(c.spans, offset)
+		s.limit(c.spans, offset)
 	}
 }
 
 // limit makes the spans of an offset 0 that are too long to be blended, and turns go the
 // shorter way.
-func (p *prediction) limit(spans []schema.Span, offset []float64) {
-	for _, s := range spans {
-		v := offset[s.First : s.First+s.Count]
+func (s *subject) limit(spans []schema.Span, offset []float64) {
+	for _, span := range spans {
+		v := offset[span.First : span.First+span.Count]
 		length := 0.0
 		for _, x := range v {
 			length += float64(x * x)
@@ -115,9 +132,9 @@ func (p *prediction) limit(spans []schema.Span, offset []float64) {
 		length = math.Sqrt(length)
 		scale := 1.0
 		switch {
-		case s.Turn && length > math.Pi:
+		case span.Turn && length > math.Pi:
 			scale = math.Remainder(length, 2*math.Pi) / length
-		case !s.Turn && length > p.snap:
+		case !span.Turn && length > s.of.snap:
 			scale = 0
 		}
 		for i := range v {

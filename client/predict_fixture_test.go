@@ -60,6 +60,7 @@ func runnerSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
 	require.NoError(t, schema.Add[friend](s, "friend"))
 	require.NoError(t, schema.Add[runner](s, "runner"))
+	require.NoError(t, schema.Add[ball](s, "ball"))
 	require.NoError(t, schema.SetInput[lever](s))
 	return s
 }
@@ -109,7 +110,7 @@ func newReferee(t testing.TB, config client.PredictConfig) *referee {
 	require.NoError(t, err)
 	f.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: f.schema.Hash(), SchemaText: f.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, TickHz: stepHz, SnapshotHz: stepHz, MaxSlots: 10, Session: 1, Secret: []byte("0123456789abcdef"),
+		GenerationFloor: 1, TickHz: stepHz, SnapshotHz: stepHz, MaxSlots: 100, Session: 1, Secret: []byte("0123456789abcdef"),
 	}
 	f.join()
 	return f

@@ -3,12 +3,8 @@ package client
 import (
 	"math"
 	"math/bits"
-	"reflect"
 	"runtime/debug"
-	"slices"
-	"unsafe"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -39,6 +35,7 @@ func slotOf(tick uint32) int { return int(tick % window) }
 // The rings hold the states of ticks confirmed to newest, and the inputs of the ticks after
 // confirmed. An input counts from its tick on until the next one (C6).
 type prediction struct {
+	subject // the controlled entity
 	session *Session
 	message *schema.Message
 	undo    func(tick uint32, key uint64)
@@ -47,64 +44,24 @@ type prediction struct {
 	failed  *StepError
 
 	step       func(tick uint32, state, input int)
-	copyState  func(to, from int)
-	zero       func(state int)
 	copyInput  func(to, from int)
 	clearInput func(slot int) any // returns a pointer to it
-	parts      []part
-	values     []uint32 // scratch: of a part
 
-	handle    bulk.Handle // the predicted entity
-	running   bool        // there is a state
-	paused    bool        // the connection is lost; until the next state
-	confirmed uint32      // newest tick whose state the server has sent
-	newest    uint32      // newest tick predicted
+	subjects []*subject // the controlled entity, then those that are taken along
+	groups   []*group
+	sure     []judgement // scratch
+
+	running   bool   // there is a state
+	paused    bool   // the connection is lost; until the next state
+	confirmed uint32 // newest tick whose state the server has sent
+	newest    uint32 // newest tick predicted
 	inputs    [window]uint32
 	lastInput uint32 // newest tick in inputs; 0: none
 	lostInput uint32 // of lastInput, when the connection broke
 	stepping  uint32 // tick of the step function's call; 0: not in it
 
-	blend   blend
 	effects effects
 	stats   PredictionStats
-}
-
-// part is a component of the state.
-type part struct {
-	number int // in the caller's schema
-	field  int // of the state; -1: the state is the component
-	at     [stateSlots]any
-	texts  bool
-	spans  []schema.Span
-	first  int // its numbers in an offset
-	count  int
-	server int         // its number in the schema of the entity
-	body   *bodyFields // nil: it is not the body
-}
-
-// in returns the component of the state at v, as a pointer.
-func (p *part) in(v reflect.Value) any {
-	if p.field < 0 {
-		return v.Interface()
-	}
-	return v.Elem().Field(p.field).Addr().Interface()
-}
-
-func (p *prediction) setParts(parts []part) {
-	declared, numbers, most := p.session.declared, 0, 0
-	for i := range parts {
-		c := &parts[i]
-		first, end := declared.TextFieldsOf(c.number)
-		c.texts, c.spans, c.first = first < end, declared.Spans(c.number), numbers
-		c.body = bodyFieldsOf(declared.Component(c.number).Name, declared.Component(c.number).Type)
-		for _, s := range c.spans {
-			c.count += s.Count
-		}
-		numbers += c.count
-		most = max(most, declared.Component(c.number).Values)
-	}
-	p.parts, p.values = parts, make([]uint32, most)
-	p.blend.offset, p.blend.way = make([]float64, numbers), make([]float64, numbers)
 }
 
 // entity returns the controlled entity if it can be predicted.
@@ -113,18 +70,10 @@ func (p *prediction) entity() *Entity {
 	if r == nil || p.failed != nil {
 		return nil
 	}
-	e := r.Entity(p.session.controlled)
-	if e == nil || !e.Owned() {
-		return nil
+	if e := r.Entity(p.session.controlled); e != nil && e.Owned() && p.bind(e) {
+		return e
 	}
-	for i := range p.parts {
-		c := &p.parts[i]
-		c.server = e.layout.numberOf(p.session.declared, c.number)
-		if c.server < 0 || e.mask>>c.server&1 == 0 {
-			return nil
-		}
-	}
-	return e
+	return nil
 }
 
 // input records the input of a tick and predicts it.
@@ -181,14 +130,19 @@ func (p *prediction) sync() {
 		p.stop()
 		p.handle = p.session.controlled
 	}
+	p.dropGone()
 	if e != nil {
-		switch tick := p.session.replica.knownUntil(e, p.session.resendTicks()); {
+		switch tick := p.known(e); {
 		case tick > math.MaxUint32-2*window: // no later tick can be predicted
 			p.stop()
 		case !p.running:
 			p.start(e, tick)
 		case tick > p.confirmed:
-			p.confirm(e, tick)
+			if p.revise(tick - 1); p.failed == nil {
+				p.confirm(e, tick)
+			}
+		default:
+			p.revise(p.confirmed)
 		}
 	}
 	p.deliverUndone()
@@ -224,6 +178,7 @@ func (p *prediction) stop() {
 		p.truncate(p.confirmed)
 		p.running, p.paused = false, false
 		p.blend.reset()
+		p.dropAll()
 	}
 }
 
@@ -265,41 +220,45 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 	if !p.paused && tick > p.newest && tick-p.confirmed <= MaxPredicted {
 		p.run(p.newest+1, tick, all) // the game makes no inputs, and the server holds the last one
 	}
+	sure := p.judge(e, tick)
 	known := tick <= p.newest && !p.paused && p.running
-	agreed := known && p.matches(e, slotOf(tick))
-	if agreed && p.equals(e, slotOf(tick)) {
+	agreed := known && p.agree(sure, tick)
+	if agreed && p.equal(sure, tick) {
 		p.stats.Agreed++
 		p.accept(tick)
 		p.run(p.newest+1, p.target(), all)
 		return
 	}
-	p.blend.before(p)
+	p.beforeCorrection()
 	switch {
 	case p.paused:
 		p.resume(tick)
 		fallthrough
 	case !known:
 		p.undoUnapplied(tick)
-		p.copyState(slotOf(tick), slotOf(p.newest))
+		p.copyStates(slotOf(tick), slotOf(p.newest))
+		sure = p.judgeAll(e)
 	case agreed:
 		p.stats.Agreed++
-	case p.explained(e, tick):
+	case p.explained(sure, tick):
 		p.stats.Corrected++
 		p.stats.Missed++
 	default:
 		p.stats.Corrected++
 	}
-	p.restore(e, slotOf(tick))
+	for _, j := range sure {
+		j.restore(j.entity, slotOf(tick))
+	}
 	p.accept(tick)
 	p.truncate(p.target())
 	p.run(tick+1, p.target(), all)
-	p.blend.after(p)
+	p.afterCorrection()
 }
 
 // explained predicts again up to tick, without the inputs that the server had not applied by
 // then, and reports whether that gives the server's state. If it does, the state
 // keeps its full precision.
-func (p *prediction) explained(e *Entity, tick uint32) bool {
+func (p *prediction) explained(sure []judgement, tick uint32) bool {
 	applied := p.session.replica.input
 	missed := false
 	for t := tick; t > p.confirmed && t > applied; t-- {
@@ -309,7 +268,7 @@ func (p *prediction) explained(e *Entity, tick uint32) bool {
 		return false
 	}
 	p.run(p.confirmed+1, tick, applied)
-	return p.failed == nil && p.matches(e, slotOf(tick))
+	return p.failed == nil && p.agree(sure, tick)
 }
 
 // accept makes tick the confirmed one.
@@ -351,7 +310,7 @@ func (p *prediction) run(from, to, applied uint32) {
 		if t <= p.newest {
 			p.stats.Replayed++
 		}
-		p.copyState(slot, slotOf(t-1))
+		p.copyStates(slot, slotOf(t-1))
 		p.effects.begin(t)
 		p.stepping = t
 		p.step(t, slot, input)
@@ -372,56 +331,6 @@ func (p *prediction) recoverStep() {
 		p.failed = &StepError{Step: p.name, Tick: tick, Value: v, Stack: debug.Stack()}
 		p.effects.dropTick(tick)
 		p.stop()
-	}
-}
-
-// restore gives the state of a slot the newest values of e. Fields that are not replicated or
-// have them after quantisation keep what they have; an exact body takes over all bits.
-func (p *prediction) restore(e *Entity, slot int) {
-	for i := range p.parts {
-		c := &p.parts[i]
-		e.layout.schema.Adopt(c.server, e.current(c.server), c.at[slot])
-		if s, _, ok := e.Exact(); ok && c.body != nil {
-			c.body.set(c.pointer(slot), &s)
-		}
-	}
-}
-
-// equals reports whether the state of a slot has the bits of e's body, if that is exact.
-func (p *prediction) equals(e *Entity, slot int) bool {
-	for i := range p.parts {
-		c := &p.parts[i]
-		if s, _, ok := e.Exact(); ok && c.body != nil && !c.body.equal(c.pointer(slot), &s) {
-			return false
-		}
-	}
-	return true
-}
-
-// pointer returns the component in the state of a slot.
-func (p *part) pointer(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
-
-// matches reports whether the state of a slot quantises to the newest one of e.
-func (p *prediction) matches(e *Entity, slot int) bool {
-	for i := range p.parts {
-		c := &p.parts[i]
-		want := e.current(c.server)
-		got := p.values[:len(want)]
-		e.layout.schema.Quantise(c.server, c.at[slot], got)
-		if !slices.Equal(got, want) {
-			return false
-		}
-	}
-	return true
-}
-
-// setTexts gives the state of a slot the newest texts.
-func (p *prediction) setTexts(slot int) {
-	e := p.entity()
-	for i := range p.parts {
-		if c := &p.parts[i]; c.texts && e != nil {
-			e.layout.schema.SetTexts(c.server, true, *textsOf(e), c.at[slot])
-		}
 	}
 }
 
