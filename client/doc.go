@@ -189,8 +189,12 @@
 // An input is made for the tick at which the server will receive it. The client measures
 // how long that takes; the server keeps early inputs until their tick and applies at most
 // one per tick. Each input is sent in three datagrams; on links that lose more than one in
-// fifty, inputs are made early enough for the second copy to arrive in time. Send what is held down, not what was just pressed: a lost or late
-// input is made up for by the next. Anything that must happen exactly once is a command.
+// fifty, inputs are made early enough for the second copy to arrive in time. Send what is held
+// down, not what was just pressed: a lost or late input is made up for by the next. Anything that
+// must happen exactly once is a command.
+//
+// SetInputValue may also be called between two renders, as soon as a key goes down. At 60
+// renders a second the effect is seen 15 ms earlier, with no more than one datagram per tick.
 //
 // # Commands
 //

@@ -60,6 +60,7 @@ type arenaConfig struct {
 	links      simtest.Conditions // each way
 	viewAge    time.Duration
 	world      world.Config
+	prompt     bool // a press is sent at once, not in the next frame
 }
 
 // newArena joins a client whose entity is at the origin. change may replace the game's
@@ -217,6 +218,9 @@ func measureLatency(t testing.TB, a arenaConfig) latency {
 		x.play(400*time.Millisecond + time.Duration(x.rng.IntN(50_000))*time.Microsecond)
 		at, _ := x.drawn(x.client.Controlled())
 		before, held, pressed = at.X, 1, x.now
+		if a.prompt {
+			x.input([]byte{held})
+		}
 		x.play(400 * time.Millisecond)
 		require.Zero(t, pressed, "drawn")
 	}
@@ -231,6 +235,10 @@ func measureLatency(t testing.TB, a arenaConfig) latency {
 
 // measureLatencies returns the latency over several phases of frames and ticks.
 func measureLatencies(t testing.TB, hz int, frame time.Duration, rtt, jitter int64) latency {
+	return measurePresses(t, hz, frame, rtt, jitter, false)
+}
+
+func measurePresses(t testing.TB, hz int, frame time.Duration, rtt, jitter int64, prompt bool) latency {
 	var all latency
 	phases := 4.0
 	if testing.Short() {
@@ -238,7 +246,7 @@ func measureLatencies(t testing.TB, hz int, frame time.Duration, rtt, jitter int
 	}
 	for seed := range uint64(phases) {
 		l := measureLatency(t, arenaConfig{
-			seed: 10 * seed, frame: frame, snapshotHz: hz, world: world.Config{Gravity: -1},
+			seed: 10 * seed, frame: frame, snapshotHz: hz, world: world.Config{Gravity: -1}, prompt: prompt,
 			links: simtest.Conditions{DelayMin: rtt * 5, DelayMax: rtt*5 + jitter*10},
 		})
 		all.median += l.median / phases
@@ -259,6 +267,17 @@ func TestPressToDrawn(t *testing.T) {
 		require.LessOrEqual(t, l.median, float64(rtt)+60)
 		require.Less(t, l.late, 0.02)
 		require.InDelta(t, 60, l.inputs, 5, "one datagram a tick")
+	}
+}
+
+// A press that is sent at once, not in the next frame, is drawn earlier.
+func TestPromptPressToDrawn(t *testing.T) {
+	for _, rtt := range []int64{0, 100} {
+		frames := measurePresses(t, 30, time.Second/60, rtt, 0, false)
+		prompt := measurePresses(t, 30, time.Second/60, rtt, 0, true)
+		require.Less(t, prompt.median, frames.median-4)
+		require.Less(t, prompt.most, frames.most)
+		require.Less(t, prompt.late, 0.02)
 	}
 }
 
