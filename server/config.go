@@ -72,7 +72,11 @@ type Config struct {
 	Grace time.Duration
 	// MaxViewAge bounds how far back Session.View goes. Default 250 ms; a World with a
 	// shorter history (world.Config.HistoryTicks) bounds it to that, and one without to the
-	// present.
+	// present. A moment is older than the round trip by about two snapshot intervals and what
+	// the link adds: at 20 snapshots a second the default suits round trips up to 100 ms, and
+	// 400 ms those up to 200 ms with lost packets. A client with a longer one is judged by the
+	// bound, so that it has to aim ahead of what it sees. Stats.Views counts such shots. A higher
+	// bound lets players be hit for longer after they reached cover.
 	MaxViewAge time.Duration
 	// PanicEnds lets a panic in a function of the game end the process. By default it
 	// ends only the session that the function was called for, with Internal; it is counted

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"testing"
@@ -101,7 +102,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 			now := x.world.Tick()
 			switch session.ViewOutcome(outcome) {
 			case session.ViewCapped:
-				require.Equal(t, world.Moment{Tick: now - uint64(age*60/time.Second)}, at, "the oldest allowed")
+				require.Equal(t, world.Moment{Tick: now - uint64(cmp.Or(age, time.Second/4)*60/time.Second)}, at, "the oldest allowed")
 			case session.ViewUnseen:
 				require.Equal(t, world.Moment{Tick: x.acked}, at, "the newest acknowledged")
 			default:
@@ -152,6 +153,21 @@ func TestShotsHitWhatWasDrawn(t *testing.T) {
 		require.Zero(t, s.misses[session.ViewDrawn])
 		require.Zero(t, s.hits[session.ViewCapped]+s.misses[session.ViewCapped])
 		require.Less(t, s.now, drawn/2, "the same rays at present")
+	}
+}
+
+// At a round trip of 200 ms and 20 snapshots a second, shots are older than the default bound on
+// their age: all of them are judged by it, and counted. A bound of 400 ms has room for most, and
+// of these all hit.
+func TestShotsAtALongRoundTrip(t *testing.T) {
+	far := simtest.Conditions{DelayMin: 1000, DelayMax: 1000, Loss: 0.05}
+	for seed := range uint64(4) {
+		s := shootout(t, seed, 0, far, nil)
+		require.Zero(t, s.hits[session.ViewDrawn]+s.misses[session.ViewDrawn])
+		require.Greater(t, s.hits[session.ViewCapped]+s.misses[session.ViewCapped], s.fired*9/10)
+		s = shootout(t, seed, 400*time.Millisecond, far, nil)
+		require.Greater(t, s.hits[session.ViewDrawn], s.fired*8/10)
+		require.Zero(t, s.misses[session.ViewDrawn])
 	}
 }
 
