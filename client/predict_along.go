@@ -10,7 +10,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// MaxAlong is how many entities an Along holds. Further ones are not taken.
+// MaxAlong is how many entities an Along holds. Further ones are not taken. Each takes the memory
+// of 130 states, and as many that Take has dropped are drawn for a second.
 const MaxAlong = 16
 
 // Along is a set of entities that a Prediction takes along: the vehicle that the player
