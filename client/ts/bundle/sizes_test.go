@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bundled is what a bundler makes of a game that imports names of the package.
+// bundled describes the bundle of a game that imports names of the package.
 type bundled struct {
 	size, gzipped int // of the file that the page loads first
 	sources       map[string]int

@@ -28,7 +28,8 @@ export class Least {
 
   /** least is 0 before the first value. */
   get least(): number {
-    const least = Math.min(...this.values)
+    let least = Infinity
+    for (let i = 0; i < slots; i++) least = Math.min(least, this.values[i]) // spreading allocates
     return least === Infinity ? 0 : least
   }
 

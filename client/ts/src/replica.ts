@@ -198,7 +198,7 @@ export class Replica {
   private readonly backs = new Uint8Array(limit.maxRows)
   private readonly states: State[] = []
   private readonly grid = new Float32Array(6)
-  private readonly rows: Entity[] = []
+  private readonly rows: Entity[] = [] // never shortened: growing again allocates
   private arena = new Uint32Array(minArena)
   private readonly payloads: Payload[] = [] // of the events of a message, in order
 
@@ -640,7 +640,6 @@ export class Replica {
   /** readHeaders reads the headers of the rows. */
   private readHeaders(): void {
     const { header: h, reader: r } = this
-    this.rows.length = 0
     if (h.rows === 0) return
     const k = r.bits(4)
     this.coding.read(r, h.tick)
@@ -675,7 +674,7 @@ export class Replica {
     for (let i = 0; i < h.rows; i++) {
       const e = this.cells.peek(this.slots[i])?.entity
       if (!e || e.entered > h.structure) return -1
-      rows.push(e)
+      rows[i] = e
       fold.add(e.index, e.generation)
       load += e.load
     }

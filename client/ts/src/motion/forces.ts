@@ -102,7 +102,7 @@ export class Forces {
     const [px, py, pz] = this.machine.position
     const [ox, oy, oz] = this.machine.out
     const box = e.program.box
-    const origin = e.center.every(isZero) // of which -0 is not subtracted either
+    const origin = e.center[0] === 0 && e.center[1] === 0 && e.center[2] === 0 // of which -0 is not subtracted either
     const cx = origin ? 0 : e.center[0]
     const cy = origin ? 0 : e.center[1]
     const cz = origin ? 0 : e.center[2]
@@ -139,8 +139,4 @@ export class Forces {
       sum.z[i] = oz[n]
     }
   }
-}
-
-function isZero(x: number): boolean {
-  return x === 0
 }
