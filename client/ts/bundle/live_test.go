@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -23,10 +25,15 @@ type liveOptions struct {
 	URL     string   `json:"url"`
 	Hashes  []string `json:"hashes"`
 	Seconds int      `json:"seconds"`
+
+	address, fingerprint string // of the server, without browsers
 }
 
 // liveReport is the report of test/browser/live.ts.
 type liveReport struct {
+	testimony
+	Confusions         []string
+	Newest             int // number of the newest snapshot
 	Refused            []string
 	Frames, Moved      int
 	Answered           string
@@ -35,20 +42,20 @@ type liveReport struct {
 	Simulate           bool
 	Steered            struct{ From, To float64 }
 	Seen               struct{ Enters, Leaves, Destroys, Updates, Diverged int }
-	Stats              struct{ Snapshots, Faults, Unreadable, Rows, Enters int }
+	Stats              struct{ Snapshots, Duplicates, Held, Overflowed, Unreadable, Faults, Rows, Enters int }
 	Motion             struct{ Audited, Faults, Steps, Overruns int }
 	States             []string
 	Input, Tick        int
 }
 
-// serve runs worldd with the world storm until the end of t.
-func serve(t *testing.T) liveOptions {
+// serve runs worldd with flags until the end of t.
+func serve(t *testing.T, flags ...string) liveOptions {
 	binary := filepath.Join(t.TempDir(), "worldd")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/worldd")
 	build.Dir = repository
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
-	command := exec.Command(binary, "serve", "--listen", "127.0.0.1:0", "--web")
+	command := exec.Command(binary, append([]string{"serve", "--listen", "127.0.0.1:0", "--web"}, flags...)...)
 	printed, err := command.StdoutPipe()
 	require.NoError(t, err)
 	command.Stderr = os.Stderr
@@ -57,45 +64,83 @@ func serve(t *testing.T) liveOptions {
 		_ = command.Process.Signal(os.Interrupt)
 		_ = command.Wait()
 	})
+	var o liveOptions
+	first := regexp.MustCompile(`on (\S+), fingerprint ([0-9a-f]{64})`)
 	line := regexp.MustCompile(`UDP port (\d+), path (\S+), certificate ([0-9a-f]{64})`)
 	for lines := bufio.NewScanner(printed); lines.Scan(); {
+		if m := first.FindStringSubmatch(lines.Text()); m != nil {
+			o.address, o.fingerprint = m[1], m[2]
+		}
 		if m := line.FindStringSubmatch(lines.Text()); m != nil {
-			return liveOptions{URL: "https://127.0.0.1:" + m[1] + m[2], Hashes: []string{m[3]}}
+			o.URL, o.Hashes = "https://127.0.0.1:"+m[1]+m[2], []string{m[3]}
+			return o
 		}
 	}
 	t.Fatal("worldd serve printed no line for browsers")
 	return liveOptions{}
 }
 
-// TestLive plays ten seconds of the storm in each browser, computes its bodies and steers.
+// crowdedStorm writes the world storm with players near each other, and returns the file's name.
+func crowdedStorm(t *testing.T) string {
+	storm, err := os.ReadFile(filepath.Join(repository, "internal/scenes/worlds/storm.yaml"))
+	require.NoError(t, err)
+	const apart, near = "{min: [-90, 0.9, -60], max: [90, 0.9, 60]}", "{min: [-12, 0.9, -12], max: [12, 0.9, 12]}"
+	require.Equal(t, 1, strings.Count(string(storm), apart))
+	name := filepath.Join(t.TempDir(), "storm.yaml")
+	require.NoError(t, os.WriteFile(name, []byte(strings.Replace(string(storm), apart, near, 1)), 0o600))
+	return name
+}
+
+// TestLive plays 30 seconds of the storm in all browsers at once, beside clients in Go, which
+// must see the same world.
 func TestLive(t *testing.T) {
 	files := fstest.MapFS{"index.html": {Data: page("live.js")}, "live.js": {Data: testPage(t, "live")}}
-	options := serve(t)
-	options.Seconds = 10
+	options := serve(t, "--world", crowdedStorm(t))
+	options.Seconds = 30
 	text, err := json.Marshal(options)
 	require.NoError(t, err)
 	files["live.json"] = &fstest.MapFile{Data: text}
-	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
-		report := b.Open(t, browsertest.NewSite(t, http.FileServerFS(files)), "/index.html").Next()
-		t.Logf("%s", report)
-		var r liveReport
-		require.NoError(t, json.Unmarshal(report, &r))
-		require.Len(t, r.Refused, 2)
-		require.Contains(t, r.Refused[0], "certificate hash")
-		require.Contains(t, r.Refused[1], "64 hexadecimal digits")
-		require.Equal(t, []string{"joined"}, r.States)
-		require.Zero(t, r.Stats.Faults)
-		require.Zero(t, r.Seen.Diverged)
-		require.Zero(t, r.Motion.Faults)
-		require.Greater(t, r.Stats.Snapshots, 100)
-		require.Greater(t, r.Entities, 10)
-		require.Equal(t, r.Entities, r.Resolved)
-		require.Greater(t, r.Moved, r.Frames/2)
-		require.Equal(t, "ok", r.Answered)
-		require.NotZero(t, r.Input)
-		require.True(t, r.Simulate)
-		require.Greater(t, r.Computed, 100)
-		require.Greater(t, r.Motion.Audited, 10)
-		require.Zero(t, r.Motion.Overruns)
+	end := together(t, options)
+	var pages sync.Map // of testimonies, by browser
+	t.Run("play", func(t *testing.T) {
+		browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+			t.Parallel()
+			report := b.Open(t, browsertest.NewSite(t, http.FileServerFS(files)), "/index.html").Next()
+			var r liveReport
+			require.NoError(t, json.Unmarshal(report, &r))
+			pages.Store(b.Name, r.testimony)
+			check(t, r)
+		})
 	})
+	own := end()
+	pages.Range(func(name, page any) bool {
+		t.Run("compare/"+name.(string), func(t *testing.T) { compare(t, page.(testimony), own) })
+		return true
+	})
+}
+
+// check checks the report of a page.
+func check(t *testing.T, r liveReport) {
+	t.Logf("%d frames, %d of %d snapshots, %d entities, at most %d computed; %+v, %+v", r.Frames, r.Stats.Snapshots, r.Newest, r.Entities, r.Computed, r.Stats, r.Motion)
+	require.Len(t, r.Refused, 2)
+	require.Contains(t, r.Refused[0], "certificate hash")
+	require.Contains(t, r.Refused[1], "64 hexadecimal digits")
+	require.Equal(t, []string{"joined"}, r.States)
+	require.Empty(t, r.Confusions)
+	require.Zero(t, r.Stats.Faults)
+	require.Zero(t, r.Stats.Unreadable)
+	require.Zero(t, r.Stats.Overflowed)
+	require.Zero(t, r.Seen.Diverged)
+	require.Zero(t, r.Motion.Faults)
+	require.Greater(t, r.Stats.Snapshots, 300)
+	require.Greater(t, r.Stats.Snapshots, r.Newest*19/20, "a busy browser may lose datagrams")
+	require.Greater(t, r.Entities, 10)
+	require.Equal(t, r.Entities, r.Resolved)
+	require.Greater(t, r.Moved, r.Frames/2)
+	require.Equal(t, "ok", r.Answered)
+	require.NotZero(t, r.Input)
+	require.True(t, r.Simulate)
+	require.Greater(t, r.Computed, 100)
+	require.Greater(t, r.Motion.Audited, 10)
+	require.Zero(t, r.Motion.Overruns)
 }

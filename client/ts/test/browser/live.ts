@@ -1,6 +1,8 @@
 // Plays a live session in a browser, and reports what it saw.
 
 import { Client, simulation, type StateChange } from '../../src/index.ts'
+import { formatHandle } from '../../src/handles.ts'
+import { Witness } from './witness.ts'
 
 declare const browsertest: { report(v: unknown): Promise<unknown>; log(...v: unknown[]): void }
 
@@ -14,6 +16,7 @@ const o: Options = await (await fetch('/live.json')).json()
 const states: StateChange[] = []
 const seen = { enters: 0, leaves: 0, destroys: 0, updates: 0, diverged: 0 }
 const refused: string[] = []
+const witness = new Witness()
 for (const hashes of [[o.hashes[0].replace(/./g, '0')], ['no hash']]) {
   await Client.connect({ url: o.url, certificateHashes: hashes }).then((c) => c.close(), (e) => refused.push(e.message))
 }
@@ -24,7 +27,10 @@ const c = await Client.connect({
   simulation,
   state: (s) => states.push(s),
   observer: {
-    enter: () => seen.enters++,
+    enter: (e) => {
+      seen.enters++
+      witness.enter(e)
+    },
     leave: () => seen.leaves++,
     destroy: () => seen.destroys++,
     update: () => seen.updates++,
@@ -46,9 +52,12 @@ while (performance.now() < end) {
   // Frames of a headless page may stand still.
   await new Promise((resolve) => setTimeout(resolve, 16))
   const t0 = performance.now()
-  c.setInput({ X: 127, Z: 0 })
+  // In circles, so that it remains among the others.
+  const turn = c.replica.tick / 60
+  c.setInput({ X: Math.trunc(127 * Math.cos(turn)), Z: Math.trunc(127 * Math.sin(turn)) })
   c.update()
   const t1 = performance.now()
+  witness.record(c)
   const m = c.render()
   let sum = 0
   for (const e of c.replica.all) {
@@ -73,6 +82,7 @@ while (performance.now() < end) {
 const r = c.replica
 const handles = r.all.map((e) => e.handle)
 await browsertest.report({
+  views: witness.views, held: witness.held.map(formatHandle), confusions: witness.confusions, newest: r.acks.newest,
   refused, frames, moved, answered, steered, computed, seen, entities: r.all.length, resolved: handles.filter((h) => c.resolve(h) === 'live').length,
   stats: r.stats, motion: r.bodies?.stats, link: c.linkStats, states: states.map((s) => s.state), simulate: c.welcome!.simulate,
   updating: updating / frames, drawing: drawing / frames, drawn: drawn / frames, input: r.input, tick: r.tick, agent: navigator.userAgent,
