@@ -32,14 +32,14 @@ type seen struct {
 	Name     string `json:"n"`
 }
 
-// view is what a client saw in one tick, with the first letter of a verdict per held handle.
+// view has the entities that a client saw in one tick, with the first letter of a verdict per held handle.
 type view struct {
 	Tick     uint32
 	Verdicts string
 	Entities []seen
 }
 
-// testimony is what a client saw in a session.
+// testimony has the views of a session, and the handles that it was shown.
 type testimony struct {
 	Views []view
 	Held  []string
@@ -95,7 +95,7 @@ func (w *witness) enter(e *client.Entity) {
 	}
 }
 
-// record records a view if the replica is what the server showed in the tick of a snapshot.
+// record records a view if the replica has no more than the server showed in the tick of a snapshot.
 func (w *witness) record() {
 	r := w.client.Replica()
 	if r.Structure() != r.SnapshotStructure() || r.Tick()%2 != 0 || len(w.Views) > 0 && r.Tick() <= w.Views[len(w.Views)-1].Tick {

@@ -51,7 +51,7 @@ export class Witness {
     this.handleOf.set(identity, e.handle)
   }
 
-  /** record records a view if the replica is what the server showed in the tick of a snapshot, every other time. */
+  /** record records a view if the replica has no more than the server showed in the tick of a snapshot, every other time. */
   record(c: Client): void {
     const r = c.replica
     const h = r.stateHeader
