@@ -174,6 +174,12 @@ type Page struct {
 // serves one browser at a time.
 func (b Browser) Open(t testing.TB, s *Site, path string) *Page {
 	t.Helper()
+	return b.open(t, s, path, func(*exec.Cmd) {})
+}
+
+// open is Open of a process that prepare may change.
+func (b Browser) open(t testing.TB, s *Site, path string, prepare func(*exec.Cmd)) *Page {
+	t.Helper()
 	folder, err := os.MkdirTemp("", "browsertest-")
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +190,7 @@ func (b Browser) Open(t testing.TB, s *Site, path string) *Page {
 	command.Stdout, command.Stderr = &p.output, &p.output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // both browsers start further processes
 	command.WaitDelay = time.Second
+	prepare(command)
 	if err := command.Start(); err != nil {
 		t.Fatalf("%s does not start: %v", b.Name, err)
 	}

@@ -26,6 +26,33 @@ func TestReport(t *testing.T) {
 	})
 }
 
+// TestDrive hides and freezes a page.
+func TestDrive(t *testing.T) {
+	Each(t, func(t *testing.T, b Browser) {
+		if !b.Drives() {
+			return
+		}
+		site := NewSite(t, html(`<!doctype html><meta charset="utf-8"><script src="/browsertest.js"></script>
+			<script>
+			document.addEventListener("visibilitychange", () => browsertest.report(document.visibilityState))
+			let frozen = 0
+			document.addEventListener("freeze", () => frozen++)
+			document.addEventListener("resume", () => browsertest.report({frozen}))
+			browsertest.report(document.visibilityState)
+			</script>`))
+		p, d := b.Drive(t, site, "/")
+		require.JSONEq(t, `"visible"`, string(p.Next()))
+		d.Hide()
+		require.JSONEq(t, `"hidden"`, string(p.Next()))
+		d.Show()
+		require.JSONEq(t, `"visible"`, string(p.Next()))
+		d.Freeze(true)
+		d.Freeze(false)
+		require.JSONEq(t, `"hidden"`, string(p.Next()))
+		require.JSONEq(t, `{"frozen": 1}`, string(p.Next()))
+	})
+}
+
 // TestFailures opens pages that fail. They report to a channel of the site, so that this
 // test does not fail with them.
 func TestFailures(t *testing.T) {
