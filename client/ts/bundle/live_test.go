@@ -94,6 +94,7 @@ func crowdedStorm(t *testing.T) string {
 // TestLive plays 30 seconds of the storm in all browsers at once, beside clients in Go, which
 // must see the same world.
 func TestLive(t *testing.T) {
+	t.Parallel() // most of it waits
 	files := fstest.MapFS{"index.html": {Data: page("live.js")}, "live.js": {Data: testPage(t, "live")}}
 	options := serve(t, "--world", crowdedStorm(t))
 	options.Seconds = 30
