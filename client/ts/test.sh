@@ -6,11 +6,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-if [[ ! -d node_modules || package-lock.json -nt node_modules ]]; then
-	npm ci --ignore-scripts
-	touch node_modules
-fi
+for package in . examples/three; do
+	if [[ ! -d $package/node_modules || $package/package-lock.json -nt $package/node_modules ]]; then
+		(cd $package && npm ci --ignore-scripts && touch node_modules)
+	fi
+done
 node_modules/.bin/tsc
+node_modules/.bin/tsc -p examples/three
 shopt -s nullglob
 files=(test/${1:-*}.test.ts)
 rm -rf build

@@ -228,7 +228,8 @@ func (b Browser) arguments(t testing.TB, folder, url string) []string {
 	if b.Name == "chromium" {
 		return []string{
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-			"--disable-component-update", "--disable-sync", "--user-data-dir=" + folder, url,
+			"--disable-component-update", "--disable-sync", "--enable-unsafe-swiftshader", // WebGL without a GPU
+			"--user-data-dir=" + folder, url,
 		}
 	}
 	if err := os.WriteFile(filepath.Join(folder, "user.js"), firefoxPreferences, 0o600); err != nil {
