@@ -116,8 +116,37 @@ func TestIndexOfTheOperator(t *testing.T) {
 		require.Equal(t, http.StatusOK, code, line)
 	}
 	require.Equal(t, 8, asked, text)
+	require.Contains(t, text, "POST /drain")
 	code, _ = h.operate(http.MethodGet, "/metric")
 	require.Equal(t, http.StatusNotFound, code)
+}
+
+// POST /drain ends sessions and refuses new ones, and the world ticks on. No page of another
+// site can send it, and no link.
+func TestOperatorDrains(t *testing.T) {
+	h := newFixture(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	c := h.dial()
+	request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil)
+	require.NoError(t, err)
+	request.Header.Set("Origin", "https://elsewhere.example")
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusForbidden, response.StatusCode)
+	code, _ := h.operate(http.MethodGet, "/drain")
+	require.Equal(t, http.StatusMethodNotAllowed, code)
+	at := c.Replica().Tick()
+	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
+
+	code, body := h.operate(http.MethodPost, "/drain")
+	require.Equal(t, http.StatusOK, code, body)
+	require.Eventually(t, func() bool { return len(h.rows("")) == 0 }, patience, time.Millisecond)
+	code, body = h.ask(http.MethodGet, "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "not serving", body)
+	code, body = h.operate(http.MethodGet, "/healthz")
+	require.Equal(t, http.StatusOK, code, body)
 }
 
 // Cross-origin requests of the operator's browser are refused.

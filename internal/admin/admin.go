@@ -150,6 +150,7 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("GET /sessions", p.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
+	mux.HandleFunc("POST /drain", p.drain)
 	return mux
 }
 
@@ -204,6 +205,7 @@ GET  /live                           the world in this browser, if the server se
 GET  /web                            the UDP port and certificate hashes that pages connect with, as JSON
 GET  /sessions                       sessions, as JSON
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
+POST /drain                          end all sessions and refuse new ones, until the process ends
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured
 GET  /debug/pprof/                   profiles
 `)
@@ -237,7 +239,7 @@ func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 // web answers what a page needs to connect, in JSON.
-func (p pages) web(w http.ResponseWriter, _ *http.Request) {
+func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	if !p.Quic.ServesWeb() {
 		http.Error(w, "WebTransport is off", http.StatusNotFound)
 		return
@@ -247,8 +249,14 @@ func (p pages) web(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(webInfo{Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes}) // fails only if the operator has disconnected
+	_ = json.NewEncoder(w).Encode(webInfo{
+		Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes, OriginAllowed: p.Quic.AllowsOrigin(scheme + "://" + r.Host),
+	}) // fails only if the operator has disconnected
 }
 
 // webInfo is the JSON of /web.
@@ -258,6 +266,8 @@ type webInfo struct {
 	// CertificateHashes are the SHA-256 in hex of the current and the next certificate;
 	// empty if pages dial by name.
 	CertificateHashes []string `json:"certificate_hashes"`
+	// OriginAllowed reports whether pages of this port may connect.
+	OriginAllowed bool `json:"origin_allowed"`
 }
 
 // ticks encodes the histogram of all tick durations since the start. Two responses can be

@@ -1,5 +1,5 @@
 // Package admin is the operator's port of a server: metrics, health and readiness, the
-// sessions page with kick and qlog, and profiles, over HTTP.
+// sessions page with kick, drain and qlog, and profiles, over HTTP.
 //
 //	request ──► connections (at most 8) ──► bounded (body, deadlines)
 //	                                           │
@@ -7,7 +7,7 @@
 //	     │
 //	     ├─ /metrics, /healthz, /readyz, /ticks ──► Report: copies, at any time
 //	     ├─ /live ──► a page that joins the server from the browser
-//	     ├─ /sessions, kick, qlog ──► Ask: between two ticks, on the world's goroutine
+//	     ├─ /sessions, kick, drain, qlog ──► Ask: between two ticks, on the world's goroutine
 //	     └─ /debug/pprof
 //
 // It reaches the server through Config only: functions that return copies, and Ask, which

@@ -96,6 +96,14 @@ func (p pages) kick(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// drain is the handler of POST /drain. The world keeps ticking until the
+// process ends.
+func (p pages) drain(w http.ResponseWriter, r *http.Request) {
+	if err := p.Ask(r.Context(), p.Core.Drain); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
 var errNoQlog = errors.New("qlog is off: start the server with a qlog folder")
 
 // qlog is the handler of POST /sessions/ID/qlog?seconds=10.

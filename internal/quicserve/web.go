@@ -158,6 +158,11 @@ func (w *web) refuse(p *page, r *http.Request) int {
 	return http.StatusOK
 }
 
+// AllowsOrigin reports whether pages of origin may connect.
+func (l *Listener) AllowsOrigin(origin string) bool {
+	return l.web != nil && l.web.allowsOrigin(origin)
+}
+
 // allowsOrigin reports whether a page of origin may connect. Only browsers send origins, and
 // they always do.
 func (w *web) allowsOrigin(origin string) bool {
