@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,6 +27,11 @@ import (
 //go:embed testdata/live_probe.js
 var liveProbe string
 
+// liveTokens plays a live page that requires tokens.
+//
+//go:embed testdata/live_tokens.js
+var liveTokens string
+
 // probed is the report of liveProbe.
 type probed struct {
 	Message                                      string
@@ -34,11 +41,28 @@ type probed struct {
 	Before, After                                string
 	Requests                                     []string
 	Pasted, Misspelled                           string
+	Bad                                          struct {
+		RTT               float64
+		Frames, Ahead     int
+		Agreed, Corrected int
+	}
+	Components, Coded, Tick99, Ended string
 }
 
-// liveSite passes the live page of a server on to browsers, as it is but for the scripts
-// of the test.
-func liveSite(t *testing.T, admin string) *browsertest.Site {
+// played is the report of liveTokens.
+type played struct {
+	Asked, Fragment, Left, Refused string
+	Stored                         int
+}
+
+// liveSite serves the live page of a server to browsers, with a probe.
+func liveSite(t *testing.T, admin, probe string) *browsertest.Site {
+	return browsertest.NewSite(t, liveHandler(t, admin, probe, ""))
+}
+
+// liveHandler passes the live page of a server on to browsers, as it is but for the scripts
+// of the test: probe, and elements before it.
+func liveHandler(t *testing.T, admin, probe, elements string) http.Handler {
 	target, err := url.Parse(admin)
 	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{
@@ -54,7 +78,7 @@ func liveSite(t *testing.T, admin string) *browsertest.Site {
 			if err != nil {
 				return err
 			}
-			text := strings.Replace(string(page), "<script", `<script src="/browsertest.js"></script><script type="module" src="/probe.js"></script><script`, 1)
+			text := strings.Replace(string(page), "<script", elements+`<script src="/browsertest.js"></script><script type="module" src="/probe.js"></script><script`, 1)
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 			r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 			return nil
@@ -64,31 +88,37 @@ func liveSite(t *testing.T, admin string) *browsertest.Site {
 	mux.Handle("/", proxy)
 	mux.HandleFunc("GET /probe.js", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")
-		_, _ = io.WriteString(w, liveProbe)
+		_, _ = io.WriteString(w, probe)
 	})
-	return browsertest.NewSite(t, mux)
+	return mux
 }
 
-// TestLivePage opens the page that serve prints: it draws bodies that it computes, no audit
-// fails, the avatar moves, a held handle turns stale, and nothing is fetched elsewhere.
-func TestLivePage(t *testing.T) {
+// serveLive runs serve with flags until the end of t, and returns the address of its admin port.
+func serveLive(t *testing.T, flags ...string) string {
 	admin := regexp.MustCompile(`in a browser: (http://\S+)/live\n`)
 	ctx, stop := context.WithCancel(t.Context())
 	up := make(chan struct{})
 	out := &watchedScreen{words: "/live\n", seen: func() { close(up) }}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--web"}, streams{strings.NewReader(""), out, io.Discard})
+		ended <- run(ctx, append([]string{"serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--web"}, flags...), streams{strings.NewReader(""), out, io.Discard})
 	}()
-	defer func() {
+	t.Cleanup(func() {
 		stop()
 		require.Equal(t, exitOK, <-ended)
-	}()
+	})
 	<-up
 	m := admin.FindStringSubmatch(out.String())
 	require.NotNil(t, m, out.String())
+	return m[1]
+}
+
+// TestLivePage opens the page that serve prints: it draws bodies that it computes, no audit
+// fails, the avatar moves, a held handle turns stale, and nothing is fetched elsewhere.
+func TestLivePage(t *testing.T) {
+	admin := serveLive(t)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
-		report := b.Open(t, liveSite(t, m[1]), "/live").Next()
+		report := b.Open(t, liveSite(t, admin, liveProbe), "/live").Next()
 		t.Logf("%s", report)
 		var p probed
 		require.NoError(t, json.Unmarshal(report, &p))
@@ -107,5 +137,39 @@ func TestLivePage(t *testing.T) {
 		for _, r := range p.Requests {
 			require.Regexp(t, `^http://127\.0\.0\.1:`, r)
 		}
+		require.Greater(t, p.Bad.RTT, 140.0)
+		require.LessOrEqual(t, p.Bad.Frames, 4, "from the key to the first frame that shows the avatar elsewhere")
+		require.Greater(t, p.Bad.Ahead, 5)
+		require.Greater(t, p.Bad.Agreed, 10*p.Bad.Corrected)
+		require.Contains(t, p.Components, "body")
+		require.Contains(t, p.Coded, "body")
+		require.Regexp(t, `^\d+\.\d\d ms$`, p.Tick99)
+		require.Contains(t, p.Ended, "The operator has ended your session")
+	})
+}
+
+// TestLivePageTokens opens the page of a server that requires the operator's token for the page and
+// connect tokens for sessions: it asks for both, and says why one is refused.
+func TestLivePageTokens(t *testing.T) {
+	folder := t.TempDir()
+	key, operator := filepath.Join(folder, "key"), filepath.Join(folder, "operator")
+	require.NoError(t, os.WriteFile(operator, []byte("the-operators-token"), 0o600))
+	command := func(arguments ...string) string {
+		var out strings.Builder
+		require.Equal(t, exitOK, run(t.Context(), arguments, streams{strings.NewReader(""), &out, io.Discard}))
+		return strings.TrimSpace(out.String())
+	}
+	command("token", "new", key)
+	admin := serveLive(t, "--admin-token="+operator, "--token-keys="+key+".pub")
+	issue := func() string { return command("token", "issue", "--key="+key, "--user=ada", "--lifetime=10m") }
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		probe := strings.NewReplacer("OPERATOR", "the-operators-token", "CONNECT", issue()).Replace(liveTokens)
+		var p played
+		require.NoError(t, json.Unmarshal(b.Open(t, liveSite(t, admin, probe), "/live#token="+issue()).Next(), &p))
+		require.Contains(t, p.Asked, "operator's token")
+		require.Empty(t, p.Fragment, "the address has lost the token")
+		require.Contains(t, p.Left, "You have left")
+		require.Contains(t, p.Refused, "does not accept this token")
+		require.Zero(t, p.Stored)
 	})
 }

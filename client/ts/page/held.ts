@@ -85,7 +85,7 @@ export class Held {
       if (e) row.what = h === c.controlled ? 'you' : e.kindName
       const tenant = verdict === 'stale' ? tenantOf(c, h) : none
       if (verdict === row.last && tenant === row.tenant) continue
-      if (verdict !== row.last && row.last !== undefined) row.item.animate?.([{ background: 'var(--accent)' }, { background: 'transparent' }], 900)
+      if (verdict !== row.last && row.last !== undefined) row.item.animate?.([{ background: 'color-mix(in srgb, var(--accent) 30%, transparent)' }, { background: 'transparent' }], 900)
       row.last = verdict
       row.tenant = tenant
       row.verdict.textContent = verdict

@@ -1,39 +1,59 @@
 // The live page: joins the server that serves it and shows the world from above.
 
-import { Client, type StateChange, WireError, simulation, supported } from '../src/index.ts'
+import { Client, type Connection, dialWebTransport, type StateChange, simulation, supported } from '../src/index.ts'
+import { Admin, textOf } from './admin.ts'
+import { OwnAvatar } from './avatar.ts'
+import { BadLink, goodLink, type Link, random } from './badlink.ts'
 import { Held } from './held.ts'
+import { Operator } from './operator.ts'
 import { element, Message, Panel } from './panel.ts'
 import { Stick } from './stick.ts'
 import { View } from './view.ts'
+import { notAllowed, obstacle, said, wantsToken } from './words.ts'
 
 /** Web is the answer of GET /web. */
 interface Web {
   readonly port: number
   readonly path: string
   readonly certificate_hashes: readonly string[]
+  readonly origin_allowed: boolean
 }
 
 /** stalled is how long a frame may take to come before a timer replaces it, in ms. */
 const stalled = 250
 /** samplePeriod is how often the panel is filled, in ms. */
 const samplePeriod = 500
+/** badLink is what the switch on the page adds. */
+const badLink: Link = { delay: 150, jitter: 30, loss: 0.05 }
 
 const message = new Message()
-let token = ''
+const admin = new Admin()
+const operator = new Operator(admin)
+const linkSwitch = element<HTMLInputElement>('bad')
+const dice = random(1)
+let token = tokenOfLink()
+
+/** tokenOfLink returns the connect token in the fragment of the page's address, and removes it from there. */
+function tokenOfLink(): string {
+  const found = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
+  if (found !== '') history.replaceState(null, '', location.pathname + location.search)
+  return found
+}
 
 /** web asks the admin port how to connect, with the operator's token if the port requires it. */
 async function web(): Promise<Web> {
   for (;;) {
-    const answer = await fetch('/web', token === '' ? {} : { headers: { Authorization: `Bearer ${token}` } })
+    const answer = await admin.ask('/web')
     if (answer.ok) return answer.json()
-    if (answer.status !== 401) throw new Error(`${(await answer.text()).trim()}: serve with --web to let browsers connect`)
-    token = await message.ask(token === '' ? 'This port requires the operator\'s token.' : 'The port does not accept this token.')
+    if (answer.status !== 401) throw new Error(`${await textOf(answer)}: serve with --web to let browsers connect`)
+    admin.accept(await message.ask(admin.hasToken ? 'The port does not accept this token.' : 'This page requires the operator\'s token.', 'the operator\'s token'))
   }
 }
 
-/** said returns what an error means, with its code if it has one. */
-function said(e: unknown): string {
-  return e instanceof WireError ? `${e.message} [code ${e.code}]` : e instanceof Error ? e.message : String(e)
+/** dial connects over a link that the switch makes bad. */
+async function dial(url: string, now: () => number): Promise<Connection> {
+  const link = await dialWebTransport(url, (await web()).certificate_hashes, now)
+  return new BadLink(link, now, () => (linkSwitch.checked ? badLink : goodLink), dice)
 }
 
 /** Session is one visit: from joining to the end of the client. */
@@ -43,11 +63,13 @@ class Session {
   private readonly stick: Stick
   private readonly view: View
   private readonly client: Client
+  private readonly avatar: OwnAvatar
   private sampled = 0
   private introduced = false
 
   private constructor(client: Client) {
     this.client = client
+    this.avatar = new OwnAvatar(client)
     const canvas = element<HTMLCanvasElement>('world')
     this.view = new View(canvas)
     this.stick = new Stick(canvas, (x, y) => {
@@ -55,18 +77,21 @@ class Session {
       if (h !== undefined) this.held.hold(h)
     })
     addEventListener('pagehide', () => client.close())
+    operator.look()
     element('leave').onclick = () => client.close()
   }
 
   /** join connects, and shows the world until the client ends. It rejects with the reason. */
   static async join(): Promise<never> {
     const info = await web()
+    if (!info.origin_allowed) throw new Error(notAllowed(location.origin))
     let session: Session | undefined
-    let hidden = new Set<bigint>()
+    const hidden = new Set<bigint>()
     let stale = 0
     const client = await Client.connect({
       url: `https://${location.hostname}:${info.port}${info.path}`,
-      certificateHashes: async () => (await web()).certificate_hashes,
+      dial,
+      token: new TextEncoder().encode(token),
       name: 'you',
       simulation,
       state: (s) => session?.changed(s),
@@ -90,27 +115,28 @@ class Session {
   }
 
   private changed(s: StateChange): void {
-    if (s.state === 'reconnecting') message.show(`The connection is lost: ${said(s.error)}. Trying again.`)
+    if (s.state === 'reconnecting') message.show(`The connection is lost: ${said(s.error)} Trying again …`)
     else if (s.state === 'joined') {
       message.hide()
       if (s.newWorld) this.held.clear()
+      if (!s.resumed) void this.avatar.ask()
     }
   }
 
   private draw(): void {
-    const { client, panel, held, view } = this
+    const { client, panel, held, view, avatar } = this
     const began = performance.now()
     this.stick.steer(client)
     client.update()
     const m = client.render()
     if (!this.introduced) this.introduce()
-    const seen = view.draw(client, m, held.handles)
+    const seen = view.draw(client, m, avatar.draw(), held.handles)
     const took = performance.now() - began
-    panel.frame(took)
+    panel.frame(took, view.centre)
     held.update(client)
     if (began - this.sampled < samplePeriod) return
     this.sampled = began
-    panel.sample(client, seen, began)
+    panel.sample(client, seen, avatar.stats, began)
   }
 
   /** introduce holds the first two handles: the player's, and one of what was spawned last, which dies soon in many games. */
@@ -136,9 +162,16 @@ function frame(): Promise<void> {
   })
 }
 
+/** again says why the session ended, and waits until the player wants another. */
+async function again(e: unknown): Promise<void> {
+  if (!wantsToken(e)) return message.confirm(said(e), 'Join again')
+  token = await message.ask(token === '' ? 'This server requires a connect token, as worldd token issue prints.' : said(e), 'a connect token')
+}
+
 async function main(): Promise<void> {
-  if (!supported()) {
-    message.show('This browser has no WebTransport, which carries the game. Open this page in a current Chrome, Edge, Firefox or Safari.')
+  const why = obstacle({ origin: location.origin, secure: isSecureContext, supported: supported() })
+  if (why !== undefined) {
+    message.show(why)
     return
   }
   for (;;) {
@@ -148,8 +181,8 @@ async function main(): Promise<void> {
     } catch (e) {
       console.error('worldd:', e)
       document.body.classList.remove('joined')
-      const left = e instanceof WireError && e.code === 0
-      await message.confirm(left ? 'You have left the world.' : `Not connected: ${said(e)}`, 'Join again')
+      operator.look()
+      await again(e)
     }
   }
 }

@@ -1,6 +1,7 @@
 // The panel: figures of the session, and messages over the canvas.
 
 import type { Client } from '../src/index.ts'
+import type { OwnAvatar } from './avatar.ts'
 import type { Seen } from './view.ts'
 
 /** element returns the element of the document with an id. */
@@ -10,7 +11,8 @@ export function element<T extends HTMLElement = HTMLElement>(id: string): T {
   return e as T
 }
 
-function set(id: string, text: string | number): void {
+/** set sets the text of an element. */
+export function set(id: string, text: string | number): void {
   const e = element(id)
   const s = typeof text === 'number' ? text.toLocaleString('en') : text
   if (e.textContent !== s) e.textContent = s
@@ -24,6 +26,27 @@ interface Sample {
   readonly bytes: number
   readonly rows: number
   readonly snapshots: number
+  readonly components: readonly { readonly bits: number; readonly rows: number }[]
+}
+
+/** fillTable makes rows of a table's body, with as many cells as each has. */
+export function fillTable(id: string, rows: readonly (readonly (string | HTMLElement)[])[]): void {
+  element(id).replaceChildren(
+    ...rows.map((cells) => {
+      const tr = document.createElement('tr')
+      for (const c of cells) {
+        const td = document.createElement('td')
+        td.append(c)
+        tr.append(td)
+      }
+      return tr
+    }),
+  )
+}
+
+/** bytes returns a number of bytes a second in words. */
+export function bytes(n: number): string {
+  return n < 1000 ? `${Math.round(n)} B` : `${(n / 1000).toFixed(1)} kB`
 }
 
 /** Panel shows a client's figures. */
@@ -34,17 +57,18 @@ export class Panel {
   private busy = 0
   private frames = 0
 
-  /** frame counts a frame that took the page so many ms. */
-  frame(ms: number): void {
+  /** frame counts a frame that took the page so many ms, and shows where the avatar is drawn. */
+  frame(ms: number, [x, z]: readonly [x: number, z: number]): void {
     this.busy += ms
     this.frames++
+    set('place', `${x.toFixed(2)}, ${z.toFixed(2)} m`)
   }
 
   /** sample shows the present figures. */
-  sample(c: Client, seen: Seen, at: number): void {
+  sample(c: Client, seen: Seen, own: OwnAvatar['stats'], at: number): void {
     const r = c.replica
     const link = c.linkStats
-    this.samples.push({ at, bytes: link.bytesReceived, rows: r.stats.rows, snapshots: r.stats.snapshots })
+    this.samples.push({ at, bytes: link.bytesReceived, rows: r.stats.rows, snapshots: r.stats.snapshots, components: r.received.map((x) => ({ ...x })) })
     if (this.samples.length > window) this.samples.shift()
     const first = this.samples[0]
     const last = this.samples[this.samples.length - 1]
@@ -56,6 +80,10 @@ export class Panel {
     set('delay', `${link.delay.toFixed(0)} ms`)
     set('work', `${(this.busy / Math.max(this.frames, 1)).toFixed(1)} ms a frame`)
     this.busy = this.frames = 0
+    this.components(c, first, last)
+    set('ahead', `${own.ahead} ticks`)
+    set('agreed', own.agreed)
+    set('corrected', own.corrected)
     for (const k of ['awake', 'asleep', 'owed', 'sent', 'players'] as const) set(k, seen[k])
     const { hidden, stale } = this.verdicts()
     set('live', r.all.length)
@@ -66,6 +94,18 @@ export class Panel {
     set('faults', (m?.faults ?? 0) + r.stats.faults)
     element('faults').classList.toggle('bad', (m?.faults ?? 0) + r.stats.faults > 0)
     set('tick', r.tick)
+  }
+
+  /** components shows the rates between two samples by component, those that cost most first. */
+  private components(c: Client, first: Sample, last: Sample): void {
+    const seconds = Math.max(last.at - first.at, 1) / 1000
+    const rates = c.schema.components.map(({ name, index }) => {
+      const [from, to] = [first.components[index], last.components[index]]
+      return { name, rows: Math.max((to?.rows ?? 0) - (from?.rows ?? 0), 0) / seconds, bytes: Math.max((to?.bits ?? 0) - (from?.bits ?? 0), 0) / 8 / seconds }
+    })
+    rates.sort((a, b) => b.bytes - a.bytes)
+    const rest = Math.max((last.bytes - first.bytes) / seconds - rates.reduce((n, x) => n + x.bytes, 0), 0)
+    fillTable('components', [...rates.map((x) => [x.name, Math.round(x.rows).toLocaleString('en'), bytes(x.bytes)]), ['all else', '', bytes(rest)]])
   }
 }
 
@@ -96,9 +136,10 @@ export class Message {
     return this.submitted()
   }
 
-  /** ask returns the secret that the player enters. */
-  async ask(text: string): Promise<string> {
+  /** ask returns the secret that the player enters: what names it. */
+  async ask(text: string, what: string): Promise<string> {
     this.show(text)
+    this.field.placeholder = this.field.ariaLabel = what
     this.form.hidden = this.field.hidden = false
     this.button.textContent = 'Continue'
     await this.submitted()

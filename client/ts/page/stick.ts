@@ -1,6 +1,7 @@
 // Steers the avatar with keys, or by dragging on the canvas.
 
 import type { Client } from '../src/index.ts'
+import { steers } from './avatar.ts'
 
 const keys: Record<string, readonly [x: number, z: number]> = {
   ArrowUp: [0, -1], KeyW: [0, -1], ArrowDown: [0, 1], KeyS: [0, 1], ArrowLeft: [-1, 0], KeyA: [-1, 0], ArrowRight: [1, 0], KeyD: [1, 0],
@@ -51,10 +52,9 @@ export class Stick {
     this.drag = [0, 0]
   }
 
-  /** steer sends the course if it has changed, to games whose input has X and Z as the demo's. */
+  /** steer sends the course, to games whose input has X and Z as the demo's. */
   steer(c: Client): void {
-    const input = c.schema.input
-    if (!input || !['X', 'Z'].every((path) => input.fields.some((f) => f.path === path))) return
+    if (!steers(c)) return
     let [x, z] = this.drag
     for (const k of this.down) {
       x += keys[k][0]
@@ -63,6 +63,7 @@ export class Stick {
     const length = Math.max(Math.hypot(x, z), 1)
     x = Math.round((full * x) / length)
     z = Math.round((full * z) / length)
+    // A prediction ends at the newest input: it needs one a frame, but not of an avatar at rest.
     if (x === this.x && z === this.z && x === 0 && z === 0) return
     this.x = x
     this.z = z

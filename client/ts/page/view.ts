@@ -1,6 +1,6 @@
 // Draws the world from above: x to the right, z down.
 
-import type { Client, Entity, Field, Moment } from '../src/index.ts'
+import { type Client, type Entity, type Field, formatHandle, type Moment } from '../src/index.ts'
 import { blockPoints } from '../src/field/machine.ts'
 import { Columns, State } from '../src/motion/columns.ts'
 import type { Planes } from '../src/motion/forces.ts'
@@ -46,6 +46,8 @@ export class View {
   private z = 0
   private moment: Moment = { tick: 0, newest: 0, maxExtrapolate: 0 }
   private readonly place = new Float32Array(3)
+  private own: readonly number[] | undefined // where the avatar is predicted
+  private readonly seen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were last drawn
   private readonly state = new State()
   private readonly points = new Columns()
   private readonly paths: Record<Look, Path2D>
@@ -71,16 +73,17 @@ export class View {
     return c
   }
 
-  /** draw shows the world in a moment, with rings around held entities. */
-  draw(c: Client, m: Moment, held: ReadonlyMap<bigint, unknown>): Seen {
+  /** draw shows the world in a moment, with rings around held entities, and the avatar where it is predicted. */
+  draw(c: Client, m: Moment, avatar: readonly number[] | undefined, held: ReadonlyMap<bigint, unknown>): Seen {
     const seen: Seen = { awake: 0, asleep: 0, owed: 0, sent: 0, players: 0 }
     this.moment = m
+    this.own = avatar
     this.fit()
     const position = positionOf(c)
     const own = c.lookup(c.controlled)
     if (!position) return seen
     if (own?.has('body')) {
-      own.vectorAt(position, 3, m, this.place)
+      this.locate(c, own, position)
       this.x = this.place[0]
       this.z = this.place[2]
     }
@@ -106,6 +109,17 @@ export class View {
     this.scale = (this.zoom * Math.min(this.width, this.height)) / across
     this.paper.setTransform(ratio, 0, 0, ratio, 0, 0)
     this.paper.clearRect(0, 0, this.width, this.height)
+  }
+
+  /** locate sets place to where e is drawn. */
+  private locate(c: Client, e: Entity, position: Field): void {
+    if (this.own && e.handle === c.controlled) this.place.set(this.own)
+    else e.vectorAt(position, 3, this.moment, this.place)
+  }
+
+  /** centre returns the middle of the picture, in metres. */
+  get centre(): readonly [x: number, z: number] {
+    return [this.x, this.z]
   }
 
   private left(x: number): number {
@@ -208,7 +222,7 @@ export class View {
     for (const look of looks) paths[look] = new Path2D()
     for (const e of c.replica.all) {
       if (!e.has('body')) continue
-      e.vectorAt(position, 3, this.moment, place)
+      this.locate(c, e, position)
       const look = this.look(c, e)
       seen[look]++
       const r = this.radius(c, e)
@@ -248,28 +262,61 @@ export class View {
       const own = e.handle === c.controlled
       const isHeld = held.has(e.handle)
       if (!e.has('body') || !(own || isHeld || e.has('name'))) continue
-      e.vectorAt(position, 3, this.moment, place)
+      this.locate(c, e, position)
       const x = this.left(place[0])
       const y = this.top(place[2])
       const r = this.radius(c, e)
-      if (own || isHeld) {
-        paper.strokeStyle = this.colour(own ? 'text' : 'accent')
-        paper.lineWidth = 2
-        paper.beginPath()
-        paper.arc(x, y, r + 4, 0, 2 * Math.PI)
-        paper.stroke()
-      }
+      if (own || isHeld) this.ring(own ? 'text' : 'accent', x, y, r + 4)
+      if (isHeld) this.seen.set(e.handle, [place[0], place[2]])
       const text = e.texts[name]
       if (typeof text === 'string' && text !== '') this.label(text, x, y - r - 8)
+      else if (isHeld) this.label(formatHandle(e.handle), x, y - r - 8)
+    }
+    this.lost(c, held)
+  }
+
+  private ring(colour: string, x: number, y: number, r: number): void {
+    const { paper } = this
+    paper.strokeStyle = this.colour(colour)
+    paper.lineWidth = 2
+    paper.beginPath()
+    paper.arc(x, y, r, 0, 2 * Math.PI)
+    paper.stroke()
+  }
+
+  /** lost marks where held entities were seen last that are in view no more: a cross where one died. */
+  private lost(c: Client, held: ReadonlyMap<bigint, unknown>): void {
+    const { paper, seen } = this
+    for (const [h, [worldX, worldZ]] of seen) {
+      const verdict = c.resolve(h)
+      if (!held.has(h)) seen.delete(h)
+      if (verdict === 'live' || !held.has(h)) continue
+      const x = this.left(worldX)
+      const y = this.top(worldZ)
+      if (verdict === 'stale') {
+        paper.strokeStyle = this.colour('edge')
+        paper.lineWidth = 2.5
+        paper.beginPath()
+        paper.moveTo(x - 5, y - 5)
+        paper.lineTo(x + 5, y + 5)
+        paper.moveTo(x - 5, y + 5)
+        paper.lineTo(x + 5, y - 5)
+        paper.stroke()
+      } else {
+        paper.setLineDash([3, 3])
+        this.ring('owed', x, y, 7)
+        paper.setLineDash([])
+      }
+      this.label(`${formatHandle(h)} ${verdict}`, x, y - 12, verdict === 'stale' ? 'edge' : 'text')
     }
   }
 
-  private label(text: string, x: number, y: number): void {
+  private label(text: string, x: number, y: number, colour = 'text'): void {
     const { paper } = this
     paper.strokeStyle = this.colour('ground')
     paper.lineWidth = 4
     paper.strokeText(text, x, y)
-    paper.fillStyle = this.colour('text')
+    paper.fillStyle = this.colour(colour)
     paper.fillText(text, x, y)
   }
 
@@ -281,7 +328,7 @@ export class View {
     let found: bigint | undefined
     for (const e of c.replica.all) {
       if (!e.has('body')) continue
-      e.vectorAt(position, 3, this.moment, this.place)
+      this.locate(c, e, position)
       const d = Math.hypot(this.left(this.place[0]) - x, this.top(this.place[2]) - y) - this.radius(c, e)
       if (d < nearest) {
         nearest = d

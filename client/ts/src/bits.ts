@@ -48,6 +48,11 @@ export class BitReader {
     return (low | (this.bits(n - 16) << 16)) >>> 0
   }
 
+  /** taken is how many bits were taken, from the beginning of the array. */
+  get taken(): number {
+    return 8 * this.at - this.n
+  }
+
   /** peek returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
   peek(): number {
     while (this.n < 12) {

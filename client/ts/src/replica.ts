@@ -6,7 +6,7 @@ import { fail, LimitError } from './codes.ts'
 import { Entity, Layout } from './entity.ts'
 import { type Handle, generationOf, indexOf, newHandle, none, provisionalGeneration, type Verdict, verdicts } from './handles.ts'
 import * as limit from './limits.ts'
-import { Codec, Past } from './rows.ts'
+import { Codec, Past, type Received } from './rows.ts'
 import { type EventKind, noText, type Payload, readText, type Schema, type Text } from './schema.ts'
 import { type Bodies } from './motion/bodies.ts'
 import type { State } from './motion/columns.ts'
@@ -246,6 +246,11 @@ export class Replica {
     return this.layout.schema
   }
 
+  /** received counts what was read of each component, also of exact states, since the session began: bits as they were in rows. */
+  get received(): readonly Received[] {
+    return this.codec.received
+  }
+
   /** all are the entities in view, in no particular order. The array changes in updates. */
   get all(): readonly Entity[] {
     return this.entities
@@ -437,7 +442,9 @@ export class Replica {
       const f = schema.components[body].fields[i]
       this.grid[i] = f.low + values[at + f.index] * f.step
     }
+    const from = this.reader.taken
     this.simulation!.readBody(this.reader, form, this.grid, schema.motion!.restTicks, s)
+    this.codec.received[body].bits += this.reader.taken - from
   }
 
   /** readTexts reads the texts of an Enter (section 7). */

@@ -103,9 +103,17 @@ class Part {
   }
 }
 
+/** Received counts the rows with a component that were read, and their bits of that component. */
+export interface Received {
+  rows: number
+  bits: number
+}
+
 /** Codec reads rows of one schema with one set of tables. It belongs to one reader. */
 export class Codec {
   readonly schema: Schema
+  /** received is by component. */
+  readonly received: readonly Received[]
   private readonly parts: readonly [readonly Part[], readonly Part[]] // of others, of owners
   private readonly digits = new Uint8Array(64)
 
@@ -144,6 +152,7 @@ export class Codec {
 
   constructor(schema: Schema, tables: Tables) {
     this.schema = schema
+    this.received = schema.components.map(() => ({ rows: 0, bits: 0 }))
     this.parts = [schema.components.map((c) => new Part(c, false, tables)), schema.components.map((c) => new Part(c, true, tables))]
   }
 
@@ -157,7 +166,9 @@ export class Codec {
     out.fill(0, at, at + this.schema.values)
     for (const part of this.parts[owned ? 1 : 0]) {
       if (((mask >>> part.component) & 1) === 0) continue
+      const from = r.taken
       for (const f of part.fields) f.read(r, out, at + f.index)
+      this.count(part.component, r.taken - from)
     }
   }
 
@@ -169,8 +180,17 @@ export class Codec {
     const parts = this.parts[owned ? 1 : 0]
     for (let i = 0, n = this.schema.values; i < n; i++) out[at + i] = past.values[past.base + i]
     for (let i = 0; i < parts.length; i++) {
-      if ((mask >>> i) & 1) this.readPart(parts[i], out, at)
+      if (((mask >>> i) & 1) === 0) continue
+      const from = r.taken
+      this.readPart(parts[i], out, at)
+      this.count(i, r.taken - from)
     }
+  }
+
+  private count(component: number, bits: number): void {
+    const c = this.received[component]
+    c.rows++
+    c.bits += bits
   }
 
   private readPart(p: Part, out: Uint32Array, at: number): void {

@@ -10,7 +10,7 @@ import { hashOf, parseSchema } from '../src/schema.ts'
 import { Fold } from '../src/state.ts'
 import { Shape } from '../src/values.ts'
 import * as server from './server.ts'
-import { type Avatar, type Motion, steer, type Stick } from './steering.ts'
+import { type Avatar, type Motion, steer, type Stick } from '../page/steering.ts'
 import { readFile } from './vectors.ts'
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })

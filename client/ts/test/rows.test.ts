@@ -43,6 +43,8 @@ function pastOf(line: Line): Past {
   return past
 }
 
+const received = (c: Codec): number => c.received.reduce((n, x) => n + x.bits, 0)
+
 test('rows.jsonl', () => {
   let codec!: Codec
   let rows = 0
@@ -65,7 +67,9 @@ test('rows.jsonl', () => {
     rows++
     if (line.error !== undefined) assert.throws(read, { name: 'WireError' }, JSON.stringify(line))
     else {
+      const before = received(codec)
       read()
+      assert.equal(received(codec) - before, r.taken, 'all bits are counted')
       assert.deepEqual([...out.subarray(3)], line.values, JSON.stringify(line))
     }
   }

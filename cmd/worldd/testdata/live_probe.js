@@ -1,5 +1,9 @@
 // Plays the live page and reports what it shows: see live_unix_test.go.
 
+// Frames of a headless page may stand still.
+let frames = 0
+window.requestAnimationFrame = f => setTimeout(() => (frames++, f(performance.now())), 16)
+
 const text = id => document.getElementById(id).textContent
 const number = id => Number(text(id).replaceAll(",", ""))
 const until = async (what, done) => {
@@ -41,9 +45,40 @@ await until("stale handle", () => held().some(line => line.includes("stale")))
 dispatchEvent(new KeyboardEvent("keyup", { code: "KeyD" }))
 
 const pixels = picture()
-browsertest.report({
+const after = hash(pixels)
+
+// Under a bad link the avatar moves in the frame of the key.
+document.getElementById("bad").click()
+await until("long round trips", () => parseFloat(text("rtt")) > 140)
+const rtt = parseFloat(text("rtt"))
+await until("rest", () => parseInt(text("ahead")) === 0)
+const place = text("place")
+dispatchEvent(new KeyboardEvent("keydown", { code: "KeyW" }))
+const pressed = frames
+while (text("place") === place) await new Promise(resolve => setTimeout(resolve, 4))
+const moved = frames - pressed
+await until("prediction", () => parseInt(text("ahead")) > 5)
+const ahead = parseInt(text("ahead"))
+dispatchEvent(new KeyboardEvent("keyup", { code: "KeyW" }))
+const components = document.getElementById("components").innerText
+
+const operator = document.getElementById("operator")
+operator.open = true
+await until("traffic", () => document.querySelectorAll("#coded tr").length > 0 && document.querySelectorAll("#visitors button").length > 0)
+const coded = document.getElementById("coded").innerText
+const tick99 = text("p99")
+const agreed = number("agreed")
+const corrected = number("corrected")
+const shown = {
   message: document.getElementById("message").hidden ? "" : text("text"),
   awake: number("awake"), asleep: number("asleep"), players: number("players"), live: number("live"), stale: number("stale"),
-  audited: number("audited"), faults: number("faults"), colours: new Set(pixels).size, before, after: hash(pixels),
-  held: held(), pasted, misspelled, requests: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:")),
+  audited: number("audited"), faults: number("faults"), held: held(),
+}
+for (const button of document.querySelectorAll("#visitors button")) button.click()
+await until("end", () => !document.getElementById("message").hidden && text("text") !== "Joining …")
+
+browsertest.report({
+  ...shown, colours: new Set(pixels).size, before, after, pasted, misspelled,
+  requests: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:")),
+  bad: { rtt, frames: moved, ahead, agreed, corrected }, components, coded, tick99, ended: text("text"),
 })

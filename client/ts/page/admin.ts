@@ -1,0 +1,36 @@
+// Requests to the admin port, which serves this page.
+
+/** Admin sends requests with the operator's token, which it keeps in memory only. */
+export class Admin {
+  private token = ''
+
+  /** accept sets the token. */
+  accept(token: string): void {
+    this.token = token
+  }
+
+  get hasToken(): boolean {
+    return this.token !== ''
+  }
+
+  /** ask sends a request. It rejects if there is no answer. */
+  async ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise<Response> {
+    try {
+      return await fetch(path, { method, cache: 'no-store', headers: this.hasToken ? { Authorization: `Bearer ${this.token}` } : {} })
+    } catch (cause) {
+      throw new Error(`The server at ${location.host} does not answer. Is it running?`, { cause })
+    }
+  }
+
+  /** get returns the answer to a GET. It rejects with what the port says if that is no success. */
+  async get(path: string): Promise<Response> {
+    const answer = await this.ask(path)
+    if (!answer.ok) throw new Error(await textOf(answer))
+    return answer
+  }
+}
+
+/** textOf returns what the port says of an error. */
+export async function textOf(answer: Response): Promise<string> {
+  return (await answer.text()).trim() || `${answer.status} ${answer.statusText}`
+}

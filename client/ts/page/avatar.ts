@@ -1,0 +1,57 @@
+// The player's own avatar, predicted in games whose avatars move as the demo's.
+
+import { type Client, type Message, predict, type Prediction } from '../src/index.ts'
+import { type Avatar, type Motion, steer, type Stick } from './steering.ts'
+
+type State = { body: Avatar }
+
+/** Rules is the part of the demo's answer to the command describe that steering needs. */
+interface Rules {
+  readonly Speed: number
+  readonly HalfX: number
+  readonly HalfZ: number
+}
+
+/** steers reports whether inputs are sticks, as the demo's. */
+export function steers(c: Client): boolean {
+  return has(c.schema.input, 'X', 'Z')
+}
+
+function has(m: Message | undefined, ...paths: string[]): boolean {
+  return m !== undefined && paths.every((path) => m.fields.some((f) => f.path === path))
+}
+
+/** OwnAvatar predicts what the client controls. */
+export class OwnAvatar {
+  private readonly client: Client
+  private motion: Motion | undefined
+  private prediction: Prediction<State, Stick> | undefined
+
+  constructor(c: Client) {
+    this.client = c
+    void this.ask()
+  }
+
+  /** ask asks the game how avatars move, at the start of each session. */
+  async ask(): Promise<void> {
+    const c = this.client
+    const describe = c.schema.commands.find((k) => k.name === 'describe')
+    if (!steers(c) || !describe?.args || !has(describe.answer, 'Speed', 'HalfX', 'HalfZ')) return
+    const { answer } = await c.do('describe')
+    if (!answer) return
+    const { Speed, HalfX, HalfZ } = answer as unknown as Rules
+    this.motion = { tickHz: c.welcome!.tickHz, speed: Speed, halfX: HalfX, halfZ: HalfZ }
+    this.prediction ??= predict<State, Stick>(c, ['body'], (_, state, stick) => steer(this.motion!, state.body, stick))
+  }
+
+  /** draw returns where to draw the avatar after render, undefined while it is not predicted. */
+  draw(): readonly number[] | undefined {
+    return this.prediction?.draw()?.body.Position
+  }
+
+  /** stats returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it. */
+  get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number } {
+    const s = this.prediction?.stats
+    return s ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected } : { ahead: 0, agreed: 0, corrected: 0 }
+  }
+}

@@ -1,0 +1,135 @@
+// The operator's half of the page.
+
+import { type Admin, textOf } from './admin.ts'
+import { bytes, element, fillTable, set } from './panel.ts'
+
+/** period is how often the figures are fetched, in ms, and profileSeconds how long a profile runs. */
+const period = 2000
+const profileSeconds = 5
+/** maxShown bounds the sessions on the page. */
+const maxShown = 50
+
+/** SessionInfo is what the page shows of a session of GET /sessions. */
+interface SessionInfo {
+  readonly id: number
+  readonly name: string
+  readonly user: string
+  readonly away: boolean
+  readonly entity: string
+  readonly interest: number
+  readonly rtt_ms: number
+}
+
+/** Metrics are values by name and labels, as in name{label="value"}. */
+export type Metrics = ReadonlyMap<string, number>
+
+/** parseMetrics reads Prometheus' text format. */
+export function parseMetrics(text: string): Metrics {
+  const all = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    const m = /^(\w+(?:\{.*\})?) (\S+)/.exec(line)
+    if (m) all.set(m[1], Number(m[2]))
+  }
+  return all
+}
+
+/** codedBytes returns the bytes encoded for all clients, by component. */
+export function codedBytes(m: Metrics): Map<string, number> {
+  const all = new Map<string, number>()
+  for (const [name, value] of m) {
+    const labels = /^worldd_bytes_total\{(.*)\}$/.exec(name)?.[1]
+    const component = labels?.includes('dir="coded"') ? /component="([^"]*)"/.exec(labels)?.[1] : undefined
+    if (component !== undefined) all.set(component, value)
+  }
+  return all
+}
+
+/** Operator shows figures of the server while its part of the page is open. */
+export class Operator {
+  private readonly admin: Admin
+  private readonly part = element<HTMLDetailsElement>('operator')
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private before: { readonly at: number; readonly coded: Map<string, number> } | undefined
+
+  constructor(admin: Admin) {
+    this.admin = admin
+    this.part.ontoggle = () => this.look()
+    element('drain').onclick = () => {
+      if (confirm('End all sessions, and let nobody join until the server is started again?')) void this.command('/drain')
+    }
+    element('profile').onclick = () => void this.profile()
+  }
+
+  /** look fetches the figures now, and again as long as they are shown. */
+  look(): void {
+    clearTimeout(this.timer)
+    if (this.part.open) void this.refresh().finally(() => (this.timer = setTimeout(() => this.look(), period)))
+  }
+
+  private async refresh(): Promise<void> {
+    try {
+      const [sessions, metrics] = await Promise.all([this.admin.get('/sessions'), this.admin.get('/metrics')])
+      this.showSessions(await sessions.json())
+      this.showMetrics(parseMetrics(await metrics.text()))
+      set('trouble', '')
+    } catch (e) {
+      set('trouble', e instanceof Error ? e.message : String(e))
+    }
+  }
+
+  private showSessions(all: readonly SessionInfo[]): void {
+    set('sessions', all.length)
+    fillTable('visitors', all.slice(0, maxShown).map((s) => [s.user || s.name, s.away ? 'away' : s.entity, s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`, this.kick(s)]))
+  }
+
+  private kick(s: SessionInfo): HTMLElement {
+    const button = document.createElement('button')
+    button.textContent = 'Kick'
+    button.ariaLabel = `kick ${s.user || s.name}, session ${s.id}`
+    button.onclick = () => void this.command(`/sessions/${s.id}/kick`)
+    return button
+  }
+
+  private showMetrics(m: Metrics): void {
+    for (const [id, quantile] of [['p50', '0.5'], ['p99', '0.99'], ['longest', '1']] as const) {
+      set(id, `${(1000 * (m.get(`worldd_tick_quantile_seconds{quantile="${quantile}"}`) ?? 0)).toFixed(2)} ms`)
+    }
+    set('overruns', m.get('worldd_tick_overruns_total') ?? 0)
+    const now = { at: performance.now(), coded: codedBytes(m) }
+    const { before } = this
+    this.before = now
+    if (!before) return
+    const seconds = (now.at - before.at) / 1000
+    const rates = [...now.coded].map(([name, n]) => ({ name, rate: Math.max(n - (before.coded.get(name) ?? 0), 0) / seconds }))
+    rates.sort((a, b) => b.rate - a.rate)
+    fillTable('coded', rates.filter((x) => x.rate >= 1).map((x) => [x.name, `${bytes(x.rate)}/s`]))
+  }
+
+  private async command(path: string): Promise<void> {
+    try {
+      const answer = await this.admin.ask(path, 'POST')
+      set('trouble', answer.ok ? '' : await textOf(answer))
+      this.look()
+    } catch (e) {
+      set('trouble', e instanceof Error ? e.message : String(e))
+    }
+  }
+
+  /** profile downloads a CPU profile of the server. */
+  private async profile(): Promise<void> {
+    const button = element<HTMLButtonElement>('profile')
+    button.disabled = true
+    try {
+      const answer = await this.admin.get(`/debug/pprof/profile?seconds=${profileSeconds}`)
+      const link = document.createElement('a')
+      link.href = URL.createObjectURL(await answer.blob())
+      link.download = 'worldd.pprof'
+      link.click()
+      URL.revokeObjectURL(link.href)
+      set('trouble', '')
+    } catch (e) {
+      set('trouble', e instanceof Error ? e.message : String(e))
+    }
+    button.disabled = false
+  }
+}

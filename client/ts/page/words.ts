@@ -1,0 +1,51 @@
+// What errors mean, in words for players.
+
+import { WireError } from '../src/index.ts'
+
+/** unauthorized is the code of a token that is missing or not accepted. */
+const unauthorized = 8
+
+const words: Record<number, string> = {
+  0: 'You have left the world.',
+  6: 'The world is full. Try again when somebody has left.',
+  7: 'The server is shutting down.',
+  [unauthorized]: 'The server does not accept this token: it is expired, used up, or for another server.',
+  11: 'The server has stopped answering.',
+  13: 'The operator has ended your session.',
+  18: 'The game does not let you in.',
+  20: 'The operator has banned you.',
+  21: 'You have joined from elsewhere, which ended this session.',
+  22: 'The time of your token is over.',
+}
+
+/** said returns what an error means. */
+export function said(e: unknown): string {
+  if (!(e instanceof WireError)) return e instanceof Error ? e.message : String(e)
+  const own = words[e.code]
+  if (own === undefined) return `${e.message} [code ${e.code}]`
+  return e.detail && e.code !== 0 ? `${own} (${e.detail})` : own
+}
+
+/** wantsToken reports whether a server refused for the lack of a good token. */
+export function wantsToken(e: unknown): boolean {
+  return e instanceof WireError && e.code === unauthorized
+}
+
+/** Place is where a page is open. */
+export interface Place {
+  readonly origin: string
+  readonly secure: boolean
+  readonly supported: boolean
+}
+
+/** obstacle returns why a page cannot connect from a place, undefined if it can. */
+export function obstacle(p: Place): string | undefined {
+  if (!p.secure) return `Browsers let pages connect only from HTTPS or localhost, not from ${p.origin}. Serve with --admin-cert and --admin-key, or open the page on the server's machine.`
+  if (!p.supported) return 'This browser has no WebTransport, which carries the game. Open this page in a current Chrome, Edge, Firefox or Safari.'
+  return undefined
+}
+
+/** notAllowed says that the server refuses pages of an origin. */
+export function notAllowed(origin: string): string {
+  return `The server does not let pages of ${origin} connect: serve with --web-origin ${origin}`
+}
