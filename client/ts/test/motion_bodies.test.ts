@@ -129,6 +129,20 @@ test('the errors of section 6.1 end the session', () => {
   assert.throws(() => new Bodies({ motion: { ...motion, tickHz: 0 }, kinds: [] }), WireError)
 })
 
+test('a replaced program counts as long as an effect that ended by itself still has it', () => {
+  const s = new Stage()
+  const one = (tick: number, slot: number) => s.send(tick, program, { ...added, effect: handle(slot), back: 0, life: 1 })
+  one(10, 0)
+  const first = s.bodies.bytes
+  one(12, 1)
+  const grown = s.bodies.bytes - first
+  assert.ok(grown > 4096)
+  s.complete(20)
+  s.complete(2000)
+  one(2001, 2)
+  assert.ok(s.bodies.bytes < first + grown)
+})
+
 test('a server that makes the client compute without end has its bodies stand still', () => {
   const s = new Stage()
   for (let i = 0; i < 300; i++) s.bodies.entered(handle(i), 0, 10, floating(i / 30))

@@ -53,6 +53,12 @@ const bytesOfVersion = 256
 const bytesOfProgram = 4 << 10
 const bytesOfCode = 24 // for each byte of the portable form
 
+/** Counted is a program and its memory. */
+interface Counted {
+  readonly program: Program
+  readonly bytes: number
+}
+
 /** Effects holds programs and effects. Records are checked as section 6.1 says; all errors are the server's. */
 export class Effects {
   readonly slots = new Map<number, Slot>()
@@ -60,7 +66,8 @@ export class Effects {
   readonly due: number[] = [] // slots with versions that bodies have not been computed with
   slowest = 1 // ns per point of the slowest program
   bytes = 0
-  private readonly programs = new Map<number, { program: Program; bytes: number }>()
+  private readonly programs = new Map<number, Counted>()
+  private readonly replaced: Counted[] = [] // that versions still have
 
   /** addProgram applies a record of a message of that tick. */
   addProgram(p: ProgramSent, tick: number): void {
@@ -72,7 +79,9 @@ export class Effects {
     }
     const program = load(p.code)
     const bytes = bytesOfProgram + bytesOfCode * p.code.length
-    this.bytes += bytes - (this.programs.get(p.number)?.bytes ?? 0)
+    const before = this.programs.get(p.number)
+    if (before) this.replaced.push(before) // until prune
+    this.bytes += bytes
     this.programs.set(p.number, { program, bytes })
     this.slowest = Math.max(this.slowest, program.nanosecondsPerPoint)
   }
@@ -162,6 +171,17 @@ export class Effects {
       for (let i = 0; i < n; i++) this.bytes -= bytesOf(versions[i])
       if (n > 0) versions.splice(0, n)
       return versions.length > 0
+    })
+    if (this.replaced.length > 0) this.forgetReplaced()
+  }
+
+  /** forgetReplaced forgets the replaced programs that no version has. */
+  private forgetReplaced(): void {
+    const needed = new Set(this.used.flatMap(slot => this.slots.get(slot)!.versions.map(v => v.source?.program)))
+    keepIf(this.replaced, p => {
+      if (needed.has(p.program)) return true
+      this.bytes -= p.bytes
+      return false
     })
   }
 }
