@@ -24,7 +24,8 @@ func setInput(t testing.TB, s *client.Session, data []byte, now time.Duration) u
 func TestInputView(t *testing.T) {
 	s := newStudio(t, 21, near, near)
 	read := func() wire.TickInput {
-		in, err := wire.ParseInput(s.session.Input(s.time()))
+		var in wire.Input
+		err := in.Parse(s.session.Input(s.time()))
 		require.NoError(t, err)
 		return in.Inputs[0]
 	}
@@ -227,7 +228,8 @@ func countEarly(t *testing.T, s *studio, every int64) *int {
 func TestInputTicks(t *testing.T) {
 	s := newStudio(t, 21, near, near)
 	sent := func() (ticks []uint32, words []string) {
-		in, err := wire.ParseInput(s.session.Input(s.time()))
+		var in wire.Input
+		err := in.Parse(s.session.Input(s.time()))
 		require.NoError(t, err)
 		for _, i := range in.Inputs {
 			ticks, words = append(ticks, i.Tick), append(words, string(i.Data))
@@ -337,7 +339,8 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 
 	s.enter(2, h(1, 1))
 	require.True(t, s.session.Answers(0, s.time(), 0))
-	in, err := wire.ParseInput(s.session.Input(s.time()))
+	var in wire.Input
+	err = in.Parse(s.session.Input(s.time()))
 	require.NoError(t, err)
 	require.Equal(t, seq, in.Ack.Newest)
 	require.Equal(t, uint32(2), in.Ack.Structure)
@@ -363,7 +366,8 @@ func TestAcknowledgementPrecedesCommand(t *testing.T) {
 		_, err := g.Do(0, volley{})
 		require.NoError(t, err)
 		require.True(t, g.InputDue(1, 0))
-		in, err := wire.ParseInput(g.Input(0))
+		var in wire.Input
+		err = in.Parse(g.Input(0))
 		require.NoError(t, err)
 		require.Equal(t, g.seq, in.Ack.Newest)
 		require.False(t, g.InputDue(1, 0), "once")

@@ -135,7 +135,8 @@ func (s *studio) play(d time.Duration) {
 			s.step()
 		}
 		for _, d := range s.up.Receive(s.now) {
-			in, err := wire.ParseInput(d)
+			var in wire.Input
+			err := in.Parse(d)
 			require.NoError(s.t, err)
 			s.echo, s.heard = in.Stamp, s.now
 			s.arrived(in, s.tick)

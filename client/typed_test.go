@@ -180,7 +180,8 @@ func TestTypedInput(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, i+1, tick)
 	}
-	datagram, err := wire.ParseInput(session.Input(time.Second))
+	var datagram wire.Input
+	err := datagram.Parse(session.Input(time.Second))
 	require.NoError(t, err)
 	require.Len(t, datagram.Inputs, 2)
 	for _, input := range datagram.Inputs {

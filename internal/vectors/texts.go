@@ -268,8 +268,8 @@ func (p *Player) sendInput(body *schema.Payload) ([]byte, error) {
 	if _, err := p.session.SetInputValue(input.Interface(), 0); err != nil {
 		return nil, err
 	}
-	sent, err := wire.ParseInput(p.session.Input(0))
-	if err != nil || len(sent.Inputs) == 0 {
+	var sent wire.Input
+	if err := sent.Parse(p.session.Input(0)); err != nil || len(sent.Inputs) == 0 {
 		return nil, fmt.Errorf("vectors: no input was sent: %w", err)
 	}
 	return slices.Clone(sent.Inputs[0].Data), nil // the session owns the datagram

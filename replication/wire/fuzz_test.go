@@ -169,7 +169,8 @@ func FuzzInput(f *testing.F) {
 	empty := wire.Input{}
 	f.Add(empty.Append(nil))
 	f.Fuzz(func(t *testing.T, d []byte) {
-		in, err := wire.ParseInput(d)
+		var in wire.Input
+		err := in.Parse(d)
 		if err != nil {
 			require.Equal(t, wire.BadMessage, wire.CodeOf(err))
 			return

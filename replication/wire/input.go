@@ -88,17 +88,8 @@ func (in *Input) Append(b []byte) []byte {
 	return b
 }
 
-// ParseInput reads an Input datagram. The inputs' Data alias d.
-func ParseInput(d []byte) (Input, error) {
-	var in Input
-	if err := in.Parse(d); err != nil {
-		return Input{}, err
-	}
-	return in, nil
-}
-
-// Parse is ParseInput into in, reusing in.Inputs to avoid allocations. After an error, the
-// contents of in are undefined.
+// Parse reads an Input datagram into in, and reuses the memory of in.Inputs, whose Data
+// alias d. After an error, the contents of in are undefined.
 func (in *Input) Parse(d []byte) error {
 	in.Inputs = in.Inputs[:0]
 	if len(d) > InputBytes {

@@ -186,13 +186,13 @@ func TestInputRejects(t *testing.T) {
 		"five inputs":      func(d []byte) { d[22] = 5 },
 	} {
 		d := good.Append(nil)
-		_, err := wire.ParseInput(d)
+		err := new(wire.Input).Parse(d)
 		require.NoError(t, err)
 		change(d)
-		_, err = wire.ParseInput(d)
+		err = new(wire.Input).Parse(d)
 		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
 	}
-	_, err := wire.ParseInput(make([]byte, wire.InputBytes+1))
+	err := new(wire.Input).Parse(make([]byte, wire.InputBytes+1))
 	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
 }
 

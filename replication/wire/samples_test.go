@@ -307,7 +307,11 @@ func samples(t testing.TB) []sample {
 			return stateContent{h, rows}, err
 		}},
 		{"exact", 0, exactState(), exactSample, func(b []byte) (any, error) { return readExactState(s, b) }},
-		{"input", 0, input.Append(nil), input, func(b []byte) (any, error) { return wire.ParseInput(b) }},
+		{"input", 0, input.Append(nil), input, func(b []byte) (any, error) {
+			var in wire.Input
+			err := in.Parse(b)
+			return in, err
+		}},
 	}
 }
 

@@ -116,7 +116,8 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 	})
 	if claim != nil {
 		x.lie = func(d []byte) []byte {
-			in, err := wire.ParseInput(d)
+			var in wire.Input
+			err := in.Parse(d)
 			require.NoError(t, err)
 			for i := range in.Inputs {
 				claim(&in.Inputs[i])

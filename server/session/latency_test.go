@@ -123,7 +123,8 @@ func (x *arena) play(d time.Duration) {
 			stamp, err := x.peer.ReceiveDatagram(d)
 			require.NoError(x.t, err)
 			x.stamp, x.heard = stamp, x.now
-			in, err := wire.ParseInput(d)
+			var in wire.Input
+			err = in.Parse(d)
 			require.NoError(x.t, err)
 			x.acked = max(x.acked, x.ticks[in.Ack.Newest])
 		}

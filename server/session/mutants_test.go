@@ -113,9 +113,10 @@ func (v *vandal) datagram() {
 	s := v.source
 	of := v.inputs[s.IntN(len(v.inputs))]
 	d := append([]byte(nil), s.Of(of)...)
-	in, err := wire.ParseInput(d)
+	var in wire.Input
+	err := in.Parse(d)
 	if err != nil && s.IntN(32) > 0 {
-		in, err = wire.ParseInput(of)
+		err = in.Parse(of)
 		require.NoError(v.t, err)
 	}
 	if err == nil {

@@ -252,7 +252,8 @@ func (c *simClient) datagram(d []byte) {
 // judgeAck checks that the client applied what it acknowledges (H6).
 func (c *simClient) judgeAck(input []byte) {
 	s := c.sim
-	in, err := wire.ParseInput(input)
+	var in wire.Input
+	err := in.Parse(input)
 	s.must(err)
 	if in.Ack.Structure != c.arrived.records {
 		s.fail("H6", "client %d acknowledges %d structure records and has %d", c.number, in.Ack.Structure, c.arrived.records)

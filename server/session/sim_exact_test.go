@@ -333,7 +333,8 @@ func (c *simClient) noteAcked(n *line, d []byte) {
 	if !c.sim.cleans || n.peer.Session() == nil || n.peer.Session() != c.newestSession() {
 		return
 	}
-	in, err := wire.ParseInput(d)
+	var in wire.Input
+	err := in.Parse(d)
 	if err != nil || !in.Ack.Seen {
 		return
 	}

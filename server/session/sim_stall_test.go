@@ -37,7 +37,8 @@ func (n *line) noteAck(d []byte) {
 	if x == nil {
 		return // ahead of the Welcome
 	}
-	in, err := wire.ParseInput(d)
+	var in wire.Input
+	err := in.Parse(d)
 	s.must(err)
 	if a := in.Ack; a.Seen && a.Newest > x.snapshot {
 		x.snapshot, x.snapshotSince = a.Newest, s.tick
