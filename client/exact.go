@@ -11,7 +11,8 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// readBody reads the exact part of a row, whose entity has that kind.
+// readBody reads the exact part that follows a row. values are the row's; kind and mask are
+// its entity's.
 func (b *bodies) readBody(r *bitio.Reader, form wire.Form, kind, mask uint32, values []uint32) (s wire.BodyState, err error) {
 	if err := b.checkBody(kind, mask); err != nil {
 		return s, err

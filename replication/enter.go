@@ -127,7 +127,7 @@ func (v *Viewer) enter(w *enterRequest) int {
 	v.work.stats.TextBytes += uint64(len(texts))
 	var exact wire.Exact
 	if v.simulation != nil {
-		v.tellKind(t.kind)
+		v.addKind(t.kind)
 		row, exact = v.enterExact(slot, row)
 	}
 	n := v.writeRecord(wire.Record{

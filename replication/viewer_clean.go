@@ -267,8 +267,9 @@ func (v *Viewer) collectOwed() bool {
 	return len(w.waiting) > 0
 }
 
-// tellKind sends the constants of a kind of which an entity enters, unless the client has them.
-func (v *Viewer) tellKind(kind world.KindID) {
+// addKind sends the motion constants of an entering entity's kind, if the schema lacks the kind
+// and the client has not received it yet.
+func (v *Viewer) addKind(kind world.KindID) {
 	s, c := v.simulation, v.replicator.clean
 	if int(kind) >= len(c.kinds) || !c.kinds[kind].added || !c.kinds[kind].exact {
 		return
@@ -289,7 +290,8 @@ func (v *Viewer) tellKind(kind world.KindID) {
 	v.extend()
 }
 
-// noteMissing notes whether members wait to enter again: their clients lack what they are.
+// noteMissing records whether the client lacks the current Enter of an entity that it has:
+// such an entity waits to be entered again, and the snapshot is not complete.
 func (v *Viewer) noteMissing(newcomers int) {
 	v.simulation.missing = false
 	for _, w := range v.work.requests[newcomers:] {

@@ -47,7 +47,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	s := &Server{config: c, core: core, log: c.Log, timings: admin.NewTimings()}
 	core.OnPanic(s.logPanic)
-	core.OnDiverge(s.logDiverge)
+	core.OnDiverge(s.logResync)
 	s.loop = newLoop(core, s.timings, newSaver(c.Image, core.World(), c.Log), c.Log)
 	if err := s.listen(); err != nil {
 		return nil, err
@@ -111,7 +111,8 @@ func (s *Server) logPanic(p session.HookPanic) {
 		zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
 }
 
-func (s *Server) logDiverge(of *session.Session) {
+// logResync logs that a client asked for all states again.
+func (s *Server) logResync(of *session.Session) {
 	s.log.Warn("a client computed bodies otherwise than the server, or not in time: it is sent all states again",
 		zap.Uint64("session", of.ID()), zap.String("user", of.User()), zap.String("name", of.Name()))
 }

@@ -206,7 +206,8 @@ func (f *jsonField) remark() string {
 	return strings.Join(parts, ", ")
 }
 
-// tsNode is a part of the paths of a struct.
+// tsNode is an object or a field of the TypeScript type made of a struct's paths: the part
+// of a path between two dots.
 type tsNode struct {
 	name     string
 	leaf     string // type of a field that ends here
