@@ -1,21 +1,14 @@
 package client
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world/motion"
 )
-
-// stepBudget bounds the estimated time of the work that one snapshot causes: 250 bodies and
-// their effects for more than a minute of missed ticks. A server that causes more has its
-// bodies stand still until the next Resync.
-const stepBudget = 50 * time.Millisecond
 
 // bodies computes the bodies whose exact states the server sent, and what effects do to
 // them. All bodies are at the tick of the newest complete snapshot.
@@ -68,13 +61,6 @@ type MotionStats struct {
 	Audited  uint64 // audits that could be checked
 	Faults   uint64 // of these, those that failed
 	Overruns uint64 // times that computing took too long and waited for a Resync
-}
-
-// seenSnapshot holds the fields of an applied snapshot that concern bodies.
-type seenSnapshot struct {
-	seq, tick, structure       uint32
-	complete, continued, audit bool
-	sum                        uint32 // the audit
 }
 
 // newBodies returns the bodies of a session whose server has schema s and runs at tickHz, or
@@ -160,57 +146,6 @@ func (b *bodies) bytesOfNew() int {
 	return bytesOfTrack + int(b.keep)*bytesOfState + 2*bytesOfRow + 4*8
 }
 
-// extend applies an Extension record of a message of the given tick.
-func (b *bodies) extend(r *Replica, record wire.Record, tick uint32) error {
-	before := b.bytes()
-	var err error
-	switch wire.Extension(record.Number) {
-	case wire.ExtendProgram:
-		if err = b.effects.addProgram(record.Program(), tick); err == nil {
-			b.slowest = max(b.slowest, b.effects.programs[record.Program().Number].NanosecondsPerPoint())
-		}
-	case wire.ExtendEffectAdded:
-		e := record.EffectAdded()
-		if err = r.checkLeader(&e.Path); err == nil {
-			err = b.effects.add(&e, tick)
-		}
-	case wire.ExtendEffectChanged:
-		e := record.EffectChanged()
-		if err = r.checkLeader(&e.Path); err == nil {
-			err = b.effects.change(&e, tick)
-		}
-	case wire.ExtendEffectEnded, wire.ExtendEffectLeft:
-		e := record.EffectEnded()
-		err = b.effects.end(&e, tick)
-	case wire.ExtendKind:
-		k := record.KindAdded()
-		if _, ok := b.kinds[k.Kind]; ok || int(k.Kind) < r.codec.Schema().Kinds() {
-			return protocolError("kind %d is added, which is known", k.Kind)
-		}
-		b.addKind(k.Kind, motion.Kind{
-			InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius, Friction: k.Friction,
-			Restitution: k.Restitution, Layers: motion.Layers(k.Layers),
-		})
-	}
-	if err != nil {
-		return err
-	}
-	return r.charge(b.bytes() - before)
-}
-
-// checkLeader checks that an effect follows an entity that will be Live.
-func (r *Replica) checkLeader(p *wire.Path) error {
-	if p.Form != wire.PathFollowing {
-		return nil
-	}
-	if h := p.Leader; h.Index() < r.maxSlots && r.cells.peek(h.Index()) != nil {
-		if c := r.planOf(h.Index()); c.live && c.generation == h.Generation() {
-			return nil
-		}
-	}
-	return protocolError("an effect follows %v, which is not in view", p.Leader)
-}
-
 // entered makes room for an entity at the end of Replica.entities.
 func (b *bodies) entered() { b.tracks = append(b.tracks, nil) }
 
@@ -248,18 +183,6 @@ func (b *bodies) forget(t *track) {
 	if t.fresh {
 		b.waiting = slices.DeleteFunc(b.waiting, func(w *track) bool { return w == t })
 	}
-}
-
-// leads reports whether an effect follows a body.
-func (b *bodies) leads(t *track) bool {
-	for _, slot := range b.effects.used {
-		for i := range b.effects.slots[slot].versions {
-			if v := &b.effects.slots[slot].versions[i]; !v.gone && v.source.Path.Form == motion.Following && v.leader == t.handle {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // received applies an Enter or a row that became an entity's newest state.
@@ -312,269 +235,6 @@ func (b *bodies) of(e *Entity) *track {
 		return nil
 	}
 	return b.tracks[e.index]
-}
-
-// applied notes an applied snapshot, and computes all bodies up to the tick of a complete one
-// if that is the newest and all that are linked to it were applied.
-func (b *bodies) applied(r *Replica, h *wire.StateHeader) {
-	b.snapshots[h.Seq%64] = seenSnapshot{h.Seq, h.Tick, h.Structure, h.Complete, h.Continued, h.Audited, h.Audit}
-	last := h.Seq
-	for b.seen(last+1) != nil && b.seen(last+1).continued {
-		last++
-	}
-	for seq := last; seq >= h.Seq; seq-- {
-		if s := b.seen(seq); s.complete && s.tick > b.now && b.linked(seq) {
-			b.complete(r, s)
-			return
-		}
-	}
-}
-
-func (b *bodies) seen(seq uint32) *seenSnapshot {
-	if s := &b.snapshots[seq%64]; s.seq == seq && seq != 0 {
-		return s
-	}
-	return nil
-}
-
-// linked reports whether all snapshots that an applied one continues were applied.
-func (b *bodies) linked(seq uint32) bool {
-	tick := b.seen(seq).tick
-	for s := b.seen(seq); s != nil && s.tick == tick; s = b.seen(seq) {
-		if !s.continued {
-			return true
-		}
-		seq--
-	}
-	return false
-}
-
-// complete computes all bodies up to the tick of a snapshot (P1), and checks its audit.
-func (b *bodies) complete(r *Replica, s *seenSnapshot) {
-	b.findLeaders(r)
-	b.left = float64(stepBudget)
-	if b.now == 0 {
-		b.restart(s.tick)
-	}
-	if !b.catchUp() || !b.advance(s.tick) {
-		b.giveUp(s.tick)
-	}
-	b.effects.settle()
-	b.effects.prune(b.now - min(b.now, keptTicks))
-	b.sweepStates()
-	b.ghosts = slices.DeleteFunc(b.ghosts, func(t *track) bool {
-		if b.leads(t) {
-			return false
-		}
-		b.forget(t)
-		return true
-	})
-	if s.audit && s.structure == r.applied {
-		b.audit(r, s)
-	}
-}
-
-// findLeaders finds the bodies that effects follow.
-func (b *bodies) findLeaders(r *Replica) {
-	for _, slot := range b.effects.used {
-		versions := b.effects.slots[slot].versions
-		for i := range versions {
-			v := &versions[i]
-			if v.gone || v.source.Path.Form != motion.Following {
-				continue
-			}
-			number := uint32(noNumber)
-			for _, t := range b.ghosts {
-				if t.handle == v.leader {
-					number = t.number
-				}
-			}
-			if e, verdict := r.Lookup(v.leader); verdict == wire.Live && b.tracks[e.index] != nil {
-				number = b.tracks[e.index].number
-			}
-			if number != v.source.Leader {
-				v.source.Leader = number
-				if v.applied && b.now != 0 {
-					b.sim.EndEffect(slot, false)
-					b.install(b.sim, slot, b.now)
-				}
-			}
-		}
-	}
-}
-
-// restart empties sim at a tick.
-func (b *bodies) restart(tick uint32) {
-	b.now = tick
-	b.sim.Reset(uint64(tick))
-	for _, slot := range b.effects.used {
-		versions := b.effects.slots[slot].versions
-		for i := range versions {
-			versions[i].applied = versions[i].applied || versions[i].from <= tick
-		}
-		b.install(b.sim, slot, tick)
-	}
-}
-
-// giveUp empties sim at a tick: all bodies stand still until the server sends their states
-// again.
-func (b *bodies) giveUp(tick uint32) {
-	b.stats.Overruns++
-	b.overrun = true
-	b.restart(tick)
-	for _, t := range b.numbered {
-		if t != nil && (!t.fresh || t.at <= tick) {
-			t.lost, t.fresh, t.late = true, false, false
-		}
-	}
-	b.waiting = slices.DeleteFunc(b.waiting, func(t *track) bool { return !t.fresh })
-}
-
-// install puts the effect on a slot, as it is after a tick, into a sim of that tick. It wakes
-// nothing.
-func (b *bodies) install(m *motion.Sim, slot, tick uint32) {
-	v := b.effects.slots[slot].after(tick)
-	if v == nil {
-		return
-	}
-	if v.source.Path.Form != motion.Following || v.source.Leader == noNumber {
-		b.set(m, slot, v, false)
-		return
-	}
-	// The centre is still where the leader was before the tick.
-	leader := b.numbered[v.source.Leader]
-	m.Put(leader.number, leader.kind, leader.state(tick-1))
-	b.set(m, slot, v, false)
-	m.Put(leader.number, leader.kind, leader.state(tick))
-}
-
-func (b *bodies) set(m *motion.Sim, slot uint32, v *version, wake bool) {
-	if err := m.SetEffect(slot, &v.source, wake); err != nil {
-		panic("client: an effect that was checked: " + err.Error())
-	}
-}
-
-// apply applies the versions of effects from a tick on to a sim of the tick before.
-func (b *bodies) apply(m *motion.Sim, slots []uint32, tick uint32) {
-	for _, slot := range slots {
-		versions := b.effects.slots[slot].versions
-		for i := range versions {
-			v := &versions[i]
-			if v.from != tick {
-				continue
-			}
-			m.EndEffect(slot, v.wakesOld)
-			if !v.gone {
-				b.set(m, slot, v, v.wakesNew)
-			}
-			v.applied = true
-		}
-	}
-}
-
-// advance computes all bodies up to a tick. It returns false if that takes too long.
-func (b *bodies) advance(tick uint32) bool {
-	for b.now < tick {
-		b.put()
-		b.apply(b.sim, b.effects.due, b.now+1)
-		b.now++
-		if !b.tick(b.sim) {
-			return false
-		}
-		b.sim.Changed(b.record)
-	}
-	b.put()
-	return true
-}
-
-// put gives sim the states of its tick.
-func (b *bodies) put() {
-	if len(b.waiting) == 0 {
-		return
-	}
-	kept := b.waiting[:0]
-	for _, t := range b.waiting {
-		if t.at != b.now {
-			kept = append(kept, t)
-			continue
-		}
-		t.fresh = false
-		if t.states != nil {
-			t.record(t.at, t.given)
-		}
-		b.sim.Put(t.number, t.kind, t.given)
-	}
-	clear(b.waiting[len(kept):])
-	b.waiting = kept
-}
-
-// Estimated times for the budget, in ns.
-const (
-	tickTime  = 300
-	bodyTime  = 40 // of a body that is awake
-	reachTime = 2  // to find whether a body is in reach of an effect that moves
-)
-
-// tick moves a sim by one tick, within the budget.
-func (b *bodies) tick(m *motion.Sim) bool {
-	all, awake := m.Len()
-	b.left -= tickTime + bodyTime*float64(awake) + reachTime*float64(all)*float64(m.Effects())
-	if b.left < 0 {
-		return false
-	}
-	slowest := max(b.slowest, 1)
-	points, ok := m.TickWithin(int(b.left / slowest))
-	b.left -= slowest * float64(points)
-	b.stats.Steps += uint64(awake)
-	return ok
-}
-
-// audit compares the audit of a complete snapshot with the bodies computed (P4).
-func (b *bodies) audit(r *Replica, s *seenSnapshot) {
-	b.audited = b.audited[:0]
-	for _, e := range r.entities {
-		if !wire.Audited(e.handle, s.seq) {
-			continue
-		}
-		t := b.tracks[e.index]
-		if e.states.tick > s.tick || t != nil && t.lost {
-			return // what the entity was at the tick is not known
-		}
-		if t != nil {
-			b.audited = append(b.audited, t)
-		}
-	}
-	slices.SortFunc(b.audited, func(x, y *track) int { return cmp.Compare(x.handle.Index(), y.handle.Index()) })
-	sum := uint32(0)
-	for _, t := range b.audited {
-		state := bodyOf(t.state(s.tick))
-		sum = wire.Audit(sum, t.handle, &state)
-	}
-	b.stats.Audited++
-	if sum == s.sum {
-		b.diverged, b.reported = false, false
-		return
-	}
-	b.stats.Faults++
-	b.diverged = true
-	if f := r.observer.Diverge; f != nil && !b.reported {
-		b.reported = true
-		f(s.tick, handlesOf(b.audited))
-	}
-}
-
-func handlesOf(tracks []*track) (handles []bulk.Handle) {
-	for _, t := range tracks {
-		handles = append(handles, t.handle)
-	}
-	return handles
-}
-
-// needsResync reports once that the server should send all states again.
-func (b *bodies) needsResync() bool {
-	need := b.overrun || b.diverged
-	b.overrun, b.diverged = false, false
-	return need
 }
 
 func bodyOf(s motion.State) wire.BodyState {
