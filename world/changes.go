@@ -11,16 +11,19 @@ import (
 // once, however rarely it is read.
 type ChangeReader struct {
 	w       *World      // nil once closed
-	pending bulk.Bitset // changes that another reader's Next took out of World.dirty
 	taken   bulk.Bitset // the result of the last Next
+	written bulk.Bitset // the subset of it that other causes than motion changed
+	// Changes that another reader's Next took out of the world, and the subset likewise.
+	pending, pendingWritten bulk.Bitset
 }
 
 // NewChangeReader adds a reader whose first Next returns every live slot but reserved
-// ones. It costs a quarter byte for each slot, and time when other readers are read:
+// ones. It costs half a byte for each slot, and time when other readers are read:
 // Close it after use.
 func (w *World) NewChangeReader() *ChangeReader {
 	r := &ChangeReader{w: w}
 	r.pending.SetAndNot(w.pool.Live(), w.deferred.reserved.View())
+	r.pendingWritten.CopyFrom(r.pending.View())
 	w.readers = append(w.readers, r)
 	return r
 }
@@ -34,20 +37,30 @@ func (r *ChangeReader) Next() bulk.BitsetView {
 		panic("world: Next of a closed ChangeReader")
 	}
 	w.markSpawned()
-	// The two sets exchange their memory, so that a single reader costs no copy.
+	// The sets exchange their memory, so that a single reader copies little.
 	r.taken.Reset()
-	w.dirty, r.taken = r.taken, w.dirty
+	r.written.Reset()
+	w.movedSlots, r.taken = r.taken, w.movedSlots
+	w.dirty, r.written = r.written, w.dirty
+	r.taken.SetOr(r.taken.View(), r.written.View())
 	for _, other := range w.readers {
 		if other != r {
 			other.pending.SetOr(other.pending.View(), r.taken.View())
+			other.pendingWritten.SetOr(other.pendingWritten.View(), r.written.View())
 		}
 	}
 	if r.pending.Any() {
 		r.taken.SetOr(r.taken.View(), r.pending.View())
+		r.written.SetOr(r.written.View(), r.pendingWritten.View())
 		r.pending.Reset()
+		r.pendingWritten.Reset()
 	}
 	return r.taken.View()
 }
+
+// Written returns the slots of the last Next that something other than motion changed. In
+// the others, at most the position and the velocity of a body did.
+func (r *ChangeReader) Written() bulk.BitsetView { return r.written.View() }
 
 // Close removes the reader from its world.
 func (r *ChangeReader) Close() {
@@ -61,7 +74,9 @@ func (r *ChangeReader) Close() {
 // forgetChanges removes destroyed slots from the changes not yet read (W7).
 func (w *World) forgetChanges(word uint32, mask uint64) {
 	w.dirty.SetWord(word, w.dirty.Word(word)&^mask)
+	w.movedSlots.SetWord(word, w.movedSlots.Word(word)&^mask)
 	for _, r := range w.readers {
 		r.pending.SetWord(word, r.pending.Word(word)&^mask)
+		r.pendingWritten.SetWord(word, r.pendingWritten.Word(word)&^mask)
 	}
 }

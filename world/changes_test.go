@@ -173,3 +173,33 @@ func TestWarmChangeReadersAllocateNothing(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(200, step))
 }
+
+// Bodies that only motion moved are changed and not written, for a lagging reader too.
+func TestChangeReaderTellsMotionFromWrites(t *testing.T) {
+	w, crate, _, _ := newWorld(t, world.Config{})
+	points := register[int32](t, w, "points")
+	drifting, written := spawn(t, w, crate, world.Vec3{Y: 50}), spawn(t, w, crate, world.Vec3{Y: 50})
+	w.SetVelocity(drifting, world.Vec3{X: 1})
+	prompt, lagging := w.NewChangeReader(), w.NewChangeReader()
+	for _, r := range []*world.ChangeReader{prompt, lagging} {
+		r.Next()
+		require.Equal(t, []uint32{0, 1}, slotsOf(r.Written()), "spawned")
+	}
+	w.Step()
+	points.Set(written, 1)
+	w.Step()
+	require.Equal(t, []uint32{0, 1}, slotsOf(prompt.Next()))
+	require.Equal(t, []uint32{1}, slotsOf(prompt.Written()))
+	w.SetVelocity(drifting, world.Vec3{X: 2})
+	w.Step()
+	require.Equal(t, []uint32{0, 1}, slotsOf(prompt.Next()))
+	require.Equal(t, []uint32{0}, slotsOf(prompt.Written()))
+	require.Equal(t, []uint32{0, 1}, slotsOf(lagging.Next()))
+	require.Equal(t, []uint32{0, 1}, slotsOf(lagging.Written()))
+	require.NoError(t, w.CheckInvariants())
+	w.Destroy(written)
+	w.Step()
+	require.NoError(t, w.CheckInvariants())
+	require.Equal(t, []uint32{0}, slotsOf(prompt.Next()))
+	require.Empty(t, slotsOf(prompt.Written()))
+}

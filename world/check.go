@@ -165,7 +165,7 @@ func (w *World) checkLeftovers() error {
 
 func (w *World) checkBits() error {
 	sets := map[string]*bulk.Bitset{
-		"dirty": &w.dirty, "doomed": &w.doomed, "expiring": &w.expiring, "reserved": &w.deferred.reserved, "unmarked": &w.unmarked,
+		"dirty": &w.dirty, "moved": &w.movedSlots, "doomed": &w.doomed, "expiring": &w.expiring, "reserved": &w.deferred.reserved, "unmarked": &w.unmarked,
 		"awake": &w.sleepState.awake, "newborn": &w.sleepState.newborn,
 	}
 	for _, c := range w.components {
@@ -179,6 +179,9 @@ func (w *World) checkBits() error {
 	}
 	for i, r := range w.readers {
 		sets[fmt.Sprintf("change reader %d", i)] = &r.pending
+		for word, mask := range bulk.AndNot(r.pendingWritten.View(), r.pending.View()) {
+			return breach(7, "change reader %d: word %d has written slots %#x that are not pending", i, word, mask)
+		}
 	}
 	for name, set := range sets {
 		for slot := range set.All() {

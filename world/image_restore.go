@@ -121,8 +121,10 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 		w.disturb(uint32(slot))
 	}
 	w.dirty.CopyFrom(w.pool.Live())
+	w.movedSlots.Reset()
 	for _, r := range w.readers {
 		r.pending.Reset()
+		r.pendingWritten.Reset()
 	}
 	w.expiring.Reset()
 	w.wheel = wheel{}

@@ -117,7 +117,7 @@ func (w *World) updateCell(row int) {
 	b.cell[row] = c
 }
 
-// syncMoved marks the bodies that moved as dirty, and updates the grid for those that
+// syncMoved marks the bodies that moved as changed, and updates the grid for those that
 // left their cell.
 func (w *World) syncMoved() {
 	b := &w.bodies
@@ -127,7 +127,7 @@ func (w *World) syncMoved() {
 		}
 		b.Moved[i] = 0
 		for rest := word; rest != 0; rest &= rest - 1 {
-			w.dirty.Set(b.slot[i<<6|bits.TrailingZeros64(rest)])
+			w.movedSlots.Set(b.slot[i<<6|bits.TrailingZeros64(rest)])
 		}
 		crossed := b.crossed[i]
 		b.crossed[i] = 0

@@ -39,7 +39,8 @@ type World struct {
 	disturbing  uint64      // tick of disturbances now: under way or, between steps, the next
 	causes      []uint8     // by slot: the cause of a doomed entity's destruction, else 0
 	unmarked    bulk.Bitset // spawned, but dirty and changed bits are not set yet
-	dirty       bulk.Bitset // slots that changed since the last Next of any reader
+	dirty       bulk.Bitset // slots that changed since the last Next of any reader, other than by motion
+	movedSlots  bulk.Bitset // slots that motion changed since then
 	readers     []*ChangeReader
 	wheel       wheel
 	expiring    bulk.Bitset // slots in the timing wheel
