@@ -70,6 +70,9 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	if !active && (version > row.ackedTick || p.maskSince > row.enterTick) {
 		return fmt.Errorf("R6: %v is dormant, and its state of tick %d is not acknowledged", h, version)
 	}
+	if f.stale.slots.Has(slot) && (v.simulation == nil || !v.replicator.clean.slots[slot].exact) {
+		return fmt.Errorf("R6: %v is stale, and its client does not compute it", h)
+	}
 	if row.flags&passedOver == 0 && v.priorities[rowIndex] != 0 {
 		return fmt.Errorf("R6: %v has priority %v and was not passed over", h, v.priorities[rowIndex])
 	}

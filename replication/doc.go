@@ -40,6 +40,8 @@
 //	   missing, and nothing that depends on a record precedes it.
 //	R9 What a viewer is sent depends only on its own past, the frame and the
 //	   world, not on other viewers or on the worker that makes its snapshots.
+//	   How far back the frame remembers a row may depend on others: while all clients
+//	   simulate, rows of clean bodies are remembered as of the ticks in which one was sent.
 //	R10 What a viewer answers about a handle depends only on what its client was
 //	   sent, and equals the client's own answer once it has applied that. The
 //	   existence and death of other entities and the reuse of slots never show.

@@ -120,6 +120,7 @@ func restoreHeap(heap []uint64, i int) {
 func (v *Viewer) enter(w *enterRequest) int {
 	r := v.replicator
 	slot := w.handle.Index()
+	r.frame.refresh(r.world, slot)
 	t := &r.frame.tenants[slot]
 	row := r.frame.currentRow(t, v.Owns(w.handle))
 	r.frame.schema.References(row, v.teachFunc)

@@ -30,8 +30,9 @@ type frame struct {
 	texts       textFields
 	clean       *clean       // the Replicator's; may be nil
 	owing       *bulk.Bitset // set of Replicator.owing that the running capture fills
-	dirty       []uint32     // slots to read in the running capture
-	prefetchSum uint32       // keeps the compiler from dropping prefetch's loads
+	stale       staleRows
+	dirty       []uint32 // slots to read in the running capture
+	prefetchSum uint32   // keeps the compiler from dropping prefetch's loads
 }
 
 // slotSummary is the part of a tenant that every viewer reads. It is kept apart, so
@@ -83,8 +84,10 @@ func newFrame(c *rowcodec.Codec, bound []int) *frame {
 const prefetchBatch = 16
 
 // capture brings the frame to the world's present tick; tick is the protocol's number
-// for it. Only changed slots are read: the cost follows what changed, not what exists.
-func (f *frame) capture(w *world.World, changed bulk.BitsetView, tick uint32) {
+// for it. Only changed slots are read: the cost follows what changed, not what exists. Slots
+// in changed but not in written were only moved. If deferring, rows that they leave to clean
+// bodies are quantised once a viewer needs them.
+func (f *frame) capture(w *world.World, changed, written bulk.BitsetView, deferring bool, tick uint32) {
 	f.tick = tick
 	f.replaced, f.texts.slots = f.replaced[:0], f.texts.slots[:0]
 	if n := int(w.Slots()); n > len(f.tenants) {
@@ -92,6 +95,7 @@ func (f *frame) capture(w *world.World, changed bulk.BitsetView, tick uint32) {
 		f.summaries = slices.Grow(f.summaries, n-len(f.summaries))[:n]
 	}
 	f.dirty = changed.AppendTo(f.dirty[:0])
+	f.selectStale(w, written, deferring)
 	for run := range slices.Chunk(f.dirty, prefetchBatch) {
 		for _, slot := range run {
 			f.prefetchSum += f.tenants[slot].history.prefetch()
@@ -108,6 +112,7 @@ func (f *frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
 		f.summaries[h.Index()].handle = 0
 		t.texts = nil
+		f.stale.slots.Clear(h.Index())
 		f.forgetStates(t)
 	}
 }
@@ -116,6 +121,7 @@ func (f *frame) vacate(h bulk.Handle) {
 // entities.
 func (f *frame) updateSlot(w *world.World, slot uint32) {
 	t, p := &f.tenants[slot], &f.summaries[slot]
+	f.stale.slots.Clear(slot)
 	h := w.HandleAt(slot)
 	if h != p.handle {
 		p.handle, p.maskSince = h, f.tick
@@ -174,7 +180,8 @@ func (f *frame) noteValues(slot uint32, entity bulk.Handle, h *history, owner bo
 	}
 }
 
-// currentRow returns the newest row of t for owners, or for everyone else.
+// currentRow returns the newest row of t for owners, or for everyone else. It must not be
+// stale: see frame.refresh.
 func (f *frame) currentRow(t *tenant, owned bool) schema.Row {
 	return schema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).row}
 }

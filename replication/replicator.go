@@ -160,7 +160,7 @@ func (r *Replicator) Capture() {
 	live := r.reader.Next()
 	changed.SetOr(changed.View(), live)
 	r.frame.owing = r.owing.close()
-	r.frame.capture(r.world, live, r.Tick())
+	r.frame.capture(r.world, live, r.reader.Written(), r.allSimulate(), r.Tick())
 	for word, mask := range bulk.Or(changed.View()) {
 		for slot := range bulk.Bits(word<<6, mask) {
 			r.updateGrid(slot)

@@ -246,9 +246,12 @@ func (v *Viewer) collectOwed() bool {
 			if p.hasOwnerRow && v.Owns(v.handles[rowIndex]) {
 				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
 			}
-			version, must := p.version, false
+			var version uint32
+			must := false
 			if s := r.clean.at(slot, v.handles[rowIndex]); s != nil {
 				version, must = s.owed(p, owned != 0), s.must(row.ackedTick)
+			} else {
+				version = p.version
 			}
 			switch {
 			case p.maskSince > row.enterTick:
@@ -258,6 +261,7 @@ func (v *Viewer) collectOwed() bool {
 				v.resetPriority(row, rowIndex)
 			case !must && row.flags&inFlight != 0 && row.sentTick >= version && h.tick-row.sentTick <= resend:
 			default:
+				r.frame.refresh(r.world, slot)
 				w.waiting = append(w.waiting, h.keyFor(slot, row, p)|owned)
 				w.waitingRows = append(w.waitingRows, rowIndex)
 			}
