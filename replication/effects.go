@@ -285,7 +285,7 @@ func (r *Replicator) disturbUntold(tick uint32) {
 				continue
 			}
 			state, ok := r.world.Exact(uint32(slot))
-			if !ok || !state.Awake || r.world.HandleAt(uint32(slot)) != s.handle {
+			if !ok || !state.Awake && !r.world.WasAwake(uint32(slot)) || r.world.HandleAt(uint32(slot)) != s.handle {
 				continue
 			}
 			kind, _ := r.world.KindOf(s.handle)

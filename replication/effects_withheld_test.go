@@ -19,8 +19,8 @@ type withheld struct {
 	onGround world.KindID
 }
 
-func newWithheld(t *testing.T) *withheld {
-	w, err := world.New(world.Config{})
+func newWithheld(t *testing.T, c world.Config) *withheld {
+	w, err := world.New(c)
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
@@ -80,7 +80,7 @@ func (h *withheld) gust(leader bulk.Handle, lifeTicks uint32) {
 // Clients do not know it: the bodies there are disturbed.
 func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
 	for _, life := range []uint32{2, 3} { // it acts at the new place in its last step, or in two
-		h := newWithheld(t)
+		h := newWithheld(t, world.Config{})
 		leader, near := h.spawn(h.leaf, world.Vec3{Y: 50}), h.spawn(h.onGround, world.Vec3{X: 40, Y: 0.5})
 		h.step(100)
 		require.False(t, h.world.Awake(near))

@@ -40,6 +40,12 @@ func (w *World) Exact(slot uint32) (motion.State, bool) {
 	return motion.State{Position: b.Position(row), Velocity: b.Velocity(row), Rest: b.Rest[row], Awake: b.willBeAwake(row)}, true
 }
 
+// WasAwake reports whether the body on a slot was awake in the last step, which may have put it
+// to sleep at its end.
+func (w *World) WasAwake(slot uint32) bool {
+	return uint64(slot) < uint64(len(w.rowOf)) && w.rowOf[slot] != noRow && w.bodies.isAwake(int(w.rowOf[slot]))
+}
+
 // disturb records a disturbance of the body on a slot in the tick under way or, between
 // steps, in the next one.
 func (w *World) disturb(slot uint32) {

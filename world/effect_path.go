@@ -140,9 +140,9 @@ func growEffects(list []EffectState) (longer []EffectState, params []field.Vec4)
 }
 
 // AppendActedEffects appends effects to list as they acted on bodies in the last step, if they
-// changed or ended after it: those that a call had changed before, and those that follow an
-// entity. They are in the order of those changes, and valid until the next step. It reuses
-// memory as AppendEffects does.
+// changed or ended after it: those that a call had changed before, and those whose centre
+// moves by itself. They are in the order of those changes, and valid until the next step. It
+// reuses memory as AppendEffects does.
 func (w *World) AppendActedEffects(list []EffectState) []EffectState {
 	for _, e := range w.effects.acted {
 		var params []field.Vec4
