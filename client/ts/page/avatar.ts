@@ -49,9 +49,9 @@ export class OwnAvatar {
     return this.prediction?.draw()?.body.Position
   }
 
-  /** stats returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it. */
-  get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number } {
+  /** stats returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it, corrected it, and did so because inputs came late. */
+  get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number; readonly late: number } {
     const s = this.prediction?.stats
-    return s ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected } : { ahead: 0, agreed: 0, corrected: 0 }
+    return s ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected, late: s.missed } : { ahead: 0, agreed: 0, corrected: 0, late: 0 }
   }
 }

@@ -84,6 +84,7 @@ export class Panel {
     set('ahead', `${own.ahead} ticks`)
     set('agreed', own.agreed)
     set('corrected', own.corrected)
+    set('late', own.late)
     for (const k of ['awake', 'asleep', 'owed', 'sent', 'players'] as const) set(k, seen[k])
     const { hidden, stale } = this.verdicts()
     set('live', r.all.length)

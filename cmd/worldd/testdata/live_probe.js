@@ -69,16 +69,26 @@ const coded = document.getElementById("coded").innerText
 const tick99 = text("p99")
 const agreed = number("agreed")
 const corrected = number("corrected")
+const late = number("late")
 const shown = {
   message: document.getElementById("message").hidden ? "" : text("text"),
   awake: number("awake"), asleep: number("asleep"), players: number("players"), live: number("live"), stale: number("stale"),
   audited: number("audited"), faults: number("faults"), held: held(),
 }
+let profile = 0
+const createObjectURL = URL.createObjectURL
+URL.createObjectURL = blob => {
+  profile = blob.size
+  return createObjectURL(blob)
+}
+document.getElementById("profile").click()
+await until("profile", () => !document.getElementById("profile").disabled)
+const trouble = text("trouble")
 for (const button of document.querySelectorAll("#visitors button")) button.click()
 await until("end", () => !document.getElementById("message").hidden && text("text") !== "Joining …")
 
 browsertest.report({
   ...shown, colours: new Set(pixels).size, before, after, pasted, misspelled,
   requests: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:") && !n.startsWith("blob:")),
-  bad: { rtt, frames: moved, ahead, agreed, corrected }, components, coded, tick99, ended: text("text"),
+  bad: { rtt, frames: moved, ahead, agreed, corrected, late }, components, coded, tick99, profile, trouble, ended: text("text"),
 })
