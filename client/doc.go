@@ -257,8 +257,9 @@
 //	C5 Every command that was sent ends once: answered, rejected or unanswered.
 //	C6 The predicted state of a tick is Step of the previous tick's and the newest
 //	   input up to the tick, as the server receives it.
-//	C7 A confirmed state quantises to the server's, if that of its tick has arrived, the body of an exact entity has the
-//	   server's bits, and a newer state never gives way to an older one.
+//	C7 A confirmed state quantises to the server's, if that of its tick has arrived, the
+//	   body of an exact entity has the server's bits, and a newer state never gives way to
+//	   an older one.
 //	C8 At most MaxPredicted ticks are newer than the confirmed one.
 //	C9 Of one effect Once is true once, and once more after each Undo.
 //	C10 The offset that At adds to a state never enters the state.
