@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"io/fs"
 	"net/http"
 	"os"
@@ -19,6 +20,15 @@ import (
 
 // repository is where the tests' files are.
 const repository = "../../.."
+
+// TestMain runs more parallel tests at once than there are processors: they wait for browsers.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // testPage bundles a page of test/browser, with test.ts in place of Node's modules.
 func testPage(t *testing.T, name string) []byte {

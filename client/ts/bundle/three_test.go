@@ -39,7 +39,6 @@ requestAnimationFrame = f => setTimeout(() => {
 
 // TestThree shows examples/three in Chromium, whose WebGL runs on any machine.
 func TestThree(t *testing.T) {
-	t.Parallel()
 	require.DirExists(t, "../examples/three/node_modules", "client/ts/test.sh fetches three from npm: run it first")
 	root, err := filepath.Abs("../examples/three")
 	require.NoError(t, err)
