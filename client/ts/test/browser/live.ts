@@ -2,6 +2,7 @@
 
 import { Client, simulation, type StateChange } from '../../src/index.ts'
 import { formatHandle } from '../../src/handles.ts'
+import { Foretold } from './foretold.ts'
 import { Witness } from './witness.ts'
 
 declare const browsertest: { report(v: unknown): Promise<unknown>; log(...v: unknown[]): void }
@@ -37,6 +38,7 @@ const c = await Client.connect({
     diverge: () => seen.diverged++,
   },
 })
+const foretold = new Foretold(c)
 const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]
 const out = new Float32Array(3)
 const end = performance.now() + 1000 * o.seconds
@@ -52,10 +54,10 @@ while (performance.now() < end) {
   // Frames of a headless page may stand still.
   await new Promise((resolve) => setTimeout(resolve, 16))
   const t0 = performance.now()
-  // In circles, so that it remains among the others.
-  const turn = c.replica.tick / 60
+  // In circles, so that it remains among the others, with turns so seldom that its body is exact.
+  const turn = 1.3 * Math.floor(c.replica.tick / 90)
   c.setInput({ X: Math.trunc(127 * Math.cos(turn)), Z: Math.trunc(127 * Math.sin(turn)) })
-  c.update()
+  foretold.update()
   const t1 = performance.now()
   witness.record(c)
   const m = c.render()
@@ -83,6 +85,7 @@ const r = c.replica
 const handles = r.all.map((e) => e.handle)
 await browsertest.report({
   views: witness.views, held: witness.held.map(formatHandle), confusions: witness.confusions, newest: r.acks.newest,
+  foretold: { equal: foretold.equal, different: foretold.different, ...foretold.prediction.stats },
   refused, frames, moved, answered, steered, computed, seen, entities: r.all.length, resolved: handles.filter((h) => c.resolve(h) === 'live').length,
   stats: r.stats, motion: r.bodies?.stats, link: c.linkStats, states: states.map((s) => s.state), simulate: c.welcome!.simulate,
   updating: updating / frames, drawing: drawing / frames, drawn: drawn / frames, input: r.input, tick: r.tick, agent: navigator.userAgent,
