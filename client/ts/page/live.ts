@@ -23,6 +23,8 @@ interface Web {
 const stalled = 250
 /** samplePeriod is how often the panel is filled, in ms. */
 const samplePeriod = 500
+/** introduction is how long the page looks for an entity that dies soon, in ms. */
+const introduction = 10_000
 /** badLink is what the switch on the page adds. */
 const badLink: Link = { delay: 150, jitter: 30, loss: 0.05 }
 
@@ -66,6 +68,7 @@ class Session {
   private readonly avatar: OwnAvatar
   private sampled = 0
   private introduced = false
+  private waitsUntil = 0 // introduce; 0: it has not begun
 
   private constructor(client: Client) {
     this.client = client
@@ -129,7 +132,7 @@ class Session {
     this.stick.steer(client)
     client.update()
     const m = client.render()
-    if (!this.introduced) this.introduce()
+    if (!this.introduced) this.introduce(began)
     const seen = view.draw(client, m, avatar.draw(), held.handles)
     const took = performance.now() - began
     panel.frame(took, view.centre)
@@ -139,15 +142,23 @@ class Session {
     panel.sample(client, seen, avatar.stats, began)
   }
 
-  /** introduce holds the first two handles: the player's, and one of what was spawned last, which dies soon in many games. */
-  private introduce(): void {
-    const { client } = this
+  /**
+   * introduce holds the first two handles: the player's, and one of what was spawned last, which dies soon in many
+   * games. It waits a while for an entity whose slot was used before.
+   */
+  private introduce(now: number): void {
+    const { client, held } = this
     if (!client.lookup(client.controlled)) return
-    this.introduced = true
+    if (this.waitsUntil === 0) {
+      held.hold(client.controlled)
+      this.waitsUntil = now + introduction
+    }
     const others = client.replica.all.filter((e) => e.has('body') && !e.has('name'))
     others.sort((a, b) => b.generation - a.generation || b.index - a.index)
-    this.held.hold(client.controlled)
-    if (others.length > 0) this.held.hold(others[0].handle)
+    const newest = others[0]
+    if ((newest === undefined || newest.generation === 1) && now < this.waitsUntil) return
+    this.introduced = true
+    if (newest !== undefined) held.hold(newest.handle)
   }
 }
 
