@@ -169,7 +169,8 @@ export class Replica {
   private readonly cells = new Cells()
   private readonly entities: Entity[] = []
   private entityBytes = 0
-  private structureTick = 0
+  /** @internal structureTick is the tick of the newest structure message applied, which may be ahead of tick. */
+  structureTick = 0
   private before = 0 // newest tick of a snapshot before tick
   private held: Held[] = []
   private readonly rendered: { tick: number; call: () => void }[] = []

@@ -27,8 +27,8 @@ setInterval(() => {
 async function told(about: string): Promise<void> {
   const verdicts: Record<string, string> = {}
   for (const h of witness.held) verdicts[formatHandle(h)] = c.resolve(h)
-  const { tick, stats, bodies } = c.replica
-  await browsertest.report({ about, states, verdicts, confusions: witness.confusions, tick, snapshots: stats.snapshots, faults: stats.faults + (bodies?.stats.faults ?? 0), audited: bodies?.stats.audited })
+  const { tick, structureTick, stats, bodies } = c.replica
+  await browsertest.report({ about, states, verdicts, confusions: witness.confusions, tick, structureTick, snapshots: stats.snapshots, faults: stats.faults + (bodies?.stats.faults ?? 0), audited: bodies?.stats.audited })
 }
 
 document.addEventListener('visibilitychange', () => void told(document.visibilityState))
