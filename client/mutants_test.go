@@ -227,7 +227,7 @@ func TestMutantStates(t *testing.T) {
 	datagrams := p.of(wire.TypeState)
 	s := mutate.NewSource(1, datagrams...)
 	var outcomes [client.Faulty + 1]int
-	refused := 0
+	refused, whole, passed := 0, 0, 0
 	for batch := range mutantBatches(t) {
 		at := len(p.steps)/4 + s.IntN(len(p.steps)*3/4)
 		r := p.replica(t, at)
@@ -238,10 +238,22 @@ func TestMutantStates(t *testing.T) {
 				at = p.next(at, wire.TypeState)
 				d = s.Of(p.steps[at].body)
 			}
+			correct := false
 			if s.IntN(8) > 0 {
-				plausible(r, d, s.IntN(4))
+				wrong := uint16(0)
+				if s.IntN(16) == 0 {
+					wrong = 1
+				}
+				d, correct = plausible(r, d, s.IntN(4), wrong)
 			}
 			outcome, err := r.ApplyState(d)
+			if correct {
+				whole++
+				require.NotEqual(t, client.Faulty, outcome, "batch %d, mutant %d: %x", batch, i, d)
+				if outcome == client.Applied {
+					passed++
+				}
+			}
 			require.LessOrEqual(t, r.HeldDatagrams(), client.MaxHeld)
 			now := r.Digest()
 			switch {
@@ -266,41 +278,35 @@ func TestMutantStates(t *testing.T) {
 		require.NotZero(t, n, "outcome %d", outcome)
 	}
 	require.NotZero(t, refused)
+	t.Logf("%d of %d with a correct fold were applied", passed, whole)
+	require.Greater(t, passed, whole/20)
 }
 
-// Offsets in the header of a State datagram.
-const (
-	stateSeqAt       = 7
-	stateStructureAt = 15
-	stateFoldAt      = 19
-)
-
-// plausible gives a datagram a new sequence number, an applied structure number and
-// the correct fold.
-func plausible(r *client.Applier, d []byte, ahead int) {
-	if len(d) < stateFoldAt+3 {
-		return
-	}
-	binary.LittleEndian.PutUint32(d[stateSeqAt:], r.Ack().Newest+1+uint32(ahead))
-	binary.LittleEndian.PutUint32(d[stateStructureAt:], r.Structure())
+// plausible returns a datagram with a new sequence number, an applied structure number and the
+// correct fold, in which the bits of wrong are inverted. It reports whether the fold is correct
+// and there are rows.
+func plausible(r *client.Applier, d []byte, ahead int, wrong uint16) ([]byte, bool) {
 	var bits bitio.Reader
 	h, err := wire.ParseStateHeader(d, &bits)
-	if err != nil || h.Rows == 0 {
-		return
+	if err != nil {
+		return d, false
 	}
+	h.Seq, h.Structure = r.Ack().Newest+1+uint32(ahead), r.Structure()
+	rows := d[len(d)-bits.Left()/8:]
 	coding := wire.ReadRowCoding(&bits, h.Tick)
 	var fold uint64
 	slot := uint32(0)
 	for range h.Rows {
 		skip, _ := wire.ReadRowHeader(&bits, coding, h.Tick)
 		if bits.Err() != nil {
-			return
+			return d, false
 		}
 		slot += skip
 		fold = wire.Fold(fold, r.TenantOf(slot))
 		slot++
 	}
-	binary.LittleEndian.PutUint16(d[stateFoldAt:], wire.Fold16(fold))
+	h.Fold = wire.Fold16(fold) ^ wrong
+	return append(wire.AppendStateHeader(nil, h), rows...), h.Rows > 0 && wrong == 0
 }
 
 // TestMutantStructure does the same for Structure messages.
