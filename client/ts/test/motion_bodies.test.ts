@@ -87,6 +87,13 @@ class Stage {
   }
 }
 
+test('an applied snapshot keeps nothing of its datagram', () => {
+  const bodies = newBodies()
+  const header = { seq: 1, tick: 9, structure: 2, complete: true, continued: false, audited: false, audit: 3 }
+  bodies.applied({ ...header, events: new Uint8Array(1200) } as typeof header, 2)
+  assert.deepEqual(bodies['snapshots'][1], header)
+})
+
 test('the errors of section 6.1 end the session', () => {
   const cases: Record<string, [Extension[], fails: boolean]> = {
     'an effect': [[program, added], false],

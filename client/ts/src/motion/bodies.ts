@@ -269,7 +269,14 @@ export class Bodies {
    * client's structure number.
    */
   applied(h: Snapshot, structure: number): void {
-    Object.assign(this.snapshots[h.seq % 64], h)
+    const kept = this.snapshots[h.seq % 64]
+    kept.seq = h.seq
+    kept.tick = h.tick
+    kept.structure = h.structure
+    kept.complete = h.complete
+    kept.continued = h.continued
+    kept.audited = h.audited
+    kept.audit = h.audit
     let last = h.seq
     while (this.seen(last + 1)?.continued) last++
     for (let seq = last; seq >= h.seq; seq--) {
