@@ -6,7 +6,7 @@ import type { Entity, Moment } from './entity.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
 import { type EventHandler, Events, guard, type Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
-import { type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
+import { DivergedError, type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
 import { defaultTables, type Tables } from './tables.ts'
 import type { Struct } from './values.ts'
 
@@ -16,7 +16,7 @@ export type State = 'connecting' | 'joined' | 'reconnecting' | 'ended'
 /** StateChange is the state that a client has entered. */
 export interface StateChange {
   readonly state: State
-  /** error is why the connection was lost or the client ended: a WireError if the server said so. */
+  /** error is why the connection was lost or the client ended: a WireError if the server said so, a DivergedError if the client replaces its session. */
   readonly error?: unknown
   /** resumed: the client is back in its session, and all is as before. Otherwise, after reconnecting, the session is new. */
   readonly resumed: boolean
@@ -90,6 +90,7 @@ export class Client {
     this.url = config.url
     this.events = new Events()
     this.session = new Session({ ...config, tables, events: this.events })
+    this.session.freshToken = config.freshToken !== undefined
     this.session.onWelcome = () => this.joined()
     this.metronome = new Metronome(() => this.tryUpdate())
   }
@@ -181,6 +182,7 @@ export class Client {
     if (this.silent(t, arrivals.stream.length + arrivals.datagrams.length > 0)) {
       ended ??= new WireError(Code.timeout, `nothing arrived from the server for ${lostAfter / 1000} s`)
     }
+    if (this.stateNow === 'joined' && this.session.divergent && this.config.giveUp !== 0) ended ??= new DivergedError()
     if (ended !== undefined) {
       this.lost(ended)
       return
@@ -249,7 +251,8 @@ export class Client {
   }
 
   private leaveConnection(why: unknown): void {
-    this.link?.close(Code.timeout) // ok would end the session
+    if (this.session.divergent) this.leaveSession(Code.ok)
+    else this.link?.close(Code.timeout) // ok would end the session
     this.link = undefined
     if (this.stateNow === 'joined') {
       this.epoch = this.session.welcome?.epoch ?? 0n
@@ -301,18 +304,22 @@ export class Client {
     this.metronome.stop()
     clearTimeout(this.timer)
     this.session.lost(why)
-    if (this.link) {
-      this.session.bye(why instanceof WireError ? why.code : Code.ok)
-      try {
-        this.flush()
-      } catch {
-        // Too much waits: the server will not learn why.
-      }
-      this.link.close(why instanceof WireError ? why.code : Code.ok)
-      this.link = undefined
-    }
+    this.leaveSession(why instanceof WireError ? why.code : Code.ok)
+    this.link = undefined
     this.enter({ state: 'ended', error: why, resumed: false, newWorld: false })
     this.joining?.reject(why)
+  }
+
+  /** leaveSession ends the session and its connection. */
+  private leaveSession(code: number): void {
+    if (!this.link) return
+    this.session.bye(code)
+    try {
+      this.flush()
+    } catch {
+      // Too much waits: the server will not learn why.
+    }
+    this.link.close(code)
   }
 
   /** close leaves the session. It may be called more than once. */

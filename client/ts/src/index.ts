@@ -13,7 +13,7 @@ export {
   type Body, type CommandKind, type Component, type EventKind, Field, type Kind, type KindOfEntity, Message, type Motion, type Payload, type Schema, type Text, type TextField, parseSchema,
 } from './schema.ts'
 export { type PredictConfig, type Prediction, type PredictionStats, type Step, StepError, predict } from './predict.ts'
-export { NotJoinedError, type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
+export { DivergedError, NotJoinedError, type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
 export { Tables, defaultTables } from './tables.ts'
 export { type Quaternion, type Struct, type Value } from './values.ts'
 export { type Reason } from './structure.ts'

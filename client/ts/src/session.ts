@@ -75,6 +75,12 @@ const defaultMaxEntities = 65_536
 const defaultMaxBytes = 256 * 2 ** 20
 /** resyncEvery bounds how often computed bodies cause a Resync, in ms. */
 const resyncEvery = 1000
+/**
+ * A session becomes ordinary after maxResyncs of them, each at most resyncsWithin ms after the one
+ * before. Fewer mend what was wrong once.
+ */
+const maxResyncs = 10
+const resyncsWithin = 30_000
 const noBytes = new Uint8Array(0)
 
 /** NotJoinedError says that there is no session at present. */
@@ -82,6 +88,18 @@ export class NotJoinedError extends Error {
   constructor() {
     super('not joined: wait for the session')
     this.name = 'NotJoinedError'
+  }
+}
+
+/**
+ * DivergedError is why a client replaces its session by one without SessionConfig.simulation, in
+ * which the server sends rows of all bodies: ten Resyncs in a row did not mend computed bodies,
+ * which is a bug on either side, or computing them took too long.
+ */
+export class DivergedError extends Error {
+  constructor() {
+    super("computed bodies kept differing from the server's, or took too long: the next session receives them as rows")
+    this.name = 'DivergedError'
   }
 }
 
@@ -99,6 +117,8 @@ export class Session {
   onWelcome: (() => void) | undefined
   /** @internal goodbye says that the server sent Goodbye. */
   goodbye = false
+  /** @internal freshToken says that the next Hello may begin a session though its token is used. */
+  freshToken = false
   /** @internal prediction is that of predict. */
   prediction: Prediction<any, any> | undefined
   /** @internal rendered is when the newest render was, and the tick with fractions for which an input was made then; 0: unknown. */
@@ -127,6 +147,8 @@ export class Session {
   private inputs = new Inputs(this.clock, this.renderer, 0)
   private faultsKnown = 0
   private resyncAt = -Infinity // before which no Resync for computed bodies is sent
+  private resyncs = 0 // for computed bodies, in a row
+  private ordinary = false // there were too many: Hello says that the client does not simulate
   private readonly bits = new BitReader()
 
   constructor(config: SessionConfig) {
@@ -164,7 +186,7 @@ export class Session {
   private hello(): Uint8Array {
     const { config, welcome } = this
     this.named = this.layout && !this.outdated ? this.layout.schema.hash : 0n
-    const resumes = welcome !== undefined && welcome.secret.length > 0
+    const resumes = welcome !== undefined && welcome.secret.length > 0 && !this.divergent
     return messages.encodeHello({
       schema: this.named,
       tables: config.tables.version,
@@ -175,7 +197,7 @@ export class Session {
       token: this.token,
       name: config.name ?? '',
       room: config.room ?? '',
-      abilities: config.simulation ? 1 : 0,
+      abilities: this.simulates ? 1 : 0,
     })
   }
 
@@ -232,7 +254,7 @@ export class Session {
     if (m.tables !== tables.version) throw new WireError(Code.tablesMismatch, `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`)
     if (!this.welcome && this.epoch !== 0n && m.epoch !== this.epoch) throw new WireError(Code.epochMismatch)
     if (m.maxSlots > limit.maxSlots) fail(`a world of ${m.maxSlots} slots`)
-    if (m.simulate && !this.config.simulation) fail('simulate, which the client did not ask for')
+    if (m.simulate && !this.simulates) fail('simulate, which the client did not ask for')
     this.join(m, this.layoutOf(m))
   }
 
@@ -351,10 +373,7 @@ export class Session {
     if (outcome !== 'duplicate') this.measure(now)
     if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz)
     this.checkFaults()
-    if (r.bodies && now >= this.resyncAt && r.bodies.needsResync()) {
-      this.resyncAt = now + resyncEvery
-      this.send(messages.Type.resync, noBytes)
-    }
+    this.checkBodies(now)
     this.prediction?.sync()
     return outcome
   }
@@ -380,6 +399,27 @@ export class Session {
     const { faults } = this.stats
     if (faults > this.faultsKnown) this.send(messages.Type.resync, noBytes)
     this.faultsKnown = faults
+  }
+
+  /** checkBodies requests everything again if computed bodies differ from the server's, or were not computed in time. */
+  private checkBodies(now: number): void {
+    const { bodies } = this.replica!
+    if (!bodies || now < this.resyncAt || !bodies.needsResync()) return
+    if (now - this.resyncAt > resyncsWithin - resyncEvery) this.resyncs = 0
+    this.resyncs++
+    if (this.resyncs === maxResyncs && (this.token.length === 0 || this.freshToken)) this.ordinary = true
+    this.resyncAt = now + resyncEvery
+    this.send(messages.Type.resync, noBytes)
+  }
+
+  /** simulates reports whether the next session computes bodies if the server allows it. */
+  private get simulates(): boolean {
+    return this.config.simulation !== undefined && !this.ordinary
+  }
+
+  /** @internal divergent reports whether the session computes bodies, but should not any more. */
+  get divergent(): boolean {
+    return this.ordinary && this.welcome?.simulate === true
   }
 
   /** resolve returns the verdict on any handle; pending before the first Welcome. */

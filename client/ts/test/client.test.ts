@@ -5,6 +5,8 @@ import { WireError } from '../src/codes.ts'
 import { newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
 import { NotJoinedError } from '../src/session.ts'
+import { simulation } from '../src/simulation.ts'
+import { schemaText } from './generated/simulation.ts'
 import * as server from './server.ts'
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
@@ -35,11 +37,11 @@ class Stage {
     }
   }
 
-  async join(more: Partial<Config> = {}): Promise<this> {
+  async join(more: Partial<Config> = {}, welcome: server.WelcomeOptions = {}): Promise<this> {
     const connecting = Client.connect(this.config(more))
     await this.dialled(1)
     assert.deepEqual([this.link.hello().schema], [0n])
-    this.link.deliver(server.welcome())
+    this.link.deliver(server.welcome(welcome))
     this.client = await connecting
     return this
   }
@@ -233,4 +235,67 @@ test('answers are structs', async () => {
   const r = await asked
   assert.deepEqual([r.code, { ...r.answer }], [0, { Left: 7 }])
   s.client.close()
+})
+
+const simulated = { text: schemaText, simulate: true }
+
+/** audits delivers n snapshots with wrong audits, a time apart in ms. */
+function audits(s: Stage, clock: { t: number }, first: number, n: number, apart: number): void {
+  for (let i = first; i < first + n && s.client.state === 'joined'; i++) {
+    clock.t += apart
+    s.link.deliverDatagram(server.snapshot(i, 100 + 60 * i, 0, 1), clock.t)
+    s.client.update()
+  }
+}
+
+test('a client whose audits keep failing begins a session that does not simulate', async () => {
+  const clock = { t: 1e6 }
+  const real = performance.now
+  performance.now = () => clock.t
+  try {
+    const s = await new Stage().join({ simulation }, simulated)
+    audits(s, clock, 1, 9, 2000)
+    assert.equal(s.client.state, 'joined')
+    await s.lose()
+    const hello = s.link.hello()
+    assert.deepEqual([hello.abilities, hello.session], [1, 1n])
+    s.link.deliver(server.welcome({ ...simulated, text: '', schema: hello.schema, resumed: true }))
+    const { link } = s
+    audits(s, clock, 10, 1, 2000)
+    assert.equal(s.client.state, 'reconnecting')
+    assert.equal((s.states.at(-1)!.error as Error).name, 'DivergedError')
+    const sent = []
+    for (let m = link.next(); m; m = link.next()) sent.push(m.type)
+    assert.deepEqual([sent.at(-1), link.closed], [Type.bye, 0])
+    mock.timers.tick(6000)
+    await s.dialled(3)
+    const ordinary = s.link.hello()
+    assert.deepEqual([ordinary.abilities, ordinary.session, ordinary.secret.length], [0, 0n, 0])
+    s.link.deliver(server.welcome({ text: '', schema: hello.schema, session: 2 }))
+    assert.equal(s.client.replica.bodies, undefined)
+    await s.lose()
+    const again = s.link.hello()
+    assert.deepEqual([again.abilities, again.session], [0, 2n])
+    s.client.close()
+  } finally {
+    performance.now = real
+  }
+})
+
+test('a client keeps a session that diverges seldom, or that it could not replace', async () => {
+  const clock = { t: 1e6 }
+  const real = performance.now
+  performance.now = () => clock.t
+  try {
+    const cases: [Partial<Config>, apart: number][] = [[{}, 31_000], [{ token: Uint8Array.of(1) }, 1000], [{ giveUp: 0 }, 1000]]
+    for (const [config, apart] of cases) {
+      const s = await new Stage().join({ simulation, ...config }, simulated)
+      audits(s, clock, 1, 30, apart)
+      assert.equal(s.client.state, 'joined')
+      assert.equal(s.client.replica.bodies!.stats.faults, 30)
+      s.client.close()
+    }
+  } finally {
+    performance.now = real
+  }
 })

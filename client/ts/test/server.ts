@@ -34,6 +34,7 @@ export interface WelcomeOptions {
   floor?: number
   maxSlots?: number
   tables?: number
+  simulate?: boolean
 }
 
 export const tablesVersion = 0x1a382045
@@ -49,7 +50,7 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
   const w = new MsgpackWriter()
   w.array(16)
   w.uint(4)
-  w.u64(o.schema ?? hashOf(schemaText))
+  w.u64(o.schema ?? hashOf(o.text || schemaText))
   w.uint(o.tables ?? tablesVersion)
   w.u64(BigInt(o.epoch ?? 7))
   w.uint(o.floor ?? 0)
@@ -61,7 +62,7 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
   w.uint(o.resumed ? 1 : 0)
   w.bin(o.secret ?? new Uint8Array(16).fill(9))
   w.str('')
-  w.uint(0)
+  w.uint(o.simulate ? 1 : 0)
   w.uint(o.commands ?? 0)
   w.str(o.text ?? schemaText)
   return frame(Type.welcome, w.take())
@@ -126,8 +127,8 @@ export function result(id: number, code: number, answer = new Uint8Array(0)): Ui
   return frame(Type.result, w.take())
 }
 
-/** snapshot returns a State datagram without rows. */
-export function snapshot(seq: number, tick: number, structure: number): Uint8Array {
+/** snapshot returns a State datagram without rows; one with an audit is complete. */
+export function snapshot(seq: number, tick: number, structure: number, audit?: number): Uint8Array {
   const w = new ByteWriter()
   w.u8(64)
   w.u32(0)
@@ -137,9 +138,10 @@ export function snapshot(seq: number, tick: number, structure: number): Uint8Arr
   w.u32(tick)
   w.u32(structure)
   w.uvarint(0)
+  w.u8(audit === undefined ? 0 : 6)
   w.u8(0)
   w.u8(0)
-  w.u8(0)
+  if (audit !== undefined) w.u32(audit)
   w.uvarint(0)
   return w.take()
 }
@@ -151,6 +153,7 @@ export interface HelloSeen {
   secret: Uint8Array
   structure: number
   token: Uint8Array
+  abilities: number
 }
 
 /** Link is a connection whose other end is the test. */
@@ -211,9 +214,12 @@ export class Link implements Connection {
     r.uint('protocol', 4)
     const schema = r.u64('schema')
     r.uint('tables', 2 ** 32)
-    return {
+    const seen = {
       schema, epoch: r.u64('epoch'), session: r.u64('session'), secret: r.bin('secret', 16), structure: r.uint('structure', 2 ** 32), token: r.bin('token', 2048),
     }
+    r.str('name', 64)
+    r.str('room', 64)
+    return { ...seen, abilities: r.uint('abilities', 1) }
   }
 }
 
