@@ -26,7 +26,10 @@ export interface SessionConfig {
   readonly token?: Uint8Array
   readonly name?: string
   readonly room?: string
-  /** maxEntities and maxBytes bound what the server can make the client keep: 65,536 and 256 MiB. */
+  /**
+   * maxEntities and maxBytes bound what the server can make the client keep: whole numbers of at
+   * least 1, and of at least 2^20. By default they are 65,536 and 2^28.
+   */
   readonly maxEntities?: number
   readonly maxBytes?: number
   /** simulation computes the bodies that only effects, gravity and the ground move, which then cost no rows. */
@@ -73,6 +76,8 @@ export interface SentCommand {
 const maxExtrapolate = 0.25 // seconds
 const defaultMaxEntities = 65_536
 const defaultMaxBytes = 256 * 2 ** 20
+/** minMaxBytes is enough for a replica of few entities. */
+const minMaxBytes = 2 ** 20
 /** resyncEvery bounds how often computed bodies cause a Resync, in ms. */
 const resyncEvery = 1000
 /**
@@ -156,6 +161,8 @@ export class Session {
     this.epoch = config.epoch ?? 0n
     this.token = config.token ?? noBytes
     this.events = config.events ?? new Events()
+    checkLimit('maxEntities', config.maxEntities, 1, defaultMaxEntities)
+    checkLimit('maxBytes', config.maxBytes, minMaxBytes, defaultMaxBytes)
     checkText('name', config.name, limit.maxName)
     checkText('room', config.room, limit.maxRoom)
     if ((config.token?.length ?? 0) > limit.maxToken) throw new RangeError(`token has ${config.token!.length} bytes, at most ${limit.maxToken}`)
@@ -579,6 +586,12 @@ export class Session {
   private finish(f: Future | undefined, r: Result): void {
     f?.resolve(r)
     if (this.config.result) guard(() => this.config.result!(r))
+  }
+}
+
+function checkLimit(what: string, n: number | undefined, least: number, otherwise: number): void {
+  if (n !== undefined && !(Number.isSafeInteger(n) && n >= least)) {
+    throw new RangeError(`${what} is ${n}: in the client's config, give a whole number of at least ${least}, or undefined for ${otherwise}`)
   }
 }
 

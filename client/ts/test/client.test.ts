@@ -237,6 +237,15 @@ test('answers are structs', async () => {
   s.client.close()
 })
 
+test('the limits of the replica are checked, and the error says whose they are', async () => {
+  for (const limits of [{ maxEntities: 0 }, { maxEntities: -1 }, { maxEntities: 1.5 }, { maxEntities: NaN }, { maxBytes: 0 }, { maxBytes: 2 ** 20 - 1 }, { maxBytes: Infinity }]) {
+    const [[name, n]] = Object.entries(limits)
+    await assert.rejects(Client.connect(new Stage().config(limits)), (e) => e instanceof RangeError && e.message.startsWith(`${name} is ${n}: in the client's config, give`), name)
+  }
+  const s = await new Stage().join({ maxEntities: 1, maxBytes: 2 ** 20 })
+  s.client.close()
+})
+
 const simulated = { text: schemaText, simulate: true }
 
 /** audits delivers n snapshots with wrong audits, a time apart in ms. */
