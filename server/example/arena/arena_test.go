@@ -1,9 +1,11 @@
 package arena
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -31,6 +33,10 @@ type table struct {
 func newTable(t testing.TB, seed uint64, link rig.Link) *table {
 	a, err := New(seed)
 	require.NoError(t, err)
+	return tableOf(t, a, seed, link)
+}
+
+func tableOf(t testing.TB, a *Arena, seed uint64, link rig.Link) *table {
 	r, err := rig.New(seed, rig.Config{Server: a.Config(), Link: link})
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
@@ -64,6 +70,20 @@ func (b *table) trySit(name string, frame func(*Player) func() error) (*Player, 
 	return p, c, nil
 }
 
+// round returns the match.
+func (b *table) round() (m Match) {
+	for _, now := range world.All1(b.clock, b.match) {
+		m = *now
+	}
+	return m
+}
+
+func (b *table) endRoundIn(ticks uint64) {
+	for _, m := range world.Mut1(b.clock, b.match) {
+		m.Ends = uint32(b.world.Tick() + ticks)
+	}
+}
+
 func (b *table) run(d time.Duration) { require.NoError(b.t, b.RunFor(d)) }
 
 // duel seats ann and bob with ships ten metres apart.
@@ -90,19 +110,19 @@ func TestPlayersSeeEachOther(t *testing.T) {
 	require.Equal(t, s.Handle, own.Handle)
 }
 
-// A restored arena has its clock and no orphans.
+// A restored arena has its clock and no orphans, even if a seat was to get a ship.
 func TestRestoredArena(t *testing.T) {
-	b, _, _ := duel(t, rig.Link{})
+	b, ann, _ := duel(t, rig.Link{})
+	b.damage(ann.client.Controlled(), FullHull, 0, Laser)
+	b.seatAt(ann.client.Controlled()).Respawn = b.world.Tick() + 1
 	var img world.Image
 	b.world.TakeImage(&img)
-	round := *b.match.Get(b.clock)
-	next, err := New(1)
-	require.NoError(t, err)
+	next := newTable(t, 1, rig.Link{})
 	require.NoError(t, next.RestoreRun(&img))
 	for range 3 {
 		next.world.Step()
 	}
-	require.Equal(t, round, *next.match.Get(next.clock))
+	require.Equal(t, b.round(), next.round())
 	require.Equal(t, 1, next.world.Stats().Entities)
 }
 
@@ -308,6 +328,7 @@ func TestSpectator(t *testing.T) {
 		return n
 	}
 	require.Equal(t, 2, count(watcher))
+	require.Equal(t, 3, len(slices.Collect(watcher.client.Replica().All())), "the clock, but no seats")
 	require.Equal(t, 1, count(ann), "bob is too far away")
 	require.Equal(t, wire.Hidden, ann.client.Resolve(bob.client.Controlled()))
 	q, err := client.Ask[Shot](watcher.client, 0, Shoot{})
@@ -331,8 +352,21 @@ func TestShotAtOneWhoLeaves(t *testing.T) {
 		require.NoError(t, ann.client.Update()) // sends it now, not with the next frame
 		b.run(time.Second)
 		require.Nil(t, b.hull.Get(ship))
-		require.Len(t, b.seats, 1)
+		require.Equal(t, 1, b.seats.Count())
 	}
+}
+
+// One who leaves in the tick in which a ship is due leaves none behind.
+func TestLeavesInsteadOfRespawning(t *testing.T) {
+	b, _, bob := duel(t, rig.Link{})
+	b.world.Destroy(bob.client.Controlled())
+	require.NoError(t, b.Clients()[1].Close())
+	for b.seats.Count() == 2 {
+		b.seatAt(bob.client.Controlled()).Respawn = b.world.Tick() + 1
+		require.NoError(t, b.Step())
+	}
+	b.run(time.Second)
+	require.Equal(t, 3, b.world.Stats().Entities, "the clock, ann's seat and her ship")
 }
 
 // When the time is up the best player is named and all begin again.
@@ -340,8 +374,8 @@ func TestMatchEnds(t *testing.T) {
 	b, ann, _ := duel(t, badLink)
 	round, before := ann.Match()
 	require.EqualValues(t, 1, round)
-	b.setKills(b.seats[0], 3)
-	b.match.Set(b.clock, Match{1, uint32(b.world.Tick()) + TickHz})
+	b.setKills(b.seatAt(ann.client.Controlled()), 3)
+	b.endRoundIn(TickHz)
 	b.run(500 * time.Millisecond)
 	_, after := ann.Match()
 	require.Less(t, after, 1.0)
@@ -398,8 +432,8 @@ func TestBots(t *testing.T) {
 			b.sit(fmt.Sprint("bot", i), func(p *Player) func() error { return NewBot(p, seed+uint64(i)).Frame })
 		}
 		b.run(long)
-		for _, s := range b.seats {
-			kills += int(s.kills)
+		for _, s := range world.All1(b.seats, b.seat) {
+			kills += int(s.Kills)
 		}
 		return b.Digest(), kills
 	}
@@ -409,20 +443,71 @@ func TestBots(t *testing.T) {
 	require.Equal(t, digest, again)
 }
 
+// A recording replays to the same hashes in an arena without players, also one of a restored
+// run: bots fight, one leaves, and a round ends.
+func TestReplay(t *testing.T) {
+	play := func(a *Arena, img, end *world.Image) {
+		var file bytes.Buffer
+		recorder, err := a.world.Record(&file, img, 1)
+		require.NoError(t, err)
+		b := tableOf(t, a, 1, badLink)
+		for i := range 4 {
+			b.sit(fmt.Sprint("bot", i), func(p *Player) func() error { return NewBot(p, uint64(i)).Frame })
+		}
+		require.NoError(t, b.RunUntil(time.Minute, func() bool {
+			for slot := range b.pilot.Presence().All() {
+				if b.pilot.Get(b.world.HandleAt(slot)).Kills > 0 {
+					return true
+				}
+			}
+			return false
+		}))
+		require.NoError(t, b.Clients()[0].Close())
+		b.endRoundIn(TickHz)
+		b.run(5 * time.Second)
+		require.NoError(t, recorder.Close())
+		a.world.TakeImage(end)
+
+		again, err := New(1)
+		require.NoError(t, err)
+		replay, err := again.world.Replay(&file)
+		require.NoError(t, err)
+		for err == nil {
+			err = replay.Next()
+		}
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, a.world.StateHash(), again.world.StateHash())
+	}
+	a, err := New(1)
+	require.NoError(t, err)
+	var img, end world.Image
+	a.world.TakeImage(&img)
+	play(a, &img, &end)
+
+	next, err := New(1)
+	require.NoError(t, err)
+	require.NoError(t, next.RestoreRun(&end))
+	next.world.Step()
+	next.world.TakeImage(&img)
+	play(next, &img, &end)
+}
+
 // check returns what is wrong with an arena, whatever its players do.
 func (b *table) check() error {
 	ships := map[world.Entity]bool{}
-	for _, s := range b.seats {
-		hull := b.hull.Get(s.ship)
-		switch {
-		case s.playing && hull == nil && s.respawn == 0 && s.ship != 0:
-			return fmt.Errorf("%s is dead for ever", s.session.Name())
+	for _, s := range world.All1(b.seats, b.seat) {
+		switch hull := b.hull.Get(s.Ship); {
+		case hull == nil && s.Respawn == 0 && s.Ship != 0:
+			return fmt.Errorf("%s is dead for ever", s.Name)
 		case hull != nil && (hull.Points == 0 || hull.Points > FullHull):
-			return fmt.Errorf("%s flies with a hull of %d", s.session.Name(), hull.Points)
-		case hull != nil && s.session.Entity() != s.ship:
-			return fmt.Errorf("%s does not control their ship", s.session.Name())
+			return fmt.Errorf("%s flies with a hull of %d", s.Name, hull.Points)
 		}
-		ships[s.ship] = true
+		ships[s.Ship] = true
+	}
+	for s, e := range b.seatOf {
+		if b.seat.Get(e).Ship != s.Entity() {
+			return fmt.Errorf("%s does not control their ship", s.Name())
+		}
 	}
 	before := b.orphans
 	b.orphans = map[world.Entity]bool{}

@@ -2,7 +2,6 @@ package arena
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -47,31 +46,30 @@ type Host interface {
 	SendWithin(center world.Vec3, radius float32, event any) error
 }
 
-// Arena is a world and its rules. All of it runs on the goroutine that steps the world.
+// Arena is a world and its rules. All of it runs on the goroutine that steps the world. The rules
+// keep their state in the world, so that recordings replay: a replay has no sessions.
 type Arena struct {
-	world         *world.World
-	host          Host
-	pilot         *world.Component[Pilot]
-	hull          *world.Component[Hull]
-	seeker        *world.Component[Seeker]
-	match         *world.Component[Match]
-	ship, missile world.KindID
-	missiles      *world.Query
-	clock         world.Entity // has the Match
-	seats         []*seat      // in the order of joining: maps have no order, and runs must repeat
-	hits          []world.Hit  // scratch
+	world                   *world.World
+	host                    Host
+	pilot                   *world.Component[Pilot]
+	hull                    *world.Component[Hull]
+	seeker                  *world.Component[Seeker]
+	match                   *world.Component[Match]
+	seat                    *world.Component[seat]
+	ship, missile, seatKind world.KindID
+	missiles, clock, seats  *world.Query
+	seatOf                  map[*server.Session]world.Entity // no rule reads it
+	hits                    []world.Hit                      // scratch
 }
 
-// seat is the server's side of one client. It is not part of the world: an image of it would not
-// hold the seats, but a restarted server has no sessions either.
+// seat is on an entity for each client, which no client sees: what outlives the player's ships.
 type seat struct {
-	session  *server.Session
-	playing  bool
-	ship     world.Entity // may be dead
-	respawn  uint64       // the tick at which it gets a ship; 0: none
-	kills    uint16
-	laser    uint64 // the tick from which it may shoot,
-	missiles uint64 // and launch
+	Name     string
+	Kills    uint16
+	Ship     world.Entity // may be dead; 0: a spectator
+	Respawn  uint64       // tick at which the player gets a ship; 0: never
+	Laser    uint64       // tick at which the laser is ready
+	Launcher uint64       // tick at which the next missile is ready
 }
 
 // New makes an arena. All its randomness comes from seed.
@@ -84,7 +82,7 @@ func New(seed uint64) (*Arena, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Arena{world: w}
+	a := &Arena{world: w, seatOf: map[*server.Session]world.Entity{}}
 	gusts, err := field.Compile(wind)
 	if err != nil {
 		return nil, err
@@ -92,13 +90,16 @@ func New(seed uint64) (*Arena, error) {
 	var clock world.KindID
 	err = errors.Join(
 		register(w, "pilot", &a.pilot), register(w, "hull", &a.hull),
-		register(w, "seeker", &a.seeker), register(w, "match", &a.match),
+		register(w, "seeker", &a.seeker), register(w, "match", &a.match), register(w, "seat", &a.seat),
 		addKind(w, &a.ship, "ship", 4, &world.BodyDef{Radius: ShipRadius, Kinematic: true, Layers: 1}),
 		addKind(w, &a.missile, "missile", 2, &world.BodyDef{Mass: 1, Drag: Drag, Layers: windy}),
 		addKind(w, &clock, "clock", 1, nil),
+		addKind(w, &a.seatKind, "seat", 1, nil),
 		w.AddSystem(world.Before, "guide", a.guide),
 		w.AddSystem(world.After, "explode", a.explode),
 		w.AddSystem(world.After, "referee", a.referee),
+		w.AddSystem(world.After, "control", a.control),
+		query(w, &a.missiles, a.seeker), query(w, &a.clock, a.match), query(w, &a.seats, a.seat),
 	)
 	if err != nil {
 		return nil, err
@@ -106,11 +107,8 @@ func New(seed uint64) (*Arena, error) {
 	if _, err := w.AddEffect(world.EffectDef{Program: gusts, Mode: world.Wind, Layers: windy}); err != nil {
 		return nil, err
 	}
-	if a.missiles, err = w.NewQuery(world.QueryDef{With: []world.Term{a.seeker}}); err != nil {
-		return nil, err
-	}
-	a.clock, err = w.Spawn(clock, world.Vec3{}, world.Vec3{})
-	a.match.Set(a.clock, Match{Round: 1, Ends: matchTicks})
+	e, err := w.Spawn(clock, world.Vec3{}, world.Vec3{})
+	a.match.Set(e, Match{Round: 1, Ends: matchTicks})
 	return a, err
 }
 
@@ -124,21 +122,24 @@ func addKind(w *world.World, id *world.KindID, name string, priority float32, bo
 	return err
 }
 
+func query(w *world.World, q **world.Query, with world.Term) (err error) {
+	*q, err = w.NewQuery(world.QueryDef{With: []world.Term{with}})
+	return err
+}
+
 // Attach names the server that runs the arena, after server.Listen or rig.New. Without one
 // there are no events.
 func (a *Arena) Attach(h Host) { a.host = h }
 
-// RestoreRun begins a new run from an image of an earlier one. The clock continues; ships and
-// missiles end, since their players are gone.
+// RestoreRun begins a new run from an image of an earlier one. The clock continues; seats, ships
+// and missiles end, since their players are gone.
 func (a *Arena) RestoreRun(img *world.Image) error {
 	if err := a.world.RestoreRun(img); err != nil {
 		return err
 	}
 	for slot := range a.world.Slots() {
-		switch e := a.world.HandleAt(slot); {
-		case a.match.Has(e):
-			a.clock = e // every handle is new
-		case e != 0:
+		if e := a.world.HandleAt(slot); !a.match.Has(e) {
+			a.seat.Remove(e) // at once: the referee gives it no ship
 			a.world.Destroy(e)
 		}
 	}
@@ -149,7 +150,7 @@ func (a *Arena) RestoreRun(img *world.Image) error {
 func (a *Arena) Config() server.Config {
 	return server.Config{
 		World: a.world, Schema: Schema(),
-		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30},
+		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30, Private: a.seat.Presence()},
 		Grace:       10 * time.Second,
 		MaxViewAge:  viewTicks * time.Second / TickHz,
 		Game: server.Game{
@@ -173,7 +174,12 @@ func (a *Arena) join(s *server.Session) (world.Entity, error) {
 	if s.Name() == "" || !printable(s.Name()) {
 		return 0, errors.New("give a name of printable letters")
 	}
-	a.seats = append(a.seats, &seat{session: s})
+	e, err := a.world.Spawn(a.seatKind, world.Vec3{}, world.Vec3{})
+	if err != nil {
+		return 0, err
+	}
+	a.seat.Set(e, seat{Name: s.Name()})
+	a.seatOf[s] = e
 	return 0, nil
 }
 
@@ -184,11 +190,18 @@ func printable(s string) bool {
 
 func (a *Arena) leave(s *server.Session) {
 	a.world.Destroy(s.Entity())
-	a.seats = slices.DeleteFunc(a.seats, func(t *seat) bool { return t.session == s })
+	a.seat.Remove(a.seatOf[s]) // at once: the referee gives it no ship
+	a.world.Destroy(a.seatOf[s])
+	delete(a.seatOf, s)
 }
 
-func (a *Arena) seatOf(s *server.Session) *seat {
-	return a.seats[slices.IndexFunc(a.seats, func(t *seat) bool { return t.session == s })]
+// control hands the players their new ships. It changes nothing in the world.
+func (a *Arena) control(*world.World) {
+	for s, e := range a.seatOf {
+		if ship := a.seat.Get(e).Ship; ship != s.Entity() {
+			s.Control(ship)
+		}
+	}
 }
 
 // steer applies an input. s.Entity is dead between two lives, and SetVelocity then does nothing.
@@ -197,8 +210,8 @@ func (a *Arena) steer(s *server.Session, _ uint64, stick Stick) {
 }
 
 func (a *Arena) play(s *server.Session, _ world.Entity, _ Play) error {
-	if t := a.seatOf(s); !t.playing {
-		t.playing, t.respawn = true, a.world.Tick()+1
+	if t := a.seat.Mut(a.seatOf[s]); t.Ship == 0 {
+		t.Respawn = a.world.Tick() + 1
 	}
 	return nil
 }
@@ -211,19 +224,17 @@ func (a *Arena) relay(s *server.Session, _ world.Entity, said Talk) error {
 	return nil
 }
 
-// giveShip gives a player a ship, and returns false if the world is full.
-func (a *Arena) giveShip(t *seat) bool {
+// giveShip gives a player a ship, unless the world is full.
+func (a *Arena) giveShip(t *seat) {
 	r := a.world.Rand() // part of the world's state, so that runs repeat
 	at := world.Vec3{X: (2*r.Float32() - 1) * HalfX * 0.9, Y: flightHeight, Z: (2*r.Float32() - 1) * HalfZ * 0.9}
 	ship, err := a.world.Spawn(a.ship, at, world.Vec3{})
 	if err != nil {
-		return false
+		return // again in the next tick
 	}
-	a.pilot.Set(ship, Pilot{t.session.Name(), t.kills})
+	a.pilot.Set(ship, Pilot{t.Name, t.Kills})
 	a.hull.Set(ship, Hull{FullHull})
-	t.ship = ship
-	t.session.Control(ship)
-	return true
+	t.Ship, t.Respawn = ship, 0
 }
 
 // Errors that the player reads.
@@ -234,7 +245,7 @@ var (
 
 // fire returns where a ship fires from if the weapon is ready, and sets when it is again.
 func (a *Arena) fire(t *seat, ready *uint64, reload uint64) (from world.Vec3, err error) {
-	from, ok := a.world.Position(t.ship)
+	from, ok := a.world.Position(t.Ship)
 	if !ok {
 		return from, errNoShip
 	}
@@ -248,8 +259,8 @@ func (a *Arena) fire(t *seat, ready *uint64, reload uint64) (from world.Vec3, er
 // shoot fires the laser, at where the player saw the others: half a round trip and some
 // snapshots ago. Session.View bounds that moment by what the client has acknowledged.
 func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
-	t := a.seatOf(s)
-	from, err := a.fire(t, &t.laser, reloadTicks)
+	t := a.seat.Mut(a.seatOf[s])
+	from, err := a.fire(t, &t.Laser, reloadTicks)
 	if err != nil {
 		return Shot{}, err
 	}
@@ -258,21 +269,21 @@ func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, erro
 	a.hits = a.world.AppendRayAt(a.hits[:0], seen, from, to, 0)
 	var hit world.Entity
 	for _, h := range a.hits {
-		if h.Entity != t.ship && a.hull.Has(h.Entity) {
+		if h.Entity != t.Ship && a.hull.Has(h.Entity) {
 			hit, to = h.Entity, from.Add(direction(shot.Aim).Scale(h.Distance))
 			break
 		}
 	}
-	a.flash(from, Beam{array(from), array(to), t.ship})
-	a.damage(hit, laserDamage, t.ship, Laser)
+	a.flash(from, Beam{array(from), array(to), t.Ship})
+	a.damage(hit, laserDamage, t.Ship, Laser)
 	return Shot{hit}, nil
 }
 
 // launch fires a missile. The target is the client's claim: seeing it is no proof that it may
 // be aimed at, so a game with cover would check it here.
 func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
-	t := a.seatOf(s)
-	from, err := a.fire(t, &t.missiles, launchTicks)
+	t := a.seat.Mut(a.seatOf[s])
+	from, err := a.fire(t, &t.Launcher, launchTicks)
 	if err != nil {
 		return err
 	}
@@ -280,7 +291,7 @@ func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
 	if err != nil {
 		return err
 	}
-	a.seeker.Set(missile, Seeker{Target: l.Target, Owner: t.ship, Fuse: a.world.Tick() + fuseTicks})
+	a.seeker.Set(missile, Seeker{Target: l.Target, Owner: t.Ship, Fuse: a.world.Tick() + fuseTicks})
 	if s.IsWish(l.Missile) {
 		return s.Grant(l.Missile, missile) // the client's own name now stands for this missile
 	}
@@ -332,12 +343,12 @@ func (a *Arena) damage(ship world.Entity, points uint8, by world.Entity, weapon 
 		return
 	}
 	a.world.DestroyBecause(ship, weapon)
-	victim.respawn = a.world.Tick() + respawnTicks
-	kill := Kill{Of: victim.session.Name(), Weapon: weapon}
+	victim.Respawn = a.world.Tick() + respawnTicks
+	kill := Kill{Of: victim.Name, Weapon: weapon}
 	if killer != nil {
-		kill.By = killer.session.Name()
+		kill.By = killer.Name
 		if killer != victim {
-			a.setKills(killer, killer.kills+1)
+			a.setKills(killer, killer.Kills+1)
 		}
 	}
 	a.tell(kill)
@@ -345,8 +356,8 @@ func (a *Arena) damage(ship world.Entity, points uint8, by world.Entity, weapon 
 
 // setKills counts for the player and on the ship, which may be dead.
 func (a *Arena) setKills(t *seat, kills uint16) {
-	t.kills = kills
-	if p := a.pilot.Mut(t.ship); p != nil {
+	t.Kills = kills
+	if p := a.pilot.Mut(t.Ship); p != nil {
 		p.Kills = kills
 	}
 }
@@ -373,36 +384,39 @@ func must(err error) {
 
 // seatAt returns the seat whose latest ship this is, or nil: it has left, or has another.
 func (a *Arena) seatAt(ship world.Entity) *seat {
-	if i := slices.IndexFunc(a.seats, func(t *seat) bool { return t.ship == ship }); i >= 0 {
-		return a.seats[i]
+	for e, t := range world.All1(a.seats, a.seat) {
+		if t.Ship == ship {
+			return a.seat.Mut(e)
+		}
 	}
 	return nil
 }
 
 // referee gives the dead new ships, and begins the next round when the time is up.
 func (a *Arena) referee(w *world.World) {
-	if m := a.match.Get(a.clock); w.Tick() >= uint64(m.Ends) {
-		a.match.Set(a.clock, Match{m.Round + 1, m.Ends + matchTicks})
-		a.announceWinner()
-		for _, t := range a.seats {
-			a.setKills(t, 0)
+	for e, m := range world.All1(a.clock, a.match) {
+		if w.Tick() >= uint64(m.Ends) {
+			a.match.Set(e, Match{m.Round + 1, m.Ends + matchTicks})
+			a.endRound()
 		}
 	}
-	for _, t := range a.seats {
-		if t.respawn != 0 && w.Tick() >= t.respawn && a.giveShip(t) {
-			t.respawn = 0
+	for e, t := range world.All1(a.seats, a.seat) {
+		if t.Respawn != 0 && w.Tick() >= t.Respawn {
+			a.giveShip(a.seat.Mut(e))
 		}
 	}
 }
 
-func (a *Arena) announceWinner() {
-	var best *seat
-	for _, t := range a.seats {
-		if best == nil || t.kills > best.kills {
-			best = t
+// endRound names the best player, and all begin again.
+func (a *Arena) endRound() {
+	var best seat
+	for _, t := range world.Mut1(a.seats, a.seat) {
+		if best.Name == "" || t.Kills > best.Kills {
+			best = *t
 		}
+		a.setKills(t, 0)
 	}
-	if best != nil {
-		a.tell(Chat{"referee", best.session.Name() + " wins the round"})
+	if best.Name != "" {
+		a.tell(Chat{"referee", best.Name + " wins the round"})
 	}
 }
