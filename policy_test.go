@@ -75,7 +75,7 @@ client/ts/bundle    esbuild
 client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
 server/example/arena      bulk client field replication replication/schema replication/wire server world world/motion
 server/example/arena/arenad loadtest/bot server server/example/arena server/host
-server/example/arena/play client loadtest/rig server server/example/arena x/term
+server/example/arena/play client loadtest/rig server/example/arena x/term
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot

@@ -3,7 +3,7 @@
 // Anybody may watch. Bots play by the same rules as people, through the same code.
 //
 //	game.go      what server and client share: components, commands, events, rules of motion
-//	server.go    the rules: joining, shooting, homing, dying, the match
+//	server.go    the rules: joining, shooting, homing, dying, the match; all state is in the world
 //	player.go    the client's half: what a player sees and does
 //	dart.go      missiles that the client predicts
 //	bot.go       a player that thinks for itself
@@ -14,8 +14,8 @@
 //	go run ./server/example/arena/play --rtt 150ms --loss 5%
 //
 // Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the program
-// does as well, unless it is told to serve or to join over the network. Here both halves are one
-// package, to be read together; a game that ships its client splits them.
+// does as well, unless it joins a server over the network. Here both halves are one package, to
+// be read together; a game that ships its client splits them.
 package arena
 
 import (

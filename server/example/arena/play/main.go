@@ -2,8 +2,8 @@
 // like, or over the network.
 //
 //	play --bots 5 --rtt 150ms --loss 5%
-//	play --serve :7777                             prints a fingerprint
-//	play --join localhost:7777 --fingerprint ...
+//	arenad serve --listen :4433                    prints a fingerprint
+//	play --addr localhost:4433 --fingerprint ...
 package main
 
 import (
@@ -21,16 +21,15 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/rig"
-	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/example/arena"
 )
 
 type options struct {
-	name, serve, join, fingerprint string
-	bots                           int
-	watch                          bool
-	seed                           uint64
-	link                           rig.Link
+	name, addr, fingerprint string
+	bots                    int
+	watch                   bool
+	seed                    uint64
+	link                    rig.Link
 }
 
 func main() {
@@ -45,22 +44,20 @@ func main() {
 		return err
 	})
 	flag.DurationVar(&o.link.Jitter, "jitter", 0, "how much later than the others a packet may be")
-	flag.Func("loss", "share of packets lost, like 5%", func(s string) error {
-		percent, err := strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
-		o.link.Loss = percent / 100
+	flag.Func("loss", "share of packets lost, like 0.05 or 5%", func(s string) (err error) {
+		number, percent := strings.CutSuffix(s, "%")
+		if o.link.Loss, err = strconv.ParseFloat(number, 64); percent {
+			o.link.Loss /= 100
+		}
 		return err
 	})
-	flag.StringVar(&o.serve, "serve", "", "serve the arena at this address, with no terminal")
-	flag.StringVar(&o.join, "join", "", "join the server at this address")
-	flag.StringVar(&o.fingerprint, "fingerprint", "", "what that server printed")
+	flag.StringVar(&o.addr, "addr", "", "join the server at this address: arenad serve")
+	flag.StringVar(&o.fingerprint, "fingerprint", "", "SHA-256 of its certificate, which it prints at start")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	run := o.playInProcess
-	switch {
-	case o.serve != "":
-		run = o.serveArena
-	case o.join != "":
+	if o.addr != "" {
 		run = o.playOverNetwork
 	}
 	if err := run(ctx); err != nil {
@@ -110,27 +107,10 @@ func join(r *rig.Rig, name string) (*arena.Player, *rig.Client, error) {
 	return p, c, err
 }
 
-// serveArena runs a server for players of other processes.
-func (o *options) serveArena(ctx context.Context) error {
-	a, err := arena.New(o.seed)
-	if err != nil {
-		return err
-	}
-	config := a.Config()
-	config.Listen = o.serve
-	s, err := server.Listen(config)
-	if err != nil {
-		return err
-	}
-	a.Attach(s)
-	fmt.Printf("play --join %v --fingerprint %s\n", s.Addr(), s.Fingerprint())
-	return s.Serve(ctx)
-}
-
 func (o *options) playOverNetwork(ctx context.Context) error {
 	var c *client.Client
 	p, err := arena.Join(o.name, func(config client.Config) (_ *client.Client, err error) {
-		config.Addr, config.Fingerprint = o.join, o.fingerprint
+		config.Addr, config.Fingerprint = o.addr, o.fingerprint
 		c, err = client.Dial(ctx, config)
 		return c, err
 	})
