@@ -86,38 +86,56 @@ func (m *members) count() (n int) {
 	return n
 }
 
-// compact removes the members whose row index is noRow.
+// compact removes the members whose row index is noRow. They are few: most words only move.
 func (m *members) compact() {
-	words, rows, from := 0, 0, 0
-	for i := range m.words {
-		w := m.words[i]
-		kept, n := w.mask, bits.OnesCount64(w.mask)
-		w.firstRow = uint32(rows)
-		if mine := m.rows[from : from+n]; !slices.Contains(mine, noRow) { // most words
-			if rows != from {
-				copy(m.rows[rows:], mine)
-			}
-			rows, from = rows+n, from+n
-			m.words[words] = w
-			words++
+	to := slices.Index(m.rows, noRow)
+	if to < 0 {
+		return
+	}
+	word, earlier := 0, 0 // earlier: members removed from the words before
+	for from := to; from < len(m.rows); from++ {
+		rowIndex := m.rows[from]
+		if rowIndex != noRow {
+			m.rows[to] = rowIndex
+			to++
 			continue
 		}
-		for rest := w.mask; rest != 0; rest &= rest - 1 {
-			if rowIndex := m.rows[from]; rowIndex == noRow {
-				kept &^= rest & -rest
-			} else {
-				m.rows[rows] = rowIndex
-				rows++
-			}
-			from++
+		for word+1 < len(m.words) && int(m.words[word+1].firstRow) <= from {
+			word++
+			earlier = from - to
 		}
-		if kept != 0 {
-			w.mask, w.active = kept, w.active&kept
-			m.words[words] = w
-			words++
-		}
+		w := &m.words[word]
+		w.removeNth(to + earlier - int(w.firstRow))
 	}
-	m.words, m.rows = m.words[:words], m.rows[:rows]
+	m.rows = m.rows[:to]
+	m.dropEmptyWords()
+}
+
+// removeNth removes the n-th of the word's members, from 0.
+func (w *memberWord) removeNth(n int) {
+	rest := w.mask
+	for range n {
+		rest &= rest - 1
+	}
+	bit := rest & -rest
+	w.mask &^= bit
+	w.active &^= bit
+}
+
+// dropEmptyWords removes the words without a member and counts the rows again.
+func (m *members) dropEmptyWords() {
+	words, rows := 0, 0
+	for i := range m.words {
+		w := m.words[i]
+		if w.mask == 0 {
+			continue
+		}
+		w.firstRow = uint32(rows)
+		rows += bits.OnesCount64(w.mask)
+		m.words[words] = w
+		words++
+	}
+	m.words = m.words[:words]
 }
 
 // newcomer is a slot that becomes a member, with its row index.

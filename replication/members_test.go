@@ -41,9 +41,25 @@ func TestMembersModel(t *testing.T) {
 					delete(model, slot)
 				}
 			}
+			active := map[uint32]bool{}
+			for slot := range model {
+				if active[slot] = r.UintN(2) == 0; active[slot] {
+					m.activate(slot)
+				}
+			}
 			m.compact()
 			requireMembers(t, &m, model, spread)
+			requireActive(t, &m, active)
 		}
+	}
+}
+
+// requireActive checks which members are active, and makes all dormant.
+func requireActive(t *testing.T, m *members, active map[uint32]bool) {
+	for slot, want := range active {
+		w := &m.words[m.searchWord(slot>>6)]
+		require.Equal(t, want, w.active>>(slot&63)&1 != 0, "slot %d", slot)
+		w.active &^= 1 << (slot & 63)
 	}
 }
 
