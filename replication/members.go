@@ -142,44 +142,55 @@ func (m *members) dropEmptyWords() {
 type newcomer struct{ slot, row uint32 }
 
 // insert adds newcomers, which ascend by slot and are not members yet. They are
-// dormant. It merges in place, from the end.
+// dormant.
 func (m *members) insert(list []newcomer) {
 	if len(list) == 0 {
 		return
 	}
-	i, from := len(m.words)-1, len(m.rows)
-	m.words, m.rows = grow(m.words, m.countNewWords(list)), grow(m.rows, len(list))
-	to := len(m.rows)
-	for w := len(m.words) - 1; w > i || len(list) > 0; w-- {
-		// Take the highest word, of members or newcomers.
-		var old memberWord
-		if i >= 0 {
-			old = m.words[i]
-		}
-		if n := len(list); i < 0 || n > 0 && list[n-1].slot>>6 > old.number {
-			old = memberWord{number: list[n-1].slot >> 6}
-		} else {
+	end := len(m.rows)
+	m.rows = grow(m.rows, len(list))
+	for i := len(list) - 1; i >= 0; i-- {
+		at := m.countBelow(list[i].slot, end)
+		copy(m.rows[at+i+1:], m.rows[at:end])
+		m.rows[at+i] = list[i].row
+		end = at
+	}
+	m.insertWords(list)
+}
+
+// countBelow returns how many members have a lower slot, at most limit.
+func (m *members) countBelow(slot uint32, limit int) int {
+	i := m.searchWord(slot >> 6)
+	switch {
+	case i == len(m.words):
+		return limit
+	case m.words[i].number == slot>>6:
+		return m.words[i].rowAt(slot)
+	}
+	return int(m.words[i].firstRow)
+}
+
+// insertWords sets the bits of newcomers. It merges in place, from the end.
+func (m *members) insertWords(list []newcomer) {
+	i := len(m.words) - 1
+	m.words = grow(m.words, m.countNewWords(list))
+	for w := len(m.words) - 1; len(list) > 0; w-- {
+		last := list[len(list)-1].slot >> 6
+		var word memberWord
+		switch {
+		case i >= 0 && m.words[i].number >= last:
+			word = m.words[i]
 			i--
+		case i >= 0:
+			before := &m.words[i]
+			word = memberWord{number: last, firstRow: before.firstRow + uint32(bits.OnesCount64(before.mask))}
+		default:
+			word = memberWord{number: last}
 		}
-		word, first := old, len(list)
-		for ; first > 0 && list[first-1].slot>>6 == word.number; first-- {
-			word.mask |= 1 << (list[first-1].slot & 63)
+		for ; len(list) > 0 && list[len(list)-1].slot>>6 == word.number; list = list[:len(list)-1] {
+			word.mask |= 1 << (list[len(list)-1].slot & 63)
 		}
-		arriving := list[first:]
-		list = list[:first]
-		for rest := word.mask; rest != 0; {
-			bit := 63 - bits.LeadingZeros64(rest)
-			rest &^= 1 << bit
-			to--
-			if old.mask>>bit&1 != 0 {
-				from--
-				m.rows[to] = m.rows[from]
-			} else {
-				m.rows[to] = arriving[len(arriving)-1].row
-				arriving = arriving[:len(arriving)-1]
-			}
-		}
-		word.firstRow = uint32(to)
+		word.firstRow += uint32(len(list)) // those in earlier words
 		m.words[w] = word
 	}
 }
