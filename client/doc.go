@@ -109,9 +109,9 @@
 //
 // An input counts from its tick until the next one. With each newer state of the server the
 // client quantises its own of that tick. If they are equal, nothing changes, and no
-// precision is lost: a computed body is taken over to the bit. Otherwise the client leaves out the inputs that the server had not
-// applied ([Replica.AppliedInput]). If that gives the server's state, it is the reason;
-// otherwise the fields that differ are taken over. The later ticks are predicted again from
+// precision is lost: a computed body is taken over to the bit. Otherwise the client tries which
+// inputs up to [Replica.AppliedInput] the server may have missed or applied late. If some give
+// the server's state, they are the reason; otherwise the fields that differ are taken over. The later ticks are predicted again from
 // there. A snapshot without a row of the entity says that it has not changed, unless an
 // earlier snapshot was lost. Of a computed body it says that the entity moved as computed:
 // a Step that moves it like package motion, in the same effects, is never corrected unless

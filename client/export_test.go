@@ -127,7 +127,7 @@ func (s *Session) AsksAgain(why error) bool { return s.asksAgain(why) }
 func Recorrect[State any](p *Prediction[State]) {
 	c := p.core
 	c.beforeCorrection()
-	c.run(c.confirmed+1, c.target(), all)
+	c.run(c.confirmed+1, c.target())
 	c.afterCorrection()
 }
 

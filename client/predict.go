@@ -40,7 +40,7 @@ type PredictionStats struct {
 	Confirmed uint32 // newest tick whose state the server has sent
 	Agreed    uint64 // states of the server that were as predicted, after quantisation
 	Corrected uint64 // states that were not
-	Missed    uint64 // of Corrected: explained by inputs that the server had not applied
+	Missed    uint64 // of Corrected: explained by inputs that the server missed or applied late
 	Replayed  uint64 // ticks that were predicted again
 	Stalled   uint64 // inputs not predicted: too many ticks were unconfirmed
 	Undone    uint64 // effects

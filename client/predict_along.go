@@ -308,7 +308,7 @@ func (p *prediction) recast() {
 // predictAgain predicts all ticks again after beforeCorrection.
 func (p *prediction) predictAgain() {
 	p.truncate(p.target())
-	p.run(p.confirmed+1, p.target(), all)
+	p.run(p.confirmed+1, p.target())
 	p.afterCorrection()
 }
 
@@ -434,7 +434,7 @@ func (p *prediction) revise(last uint32) {
 			}
 			p.beforeCorrection()
 			c.restore(e, slotOf(tick))
-			p.run(tick+1, p.newest, all)
+			p.run(tick+1, p.newest)
 			p.afterCorrection()
 		}
 	}

@@ -77,7 +77,7 @@ func (p *prediction) undoUnapplied(tick uint32) {
 }
 
 func (p *prediction) once(tick uint32, key uint64) bool {
-	return p.stepping != 0 && p.stepping == tick && p.effects.ask(tick, key)
+	return p.stepping != 0 && p.stepping == tick && !p.guess.trying && p.effects.ask(tick, key)
 }
 
 // deliverUndone calls the game's function for the effects that were dropped.

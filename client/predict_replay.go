@@ -22,9 +22,6 @@ const (
 	// heldSlot is the input held at the confirmed tick.
 	heldSlot   = window
 	inputSlots = window + 1
-
-	// all is the applied argument of run for all inputs.
-	all = math.MaxUint32
 )
 
 func slotOf(tick uint32) int { return int(tick % window) }
@@ -57,9 +54,12 @@ type prediction struct {
 	newest    uint32 // newest tick predicted
 	inputs    [window]uint32
 	lastInput uint32 // newest tick in inputs; 0: none
+	held      uint32 // tick of the input in heldSlot; 0: none
+	applied   uint32 // newest input that the server is known to have applied by the confirmed tick
 	lostInput uint32 // of lastInput, when the connection broke
 	stepping  uint32 // tick of the step function's call; 0: not in it
 
+	guess   guess
 	effects effects
 	stats   PredictionStats
 }
@@ -97,7 +97,7 @@ func (p *prediction) input(tick uint32, body *schema.Payload) {
 	p.inputs[slot], p.lastInput = tick, tick
 	if p.running && !p.paused {
 		p.truncate(tick)
-		p.run(min(tick, p.newest+1), tick, all)
+		p.run(min(tick, p.newest+1), tick)
 	}
 	p.deliverUndone()
 }
@@ -153,6 +153,10 @@ func (p *prediction) start(e *Entity, tick uint32) {
 	p.zero(slotOf(tick))
 	p.restore(e, slotOf(tick))
 	p.confirmed, p.newest, p.running, p.paused = tick, tick, true, false
+	p.applied = 0
+	if r := p.session.replica; r.tick == tick {
+		p.applied = r.input
+	}
 	held := uint32(0)
 	for _, t := range p.inputs {
 		if t <= tick {
@@ -160,11 +164,12 @@ func (p *prediction) start(e *Entity, tick uint32) {
 		}
 	}
 	p.hold(held)
-	p.run(tick+1, p.target(), all)
+	p.run(tick+1, p.target())
 }
 
 // hold makes the recorded input of a tick the held one; 0 is none.
 func (p *prediction) hold(tick uint32) {
+	p.held = tick
 	if tick == 0 {
 		p.clearInput(heldSlot)
 	} else {
@@ -218,7 +223,7 @@ func (p *prediction) target() uint32 {
 // prediction if they differ (C7).
 func (p *prediction) confirm(e *Entity, tick uint32) {
 	if !p.paused && tick > p.newest && tick-p.confirmed <= MaxPredicted {
-		p.run(p.newest+1, tick, all) // the game makes no inputs, and the server holds the last one
+		p.run(p.newest+1, tick) // the game makes no inputs, and the server holds the last one
 	}
 	sure := p.judge(e, tick)
 	known := tick <= p.newest && !p.paused && p.running
@@ -226,7 +231,7 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 	if agreed && p.equal(sure, tick) {
 		p.stats.Agreed++
 		p.accept(tick)
-		p.run(p.newest+1, p.target(), all)
+		p.run(p.newest+1, p.target())
 		return
 	}
 	p.beforeCorrection()
@@ -251,24 +256,8 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 	}
 	p.accept(tick)
 	p.truncate(p.target())
-	p.run(tick+1, p.target(), all)
+	p.run(tick+1, p.target())
 	p.afterCorrection()
-}
-
-// explained predicts again up to tick, without the inputs that the server had not applied by
-// then, and reports whether that gives the server's state. If it does, the state
-// keeps its full precision.
-func (p *prediction) explained(sure []judgement, tick uint32) bool {
-	applied := p.session.replica.input
-	missed := false
-	for t := tick; t > p.confirmed && t > applied; t-- {
-		missed = missed || p.inputs[slotOf(t)] == t
-	}
-	if !missed {
-		return false
-	}
-	p.run(p.confirmed+1, tick, applied)
-	return p.failed == nil && p.agree(sure, tick)
 }
 
 // accept makes tick the confirmed one.
@@ -282,13 +271,15 @@ func (p *prediction) accept(tick uint32) {
 	if held != 0 {
 		p.hold(held)
 	}
+	if r := p.session.replica; r.tick == tick {
+		p.applied = r.input
+	}
 	p.confirmed, p.paused = tick, false
 	p.newest = max(p.newest, tick)
 }
 
-// run predicts the ticks from a tick whose predecessor has a state, with the inputs up to
-// applied.
-func (p *prediction) run(from, to, applied uint32) {
+// run predicts the ticks from a tick whose predecessor has a state.
+func (p *prediction) run(from, to uint32) {
 	if from > to || p.failed != nil {
 		return
 	}
@@ -298,26 +289,34 @@ func (p *prediction) run(from, to, applied uint32) {
 	defer p.recoverStep()
 	input := heldSlot
 	for t := p.confirmed + 1; t < from; t++ {
-		if p.inputs[slotOf(t)] == t && t <= applied {
+		if p.inputs[slotOf(t)] == t {
 			input = slotOf(t)
 		}
 	}
 	for t := from; t <= to; t++ {
-		slot := slotOf(t)
-		if p.inputs[slot] == t && t <= applied {
-			input = slot
+		if p.inputs[slotOf(t)] == t {
+			input = slotOf(t)
 		}
-		if t <= p.newest {
-			p.stats.Replayed++
-		}
-		p.copyStates(slot, slotOf(t-1))
-		p.effects.begin(t)
-		p.stepping = t
-		p.step(t, slot, input)
-		p.stepping = 0
-		p.effects.end(t)
-		p.newest = max(p.newest, t)
+		p.runTick(t, input)
 	}
+}
+
+// runTick predicts a tick with the input of a slot.
+func (p *prediction) runTick(t uint32, input int) {
+	if t <= p.newest {
+		p.stats.Replayed++
+	}
+	p.effects.begin(t)
+	p.callStep(t, input)
+	p.effects.end(t)
+	p.newest = max(p.newest, t)
+}
+
+func (p *prediction) callStep(t uint32, input int) {
+	p.copyStates(slotOf(t), slotOf(t-1))
+	p.stepping = t
+	p.step(t, slotOf(t), input)
+	p.stepping = 0
 }
 
 // recoverStep turns a panic of the step function into a *StepError.

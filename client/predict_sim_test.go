@@ -42,6 +42,7 @@ type track struct {
 	truth        map[uint32]runner            // the server's states by tick
 	served, made map[uint32]lever             // inputs by tick: what the server stepped with, what the client made
 	frame        func()                       // called for each frame
+	synced       func()                       // called for each datagram that arrived
 	prior        runner                       // predicted before the frame's input
 	priorTick    uint32
 }
@@ -54,7 +55,7 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 		t: t, truth: map[uint32]runner{}, served: map[uint32]lever{}, made: map[uint32]lever{},
 		up: simtest.NewStream(seed, link), down: simtest.NewStream(seed+1, link),
 		upD: simtest.NewLink(seed+2, link), downD: simtest.NewLink(seed+3, link),
-		stick: func(int) lever { return lever{} }, touch: func(uint32, *runner) {}, frame: func() {},
+		stick: func(int) lever { return lever{} }, touch: func(uint32, *runner) {}, frame: func() {}, synced: func() {},
 	}
 	s := schema.New()
 	require.NoError(t, schema.Add[runner](s, "runner"))
@@ -109,21 +110,9 @@ func (k *track) time() time.Duration { return time.Duration(k.now) * time.Millis
 // play simulates so many ms.
 func (k *track) run(ms int64) {
 	for end := k.now + ms; k.now < end; k.now++ {
-		if p := k.up.Receive(k.now); p != nil {
-			require.NoError(k.t, k.peer.ReceiveStream(p))
-		}
-		for _, d := range k.upD.Receive(k.now) {
-			stamp, err := k.peer.ReceiveDatagram(d)
-			require.NoError(k.t, err)
-			k.stamp, k.heard = stamp, k.now
-		}
+		k.hear()
 		if k.now*stepHz/1000 != (k.now-1)*stepHz/1000 {
-			k.core.Tick()
-			tick := uint32(k.core.World().Tick())
-			k.served[tick] = k.held
-			if r := k.runners.Get(k.player); r != nil {
-				k.truth[tick] = *r
-			}
+			k.serve()
 		}
 		k.receive()
 		if (k.now+7)*stepHz/1000 != (k.now+6)*stepHz/1000 {
@@ -135,6 +124,28 @@ func (k *track) run(ms int64) {
 	}
 }
 
+// hear passes what has arrived to the server.
+func (k *track) hear() {
+	if p := k.up.Receive(k.now); p != nil {
+		require.NoError(k.t, k.peer.ReceiveStream(p))
+	}
+	for _, d := range k.upD.Receive(k.now) {
+		stamp, err := k.peer.ReceiveDatagram(d)
+		require.NoError(k.t, err)
+		k.stamp, k.heard = stamp, k.now
+	}
+}
+
+// serve plays a tick of the server.
+func (k *track) serve() {
+	k.core.Tick()
+	tick := uint32(k.core.World().Tick())
+	k.served[tick] = k.held
+	if r := k.runners.Get(k.player); r != nil {
+		k.truth[tick] = *r
+	}
+}
+
 func (k *track) receive() {
 	if p := k.down.Receive(k.now); p != nil {
 		require.NoError(k.t, k.session.ReceiveStream(p))
@@ -143,6 +154,7 @@ func (k *track) receive() {
 	for _, d := range arrived {
 		_, err := k.session.ReceiveDatagram(d, k.time())
 		require.NoError(k.t, err)
+		k.synced()
 	}
 	if k.session.InputDue(len(arrived), k.time()) {
 		if d := k.session.Input(k.time()); d != nil {

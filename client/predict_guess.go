@@ -1,0 +1,98 @@
+package client
+
+import (
+	"cmp"
+	"slices"
+)
+
+// maxTrials bounds the steps of a search for the inputs that the server stepped with.
+const maxTrials = 256
+
+// guess is a search for the inputs that the server stepped with. The server tells the newest
+// input that it had applied by a tick, but not which ones it missed before, nor the ticks at
+// which it applied late ones.
+type guess struct {
+	from   []uint32 // the inputs that it may have applied, by falling ticks
+	inputs []uint32 // one for each tick after the confirmed one
+	trials int      // left
+	trying bool     // steps have no effects
+}
+
+// explained searches inputs with which the step function gives the server's state at tick, where
+// the server missed some or applied them late, and predicts again up to tick with them. The state
+// then keeps its full precision. If there are none, it predicts as if all inputs that the
+// server had applied by then had been in time.
+func (p *prediction) explained(sure []judgement, tick uint32) bool {
+	r, g := p.session.replica, &p.guess
+	g.from, g.inputs, g.trials = g.from[:0], g.inputs[:0], maxTrials
+	most := min(tick, r.input)
+	for _, t := range p.inputs {
+		if t != 0 && t >= p.applied && t <= most {
+			g.from = append(g.from, t)
+		}
+	}
+	if !slices.Contains(g.from, p.held) && p.held >= p.applied && p.held <= most {
+		g.from = append(g.from, p.held)
+	}
+	if len(g.from) == 0 {
+		return false
+	}
+	slices.SortFunc(g.from, func(a, b uint32) int { return cmp.Compare(b, a) })
+	g.trying = true
+	found := p.search(sure, p.confirmed+1, tick, 0)
+	g.trying = false
+	if p.failed == nil {
+		p.runGuess(tick, found)
+	}
+	return found && p.failed == nil
+}
+
+// search tries all inputs from a tick up to another, if oldest is the oldest that the server may
+// hold. An input is never applied before its tick, nor after a newer one.
+func (p *prediction) search(sure []judgement, t, tick, oldest uint32) bool {
+	r, g := p.session.replica, &p.guess
+	for _, input := range g.from {
+		if input < oldest || g.trials == 0 || p.failed != nil {
+			return false
+		}
+		if input > t || t == tick && tick == r.tick && input != r.input {
+			continue
+		}
+		g.trials--
+		g.inputs = append(g.inputs, input)
+		p.try(t, input)
+		if p.failed == nil && (t < tick && p.search(sure, t+1, tick, input) || t == tick && p.agree(sure, tick)) {
+			return true
+		}
+		g.inputs = g.inputs[:len(g.inputs)-1]
+	}
+	return false
+}
+
+func (p *prediction) try(t, input uint32) {
+	defer p.recoverStep()
+	p.callStep(t, p.inputSlot(input))
+}
+
+// runGuess predicts up to tick with the inputs that were found.
+func (p *prediction) runGuess(tick uint32, found bool) {
+	defer p.recoverStep()
+	g := &p.guess
+	for t := p.confirmed + 1; t <= tick; t++ {
+		input := heldSlot
+		if found {
+			input = p.inputSlot(g.inputs[t-p.confirmed-1])
+		} else if i := slices.IndexFunc(g.from, func(in uint32) bool { return in <= t }); i >= 0 {
+			input = p.inputSlot(g.from[i])
+		}
+		p.runTick(t, input)
+	}
+}
+
+// inputSlot returns the slot of an input that is recorded or held.
+func (p *prediction) inputSlot(input uint32) int {
+	if input != 0 && p.inputs[slotOf(input)] == input {
+		return slotOf(input)
+	}
+	return heldSlot
+}
