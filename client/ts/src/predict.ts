@@ -6,6 +6,7 @@ import type { Entity } from './entity.ts'
 import { type Handle, none } from './handles.ts'
 import { State } from './motion/columns.ts'
 import { Effects } from './predict_once.ts'
+import { guess } from './predict_guess.ts'
 import { type Agreement, copyOf, Part, zeroOf } from './predict_parts.ts'
 import { maxPredicted, slotOf, window } from './predict_window.ts'
 import { guard, type Replica } from './replica.ts'
@@ -35,7 +36,7 @@ export class PredictionStats {
   /** agreed counts the states of the server that were as predicted, after quantisation; corrected the others. */
   agreed = 0
   corrected = 0
-  /** missed, of corrected, were explained by inputs that the server had not applied. */
+  /** missed, of corrected, were explained by inputs that the server missed or applied late. */
   missed = 0
   /** replayed counts the ticks that were predicted again. */
   replayed = 0
@@ -117,9 +118,12 @@ export class Prediction<S extends Struct, I extends Struct> {
   private readonly inputs: (I | undefined)[] = new Array(window)
   private readonly states: (S | undefined)[] = new Array(window)
   private held!: I // at the confirmed tick
+  private heldTick = 0 // of held; 0: none
+  private applied = 0 // newest input that the server is known to have applied by the confirmed tick
   private lastInput = 0 // newest tick in inputs; 0: none
   private lostInput = 0 // of lastInput, when the connection broke
   private stepping = 0 // tick of the step function's call; 0: not in it
+  private trying = false // steps have no effects
   private failed: StepError | undefined
 
   private drawn = false // something was drawn: tick drawnTick, at drawnAt
@@ -181,7 +185,7 @@ export class Prediction<S extends Struct, I extends Struct> {
    * for more than 8 effects of a tick.
    */
   once(tick: number, key: number): boolean {
-    return this.stepping !== 0 && this.stepping === tick && this.effects.ask(tick, key)
+    return this.stepping !== 0 && this.stepping === tick && !this.trying && this.effects.ask(tick, key)
   }
 
   /** error is set if the step function threw. */
@@ -314,8 +318,21 @@ export class Prediction<S extends Struct, I extends Struct> {
     this.paused = false
     let held = 0
     for (const t of this.ticks) if (t <= tick && t > held) held = t
-    this.held = held > 0 ? this.inputs[slotOf(held)]! : (zeroOf(this.session.inputShape!) as I)
+    this.hold(held)
+    this.applied = 0
+    this.noteApplied()
     this.run(tick + 1, this.target())
+  }
+
+  /** hold makes the recorded input of a tick the held one; 0 is none. */
+  private hold(tick: number): void {
+    this.heldTick = tick
+    this.held = tick > 0 ? this.inputs[slotOf(tick)]! : (zeroOf(this.session.inputShape!) as I)
+  }
+
+  private noteApplied(): void {
+    const r = this.session.replica!
+    if (r.tick === this.confirmed) this.applied = r.input
   }
 
   /** stop drops the prediction: the entity died, left view or is no longer controlled. */
@@ -330,7 +347,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   private resume(tick: number): void {
     const applied = this.session.replica!.input
     this.forgetInputs((t) => t > applied && t <= Math.max(this.lostInput, tick))
-    if (applied !== 0 && this.hasInput(applied)) this.held = this.inputs[slotOf(applied)]!
+    if (applied !== 0 && this.hasInput(applied)) this.hold(applied)
   }
 
   /** confirm compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
@@ -362,16 +379,29 @@ export class Prediction<S extends Struct, I extends Struct> {
   }
 
   /**
-   * explained predicts again up to tick, without the inputs that the server had not applied by
-   * then, and reports whether that gives the server's state, which then keeps its precision.
+   * explained searches inputs with which step gives the server's state at tick, where the server
+   * missed some or applied them late, and predicts again up to tick with them. The state then
+   * keeps its precision. If there are none, it predicts as if all inputs that the server had
+   * applied by then had been in time.
    */
   private explained(e: Entity, tick: number): boolean {
-    const applied = this.session.replica!.input
-    let missed = false
-    for (let t = tick; t > this.confirmed && t > applied; t--) missed ||= this.hasInput(t)
-    if (!missed) return false
-    this.run(this.confirmed + 1, tick, applied)
-    return !this.failed && this.compare(e, tick) !== 'none'
+    const r = this.session.replica!
+    const most = Math.min(tick, r.input)
+    const from = [this.heldTick, ...this.ticks].filter((t) => t >= this.applied && t <= most && (t > 0 || this.heldTick === 0)).sort((a, b) => b - a)
+    if (from.length === 0) return false
+    const inputOf = (t: number): I => (t > 0 && this.hasInput(t) ? this.inputs[slotOf(t)]! : this.held)
+    this.trying = true
+    const inputs = guess([...new Set(from)], this.confirmed + 1, tick, (t, input) => {
+      if (this.failed || (t === tick && tick === r.tick && input !== r.input)) return false
+      this.callStep(t, inputOf(input))
+      return !this.failed && (t < tick || this.compare(e, tick) !== 'none')
+    })
+    this.trying = false
+    for (let t = this.confirmed + 1; t <= tick && !this.failed; t++) {
+      const input = inputs ? inputs[t - this.confirmed - 1] : from.find((in_) => in_ <= t)
+      this.runTick(t, input === undefined ? this.held : inputOf(input))
+    }
+    return inputs !== undefined && !this.failed
   }
 
   /** accept makes tick the confirmed one. */
@@ -379,36 +409,43 @@ export class Prediction<S extends Struct, I extends Struct> {
     let t = tick
     const least = Math.max(this.confirmed, tick - window, 0)
     while (t > least && !this.hasInput(t)) t--
-    if (t > least) this.held = this.inputs[slotOf(t)]!
+    if (t > least) this.hold(t)
     this.confirmed = tick
+    this.noteApplied()
     this.paused = false
     this.newest = Math.max(this.newest, tick)
   }
 
-  /** run predicts the ticks from a tick whose predecessor has a state, with the inputs up to applied. */
-  private run(from: number, to: number, applied = Infinity): void {
-    if (from > to || this.failed) return
+  /** run predicts the ticks from a tick whose predecessor has a state. */
+  private run(from: number, to: number): void {
     let input = this.held
-    for (let t = this.confirmed + 1; t <= to; t++) {
-      if (this.hasInput(t) && t <= applied) input = this.inputs[slotOf(t)]!
-      if (t < from) continue
-      if (t <= this.newest) this.counts.replayed++
-      const s = copyOf(this.at(t - 1))
-      this.states[slotOf(t)] = s
-      this.effects.begin(t)
-      this.stepping = t
-      try {
-        this.step(t, s, input)
-      } catch (cause) {
-        this.failed = new StepError(t, cause)
-        this.effects.drop(t)
-        this.stop()
-        return
-      } finally {
-        this.stepping = 0
-      }
-      this.effects.end(t)
-      this.newest = Math.max(this.newest, t)
+    for (let t = this.confirmed + 1; t <= to && !this.failed; t++) {
+      if (this.hasInput(t)) input = this.inputs[slotOf(t)]!
+      if (t >= from) this.runTick(t, input)
+    }
+  }
+
+  private runTick(t: number, input: I): void {
+    if (t <= this.newest) this.counts.replayed++
+    this.effects.begin(t)
+    this.callStep(t, input)
+    if (this.failed) return
+    this.effects.end(t)
+    this.newest = Math.max(this.newest, t)
+  }
+
+  private callStep(t: number, input: I): void {
+    const s = copyOf(this.at(t - 1))
+    this.states[slotOf(t)] = s
+    this.stepping = t
+    try {
+      this.step(t, s, input)
+    } catch (cause) {
+      this.failed = new StepError(t, cause)
+      this.effects.drop(t)
+      this.stop()
+    } finally {
+      this.stepping = 0
     }
   }
 

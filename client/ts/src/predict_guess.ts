@@ -1,0 +1,27 @@
+// The search for the inputs that a server stepped with, as client/predict_guess.go.
+
+/** maxTrials bounds the steps of a search. */
+const maxTrials = 256
+
+/**
+ * guess returns inputs with which a server may have stepped from one tick to another, one for
+ * each, or undefined if none of the first ones tried gives its state. from are the ticks of the
+ * inputs that it may have applied, falling: each is applied at its tick or later, and never after
+ * a newer one. attempt steps a tick with an input, and returns false if the server did not.
+ */
+export function guess(from: readonly number[], first: number, last: number, attempt: (tick: number, input: number) => boolean): number[] | undefined {
+  const inputs: number[] = []
+  let trials = maxTrials
+  const search = (tick: number, oldest: number): boolean => {
+    for (const input of from) {
+      if (input < oldest || trials === 0) return false
+      if (input > tick) continue
+      trials--
+      inputs.push(input)
+      if (attempt(tick, input) && (tick === last || search(tick + 1, input))) return true
+      inputs.pop()
+    }
+    return false
+  }
+  return search(first, 0) ? inputs : undefined
+}
