@@ -42,9 +42,9 @@ type probed struct {
 	Requests                                     []string
 	Pasted, Misspelled                           string
 	Bad                                          struct {
-		RTT           float64
-		Frames, Ahead int
-		Agreed        int
+		RTT                     float64
+		Frames, Ahead           int
+		Agreed, Corrected, Late int
 	}
 	Components, Coded, Tick99, Ended string
 	Profile                          int
@@ -143,6 +143,7 @@ func TestLivePage(t *testing.T) {
 		require.LessOrEqual(t, p.Bad.Frames, 4, "from the key to the first frame that shows the avatar elsewhere")
 		require.Greater(t, p.Bad.Ahead, 5)
 		require.NotZero(t, p.Bad.Agreed)
+		require.LessOrEqual(t, 20*(p.Bad.Corrected-p.Bad.Late), p.Bad.Agreed, "corrections that are not for late inputs, but for what was not known yet")
 		require.Contains(t, p.Components, "body")
 		require.Contains(t, p.Coded, "body")
 		require.Regexp(t, `^\d+\.\d\d ms$`, p.Tick99)
