@@ -261,7 +261,8 @@ func (w *World) expireEffects() {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		if e := pool.At(slot); e.expires != 0 && e.expires <= w.tick {
-			if e.changed == w.tick<<1 || e.path.Form != motion.Fixed {
+			kept := e.changed == w.stage() // by noteChange, as it was before a change after its last motion
+			if !kept && (e.changed == w.tick<<1 || e.path.Form != motion.Fixed) {
 				w.effects.keepActed(w, pool.HandleAt(slot))
 			}
 			e.disturbs = e.hidden

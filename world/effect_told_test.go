@@ -70,3 +70,16 @@ func TestActedEffectHasTheParametersThatActed(t *testing.T) {
 	now, _ := w.Effect(id)
 	require.Equal(t, after, now.Params)
 }
+
+// So is one that moves by itself and changes after its last motion.
+func TestActedEffectHasTheParametersThatActedLast(t *testing.T) {
+	w, _, _, _ := newWorld(t, world.Config{})
+	before, after := []field.Vec4{{1, 2, 3}}, []field.Vec4{{4, 5, 6}}
+	id := addEffect(t, w, world.EffectDef{Program: compile(t, gust), Params: before, LifeTicks: 2, Velocity: world.Vec3{X: 1}})
+	w.Step()
+	require.NoError(t, w.AddSystem(world.After, "change", func(w *world.World) { require.True(t, w.SetEffectParams(id, after)) }))
+	w.Step()
+	acted := w.AppendActedEffects(nil)
+	require.Len(t, acted, 1)
+	require.Equal(t, before, acted[0].Params)
+}
