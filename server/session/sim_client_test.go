@@ -317,7 +317,9 @@ func (c *simClient) revive(from int) {
 // sendAck delivers a forged acknowledgement to the server.
 func (c *simClient) sendAck(a wire.Ack) {
 	in := wire.Input{Stamp: 1, Ack: a}
-	_, err := c.line.peer.ReceiveDatagram(in.Append(nil))
+	d := in.Append(nil)
+	_, err := c.line.peer.ReceiveDatagram(d)
+	c.noteAcked(c.line, d)
 	c.sim.must(err)
 }
 
