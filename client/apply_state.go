@@ -56,7 +56,7 @@ func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error)
 	if err != nil {
 		return h, Unreadable, err
 	}
-	if r.bodies == nil && (h.Complete || h.Continued || h.Audited) {
+	if r.bodies == nil && (h.Complete || h.Continued || h.Audited || h.Exact) {
 		return h, Unreadable, protocolError("%v, in a session that does not simulate", h)
 	}
 	outcome, err := r.applyRows(h, datagram)
@@ -112,12 +112,15 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 		return nil
 	}
 	coding := wire.ReadRowCoding(&r.reader, h.Tick)
-	next := uint32(0)
+	next, ordinary := uint32(0), 0
 	for range h.Rows {
 		skip, baseline := wire.ReadRowHeader(&r.reader, coding, h.Tick)
 		exact := wire.Exact{}
-		if r.bodies != nil {
+		if h.Exact {
 			exact = wire.ReadExact(&r.reader, h.Tick, baseline)
+		}
+		if exact.Form == wire.Ordinary {
+			ordinary++
 		}
 		if err := wire.Malformed(r.reader.Err()); err != nil {
 			return err
@@ -127,6 +130,9 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 		}
 		r.rows = append(r.rows, decodedRow{slot: next + skip, baseline: baseline, exact: exact, anchor: -1})
 		next += skip + 1
+	}
+	if h.Exact && ordinary == h.Rows {
+		return protocolError("snapshot %d announces exact rows and has none", h.Seq)
 	}
 	return nil
 }

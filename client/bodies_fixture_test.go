@@ -444,11 +444,6 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 	if head.Fold = wire.Fold16(fold); complete && o.audits {
 		head.Audited, head.Audit = true, o.audit(uint32(tick))
 	}
-	var w bitio.Writer
-	w.Reset(wire.AppendStateHeader(nil, head))
-	if len(slots) > 0 {
-		wire.AppendRowCoding(&w, wire.RowCoding{})
-	}
 	type coded struct {
 		row   oracleRow
 		grid  wire.Grid
@@ -457,6 +452,7 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 		past  *rowcodec.Past
 	}
 	var rows []coded
+	var headers []wire.RowHeader
 	next := uint32(0)
 	for _, slot := range slots {
 		v := o.view[slot]
@@ -477,10 +473,20 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 			c.past = &rowcodec.Past{Base: v.base, Age: uint32(tick - v.acked - back)}
 		}
 		v.sent = append(v.sent, c.row)
-		wire.AppendRowHeader(&w, wire.RowCoding{}, slot-next, age)
-		wire.AppendExact(&w, c.exact)
+		headers = append(headers, wire.RowHeader{Skip: slot - next, Baseline: age})
 		next = slot + 1
 		rows = append(rows, c)
+		head.Exact = head.Exact || c.exact.Form != wire.Ordinary
+	}
+	var w bitio.Writer
+	w.Reset(wire.AppendStateHeader(nil, head))
+	if len(slots) > 0 {
+		wire.AppendRowCoding(&w, wire.RowCoding{})
+	}
+	for i, h := range headers {
+		if wire.AppendRowHeader(&w, wire.RowCoding{}, h.Skip, h.Baseline); head.Exact {
+			wire.AppendExact(&w, rows[i].exact)
+		}
 	}
 	for _, c := range rows {
 		o.codec.Append(&w, schema.Row{Mask: 1, Values: c.row.values}, c.past)

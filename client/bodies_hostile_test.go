@@ -209,6 +209,31 @@ func TestHostileEffects(t *testing.T) {
 	require.Equal(t, wire.BadMessage, wire.CodeOf(m.send(50, m.enter(h(1, 1), 0, floating(0), 50))), "a state of tick 0")
 }
 
+// A snapshot that announces exact rows has one.
+func TestExactRowsAreThere(t *testing.T) {
+	for _, exact := range []bool{false, true} {
+		m := newMover(t, client.SessionConfig{})
+		require.NoError(t, m.send(100, m.ordinary(h(0, 1))))
+		var w bitio.Writer
+		w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
+			Seq: 1, Tick: 103, Structure: m.number, Fold: wire.Fold16(wire.Fold(0, h(0, 1))), Rows: 1, Exact: exact,
+		}))
+		wire.AppendRowCoding(&w, wire.RowCoding{})
+		wire.AppendRowHeader(&w, wire.RowCoding{}, 0, wire.Baseline{})
+		if exact {
+			wire.AppendExact(&w, wire.Exact{})
+		}
+		m.schema.AppendFields(&w, schema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
+		_, err := m.session.ReceiveDatagram(w.Bytes(), 0)
+		if !exact {
+			require.NoError(t, err)
+			require.Equal(t, uint32(1), m.session.Replica().Ack().Newest)
+			continue
+		}
+		require.Equal(t, wire.BadMessage, wire.CodeOf(err))
+	}
+}
+
 // An effect that follows an ordinary entity stands still.
 func TestLeaderIsOrdinary(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})

@@ -313,12 +313,17 @@ func (c *simClient) datagram(d []byte) (h wire.StateHeader, err error) {
 		exact wire.Exact
 	}
 	var rows []header
+	marked := false
 	if h.Rows > 0 {
 		coding := wire.ReadRowCoding(&bits, h.Tick)
 		next, fold := uint32(0), uint64(0)
 		for range h.Rows {
 			skip, base := wire.ReadRowHeader(&bits, coding, h.Tick)
-			exact := wire.ReadExact(&bits, h.Tick, base)
+			exact := wire.Exact{}
+			if h.Exact {
+				exact = wire.ReadExact(&bits, h.Tick, base)
+			}
+			marked = marked || exact.Form != wire.Ordinary
 			m := c.members[next+skip]
 			if m == nil {
 				return h, fmt.Errorf("row of slot %d, which is not in view: %w", next+skip, bits.Err())
@@ -330,6 +335,9 @@ func (c *simClient) datagram(d []byte) (h wire.StateHeader, err error) {
 		if wire.Fold16(fold) != h.Fold {
 			return h, fmt.Errorf("fold")
 		}
+	}
+	if marked != h.Exact {
+		return h, fmt.Errorf("snapshot %d announces exact rows and has none", h.Seq)
 	}
 	for _, r := range rows {
 		c.rows = append(c.rows, simRow{r.m.handle, r.m.exact != 0})

@@ -2,6 +2,7 @@ package replication
 
 import (
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -21,9 +22,12 @@ type encoder struct {
 	parts   *exactParts // nil for viewers that do not simulate
 	cache   *rowCache   // of the parts
 	exact   []wire.Exact
+	isExact bool // a measured row is exact
+	bits    int  // size of the measured rows
 }
 
-// exactBits returns the bits that a row takes besides for a viewer that simulates.
+// exactBits returns the bits that a row takes besides for a viewer that simulates, in a
+// datagram with exact rows.
 func (e *encoder) exactBits(k codingKey) int {
 	if e.parts == nil {
 		return 0
@@ -35,7 +39,7 @@ func (e *encoder) exactBits(k codingKey) int {
 // measure prepares the headers of rows, which ascend by slot, and returns the size of
 // everything in bits.
 func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
-	e.headers, e.exact = e.headers[:0], e.exact[:0]
+	e.headers, e.exact, e.isExact = e.headers[:0], e.exact[:0], false
 	if len(keys) == 0 {
 		return 0
 	}
@@ -48,10 +52,16 @@ func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) 
 		bits += chunks[i].Bits() + wire.RowHeaderBits(e.coding, h.Skip, h.Baseline)
 		e.headers = append(e.headers, h)
 		if e.parts != nil {
+			exact := wire.Exact{Form: e.parts.of(k.slot(), e.cache).form}
 			bits += e.exactBits(k)
-			e.exact = append(e.exact, wire.Exact{Form: e.parts.of(k.slot(), e.cache).form})
+			e.exact = append(e.exact, exact)
+			e.isExact = e.isExact || exact.Form != wire.Ordinary
 		}
 	}
+	if e.parts != nil && !e.isExact {
+		bits -= len(keys) * wire.Exact{}.Bits()
+	}
+	e.bits = bits
 	return bits
 }
 
@@ -74,8 +84,12 @@ func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.C
 		}
 	}
 	p.fold = wire.Fold16(fold)
+	p.exact = e.isExact
 	e.appendHeaders(w)
 	from.Copy(w, e.transmitOrder(keys, chunks, p.anchored)...)
+	if invariants.Enabled {
+		invariants.Checkf(w.Bits() == e.bits, "rows of %d bits, measured as %d", w.Bits(), e.bits)
+	}
 	p.bytes = w.Bytes()
 	return p
 }
@@ -102,7 +116,7 @@ func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, ancho
 
 // appendHeaders writes the headers of the measured rows.
 func (e *encoder) appendHeaders(w *bitio.Writer) {
-	if e.parts == nil {
+	if !e.isExact {
 		wire.AppendRowHeaders(w, e.coding, e.headers)
 		return
 	}
@@ -117,6 +131,7 @@ type packed struct {
 	bytes []byte
 	fold  uint16 // checksum of the handles
 	rows  uint32
+	exact bool // some are
 	// rows without a baseline, anchored rows, and rows whose bits were made for another
 	// viewer
 	full, anchored, copied uint32

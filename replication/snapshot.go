@@ -200,7 +200,7 @@ func (v *Viewer) closeSnapshot(p *packed, complete bool) {
 	structure := v.structure.written
 	n := len(v.datagrams)
 	h := wire.StateHeader{
-		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Events: events, Rows: int(p.rows),
+		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Events: events, Rows: int(p.rows), Exact: p.exact,
 	}
 	if v.simulation != nil {
 		v.finishHeader(&h, complete)

@@ -494,7 +494,7 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 	}
 	s, in := c.session, c.decoder(d)
 	h := in.stateHeader()
-	if h.complete && c.keeps(completeIfSimulating) || h.continued && c.keeps(continuedIfSimulating) {
+	if h.complete && c.keeps(completeIfSimulating) || h.continued && c.keeps(continuedIfSimulating) || h.exact && c.keeps(exactRowsIfSimulating) {
 		c.breach()
 	}
 	if s.applied[h.seq] && c.keeps(seqOnce) || s.newest > h.seq && s.newest-h.seq > uint64(c.pick(seqWindow, 64, 63)+c.pick(seqWindowEnd, 0, 1)) {

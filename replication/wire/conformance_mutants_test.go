@@ -100,6 +100,7 @@ const (
 	stateFlagsKnown
 	completeIfSimulating
 	continuedIfSimulating
+	exactRowsIfSimulating
 	eventsNotEmpty
 	stateEventOfSchema
 	rowsAtMost256
@@ -251,6 +252,7 @@ const (
 	auditAfterEvents
 	completeFlag
 	continuedNotFirst
+	exactFlagOfRows
 	auditTurn
 	auditIndexFirst
 	auditAwakeFirst
@@ -460,6 +462,7 @@ var rules = [...]struct{ section, text string }{
 	stateFlagsKnown:           {"8", "other flags are 0"},
 	completeIfSimulating:      {"8", "complete is set only if simulate is 1"},
 	continuedIfSimulating:     {"8", "continued is set only if simulate is 1"},
+	exactRowsIfSimulating:     {"8", "there are exact rows only if simulate is 1"},
 	eventsNotEmpty:            {"8", "the flag of events means at least one"},
 	stateEventOfSchema:        {"11.3", "an event is one of the schema's"},
 	rowsAtMost256:             {"8", "a snapshot has at most 256 rows"},
@@ -610,6 +613,7 @@ var rules = [...]struct{ section, text string }{
 	auditAfterEvents:    {"8", "the audit follows the events"},
 	completeFlag:        {"8", "flag 2 is complete, flag 8 continued"},
 	continuedNotFirst:   {"8", "the first snapshot continues none"},
+	exactFlagOfRows:     {"8", "without rows there are no exact ones"},
 	auditTurn:           {"9", "an audit covers the slots of its turn"},
 	auditIndexFirst:     {"9", "an audit takes the index, then the generation"},
 	auditAwakeFirst:     {"9", "an audit takes awake, then rest"},

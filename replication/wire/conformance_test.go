@@ -212,7 +212,7 @@ type (
 		fold                 uint32
 		events               bool
 		complete, continued  bool
-		audited              bool
+		audited, exact       bool
 		audit                uint32
 		rows                 int
 		said                 []pageEventIn
@@ -272,7 +272,7 @@ func (s *pageDecoder) stateHeader() (h pageState) {
 	}
 	flags := s.readNamed(8, "flags")
 	h.fold = uint32(s.readNamed(16, "fold"))
-	h.events, h.complete, h.audited, h.continued = flags&1 == 1, flags&2 == 2, flags&4 == 4, flags&8 == 8
+	h.events, h.complete, h.audited, h.continued, h.exact = flags&1 == 1, flags&2 == 2, flags&4 == 4, flags&8 == 8, flags&16 == 16
 	if !s.keeps(completeFlag) {
 		h.complete, h.continued = h.continued, h.complete
 	}
@@ -285,10 +285,13 @@ func (s *pageDecoder) stateHeader() (h pageState) {
 	if h.audited && s.keeps(auditAfterEvents) {
 		h.audit = uint32(s.readNamed(32, "audit"))
 	}
-	if flags > 15 && s.keeps(stateFlagsKnown) || h.audited && !h.complete && s.keeps(auditOfComplete) || h.continued && h.seq == 1 && s.keeps(continuedNotFirst) {
+	if flags > 31 && s.keeps(stateFlagsKnown) || h.audited && !h.complete && s.keeps(auditOfComplete) || h.continued && h.seq == 1 && s.keeps(continuedNotFirst) {
 		s.fail("flags %d", flags)
 	}
 	h.rows = int(s.uvarint("rows"))
+	if h.exact && h.rows == 0 && s.keeps(exactFlagOfRows) {
+		s.fail("flags %d without rows", flags)
+	}
 	if h.rows > 256 && s.keeps(rowsAtMost256) {
 		s.fail("%d rows", h.rows)
 	}

@@ -67,7 +67,7 @@ func FormOf(b *BodyState, g *Grid) Form {
 	return RawAsleep
 }
 
-// AppendExact writes what follows a row's header in the sessions of clients that simulate.
+// AppendExact writes what follows a row's header in a datagram with StateHeader.Exact.
 func AppendExact(w *bitio.Writer, e Exact) {
 	if invariants.Enabled {
 		invariants.Checkf(e.Form <= RawAsleep && e.Back <= MaxBack, "exact form %d, back %d", e.Form, e.Back)

@@ -26,7 +26,7 @@ var exactEntity = bulk.NewHandle(5, 3)
 
 var exactSample = exactContent{
 	header: wire.StateHeader{
-		Seq: 77, Tick: 1234, Structure: 9, Fold: wire.Fold16(wire.Fold(0, exactEntity)), Complete: true, Continued: true, Audited: true, Audit: 0xdeadbeef,
+		Seq: 77, Tick: 1234, Structure: 9, Fold: wire.Fold16(wire.Fold(0, exactEntity)), Complete: true, Continued: true, Audited: true, Audit: 0xdeadbeef, Exact: true,
 		Events: wire.AppendEvent(nil, wire.Event{Number: 1, Age: 2, Body: []byte{3}}), Rows: 1,
 	},
 	exact: wire.Exact{Form: wire.Raw, Back: 2},
@@ -56,7 +56,9 @@ func readExactState(s *schema.Schema, d []byte) (c exactContent, err error) {
 	}
 	coding := wire.ReadRowCoding(&r, c.header.Tick)
 	slot, b := wire.ReadRowHeader(&r, coding, c.header.Tick)
-	c.exact = wire.ReadExact(&r, c.header.Tick, b)
+	if c.header.Exact {
+		c.exact = wire.ReadExact(&r, c.header.Tick, b)
+	}
 	if slot != exactEntity.Index() || b != (wire.Baseline{}) {
 		return c, &wire.Error{Code: wire.BadMessage, Detail: "another row"}
 	}
@@ -73,11 +75,14 @@ func readExactByPage(s *pageDecoder, components []pageComponent) (c exactContent
 	h := s.stateHeader()
 	c.header = exactSample.header
 	c.header.Complete, c.header.Continued, c.header.Audited, c.header.Audit = h.complete, h.continued, h.audited, h.audit
+	c.header.Exact = h.exact
 	s.readNamed(4, "order of skips")
 	s.baseline(h.tick)
 	s.golomb(0, "skip")
 	s.readNamed(1, "own baseline")
-	s.readNamed(1, "exact")
+	if h.exact {
+		s.readNamed(1, "exact")
+	}
 	page := exactPage{s}
 	c.exact = page.exactHeader(h.tick, 0)
 	c.row = s.wholeRow(components, exactSample.row.Mask, false)

@@ -260,8 +260,16 @@ func (m *exactMaker) headers() {
 	h = wire.StateHeader{Seq: 9, Tick: 1000, Continued: true}
 	add("continued", exactRead{}, wire.AppendStateHeader(nil, h))
 	d = wire.AppendStateHeader(nil, h)
-	d[flagsAt] |= 16
+	d[flagsAt] |= 32
 	add("an unknown flag", refused, d)
+	h = wire.StateHeader{Seq: 9, Tick: 1000, Rows: 1, Exact: true}
+	add("exact rows", exactRead{}, wire.AppendStateHeader(nil, h))
+	h.Complete, h.Exact = true, false
+	add("ordinary rows", exactRead{}, wire.AppendStateHeader(nil, h))
+	h = wire.StateHeader{Seq: 9, Tick: 1000, Continued: true}
+	d = wire.AppendStateHeader(nil, h)
+	d[flagsAt] |= 16
+	add("exact rows, and no rows", refused, d)
 	h.Seq = 1
 	add("the first is continued", refused, wire.AppendStateHeader(nil, h))
 }

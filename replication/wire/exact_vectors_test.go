@@ -44,7 +44,8 @@ type (
 		Audited   *exactBodies `json:"audited,omitempty"`
 		exactRead
 	}
-	// exactRow is a row without its coded bits: the header, then the exact part.
+	// exactRow is a row without its coded bits, in a datagram with exact rows: the header, then
+	// the exact part.
 	exactRow struct {
 		Tick uint32    `json:"tick"`
 		K    uint8     `json:"k"`
@@ -68,6 +69,7 @@ type (
 	stateLine struct {
 		Complete  bool    `json:"complete"`
 		Continued bool    `json:"continued"`
+		Exact     bool    `json:"exact"`
 		Audit     *uint32 `json:"audit,omitempty"`
 		Rows      int     `json:"rows"`
 	}
@@ -129,7 +131,7 @@ func (f *exactFile) byPage(t testing.TB, l exactLine, m mutation) (got exactRead
 		}
 	case l.State != nil:
 		h := decoder(l.State).stateHeader()
-		got.Header = &stateLine{Complete: h.complete, Continued: h.continued, Rows: h.rows}
+		got.Header = &stateLine{Complete: h.complete, Continued: h.continued, Exact: h.exact, Rows: h.rows}
 		if h.audited {
 			got.Header.Audit = &h.audit
 		}
@@ -214,7 +216,7 @@ func (f *exactFile) readLine(t testing.TB, s *rowschema.Schema, l exactLine) (go
 		if err != nil {
 			return got, err
 		}
-		got.Header = &stateLine{Complete: h.Complete, Continued: h.Continued, Rows: h.Rows}
+		got.Header = &stateLine{Complete: h.Complete, Continued: h.Continued, Exact: h.Exact, Rows: h.Rows}
 		if h.Audited {
 			got.Header.Audit = &h.Audit
 		}

@@ -206,6 +206,7 @@ func TestStateRejects(t *testing.T) {
 		"seq 0":            append(append(bytes.Clone(good[:7]), 0, 0, 0, 0), good[11:]...),
 		"tick 0":           append(append(bytes.Clone(good[:11]), 0, 0, 0, 0), good[15:]...),
 		"257 rows":         append(bytes.Clone(good[:21]), 0x81, 0x02),
+		"exact, no rows":   append(append(bytes.Clone(good[:20]), 16), good[21:]...),
 		"another datagram": append([]byte{wire.TypeInput}, good[1:]...),
 		"too long":         append(bytes.Clone(good), make([]byte, wire.MaxDatagram)...),
 	} {

@@ -35,6 +35,9 @@ type StateHeader struct {
 	Continued bool
 	// Audited says that Audit is set. It requires Complete.
 	Audited bool
+	// Exact says that some rows have exact states: an Exact follows each row header. It is not
+	// set without such a row, and only for clients that simulate.
+	Exact bool
 	// Audit is the function Audit over the exact bodies in view that Audited covers.
 	Audit uint32
 	// Events holds the unreliable events that the datagram carries, as AppendEvent wrote
@@ -55,13 +58,15 @@ const (
 	stateComplete  = 2
 	stateAudit     = 4
 	stateContinued = 8
-	stateFlags     = stateEvents | stateComplete | stateAudit | stateContinued
+	stateExact     = 16
+	stateFlags     = stateEvents | stateComplete | stateAudit | stateContinued | stateExact
 )
 
 // AppendStateHeader appends h. The bits of the rows begin at the next byte.
 func AppendStateHeader(b []byte, h StateHeader) []byte {
 	if invariants.Enabled {
 		invariants.Checkf(h.Complete || !h.Audited, "state %d with an audit, but not complete", h.Seq)
+		invariants.Checkf(h.Rows > 0 || !h.Exact, "state %d with exact rows, but without rows", h.Seq)
 		invariants.Checkf(h.Rows >= 0 && h.Rows <= MaxRows && h.Seq != 0, "state %d with %d rows", h.Seq, h.Rows)
 	}
 	b = append(b, TypeState)
@@ -94,6 +99,9 @@ func (h *StateHeader) flags() (f byte) {
 	if h.Continued {
 		f |= stateContinued
 	}
+	if h.Exact {
+		f |= stateExact
+	}
 	return f
 }
 
@@ -107,8 +115,9 @@ func StampState(d []byte, echo uint32, hold uint16) {
 }
 
 // ParseStateHeader reads the header of a State datagram and sets rows to the bits behind it,
-// aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row headers, the rows
-// with Codec.Read in the same order, and then calls ExpectEnd.
+// aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row headers, each with an
+// Exact if h.Exact, the rows with Codec.Read in the same order, and then calls ExpectEnd. If
+// h.Exact, it rejects a datagram in which no row is exact.
 func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	rows.Reset(nil)
 	if len(d) > MaxDatagram {
@@ -127,12 +136,12 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	if flags&stateEvents != 0 {
 		h.Events = readEvents(&c)
 	}
-	h.Complete, h.Continued = flags&stateComplete != 0, flags&stateContinued != 0
+	h.Complete, h.Continued, h.Exact = flags&stateComplete != 0, flags&stateContinued != 0, flags&stateExact != 0
 	if h.Audited = flags&stateAudit != 0; h.Audited {
 		h.Audit = c.Uint32("audit")
 	}
 	h.Rows = int(c.Uvarint(MaxRows, "row count"))
-	if flags&^stateFlags != 0 || h.Audited && !h.Complete {
+	if flags&^stateFlags != 0 || h.Audited && !h.Complete || h.Exact && h.Rows == 0 {
 		c.Fail("state with flags %#x", flags)
 	}
 	if h.Continued && h.Seq == 1 {

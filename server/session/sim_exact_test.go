@@ -306,7 +306,10 @@ func (c *simClient) judgeOwed(h wire.StateHeader, r bitio.Reader) {
 	coding, slot := wire.ReadRowCoding(&r, h.Tick), uint32(0)
 	for range h.Rows {
 		skip, b := wire.ReadRowHeader(&r, coding, h.Tick)
-		exact := wire.ReadExact(&r, h.Tick, b)
+		exact := wire.Exact{}
+		if h.Exact {
+			exact = wire.ReadExact(&r, h.Tick, b)
+		}
 		slot += skip
 		handle := s.world.HandleAt(slot)
 		slot++

@@ -272,12 +272,13 @@ func (k *stock) headers() {
 	}
 	bad("seq 0", "snapshots are counted from 1", changed(seqAt, 0))
 	bad("tick 0", "ticks are counted from 1", changed(tickAt, 0))
-	bad("unknown flag", "a flag that is not used", changed(flagsAt, 16))
+	bad("unknown flag", "a flag that is not used", changed(flagsAt, 32))
 	bad("complete", "a complete snapshot, and simulate is 0", changed(flagsAt, 2))
 	continued := changed(flagsAt, 8)
 	continued[seqAt] = 2
 	bad("continued", "a snapshot that continues another, and simulate is 0", continued)
 	bad("audit", "an audit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 2, Complete: true, Audited: true}))
+	bad("exact rows", "a row header with an exact bit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 2, Exact: true, Rows: 1}))
 	bad("257 rows", "more rows than a snapshot may have", append(rowless(1, 1, 2)[:flagsAt+3], 0x81, 0x02))
 	bad("no events", "a flag promises events, and there are none", slices.Insert(changed(flagsAt, 1), flagsAt+3, 0))
 	bad("cut event", "an event whose body is cut", slices.Insert(changed(flagsAt, 1), flagsAt+3, 4, 0, 0, 9, 1))

@@ -616,7 +616,7 @@ export class Replica {
   applyState(d: Uint8Array): Outcome {
     const h = this.header
     h.parse(d)
-    if (!this.bodies && (h.complete || h.audited || h.continued)) fail('a State datagram of a simulation, in a session that does not simulate')
+    if (!this.bodies && (h.complete || h.audited || h.continued || h.exact)) fail('a State datagram of a simulation, in a session that does not simulate')
     if (this.acks.duplicate(h.seq)) {
       this.stats.duplicates++
       return 'duplicate'
@@ -652,6 +652,7 @@ export class Replica {
     const k = r.bits(4)
     this.coding.read(r, h.tick)
     let next = 0
+    let ordinary = 0
     for (let i = 0; i < h.rows; i++) {
       const slot = next + r.golomb(k)
       let b = this.coding
@@ -660,11 +661,13 @@ export class Replica {
         b.read(r, h.tick)
         if (b.age === this.coding.age && b.gap === this.coding.gap) r.refuse('an own baseline equals the usual one')
       }
-      if (this.exact) {
-        this.exact.read(r, h.tick, b.age)
-        this.forms[i] = this.exact.form
-        this.backs[i] = this.exact.back
+      this.forms[i] = this.backs[i] = 0
+      if (h.exact) {
+        this.exact!.read(r, h.tick, b.age)
+        this.forms[i] = this.exact!.form
+        this.backs[i] = this.exact!.back
       }
+      if (this.forms[i] === 0) ordinary++
       r.check()
       if (slot >= this.maxSlots) fail(`a row of slot ${slot}`)
       this.slots[i] = slot
@@ -672,6 +675,7 @@ export class Replica {
       this.gaps[i] = b.gap
       next = slot + 1
     }
+    if (h.exact && ordinary === h.rows) fail('a State datagram announces exact rows and has none')
   }
 
   /** findEntities finds and folds the entities of the rows, and returns their load; −1 if one is not known. */

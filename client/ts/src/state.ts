@@ -28,6 +28,8 @@ export class StateHeader {
   complete = false
   audited = false
   continued = false
+  /** exact tells that some rows have exact states. */
+  exact = false
   audit = 0
   rows = 0
   /** rest is where the bit string begins. */
@@ -51,10 +53,11 @@ export class StateHeader {
     this.complete = (flags & 2) !== 0
     this.audited = (flags & 4) !== 0
     this.continued = (flags & 8) !== 0
+    this.exact = (flags & 16) !== 0
     this.audit = this.audited ? r.u32() : 0
     this.rows = r.uvarint('rows', limit.maxRows)
     this.rest = r.at
-    if (flags > 15 || (this.audited && !this.complete) || (this.continued && this.seq === 1)) fail(`a State datagram with the flags ${flags}`)
+    if (flags > 31 || (this.audited && !this.complete) || (this.exact && this.rows === 0) || (this.continued && this.seq === 1)) fail(`a State datagram with the flags ${flags}`)
     if (input > this.tick + 1) fail(`an input of ${input - 1} ticks before tick ${this.tick}`)
     if (this.seq === 0 || this.tick === 0) fail('a State datagram of number 0 or tick 0')
     this.input = input === 0 ? 0 : this.tick + 1 - input

@@ -49,6 +49,26 @@ function check({ replica }: Session, e: Entity): void {
   assert.deepEqual({ ...e.get('body') }, { Position: [s.x, s.y, s.z], Velocity: [s.vx, s.vy, s.vz] })
 }
 
+test('a snapshot that announces exact rows has one', async () => {
+  const lines = readLines<Line>('client/testdata/bodies.jsonl')
+  const from = lines.findIndex((l) => l.stream !== undefined)
+  const session = new Session({ tables: await defaultTables(), simulation })
+  session.receiveStream(bytes(lines[from].stream!))
+  // Section 8: the bits of a row without an own baseline are 0.
+  const datagram = (flags: number) => {
+    const d = new Uint8Array(27)
+    const v = new DataView(d.buffer)
+    d[0] = 64
+    v.setUint32(7, 1, true) // seq
+    v.setUint32(11, 1000, true) // tick
+    d[20] = flags
+    d[23] = 1 // row
+    return d
+  }
+  assert.equal(session.receiveDatagram(datagram(0), 0), 'unreadable', 'there is no such entity')
+  assert.throws(() => session.receiveDatagram(datagram(16), 0), { code: 1 })
+})
+
 test('sessions that simulate compute what the Go client does', async () => {
   const tables = await defaultTables()
   let session!: Session

@@ -138,7 +138,7 @@ test('exact.jsonl', async () => {
     if (l.state !== undefined) {
       const h = new StateHeader()
       h.parse(bytes(l.state))
-      return { header: { complete: h.complete, continued: h.continued, ...(h.audited && { audit: h.audit }), rows: h.rows } }
+      return { header: { complete: h.complete, continued: h.continued, exact: h.exact, ...(h.audited && { audit: h.audit }), rows: h.rows } }
     }
     return l.row ? { read: row(l.row, schema) } : { audit: audit(l.audited!) }
   }
