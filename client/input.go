@@ -118,6 +118,9 @@ func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err err
 func (s *Session) setInput(data []byte, now time.Duration) uint32 {
 	in := &s.inputs
 	tick := s.targetTick(now)
+	if tick > 0 && s.replica != nil {
+		tick = max(tick, s.replica.input+1) // the server applies no second input for a tick
+	}
 	in.set = now
 	if len(in.list) > 0 {
 		newest := &in.list[0]

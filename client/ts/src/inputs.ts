@@ -104,9 +104,10 @@ export class Inputs {
     return Math.min(Math.max(c.server(now) + this.trip.least, now - c.behind), now + this.ahead.least)
   }
 
-  /** push sets what the player holds down from now on, and returns the tick that it is for. */
-  push(data: Uint8Array, now: number): number {
+  /** push sets what the player holds down from now on, and returns the tick that it is for: after applied, the newest that the server has applied. */
+  push(data: Uint8Array, now: number, applied: number): number {
     let tick = this.targetTick(now)
+    if (tick > 0) tick = Math.max(tick, applied + 1)
     this.set = now
     const newest = this.list[0]
     if (newest) {

@@ -467,7 +467,7 @@ export class Session {
     if (m ? input instanceof Uint8Array : !(input instanceof Uint8Array)) throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
     if (!m) {
       if (input.length > limit.maxInputBytes) throw new RangeError(`an input of ${input.length} bytes, at most ${limit.maxInputBytes}`)
-      return this.inputs.push((input as Uint8Array).slice(), now)
+      return this.inputs.push((input as Uint8Array).slice(), now, this.replica?.input ?? 0)
     }
     return this.setPayload(this.inputShape!.quantise(input, m.values), now)
   }
@@ -476,7 +476,7 @@ export class Session {
   setPayload(p: Payload, now: number): number {
     const m = this.schema!.input!
     const wishes = this.wishes.forward(m, p, true)
-    const tick = this.inputs.push(m.append(p), now)
+    const tick = this.inputs.push(m.append(p), now, this.replica?.input ?? 0)
     this.wishes.pushed(wishes, tick)
     this.prediction?.input(tick, this.inputShape!.restore(p))
     return tick
