@@ -6,8 +6,11 @@ import { newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
 import { NotJoinedError } from '../src/session.ts'
 import { simulation } from '../src/simulation.ts'
+import { defaultTables } from '../src/tables.ts'
 import { schemaText } from './generated/simulation.ts'
 import * as server from './server.ts'
+
+await defaultTables() // before clients do, which then wait for nothing that takes time
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 

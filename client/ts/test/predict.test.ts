@@ -8,10 +8,13 @@ import { MsgpackWriter } from '../src/msgpack.ts'
 import { type PredictConfig, type Prediction, predict } from '../src/predict.ts'
 import { hashOf, parseSchema } from '../src/schema.ts'
 import { Fold } from '../src/state.ts'
+import { defaultTables } from '../src/tables.ts'
 import { Shape } from '../src/values.ts'
 import * as server from './server.ts'
 import { type Avatar, type Motion, steer, type Stick } from '../page/steering.ts'
 import { readFile } from './vectors.ts'
+
+await defaultTables() // before clients do, which then wait for nothing that takes time
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 
