@@ -24,9 +24,7 @@ func (v *Viewer) Reject(index uint32) {
 }
 
 func (v *Viewer) answer(r wire.Record) {
-	if v.structure.full() { // now: the newest frame is old if nobody has been sent a snapshot
-		v.structure.close(v.replicator.Tick())
-	}
+	v.structure.notBefore = v.replicator.Tick()
 	v.writeRecord(r)
 }
 

@@ -76,9 +76,7 @@ func (v *Viewer) Send(e *Event) bool {
 			v.destroyMember(v.members.rowRef(h.Index())) // it died before the event
 		}
 	}
-	if v.structure.full() { // now: the newest frame is old if nobody has been sent a snapshot
-		v.structure.close(v.replicator.Tick())
-	}
+	v.structure.notBefore = v.replicator.Tick()
 	written := v.writeRecord(wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
 	v.work.stats.ReliableEventBytes += uint64(written)
 	v.work.stats.ReliableEvents++

@@ -12,6 +12,7 @@ type structure struct {
 	lastDropped     uint32 // newest record that was taken and is not kept
 	batch           []byte // records of the open message
 	batchFirst      uint32 // number of its first record
+	notBefore       uint32 // tick of the newest record in it that reports a call of the game
 	log             []byte // closed messages that are not applied, framed
 	taken           int    // bytes of the log that were taken
 	droppedInFlight int    // bytes of messages in flight that the log no longer holds
@@ -52,12 +53,13 @@ func (s *structure) takeUnbilled() int {
 func (s *structure) full() bool { return len(s.batch) >= batchBytes }
 
 // close frames the open message. tick is the frame of its states. Without states it may be
-// lower than the previous message's tick, which then counts.
+// lower than the previous message's tick, or than what the message reports: the newest frame
+// is old if nobody has been sent a snapshot.
 func (s *structure) close(tick uint32) {
 	if len(s.batch) == 0 {
 		return
 	}
-	tick = max(tick, s.tick)
+	tick = max(tick, s.tick, s.notBefore)
 	var header [16]byte // room for two numbers
 	before := len(s.log)
 	s.log = wire.AppendFrame(s.log, wire.TypeStructure, wire.AppendStructureHeader(header[:0], s.batchFirst, tick-s.tick), s.batch)

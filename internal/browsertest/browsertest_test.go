@@ -48,8 +48,7 @@ func TestDrive(t *testing.T) {
 		require.JSONEq(t, `"visible"`, string(p.Next()))
 		d.Freeze(true)
 		d.Freeze(false)
-		require.JSONEq(t, `"hidden"`, string(p.Next()))
-		require.JSONEq(t, `{"frozen": 1}`, string(p.Next()))
+		require.ElementsMatch(t, []string{`"hidden"`, `{"frozen":1}`}, []string{string(p.Next()), string(p.Next())}, "requests of a frozen page may overtake each other")
 	})
 }
 
