@@ -125,7 +125,7 @@ func (v *Viewer) sendNewborn() {
 
 // Viewpoint returns the point from which the client views the world.
 func (v *Viewer) Viewpoint() world.Vec3 {
-	if at, ok := v.replicator.world.Position(v.focus); ok {
+	if at, ok := v.replicator.world.Position(v.eye()); ok {
 		return at
 	}
 	return v.center

@@ -14,7 +14,7 @@ func (v *Viewer) updateInterest() {
 	r := v.replicator
 	v.recordDeaths()
 	at := v.center
-	if t := r.frame.tenantOf(v.focus); t != nil && t.hasBody {
+	if t := r.frame.tenantOf(v.eye()); t != nil && t.hasBody {
 		at = t.position
 	}
 	w, radius, since := v.work, r.config.EnterRadius, v.lastCapture

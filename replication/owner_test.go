@@ -261,6 +261,32 @@ func TestForgedHandleIsNotOwned(t *testing.T) {
 	require.Equal(t, wire.Live, s.viewer.Resolve(near), "the viewer keeps its centre")
 }
 
+// TestViewpointIsNotOwned (R7): a viewer neither owns the entity that it views the world from in
+// place of its focus, nor sees it if a rule hides it.
+func TestViewpointIsNotOwned(t *testing.T) {
+	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	own, leader, near := s.spawn(1, 0), s.spawn(100, 0), s.spawn(103, 0)
+	s.viewer.SetFocus(own)
+	s.viewer.SetViewpoint(leader)
+	s.snapshot()
+	for _, h := range []bulk.Handle{own, leader, near} {
+		require.Equal(t, wire.Live, s.viewer.Resolve(h))
+	}
+	require.True(t, s.viewer.Owns(own))
+	require.False(t, s.viewer.Owns(leader))
+	require.EqualValues(t, 100, s.viewer.Viewpoint().X)
+	var hidden bulk.Bitset
+	hidden.Set(leader.Index())
+	s.viewer.SetFilter(replication.Filter{Not: []bulk.BitsetView{hidden.View()}})
+	s.snapshot()
+	require.Equal(t, wire.Hidden, s.viewer.Resolve(leader))
+	require.Equal(t, wire.Live, s.viewer.Resolve(near))
+	s.viewer.SetViewpoint(0)
+	s.snapshot()
+	require.Equal(t, wire.Hidden, s.viewer.Resolve(near))
+	require.EqualValues(t, 1, s.viewer.Viewpoint().X)
+}
+
 // TestOwnedEntersAtOnce: in a still world, an entity enters as soon as it is owned,
 // whatever the members' slots are.
 func TestOwnedEntersAtOnce(t *testing.T) {

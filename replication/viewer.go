@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"cmp"
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
@@ -13,11 +14,12 @@ import (
 type Viewer struct {
 	replicator *Replicator
 	focus      bulk.Handle
+	viewpoint  bulk.Handle // 0: the focus
 	center     world.Vec3
 
 	owned       ownedSet
 	filter      Filter
-	ruleChanged bool // focus, owned or filter changed since the last snapshot
+	ruleChanged bool // focus, viewpoint, owned or filter changed since the last snapshot
 	boundary    boundary
 
 	// The rows of the interest set. A row keeps its index while its entity is a member.
@@ -170,7 +172,7 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	return wire.Pending
 }
 
-// SetFocus sets the entity from which the viewer views the world, from the next
+// SetFocus sets the entity that the viewer owns and views the world from, from the next
 // snapshot on. While h is not in the frame or has no body, the viewer keeps its last
 // centre, at first the origin. A handle that was never issued counts as 0.
 func (v *Viewer) SetFocus(h bulk.Handle) {
@@ -189,6 +191,18 @@ func (v *Viewer) SetFocus(h bulk.Handle) {
 	}
 	v.ruleChanged = true
 }
+
+// SetViewpoint sets an entity from which the viewer views the world in place of its focus, or 0
+// for the focus. The viewer neither owns h nor sees it if a rule hides it.
+func (v *Viewer) SetViewpoint(h bulk.Handle) {
+	if !v.replicator.frame.issued(h) {
+		h = 0
+	}
+	v.viewpoint, v.ruleChanged = h, true
+}
+
+// eye returns the entity from which the viewer views the world.
+func (v *Viewer) eye() bulk.Handle { return cmp.Or(v.viewpoint, v.focus) }
 
 // Resync makes the next snapshots enter the whole interest set again, for a client that
 // found its state faulty.

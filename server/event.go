@@ -1,6 +1,8 @@
 package server
 
 import (
+	"iter"
+
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -21,10 +23,15 @@ func (s *Server) SendSeen(entity world.Entity, event any) error {
 }
 
 // SendWithin sends event to every client that views the world from a point within radius
-// metres of center: the position of its controlled entity.
+// metres of center: the position of its controlled entity, or of the one of
+// Session.SetViewpoint.
 func (s *Server) SendWithin(center world.Vec3, radius float32, event any) error {
 	return s.core.SendWithin(center, radius, event)
 }
+
+// Sessions returns the sessions that have joined and not ended, those that are away included,
+// in the order of their ids. As for SendSeen, only the goroutine that owns the world may call it.
+func (s *Server) Sessions() iter.Seq[*Session] { return s.core.Sessions() }
 
 // Broadcast sends event to every client.
 func (s *Server) Broadcast(event any) error { return s.core.Broadcast(event) }

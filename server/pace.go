@@ -64,7 +64,7 @@ func (l *loop) updatePace() {
 	l.mu.Unlock()
 	switch {
 	case changed && now.thinned:
-		l.log.Warn("no time for all snapshots: sending fewer", zap.Float64("hz", now.hz), zap.Int("sessions", l.core.Sessions()))
+		l.log.Warn("no time for all snapshots: sending fewer", zap.Float64("hz", now.hz), zap.Int("sessions", l.core.Len()))
 	case changed:
 		l.log.Info("time for all snapshots again")
 	}

@@ -94,7 +94,7 @@ func TestDelay(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NoError(t, r.RunFor(time.Second))
 	require.Empty(t, r.Clients())
-	require.Zero(t, r.Core().Sessions(), "the Bye arrived")
+	require.Zero(t, r.Core().Len(), "the Bye arrived")
 }
 
 // An error that ends a client ends its frames, and Step returns it once.
@@ -128,7 +128,7 @@ func TestCloseWhileReconnecting(t *testing.T) {
 	require.NoError(t, r.RunUntil(time.Second, func() bool { return c.State() == client.Reconnecting }))
 	require.NoError(t, c.Close())
 	require.NoError(t, r.RunFor(20*time.Second))
-	require.Zero(t, r.Core().Sessions(), "its grace is over")
+	require.Zero(t, r.Core().Len(), "its grace is over")
 }
 
 // A client that another's frame closes makes no more frames, not even at that moment.

@@ -18,6 +18,8 @@ type Admission struct {
 	// User identifies the session's user. If empty, neither bans nor OneSessionPerUser
 	// apply.
 	User string
+	// Value is the game's own data, as of the user's account: see Session.Value.
+	Value any
 	// Lasts limits the session's duration, connected or away, after which it ends with
 	// SessionExpired. It is counted in ticks. 0 is no limit.
 	Lasts time.Duration

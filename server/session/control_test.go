@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -116,4 +117,91 @@ func TestControlLeavesWhatIsOwned(t *testing.T) {
 	s.Disown(first)
 	d.ticks(6)
 	require.Equal(t, wire.Hidden, s.Resolve(first))
+}
+
+// A spectator views the world from an entity that it neither controls nor owns.
+func TestViewpoint(t *testing.T) {
+	d := newTestServer(t)
+	c := d.join()
+	s := c.peer.Session()
+	own, far, neighbour := s.Entity(), d.spawn(1e3), d.spawn(1005)
+	d.ticks(6)
+	s.SetViewpoint(far)
+	d.ticks(6)
+	require.Equal(t, wire.Live, s.Resolve(far))
+	require.Equal(t, wire.Live, s.Resolve(neighbour))
+	require.Equal(t, wire.Live, s.Resolve(own), "the controlled entity stays owned")
+	require.Equal(t, own, s.Entity())
+	s.Control(0)
+	d.world.Destroy(far)
+	d.ticks(6)
+	c.wantControl("no other was controlled in between", 0)
+	require.Equal(t, wire.Live, s.Resolve(neighbour), "the viewpoint stays where it was")
+	s.SetViewpoint(bulk.NewHandle(far.Index(), far.Generation()+2))
+	s.Control(own)
+	d.ticks(6)
+	require.Equal(t, wire.Hidden, s.Resolve(neighbour), "a handle that was not issued is none: the client views the world from its own entity")
+	s.Kick("enough")
+	d.ticks(2)
+	s.SetViewpoint(own) // no effect: the session has ended
+}
+
+// Sessions lists who is there, also those that are away, while some of them end.
+func TestSessions(t *testing.T) {
+	d := newTestServer(t)
+	ids := func() (all []uint64) {
+		for s := range d.core.Sessions() {
+			all = append(all, s.ID())
+		}
+		return all
+	}
+	require.Empty(t, ids())
+	var want []uint64
+	var clients []*testClient
+	for range 2 {
+		c := d.join()
+		c.input()
+		clients, want = append(clients, c), append(want, c.peer.Session().ID())
+	}
+	require.IsIncreasing(t, want)
+	require.Equal(t, want, ids())
+	d.ticks(1)
+	clients[1].peer.Gone()
+	d.ticks(3)
+	require.Equal(t, want, ids())
+	away := 0
+	for s := range d.core.Sessions() {
+		if s.Away() {
+			away++
+		}
+		s.Kick("enough")
+	}
+	require.Equal(t, 1, away)
+	d.ticks(2)
+	require.Empty(t, ids())
+	for range d.core.Sessions() {
+		t.Fatal("nobody is left")
+	}
+}
+
+// A session has the game's own data from its token on, also after it resumed.
+func TestSessionValue(t *testing.T) {
+	type account struct{ coins int }
+	loaded, atJoin := &account{7}, any(nil)
+	d := newTestServerWith(t, func(c *session.Config) {
+		c.Admit = func(context.Context, []byte) (session.Admission, error) { return session.Admission{Value: loaded}, nil }
+		join := c.Game.Join
+		c.Game.Join = func(s *session.Session) (world.Entity, error) {
+			atJoin = s.Value()
+			return join(s)
+		}
+	})
+	c, w := d.enter()
+	require.Same(t, loaded, atJoin)
+	c.peer.Session().SetValue("elsewhere")
+	d.ticks(3)
+	c.peer.Gone()
+	d.ticks(3)
+	c, _ = d.resume(w, asIs)
+	require.Equal(t, "elsewhere", c.peer.Session().Value(), "the value of the first token, as it was set")
 }

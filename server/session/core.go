@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -395,8 +396,21 @@ func (c *Core) Shutdown() {
 // Tick.
 func (c *Core) Close() { c.replicator.Close() }
 
-// Sessions returns the number of sessions and of connections without one.
-func (c *Core) Sessions() int { return len(c.sessions) + len(c.peers) }
+// Len returns the number of sessions and of connections without one.
+func (c *Core) Len() int { return len(c.sessions) + len(c.peers) }
+
+// Sessions returns the sessions that have joined and not ended, those that are away included,
+// in the order of their ids. Only the goroutine that calls Tick may call it; sessions may end
+// meanwhile.
+func (c *Core) Sessions() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		for _, s := range c.sessions {
+			if !s.ended && !yield(s) {
+				return
+			}
+		}
+	}
+}
 
 // Active returns the number of sessions that have a connection.
 func (c *Core) Active() int {

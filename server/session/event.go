@@ -48,7 +48,7 @@ func (c *Core) SendSeen(entity world.Entity, event any) error {
 }
 
 // SendWithin sends event to every client that views the world from a point within radius
-// metres of center: the position of its controlled entity.
+// metres of center: the position of its controlled entity, or of the one of SetViewpoint.
 func (c *Core) SendWithin(center world.Vec3, radius float32, event any) error {
 	return c.eachViewer(event, func(v *replication.Viewer, e *replication.Event) {
 		if v.Viewpoint().Sub(center).Len() <= radius {

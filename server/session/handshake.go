@@ -35,7 +35,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 		return
 	}
 	s := newSession(p)
-	s.name, s.user, s.endTick = h.Name, granted.User, c.endTick(granted)
+	s.name, s.user, s.value, s.endTick = h.Name, granted.User, granted.Value, c.endTick(granted)
 	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
 	if h.Abilities&wire.Simulates != 0 {
 		s.viewer.Simulate() // if any kind is exact (P6)

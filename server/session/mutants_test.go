@@ -218,7 +218,7 @@ func TestMutantSessions(t *testing.T) {
 			r, done := f.Poll()
 			require.True(t, done && r.Err == nil, "S2: play %d: the neighbour's command failed: %v", play, r.Err)
 		}
-		require.LessOrEqual(t, d.core.Sessions(), 4)
+		require.LessOrEqual(t, d.core.Len(), 4)
 		require.Less(t, allocated()-before, uint64(4<<20), "play %d: bytes allocated for %d inputs", play, perPlay)
 	}
 	stats := d.core.Stats()

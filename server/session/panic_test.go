@@ -143,7 +143,7 @@ func TestPanicInJoinRefuses(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookJoin])
 	other.send(wire.Command{ID: 7, Name: "poke"})
 	other.wantResult("the other session continues", 7, wire.OK, wire.Live)
-	require.Equal(t, 1, d.core.Sessions())
+	require.Equal(t, 1, d.core.Len())
 	d.join()
 }
 
@@ -166,10 +166,10 @@ func TestPanicInLeave(t *testing.T) {
 			require.EqualValues(t, 1, d.core.Stats().Panics[session.HookLeave])
 			if name == "drain" {
 				require.Equal(t, []wire.Code{wire.Draining}, other.closed)
-				require.Zero(t, d.core.Sessions())
+				require.Zero(t, d.core.Len())
 				return
 			}
-			require.Equal(t, 1, d.core.Sessions())
+			require.Equal(t, 1, d.core.Len())
 			other.send(wire.Command{ID: 7, Name: "poke"})
 			other.wantResult("the other session continues", 7, wire.OK, wire.Live)
 		})
@@ -186,7 +186,7 @@ func TestPanicInLeaveWithinACommand(t *testing.T) {
 	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
 	stats := d.core.Stats()
 	require.EqualValues(t, []uint64{1, 1}, []uint64{stats.Panics[session.HookCommand], stats.Panics[session.HookLeave]})
-	require.Zero(t, d.core.Sessions())
+	require.Zero(t, d.core.Len())
 }
 
 func TestPanicEnds(t *testing.T) {

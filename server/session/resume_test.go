@@ -74,7 +74,7 @@ func TestResume(t *testing.T) {
 	c.peer.Gone()
 	d.ticks(30)
 	require.Equal(t, []string{"away"}, *hooks)
-	require.Equal(t, []int{0, 1, 1}, []int{d.core.Active(), d.core.Away(), d.core.Sessions()})
+	require.Equal(t, []int{0, 1, 1}, []int{d.core.Active(), d.core.Away(), d.core.Len()})
 	require.Zero(t, d.left)
 	require.Equal(t, bulk.Live, d.world.Status(s.Entity()), "its entity stays")
 	shots := c.shots
@@ -88,7 +88,7 @@ func TestResume(t *testing.T) {
 	require.NotEqual(t, w.Secret, next.Secret)
 	require.Same(t, s, c.peer.Session())
 	require.Equal(t, []string{"away", "back"}, *hooks)
-	require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.core.Sessions()})
+	require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.core.Len()})
 	m, err := wire.ParseControl(c.want("its controlled entity", wire.TypeControl))
 	require.NoError(t, err)
 	require.Equal(t, s.Entity(), m.Entity)
@@ -141,7 +141,7 @@ func TestGraceEnds(t *testing.T) {
 		require.Equal(t, grace < 0, d.left == 1, "%s: too early", name)
 		d.ticks(1)
 		require.Equal(t, 1, d.left, name)
-		require.Zero(t, d.core.Sessions(), name)
+		require.Zero(t, d.core.Len(), name)
 		if grace > 0 {
 			_, next := d.resume(w, asIs)
 			require.Zero(t, next.Resumed, name)
@@ -239,7 +239,7 @@ func TestLateHelloTakesNothing(t *testing.T) {
 	require.Equal(t, wire.Replaced, m.Code)
 	require.Equal(t, []wire.Code{wire.Replaced}, early.closed, "the client has abandoned it")
 	require.Empty(t, late.closed)
-	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Sessions()})
+	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Len()})
 }
 
 // A session resumes although a client joins in the same tick over an older connection.
@@ -274,7 +274,7 @@ func TestNoGrace(t *testing.T) {
 		end(d, c)
 		d.ticks(4)
 		require.Equal(t, 1, d.left, name)
-		require.Zero(t, d.core.Sessions(), name)
+		require.Zero(t, d.core.Len(), name)
 		require.Len(t, c.closed, 1, name)
 		require.Empty(t, *hooks, name)
 		if name != "draining" {
@@ -303,7 +303,7 @@ func TestAwayEnds(t *testing.T) {
 		end(d, s)
 		d.ticks(1)
 		require.Equal(t, 1, d.left, name)
-		require.Zero(t, d.core.Sessions(), name)
+		require.Zero(t, d.core.Len(), name)
 	}
 }
 

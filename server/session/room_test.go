@@ -82,7 +82,7 @@ func TestDrainWhileRoomIsMade(t *testing.T) {
 	require.Equal(t, 2, c.Away())
 	require.NoError(t, c.SetLimits(1, 0))
 	join()
-	require.Zero(t, c.Sessions())
+	require.Zero(t, c.Len())
 	require.EqualValues(t, 2, c.Stats().Joined)
 }
 

@@ -21,6 +21,7 @@ type Session struct {
 
 	name        string
 	user        string
+	value       any
 	joined      bool // Join has returned
 	entity      world.Entity
 	announced   world.Entity // the controlled entity as last sent to the client
@@ -67,6 +68,17 @@ func (s *Session) Name() string { return s.name }
 
 // User returns the user that the connect token names, or "" if the server requires none.
 func (s *Session) User() string { return s.user }
+
+// Value returns the game's own data for the session: Admission.Value, unless SetValue has
+// replaced it.
+func (s *Session) Value() any { return s.value }
+
+// SetValue replaces the game's own data for the session. Images and recordings do not have it:
+// rules that a replay repeats keep their state in components.
+func (s *Session) SetValue(v any) { s.value = v }
+
+// Away reports whether the session has no connection and waits for its client.
+func (s *Session) Away() bool { return s.peer == nil }
 
 // Entity returns the controlled entity: Game.Join's result, or the latest argument of
 // Control. It may be dead.

@@ -187,7 +187,7 @@ func (c *testClient) wantClosed(why string, code wire.Code) {
 	c.d.t.Helper()
 	c.d.core.Tick()
 	require.Equal(c.d.t, []wire.Code{code}, c.closed, why)
-	require.Zero(c.d.t, c.d.core.Sessions(), why)
+	require.Zero(c.d.t, c.d.core.Len(), why)
 }
 
 func TestHandshakeRefusals(t *testing.T) {

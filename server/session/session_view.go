@@ -12,8 +12,8 @@ import (
 // The game may call these methods from Join to Leave, both included. At any other time
 // they do nothing.
 
-// Control makes h the entity that the session controls, owns and views the world from, for
-// example after a respawn. If h is zero, was never issued, or has no body, the viewpoint
+// Control makes h the entity that the session controls, owns and views the world from unless
+// SetViewpoint names another, for example after a respawn. If h is zero, was never issued, or has no body, the viewpoint
 // stays where it was. The previous entity stays in the world; the session still owns it only
 // after Own. The client learns of the change ahead of the next snapshot, so inputs already
 // on the way were meant for the previous entity. Before Join has returned Control does
@@ -43,6 +43,16 @@ func (s *Session) sendControl() {
 	s.announced = s.entity
 	s.viewer.Teach(s.entity)
 	s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
+}
+
+// SetViewpoint makes h the entity from which the client views the world in place of the
+// controlled one, for spectators and cameras: inputs do not steer it, and fields that only its
+// owners receive stay hidden. If h dies or has no body, the viewpoint stays where it was; 0 makes
+// it the controlled entity again.
+func (s *Session) SetViewpoint(h world.Entity) {
+	if s.viewer != nil {
+		s.viewer.SetViewpoint(s.core.issuedOrZero(h))
+	}
 }
 
 // Own makes the session an owner of h: its client receives h at any distance and regardless
