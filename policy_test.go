@@ -73,9 +73,6 @@ internal/admin      internal/cpu internal/quicserve replication replication/wire
 server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
 client/ts/bundle    esbuild
 client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
-server/example/arena      bulk client field replication replication/schema replication/wire server world world/motion
-server/example/arena/arenad loadtest/bot server server/example/arena server/host
-server/example/arena/play client loadtest/rig server/example/arena x/term
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       loadtest/bot
@@ -83,6 +80,9 @@ loadtest/command    client internal/address internal/commandline internal/regula
 loadtest            internal/commandline loadtest/command
 cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client internal/address internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd zap
+server/host/examples/arena      bulk client field replication replication/schema replication/wire server world world/motion
+server/host/examples/arena/arenad loadtest/bot server server/host/examples/arena server/host
+server/host/examples/arena/play client loadtest/rig server/host/examples/arena x/term
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 

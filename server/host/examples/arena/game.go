@@ -11,7 +11,7 @@
 //	play         the program
 //	arenad       the server, with all tools of package host
 //
-//	go run ./server/example/arena/play --rtt 150ms --loss 5%
+//	go run ./server/host/examples/arena/play --rtt 150ms --loss 5%
 //
 // Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the program
 // does as well, unless it joins a server over the network. Here both halves are one package, to

@@ -11,8 +11,8 @@ import (
 
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
-	"github.com/worldd/worldd/server/example/arena"
 	"github.com/worldd/worldd/server/host"
+	"github.com/worldd/worldd/server/host/examples/arena"
 )
 
 func main() {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/rig"
-	"github.com/worldd/worldd/server/example/arena"
+	"github.com/worldd/worldd/server/host/examples/arena"
 )
 
 type options struct {
