@@ -26,7 +26,7 @@
 // A recording holds what sessions and commands changed in the world. The commands replay, inspect
 // and train run the world's systems again, without sessions: rules must live in the world. Their
 // state is in components, which need not be in the Schema, and their chance is World.Rand. Systems
-// find entities by queries, not by handles kept aside. Package server/host/examples/arena shows it.
+// find entities by queries, not by handles kept aside. server/host/examples/arena shows it.
 //
 // On SIGHUP, serve reloads the game's limits, the certificate, the token keys, the bans, and
 // the admin port's access. A file that cannot be loaded is logged and changes nothing. SIGTERM and

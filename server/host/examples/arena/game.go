@@ -1,4 +1,4 @@
-// Package arena is a complete game, to read and to copy from: ships in a windy arena shoot at
+// Command arena is a complete game, to read and to copy from: ships in a windy arena shoot at
 // each other with lasers and homing missiles, talk, and count their kills against the clock.
 // Anybody may watch. Bots play by the same rules as people, through the same code.
 //
@@ -8,15 +8,19 @@
 //	dart.go      missiles that the client predicts
 //	bot.go       a player that thinks for itself
 //	terminal.go  the picture
-//	play         the program
-//	arenad       the server, with all tools of package host
+//	play.go      the command that plays it in a terminal
+//	main.go      the program: what package host needs to know of the game, and its bots
 //
-//	go run ./server/host/examples/arena/play --rtt 150ms --loss 5%
+//	go run ./server/host/examples/arena play --rtt 150ms --loss 5%
+//	go run ./server/host/examples/arena demo --bots 20 --duration 30s
+//	go run ./server/host/examples/arena serve --listen :4433 --image arena.image --admin 127.0.0.1:4434
+//	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX
+//	go run ./server/host/examples/arena loadtest --addr 127.0.0.1:4433 --insecure-dev --loss 0.05 --fail 'confusions>0'
 //
-// Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the program
-// does as well, unless it joins a server over the network. Here both halves are one package, to
-// be read together; a game that ships its client splits them.
-package arena
+// Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the command
+// play does as well, unless it joins a server over the network. Here both halves are one package,
+// to be read together; a game that ships its client splits them.
+package main
 
 import (
 	"errors"

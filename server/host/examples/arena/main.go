@@ -1,9 +1,3 @@
-// Command arenad serves the arena, with everything that package host gives a game: a demo and
-// load tests with bots of the arena, images, recordings and their replay, tokens, metrics.
-//
-//	arenad demo --bots 20 --duration 30s
-//	arenad serve --listen :4433 --image arena.image --admin 127.0.0.1:4434
-//	arenad loadtest --addr 127.0.0.1:4433 --insecure-dev --loss 0.05 --fail 'confusions>0'
 package main
 
 import (
@@ -12,17 +6,19 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
-	"github.com/worldd/worldd/server/host/examples/arena"
 )
 
 func main() {
 	host.Main(host.Definition{
-		Name: "arenad", About: "Ships in a windy arena.", New: newArena, Bots: &bot.Game{Bot: newBot},
+		Name: "arena", About: "Ships in a windy arena.", New: newArena, Bots: &bot.Game{Bot: newBot},
+		Commands: []any{&struct {
+			Play playCommand `cmd:"" help:"Play in this terminal, against bots or over the network."`
+		}{}},
 	})
 }
 
 func newArena(o host.Options) (*host.Game, error) {
-	a, err := arena.New(o.SeedOr(1))
+	a, err := New(o.SeedOr(1))
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +31,8 @@ func newArena(o host.Options) (*host.Game, error) {
 
 // newBot makes a bot of a player, who checks the rules that it can see.
 func newBot(seat bot.Seat) (bot.Behavior, error) {
-	p, config, err := arena.NewPlayer(seat.Name)
-	b := arena.NewBot(p, seat.Rand.Uint64())
+	p, config, err := NewPlayer(seat.Name)
+	b := NewBot(p, seat.Rand.Uint64())
 	return bot.Behavior{
 		Schema: config.Schema, Events: config.Events, State: config.State, Joined: p.Joined,
 		Input: func(*bot.Frame) any {
@@ -50,7 +46,7 @@ func newBot(seat bot.Seat) (bot.Behavior, error) {
 		},
 		Check: func(*bot.Frame) error {
 			for s := range p.Ships() {
-				if s.Hull > arena.FullHull {
+				if s.Hull > FullHull {
 					return fmt.Errorf("%v has %d points", s.Handle, s.Hull)
 				}
 			}
