@@ -31,7 +31,7 @@ const module = "github.com/worldd/worldd"
 // listed may not exist. C is cgo.
 const graph = `
 internal/address
-internal/commandline kong
+internal/commandline internal/regularfile internal/spelling kong
 internal/bitio
 internal/rowcodec   internal/bitio replication/wire replication/schema
 internal/rowtrain   internal/bitio internal/rowcodec replication/schema

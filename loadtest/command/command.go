@@ -37,6 +37,8 @@ const (
 
 // Flags are the flags of a load test, for kong with Vars.
 type Flags struct {
+	Config commandline.ConfigFile `type:"path" placeholder:"FILE" help:"JSON file with values of these flags by name, as {\"bots\": 5}. The command line and the environment override it."`
+
 	Addr        string        `required:"" placeholder:"HOST:PORT" help:"The server."`
 	Bots        int           `default:"50" help:"Number of bots."`
 	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`

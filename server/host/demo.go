@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/server"
@@ -19,6 +20,8 @@ import (
 // demoCommand runs the whole path: a server in this process, bots in a child process.
 type demoCommand struct {
 	worldFlags
+
+	Config commandline.ConfigFile `type:"path" placeholder:"FILE" help:"JSON file with values of these flags by name, as {\"bots\": 5}. The command line and the environment override it."`
 
 	Bots     int           `default:"50" help:"Number of bots, at most the world's player limit."`
 	Duration time.Duration `default:"60s" help:"Duration of the run from the first dial."`

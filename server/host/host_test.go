@@ -246,6 +246,34 @@ func TestProgramOfOneWorld(t *testing.T) {
 	require.Contains(t, err, `"nowhere"`, "a flag overrides the environment")
 }
 
+// serve, demo and loadtest take flags from a file, below the environment and the command line.
+func TestConfigFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tag.json")
+	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write(`{"max-sessions": 9, "listen": "nowhere"}`)
+	_, _, err := play(t, "serve", "--config", path)
+	require.Equal(t, "tag: --max-sessions is 9, but game tag takes 8 players: want fewer\n", err)
+	t.Setenv("TAG_MAX_SESSIONS", "3")
+	_, _, err = play(t, "serve", "--config", path)
+	require.Contains(t, err, `"nowhere"`)
+	_, _, err = play(t, "serve", "--config", path, "--listen=elsewhere")
+	require.Contains(t, err, `"elsewhere"`)
+
+	write(`{"bots": 9}`)
+	_, _, err = play(t, "demo", "--config", path)
+	require.Equal(t, "tag: --bots is 9, but game tag takes 8 players: want fewer\n", err)
+	write(`{"addr": "nowhere", "insecure-dev": true, "fail": ["confusions>0"]}`)
+	status, _, err := play(t, "loadtest", "--config", path)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, err, "nowhere")
+	for _, command := range []string{"serve", "demo", "loadtest"} {
+		write(`{"contig": 1}`)
+		status, _, err := play(t, command, "--config", path)
+		require.Equal(t, exitUsage, status)
+		require.Contains(t, err, "tag: "+path+`:1:2: unknown key "contig"`)
+	}
+}
+
 // replay, inspect and train repeat a game with rules.
 func TestRecordings(t *testing.T) {
 	d := tag()

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
@@ -28,6 +29,8 @@ const recordedHashTicks = 60
 // serveCommand hosts a world.
 type serveCommand struct {
 	worldFlags
+
+	Config commandline.ConfigFile `type:"path" placeholder:"FILE" help:"JSON file with values of these flags by name, as {\"listen\": \"0.0.0.0:4433\"}. The command line and the environment override it."`
 
 	Listen      string `default:"127.0.0.1:4433" placeholder:"HOST:PORT" help:"UDP address for clients (${default})."`
 	Admin       string `placeholder:"HOST:PORT" help:"TCP address for metrics, sessions and profiles; none if not given. Off loopback it needs --admin-token or --admin-client-ca."`
