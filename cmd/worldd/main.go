@@ -11,6 +11,7 @@
 //	worldd schema --lang json storm                       print the schema that clients receive
 //	worldd watch 127.0.0.1:4433 --insecure-dev            show what a server sends, by name
 //	worldd token new|issue                                create keys and users' tokens
+//	worldd help world                                     print the reference of world files
 //	worldd version
 //
 // All but effect are the commands of server/host, which makes such a program of any game. A
@@ -30,6 +31,9 @@
 package main
 
 import (
+	"strings"
+
+	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server/host"
 )
@@ -44,7 +48,8 @@ func definition() host.Definition {
 		Commands: []any{&struct {
 			Effect effectCommand `cmd:"" help:"Check and draw effects: for their authors."`
 		}{}},
-		New:  newWorld,
-		Bots: bot.Scenes(),
+		Topics: map[string]string{"world": strings.ReplaceAll(scenes.Reference(), "```\n", "")}, // fences are for pages
+		New:    newWorld,
+		Bots:   bot.Scenes(),
 	}
 }

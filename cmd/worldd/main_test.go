@@ -95,6 +95,29 @@ func TestUsage(t *testing.T) {
 	require.Empty(t, err)
 }
 
+// The reference of world files is in the binary.
+func TestHelpWorld(t *testing.T) {
+	status, out, err := worldd(t, "help", "world")
+	require.Equal(t, exitOK, status)
+	require.Empty(t, err)
+	require.Contains(t, out, "limits.max_players")
+	require.NotContains(t, out, "```")
+	_, example, _ := strings.Cut(out, "## An example\n\n")
+	path := filepath.Join(t.TempDir(), "example.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(example), 0o600))
+	status, out, err = worldd(t, "check", path)
+	require.Equal(t, exitOK, status, err)
+	require.Contains(t, out, "world meadow")
+}
+
+// A misspelled command is met with a list, not with a page.
+func TestMisspelledCommand(t *testing.T) {
+	status, _, err := worldd(t, "srve")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, err, `worldd: unexpected argument srve, did you mean "serve"?`)
+	require.Less(t, strings.Count(err, "\n"), 30, err)
+}
+
 func TestVersion(t *testing.T) {
 	status, out, err := worldd(t, "version")
 	require.Equal(t, exitOK, status)
@@ -124,7 +147,7 @@ func TestWrongWorlds(t *testing.T) {
 			require.Equal(t, exitUsage, status)
 			require.Empty(t, out)
 			require.Contains(t, err, missing)
-			require.Contains(t, err, "(the embedded worlds are calm, storm)")
+			require.Contains(t, err, "(the embedded worlds are calm, storm); worldd help world")
 			require.NotContains(t, err, "did you mean")
 
 			status, out, err = worldd(t, append(command, "strom")...)

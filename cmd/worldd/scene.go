@@ -43,7 +43,7 @@ func knownWorlds(name string) string {
 	if near := spelling.Nearest(name, all); near != "" {
 		guess = fmt.Sprintf("; did you mean %s?", near)
 	}
-	return fmt.Sprintf("%s (the embedded worlds are %s)", guess, strings.Join(all, ", "))
+	return fmt.Sprintf("%s (the embedded worlds are %s); worldd help world describes the files", guess, strings.Join(all, ", "))
 }
 
 // newWorld makes the game of the chosen world.

@@ -72,7 +72,10 @@ func Parse(target any, p Program, args []string, stdout, stderr io.Writer, vars 
 	}
 	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
 		parser.Stdout = stderr
-		_ = wrong.Context.PrintUsage(len(args) > 0) // short usage: a full page of flags would hide the error
+		short := len(args) > 0 // a full page would hide the error
+		_ = kong.DefaultHelpPrinter(kong.HelpOptions{
+			Summary: short, Compact: short, NoExpandSubcommands: short, ValueFormatter: kong.DefaultHelpValueFormatter,
+		}, wrong.Context)
 	}
 	fmt.Fprintf(stderr, "\n%s: %v\n", p.Name, err)
 	return nil, Usage

@@ -1,7 +1,6 @@
 package scenes
 
 import (
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -10,17 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// manual returns the operators' reference.
-func manual(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("WORLDS.md")
-	require.NoError(t, err)
-	return string(text)
-}
-
 // The reference's example is a valid world, and its wind blows as described.
 func TestManualExample(t *testing.T) {
-	_, after, ok := strings.Cut(manual(t), "## An example\n\n```\n")
+	_, after, ok := strings.Cut(Reference(), "## An example\n\n```\n")
 	require.True(t, ok)
 	example, _, _ := strings.Cut(after, "```\n")
 	f, err := Parse("example.yaml", []byte(example))
@@ -35,7 +26,7 @@ func TestManualExample(t *testing.T) {
 
 // The reference lists every key of the format.
 func TestManualIsComplete(t *testing.T) {
-	text := manual(t)
+	text := Reference()
 	var walk func(reflect.Type)
 	walk = func(t2 reflect.Type) {
 		for t2.Kind() == reflect.Pointer || t2.Kind() == reflect.Slice || t2.Kind() == reflect.Array {

@@ -14,6 +14,12 @@ import (
 //go:embed worlds/*.yaml
 var worlds embed.FS
 
+//go:embed WORLDS.md
+var reference string
+
+// Reference returns the reference of world files, WORLDS.md.
+func Reference() string { return reference }
+
 // Parse parses and validates a world file, and compiles its effects. Errors name the
 // file as name. A mistake is a *FileError with line and column; several are joined.
 func Parse(name string, data []byte) (*File, error) {

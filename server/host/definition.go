@@ -26,6 +26,8 @@ type Definition struct {
 	// Commands are further commands: pointers to structs for kong, whose commands implement
 	// Command.
 	Commands []any
+	// Topics are further pages of the command help, by name, printed as they are.
+	Topics map[string]string
 	// New makes the game's world with its rules. It is called by each command that needs a
 	// world: to host it, to check it, or to repeat a recording in it. Its error is printed as
 	// it is if it wraps Usage.
@@ -98,6 +100,9 @@ func (d *Definition) Validate() error {
 	if w := d.Worlds; w != nil {
 		wrong.add(w.Default == "", "Worlds.Default is missing: the world that is served if none is named")
 		wrong.add(w.Help == "", "Worlds.Help is missing: what can be named")
+	}
+	for topic := range d.Topics {
+		wrong.add(!names.MatchString(topic), "the name %q in Topics: want lower-case letters, digits and hyphens", topic)
 	}
 	for i, c := range d.Commands {
 		t := reflect.TypeOf(c)

@@ -13,6 +13,7 @@
 //	arena schema --lang ts                             print the schema that clients receive
 //	arena watch 127.0.0.1:4433 --insecure-dev          show what a server sends, by name
 //	arena token new|issue                              create keys and users' tokens
+//	arena help serve                                   explain a command
 //	arena version
 //
 // Flags may also be set in the environment, as ARENA_LISTEN and so on (empty variables are

@@ -85,6 +85,7 @@ type commands struct {
 	Watch    watchCommand    `cmd:"" help:"Show the entities that a running server sends, by name, until SIGINT."`
 	Token    tokenCommand    `cmd:"" help:"Create keys, and connect tokens for users."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Help     helpCommand     `cmd:"" help:"Explain a command or a topic."`
 	Bots     botsCommand     `cmd:"" hidden:"" help:"The demo's child process."`
 	kong.Plugins
 }
@@ -186,7 +187,7 @@ func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 // status.
 func (p *program) parse(args []string) (c command, status int) {
 	vars := kong.Vars{
-		"name": p.Name, "variables": p.variables(), "world": "", "worlds": "", "schemaOf": "HOST:PORT",
+		"name": p.Name, "variables": p.variables(), "helpOf": p.helpOf(), "world": "", "worlds": "", "schemaOf": "HOST:PORT",
 		"schemaHelp": "Address of a running server, which is joined for a moment (none: this program's game).",
 	}
 	maps.Copy(vars, loadtest.Vars(p.Name))

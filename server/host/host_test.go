@@ -246,6 +246,40 @@ func TestProgramOfOneWorld(t *testing.T) {
 	require.Contains(t, err, `"nowhere"`, "a flag overrides the environment")
 }
 
+// help prints what --help prints, and the game's topics.
+func TestHelp(t *testing.T) {
+	d := tag()
+	d.Topics = map[string]string{"maps": "Maps have edges.\n"}
+	for _, c := range []struct{ help, flag []string }{
+		{[]string{"help"}, []string{"--help"}},
+		{[]string{"help", "serve"}, []string{"serve", "--help"}},
+		{[]string{"help", "token", "issue"}, []string{"token", "issue", "--help"}},
+	} {
+		status, out, err := playOf(t, d, c.help...)
+		_, want, _ := playOf(t, d, c.flag...)
+		require.Equal(t, exitOK, status)
+		require.Contains(t, out, "Usage: tag")
+		require.Equal(t, want, out)
+		require.Empty(t, err)
+	}
+	status, out, err := playOf(t, d, "help", "maps")
+	require.Equal(t, exitOK, status)
+	require.Equal(t, "Maps have edges.\n", out)
+	require.Empty(t, err)
+	_, out, _ = playOf(t, d, "help", "help")
+	require.Contains(t, out, "a topic: maps")
+
+	status, out, err = playOf(t, d, "help", "map")
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, out)
+	require.Contains(t, err, `tag: help has a topic "maps"`)
+	status, _, err = playOf(t, d, "help", "srve")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, err, `did you mean "serve"?`)
+	d.Topics["Big Maps"] = ""
+	require.ErrorContains(t, d.Validate(), `the name "Big Maps" in Topics`)
+}
+
 // serve, demo and loadtest take flags from a file, below the environment and the command line.
 func TestConfigFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tag.json")
