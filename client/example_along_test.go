@@ -67,7 +67,7 @@ func shunting() (s *server.Server, stop func()) {
 	}
 }
 
-// What the player pushes moves in the frame of the push: the wagon is predicted along with the
+// The wagon that the player pushes moves in the frame of the push: it is predicted along with the
 // cart, by the same step.
 func ExampleAlong() {
 	s, stop := shunting()
