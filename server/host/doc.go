@@ -3,6 +3,8 @@
 //
 //	func main() { host.Main(host.Definition{Name: "arena", About: "Ships that shoot.", New: newArena}) }
 //
+// TUTORIAL.md of server/host/examples/coins builds such a game in three steps.
+//
 //	arena serve --listen :4433 --image world.image     host the world
 //	arena demo --bots 50 --duration 60s                run a server and bots that check it
 //	arena loadtest --addr HOST:PORT --fail 'x>1'       load a running server with bots

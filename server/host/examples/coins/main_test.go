@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const asMain = "COINS_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// The bots play the demo without a mistake, and collect coins.
+func TestDemo(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	demo := exec.CommandContext(t.Context(), self, "demo", "--bots=8", "--duration=3s")
+	demo.Env = append(os.Environ(), asMain+"=1")
+	out, err := demo.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "8 bots")
+	require.NotContains(t, string(out), " 0 destroyed", "a coin that is collected is destroyed")
+}
