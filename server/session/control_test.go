@@ -146,7 +146,7 @@ func TestViewpoint(t *testing.T) {
 	s.SetViewpoint(own) // no effect: the session has ended
 }
 
-// Sessions lists who is there, also those that are away, while some of them end.
+// Sessions lists all sessions, also those that are away, while some of them end.
 func TestSessions(t *testing.T) {
 	d := newTestServer(t)
 	ids := func() (all []uint64) {
