@@ -74,7 +74,7 @@ func build(t *testing.T, source, dir, program string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// served is a server in the background, and the addresses that replace those of the page.
+// served is a server in the background, with its own addresses for the ones of the page.
 type served struct {
 	command *exec.Cmd
 	replace *strings.Replacer
