@@ -26,6 +26,7 @@
 //   - run: the lifetime of one server's world; a restored world is a new run (H5).
 //   - doomed: destroyed, but live until the end of the step.
 //   - system: a function that runs in every step, before or after bodies move.
+//   - timer: a function that a Before system calls in later steps, for single entities.
 //   - quarantined: a body that was stopped because one of its numbers was not finite.
 //
 // # Rows

@@ -1,0 +1,92 @@
+package world
+
+import "fmt"
+
+// Timer calls a function of the game in later ticks, once or again and again. A pending call is
+// a component of the entity that it is about: images, recordings and StateHash have it, and it is
+// not made once its entity is destroyed. An entity has at most one pending call of each Timer.
+//
+//	respawn, err := world.NewTimer(w, "respawn", func(player world.Entity, at Spawn) { ... })
+//	respawn.After(player, 3*uint32(w.TickHz()), Spawn{Team: 2})
+type Timer[A any] struct {
+	w       *World
+	call    func(e Entity, args A)
+	pending *Component[timerCall[A]]
+	due     []timerDue // scratch: the calls of this tick
+}
+
+// timerCall is a pending call.
+type timerCall[A any] struct {
+	Due   uint64 // tick
+	Every uint32 // ticks; 0: once
+	Args  A
+}
+
+type timerDue struct {
+	entity Entity
+	tick   uint64
+}
+
+// NewTimer registers a component of this name for the pending calls, and a Before system,
+// "timer" and the name, that calls call for those that are due, by ascending slots of their
+// entities. A is plain data, as of a component: see Register, also for the error.
+func NewTimer[A any](w *World, name string, call func(e Entity, args A)) (*Timer[A], error) {
+	if call == nil {
+		return nil, fmt.Errorf("%w: timer %q without a function", ErrValue, name)
+	}
+	pending, err := Register[timerCall[A]](w, name)
+	if err != nil {
+		return nil, err
+	}
+	t := &Timer[A]{w: w, call: call, pending: pending}
+	return t, w.AddSystem(Before, "timer "+name, func(*World) { t.run() })
+}
+
+// After makes the call for e in the step that begins that many ticks from now, in the next step
+// at the earliest. It replaces a pending call, and returns false unless e is live.
+func (t *Timer[A]) After(e Entity, ticks uint32, args A) bool { return t.set(e, ticks, 0, args) }
+
+// Every is After for a call that is repeated each time that as many ticks have passed.
+func (t *Timer[A]) Every(e Entity, ticks uint32, args A) bool {
+	return t.set(e, ticks, max(ticks, 1), args)
+}
+
+func (t *Timer[A]) set(e Entity, ticks, every uint32, args A) bool {
+	return t.pending.Set(e, timerCall[A]{t.w.Tick() + uint64(max(ticks, 1)), every, args})
+}
+
+// Stop drops e's pending call. It returns false if there is none.
+func (t *Timer[A]) Stop(e Entity) bool { return t.pending.Remove(e) }
+
+// Due returns the tick of e's pending call, if there is one.
+func (t *Timer[A]) Due(e Entity) (tick uint64, ok bool) {
+	c := t.pending.Get(e)
+	if c == nil {
+		return 0, false
+	}
+	return c.Due, true
+}
+
+// run makes the calls that are due. A call may stop or change others of this tick, which then
+// are not made.
+func (t *Timer[A]) run() {
+	t.due = t.due[:0]
+	for slot := range t.pending.presence.All() {
+		if c := t.pending.values.At(slot); c.Due <= t.w.tick {
+			t.due = append(t.due, timerDue{t.w.HandleAt(slot), c.Due})
+		}
+	}
+	for _, d := range t.due {
+		c := t.pending.Get(d.entity)
+		if c == nil || c.Due != d.tick || t.w.doomed.Has(d.entity.Index()) {
+			continue
+		}
+		args := c.Args
+		if c.Every == 0 {
+			t.pending.Remove(d.entity)
+		} else {
+			t.pending.Mut(d.entity).Due += uint64(c.Every)
+		}
+		t.call(d.entity, args)
+	}
+}
