@@ -1,0 +1,75 @@
+package rig_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/loadtest/rig"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// A spectator sees what a player far away sees, but not what only the player may know, and its
+// inputs move nothing.
+func TestSpectatorOnlyWatches(t *testing.T) {
+	type magazine struct {
+		Shown uint16 `net:"bits=10"`
+		Ammo  uint16 `net:"bits=10,owner"`
+	}
+	s, w := schema.New(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
+	ok(schema.Add[schema.Body](s, schema.BodyComponent))
+	ok(schema.Add[magazine](s, "magazine"))
+	ok(schema.SetInput[walk](s))
+	magazines := must(world.Register[magazine](w, "magazine"))
+	kind := must(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
+	player := must(w.Spawn(kind, world.Vec3{X: 300, Y: 1}, world.Vec3{}))
+	neighbour := must(w.Spawn(kind, world.Vec3{X: 305, Y: 1}, world.Vec3{}))
+	magazines.Set(player, magazine{Shown: 7, Ammo: 12})
+	inputs := 0
+	r, err := rig.New(1, rig.Config{Server: server.Config{
+		World: w, Schema: s, Replication: replication.Config{EnterRadius: 20, SnapshotHz: 20},
+		Game: server.Game{
+			Join: func(s *server.Session) (world.Entity, error) {
+				if s.Name() == "player" {
+					return player, nil
+				}
+				s.SetViewpoint(player)
+				return 0, nil
+			},
+			Input: server.OnInput(func(s *server.Session, _ uint64, in walk) {
+				inputs++
+				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
+			}),
+		},
+	}})
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	dial := func(name string) *rig.Client { return must(r.Dial(client.Config{Name: name, Schema: s})) }
+	spectator, plays := dial("spectator"), dial("player")
+	magazineOf := must(client.ComponentOf[magazine](s, "magazine"))
+	spectator.EachFrame(60, func() error {
+		if _, err := spectator.SetInputValue(walk{8}); err != nil {
+			return err
+		}
+		return spectator.Update()
+	})
+	require.NoError(t, r.RunFor(2*time.Second))
+	require.Positive(t, inputs)
+	at, _ := w.Position(player)
+	require.Equal(t, world.Vec3{X: 300, Y: 1}, at)
+	require.Zero(t, spectator.Controlled())
+
+	seen := spectator.Replica().Entity(player)
+	require.NotNil(t, seen)
+	require.NotNil(t, spectator.Replica().Entity(neighbour))
+	require.False(t, seen.Owned())
+	got, _ := magazineOf.Get(seen)
+	require.Equal(t, magazine{Shown: 7}, got)
+	got, _ = magazineOf.Get(plays.Replica().Entity(player))
+	require.Equal(t, magazine{Shown: 7, Ammo: 12}, got)
+}
