@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -304,6 +305,9 @@ func (b *bot) step(now time.Time) error {
 	}
 	replica := b.client.Replica()
 	if b.client.State() != client.Joined {
+		if why, ended := errors.AsType[*wire.Error](b.outage.why); ended && why.Code == wire.Internal {
+			return fmt.Errorf("the server ended the session: %w", why) // a new one would hide that the game panics
+		}
 		b.inputs.pending = false
 		b.snapshots = replica.Stats().Snapshots
 		b.oracle.pending = b.oracle.pending[:0]

@@ -76,6 +76,8 @@ type Flags struct {
 // Validate is called by kong, which shows the error with the usage.
 func (f *Flags) Validate() error {
 	switch {
+	case f.Addr == "":
+		return errors.New("--addr HOST:PORT is missing: the server to load")
 	case f.Bots < 1:
 		return fmt.Errorf("--bots is %d, want at least 1", f.Bots)
 	case f.Duration <= 0:

@@ -54,6 +54,9 @@ func tagSchema() *schema.Schema {
 // lyingTag makes the bots of tag fail their own check.
 const lyingTag = "TAG_TEST_LYING"
 
+// panickingTag makes the command touch panic.
+const panickingTag = "TAG_TEST_PANICKING"
+
 // newTagBot returns a bot that runs to and fro and touches what it sees.
 func newTagBot(seat bot.Seat) (bot.Behavior, error) {
 	s := tagSchema()
@@ -118,6 +121,9 @@ func newTag(o Options) (*Game, error) {
 	return &Game{Config: server.Config{World: w, Schema: tagSchema(), MaxSessions: 8, Game: server.Game{
 		Input: server.OnInput(func(s *server.Session, _ uint64, r run) { w.SetVelocity(s.Entity(), world.Vec3{X: r.X}) }),
 		Commands: map[string]server.Command{"touch": server.OnCommand(func(_ *server.Session, h world.Entity, _ touch) error {
+			if os.Getenv(panickingTag) != "" {
+				panic("touched")
+			}
 			marks.Set(h, it{})
 			return nil
 		})},

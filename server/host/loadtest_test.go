@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -83,6 +84,12 @@ func TestLoadtest(t *testing.T) {
 	status, _, errs = load(tag(), "--scenario=combat")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "scenario combat is for the worlds of worldd")
+
+	require.NoError(t, os.Setenv(panickingTag, "1"))
+	status, said, _ = load(tag())
+	require.NoError(t, os.Unsetenv(panickingTag))
+	require.Equal(t, exitError, status)
+	require.Contains(t, said, "the server ended the session: wire: internal: the game failed")
 
 	lookers := tag()
 	lookers.Bots = nil
