@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/worldd/worldd/loadtest/bot"
@@ -74,6 +75,9 @@ type Game struct {
 	AreaMetres float64
 	// Attach receives the server before it serves. A game that sends events needs it.
 	Attach func(*server.Server)
+	// Avatars are the kinds of entities that players control. Restoring an image destroys them,
+	// since their players have no session in this run.
+	Avatars []world.KindID
 	// TakeImage, RestoreRun and Replay replace the World's methods of these names, one by one:
 	// for games with state outside of their worlds, such as handles, which RestoreRun renews, or
 	// what TakeImage keeps in Image.Extra. If Extra is kept, both others must read it.
@@ -170,7 +174,7 @@ func (d *Definition) build(o Options) (*Game, error) {
 		}
 	}
 	if g.RestoreRun == nil {
-		g.RestoreRun = g.World.RestoreRun
+		g.RestoreRun = g.restoreRun
 	}
 	if g.Replay == nil {
 		g.Replay = g.World.Replay
@@ -185,6 +189,20 @@ func (d *Definition) build(o Options) (*Game, error) {
 		g.Describe = func() (string, []string) { return g.describe(), nil }
 	}
 	return g, nil
+}
+
+// restoreRun restores the world without avatars.
+func (g *Game) restoreRun(img *world.Image) error {
+	if err := g.World.RestoreRun(img); err != nil {
+		return err
+	}
+	for slot := range g.World.Slots() {
+		e := g.World.HandleAt(slot)
+		if kind, live := g.World.KindOf(e); live && slices.Contains(g.Avatars, kind) {
+			g.World.Destroy(e)
+		}
+	}
+	return nil
 }
 
 // describe returns a line about any world.

@@ -314,6 +314,36 @@ func TestConfigFile(t *testing.T) {
 	}
 }
 
+// Avatars of an earlier run are gone after a restart; all else remains.
+func TestRestoredAvatars(t *testing.T) {
+	d := tag()
+	before, err := d.build(Options{})
+	require.NoError(t, err)
+	runner, err := before.World.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}})
+	require.NoError(t, err)
+	_, err = before.World.Spawn(runner, world.Vec3{}, world.Vec3{X: 1})
+	require.NoError(t, err)
+	require.Equal(t, 9, before.World.Stats().Entities)
+	var img world.Image
+	require.NoError(t, before.TakeImage(&img))
+
+	for avatars, left := range map[bool]int{true: 8, false: 9} {
+		d.New = func(o Options) (*Game, error) {
+			g, err := newTag(o)
+			runner, kindErr := g.World.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}})
+			if avatars {
+				g.Avatars = []world.KindID{runner}
+			}
+			return g, errors.Join(err, kindErr)
+		}
+		g, err := d.build(Options{})
+		require.NoError(t, err)
+		require.NoError(t, g.RestoreRun(&img))
+		g.World.Step()
+		require.Equal(t, left, g.World.Stats().Entities)
+	}
+}
+
 // replay, inspect and train repeat a game with rules.
 func TestRecordings(t *testing.T) {
 	d := tag()

@@ -64,7 +64,8 @@ func newGame(o host.Options) (*host.Game, error) {
 		}),
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 	}
-	return &host.Game{Config: server.Config{World: w, Schema: s, Game: rules}}, errors.Join(err1, err2, err3, err4, err5)
+	config := server.Config{World: w, Schema: s, Game: rules}
+	return &host.Game{Config: config, Avatars: []world.KindID{runner}}, errors.Join(err1, err2, err3, err4, err5)
 }
 
 func newBot(seat bot.Seat) (bot.Behavior, error) {
