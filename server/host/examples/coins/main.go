@@ -33,8 +33,8 @@ func newGame(o host.Options) (*host.Game, error) {
 	}
 	purse, err1 := world.Register[Purse](w, "purse")
 	runners, err2 := w.NewQuery(world.QueryDef{With: []world.Term{purse}})
-	runner, err3 := w.AddKind(world.Kind{Name: "runner", Priority: 2, Body: &world.BodyDef{Kinematic: true}})
-	coin, err4 := w.AddKind(world.Kind{Name: "coin", Priority: 1, Body: &world.BodyDef{Kinematic: true}})
+	runner, err3 := w.AddKind(world.Kind{Name: "runner", Priority: 2, Body: &world.BodyDef{Radius: 1, Kinematic: true}})
+	coin, err4 := w.AddKind(world.Kind{Name: "coin", Priority: 1, Body: &world.BodyDef{Radius: 0.4, Kinematic: true}})
 	spawn := func(kind world.KindID) (world.Entity, error) { // anywhere
 		return w.Spawn(kind, world.Vec3{X: 80*w.Rand().Float32() - 40, Z: 80*w.Rand().Float32() - 40}, world.Vec3{})
 	}
