@@ -61,7 +61,9 @@ func versionsOf(program string, info *debug.BuildInfo) string {
 	used := ""
 	for _, d := range info.Deps {
 		if d.Path == module {
-			used = d.Version
+			if used = d.Version; d.Replace != nil {
+				used = d.Replace.Version
+			}
 		}
 	}
 	return fmt.Sprintf("%s %s, worldd %s", program, own, versionOf(used))

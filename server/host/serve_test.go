@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,6 +32,15 @@ func TestRelease(t *testing.T) {
 	newest := regexp.MustCompile(`(?m)^## (v\S+)$`).FindSubmatch(text)
 	require.NotNil(t, newest)
 	require.Equal(t, release, string(newest[1]))
+}
+
+// A program of another module names both versions; a clone in place of a release has none.
+func TestVersionsOf(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Path: "example.com/mine", Version: "(devel)"}}
+	info.Deps = []*debug.Module{{Path: module, Version: "v0.1.0"}}
+	require.Equal(t, "mine source, worldd v0.1.0", versionsOf("mine", info))
+	info.Deps[0] = &debug.Module{Path: module, Version: "v0.0.0-00010101000000-000000000000", Replace: &debug.Module{Path: "../worldd"}}
+	require.Equal(t, "mine source, worldd "+release+"+source", versionsOf("mine", info))
 }
 
 // TestExposed: the log warns of an admin port that is exposed without a token.
