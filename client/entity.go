@@ -80,7 +80,7 @@ type Component[T any] struct {
 func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	n, ok := s.ByName(name)
 	if !ok {
-		return Component[T]{}, fmt.Errorf("client: the schema has no component %q", name)
+		return Component[T]{}, fmt.Errorf("client: the schema has no component %q: add it with schema.Add", name)
 	}
 	spec := s.Component(n)
 	if want, got := spec.Type, reflect.TypeFor[T](); want != got {
