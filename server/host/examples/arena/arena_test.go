@@ -504,8 +504,8 @@ func (b *table) check() error {
 		}
 		ships[s.Ship] = true
 	}
-	for s, e := range b.seatOf {
-		if b.seat.Get(e).Ship != s.Entity() {
+	for s := range b.host.Sessions() {
+		if b.seat.Get(seatOf(s)).Ship != s.Entity() {
 			return fmt.Errorf("%s does not control their ship", s.Name())
 		}
 	}

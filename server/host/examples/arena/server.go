@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"iter"
 	"strings"
 	"time"
 	"unicode"
@@ -40,10 +41,11 @@ let from = position / 18
 output += curl_noise((from.x, time * 0.15, from.z)) * (4, 0, 4)
 `
 
-// Host sends events for the rules: a *server.Server, or the core of a rig.
+// Host has the sessions and sends events: a *server.Server, or the core of a rig.
 type Host interface {
 	Broadcast(event any) error
 	SendWithin(center world.Vec3, radius float32, event any) error
+	Sessions() iter.Seq[*server.Session]
 }
 
 // Arena is a world and its rules. All of it runs on the goroutine that steps the world. The rules
@@ -58,8 +60,7 @@ type Arena struct {
 	seat                    *world.Component[seat]
 	ship, missile, seatKind world.KindID
 	missiles, clock, seats  *world.Query
-	seatOf                  map[*server.Session]world.Entity // no rule reads it
-	hits                    []world.Hit                      // scratch
+	hits                    []world.Hit // scratch
 }
 
 // seat is on an entity for each client, which no client sees: what outlives the player's ships.
@@ -82,7 +83,7 @@ func New(seed uint64) (*Arena, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Arena{world: w, seatOf: map[*server.Session]world.Entity{}}
+	a := &Arena{world: w}
 	gusts, err := field.Compile(wind)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func query(w *world.World, q **world.Query, with world.Term) (err error) {
 }
 
 // Attach names the server that runs the arena, after server.Listen or rig.New. Without one
-// there are no events.
+// there are no events, and nobody controls a ship: a replay needs none.
 func (a *Arena) Attach(h Host) { a.host = h }
 
 // RestoreRun begins a new run from an image of an earlier one. The clock continues; seats, ships
@@ -179,7 +180,7 @@ func (a *Arena) join(s *server.Session) (world.Entity, error) {
 		return 0, err
 	}
 	a.seat.Set(e, seat{Name: s.Name()})
-	a.seatOf[s] = e
+	s.SetValue(e)
 	return 0, nil
 }
 
@@ -190,15 +191,20 @@ func printable(s string) bool {
 
 func (a *Arena) leave(s *server.Session) {
 	a.world.Destroy(s.Entity())
-	a.seat.Remove(a.seatOf[s]) // at once: the referee gives it no ship
-	a.world.Destroy(a.seatOf[s])
-	delete(a.seatOf, s)
+	a.seat.Remove(seatOf(s)) // at once: the referee gives it no ship
+	a.world.Destroy(seatOf(s))
 }
+
+// seatOf returns the seat that join gave the client. No rule of the world reads it.
+func seatOf(s *server.Session) world.Entity { return s.Value().(world.Entity) }
 
 // control hands the players their new ships. It changes nothing in the world.
 func (a *Arena) control(*world.World) {
-	for s, e := range a.seatOf {
-		if ship := a.seat.Get(e).Ship; ship != s.Entity() {
+	if a.host == nil { // a replay
+		return
+	}
+	for s := range a.host.Sessions() {
+		if ship := a.seat.Get(seatOf(s)).Ship; ship != s.Entity() {
 			s.Control(ship)
 		}
 	}
@@ -210,7 +216,7 @@ func (a *Arena) steer(s *server.Session, _ uint64, stick Stick) {
 }
 
 func (a *Arena) play(s *server.Session, _ world.Entity, _ Play) error {
-	if t := a.seat.Mut(a.seatOf[s]); t.Ship == 0 {
+	if t := a.seat.Mut(seatOf(s)); t.Ship == 0 {
 		t.Respawn = a.world.Tick() + 1
 	}
 	return nil
@@ -259,7 +265,7 @@ func (a *Arena) fire(t *seat, ready *uint64, reload uint64) (from world.Vec3, er
 // shoot fires the laser, at where the player saw the others: half a round trip and some
 // snapshots ago. Session.View bounds that moment by what the client has acknowledged.
 func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
-	t := a.seat.Mut(a.seatOf[s])
+	t := a.seat.Mut(seatOf(s))
 	from, err := a.fire(t, &t.Laser, reloadTicks)
 	if err != nil {
 		return Shot{}, err
@@ -282,7 +288,7 @@ func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, erro
 // launch fires a missile. The target is the client's claim: seeing it is no proof that it may
 // be aimed at, so a game with cover would check it here.
 func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
-	t := a.seat.Mut(a.seatOf[s])
+	t := a.seat.Mut(seatOf(s))
 	from, err := a.fire(t, &t.Launcher, launchTicks)
 	if err != nil {
 		return err
