@@ -120,6 +120,17 @@ test('a lost connection resumes, with entities, handles and counters as they wer
   s.client.close()
 })
 
+test('the causes of deaths reach the game, of entities in view and of others', async () => {
+  const destroyed: unknown[] = []
+  const s = await new Stage().join({ observer: { destroy: (h, cause) => destroyed.push([h, cause]) } })
+  s.link.deliver(server.structure(1, server.enter(5, 3), server.enter(6, 1)))
+  s.client.update()
+  s.link.deliver(server.structure(3, server.destroy(5, 3, 7), server.destroy(6, 1), server.destroy(9, 1, 255)))
+  s.client.update()
+  assert.deepEqual(destroyed, [[newHandle(5, 3), 7], [newHandle(6, 1), 0], [newHandle(9, 1), 255]])
+  s.client.close()
+})
+
 test('a new session of another world destroys everything', async () => {
   const destroyed: bigint[] = []
   const s = await new Stage().join({ observer: { destroy: (h) => destroyed.push(h) } })

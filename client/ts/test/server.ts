@@ -106,11 +106,12 @@ export function enter(slot: number, generation: number, name = 'Ada'): Uint8Arra
 }
 
 /** destroy returns a Destroy. */
-export function destroy(slot: number, generation: number): Uint8Array {
+export function destroy(slot: number, generation: number, cause = 0): Uint8Array {
   const w = new ByteWriter()
-  w.u8(3)
+  w.u8(cause ? 3 | (1 << 3) : 3)
   w.uvarint(slot)
   w.uvarint(generation)
+  if (cause) w.u8(cause)
   return w.take()
 }
 
