@@ -92,11 +92,11 @@ func TestTypeScript(t *testing.T) {
 			require.NoError(t, err)
 			file := "../../client/ts/test/generated/" + name + ".ts"
 			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(s.TypeScript()), 0o644))
+				require.NoError(t, os.WriteFile(file, []byte(s.TypeScript("worldd schema --lang ts")), 0o644))
 			}
 			want, err := os.ReadFile(file)
 			require.NoError(t, err, "write it with go test -run TypeScript -update")
-			require.Equal(t, string(want), s.TypeScript())
+			require.Equal(t, string(want), s.TypeScript("worldd schema --lang ts"))
 		})
 	}
 }

@@ -28,7 +28,7 @@ func (c *schemaCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return printSchema(p.out, s, c.Lang)
+	return printSchema(p.out, s, c.Lang, p.Name)
 }
 
 func (p *program) schemaOfWorld(name string) (*schema.Schema, error) {
@@ -50,13 +50,13 @@ func (c *schemaCommand) schemaOfServer(ctx context.Context, addr, program string
 	return joined.Replica().Schema(), joined.Close()
 }
 
-func printSchema(out io.Writer, s *schema.Schema, lang string) error {
+func printSchema(out io.Writer, s *schema.Schema, lang, program string) error {
 	switch lang {
 	case "text":
 		_, err := io.WriteString(out, s.Text())
 		return err
 	case "ts":
-		_, err := io.WriteString(out, s.TypeScript())
+		_, err := io.WriteString(out, s.TypeScript(program+" schema --lang ts"))
 		return err
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
