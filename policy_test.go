@@ -55,6 +55,7 @@ internal/fieldrender field x/image
 
 internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
 internal/bench/quic           quic-go
+internal/bench/peers          client msgpack replication replication/schema server websocket world x/sys/unix
 internal/bench/field
 internal/bench/field/fused    C
 internal/bench/field/fastmath C internal/bench/field/fused
@@ -100,9 +101,11 @@ promtext     github.com/prometheus/common
 prommodel    github.com/prometheus/client_model/go
 quic-go      github.com/quic-go/quic-go                v0.64.1
 systemd      github.com/coreos/go-systemd/v22/daemon
+websocket    github.com/coder/websocket
 webtransport github.com/quic-go/webtransport-go        v0.13.0
 x/image      golang.org/x/image
 x/sys        golang.org/x/sys/cpu
+x/sys/unix   golang.org/x/sys/unix
 x/term       golang.org/x/term
 x/time       golang.org/x/time/rate
 yaml         github.com/goccy/go-yaml

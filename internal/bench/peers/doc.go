@@ -1,0 +1,36 @@
+//go:build linux
+
+// Command peers measures worldd beside servers written by hand for the same scene.
+//
+//	go -C internal/bench run ./peers -clients 100 -rounds 3
+//	go -C internal/bench run ./peers -clients 50 -peers worldd,delta-tls -loss 5 -rtt 40ms
+//	go -C internal/bench run ./peers -peers worldd,delta-tls -most
+//	go -C internal/bench run ./peers -peers worldd -cpuprofile "$PWD"
+//
+// The scene is a square of 512 m with 9,000 entities at rest, 700 walkers that change
+// heading and height in each tick, 300 sparks a second that live for a second, and an
+// avatar a client that walks a circle at 3 m/s. A client sees 40 m far, and 48 m what it
+// sees already. Servers tick and send 20 times a second; each client answers each update
+// with an input of two bytes.
+//
+//	worldd      packages server and client; worldd-60 ticks 60 times a second
+//	full        WebSocket and msgpack with field names: all that is in view, each time
+//	delta       WebSocket and msgpack arrays: what entered, changed and left
+//	delta-tls   the same with TLS 1.3
+//	delta-q     the same with TLS 1.3, fields quantised as worldd's
+//
+//	this process ─ stdin, stdout: begin, end, results ─┬─ child: server
+//	                                                   └─ child: clients
+//
+// All run in a network namespace of their own, if the system allows that, so that nothing
+// else is counted. With -loss or -rtt all packets, TCP and UDP alike, pass through a TUN
+// interface that loses and delays them (link.go); that needs the namespace.
+//
+// CPU is the time of all threads of a process, by getrusage, for each update that a client
+// applied. Payload counts the bytes that a client decodes, wire all IP packets with headers,
+// both ways, by /proc/net/snmp or the link. Latency is from the begin of a tick until a client
+// has applied its update, on one clock. Age is the time since the begin of the newest tick
+// that a client has, over all of the measurement: it shows what a lost packet delays. Memory
+// is the server's resident set. Rows are the entities that an update changes or brings into
+// view, and known all in view: they show that the peers tell the same.
+package main
