@@ -144,3 +144,15 @@ func (r *Replica) StateLists() (used, spare int) {
 	}
 	return used, len(r.bodies.lists)
 }
+
+// Allowance is the time to allow for delays that vary.
+type Allowance struct{ allowance }
+
+// Add adds a delay, of any time since the last, and returns what one in fifty of the newest
+// AllowanceSamples exceed.
+func (a *Allowance) Add(delay time.Duration) time.Duration {
+	a.add(0, delay)
+	return a.largest[min(a.count, AllowanceSamples)/50]
+}
+
+const AllowanceSamples = allowanceSamples

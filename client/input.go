@@ -3,7 +3,6 @@ package client
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -44,6 +43,7 @@ type inputs struct {
 	made   time.Duration    // server time when the oldest unsent input was made
 	sent   [echoedDatagrams]sentInput
 	next   int       // number of the next datagram; its index in sent, modulo len(sent)
+	judged int       // all datagrams of lower numbers are judged
 	lead   allowance // server time from making an input until it arrives
 	trip   tripTime  // the link's part of lead
 	ahead  leastOf   // server time of arrival minus the caller's time of sending
@@ -199,7 +199,7 @@ func (s *Session) Input(now time.Duration) []byte {
 	repeated := max(fresh+in.before[0]+in.before[1], minRepeated)
 	if fresh > 0 {
 		if in.timed {
-			in.sent[in.next%echoedDatagrams] = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now), sent: now}
+			*in.datagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now), sent: now}
 			in.next++
 		}
 		in.before = [2]int{fresh, in.before[0]}
@@ -271,7 +271,7 @@ func (s *Session) patience() time.Duration {
 // reconnected forgets what was measured of datagrams of the connection before, and of inputs
 // that waited for this one: their delays say nothing about the link.
 func (in *inputs) reconnected() {
-	in.timed, in.sent = false, [echoedDatagrams]sentInput{}
+	in.timed, in.sent, in.judged = false, [echoedDatagrams]sentInput{}, in.next
 }
 
 // echoed learns from a snapshot sent at sent, which echoes stamp, the newest Input
@@ -283,11 +283,14 @@ func (in *inputs) reconnected() {
 // nothing. Nor do datagrams within a burst of losses: no lead would have helped.
 func (in *inputs) echoed(now time.Duration, stamp uint32, arrived, sent time.Duration) {
 	most, newest := in.trip.most(), math.MaxInt
-	if i := slices.IndexFunc(in.sent[:], func(d sentInput) bool { return d.stamp == stamp }); i >= 0 {
-		newest = in.sent[i].number
+	in.judged = max(in.judged, in.next-echoedDatagrams)
+	for n := in.judged; n < in.next && newest == math.MaxInt; n++ {
+		if in.datagram(n).stamp == stamp {
+			newest = n
+		}
 	}
-	for i := range in.sent {
-		switch d := &in.sent[i]; {
+	for n := in.judged; n < in.next; n++ {
+		switch d := in.datagram(n); {
 		case d.stamp == 0:
 		case d.number == newest:
 			in.trip.add(arrived - d.at)
@@ -303,7 +306,13 @@ func (in *inputs) echoed(now time.Duration, stamp uint32, arrived, sent time.Dur
 			d.missing = d.missing || in.trip.known && sent-d.at > most
 		}
 	}
+	for in.judged < in.next && in.datagram(in.judged).stamp == 0 {
+		in.judged++
+	}
 }
+
+// datagram returns the datagram of that number, one of the newest.
+func (in *inputs) datagram(number int) *sentInput { return &in.sent[number%echoedDatagrams] }
 
 // tripTime estimates the time that datagrams take, as TCP does (RFC 6298): the mean
 // and the mean deviation.

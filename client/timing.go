@@ -2,7 +2,6 @@ package client
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -127,23 +126,45 @@ const (
 // grows at once, because too short a wait is visible, and shrinks slowly, because too
 // long a wait hardly is.
 type allowance struct {
-	samples [allowanceSamples]time.Duration
-	count   int
 	value   time.Duration
 	updated time.Duration
+	largest [allowanceSamples/50 + 1]time.Duration // of samples, descending
+	count   int
+	samples [allowanceSamples]time.Duration // the newest, by count
 }
 
 func (a *allowance) add(now, delay time.Duration) {
-	a.samples[a.count%allowanceSamples] = delay
+	i, n := a.count%allowanceSamples, min(a.count+1, allowanceSamples)
+	was := a.samples[i]
+	a.samples[i] = delay
+	switch {
+	case a.count < allowanceSamples:
+		a.rank(delay, a.count)
+	case was >= a.largest[len(a.largest)-1]: // it may be one of them
+		for j, d := range &a.samples {
+			a.rank(d, j)
+		}
+	default:
+		a.rank(delay, n)
+	}
 	a.count++
-	sorted := a.samples
-	n := min(a.count, allowanceSamples)
-	slices.Sort(sorted[:n])
-	want := sorted[n-1-n/50]
+	want := a.largest[n/50]
 	passed := max(now-a.updated, 0)
 	a.updated = now
 	if a.count == 1 {
 		a.value = want
 	}
 	a.value = max(want, a.value-passed/allowanceShare)
+}
+
+// rank enters a delay into largest, which holds those of that many samples so far.
+func (a *allowance) rank(delay time.Duration, samples int) {
+	for i := range min(samples, len(a.largest)) {
+		if delay > a.largest[i] {
+			a.largest[i], delay = delay, a.largest[i]
+		}
+	}
+	if samples < len(a.largest) {
+		a.largest[samples] = delay
+	}
 }
