@@ -103,9 +103,9 @@ func (c *Client) Wait(ctx context.Context) error {
 	if s := c.config.Simulation; s != nil {
 		return errors.Join(ctx.Err(), s.Wait())
 	}
-	var arrived, ended, connected <-chan struct{}
+	var arrived, connected <-chan struct{}
 	if link, ok := c.link.(*connection); ok {
-		arrived, ended = link.arrived, link.ended
+		arrived = link.arrived
 	}
 	if a := c.outage.attempt; a != nil {
 		connected = a.done
@@ -114,7 +114,6 @@ func (c *Client) Wait(ctx context.Context) error {
 	c.timer.Reset(c.session.inputWait(now, now-c.sent))
 	select {
 	case <-arrived:
-	case <-ended:
 	case <-connected:
 	case <-c.timer.C:
 	case <-ctx.Done():

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -48,15 +49,15 @@ type pump struct {
 	stream *quic.Stream
 	start  time.Time
 
-	arrived chan struct{} // holds a token while something waits for Receive
-	ended   chan struct{} // closed when nothing more will arrive
-	room    chan struct{} // holds a token after Receive
+	arrived chan struct{} // holds a token while something waits for Receive, and when nothing more will arrive
+	room    chan struct{} // holds a token after a Receive that readStream waited for
 	wake    chan struct{} // holds a token while something waits to be sent
 	closing sync.Once
 	done    sync.WaitGroup
 
 	mu     sync.Mutex
 	in     Arrivals
+	full   bool   // readStream waits for Receive
 	out    []byte // stream bytes to send
 	input  []byte // the newest Input datagram
 	unsent bool   // input is to be sent
@@ -66,7 +67,7 @@ type pump struct {
 func newPump(conn *quic.Conn, stream *quic.Stream, start time.Time) *pump {
 	p := &pump{
 		conn: conn, stream: stream, start: start,
-		arrived: make(chan struct{}, 1), ended: make(chan struct{}), room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		arrived: make(chan struct{}, 1), room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	p.done.Go(p.readStream)
 	p.done.Go(p.readDatagrams)
@@ -90,8 +91,17 @@ func (p *pump) Receive(before Arrivals) Arrivals {
 	p.mu.Lock()
 	in := p.in
 	p.in = Arrivals{Stream: before.Stream[:0], Datagrams: before.Datagrams[:0], Err: in.Err}
+	if p.full {
+		p.full = false
+		signal(p.room)
+	}
+	if in.Err == nil {
+		select {
+		case <-p.arrived:
+		default:
+		}
+	}
 	p.mu.Unlock()
-	signal(p.room)
 	return in
 }
 
@@ -99,11 +109,13 @@ func (p *pump) fail(err error) {
 	p.mu.Lock()
 	if p.in.Err == nil {
 		p.in.Err = err
-		close(p.ended)
+		signal(p.arrived)
 	}
 	p.mu.Unlock()
 }
 
+// readStream lets readDatagrams run before it wakes Wait: a packet that has stream bytes
+// usually has a snapshot as well, and one Update for both is cheaper than two.
 func (p *pump) readStream() {
 	buf := make([]byte, 16<<10)
 	for {
@@ -111,9 +123,15 @@ func (p *pump) readStream() {
 		p.mu.Lock()
 		p.in.Stream = append(p.in.Stream, buf[:n]...)
 		p.stats.BytesReceived += uint64(n)
-		full := len(p.in.Stream) >= maxUnreadStream
+		p.full = len(p.in.Stream) >= maxUnreadStream
+		full := p.full
 		p.mu.Unlock()
-		signal(p.arrived)
+		runtime.Gosched()
+		p.mu.Lock()
+		if len(p.in.Stream) > 0 {
+			signal(p.arrived)
+		}
+		p.mu.Unlock()
 		if err == io.EOF {
 			// The server has sent everything. Its close frame follows, with the code.
 			<-p.conn.Context().Done()
@@ -147,8 +165,8 @@ func (p *pump) readDatagrams() {
 		p.in.Datagrams = append(p.in.Datagrams, Datagram{d, time.Since(p.start)})
 		p.stats.BytesReceived += uint64(len(d))
 		p.stats.Datagrams++
-		p.mu.Unlock()
 		signal(p.arrived)
+		p.mu.Unlock()
 	}
 }
 

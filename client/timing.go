@@ -157,7 +157,7 @@ func (a *allowance) add(now, delay time.Duration) {
 	a.value = max(want, a.value-passed/allowanceShare)
 }
 
-// rank enters a delay into largest, which holds those of that many samples so far.
+// rank adds a delay to largest, after that many samples.
 func (a *allowance) rank(delay time.Duration, samples int) {
 	for i := range min(samples, len(a.largest)) {
 		if delay > a.largest[i] {
