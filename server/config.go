@@ -104,6 +104,8 @@ type Config struct {
 	// connections, closes idle ones after 5 s, and makes 2 profiles at a time of at most
 	// 600 s.
 	AdminListen string
+	// GameName is the name of the game on the live page. Default: worldd.
+	GameName string
 	// AdminAccess controls access to the admin port.
 	AdminAccess AdminAccess
 	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6 /64.

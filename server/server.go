@@ -131,7 +131,7 @@ func (s *Server) listen() (err error) {
 	}
 	if s.config.AdminListen != "" {
 		s.admin, err = admin.Listen(admin.Config{
-			Listen: c.AdminListen, Access: c.AdminAccess, Log: c.Log, Core: s.core, Schema: s.core.Config().Schema,
+			Listen: c.AdminListen, Game: c.GameName, Access: c.AdminAccess, Log: c.Log, Core: s.core, Schema: s.core.Config().Schema,
 			Quic: s.quic, Timings: s.timings, Report: s.Report, Ticks: s.loop.durations, Ask: s.loop.ask,
 		})
 		if err != nil {

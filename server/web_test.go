@@ -453,19 +453,24 @@ func TestWebCertificate(t *testing.T) {
 	code, body := h.operate(http.MethodGet, "/web")
 	require.Equal(t, http.StatusOK, code)
 	var info struct {
+		Game    string
 		Port    int
 		Path    string
 		Hashes  []string `json:"certificate_hashes"`
 		Allowed bool     `json:"origin_allowed"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(body), &info))
+	require.Equal(t, "worldd", info.Game)
 	require.Equal(t, h.server.Addr().Port, info.Port)
 	require.Equal(t, "/worldd", info.Path)
 	require.Equal(t, hashes, info.Hashes)
 	require.True(t, info.Allowed, "loopback")
-	h = newFixtureWith(t, func(c *server.Config) { c.Web = &server.WebConfig{Origins: []string{"https://game.example"}} })
+	h = newFixtureWith(t, func(c *server.Config) {
+		c.Web, c.GameName = &server.WebConfig{Origins: []string{"https://game.example"}}, "tag"
+	})
 	_, body = h.operate(http.MethodGet, "/web")
 	require.NoError(t, json.Unmarshal([]byte(body), &info))
+	require.Equal(t, "tag", info.Game)
 	require.False(t, info.Allowed)
 
 	h = newFixtureWith(t, func(c *server.Config) {

@@ -34,9 +34,9 @@ var liveTokens string
 
 // probed is the report of liveProbe.
 type probed struct {
-	Message                                      string
-	Awake, Asleep, Players, Live, Stale, Audited int
-	Faults, Colours                              int
+	Message, Title, Advice, Crate                string
+	Awake, Asleep, Avatars, Live, Stale, Audited int
+	Kinds, Faults, Colours                       int
 	Held                                         []string
 	Before, After                                string
 	Requests                                     []string
@@ -126,14 +126,18 @@ func TestLivePage(t *testing.T) {
 		require.NoError(t, json.Unmarshal(report, &p))
 		require.Empty(t, p.Message)
 		require.Greater(t, p.Awake+p.Asleep, 100)
-		require.NotZero(t, p.Players)
+		require.Equal(t, "worldd live", p.Title)
+		require.Equal(t, 3, p.Kinds)
+		require.NotZero(t, p.Avatars)
+		require.Regexp(t, `^\d+v\d+ live crate`, p.Crate)
+		require.Contains(t, p.Advice, "nearest spark")
 		require.Greater(t, p.Audited, 10)
 		require.Zero(t, p.Faults)
 		require.Greater(t, p.Colours, 5, "of the canvas's pixels")
 		require.NotEqual(t, p.Before, p.After, "the canvas has moved")
 		require.NotZero(t, p.Stale)
 		require.Contains(t, strings.Join(p.Held, "\n"), "stale")
-		require.Contains(t, strings.Join(p.Held, "\n"), "you")
+		require.Contains(t, strings.Join(p.Held, "\n"), "avatar, yours")
 		require.Contains(t, p.Pasted, "pending")
 		require.Contains(t, p.Misspelled, "17v3")
 		for _, r := range p.Requests {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,8 @@ const (
 type Config struct {
 	// Listen is the TCP address, as "host:port".
 	Listen string
+	// Game is the name of the game on the live page. Default: worldd.
+	Game   string
 	Access Access
 	Log    *zap.Logger
 
@@ -255,12 +258,13 @@ func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(webInfo{
-		Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes, OriginAllowed: p.Quic.AllowsOrigin(scheme + "://" + r.Host),
+		Game: cmp.Or(p.Game, "worldd"), Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes, OriginAllowed: p.Quic.AllowsOrigin(scheme + "://" + r.Host),
 	}) // fails only if the operator has disconnected
 }
 
 // webInfo is the JSON of /web.
 type webInfo struct {
+	Game string `json:"game"`
 	Port int    `json:"port"` // UDP
 	Path string `json:"path"`
 	// CertificateHashes are the SHA-256 in hex of the current and the next certificate;

@@ -63,7 +63,8 @@ func (o Options) SeedOr(own uint64) uint64 {
 type Game struct {
 	// Config has World, Schema, Game, and what else is the game's decision: Replication,
 	// MaxSessions, Grace, MaxViewAge, Admit. Flags set the addresses, certificates, files and
-	// log, and override MaxSessions and the rates of commands.
+	// log, and override MaxSessions and the rates of commands. The default of GameName is the
+	// program's name.
 	server.Config
 	// Title names the world in messages. Default: the program's name.
 	Title string
@@ -166,6 +167,7 @@ func (d *Definition) build(o Options) (*Game, error) {
 		return nil, mistake("%w", err)
 	}
 	g.Title = cmp.Or(g.Title, "game "+d.Name)
+	g.GameName = cmp.Or(g.GameName, d.Name)
 	g.AreaMetres = cmp.Or(g.AreaMetres, 80)
 	if g.TakeImage == nil {
 		g.TakeImage = func(img *world.Image) error {

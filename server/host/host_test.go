@@ -235,6 +235,14 @@ func TestCheck(t *testing.T) {
 	require.Equal(t, "tag: ok: game tag, 30 Hz, 8 entities, 1 kind, 1 command\n", out)
 }
 
+// The live page has the game's name.
+func TestGameName(t *testing.T) {
+	d := tag()
+	g, err := d.build(Options{})
+	require.NoError(t, err)
+	require.Equal(t, "tag", g.GameName)
+}
+
 // A module for clients names the program that printed it.
 func TestSchemaNamesProgram(t *testing.T) {
 	status, out, err := play(t, "schema", "--lang=ts")

@@ -1,4 +1,4 @@
-// The player's own avatar, predicted in games whose avatars move as the demo's.
+// The player's own avatar, predicted in games that say that their avatars move as the demo's.
 
 import { type Client, type Message, predict, type Prediction } from '../src/index.ts'
 import { type Avatar, type Motion, steer, type Stick } from './steering.ts'
@@ -10,11 +10,6 @@ interface Rules {
   readonly Speed: number
   readonly HalfX: number
   readonly HalfZ: number
-}
-
-/** steers reports whether inputs are sticks, as the demo's. */
-export function steers(c: Client): boolean {
-  return has(c.schema.input, 'X', 'Z')
 }
 
 function has(m: Message | undefined, ...paths: string[]): boolean {
@@ -35,18 +30,26 @@ export class OwnAvatar {
   /** ask asks the game how avatars move, at the start of each session. */
   async ask(): Promise<void> {
     const c = this.client
+    this.motion = undefined
     const describe = c.schema.commands.find((k) => k.name === 'describe')
-    if (!steers(c) || !describe?.args || !has(describe.answer, 'Speed', 'HalfX', 'HalfZ')) return
+    if (!has(c.schema.input, 'X', 'Z') || !describe?.args || !has(describe.answer, 'Speed', 'HalfX', 'HalfZ')) return
     const { answer } = await c.do('describe')
     if (!answer) return
     const { Speed, HalfX, HalfZ } = answer as unknown as Rules
     this.motion = { tickHz: c.welcome!.tickHz, speed: Speed, halfX: HalfX, halfZ: HalfZ }
-    this.prediction ??= predict<State, Stick>(c, ['body'], (_, state, stick) => steer(this.motion!, state.body, stick))
+    this.prediction ??= predict<State, Stick>(c, ['body'], (_, state, stick) => {
+      if (this.motion) steer(this.motion, state.body, stick)
+    })
+  }
+
+  /** isPredicted reports whether the game has said how avatars move. */
+  get isPredicted(): boolean {
+    return this.motion !== undefined
   }
 
   /** draw returns where to draw the avatar after render, undefined while it is not predicted. */
   draw(): readonly number[] | undefined {
-    return this.prediction?.draw()?.body.Position
+    return this.motion && this.prediction?.draw()?.body.Position
   }
 
   /** stats returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it, corrected it, and did so because inputs came late. */

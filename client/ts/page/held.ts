@@ -1,9 +1,11 @@
 // The list of held handles, and what became of them.
 
-import { type Client, formatHandle, generationOf, indexOf, isProvisional, none, parseHandle, type Verdict } from '../src/index.ts'
+import { type Client, type Entity, formatHandle, generationOf, indexOf, isProvisional, none, parseHandle, type Verdict } from '../src/index.ts'
 import { element } from './panel.ts'
 
 const maxHeld = 12
+/** maxState bounds the characters about an entity's components. */
+const maxState = 200
 
 /** words say what a verdict means to the holder of a handle. */
 const words: Record<Verdict, string> = {
@@ -19,6 +21,7 @@ interface Row {
   readonly item: HTMLLIElement
   readonly verdict: HTMLElement
   readonly note: HTMLElement
+  readonly state: HTMLElement // what the components say
   what: string
   last: Verdict | undefined
   tenant: bigint // of the slot, if it is another
@@ -57,13 +60,14 @@ export class Held {
     name.textContent = formatHandle(h)
     const verdict = document.createElement('b')
     const note = document.createElement('span')
+    const state = document.createElement('small')
     const button = document.createElement('button')
     button.textContent = '×'
     button.ariaLabel = `let go of ${formatHandle(h)}`
     button.onclick = () => this.drop(h)
-    item.append(name, verdict, note, button)
+    item.append(name, verdict, note, button, state)
     this.list.prepend(item)
-    this.rows.set(h, { item, verdict, note, what: '', last: undefined, tenant: none })
+    this.rows.set(h, { item, verdict, note, state, what: '', last: undefined, tenant: none })
   }
 
   private drop(h: bigint): void {
@@ -77,12 +81,21 @@ export class Held {
     this.list.replaceChildren()
   }
 
+  /** sample shows what the components of held entities say. */
+  sample(c: Client): void {
+    for (const [h, row] of this.rows) {
+      const e = c.lookup(h)
+      const text = e ? describe(c, e) : ''
+      if (row.state.textContent !== text) row.state.textContent = text
+    }
+  }
+
   /** update shows the present verdicts. */
   update(c: Client): void {
     for (const [h, row] of this.rows) {
       const verdict = c.resolve(h)
       const e = c.lookup(h)
-      if (e) row.what = h === c.controlled ? 'you' : e.kindName
+      if (e) row.what = h === c.controlled ? `${e.kindName}, yours` : e.kindName
       const tenant = verdict === 'stale' ? tenantOf(c, h) : none
       if (verdict === row.last && tenant === row.tenant) continue
       if (verdict !== row.last && row.last !== undefined) row.item.animate?.([{ background: 'color-mix(in srgb, var(--accent) 30%, transparent)' }, { background: 'transparent' }], 900)
@@ -93,6 +106,22 @@ export class Held {
       row.note.textContent = [row.what, tenant === none ? words[verdict] : `destroyed; its slot is now ${formatHandle(tenant)}`].filter(Boolean).join(' · ')
     }
   }
+}
+
+/** describe returns what the components of an entity say, without its motion and integers of 64 bits, which name things. */
+function describe(c: Client, e: Entity): string {
+  const { components, texts } = c.schema
+  const parts = components.filter((x) => x.name !== 'body' && e.has(x.name)).map((x) => {
+    const fields = x.fields.filter((f) => f.n < 64 || f.kind === 'float').map((f) => `${f.path} ${f.kind === 'ref' ? formatHandle(e.reference(f)) : rounded(e.number(f))}`)
+    const words = texts.flatMap((t, i) => (t.component === x.index && typeof e.texts[i] === 'string' && e.texts[i] !== '' ? [`${t.path} ${e.texts[i]}`] : []))
+    return [x.name, [...fields, ...words].join(', ')].filter(Boolean).join(': ')
+  })
+  const text = parts.join(' · ')
+  return text.length > maxState ? `${text.slice(0, maxState)} …` : text
+}
+
+function rounded(n: number): string {
+  return String(Math.round(n * 100) / 100)
 }
 
 /** tenantOf returns the live entity in the slot of a stale handle, none if none is in view. */

@@ -4,15 +4,18 @@ import { Client, type Connection, dialWebTransport, type StateChange, simulation
 import { Admin, textOf } from './admin.ts'
 import { OwnAvatar } from './avatar.ts'
 import { BadLink, goodLink, type Link, random } from './badlink.ts'
+import { Commands } from './commands.ts'
 import { Held } from './held.ts'
+import { Legend } from './legend.ts'
 import { Operator } from './operator.ts'
-import { element, Message, Panel } from './panel.ts'
+import { element, Message, Panel, set } from './panel.ts'
 import { Stick } from './stick.ts'
-import { View } from './view.ts'
+import { nameOf, View } from './view.ts'
 import { notAllowed, obstacle, said, wantsToken } from './words.ts'
 
 /** Web is the answer of GET /web. */
 interface Web {
+  readonly game: string
   readonly port: number
   readonly path: string
   readonly certificate_hashes: readonly string[]
@@ -34,6 +37,7 @@ const operator = new Operator(admin)
 const linkSwitch = element<HTMLInputElement>('bad')
 const dice = random(1)
 let token = tokenOfLink()
+let game = 'worldd' // the program's name
 
 /** tokenOfLink returns the connect token in the fragment of the page's address, and removes it from there. */
 function tokenOfLink(): string {
@@ -46,7 +50,13 @@ function tokenOfLink(): string {
 async function web(): Promise<Web> {
   for (;;) {
     const answer = await admin.ask('/web')
-    if (answer.ok) return answer.json()
+    if (answer.ok) {
+      const info: Web = await answer.json()
+      game = info.game
+      document.title = `${game} live`
+      set('game', game)
+      return info
+    }
     if (answer.status !== 401) throw new Error(`${await textOf(answer)}: serve with --web to let browsers connect`)
     admin.accept(await message.ask(admin.hasToken ? 'The port does not accept this token.' : 'This page requires the operator\'s token.', 'the operator\'s token'))
   }
@@ -62,12 +72,15 @@ async function dial(url: string, now: () => number): Promise<Connection> {
 class Session {
   private readonly panel = new Panel()
   private readonly held = new Held()
+  private readonly legend: Legend
+  private readonly commands = new Commands()
   private readonly stick: Stick
   private readonly view: View
   private readonly client: Client
   private readonly avatar: OwnAvatar
   private sampled = 0
   private introduced = false
+  private holdsOwn = false
   private waitsUntil = 0 // introduce; 0: it has not begun
 
   private constructor(client: Client) {
@@ -75,10 +88,8 @@ class Session {
     this.avatar = new OwnAvatar(client)
     const canvas = element<HTMLCanvasElement>('world')
     this.view = new View(canvas)
-    this.stick = new Stick(canvas, (x, y) => {
-      const h = this.view.pick(client, x, y)
-      if (h !== undefined) this.held.hold(h)
-    })
+    this.stick = new Stick(canvas, { pick: (x, y) => this.hold(this.view.pick(client, x, y)), pan: (x, y) => this.view.pan(x, y) })
+    this.legend = new Legend((kind) => this.hold(this.view.nearest(client, kind, this.held.handles)))
     addEventListener('pagehide', () => client.close())
     operator.look()
     element('leave').onclick = () => client.close()
@@ -117,6 +128,10 @@ class Session {
     }
   }
 
+  private hold(h: bigint | undefined): void {
+    if (h !== undefined) this.held.hold(h)
+  }
+
   private changed(s: StateChange): void {
     if (s.state === 'reconnecting') message.show(`The connection is lost: ${said(s.error)} Trying again …`)
     else if (s.state === 'joined') {
@@ -139,26 +154,32 @@ class Session {
     held.update(client)
     if (began - this.sampled < samplePeriod) return
     this.sampled = began
-    panel.sample(client, seen, avatar.stats, began)
+    panel.sample(client, seen, avatar, began)
+    held.sample(client)
+    this.legend.show(client.schema, seen.kinds)
+    this.commands.update(client)
   }
 
   /**
-   * introduce holds the first two handles: the player's, and one of what was spawned last, which dies soon in many
-   * games. It waits a while for an entity whose slot was used before.
+   * introduce holds the first two handles: what the player controls, and one of what was spawned last, which dies
+   * soon in many games. It waits a while for an entity whose slot was used before.
    */
   private introduce(now: number): void {
     const { client, held } = this
-    if (!client.lookup(client.controlled)) return
-    if (this.waitsUntil === 0) {
-      held.hold(client.controlled)
-      this.waitsUntil = now + introduction
+    const own = client.lookup(client.controlled)
+    this.waitsUntil ||= now + introduction
+    if (own && !this.holdsOwn) {
+      held.hold(own.handle)
+      this.holdsOwn = true
     }
-    const others = client.replica.all.filter((e) => e.has('body') && !e.has('name'))
+    const others = client.replica.all.filter((e) => e.has('body') && e.kind !== own?.kind && nameOf(client, e) === '')
     others.sort((a, b) => b.generation - a.generation || b.index - a.index)
     const newest = others[0]
-    if ((newest === undefined || newest.generation === 1) && now < this.waitsUntil) return
+    if ((!own || !newest || newest.generation === 1) && now < this.waitsUntil) return
     this.introduced = true
-    if (newest !== undefined) held.hold(newest.handle)
+    if (newest === undefined) return
+    held.hold(newest.handle)
+    set('advice', `Hold the nearest ${newest.kindName} and wait until it is destroyed`)
   }
 }
 
@@ -176,7 +197,7 @@ function frame(): Promise<void> {
 /** again says why the session ended, and waits until the player wants another. */
 async function again(e: unknown): Promise<void> {
   if (!wantsToken(e)) return message.confirm(said(e), 'Join again')
-  token = await message.ask(token === '' ? 'This server requires a connect token, as worldd token issue prints.' : said(e), 'a connect token')
+  token = await message.ask(token === '' ? `This server requires a connect token, as ${game} token issue prints.` : said(e), 'a connect token')
 }
 
 async function main(): Promise<void> {

@@ -2,7 +2,7 @@
 
 import type { Client } from '../src/index.ts'
 import type { OwnAvatar } from './avatar.ts'
-import type { Seen } from './view.ts'
+import type { Look, Seen } from './view.ts'
 
 /** element returns the element of the document with an id. */
 export function element<T extends HTMLElement = HTMLElement>(id: string): T {
@@ -56,6 +56,8 @@ export class Panel {
   private readonly samples: Sample[] = []
   private busy = 0
   private frames = 0
+  private computes = false // bodies of some kind
+
 
   /** frame counts a frame that took the page so many ms, and shows where the avatar is drawn. */
   frame(ms: number, [x, z]: readonly [x: number, z: number]): void {
@@ -65,7 +67,7 @@ export class Panel {
   }
 
   /** sample shows the present figures. */
-  sample(c: Client, seen: Seen, own: OwnAvatar['stats'], at: number): void {
+  sample(c: Client, seen: Seen, avatar: OwnAvatar, at: number): void {
     const r = c.replica
     const link = c.linkStats
     this.samples.push({ at, bytes: link.bytesReceived, rows: r.stats.rows, snapshots: r.stats.snapshots, components: r.received.map((x) => ({ ...x })) })
@@ -81,11 +83,8 @@ export class Panel {
     set('work', `${(this.busy / Math.max(this.frames, 1)).toFixed(1)} ms a frame`)
     this.busy = this.frames = 0
     this.components(c, first, last)
-    set('ahead', `${own.ahead} ticks`)
-    set('agreed', own.agreed)
-    set('corrected', own.corrected)
-    set('late', own.late)
-    for (const k of ['awake', 'asleep', 'owed', 'sent', 'players'] as const) set(k, seen[k])
+    this.own(c, avatar)
+    this.looks(seen.looks)
     const { hidden, stale } = this.verdicts()
     set('live', r.all.length)
     set('hidden', hidden)
@@ -95,6 +94,24 @@ export class Panel {
     set('faults', (m?.faults ?? 0) + r.stats.faults)
     element('faults').classList.toggle('bad', (m?.faults ?? 0) + r.stats.faults > 0)
     set('tick', r.tick)
+  }
+
+  private own(c: Client, avatar: OwnAvatar): void {
+    const { ahead, agreed, corrected, late } = avatar.stats
+    element('own').hidden = !avatar.isPredicted
+    set('ahead', `${ahead} ticks`)
+    set('agreed', agreed)
+    set('corrected', corrected)
+    set('late', late)
+    const body = c.lookup(c.controlled)?.has('body')
+    set('unpredicted', avatar.isPredicted ? '' : body ? 'Drawn as the server sends it: this page does not know how the game moves it. A client of the game can predict it.' : 'You control no body. Drag the picture to move it.')
+  }
+
+  private looks(seen: Record<Look, number>): void {
+    this.computes ||= seen.awake + seen.asleep + seen.owed > 0
+    element('computed').hidden = !this.computes
+    element('allsent').hidden = this.computes
+    for (const k of ['awake', 'asleep', 'owed', 'sent'] as const) set(k, seen[k])
   }
 
   /** components shows the rates between two samples by component, those that cost most first. */

@@ -1,28 +1,41 @@
-// Steers the avatar with keys, or by dragging on the canvas.
+// Steers with keys, or by dragging on the canvas.
 
-import type { Client } from '../src/index.ts'
-import { steers } from './avatar.ts'
+import type { Client, Message } from '../src/index.ts'
+import { Controls } from './controls.ts'
+import { element } from './panel.ts'
 
-const keys: Record<string, readonly [x: number, z: number]> = {
+const directions: Record<string, readonly [x: number, z: number]> = {
   ArrowUp: [0, -1], KeyW: [0, -1], ArrowDown: [0, 1], KeyS: [0, 1], ArrowLeft: [-1, 0], KeyA: [-1, 0], ArrowRight: [1, 0], KeyD: [1, 0],
 }
-/** full is the input of full speed, fullDrag the pixels that ask for it, click those that a click may move. */
-const full = 127
+/** fullDrag is how many pixels ask for full deflection, click how many a click may move. */
 const fullDrag = 60
 const click = 8
+
+/** Picture is what drags and clicks act on. */
+interface Picture {
+  pick(x: number, y: number): void
+  pan(x: number, y: number): void
+}
+
+/** isForFocus reports whether a key is for what has the focus: text for a field, Space for a button. */
+function isForFocus(e: KeyboardEvent): boolean {
+  const { target } = e
+  if (target instanceof HTMLInputElement && target.type !== 'checkbox') return true
+  return e.code === 'Space' && target instanceof HTMLElement && target !== document.body
+}
 
 /** Stick is what the player holds down. */
 export class Stick {
   private readonly down = new Set<string>()
+  private controls = new Controls(undefined)
+  private declared: Message | undefined
   private from: readonly [number, number] | undefined // where a drag began
   private drag: readonly [number, number] = [0, 0]
-  private x = 0
-  private z = 0
+  private resting = true
 
-  /** A click calls pick with its place on the canvas. */
-  constructor(canvas: HTMLCanvasElement, pick: (x: number, y: number) => void) {
+  constructor(canvas: HTMLCanvasElement, picture: Picture) {
     addEventListener('keydown', (e) => {
-      if (!(e.code in keys) || e.ctrlKey || e.metaKey || e.altKey || e.target instanceof HTMLInputElement) return
+      if (!this.uses(e.code) || e.ctrlKey || e.metaKey || e.altKey || isForFocus(e)) return
       this.down.add(e.code)
       e.preventDefault()
     })
@@ -36,10 +49,13 @@ export class Stick {
       if (!this.from) return
       const x = e.offsetX - this.from[0]
       const y = e.offsetY - this.from[1]
-      this.drag = Math.hypot(x, y) < click ? [0, 0] : [x / fullDrag, y / fullDrag]
+      const moved = this.drag[0] !== 0 || this.drag[1] !== 0
+      if (!moved && Math.hypot(x, y) < click) return
+      picture.pan(x - this.drag[0] * fullDrag, y - this.drag[1] * fullDrag)
+      this.drag = [x / fullDrag, y / fullDrag]
     }
     canvas.onpointerup = (e) => {
-      if (this.from && this.drag[0] === 0 && this.drag[1] === 0) pick(e.offsetX, e.offsetY)
+      if (this.from && this.drag[0] === 0 && this.drag[1] === 0) picture.pick(e.offsetX, e.offsetY)
       this.from = undefined
       this.drag = [0, 0]
     }
@@ -52,21 +68,35 @@ export class Stick {
     this.drag = [0, 0]
   }
 
-  /** steer sends the course, to games whose input has X and Z as the demo's. */
+  private uses(key: string): boolean {
+    return (this.controls.steers && key in directions) || this.controls.presses.some((p) => p.key === key)
+  }
+
+  /** declare shows which keys the input of a game has. */
+  private declare(input: Message | undefined): void {
+    this.declared = input
+    this.controls = new Controls(input)
+    document.body.classList.toggle('steers', this.controls.steers)
+    element('presses').textContent = this.controls.presses.map((p) => `${p.key.replace('Key', '')}: ${p.name}. `).join('')
+  }
+
+  /** steer sends what the player holds down, if the game declares axes or buttons. */
   steer(c: Client): void {
-    if (!steers(c)) return
+    const { input } = c.schema
+    if (input !== this.declared) this.declare(input)
+    const { controls } = this
+    if (!controls.steers && controls.presses.length === 0) return
     let [x, z] = this.drag
-    for (const k of this.down) {
-      x += keys[k][0]
-      z += keys[k][1]
+    let rests = x === 0 && z === 0
+    for (const key of this.down) {
+      rests = false
+      x += directions[key]?.[0] ?? 0
+      z += directions[key]?.[1] ?? 0
     }
-    const length = Math.max(Math.hypot(x, z), 1)
-    x = Math.round((full * x) / length)
-    z = Math.round((full * z) / length)
     // A prediction ends at the newest input: it needs one a frame, but not of an avatar at rest.
-    if (x === this.x && z === this.z && x === 0 && z === 0) return
-    this.x = x
-    this.z = z
-    c.setInput({ X: x, Z: z })
+    if (rests && this.resting) return
+    this.resting = rests
+    const length = Math.max(Math.hypot(x, z), 1)
+    c.setInput(controls.input(x / length, z / length, this.down))
   }
 }

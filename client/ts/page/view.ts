@@ -4,20 +4,23 @@ import { type Client, type Entity, type Field, formatHandle, type Moment } from 
 import { blockPoints } from '../src/field/machine.ts'
 import { Columns, State } from '../src/motion/columns.ts'
 import type { Planes } from '../src/motion/forces.ts'
+import { colourOf, shapeOf, type shapes } from './legend.ts'
 
-/** Seen counts the bodies of a picture. */
+/** Seen counts the entities in view. */
 export interface Seen {
-  awake: number // computed here
-  asleep: number // computed here
-  owed: number // could be computed, but come in rows at present
-  sent: number // come in rows
-  players: number
+  readonly looks: Record<Look, number> // of bodies
+  readonly kinds: number[] // of each kind
 }
 
-type Look = keyof Seen
+/** Look is where a body comes from: computed here; computed at times, but in rows at present; always in rows. */
+export type Look = 'awake' | 'asleep' | 'owed' | 'sent'
 
-/** across is how many metres the smaller side of the canvas shows. */
+/** fadedAlpha is the opacity of bodies that sleep. */
+const fadedAlpha = 0.4
+
+/** across is how many metres the smaller side of the canvas shows, of worlds that are no smaller. */
 const across = 84
+const margin = 1.1
 const minZoom = 0.3
 const maxZoom = 6
 const gridMetres = 16
@@ -29,6 +32,7 @@ const maxArrows = 4096
 const strong = 8
 const pickPixels = 16
 const defaultRadius = 0.5
+const minRadius = 2 // pixels
 
 /** probe is a kind of body that feels every effect. */
 const probe = { inverseMass: 1, coupling: 0, radius: 0, friction: 0, restitution: 0, layers: -1 }
@@ -47,15 +51,14 @@ export class View {
   private moment: Moment = { tick: 0, newest: 0, maxExtrapolate: 0 }
   private readonly place = new Float32Array(3)
   private own: readonly number[] | undefined // where the avatar is predicted
-  private readonly seen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were last drawn
+  private readonly lastSeen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were drawn
+  private follows = false // the player's body
   private readonly state = new State()
   private readonly points = new Columns()
-  private readonly paths: Record<Look, Path2D>
 
   constructor(canvas: HTMLCanvasElement) {
     this.canvas = canvas
     this.paper = canvas.getContext('2d')!
-    this.paths = { awake: new Path2D(), asleep: new Path2D(), owed: new Path2D(), sent: new Path2D(), players: new Path2D() }
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.colours.clear())
     canvas.onwheel = (e) => {
       e.preventDefault()
@@ -75,14 +78,16 @@ export class View {
 
   /** draw shows the world in a moment, with rings around held entities, and the avatar where it is predicted. */
   draw(c: Client, m: Moment, avatar: readonly number[] | undefined, held: ReadonlyMap<bigint, unknown>): Seen {
-    const seen: Seen = { awake: 0, asleep: 0, owed: 0, sent: 0, players: 0 }
+    const seen: Seen = { looks: { awake: 0, asleep: 0, owed: 0, sent: 0 }, kinds: [] }
+    for (const e of c.replica.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
     this.moment = m
     this.own = avatar
-    this.fit()
+    this.fit(c)
     const position = positionOf(c)
     const own = c.lookup(c.controlled)
     if (!position) return seen
-    if (own?.has('body')) {
+    this.follows = own?.has('body') ?? false
+    if (own && this.follows) {
       this.locate(c, own, position)
       this.x = this.place[0]
       this.z = this.place[2]
@@ -95,7 +100,7 @@ export class View {
   }
 
   /** fit gives the canvas the pixels of its place on the page. */
-  private fit(): void {
+  private fit(c: Client): void {
     const { canvas } = this
     const ratio = devicePixelRatio
     this.width = canvas.clientWidth
@@ -106,7 +111,8 @@ export class View {
       canvas.width = w
       canvas.height = h
     }
-    this.scale = (this.zoom * Math.min(this.width, this.height)) / across
+    const { halfX = Infinity, halfZ = Infinity } = c.schema.motion ?? {}
+    this.scale = (this.zoom * Math.min(this.width, this.height)) / Math.min(across, 2 * margin * Math.max(halfX, halfZ))
     this.paper.setTransform(ratio, 0, 0, ratio, 0, 0)
     this.paper.clearRect(0, 0, this.width, this.height)
   }
@@ -120,6 +126,13 @@ export class View {
   /** centre returns the middle of the picture, in metres. */
   get centre(): readonly [x: number, z: number] {
     return [this.x, this.z]
+  }
+
+  /** pan moves the picture by pixels, unless it follows the player. */
+  pan(x: number, y: number): void {
+    if (this.follows) return
+    this.x -= x / this.scale
+    this.z -= y / this.scale
   }
 
   private left(x: number): number {
@@ -217,29 +230,36 @@ export class View {
   }
 
   private bodies(c: Client, position: Field, seen: Seen): void {
-    const { paper, paths, place } = this
-    const looks: Look[] = ['asleep', 'awake', 'sent', 'owed', 'players']
-    for (const look of looks) paths[look] = new Path2D()
+    const { paper, place } = this
+    const kinds: { solid: Path2D; faded: Path2D }[] = []
+    const rings = new Path2D()
     for (const e of c.replica.all) {
       if (!e.has('body')) continue
       this.locate(c, e, position)
       const look = this.look(c, e)
-      seen[look]++
+      seen.looks[look]++
       const r = this.radius(c, e)
       const x = this.left(place[0])
       const y = this.top(place[2])
-      paths[look].moveTo(x + r, y)
-      paths[look].arc(x, y, r, 0, 2 * Math.PI)
+      const paths = (kinds[e.kind] ??= { solid: new Path2D(), faded: new Path2D() })
+      trace(look === 'asleep' && e.handle !== c.controlled ? paths.faded : paths.solid, shapeOf(e.kind), x, y, r)
+      if (look === 'owed') trace(rings, shapeOf(e.kind), x, y, r + 1.5)
     }
-    for (const look of looks) {
-      paper.fillStyle = this.colour(look)
-      paper.fill(paths[look])
+    // Kinds of few are drawn over those of many.
+    const order = [...kinds.keys()].filter((k) => kinds[k]).sort((a, b) => seen.kinds[b] - seen.kinds[a])
+    for (const k of order) {
+      paper.fillStyle = this.colour(colourOf(k))
+      paper.globalAlpha = fadedAlpha
+      paper.fill(kinds[k].faded)
+      paper.globalAlpha = 1
+      paper.fill(kinds[k].solid)
     }
+    paper.strokeStyle = this.colour('text')
+    paper.lineWidth = 1
+    paper.stroke(rings)
   }
 
-  /** look returns how a body is drawn: by who computes it. */
   private look(c: Client, e: Entity): Look {
-    if (e.has('name')) return 'players'
     const { bodies } = c.replica
     if (!bodies?.hasKind(e.kind)) return 'sent'
     if (bodies.exact(e.index, this.state) === 0) return 'owed'
@@ -248,28 +268,27 @@ export class View {
 
   private radius(c: Client, e: Entity): number {
     const metres = c.schema.kinds[e.kind]?.body?.radius ?? defaultRadius
-    return Math.max(metres * this.scale, e.has('name') ? 5 : 1.75)
+    return Math.max(metres * this.scale, e.handle === c.controlled || nameOf(c, e) !== '' ? 5 : minRadius)
   }
 
-  /** labels writes the names of players, and draws rings around what is held. */
+  /** labels writes the names that entities have, and draws rings around what is held. */
   private labels(c: Client, position: Field, held: ReadonlyMap<bigint, unknown>): void {
     const { paper, place } = this
-    const name = c.schema.texts.findIndex((t) => t.component >= 0 && c.schema.components[t.component].name === 'name')
     paper.font = '600 12px system-ui, sans-serif'
     paper.textAlign = 'center'
     paper.lineJoin = 'round'
     for (const e of c.replica.all) {
       const own = e.handle === c.controlled
       const isHeld = held.has(e.handle)
-      if (!e.has('body') || !(own || isHeld || e.has('name'))) continue
+      const name = nameOf(c, e)
+      if (!e.has('body') || !(own || isHeld || name !== '')) continue
       this.locate(c, e, position)
       const x = this.left(place[0])
       const y = this.top(place[2])
       const r = this.radius(c, e)
       if (own || isHeld) this.ring(own ? 'text' : 'accent', x, y, r + 4)
-      if (isHeld) this.seen.set(e.handle, [place[0], place[2]])
-      const text = e.texts[name]
-      if (typeof text === 'string' && text !== '') this.label(text, x, y - r - 8)
+      if (isHeld) this.lastSeen.set(e.handle, [place[0], place[2]])
+      if (name !== '') this.label(name, x, y - r - 8)
       else if (isHeld) this.label(formatHandle(e.handle), x, y - r - 8)
     }
     this.lost(c, held)
@@ -286,10 +305,10 @@ export class View {
 
   /** lost marks where held entities were seen last that are in view no more: a cross where one died. */
   private lost(c: Client, held: ReadonlyMap<bigint, unknown>): void {
-    const { paper, seen } = this
-    for (const [h, [worldX, worldZ]] of seen) {
+    const { paper, lastSeen } = this
+    for (const [h, [worldX, worldZ]] of lastSeen) {
       const verdict = c.resolve(h)
-      if (!held.has(h)) seen.delete(h)
+      if (!held.has(h)) lastSeen.delete(h)
       if (verdict === 'live' || !held.has(h)) continue
       const x = this.left(worldX)
       const y = this.top(worldZ)
@@ -304,7 +323,7 @@ export class View {
         paper.stroke()
       } else {
         paper.setLineDash([3, 3])
-        this.ring('owed', x, y, 7)
+        this.ring('muted', x, y, 7)
         paper.setLineDash([])
       }
       this.label(`${formatHandle(h)} ${verdict}`, x, y - 12, verdict === 'stale' ? 'edge' : 'text')
@@ -318,6 +337,26 @@ export class View {
     paper.strokeText(text, x, y)
     paper.fillStyle = this.colour(colour)
     paper.fillText(text, x, y)
+  }
+
+  /** nearest returns the handle of the entity of a kind that is nearest to the middle and not held; undefined if there is none. */
+  nearest(c: Client, kind: number, held: ReadonlyMap<bigint, unknown>): bigint | undefined {
+    const position = positionOf(c)
+    let nearest = Infinity
+    let found: bigint | undefined
+    for (const e of c.replica.all) {
+      if (e.kind !== kind || held.has(e.handle)) continue
+      let d = Number.MAX_VALUE // without a body
+      if (position && e.has('body')) {
+        this.locate(c, e, position)
+        d = Math.hypot(this.place[0] - this.x, this.place[2] - this.z)
+      }
+      if (d < nearest) {
+        nearest = d
+        found = e.handle
+      }
+    }
+    return found
   }
 
   /** pick returns the handle of the nearest entity to a place on the canvas, undefined if none is near. */
@@ -342,4 +381,32 @@ export class View {
 /** positionOf returns the first field of the component body, undefined without one. */
 function positionOf(c: Client): Field | undefined {
   return c.schema.components.find((x) => x.name === 'body')?.fields[0]
+}
+
+/** nameOf returns the name of an entity: a text whose path or component is called name. */
+export function nameOf(c: Client, e: Entity): string {
+  const { texts, components } = c.schema
+  for (let i = 0; i < texts.length; i++) {
+    const text = e.texts[i]
+    if (typeof text === 'string' && text !== '' && (/(^|\.)name$/i.test(texts[i].path) || components[texts[i].component].name === 'name')) return text
+  }
+  return ''
+}
+
+/** trace adds a shape of about the area of a circle to a path. */
+function trace(path: Path2D, shape: (typeof shapes)[number], x: number, y: number, r: number): void {
+  if (shape === 'circle') {
+    path.moveTo(x + r, y)
+    path.arc(x, y, r, 0, 2 * Math.PI)
+    return
+  }
+  const corners = shape === 'triangle' ? 3 : 4
+  const reach = r * (corners === 3 ? 1.5 : 1.25)
+  const first = shape === 'square' ? Math.PI / 4 : -Math.PI / 2
+  for (let i = 0; i < corners; i++) {
+    const angle = first + (2 * Math.PI * i) / corners
+    if (i === 0) path.moveTo(x + reach * Math.cos(angle), y + reach * Math.sin(angle))
+    else path.lineTo(x + reach * Math.cos(angle), y + reach * Math.sin(angle))
+  }
+  path.closePath()
 }

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { Controls } from '../page/controls.ts'
+import { colours } from '../page/legend.ts'
 import { codedBytes, parseMetrics } from '../page/operator.ts'
 import { notAllowed, obstacle, said, wantsToken } from '../page/words.ts'
 import { WireError } from '../src/codes.ts'
+import { parseSchema } from '../src/schema.ts'
 
 test('errors have words for players', () => {
   for (const [code, words] of [[6, /full/], [7, /shutting down/], [8, /token/], [11, /answering/], [13, /operator/], [20, /banned/], [22, /time/]] as const) {
@@ -31,4 +35,68 @@ worldd_tick_overruns_total 3
 `)
   assert.deepEqual([...codedBytes(m)], [['body', 1.5e6], ['text fields', 12]])
   assert.equal(m.get('worldd_tick_overruns_total'), 3)
+})
+
+const controlsOf = (...fields: string[]) => new Controls(parseSchema(`worldd schema 2\ninput\n${fields.map((f) => f + '\n').join('')}`).input)
+const plain = (v: unknown): unknown => JSON.parse(JSON.stringify(v))
+
+test('keys steer inputs that declare axes', () => {
+  const none = new Set<string>()
+  const coins = controlsOf('X int 8', 'Z int 8')
+  assert.ok(coins.steers)
+  assert.deepEqual(plain(coins.input(1, -0.5, none)), { X: 127, Z: -63 })
+  const arena = controlsOf('X range bff0000000000000 3fb0000000000000 32', 'Z range bff0000000000000 3fb0000000000000 32')
+  assert.deepEqual(plain(arena.input(-1, 0.25, none)), { X: -1, Z: 0.25 })
+  const nested = controlsOf('Move.X float 32', 'Move.Y float 32', 'Jump bool', 'Fire bool', 'Aim angle 16')
+  assert.deepEqual(nested.presses.map((p) => [p.key, p.name]), [['Space', 'Jump'], ['KeyE', 'Fire']])
+  assert.deepEqual(plain(nested.input(0, 1, new Set(['Space']))), { Move: { X: 0, Y: 1 }, Jump: true, Fire: false })
+  assert.deepEqual(plain(controlsOf('V[0] int 16', 'V[1] int 16', 'V[2] int 16').input(1, 1, none)), { V: [32767, null, 32767] })
+})
+
+test('other inputs are not steered', () => {
+  for (const c of [new Controls(undefined), controlsOf('Gear uint 3'), controlsOf('X uint 8', 'Z uint 8'), controlsOf('X int 64', 'Z int 64'), controlsOf('X int 8')]) {
+    assert.ok(!c.steers)
+    assert.deepEqual(c.presses, [])
+    assert.deepEqual(plain(c.input(1, 1, new Set())), {})
+  }
+})
+
+// How people with each colour blindness see linear RGB: Machado, Oliveira and Fernandes, 2009.
+const sights = [
+  [1, 0, 0, 0, 1, 0, 0, 0, 1],
+  [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+  [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.01182, 0.04294, 0.968881],
+  [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
+]
+
+const linear = (hex: string): number[] => hex.match(/[0-9a-f]{2}/g)!.map((x) => ((parseInt(x, 16) / 255 + 0.055) / 1.055) ** 2.4)
+const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((n, x, i) => n + x * b[i], 0)
+const luminance = (hex: string): number => dot(linear(hex), [0.2126, 0.7152, 0.0722])
+
+/** seen returns a colour in OKLab, as somebody sees it. */
+function seen(hex: string, m: readonly number[]): number[] {
+  const c = linear(hex)
+  const rgb = [0, 3, 6].map((i) => Math.min(Math.max(dot(m.slice(i, i + 3), c), 0), 1))
+  const lms = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.63]].map((row) => Math.cbrt(dot(row, rgb)))
+  return [[0.2105, 0.7936, -0.0041], [1.978, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]].map((row) => dot(row, lms))
+}
+
+test('colours of kinds differ for all eyes, in both themes', () => {
+  const css = readFileSync(`${process.env.WORLDD_ROOT}/internal/admin/live/live.css`, 'utf8')
+  const themes = css.split('@media (prefers-color-scheme: dark)').slice(0, 2)
+  assert.equal(themes.length, 2)
+  for (const theme of themes) {
+    const value = (name: string): string => new RegExp(`--${name}: (#[0-9a-f]{6});`).exec(theme)![1]
+    const kinds = Array.from({ length: colours }, (_, i) => value(`kind${i}`))
+    for (const [i, a] of kinds.entries()) {
+      const [dark, bright] = [luminance(a), luminance(value('ground'))].sort((x, y) => x - y)
+      assert.ok((bright + 0.05) / (dark + 0.05) >= 3, `${a} has little contrast`)
+      for (const b of kinds.slice(i + 1)) {
+        for (const m of sights) {
+          const [p, q] = [seen(a, m), seen(b, m)]
+          assert.ok(Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]) > 0.1, `${a} and ${b} look alike`)
+        }
+      }
+    }
+  }
 })

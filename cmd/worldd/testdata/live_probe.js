@@ -12,6 +12,10 @@ const until = async (what, done) => {
     await new Promise(resolve => setTimeout(resolve, 100))
   }
 }
+const inView = kind => {
+  const row = [...document.querySelectorAll("#kinds li")].find(li => li.querySelector("span").textContent === kind)
+  return Number(row.querySelector("b").textContent.replaceAll(",", ""))
+}
 const held = () => [...document.querySelectorAll("#held li")].map(li => li.innerText.replaceAll(/\s+/g, " "))
 
 const world = document.getElementById("world")
@@ -38,6 +42,11 @@ const misspelled = handle.validationMessage
 paste("9999v7")
 await until("pasted handle", () => held()[0].startsWith("9999v7 pending"))
 const pasted = held()[0]
+
+document.querySelector('#kinds button[aria-label="hold the nearest crate"]').click()
+const crate = () => held().find(line => line.includes("crate · in view × identity: Mark"))
+await until("nearest crate", crate)
+const crateHeld = crate()
 
 dispatchEvent(new KeyboardEvent("keydown", { code: "KeyD" }))
 await until("audits", () => number("audited") > 20)
@@ -72,7 +81,7 @@ const corrected = number("corrected")
 const late = number("late")
 const shown = {
   message: document.getElementById("message").hidden ? "" : text("text"),
-  awake: number("awake"), asleep: number("asleep"), players: number("players"), live: number("live"), stale: number("stale"),
+  awake: number("awake"), asleep: number("asleep"), avatars: inView("avatar"), kinds: document.querySelectorAll("#kinds li").length, crate: crateHeld, title: document.title, advice: text("advice"), live: number("live"), stale: number("stale"),
   audited: number("audited"), faults: number("faults"), held: held(),
 }
 let profile = 0

@@ -1,0 +1,34 @@
+// Buttons for the commands of a game that take no arguments.
+
+import type { Client, Result, Schema } from '../src/index.ts'
+import { element, set } from './panel.ts'
+
+/** maxAnswer bounds the characters of an answer on the page. */
+const maxAnswer = 160
+
+/** Commands sends what its buttons say. */
+export class Commands {
+  private schema: Schema | undefined
+
+  /** update shows the buttons of a client's schema. */
+  update(c: Client): void {
+    if (c.schema === this.schema) return
+    this.schema = c.schema
+    const simple = c.schema.commands.filter((k) => k.args && k.args.fields.length === 0 && k.args.texts.length === 0)
+    element('commands').hidden = simple.length === 0
+    set('result', '')
+    element('simple').replaceChildren(
+      ...simple.map(({ name }) => {
+        const button = document.createElement('button')
+        button.textContent = name
+        button.onclick = () => void c.do(name).then((r) => set('result', `${name}: ${said(r)}`), (e) => set('result', String(e)))
+        return button
+      }),
+    )
+  }
+}
+
+function said(r: Result): string {
+  const answer = r.answer ? JSON.stringify(r.answer, (_, v) => (typeof v === 'bigint' ? String(v) : v)).slice(0, maxAnswer) : ''
+  return [r.codeName, r.text, answer].filter(Boolean).join(' ')
+}

@@ -1,0 +1,78 @@
+// What keys and drags set in a game's input, found in its schema.
+
+import type { Field, Message, Struct } from '../src/index.ts'
+import { Shape } from '../src/values.ts'
+
+/** Axis is a field that a direction sets: full is its value at full deflection. */
+interface Axis {
+  readonly field: number
+  readonly full: number
+}
+
+/** Press is a bool of the input, and the key that sets it. */
+export interface Press {
+  readonly field: number
+  readonly key: string
+  readonly name: string
+}
+
+/** pressKeys are the keys of an input's first bools, in order. */
+const pressKeys = ['Space', 'KeyE', 'KeyQ', 'KeyF']
+
+/** Names of axes: to the right, and towards the player. */
+const acrossNames = ['x', '0']
+const towardsNames = ['z', '2', 'y', '1']
+
+/** Controls make inputs of a shape that a game declares. */
+export class Controls {
+  readonly presses: readonly Press[]
+  private readonly shape: Shape
+  private readonly across: Axis | undefined
+  private readonly towards: Axis | undefined
+
+  constructor(input: Message | undefined) {
+    this.shape = new Shape(input?.fields ?? [], input?.texts ?? [])
+    this.across = this.axis(acrossNames)
+    this.towards = this.axis(towardsNames)
+    const bools = this.shape.fields.map((f, field) => ({ f, field })).filter(({ f }) => f.kind === 'bool')
+    this.presses = bools.slice(0, pressKeys.length).map(({ f, field }, i) => ({ field, key: pressKeys[i], name: lastPart(f.path) }))
+  }
+
+  /** steers reports whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
+  get steers(): boolean {
+    return this.across !== undefined && this.towards !== undefined
+  }
+
+  private axis(names: readonly string[]): Axis | undefined {
+    for (const name of names) {
+      const field = this.shape.fields.findIndex((f) => lastPart(f.path).toLowerCase() === name && fullOf(f) > 0)
+      if (field >= 0) return { field, full: fullOf(this.shape.fields[field]) }
+    }
+    return undefined
+  }
+
+  /** input returns the input of a direction, at most 1 long, with the keys that are down. */
+  input(x: number, z: number, down: ReadonlySet<string>): Struct {
+    const s: Struct = {}
+    const set = (a: Axis | undefined, v: number): void => {
+      if (a) this.shape.set(s, a.field, this.shape.fields[a.field].kind === 'int' ? Math.round(v * a.full) : v * a.full)
+    }
+    if (this.steers) {
+      set(this.across, x)
+      set(this.towards, z)
+    }
+    for (const p of this.presses) this.shape.set(s, p.field, down.has(p.key))
+    return s
+  }
+}
+
+/** fullOf returns the value of a signed number at full deflection, 0 of other fields. */
+function fullOf(f: Field): number {
+  if (f.kind === 'int' && f.n <= 32) return 2 ** (f.n - 1) - 1
+  if (f.kind === 'range') return Math.min(-f.low, f.low + f.largest * f.step)
+  return f.kind === 'float' ? 1 : 0
+}
+
+function lastPart(path: string): string {
+  return path.split(/[.[\]]+/).filter(Boolean).at(-1) ?? ''
+}

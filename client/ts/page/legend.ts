@@ -1,0 +1,64 @@
+// The legend: what kinds of entities there are, how they are drawn, and how many are in view.
+
+import type { Schema } from '../src/index.ts'
+import { element } from './panel.ts'
+
+/** Kinds have one of colours, and the next shape after each round of colours. */
+export const colours = 6
+export const shapes = ['circle', 'square', 'triangle', 'diamond'] as const
+
+/** allShown is how many kinds are listed whether there is one in view or not. */
+const allShown = 8
+
+/** colourOf returns the name of a kind's colour in the style sheet. */
+export function colourOf(kind: number): string {
+  return `kind${kind % colours}`
+}
+
+/** shapeOf returns how bodies of a kind are drawn. */
+export function shapeOf(kind: number): (typeof shapes)[number] {
+  return shapes[Math.floor(kind / colours) % shapes.length]
+}
+
+/** Legend lists the kinds of a schema. */
+export class Legend {
+  private readonly hold: (kind: number) => void
+  private readonly list = element('kinds')
+  private schema: Schema | undefined
+  private rows: { readonly item: HTMLElement; readonly count: HTMLElement }[] = []
+
+  /** hold is called with the kind whose nearest entity the player wants to hold. */
+  constructor(hold: (kind: number) => void) {
+    this.hold = hold
+  }
+
+  /** show shows how many entities of each kind are in view. */
+  show(schema: Schema, counts: readonly number[]): void {
+    if (schema !== this.schema) this.make(schema)
+    this.rows.forEach(({ item, count }, kind) => {
+      const n = counts[kind] ?? 0
+      count.textContent = n.toLocaleString('en')
+      item.hidden = n === 0 && this.rows.length > allShown
+      item.querySelector('button')!.disabled = n === 0
+    })
+  }
+
+  private make(schema: Schema): void {
+    this.schema = schema
+    this.rows = schema.kinds.map(({ name }, kind) => {
+      const item = document.createElement('li')
+      const swatch = document.createElement('i')
+      swatch.className = `${colourOf(kind)} ${shapeOf(kind)}`
+      const label = document.createElement('span')
+      label.textContent = name
+      const count = document.createElement('b')
+      const button = document.createElement('button')
+      button.textContent = 'Hold nearest'
+      button.ariaLabel = `hold the nearest ${name}`
+      button.onclick = () => this.hold(kind)
+      item.append(swatch, label, count, button)
+      return { item, count }
+    })
+    this.list.replaceChildren(...this.rows.map((r) => r.item))
+  }
+}
