@@ -22,19 +22,18 @@ type bench struct {
 
 // compare measures the peers in turns, and writes the table.
 func (b *bench) compare(ctx context.Context, l load, out io.Writer) error {
-	rows := map[string][]row{}
+	runs := map[string][]measurement{}
 	for round := range l.rounds {
 		for _, p := range b.peers {
 			m, err := b.measure(ctx, p, l)
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
-			r := m.row()
-			rows[p.name] = append(rows[p.name], r)
-			fmt.Fprintf(os.Stderr, "round %d %-10s server %.1f us, client %.1f us, %.2f updates/s\n", round+1, p.name, r.serverMicros, r.clientMicros, r.updates)
+			runs[p.name] = append(runs[p.name], m)
+			fmt.Fprintf(os.Stderr, "round %d %-10s server %.1f us, client %.1f us, %.2f updates/s\n", round+1, p.name, m.serverMicros(), m.clientMicros(), m.updates())
 		}
 	}
-	return writeTable(out, l, b.peers, rows)
+	return writeTables(out, l, b.peers, runs)
 }
 
 // measure runs a peer's server and clients, and measures them.

@@ -12,10 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime/pprof"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -114,7 +112,7 @@ type address struct{ Address, Fingerprint string }
 
 // serverResult is the cost of a server's process.
 type serverResult struct {
-	CPU      time.Duration
+	usage
 	Resident int64 // bytes
 }
 
@@ -139,9 +137,9 @@ func runServer(ctx context.Context, p peer, l load, in io.Reader, out io.Writer)
 	case err := <-ended:
 		return err
 	}
-	var before time.Duration
-	err = answer(in, out, l.profile, func() { before = cpuTime() }, func() any {
-		return serverResult{cpuTime() - before, residentBytes()}
+	var before usage
+	err = answer(in, out, l.profile, func() { before = readUsage() }, func() any {
+		return serverResult{readUsage().since(before), residentBytes()}
 	})
 	cancel()
 	return errors.Join(err, <-ended)
@@ -198,16 +196,17 @@ func runClients(ctx context.Context, p peer, l load, to address, in io.Reader, o
 	if err := json.NewEncoder(out).Encode("joined"); err != nil {
 		return err
 	}
-	var before, began time.Duration
+	var before usage
+	var began time.Duration
 	err = answer(in, out, l.profile, func() {
-		began, before = now(), cpuTime()
+		began, before = now(), readUsage()
 		for _, m := range meters {
 			m.begin(began)
 		}
 	}, func() any {
-		spent := cpuTime() - before
+		spent := readUsage().since(before)
 		r := endAll(meters, began)
-		r.CPU = spent
+		r.usage = spent
 		return r
 	})
 	return errors.Join(err, context.Cause(ctx))
@@ -218,24 +217,4 @@ func play(ctx context.Context, p peer, to address, m *meter) error {
 		return playWorldd(ctx, to, m)
 	}
 	return playGame(ctx, to.Address, p.view(), m)
-}
-
-// cpuTime returns the CPU time of all threads of this process.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// residentBytes returns this process's resident memory.
-func residentBytes() int64 {
-	text, _ := os.ReadFile("/proc/self/statm")
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize())
 }

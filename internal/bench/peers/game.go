@@ -5,6 +5,7 @@ package main
 import (
 	"iter"
 	"sync"
+	"sync/atomic"
 )
 
 // game is the scene as a studio would write it for itself: entities in a grid of cells.
@@ -41,7 +42,7 @@ type viewer struct {
 	avatar *entity
 	known  map[*entity]struct{} // what the client was sent and has not been told to forget
 	sent   uint32               // tick of the newest update
-	input  [2]byte
+	input  atomic.Uint32        // the client's newest two bytes
 	out    chan []byte
 }
 
@@ -86,13 +87,6 @@ func (g *game) leave(v *viewer) {
 	v.avatar.dies = g.tick + 1
 	delete(g.viewers, v)
 	close(v.out)
-}
-
-// hold stores a client's input.
-func (g *game) hold(v *viewer, input []byte) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	copy(v.input[:], input)
 }
 
 // step advances the world by a tick, and sends each client its update.

@@ -31,51 +31,51 @@ func TestPeers(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			m, err := (&bench{}).measure(t.Context(), p, load{clients: 3, seconds: 1})
 			require.NoError(t, err)
-			r := m.row()
 			require.Positive(t, m.client.Updates)
-			require.Positive(t, r.serverMicros)
-			require.Positive(t, r.clientMicros)
-			require.Positive(t, r.payload)
-			require.Greater(t, r.wire, r.payload)
-			require.Positive(t, r.latency99)
-			require.Positive(t, r.age99)
-			require.Positive(t, r.megabytes)
-			require.InDelta(t, 200, r.known, 100)
-			require.Positive(t, r.rows)
+			for _, c := range slices.Concat(costs, causes) {
+				require.Positive(t, c.value(&m), c.name)
+			}
+			require.InDelta(t, 200, m.perUpdate(float64(m.client.Known)), 100)
+			require.Greater(t, m.traffic.bytes, int64(m.client.Payload))
 		})
 	}
 }
 
-func TestRow(t *testing.T) {
-	m := measurement{
+// run10 is a measurement of 1,000 updates in 5 s to 10 clients.
+func run10() measurement {
+	ms := time.Millisecond
+	return measurement{
 		clients: 10,
-		server:  serverResult{CPU: 100 * time.Millisecond, Resident: 30e6},
+		server:  serverResult{usage{CPU: 100 * ms, Switches: 1500, Allocs: 12_000}, 30e6},
 		client: clientsResult{
-			CPU: 40 * time.Millisecond, Seconds: 5, Updates: 1000, Rows: 25_000, Known: 230_000, Payload: 200_000, Slowest: 19,
-			Latency: [2]time.Duration{3 * time.Millisecond, 8 * time.Millisecond}, Age: [2]time.Duration{28 * time.Millisecond, 57 * time.Millisecond},
+			usage: usage{CPU: 40 * ms, Switches: 2500, Allocs: 7000}, Seconds: 5, Updates: 1000,
+			Rows: 25_000, Known: 230_000, Payload: 200_000, Slowest: 19,
+			Latency: [2]time.Duration{3 * ms, 8 * ms}, Age: [2]time.Duration{28 * ms, 57 * ms},
 		},
 		traffic: traffic{packets: 3000, bytes: 450_000},
 	}
-	require.Equal(t, row{
-		serverMicros: 100, clientMicros: 40, payload: 4, wire: 9, packets: 60, latency50: 3, latency99: 8, age50: 28, age99: 57,
-		megabytes: 30, updates: 20, slowest: 19, rows: 25, known: 230,
-	}, m.row())
 }
 
-func TestMedians(t *testing.T) {
-	require.Equal(t, row{serverMicros: 2, updates: 20}, medians([]row{{serverMicros: 9, updates: 20}, {serverMicros: 1, updates: 19}, {serverMicros: 2, updates: 20}}))
-	require.Equal(t, row{wire: 2.5}, medians([]row{{wire: 1}, {wire: 4}}))
-}
-
-func TestTable(t *testing.T) {
+func TestTables(t *testing.T) {
 	var b bytes.Buffer
 	p, err := peersNamed("delta, worldd")
 	require.NoError(t, err)
-	require.NoError(t, writeTable(&b, load{clients: 5, seconds: 1, rounds: 1}, p, map[string][]row{"worldd": {{serverMicros: 81.25}}}))
-	require.Contains(t, b.String(), "81.2")
-	require.NotContains(t, b.String(), "delta", "it was not measured")
+	require.NoError(t, writeTables(&b, load{clients: 10, seconds: 5, rounds: 1}, p, map[string][]measurement{"worldd": {run10()}}))
+	words := strings.Fields(b.String())
+	require.NotContains(t, words, "delta", "it was not measured")
+	first := slices.Index(words, "worldd") + 1
+	require.Equal(t, strings.Fields("100.0 40.0 4.00 9.00 60.0 3.0 8.0 28 57 30 20.00"), words[first:first+len(costs)])
+	require.Equal(t, strings.Fields("12.0 7.0 1.50 2.50 25.0 230.0 19.00"), words[len(words)-len(causes):])
 	_, err = peersNamed("worldd,other")
 	require.ErrorContains(t, err, "delta-tls")
+}
+
+func TestMedian(t *testing.T) {
+	runs := []measurement{run10(), run10(), run10(), run10()}
+	runs[0].server.CPU, runs[2].server.CPU = 900*time.Millisecond, 50*time.Millisecond
+	require.EqualValues(t, 100, costs[0].median(runs[:3]))
+	runs[3].server.CPU = 60 * time.Millisecond
+	require.EqualValues(t, 80, costs[0].median(runs))
 }
 
 func TestLoadIsChecked(t *testing.T) {

@@ -60,7 +60,7 @@ func (m *meter) begin(at time.Duration) {
 
 // clientsResult sums up the measurements of all clients.
 type clientsResult struct {
-	CPU     time.Duration // of their process
+	usage   // of their process
 	Seconds float64
 	Updates int
 	Rows    uint64

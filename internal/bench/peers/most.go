@@ -56,10 +56,9 @@ func (b *bench) most(ctx context.Context, p peer, l load, out io.Writer) error {
 			fmt.Fprintf(out, "%-10s %5d clients: %v\n", p.name, clients, err)
 			return false, nil
 		}
-		r := m.row()
 		fmt.Fprintf(out, "%-10s %5d clients: %.2f updates/s, the slowest %.2f, p99 %.1f ms, server %.2f cores, clients %.2f\n",
-			p.name, clients, r.updates, r.slowest, r.latency99, m.server.CPU.Seconds()/m.client.Seconds, m.client.CPU.Seconds()/m.client.Seconds)
-		return r.updates >= allUpdates*updateHz, nil
+			p.name, clients, m.updates(), m.client.Slowest, millis(m.client.Latency[1]), m.server.CPU.Seconds()/m.client.Seconds, m.client.CPU.Seconds()/m.client.Seconds)
+		return m.updates() >= allUpdates*updateHz, nil
 	})
 	if err == nil {
 		fmt.Fprintf(out, "%-10s most clients with all %d updates: %d\n", p.name, updateHz, n)

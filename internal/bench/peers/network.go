@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,8 @@ func isolate(args []string) (started bool, err error) {
 		again.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
 		again.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 	}
+	runtime.LockOSThread() // Pdeathsig is for the end of the thread
+	defer runtime.UnlockOSThread()
 	if err := again.Start(); err != nil {
 		return false, err
 	}

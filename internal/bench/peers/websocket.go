@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"math/big"
 	"net"
 	"net/http"
@@ -106,10 +107,10 @@ func (g *game) serve(ctx context.Context, conn *websocket.Conn) {
 	})
 	for {
 		_, input, err := conn.Read(ctx)
-		if err != nil {
+		if err != nil || len(input) != inputBytes {
 			return
 		}
-		g.hold(v, input)
+		v.input.Store(uint32(binary.LittleEndian.Uint16(input)))
 	}
 }
 
