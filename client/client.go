@@ -105,7 +105,8 @@ func (c *Client) Wait(ctx context.Context) error {
 	}
 	var arrived, connected <-chan struct{}
 	if link, ok := c.link.(*connection); ok {
-		arrived = link.arrived
+		r := c.session.replica
+		arrived = link.await(r != nil && len(r.held) > 0)
 	}
 	if a := c.outage.attempt; a != nil {
 		connected = a.done

@@ -156,3 +156,9 @@ func (a *Allowance) Add(delay time.Duration) time.Duration {
 }
 
 const AllowanceSamples = allowanceSamples
+
+// FrameTypes follows the frames of a stream.
+type FrameTypes struct{ frameTypes }
+
+// Wake reports whether the next piece of the stream wakes Client.Wait.
+func (f *FrameTypes) Wake(p []byte) bool { return f.wake(p) }

@@ -2,8 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 
@@ -58,6 +58,7 @@ type pump struct {
 	mu     sync.Mutex
 	in     Arrivals
 	full   bool   // readStream waits for Receive
+	eager  bool   // structure alone wakes Wait
 	out    []byte // stream bytes to send
 	input  []byte // the newest Input datagram
 	unsent bool   // input is to be sent
@@ -114,21 +115,30 @@ func (p *pump) fail(err error) {
 	p.mu.Unlock()
 }
 
-// readStream lets readDatagrams run before it wakes Wait: a packet that has stream bytes
-// usually has a snapshot as well, and one Update for both is cheaper than two.
+// await returns the channel that wakes Wait. Structure alone does so only if eager: it
+// usually precedes the snapshot that needs it, and one Update for both is cheaper than two.
+func (p *pump) await(eager bool) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.eager = eager
+	if eager && len(p.in.Stream) > 0 {
+		signal(p.arrived)
+	}
+	return p.arrived
+}
+
 func (p *pump) readStream() {
 	buf := make([]byte, 16<<10)
+	var frames frameTypes
 	for {
 		n, err := p.stream.Read(buf)
+		wakes := frames.wake(buf[:n])
 		p.mu.Lock()
 		p.in.Stream = append(p.in.Stream, buf[:n]...)
 		p.stats.BytesReceived += uint64(n)
 		p.full = len(p.in.Stream) >= maxUnreadStream
 		full := p.full
-		p.mu.Unlock()
-		runtime.Gosched()
-		p.mu.Lock()
-		if len(p.in.Stream) > 0 {
+		if wakes || full || p.eager {
 			signal(p.arrived)
 		}
 		p.mu.Unlock()
@@ -148,6 +158,31 @@ func (p *pump) readStream() {
 			}
 		}
 	}
+}
+
+// frameTypes follows the frames of the stream.
+type frameTypes struct {
+	rest  int  // bytes of the current frame that have not been read
+	kind  byte // its type
+	blind bool // a frame began in one piece of the stream and its type is in the next
+}
+
+// wake reports whether the next piece of the stream has other messages than Structure and Pad.
+func (f *frameTypes) wake(p []byte) (wakes bool) {
+	for !f.blind && len(p) > 0 {
+		if f.rest == 0 {
+			length, n := binary.Uvarint(p)
+			if n <= 0 || n == len(p) || length > wire.MaxStreamMessage {
+				f.blind = true
+				break
+			}
+			f.rest, f.kind = n+int(length), p[n]
+		}
+		wakes = wakes || f.kind != wire.TypeStructure && f.kind != wire.TypePad
+		n := min(f.rest, len(p))
+		p, f.rest = p[n:], f.rest-n
+	}
+	return wakes || f.blind
 }
 
 func (p *pump) readDatagrams() {
