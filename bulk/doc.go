@@ -53,7 +53,7 @@
 // Add adds one again. Equality with an odd number thus tests liveness:
 //
 //	issued   live      free      live      free             retired
-//	0 --Add--> 1 --Rem.--> 2 --Add--> 3 --Rem.--> 4 ... MaxGeneration --Rem.--> (0)
+//	0 --Add--> 1 --Rem.--> 2 --Add--> 3 --Rem.--> 4 ... LastGeneration --Rem.--> (0)
 //
 // AddAt moves a slot to any later odd generation, to mirror another pool. Skipped
 // generations are Stale. State and SetState carry generations, and the order of
@@ -68,7 +68,7 @@
 //     levels; bits beyond the end are zero, so no iterator yields padding.
 //   - B2: a slot's live bit is set if and only if its generation is odd.
 //   - B3: no slot at or above MaxSlots is ever live. A slot is retired when
-//     MaxGeneration is removed, keeps generation 0, and is never used again:
+//     LastGeneration is removed, keeps generation 0, and is never used again:
 //     no handle is issued twice (H4).
 //   - B4: with LowestFree, a word is open if and only if it has memory and a slot
 //     that is neither live nor retired; none is open below the hint.

@@ -16,7 +16,7 @@ import (
 // index and generation.
 type Handle uint64
 
-// MaxGeneration is a slot's last generation. It is odd. A slot freed at this generation
+// MaxGeneration is a slot's last generation, unless Options says a lower one. It is odd. A slot freed at this generation
 // is retired: its next tenant would alias the first one (H4).
 const MaxGeneration = 1<<32 - 1
 

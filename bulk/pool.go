@@ -50,6 +50,7 @@ type Pool[T any] struct {
 	queue        queue  // FIFO: the holes (B9)
 	limit        uint32 // MaxSlots
 	first        uint32 // FirstGeneration
+	last         uint32 // LastGeneration
 	order        Order
 	memory       Memory
 	poison       bool // freed data is overwritten with poisonByte
@@ -67,6 +68,7 @@ func NewPool[T any](o Options) (*Pool[T], error) {
 	p := &Pool[T]{
 		limit:        uint32(o.MaxSlots),
 		first:        o.FirstGeneration,
+		last:         o.LastGeneration,
 		order:        o.Order,
 		memory:       o.Memory,
 		slowRemove:   o.Order != LowestFree,
@@ -280,10 +282,10 @@ func (p *Pool[T]) addWord(w uint32, taken uint64, f func(Handle, *T)) {
 // Options.MaxSlots. With FreeList and FIFO, skipped slots become holes, at a cost for
 // each.
 //
-// The error wraps ErrHandle if the generation is even, ErrLimit if the index is not
-// below MaxSlots or is FreeList's slot 0, ErrLive if the slot has a tenant, and
-// ErrStale if the slot is retired or past that generation. On error the pool is
-// unchanged.
+// The error wraps ErrHandle if the generation is even, ErrLive if the slot has a
+// tenant, and ErrStale if the slot is retired or past that generation. It wraps
+// ErrLimit if the index is not below MaxSlots or is FreeList's slot 0, or if the
+// generation is above LastGeneration. On error the pool is unchanged.
 func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 	i := h.Index()
 	if !h.Valid() {
@@ -291,6 +293,9 @@ func (p *Pool[T]) AddAt(h Handle) (*T, error) {
 	}
 	if i >= p.limit || i < p.headSlots() {
 		return nil, fmt.Errorf("%w: %v, limit %d", ErrLimit, h, p.limit)
+	}
+	if h.Generation() > p.last {
+		return nil, fmt.Errorf("%w: %v, last generation %d", ErrLimit, h, p.last)
 	}
 	if tenant := p.HandleAt(i); tenant != 0 {
 		return nil, fmt.Errorf("%w: cannot add %v, the slot holds %v", ErrLive, h, tenant)
@@ -322,7 +327,7 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	if *g != h.Generation() || !h.Valid() {
 		return false
 	}
-	*g++ // wraps to 0 at the maximum: even, so not live
+	*g++ // even, so not live
 	if p.zeroOnRemove || invariants.Enabled {
 		p.discard((*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T)))))
 	}
@@ -331,7 +336,7 @@ func (p *Pool[T]) Remove(h Handle) bool {
 	after := before &^ (1 << (i & wordMask))
 	p.live.words[w] = after
 	p.count--
-	if after == 0 || before == allOnes || w <= p.hint || p.slowRemove || h.Generation() == MaxGeneration {
+	if after == 0 || before == allOnes || w <= p.hint || p.slowRemove || h.Generation() == p.last {
 		p.vacate(i, after)
 	}
 	if invariants.Enabled {
@@ -354,7 +359,7 @@ func (p *Pool[T]) RemoveWord(w uint32, mask uint64) uint64 {
 	if !p.slowRemove && !p.zeroOnRemove && !invariants.Enabled && len(p.tags) == 0 {
 		for ; rest != 0; rest &= rest - 1 {
 			i := bits.TrailingZeros64(rest) & wordMask
-			if generations[i] != MaxGeneration {
+			if generations[i] != p.last {
 				generations[i]++
 				plain |= 1 << i
 			}
@@ -393,8 +398,9 @@ func (p *Pool[T]) vacate(i uint32, after uint64) {
 		p.live.unmark(w)
 	}
 	p.untag(i)
-	retires := *p.generation(i) == 0
-	if retires { // H4: the slot is never used again
+	retires := *p.generation(i) == p.last+1 // 0 for MaxGeneration
+	if retires {                            // H4: the slot is never used again
+		*p.generation(i) = 0
 		p.dead.Set(i)
 		p.retired++
 		p.slowRemove = true

@@ -65,8 +65,9 @@ func (p *Pool[T]) HandleAt(index uint32) Handle {
 	return 0
 }
 
-// Status classifies h. It accepts any 64 bits. Generations below FirstGeneration are
-// Stale in every slot: an earlier run may have issued them.
+// Status classifies h. It accepts any 64 bits. Generations below FirstGeneration and
+// above LastGeneration are Stale in every slot: an earlier run or another pool may have
+// issued them.
 func (p *Pool[T]) Status(h Handle) Status {
 	i := h.Index()
 	if !h.Valid() || i >= p.limit {
@@ -82,7 +83,7 @@ func (p *Pool[T]) Status(h Handle) Status {
 	switch {
 	case h.Generation() == current:
 		return Live
-	case h.Generation() < current:
+	case h.Generation() < current || h.Generation() > p.last:
 		return Stale
 	}
 	return Unissued

@@ -128,7 +128,7 @@ func (p *Pool[T]) word(w uint32) (*[wordLen]uint32, *[wordLen]T) {
 // added.
 func (p *Pool[T]) Close() error {
 	mapping := p.mapping
-	*p = Pool[T]{first: p.first, newest: p.newest, order: p.order, memory: p.memory}
+	*p = Pool[T]{first: p.first, last: p.last, newest: p.newest, order: p.order, memory: p.memory}
 	if mapping == nil {
 		return nil
 	}

@@ -22,8 +22,9 @@ var (
 	ErrLive = errors.New("bulk: slot is live")
 	// ErrStale: the slot is past that generation, or retired.
 	ErrStale = errors.New("bulk: handle is stale")
-	// ErrLimit: the index is at or above MaxSlots, or the pool itself uses the slot.
-	ErrLimit = errors.New("bulk: slot is beyond the pool's limit")
+	// ErrLimit: the index is at or above MaxSlots, the pool itself uses the slot, or the
+	// generation is above LastGeneration.
+	ErrLimit = errors.New("bulk: handle is beyond the pool's limits")
 )
 
 // Options configures a pool. The zero value selects the defaults.
@@ -35,6 +36,10 @@ type Options struct {
 	// restarted server sets it above every generation that it may have issued before
 	// (H5): those are then Stale in every slot. Default 1.
 	FirstGeneration uint32
+	// LastGeneration is the generation of each slot's last tenant, after which the slot
+	// retires. It must be odd and not below FirstGeneration. Pools with disjoint ranges of
+	// generations never issue the same handle. Default MaxGeneration.
+	LastGeneration uint32
 	// Order selects the hole that Add takes. Default LowestFree.
 	Order Order
 	// Memory selects how slots are allocated. Default Blocks.
@@ -109,6 +114,7 @@ const (
 func check[T any](o *Options) error {
 	o.MaxSlots = cmp.Or(o.MaxSlots, defaultMaxSlots)
 	o.FirstGeneration = cmp.Or(o.FirstGeneration, defaultFirstGeneration)
+	o.LastGeneration = cmp.Or(o.LastGeneration, MaxGeneration)
 	var complaints []error
 	complain := func(format string, args ...any) {
 		complaints = append(complaints, fmt.Errorf("%w: "+format, append([]any{ErrOptions}, args...)...))
@@ -119,6 +125,9 @@ func check[T any](o *Options) error {
 	}
 	if o.FirstGeneration&1 == 0 {
 		complain("FirstGeneration is %d; want an odd number, or 0 for %d", o.FirstGeneration, defaultFirstGeneration)
+	}
+	if o.LastGeneration&1 == 0 || o.LastGeneration < o.FirstGeneration {
+		complain("LastGeneration is %d; want an odd number from %d, or 0 for %d", o.LastGeneration, o.FirstGeneration, uint32(MaxGeneration))
 	}
 	switch o.Order {
 	case LowestFree, FIFO:

@@ -83,7 +83,7 @@ func (p *Pool[T]) appendQueued(list []uint32) []uint32 {
 
 // CheckState reports whether SetState would accept s. The error wraps ErrState, or
 // ErrLimit for more slots than MaxSlots.
-func (p *Pool[T]) CheckState(s *PoolState) error { return s.check(p.order, p.limit) }
+func (p *Pool[T]) CheckState(s *PoolState) error { return s.check(p.order, p.limit, p.last) }
 
 // SetState replaces the pool's contents: its handles become those in s, tags are
 // emptied, and live slots hold zero data, to be filled in through At. It fails as
@@ -162,8 +162,8 @@ func (p *Pool[T]) setHoles(holes []uint32) {
 	}
 }
 
-// check reports whether a pool with this order and limit can accept s.
-func (s *PoolState) check(order Order, limit uint32) error {
+// check reports whether a pool with this order, limit and last generation can accept s.
+func (s *PoolState) check(order Order, limit, last uint32) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrState}, args...)...)
 	}
@@ -173,9 +173,12 @@ func (s *PoolState) check(order Order, limit uint32) error {
 	if s.FirstGeneration&1 == 0 || s.Newest != 0 && (s.Newest&1 == 0 || s.Newest < s.FirstGeneration) {
 		return wrong("first generation %d, newest %d; both must be odd and ascending", s.FirstGeneration, s.Newest)
 	}
+	if max(s.Newest, s.FirstGeneration) > last {
+		return wrong("first generation %d, newest %d; the pool's last is %d", s.FirstGeneration, s.Newest, last)
+	}
 	var taken Bitset // retired, or seen in Holes
 	for _, i := range s.Retired {
-		if uint64(i) >= uint64(len(s.Generations)) || s.Generations[i] != 0 || s.Newest != MaxGeneration || taken.Has(i) {
+		if uint64(i) >= uint64(len(s.Generations)) || s.Generations[i] != 0 || s.Newest == 0 || taken.Has(i) {
 			return wrong("slot %d is retired", i)
 		}
 		taken.Set(i)
@@ -223,15 +226,16 @@ func (s *PoolState) checkHoles(order Order, holes int, taken *Bitset) error {
 }
 
 // Renew moves every slot that is not retired to one new generation, more than skip
-// above all issued ones, and makes it FirstGeneration. Live slots stay live under new
+// above all issued ones and at least least, and makes it FirstGeneration. last is the
+// pool's LastGeneration. Live slots stay live under new
 // handles; all earlier handles become Stale. Use it when a server restarts from an
 // image without knowing which handles it issued afterwards (H5). If no generations are
 // left, the error wraps ErrState and s is unchanged.
-func (s *PoolState) Renew(skip uint32) error {
+func (s *PoolState) Renew(skip, least, last uint32) error {
 	newest := max(uint64(s.Newest), uint64(s.FirstGeneration))
-	first := ((newest + uint64(skip)) | 1) + 2
-	if first >= MaxGeneration {
-		return fmt.Errorf("%w: skipping %[2]d from generation %[1]d exceeds the maximum %[3]d", ErrState, newest, skip, uint32(MaxGeneration))
+	first := max(((newest+uint64(skip))|1)+2, uint64(least))
+	if first >= uint64(last) {
+		return fmt.Errorf("%w: %[2]d above generation %[1]d is above the last, %[3]d", ErrState, newest, skip, last)
 	}
 	s.FirstGeneration, s.Newest = uint32(first), 0
 	for i, g := range s.Generations {

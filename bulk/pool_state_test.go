@@ -105,7 +105,6 @@ func TestStateThatIsRefused(t *testing.T) {
 		{"newest below first", bulk.LowestFree, func(s *bulk.PoolState) { s.FirstGeneration = 99 }, bulk.ErrState},
 		{"even newest", bulk.LowestFree, func(s *bulk.PoolState) { s.Newest++ }, bulk.ErrState},
 		{"generation of the future", bulk.LowestFree, func(s *bulk.PoolState) { s.Generations[3] = s.Newest + 2 }, bulk.ErrState},
-		{"retired before the time", bulk.LowestFree, func(s *bulk.PoolState) { s.Generations[3], s.Retired = 0, []uint32{3} }, bulk.ErrState},
 		{"retired beyond the slots", bulk.LowestFree, func(s *bulk.PoolState) { s.Newest, s.Retired = bulk.MaxGeneration, []uint32{99} }, bulk.ErrState},
 		{"holes with LowestFree", bulk.LowestFree, func(s *bulk.PoolState) { s.Holes = []uint32{2} }, bulk.ErrState},
 		{"hole left out", bulk.FIFO, func(s *bulk.PoolState) { s.Holes = s.Holes[1:] }, bulk.ErrState},
@@ -154,7 +153,7 @@ func TestRenewedState(t *testing.T) {
 	}
 	const skip = 1000
 	later := churn(p, rand.New(rand.NewPCG(1, 2)), 900) // a slot issues at most 450 generations here
-	require.NoError(t, s.Renew(skip))
+	require.NoError(t, s.Renew(skip, 0, bulk.MaxGeneration))
 	q := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: bulk.FIFO})
 	require.NoError(t, q.SetState(&s))
 	require.NoError(t, q.CheckInvariants())
@@ -172,6 +171,6 @@ func TestRenewedState(t *testing.T) {
 	require.GreaterOrEqual(t, h.Generation(), s.FirstGeneration)
 
 	last := bulk.PoolState{FirstGeneration: bulk.MaxGeneration - skip, Generations: []uint32{5}}
-	require.ErrorIs(t, last.Renew(skip), bulk.ErrState)
+	require.ErrorIs(t, last.Renew(skip, 0, bulk.MaxGeneration), bulk.ErrState)
 	require.Equal(t, []uint32{5}, last.Generations)
 }

@@ -149,7 +149,7 @@ func (o *oracle) declared() *schema.Schema {
 func (o *oracle) welcome() {
 	b := wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: o.sent.Hash(), SchemaText: o.sent.Text(), Tables: rowcodec.DefaultTables().Version(),
-		GenerationFloor: 1, TickHz: 60, SnapshotHz: 20, MaxSlots: oracleSlots, Tick: uint32(o.w.Tick()), Simulate: 1, Session: 1,
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 20, MaxSlots: oracleSlots, Tick: uint32(o.w.Tick()), Simulate: 1, Session: 1,
 	})
 	require.NoError(o.t, o.session.ReceiveStream(b))
 	o.tapped(b, false)

@@ -68,9 +68,10 @@ func (m *mover) hello() wire.Hello {
 
 func (m *mover) welcome(resumed, simulate uint8) {
 	w := wire.Welcome{
-		Protocol: wire.Version, Schema: m.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, TickHz: moverHz,
+		Protocol: wire.Version, Schema: m.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: moverHz,
 		SnapshotHz: 20, MaxSlots: 1 << 16, Tick: 1, Simulate: simulate, Session: 7, Secret: make([]byte, 16), Resumed: resumed, Epoch: 3,
 	}
+	w.Structure = structureOf(m.session, resumed)
 	if _, again := m.session.Welcome(); !again {
 		w.SchemaText = m.schema.Text()
 	}

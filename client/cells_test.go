@@ -37,7 +37,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[health](s, "health"))
 	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1,
+		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,
 	}
 	session, err := client.NewSession(client.SessionConfig{Schema: s})

@@ -66,7 +66,7 @@ func (r *Replica) checkRecord(record wire.Record) error {
 			return err
 		}
 	}
-	if !h.Valid() || h.Index() >= r.maxSlots || h.Generation() < r.floor {
+	if !r.issues(h) {
 		return protocolError("%v of invalid handle %v", record.Op, h)
 	}
 	if err := r.charge(r.cells.growth(h.Index())); err != nil {

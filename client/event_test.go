@@ -62,7 +62,7 @@ func newTheatre(t testing.TB) *theatre {
 func (p *theatre) welcome(epoch, session uint64) {
 	welcome := wire.Welcome{
 		Protocol: wire.Version, Schema: p.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: epoch, Session: session,
-		GenerationFloor: 1, TickHz: 60, SnapshotHz: 30, MaxSlots: 10,
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 30, MaxSlots: 10,
 	}
 	if _, joined := p.session.Welcome(); !joined {
 		welcome.SchemaText = p.schema.Text() // later Hellos name it

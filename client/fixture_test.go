@@ -33,6 +33,14 @@ type peer struct {
 	watch   func() // called for each Update
 }
 
+// structureOf returns the structure number of a Welcome to s.
+func structureOf(s *client.Session, resumed uint8) uint32 {
+	if resumed == 0 {
+		return 0
+	}
+	return s.Replica().Structure()
+}
+
 func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 	p := &peer{t: t, schema: schema.New(), watch: func() {}}
 	require.NoError(t, schema.Add[health](p.schema, "health"))

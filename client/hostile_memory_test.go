@@ -40,7 +40,7 @@ func newFloodOf(t testing.TB, limits client.SessionConfig) *flood {
 	f.session, err = client.NewSession(limits)
 	require.NoError(t, err)
 	require.NoError(t, f.stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: limits.Schema.Hash(), SchemaText: limits.Schema.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1,
+		Protocol: wire.Version, Schema: limits.Schema.Hash(), SchemaText: limits.Schema.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 60, MaxSlots: wire.MaxSlots, Tick: 1,
 	})))
 	return f

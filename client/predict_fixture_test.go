@@ -110,7 +110,7 @@ func newReferee(t testing.TB, config client.PredictConfig) *referee {
 	require.NoError(t, err)
 	f.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: f.schema.Hash(), SchemaText: f.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, TickHz: stepHz, SnapshotHz: stepHz, MaxSlots: 100, Session: 1, Secret: []byte("0123456789abcdef"),
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: stepHz, SnapshotHz: stepHz, MaxSlots: 100, Session: 1, Secret: []byte("0123456789abcdef"),
 	}
 	f.join()
 	return f

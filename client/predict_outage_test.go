@@ -12,7 +12,7 @@ import (
 // resumes lets the session resume over another connection.
 func (f *referee) resumes() {
 	f.session.Reconnect()
-	f.welcome.Resumed = 1
+	f.welcome.Resumed, f.welcome.Structure = 1, structureOf(f.session, 1)
 	f.stream(wire.TypeWelcome, f.welcome.Append(nil))
 }
 

@@ -577,7 +577,7 @@ func TestPredictionResumes(t *testing.T) {
 		require.InDelta(t, 0, drawn.Position[2], 0.01)
 	}
 	f.session.Reconnect()
-	f.welcome.Resumed = 1
+	f.welcome.Resumed, f.welcome.Structure = 1, structureOf(f.session, 1)
 	f.stream(wire.TypeWelcome, f.welcome.Append(nil))
 	f.serve()
 	f.input(right)

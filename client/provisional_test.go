@@ -52,10 +52,11 @@ func newGunner(t testing.TB) *gunner {
 
 func (g *gunner) welcome(change func(*wire.Welcome)) {
 	w := wire.Welcome{
-		Protocol: wire.Version, Schema: g.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: 1,
+		Protocol: wire.Version, Schema: g.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 7, Tick: 100, Secret: make([]byte, wire.SecretBytes),
 	}
 	change(&w)
+	w.Structure = structureOf(g.Session, w.Resumed)
 	require.NoError(g.t, g.ReceiveStream(wire.AppendMessage(nil, w)))
 	g.TakeStream()
 	if w.Resumed == 0 {

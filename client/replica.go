@@ -38,7 +38,8 @@ type Observer struct {
 type Replica struct {
 	codec    *rowcodec.Codec
 	layout   *layout
-	floor    uint32 // generations below it are of an earlier run (H5)
+	floor    uint32 // generations below it are of an earlier run (H5), or of another room
+	ceiling  uint32 // so are those above it
 	maxSlots uint32
 	limits   limits
 	observer Observer
@@ -107,8 +108,8 @@ type ReplicaStats struct {
 	Motion     MotionStats
 }
 
-func newReplica(l *layout, floor, maxSlots uint32, most limits, o Observer) *Replica {
-	return &Replica{wishes: &wishes{}, codec: l.codec, layout: l, floor: floor, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields()}
+func newReplica(l *layout, floor, ceiling, maxSlots uint32, most limits, o Observer) *Replica {
+	return &Replica{wishes: &wishes{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of
@@ -120,7 +121,7 @@ type Applier struct{ *Replica }
 // earlier run of the server and Stale (H5), and slots are below maxSlots. The
 // codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
-	return &Applier{newReplica(newLayout(c, c.Schema()), floor, maxSlots, SessionConfig{}.limits(), o)}
+	return &Applier{newReplica(newLayout(c, c.Schema()), floor, bulk.MaxGeneration, maxSlots, SessionConfig{}.limits(), o)}
 }
 
 // Simulate has the replica compute bodies, as in a session whose Welcome says simulate. Call
@@ -168,7 +169,7 @@ func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 		}
 		h = real
 	}
-	if !h.Valid() || h.Generation() < r.floor || h.Index() >= r.maxSlots {
+	if !r.issues(h) {
 		return nil, wire.Stale
 	}
 	c := r.cells.peek(h.Index())
@@ -180,6 +181,11 @@ func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 		return nil, v
 	}
 	return c.entity, v
+}
+
+// issues reports whether the server's world can issue h.
+func (r *Replica) issues(h bulk.Handle) bool {
+	return h.Valid() && h.Generation() >= r.floor && h.Generation() <= r.ceiling && h.Index() < r.maxSlots
 }
 
 // Resolve returns Lookup's verdict on h.

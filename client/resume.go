@@ -83,9 +83,12 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 		switch was := s.welcome; {
 		case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
 			return protocolError("session %d resumes, which was not requested", m.Session)
-		case was.GenerationFloor != m.GenerationFloor || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
+		case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
 			return protocolError("session %d resumes in another world", m.Session)
 		}
+	}
+	if at := s.structureOf(m); m.Structure != at {
+		return protocolError("a Welcome after structure record %d, want %d", m.Structure, at)
 	}
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forget()
@@ -105,7 +108,7 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 			before.deliverRendered(math.MaxUint32)
 			before.leaveAll()
 		}
-		s.renew(l, m.GenerationFloor, m.MaxSlots, int(m.TickHz))
+		s.renew(l, m)
 		if m.Simulate == 1 {
 			if err := s.replica.simulate(int(m.TickHz)); err != nil {
 				return err
@@ -122,6 +125,14 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 	return nil
 }
 
+// structureOf returns the structure number that a Welcome must have.
+func (s *Session) structureOf(m *wire.Welcome) uint32 {
+	if m.Resumed == 1 {
+		return s.replica.applied
+	}
+	return 0
+}
+
 // forget drops everything known of a world that is gone. Every handle is Stale, as in
 // a world without slots.
 func (s *Session) forget() {
@@ -134,20 +145,20 @@ func (s *Session) forget() {
 	if l == nil {
 		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil)
 	}
-	s.renew(l, 0, 0, 0)
+	s.renew(l, &wire.Welcome{})
 	s.welcome, s.config.Epoch = nil, 0
 }
 
-// renew makes an empty replica, which keeps the counters, and an unset clock.
-func (s *Session) renew(l *layout, floor, maxSlots uint32, tickHz int) {
-	next := newReplica(l, floor, maxSlots, s.config.limits(), s.config.Observer)
+// renew makes an empty replica for the world of m, which keeps the counters, and an unset clock.
+func (s *Session) renew(l *layout, m *wire.Welcome) {
+	next := newReplica(l, m.GenerationFloor, m.GenerationCeiling, m.MaxSlots, s.config.limits(), s.config.Observer)
 	next.events, next.wishes = s.config.Events, &s.wishes
 	if s.replica != nil {
 		next.stats = s.replica.Stats()
 		next.stats.Motion.Clean = 0
 	}
 	s.replica, s.controlled = next, 0
-	s.clock, s.renderer, s.inputs = clock{hz: tickHz}, renderer{}, inputs{}
+	s.clock, s.renderer, s.inputs = clock{hz: int(m.TickHz)}, renderer{}, inputs{}
 	if s.prediction != nil {
 		s.prediction.renew()
 	}

@@ -72,7 +72,7 @@ func newHandServer(t testing.TB, served, declared *schema.Schema) *handServer {
 	session, err := client.NewSession(client.SessionConfig{Schema: declared})
 	require.NoError(t, err)
 	return &handServer{t: t, schema: served, session: session, welcome: wire.Welcome{
-		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Epoch: 7, GenerationFloor: 1,
+		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Epoch: 7, GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
 	}}
 }
@@ -92,7 +92,7 @@ func (s *handServer) hello() wire.Hello {
 // answer reads the Hello and sends the Welcome that it asks for, changed.
 func (s *handServer) answer(change func(*wire.Welcome)) error {
 	w := s.welcome
-	w.Schema = s.schema.Hash()
+	w.Schema, w.Structure = s.schema.Hash(), structureOf(s.session, w.Resumed)
 	if s.hello().Schema == 0 {
 		w.SchemaText = s.schema.Text()
 	}

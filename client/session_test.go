@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
@@ -57,7 +58,7 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 	rowSchema := schema.New()
 	first := wire.Welcome{
 		Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
-		Epoch: 7, GenerationFloor: 3, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
+		Epoch: 7, GenerationFloor: 3, GenerationCeiling: bulk.MaxGeneration, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
 	}
 	for name, change := range map[string]func(*wire.Welcome){
 		"nothing": func(*wire.Welcome) {},

@@ -68,13 +68,14 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
 	s.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: s.schema.Hash(), SchemaText: s.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
 	}
 	s.join()
 	return s
 }
 
 func (s *studio) join() {
+	s.welcome.Structure = structureOf(s.session, s.welcome.Resumed)
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeWelcome, s.welcome.Append(nil))))
 }
 

@@ -43,7 +43,7 @@ func joinedSession(t testing.TB, s *schema.Schema) *client.Session {
 	require.NoError(t, err)
 	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, TickHz: 60, SnapshotHz: 20, MaxSlots: 100, SchemaText: s.Text(),
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 20, MaxSlots: 100, SchemaText: s.Text(),
 	})))
 	session.TakeStream()
 	return session

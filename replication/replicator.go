@@ -22,6 +22,7 @@ type Replicator struct {
 	frames  uint64 // number of frames captured
 	kinds   []world.Kind
 	floor   uint32 // the world's first generation
+	ceiling uint32 // the world's last generation
 	// interval is the minimum number of ticks between two snapshots of a viewer.
 	interval uint32
 	// bodiless holds the slots of entities without a body. They have no position and
@@ -69,7 +70,7 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	f.coded = c.Coded
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
-		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration,
+		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration, ceiling: w.Config().LastGeneration,
 		interval: uint32(w.TickHz() / c.SnapshotHz),
 		grid:     newGrid(w.Config().HalfExtent, c.EnterRadius),
 	}
@@ -204,6 +205,11 @@ func (r *Replicator) kindPriority(k world.KindID) float32 {
 		return p
 	}
 	return 1
+}
+
+// issues reports whether the world can issue h. Any other handle is Stale to every client.
+func (r *Replicator) issues(h bulk.Handle) bool {
+	return h.Valid() && h.Generation() >= r.floor && h.Generation() <= r.ceiling
 }
 
 // AddViewer makes a viewer that views the world from the entity focus.

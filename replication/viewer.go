@@ -115,8 +115,8 @@ func (v *Viewer) writeDestroy(h bulk.Handle, cause uint8) {
 // component, an event or a control message. If h is already dead, its Destroy follows,
 // so that h does not stay Pending for ever (H3).
 func (v *Viewer) Teach(h bulk.Handle) {
-	if !h.Valid() || h.Generation() < v.replicator.floor {
-		return // not a handle, or from an earlier run: Stale to every client already (H5)
+	if !v.replicator.issues(h) {
+		return // not a handle, or of an earlier run or another room: Stale to every client already (H5)
 	}
 	v.recordDeaths()
 	slot := h.Index()
@@ -154,7 +154,7 @@ func (v *Viewer) memberIn(slot uint32) bulk.Handle {
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	world := v.replicator.world
 	slot := h.Index()
-	if !h.Valid() || h.Generation() < v.replicator.floor || int(slot) >= world.Config().MaxEntities {
+	if !v.replicator.issues(h) || int(slot) >= world.Config().MaxEntities {
 		return wire.Stale
 	}
 	v.recordDeaths()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/worldd/worldd/bulk"
 )
 
 // maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
@@ -19,6 +21,7 @@ type Config struct {
 	Seed            uint64     // seed of Rand
 	MaxEntities     int        // maximum number of slots; default 65,536
 	FirstGeneration uint32     // first generation of every slot, odd; default 1. A restored server passes one above all that were issued (H5)
+	LastGeneration  uint32     // last generation of every slot, odd; a slot then retires (H4). Default the largest. Worlds of one process have disjoint ranges
 	CellMetres      float32    // edge of a grid cell; default 8. A few radii of solid bodies suit contacts, larger cells suit wide queries
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
@@ -34,6 +37,7 @@ func (c Config) withDefaults() Config {
 	c.TickHz = cmp.Or(c.TickHz, 60)
 	c.MaxEntities = cmp.Or(c.MaxEntities, 65536)
 	c.FirstGeneration = cmp.Or(c.FirstGeneration, 1)
+	c.LastGeneration = cmp.Or(c.LastGeneration, bulk.MaxGeneration)
 	c.CellMetres = cmp.Or(c.CellMetres, 8)
 	c.HalfExtent = cmp.Or(c.HalfExtent, Vec3{X: 512, Y: 256, Z: 512})
 	switch {
@@ -61,6 +65,7 @@ func (c Config) Validate() error {
 	complain(c.TickHz < 1 || c.TickHz > 1000, "TickHz is %d; choose 1 to 1000", c.TickHz)
 	complain(c.MaxEntities < 1 || c.MaxEntities > 1<<24, "MaxEntities is %d; choose 1 to %d", c.MaxEntities, 1<<24)
 	complain(c.FirstGeneration&1 == 0, "FirstGeneration is %d; it must be odd", c.FirstGeneration)
+	complain(c.LastGeneration&1 == 0 || c.LastGeneration < c.FirstGeneration, "LastGeneration is %d; it must be odd, and at least FirstGeneration, %d", c.LastGeneration, c.FirstGeneration)
 	complain(!within(c.CellMetres, 0.01, 1e5), "CellMetres is %v; choose 0.01 to 100000", c.CellMetres)
 	e := c.HalfExtent
 	extent := within(e.X, 0.01, 1e6) && within(e.Y, 0.01, 1e6) && within(e.Z, 0.01, 1e6)

@@ -31,17 +31,18 @@ func (w *World) Restore(img *Image) error {
 
 // RestoreRun is Restore for a new run of a server, which does not know what the old run
 // did after the image was taken. Every entity gets a new handle on the same slot,
-// FirstGeneration becomes RunGenerations above all generations in the image, and every
-// handle of the old run is Stale (H5). Handles in components that named live entities
-// are updated. Spawned and Destroyed are empty. If the generations are used up, the
-// error is ErrImage, and a new world under a new epoch is needed.
+// FirstGeneration becomes RunGenerations above all generations in the image, unless the
+// world's is higher, and every handle of the old run is Stale (H5). Handles in components that named live entities
+// are updated. Spawned and Destroyed are empty. If it would be above
+// Config.LastGeneration, the error is ErrImage, and a higher range, or else a new world under
+// a new epoch, is needed.
 func (w *World) RestoreRun(img *Image) error {
 	renewed := bulk.PoolState{
 		FirstGeneration: img.entities.FirstGeneration, Newest: img.entities.Newest,
-		Generations: append([]uint32(nil), img.entities.Generations...),
-		Retired:     img.entities.Retired, Holes: img.entities.Holes,
+		Generations: append([]uint32(nil), img.entities.Generations...), // retired slots have generations again
+		Holes:       img.entities.Holes,
 	}
-	if err := renewed.Renew(RunGenerations); err != nil {
+	if err := renewed.Renew(RunGenerations, w.cfg.FirstGeneration, w.cfg.LastGeneration); err != nil {
 		return fmt.Errorf("%w: %w", ErrImage, err)
 	}
 	return w.restore(img, &renewed, true)
@@ -99,7 +100,7 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 		}
 	}
 	for _, slot := range s.Retired {
-		w.generations[slot] = bulk.MaxGeneration
+		w.generations[slot] = w.cfg.LastGeneration
 	}
 	for i, slot := range img.bodiless.slots {
 		w.pool.At(slot).kind = m.kinds[img.bodiless.kinds[i]]
@@ -223,7 +224,7 @@ type matched struct {
 
 // checkSettings checks that a world with settings w can continue one with settings c.
 func (c Config) checkSettings(w Config) error {
-	c.MaxEntities, c.FirstGeneration = w.MaxEntities, w.FirstGeneration
+	c.MaxEntities, c.FirstGeneration, c.LastGeneration = w.MaxEntities, w.FirstGeneration, w.LastGeneration
 	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // parallelism has no influence (W11)
 	if c != w {
 		return fmt.Errorf("%w: %s", ErrImageWorld, c.differences(w))

@@ -99,7 +99,7 @@ func New(cfg Config) (*World, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	pool, err := bulk.NewPool[entity](bulk.Options{MaxSlots: cfg.MaxEntities, FirstGeneration: cfg.FirstGeneration})
+	pool, err := bulk.NewPool[entity](bulk.Options{MaxSlots: cfg.MaxEntities, FirstGeneration: cfg.FirstGeneration, LastGeneration: cfg.LastGeneration})
 	if err != nil {
 		return nil, fmt.Errorf("world: entities: %w", err)
 	}

@@ -260,8 +260,10 @@ func (c *pageClient) welcome(m map[string]any) {
 	case c.joined && c.keeps(welcomeOnce),
 		len(secret) != 0 && len(secret) != 16 && c.keeps(secretLength),
 		(number("tick_hz") == 0 || number("snapshot_hz") == 0) && c.keeps(ratesNot0),
+		number("structure") != c.structureOf(m) && c.keeps(welcomeStructure),
 		number("snapshot_hz") > number("tick_hz") && c.keeps(snapshotsAtMostTicks),
 		number("max_slots") > 1<<24 && c.keeps(maxSlotsBound),
+		number("generation_ceiling") < number("generation_floor") && c.keeps(ceilingNotBelowFloor),
 		number("simulate") != 0 && c.keeps(simulateOnlyIfAble),
 		m["schema_text"] != "" && !c.asks && c.keeps(schemaTextOnlyIfAsked),
 		c.asks && number("schema") != fnv1a(m["schema_text"].(string)) && c.keeps(schemaTextChecked),
@@ -280,6 +282,14 @@ func (c *pageClient) welcome(m map[string]any) {
 	c.joined, c.asks = true, false
 }
 
+// structureOf returns the number that structure of a Welcome must be.
+func (c *pageClient) structureOf(m map[string]any) uint64 {
+	if c.session != nil && m["resumed"] == uint64(1) {
+		return c.session.structure
+	}
+	return 0
+}
+
 // resume continues the session over a new connection.
 func (c *pageClient) resume(m map[string]any) {
 	s := c.session
@@ -293,7 +303,7 @@ func (c *pageClient) resume(m map[string]any) {
 	if s.welcome["session"] != m["session"] && c.keeps(resumedSessionIsSame) {
 		c.breach()
 	}
-	for _, name := range []string{"epoch", "generation_floor", "max_slots"} {
+	for _, name := range []string{"epoch", "generation_floor", "generation_ceiling", "max_slots"} {
 		if s.welcome[name] != m[name] && c.keeps(resumedWorldIsSame) {
 			c.breach()
 		}
@@ -362,7 +372,8 @@ func (c *pageClient) begin(m map[string]any) {
 func (c *pageClient) never(slot, generation uint32) bool {
 	w := c.session.welcome
 	return generation%2 == 0 && c.keeps(evenIsStale) || uint64(slot) >= w["max_slots"].(uint64) && c.keeps(slotBoundIsStale) ||
-		uint64(generation) < w["generation_floor"].(uint64) && c.keeps(belowFloorIsStale)
+		uint64(generation) < w["generation_floor"].(uint64) && c.keeps(belowFloorIsStale) ||
+		uint64(generation) > w["generation_ceiling"].(uint64) && c.keeps(aboveCeilingIsStale)
 }
 
 // verdict returns the verdict on a handle, section 11.1.
@@ -444,7 +455,8 @@ func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowsch
 	}
 	slot, g := r.Handle.Index(), r.Handle.Generation()
 	w := c.session.welcome
-	if uint64(slot) >= w["max_slots"].(uint64) && c.keeps(recordSlotBound) || uint64(g) < w["generation_floor"].(uint64) && c.keeps(recordFloor) {
+	if uint64(slot) >= w["max_slots"].(uint64) && c.keeps(recordSlotBound) || uint64(g) < w["generation_floor"].(uint64) && c.keeps(recordFloor) ||
+		uint64(g) > w["generation_ceiling"].(uint64) && c.keeps(recordCeiling) {
 		c.breach()
 	}
 	cell := cells[slot]

@@ -44,6 +44,8 @@ const (
 	ratesNot0
 	snapshotsAtMostTicks
 	maxSlotsBound
+	ceilingNotBelowFloor
+	welcomeStructure
 	simulateOnlyIfAble
 	schemaTextOnlyIfAsked
 	schemaTextChecked
@@ -88,6 +90,7 @@ const (
 	causeNot0
 	recordGenerationOdd
 	recordFloor
+	recordCeiling
 	recordSlotBound
 	numberAtMostN
 	refIndexBound
@@ -128,6 +131,7 @@ const (
 	evenIsStale
 	slotBoundIsStale
 	belowFloorIsStale
+	aboveCeilingIsStale
 	earlierTenantIsStale
 	earlierEnterIgnored
 	earlierLeaveIgnored
@@ -144,6 +148,7 @@ const (
 	answerOnce
 	answerSlotBound
 	answerFloor
+	answerCeiling
 	answerBeforeEnter
 	answerOfDead
 	createdIsEntity
@@ -411,6 +416,8 @@ var rules = [...]struct{ section, text string }{
 	schemaTextChecked:         {"4", "the hash of schema_text is schema"},
 	movedHasAddress:           {"4", "moved comes with an address"},
 	onlyMovedHasAddress:       {"4", "no other code comes with an address or a token"},
+	ceilingNotBelowFloor:      {"4", "generation_ceiling is not below generation_floor"},
+	welcomeStructure:          {"4", "structure of a Welcome is the client's own"},
 	secretLength:              {"4.1", "a secret has 16 bytes or none"},
 	partialMessageDropped:     {"4.1", "a partly received message is discarded"},
 	helloNamesStructure:       {"4.1", "Hello names the newest applied record"},
@@ -450,6 +457,7 @@ var rules = [...]struct{ section, text string }{
 	causeNot0:                 {"6", "a cause is not 0"},
 	recordGenerationOdd:       {"11.2", "the generation of a record is odd"},
 	recordFloor:               {"11.2", "the generation of a record is not below the floor"},
+	recordCeiling:             {"11.2", "the generation of a record is not above the ceiling"},
 	recordSlotBound:           {"11.2", "the slot of a record is below max_slots"},
 	numberAtMostN:             {"7", "a number in full is at most N"},
 	refIndexBound:             {"7", "the index of a ref is below 2^24"},
@@ -490,6 +498,7 @@ var rules = [...]struct{ section, text string }{
 	evenIsStale:               {"11.1", "an even generation is Stale"},
 	slotBoundIsStale:          {"11.1", "a slot not below max_slots is Stale"},
 	belowFloorIsStale:         {"11.1", "a generation below the floor is Stale"},
+	aboveCeilingIsStale:       {"11.1", "a generation above the ceiling is Stale"},
 	earlierTenantIsStale:      {"11.1", "a generation below the cell's is Stale"},
 	earlierEnterIgnored:       {"11.2", "an Enter of an earlier tenant is ignored"},
 	earlierLeaveIgnored:       {"11.2", "a Leave of an earlier tenant is ignored"},
@@ -506,6 +515,7 @@ var rules = [...]struct{ section, text string }{
 	answerOnce:                {"11.6", "a wish is answered once"},
 	answerSlotBound:           {"11.6", "the slot of an Answer is below max_slots"},
 	answerFloor:               {"11.6", "the generation of an Answer is not below the floor"},
+	answerCeiling:             {"11.6", "the generation of an Answer is not above the ceiling"},
 	answerBeforeEnter:         {"11.6", "an Answer precedes the entity's Enter"},
 	answerOfDead:              {"11.6", "an Answer may follow the entity's Destroy"},
 	createdIsEntity:           {"11.6", "a granted wish has its entity's verdict"},

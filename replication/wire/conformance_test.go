@@ -617,7 +617,7 @@ func messageTable(t testing.TB) map[byte][]string {
 	page, err := os.ReadFile("PROTOCOL.md")
 	require.NoError(t, err)
 	table := map[byte][]string{}
-	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \| \w+ \| \w+ to \w+ \| msgpack \[(.*)\] \|$`).FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \| \w+ \| \w+ to \w+ \| msgpack `+"`"+`\[(.*)\]`+"`"+` \|$`).FindAllStringSubmatch(string(page), -1) {
 		kind, _ := strconv.Atoi(m[1])
 		table[byte(kind)] = strings.Split(m[2], ", ")
 	}
@@ -793,7 +793,7 @@ func decodeByPage(t testing.TB, m sample) (notes []string) {
 		require.Equal(t, m.want, readExactByPage(s, components))
 	case "input":
 		require.Equal(t, m.want, s.input())
-	case "resync", "pad":
+	case "resync", "arrived", "pad":
 		s.expectEnd()
 	default:
 		elements := messageTable(t)[m.kind]

@@ -65,7 +65,8 @@ func (c *pageClient) answer(cells map[uint32]pageCell, r wire.Record) {
 	}
 	w := c.session.welcome
 	slot, g := r.Handle.Index(), r.Handle.Generation()
-	if uint64(slot) >= w["max_slots"].(uint64) && c.keeps(answerSlotBound) || uint64(g) < w["generation_floor"].(uint64) && c.keeps(answerFloor) {
+	if uint64(slot) >= w["max_slots"].(uint64) && c.keeps(answerSlotBound) || uint64(g) < w["generation_floor"].(uint64) && c.keeps(answerFloor) ||
+		uint64(g) > w["generation_ceiling"].(uint64) && c.keeps(answerCeiling) {
 		c.breach()
 	}
 	if cell := cells[slot]; cell.generation == g && (cell.state != "stale" && c.keeps(answerBeforeEnter) || cell.state == "stale" && !c.keeps(answerOfDead)) {

@@ -46,6 +46,24 @@ func ParseResync(body []byte) (Resync, error) {
 	return Resync{}, nil
 }
 
+// Arrived is a client's answer to a Welcome that moves its session to another room: what
+// follows it on the stream is of the new room. Its body is empty.
+type Arrived struct{}
+
+// Type returns TypeArrived.
+func (Arrived) Type() byte { return TypeArrived }
+
+// Append appends the body, which is empty.
+func (Arrived) Append(b []byte) []byte { return b }
+
+// ParseArrived reads a body.
+func ParseArrived(body []byte) (Arrived, error) {
+	if len(body) > 0 {
+		return Arrived{}, bad("arrived with a body of %d bytes", len(body))
+	}
+	return Arrived{}, nil
+}
+
 // Bye is a client's last message before it closes the connection.
 type Bye struct {
 	Code Code

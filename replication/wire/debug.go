@@ -20,8 +20,8 @@ func (m Hello) String() string {
 
 // String shows all but the secret.
 func (m Welcome) String() string {
-	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generation floor %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d, resumed %d, room %q, simulate %d, %d commands, schema text of %d bytes}",
-		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick, m.Resumed, m.Room, m.Simulate, m.Commands, len(m.SchemaText))
+	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generations %d to %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d, resumed %d, room %q, simulate %d, %d commands, structure %d, schema text of %d bytes}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.GenerationCeiling, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick, m.Resumed, m.Room, m.Simulate, m.Commands, m.Structure, len(m.SchemaText))
 }
 
 // String shows all but the token.
@@ -55,6 +55,9 @@ func (Pad) String() string { return "Pad{}" }
 
 // String returns the name: there are no fields.
 func (Resync) String() string { return "Resync{}" }
+
+// String returns the name: there are no fields.
+func (Arrived) String() string { return "Arrived{}" }
 
 // String shows the record, and the lengths of what only the schema can read.
 func (r Record) String() string {
@@ -171,6 +174,8 @@ func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 		return stringer(ParsePad(body))
 	case TypeResync:
 		return stringer(ParseResync(body))
+	case TypeArrived:
+		return stringer(ParseArrived(body))
 	case TypeWelcome:
 		return stringer(ParseWelcome(body))
 	case TypeRefused:

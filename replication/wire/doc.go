@@ -9,7 +9,7 @@
 // This package treats rows as opaque bits and reads only their headers.
 //
 //	             stream: uvarint length | type | body
-//	Hello, Command, Bye, Resync ─────►                   msgpack arrays
+//	Hello, Command, Bye, Resync, Arrived ─►              msgpack arrays
 //	                ◄───── Welcome, Refused, Result, Control, Goodbye
 //	                ◄───── Structure: first | tick | records   (Enter, Leave, Destroy)
 //	             datagrams

@@ -23,6 +23,7 @@ const (
 	TypeCommand   byte = 2
 	TypeBye       byte = 3
 	TypeResync    byte = 4
+	TypeArrived   byte = 5
 	TypeWelcome   byte = 16
 	TypeRefused   byte = 17
 	TypeStructure byte = 18

@@ -61,32 +61,35 @@ func ParseHello(body []byte) (Hello, error) {
 	return m, nil
 }
 
-// Welcome is the server's first message to a client that it accepts.
+// Welcome is the server's first message to a client that it accepts. Another one on the same
+// connection moves the session to another room.
 type Welcome struct {
-	Protocol        uint16 // Version
-	Schema          uint64 // Schema.Hash
-	Tables          uint32 // Tables.Version
-	Epoch           uint64 // identifies this world; handles of another are stale
-	GenerationFloor uint32 // handles with a lower generation are stale (H5)
-	TickHz          uint16 // ticks per second
-	SnapshotHz      uint16 // snapshots per second, at most
-	MaxSlots        uint32 // slot indices are below this; at most the constant MaxSlots
-	Session         uint64 // names the session in the server's log
-	Tick            uint32 // the world's tick when this was written
-	Resumed         uint8  // 1: the session named in Hello continues; 0: the session is new
-	Secret          []byte // resumes this session after its connection breaks; empty: it cannot be resumed
-	Room            string // the room that was joined
-	Simulate        uint8  // 1: the session sends exact states and effects, for a client that simulates
-	Commands        uint32 // how many of the session's commands the server has received; later ones are lost
-	SchemaText      string // Schema.Text, if Hello's Schema was 0
+	Protocol          uint16 // Version
+	Schema            uint64 // Schema.Hash
+	Tables            uint32 // Tables.Version
+	Epoch             uint64 // identifies this world; handles of another are stale
+	GenerationFloor   uint32 // handles with a lower generation are stale (H5)
+	GenerationCeiling uint32 // so are those with a higher one; at least GenerationFloor
+	TickHz            uint16 // ticks per second
+	SnapshotHz        uint16 // snapshots per second, at most
+	MaxSlots          uint32 // slot indices are below this; at most the constant MaxSlots
+	Session           uint64 // names the session in the server's log
+	Tick              uint32 // the world's tick when this was written
+	Resumed           uint8  // 1: the session named in Hello continues; 0: the session is new
+	Secret            []byte // resumes this session after its connection breaks; empty: it cannot be resumed
+	Room              string // the room that was joined
+	Simulate          uint8  // 1: the session sends exact states and effects, for a client that simulates
+	Commands          uint32 // how many of the session's commands the server has received; later ones are lost
+	Structure         uint32 // number of the newest structure record before this world's
+	SchemaText        string // Schema.Text, if Hello's Schema was 0
 }
 
 var welcomeElements = []element{
 	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
-	number("generation floor", math.MaxUint32), number("tick rate", math.MaxUint16), number("snapshot rate", math.MaxUint16),
+	number("generation floor", math.MaxUint32), number("generation ceiling", math.MaxUint32), number("tick rate", math.MaxUint16), number("snapshot rate", math.MaxUint16),
 	number("max slots", MaxSlots), number("session", math.MaxUint64), number("tick", math.MaxUint32),
 	number("resumed", 1), binaryOf("secret", SecretBytes), text("room", MaxRoom), number("simulate", 1),
-	number("commands", math.MaxUint32), text("schema text", MaxSchemaText),
+	number("commands", math.MaxUint32), number("structure", math.MaxUint32), text("schema text", MaxSchemaText),
 }
 
 // Type returns TypeWelcome.
@@ -109,6 +112,9 @@ func ParseWelcome(body []byte) (Welcome, error) {
 	}
 	if m.TickHz == 0 || m.SnapshotHz == 0 || m.SnapshotHz > m.TickHz {
 		return Welcome{}, bad("%d ticks and %d snapshots per second, want at least 1, and no more snapshots than ticks", m.TickHz, m.SnapshotHz)
+	}
+	if m.GenerationCeiling < m.GenerationFloor {
+		return Welcome{}, bad("generations %d to %d", m.GenerationFloor, m.GenerationCeiling)
 	}
 	return m, nil
 }

@@ -37,6 +37,7 @@ func TestLimitsFrames(t *testing.T) {
 		wire.Command{ID: 1<<32 - 1, Name: name, Target: most64, Args: append([]byte{0xc5, 1021 >> 8, 1021 & 0xff}, make([]byte, wire.MaxCommandArgs-3)...), Provisional: 1<<32 - 1 - wire.MaxWishes, Wishes: wire.MaxWishes, View: 1<<40 - 1},
 		wire.Bye{Code: 1<<16 - 1, Text: text},
 		wire.Resync{},
+		wire.Arrived{},
 		wire.Pad{},
 	} {
 		require.LessOrEqual(t, len(m.Append(nil))+1, wire.MaxClientMessage, m.String())

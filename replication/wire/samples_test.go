@@ -290,10 +290,11 @@ func samples(t testing.TB) []sample {
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
 		ofMessage("pad", wire.Pad{}, wire.ParsePad),
 		ofMessage("resync", wire.Resync{}, wire.ParseResync),
+		ofMessage("arrived", wire.Arrived{}, wire.ParseArrived),
 		ofMessage("welcome", wire.Welcome{
-			Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, TickHz: 60, SnapshotHz: 20,
+			Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, GenerationCeiling: 1<<20 - 1, TickHz: 60, SnapshotHz: 20,
 			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000, Resumed: 1, Secret: []byte("fedcba9876543210"),
-			Room: "arena 7", Simulate: 1, Commands: 12, SchemaText: "worldd schema 2\ninput raw\n",
+			Room: "arena 7", Simulate: 1, Commands: 12, Structure: 9, SchemaText: "worldd schema 2\ninput raw\n",
 		}, wire.ParseWelcome),
 		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1", Token: []byte{}}, wire.ParseRefused),
 		ofMessage("moved", wire.Refused{Code: wire.Moved, Address: "eu.example.org:7777", Token: []byte("token")}, wire.ParseRefused),

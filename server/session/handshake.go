@@ -61,11 +61,11 @@ func (p *Peer) handleHello(h wire.Hello) {
 	c.sessions = slices.Insert(c.sessions, c.indexOf(s.id), s)
 	c.stats.Joined++
 	s.rotateSecret(nil)
-	s.welcome(h, 0)
+	s.welcome(h, 0, 0)
 }
 
 // welcome answers h with Welcome and the controlled entity on a new connection.
-func (s *Session) welcome(h wire.Hello, resumed uint8) {
+func (s *Session) welcome(h wire.Hello, resumed uint8, structure uint32) {
 	c, text, simulate := s.core, "", uint8(0)
 	if h.Schema == 0 {
 		text = c.schemaText
@@ -75,10 +75,10 @@ func (s *Session) welcome(h wire.Hello, resumed uint8) {
 	}
 	s.sendMessage(wire.TypeWelcome, wire.Welcome{
 		Protocol: wire.Version, Schema: c.schemaHash, Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
-		GenerationFloor: c.config.GenerationFloor,
-		TickHz:          uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
+		GenerationFloor: c.config.GenerationFloor, GenerationCeiling: c.world.Config().LastGeneration,
+		TickHz: uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
-		Resumed: resumed, Secret: s.secret, Room: c.config.Room, Simulate: simulate, Commands: s.handled, SchemaText: text,
+		Resumed: resumed, Secret: s.secret, Room: c.config.Room, Simulate: simulate, Commands: s.handled, Structure: structure, SchemaText: text,
 	}.Append(nil))
 	if s.entity != 0 || resumed == 1 { // a resuming client may have missed the change to 0
 		s.sendControl()

@@ -104,7 +104,7 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	s.progress.restart()
 	s.core.stats.Resumed++
 	s.rotateSecret(h.Secret)
-	s.welcome(h, 1)
+	s.welcome(h, 1, h.Structure)
 	if !s.ended {
 		s.sendStream(missed) // ahead of any Result, which may depend on it
 	}

@@ -128,7 +128,7 @@ func heavy(t *testing.T) []vectors.Case {
 	elsewhere := slices.Clone(above)
 	elsewhere[foldAt] ^= 0x40
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor,
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: heavyTick,
 	}), k.entered())
 	var cases []vectors.Case

@@ -121,6 +121,8 @@ func (k *stock) welcomes() {
 		{wire.BadMessage, "no rates", "a world without ticks and snapshots", func(w *wire.Welcome) { w.TickHz, w.SnapshotHz = 0, 0 }},
 		{wire.BadMessage, "more snapshots than ticks", "two snapshots per tick", func(w *wire.Welcome) { w.SnapshotHz = 2 * w.TickHz }},
 		{wire.BadMessage, "too many slots", "a world of 2^24 + 1 slots", func(w *wire.Welcome) { w.MaxSlots = 1 << 24 }},
+		{wire.BadMessage, "ceiling below the floor", "a world without generations", func(w *wire.Welcome) { w.GenerationCeiling = w.GenerationFloor - 1 }},
+		{wire.BadMessage, "structure of a new session", "structure records before the first", func(w *wire.Welcome) { w.Structure = 1 }},
 		{wire.BadMessage, "simulate", "a session for a client that simulates", func(w *wire.Welcome) { w.Simulate = 1 }},
 		{wire.BadMessage, "no schema text", "the schema's text is missing, although the first Hello asks for it", func(w *wire.Welcome) { w.SchemaText = "" }},
 		{wire.BadMessage, "short secret", "a secret of 8 bytes", func(w *wire.Welcome) { w.Secret = w.Secret[:8] }},
@@ -129,10 +131,24 @@ func (k *stock) welcomes() {
 		c.change(&w)
 		beyond := map[int][]byte{}
 		if w.MaxSlots == wire.MaxSlots {
-			beyond[7] = []byte{0xce, 1, 0, 0, 1} // the encoder asserts the limit
+			beyond[8] = []byte{0xce, 1, 0, 0, 1} // the encoder asserts the limit
 		}
 		k.ends(c.code, c.name, c.about, stream(k.with(w, beyond), control))
 	}
+}
+
+// ceiling adds cases about generations above the world's last.
+func (k *stock) ceiling() {
+	w, control := k.welcomed()
+	w.GenerationCeiling = stockFloor
+	opening := stream(wire.AppendMessage(nil, w), control)
+	e := k.anyEnter()
+	e.Handle = bulk.NewHandle(1, stockFloor)
+	k.add("ceiling", "a handle above the ceiling is Stale, in a slot with an entity and in others", opening, stream(structureAt(1, 9, record(e))))
+	e.Handle = bulk.NewHandle(1, stockFloor+2)
+	k.ends(wire.BadMessage, "above the ceiling", "an Enter of a generation above the ceiling", opening, stream(structureAt(1, 9, record(e))))
+	w.Resumed, w.Structure, w.SchemaText = 1, 1, ""
+	k.ends(wire.BadMessage, "resumed elsewhere", "the session resumes after a record that the client has not applied", opening, vectors.Step{Lost: true}, stream(wire.AppendMessage(nil, w)))
 }
 
 // rowOf returns a full row of bits in order: pairs of a value and its width.

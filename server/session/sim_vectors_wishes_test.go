@@ -25,7 +25,7 @@ const wishSlot = 5
 // welcome returns a step with the Welcome of a connection.
 func (k *wishStock) welcome(change func(*wire.Welcome)) vectors.Step {
 	w := wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: stockFloor,
+		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: stockFloor, GenerationCeiling: stockFloor + 4,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 7, Tick: 100, Secret: make([]byte, wire.SecretBytes),
 	}
 	change(&w)
@@ -143,5 +143,6 @@ func (k *wishStock) wrongAnswers() {
 	bad("answered in one message", "two Answers in a message, of which none is applied", answered(1, later), answered(1, later))
 	bad("entered", "the entity has entered before", record(k.enter(later)), answered(1, later))
 	bad("beyond the slots", "the entity is in a slot beyond the world's", answered(1, bulk.NewHandle(64, stockFloor)))
+	bad("above the ceiling", "the entity is of another room", answered(1, bulk.NewHandle(wishSlot+1, stockFloor+6)))
 	bad("below the floor", "the entity is of an earlier run", answered(1, bulk.NewHandle(wishSlot+1, stockFloor-2)))
 }

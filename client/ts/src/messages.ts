@@ -91,6 +91,7 @@ export interface Welcome {
   tables: number
   epoch: bigint
   generationFloor: number
+  generationCeiling: number
   tickHz: number
   snapshotHz: number
   maxSlots: number
@@ -101,18 +102,20 @@ export interface Welcome {
   room: string
   simulate: boolean
   commands: number
+  structure: number
   schemaText: string
 }
 
 export function parseWelcome(b: Uint8Array): Welcome {
   const r = new MsgpackReader(b)
-  r.array(16)
+  r.array(18)
   const m: Welcome = {
     protocol: r.uint('protocol', u16),
     schema: r.u64('schema'),
     tables: r.uint('tables', u32),
     epoch: r.u64('epoch'),
     generationFloor: r.uint('generation_floor', u32),
+    generationCeiling: r.uint('generation_ceiling', u32),
     tickHz: r.uint('tick_hz', u16),
     snapshotHz: r.uint('snapshot_hz', u16),
     maxSlots: r.uint('max_slots', u32),
@@ -123,11 +126,13 @@ export function parseWelcome(b: Uint8Array): Welcome {
     room: r.str('room', limit.maxRoom),
     simulate: r.uint('simulate', 1) === 1,
     commands: r.uint('commands', u32),
+    structure: r.uint('structure', u32),
     schemaText: r.str('schema_text', limit.maxSchemaText),
   }
   r.expectEnd()
   if (m.secret.length !== 0 && m.secret.length !== 16) fail(`a secret of ${m.secret.length} bytes`)
   if (m.snapshotHz < 1 || m.snapshotHz > m.tickHz) fail(`${m.snapshotHz} snapshots in ${m.tickHz} ticks a second`)
+  if (m.generationCeiling < m.generationFloor) fail(`generations ${m.generationFloor} to ${m.generationCeiling}`)
   return m
 }
 

@@ -161,6 +161,7 @@ export class Replica {
 
   private readonly codec: Codec
   private readonly floor: number
+  private readonly ceiling: number
   private readonly maxSlots: number
   private readonly limits: Limits
   private readonly observer: Observer
@@ -211,10 +212,11 @@ export class Replica {
   private planned = 0
   private retexted: Entity | undefined // whose texts the newest records have changed
 
-  constructor(layout: Layout, tables: Tables, floor: number, maxSlots: number, limits: Limits, observer: Observer, events: Events, wishes: Wishes, stats: ReplicaStats, simulation?: Simulation) {
+  constructor(layout: Layout, tables: Tables, floor: number, ceiling: number, maxSlots: number, limits: Limits, observer: Observer, events: Events, wishes: Wishes, stats: ReplicaStats, simulation?: Simulation) {
     this.layout = layout
     this.codec = new Codec(layout.schema, tables)
     this.floor = floor
+    this.ceiling = ceiling
     this.maxSlots = maxSlots
     this.limits = limits
     this.observer = observer
@@ -279,7 +281,7 @@ export class Replica {
   }
 
   private stateOf(index: number, generation: number): number {
-    if (generation % 2 === 0 || generation < this.floor || index >= this.maxSlots) return stale
+    if (generation % 2 === 0 || generation < this.floor || generation > this.ceiling || index >= this.maxSlots) return stale
     const c = this.cells.peek(index)
     if (!c || c.generation < generation) return 0
     return c.generation > generation ? stale : c.state
@@ -343,7 +345,7 @@ export class Replica {
       this.checkAnswer(x)
       if (x.detail === 0) return
     }
-    if (x.index >= this.maxSlots || x.generation < this.floor) fail(`a record of ${x.index}v${x.generation}`)
+    if (x.index >= this.maxSlots || x.generation < this.floor || x.generation > this.ceiling) fail(`a record of ${x.index}v${x.generation}`)
     this.charge(this.cells.growth(x.index))
     const c = this.planOf(x.index)
     if (x.generation < c.generation) return

@@ -281,8 +281,10 @@ export class Session {
     const was = this.welcome
     if (m.resumed) {
       if (!was || was.secret.length === 0 || was.session !== m.session || was.epoch !== m.epoch) fail('a session resumes, which was not requested')
-      if (was.generationFloor !== m.generationFloor || was.maxSlots !== m.maxSlots || was.schema !== m.schema || was.simulate !== m.simulate) fail('a session resumes in another world')
+      if (was.generationFloor !== m.generationFloor || was.generationCeiling !== m.generationCeiling || was.maxSlots !== m.maxSlots || was.schema !== m.schema || was.simulate !== m.simulate) fail('a session resumes in another world')
     }
+    const structure = m.resumed ? this.replica!.structure : 0
+    if (m.structure !== structure) fail(`a Welcome after structure record ${m.structure}, want ${structure}`)
     if (was && was.epoch !== m.epoch) this.forget()
     this.layout = layout
     this.outdated = false
@@ -297,7 +299,7 @@ export class Session {
       before?.deliverRendered(Infinity)
       before?.leaveAll()
       if (m.simulate) checkBodies(layout.schema, m.tickHz)
-      this.renew(layout, m.generationFloor, m.maxSlots, m.tickHz, m.snapshotHz, m.simulate)
+      this.renew(layout, m.generationFloor, m.generationCeiling, m.maxSlots, m.tickHz, m.snapshotHz, m.simulate)
       if (before && was?.epoch === m.epoch) this.replica!.inheritStale(before)
     }
     this.welcome = { ...m, schemaText: '' } // the layout has it
@@ -311,16 +313,16 @@ export class Session {
     this.replica?.destroyAll()
     this.wishes.forget()
     this.layout ??= new Layout(parseSchema('worldd schema 2\ninput raw\n'))
-    this.renew(this.layout, 0, 0, 1, 0, false)
+    this.renew(this.layout, 0, 0, 0, 1, 0, false)
     this.welcome = undefined
     this.epoch = 0n
   }
 
   /** renew makes an empty replica, which keeps the counters, and an unset clock. */
-  private renew(layout: Layout, floor: number, maxSlots: number, hz: number, snapshotHz: number, simulate: boolean): void {
+  private renew(layout: Layout, floor: number, ceiling: number, maxSlots: number, hz: number, snapshotHz: number, simulate: boolean): void {
     const { config } = this
     const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes }
-    this.replica = new Replica(layout, config.tables, floor, maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, simulate ? config.simulation : undefined)
+    this.replica = new Replica(layout, config.tables, floor, ceiling, maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, simulate ? config.simulation : undefined)
     this.controlled = none
     this.clock = new Clock(hz)
     this.renderer = new Renderer()

@@ -112,7 +112,7 @@ test('a lost connection resumes, with entities, handles and counters as they wer
   const hello = s.link.hello()
   assert.deepEqual([hello.session, hello.structure, hello.secret.length, hello.epoch], [1n, 1, 16, 0n])
   assert.equal(hello.schema, s.client.schema.hash)
-  s.link.deliver(server.welcome({ resumed: true, text: '', commands: 1 }))
+  s.link.deliver(server.welcome({ resumed: true, text: '', commands: 1, structure: 1 }))
   assert.deepEqual(s.states.map((x) => [x.state, x.resumed, x.newWorld]), [['joined', false, false], ['reconnecting', false, false], ['joined', true, false]])
   s.link.deliver(server.structure(2, server.enter(6, 1)))
   s.client.update()
@@ -282,7 +282,7 @@ test('a client whose audits keep failing begins a session that does not simulate
     await s.lose()
     const hello = s.link.hello()
     assert.deepEqual([hello.abilities, hello.session], [1, 1n])
-    s.link.deliver(server.welcome({ ...simulated, text: '', schema: hello.schema, resumed: true }))
+    s.link.deliver(server.welcome({ ...simulated, text: '', schema: hello.schema, resumed: true, structure: hello.structure }))
     const { link } = s
     audits(s, clock, 10, 1, 2000)
     assert.equal(s.client.state, 'reconnecting')

@@ -58,6 +58,8 @@ test('a Welcome is checked', async () => {
     ['no schema', { text: 'component x\n' }, 1],
     ['tables', { tables: 1 }, 15],
     ['a secret', { secret: new Uint8Array(15) }, 1],
+    ['ceiling', { floor: 3, ceiling: 2 }, 1],
+    ['structure', { structure: 1 }, 1],
     ['resumed', { resumed: true }, 1],
   ] as const) {
     const s = new Session({ tables })
@@ -71,7 +73,7 @@ test('a Welcome is checked', async () => {
     return s
   }
   assert.ok((await resumes({})).joined)
-  for (const o of [{ session: 2 }, { epoch: 8 }, { floor: 3 }, { maxSlots: 5 }, { schema: 6n }]) await assert.rejects(resumes(o), { code: 1 })
+  for (const o of [{ session: 2 }, { epoch: 8 }, { floor: 3 }, { ceiling: 9 }, { structure: 1 }, { maxSlots: 5 }, { schema: 6n }]) await assert.rejects(resumes(o), { code: 1 })
 })
 
 test('frames are bounded, and kept no longer than needed', () => {

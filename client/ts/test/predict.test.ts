@@ -121,7 +121,7 @@ class Track {
   }
 
   resume(): void {
-    this.link.deliver(server.welcome({ schema: hashOf(schemaText), text: '', resumed: true }))
+    this.link.deliver(server.welcome({ schema: hashOf(schemaText), text: '', resumed: true, structure: this.records }))
     this.client.update()
   }
 

@@ -32,6 +32,8 @@ export interface WelcomeOptions {
   text?: string
   schema?: bigint
   floor?: number
+  ceiling?: number
+  structure?: number
   maxSlots?: number
   tables?: number
   simulate?: boolean
@@ -48,12 +50,13 @@ export function frame(type: number, body: Uint8Array): Uint8Array {
 
 export function welcome(o: WelcomeOptions = {}): Uint8Array {
   const w = new MsgpackWriter()
-  w.array(16)
+  w.array(18)
   w.uint(4)
   w.u64(o.schema ?? hashOf(o.text || schemaText))
   w.uint(o.tables ?? tablesVersion)
   w.u64(BigInt(o.epoch ?? 7))
   w.uint(o.floor ?? 0)
+  w.uint(o.ceiling ?? 0xffffffff)
   w.uint(60)
   w.uint(20)
   w.uint(o.maxSlots ?? 1000)
@@ -64,6 +67,7 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
   w.str('')
   w.uint(o.simulate ? 1 : 0)
   w.uint(o.commands ?? 0)
+  w.uint(o.structure ?? 0)
   w.str(o.text ?? schemaText)
   return frame(Type.welcome, w.take())
 }
