@@ -265,8 +265,8 @@ func TestMoved(t *testing.T) {
 	second := newFixtureWith(t, func(c *server.Config) {
 		c.Epoch = houseEpoch + 1
 		c.Game.Commands["travel"] = server.OnRawCommand(func(s *server.Session, _ world.Entity, _ []byte) error {
-			require.Error(t, s.Move("", nil))
-			return s.Move(last.server.Addr().String(), []byte("to the arena"))
+			require.Error(t, s.Redirect("", nil))
+			return s.Redirect(last.server.Addr().String(), []byte("to the arena"))
 		})
 	})
 	first := newFixtureWith(t, func(c *server.Config) {

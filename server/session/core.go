@@ -34,6 +34,7 @@ type Config struct {
 	Epoch                           uint64
 	GenerationFloor                 uint32
 	Room                            string
+	Router                          *Router // nil: the Core is used alone, by Core.Open
 	Admit                           Admit
 	OneSessionPerUser               bool
 	MaxSessions                     int
@@ -41,7 +42,7 @@ type Config struct {
 	Grace                           time.Duration
 	PanicEnds                       bool
 	MaxViewAge                      time.Duration
-	Random                          io.Reader // required
+	Random                          io.Reader // required without a Router
 }
 
 // Core is the server without sockets, goroutines or a clock: sessions, commands and
@@ -59,6 +60,7 @@ type Core struct {
 	opened   []*Peer // since the last tick
 	kicks    []kick  // since the last tick
 	draining bool
+	closed   bool            // nothing more is accepted
 	bans     map[string]bool // replaces banned at the next tick; nil: no change
 	// Limits that SetLimits may change.
 	maxSessions, budget int
@@ -84,7 +86,10 @@ type Core struct {
 // does not fit the world, and a missing Random.
 func (c Config) Validate() error {
 	errs := []error{c.Game.validate(c.Schema), validateMaxSessions(c.MaxSessions)}
-	if c.OneSessionPerUser && c.Admit == nil {
+	if c.Router != nil && c.Admit != nil {
+		errs = append(errs, errors.New("server: Admit with a Router, which checks the tokens of all rooms: set RouterConfig.Admit"))
+	}
+	if c.OneSessionPerUser && c.Admit == nil && (c.Router == nil || c.Router.config.Admit == nil) {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
 	}
 	if c.CommandsPerSecond < 0 {
@@ -116,6 +121,9 @@ func (c Config) Validate() error {
 func NewCore(c Config) (*Core, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if c.Random == nil && c.Router != nil {
+		c.Random = (*routerRandom)(c.Router)
 	}
 	if c.Random == nil {
 		return nil, errors.New("server: Random is nil: want a source of secrets, or a seeded one in a simulation")
@@ -159,7 +167,10 @@ func NewCore(c Config) (*Core, error) {
 	}
 	core.commands, core.input = c.Game.bind(c.Schema)
 	if c.Admit != nil && !c.PanicEnds {
-		core.config.Admit = core.containAdmit(c.Admit)
+		core.config.Admit = containAdmit(c.Admit, func(value any) {
+			core.admitPanics.Add(1)
+			notePanic(core.onPanic, HookAdmit, 0, value)
+		})
 	}
 	return core, nil
 }
@@ -199,26 +210,49 @@ func (c *Core) TicksLeft() uint64 {
 // client's network: when the server is full, the sessions of that address that are away
 // end first. Open may be called from any goroutine.
 func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
+	p := &Peer{admit: c.config.Admit, ctx: ctx, address: address, conn: conn}
+	if c.config.Router != nil {
+		p.id, p.admit = c.config.Router.nextID.Add(1), c.config.Router.config.Admit
+	}
+	if !c.deliver(p) {
+		p.sendRefused(&wire.Error{Code: wire.Draining}, "")
+	}
+	return p
+}
+
+// deliver gives p to c, and returns false if c has closed.
+func (c *Core) deliver(p *Peer) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nextID++
-	p := &Peer{core: c, id: c.nextID, ctx: ctx, address: address, conn: conn}
+	if c.closed {
+		return false
+	}
+	if p.id == 0 {
+		c.nextID++
+		p.id = c.nextID
+	}
+	p.core = c
 	c.opened = append(c.opened, p)
-	return p
+	return true
 }
 
 // kick is a session to end, and the reason.
 type kick struct {
 	id     uint64
-	reason string
+	reason *wire.Error
 }
 
 // Kick is Session.Kick by session id, from any goroutine. It does nothing if the session
 // has ended.
 func (c *Core) Kick(id uint64, reason string) {
+	c.endLater(id, &wire.Error{Code: wire.Kicked, Detail: reason})
+}
+
+// endLater ends a session at the next tick, from any goroutine.
+func (c *Core) endLater(id uint64, why *wire.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kicks = append(c.kicks, kick{id, reason})
+	c.kicks = append(c.kicks, kick{id, why})
 }
 
 // Tick processes what arrived, steps the world once, and sends every due snapshot,
@@ -237,11 +271,15 @@ func (c *Core) Receive() {
 		c.Drain()
 	}
 	c.mu.Lock()
-	c.peers = append(c.peers, c.opened...)
-	c.opened = c.opened[:0]
+	if len(c.opened) > 0 {
+		c.peers = append(c.peers, c.opened...)
+		slices.SortFunc(c.peers, func(a, b *Peer) int { return cmp.Compare(a.id, b.id) })
+		clear(c.opened)
+		c.opened = c.opened[:0]
+	}
 	for _, k := range c.kicks {
 		if s := c.Session(k.id); s != nil {
-			s.Kick(k.reason)
+			s.kicked = k.reason
 		}
 	}
 	c.kicks = c.kicks[:0]
@@ -259,7 +297,7 @@ func (c *Core) Receive() {
 	for _, p := range c.peers {
 		p.receive()
 	}
-	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return p.session != nil })
+	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return p.session != nil || p.core != c })
 }
 
 // indexOf returns the index of session id in c.sessions, or where it would be inserted.
@@ -392,9 +430,32 @@ func (c *Core) Shutdown() {
 	c.reap()
 }
 
-// Close stops the worker goroutines of Config.Replication.Workers. Call it after the last
-// Tick.
-func (c *Core) Close() { c.replicator.Close() }
+// Close refuses the connections that came after the last Tick, and later ones, with Draining.
+// It stops the worker goroutines of Config.Replication.Workers. Call it after the last Tick.
+func (c *Core) Close() {
+	c.mu.Lock()
+	c.closed = true
+	late := c.opened
+	c.opened = nil
+	c.mu.Unlock()
+	for _, p := range late {
+		p.refuse(&wire.Error{Code: wire.Draining}, "")
+	}
+	c.replicator.Close()
+}
+
+// Retire reports whether c has neither sessions nor connections. If so, c accepts no more: its
+// Router asks Join again for a client that comes too late. Only the goroutine that calls Tick
+// may call it; Close follows.
+func (c *Core) Retire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Len() > 0 || len(c.opened) > 0 {
+		return false
+	}
+	c.closed = true
+	return true
+}
 
 // Len returns the number of sessions and of connections without one.
 func (c *Core) Len() int { return len(c.sessions) + len(c.peers) }

@@ -26,6 +26,10 @@ func (p *Peer) handleHello(h wire.Hello) {
 			return
 		}
 	}
+	if refusal := p.mayBegin(h); refusal != nil {
+		p.refuse(refusal, "")
+		return
+	}
 	granted, refusal := c.admit(p)
 	if refusal != nil {
 		p.refuse(refusal, "")
@@ -61,6 +65,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 	c.sessions = slices.Insert(c.sessions, c.indexOf(s.id), s)
 	c.stats.Joined++
 	s.rotateSecret(nil)
+	c.config.Router.begin(s)
 	s.welcome(h, 0, 0)
 }
 
@@ -85,11 +90,27 @@ func (s *Session) welcome(h wire.Hello, resumed uint8, structure uint32) {
 	}
 }
 
+// differ returns the refusal of a client that has another number than the server.
+func differ(code wire.Code, what string, digits int, client, server uint64) (refusal *wire.Error, want string) {
+	return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
+}
+
+// mayBegin returns why h must not begin a session in the room, although it could not resume
+// the one that it names. The Router has sent it here for that session alone, without
+// RouterConfig.Join: only the same room may take it.
+func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
+	if !p.resumes {
+		return nil
+	}
+	own := p.core.config.Room
+	if granted, _ := p.tokenResult(); h.Room != "" && h.Room != own || granted.Room != "" && granted.Room != own {
+		return &wire.Error{Code: wire.Timeout, Detail: "the session has ended: connect again"}
+	}
+	return nil
+}
+
 // checkHello returns how h is incompatible with this server, and the value it should have.
 func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
-	differ := func(code wire.Code, what string, digits int, client, server uint64) (*wire.Error, string) {
-		return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
-	}
 	tables := uint64(c.replicator.Codec().Tables().Version())
 	switch own := c.schemaHash; {
 	case h.Protocol != wire.Version:
@@ -101,7 +122,7 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 		return differ(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
 		return differ(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)
-	case h.Room != "" && h.Room != c.config.Room:
+	case h.Room != "" && h.Room != c.config.Room && c.config.Router == nil:
 		return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("client asks for room %q, server has %q", h.Room, c.config.Room)}, ""
 	}
 	return nil, ""

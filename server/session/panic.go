@@ -55,18 +55,18 @@ func (s *Session) contain(hook Hook) {
 	if value := recover(); value != nil {
 		s.kicked = errHookPanicked
 		s.core.stats.Panics[hook]++
-		s.core.notePanic(hook, s.id, value)
+		notePanic(s.core.onPanic, hook, s.id, value)
 	}
 }
 
 // notePanic reports a recovered panic, or raises it again if a library raised it. The
 // caller must still be on the panic's stack.
-func (c *Core) notePanic(hook Hook, session uint64, value any) {
+func notePanic(report func(HookPanic), hook Hook, session uint64, value any) {
 	if at := panicOrigin(); inLibrary(at) {
 		panic(value)
 	}
-	if c.onPanic != nil {
-		c.onPanic(HookPanic{hook, session, value, debug.Stack()})
+	if report != nil {
+		report(HookPanic{hook, session, value, debug.Stack()})
 	}
 }
 
@@ -115,13 +115,12 @@ func (s *Session) notify(hook Hook, f func(*Session)) {
 	}
 }
 
-// containAdmit wraps admit to refuse the client if it panics.
-func (c *Core) containAdmit(admit Admit) Admit {
+// containAdmit wraps admit to refuse the client if it panics, after a call of note.
+func containAdmit(admit Admit, note func(value any)) Admit {
 	return func(ctx context.Context, token []byte) (admission Admission, err error) {
 		defer func() {
 			if value := recover(); value != nil {
-				c.admitPanics.Add(1)
-				c.notePanic(HookAdmit, 0, value)
+				note(value)
 				err = errHookPanicked
 			}
 		}()

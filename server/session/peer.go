@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -24,7 +25,9 @@ type Conn interface {
 // resumes over another connection. The exported methods that receive may be called from any goroutine;
 // everything else belongs to the goroutine that calls Tick.
 type Peer struct {
-	core    *Core
+	core    *Core   // nil until the Router has found a room
+	router  *Router // nil: opened by Core.Open
+	admit   Admit
 	id      uint64
 	ctx     context.Context // ends with the connection
 	address string          // groups connections when the server is full
@@ -33,8 +36,13 @@ type Peer struct {
 	session *Session
 	age     int // ticks without a session
 	closed  bool
-	out     []byte       // scratch
-	spare   []wire.Input // the inbox's other input buffer
+	resumes bool // the Router has found the session that the Hello names
+	// Guarded by router.mu.
+	claimed  bool      // no longer waits for a Hello
+	openedAt time.Time // as the first ExpireHellos saw it
+
+	out   []byte       // scratch
+	spare []wire.Input // the inbox's other input buffer
 }
 
 // ID returns the connection's id, unique within a run. A session that begins over this
@@ -64,7 +72,7 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	for {
 		kind, body, ok, err := in.frames.Next()
 		if err == nil && ok {
-			err = in.queue(p.ctx, kind, body, p.core.config.Admit)
+			err = p.queue(kind, body)
 		}
 		if err != nil {
 			return in.setFault(err)
@@ -73,6 +81,20 @@ func (p *Peer) ReceiveStream(b []byte) error {
 			return nil
 		}
 	}
+}
+
+// queue queues a message for the tick. A Hello goes to the Router first, if there is one.
+func (p *Peer) queue(kind byte, body []byte) error {
+	in := &p.inbox
+	hello := !in.greeted
+	if err := in.queue(p.ctx, kind, body, p.admit); err != nil || !hello || p.router == nil {
+		return err
+	}
+	h := in.hello
+	in.mu.Unlock()
+	defer in.mu.Lock()
+	p.router.place(p, h)
+	return nil
 }
 
 // ReceiveDatagram accepts a datagram and returns the client's stamp, to be echoed. It keeps
@@ -166,6 +188,10 @@ func (p *Peer) refuse(why *wire.Error, want string) {
 	}
 	p.core.stats.Refused++
 	p.core.countClosed(why.Code)
+	p.sendRefused(why, want)
+}
+
+func (p *Peer) sendRefused(why *wire.Error, want string) {
 	p.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail, Want: want, Address: why.Address, Token: why.Token}.Append(nil))
 	p.close(why)
 }

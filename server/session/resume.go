@@ -27,12 +27,16 @@ func (s *Session) rotateSecret(shown secret) {
 			s.secret = next // without a secret, the session ends with its connection
 		}
 	}
+	s.core.config.Router.note(s)
 }
 
 // noteDatagram records that a datagram came: the client has the newest Welcome.
 func (s *Session) noteDatagram() {
 	s.silentTicks, s.confirmed = 0, true
-	s.former = nil
+	if s.former != nil {
+		s.former = nil
+		s.core.config.Router.note(s)
+	}
 }
 
 // disconnect handles a connection that broke. The session is away until its client

@@ -77,6 +77,9 @@ func (s *Session) Value() any { return s.value }
 // rules that a replay repeats keep their state in components.
 func (s *Session) SetValue(v any) { s.value = v }
 
+// Room returns the name of the room that the session is in (Config.Room).
+func (s *Session) Room() string { return s.core.config.Room }
+
 // Away reports whether the session has no connection and waits for its client.
 func (s *Session) Away() bool { return s.peer == nil }
 
@@ -94,10 +97,10 @@ func (s *Session) Kick(reason string) {
 	s.kicked = &wire.Error{Code: wire.Kicked, Detail: reason}
 }
 
-// Move ends the session as Kick does, and sends its client to the server at address,
+// Redirect ends the session as Kick does, and sends its client to the server at address,
 // "host:port", with a token for it, at most wire.MaxToken bytes. The error says what is
 // wrong with the arguments.
-func (s *Session) Move(address string, token []byte) error {
+func (s *Session) Redirect(address string, token []byte) error {
 	moved, err := wire.MovedTo(address, token)
 	if err != nil {
 		return err
@@ -136,6 +139,7 @@ func (s *Session) leave() {
 	s.notify(HookLeave, s.core.config.Game.Leave)
 	s.core.replicator.RemoveViewer(s.viewer)
 	s.viewer = nil
+	s.core.config.Router.forget(s)
 }
 
 func (s *Session) sendMessage(kind byte, body []byte) {

@@ -1,0 +1,328 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// maxJoins bounds how often a client is given a room that ends before the client reaches it.
+const maxJoins = 3
+
+// RouterConfig configures a Router.
+type RouterConfig struct {
+	// Admit checks the connect tokens for all rooms, as Config.Admit does for one. Default
+	// none: tokens are ignored.
+	Admit Admit
+	// Random is a source for the epochs and secrets of Cores without one of their own.
+	Random io.Reader // required
+	// Join returns the room that a client joins. room is Hello's, or if that is empty the
+	// token's, or "". Join runs on the goroutine of the connection and under its context, and
+	// may wait, for example until the room is made. An error refuses the client: a *wire.Error
+	// with its own code, any other with NoRoom.
+	Join func(ctx context.Context, room string, a Admission) (*Core, error)
+	// OneSessionPerUser ends a user's earlier sessions in all rooms when the user begins one.
+	OneSessionPerUser bool
+	// PanicEnds is Config.PanicEnds, for Admit.
+	PanicEnds bool
+}
+
+// Router assigns new connections to rooms, each of which is a Core with this Router in its
+// Config. A connection has no room until its Hello. A Hello that resumes a session finds the
+// room where the session is. All methods may be called from any goroutine.
+type Router struct {
+	config RouterConfig
+	nextID atomic.Uint64 // of the newest connection, in all rooms
+
+	mu       sync.Mutex // acquired before a Core's
+	waiting  []*Peer    // connections without a Hello, ascending by id
+	sessions map[uint64]*placement
+	draining bool
+	stats    RouterStats
+
+	randomMu sync.Mutex
+	onPanic  func(HookPanic)
+}
+
+// RouterStats counts connections that never reached a room.
+type RouterStats struct {
+	Waiting int // connections without a Hello
+	Refused uint64
+	Closed  map[wire.Code]uint64
+	Panics  uint64 // contained, of Admit
+}
+
+// placement is where a live session is, and how its client proves that it is its own.
+type placement struct {
+	core           *Core
+	user           string
+	secret, former secret
+}
+
+// NewRouter returns a Router without rooms.
+func NewRouter(c RouterConfig) (*Router, error) {
+	var errs []error
+	if c.Join == nil {
+		errs = append(errs, errors.New("server: Join is nil: want a function that returns rooms"))
+	}
+	if c.Random == nil {
+		errs = append(errs, errors.New("server: Random is nil: want a source of secrets, or a seeded one in a simulation"))
+	}
+	if c.OneSessionPerUser && c.Admit == nil {
+		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	r := &Router{config: c, sessions: map[uint64]*placement{}}
+	if c.Admit != nil && !c.PanicEnds {
+		r.config.Admit = containAdmit(c.Admit, func(value any) {
+			r.mu.Lock()
+			r.stats.Panics++
+			r.mu.Unlock()
+			notePanic(r.onPanic, HookAdmit, 0, value)
+		})
+	}
+	return r, nil
+}
+
+// OnPanic sets a function to call for each contained panic of Admit, on the goroutine that
+// panicked. It must be set before the first Open.
+func (r *Router) OnPanic(f func(HookPanic)) { r.onPanic = f }
+
+// Open registers a new connection; see Core.Open.
+func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
+	p := &Peer{router: r, admit: r.config.Admit, id: r.nextID.Add(1), ctx: ctx, address: address, conn: conn}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = append(r.waiting, p)
+	return p
+}
+
+// ExpireHellos ends connections that have ended, failed, or brought no Hello for HelloTimeout
+// before they reached a room. The caller has the clock, and calls it several times a second.
+func (r *Router) ExpireHellos(now time.Time) {
+	r.expire(func(p *Peer) *wire.Error {
+		if p.openedAt.IsZero() {
+			p.openedAt = now
+		}
+		if now.Sub(p.openedAt) > HelloTimeout {
+			return &wire.Error{Code: wire.Timeout, Detail: "no Hello"}
+		}
+		return nil
+	})
+}
+
+// Drain refuses the connections without a Hello, and later ones that do not resume a session.
+func (r *Router) Drain() {
+	r.mu.Lock()
+	r.draining = true
+	r.mu.Unlock()
+	r.expire(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
+}
+
+// expire ends waiting connections: those that have ended or failed, and those for which why
+// has a reason.
+func (r *Router) expire(why func(*Peer) *wire.Error) {
+	type refusal struct {
+		p   *Peer
+		why *wire.Error
+	}
+	var refused []refusal
+	r.mu.Lock()
+	r.waiting = slices.DeleteFunc(r.waiting, func(p *Peer) bool {
+		if p.claimed {
+			return true
+		}
+		reason := p.inbox.failure()
+		if reason == nil {
+			reason = why(p)
+		}
+		p.claimed = reason != nil
+		if p.claimed {
+			refused = append(refused, refusal{p, reason})
+		}
+		return p.claimed
+	})
+	r.mu.Unlock()
+	for _, x := range refused {
+		r.refuse(x.p, x.why, "")
+	}
+}
+
+// claim makes the caller the only one that may place or refuse a waiting connection.
+func (r *Router) claim(p *Peer) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := p.claimed
+	p.claimed = true
+	return !was
+}
+
+// place brings a connection to the room of its Hello, on the connection's goroutine.
+func (r *Router) place(p *Peer, h *wire.Hello) {
+	if !r.claim(p) {
+		return // it has waited too long
+	}
+	if h.Protocol != wire.Version {
+		why, want := differ(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
+		r.refuse(p, why, want)
+		return
+	}
+	if core := r.roomOf(h); core != nil {
+		p.resumes = true
+		if core.deliver(p) {
+			return
+		}
+		p.resumes = false // the room has ended, and its sessions
+	}
+	granted, why := p.tokenResult()
+	if why == nil {
+		why = r.join(p, h.Room, granted)
+	}
+	if why != nil {
+		r.refuse(p, why, "")
+	}
+}
+
+// join brings a connection to the room that its client joins, or returns why not.
+func (r *Router) join(p *Peer, room string, granted Admission) *wire.Error {
+	switch {
+	case r.isDraining():
+		return &wire.Error{Code: wire.Draining}
+	case room == "":
+		room = granted.Room
+	case granted.Room != "" && granted.Room != room:
+		return &wire.Error{Code: wire.Unauthorized, Detail: fmt.Sprintf("the token is for room %q, not %q", granted.Room, room)}
+	}
+	for range maxJoins {
+		core, err := r.config.Join(p.ctx, room, granted)
+		switch {
+		case errors.Is(err, context.DeadlineExceeded): // a retry may succeed
+			return &wire.Error{Code: wire.Internal, Detail: "the room was not ready in time"}
+		case err != nil:
+			return refusalOf(err, wire.NoRoom)
+		case core == nil:
+			return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("no room %q", room)}
+		case core.deliver(p):
+			return nil
+		}
+	}
+	return &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", room)}
+}
+
+func (r *Router) isDraining() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.draining
+}
+
+// refuse is Peer.refuse for a connection that has reached no room.
+func (r *Router) refuse(p *Peer, why *wire.Error, want string) {
+	r.mu.Lock()
+	r.stats.Refused++
+	if r.stats.Closed == nil {
+		r.stats.Closed = map[wire.Code]uint64{}
+	}
+	r.stats.Closed[why.Code]++
+	r.mu.Unlock()
+	p.sendRefused(why, want)
+}
+
+// Stats returns a copy of the counters.
+func (r *Router) Stats() RouterStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	s.Waiting, s.Closed = 0, maps.Clone(s.Closed)
+	for _, p := range r.waiting {
+		if !p.claimed {
+			s.Waiting++
+		}
+	}
+	return s
+}
+
+// roomOf returns the room of the session that h asks to resume and may, or nil.
+func (r *Router) roomOf(h *wire.Hello) *Core {
+	if len(h.Secret) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.sessions[h.Session]
+	if p == nil {
+		return nil
+	}
+	if current, former := p.secret.matches(h.Secret), p.former.matches(h.Secret); current || former {
+		return p.core
+	}
+	return nil
+}
+
+// note records where s is and its secrets.
+func (r *Router) note(s *Session) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.sessions[s.id]
+	if p == nil {
+		p = &placement{}
+		r.sessions[s.id] = p
+	}
+	*p = placement{s.core, s.user, s.secret, s.former}
+}
+
+// begin notes a session that has begun, and ends the others of its user.
+func (r *Router) begin(s *Session) {
+	if r == nil {
+		return
+	}
+	r.note(s)
+	if !r.config.OneSessionPerUser || s.user == "" {
+		return
+	}
+	others := map[uint64]*Core{}
+	r.mu.Lock()
+	for id, p := range r.sessions {
+		if id != s.id && p.user == s.user {
+			others[id] = p.core
+		}
+	}
+	r.mu.Unlock()
+	for id, core := range others {
+		core.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
+	}
+}
+
+// forget removes a session that has ended in core.
+func (r *Router) forget(s *Session) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.sessions[s.id]; p != nil && p.core == s.core {
+		delete(r.sessions, s.id)
+	}
+}
+
+// Read reads from RouterConfig.Random, for the Cores.
+func (r *routerRandom) Read(b []byte) (int, error) {
+	r.randomMu.Lock()
+	defer r.randomMu.Unlock()
+	return r.config.Random.Read(b)
+}
+
+// routerRandom is a Router as a source of random numbers for several goroutines.
+type routerRandom Router
