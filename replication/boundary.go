@@ -26,7 +26,7 @@ const (
 	// fewChangedDivisor: margins are used while at most one slot in so many has
 	// changed. With more changes, entities near a radius would be listed repeatedly,
 	// and most need a check in any case.
-	fewChangedDivisor = 8
+	fewChangedDivisor = 4
 	// minListed is the number of entities that may be listed in any case.
 	minListed = 64
 )
