@@ -142,8 +142,8 @@ func (s *sceneBench) frame() {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// run settles the scene and reports what the parts of a tick take, as the lowest eighth: on
-// a shared machine the rest is what others take.
+// run settles the scene and reports what the parts of a tick take, as the lowest eighth:
+// on a shared machine the rest belongs to others.
 func (s *sceneBench) run(b *testing.B, sparks, births int) {
 	for range 100 {
 		s.step(sparks, births)
