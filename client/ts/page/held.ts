@@ -7,8 +7,8 @@ const maxHeld = 12
 /** maxState bounds the characters about an entity's components. */
 const maxState = 200
 
-/** words say what a verdict means to the holder of a handle. */
-const words: Record<Verdict, string> = {
+/** meanings say what a verdict means to the holder of a handle. */
+const meanings: Record<Verdict, string> = {
   live: 'in view',
   hidden: 'exists perhaps, out of view',
   pending: 'not heard of yet',
@@ -25,6 +25,7 @@ interface Row {
   what: string
   last: Verdict | undefined
   tenant: bigint // of the slot, if it is another
+  left: boolean // the handle is of a room that the client has left
 }
 
 /** Held holds handles, newest first. */
@@ -67,7 +68,7 @@ export class Held {
     button.onclick = () => this.drop(h)
     item.append(name, verdict, note, button, state)
     this.list.prepend(item)
-    this.rows.set(h, { item, verdict, note, state, what: '', last: undefined, tenant: none })
+    this.rows.set(h, { item, verdict, note, state, what: '', last: undefined, tenant: none, left: false })
   }
 
   private drop(h: bigint): void {
@@ -79,6 +80,11 @@ export class Held {
   clear(): void {
     this.rows.clear()
     this.list.replaceChildren()
+  }
+
+  /** leaveRoom says of all handles that they are of another room. */
+  leaveRoom(): void {
+    for (const row of this.rows.values()) row.left = true
   }
 
   /** sample shows what the components of held entities say. */
@@ -96,14 +102,15 @@ export class Held {
       const verdict = c.resolve(h)
       const e = c.lookup(h)
       if (e) row.what = h === c.controlled ? `${e.kindName}, yours` : e.kindName
-      const tenant = verdict === 'stale' ? tenantOf(c, h) : none
+      const tenant = verdict === 'stale' && !row.left ? tenantOf(c, h) : none
       if (verdict === row.last && tenant === row.tenant) continue
       if (verdict !== row.last && row.last !== undefined) row.item.animate?.([{ background: 'color-mix(in srgb, var(--accent) 30%, transparent)' }, { background: 'transparent' }], 900)
       row.last = verdict
       row.tenant = tenant
       row.verdict.textContent = verdict
       row.verdict.className = verdict
-      row.note.textContent = [row.what, tenant === none ? words[verdict] : `destroyed; its slot is now ${formatHandle(tenant)}`].filter(Boolean).join(' · ')
+      const words = row.left ? 'of another room: final' : tenant !== none ? `destroyed; its slot is now ${formatHandle(tenant)}` : meanings[verdict]
+      row.note.textContent = [row.what, words].filter(Boolean).join(' · ')
     }
   }
 }

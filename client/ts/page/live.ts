@@ -9,9 +9,10 @@ import { Held } from './held.ts'
 import { Legend } from './legend.ts'
 import { Operator } from './operator.ts'
 import { element, Message, Panel, set } from './panel.ts'
+import { Rooms } from './rooms.ts'
 import { Stick } from './stick.ts'
 import { nameOf, View } from './view.ts'
-import { notAllowed, obstacle, said, wantsToken } from './words.ts'
+import { lacksRoom, notAllowed, obstacle, said, wantsToken } from './words.ts'
 
 /** Web is the answer of GET /web. */
 interface Web {
@@ -36,6 +37,7 @@ const admin = new Admin()
 const operator = new Operator(admin)
 const linkSwitch = element<HTMLInputElement>('bad')
 const dice = random(1)
+const rooms = new Rooms(admin)
 let token = tokenOfLink()
 let game = 'worldd' // the program's name
 
@@ -93,6 +95,8 @@ class Session {
     addEventListener('pagehide', () => client.close())
     operator.look()
     element('leave').onclick = () => client.close()
+    rooms.chosen = () => client.close()
+    rooms.entered(client.welcome!.room)
   }
 
   /** join connects, and shows the world until the client ends. It rejects with the reason. */
@@ -107,6 +111,7 @@ class Session {
       dial,
       token: new TextEncoder().encode(token),
       name: 'you',
+      room: rooms.wanted,
       simulation,
       state: (s) => session?.changed(s),
       observer: {
@@ -137,8 +142,18 @@ class Session {
     else if (s.state === 'joined') {
       message.hide()
       if (s.newWorld) this.held.clear()
+      if (s.moved) this.moved()
       if (!s.resumed) void this.avatar.ask()
+      rooms.entered(this.client.welcome!.room)
     }
+  }
+
+  /** moved begins in another room, where no handle of before names anything. */
+  private moved(): void {
+    this.held.leaveRoom()
+    this.view.leaveRoom()
+    this.introduced = this.holdsOwn = false
+    this.waitsUntil = 0
   }
 
   private draw(): void {
@@ -196,6 +211,11 @@ function frame(): Promise<void> {
 
 /** again says why the session ended, and waits until the player wants another. */
 async function again(e: unknown): Promise<void> {
+  if (lacksRoom(e) && rooms.wanted !== '') {
+    await message.confirm(said(e), 'Join another room')
+    rooms.wanted = ''
+    return
+  }
   if (!wantsToken(e)) return message.confirm(said(e), 'Join again')
   token = await message.ask(token === '' ? `This server requires a connect token, as ${game} token issue prints.` : said(e), 'a connect token')
 }
@@ -214,7 +234,7 @@ async function main(): Promise<void> {
       console.error('worldd:', e)
       document.body.classList.remove('joined')
       operator.look()
-      await again(e)
+      if (!rooms.take()) await again(e)
     }
   }
 }

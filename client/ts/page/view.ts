@@ -128,6 +128,11 @@ export class View {
     return [this.x, this.z]
   }
 
+  /** leaveRoom forgets where held entities were, in a room that the client has left. */
+  leaveRoom(): void {
+    this.lastSeen.clear()
+  }
+
   /** pan moves the picture by pixels, unless it follows the player. */
   pan(x: number, y: number): void {
     if (this.follows) return

@@ -5,6 +5,8 @@ import { WireError } from '../src/index.ts'
 /** unauthorized is the code of a token that is missing or not accepted. */
 const unauthorized = 8
 
+const noRoom = 24
+
 const words: Record<number, string> = {
   0: 'You have left the world.',
   6: 'The world is full. Try again when somebody has left.',
@@ -16,6 +18,7 @@ const words: Record<number, string> = {
   20: 'The operator has banned you.',
   21: 'You have joined from elsewhere, which ended this session.',
   22: 'The time of your token is over.',
+  [noRoom]: 'There is no room of this name.',
 }
 
 /** said returns what an error means. */
@@ -29,6 +32,11 @@ export function said(e: unknown): string {
 /** wantsToken reports whether a server refused for the lack of a good token. */
 export function wantsToken(e: unknown): boolean {
   return e instanceof WireError && e.code === unauthorized
+}
+
+/** lacksRoom reports whether a server refused since it has no room of the name asked for. */
+export function lacksRoom(e: unknown): boolean {
+  return e instanceof WireError && e.code === noRoom
 }
 
 /** Place is where a page is open. */

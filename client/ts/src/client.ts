@@ -20,6 +20,11 @@ export interface StateChange {
   readonly error?: unknown
   /** resumed: the client is back in its session, and all is as before. Otherwise, after reconnecting, the session is new. */
   readonly resumed: boolean
+  /**
+   * moved: the server has moved the session to another room: welcome.room. Replica, schema and clocks are the room's,
+   * and every handle from before is stale. The state was joined before, unless the connection was lost meanwhile.
+   */
+  readonly moved: boolean
   /** newWorld: the server runs another world. Forget all handles: the same handle may name another entity. */
   readonly newWorld: boolean
 }
@@ -215,17 +220,18 @@ export class Client {
 
   private joined(): void {
     const w = this.session.welcome!
+    const { moved } = this.session
     const reconnected = this.stateNow === 'reconnecting'
-    this.joinedAt = now()
+    if (this.stateNow !== 'joined') this.joinedAt = now()
     this.metronome.start()
-    this.enter({ state: 'joined', resumed: w.resumed, newWorld: reconnected && w.epoch !== this.epoch })
+    this.enter('joined', { resumed: w.resumed, moved, newWorld: reconnected && !moved && w.epoch !== this.epoch })
     this.joining?.resolve()
   }
 
-  private enter(s: StateChange): void {
-    this.stateNow = s.state
+  private enter(state: State, change: Partial<StateChange>): void {
+    this.stateNow = state
     const f = this.config.state
-    if (f) guard(() => f(s))
+    if (f) guard(() => f({ state, resumed: false, moved: false, newWorld: false, ...change }))
   }
 
   private lost(why: unknown): void {
@@ -256,7 +262,7 @@ export class Client {
     this.link = undefined
     if (this.stateNow === 'joined') {
       this.epoch = this.session.welcome?.epoch ?? 0n
-      this.enter({ state: 'reconnecting', error: why, resumed: false, newWorld: false })
+      this.enter('reconnecting', { error: why })
     }
     this.session.lost(why)
   }
@@ -306,7 +312,7 @@ export class Client {
     this.session.lost(why)
     this.leaveSession(why instanceof WireError ? why.code : Code.ok)
     this.link = undefined
-    this.enter({ state: 'ended', error: why, resumed: false, newWorld: false })
+    this.enter('ended', { error: why })
     this.joining?.reject(why)
   }
 

@@ -52,6 +52,7 @@ export const Code = {
   replaced: 16,
   tooMuch: 19,
   moved: 23,
+  noRoom: 24,
   staleHandle: 32,
   unknownHandle: 34,
 } as const

@@ -12,6 +12,7 @@ export const Type = {
   command: 2,
   bye: 3,
   resync: 4,
+  arrived: 5,
   welcome: 16,
   refused: 17,
   structure: 18,
@@ -84,7 +85,7 @@ export function encodeBye(code: number, text = ''): Uint8Array {
   return w.take()
 }
 
-/** Welcome is the server's answer to Hello. */
+/** Welcome is the server's answer to Hello; a later one moves the session to another room. */
 export interface Welcome {
   protocol: number
   schema: bigint

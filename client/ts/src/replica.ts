@@ -174,6 +174,9 @@ export class Replica {
   structureTick = 0
   private before = 0 // newest tick of a snapshot before tick
   private held: Held[] = []
+  /** @internal able says that a room to which the session moves may simulate. */
+  able = false
+  private fence = 0 // snapshots of lower structure numbers are of an earlier room
   private readonly rendered: { tick: number; call: () => void }[] = []
   private readonly loads: number[] // of components
   private readonly valuesLoad: number
@@ -618,12 +621,14 @@ export class Replica {
   applyState(d: Uint8Array): Outcome {
     const h = this.header
     h.parse(d)
-    if (!this.bodies && (h.complete || h.audited || h.continued || h.exact)) fail('a State datagram of a simulation, in a session that does not simulate')
-    if (this.acks.duplicate(h.seq)) {
+    if (this.acks.duplicate(h.seq) || h.structure < this.fence) {
       this.stats.duplicates++
       return 'duplicate'
     }
-    if (h.structure > this.structure) return this.hold(d)
+    const waits = h.structure > this.structure
+    // One that waits may be of the next room.
+    if (!this.bodies && !(waits && this.able) && (h.complete || h.audited || h.continued || h.exact)) fail('a State datagram of a simulation, in a session that does not simulate')
+    if (waits) return this.hold(d)
     this.reader.reset(d, h.rest, d.length)
     this.readHeaders()
     const load = this.findEntities()
@@ -885,8 +890,17 @@ export class Replica {
     return this.held.length
   }
 
-  /** release applies the held datagrams whose structure has arrived, oldest first. */
-  private release(): void {
+  /**
+   * @internal follow continues a session that has moved: structure is the number of its Welcome,
+   * and before holds the snapshots that have overtaken it. release applies them.
+   */
+  follow(structure: number, before: Replica | undefined): void {
+    this.fence = this.structure = structure
+    this.held = before?.held.filter((x) => x.structure >= structure) ?? []
+  }
+
+  /** @internal release applies the held datagrams whose structure has arrived, oldest first. */
+  release(): void {
     if (this.held.length === 0) return
     const due = this.held.filter((x) => x.structure <= this.structure)
     this.held = this.held.filter((x) => x.structure > this.structure)

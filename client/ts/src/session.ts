@@ -108,6 +108,19 @@ export class DivergedError extends Error {
   }
 }
 
+/** resumedAlike and movedAlike are what a Welcome has from the one before, if the session resumes or moves. */
+const resumedAlike = ['session', 'epoch', 'generationFloor', 'generationCeiling', 'maxSlots', 'schema', 'simulate'] as const
+const movedAlike = ['protocol', 'tables', 'session'] as const
+
+function same(a: messages.Welcome, b: messages.Welcome, keys: readonly (keyof messages.Welcome)[]): boolean {
+  return keys.every((k) => a[k] === b[k])
+}
+
+/** World is what a Welcome says of a world. */
+type World = Pick<messages.Welcome, 'generationFloor' | 'generationCeiling' | 'maxSlots' | 'tickHz' | 'snapshotHz' | 'simulate'>
+
+const noWorld: World = { generationFloor: 0, generationCeiling: 0, maxSlots: 0, tickHz: 1, snapshotHz: 0, simulate: false }
+
 /** Session takes bytes and times, and gives bytes. Times are in ms since any fixed origin. */
 export class Session {
   /** welcome is the newest Welcome, undefined before the first. */
@@ -118,6 +131,8 @@ export class Session {
   controlled: Handle = none
   /** rtt is the newest round trip in ms. */
   rtt = 0
+  /** @internal moved says that the newest Welcome moved the session to another room. */
+  moved = false
   /** @internal onWelcome is called for each Welcome before anything that follows it. */
   onWelcome: (() => void) | undefined
   /** @internal goodbye says that the server sent Goodbye. */
@@ -135,6 +150,9 @@ export class Session {
   private readonly config: SessionConfig
   private layout: Layout | undefined // of the newest Welcome
   private named = 0n // schema in this connection's Hello; 0 asks for the text
+  private resumes = false // this connection's Hello asks to resume
+  private able = false // this connection's Hello says that the client simulates
+  private room: string // of the next Hello
   private outdated = false // the server refused the schema of layout
   private epoch: bigint
   private token: Uint8Array
@@ -160,6 +178,7 @@ export class Session {
     this.config = config
     this.epoch = config.epoch ?? 0n
     this.token = config.token ?? noBytes
+    this.room = config.room ?? ''
     this.events = config.events ?? new Events()
     checkLimit('maxEntities', config.maxEntities, 1, defaultMaxEntities)
     checkLimit('maxBytes', config.maxBytes, minMaxBytes, defaultMaxBytes)
@@ -193,18 +212,19 @@ export class Session {
   private hello(): Uint8Array {
     const { config, welcome } = this
     this.named = this.layout && !this.outdated ? this.layout.schema.hash : 0n
-    const resumes = welcome !== undefined && welcome.secret.length > 0 && !this.divergent
+    const resumes = (this.resumes = welcome !== undefined && welcome.secret.length > 0 && !this.divergent)
+    this.able = this.simulates
     return messages.encodeHello({
       schema: this.named,
       tables: config.tables.version,
       epoch: welcome ? 0n : this.epoch,
-      session: resumes ? welcome.session : 0n,
-      secret: resumes ? welcome.secret : noBytes,
+      session: resumes ? welcome!.session : 0n,
+      secret: resumes ? welcome!.secret : noBytes,
       structure: resumes ? this.replica!.structure : 0,
       token: this.token,
       name: config.name ?? '',
-      room: config.room ?? '',
-      abilities: this.simulates ? 1 : 0,
+      room: this.room,
+      abilities: this.able ? 1 : 0,
     })
   }
 
@@ -256,35 +276,45 @@ export class Session {
   private receiveWelcome(body: Uint8Array): void {
     const m = messages.parseWelcome(body)
     const { tables } = this.config
-    if (this.joinedNow) fail('a second Welcome')
+    if (this.joinedNow) this.checkMove(m)
     if (m.protocol !== limit.version) throw new WireError(Code.protocolVersion, `the server speaks version ${m.protocol}, the client ${limit.version}`)
     if (m.tables !== tables.version) throw new WireError(Code.tablesMismatch, `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`)
     if (!this.welcome && this.epoch !== 0n && m.epoch !== this.epoch) throw new WireError(Code.epochMismatch)
     if (m.maxSlots > limit.maxSlots) fail(`a world of ${m.maxSlots} slots`)
-    if (m.simulate && !this.simulates) fail('simulate, which the client did not ask for')
+    if (m.simulate && !this.able) fail('simulate, which the client did not ask for')
     this.join(m, this.layoutOf(m))
   }
 
-  /** layoutOf returns the layout of the schema that a Welcome names, and brings if Hello asked for it. */
+  /** checkMove checks a Welcome after the first of a connection: section 4.2. */
+  private checkMove(m: messages.Welcome): void {
+    const was = this.welcome!
+    if (!same(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0) fail('a Welcome that is no move to another room')
+  }
+
+  /** layoutOf returns the layout of the schema that a Welcome names, and brings if the client lacks it. */
   private layoutOf(m: messages.Welcome): Layout {
-    const asked = this.named === 0n
-    if (!asked && m.schemaText !== '') fail('a schema text, which Hello did not ask for')
-    if (!asked && m.schema !== this.named) fail('another schema than in Hello')
-    if (!asked) return this.layout!
+    const known = this.joinedNow ? this.layout!.schema.hash : this.named
+    if (m.schema === known || (!this.joinedNow && known !== 0n)) {
+      if (m.schemaText !== '') fail('a schema text, which the client has')
+      if (m.schema !== known) fail('another schema than in Hello')
+      return this.layout!
+    }
     const schema = parseSchema(m.schemaText)
     if (schema.hash !== m.schema) fail('a schema text with another hash')
     return this.layout?.schema.hash === schema.hash ? this.layout : new Layout(schema)
   }
 
-  /** join handles a checked Welcome: the session resumes, or a new one begins (section 4.1). */
+  /** join handles a checked Welcome: the session resumes or moves, or a new one begins (section 4). */
   private join(m: messages.Welcome, layout: Layout): void {
     const was = this.welcome
-    if (m.resumed) {
-      if (!was || was.secret.length === 0 || was.session !== m.session || was.epoch !== m.epoch) fail('a session resumes, which was not requested')
-      if (was.generationFloor !== m.generationFloor || was.generationCeiling !== m.generationCeiling || was.maxSlots !== m.maxSlots || was.schema !== m.schema || was.simulate !== m.simulate) fail('a session resumes in another world')
-    }
-    const structure = m.resumed ? this.replica!.structure : 0
-    if (m.structure !== structure) fail(`a Welcome after structure record ${m.structure}, want ${structure}`)
+    if (m.resumed && !(was && was.secret.length > 0 && same(was, m, resumedAlike))) fail('a session resumes, which was not requested')
+    const moves = this.joinedNow
+    const own = this.replica?.structure ?? 0
+    // The session may also have moved while the connection was broken.
+    this.moved = moves || (this.resumes && m.session === was!.session && m.epoch !== was!.epoch && m.structure > own)
+    const want = moves ? own + 1 : this.moved ? m.structure : m.resumed ? own : 0
+    if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
+    const before = this.replica
     if (was && was.epoch !== m.epoch) this.forget()
     this.layout = layout
     this.outdated = false
@@ -295,16 +325,23 @@ export class Session {
       this.renderer.resumed = true
     } else {
       this.wishes.renew()
-      const before = this.replica
       before?.deliverRendered(Infinity)
       before?.leaveAll()
       if (m.simulate) checkBodies(layout.schema, m.tickHz)
-      this.renew(layout, m.generationFloor, m.generationCeiling, m.maxSlots, m.tickHz, m.snapshotHz, m.simulate)
+      this.renew(layout, m)
       if (before && was?.epoch === m.epoch) this.replica!.inheritStale(before)
+      if (this.moved) this.replica!.follow(m.structure, moves ? before : undefined)
     }
+    this.replica!.able = this.able
     this.welcome = { ...m, schemaText: '' } // the layout has it
+    this.room = m.room
     this.joinedNow = true
+    if (moves) {
+      this.abandon()
+      this.send(messages.Type.arrived, noBytes)
+    }
     if (this.onWelcome) guard(this.onWelcome)
+    if (moves) this.replica!.release()
   }
 
   /** forget drops everything known of a world that is gone: every handle is Stale. */
@@ -313,45 +350,52 @@ export class Session {
     this.replica?.destroyAll()
     this.wishes.forget()
     this.layout ??= new Layout(parseSchema('worldd schema 2\ninput raw\n'))
-    this.renew(this.layout, 0, 0, 0, 1, 0, false)
+    this.renew(this.layout, noWorld)
     this.welcome = undefined
     this.epoch = 0n
   }
 
   /** renew makes an empty replica, which keeps the counters, and an unset clock. */
-  private renew(layout: Layout, floor: number, ceiling: number, maxSlots: number, hz: number, snapshotHz: number, simulate: boolean): void {
+  private renew(layout: Layout, m: World): void {
     const { config } = this
     const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes }
-    this.replica = new Replica(layout, config.tables, floor, ceiling, maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, simulate ? config.simulation : undefined)
+    this.replica = new Replica(layout, config.tables, m.generationFloor, m.generationCeiling, m.maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, m.simulate ? config.simulation : undefined)
     this.controlled = none
-    this.clock = new Clock(hz)
+    this.clock = new Clock(m.tickHz)
     this.renderer = new Renderer()
-    this.inputs = new Inputs(this.clock, this.renderer, snapshotHz)
+    this.inputs = new Inputs(this.clock, this.renderer, m.snapshotHz)
     const { input } = layout.schema
     this.inputShape = input && new Shape(input.fields, input.texts)
     this.prediction?.renew()
   }
 
-  /** asksAgain reports whether why says that the server has another schema than it had: the next Hello asks for it. */
-  asksAgain(why: unknown): boolean {
-    return why instanceof WireError && why.code === Code.schemaMismatch && this.outdated
+  /** asksAgain reports whether why says that the schema or the room is not what it was: the next Hello asks for the schema, or for the room of the config. */
+  asksAgain(why: WireError): boolean {
+    const { room = '' } = this.config
+    const roomGone = why.code === Code.noRoom && this.room !== room
+    if (roomGone) this.room = room
+    return roomGone || (why.code === Code.schemaMismatch && this.outdated)
   }
 
   /** lost tells the session that its connection ended, and why. The replica stays, and resolve answers. */
   lost(why: unknown): void {
     if (this.joinedNow) this.prediction?.pause() // an attempt that fails has sent no inputs
     this.joinedNow = false
-    const lost = this.unanswered
-    this.unanswered = []
-    for (const f of lost) {
+    this.abandon()
+    if (why instanceof WireError && why.code === Code.epochMismatch) this.forget()
+  }
+
+  /** abandon ends the commands that will not be answered. */
+  private abandon(): void {
+    for (const f of this.unanswered.splice(0)) {
       this.finish(f, { id: f.id, target: f.target, code: undefined, codeName: 'unanswered', verdict: 'pending', text: '', answer: undefined, payload: undefined })
     }
-    if (why instanceof WireError && why.code === Code.epochMismatch) this.forget()
   }
 
   /** forgetServer makes the next Hello begin a new session and ask for the schema: another server knows neither. */
   forgetServer(): void {
     this.outdated = true
+    this.room = this.config.room ?? ''
     if (this.welcome) this.welcome = { ...this.welcome, secret: noBytes }
   }
 

@@ -9,7 +9,7 @@ import { WireError } from '../src/codes.ts'
 import { parseSchema } from '../src/schema.ts'
 
 test('errors have words for players', () => {
-  for (const [code, words] of [[6, /full/], [7, /shutting down/], [8, /token/], [11, /answering/], [13, /operator/], [20, /banned/], [22, /time/]] as const) {
+  for (const [code, words] of [[6, /full/], [7, /shutting down/], [8, /token/], [11, /answering/], [13, /operator/], [20, /banned/], [22, /time/], [24, /no room/]] as const) {
     assert.match(said(new WireError(code)), words)
   }
   assert.equal(said(new WireError(13, 'be kind')), 'The operator has ended your session. (be kind)')

@@ -37,6 +37,8 @@ export interface WelcomeOptions {
   maxSlots?: number
   tables?: number
   simulate?: boolean
+  room?: string
+  protocol?: number
 }
 
 export const tablesVersion = 0x1a382045
@@ -51,7 +53,7 @@ export function frame(type: number, body: Uint8Array): Uint8Array {
 export function welcome(o: WelcomeOptions = {}): Uint8Array {
   const w = new MsgpackWriter()
   w.array(18)
-  w.uint(4)
+  w.uint(o.protocol ?? 4)
   w.u64(o.schema ?? hashOf(o.text || schemaText))
   w.uint(o.tables ?? tablesVersion)
   w.u64(BigInt(o.epoch ?? 7))
@@ -64,7 +66,7 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
   w.uint(100)
   w.uint(o.resumed ? 1 : 0)
   w.bin(o.secret ?? new Uint8Array(16).fill(9))
-  w.str('')
+  w.str(o.room ?? '')
   w.uint(o.simulate ? 1 : 0)
   w.uint(o.commands ?? 0)
   w.uint(o.structure ?? 0)
@@ -158,6 +160,7 @@ export interface HelloSeen {
   secret: Uint8Array
   structure: number
   token: Uint8Array
+  room: string
   abilities: number
 }
 
@@ -223,16 +226,16 @@ export class Link implements Connection {
       schema, epoch: r.u64('epoch'), session: r.u64('session'), secret: r.bin('secret', 16), structure: r.uint('structure', 2 ** 32), token: r.bin('token', 2048),
     }
     r.str('name', 64)
-    r.str('room', 64)
-    return { ...seen, abilities: r.uint('abilities', 1) }
+    return { ...seen, room: r.str('room', 64), abilities: r.uint('abilities', 1) }
   }
 }
 
-/** inputsOf returns the acknowledged snapshot and the inputs' ticks of an Input datagram. */
-export function inputsOf(d: Uint8Array): { newest: number; ticks: number[] } {
+/** inputsOf returns the acknowledged snapshot, the structure number and the inputs' ticks of an Input datagram. */
+export function inputsOf(d: Uint8Array): { newest: number; structure: number; ticks: number[] } {
   const r = new ByteReader(d, 6)
   const newest = r.u32()
-  r.bytes(12)
+  r.bytes(8)
+  const structure = r.u32()
   const ticks: number[] = []
   for (let n = r.uvarint('inputs', 16); n > 0; n--) {
     ticks.push(r.u32())
@@ -240,5 +243,5 @@ export function inputsOf(d: Uint8Array): { newest: number; ticks: number[] } {
     r.bytes(r.uvarint('length', 64))
   }
   r.expectEnd()
-  return { newest, ticks }
+  return { newest, structure, ticks }
 }

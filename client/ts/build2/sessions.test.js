@@ -1,0 +1,4802 @@
+var __defProp = Object.defineProperty;
+var __getOwnPropNames = Object.getOwnPropertyNames;
+var __esm = (fn, res, err) => function __init() {
+  if (err) throw err[0];
+  try {
+    return fn && (res = (0, fn[__getOwnPropNames(fn)[0]])(fn = 0)), res;
+  } catch (e) {
+    throw err = [e], e;
+  }
+};
+var __export = (target, all) => {
+  for (var name in all)
+    __defProp(target, name, { get: all[name], enumerable: true });
+};
+
+// src/tables.data.ts
+var tables_data_exports = {};
+__export(tables_data_exports, {
+  packedTables: () => packedTables
+});
+var packedTables;
+var init_tables_data = __esm({
+  "src/tables.data.ts"() {
+    "use strict";
+    packedTables = "H4sIAAAAAAAC/+x9C5BdVbnmv9a/3nv3SSfp7vQ7naTpNE3eJDySJkCUd2ACxgjII0AEtHiJyAwMSoMWRscSiA5DIVIZBhEZZBjUCEilMgwTIIMRvVzMRYqbikDlIpeKqdxUoKLeWmvtfc4+++y1O2i4daXOrpzTvVe+859/Pf5v/Wvt/1/9H6++9oo1awauu+jiKz7zhYGFhhK24syLL4UxBpB7+9so6l+LfX/RB3+Fr8j9fHzceWPYmgPNJuRBCnDJHQgAPQDb2WomNhEA+SABqEwEeFHcBPggQf3f8FTd8ukjmXmpdWKnWMpbLhnk8h3SQ2B/bEZF0dfvxx8QhTvxQg678ZOyshcjsRf7jNiLMyewPUj66D4UahcO8fhd5D1qF8rZai8a9g529MZvYfsqsxNPWEXfRyyQH+/BT/TTHTgFYBdOQ7MbBybtwFmVyhs4q4e9hR2E7cK4cxsurHS+hh1zW3cgzONr2VDlZbx+M6XbcBkdfgj7dqlJO5Hmv+Dy48WvcfaSEx/BQdm1BSeP2OKT78WzWxbfj71In8fui7texjMuuA0Xwxl34UjXyMMo3sHKdlz+E/IAHSO/p7eS1+g1L9JvkU1k6cuzrn2bDm0jAPAIAWBnAMBZAI8RAHKHLb0WAC8H2EQB6Eb7tpUAPEm/DLAVARa9gQDsLQT4yiEPUyD3ImVPkvUIcPRX6aTK1+irGMcFjaT24ycFG2PfI6p7L/5PMr91D55J9+MnJezHM4nYi6fMMLtxMtuHE4jYhy3c7MGW2fFuJK3vooDKu8hM6y6MLmp9BycX9fL7eOVEsR+vbsN9eMOStt14KHsfkbH3EQjdh3go24Mw6R2cpM1upC3mXcQT6B4UR2zCjx858iIu6174DI78kLS9iuIAx/9uHDoMdiO/Qe7B/hkv46TWkx/Ds05a+CyOdi18HNmMnQiwA4Vot79Q+/bLQ15HEzfKIvczCr9j91BTGRP7OMDhu5AT29j99mORfft/h9h2t79BVd6vDnk7Wwb+O7ajMgUKi/14pYA/4dcIq+zB28mM1j14Et2PpyHsx1NQ7MVjbSdMYPtQ2k6IpOsEsxuhvhMurBR3An0fz1ewF2dXcC9+rKeyGznbix0x24udGnahmcp2I2t7AwdY5R00XfHbSA6F/dg6bzMul4Mv4bJJwy/inEVt2wv6gMyFnXjM0Ww79uvD38Fogi0f2IwroeNFnN7DX8X+znW49Ihz1+GyKcsexoWThzdgvJbaRnsdjZlbbbRfuE5osIHHrQ2ss6XXAeA1AM/b4b+NAsCzFOC/xI9RIFYaz3Tn9obm/3vX/GNkE4UxK8xdD5GW7jGyAEyLHjgFFnVUxsi5cBwMnXUOnnPV0Bg5CpZWeufd3PkCfZVcMEZ6YC3p7aXfJitychYN8DEyCo8SesT1l50p2Y1jZBbc2DGy8uqj3ySwnYwRA3eTypxZn+78Z3rCn8gYORqepYsv/nzr0pwkfQt5itjbdbRv4f3kK+RLfyAzt5AxMhX2krblqz+Lcyfb2yNhK+ledkL74jvEZvzfbIzcCPNx4UbyGzphI95Jzh4jS+A5+jwZ/hGZsZPKb9LZY+QGuGgziduuHyPb6VW3kDEyH8Q9xMzpGb5b3k3eI2NEQvvIrDXfp51P6QfJz8kYiWDuWZ3ryHO4JKfnJjKt9YJ5sBh6Fp7ysRnd6l4yD0baBkZPItDd/QAZgDn9A8Pnt/5/8hBZehfpg5W9nfSykZyQ5d0n3LQArhNHnXzshdOmTn+c9MKqoYVHHYNLer5FHiEI18bLzAmVn5GWjWT1bNhIhtcc3tOZE3Lype+R5WvgLnLogvvIou+S75LKqjvIVHiCdMy6fPaSH5I5Z6+eBjtIx4orp573AG4jP8eX6ChMXnnqqv9BJqwjXxxeT6fAzc8QsmjKejKyAJ8hZ8Jpe4jqP2L0Xjr8H8bIDIjuIW0dXYNbcMannqAAXSumL/tC36M445gtdAq0fINUZv1XonN6LZw4cfUoDFa6++fqkUq0kfRDrKYPHkk7lrJtRMCw6e/8TOtvyYOkfzchMEq78eaj8g3Uo9YSAeeRjsXHd51zVPfrhMCQ6uic3/0cGezcRSI4Lz5i5LDW/0WnXXMf6YNXSNcaxqbnpBx/C7mNridL4KbOE0/8/KTP9/fuJO2wuntw4fHip7R93qOEwk7SupJOEK/Ss49/HDV8n8CsnvM/ftUJE96mGlrmRXOOlJ0XTn0UI4C1BAfmV6L15OtkM+2Dpf1sAU5+Am+evAWHYXQOTPzS0a/Szw4+ggCzR1XL6SynzgWCPERaoTVS/eeYG4hZR4ehFdji2ZXPKNhG+4EKmHc4nN4trH0bgbOOacuJ+Owcvp72Qj+f0H905Y8Eul+jR0AXF71y1tVx38vUAKGkrWvxe6S/7zbaBpNNZXHXxTkhb5Jd9E62ng7DlPMrs5beRv6FwOSNZDqMtvauGYTDv/yl4xBiMXhe++pb6ZRlW6mCH5MutnDJpCuPHtlGp8NM2Te90vFzUjn7KToCx04+tBUWfJvwS9fSOfAJc+j0vqU/Jldft4VOgqs72uPBs/876TnjedoCfZ3tWh+X02Z2O72fqBsnTZk4OnvOp4j4NRlZE3Mybyqc06nX07ZVBtjQ4fQUxe+j+sQ2SkemTcqJOEm1vUR6L+jtUssW6dvJfPYTOmekncKpQD/VMnET5YMcKkMT5txJ4il7yMQFnLQd0ZNvldvxxD+SfaSt8jA5duFmMhz/A5l9/d2ksnhkuu3e44fNQrqmlfaeMWXOU6T93F8T8zS5uR26F7HLZh53K450HT55KnQMPkkGV79Bh2cc2zOzD876xIRlO8jw2XNFC3aNzrxk9R7S+S1ympkYiaXzJ6x8msSvkBmVCWwa5JRZUpl0xfDnWqEyNJt+WpsNZGAtaeWkfzLcTph6i3R8lRhKBtrFF2O6k7Axwhj0trfmpJw+c2gj6b60Qs1RfeQHpL13Fxn4XEXqUc3fIx3t99HBjwPFfhj6HjXtW0nbNS2tMEJW5aSctvJJ0tZyB1086bTbyOpLXqCT4DYy7y5ynNaL+9UvydDcoenPktY4Xg6z5i1afmPLd+hFCnqj3t+T0zvfJ9NX6mlTOk+c/hztv+pRunTymTMOkced/G1cPLqRjH6TzJDtXdNX/oKcsuJh0r+dHMsmLB2RvyMDg9epe+ghAMMk3zbN2+btQbklFDnX0nCporjkiqLIQoUQSiiPjer/O3sRiszCpJLGRFFkgkI9VColpdIlUHt5qJXqoVEUhaGMcSGkhSvj0YWaRhGliIxzbuFKaxMZY6Lii1JkjHHOhHDqmoAGForosIzzBGoCykaYQNFpbPUNVswjLTSRq4MqeCRjDlqVW6irBzJupTuoa4TCFvBA7qCJCjWhjVBeg9rWrQk1dRdPLmQeLKyuxcPFA4VIoVzKRlUzUoXgzEGRcyF1oF3tuLZXAmWMB6GiBq1qGxgvBVCpi8eLtGNVCMG9toicS1NUfwuV9p+sQq2yAakOKLJQpeJCs5VKWWvNQFlYV2uD2kJTsJCFpmU1UEppxW0vJHJlwGSVtmKlawNusZSJ4j5QUju+EK6HrVyKvNgKpFKREFp5oFeBFTOdJQshhGScpTaGdRpkayUct7hKMT9ghCoyGeP4VforLr2qpGmrFpeScZwhTWN0HObBOOVXWSXNMMNn+NUYY8qwrlpCKlGFBrGOXxkXFp5QcYCJ6/jVcluYiXP8qkxJeyX8yqyhWLElc0yCtB1aroIxWCPNhOIb2qCONP3gY7yc4BOhPMODJVCe8Kudv4TToNi4q/zqsUKaYAs0UHExC3jSdLSZYawgVGT51angemwc0ky1DVGxs0Ipq1AmSljbMqwUVcbiIgiVnmEzpFkCbeDXwIiV7vsPkLWtYVt6q3KmUMU96xggJU3HgyENjBNpteU1FYQunGSlgwqZmY6YCEl1Mo0QLJ3mUDSOWD9vGWm0ksrSezoUAwaulIhjGSk3FyBzHpoqFEsJMjcdKDeF6YAzEiVQR2/GOi060mGn1EK5l1fuZ8axkyqkllpH5oCgynFQodgMEzqCFYlVl4lFx5o8JSFTwtpIPVcwzxZlDJ9YFEMHLa0YS6FerDHl0NQpFeUONEup2IlVrhHiMtJM+FX41g1I5RlXlxVwZqYLRJVf7VqCl1GxyPNr2mSN7q4UWahlrOAkl0pNvJaDxK9KeN+lRprBdUE9Z1FPWcVNkHCmOADSVMIzbI40i0xBO3apc0pDq1S/2FRSJKxJLS0U91eeCa3XE4Bq//11UBWCam0JQwguPBSDUrXWSiuVhRbXKzIOayme27a1ts4Da6PYspVWRvo2sFAhQwtvY70gp4IdNJRSbhd9QU9TKGnVjsd1SlPSNOV7CSkT2tFf7unGCWsnHlbpBkVGqjPVMiqmfoMgcdsLodn9Ac+vVWjAKUWakJYntxJVo3p+DVXMu491/BoFjDWFZkhTl0wwEcMqaXp+DU8bPMOvTMiyHuM1/xXHh9aY0Lm6wTbI+a9S6uL2N8YkpOn3B5wKQakWal3Yqkeogh0reI5fZbAPPgBU1qg40TbYtTIl+Kr/akLjRbqFrJQ173FcqTV+DZp4omsGWrjctZfjVj8X+B5Db40Fl9ZSC09tbsVBWXANI2ItuOZaKmsIjFJuJ/piXeNIykhGWgvbUpRar694HOjkqlI8cctaU3BloIJzwt3qU0hdeCl3uablfofAro9U4+UW0tZ1s8rEetxFv6e3OIqjA+TXss2BFOpZ28TjcHGOX8vAGf+11M2M4yizP6B1cLntroz/WrfcLqLiDL+q0iao91/Dq/gCfjUlXJx6mjQlt7AO9f7rh8WvOgrVqmF/IDWWsFMqas5jOVRk+LWEtR0LZUgzTMUJZ2WW0cHh4jf0qvuvhVuPNaluN6Hm5h0cKj5g0rQuVo6KtSm8tMp7xRikDS2N1H6n1HqEKRUXXUZGus4tx+zwzq0hjLHcJe1YFJRbn1SbqMRwjeZCUMYl4UJKrYvngpRfmbBWRp10UcSsKRlLSdL9Yu9zNV7eKTVKlm18Zh5aSaVEo6MbFT3fEv7pVtCwM7sOCWmOw8X1/FrKWd5/5YL7lWY5NOu/xmHvNee/lnvF9fxa6mvn9geCa/OCRb8pk1rnv45Pmh+y/1qCbeBXHdzWbvBfy/nVDv4D8V+l8G5pjV+L9ibSDYqc/xrmV/8YRByA/6q8T5rZpoxCyirh9x3SxzUJv4ag9a5ull/rqpUs5JV7DOTGeXDuNn5LNcOEQWOMtIi0X5wzt01ZAuUyYlqpdJajTBWvuOPICK251tpOCRwZsz6pKPRJjUo3KET1+RZzJBa+6qDWdBqvev816d6A/5pueFWd3uCVQmXWRS6+ki1NwccRqaSsQuW4WJpUmYlxdU2IkDMh1AFB7SQ0rra1x/cfBCrH0TblbPfYWh0wVJR3QjUogOE4YmU2KICXt21dUIBfPJVAeS1+oLQb6h5a8bC2zmmqQt1TvpJq8ez+a7lVOcquQcvaVninWKRPjku0zccP8LDl1KCptiLcCDlouG0ToTLhgBJtZXpV6SI8brPQVIWyLstBhRpH6njayhSbeNvlI6HJr01+bfJrk1+b/PrR5Fe6YtXfbmLov0HR3Qxg8H17cxPAGLHFmxDgJ2QuAPyJAjziyh5FgKfRAMB3EOAB6oQhwFZ1KsBhOynAVm7LXqMAY2YRwM8GtlCAHaJAiWYHZN/szw2ujff32fetLPDRZxFgHXuFAbzJX0aAb7hOeBABXpd3IMCPuh9GgKfQltr7jdEjFODvDvsGArwsm/0wTtFtBmAT/fOxAOvnu+bmgY8+jQCbxSMI8E/tT9h+cC3+GALsVhsQ4Kc99ve3McXuUQ8hwAszn0eADdjsh3GKvsMAhvYzAPafAG6tEtIGR0iWch52Zbb9X8JBALgHAe6p2sIDyo73O6n9fZtr7ccRYL3eRgF+0/sUArzoDeyjnvmxm/9M+NvJAMOwnS7xd3327j/vSKCXWejXyQO1Tx4K3zVvcH97LsBhH/2W2kz/D4MN9nYjBzgLJhBYDQD3W74lcNSR8GUAeJoCLIA/kGcIbLXQOwhADMuvgi32bimA+Og31H30TYT1FAD2E1vhreSFpDXuIQBTQC8Al8t9sh1lfybXwnZ7dynAIfBj7HFkCK8QgJ5mklbztnnbvP1wb6PXCDxh2eofHTv17aRwOQBogEvgsH0UzgOAVntz8mYKV4ClKbgE+rcRz1szAU5rtugHyTX9d7CXiSiELIwUqI8y8FD3ZC8a50JkiH7LSyodueCG4lAXY6VyLgRz2VDGRXjocIIT1nJNo2Bkf5oL5XZIk6wlHYopr+ZCcbcd4vObip8wZ3KhXGiFCT/lzyc4WQUOFBqOAM6npaok3TWUlpqmTflk12CqZ/ZZvM+MLY5H8QmkIvPY3iW7FXeB4CKFphm3oUxLL1SkO6QuIiEg1cWnutzJdBNNhHSt28t04YbBXFORDWBigSjZXDJWmkTLyqS6h/Es1dbFRBSHxgkP5tnNuWAqks+FymYWBHKhZJK3xDNJXsXpHTqFitp2KhNCFUYucJ/Byq3NJNueDVAHVoqnG+sud9SNyKIA0Q9tL9MH0nIUkjMZJixjDPGJ0ZxxwZgsjdYnzAfyWeHIy7ARQZ7YjKW4tJEKdXBQwYXPvC8NtKHUsqCP8uJCaBWOzKLUx8+g8ElOqiwuy8fEcClca5ZE61sF3Fi17c+lUcUxbj5C1aWkcpcNx2VcEvZpoV6qi6IqS3ZNnlV5qLPWYMhXEuvF04RX1TAVVHV1cdTV3XwfmxU41CF9VlTdoI+CcW+c1WUtuXSsBmh92Gma4CTCuVAN0PrgmVACKcXSwwQKoMFc0zTV0+frcJeEUAL1pOkCjdxUH8oKrT5/QZrm2xbP8iL7AChNIC0++cA/g/HsgknNAlIdt/n8Ip9zjyxji/XxmcZ6TUarRF+XeFls35bkIs90juQJZcFDEiww0koaIy0hUMK40mHuUsq4YH3JPdSEowm1joSySMEppYIVOw/pB5RRikkmBaOUFoezJmOPMmHiWJXGiGLikzEp49iUu49p/qYoS16tl+pjLsuuWlaoz7kPRxyaDNSHHB+ArtZpKg+Vr8bqC5ET2xDElktLjUoiKTOxpGnOfVSSNlXnv5YkkNbCToVQsiztvyCXP0CE9WlT5Wn/oj7s1GFNWa5p1cHxLnTAe8unpUodqpYPPa+lpYqyrHsXyVklTT4ONJMBwEQ4K1T5ky9qTMhlYKJ3aZZKS5HGkrLQ4UVRwm2WCVPeDmVaqkZ+tW5JIJXeKZtN0A+4uokC2SBZLoK6OrmpU+oSR4Ks7SMosl6xKrRDk/iPdiXrVaCsKGHBQZVLTPUjIWnbYtJMk11ldW1AkRXTdqyUOyag6r+67IriXNNmrFMz1qkZ69SMdWrGOjVjSZv82uTXJr82+bXJr01+bfJrk1+b/NrkV5/LH2ljjM9lj8rPotJGGaP96WKlUKHc6bNKlUmNooS1pXvAVZy+W3eUqRtZ7pGV0eMckMpdb6V7paW7utydmCP8KXN6HKh7gOwewpiSJ1G+K50tjgNNNpuYswX/9D5w7EN6Ylty/LQu2VaubdWmxxjq0K5+uqnqdh7d5mf4UDw/9ljyuMadERmVHLXnof4EbFEO9ccCutMaSqC1s/48VPCwVJHyq9+k5FxGwQOm6qiYszA0OVGkatgowuc7JYel+M11xBKoSo41SXa3KQoVOmgss6lqq0ZRBB9Ly+pJe+7pOXUP74u27BOpPjYnOeuPh44D0slerW8G94BL5g03u1XrOcvtFiNSHjg2yo5vbbQ7ntBiKaMoCjeWo7i2D6ul5LZ7KeO85AwMF+mjtXCP7mgAmj0k0aikZijKz8czkdHGdgZSwguenjb916b/2vRfm/5r03/9cPxX6v4MKf3tmNrwFUVXrCL/95bWP97Siv6vk64hsYh1LKszRxyrOIplrGPmDjVUsYijmMdRrGMTs9jEIo5jbj2dOI5NrJPffbmXY5LPWpwtFzFxJXHyKfuy9xj7iAbhjiGMq5J1Vbp/8USaSPAq8//JZyMS80w9koPIYhXLqs7pJ21pql9NqnHaZL8lTurmcSrika0H5r3I5GWdLJn85MkrSspkpkwnmPSxpUhe1ekwFq7Nsw6FimSk3Lek0tJylvm0TN7RvSv3DTKJdkk/K7y0Wn/U1QPrImQ8mmXuU4ks60GlsVLJ72m9qBtD9fEqdlxo185R0ntRbGIeq6QsDRix+mqnjclI5Jky/5IRqdMlXw+TaWNW98n6ukU1H8jw/FlHWhUGUbIiEi8so+OWkThyLZDah0zsg+XKePKKM6M3Wyay65Ckb9P+Ibo4/Bwz7+nFC3Bi/DJFIhGV2UeU6Y98gDsvKCsYa0Zp+iH0hwr2RzXCMOGrOMdBLK6PyhKZ/lC5MpmxaRrRxpgkw4ww2FAqDWvANZa57Ym6iyTWlrV0VjDu+QGWqRxXubIPZB/0L+uPzLgSOf14rozndOQFeRGyNtaqbeYWbEVOZIF+rBCX8WGSi+Xu7biiBeOKZde5yYs3HC/cONZU1uarf1JJFvofKBsv9heW0QL7sLrl6yZydYtzvJblMZY9wdRx+AexD1NQhgU2gzn7UIX1wOp8Fa6HKOijfL/5hbJuOMx5fI7FAMdiUkbqjxuNo+rYSH2ptJ1F5sVz/lV2/lCZvlD1ZX5er7Zd7Xup0wgb6lFUt+L61n+WWr4KzOepb5VyUNYTkJkyncHKzNyT+i8HZz6npTia9EfezmnS9joZWyrnA6c/MfP/aX+wOg82jljDN3gMbxjR9jO0MWK+VpbhynrGT+rRMC/QAv8q2x9lZXk/TAX8kvIxRDJl4/Ubuv7gmfYVmfk8u5pJ7VzmyvI4mcFZP8vWi5jik5Ox4CxloVmBLYxfhkk9ouS7o0QfmtE1teHsakYEylSmbinGBIK2ZdU7Y5ky1ng8ayE/E8e/JvFZ7GpSFMxvNOEakVlLYGaNJBJbphmbT+f6LM75vKFMkQJbKLIPrLOj9Dt4nSUU1SPtj9oKp1q36npWZ8r8OrPGW9lVjz4o/lXYPqpotw6r6ZzuBGDGP2G5svRlcjie/qmRjD9mX0XzRL0l/7Xrj8Z6pD9pTufx6lGHy/iUooSvDnQexJL6+pUN1tUj+6K5eTzK2b7I1KO+rNGOQvaBBbbAcnOKZwFsTNTIzBEWYZJ6xJm/26sSnWXmpT9AGebK6IpVYIQQVFBOOX7w3xTjVFBFJf41UjLyiJUluWQHSR4TlBHFJD848rS08jSqgyRPKUZtCx6s9pOSUUl5nTx66UVAyYd8/WsAAAD//z2rGMbBiQAA";
+  }
+});
+
+// test/sessions.test.ts
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+// src/codes.ts
+var table = {
+  0: ["ok", "nobody", false, "success, or closed on purpose"],
+  1: ["bad-message", "client", false, "a message violates the protocol: fix the sender"],
+  2: ["bad-state", "client", false, "a message is not allowed in the present state: fix the sender"],
+  3: ["protocol-version", "client", false, "the two sides use different protocol versions: update the older one"],
+  4: ["schema-mismatch", "client", false, "the server lacks something that the client declares, or has another form of it: build both from the same types"],
+  5: ["epoch-mismatch", "nobody", false, "the server runs a different world: drop all handles and connect again with epoch 0"],
+  6: ["server-full", "nobody", true, "no free session: try again later"],
+  7: ["draining", "nobody", true, "the server is shutting down: connect again, or to another one"],
+  8: ["unauthorized", "client", false, "the token is missing, invalid or expired: fetch a new one"],
+  9: ["too-slow", "client", true, "the client reads more slowly than the world changes: connect again on a better link"],
+  10: ["too-fast", "client", true, "the client sends more than the limits allow: send less"],
+  11: ["timeout", "nobody", true, "nothing arrived for too long: connect again"],
+  12: ["internal", "server", true, "the server failed: see its log"],
+  13: ["kicked", "nobody", false, "the operator or the game ended the session"],
+  14: ["identity-fault", "server", true, "the two sides disagree on which entity is in a slot: connect again, and report it"],
+  15: ["tables-mismatch", "client", false, "the two sides code rows with different tables: give both the same file"],
+  16: ["replaced", "nobody", false, "the session continues over another connection"],
+  17: ["spent", "nobody", true, "the session has used up its sequence numbers: connect again"],
+  18: ["join-refused", "nobody", false, "the game does not admit this client"],
+  19: ["too-much", "client", false, "the message exceeds what the receiver may keep: send less, or raise its limits"],
+  20: ["banned", "nobody", false, "the operator has banned this user"],
+  21: ["signed-in-elsewhere", "nobody", false, "the same user has started another session, which ends this one"],
+  22: ["session-expired", "nobody", false, "the session time granted by the token is over: connect with a new token"],
+  23: ["moved", "nobody", false, "the session continues on another server: connect to the address given, with the token given"],
+  24: ["no-room", "client", false, "no room has this name: check the spelling, or name none"],
+  32: ["stale-handle", "nobody", false, "the target is destroyed: drop the handle"],
+  33: ["hidden-handle", "nobody", true, "the target is not in view"],
+  34: ["unknown-handle", "client", true, "the target was not sent to this client"],
+  35: ["unknown-command", "client", false, "no command has this name: check the spelling and the server's version"],
+  36: ["rate-limited", "client", true, "too many commands: send fewer"],
+  37: ["bad-arguments", "client", false, "the command's arguments are malformed or out of range"],
+  38: ["command-refused", "nobody", false, "the rules of the game forbid it"]
+};
+var Code = {
+  ok: 0,
+  badMessage: 1,
+  badState: 2,
+  protocolVersion: 3,
+  schemaMismatch: 4,
+  epochMismatch: 5,
+  tooSlow: 9,
+  timeout: 11,
+  tablesMismatch: 15,
+  replaced: 16,
+  tooMuch: 19,
+  moved: 23,
+  noRoom: 24,
+  staleHandle: 32,
+  unknownHandle: 34
+};
+function codeName(code) {
+  return table[code]?.[0] ?? `code-${code}`;
+}
+var WireError = class extends Error {
+  /** code is of PROTOCOL.md, section 13. */
+  code;
+  /** detail explains this case, for people. */
+  detail;
+  /** address and token are where to continue, with the code moved. */
+  address;
+  token;
+  constructor(code, detail = "", address = "", token = new Uint8Array(0)) {
+    super(`${codeName(code)}: ${table[code]?.[3] ?? "a code of a newer server"}${detail && ` (${detail})`}`);
+    this.name = "WireError";
+    this.code = code;
+    this.detail = detail;
+    this.address = address;
+    this.token = token;
+  }
+  /** codeName is the name of code. */
+  get codeName() {
+    return codeName(this.code);
+  }
+  /** fault is the side that caused the error. */
+  get fault() {
+    return table[this.code]?.[1] ?? "nobody";
+  }
+  /** retry says whether the same request may succeed later. */
+  get retry() {
+    return table[this.code]?.[2] ?? false;
+  }
+};
+var LimitError = class extends WireError {
+  constructor(limit, max) {
+    super(Code.tooMuch, `${limit} is ${max}: the server is broken or hostile, or the limit is too low for this game`);
+  }
+};
+function fail(detail) {
+  throw new WireError(Code.badMessage, detail);
+}
+
+// src/bits.ts
+var BitReader = class {
+  b = empty;
+  at = 0;
+  // of the next byte
+  end = 0;
+  acc = 0;
+  // bits read from b and not yet taken
+  n = 0;
+  // how many
+  short = false;
+  wrong = "";
+  // the first error of a reader's form
+  reset(b, from = 0, to = b.length) {
+    this.b = b;
+    this.at = from;
+    this.end = to;
+    this.acc = this.n = 0;
+    this.short = false;
+    this.wrong = "";
+  }
+  /** bits reads n bits, 0 to 24. */
+  bits(n) {
+    while (this.n < n) {
+      if (this.at < this.end) {
+        this.acc |= this.b[this.at] << this.n;
+      } else {
+        this.short = true;
+      }
+      this.at++;
+      this.n += 8;
+    }
+    const v = this.acc & (1 << n) - 1;
+    this.acc >>>= n;
+    this.n -= n;
+    return v;
+  }
+  /** long reads n bits, 0 to 32. */
+  long(n) {
+    if (n <= 24) return this.bits(n);
+    const low = this.bits(16);
+    return (low | this.bits(n - 16) << 16) >>> 0;
+  }
+  /** taken is how many bits were taken, from the beginning of the array. */
+  get taken() {
+    return 8 * this.at - this.n;
+  }
+  /** peek returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
+  peek() {
+    while (this.n < 12) {
+      if (this.at < this.end) this.acc |= this.b[this.at] << this.n;
+      this.at++;
+      this.n += 8;
+    }
+    return this.acc & 4095;
+  }
+  skip(n) {
+    this.acc >>>= n;
+    this.n -= n;
+  }
+  /** sized reads section 2's sized(v). */
+  sized() {
+    const c = this.bits(2);
+    const v = this.long(4 << c);
+    if (c > 0 && v < 2 ** (4 << c - 1)) this.refuse("a number is not in its shortest form");
+    return v;
+  }
+  /** golomb reads section 2's golomb(k, v). */
+  golomb(k) {
+    let m = k;
+    for (; ; ) {
+      const zeros = ~this.peek() | 4096;
+      const ones = 31 - Math.clz32(zeros & -zeros);
+      m += ones;
+      if (m > 32) {
+        this.refuse("a number is too long");
+        return 0;
+      }
+      if (ones < 12) {
+        this.skip(ones + 1);
+        break;
+      }
+      this.skip(12);
+    }
+    const v = 2 ** m + this.long(m) - 2 ** k;
+    if (v > 4294967295) {
+      this.refuse("a number exceeds 32 bits");
+      return 0;
+    }
+    return v;
+  }
+  /** refuse notes an error that check throws. */
+  refuse(detail) {
+    if (this.wrong === "") this.wrong = detail;
+  }
+  /** check throws if anything was read beyond the end or was malformed. */
+  check() {
+    if (this.short || this.at - (this.n >> 3) > this.end) fail("a bit string ends early");
+    if (this.wrong !== "") fail(this.wrong);
+  }
+  /** endBytes checks the padding of a bit string that bytes follow, and returns where they begin. */
+  endBytes() {
+    this.check();
+    if (this.bits(this.n & 7) !== 0) fail("the padding of a bit string is not zero");
+    return this.at - (this.n >> 3);
+  }
+  /** expectEnd throws unless only the padding is left. */
+  expectEnd() {
+    this.check();
+    if (this.end - this.at > 0 || this.n >= 8 + 8 * Math.max(this.at - this.end, 0)) fail("bytes follow a bit string");
+    if (this.acc !== 0) fail("the padding of a bit string is not zero");
+  }
+};
+var empty = new Uint8Array(0);
+var BitWriter = class {
+  b = new Uint8Array(64);
+  bit = 0;
+  reset() {
+    this.b.fill(0, 0, this.bit + 7 >> 3);
+    this.bit = 0;
+  }
+  /** bits writes the lowest n bits of v, n at most 32. */
+  bits(v, n) {
+    if (this.bit + n > 8 * this.b.length) {
+      const more = new Uint8Array(2 * this.b.length);
+      more.set(this.b);
+      this.b = more;
+    }
+    for (let i = 0; i < n; i++) {
+      if (v >>> i & 1) this.b[this.bit >> 3] |= 1 << (this.bit & 7);
+      this.bit++;
+    }
+  }
+  sized(v) {
+    let c = 0;
+    while (c < 3 && v >= 2 ** (4 << c)) c++;
+    this.bits(c, 2);
+    this.bits(v, 4 << c);
+  }
+  /** bytes returns a copy of what was written. */
+  bytes() {
+    return this.b.slice(0, this.bit + 7 >> 3);
+  }
+};
+var utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+var ByteReader = class {
+  b;
+  at;
+  end;
+  constructor(b, from = 0, to = b.length) {
+    this.b = b;
+    this.at = from;
+    this.end = to;
+  }
+  get left() {
+    return this.end - this.at;
+  }
+  u8() {
+    if (this.at >= this.end) fail("a message ends early");
+    return this.b[this.at++];
+  }
+  u16() {
+    return this.u8() | this.u8() << 8;
+  }
+  u32() {
+    return (this.u16() | this.u16() << 16) >>> 0;
+  }
+  /** uvarint reads LEB128 of at most 32 bits in its shortest form. */
+  uvarint(what, most = 4294967295) {
+    let v = 0;
+    for (let shift = 0; ; shift += 7) {
+      const c = this.u8();
+      v += (c & 127) * 2 ** shift;
+      if (c < 128) {
+        if (c === 0 && shift > 0) fail(`${what} is not in its shortest form`);
+        if (v > most) fail(`${what} is ${v}, at most ${most}`);
+        return v;
+      }
+      if (shift === 28) fail(`${what} is too long`);
+    }
+  }
+  /** bytes returns a view of the next n bytes. */
+  bytes(n) {
+    if (n > this.left) fail("a message ends early");
+    this.at += n;
+    return this.b.subarray(this.at - n, this.at);
+  }
+  /** text reads a length, at most most, and so many bytes of UTF-8. */
+  text(what, most) {
+    return decodeText(this.bytes(this.uvarint(what, most)));
+  }
+  expectEnd() {
+    if (this.left > 0) fail(`${this.left} bytes follow a message`);
+  }
+};
+function decodeText(b) {
+  try {
+    return utf8.decode(b);
+  } catch {
+    return fail("a text is not UTF-8");
+  }
+}
+var ByteWriter = class {
+  b = new Uint8Array(128);
+  n = 0;
+  grow(n) {
+    if (this.n + n > this.b.length) {
+      const more = new Uint8Array(Math.max(2 * this.b.length, this.n + n));
+      more.set(this.b);
+      this.b = more;
+    }
+    this.n += n;
+    return this.n - n;
+  }
+  reset() {
+    this.n = 0;
+  }
+  u8(v) {
+    const at = this.grow(1);
+    this.b[at] = v;
+  }
+  u32(v) {
+    const at = this.grow(4);
+    for (let i = 0; i < 4; i++) this.b[at + i] = v >>> 8 * i;
+  }
+  uvarint(v) {
+    for (; v >= 128; v = Math.floor(v / 128)) this.u8(v % 128 | 128);
+    this.u8(v);
+  }
+  bytes(b) {
+    const at = this.grow(b.length);
+    this.b.set(b, at);
+  }
+  /** take returns a copy of what was written. */
+  take() {
+    return this.b.slice(0, this.n);
+  }
+  /** view returns what was written, valid until the next write. */
+  view() {
+    return this.b.subarray(0, this.n);
+  }
+};
+
+// src/tables.ts
+var magic = "worldd tables 4\n";
+var maxCodeBits = 12;
+var residualSymbols = 43;
+var lanes = 8;
+var scales = 32;
+var contexts = 48;
+var Code2 = class {
+  lengths;
+  entries;
+  // by the next bits: symbol · 16 + length
+  mask = 0;
+  constructor(lengths) {
+    this.lengths = lengths;
+  }
+  /** entry returns symbol · 16 + length of the code that the bits begin with, first bit lowest. */
+  entry(bits) {
+    const entries = this.entries ?? this.build();
+    return entries[bits & this.mask];
+  }
+  /** build makes the entries at the first use: most codes of a file are never used. */
+  build() {
+    const longest2 = this.lengths.reduce((a, b) => Math.max(a, b));
+    const entries = new Uint16Array(1 << longest2);
+    let code = 0;
+    for (let n = 1; n <= longest2; n++, code <<= 1) {
+      for (let symbol = 0; symbol < this.lengths.length; symbol++) {
+        if (this.lengths[symbol] !== n) continue;
+        for (let i = reverse(code, n); i < entries.length; i += 1 << n) entries[i] = symbol * 16 + n;
+        code++;
+      }
+    }
+    this.mask = entries.length - 1;
+    return this.entries = entries;
+  }
+};
+function reverse(v, n) {
+  let r = 0;
+  for (let i = 0; i < n; i++) r |= (v >> i & 1) << n - 1 - i;
+  return r;
+}
+var Tables = class {
+  /** version is FNV-1a of the file, 32 bits. */
+  version;
+  sets = [];
+  ofShape = /* @__PURE__ */ new Map();
+  zones = /* @__PURE__ */ new Map();
+  heads = /* @__PURE__ */ new Map();
+  /** The file is one of the server's worldd train, or defaultTables'. */
+  constructor(file) {
+    this.version = versionOf(file);
+    for (let i = 0; i < magic.length; i++) if (file[i] !== magic.charCodeAt(i)) fail("not a file of tables of this version");
+    const r = new ByteReader(file, magic.length);
+    const sets = r.uvarint("sets", 64);
+    if (sets === 0) fail("tables without a set");
+    for (let i = 0; i < sets; i++) this.readSet(r);
+    for (let n = r.uvarint("zone bounds", 256); n > 0; n--) {
+      const shape = readShape(r);
+      const bounds = { axis: r.u8(), first: r.uvarint("bound"), second: r.uvarint("bound") };
+      if (bounds.axis > 2) fail(`zone bounds along axis ${bounds.axis}`);
+      if (!this.zones.has(shape)) this.zones.set(shape, bounds);
+    }
+    for (let n = r.uvarint("heads", 256); n > 0; n--) this.readHead(r);
+    r.expectEnd();
+  }
+  readSet(r) {
+    const shapes = [];
+    for (let n = r.uvarint("shapes", 64); n > 0; n--) shapes.push(readShape(r));
+    const set = { weights: readWeights(r, 4 * 4 * 5 * 15), scales: readWeights(r, lanes * 4 * 5 * 12), residuals: [] };
+    for (let i = 0; i < lanes * scales; i++) set.residuals.push(readCode(r, residualSymbols));
+    this.sets.push(set);
+    for (const shape of shapes) if (!this.ofShape.has(shape)) this.ofShape.set(shape, set);
+  }
+  readHead(r) {
+    const shape = readShape(r);
+    const group = r.u8();
+    const symbols = r.u8();
+    if (symbols < 2 || symbols > 128) fail(`a head of ${symbols} symbols`);
+    const codes = Array.from({ length: contexts }, () => readCode(r, symbols));
+    const key = `${group} ${symbols} ${shape}`;
+    if (!this.heads.has(key)) this.heads.set(key, codes);
+  }
+  /** setOf returns the set that codes a shape. */
+  setOf(shape) {
+    return this.ofShape.get(shape) ?? this.sets[0];
+  }
+  zonesOf(shape) {
+    return this.zones.get(shape);
+  }
+  /** headsOf returns the codes of a group by context. */
+  headsOf(shape, group, symbols) {
+    const codes = this.heads.get(`${group} ${symbols} ${shape}`);
+    if (codes) return codes;
+    const common = commonHead(symbols);
+    return Array.from({ length: contexts }, () => common);
+  }
+};
+function commonHead(symbols) {
+  const u = symbols - 1;
+  const log = 31 - Math.clz32(u);
+  const lengths = new Uint8Array(symbols).fill(1 + log, 1);
+  lengths[0] = 1;
+  lengths.fill(2 + log, symbols - 2 * (u - 2 ** log));
+  return new Code2(lengths);
+}
+function readShape(r) {
+  return String.fromCharCode(...r.bytes(r.u8()));
+}
+function readWeights(r, n) {
+  const weights = new Int16Array(n);
+  for (let i = 0; i < n; i++) {
+    const v = r.uvarint("weight", 8192);
+    weights[i] = v & 1 ? -(v >> 1) - 1 : v >> 1;
+    if (Math.abs(weights[i]) > 4096) fail(`a weight of ${weights[i]}`);
+  }
+  return weights;
+}
+function readCode(r, symbols) {
+  const lengths = r.bytes(symbols);
+  let room = 1 << maxCodeBits;
+  for (const n of lengths) {
+    if (n < 1 || n > maxCodeBits) fail(`a code of ${n} bits`);
+    room -= 1 << maxCodeBits - n;
+  }
+  if (room !== 0) fail("the lengths of a code are not complete");
+  return new Code2(lengths);
+}
+function versionOf(b) {
+  let h = 2166136261;
+  for (const c of b) h = Math.imul(h ^ c, 16777619);
+  return h >>> 0;
+}
+var defaults;
+function defaultTables() {
+  return defaults ??= unpack().then(
+    (file) => new Tables(file),
+    (e) => {
+      defaults = void 0;
+      throw e;
+    }
+  );
+}
+async function unpack() {
+  const { packedTables: packedTables2 } = await Promise.resolve().then(() => (init_tables_data(), tables_data_exports));
+  const packed = Uint8Array.from(atob(packedTables2), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// src/limits.ts
+var version = 4;
+var maxDatagram = 1200;
+var maxFrame = 65536;
+var maxRows = 256;
+var maxLoad = 1280;
+var maxComponents = 32;
+var maxFields = 64;
+var maxRowBytes = 1152;
+var maxStates = 32;
+var maxSlots = 2 ** 24;
+var maxKinds = 65536;
+var maxName = 64;
+var maxRoom = 64;
+var maxText = 256;
+var maxToken = 2048;
+var maxPath = 256;
+var maxArgs = 1024;
+var maxTextField = 1024;
+var maxTexts = 8192;
+var maxSchemaText = 49152;
+var maxCommandKinds = 256;
+var maxEventKinds = 256;
+var maxWishes = 16;
+var maxView = 65535;
+var maxUnanswered = 256;
+var maxInputs = 16;
+var maxInputBytes = 64;
+var maxNesting = 16;
+var maxTextFields = maxComponents * maxFields;
+
+// src/schema.ts
+var Field = class {
+  path;
+  kind;
+  /** n is the width in bits; of a quat, of each component. */
+  n = 0;
+  /** largest is the largest number N, 0 if the field has none. */
+  largest = 0;
+  always = false;
+  linear = false;
+  owner = false;
+  low = 0;
+  step = 0;
+  /** values counts the uint32 values. */
+  values = 1;
+  /** index is that of the first value in a row or a message. */
+  index = 0;
+  /** component is the field's component, -1 in a message; offset is the index of its first value. */
+  component = -1;
+  offset = 0;
+  constructor(path, kind) {
+    this.path = path;
+    this.kind = kind;
+  }
+  /** isNumber reports whether the field is a number field. */
+  get isNumber() {
+    return this.n <= 32 && this.kind !== "bool" && this.kind !== "float" && this.kind !== "ref" && this.kind !== "quat";
+  }
+  /** bits returns the bits of the field in full in its longest form. */
+  get bits() {
+    return this.kind === "ref" ? 1 + 2 * (2 + 32) : this.kind === "quat" ? 2 + 3 * this.n : this.n;
+  }
+  /** is reports whether f has the same line but for the path. */
+  is(f) {
+    return this.kind === f.kind && this.n === f.n && this.largest === f.largest && this.low === f.low && this.step === f.step && this.always === f.always && this.linear === f.linear && this.owner === f.owner;
+  }
+  /** read reads the field in full (section 7) into out, from at on. */
+  read(r, out, at) {
+    if (this.kind === "ref") this.readRef(r, out, at);
+    else if (this.values === 2) {
+      out[at] = r.long(32);
+      out[at + 1] = r.long(32);
+    } else if (this.kind === "quat") out[at] = r.long(2 + 3 * this.n);
+    else {
+      const v = r.long(this.n);
+      if (v > this.largest && this.largest > 0) r.refuse(`${this.path} is ${v}, at most ${this.largest}`);
+      out[at] = v;
+    }
+  }
+  readRef(r, out, at) {
+    out[at] = out[at + 1] = 0;
+    if (r.bits(1) === 0) return;
+    const index = out[at] = r.sized();
+    const generation = out[at + 1] = r.sized();
+    if (index >= maxSlots || generation % 2 === 0) r.refuse(`${this.path} is the handle ${index}v${generation}`);
+  }
+  /** write writes the field in full from values, from at on. */
+  write(w, values, at) {
+    if (this.kind === "ref") {
+      const some = values[at] !== 0 || values[at + 1] !== 0;
+      w.bits(some ? 1 : 0, 1);
+      if (some) {
+        w.sized(values[at]);
+        w.sized(values[at + 1]);
+      }
+    } else if (this.values === 2) {
+      w.bits(values[at], 32);
+      w.bits(values[at + 1], 32);
+    } else w.bits(values[at], this.bits);
+  }
+};
+function readText(f, b) {
+  if (b.length > f.max) fail(`${f.path} has ${b.length} bytes, at most ${f.max}`);
+  return f.bytes ? b.slice() : decodeText(b);
+}
+function noText(f) {
+  return f.bytes ? new Uint8Array(0) : "";
+}
+var Message = class {
+  fields;
+  texts;
+  /** values counts the uint32 values of all fields. */
+  values;
+  constructor(fields, texts) {
+    this.fields = fields;
+    this.texts = texts;
+    this.values = fields.reduce((n, f) => n + f.values, 0);
+  }
+  /** parse reads a body (section 7). */
+  parse(r, b) {
+    const p = { values: new Uint32Array(this.values), texts: [] };
+    r.reset(b);
+    for (const f of this.fields) f.read(r, p.values, f.index);
+    const c = new ByteReader(b, r.endBytes());
+    for (const f of this.texts) p.texts.push(readText(f, c.bytes(c.uvarint(f.path, f.max))));
+    c.expectEnd();
+    return p;
+  }
+  /** append returns the body of a payload. */
+  append(p) {
+    const w = new BitWriter();
+    for (const f of this.fields) f.write(w, p.values, f.index);
+    const c = new ByteWriter();
+    c.bytes(w.bytes());
+    this.texts.forEach((f, i) => {
+      const text = p.texts[i];
+      const b = typeof text === "string" ? utf82.encode(text) : text;
+      if (b.length > f.max) throw new RangeError(`${f.path} has ${b.length} bytes, at most ${f.max}`);
+      c.uvarint(b.length);
+      c.bytes(b);
+    });
+    return c.take();
+  }
+};
+var utf82 = new TextEncoder();
+function hashOf(text) {
+  let low = 2216829733;
+  let high = 3421674724;
+  for (const b of utf82.encode(text)) {
+    low = (low ^ b) >>> 0;
+    const product2 = low * 435;
+    high = high * 435 + Math.floor(product2 / 2 ** 32) + (low << 8) >>> 0;
+    low = product2 >>> 0;
+  }
+  const hash = BigInt(high) << 32n | BigInt(low);
+  return hash === 0n ? 1n : hash;
+}
+var keywords = /* @__PURE__ */ new Set(["component", "parent", "kind", "body", "motion", "input", "command", "answer", "event"]);
+function parseSchema(text) {
+  return new Parser(text).schema();
+}
+var isWord = (s) => s !== "" && !/[\u0000-\u0020\u007f-\u00a0]/.test(s);
+var length = (s) => utf82.encode(s).length;
+var longest = (f) => (f.max < 128 ? 1 : 2) + f.max;
+function sumOf(all, f) {
+  return all.reduce((n, x) => n + f(x), 0);
+}
+var Parser = class {
+  text;
+  lines;
+  at = 0;
+  words = [];
+  // of the current line
+  names = /* @__PURE__ */ new Set();
+  values = 0;
+  rowBits = 174;
+  constructor(text) {
+    this.text = text;
+    if (length(text) > maxSchemaText) this.wrong("longer than the limit");
+    if (!text.endsWith("\n")) this.wrong("the last line has no end");
+    this.lines = text.slice(0, -1).split("\n");
+    if (this.lines[0] !== "worldd schema 2") this.wrong("not a schema of this version");
+    this.next();
+  }
+  wrong(detail) {
+    const line = this.lines?.[this.at];
+    throw new WireError(Code.badMessage, `schema text${line === void 0 ? "" : `, line ${this.at + 1}, ${JSON.stringify(line.slice(0, 80))}`}: ${detail}`);
+  }
+  next() {
+    this.at++;
+    this.words = this.at < this.lines.length ? this.lines[this.at].split(" ") : [];
+  }
+  must(ok, detail) {
+    if (!ok) this.wrong(detail);
+  }
+  schema() {
+    const components = [];
+    const texts = [];
+    const kinds = [];
+    const commands = [];
+    const events = [];
+    for (; this.is("component"); ) components.push(this.component(components.length, texts));
+    this.must(this.rowBits <= 8 * maxRowBytes, "a row and its header may exceed the limit");
+    for (; this.is("kind"); ) kinds.push(this.kind());
+    const motion = this.is("motion") ? this.motion() : void 0;
+    this.must(this.is("input"), "want the input line");
+    const input = this.input();
+    for (; this.is("command"); ) commands.push(this.command());
+    for (; this.is("event"); ) events.push(this.event());
+    this.must(this.at === this.lines.length, "a line out of place");
+    this.must(commands.length <= maxCommandKinds && events.length <= maxEventKinds, "too many commands or events");
+    return { text: this.text, hash: hashOf(this.text), components, values: this.values, texts, kinds, motion, input, commands, events };
+  }
+  is(keyword) {
+    return this.words[0] === keyword;
+  }
+  /** take checks the number of words and goes on to the next line. */
+  take(n) {
+    const words2 = this.words;
+    this.must(words2.length === n, `want ${n} words`);
+    this.next();
+    return words2;
+  }
+  name(section, name) {
+    this.must(isWord(name) && length(name) <= maxName, "a name of this form");
+    this.must(!this.names.has(`${section} ${name}`), "the name is there twice");
+    this.names.add(`${section} ${name}`);
+    return name;
+  }
+  decimal(s, least, most) {
+    this.must(s !== void 0 && /^(0|[1-9]\d{0,9})$/.test(s), "want a decimal number");
+    const n = Number(s);
+    this.must(n >= least && n <= most, `want ${least} to ${most}`);
+    return n;
+  }
+  hex(s, digits) {
+    this.must(s !== void 0 && s.length === digits && /^[0-9a-f]+$/.test(s), `want ${digits} hexadecimal digits`);
+    return s;
+  }
+  /** single reads a finite single without a sign bit. */
+  single(s, most = Infinity) {
+    const b = new DataView(new ArrayBuffer(4));
+    b.setUint32(0, parseInt(this.hex(s, 8), 16));
+    const x = b.getFloat32(0);
+    this.must(b.getUint8(0) < 128 && Number.isFinite(x) && x <= most, "a constant out of range");
+    return x;
+  }
+  double(s) {
+    const b = new DataView(new ArrayBuffer(8));
+    b.setBigUint64(0, BigInt(`0x${this.hex(s, 16)}`));
+    return b.getFloat64(0);
+  }
+  component(index, allTexts) {
+    const name = this.name("component", this.take(2)[1]);
+    this.must(index < maxComponents, "too many components");
+    const { fields, texts, parent, holder } = this.fields(index);
+    const c = { name, index, fields, texts, parent, holder };
+    allTexts.push(...texts);
+    this.must(sumOf(allTexts, longest) <= maxTexts, "the texts of an entity may exceed the limit");
+    this.rowBits += longestPart(c) + (name === "body" ? 390 : 0);
+    return c;
+  }
+  /** fields reads the fields of a component, or of a message if component is -1. */
+  fields(component) {
+    const all = { fields: [], texts: [], parent: "", holder: 0 };
+    const paths = /* @__PURE__ */ new Set();
+    let value = component < 0 ? 0 : this.values;
+    for (; this.words.length > 0; this.next()) {
+      const path = this.words[0];
+      if (path === "parent" && component >= 0 && all.parent === "" && all.texts.length === 0) {
+        this.parent(all);
+        continue;
+      }
+      if (keywords.has(path)) break;
+      this.must(isWord(path) && length(path) <= maxPath && !paths.has(path), "a path of this form, or twice");
+      paths.add(path);
+      if (this.words[1] === "string" || this.words[1] === "bytes") all.texts.push(this.textField(component));
+      else {
+        this.must(all.texts.length === 0 && all.parent === "", "fields precede parent and texts");
+        const f = this.field(component);
+        this.follows(all.fields, f);
+        f.index = value;
+        f.offset = component < 0 ? 0 : this.values;
+        value += f.values;
+        all.fields.push(f);
+      }
+      this.must(all.fields.length + all.texts.length <= maxFields, "too many fields");
+    }
+    if (component >= 0) this.values = value;
+    return all;
+  }
+  /** follows checks that an element of an array is like the one before it. */
+  follows(before2, f) {
+    const m = /^(.*)\[(\d+)\]$/.exec(f.path);
+    if (m === null || m[2] === "0") return;
+    const last = before2.at(-1);
+    this.must(m[2][0] !== "0" && last !== void 0 && last.path === `${m[1]}[${BigInt(m[2]) - 1n}]` && last.is(f), "an element does not follow the one before, or is not like it");
+  }
+  textField(component) {
+    const w = this.words;
+    const owner = w.length === 4 && w[3] === "owner" && component >= 0;
+    this.must(w.length === 3 || owner, "want PATH string N");
+    return { path: w[0], bytes: w[1] === "bytes", max: this.decimal(w[2], 1, maxTextField), owner, component };
+  }
+  field(component) {
+    const w = this.words;
+    const f = new Field(w[0], w[1]);
+    f.component = component;
+    let at = this.kindOf(f, w);
+    const option = (name) => {
+      const has = w[at] === name;
+      if (has) at++;
+      return has;
+    };
+    f.always = option("always");
+    f.linear = !f.always && option("linear");
+    f.owner = option("owner");
+    this.must(at === w.length, "unknown attributes");
+    this.must(component >= 0 || !(f.always || f.linear || f.owner), "attributes are for components");
+    this.must(!f.linear || f.isNumber || f.kind === "quat", "linear is for numbers and quat");
+    return f;
+  }
+  /** kindOf reads a KIND and returns the number of words read. */
+  kindOf(f, w) {
+    switch (f.kind) {
+      case "bool":
+        f.n = 1;
+        return 2;
+      case "ref":
+        f.values = 2;
+        return 2;
+      case "range":
+        this.range(f, w);
+        return 5;
+      case "float":
+        this.must(w[2] === "32" || w[2] === "64", "want 32 or 64 bits");
+        f.n = Number(w[2]);
+        break;
+      case "uint":
+      case "int":
+        f.n = w[2] === "64" ? 64 : this.decimal(w[2], 1, 32);
+        break;
+      case "angle":
+        f.n = this.decimal(w[2], 1, 32);
+        break;
+      case "quat":
+        f.n = this.decimal(w[2], 2, 10);
+        break;
+      case "enum":
+        f.largest = this.decimal(w[2], 2, 65535) - 1;
+        f.n = 32 - Math.clz32(f.largest);
+        return 3;
+      default:
+        this.wrong("unknown kind");
+    }
+    if (f.n === 64) f.values = 2;
+    else if (f.kind !== "float") f.largest = 2 ** f.n - 1;
+    return 3;
+  }
+  range(f, w) {
+    f.low = this.double(w[2]);
+    f.step = this.double(w[3]);
+    f.largest = this.decimal(w[4], 1, 2 ** 32 - 2);
+    f.n = 32 - Math.clz32(f.largest);
+    const ok = Number.isFinite(f.low) && !Object.is(f.low, -0) && f.step > 0 && Number.isFinite(f.step) && Number.isFinite(f.low + f.largest * f.step);
+    this.must(ok, "a range that is not finite");
+  }
+  parent(all) {
+    const w = this.words;
+    this.must(w.length === 3, "want parent PATH HANDLE");
+    const i = all.fields.findIndex((f) => f.path === w[1]);
+    const holder = all.fields.find((f) => f.path === w[2]);
+    this.must(i >= 0 && isVector(all.fields, i) && all.fields[i].linear, "the parent line names no linear vector");
+    this.must(holder?.kind === "ref", "the parent line names no ref");
+    this.must(!all.fields.some((f) => f.owner), "a component with a parent line has fields for owners");
+    all.parent = w[1];
+    all.holder = holder.index;
+  }
+  kind() {
+    const name = this.name("kind", this.take(2)[1]);
+    return this.is("body") ? { name, body: this.body() } : { name };
+  }
+  body() {
+    const w = this.take(7);
+    return {
+      inverseMass: this.single(w[1]),
+      coupling: this.single(w[2], 1),
+      radius: this.single(w[3]),
+      friction: this.single(w[4]),
+      restitution: this.single(w[5], 1),
+      layers: parseInt(this.hex(w[6], 8), 16)
+    };
+  }
+  motion() {
+    const w = this.take(10);
+    const bounds = w[9];
+    if (bounds !== "clamp" && bounds !== "bounce" && bounds !== "destroy") this.wrong("unknown bounds");
+    return {
+      tickHz: this.decimal(w[1], 1, 65535),
+      gravity: this.single(w[2]),
+      maxSpeed: this.single(w[3]),
+      halfX: this.single(w[4]),
+      height: this.single(w[5]),
+      halfZ: this.single(w[6]),
+      restSpeed: this.single(w[7]),
+      restTicks: this.decimal(w[8], 0, 2 ** 32 - 1),
+      bounds
+    };
+  }
+  message(most) {
+    const { fields, texts } = this.fields(-1);
+    const bits = sumOf(fields, (f) => f.bits);
+    this.must((bits + 7 >> 3) + sumOf(texts, longest) <= most, `a message may exceed ${most} bytes`);
+    return new Message(fields, texts);
+  }
+  input() {
+    if (this.words.length === 2 && this.words[1] === "raw") {
+      this.next();
+      return void 0;
+    }
+    this.take(1);
+    return this.message(maxInputBytes);
+  }
+  command() {
+    const raw = this.words.length === 3 && this.words[2] === "raw";
+    const name = this.name("command", this.take(raw ? 3 : 2)[1]);
+    if (raw) return { name };
+    const args = this.message(maxArgs);
+    if (!this.is("answer")) return { name, args };
+    this.take(1);
+    return { name, args, answer: this.message(maxArgs) };
+  }
+  event() {
+    const unreliable = this.words.length === 3 && this.words[2] === "unreliable";
+    const name = this.name("event", this.take(unreliable ? 3 : 2)[1]);
+    return { name, unreliable, message: this.message(maxArgs) };
+  }
+};
+function isVector(fields, i) {
+  const f = fields[i];
+  if (f.kind !== "range" || f.always || !f.path.endsWith("[0]")) return false;
+  const stem = f.path.slice(0, -2);
+  return fields[i + 2]?.path === `${stem}2]` && fields[i + 3]?.path !== `${stem}3]`;
+}
+function unitsOf(c, owned) {
+  const units = [];
+  let hasPosition = false;
+  for (let at = 0; at < c.fields.length; ) {
+    const f = c.fields[at];
+    let fields = 1;
+    if (f.owner && !owned) {
+      at++;
+      continue;
+    }
+    let letter = "f";
+    let radix = 2;
+    if (f.always) {
+      letter = "a";
+      radix = 1;
+    } else if (f.kind === "bool") letter = "b";
+    else if (f.kind === "quat") {
+      letter = f.linear ? "Q" : "q";
+      radix = 5;
+    } else if (isVector(c.fields, at)) {
+      fields = 3;
+      letter = f.linear ? "V" : "v";
+      if (f.linear && !hasPosition && (c.parent === "" || c.parent === f.path)) {
+        letter = "P";
+        radix = 5;
+        hasPosition = true;
+      }
+    } else if (f.isNumber && f.n > 4) letter = f.linear ? "N" : "n";
+    units.push({ letter, at, fields, radix });
+    at += fields;
+  }
+  return units;
+}
+function groupsOf(radices) {
+  const ends = [];
+  let product2 = 1;
+  radices.forEach((radix, i) => {
+    if (product2 * radix > 128) {
+      ends.push(i);
+      product2 = 1;
+    }
+    product2 *= radix;
+  });
+  if (product2 > 1) ends.push(radices.length);
+  return ends;
+}
+function longestPart(c) {
+  const full = 1 + sumOf(c.fields, (f) => f.bits);
+  const units = unitsOf(c, true);
+  let coded = 12 * groupsOf(units.map((u) => u.radix)).length;
+  for (const u of units) {
+    const f = c.fields[u.at];
+    if (u.letter === "a" || u.letter === "f") coded += f.bits;
+    else if (u.letter !== "b") coded += (f.kind === "quat" ? 3 : u.fields) * (12 + Math.max(f.n, 19));
+  }
+  return Math.max(full, coded);
+}
+
+// src/handles.ts
+var none = 0n;
+function newHandle(index, generation) {
+  return BigInt(generation) << 32n | BigInt(index);
+}
+function indexOf(h) {
+  return Number(h & 0xffffffffn);
+}
+function generationOf(h) {
+  return Number(h >> 32n);
+}
+function formatHandle(h) {
+  return h === 0n ? "none" : `${indexOf(h)}v${generationOf(h)}`;
+}
+function parseHandle(text) {
+  if (text === "none") return none;
+  const m = /^(\d{1,10})v(\d{1,10})$/.exec(text);
+  if (!m) return void 0;
+  const index = Number(m[1]);
+  const generation = Number(m[2]);
+  return index < 2 ** 32 && generation < 2 ** 32 ? newHandle(index, generation) : void 0;
+}
+var provisionalGeneration = 2;
+function isProvisional(h) {
+  return h >> 32n === 2n;
+}
+var verdicts = ["pending", "live", "hidden", "stale", "provisional"];
+
+// src/messages.ts
+var messages_exports = {};
+__export(messages_exports, {
+  FrameReader: () => FrameReader,
+  Type: () => Type,
+  appendFrame: () => appendFrame,
+  encodeBye: () => encodeBye,
+  encodeCommand: () => encodeCommand,
+  encodeHello: () => encodeHello,
+  parseControl: () => parseControl,
+  parseEnd: () => parseEnd,
+  parseResult: () => parseResult,
+  parseWelcome: () => parseWelcome
+});
+
+// src/msgpack.ts
+var utf83 = new TextEncoder();
+var MsgpackReader = class extends ByteReader {
+  big(n) {
+    let v = 0;
+    for (let i = 0; i < n; i++) v = v * 256 + this.u8();
+    return v;
+  }
+  big64() {
+    const high = this.big(4);
+    return BigInt(high) << 32n | BigInt(this.big(4));
+  }
+  /** array reads the head of an array of n elements, or of n or more. */
+  array(n, orMore = false) {
+    const c = this.u8();
+    let length2 = -1;
+    if (c >> 4 === 9) length2 = c & 15;
+    else if (c === 220) length2 = this.big(2);
+    else if (c === 221) length2 = this.big(4);
+    if (length2 < n || length2 > n && !orMore) fail(`a message has ${length2} elements, want ${n}`);
+    return length2;
+  }
+  /** uint reads an unsigned number of any form, at most max < 2^53. */
+  uint(what, max) {
+    const v = this.u64(what);
+    if (v > BigInt(max)) fail(`${what} is ${v}, at most ${max}`);
+    return Number(v);
+  }
+  /** u64 reads an unsigned number of any form. */
+  u64(what) {
+    const c = this.u8();
+    if (c <= 127) return BigInt(c);
+    if (c >= 204 && c <= 206) return BigInt(this.big(1 << c - 204));
+    if (c !== 207) fail(`${what} is not an unsigned number`);
+    return this.big64();
+  }
+  /** handle reads the 9 bytes of a handle. */
+  handle(what) {
+    if (this.u8() !== 207) fail(`${what} is not a handle`);
+    return this.big64();
+  }
+  /** str reads UTF-8 of min to max bytes. */
+  str(what, max, min = 0) {
+    const c = this.u8();
+    let n = -1;
+    if (c >> 5 === 5) n = c & 31;
+    else if (c >= 217 && c <= 219) n = this.big(1 << c - 217);
+    if (n < min || n > max) fail(`${what}: want a str of ${min} to ${max} bytes`);
+    return decodeText(this.bytes(n));
+  }
+  /** bin reads at most max bytes, and returns a copy. */
+  bin(what, max) {
+    const c = this.u8();
+    const n = c >= 196 && c <= 198 ? this.big(1 << c - 196) : -1;
+    if (n < 0 || n > max) fail(`${what}: want a bin of at most ${max} bytes`);
+    return this.bytes(n).slice();
+  }
+  /**
+   * value skips one value of any type but extensions. Arrays and maps that are not empty may
+   * contain each other depth times.
+   */
+  value(depth = maxNesting) {
+    const c = this.u8();
+    let n = 0;
+    if (c <= 127 || c >= 224 || c === 192 || c === 194 || c === 195) return;
+    else if (c <= 143) n = 2 * (c & 15);
+    else if (c <= 159) n = c & 15;
+    else if (c <= 191) return void this.bytes(c & 31);
+    else if (c >= 196 && c <= 198) return void this.bytes(this.big(1 << c - 196));
+    else if (c === 202 || c === 203) return void this.bytes(c === 202 ? 4 : 8);
+    else if (c >= 204 && c <= 211) return void this.bytes(1 << (c - 204 & 3));
+    else if (c >= 217 && c <= 219) return void this.bytes(this.big(1 << c - 217));
+    else if (c >= 220) n = this.big(c & 1 ? 4 : 2) * (c >= 222 ? 2 : 1);
+    else fail(`msgpack of type ${c.toString(16)}`);
+    if (n > 0 && depth === 0) fail(`more than ${maxNesting} arrays and maps contain each other`);
+    for (; n > 0; n--) this.value(depth - 1);
+  }
+};
+var MsgpackWriter = class extends ByteWriter {
+  big(v, n) {
+    for (let i = n - 1; i >= 0; i--) this.u8(Math.floor(v / 256 ** i) & 255);
+  }
+  array(n) {
+    if (n < 16) this.u8(144 | n);
+    else {
+      this.u8(220);
+      this.big(n, 2);
+    }
+  }
+  uint(v) {
+    if (v < 128) this.u8(v);
+    else if (v < 2 ** 32) {
+      const size = v < 256 ? 0 : v < 65536 ? 1 : 2;
+      this.u8(204 + size);
+      this.big(v, 1 << size);
+    } else this.u64(BigInt(v));
+  }
+  u64(v) {
+    this.u8(207);
+    this.big(Number(v >> 32n), 4);
+    this.big(Number(v & 0xffffffffn), 4);
+  }
+  str(s) {
+    const b = utf83.encode(s);
+    if (b.length < 32) this.u8(160 | b.length);
+    else this.length(217, b.length);
+    this.bytes(b);
+  }
+  bin(b) {
+    this.length(196, b.length);
+    this.bytes(b);
+  }
+  length(first, n) {
+    const size = n < 256 ? 0 : n < 65536 ? 1 : 2;
+    this.u8(first + size);
+    this.big(n, 1 << size);
+  }
+  /** value writes any value of a raw command's arguments. */
+  value(v) {
+    if (v === null || v === void 0) this.u8(192);
+    else if (typeof v === "boolean") this.u8(v ? 195 : 194);
+    else if (typeof v === "number") this.number(v);
+    else if (typeof v === "bigint") this.u64(BigInt.asUintN(64, v));
+    else if (typeof v === "string") this.str(v);
+    else if (v instanceof Uint8Array) this.bin(v);
+    else if (Array.isArray(v)) {
+      this.array(v.length);
+      for (const x of v) this.value(x);
+    } else if (typeof v === "object") {
+      const all = Object.entries(v);
+      this.u8(222);
+      this.big(all.length, 2);
+      for (const [key, x] of all) {
+        this.str(key);
+        this.value(x);
+      }
+    } else throw new TypeError(`cannot encode a ${typeof v}`);
+  }
+  number(v) {
+    if (Number.isSafeInteger(v) && !Object.is(v, -0)) {
+      if (v >= 0) this.uint(v);
+      else {
+        this.u8(211);
+        this.big(Number(BigInt.asUintN(64, BigInt(v)) >> 32n), 4);
+        this.big(v >>> 0, 4);
+      }
+      return;
+    }
+    const b = new DataView(new ArrayBuffer(8));
+    b.setFloat64(0, v);
+    this.u8(203);
+    this.bytes(new Uint8Array(b.buffer));
+  }
+};
+
+// src/messages.ts
+var Type = {
+  pad: 0,
+  hello: 1,
+  command: 2,
+  bye: 3,
+  resync: 4,
+  arrived: 5,
+  welcome: 16,
+  refused: 17,
+  structure: 18,
+  result: 19,
+  control: 20,
+  goodbye: 21
+};
+var u16 = 65535;
+var u32 = 4294967295;
+function encodeHello(m) {
+  const w = new MsgpackWriter();
+  w.array(11);
+  w.uint(version);
+  w.u64(m.schema);
+  w.uint(m.tables);
+  w.u64(m.epoch);
+  w.u64(m.session);
+  w.bin(m.secret);
+  w.uint(m.structure);
+  w.bin(m.token);
+  w.str(m.name);
+  w.str(m.room);
+  w.uint(m.abilities);
+  return w.take();
+}
+function encodeCommand(m) {
+  const w = new MsgpackWriter();
+  w.array(7);
+  w.uint(m.id);
+  w.str(m.name);
+  w.u64(m.target);
+  w.bin(m.args);
+  w.uint(m.provisional);
+  w.uint(m.wishes);
+  w.uint(m.view);
+  return w.take();
+}
+function encodeBye(code, text = "") {
+  const w = new MsgpackWriter();
+  w.array(2);
+  w.uint(code);
+  w.str(text);
+  return w.take();
+}
+function parseWelcome(b) {
+  const r = new MsgpackReader(b);
+  r.array(18);
+  const m = {
+    protocol: r.uint("protocol", u16),
+    schema: r.u64("schema"),
+    tables: r.uint("tables", u32),
+    epoch: r.u64("epoch"),
+    generationFloor: r.uint("generation_floor", u32),
+    generationCeiling: r.uint("generation_ceiling", u32),
+    tickHz: r.uint("tick_hz", u16),
+    snapshotHz: r.uint("snapshot_hz", u16),
+    maxSlots: r.uint("max_slots", u32),
+    session: r.u64("session"),
+    tick: r.uint("tick", u32),
+    resumed: r.uint("resumed", 1) === 1,
+    secret: r.bin("secret", 16),
+    room: r.str("room", maxRoom),
+    simulate: r.uint("simulate", 1) === 1,
+    commands: r.uint("commands", u32),
+    structure: r.uint("structure", u32),
+    schemaText: r.str("schema_text", maxSchemaText)
+  };
+  r.expectEnd();
+  if (m.secret.length !== 0 && m.secret.length !== 16) fail(`a secret of ${m.secret.length} bytes`);
+  if (m.snapshotHz < 1 || m.snapshotHz > m.tickHz) fail(`${m.snapshotHz} snapshots in ${m.tickHz} ticks a second`);
+  if (m.generationCeiling < m.generationFloor) fail(`generations ${m.generationFloor} to ${m.generationCeiling}`);
+  return m;
+}
+function parseEnd(type, b) {
+  const r = new MsgpackReader(b);
+  const refused = type === Type.refused;
+  const known = refused ? 5 : 4;
+  const n = r.array(known, refused);
+  const code = r.uint("code", u16);
+  const text = r.str("text", maxText);
+  if (refused) r.str("want", maxText);
+  const address = r.str("address", maxText);
+  const token = r.bin("token", maxToken);
+  for (let i = known; i < n; i++) r.value(maxNesting - 1);
+  r.expectEnd();
+  const moved = code === Code.moved;
+  if (moved ? address === "" : address !== "" || token.length > 0) fail("only moved has an address, and always");
+  return new WireError(code, text, address, token);
+}
+function parseResult(b) {
+  const r = new MsgpackReader(b);
+  r.array(6);
+  const m = {
+    id: r.uint("id", u32),
+    code: r.uint("code", u16),
+    target: r.handle("target"),
+    verdict: r.uint("verdict", 3),
+    text: r.str("text", maxText),
+    answer: r.bin("answer", maxArgs)
+  };
+  r.expectEnd();
+  if (m.code !== Code.ok && m.answer.length > 0) fail(`an answer with code ${m.code}`);
+  return m;
+}
+function parseControl(b) {
+  const r = new MsgpackReader(b);
+  r.array(1);
+  const entity = r.handle("entity");
+  r.expectEnd();
+  return entity;
+}
+function appendFrame(w, type, body) {
+  w.uvarint(body.length + 1);
+  w.u8(type);
+  w.bytes(body);
+}
+var FrameReader = class {
+  b = new Uint8Array(1024);
+  from = 0;
+  to = 0;
+  /** type of the frame that next returned. */
+  type = 0;
+  feed(p) {
+    if (this.from === this.to) this.from = this.to = 0;
+    if (this.to + p.length > this.b.length) {
+      const left = this.to - this.from;
+      const b = left + p.length > this.b.length ? new Uint8Array(Math.max(2 * this.b.length, left + p.length)) : this.b;
+      b.set(this.b.subarray(this.from, this.to));
+      this.b = b;
+      this.from = 0;
+      this.to = left;
+    }
+    this.b.set(p, this.to);
+    this.to += p.length;
+  }
+  /** size is the memory of the buffer. */
+  get size() {
+    return this.b.length;
+  }
+  /** next returns the body of the next whole frame, valid until the next feed, or undefined. */
+  next() {
+    let length2 = 0;
+    let at = this.from;
+    for (let shift = 0; ; shift += 7) {
+      if (at === this.to) return void 0;
+      const c = this.b[at++];
+      length2 += (c & 127) * 2 ** shift;
+      if (c < 128) {
+        if (c === 0 && shift > 0) fail("the length of a frame is not in its shortest form");
+        break;
+      }
+      if (shift === 14) fail("a frame is too long");
+    }
+    if (length2 < 1 || length2 > maxFrame) fail(`a frame of ${length2} bytes`);
+    if (this.to - at < length2) return void 0;
+    this.type = this.b[at];
+    this.from = at + length2;
+    return this.b.subarray(at + 1, this.from);
+  }
+};
+
+// src/cells.ts
+var live = 1;
+var hidden = 2;
+var stale = 3;
+var pageSize = 32;
+var Cell = class {
+  generation = 0;
+  state = 0;
+  entity;
+};
+var bytesOfCell = 40;
+var bytesOfPointer = 8;
+var Cells = class {
+  pages = [];
+  made = 0;
+  get bytes() {
+    return this.pages.length * bytesOfPointer + this.made * pageSize * bytesOfCell;
+  }
+  /** growth is how many bytes at will allocate. */
+  growth(slot2) {
+    const page = slot2 / pageSize | 0;
+    const more = Math.max(page + 1 - this.pages.length, 0);
+    return more * bytesOfPointer + (this.pages[page] ? 0 : pageSize * bytesOfCell);
+  }
+  /** at returns the cell of a slot, allocating its page. */
+  at(slot2) {
+    const page = slot2 / pageSize | 0;
+    while (this.pages.length <= page) this.pages.push(void 0);
+    let cells = this.pages[page];
+    if (!cells) {
+      cells = this.pages[page] = Array.from({ length: pageSize }, () => new Cell());
+      this.made++;
+    }
+    return cells[slot2 % pageSize];
+  }
+  /** peek returns the cell of a slot, undefined if its page is not allocated. */
+  peek(slot2) {
+    return this.pages[slot2 / pageSize | 0]?.[slot2 % pageSize];
+  }
+  /** known yields the slots heard of, ascending, with their cells. */
+  *known() {
+    for (let i = 0; i < this.pages.length && i * pageSize < maxSlots; i++) {
+      const page = this.pages[i];
+      for (let j = 0; page && j < pageSize; j++) if (page[j].generation !== 0) yield [i * pageSize + j, page[j]];
+    }
+  }
+};
+
+// src/motion/columns.ts
+var State = class {
+  x = 0;
+  y = 0;
+  z = 0;
+  vx = 0;
+  vy = 0;
+  vz = 0;
+  rest = 0;
+  awake = false;
+  // the next tick moves it
+  copy(s) {
+    this.x = s.x;
+    this.y = s.y;
+    this.z = s.z;
+    this.vx = s.vx;
+    this.vy = s.vy;
+    this.vz = s.vz;
+    this.rest = s.rest;
+    this.awake = s.awake;
+    return this;
+  }
+};
+
+// src/values.ts
+var words = new Uint32Array(2);
+var single = new Float32Array(words.buffer);
+var double = new Float64Array(words.buffer);
+var fullTurn = 2 * Math.PI;
+function numberOf(f, values, at) {
+  const v = values[at];
+  switch (f.kind) {
+    case "range":
+      return f.low + v * f.step;
+    case "int":
+      return f.n === 64 ? Number(bigintOf(f, values, at)) : signed(v, f.n);
+    case "uint":
+      return f.n === 64 ? v + values[at + 1] * 2 ** 32 : v;
+    case "angle":
+      return signed(v, f.n) / 2 ** f.n * fullTurn;
+    case "float":
+      words[0] = v;
+      if (f.n === 32) return single[0];
+      words[1] = values[at + 1];
+      return double[0];
+  }
+  return v;
+}
+function signed(v, n) {
+  return v << 32 - n >> 32 - n;
+}
+function bigintOf(f, values, at) {
+  const v = BigInt(values[at + 1]) << 32n | BigInt(values[at]);
+  return f.kind === "int" ? BigInt.asIntN(64, v) : v;
+}
+function quaternionOf(f, value, q) {
+  const N = 2 ** f.n - 1;
+  const largest = value & 3;
+  let v = value >>> 2;
+  let rest = 1;
+  for (let i = 0; i < 4; i++) {
+    if (i === largest) continue;
+    const x = (2 * (v & N) / N - 1) * Math.SQRT1_2;
+    v >>>= f.n;
+    rest -= x * x;
+    q[i] = x;
+  }
+  q[largest] = Math.sqrt(Math.max(rest, 0));
+  return q;
+}
+function valueOf(f, values, at) {
+  switch (f.kind) {
+    case "bool":
+      return values[at] !== 0;
+    case "ref":
+      return newHandle(values[at], values[at + 1]);
+    case "quat":
+      return quaternionOf(f, values[at], [0, 0, 0, 1]);
+  }
+  return f.n === 64 && f.kind !== "float" ? bigintOf(f, values, at) : numberOf(f, values, at);
+}
+function quantise(f, v, out, at) {
+  out.fill(0, at, at + f.values);
+  if (v === void 0 || v === null) v = f.kind === "range" ? 0 : void 0;
+  if (v === void 0) return;
+  if (f.kind === "ref") quantiseHandle(v, out, at);
+  else if (f.kind === "quat") out[at] = smallestThree(f, v);
+  else if (f.values === 2 && f.kind !== "float") {
+    const b = BigInt.asUintN(64, BigInt(v));
+    out[at] = Number(b & 0xffffffffn);
+    out[at + 1] = Number(b >> 32n);
+  } else quantiseNumber(f, Number(v), out, at);
+}
+function quantiseNumber(f, v, out, at) {
+  const clamp2 = (n, least, most) => n >= least ? Math.min(n, most) : least;
+  switch (f.kind) {
+    case "bool":
+      out[at] = v ? 1 : 0;
+      break;
+    case "range":
+      out[at] = clamp2(Math.floor(((v === v ? v : 0) - f.low) / f.step + 0.5), 0, f.largest);
+      break;
+    case "float":
+      if (f.n === 32) single[0] = v;
+      else double[0] = v;
+      out.set(f.n === 32 ? words.subarray(0, 1) : words, at);
+      break;
+    case "angle": {
+      const turn = v / fullTurn - Math.floor(v / fullTurn);
+      out[at] = turn === turn ? Math.floor(turn * 2 ** f.n + 0.5) % 2 ** f.n : 0;
+      break;
+    }
+    case "int":
+      out[at] = (clamp2(Math.trunc(v), -(2 ** (f.n - 1)), 2 ** (f.n - 1) - 1) & 2 ** f.n - 1) >>> 0;
+      break;
+    default:
+      out[at] = clamp2(Math.trunc(v), 0, f.largest);
+  }
+}
+function quantiseHandle(h, out, at) {
+  const index = indexOf(h);
+  const generation = generationOf(h);
+  const entity = generation % 2 === 1 && index < maxSlots;
+  const provisional = generation % 2 === 0 && generation > 0;
+  if (!entity && !provisional) return;
+  out[at] = index;
+  out[at + 1] = generation;
+}
+function smallestThree(f, q) {
+  let largest = 0;
+  for (let i = 1; i < 4; i++) if (Math.abs(q[i]) > Math.abs(q[largest])) largest = i;
+  if (!(Math.abs(q[largest]) > 0)) return smallestThree(f, [0, 0, 0, 1]);
+  const N = 2 ** f.n - 1;
+  const sign = q[largest] < 0 ? -1 : 1;
+  let packed = largest;
+  let place = 4;
+  for (let i = 0; i < 4; i++) {
+    if (i === largest) continue;
+    const n = Math.floor((q[i] * sign * Math.SQRT2 + 1) * N / 2 + 0.5);
+    packed += Math.max(0, Math.min(n, N)) * place;
+    place *= N + 1;
+  }
+  return packed;
+}
+function blend(f, a, from, to, ratio) {
+  const near2 = ratio >= 1 ? to : from;
+  if (ratio <= 0 || ratio >= 1 && !f.linear) return numberOf(f, a, near2);
+  switch (f.kind) {
+    case "range": {
+      const n = a[from] + (a[to] - a[from]) * ratio;
+      return f.low + Math.min(Math.max(n, 0), f.largest) * f.step;
+    }
+    case "angle": {
+      const way = signed(a[to] - a[from], f.n) / 2 ** f.n;
+      const v = a[from] / 2 ** f.n + way * ratio;
+      return (v - Math.floor(v + 0.5)) * fullTurn;
+    }
+    case "float": {
+      const x = numberOf(f, a, from);
+      const v = x + (numberOf(f, a, to) - x) * ratio;
+      return Number.isFinite(v) ? v : x;
+    }
+  }
+  return numberOf(f, a, near2);
+}
+var q0 = [0, 0, 0, 1];
+var q1 = [0, 0, 0, 1];
+function blendQuaternion(f, a, from, to, ratio, q) {
+  if (ratio <= 0 || ratio >= 1 && !f.linear) return quaternionOf(f, a[ratio >= 1 ? to : from], q);
+  quaternionOf(f, a[from], q0);
+  quaternionOf(f, a[to], q1);
+  const sign = q0[0] * q1[0] + q0[1] * q1[1] + q0[2] * q1[2] + q0[3] * q1[3] < 0 ? -1 : 1;
+  let length2 = 0;
+  for (let i = 0; i < 4; i++) {
+    q[i] = q0[i] + (q1[i] * sign - q0[i]) * ratio;
+    length2 += q[i] * q[i];
+  }
+  length2 = Math.sqrt(length2);
+  for (let i = 0; i < 4; i++) q[i] /= length2;
+  return q;
+}
+function partsOf(path) {
+  return path.split(/[.[\]]+/).filter((s) => s !== "").map((s) => /^\d+$/.test(s) ? Number(s) : s);
+}
+var Shape = class {
+  parts;
+  textParts;
+  fields;
+  texts;
+  constructor(fields, texts) {
+    this.fields = fields;
+    this.texts = texts;
+    this.parts = fields.map((f) => partsOf(f.path));
+    this.textParts = texts.map((f) => partsOf(f.path));
+  }
+  /** make returns a struct of what value and text give for each number of a field. */
+  make(value, text) {
+    const root2 = /* @__PURE__ */ Object.create(null);
+    this.parts.forEach((parts, i) => assign(root2, parts, value(i)));
+    this.textParts.forEach((parts, i) => assign(root2, parts, text(i)));
+    return root2;
+  }
+  /** value returns field i of a struct. */
+  value(root2, i) {
+    return find(root2, this.parts[i]);
+  }
+  /** set sets field i of a struct, setText text field i. */
+  set(root2, i, v) {
+    assign(root2, this.parts[i], v);
+  }
+  setText(root2, i, v) {
+    assign(root2, this.textParts[i], v);
+  }
+  /** restore returns the struct of a quantised message. */
+  restore(p) {
+    return this.make((i) => valueOf(this.fields[i], p.values, this.fields[i].index), (i) => p.texts[i]);
+  }
+  /** quantise returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
+  quantise(from, values) {
+    const out = new Uint32Array(values);
+    this.fields.forEach((f, i) => quantise(f, find(from, this.parts[i]), out, f.index));
+    const texts = this.texts.map((f, i) => find(from, this.textParts[i]) ?? noText(f));
+    return { values: out, texts };
+  }
+};
+function assign(root2, parts, v) {
+  let at = root2;
+  for (let i = 0; i < parts.length - 1; i++) {
+    let next = Object.hasOwn(at, parts[i]) ? at[parts[i]] : void 0;
+    if (typeof next !== "object") {
+      next = typeof parts[i + 1] === "number" ? [] : /* @__PURE__ */ Object.create(null);
+      Object.defineProperty(at, parts[i], { value: next, enumerable: true, configurable: true, writable: true });
+    }
+    at = next;
+  }
+  if (parts.length > 0) Object.defineProperty(at, parts[parts.length - 1], { value: v, enumerable: true, configurable: true, writable: true });
+}
+function find(root2, parts) {
+  let at = root2;
+  for (const part of parts) {
+    if (at === void 0 || at === null) return void 0;
+    at = at[part];
+  }
+  return at;
+}
+
+// src/entity.ts
+var Layout = class {
+  schema;
+  shapes;
+  /** body is the number of the component body, -1 without one. */
+  body;
+  components = /* @__PURE__ */ new Map();
+  constructor(schema) {
+    this.schema = schema;
+    this.shapes = schema.components.map((c) => new Shape(c.fields, c.texts));
+    for (const c of schema.components) this.components.set(c.name, c);
+    this.body = this.components.get("body")?.index ?? -1;
+  }
+  component(name) {
+    return this.components.get(name);
+  }
+};
+var roomToMove = 4;
+var Entity = class {
+  handle;
+  index;
+  generation;
+  layout;
+  /** kind is the number of the entity's kind. */
+  kind = 0;
+  /** mask has a bit for each component that the entity has. */
+  mask = 0;
+  /** owned says that this client owns the entity and receives its owner fields. */
+  owned = false;
+  /** texts are all text fields by number; empty if they were not sent. */
+  texts = [];
+  /** tick is that of the current state. */
+  tick = 0;
+  /** @internal */
+  entered = 0;
+  // number of its Enter
+  /** @internal */
+  load = 0;
+  /** @internal */
+  place = 0;
+  // in Replica.entities
+  // One list: the ticks of all states, the ticks from which they are blended in, their values.
+  list;
+  room = 1;
+  count = 1;
+  newest = 0;
+  // index of the current state
+  named = 0;
+  // highest tick named as older
+  floor = 0;
+  // named, one naming earlier
+  from = 0;
+  // indexes of the values that at found
+  to = 0;
+  ratio = 0;
+  bodies;
+  /** @internal */
+  constructor(index, generation, layout, bodies) {
+    this.handle = newHandle(index, generation);
+    this.index = index;
+    this.generation = generation;
+    this.layout = layout;
+    this.bodies = bodies;
+  }
+  /** kindName is the name of the kind; one that was added later has none. */
+  get kindName() {
+    return this.layout.schema.kinds[this.kind]?.name ?? `kind ${this.kind}`;
+  }
+  /** values is a copy of the current state's values, in the row layout of the schema. */
+  get values() {
+    const at = this.valuesAt(this.newest);
+    return this.list.slice(at, at + this.layout.schema.values);
+  }
+  /** @internal copyValues copies values to out. */
+  copyValues(out) {
+    const at = this.valuesAt(this.newest);
+    for (let i = 0; i < out.length; i++) out[i] = this.list[at + i];
+  }
+  /** has reports whether the entity has a component. */
+  has(component) {
+    const c = this.layout.component(component);
+    return c !== void 0 && (this.mask >>> c.index & 1) === 1;
+  }
+  /** get returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
+  get(component) {
+    const s = this.computed(component, this.layout.body);
+    return this.struct(component, (f, at) => s ? coordinate(s, f) : valueOf(f, this.list, at + f.index), this.newest);
+  }
+  /** at returns a component at a moment, as a struct: see numberAt. It allocates. */
+  at(component, m) {
+    this.find(m);
+    const s = this.computedAt(component, this.layout.body, m);
+    return this.struct(component, (f) => {
+      if (s) return coordinate(s, f);
+      if (f.kind === "quat") return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, [0, 0, 0, 1]);
+      if (f.kind === "bool" || f.kind === "ref" || f.n === 64 && f.kind !== "float") return valueOf(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index);
+      return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio);
+    }, this.newest);
+  }
+  struct(component, value, state) {
+    const c = this.layout.component(component);
+    if (c === void 0 || (this.mask >>> c.index & 1) === 0) return void 0;
+    const at = this.valuesAt(state);
+    const first = this.layout.schema.texts.indexOf(c.texts[0]);
+    return this.layout.shapes[c.index].make((i) => value(c.fields[i], at), (i) => this.texts[first + i]);
+  }
+  /** number returns the newest value of a field without allocating, 0 if the entity lacks it. */
+  number(f) {
+    const s = this.computed("body", f.component);
+    if (s) return coordinate(s, f);
+    return numberOf(f, this.list, this.valuesAt(this.newest) + f.index);
+  }
+  /**
+   * numberAt returns a field at a moment without allocating. Between two states ranges and
+   * floats change linearly, angles along the shorter arc, and all else when its state is reached.
+   * If snapshots stop, linear fields are extrapolated for a quarter second.
+   */
+  numberAt(f, m) {
+    const s = this.computedAt("body", f.component, m);
+    if (s) return coordinate(s, f);
+    this.find(m);
+    return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio);
+  }
+  /** vectorAt writes n fields from f on, at a moment, to out, from i on: a position is 3. */
+  vectorAt(f, n, m, out, i = 0) {
+    const fields = this.layout.schema.components[f.component].fields;
+    const first = fields.indexOf(f);
+    const s = this.computedAt("body", f.component, m);
+    if (!s) this.find(m);
+    for (let k = 0; k < n; k++) {
+      const g = fields[first + k];
+      out[i + k] = s ? coordinate(s, g) : blend(g, this.list, this.from + g.index, this.to + g.index, this.ratio);
+    }
+  }
+  /** quaternionAt writes a quat at a moment to q, and returns it. */
+  quaternionAt(f, m, q) {
+    this.find(m);
+    return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, q);
+  }
+  /** reference returns the handle in a ref field, in the newest state. */
+  reference(f) {
+    const at = this.valuesAt(this.newest) + f.index;
+    return newHandle(this.list[at], this.list[at + 1]);
+  }
+  /** isComputed says that the client computes the entity's body. */
+  get isComputed() {
+    return this.bodies?.isComputed(this.index) ?? false;
+  }
+  /** computed returns the newest state of the entity's body, if the client computes it and that is the component. */
+  computed(name, component) {
+    const { bodies, layout } = this;
+    if (!bodies || name !== "body" || component !== layout.body) return void 0;
+    return bodies.exact(this.index, now) === 0 ? void 0 : now;
+  }
+  /** computedAt is computed at a moment. */
+  computedAt(name, component, m) {
+    const { bodies, layout } = this;
+    if (!bodies || name !== "body" || component !== layout.body) return void 0;
+    return bodies.at(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : void 0;
+  }
+  /** find sets from, to and ratio: the states to blend at a moment. */
+  find(m) {
+    let before2 = -1;
+    let after2 = -1;
+    const whole = Math.max(Math.floor(m.tick), 0);
+    for (let i = 0; i < this.count; i++) {
+      const t = this.list[i];
+      if (t <= whole) {
+        if (before2 < 0 || t > this.list[before2]) before2 = i;
+      } else if (after2 < 0 || t < this.list[after2]) after2 = i;
+    }
+    this.ratio = 0;
+    if (before2 < 0) before2 = after2;
+    else if (after2 < 0) {
+      after2 = before2;
+      before2 = this.preceding(after2);
+      const last = this.list[after2];
+      if (before2 < 0 || last < m.newest || m.tick <= last) before2 = after2;
+      else this.ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.list[before2]);
+    } else {
+      const first = Math.max(this.list[before2], this.list[this.room + after2]);
+      this.ratio = Math.max(m.tick - first, 0) / (this.list[after2] - first);
+    }
+    this.from = this.valuesAt(before2);
+    this.to = this.valuesAt(after2);
+  }
+  /** preceding returns the newest state before state i, or -1. */
+  preceding(i) {
+    let found = -1;
+    for (let j = 0; j < this.count; j++) {
+      if (this.list[j] < this.list[i] && (found < 0 || this.list[j] > this.list[found])) found = j;
+    }
+    return found;
+  }
+  /** @internal begin starts the entity's life in view with one state, whose list is 2 values longer. */
+  begin(list, tick) {
+    this.list = list;
+    list[0] = tick;
+    list[1] = 0;
+    this.tick = tick;
+    this.room = this.count = 1;
+    this.newest = this.named = this.floor = 0;
+  }
+  /** @internal all is the list of states. */
+  get all() {
+    return this.list;
+  }
+  /** @internal bytes is the memory of the states. */
+  get bytes() {
+    return this.list.byteLength;
+  }
+  /** @internal growth is how many bytes the next add allocates at most. */
+  get growth() {
+    return this.count < this.room ? 0 : (this.larger - this.room) * 4 * (2 + this.layout.schema.values);
+  }
+  get larger() {
+    return Math.min(Math.max(2 * this.room, roomToMove), maxStates);
+  }
+  /** @internal valuesAt returns where in all the values of state i begin. */
+  valuesAt(i) {
+    return 2 * this.room + i * this.layout.schema.values;
+  }
+  /** @internal state returns the index of the state of a tick, or -1. */
+  state(tick) {
+    for (let i = 0; i < this.count; i++) if (this.list[i] === tick) return i;
+    return -1;
+  }
+  /** @internal noteBaseline notes that the server named the state of tick as the older of two. */
+  noteBaseline(tick) {
+    if (tick > this.named) {
+      this.floor = this.named;
+      this.named = tick;
+    }
+  }
+  /**
+   * @internal add stores a state, and returns whether it became the current one. States older
+   * than the server's older baseline may be overwritten, unless one of the last span ticks.
+   */
+  add(tick, blendFrom, values, at, span) {
+    if (tick < this.floor) return false;
+    let oldest = 0;
+    for (let i2 = 0; i2 < this.count; i2++) {
+      const t = this.list[i2];
+      if (t === tick) return false;
+      if (t < this.list[oldest]) oldest = i2;
+    }
+    let i = oldest;
+    if (this.list[oldest] >= this.floor || this.list[oldest] + span >= tick) {
+      if (this.count < maxStates) {
+        if (this.count === this.room) this.grow();
+        i = this.count++;
+      } else if (tick < this.list[oldest]) return false;
+    }
+    this.list[i] = tick;
+    this.list[this.room + i] = blendFrom;
+    const to = this.valuesAt(i);
+    for (let k = 0, n = this.layout.schema.values; k < n; k++) this.list[to + k] = values[at + k];
+    if (tick <= this.tick) return false;
+    this.newest = i;
+    this.tick = tick;
+    return true;
+  }
+  grow() {
+    const old = this.list;
+    const from = this.room;
+    const to = this.larger;
+    const list = new Uint32Array(to * (2 + this.layout.schema.values));
+    list.set(old.subarray(0, from));
+    list.set(old.subarray(from, 2 * from), to);
+    list.set(old.subarray(2 * from), 2 * to);
+    this.list = list;
+    this.room = to;
+  }
+};
+var now = new State();
+var before = new State();
+var after = new State();
+function coordinate(s, f) {
+  switch (f.index - f.offset) {
+    case 0:
+      return s.x;
+    case 1:
+      return s.y;
+    case 2:
+      return s.z;
+    case 3:
+      return s.vx;
+    case 4:
+      return s.vy;
+  }
+  return s.vz;
+}
+
+// src/rows.ts
+var maxDoubleN = 2 ** 21;
+var escape = 42;
+var maxRatio = 32 * 2 ** 16;
+var Past = class {
+  age = 0;
+  gap = 0;
+  values;
+  // of base and older
+  base = 0;
+  older = -1;
+  // -1: none
+  /** anchor is the component that the anchor is for, -1 without one. */
+  anchor = -1;
+  anchorNow;
+  now = 0;
+  anchorPast;
+  anchorBase = 0;
+  anchorOlder = -1;
+  /** ratio is r of section 3. */
+  ratio() {
+    return this.older < 0 ? 0 : Math.min(Math.floor(this.age * 2 ** 16 / this.gap), maxRatio);
+  }
+};
+var Unit = class {
+  letter;
+  field;
+  index;
+  // of the first value
+  fields;
+  radix;
+  n;
+  largest;
+  ring;
+  linear;
+  clamps;
+  // predictions, in place of a ring
+  constructor(letter, f, fields, radix) {
+    this.letter = letter.toLowerCase();
+    this.field = f;
+    this.index = f.index;
+    this.fields = fields;
+    this.radix = radix;
+    this.n = f.n;
+    this.largest = f.kind === "quat" ? 2 ** f.n - 1 : f.largest;
+    this.ring = this.largest + 1;
+    this.linear = f.linear;
+    this.clamps = f.kind === "range";
+  }
+};
+var Part = class {
+  component;
+  units;
+  groups;
+  position;
+  rotation;
+  flag;
+  // index of its value, -1: none
+  set;
+  zones;
+  wide;
+  /** fields are all that the receiver gets. */
+  fields;
+  constructor(c, owned, tables) {
+    const units = unitsOf(c, owned);
+    const shape = units.map((u) => u.letter).join("");
+    this.component = c.index;
+    this.units = units.map((u) => new Unit(u.letter, c.fields[u.at], u.fields, u.radix));
+    let first = 0;
+    this.groups = groupsOf(units.map((u) => u.radix)).map((last, g) => {
+      const symbols = this.units.slice(first, last).reduce((product2, u) => product2 * u.radix, 1);
+      const group = { first, last, heads: tables.headsOf(shape, g, symbols) };
+      first = last;
+      return group;
+    });
+    this.position = this.units.find((u) => u.letter === "p");
+    this.rotation = this.units.find((u) => u.letter === "q");
+    this.flag = this.units.find((u) => u.letter === "b")?.index ?? -1;
+    this.set = tables.setOf(shape);
+    this.zones = this.position && tables.zonesOf(shape);
+    this.wide = c.parent !== "" && this.position !== void 0 && this.position.largest > maxDoubleN;
+    this.fields = c.fields.filter((f) => owned || !f.owner);
+  }
+};
+var Codec = class {
+  schema;
+  /** received is by component. */
+  received;
+  parts;
+  // of others, of owners
+  digits = new Uint8Array(64);
+  // The component being read.
+  r;
+  past;
+  ratio = 0;
+  set;
+  zone = 3;
+  attached = 3;
+  speed = 0;
+  moves = 0;
+  margin = 3;
+  largest = 0;
+  // component of facing
+  missed = 0;
+  missedTurn = 0;
+  feature = new Int32Array(12);
+  own = new Float64Array(3);
+  followed = new Float64Array(3);
+  mismatch = new Float64Array(3);
+  expected = new Float64Array(3);
+  facing = new Float64Array(4);
+  onward = new Float64Array(4);
+  before = new Float64Array(4);
+  // Scratch for rotations and vectors.
+  q0 = new Float64Array(4);
+  q1 = new Float64Array(4);
+  q2 = new Float64Array(4);
+  q3 = new Float64Array(4);
+  turn = new Float64Array(4);
+  ride = new Float64Array(4);
+  twist = new Float64Array(4);
+  v0 = new Float64Array(3);
+  v1 = new Float64Array(3);
+  constructor(schema, tables) {
+    this.schema = schema;
+    this.received = schema.components.map(() => ({ rows: 0, bits: 0 }));
+    this.parts = [schema.components.map((c) => new Part(c, false, tables)), schema.components.map((c) => new Part(c, true, tables))];
+  }
+  /** readMask reads the mask of a full row. */
+  readMask(r) {
+    return r.long(this.schema.components.length);
+  }
+  /** readFull reads a row in full (PROTOCOL.md, section 7) into out, from at on. Absent values are 0. */
+  readFull(r, mask, owned, out, at) {
+    out.fill(0, at, at + this.schema.values);
+    for (const part of this.parts[owned ? 1 : 0]) {
+      if ((mask >>> part.component & 1) === 0) continue;
+      const from = r.taken;
+      for (const f of part.fields) f.read(r, out, at + f.index);
+      this.count(part.component, r.taken - from);
+    }
+  }
+  /** read reads a coded row into out, from at on. The reader's check says whether it was malformed. */
+  read(r, mask, owned, past, out, at) {
+    this.r = r;
+    this.past = past;
+    this.ratio = past.ratio();
+    const parts = this.parts[owned ? 1 : 0];
+    for (let i = 0, n = this.schema.values; i < n; i++) out[at + i] = past.values[past.base + i];
+    for (let i = 0; i < parts.length; i++) {
+      if ((mask >>> i & 1) === 0) continue;
+      const from = r.taken;
+      this.readPart(parts[i], out, at);
+      this.count(i, r.taken - from);
+    }
+  }
+  count(component, bits) {
+    const c = this.received[component];
+    c.rows++;
+    c.bits += bits;
+  }
+  readPart(p, out, at) {
+    this.set = p.set;
+    this.predict(p);
+    const { units, groups } = p;
+    const digits = this.digits;
+    const flag = p.flag >= 0 ? this.past.values[this.past.base + p.flag] : 0;
+    const context = 2 * (this.margin + 4 * (this.moves === 0 ? 0 : 1 + step4(this.moves - 1, 2, 8, 32, 128))) + flag;
+    digits.fill(0, 0, units.length);
+    for (let g = 0; g < groups.length; g++) {
+      const group = groups[g];
+      let symbol = this.symbol(group.heads[context]);
+      for (let j = group.last - 1; j >= group.first; j--) {
+        const radix = units[j].radix;
+        digits[j] = symbol % radix;
+        symbol = symbol / radix | 0;
+      }
+    }
+    for (let j = 0; j < units.length; j++) {
+      const u = units[j];
+      if (digits[j] !== 0 || u.radix === 1) this.readUnit(p, u, digits[j], out, at + u.index);
+    }
+  }
+  symbol(code) {
+    const entry = code.entry(this.r.peek());
+    this.r.skip(entry & 15);
+    return entry >> 4;
+  }
+  readUnit(p, u, digit, out, at) {
+    switch (u.letter) {
+      case "b":
+        out[at] = 1 - out[at];
+        break;
+      case "p":
+        for (let i = 0; i < 3; i++) {
+          this.feature[7] = mag(Math.floor(Math.abs(this.own[i]) / 256));
+          this.feature[8] = mag(Math.floor(Math.abs(this.mismatch[i]) / 256));
+          out[at + i] = this.residual(u, i, this.expected[i], digit - 1 >> i & 1);
+        }
+        break;
+      case "q":
+        out[at] = this.readRotation(p, u, digit);
+        break;
+      case "v":
+      case "n":
+        for (let i = 0; i < u.fields; i++) out[at + i] = this.readNumber(u, u.index + i);
+        break;
+      default:
+        u.field.read(this.r, out, at);
+    }
+  }
+  // Section 5.
+  predict(p) {
+    const { feature, past } = this;
+    this.attached = this.zone = this.margin = 3;
+    this.speed = this.moves = this.missed = this.missedTurn = 0;
+    feature.fill(0);
+    feature[0] = 16;
+    const anchored = past.anchor === p.component;
+    if (anchored) this.predictParent(p);
+    if (p.position) this.predictPosition(p, p.position, anchored);
+    if (p.rotation) this.predictRotation(p, p.rotation, anchored);
+  }
+  /** predictParent computes onward and before (section 4). */
+  predictParent(p) {
+    const { past, onward, before: before2, q0: q02, q1: q12 } = this;
+    identity(onward);
+    identity(before2);
+    const u = p.rotation;
+    if (!u) return;
+    unpack2(past.anchorNow[past.now + u.index], u.n, q02);
+    unpack2(past.anchorPast[past.anchorBase + u.index], u.n, q12);
+    conj(q12);
+    product(q02, q12, onward);
+    if (past.older < 0) return;
+    conj(q12);
+    unpack2(past.anchorPast[past.anchorOlder + u.index], u.n, q02);
+    conj(q02);
+    product(q12, q02, before2);
+  }
+  /** predictPosition is step 2. */
+  predictPosition(p, u, anchored) {
+    const { past, own, followed, mismatch, feature, ratio } = this;
+    const values = past.values;
+    const base = past.base + u.index;
+    const older = past.older + u.index;
+    for (let i = 0; i < 3; i++) {
+      own[i] = past.older < 0 ? 0 : Math.floor((values[base + i] - values[older + i]) * ratio / 256);
+      followed[i] = mismatch[i] = 0;
+    }
+    const s = sum3(own);
+    if (anchored) this.follow(p, u, s);
+    feature[1] = mag(Math.floor(s / 256));
+    if (p.zones) {
+      const v = values[base + p.zones.axis];
+      this.zone = (p.zones.first <= v ? 1 : 0) + (p.zones.second <= v ? 1 : 0);
+      feature[10] = mag(Math.max(v - p.zones.first, 0));
+    }
+    const moved = Math.floor(s / 256);
+    this.speed = step4(moved, 8, 40, 160, 500);
+    const w = this.set.weights;
+    let k = (this.zone * 20 + this.attached * 5 + this.speed) * 15;
+    for (let i = 0; i < 3; i++, k += 4) {
+      const weighted = p.wide && anchored ? weigh(own[i], followed[i], mismatch[i], w, k) : Math.floor((own[i] * w[k] + followed[i] * w[k + 1] + mismatch[i] * w[k + 2] + w[k + 3] * 2 ** 11 + 2 ** 15) / 2 ** 16);
+      this.expected[i] = clamp(values[base + i] + weighted, 0, u.largest);
+    }
+    this.moves = moved;
+  }
+  /** follow computes followed, mismatch and attached. */
+  follow(p, u, s) {
+    const { past, own, followed, mismatch, feature, ratio, v0, v1 } = this;
+    const { values, anchorNow, anchorPast } = past;
+    const base = past.base + u.index;
+    const now2 = past.now + u.index;
+    const was = past.anchorBase + u.index;
+    for (let i = 0; i < 3; i++) v0[i] = values[base + i] - anchorPast[was + i];
+    applyTo(this.onward, v0, v1);
+    for (let i = 0; i < 3; i++) followed[i] = (anchorNow[now2 + i] - values[base + i]) * 256 + v1[i];
+    if (past.older >= 0) {
+      const older = past.older + u.index;
+      const wasOlder = past.anchorOlder + u.index;
+      for (let i = 0; i < 3; i++) v1[i] = values[older + i] - anchorPast[wasOlder + i];
+      applyTo(this.before, v1, mismatch);
+      for (let i = 0; i < 3; i++) {
+        const d = v0[i] * 256 - mismatch[i];
+        mismatch[i] = p.wide ? Number(BigInt.asIntN(64, BigInt(d) * BigInt(ratio)) >> 16n) : Math.floor(d * ratio / 2 ** 16);
+      }
+      const m = sum3(mismatch);
+      const part = (percent) => Math.floor(s * percent / 100);
+      this.attached = m < part(15) + 768 ? 0 : m < part(40) + 1536 ? 1 : m < part(80) ? 2 : 3;
+      feature[2] = mag(Math.floor(m / 256));
+    }
+    for (let i = 0; i < 3; i++) v1[i] = followed[i] - own[i];
+    feature[6] = mag(Math.floor(sum3(v1) / 256));
+  }
+  /** predictRotation is step 3. */
+  predictRotation(p, u, anchored) {
+    const { past, facing, feature } = this;
+    const q = this.q0;
+    unpack2(past.values[past.base + u.index], u.n, q);
+    let turns = 0;
+    if (u.linear) {
+      turns = this.predictTurn(u, q, anchored);
+      const w = this.set.weights;
+      const k = (this.zone * 20 + this.attached * 5 + step4(turns, 100, 500, 2e3, 5e3)) * 15 + 12;
+      for (let i = 0; i < 4; i++) {
+        facing[i] = q[i] + Math.floor((this.turn[i] * w[k] + this.ride[i] * w[k + 1] + this.twist[i] * w[k + 2] + 128) / 256);
+      }
+      unit(facing, q);
+    } else facing.set(q);
+    feature[4] = mag(Math.floor(turns / 8));
+    this.moves += Math.floor(turns / 16);
+    this.findLargest();
+  }
+  /** predictTurn computes turn, ride and twist, and returns turns. */
+  predictTurn(u, q, anchored) {
+    const { past, feature, ratio, turn, ride, twist, q1: q12, q2, q3 } = this;
+    const p = q12;
+    ride.fill(0);
+    twist.fill(0);
+    turn.fill(0);
+    if (past.older >= 0) {
+      unpack2(past.values[past.older + u.index], u.n, p);
+      conj(p);
+      product(q, p, q2);
+      conj(p);
+      power(q2, ratio, q3);
+      product(q3, q, turn);
+      near(turn, q);
+      subtract(turn, q);
+    } else p.set(q);
+    if (anchored) {
+      product(this.onward, q, ride);
+      near(ride, q);
+      subtract(ride, q);
+      if (past.older >= 0) {
+        product(this.before, p, q2);
+        near(q2, q);
+        for (let i = 0; i < 4; i++) twist[i] = Math.floor((q[i] - q2[i]) * ratio / 2 ** 16);
+      }
+      feature[9] = mag(Math.floor(sum4(twist) / 8));
+      let apart = 0;
+      for (let i = 0; i < 4; i++) apart += Math.abs(turn[i] - ride[i]);
+      feature[11] = mag(Math.floor(apart / 8));
+    }
+    return sum4(turn);
+  }
+  /** findLargest finds the largest component of facing, and the margin. */
+  findLargest() {
+    let largest = 0;
+    let most = -1;
+    let second = -1;
+    for (let i = 0; i < 4; i++) {
+      const v = Math.abs(this.facing[i]);
+      if (v > most) {
+        second = most;
+        most = v;
+        largest = i;
+      } else if (v > second) second = v;
+    }
+    this.largest = largest;
+    const d = most - second;
+    this.margin = (d >= 100 ? 1 : 0) + (d >= 400 ? 1 : 0) + (d >= 1600 ? 1 : 0);
+  }
+  // Section 6.
+  readRotation(p, u, digit) {
+    let q = this.facing;
+    let g = this.largest;
+    if (u !== p.rotation) {
+      q = this.q1;
+      const value2 = this.past.values[this.past.base + u.index];
+      unpack2(value2, u.n, q);
+      g = value2 & 3;
+    }
+    const h = g + digit - 1 & 3;
+    const sign = q[h] < 0 ? -1 : 1;
+    let value = h;
+    let lane = 3;
+    let place = 4;
+    for (let i = 0; i < 4; i++) {
+      if (i === h) continue;
+      const expected = clamp(Math.trunc((sign * q[i] * u.largest + u.ring * 11585) / 23170), 0, u.largest);
+      value += this.residual(u, lane, expected, 0) * place;
+      place *= u.ring;
+      lane++;
+    }
+    return value;
+  }
+  readNumber(u, index) {
+    const { past } = this;
+    const base = past.values[past.base + index];
+    let expected = base;
+    let move = 0;
+    if (past.older >= 0) move = Math.floor(short(past.values[past.older + index], base, u.ring) * this.ratio / 2 ** 16);
+    if (u.linear) {
+      expected += move;
+      expected = u.clamps ? clamp(expected, 0, u.largest) : expected - Math.floor(expected / u.ring) * u.ring;
+    }
+    this.feature[1] = mag(Math.abs(move));
+    return this.residual(u, u.linear ? 6 : 7, expected, 0);
+  }
+  residual(u, lane, expected, negative) {
+    const { r, feature: f } = this;
+    const w = this.set.scales;
+    const k = ((lane * 4 + this.attached) * 5 + this.speed) * 12;
+    const total = 128 + w[k] * f[0] + w[k + 1] * f[1] + w[k + 2] * f[2] + w[k + 3] * f[3] + w[k + 4] * f[4] + w[k + 5] * f[5] + w[k + 6] * f[6] + w[k + 7] * f[7] + w[k + 8] * f[8] + w[k + 9] * f[9] + w[k + 10] * f[10] + w[k + 11] * f[11];
+    const symbol = this.symbol(this.set.residuals[lane * 32 + clamp(total >> 8, 0, 31)]);
+    let d = symbol;
+    let v = 0;
+    if (symbol === escape) {
+      v = r.long(u.n);
+      if (v > u.largest) r.refuse(`${u.field.path} is ${v}, at most ${u.largest}`);
+      d = short(expected, v, u.ring);
+    } else {
+      if (symbol >= 8) {
+        const power2 = (symbol - 8 >> 1) + 2;
+        d = (2 + (symbol & 1) << power2) + r.bits(power2);
+      }
+      if (lane < 2) {
+        if (negative === 1) d = -1 - d;
+      } else if (d !== 0 && r.bits(1) === 1) d = -d;
+      if (2 * Math.abs(d) > u.ring) r.refuse(`${u.field.path}: a residual of ${d}`);
+      v = expected + d;
+      if (v < 0) v += u.ring;
+      else if (v >= u.ring) v -= u.ring;
+    }
+    if (lane >= 3 && lane <= 5) {
+      this.missedTurn += Math.abs(d);
+      f[5] = mag(this.missedTurn);
+    } else {
+      this.missed += Math.abs(d);
+      f[3] = mag(this.missed);
+    }
+    return v;
+  }
+};
+function clamp(v, least, most) {
+  return v < least ? least : v > most ? most : v;
+}
+function step4(v, a, b, c, d) {
+  return (a <= v ? 1 : 0) + (b <= v ? 1 : 0) + (c <= v ? 1 : 0) + (d <= v ? 1 : 0);
+}
+function mag(v) {
+  if (v < 2147483647) {
+    const u2 = v + 1;
+    const n2 = 31 - Math.clz32(u2);
+    return 4 * n2 + (n2 >= 2 ? u2 >> n2 - 2 & 3 : u2 << 2 - n2 & 3);
+  }
+  const u = Math.min(v + 1, 2 ** 40);
+  const high = Math.floor(u / 2 ** 16);
+  const n = 31 - Math.clz32(high);
+  return 4 * (n + 16) + (high >> n - 2 & 3);
+}
+function short(a, b, ring) {
+  const d = b - a;
+  if (2 * d > ring) return d - ring;
+  return 2 * d <= -ring ? d + ring : d;
+}
+function sum3(v) {
+  return Math.abs(v[0]) + Math.abs(v[1]) + Math.abs(v[2]);
+}
+function sum4(q) {
+  return sum3(q) + Math.abs(q[3]);
+}
+function isqrt(v) {
+  if (v <= 0) return 0;
+  const n = Math.floor(Math.sqrt(v));
+  return n * n > v ? n - 1 : n;
+}
+function weigh(own, followed, mismatch, w, k) {
+  const sum = BigInt(own) * BigInt(w[k]) + BigInt(followed) * BigInt(w[k + 1]) + BigInt(mismatch) * BigInt(w[k + 2]);
+  return Number(BigInt.asIntN(64, sum + BigInt(w[k + 3] * 2 ** 11 + 2 ** 15)) >> 16n);
+}
+function identity(q) {
+  q[0] = q[1] = q[2] = 0;
+  q[3] = 2 ** 14;
+}
+function conj(q) {
+  q[0] = -q[0];
+  q[1] = -q[1];
+  q[2] = -q[2];
+}
+function subtract(q, p) {
+  for (let i = 0; i < 4; i++) q[i] -= p[i];
+}
+function near(q, p) {
+  if (q[0] * p[0] + q[1] * p[1] + q[2] * p[2] + q[3] * p[3] < 0) for (let i = 0; i < 4; i++) q[i] = -q[i];
+}
+var round14 = (v) => Math.floor((v + 2 ** 13) / 2 ** 14);
+function product(q, p, out) {
+  out[0] = round14(q[3] * p[0] + q[0] * p[3] + q[1] * p[2] - q[2] * p[1]);
+  out[1] = round14(q[3] * p[1] - q[0] * p[2] + q[1] * p[3] + q[2] * p[0]);
+  out[2] = round14(q[3] * p[2] + q[0] * p[1] - q[1] * p[0] + q[2] * p[3]);
+  out[3] = round14(q[3] * p[3] - q[0] * p[0] - q[1] * p[1] - q[2] * p[2]);
+}
+function unit(v, p) {
+  const length2 = isqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3]);
+  if (length2 === 0) {
+    v.set(p);
+    return;
+  }
+  const inverse = Math.floor(2 ** 38 / length2);
+  for (let i = 0; i < 4; i++) v[i] = Math.floor((v[i] * inverse + 2 ** 23) / 2 ** 24);
+}
+var identityRotation = Float64Array.of(0, 0, 0, 2 ** 14);
+var shift14 = (v) => Math.floor(v / 2 ** 14);
+function power(q, r, out) {
+  if (q[3] < 0) for (let i = 0; i < 4; i++) q[i] = -q[i];
+  const inverse = Math.floor(2 ** 28 / Math.max(q[3], 2048));
+  let s = 0;
+  for (let i = 0; i < 3; i++) {
+    out[i] = shift14(q[i] * inverse);
+    s += shift14(out[i] * out[i]);
+  }
+  s = Math.min(s, 2 ** 14);
+  let k = 2 ** 14 - shift14(s * 5461) + shift14(shift14(s * s) * 3276);
+  k = Math.min(Math.floor(k * r / 2 ** 16), 2 ** 17);
+  const a = Math.min(shift14(shift14(s * k) * k), 2 ** 14);
+  k = shift14(k * (2 ** 14 + shift14(a * 5461) + shift14(shift14(a * a) * 2184)));
+  for (let i = 0; i < 3; i++) out[i] = shift14(out[i] * k);
+  out[3] = 2 ** 14;
+  unit(out, identityRotation);
+}
+function applyTo(q, v, out) {
+  const x = q[0];
+  const y = q[1];
+  const z = q[2];
+  const w = q[3];
+  const half = (n) => Math.floor(n / 2 ** 13);
+  const a = v[0];
+  const b = v[1];
+  const c = v[2];
+  out[0] = Math.floor(((2 ** 14 - half(y * y + z * z)) * a + half(x * y - z * w) * b + half(x * z + y * w) * c) / 64);
+  out[1] = Math.floor((half(x * y + z * w) * a + (2 ** 14 - half(x * x + z * z)) * b + half(y * z - x * w) * c) / 64);
+  out[2] = Math.floor((half(x * z - y * w) * a + half(y * z + x * w) * b + (2 ** 14 - half(x * x + y * y)) * c) / 64);
+}
+function unpack2(value, n, q) {
+  const N = 2 ** n - 1;
+  const largest = value & 3;
+  let rest = 2 ** 28;
+  let v = value >>> 2;
+  for (let i = 0; i < 4; i++) {
+    if (i === largest) continue;
+    q[i] = Math.trunc((2 * (v & N) - N) * 11585 / N);
+    rest -= q[i] * q[i];
+    v >>>= n;
+  }
+  q[largest] = isqrt(rest);
+}
+
+// src/state.ts
+var typeState = 64;
+var typeInput = 65;
+var StateHeader = class {
+  echo = 0;
+  hold = 0;
+  seq = 0;
+  tick = 0;
+  structure = 0;
+  /** input is the tick of the newest input applied, 0 if there is none. */
+  input = 0;
+  fold = 0;
+  events = noEvents;
+  complete = false;
+  audited = false;
+  continued = false;
+  /** exact tells that some rows have exact states. */
+  exact = false;
+  audit = 0;
+  rows = 0;
+  /** rest is where the bit string begins. */
+  rest = 0;
+  /** parse reads the header of a datagram. */
+  parse(d) {
+    if (d.length > maxDatagram) fail(`a datagram of ${d.length} bytes`);
+    const r = new ByteReader(d);
+    const type = r.u8();
+    if (type !== typeState) fail(`a datagram of type ${type}`);
+    this.echo = r.u32();
+    this.hold = r.u16();
+    this.seq = r.u32();
+    this.tick = r.u32();
+    this.structure = r.u32();
+    const input = r.uvarint("input");
+    const flags = r.u8();
+    this.fold = r.u16();
+    this.events = flags & 1 ? readEvents(r) : noEvents;
+    this.complete = (flags & 2) !== 0;
+    this.audited = (flags & 4) !== 0;
+    this.continued = (flags & 8) !== 0;
+    this.exact = (flags & 16) !== 0;
+    this.audit = this.audited ? r.u32() : 0;
+    this.rows = r.uvarint("rows", maxRows);
+    this.rest = r.at;
+    if (flags > 31 || this.audited && !this.complete || this.exact && this.rows === 0 || this.continued && this.seq === 1) fail(`a State datagram with the flags ${flags}`);
+    if (input > this.tick + 1) fail(`an input of ${input - 1} ticks before tick ${this.tick}`);
+    if (this.seq === 0 || this.tick === 0) fail("a State datagram of number 0 or tick 0");
+    this.input = input === 0 ? 0 : this.tick + 1 - input;
+  }
+};
+var noEvents = [];
+function readEvents(r) {
+  const n = r.uvarint("events", maxDatagram);
+  if (n === 0) fail("no events where flags announce some");
+  if (n > r.left) fail("events end early");
+  const all = [];
+  const events = new ByteReader(r.b, r.at, r.at + n);
+  while (events.left > 0) {
+    const number = events.uvarint("event", maxEventKinds - 1);
+    const age = events.uvarint("age");
+    all.push({ number, age, body: events.bytes(events.uvarint("event", maxArgs)) });
+  }
+  r.bytes(n);
+  return all;
+}
+var Baseline = class {
+  age = 0;
+  gap = 0;
+  read(r, tick) {
+    this.age = r.golomb(4);
+    this.gap = 0;
+    if (this.age === 0) return;
+    if (this.age >= tick) r.refuse(`a baseline of ${this.age} ticks before tick ${tick}`);
+    this.gap = r.golomb(2);
+    if (this.gap > 0 && this.gap >= tick - this.age) r.refuse(`a baseline of ${this.gap} ticks before tick ${tick - this.age}`);
+  }
+};
+var Fold = class {
+  x = 0;
+  reset() {
+    this.x = 0;
+  }
+  add(index, generation) {
+    let x = Math.imul(this.x ^ index, 2654435761);
+    x = Math.imul(x ^ x >>> 15 ^ generation, 2246822519);
+    this.x = x ^ x >>> 13;
+  }
+  get value() {
+    return (this.x ^ this.x >>> 16) & 65535;
+  }
+};
+var Acks = class {
+  newest = 0;
+  /** Bit i of low and high, 32 bits each: newest − 1 − i. */
+  low = 0;
+  high = 0;
+  /** duplicate reports whether seq was applied, or is too old to tell. */
+  duplicate(seq) {
+    if (seq > this.newest) return false;
+    const i = this.newest - seq - 1;
+    if (i < 0 || i > 63) return true;
+    return ((i < 32 ? this.low : this.high) >>> (i & 31) & 1) !== 0;
+  }
+  /** run returns how many snapshots before the newest were applied without a gap. */
+  get run() {
+    const ones = (mask) => mask === 4294967295 ? 32 : 31 - Math.clz32(~mask & -~mask);
+    return this.low === 4294967295 ? 32 + ones(this.high) : ones(this.low);
+  }
+  add(seq) {
+    if (seq < this.newest) {
+      const i = this.newest - seq - 1;
+      if (i < 32) this.low = (this.low | 1 << i) >>> 0;
+      else this.high = (this.high | 1 << i - 32) >>> 0;
+      return;
+    }
+    const d = this.newest === 0 ? 65 : seq - this.newest;
+    this.newest = seq;
+    if (d > 64) {
+      this.low = this.high = 0;
+      return;
+    }
+    for (let i = 0; i < d; i++) {
+      this.high = (this.high << 1 | this.low >>> 31) >>> 0;
+      this.low = this.low << 1 >>> 0;
+    }
+    if (d <= 32) this.low = (this.low | 1 << d - 1) >>> 0;
+    else this.high = (this.high | 1 << d - 33) >>> 0;
+  }
+  equals(a) {
+    return this.newest === a.newest && this.low === a.low && this.high === a.high;
+  }
+  copy(a) {
+    this.newest = a.newest;
+    this.low = a.low;
+    this.high = a.high;
+  }
+};
+function encodeInput(w, stamp, acks, structure, inputs, from, n) {
+  w.reset();
+  w.u8(typeInput);
+  w.u32(stamp);
+  w.u8(acks.newest === 0 ? 0 : 1);
+  w.u32(acks.newest);
+  w.u32(acks.low);
+  w.u32(acks.high);
+  w.u32(structure);
+  w.uvarint(n);
+  for (let i = from; i < from + n; i++) {
+    const t = inputs[i];
+    w.u32(t.tick);
+    w.uvarint(t.back);
+    if (t.back > 0) w.u8(t.fraction);
+    w.uvarint(t.data.length);
+    w.bytes(t.data);
+  }
+}
+
+// src/structure.ts
+var Op = { enter: 1, leave: 2, destroy: 3, text: 4, event: 5, answer: 6, extension: 7 };
+var StructureRecord = class {
+  op;
+  detail;
+  index = 0;
+  generation = 0;
+  kind = 0;
+  owned = false;
+  /** form is that of an exact state, -1 of an ordinary one; back is its age in ticks. */
+  form = -1;
+  back = 0;
+  row = none2;
+  /** data is the text, the event, or the texts of an Enter; empty without any. */
+  data = none2;
+  /** number is that of a text field, an event or a provisional handle. */
+  number = 0;
+  cause = 0;
+  extension;
+  constructor(head) {
+    this.op = head & 7;
+    this.detail = head >> 3;
+  }
+};
+var none2 = new Uint8Array(0);
+function parseStructure(body, simulation) {
+  const r = new ByteReader(body);
+  const m = { first: r.uvarint("first"), ticks: r.uvarint("ticks"), records: [] };
+  while (r.left > 0) m.records.push(readRecord(r, simulation));
+  if (m.first === 0 || m.records.length === 0) fail("a Structure message without records, or of record 0");
+  if (m.first + m.records.length > 2 ** 32) fail("record numbers beyond 32 bits");
+  return m;
+}
+var highestDetail = [-1, 7, 1, 1, 31, 31, 1, 5];
+function readRecord(r, simulation) {
+  const x = new StructureRecord(r.u8());
+  if (x.detail > highestDetail[x.op]) fail(`a record of op ${x.op} with detail ${x.detail}`);
+  switch (x.op) {
+    case Op.enter:
+      readEnter(r, x);
+      break;
+    case Op.leave:
+      readHandle(r, x);
+      break;
+    case Op.destroy:
+      readHandle(r, x);
+      if (x.detail === 1 && (x.cause = r.u8()) === 0) fail("a cause of 0");
+      break;
+    case Op.text:
+      readNumber(r, x, maxTextFields);
+      readHandle(r, x);
+      x.data = r.bytes(r.uvarint("text", maxTextField));
+      break;
+    case Op.event:
+      readNumber(r, x, maxEventKinds);
+      x.data = r.bytes(r.uvarint("event", maxArgs));
+      break;
+    case Op.answer:
+      x.number = r.uvarint("provisional handle");
+      if (x.detail === 1) readHandle(r, x);
+      break;
+    default:
+      x.extension = simulation?.readExtension(r, x.detail);
+  }
+  if (!simulation && (x.op === Op.extension || x.form >= 0)) fail("a record of a simulation, in a session that does not simulate");
+  return x;
+}
+function readEnter(r, x) {
+  x.owned = (x.detail & 1) !== 0;
+  readHandle(r, x);
+  x.kind = r.uvarint("kind", maxKinds - 1);
+  if (x.detail & 4) {
+    const form = r.u8();
+    x.form = form & 3;
+    x.back = form >> 2;
+  }
+  x.row = r.bytes(r.uvarint("row", maxRowBytes));
+  if (x.detail & 2) {
+    x.data = r.bytes(r.uvarint("texts", maxTexts));
+    if (x.data.length === 0) fail("an Enter with texts of no bytes");
+  }
+}
+function readHandle(r, x) {
+  x.index = r.uvarint("slot", maxSlots - 1);
+  x.generation = r.uvarint("generation");
+  if (x.generation % 2 === 0) fail(`a record of the even generation ${x.generation}`);
+}
+function readNumber(r, x, below) {
+  x.number = x.detail < 31 ? x.detail : 31 + r.uvarint("number", below - 1 - 31);
+}
+
+// src/wishes.ts
+var maxOpen = 256;
+var maxKept = 4096;
+var isOpen = (x) => x.state !== "granted" && x.state !== "rejected";
+var Wishes = class {
+  list = /* @__PURE__ */ new Map();
+  // the newest, in order
+  next = 0;
+  open = 0;
+  nextInput = 0;
+  // lowest index that may be new in an input
+  nextSent = 0;
+  // lowest index that the next command may name
+  /** take returns a new provisional handle. */
+  take() {
+    if (this.open >= maxOpen && !this.rejectUnused()) throw new RangeError(`${maxOpen} provisional handles await answers: take fewer`);
+    const oldest = this.list.keys().next().value;
+    if (this.list.size === maxKept && oldest !== void 0) {
+      const x = this.list.get(oldest);
+      if (isOpen(x) && x.state !== "unused") throw new RangeError("a provisional handle has awaited its answer for too long: take fewer");
+      if (isOpen(x)) this.open--;
+      this.list.delete(oldest);
+    }
+    if (this.next === 2 ** 32 - 1) throw new RangeError("all provisional handles are used up: connect with a new client");
+    this.list.set(this.next, { state: "unused", entity: none, command: 0, tick: 0 });
+    this.open++;
+    return newHandle(this.next++, provisionalGeneration);
+  }
+  rejectUnused() {
+    for (const [index, x] of this.list) {
+      if (x.state !== "unused") continue;
+      this.answer(index, none);
+      return true;
+    }
+    return false;
+  }
+  /** entity returns what a provisional handle stands for: none before its answer, and if it was rejected. */
+  entity(index) {
+    const x = this.list.get(index);
+    return x?.state === "granted" ? x.entity : none;
+  }
+  /** verdict is that of a handle that stands for no entity. */
+  verdict(index) {
+    const x = this.list.get(index);
+    return x !== void 0 && isOpen(x) ? "provisional" : "stale";
+  }
+  /** answers reports whether an Answer to index is lawful. */
+  answers(index) {
+    const x = this.list.get(index);
+    return x !== void 0 && isOpen(x) && x.state !== "unused";
+  }
+  /** answer ends a wish that is not answered; entity is none if it is rejected. */
+  answer(index, entity) {
+    const x = this.list.get(index);
+    this.open--;
+    x.state = entity === none ? "rejected" : "granted";
+    x.entity = entity;
+  }
+  reject(doomed) {
+    if (this.open === 0) return;
+    for (const [index, x] of this.list) if (isOpen(x) && doomed(x)) this.answer(index, none);
+  }
+  /** applied handles an applied snapshot of a tick, and the newest input that its server had applied. */
+  applied(input, tick) {
+    this.reject((x) => x.state === "input" && input >= x.tick || x.state === "executed" && tick > x.tick);
+  }
+  /** resumed handles the Welcome of a resumed session, whose server has received a number of commands. */
+  resumed(commands, tick) {
+    this.reject((x) => {
+      if (x.state === "command") x.state = "executed";
+      if (x.state !== "executed") return false;
+      x.tick = tick;
+      return x.command > commands;
+    });
+  }
+  /** renew handles the start of a new session. */
+  renew() {
+    this.reject(() => true);
+  }
+  /** forget makes every handle Stale: the world is gone. */
+  forget() {
+    this.list.clear();
+    this.open = 0;
+  }
+  /** result rejects the wishes of a command whose Result arrived: its Answers precede it. */
+  result(first, n) {
+    for (let i = first; i < first + n; i++) {
+      const x = this.list.get(i);
+      if (x && isOpen(x)) this.answer(i, none);
+    }
+  }
+  /** sent notes that a command was sent, by its number in the session. */
+  sent(first, n, command) {
+    for (let i = first; i < first + n; i++) {
+      const x = this.list.get(i);
+      x.state = "command";
+      x.command = command;
+    }
+    if (n > 0) this.nextSent = first + n;
+  }
+  /** pushed notes that the input of a tick names wishes. */
+  pushed(indexes, tick) {
+    for (const index of indexes) {
+      const x = this.list.get(index);
+      x.state = "input";
+      x.tick = Math.max(x.tick, tick);
+      this.nextInput = Math.max(this.nextInput, index + 1);
+    }
+  }
+  /**
+   * forward replaces each answered handle in a message by its entity's, and returns the
+   * indexes of the others, ascending.
+   */
+  forward(m, p, input) {
+    const indexes = /* @__PURE__ */ new Set();
+    for (const f of m.fields) {
+      if (f.kind !== "ref") continue;
+      const index = p.values[f.index];
+      const generation = p.values[f.index + 1];
+      if (generation % 2 === 1 || generation === 0) continue;
+      if (generation !== provisionalGeneration || index >= this.next) throw new RangeError(`${index}v${generation} is no handle of this client`);
+      const x = this.list.get(index);
+      if (!x || !isOpen(x)) {
+        const real = this.entity(index);
+        p.values[f.index] = indexOf(real);
+        p.values[f.index + 1] = generationOf(real);
+      } else if (!this.mayName(index, x, input)) {
+        throw new RangeError(`${index}v2 belongs to another command or input, or to an older one than the last`);
+      } else indexes.add(index);
+    }
+    return [...indexes].sort((a, b) => a - b);
+  }
+  mayName(index, x, input) {
+    if (input) return x.state === "input" || x.state === "unused" && index >= this.nextInput;
+    return x.state === "unused" && index >= this.nextSent;
+  }
+  /** ofCommand checks the handles that a raw command names, and returns their indexes, ascending. */
+  ofCommand(handles) {
+    return handles.map((h) => {
+      const x = this.list.get(indexOf(h));
+      if (generationOf(h) !== provisionalGeneration || !x || !this.mayName(indexOf(h), x, false)) throw new RangeError("a handle that a command cannot name: take one for each command");
+      return indexOf(h);
+    }).sort((a, b) => a - b);
+  }
+};
+function checkWishes(indexes) {
+  const n = indexes.length;
+  if (n > maxWishes || n > 0 && indexes[n - 1] - indexes[0] !== n - 1) {
+    throw new RangeError(`a command has ${n} provisional handles: want at most ${maxWishes}, taken one right after the other`);
+  }
+}
+
+// src/replica.ts
+var ReplicaStats = class {
+  snapshots = 0;
+  // applied
+  duplicates = 0;
+  held = 0;
+  // overtook their structure
+  overflowed = 0;
+  // dropped: too many waited
+  unreadable = 0;
+  faults = 0;
+  // the fold did not match
+  rows = 0;
+  // that became current
+  rowsLate = 0;
+  enters = 0;
+  leaves = 0;
+  destroys = 0;
+  events = 0;
+  texts = 0;
+};
+var Events = class {
+  handlers = /* @__PURE__ */ new Map();
+  shapes = /* @__PURE__ */ new WeakMap();
+  /** any receives every event before the handlers, with its quantised values. */
+  any;
+  /** on calls f for each event of a name; rendered: when the render reaches its tick. */
+  on(name, f, rendered = false) {
+    const list = this.handlers.get(name) ?? [];
+    list.push({ f, rendered });
+    this.handlers.set(name, list);
+  }
+  /** @internal */
+  deliver(tick, kind, p, later) {
+    guard(() => this.any?.(tick, kind, p));
+    const list = this.handlers.get(kind.name);
+    if (!list) return;
+    let shape = this.shapes.get(kind);
+    if (!shape) this.shapes.set(kind, shape = new Shape(kind.message.fields, kind.message.texts));
+    const event = shape.restore(p);
+    for (const { f, rendered } of list) {
+      if (rendered) later(tick, () => f(tick, event));
+      else guard(() => f(tick, event));
+    }
+  }
+};
+function guard(f) {
+  try {
+    f();
+  } catch (thrown) {
+    rethrow(thrown);
+  }
+}
+function rethrow(thrown) {
+  if (typeof reportError === "function") reportError(thrown);
+  else
+    queueMicrotask(() => {
+      throw thrown;
+    });
+}
+var maxHeld = 16;
+var maxRendered = 256;
+var minArena = 4096;
+var bytesOfEntity = 256;
+var bytesOfText = 32;
+var textBytes = (texts) => texts.reduce((n, t) => n + bytesOfText + 2 * t.length, 0);
+var Replica = class {
+  layout;
+  stats;
+  /** tick of the newest snapshot applied. */
+  tick = 0;
+  /** input is the tick of the newest input that the server had applied at tick, 0 if none. */
+  input = 0;
+  /** structure is the number of structure records applied. */
+  structure = 0;
+  /** @internal */
+  acks = new Acks();
+  ackTicks = new Uint32Array(64);
+  // of the snapshots in acks, by number modulo 64
+  /** @internal span is how many ticks of states are kept for interpolation; shown is the newest render. */
+  span = 0;
+  /** @internal */
+  shown = 0;
+  /** bodies are those that the client computes; undefined unless the session simulates. */
+  bodies;
+  codec;
+  floor;
+  ceiling;
+  maxSlots;
+  limits;
+  observer;
+  events;
+  wishes;
+  cells = new Cells();
+  entities = [];
+  entityBytes = 0;
+  /** @internal structureTick is the tick of the newest structure message applied, which may be ahead of tick. */
+  structureTick = 0;
+  before = 0;
+  // newest tick of a snapshot before tick
+  held = [];
+  /** @internal able says that a room to which the session moves may simulate. */
+  able = false;
+  fence = 0;
+  // snapshots of lower structure numbers are of an earlier room
+  rendered = [];
+  loads;
+  // of components
+  valuesLoad;
+  // Scratch for the State datagram being applied, a row each.
+  reader = new BitReader();
+  eventBits = new BitReader();
+  header = new StateHeader();
+  fold = new Fold();
+  past = new Past();
+  coding = new Baseline();
+  own = new Baseline();
+  slots = new Uint32Array(maxRows);
+  ages = new Uint32Array(maxRows);
+  gaps = new Uint32Array(maxRows);
+  bases = new Int8Array(maxRows);
+  olders = new Int8Array(maxRows);
+  anchors = new Int16Array(maxRows);
+  // row, -1: none
+  anchorParts = new Int8Array(maxRows);
+  newest = new Uint8Array(maxRows);
+  simulation;
+  exact;
+  forms = new Uint8Array(maxRows);
+  backs = new Uint8Array(maxRows);
+  states = [];
+  grid = new Float32Array(6);
+  rows = [];
+  // never shortened: growing again allocates
+  arena = new Uint32Array(minArena);
+  payloads = [];
+  // of the events of a message, in order
+  // Scratch for the Structure message being checked and applied.
+  plans = /* @__PURE__ */ new Map();
+  enters = [];
+  answers = /* @__PURE__ */ new Set();
+  bytesLeft = 0;
+  planned = 0;
+  retexted;
+  // whose texts the newest records have changed
+  constructor(layout, tables, floor, ceiling, maxSlots2, limits, observer, events, wishes, stats, simulation) {
+    this.layout = layout;
+    this.codec = new Codec(layout.schema, tables);
+    this.floor = floor;
+    this.ceiling = ceiling;
+    this.maxSlots = maxSlots2;
+    this.limits = limits;
+    this.observer = observer;
+    this.events = events;
+    this.wishes = wishes;
+    this.stats = stats;
+    this.simulation = simulation;
+    this.exact = simulation?.newExact();
+    this.bodies = simulation && this.newBodies(simulation);
+    this.valuesLoad = Math.floor(layout.schema.values / 256);
+    this.loads = layout.schema.components.map((c) => {
+      const quats = c.fields.filter((f) => f.kind === "quat").length;
+      return 2 + Math.floor(c.fields.length / 12) + 2 * quats + (c.parent === "" ? 0 : 6);
+    });
+  }
+  newBodies(simulation) {
+    const { schema } = this.layout;
+    if (!schema.motion) fail("the session simulates, but the schema does not say how bodies move");
+    const { diverge } = this.observer;
+    return simulation.newBodies({
+      motion: schema.motion,
+      kinds: schema.kinds,
+      diverge: diverge && ((tick, names) => guard(() => diverge(tick, names.map((n) => newHandle(n.slot, n.generation)))))
+    });
+  }
+  /** schema is the server's. */
+  get schema() {
+    return this.layout.schema;
+  }
+  /** received counts what was read of each component, also of exact states, since the session began: bits as they were in rows. */
+  get received() {
+    return this.codec.received;
+  }
+  /** all are the entities in view, in no particular order. The array changes in updates. */
+  get all() {
+    return this.entities;
+  }
+  /** @internal ackTick returns the tick of the snapshot n before the newest, n below 64, which was applied. */
+  ackTick(n) {
+    return this.ackTicks[Math.max(this.acks.newest - n, 0) % 64];
+  }
+  /** resolve returns the verdict on any handle (section 11.1). */
+  resolve(h) {
+    return this.verdict(indexOf(h), generationOf(h));
+  }
+  /** verdict is resolve of a handle's index and generation. */
+  verdict(index, generation) {
+    if (generation === provisionalGeneration) {
+      const real = this.wishes.entity(index);
+      if (real === none) return this.wishes.verdict(index);
+      index = indexOf(real);
+      generation = generationOf(real);
+    }
+    return verdicts[this.stateOf(index, generation)];
+  }
+  stateOf(index, generation) {
+    if (generation % 2 === 0 || generation < this.floor || generation > this.ceiling || index >= this.maxSlots) return stale;
+    const c = this.cells.peek(index);
+    if (!c || c.generation < generation) return 0;
+    return c.generation > generation ? stale : c.state;
+  }
+  /** entity returns the entity of a handle, undefined unless it is live. */
+  entity(h) {
+    if (generationOf(h) === provisionalGeneration) h = this.wishes.entity(indexOf(h));
+    const index = indexOf(h);
+    return this.stateOf(index, generationOf(h)) === live ? this.cells.peek(index).entity : void 0;
+  }
+  /** bytes estimates the replica's memory: what Limits.bytes bounds. */
+  get bytes() {
+    return this.cells.bytes + this.entityBytes + this.held.length * maxDatagram + this.arena.byteLength + (this.bodies?.bytes ?? 0);
+  }
+  // Structure: section 11.2.
+  /** applyStructure applies a message whole or not at all, then the snapshots that waited for it. */
+  applyStructure(body) {
+    const m = parseStructure(body, this.simulation);
+    if (m.first !== this.structure + 1) fail(`structure record ${m.first} follows ${this.structure}`);
+    const tick = this.structureTick + m.ticks;
+    if (tick > 2 ** 32 - 1) fail("structure of a tick beyond 2^32");
+    this.check(m, tick);
+    this.structureTick = tick;
+    const enters = this.enters;
+    const payloads = this.payloads.splice(0);
+    this.enters = [];
+    for (const x of m.records) {
+      this.reportTexts(x);
+      this.structure++;
+      this.apply(x, tick, enters, payloads);
+    }
+    this.reportTexts(void 0);
+    this.release();
+  }
+  /** check checks that all records can be applied, decodes their rows and events, and changes nothing visible. */
+  check(m, tick) {
+    this.plans.clear();
+    this.answers.clear();
+    this.enters = [];
+    this.payloads.length = 0;
+    this.bytesLeft = this.limits.bytes - this.bytes;
+    this.planned = this.entities.length;
+    for (const x of m.records) this.checkRecord(x, tick);
+  }
+  checkRecord(x, tick) {
+    if (x.op === Op.event) {
+      this.payloads.push(this.readEvent(x.number, false, x.data));
+      return;
+    }
+    if (x.op === Op.extension) {
+      this.extend(x, tick);
+      return;
+    }
+    if (x.op === Op.answer) {
+      this.checkAnswer(x);
+      if (x.detail === 0) return;
+    }
+    if (x.index >= this.maxSlots || x.generation < this.floor || x.generation > this.ceiling) fail(`a record of ${x.index}v${x.generation}`);
+    this.charge(this.cells.growth(x.index));
+    const c = this.planOf(x.index);
+    if (x.generation < c.generation) return;
+    switch (x.op) {
+      case Op.answer:
+        if (x.generation === c.generation && !c.stale) fail(`an answer with ${x.index}v${x.generation}, which has entered before`);
+        return;
+      case Op.leave:
+        if (x.generation === c.generation) this.planLive(c, false);
+        return;
+      case Op.text:
+        this.checkText(x, c);
+        return;
+      case Op.enter:
+        if (c.stale && x.generation === c.generation) fail(`an Enter of ${x.index}v${x.generation}, which was destroyed`);
+        c.mask = this.checkEnter(x, tick);
+        c.owned = x.owned;
+    }
+    c.generation = x.generation;
+    c.stale = x.op === Op.destroy;
+    this.planLive(c, x.op === Op.enter);
+    if (this.planned > this.limits.entities) throw new LimitError("maxEntities", this.limits.entities);
+  }
+  /** extend applies an Extension: nothing shows effects before the next complete snapshot. */
+  extend(x, tick) {
+    const bodies = this.bodies;
+    const before2 = bodies.bytes;
+    bodies.extend(x.extension, tick, (h) => this.lives(h));
+    this.charge(bodies.bytes - before2);
+  }
+  /** lives reports whether an entity is Live after the records checked so far. */
+  lives(h) {
+    const plan = this.plans.get(h.slot);
+    if (plan) return plan.live && plan.generation === h.generation;
+    return this.cells.peek(h.slot)?.entity?.generation === h.generation;
+  }
+  checkAnswer(x) {
+    if (!this.wishes.answers(x.number) || this.answers.has(x.number)) fail(`an answer to provisional handle ${x.number}, which is not awaited`);
+    this.answers.add(x.number);
+  }
+  charge(bytes2) {
+    this.bytesLeft -= bytes2;
+    if (this.bytesLeft < 0) throw new LimitError("maxBytes", this.limits.bytes);
+  }
+  planOf(slot2) {
+    let p = this.plans.get(slot2);
+    if (!p) {
+      const c = this.cells.at(slot2);
+      p = { generation: c.generation, stale: c.state === stale, live: c.state === live, owned: c.entity?.owned ?? false, mask: c.entity?.mask ?? 0 };
+      this.plans.set(slot2, p);
+    }
+    return p;
+  }
+  planLive(p, isLive) {
+    if (p.live !== isLive) this.planned += isLive ? 1 : -1;
+    p.live = isLive;
+  }
+  /** checkEnter decodes the row and the texts of an Enter, and returns its mask. */
+  checkEnter(x, tick) {
+    const { schema } = this.layout;
+    this.charge(bytesOfEntity + 4 * (2 + schema.values) + schema.texts.length * bytesOfText + 2 * x.data.length);
+    const r = this.reader;
+    r.reset(x.row);
+    const mask = this.codec.readMask(r);
+    const list = new Uint32Array(2 + schema.values);
+    this.codec.readFull(r, mask, x.owned, list, 2);
+    let body = null;
+    if (x.form >= 0) {
+      if (x.back >= tick) fail(`an exact state of ${x.back} ticks before tick ${tick}`);
+      this.charge(this.bodies.bytesOfNew);
+      this.checkBody(x.kind, mask);
+      body = this.simulation.newState();
+      this.readBody(x.form + 1, list, 2, body);
+    }
+    r.expectEnd();
+    this.enters.push({ list, mask, texts: this.readTexts(x, mask), body });
+    return mask;
+  }
+  /** checkBody checks that an entity may have an exact state. */
+  checkBody(kind, mask) {
+    const { body } = this.layout;
+    if (body < 0 || (mask >>> body & 1) === 0 || !this.bodies.hasKind(kind)) fail(`an exact state of an entity of kind ${kind}, which cannot have one`);
+  }
+  /** readBody reads the exact part of a row, whose values begin at at. */
+  readBody(form, values, at, s) {
+    const { schema, body } = this.layout;
+    for (let i = 0; i < 6; i++) {
+      const f = schema.components[body].fields[i];
+      this.grid[i] = f.low + values[at + f.index] * f.step;
+    }
+    const from = this.reader.taken;
+    this.simulation.readBody(this.reader, form, this.grid, schema.motion.restTicks, s);
+    this.codec.received[body].bits += this.reader.taken - from;
+  }
+  /** readTexts reads the texts of an Enter (section 7). */
+  readTexts(x, mask) {
+    const r = new ByteReader(x.data);
+    const texts = this.layout.schema.texts.map((f) => {
+      if ((mask >>> f.component & 1) === 0 || f.owner && !x.owned) return noText(f);
+      return readText(f, r.bytes(r.uvarint(f.path, f.max)));
+    });
+    r.expectEnd();
+    return texts;
+  }
+  checkText(x, c) {
+    const f = this.layout.schema.texts[x.number];
+    if (!f) fail(`text field ${x.number}, which the schema lacks`);
+    readText(f, x.data);
+    if (!c.live || x.generation !== c.generation) return;
+    if ((c.mask >>> f.component & 1) === 0 || f.owner && !c.owned) fail(`${f.path} of an entity that does not have it`);
+    this.charge(2 * x.data.length);
+  }
+  apply(x, tick, enters, payloads) {
+    if (x.op === Op.event) {
+      this.deliver(x.number, tick, payloads.shift());
+      return;
+    }
+    if (x.op === Op.answer) {
+      this.wishes.answer(x.number, x.detail === 0 ? none : newHandle(x.index, x.generation));
+      return;
+    }
+    if (x.op === Op.extension) return;
+    const c = this.cells.at(x.index);
+    if (x.generation < c.generation) return;
+    switch (x.op) {
+      case Op.enter:
+        this.enter(c, x, tick, enters.shift());
+        break;
+      case Op.leave:
+        if (x.generation === c.generation && c.state === live) this.leave(c, x.detail === 1 ? "rule" : "interest");
+        break;
+      case Op.destroy:
+        this.destroy(c, x.index, x.generation, x.cause);
+        break;
+      case Op.text:
+        if (x.generation === c.generation && c.state === live) this.setText(c.entity, x);
+    }
+  }
+  enter(c, x, tick, row) {
+    let e = c.entity;
+    if (c.state !== live || e.generation !== x.generation) {
+      this.replace(c, x.generation);
+      e = new Entity(x.index, x.generation, this.layout, this.bodies);
+      e.place = this.entities.length;
+      this.entities.push(e);
+      this.entityBytes += bytesOfEntity;
+    } else this.entityBytes -= e.bytes + textBytes(e.texts);
+    e.kind = x.kind;
+    e.mask = row.mask;
+    e.owned = x.owned;
+    e.texts = row.texts;
+    e.entered = this.structure;
+    e.load = this.loads.reduce((n, load, i) => n + (row.mask >>> i & 1) * load, 1 + this.valuesLoad);
+    e.begin(row.list, tick - x.back);
+    this.bodies?.entered({ slot: x.index, generation: x.generation }, x.kind, tick - x.back, row.body);
+    this.entityBytes += e.bytes + textBytes(e.texts);
+    c.generation = x.generation;
+    c.state = live;
+    c.entity = e;
+    this.stats.enters++;
+    if (this.observer.enter) guard(() => this.observer.enter(e));
+  }
+  /** leave takes the entity of a cell out of view. */
+  leave(c, why) {
+    const h = c.entity.handle;
+    this.drop(c);
+    c.state = hidden;
+    this.stats.leaves++;
+    if (this.observer.leave) guard(() => this.observer.leave(h, why));
+  }
+  /** destroy makes a tenant and all before it Stale, even if the tenant was never heard of. */
+  destroy(c, index, generation, cause) {
+    if (c.state === stale && generation === c.generation) return;
+    this.replace(c, generation);
+    c.generation = generation;
+    c.state = stale;
+    this.reportDestroyed(newHandle(index, generation), cause);
+  }
+  /** replace takes the live tenant, if any, out of its slot; another than generation is dead. */
+  replace(c, generation) {
+    if (c.state !== live) return;
+    const e = c.entity;
+    this.drop(c);
+    c.state = stale;
+    if (e.generation !== generation) this.reportDestroyed(e.handle, 0);
+  }
+  reportDestroyed(h, cause) {
+    this.stats.destroys++;
+    if (this.observer.destroy) guard(() => this.observer.destroy(h, cause));
+  }
+  drop(c) {
+    const e = c.entity;
+    this.entityBytes -= bytesOfEntity + e.bytes + textBytes(e.texts);
+    this.bodies?.gone(e.index);
+    const last = this.entities.pop();
+    if (last !== e) {
+      this.entities[e.place] = last;
+      last.place = e.place;
+    }
+    c.entity = void 0;
+  }
+  setText(e, x) {
+    const text = readText(this.layout.schema.texts[x.number], x.data);
+    this.entityBytes += 2 * (text.length - e.texts[x.number].length);
+    e.texts[x.number] = text;
+    this.stats.texts++;
+    this.retexted = e;
+  }
+  /** reportTexts reports the entity whose texts have changed, unless the next record changes them too. */
+  reportTexts(next) {
+    const e = this.retexted;
+    if (!e || next?.op === Op.text && next.index === e.index && next.generation === e.generation) return;
+    this.retexted = void 0;
+    if (this.observer.update) guard(() => this.observer.update(e));
+  }
+  // Events: sections 8 and 11.2.
+  readEvent(number, unreliable, body) {
+    const kind = this.layout.schema.events[number];
+    if (!kind || kind.unreliable !== unreliable) fail(`event ${number}, which the schema lacks in this form`);
+    return kind.message.parse(this.eventBits, body);
+  }
+  deliver(number, tick, p) {
+    this.stats.events++;
+    this.events.deliver(tick, this.layout.schema.events[number], p, (at, call) => this.addRendered(at, call));
+  }
+  addRendered(tick, call) {
+    if (this.rendered.length === maxRendered) guard(this.rendered.shift().call);
+    let at = this.rendered.length;
+    while (at > 0 && this.rendered[at - 1].tick > tick) at--;
+    this.rendered.splice(at, 0, { tick, call });
+  }
+  /** @internal deliverRendered delivers the waiting events up to a tick. */
+  deliverRendered(tick) {
+    while (this.rendered.length > 0 && this.rendered[0].tick <= tick) guard(this.rendered.shift().call);
+  }
+  // Snapshots: section 11.3.
+  /** @internal The header of the newest datagram. */
+  get stateHeader() {
+    return this.header;
+  }
+  /** applyState applies a State datagram whole or not at all. It throws if that breaks the protocol. */
+  applyState(d) {
+    const h = this.header;
+    h.parse(d);
+    if (this.acks.duplicate(h.seq) || h.structure < this.fence) {
+      this.stats.duplicates++;
+      return "duplicate";
+    }
+    const waits = h.structure > this.structure;
+    if (!this.bodies && !(waits && this.able) && (h.complete || h.audited || h.continued || h.exact)) fail("a State datagram of a simulation, in a session that does not simulate");
+    if (waits) return this.hold(d);
+    this.reader.reset(d, h.rest, d.length);
+    this.readHeaders();
+    const load = this.findEntities();
+    if (load < 0) {
+      this.stats.unreadable++;
+      return "unreadable";
+    }
+    if (this.fold.value !== h.fold) {
+      this.stats.faults++;
+      return "faulty";
+    }
+    if (load > maxLoad) fail(`rows of load ${load}, at most ${maxLoad}`);
+    if (this.bodies) {
+      for (let i = 0; i < h.rows; i++) if (this.forms[i] !== 0) this.checkBody(this.rows[i].kind, this.rows[i].mask);
+    }
+    if (!this.findBaselines()) {
+      this.stats.unreadable++;
+      return "unreadable";
+    }
+    this.decode();
+    this.checkGrowth();
+    this.publish();
+    return "applied";
+  }
+  /** readHeaders reads the headers of the rows. */
+  readHeaders() {
+    const { header: h, reader: r } = this;
+    if (h.rows === 0) return;
+    const k = r.bits(4);
+    this.coding.read(r, h.tick);
+    let next = 0;
+    let ordinary = 0;
+    for (let i = 0; i < h.rows; i++) {
+      const slot2 = next + r.golomb(k);
+      let b = this.coding;
+      if (r.bits(1) === 1) {
+        b = this.own;
+        b.read(r, h.tick);
+        if (b.age === this.coding.age && b.gap === this.coding.gap) r.refuse("an own baseline equals the usual one");
+      }
+      this.forms[i] = this.backs[i] = 0;
+      if (h.exact) {
+        this.exact.read(r, h.tick, b.age);
+        this.forms[i] = this.exact.form;
+        this.backs[i] = this.exact.back;
+      }
+      if (this.forms[i] === 0) ordinary++;
+      r.check();
+      if (slot2 >= this.maxSlots) fail(`a row of slot ${slot2}`);
+      this.slots[i] = slot2;
+      this.ages[i] = b.age;
+      this.gaps[i] = b.gap;
+      next = slot2 + 1;
+    }
+    if (h.exact && ordinary === h.rows) fail("a State datagram announces exact rows and has none");
+  }
+  /** findEntities finds and folds the entities of the rows, and returns their load; −1 if one is not known. */
+  findEntities() {
+    const { header: h, rows, fold } = this;
+    let load = 0;
+    fold.reset();
+    for (let i = 0; i < h.rows; i++) {
+      const e = this.cells.peek(this.slots[i])?.entity;
+      if (!e || e.entered > h.structure) return -1;
+      rows[i] = e;
+      fold.add(e.index, e.generation);
+      load += e.load;
+    }
+    return load;
+  }
+  /** findBaselines finds the baselines and anchors of the rows. It returns false if a state is not known. */
+  findBaselines() {
+    const { header: h, rows } = this;
+    for (let i = 0; i < h.rows; i++) {
+      this.bases[i] = this.olders[i] = this.anchors[i] = -1;
+      const age = this.ages[i];
+      if (age === 0) continue;
+      const base = this.bases[i] = rows[i].state(h.tick - age);
+      if (base < 0) return false;
+      const gap = this.gaps[i];
+      if (gap === 0) continue;
+      const older = this.olders[i] = rows[i].state(h.tick - age - gap);
+      if (older < 0) return false;
+    }
+    for (let i = 0; i < h.rows; i++) this.findAnchor(i);
+    return true;
+  }
+  /** parentPart returns the first present component of row i with a parent line, −1 if it has none. */
+  parentPart(i) {
+    if (this.bases[i] < 0) return -1;
+    const { components } = this.layout.schema;
+    for (let c = 0; c < components.length; c++) {
+      if (components[c].parent !== "" && this.rows[i].mask >>> c & 1) return c;
+    }
+    return -1;
+  }
+  /** holderAt returns where in row i's states its base has the parent's handle. */
+  holderAt(i, part) {
+    return this.rows[i].valuesAt(this.bases[i]) + this.layout.schema.components[part].holder;
+  }
+  findAnchor(i) {
+    const part = this.parentPart(i);
+    if (part < 0) return;
+    const at = this.holderAt(i, part);
+    const values = this.rows[i].all;
+    const generation = values[at + 1];
+    const a = this.rowOf(values[at]);
+    if (generation === 0 || a < 0) return;
+    const e = this.rows[a];
+    if (e.generation !== generation || this.ages[a] !== this.ages[i] || this.gaps[a] !== this.gaps[i] || this.backs[a] !== this.backs[i] || (e.mask >>> part & 1) === 0) return;
+    const own = this.parentPart(a);
+    if (own >= 0 && e.all[this.holderAt(a, own) + 1] !== 0) return;
+    this.anchors[i] = a;
+    this.anchorParts[i] = part;
+  }
+  /** rowOf returns the row of a slot, −1 if there is none. */
+  rowOf(slot2) {
+    let from = 0;
+    let to = this.header.rows;
+    while (from < to) {
+      const middle = from + to >> 1;
+      if (this.slots[middle] < slot2) from = middle + 1;
+      else to = middle;
+    }
+    return from < this.header.rows && this.slots[from] === slot2 ? from : -1;
+  }
+  /** decode reads the events and all rows into scratch: first those without an anchor. */
+  decode() {
+    const { header: h, reader: r } = this;
+    this.payloads.length = 0;
+    for (const e of h.events) {
+      if (e.age > h.tick) fail(`an event of ${e.age} ticks before tick ${h.tick}`);
+      this.payloads.push(this.readEvent(e.number, true, e.body));
+    }
+    const n = this.layout.schema.values * h.rows;
+    if (this.arena.length < n) this.arena = new Uint32Array(Math.max(n, 2 * this.arena.length));
+    let anchored = 0;
+    for (let i = 0; i < h.rows; i++) {
+      if (this.anchors[i] < 0) this.decodeRow(i);
+      else anchored++;
+    }
+    for (let i = 0; i < h.rows && anchored > 0; i++) if (this.anchors[i] >= 0) this.decodeRow(i);
+    r.expectEnd();
+  }
+  decodeRow(i) {
+    const n = this.layout.schema.values;
+    const e = this.rows[i];
+    if (this.ages[i] === 0) {
+      this.codec.readFull(this.reader, e.mask, e.owned, this.arena, i * n);
+      this.readExact(i);
+      return;
+    }
+    const p = this.past;
+    p.age = this.ages[i] - this.backs[i];
+    p.gap = this.gaps[i];
+    p.values = e.all;
+    p.base = e.valuesAt(this.bases[i]);
+    p.older = this.gaps[i] === 0 ? -1 : e.valuesAt(this.olders[i]);
+    p.anchor = -1;
+    const a = this.anchors[i];
+    if (a >= 0) {
+      const carrier = this.rows[a];
+      p.anchor = this.anchorParts[i];
+      p.anchorNow = this.arena;
+      p.now = a * n;
+      p.anchorPast = carrier.all;
+      p.anchorBase = carrier.valuesAt(this.bases[a]);
+      p.anchorOlder = this.gaps[a] === 0 ? -1 : carrier.valuesAt(this.olders[a]);
+    }
+    this.codec.read(this.reader, e.mask, e.owned, p, this.arena, i * n);
+    this.readExact(i);
+  }
+  /** readExact reads the exact part of row i, if it has one. */
+  readExact(i) {
+    if (this.forms[i] === 0) return;
+    while (this.states.length <= i) this.states.push(this.simulation.newState());
+    this.readBody(this.forms[i], this.arena, i * this.layout.schema.values, this.states[i]);
+  }
+  /** checkGrowth checks that the states of the rows cannot exceed the limit. */
+  checkGrowth() {
+    this.bytesLeft = this.limits.bytes - this.bytes;
+    for (let i = 0; i < this.header.rows; i++) {
+      this.charge(this.rows[i].growth);
+      if (this.forms[i] !== 0 && !this.bodies.isComputed(this.slots[i])) this.charge(this.bodies.bytesOfNew);
+    }
+  }
+  /** publish applies the decoded rows. */
+  publish() {
+    const { header: h, rows } = this;
+    const { tick, seq } = h;
+    const events = h.events;
+    const payloads = events.length > 0 ? this.payloads.splice(0) : noPayloads;
+    for (let i = 0; i < events.length; i++) this.deliver(events[i].number, tick - events[i].age, payloads[i]);
+    if (tick > this.tick) {
+      this.before = this.tick;
+      this.tick = tick;
+      this.input = h.input;
+    }
+    const n = this.layout.schema.values;
+    for (let i = 0; i < h.rows; i++) {
+      const e = rows[i];
+      if (this.gaps[i] !== 0) e.noteBaseline(tick - this.ages[i] - this.gaps[i]);
+      const bytes2 = e.bytes;
+      const at = tick - this.backs[i];
+      this.newest[i] = e.add(at, this.blendFrom(at, e), this.arena, i * n, this.span) ? 1 : 0;
+      this.entityBytes += e.bytes - bytes2;
+      if (this.newest[i]) {
+        this.stats.rows++;
+        this.bodies?.updated(e.index, at, this.forms[i] === 0 ? null : this.states[i]);
+      } else this.stats.rowsLate++;
+    }
+    this.acks.add(seq);
+    this.ackTicks[seq % 64] = tick;
+    this.stats.snapshots++;
+    this.bodies?.applied(h, this.structure);
+    this.wishes.applied(this.input, this.tick);
+    if (this.observer.update) {
+      for (let i = 0; i < h.rows; i++) if (this.newest[i]) report(this.observer, rows[i]);
+    }
+  }
+  /**
+   * blendFrom returns the tick from which a new state of e is blended in: 0 for its previous
+   * state's, unless a snapshot between the two had no row of e. Then e was shown at rest.
+   */
+  blendFrom(tick, e) {
+    return tick < this.tick || this.before <= e.tick ? 0 : Math.min(this.shown, tick - 1);
+  }
+  /** hold keeps a datagram until its structure arrives. */
+  hold(d) {
+    const { seq, structure } = this.header;
+    if (this.held.some((x) => x.seq === seq)) {
+      this.stats.duplicates++;
+      return "held";
+    }
+    this.held.push({ structure, seq, bytes: d.slice() });
+    this.held.sort((a, b) => a.seq - b.seq);
+    this.stats.held++;
+    if (this.held.length > maxHeld) {
+      this.held.shift();
+      this.stats.overflowed++;
+    }
+    return "held";
+  }
+  /** @internal */
+  get waiting() {
+    return this.held.length;
+  }
+  /**
+   * @internal follow continues a session that has moved: structure is the number of its Welcome,
+   * and before holds the snapshots that have overtaken it. release applies them.
+   */
+  follow(structure, before2) {
+    this.fence = this.structure = structure;
+    this.held = before2?.held.filter((x) => x.structure >= structure) ?? [];
+  }
+  /** @internal release applies the held datagrams whose structure has arrived, oldest first. */
+  release() {
+    if (this.held.length === 0) return;
+    const due = this.held.filter((x) => x.structure <= this.structure);
+    this.held = this.held.filter((x) => x.structure > this.structure);
+    for (const x of due) this.applyState(x.bytes);
+  }
+  // The end of a session: section 4.1.
+  /** @internal leaveAll takes all entities out of view. */
+  leaveAll() {
+    for (const e of this.entities.slice()) this.leave(this.cells.at(e.index), "interest");
+  }
+  /** @internal inheritStale copies the Stale handles of an earlier session of the same epoch. */
+  inheritStale(before2) {
+    for (const [slot2, c] of before2.cells.known()) {
+      const generation = c.state === stale ? c.generation : c.generation - 2;
+      if (generation < 1) continue;
+      const own = this.cells.at(slot2);
+      own.generation = generation;
+      own.state = stale;
+    }
+  }
+  /** @internal destroyAll destroys every entity that may live. */
+  destroyAll() {
+    for (const [slot2, c] of this.cells.known()) if (c.state !== stale) this.destroy(c, slot2, c.generation, 0);
+  }
+};
+var noPayloads = [];
+function report(o, e) {
+  try {
+    o.update(e);
+  } catch (thrown) {
+    rethrow(thrown);
+  }
+}
+
+// src/clock.ts
+var slewShare = 16;
+var stepAbove = 250;
+var lostAbove = 500;
+var jitterShare = 16;
+var intervalShare = 8;
+var slots = 8;
+var slot = 500;
+var Least = class {
+  values = new Float64Array(slots).fill(Infinity);
+  newest = -1;
+  // number of the newest slot
+  add(now2, v) {
+    const n = Math.floor(now2 / slot);
+    if (this.newest < 0 || n - this.newest >= slots) {
+      this.newest = n;
+      this.values.fill(Infinity);
+    }
+    while (this.newest < n) this.values[++this.newest % slots] = Infinity;
+    const at = this.newest % slots;
+    this.values[at] = Math.min(this.values[at], v);
+  }
+  /** least is 0 before the first value. */
+  get least() {
+    let least = Infinity;
+    for (let i = 0; i < slots; i++) least = Math.min(least, this.values[i]);
+    return least === Infinity ? 0 : least;
+  }
+  reset() {
+    this.newest = -1;
+    this.values.fill(Infinity);
+  }
+};
+var Clock = class {
+  hz;
+  trips = new Least();
+  /** behind is arrival time minus tick time of the newest tick. */
+  behind = 0;
+  /** jitter is the mean delay of snapshots beyond the fastest one. */
+  jitter = 0;
+  /** tick is the newest of a snapshot, 0 before the first. */
+  tick = 0;
+  /** interval is the mean server time between snapshots. */
+  interval = 0;
+  early = new Least();
+  offset = 0;
+  // the caller's time minus the server's, at updated
+  updated = 0;
+  wrong = 0;
+  // error of offset, found at updated
+  constructor(hz) {
+    this.hz = hz;
+  }
+  timeOf(tick) {
+    return tick * 1e3 / this.hz;
+  }
+  ticks(time) {
+    return time * this.hz / 1e3;
+  }
+  offsetAt(now2) {
+    const most = Math.max(now2 - this.updated, 0) / slewShare;
+    return this.offset + Math.min(Math.max(this.wrong, -most), most);
+  }
+  /** server returns the server's time at now. */
+  server(now2) {
+    return now2 - this.offsetAt(now2);
+  }
+  /** serverTick returns the server's tick at now with fractions, 0 before the first snapshot. */
+  serverTick(now2) {
+    return this.tick === 0 ? 0 : Math.max(this.ticks(this.server(now2)), 0);
+  }
+  snapshot(now2, tick) {
+    const behind = now2 - this.timeOf(tick);
+    if (this.tick !== 0 && behind - this.early.least > lostAbove) this.early.reset();
+    this.early.add(now2, behind);
+    this.jitter += (behind - this.early.least - this.jitter) / jitterShare;
+    this.offset = this.offsetAt(now2);
+    this.updated = now2;
+    this.wrong = this.early.least - this.trips.least / 2 - this.offset;
+    if (this.tick === 0 || Math.abs(this.wrong) > stepAbove) {
+      this.offset += this.wrong;
+      this.wrong = 0;
+    }
+    if (tick <= this.tick) return;
+    if (this.tick !== 0) this.interval += (this.timeOf(tick - this.tick) - this.interval) / intervalShare;
+    this.behind = behind;
+    this.tick = tick;
+  }
+};
+var allowanceSamples = 128;
+var allowanceShare = 50;
+var Allowance = class {
+  value = 0;
+  count = 0;
+  samples = new Float64Array(allowanceSamples);
+  sorted = new Float64Array(allowanceSamples);
+  updated = 0;
+  add(now2, delay) {
+    this.samples[this.count++ % allowanceSamples] = delay;
+    const n = Math.min(this.count, allowanceSamples);
+    this.sorted.fill(Infinity);
+    for (let i = 0; i < n; i++) this.sorted[i] = this.samples[i];
+    this.sorted.sort();
+    const want = this.sorted[n - 1 - Math.floor(n / 50)];
+    const passed = Math.max(now2 - this.updated, 0);
+    this.updated = now2;
+    this.value = this.count === 1 ? want : Math.max(want, this.value - passed / allowanceShare);
+  }
+};
+var maxDelay = 500;
+var slowShare = 4;
+var fastShare = 10;
+var Renderer = class {
+  on = false;
+  /** resumed says that no snapshot has arrived since the session resumed. */
+  resumed = false;
+  /** shown is the server time of the newest render. */
+  shown = 0;
+  delay = new Allowance();
+  updated = 0;
+  /** snapshot records the arrival of the first snapshot of a tick; the one before was the newest until then. */
+  snapshot(now2, c, before2) {
+    if (before2 !== 0 && !this.resumed) this.delay.add(now2, Math.min(c.server(now2) - c.timeOf(before2), maxDelay));
+    this.resumed = false;
+  }
+  /** advance moves to now. */
+  advance(now2, c) {
+    const target = c.server(now2) - this.delay.value;
+    const passed = Math.max(now2 - this.updated, 0);
+    this.updated = now2;
+    const ahead = this.shown + passed - target;
+    if (!this.on) {
+      this.on = true;
+      this.shown = target;
+    } else if (ahead < -maxDelay) this.shown = target;
+    else if (ahead <= maxDelay) this.shown += passed - Math.min(Math.max(ahead, -passed / fastShare), passed / slowShare);
+  }
+};
+
+// src/inputs.ts
+var echoedDatagrams = 32;
+var maxLead = 1e3;
+var maxAhead = 28;
+var maxUnsent = maxInputs / 2;
+var inputSoon = 50;
+var minRepeated = 4;
+var maxInterval = 250;
+var handshakeTimeout = 5e3;
+var viewTick = 256;
+function stampAt(now2) {
+  return (Math.floor(now2 * 10) % 2 ** 32 | 1) >>> 0;
+}
+var Trip = class {
+  known = false;
+  mean = 0;
+  deviation = 0;
+  add(trip) {
+    if (!this.known) {
+      this.known = true;
+      this.mean = trip;
+      this.deviation = Math.abs(trip) / 2;
+      return;
+    }
+    this.deviation += (Math.abs(trip - this.mean) - this.deviation) / 4;
+    this.mean += (trip - this.mean) / 8;
+  }
+  get least() {
+    return this.mean - 8 * this.deviation;
+  }
+  get most() {
+    return this.mean + 4 * this.deviation;
+  }
+};
+var Inputs = class {
+  lead = new Allowance();
+  snapshotHz;
+  clock;
+  renderer;
+  list = [];
+  // newest first
+  unsent = 0;
+  set = 0;
+  // when the newest was set
+  early = false;
+  // the newest, unsent, was set for a tick above its target
+  before = [0, 0];
+  // new inputs in the last datagrams
+  timed = false;
+  made = 0;
+  // server time when the oldest unsent input was made
+  sent = [];
+  next = 0;
+  trip = new Trip();
+  ahead = new Least();
+  acked = new Acks();
+  // by the newest datagram
+  sentAt = -Infinity;
+  w = new ByteWriter();
+  constructor(clock, renderer, snapshotHz) {
+    this.clock = clock;
+    this.renderer = renderer;
+    this.snapshotHz = snapshotHz;
+  }
+  /** targetTick returns the tick for an input made at now, 0 if the server's time is unknown. */
+  targetTick(now2) {
+    return this.clock.tick === 0 ? 0 : Math.min(Math.floor(this.inputTick(now2)) + 1, 2 ** 32 - 1);
+  }
+  /** inputTick returns how far the tick for an input made at now has come. */
+  inputTick(now2) {
+    const c = this.clock;
+    if (c.tick === 0) return 0;
+    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2e3 / this.snapshotHz : this.lead.value;
+    const aimed = Math.min(c.server(now2) + Math.min(lead, maxLead), this.earliestArrival(now2) + c.timeOf(maxAhead));
+    return Math.max(c.ticks(aimed) + 0.5, 0);
+  }
+  /** earliestArrival returns a server time before which an input sent at now should not arrive. */
+  earliestArrival(now2) {
+    const c = this.clock;
+    if (!this.trip.known) return c.server(now2);
+    return Math.min(Math.max(c.server(now2) + this.trip.least, now2 - c.behind), now2 + this.ahead.least);
+  }
+  /** push sets what the player holds down from now on, and returns the tick that it is for: after applied, the newest that the server has applied. */
+  push(data, now2, applied) {
+    let tick = this.targetTick(now2);
+    if (tick > 0) tick = Math.max(tick, applied + 1);
+    this.set = now2;
+    const newest = this.list[0];
+    if (newest) {
+      if (tick > 0 && newest.tick - tick > this.clock.ticks(stepAbove)) {
+        this.list.length = this.unsent = 0;
+        this.early = false;
+      } else if (this.unsent > 0 && tick > 0 && tick <= newest.tick) {
+        newest.data = data;
+        this.view(newest);
+        return newest.tick;
+      } else if (tick <= newest.tick) {
+        this.early = tick > 0;
+        tick = newest.tick + 1;
+      } else {
+        if (this.early && this.unsent === 1) this.made = this.clock.server(now2);
+        this.early = false;
+      }
+    }
+    if (this.unsent === 0) {
+      this.made = this.clock.server(now2);
+      this.timed = this.clock.tick !== 0;
+    }
+    this.unsent = Math.min(this.unsent + 1, maxInputs);
+    const t = { tick: Math.max(tick, 1), back: 0, fraction: 0, data };
+    this.view(t);
+    this.list.unshift(t);
+    if (this.list.length > maxInputs) this.list.pop();
+    return t.tick;
+  }
+  /** shownTick returns the moment of the newest render in ticks, in whole 1/256. */
+  get shownTick() {
+    return Math.floor(Math.max(this.clock.ticks(this.renderer.shown), 0) * viewTick) / viewTick;
+  }
+  /** view sets the view moment of an input. */
+  view(t) {
+    const whole = Math.floor(this.shownTick);
+    const back = t.tick - whole;
+    const known = this.renderer.on && back >= 1 && back <= maxView;
+    t.back = known ? back : 0;
+    t.fraction = known ? (this.shownTick - whole) * viewTick : 0;
+  }
+  /** commandView returns the view moment of a command, in 1/256 ticks. */
+  get commandView() {
+    return this.renderer.on ? Math.min(this.shownTick, 2 ** 32 - 1) * viewTick : 0;
+  }
+  /** datagram returns the Input datagram to send at now, valid until the next. */
+  datagram(now2, acks, structure) {
+    this.sentAt = now2;
+    const stamp = stampAt(now2);
+    let from = 0;
+    let fresh = this.unsent;
+    if (this.early) {
+      if (this.targetTick(now2) < this.list[0].tick) {
+        from = 1;
+        fresh--;
+      } else if (fresh === 1) this.made = this.clock.server(now2);
+    }
+    const repeated = Math.max(fresh + this.before[0] + this.before[1], minRepeated);
+    if (fresh > 0) {
+      if (this.timed) {
+        this.sent[this.next % echoedDatagrams] = { stamp, number: this.next, made: this.made, at: this.clock.server(now2), sent: now2, missing: false };
+        this.next++;
+      }
+      this.before = [fresh, this.before[0]];
+    }
+    this.unsent -= fresh;
+    this.early = this.unsent > 0;
+    this.acked.copy(acks);
+    encodeInput(this.w, stamp, acks, structure, this.list, from, Math.min(repeated, this.list.length - from));
+    return this.w.view();
+  }
+  /**
+   * due reports whether to send a datagram after that many arrived. A new input is sent at
+   * once, but one per tick; otherwise one datagram answers everything that arrived.
+   */
+  due(datagrams, now2, acks, waiting, streaming) {
+    const age = now2 - this.sentAt;
+    if (age >= this.patience || this.unsent >= maxUnsent || this.unsent > 0 && this.targetTick(now2) >= this.list[0].tick) return true;
+    const unacked = !acks.equals(this.acked);
+    if (unacked && streaming) return true;
+    if (this.list.length > 0 && now2 - this.set < inputSoon && age < inputSoon) return false;
+    return unacked || datagrams > 0 && waiting === 0;
+  }
+  /** patience is how long to wait for a snapshot before a datagram is sent without one. */
+  get patience() {
+    if (this.snapshotHz === 0) return handshakeTimeout;
+    const interval = 1e3 / this.snapshotHz;
+    return 2 * (this.unsent === 0 ? Math.max(interval, Math.min(this.clock.interval, maxInterval)) : interval);
+  }
+  /** reconnected forgets what was measured of the connection before. */
+  reconnected() {
+    this.timed = false;
+    for (const d of this.sent) d.stamp = 0;
+    this.sentAt = -Infinity;
+  }
+  /** echoed learns from a snapshot sent at sent, which echoes stamp, that arrived at arrived. Times are the server's. */
+  echoed(now2, stamp, arrived, sent) {
+    const most = this.trip.most;
+    const newest = this.sent.find((d) => d.stamp === stamp)?.number ?? Infinity;
+    for (const d of this.sent) {
+      if (d.stamp === 0) continue;
+      if (d.number === newest) {
+        this.trip.add(arrived - d.at);
+        this.ahead.add(now2, arrived - d.sent);
+        this.lead.add(now2, arrived - d.made);
+        d.stamp = 0;
+      } else if ((stamp - d.stamp | 0) > 0) {
+        if (d.missing && newest - d.number <= this.before.length) this.lead.add(now2, arrived - d.made);
+        d.stamp = 0;
+      } else d.missing ||= this.trip.known && sent - d.at > most;
+    }
+  }
+};
+
+// src/simulation.ts
+var bodyLines = ["Position[0]", "Position[1]", "Position[2]", "Velocity[0]", "Velocity[1]", "Velocity[2]"];
+function checkBodies(s, tickHz) {
+  const body = s.components.find((c) => c.name === "body");
+  const ok = body?.fields.length === 6 && body.fields.every((f, i) => f.path === bodyLines[i] && f.linear && !f.owner && f.kind === "range" && (i < 3 ? f.low === -1024 && f.step === 1 / 256 && f.largest === 524288 : f.low === -128 && f.step === 1 / 32 && f.largest === 8192));
+  if (!ok || s.motion?.tickHz !== tickHz) fail("the session simulates, but the schema lacks the component body or the motion line for it");
+}
+
+// src/session.ts
+var maxExtrapolate = 0.25;
+var defaultMaxEntities = 65536;
+var defaultMaxBytes = 256 * 2 ** 20;
+var minMaxBytes = 2 ** 20;
+var resyncEvery = 1e3;
+var maxResyncs = 10;
+var resyncsWithin = 3e4;
+var noBytes = new Uint8Array(0);
+var NotJoinedError = class extends Error {
+  constructor() {
+    super("not joined: wait for the session");
+    this.name = "NotJoinedError";
+  }
+};
+var resumedAlike = ["session", "epoch", "generationFloor", "generationCeiling", "maxSlots", "schema", "simulate"];
+var movedAlike = ["protocol", "tables", "session"];
+function same(a, b, keys) {
+  return keys.every((k) => a[k] === b[k]);
+}
+var noWorld = { generationFloor: 0, generationCeiling: 0, maxSlots: 0, tickHz: 1, snapshotHz: 0, simulate: false };
+var Session = class {
+  /** welcome is the newest Welcome, undefined before the first. */
+  welcome;
+  /** replica is undefined before the first Welcome; a new session has a new one. */
+  replica;
+  /** controlled is the entity that this session's inputs steer, none if there is none. */
+  controlled = none;
+  /** rtt is the newest round trip in ms. */
+  rtt = 0;
+  /** @internal moved says that the newest Welcome moved the session to another room. */
+  moved = false;
+  /** @internal onWelcome is called for each Welcome before anything that follows it. */
+  onWelcome;
+  /** @internal goodbye says that the server sent Goodbye. */
+  goodbye = false;
+  /** @internal freshToken says that the next Hello may begin a session though its token is used. */
+  freshToken = false;
+  /** @internal prediction is that of predict. */
+  prediction;
+  /** @internal rendered is when the newest render was, and the tick with fractions for which an input was made then; 0: unknown. */
+  rendered = { at: 0, inputTick: 0 };
+  /** @internal inputShape is that of the input that the schema declares. */
+  inputShape;
+  events;
+  config;
+  layout;
+  // of the newest Welcome
+  named = 0n;
+  // schema in this connection's Hello; 0 asks for the text
+  resumes = false;
+  // this connection's Hello asks to resume
+  able = false;
+  // this connection's Hello says that the client simulates
+  room;
+  // of the next Hello
+  outdated = false;
+  // the server refused the schema of layout
+  epoch;
+  token;
+  joinedNow = false;
+  error;
+  frames = new FrameReader();
+  out = new ByteWriter();
+  command = 0;
+  // id of the newest
+  commands = 0;
+  // number in the session of the newest that is not known to be lost
+  unanswered = [];
+  wishes = new Wishes();
+  stats = new ReplicaStats();
+  clock = new Clock(1);
+  renderer = new Renderer();
+  inputs = new Inputs(this.clock, this.renderer, 0);
+  faultsKnown = 0;
+  resyncAt = -Infinity;
+  // before which no Resync for computed bodies is sent
+  resyncs = 0;
+  // for computed bodies, in a row
+  ordinary = false;
+  // there were too many: Hello says that the client does not simulate
+  bits = new BitReader();
+  constructor(config) {
+    this.config = config;
+    this.epoch = config.epoch ?? 0n;
+    this.token = config.token ?? noBytes;
+    this.room = config.room ?? "";
+    this.events = config.events ?? new Events();
+    checkLimit("maxEntities", config.maxEntities, 1, defaultMaxEntities);
+    checkLimit("maxBytes", config.maxBytes, minMaxBytes, defaultMaxBytes);
+    checkText("name", config.name, maxName);
+    checkText("room", config.room, maxRoom);
+    if ((config.token?.length ?? 0) > maxToken) throw new RangeError(`token has ${config.token.length} bytes, at most ${maxToken}`);
+    this.send(Type.hello, this.hello());
+  }
+  send(type, body) {
+    appendFrame(this.out, type, body);
+  }
+  /** takeStream returns the bytes to write to the stream. */
+  takeStream() {
+    const out = this.out.take();
+    this.out.reset();
+    return out;
+  }
+  /** joined reports whether this connection has had its Welcome. */
+  get joined() {
+    return this.joinedNow && this.error === void 0;
+  }
+  /** schema is the server's, undefined before the first Welcome. */
+  get schema() {
+    return this.layout?.schema;
+  }
+  hello() {
+    const { config, welcome } = this;
+    this.named = this.layout && !this.outdated ? this.layout.schema.hash : 0n;
+    const resumes = this.resumes = welcome !== void 0 && welcome.secret.length > 0 && !this.divergent;
+    this.able = this.simulates;
+    return encodeHello({
+      schema: this.named,
+      tables: config.tables.version,
+      epoch: welcome ? 0n : this.epoch,
+      session: resumes ? welcome.session : 0n,
+      secret: resumes ? welcome.secret : noBytes,
+      structure: resumes ? this.replica.structure : 0,
+      token: this.token,
+      name: config.name ?? "",
+      room: this.room,
+      abilities: this.able ? 1 : 0
+    });
+  }
+  /** receiveStream applies bytes of the stream, in pieces of any size. What it throws ends the session. */
+  receiveStream(p) {
+    if (this.error !== void 0) throw this.error;
+    try {
+      this.frames.feed(p);
+      for (let body = this.frames.next(); body !== void 0; body = this.frames.next()) this.message(this.frames.type, body);
+    } catch (e) {
+      this.error = e;
+      throw e;
+    }
+    this.checkFaults();
+    this.prediction?.sync();
+  }
+  message(type, body) {
+    const { Type: Type2 } = messages_exports;
+    if (!this.joinedNow && type !== Type2.welcome && type !== Type2.refused) fail(`a message of type ${type} before Welcome`);
+    switch (type) {
+      case Type2.pad:
+        if (body.length > 0) fail("a Pad that is not empty");
+        break;
+      case Type2.welcome:
+        this.receiveWelcome(body);
+        break;
+      case Type2.refused:
+      case Type2.goodbye: {
+        const end = parseEnd(type, body);
+        if (end.code === Code.schemaMismatch && this.named !== 0n) this.outdated = true;
+        this.goodbye = type === Type2.goodbye;
+        throw end;
+      }
+      case Type2.structure:
+        this.replica.applyStructure(body);
+        break;
+      case Type2.result:
+        this.receiveResult(body);
+        break;
+      case Type2.control:
+        this.controlled = parseControl(body);
+        break;
+      default:
+        fail(`a message of type ${type}`);
+    }
+  }
+  receiveWelcome(body) {
+    const m = parseWelcome(body);
+    const { tables } = this.config;
+    if (this.joinedNow) this.checkMove(m);
+    if (m.protocol !== version) throw new WireError(Code.protocolVersion, `the server speaks version ${m.protocol}, the client ${version}`);
+    if (m.tables !== tables.version) throw new WireError(Code.tablesMismatch, `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`);
+    if (!this.welcome && this.epoch !== 0n && m.epoch !== this.epoch) throw new WireError(Code.epochMismatch);
+    if (m.maxSlots > maxSlots) fail(`a world of ${m.maxSlots} slots`);
+    if (m.simulate && !this.able) fail("simulate, which the client did not ask for");
+    this.join(m, this.layoutOf(m));
+  }
+  /** checkMove checks a Welcome after the first of a connection: section 4.2. */
+  checkMove(m) {
+    const was = this.welcome;
+    if (!same(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0) fail("a Welcome that is no move to another room");
+  }
+  /** layoutOf returns the layout of the schema that a Welcome names, and brings if the client lacks it. */
+  layoutOf(m) {
+    const known = this.joinedNow ? this.layout.schema.hash : this.named;
+    if (m.schema === known || !this.joinedNow && known !== 0n) {
+      if (m.schemaText !== "") fail("a schema text, which the client has");
+      if (m.schema !== known) fail("another schema than in Hello");
+      return this.layout;
+    }
+    const schema = parseSchema(m.schemaText);
+    if (schema.hash !== m.schema) fail("a schema text with another hash");
+    return this.layout?.schema.hash === schema.hash ? this.layout : new Layout(schema);
+  }
+  /** join handles a checked Welcome: the session resumes or moves, or a new one begins (section 4). */
+  join(m, layout) {
+    const was = this.welcome;
+    if (m.resumed && !(was && was.secret.length > 0 && same(was, m, resumedAlike))) fail("a session resumes, which was not requested");
+    const moves = this.joinedNow;
+    const own = this.replica?.structure ?? 0;
+    this.moved = moves || this.resumes && m.session === was.session && m.epoch !== was.epoch && m.structure > own;
+    const want = moves ? own + 1 : this.moved ? m.structure : m.resumed ? own : 0;
+    if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`);
+    const before2 = this.replica;
+    if (was && was.epoch !== m.epoch) this.forget();
+    this.layout = layout;
+    this.outdated = false;
+    this.commands = m.commands;
+    if (m.resumed) {
+      this.wishes.resumed(m.commands, m.tick);
+      this.inputs.reconnected();
+      this.renderer.resumed = true;
+    } else {
+      this.wishes.renew();
+      before2?.deliverRendered(Infinity);
+      before2?.leaveAll();
+      if (m.simulate) checkBodies(layout.schema, m.tickHz);
+      this.renew(layout, m);
+      if (before2 && was?.epoch === m.epoch) this.replica.inheritStale(before2);
+      if (this.moved) this.replica.follow(m.structure, moves ? before2 : void 0);
+    }
+    this.replica.able = this.able;
+    this.welcome = { ...m, schemaText: "" };
+    this.room = m.room;
+    this.joinedNow = true;
+    if (moves) {
+      this.abandon();
+      this.send(Type.arrived, noBytes);
+    }
+    if (this.onWelcome) guard(this.onWelcome);
+    if (moves) this.replica.release();
+  }
+  /** forget drops everything known of a world that is gone: every handle is Stale. */
+  forget() {
+    this.replica?.deliverRendered(Infinity);
+    this.replica?.destroyAll();
+    this.wishes.forget();
+    this.layout ??= new Layout(parseSchema("worldd schema 2\ninput raw\n"));
+    this.renew(this.layout, noWorld);
+    this.welcome = void 0;
+    this.epoch = 0n;
+  }
+  /** renew makes an empty replica, which keeps the counters, and an unset clock. */
+  renew(layout, m) {
+    const { config } = this;
+    const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes };
+    this.replica = new Replica(layout, config.tables, m.generationFloor, m.generationCeiling, m.maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, m.simulate ? config.simulation : void 0);
+    this.controlled = none;
+    this.clock = new Clock(m.tickHz);
+    this.renderer = new Renderer();
+    this.inputs = new Inputs(this.clock, this.renderer, m.snapshotHz);
+    const { input } = layout.schema;
+    this.inputShape = input && new Shape(input.fields, input.texts);
+    this.prediction?.renew();
+  }
+  /** asksAgain reports whether why says that the schema or the room is not what it was: the next Hello asks for the schema, or for the room of the config. */
+  asksAgain(why) {
+    const { room = "" } = this.config;
+    const roomGone = why.code === Code.noRoom && this.room !== room;
+    if (roomGone) this.room = room;
+    return roomGone || why.code === Code.schemaMismatch && this.outdated;
+  }
+  /** lost tells the session that its connection ended, and why. The replica stays, and resolve answers. */
+  lost(why) {
+    if (this.joinedNow) this.prediction?.pause();
+    this.joinedNow = false;
+    this.abandon();
+    if (why instanceof WireError && why.code === Code.epochMismatch) this.forget();
+  }
+  /** abandon ends the commands that will not be answered. */
+  abandon() {
+    for (const f of this.unanswered.splice(0)) {
+      this.finish(f, { id: f.id, target: f.target, code: void 0, codeName: "unanswered", verdict: "pending", text: "", answer: void 0, payload: void 0 });
+    }
+  }
+  /** forgetServer makes the next Hello begin a new session and ask for the schema: another server knows neither. */
+  forgetServer() {
+    this.outdated = true;
+    this.room = this.config.room ?? "";
+    if (this.welcome) this.welcome = { ...this.welcome, secret: noBytes };
+  }
+  /** setToken sets the token of the next Hello. */
+  setToken(token) {
+    this.token = token;
+  }
+  /** reconnect starts over on another connection, after lost: takeStream returns a new Hello. */
+  reconnect() {
+    this.frames = new FrameReader();
+    this.out.reset();
+    this.error = void 0;
+    this.goodbye = false;
+    this.send(Type.hello, this.hello());
+  }
+  /** bye queues a Bye: the client leaves, and why. */
+  bye(code) {
+    this.send(Type.bye, encodeBye(code));
+  }
+  /** receiveDatagram applies a datagram that arrived at now; undefined: before Welcome. */
+  receiveDatagram(d, now2) {
+    if (!this.joinedNow) return void 0;
+    const r = this.replica;
+    const outcome = r.applyState(d);
+    if (outcome !== "duplicate") this.measure(now2);
+    if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz);
+    this.checkFaults();
+    this.checkBodies(now2);
+    this.prediction?.sync();
+    return outcome;
+  }
+  /** measure learns from the header of the newest datagram. */
+  measure(now2) {
+    const h = this.replica.stateHeader;
+    const c = this.clock;
+    if (h.echo !== 0 && h.hold !== 65535) {
+      const hold = h.hold / 10;
+      this.rtt = Math.max((stampAt(now2) - h.echo | 0) / 10 - hold, 0);
+      c.trips.add(now2, this.rtt);
+      const sent = c.timeOf(h.tick);
+      this.inputs.echoed(now2, h.echo, sent - hold, sent);
+    }
+    const before2 = c.tick;
+    c.snapshot(now2, h.tick);
+    if (h.tick > before2) this.renderer.snapshot(now2, c, before2);
+  }
+  /** checkFaults requests everything again after a datagram whose fold was wrong. */
+  checkFaults() {
+    const { faults } = this.stats;
+    if (faults > this.faultsKnown) this.send(Type.resync, noBytes);
+    this.faultsKnown = faults;
+  }
+  /** checkBodies requests everything again if computed bodies differ from the server's, or were not computed in time. */
+  checkBodies(now2) {
+    const { bodies } = this.replica;
+    if (!bodies || now2 < this.resyncAt || !bodies.needsResync()) return;
+    if (now2 - this.resyncAt > resyncsWithin - resyncEvery) this.resyncs = 0;
+    this.resyncs++;
+    if (this.resyncs === maxResyncs && (this.token.length === 0 || this.freshToken)) this.ordinary = true;
+    this.resyncAt = now2 + resyncEvery;
+    this.send(Type.resync, noBytes);
+  }
+  /** simulates reports whether the next session computes bodies if the server allows it. */
+  get simulates() {
+    return this.config.simulation !== void 0 && !this.ordinary;
+  }
+  /** @internal divergent reports whether the session computes bodies, but should not any more. */
+  get divergent() {
+    return this.ordinary && this.welcome?.simulate === true;
+  }
+  /** resolve returns the verdict on any handle; pending before the first Welcome. */
+  resolve(h) {
+    return this.replica?.resolve(h) ?? "pending";
+  }
+  /** render returns the moment to show at now. From the first call on, the replica keeps states for it. */
+  render(now2) {
+    const r = this.replica;
+    const { clock, renderer, inputs } = this;
+    if (!r) return { tick: 0, newest: 0, maxExtrapolate: 0 };
+    r.span = Math.ceil(clock.ticks(maxDelay));
+    this.rendered = { at: now2, inputTick: inputs.inputTick(now2) };
+    if (renderer.delay.count === 0) return { tick: 0, newest: 0, maxExtrapolate: 0 };
+    renderer.advance(now2, clock);
+    const tick = inputs.shownTick;
+    r.shown = Math.floor(tick);
+    r.deliverRendered(r.shown);
+    return { tick, newest: r.tick, maxExtrapolate: maxExtrapolate * clock.hz };
+  }
+  /** link describes the connection: times in ms. */
+  get link() {
+    return { rtt: this.clock.trips.least, jitter: this.clock.jitter, delay: this.renderer.delay.value, lead: this.inputs.lead.value };
+  }
+  /** serverTick returns the server's tick at now with fractions, 0 before the first snapshot. */
+  serverTick(now2) {
+    return this.clock.serverTick(now2);
+  }
+  // Inputs: section 10.
+  /** setInput sets what the player holds down from now on, and returns the tick that it is for. */
+  setInput(input, now2) {
+    const m = this.schema?.input;
+    if (m ? input instanceof Uint8Array : !(input instanceof Uint8Array)) throw new TypeError(m ? "the schema declares the input: want an object" : "inputs are raw: want bytes");
+    if (!m) {
+      if (input.length > maxInputBytes) throw new RangeError(`an input of ${input.length} bytes, at most ${maxInputBytes}`);
+      return this.inputs.push(input.slice(), now2, this.replica?.input ?? 0);
+    }
+    return this.setPayload(this.inputShape.quantise(input, m.values), now2);
+  }
+  /** @internal setPayload is setInput of a quantised input, which it may change. */
+  setPayload(p, now2) {
+    const m = this.schema.input;
+    const wishes = this.wishes.forward(m, p, true);
+    const tick = this.inputs.push(m.append(p), now2, this.replica?.input ?? 0);
+    this.wishes.pushed(wishes, tick);
+    this.prediction?.input(tick, this.inputShape.restore(p));
+    return tick;
+  }
+  /** input returns the Input datagram to send at now, undefined before Welcome. */
+  input(now2) {
+    const r = this.replica;
+    return this.joined && r ? this.inputs.datagram(now2, r.acks, r.structure) : void 0;
+  }
+  /** inputDue reports whether to send an input at now, if that many datagrams arrived since the last. */
+  inputDue(datagrams, now2, streaming) {
+    const r = this.replica;
+    return this.joined && r !== void 0 && this.inputs.due(datagrams, now2, r.acks, r.waiting, streaming);
+  }
+  // Commands: section 11.5.
+  /** provisional returns a new name for an entity that a command or an input is about to ask for. */
+  provisional() {
+    if (!this.welcome) throw new NotJoinedError();
+    return this.wishes.take();
+  }
+  /** real returns the handle that a provisional one stands for, none without one; any other as it is. */
+  real(h) {
+    return isProvisional(h) ? this.wishes.entity(indexOf(h)) : h;
+  }
+  /** do asks the server to execute a command once. Arguments are as the schema declares them. */
+  do(name, args = {}, target = none) {
+    const kind = this.commandKind(name);
+    if (!kind?.args) throw new TypeError(`the schema declares no command ${name} with arguments`);
+    return this.doPayload(kind, new Shape(kind.args.fields, kind.args.texts).quantise(args, kind.args.values), target);
+  }
+  /** @internal doPayload is do with quantised arguments, which it may change. */
+  doPayload(kind, p, target) {
+    const wishes = this.wishes.forward(kind.args, p, false);
+    return this.sendCommand(kind.name, target, kind.args.append(p), wishes);
+  }
+  /**
+   * doRaw asks for a raw command: args is any value that msgpack has, or undefined for none,
+   * and wishes are the provisional handles that it asks for.
+   */
+  doRaw(name, args, target = none, wishes = []) {
+    if (this.commandKind(name)?.args) throw new TypeError(`the schema declares the arguments of ${name}: use do`);
+    checkText("command", name, maxName);
+    let body = noBytes;
+    if (args !== void 0) {
+      const w = new MsgpackWriter();
+      w.value(args);
+      body = w.take();
+      new MsgpackReader(body).value();
+    }
+    return this.sendCommand(name, target, body, this.wishes.ofCommand(wishes));
+  }
+  commandKind(name) {
+    return this.schema?.commands.find((c) => c.name === name);
+  }
+  sendCommand(name, target, args, wishes) {
+    if (!this.joined) throw new NotJoinedError();
+    if (name === "" || args.length > maxArgs) throw new RangeError(`command ${name} with ${args.length} bytes of arguments, at most ${maxArgs}`);
+    if (this.unanswered.length === maxUnanswered) throw new RangeError(`${maxUnanswered} commands are unanswered`);
+    checkWishes(wishes);
+    const real = this.real(target);
+    if (real !== target && real === none) throw new RangeError("the target is provisional: command the entity after the answer");
+    const id = this.command = this.command + 1 >>> 0;
+    this.commands++;
+    const provisional = wishes[0] ?? 0;
+    this.wishes.sent(provisional, wishes.length, this.commands);
+    this.send(Type.command, encodeCommand({ id, name, target: real, args, provisional, wishes: wishes.length, view: this.inputs.commandView }));
+    const result = new Promise((resolve) => this.unanswered.push({ id, name, target: real, provisional, wishes: wishes.length, resolve }));
+    return { id, result };
+  }
+  receiveResult(body) {
+    const m = parseResult(body);
+    let verdict = verdicts[m.verdict];
+    let { code } = m;
+    if (verdict === "pending" && this.resolve(m.target) === "stale") {
+      verdict = "stale";
+      if (code === Code.unknownHandle) code = Code.staleHandle;
+    }
+    const i = this.unanswered.findIndex((f2) => f2.id === m.id);
+    const f = this.unanswered[i];
+    const form = f && this.commandKind(f.name)?.answer;
+    const payload = f && code === Code.ok ? this.readAnswer(form, m.answer) : void 0;
+    if (f) {
+      this.unanswered.splice(i, 1);
+      this.wishes.result(f.provisional, f.wishes);
+    }
+    const answer = form && payload ? new Shape(form.fields, form.texts).restore(payload) : void 0;
+    this.finish(f, { id: m.id, target: m.target, code, codeName: codeName(code), verdict, text: m.text, answer, payload });
+  }
+  readAnswer(form, b) {
+    if (form) return form.parse(this.bits, b);
+    if (b.length > 0) fail("an answer to a command that has none");
+    return void 0;
+  }
+  finish(f, r) {
+    f?.resolve(r);
+    if (this.config.result) guard(() => this.config.result(r));
+  }
+};
+function checkLimit(what, n, least, otherwise) {
+  if (n !== void 0 && !(Number.isSafeInteger(n) && n >= least)) {
+    throw new RangeError(`${what} is ${n}: in the client's config, give a whole number of at least ${least}, or undefined for ${otherwise}`);
+  }
+}
+function checkText(what, s, max) {
+  const n = new TextEncoder().encode(s ?? "").length;
+  if (n > max) throw new RangeError(`${what} has ${n} bytes, at most ${max}`);
+}
+
+// test/player.ts
+var encoder = new TextEncoder();
+var Player = class {
+  session;
+  events = new Events();
+  handles;
+  base64;
+  verdicts = /* @__PURE__ */ new Map();
+  entities = /* @__PURE__ */ new Map();
+  taken = 0;
+  asked = /* @__PURE__ */ new Set();
+  heard = [];
+  results = [];
+  constructor(tables, handles, base642) {
+    this.events.any = (tick, kind, p) => this.heard.push({ tick, event: kind.name, ...this.contents(p) });
+    this.handles = handles.map((h) => parseHandle(h));
+    this.base64 = base642;
+    this.session = new Session({ tables, events: this.events, result: (r) => this.result(r) });
+  }
+  texts(texts) {
+    return texts.map((t) => this.base64.encode(typeof t === "string" ? encoder.encode(t) : t));
+  }
+  contents(p) {
+    return { ...p.values.length > 0 && { words: [...p.values] }, ...p.texts.length > 0 && { texts: this.texts(p.texts) } };
+  }
+  result(r) {
+    if (r.code === void 0 || !this.asked.delete(r.id)) return;
+    this.results.push({ id: r.id, code: r.codeName, ...r.payload && this.contents(r.payload) });
+  }
+  /** play applies a step and returns what must be expected of it. */
+  play(s) {
+    const e = {};
+    this.heard = [];
+    this.results = [];
+    try {
+      if (s.wish) this.name(s.wish);
+      else if (s.send) e.sent = this.send(s.send);
+      else if (s.lost) e.hello = this.reconnect();
+      else if (s.datagram) {
+        const outcome = this.session.receiveDatagram(this.base64.decode(s.datagram), 0);
+        if (outcome !== void 0 && this.session.joined) e.outcome = outcome;
+      } else this.session.receiveStream(this.base64.decode(s.stream ?? ""));
+    } catch (err) {
+      if (!(err instanceof WireError)) throw err;
+      e.error = err.codeName;
+    }
+    this.observe(e);
+    return e;
+  }
+  observe(e) {
+    const r = this.session.replica;
+    if (this.heard.length > 0) e.events = this.heard;
+    if (this.results.length > 0) e.results = this.results;
+    e.structure = r?.structure ?? 0;
+    e.newest = r?.acks.newest ?? 0;
+    e.mask = [r?.acks.high ?? 0, r?.acks.low ?? 0].map((v) => v.toString(16).padStart(8, "0")).join("");
+    e.faults = r?.stats.faults ?? 0;
+    if (!r) return;
+    const verdicts2 = {};
+    for (const h of this.handles) {
+      const v = this.session.resolve(h);
+      if (v === this.verdicts.get(h)) continue;
+      this.verdicts.set(h, v);
+      verdicts2[formatHandle(h)] = v;
+    }
+    if (Object.keys(verdicts2).length > 0) e.verdicts = verdicts2;
+    const changed = this.changed();
+    if (changed.length > 0) e.entities = changed;
+  }
+  changed() {
+    const before2 = this.entities;
+    this.entities = /* @__PURE__ */ new Map();
+    const changed = [];
+    for (const x of this.session.replica.all) {
+      const entity = {
+        handle: formatHandle(x.handle),
+        kind: x.kind,
+        tick: x.tick,
+        components: x.mask,
+        ...x.owned && { owned: true },
+        words: [...x.values],
+        ...x.texts.length > 0 && { texts: this.texts(x.texts) }
+      };
+      const text = JSON.stringify(entity);
+      this.entities.set(x.handle, text);
+      if (before2.get(x.handle) !== text) changed.push({ handle: x.handle, entity });
+    }
+    return changed.sort((a, b) => a.handle < b.handle ? -1 : 1).map((x) => x.entity);
+  }
+  take(h) {
+    for (; isProvisional(h) && this.taken <= indexOf(h); this.taken++) this.session.provisional();
+  }
+  name(w) {
+    const handles = w.handles.map((h) => parseHandle(h));
+    for (const h of handles) this.take(h);
+    if (w.command) {
+      const { id } = this.session.doRaw("wish", void 0, void 0, handles);
+      if (id !== w.command) throw new Error(`a command with id ${id}, want ${w.command}`);
+      return;
+    }
+    const tick = this.session.setInput({ At: handles[0] }, 0);
+    if (tick !== w.input) throw new Error(`an input of tick ${tick}, want ${w.input}`);
+    this.session.input(0);
+  }
+  send(s) {
+    const schema = this.session.schema;
+    const kind = schema.commands.find((c) => c.name === s.command);
+    const m = kind ? kind.args : schema.input;
+    const p = this.payload(m, s);
+    if (!kind) {
+      this.session.setPayload(p, 0);
+      return this.base64.encode(newestInput(this.session.input(0)));
+    }
+    this.session.takeStream();
+    const { id } = this.session.doPayload(kind, p, 0n);
+    if (id !== s.id) throw new Error(`a command with id ${id}, want ${s.id}`);
+    this.asked.add(id);
+    const frames = new FrameReader();
+    frames.feed(this.session.takeStream());
+    const r = new MsgpackReader(frames.next());
+    r.array(7);
+    r.uint("id", 2 ** 32);
+    r.str("name", 64);
+    r.handle("target");
+    return this.base64.encode(r.bin("args", 1024));
+  }
+  payload(m, s) {
+    const values = Uint32Array.from(s.words ?? []);
+    for (const f of m.fields) if (f.kind === "ref") this.take(newHandle(values[f.index], values[f.index + 1]));
+    const texts = m.texts.map((f, i) => {
+      const b = this.base64.decode(s.texts?.[i] ?? "");
+      return f.bytes ? b : new TextDecoder().decode(b);
+    });
+    return { values, texts };
+  }
+  reconnect() {
+    this.session.takeStream();
+    this.asked.clear();
+    this.session.lost(new WireError(11));
+    this.session.reconnect();
+    const frames = new FrameReader();
+    frames.feed(this.session.takeStream());
+    const r = new MsgpackReader(frames.next());
+    r.array(11);
+    for (let i = 0; i < 4; i++) r.u64("");
+    return { session: r.u64("session"), secret: this.base64.encode(r.bin("secret", 16)), structure: r.uint("structure", 2 ** 32) };
+  }
+};
+function newestInput(d) {
+  const r = new ByteReader(d, 1 + 4 + 1 + 4 + 8 + 4);
+  r.uvarint("n");
+  r.u32();
+  if (r.uvarint("back") > 0) r.u8();
+  return r.bytes(r.uvarint("length")).slice();
+}
+
+// test/vectors.ts
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+var root = globalThis.process?.env.WORLDD_ROOT ?? "../..";
+function readFile(path) {
+  return new Uint8Array(readFileSync(join(root, path)));
+}
+var directory = "replication/wire/testdata/vectors";
+function readVector(name) {
+  return readFile(`${directory}/${name}`);
+}
+function bytes(base642) {
+  return Uint8Array.from(atob(base642), (c) => c.charCodeAt(0));
+}
+function base64(b) {
+  return btoa(String.fromCharCode(...b));
+}
+
+// test/sessions.test.ts
+var files = [
+  "hostile",
+  "load",
+  "rides",
+  "texts",
+  "wishes",
+  "simulation-3",
+  "simulation-5",
+  "simulation-8",
+  "simulation-13",
+  "simulation-80",
+  "simulation-riders",
+  "simulation-texts"
+];
+function parse(line) {
+  return JSON.parse(line.replace(/"session":(\d+)/, '"session":"$1"'));
+}
+function normal(e) {
+  return JSON.parse(JSON.stringify(e, (_, v) => typeof v === "bigint" ? v.toString() : v));
+}
+for (const file of files) {
+  test(`${file}.jsonl`, async () => {
+    const tables = await defaultTables();
+    let schema = "";
+    let player;
+    let name = "";
+    let steps = 0;
+    for (const line of new TextDecoder().decode(readVector(`${file}.jsonl`)).trimEnd().split("\n")) {
+      const s = parse(line);
+      if (s.case !== void 0) {
+        schema = s.schema ?? schema;
+        name = s.case;
+        assert.equal(s.protocol, 4);
+        assert.equal(parseSchema(schema).hash.toString(16).padStart(16, "0"), s.schema_hash);
+        player = new Player(tables, s.handles ?? [], { decode: bytes, encode: base64 });
+        steps = 0;
+        continue;
+      }
+      steps++;
+      assert.deepEqual(normal(player.play(s)), normal(s.expect), `${name}, step ${steps}`);
+    }
+    assert.ok(steps > 0);
+  });
+}

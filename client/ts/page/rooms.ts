@@ -1,0 +1,62 @@
+// The room of the session, and the choice of another one.
+
+import type { Admin } from './admin.ts'
+import { element } from './panel.ts'
+
+/** period is how often the rooms are asked for while the list is open, in ms. */
+const period = 3000
+
+/** RoomInfo is what the page shows of a room of GET /rooms. */
+interface RoomInfo {
+  readonly name: string
+  readonly players: number
+}
+
+/** Rooms shows the room, and lets the player choose another by its name. */
+export class Rooms {
+  /** chosen is called when the player wants another room: wanted. */
+  chosen: () => void = () => {}
+  /** wanted is the name of the room to join, empty for the server's own choice. */
+  wanted = new URLSearchParams(location.search).get('room') ?? ''
+  private readonly admin: Admin
+  private readonly field = element<HTMLInputElement>('roomname')
+  private going = false
+  private asked = -Infinity
+
+  constructor(admin: Admin) {
+    this.admin = admin
+    this.field.onfocus = () => void this.list()
+    element<HTMLFormElement>('rooms').onsubmit = (e) => {
+      e.preventDefault()
+      this.wanted = this.field.value.trim()
+      this.going = true
+      history.replaceState(null, '', this.wanted === '' ? location.pathname : `?room=${encodeURIComponent(this.wanted)}`)
+      this.field.blur()
+      this.chosen()
+    }
+  }
+
+  /** entered shows the room that the session is in. */
+  entered(room: string): void {
+    element('rooms').hidden = room === ''
+    this.field.value = room
+    if (room !== '') void this.list()
+  }
+
+  /** take reports whether the player has chosen another room since the last call. */
+  take(): boolean {
+    const { going } = this
+    this.going = false
+    return going
+  }
+
+  /** list offers the rooms that the server has. */
+  private async list(): Promise<void> {
+    if (performance.now() - this.asked < period) return
+    this.asked = performance.now()
+    const answer = await this.admin.ask('/rooms').catch(() => undefined)
+    if (!answer?.ok) return
+    const all: RoomInfo[] = await answer.json()
+    element('roomnames').replaceChildren(...all.map((r) => new Option(`${r.players} players`, r.name)))
+  }
+}

@@ -1,0 +1,63 @@
+// A client whose links and clock are the test's.
+
+import assert from 'node:assert/strict'
+import { mock } from 'node:test'
+import { Client, type Config, type StateChange } from '../src/client.ts'
+import { defaultTables } from '../src/tables.ts'
+import * as server from './server.ts'
+
+await defaultTables() // before clients do, which then wait for nothing that takes time
+
+mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Stage is a client and the links that it dialled. */
+export class Stage {
+  readonly links: server.Link[] = []
+  readonly urls: string[] = []
+  readonly states: StateChange[] = []
+  client!: Client
+
+  get link(): server.Link {
+    return this.links.at(-1)!
+  }
+
+  config(more: Partial<Config> = {}): Config {
+    return {
+      url: 'https://game.example:7777/worldd',
+      state: (s) => this.states.push(s),
+      dial: async (url) => {
+        this.urls.push(url)
+        this.links.push(new server.Link())
+        return this.link
+      },
+      ...more,
+    }
+  }
+
+  async join(more: Partial<Config> = {}, welcome: server.WelcomeOptions = {}): Promise<this> {
+    const connecting = Client.connect(this.config(more))
+    await this.dialled(1)
+    assert.deepEqual([this.link.hello().schema], [0n])
+    this.link.deliver(server.welcome(welcome))
+    this.client = await connecting
+    return this
+  }
+
+  /** dialled waits for the nth connection to be attached. */
+  async dialled(n: number): Promise<void> {
+    for (let i = 0; i < 1000 && (this.links.length < n || !this.links[n - 1].arrived); i++) await turn()
+    assert.equal(this.links.length, n)
+  }
+
+  /** lose breaks the connection, and waits for the next. */
+  async lose(): Promise<void> {
+    const n = this.links.length
+    this.link.break(new Error('gone'))
+    this.client.update()
+    assert.equal(this.client.state, 'reconnecting')
+    mock.timers.tick(6000)
+    await this.dialled(n + 1)
+  }
+}
