@@ -9,20 +9,21 @@ import (
 
 // track is the motion of an exact body: its states of the last ticks.
 type track struct {
-	handle bulk.Handle
-	number uint32 // in motion.Sim
-	kind   motion.KindID
-	given  motion.State // newest that the server sent, as of at
-	at     uint32
-	fresh  bool // the body has not been computed from given yet
-	ghost  bool // the entity has gone, but an effect still follows it in ticks to compute
-	lost   bool // the body is not computed: the client was out of time
-	late   bool // the body is being computed from at to now
-
-	// states holds the states of ticks first to last, by tick modulo its length; nil means
-	// that the body was given and last in all of them. After last nothing changed.
+	// states holds the states of ticks first to last, by tick modulo its length, a power of
+	// two; nil means that the body was given and last in all of them. After last nothing
+	// changed. Each tick records states: these fields share a cache line.
 	states      []motion.State
 	first, last uint32
+
+	number uint32 // in motion.Sim
+	kind   motion.KindID
+	handle bulk.Handle
+	at     uint32       // tick of given
+	given  motion.State // newest that the server sent
+	fresh  bool         // the body has not been computed from given yet
+	ghost  bool         // the entity has gone, but an effect still follows it in ticks to compute
+	lost   bool         // the body is not computed: the client was out of time
+	late   bool         // the body is being computed from at to now
 }
 
 const (
@@ -50,6 +51,13 @@ func (t *track) state(tick uint32) motion.State {
 // record sets the state after a tick and forgets later ones. The track has a list.
 func (t *track) record(tick uint32, s motion.State) {
 	keep := uint32(len(t.states))
+	if tick == t.last+1 {
+		t.states[tick&(keep-1)], t.last = s, tick
+		if tick-t.first >= keep {
+			t.first = tick - keep + 1
+		}
+		return
+	}
 	if tick <= t.first {
 		t.begin(tick, s)
 		return

@@ -65,7 +65,7 @@ func (o *oracle) draw(want status, dice func(int) int) bulk.Handle {
 	}
 	for range searches {
 		m := &o.known[dice(len(o.known))]
-		if want == statusUnknown || o.fate(m) == want {
+		if want == statusUnknown || (m.status == want || want == statusDestroyed) && o.fate(m) == want {
 			return m.handle
 		}
 	}
