@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/schema"
@@ -150,5 +151,54 @@ func TestLastSnapshotCounts(t *testing.T) {
 			require.Equal(t, wire.BadMessage, wire.CodeOf(err))
 			require.Equal(t, before, s.session.Replica().Tick())
 		}
+	}
+}
+
+// A snapshot, the Pad before it, an input and the answer cost no allocation once the session
+// is warm.
+func TestUpdatesAllocateNothing(t *testing.T) {
+	s := newStudio(t, 21, near, near)
+	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+	s.play(2 * time.Second)
+	type arrival struct {
+		datagram []byte
+		at       time.Duration
+	}
+	const runs = 50
+	var arrivals []arrival
+	for len(arrivals) <= runs { // AllocsPerRun makes one call more
+		for range s.every {
+			s.now += studioHz / studioTickHz
+			s.step()
+		}
+		arrivals = append(arrivals, arrival{s.last, s.time()})
+	}
+	s.session.TakeStream()
+	pad := wire.AppendFrame(nil, wire.TypePad)
+	data := []byte("w")
+	next := 0
+	before := s.session.Stats().Replica.Snapshots
+	allocated := testing.AllocsPerRun(runs, func() {
+		a := arrivals[next]
+		next++
+		if err := s.session.ReceiveStream(pad); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.session.ReceiveDatagram(a.datagram, a.at); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.session.SetInput(data, a.at); err != nil {
+			t.Fatal(err)
+		}
+		if s.session.Input(a.at) == nil {
+			t.Fatal("no answer")
+		}
+		if out := s.session.TakeStream(); out != nil {
+			t.Fatalf("%d bytes for the stream", len(out))
+		}
+	})
+	require.EqualValues(t, runs+1, s.session.Stats().Replica.Snapshots-before)
+	if !invariants.Enabled {
+		require.Zero(t, allocated)
 	}
 }
