@@ -14,7 +14,8 @@ type boundary struct {
 	margin    float32    // metres; 0: no entity is listed
 	mayEnter  []uint32   // slots of entities close to the enter radius
 	mayLeave  []uint32   // slots of members close to the leave radius
-	maxListed int        // length of both lists at which a full query is cheaper
+	maxListed int        // entities listed since then at which a full query is cheaper
+	dropped   int        // listed entities that left
 }
 
 const (
@@ -25,7 +26,7 @@ const (
 	// fewChangedDivisor: margins are used while at most one slot in so many has
 	// changed. With more changes, entities near a radius would be listed repeatedly,
 	// and most need a check in any case.
-	fewChangedDivisor = 8
+	fewChangedDivisor = 4
 	// minListed is the number of entities that may be listed in any case.
 	minListed = 64
 )
@@ -38,7 +39,7 @@ func (b *boundary) valid(at world.Vec3, few bool) bool {
 	}
 	d := at.Sub(b.origin)
 	limit := float32(b.margin * 0.99) // a margin for rounding
-	return few && d.Dot(d) < float32(limit*limit) && len(b.mayEnter)+len(b.mayLeave) <= b.maxListed
+	return few && d.Dot(d) < float32(limit*limit) && len(b.mayEnter)+len(b.mayLeave)+b.dropped <= b.maxListed
 }
 
 // reset begins a full query.
@@ -68,30 +69,45 @@ func (v *Viewer) crossBoundary(s *candidates) {
 	r := v.replicator
 	enter, leave := square(r.config.EnterRadius), square(r.config.LeaveRadius)
 	for _, slot := range v.boundary.mayEnter {
-		if b := r.grid.body(slot); b != nil && b.distance2(v.center) <= enter {
+		if at, ok := r.grid.position(slot); ok && distance2(at, v.center) <= enter {
 			s.add(slot>>6, 1<<(slot&63))
 		}
 	}
+	kept := v.boundary.mayLeave[:0]
 	for _, slot := range v.boundary.mayLeave {
-		if b := r.grid.body(slot); b == nil || b.distance2(v.center) <= leave {
-			continue
-		}
-		rowIndex := v.members.rowRef(slot)
-		if rowIndex == nil || *rowIndex == noRow {
-			continue // left already
-		}
-		if h := v.handles[*rowIndex]; h == r.frame.summaries[slot].handle && !v.Owns(h) {
-			v.leave(slot, rowIndex, wire.LeftInterest)
+		if at, ok := r.grid.position(slot); !ok || distance2(at, v.center) <= leave || !v.leaveListed(slot) {
+			kept = append(kept, slot)
 		}
 	}
+	v.boundary.dropped += len(v.boundary.mayLeave) - len(kept)
+	v.boundary.mayLeave = kept
+}
+
+// leaveListed makes the entity in a slot leave unless the viewer owns it, and reports
+// whether it is no longer a member. To become one again while the boundary is valid, it must
+// change.
+func (v *Viewer) leaveListed(slot uint32) bool {
+	rowIndex := v.members.rowRef(slot)
+	if rowIndex == nil || *rowIndex == noRow {
+		return true // left already
+	}
+	h := v.handles[*rowIndex]
+	if h != v.replicator.frame.summaries[slot].handle {
+		return true // updateMembers destroys it
+	}
+	if v.Owns(h) {
+		return false
+	}
+	v.leave(slot, rowIndex, wire.LeftInterest)
+	return true
 }
 
 // checkEnterRadius reports whether a candidate is within the enter radius, and lists it
 // if it is not.
 func (v *Viewer) checkEnterRadius(slot uint32) bool {
-	b := v.replicator.grid.body(slot)
-	if b == nil || b.distance2(v.center) <= square(v.replicator.config.EnterRadius) {
-		return b != nil
+	at, ok := v.replicator.grid.position(slot)
+	if !ok || distance2(at, v.center) <= square(v.replicator.config.EnterRadius) {
+		return ok
 	}
 	v.boundary.mayEnter = append(v.boundary.mayEnter, slot)
 	return false

@@ -104,6 +104,8 @@ func TestAcknowledgeModel(t *testing.T) {
 			}
 			if tick-next >= minMotionTicks {
 				older, next = next, tick
+			} else if tick-acked == 1 && tick%minMotionTicks == 0 {
+				next = tick
 			}
 			acked = tick
 			row.acknowledge(tick)

@@ -36,9 +36,8 @@ func (s *candidates) add(word uint32, mask uint64) {
 }
 
 // addWithin adds the bodies within a radius of a centre, its surface included, from the
-// cells that changed after a capture. Unless changed is nil, it adds only bodies in
-// changed.
-func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, changed *bulk.Bitset, capture uint64) {
+// cells that changed after a capture.
+func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, capture uint64) {
 	limit := float32(radius * radius)
 	slack := g.cellSize / slackDivisor
 	x0, x1 := g.column(center.X-radius-slack), g.column(center.X+radius+slack)
@@ -49,12 +48,12 @@ func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, chang
 		s.farX = append(s.farX, far)
 	}
 	for z := z0; z <= z1; z++ {
-		near, far := g.axisDistances(z, g.rows, g.halfZ, center.Z)
-		if near > limit {
+		from, to, ok := g.columnsWithin(z, center, limit)
+		if !ok {
 			continue
 		}
-		reach := sqrt(limit-near) + slack
-		from, to := max(g.column(center.X-reach), x0), min(g.column(center.X+reach), x1)
+		from, to = max(from, x0), min(to, x1)
+		_, far := g.axisDistances(z, g.rows, g.halfZ, center.Z)
 		cells := g.cells[z*g.columns+from : z*g.columns+to+1]
 		farX := s.farX[from-x0:][:len(cells)]
 		for i := range cells {
@@ -62,9 +61,7 @@ func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, chang
 			if c.changed <= capture || len(c.bodies) == 0 {
 				continue
 			}
-			if changed != nil {
-				s.addChangedWithin(c, changed, center, limit)
-			} else if y := max(center.Y-c.low, c.high-center.Y); farX[i]+far+float32(y*y) <= limit {
+			if y := max(center.Y-c.low, c.high-center.Y); farX[i]+far+float32(y*y) <= limit {
 				s.addCell(c)
 			} else {
 				s.addCellWithin(c, center, limit)
@@ -99,18 +96,6 @@ func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 		word := b.slot >> 6
 		inside[word] |= bit << (b.slot & 63)
 		touched[word] = 1
-	}
-}
-
-// addChangedWithin adds the changed bodies of a cell that are close enough. They are
-// few.
-func (s *candidates) addChangedWithin(c *cell, changed *bulk.Bitset, center world.Vec3, limit float32) {
-	bodies := c.bodies
-	for i := range bodies {
-		if b := &bodies[i]; changed.Has(b.slot) && b.distance2(center) <= limit {
-			s.inside[b.slot>>6] |= 1 << (b.slot & 63)
-			s.touched[b.slot>>6] = 1
-		}
 	}
 }
 

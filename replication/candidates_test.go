@@ -57,20 +57,14 @@ func requireFound(t *testing.T, p *grid, s *candidates, center world.Vec3, radiu
 		if d := at.Sub(center); d.Dot(d) <= float32(radius*radius) {
 			want[slot] = true
 		}
-		if got := *p.body(slot); got != (gridBody{slot, at.X, at.Y, at.Z}) {
-			require.Fail(t, "wrong position", "%v, want %v", got, at)
+		got, ok := p.position(slot)
+		stored := p.cells[p.refs[slot].cell-1].bodies[p.refs[slot].index]
+		if !ok || got != at || stored != (gridBody{slot, at.X, at.Y, at.Z}) {
+			require.Fail(t, "wrong position", "%v and %v, want %v", got, stored, at)
 		}
 	}
-	got := map[uint32]bool{}
-	s.addWithin(p, center, radius, nil, 0)
-	s.drain(func(word uint32, mask, _ uint64) {
-		for bit := range uint32(64) {
-			if mask>>bit&1 != 0 {
-				got[word<<6|bit] = true
-			}
-		}
-	})
-	require.Equal(t, want, got)
+	s.addWithin(p, center, radius, 0)
+	require.Equal(t, want, drained(s))
 	require.Equal(t, make([]uint64, len(s.inside)), s.inside, "drain empties the candidates")
 	require.Equal(t, make([]byte, len(s.touched)), s.touched)
 }
@@ -100,25 +94,21 @@ func TestNaNPosition(t *testing.T) {
 	p.put(1, world.Vec3{X: nan})
 	var s candidates
 	s.reserve(64)
-	s.addWithin(&p, world.Vec3{}, 1000, nil, 0)
-	s.addWithin(&p, world.Vec3{X: -50, Z: -50}, 10, nil, 0)
+	s.addWithin(&p, world.Vec3{}, 1000, 0)
+	s.addWithin(&p, world.Vec3{X: -50, Z: -50}, 10, 0)
 	require.Zero(t, s.inside[0])
 	p.remove(1)
-	require.Nil(t, p.body(1))
+	_, ok := p.position(1)
+	require.False(t, ok)
 }
 
-// TestAddWithinChanged: a query for changes skips unchanged cells, and unchanged bodies
-// in the others.
+// TestAddWithinChanged: a query for changes skips unchanged cells.
 func TestAddWithinChanged(t *testing.T) {
 	p := newGrid(world.Vec3{X: 100, Y: 50, Z: 100}, 10)
 	var s candidates
 	s.reserve(64)
-	found := func(capture uint64, changed ...uint32) (all uint64) {
-		var set bulk.Bitset
-		for _, slot := range changed {
-			set.Set(slot)
-		}
-		s.addWithin(&p, world.Vec3{}, 10, &set, capture)
+	found := func(capture uint64) (all uint64) {
+		s.addWithin(&p, world.Vec3{}, 10, capture)
 		s.drain(func(_ uint32, mask, _ uint64) { all = mask })
 		return all
 	}
@@ -126,16 +116,74 @@ func TestAddWithinChanged(t *testing.T) {
 	p.put(1, world.Vec3{})
 	p.put(2, world.Vec3{X: 60})
 	p.put(3, world.Vec3{X: 6})
-	require.Equal(t, uint64(1<<1|1<<3), found(0, 1, 2, 3))
-	require.Equal(t, uint64(1<<3), found(0, 3))
-	require.Zero(t, found(1, 1, 2, 3), "the cells did not change")
+	require.Equal(t, uint64(1<<1|1<<3), found(0))
+	require.Zero(t, found(1), "the cells did not change")
 	p.capture = 2
 	p.put(2, world.Vec3{X: 6})
-	require.Equal(t, uint64(1<<2), found(1, 2), "came close")
+	require.Equal(t, uint64(1<<2|1<<3), found(1), "came close")
 	p.capture = 3
 	p.put(2, world.Vec3{X: 60})
-	require.Zero(t, found(2, 2), "went away")
+	require.Equal(t, uint64(1<<3), found(2), "went away")
 	p.capture = 4
 	p.put(3, world.Vec3{X: 5.9})
-	require.Equal(t, uint64(1<<3), found(3, 3), "moved a little")
+	require.Equal(t, uint64(1<<3), found(3), "moved a little")
+}
+
+// TestChangedBodiesFindAll compares queries of changed bodies with a distance test of each,
+// in worlds of few and of many cells, and at positions outside.
+func TestChangedBodiesFindAll(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		radius := []float32{2, 7, 48, 900}[seed%4]
+		half := world.Vec3{X: 400, Y: 100, Z: 300}
+		g := newGrid(half, radius)
+		var b changedBodies
+		var s candidates
+		for range 20 {
+			var changed bulk.Bitset
+			where := map[uint32]world.Vec3{}
+			for range 300 {
+				slot := r.Uint32N(2000)
+				at := world.Vec3{X: (2*r.Float32() - 1) * 410, Y: r.Float32() * 100, Z: (2*r.Float32() - 1) * 310}
+				changed.Set(slot)
+				if g.remove(slot); r.UintN(8) > 0 {
+					g.put(slot, at)
+				}
+			}
+			for slot := range changed.All() {
+				if at, ok := g.position(slot); ok {
+					where[slot] = at
+				}
+			}
+			b.build(&g, &changed)
+			require.Len(t, b.bodies, len(where))
+			s.reserve(2000)
+			for slot, at := range where {
+				if slot%16 != 0 {
+					continue
+				}
+				for _, center := range []world.Vec3{at, at.Add(world.Vec3{X: radius}), at.Add(world.Vec3{Z: -radius / 2})} {
+					want := map[uint32]bool{}
+					for slot, at := range where {
+						if distance2(at, center) <= square(radius) {
+							want[slot] = true
+						}
+					}
+					s.addChangedWithin(&g, &b, center, radius)
+					require.Equal(t, want, drained(&s))
+				}
+			}
+		}
+	}
+}
+
+// drained empties s and returns its slots.
+func drained(s *candidates) map[uint32]bool {
+	got := map[uint32]bool{}
+	s.drain(func(word uint32, mask, _ uint64) {
+		for slot := range bulk.Bits(word<<6, mask) {
+			got[slot] = true
+		}
+	})
+	return got
 }

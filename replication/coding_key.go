@@ -65,8 +65,20 @@ func rowCoding(keys []codingKey) wire.RowCoding {
 }
 
 // majorityBaseline returns the baseline of more than half of the rows, if there is one
-// (Boyer and Moore's majority vote).
+// (Boyer and Moore's majority vote). Usually it is the first row's.
 func majorityBaseline(keys []codingKey) wire.Baseline {
+	if len(keys) == 0 {
+		return wire.Baseline{}
+	}
+	like := 0
+	for _, k := range keys {
+		if (k^keys[0])&baselineMask == 0 {
+			like++
+		}
+	}
+	if 2*like > len(keys) {
+		return keys[0].baseline()
+	}
 	var candidate codingKey
 	votes := 0
 	for _, k := range keys {

@@ -19,7 +19,7 @@ func (v *Viewer) updateInterest() {
 	}
 	w, radius, since := v.work, r.config.EnterRadius, v.lastCapture
 	s, changed, replaced := &w.candidates, r.changes.since(since), r.replaced.since(since)
-	few := changed != nil && r.changes.isSmall(since, fewChangedDivisor, len(r.frame.summaries))
+	few := r.fewChanged(changed, since)
 	incremental := changed != nil && v.canUpdateIncrementally() && v.boundary.valid(at, few)
 	if incremental {
 		radius += 2 * v.boundary.margin
@@ -31,11 +31,11 @@ func (v *Viewer) updateInterest() {
 	s.reserve(len(r.frame.tenants))
 	switch {
 	case !incremental:
-		s.addWithin(&r.grid, at, radius, nil, 0)
+		s.addWithin(&r.grid, at, radius, 0)
 	case v.boundary.margin == 0:
-		s.addWithin(&r.grid, at, radius, nil, since)
+		s.addWithin(&r.grid, at, radius, since)
 	default:
-		s.addWithin(&r.grid, at, radius, changed, since)
+		s.addChangedWithin(&r.grid, r.changedBodies(changed, since), at, radius)
 		v.crossBoundary(s)
 	}
 	v.applyRules(s)
@@ -52,6 +52,12 @@ func (v *Viewer) updateInterest() {
 	v.keepWaitingSince()
 }
 
+// fewChanged reports whether changed, the changes since a capture, are few enough for
+// boundaries with a margin.
+func (r *Replicator) fewChanged(changed *bulk.Bitset, capture uint64) bool {
+	return changed != nil && r.changes.isSmall(capture, fewChangedDivisor, len(r.frame.summaries))
+}
+
 // canUpdateIncrementally reports whether only changed entities can enter or leave while
 // the viewer's boundary is valid.
 func (v *Viewer) canUpdateIncrementally() bool {
@@ -66,14 +72,13 @@ func (v *Viewer) onlyPositionsMatter() bool {
 
 // updateMembers compares the interest set with the candidates, a word at a time.
 // Without changes a word costs three loads and an AND. Members in owing become active,
-// and only replaced slots are examined singly. It leaves in s the candidates that are
-// not members yet. If incremental, s holds changed entities only. A nil set means that any
-// slot may be in it.
+// and only replaced slots, a subset of changed, are examined singly. It leaves in s the
+// candidates that are not members yet. If incremental, s holds changed entities only. A nil
+// set means that any slot may be in it.
 func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bitset, incremental bool) {
 	m := &v.members
 	v.compact()
-	anyNew, anyOther := changed == nil || changed.Any(), replaced == nil || replaced.Any()
-	anyOwed := owing == nil || owing.Any()
+	anyNew, anyOwed := changed == nil || changed.Any(), owing == nil || owing.Any()
 	if incremental && !anyNew && !anyOwed {
 		s.intersect(func(word uint32) uint64 { return ^m.mask(word) })
 		return
@@ -81,20 +86,21 @@ func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bit
 	m.anyActive = m.anyActive || anyOwed
 	for i := range m.words {
 		w := &m.words[i]
-		word, mask, changedHere, replacedHere, owedHere := w.number, w.mask, uint64(0), uint64(0), uint64(0)
-		if anyNew {
-			changedHere = intersectSet(mask, changed, word)
-		}
-		if anyOther {
-			replacedHere = intersectSet(mask, replaced, word)
-		}
-		if anyOwed {
+		word, mask := w.number, w.mask
+		changedHere, inside := intersectSet(mask, changed, word), s.inside[word]
+		owedHere := changedHere
+		if owing != changed {
 			owedHere = intersectSet(mask, owing, word)
 		}
+		if incremental && changedHere|owedHere|inside == 0 {
+			continue
+		}
 		rows := m.rows[w.firstRow:][:bits.OnesCount64(mask)]
-		living, inside := mask, s.inside[word]
-		if replacedHere != 0 {
-			living = v.destroyReplaced(word, mask, replacedHere, rows)
+		living := mask
+		if changedHere != 0 {
+			if replacedHere := intersectSet(changedHere, replaced, word); replacedHere != 0 {
+				living = v.destroyReplaced(word, mask, replacedHere, rows)
+			}
 		}
 		if owedHere != 0 {
 			w.active |= owedHere & living
@@ -164,8 +170,8 @@ func (v *Viewer) leaveOutside(word uint32, mask, outside uint64, rows []uint32) 
 		reason := wire.LeftInterest
 		if allowed&bit == 0 {
 			reason = wire.HiddenByRule
-		} else if b := r.grid.body(slot); b != nil {
-			if d := b.distance2(v.center); d <= limit {
+		} else if at, ok := r.grid.position(slot); ok {
+			if d := distance2(at, v.center); d <= limit {
 				if d > listed {
 					v.boundary.mayLeave = append(v.boundary.mayLeave, slot)
 				}

@@ -86,29 +86,59 @@ func (m *members) count() (n int) {
 	return n
 }
 
-// compact removes the members whose row index is noRow. They are few: most words only move.
+// compact removes the members whose row index is noRow. They are few: most rows are moved
+// by copying what lies between two of them.
 func (m *members) compact() {
 	to := slices.Index(m.rows, noRow)
 	if to < 0 {
 		return
 	}
-	word, earlier := 0, 0 // earlier: members removed from the words before
-	for from := to; from < len(m.rows); from++ {
-		rowIndex := m.rows[from]
-		if rowIndex != noRow {
-			m.rows[to] = rowIndex
-			to++
-			continue
+	first := m.wordOf(uint32(to))
+	removed, kept := uint32(0), first // kept: words so far with a member
+	next := to                        // the next member to remove
+	for i := first; i < len(m.words); i++ {
+		w := m.words[i]
+		if next == len(m.rows) && kept == i {
+			for ; i < len(m.words); i++ {
+				m.words[i].firstRow -= removed
+			}
+			kept = len(m.words)
+			break
 		}
-		for word+1 < len(m.words) && int(m.words[word+1].firstRow) <= from {
-			word++
-			earlier = from - to
+		end := int(w.firstRow) + bits.OnesCount64(w.mask)
+		gone := uint32(0) // members removed from this word
+		for next < end {
+			w.removeNth(next - int(w.firstRow) - int(gone))
+			gone++
+			run := m.rows[next+1:]
+			n := slices.Index(run, noRow)
+			if n < 0 {
+				n = len(run)
+			}
+			to += copy(m.rows[to:], run[:n])
+			next += 1 + n
 		}
-		w := &m.words[word]
-		w.removeNth(to + earlier - int(w.firstRow))
+		w.firstRow -= removed
+		removed += gone
+		if w.mask != 0 {
+			m.words[kept] = w
+			kept++
+		}
 	}
-	m.rows = m.rows[:to]
-	m.dropEmptyWords()
+	m.words, m.rows = m.words[:kept], m.rows[:to]
+}
+
+// wordOf returns the index of the word with the n-th member.
+func (m *members) wordOf(n uint32) int {
+	low, high := 0, len(m.words)
+	for high-low > 1 {
+		if middle := (low + high) / 2; m.words[middle].firstRow <= n {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // removeNth removes the n-th of the word's members, from 0.
@@ -120,22 +150,6 @@ func (w *memberWord) removeNth(n int) {
 	bit := rest & -rest
 	w.mask &^= bit
 	w.active &^= bit
-}
-
-// dropEmptyWords removes the words without a member and counts the rows again.
-func (m *members) dropEmptyWords() {
-	words, rows := 0, 0
-	for i := range m.words {
-		w := m.words[i]
-		if w.mask == 0 {
-			continue
-		}
-		w.firstRow = uint32(rows)
-		rows += bits.OnesCount64(w.mask)
-		m.words[words] = w
-		words++
-	}
-	m.words = m.words[:words]
 }
 
 // newcomer is a slot that becomes a member, with its row index.

@@ -32,6 +32,8 @@ type Replicator struct {
 	changes  changeLog
 	replaced changeLog // the subset of changes that gave the slot another tenant or none
 	retexted changeLog // the subset of changes of text fields
+	// changedBy are the bodies of changes, by captures back.
+	changedBy [keptCaptures]changedBodies
 	// owing is the subset of changes of which a viewer that simulates may be owed a row.
 	owing changeLog
 	// deaths are the destroyed handles that some viewer has not recorded yet.

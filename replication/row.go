@@ -20,7 +20,9 @@ const (
 )
 
 // acknowledge makes the state at tick the baseline. The older state stays at least
-// minMotionTicks behind, so that the two show motion.
+// minMotionTicks behind, so that the two show motion. Where each tick is acknowledged, older
+// states are of ticks divisible by minMotionTicks, so that viewers share them: most code a row
+// alike, and a datagram names most pasts at once.
 func (row *viewerRow) acknowledge(tick uint32) {
 	if row.flags&noBase != 0 {
 		row.flags &^= noBase
@@ -35,6 +37,9 @@ func (row *viewerRow) acknowledge(tick uint32) {
 			row.olderGap = clampGap(uint32(row.olderGap) + gap)
 		}
 		row.nextGap = uint8(next)
+		if gap == 1 && tick%minMotionTicks == 0 {
+			row.nextGap = 0
+		}
 	}
 	row.ackedTick = tick
 }

@@ -122,17 +122,24 @@ func (v *Viewer) encodeDatagram(order []uint32) {
 // selectRows selects rows in their order until one does not fit, and returns how many
 // it examined.
 func (v *Viewer) selectRows(order []uint32, room int) (next int) {
-	w, f, s := v.work, v.replicator.frame, &v.work.selection
-	var coding wire.RowCoding // an estimate
+	w, s := v.work, &v.work.selection
+	coding := wire.RowCoding{SkipBits: skipBits(w.waiting)} // an estimate
+	heavy := v.replicator.frame.hasHeavyRows()
 	for next < len(order) {
 		run := order[next:min(next+batchRows, len(order))]
-		for j, i := range v.encodeWithParents(run) {
+		batch := v.encodeWithParents(run)
+		coding.Usual = majorityBaseline(s.keys)
+		for j, i := range batch {
 			key := s.keys[j]
-			if j == 0 {
-				coding = wire.RowCoding{Usual: majorityBaseline(s.keys), SkipBits: skipBits(w.waiting)}
+			bits := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
+			if w.encoder.parts != nil {
+				bits += w.encoder.exactBits(key)
 			}
-			bits := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline()) + w.encoder.exactBits(key)
-			if !s.selected.has(i) && !s.add(i, s.coded[j], bits, f.schema.Load(f.tenants[key.slot()].mask), room) {
+			load := 0
+			if heavy {
+				load = v.replicator.frame.loadOf(key)
+			}
+			if !s.selected.has(i) && !s.add(i, s.coded[j], bits, load, room) {
 				return next
 			}
 		}

@@ -116,16 +116,23 @@ func (v *Viewer) payloads() *payloadCache {
 // fitsLoad reports whether the load of all waiting rows fits into one datagram. Only
 // schemas with many or heavy components need the sum over rows.
 func (v *Viewer) fitsLoad() bool {
-	f, keys := v.replicator.frame, v.work.waiting
-	if len(keys)*f.schema.Load(1<<f.schema.Components()-1) <= wire.MaxLoad {
+	f, load := v.replicator.frame, 0
+	if !f.hasHeavyRows() {
 		return true
 	}
-	load := 0
-	for _, k := range keys {
-		load += f.schema.Load(f.tenants[k.slot()].mask)
+	for _, k := range v.work.waiting {
+		load += f.loadOf(k)
 	}
 	return load <= wire.MaxLoad
 }
+
+// hasHeavyRows reports whether the rows of a datagram may exceed its load.
+func (f *frame) hasHeavyRows() bool {
+	return wire.MaxRows*f.schema.Load(1<<f.schema.Components()-1) > wire.MaxLoad
+}
+
+// loadOf returns the load of a row.
+func (f *frame) loadOf(k codingKey) int { return f.schema.Load(f.tenants[k.slot()].mask) }
 
 // batchRows is how many rows are gathered before the first of them is coded: somewhat
 // more than the cache misses that a core overlaps.

@@ -32,7 +32,9 @@ func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p.count = max(1, min(len(r.workspaces), len(viewers)/viewersPerWorker))
 	if p.count > 1 {
 		for _, v := range viewers { // compute shared sets here, so that workers only read them
-			r.changes.since(v.lastCapture)
+			if changed := r.changes.since(v.lastCapture); r.fewChanged(changed, v.lastCapture) {
+				r.changedBodies(changed, v.lastCapture)
+			}
 			r.replaced.since(v.lastCapture)
 			r.retexted.since(v.lastCapture)
 			r.owing.since(v.lastCapture)

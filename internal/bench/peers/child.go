@@ -178,7 +178,7 @@ func runClients(ctx context.Context, p peer, l load, to address, in io.Reader, o
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		m := &meter{clock: clock, joined: func() { <-joining }}
+		m := &meter{clock: clock, step: uint32(p.hz / updateHz), joined: func() { <-joining }}
 		meters = append(meters, m)
 		playing.Go(func() {
 			if err := play(ctx, p, to, m); err != nil {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,26 @@ func TestAge(t *testing.T) {
 	require.InDelta(t, 65*ms, quantileOfSpans(m.ages, 0.95), float64(ms)/100)
 	require.InDelta(t, 40*ms, quantileOfSpans(m.ages, 0.5), float64(ms)/100)
 	require.Zero(t, quantileOfSpans(nil, 0.5))
+}
+
+// A client that applies three updates at once has waited for each since its tick.
+func TestUpdatesAtOnce(t *testing.T) {
+	clock, err := openClock(filepath.Join(t.TempDir(), "clock"))
+	require.NoError(t, err)
+	for i := range 10 {
+		clock.ticks[i].Store(int64(i+1) * 1000)
+	}
+	m := &meter{clock: clock, step: 3}
+	m.begin(now())
+	m.update(9, 230, total{updates: 3, rows: 60})
+	require.Len(t, m.latencies, 3)
+	require.EqualValues(t, 3000, m.latencies[1]-m.latencies[0])
+	require.EqualValues(t, 6000, m.latencies[2]-m.latencies[0])
+	r := endAll([]*meter{m}, now()-time.Second)
+	require.Equal(t, 3, r.Updates)
+	require.Equal(t, 690, r.Known)
+	require.EqualValues(t, 60, r.Rows)
+	require.Len(t, m.ages, 1)
 }
 
 func TestQuantile(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 // meter measures one client's updates.
 type meter struct {
 	clock  *tickClock
+	step   uint32 // ticks between two updates
 	joined func() // is called once the client has joined
 
 	mu        sync.Mutex
@@ -18,28 +19,33 @@ type meter struct {
 	last      time.Duration // the newest update, or the begin of the measurement
 	all       total
 	before    total // at the begin of the measurement
-	updates   int
-	known     int // sum over updates
+	known     int   // sum over updates
 	latencies []time.Duration
 	ages      []span
 }
 
 // total counts since a client joined.
-type total struct{ rows, payload uint64 }
+type total struct {
+	updates       int
+	rows, payload uint64
+}
 
 // span is a time in which a client's newest state grew older, from low to high.
 type span struct{ low, high time.Duration }
 
-// update notes that the client has applied the update of a tick.
+// update notes that the client has applied updates up to the one of a tick: several if they
+// had to wait for one that was lost.
 func (m *meter) update(tick uint32, known int, all total) {
 	at, begun := now(), m.clock.begun(tick)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.grow(at)
+	applied := all.updates - m.all.updates
 	m.newest, m.all = begun, all
-	m.updates++
-	m.known += known
-	m.latencies = append(m.latencies, at-begun)
+	m.known += applied * known
+	for i := range applied {
+		m.latencies = append(m.latencies, at-m.clock.begun(tick-uint32(i)*m.step))
+	}
 }
 
 // grow notes that the newest state grew older until at.
@@ -55,7 +61,7 @@ func (m *meter) begin(at time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last, m.before = at, m.all
-	m.updates, m.known, m.latencies, m.ages = 0, 0, m.latencies[:0], m.ages[:0]
+	m.known, m.latencies, m.ages = 0, m.latencies[:0], m.ages[:0]
 }
 
 // clientsResult sums up the measurements of all clients.
@@ -81,14 +87,15 @@ func endAll(meters []*meter, began time.Duration) (r clientsResult) {
 	for i, m := range meters {
 		m.mu.Lock()
 		m.grow(at)
-		r.Updates += m.updates
+		updates := m.all.updates - m.before.updates
+		r.Updates += updates
 		r.Rows += m.all.rows - m.before.rows
 		r.Payload += m.all.payload - m.before.payload
 		r.Known += m.known
 		latencies = append(latencies, m.latencies...)
 		ages = append(ages, m.ages...)
-		if i == 0 || m.updates < least {
-			least = m.updates
+		if i == 0 || updates < least {
+			least = updates
 		}
 		m.mu.Unlock()
 	}

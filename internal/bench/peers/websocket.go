@@ -134,6 +134,7 @@ func playGame(ctx context.Context, url string, v view, m *meter) error {
 		if err != nil {
 			return err
 		}
+		all.updates++
 		all.rows += uint64(u.rows)
 		all.payload += uint64(len(message))
 		m.update(u.tick, u.known, all)

@@ -1,0 +1,100 @@
+package replication
+
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// changedBodies holds the bodies of changed slots by position. Viewers with the same
+// changes share it, so that each reads only those around it, in memory order.
+type changedBodies struct {
+	capture uint64     // the capture for which it was built
+	shift   uint       // a block is 1<<shift cells along x
+	blocks  int32      // blocks along x
+	starts  []uint32   // by block: index of its first body
+	bodies  []gridBody // by block
+	blockOf []uint32   // scratch: block and slot of each body
+}
+
+// maxBlocks bounds the blocks of cells, which a build visits all.
+const maxBlocks = 1 << 13
+
+// changedBodies returns the bodies of the slots in changed, the changes since a capture.
+func (r *Replicator) changedBodies(changed *bulk.Bitset, capture uint64) *changedBodies {
+	b := &r.changedBy[r.changes.captures-capture]
+	if b.capture != r.changes.captures {
+		b.capture = r.changes.captures
+		b.build(&r.grid, changed)
+	}
+	return b
+}
+
+// build sorts the bodies of slots by block, by counting.
+func (b *changedBodies) build(g *grid, slots *bulk.Bitset) {
+	for b.shift = 0; (g.columns>>b.shift+1)*g.rows > maxBlocks; b.shift++ {
+	}
+	b.blocks = g.columns>>b.shift + 1
+	n := int(b.blocks * g.rows)
+	if b.starts == nil {
+		b.starts = make([]uint32, n+2)
+	}
+	clear(b.starts)
+	counts := b.starts[2:] // placing advances the entries before, which become the starts
+	b.blockOf = b.blockOf[:0]
+	for word, mask := range bulk.Or(slots.View()) {
+		for ; mask != 0; mask &= mask - 1 {
+			slot := word<<6 | uint32(bits.TrailingZeros64(mask))
+			if _, ok := g.position(slot); ok {
+				number := b.number(g, g.refs[slot].cell-1)
+				counts[number]++
+				b.blockOf = append(b.blockOf, uint32(number), slot)
+			}
+		}
+	}
+	for i := 1; i < n; i++ {
+		counts[i] += counts[i-1]
+	}
+	if bodies := len(b.blockOf) / 2; bodies > cap(b.bodies) {
+		b.bodies = make([]gridBody, bodies+bodies/4)
+	}
+	b.bodies = b.bodies[:len(b.blockOf)/2]
+	for i := 0; i < len(b.blockOf); i += 2 {
+		at, slot := &b.starts[b.blockOf[i]+1], b.blockOf[i+1]
+		p := g.refs[slot].at
+		b.bodies[*at] = gridBody{slot, p.X, p.Y, p.Z}
+		*at++
+	}
+}
+
+// number returns the block of a cell.
+func (b *changedBodies) number(g *grid, cell int32) int32 {
+	return cell/g.columns*b.blocks + cell%g.columns>>b.shift
+}
+
+// addChangedWithin adds the changed bodies within a radius of a centre, its surface
+// included. It has no branch on the distance, which would be unpredictable.
+func (s *candidates) addChangedWithin(g *grid, b *changedBodies, center world.Vec3, radius float32) {
+	limit := float32(radius * radius)
+	inside, touched := s.inside, s.touched[:len(s.inside)]
+	for row, last := g.row(center.Z-radius), g.row(center.Z+radius); row <= last; row++ {
+		from, to, ok := g.columnsWithin(row, center, limit)
+		if !ok {
+			continue
+		}
+		starts := b.starts[row*b.blocks:]
+		bodies := b.bodies[starts[from>>b.shift]:starts[to>>b.shift+1]]
+		for i := range bodies {
+			p := &bodies[i]
+			x, y, z := p.x-center.X, p.y-center.Y, p.z-center.Z
+			bit := uint64(0)
+			if float32(x*x)+float32(y*y)+float32(z*z) <= limit {
+				bit = 1
+			}
+			word := p.slot >> 6
+			inside[word] |= bit << (p.slot & 63)
+			touched[word] = 1
+		}
+	}
+}
