@@ -23,8 +23,9 @@ const (
 	// inputSoon is how long after an input the next is expected: at 20 renders a second.
 	// Meanwhile acknowledgements wait for its datagram.
 	inputSoon = 50 * time.Millisecond
-	// minRepeated is how many inputs a datagram holds if there are as many: an input
-	// per datagram, as with a snapshot in every tick, is sent four times.
+	// minRepeated is how many inputs a datagram holds if there are as many that the server
+	// has not applied: an input per datagram, as with a snapshot in every tick, is sent up
+	// to four times.
 	minRepeated = 4
 	// maxInterval bounds the measured snapshot interval, so that a client that
 	// receives nothing still sends, and checks its connection, twice a second.
@@ -207,7 +208,11 @@ func (s *Session) Input(now time.Duration) []byte {
 	in.unsent -= fresh
 	in.early = in.unsent > 0
 	s.acked = s.replica.acks
-	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: list[:min(repeated, len(list))]}
+	n := min(repeated, len(list))
+	for n > fresh && list[n-1].Tick <= s.replica.input { // the server would drop it
+		n--
+	}
+	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: list[:n]}
 	s.input = m.Append(s.input[:0])
 	return s.input
 }

@@ -273,6 +273,30 @@ func TestInputTicks(t *testing.T) {
 	setInput(t, s.session, make([]byte, wire.MaxInputBytes), 0)
 }
 
+// A datagram repeats no inputs that the server has applied.
+func TestAppliedInputsAreNotRepeated(t *testing.T) {
+	s := newStudio(t, 21, near, near)
+	s.play(time.Second)
+	var ticks []uint32
+	sent := func() int {
+		var in wire.Input
+		require.NoError(t, in.Parse(s.session.Input(s.time())))
+		return len(in.Inputs)
+	}
+	for range 4 {
+		ticks = append(ticks, setInput(t, s.session, []byte("w"), s.time()))
+		require.Equal(t, len(ticks), sent())
+		s.now += ms(17)
+	}
+	for i, tick := range ticks {
+		s.seq++
+		h := wire.StateHeader{Seq: s.seq, Tick: tick, InputAge: 1, Structure: 1}
+		_, err := s.session.ReceiveDatagram(wire.AppendStateHeader(nil, h), s.time())
+		require.NoError(t, err)
+		require.Equal(t, 3-i, sent())
+	}
+}
+
 // After the server's time went back, inputs are made for its new ticks.
 func TestInputsAfterAStall(t *testing.T) {
 	s := newStudio(t, 21, near, near)
