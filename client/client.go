@@ -50,6 +50,7 @@ type Client struct {
 	past    Traffic     // of earlier connections
 	err     error
 
+	waited   bool     // Wait was called since the last Update
 	updating bool     // a callback may be running
 	in       Arrivals // buffers of the last Update, for reuse
 }
@@ -100,6 +101,7 @@ func (c *Client) join(ctx context.Context) error {
 // Wait blocks until Update has something to do, or returns ctx's error when ctx is
 // done. It is for callers that draw nothing; Update never needs it.
 func (c *Client) Wait(ctx context.Context) error {
+	c.waited = true
 	if s := c.config.Simulation; s != nil {
 		return errors.Join(ctx.Err(), s.Wait())
 	}
@@ -133,6 +135,7 @@ func (c *Client) Update() error {
 		return errors.New("client: Update called from a callback")
 	}
 	c.updating = true
+	c.session.sleeps, c.waited = c.waited, false
 	err := c.update()
 	c.updating = false
 	return err

@@ -28,6 +28,9 @@ func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
 	return s.inputDue(datagrams, now, quiet)
 }
 
+// Sleeps says whether s belongs to a Client that waits between updates.
+func (s *Session) Sleeps(yes bool) { s.sleeps = yes }
+
 // InputWait returns how long Client.Wait sleeps if nothing arrives and the newest Input is that
 // old.
 func (s *Session) InputWait(now, quiet time.Duration) time.Duration { return s.inputWait(now, quiet) }

@@ -20,16 +20,10 @@ const (
 	// maxUnsent bounds the inputs that wait for a datagram; beyond it one is sent
 	// without waiting for a snapshot, so that the next can repeat them.
 	maxUnsent = wire.MaxInputs / 2
-	// inputSoon is how long after an input the next is expected: at 20 renders a second.
-	// Meanwhile acknowledgements wait for its datagram.
-	inputSoon = 50 * time.Millisecond
 	// minRepeated is how many inputs a datagram holds if there are as many that the server
 	// has not applied: an input per datagram, as with a snapshot in every tick, is sent up
 	// to four times.
 	minRepeated = 4
-	// maxInterval bounds the measured snapshot interval, so that a client that
-	// receives nothing still sends, and checks its connection, twice a second.
-	maxInterval = time.Second / 4
 )
 
 // inputs are the newest inputs, and the measurements that decide for which tick an
@@ -197,6 +191,9 @@ func (s *Session) Input(now time.Duration) []byte {
 			in.made = s.clock.server(now)
 		}
 	}
+	if fresh == 1 && s.sleeps { // holds may have made it wait: no part of lead
+		in.made = s.clock.server(now)
+	}
 	repeated := max(fresh+in.before[0]+in.before[1], minRepeated)
 	if fresh > 0 {
 		if in.timed {
@@ -207,7 +204,7 @@ func (s *Session) Input(now time.Duration) []byte {
 	}
 	in.unsent -= fresh
 	in.early = in.unsent > 0
-	s.acked = s.replica.acks
+	s.acked, s.owes = s.replica.acks, false
 	n := min(repeated, len(list))
 	for n > fresh && list[n-1].Tick <= s.replica.input { // the server would drop it
 		n--
@@ -215,62 +212,6 @@ func (s *Session) Input(now time.Duration) []byte {
 	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: list[:n]}
 	s.input = m.Append(s.input[:0])
 	return s.input
-}
-
-// InputDue reports whether to send Input at now, if that many datagrams arrived since the
-// last one.
-func (s *Session) InputDue(datagrams int, now time.Duration) bool {
-	return s.inputDue(datagrams, now, now-s.inputAt)
-}
-
-// inputDue reports whether to send an Input after that many datagrams arrived, if the
-// newest Input is that old. A new input is sent at once, but one per tick: a second for the
-// same tick is made for the next, and waits until it is due. Sent at once, it would be
-// followed by one for the tick after, and games that draw faster than ticks would aim ever
-// further ahead. Otherwise one Input answers everything that arrived, unless one with a new
-// input is about to. A snapshot that waits for its structure is answered after the structure
-// arrives, when it can be acknowledged. Without snapshots Inputs still go out, since only the
-// other direction may work.
-func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
-	in := &s.inputs
-	if age >= s.patience() || in.unsent >= maxUnsent || in.unsent > 0 && s.targetTick(now) >= in.list[0].Tick {
-		return true
-	}
-	r := s.replica
-	unacked := r != nil && r.acks != s.acked
-	switch {
-	case unacked && len(s.out) > 0:
-		return true
-	case len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon:
-		return false
-	}
-	return unacked || r != nil && datagrams > 0 && len(r.held) == 0
-}
-
-// inputWait returns how long after now inputDue may become true without anything arriving, if
-// the newest Input is that old.
-func (s *Session) inputWait(now, age time.Duration) time.Duration {
-	wait := s.patience() - age
-	if s.inputs.unsent > 0 && s.clock.tick != 0 {
-		ticks := float64(s.inputs.list[0].Tick) - s.inputTick(now) - 1
-		wait = min(wait, time.Duration(ticks/float64(s.clock.hz)*float64(time.Second))+1)
-	}
-	return max(wait, 0)
-}
-
-// patience returns how long to wait for a snapshot before an Input is sent without
-// one: two snapshot intervals, as the Welcome gave them. Without new inputs it uses
-// the measured interval: a server too busy for all snapshots is spared Inputs that
-// say nothing new.
-func (s *Session) patience() time.Duration {
-	if s.welcome == nil {
-		return handshakeTimeout
-	}
-	interval := time.Second / time.Duration(s.welcome.SnapshotHz)
-	if s.inputs.unsent == 0 {
-		interval = max(interval, min(s.clock.interval, maxInterval))
-	}
-	return 2 * interval
 }
 
 // reconnected forgets what was measured of datagrams of the connection before, and of inputs

@@ -81,6 +81,9 @@ type Session struct {
 	await       func(context.Context) error // passed to futures
 	inputs      inputs
 	inputAt     time.Duration // of the newest Input
+	owes        bool          // a snapshot has arrived since
+	owesSince   time.Duration // when the oldest of them arrived
+	sleeps      bool          // the caller has waited for this update, and will for the next
 	input       []byte        // scratch
 	typed       typedInput    // scratch
 	acked       ackWindow     // acknowledged by the newest Input
@@ -304,6 +307,9 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	}
 	if outcome != Duplicate { // a copy says nothing about the link
 		s.measure(h, now)
+	}
+	if !s.owes {
+		s.owes, s.owesSince = true, now
 	}
 	if second := uint32(s.clock.hz); s.replica.tick > second {
 		s.replica.deliverRendered(s.replica.tick - second)

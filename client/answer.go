@@ -1,0 +1,107 @@
+package client
+
+import "time"
+
+const (
+	// inputSoon is how long after an input the next is expected: at 20 renders a second.
+	// Meanwhile acknowledgements wait for its datagram.
+	inputSoon = 50 * time.Millisecond
+	// maxInterval bounds the measured snapshot interval, so that a client that
+	// receives nothing still sends, and checks its connection, twice a second.
+	maxInterval = time.Second / 4
+	// maxAckDelay is how long QUIC delays the acknowledgement of a packet, at either end.
+	maxAckDelay = 25 * time.Millisecond
+	// answerMargin is how long before the client's acknowledgement is due an answer is sent
+	// at the latest: timers are late, the more so on busy machines.
+	answerMargin = 3 * time.Millisecond
+	// snapshotLateness is how late snapshots may be for the server's acknowledgements to
+	// wait for them nevertheless.
+	snapshotLateness = 4 * time.Millisecond
+)
+
+// InputDue reports whether to send Input at now, if that many datagrams arrived since the
+// last one.
+func (s *Session) InputDue(datagrams int, now time.Duration) bool {
+	return s.inputDue(datagrams, now, now-s.inputAt)
+}
+
+// inputDue reports whether to send an Input after that many datagrams arrived, if the
+// newest Input is that old. A new input is sent at once, but one per tick: a second for the
+// same tick is made for the next, and waits until it is due. Sent at once, it would be
+// followed by one for the tick after, and games that draw faster than ticks would aim ever
+// further ahead. Otherwise one Input answers everything that arrived, unless one with a new
+// input is about to. A snapshot that waits for its structure is answered after the structure
+// arrives, when it can be acknowledged. Without snapshots Inputs still go out, since only the
+// other direction may work. Both kinds may wait for a moment: see holds.
+func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
+	in, r := &s.inputs, s.replica
+	unacked := r != nil && r.acks != s.acked
+	switch {
+	case age >= s.patience() || in.unsent >= maxUnsent || unacked && len(s.out) > 0:
+		return true
+	case s.holds(now):
+		return false
+	case in.unsent > 0 && s.targetTick(now) >= in.list[0].Tick:
+		return true
+	case len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon:
+		return false
+	}
+	return unacked || r != nil && (datagrams > 0 || s.owes && s.sleeps) && len(r.held) == 0
+}
+
+// holds reports whether an Input should wait for answerTime, because that saves a packet and
+// delays nothing: the caller sleeps until then, and a new input still arrives a quarter of a
+// tick before its tick. (Ticks are chosen for half of one.)
+func (s *Session) holds(now time.Duration) bool {
+	if !s.owes || !s.sleeps {
+		return false
+	}
+	in, at := &s.inputs, s.answerTime()
+	return now < at && (in.unsent == 0 || in.unsent == 1 && s.inputTick(at)-0.25 < float64(in.list[0].Tick))
+}
+
+// answerTime returns when the oldest unanswered snapshot is best answered.
+func (s *Session) answerTime() time.Duration { return s.owesSince + s.clock.answerDelay() }
+
+// answerDelay returns how long after its arrival a snapshot is best answered. Each end
+// acknowledges a packet in the next one that it sends, or after maxAckDelay in a packet of
+// its own (RATIONALE.md). So an update takes two packets instead of three if the answer is sent within
+// maxAckDelay of the snapshot's arrival, and arrives within maxAckDelay of the next
+// snapshot's departure. Over longer round trips an answer at once does both. The answer
+// arrives before the next snapshot is made in any case, so baselines are no older.
+func (c *clock) answerDelay() time.Duration {
+	early := c.interval - c.trips.least() - maxAckDelay
+	if !c.trips.any || early > maxAckDelay { // the snapshot after next, if any, would be in time
+		return 0
+	}
+	return max(min(early+snapshotLateness, maxAckDelay-answerMargin), 0)
+}
+
+// inputWait returns how long after now inputDue may become true without anything arriving, if
+// the newest Input is that old.
+func (s *Session) inputWait(now, age time.Duration) time.Duration {
+	wait := s.patience() - age
+	switch {
+	case s.holds(now):
+		wait = min(wait, s.answerTime()-now)
+	case s.inputs.unsent > 0 && s.clock.tick != 0:
+		ticks := float64(s.inputs.list[0].Tick) - s.inputTick(now) - 1
+		wait = min(wait, time.Duration(ticks/float64(s.clock.hz)*float64(time.Second))+1)
+	}
+	return max(wait, 0)
+}
+
+// patience returns how long to wait for a snapshot before an Input is sent without
+// one: two snapshot intervals, as the Welcome gave them. Without new inputs it uses
+// the measured interval: a server too busy for all snapshots is spared Inputs that
+// say nothing new.
+func (s *Session) patience() time.Duration {
+	if s.welcome == nil {
+		return handshakeTimeout
+	}
+	interval := time.Second / time.Duration(s.welcome.SnapshotHz)
+	if s.inputs.unsent == 0 {
+		interval = max(interval, min(s.clock.interval, maxInterval))
+	}
+	return 2 * interval
+}

@@ -1,0 +1,100 @@
+package client_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// A client that sleeps between updates answers each snapshot when QUIC's acknowledgements,
+// which either end delays by 25 ms, travel in the packets of snapshots and answers. One that
+// draws answers at once: it may not be awake at that time.
+func TestAnswersCarryAcknowledgements(t *testing.T) {
+	for _, c := range []struct {
+		delay         int64 // ms, each way
+		asleep, awake float64
+	}{{2, 2, 3}, {5, 2, 3}, {10, 2, 3}, {13, 2, 2}, {40, 2, 2}} {
+		require.InDelta(t, c.asleep, packetsPerSnapshot(t, c.delay, true), 0.05, "%d ms each way", c.delay)
+		require.InDelta(t, c.awake, packetsPerSnapshot(t, c.delay, false), 0.05, "%d ms each way, drawing", c.delay)
+	}
+}
+
+// packetsPerSnapshot plays 20 snapshots a second and returns how many packets each costs, in
+// both directions.
+func packetsPerSnapshot(t *testing.T, delay int64, sleeps bool) float64 {
+	link := simtest.Conditions{DelayMin: ms(delay), DelayMax: ms(delay)}
+	s := newStudio(t, 21, link, link)
+	s.every = studioTickHz / 20
+	s.session.Sleeps(sleeps)
+	s.session.TakeStream()              // what waits there would be acknowledged before
+	var sent, arrived, answered []int64 // answered: at the server
+	s.arrived = func(wire.Input, uint32) { answered = append(answered, s.now) }
+	s.play(2 * time.Second)
+	answered = nil
+	for range 40_000 {
+		seq, seen := s.seq, s.session.Replica().Stats().Snapshots
+		s.play(100 * time.Microsecond)
+		if s.seq != seq {
+			sent = append(sent, s.now)
+		}
+		if s.session.Replica().Stats().Snapshots != seen {
+			arrived = append(arrived, s.now)
+		}
+	}
+	packets := len(sent) + len(answered)
+	alone := func(received, replies []int64, trip int64) { // acknowledgements without company
+		for _, at := range received {
+			i := slices.IndexFunc(replies, func(reply int64) bool { return reply-trip >= at-1 }) // play counts one further
+			if i >= 0 && replies[i]-trip-at > ms(25) {
+				packets++
+			}
+		}
+	}
+	alone(arrived, answered, ms(delay))
+	alone(answered, sent, 0)
+	return float64(packets) / float64(len(sent))
+}
+
+// Inputs that wait with an answer are in time nevertheless, and no earlier because of it.
+func TestInputsWaitForTheAnswer(t *testing.T) {
+	play := func(sleeps bool) (late int, lead time.Duration, datagrams int) {
+		link := simtest.Conditions{DelayMin: ms(10), DelayMax: ms(10)}
+		s := newStudio(t, 21, link, link)
+		s.every = studioTickHz / 20
+		s.session.Sleeps(sleeps)
+		s.session.TakeStream()
+		var snapshots uint64
+		newest := uint32(0)
+		s.arrived = func(in wire.Input, tick uint32) {
+			datagrams++
+			if len(in.Inputs) > 0 && in.Inputs[0].Tick > newest {
+				newest = in.Inputs[0].Tick
+				if newest <= tick {
+					late++
+				}
+			}
+		}
+		for range 60_000 {
+			s.play(100 * time.Microsecond)
+			if n := s.session.Replica().Stats().Snapshots; n != snapshots {
+				snapshots = n
+				setInput(t, s.session, []byte("w"), s.time())
+			}
+			if s.now == 10_000 {
+				late, datagrams = 0, 0
+			}
+		}
+		return late, s.session.Stats().Lead, datagrams
+	}
+	late, lead, datagrams := play(true)
+	lateAwake, leadAwake, datagramsAwake := play(false)
+	require.Zero(t, late)
+	require.Zero(t, lateAwake)
+	require.InDelta(t, leadAwake, lead, float64(time.Millisecond))
+	require.InDelta(t, datagramsAwake, datagrams, 2)
+}
