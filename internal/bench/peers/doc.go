@@ -22,9 +22,10 @@
 //	this process ─ stdin, stdout: begin, end, results ─┬─ child: server
 //	                                                   └─ child: clients
 //
-// All run in a network namespace of their own, if the system allows that, so that nothing
-// else is counted. With -loss or -rtt all packets, TCP and UDP alike, pass through a TUN
-// interface that loses and delays them (link.go); that needs the namespace.
+// All run in a network namespace of their own, so that nothing else is counted; -here does
+// without, where the system allows none. With -loss or -rtt all packets, TCP and UDP alike,
+// pass through a TUN interface that loses and delays them (link.go). That needs the namespace,
+// and access to /dev/net/tun.
 //
 // CPU is the time of all threads of a process, by getrusage, for each update that a client
 // applied. Payload counts the bytes that a client decodes, wire all IP packets with headers,

@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 )
 
@@ -17,6 +19,7 @@ func main() {
 	list := flag.String("peers", "worldd,worldd-60,full,delta,delta-tls,delta-q", "peers to measure, with commas between them")
 	searching := flag.Bool("most", false, "search how many clients of each peer get all updates, from -clients on")
 	flag.StringVar(&b.profiles, "cpuprofile", "", "folder for CPU profiles of the last round: PEER.serve.pprof and PEER.play.pprof")
+	here := flag.Bool("here", false, "measure in the machine's network namespace: wire and packets then include the traffic of other processes")
 	isolated := flag.Bool(isolatedFlag[1:], false, "the process has a network namespace of its own (set by the program itself)")
 	// of child processes
 	serves := flag.String("serve", "", "run the server of this peer (used for child processes)")
@@ -38,8 +41,11 @@ func main() {
 		err = runRole(*plays, func(p peer) error { return runClients(ctx, p, l, to, os.Stdin, os.Stdout) })
 	default:
 		if b.peers, err = peersNamed(*list); err == nil {
-			err = run(ctx, l, b, *searching, *isolated)
+			err = run(ctx, l, b, *searching, *here, *isolated)
 		}
+	}
+	if _, told := errors.AsType[*exec.ExitError](err); told { // by the program in the namespace
+		os.Exit(1)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -55,22 +61,20 @@ func runRole(name string, f func(peer) error) error {
 	return f(p)
 }
 
-// run measures the peers, in a network namespace of its own if that is possible.
-func run(ctx context.Context, l load, b bench, searching, isolated bool) error {
+// run measures the peers: here, or in a network namespace of its own.
+func run(ctx context.Context, l load, b bench, searching, here, isolated bool) error {
 	if err := l.validate(); err != nil {
 		return err
 	}
-	if !isolated {
-		started, err := isolate(os.Args[1:])
-		if started {
-			return err
+	switch {
+	case isolated:
+		if err := raiseLoopback(); err != nil {
+			return fmt.Errorf("the network namespace has no loopback: %w; -here does without one", err)
 		}
-		if l.impaired() {
-			return fmt.Errorf("-loss and -rtt need a network namespace: %w", err)
-		}
-		fmt.Fprintf(os.Stderr, "peers: no network namespace of its own (%v): wire and packets include the traffic of other processes\n", err)
-	} else if err := raiseLoopback(); err != nil {
-		return err
+	case !here:
+		return isolate(os.Args[1:])
+	case l.impaired():
+		return errors.New("-loss and -rtt need a network namespace of their own: leave out -here")
 	}
 	if l.impaired() {
 		var err error

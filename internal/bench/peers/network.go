@@ -18,12 +18,11 @@ import (
 // isolatedFlag says that the process runs in a network namespace of its own.
 const isolatedFlag = "-isolated"
 
-// isolate runs this program again in a network namespace of its own, and returns whether it
-// could start.
-func isolate(args []string) (started bool, err error) {
+// isolate runs this program again in a network namespace of its own.
+func isolate(args []string) error {
 	self, err := os.Executable()
 	if err != nil {
-		return false, err
+		return err
 	}
 	again := exec.Command(self, append([]string{isolatedFlag}, args...)...)
 	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -36,9 +35,9 @@ func isolate(args []string) (started bool, err error) {
 	runtime.LockOSThread() // Pdeathsig is for the end of the thread
 	defer runtime.UnlockOSThread()
 	if err := again.Start(); err != nil {
-		return false, err
+		return fmt.Errorf("no network namespace could be made: %w; -here does without one", err)
 	}
-	return true, again.Wait()
+	return again.Wait()
 }
 
 // loopbackMTU replaces loopback's 64 KiB by Ethernet's limit.
