@@ -161,7 +161,7 @@ func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *his
 		if b.Gap != 0 {
 			older = parent.at(f.tick - b.Age - b.Gap)
 		}
-		f.codec.SetAnchor(&c.anchor, component, parent.row, parent.at(f.tick-b.Age), older)
+		f.codec.SetAnchor(&c.anchor, component, parent.row(), parent.at(f.tick-b.Age), older)
 		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {

@@ -48,12 +48,12 @@ func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, captu
 		s.farX = append(s.farX, far)
 	}
 	for z := z0; z <= z1; z++ {
-		from, to, ok := g.columnsWithin(z, center, limit)
-		if !ok {
+		near, far := g.axisDistances(z, g.rows, g.halfZ, center.Z)
+		if near > limit {
 			continue
 		}
-		from, to = max(from, x0), min(to, x1)
-		_, far := g.axisDistances(z, g.rows, g.halfZ, center.Z)
+		reach := sqrt(limit-near) + slack
+		from, to := max(g.column(center.X-reach), x0), min(g.column(center.X+reach), x1)
 		cells := g.cells[z*g.columns+from : z*g.columns+to+1]
 		farX := s.farX[from-x0:][:len(cells)]
 		for i := range cells {

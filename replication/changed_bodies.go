@@ -74,17 +74,15 @@ func (b *changedBodies) number(g *grid, cell int32) int32 {
 }
 
 // addChangedWithin adds the changed bodies within a radius of a centre, its surface
-// included. It has no branch on the distance, which would be unpredictable.
+// included. It tests all in the square around it: they are few, and skipping the corners costs
+// more. It has no branch on the distance, which would be unpredictable.
 func (s *candidates) addChangedWithin(g *grid, b *changedBodies, center world.Vec3, radius float32) {
-	limit := float32(radius * radius)
+	limit, slack := float32(radius*radius), g.cellSize/slackDivisor
 	inside, touched := s.inside, s.touched[:len(s.inside)]
+	from, to := g.column(center.X-radius-slack)>>b.shift, g.column(center.X+radius+slack)>>b.shift
 	for row, last := g.row(center.Z-radius), g.row(center.Z+radius); row <= last; row++ {
-		from, to, ok := g.columnsWithin(row, center, limit)
-		if !ok {
-			continue
-		}
 		starts := b.starts[row*b.blocks:]
-		bodies := b.bodies[starts[from>>b.shift]:starts[to>>b.shift+1]]
+		bodies := b.bodies[starts[from]:starts[to+1]]
 		for i := range bodies {
 			p := &bodies[i]
 			x, y, z := p.x-center.X, p.y-center.Y, p.z-center.Z

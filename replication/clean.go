@@ -235,7 +235,7 @@ func (e *exactParts) read(slot uint32) (wire.Form, bool) {
 		return wire.Ordinary, false
 	}
 	state, _ := r.world.Exact(slot)
-	return e.readRow(f.tenants[slot].row, &state), true
+	return e.readRow(f.tenants[slot].row(), &state), true
 }
 
 // readRow reads a state and the quantised body of a row.

@@ -166,7 +166,7 @@ func (f *frame) noteValues(slot uint32, entity bulk.Handle, h *history, owner bo
 		f.owing.Set(slot)
 		return
 	}
-	if differs := f.clean.differs(f.scratch.Values, h.row); !differs {
+	if differs := f.clean.differs(f.scratch.Values, h.row()); !differs {
 		if !s.exact {
 			f.owing.Set(slot)
 		}
@@ -183,7 +183,7 @@ func (f *frame) noteValues(slot uint32, entity bulk.Handle, h *history, owner bo
 // currentRow returns the newest row of t for owners, or for everyone else. It must not be
 // stale: see frame.refresh.
 func (f *frame) currentRow(t *tenant, owned bool) schema.Row {
-	return schema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).row}
+	return schema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).row()}
 }
 
 // historyOf returns the history that k is coded from, the owners' or the common one.

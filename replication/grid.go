@@ -180,17 +180,6 @@ func (g *grid) axisDistances(i, n int32, half, from float32) (near, far float32)
 	return float32(near * near), float32(far * far)
 }
 
-// columnsWithin returns the first and the last column whose cells in a row may hold a body
-// within a radius of a point, given its square, or false if there are none.
-func (g *grid) columnsWithin(row int32, center world.Vec3, limit float32) (from, to int32, ok bool) {
-	near, _ := g.axisDistances(row, g.rows, g.halfZ, center.Z)
-	if near > limit {
-		return 0, 0, false
-	}
-	reach := sqrt(limit-near) + g.cellSize/slackDivisor
-	return g.column(center.X - reach), g.column(center.X + reach), true
-}
-
 // distance2 returns the squared distance of two points. Products are rounded before they
 // are added, so that the result is the same on every machine.
 func distance2(a, b world.Vec3) float32 {

@@ -13,56 +13,62 @@ const (
 	idleTicks = 600
 	// reclaimSlots is how many slots each frame examines for idle rows.
 	reclaimSlots = 256
-	// maxSpareRings bounds the memory kept for rows that will change again: 6 MB for
+	// maxSpareRings bounds the memory kept for rows that will change again: 6.5 MB for
 	// rows of 9 values. The garbage collector frees the rest.
 	maxSpareRings = 2048
 )
 
 // history holds the last states of a row. Memory: one state for an idle row,
-// historyDepth states for a row that changed in the last idleTicks.
+// historyDepth states more for a row that changed in the last idleTicks.
 type history struct {
-	valid bool
-	tick  uint32     // of the newest state
-	row   []uint32   // newest state
-	ring  *stateRing // earlier states; nil: none
+	valid         bool
+	newest, count uint8    // position of the newest state in the ring, and number of states there
+	tick          uint32   // of the newest state
+	only          []uint32 // the newest state of a row without a ring
+	ring          []uint32 // historyDepth states; nil: there is only one
 }
 
-// stateRing is a ring of states. A state is its tick followed by its values: reading
-// states of many rows is bound by memory latency, so the two lie together.
-type stateRing struct {
-	newest, count uint8
-	states        []uint32
+// A ring is a ring of states. A state is its tick followed by its values: coding rows is
+// bound by memory latency, so the newest state lies beside those that it is coded from.
+
+// stateAt returns the state of the ring that is age states before the newest.
+func (h *history) stateAt(age int) []uint32 {
+	size := len(h.only) + 1
+	at := int(h.newest) - age
+	if at < 0 {
+		at += historyDepth
+	}
+	at *= size
+	return h.ring[at : at+size : at+size]
 }
 
-const ringStates = historyDepth - 1
+// row returns the newest values.
+func (h *history) row() []uint32 {
+	if h.ring == nil {
+		return h.only
+	}
+	return h.stateAt(0)[1:]
+}
 
-func (r *stateRing) push(row []uint32, tick uint32) {
-	r.newest = (r.newest + 1) % ringStates
-	r.count = min(r.count+1, ringStates)
-	state := r.states[int(r.newest)*(len(row)+1):][:len(row)+1]
+// push adds a state to the ring.
+func (h *history) push(row []uint32, tick uint32) {
+	h.newest++
+	if h.newest == historyDepth {
+		h.newest = 0
+	}
+	h.count = min(h.count+1, historyDepth)
+	state := h.stateAt(0)
 	state[0] = tick
 	copy(state[1:], row)
 }
 
-// stateAt returns the state that is age states before the newest, for rows of so many
-// values.
-func (r *stateRing) stateAt(age, values int) []uint32 {
-	at := int(r.newest) - age
-	if at < 0 {
-		at += ringStates
-	}
-	at *= values + 1
-	return r.states[at : at+values+1 : at+values+1]
-}
-
-// prefetch reads the memory that the next push writes and the state that is then the
-// oldest. Calling it for many rows first makes their cache misses overlap.
+// prefetch reads the memory that the next push compares and writes, and the state that is
+// then the oldest. Calling it for many rows first makes their cache misses overlap.
 func (h *history) prefetch() uint32 {
 	if h.ring == nil {
 		return 0
 	}
-	r, values := h.ring, len(h.row)
-	return r.stateAt(ringStates-1, values)[0] + r.stateAt(ringStates-2, values)[0]
+	return h.stateAt(0)[0] + h.stateAt(historyDepth - 1)[0] + h.stateAt(historyDepth - 2)[0]
 }
 
 // oldest returns the tick of the oldest remembered state.
@@ -70,43 +76,46 @@ func (h *history) oldest() uint32 {
 	if h.ring == nil {
 		return h.tick
 	}
-	return h.ring.stateAt(int(h.ring.count)-1, len(h.row))[0]
+	return h.stateAt(int(h.count) - 1)[0]
 }
 
 // at returns the values that h had at a tick. The tick must not precede oldest.
 func (h *history) at(tick uint32) []uint32 {
 	if h.tick <= tick {
-		return h.row
+		return h.row()
 	}
-	r, values := h.ring, len(h.row)
 	// A moving row changes in every tick, so its state is found without a search.
-	if age := h.tick - 1 - tick; age < uint32(r.count) {
-		if state := r.stateAt(int(age), values); state[0] == tick {
+	if age := h.tick - tick; age < uint32(h.count) {
+		if state := h.stateAt(int(age)); state[0] == tick {
 			return state[1:]
 		}
 	}
-	age := 0
-	for r.stateAt(age, values)[0] > tick {
+	age := 1
+	for h.stateAt(age)[0] > tick {
 		age++
 	}
-	return r.stateAt(age, values)[1:]
+	return h.stateAt(age)[1:]
 }
 
 // pushState makes the scratch row the newest state of h if it differs.
 func (f *frame) pushState(p *slotSummary, h *history) {
-	if h.valid && slices.Equal(h.row, f.scratch.Values) {
+	if h.valid && slices.Equal(h.row(), f.scratch.Values) {
 		return
 	}
-	if h.row == nil {
-		h.row = make([]uint32, f.schema.Values())
+	if h.only == nil {
+		h.only = make([]uint32, f.schema.Values())
 	}
-	if h.valid {
-		if h.ring == nil {
-			h.ring = f.rings.get(len(h.row))
-		}
-		h.ring.push(h.row, h.tick)
+	switch {
+	case !h.valid:
+		copy(h.only, f.scratch.Values)
+	case h.ring == nil:
+		h.ring = f.rings.get(len(h.only))
+		h.count = 0
+		h.push(h.only, h.tick)
+		fallthrough
+	default:
+		h.push(f.scratch.Values, f.tick)
 	}
-	copy(h.row, f.scratch.Values)
 	h.valid, h.tick = true, f.tick
 	p.version, p.oldest = f.tick, h.oldest()
 }
@@ -144,24 +153,24 @@ func (f *frame) reclaimIfIdle(p *slotSummary, h *history) {
 }
 
 // ringPool reuses the rings of rows that became idle.
-type ringPool struct{ spare []*stateRing }
+type ringPool struct{ spare [][]uint32 }
 
-func (s *ringPool) get(values int) *stateRing {
+func (s *ringPool) get(values int) []uint32 {
 	if n := len(s.spare); n > 0 {
-		p := s.spare[n-1]
+		ring := s.spare[n-1]
 		s.spare = s.spare[:n-1]
-		return p
+		return ring
 	}
-	return &stateRing{states: make([]uint32, ringStates*(values+1))}
+	return make([]uint32, historyDepth*(values+1))
 }
 
-// put takes the ring of h.
+// put takes the ring of h, which keeps its newest state.
 func (s *ringPool) put(h *history) {
 	if h.ring == nil {
 		return
 	}
+	copy(h.only, h.row())
 	if len(s.spare) < maxSpareRings {
-		h.ring.count = 0
 		s.spare = append(s.spare, h.ring)
 	}
 	h.ring = nil

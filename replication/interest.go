@@ -71,8 +71,7 @@ func (v *Viewer) onlyPositionsMatter() bool {
 }
 
 // updateMembers compares the interest set with the candidates, a word at a time.
-// Without changes a word costs three loads and an AND. Members in owing become active,
-// and only replaced slots, a subset of changed, are examined singly. It leaves in s the
+// Without changes a word costs three loads and an AND. Members in owing become active, and only replaced slots, a subset of changed, are examined singly. It leaves in s the
 // candidates that are not members yet. If incremental, s holds changed entities only. A nil
 // set means that any slot may be in it.
 func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bitset, incremental bool) {
@@ -84,39 +83,39 @@ func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bit
 		return
 	}
 	m.anyActive = m.anyActive || anyOwed
-	for i := range m.words {
-		w := &m.words[i]
-		word, mask := w.number, w.mask
-		changedHere, inside := intersectSet(mask, changed, word), s.inside[word]
-		owedHere := changedHere
-		if owing != changed {
-			owedHere = intersectSet(mask, owing, word)
+	if incremental && owing == changed {
+		v.work.memberWords = m.changedWords(v.work.memberWords, changed.View(), s.inside)
+		for _, i := range v.work.memberWords {
+			v.updateWord(&m.words[i], s, changed, replaced, owing, true)
 		}
-		if incremental && changedHere|owedHere|inside == 0 {
-			continue
-		}
-		rows := m.rows[w.firstRow:][:bits.OnesCount64(mask)]
-		living := mask
-		if changedHere != 0 {
-			if replacedHere := intersectSet(changedHere, replaced, word); replacedHere != 0 {
-				living = v.destroyReplaced(word, mask, replacedHere, rows)
-			}
-		}
-		if owedHere != 0 {
-			w.active |= owedHere & living
-		}
-		outside := living &^ inside
-		if incremental {
-			outside &= changedHere
-		}
-		if outside != 0 {
-			v.leaveOutside(word, mask, outside, rows)
-		}
-		if inside != 0 {
-			s.inside[word] = inside &^ living
+	} else {
+		for i := range m.words {
+			v.updateWord(&m.words[i], s, changed, replaced, owing, incremental)
 		}
 	}
 	v.compact()
+}
+
+// updateWord is updateMembers for one word.
+func (v *Viewer) updateWord(w *memberWord, s *candidates, changed, replaced, owing *bulk.Bitset, incremental bool) {
+	word, mask := w.number, w.mask
+	changedHere, inside := intersectSet(mask, changed, word), s.inside[word]
+	rows := v.members.rows[w.firstRow:][:bits.OnesCount64(mask)]
+	living := mask
+	if changedHere != 0 {
+		if replacedHere := intersectSet(changedHere, replaced, word); replacedHere != 0 {
+			living = v.destroyReplaced(word, mask, replacedHere, rows)
+		}
+	}
+	w.active |= intersectSet(living, owing, word)
+	outside := living &^ inside
+	if incremental {
+		outside &= changedHere
+	}
+	if outside != 0 {
+		v.leaveOutside(word, mask, outside, rows)
+	}
+	s.inside[word] = inside &^ living
 }
 
 // intersectSet returns the slots of mask that are in a set. nil holds every slot.

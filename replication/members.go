@@ -3,6 +3,8 @@ package replication
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/worldd/worldd/bulk"
 )
 
 // members maps the slots of a viewer's interest set to row indexes, grouped by words
@@ -55,6 +57,33 @@ func (m *members) activate(slot uint32) {
 	m.words[m.searchWord(slot>>6)].active |= 1 << (slot & 63)
 	m.anyActive = true
 }
+
+// changedWords returns the positions of the words with a member in changed, or with a slot in
+// inside. Like activeWords it has no branch on what it finds, which would be unpredictable.
+func (m *members) changedWords(list []uint32, changed bulk.BitsetView, inside []uint64) []uint32 {
+	list = slices.Grow(list[:0], len(m.words))[:len(m.words)]
+	n := 0
+	for i := range m.words {
+		w := &m.words[i]
+		list[n] = uint32(i)
+		n += nonzero(w.mask&changed.Word(w.number) | inside[w.number])
+	}
+	return list[:n]
+}
+
+// activeWords returns the positions of the words with active members.
+func (m *members) activeWords(list []uint32) []uint32 {
+	list = slices.Grow(list[:0], len(m.words))[:len(m.words)]
+	n := 0
+	for i := range m.words {
+		list[n] = uint32(i)
+		n += nonzero(m.words[i].active)
+	}
+	return list[:n]
+}
+
+// nonzero returns 1 if v is not 0, otherwise 0.
+func nonzero(v uint64) int { return int((v | -v) >> 63) }
 
 // searchWord returns the position of the first word with at least this number.
 func (m *members) searchWord(number uint32) int {

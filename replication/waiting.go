@@ -21,7 +21,8 @@ func (v *Viewer) collectWaiting() bool {
 		return false
 	}
 	waiting, rowIndexes, left := w.waiting, w.waitingRows, uint64(0)
-	for i := range m.words {
+	w.memberWords = m.activeWords(w.memberWords)
+	for _, i := range w.memberWords {
 		word := &m.words[i]
 		for rest := word.active; rest != 0; rest &= rest - 1 {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))

@@ -101,6 +101,7 @@ type workspace struct {
 	// slot, and waitingRows their row indexes.
 	waiting       []codingKey
 	waitingRows   []uint32
+	memberWords   []uint32 // positions of the members' words being looked at
 	ranking       ranking
 	selection     selection
 	encoder       encoder
