@@ -65,13 +65,16 @@ func (s *Session) answerTime() time.Duration { return s.owesSince + s.clock.answ
 
 // answerDelay returns how long after its arrival a snapshot is best answered. Each end
 // acknowledges a packet in the next one that it sends, or after maxAckDelay in a packet of
-// its own (RATIONALE.md). So an update takes two packets instead of three if the answer is sent within
-// maxAckDelay of the snapshot's arrival, and arrives within maxAckDelay of the next
-// snapshot's departure. Over longer round trips an answer at once does both. The answer
-// arrives before the next snapshot is made in any case, so baselines are no older.
+// its own (RATIONALE.md). So an update takes two packets instead of three if the answer is
+// sent within maxAckDelay of the snapshot's arrival, and arrives within maxAckDelay of a
+// snapshot's departure. Over half of all round trips an answer at once does both. It arrives
+// before that snapshot is made in any case, so baselines are no older.
 func (c *clock) answerDelay() time.Duration {
-	early := c.interval - c.trips.least() - maxAckDelay
-	if !c.trips.any || early > maxAckDelay { // the snapshot after next, if any, would be in time
+	if !c.trips.any || c.interval == 0 {
+		return 0
+	}
+	early := c.interval - c.trips.least()%c.interval - maxAckDelay
+	if early > maxAckDelay { // the server acknowledges before that snapshot in any case
 		return 0
 	}
 	return max(min(early+snapshotLateness, maxAckDelay-answerMargin), 0)

@@ -18,7 +18,7 @@ func TestAnswersCarryAcknowledgements(t *testing.T) {
 	for _, c := range []struct {
 		delay         int64 // ms, each way
 		asleep, awake float64
-	}{{2, 2, 3}, {5, 2, 3}, {10, 2, 3}, {13, 2, 2}, {40, 2, 2}} {
+	}{{2, 2, 3}, {5, 2, 3}, {10, 2, 3}, {13, 2, 2}, {20, 2, 2}, {30, 2, 3}, {40, 2, 2}} {
 		require.InDelta(t, c.asleep, packetsPerSnapshot(t, c.delay, true), 0.05, "%d ms each way", c.delay)
 		require.InDelta(t, c.awake, packetsPerSnapshot(t, c.delay, false), 0.05, "%d ms each way, drawing", c.delay)
 	}
