@@ -157,8 +157,8 @@ export class Inputs {
     return this.renderer.on ? Math.min(this.shownTick, 2 ** 32 - 1) * viewTick : 0
   }
 
-  /** datagram returns the Input datagram to send at now, valid until the next. */
-  datagram(now: number, acks: Acks, structure: number): Uint8Array {
+  /** datagram returns the Input datagram to send at now, valid until the next. applied is the newest applied input's tick. */
+  datagram(now: number, acks: Acks, structure: number, applied: number): Uint8Array {
     this.sentAt = now
     const stamp = stampAt(now)
     let from = 0
@@ -180,7 +180,9 @@ export class Inputs {
     this.unsent -= fresh
     this.early = this.unsent > 0
     this.acked.copy(acks)
-    encodeInput(this.w, stamp, acks, structure, this.list, from, Math.min(repeated, this.list.length - from))
+    let n = Math.min(repeated, this.list.length - from)
+    while (n > fresh && this.list[from + n - 1].tick <= applied) n-- // the server would drop it
+    encodeInput(this.w, stamp, acks, structure, this.list, from, n)
     return this.w.view()
   }
 

@@ -531,7 +531,7 @@ export class Session {
   /** input returns the Input datagram to send at now, undefined before Welcome. */
   input(now: number): Uint8Array | undefined {
     const r = this.replica
-    return this.joined && r ? this.inputs.datagram(now, r.acks, r.structure) : undefined
+    return this.joined && r ? this.inputs.datagram(now, r.acks, r.structure, r.input) : undefined
   }
 
   /** inputDue reports whether to send an input at now, if that many datagrams arrived since the last. */
