@@ -37,7 +37,7 @@ func (p pages) live(w http.ResponseWriter, r *http.Request) {
 		connect += fmt.Sprintf(" https://%s:%d", host, p.Quic.Addr().Port) // the guard has checked the host
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src "+connect)
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; worker-src blob:; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src "+connect)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-cache")

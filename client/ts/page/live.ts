@@ -84,15 +84,16 @@ class Session {
   private introduced = false
   private holdsOwn = false
   private waitsUntil = 0 // introduce; 0: it has not begun
+  private readonly ended = new AbortController()
 
   private constructor(client: Client) {
     this.client = client
     this.avatar = new OwnAvatar(client)
     const canvas = element<HTMLCanvasElement>('world')
-    this.view = new View(canvas)
-    this.stick = new Stick(canvas, { pick: (x, y) => this.hold(this.view.pick(client, x, y)), pan: (x, y) => this.view.pan(x, y) })
+    this.view = new View(canvas, this.ended.signal)
+    this.stick = new Stick(canvas, { pick: (x, y) => this.hold(this.view.pick(client, x, y)), pan: (x, y) => this.view.pan(x, y) }, this.ended.signal)
     this.legend = new Legend((kind) => this.hold(this.view.nearest(client, kind, this.held.handles)))
-    addEventListener('pagehide', () => client.close())
+    addEventListener('pagehide', () => client.close(), { signal: this.ended.signal })
     operator.look()
     element('leave').onclick = () => client.close()
     rooms.chosen = () => client.close()
@@ -127,9 +128,13 @@ class Session {
     session.panel.verdicts = () => ({ hidden: hidden.size, stale })
     message.hide()
     document.body.classList.add('joined')
-    for (;;) {
-      await frame()
-      session.draw()
+    try {
+      for (;;) {
+        await frame()
+        session.draw()
+      }
+    } finally {
+      session.ended.abort()
     }
   }
 
@@ -213,7 +218,7 @@ function frame(): Promise<void> {
 async function again(e: unknown): Promise<void> {
   if (lacksRoom(e) && rooms.wanted !== '') {
     await message.confirm(said(e), 'Join another room')
-    rooms.wanted = ''
+    rooms.want('')
     return
   }
   if (!wantsToken(e)) return message.confirm(said(e), 'Join again')

@@ -9,6 +9,7 @@ const period = 3000
 /** RoomInfo is what the page shows of a room of GET /rooms. */
 interface RoomInfo {
   readonly name: string
+  readonly state: string
   readonly players: number
 }
 
@@ -16,7 +17,7 @@ interface RoomInfo {
 export class Rooms {
   /** chosen is called when the player wants another room: wanted. */
   chosen: () => void = () => {}
-  /** wanted is the name of the room to join, empty for the server's own choice. */
+  /** wanted is the name of the room to join, empty for the server's own choice. It is part of the page's link. */
   wanted = new URLSearchParams(location.search).get('room') ?? ''
   private readonly admin: Admin
   private readonly field = element<HTMLInputElement>('roomname')
@@ -28,12 +29,17 @@ export class Rooms {
     this.field.onfocus = () => void this.list()
     element<HTMLFormElement>('rooms').onsubmit = (e) => {
       e.preventDefault()
-      this.wanted = this.field.value.trim()
+      this.want(this.field.value.trim())
       this.going = true
-      history.replaceState(null, '', this.wanted === '' ? location.pathname : `?room=${encodeURIComponent(this.wanted)}`)
       this.field.blur()
       this.chosen()
     }
+  }
+
+  /** want sets wanted. */
+  want(room: string): void {
+    this.wanted = room
+    history.replaceState(null, '', room === '' ? location.pathname : `?room=${encodeURIComponent(room)}`)
   }
 
   /** entered shows the room that the session is in. */
@@ -57,6 +63,6 @@ export class Rooms {
     const answer = await this.admin.ask('/rooms').catch(() => undefined)
     if (!answer?.ok) return
     const all: RoomInfo[] = await answer.json()
-    element('roomnames').replaceChildren(...all.map((r) => new Option(`${r.players} players`, r.name)))
+    element('roomnames').replaceChildren(...all.filter((r) => r.state === 'open').map((r) => new Option(`${r.players} ${r.players === 1 ? 'player' : 'players'}`, r.name)))
   }
 }

@@ -33,14 +33,15 @@ export class Stick {
   private drag: readonly [number, number] = [0, 0]
   private resting = true
 
-  constructor(canvas: HTMLCanvasElement, picture: Picture) {
+  /** It listens to keys until signal says that the session has ended. */
+  constructor(canvas: HTMLCanvasElement, picture: Picture, signal: AbortSignal) {
     addEventListener('keydown', (e) => {
       if (!this.uses(e.code) || e.ctrlKey || e.metaKey || e.altKey || isForFocus(e)) return
       this.down.add(e.code)
       e.preventDefault()
-    })
-    addEventListener('keyup', (e) => this.down.delete(e.code))
-    addEventListener('blur', () => this.release())
+    }, { signal })
+    addEventListener('keyup', (e) => this.down.delete(e.code), { signal })
+    addEventListener('blur', () => this.release(), { signal })
     canvas.onpointerdown = (e) => {
       canvas.setPointerCapture(e.pointerId)
       this.from = [e.offsetX, e.offsetY]

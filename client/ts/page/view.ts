@@ -56,10 +56,10 @@ export class View {
   private readonly state = new State()
   private readonly points = new Columns()
 
-  constructor(canvas: HTMLCanvasElement) {
+  constructor(canvas: HTMLCanvasElement, signal: AbortSignal) {
     this.canvas = canvas
     this.paper = canvas.getContext('2d')!
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.colours.clear())
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.colours.clear(), { signal })
     canvas.onwheel = (e) => {
       e.preventDefault()
       this.zoom = Math.min(Math.max(this.zoom * Math.exp(-e.deltaY / 500), minZoom), maxZoom)
