@@ -38,9 +38,8 @@ type bodies struct {
 	diverged  bool             // the newest audit failed: Resync
 	reported  bool             // and the observer knows
 
-	form      *schema.Schema // of the body alone
-	quantised schema.Body    // scratch
-	values    [6]uint32      // scratch: of quantised
+	quantised schema.Body // scratch
+	values    [6]uint32   // scratch: of quantised
 
 	redone  []*track // scratch
 	audited []*track // scratch
@@ -67,16 +66,15 @@ type MotionStats struct {
 // an error if s does not say how they move, or otherwise than package motion.
 func newBodies(s *schema.Schema, tickHz int) (*bodies, error) {
 	m, ok := s.Motion()
-	form := bodyForm()
 	switch {
 	case !ok || int(m.TickHz) != tickHz || m.TickHz > 1000:
 		return nil, protocolError("the session simulates, but the schema does not say how bodies move at %d ticks a second", tickHz)
 	case m.MaxSpeed != motion.MaxSpeed:
 		return nil, protocolError("the highest speed of bodies is %v m/s, not %v", m.MaxSpeed, motion.MaxSpeed)
-	case !strings.Contains(s.Text(), linesOf(form)):
+	case !strings.Contains(s.Text(), linesOf(bodyForm)):
 		return nil, protocolError("the session simulates, but the schema lacks the component %q", schema.BodyComponent)
 	}
-	b := &bodies{form: form, restTicks: m.RestTicks, keep: keptTicks, kinds: map[uint32]motion.Kind{}}
+	b := &bodies{restTicks: m.RestTicks, keep: keptTicks, kinds: map[uint32]motion.Kind{}}
 	for b.keep < 512 && time.Duration(b.keep)*time.Second < time.Duration(m.TickHz)*(maxDelay+maxDelay/2) {
 		b.keep *= 2
 	}
@@ -107,15 +105,6 @@ func newBodies(s *schema.Schema, tickHz int) (*bodies, error) {
 		}
 	}
 	return b, nil
-}
-
-// bodyForm returns a schema of the body alone.
-func bodyForm() *schema.Schema {
-	s := schema.New()
-	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
-		panic(err)
-	}
-	return s
 }
 
 // linesOf returns the lines of a schema text that declare components.

@@ -67,8 +67,8 @@ func (r *Rejection) Error() string {
 // Unwrap returns the code and the text as a *wire.Error.
 func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
 
-// Command asks the server to execute a raw command once: one that the schema declares by
-// schema.AddRawCommand, or not at all. See Do for others. target is zero for a command
+// Command asks the server to execute a raw command once: one whose arguments the schema does not
+// declare. See Do for others. target is zero for a command
 // without one; args is one msgpack value, or nil. wishes are the provisional handles that the
 // command asks for (see Provisional); the bytes of args may name them. On an error nothing was
 // sent: it is ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server

@@ -47,7 +47,7 @@ type Config struct {
 	TLS *tls.Config
 
 	// Schema declares the components, events, commands and the input that the caller
-	// has types for. The server, which sends its own schema, must have each of them under
+	// has types for, as the doc of package schema shows. The server, which sends its own schema, must have each of them under
 	// the same name with the same fields, in any order. Other items can be read by
 	// name. If it lacks one or has other fields, the client leaves with
 	// wire.SchemaMismatch; the error wraps a *schema.BindError with both lines. nil

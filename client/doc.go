@@ -19,16 +19,15 @@
 //
 // # Connecting
 //
-// Both sides declare what they exchange as a [schema.Schema] of struct types, best in one
-// package that both import. [Dial] takes the schema, the server's address and the
+// Both sides define what they exchange in a [schema.Schema] of struct types, best in one package
+// that both import, as the doc of package schema shows. [Dial] takes the schema, the server's address and the
 // Fingerprint of its certificate, which the server prints; without a Fingerprint the
 // certificate must be signed by one of the system's authorities. Dial returns after
 // the server's Welcome. A refusal is a *[wire.Error] whose code says what to do.
-// [ComponentOf] checks a component's name and type once, at startup.
 //
 // The server sends its own schema, and the client finds its declarations there by name: a
 // server with more components, or in another order, is no error. One that lacks a
-// declared component, or has other fields in it, is: [schema.BindError] shows both lines.
+// declared component or kind, or has other fields in it, is: [schema.BindError] shows both lines.
 // [Replica.Schema] has all that the server has, [Entity.KindName] and [Entity.Format] show
 // any entity by name, and a client that declares nothing works with every server.
 //
@@ -44,12 +43,13 @@
 //	}
 //	moment := c.Render() // the moment to show
 //	for e := range c.Replica().All() {
-//		if b, ok := body.At(e, moment); ok {
+//		if b, ok := client.Body.At(e, moment); ok {
 //			draw(e.Handle(), b)
 //		}
 //	}
 //
-// None of these block, and the replica changes only inside Update. The server hears
+// [Body] reads where entities are, "client.Of(Healths)" another component that is defined, and
+// [Entity.Is] tells kinds. None of these block, and the replica changes only inside Update. The server hears
 // from the client only through Update: a game that loads for ten seconds without
 // calling it loses its connection, and after the server's grace period its session.
 // The example of [Client] is a whole game. Bots and tools, which draw nothing, block
@@ -159,8 +159,8 @@
 // before Dial:
 //
 //	var events client.Events
-//	client.OnEvent(&events, func(tick uint32, e Kill) { score(e.By) })
-//	client.OnEventRendered(&events, func(tick uint32, e Flash) { glow(e.At) })
+//	client.OnEvent(&events, KillEvent, func(tick uint32, e Kill) { score(e.By) })
+//	client.OnEventRendered(&events, FlashEvent, func(tick uint32, e Flash) { glow(e.At) })
 //
 // # Handles and verdicts
 //

@@ -35,10 +35,13 @@ func (e *Entity) Kind() uint32 { return uint32(e.kind) }
 // game added after its start: the schema does not have it.
 func (e *Entity) KindName() string {
 	if s := e.layout.schema; int(e.kind) < s.Kinds() {
-		return s.EntityKind(int(e.kind)).Name
+		return s.KindName(int(e.kind))
 	}
 	return fmt.Sprintf("kind %d", e.kind)
 }
+
+// Is reports whether e is of that kind; false for nil.
+func (e *Entity) Is(kind schema.DefinedKind) bool { return e != nil && e.KindName() == kind.Name() }
 
 // Format returns all components of the newest state, computed or received, by name, those
 // that the caller's schema lacks too, their text fields last:
@@ -75,12 +78,29 @@ type Component[T any] struct {
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
-// ComponentOf returns the component that s has under name. T must be the type that it
-// was added with.
+// Body reads where entities are, and how they move. Config.Schema need not declare it. It reads
+// nothing if that declares the component with another struct.
+var Body = Component[schema.Body]{schema: bodyForm, body: ownBody}
+
+// bodyForm is a schema of the body alone.
+var bodyForm = schema.NewWithBody()
+
+// Of returns a component to read: "health, ok := client.Of(Healths).Get(e)". Config.Schema must be
+// the schema that it was defined in.
+func Of[T any](d schema.DefinedComponent[T]) Component[T] {
+	c, err := ComponentOf[T](d.Schema(), d.Name())
+	if err != nil { // so Define failed, and Dial will
+		return Component[T]{}
+	}
+	return c
+}
+
+// ComponentOf is Of for a schema that is made at run time: it returns the component that s has
+// under name. T must be the type that it was added with.
 func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	n, ok := s.ByName(name)
 	if !ok {
-		return Component[T]{}, fmt.Errorf("client: the schema has no component %q: add it with schema.Add", name)
+		return Component[T]{}, fmt.Errorf("client: the schema has no component %q: add it with schema.Define", name)
 	}
 	spec := s.Component(n)
 	if want, got := spec.Type, reflect.TypeFor[T](); want != got {
@@ -123,7 +143,7 @@ func (c *Component[T]) setBody(e *Entity, s *motion.State, v *T) {
 // numberIn returns the component's number in the schema of e, or -1 if e lacks it or is
 // nil.
 func (c *Component[T]) numberIn(e *Entity) int {
-	if e == nil {
+	if e == nil || c.schema == nil {
 		return -1
 	}
 	n := e.layout.numberOf(c.schema, c.number)

@@ -25,21 +25,24 @@ type eventHandler struct {
 	bind func(m *schema.Message, body *schema.Payload, tick uint32) (call func(), err error)
 }
 
-// OnEvent makes f the function for events of the struct type T, which the schema declares by
-// schema.AddEvent or schema.AddUnreliableEvent. It is called as soon as the event arrives.
+// OnEvent makes f a function for an event. It is called as soon as the event arrives.
 //
 // Reliable events arrive once, in the order in which the server sent them, and in their
 // place among Enter, Leave and Destroy. An entity that an event names may still be Pending
 // if it spawned in the same tick; it is not yet Stale if it died in the same tick. tick is
 // the tick of the next snapshot. Unreliable events arrive at most once and up to a second
 // late, before the rows of their snapshot are applied; tick is when they happened.
-func OnEvent[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, false, f) }
+func OnEvent[T any](e *Events, _ schema.DefinedEvent[T], f func(tick uint32, event T)) {
+	addHandler(e, false, f)
+}
 
 // OnEventRendered is OnEvent for what the player sees or hears: f is called when Render
 // reaches the tick of the event, by ascending ticks. If nothing is rendered it is called
 // when the event is a second old; if 256 events wait, the oldest is not delayed
 // further.
-func OnEventRendered[T any](e *Events, f func(tick uint32, event T)) { addHandler(e, true, f) }
+func OnEventRendered[T any](e *Events, _ schema.DefinedEvent[T], f func(tick uint32, event T)) {
+	addHandler(e, true, f)
+}
 
 // OnAnyEvent makes f a function for all events, by their names in the server's schema, with
 // the fields as schema.Message.Format shows them. It is for tools without Go types, and is

@@ -42,16 +42,16 @@ type theatre struct {
 func newTheatre(t testing.TB) *theatre {
 	p := &theatre{t: t, schema: schema.New()}
 	require.NoError(t, schema.Add[friend](p.schema, "friend"))
-	require.NoError(t, schema.AddEvent[boom](p.schema, "boom"))
-	require.NoError(t, schema.AddUnreliableEvent[spark](p.schema, "spark"))
-	require.NoError(t, schema.AddEvent[silent](p.schema, "silent"))
+	booms := schema.DefineEvent[boom](p.schema, "boom")
+	sparks := schema.DefineUnreliableEvent[spark](p.schema, "spark")
+	schema.DefineEvent[silent](p.schema, "silent")
 	var events client.Events
-	client.OnEvent(&events, func(tick uint32, e boom) {
+	client.OnEvent(&events, booms, func(tick uint32, e boom) {
 		p.hear("boom %d of %v (%v) at %d", e.Size, e.Who, p.session.Resolve(e.Who), tick)
 	})
-	client.OnEvent(&events, func(tick uint32, e spark) { p.hear("spark %d %q at %d", e.Serial, e.Text, tick) })
-	client.OnEventRendered(&events, func(tick uint32, e boom) { p.hear("shown boom %d at %d", e.Size, tick) })
-	client.OnEventRendered(&events, func(tick uint32, e spark) { p.hear("shown spark %d at %d", e.Serial, tick) })
+	client.OnEvent(&events, sparks, func(tick uint32, e spark) { p.hear("spark %d %q at %d", e.Serial, e.Text, tick) })
+	client.OnEventRendered(&events, booms, func(tick uint32, e boom) { p.hear("shown boom %d at %d", e.Size, tick) })
+	client.OnEventRendered(&events, sparks, func(tick uint32, e spark) { p.hear("shown spark %d at %d", e.Serial, tick) })
 	var err error
 	p.session, err = client.NewSession(client.SessionConfig{Schema: p.schema, Events: &events})
 	require.NoError(t, err)
@@ -274,12 +274,12 @@ func TestEventsRendered(t *testing.T) {
 // A game with a function for a type that is no event hears of its mistake.
 func TestEventsOfAnotherSchema(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.AddEvent[silent](s, "silent"))
+	silence := schema.DefineEvent[silent](s, "silent")
 	var events client.Events
-	client.OnEvent(&events, func(uint32, silent) {})
+	client.OnEvent(&events, silence, func(uint32, silent) {})
 	_, err := client.NewSession(client.SessionConfig{Schema: s, Events: &events})
 	require.NoError(t, err)
-	client.OnEventRendered(&events, func(uint32, boom) {})
+	client.OnEventRendered(&events, schema.DefineEvent[boom](schema.New(), "boom"), func(uint32, boom) {})
 	_, err = client.NewSession(client.SessionConfig{Schema: s, Events: &events})
 	require.ErrorContains(t, err, "client_test.boom")
 }

@@ -63,7 +63,7 @@ func (e *Entity) current(n int) []uint32 {
 func (b *bodies) quantise(s *motion.State) []uint32 {
 	state := bodyOf(*s)
 	b.quantised = schema.Body{Position: state.Position, Velocity: state.Velocity}
-	b.form.Quantise(0, &b.quantised, b.values[:])
+	bodyForm.Quantise(0, &b.quantised, b.values[:])
 	return b.values[:]
 }
 
@@ -77,6 +77,9 @@ func bodyFieldsOf(name string, t reflect.Type) *bodyFields {
 	if name != schema.BodyComponent {
 		return nil
 	}
+	if t == reflect.TypeFor[schema.Body]() {
+		return ownBody
+	}
 	p, ok := t.FieldByName("Position")
 	v, moves := t.FieldByName("Velocity")
 	if !ok || !moves || p.Type != vector || v.Type != vector || len(p.Index) != 1 || len(v.Index) != 1 {
@@ -84,6 +87,9 @@ func bodyFieldsOf(name string, t reflect.Type) *bodyFields {
 	}
 	return &bodyFields{p.Offset, v.Offset}
 }
+
+// ownBody are the fields of schema.Body.
+var ownBody = &bodyFields{unsafe.Offsetof(schema.Body{}.Position), unsafe.Offsetof(schema.Body{}.Velocity)}
 
 func (f *bodyFields) set(v unsafe.Pointer, s *motion.State) {
 	*(*[3]float32)(unsafe.Add(v, f.position)) = [3]float32{s.Position.X, s.Position.Y, s.Position.Z}

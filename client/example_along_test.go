@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,13 +21,10 @@ func pushed(cartX, cartSpeed, wagonX, wagonSpeed float32) float32 {
 	return wagonSpeed * (63.0 / 64)
 }
 
-func shuntingSchema() *schema.Schema {
-	s := schema.New()
-	if err := errors.Join(schema.Add[schema.Body](s, schema.BodyComponent), schema.SetInput[throttle](s)); err != nil {
-		panic(err)
-	}
-	return s
-}
+var (
+	shuntingSchema = schema.NewWithBody()
+	shuntingInput  = schema.DefineInput[throttle](shuntingSchema)
+)
 
 // shunting serves a railway with a wagon at 3 m, which carts push.
 func shunting() (s *server.Server, stop func()) {
@@ -45,10 +41,10 @@ func shunting() (s *server.Server, stop func()) {
 		w.SetVelocity(rolling, world.Vec3{X: pushed(at.X, v.X, to.X, rolls.X)})
 	})
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: shuntingSchema(),
+		Listen: "127.0.0.1:0", World: w, Schema: shuntingSchema,
 		Game: server.Game{
 			Join: func(*server.Session) (world.Entity, error) { return pushing, nil },
-			Input: server.OnInput(func(s *server.Session, _ uint64, in throttle) {
+			Input: server.OnInput(shuntingInput, func(s *server.Session, _ uint64, in throttle) {
 				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
 			}),
 		},
@@ -74,7 +70,7 @@ func ExampleAlong() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c, err := client.Dial(ctx, client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: shuntingSchema()})
+	c, err := client.Dial(ctx, client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: shuntingSchema})
 	if err != nil {
 		panic(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The messages of the game. Client and server build the schema from the same types.
+// The messages of the game, for server and clients.
 type (
 	// throttle is the input of a tick.
 	throttle struct {
@@ -31,19 +31,12 @@ type (
 	derail struct{}
 )
 
-func railwaySchema() *schema.Schema {
-	s := schema.New()
-	err := errors.Join(
-		schema.Add[schema.Body](s, schema.BodyComponent),
-		schema.SetInput[throttle](s),
-		schema.AddQuery[whistle, steam](s, "whistle"),
-		schema.AddCommand[derail](s, "derail"),
-	)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
+var (
+	railwaySchema  = schema.NewWithBody()
+	throttleInput  = schema.DefineInput[throttle](railwaySchema)
+	whistleCommand = schema.DefineQuery[whistle, steam](railwaySchema, "whistle")
+	derailCommand  = schema.DefineCommand[derail](railwaySchema, "derail")
+)
 
 // railway serves a world in which each client controls a cart that rolls along x at
 // the speed of its input. There is steam for three blows of the whistle.
@@ -52,22 +45,22 @@ func railway() (s *server.Server, stop func()) {
 	cart, _ := w.AddKind(world.Kind{Name: "cart", Body: &world.BodyDef{Kinematic: true}})
 	left := uint8(3)
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: railwaySchema(),
+		Listen: "127.0.0.1:0", World: w, Schema: railwaySchema,
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Input: server.OnInput(func(s *server.Session, _ uint64, in throttle) {
+			Input: server.OnInput(throttleInput, func(s *server.Session, _ uint64, in throttle) {
 				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
 			}),
-			Commands: map[string]server.Command{
-				"whistle": server.OnQuery(func(_ *server.Session, _ world.Entity, args whistle) (steam, error) {
+			Commands: []server.Command{
+				server.OnQuery(whistleCommand, func(_ *server.Session, _ world.Entity, args whistle) (steam, error) {
 					if args.Blows > left {
 						return steam{}, &server.Rejection{Text: "no steam left"}
 					}
 					left -= args.Blows
 					return steam{left}, nil
 				}),
-				"derail": server.OnCommand(func(*server.Session, world.Entity, derail) error {
+				server.OnCommand(derailCommand, func(*server.Session, world.Entity, derail) error {
 					return &server.Rejection{Text: "against the rules"}
 				}),
 			},
@@ -90,7 +83,6 @@ func railway() (s *server.Server, stop func()) {
 // train is a game: the state that its one goroutine keeps between renders.
 type train struct {
 	client *client.Client
-	body   client.Component[schema.Body]
 	asked  []*client.Query[steam]
 	shown  float32 // where the player's cart was last drawn
 }
@@ -106,7 +98,7 @@ func (g *train) render() error {
 	}
 	moment := g.client.Render()
 	for e := range g.client.Replica().All() {
-		if body, ok := g.body.At(e, moment); ok {
+		if body, ok := client.Body.At(e, moment); ok {
 			g.draw(e.Handle(), body.Position)
 		}
 	}
@@ -134,7 +126,7 @@ func (g *train) draw(cart bulk.Handle, at [3]float32) {
 }
 
 func (g *train) whistle(blows uint8) {
-	q, err := client.Ask[steam](g.client, 0, whistle{blows})
+	q, err := client.Ask(g.client, whistleCommand, 0, whistle{blows})
 	if err != nil {
 		panic(err)
 	}
@@ -148,20 +140,15 @@ func ExampleClient() {
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	components := railwaySchema()
-	body, err := client.ComponentOf[schema.Body](components, schema.BodyComponent)
-	if err != nil {
-		panic(err)
-	}
 	c, err := client.Dial(ctx, client.Config{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: components,
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: railwaySchema,
 	})
 	if err != nil {
 		panic(err)
 	}
 	defer c.Close()
 
-	game := &train{client: c, body: body}
+	game := &train{client: c}
 	game.whistle(2)
 	game.whistle(2)
 	vsync := time.NewTicker(time.Second / 60)

@@ -22,11 +22,11 @@ func ExampleClient_Provisional() {
 	w, _ := world.New(world.Config{})
 	missile, _ := w.AddKind(world.Kind{Name: "missile", Body: &world.BodyDef{Kinematic: true}})
 	messages := schema.New()
-	_ = schema.AddCommand[launchMissile](messages, "launch")
+	launch := schema.DefineCommand[launchMissile](messages, "launch")
 	s, _ := server.Listen(server.Config{
 		Listen: "127.0.0.1:0", World: w, Schema: messages,
-		Game: server.Game{Commands: map[string]server.Command{
-			"launch": server.OnCommand(func(s *server.Session, _ world.Entity, args launchMissile) error {
+		Game: server.Game{Commands: []server.Command{
+			server.OnCommand(launch, func(s *server.Session, _ world.Entity, args launchMissile) error {
 				if !s.IsWish(args.Missile) {
 					return &wire.Error{Code: wire.BadArguments}
 				}

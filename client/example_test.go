@@ -15,41 +15,32 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Wood is a component. Both sides build the same schema from such types, best in one
-// package that both import.
+// Wood is a component. Its definition is best in a package that server and clients import.
 type Wood struct {
 	Left int32 `net:"bits=12"`
 }
 
-func orchardSchema() *schema.Schema {
-	s := schema.New()
-	for _, err := range []error{
-		schema.Add[schema.Body](s, schema.BodyComponent),
-		schema.Add[Wood](s, "wood"),
-	} {
-		if err != nil {
-			panic(err)
-		}
-	}
-	return s
-}
+var (
+	orchardSchema = schema.NewWithBody()
+	woods         = schema.Define[Wood](orchardSchema, "wood")
+)
 
 // orchard serves a world with one tree, entity 0v1, until stop is called. The example
 // of package server shows how to host a game.
 func orchard(epoch uint64) (s *server.Server, stop func()) {
 	w, _ := world.New(world.Config{})
-	wood, _ := world.Register[Wood](w, "wood")
+	wood, _ := server.Register(w, woods)
 	player, _ := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})
 	sapling, _ := w.AddKind(world.Kind{Name: "tree", Body: &world.BodyDef{Kinematic: true}})
 	tree, _ := w.Spawn(sapling, world.Vec3{X: 5}, world.Vec3{})
 	wood.Set(tree, Wood{Left: 20})
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: orchardSchema(), Epoch: epoch,
+		Listen: "127.0.0.1:0", World: w, Schema: orchardSchema, Epoch: epoch,
 		Game: server.Game{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Commands: map[string]server.Command{
-				"chop": server.OnRawCommand(func(_ *server.Session, target world.Entity, args []byte) error {
+			Commands: []server.Command{
+				server.OnRawCommand("chop", func(_ *server.Session, target world.Entity, args []byte) error {
 					var strokes int32
 					if err := msgpack.Unmarshal(args, &strokes); err != nil || strokes < 1 {
 						return &wire.Error{Code: wire.BadArguments}
@@ -57,11 +48,11 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 					wood.Mut(target).Left -= strokes
 					return nil
 				}),
-				"carry": server.OnRawCommand(func(_ *server.Session, target world.Entity, _ []byte) error {
+				server.OnRawCommand("carry", func(_ *server.Session, target world.Entity, _ []byte) error {
 					w.SetPosition(target, world.Vec3{X: 200})
 					return nil
 				}),
-				"winter": server.OnRawCommand(func(*server.Session, world.Entity, []byte) error {
+				server.OnRawCommand("winter", func(*server.Session, world.Entity, []byte) error {
 					w.Destroy(tree)
 					return nil
 				}),
@@ -89,14 +80,9 @@ func Example() {
 	s, stop := orchard(1)
 	defer stop()
 
-	components := orchardSchema()
-	wood, err := client.ComponentOf[Wood](components, "wood")
-	if err != nil {
-		panic(err)
-	}
 	c, err := client.Dial(ctx, client.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
-		Schema: components, Name: "ada",
+		Schema: orchardSchema, Name: "ada",
 		Observer: client.Observer{
 			Leave:   func(h bulk.Handle, _ wire.Reason) { fmt.Println(h, "left view") },
 			Destroy: func(h bulk.Handle, _ uint8) { fmt.Println(h, "was destroyed") },
@@ -126,7 +112,7 @@ func Example() {
 	look := func() {
 		switch e, v := c.Lookup(tree); v {
 		case wire.Live: // in view
-			w, _ := wood.Get(e)
+			w, _ := client.Of(woods).Get(e)
 			fmt.Println(v, "with", w.Left, "left")
 		case wire.Hidden: // out of view; it may well live
 			fmt.Println(v)
@@ -152,7 +138,7 @@ func Example() {
 	look()
 	strokes, _ := msgpack.Marshal(3)
 	command("chop", tree, strokes)
-	until(func() bool { w, _ := wood.Get(c.Replica().Entity(tree)); return w.Left < 20 })
+	until(func() bool { w, _ := client.Of(woods).Get(c.Replica().Entity(tree)); return w.Left < 20 })
 	look()
 	command("carry", tree, nil)
 	until(func() bool { return c.Resolve(tree) == wire.Hidden })
@@ -182,7 +168,7 @@ func ExampleDial_again() {
 	config := client.Config{
 		GiveUp:      -1,   // otherwise the client reconnects itself
 		InsecureDev: true, // each server has its own certificate here; games pin one or have it signed
-		Schema:      orchardSchema(),
+		Schema:      orchardSchema,
 	}
 	var mine []bulk.Handle
 	connect := func(s *server.Server) *client.Client {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
@@ -18,6 +19,7 @@ type layout struct {
 	hash     uint64             // of schema
 	declared *schema.Schema     // the caller's, nil if it has none
 	numbers  []int              // components of declared by their number there: the number in schema
+	body     int                // number of the component that Body reads, -1 if there is none
 	bodies   *bodies            // the replica's, nil unless it computes bodies
 }
 
@@ -25,9 +27,12 @@ type layout struct {
 // components that c's schema has. declared may be nil.
 func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
 	s := c.Schema()
-	l := &layout{codec: c, schema: s, values: s.Values(), hash: s.Hash(), declared: declared}
+	l := &layout{codec: c, schema: s, values: s.Values(), hash: s.Hash(), declared: declared, body: -1}
 	for i := range s.Components() {
 		l.specs = append(l.specs, s.Component(i))
+	}
+	if n, ok := s.ByName(schema.BodyComponent); ok && l.specs[n].Type == reflect.TypeFor[schema.Body]() {
+		l.body = n
 	}
 	if declared != nil {
 		for i := range declared.Components() {
@@ -55,6 +60,9 @@ func readLayout(text string, hash uint64, declared *schema.Schema, tables *Table
 			return nil, fmt.Errorf("%w: %w", &wire.Error{Code: wire.SchemaMismatch}, err)
 		}
 	}
+	if n, ok := s.ByName(schema.BodyComponent); ok && s.Component(n).Type == nil {
+		_ = s.Bind(bodyForm) // fails if it has other fields: Body cannot read it then
+	}
 	return newLayout(rowcodec.New(s, tables), declared), nil
 }
 
@@ -66,6 +74,8 @@ func (l *layout) numberOf(s *schema.Schema, number int) int {
 		return number
 	case l.declared:
 		return l.numbers[number]
+	case bodyForm:
+		return l.body
 	}
 	c := s.Component(number)
 	if n, ok := l.schema.ByName(c.Name); ok && l.specs[n].Type == c.Type {

@@ -110,7 +110,7 @@ func record(t testing.TB) *tape {
 		Replication: replication.Config{EnterRadius: 15, LeaveRadius: 18, SnapshotHz: 30},
 		Game: server.Game{
 			Join:     func(*server.Session) (world.Entity, error) { return spawn(), nil },
-			Commands: map[string]server.Command{"poke": server.OnRawCommand(func(*server.Session, world.Entity, []byte) error { return nil })},
+			Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
 		},
 	})
 	require.NoError(t, err)

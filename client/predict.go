@@ -98,7 +98,7 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 	case s.prediction != nil:
 		return nil, errors.New("client: the session has a Prediction already")
 	case message == nil || message.Type != reflect.TypeFor[Input]():
-		return nil, fmt.Errorf("client: the schema does not declare the input %v: add it with schema.SetInput", reflect.TypeFor[Input]())
+		return nil, fmt.Errorf("client: the schema does not declare the input %v: add it with schema.DefineInput", reflect.TypeFor[Input]())
 	case !(config.Snap >= 0):
 		return nil, fmt.Errorf("client: Snap is %v: want 0 or more", config.Snap)
 	}
@@ -149,7 +149,7 @@ func predictedFields(s *schema.Schema, t reflect.Type) ([]part, error) {
 		}
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("client: %v is no component of the schema, nor a struct of components: add it with schema.Add", t)
+		return nil, fmt.Errorf("client: %v is no component of the schema, nor a struct of components: add it with schema.Define", t)
 	}
 	return parts, nil
 }

@@ -59,7 +59,7 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 	}
 	s := schema.New()
 	require.NoError(t, schema.Add[runner](s, "runner"))
-	require.NoError(t, schema.SetInput[lever](s))
+	pulling := schema.DefineInput[lever](s)
 	w, err := world.New(world.Config{Seed: seed})
 	require.NoError(t, err)
 	kind, err := w.AddKind(world.Kind{Name: "runner"})
@@ -82,7 +82,7 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 				k.runners.Set(k.player, newRunner())
 				return k.player, err
 			},
-			Input: session.OnInput(func(_ *session.Session, _ uint64, in lever) { k.held = in }),
+			Input: session.OnInput(pulling, func(_ *session.Session, _ uint64, in lever) { k.held = in }),
 		},
 	})
 	require.NoError(t, err)

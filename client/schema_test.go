@@ -200,6 +200,56 @@ func TestComponentOfAnotherSchema(t *testing.T) {
 	}
 }
 
+// A client reads the body although it declares nothing, unless the server's has other fields. Is
+// compares kinds, and a client of a kind that the server lacks leaves.
+func TestBodyAndKinds(t *testing.T) {
+	s := newHandServer(t, declare(t, component[schema.Body](schema.BodyComponent), kind("crate"), kind("lift")), nil)
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1), 262144+256, 0, 0, 4096, 4096, 4096)
+	e := s.session.Replica().Entity(h(3, 1))
+	body, ok := client.Body.Get(e)
+	require.True(t, ok)
+	require.Equal(t, float32(1), body.Position[0])
+	defined := schema.New()
+	crate, lift := schema.DefineKind(defined, "crate"), schema.DefineKind(defined, "lift")
+	require.False(t, e.Is(crate))
+	require.True(t, e.Is(lift))
+	require.False(t, (*client.Entity)(nil).Is(lift))
+	_, ok = client.Body.Get(nil)
+	require.False(t, ok)
+
+	s = newHandServer(t, declare(t, component[health](schema.BodyComponent), kind("crate")), defined)
+	var missing *schema.BindError
+	require.ErrorAs(t, s.answer(asIs), &missing)
+	require.Equal(t, `kind "lift"`, missing.Item)
+	s = newHandServer(t, declare(t, component[health](schema.BodyComponent), kind("crate"), kind("lift")), defined)
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1), 500)
+	_, ok = client.Body.Get(s.session.Replica().Entity(h(3, 1)))
+	require.False(t, ok, "it has other fields")
+}
+
+// Of reads what Define has added. A definition with a mistake reads nothing, and no client starts
+// with it.
+func TestOf(t *testing.T) {
+	own := schema.New()
+	healths := schema.Define[health](own, "health")
+	s := newHandServer(t, servedSchema(t), own)
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1), 9, 1, 500, 0, 0)
+	e := s.session.Replica().Entity(h(3, 1))
+	got, ok := client.Of(healths).Get(e)
+	require.True(t, ok)
+	require.Equal(t, health{500}, got)
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = client.Of(healths).Get(e); _, _ = client.Body.Get(e) }))
+
+	wrong := schema.Define[func()](own, "wrong")
+	_, ok = client.Of(wrong).Get(e)
+	require.False(t, ok)
+	_, err := client.NewSession(client.SessionConfig{Schema: own})
+	require.ErrorContains(t, err, `component "wrong"`)
+}
+
 // A kind that the game added after the server's start has no name.
 func TestKindWithoutName(t *testing.T) {
 	s := newHandServer(t, declare(t, kind("crate")), nil)

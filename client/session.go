@@ -38,6 +38,9 @@ func (c SessionConfig) validate() error {
 		if err := rowcodec.CheckRows(c.Schema); err != nil {
 			errs = append(errs, fmt.Errorf("client: %w", err))
 		}
+		if err := c.Schema.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("client: %w", err))
+		}
 		errs = append(errs, c.Events.validate(c.Schema))
 	}
 	if len(c.Name) > wire.MaxName {

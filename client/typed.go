@@ -26,8 +26,8 @@ type Asker interface {
 	do(target bulk.Handle, args any, answer reflect.Type) (*Future, error)
 }
 
-// Ask is Do for a command that the schema declares with an answer of type Answer.
-func Ask[Answer any](to Asker, target bulk.Handle, args any) (*Query[Answer], error) {
+// Ask is Do for a command with an answer.
+func Ask[Args, Answer any](to Asker, _ schema.DefinedQuery[Args, Answer], target bulk.Handle, args Args) (*Query[Answer], error) {
 	f, err := to.do(target, args, reflect.TypeFor[Answer]())
 	if err != nil {
 		return nil, err
@@ -67,11 +67,11 @@ func (s *Session) do(target bulk.Handle, args any, answer reflect.Type) (*Future
 	}
 	i, ok := s.declared.CommandOf(t)
 	if !ok {
-		return nil, fmt.Errorf("client: the schema declares no command with arguments %v: add it with schema.AddCommand", t)
+		return nil, fmt.Errorf("client: the schema declares no command with arguments %v: add it with schema.DefineCommand", t)
 	}
 	command := s.declared.Command(i)
 	if answer != nil && (command.Answer == nil || command.Answer.Type != answer) {
-		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.AddQuery", command.Name, answer)
+		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.DefineQuery", command.Name, answer)
 	}
 	var body schema.Payload
 	if err := command.Args.Quantise(args, &body); err != nil {
@@ -111,12 +111,12 @@ func (s *Session) readAnswer(f *Future, b []byte) (any, error) {
 }
 
 // SetInputValue is SetInput with an input of the type that the schema declares by
-// schema.SetInput, a struct or a pointer to one. A pointer saves an allocation; the input
+// schema.DefineInput, a struct or a pointer to one. A pointer saves an allocation; the input
 // is copied.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
 	m := s.declared.Input()
 	if m == nil {
-		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.SetInput, or use SetInput", input)
+		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.DefineInput, or use SetInput", input)
 	}
 	if err := m.Quantise(input, &s.typed.body); err != nil {
 		return 0, err

@@ -31,9 +31,10 @@ type (
 
 func dinner(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.AddCommand[eat](s, "eat"))
-	require.NoError(t, schema.AddQuery[weigh, weighed](s, "weigh"))
-	require.NoError(t, schema.SetInput[pedals](s))
+	schema.DefineCommand[eat](s, "eat")
+	schema.DefineQuery[weigh, weighed](s, "weigh")
+	schema.DefineInput[pedals](s)
+	require.NoError(t, s.Err())
 	return s
 }
 
@@ -93,15 +94,17 @@ func TestDo(t *testing.T) {
 func TestAsk(t *testing.T) {
 	s := dinner(t)
 	session := joinedSession(t, s)
-	_, err := client.Ask[weigh](session, 0, weigh{})
+	other := schema.New()
+	_, err := client.Ask(session, schema.DefineQuery[weigh, weigh](other, "weigh"), 0, weigh{})
 	require.ErrorContains(t, err, `command "weigh" without answer client_test.weigh`)
-	_, err = client.Ask[weighed](session, 0, eat{})
+	_, err = client.Ask(session, schema.DefineQuery[eat, weighed](other, "eat"), 0, eat{})
 	require.ErrorContains(t, err, `command "eat" without answer`)
 	require.Empty(t, session.TakeStream())
 
+	weighing := schema.DefineQuery[weigh, weighed](schema.New(), "weigh")
 	var queries []*client.Query[weighed]
 	for range 4 {
-		q, err := client.Ask[weighed](session, walker, weigh{})
+		q, err := client.Ask(session, weighing, walker, weigh{})
 		require.NoError(t, err)
 		require.Equal(t, "weigh", takeCommand(t, session).Name)
 		queries = append(queries, q)

@@ -71,7 +71,7 @@ func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, al
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(t, schema.Add[messages.Identity](s, messages.IdentityComponent))
+	require.NoError(t, schema.Add[messages.Identity](s, messages.Identities.Name()))
 	addWorld(t, s, scene.World)
 	c.SnapshotHz, c.EnterRadius, c.LeaveRadius = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius
 	rep, err := replication.New(scene.World, s, c)

@@ -59,7 +59,7 @@ func newCrowd(b *testing.B, clients, period int) *crowd {
 	require.NoError(b, err)
 	s := schema.New()
 	require.NoError(b, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(b, schema.Add[messages.Identity](s, messages.IdentityComponent))
+	require.NoError(b, schema.Add[messages.Identity](s, messages.Identities.Name()))
 	rep, err := replication.New(scene.World, s, replication.Config{
 		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,

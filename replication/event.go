@@ -30,7 +30,7 @@ func (r *Replicator) NewEvent(event any) (*Event, error) {
 	}
 	number, ok := r.frame.schema.EventOf(t)
 	if !ok {
-		return nil, fmt.Errorf("replication: the schema has no event of type %v: declare it with schema.AddEvent or schema.AddUnreliableEvent", t)
+		return nil, fmt.Errorf("replication: the schema has no event of type %v: declare it with schema.DefineEvent or schema.DefineUnreliableEvent", t)
 	}
 	declared := r.frame.schema.Event(number)
 	body := &r.event

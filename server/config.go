@@ -25,9 +25,9 @@ type Config struct {
 	// World belongs, from Listen on, to the goroutine of Serve and the functions of Game.
 	// Required.
 	World *world.World
-	// Schema declares what crosses the wire: schema.Body as schema.BodyComponent,
-	// components registered in World under the same name and type, and messages, which
-	// Game has the functions for. Listen copies it and adds the kinds of World, the
+	// Schema declares what crosses the wire, as the doc of package schema shows: schema.Body,
+	// components registered in World under the same name and type (Register), and messages,
+	// which Game has the functions for. Listen copies it and adds the kinds of World, the
 	// constants of its motion, and Game.Commands that it does not declare: clients receive
 	// the text of the copy, and bind what they declare to it by name. Required.
 	Schema      *schema.Schema

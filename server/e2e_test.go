@@ -81,7 +81,7 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 				return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
 			},
 			Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
-			Commands: map[string]server.Command{"poke": server.OnRawCommand(func(*server.Session, world.Entity, []byte) error { return nil })},
+			Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
 		},
 	}
 	change(&sc)
@@ -373,12 +373,17 @@ func TestConfigCommands(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
 	c := server.Config{Listen: "127.0.0.1:0", World: w, Schema: fixtureSchema(t)}
-	do := server.OnRawCommand(func(*server.Session, world.Entity, []byte) error { return nil })
-	c.Game.Commands = map[string]server.Command{strings.Repeat("x", wire.MaxName): do}
+	command := func(name string) server.Command {
+		return server.OnRawCommand(name, func(*server.Session, world.Entity, []byte) error { return nil })
+	}
+	c.Game.Commands = []server.Command{command(strings.Repeat("x", wire.MaxName))}
 	require.NoError(t, c.Validate())
-	c.Game.Commands = map[string]server.Command{"nothing": {}, "": do, "\xff": do, strings.Repeat("y", wire.MaxName+1): do}
+	c.Game.Commands = []server.Command{
+		server.OnRawCommand("nothing", nil), command(""), command("\xff"), command(strings.Repeat("y", wire.MaxName+1)),
+		command("twice"), command("twice"),
+	}
 	_, err = server.Listen(c)
-	for _, part := range []string{`"nothing" is nil`, `named ""`, `named "\xff"`, `named "yyy`} {
+	for _, part := range []string{`"nothing" is nil`, `named ""`, `named "\xff"`, `named "yyy`, `"twice" has two functions`} {
 		require.ErrorContains(t, err, part)
 	}
 }

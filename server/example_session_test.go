@@ -33,21 +33,21 @@ func stable(w *world.World, joined chan<- uint64) server.Game {
 			return e, err
 		},
 		Leave: func(s *server.Session) { w.Destroy(riders[s.ID()]) },
-		Commands: map[string]server.Command{
-			"buy": server.OnRawCommand(func(s *server.Session, _ world.Entity, _ []byte) error {
+		Commands: []server.Command{
+			server.OnRawCommand("buy", func(s *server.Session, _ world.Entity, _ []byte) error {
 				s.Teach(ghost)                           // the answer's text could name the ghost now
 				fmt.Println("before:", s.Resolve(horse)) // pending: the client has not received it
 				s.Own(horse)                             // visible at any distance
 				return nil
 			}),
-			"mount": server.OnRawCommand(func(s *server.Session, target world.Entity, _ []byte) error {
+			server.OnRawCommand("mount", func(s *server.Session, target world.Entity, _ []byte) error {
 				if s.Resolve(target) != wire.Live {
 					return errors.New("out of sight")
 				}
 				s.Control(target)
 				return nil
 			}),
-			"sell": server.OnRawCommand(func(s *server.Session, _ world.Entity, _ []byte) error {
+			server.OnRawCommand("sell", func(s *server.Session, _ world.Entity, _ []byte) error {
 				s.Control(riders[s.ID()])
 				s.Disown(horse)
 				return nil

@@ -57,8 +57,8 @@ func Example() {
 				w.SetVelocity(s.Entity(), world.Vec3{X: float32(int8(data[0])), Z: float32(int8(data[1]))})
 			}
 		}),
-		Commands: map[string]server.Command{
-			"cheer": server.OnRawCommand(func(s *server.Session, target world.Entity, _ []byte) error {
+		Commands: []server.Command{
+			server.OnRawCommand("cheer", func(s *server.Session, target world.Entity, _ []byte) error {
 				if target == s.Entity() {
 					return errors.New("not yourself") // the client receives CommandRefused
 				}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -12,6 +13,7 @@ import (
 func ExampleSession_View() {
 	w, _ := world.New(world.Config{HistoryTicks: 15}) // at 60 Hz the default of MaxViewAge
 	type shoot struct{ X, Y, Z float32 }              // to the point aimed at
+	shooting := schema.DefineCommand[shoot](schema.New(), "shoot")
 	inCover := func(at world.Vec3) bool { return at.X > 40 }
 
 	shot := func(s *server.Session, _ world.Entity, to shoot) error {
@@ -25,7 +27,7 @@ func ExampleSession_View() {
 		}
 		return nil
 	}
-	game := server.Game{Commands: map[string]server.Command{"shoot": server.OnCommand(shot)}}
+	game := server.Game{Commands: []server.Command{server.OnCommand(shooting, shot)}}
 	fmt.Println(len(game.Commands), "command")
 	// Output: 1 command
 }

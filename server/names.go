@@ -5,6 +5,7 @@ import (
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -30,25 +31,38 @@ type (
 	Stats = session.Stats
 )
 
-// OnCommand makes the function of a command that the schema declares: see
-// session.OnCommand.
-func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) error) Command {
-	return session.OnCommand(f)
+// Register adds a component that the schema defines to a world: see world.Register. Entities of
+// the kinds that spawn from now on have a zero one.
+func Register[T any](w *world.World, d schema.DefinedComponent[T], kinds ...world.KindID) (*world.Component[T], error) {
+	c, err := world.Register[T](w, d.Name())
+	for _, kind := range kinds {
+		if err == nil {
+			err = world.Default(w, kind, c, *new(T))
+		}
+	}
+	return c, err
+}
+
+// OnCommand makes the function of a command: see session.OnCommand.
+func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, target world.Entity, args Args) error) Command {
+	return session.OnCommand(d, f)
 }
 
 // OnQuery makes the function of a command with an answer: see session.OnQuery.
-func OnQuery[Args, Answer any](f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
-	return session.OnQuery(f)
+func OnQuery[Args, Answer any](d schema.DefinedQuery[Args, Answer], f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
+	return session.OnQuery(d, f)
 }
 
 // OnRawCommand makes the function of a command with raw arguments: see
 // session.OnRawCommand.
-func OnRawCommand(f func(s *Session, target world.Entity, args []byte) error) Command {
-	return session.OnRawCommand(f)
+func OnRawCommand(name string, f func(s *Session, target world.Entity, args []byte) error) Command {
+	return session.OnRawCommand(name, f)
 }
 
 // OnInput makes the function for inputs that the schema declares: see session.OnInput.
-func OnInput[T any](f func(s *Session, tick uint64, input T)) Input { return session.OnInput(f) }
+func OnInput[T any](d schema.DefinedInput[T], f func(s *Session, tick uint64, input T)) Input {
+	return session.OnInput(d, f)
+}
 
 // OnRawInput makes the function for raw inputs: see session.OnRawInput.
 func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return session.OnRawInput(f) }

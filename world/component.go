@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"reflect"
 	"slices"
@@ -18,6 +19,7 @@ type Component[T any] struct {
 	local  bool
 	layout layout
 	values bulk.Column[T]
+	every  *Query // all entities that have it
 	storage
 	changes  changeMarks
 	deferred []T // values of pending DeferSets, in order
@@ -142,7 +144,9 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 	w.components = append(w.components, c)
 	w.presences = append(w.presences, &c.presence)
 	w.noteSetupChange()
-	return c, nil
+	var err error
+	c.every, err = w.NewQuery(QueryDef{With: []Term{c}})
+	return c, err
 }
 
 // Default gives every entity that is spawned later as kind k its own copy of v. The
@@ -226,6 +230,10 @@ func (c *Component[T]) Remove(e Entity) bool {
 
 // Has reports whether the entity is live and has the component.
 func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
+
+// All yields the entities that have the component, and its values for reading: All1 of a query
+// for it alone.
+func (c *Component[T]) All() iter.Seq2[Entity, *T] { return All1(c.every, c) }
 
 // Presence returns the slots that have the component.
 func (c *Component[T]) Presence() bulk.BitsetView { return c.presence.View() }

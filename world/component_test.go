@@ -54,6 +54,25 @@ func TestComponentRefusesPointersByPath(t *testing.T) {
 	require.ErrorIs(t, err, world.ErrName)
 }
 
+func TestComponentAll(t *testing.T) {
+	w, crate, ghost, _ := newWorld(t, world.Config{})
+	hp, err := world.Register[health](w, "health")
+	require.NoError(t, err)
+	require.NoError(t, world.Default(w, crate, hp, health{Current: 3}))
+	first, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
+	require.NoError(t, err)
+	_, err = w.Spawn(ghost, world.Vec3{}, world.Vec3{})
+	require.NoError(t, err)
+	second, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
+	require.NoError(t, err)
+	var all []world.Entity
+	for e, h := range hp.All() {
+		require.EqualValues(t, 3, h.Current)
+		all = append(all, e)
+	}
+	require.Equal(t, []world.Entity{first, second}, all)
+}
+
 func TestComponentLife(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	hp, err := world.Register[health](w, "health")

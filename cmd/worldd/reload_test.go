@@ -101,10 +101,8 @@ func TestReloadOfKeys(t *testing.T) {
 		require.NoError(t, err)
 		text, err := issuer.Issue(token.Claims{User: "erin"}, "worldd", time.Now(), time.Minute)
 		require.NoError(t, err)
-		schema, err := messages.NewSchema()
-		require.NoError(t, err)
 		c, err := client.Dial(ctx, client.Config{
-			Addr: s.addr, Fingerprint: s.fingerprint, Schema: schema, Token: []byte(text),
+			Addr: s.addr, Fingerprint: s.fingerprint, Schema: messages.Schema, Token: []byte(text),
 		})
 		if err == nil {
 			require.NoError(t, c.Close())

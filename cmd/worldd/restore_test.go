@@ -89,16 +89,13 @@ type player struct {
 
 func (s *serving) dial(ctx context.Context, epoch uint64) (*player, error) {
 	g := &player{met: map[bulk.Handle]uint64{}}
-	schema, err := messages.NewSchema()
-	require.NoError(s.t, err)
-	identity, err := client.ComponentOf[messages.Identity](schema, messages.IdentityComponent)
-	require.NoError(s.t, err)
+	var err error
 	g.Client, err = client.Dial(ctx, client.Config{
 		Addr: s.addr, Fingerprint: s.fingerprint,
-		Schema: schema, Name: "guest", Epoch: epoch,
+		Schema: messages.Schema, Name: "guest", Epoch: epoch,
 		Result: func(r client.Result) { g.results = append(g.results, r) },
 		Observer: client.Observer{Enter: func(e *client.Entity) {
-			if v, ok := identity.Get(e); ok {
+			if v, ok := client.Of(messages.Identities).Get(e); ok {
 				g.met[e.Handle()] = v.Number()
 			}
 		}},

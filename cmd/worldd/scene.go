@@ -60,19 +60,15 @@ func newWorld(o host.Options) (*host.Game, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.hosted()
+	return g.hosted(), nil
 }
 
 // hosted describes g to package host.
-func (g *game) hosted() (*host.Game, error) {
+func (g *game) hosted() *host.Game {
 	scene, file := g.scene, g.scene.File
-	schema, err := messages.NewSchema()
-	if err != nil {
-		return nil, err
-	}
 	return &host.Game{
 		Config: server.Config{
-			World: scene.World, Schema: schema, Game: g.Hooks(),
+			World: scene.World, Schema: messages.Schema, Game: g.Hooks(),
 			Replication: replication.Config{
 				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
@@ -88,7 +84,7 @@ func (g *game) hosted() (*host.Game, error) {
 		Reload:   g.reload,
 		Describe: g.describe,
 		Confused: g.confused,
-	}, nil
+	}
 }
 
 // reload reads the limits of the world file, and the other keys that have changed and require

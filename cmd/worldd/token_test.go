@@ -84,11 +84,9 @@ func TestSpentTokens(t *testing.T) {
 	require.NoError(t, err)
 	for run := range 3 {
 		s := startServing(t, args...)
-		schema, err := messages.NewSchema()
-		require.NoError(t, err)
 		c, err := client.Dial(ctx, client.Config{
 			Addr: s.addr, Fingerprint: s.fingerprint,
-			Schema: schema, Token: []byte(text),
+			Schema: messages.Schema, Token: []byte(text),
 		})
 		status, _, errs := worldd(t, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
 		require.Equal(t, exitError, status)

@@ -40,12 +40,12 @@ func Build(f *File) (*Scene, error) {
 }
 
 func (s *Scene) register() error {
-	identity, err := world.Register[messages.Identity](s.World, messages.IdentityComponent)
+	identity, err := world.Register[messages.Identity](s.World, messages.Identities.Name())
 	if err != nil {
 		return err
 	}
 	s.identity = identity
-	if s.names, err = world.Register[messages.Name](s.World, messages.NameComponent); err != nil {
+	if s.names, err = world.Register[messages.Name](s.World, messages.Names.Name()); err != nil {
 		return err
 	}
 	for _, k := range s.File.Kinds {

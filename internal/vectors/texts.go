@@ -166,7 +166,7 @@ func hear[T any](p *Player, e *client.Events) {
 	if !ok {
 		return
 	}
-	client.OnEvent(e, func(tick uint32, event T) {
+	client.OnEvent(e, schema.DefinedEvent[T]{}, func(tick uint32, event T) {
 		heard := Event{Tick: tick, Name: p.declared.Event(i).Name}
 		heard.Words, heard.Texts = contents(p.declared.Event(i).Message, event)
 		p.heard = append(p.heard, heard)

@@ -124,7 +124,7 @@ func (b *bot) rename(now time.Time) error {
 	}
 	b.nextRename = now.Add(time.Duration((0.5 + b.rng.Float64()) * renameSeconds * float64(time.Second)))
 	name := sealedName(b.number, b.oracle.renamed+1, m.identity)
-	asked, err := client.Ask[messages.Renamed](b.client, 0, messages.Rename{Name: name})
+	asked, err := client.Ask(b.client, messages.RenameCommand, 0, messages.Rename{Name: name})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (a *attacker) commands(ctx context.Context, conn *quic.Conn, stream *quic.S
 
 // command returns command id of the attack: valid, malformed, misdirected or unknown.
 func (a *attacker) command(id uint32, rename []byte) wire.Command {
-	c := wire.Command{ID: id, Name: messages.RenameCommand, Args: rename}
+	c := wire.Command{ID: id, Name: messages.RenameCommand.Name(), Args: rename}
 	noise := make([]byte, a.rng.IntN(wire.MaxCommandArgs-len(rename)+1))
 	for i := range noise {
 		noise[i] = byte(a.rng.Uint32())
@@ -66,12 +66,8 @@ func (a *attacker) command(id uint32, rename []byte) wire.Command {
 
 // renameArgs encodes the argument of a rename.
 func renameArgs(name string) ([]byte, error) {
-	s, err := messages.NewSchema()
-	if err != nil {
-		return nil, err
-	}
-	i, _ := s.CommandByName(messages.RenameCommand)
-	return s.Command(i).Args.AppendValue(nil, messages.Rename{Name: name})
+	i, _ := messages.Schema.CommandByName(messages.RenameCommand.Name())
+	return messages.Schema.Command(i).Args.AppendValue(nil, messages.Rename{Name: name})
 }
 
 // readRefusals reads a stream to its end and counts the refused commands by code. It closes

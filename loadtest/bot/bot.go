@@ -13,7 +13,6 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -24,13 +23,9 @@ type bot struct {
 	config   Config
 	rng      *rand.Rand
 	client   *client.Client
-	body     client.Component[schema.Body]
-	identity client.Component[messages.Identity]
-	name     client.Component[messages.Name]
 	events   client.Events
 	behavior Behavior // of a bot that plays no scene
-	held     any      // its newest input
-	hasBody  bool     // it declares schema.Body
+	held     []byte   // its newest input, encoded
 	oracle   *oracle
 	pilot    pilot
 	handles  Handles
@@ -97,7 +92,7 @@ func (o outcome) plus(next outcome) outcome {
 	}
 }
 
-func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
+func newBot(number int, c Config) *bot {
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(number)))
 	b := &bot{
 		number: number, config: c, rng: rng,
@@ -108,23 +103,10 @@ func newBot(number int, c Config, s *schema.Schema) (*bot, error) {
 		combat:     newCombat(),
 	}
 	if b.oracle.foreign = !c.Game.scenes; b.oracle.foreign {
-		return b, nil
+		return b
 	}
-	body, err := client.ComponentOf[schema.Body](s, schema.BodyComponent)
-	if err != nil {
-		return nil, err
-	}
-	identity, err := client.ComponentOf[messages.Identity](s, messages.IdentityComponent)
-	if err != nil {
-		return nil, err
-	}
-	name, err := client.ComponentOf[messages.Name](s, messages.NameComponent)
-	if err != nil {
-		return nil, err
-	}
-	b.body, b.identity, b.name = body, identity, name
 	b.hear()
-	return b, nil
+	return b
 }
 
 // observer passes the replica's callbacks to the oracle.
@@ -156,7 +138,7 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 	if !b.config.Game.scenes {
 		return uint64(e.Handle())
 	}
-	v, _ := b.identity.Get(e)
+	v, _ := client.Of(messages.Identities).Get(e)
 	return v.Number()
 }
 
@@ -165,7 +147,7 @@ func (b *bot) checkName(e *client.Entity, entered bool) {
 	if !b.config.Game.scenes {
 		return
 	}
-	name, ok := b.name.Get(e)
+	name, ok := client.Of(messages.Names).Get(e)
 	switch {
 	case !ok:
 	case isMissile(name.Text):
@@ -177,10 +159,10 @@ func (b *bot) checkName(e *client.Entity, entered bool) {
 
 // hear passes the server's events to the oracle.
 func (b *bot) hear() {
-	client.OnEvent(&b.events, func(_ uint32, e messages.Named) { b.oracle.heardName(e.Player, e.Name) })
-	client.OnEvent(&b.events, func(_ uint32, e messages.Broken) { b.oracle.heardBroken(e.Entity, e.By) })
-	client.OnEvent(&b.events, func(_ uint32, e messages.Scored) { b.oracle.heardScore(e.Entity, e.Count) })
-	client.OnEvent(&b.events, func(tick uint32, e messages.Flash) {
+	client.OnEvent(&b.events, messages.NamedEvent, func(_ uint32, e messages.Named) { b.oracle.heardName(e.Player, e.Name) })
+	client.OnEvent(&b.events, messages.BrokenEvent, func(_ uint32, e messages.Broken) { b.oracle.heardBroken(e.Entity, e.By) })
+	client.OnEvent(&b.events, messages.ScoredEvent, func(_ uint32, e messages.Scored) { b.oracle.heardScore(e.Entity, e.Count) })
+	client.OnEvent(&b.events, messages.FlashEvent, func(tick uint32, e messages.Flash) {
 		f := flash{serial: e.Serial, tick: tick}
 		if b.client != nil { // otherwise Dial has not returned
 			f.snapshots = b.client.Replica().Stats().Snapshots
@@ -189,14 +171,14 @@ func (b *bot) hear() {
 	})
 }
 
-func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
+func (b *bot) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.begun = time.Now()
 	if err := b.seat(); err != nil {
 		return err
 	}
-	config, err := b.clientConfig(s)
+	config, err := b.clientConfig()
 	if err != nil {
 		return err
 	}
@@ -211,11 +193,11 @@ func (b *bot) dial(ctx context.Context, s *schema.Schema) error {
 	return b.enter()
 }
 
-func (b *bot) clientConfig(s *schema.Schema) (client.Config, error) {
+func (b *bot) clientConfig() (client.Config, error) {
 	name := nameOf(b.number)
 	ticket, err := b.config.ticket(name)
 	c := client.Config{
-		Schema: s, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Events: &b.events, Result: b.result,
+		Schema: messages.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Observer: b.observer(), Events: &b.events, Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Simulate: !b.config.Ordinary, Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	}
@@ -392,7 +374,7 @@ func (b *bot) position() (x, z float64, seen bool) {
 	if e == nil {
 		return 0, 0, false
 	}
-	body, seen := b.body.Get(e)
+	body, seen := client.Body.Get(e)
 	return float64(body.Position[0]), float64(body.Position[2]), seen
 }
 

@@ -137,7 +137,7 @@ func (b *bot) fight(now time.Time, fresh bool) error {
 func (b *bot) enlist() error {
 	c := &b.combat
 	if c.described == nil {
-		q, err := client.Ask[messages.Rules](b.client, 0, messages.Describe{})
+		q, err := client.Ask(b.client, messages.DescribeCommand, 0, messages.Describe{})
 		if err != nil {
 			return err
 		}

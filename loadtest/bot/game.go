@@ -1,9 +1,9 @@
 package bot
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -74,12 +74,6 @@ func (b *bot) seat() error {
 
 // enter begins the behavior's visit.
 func (b *bot) enter() error {
-	b.hasBody = false
-	if s := b.behavior.Schema; s != nil {
-		var err error
-		b.body, err = client.ComponentOf[schema.Body](s, schema.BodyComponent)
-		b.hasBody = err == nil // otherwise the latency of inputs is not measured
-	}
 	if b.behavior.Joined == nil {
 		return nil
 	}
@@ -120,11 +114,12 @@ func (b *bot) holdInput(f *Frame) error {
 	if err != nil {
 		return err
 	}
-	if held := reflect.Indirect(reflect.ValueOf(in)).Interface(); !reflect.DeepEqual(held, b.held) {
+	held, err := b.behavior.Schema.Input().AppendValue(nil, in) // as the server receives it
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(held, b.held) {
 		b.held = held
-		if !b.hasBody {
-			return nil
-		}
 		if v, ok := b.look(); ok {
 			b.inputs.press(f.Now, tick, v)
 		}

@@ -2,6 +2,7 @@ package bot_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,13 +41,12 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	change(file)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
-	rowSchema, err := messages.NewSchema()
-	require.NoError(t, err)
 	h := &hosted{}
 	game := rules.New(scene)
 	game.Mistaken = func(*server.Session, world.Entity, uint64, uint64) { h.mistaken.Add(1) }
 	hooks := game.Hooks()
-	hooks.Commands["poke"] = server.OnRawCommand(func(s *server.Session, target world.Entity, args []byte) error {
+	poke := slices.IndexFunc(hooks.Commands, func(c server.Command) bool { return c.Name() == messages.PokeCommand })
+	hooks.Commands[poke] = server.OnRawCommand(messages.PokeCommand, func(s *server.Session, target world.Entity, args []byte) error {
 		if len(args) == 0 {
 			h.mistaken.Add(1) // a bot knows the identity of what it sees
 		}
@@ -54,7 +54,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 		return game.Poke(s, target, args)
 	})
 	h.server, err = server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: scene.World, Schema: rowSchema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
+		Listen: "127.0.0.1:0", World: scene.World, Schema: messages.Schema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,

@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/worldd/worldd/internal/scenes/messages"
-	"github.com/worldd/worldd/replication/schema"
 )
 
 // Run loads the server of c with bots and returns their report. It dials one bot first:
@@ -25,25 +22,17 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	s, err := messages.NewSchema()
-	if err != nil {
-		return nil, err
-	}
 	c.began = time.Now()
-	r := &run{config: c, schema: s, begun: c.began, sampler: newSampler()}
+	r := &run{config: c, begun: c.began, sampler: newSampler()}
 	for i := range c.Bots {
 		if c.attacks(i) {
 			continue
 		}
-		b, err := newBot(i, c, s)
-		if err != nil {
-			return nil, err
-		}
-		r.bots = append(r.bots, b)
+		r.bots = append(r.bots, newBot(i, c))
 	}
 	timed, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
-	if err := r.bots[0].dial(timed, s); err != nil {
+	if err := r.bots[0].dial(timed); err != nil {
 		if ctx.Err() != nil {
 			return nil, errors.New("interrupted before the first bot had joined")
 		}
@@ -56,7 +45,6 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 // run is the state of one Run.
 type run struct {
 	config   Config
-	schema   *schema.Schema
 	begun    time.Time
 	bots     []*bot // without attackers
 	outcomes []outcome
@@ -146,7 +134,7 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 		if ctx.Err() != nil {
 			return outcome{} // never dialled: neither connected nor failed
 		}
-		if err := b.dial(ctx, r.schema); err != nil {
+		if err := b.dial(ctx); err != nil {
 			return r.dialFailed(ctx, b, err)
 		}
 	}
@@ -168,7 +156,7 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 			return total
 		}
 		b.renew()
-		if err := b.dial(ctx, r.schema); err != nil {
+		if err := b.dial(ctx); err != nil {
 			return r.dialFailed(ctx, b, err)
 		}
 	}

@@ -37,7 +37,7 @@ func (b *bot) sighted(e *client.Entity) {
 	if b.config.Scenario != Combat {
 		return
 	}
-	if name, ok := b.name.Get(e); !ok || isMissile(name.Text) {
+	if name, ok := client.Of(messages.Names).Get(e); !ok || isMissile(name.Text) {
 		return
 	}
 	s := b.combat.avatars[e.Handle()]
@@ -85,7 +85,7 @@ func (b *bot) shoot(now time.Time) error {
 		if h == b.client.Controlled() || len(s.drawn) == drawnAvatars {
 			continue
 		}
-		body, ok := b.body.At(b.client.Replica().Entity(h), c.moment)
+		body, ok := client.Body.At(b.client.Replica().Entity(h), c.moment)
 		if !ok {
 			continue
 		}
@@ -101,7 +101,7 @@ func (b *bot) shoot(now time.Time) error {
 		return nil
 	}
 	c.nextShot = b.pause(now, shootEvery)
-	asked, err := client.Ask[messages.Shot](b.client, 0, messages.Shoot{Aim: float32(s.aim)})
+	asked, err := client.Ask(b.client, messages.ShootCommand, 0, messages.Shoot{Aim: float32(s.aim)})
 	if err != nil {
 		return err
 	}

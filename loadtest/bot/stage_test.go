@@ -27,11 +27,9 @@ func newStage(t testing.TB, world string, link rig.Link) *stage {
 	require.NoError(t, err)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
-	s, err := messages.NewSchema()
-	require.NoError(t, err)
 	game := rules.New(scene)
 	r, err := rig.New(1, rig.Config{Link: link, Server: server.Config{
-		World: scene.World, Schema: s, GenerationFloor: 1, Game: game.Hooks(),
+		World: scene.World, Schema: messages.Schema, GenerationFloor: 1, Game: game.Hooks(),
 		MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
@@ -46,12 +44,9 @@ func newStage(t testing.TB, world string, link rig.Link) *stage {
 
 // join adds n bots with what frame makes of each, 60 times a second.
 func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
-	schema, err := messages.NewSchema()
-	require.NoError(s.t, err)
 	for range n {
-		b, err := newBot(len(s.bots), c.withDefaults(), schema)
-		require.NoError(s.t, err)
-		config, err := b.clientConfig(schema)
+		b := newBot(len(s.bots), c.withDefaults())
+		config, err := b.clientConfig()
 		require.NoError(s.t, err)
 		config.Addr, config.Socket = "", nil
 		joined, err := s.Dial(config)

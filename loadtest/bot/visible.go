@@ -3,6 +3,7 @@ package bot
 import (
 	"time"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes/steering"
 )
 
@@ -91,7 +92,7 @@ func (b *bot) watchInput(now time.Time) {
 func (b *bot) look() (view, bool) {
 	r := b.client.Replica()
 	e := r.Entity(b.client.Controlled())
-	body, ok := b.body.Get(e)
+	body, ok := client.Body.Get(e)
 	if e == nil || !ok {
 		return view{}, false
 	}

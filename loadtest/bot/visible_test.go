@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
@@ -21,7 +22,7 @@ type picture struct {
 
 func (p *picture) draw(now time.Time) {
 	m := p.client.Render()
-	body, ok := p.body.At(p.client.Replica().Entity(p.client.Controlled()), m)
+	body, ok := client.Body.At(p.client.Replica().Entity(p.client.Controlled()), m)
 	switch {
 	case !ok:
 	case p.pressed.IsZero() && p.inputs.pending:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -97,7 +98,7 @@ func (b *bot) checkMissile(w *wish) {
 	if e != nil {
 		a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)
 		w.entered = true
-		if name, _ := b.name.Get(e); name.Text != missileName(w.serial, w.maker) {
+		if name, _ := client.Of(messages.Names).Get(e); name.Text != missileName(w.serial, w.maker) {
 			b.oracle.confuse(e.Handle(), a.identity, "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
 		}
 	}

@@ -114,7 +114,7 @@ func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match 
 	s := schema.New()
 	require.NoError(t, schema.Add[footballer](s, "footballer"))
 	require.NoError(t, schema.Add[football](s, "football"))
-	require.NoError(t, schema.SetInput[stride](s))
+	striding := schema.DefineInput[stride](s)
 	m.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
 		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
 		Game: server.Game{
@@ -126,7 +126,7 @@ func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match 
 				runners.Set(p.entity, footballer{X: -float32(len(m.players))})
 				return p.entity, err
 			},
-			Input: server.OnInput(func(s *server.Session, _ uint64, in stride) {
+			Input: server.OnInput(striding, func(s *server.Session, _ uint64, in stride) {
 				for _, p := range m.players {
 					if p.entity == s.Entity() {
 						p.held = in
@@ -324,7 +324,7 @@ func TestPredictAlongExactBody(t *testing.T) {
 		s := schema.New()
 		require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 		require.NoError(t, schema.Add[footballer](s, "footballer"))
-		require.NoError(t, schema.SetInput[stride](s))
+		striding := schema.DefineInput[stride](s)
 		r, err := rig.New(seed, rig.Config{Link: flightLink, Server: server.Config{
 			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
 			Game: server.Game{
@@ -333,7 +333,7 @@ func TestPredictAlongExactBody(t *testing.T) {
 					runners.Set(own, footballer{})
 					return own, err
 				},
-				Input: server.OnInput(func(_ *server.Session, _ uint64, in stride) { held = in }),
+				Input: server.OnInput(striding, func(_ *server.Session, _ uint64, in stride) { held = in }),
 			},
 		}})
 		require.NoError(t, err)

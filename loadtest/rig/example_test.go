@@ -25,19 +25,22 @@ type (
 	}
 )
 
+var (
+	paradeSchema = schema.NewWithBody()
+	walkInput    = schema.DefineInput[walk](paradeSchema)
+	blowCommand  = schema.DefineCommand[blow](paradeSchema, "blow")
+	hornEvent    = schema.DefineEvent[horn](paradeSchema, "horn")
+)
+
 func parade() (server.Config, func(*rig.Rig)) {
-	s, w := schema.New(), must(world.New(world.Config{Seed: 1}))
-	ok(schema.Add[schema.Body](s, schema.BodyComponent))
-	ok(schema.SetInput[walk](s))
-	ok(schema.AddCommand[blow](s, "blow"))
-	ok(schema.AddEvent[horn](s, "horn"))
+	w := must(world.New(world.Config{Seed: 1}))
 	player := must(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
 	var host interface{ Broadcast(event any) error } // a *server.Server, or the core of a rig
-	return server.Config{World: w, Schema: s, Game: server.Game{
+	return server.Config{World: w, Schema: paradeSchema, Game: server.Game{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-		Input: server.OnInput(func(s *server.Session, _ uint64, in walk) { w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed}) }),
-		Commands: map[string]server.Command{"blow": server.OnCommand(func(s *server.Session, _ world.Entity, _ blow) error {
+		Input: server.OnInput(walkInput, func(s *server.Session, _ uint64, in walk) { w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed}) }),
+		Commands: []server.Command{server.OnCommand(blowCommand, func(s *server.Session, _ world.Entity, _ blow) error {
 			return host.Broadcast(horn{s.Name()})
 		})},
 	}}, func(r *rig.Rig) { host = r.Core() }
@@ -48,18 +51,17 @@ func Example() {
 	r := must(rig.New(1, rig.Config{Server: config, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}))
 	attach(r)
 	var events client.Events
-	client.OnEvent(&events, func(_ uint32, e horn) { fmt.Println("ada hears", e.By) })
+	client.OnEvent(&events, hornEvent, func(_ uint32, e horn) { fmt.Println("ada hears", e.By) })
 	ada := must(r.Dial(client.Config{Name: "ada", Schema: config.Schema, Events: &events}))
 	bob := must(r.Join("bob"))
 
-	body := must(client.ComponentOf[schema.Body](config.Schema, schema.BodyComponent))
 	bob.EachFrame(60, func() error { // as a game does once per picture
 		_, err := bob.SetInputValue(walk{4})
 		ok(err)
 		return bob.Update()
 	})
 	ok(r.RunFor(3 * time.Second))
-	shown, _ := body.At(ada.Replica().Entity(bob.Controlled()), ada.Render())
+	shown, _ := client.Body.At(ada.Replica().Entity(bob.Controlled()), ada.Render())
 	fmt.Println("ada sees bob walk:", shown.Position[0] > 8)
 
 	_, err := must(bob.Do(0, blow{})).Wait(context.Background()) // virtual time passes

@@ -70,7 +70,7 @@ func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight 
 	}))
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(t, schema.SetInput[thrust](s))
+	thrusting := schema.DefineInput[thrust](s)
 	f.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
 		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
 		Game: server.Game{
@@ -78,7 +78,7 @@ func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight 
 				f.missile, err = w.Spawn(f.kind, world.Vec3{Y: 128}, world.Vec3{X: 12.4375, Z: 3.1})
 				return f.missile, err
 			},
-			Input: server.OnInput(func(_ *server.Session, _ uint64, in thrust) { f.held = in }),
+			Input: server.OnInput(thrusting, func(_ *server.Session, _ uint64, in thrust) { f.held = in }),
 		},
 	}})
 	require.NoError(t, err)

@@ -219,7 +219,7 @@ func TestSearchPasses(t *testing.T) {
 		}
 		attach(r)
 		var events client.Events
-		client.OnEvent(&events, func(uint32, horn) { heard++ })
+		client.OnEvent(&events, hornEvent, func(uint32, horn) { heard++ })
 		return &rig.Game{
 			Rig: r,
 			Join: func(name string) (*rig.Client, error) {

@@ -39,12 +39,10 @@ func newSquall(t *testing.T) *squall {
 	require.NoError(t, err)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
-	s, err := messages.NewSchema()
-	require.NoError(t, err)
 	game := rules.New(scene)
 	q := &squall{t: t, scene: scene, random: rand.New(rand.NewPCG(3, 3)), history: map[uint32]map[bulk.Handle]motion.State{}}
 	q.Rig, err = rig.New(1, rig.Config{Server: server.Config{
-		World: scene.World, Schema: s, Game: game.Hooks(),
+		World: scene.World, Schema: messages.Schema, Game: game.Hooks(),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius, SnapshotHz: file.SnapshotHz,
 		},
@@ -53,7 +51,7 @@ func newSquall(t *testing.T) *squall {
 	t.Cleanup(q.Close)
 	game.Attach(q.Core())
 	for i := range 4 { // the last receives ordinary rows
-		c, err := q.Dial(client.Config{Name: fmt.Sprint("player", i), Schema: s, Simulate: i < 3})
+		c, err := q.Dial(client.Config{Name: fmt.Sprint("player", i), Schema: messages.Schema, Simulate: i < 3})
 		require.NoError(t, err)
 		q.clients = append(q.clients, c)
 	}

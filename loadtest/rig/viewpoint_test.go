@@ -21,11 +21,9 @@ func TestSpectatorOnlyWatches(t *testing.T) {
 		Shown uint16 `net:"bits=10"`
 		Ammo  uint16 `net:"bits=10,owner"`
 	}
-	s, w := schema.New(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
-	ok(schema.Add[schema.Body](s, schema.BodyComponent))
-	ok(schema.Add[magazine](s, "magazine"))
-	ok(schema.SetInput[walk](s))
-	magazines := must(world.Register[magazine](w, "magazine"))
+	s, w := schema.NewWithBody(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
+	defined, walking := schema.Define[magazine](s, "magazine"), schema.DefineInput[walk](s)
+	magazines := must(server.Register(w, defined))
 	kind := must(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
 	player := must(w.Spawn(kind, world.Vec3{X: 300, Y: 1}, world.Vec3{}))
 	neighbour := must(w.Spawn(kind, world.Vec3{X: 305, Y: 1}, world.Vec3{}))
@@ -41,7 +39,7 @@ func TestSpectatorOnlyWatches(t *testing.T) {
 				s.SetViewpoint(player)
 				return 0, nil
 			},
-			Input: server.OnInput(func(s *server.Session, _ uint64, in walk) {
+			Input: server.OnInput(walking, func(s *server.Session, _ uint64, in walk) {
 				inputs++
 				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
 			}),
@@ -51,7 +49,7 @@ func TestSpectatorOnlyWatches(t *testing.T) {
 	t.Cleanup(r.Close)
 	dial := func(name string) *rig.Client { return must(r.Dial(client.Config{Name: name, Schema: s})) }
 	spectator, plays := dial("spectator"), dial("player")
-	magazineOf := must(client.ComponentOf[magazine](s, "magazine"))
+	magazineOf := client.Of(defined)
 	spectator.EachFrame(60, func() error {
 		if _, err := spectator.SetInputValue(walk{8}); err != nil {
 			return err

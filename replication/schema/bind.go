@@ -23,10 +23,11 @@ func (e *BindError) Error() string {
 
 // Bind gives the Go types of declared to the components, events, commands, answers and the
 // input that s has under the same names, in any order. Their lines of Text must be the
-// same, else the error is a *BindError and s is unchanged. All else in s keeps its type, in
-// a parsed schema none; kinds and motion are not compared. declared is unchanged.
+// same, else the error is a *BindError and s is unchanged. s must have the kinds of DefineKind.
+// All else in s keeps its type, in a parsed schema none; kinds that are added and motion are
+// not compared. declared is unchanged.
 func (s *Schema) Bind(declared *Schema) error {
-	for _, compare := range []func(*Schema) error{s.compareComponents, s.compareInput, s.compareCommands, s.compareEvents} {
+	for _, compare := range []func(*Schema) error{s.compareComponents, s.compareInput, s.compareCommands, s.compareEvents, s.compareKinds} {
 		if err := compare(declared); err != nil {
 			return err
 		}
@@ -97,6 +98,15 @@ func (s *Schema) compareEvents(declared *Schema) error {
 		}
 		if err := compare(fmt.Sprintf("event %q", name), declared.events[i].appendText(nil), s.events[to].appendText(nil)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func (s *Schema) compareKinds(declared *Schema) error {
+	for _, name := range declared.definedKinds {
+		if !s.named["kind "+name] {
+			return &BindError{Item: fmt.Sprintf("kind %q", name), Missing: true}
 		}
 	}
 	return nil

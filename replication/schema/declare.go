@@ -20,6 +20,9 @@ type declarations struct {
 	commands []Command
 	events   []Event
 
+	definedKinds []string // of DefineKind
+	mistakes     []error  // of Define and the like
+
 	named       map[string]bool // kinds, commands and events by section and name
 	eventOfType map[reflect.Type]int
 	size        int // bytes of Text without its header and rawInput
@@ -302,6 +305,9 @@ func (s *Schema) EntityKind(i int) EntityKind {
 	}
 	return k
 }
+
+// KindName returns the name of kind i. Unlike EntityKind it does not allocate.
+func (s *Schema) KindName(i int) string { return s.kinds[i].Name }
 
 // Motion returns the constants given to SetMotion.
 func (s *Schema) Motion() (m Motion, ok bool) {

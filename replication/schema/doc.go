@@ -10,30 +10,40 @@
 //	struct ──Quantise──► values ──AppendFull──► bits ──ReadFull──► values ──Restore──► struct
 //	                     values, values ──Blend──► struct between two states
 //
-// Server and client declare the same types; the client finds its own in the server's text
-// by name. To replicate a type of your own:
+// A game defines what crosses the wire once, as variables of a package that its server and its
+// clients import:
 //
-//	s := schema.New()
-//	err := errors.Join(
-//		schema.Add[schema.Body](s, schema.BodyComponent), // position and velocity
-//		schema.Add[Health](s, "health"),
+//	var (
+//		Protocol = schema.NewWithBody() // positions and velocities
+//		Healths  = schema.Define[Health](Protocol, "health")
+//		Sticks   = schema.DefineInput[Stick](Protocol)
+//		Buying   = schema.DefineQuery[Buy, Bought](Protocol, "buy")
+//		Hits     = schema.DefineEvent[Hit](Protocol, "hit")
+//		Crates   = schema.DefineKind(Protocol, "crate")
 //	)
 //
-// server.Config and client.Config take the schema. They reject a schema whose
-// rows could exceed wire.MaxRowBytes.
+//	              server                                        client
+//	Protocol      server.Config                                 client.Config
+//	Healths       health, err := server.Register(w, Healths)    client.Of(Healths).Get(entity)
+//	Sticks        server.OnInput(Sticks, steer)                 SetInputValue(&Stick{...})
+//	Buying        server.OnQuery(Buying, buy)                   client.Ask(c, Buying, target, Buy{...})
+//	Hits          Session.Send(Hit{...})                        client.OnEvent(&events, Hits, hit)
+//	Crates        world.Kind{Name: Crates.Name()}               entity.Is(Crates)
+//
+// Mistakes in definitions are in Schema.Err: servers and clients report them before they start.
+// A client finds its definitions in the server's text by name, and leaves if they are not the
+// same. server.Config and client.Config reject a schema whose rows could exceed
+// wire.MaxRowBytes.
 //
 // Strings and []byte are text fields (TextField): they are not part of rows, and are read
 // and written as the texts of an Enter.
 //
-// A schema also declares messages, by the same tags: events that a server sends, commands
-// with typed arguments and answers, and the input of a tick. A Message has a body of its
-// own, see there. A server adds the kinds of its world and the constants of its motion.
+// Messages have the same tags as components: events that a server sends, commands with typed
+// arguments and answers, and the input of a tick. A Message has a body of its own, see there. A
+// server adds the kinds of its world and the constants of its motion.
 //
-//	err = errors.Join(
-//		schema.AddEvent[Hit](s, "hit"),
-//		schema.AddQuery[Buy, Bought](s, "buy"),
-//		schema.SetInput[Stick](s),
-//	)
+// Add and the other functions without "Define" in their names do the same for a schema that is
+// made at run time, and return errors.
 //
 // All of it is in Text, which Parse reads: a program without the types can read, write and
 // show rows and messages of a parsed schema. Bind gives it the types that a program does

@@ -76,8 +76,9 @@ type Game struct {
 	AreaMetres float64
 	// Attach receives the server before it serves. A game that sends events needs it.
 	Attach func(*server.Server)
-	// Avatars are the kinds of entities that players control. Restoring an image destroys them,
-	// since their players have no session in this run.
+	// Avatars are the kinds of entities that players control. One ends with its session, unless
+	// Config.Game.Leave is set; and when an image is restored, since its player has no session in
+	// this run.
 	Avatars []world.KindID
 	// TakeImage, RestoreRun and Replay replace the World's methods of these names, one by one:
 	// for games with state outside of their worlds, such as handles, which RestoreRun renews, or
@@ -154,9 +155,35 @@ func (g *Game) Validate() error {
 	return errors.Join(append(wrong, err)...)
 }
 
+// Must returns v. If err is not nil it ends Definition.New, which then returns err: a world is made
+// of many steps that fail only if the game is wrong. Elsewhere it panics.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(setupError{err})
+	}
+	return v
+}
+
+// setupError is the panic of Must.
+type setupError struct{ error }
+
+// newGame calls New.
+func (d *Definition) newGame(o Options) (g *Game, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case setupError:
+			g, err = nil, r.error
+		default:
+			panic(r)
+		}
+	}()
+	return d.New(o)
+}
+
 // build makes the game, with defaults.
 func (d *Definition) build(o Options) (*Game, error) {
-	g, err := d.New(o)
+	g, err := d.newGame(o)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +204,9 @@ func (d *Definition) build(o Options) (*Game, error) {
 	}
 	if g.RestoreRun == nil {
 		g.RestoreRun = g.restoreRun
+	}
+	if g.Game.Leave == nil {
+		g.Game.Leave = func(s *server.Session) { g.destroyAvatar(s.Entity()) }
 	}
 	if g.Replay == nil {
 		g.Replay = g.World.Replay
@@ -199,12 +229,16 @@ func (g *Game) restoreRun(img *world.Image) error {
 		return err
 	}
 	for slot := range g.World.Slots() {
-		e := g.World.HandleAt(slot)
-		if kind, live := g.World.KindOf(e); live && slices.Contains(g.Avatars, kind) {
-			g.World.Destroy(e)
-		}
+		g.destroyAvatar(g.World.HandleAt(slot))
 	}
 	return nil
+}
+
+// destroyAvatar destroys e if it is an avatar.
+func (g *Game) destroyAvatar(e world.Entity) {
+	if kind, live := g.World.KindOf(e); live && slices.Contains(g.Avatars, kind) {
+		g.World.Destroy(e)
+	}
 }
 
 // describe returns a line about any world.

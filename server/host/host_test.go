@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
@@ -42,14 +43,13 @@ type (
 	touch struct{}
 )
 
-func tagSchema() *schema.Schema {
-	s := schema.New()
-	err := errors.Join(schema.Add[schema.Body](s, schema.BodyComponent), schema.Add[it](s, "it"), schema.SetInput[run](s), schema.AddCommand[touch](s, "touch"))
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
+var (
+	tagSchema = schema.NewWithBody()
+	its       = schema.Define[it](tagSchema, "it")
+	runInput  = schema.DefineInput[run](tagSchema)
+	touchIt   = schema.DefineCommand[touch](tagSchema, "touch")
+	ballKind  = schema.DefineKind(tagSchema, "ball")
+)
 
 // lyingTag makes the bots of tag fail their own check.
 const lyingTag = "TAG_TEST_LYING"
@@ -59,11 +59,9 @@ const panickingTag = "TAG_TEST_PANICKING"
 
 // newTagBot returns a bot that runs to and fro and touches what it sees.
 func newTagBot(seat bot.Seat) (bot.Behavior, error) {
-	s := tagSchema()
-	counts, err := client.ComponentOf[it](s, "it")
 	frames := seat.Rand.IntN(60)
 	return bot.Behavior{
-		Schema: s,
+		Schema: tagSchema,
 		Input: func(*bot.Frame) any {
 			frames++
 			return &run{X: float32(frames/30%3) - 1}
@@ -79,13 +77,13 @@ func newTagBot(seat bot.Seat) (bot.Behavior, error) {
 		},
 		Check: func(f *bot.Frame) error {
 			for e := range f.Client.Replica().All() {
-				if v, ok := counts.Get(e); ok && v.Count > 1_000_000 || os.Getenv(lyingTag) != "" {
+				if v, ok := client.Of(its).Get(e); ok && v.Count > 1_000_000 || os.Getenv(lyingTag) != "" {
 					return errors.New("nobody has been it so often")
 				}
 			}
 			return nil
 		},
-	}, err
+	}, nil
 }
 
 func newTag(o Options) (*Game, error) {
@@ -93,11 +91,11 @@ func newTag(o Options) (*Game, error) {
 	if err != nil {
 		return nil, err
 	}
-	marks, err := world.Register[it](w, "it")
+	marks, err := server.Register(w, its)
 	if err != nil {
 		return nil, err
 	}
-	ball, err := w.AddKind(world.Kind{Name: "ball", Priority: 1, Body: &world.BodyDef{Mass: 1, Radius: 0.5}})
+	ball, err := w.AddKind(world.Kind{Name: ballKind.Name(), Priority: 1, Body: &world.BodyDef{Mass: 1, Radius: 0.5}})
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +116,9 @@ func newTag(o Options) (*Game, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Game{Config: server.Config{World: w, Schema: tagSchema(), MaxSessions: 8, Game: server.Game{
-		Input: server.OnInput(func(s *server.Session, _ uint64, r run) { w.SetVelocity(s.Entity(), world.Vec3{X: r.X}) }),
-		Commands: map[string]server.Command{"touch": server.OnCommand(func(_ *server.Session, h world.Entity, _ touch) error {
+	return &Game{Config: server.Config{World: w, Schema: tagSchema, MaxSessions: 8, Game: server.Game{
+		Input: server.OnInput(runInput, func(s *server.Session, _ uint64, r run) { w.SetVelocity(s.Entity(), world.Vec3{X: r.X}) }),
+		Commands: []server.Command{server.OnCommand(touchIt, func(_ *server.Session, h world.Entity, _ touch) error {
 			if os.Getenv(panickingTag) != "" {
 				panic("touched")
 			}
@@ -210,7 +208,10 @@ func TestWrongRules(t *testing.T) {
 	for complaint, spoil := range map[string]func(*Game){
 		"World is nil":  func(g *Game) { g.World = nil },
 		"Schema is nil": func(g *Game) { g.Schema = nil },
-		`component "other" of the schema is not registered`:                    func(g *Game) { _ = schema.Add[struct{ X uint8 }](g.Schema, "other") },
+		`component "other" of the schema is not registered`: func(g *Game) {
+			g.Schema = g.Schema.Clone() // other tests share it
+			schema.Define[struct{ X uint8 }](g.Schema, "other")
+		},
 		`command "touch" takes host.touch, and the schema does not declare it`: func(g *Game) { g.Schema = schema.New() },
 		"New has returned neither a game nor an error":                         nil,
 	} {
@@ -357,6 +358,64 @@ func TestRestoredAvatars(t *testing.T) {
 		g.World.Step()
 		require.Equal(t, left, g.World.Stats().Entities)
 	}
+}
+
+// An avatar ends with its session if the game has no Leave. Other entities stay.
+func TestAvatarEndsWithItsSession(t *testing.T) {
+	d := tag()
+	d.New = func(o Options) (*Game, error) {
+		g, err := newTag(o)
+		g.Game.Leave = nil
+		return g, err
+	}
+	g, err := d.build(Options{})
+	require.NoError(t, err)
+	ball := g.World.HandleAt(0)
+	g.destroyAvatar(ball)
+	require.Equal(t, bulk.Live, g.World.Status(ball))
+	g.Game.Leave(&server.Session{}) // controls nothing
+	g.Avatars = []world.KindID{0}
+	g.destroyAvatar(ball)
+	g.World.Step()
+	require.NotEqual(t, bulk.Live, g.World.Status(ball))
+}
+
+// Must ends New with its error, however deep it is. Other panics pass.
+func TestMust(t *testing.T) {
+	d := tag()
+	wrong := errors.New("two kinds of ball")
+	d.New = func(Options) (*Game, error) { return Must[*Game](nil, wrong), nil }
+	_, err := d.build(Options{})
+	require.Equal(t, wrong, err)
+	status, _, errs := playOf(t, d, "check")
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "two kinds of ball")
+	d.New = func(Options) (*Game, error) { panic("elsewhere") }
+	require.PanicsWithValue(t, "elsewhere", func() { _, _ = d.build(Options{}) })
+	require.Equal(t, 3, Must(3, nil))
+}
+
+// A definition that the world lacks, and mistakes in definitions, are reported before a start.
+func TestDefinitionsAreChecked(t *testing.T) {
+	d := tag()
+	d.New = func(o Options) (*Game, error) {
+		g, err := newTag(o)
+		g.Schema = g.Schema.Clone()
+		schema.DefineKind(g.Schema, "bat")
+		return g, err
+	}
+	_, err := d.build(Options{})
+	require.ErrorContains(t, err, `the schema defines kind "bat", and World has none of that name`)
+	d.New = func(o Options) (*Game, error) {
+		g, err := newTag(o)
+		g.Schema = g.Schema.Clone()
+		schema.Define[it](g.Schema, "it")
+		schema.DefineKind(g.Schema, "big bat")
+		return g, err
+	}
+	_, err = d.build(Options{})
+	require.ErrorContains(t, err, `component "it" is added twice`)
+	require.ErrorContains(t, err, `"big bat"`)
 }
 
 // replay, inspect and train repeat a game with rules.

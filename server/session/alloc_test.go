@@ -71,8 +71,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 	requireNoAllocations(t, raw, session.OnRawInput(func(*session.Session, uint64, []byte) {}))
 	typed := testSchema(t)
 	type wish struct{ X, Z int16 } // the 4 bytes of sink.wish
-	require.NoError(t, schema.SetInput[wish](typed))
-	requireNoAllocations(t, typed, session.OnInput(func(s *session.Session, _ uint64, in wish) {
+	requireNoAllocations(t, typed, session.OnInput(schema.DefineInput[wish](typed), func(s *session.Session, _ uint64, in wish) {
 		if _, viewed := s.View(); viewed || in != (wish{}) {
 			t.Fatal(in)
 		}
@@ -89,8 +88,7 @@ func TestTickWithReferencesAllocatesNothing(t *testing.T) {
 		At bulk.Handle `net:"ref"`
 		N  uint32      `net:"bits=31"`
 	}
-	require.NoError(t, schema.SetInput[wish](s))
-	requireNoAllocations(t, s, session.OnInput(func(s *session.Session, _ uint64, in wish) {
+	requireNoAllocations(t, s, session.OnInput(schema.DefineInput[wish](s), func(s *session.Session, _ uint64, in wish) {
 		if s.IsWish(in.At) || in != (wish{}) {
 			t.Fatal(in)
 		}

@@ -13,8 +13,8 @@ import (
 // unreliable ones.
 var ErrEventRefused = errors.New("server: event refused: the client has too much to receive")
 
-// Send sends event to the client: a struct of a type that the schema declares by
-// schema.AddEvent or schema.AddUnreliableEvent, or a pointer to one.
+// Send sends event to the client: a struct of the type of a schema.DefinedEvent, or a pointer to
+// one.
 //
 // A reliable event arrives once, in the order of sending and before the Enter and Destroy of
 // entities that spawn and die in the same tick. It outlasts a broken connection. An

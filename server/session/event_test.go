@@ -38,11 +38,9 @@ type listener struct {
 	heard   []string
 }
 
-func eventSchema(t testing.TB) *schema.Schema {
-	s := testSchema(t)
-	require.NoError(t, schema.AddEvent[Shout](s, "shout"))
-	require.NoError(t, schema.AddUnreliableEvent[Spark](s, "spark"))
-	return s
+func eventSchema(t testing.TB) (s *schema.Schema, shout schema.DefinedEvent[Shout], spark schema.DefinedEvent[Spark]) {
+	s = testSchema(t)
+	return s, schema.DefineEvent[Shout](s, "shout"), schema.DefineUnreliableEvent[Spark](s, "spark")
 }
 
 func newEventServer(t testing.TB) *eventServer {
@@ -51,8 +49,9 @@ func newEventServer(t testing.TB) *eventServer {
 	d := &eventServer{t: t, world: w}
 	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
 	require.NoError(t, err)
+	s, _, _ := eventSchema(t)
 	d.core, err = session.NewCore(session.Config{
-		World: w, Schema: eventSchema(t), Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
+		World: w, Schema: s, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
 		Game: session.Game{Join: func(s *session.Session) (world.Entity, error) {
 			require.NoError(t, s.Send(Shout{Serial: 1000}))
@@ -65,11 +64,12 @@ func newEventServer(t testing.TB) *eventServer {
 
 func (d *eventServer) join() *listener {
 	c := &listener{d: d}
+	s, shout, spark := eventSchema(d.t)
 	var events client.Events
-	client.OnEvent(&events, func(_ uint32, e Shout) { c.heard = append(c.heard, fmt.Sprint("shout ", e.Serial)) })
-	client.OnEvent(&events, func(_ uint32, e Spark) { c.heard = append(c.heard, fmt.Sprint("spark ", e.Serial)) })
+	client.OnEvent(&events, shout, func(_ uint32, e Shout) { c.heard = append(c.heard, fmt.Sprint("shout ", e.Serial)) })
+	client.OnEvent(&events, spark, func(_ uint32, e Spark) { c.heard = append(c.heard, fmt.Sprint("spark ", e.Serial)) })
 	var err error
-	c.session, err = client.NewSession(client.SessionConfig{Schema: eventSchema(d.t), Events: &events})
+	c.session, err = client.NewSession(client.SessionConfig{Schema: s, Events: &events})
 	require.NoError(d.t, err)
 	c.connect()
 	d.seats = append(d.seats, c)
@@ -268,7 +268,7 @@ func newCrowdedCore(b *testing.B) *crowdedCore {
 		require.NoError(b, err)
 		return h
 	}
-	s := eventSchema(b)
+	s, _, _ := eventSchema(b)
 	c.core, err = session.NewCore(session.Config{
 		World: w, Schema: s, Epoch: testEpoch, MaxSessions: 500, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 44},

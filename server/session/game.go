@@ -45,9 +45,9 @@ type Game struct {
 	// the world tick that the client meant. A tick may have no input: the game should
 	// repeat the last one. Without a function inputs are dropped.
 	Input Input
-	// Commands are the actions that clients may request, by name (1 to wire.MaxName bytes).
-	// Each command that the schema declares has a function of its types.
-	Commands map[string]Command
+	// Commands are the actions that clients may request. Each command that the schema declares
+	// has one.
+	Commands []Command
 }
 
 // Rejection is a command's error whose text the client receives.

@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"unicode/utf8"
@@ -22,6 +21,7 @@ import (
 // its own code, for example BadArguments, and any other with CommandRefused. The client
 // receives the code, and text only from a *Rejection.
 type Command struct {
+	name         string
 	args, answer reflect.Type // nil: raw arguments; no answer
 	bind         func(schema.Command) commandFunc
 }
@@ -40,14 +40,13 @@ type inputFunc func(s *Session, tick uint64, data []byte) error
 
 var errBadArguments = &wire.Error{Code: wire.BadArguments}
 
-// OnCommand returns f as the function of a command that the schema declares by
-// schema.AddCommand[Args]. Arguments that are malformed, or that hold a provisional handle
+// OnCommand returns f as the function of a command. Arguments that are malformed, or that hold a provisional handle
 // which is no wish of the command, are answered BadArguments, and f is not called.
-func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) error) Command {
+func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, target world.Entity, args Args) error) Command {
 	if f == nil {
-		return Command{}
+		return Command{name: d.Name()}
 	}
-	return Command{args: reflect.TypeFor[Args](), bind: func(c schema.Command) commandFunc {
+	return Command{name: d.Name(), args: reflect.TypeFor[Args](), bind: func(c schema.Command) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
 			if err := s.readArgs(c.Args, data, &args); err != nil {
@@ -58,14 +57,12 @@ func OnCommand[Args any](f func(s *Session, target world.Entity, args Args) erro
 	}}
 }
 
-// OnQuery returns f as the function of a command that the schema declares by
-// schema.AddQuery[Args, Answer]. It is OnCommand with an answer, which the client receives
-// if the error is nil. Handles in the answer that were never issued become zero.
-func OnQuery[Args, Answer any](f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
+// OnQuery is OnCommand with an answer, which the client receives if the error is nil. Handles in the answer that were never issued become zero.
+func OnQuery[Args, Answer any](d schema.DefinedQuery[Args, Answer], f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
 	if f == nil {
-		return Command{}
+		return Command{name: d.Name()}
 	}
-	return Command{args: reflect.TypeFor[Args](), answer: reflect.TypeFor[Answer](), bind: func(c schema.Command) commandFunc {
+	return Command{name: d.Name(), args: reflect.TypeFor[Args](), answer: reflect.TypeFor[Answer](), bind: func(c schema.Command) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
 			if err := s.readArgs(c.Args, data, &args); err != nil {
@@ -80,14 +77,14 @@ func OnQuery[Args, Answer any](f func(s *Session, target world.Entity, args Args
 	}}
 }
 
-// OnRawCommand returns f as the function of a command that the schema declares by
-// schema.AddRawCommand, or not at all. args is one msgpack value, or empty; its contents
+// OnRawCommand returns f as the function of a command of that name, 1 to wire.MaxName bytes,
+// whose arguments the schema does not declare. args is one msgpack value, or empty; its contents
 // are unchecked.
-func OnRawCommand(f func(s *Session, target world.Entity, args []byte) error) Command {
+func OnRawCommand(name string, f func(s *Session, target world.Entity, args []byte) error) Command {
 	if f == nil {
-		return Command{}
+		return Command{name: name}
 	}
-	return Command{bind: func(schema.Command) commandFunc {
+	return Command{name: name, bind: func(schema.Command) commandFunc {
 		return func(s *Session, target world.Entity, args []byte) ([]byte, error) {
 			if len(args) > 0 && wire.CheckMsgpack(args) != nil {
 				return nil, errBadArguments
@@ -97,11 +94,10 @@ func OnRawCommand(f func(s *Session, target world.Entity, args []byte) error) Co
 	}}
 }
 
-// OnInput returns f as the function for inputs of the type that the schema declares by
-// schema.SetInput[T]. See Game.Input. A malformed input ends the session with BadMessage.
+// OnInput returns f as the function for inputs. See Game.Input. A malformed input ends the session with BadMessage.
 // Handles in the input are unchecked, as in a command's arguments. A provisional one reaches f
 // once, with the first applied input that names it, and is null in the others.
-func OnInput[T any](f func(s *Session, tick uint64, input T)) Input {
+func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, input T)) Input {
 	if f == nil {
 		return Input{}
 	}
@@ -162,35 +158,45 @@ func (s *Session) encodeAnswer(m *schema.Message, answer any) ([]byte, error) {
 // function, and names that no client can send. declared may be nil.
 func (g Game) validate(declared *schema.Schema) error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(g.Commands)) {
-		if g.Commands[name].bind == nil {
-			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", name))
+	for i, f := range g.Commands {
+		if f.bind == nil {
+			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", f.name))
 		}
-		if name == "" || len(name) > wire.MaxName || !utf8.ValidString(name) {
-			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can request it", name, wire.MaxName))
+		if f.name == "" || len(f.name) > wire.MaxName || !utf8.ValidString(f.name) {
+			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can request it", f.name, wire.MaxName))
+		}
+		if g.command(f.name) < i {
+			errs = append(errs, fmt.Errorf("server: command %q has two functions in Game.Commands", f.name))
 		}
 	}
 	if declared == nil {
 		return errors.Join(errs...)
 	}
-	return errors.Join(append(errs, g.checkCommands(declared), g.checkInput(declared))...)
+	return errors.Join(append(errs, declared.Err(), g.checkCommands(declared), g.checkInput(declared))...)
+}
+
+// command returns the index in Commands of the command with that name, or -1.
+func (g Game) command(name string) int {
+	return slices.IndexFunc(g.Commands, func(f Command) bool { return f.name == name })
 }
 
 // checkCommands compares the functions of commands with their declarations.
 func (g Game) checkCommands(declared *schema.Schema) error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(g.Commands)) {
-		f := g.Commands[name]
-		if _, ok := declared.CommandByName(name); !ok && f.args != nil {
-			errs = append(errs, fmt.Errorf("server: command %q takes %v, and the schema does not declare it: add it with schema.AddCommand", name, f.args))
+	for _, f := range g.Commands {
+		if _, ok := declared.CommandByName(f.name); !ok && f.args != nil {
+			errs = append(errs, fmt.Errorf("server: command %q takes %v, and the schema does not declare it: pass the schema that it was defined in", f.name, f.args))
 		}
 	}
 	for i := range declared.Commands() {
 		c := declared.Command(i)
-		f, ok := g.Commands[c.Name]
-		switch want := (Command{args: typeOf(c.Args), answer: typeOf(c.Answer)}); {
-		case !ok:
+		at := g.command(c.Name)
+		if at < 0 {
 			errs = append(errs, fmt.Errorf("server: the schema declares command %q, and Game.Commands has no function for it", c.Name))
+			continue
+		}
+		f := g.Commands[at]
+		switch want := (Command{args: typeOf(c.Args), answer: typeOf(c.Answer)}); {
 		case f.bind == nil: // reported above
 		case c.Args != nil && want.args == nil || c.Answer != nil && want.answer == nil:
 			errs = append(errs, fmt.Errorf("server: the schema declares command %q without Go types: bind it", c.Name))
@@ -200,6 +206,9 @@ func (g Game) checkCommands(declared *schema.Schema) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Name returns the command's name.
+func (c Command) Name() string { return c.name }
 
 // String describes the types of the arguments and the answer.
 func (c Command) String() string {
@@ -218,7 +227,7 @@ func (g Game) checkInput(declared *schema.Schema) error {
 	m := declared.Input()
 	switch {
 	case m == nil && g.Input.input != nil:
-		return fmt.Errorf("server: Game.Input takes %v, and the schema declares no input: add schema.SetInput", g.Input.input)
+		return fmt.Errorf("server: Game.Input takes %v, and the schema declares no input: add schema.DefineInput", g.Input.input)
 	case m == nil:
 		return nil
 	case g.Input.bind == nil:
@@ -242,12 +251,12 @@ func typeOf(m *schema.Message) reflect.Type {
 // bind returns the game's functions, bound to their declarations.
 func (g Game) bind(declared *schema.Schema) (map[string]commandFunc, inputFunc) {
 	commands := make(map[string]commandFunc, len(g.Commands))
-	for name, f := range g.Commands {
+	for _, f := range g.Commands {
 		var c schema.Command
-		if i, ok := declared.CommandByName(name); ok {
+		if i, ok := declared.CommandByName(f.name); ok {
 			c = declared.Command(i)
 		}
-		commands[name] = f.bind(c)
+		commands[f.name] = f.bind(c)
 	}
 	if g.Input.bind == nil {
 		return commands, nil

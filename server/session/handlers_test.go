@@ -43,12 +43,18 @@ type typedServer struct {
 	seen   string // what View returned in the last function called
 }
 
-func typedSchema(t testing.TB) *schema.Schema {
+// definitions has the items of typedSchema.
+type definitions struct {
+	toss  schema.DefinedCommand[toss]
+	find  schema.DefinedQuery[find, found]
+	stick schema.DefinedInput[stick]
+}
+
+func typedSchema(t testing.TB) (*schema.Schema, definitions) {
 	s := testSchema(t)
-	require.NoError(t, schema.AddCommand[toss](s, "toss"))
-	require.NoError(t, schema.AddQuery[find, found](s, "find"))
-	require.NoError(t, schema.SetInput[stick](s))
-	return s
+	d := definitions{schema.DefineCommand[toss](s, "toss"), schema.DefineQuery[find, found](s, "find"), schema.DefineInput[stick](s)}
+	require.NoError(t, s.Err())
+	return s, d
 }
 
 func newTypedServer(t testing.TB) *typedServer {
@@ -58,16 +64,18 @@ func newTypedServer(t testing.TB) *typedServer {
 func newTypedServerIn(t testing.TB, own world.Config) *typedServer {
 	d := &typedServer{}
 	d.testServer = newTestServerIn(t, own, func(c *session.Config) {
-		c.Schema = typedSchema(t)
-		c.Game.Commands["toss"] = session.OnCommand(func(s *session.Session, _ world.Entity, args toss) error {
-			d.note(s)
-			d.tossed = append(d.tossed, args)
-			return nil
-		})
-		c.Game.Commands["find"] = session.OnQuery(func(s *session.Session, _ world.Entity, args find) (found, error) {
-			return d.find(args.Which)
-		})
-		c.Game.Input = session.OnInput(func(s *session.Session, tick uint64, in stick) {
+		var defined definitions
+		c.Schema, defined = typedSchema(t)
+		c.Game.Commands = append(c.Game.Commands,
+			session.OnCommand(defined.toss, func(s *session.Session, _ world.Entity, args toss) error {
+				d.note(s)
+				d.tossed = append(d.tossed, args)
+				return nil
+			}),
+			session.OnQuery(defined.find, func(s *session.Session, _ world.Entity, args find) (found, error) {
+				return d.find(args.Which)
+			}))
+		c.Game.Input = session.OnInput(defined.stick, func(s *session.Session, tick uint64, in stick) {
 			d.note(s)
 			d.steps = append(d.steps, fmt.Sprint(tick, in))
 		})
@@ -325,44 +333,55 @@ func TestWishes(t *testing.T) {
 	require.Len(t, d.poked, 4)
 }
 
+// commandOf returns a command that does nothing.
+func commandOf[Args any](name string) session.Command {
+	return session.OnCommand(schema.DefineCommand[Args](schema.New(), name), func(*session.Session, world.Entity, Args) error { return nil })
+}
+
+func queryOf[Args, Answer any](name string) session.Command {
+	return session.OnQuery(schema.DefineQuery[Args, Answer](schema.New(), name), func(*session.Session, world.Entity, Args) (a Answer, _ error) { return a, nil })
+}
+
+func rawCommandOf(name string) session.Command {
+	return session.OnRawCommand(name, func(*session.Session, world.Entity, []byte) error { return nil })
+}
+
 func TestGameFitsItsSchema(t *testing.T) {
 	type other struct{ A uint8 }
-	onToss := session.OnCommand(func(*session.Session, world.Entity, toss) error { return nil })
-	onFind := session.OnQuery(func(*session.Session, world.Entity, find) (found, error) { return found{}, nil })
-	raw := session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return nil })
-	onStick := session.OnInput(func(*session.Session, uint64, stick) {})
+	_, defined := typedSchema(t)
+	onStick := session.OnInput(defined.stick, func(*session.Session, uint64, stick) {})
+	const poke, onToss, onFind = 0, 1, 2 // in Commands
 	for name, c := range map[string]struct {
 		change func(*session.Game)
 		want   string
 	}{
 		"fits":               {func(*session.Game) {}, ""},
-		"undeclared raw one": {func(g *session.Game) { g.Commands["wave"] = raw }, ""},
-		"undeclared":         {func(g *session.Game) { g.Commands["wave"] = onToss }, `command "wave" takes session_test.toss, and the schema does not declare it`},
-		"no function":        {func(g *session.Game) { delete(g.Commands, "find") }, `declares command "find", and Game.Commands has no function`},
+		"undeclared raw one": {func(g *session.Game) { g.Commands = append(g.Commands, rawCommandOf("wave")) }, ""},
+		"undeclared":         {func(g *session.Game) { g.Commands = append(g.Commands, commandOf[toss]("wave")) }, `command "wave" takes session_test.toss, and the schema does not declare it`},
+		"twice":              {func(g *session.Game) { g.Commands = append(g.Commands, g.Commands[onToss]) }, `command "toss" has two functions`},
+		"no function":        {func(g *session.Game) { g.Commands = g.Commands[:onFind] }, `declares command "find", and Game.Commands has no function`},
 		"nil function": {func(g *session.Game) {
-			g.Commands["toss"] = session.OnCommand[toss](nil)
-			g.Commands["find"] = session.OnQuery[find, found](nil)
-			g.Commands["wave"] = session.OnRawCommand(nil)
+			g.Commands[onToss] = session.OnCommand(defined.toss, nil)
+			g.Commands[onFind] = session.OnQuery(defined.find, nil)
+			g.Commands = append(g.Commands, session.OnRawCommand("wave", nil))
 		}, `function of command "toss" is nil`},
-		"raw":       {func(g *session.Game) { g.Commands["toss"] = raw }, `"toss" with arguments session_test.toss and no answer, and its function has raw arguments`},
-		"typed":     {func(g *session.Game) { g.Commands["poke"] = onToss }, `"poke" with raw arguments, and its function has arguments session_test.toss`},
-		"no answer": {func(g *session.Game) { g.Commands["toss"] = onFind }, `its function has arguments session_test.find and answer session_test.found`},
-		"other arguments": {func(g *session.Game) {
-			g.Commands["toss"] = session.OnCommand(func(*session.Session, world.Entity, other) error { return nil })
-		}, "its function has arguments session_test.other"},
-		"other answer": {func(g *session.Game) {
-			g.Commands["find"] = session.OnQuery(func(*session.Session, world.Entity, find) (other, error) { return other{}, nil })
-		}, "its function has arguments session_test.find and answer session_test.other"},
-		"no input":    {func(g *session.Game) { g.Input = session.Input{} }, "Game.Input has no function"},
-		"nil input":   {func(g *session.Game) { g.Input = session.OnInput[stick](nil) }, "Game.Input has no function"},
-		"raw input":   {func(g *session.Game) { g.Input = session.OnRawInput(func(*session.Session, uint64, []byte) {}) }, "takes raw ones"},
-		"other input": {func(g *session.Game) { g.Input = session.OnInput(func(*session.Session, uint64, other) {}) }, "takes session_test.other"},
+		"raw":             {func(g *session.Game) { g.Commands[onToss] = rawCommandOf("toss") }, `"toss" with arguments session_test.toss and no answer, and its function has raw arguments`},
+		"typed":           {func(g *session.Game) { g.Commands[poke] = commandOf[toss]("poke") }, `"poke" with raw arguments, and its function has arguments session_test.toss`},
+		"an answer":       {func(g *session.Game) { g.Commands[onToss] = queryOf[find, found]("toss") }, `its function has arguments session_test.find and answer session_test.found`},
+		"other arguments": {func(g *session.Game) { g.Commands[onToss] = commandOf[other]("toss") }, "its function has arguments session_test.other"},
+		"other answer":    {func(g *session.Game) { g.Commands[onFind] = queryOf[find, other]("find") }, "its function has arguments session_test.find and answer session_test.other"},
+		"no input":        {func(g *session.Game) { g.Input = session.Input{} }, "Game.Input has no function"},
+		"nil input":       {func(g *session.Game) { g.Input = session.OnInput(defined.stick, nil) }, "Game.Input has no function"},
+		"raw input":       {func(g *session.Game) { g.Input = session.OnRawInput(func(*session.Session, uint64, []byte) {}) }, "takes raw ones"},
+		"other input": {func(g *session.Game) {
+			g.Input = session.OnInput(schema.DefineInput[other](schema.New()), func(*session.Session, uint64, other) {})
+		}, "takes session_test.other"},
 	} {
-		s := typedSchema(t)
+		s, _ := typedSchema(t)
 		require.NoError(t, schema.AddRawCommand(s, "poke"))
 		w, err := world.New(world.Config{})
 		require.NoError(t, err)
-		g := session.Game{Input: onStick, Commands: map[string]session.Command{"poke": raw, "toss": onToss, "find": onFind}}
+		g := session.Game{Input: onStick, Commands: []session.Command{rawCommandOf("poke"), commandOf[toss]("toss"), queryOf[find, found]("find")}}
 		c.change(&g)
 		err = session.Config{World: w, Schema: s, Game: g}.Validate()
 		if c.want == "" {
@@ -376,9 +395,10 @@ func TestGameFitsItsSchema(t *testing.T) {
 	err = session.Config{World: w, Schema: testSchema(t), Game: session.Game{Input: onStick}}.Validate()
 	require.ErrorContains(t, err, "declares no input")
 
-	parsed, err := schema.Parse(typedSchema(t).Text())
+	s, _ := typedSchema(t)
+	parsed, err := schema.Parse(s.Text())
 	require.NoError(t, err)
-	err = session.Config{World: w, Schema: parsed, Game: session.Game{Input: onStick, Commands: map[string]session.Command{"toss": onToss, "find": onFind}}}.Validate()
+	err = session.Config{World: w, Schema: parsed, Game: session.Game{Input: onStick, Commands: []session.Command{commandOf[toss]("toss"), queryOf[find, found]("find")}}}.Validate()
 	require.ErrorContains(t, err, `command "toss" without Go types`)
 	require.ErrorContains(t, err, "type <nil>")
 }

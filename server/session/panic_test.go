@@ -33,10 +33,10 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *tes
 			boom(session.HookInput, s)
 			d.move(s, tick, data)
 		})
-		g.Commands["break"] = session.OnRawCommand(func(s *session.Session, _ world.Entity, _ []byte) error {
+		g.Commands = append(g.Commands, session.OnRawCommand("break", func(s *session.Session, _ world.Entity, _ []byte) error {
 			boom(session.HookCommand, s)
 			return nil
-		})
+		}))
 		change(c)
 	})
 	d.game.Away = func(s *session.Session) { boom(session.HookAway, s) }
@@ -179,7 +179,7 @@ func TestPanicInLeave(t *testing.T) {
 // A hook panics while it ends another session.
 func TestPanicInLeaveWithinACommand(t *testing.T) {
 	d := fragile(t, session.HookLeave, func(c *session.Config) {
-		c.Game.Commands["stop"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { panic("after all") })
+		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("stop", func(*session.Session, world.Entity, []byte) error { panic("after all") }))
 	})
 	c, _ := d.victim()
 	c.send(wire.Command{ID: 1, Name: "stop"})
@@ -201,18 +201,18 @@ func TestPanicEnds(t *testing.T) {
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		c.Game.Commands["break"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
+		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("break", func(*session.Session, world.Entity, []byte) error {
 			d.world.TakeImage(nil)
 			return nil
-		})
-		c.Game.Commands["visit"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
+		}))
+		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("visit", func(*session.Session, world.Entity, []byte) error {
 			q, err := d.world.NewQuery(world.QueryDef{})
 			require.NoError(t, err)
 			for range q.All() {
 				panic("boom")
 			}
 			return nil
-		})
+		}))
 	})
 	c := d.join()
 	c.send(wire.Command{ID: 1, Name: "visit"})

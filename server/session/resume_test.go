@@ -410,12 +410,12 @@ func TestInputsAfterResume(t *testing.T) {
 // Only the text of a Rejection reaches the client.
 func TestRejectionText(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) {
-		c.Game.Commands["far"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
+		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("far", func(*session.Session, world.Entity, []byte) error {
 			return &session.Rejection{Text: "too far away"}
-		})
-		c.Game.Commands["long"] = session.OnRawCommand(func(*session.Session, world.Entity, []byte) error {
+		}))
+		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("long", func(*session.Session, world.Entity, []byte) error {
 			return &session.Rejection{Code: wire.BadArguments, Text: strings.Repeat("x", 2*wire.MaxText)}
-		})
+		}))
 	})
 	c := d.join()
 	c.send(wire.Command{ID: 1, Name: "far"}, wire.Command{ID: 2, Name: "long"}, wire.Command{ID: 3, Name: "fail"}, wire.Command{ID: 4, Name: "typo"})

@@ -1,8 +1,8 @@
 package session
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/worldd/worldd/replication/schema"
@@ -21,15 +21,26 @@ func (c Config) CompleteSchema() (*schema.Schema, error) {
 	if err := c.addWorld(s); err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Game.Commands)) {
-		if _, declared := s.CommandByName(name); declared {
+	for _, f := range c.Game.Commands {
+		if _, declared := s.CommandByName(f.name); declared {
 			continue
 		}
-		if err := schema.AddRawCommand(s, name); err != nil {
-			return nil, fmt.Errorf("server: Game.Commands[%.64q] cannot be in the schema that clients receive: rename it: %w", name, err)
+		if err := schema.AddRawCommand(s, f.name); err != nil {
+			return nil, fmt.Errorf("server: command %.64q cannot be in the schema that clients receive: rename it: %w", f.name, err)
 		}
 	}
-	return s, nil
+	return s, c.checkKinds(s)
+}
+
+// checkKinds reports kinds that schema.DefineKind has declared and the world does not have.
+func (c Config) checkKinds(s *schema.Schema) error {
+	var errs []error
+	for _, name := range s.DefinedKinds() {
+		if !slices.ContainsFunc(c.World.Kinds(), func(k world.Kind) bool { return k.Name == name }) {
+			errs = append(errs, fmt.Errorf("server: the schema defines kind %q, and World has none of that name: add it with World.AddKind", name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // addWorld declares the kinds and the motion of the world.

@@ -28,13 +28,13 @@ func TestSchemaIsCompleted(t *testing.T) {
 		require.NoError(t, err)
 	}
 	declared := testSchema(t)
-	require.NoError(t, schema.AddCommand[struct{ Item uint16 }](declared, "buy"))
+	buying := schema.DefineCommand[struct{ Item uint16 }](declared, "buy")
 	before := declared.Text()
-	command := session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return nil })
-	buy := session.OnCommand(func(*session.Session, world.Entity, struct{ Item uint16 }) error { return nil })
+	raw := func(*session.Session, world.Entity, []byte) error { return nil }
+	buy := session.OnCommand(buying, func(*session.Session, world.Entity, struct{ Item uint16 }) error { return nil })
 	config := session.Config{
 		World: w, Schema: declared, Random: rand.NewChaCha8([32]byte{}),
-		Game: session.Game{Commands: map[string]session.Command{"wave": command, "buy": buy, "eat": command}},
+		Game: session.Game{Commands: []session.Command{session.OnRawCommand("eat", raw), buy, session.OnRawCommand("wave", raw)}},
 	}
 	core, err := session.NewCore(config)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		"kind":    {"big crate", "eat", `kind "big crate" of World`},
 		"longest": {strings.Repeat("k", wire.MaxName), "eat", ""},
 		"long":    {strings.Repeat("k", wire.MaxName+1), "eat", "rename"},
-		"command": {"crate", "eat up", `Game.Commands["eat up"]`},
+		"command": {"crate", "eat up", `command "eat up"`},
 	} {
 		w, err := world.New(world.Config{})
 		require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		require.NoError(t, err)
 		_, err = session.NewCore(session.Config{
 			World: w, Schema: testSchema(t), Random: rand.NewChaCha8([32]byte{}),
-			Game: session.Game{Commands: map[string]session.Command{c.command: session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return nil })}},
+			Game: session.Game{Commands: []session.Command{session.OnRawCommand(c.command, func(*session.Session, world.Entity, []byte) error { return nil })}},
 		})
 		if c.want == "" {
 			require.NoError(t, err, name)

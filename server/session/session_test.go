@@ -69,14 +69,14 @@ func newTestServerIn(t testing.TB, own world.Config, change func(*session.Config
 				w.Destroy(s.Entity())
 			},
 			Input: session.OnRawInput(d.move),
-			Commands: map[string]session.Command{
-				"poke": session.OnRawCommand(func(_ *session.Session, h world.Entity, _ []byte) error {
+			Commands: []session.Command{
+				session.OnRawCommand("poke", func(_ *session.Session, h world.Entity, _ []byte) error {
 					d.poked = append(d.poked, h)
 					return nil
 				}),
-				"fail": session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return fmt.Errorf("no") }),
-				"typo": session.OnRawCommand(func(*session.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} }),
-				"leave": session.OnRawCommand(func(s *session.Session, _ world.Entity, _ []byte) error {
+				session.OnRawCommand("fail", func(*session.Session, world.Entity, []byte) error { return fmt.Errorf("no") }),
+				session.OnRawCommand("typo", func(*session.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} }),
+				session.OnRawCommand("leave", func(s *session.Session, _ world.Entity, _ []byte) error {
 					s.Kick("as you wish")
 					return nil
 				}),

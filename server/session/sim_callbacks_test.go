@@ -222,7 +222,7 @@ func (s *sim) game() session.Game {
 		},
 		Leave: s.leave, Away: run("away"), Back: run("back"),
 		Input:    session.OnRawInput(func(*session.Session, uint64, []byte) { s.call("input") }),
-		Commands: map[string]session.Command{"poke": session.OnRawCommand(s.poked)},
+		Commands: []session.Command{session.OnRawCommand("poke", s.poked)},
 	}
 	s.handleTyped(&g)
 	return g

@@ -3,6 +3,7 @@ package session_test
 import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -80,6 +81,8 @@ type told struct {
 
 // talk is the part of a simulation that sends events.
 type talk struct {
+	shout   schema.DefinedEvent[Shout]
+	spark   schema.DefinedEvent[Spark]
 	sparks  []saying // by serial, of either kind
 	told    map[sessionKey]*told
 	refused int
@@ -192,8 +195,8 @@ func (c *simClient) tell(which, kind int) {
 func (c *simClient) clientEvents() *client.Events {
 	var events client.Events
 	if c.sim.script.hasEvents() {
-		client.OnEvent(&events, c.heardShout)
-		client.OnEvent(&events, c.heardSpark)
+		client.OnEvent(&events, c.sim.talk.shout, c.heardShout)
+		client.OnEvent(&events, c.sim.talk.spark, c.heardSpark)
 	}
 	return &events
 }

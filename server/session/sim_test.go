@@ -273,8 +273,8 @@ func (s *sim) makeSchema() {
 	}
 	s.declareTyped()
 	if s.script.hasEvents() {
-		s.must(schema.AddEvent[Shout](s.schema, "shout"))
-		s.must(schema.AddUnreliableEvent[Spark](s.schema, "spark"))
+		s.talk.shout = schema.DefineEvent[Shout](s.schema, "shout")
+		s.talk.spark = schema.DefineUnreliableEvent[Spark](s.schema, "spark")
 	}
 	if s.script.has("rename") {
 		s.must(schema.Add[Tag](s.schema, "tag"))

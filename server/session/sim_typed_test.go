@@ -40,6 +40,9 @@ type (
 
 // typed records what clients sent and the game answered.
 type typed struct {
+	ask     schema.DefinedQuery[Ask, Told]
+	summon  schema.DefinedCommand[Summon]
+	stick   schema.DefinedInput[Stick]
 	on      bool
 	asks    map[uint32]*question
 	sticks  map[uint32]*pushed
@@ -72,18 +75,17 @@ func (s *sim) declareTyped() {
 		aimed: map[*session.Session]uint32{},
 	}
 	if s.typed.on {
-		s.must(schema.AddCommand[Summon](s.schema, "summon"))
-		s.must(schema.AddQuery[Ask, Told](s.schema, "ask"))
-		s.must(schema.SetInput[Stick](s.schema))
+		s.typed.summon = schema.DefineCommand[Summon](s.schema, "summon")
+		s.typed.ask = schema.DefineQuery[Ask, Told](s.schema, "ask")
+		s.typed.stick = schema.DefineInput[Stick](s.schema)
 	}
 }
 
 // handleTyped gives the game the functions for what declareTyped declares.
 func (s *sim) handleTyped(g *session.Game) {
 	if s.typed.on {
-		g.Commands["ask"] = session.OnQuery(s.answer)
-		g.Commands["summon"] = session.OnCommand(s.summoned)
-		g.Input = session.OnInput(s.pushed)
+		g.Commands = append(g.Commands, session.OnQuery(s.typed.ask, s.answer), session.OnCommand(s.typed.summon, s.summoned))
+		g.Input = session.OnInput(s.typed.stick, s.pushed)
 	}
 }
 
@@ -114,7 +116,7 @@ func (c *simClient) ask(target, about int) {
 	s.typed.touched++
 	token := s.typed.touched
 	args := Ask{token, s.anyHandle(about), float32(about%1024-512) / 512, strings.Repeat("é", about%21)}
-	asked, err := client.Ask[Told](c.session, h, &args)
+	asked, err := client.Ask(c.session, s.typed.ask, h, args)
 	s.must(err)
 	s.typed.asks[token] = &question{client: c, args: args}
 	received := false

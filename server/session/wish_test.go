@@ -37,11 +37,11 @@ type wishServer struct {
 func newWishServer(t testing.TB) *wishServer {
 	d := &wishServer{fired: func(*session.Session, fire) {}}
 	d.testServer = newTestServerWith(t, func(c *session.Config) {
-		require.NoError(t, schema.AddCommand[launch](c.Schema, "launch"))
-		require.NoError(t, schema.SetInput[fire](c.Schema))
-		c.Game.Commands["launch"] = session.OnCommand(func(s *session.Session, _ world.Entity, args launch) error { return d.launched(s, args) })
-		c.Game.Commands["raw"] = session.OnRawCommand(func(s *session.Session, _ world.Entity, _ []byte) error { return d.raw(s) })
-		c.Game.Input = session.OnInput(func(s *session.Session, _ uint64, in fire) { d.fired(s, in) })
+		launching, firing := schema.DefineCommand[launch](c.Schema, "launch"), schema.DefineInput[fire](c.Schema)
+		c.Game.Commands = append(c.Game.Commands,
+			session.OnCommand(launching, func(s *session.Session, _ world.Entity, args launch) error { return d.launched(s, args) }),
+			session.OnRawCommand("raw", func(s *session.Session, _ world.Entity, _ []byte) error { return d.raw(s) }))
+		c.Game.Input = session.OnInput(firing, func(s *session.Session, _ uint64, in fire) { d.fired(s, in) })
 	})
 	return d
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -21,10 +20,10 @@ type input struct{ X, Z int8 }
 
 const inputBytes = 2
 
-func messages() (*schema.Schema, error) {
-	s := schema.New()
-	return s, errors.Join(schema.Add[schema.Body](s, schema.BodyComponent), schema.SetInput[input](s))
-}
+var (
+	exchanged = schema.NewWithBody()
+	inputs    = schema.DefineInput[input](exchanged)
+)
 
 // stage is the scene in a world.
 type stage struct {
@@ -99,7 +98,7 @@ func (s *stage) game() server.Game {
 			s.avatars[e] = input{}
 			return e, err
 		},
-		Input: server.OnInput(func(session *server.Session, _ uint64, in input) {
+		Input: server.OnInput(inputs, func(session *server.Session, _ uint64, in input) {
 			s.begin(s.world.Tick() + 1)
 			s.avatars[session.Entity()] = in
 		}),
@@ -113,10 +112,6 @@ func (s *stage) game() server.Game {
 // serveWorldd serves the scene until ctx is done.
 func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready func(address)) error {
 	s, err := newStage(hz, clock)
-	if err != nil {
-		return err
-	}
-	exchanged, err := messages()
 	if err != nil {
 		return err
 	}
@@ -141,10 +136,6 @@ func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready fu
 
 // playWorldd connects a client and answers snapshots until ctx is done.
 func playWorldd(ctx context.Context, to address, m *meter) error {
-	exchanged, err := messages()
-	if err != nil {
-		return err
-	}
 	c, err := dialWorldd(ctx, client.Config{Addr: to.Address, Fingerprint: to.Fingerprint, Schema: exchanged})
 	if err != nil {
 		return ignoreAfter(ctx, err)

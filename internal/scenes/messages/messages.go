@@ -4,7 +4,6 @@
 package messages
 
 import (
-	"errors"
 	"math"
 
 	"github.com/worldd/worldd/bulk"
@@ -12,13 +11,29 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Names of components and commands.
-const (
-	IdentityComponent = "identity"
-	NameComponent     = "name"
-	PokeCommand       = "poke"
-	RenameCommand     = "rename"
+// Schema declares what crosses the wire.
+var Schema = schema.NewWithBody()
+
+// The items of Schema.
+var (
+	Identities = schema.Define[Identity](Schema, "identity")
+	Names      = schema.Define[Name](Schema, "name")
+
+	Stick = schema.DefineInput[steering.Stick](Schema)
+
+	RenameCommand   = schema.DefineQuery[Rename, Renamed](Schema, "rename")
+	DescribeCommand = schema.DefineQuery[Describe, Rules](Schema, "describe")
+	ShootCommand    = schema.DefineQuery[Shoot, Shot](Schema, "shoot")
+	LaunchCommand   = schema.DefineCommand[Launch](Schema, "launch")
+
+	NamedEvent  = schema.DefineEvent[Named](Schema, "named")
+	BrokenEvent = schema.DefineEvent[Broken](Schema, "broken")
+	ScoredEvent = schema.DefineEvent[Scored](Schema, "scored")
+	FlashEvent  = schema.DefineUnreliableEvent[Flash](Schema, "flash")
 )
+
+// PokeCommand is a command with raw arguments.
+const PokeCommand = "poke"
 
 // Identity is a number that an entity keeps for life. Mark repeats its last 16 bits and
 // travels in every row: a row applied to the wrong tenant leaves a Value and a Mark that do
@@ -51,7 +66,7 @@ const (
 	CauseBroken uint8 = 2 // a poke broke it
 )
 
-// Rename is the argument of the command rename.
+// Rename is the argument of RenameCommand.
 type Rename struct {
 	Name string `net:"max=24"`
 }
@@ -63,7 +78,7 @@ type Renamed struct {
 	Name   string      `net:"max=24"`
 }
 
-// Describe is the argument of the command describe.
+// Describe is the argument of DescribeCommand.
 type Describe struct{}
 
 // Rules is its answer: how avatars move and shoot, in metres and seconds.
@@ -75,7 +90,7 @@ type Rules struct {
 	ViewTicks    uint16  // how far back shots are judged
 }
 
-// Shoot is the argument of the command shoot.
+// Shoot is the argument of ShootCommand.
 type Shoot struct {
 	Aim float32 `net:"angle,bits=16"` // 0 is along x, a quarter turn along z
 }
@@ -90,7 +105,7 @@ type Shot struct {
 	Named    bool        // the client named a view moment
 }
 
-// Launch is the argument of the command launch. A missile with life 0 is not made.
+// Launch is the argument of LaunchCommand. A missile with life 0 is not made.
 type Launch struct {
 	Aim                 float32     `net:"angle,bits=12"`
 	Serial              uint32      // the left missile's is twice this, the right one's the next
@@ -124,22 +139,3 @@ type Flash struct {
 
 // FlashRadius is the distance at which players see a Flash, in metres.
 const FlashRadius = 12
-
-// NewSchema returns the wire schema of all scenes.
-func NewSchema() (*schema.Schema, error) {
-	s := schema.New()
-	return s, errors.Join(
-		schema.Add[schema.Body](s, schema.BodyComponent),
-		schema.Add[Identity](s, IdentityComponent),
-		schema.Add[Name](s, NameComponent),
-		schema.SetInput[steering.Stick](s),
-		schema.AddQuery[Rename, Renamed](s, RenameCommand),
-		schema.AddQuery[Describe, Rules](s, "describe"),
-		schema.AddQuery[Shoot, Shot](s, "shoot"),
-		schema.AddCommand[Launch](s, "launch"),
-		schema.AddEvent[Named](s, "named"),
-		schema.AddEvent[Broken](s, "broken"),
-		schema.AddEvent[Scored](s, "scored"),
-		schema.AddUnreliableEvent[Flash](s, "flash"),
-	)
-}

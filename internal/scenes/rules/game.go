@@ -54,13 +54,13 @@ func (g *Game) Hooks() server.Game {
 	return server.Game{
 		Join:  g.join,
 		Leave: g.leave,
-		Input: server.OnInput(g.Steer),
-		Commands: map[string]server.Command{
-			"poke":     server.OnRawCommand(g.Poke),
-			"rename":   server.OnQuery(g.rename),
-			"describe": server.OnQuery(g.describe),
-			"shoot":    server.OnQuery(g.shoot),
-			"launch":   server.OnCommand(g.launch),
+		Input: server.OnInput(messages.Stick, g.Steer),
+		Commands: []server.Command{
+			server.OnRawCommand(messages.PokeCommand, g.Poke),
+			server.OnQuery(messages.RenameCommand, g.rename),
+			server.OnQuery(messages.DescribeCommand, g.describe),
+			server.OnQuery(messages.ShootCommand, g.shoot),
+			server.OnCommand(messages.LaunchCommand, g.launch),
 		},
 	}
 }

@@ -109,10 +109,8 @@ func TestCombatRefusals(t *testing.T) {
 
 // TestInputSize: the typed input has the size of the raw one before it.
 func TestInputSize(t *testing.T) {
-	s, err := messages.NewSchema()
-	require.NoError(t, err)
 	for _, stick := range []steering.Stick{{}, {X: -128, Z: 127}} {
-		b, err := s.Input().AppendValue(nil, stick)
+		b, err := messages.Schema.Input().AppendValue(nil, stick)
 		require.NoError(t, err)
 		require.Len(t, b, 2)
 	}

@@ -72,14 +72,15 @@ func (b *table) trySit(name string, frame func(*Player) func() error) (*Player, 
 
 // round returns the match.
 func (b *table) round() (m Match) {
-	for _, now := range world.All1(b.clock, b.match) {
+	for _, now := range b.match.All() {
 		m = *now
 	}
 	return m
 }
 
 func (b *table) endRoundIn(ticks uint64) {
-	for _, m := range world.Mut1(b.clock, b.match) {
+	for e := range b.match.All() {
+		m := b.match.Mut(e)
 		m.Ends = uint32(b.world.Tick() + ticks)
 	}
 }
@@ -284,7 +285,7 @@ func TestMissileIsDrawnAtOnce(t *testing.T) {
 	ann.Launch(target)
 	require.Len(t, drawn(), 1)
 	before := drawn()[0]
-	require.Zero(t, b.missiles.Count(), "the server knows nothing yet")
+	require.Zero(t, b.seeker.Presence().Count(), "the server knows nothing yet")
 	for range 30 {
 		b.run(time.Second / 30)
 		require.Len(t, drawn(), 1)
@@ -293,7 +294,7 @@ func TestMissileIsDrawnAtOnce(t *testing.T) {
 		require.InDelta(t, before[2], at[2], 0.4)
 		before = at
 	}
-	require.Equal(t, 1, b.missiles.Count())
+	require.Equal(t, 1, b.seeker.Presence().Count())
 	ann.Launch(target)
 	require.Len(t, drawn(), 2)
 	b.run(time.Second)
@@ -331,7 +332,7 @@ func TestSpectator(t *testing.T) {
 	require.Equal(t, 3, len(slices.Collect(watcher.client.Replica().All())), "the clock, but no seats")
 	require.Equal(t, 1, count(ann), "bob is too far away")
 	require.Equal(t, wire.Hidden, ann.client.Resolve(bob.client.Controlled()))
-	q, err := client.Ask[Shot](watcher.client, 0, Shoot{})
+	q, err := client.Ask(watcher.client, ShootCommand, 0, Shoot{})
 	require.NoError(t, err)
 	_, err = q.Wait(context.Background())
 	require.ErrorContains(t, err, "you have no ship")
@@ -352,7 +353,7 @@ func TestShotAtOneWhoLeaves(t *testing.T) {
 		require.NoError(t, ann.client.Update()) // sends it now, not with the next frame
 		b.run(time.Second)
 		require.Nil(t, b.hull.Get(ship))
-		require.Equal(t, 1, b.seats.Count())
+		require.Equal(t, 1, b.seat.Presence().Count())
 	}
 }
 
@@ -361,7 +362,7 @@ func TestLeavesInsteadOfRespawning(t *testing.T) {
 	b, _, bob := duel(t, rig.Link{})
 	b.world.Destroy(bob.client.Controlled())
 	require.NoError(t, b.Clients()[1].Close())
-	for b.seats.Count() == 2 {
+	for b.seat.Presence().Count() == 2 {
 		b.seatAt(bob.client.Controlled()).Respawn = b.world.Tick() + 1
 		require.NoError(t, b.Step())
 	}
@@ -432,7 +433,7 @@ func TestBots(t *testing.T) {
 			b.sit(fmt.Sprint("bot", i), func(p *Player) func() error { return NewBot(p, seed+uint64(i)).Frame })
 		}
 		b.run(long)
-		for _, s := range world.All1(b.seats, b.seat) {
+		for _, s := range b.seat.All() {
 			kills += int(s.Kills)
 		}
 		return b.Digest(), kills
@@ -495,7 +496,7 @@ func TestReplay(t *testing.T) {
 // check returns what is wrong with an arena, whatever its players do.
 func (b *table) check() error {
 	ships := map[world.Entity]bool{}
-	for _, s := range world.All1(b.seats, b.seat) {
+	for _, s := range b.seat.All() {
 		switch hull := b.hull.Get(s.Ship); {
 		case hull == nil && s.Respawn == 0 && s.Ship != 0:
 			return fmt.Errorf("%s is dead for ever", s.Name)

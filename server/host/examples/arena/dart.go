@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world/motion"
 )
@@ -48,7 +49,7 @@ func (p *Player) flyDarts(ticks float64) {
 
 // blended returns where to draw a dart.
 func (p *Player) blended(d dart) [3]float32 {
-	body, ok := p.body.At(p.client.Replica().Entity(d.name), p.moment)
+	body, ok := client.Body.At(p.client.Replica().Entity(d.name), p.moment)
 	if !ok {
 		return array(d.at)
 	}

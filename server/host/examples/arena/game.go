@@ -23,7 +23,6 @@
 package main
 
 import (
-	"errors"
 	"math"
 
 	"github.com/worldd/worldd/bulk"
@@ -31,7 +30,31 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Components: what clients see of entities besides schema.Body, where they are.
+// Protocol declares what crosses the wire. It begins with the body: where entities are.
+var Protocol = schema.NewWithBody()
+
+// The items of Protocol. Server and clients name them by these variables, and messages by their
+// types.
+var (
+	Pilots  = schema.Define[Pilot](Protocol, "pilot")
+	Hulls   = schema.Define[Hull](Protocol, "hull")
+	Seekers = schema.Define[Seeker](Protocol, "seeker")
+	Matches = schema.Define[Match](Protocol, "match")
+
+	Sticks = schema.DefineInput[Stick](Protocol)
+
+	PlayCommand   = schema.DefineCommand[Play](Protocol, "play")
+	TalkCommand   = schema.DefineCommand[Talk](Protocol, "talk")
+	ShootCommand  = schema.DefineQuery[Shoot, Shot](Protocol, "shoot")
+	LaunchCommand = schema.DefineCommand[Launch](Protocol, "launch")
+
+	ChatEvent  = schema.DefineEvent[Chat](Protocol, "chat")
+	KillEvent  = schema.DefineEvent[Kill](Protocol, "kill")
+	BeamEvent  = schema.DefineUnreliableEvent[Beam](Protocol, "beam")
+	BlastEvent = schema.DefineUnreliableEvent[Blast](Protocol, "blast")
+)
+
+// Components: what clients see of entities.
 type (
 	// Pilot is on each ship.
 	Pilot struct {
@@ -151,29 +174,4 @@ func Fly(ship *schema.Body, s Stick) {
 func direction(aim float32) motion.Vec3 {
 	sin, cos := math.Sincos(float64(aim))
 	return motion.Vec3{X: float32(cos), Z: float32(sin)}
-}
-
-// Schema returns what crosses the wire. Server and client build it from the same types.
-func Schema() *schema.Schema {
-	s := schema.New()
-	err := errors.Join(
-		schema.Add[schema.Body](s, schema.BodyComponent),
-		schema.Add[Pilot](s, "pilot"),
-		schema.Add[Hull](s, "hull"),
-		schema.Add[Seeker](s, "seeker"),
-		schema.Add[Match](s, "match"),
-		schema.SetInput[Stick](s),
-		schema.AddCommand[Play](s, "play"),
-		schema.AddCommand[Talk](s, "talk"),
-		schema.AddQuery[Shoot, Shot](s, "shoot"),
-		schema.AddCommand[Launch](s, "launch"),
-		schema.AddEvent[Chat](s, "chat"),
-		schema.AddEvent[Kill](s, "kill"),
-		schema.AddUnreliableEvent[Beam](s, "beam"),
-		schema.AddUnreliableEvent[Blast](s, "blast"),
-	)
-	if err != nil {
-		panic(err) // a mistake in the declarations above
-	}
-	return s
 }

@@ -31,7 +31,7 @@ func newArena(o host.Options) (*host.Game, error) {
 
 // newBot makes a bot of a player, who checks the rules that it can see.
 func newBot(seat bot.Seat) (bot.Behavior, error) {
-	p, config, err := NewPlayer(seat.Name)
+	p, config := NewPlayer(seat.Name)
 	b := NewBot(p, seat.Rand.Uint64())
 	return bot.Behavior{
 		Schema: config.Schema, Events: config.Events, State: config.State, Joined: p.Joined,
@@ -55,5 +55,5 @@ func newBot(seat bot.Seat) (bot.Behavior, error) {
 			}
 			return nil
 		},
-	}, err
+	}, nil
 }

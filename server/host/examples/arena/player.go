@@ -21,14 +21,9 @@ type Player struct {
 	predict *client.Prediction[schema.Body] // of the own ship
 	moment  client.Moment                   // shown by the newest Frame
 	playing bool                            // asked for a ship over this connection
-	body    client.Component[schema.Body]
-	pilot   client.Component[Pilot]
-	hull    client.Component[Hull]
-	seeker  client.Component[Seeker]
-	match   client.Component[Match]
-	shots   []*client.Query[Shot] // not answered yet,
-	asked   []*client.Future      // nor these
-	darts   []dart                // own missiles that are predicted
+	shots   []*client.Query[Shot]           // not answered yet,
+	asked   []*client.Future                // nor these
+	darts   []dart                          // own missiles that are predicted
 
 	Hits    int      // of the own laser
 	Lines   []string // chat, kills and refusals, newest last
@@ -57,10 +52,7 @@ type Ship struct {
 
 // Join connects a player: dial is client.Dial with a context and an address, or a rig's Dial.
 func Join(name string, dial func(client.Config) (*client.Client, error)) (*Player, error) {
-	p, config, err := NewPlayer(name)
-	if err != nil {
-		return nil, err
-	}
+	p, config := NewPlayer(name)
 	c, err := dial(config)
 	if err != nil {
 		return nil, err
@@ -69,38 +61,25 @@ func Join(name string, dial func(client.Config) (*client.Client, error)) (*Playe
 }
 
 // NewPlayer returns a player, who plays once Joined has a client that was dialled by config.
-func NewPlayer(name string) (p *Player, config client.Config, err error) {
+func NewPlayer(name string) (p *Player, config client.Config) {
 	p = &Player{}
-	s := Schema()
-	err = errors.Join(
-		component(s, schema.BodyComponent, &p.body), component(s, "pilot", &p.pilot), component(s, "hull", &p.hull),
-		component(s, "seeker", &p.seeker), component(s, "match", &p.match),
-	)
-	if err != nil {
-		return nil, config, err
-	}
 	var events client.Events
-	client.OnEvent(&events, func(_ uint32, e Chat) { p.note("<%s> %s", e.From, e.Text) })
-	client.OnEvent(&events, func(_ uint32, e Kill) { p.note("%s", e) })
+	client.OnEvent(&events, ChatEvent, func(_ uint32, e Chat) { p.note("<%s> %s", e.From, e.Text) })
+	client.OnEvent(&events, KillEvent, func(_ uint32, e Kill) { p.note("%s", e) })
 	// OnEventRendered waits until the picture reaches the tick of the event.
-	client.OnEventRendered(&events, func(tick uint32, e Beam) {
+	client.OnEventRendered(&events, BeamEvent, func(tick uint32, e Beam) {
 		if e.By != p.client.Controlled() { // Shoot has shown the own one
 			p.Flashes = append(p.Flashes, Flash{e.From, e.To, tick})
 		}
 	})
-	client.OnEventRendered(&events, func(tick uint32, e Blast) { p.Flashes = append(p.Flashes, Flash{e.At, e.At, tick}) })
-	return p, client.Config{Name: name, Schema: s, Events: &events, State: p.stateChanged}, nil
+	client.OnEventRendered(&events, BlastEvent, func(tick uint32, e Blast) { p.Flashes = append(p.Flashes, Flash{e.At, e.At, tick}) })
+	return p, client.Config{Name: name, Schema: Protocol, Events: &events, State: p.stateChanged}
 }
 
 // Joined begins to predict the own ship.
 func (p *Player) Joined(c *client.Client) (err error) {
 	p.client = c
 	p.predict, err = client.Predict(c, func(_ uint32, ship *schema.Body, s Stick) { Fly(ship, s) }, client.PredictConfig{})
-	return err
-}
-
-func component[T any](s *schema.Schema, name string, c *client.Component[T]) (err error) {
-	*c, err = client.ComponentOf[T](s, name)
 	return err
 }
 
@@ -208,7 +187,7 @@ func (p *Player) Do(command any) bool {
 // it hit is the server's answer.
 func (p *Player) Shoot(at Ship) {
 	if own, ok := p.Own(); ok {
-		if q, err := client.Ask[Shot](p.client, 0, Shoot{Aim: aim(own, at)}); err == nil {
+		if q, err := client.Ask(p.client, ShootCommand, 0, Shoot{Aim: aim(own, at)}); err == nil {
 			p.shots = append(p.shots, q)
 			p.Flashes = append(p.Flashes, Flash{own.At, at.At, uint32(p.moment.Tick)})
 		}
@@ -242,12 +221,12 @@ func (p *Player) Own() (Ship, bool) { return p.Ship(p.client.Controlled()) }
 func (p *Player) Ship(h bulk.Handle) (Ship, bool) { return p.shipOf(p.client.Replica().Entity(h)) }
 
 func (p *Player) shipOf(e *client.Entity) (Ship, bool) {
-	pilot, ok := p.pilot.Get(e)
+	pilot, ok := client.Of(Pilots).Get(e)
 	if !ok {
 		return Ship{}, false
 	}
-	hull, _ := p.hull.Get(e)
-	body, _ := p.body.At(e, p.moment)
+	hull, _ := client.Of(Hulls).Get(e)
+	body, _ := client.Body.At(e, p.moment)
 	if e.Handle() == p.client.Controlled() {
 		if own, ok := p.predict.At(p.moment); ok { // ahead of the others, and at once
 			body = own
@@ -279,10 +258,10 @@ func (p *Player) Missiles() iter.Seq[[3]float32] {
 			}
 		}
 		for e := range p.client.Replica().All() {
-			if _, ok := p.seeker.Get(e); !ok || own[e.Handle()] {
+			if _, ok := client.Of(Seekers).Get(e); !ok || own[e.Handle()] {
 				continue
 			}
-			if body, _ := p.body.At(e, p.moment); !yield(body.Position) {
+			if body, _ := client.Body.At(e, p.moment); !yield(body.Position) {
 				return
 			}
 		}
@@ -308,7 +287,7 @@ func distance(a, b Ship) float64 {
 // Match returns the round and the seconds that are left of it.
 func (p *Player) Match() (round uint16, seconds float64) {
 	for e := range p.client.Replica().All() {
-		if m, ok := p.match.Get(e); ok {
+		if m, ok := client.Of(Matches).Get(e); ok {
 			return m.Round, max(float64(m.Ends)-p.moment.Tick, 0) / TickHz
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/host"
 	"github.com/worldd/worldd/world"
 )
 
@@ -59,7 +60,6 @@ type Arena struct {
 	match                   *world.Component[Match]
 	seat                    *world.Component[seat]
 	ship, missile, seatKind world.KindID
-	missiles, clock, seats  *world.Query
 	hits                    []world.Hit // scratch
 }
 
@@ -73,59 +73,34 @@ type seat struct {
 	Launcher uint64       // tick at which the next missile is ready
 }
 
-// New makes an arena. All its randomness comes from seed.
+// New makes an arena. All its randomness comes from seed. It is called by Definition.New, where
+// host.Must ends with an error.
 func New(seed uint64) (*Arena, error) {
-	w, err := world.New(world.Config{
+	w := host.Must(world.New(world.Config{
 		TickHz: TickHz, Seed: seed, MaxEntities: 1024,
 		HalfExtent: world.Vec3{X: HalfX, Y: 8, Z: HalfZ}, Gravity: -1, // none
 		HistoryTicks: viewTicks,
-	})
-	if err != nil {
-		return nil, err
+	}))
+	a := &Arena{
+		world:    w,
+		pilot:    host.Must(server.Register(w, Pilots)),
+		hull:     host.Must(server.Register(w, Hulls)),
+		seeker:   host.Must(server.Register(w, Seekers)),
+		match:    host.Must(server.Register(w, Matches)),
+		seat:     host.Must(world.Register[seat](w, "seat")), // not in Protocol
+		ship:     host.Must(w.AddKind(world.Kind{Name: "ship", Priority: 4, Body: &world.BodyDef{Radius: ShipRadius, Kinematic: true, Layers: 1}})),
+		missile:  host.Must(w.AddKind(world.Kind{Name: "missile", Priority: 2, Body: &world.BodyDef{Mass: 1, Drag: Drag, Layers: windy}})),
+		seatKind: host.Must(w.AddKind(world.Kind{Name: "seat"})),
 	}
-	a := &Arena{world: w}
-	gusts, err := field.Compile(wind)
-	if err != nil {
-		return nil, err
-	}
-	var clock world.KindID
-	err = errors.Join(
-		register(w, "pilot", &a.pilot), register(w, "hull", &a.hull),
-		register(w, "seeker", &a.seeker), register(w, "match", &a.match), register(w, "seat", &a.seat),
-		addKind(w, &a.ship, "ship", 4, &world.BodyDef{Radius: ShipRadius, Kinematic: true, Layers: 1}),
-		addKind(w, &a.missile, "missile", 2, &world.BodyDef{Mass: 1, Drag: Drag, Layers: windy}),
-		addKind(w, &clock, "clock", 1, nil),
-		addKind(w, &a.seatKind, "seat", 1, nil),
+	clock := host.Must(w.AddKind(world.Kind{Name: "clock"}))
+	a.match.Set(host.Must(w.Spawn(clock, world.Vec3{}, world.Vec3{})), Match{Round: 1, Ends: matchTicks})
+	host.Must(w.AddEffect(world.EffectDef{Program: host.Must(field.Compile(wind)), Mode: world.Wind, Layers: windy}))
+	return a, errors.Join(
 		w.AddSystem(world.Before, "guide", a.guide),
 		w.AddSystem(world.After, "explode", a.explode),
 		w.AddSystem(world.After, "referee", a.referee),
 		w.AddSystem(world.After, "control", a.control),
-		query(w, &a.missiles, a.seeker), query(w, &a.clock, a.match), query(w, &a.seats, a.seat),
 	)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.AddEffect(world.EffectDef{Program: gusts, Mode: world.Wind, Layers: windy}); err != nil {
-		return nil, err
-	}
-	e, err := w.Spawn(clock, world.Vec3{}, world.Vec3{})
-	a.match.Set(e, Match{Round: 1, Ends: matchTicks})
-	return a, err
-}
-
-func register[T any](w *world.World, name string, c **world.Component[T]) (err error) {
-	*c, err = world.Register[T](w, name)
-	return err
-}
-
-func addKind(w *world.World, id *world.KindID, name string, priority float32, body *world.BodyDef) (err error) {
-	*id, err = w.AddKind(world.Kind{Name: name, Priority: priority, Body: body})
-	return err
-}
-
-func query(w *world.World, q **world.Query, with world.Term) (err error) {
-	*q, err = w.NewQuery(world.QueryDef{With: []world.Term{with}})
-	return err
 }
 
 // Attach names the server that runs the arena, after server.Listen or rig.New. Without one
@@ -150,21 +125,19 @@ func (a *Arena) RestoreRun(img *world.Image) error {
 // Config returns what server.Listen and rig.New need.
 func (a *Arena) Config() server.Config {
 	return server.Config{
-		World: a.world, Schema: Schema(),
+		World: a.world, Schema: Protocol,
 		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30, Private: a.seat.Presence()},
 		Grace:       10 * time.Second,
 		MaxViewAge:  viewTicks * time.Second / TickHz,
 		Game: server.Game{
 			Join:  a.join,
 			Leave: a.leave,
-			Input: server.OnInput(a.steer),
+			Input: server.OnInput(Sticks, a.steer),
 			// Without inputs the ship would fly on: its pilot has no connection.
 			Away: func(s *server.Session) { a.world.SetVelocity(s.Entity(), world.Vec3{}) },
-			Commands: map[string]server.Command{
-				"play":   server.OnCommand(a.play),
-				"talk":   server.OnCommand(a.relay),
-				"shoot":  server.OnQuery(a.shoot),
-				"launch": server.OnCommand(a.launch),
+			Commands: []server.Command{
+				server.OnCommand(PlayCommand, a.play), server.OnCommand(TalkCommand, a.relay),
+				server.OnQuery(ShootCommand, a.shoot), server.OnCommand(LaunchCommand, a.launch),
 			},
 		},
 	}
@@ -306,7 +279,7 @@ func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
 
 // guide accelerates missiles towards their targets, before bodies move.
 func (a *Arena) guide(w *world.World) {
-	for m, s := range world.All1(a.missiles, a.seeker) {
+	for m, s := range a.seeker.All() {
 		at, _ := w.Position(m)
 		ahead, _ := w.Velocity(m)
 		if target, ok := w.Position(s.Target); ok { // not if the target is dead: the handle is stale
@@ -320,7 +293,7 @@ func (a *Arena) guide(w *world.World) {
 
 // explode ends missiles that are near a ship or at the end of their fuse, after bodies moved.
 func (a *Arena) explode(w *world.World) {
-	for m, s := range world.All1(a.missiles, a.seeker) {
+	for m, s := range a.seeker.All() {
 		at, _ := w.Position(m)
 		near := w.Tick() >= s.Fuse
 		for e := range w.Within(at, ShipRadius+0.5) {
@@ -368,8 +341,8 @@ func (a *Arena) setKills(t *seat, kills uint16) {
 	}
 }
 
-// tell sends an event to all, and flash to those near it. Either fails only if Schema lacks the
-// event.
+// tell sends an event to all, and flash to those near it. Either fails only if Protocol lacks
+// the event.
 func (a *Arena) tell(event any) {
 	if a.host != nil {
 		must(a.host.Broadcast(event))
@@ -390,7 +363,7 @@ func must(err error) {
 
 // seatAt returns the seat whose latest ship this is, or nil: it has left, or has another.
 func (a *Arena) seatAt(ship world.Entity) *seat {
-	for e, t := range world.All1(a.seats, a.seat) {
+	for e, t := range a.seat.All() {
 		if t.Ship == ship {
 			return a.seat.Mut(e)
 		}
@@ -400,13 +373,13 @@ func (a *Arena) seatAt(ship world.Entity) *seat {
 
 // referee gives the dead new ships, and begins the next round when the time is up.
 func (a *Arena) referee(w *world.World) {
-	for e, m := range world.All1(a.clock, a.match) {
+	for e, m := range a.match.All() {
 		if w.Tick() >= uint64(m.Ends) {
 			a.match.Set(e, Match{m.Round + 1, m.Ends + matchTicks})
 			a.endRound()
 		}
 	}
-	for e, t := range world.All1(a.seats, a.seat) {
+	for e, t := range a.seat.All() {
 		if t.Respawn != 0 && w.Tick() >= t.Respawn {
 			a.giveShip(a.seat.Mut(e))
 		}
@@ -416,7 +389,8 @@ func (a *Arena) referee(w *world.World) {
 // endRound names the best player, and all begin again.
 func (a *Arena) endRound() {
 	var best seat
-	for _, t := range world.Mut1(a.seats, a.seat) {
+	for e := range a.seat.All() {
+		t := a.seat.Mut(e)
 		if best.Name == "" || t.Kills > best.Kills {
 			best = *t
 		}

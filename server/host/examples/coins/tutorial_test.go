@@ -35,7 +35,7 @@ func chunks(source string) []string {
 
 // nameOf returns what a chunk declares, as "func main".
 func nameOf(chunk string) string {
-	return regexp.MustCompile(`(?m)^(package|import|func \w+|type \w+)`).FindString(chunk)
+	return regexp.MustCompile(`(?m)^(package|import|(?:func|type|var) \w+)`).FindString(chunk)
 }
 
 // edit does what the tutorial says: chunks of the same name are replaced, new ones added before

@@ -1,0 +1,129 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// NewWithBody returns a schema that has Body as BodyComponent.
+func NewWithBody() *Schema {
+	s := New()
+	Define[Body](s, BodyComponent)
+	return s
+}
+
+// DefinedComponent is a component by its Go type: server.Register adds it to a world, and
+// client.Of reads it.
+type DefinedComponent[T any] struct {
+	schema *Schema
+	name   string
+}
+
+// DefinedCommand is a command by the Go type of its arguments: server.OnCommand gives it a
+// function. A client names it by a value of Args.
+type DefinedCommand[Args any] struct{ name string }
+
+// DefinedQuery is a command with an answer: server.OnQuery gives it a function, and client.Ask
+// sends it.
+type DefinedQuery[Args, Answer any] struct{ name string }
+
+// DefinedEvent is an event by its Go type: client.OnEvent and client.OnEventRendered give it
+// functions. A server names it by a value of T.
+type DefinedEvent[T any] struct{ name string }
+
+// DefinedInput is the input of a tick by its Go type: server.OnInput gives it a function. A client
+// names it by a value of T.
+type DefinedInput[T any] struct{ _ [0]*T }
+
+// DefinedKind is a kind of entity that the server's world has: client.Entity.Is compares it.
+type DefinedKind struct{ name string }
+
+// Define is Add for package variables: it returns what the code of servers and clients names the
+// component by. A mistake becomes part of Err, which servers and clients report before they
+// start. So do the other functions of that prefix.
+func Define[T any](s *Schema, name string) DefinedComponent[T] {
+	s.note(Add[T](s, name))
+	return DefinedComponent[T]{s, name}
+}
+
+// DefineCommand is AddCommand for package variables.
+func DefineCommand[Args any](s *Schema, name string) DefinedCommand[Args] {
+	s.note(AddCommand[Args](s, name))
+	return DefinedCommand[Args]{name}
+}
+
+// DefineQuery is AddQuery for package variables.
+func DefineQuery[Args, Answer any](s *Schema, name string) DefinedQuery[Args, Answer] {
+	s.note(AddQuery[Args, Answer](s, name))
+	return DefinedQuery[Args, Answer]{name}
+}
+
+// DefineEvent is AddEvent for package variables.
+func DefineEvent[T any](s *Schema, name string) DefinedEvent[T] {
+	s.note(AddEvent[T](s, name))
+	return DefinedEvent[T]{name}
+}
+
+// DefineUnreliableEvent is AddUnreliableEvent for package variables.
+func DefineUnreliableEvent[T any](s *Schema, name string) DefinedEvent[T] {
+	s.note(AddUnreliableEvent[T](s, name))
+	return DefinedEvent[T]{name}
+}
+
+// DefineInput is SetInput for package variables.
+func DefineInput[T any](s *Schema) DefinedInput[T] {
+	s.note(SetInput[T](s))
+	return DefinedInput[T]{}
+}
+
+// DefineKind declares that the server's world has a kind of that name, with whatever body. It is
+// not part of Text: the server adds the kinds of its world to what it sends, and reports one that
+// is missing, as Bind does.
+func DefineKind(s *Schema, name string) DefinedKind {
+	err := checkName("kind", name)
+	switch {
+	case err != nil:
+	case slices.Contains(s.definedKinds, name):
+		err = fmt.Errorf("schema: kind %q is defined twice", name)
+	case len(s.definedKinds) == wire.MaxKinds:
+		err = fmt.Errorf("schema: kind %q is one more than a schema's %d", name, wire.MaxKinds)
+	default:
+		s.definedKinds = append(s.definedKinds, name)
+	}
+	s.note(err)
+	return DefinedKind{name}
+}
+
+// note keeps a mistake for Err.
+func (s *Schema) note(err error) {
+	if err != nil {
+		s.mistakes = append(s.mistakes, err)
+	}
+}
+
+// Err returns all mistakes of Define and the functions of that prefix.
+func (s *Schema) Err() error { return errors.Join(s.mistakes...) }
+
+// DefinedKinds returns the names of the kinds of DefineKind. The caller owns the slice.
+func (s *Schema) DefinedKinds() []string { return slices.Clone(s.definedKinds) }
+
+// Name returns the component's name.
+func (c DefinedComponent[T]) Name() string { return c.name }
+
+// Schema returns the schema that the component was defined in.
+func (c DefinedComponent[T]) Schema() *Schema { return c.schema }
+
+// Name returns the command's name.
+func (c DefinedCommand[Args]) Name() string { return c.name }
+
+// Name returns the command's name.
+func (q DefinedQuery[Args, Answer]) Name() string { return q.name }
+
+// Name returns the event's name.
+func (e DefinedEvent[T]) Name() string { return e.name }
+
+// Name returns the kind's name.
+func (k DefinedKind) Name() string { return k.name }

@@ -1,0 +1,79 @@
+package schema_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// Definitions are what the functions that return errors declare.
+func TestDefinitions(t *testing.T) {
+	type (
+		health struct{ Points uint8 }
+		stick  struct{ X int8 }
+		buy    struct{ Item uint16 }
+		bought struct{ Left uint16 }
+		hit    struct{ Points uint8 }
+		flash  struct{ Hue uint8 }
+	)
+	s := schema.NewWithBody()
+	require.Equal(t, "health", schema.Define[health](s, "health").Name())
+	require.Same(t, s, schema.Define[hit](s, "armour").Schema())
+	schema.DefineInput[stick](s)
+	require.Equal(t, "leave", schema.DefineCommand[struct{}](s, "leave").Name())
+	require.Equal(t, "buy", schema.DefineQuery[buy, bought](s, "buy").Name())
+	require.Equal(t, "hit", schema.DefineEvent[hit](s, "hit").Name())
+	require.Equal(t, "flash", schema.DefineUnreliableEvent[flash](s, "flash").Name())
+	require.Equal(t, "crate", schema.DefineKind(s, "crate").Name())
+	require.NoError(t, s.Err())
+	require.Equal(t, []string{"crate"}, s.DefinedKinds())
+
+	same := schema.New()
+	for _, err := range []error{
+		schema.Add[schema.Body](same, schema.BodyComponent), schema.Add[health](same, "health"), schema.Add[hit](same, "armour"),
+		schema.SetInput[stick](same), schema.AddCommand[struct{}](same, "leave"), schema.AddQuery[buy, bought](same, "buy"),
+		schema.AddEvent[hit](same, "hit"), schema.AddUnreliableEvent[flash](same, "flash"),
+	} {
+		require.NoError(t, err)
+	}
+	require.Equal(t, same.Text(), s.Text(), "kinds are the world's")
+
+	// A peer must have the kinds, with whatever body.
+	var missing *schema.BindError
+	require.ErrorAs(t, same.Bind(s), &missing)
+	require.Equal(t, &schema.BindError{Item: `kind "crate"`, Missing: true}, missing)
+	require.NoError(t, same.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{Radius: 1}}))
+	parsed, err := schema.Parse(same.Text())
+	require.NoError(t, err)
+	require.NoError(t, parsed.Bind(s))
+	require.Equal(t, "crate", parsed.KindName(0))
+
+	copied := s.Clone()
+	schema.DefineKind(copied, "lift")
+	require.Equal(t, []string{"crate"}, s.DefinedKinds())
+	require.Equal(t, []string{"crate", "lift"}, copied.DefinedKinds())
+}
+
+// Err has all mistakes, not the first alone, and the values that their definitions returned are
+// harmless.
+func TestMistakesInDefinitions(t *testing.T) {
+	type secret struct{ Map map[string]int }
+	s := schema.NewWithBody()
+	schema.Define[secret](s, "secret")
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	schema.DefineInput[secret](s)
+	schema.DefineCommand[secret](s, "ask")
+	schema.DefineQuery[struct{}, secret](s, "tell")
+	schema.DefineEvent[secret](s, "told")
+	schema.DefineUnreliableEvent[secret](s, "shouted")
+	schema.DefineKind(s, "big crate")
+	schema.DefineKind(s, "crate")
+	schema.DefineKind(s, "crate")
+	for _, part := range []string{`"body" is added twice`, "secret", "input", "command ask", "answer of command tell", "event told", "event shouted", `"big crate"`, `kind "crate" is defined twice`} {
+		require.ErrorContains(t, s.Err(), part)
+	}
+	require.ErrorContains(t, s.Clone().Err(), "event told")
+	require.Equal(t, []string{"crate"}, s.DefinedKinds())
+}
