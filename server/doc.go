@@ -12,7 +12,10 @@
 // world (image.go). Package imagefile stores the images for Config.Image; package token
 // issues and verifies connect tokens.
 //
-// Hooks and the world's systems send the events that the schema declares: Session.Send to
+// Components, commands, events and inputs are defined once, as the doc of replication/schema shows:
+// Register, OnCommand, OnQuery and OnInput take the definitions.
+//
+// Hooks and the world's systems send the events that are defined: Session.Send to
 // one client, Server.SendSeen, SendWithin and Broadcast to several. A game whose hooks need
 // the Server keeps it in a variable that is set between Listen and Serve.
 //

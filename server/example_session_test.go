@@ -62,10 +62,7 @@ func ExampleSession() {
 	if err != nil {
 		panic(err)
 	}
-	components := schema.New()
-	if err := schema.Add[schema.Body](components, schema.BodyComponent); err != nil {
-		panic(err)
-	}
+	components := schema.NewWithBody()
 	joined := make(chan uint64, 1)
 	var config server.Config
 	config.Listen, config.World, config.Schema, config.Game = "127.0.0.1:0", w, components, stable(w, joined)

@@ -19,29 +19,30 @@ type Score struct {
 	Points int32 `net:"bits=16"`
 }
 
-// A game is a world, a schema of what clients see, and functions for joins, inputs and
-// commands.
+// Stick is the input, in m/s, and Cheer a command without arguments.
+type (
+	Stick struct{ X, Z int8 }
+	Cheer struct{}
+)
+
+// Definitions: what clients see and send. They are best in a package that server and clients
+// import.
+var (
+	protocol = schema.NewWithBody()
+	scores   = schema.Define[Score](protocol, "score")
+	sticks   = schema.DefineInput[Stick](protocol)
+	cheering = schema.DefineCommand[Cheer](protocol, "cheer")
+)
+
+// A game is a world, definitions, and functions for joins, inputs and commands.
 func Example() {
 	// The world: component types and kinds, before anything else.
 	w, err := world.New(world.Config{Seed: 1, HalfExtent: world.Vec3{X: 64, Y: 32, Z: 64}})
 	if err != nil {
 		panic(err)
 	}
-	score, _ := world.Register[Score](w, "score")
 	player, _ := w.AddKind(world.Kind{Name: "player", Priority: 4, Body: &world.BodyDef{Kinematic: true}})
-	_ = world.Default(w, player, score, Score{})
-
-	// The schema: what clients see. Names and types are the world's; the body is
-	// built in. Clients declare those that they use.
-	components := schema.New()
-	for _, err := range []error{
-		schema.Add[schema.Body](components, schema.BodyComponent),
-		schema.Add[Score](components, "score"),
-	} {
-		if err != nil {
-			panic(err)
-		}
-	}
+	score, _ := server.Register(w, scores, player) // each player has one
 
 	// The rules. All of them run on the goroutine that steps the world.
 	game := server.Game{
@@ -52,13 +53,11 @@ func Example() {
 			return w.Spawn(player, world.Vec3{}, world.Vec3{})
 		},
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-		Input: server.OnRawInput(func(s *server.Session, _ uint64, data []byte) {
-			if len(data) == 2 { // check untrusted input
-				w.SetVelocity(s.Entity(), world.Vec3{X: float32(int8(data[0])), Z: float32(int8(data[1]))})
-			}
+		Input: server.OnInput(sticks, func(s *server.Session, _ uint64, to Stick) {
+			w.SetVelocity(s.Entity(), world.Vec3{X: float32(to.X), Z: float32(to.Z)})
 		}),
 		Commands: []server.Command{
-			server.OnRawCommand("cheer", func(s *server.Session, target world.Entity, _ []byte) error {
+			server.OnCommand(cheering, func(s *server.Session, target world.Entity, _ Cheer) error {
 				if target == s.Entity() {
 					return errors.New("not yourself") // the client receives CommandRefused
 				}
@@ -68,7 +67,7 @@ func Example() {
 		},
 	}
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: components, Game: game,
+		Listen: "127.0.0.1:0", World: w, Schema: protocol, Game: game,
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
 	})
 	if err != nil {
@@ -82,7 +81,7 @@ func Example() {
 	// A client without a name is refused; then one joins.
 	config := client.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(),
-		Schema: components,
+		Schema: protocol,
 	}
 	_, err = client.Dial(ctx, config)
 	fmt.Println("without a name:", wire.CodeOf(err))
@@ -105,7 +104,7 @@ func Example() {
 	}
 	until(func() bool { return c.Resolve(c.Controlled()) == wire.Live })
 	for _, target := range []world.Entity{c.Controlled(), 0} {
-		if _, err := c.Command("cheer", target, nil); err != nil {
+		if _, err := c.Do(target, Cheer{}); err != nil {
 			panic(err)
 		}
 	}

@@ -3,7 +3,8 @@
 //
 //	func main() { host.Main(host.Definition{Name: "arena", About: "Ships that shoot.", New: newArena}) }
 //
-// TUTORIAL.md of server/host/examples/coins builds such a game in three steps.
+// TUTORIAL.md of server/host/examples/coins builds such a game in three steps. Its components,
+// messages and kinds are defined once for server and clients, as the doc of replication/schema shows.
 //
 //	arena serve --listen :4433 --image world.image     host the world
 //	arena demo --bots 50 --duration 60s                run a server and bots that check it
