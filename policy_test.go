@@ -71,7 +71,7 @@ server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
 internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
-server              internal/address internal/admin internal/quicserve replication replication/schema server/imagefile server/session world hdrhistogram zap
+server              internal/address internal/admin internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram x/time zap
 client/ts/bundle    esbuild
 client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
 loadtest/rig        client internal/simtest replication/wire server server/session

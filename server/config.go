@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"time"
 
 	"go.uber.org/zap"
@@ -33,6 +34,10 @@ type Config struct {
 	Schema      *schema.Schema
 	Replication replication.Config
 	Game        Game
+	// Rooms makes a server of many worlds. World, Schema, Replication, Game, Epoch, the rates of
+	// commands, Grace, MaxViewAge, Room and Image are then the rooms' own; MaxSessions bounds the
+	// sessions of all rooms.
+	Rooms *RoomsConfig
 	// Epoch names this run of the world. Handles of another epoch are invalid. It must
 	// differ from every earlier run's: otherwise clients of that run keep handles that
 	// now name other entities. 0 picks a random epoch.
@@ -188,10 +193,36 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("server: qlog folder %q: want an existing folder", c.QlogDir))
 		}
 	}
-	errs = append(errs, c.AdminAccess.Validate(), c.session().Validate(),
+	if c.Rooms != nil {
+		errs = append(errs, c.validateRooms())
+	} else {
+		errs = append(errs, c.session().Validate())
+	}
+	errs = append(errs, c.AdminAccess.Validate(),
 		quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}.Validate(), c.Image.validate())
 	if c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("server: drain timeout %v: want a positive duration, or 0 for %v", c.DrainTimeout, defaultDrainTimeout))
 	}
 	return errors.Join(errs...)
+}
+
+// validateRooms reports contradictions of a server with rooms.
+func (c Config) validateRooms() error {
+	var errs []error
+	given := reflect.ValueOf(c)
+	for _, name := range append([]string{"Room", "GenerationFloor"}, ofRooms...) {
+		if !given.FieldByName(name).IsZero() {
+			errs = append(errs, fmt.Errorf("server: %s is set beside Rooms: each room has its own", name))
+		}
+	}
+	if c.Image.Store != nil || c.Image.Every != 0 || c.Image.Take != nil {
+		errs = append(errs, errors.New("server: Image is set beside Rooms: want Rooms.Images"))
+	}
+	if c.MaxSessions < 0 {
+		errs = append(errs, fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", c.MaxSessions, session.DefaultMaxSessions))
+	}
+	if c.OneSessionPerUser && c.Admit == nil {
+		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
+	}
+	return errors.Join(append(errs, c.Rooms.Validate())...)
 }

@@ -15,9 +15,29 @@
 // Components, commands, events and inputs are defined once, as the doc of replication/schema shows:
 // Register, OnCommand, OnQuery and OnInput take the definitions.
 //
+// With Config.Rooms a server hosts many worlds on one port, each in a Room:
+//
+//	Hello ─► session.Router ─► rooms.join ─► the room, made if need be (rooms.go, room_build.go)
+//	a goroutine per room (room_host.go): New, image ─► loop ─► idle, drained, closed: last image
+//	                                       ▲ panic: sessions end with Internal │
+//	                                       └───────── newest image ◄───────────┘
+//
+// Invariants of rooms, cited in tests:
+//
+//	R1 No room waits for another. One that is stuck in a step keeps its name, its file and its
+//	   generations until it returns, and admits nobody meanwhile.
+//	R2 Rooms that exist together have disjoint ranges of generations (room_ranges.go), and each
+//	   its own image.
+//	R3 A room is made once for all who ask for it at the same time. What clients can have made
+//	   is bounded at once and a second.
+//	R4 A panic in a room ends its sessions alone: the room is restored from its newest image, at
+//	   most three times in ten minutes without a pause, or ends if it has none. PanicEnds makes
+//	   it end the process, as do panics on goroutines of Replication.Workers and of the world's
+//	   Workers.
+//
 // Hooks and the world's systems send the events that are defined: Session.Send to
-// one client, Server.SendSeen, SendWithin and Broadcast to several. A game whose hooks need
-// the Server keeps it in a variable that is set between Listen and Serve.
+// one client, Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need
+// the Room keeps it in a variable that is set between Listen and Serve.
 //
 // Config bounds sessions (MaxSessions, MaxSessionsPerAddress) and commands
 // (CommandsPerSecond, CommandBurst). The other limits are constants in limits.go of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -34,14 +35,17 @@ const maxWarned = 64
 // loop ticks a Core in real time, on the goroutine that owns the world.
 type loop struct {
 	core     *session.Core
-	timings  *admin.Timings
+	timings  *admin.TickTimings
 	saver    *saver
 	log      *zap.Logger
 	interval time.Duration
-	until    time.Time   // end of the current tick's time for snapshots
-	enough   func() bool // reports that until has passed; made once to avoid an allocation per tick
-	timer    *time.Timer // until the next tick
-	requests chan func() // of ask, run between two ticks
+	until    time.Time     // end of the current tick's time for snapshots
+	enough   func() bool   // reports that until has passed; made once to avoid an allocation per tick
+	timer    *time.Timer   // until the next tick
+	requests chan func()   // of ask, run between two ticks
+	offset   time.Duration // of the first tick
+	second   func()        // called once a second; may be nil
+	sessions atomic.Int64  // after the newest tick
 
 	mu       sync.Mutex // guards the fields below that report reads
 	ticks    *hdrhistogram.Histogram
@@ -57,17 +61,29 @@ type loop struct {
 	warned []string // logged names of interpreted effects
 }
 
-func newLoop(core *session.Core, timed *admin.Timings, s *saver, log *zap.Logger) *loop {
+func newLoop(core *session.Core, timed *admin.TickTimings, s *saver, log *zap.Logger) *loop {
 	hz, full := core.World().TickHz(), float64(core.Config().Replication.SnapshotHz)
 	l := &loop{
 		core: core, timings: timed, saver: s, requests: make(chan func()), interval: time.Second / time.Duration(hz),
 		pace: pace{full: full, hz: full}, onTime: punctuality{window: uint64(hz)}, log: log,
-		ticks: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3), // microseconds
+		ticks: newTickHistogram(tickDigits),
 	}
 	l.enough = func() bool { return !time.Now().Before(l.until) }
 	began := time.Now()
 	core.World().SetClock(func() time.Duration { return time.Since(began) })
 	return l
+}
+
+const (
+	// tickDigits is the precision of durations of ticks, and roomDigits of one room among
+	// many: 20 KB instead of 140.
+	tickDigits = 3
+	roomDigits = 2
+)
+
+// newTickHistogram returns a histogram of durations up to a minute, in microseconds.
+func newTickHistogram(digits int) *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, int64(time.Minute/time.Microsecond), digits)
 }
 
 // run ticks until ctx is done, and once more if sessions are active. It returns
@@ -76,7 +92,7 @@ func (l *loop) run(ctx context.Context) (err error) {
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
 	l.publish(l.core.World().StateHash()) // or reports would be empty for a second
-	due := time.Now()
+	due := time.Now().Add(l.offset)
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
 			break
@@ -96,6 +112,9 @@ func (l *loop) run(ctx context.Context) (err error) {
 		if n%uint64(l.core.World().TickHz()) == 0 {
 			l.publish(l.core.World().StateHash())
 			l.updatePace()
+			if l.second != nil {
+				l.second()
+			}
 		}
 	}
 	if err == nil && l.core.Active() > 0 {
@@ -158,6 +177,7 @@ func (l *loop) tick(next time.Time, last bool) {
 		l.until = snapshotDeadline(next, stepped, l.interval)
 		l.core.Send(l.enough)
 	}
+	l.sessions.Store(int64(l.core.Len()))
 	ended := time.Now()
 	phases := [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
 	l.timings.ObserveTick(phases)
@@ -213,6 +233,16 @@ func (l *loop) report() Report {
 	r.Images = l.saver.report()
 	r.LastTick = l.lastTick
 	return r
+}
+
+// silentSince returns the time since the newest tick, or since opened without one.
+func (l *loop) silentSince(opened time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lastTick.After(opened) {
+		opened = l.lastTick
+	}
+	return time.Since(opened)
 }
 
 // durations returns the histogram of all tick durations since the start, in microseconds.

@@ -33,7 +33,7 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	core, err := session.NewCore(Config{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}.session())
 	require.NoError(t, err)
-	return newLoop(core, admin.NewTimings(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
+	return newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
 
 func runFor(t *testing.T, l *loop, d time.Duration) {

@@ -75,7 +75,9 @@ func TestReadinessFollowsTicks(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return work })
 		logs, seen := observer.New(zap.InfoLevel)
 		l.log = zap.New(logs)
-		port := admin.Handler(admin.Config{Core: l.core, Timings: l.timings, Report: l.report})
+		port := admin.Handler(admin.Config{
+			Timings: admin.NewTimings(), Report: l.report, Draining: l.core.Draining, MaxSessions: l.core.MaxSessions,
+		})
 		status := func(path string) (int, string) {
 			w := httptest.NewRecorder()
 			port.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"sync/atomic"
 	"time"
@@ -15,20 +14,18 @@ import (
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
-	"github.com/worldd/worldd/server/session"
-	"github.com/worldd/worldd/world"
 )
 
-// Server is a session.Core with sockets and a clock: a UDP port for clients, and optionally a TCP
-// port for the operator.
+// Server hosts one world, or rooms, with sockets and a clock: a UDP port for clients, and
+// optionally a TCP port for the operator.
 type Server struct {
 	config  Config
-	core    *session.Core
 	log     *zap.Logger
 	quic    *quicserve.Listener
 	admin   *admin.Port
 	timings *admin.Timings
-	loop    *loop
+	room    *Room       // the only one; nil with Config.Rooms
+	rooms   *rooms      // nil without
 	used    atomic.Bool // Serve or Close was called
 }
 
@@ -40,15 +37,22 @@ func Listen(c Config) (*Server, error) {
 	}
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, defaultDrainTimeout)
 	c.Log = sampledLogger(cmp.Or(c.Log, zap.NewNop()))
-	c.Game = loggedGame(c.Log, c.Game)
-	core, err := session.NewCore(c.session())
-	if err != nil {
-		return nil, err
+	s := &Server{config: c, log: c.Log}
+	if c.Rooms != nil {
+		s.timings = admin.NewTimings(admin.KindLabel)
+		var err error
+		if s.rooms, err = newRooms(c, s.timings); err != nil {
+			return nil, err
+		}
+	} else {
+		s.timings = admin.NewTimings()
+		only, err := newRun(c, nil, s.timings.Ticks())
+		if err != nil {
+			return nil, err
+		}
+		s.room = &Room{name: c.Room, state: roomOpen, opened: time.Now()}
+		s.room.run.Store(only)
 	}
-	s := &Server{config: c, core: core, log: c.Log, timings: admin.NewTimings()}
-	core.OnPanic(s.logPanic)
-	core.OnDiverge(s.logResync)
-	s.loop = newLoop(core, s.timings, newSaver(c.Image, core.World(), c.Log), c.Log)
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
@@ -68,59 +72,11 @@ func sampledLogger(log *zap.Logger) *zap.Logger {
 	}))
 }
 
-// loggedGame returns g with a log line for each session that joins, is away, is back, or
-// leaves. A session that is away leaves long after the last line of its connection.
-func loggedGame(log *zap.Logger, g Game) Game {
-	line := func(text string, s *Session, entity world.Entity) {
-		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}
-		if user := s.User(); user != "" {
-			fields = append(fields, zap.String("user", user))
-		}
-		if e := s.Ending(); e != nil {
-			fields = append(fields, zap.Stringer("code", e.Code))
-			if e.Detail != "" {
-				fields = append(fields, zap.String("why", e.Detail))
-			}
-		}
-		log.Info(text, fields...)
-	}
-	after := func(text string, f func(*Session)) func(*Session) {
-		return func(s *Session) {
-			line(text, s, s.Entity())
-			if f != nil {
-				f(s)
-			}
-		}
-	}
-	join := g.Join
-	g.Join = func(s *Session) (entity world.Entity, err error) {
-		if join != nil {
-			entity, err = join(s)
-		}
-		if err == nil {
-			line("joined", s, entity)
-		}
-		return entity, err
-	}
-	g.Away, g.Back, g.Leave = after("away", g.Away), after("back", g.Back), after("left", g.Leave)
-	return g
-}
-
-func (s *Server) logPanic(p session.HookPanic) {
-	s.log.Error("the game panicked: its session ends", zap.Stringer("hook", p.Hook), zap.Uint64("session", p.Session),
-		zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
-}
-
-// logResync logs that a client asked for all states again.
-func (s *Server) logResync(of *session.Session) {
-	s.log.Warn("a client computed bodies otherwise than the server, or not in time: it is sent all states again",
-		zap.Uint64("session", of.ID()), zap.String("user", of.User()), zap.String("name", of.Name()))
-}
-
 func (s *Server) listen() (err error) {
 	c := s.config
+	open, draining := s.entrance()
 	s.quic, err = quicserve.Listen(quicserve.Config{
-		Listen: c.Listen, Core: s.core, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
+		Listen: c.Listen, Open: open, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
 		Web:     c.Web,
 		Limits:  quicserve.Limits{MaxSessions: c.MaxSessions, MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log,
@@ -130,16 +86,15 @@ func (s *Server) listen() (err error) {
 		return err
 	}
 	if s.config.AdminListen != "" {
-		s.admin, err = admin.Listen(admin.Config{
-			Listen: c.AdminListen, Game: c.GameName, Access: c.AdminAccess, Log: c.Log, Core: s.core, Schema: s.core.Config().Schema,
-			Quic: s.quic, Timings: s.timings, Report: s.Report, Ticks: s.loop.durations, Ask: s.loop.ask,
-		})
-		if err != nil {
+		if s.admin, err = admin.Listen(s.adminConfig()); err != nil {
 			return errors.Join(err, s.closeSockets())
 		}
 	}
 	return nil
 }
+
+// Room returns the only room of a server of one world, and nil with Config.Rooms.
+func (s *Server) Room() *Room { return s.room }
 
 // Addr returns the UDP address that clients connect to.
 func (s *Server) Addr() *net.UDPAddr { return s.quic.Addr() }
@@ -171,26 +126,52 @@ func (s *Server) Serve(ctx context.Context) error {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
 	}
 	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()))
-	if err := s.loop.saver.begin(); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return errors.Join(err, s.closeSockets())
 	}
 	if s.admin != nil {
 		s.admin.Start()
 	}
 	s.quic.Start()
-	ended := s.loop.run(ctx)
-	s.quic.Refuse()
-	if s.core.Active() > 0 {
-		time.Sleep(lastSnapshotWait)
-	}
-	s.loop.drain()
-	s.core.Close()
-	unsaved := s.loop.saver.end()
+	ended := s.run(ctx)
 	s.quic.Await(s.config.DrainTimeout)
-	err := errors.Join(ended, unsaved, s.closeSockets())
+	err := errors.Join(ended, s.closeSockets())
 	s.log.Info("ended")
 	return err
 }
+
+// begin makes what exists from the start: the first image, or the pinned rooms.
+func (s *Server) begin(ctx context.Context) error {
+	if s.rooms == nil {
+		return s.room.run.Load().loop.saver.begin()
+	}
+	err := s.rooms.start(ctx)
+	if err != nil {
+		err = errors.Join(err, s.rooms.end())
+	}
+	return err
+}
+
+// run runs the rooms until ctx is done, and ends them.
+func (s *Server) run(ctx context.Context) error {
+	if s.rooms == nil {
+		return s.room.run.Load().serve(ctx, s.quic.Refuse)
+	}
+	expire := time.NewTicker(helloCheck)
+	defer expire.Stop()
+	for {
+		select {
+		case now := <-expire.C:
+			s.rooms.router.ExpireHellos(now)
+		case <-ctx.Done():
+			s.quic.Refuse()
+			return s.rooms.end()
+		}
+	}
+}
+
+// helloCheck is how often connections without a Hello are checked for having waited too long.
+const helloCheck = 250 * time.Millisecond
 
 // lastSnapshotWait is the time between the last snapshot and the Bye, after which clients
 // apply nothing: a usual network delay and several frames.
@@ -221,13 +202,18 @@ type Limits struct {
 }
 
 // SetLimits changes the limits from the next tick on. Existing sessions stay, even beyond
-// a new limit. An error changes nothing. Any goroutine may call it.
+// a new limit. With Config.Rooms, MaxSessions is of all rooms, and the budget of each. An error
+// changes nothing. Any goroutine may call it.
 func (s *Server) SetLimits(l Limits) error {
 	connections := quicserve.Limits{MaxSessions: l.MaxSessions, MaxSessionsPerAddress: l.MaxSessionsPerAddress}
 	if err := connections.Validate(); err != nil {
 		return err
 	}
-	if err := s.core.SetLimits(l.MaxSessions, l.BudgetBytesPerSecond); err != nil {
+	set := func() error { return s.room.run.Load().core.SetLimits(l.MaxSessions, l.BudgetBytesPerSecond) }
+	if s.rooms != nil {
+		set = func() error { return s.rooms.setLimits(l) }
+	}
+	if err := set(); err != nil {
 		return err
 	}
 	s.quic.SetLimits(connections)
@@ -236,7 +222,13 @@ func (s *Server) SetLimits(l Limits) error {
 
 // SetBans replaces the set of banned users: see session.Core.SetBans. Any goroutine may
 // call it.
-func (s *Server) SetBans(users []string) { s.core.SetBans(users) }
+func (s *Server) SetBans(users []string) {
+	if s.rooms != nil {
+		s.rooms.setBans(users)
+		return
+	}
+	s.room.run.Load().core.SetBans(users)
+}
 
 // SetCertificate replaces the certificate from the next handshake on. Existing connections
 // stay. Any goroutine may call it.
@@ -254,11 +246,23 @@ func (s *Server) SetAdminAccess(a AdminAccess) error {
 
 // Kick ends the session with the given ID within a tick, and sends the client the reason.
 // It does nothing if there is no such session. Any goroutine may call it.
-func (s *Server) Kick(id uint64, reason string) { s.core.Kick(id, reason) }
+func (s *Server) Kick(id uint64, reason string) {
+	for _, r := range s.allRooms() {
+		if now := r.run.Load(); now != nil {
+			now.core.Kick(id, reason)
+		}
+	}
+}
 
-// Report returns the server's figures, at most one second old. Any goroutine may call it.
+// Report returns the server's figures, at most one second old: with Config.Rooms, the sums of
+// all rooms, ended ones included. Any goroutine may call it.
 func (s *Server) Report() Report {
-	r := s.loop.report()
+	var r Report
+	if s.rooms == nil {
+		r = s.room.run.Load().loop.report()
+	} else {
+		r = s.rooms.report()
+	}
 	r.Traffic = s.quic.Traffic()
 	r.Web = min(s.quic.WebClients(), r.Active)
 	return r

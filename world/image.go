@@ -64,6 +64,11 @@ type effectImage struct {
 // Tick returns the tick of the last step before the image was taken.
 func (img *Image) Tick() uint64 { return img.tick }
 
+// NewestGeneration returns the newest generation of any handle that the world had issued.
+func (img *Image) NewestGeneration() uint32 {
+	return max(img.entities.Newest, img.entities.FirstGeneration)
+}
+
 // Entities returns the number of live entities in the image.
 func (img *Image) Entities() int {
 	return len(img.rows.slot) + len(img.bodiless.slots)

@@ -79,7 +79,7 @@ func (g *game) hosted() *host.Game {
 		Title:       "world " + file.Name,
 		MorePlayers: fmt.Sprintf("a --world file with a higher limits.max_players, at most %d", scenes.MaxPlayers),
 		Seed:        file.Seed, AreaMetres: areaOf(file),
-		Attach:    func(s *server.Server) { g.Attach(s) },
+		Attach:    func(r *server.Room) { g.Attach(r) },
 		TakeImage: scene.TakeImage, RestoreRun: scene.RestoreRun, Replay: scene.Replay,
 		Reload:   g.reload,
 		Describe: g.describe,

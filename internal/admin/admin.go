@@ -21,7 +21,6 @@ import (
 
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/schema"
-	"github.com/worldd/worldd/server/session"
 )
 
 const (
@@ -49,17 +48,27 @@ type Config struct {
 	Access Access
 	Log    *zap.Logger
 
-	Core    *session.Core
-	Schema  *schema.Schema // the Core's
+	Schema  *schema.Schema // of the world; nil if the server has Kinds
 	Quic    *quicserve.Listener
 	Timings *Timings
 	// Report and Ticks return the server's figures and the histogram of its tick
-	// durations in µs. Any goroutine may call them.
+	// durations in µs. Any goroutine may call these functions and those below.
 	Report func() Report
 	Ticks  func() *hdrhistogram.Histogram
-	// Ask runs f between two ticks, on the goroutine that owns the world. After an error
-	// f has not run.
-	Ask func(ctx context.Context, f func()) error
+	// Rooms returns the rooms, by name: one, for a server of one world.
+	Rooms func() []Room
+	// Kinds returns the figures of each kind of rooms. nil for a server of one world, as
+	// CreateRoom and DrainRoom are.
+	Kinds func() []KindReport
+	// CreateRoom makes a room, and DrainRoom ends one when it is empty or after within.
+	CreateRoom func(ctx context.Context, name string) error
+	DrainRoom  func(name string, within time.Duration) error
+	// Drain ends all sessions and refuses new ones.
+	Drain func(ctx context.Context) error
+	// Draining reports whether new sessions are refused.
+	Draining func() bool
+	// MaxSessions returns the bound of sessions.
+	MaxSessions func() int
 }
 
 // Port is the operator's port.
@@ -150,6 +159,10 @@ func Handler(c Config) http.Handler {
 	for path := range liveFiles {
 		mux.HandleFunc("GET "+path, p.live)
 	}
+	mux.HandleFunc("GET /rooms", p.rooms)
+	mux.HandleFunc("POST /rooms/create", p.createRoom)
+	mux.HandleFunc("POST /rooms/drain", p.drainRoom)
+	mux.HandleFunc("POST /rooms/close", p.closeRoom)
 	mux.HandleFunc("GET /sessions", p.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
@@ -206,7 +219,11 @@ GET  /readyz                         200 while sessions are free and ticks are o
 GET  /ticks                          tick durations in µs, as an HdrHistogram (V2, compressed)
 GET  /live                           the world in this browser, if the server serves browsers
 GET  /web                            the UDP port and certificate hashes that pages connect with, as JSON
-GET  /sessions                       sessions, as JSON
+GET  /rooms                          rooms, as JSON
+POST /rooms/create?room=NAME         make a room
+POST /rooms/drain?room=NAME          refuse new sessions, and end the room when it is empty, or after 600 s (&seconds=N)
+POST /rooms/close?room=NAME          end a room and its sessions
+GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
 POST /drain                          end all sessions and refuse new ones, until the process ends
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured
@@ -226,11 +243,11 @@ func (p pages) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz fails if the server would refuse another client, or is too slow for one.
 func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	report := p.Report()
-	if report.LastTick.IsZero() || p.Core.Draining() {
+	if report.LastTick.IsZero() || p.Draining() {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
 		return
 	}
-	if report.Active >= p.Core.MaxSessions() {
+	if report.Active >= p.MaxSessions() {
 		http.Error(w, "full", http.StatusServiceUnavailable)
 		return
 	}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,12 +25,20 @@ func (collector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	r := c.config.Report()
-	send := func(kind prometheus.ValueType, value float64, name, help string, labels ...string) {
-		keys, values := []string{}, []string{}
+	var common []string // labels of every metric: the kind of rooms
+	split := func(labels []string) (keys, values []string) {
 		for i := 0; i < len(labels); i += 2 {
 			keys, values = append(keys, labels[i]), append(values, labels[i+1])
 		}
+		return keys, values
+	}
+	send := func(kind prometheus.ValueType, value float64, name, help string, labels ...string) {
+		keys, values := split(slices.Concat(common, labels))
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, keys, nil), kind, value, values...)
+	}
+	summary := func(count uint64, sum, longest float64, name, help string, labels ...string) {
+		keys, values := split(slices.Concat(common, labels))
+		out <- prometheus.MustNewConstSummary(prometheus.NewDesc(name, help, keys, nil), count, sum, map[float64]float64{1: longest}, values...)
 	}
 	counter := func(value uint64, name, help string, labels ...string) {
 		send(prometheus.CounterValue, float64(value), name, help, labels...)
@@ -37,11 +46,6 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(value float64, name, help string, labels ...string) {
 		send(prometheus.GaugeValue, value, name, help, labels...)
 	}
-	collectTick(r, counter, gauge)
-	collectSystems(r.World.Systems, out)
-	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
-	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
-	collectEffects(r.World, gauge)
 	gauge(1, "worldd_kernels", "Always 1: the vector kernels in use; go means none, and effects are interpreted.", "kernels", cpu.Chosen().String())
 	gauge(float64(r.Active-r.Web), "worldd_clients", "Sessions that have joined, by transport.", "transport", "quic")
 	if c.config.Quic.ServesWeb() {
@@ -49,12 +53,35 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		collectWeb(r.Traffic, counter)
 	}
 	collectTraffic(r.Traffic, counter)
-	collectCoded(c.config.Schema, r.Replication, counter)
+	collectPackets(c.config.Quic.Packets(), counter)
+	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes queued for senders, of all sessions.")
+	if c.config.Kinds == nil {
+		collectWorld(r, c.config.Schema, counter, gauge, summary)
+		return
+	}
+	for _, k := range c.config.Kinds() {
+		common = []string{KindLabel, k.Kind}
+		gauge(float64(k.Rooms), "worldd_rooms", "Rooms, by kind.")
+		counter(k.RoomPanics, "worldd_room_panics_total", "Panics that ended the run of a room, by kind.")
+		gauge(float64(k.Report.Active), "worldd_room_clients", "Sessions in rooms, by kind of room.")
+		if k.Schema != nil {
+			collectWorld(k.Report, k.Schema, counter, gauge, summary)
+		}
+	}
+}
+
+// collectWorld reports the figures of worlds and their sessions.
+func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc, summary summaryFunc) {
+	collectTick(r, counter, gauge)
+	collectSystems(r.World.Systems, summary)
+	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
+	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
+	collectEffects(r.World, gauge)
+	collectCoded(s, r.Replication, counter)
 	collectRows(r.Replication, counter)
 	counter(r.Sessions.InputsDropped, "worldd_dropped_total", dropped, "reason", "input_queue")
 	counter(r.Sessions.ResyncsDropped, "worldd_dropped_total", dropped, "reason", "resync_rate")
 	counter(r.Sessions.HellosHeld, "worldd_dropped_total", dropped, "reason", "join_rate")
-	collectPackets(c.config.Quic.Packets(), counter)
 	for verdict, n := range r.Sessions.CommandVerdicts {
 		counter(n, "worldd_handle_verdicts_total", "Verdicts on handles in commands.", "side", "server", "verdict", wire.Verdict(verdict).String())
 	}
@@ -77,14 +104,14 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "Longest time that a save has blocked a tick.")
-	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes queued for senders, of all sessions.")
 }
 
 const dropped = "Client traffic beyond its limits, by limit: datagrams, inputs and resyncs dropped, stream reads and joins delayed."
 
 type (
-	countFunc func(value uint64, name, help string, labels ...string)
-	gaugeFunc func(value float64, name, help string, labels ...string)
+	countFunc   func(value uint64, name, help string, labels ...string)
+	gaugeFunc   func(value float64, name, help string, labels ...string)
+	summaryFunc func(count uint64, sum, longest float64, name, help string, labels ...string)
 )
 
 func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
@@ -118,10 +145,9 @@ func collectEffects(w world.Stats, gauge gaugeFunc) {
 }
 
 // collectSystems reports the cost of each system of the world.
-func collectSystems(systems []world.SystemStats, out chan<- prometheus.Metric) {
-	desc := prometheus.NewDesc("worldd_system_duration_seconds", "Duration of the world's systems: the longest run, and the sum.", []string{"system", "phase"}, nil)
+func collectSystems(systems []world.SystemStats, summary summaryFunc) {
 	for _, s := range systems {
-		out <- prometheus.MustNewConstSummary(desc, s.Runs, s.Total.Seconds(), map[float64]float64{1: s.Longest.Seconds()}, s.Name, s.Phase.String())
+		summary(s.Runs, s.Total.Seconds(), s.Longest.Seconds(), "worldd_system_duration_seconds", "Duration of the world's systems: the longest run, and the sum.", "system", s.Name, "phase", s.Phase.String())
 	}
 }
 

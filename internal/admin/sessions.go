@@ -1,11 +1,13 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +23,7 @@ const maxSessionsPage = 1000
 // tick, the transport's as of the request.
 type sessionInfo struct {
 	ID      uint64  `json:"id"`
+	Room    string  `json:"room"`
 	Name    string  `json:"name"`
 	User    string  `json:"user"`
 	Joined  bool    `json:"joined"`
@@ -57,14 +60,25 @@ func (p pages) sessions(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	var infos []session.Info
-	if err := p.Ask(r.Context(), func() { infos = p.Core.Infos(after, maxSessionsPage) }); err != nil {
+	type found struct {
+		session.Info
+		room string
+	}
+	var infos []found
+	if err := p.ask(r.Context(), r.FormValue("room"), func(c *session.Core) {
+		for _, info := range c.Infos(after, maxSessionsPage) {
+			infos = append(infos, found{info, c.Config().Room})
+		}
+	}); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	slices.SortFunc(infos, func(a, b found) int { return cmp.Compare(a.ID, b.ID) })
+	infos = infos[:min(len(infos), maxSessionsPage)]
 	all := make([]sessionInfo, len(infos)) // [] in JSON, not null
 	for i, info := range infos {
-		all[i] = newSessionInfo(info)
+		all[i] = newSessionInfo(info.Info)
+		all[i].Room = info.room
 		if c, ok := info.Conn.(*quicserve.Conn); ok {
 			all[i].ConnStats = c.Stats()
 		}
@@ -82,9 +96,9 @@ func (p pages) kick(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	found := false
-	if err := p.Ask(r.Context(), func() {
-		session := p.Core.Session(id)
-		if found = session != nil; found {
+	if err := p.ask(r.Context(), "", func(c *session.Core) {
+		if session := c.Session(id); session != nil {
+			found = true
 			session.Kick(reason)
 		}
 	}); err != nil {
@@ -96,10 +110,9 @@ func (p pages) kick(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// drain is the handler of POST /drain. The world keeps ticking until the
-// process ends.
+// drain is the handler of POST /drain. The worlds keep ticking until the process ends.
 func (p pages) drain(w http.ResponseWriter, r *http.Request) {
-	if err := p.Ask(r.Context(), p.Core.Drain); err != nil {
+	if err := p.Drain(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }
@@ -121,16 +134,20 @@ func (p pages) qlog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errNoQlog.Error(), http.StatusNotFound)
 		return
 	}
-	var infos []session.Info
-	if err := p.Ask(r.Context(), func() { infos = p.Core.Infos(id-1, 1) }); err != nil {
+	var found *session.Info
+	if err := p.ask(r.Context(), "", func(c *session.Core) {
+		if infos := c.Infos(id-1, 1); len(infos) > 0 && infos[0].ID == id {
+			found = &infos[0]
+		}
+	}); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	if len(infos) == 0 || infos[0].ID != id {
+	if found == nil {
 		http.Error(w, fmt.Sprintf("no session %d", id), http.StatusNotFound)
 		return
 	}
-	c, ok := infos[0].Conn.(*quicserve.Conn)
+	c, ok := found.Conn.(*quicserve.Conn)
 	if !ok {
 		http.Error(w, "the session has no connection: its client is away", http.StatusNotFound)
 		return

@@ -22,15 +22,24 @@ const (
 // buckets, for scrapers without native histograms.
 type Timings struct {
 	ticks *prometheus.HistogramVec
-	whole prometheus.Observer
-	phase [Phases]prometheus.Observer
 	// Snapshots observes the seconds from encoding a snapshot to handing it to the
 	// transport, and Unsent the stream bytes queued when a sender takes them.
 	Snapshots, Unsent prometheus.Histogram
 }
 
-// NewTimings returns empty Timings.
-func NewTimings() *Timings {
+// KindLabel labels a metric with the kind of its rooms.
+const KindLabel = "room_kind"
+
+// TickTimings are the distributions of the durations of ticks, of the server or of one kind of
+// rooms.
+type TickTimings struct {
+	whole prometheus.Observer
+	phase [Phases]prometheus.Observer
+}
+
+// NewTimings returns empty Timings. The labels are further ones of ticks: KindLabel if the
+// server has rooms.
+func NewTimings(labels ...string) *Timings {
 	histogram := func(name, help string, buckets []float64) prometheus.HistogramOpts {
 		return prometheus.HistogramOpts{
 			Name: name, Help: help, Buckets: buckets, NativeHistogramBucketFactor: nativeFactor,
@@ -39,20 +48,24 @@ func NewTimings() *Timings {
 	}
 	short := []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
 	t := &Timings{
-		ticks:     prometheus.NewHistogramVec(histogram("worldd_tick_duration_seconds", "Duration of ticks and their phases.", short), []string{"phase"}),
+		ticks:     prometheus.NewHistogramVec(histogram("worldd_tick_duration_seconds", "Duration of ticks and their phases.", short), append([]string{"phase"}, labels...)),
 		Snapshots: prometheus.NewHistogram(histogram("worldd_snapshot_age_seconds", "Time from encoding a snapshot to handing it to the transport.", short)),
 		Unsent: prometheus.NewHistogram(histogram("worldd_send_queue_bytes", "Stream bytes queued when a sender takes them.",
 			[]float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10})),
 	}
-	t.whole = t.ticks.WithLabelValues("all")
-	for phase, name := range [Phases]string{"receive", "step", "replicate"} {
-		t.phase[phase] = t.ticks.WithLabelValues(name)
-	}
 	return t
 }
 
+// Ticks returns the distributions of ticks, with the values of the further labels.
+func (t *Timings) Ticks(values ...string) *TickTimings {
+	of := func(phase string) prometheus.Observer {
+		return t.ticks.WithLabelValues(append([]string{phase}, values...)...)
+	}
+	return &TickTimings{whole: of("all"), phase: [Phases]prometheus.Observer{of("receive"), of("step"), of("replicate")}}
+}
+
 // ObserveTick records the durations of one tick's phases.
-func (t *Timings) ObserveTick(spent [Phases]time.Duration) {
+func (t *TickTimings) ObserveTick(spent [Phases]time.Duration) {
 	var whole time.Duration
 	for phase, d := range spent {
 		t.phase[phase].Observe(d.Seconds())

@@ -1,5 +1,5 @@
 // Package quicserve serves sessions over QUIC and WebTransport: it accepts connections on one UDP port
-// and hands them to a session.Core.
+// and hands them to session.Core.Open.
 //
 //	first packet ──► requireRetry    ──► Retry, or trusted
 //	                 beginHandshake  ──► refused, or handshaking

@@ -40,8 +40,10 @@ const (
 type Config struct {
 	// Listen is the UDP address, as "host:port".
 	Listen string
-	// Core receives the connections. Another goroutine ticks it.
-	Core *session.Core
+	// Open makes the Peer of a new connection: session.Core.Open.
+	Open func(ctx context.Context, address string, conn session.Conn) *session.Peer
+	// Draining reports that no further tick may close new connections.
+	Draining func() bool
 	// Certificate is for new handshakes. If nil, the Listener makes one, valid for 13 days.
 	Certificate *tls.Certificate
 	// StatelessResetKey enables stateless resets if not nil.

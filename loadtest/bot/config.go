@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -51,6 +54,9 @@ type Config struct {
 	Ordinary bool
 	// AreaMetres is how far bots roam from the centre, along x and z. Default 80.
 	AreaMetres float64
+	// Room is the room that bots join. {n} in it is the number of the bot, and {n/20} that
+	// number divided by 20, so that 20 bots share a room. Default: the server's default one.
+	Room string
 	// Log receives broken sessions. Default: no log.
 	Log *zap.Logger
 
@@ -86,8 +92,9 @@ func (c Config) Validate() error {
 	wrong.add(c.Scenario == Combat && !c.Game.scenes, "scenario combat is for the worlds of worldd: this game's bots fight as their Behavior says")
 	wrong.add(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
 	wrong.add(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
+	_, unknown := c.room(0)
 	_, unissued := c.ticket(nameOf(0))
-	return errors.Join(append(wrong, c.Scenario.validate(), c.Link.validate(), unissued,
+	return errors.Join(append(wrong, c.Scenario.validate(), c.Link.validate(), unissued, unknown,
 		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New()}.Validate())...)
 }
 
@@ -115,4 +122,19 @@ func (c Config) ticket(user string) ([]byte, error) {
 	}
 	text, err := c.Issuer.Issue(token.Claims{User: user}, c.Audience, time.Now(), dialTimeout)
 	return []byte(text), err
+}
+
+var numberInRoom = regexp.MustCompile(`\{n(/[1-9][0-9]{0,5})?\}`)
+
+// room returns the room of a bot.
+func (c Config) room(number int) (string, error) {
+	name := numberInRoom.ReplaceAllStringFunc(c.Room, func(text string) string {
+		divisor := 1
+		_, _ = fmt.Sscanf(text, "{n/%d}", &divisor) // or {n}
+		return strconv.Itoa(number / divisor)
+	})
+	if strings.ContainsAny(name, "{}") {
+		return "", fmt.Errorf("bot: room %q: want a name, with {n} or {n/20} for the number of the bot", c.Room)
+	}
+	return name, nil
 }

@@ -62,7 +62,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 		Game: hooks, MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 	})
 	require.NoError(t, err)
-	game.Attach(h.server)
+	game.Attach(h.server.Room())
 	h.addr, h.fingerprint = h.server.Addr().String(), h.server.Fingerprint()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

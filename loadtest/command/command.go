@@ -51,6 +51,7 @@ type Flags struct {
 	CutAt       time.Duration `placeholder:"TIME" help:"Time of a link outage, from the first dial."`
 	CutFor      time.Duration `placeholder:"TIME" help:"Duration of the outage."`
 	Simulate    bool          `default:"true" negatable:"" help:"Bots compute the bodies of exact kinds themselves, and every audit of them must agree."`
+	Room        string        `placeholder:"NAME" help:"Room that bots join: {n} in it is the number of the bot, and 'match/{n/20}' puts 20 bots in each room (the server's default one)."`
 	Seed        uint64        `default:"1" help:"Seed of the bots' random choices."`
 	Area        float64       `default:"80" placeholder:"METRES" help:"Bots roam within this distance of the centre (${default} m)."`
 	Fingerprint string        `xor:"trust" placeholder:"HEX" help:"SHA-256 of the server's certificate, which it prints at start."`
@@ -161,7 +162,7 @@ func (f *Flags) config() bot.Config {
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
 		Link: bot.Link{Loss: f.Loss, Delay: f.Delay, Jitter: f.Jitter, Reorder: f.Reorder, CutAt: f.CutAt, CutFor: f.CutFor},
-		Seed: f.Seed, AreaMetres: f.Area, Game: f.game, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
+		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Game: f.game, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
 

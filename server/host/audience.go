@@ -146,8 +146,8 @@ func (w *watcher) look(tick uint64, sent *traffic) error {
 	return nil
 }
 
-func (p *program) watchRecording(ctx context.Context, name, worldName string, tables *rowcodec.Tables) (*audience, error) {
-	g, replay, finish, err := p.openReplay(name, worldName)
+func (p *program) watchRecording(ctx context.Context, name string, o Options, tables *rowcodec.Tables) (*audience, error) {
+	g, replay, finish, err := p.openReplay(name, o)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type botsCommand struct {
 	Duration    time.Duration `required:""`
 	Seed        uint64        `required:""`
 	Area        float64       `required:""`
+	Room        string        // may be empty
 }
 
 // childLine is one line from the child: progress, and finally a result or an error.
@@ -52,7 +53,7 @@ func (r *childResult) report() *bot.Report {
 func (c *botsCommand) args() []string {
 	return []string{
 		"bots", "--addr=" + c.Addr, "--fingerprint=" + c.Fingerprint, flag("bots", c.Bots),
-		flag("duration", c.Duration), flag("seed", c.Seed), flag("area", c.Area),
+		flag("duration", c.Duration), flag("seed", c.Seed), flag("area", c.Area), flag("room", c.Room),
 	}
 }
 
@@ -66,7 +67,7 @@ func (c *botsCommand) run(ctx context.Context, p *program) error {
 	}()
 	out := json.NewEncoder(p.out)
 	report, err := bot.Run(ctx, bot.Config{
-		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Game: p.bots(),
+		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Game: p.bots(),
 	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // a missing parent needs no progress
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})

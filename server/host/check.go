@@ -16,15 +16,13 @@ type checkCommand struct{ worldFlags }
 
 // run describes the world or reports all mistakes, as serve would, and the game's warnings.
 func (c *checkCommand) run(_ context.Context, p *program) error {
-	g, err := p.build(Options{World: c.world()})
+	describe := p.checkWorld
+	if p.Rooms != nil {
+		describe = p.checkRooms
+	}
+	summary, warnings, err := describe(Options{World: c.world()})
 	if err != nil {
 		return err
-	}
-	summary, warnings := g.Describe()
-	config := g.Config
-	config.Listen = "127.0.0.1:0" // not bound
-	if _, err := config.NewCore(); err != nil {
-		return mistake("%w", err)
 	}
 	name := cmp.Or(c.world(), p.Name)
 	for _, w := range warnings {
@@ -32,6 +30,20 @@ func (c *checkCommand) run(_ context.Context, p *program) error {
 	}
 	_, err = fmt.Fprintf(p.out, "%s: ok: %s\n", name, summary)
 	return err
+}
+
+func (p *program) checkWorld(o Options) (summary string, warnings []string, err error) {
+	g, err := p.build(o)
+	if err != nil {
+		return "", nil, err
+	}
+	summary, warnings = g.Describe()
+	config := g.Config
+	config.Listen = "127.0.0.1:0" // not bound
+	if _, err := config.NewCore(); err != nil {
+		return "", nil, mistake("%w", err)
+	}
+	return summary, warnings, nil
 }
 
 // release is the newest release in CHANGELOG.md.

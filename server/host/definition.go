@@ -24,6 +24,11 @@ type Definition struct {
 	About string
 	// Worlds lets the command line choose among worlds. nil: the game has one.
 	Worlds *Worlds
+	// Rooms makes the program a server of many rooms. It has their kinds, with New left nil, for
+	// the New below makes all rooms, and the default room. nil: the game has one world.
+	Rooms *server.RoomsConfig
+	// Admit checks connect tokens for all rooms. Without Rooms, Game.Admit does.
+	Admit server.Admit
 	// Commands are further commands: pointers to structs for kong, whose commands implement
 	// Command.
 	Commands []any
@@ -49,6 +54,9 @@ type Options struct {
 	World string  // one of Definition.Worlds
 	Seed  *uint64 // nil: the game's own
 	Demo  bool    // only the demo's bots will play
+	// Room is the room that the world is for, if Definition.Rooms is set. New passes
+	// Room.Generations to world.Config, First as FirstGeneration and Last as LastGeneration.
+	Room server.RoomRequest
 }
 
 // SeedOr returns the seed of the command line, or the game's own.
@@ -74,8 +82,9 @@ type Game struct {
 	Seed uint64
 	// AreaMetres is how far from the centre the demo's bots roam, if they roam. Default 80.
 	AreaMetres float64
-	// Attach receives the server before it serves. A game that sends events needs it.
-	Attach func(*server.Server)
+	// Attach receives the room of the world before its first tick. A game that sends events
+	// needs it.
+	Attach func(*server.Room)
 	// Avatars are the kinds of entities that players control. One ends with its session, unless
 	// Config.Game.Leave is set; and when an image is restored, since its player has no session in
 	// this run.
@@ -114,7 +123,7 @@ func (d *Definition) Validate() error {
 		t := reflect.TypeOf(c)
 		wrong.add(t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct, "Commands[%d] is a %v: want a pointer to a struct", i, t)
 	}
-	return errors.Join(wrong...)
+	return errors.Join(append(wrong, d.validateRooms())...)
 }
 
 // complaints collects contradictions.
@@ -181,6 +190,9 @@ func (d *Definition) newGame(o Options) (g *Game, err error) {
 	return d.New(o)
 }
 
+// defaultArea is how far the demo's bots roam, in metres.
+const defaultArea = 80
+
 // build makes the game, with defaults.
 func (d *Definition) build(o Options) (*Game, error) {
 	g, err := d.newGame(o)
@@ -195,7 +207,7 @@ func (d *Definition) build(o Options) (*Game, error) {
 	}
 	g.Title = cmp.Or(g.Title, "game "+d.Name)
 	g.GameName = cmp.Or(g.GameName, d.Name)
-	g.AreaMetres = cmp.Or(g.AreaMetres, 80)
+	g.AreaMetres = cmp.Or(g.AreaMetres, defaultArea)
 	if g.TakeImage == nil {
 		g.TakeImage = func(img *world.Image) error {
 			g.World.TakeImage(img)
@@ -212,7 +224,7 @@ func (d *Definition) build(o Options) (*Game, error) {
 		g.Replay = g.World.Replay
 	}
 	if g.Attach == nil {
-		g.Attach = func(*server.Server) {}
+		g.Attach = func(*server.Room) {}
 	}
 	if g.Confused == nil {
 		g.Confused = func() (uint64, []bot.Confusion) { return 0, nil }

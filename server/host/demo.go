@@ -44,11 +44,8 @@ func (c *demoCommand) Validate() error {
 // run returns nil if every bot connected, none failed, no handle was confused and no body
 // that bots computed differed from the server's.
 func (c *demoCommand) run(ctx context.Context, p *program) error {
-	g, err := p.build(Options{World: c.world(), Seed: c.Seed, Demo: true})
+	g, err := c.game(p)
 	if err != nil {
-		return err
-	}
-	if err := g.takes("--bots", c.Bots); err != nil {
 		return err
 	}
 	html, err := page.Create(c.HTML)
@@ -62,7 +59,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	g.Attach(s)
+	g.Attach(s.Room())
 	talk := p.out
 	if c.JSON {
 		talk = p.err
@@ -82,6 +79,20 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	return cmp.Or(c.conclude(report, talk, p.out), unwritten)
 }
 
+// game makes the world to play in, or the rooms.
+func (c *demoCommand) game(p *program) (*Game, error) {
+	o := Options{World: c.world(), Seed: c.Seed, Demo: true}
+	if p.Rooms != nil {
+		g, _ := p.roomsOf(o, func(*server.Config) {}, "", nil)
+		return g, nil
+	}
+	g, err := p.build(o)
+	if err != nil {
+		return nil, err
+	}
+	return g, g.takes("--bots", c.Bots)
+}
+
 // play runs the server while the bots play and merges both reports.
 func (c *demoCommand) play(ctx context.Context, s *server.Server, g *Game, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
 	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, also after Ctrl-C
@@ -89,7 +100,7 @@ func (c *demoCommand) play(ctx context.Context, s *server.Server, g *Game, stder
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
 	child := &botsCommand{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(g.Seed), Area: g.AreaMetres,
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(g.Seed), Area: g.AreaMetres, Room: c.room(),
 	}
 	before := s.Report()
 	var series []bot.Progress

@@ -101,6 +101,26 @@ type worldArgument struct {
 	World string `arg:"" name:"file" placeholder:"FILE" help:"${worlds}."`
 }
 
+type roomFlag struct {
+	Room string `default:"${room}" placeholder:"NAME" help:"Room that is meant if none is named, KIND or KIND/ID (${default})."`
+}
+
+// room returns the named room, or the default one; "" if the program has no rooms.
+func (f *worldFlags) room() string {
+	for _, p := range f.Plugins {
+		if p, ok := p.(*roomFlag); ok {
+			return p.Room
+		}
+	}
+	return ""
+}
+
+// options returns what the flags say about the world of one room.
+func (f *worldFlags) options() (Options, error) {
+	room, err := anyRoom(f.room())
+	return Options{World: f.world(), Room: room}, err
+}
+
 // world returns the chosen world.
 func (f *worldFlags) world() string {
 	for _, p := range f.Plugins {
@@ -116,13 +136,17 @@ func (f *worldFlags) world() string {
 
 func (d *Definition) commands() *commands {
 	c := &commands{Plugins: d.Commands}
-	if d.Worlds == nil {
-		return c
-	}
 	for _, f := range []*worldFlags{&c.Serve.worldFlags, &c.Demo.worldFlags, &c.Replay.worldFlags, &c.Train.worldFlags, &c.Inspect.worldFlags} {
-		f.Plugins = kong.Plugins{&worldFlag{}}
+		if d.Worlds != nil {
+			f.Plugins = append(f.Plugins, &worldFlag{})
+		}
+		if d.Rooms != nil {
+			f.Plugins = append(f.Plugins, &roomFlag{})
+		}
 	}
-	c.Check.Plugins = kong.Plugins{&worldArgument{}}
+	if d.Worlds != nil {
+		c.Check.Plugins = kong.Plugins{&worldArgument{}}
+	}
 	return c
 }
 
@@ -187,13 +211,16 @@ func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 // status.
 func (p *program) parse(args []string) (c command, status int) {
 	vars := kong.Vars{
-		"name": p.Name, "variables": p.variables(), "helpOf": p.helpOf(), "world": "", "worlds": "", "schemaOf": "HOST:PORT",
+		"name": p.Name, "variables": p.variables(), "helpOf": p.helpOf(), "world": "", "worlds": "", "room": "", "schemaOf": "HOST:PORT",
 		"schemaHelp": "Address of a running server, which is joined for a moment (none: this program's game).",
 	}
 	maps.Copy(vars, loadtest.Vars(p.Name))
 	if w := p.Worlds; w != nil {
 		vars["world"], vars["worlds"], vars["schemaOf"] = w.Default, w.Help, "FILE|HOST:PORT"
 		vars["schemaHelp"] = w.Help + " (" + w.Default + "), or address of a running server, which is joined for a moment."
+	}
+	if r := p.Rooms; r != nil {
+		vars["room"] = r.Default
 	}
 	about := commandline.Program{Name: p.Name, Description: p.About, Variables: p.variables()}
 	parsed, status := commandline.Parse(p.commands(), about, args, p.out, p.err, vars)

@@ -33,7 +33,11 @@ func (c *inspectCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	a, err := p.watchRecording(ctx, c.File, c.world(), tables)
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	a, err := p.watchRecording(ctx, c.File, o, tables)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,11 @@ type replayCommand struct {
 
 // run replays the recording and compares state hashes.
 func (c *replayCommand) run(ctx context.Context, p *program) error {
-	g, replay, finish, err := p.openReplay(c.File, c.world())
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	g, replay, finish, err := p.openReplay(c.File, o)
 	if err != nil {
 		return err
 	}
@@ -45,8 +49,8 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 
 // openReplay builds the world of a recording, ready to replay. finish must be called at
 // the end.
-func (p *program) openReplay(name, worldName string) (g *Game, replay *world.Replay, finish func(), err error) {
-	if g, err = p.build(Options{World: worldName}); err != nil {
+func (p *program) openReplay(name string, o Options) (g *Game, replay *world.Replay, finish func(), err error) {
+	if g, err = p.build(o); err != nil {
 		return nil, nil, nil, err
 	}
 	recording, err := regularfile.Open(name)
@@ -60,7 +64,7 @@ func (p *program) openReplay(name, worldName string) (g *Game, replay *world.Rep
 			if p.Worlds == nil {
 				return nil, nil, nil, mistake("%s: it is not a recording of this game's world: %w", name, err)
 			}
-			return nil, nil, nil, mistake("%s: it is not a recording of the world %q (set --world to the served file): %w", name, worldName, err)
+			return nil, nil, nil, mistake("%s: it is not a recording of the world %q (set --world to the served file): %w", name, o.World, err)
 		}
 		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ type schemaCommand struct {
 
 // run prints the schema of a world that it builds, or of a running server.
 func (c *schemaCommand) run(ctx context.Context, p *program) error {
-	of := p.schemaOfWorld
+	of := func(name string) (*schema.Schema, error) { return p.schemaOfWorld(name, c.Room) }
 	if address.CheckDial("udp", c.Of) == nil {
 		of = func(addr string) (*schema.Schema, error) { return c.schemaOfServer(ctx, addr, p.Name) }
 	}
@@ -31,11 +32,18 @@ func (c *schemaCommand) run(ctx context.Context, p *program) error {
 	return printSchema(p.out, s, c.Lang, p.Name)
 }
 
-func (p *program) schemaOfWorld(name string) (*schema.Schema, error) {
+func (p *program) schemaOfWorld(name, room string) (*schema.Schema, error) {
 	if p.Worlds == nil && name != "" {
 		return nil, mistake("%q is no HOST:PORT; without an argument, schema prints the schema of this game", name)
 	}
-	g, err := p.build(Options{World: name})
+	o := Options{World: name}
+	if p.Rooms != nil {
+		var err error
+		if o.Room, err = anyRoom(cmp.Or(room, p.Rooms.Default)); err != nil {
+			return nil, err
+		}
+	}
+	g, err := p.build(o)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
@@ -38,6 +40,7 @@ type serveCommand struct {
 	Cert        string `type:"path" and:"pair" xor:"cert" placeholder:"FILE" help:"Your certificate chain (PEM)."`
 	Key         string `type:"path" and:"pair" placeholder:"FILE" help:"Private key (PEM) of the certificate."`
 	MaxSessions int    `placeholder:"N" help:"Maximum number of clients (the world's own)."`
+	Rooms       int    `placeholder:"N" help:"Maximum number of rooms (the game's own; for games with rooms)."`
 
 	adminFlags
 	webFlags
@@ -57,11 +60,11 @@ type serveCommand struct {
 	OneSessionPerUser bool   `help:"A user's new session ends that user's old one (needs --token-keys)."`
 	Bans              string `type:"path" placeholder:"FILE" help:"File of banned users, one per line; reloaded at SIGHUP (needs --token-keys)."`
 
-	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock excludes other servers."`
+	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock excludes other servers. For games with rooms: a folder, with a file for each room."`
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	ImageKeep  int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
-	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten."`
+	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten. For games with rooms: a folder, with a file for each room."`
 }
 
 // Validate is called by kong.
@@ -69,6 +72,8 @@ func (c *serveCommand) Validate() error {
 	switch noKeys := len(c.TokenKeys) == 0; {
 	case c.MaxSessions < 0:
 		return fmt.Errorf("--max-sessions is %d, want more than 0, or 0 for the world's own limit", c.MaxSessions)
+	case c.Rooms < 0:
+		return fmt.Errorf("--rooms is %d, want more than 0, or 0 for the game's own limit", c.Rooms)
 	case c.MaxSessionsPerAddress < 0:
 		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0, or 0 for %d", c.MaxSessionsPerAddress, server.DefaultMaxSessionsPerAddress)
 	case c.ImageEvery < 0 || c.ImageEvery > time.Hour:
@@ -94,22 +99,19 @@ func (c *serveCommand) Validate() error {
 // run serves until ctx is done, drains, and prints a summary.
 func (c *serveCommand) run(ctx context.Context, p *program) error {
 	asked := hangups()
-	g, err := p.build(Options{World: c.world()})
+	log := newLog(p.err, zapcore.InfoLevel)
+	defer logLibraries(log)()
+	tables, err := loadTables(c.Tables)
 	if err != nil {
 		return err
 	}
-	if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
+	g, err := c.game(p, tables, log)
+	if err != nil {
 		return err
 	}
 	config := g.Config
-	config.Listen, config.AdminListen, config.QlogDir = c.Listen, c.Admin, c.QlogDir
-	c.override(&config)
+	config.Listen, config.AdminListen, config.QlogDir, config.Log = c.Listen, c.Admin, c.QlogDir, log
 	config.Web = c.webFlags.config()
-	config.Log = newLog(p.err, zapcore.InfoLevel)
-	defer logLibraries(config.Log)()
-	if config.Replication.Tables, err = loadTables(c.Tables); err != nil {
-		return err
-	}
 	verifier, err := c.verifier(p.Name)
 	if err != nil {
 		return err
@@ -147,7 +149,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 			return err
 		}
 	}
-	if c.Image != "" {
+	if c.Image != "" && p.Rooms == nil {
 		store, err := openImage(c.Image, c.ImageKeep, config.Log)
 		if err != nil {
 			return err
@@ -162,10 +164,10 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	g.Attach(s)
+	g.Attach(s.Room())
 	s.SetBans(banned)
 	var record *recordFile
-	if c.Record != "" { // after binding the address: another server may be writing the file
+	if c.Record != "" && p.Rooms == nil { // after binding the address: another server may be writing the file
 		if record, err = createRecord(c.Record, config.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
@@ -199,14 +201,50 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	return err
 }
 
-// override sets what flags decide, or override if they are set.
-func (c *serveCommand) override(config *server.Config) {
-	config.MaxSessions = cmp.Or(c.MaxSessions, config.MaxSessions)
-	config.MaxSessionsPerAddress = cmp.Or(c.MaxSessionsPerAddress, config.MaxSessionsPerAddress)
-	config.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, config.CommandsPerSecond)
-	config.CommandBurst = cmp.Or(c.CommandBurst, config.CommandBurst)
-	config.OneSessionPerUser = config.OneSessionPerUser || c.OneSessionPerUser
-	config.Replication.Workers = max(c.Workers, config.Replication.Workers)
+// game makes the world to serve, or the rooms, configured by the flags.
+func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Logger) (*Game, error) {
+	each := func(config *server.Config) {
+		config.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, config.CommandsPerSecond)
+		config.CommandBurst = cmp.Or(c.CommandBurst, config.CommandBurst)
+		config.Replication.Workers = max(c.Workers, config.Replication.Workers)
+		config.Replication.Tables = tables
+	}
+	var g *Game
+	if p.Rooms != nil {
+		g, _ = p.roomsOf(Options{World: c.world()}, each, c.Record, log)
+		if err := c.rooms(g.Rooms); err != nil {
+			return nil, err
+		}
+	} else {
+		var err error
+		if g, err = p.build(Options{World: c.world()}); err != nil {
+			return nil, err
+		}
+		if c.Rooms != 0 {
+			return nil, mistake("--rooms is set, but this game has one world")
+		}
+		if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
+			return nil, err
+		}
+		each(&g.Config)
+	}
+	g.MaxSessions = cmp.Or(c.MaxSessions, g.MaxSessions)
+	g.MaxSessionsPerAddress = cmp.Or(c.MaxSessionsPerAddress, g.MaxSessionsPerAddress)
+	g.OneSessionPerUser = g.OneSessionPerUser || c.OneSessionPerUser
+	return g, nil
+}
+
+// rooms configures the rooms by the flags, and makes the folder of images.
+func (c *serveCommand) rooms(r *server.RoomsConfig) error {
+	r.MaxRooms, r.Default = cmp.Or(c.Rooms, r.MaxRooms), c.room()
+	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep}
+	if c.Image == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.Image, 0o755); err != nil {
+		return mistake("--image must name a folder, since this game has rooms: %w", err)
+	}
+	return nil
 }
 
 // takes returns an error if the world has no room for n players.

@@ -34,7 +34,11 @@ type trainCommand struct {
 // run replays the recording for viewers and trains on what they are sent. A quarter of
 // every second is held back to measure the result.
 func (c *trainCommand) run(ctx context.Context, p *program) error {
-	a, err := p.watchRecording(ctx, c.File, c.world(), rowcodec.DefaultTables())
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	a, err := p.watchRecording(ctx, c.File, o, rowcodec.DefaultTables())
 	if err != nil {
 		return err
 	}

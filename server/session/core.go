@@ -80,6 +80,7 @@ type Core struct {
 	onPanic     func(HookPanic) // set by OnPanic; may be nil
 	onDiverge   func(*Session)  // set by OnDiverge; may be nil
 	admitPanics atomic.Uint64
+	panicking   uint64 // the session whose hook let a library panic
 }
 
 // Validate reports every error in c, except those that NewCore reports: a schema that

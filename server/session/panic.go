@@ -55,7 +55,9 @@ func (s *Session) contain(hook Hook) {
 	if value := recover(); value != nil {
 		s.kicked = errHookPanicked
 		s.core.stats.Panics[hook]++
+		s.core.panicking = s.id
 		notePanic(s.core.onPanic, hook, s.id, value)
+		s.core.panicking = 0
 	}
 }
 

@@ -567,7 +567,7 @@ func TestOverNetwork(t *testing.T) {
 	config.Listen = "127.0.0.1:0"
 	s, err := server.Listen(config)
 	require.NoError(t, err)
-	a.Attach(s)
+	a.Attach(s.Room())
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()

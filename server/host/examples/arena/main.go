@@ -24,7 +24,7 @@ func newArena(o host.Options) (*host.Game, error) {
 	}
 	c := a.Config()
 	return &host.Game{
-		Config: c, Seed: 1, Attach: func(s *server.Server) { a.Attach(s) },
+		Config: c, Seed: 1, Attach: func(r *server.Room) { a.Attach(r) },
 		RestoreRun: a.RestoreRun,
 	}, nil
 }

@@ -1,0 +1,162 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+)
+
+// Room is a room as the operator sees it.
+type Room struct {
+	Name, Kind, State string
+	// Core is nil while there is no world, as the functions are.
+	Core   *session.Core
+	Report func() Report
+	// Ask runs f between two ticks, on the goroutine that owns the world. After an error
+	// f has not run.
+	Ask func(ctx context.Context, f func()) error
+}
+
+// roomInfo is one room in the JSON of /rooms.
+type roomInfo struct {
+	Name        string  `json:"name"`
+	Kind        string  `json:"kind"`
+	State       string  `json:"state"` // opening, open, stalled, draining, ending or failed
+	Epoch       string  `json:"epoch"`
+	Players     int     `json:"players"`
+	Away        int     `json:"away"`
+	MaxPlayers  int     `json:"max_players"`
+	Ticks       uint64  `json:"ticks"`
+	TickP99Ms   float64 `json:"tick_p99_ms"`
+	TicksMissed uint64  `json:"ticks_missed"`
+	Entities    int     `json:"entities"`
+}
+
+func newRoomInfo(r Room) roomInfo {
+	info := roomInfo{Name: r.Name, Kind: r.Kind, State: r.State}
+	if r.Core == nil {
+		return info
+	}
+	report := r.Report()
+	info.Epoch, info.Players, info.Away = fmt.Sprintf("%016x", r.Core.Config().Epoch), report.Active, report.Away
+	info.MaxPlayers, info.Ticks, info.TicksMissed = r.Core.MaxSessions(), report.Tick.Count, report.Tick.Missed
+	info.TickP99Ms, info.Entities = float64(report.Tick.P99.Microseconds())/1000, report.World.Entities
+	return info
+}
+
+// rooms is the handler of GET /rooms.
+func (p pages) rooms(w http.ResponseWriter, _ *http.Request) {
+	rooms := p.Rooms()
+	all := make([]roomInfo, len(rooms)) // [] in JSON, not null
+	for i, r := range rooms {
+		all[i] = newRoomInfo(r)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(all) // fails only if the operator has disconnected
+}
+
+// createTimeout bounds the wait for a room's New.
+const createTimeout = 10 * time.Second
+
+func (p pages) createRoom(w http.ResponseWriter, r *http.Request) {
+	p.changeRoom(w, r, func(name string) error {
+		ctx, cancel := context.WithTimeout(r.Context(), createTimeout)
+		defer cancel()
+		return p.CreateRoom(ctx, name)
+	})
+}
+
+func (p pages) closeRoom(w http.ResponseWriter, r *http.Request) {
+	p.changeRoom(w, r, func(name string) error { return p.DrainRoom(name, 0) })
+}
+
+// Bounds of POST /rooms/drain?seconds=N.
+const (
+	defaultRoomDrain = 600
+	maxRoomDrain     = 24 * 3600
+)
+
+func (p pages) drainRoom(w http.ResponseWriter, r *http.Request) {
+	seconds := float64(defaultRoomDrain)
+	if text := r.FormValue("seconds"); text != "" {
+		var err error
+		if seconds, err = strconv.ParseFloat(text, 64); err != nil || !(seconds > 0) || seconds > maxRoomDrain {
+			http.Error(w, fmt.Sprintf("seconds: want a number up to %d", maxRoomDrain), http.StatusBadRequest)
+			return
+		}
+	}
+	p.changeRoom(w, r, func(name string) error { return p.DrainRoom(name, time.Duration(seconds*float64(time.Second))) })
+}
+
+// ErrNoRoom reports a room that does not exist.
+var ErrNoRoom = errors.New("server: no such room")
+
+// changeRoom calls change with the room that the request names.
+func (p pages) changeRoom(w http.ResponseWriter, r *http.Request, change func(name string) error) {
+	if p.CreateRoom == nil {
+		http.Error(w, "the server has one world and no rooms", http.StatusNotFound)
+		return
+	}
+	name := r.FormValue("room")
+	if name == "" || len(name) > wire.MaxRoom {
+		http.Error(w, fmt.Sprintf("room: want the name of a room, at most %d bytes", wire.MaxRoom), http.StatusBadRequest)
+		return
+	}
+	err := change(name)
+	status := http.StatusInternalServerError
+	switch wire.CodeOf(err) {
+	case wire.NoRoom:
+		status = http.StatusNotFound
+	case wire.ServerFull, wire.Draining:
+		status = http.StatusConflict
+	}
+	switch {
+	case errors.Is(err, ErrNoRoom):
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case err != nil:
+		http.Error(w, err.Error(), status)
+	}
+}
+
+// errSilent reports that no room has answered.
+var errSilent = errors.New("the world is not ticking")
+
+// ask runs f for each room that has a world, or for the named one, between two ticks of it:
+// beside each other for different rooms, so that one that stalls delays the answer by the
+// timeout of Room.Ask and no more. It returns an error if no room answers, and there are some.
+func (p pages) ask(ctx context.Context, name string, f func(*session.Core)) error {
+	var asked sync.WaitGroup
+	var mu sync.Mutex
+	rooms, answers := 0, 0
+	for _, r := range p.Rooms() {
+		if r.Core == nil || name != "" && r.Name != name {
+			continue
+		}
+		rooms++
+		asked.Go(func() {
+			err := r.Ask(ctx, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				f(r.Core)
+			})
+			if err == nil {
+				mu.Lock()
+				answers++
+				mu.Unlock()
+			}
+		})
+	}
+	asked.Wait()
+	if rooms > 0 && answers == 0 {
+		return errSilent
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/server"
+)
+
+// validateRooms reports contradictions of d.Rooms that are the definition's.
+func (d *Definition) validateRooms() error {
+	var wrong complaints
+	if d.Rooms == nil {
+		wrong.add(d.Admit != nil, "Admit is set without Rooms: want Game.Admit")
+		return errors.Join(wrong...)
+	}
+	c := *d.Rooms
+	wrong.add(c.Images != server.RoomImages{}, "Rooms.Images is set: flags decide it")
+	c.Images, c.Kinds = server.RoomImages{}, maps.Clone(c.Kinds)
+	for name, k := range c.Kinds {
+		wrong.add(k.New != nil, "Rooms.Kinds[%q].New is set: New of the definition makes all rooms, Options.Room says which", name)
+		k.New = func(server.RoomRequest) (*server.RoomGame, error) { return nil, nil }
+		c.Kinds[name] = k
+	}
+	return errors.Join(append(wrong, c.Validate())...)
+}
+
+// hosted are the games of a server's rooms.
+type hosted struct {
+	mu    sync.Mutex
+	games map[string]*Game // by room, the newest ones
+}
+
+// roomsOf returns a Game whose Config is of a server with rooms. each changes what is
+// configured for one room. Rooms are recorded to files in the folder record, if one is given.
+func (p *program) roomsOf(o Options, each func(*server.Config), record string, log *zap.Logger) (*Game, *hosted) {
+	h := &hosted{games: map[string]*Game{}}
+	rooms := *p.Rooms
+	rooms.Kinds = maps.Clone(rooms.Kinds)
+	for name, k := range rooms.Kinds {
+		k.New = func(q server.RoomRequest) (*server.RoomGame, error) {
+			o := o
+			o.Room = q
+			g, err := p.build(o)
+			if err != nil {
+				return nil, err
+			}
+			each(&g.Config)
+			h.mu.Lock()
+			h.games[q.Name] = g
+			h.mu.Unlock()
+			return g.inRoom(q, record, log), nil
+		}
+		rooms.Kinds[name] = k
+	}
+	kinds := slices.Sorted(maps.Keys(rooms.Kinds))
+	return &Game{
+		Config: server.Config{Rooms: &rooms, Admit: p.Admit, GameName: p.Name}, Title: fmt.Sprintf("rooms of %s %v", p.Name, kinds),
+		Attach: func(*server.Room) {}, Confused: h.confused, Seed: o.SeedOr(1), AreaMetres: defaultArea,
+	}, h
+}
+
+// confused returns the sum of Game.Confused of all rooms.
+func (h *hosted) confused() (n uint64, found []bot.Confusion) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(h.games)) {
+		more, some := h.games[name].Confused()
+		n += more
+		found = append(found, some...)
+	}
+	return n, found
+}
+
+// inRoom returns the game as a room's.
+func (g *Game) inRoom(q server.RoomRequest, record string, log *zap.Logger) *server.RoomGame {
+	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, RestoreRun: g.RestoreRun}
+	r.GameName, r.Image.Take = "", g.TakeImage
+	if record == "" {
+		return r
+	}
+	var end func()
+	r.Attach = func(room *server.Room) {
+		g.Attach(room)
+		end = g.recordRoom(filepath.Join(record, filepath.FromSlash(q.Name)+recordingSuffix), log)
+	}
+	r.Ended = func() { end() }
+	return r
+}
+
+const recordingSuffix = ".recording"
+
+// recordRoom records the game to path, and returns what ends that. The recording of the run
+// before is kept beside it. A room without a recording is better than none.
+func (g *Game) recordRoom(path string, log *zap.Logger) (end func()) {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.Rename(path, path+".old-1")
+	}
+	var file *recordFile
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		file, err = createRecord(path, log)
+	}
+	if err != nil {
+		log.Error("the room is not recorded", zap.String("path", path), zap.Error(err))
+		return func() {}
+	}
+	recorder, err := g.record(file)
+	return func() {
+		if err == nil {
+			err = recorder.Close()
+		}
+		if err := errors.Join(err, file.Close()); err != nil {
+			log.Error("the recording of the room has ended", zap.String("path", path), zap.Error(err))
+		}
+	}
+}
+
+// anyRoom returns the request for the world of a room outside of a server, as to repeat a
+// recording, which brings its own generations.
+func anyRoom(name string) (server.RoomRequest, error) {
+	if name == "" {
+		return server.RoomRequest{}, nil
+	}
+	kind, id, err := server.ParseRoomName(name)
+	if err != nil {
+		return server.RoomRequest{}, mistake("--room: %w", err)
+	}
+	return server.RoomRequest{Name: name, Kind: kind, ID: id}, nil
+}
+
+// checkRooms makes a room of each kind, and reports the contradictions of all.
+func (p *program) checkRooms(o Options) (summary string, warnings []string, err error) {
+	g, made := p.roomsOf(o, func(*server.Config) {}, "", zap.NewNop())
+	g.Listen = "127.0.0.1:0" // not bound
+	if err := g.CheckRooms(); err != nil {
+		return "", nil, mistake("%w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(made.games)) {
+		text, more := made.games[name].Describe()
+		summary += "\n  " + name + ": " + text
+		for _, w := range more {
+			warnings = append(warnings, name+": "+w)
+		}
+	}
+	return fmt.Sprintf("%s%s", count(len(p.Rooms.Kinds), "kind of rooms", "kinds of rooms"), summary), warnings, nil
+}

@@ -1,0 +1,114 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// inn is a game with rooms, in which bots stand about.
+func inn() Definition {
+	return Definition{
+		Name: "inn", About: "Rooms to stand about in.",
+		Rooms: &server.RoomsConfig{
+			Kinds:   map[string]server.RoomKind{"lobby": {Pinned: true}, "room": {}},
+			Default: "lobby",
+		},
+		New: func(o Options) (*Game, error) {
+			return newInn(world.Config{Seed: o.SeedOr(1), MaxEntities: 256, FirstGeneration: o.Room.Generations.First, LastGeneration: o.Room.Generations.Last})
+		},
+	}
+}
+
+func newInn(c world.Config) (*Game, error) {
+	w, err := world.New(c)
+	if err != nil {
+		return nil, err
+	}
+	visitor, err := w.AddKind(world.Kind{Name: "visitor", Body: &world.BodyDef{Radius: 1}})
+	s := schema.New()
+	return &Game{Avatars: []world.KindID{visitor}, Config: server.Config{World: w, Schema: s, Game: server.Game{
+		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(visitor, world.Vec3{}, world.Vec3{}) },
+		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+	}}}, errors.Join(err, schema.Add[schema.Body](s, schema.BodyComponent))
+}
+
+func runInn(t *testing.T, ctx context.Context, d Definition, args ...string) (status int, out string) {
+	var text bytes.Buffer
+	status = Run(ctx, d, args, Streams{strings.NewReader(""), &text, &text})
+	return status, text.String()
+}
+
+func TestCheckRooms(t *testing.T) {
+	status, out := runInn(t, t.Context(), inn(), "check")
+	require.Equal(t, exitOK, status, out)
+	require.Contains(t, out, "2 kinds of rooms")
+	require.Contains(t, out, "lobby: game inn")
+
+	d := inn()
+	d.New = func(o Options) (*Game, error) { // ignores its generations, and sets what the server decides
+		g, err := newInn(world.Config{})
+		g.PanicEnds = true
+		return g, err
+	}
+	status, out = runInn(t, t.Context(), d, "check")
+	require.Equal(t, exitUsage, status, out)
+	for _, text := range []string{"room lobby", "room room", "Config.PanicEnds is set", "pass RoomRequest.Generations"} {
+		require.Contains(t, out, text)
+	}
+}
+
+func TestContradictionsOfRooms(t *testing.T) {
+	d := inn()
+	d.Rooms.Images.Dir = "x"
+	d.Rooms.Default = "cellar"
+	k := d.Rooms.Kinds["room"]
+	k.New, k.MaxRooms = func(server.RoomRequest) (*server.RoomGame, error) { return nil, nil }, -1
+	d.Rooms.Kinds["room"] = k
+	err := d.Validate()
+	for _, text := range []string{"Rooms.Images is set", `Default is "cellar"`, `Rooms.Kinds["room"].New is set`, "kind room: MaxRooms is -1"} {
+		require.ErrorContains(t, err, text)
+	}
+	d.Rooms = nil
+	d.Admit = func(context.Context, []byte) (server.Admission, error) { return server.Admission{}, nil }
+	require.ErrorContains(t, d.Validate(), "Admit is set without Rooms")
+}
+
+// Rooms are saved and recorded to folders, and a recording of a room replays.
+func TestServeRooms(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	status, out := runInn(t, t.Context(), inn(), "serve", "--listen", "127.0.0.1:0", "--image", file)
+	require.Equal(t, exitUsage, status, out)
+	require.Contains(t, out, "--image must name a folder")
+
+	images, records := filepath.Join(dir, "images"), filepath.Join(dir, "records")
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		status, out = runInn(t, ctx, inn(), "serve", "--listen", "127.0.0.1:0", "--image", images, "--record", records, "--rooms", "7", "--max-sessions", "5")
+		cancel()
+		require.Equal(t, exitOK, status, out)
+		require.Contains(t, out, "rooms of inn [lobby room] on 127.0.0.1:")
+		require.FileExists(t, filepath.Join(images, "lobby.image"))
+	}
+	require.FileExists(t, filepath.Join(records, "lobby.recording.old-1"))
+	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "lobby")
+	require.Equal(t, exitOK, status, out)
+	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
+	require.Equal(t, exitUsage, status, out)
+	status, out = runInn(t, t.Context(), inn(), "schema")
+	require.Equal(t, exitOK, status, out)
+	require.Contains(t, out, "visitor")
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/server/session"
+)
+
+// CreateRoom makes a room if it does not exist, and waits until clients can join it. Any
+// goroutine may call it. Like DrainRoom and CloseRoom, it needs Config.Rooms.
+func (s *Server) CreateRoom(ctx context.Context, name string) error {
+	if s.rooms == nil {
+		return ErrNotRooms
+	}
+	return s.rooms.create(ctx, name)
+}
+
+// DrainRoom refuses new sessions of a room, and ends it when it is empty, or after within. Any
+// goroutine may call it.
+func (s *Server) DrainRoom(name string, within time.Duration) error {
+	if s.rooms == nil {
+		return ErrNotRooms
+	}
+	return s.rooms.drain(name, within)
+}
+
+// CloseRoom ends a room, saved if rooms are, and its sessions, with Draining. Any goroutine may
+// call it.
+func (s *Server) CloseRoom(name string) error { return s.DrainRoom(name, 0) }
+
+// allRooms returns the rooms by name.
+func (s *Server) allRooms() []*Room {
+	if s.rooms == nil {
+		return []*Room{s.room}
+	}
+	return s.rooms.sorted()
+}
+
+func (s *Server) adminConfig() admin.Config {
+	c := admin.Config{
+		Listen: s.config.AdminListen, Game: s.config.GameName, Access: s.config.AdminAccess, Log: s.log, Quic: s.quic, Timings: s.timings,
+		Report: s.Report, Rooms: s.shownRooms,
+	}
+	if s.rooms == nil {
+		only := s.room.run.Load()
+		c.Schema, c.Ticks = only.core.Config().Schema, only.loop.durations
+		c.Draining, c.MaxSessions = only.core.Draining, only.core.MaxSessions
+		c.Drain = func(ctx context.Context) error { return only.loop.ask(ctx, only.core.Drain) }
+		return c
+	}
+	c.Ticks, c.Kinds = s.rooms.durations, s.rooms.kindReports
+	c.CreateRoom, c.DrainRoom = s.rooms.create, s.rooms.drain
+	c.Drain, c.Draining, c.MaxSessions = s.rooms.drainAll, s.rooms.draining, s.rooms.maxSessions
+	return c
+}
+
+// shownRooms returns the rooms as the admin port shows them.
+func (s *Server) shownRooms() []admin.Room {
+	rooms := s.allRooms()
+	all := make([]admin.Room, len(rooms))
+	for i, r := range rooms {
+		all[i] = admin.Room{Name: r.name, Kind: r.kind, State: s.stateOf(r)}
+		if now := r.run.Load(); now != nil {
+			all[i].Core, all[i].Report, all[i].Ask = now.core, now.loop.report, now.loop.ask
+		}
+	}
+	return all
+}
+
+func (s *Server) stateOf(r *Room) string {
+	if s.rooms != nil {
+		s.rooms.mu.Lock()
+		defer s.rooms.mu.Unlock()
+	}
+	now := r.run.Load()
+	switch {
+	case r.state == roomOpen && now.loop.silentSince(r.opened) > staleTick:
+		return "stalled"
+	case r.state == roomOpen && !r.deadline.IsZero():
+		return "draining"
+	}
+	return r.state.String()
+}
+
+// entrance returns what opens connections, and whether no tick may answer them.
+func (s *Server) entrance() (open func(context.Context, string, session.Conn) *session.Peer, draining func() bool) {
+	if s.rooms != nil {
+		return s.rooms.router.Open, s.rooms.draining
+	}
+	only := s.room.run.Load()
+	return only.core.Open, only.core.Draining
+}

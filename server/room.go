@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// Room is one world of a Server, with the sessions in it. Games use it to send events and to
+// go through their sessions. Only hooks of the Game and systems of the world may call its
+// methods: they run on the goroutine that owns the world.
+type Room struct {
+	name, kind, id string
+	run            atomic.Pointer[run] // the present one; nil while there is none
+
+	// Of rooms, guarded by rooms.mu.
+	state    roomState
+	ready    chan struct{} // closed when the room is open or failed
+	err      error         // why it failed
+	opened   time.Time     // when the present run began
+	wanted   time.Time     // when a client last came, or was there
+	deadline time.Time     // when draining ends; zero: not draining
+	stop     context.CancelFunc
+}
+
+// run is the lifetime of a room's world. After a panic, another run follows.
+type run struct {
+	core  *session.Core
+	loop  *loop
+	log   *zap.Logger
+	store *imagefile.Store // nil: not saved
+	block int              // of generations
+	ended func()           // RoomGame.Ended
+}
+
+// newRun returns the run of c, whose Log is set. router is nil for the only world of a server.
+func newRun(c Config, router *session.Router, ticks *admin.TickTimings) (*run, error) {
+	c.Game = loggedGame(c.Log, c.Game)
+	s := c.session()
+	s.Router = router
+	core, err := session.NewCore(s)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{core: core, log: c.Log, store: c.Image.Store}
+	core.OnPanic(r.logPanic)
+	core.OnDiverge(r.logResync)
+	r.loop = newLoop(core, ticks, newSaver(c.Image, core.World(), c.Log), c.Log)
+	return r, nil
+}
+
+// finish ends all sessions after the last tick, and saves the world.
+func (r *run) finish() error {
+	if r.core.Active() > 0 {
+		time.Sleep(lastSnapshotWait)
+	}
+	r.loop.drain()
+	r.core.Close()
+	return r.loop.saver.end()
+}
+
+// serve ticks until ctx is done, and finishes. ending is called in between.
+func (r *run) serve(ctx context.Context, ending func()) error {
+	err := r.loop.run(ctx)
+	ending()
+	return errors.Join(err, r.finish())
+}
+
+// Name returns the name that clients ask for.
+func (r *Room) Name() string { return r.name }
+
+// SendSeen, SendWithin and Broadcast send an event to several clients; for one, see
+// Session.Send. Sessions that would refuse the event miss it. The error says that the schema
+// has no event of that type.
+
+// SendSeen sends event to every client that has the entity in view. If the entity has
+// spawned since the last tick, these are the clients that receive its Enter in their next
+// snapshot, and event follows the Enter.
+func (r *Room) SendSeen(entity world.Entity, event any) error {
+	return r.run.Load().core.SendSeen(entity, event)
+}
+
+// SendWithin sends event to every client that views the world from a point within radius
+// metres of center: the position of its controlled entity, or of the one of
+// Session.SetViewpoint.
+func (r *Room) SendWithin(center world.Vec3, radius float32, event any) error {
+	return r.run.Load().core.SendWithin(center, radius, event)
+}
+
+// Broadcast sends event to every client.
+func (r *Room) Broadcast(event any) error { return r.run.Load().core.Broadcast(event) }
+
+// Sessions returns the sessions that have joined and not ended, those that are away included,
+// in the order of their ids.
+func (r *Room) Sessions() iter.Seq[*Session] { return r.run.Load().core.Sessions() }
+
+// loggedGame returns g with a log line for each session that joins, is away, is back, or
+// leaves. A session that is away leaves long after the last line of its connection.
+func loggedGame(log *zap.Logger, g Game) Game {
+	line := func(text string, s *Session, entity world.Entity) {
+		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}
+		if user := s.User(); user != "" {
+			fields = append(fields, zap.String("user", user))
+		}
+		if e := s.Ending(); e != nil {
+			fields = append(fields, zap.Stringer("code", e.Code))
+			if e.Detail != "" {
+				fields = append(fields, zap.String("why", e.Detail))
+			}
+		}
+		log.Info(text, fields...)
+	}
+	after := func(text string, f func(*Session)) func(*Session) {
+		return func(s *Session) {
+			line(text, s, s.Entity())
+			if f != nil {
+				f(s)
+			}
+		}
+	}
+	join := g.Join
+	g.Join = func(s *Session) (entity world.Entity, err error) {
+		if join != nil {
+			entity, err = join(s)
+		}
+		if err == nil {
+			line("joined", s, entity)
+		}
+		return entity, err
+	}
+	g.Away, g.Back, g.Leave = after("away", g.Away), after("back", g.Back), after("left", g.Leave)
+	return g
+}
+
+func (r *run) logPanic(p session.HookPanic) {
+	r.log.Error("the game panicked: its session ends", zap.Stringer("hook", p.Hook), zap.Uint64("session", p.Session),
+		zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
+}
+
+// logResync logs that a client asked for all states again.
+func (r *run) logResync(of *session.Session) {
+	r.log.Warn("a client computed bodies otherwise than the server, or not in time: it is sent all states again",
+		zap.Uint64("session", of.ID()), zap.String("user", of.User()), zap.String("name", of.Name()))
+}

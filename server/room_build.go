@@ -1,0 +1,214 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
+)
+
+// imageSuffix ends the names of images: no file beside an image ends so.
+const imageSuffix = ".image"
+
+// path returns the file of a room's image.
+func (c RoomImages) path(kind, id string) string {
+	if id == "" {
+		return filepath.Join(c.Dir, kind+imageSuffix)
+	}
+	return filepath.Join(c.Dir, kind, id+imageSuffix)
+}
+
+// build makes the room's next run, from its image if there is one.
+func (m *rooms) build(ctx context.Context, k *kind, r *Room, by origin) (*run, error) {
+	select {
+	case k.building <- struct{}{}:
+		defer func() { <-k.building }()
+	case <-ctx.Done():
+		return nil, errClosing
+	}
+	store, err := m.openImage(k, r, by)
+	if err != nil {
+		return nil, err
+	}
+	made, err := m.buildOn(store, k, r)
+	if err != nil && store != nil {
+		err = errors.Join(err, store.Close())
+	}
+	return made, err
+}
+
+// openImage opens the room's image; nil if rooms are not saved.
+func (m *rooms) openImage(k *kind, r *Room, by origin) (*imagefile.Store, error) {
+	images := m.config.Images
+	if images.Dir == "" || k.Unsaved {
+		return nil, nil
+	}
+	path := images.path(r.kind, r.id)
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("server: cannot make the folder of images: %w", err)
+	}
+	if _, err := os.Stat(path); err != nil && by != byOperator && r.id != "" {
+		files, err := os.ReadDir(folder)
+		if err != nil {
+			return nil, fmt.Errorf("server: cannot read the folder of images: %w", err)
+		}
+		n := 0
+		for _, f := range files {
+			if strings.HasSuffix(f.Name(), imageSuffix) {
+				n++
+			}
+		}
+		if n >= k.MaxImages {
+			return nil, fmt.Errorf("server: %s has %d images, the bound of the kind: remove the images of unused rooms (%w)", folder, n, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are kept"})
+		}
+	}
+	return imagefile.Open(path, images.Keep)
+}
+
+// buildOn makes a run whose range of generations is above the image's. If the first free range
+// is too low, as for images of an earlier process, it makes the world again.
+func (m *rooms) buildOn(store *imagefile.Store, k *kind, r *Room) (*run, error) {
+	for least := 0; ; {
+		m.mu.Lock()
+		block, err := m.ranges.take(least)
+		m.mu.Unlock()
+		if err != nil {
+			return nil, fmt.Errorf("server: %w", err)
+		}
+		made, above, err := m.buildIn(block, store, k, r)
+		if err == nil && above <= block {
+			return made, nil
+		}
+		m.mu.Lock()
+		m.ranges.release(block)
+		m.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		least = above
+	}
+}
+
+// buildIn makes a run in a block of generations. It makes none if that is below the block that
+// the image needs.
+func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (made *run, least int, err error) {
+	q := RoomRequest{Name: r.name, Kind: r.kind, ID: r.id, Generations: generationsOf(block)}
+	var g *RoomGame
+	err = m.call(r, "New", func() (err error) {
+		g, err = k.New(q)
+		return err
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
+	}
+	c, err := g.config(m.process, k.RoomKind, q)
+	if err != nil {
+		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
+	}
+	defer func() {
+		if made == nil {
+			c.World.Close()
+		}
+	}()
+	c.Log = r.logger(m.log)
+	if store == nil {
+		c.Image = ImageConfig{}
+	} else {
+		c.Image.Store, c.Image.Every = store, m.config.Images.Every
+		err = m.call(r, "RestoreRun", func() (err error) {
+			least, err = g.restore(c, store)
+			return err
+		})
+		if err != nil || least > block {
+			return nil, least, err
+		}
+	}
+	if made, err = newRun(c, m.router, k.ticks); err != nil {
+		return nil, 0, err
+	}
+	made.block, made.ended = block, g.Ended
+	made.loop.ticks = newTickHistogram(roomDigits)
+	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms
+	if err = m.adopt(made, k); err == nil {
+		err = made.loop.saver.begin()
+	}
+	if err == nil && g.Attach != nil {
+		err = m.call(r, "Attach", func() error {
+			g.Attach(r)
+			return nil
+		})
+	}
+	if err != nil {
+		made.core.Close()
+		made = nil
+	}
+	return made, 0, err
+}
+
+// call calls a function of the game that is not called by the room's goroutine. A panic in it is
+// an error.
+func (m *rooms) call(r *Room, what string, f func() error) (err error) {
+	if !m.process.PanicEnds {
+		defer func() {
+			if value := recover(); value != nil {
+				r.logger(m.log).Error(what+" panicked", zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
+				err = fmt.Errorf("server: room %s: %s panicked: %v", r.name, what, value)
+			}
+		}()
+	}
+	return f()
+}
+
+// restore restores the world from its newest valid image, if there is one. It returns the
+// lowest block of generations for the world, and restores nothing if its own is below.
+func (g *RoomGame) restore(c Config, store *imagefile.Store) (least int, err error) {
+	found, err := store.Load(c.World)
+	if err != nil || found.Image == nil {
+		return 0, err
+	}
+	if found.Generation > 0 {
+		c.Log.Error("restoring an older image: everything since it was saved is lost; damaged images were renamed to .damaged",
+			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged))
+	}
+	least = blockAbove(found.Image.NewestGeneration())
+	if c.World.Config().FirstGeneration < generationsOf(least).First {
+		return least, nil
+	}
+	restore := g.RestoreRun
+	if restore == nil {
+		restore = c.World.RestoreRun
+	}
+	if err := restore(found.Image); err != nil {
+		return 0, fmt.Errorf("server: cannot restore %s: %w", found.Path, err)
+	}
+	return least, nil
+}
+
+// adopt applies what was set for all rooms, and checks that the run has the schema of its kind.
+func (m *rooms) adopt(made *run, k *kind) error {
+	own := made.core.Config().Schema
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k.schema == nil {
+		k.schema = own
+	}
+	if k.schema.Hash() != own.Hash() {
+		return errors.New("server: the rooms of a kind have one schema, and this room has another: make it a kind of its own")
+	}
+	made.core.SetBans(m.bans)
+	if m.budget != nil {
+		return made.core.SetLimits(made.core.Config().MaxSessions, *m.budget)
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
+)
+
+// RoomsConfig configures a server of many rooms, each with a world of its own. A room's name is
+// its kind, or the kind and an id: "lobby", "match/17". Zero fields take their defaults.
+type RoomsConfig struct {
+	// Kinds are the kinds of rooms by name, of lower-case letters, digits and hyphens, at most
+	// 32 bytes. Required.
+	Kinds map[string]RoomKind
+	// Default is the room that clients join if neither they nor their tokens name one. If
+	// empty, these clients are refused with NoRoom.
+	Default string
+	// MaxRooms bounds the rooms at any one time. Default 128.
+	MaxRooms int
+	// Images configures saving the rooms' worlds. The zero value saves nothing.
+	Images RoomImages
+}
+
+// RoomImages configures saving the worlds of rooms: DIR/KIND.image, and DIR/KIND/ID.image.
+type RoomImages struct {
+	// Dir is an existing folder. If empty, no room is saved.
+	Dir string
+	// Every is the interval between saves of one room, at most 1 h. Default 30 s.
+	Every time.Duration
+	// Keep is the number of generations of each image: see package imagefile.
+	Keep int
+}
+
+// RoomKind describes the rooms of one kind. They have the same schema.
+type RoomKind struct {
+	// New makes the world and the rules of a room. It runs on a goroutine of its own, and two
+	// rooms of a kind are made at a time. A panic in it is an error. Clients learn of an error
+	// as Internal, or by its own code if it is a *wire.Error. Required.
+	New func(RoomRequest) (*RoomGame, error)
+	// Create says which clients may have a missing room created. Default ForAnyone.
+	Create RoomCreation
+	// MaxRooms bounds the rooms of the kind. 0 leaves that to RoomsConfig.MaxRooms.
+	MaxRooms int
+	// MaxSessions bounds the sessions of one room. 0 leaves that to the game.
+	MaxSessions int
+	// IdleAfter is how long a room without sessions lives, at least 1 s; sessions that are away
+	// count. Default 1 min. If negative, rooms do not end by themselves.
+	IdleAfter time.Duration
+	// Pinned makes the room named by the kind alone exist from the start, and never idle.
+	Pinned bool
+	// Unsaved excludes rooms of the kind from RoomsConfig.Images: each begins with a new world.
+	Unsaved bool
+	// MaxImages bounds the images that rooms of the kind leave. A room that has none and is not
+	// created by the operator is refused with ServerFull at the bound. Default 1,000.
+	MaxImages int
+}
+
+// RoomCreation says which clients may have a missing room created.
+type RoomCreation uint8
+
+// The game may always create rooms, by Session.Move, and the operator.
+const (
+	ForAnyone RoomCreation = iota // any client that names it
+	ForTokens                     // clients whose token names it
+	ForGame                       // no client
+)
+
+// RoomRequest describes the room that RoomKind.New is to make.
+type RoomRequest struct {
+	// Name is the room's name, KIND or KIND/ID, valid as of ParseRoomName.
+	Name, Kind, ID string
+	// Generations is for the world's Config.
+	Generations Generations
+}
+
+// Generations is the range of generations of a room's handles: FirstGeneration and
+// LastGeneration of world.Config. The rooms of one process have disjoint ranges, so that no
+// room takes a handle of another for its own.
+type Generations struct{ First, Last uint32 }
+
+// RoomGame is the world of a room, and its rules.
+type RoomGame struct {
+	// Config has what a room decides: World, Schema, Replication, Game, Epoch, MaxSessions,
+	// CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image.Take. All else is the
+	// server's.
+	Config
+	// Attach receives the room before its first tick.
+	Attach func(*Room)
+	// Ended is called when the run of the room's world has ended, in order or not.
+	Ended func()
+	// RestoreRun restores the world from an image of an earlier run. Default World.RestoreRun.
+	RestoreRun func(*world.Image) error
+}
+
+const (
+	defaultMaxRooms  = 128
+	defaultIdleAfter = time.Minute
+	minIdleAfter     = time.Second
+	defaultMaxImages = 1000
+	// maxKindName and a slash leave half of wire.MaxRoom to the id.
+	maxKindName = 32
+	// maxRooms is below the number of ranges of generations.
+	maxRooms = 4000
+)
+
+var (
+	kindName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	// roomID is the name of a file: it does not begin or end with a dot.
+	roomID = regexp.MustCompile(`^[a-z0-9_-]([a-z0-9._-]*[a-z0-9_-])?$`)
+)
+
+// ParseRoomName returns the parts of a room's name, KIND or KIND/ID, of at most wire.MaxRoom
+// bytes. The id has lower-case letters, digits, hyphens, underscores, and dots inside.
+func ParseRoomName(name string) (kind, id string, err error) {
+	kind, id, named := strings.Cut(name, "/")
+	if len(name) > wire.MaxRoom || !validKind(kind) || named && !roomID.MatchString(id) {
+		return "", "", fmt.Errorf("server: the name %.80q is not one of a room: want KIND or KIND/ID of lower-case letters, digits, - _ and ., at most %d bytes", name, wire.MaxRoom)
+	}
+	return kind, id, nil
+}
+
+func validKind(name string) bool { return len(name) <= maxKindName && kindName.MatchString(name) }
+
+func (c RoomsConfig) withDefaults() RoomsConfig {
+	c.MaxRooms = cmp.Or(c.MaxRooms, defaultMaxRooms)
+	c.Kinds = maps.Clone(c.Kinds)
+	for name, k := range c.Kinds {
+		k.IdleAfter = cmp.Or(k.IdleAfter, defaultIdleAfter)
+		k.MaxRooms = min(cmp.Or(k.MaxRooms, c.MaxRooms), c.MaxRooms)
+		k.MaxImages = cmp.Or(k.MaxImages, defaultMaxImages)
+		c.Kinds[name] = k
+	}
+	return c
+}
+
+// Validate reports all contradictions in c.
+func (c RoomsConfig) Validate() error {
+	var errs []error
+	complain := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf("server: rooms: "+format, args...))
+		}
+	}
+	complain(len(c.Kinds) == 0, "no kinds")
+	complain(c.MaxRooms < 0 || c.MaxRooms > maxRooms, "MaxRooms is %d: want 1 to %d, or 0 for %d", c.MaxRooms, maxRooms, defaultMaxRooms)
+	pinned := 0
+	for _, name := range slices.Sorted(maps.Keys(c.Kinds)) {
+		k := c.Kinds[name]
+		if k.Pinned {
+			pinned++
+		}
+		complain(!validKind(name), "the name %q of a kind: want lower-case letters, digits and hyphens, at most %d bytes", name, maxKindName)
+		complain(k.New == nil, "kind %s: New is missing", name)
+		complain(k.Create > ForGame, "kind %s: Create is %d", name, k.Create)
+		complain(k.MaxRooms < 0, "kind %s: MaxRooms is %d", name, k.MaxRooms)
+		complain(k.MaxSessions < 0, "kind %s: MaxSessions is %d", name, k.MaxSessions)
+		complain(k.MaxImages < 0, "kind %s: MaxImages is %d", name, k.MaxImages)
+		complain(k.IdleAfter > 0 && k.IdleAfter < minIdleAfter, "kind %s: IdleAfter is %v: want at least %v", name, k.IdleAfter, minIdleAfter)
+		complain(k.Unsaved && k.MaxImages > 0, "kind %s: MaxImages is set, but rooms are Unsaved", name)
+	}
+	complain(pinned > cmp.Or(c.MaxRooms, defaultMaxRooms), "%d kinds are Pinned, and MaxRooms is %d", pinned, cmp.Or(c.MaxRooms, defaultMaxRooms))
+	if c.Default != "" {
+		kind, _, err := ParseRoomName(c.Default)
+		k, known := c.Kinds[kind]
+		complain(err != nil, "Default: %v", err)
+		complain(err == nil && !known, "Default is %q, and there is no kind %q", c.Default, kind)
+		complain(known && k.Create != ForAnyone && !(k.Pinned && c.Default == kind), "Default is %q, which is not created for clients that name no room", c.Default)
+	}
+	complain(c.Images.Every < 0 || c.Images.Every > maxImageEvery, "images are saved every %v: want at most %v, or 0 for %v", c.Images.Every, maxImageEvery, defaultImageEvery)
+	complain(c.Images.Keep < 0 || c.Images.Keep > imagefile.MaxKeep, "%d generations of images: want 1 to %d, or 0 for %d", c.Images.Keep, imagefile.MaxKeep, imagefile.DefaultKeep)
+	complain(c.Images.Dir == "" && (c.Images.Every != 0 || c.Images.Keep != 0), "Images.Every or Keep is set without Dir")
+	if c.Images.Dir != "" {
+		info, err := os.Stat(c.Images.Dir)
+		complain(err != nil, "the folder of images: %v", err)
+		complain(err == nil && !info.IsDir(), "%s is not a folder: the images of rooms are files in it", c.Images.Dir)
+	}
+	return errors.Join(errs...)
+}
+
+// ofRooms are the fields of Config that RoomGame sets.
+var ofRooms = []string{"World", "Schema", "Replication", "Game", "Epoch", "CommandsPerSecond", "CommandBurst", "Grace", "MaxViewAge"}
+
+// config returns the configuration of a room, or what New has done wrong: process is the
+// server's.
+func (g *RoomGame) config(process Config, kind RoomKind, q RoomRequest) (Config, error) {
+	if g == nil {
+		return Config{}, errors.New("New has returned neither a game nor an error")
+	}
+	own := g.Config
+	var errs []error
+	given := reflect.ValueOf(own)
+	for i := range given.NumField() {
+		name := given.Type().Field(i).Name
+		switch {
+		case slices.Contains(ofRooms, name), name == "MaxSessions", name == "Image", given.Field(i).IsZero():
+		default:
+			errs = append(errs, fmt.Errorf("Config.%s is set: the server decides it for all rooms", name))
+		}
+	}
+	if own.Image.Store != nil || own.Image.Every != 0 {
+		errs = append(errs, errors.New("Config.Image has more than Take: RoomsConfig.Images decides it for all rooms"))
+	}
+	if own.World != nil {
+		errs = append(errs, q.Generations.check(own.World))
+	}
+	c := process
+	for _, name := range ofRooms {
+		reflect.ValueOf(&c).Elem().FieldByName(name).Set(given.FieldByName(name))
+	}
+	c.Rooms, c.Room, c.Image = nil, q.Name, ImageConfig{Take: own.Image.Take}
+	c.Admit, c.OneSessionPerUser = nil, false // the Router has them
+	c.MaxSessions = cmp.Or(kind.MaxSessions, own.MaxSessions)
+	return c, errors.Join(append(errs, c.session().Validate())...)
+}
+
+// check returns an error if w does not keep to the range.
+func (g Generations) check(w *world.World) error {
+	if c := w.Config(); c.FirstGeneration != g.First || c.LastGeneration != g.Last {
+		return fmt.Errorf("the world issues generations %d to %d: rooms have disjoint ranges, pass RoomRequest.Generations (%d to %d) to world.Config", c.FirstGeneration, c.LastGeneration, g.First, g.Last)
+	}
+	return nil
+}
+
+// CheckRooms makes a room of each kind of Rooms, and reports the contradictions of all. Without
+// any, Listen accepts c, and rooms can be made.
+func (c Config) CheckRooms() error {
+	errs := []error{c.Validate()}
+	if c.Rooms == nil {
+		return errors.Join(errs...)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.Rooms.Kinds)) {
+		q := RoomRequest{Name: kind, Kind: kind, Generations: generationsOf(1)}
+		k := c.Rooms.Kinds[kind]
+		if k.New == nil {
+			continue // Validate has complained
+		}
+		g, err := k.New(q)
+		if err == nil {
+			var own Config
+			if own, err = g.config(c, k, q); err == nil {
+				_, err = own.NewCore()
+			}
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("server: room %s: %w", kind, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// host makes a room and runs it until it ends. After a panic it is restored from its newest
+// image. The goroutine owns the room's name, file and generations until it returns.
+func (m *rooms) host(ctx context.Context, k *kind, r *Room, by origin) {
+	defer r.stop()
+	defer m.remove(k, r)
+	for {
+		next, err := m.build(ctx, k, r, by)
+		if err != nil {
+			r.logger(m.log).Error("the room cannot be made", zap.Error(err))
+			if !m.fail(ctx, r, err, brokenFor) || !k.pins(r) {
+				return
+			}
+			m.reopen(r)
+			continue
+		}
+		r.logger(m.log).Info("the room is open", zap.Uint64("epoch", next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
+		m.open(r, next)
+		panicked := m.serve(ctx, r, next)
+		m.retire(k, r, next)
+		restores := k.pins(r) || panicked && next.store != nil
+		switch {
+		case ctx.Err() != nil || !restores:
+			return
+		case panicked && m.panicsAgain(r):
+			r.logger(m.log).Error("the room panics again and again: it stays closed for a while", zap.Duration("for", failedFor))
+			if !m.fail(ctx, r, errFailed, failedFor) {
+				return
+			}
+		}
+		m.reopen(r)
+	}
+}
+
+func (r *Room) logger(log *zap.Logger) *zap.Logger { return log.With(zap.String("room", r.name)) }
+
+// pins reports whether r is the room that always exists.
+func (k *kind) pins(r *Room) bool { return k.Pinned && r.id == "" }
+
+// open lets sessions into the room.
+func (m *rooms) open(r *Room, next *run) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.run.Store(next)
+	now := time.Now()
+	r.state, r.err, r.wanted, r.opened = roomOpen, nil, now, now
+	close(r.ready)
+}
+
+// reopen makes joins wait for another run.
+func (m *rooms) reopen(r *Room) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.state, r.err, r.ready, r.deadline = roomOpening, nil, make(chan struct{}), time.Time{}
+}
+
+// fail refuses clients of the room for a time. It reports whether the room may then be made again.
+func (m *rooms) fail(ctx context.Context, r *Room, err error, lasts time.Duration) bool {
+	m.mu.Lock()
+	opening := r.state == roomOpening
+	r.state, r.err = roomFailed, err
+	if opening {
+		close(r.ready)
+	}
+	m.mu.Unlock()
+	select {
+	case <-time.After(lasts):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// remove frees the room's name.
+func (m *rooms) remove(k *kind, r *Room) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byName, r.name)
+	k.rooms--
+}
+
+// serve runs the room until it ends, and reports whether it panicked.
+func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	now.loop.second = func() {
+		if m.isOver(r, now, time.Now()) {
+			stop()
+		}
+	}
+	failed := make(chan bool)
+	go func() { // of its own, for runtime.Goexit would end the host too
+		returned := false
+		defer func() {
+			if !returned && !m.process.PanicEnds {
+				m.abandon(r, now, recover()) // nil after runtime.Goexit
+			}
+			failed <- !returned
+		}()
+		err := now.serve(ctx, func() { m.setEnding(r) })
+		returned = true
+		if err != nil {
+			now.log.Error("the room has ended with an error", zap.Error(err))
+		} else {
+			now.log.Info("the room has ended")
+		}
+	}()
+	return <-failed
+}
+
+// abandon ends the sessions of a run that has panicked. The world may be half changed, and is
+// neither stepped nor saved again.
+func (m *rooms) abandon(r *Room, was *run, value any) {
+	was.log.Error("the room panicked: its sessions end", zap.Uint64("session", was.core.Panicking()),
+		zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
+	m.mu.Lock()
+	r.state = roomEnding
+	m.kinds[r.kind].panics++
+	m.mu.Unlock()
+	was.core.Abandon(errFailed)
+	was.loop.saver.saving.Wait()
+}
+
+func (m *rooms) setEnding(r *Room) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.state = roomEnding
+}
+
+// isOver reports whether the room is to end: nobody has been in it for its kind's IdleAfter, or
+// it is drained. It is called once a second, on the goroutine that owns the world. From then on
+// nobody is admitted.
+func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
+	n := now.core.Len()
+	k := m.kinds[r.kind]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n > 0 {
+		r.wanted = at
+	}
+	empty := at.Sub(r.wanted)
+	idle := !r.deadline.IsZero() || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.pins(r)
+	if idle && n == 0 && now.core.Retire() || !r.deadline.IsZero() && !at.Before(r.deadline) {
+		r.state = roomEnding
+		return true
+	}
+	return false
+}
+
+// retire releases what a run holds, and adds its figures to the kind's.
+func (m *rooms) retire(k *kind, r *Room, was *run) {
+	if was.ended != nil {
+		_ = m.call(r, "Ended", func() error { // logs
+			was.ended()
+			return nil
+		})
+	}
+	report, ticks := was.loop.report(), was.loop.durations()
+	was.core.World().Close()
+	if was.store != nil {
+		_ = was.store.Close() // everything is on disk, or failed
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.run.Store(nil)
+	k.addPast(report, ticks)
+	m.ranges.release(was.block)
+}
+
+// panicsAgain counts a panic of r, and reports whether there were too many.
+func (m *rooms) panicsAgain(r *Room) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for name, all := range m.panics { // few rooms panic
+		for len(all) > 0 && now.Sub(all[0]) > restartWindow {
+			all = all[1:]
+		}
+		if m.panics[name] = all; len(all) == 0 {
+			delete(m.panics, name)
+		}
+	}
+	m.panics[r.name] = append(m.panics[r.name], now)
+	return len(m.panics[r.name]) > maxRestarts
+}

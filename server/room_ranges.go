@@ -1,0 +1,58 @@
+package server
+
+import (
+	"errors"
+
+	"github.com/worldd/worldd/world"
+)
+
+// ranges hands out ranges of generations, blocks of world.RunGenerations: block k is
+// k*RunGenerations+1 to (k+1)*RunGenerations-1. Rooms that exist together have different ones.
+type ranges struct {
+	blocks [1 << 32 / world.RunGenerations]struct {
+		taken bool
+		ended uint64 // rank of the end of its newest room; 0: never taken
+	}
+	ends uint64
+}
+
+// errNoRange reports that an image has used up the generations.
+var errNoRange = errors.New("no range of generations is above the image: its world has been restarted too often, or too many rooms exist; move the image away to begin a new world")
+
+// take returns a free block from least on: one that was never taken, or else the one whose
+// room ended first. Handles of ended rooms stay Stale for as long as possible.
+func (r *ranges) take(least int) (block int, err error) {
+	block = -1
+	for i := max(least, 0); i < len(r.blocks); i++ {
+		if b := r.blocks[i]; !b.taken && (block < 0 || b.ended < r.blocks[block].ended) {
+			block = i
+		}
+	}
+	if block < 0 {
+		return 0, errNoRange
+	}
+	r.blocks[block].taken = true
+	return block, nil
+}
+
+// release frees a block.
+func (r *ranges) release(block int) {
+	r.ends++
+	r.blocks[block].taken, r.blocks[block].ended = false, r.ends
+}
+
+// generationsOf returns the range of a block.
+func generationsOf(block int) Generations {
+	first := uint32(block) * world.RunGenerations
+	return Generations{first + 1, first + world.RunGenerations - 1}
+}
+
+// blockAbove returns the lowest block that leaves a world enough generations after newest,
+// the newest one of its image.
+func blockAbove(newest uint32) int {
+	block := int(newest / world.RunGenerations)
+	if newest%world.RunGenerations > world.RunGenerations/2 {
+		block++ // the restored world begins RunGenerations above newest
+	}
+	return block + 1
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/worldd/worldd/internal/admin"
+)
+
+// addPast adds the totals of an ended run. Callers hold rooms.mu.
+func (k *kind) addPast(r Report, ticks *hdrhistogram.Histogram) {
+	r.World.Entities, r.World.Awake, r.World.Asleep, r.World.Effects, r.World.Retired = 0, 0, 0, 0, 0
+	r.World.Interpreted, r.Active, r.Away, r.StateHash, r.Tick.Behind = nil, 0, 0, 0, false
+	k.past.Add(r)
+	k.pastMs.Merge(ticks)
+}
+
+// kindReports returns the figures of each kind, by name.
+func (m *rooms) kindReports() []admin.KindReport {
+	live := map[string][]*run{}
+	for _, r := range m.sorted() {
+		if now := r.run.Load(); now != nil {
+			live[r.kind] = append(live[r.kind], now)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	reports := make([]admin.KindReport, 0, len(m.kinds))
+	for _, name := range slices.Sorted(maps.Keys(m.kinds)) {
+		k := m.kinds[name]
+		of := admin.KindReport{Kind: name, Schema: k.schema, Rooms: k.rooms, RoomPanics: k.panics}
+		ticks := newTickHistogram(tickDigits)
+		ticks.Merge(k.pastMs)
+		of.Report.Add(k.past)
+		behind := 0
+		for _, r := range live[name] {
+			report := r.loop.report()
+			if report.Tick.Behind {
+				behind++
+			}
+			of.Report.Add(report)
+			ticks.Merge(r.loop.durations())
+		}
+		of.Report.Tick.Behind = behind > 0 && behind == len(live[name])
+		of.Report.Tick.SetQuantiles(ticks)
+		of.Ticks = ticks
+		reports = append(reports, of)
+	}
+	return reports
+}
+
+// report returns the figures of all rooms. They are behind if every room is. Without a room the
+// server is alive.
+func (m *rooms) report() (sum Report) {
+	rooms, behind := 0, true
+	ticks := newTickHistogram(tickDigits)
+	for _, k := range m.kindReports() {
+		sum.Add(k.Report)
+		ticks.Merge(k.Ticks)
+		if rooms += k.Rooms; k.Rooms > 0 && !k.Report.Tick.Behind {
+			behind = false
+		}
+	}
+	sum.Tick.Behind = behind && rooms > 0
+	sum.Tick.SetQuantiles(ticks)
+	if rooms == 0 {
+		sum.LastTick = time.Now()
+	}
+	return sum
+}
+
+// durations returns the durations of the ticks of all rooms, ended ones included.
+func (m *rooms) durations() *hdrhistogram.Histogram {
+	all := newTickHistogram(tickDigits)
+	for _, k := range m.kindReports() {
+		all.Merge(k.Ticks)
+	}
+	return all
+}

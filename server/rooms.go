@@ -1,0 +1,417 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+)
+
+const (
+	// creationsPerSecond and creationBurst bound the rooms that clients have created: New may
+	// build a large world.
+	creationsPerSecond = 20
+	creationBurst      = 50
+	// buildsPerKind bounds the rooms of a kind that are made at once. A New that never returns
+	// stops its own kind alone.
+	buildsPerKind = 2
+	// maxRestarts in restartWindow are the panics after which a room is not restored at once.
+	maxRestarts   = 3
+	restartWindow = 10 * time.Minute
+	// failedFor is how long a room that panics again and again is closed, and brokenFor how
+	// long clients learn from the same failure that a room cannot be made.
+	failedFor = time.Minute
+	brokenFor = time.Second
+	// staleTick is the age of a room's newest tick from which it admits nobody.
+	staleTick = 2 * time.Second
+	// stallLimit is the time in one tick after which the end of the server does not wait for a
+	// room.
+	stallLimit = 5 * time.Second
+)
+
+// Errors of creating, draining and closing rooms.
+var (
+	ErrNoRoom   = admin.ErrNoRoom
+	ErrNotRooms = errors.New("server: the server has one world, and no Config.Rooms")
+)
+
+var (
+	errClosing = &wire.Error{Code: wire.Draining, Detail: "the room is closing"}
+	errStalled = &wire.Error{Code: wire.Internal, Detail: "the room is not ticking"}
+	errFailed  = &wire.Error{Code: wire.Internal, Detail: "the room failed"}
+)
+
+// roomState is the state of a room.
+type roomState uint8
+
+const (
+	roomOpening roomState = iota // also after a panic
+	roomOpen
+	roomEnding
+	roomFailed
+)
+
+// String returns the state's name in GET /rooms.
+func (s roomState) String() string {
+	return [...]string{"opening", "open", "ending", "failed"}[s]
+}
+
+// rooms hosts the rooms of a Server, each on a goroutine of its own (room_host.go). A room is
+// made for the first client that joins it, beside the other rooms, while that client and those
+// after it wait.
+type rooms struct {
+	config    RoomsConfig // with defaults
+	process   Config
+	log       *zap.Logger
+	router    *session.Router
+	creations *rate.Limiter
+
+	hosting sync.WaitGroup
+	mu      sync.Mutex // guards the fields below, of kinds, and of rooms as marked
+	byName  map[string]*Room
+	kinds   map[string]*kind
+	ranges  ranges
+	panics  map[string][]time.Time // by name, those within restartWindow
+	bans    []string
+	budget  *int // of SetLimits
+	most    int  // sessions of all rooms
+	closing bool
+}
+
+// kind holds what the rooms of a RoomKind have in common.
+type kind struct {
+	RoomKind
+	ticks    *admin.TickTimings
+	building chan struct{} // holds a token for each room being made
+	rooms    int
+	schema   *schema.Schema // of the first room
+	past     admin.Report   // totals of ended runs
+	pastMs   *hdrhistogram.Histogram
+	panics   uint64
+}
+
+func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
+	m := &rooms{
+		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
+		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{},
+		most: cmp.Or(c.MaxSessions, session.DefaultMaxSessions),
+	}
+	for name, k := range m.config.Kinds {
+		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits)}
+	}
+	s := c.session() // for the defaults of Admit and Random
+	var err error
+	m.router, err = session.NewRouter(session.RouterConfig{
+		Admit: s.Admit, Random: s.Random, OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds,
+		Join: func(ctx context.Context, name string, a Admission) (*session.Core, error) {
+			now, err := m.join(ctx, name, a.Room != "" && a.Room == name)
+			if err != nil {
+				return nil, err
+			}
+			return now.core, nil
+		},
+	})
+	if err == nil {
+		m.router.OnPanic(func(p session.HookPanic) {
+			m.log.Error("the game panicked: the client is refused", zap.Stringer("hook", p.Hook), zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
+		})
+	}
+	return m, err
+}
+
+// origin is the source of a request for a room.
+type origin uint8
+
+const (
+	byClient origin = iota
+	byToken
+	byGame
+	byOperator
+)
+
+// find returns the room of a name, and begins to make it if there is none and it may be made.
+func (m *rooms) find(name string, by origin) (*Room, error) {
+	kindName, id, err := ParseRoomName(name)
+	if err != nil {
+		return nil, &wire.Error{Code: wire.NoRoom, Detail: "no room can have this name"}
+	}
+	k := m.kinds[kindName]
+	if k == nil {
+		return nil, &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("no kind of rooms is named %q", kindName)}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closing {
+		return nil, &wire.Error{Code: wire.Draining}
+	}
+	if r := m.byName[name]; r != nil {
+		return r, nil
+	}
+	pinned := k.Pinned && id == ""
+	switch {
+	case !pinned && (by == byClient && k.Create != ForAnyone || by == byToken && k.Create == ForGame):
+		return nil, &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("there is no room %q", name)}
+	case len(m.byName) >= m.config.MaxRooms || k.rooms >= k.MaxRooms:
+		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms"}
+	case by <= byToken && !m.creations.Allow():
+		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are being created"}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Room{name: name, kind: kindName, id: id, ready: make(chan struct{}), wanted: time.Now(), stop: stop}
+	m.byName[name] = r
+	k.rooms++
+	m.hosting.Go(func() { m.host(ctx, k, r, by) })
+	return r, nil
+}
+
+// await waits until r is open, and returns its run. The error is for clients.
+func (m *rooms) await(ctx context.Context, r *Room) (*run, error) {
+	m.mu.Lock()
+	ready := r.ready
+	m.mu.Unlock()
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return nil, &wire.Error{Code: wire.Internal, Detail: "the room was not ready in time"}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.admitting(r)
+}
+
+// admitting returns the run of a room that admits new sessions. Callers hold m.mu.
+func (m *rooms) admitting(r *Room) (*run, error) {
+	switch {
+	case r.state == roomFailed:
+		return nil, forClients(r.err)
+	case r.state != roomOpen || !r.deadline.IsZero():
+		return nil, errClosing
+	case r.run.Load().loop.silentSince(r.opened) > staleTick:
+		return nil, errStalled
+	}
+	r.wanted = time.Now()
+	return r.run.Load(), nil
+}
+
+// forClients returns the error that a client receives: its own code if it has one, or Internal
+// without details.
+func forClients(err error) error {
+	if e := (*wire.Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return &wire.Error{Code: wire.Internal, Detail: "the room cannot be made"}
+}
+
+// join returns the room for a new session: the one that the client names, or its token, or the
+// default one. It waits until the room is made.
+func (m *rooms) join(ctx context.Context, name string, fromToken bool) (*run, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
+	defer cancel()
+	by := byClient
+	if fromToken {
+		by = byToken
+	}
+	if name = cmp.Or(name, m.config.Default); name == "" {
+		return nil, &wire.Error{Code: wire.NoRoom, Detail: "name a room: the server has no default one"}
+	}
+	if m.sessions() >= m.maxSessions() {
+		return nil, &wire.Error{Code: wire.ServerFull}
+	}
+	r, err := m.find(name, by)
+	if err != nil {
+		return nil, err
+	}
+	return m.await(ctx, r)
+}
+
+// move returns the room that a session moves to, or nil if it is being made. It does not wait.
+func (m *rooms) move(name string) (*run, error) {
+	r, err := m.find(name, byGame)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.state == roomOpening {
+		return nil, nil
+	}
+	return m.admitting(r)
+}
+
+// create makes a room for the operator, and waits for it.
+func (m *rooms) create(ctx context.Context, name string) error {
+	r, err := m.find(name, byOperator)
+	if err != nil {
+		return err
+	}
+	if _, err := m.await(ctx, r); err != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return cmp.Or(r.err, err)
+	}
+	return nil
+}
+
+// drain refuses new sessions of a room, and ends it when it is empty or after within. Sessions
+// that are left end with Draining.
+func (m *rooms) drain(name string, within time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.byName[name]
+	if r == nil {
+		return ErrNoRoom
+	}
+	if r.deadline = time.Now().Add(within); within <= 0 {
+		r.stop()
+	}
+	return nil
+}
+
+// sorted returns the rooms by name.
+func (m *rooms) sorted() []*Room {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*Room, 0, len(m.byName))
+	for _, r := range m.byName {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *Room) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+// sessions returns the number of sessions in all rooms.
+func (m *rooms) sessions() (n int) {
+	for _, r := range m.sorted() {
+		if run := r.run.Load(); run != nil {
+			n += int(run.loop.sessions.Load())
+		}
+	}
+	return n
+}
+
+func (m *rooms) maxSessions() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.most
+}
+
+// setBans replaces the banned users of all rooms, later ones included.
+func (m *rooms) setBans(users []string) {
+	m.mu.Lock()
+	m.bans = slices.Clone(users)
+	m.mu.Unlock()
+	for _, r := range m.sorted() {
+		if run := r.run.Load(); run != nil {
+			run.core.SetBans(users)
+		}
+	}
+}
+
+// setLimits changes the bound of sessions, and the budgets of all rooms, later ones included.
+func (m *rooms) setLimits(l Limits) error {
+	if l.MaxSessions < 0 {
+		return fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", l.MaxSessions, session.DefaultMaxSessions)
+	}
+	for _, r := range m.sorted() {
+		if now := r.run.Load(); now != nil {
+			if err := now.core.SetLimits(now.core.MaxSessions(), l.BudgetBytesPerSecond); err != nil {
+				return err
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.most, m.budget = cmp.Or(l.MaxSessions, session.DefaultMaxSessions), &l.BudgetBytesPerSecond
+	return nil
+}
+
+// drainAll ends the sessions of all rooms, and refuses new ones until the process ends.
+func (m *rooms) drainAll(ctx context.Context) error {
+	m.mu.Lock()
+	m.closing = true
+	m.mu.Unlock()
+	m.router.Drain()
+	var asked sync.WaitGroup
+	for _, r := range m.sorted() {
+		if now := r.run.Load(); now != nil {
+			asked.Go(func() { _ = now.loop.ask(ctx, now.core.Drain) }) // one that is stuck has no sessions to save
+		}
+	}
+	asked.Wait()
+	return nil
+}
+
+// draining reports whether new sessions are refused in all rooms.
+func (m *rooms) draining() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closing
+}
+
+// start makes the pinned rooms.
+func (m *rooms) start(ctx context.Context) error {
+	var errs []error
+	for name, k := range m.kinds {
+		if k.Pinned {
+			if err := m.create(ctx, name); err != nil {
+				errs = append(errs, fmt.Errorf("server: room %s: %w", name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// end ends all rooms, and waits for them, except for those that are stuck in a tick or in New.
+func (m *rooms) end() error {
+	m.mu.Lock()
+	m.closing = true
+	for _, r := range m.byName {
+		r.stop()
+	}
+	m.mu.Unlock()
+	m.router.Drain()
+	ended := make(chan struct{})
+	go func() {
+		m.hosting.Wait()
+		close(ended)
+	}()
+	began := time.Now()
+	for {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(stallLimit / 10):
+		}
+		if stuck, saving := m.unended(); saving == 0 && time.Since(began) > stallLimit {
+			return fmt.Errorf("server: these rooms are stuck, and were not saved: %v", stuck)
+		}
+	}
+}
+
+// unended returns the names of rooms that still tick or are being made, and the number of
+// those that are ending.
+func (m *rooms) unended() (stuck []string, saving int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, r := range m.byName {
+		if r.state == roomEnding {
+			saving++
+		} else {
+			stuck = append(stuck, name)
+		}
+	}
+	slices.Sort(stuck)
+	return stuck, saving
+}

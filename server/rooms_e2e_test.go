@@ -1,0 +1,179 @@
+package server_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// house makes the rooms of the tests of the whole server.
+type house struct {
+	t     testing.TB
+	panic atomic.Pointer[string] // the room that panics in its next step
+}
+
+func (b *house) game(q server.RoomRequest) (*server.RoomGame, error) {
+	w, err := world.New(world.Config{MaxEntities: 64, FirstGeneration: q.Generations.First, LastGeneration: q.Generations.Last})
+	if err != nil {
+		return nil, err
+	}
+	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 1}})
+	if err != nil {
+		return nil, err
+	}
+	name := q.Name
+	err = w.AddSystem(world.Before, "fuse", func(*world.World) {
+		if b.panic.CompareAndSwap(&name, nil) {
+			panic("the fuse blew")
+		}
+	})
+	return &server.RoomGame{Config: server.Config{
+		World: w, Schema: fixtureSchema(b.t),
+		Game: server.Game{
+			Join: func(*server.Session) (world.Entity, error) {
+				return w.Spawn(crate, world.Vec3{}, world.Vec3{})
+			},
+			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+			Commands: []server.Command{server.OnRawCommand("blow", func(s *server.Session, _ world.Entity, _ []byte) error {
+				b.panic.Store(&name)
+				return nil
+			})},
+		},
+	}}, err
+}
+
+func newHouse(t testing.TB, change func(*server.RoomsConfig)) *fixture {
+	b := &house{t: t}
+	rooms := &server.RoomsConfig{
+		Kinds:   map[string]server.RoomKind{"hall": {New: b.game, Pinned: true}, "match": {New: b.game, MaxRooms: 3, IdleAfter: -1}},
+		Default: "hall",
+	}
+	change(rooms)
+	return newFixtureWith(t, func(c *server.Config) {
+		*c = server.Config{Listen: c.Listen, AdminListen: c.AdminListen, Rooms: rooms}
+	})
+}
+
+func (h *fixture) dialRoom(room string) *client.Client {
+	config := h.config()
+	config.Room = room
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = c.Close() }) // it may have ended
+	h.until(c, "sees those in the room", func() bool { return c.Replica().Len() > 0 })
+	return c
+}
+
+type shownRoom struct {
+	Name, Kind, State, Epoch string
+	Players                  int
+}
+
+func (h *fixture) shown() (rooms []shownRoom) {
+	code, text := h.operate(http.MethodGet, "/rooms")
+	require.Equal(h.t, http.StatusOK, code)
+	require.NoError(h.t, json.Unmarshal([]byte(text), &rooms))
+	return rooms
+}
+
+// Clients reach the rooms that they name over one port, and an operator sees and ends them.
+func TestHouse(t *testing.T) {
+	h := newHouse(t, func(*server.RoomsConfig) {})
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	a, b, c := h.dialRoom(""), h.dialRoom("match/1"), h.dialRoom("match/1")
+	require.Equal(t, []string{"hall", "match/1", "match/1"}, []string{a.Welcome().Room, b.Welcome().Room, c.Welcome().Room})
+	require.NotEqual(t, a.Welcome().Epoch, b.Welcome().Epoch)
+	require.Equal(t, wire.Stale, a.Resolve(b.Controlled()), "of another room")
+	h.until(b, "sees the other", func() bool { return b.Replica().Len() == 2 })
+	h.stay(a, b, c)
+	config := h.config()
+	for _, room := range []string{"nowhere", "match/../x", "hall/UPPER"} {
+		config.Room = room
+		_, err := client.Dial(h.ctx, config)
+		require.Equal(t, wire.NoRoom, wire.CodeOf(err), room)
+	}
+	h.stay(a, b, c)
+
+	for _, room := range []string{"hall", "match/1"} {
+		for _, s := range h.rows("?room=" + room) {
+			require.Contains(t, []uint64{a.Welcome().Session, b.Welcome().Session, c.Welcome().Session}, s.ID)
+		}
+	}
+	require.Len(t, h.rows("?room=match/1"), 2)
+	require.Len(t, h.rows(""), 3)
+	h.stay(a, b, c)
+	do := func(path string, want int) {
+		t.Helper()
+		code, text := h.operate(http.MethodPost, path)
+		require.Equal(t, want, code, "%s: %s", path, text)
+		h.stay(a)
+	}
+	do("/rooms/create?room=match/2", http.StatusOK)
+	do("/rooms/create?room=match/2", http.StatusOK)
+	do("/rooms/create?room=match/3", http.StatusOK)
+	do("/rooms/create?room=match/4", http.StatusConflict)
+	do("/rooms/create?room=../4", http.StatusNotFound)
+	do("/rooms/create", http.StatusBadRequest)
+	do("/rooms/close?room=match/9", http.StatusNotFound)
+	do("/rooms/drain?room=match/1&seconds=-1", http.StatusBadRequest)
+	do("/rooms/drain?room=match/1", http.StatusOK)
+	states := map[string]string{}
+	for _, r := range h.shown() {
+		states[r.Name] = r.State
+	}
+	require.Equal(t, map[string]string{"hall": "open", "match/1": "draining", "match/2": "open", "match/3": "open"}, states)
+	do("/rooms/close?room=match/1", http.StatusOK)
+	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(b)))
+	do(fmt.Sprintf("/sessions/%d/kick", a.Welcome().Session), http.StatusOK)
+	require.Equal(t, wire.Kicked, wire.CodeOf(h.ends(a)))
+
+	code, _ := h.operate(http.MethodGet, "/readyz")
+	require.Equal(t, http.StatusOK, code)
+	for _, line := range []string{
+		`worldd_rooms{room_kind="match"} 2`, `worldd_sessions_joined_total{room_kind="match"} 2`, `worldd_sessions_joined_total{room_kind="hall"} 1`,
+		`worldd_tick_duration_seconds_count{phase="all",room_kind="hall"}`, `worldd_clients{transport="quic"} 0`,
+	} {
+		for text := ""; !strings.Contains(text, line); { // published once a second
+			require.NoError(t, h.ctx.Err(), line)
+			code, text = h.operate(http.MethodGet, "/metrics")
+			require.Equal(t, http.StatusOK, code, text)
+			time.Sleep(time.Millisecond)
+		}
+	}
+	code, _ = h.operate(http.MethodGet, "/ticks")
+	require.Equal(t, http.StatusOK, code)
+}
+
+// A client whose room has panicked comes back to it by itself: a session of the next run, with
+// another epoch.
+func TestClientOfARoomThatPanics(t *testing.T) {
+	dir := t.TempDir()
+	h := newHouse(t, func(c *server.RoomsConfig) { c.Images.Dir = dir })
+	other := h.dialRoom("hall")
+	v := h.travel(func(c *client.Config) { c.Room = "match/1" })
+	h.stay(other)
+	before := v.Welcome()
+	_, err := v.Command("blow", 0, nil)
+	require.NoError(t, err)
+	for v.Welcome().Epoch == before.Epoch {
+		require.NoError(t, v.Wait(h.ctx))
+		require.NoError(t, v.Update())
+		h.stay(other)
+	}
+	require.Equal(t, "match/1", v.Welcome().Room)
+	require.Greater(t, v.Welcome().GenerationFloor, before.GenerationFloor)
+	require.Equal(t, client.Joined, other.State())
+	require.NoError(t, errors.Join(v.Close()))
+}

@@ -1,0 +1,560 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// hostel is a rooms without sockets, whose worlds do in each step what a test says.
+type hostel struct {
+	*rooms
+	t    testing.TB
+	logs *observer.ObservedLogs
+
+	mu    sync.Mutex
+	steps map[string]func(w *world.World) // by room
+	made  map[string]int
+	fails map[string]error
+}
+
+func newHostel(t testing.TB, change func(*RoomsConfig)) *hostel {
+	h := &hostel{t: t, steps: map[string]func(*world.World){}, made: map[string]int{}, fails: map[string]error{}}
+	c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: h.game}, "lobby": {New: h.game, Pinned: true}}, Default: "lobby"}
+	change(&c)
+	require.NoError(t, c.Validate())
+	core, logs := observer.New(zap.InfoLevel)
+	h.logs = logs
+	var err error
+	h.rooms, err = newRooms(Config{Rooms: &c, Log: zap.New(core)}, admin.NewTimings(admin.KindLabel))
+	require.NoError(t, err)
+	return h
+}
+
+func (h *hostel) game(q RoomRequest) (*RoomGame, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.made[q.Name]++
+	if err := h.fails[q.Name]; err != nil {
+		return nil, err
+	}
+	w, err := world.New(world.Config{TickHz: 50, MaxEntities: 64, FirstGeneration: q.Generations.First, LastGeneration: q.Generations.Last})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.AddSystem(world.Before, "step", func(w *world.World) {
+		h.mu.Lock()
+		step := h.steps[q.Name]
+		h.mu.Unlock()
+		if step != nil {
+			step(w)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	kind, err := w.AddKind(world.Kind{Name: "stone", Body: &world.BodyDef{Radius: 1}})
+	if err != nil {
+		return nil, err
+	}
+	s := schema.New()
+	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
+		return nil, err
+	}
+	return &RoomGame{Config: Config{World: w, Schema: s, Game: Game{
+		Join: func(*Session) (world.Entity, error) { return w.Spawn(kind, world.Vec3{}, world.Vec3{}) },
+	}}}, nil
+}
+
+func (h *hostel) in(room string, step func(*world.World)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.steps[room] = step
+}
+
+// begin starts the pinned rooms, and ends all at the end of the test.
+func (h *hostel) begin() {
+	require.NoError(h.t, h.start(context.Background()))
+}
+
+// visitor is a client of a room, by its connection.
+type visitor struct {
+	peer *session.Peer
+	end  func()
+
+	mu     sync.Mutex
+	bytes  int
+	closed *wire.Error
+}
+
+func (g *visitor) SendStream(p []byte) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bytes += len(p)
+	return true
+}
+
+func (g *visitor) SendSnapshot([][]byte) {}
+
+func (g *visitor) Close(code wire.Code, text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = &wire.Error{Code: code, Detail: text}
+}
+
+// code returns how the connection was closed; OK: it is open.
+func (g *visitor) code() wire.Code {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed == nil {
+		return wire.OK
+	}
+	return g.closed.Code
+}
+
+// visit joins a room.
+func (h *hostel) visit(room string) (*visitor, error) {
+	ctx, end := context.WithCancel(context.Background())
+	now, err := h.join(ctx, room, false)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	g := &visitor{end: end}
+	g.peer = now.core.Open(ctx, "here", g)
+	require.NoError(h.t, g.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeHello, wire.Hello{
+		Protocol: wire.Version, Tables: now.core.Config().Replication.Tables.Version(),
+	}.Append(nil))))
+	return g, nil
+}
+
+func (h *hostel) mustVisit(room string) *visitor {
+	g, err := h.visit(room)
+	require.NoError(h.t, err)
+	return g
+}
+
+func (g *visitor) leave() {
+	g.peer.Left()
+	g.end()
+}
+
+// names returns the names of all rooms.
+func (h *hostel) names() (names []string) {
+	for _, r := range h.sorted() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// play runs a test in a bubble of virtual time, and ends the rooms.
+func play(t *testing.T, change func(*RoomsConfig), test func(h *hostel)) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHostel(t, change)
+		h.begin()
+		defer func() { require.NoError(t, h.end()) }()
+		test(h)
+	})
+}
+
+func asIs(*RoomsConfig) {}
+
+func TestRoomsAreMadeForThoseWhoJoin(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		require.Equal(t, []string{"lobby"}, h.names())
+		a := h.mustVisit("match/1")
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() { h.mustVisit("match/2") })
+		}
+		all.Wait()
+		h.mustVisit("")
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []string{"lobby", "match/1", "match/2"}, h.names())
+		require.Equal(t, map[string]int{"lobby": 1, "match/1": 1, "match/2": 1}, h.made, "one world for all who come at once")
+		require.Equal(t, wire.OK, a.code())
+		reports := h.kindReports()
+		require.Equal(t, []string{"lobby", "match"}, []string{reports[0].Kind, reports[1].Kind})
+		require.Equal(t, []int{1, 21}, []int{reports[0].Report.Active, reports[1].Report.Active})
+		require.Equal(t, 22, h.report().Active)
+		require.Equal(t, 22, h.sessions())
+	})
+}
+
+// Names come from outside.
+func TestNamesOfRooms(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		for _, name := range []string{
+			"match/../../etc/passwd", "match/..", "match/.", "match/a/b", "match/", "/match", "match/\x00", "match/a\nb", "Match/1", "match/É", "other/1", "other",
+			"match/.hidden", "match/dot.", "match/con:", `match/a\b`, "match/" + string(make([]byte, 60)), " ", "lobby/",
+		} {
+			_, err := h.visit(name)
+			require.Equal(t, wire.NoRoom, wire.CodeOf(err), "%q: %v", name, err)
+		}
+		for _, name := range []string{"match/1", "match", "match/a.b_c-d", "lobby/2"} {
+			h.mustVisit(name)
+		}
+		require.Equal(t, 5, len(h.names()))
+	})
+}
+
+func TestRoomsAreBounded(t *testing.T) {
+	play(t, func(c *RoomsConfig) {
+		c.MaxRooms = 4
+		c.Kinds["duel"] = RoomKind{New: c.Kinds["match"].New, MaxRooms: 1, Create: ForTokens}
+		c.Kinds["arena"] = RoomKind{New: c.Kinds["match"].New, Create: ForGame}
+	}, func(h *hostel) {
+		code := func(room string) wire.Code {
+			_, err := h.visit(room)
+			return wire.CodeOf(err)
+		}
+		require.Equal(t, wire.NoRoom, code("duel/1"), "its token must name it")
+		_, err := h.join(context.Background(), "duel/1", true)
+		require.NoError(t, err)
+		_, err = h.join(context.Background(), "duel/2", true)
+		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
+		require.Equal(t, wire.OK, code("duel/1"), "it exists")
+		_, err = h.join(context.Background(), "arena", true)
+		require.Equal(t, wire.NoRoom, wire.CodeOf(err))
+		require.NoError(t, h.create(context.Background(), "arena"))
+		h.mustVisit("match/1")
+		require.Equal(t, wire.ServerFull, code("match/2"))
+		require.Len(t, h.names(), 4)
+	})
+}
+
+// R3: a flood of names makes no more rooms than the rate allows.
+func TestFloodOfNames(t *testing.T) {
+	play(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *hostel) {
+		refused := 0
+		for i := range 500 {
+			if _, err := h.visit(fmt.Sprint("match/", i)); err != nil {
+				require.Equal(t, wire.ServerFull, wire.CodeOf(err))
+				refused++
+			}
+		}
+		require.InDelta(t, 500-creationBurst, refused, creationsPerSecond)
+	})
+}
+
+// A room whose New fails is no room, for a moment: others do not learn of it.
+func TestNewFails(t *testing.T) {
+	play(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *hostel) {
+		h.fails["match/100"] = errors.New("out of luck, at /secret/path")
+		h.fails["match/101"] = &wire.Error{Code: wire.JoinRefused, Detail: "not today"}
+		for i := range 110 {
+			name := fmt.Sprint("match/", i)
+			g, err := h.visit(name)
+			switch i {
+			case 100:
+				require.Equal(t, wire.Internal, wire.CodeOf(err))
+				require.NotContains(t, err.Error(), "secret")
+				_, err = h.visit(name)
+				require.Error(t, err)
+				require.Equal(t, 1, h.made[name], "remembered for a second")
+			case 101:
+				require.Equal(t, wire.JoinRefused, wire.CodeOf(err))
+			default:
+				require.NoError(t, err)
+				require.Equal(t, wire.OK, g.code())
+			}
+			time.Sleep(time.Second / creationsPerSecond)
+		}
+		require.NotEmpty(t, h.logs.FilterMessage("the room cannot be made").FilterField(zap.String("room", "match/100")).All())
+		time.Sleep(2 * brokenFor)
+		delete(h.fails, "match/100")
+		h.mustVisit("match/100")
+	})
+}
+
+func TestNewPanics(t *testing.T) {
+	play(t, func(c *RoomsConfig) {
+		c.Kinds["bad"] = RoomKind{New: func(RoomRequest) (*RoomGame, error) { panic("no") }}
+		c.Kinds["none"] = RoomKind{New: func(RoomRequest) (*RoomGame, error) { return nil, nil }}
+	}, func(h *hostel) {
+		for _, name := range []string{"bad", "none"} {
+			_, err := h.visit(name)
+			require.Equal(t, wire.Internal, wire.CodeOf(err))
+		}
+		h.mustVisit("match/1")
+	})
+}
+
+// A New that never returns stops its own kind alone.
+func TestNewThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		h := newHostel(t, func(c *RoomsConfig) {
+			c.Kinds["slow"] = RoomKind{New: func(RoomRequest) (*RoomGame, error) { <-hang; return nil, errors.New("late") }}
+		})
+		h.begin()
+		for i := range 4 {
+			_, err := h.visit(fmt.Sprint("slow/", i))
+			require.Equal(t, wire.Internal, wire.CodeOf(err))
+		}
+		g := h.mustVisit("match/1")
+		time.Sleep(time.Second)
+		require.Equal(t, wire.OK, g.code())
+		require.ErrorContains(t, h.end(), "slow/0 slow/1")
+		require.Equal(t, wire.Draining, g.code())
+		close(hang)
+		h.hosting.Wait()
+	})
+}
+
+func TestIdleRoomsEnd(t *testing.T) {
+	play(t, func(c *RoomsConfig) {
+		c.Kinds["match"] = RoomKind{New: c.Kinds["match"].New, IdleAfter: 3 * time.Second}
+	}, func(h *hostel) {
+		g := h.mustVisit("match/1")
+		time.Sleep(8 * time.Second)
+		require.Equal(t, []string{"lobby", "match/1"}, h.names())
+		g.leave()
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []string{"lobby", "match/1"}, h.names())
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []string{"lobby"}, h.names(), "the pinned one stays")
+		h.mustVisit("match/1")
+		require.Equal(t, 2, h.made["match/1"])
+		joined := h.kindReports()[1].Report.Sessions.Joined
+		time.Sleep(2 * time.Second)
+		require.EqualValues(t, 1, joined, "counters keep the ended run")
+		require.EqualValues(t, 2, h.kindReports()[1].Report.Sessions.Joined)
+	})
+}
+
+func TestDrainAndClose(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		a, b, c := h.mustVisit("match/a"), h.mustVisit("match/b"), h.mustVisit("match/c")
+		require.NoError(t, h.drain("match/a", time.Hour))
+		require.NoError(t, h.drain("match/b", 5*time.Second))
+		require.NoError(t, h.drain("match/c", 0))
+		require.ErrorIs(t, h.drain("match/d", 0), ErrNoRoom)
+		time.Sleep(time.Second)
+		require.Equal(t, wire.Draining, c.code())
+		_, err := h.visit("match/a")
+		require.Equal(t, wire.Draining, wire.CodeOf(err))
+		time.Sleep(6 * time.Second)
+		require.Equal(t, []string{"lobby", "match/a"}, h.names())
+		require.Equal(t, []wire.Code{wire.OK, wire.Draining}, []wire.Code{a.code(), b.code()})
+		a.leave()
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []string{"lobby"}, h.names())
+	})
+}
+
+// R4: a panic of a system ends the sessions of its room alone, with a code that clients retry, and
+// the room comes back from its image.
+func TestPanicInARoom(t *testing.T) {
+	dir := t.TempDir()
+	play(t, func(c *RoomsConfig) {
+		c.Images = RoomImages{Dir: dir, Every: time.Second}
+		k := c.Kinds["match"]
+		c.Kinds["gone"] = RoomKind{New: k.New, Unsaved: true}
+	}, func(h *hostel) {
+		a, b, c := h.mustVisit("match/a"), h.mustVisit("match/b"), h.mustVisit("gone")
+		time.Sleep(5 * time.Second)
+		before := h.byName["match/a"].run.Load().core
+		for _, name := range []string{"match/a", "gone"} {
+			h.in(name, func(*world.World) {
+				h.in(name, nil)
+				panic("a mistake")
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		require.Equal(t, []wire.Code{wire.Internal, wire.OK, wire.Internal}, []wire.Code{a.code(), b.code(), c.code()})
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"lobby", "match/a", "match/b"}, h.names(), "the one without images has ended")
+		h.mustVisit("match/a")
+		time.Sleep(time.Second)
+		now := h.byName["match/a"].run.Load().core
+		require.NotEqual(t, before.Config().Epoch, now.Config().Epoch)
+		require.Greater(t, now.World().Tick(), uint64(200), "of the image")
+		require.Greater(t, now.World().Config().FirstGeneration, before.World().Config().FirstGeneration)
+		lines := h.logs.FilterMessage("the room panicked: its sessions end").FilterField(zap.String("room", "match/a")).All()
+		require.Len(t, lines, 1)
+		require.Equal(t, "a mistake", lines[0].ContextMap()["panic"])
+		require.Contains(t, lines[0].ContextMap()["stack"], "TestPanicInARoom")
+		for _, k := range h.kindReports() {
+			require.EqualValues(t, map[string]int{"gone": 1, "match": 1}[k.Kind], k.RoomPanics)
+		}
+	})
+}
+
+// A room that panics again and again stays closed for a while.
+func TestPanicLoop(t *testing.T) {
+	dir := t.TempDir()
+	play(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *hostel) {
+		h.mustVisit("match/a")
+		h.in("match/a", func(*world.World) { panic("always") })
+		h.in("lobby", func(*world.World) { panic("always") })
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 1+maxRestarts, h.made["match/a"])
+		require.Equal(t, 1+maxRestarts, h.made["lobby"])
+		_, err := h.visit("match/a")
+		require.Equal(t, wire.Internal, wire.CodeOf(err))
+		time.Sleep(2 * failedFor)
+		require.LessOrEqual(t, h.made["match/a"], 3+maxRestarts, "once a minute")
+		h.in("lobby", nil)
+		h.in("match/a", nil)
+		time.Sleep(2 * failedFor)
+		h.mustVisit("")
+		h.mustVisit("match/a")
+	})
+}
+
+// runtime.Goexit, as by FailNow in a system, is contained too.
+func TestGoexitInARoom(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		g := h.mustVisit("match/a")
+		done := make(chan struct{})
+		h.in("match/a", func(*world.World) {
+			close(done)
+			new(testing.B).SkipNow()
+		})
+		<-done
+		time.Sleep(time.Second)
+		require.Equal(t, wire.Internal, g.code())
+		require.Equal(t, []string{"lobby"}, h.names())
+	})
+}
+
+// R1: a room that never finishes a step delays no other, nor the end of the server.
+func TestRoomThatNeverSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHostel(t, asIs)
+		h.begin()
+		stuck := make(chan struct{})
+		h.mustVisit("match/stuck")
+		h.in("match/stuck", func(*world.World) { <-stuck })
+		g := h.mustVisit("match/other")
+		time.Sleep(6 * time.Second)
+		other := h.byName["match/other"].run.Load().loop.report().Tick
+		require.Zero(t, other.Late+other.Missed)
+		require.InDelta(t, 300, other.Count, 5)
+		require.False(t, h.report().Tick.Behind)
+		_, err := h.visit("match/stuck")
+		require.Equal(t, wire.Internal, wire.CodeOf(err), "nobody waits for it")
+		require.ErrorContains(t, h.end(), "[match/stuck]")
+		require.Equal(t, wire.Draining, g.code())
+		close(stuck)
+		h.hosting.Wait()
+	})
+}
+
+// R2: two rooms do not save to one file, even if links say so, nor two servers.
+func TestImagesOfRooms(t *testing.T) {
+	dir := t.TempDir()
+	images := func(c *RoomsConfig) {
+		c.Images.Dir = dir
+		k := c.Kinds["match"]
+		k.MaxImages = 3
+		c.Kinds["match"] = k
+	}
+	play(t, images, func(h *hostel) {
+		h.mustVisit("match/a")
+		require.FileExists(t, filepath.Join(dir, "match", "a.image"))
+		require.FileExists(t, filepath.Join(dir, "lobby.image"))
+		require.NoError(t, os.Symlink(filepath.Join(dir, "match", "a.image"), filepath.Join(dir, "match", "b.image")))
+		_, err := h.visit("match/b")
+		require.Equal(t, wire.Internal, wire.CodeOf(err))
+		other := newHostel(t, images)
+		require.ErrorContains(t, other.start(context.Background()), "in use")
+		require.NoError(t, other.end())
+		h.mustVisit("match/c")
+		_, err = h.visit("match/d")
+		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "too many images: %v", err)
+		time.Sleep(2 * brokenFor)
+		require.NoError(t, h.create(context.Background(), "match/d"), "the operator may")
+		time.Sleep(10 * time.Second)
+	})
+	play(t, images, func(h *hostel) { // another process: its ranges begin below the images'
+		for range 3 {
+			require.NoError(t, h.drain("lobby", 0))
+			time.Sleep(time.Second)
+			h.mustVisit("lobby")
+			h.mustVisit("match/c")
+		}
+		require.Greater(t, h.byName["match/c"].run.Load().core.World().Tick(), uint64(400))
+	})
+}
+
+func TestContradictionsOfRooms(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	game := func(RoomRequest) (*RoomGame, error) { return nil, nil }
+	err := Config{
+		Listen: "127.0.0.1:0", Room: "own", CommandBurst: 3, Image: ImageConfig{Every: 1},
+		Rooms: &RoomsConfig{
+			Kinds: map[string]RoomKind{
+				"Bad Name": {New: game, IdleAfter: 1},
+				"a":        {MaxRooms: -1, MaxSessions: -1, MaxImages: -1, Create: 9},
+				"b":        {New: game, Unsaved: true, MaxImages: 1, Create: ForGame},
+			},
+			Default: "b/1", MaxRooms: 1 << 20, Images: RoomImages{Dir: file, Every: 2 * time.Hour, Keep: 1000},
+		},
+	}.Validate()
+	for _, text := range []string{
+		"Room is set", "CommandBurst is set", "Image is set", `the name "Bad Name"`, "IdleAfter is 1ns", "New is missing", "kind a: MaxRooms", "kind a: MaxSessions",
+		"kind a: MaxImages", "Create is 9", "rooms are Unsaved", `Default is "b/1"`, "MaxRooms is 1048576", "not a folder", "want at most 1h", "1000 generations",
+	} {
+		require.ErrorContains(t, err, text)
+	}
+	require.ErrorContains(t, Config{Listen: "127.0.0.1:0", Rooms: &RoomsConfig{Default: "../x", Images: RoomImages{Keep: 1}}}.Validate(), "no kinds")
+}
+
+// Fields that New sets beyond the room's own are errors, as is a world that ignores its generations.
+func TestContradictionsOfNew(t *testing.T) {
+	h := newHostel(t, asIs)
+	q := RoomRequest{Name: "match/1", Kind: "match", ID: "1", Generations: generationsOf(3)}
+	g, err := h.game(q)
+	require.NoError(t, err)
+	_, err = g.config(h.process, RoomKind{}, q)
+	require.NoError(t, err)
+	q.Generations = generationsOf(4)
+	g.Listen, g.PanicEnds, g.Image.Every = "127.0.0.1:1", true, time.Second
+	_, err = g.config(h.process, RoomKind{}, q)
+	for _, text := range []string{"Config.Listen is set", "Config.PanicEnds is set", "more than Take", "pass RoomRequest.Generations (4194305 to 5242879) to world.Config"} {
+		require.ErrorContains(t, err, text)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	var r ranges
+	take := func(least int) int {
+		b, err := r.take(least)
+		require.NoError(t, err)
+		return b
+	}
+	require.Equal(t, []int{0, 1, 7, 2}, []int{take(0), take(0), take(7), take(0)})
+	r.release(1)
+	require.Equal(t, 3, take(0), "never taken")
+	for range len(r.blocks) - 5 {
+		take(0)
+	}
+	require.Equal(t, 1, take(0))
+	_, err := r.take(0)
+	require.ErrorIs(t, err, errNoRange)
+	for _, b := range []int{9, 4, 2000} {
+		r.release(b)
+	}
+	require.Equal(t, []int{9, 2000, 4}, []int{take(0), take(5), take(0)}, "the least recently ended first")
+	require.Equal(t, Generations{1, 1<<20 - 1}, generationsOf(0))
+	require.Equal(t, Generations{4095<<20 + 1, 1<<32 - 1}, generationsOf(4095))
+	require.Equal(t, []int{1, 2, 6}, []int{blockAbove(3), blockAbove(3 << 18), blockAbove(5<<20 + 1)})
+}

@@ -1,0 +1,35 @@
+package session
+
+import "github.com/worldd/worldd/replication/wire"
+
+// Panicking returns the session in whose hook one of the libraries panicked, or 0: the panic
+// has ended Tick. The goroutine that called Tick may call it.
+func (c *Core) Panicking() uint64 { return c.panicking }
+
+// Abandon ends all sessions and connections with why, after a panic has ended Tick: it touches
+// neither the world nor the game. Connections that come later are refused.
+func (c *Core) Abandon(why *wire.Error) {
+	c.mu.Lock()
+	c.closed = true
+	peers := append(c.peers, c.opened...)
+	c.opened = nil
+	c.mu.Unlock()
+	for _, s := range c.sessions {
+		if s.ended {
+			continue
+		}
+		if s.peer != nil {
+			s.peer.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
+			s.peer.close(why)
+		}
+		s.ended, s.endReason = true, why
+		c.countClosed(why.Code)
+		c.config.Router.forget(s)
+	}
+	for _, p := range peers {
+		if p.core == c && p.session == nil {
+			p.refuse(why, "")
+		}
+	}
+	c.sessions, c.peers = nil, nil
+}
