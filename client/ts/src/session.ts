@@ -310,11 +310,12 @@ export class Session {
     if (m.resumed && !(was && was.secret.length > 0 && same(was, m, resumedAlike))) fail('a session resumes, which was not requested')
     const moves = this.joinedNow
     const own = this.replica?.structure ?? 0
-    // The session may also have moved while the connection was broken.
-    this.moved = moves || (this.resumes && m.session === was!.session && m.epoch !== was!.epoch && m.structure > own)
+    // The session may also have moved while the connection was broken, and even have come back.
+    this.moved = moves || (!m.resumed && this.resumes && m.session === was!.session && m.structure > own)
     const want = moves ? own + 1 : this.moved ? m.structure : m.resumed ? own : 0
     if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
     const before = this.replica
+    this.joinedNow = false // what callbacks send would be of the old room
     if (was && was.epoch !== m.epoch) this.forget()
     this.layout = layout
     this.outdated = false
@@ -335,11 +336,11 @@ export class Session {
     this.replica!.able = this.able
     this.welcome = { ...m, schemaText: '' } // the layout has it
     this.room = m.room
-    this.joinedNow = true
     if (moves) {
       this.abandon()
       this.send(messages.Type.arrived, noBytes)
     }
+    this.joinedNow = true
     if (this.onWelcome) guard(this.onWelcome)
     if (moves) this.replica!.release()
   }

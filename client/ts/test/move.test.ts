@@ -117,6 +117,42 @@ test('a client hears of its move, and reconnects to the room that it is in', asy
   assert.equal(s.client.state, 'ended', 'asked once more')
 })
 
+test('a session that moved and came back while its client was away begins again', async () => {
+  const s = await new Stage().join({}, first)
+  s.link.deliver(server.structure(1, server.enter(5, 3), server.enter(6, 5)), server.structure(3, server.destroy(6, 5)))
+  s.client.update()
+  await s.lose()
+  s.link.deliver(server.welcome({ ...first, text: '', structure: 9 }))
+  assert.deepEqual(s.states.at(-1), { state: 'joined', resumed: false, moved: true, newWorld: false })
+  assert.deepEqual([s.client.resolve(newHandle(5, 3)), s.client.resolve(newHandle(6, 5))], ['pending', 'stale'])
+  s.link.deliver(server.structure(10, server.enter(5, 3)))
+  s.client.update()
+  assert.equal(s.client.resolve(newHandle(5, 3)), 'live')
+  s.client.close()
+})
+
+test('nothing that callbacks send at a move is of the old room', async () => {
+  let refused = 0
+  const s: Session = await join({
+    observer: {
+      destroy: () => {
+        assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
+        refused++
+      },
+    },
+    result: () => {
+      assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
+      refused++
+    },
+  })
+  s.do('buy', { Count: 1 })
+  s.takeStream()
+  s.onWelcome = () => s.do('buy', { Count: 2 })
+  s.receiveStream(server.welcome(second))
+  assert.equal(refused, 2)
+  assert.deepEqual(sent(s), [Type.arrived, Type.command])
+})
+
 test('a session that moved while its client was away begins in the other room', async () => {
   const s = await new Stage().join({}, first)
   s.link.deliver(server.structure(1, server.enter(5, 3)))
@@ -132,7 +168,7 @@ test('a session that moved while its client was away begins in the other room', 
   assert.equal(s.client.replica.all.length, 1)
   s.client.close()
 
-  for (const o of [{ session: 2 }, { structure: 1 }, { epoch: 7 }]) {
+  for (const o of [{ session: 2 }, { structure: 1 }]) {
     const t = await new Stage().join({}, first)
     t.link.deliver(server.structure(1, server.enter(5, 3)))
     t.client.update()
