@@ -108,6 +108,8 @@ type Config struct {
 	// layer. If the socket has no SetReadBuffer and SetWriteBuffer, quic-go prints a
 	// warning once.
 	Socket func() (net.PacketConn, error)
+	// Port is a socket that the client shares with others; nil is one of its own.
+	Port *Port
 	// Simulation replaces the network and the clock, for tests of games: see package
 	// loadtest/rig. Addr and the fields about certificates then have no effect.
 	Simulation Simulation
@@ -130,6 +132,9 @@ func (c Config) Validate() error {
 	}
 	if c.Fingerprint != "" && c.InsecureDev {
 		errs = append(errs, errors.New("client: Fingerprint and InsecureDev exclude each other: a pinned certificate is secure"))
+	}
+	if c.Port != nil && c.Socket != nil {
+		errs = append(errs, errors.New("client: Port and Socket exclude each other: a client has one socket"))
 	}
 	return errors.Join(errs...)
 }

@@ -16,26 +16,33 @@ import (
 // bytes.
 type connection struct {
 	conn   *quic.Conn
-	socket *socket
+	socket *socket // its own; nil if it uses a Port
 	*pump
 }
 
 // connect opens a connection. Arrival times are since start.
 func connect(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
-	socket, err := openSocket(c.Socket)
-	if err != nil {
-		return nil, err
+	var own *socket
+	if c.Port == nil {
+		var err error
+		if own, err = openSocket(c); err != nil {
+			return nil, err
+		}
+	}
+	socket := own
+	if socket == nil {
+		socket = c.Port.socket
 	}
 	conn, err := socket.dial(ctx, c.Addr, t.Clone())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err)), socket.close())
+		return nil, errors.Join(fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err)), own.close())
 	}
 	stream, err := conn.OpenStreamSync(ctx)
 	if err != nil {
 		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
-		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), socket.close())
+		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), own.close())
 	}
-	return &connection{conn, socket, newPump(conn, stream, start)}, nil
+	return &connection{conn, own, newPump(conn, stream, start)}, nil
 }
 
 // Close implements Conn.

@@ -12,14 +12,32 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// socket is the UDP socket of one connection. quic-go would close a socket of its own
-// some time after the connection; Close must leave none open.
+// Port is a UDP socket for several clients of one process, such as the bots of a load test:
+// the goroutine that reads it sleeps and wakes less often than one for each would.
+type Port struct{ socket *socket }
+
+// OpenPort opens a UDP socket on a free port.
+func OpenPort() (*Port, error) {
+	s, err := openSocket(Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &Port{s}, nil
+}
+
+// Close closes the socket. Close the clients before.
+func (p *Port) Close() error { return p.socket.close() }
+
+// socket is the UDP socket of one connection, or of a Port's. quic-go would close a socket
+// of its own some time after the connection; Close must leave none open.
 type socket struct {
 	udp       net.PacketConn
 	transport *quic.Transport
 }
 
-func openSocket(open func() (net.PacketConn, error)) (*socket, error) {
+// openSocket opens a client's own socket.
+func openSocket(c Config) (*socket, error) {
+	open := c.Socket
 	if open == nil {
 		open = listen
 	}
@@ -44,7 +62,13 @@ func (s *socket) dial(ctx context.Context, address string, t *tls.Config) (*quic
 	})
 }
 
-func (s *socket) close() error { return errors.Join(s.transport.Close(), s.udp.Close()) }
+// close closes s, which may be nil.
+func (s *socket) close() error {
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.transport.Close(), s.udp.Close())
+}
 
 // plainUDP is a UDP socket without the control messages that quic-go would read and write
 // with each packet of a *net.UDPConn: RATIONALE.md.

@@ -21,6 +21,7 @@ import (
 type bot struct {
 	number   int
 	config   Config
+	port     *client.Port // shared; nil if the link is impaired
 	rng      *rand.Rand
 	client   *client.Client
 	events   client.Events
@@ -200,7 +201,7 @@ func (b *bot) clientConfig() (client.Config, error) {
 	c := client.Config{
 		Schema: messages.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.observer(), Events: &b.events, Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
-		Simulate: !b.config.Ordinary, Socket: b.socket(), GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
+		Simulate: !b.config.Ordinary, Socket: b.socket(), Port: b.port, GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	}
 	if own := b.behavior; !b.config.Game.scenes {
 		c.Schema, c.Events, c.Result = own.Schema, own.Events, b.ownResult

@@ -13,6 +13,9 @@ const (
 	// ReportedConfusions and ReportedFailures bound the lists of a Report.
 	ReportedConfusions = 32
 	ReportedFailures   = 32
+	// portBots is how many bots share a socket. Its buffer holds a few hundred packets: more
+	// bots that join at once would lose some.
+	portBots = 8
 	// probesPerUpdate is the number of handles resolved after each snapshot.
 	probesPerUpdate = 8
 	// pokesPerSecond is far below the servers' command limit, so that no poke is lost

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/client"
 )
 
 // Run loads the server of c with bots and returns their report. It dials one bot first:
@@ -30,6 +32,13 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 		}
 		r.bots = append(r.bots, newBot(i, c))
 	}
+	if c.Link == (Link{}) {
+		closePorts, err := openPorts(r.bots)
+		if err != nil {
+			return nil, err
+		}
+		defer closePorts()
+	}
 	timed, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
 	if err := r.bots[0].dial(timed); err != nil {
@@ -40,6 +49,28 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	}
 	r.play(timed, progress)
 	return r.report(ctx.Err() != nil), nil
+}
+
+// openPorts gives each portBots bots a common socket.
+func openPorts(bots []*bot) (closeAll func(), err error) {
+	var ports []*client.Port
+	closeAll = func() {
+		for _, p := range ports {
+			_ = p.Close() // the error has no recipient
+		}
+	}
+	for i, b := range bots {
+		if i%portBots == 0 {
+			p, err := client.OpenPort()
+			if err != nil {
+				closeAll()
+				return nil, err
+			}
+			ports = append(ports, p)
+		}
+		b.port = ports[len(ports)-1]
+	}
+	return closeAll, nil
 }
 
 // run is the state of one Run.

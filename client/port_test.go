@@ -1,0 +1,44 @@
+package client_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+)
+
+// Clients that share a socket leave it open for the others.
+func TestClientsShareAPort(t *testing.T) {
+	s, stop := railway()
+	defer stop()
+	port, err := client.OpenPort()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, port.Close()) }()
+	config := client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: railwaySchema, Port: port}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var clients [3]*client.Client
+	for i := range clients {
+		clients[i], err = client.Dial(ctx, config)
+		require.NoError(t, err)
+	}
+	require.NoError(t, clients[0].Close())
+	for _, c := range clients[1:] {
+		before := c.Replica().Stats().Snapshots
+		for c.Replica().Stats().Snapshots < before+3 {
+			require.NoError(t, c.Wait(ctx))
+			require.NoError(t, c.Update())
+		}
+	}
+	again, err := client.Dial(ctx, config)
+	require.NoError(t, err)
+	for _, c := range append(clients[1:], again) {
+		require.NoError(t, c.Close())
+	}
+	config.Socket = func() (net.PacketConn, error) { return nil, nil }
+	require.ErrorContains(t, config.Validate(), "Port and Socket")
+}
