@@ -23,7 +23,7 @@ type Outcome uint8
 const (
 	Applied    Outcome = iota // applied whole; will be acknowledged
 	Held                      // overtook its structure; waits for it
-	Duplicate                 // already applied, or too old
+	Duplicate                 // already applied, too old, or of an earlier room
 	Unreadable                // needs entities or baselines no longer known; the server sends its rows again
 	Faulty                    // its fold (wire.Fold) does not match the handles of its rows
 )
@@ -56,22 +56,22 @@ func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error)
 	if err != nil {
 		return h, Unreadable, err
 	}
-	if r.bodies == nil && (h.Complete || h.Continued || h.Audited || h.Exact) {
-		return h, Unreadable, protocolError("%v, in a session that does not simulate", h)
-	}
 	outcome, err := r.applyRows(h, datagram)
 	return h, outcome, err
 }
 
 // applyRows applies a datagram whose header h was read by r.reader.
 func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error) {
-	if r.acks.duplicate(h.Seq) {
+	if r.acks.duplicate(h.Seq) || h.Structure < r.fence {
 		r.stats.Duplicates++
 		return Duplicate, nil
 	}
 	if h.Structure > r.applied {
 		r.hold(h, datagram)
 		return Held, nil
+	}
+	if r.bodies == nil && (h.Complete || h.Continued || h.Audited || h.Exact) {
+		return Unreadable, protocolError("%v, in a session that does not simulate", h)
 	}
 	if err := r.readHeaders(h); err != nil {
 		return Unreadable, err

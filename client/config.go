@@ -76,6 +76,8 @@ type Config struct {
 
 	// Room is the room of the server to join, at most wire.MaxRoom bytes; empty is the one
 	// that the token names, or the server's only one. Welcome.Room says which it was.
+	// The server may move the session to another one (StateChange.Moved). A client that
+	// reconnects asks for the room where it was, and if that is gone for this one.
 	Room string
 
 	// MaxEntities bounds the entities in view, and MaxBytes the replica's memory

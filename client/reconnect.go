@@ -49,6 +49,10 @@ type StateChange struct {
 	// NewWorld is set if the client reconnected to another run of the world. Forget
 	// all handles: the same handle may name another entity.
 	NewWorld bool
+	// Moved is set if the server has moved the session to another room, Welcome().Room. All
+	// entities of the room before are destroyed: their handles are Stale, and name no entity of
+	// the new room. Commands have ended with ErrUnanswered, and there is a new Replica.
+	Moved bool
 }
 
 const (
@@ -142,7 +146,7 @@ func (a *attempt) connect(ctx context.Context, config Config, dial dialer) (Conn
 // the client and returns the error.
 func (c *Client) lost(why error) error {
 	now := c.now()
-	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (retryable(why) || c.session.asksAgain(why))
+	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (retryable(why) || c.session.asksAgain(why) || c.session.roomGone(why))
 	o := &c.outage
 	if c.state == Joined {
 		o.began = now
@@ -248,9 +252,11 @@ func (c *Client) resume() error {
 func (c *Client) joined() {
 	w, _ := c.session.Welcome()
 	reconnected := c.state == Reconnecting
-	c.outage.joinedAt = c.now()
-	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1))
-	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, NewWorld: reconnected && w.Epoch != c.outage.epoch})
+	if c.state != Joined {
+		c.outage.joinedAt = c.now()
+	}
+	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1), zap.String("room", w.Room))
+	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: c.session.entered, NewWorld: reconnected && !c.session.entered && w.Epoch != c.outage.epoch})
 }
 
 func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }

@@ -54,6 +54,7 @@ type Replica struct {
 	entities      []*Entity // the live ones, unordered
 	entityBytes   int       // memory of entities and their states
 	applied       uint32    // structure records applied
+	fence         uint32    // snapshots of lower structure numbers are of an earlier room
 	structureTick uint32    // of the newest Structure message
 	input         uint32    // tick of the newest input that the server has applied; 0: none
 	proven        uint32    // highest structure number of an applied snapshot

@@ -20,14 +20,16 @@ func (s *Session) hello() wire.Hello {
 	if s.layout != nil && !s.outdated {
 		s.named = s.layout.hash
 	}
-	h := wire.Hello{Protocol: wire.Version, Schema: s.named, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room}
-	if s.simulates() {
+	h := wire.Hello{Protocol: wire.Version, Schema: s.named, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: s.room}
+	s.able, s.resumes = s.simulates(), false
+	if s.able {
 		h.Abilities = wire.Simulates
 	}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
 		if len(w.Secret) > 0 && !s.divergent() {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
+			s.resumes = true
 		}
 	}
 	return h
@@ -42,14 +44,19 @@ func (s *Session) Lost(why error) {
 		s.prediction.pause()
 	}
 	s.joined = false
+	s.endCommands()
+	if wire.CodeOf(why) == wire.EpochMismatch {
+		s.forget()
+	}
+}
+
+// endCommands ends the commands without an answer.
+func (s *Session) endCommands() {
 	lost := s.unanswered
 	s.unanswered = nil
 	for _, f := range lost {
 		s.stats.Unanswered++
 		s.finish(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
-	}
-	if wire.CodeOf(why) == wire.EpochMismatch {
-		s.forget()
 	}
 }
 
@@ -57,7 +64,7 @@ func (s *Session) Lost(why error) {
 // server does not know this session, must not learn its secret, and may have a schema of its
 // own. A refusal would cost the token.
 func (s *Session) forgetServer() {
-	s.outdated = true
+	s.outdated, s.room = true, s.config.Room
 	if s.welcome != nil {
 		w := *s.welcome
 		w.Secret = nil
@@ -87,9 +94,11 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 			return protocolError("session %d resumes in another world", m.Session)
 		}
 	}
-	if at := s.structureOf(m); m.Structure != at {
+	moved := m.Resumed == 0 && s.startsInRoom(m)
+	if at := s.structureOf(m); m.Structure != at && !moved {
 		return protocolError("a Welcome after structure record %d, want %d", m.Structure, at)
 	}
+	s.entered, s.room = moved, m.Room
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forget()
 	}
@@ -108,24 +117,49 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 			before.deliverRendered(math.MaxUint32)
 			before.leaveAll()
 		}
-		s.renew(l, m)
-		if m.Simulate == 1 {
-			if err := s.replica.simulate(int(m.TickHz)); err != nil {
-				return err
-			}
+		if err := s.renewFor(m, l); err != nil {
+			return err
 		}
 		if sameRun {
 			s.replica.inheritStale(before)
 		}
+		s.replica.applied, s.replica.fence = m.Structure, m.Structure
 	}
-	s.welcome, s.joined = m, true
-	if s.onWelcome != nil {
-		s.onWelcome()
+	s.welcomed(m)
+	return nil
+}
+
+// enterRoom continues the session in another room. keep is called for its new replica.
+func (s *Session) enterRoom(m *wire.Welcome, l *layout, keep func(*Replica)) error {
+	s.forget()
+	s.entered, s.room, s.layout, s.outdated, s.commands = true, m.Room, l, false, m.Commands
+	m.SchemaText = "" // the layout has it
+	if err := s.renewFor(m, l); err != nil {
+		return err
+	}
+	s.replica.applied, s.replica.fence = m.Structure, m.Structure
+	keep(s.replica)
+	s.welcomed(m)
+	return nil
+}
+
+// renewFor makes the empty replica of a Welcome that resumes nothing.
+func (s *Session) renewFor(m *wire.Welcome, l *layout) error {
+	s.renew(l, m)
+	if m.Simulate == 1 {
+		return s.replica.simulate(int(m.TickHz))
 	}
 	return nil
 }
 
-// structureOf returns the structure number that a Welcome must have.
+func (s *Session) welcomed(m *wire.Welcome) {
+	s.welcome, s.joined = m, true
+	if s.onWelcome != nil {
+		s.onWelcome()
+	}
+}
+
+// structureOf returns the structure number that a Welcome must have in the same room.
 func (s *Session) structureOf(m *wire.Welcome) uint32 {
 	if m.Resumed == 1 {
 		return s.replica.applied

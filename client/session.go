@@ -67,6 +67,10 @@ type Session struct {
 	declared   *schema.Schema // config.Schema, or an empty one
 	named      uint64         // schema in this connection's Hello; 0 asks for the text
 	outdated   bool           // the server refused the schema of layout
+	able       bool           // this connection's Hello says that the client simulates
+	resumes    bool           // this connection's Hello asks to resume
+	room       string         // that the next Hello names
+	entered    bool           // the newest Welcome moved the session to another room
 	frames     wire.FrameReader
 	replica    *Replica
 	welcome    *wire.Welcome
@@ -136,7 +140,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if c.Tables == nil {
 		c.Tables = rowcodec.DefaultTables()
 	}
-	s := &Session{config: c, declared: c.Schema}
+	s := &Session{config: c, declared: c.Schema, room: c.Room}
 	if s.declared == nil {
 		s.declared = schema.New()
 	}
@@ -244,18 +248,18 @@ func (s *Session) receiveWelcome(body []byte) error {
 	switch {
 	case err != nil:
 		return err
+	case m.MaxSlots > wire.MaxSlots:
+		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
+	case m.Simulate != 0 && !s.able:
+		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
 	case s.joined:
-		return protocolError("a second Welcome")
+		return s.move(&m)
 	case m.Protocol != wire.Version:
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
 	case m.Tables != s.config.Tables.Version():
 		return &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, s.config.Tables.Version())}
 	case s.welcome == nil && s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
-	case m.MaxSlots > wire.MaxSlots:
-		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
-	case m.Simulate != 0 && !s.simulates():
-		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
 	}
 	l, err := s.layoutOf(&m)
 	if err != nil {
@@ -385,7 +389,7 @@ func (s *Session) Welcome() (wire.Welcome, bool) {
 }
 
 // Replica returns the client's copy of its interest set, nil before the first Welcome.
-// Each Welcome that begins a new session makes a new Replica.
+// Each Welcome that begins a new session, or moves it to another room, makes a new Replica.
 func (s *Session) Replica() *Replica { return s.replica }
 
 // Resolve returns the verdict on h; Pending before the first Welcome. It still answers

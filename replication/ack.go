@@ -79,8 +79,8 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if !a.Seen {
 		return nil
 	}
-	if a.Newest == 0 || a.Newest > v.sent.newest {
-		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d", a.Newest, v.sent.newest)}
+	if a.Newest <= v.before || a.Newest > v.sent.newest {
+		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, v.before+1, v.sent.newest)}
 	}
 	// Oldest first, so that a row's baselines advance in time.
 	back := v.sent.newest - a.Newest

@@ -61,7 +61,7 @@ func (r *Replicator) fewChanged(changed *bulk.Bitset, capture uint64) bool {
 // canUpdateIncrementally reports whether only changed entities can enter or leave while
 // the viewer's boundary is valid.
 func (v *Viewer) canUpdateIncrementally() bool {
-	return v.sent.newest > 0 && !v.ruleChanged && len(v.queue) == 0 && v.onlyPositionsMatter()
+	return v.sent.newest > v.before && !v.ruleChanged && len(v.queue) == 0 && v.onlyPositionsMatter()
 }
 
 // onlyPositionsMatter reports whether positions alone decide what is in view. The

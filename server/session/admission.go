@@ -43,19 +43,24 @@ func (c *Core) admit(p *Peer) (Admission, *wire.Error) {
 		return Admission{}, &wire.Error{Code: wire.Draining}
 	}
 	granted, refusal := p.tokenResult()
-	switch {
-	case refusal != nil:
+	if refusal != nil {
 		return Admission{}, refusal
-	case c.banned[granted.User]:
-		return Admission{}, &wire.Error{Code: wire.Banned}
 	}
-	if c.config.OneSessionPerUser && granted.User != "" {
-		c.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == granted.User })
+	return granted, c.admitUser(granted.User, p.address)
+}
+
+// admitUser makes room for a session of user, or returns why none may begin.
+func (c *Core) admitUser(user, address string) *wire.Error {
+	if c.banned[user] {
+		return &wire.Error{Code: wire.Banned}
 	}
-	if slots := c.MaxSessions(); !c.makeRoom(slots, p.address) {
-		return Admission{}, &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", slots)}
+	if c.config.OneSessionPerUser && user != "" {
+		c.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == user })
 	}
-	return granted, nil
+	if slots := c.MaxSessions(); !c.makeRoom(slots, address) {
+		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", slots)}
+	}
+	return nil
 }
 
 // SetBans replaces the set of banned users. At the next tick their sessions end with

@@ -57,8 +57,9 @@ type Core struct {
 	now        time.Time // world time, for rate limits; advances by ticks
 
 	mu       sync.Mutex
-	opened   []*Peer // since the last tick
-	kicks    []kick  // since the last tick
+	opened   []*Peer      // since the last tick
+	arriving []*traveller // sessions from other rooms, that no tick has admitted yet
+	kicks    []kick       // since the last tick
 	draining bool
 	closed   bool            // nothing more is accepted
 	bans     map[string]bool // replaces banned at the next tick; nil: no change
@@ -69,6 +70,7 @@ type Core struct {
 	viewAge    int        // ticks
 	hellosLeft int        // Hellos that this tick may still answer
 	peers      []*Peer    // connections without a session, ascending by id
+	forwarded  []*Peer    // in this tick, to other rooms
 	sessions   []*Session // ascending by id
 	schedule   snapshotSchedule
 	commands   map[string]commandFunc
@@ -282,6 +284,11 @@ func (c *Core) Receive() {
 		if s := c.Session(k.id); s != nil {
 			s.kicked = k.reason
 		}
+		for _, t := range c.arriving {
+			if t.id == k.id {
+				t.kicked = k.reason
+			}
+		}
 	}
 	c.kicks = c.kicks[:0]
 	budget, bans := c.budget, c.bans
@@ -295,10 +302,13 @@ func (c *Core) Receive() {
 		s.receive()
 	}
 	c.hellosLeft = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
+	c.receiveTravellers()
 	for _, p := range c.peers {
 		p.receive()
 	}
-	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return p.session != nil || p.core != c })
+	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return slices.Contains(c.forwarded, p) || p.session != nil })
+	c.forwarded = nil
+	c.moveSessions()
 }
 
 // indexOf returns the index of session id in c.sessions, or where it would be inserted.
@@ -431,18 +441,27 @@ func (c *Core) Shutdown() {
 	c.reap()
 }
 
-// Close refuses the connections that came after the last Tick, and later ones, with Draining.
+// Close refuses the connections and sessions that came after the last Tick, and later ones, with Draining.
 // It stops the worker goroutines of Config.Replication.Workers. Call it after the last Tick.
 func (c *Core) Close() {
 	c.mu.Lock()
 	c.closed = true
-	late := c.opened
-	c.opened = nil
+	late, travellers := c.opened, c.arriving
+	c.opened, c.arriving = nil, nil
 	c.mu.Unlock()
 	for _, p := range late {
 		p.refuse(&wire.Error{Code: wire.Draining}, "")
 	}
+	for _, t := range travellers {
+		c.turnAway(t, &wire.Error{Code: wire.Draining})
+	}
 	c.replicator.Close()
+}
+
+func (c *Core) hasClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
 }
 
 // Retire reports whether c has neither sessions nor connections. If so, c accepts no more: its
@@ -451,7 +470,7 @@ func (c *Core) Close() {
 func (c *Core) Retire() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.Len() > 0 || len(c.opened) > 0 {
+	if c.Len() > 0 || len(c.opened)+len(c.arriving) > 0 {
 		return false
 	}
 	c.closed = true

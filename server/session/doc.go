@@ -22,6 +22,10 @@
 // Peer.ReceiveStream, on the connection's goroutine and under its context. The provider of
 // connections bounds that time.
 //
+// A Router brings connections to rooms, several Cores in one process, each with a goroutine of
+// its own. Session.Move hands a session over from one to another: a Session belongs to one Core,
+// and the next Core makes another one of the same ID.
+//
 // STATE.md specifies the states of connections and sessions, and their guarantees.
 // limits.go lists every bound on a session's cost.
 //
@@ -41,4 +45,6 @@
 //	   resumes.
 //	S6 A panic in the game's own code ends only the session that it ran for (panic.go). A
 //	   panic that may have left the world half changed ends the process.
+//	S7 A session is in one room at a time, and nothing that a client made for one room has an
+//	   effect in another. Rooms that a session has been in never issue the same handle.
 package session

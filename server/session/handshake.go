@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -38,10 +39,30 @@ func (p *Peer) handleHello(h wire.Hello) {
 	if p.closed { // a Leave called while making room has drained the server
 		return
 	}
-	s := newSession(p)
+	s := newSession(c, p.id, p.address)
+	s.peer, s.abilities = p, h.Abilities
 	s.name, s.user, s.value, s.endTick = h.Name, granted.User, granted.Value, c.endTick(granted)
+	if refusal := s.begin(replication.Numbers{}); refusal != nil {
+		p.refuse(refusal, "")
+		return
+	}
+	if p.closed { // Join has drained the server
+		s.leave()
+		return
+	}
+	s.start()
+	c.stats.Joined++
+	s.rotateSecret()
+	c.config.Router.begin(s)
+	s.welcome(h.Schema == 0, 0, 0)
+}
+
+// begin makes the viewer, which continues numbers, and calls Game.Join.
+func (s *Session) begin(numbers replication.Numbers) *wire.Error {
+	c := s.core
 	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
-	if h.Abilities&wire.Simulates != 0 {
+	s.viewer.Continue(numbers)
+	if s.abilities&wire.Simulates != 0 {
 		s.viewer.Simulate() // if any kind is exact (P6)
 	}
 	if join := c.config.Game.Join; join != nil {
@@ -49,30 +70,28 @@ func (p *Peer) handleHello(h wire.Hello) {
 		if err != nil {
 			c.replicator.RemoveViewer(s.viewer)
 			s.viewer = nil
-			p.refuse(joinRefusal(err), "")
-			return
+			return joinRefusal(err)
 		}
 		s.entity = c.issuedOrZero(entity)
 	}
-	if p.closed { // Join has drained the server
-		s.leave()
-		return
-	}
-	s.joined = true
-	s.viewer.SetFocus(s.entity)
-	p.session = s
-	// Inserted now: a later Hello of this tick may resume it.
-	c.sessions = slices.Insert(c.sessions, c.indexOf(s.id), s)
-	c.stats.Joined++
-	s.rotateSecret(nil)
-	c.config.Router.begin(s)
-	s.welcome(h, 0, 0)
+	return nil
 }
 
-// welcome answers h with Welcome and the controlled entity on a new connection.
-func (s *Session) welcome(h wire.Hello, resumed uint8, structure uint32) {
+// start adds a session that Join has admitted. A later Hello of this tick may resume it.
+func (s *Session) start() {
+	s.joined = true
+	s.viewer.SetFocus(s.entity)
+	if s.peer != nil {
+		s.peer.session = s
+	}
+	s.core.sessions = slices.Insert(s.core.sessions, s.core.indexOf(s.id), s)
+}
+
+// welcome sends Welcome and the controlled entity. asked says whether the client needs the
+// text of the schema.
+func (s *Session) welcome(asked bool, resumed uint8, structure uint32) {
 	c, text, simulate := s.core, "", uint8(0)
-	if h.Schema == 0 {
+	if asked {
 		text = c.schemaText
 	}
 	if s.viewer.Simulates() {

@@ -24,6 +24,7 @@ type inbox struct {
 	commands []wire.Command
 	inputs   []wire.Input
 	resync   bool
+	arrived  int // Arrived messages
 	dropped  uint64
 	broken   bool     // the connection has ended
 	left     bool     // the client ended it
@@ -64,6 +65,11 @@ func (in *inbox) queue(ctx context.Context, kind byte, body []byte, admit Admit)
 	case wire.TypeResync:
 		in.resync = true
 		_, err := wire.ParseResync(body)
+		return err
+	case wire.TypeArrived: // what came before is of an earlier room
+		in.arrived++
+		in.commands, in.resync = in.commands[:0], false
+		_, err := wire.ParseArrived(body)
 		return err
 	case wire.TypePad:
 		_, err := wire.ParsePad(body)
@@ -128,6 +134,7 @@ type tickInbox struct {
 	commands []wire.Command
 	inputs   []wire.Input
 	resync   bool
+	arrived  int
 	fault    *wire.Error
 	dropped  uint64
 }
@@ -137,8 +144,8 @@ type tickInbox struct {
 func (in *inbox) drain(spare []wire.Input) tickInbox {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	l := tickInbox{in.hello, in.commands, in.inputs, in.resync, in.fault, in.dropped}
-	in.hello, in.commands, in.inputs, in.resync, in.dropped = nil, nil, spare[:0], false, 0
+	l := tickInbox{in.hello, in.commands, in.inputs, in.resync, in.arrived, in.fault, in.dropped}
+	in.hello, in.commands, in.inputs, in.resync, in.arrived, in.dropped = nil, nil, spare[:0], false, 0, 0
 	return l
 }
 

@@ -154,19 +154,22 @@ func (p *Peer) receive() {
 	if p.closed {
 		return
 	}
-	in := &p.inbox
+	in, c := &p.inbox, p.core
 	in.mu.Lock()
 	hello, fault := in.hello, in.fault
-	if hello != nil && fault == nil && p.core.hellosLeft == 0 {
+	if hello != nil && fault == nil && c.hellosLeft == 0 {
 		in.mu.Unlock()
-		p.core.stats.HellosHeld++
+		c.stats.HellosHeld++
 		return // a later tick answers it
 	}
 	in.hello = nil
 	in.mu.Unlock()
 	p.age++
 	if hello != nil {
-		p.core.hellosLeft = max(p.core.hellosLeft-1, 0)
+		c.hellosLeft = max(c.hellosLeft-1, 0)
+		if c.forward(p, hello) {
+			return
+		}
 		p.handleHello(*hello)
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/subtle"
 	"io"
+	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -16,11 +17,26 @@ func (s secret) matches(other []byte) bool {
 	return len(s) > 0 && subtle.ConstantTimeCompare(s, other) == 1
 }
 
-// rotateSecret creates the secret of the next Welcome. The presented one stays valid until
-// the client confirms the new one, since a Welcome may be lost with its connection.
-func (s *Session) rotateSecret(shown secret) {
-	s.former = shown
-	s.secret = nil
+// maxFormer bounds the secrets of earlier Welcomes that stay valid while the client answers
+// none: the first, and the newest ones.
+const maxFormer = 16
+
+// matchesAny reports whether shown is one of the secrets of a session.
+func matchesAny(shown []byte, newest secret, former []secret) bool {
+	ok := newest.matches(shown)
+	for _, f := range former {
+		ok = f.matches(shown) || ok
+	}
+	return ok
+}
+
+// rotateSecret creates the secret of the next Welcome. Those in valid stay valid until the
+// client confirms the new one, since a Welcome may be lost with its connection.
+func (s *Session) rotateSecret(valid ...secret) {
+	if n := len(valid) - maxFormer; n > 0 {
+		valid = slices.Delete(valid, 1, 1+n) // the client certainly has the first
+	}
+	s.former, s.secret = valid, nil
 	if s.core.graceTicks > 0 {
 		next := make(secret, wire.SecretBytes)
 		if _, err := io.ReadFull(s.core.config.Random, next); err == nil {
@@ -30,9 +46,9 @@ func (s *Session) rotateSecret(shown secret) {
 	s.core.config.Router.note(s)
 }
 
-// noteDatagram records that a datagram came: the client has the newest Welcome.
-func (s *Session) noteDatagram() {
-	s.silentTicks, s.confirmed = 0, true
+// confirm records a datagram of this room: the client has the newest Welcome.
+func (s *Session) confirm() {
+	s.confirmed = true
 	if s.former != nil {
 		s.former = nil
 		s.core.config.Router.note(s)
@@ -80,8 +96,7 @@ func (c *Core) resumable(h wire.Hello) *Session {
 	if s == nil {
 		return nil
 	}
-	current, former := s.secret.matches(h.Secret), s.former.matches(h.Secret)
-	if s.ended || !current && !former {
+	if s.ended || !matchesAny(h.Secret, s.secret, s.former) {
 		return nil
 	}
 	if s.viewer.Simulates() && h.Abilities&wire.Simulates == 0 {
@@ -93,7 +108,11 @@ func (c *Core) resumable(h wire.Hello) *Session {
 // resume continues the session over p. It returns false, and ends the session, if the client
 // has missed more structure than is kept.
 func (s *Session) resume(p *Peer, h wire.Hello) bool {
-	missed, ok := s.viewer.Resume(h.Structure)
+	resumed, from := uint8(1), h.Structure
+	if from < s.fence { // it has not had the Welcome to this room, and begins with it
+		resumed, from = 0, s.fence
+	}
+	missed, ok := s.viewer.Resume(from)
 	if !ok {
 		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "the client missed more structure than is kept"})
 		return false
@@ -104,11 +123,11 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	} else {
 		s.core.schedule.moveToBack(s, s.core.world.Tick()) // time away gives no precedence
 	}
-	s.peer, s.address, p.session, s.silentTicks = p, p.address, s, 0
+	s.peer, s.address, p.session, s.silentTicks, s.arrivals = p, p.address, s, 0, 0
 	s.progress.restart()
 	s.core.stats.Resumed++
-	s.rotateSecret(h.Secret)
-	s.welcome(h, 1, h.Structure)
+	s.rotateSecret(secret(h.Secret))
+	s.welcome(h.Schema == 0, resumed, from)
 	if !s.ended {
 		s.sendStream(missed) // ahead of any Result, which may depend on it
 	}

@@ -29,6 +29,10 @@ type RouterConfig struct {
 	// may wait, for example until the room is made. An error refuses the client: a *wire.Error
 	// with its own code, any other with NoRoom.
 	Join func(ctx context.Context, room string, a Admission) (*Core, error)
+	// Move returns the room that a session moves to (Session.Move). It runs on the goroutine
+	// that calls Tick of the room where the session is, and must not wait: (nil, nil) asks
+	// again at the next tick. Default none: sessions cannot move.
+	Move func(room string, s *Session) (*Core, error)
 	// OneSessionPerUser ends a user's earlier sessions in all rooms when the user begins one.
 	OneSessionPerUser bool
 	// PanicEnds is Config.PanicEnds, for Admit.
@@ -62,9 +66,10 @@ type RouterStats struct {
 
 // placement is where a live session is, and how its client proves that it is its own.
 type placement struct {
-	core           *Core
-	user           string
-	secret, former secret
+	core   *Core
+	user   string
+	secret secret
+	former []secret
 }
 
 // NewRouter returns a Router without rooms.
@@ -262,7 +267,7 @@ func (r *Router) roomOf(h *wire.Hello) *Core {
 	if p == nil {
 		return nil
 	}
-	if current, former := p.secret.matches(h.Secret), p.former.matches(h.Secret); current || former {
+	if matchesAny(h.Secret, p.secret, p.former) {
 		return p.core
 	}
 	return nil
@@ -292,17 +297,43 @@ func (r *Router) begin(s *Session) {
 	if !r.config.OneSessionPerUser || s.user == "" {
 		return
 	}
-	others := map[uint64]*Core{}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for id, p := range r.sessions {
 		if id != s.id && p.user == s.user {
-			others[id] = p.core
+			p.core.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
 		}
 	}
-	r.mu.Unlock()
-	for id, core := range others {
-		core.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
+}
+
+// Kick is Core.Kick, for a session in any room.
+func (r *Router) Kick(id uint64, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.sessions[id]; p != nil {
+		p.core.Kick(id, reason)
 	}
+}
+
+// handOver gives t to the room to, unless that has closed, or a kick waits for t in from.
+func (r *Router) handOver(t *traveller, from, to *Core) (ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from.mu.Lock()
+	for _, k := range from.kicks {
+		if k.id == t.id {
+			t.kicked = k.reason
+		}
+	}
+	from.mu.Unlock()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if to.closed {
+		return false
+	}
+	to.arriving = append(to.arriving, t)
+	r.sessions[t.id].core = to
+	return true
 }
 
 // forget removes a session that has ended in core.
@@ -315,6 +346,13 @@ func (r *Router) forget(s *Session) {
 	if p := r.sessions[s.id]; p != nil && p.core == s.core {
 		delete(r.sessions, s.id)
 	}
+}
+
+// forgetTraveller removes a session that ends between two rooms.
+func (r *Router) forgetTraveller(t *traveller) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, t.id)
 }
 
 // Read reads from RouterConfig.Random, for the Cores.

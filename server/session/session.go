@@ -41,22 +41,31 @@ type Session struct {
 	kicked        *wire.Error
 	endReason     *wire.Error // why it ended
 
+	abilities wire.Abilities
+	moves     bool // to the room moving, at the end of the receive phase
+	moving    string
+	target    *Core  // that room, once it is known
+	moved     bool   // the session continues in another room, as another Session
+	fence     uint32 // structure number of the Welcome to this room; 0: the session began here
+	arrivals  int    // Welcomes to other rooms that the client has yet to answer
+	visited   []visit
+
 	queued       bool   // a snapshot is due
 	order        uint64 // rank in the snapshot schedule; lowest is served first
 	snapshotTick uint64 // tick of the newest snapshot, or of the start
 
-	secret    secret // of the newest Welcome
-	former    secret // of the Welcome before it, until the client confirms the newest
-	confirmed bool   // a datagram came: the client has received a Welcome
+	secret    secret   // of the newest Welcome
+	former    []secret // of the Welcomes before it, until the client confirms the newest
+	confirmed bool     // a datagram came: the client has received a Welcome
 }
 
-func newSession(p *Peer) *Session {
+func newSession(c *Core, id uint64, address string) *Session {
 	s := &Session{
-		core: p.core, id: p.id, peer: p, address: p.address, startTick: p.core.world.Tick(),
-		commands: rate.NewLimiter(rate.Limit(p.core.config.CommandsPerSecond), p.core.config.CommandBurst),
+		core: c, id: id, address: address, startTick: c.world.Tick(),
+		commands: rate.NewLimiter(rate.Limit(c.config.CommandsPerSecond), c.config.CommandBurst),
 		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
 	}
-	p.core.schedule.moveToBack(s, s.startTick)
+	c.schedule.moveToBack(s, s.startTick)
 	return s
 }
 

@@ -20,6 +20,7 @@ func (s *Session) receive() {
 	l := s.peer.inbox.drain(s.peer.spare)
 	s.peer.spare = l.inputs
 	s.core.stats.InputsDropped += l.dropped
+	s.arrive(&l)
 	s.acknowledge(l.inputs)
 	s.applyInputs(l.inputs)
 	s.execute(l.commands)
@@ -49,7 +50,11 @@ func (s *Session) expired() bool { return s.core.world.Tick() >= s.endTick }
 // acknowledge passes the client's acknowledgements to its viewer.
 func (s *Session) acknowledge(inputs []wire.Input) {
 	for _, input := range inputs {
-		s.noteDatagram()
+		s.silentTicks = 0
+		if input.Ack.Structure < s.fence {
+			continue // of an earlier room
+		}
+		s.confirm()
 		if err := s.viewer.Acknowledge(input.Ack); err != nil {
 			s.fail(asError(err))
 			return
@@ -68,6 +73,9 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 	next, stats := s.core.replicator.Tick()+1, &s.core.stats
 	var late lateInputs
 	for _, d := range datagrams {
+		if d.Ack.Structure < s.fence {
+			continue
+		}
 		for _, in := range d.Inputs {
 			switch {
 			case in.Tick <= s.inputs.applied: // a repeat

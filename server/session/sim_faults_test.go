@@ -110,8 +110,8 @@ func faultLines(t *testing.T) (lines []faultLine) {
 	faults, err := fault.All()
 	require.NoError(t, err)
 	for _, f := range faults {
-		// The tests of packages client and loadtest/bot catch the others.
-		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
+		// TestFaultRooms and the tests of packages client and loadtest/bot catch the others.
+		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
 			lines = append(lines, faultLine{name: f.Name, breaks: f.Breaks})
 		}
 	}

@@ -270,6 +270,14 @@ func (k *stock) newSessions() {
 		append(slices.Clone(held), opening(func(*wire.Welcome) {}), stream(structureAt(1, 9, enter(1, stockFloor))))...)
 }
 
+// rowsOf returns the number of rows of a datagram.
+func (k *stock) rowsOf(d []byte) int {
+	var rows bitio.Reader
+	h, err := wire.ParseStateHeader(d, &rows)
+	require.NoError(k.t, err)
+	return h.Rows
+}
+
 // headers adds cases about the headers of snapshots, and their order.
 func (k *stock) headers() {
 	ready := []vectors.Step{stream(k.opening), stream(structureAt(1, 9, record(k.anyEnter())))}
@@ -282,7 +290,7 @@ func (k *stock) headers() {
 	}
 	const seqAt, tickAt, flagsAt = 7, 11, 20 // section 8, with an input of one byte
 	changed := func(at int, v byte) []byte {
-		d := rowless(1, 1, 2) // it waits: only its header is checked
+		d := rowless(1, 1, 1)
 		d[at] = v
 		return d
 	}
@@ -293,8 +301,9 @@ func (k *stock) headers() {
 	continued := changed(flagsAt, 8)
 	continued[seqAt] = 2
 	bad("continued", "a snapshot that continues another, and simulate is 0", continued)
-	bad("audit", "an audit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 2, Complete: true, Audited: true}))
-	bad("exact rows", "a row header with an exact bit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 2, Exact: true, Rows: 1}))
+	bad("audit", "an audit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 1, Complete: true, Audited: true}))
+	rows := k.datagrams[slices.IndexFunc(k.datagrams, func(d []byte) bool { return k.rowsOf(d) > 0 })]
+	k.ends(wire.BadMessage, "exact rows", "rows with an exact bit, and simulate is 0", stream(k.opening), stream(k.stream), vectors.Step{Datagram: k.withHeader(rows, func(h *wire.StateHeader) { h.Exact = true })})
 	bad("257 rows", "more rows than a snapshot may have", append(rowless(1, 1, 2)[:flagsAt+3], 0x81, 0x02))
 	bad("no events", "a flag promises events, and there are none", slices.Insert(changed(flagsAt, 1), flagsAt+3, 0))
 	bad("cut event", "an event whose body is cut", slices.Insert(changed(flagsAt, 1), flagsAt+3, 4, 0, 0, 9, 1))

@@ -15,6 +15,8 @@ type Stats struct {
 	Joined           uint64
 	Lost             uint64 // connections that broke and left their sessions away
 	Resumed          uint64
+	MovedIn          uint64 // sessions that came from other rooms
+	MovedOut         uint64 // sessions that went to other rooms
 	Ended            uint64 // sessions, and connections without one
 	Refused          uint64 // connections refused before a session began
 	HellosHeld       uint64 // Hellos put off, once per tick

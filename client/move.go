@@ -1,0 +1,60 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// move handles another Welcome on the same connection: the session continues in another room.
+// All knowledge of the old one is gone, and Arrived tells the server that later messages are
+// for the new one.
+func (s *Session) move(m *wire.Welcome) error {
+	was := s.welcome
+	switch {
+	case m.Protocol != wire.Version || m.Tables != was.Tables:
+		return protocolError("a move to protocol %d and tables %08x", m.Protocol, m.Tables)
+	case m.Session != was.Session || m.Resumed != 0 || m.Commands != 0:
+		return protocolError("a move of session %d, resumed %d, after %d commands", m.Session, m.Resumed, m.Commands)
+	case m.Epoch == was.Epoch:
+		return protocolError("a move within the world of epoch %016x", m.Epoch)
+	case m.Structure != s.replica.applied+1:
+		return protocolError("a move with structure record %d, want %d", m.Structure, s.replica.applied+1)
+	case (m.SchemaText == "") != (m.Schema == s.layout.hash):
+		return protocolError("a move to schema %016x from %016x, with a schema text of %d bytes", m.Schema, s.layout.hash, len(m.SchemaText))
+	}
+	l := s.layout
+	if m.SchemaText != "" {
+		var err error
+		if l, err = readLayout(m.SchemaText, m.Schema, s.config.Schema, s.config.Tables); err != nil {
+			return err
+		}
+	}
+	held := s.replica.held
+	s.joined = false // callbacks send nothing: it would be of the old room
+	if err := s.enterRoom(m, l, func(r *Replica) {
+		s.endCommands()
+		s.send(wire.TypeArrived, nil)
+		r.held = slices.DeleteFunc(held, func(d heldDatagram) bool { return d.structure < m.Structure })
+	}); err != nil {
+		return err
+	}
+	return s.replica.release()
+}
+
+// startsInRoom reports whether m, which resumes nothing, continues the session where it has
+// moved to: the connection broke before the client had the Welcome to that room.
+func (s *Session) startsInRoom(m *wire.Welcome) bool {
+	was := s.welcome
+	return was != nil && s.resumes && was.Session == m.Session && m.Structure > s.replica.applied
+}
+
+// roomGone makes the next Hello name the room of the config, if the server has refused another
+// that the session had moved to.
+func (s *Session) roomGone(why error) bool {
+	if wire.CodeOf(why) != wire.NoRoom || s.room == s.config.Room {
+		return false
+	}
+	s.room = s.config.Room
+	return true
+}

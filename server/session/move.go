@@ -1,0 +1,297 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// ErrGenerationsSeen is Session.Move's error for a room whose generations the session has
+// received from another world: a handle that its client still holds could name an entity of
+// the room. End the session instead, as by Kick or Redirect.
+var ErrGenerationsSeen = errors.New("server: the session has seen the room's generations in another world")
+
+var errSameRoom = errors.New("server: Move to the room where the session is")
+
+// visit is a world that a session has been in.
+type visit struct {
+	first, last uint32 // generations
+	epoch       uint64
+}
+
+// visit returns c as a world that sessions have been in.
+func (c *Core) visit() visit {
+	own := c.world.Config()
+	return visit{own.FirstGeneration, own.LastGeneration, c.config.Epoch}
+}
+
+// traveller is a session between two rooms. It belongs to the room in whose list it is.
+type traveller struct {
+	id        uint64
+	peer      *Peer // nil: away
+	address   string
+	name      string
+	user      string
+	value     any
+	abilities wire.Abilities
+	left      time.Duration // until the session expires; 0: never
+	silent    time.Duration // of one that is away
+	secrets   []secret      // that its client may have
+	confirmed bool
+	schema    uint64 // hash in the newest Welcome
+	numbers   replication.Numbers
+	arrivals  int
+	visited   []visit
+	kicked    *wire.Error
+}
+
+// Move moves the session to another room of this process, over the same connection. At the
+// end of this or the next tick's receive phase Game.Leave is called here. Then Game.Join is
+// called in the other room, on its goroutine, with another *Session of the same ID. Name,
+// User, Value and the end of the Admission travel along. To the client every handle of this
+// room is Stale from then on.
+//
+// room is passed to RouterConfig.Move. The error says why the session cannot move there, and
+// nothing has changed then. If it cannot enter the room later, since that is full or draining
+// or its Join refuses, it ends with that code. A later Move replaces an earlier one; Kick and
+// Redirect prevail.
+func (s *Session) Move(room string) error {
+	r := s.core.config.Router
+	switch {
+	case r == nil || r.config.Move == nil:
+		return errors.New("server: Move without RouterConfig.Move: no other room is known")
+	case len(room) > wire.MaxRoom || !utf8.ValidString(room):
+		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoom)
+	case s.ended:
+		return errors.New("server: Move of a session that has ended")
+	}
+	target, err := s.findRoom(room)
+	if err != nil {
+		return err
+	}
+	s.moving, s.moves, s.target = room, true, target
+	return nil
+}
+
+// findRoom asks for the room that the session moves to; nil if it is not ready.
+func (s *Session) findRoom(room string) (*Core, error) {
+	target, err := s.core.config.Router.config.Move(room, s)
+	switch {
+	case err != nil || target == nil:
+		return nil, err
+	case target == s.core:
+		return nil, errSameRoom
+	case target.config.Router != s.core.config.Router:
+		return nil, fmt.Errorf("server: Move to room %q of another Router", room)
+	}
+	to := target.visit()
+	for _, v := range append(slices.Clip(s.visited), s.core.visit()) {
+		if v != to && v.first <= to.last && to.first <= v.last {
+			return nil, ErrGenerationsSeen
+		}
+	}
+	return target, nil
+}
+
+// moveSessions hands the sessions that move over to their rooms.
+func (c *Core) moveSessions() {
+	for _, s := range c.sessions {
+		if s.moves && !s.ended {
+			s.move()
+		}
+	}
+	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.moved })
+}
+
+// move hands the session over, unless its room is not ready yet.
+func (s *Session) move() {
+	c := s.core
+	if s.kicked != nil {
+		s.fail(s.kicked)
+		return
+	}
+	if s.target == nil {
+		var err error
+		switch s.target, err = s.findRoom(s.moving); {
+		case errors.Is(err, errSameRoom):
+			s.moves = false
+			return
+		case errors.Is(err, ErrGenerationsSeen):
+			s.fail(&wire.Error{Code: wire.Spent, Detail: "the room needs a new session"})
+			return
+		case err != nil:
+			s.fail(refusalOf(err, wire.NoRoom))
+			return
+		case s.target == nil:
+			return
+		}
+	}
+	if s.target.hasClosed() {
+		s.target = nil // another one may replace it
+		return
+	}
+	t := s.pack()
+	if s.ended {
+		return // the stream is not read
+	}
+	s.ended = true
+	s.notify(HookLeave, c.config.Game.Leave)
+	c.replicator.RemoveViewer(s.viewer)
+	s.viewer, s.peer, t.value = nil, nil, s.value
+	s.moved = true
+	c.stats.MovedOut++
+	if !c.config.Router.handOver(t, c, s.target) {
+		c.turnAway(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", s.moving)})
+	}
+}
+
+// pack returns the session as it travels. It sends the rest of the room's structure.
+func (s *Session) pack() *traveller {
+	c := s.core
+	t := &traveller{
+		id: s.id, peer: s.peer, address: s.address, name: s.name, user: s.user, abilities: s.abilities,
+		confirmed: s.confirmed, schema: c.schemaHash, arrivals: s.arrivals, visited: s.visited,
+		secrets: append(s.former, s.secret),
+	}
+	if own := c.visit(); !slices.Contains(t.visited, own) {
+		t.visited = append(t.visited, own)
+	}
+	if s.endTick != math.MaxUint64 {
+		t.left = durationOf(s.endTick-min(c.world.Tick(), s.endTick), c.world.TickHz())
+	}
+	if s.peer == nil {
+		t.silent = durationOf(uint64(s.silentTicks), c.world.TickHz())
+	} else {
+		s.sendStream(s.viewer.TakeStructure())
+	}
+	if s.viewer != nil {
+		t.numbers = s.viewer.Numbers()
+	}
+	return t
+}
+
+// durationOf converts ticks to time, rounded up: ticksOf returns at least as many.
+func durationOf(ticks uint64, tickHz int) time.Duration {
+	hz := uint64(tickHz)
+	return time.Duration(ticks/hz)*time.Second + (time.Duration(ticks%hz)*time.Second+time.Duration(hz)-1)/time.Duration(hz)
+}
+
+// receiveTravellers admits sessions from other rooms, as many as Hellos in a tick.
+func (c *Core) receiveTravellers() {
+	c.mu.Lock()
+	n := min(len(c.arriving), c.hellosLeft)
+	arrived := slices.Clone(c.arriving[:n])
+	c.arriving = slices.Delete(c.arriving, 0, n)
+	c.mu.Unlock()
+	c.hellosLeft -= n
+	for _, t := range arrived {
+		if why := c.receiveTraveller(t); why != nil {
+			c.turnAway(t, why)
+		}
+	}
+}
+
+// receiveTraveller admits a session from another room, or returns why not.
+func (c *Core) receiveTraveller(t *traveller) *wire.Error {
+	if t.kicked != nil {
+		return t.kicked
+	}
+	if c.Draining() {
+		return &wire.Error{Code: wire.Draining}
+	}
+	if why := c.admitUser(t.user, t.address); why != nil {
+		return why
+	}
+	s := newSession(c, t.id, t.address)
+	s.peer, s.abilities, s.confirmed, s.visited = t.peer, t.abilities, t.confirmed, t.visited
+	s.name, s.user, s.value, s.endTick = t.name, t.user, t.value, math.MaxUint64
+	if t.left > 0 {
+		s.endTick = c.world.Tick() + uint64(ticksOf(t.left, c.world.TickHz()))
+	}
+	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // of the way
+	s.fence = t.numbers.Structure + 1                       // the Welcome counts as a record
+	if why := s.begin(replication.Numbers{Structure: s.fence, Seq: t.numbers.Seq}); why != nil {
+		return why
+	}
+	if t.peer != nil {
+		t.peer.core = c
+	}
+	s.progress.newest, s.progress.structure = t.numbers.Seq, s.fence
+	s.start()
+	c.stats.MovedIn++
+	if t.peer != nil {
+		s.rotateSecret(t.secrets...)
+	} else { // it is sent none before it resumes
+		last := len(t.secrets) - 1
+		s.secret, s.former = t.secrets[last], t.secrets[:last]
+		c.config.Router.note(s)
+	}
+	if c.Draining() { // by Join
+		s.fail(&wire.Error{Code: wire.Draining})
+		return nil
+	}
+	if s.peer == nil {
+		s.notify(HookAway, c.config.Game.Away)
+		return nil
+	}
+	s.arrivals = t.arrivals + 1
+	s.welcome(t.schema != c.schemaHash, 0, s.fence)
+	return nil
+}
+
+// turnAway ends a session that cannot enter the room.
+func (c *Core) turnAway(t *traveller, why *wire.Error) {
+	c.countClosed(why.Code)
+	c.config.Router.forgetTraveller(t)
+	if t.peer != nil {
+		t.peer.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token}.Append(nil))
+		t.peer.close(why)
+	}
+}
+
+// arrive counts the Arrived messages of a tick. Before the last one is due, what the client
+// sends reliably is of an earlier room, and is dropped.
+func (s *Session) arrive(l *tickInbox) {
+	s.arrivals -= l.arrived
+	switch {
+	case s.arrivals < 0:
+		s.arrivals = 0
+		if l.fault == nil {
+			l.fault = &wire.Error{Code: wire.BadState, Detail: "Arrived without a move"}
+		}
+		l.commands, l.resync = nil, false
+	case s.arrivals > 0:
+		l.commands, l.resync = nil, false
+	}
+}
+
+// forward gives a connection to the room where the session is that its Hello resumes, if that
+// has moved since the Router looked for it.
+func (c *Core) forward(p *Peer, h *wire.Hello) bool {
+	r := c.config.Router
+	if r == nil {
+		return false
+	}
+	core := r.roomOf(h)
+	if core == nil || core == c {
+		return false
+	}
+	p.inbox.mu.Lock()
+	p.inbox.hello = h
+	p.inbox.mu.Unlock()
+	p.resumes = true
+	if !core.deliver(p) {
+		p.inbox.mu.Lock()
+		p.inbox.hello = nil
+		p.inbox.mu.Unlock()
+		return false
+	}
+	c.forwarded = append(c.forwarded, p)
+	return true
+}

@@ -1,0 +1,317 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// movers returns a house whose sessions can move, with rooms "one" and "two".
+func movers(t *testing.T, change func(*RouterConfig)) *house {
+	var h *house
+	h = newHouse(t, func(c *RouterConfig) {
+		c.Move = func(room string, _ *Session) (*Core, error) {
+			if c := h.rooms[room]; c != nil {
+				return c, nil
+			}
+			return nil, errors.New("no such room")
+		}
+		change(c)
+	})
+	h.change = func(c *Config) {
+		c.Game.Commands = []Command{OnRawCommand("touch", func(s *Session, _ world.Entity, _ []byte) error {
+			h.joins = append(h.joins, "touched in "+s.Room())
+			return nil
+		})}
+	}
+	h.add("one")
+	h.add("two")
+	return h
+}
+
+func (h *house) send(p *Peer, messages ...wire.Message) {
+	for _, m := range messages {
+		require.NoError(h.t, p.ReceiveStream(wire.AppendMessage(nil, m)))
+	}
+}
+
+// session returns the live session of a client, in the room where it is.
+func (h *house) session(conn *tape) *Session {
+	for _, c := range h.rooms {
+		if s := c.Session(conn.last().Session); s != nil && !s.ended {
+			return s
+		}
+	}
+	return nil
+}
+
+// A session moves over its connection: Leave, then Join, then another Welcome.
+func TestMove(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	h.tick(5)
+	before, was := conn.last(), h.session(conn)
+	was.SetValue("baggage")
+	require.ErrorContains(t, was.Move("three"), "no such room")
+	require.ErrorIs(t, was.Move("one"), errSameRoom)
+	require.ErrorContains(t, was.Move(string(make([]byte, wire.MaxRoom+1))), "at most 64")
+	require.NoError(t, was.Move("two"))
+	sent := was.viewer.Numbers().Structure
+	h.tick(2)
+	now, s := conn.last(), h.session(conn)
+	require.Len(t, conn.welcome, 2)
+	require.NotSame(t, was, s)
+	require.Equal(t, []any{before.Session, "two", uint8(0), uint32(0), sent + 1, ""}, []any{now.Session, now.Room, now.Resumed, now.Commands, now.Structure, now.SchemaText})
+	require.NotEqual(t, before.Epoch, now.Epoch)
+	require.NotEqual(t, before.Secret, now.Secret)
+	require.Greater(t, now.GenerationFloor, before.GenerationCeiling)
+	require.Equal(t, []any{p.ID(), "baggage", "two", p}, []any{s.ID(), s.Value(), s.Room(), s.peer})
+	require.Error(t, was.Move("two"), "it has ended here")
+	require.EqualValues(t, 1, h.rooms["one"].Stats().MovedOut)
+	require.EqualValues(t, 1, h.rooms["two"].Stats().MovedIn)
+	require.Zero(t, h.rooms["one"].Len())
+	require.Equal(t, []int{0, 1}, []int{h.rooms["one"].World().Stats().Entities, h.rooms["two"].World().Stats().Entities})
+
+	// Messages that the client sent before it knew are for the old room.
+	h.input(p, now.Structure-1)
+	h.send(p, wire.Command{ID: 1, Name: "touch"}, wire.Resync{})
+	h.tick(1)
+	require.Nil(t, s.endReason)
+	require.Zero(t, s.silentTicks)
+	require.Empty(t, h.joins[1:])
+	h.send(p, wire.Command{ID: 2, Name: "touch"}, wire.Arrived{}, wire.Command{ID: 3, Name: "touch"})
+	h.input(p, now.Structure)
+	h.tick(1)
+	require.Equal(t, []string{"touched in two"}, h.joins[1:])
+	require.EqualValues(t, 1, s.handled)
+	require.Zero(t, h.rooms["two"].Stats().Resyncs)
+	h.send(p, wire.Arrived{})
+	h.tick(1)
+	require.Equal(t, wire.BadState, conn.ended.Code, "Arrived without a move")
+	require.Nil(t, h.router.sessions[p.ID()])
+}
+
+// A session that cannot enter its room ends with the reason.
+func TestMoveRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(h *house, two *Core)
+		code   wire.Code
+	}{
+		"full":     {func(_ *house, two *Core) { require.NoError(t, two.SetLimits(1, 0)) }, wire.ServerFull},
+		"draining": {func(_ *house, two *Core) { two.Drain() }, wire.Draining},
+		"refused": {func(_ *house, two *Core) {
+			two.config.Game.Join = func(*Session) (world.Entity, error) { return 0, errors.New("members only") }
+		}, wire.JoinRefused},
+		"panics": {func(_ *house, two *Core) {
+			two.config.Game.Join = func(*Session) (world.Entity, error) { panic("oops") }
+		}, wire.Internal},
+		"kicked on the way": {func(h *house, _ *Core) { h.rooms["one"].Kick(h.router.nextID.Load(), "out") }, wire.Kicked},
+		"gone":              {func(h *house, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom},
+	} {
+		h := movers(t, func(*RouterConfig) {})
+		two := h.rooms["two"]
+		_, _ = h.join("two")
+		conn, p := h.join("one")
+		require.NoError(t, h.session(conn).Move("two"))
+		c.change(h, two)
+		h.tick(3)
+		require.Equal(t, c.code, conn.ended.Code, name)
+		require.True(t, conn.closed, name)
+		require.Nil(t, h.router.sessions[p.ID()], name)
+		require.Zero(t, h.rooms["one"].Len(), name)
+	}
+}
+
+// A client that has lost the Welcome to its room resumes with what it has, and begins there.
+// Both secrets are valid until a datagram of the room has come.
+func TestResumeAfterLostMove(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	h.tick(5)
+	old := *conn
+	require.NoError(t, h.session(conn).Move("two"))
+	h.tick(3)
+	fence := conn.last().Structure
+	p.Gone()
+	h.tick(2)
+	old.welcome = old.welcome[:1]
+	lost, _ := h.hello(resume(&old, fence-1))
+	h.tick(1)
+	require.Equal(t, []any{uint8(0), fence, p.ID(), "two", uint32(0)}, []any{lost.last().Resumed, lost.last().Structure, lost.last().Session, lost.last().Room, lost.last().Commands})
+	// The client has had the Welcome after all, or the answer was lost as well.
+	again, q := h.hello(resume(&old, fence-1))
+	h.tick(1)
+	require.Equal(t, fence, again.last().Structure)
+	h.send(q, wire.Command{ID: 1, Name: "touch"})
+	h.input(q, fence)
+	h.tick(1)
+	require.Contains(t, h.joins, "touched in two", "no Arrived is due on this connection")
+	late, _ := h.hello(resume(&old, fence-1))
+	h.tick(1)
+	require.Zero(t, late.last().Structure, "the old secret is void: a new session")
+	require.NotEqual(t, p.ID(), late.last().Session)
+	kept, _ := h.hello(resume(again, fence))
+	h.tick(1)
+	require.Equal(t, []any{uint8(1), fence, "two"}, []any{kept.last().Resumed, kept.last().Structure, kept.last().Room})
+}
+
+// A session moves while its client is away, which gives it no more time to come back.
+func TestMoveAway(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	away := 0
+	h.rooms["two"].config.Game.Away = func(*Session) { away++ }
+	conn, p := h.join("one")
+	h.tick(5)
+	p.Gone()
+	grace := h.rooms["one"].graceTicks
+	h.tick(grace / 2)
+	s := h.session(conn)
+	require.NoError(t, s.Move("two"))
+	h.tick(2)
+	s = h.session(conn)
+	require.Equal(t, []any{"two", true, 1}, []any{s.Room(), s.Away(), away})
+	require.GreaterOrEqual(t, s.silentTicks, grace/2)
+	back, _ := h.hello(resume(conn, 1))
+	h.tick(1)
+	require.Equal(t, []any{uint8(0), "two", p.ID()}, []any{back.last().Resumed, back.last().Room, back.last().Session})
+	require.NotZero(t, back.last().Structure)
+}
+
+// A session that is away and moves all the time ends when its grace period is over.
+func TestMoveAwayEnds(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	p.Gone()
+	h.tick(1)
+	for range h.rooms["one"].graceTicks + 10 {
+		if s := h.session(conn); s != nil {
+			_ = s.Move(map[string]string{"one": "two", "two": "one"}[s.Room()])
+		}
+		h.tick(1)
+	}
+	require.Nil(t, h.session(conn))
+	require.Nil(t, h.router.sessions[p.ID()])
+}
+
+// Moves may follow each other before the client answers: each has an Arrived of its own.
+func TestManyMoves(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	const moves = 1000
+	for len(conn.welcome) <= moves {
+		s := h.session(conn)
+		if s == nil {
+			h.tick(1)
+			continue
+		}
+		require.NoError(t, s.Move(map[string]string{"one": "two", "two": "one"}[s.Room()]))
+		for _, c := range []string{"one", "two"} {
+			h.rooms[c].Receive()
+		}
+		h.input(p, 0)
+	}
+	s := h.session(conn)
+	require.Equal(t, moves, s.arrivals)
+	require.LessOrEqual(t, len(s.former), maxFormer)
+	require.Len(t, s.visited, 2)
+	for i := 1; i <= moves; i++ {
+		require.Greater(t, conn.welcome[i].Structure, conn.welcome[i-1].Structure)
+		require.NotEqual(t, conn.welcome[i].Epoch, conn.welcome[i-1].Epoch)
+	}
+	for range moves - 1 {
+		h.send(p, wire.Command{ID: 1, Name: "touch"}, wire.Arrived{})
+	}
+	h.send(p, wire.Command{ID: 1, Name: "touch"})
+	h.tick(1)
+	require.Equal(t, 1, s.arrivals)
+	require.NotContains(t, h.joins, "touched in "+s.Room())
+	h.send(p, wire.Arrived{}, wire.Command{ID: 2, Name: "touch"})
+	h.tick(1)
+	require.Contains(t, h.joins, "touched in "+s.Room())
+	require.False(t, conn.closed)
+	for range 5000 { // a flood ends the session at the next tick
+		h.send(p, wire.Arrived{})
+	}
+	h.tick(1)
+	require.Equal(t, wire.BadState, conn.ended.Code)
+}
+
+// A session does not enter a room whose generations it knows from another world.
+func TestMoveGenerationsSeen(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	require.NoError(t, h.session(conn).Move("two"))
+	h.tick(2)
+	h.send(p, wire.Arrived{})
+	delete(h.rooms, "one")
+	again := h.add("one") // with the generations of two, since it is the second room now
+	require.Equal(t, h.rooms["two"].visit().first, again.visit().first)
+	require.ErrorIs(t, h.session(conn).Move("one"), ErrGenerationsSeen)
+	h.tick(2)
+	require.False(t, conn.closed)
+	// The room is known only later: the session ends, and its client may begin another.
+	ready := false
+	h.router.config.Move = func(string, *Session) (*Core, error) {
+		if !ready {
+			return nil, nil
+		}
+		return again, nil
+	}
+	require.NoError(t, h.session(conn).Move("one"))
+	h.tick(3)
+	require.False(t, conn.closed)
+	ready = true
+	h.tick(2)
+	require.Equal(t, wire.Spent, conn.ended.Code)
+	require.True(t, conn.ended.Code.Info().Retry)
+}
+
+// A Hello that resumes follows a session that moves before it is answered.
+func TestResumeWhileMoving(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	p.Gone()
+	h.tick(1)
+	again, _ := h.hello(resume(conn, 1))
+	require.NoError(t, h.session(conn).Move("two"))
+	h.rooms["one"].Receive() // resumes in one, and moves at once
+	h.tick(2)
+	require.Equal(t, []string{"one", "two"}, []string{again.welcome[0].Room, again.last().Room})
+
+	conn, p = h.join("one")
+	p.Gone()
+	h.tick(1)
+	require.NoError(t, h.session(conn).Move("two"))
+	one := h.rooms["one"]
+	again, q := h.hello(resume(conn, 1)) // reaches the room after the session has left
+	one.mu.Lock()
+	one.opened = nil
+	one.mu.Unlock()
+	one.Receive()
+	require.True(t, one.deliver(q))
+	h.tick(3)
+	require.Equal(t, []any{"two", conn.last().Session}, []any{again.last().Room, again.last().Session})
+}
+
+// The end of an Admission travels along.
+func TestMoveKeepsAdmission(t *testing.T) {
+	h := movers(t, func(c *RouterConfig) {
+		c.Admit = func(context.Context, []byte) (Admission, error) {
+			return Admission{User: "ann", Lasts: time.Second}, nil
+		}
+	})
+	conn, p := h.join("one")
+	h.tick(20)
+	require.NoError(t, h.session(conn).Move("two"))
+	h.tick(20)
+	h.input(p, conn.last().Structure)
+	require.Equal(t, "ann", h.session(conn).User())
+	h.tick(30)
+	require.Equal(t, wire.SessionExpired, conn.ended.Code)
+}
