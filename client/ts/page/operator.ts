@@ -12,6 +12,7 @@ const maxShown = 50
 /** SessionInfo is what the page shows of a session of GET /sessions. */
 interface SessionInfo {
   readonly id: number
+  readonly room: string
   readonly name: string
   readonly user: string
   readonly away: boolean
@@ -79,7 +80,7 @@ export class Operator {
 
   private showSessions(all: readonly SessionInfo[]): void {
     set('sessions', all.length)
-    fillTable('visitors', all.slice(0, maxShown).map((s) => [s.user || s.name, s.away ? 'away' : s.entity, s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`, this.kick(s)]))
+    fillTable('visitors', all.slice(0, maxShown).map((s) => [[s.user || s.name, s.room].filter(Boolean).join(' in '), s.away ? 'away' : s.entity, s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`, this.kick(s)]))
   }
 
   private kick(s: SessionInfo): HTMLElement {
