@@ -14,6 +14,9 @@ const (
 	// answerMargin is how long before the client's acknowledgement is due an answer is sent
 	// at the latest: timers are late, the more so on busy machines.
 	answerMargin = 3 * time.Millisecond
+	// inputMargin is how long before its tick an input that waited should arrive at least: the
+	// server's own work delays its snapshots, so that its time seems to be earlier than it is.
+	inputMargin = 12 * time.Millisecond
 	// snapshotLateness is how late snapshots may be for the server's acknowledgements to
 	// wait for them nevertheless.
 	snapshotLateness = 4 * time.Millisecond
@@ -50,14 +53,14 @@ func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
 }
 
 // holds reports whether an Input should wait for answerTime, because that saves a packet and
-// delays nothing: the caller sleeps until then, and a new input still arrives a quarter of a
-// tick before its tick. (Ticks are chosen for half of one.)
+// delays nothing: the caller sleeps until then, and a new input still arrives inputMargin
+// before its tick, which at 60 ticks a second it never does.
 func (s *Session) holds(now time.Duration) bool {
 	if !s.owes || !s.sleeps {
 		return false
 	}
 	in, at := &s.inputs, s.answerTime()
-	return now < at && (in.unsent == 0 || in.unsent == 1 && s.inputTick(at)-0.25 < float64(in.list[0].Tick))
+	return now < at && (in.unsent == 0 || in.unsent == 1 && s.inputTick(at)-0.5+s.clock.ticks(inputMargin) < float64(in.list[0].Tick))
 }
 
 // answerTime returns when the oldest unanswered snapshot is best answered.

@@ -60,41 +60,51 @@ func packetsPerSnapshot(t *testing.T, delay int64, sleeps bool) float64 {
 	return float64(packets) / float64(len(sent))
 }
 
-// Inputs that wait with an answer are in time nevertheless, and no earlier because of it.
+// At 20 ticks and snapshots a second, inputs wait with the answer and are in time, for the
+// ticks that a client that draws also makes them for. At 60 ticks they do not wait.
 func TestInputsWaitForTheAnswer(t *testing.T) {
-	play := func(sleeps bool) (late int, lead time.Duration, datagrams int) {
-		link := simtest.Conditions{DelayMin: ms(10), DelayMax: ms(10)}
-		s := newStudio(t, 21, link, link)
-		s.every = studioTickHz / 20
-		s.session.Sleeps(sleeps)
-		s.session.TakeStream()
-		var snapshots uint64
-		newest := uint32(0)
-		s.arrived = func(in wire.Input, tick uint32) {
-			datagrams++
-			if len(in.Inputs) > 0 && in.Inputs[0].Tick > newest {
-				newest = in.Inputs[0].Tick
-				if newest <= tick {
-					late++
-				}
-			}
+	for _, hz := range []int64{20, 60} {
+		inTime, lead, wait := inputsOnSnapshots(t, hz, true)
+		awake, leadAwake, waitAwake := inputsOnSnapshots(t, hz, false)
+		require.Equal(t, awake, inTime, "%d Hz", hz)
+		require.InDelta(t, leadAwake, lead, float64(time.Millisecond), "%d Hz", hz)
+		if hz == 20 {
+			waitAwake = 19 * time.Millisecond // of 50, over 10 ms: 15 for 25 at the server, 4 for late snapshots
 		}
-		for range 60_000 {
-			s.play(100 * time.Microsecond)
-			if n := s.session.Replica().Stats().Snapshots; n != snapshots {
-				snapshots = n
-				setInput(t, s.session, []byte("w"), s.time())
-			}
-			if s.now == 10_000 {
-				late, datagrams = 0, 0
-			}
-		}
-		return late, s.session.Stats().Lead, datagrams
+		require.InDelta(t, waitAwake, wait, float64(time.Millisecond), "%d Hz", hz)
 	}
-	late, lead, datagrams := play(true)
-	lateAwake, leadAwake, datagramsAwake := play(false)
-	require.Zero(t, late)
-	require.Zero(t, lateAwake)
-	require.InDelta(t, leadAwake, lead, float64(time.Millisecond))
-	require.InDelta(t, datagramsAwake, datagrams, 2)
+}
+
+// inputsOnSnapshots plays 5 s of a client that sets an input on each of 20 snapshots a second,
+// and returns the ticks of those that arrived in time, and the median time between a snapshot's
+// arrival and the input's departure.
+func inputsOnSnapshots(t *testing.T, hz int64, sleeps bool) (ticks []uint32, lead, wait time.Duration) {
+	link := simtest.Conditions{DelayMin: ms(5), DelayMax: ms(5)}
+	s := newStudioAt(t, hz, 21, link, link)
+	s.every = uint32(hz) / 20
+	s.session.Sleeps(sleeps)
+	s.session.TakeStream()
+	var snapshots uint64
+	var set int64
+	var waits []time.Duration
+	newest := uint32(0)
+	s.arrived = func(in wire.Input, tick uint32) {
+		if len(in.Inputs) == 0 || in.Inputs[0].Tick <= newest {
+			return
+		}
+		if newest = in.Inputs[0].Tick; newest > tick && s.now >= 10_000 {
+			ticks = append(ticks, newest)
+			waits = append(waits, time.Duration(s.now-ms(5)-set)*100*time.Microsecond)
+		}
+	}
+	for range 60_000 {
+		s.play(100 * time.Microsecond)
+		if n := s.session.Replica().Stats().Snapshots; n != snapshots {
+			snapshots, set = n, s.now
+			setInput(t, s.session, []byte("w"), s.time())
+		}
+	}
+	require.Greater(t, len(ticks), 98)
+	slices.Sort(waits)
+	return ticks, s.session.Stats().Lead, waits[len(waits)/2]
 }

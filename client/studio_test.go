@@ -36,6 +36,7 @@ type studio struct {
 	down, up *simtest.Link
 	body     client.Component[schema.Body]
 
+	hz      int64  // ticks a second
 	every   uint32 // ticks between snapshots
 	motion  func(tick uint32) (body schema.Body, sent bool)
 	render  func() // called for each render
@@ -53,8 +54,13 @@ type studio struct {
 }
 
 func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
+	return newStudioAt(t, studioTickHz, seed, down, up)
+}
+
+// newStudioAt returns a studio of hz ticks a second.
+func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Conditions) *studio {
 	s := &studio{
-		t: t, schema: schema.New(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
+		t: t, hz: hz, schema: schema.New(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
 		render: func() {}, arrived: func(wire.Input, uint32) {},
 	}
@@ -68,7 +74,7 @@ func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
 	s.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: s.schema.Hash(), SchemaText: s.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: studioTickHz, SnapshotHz: studioSnapshotHz, MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: uint16(hz), SnapshotHz: uint16(min(hz, studioSnapshotHz)), MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
 	}
 	s.join()
 	return s
@@ -105,7 +111,7 @@ func (s *studio) time() time.Duration { return time.Duration(s.now) * time.Secon
 
 // trueTick returns the server's current tick, with fractions.
 func (s *studio) trueTick() float64 {
-	return studioFirstTick + float64(s.now-s.behind)*studioTickHz/studioHz
+	return studioFirstTick + float64((s.now-s.behind)*s.hz)/studioHz
 }
 
 func (s *studio) values(tick uint32) (schema.Row, bool) {
