@@ -136,10 +136,11 @@ func TestHouse(t *testing.T) {
 	require.Equal(t, map[string]string{"hall": "open", "match/1": "draining", "match/2": "open", "match/3": "open"}, states)
 	do("/rooms/close?room=match/1", http.StatusOK)
 	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(b)))
-	do(fmt.Sprintf("/sessions/%d/kick", a.Welcome().Session), http.StatusOK)
+	code, _ := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/kick", a.Welcome().Session))
+	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, wire.Kicked, wire.CodeOf(h.ends(a)))
 
-	code, _ := h.operate(http.MethodGet, "/readyz")
+	code, _ = h.operate(http.MethodGet, "/readyz")
 	require.Equal(t, http.StatusOK, code)
 	for _, line := range []string{
 		`worldd_rooms{room_kind="match"} 2`, `worldd_sessions_joined_total{room_kind="match"} 2`, `worldd_sessions_joined_total{room_kind="hall"} 1`,

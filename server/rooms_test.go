@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -154,6 +155,33 @@ func (g *visitor) leave() {
 	g.end()
 }
 
+// now returns the present run of a room.
+func (h *hostel) now(room string) *run {
+	h.rooms.mu.Lock()
+	defer h.rooms.mu.Unlock()
+	return h.byName[room].run.Load()
+}
+
+// tick returns the tick of a room's world.
+func (h *hostel) tick(room string) (tick uint64) {
+	now := h.now(room)
+	require.NoError(h.t, now.loop.ask(context.Background(), func() { tick = now.core.World().Tick() }))
+	return tick
+}
+
+// times returns how often New was called for each room.
+func (h *hostel) times() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.made)
+}
+
+func (h *hostel) failing(room string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fails[room] = err
+}
+
 // names returns the names of all rooms.
 func (h *hostel) names() (names []string) {
 	for _, r := range h.sorted() {
@@ -186,7 +214,7 @@ func TestRoomsAreMadeForThoseWhoJoin(t *testing.T) {
 		h.mustVisit("")
 		time.Sleep(2 * time.Second)
 		require.Equal(t, []string{"lobby", "match/1", "match/2"}, h.names())
-		require.Equal(t, map[string]int{"lobby": 1, "match/1": 1, "match/2": 1}, h.made, "one world for all who come at once")
+		require.Equal(t, map[string]int{"lobby": 1, "match/1": 1, "match/2": 1}, h.times(), "one world for all who come at once")
 		require.Equal(t, wire.OK, a.code())
 		reports := h.kindReports()
 		require.Equal(t, []string{"lobby", "match"}, []string{reports[0].Kind, reports[1].Kind})
@@ -255,8 +283,8 @@ func TestFloodOfNames(t *testing.T) {
 // A room whose New fails is no room, for a moment: others do not learn of it.
 func TestNewFails(t *testing.T) {
 	play(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *hostel) {
-		h.fails["match/100"] = errors.New("out of luck, at /secret/path")
-		h.fails["match/101"] = &wire.Error{Code: wire.JoinRefused, Detail: "not today"}
+		h.failing("match/100", errors.New("out of luck, at /secret/path"))
+		h.failing("match/101", &wire.Error{Code: wire.JoinRefused, Detail: "not today"})
 		for i := range 110 {
 			name := fmt.Sprint("match/", i)
 			g, err := h.visit(name)
@@ -266,7 +294,7 @@ func TestNewFails(t *testing.T) {
 				require.NotContains(t, err.Error(), "secret")
 				_, err = h.visit(name)
 				require.Error(t, err)
-				require.Equal(t, 1, h.made[name], "remembered for a second")
+				require.Equal(t, 1, h.times()[name], "remembered for a second")
 			case 101:
 				require.Equal(t, wire.JoinRefused, wire.CodeOf(err))
 			default:
@@ -277,7 +305,7 @@ func TestNewFails(t *testing.T) {
 		}
 		require.NotEmpty(t, h.logs.FilterMessage("the room cannot be made").FilterField(zap.String("room", "match/100")).All())
 		time.Sleep(2 * brokenFor)
-		delete(h.fails, "match/100")
+		h.failing("match/100", nil)
 		h.mustVisit("match/100")
 	})
 }
@@ -330,7 +358,7 @@ func TestIdleRoomsEnd(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.Equal(t, []string{"lobby"}, h.names(), "the pinned one stays")
 		h.mustVisit("match/1")
-		require.Equal(t, 2, h.made["match/1"])
+		require.Equal(t, 2, h.times()["match/1"])
 		joined := h.kindReports()[1].Report.Sessions.Joined
 		time.Sleep(2 * time.Second)
 		require.EqualValues(t, 1, joined, "counters keep the ended run")
@@ -369,7 +397,7 @@ func TestPanicInARoom(t *testing.T) {
 	}, func(h *hostel) {
 		a, b, c := h.mustVisit("match/a"), h.mustVisit("match/b"), h.mustVisit("gone")
 		time.Sleep(5 * time.Second)
-		before := h.byName["match/a"].run.Load().core
+		before := h.now("match/a").core
 		for _, name := range []string{"match/a", "gone"} {
 			h.in(name, func(*world.World) {
 				h.in(name, nil)
@@ -382,9 +410,9 @@ func TestPanicInARoom(t *testing.T) {
 		require.Equal(t, []string{"lobby", "match/a", "match/b"}, h.names(), "the one without images has ended")
 		h.mustVisit("match/a")
 		time.Sleep(time.Second)
-		now := h.byName["match/a"].run.Load().core
+		now := h.now("match/a").core
 		require.NotEqual(t, before.Config().Epoch, now.Config().Epoch)
-		require.Greater(t, now.World().Tick(), uint64(200), "of the image")
+		require.Greater(t, h.tick("match/a"), uint64(200), "of the image")
 		require.Greater(t, now.World().Config().FirstGeneration, before.World().Config().FirstGeneration)
 		lines := h.logs.FilterMessage("the room panicked: its sessions end").FilterField(zap.String("room", "match/a")).All()
 		require.Len(t, lines, 1)
@@ -404,12 +432,12 @@ func TestPanicLoop(t *testing.T) {
 		h.in("match/a", func(*world.World) { panic("always") })
 		h.in("lobby", func(*world.World) { panic("always") })
 		time.Sleep(10 * time.Second)
-		require.Equal(t, 1+maxRestarts, h.made["match/a"])
-		require.Equal(t, 1+maxRestarts, h.made["lobby"])
+		require.Equal(t, 1+maxRestarts, h.times()["match/a"])
+		require.Equal(t, 1+maxRestarts, h.times()["lobby"])
 		_, err := h.visit("match/a")
 		require.Equal(t, wire.Internal, wire.CodeOf(err))
 		time.Sleep(2 * failedFor)
-		require.LessOrEqual(t, h.made["match/a"], 3+maxRestarts, "once a minute")
+		require.LessOrEqual(t, h.times()["match/a"], 3+maxRestarts, "once a minute")
 		h.in("lobby", nil)
 		h.in("match/a", nil)
 		time.Sleep(2 * failedFor)
@@ -444,7 +472,7 @@ func TestRoomThatNeverSteps(t *testing.T) {
 		h.in("match/stuck", func(*world.World) { <-stuck })
 		g := h.mustVisit("match/other")
 		time.Sleep(6 * time.Second)
-		other := h.byName["match/other"].run.Load().loop.report().Tick
+		other := h.now("match/other").loop.report().Tick
 		require.Zero(t, other.Late+other.Missed)
 		require.InDelta(t, 300, other.Count, 5)
 		require.False(t, h.report().Tick.Behind)
@@ -490,7 +518,7 @@ func TestImagesOfRooms(t *testing.T) {
 			h.mustVisit("lobby")
 			h.mustVisit("match/c")
 		}
-		require.Greater(t, h.byName["match/c"].run.Load().core.World().Tick(), uint64(400))
+		require.Greater(t, h.tick("match/c"), uint64(400))
 	})
 }
 
