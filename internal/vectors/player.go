@@ -62,7 +62,9 @@ func (p *Player) Play(s Step) Expect {
 			e.Outcome = outcomes[outcome]
 		}
 	} else {
+		p.session.TakeStream() // of steps before
 		err = p.session.ReceiveStream(s.Stream)
+		e.Arrived = p.arrived()
 	}
 	if err != nil {
 		e.Error = wire.CodeOf(err).String()
@@ -109,6 +111,22 @@ func (p *Player) reconnect() (*Hello, error) {
 		return nil, err
 	}
 	return &Hello{h.Session, h.Secret, h.Structure}, nil
+}
+
+// arrived returns the number of Arrived messages that the client has sent since the last
+// TakeStream.
+func (p *Player) arrived() (n int) {
+	var frames wire.FrameReader
+	frames.Feed(p.session.TakeStream())
+	for {
+		kind, _, ok, err := frames.Next()
+		if err != nil || !ok {
+			return n
+		}
+		if kind == wire.TypeArrived {
+			n++
+		}
+	}
 }
 
 // changed returns the entities that are new or have changed.

@@ -54,6 +54,7 @@ type Expect struct {
 	Events    []Event                `json:"events,omitempty"`   // delivered in the step, in order
 	Results   []Result               `json:"results,omitempty"`  // of commands that a Send sent
 	Sent      []byte                 `json:"sent,omitempty"`     // arguments or input of a Send
+	Arrived   int                    `json:"arrived,omitempty"`  // Arrived messages that the client sends
 	Exact     []Exact                `json:"exact,omitempty"`    // ascending by handle
 	Audits    uint64                 `json:"audits,omitempty"`   // checked so far; all agreed
 }

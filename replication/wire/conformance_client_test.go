@@ -40,6 +40,7 @@ type (
 		asked   map[uint64]string // names of Commands without a Result, by id
 		heard   []vectorEvent     // in this step
 		results []vectorResult    // in this step
+		arrived int               // Arrived messages sent in this step
 	}
 	// pageSession holds what a client keeps of a session, over its connections.
 	pageSession struct {
@@ -47,6 +48,7 @@ type (
 		secret    string         // from the newest Welcome
 		cells     map[uint32]pageCell
 		structure uint64 // number of the newest record
+		fence     uint64 // structure number of the Welcome to the room
 		tick      uint64 // of the newest Structure message
 		newest    uint64 // highest seq applied
 		applied   map[uint64]bool
@@ -257,17 +259,21 @@ func (c *pageClient) welcome(m map[string]any) {
 	number := func(name string) uint64 { return m[name].(uint64) }
 	secret := m["secret"].(string)
 	switch {
-	case c.joined && c.keeps(welcomeOnce),
-		len(secret) != 0 && len(secret) != 16 && c.keeps(secretLength),
+	case len(secret) != 0 && len(secret) != 16 && c.keeps(secretLength),
 		(number("tick_hz") == 0 || number("snapshot_hz") == 0) && c.keeps(ratesNot0),
-		number("structure") != c.structureOf(m) && c.keeps(welcomeStructure),
 		number("snapshot_hz") > number("tick_hz") && c.keeps(snapshotsAtMostTicks),
 		number("max_slots") > 1<<24 && c.keeps(maxSlotsBound),
 		number("generation_ceiling") < number("generation_floor") && c.keeps(ceilingNotBelowFloor),
 		number("simulate") != 0 && c.keeps(simulateOnlyIfAble),
-		m["schema_text"] != "" && !c.asks && c.keeps(schemaTextOnlyIfAsked),
-		c.asks && number("schema") != fnv1a(m["schema_text"].(string)) && c.keeps(schemaTextChecked),
-		!c.asks && number("schema") != c.hash && c.keeps(schemaChecked):
+		m["schema_text"] != "" && number("schema") != fnv1a(m["schema_text"].(string)) && c.keeps(schemaTextChecked):
+		c.breach()
+	case c.joined:
+		c.move(m)
+		return
+	case m["schema_text"] != "" && !c.asks && c.keeps(schemaTextOnlyIfAsked),
+		m["schema_text"] == "" && c.asks && c.keeps(schemaTextChecked),
+		!c.asks && number("schema") != c.hash && c.keeps(schemaChecked),
+		number("structure") != c.structureOf(m) && !c.movedTo(m) && c.keeps(welcomeStructure):
 		c.breach()
 	case number("protocol") != 4 && c.keeps(protocolChecked):
 		panic(pageEnd("protocol-version"))
@@ -340,6 +346,8 @@ func (c *pageClient) begin(m map[string]any) {
 	if was == nil {
 		return
 	}
+	s.structure = m["structure"].(uint64)
+	s.fence = s.structure
 	c.wishesRenewed(was.welcome["epoch"] != m["epoch"])
 	if !c.keeps(structureRestarts) {
 		s.structure = was.structure
@@ -506,10 +514,11 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 	}
 	s, in := c.session, c.decoder(d)
 	h := in.stateHeader()
-	if h.complete && c.keeps(completeIfSimulating) || h.continued && c.keeps(continuedIfSimulating) || h.exact && c.keeps(exactRowsIfSimulating) {
+	marked := h.complete && c.keeps(completeIfSimulating) || h.continued && c.keeps(continuedIfSimulating) || h.exact && c.keeps(exactRowsIfSimulating)
+	if marked && !c.keeps(flagsWait) {
 		c.breach()
 	}
-	if s.applied[h.seq] && c.keeps(seqOnce) || s.newest > h.seq && s.newest-h.seq > uint64(c.pick(seqWindow, 64, 63)+c.pick(seqWindowEnd, 0, 1)) {
+	if h.structure < s.fence && c.keeps(moveFence) || s.applied[h.seq] && c.keeps(seqOnce) || s.newest > h.seq && s.newest-h.seq > uint64(c.pick(seqWindow, 64, 63)+c.pick(seqWindowEnd, 0, 1)) {
 		c.unless(noEventsOfCopies, h)
 		return "duplicate"
 	}
@@ -517,6 +526,9 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 		c.unless(heldEventsWait, h)
 		c.hold(pageHeld{h.seq, h.structure, slices.Clone(d)})
 		return "held"
+	}
+	if marked {
+		c.breach()
 	}
 	rows := in.rowHeaders(h)
 	for _, row := range rows {
@@ -647,7 +659,7 @@ func (c *pageClient) release() {
 
 // play applies a step and returns the state after it, given the state before.
 func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageResult) (got vectorExpect) {
-	c.heard, c.results = nil, nil
+	c.heard, c.results, c.arrived = nil, nil, 0
 	switch {
 	case step.Wish != nil:
 		c.name(step.Wish)
@@ -660,6 +672,7 @@ func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageRe
 	default:
 		got.Error = c.attempt(func() { c.receive(step.Stream) })
 	}
+	got.Arrived = c.arrived
 	got.Events, got.Results = append(got.Events, c.heard...), c.results
 	got.Mask = fmt.Sprintf("%016x", 0)
 	s := c.session

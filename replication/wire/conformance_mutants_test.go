@@ -37,7 +37,6 @@ const (
 	binIsNotNil
 	answerOnlyWithCode0
 	welcomeFirst
-	welcomeOnce
 	protocolChecked
 	schemaChecked
 	tablesChecked
@@ -52,6 +51,26 @@ const (
 	movedHasAddress
 	onlyMovedHasAddress
 	secretLength
+	moveTables
+	moveSession
+	moveNotResumed
+	moveCommands
+	moveEpoch
+	moveIsNextRecord
+	moveText
+	moveTextOnce
+	moveTextRead
+	moveKeepsHeld
+	moveDropsCells
+	moveAcknowledgesAgain
+	moveTicksAgain
+	moveFence
+	moveEndsWishes
+	moveArrived
+	lostMove
+	lostMoveSession
+	lostMoveIsAhead
+	flagsWait
 	partialMessageDropped
 	helloNamesStructure
 	newestSecret
@@ -404,7 +423,26 @@ var rules = [...]struct{ section, text string }{
 	binIsNotNil:               {"3", "an empty bin is not nil"},
 	answerOnlyWithCode0:       {"11.5", "a Result has an answer only with code 0"},
 	welcomeFirst:              {"4", "nothing but Welcome or Refused comes first"},
-	welcomeOnce:               {"4", "one Welcome per connection"},
+	moveTables:                {"4.2", "the tables are as before"},
+	moveSession:               {"4.2", "the session is as before"},
+	moveNotResumed:            {"4.2", "resumed is 0"},
+	moveCommands:              {"4.2", "commands is 0"},
+	moveEpoch:                 {"4.2", "the epoch is another"},
+	moveIsNextRecord:          {"4.2", "structure is one above the newest record"},
+	moveText:                  {"4.2", "another schema comes with its text"},
+	moveTextOnce:              {"4.2", "the same schema comes without its text"},
+	moveTextRead:              {"4.2", "the text holds from now on"},
+	moveKeepsHeld:             {"4.2", "snapshots of the new room that wait stay"},
+	moveDropsCells:            {"4.2", "entities and cells are dropped"},
+	moveAcknowledgesAgain:     {"4.2", "acknowledgements start again"},
+	moveTicksAgain:            {"4.2", "ticks of structure count from 0 again"},
+	moveFence:                 {"4.2", "snapshots of the old room are dropped"},
+	moveEndsWishes:            {"4.2", "provisional handles are Stale"},
+	moveArrived:               {"4.2", "a move is answered by Arrived"},
+	lostMove:                  {"4.2", "a Welcome that was lost begins a session with its structure number"},
+	lostMoveSession:           {"4.2", "it has the session's number"},
+	lostMoveIsAhead:           {"4.2", "its structure number is above the client's"},
+	flagsWait:                 {"11.3", "flags marked with † wait with their snapshot"},
 	protocolChecked:           {"4", "Welcome's protocol is checked"},
 	schemaChecked:             {"4", "Welcome's schema is checked"},
 	tablesChecked:             {"4", "Welcome's tables are checked"},

@@ -47,6 +47,7 @@ type (
 		Events            []vectorEvent
 		Results           []vectorResult
 		Sent              []byte
+		Arrived           int
 	}
 	vectorSend struct {
 		Command string

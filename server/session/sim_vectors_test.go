@@ -37,7 +37,7 @@ func TestVectors(t *testing.T) {
 		cases = append(cases, recorded(t, seed))
 	}
 	cases = append(cases, recordedRiders(t), recordedTalk(t), recordedClean(t))
-	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t), "texts.jsonl": textCases(t)}
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}

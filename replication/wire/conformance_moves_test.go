@@ -1,0 +1,60 @@
+package wire_test
+
+import "maps"
+
+// move handles a Welcome on a connection that has had one: section 4.2.
+func (c *pageClient) move(m map[string]any) {
+	was := c.session
+	number := func(name string) uint64 { return m[name].(uint64) }
+	text := m["schema_text"].(string)
+	switch {
+	case number("protocol") != 4, number("tables") != c.page.version && c.keeps(moveTables),
+		m["session"] != was.welcome["session"] && c.keeps(moveSession),
+		number("resumed") != 0 && c.keeps(moveNotResumed),
+		number("commands") != 0 && c.keeps(moveCommands),
+		m["epoch"] == was.welcome["epoch"] && c.keeps(moveEpoch),
+		number("structure") != was.structure+1 && c.keeps(moveIsNextRecord),
+		text == "" && number("schema") != c.hash && c.keeps(moveText),
+		text != "" && number("schema") == c.hash && c.keeps(moveTextOnce):
+		c.breach()
+	}
+	if text != "" && c.keeps(moveTextRead) {
+		served, err := readSchema(text, mutation{})
+		if err != nil {
+			c.breach()
+		}
+		c.schema, c.served, c.hash = served.components, served, fnv1a(text)
+	}
+	s := &pageSession{welcome: m, secret: m["secret"].(string), cells: map[uint32]pageCell{}, applied: map[uint64]bool{}}
+	s.structure, s.fence = number("structure"), number("structure")
+	if c.keeps(moveKeepsHeld) {
+		s.held = was.held
+	}
+	if !c.keeps(moveDropsCells) {
+		s.cells = maps.Clone(was.cells)
+	}
+	if !c.keeps(moveAcknowledgesAgain) {
+		s.newest, s.applied = was.newest, was.applied
+	}
+	if !c.keeps(moveTicksAgain) {
+		s.tick = was.tick
+	}
+	c.session = s
+	if c.keeps(moveEndsWishes) {
+		c.wishesRenewed(true)
+	}
+	if c.keeps(moveArrived) {
+		c.arrived++
+	}
+	c.release()
+}
+
+// movedTo reports whether a Welcome to a Hello that asked to resume begins in the room where
+// the session has moved to.
+func (c *pageClient) movedTo(m map[string]any) bool {
+	s := c.session
+	if s == nil || s.secret == "" || m["resumed"] != uint64(0) || !c.keeps(lostMove) {
+		return false
+	}
+	return (m["session"] == s.welcome["session"] || !c.keeps(lostMoveSession)) && (m["structure"].(uint64) > s.structure || !c.keeps(lostMoveIsAhead))
+}
