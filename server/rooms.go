@@ -122,6 +122,13 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			}
 			return now.core, nil
 		},
+		Move: func(name string, _ *Session) (*session.Core, error) {
+			now, err := m.move(name)
+			if now == nil {
+				return nil, err
+			}
+			return now.core, nil
+		},
 	})
 	if err == nil {
 		m.router.OnPanic(func(p session.HookPanic) {

@@ -46,7 +46,9 @@ func (b *house) game(q server.RoomRequest) (*server.RoomGame, error) {
 				return w.Spawn(crate, world.Vec3{}, world.Vec3{})
 			},
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Commands: []server.Command{server.OnRawCommand("blow", func(s *server.Session, _ world.Entity, _ []byte) error {
+			Commands: []server.Command{server.OnRawCommand("go", func(s *server.Session, _ world.Entity, room []byte) error {
+				return s.Move(string(room[1:])) // after the header of MessagePack
+			}), server.OnRawCommand("blow", func(s *server.Session, _ world.Entity, _ []byte) error {
 				b.panic.Store(&name)
 				return nil
 			})},
@@ -177,4 +179,38 @@ func TestClientOfARoomThatPanics(t *testing.T) {
 	require.Greater(t, v.Welcome().GenerationFloor, before.GenerationFloor)
 	require.Equal(t, client.Joined, other.State())
 	require.NoError(t, errors.Join(v.Close()))
+}
+
+// The game moves sessions to rooms, which are made for them, over the same connection.
+func TestMoveBetweenRooms(t *testing.T) {
+	h := newHouse(t, func(c *server.RoomsConfig) {
+		k := c.Kinds["match"]
+		k.Create = server.ForGame
+		c.Kinds["match"] = k
+	})
+	a, b := h.dialRoom(""), h.dialRoom("")
+	h.until(a, "sees the other", func() bool { return a.Replica().Len() == 2 })
+	before, own := a.Welcome(), a.Controlled()
+	text := func(short string) []byte { return append([]byte{0xa0 | byte(len(short))}, short...) }
+	for _, room := range []string{"nowhere", "match/../x"} {
+		q, err := a.Command("go", 0, text(room))
+		require.NoError(t, err)
+		for {
+			if answer, ok := q.Poll(); ok {
+				require.Error(t, answer.Err)
+				break
+			}
+			require.NoError(t, a.Wait(h.ctx))
+			h.stay(a, b)
+		}
+	}
+	for _, c := range []*client.Client{a, b} {
+		_, err := c.Command("go", 0, text("match/1"))
+		require.NoError(t, err)
+		h.until(c, "is in the match", func() bool { h.stay(a, b); return c.Welcome().Room == "match/1" && c.Replica().Len() > 0 })
+	}
+	require.Equal(t, before.Session, a.Welcome().Session)
+	require.NotEqual(t, before.Epoch, a.Welcome().Epoch)
+	require.Equal(t, wire.Stale, a.Resolve(own))
+	h.until(a, "sees the other again", func() bool { h.stay(a, b); return a.Replica().Len() == 2 })
 }

@@ -11,9 +11,12 @@ func (c *Core) Panicking() uint64 { return c.panicking }
 func (c *Core) Abandon(why *wire.Error) {
 	c.mu.Lock()
 	c.closed = true
-	peers := append(c.peers, c.opened...)
-	c.opened = nil
+	peers, travellers := append(c.peers, c.opened...), c.arriving
+	c.opened, c.arriving = nil, nil
 	c.mu.Unlock()
+	for _, t := range travellers {
+		c.turnAway(t, why)
+	}
 	for _, s := range c.sessions {
 		if s.ended {
 			continue
