@@ -174,8 +174,6 @@ export class Replica {
   structureTick = 0
   private before = 0 // newest tick of a snapshot before tick
   private held: Held[] = []
-  /** @internal able says that a room to which the session moves may simulate. */
-  able = false
   private fence = 0 // snapshots of lower structure numbers are of an earlier room
   private readonly rendered: { tick: number; call: () => void }[] = []
   private readonly loads: number[] // of components
@@ -625,10 +623,8 @@ export class Replica {
       this.stats.duplicates++
       return 'duplicate'
     }
-    const waits = h.structure > this.structure
-    // One that waits may be of the next room.
-    if (!this.bodies && !(waits && this.able) && (h.complete || h.audited || h.continued || h.exact)) fail('a State datagram of a simulation, in a session that does not simulate')
-    if (waits) return this.hold(d)
+    if (h.structure > this.structure) return this.hold(d) // it may be of another room
+    if (!this.bodies && (h.complete || h.audited || h.continued || h.exact)) fail('a State datagram of a simulation, in a session that does not simulate')
     this.reader.reset(d, h.rest, d.length)
     this.readHeaders()
     const load = this.findEntities()

@@ -333,7 +333,6 @@ export class Session {
       if (before && was?.epoch === m.epoch) this.replica!.inheritStale(before)
       if (this.moved) this.replica!.follow(m.structure, moves ? before : undefined)
     }
-    this.replica!.able = this.able
     this.welcome = { ...m, schemaText: '' } // the layout has it
     this.room = m.room
     if (moves) {

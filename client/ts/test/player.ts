@@ -3,7 +3,7 @@
 import { ByteReader } from '../src/bits.ts'
 import { WireError } from '../src/codes.ts'
 import { formatHandle, type Handle, indexOf, isProvisional, newHandle, parseHandle } from '../src/handles.ts'
-import { FrameReader } from '../src/messages.ts'
+import { FrameReader, Type } from '../src/messages.ts'
 import { MsgpackReader } from '../src/msgpack.ts'
 import { Events } from '../src/replica.ts'
 import type { Message, Payload, Text } from '../src/schema.ts'
@@ -81,13 +81,26 @@ export class Player {
       else if (s.datagram) {
         const outcome = this.session.receiveDatagram(this.base64.decode(s.datagram), 0)
         if (outcome !== undefined && this.session.joined) e.outcome = outcome
-      } else this.session.receiveStream(this.base64.decode(s.stream ?? ''))
+      } else {
+        this.session.takeStream() // of steps before
+        this.session.receiveStream(this.base64.decode(s.stream ?? ''))
+      }
     } catch (err) {
       if (!(err instanceof WireError)) throw err
       e.error = err.codeName
     }
+    if (s.stream !== undefined) this.countArrived(e)
     this.observe(e)
     return e
+  }
+
+  /** countArrived counts the Arrived messages that the client has sent in a step. */
+  private countArrived(e: Expect): void {
+    const frames = new FrameReader()
+    frames.feed(this.session.takeStream())
+    let n = 0
+    while (frames.next()) if (frames.type === Type.arrived) n++
+    if (n > 0) e.arrived = n
   }
 
   private observe(e: Expect): void {

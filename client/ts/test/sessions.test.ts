@@ -6,7 +6,7 @@ import { Player, type Step } from './player.ts'
 import { base64, bytes, readVector } from './vectors.ts'
 
 const files = [
-  'hostile', 'load', 'rides', 'texts', 'wishes', 'simulation-3', 'simulation-5', 'simulation-8', 'simulation-13', 'simulation-80', 'simulation-riders', 'simulation-texts',
+  'hostile', 'load', 'moves', 'rides', 'texts', 'wishes', 'simulation-3', 'simulation-5', 'simulation-8', 'simulation-13', 'simulation-80', 'simulation-riders', 'simulation-texts',
 ]
 
 /** parse reads JSON whose session ids exceed 2^53. */
