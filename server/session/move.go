@@ -141,7 +141,9 @@ func (s *Session) move() {
 		return // the stream is not read
 	}
 	s.ended = true
+	c.hold(t)
 	s.notify(HookLeave, c.config.Game.Leave)
+	c.release(t)
 	c.replicator.RemoveViewer(s.viewer)
 	s.viewer, s.peer, t.value = nil, nil, s.value
 	s.moved = true
@@ -185,16 +187,29 @@ func durationOf(ticks uint64, tickHz int) time.Duration {
 // receiveTravellers admits sessions from other rooms, as many as Hellos in a tick.
 func (c *Core) receiveTravellers() {
 	c.mu.Lock()
-	n := min(len(c.arriving), c.hellosLeft)
-	arrived := slices.Clone(c.arriving[:n])
-	c.arriving = slices.Delete(c.arriving, 0, n)
+	arrived := slices.Clone(c.arriving[:min(len(c.arriving), c.hellosLeft)])
 	c.mu.Unlock()
-	c.hellosLeft -= n
+	c.hellosLeft -= len(arrived)
 	for _, t := range arrived {
-		if why := c.receiveTraveller(t); why != nil {
+		why := c.receiveTraveller(t)
+		c.release(t)
+		if why != nil {
 			c.turnAway(t, why)
 		}
 	}
+}
+
+// hold keeps t with c while a hook of the game runs, so that Abandon finds it after a panic.
+func (c *Core) hold(t *traveller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.arriving = append(c.arriving, t)
+}
+
+func (c *Core) release(t *traveller) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.arriving = slices.DeleteFunc(c.arriving, func(x *traveller) bool { return x == t })
 }
 
 // receiveTraveller admits a session from another room, or returns why not.

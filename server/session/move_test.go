@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -314,4 +315,28 @@ func TestMoveKeepsAdmission(t *testing.T) {
 	require.Equal(t, "ann", h.session(conn).User())
 	h.tick(30)
 	require.Equal(t, wire.SessionExpired, conn.ended.Code)
+}
+
+// A panic in a library while a session moves ends the room, not only the call: Abandon ends the
+// session as well, in either room.
+func TestMoveAbandoned(t *testing.T) {
+	for _, room := range []string{"one", "two"} {
+		h := movers(t, func(*RouterConfig) {})
+		crash := func() { bulk.AddScaled(make([]float32, 1), nil, 1) }
+		conn, p := h.join("one")
+		if room == "one" {
+			h.rooms[room].config.Game.Leave = func(*Session) { crash() }
+		} else {
+			h.rooms[room].config.Game.Join = func(*Session) (world.Entity, error) { crash(); return 0, nil }
+		}
+		require.NoError(t, h.session(conn).Move("two"))
+		if room == "two" {
+			h.rooms["one"].Tick()
+		}
+		require.Panics(t, h.rooms[room].Tick)
+		h.rooms[room].Abandon(&wire.Error{Code: wire.Internal})
+		require.Equal(t, wire.Internal, conn.ended.Code)
+		require.True(t, conn.closed)
+		require.Nil(t, h.router.sessions[p.ID()])
+	}
 }
