@@ -37,8 +37,13 @@ func (d *Definition) validateRooms() error {
 // hosted are the games of a server's rooms.
 type hosted struct {
 	mu    sync.Mutex
-	games map[string]*Game // by room, the newest ones
+	games map[string]*Game // by room, of those that run
+	ended uint64           // Game.Confused of the others
+	found []bot.Confusion  // of the others, the first maxFound
 }
+
+// maxFound bounds the confusions kept of rooms that have ended.
+const maxFound = 16
 
 // roomsOf returns a Game whose Config is of a server with rooms. each changes what is
 // configured for one room. Rooms are recorded to files in the folder record, if one is given.
@@ -58,7 +63,15 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record string, l
 			h.mu.Lock()
 			h.games[q.Name] = g
 			h.mu.Unlock()
-			return g.inRoom(q, record, log), nil
+			made := g.inRoom(q, record, log)
+			stop := made.Ended
+			made.Ended = func() {
+				if stop != nil {
+					stop()
+				}
+				h.end(q.Name, g)
+			}
+			return made, nil
 		}
 		rooms.Kinds[name] = k
 	}
@@ -69,10 +82,23 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record string, l
 	}, h
 }
 
+// end forgets the game of a room that has ended, but not its confusions.
+func (h *hosted) end(room string, g *Game) {
+	n, found := g.Confused()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended += n
+	h.found = append(h.found, found[:min(len(found), maxFound-len(h.found))]...)
+	if h.games[room] == g { // else the room runs again
+		delete(h.games, room)
+	}
+}
+
 // confused returns the sum of Game.Confused of all rooms.
 func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	n, found = h.ended, slices.Clone(h.found)
 	for _, name := range slices.Sorted(maps.Keys(h.games)) {
 		more, some := h.games[name].Confused()
 		n += more

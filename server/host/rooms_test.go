@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -111,4 +114,30 @@ func TestServeRooms(t *testing.T) {
 	status, out = runInn(t, t.Context(), inn(), "schema")
 	require.Equal(t, exitOK, status, out)
 	require.Contains(t, out, "visitor")
+}
+
+// A room that ends leaves its confusions, and not its game.
+func TestEndedRoomsAreForgotten(t *testing.T) {
+	d := inn()
+	made := d.New
+	d.New = func(o Options) (*Game, error) {
+		g, err := made(o)
+		if g != nil {
+			g.Confused = func() (uint64, []bot.Confusion) { return 2, make([]bot.Confusion, 2) }
+		}
+		return g, err
+	}
+	p := &program{Definition: d}
+	g, all := p.roomsOf(Options{}, func(*server.Config) {}, "", zap.NewNop())
+	for i := range 3 * maxFound {
+		name := fmt.Sprintf("room/%d", i)
+		room, err := g.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
+		require.NoError(t, err)
+		require.Contains(t, all.games, name)
+		room.Ended()
+	}
+	require.Empty(t, all.games)
+	n, found := g.Confused()
+	require.EqualValues(t, 6*maxFound, n)
+	require.Len(t, found, maxFound)
 }
