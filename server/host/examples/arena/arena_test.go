@@ -31,7 +31,7 @@ type table struct {
 }
 
 func newTable(t testing.TB, seed uint64, link rig.Link) *table {
-	a, err := New(seed)
+	a, err := New(seed, server.Generations{})
 	require.NoError(t, err)
 	return tableOf(t, a, seed, link)
 }
@@ -469,7 +469,7 @@ func TestReplay(t *testing.T) {
 		require.NoError(t, recorder.Close())
 		a.world.TakeImage(end)
 
-		again, err := New(1)
+		again, err := New(1, server.Generations{})
 		require.NoError(t, err)
 		replay, err := again.world.Replay(&file)
 		require.NoError(t, err)
@@ -479,13 +479,13 @@ func TestReplay(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 		require.Equal(t, a.world.StateHash(), again.world.StateHash())
 	}
-	a, err := New(1)
+	a, err := New(1, server.Generations{})
 	require.NoError(t, err)
 	var img, end world.Image
 	a.world.TakeImage(&img)
 	play(a, &img, &end)
 
-	next, err := New(1)
+	next, err := New(1, server.Generations{})
 	require.NoError(t, err)
 	require.NoError(t, next.RestoreRun(&end))
 	next.world.Step()
@@ -561,7 +561,7 @@ func TestScripts(t *testing.T) {
 
 // The same code plays over QUIC.
 func TestOverNetwork(t *testing.T) {
-	a, err := New(1)
+	a, err := New(1, server.Generations{})
 	require.NoError(t, err)
 	config := a.Config()
 	config.Listen = "127.0.0.1:0"

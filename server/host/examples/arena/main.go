@@ -11,6 +11,8 @@ import (
 func main() {
 	host.Main(host.Definition{
 		Name: "arena", About: "Ships in a windy arena.", New: newArena, Bots: &bot.Game{Bot: newBot},
+		// "arena" is always there; "arena/7" is made for the first who names it.
+		Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"arena": {Pinned: true}}, Default: "arena"},
 		Commands: []any{&struct {
 			Play playCommand `cmd:"" help:"Play in this terminal, against bots or over the network."`
 		}{}},
@@ -18,7 +20,7 @@ func main() {
 }
 
 func newArena(o host.Options) (*host.Game, error) {
-	a, err := New(o.SeedOr(1))
+	a, err := New(o.SeedOr(1), o.Room.Generations)
 	if err != nil {
 		return nil, err
 	}

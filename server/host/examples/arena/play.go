@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/rig"
+	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
 )
 
@@ -28,6 +29,7 @@ type playCommand struct {
 	Jitter      time.Duration `placeholder:"TIME" help:"How much later than the others a packet may be."`
 	Loss        share         `placeholder:"SHARE" help:"Share of packets lost, like 0.05 or 5%."`
 	Addr        string        `placeholder:"HOST:PORT" help:"Join the server at this address: arena serve."`
+	Room        string        `placeholder:"NAME" help:"Arena to play in, like arena/7: it is made for the first player."`
 	Fingerprint string        `placeholder:"HEX" help:"SHA-256 of its certificate, which it prints at start."`
 }
 
@@ -59,7 +61,7 @@ func (o *playCommand) Run(ctx context.Context, std host.Streams) error {
 // playInProcess runs server, bots and the player in one goroutine. The rig's time follows the
 // wall clock.
 func (o *playCommand) playInProcess(ctx context.Context, std host.Streams) error {
-	a, err := New(o.Seed)
+	a, err := New(o.Seed, server.Generations{})
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func joinRig(r *rig.Rig, name string) (*Player, *rig.Client, error) {
 func (o *playCommand) playOverNetwork(ctx context.Context, std host.Streams) error {
 	var c *client.Client
 	p, err := Join(o.Name, func(config client.Config) (_ *client.Client, err error) {
-		config.Addr, config.Fingerprint = o.Addr, o.Fingerprint
+		config.Addr, config.Fingerprint, config.Room = o.Addr, o.Fingerprint, o.Room
 		c, err = client.Dial(ctx, config)
 		return c, err
 	})

@@ -73,11 +73,12 @@ type seat struct {
 	Launcher uint64       // tick at which the next missile is ready
 }
 
-// New makes an arena. All its randomness comes from seed. It is called by Definition.New, where
+// New makes an arena. All its randomness comes from seed. Its handles have the generations of g,
+// so that no two arenas of a server issue the same handle; the zero value is for one alone. It is
 // host.Must ends with an error.
-func New(seed uint64) (*Arena, error) {
+func New(seed uint64, g server.Generations) (*Arena, error) {
 	w := host.Must(world.New(world.Config{
-		TickHz: TickHz, Seed: seed, MaxEntities: 1024,
+		TickHz: TickHz, Seed: seed, MaxEntities: 1024, FirstGeneration: g.First, LastGeneration: g.Last,
 		HalfExtent: world.Vec3{X: HalfX, Y: 8, Z: HalfZ}, Gravity: -1, // none
 		HistoryTicks: viewTicks,
 	}))
