@@ -160,6 +160,15 @@ func (c Config) session() session.Config {
 // source there.
 func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.session()) }
 
+// NewRoom is NewCore for one of several rooms, whose connections r assigns. RouterConfig.Admit
+// checks tokens in place of Admit.
+func (c Config) NewRoom(r *session.Router) (*session.Core, error) {
+	c.Admit = nil
+	s := c.session()
+	s.Router = r
+	return session.NewCore(s)
+}
+
 // CompleteSchema returns the schema that clients receive, see Schema.
 func (c Config) CompleteSchema() (*schema.Schema, error) { return c.session().CompleteSchema() }
 

@@ -66,7 +66,11 @@ func (r *Rig) connect(c *Client) *conn {
 		up: simtest.NewStream(seed, conditions), down: simtest.NewStream(seed+1, conditions),
 		upData: simtest.NewLink(seed+2, conditions), downData: simtest.NewLink(seed+3, conditions),
 	}
-	n.peer = r.core.Open(context.Background(), "", (*serverEnd)(n))
+	if r.router != nil {
+		n.peer = r.router.Open(context.Background(), "", (*serverEnd)(n))
+	} else {
+		n.peer = r.core.Open(context.Background(), "", (*serverEnd)(n))
+	}
 	r.conns = append(r.conns, n)
 	return n
 }

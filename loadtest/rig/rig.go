@@ -21,6 +21,10 @@ type Config struct {
 	// Server is the game. Its fields about sockets, images and logs have no effect. A panic
 	// in the game ends the process, as with PanicEnds.
 	Server server.Config
+	// Rooms are further rooms of the process, by their Config.Room, which clients join by name
+	// and sessions move to (Session.Move). Their worlds have the tick rate of Server's and
+	// disjoint ranges of generations. A client that names no room joins Server's.
+	Rooms []server.Config
 	// Link is the link of clients that join.
 	Link Link
 }
@@ -32,6 +36,8 @@ const quantum = time.Millisecond
 type Rig struct {
 	config  Config
 	core    *session.Core
+	router  *session.Router // nil without Config.Rooms
+	rooms   []*session.Core // Config.Rooms'
 	random  *rand.Rand
 	now     time.Duration
 	ticks   int64
@@ -46,11 +52,17 @@ func New(seed uint64, c Config) (*Rig, error) {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
 	c.Server.Random, c.Server.PanicEnds = rand.NewChaCha8(key), true
-	core, err := c.Server.NewCore()
+	r := &Rig{config: c, random: rand.New(rand.NewPCG(seed, 0)), digest: fnv.New64a()}
+	var err error
+	if len(c.Rooms) > 0 {
+		err = r.makeRooms()
+	} else {
+		r.core, err = c.Server.NewCore()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Rig{config: c, core: core, random: rand.New(rand.NewPCG(seed, 0)), digest: fnv.New64a()}, nil
+	return r, nil
 }
 
 // Core returns the server: for broadcasting events, and for reading its figures.
@@ -118,7 +130,12 @@ func (r *Rig) RunUntil(d time.Duration, done func() bool) error {
 }
 
 // Close ends the worker goroutines of Replication.Workers, if it configures any.
-func (r *Rig) Close() { r.core.Close() }
+func (r *Rig) Close() {
+	r.core.Close()
+	for _, c := range r.rooms {
+		c.Close()
+	}
+}
 
 func (r *Rig) frameError() error {
 	var errs []error
@@ -150,6 +167,12 @@ func (r *Rig) pass() {
 	}
 	if r.now == tick {
 		r.core.Tick()
+		for _, c := range r.rooms {
+			c.Tick()
+		}
+		if r.router != nil {
+			r.router.ExpireHellos(time.Unix(0, int64(r.now)))
+		}
 		r.ticks++
 	}
 	r.passing = false

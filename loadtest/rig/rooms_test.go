@@ -1,0 +1,79 @@
+package rig_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/loadtest/rig"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// roomConfig returns a room with the k-th range of generations, in which players are crates.
+func roomConfig(t *testing.T, name string, k uint32) server.Config {
+	const block = world.RunGenerations
+	w, err := world.New(world.Config{FirstGeneration: k*block + 1, LastGeneration: (k+1)*block - 1})
+	require.NoError(t, err)
+	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
+	require.NoError(t, err)
+	s := schema.New()
+	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	return server.Config{World: w, Schema: s, Room: name, Game: server.Game{
+		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
+		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+	}}
+}
+
+// A client follows its session to another room over one connection, comes back there after an
+// outage, and to its first room once the other is gone.
+func TestClientFollowsToRooms(t *testing.T) {
+	r, err := rig.New(3, rig.Config{
+		Server: roomConfig(t, "lobby", 0), Rooms: []server.Config{roomConfig(t, "match/1", 1)},
+		Link: rig.Link{Delay: 40 * time.Millisecond, Loss: 0.05},
+	})
+	require.NoError(t, err)
+	defer r.Close()
+	own := schema.New()
+	require.NoError(t, schema.Add[schema.Body](own, schema.BodyComponent))
+	var changes []client.StateChange
+	var destroyed int
+	c, err := r.Dial(client.Config{
+		Schema: own, Room: "lobby", State: func(s client.StateChange) { changes = append(changes, s) },
+		Observer: client.Observer{Destroy: func(world.Entity, uint8) { destroyed++ }},
+	})
+	require.NoError(t, err)
+	shown := func() bool { return c.Resolve(c.Controlled()) == wire.Live }
+	require.NoError(t, r.RunUntil(time.Second, shown))
+	before, first := c.Controlled(), c.Welcome()
+	require.Equal(t, "lobby", first.Room)
+	require.NoError(t, r.Room("lobby").Session(first.Session).Move("match/1"))
+	require.NoError(t, r.RunUntil(time.Second, func() bool { return c.Welcome().Room == "match/1" && shown() }))
+	require.Equal(t, client.StateChange{State: client.Joined, Moved: true}, changes[len(changes)-1])
+	require.Equal(t, first.Session, c.Welcome().Session)
+	require.Equal(t, wire.Stale, c.Resolve(before))
+	require.Equal(t, 1, destroyed)
+
+	c.SetLink(rig.Link{Delay: 40 * time.Millisecond, Loss: 1})
+	require.NoError(t, r.RunFor(5*time.Second))
+	c.SetLink(rig.Link{Delay: 40 * time.Millisecond})
+	require.NoError(t, r.RunUntil(10*time.Second, func() bool { return c.State() == client.Joined }))
+	require.Equal(t, client.StateChange{State: client.Joined, Resumed: true}, changes[len(changes)-1])
+	require.Equal(t, "match/1", c.Welcome().Room)
+
+	r.EndRoom("match/1")
+	require.NoError(t, r.RunUntil(20*time.Second, func() bool { return c.Welcome().Room == "lobby" && shown() }))
+	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, changes[len(changes)-1])
+	require.NotEqual(t, first.Session, c.Welcome().Session)
+}
+
+func TestRoomsAreChecked(t *testing.T) {
+	_, err := rig.New(1, rig.Config{Server: roomConfig(t, "lobby", 0), Rooms: []server.Config{roomConfig(t, "match", 0)}})
+	require.ErrorContains(t, err, "share generations")
+	_, err = rig.New(1, rig.Config{Server: roomConfig(t, "lobby", 0), Rooms: []server.Config{roomConfig(t, "lobby", 1)}})
+	require.ErrorContains(t, err, "two rooms are named")
+}
