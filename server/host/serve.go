@@ -307,7 +307,9 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *Game) {
 	line("served", "%v: %d joined, %d refused", took.Round(time.Second), sessions.Joined, sessions.Refused)
 	line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %d steps at %d Hz, %d late", t.P50Ms, t.P99Ms, t.MaxMs, t.Count, t.RateHz, t.Late)
 	line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
-	line("", "state hash %s", world.StateHash)
+	if r.StateHash != 0 { // of rooms there is no common one
+		line("", "state hash %s", world.StateHash)
+	}
 	for _, s := range r.World.Systems {
 		line("", "system %s: %v a tick, at most %v", s.Name, mean(s).Round(10*time.Nanosecond), s.Longest.Round(time.Microsecond))
 	}

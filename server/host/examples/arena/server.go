@@ -74,8 +74,8 @@ type seat struct {
 }
 
 // New makes an arena. All its randomness comes from seed. Its handles have the generations of g,
-// so that no two arenas of a server issue the same handle; the zero value is for one alone. It is
-// host.Must ends with an error.
+// so that no two arenas of a server issue the same handle; the zero value is for one alone.
+// It is called by Definition.New, where host.Must ends with an error.
 func New(seed uint64, g server.Generations) (*Arena, error) {
 	w := host.Must(world.New(world.Config{
 		TickHz: TickHz, Seed: seed, MaxEntities: 1024, FirstGeneration: g.First, LastGeneration: g.Last,
