@@ -40,13 +40,13 @@ const paste = s => {
 paste("17w3")
 const misspelled = handle.validationMessage
 paste("9999v7")
-await until("pasted handle", () => held()[0].startsWith("9999v7 pending"))
-const pasted = held()[0]
+const line = words => held().find(l => l.includes(words)) // the page itself holds handles meanwhile
+await until("pasted handle", () => line("9999v7 pending"))
+const pasted = line("9999v7 pending")
 
 document.querySelector('#kinds button[aria-label="hold the nearest crate"]').click()
-const crate = () => held().find(line => line.includes("crate · in view × identity: Mark"))
-await until("nearest crate", crate)
-const crateHeld = crate()
+await until("nearest crate", () => line("crate · in view × identity: Mark"))
+const crate = line("crate · in view × identity: Mark")
 
 dispatchEvent(new KeyboardEvent("keydown", { code: "KeyD" }))
 await until("audits", () => number("audited") > 20)
@@ -81,7 +81,7 @@ const corrected = number("corrected")
 const late = number("late")
 const shown = {
   message: document.getElementById("message").hidden ? "" : text("text"),
-  awake: number("awake"), asleep: number("asleep"), avatars: inView("avatar"), kinds: document.querySelectorAll("#kinds li").length, crate: crateHeld, title: document.title, advice: text("advice"), live: number("live"), stale: number("stale"),
+  awake: number("awake"), asleep: number("asleep"), avatars: inView("avatar"), kinds: document.querySelectorAll("#kinds li").length, crate, title: document.title, advice: text("advice"), live: number("live"), stale: number("stale"),
   audited: number("audited"), faults: number("faults"), held: held(),
 }
 let profile = 0
