@@ -46,7 +46,17 @@ func (b *bot) changed(s client.StateChange) {
 		b.lose(s.Err)
 	case s.State == client.Joined && b.outage.lost:
 		b.rejoined(s)
+	case s.State == client.Joined && s.Moved:
+		b.combat.renew(false)
+		b.enterRoom()
 	}
+}
+
+// enterRoom replaces the oracle for the room that the server has moved the session to.
+func (b *bot) enterRoom() {
+	w := b.client.Welcome()
+	b.forget(w.GenerationFloor, w.MaxSlots)
+	b.oracle.patience = nameSeconds * uint32(w.TickHz)
 }
 
 // lose closes the account of a lost connection: snapshots sent during the outage do not
@@ -76,6 +86,8 @@ func (b *bot) rejoined(s client.StateChange) {
 	switch {
 	case s.Resumed:
 		sum.resumed++
+	case s.Moved:
+		b.enterRoom()
 	case s.NewWorld && b.oracle.precedes(w.GenerationFloor):
 		sum.newWorlds++
 		b.oracle.restart(w.GenerationFloor, w.MaxSlots)
