@@ -147,6 +147,10 @@ func (s *Session) move() {
 	c.replicator.RemoveViewer(s.viewer)
 	s.viewer, s.peer, t.value = nil, nil, s.value
 	s.moved = true
+	if s.kicked != nil { // by Leave, or for its panic
+		c.turnAway(t, s.kicked)
+		return
+	}
 	c.stats.MovedOut++
 	if !c.config.Router.handOver(t, c, s.target) {
 		c.turnAway(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", s.moving)})
@@ -159,7 +163,7 @@ func (s *Session) pack() *traveller {
 	t := &traveller{
 		id: s.id, peer: s.peer, address: s.address, name: s.name, user: s.user, abilities: s.abilities,
 		confirmed: s.confirmed, schema: c.schemaHash, arrivals: s.arrivals, visited: s.visited,
-		secrets: append(s.former, s.secret),
+		secrets: append(slices.Clip(s.former), s.secret), // the Router reads former
 	}
 	if own := c.visit(); !slices.Contains(t.visited, own) {
 		t.visited = append(t.visited, own)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -315,6 +316,39 @@ func TestMoveKeepsAdmission(t *testing.T) {
 	require.Equal(t, "ann", h.session(conn).User())
 	h.tick(30)
 	require.Equal(t, wire.SessionExpired, conn.ended.Code)
+}
+
+// A session that Leave kicks, or whose Leave panics, does not reach the other room.
+func TestMoveKickedByLeave(t *testing.T) {
+	for code, leave := range map[wire.Code]func(*Session){
+		wire.Kicked:   func(s *Session) { s.Kick("out") },
+		wire.Internal: func(*Session) { panic("a mistake") },
+	} {
+		h := movers(t, func(*RouterConfig) {})
+		h.rooms["one"].config.Game.Leave = leave
+		conn, p := h.join("one")
+		require.NoError(t, h.session(conn).Move("two"))
+		h.tick(3)
+		require.Equal(t, code, conn.ended.Code)
+		require.Nil(t, h.router.sessions[p.ID()])
+		require.Zero(t, h.rooms["one"].Len()+h.rooms["two"].Len())
+		require.Zero(t, h.rooms["one"].Stats().MovedOut)
+	}
+}
+
+// The secrets that the Router has are not changed in place: connections read them meanwhile.
+func TestMoveLeavesSecrets(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	for range 3 * maxFormer {
+		known := h.router.sessions[p.ID()].former
+		was := slices.Clone(known)
+		s := h.session(conn)
+		require.NoError(t, s.Move(map[string]string{"one": "two", "two": "one"}[s.Room()]))
+		h.rooms[s.Room()].Receive()
+		h.rooms[s.moving].Receive()
+		require.Equal(t, was, known)
+	}
 }
 
 // A panic in a library while a session moves ends the room, not only the call: Abandon ends the
