@@ -70,6 +70,7 @@ type placement struct {
 	user   string
 	secret secret
 	former []secret
+	begun  bool // has ended the others of its user
 }
 
 // NewRouter returns a Router without rooms.
@@ -285,22 +286,20 @@ func (r *Router) note(s *Session) {
 		p = &placement{}
 		r.sessions[s.id] = p
 	}
-	*p = placement{s.core, s.user, s.secret, s.former}
+	*p = placement{s.core, s.user, s.secret, s.former, p.begun}
 }
 
-// begin notes a session that has begun, and ends the others of its user.
+// begin ends the other sessions of the user of s, which has begun and is noted. Of two that
+// begin at the same time, in two rooms, the later one stays.
 func (r *Router) begin(s *Session) {
-	if r == nil {
-		return
-	}
-	r.note(s)
-	if !r.config.OneSessionPerUser || s.user == "" {
+	if r == nil || !r.config.OneSessionPerUser || s.user == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.sessions[s.id].begun = true
 	for id, p := range r.sessions {
-		if id != s.id && p.user == s.user {
+		if id != s.id && p.user == s.user && p.begun {
 			p.core.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
 		}
 	}

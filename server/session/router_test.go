@@ -320,3 +320,23 @@ func TestRouterOneSessionPerUser(t *testing.T) {
 	require.Equal(t, wire.Internal, failed.ended.Code)
 	require.EqualValues(t, 1, h.router.Stats().Panics)
 }
+
+// Of a user's sessions that begin in two rooms at the same time, the later one stays.
+func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
+	h := newHouse(t, func(c *RouterConfig) {
+		c.OneSessionPerUser = true
+		c.Admit = func(context.Context, []byte) (Admission, error) { return Admission{}, nil }
+	})
+	var sessions []*Session
+	for i, name := range []string{"one", "two"} {
+		s := newSession(h.add(name), uint64(i), "here")
+		s.user = "ann"
+		s.rotateSecret()
+		sessions = append(sessions, s)
+	}
+	for _, s := range sessions {
+		h.router.begin(s)
+	}
+	require.Len(t, h.rooms["one"].kicks, 1)
+	require.Empty(t, h.rooms["two"].kicks)
+}
