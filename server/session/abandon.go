@@ -2,8 +2,8 @@ package session
 
 import "github.com/worldd/worldd/replication/wire"
 
-// Panicking returns the session in whose hook one of the libraries panicked, or 0: the panic
-// has ended Tick. The goroutine that called Tick may call it.
+// Panicking returns the session whose hook caused the panic that has ended Tick, or 0. Only the
+// goroutine that called Tick may call it.
 func (c *Core) Panicking() uint64 { return c.panicking }
 
 // Abandon ends all sessions and connections with why, after a panic has ended Tick: it touches

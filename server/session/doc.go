@@ -22,9 +22,11 @@
 // Peer.ReceiveStream, on the connection's goroutine and under its context. The provider of
 // connections bounds that time.
 //
-// A Router brings connections to rooms, several Cores in one process, each with a goroutine of
-// its own. Session.Move hands a session over from one to another: a Session belongs to one Core,
-// and the next Core makes another one of the same ID.
+// A Router assigns connections to rooms: several Cores in one process, each ticked by its own
+// goroutine. A connection belongs to no room until its Hello. Session.Move hands a session over to
+// another Core, which sends a Welcome on the same connection and makes another *Session of the
+// same ID. Commands and inputs that the client sent before it had that Welcome are for the old
+// room, and are dropped.
 //
 // STATE.md specifies the states of connections and sessions, and their guarantees.
 // limits.go lists every bound on a session's cost.
@@ -45,6 +47,6 @@
 //	   resumes.
 //	S6 A panic in the game's own code ends only the session that it ran for (panic.go). A
 //	   panic that may have left the world half changed ends the process.
-//	S7 A session is in one room at a time, and nothing that a client made for one room has an
+//	S7 A session is in one room at a time, and nothing that a client sent to one room has an
 //	   effect in another. Rooms that a session has been in never issue the same handle.
 package session

@@ -12,9 +12,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// ErrGenerationsSeen is Session.Move's error for a room whose generations the session has
-// received from another world: a handle that its client still holds could name an entity of
-// the room. End the session instead, as by Kick or Redirect.
+// ErrGenerationsSeen is Session.Move's error for a room whose range of generations another world
+// had when the session was in it: a handle that the client still holds could name an entity of
+// the room. End the session by Kick or Redirect instead.
 var ErrGenerationsSeen = errors.New("server: the session has seen the room's generations in another world")
 
 var errSameRoom = errors.New("server: Move to the room where the session is")
@@ -25,13 +25,13 @@ type visit struct {
 	epoch       uint64
 }
 
-// visit returns c as a world that sessions have been in.
+// visit returns the entry of c's world in the list of worlds that a session has been in.
 func (c *Core) visit() visit {
 	own := c.world.Config()
 	return visit{own.FirstGeneration, own.LastGeneration, c.config.Epoch}
 }
 
-// traveller is a session between two rooms. It belongs to the room in whose list it is.
+// traveller is a session between two rooms. It belongs to the Core whose arriving holds it.
 type traveller struct {
 	id        uint64
 	peer      *Peer // nil: away
@@ -41,8 +41,8 @@ type traveller struct {
 	value     any
 	abilities wire.Abilities
 	left      time.Duration // until the session expires; 0: never
-	silent    time.Duration // of one that is away
-	secrets   []secret      // that its client may have
+	silent    time.Duration // how long it has been away
+	secrets   []secret      // those that its client may hold
 	confirmed bool
 	schema    uint64 // hash in the newest Welcome
 	numbers   replication.Numbers
@@ -51,21 +51,19 @@ type traveller struct {
 	kicked    *wire.Error
 }
 
-// Move moves the session to another room of this process, over the same connection. At the
-// end of this or the next tick's receive phase Game.Leave is called here. Then Game.Join is
-// called in the other room, on its goroutine, with another *Session of the same ID. Name,
-// User, Value and the end of the Admission travel along. To the client every handle of this
-// room is Stale from then on.
+// Move moves the session to another room of this process, over the same connection. Game.Leave
+// is called here at the end of this or the next tick's receive phase. Then Game.Join is called
+// in the other room, on its goroutine, with another *Session of the same ID. It has the same
+// Name, User, Value and expiry. From then on every handle of this room is Stale to the client.
 //
-// room is passed to RouterConfig.Move. The error says why the session cannot move there, and
-// nothing has changed then. If it cannot enter the room later, since that is full or draining
-// or its Join refuses, it ends with that code. A later Move replaces an earlier one; Kick and
-// Redirect prevail.
+// room is passed to RouterConfig.Move. If Move returns an error, nothing has changed. If the room
+// cannot admit the session later, because it is full or draining or its Join refuses, the session
+// ends with that code. A later Move replaces an earlier one; Kick and Redirect prevail.
 func (s *Session) Move(room string) error {
 	r := s.core.config.Router
 	switch {
 	case r == nil || r.config.Move == nil:
-		return errors.New("server: Move without RouterConfig.Move: no other room is known")
+		return errors.New("server: Move in a server of one world: want Config.Rooms, or RouterConfig.Move")
 	case len(room) > wire.MaxRoom || !utf8.ValidString(room):
 		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoom)
 	case s.ended:
@@ -79,7 +77,7 @@ func (s *Session) Move(room string) error {
 	return nil
 }
 
-// findRoom asks for the room that the session moves to; nil if it is not ready.
+// findRoom returns the room that the session moves to, or nil if it is not ready.
 func (s *Session) findRoom(room string) (*Core, error) {
 	target, err := s.core.config.Router.config.Move(room, s)
 	switch {
@@ -99,7 +97,7 @@ func (s *Session) findRoom(room string) (*Core, error) {
 	return target, nil
 }
 
-// moveSessions hands the sessions that move over to their rooms.
+// moveSessions hands over the sessions that move to another room.
 func (c *Core) moveSessions() {
 	for _, s := range c.sessions {
 		if s.moves && !s.ended {
@@ -133,12 +131,12 @@ func (s *Session) move() {
 		}
 	}
 	if s.target.hasClosed() {
-		s.target = nil // another one may replace it
+		s.target = nil // ask again: another run may have replaced it
 		return
 	}
 	t := s.pack()
 	if s.ended {
-		return // the stream is not read
+		return // the client does not read its stream
 	}
 	s.ended = true
 	c.hold(t)
@@ -157,7 +155,7 @@ func (s *Session) move() {
 	}
 }
 
-// pack returns the session as it travels. It sends the rest of the room's structure.
+// pack returns the state that moves with the session. It sends the rest of the room's structure.
 func (s *Session) pack() *traveller {
 	c := s.core
 	t := &traveller{
@@ -203,7 +201,7 @@ func (c *Core) receiveTravellers() {
 	}
 }
 
-// hold keeps t with c while a hook of the game runs, so that Abandon finds it after a panic.
+// hold keeps t in c.arriving while a hook of the game runs, so that Abandon finds it after a panic.
 func (c *Core) hold(t *traveller) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +214,7 @@ func (c *Core) release(t *traveller) {
 	c.arriving = slices.DeleteFunc(c.arriving, func(x *traveller) bool { return x == t })
 }
 
-// receiveTraveller admits a session from another room, or returns why not.
+// receiveTraveller admits a session from another room, or returns the reason for refusing it.
 func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if t.kicked != nil {
 		return t.kicked
@@ -233,7 +231,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if t.left > 0 {
 		s.endTick = c.world.Tick() + uint64(ticksOf(t.left, c.world.TickHz()))
 	}
-	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // of the way
+	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one
 	s.fence = t.numbers.Structure + 1                       // the Welcome counts as a record
 	if why := s.begin(replication.Numbers{Structure: s.fence, Seq: t.numbers.Seq}); why != nil {
 		return why
@@ -246,7 +244,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	c.stats.MovedIn++
 	if t.peer != nil {
 		s.rotateSecret(t.secrets...)
-	} else { // it is sent none before it resumes
+	} else { // the client receives no secret before it resumes
 		last := len(t.secrets) - 1
 		s.secret, s.former = t.secrets[last], t.secrets[:last]
 		c.config.Router.note(s)
@@ -274,8 +272,8 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 	}
 }
 
-// arrive counts the Arrived messages of a tick. Before the last one is due, what the client
-// sends reliably is of an earlier room, and is dropped.
+// arrive counts the Arrived messages of a tick. Until the last one has come, Commands and Resync
+// are meant for an earlier room, and are dropped.
 func (s *Session) arrive(l *tickInbox) {
 	s.arrivals -= l.arrived
 	switch {
@@ -290,7 +288,7 @@ func (s *Session) arrive(l *tickInbox) {
 	}
 }
 
-// forward gives a connection to the room where the session is that its Hello resumes, if that
+// forward gives a connection to the room of the session that its Hello resumes, if the session
 // has moved since the Router looked for it.
 func (c *Core) forward(p *Peer, h *wire.Hello) bool {
 	r := c.config.Router

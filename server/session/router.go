@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxJoins bounds how often a client is given a room that ends before the client reaches it.
+// maxJoins bounds the attempts to join a room that ends before the client reaches it.
 const maxJoins = 3
 
 // RouterConfig configures a Router.
@@ -22,12 +22,12 @@ type RouterConfig struct {
 	// Admit checks the connect tokens for all rooms, as Config.Admit does for one. Default
 	// none: tokens are ignored.
 	Admit Admit
-	// Random is a source for the epochs and secrets of Cores without one of their own.
+	// Random is the source of epochs and secrets for Cores whose Config.Random is nil.
 	Random io.Reader // required
-	// Join returns the room that a client joins. room is Hello's, or if that is empty the
-	// token's, or "". Join runs on the goroutine of the connection and under its context, and
-	// may wait, for example until the room is made. An error refuses the client: a *wire.Error
-	// with its own code, any other with NoRoom.
+	// Join returns the room that a client joins. room is the one that Hello names, or else the
+	// token, or "". Join runs on the connection's goroutine and under its context, and may wait,
+	// for example until the room is made. An error refuses the client, with its code if it is a
+	// *wire.Error and with NoRoom otherwise.
 	Join func(ctx context.Context, room string, a Admission) (*Core, error)
 	// Move returns the room that a session moves to (Session.Move). It runs on the goroutine
 	// that calls Tick of the room where the session is, and must not wait: (nil, nil) asks
@@ -64,7 +64,7 @@ type RouterStats struct {
 	Panics  uint64 // contained, of Admit
 }
 
-// placement is where a live session is, and how its client proves that it is its own.
+// placement holds the room of a live session, and the secrets that resume it.
 type placement struct {
 	core   *Core
 	user   string
@@ -127,7 +127,7 @@ func (r *Router) ExpireHellos(now time.Time) {
 	})
 }
 
-// Drain refuses the connections without a Hello, and later ones that do not resume a session.
+// Drain refuses connections that wait for a Hello, and later ones that do not resume a session.
 func (r *Router) Drain() {
 	r.mu.Lock()
 	r.draining = true
@@ -135,8 +135,7 @@ func (r *Router) Drain() {
 	r.expire(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
 }
 
-// expire ends waiting connections: those that have ended or failed, and those for which why
-// has a reason.
+// expire ends waiting connections that have ended or failed, or for which why returns a reason.
 func (r *Router) expire(why func(*Peer) *wire.Error) {
 	type refusal struct {
 		p   *Peer
@@ -173,7 +172,7 @@ func (r *Router) claim(p *Peer) bool {
 	return !was
 }
 
-// place brings a connection to the room of its Hello, on the connection's goroutine.
+// place delivers a connection to the room of its Hello. It runs on the connection's goroutine.
 func (r *Router) place(p *Peer, h *wire.Hello) {
 	if !r.claim(p) {
 		return // it has waited too long
@@ -199,7 +198,7 @@ func (r *Router) place(p *Peer, h *wire.Hello) {
 	}
 }
 
-// join brings a connection to the room that its client joins, or returns why not.
+// join delivers a connection to the room that its client joins, or returns why it is refused.
 func (r *Router) join(p *Peer, room string, granted Admission) *wire.Error {
 	switch {
 	case r.isDraining():
@@ -257,7 +256,7 @@ func (r *Router) Stats() RouterStats {
 	return s
 }
 
-// roomOf returns the room of the session that h asks to resume and may, or nil.
+// roomOf returns the room of the session that h resumes, or nil if h has no valid secret.
 func (r *Router) roomOf(h *wire.Hello) *Core {
 	if len(h.Secret) == 0 {
 		return nil
@@ -274,7 +273,7 @@ func (r *Router) roomOf(h *wire.Hello) *Core {
 	return nil
 }
 
-// note records where s is and its secrets.
+// note records the room and the secrets of s.
 func (r *Router) note(s *Session) {
 	if r == nil {
 		return
@@ -289,8 +288,8 @@ func (r *Router) note(s *Session) {
 	*p = placement{s.core, s.user, s.secret, s.former, p.begun}
 }
 
-// begin ends the other sessions of the user of s, which has begun and is noted. Of two that
-// begin at the same time, in two rooms, the later one stays.
+// begin ends the other sessions of the user of s, which has begun and is recorded. Of two sessions
+// that begin at the same time in two rooms, the later one stays.
 func (r *Router) begin(s *Session) {
 	if r == nil || !r.config.OneSessionPerUser || s.user == "" {
 		return
@@ -305,7 +304,7 @@ func (r *Router) begin(s *Session) {
 	}
 }
 
-// Kick is Core.Kick, for a session in any room.
+// Kick is Core.Kick for a session in any room.
 func (r *Router) Kick(id uint64, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -314,7 +313,8 @@ func (r *Router) Kick(id uint64, reason string) {
 	}
 }
 
-// handOver gives t to the room to, unless that has closed, or a kick waits for t in from.
+// handOver gives t to the room to, and with it a kick that is pending in from. It reports false if
+// to has closed.
 func (r *Router) handOver(t *traveller, from, to *Core) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -361,5 +361,5 @@ func (r *routerRandom) Read(b []byte) (int, error) {
 	return r.config.Random.Read(b)
 }
 
-// routerRandom is a Router as a source of random numbers for several goroutines.
+// routerRandom makes RouterConfig.Random safe for several goroutines.
 type routerRandom Router
