@@ -24,8 +24,9 @@ type Definition struct {
 	About string
 	// Worlds lets the command line choose among worlds. nil: the game has one.
 	Worlds *Worlds
-	// Rooms makes the program a server of many rooms. It has their kinds, with New left nil, for
-	// the New below makes all rooms, and the default room. nil: the game has one world.
+	// Rooms makes the program a server of many rooms: it declares their kinds and the default
+	// room. RoomKind.New stays nil, since the New below makes all rooms. nil: the game has one
+	// world.
 	Rooms *server.RoomsConfig
 	// Admit checks connect tokens for all rooms. Without Rooms, Game.Admit does.
 	Admit server.Admit
@@ -54,8 +55,8 @@ type Options struct {
 	World string  // one of Definition.Worlds
 	Seed  *uint64 // nil: the game's own
 	Demo  bool    // only the demo's bots will play
-	// Room is the room that the world is for, if Definition.Rooms is set. New passes
-	// Room.Generations to world.Config, First as FirstGeneration and Last as LastGeneration.
+	// Room is the room to make, if Definition.Rooms is set. New passes Room.Generations to
+	// world.Config, First as FirstGeneration and Last as LastGeneration.
 	Room server.RoomRequest
 }
 

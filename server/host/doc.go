@@ -33,9 +33,9 @@
 // state is in components, which need not be in the Schema, and their chance is World.Rand. Systems
 // find entities by queries, not by handles kept aside. server/host/examples/arena shows it.
 //
-// With Definition.Rooms the program serves many rooms, whose worlds New makes: Options.Room says
-// which one, and brings the generations for world.Config. The example of server.RoomsConfig has a
-// lobby and matches.
+// With Definition.Rooms the program serves many rooms, each with a world that New makes:
+// Options.Room names the room, and has the range of generations for world.Config. Session.Move
+// brings a player to another room. The example of server.RoomsConfig has a lobby and matches.
 //
 // On SIGHUP, serve reloads the game's limits, the certificate, the token keys, the bans, and
 // the admin port's access. A file that cannot be loaded is logged and changes nothing. SIGTERM and

@@ -16,37 +16,38 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// validateRooms reports contradictions of d.Rooms that are the definition's.
+// validateRooms reports the contradictions in d.Rooms, and between d and d.Rooms.
 func (d *Definition) validateRooms() error {
 	var wrong complaints
 	if d.Rooms == nil {
-		wrong.add(d.Admit != nil, "Admit is set without Rooms: want Game.Admit")
+		wrong.add(d.Admit != nil, "Admit is set without Rooms: use Game.Admit")
 		return errors.Join(wrong...)
 	}
 	c := *d.Rooms
 	wrong.add(c.Images != server.RoomImages{}, "Rooms.Images is set: flags decide it")
 	c.Images, c.Kinds = server.RoomImages{}, maps.Clone(c.Kinds)
 	for name, k := range c.Kinds {
-		wrong.add(k.New != nil, "Rooms.Kinds[%q].New is set: New of the definition makes all rooms, Options.Room says which", name)
+		wrong.add(k.New != nil, "Rooms.Kinds[%q].New is set: Definition.New makes all rooms, Options.Room says which", name)
 		k.New = func(server.RoomRequest) (*server.RoomGame, error) { return nil, nil }
 		c.Kinds[name] = k
 	}
 	return errors.Join(append(wrong, c.Validate())...)
 }
 
-// hosted are the games of a server's rooms.
+// hosted holds the games of a server's rooms.
 type hosted struct {
 	mu    sync.Mutex
-	games map[string]*Game // by room, of those that run
-	ended uint64           // Game.Confused of the others
-	found []bot.Confusion  // of the others, the first maxFound
+	games map[string]*Game // of running rooms, by name
+	ended uint64           // confused handles in rooms that have ended
+	found []bot.Confusion  // the first maxFound of them
 }
 
 // maxFound bounds the confusions kept of rooms that have ended.
 const maxFound = 16
 
-// roomsOf returns a Game whose Config is of a server with rooms. each changes what is
-// configured for one room. Rooms are recorded to files in the folder record, if one is given.
+// roomsOf returns a Game whose Config makes a server with rooms, and the games of the rooms. each
+// changes the Config of one room. If record is not empty, rooms are recorded to files in that
+// folder.
 func (p *program) roomsOf(o Options, each func(*server.Config), record string, log *zap.Logger) (*Game, *hosted) {
 	h := &hosted{games: map[string]*Game{}}
 	rooms := *p.Rooms
@@ -64,10 +65,10 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record string, l
 			h.games[q.Name] = g
 			h.mu.Unlock()
 			made := g.inRoom(q, record, log)
-			stop := made.Ended
+			endRecording := made.Ended
 			made.Ended = func() {
-				if stop != nil {
-					stop()
+				if endRecording != nil {
+					endRecording()
 				}
 				h.end(q.Name, g)
 			}
@@ -89,7 +90,7 @@ func (h *hosted) end(room string, g *Game) {
 	defer h.mu.Unlock()
 	h.ended += n
 	h.found = append(h.found, found[:min(len(found), maxFound-len(h.found))]...)
-	if h.games[room] == g { // else the room runs again
+	if h.games[room] == g { // not replaced by a later run of the room
 		delete(h.games, room)
 	}
 }
@@ -107,7 +108,7 @@ func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 	return n, found
 }
 
-// inRoom returns the game as a room's.
+// inRoom returns g for a room, which is recorded if record is not empty.
 func (g *Game) inRoom(q server.RoomRequest, record string, log *zap.Logger) *server.RoomGame {
 	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, RestoreRun: g.RestoreRun}
 	r.GameName, r.Image.Take = "", g.TakeImage
@@ -125,8 +126,8 @@ func (g *Game) inRoom(q server.RoomRequest, record string, log *zap.Logger) *ser
 
 const recordingSuffix = ".recording"
 
-// recordRoom records the game to path, and returns what ends that. The recording of the run
-// before is kept beside it. A room without a recording is better than none.
+// recordRoom records the game to path, and returns the function that ends the recording. The
+// recording of the previous run is kept beside it. If recording fails, the room runs without.
 func (g *Game) recordRoom(path string, log *zap.Logger) (end func()) {
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
@@ -151,8 +152,8 @@ func (g *Game) recordRoom(path string, log *zap.Logger) (end func()) {
 	}
 }
 
-// anyRoom returns the request for the world of a room outside of a server, as to repeat a
-// recording, which brings its own generations.
+// anyRoom returns the request for the world of a room outside of a server, for example to repeat a
+// recording. It has no generations: the recording brings them.
 func anyRoom(name string) (server.RoomRequest, error) {
 	if name == "" {
 		return server.RoomRequest{}, nil
@@ -164,7 +165,7 @@ func anyRoom(name string) (server.RoomRequest, error) {
 	return server.RoomRequest{Name: name, Kind: kind, ID: id}, nil
 }
 
-// checkRooms makes a room of each kind, and reports the contradictions of all.
+// checkRooms makes a room of each kind and reports all contradictions.
 func (p *program) checkRooms(o Options) (summary string, warnings []string, err error) {
 	g, made := p.roomsOf(o, func(*server.Config) {}, "", zap.NewNop())
 	g.Listen = "127.0.0.1:0" // not bound

@@ -67,7 +67,7 @@ func TestCheckRooms(t *testing.T) {
 	}
 	status, out = runInn(t, t.Context(), d, "check")
 	require.Equal(t, exitUsage, status, out)
-	for _, text := range []string{"room lobby", "room room", "Config.PanicEnds is set", "pass RoomRequest.Generations"} {
+	for _, text := range []string{"room lobby", "room room", "Config sets PanicEnds", "pass RoomRequest.Generations"} {
 		require.Contains(t, out, text)
 	}
 }
