@@ -3,39 +3,42 @@ package client
 import "time"
 
 const (
-	// inputSoon is how long after an input the next is expected: at 20 renders a second.
-	// Meanwhile acknowledgements wait for its datagram.
+	// inputSoon is how long after an input the next one is expected: a game renders at least 20
+	// times a second. Acknowledgements wait for its datagram.
 	inputSoon = 50 * time.Millisecond
 	// maxInterval bounds the measured snapshot interval, so that a client that
 	// receives nothing still sends, and checks its connection, twice a second.
 	maxInterval = time.Second / 4
 	// maxAckDelay is how long QUIC delays the acknowledgement of a packet, at either end.
 	maxAckDelay = 25 * time.Millisecond
-	// answerMargin is how long before the client's acknowledgement is due an answer is sent
-	// at the latest: timers are late, the more so on busy machines.
+	// answerMargin is the least time between an answer and the moment at which QUIC would
+	// acknowledge the snapshot by itself: timers are late, more so on busy machines.
 	answerMargin = 3 * time.Millisecond
-	// inputMargin is how long before its tick an input that waited should arrive at least: the
-	// server's own work delays its snapshots, so that its time seems to be earlier than it is.
+	// inputMargin is the least time by which an input that waited arrives before its tick: the
+	// server's work delays its snapshots, so its clock seems to be behind.
 	inputMargin = 12 * time.Millisecond
-	// snapshotLateness is how late snapshots may be for the server's acknowledgements to
-	// wait for them nevertheless.
+	// snapshotLateness is how late a snapshot may be and still carry the server's
+	// acknowledgement.
 	snapshotLateness = 4 * time.Millisecond
 )
 
-// InputDue reports whether to send Input at now, if that many datagrams arrived since the
-// last one.
+// InputDue reports whether to send Input at now, if so many datagrams have arrived since the
+// last Input.
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
 	return s.inputDue(datagrams, now, now-s.inputAt)
 }
 
-// inputDue reports whether to send an Input after that many datagrams arrived, if the
-// newest Input is that old. A new input is sent at once, but one per tick: a second for the
-// same tick is made for the next, and waits until it is due. Sent at once, it would be
-// followed by one for the tick after, and games that draw faster than ticks would aim ever
-// further ahead. Otherwise one Input answers everything that arrived, unless one with a new
-// input is about to. A snapshot that waits for its structure is answered after the structure
-// arrives, when it can be acknowledged. Without snapshots Inputs still go out, since only the
-// other direction may work. Both kinds may wait for a moment: see holds.
+// inputDue reports whether to send an Input, given the datagrams that arrived since the last one
+// and its age.
+//
+// A new input is sent at once, but at most one per tick. A second one for the same tick is made
+// for the next tick and waits until that is due: sent at once, it would be followed by one for
+// the tick after, and a game that renders faster than ticks would aim ever further ahead.
+//
+// Otherwise one Input answers everything that arrived, unless one with a new input is about to.
+// A snapshot that waits for its structure is answered once it can be acknowledged. Without
+// snapshots Inputs still go out, since only the other direction may work. Both kinds may wait
+// for a moment: see holds.
 func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
 	in, r := &s.inputs, s.replica
 	unacked := r != nil && r.acks != s.acked
@@ -53,8 +56,8 @@ func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
 }
 
 // holds reports whether an Input should wait for answerTime, because that saves a packet and
-// delays nothing: the caller sleeps until then, and a new input still arrives inputMargin
-// before its tick, which at 60 ticks a second it never does.
+// delays nothing: the caller sleeps until then, and a new input still arrives inputMargin before
+// its tick. At 60 ticks a second a new input never waits.
 func (s *Session) holds(now time.Duration) bool {
 	if !s.owes || !s.sleeps {
 		return false
@@ -70,8 +73,8 @@ func (s *Session) answerTime() time.Duration { return s.owesSince + s.clock.answ
 // acknowledges a packet in the next one that it sends, or after maxAckDelay in a packet of
 // its own (RATIONALE.md). So an update takes two packets instead of three if the answer is
 // sent within maxAckDelay of the snapshot's arrival, and arrives within maxAckDelay of a
-// snapshot's departure. Over half of all round trips an answer at once does both. It arrives
-// before that snapshot is made in any case, so baselines are no older.
+// snapshot's departure. For half of all round trip times an answer at once does both. A delayed
+// answer still arrives before that snapshot is made, so baselines are no older.
 func (c *clock) answerDelay() time.Duration {
 	if !c.trips.any || c.interval == 0 {
 		return 0

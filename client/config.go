@@ -110,7 +110,7 @@ type Config struct {
 	// layer. If the socket has no SetReadBuffer and SetWriteBuffer, quic-go prints a
 	// warning once.
 	Socket func() (net.PacketConn, error)
-	// Port is a socket that the client shares with others; nil is one of its own.
+	// Port is a UDP socket that the client shares with others. nil: the client opens its own.
 	Port *Port
 	// Simulation replaces the network and the clock, for tests of games: see package
 	// loadtest/rig. Addr and the fields about certificates then have no effect.

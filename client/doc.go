@@ -226,6 +226,14 @@
 // An error of Update is final: each later call returns it, and the client should be
 // closed. Its replica still answers.
 //
+// # Rooms
+//
+// A server may host several worlds, its rooms. Config.Room names the one to join; the server's
+// choice is in [Client.Welcome]. The server may move the session to another room over the same
+// connection, inside Update: StateChange.Moved is set, the Observer sees every entity destroyed,
+// commands without an answer end with [ErrUnanswered], and all handles of the old room are Stale.
+// Both rooms must have what Config.Schema declares.
+//
 // # Testing a game
 //
 // Package loadtest/rig runs Clients and a server in one goroutine, in virtual time and over

@@ -7,8 +7,7 @@ import (
 )
 
 // move handles another Welcome on the same connection: the session continues in another room.
-// All knowledge of the old one is gone, and Arrived tells the server that later messages are
-// for the new one.
+// The replica starts over, and Arrived tells the server that later messages are for the new room.
 func (s *Session) move(m *wire.Welcome) error {
 	was := s.welcome
 	switch {
@@ -31,7 +30,7 @@ func (s *Session) move(m *wire.Welcome) error {
 		}
 	}
 	held := s.replica.held
-	s.joined = false // callbacks send nothing: it would be of the old room
+	s.joined = false // callbacks send nothing: the server would take it for the old room's
 	if err := s.enterRoom(m, l, func(r *Replica) {
 		s.endCommands()
 		s.send(wire.TypeArrived, nil)
@@ -42,15 +41,15 @@ func (s *Session) move(m *wire.Welcome) error {
 	return s.replica.release()
 }
 
-// startsInRoom reports whether m, which resumes nothing, continues the session where it has
-// moved to: the connection broke before the client had the Welcome to that room.
+// startsInRoom reports whether m, whose Resumed is 0, continues the session in another room: the
+// connection broke before the client received the Welcome of that room.
 func (s *Session) startsInRoom(m *wire.Welcome) bool {
 	was := s.welcome
 	return was != nil && s.resumes && was.Session == m.Session && m.Structure > s.replica.applied
 }
 
-// roomGone makes the next Hello name the room of the config, if the server has refused another
-// that the session had moved to.
+// roomGone makes the next Hello name the room of the config if why says that the room where the
+// session was is gone. It reports whether it did.
 func (s *Session) roomGone(why error) bool {
 	if wire.CodeOf(why) != wire.NoRoom || s.room == s.config.Room {
 		return false

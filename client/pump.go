@@ -164,10 +164,11 @@ func (p *pump) readStream() {
 type frameTypes struct {
 	rest  int  // bytes of the current frame that have not been read
 	kind  byte // its type
-	blind bool // a frame began in one piece of the stream and its type is in the next
+	blind bool // a frame's length and type were split between pieces: the frames are unknown since
 }
 
-// wake reports whether the next piece of the stream has other messages than Structure and Pad.
+// wake reports whether p, the next piece of the stream, has messages other than Structure and Pad,
+// or may have.
 func (f *frameTypes) wake(p []byte) (wakes bool) {
 	for !f.blind && len(p) > 0 {
 		if f.rest == 0 {

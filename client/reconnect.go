@@ -50,8 +50,8 @@ type StateChange struct {
 	// all handles: the same handle may name another entity.
 	NewWorld bool
 	// Moved is set if the server has moved the session to another room, Welcome().Room. All
-	// entities of the room before are destroyed: their handles are Stale, and name no entity of
-	// the new room. Commands have ended with ErrUnanswered, and there is a new Replica.
+	// entities of the old room are destroyed, and their handles are Stale: none of them names an
+	// entity of the new room. Commands have ended with ErrUnanswered, and there is a new Replica.
 	Moved bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// Port is a UDP socket for several clients of one process, such as the bots of a load test:
-// the goroutine that reads it sleeps and wakes less often than one for each would.
+// Port is a UDP socket that several clients of one process share, such as the bots of a load
+// test: one goroutine reads it, and wakes less often than one per client would.
 type Port struct{ socket *socket }
 
 // OpenPort opens a UDP socket on a free port.
@@ -25,11 +25,11 @@ func OpenPort() (*Port, error) {
 	return &Port{s}, nil
 }
 
-// Close closes the socket. Close the clients before.
+// Close closes the socket. The clients must be closed first.
 func (p *Port) Close() error { return p.socket.close() }
 
-// socket is the UDP socket of one connection, or of a Port's. quic-go would close a socket
-// of its own some time after the connection; Close must leave none open.
+// socket is the UDP socket of one client or of a Port. quic-go would close its own socket some
+// time after the connection; Client.Close must leave none open.
 type socket struct {
 	udp       net.PacketConn
 	transport *quic.Transport
@@ -43,7 +43,7 @@ func openSocket(c Config) (*socket, error) {
 	}
 	udp, err := open()
 	if err != nil {
-		return nil, fmt.Errorf("client: can't open a UDP socket: %w", err)
+		return nil, fmt.Errorf("client: cannot open a UDP socket: %w", err)
 	}
 	return &socket{udp, &quic.Transport{Conn: udp}}, nil
 }
