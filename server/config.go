@@ -34,9 +34,9 @@ type Config struct {
 	Schema      *schema.Schema
 	Replication replication.Config
 	Game        Game
-	// Rooms makes a server of many worlds. World, Schema, Replication, Game, Epoch, the rates of
-	// commands, Grace, MaxViewAge, Room and Image are then the rooms' own; MaxSessions bounds the
-	// sessions of all rooms.
+	// Rooms makes a server of many worlds. World, Schema, Replication, Game, Epoch,
+	// GenerationFloor, Room, CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image must then
+	// be zero: each room has its own. MaxSessions bounds the sessions of all rooms.
 	Rooms *RoomsConfig
 	// Epoch names this run of the world. Handles of another epoch are invalid. It must
 	// differ from every earlier run's: otherwise clients of that run keep handles that
@@ -219,13 +219,13 @@ func (c Config) Validate() error {
 func (c Config) validateRooms() error {
 	var errs []error
 	given := reflect.ValueOf(c)
-	for _, name := range append([]string{"Room", "GenerationFloor"}, ofRooms...) {
+	for _, name := range append([]string{"Room", "GenerationFloor"}, roomFields...) {
 		if !given.FieldByName(name).IsZero() {
-			errs = append(errs, fmt.Errorf("server: %s is set beside Rooms: each room has its own", name))
+			errs = append(errs, fmt.Errorf("server: %s and Rooms are both set: each room has its own %[1]s", name))
 		}
 	}
 	if c.Image.Store != nil || c.Image.Every != 0 || c.Image.Take != nil {
-		errs = append(errs, errors.New("server: Image is set beside Rooms: want Rooms.Images"))
+		errs = append(errs, errors.New("server: Image and Rooms are both set: use Rooms.Images"))
 	}
 	if c.MaxSessions < 0 {
 		errs = append(errs, fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", c.MaxSessions, session.DefaultMaxSessions))

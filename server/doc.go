@@ -15,7 +15,12 @@
 // Components, commands, events and inputs are defined once, as the doc of replication/schema shows:
 // Register, OnCommand, OnQuery and OnInput take the definitions.
 //
-// With Config.Rooms a server hosts many worlds on one port, each in a Room:
+// With Config.Rooms a server hosts many worlds on one port, each in a Room. A client joins the
+// room that its Hello or its token names, or the default one; RoomKind.New makes the world of a
+// room when the first client joins. Session.Move moves a session to another room over the same
+// connection: Game.Leave is called in the old room, Game.Join in the new one. Rooms share no
+// state, so what a player carries along is in Session.Value. A room ends when it is idle or
+// drained. The example of RoomsConfig has a lobby and matches.
 //
 //	Hello ─► session.Router ─► rooms.join ─► the room, made if need be (rooms.go, room_build.go)
 //	a goroutine per room (room_host.go): New, image ─► loop ─► idle, drained, closed: last image
@@ -24,16 +29,16 @@
 //
 // Invariants of rooms, cited in tests:
 //
-//	R1 No room waits for another. One that is stuck in a step keeps its name, its file and its
-//	   generations until it returns, and admits nobody meanwhile.
+//	R1 No room waits for another. A room that is stuck in a step keeps its name, its file and
+//	   its generations until the step returns, and admits no sessions meanwhile.
 //	R2 Rooms that exist together have disjoint ranges of generations (room_ranges.go), and each
 //	   its own image.
-//	R3 A room is made once for all who ask for it at the same time. What clients can have made
-//	   is bounded at once and a second.
-//	R4 A panic in a room ends its sessions alone: the room is restored from its newest image, at
-//	   most three times in ten minutes without a pause, or ends if it has none. PanicEnds makes
-//	   it end the process, as do panics on goroutines of Replication.Workers and of the world's
-//	   Workers.
+//	R3 A room is made once for all clients that join it at the same time. Both the number of
+//	   rooms and the rate at which clients create them are bounded.
+//	R4 A panic in a room ends only the sessions in it. The room is restored from its newest
+//	   image, at most three times in ten minutes without a pause, or ends if it has none. With
+//	   PanicEnds it ends the process. So do panics on goroutines of Replication.Workers and of
+//	   the world's Workers.
 //
 // Hooks and the world's systems send the events that are defined: Session.Send to
 // one client, Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need

@@ -4,7 +4,7 @@ import "github.com/worldd/worldd/server/session"
 
 // Errors of Session.Send and Session.Grant.
 var (
-	// ErrEventRefused is Session.Send's error for a client that has too much to receive.
+	// ErrEventRefused is Session.Send's error for a client with too many unsent events.
 	ErrEventRefused = session.ErrEventRefused
 	ErrNotWished    = session.ErrNotWished
 	ErrNotNew       = session.ErrNotNew

@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// CreateRoom makes a room if it does not exist, and waits until clients can join it. Any
-// goroutine may call it. Like DrainRoom and CloseRoom, it needs Config.Rooms.
+// CreateRoom makes a room if it does not exist, and waits until clients can join it. A server
+// without Config.Rooms returns ErrNotRooms. Any goroutine may call it.
 func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	if s.rooms == nil {
 		return ErrNotRooms
@@ -17,7 +17,9 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	return s.rooms.create(ctx, name)
 }
 
-// DrainRoom refuses new sessions of a room, and ends it when it is empty, or after within. Any
+// DrainRoom refuses new sessions of a room, and ends it when it is empty or after within, at once
+// if that is 0. The remaining sessions end with Draining, and the world is saved if its kind is.
+// A room that does not exist is ErrNoRoom, a server without Config.Rooms ErrNotRooms. Any
 // goroutine may call it.
 func (s *Server) DrainRoom(name string, within time.Duration) error {
 	if s.rooms == nil {
@@ -25,10 +27,6 @@ func (s *Server) DrainRoom(name string, within time.Duration) error {
 	}
 	return s.rooms.drain(name, within)
 }
-
-// CloseRoom ends a room, saved if rooms are, and its sessions, with Draining. Any goroutine may
-// call it.
-func (s *Server) CloseRoom(name string) error { return s.DrainRoom(name, 0) }
 
 // allRooms returns the rooms by name.
 func (s *Server) allRooms() []*Room {
@@ -56,7 +54,7 @@ func (s *Server) adminConfig() admin.Config {
 	return c
 }
 
-// shownRooms returns the rooms as the admin port shows them.
+// shownRooms returns the rooms for the admin port.
 func (s *Server) shownRooms() []admin.Room {
 	rooms := s.allRooms()
 	all := make([]admin.Room, len(rooms))
@@ -84,7 +82,7 @@ func (s *Server) stateOf(r *Room) string {
 	return r.state.String()
 }
 
-// entrance returns what opens connections, and whether no tick may answer them.
+// entrance returns the functions that open connections and report whether the server drains.
 func (s *Server) entrance() (open func(context.Context, string, session.Conn) *session.Peer, draining func() bool) {
 	if s.rooms != nil {
 		return s.rooms.router.Open, s.rooms.draining

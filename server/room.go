@@ -17,18 +17,18 @@ import (
 )
 
 // Room is one world of a Server, with the sessions in it. Games use it to send events and to
-// go through their sessions. Only hooks of the Game and systems of the world may call its
-// methods: they run on the goroutine that owns the world.
+// iterate over sessions. Only hooks of the Game and systems of the world may call its methods:
+// they run on the goroutine that owns the world.
 type Room struct {
 	name, kind, id string
-	run            atomic.Pointer[run] // the present one; nil while there is none
+	run            atomic.Pointer[run] // the current one; nil while the room is made or has failed
 
-	// Of rooms, guarded by rooms.mu.
+	// Used only with Config.Rooms. Guarded by rooms.mu.
 	state    roomState
 	ready    chan struct{} // closed when the room is open or failed
 	err      error         // why it failed
-	opened   time.Time     // when the present run began
-	wanted   time.Time     // when a client last came, or was there
+	opened   time.Time     // when the current run began
+	lastUsed time.Time     // when it last had a session, or a client asked to join
 	deadline time.Time     // when draining ends; zero: not draining
 	stop     context.CancelFunc
 }
@@ -43,7 +43,7 @@ type run struct {
 	ended func()           // RoomGame.Ended
 }
 
-// newRun returns the run of c, whose Log is set. router is nil for the only world of a server.
+// newRun returns a run with c, whose Log is set. router is nil for a server of one world.
 func newRun(c Config, router *session.Router, ticks *admin.TickTimings) (*run, error) {
 	c.Game = loggedGame(c.Log, c.Game)
 	s := c.session()
@@ -69,14 +69,14 @@ func (r *run) finish() error {
 	return r.loop.saver.end()
 }
 
-// serve ticks until ctx is done, and finishes. ending is called in between.
+// serve ticks until ctx is done, calls ending, and finishes.
 func (r *run) serve(ctx context.Context, ending func()) error {
 	err := r.loop.run(ctx)
 	ending()
 	return errors.Join(err, r.finish())
 }
 
-// Name returns the name that clients ask for.
+// Name returns the room's name, by which clients join it.
 func (r *Room) Name() string { return r.name }
 
 // SendSeen, SendWithin and Broadcast send an event to several clients; for one, see
@@ -100,8 +100,8 @@ func (r *Room) SendWithin(center world.Vec3, radius float32, event any) error {
 // Broadcast sends event to every client.
 func (r *Room) Broadcast(event any) error { return r.run.Load().core.Broadcast(event) }
 
-// Sessions returns the sessions that have joined and not ended, those that are away included,
-// in the order of their ids.
+// Sessions iterates over the sessions in the order of their ids, from their Join to their Leave.
+// Sessions that are away are included.
 func (r *Room) Sessions() iter.Seq[*Session] { return r.run.Load().core.Sessions() }
 
 // loggedGame returns g with a log line for each session that joins, is away, is back, or
@@ -149,6 +149,6 @@ func (r *run) logPanic(p session.HookPanic) {
 
 // logResync logs that a client asked for all states again.
 func (r *run) logResync(of *session.Session) {
-	r.log.Warn("a client computed bodies otherwise than the server, or not in time: it is sent all states again",
+	r.log.Warn("a client computed other bodies than the server, or too late: all states are sent to it again",
 		zap.Uint64("session", of.ID()), zap.String("user", of.User()), zap.String("name", of.Name()))
 }

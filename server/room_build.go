@@ -17,7 +17,7 @@ import (
 	"github.com/worldd/worldd/server/imagefile"
 )
 
-// imageSuffix ends the names of images: no file beside an image ends so.
+// imageSuffix ends the names of images, and of no other file in their folders.
 const imageSuffix = ".image"
 
 // path returns the file of a room's image.
@@ -28,7 +28,7 @@ func (c RoomImages) path(kind, id string) string {
 	return filepath.Join(c.Dir, kind, id+imageSuffix)
 }
 
-// build makes the room's next run, from its image if there is one.
+// build returns the room's next run, restored from its image if there is one.
 func (m *rooms) build(ctx context.Context, k *kind, r *Room, by origin) (*run, error) {
 	select {
 	case k.building <- struct{}{}:
@@ -47,7 +47,7 @@ func (m *rooms) build(ctx context.Context, k *kind, r *Room, by origin) (*run, e
 	return made, err
 }
 
-// openImage opens the room's image; nil if rooms are not saved.
+// openImage opens the room's image. It returns nil if the room is not saved.
 func (m *rooms) openImage(k *kind, r *Room, by origin) (*imagefile.Store, error) {
 	images := m.config.Images
 	if images.Dir == "" || k.Unsaved {
@@ -70,14 +70,14 @@ func (m *rooms) openImage(k *kind, r *Room, by origin) (*imagefile.Store, error)
 			}
 		}
 		if n >= k.MaxImages {
-			return nil, fmt.Errorf("server: %s has %d images, the bound of the kind: remove the images of unused rooms (%w)", folder, n, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are kept"})
+			return nil, fmt.Errorf("server: %s has %d images, the most that the kind may have: remove those of unused rooms (%w)", folder, n, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"})
 		}
 	}
 	return imagefile.Open(path, images.Keep)
 }
 
-// buildOn makes a run whose range of generations is above the image's. If the first free range
-// is too low, as for images of an earlier process, it makes the world again.
+// buildOn returns a run whose range of generations is above the image's. If the first free range
+// is too low, because the image is from an earlier process, it makes the world again.
 func (m *rooms) buildOn(store *imagefile.Store, k *kind, r *Room) (*run, error) {
 	for least := 0; ; {
 		m.mu.Lock()
@@ -100,8 +100,8 @@ func (m *rooms) buildOn(store *imagefile.Store, k *kind, r *Room) (*run, error) 
 	}
 }
 
-// buildIn makes a run in a block of generations. It makes none if that is below the block that
-// the image needs.
+// buildIn returns a run that uses a block of generations. If the image needs a higher block, it
+// returns no run, and the least that will do.
 func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (made *run, least int, err error) {
 	q := RoomRequest{Name: r.name, Kind: r.kind, ID: r.id, Generations: generationsOf(block)}
 	var g *RoomGame
@@ -156,8 +156,7 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	return made, 0, err
 }
 
-// call calls a function of the game that is not called by the room's goroutine. A panic in it is
-// an error.
+// call calls a function of the game outside of the room's ticks. It returns a panic as an error.
 func (m *rooms) call(r *Room, what string, f func() error) (err error) {
 	if !m.process.PanicEnds {
 		defer func() {
@@ -170,8 +169,8 @@ func (m *rooms) call(r *Room, what string, f func() error) (err error) {
 	return f()
 }
 
-// restore restores the world from its newest valid image, if there is one. It returns the
-// lowest block of generations for the world, and restores nothing if its own is below.
+// restore restores the world from its newest valid image, if there is one. It returns the lowest
+// block of generations that the image allows, and restores nothing if the world's block is lower.
 func (g *RoomGame) restore(c Config, store *imagefile.Store) (least int, err error) {
 	found, err := store.Load(c.World)
 	if err != nil || found.Image == nil {
@@ -195,7 +194,8 @@ func (g *RoomGame) restore(c Config, store *imagefile.Store) (least int, err err
 	return least, nil
 }
 
-// adopt applies what was set for all rooms, and checks that the run has the schema of its kind.
+// adopt applies the bans and limits of all rooms, and checks that the run has the schema of its
+// kind.
 func (m *rooms) adopt(made *run, k *kind) error {
 	own := made.core.Config().Schema
 	m.mu.Lock()
@@ -204,7 +204,7 @@ func (m *rooms) adopt(made *run, k *kind) error {
 		k.schema = own
 	}
 	if k.schema.Hash() != own.Hash() {
-		return errors.New("server: the rooms of a kind have one schema, and this room has another: make it a kind of its own")
+		return errors.New("server: the room's schema differs from that of earlier rooms of its kind: give it a kind of its own")
 	}
 	made.core.SetBans(m.bans)
 	if m.budget != nil {

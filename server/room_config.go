@@ -44,32 +44,33 @@ type RoomImages struct {
 
 // RoomKind describes the rooms of one kind. They have the same schema.
 type RoomKind struct {
-	// New makes the world and the rules of a room. It runs on a goroutine of its own, and two
-	// rooms of a kind are made at a time. A panic in it is an error. Clients learn of an error
-	// as Internal, or by its own code if it is a *wire.Error. Required.
+	// New makes the world and the rules of a room. It runs on its own goroutine, for at most two
+	// rooms of the kind at a time, so it must be safe for concurrent use. A panic in it counts
+	// as an error. An error refuses the waiting clients: with its code if it is a *wire.Error,
+	// and with Internal otherwise. Required.
 	New func(RoomRequest) (*RoomGame, error)
-	// Create says which clients may have a missing room created. Default ForAnyone.
+	// Create says which clients may create a room by naming it. Default ForAnyone.
 	Create RoomCreation
 	// MaxRooms bounds the rooms of the kind. 0 leaves that to RoomsConfig.MaxRooms.
 	MaxRooms int
 	// MaxSessions bounds the sessions of one room. 0 leaves that to the game.
 	MaxSessions int
-	// IdleAfter is how long a room without sessions lives, at least 1 s; sessions that are away
-	// count. Default 1 min. If negative, rooms do not end by themselves.
+	// IdleAfter is how long a room stays open without sessions, at least 1 s. A session that is
+	// away counts as one. Default 1 min. If negative, rooms do not end by themselves.
 	IdleAfter time.Duration
-	// Pinned makes the room named by the kind alone exist from the start, and never idle.
+	// Pinned creates the room KIND, without an id, at the start, and keeps it open when idle.
 	Pinned bool
 	// Unsaved excludes rooms of the kind from RoomsConfig.Images: each begins with a new world.
 	Unsaved bool
-	// MaxImages bounds the images that rooms of the kind leave. A room that has none and is not
-	// created by the operator is refused with ServerFull at the bound. Default 1,000.
+	// MaxImages bounds the stored images of the kind. At the bound, only the operator can
+	// create a room that has no image yet: clients are refused with ServerFull. Default 1,000.
 	MaxImages int
 }
 
-// RoomCreation says which clients may have a missing room created.
+// RoomCreation says which clients may create a room by naming it.
 type RoomCreation uint8
 
-// The game may always create rooms, by Session.Move, and the operator.
+// The game, by Session.Move, and the operator may create rooms of every kind.
 const (
 	ForAnyone RoomCreation = iota // any client that names it
 	ForTokens                     // clients whose token names it
@@ -80,24 +81,24 @@ const (
 type RoomRequest struct {
 	// Name is the room's name, KIND or KIND/ID, valid as of ParseRoomName.
 	Name, Kind, ID string
-	// Generations is for the world's Config.
+	// Generations is the range that New passes to world.Config.
 	Generations Generations
 }
 
 // Generations is the range of generations of a room's handles: FirstGeneration and
-// LastGeneration of world.Config. The rooms of one process have disjoint ranges, so that no
-// room takes a handle of another for its own.
+// LastGeneration of world.Config. The rooms of one process have disjoint ranges, so a handle of
+// one room is Stale in every other.
 type Generations struct{ First, Last uint32 }
 
 // RoomGame is the world of a room, and its rules.
 type RoomGame struct {
-	// Config has what a room decides: World, Schema, Replication, Game, Epoch, MaxSessions,
-	// CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image.Take. All else is the
-	// server's.
+	// Config holds the room's own World, Schema, Replication, Game, Epoch, MaxSessions,
+	// CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image.Take. The other fields must be
+	// zero: the server decides them for all rooms.
 	Config
 	// Attach receives the room before its first tick.
 	Attach func(*Room)
-	// Ended is called when the run of the room's world has ended, in order or not.
+	// Ended is called after the last tick, also if the room panicked.
 	Ended func()
 	// RestoreRun restores the world from an image of an earlier run. Default World.RestoreRun.
 	RestoreRun func(*world.Image) error
@@ -116,7 +117,7 @@ const (
 
 var (
 	kindName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	// roomID is the name of a file: it does not begin or end with a dot.
+	// roomID matches ids. They are file names, so they neither begin nor end with a dot.
 	roomID = regexp.MustCompile(`^[a-z0-9_-]([a-z0-9._-]*[a-z0-9_-])?$`)
 )
 
@@ -188,11 +189,11 @@ func (c RoomsConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ofRooms are the fields of Config that RoomGame sets.
-var ofRooms = []string{"World", "Schema", "Replication", "Game", "Epoch", "CommandsPerSecond", "CommandBurst", "Grace", "MaxViewAge"}
+// roomFields are the fields of Config that each room sets for itself.
+var roomFields = []string{"World", "Schema", "Replication", "Game", "Epoch", "CommandsPerSecond", "CommandBurst", "Grace", "MaxViewAge"}
 
-// config returns the configuration of a room, or what New has done wrong: process is the
-// server's.
+// config returns the configuration of a room: process, with the fields that rooms set. The
+// error lists the mistakes of New.
 func (g *RoomGame) config(process Config, kind RoomKind, q RoomRequest) (Config, error) {
 	if g == nil {
 		return Config{}, errors.New("New has returned neither a game nor an error")
@@ -203,19 +204,19 @@ func (g *RoomGame) config(process Config, kind RoomKind, q RoomRequest) (Config,
 	for i := range given.NumField() {
 		name := given.Type().Field(i).Name
 		switch {
-		case slices.Contains(ofRooms, name), name == "MaxSessions", name == "Image", given.Field(i).IsZero():
+		case slices.Contains(roomFields, name), name == "MaxSessions", name == "Image", given.Field(i).IsZero():
 		default:
-			errs = append(errs, fmt.Errorf("Config.%s is set: the server decides it for all rooms", name))
+			errs = append(errs, fmt.Errorf("its Config sets %s, which the server decides for all rooms", name))
 		}
 	}
 	if own.Image.Store != nil || own.Image.Every != 0 {
-		errs = append(errs, errors.New("Config.Image has more than Take: RoomsConfig.Images decides it for all rooms"))
+		errs = append(errs, errors.New("its Config.Image sets more than Take: RoomsConfig.Images decides the rest for all rooms"))
 	}
 	if own.World != nil {
 		errs = append(errs, q.Generations.check(own.World))
 	}
 	c := process
-	for _, name := range ofRooms {
+	for _, name := range roomFields {
 		reflect.ValueOf(&c).Elem().FieldByName(name).Set(given.FieldByName(name))
 	}
 	c.Rooms, c.Room, c.Image = nil, q.Name, ImageConfig{Take: own.Image.Take}
@@ -224,7 +225,7 @@ func (g *RoomGame) config(process Config, kind RoomKind, q RoomRequest) (Config,
 	return c, errors.Join(append(errs, c.session().Validate())...)
 }
 
-// check returns an error if w does not keep to the range.
+// check returns an error if w issues generations of another range.
 func (g Generations) check(w *world.World) error {
 	if c := w.Config(); c.FirstGeneration != g.First || c.LastGeneration != g.Last {
 		return fmt.Errorf("the world issues generations %d to %d: rooms have disjoint ranges, pass RoomRequest.Generations (%d to %d) to world.Config", c.FirstGeneration, c.LastGeneration, g.First, g.Last)
@@ -232,8 +233,8 @@ func (g Generations) check(w *world.World) error {
 	return nil
 }
 
-// CheckRooms makes a room of each kind of Rooms, and reports the contradictions of all. Without
-// any, Listen accepts c, and rooms can be made.
+// CheckRooms makes a room of each kind of Rooms and reports all contradictions. If it returns
+// nil, Listen accepts c and New works for each kind.
 func (c Config) CheckRooms() error {
 	errs := []error{c.Validate()}
 	if c.Rooms == nil {

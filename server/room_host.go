@@ -33,7 +33,7 @@ func (m *rooms) host(ctx context.Context, k *kind, r *Room, by origin) {
 		case ctx.Err() != nil || !restores:
 			return
 		case panicked && m.panicsAgain(r):
-			r.logger(m.log).Error("the room panics again and again: it stays closed for a while", zap.Duration("for", failedFor))
+			r.logger(m.log).Error("the room has panicked too often: it stays closed for a while", zap.Duration("for", failedFor))
 			if !m.fail(ctx, r, errFailed, failedFor) {
 				return
 			}
@@ -44,27 +44,27 @@ func (m *rooms) host(ctx context.Context, k *kind, r *Room, by origin) {
 
 func (r *Room) logger(log *zap.Logger) *zap.Logger { return log.With(zap.String("room", r.name)) }
 
-// pins reports whether r is the room that always exists.
+// pins reports whether r is the kind's pinned room.
 func (k *kind) pins(r *Room) bool { return k.Pinned && r.id == "" }
 
-// open lets sessions into the room.
+// open admits sessions to the room.
 func (m *rooms) open(r *Room, next *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.run.Store(next)
 	now := time.Now()
-	r.state, r.err, r.wanted, r.opened = roomOpen, nil, now, now
+	r.state, r.err, r.lastUsed, r.opened = roomOpen, nil, now, now
 	close(r.ready)
 }
 
-// reopen makes joins wait for another run.
+// reopen makes clients that join wait for the next run.
 func (m *rooms) reopen(r *Room) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.state, r.err, r.ready, r.deadline = roomOpening, nil, make(chan struct{}), time.Time{}
 }
 
-// fail refuses clients of the room for a time. It reports whether the room may then be made again.
+// fail refuses clients with err for a time. It reports false if the room must end meanwhile.
 func (m *rooms) fail(ctx context.Context, r *Room, err error, lasts time.Duration) bool {
 	m.mu.Lock()
 	opening := r.state == roomOpening
@@ -99,7 +99,7 @@ func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
 		}
 	}
 	failed := make(chan bool)
-	go func() { // of its own, for runtime.Goexit would end the host too
+	go func() { // its own goroutine: runtime.Goexit in the game must not end the host
 		returned := false
 		defer func() {
 			if !returned && !m.process.PanicEnds {
@@ -118,7 +118,7 @@ func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
 	return <-failed
 }
 
-// abandon ends the sessions of a run that has panicked. The world may be half changed, and is
+// abandon ends the sessions of a run that has panicked. The world may be half changed, so it is
 // neither stepped nor saved again.
 func (m *rooms) abandon(r *Room, was *run, value any) {
 	was.log.Error("the room panicked: its sessions end", zap.Uint64("session", was.core.Panicking()),
@@ -137,18 +137,18 @@ func (m *rooms) setEnding(r *Room) {
 	r.state = roomEnding
 }
 
-// isOver reports whether the room is to end: nobody has been in it for its kind's IdleAfter, or
-// it is drained. It is called once a second, on the goroutine that owns the world. From then on
-// nobody is admitted.
+// isOver reports whether the room should end: it had no session for its kind's IdleAfter, or
+// draining is over. If so, it admits no more sessions. It is called once a second, on the
+// goroutine that owns the world.
 func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
 	n := now.core.Len()
 	k := m.kinds[r.kind]
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n > 0 {
-		r.wanted = at
+		r.lastUsed = at
 	}
-	empty := at.Sub(r.wanted)
+	empty := at.Sub(r.lastUsed)
 	idle := !r.deadline.IsZero() || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.pins(r)
 	if idle && n == 0 && now.core.Retire() || !r.deadline.IsZero() && !at.Before(r.deadline) {
 		r.state = roomEnding

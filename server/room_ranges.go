@@ -16,11 +16,11 @@ type ranges struct {
 	ends uint64
 }
 
-// errNoRange reports that an image has used up the generations.
-var errNoRange = errors.New("no range of generations is above the image: its world has been restarted too often, or too many rooms exist; move the image away to begin a new world")
+// errNoRange reports that no free range is above the generations of an image.
+var errNoRange = errors.New("no free range of generations is above the image's: its world was restarted too often, or too many rooms exist; move the image away to begin a new world")
 
-// take returns a free block from least on: one that was never taken, or else the one whose
-// room ended first. Handles of ended rooms stay Stale for as long as possible.
+// take returns a free block at or above least: one that was never taken, or else the one whose
+// room ended first, so that handles of ended rooms stay Stale for as long as possible.
 func (r *ranges) take(least int) (block int, err error) {
 	block = -1
 	for i := max(least, 0); i < len(r.blocks); i++ {
@@ -47,8 +47,8 @@ func generationsOf(block int) Generations {
 	return Generations{first + 1, first + world.RunGenerations - 1}
 }
 
-// blockAbove returns the lowest block that leaves a world enough generations after newest,
-// the newest one of its image.
+// blockAbove returns the lowest block for a world restored from an image whose newest generation
+// is newest.
 func blockAbove(newest uint32) int {
 	block := int(newest / world.RunGenerations)
 	if newest%world.RunGenerations > world.RunGenerations/2 {

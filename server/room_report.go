@@ -52,8 +52,8 @@ func (m *rooms) kindReports() []admin.KindReport {
 	return reports
 }
 
-// report returns the figures of all rooms. They are behind if every room is. Without a room the
-// server is alive.
+// report returns the sum of all rooms. It is behind only if every room is. A server without rooms
+// counts as ticking.
 func (m *rooms) report() (sum Report) {
 	rooms, behind := 0, true
 	ticks := newTickHistogram(tickDigits)

@@ -20,24 +20,23 @@ import (
 )
 
 const (
-	// creationsPerSecond and creationBurst bound the rooms that clients have created: New may
-	// build a large world.
+	// creationsPerSecond and creationBurst bound how fast clients create rooms: New may build a
+	// large world.
 	creationsPerSecond = 20
 	creationBurst      = 50
 	// buildsPerKind bounds the rooms of a kind that are made at once. A New that never returns
-	// stops its own kind alone.
+	// blocks only its own kind.
 	buildsPerKind = 2
-	// maxRestarts in restartWindow are the panics after which a room is not restored at once.
+	// maxRestarts is how often a room that panics is restored at once within restartWindow.
 	maxRestarts   = 3
 	restartWindow = 10 * time.Minute
-	// failedFor is how long a room that panics again and again is closed, and brokenFor how
-	// long clients learn from the same failure that a room cannot be made.
+	// failedFor is how long a room that has panicked too often stays closed. brokenFor is how
+	// long clients are refused after a room could not be made, before it is tried again.
 	failedFor = time.Minute
 	brokenFor = time.Second
-	// staleTick is the age of a room's newest tick from which it admits nobody.
+	// staleTick is the age of the newest tick above which a room admits no sessions.
 	staleTick = 2 * time.Second
-	// stallLimit is the time in one tick after which the end of the server does not wait for a
-	// room.
+	// stallLimit is how long a server that ends waits for rooms that are stuck in a tick.
 	stallLimit = 5 * time.Second
 )
 
@@ -68,9 +67,8 @@ func (s roomState) String() string {
 	return [...]string{"opening", "open", "ending", "failed"}[s]
 }
 
-// rooms hosts the rooms of a Server, each on a goroutine of its own (room_host.go). A room is
-// made for the first client that joins it, beside the other rooms, while that client and those
-// after it wait.
+// rooms hosts the rooms of a Server, each on its own goroutine (room_host.go). The first client
+// that joins a room has it made, while that client and later ones wait and the other rooms tick.
 type rooms struct {
 	config    RoomsConfig // with defaults
 	process   Config
@@ -79,14 +77,14 @@ type rooms struct {
 	creations *rate.Limiter
 
 	hosting sync.WaitGroup
-	mu      sync.Mutex // guards the fields below, of kinds, and of rooms as marked
+	mu      sync.Mutex // guards the fields below, those of each kind, and those marked in Room
 	byName  map[string]*Room
 	kinds   map[string]*kind
 	ranges  ranges
 	panics  map[string][]time.Time // by name, those within restartWindow
 	bans    []string
-	budget  *int // of SetLimits
-	most    int  // sessions of all rooms
+	budget  *int // bytes per second and session, by SetLimits; nil: each room's own
+	most    int  // maximum sessions of all rooms
 	closing bool
 }
 
@@ -148,11 +146,11 @@ const (
 	byOperator
 )
 
-// find returns the room of a name, and begins to make it if there is none and it may be made.
+// find returns the named room. If there is none, and by may create it, find begins to make it.
 func (m *rooms) find(name string, by origin) (*Room, error) {
 	kindName, id, err := ParseRoomName(name)
 	if err != nil {
-		return nil, &wire.Error{Code: wire.NoRoom, Detail: "no room can have this name"}
+		return nil, &wire.Error{Code: wire.NoRoom, Detail: "not a room's name: want KIND or KIND/ID"}
 	}
 	k := m.kinds[kindName]
 	if k == nil {
@@ -176,7 +174,7 @@ func (m *rooms) find(name string, by origin) (*Room, error) {
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are being created"}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Room{name: name, kind: kindName, id: id, ready: make(chan struct{}), wanted: time.Now(), stop: stop}
+	r := &Room{name: name, kind: kindName, id: id, ready: make(chan struct{}), lastUsed: time.Now(), stop: stop}
 	m.byName[name] = r
 	k.rooms++
 	m.hosting.Go(func() { m.host(ctx, k, r, by) })
@@ -208,7 +206,7 @@ func (m *rooms) admitting(r *Room) (*run, error) {
 	case r.run.Load().loop.silentSince(r.opened) > staleTick:
 		return nil, errStalled
 	}
-	r.wanted = time.Now()
+	r.lastUsed = time.Now()
 	return r.run.Load(), nil
 }
 
@@ -221,7 +219,7 @@ func forClients(err error) error {
 	return &wire.Error{Code: wire.Internal, Detail: "the room cannot be made"}
 }
 
-// join returns the room for a new session: the one that the client names, or its token, or the
+// join returns the room for a new session: the one that the client or its token names, or the
 // default one. It waits until the room is made.
 func (m *rooms) join(ctx context.Context, name string, fromToken bool) (*run, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
@@ -231,7 +229,7 @@ func (m *rooms) join(ctx context.Context, name string, fromToken bool) (*run, er
 		by = byToken
 	}
 	if name = cmp.Or(name, m.config.Default); name == "" {
-		return nil, &wire.Error{Code: wire.NoRoom, Detail: "name a room: the server has no default one"}
+		return nil, &wire.Error{Code: wire.NoRoom, Detail: "Hello names no room, and the server has no default one"}
 	}
 	if m.sessions() >= m.maxSessions() {
 		return nil, &wire.Error{Code: wire.ServerFull}
@@ -243,7 +241,7 @@ func (m *rooms) join(ctx context.Context, name string, fromToken bool) (*run, er
 	return m.await(ctx, r)
 }
 
-// move returns the room that a session moves to, or nil if it is being made. It does not wait.
+// move returns the room that a session moves to, or nil while the room is being made.
 func (m *rooms) move(name string) (*run, error) {
 	r, err := m.find(name, byGame)
 	if err != nil {
@@ -271,8 +269,8 @@ func (m *rooms) create(ctx context.Context, name string) error {
 	return nil
 }
 
-// drain refuses new sessions of a room, and ends it when it is empty or after within. Sessions
-// that are left end with Draining.
+// drain refuses new sessions of a room, and ends it when it is empty or after within. The
+// remaining sessions end with Draining.
 func (m *rooms) drain(name string, within time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -314,7 +312,7 @@ func (m *rooms) maxSessions() int {
 	return m.most
 }
 
-// setBans replaces the banned users of all rooms, later ones included.
+// setBans replaces the banned users of all rooms, present and future.
 func (m *rooms) setBans(users []string) {
 	m.mu.Lock()
 	m.bans = slices.Clone(users)
@@ -326,7 +324,7 @@ func (m *rooms) setBans(users []string) {
 	}
 }
 
-// setLimits changes the bound of sessions, and the budgets of all rooms, later ones included.
+// setLimits changes the bound of sessions, and the budgets of all rooms, present and future.
 func (m *rooms) setLimits(l Limits) error {
 	if l.MaxSessions < 0 {
 		return fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", l.MaxSessions, session.DefaultMaxSessions)
@@ -344,7 +342,7 @@ func (m *rooms) setLimits(l Limits) error {
 	return nil
 }
 
-// drainAll ends the sessions of all rooms, and refuses new ones until the process ends.
+// drainAll ends the sessions of all rooms and refuses new ones.
 func (m *rooms) drainAll(ctx context.Context) error {
 	m.mu.Lock()
 	m.closing = true
@@ -380,7 +378,7 @@ func (m *rooms) start(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// end ends all rooms, and waits for them, except for those that are stuck in a tick or in New.
+// end ends all rooms and waits for them. It gives up on rooms that are stuck in a tick or in New.
 func (m *rooms) end() error {
 	m.mu.Lock()
 	m.closing = true

@@ -538,7 +538,7 @@ func TestContradictionsOfRooms(t *testing.T) {
 		},
 	}.Validate()
 	for _, text := range []string{
-		"Room is set", "CommandBurst is set", "Image is set", `the name "Bad Name"`, "IdleAfter is 1ns", "New is missing", "kind a: MaxRooms", "kind a: MaxSessions",
+		"Room and Rooms", "CommandBurst and Rooms", "Image and Rooms", `the name "Bad Name"`, "IdleAfter is 1ns", "New is missing", "kind a: MaxRooms", "kind a: MaxSessions",
 		"kind a: MaxImages", "Create is 9", "rooms are Unsaved", `Default is "b/1"`, "MaxRooms is 1048576", "not a folder", "want at most 1h", "1000 generations",
 	} {
 		require.ErrorContains(t, err, text)
@@ -557,7 +557,7 @@ func TestContradictionsOfNew(t *testing.T) {
 	q.Generations = generationsOf(4)
 	g.Listen, g.PanicEnds, g.Image.Every = "127.0.0.1:1", true, time.Second
 	_, err = g.config(h.process, RoomKind{}, q)
-	for _, text := range []string{"Config.Listen is set", "Config.PanicEnds is set", "more than Take", "pass RoomRequest.Generations (4194305 to 5242879) to world.Config"} {
+	for _, text := range []string{"Config sets Listen", "Config sets PanicEnds", "more than Take", "pass RoomRequest.Generations (4194305 to 5242879) to world.Config"} {
 		require.ErrorContains(t, err, text)
 	}
 }
