@@ -70,7 +70,7 @@ func (m *rooms) openImage(k *kind, r *Room, by origin) (*imagefile.Store, error)
 			}
 		}
 		if n >= k.MaxImages {
-			return nil, fmt.Errorf("server: %s has %d images, the most that the kind may have: remove those of unused rooms (%w)", folder, n, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"})
+			return nil, fmt.Errorf("server: %s has %d images, the most that the kind may have: remove the images of unused rooms (%w)", folder, n, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"})
 		}
 	}
 	return imagefile.Open(path, images.Keep)
@@ -204,7 +204,7 @@ func (m *rooms) adopt(made *run, k *kind) error {
 		k.schema = own
 	}
 	if k.schema.Hash() != own.Hash() {
-		return errors.New("server: the room's schema differs from that of earlier rooms of its kind: give it a kind of its own")
+		return errors.New("server: the room's schema is not the schema of its kind's earlier rooms: give it a kind of its own")
 	}
 	made.core.SetBans(m.bans)
 	if m.budget != nil {

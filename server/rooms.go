@@ -77,7 +77,7 @@ type rooms struct {
 	creations *rate.Limiter
 
 	hosting sync.WaitGroup
-	mu      sync.Mutex // guards the fields below, those of each kind, and those marked in Room
+	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
 	byName  map[string]*Room
 	kinds   map[string]*kind
 	ranges  ranges
