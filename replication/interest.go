@@ -71,9 +71,10 @@ func (v *Viewer) onlyPositionsMatter() bool {
 }
 
 // updateMembers compares the interest set with the candidates, a word at a time.
-// Without changes a word costs three loads and an AND. Members in owing become active, and only replaced slots, a subset of changed, are examined singly. It leaves in s the
-// candidates that are not members yet. If incremental, s holds changed entities only. A nil
-// set means that any slot may be in it.
+// Without changes a word costs three loads and an AND. Members in owing become active, and only
+// replaced slots, a subset of changed, are examined one by one. It leaves in s the candidates that
+// are not members yet. If incremental, s holds changed entities only. A nil set means that any
+// slot may be in it.
 func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bitset, incremental bool) {
 	m := &v.members
 	v.compact()

@@ -1,18 +1,18 @@
 package replication
 
-// Numbers are those that a session's structure records and snapshots have reached. They go on
-// when the session moves to another room.
+// Numbers counts a session's structure records and snapshots. Both continue when the session moves
+// to another room.
 type Numbers struct {
 	Structure uint32 // of the newest record
 	Seq       uint32 // of the newest snapshot
 }
 
-// Numbers returns the viewer's numbers.
+// Numbers returns the newest numbers that the viewer has used.
 func (v *Viewer) Numbers() Numbers { return Numbers{v.structure.written, v.sent.newest} }
 
-// Continue makes the viewer's records and snapshots follow numbers, as if the client had
-// applied all records up to there and been sent the snapshots. It must be called before the first
-// snapshot and the first record.
+// Continue makes the viewer's records and snapshots follow numbers, as if it had sent those up to
+// numbers and the client had applied the records. It must be called before the first record and
+// the first snapshot.
 func (v *Viewer) Continue(numbers Numbers) {
 	s := &v.structure
 	s.written, s.sent, s.applied, s.lastDropped = numbers.Structure, numbers.Structure, numbers.Structure, numbers.Structure

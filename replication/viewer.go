@@ -43,7 +43,7 @@ type Viewer struct {
 	events    eventQueue
 	newborn   []newbornEvent
 	sent      sentLog
-	before    uint32 // newest snapshot of the rooms before
+	before    uint32 // newest snapshot in earlier rooms
 	ackedTick uint32 // of the newest snapshot acknowledged; 0: none
 	tokens    int    // bytes that may be sent now; negative after a burst of structure
 	resync    bool

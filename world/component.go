@@ -231,8 +231,8 @@ func (c *Component[T]) Remove(e Entity) bool {
 // Has reports whether the entity is live and has the component.
 func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
 
-// All yields the entities that have the component, and its values for reading: All1 of a query
-// for it alone.
+// All iterates over the entities that have the component, with its values for reading. It is All1
+// of a query for this component alone.
 func (c *Component[T]) All() iter.Seq2[Entity, *T] { return All1(c.every, c) }
 
 // Presence returns the slots that have the component.

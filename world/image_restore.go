@@ -32,10 +32,10 @@ func (w *World) Restore(img *Image) error {
 // RestoreRun is Restore for a new run of a server, which does not know what the old run
 // did after the image was taken. Every entity gets a new handle on the same slot,
 // FirstGeneration becomes RunGenerations above all generations in the image, unless the
-// world's is higher, and every handle of the old run is Stale (H5). Handles in components that named live entities
-// are updated. Spawned and Destroyed are empty. If it would be above
-// Config.LastGeneration, the error is ErrImage, and a higher range, or else a new world under
-// a new epoch, is needed.
+// world's is higher, and every handle of the old run is Stale (H5). If it would be above
+// Config.LastGeneration, the error is ErrImage: make the world with a higher range, or begin a
+// new one under a new epoch. Handles in components that named live entities are updated. Spawned
+// and Destroyed are empty.
 func (w *World) RestoreRun(img *Image) error {
 	renewed := bulk.PoolState{
 		FirstGeneration: img.entities.FirstGeneration, Newest: img.entities.Newest,

@@ -22,10 +22,10 @@ func (e *BindError) Error() string {
 }
 
 // Bind gives the Go types of declared to the components, events, commands, answers and the
-// input that s has under the same names, in any order. Their lines of Text must be the
-// same, else the error is a *BindError and s is unchanged. s must have the kinds of DefineKind.
-// All else in s keeps its type, in a parsed schema none; kinds that are added and motion are
-// not compared. declared is unchanged.
+// input that s has under the same names, in any order. Their lines of Text must be
+// equal, and s must have the kinds that declared has by DefineKind. Otherwise the error is a
+// *BindError and s is unchanged. Everything else in s keeps its type, which is none in a parsed
+// schema. Other kinds and motion are not compared. declared is unchanged.
 func (s *Schema) Bind(declared *Schema) error {
 	for _, compare := range []func(*Schema) error{s.compareComponents, s.compareInput, s.compareCommands, s.compareEvents, s.compareKinds} {
 		if err := compare(declared); err != nil {

@@ -23,7 +23,7 @@ type DefinedComponent[T any] struct {
 }
 
 // DefinedCommand is a command by the Go type of its arguments: server.OnCommand gives it a
-// function. A client names it by a value of Args.
+// function, and client.Client.Do sends it.
 type DefinedCommand[Args any] struct{ name string }
 
 // DefinedQuery is a command with an answer: server.OnQuery gives it a function, and client.Ask
@@ -31,19 +31,19 @@ type DefinedCommand[Args any] struct{ name string }
 type DefinedQuery[Args, Answer any] struct{ name string }
 
 // DefinedEvent is an event by its Go type: client.OnEvent and client.OnEventRendered give it
-// functions. A server names it by a value of T.
+// functions, and Session.Send and the methods of server.Room send it.
 type DefinedEvent[T any] struct{ name string }
 
-// DefinedInput is the input of a tick by its Go type: server.OnInput gives it a function. A client
-// names it by a value of T.
+// DefinedInput is the input of a tick by its Go type: server.OnInput gives it a function, and
+// client.Client.SetInputValue sends it.
 type DefinedInput[T any] struct{ _ [0]*T }
 
-// DefinedKind is a kind of entity that the server's world has: client.Entity.Is compares it.
+// DefinedKind is a kind of entity by its name in the server's world: client.Entity.Is tests for it.
 type DefinedKind struct{ name string }
 
-// Define is Add for package variables: it returns what the code of servers and clients names the
-// component by. A mistake becomes part of Err, which servers and clients report before they
-// start. So do the other functions of that prefix.
+// Define is Add for package variables: it returns the value by which servers and clients refer to
+// the component. An error is kept for Err, which servers and clients check before they start. The
+// other functions whose names begin with Define do the same.
 func Define[T any](s *Schema, name string) DefinedComponent[T] {
 	s.note(Add[T](s, name))
 	return DefinedComponent[T]{s, name}
@@ -79,9 +79,9 @@ func DefineInput[T any](s *Schema) DefinedInput[T] {
 	return DefinedInput[T]{}
 }
 
-// DefineKind declares that the server's world has a kind of that name, with whatever body. It is
-// not part of Text: the server adds the kinds of its world to what it sends, and reports one that
-// is missing, as Bind does.
+// DefineKind declares that the server's world has a kind of that name, with any body or none. It is
+// not part of Text: the server adds all kinds of its world to the text that it sends. A server
+// whose world lacks the kind does not start, and Bind returns an error.
 func DefineKind(s *Schema, name string) DefinedKind {
 	err := checkName("kind", name)
 	switch {
@@ -97,14 +97,14 @@ func DefineKind(s *Schema, name string) DefinedKind {
 	return DefinedKind{name}
 }
 
-// note keeps a mistake for Err.
+// note keeps err for Err.
 func (s *Schema) note(err error) {
 	if err != nil {
 		s.mistakes = append(s.mistakes, err)
 	}
 }
 
-// Err returns all mistakes of Define and the functions of that prefix.
+// Err returns all errors of Define and the functions whose names begin with it.
 func (s *Schema) Err() error { return errors.Join(s.mistakes...) }
 
 // DefinedKinds returns the names of the kinds of DefineKind. The caller owns the slice.

@@ -31,8 +31,8 @@
 //	Crates        world.Kind{Name: Crates.Name()}               entity.Is(Crates)
 //
 // Mistakes in definitions are in Schema.Err: servers and clients report them before they start.
-// A client finds its definitions in the server's text by name, and leaves if they are not the
-// same. server.Config and client.Config reject a schema whose rows could exceed
+// A client finds its definitions in the server's text by name, and ends with a *BindError if one
+// differs. server.Config and client.Config reject a schema whose rows could exceed
 // wire.MaxRowBytes.
 //
 // Strings and []byte are text fields (TextField): they are not part of rows, and are read

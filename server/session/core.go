@@ -58,7 +58,7 @@ type Core struct {
 
 	mu       sync.Mutex
 	opened   []*Peer      // since the last tick
-	arriving []*traveller // sessions from other rooms, that no tick has admitted yet
+	arriving []*traveller // sessions from other rooms, not yet admitted by a tick
 	kicks    []kick       // since the last tick
 	draining bool
 	closed   bool            // nothing more is accepted
@@ -441,8 +441,9 @@ func (c *Core) Shutdown() {
 	c.reap()
 }
 
-// Close refuses the connections and sessions that came after the last Tick, and later ones, with Draining.
-// It stops the worker goroutines of Config.Replication.Workers. Call it after the last Tick.
+// Close refuses connections and sessions that arrived after the last Tick, or arrive later, with
+// Draining. It stops the worker goroutines of Config.Replication.Workers. Call it after the last
+// Tick.
 func (c *Core) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -464,9 +465,9 @@ func (c *Core) hasClosed() bool {
 	return c.closed
 }
 
-// Retire reports whether c has neither sessions nor connections. If so, c accepts no more: its
-// Router asks Join again for a client that comes too late. Only the goroutine that calls Tick
-// may call it; Close follows.
+// Retire reports whether c has neither sessions nor connections. If so, c accepts no more: for a
+// client that arrives later, the Router calls Join again. Only the goroutine that calls Tick may
+// call it; call Close afterwards.
 func (c *Core) Retire() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

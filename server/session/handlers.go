@@ -40,8 +40,9 @@ type inputFunc func(s *Session, tick uint64, data []byte) error
 
 var errBadArguments = &wire.Error{Code: wire.BadArguments}
 
-// OnCommand returns f as the function of a command. Arguments that are malformed, or that hold a provisional handle
-// which is no wish of the command, are answered BadArguments, and f is not called.
+// OnCommand returns f as the function of a command. If the arguments are malformed, or hold a
+// provisional handle that is no wish of the command, the answer is BadArguments and f is not
+// called.
 func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, target world.Entity, args Args) error) Command {
 	if f == nil {
 		return Command{name: d.Name()}
@@ -57,7 +58,8 @@ func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, targe
 	}}
 }
 
-// OnQuery is OnCommand with an answer, which the client receives if the error is nil. Handles in the answer that were never issued become zero.
+// OnQuery is OnCommand with an answer, which the client receives if the error is nil. Handles in
+// the answer that were never issued become zero.
 func OnQuery[Args, Answer any](d schema.DefinedQuery[Args, Answer], f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
 	if f == nil {
 		return Command{name: d.Name()}
@@ -94,7 +96,8 @@ func OnRawCommand(name string, f func(s *Session, target world.Entity, args []by
 	}}
 }
 
-// OnInput returns f as the function for inputs. See Game.Input. A malformed input ends the session with BadMessage.
+// OnInput returns f as the function for inputs: see Game.Input. A malformed input ends the session
+// with BadMessage.
 // Handles in the input are unchecked, as in a command's arguments. A provisional one reaches f
 // once, with the first applied input that names it, and is null in the others.
 func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, input T)) Input {
