@@ -11,17 +11,11 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A lobby brings every two players to a match of their own, which is made for them. Both kinds
-// of rooms have the same schema here; the players' connections stay.
+// A lobby pairs its players, and moves each pair to a match that is made for them. Their
+// connections stay.
 func ExampleRoomsConfig() {
-	declared := func() *schema.Schema {
-		s := schema.New()
-		if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
-			panic(err)
-		}
-		return s
-	}
-	waiting, matches := []*server.Session(nil), 0 // only the lobby's goroutine uses them
+	protocol := schema.NewWithBody()              // both kinds of rooms have it
+	waiting, matches := []*server.Session(nil), 0 // used by the lobby's goroutine alone
 	pair := func(s *server.Session) {
 		if waiting = append(waiting, s); len(waiting) < 2 {
 			return
@@ -54,7 +48,7 @@ func ExampleRoomsConfig() {
 				}
 			},
 		}
-		return &server.RoomGame{Config: server.Config{World: w, Schema: declared(), Game: game}}, err
+		return &server.RoomGame{Config: server.Config{World: w, Schema: protocol, Game: game}}, err
 	}
 	s, err := server.Listen(server.Config{
 		Listen: "127.0.0.1:0",
@@ -75,7 +69,7 @@ func ExampleRoomsConfig() {
 
 	var players []*client.Client
 	for range 2 {
-		p, err := client.Dial(ctx, client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: declared()})
+		p, err := client.Dial(ctx, client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: protocol})
 		if err != nil {
 			panic(err)
 		}
