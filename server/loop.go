@@ -270,7 +270,10 @@ func (l *loop) ask(ctx context.Context, f func()) error {
 	defer cancel()
 	done := make(chan struct{})
 	select {
-	case l.requests <- func() { f(); close(done) }:
+	case l.requests <- func() {
+		defer close(done) // also if f panics, which ends the room
+		f()
+	}:
 	case <-ctx.Done():
 		return errNoTick
 	}

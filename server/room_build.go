@@ -112,15 +112,15 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	if err != nil {
 		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
 	}
+	defer func() {
+		if made == nil && g != nil {
+			m.discard(r, g)
+		}
+	}()
 	c, err := g.config(m.process, k.RoomKind, q)
 	if err != nil {
 		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
 	}
-	defer func() {
-		if made == nil {
-			c.World.Close()
-		}
-	}()
 	c.Log = r.logger(m.log)
 	if store == nil {
 		c.Image = ImageConfig{}
@@ -154,6 +154,14 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 		made = nil
 	}
 	return made, 0, err
+}
+
+// discard releases what New has made for a run that does not begin.
+func (m *rooms) discard(r *Room, g *RoomGame) {
+	m.callEnded(r, g.Ended)
+	if g.World != nil {
+		g.World.Close()
+	}
 }
 
 // call calls a function of the game outside of the room's ticks. It returns a panic as an error.
@@ -194,8 +202,7 @@ func (g *RoomGame) restore(c Config, store *imagefile.Store) (least int, err err
 	return least, nil
 }
 
-// adopt applies the bans and limits of all rooms, and checks that the run has the schema of its
-// kind.
+// adopt checks that the run has the schema of its kind.
 func (m *rooms) adopt(made *run, k *kind) error {
 	own := made.core.Config().Schema
 	m.mu.Lock()
@@ -205,10 +212,6 @@ func (m *rooms) adopt(made *run, k *kind) error {
 	}
 	if k.schema.Hash() != own.Hash() {
 		return errors.New("server: the room's schema is not the schema of its kind's earlier rooms: give it a kind of its own")
-	}
-	made.core.SetBans(m.bans)
-	if m.budget != nil {
-		return made.core.SetLimits(made.core.Config().MaxSessions, *m.budget)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ type RoomGame struct {
 	Config
 	// Attach receives the room before its first tick.
 	Attach func(*Room)
-	// Ended is called after the last tick, also if the room panicked.
+	// Ended is called after the last tick, also if the room panicked, or if it could not begin.
 	Ended func()
 	// RestoreRun restores the world from an image of an earlier run. Default World.RestoreRun.
 	RestoreRun func(*world.Image) error

@@ -51,6 +51,7 @@ func (k *kind) pins(r *Room) bool { return k.Pinned && r.id == "" }
 func (m *rooms) open(r *Room, next *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.apply(next)
 	r.run.Store(next)
 	now := time.Now()
 	r.state, r.err, r.lastUsed, r.opened = roomOpen, nil, now, now
@@ -157,15 +158,21 @@ func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
 	return false
 }
 
-// retire releases what a run holds, and adds its figures to the kind's.
-func (m *rooms) retire(k *kind, r *Room, was *run) {
-	if was.ended != nil {
+// callEnded calls RoomGame.Ended, if set.
+func (m *rooms) callEnded(r *Room, ended func()) {
+	if ended != nil {
 		_ = m.call(r, "Ended", func() error { // logs
-			was.ended()
+			ended()
 			return nil
 		})
 	}
+}
+
+// retire releases what a run holds, and adds its figures to the kind's.
+func (m *rooms) retire(k *kind, r *Room, was *run) {
+	m.callEnded(r, was.ended)
 	report, ticks := was.loop.report(), was.loop.durations()
+	was.core.Close() // ends its goroutines also after a panic
 	was.core.World().Close()
 	if was.store != nil {
 		_ = was.store.Close() // everything is on disk, or failed

@@ -315,11 +315,11 @@ func (m *rooms) maxSessions() int {
 // setBans replaces the banned users of all rooms, present and future.
 func (m *rooms) setBans(users []string) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.bans = slices.Clone(users)
-	m.mu.Unlock()
-	for _, r := range m.sorted() {
+	for _, r := range m.byName {
 		if run := r.run.Load(); run != nil {
-			run.core.SetBans(users)
+			m.apply(run)
 		}
 	}
 }
@@ -329,17 +329,37 @@ func (m *rooms) setLimits(l Limits) error {
 	if l.MaxSessions < 0 {
 		return fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", l.MaxSessions, session.DefaultMaxSessions)
 	}
-	for _, r := range m.sorted() {
-		if now := r.run.Load(); now != nil {
-			if err := now.core.SetLimits(now.core.MaxSessions(), l.BudgetBytesPerSecond); err != nil {
-				return err
-			}
-		}
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var open []*run
+	for _, r := range m.byName {
+		now := r.run.Load()
+		if now == nil {
+			continue
+		}
+		own := now.core.Config().Replication
+		own.BudgetBytesPerSecond = l.BudgetBytesPerSecond
+		if err := own.Validate(now.core.World().TickHz()); err != nil {
+			return fmt.Errorf("server: room %s: %w", r.name, err)
+		}
+		open = append(open, now)
+	}
 	m.most, m.budget = cmp.Or(l.MaxSessions, session.DefaultMaxSessions), &l.BudgetBytesPerSecond
+	for _, now := range open {
+		m.apply(now)
+	}
 	return nil
+}
+
+// apply applies what was set for all rooms. Callers hold m.mu.
+func (m *rooms) apply(now *run) {
+	now.core.SetBans(m.bans)
+	if m.budget == nil {
+		return
+	}
+	if err := now.core.SetLimits(now.core.MaxSessions(), *m.budget); err != nil {
+		now.log.Error("the room keeps its own budget", zap.Error(err))
+	}
 }
 
 // drainAll ends the sessions of all rooms and refuses new ones.

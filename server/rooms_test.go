@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -43,7 +44,9 @@ func newHostel(t testing.TB, change func(*RoomsConfig)) *hostel {
 	core, logs := observer.New(zap.InfoLevel)
 	h.logs = logs
 	var err error
-	h.rooms, err = newRooms(Config{Rooms: &c, Log: zap.New(core)}, admin.NewTimings(admin.KindLabel))
+	h.rooms, err = newRooms(Config{Rooms: &c, Log: zap.New(core), Admit: func(_ context.Context, token []byte) (Admission, error) {
+		return Admission{User: string(token)}, nil
+	}}, admin.NewTimings(admin.KindLabel))
 	require.NoError(t, err)
 	return h
 }
@@ -77,7 +80,7 @@ func (h *hostel) game(q RoomRequest) (*RoomGame, error) {
 	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
 		return nil, err
 	}
-	return &RoomGame{Config: Config{World: w, Schema: s, Game: Game{
+	return &RoomGame{Config: Config{World: w, Schema: s, Replication: replication.Config{Workers: 2}, Game: Game{
 		Join: func(*Session) (world.Entity, error) { return w.Spawn(kind, world.Vec3{}, world.Vec3{}) },
 	}}}, nil
 }
@@ -129,7 +132,9 @@ func (g *visitor) code() wire.Code {
 }
 
 // visit joins a room.
-func (h *hostel) visit(room string) (*visitor, error) {
+func (h *hostel) visit(room string) (*visitor, error) { return h.visitAs(room, "") }
+
+func (h *hostel) visitAs(room, user string) (*visitor, error) {
 	ctx, end := context.WithCancel(context.Background())
 	now, err := h.join(ctx, room, false)
 	if err != nil {
@@ -139,7 +144,7 @@ func (h *hostel) visit(room string) (*visitor, error) {
 	g := &visitor{end: end}
 	g.peer = now.core.Open(ctx, "here", g)
 	require.NoError(h.t, g.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeHello, wire.Hello{
-		Protocol: wire.Version, Tables: now.core.Config().Replication.Tables.Version(),
+		Protocol: wire.Version, Tables: now.core.Config().Replication.Tables.Version(), Token: []byte(user),
 	}.Append(nil))))
 	return g, nil
 }

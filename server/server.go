@@ -247,11 +247,11 @@ func (s *Server) SetAdminAccess(a AdminAccess) error {
 // Kick ends the session with the given ID within a tick, and sends the client the reason.
 // It does nothing if there is no such session. Any goroutine may call it.
 func (s *Server) Kick(id uint64, reason string) {
-	for _, r := range s.allRooms() {
-		if now := r.run.Load(); now != nil {
-			now.core.Kick(id, reason)
-		}
+	if s.rooms != nil {
+		s.rooms.router.Kick(id, reason) // also finds a session that is moving
+		return
 	}
+	s.room.run.Load().core.Kick(id, reason)
 }
 
 // Report returns the server's figures, at most one second old: with Config.Rooms, the sums of

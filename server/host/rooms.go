@@ -120,7 +120,11 @@ func (g *Game) inRoom(q server.RoomRequest, record string, log *zap.Logger) *ser
 		g.Attach(room)
 		end = g.recordRoom(filepath.Join(record, filepath.FromSlash(q.Name)+recordingSuffix), log)
 	}
-	r.Ended = func() { end() }
+	r.Ended = func() {
+		if end != nil { // else the room has not begun
+			end()
+		}
+	}
 	return r
 }
 

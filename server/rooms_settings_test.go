@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// attaching makes kind "match" call attach when a room of it is about to open.
+func attaching(c *RoomsConfig, attach func(*Room)) {
+	k := c.Kinds["match"]
+	made := k.New
+	k.New = func(q RoomRequest) (*RoomGame, error) {
+		g, err := made(q)
+		if err == nil {
+			g.Attach = attach
+		}
+		return g, err
+	}
+	c.Kinds["match"] = k
+}
+
+// A ban that is set while a room is being made applies to it.
+func TestBanWhileARoomIsMade(t *testing.T) {
+	var h *hostel
+	play(t, func(c *RoomsConfig) {
+		attaching(c, func(*Room) {
+			h.setBans([]string{"ann"})
+		})
+	}, func(made *hostel) {
+		h = made
+		banned, err := h.visitAs("match/1", "ann")
+		require.NoError(t, err)
+		other := h.mustVisit("match/1")
+		time.Sleep(time.Second)
+		require.Equal(t, []wire.Code{wire.Banned, wire.OK}, []wire.Code{banned.code(), other.code()})
+	})
+}
+
+// A budget too low for one room changes none, and a room that is made later keeps its own.
+func TestBudgetTooLow(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		require.Error(t, h.setLimits(Limits{BudgetBytesPerSecond: 1}))
+		h.mustVisit("match/1")
+		require.NoError(t, h.drain("lobby", 0))
+		require.NoError(t, h.drain("match/1", 0))
+		time.Sleep(time.Second)
+		require.NoError(t, h.setLimits(Limits{BudgetBytesPerSecond: 1}), "no room is open")
+		h.mustVisit("match/2")
+		require.Equal(t, 1, h.logs.FilterMessage("the room keeps its own budget").Len())
+	})
+}
+
+// An operator's request during which the room panics is answered.
+func TestPanicDuringARequest(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		h.mustVisit("match/1")
+		room, answered := h.now("match/1"), make(chan struct{})
+		go func() {
+			_ = room.loop.ask(context.Background(), func() { panic("a mistake") })
+			close(answered)
+		}()
+		time.Sleep(time.Minute)
+		select {
+		case <-answered:
+		default:
+			t.Error("the request waits forever")
+		}
+	})
+}
+
+// A room that panics leaves no goroutines: the bubble would notice.
+func TestPanicEndsWorkers(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		for range 40 {
+			h.mustVisit("match/1")
+		}
+		time.Sleep(2 * time.Second)
+		h.in("match/1", func(*world.World) { panic("a mistake") })
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"lobby"}, h.names())
+	})
+}
+
+// Ended is called for every game that New has returned, also if its room cannot begin.
+func TestEndedAfterFailures(t *testing.T) {
+	made, ended := 0, 0
+	play(t, func(c *RoomsConfig) {
+		attaching(c, func(*Room) { panic("a mistake") })
+		k := c.Kinds["match"]
+		attached := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			if q.ID == "refused" {
+				return nil, errors.New("refused")
+			}
+			g, err := attached(q)
+			made++
+			g.Ended = func() { ended++ }
+			g.GameName = map[string]string{"wrong": "set"}[q.ID]
+			return g, err
+		}
+		c.Kinds["match"] = k
+	}, func(h *hostel) {
+		for _, name := range []string{"match/refused", "match/wrong", "match/1"} {
+			_, err := h.visit(name)
+			require.Error(t, err)
+		}
+	})
+	require.Equal(t, []int{2, 2}, []int{made, ended})
+}
