@@ -17,7 +17,7 @@ import (
 // Room is a room as the operator sees it.
 type Room struct {
 	Name, Kind, State string
-	// Core is nil while there is no world, as the functions are.
+	// Core, Report and Ask are nil while the room has no world.
 	Core   *session.Core
 	Report func() Report
 	// Ask runs f between two ticks, on the goroutine that owns the world. After an error
@@ -129,9 +129,9 @@ func (p pages) changeRoom(w http.ResponseWriter, r *http.Request, change func(na
 // errSilent reports that no room has answered.
 var errSilent = errors.New("the world is not ticking")
 
-// ask runs f for each room that has a world, or for the named one, between two ticks of it:
-// beside each other for different rooms, so that one that stalls delays the answer by the
-// timeout of Room.Ask and no more. It returns an error if no room answers, and there are some.
+// ask runs f between two ticks of each room that has a world, or of the named one. It asks all
+// rooms at the same time, so stalled rooms delay the answer by one timeout of Room.Ask. It returns
+// an error if there are such rooms and none answers.
 func (p pages) ask(ctx context.Context, name string, f func(*session.Core)) error {
 	var asked sync.WaitGroup
 	var mu sync.Mutex

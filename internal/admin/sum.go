@@ -22,9 +22,9 @@ type KindReport struct {
 	Ticks      *hdrhistogram.Histogram // durations in µs
 }
 
-// Add adds the figures of another room. Rates and maxima are the larger of both, but for
-// SnapshotHz, which is the smaller one; Behind is set if it is in both. Quantiles of ticks
-// cannot be added: see TickReport.SetQuantiles.
+// Add adds the figures of another room. Rates and maxima become the larger of the two, SnapshotHz
+// the smaller one, and Behind is set if it is set in both. Quantiles of ticks cannot be added: see
+// TickReport.SetQuantiles.
 func (r *Report) Add(o Report) {
 	tick, images := r.Tick, r.Images
 	last, systems, interpreted := r.LastTick, r.World.Systems, r.World.Interpreted
@@ -88,7 +88,7 @@ func addNumbers(to, from reflect.Value) {
 		to.SetUint(to.Uint() + from.Uint())
 	case reflect.Float64:
 		to.SetFloat(to.Float() + from.Float())
-	case reflect.Bool, reflect.Slice: // Add has them
+	case reflect.Bool, reflect.Slice: // left to Add
 	default:
 		panic(fmt.Sprintf("admin: a %v in a report", to.Type()))
 	}

@@ -7,11 +7,11 @@
 //	go -C internal/bench run ./peers -peers worldd,delta-tls -most
 //	go -C internal/bench run ./peers -peers worldd -cpuprofile "$PWD"
 //
-// The scene is a square of 512 m with 9,000 entities at rest, 700 walkers that change
-// heading and height in each tick, 300 sparks a second that live for a second, and an
-// avatar a client that walks a circle at 3 m/s. A client sees 40 m far, and 48 m what it
-// sees already. Servers tick and send 20 times a second; each client answers each update
-// with an input of two bytes.
+// The scene is a square of 512 m with 9,000 entities at rest. 700 walkers change heading and
+// height in each tick, 300 sparks a second live for a second each, and there is an
+// avatar per client that walks in a circle at 3 m/s. Entities enter a client's view within 40 m
+// and leave it beyond 48 m. Servers tick and send 20 times a second; each client answers each
+// update with an input of two bytes.
 //
 //	worldd      packages server and client; worldd-60 ticks 60 times a second
 //	full        WebSocket and msgpack with field names: all that is in view, each time
@@ -22,16 +22,16 @@
 //	this process ─ stdin, stdout: begin, end, results ─┬─ child: server
 //	                                                   └─ child: clients
 //
-// All run in a network namespace of their own, so that nothing else is counted; -here does
-// without, where the system allows none. With -loss or -rtt all packets, TCP and UDP alike,
+// All run in a network namespace of their own, so that nothing else is counted. -here runs them
+// without one, where the system allows none. With -loss or -rtt all packets, TCP and UDP alike,
 // pass through a TUN interface that loses and delays them (link.go). That needs the namespace,
 // and access to /dev/net/tun.
 //
 // CPU is the time of all threads of a process, by getrusage, for each update that a client
 // applied. Payload counts the bytes that a client decodes, wire all IP packets with headers,
-// both ways, by /proc/net/snmp or the link. Latency is from the begin of a tick until a client
-// has applied its update, on one clock. Age is the time since the begin of the newest tick
-// that a client has, over all of the measurement: it shows what a lost packet delays. Memory
-// is the server's resident set. Rows are the entities that an update changes or brings into
-// view, and known all in view: they show that the peers tell the same.
+// both ways, by /proc/net/snmp or the link. Latency is the time from the start of a tick until a
+// client has applied its update, on one clock. Age is the time since the start of the newest
+// tick that a client has, over the whole measurement: it shows what a lost packet delays. Memory
+// is the server's resident set. Rows counts the entities that an update changes or brings into
+// view, and known those in view: they show that all peers send the same content.
 package main
