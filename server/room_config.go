@@ -196,7 +196,7 @@ var roomFields = []string{"World", "Schema", "Replication", "Game", "Epoch", "Co
 // error lists the mistakes of New.
 func (g *RoomGame) config(process Config, kind RoomKind, q RoomRequest) (Config, error) {
 	if g == nil {
-		return Config{}, errors.New("New has returned neither a game nor an error")
+		return Config{}, errors.New("neither a game nor an error was returned by RoomKind.New")
 	}
 	own := g.Config
 	var errs []error
