@@ -112,6 +112,11 @@ func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
 		returned = true
 		if err != nil {
 			now.log.Error("the room has ended with an error", zap.Error(err))
+			m.mu.Lock()
+			if m.closing {
+				m.unsaved = append(m.unsaved, fmt.Errorf("server: room %s: %w", r.name, err))
+			}
+			m.mu.Unlock()
 		} else {
 			now.log.Info("the room has ended")
 		}

@@ -86,6 +86,7 @@ type rooms struct {
 	budget  *int // bytes per second and session, by SetLimits; nil: each room's own
 	most    int  // maximum sessions of all rooms
 	closing bool
+	unsaved []error // of rooms that ended while closing
 }
 
 // kind holds what the rooms of a RoomKind have in common.
@@ -416,7 +417,7 @@ func (m *rooms) end() error {
 	for {
 		select {
 		case <-ended:
-			return nil
+			return errors.Join(m.unsaved...) // no room is left to add one
 		case <-time.After(stallLimit / 10):
 		}
 		if stuck, saving := m.unended(); saving == 0 && time.Since(began) > stallLimit {

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -113,4 +115,19 @@ func TestEndedAfterFailures(t *testing.T) {
 		}
 	})
 	require.Equal(t, []int{2, 2}, []int{made, ended})
+}
+
+// The server's end reports rooms that could not be saved.
+func TestEndReportsUnsavedRooms(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHostel(t, func(c *RoomsConfig) { c.Images.Dir = dir })
+		h.begin()
+		h.mustVisit("match/1")
+		require.NoError(t, os.RemoveAll(dir))
+		require.NoError(t, os.WriteFile(dir, nil, 0o600))
+		err := h.end()
+		require.ErrorContains(t, err, "room match/1: ")
+		require.ErrorContains(t, err, "room lobby: ")
+	})
 }
