@@ -25,6 +25,7 @@ type Room struct {
 
 	// Used only with Config.Rooms. Guarded by rooms.mu.
 	state    roomState
+	creator  string        // address that counts it in roomsPerAddress; may be empty
 	ready    chan struct{} // closed when the room is open or failed
 	err      error         // why it failed
 	opened   time.Time     // when the current run began

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ const (
 	// large world.
 	creationsPerSecond = 20
 	creationBurst      = 50
+	// roomsPerAddress bounds the open rooms that clients of one address have created, so that
+	// an attacker leaves rooms to others.
+	roomsPerAddress = 16
 	// buildsPerKind bounds the rooms of a kind that are made at once. A New that never returns
 	// blocks only its own kind.
 	buildsPerKind = 2
@@ -114,8 +118,8 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
 		Admit: s.Admit, Random: s.Random, OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds,
-		Join: func(ctx context.Context, name string, a Admission) (*session.Core, error) {
-			now, err := m.join(ctx, name, a.Room != "" && a.Room == name)
+		Join: func(ctx context.Context, name, address string, a Admission) (*session.Core, error) {
+			now, err := m.join(ctx, name, address, a.Room != "" && a.Room == name)
 			if err != nil {
 				return nil, err
 			}
@@ -148,7 +152,8 @@ const (
 )
 
 // find returns the named room. If there is none, and by may create it, find begins to make it.
-func (m *rooms) find(name string, by origin) (*Room, error) {
+// address is the client's, or "" if its rooms are not bounded.
+func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	kindName, id, err := ParseRoomName(name)
 	if err != nil {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "not a room's name: want KIND or KIND/ID"}
@@ -171,15 +176,28 @@ func (m *rooms) find(name string, by origin) (*Room, error) {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("there is no room %q", name)}
 	case len(m.byName) >= m.config.MaxRooms || k.rooms >= k.MaxRooms:
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms"}
+	case address != "" && m.createdBy(address) >= roomsPerAddress:
+		return nil, &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("your network has created %d rooms", roomsPerAddress)}
 	case by <= byToken && !m.creations.Allow():
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are being created"}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Room{name: name, kind: kindName, id: id, ready: make(chan struct{}), lastUsed: time.Now(), stop: stop}
+	r := &Room{name: name, kind: kindName, id: id, creator: address, ready: make(chan struct{}), lastUsed: time.Now(), stop: stop}
 	m.byName[name] = r
 	k.rooms++
 	m.hosting.Go(func() { m.host(ctx, k, r, by) })
 	return r, nil
+}
+
+// createdBy returns the number of open rooms that clients of an address have created. Callers
+// hold m.mu.
+func (m *rooms) createdBy(address string) (n int) {
+	for _, r := range m.byName {
+		if r.creator == address {
+			n++
+		}
+	}
+	return n
 }
 
 // await waits until r is open, and returns its run. The error is for clients.
@@ -222,12 +240,15 @@ func forClients(err error) error {
 
 // join returns the room for a new session: the one that the client or its token names, or the
 // default one. It waits until the room is made.
-func (m *rooms) join(ctx context.Context, name string, fromToken bool) (*run, error) {
+func (m *rooms) join(ctx context.Context, name, address string, fromToken bool) (*run, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
 	by := byClient
 	if fromToken {
 		by = byToken
+	}
+	if fromToken || m.process.MaxSessionsPerAddress == 0 && isLoopback(address) {
+		address = "" // issued to this client, or as exempt as in MaxSessionsPerAddress
 	}
 	if name = cmp.Or(name, m.config.Default); name == "" {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "Hello names no room, and the server has no default one"}
@@ -235,16 +256,22 @@ func (m *rooms) join(ctx context.Context, name string, fromToken bool) (*run, er
 	if m.sessions() >= m.maxSessions() {
 		return nil, &wire.Error{Code: wire.ServerFull}
 	}
-	r, err := m.find(name, by)
+	r, err := m.find(name, by, address)
 	if err != nil {
 		return nil, err
 	}
 	return m.await(ctx, r)
 }
 
+// isLoopback reports whether address, a prefix, is of this machine.
+func isLoopback(address string) bool {
+	p, err := netip.ParsePrefix(address)
+	return err == nil && p.Addr().IsLoopback()
+}
+
 // move returns the room that a session moves to, or nil while the room is being made.
 func (m *rooms) move(name string) (*run, error) {
-	r, err := m.find(name, byGame)
+	r, err := m.find(name, byGame, "")
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +285,7 @@ func (m *rooms) move(name string) (*run, error) {
 
 // create makes a room for the operator, and waits for it.
 func (m *rooms) create(ctx context.Context, name string) error {
-	r, err := m.find(name, byOperator)
+	r, err := m.find(name, byOperator, "")
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (h *hostel) visit(room string) (*visitor, error) { return h.visitAs(room, "
 
 func (h *hostel) visitAs(room, user string) (*visitor, error) {
 	ctx, end := context.WithCancel(context.Background())
-	now, err := h.join(ctx, room, false)
+	now, err := h.join(ctx, room, "", false)
 	if err != nil {
 		end()
 		return nil, err
@@ -257,12 +257,12 @@ func TestRoomsAreBounded(t *testing.T) {
 			return wire.CodeOf(err)
 		}
 		require.Equal(t, wire.NoRoom, code("duel/1"), "its token must name it")
-		_, err := h.join(context.Background(), "duel/1", true)
+		_, err := h.join(context.Background(), "duel/1", "", true)
 		require.NoError(t, err)
-		_, err = h.join(context.Background(), "duel/2", true)
+		_, err = h.join(context.Background(), "duel/2", "", true)
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		require.Equal(t, wire.OK, code("duel/1"), "it exists")
-		_, err = h.join(context.Background(), "arena", true)
+		_, err = h.join(context.Background(), "arena", "", true)
 		require.Equal(t, wire.NoRoom, wire.CodeOf(err))
 		require.NoError(t, h.create(context.Background(), "arena"))
 		h.mustVisit("match/1")
@@ -282,6 +282,31 @@ func TestFloodOfNames(t *testing.T) {
 			}
 		}
 		require.InDelta(t, 500-creationBurst, refused, creationsPerSecond)
+	})
+}
+
+// One address cannot take all rooms.
+func TestRoomsOfOneAddress(t *testing.T) {
+	const attacker, player, here = "192.0.2.7/32", "192.0.2.8/32", "127.0.0.1/32"
+	play(t, asIs, func(h *hostel) {
+		code := func(room, address string, token bool) wire.Code {
+			_, err := h.join(context.Background(), room, address, token)
+			return wire.CodeOf(err)
+		}
+		for i := range roomsPerAddress {
+			require.Equal(t, wire.OK, code(fmt.Sprint("match/", i), attacker, false))
+		}
+		require.Equal(t, wire.ServerFull, code("match/more", attacker, false))
+		require.Equal(t, wire.OK, code("match/1", attacker, false), "it exists")
+		require.Equal(t, wire.OK, code("match/issued", attacker, true))
+		require.Equal(t, wire.OK, code("match/other", player, false))
+		require.Equal(t, wire.OK, code("match/more", player, false))
+		for i := range roomsPerAddress + 1 {
+			require.Equal(t, wire.OK, code(fmt.Sprint("match/here-", i), here, false), "a proxy may be there")
+		}
+		require.NoError(t, h.drain("match/0", 0))
+		time.Sleep(2 * time.Second)
+		require.Equal(t, wire.OK, code("match/again", attacker, false))
 	})
 }
 

@@ -47,10 +47,10 @@ func (c *guarded) newest() (w wire.Welcome, moves int, over bool) {
 func TestMovesInParallel(t *testing.T) {
 	h := movers(t, func(c *RouterConfig) {
 		join, mu := c.Join, sync.Mutex{}
-		c.Join = func(ctx context.Context, room string, a Admission) (*Core, error) {
+		c.Join = func(ctx context.Context, room, address string, a Admission) (*Core, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			return join(ctx, room, a)
+			return join(ctx, room, address, a)
 		}
 	})
 	stop := make(chan struct{})

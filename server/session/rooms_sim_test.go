@@ -80,14 +80,12 @@ type stayClient struct {
 }
 
 type stayLine struct {
-	c         *stayClient
-	peer      *session.Peer
-	up, down  *simtest.Stream
-	upD, dnD  *simtest.Link
-	closed    bool
-	broken    bool
-	pending   []byte
-	datagrams [][]byte
+	c        *stayClient
+	peer     *session.Peer
+	up, down *simtest.Stream
+	upD, dnD *simtest.Link
+	closed   bool
+	broken   bool
 }
 
 func (s *stay) fail(format string, args ...any) {
@@ -108,7 +106,7 @@ func newStay(t testing.TB, seed uint64) *stay {
 	var err error
 	s.router, err = session.NewRouter(session.RouterConfig{
 		Random: random,
-		Join: func(_ context.Context, room string, _ session.Admission) (*session.Core, error) {
+		Join: func(_ context.Context, room, _ string, _ session.Admission) (*session.Core, error) {
 			return s.roomOf(room).core, nil
 		},
 		Move: func(room string, _ *session.Session) (*session.Core, error) {

@@ -25,10 +25,10 @@ type RouterConfig struct {
 	// Random is the source of epochs and secrets for Cores whose Config.Random is nil.
 	Random io.Reader // required
 	// Join returns the room that a client joins. room is the one that Hello names, or else the
-	// token, or "". Join runs on the connection's goroutine and under its context, and may wait,
+	// token, or "". address is the one passed to Open. Join runs on the connection's goroutine and under its context, and may wait,
 	// for example until the room is made. An error refuses the client, with its code if it is a
 	// *wire.Error and with NoRoom otherwise.
-	Join func(ctx context.Context, room string, a Admission) (*Core, error)
+	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
 	// Move returns the room that a session moves to (Session.Move). It runs on the goroutine
 	// that calls Tick of the room where the session is, and must not wait: (nil, nil) asks
 	// again at the next tick. Default none: sessions cannot move.
@@ -209,7 +209,7 @@ func (r *Router) join(p *Peer, room string, granted Admission) *wire.Error {
 		return &wire.Error{Code: wire.Unauthorized, Detail: fmt.Sprintf("the token is for room %q, not %q", granted.Room, room)}
 	}
 	for range maxJoins {
-		core, err := r.config.Join(p.ctx, room, granted)
+		core, err := r.config.Join(p.ctx, room, p.address, granted)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded): // a retry may succeed
 			return &wire.Error{Code: wire.Internal, Detail: "the room was not ready in time"}

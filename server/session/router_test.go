@@ -74,7 +74,7 @@ func newHouse(t *testing.T, change func(*RouterConfig)) *house {
 	h := &house{t: t, rooms: map[string]*Core{}, change: func(*Config) {}}
 	c := RouterConfig{
 		Random: rand.NewChaCha8([32]byte{3}),
-		Join: func(_ context.Context, room string, _ Admission) (*Core, error) {
+		Join: func(_ context.Context, room, _ string, _ Admission) (*Core, error) {
 			h.joins = append(h.joins, room)
 			if c := h.rooms[room]; c != nil {
 				return c, nil
