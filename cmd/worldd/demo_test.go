@@ -88,8 +88,8 @@ func TestDemoForPeople(t *testing.T) {
 // TestDemoFails: with bots that cannot join, the status is 1 after the summary. Here
 // they exceed the file limit.
 func TestDemoFails(t *testing.T) {
-	const bots, files = 40, 30
-	out, rest, err := interruptedDemo(t, "calm", bots, files, " failed")
+	const bots, files = 400, 30 // eight bots share a socket
+	out, rest, err := interruptedDemo(t, "storm", bots, files, " failed")
 	var status *exec.ExitError
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, exitError, status.ExitCode(), "%s%s", rest, out)

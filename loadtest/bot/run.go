@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,11 +34,7 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 		r.bots = append(r.bots, newBot(i, c))
 	}
 	if c.Link == (Link{}) {
-		closePorts, err := openPorts(r.bots)
-		if err != nil {
-			return nil, err
-		}
-		defer closePorts()
+		defer openPorts(r.bots)()
 	}
 	timed, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
@@ -51,26 +48,25 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	return r.report(ctx.Err() != nil), nil
 }
 
-// openPorts gives each portBots bots a common socket.
-func openPorts(bots []*bot) (closeAll func(), err error) {
+// openPorts gives each portBots bots a common socket. If none can be opened, each of them opens
+// its own, or fails with the cause.
+func openPorts(bots []*bot) (closeAll func()) {
 	var ports []*client.Port
-	closeAll = func() {
+	for group := range slices.Chunk(bots, portBots) {
+		p, err := client.OpenPort()
+		if err != nil {
+			continue
+		}
+		ports = append(ports, p)
+		for _, b := range group {
+			b.port = p
+		}
+	}
+	return func() {
 		for _, p := range ports {
 			_ = p.Close() // the error has no recipient
 		}
 	}
-	for i, b := range bots {
-		if i%portBots == 0 {
-			p, err := client.OpenPort()
-			if err != nil {
-				closeAll()
-				return nil, err
-			}
-			ports = append(ports, p)
-		}
-		b.port = ports[len(ports)-1]
-	}
-	return closeAll, nil
 }
 
 // run is the state of one Run.
