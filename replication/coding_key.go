@@ -95,8 +95,11 @@ func majorityBaseline(keys []codingKey) wire.Baseline {
 }
 
 // skipBits returns the order of the code for skipped slots, from the mean distance of
-// the rows.
+// the rows; 0 for none.
 func skipBits(keys []codingKey) uint8 {
+	if len(keys) == 0 {
+		return 0
+	}
 	spread := (keys[len(keys)-1].slot() - keys[0].slot()) / uint32(len(keys))
 	return uint8(min(bits.Len32(spread/2), wire.MaxSkipBits))
 }

@@ -80,3 +80,8 @@ func TestMostUrgentFirst(t *testing.T) {
 	require.Greater(t, crowded, 50)
 	require.Greater(t, float64(used), 0.985*float64(room), "there was room for more rows")
 }
+
+// A viewer that sends by priority may have nothing to send.
+func TestCodingOfNoRows(t *testing.T) {
+	require.Equal(t, wire.RowCoding{}, rowCoding(nil))
+}
