@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 
@@ -43,11 +44,13 @@ func (x *hostile) play(op, arg byte) {
 	case 4:
 		send(wire.Resync{})
 	case 5, 6:
-		in := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: arg&1 == 1, Newest: uint32(arg>>1&1 + arg>>2&15), Structure: uint32(arg >> 3)}}
-		if !in.Ack.Seen {
-			in.Ack.Newest = 0
+		in := wire.Input{Stamp: 1, Ack: wire.Ack{Structure: uint32(arg >> 3)}}
+		d := in.Append(nil)
+		if arg&1 == 1 { // patched in, since Append refuses a newest snapshot of 0
+			d[5] = 1
+			binary.LittleEndian.PutUint32(d[6:], uint32(arg>>1&1+arg>>2&15))
 		}
-		_, _ = x.peer.ReceiveDatagram(in.Append(nil))
+		_, _ = x.peer.ReceiveDatagram(d)
 	case 7:
 		x.peer.Gone()
 	case 8:
