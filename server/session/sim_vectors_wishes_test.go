@@ -42,7 +42,9 @@ func (k *wishStock) resumed(tick, commands uint32) vectors.Step {
 
 func (k *wishStock) enter(h bulk.Handle) wire.Record {
 	var w bitio.Writer
-	k.schema.AppendFull(&w, schema.Row{Mask: 1, Values: []uint32{3}})
+	values := make([]uint32, k.schema.Values())
+	values[0] = 3
+	k.schema.AppendFull(&w, schema.Row{Mask: 1, Values: values})
 	return wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()}
 }
 
