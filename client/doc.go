@@ -73,8 +73,8 @@
 // # Rooms
 //
 // A server may have several rooms, of which Config.Room names the one to join, and may move the
-// session from one to another over the same connection. StateChange.Moved says so, after all
-// entities of the room before were destroyed. Handles of one room are Stale in every other, and
+// session from one to another over the same connection. StateChange.Moved reports it, after all
+// entities of the old room were destroyed. Handles of one room are Stale in every other, and
 // never name another entity there. A client that reconnects comes back to the room where it was.
 //
 // # Computed bodies

@@ -72,7 +72,7 @@ func (m *rooms) report() (sum Report) {
 	return sum
 }
 
-// durations returns the durations of the ticks of all rooms, ended ones included.
+// durations returns the histogram of tick durations in all rooms, including ended ones.
 func (m *rooms) durations() *hdrhistogram.Histogram {
 	all := newTickHistogram(tickDigits)
 	for _, k := range m.kindReports() {

@@ -18,7 +18,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// house makes the rooms of the tests of the whole server.
+// house makes rooms for tests of a whole server.
 type house struct {
 	t     testing.TB
 	panic atomic.Pointer[string] // the room that panics in its next step

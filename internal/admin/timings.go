@@ -30,8 +30,7 @@ type Timings struct {
 // KindLabel labels a metric with the kind of its rooms.
 const KindLabel = "room_kind"
 
-// TickTimings are the distributions of the durations of ticks, of the server or of one kind of
-// rooms.
+// TickTimings observes tick durations of the server or of one kind of rooms.
 type TickTimings struct {
 	whole prometheus.Observer
 	phase [Phases]prometheus.Observer

@@ -107,7 +107,7 @@ func (s *Schema) note(err error) {
 // Err returns all errors of Define and the functions whose names begin with it.
 func (s *Schema) Err() error { return errors.Join(s.mistakes...) }
 
-// DefinedKinds returns the names of the kinds of DefineKind. The caller owns the slice.
+// DefinedKinds returns the names declared by DefineKind. The caller owns the slice.
 func (s *Schema) DefinedKinds() []string { return slices.Clone(s.definedKinds) }
 
 // Name returns the component's name.

@@ -21,7 +21,7 @@ func (s secret) matches(other []byte) bool {
 // none: the first, and the newest ones.
 const maxFormer = 16
 
-// matchesAny reports whether shown is one of the secrets of a session.
+// matchesAny reports whether shown equals newest or a former secret.
 func matchesAny(shown []byte, newest secret, former []secret) bool {
 	ok := newest.matches(shown)
 	for _, f := range former {
