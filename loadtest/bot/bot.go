@@ -386,9 +386,13 @@ func (b *bot) measure() {
 		b.rttSeen = rtt.Count
 		b.latencies = append(b.latencies, (rtt.Newest / 2).Microseconds())
 	}
-	b.highestSeq = b.client.Replica().Ack().Newest
+	newest := b.client.Replica().Ack().Newest
+	if newest == 0 {
+		return // a move has followed the snapshot
+	}
+	b.highestSeq = newest
 	if b.firstSeq == 0 {
-		b.firstSeq = b.highestSeq
+		b.firstSeq = newest
 		if b.outage.count == 0 {
 			b.past.joins = append(b.past.joins, time.Since(b.begun))
 		}

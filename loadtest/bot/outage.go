@@ -39,9 +39,11 @@ func (o outages) plus(p outages) outages {
 }
 
 // changed handles the client's state changes, which precede everything that a new
-// session brings.
+// session brings. A lobby may move a session before its Dial has returned.
 func (b *bot) changed(s client.StateChange) {
 	switch {
+	case b.client == nil: // before Dial has returned: joined reads the newest Welcome
+		b.forget(0, wire.MaxSlots)
 	case s.State == client.Reconnecting:
 		b.lose(s.Err)
 	case s.State == client.Joined && b.outage.lost:

@@ -28,13 +28,15 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 	}
 	line("run", "%.1f s with %s%s", r.DurationS, bots, ended)
 	if t := r.Tick; t != nil {
-		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps at %d Hz, %s late",
+		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps, %d a second, %s late",
 			t.P50Ms, t.P99Ms, t.MaxMs, grouped(t.Count), t.RateHz, grouped(t.Late))
 	}
 	if o := r.World; o != nil {
 		line("world", "%s entities: %s awake, %s asleep", grouped(o.Entities), grouped(o.Awake), grouped(o.Asleep))
 		line("", "%s spawned, %s of them into a slot used before; %s destroyed", grouped(o.Spawned), grouped(o.Reused), grouped(o.Destroyed))
-		line("", "state hash %s", o.StateHash)
+		if strings.Trim(o.StateHash, "0") != "" { // rooms have no common one
+			line("", "state hash %s", o.StateHash)
+		}
 	}
 	if c := r.Cost; c != nil {
 		line("cost", "%.1f µs of server CPU a snapshot, %.2f cores; %.2f UDP packets and %.0f bytes a snapshot; %.1f MB resident",
