@@ -42,7 +42,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 	s := newSession(c, p.id, p.address)
 	s.peer, s.abilities = p, h.Abilities
 	s.name, s.user, s.value, s.endTick = h.Name, granted.User, granted.Value, c.endTick(granted)
-	if refusal := s.begin(replication.Numbers{}); refusal != nil {
+	if refusal := s.join(replication.Numbers{}); refusal != nil {
 		p.refuse(refusal, "")
 		return
 	}
@@ -50,15 +50,15 @@ func (p *Peer) handleHello(h wire.Hello) {
 		s.leave()
 		return
 	}
-	s.start()
+	s.register()
 	c.stats.Joined++
 	s.rotateSecret()
-	c.config.Router.begin(s)
+	c.config.Router.endOthers(s)
 	s.welcome(h.Schema == 0, 0, 0)
 }
 
-// begin makes the viewer, which continues numbers, and calls Game.Join.
-func (s *Session) begin(numbers replication.Numbers) *wire.Error {
+// join makes the viewer, which continues numbers, and calls Game.Join.
+func (s *Session) join(numbers replication.Numbers) *wire.Error {
 	c := s.core
 	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
 	s.viewer.Continue(numbers)
@@ -77,8 +77,8 @@ func (s *Session) begin(numbers replication.Numbers) *wire.Error {
 	return nil
 }
 
-// start adds a session that Join has admitted. A later Hello of this tick may resume it.
-func (s *Session) start() {
+// register adds a session that Join has admitted. A later Hello of this tick may resume it.
+func (s *Session) register() {
 	s.joined = true
 	s.viewer.SetFocus(s.entity)
 	if s.peer != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/time/rate"
+
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -42,7 +44,9 @@ type traveller struct {
 	abilities wire.Abilities
 	left      time.Duration // until the session expires; 0: never
 	silent    time.Duration // how long it has been away
-	secrets   []secret      // those that its client may hold
+	commands  float64       // tokens of the limiters
+	resyncs   float64
+	secrets   []secret // those that its client may hold
 	confirmed bool
 	schema    uint64 // hash in the newest Welcome
 	numbers   replication.Numbers
@@ -54,7 +58,8 @@ type traveller struct {
 // Move moves the session to another room of this process, over the same connection. Game.Leave
 // is called here at the end of this or the next tick's receive phase. Then Game.Join is called
 // in the other room, on its goroutine, with another *Session of the same ID. It has the same
-// Name, User, Value and expiry. From then on every handle of this room is Stale to the client.
+// Name, User, Value and expiry, and no new burst of commands. From then on every handle of this
+// room is Stale to the client.
 //
 // room is passed to RouterConfig.Move. If Move returns an error, nothing has changed. If the room
 // cannot admit the session later, because it is full or draining or its Join refuses, the session
@@ -161,7 +166,8 @@ func (s *Session) pack() *traveller {
 	t := &traveller{
 		id: s.id, peer: s.peer, address: s.address, name: s.name, user: s.user, abilities: s.abilities,
 		confirmed: s.confirmed, schema: c.schemaHash, arrivals: s.arrivals, visited: s.visited,
-		secrets: append(slices.Clip(s.former), s.secret), // the Router reads former
+		secrets:  append(slices.Clip(s.former), s.secret), // the Router reads former
+		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.TokensAt(c.now),
 	}
 	if own := c.visit(); !slices.Contains(t.visited, own) {
 		t.visited = append(t.visited, own)
@@ -228,19 +234,21 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	s := newSession(c, t.id, t.address)
 	s.peer, s.abilities, s.confirmed, s.visited = t.peer, t.abilities, t.confirmed, t.visited
 	s.name, s.user, s.value, s.endTick = t.name, t.user, t.value, math.MaxUint64
+	limitTokens(s.commands, t.commands, c.now)
+	limitTokens(s.resyncs, t.resyncs, c.now)
 	if t.left > 0 {
 		s.endTick = c.world.Tick() + uint64(ticksOf(t.left, c.world.TickHz()))
 	}
 	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one
 	s.fence = t.numbers.Structure + 1                       // the Welcome counts as a record
-	if why := s.begin(replication.Numbers{Structure: s.fence, Seq: t.numbers.Seq}); why != nil {
+	if why := s.join(replication.Numbers{Structure: s.fence, Seq: t.numbers.Seq}); why != nil {
 		return why
 	}
 	if t.peer != nil {
 		t.peer.core = c
 	}
 	s.progress.newest, s.progress.structure = t.numbers.Seq, s.fence
-	s.start()
+	s.register()
 	c.stats.MovedIn++
 	if t.peer != nil {
 		s.rotateSecret(t.secrets...)
@@ -260,6 +268,14 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	s.arrivals = t.arrivals + 1
 	s.welcome(t.schema != c.schemaHash, 0, s.fence)
 	return nil
+}
+
+// limitTokens leaves a new limiter with at most the given tokens.
+func limitTokens(l *rate.Limiter, tokens float64, now time.Time) {
+	if tokens < float64(l.Burst()) {
+		// Emptied so long ago that it has these tokens now.
+		l.AllowN(now.Add(-time.Duration(tokens/float64(l.Limit())*float64(time.Second))), l.Burst())
+	}
 }
 
 // turnAway ends a session that cannot enter the room.

@@ -99,6 +99,41 @@ func TestMove(t *testing.T) {
 	require.Nil(t, h.router.sessions[p.ID()])
 }
 
+// Moving to and fro gives no further burst of commands, nor of Resync.
+func TestMoveKeepsLimits(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	conn, p := h.join("one")
+	h.tick(5)
+	hz := h.rooms["one"].World().TickHz()
+	executed := func() (n uint64) { return h.rooms["one"].Stats().Executed + h.rooms["two"].Stats().Executed }
+	served := func() (n uint64) { return h.rooms["one"].Stats().Resyncs + h.rooms["two"].Stats().Resyncs }
+	to, ticks := map[string]string{"one": "two", "two": "one"}, 0
+	for range 20 {
+		for range 2 * defaultCommandBurst {
+			h.send(p, wire.Command{ID: 1, Name: "touch"})
+		}
+		h.send(p, wire.Resync{})
+		h.tick(1)
+		s := h.session(conn)
+		require.NotNil(t, s, "%v", conn.ended)
+		require.NoError(t, s.Move(to[s.Room()]))
+		h.tick(2)
+		h.send(p, wire.Arrived{})
+		h.input(p, conn.last().Structure)
+		ticks += 3
+	}
+	require.LessOrEqual(t, executed(), uint64(defaultCommandBurst+defaultCommandsPerSecond*(ticks+hz)/hz))
+	require.Greater(t, executed(), uint64(defaultCommandBurst+defaultCommandsPerSecond*(ticks-hz)/hz), "they refill meanwhile")
+	require.EqualValues(t, 1, served())
+	for range 11 * hz { // once in ten seconds, wherever it is
+		h.input(p, conn.last().Structure)
+		h.tick(1)
+	}
+	h.send(p, wire.Resync{})
+	h.tick(1)
+	require.EqualValues(t, 2, served())
+}
+
 // A session that cannot enter its room ends with the reason.
 func TestMoveRefused(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -288,9 +288,9 @@ func (r *Router) note(s *Session) {
 	*p = placement{s.core, s.user, s.secret, s.former, p.begun}
 }
 
-// begin ends the other sessions of the user of s, which has begun and is recorded. Of two sessions
-// that begin at the same time in two rooms, the later one stays.
-func (r *Router) begin(s *Session) {
+// endOthers ends the other sessions of the user of s, which has begun and is recorded. Of two
+// sessions that begin at the same time in two rooms, the later one stays.
+func (r *Router) endOthers(s *Session) {
 	if r == nil || !r.config.OneSessionPerUser || s.user == "" {
 		return
 	}

@@ -335,7 +335,7 @@ func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
 		sessions = append(sessions, s)
 	}
 	for _, s := range sessions {
-		h.router.begin(s)
+		h.router.endOthers(s)
 	}
 	require.Len(t, h.rooms["one"].kicks, 1)
 	require.Empty(t, h.rooms["two"].kicks)
