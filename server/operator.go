@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// CreateRoom makes a room if it does not exist, and waits until clients can join it. A server
-// without Config.Rooms returns ErrNotRooms. Any goroutine may call it.
+// CreateRoom makes a room if it does not exist or has failed, and waits until clients can join it.
+// A server without Config.Rooms returns ErrNotRooms. Any goroutine may call it.
 func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	if s.rooms == nil {
 		return ErrNotRooms

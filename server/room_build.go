@@ -29,14 +29,14 @@ func (c RoomImages) path(kind, id string) string {
 }
 
 // build returns the room's next run, restored from its image if there is one.
-func (m *rooms) build(ctx context.Context, k *kind, r *Room, by origin) (*run, error) {
+func (m *rooms) build(ctx context.Context, k *kind, r *Room) (*run, error) {
 	select {
 	case k.building <- struct{}{}:
 		defer func() { <-k.building }()
 	case <-ctx.Done():
 		return nil, errClosing
 	}
-	store, err := m.openImage(k, r, by)
+	store, err := m.openImage(k, r)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (m *rooms) build(ctx context.Context, k *kind, r *Room, by origin) (*run, e
 }
 
 // openImage opens the room's image. It returns nil if the room is not saved.
-func (m *rooms) openImage(k *kind, r *Room, by origin) (*imagefile.Store, error) {
+func (m *rooms) openImage(k *kind, r *Room) (*imagefile.Store, error) {
 	images := m.config.Images
 	if images.Dir == "" || k.Unsaved {
 		return nil, nil
@@ -58,7 +58,7 @@ func (m *rooms) openImage(k *kind, r *Room, by origin) (*imagefile.Store, error)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("server: cannot make the folder of images: %w", err)
 	}
-	if _, err := os.Stat(path); err != nil && by != byOperator && r.id != "" {
+	if _, err := os.Stat(path); err != nil && !m.byOperator(r) && r.id != "" {
 		files, err := os.ReadDir(folder)
 		if err != nil {
 			return nil, fmt.Errorf("server: cannot read the folder of images: %w", err)
@@ -74,6 +74,13 @@ func (m *rooms) openImage(k *kind, r *Room, by origin) (*imagefile.Store, error)
 		}
 	}
 	return imagefile.Open(path, images.Keep)
+}
+
+// byOperator reports whether the operator has created r.
+func (m *rooms) byOperator(r *Room) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return r.by == byOperator
 }
 
 // buildOn returns a run whose range of generations is above the image's. If the first free range

@@ -11,17 +11,16 @@ import (
 
 // host makes a room and runs it until it ends. After a panic it is restored from its newest
 // image. The goroutine owns the room's name, file and generations until it returns.
-func (m *rooms) host(ctx context.Context, k *kind, r *Room, by origin) {
+func (m *rooms) host(ctx context.Context, k *kind, r *Room) {
 	defer r.stop()
 	defer m.remove(k, r)
 	for {
-		next, err := m.build(ctx, k, r, by)
+		next, err := m.build(ctx, k, r)
 		if err != nil {
 			r.logger(m.log).Error("the room cannot be made", zap.Error(err))
-			if !m.fail(ctx, r, err, brokenFor) || !k.pins(r) {
+			if !m.fail(ctx, r, err, brokenFor, k.pins(r)) {
 				return
 			}
-			m.reopen(r)
 			continue
 		}
 		r.logger(m.log).Info("the room is open", zap.Uint64("epoch", next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
@@ -34,11 +33,12 @@ func (m *rooms) host(ctx context.Context, k *kind, r *Room, by origin) {
 			return
 		case panicked && m.panicsAgain(r):
 			r.logger(m.log).Error("the room has panicked too often: it stays closed for a while", zap.Duration("for", failedFor))
-			if !m.fail(ctx, r, errFailed, failedFor) {
+			if !m.fail(ctx, r, errFailed, failedFor, true) {
 				return
 			}
+		default:
+			m.reopen(r)
 		}
-		m.reopen(r)
 	}
 }
 
@@ -62,24 +62,41 @@ func (m *rooms) open(r *Room, next *run) {
 func (m *rooms) reopen(r *Room) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	r.reopen()
+}
+
+// reopen is rooms.reopen for callers that hold rooms.mu.
+func (r *Room) reopen() {
 	r.state, r.err, r.ready, r.deadline = roomOpening, nil, make(chan struct{}), time.Time{}
 }
 
-// fail refuses clients with err for a time. It reports false if the room must end meanwhile.
-func (m *rooms) fail(ctx context.Context, r *Room, err error, lasts time.Duration) bool {
+// fail refuses clients with err for a time. It reports whether the room has then reopened: if
+// reopens is set, or at once if the operator creates it.
+func (m *rooms) fail(ctx context.Context, r *Room, err error, lasts time.Duration, reopens bool) bool {
+	retry := make(chan struct{})
 	m.mu.Lock()
 	opening := r.state == roomOpening
-	r.state, r.err = roomFailed, err
+	r.state, r.err, r.retry = roomFailed, err, retry
 	if opening {
 		close(r.ready)
 	}
 	m.mu.Unlock()
 	select {
 	case <-time.After(lasts):
-		return true
+	case <-retry:
 	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case r.state == roomOpening: // the operator was faster
+		return true
+	case ctx.Err() != nil || !reopens:
+		r.state = roomEnding
 		return false
 	}
+	r.reopen()
+	return true
 }
 
 // remove frees the room's name.

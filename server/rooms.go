@@ -151,8 +151,9 @@ const (
 	byOperator
 )
 
-// find returns the named room. If there is none, and by may create it, find begins to make it.
-// address is the client's, or "" if its rooms are not bounded.
+// find returns the named room. If there is none, and by may create it, find begins to make it, as it
+// does for the operator if the room has failed. address is the client's, or "" if its rooms are
+// not bounded.
 func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	kindName, id, err := ParseRoomName(name)
 	if err != nil {
@@ -168,6 +169,11 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 		return nil, &wire.Error{Code: wire.Draining}
 	}
 	if r := m.byName[name]; r != nil {
+		if by == byOperator && r.state == roomFailed {
+			r.by = by
+			r.reopen()
+			close(r.retry)
+		}
 		return r, nil
 	}
 	pinned := k.Pinned && id == ""
@@ -182,10 +188,10 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are being created"}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Room{name: name, kind: kindName, id: id, creator: address, ready: make(chan struct{}), lastUsed: time.Now(), stop: stop}
+	r := &Room{name: name, kind: kindName, id: id, by: by, creator: address, ready: make(chan struct{}), lastUsed: time.Now(), stop: stop}
 	m.byName[name] = r
 	k.rooms++
-	m.hosting.Go(func() { m.host(ctx, k, r, by) })
+	m.hosting.Go(func() { m.host(ctx, k, r) })
 	return r, nil
 }
 

@@ -80,8 +80,8 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 	}
 	var all []table
 	for i := range rooms {
-		r := &Room{name: fmt.Sprint("match/", i), kind: "match", id: fmt.Sprint(i)}
-		made, err := h.build(context.Background(), h.rooms.kinds["match"], r, byOperator)
+		r := &Room{name: fmt.Sprint("match/", i), kind: "match", id: fmt.Sprint(i), by: byOperator}
+		made, err := h.build(context.Background(), h.rooms.kinds["match"], r)
 		require.NoError(b, err)
 		defer made.core.Close()
 		t := table{run: made}

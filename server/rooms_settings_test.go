@@ -131,3 +131,39 @@ func TestEndReportsUnsavedRooms(t *testing.T) {
 		require.ErrorContains(t, err, "room lobby: ")
 	})
 }
+
+// The operator need not wait until a room that has failed is tried again.
+func TestCreateAFailedRoom(t *testing.T) {
+	dir := t.TempDir()
+	play(t, func(c *RoomsConfig) {
+		c.Images.Dir = dir
+		k := c.Kinds["match"]
+		k.MaxImages = 1
+		c.Kinds["match"] = k
+	}, func(h *hostel) {
+		ctx := context.Background()
+		h.failing("match/1", errors.New("no luck"))
+		_, err := h.visit("match/1")
+		require.Error(t, err)
+		require.ErrorContains(t, h.create(ctx, "match/1"), "no luck")
+		h.failing("match/1", nil)
+		require.NoError(t, h.create(ctx, "match/1"))
+		require.Equal(t, 3, h.times()["match/1"])
+		g := h.mustVisit("match/1")
+
+		_, err = h.visit("match/2")
+		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "one image at most")
+		require.NoError(t, h.create(ctx, "match/2"), "but for the operator")
+
+		h.in("match/1", func(*world.World) { panic("always") })
+		time.Sleep(10 * time.Second)
+		require.Equal(t, wire.Internal, g.code())
+		_, err = h.visit("match/1")
+		require.Error(t, err, "it has panicked too often")
+		h.in("match/1", nil)
+		require.NoError(t, h.create(ctx, "match/1"))
+		require.Equal(t, wire.OK, h.mustVisit("match/1").code())
+		time.Sleep(2 * failedFor)
+		require.Equal(t, 4+maxRestarts, h.times()["match/1"])
+	})
+}
