@@ -173,15 +173,11 @@ func (m *rooms) discard(r *Room, g *RoomGame) {
 
 // call calls a function of the game outside of the room's ticks. It returns a panic as an error.
 func (m *rooms) call(r *Room, what string, f func() error) (err error) {
-	if !m.process.PanicEnds {
-		defer func() {
-			if value := recover(); value != nil {
-				r.logger(m.log).Error(what+" panicked", zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
-				err = fmt.Errorf("server: room %s: %s panicked: %v", r.name, what, value)
-			}
-		}()
-	}
-	return f()
+	m.apart(func() { err = f() }, func(value any) {
+		r.logger(m.log).Error(what+" panicked", zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
+		err = fmt.Errorf("server: room %s: %s panicked: %v", r.name, what, value)
+	})
+	return err
 }
 
 // restore restores the world from its newest valid image, if there is one. It returns the lowest

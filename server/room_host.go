@@ -116,29 +116,45 @@ func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
 			stop()
 		}
 	}
-	failed := make(chan bool)
-	go func() { // its own goroutine: runtime.Goexit in the game must not end the host
-		returned := false
-		defer func() {
-			if !returned && !m.process.PanicEnds {
-				m.abandon(r, now, recover()) // nil after runtime.Goexit
-			}
-			failed <- !returned
-		}()
+	return !m.apart(func() {
 		err := now.serve(ctx, func() { m.setEnding(r) })
-		returned = true
-		if err != nil {
-			now.log.Error("the room has ended with an error", zap.Error(err))
-			m.mu.Lock()
-			if m.closing {
-				m.unsaved = append(m.unsaved, fmt.Errorf("server: room %s: %w", r.name, err))
-			}
-			m.mu.Unlock()
-		} else {
+		if err == nil {
 			now.log.Info("the room has ended")
+			return
 		}
+		now.log.Error("the room has ended with an error", zap.Error(err))
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.closing {
+			m.unsaved = append(m.unsaved, fmt.Errorf("server: room %s: %w", r.name, err))
+		}
+	}, func(value any) { m.abandon(r, now, value) })
+}
+
+// apart calls f on a goroutine of its own, which runtime.Goexit in the game may end. If f panics
+// or ends its goroutine, apart calls failed, still on f's stack, and reports false.
+func (m *rooms) apart(f func(), failed func(value any)) (returned bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if returned {
+				return
+			}
+			value := recover()
+			switch {
+			case value == nil:
+				value = "runtime.Goexit"
+			case m.process.PanicEnds:
+				panic(value)
+			}
+			failed(value)
+		}()
+		f()
+		returned = true
 	}()
-	return <-failed
+	<-done
+	return returned
 }
 
 // abandon ends the sessions of a run that has panicked. The world may be half changed, so it is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,5 +166,46 @@ func TestCreateAFailedRoom(t *testing.T) {
 		require.Equal(t, wire.OK, h.mustVisit("match/1").code())
 		time.Sleep(2 * failedFor)
 		require.Equal(t, 4+maxRestarts, h.times()["match/1"])
+	})
+}
+
+// runtime.Goexit in the game ends its room alone, also with PanicEnds: it is no panic. In New, it
+// keeps neither a range of generations nor the image.
+func TestGoexitWithPanicEnds(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		exits := true
+		h := newHostel(t, func(c *RoomsConfig) {
+			c.Images.Dir = dir
+			k := c.Kinds["match"]
+			c.Kinds["exit"] = RoomKind{New: func(q RoomRequest) (*RoomGame, error) {
+				if exits {
+					runtime.Goexit()
+				}
+				return k.New(q)
+			}}
+			c.Kinds["gone"] = RoomKind{New: k.New, Unsaved: true}
+		})
+		h.process.PanicEnds = true
+		h.begin()
+		g, other := h.mustVisit("gone"), h.mustVisit("match/2")
+		h.in("gone", func(*world.World) { runtime.Goexit() })
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []wire.Code{wire.Internal, wire.OK}, []wire.Code{g.code(), other.code()})
+		require.Equal(t, []string{"lobby", "match/2"}, h.names())
+		require.Positive(t, h.report().Active)
+
+		_, err := h.visit("exit")
+		require.ErrorContains(t, err, "the room cannot be made")
+		taken := 0
+		for _, b := range h.ranges.blocks {
+			if b.taken {
+				taken++
+			}
+		}
+		require.Equal(t, 2, taken)
+		exits = false
+		require.NoError(t, h.create(context.Background(), "exit"))
+		require.NoError(t, h.end())
 	})
 }
