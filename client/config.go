@@ -101,7 +101,8 @@ type Config struct {
 	// Result is called with the answer to each command, in command order, for callers
 	// that keep no Futures.
 	Result func(Result)
-	// State is called on each change of state, on the goroutine of Dial or Update.
+	// State is called on each change of state, on the goroutine of Dial or Update: a first one,
+	// and a move right after it, precede the Client that Dial returns.
 	State func(StateChange)
 	// Log receives connection events; nil is silent.
 	Log *zap.Logger
