@@ -18,7 +18,8 @@ import (
 
 // Room is one world of a Server, with the sessions in it. Games use it to send events and to
 // iterate over sessions. Only hooks of the Game and systems of the world may call its methods:
-// they run on the goroutine that owns the world.
+// they run on the goroutine that owns the world. A nil Room has no sessions: so rules run
+// unchanged where only the world is stepped, as by the command replay of package host.
 type Room struct {
 	name, kind, id string
 	run            atomic.Pointer[run] // the current one; nil while the room is made or has failed
@@ -80,7 +81,12 @@ func (r *run) serve(ctx context.Context, ending func()) error {
 }
 
 // Name returns the room's name, by which clients join it.
-func (r *Room) Name() string { return r.name }
+func (r *Room) Name() string {
+	if r == nil {
+		return ""
+	}
+	return r.name
+}
 
 // SendSeen, SendWithin and Broadcast send an event to several clients; for one, see
 // Session.Send. Sessions that would refuse the event miss it. The error says that the schema
@@ -90,6 +96,9 @@ func (r *Room) Name() string { return r.name }
 // spawned since the last tick, these are the clients that receive its Enter in their next
 // snapshot, and event follows the Enter.
 func (r *Room) SendSeen(entity world.Entity, event any) error {
+	if r == nil {
+		return nil
+	}
 	return r.run.Load().core.SendSeen(entity, event)
 }
 
@@ -97,15 +106,28 @@ func (r *Room) SendSeen(entity world.Entity, event any) error {
 // metres of center: the position of its controlled entity, or of the one of
 // Session.SetViewpoint.
 func (r *Room) SendWithin(center world.Vec3, radius float32, event any) error {
+	if r == nil {
+		return nil
+	}
 	return r.run.Load().core.SendWithin(center, radius, event)
 }
 
 // Broadcast sends event to every client.
-func (r *Room) Broadcast(event any) error { return r.run.Load().core.Broadcast(event) }
+func (r *Room) Broadcast(event any) error {
+	if r == nil {
+		return nil
+	}
+	return r.run.Load().core.Broadcast(event)
+}
 
 // Sessions iterates over the sessions in the order of their ids, from their Join to their Leave.
 // Sessions that are away are included.
-func (r *Room) Sessions() iter.Seq[*Session] { return r.run.Load().core.Sessions() }
+func (r *Room) Sessions() iter.Seq[*Session] {
+	if r == nil {
+		return func(func(*Session) bool) {}
+	}
+	return r.run.Load().core.Sessions()
+}
 
 // loggedGame returns g with a log line for each session that joins, is away, is back, or
 // leaves. A session that is away leaves long after the last line of its connection.

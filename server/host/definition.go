@@ -84,7 +84,7 @@ type Game struct {
 	// AreaMetres is how far from the centre the demo's bots roam, if they roam. Default 80.
 	AreaMetres float64
 	// Attach receives the room of the world before its first tick. A game that sends events
-	// needs it.
+	// needs it. The commands that repeat a recording do not call it: a nil Room sends nothing.
 	Attach func(*server.Room)
 	// Avatars are the kinds of entities that players control. One ends with its session, unless
 	// Config.Game.Leave is set; and when an image is restored, since its player has no session in

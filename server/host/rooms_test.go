@@ -34,17 +34,28 @@ func inn() Definition {
 	}
 }
 
+type bell struct{ Tick uint32 }
+
 func newInn(c world.Config) (*Game, error) {
 	w, err := world.New(c)
 	if err != nil {
 		return nil, err
 	}
+	var room *server.Room // nil while a recording is repeated
+	err = w.AddSystem(world.After, "bell", func(w *world.World) {
+		if err := room.Broadcast(&bell{uint32(w.Tick())}); err != nil {
+			panic(err)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	visitor, err := w.AddKind(world.Kind{Name: "visitor", Body: &world.BodyDef{Radius: 1}})
 	s := schema.New()
-	return &Game{Avatars: []world.KindID{visitor}, Config: server.Config{World: w, Schema: s, Game: server.Game{
+	return &Game{Avatars: []world.KindID{visitor}, Attach: func(r *server.Room) { room = r }, Config: server.Config{World: w, Schema: s, Game: server.Game{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(visitor, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-	}}}, errors.Join(err, schema.Add[schema.Body](s, schema.BodyComponent))
+	}}}, errors.Join(err, schema.Add[schema.Body](s, schema.BodyComponent), schema.AddEvent[bell](s, "bell"))
 }
 
 func runInn(t *testing.T, ctx context.Context, d Definition, args ...string) (status int, out string) {
