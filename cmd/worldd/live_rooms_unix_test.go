@@ -1,0 +1,82 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+// liveRooms watches the live page while its session moves.
+//
+//go:embed testdata/live_rooms.js
+var liveRooms string
+
+// crossing makes a lobby that moves its sessions to the room "match" after three seconds, and that
+// room.
+func crossing(q server.RoomRequest) (*server.RoomGame, error) {
+	w, err := world.New(world.Config{FirstGeneration: q.Generations.First, LastGeneration: q.Generations.Last})
+	if err != nil {
+		return nil, err
+	}
+	player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})
+	if err != nil {
+		return nil, err
+	}
+	var room *server.Room
+	err = w.AddSystem(world.Before, "cross", func(w *world.World) {
+		for s := range room.Sessions() {
+			if joined, _ := s.Value().(uint64); q.Kind == "lobby" && w.Tick() > joined+3*uint64(w.TickHz()) {
+				_ = s.Move("match") // again if it is moving
+			}
+		}
+	})
+	game := server.Game{
+		Join: func(s *server.Session) (world.Entity, error) {
+			s.SetValue(w.Tick())
+			return w.Spawn(player, world.Vec3{}, world.Vec3{})
+		},
+		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+	}
+	return &server.RoomGame{Config: server.Config{World: w, Schema: schema.NewWithBody(), Game: game}, Attach: func(r *server.Room) { room = r }}, err
+}
+
+// TestLivePageMoves: the page follows its session to another room, where each handle that it held
+// is stale.
+func TestLivePageMoves(t *testing.T) {
+	s, err := server.Listen(server.Config{
+		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Web: &server.WebConfig{}, Rooms: &server.RoomsConfig{
+			Kinds:   map[string]server.RoomKind{"lobby": {New: crossing, Pinned: true}, "match": {New: crossing, Pinned: true}},
+			Default: "lobby",
+		},
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-served)
+	})
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		report := b.Open(t, liveSite(t, "http://"+s.AdminAddr().String(), liveRooms), "/live").Next()
+		t.Logf("%s", report)
+		var p struct {
+			Held   []string
+			Joined bool
+		}
+		require.NoError(t, json.Unmarshal(report, &p))
+		require.True(t, p.Joined)
+		require.Contains(t, strings.Join(p.Held, "\n"), "of another room")
+	})
+}
