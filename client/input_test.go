@@ -345,6 +345,18 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// A snapshot of the next room that overtook the Welcome of a move does not change the clock.
+func TestClockOfTheNextRoom(t *testing.T) {
+	s := newStudio(t, 21, simtest.Conditions{}, simtest.Conditions{})
+	s.play(time.Second)
+	before := s.session.Clock(s.time())
+	early := wire.AppendStateHeader(nil, wire.StateHeader{Seq: s.seq + 1, Tick: s.tick + 90_000, Structure: 2})
+	outcome, err := s.session.ReceiveDatagram(early, s.time())
+	require.NoError(t, err)
+	require.Equal(t, client.Held, outcome)
+	require.Equal(t, before, s.session.Clock(s.time()))
+}
+
 // A snapshot that overtook its structure is answered as soon as the structure arrives.
 // Waiting for the next snapshot would delay its acknowledgement by an interval.
 func TestOvertakenStructureIsAnswered(t *testing.T) {

@@ -7,6 +7,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
+// strangeSeconds is how far the tick of a held snapshot may be from the newest one, in seconds.
+const strangeSeconds = 2
+
 // measure learns from the header of a State datagram that arrived at now: the round
 // trip from its echo of an Input, and how late the snapshot is from its tick.
 func (s *Session) measure(h wire.StateHeader, now time.Duration) {
@@ -23,6 +26,13 @@ func (s *Session) measure(h wire.StateHeader, now time.Duration) {
 	if h.Tick > before {
 		s.renderer.snapshot(now, &s.clock, before)
 	}
+}
+
+// strange reports whether a held snapshot's tick is far from the newest one. It may be of the next
+// room, and have overtaken the Welcome of a move: its ticks are of another world.
+func (c *clock) strange(tick uint32) bool {
+	away := int64(tick) - int64(c.tick)
+	return c.tick != 0 && max(away, -away) > strangeSeconds*int64(c.hz)
 }
 
 // Clock returns the estimate of the server's time at now, which has ReceiveDatagram's

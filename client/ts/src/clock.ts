@@ -39,6 +39,9 @@ export class Least {
   }
 }
 
+/** strangeSeconds is how far the tick of a held snapshot may be from the newest one. */
+const strangeSeconds = 2
+
 /**
  * Clock estimates the server's time from the arrivals of snapshots. A snapshot that waited in
  * no queue took half the least round trip: it is the one whose arrival and tick differ least.
@@ -69,6 +72,14 @@ export class Clock {
 
   ticks(time: number): number {
     return (time * this.hz) / 1000
+  }
+
+  /**
+   * strange reports whether a held snapshot's tick is far from the newest one. It may be of the next
+   * room, and have overtaken the Welcome of a move: its ticks are of another world.
+   */
+  strange(tick: number): boolean {
+    return this.tick !== 0 && Math.abs(tick - this.tick) > strangeSeconds * this.hz
   }
 
   private offsetAt(now: number): number {

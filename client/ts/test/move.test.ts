@@ -69,6 +69,14 @@ test('snapshots that overtook the move are applied after it', async () => {
   assert.deepEqual([s.replica!.tick, s.replica!.acks.newest, s.replica!.waiting], [12, 7, 0])
 })
 
+test('a snapshot that overtook the move does not change the clock', async () => {
+  const s = await join()
+  assert.equal(s.receiveDatagram(server.snapshot(4, 200, 1), 0), 'applied')
+  const before = s.serverTick(0)
+  assert.equal(s.receiveDatagram(server.snapshot(5, 90_000, 2), 0), 'held')
+  assert.equal(s.serverTick(0), before)
+})
+
 test('rooms may differ in schema, and in whether they simulate', async () => {
   const s = await join({ simulation })
   assert.equal(s.replica!.bodies, undefined)
