@@ -197,7 +197,7 @@ func (b *bot) dial(ctx context.Context) error {
 func (b *bot) clientConfig() (client.Config, error) {
 	name := nameOf(b.number)
 	ticket, err := b.config.ticket(name)
-	room, _ := b.config.room(b.number) // Validate has checked it
+	room, _ := b.config.RoomOf(b.number) // Validate has checked it
 	c := client.Config{
 		Schema: messages.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.observer(), Events: &b.events, Result: b.result,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,

@@ -92,7 +92,7 @@ func (c Config) Validate() error {
 	wrong.add(c.Scenario == Combat && !c.Game.scenes, "scenario combat is for the worlds of worldd: this game's bots fight as their Behavior says")
 	wrong.add(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
 	wrong.add(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
-	_, unknown := c.room(0)
+	_, unknown := c.RoomOf(0)
 	_, unissued := c.ticket(nameOf(0))
 	return errors.Join(append(wrong, c.Scenario.validate(), c.Link.validate(), unissued, unknown,
 		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New()}.Validate())...)
@@ -126,8 +126,8 @@ func (c Config) ticket(user string) ([]byte, error) {
 
 var numberInRoom = regexp.MustCompile(`\{n(/[1-9][0-9]{0,5})?\}`)
 
-// room returns the room of a bot.
-func (c Config) room(number int) (string, error) {
+// RoomOf returns the room of a bot.
+func (c Config) RoomOf(number int) (string, error) {
 	name := numberInRoom.ReplaceAllStringFunc(c.Room, func(text string) string {
 		divisor := 1
 		_, _ = fmt.Sscanf(text, "{n/%d}", &divisor) // or {n}

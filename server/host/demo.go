@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/session"
 )
 
 // demoCommand runs the whole path: a server in this process, bots in a child process.
@@ -23,7 +24,7 @@ type demoCommand struct {
 
 	Config commandline.ConfigFile `type:"path" placeholder:"FILE" help:"JSON file with values of these flags by name, as {\"bots\": 5}. The command line and the environment override it."`
 
-	Bots     int           `default:"50" help:"Number of bots, at most the world's player limit."`
+	Bots     int           `default:"50" help:"Number of bots, at most the player limit of the world, or of each room."`
 	Duration time.Duration `default:"60s" help:"Duration of the run from the first dial."`
 	Seed     *uint64       `placeholder:"N" help:"Seed of the world and the bots (default: the world's own)."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
@@ -83,7 +84,11 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 func (c *demoCommand) game(p *program) (*Game, error) {
 	o := Options{World: c.world(), Seed: c.Seed, Demo: true}
 	if p.Rooms != nil {
+		if err := c.fits(p, o); err != nil {
+			return nil, err
+		}
 		g, _ := p.roomsOf(o, func(*server.Config) {}, "", nil)
+		g.MaxSessions = max(c.Bots, session.DefaultMaxSessions)
 		return g, nil
 	}
 	g, err := p.build(o)
@@ -91,6 +96,41 @@ func (c *demoCommand) game(p *program) (*Game, error) {
 		return nil, err
 	}
 	return g, g.takes("--bots", c.Bots)
+}
+
+// fits returns an error if the rooms of the bots are not the game's, or take fewer of them.
+func (c *demoCommand) fits(p *program, o Options) error {
+	if c.room() == "" {
+		return mistake("--room is missing: this game has no default room")
+	}
+	bots, limits := map[string]int{}, map[string]int{} // by room, by kind
+	for n := range c.Bots {
+		name, err := bot.Config{Room: c.room()}.RoomOf(n)
+		if err != nil {
+			return mistake("--room: %w", err)
+		}
+		if o.Room, err = anyRoom(name); err != nil {
+			return err
+		}
+		k, known := p.Rooms.Kinds[o.Room.Kind]
+		if !known {
+			return mistake("--room is %s, and this game has no kind of rooms named %q", name, o.Room.Kind)
+		}
+		most, made := limits[o.Room.Kind]
+		if !made {
+			g, err := p.build(o)
+			if err != nil {
+				return err
+			}
+			g.World.Close()
+			most = cmp.Or(k.MaxSessions, g.MaxSessions, session.DefaultMaxSessions)
+			limits[o.Room.Kind] = most
+		}
+		if bots[name]++; bots[name] > most {
+			return mistake("--bots is %d, but room %s takes %s: want fewer, or more rooms, as by --room '%s/{n/%d}'", c.Bots, name, count(most, "player", "players"), o.Room.Kind, most)
+		}
+	}
+	return nil
 }
 
 // play runs the server while the bots play and merges both reports.

@@ -152,3 +152,36 @@ func TestEndedRoomsAreForgotten(t *testing.T) {
 	require.EqualValues(t, 6*maxFound, n)
 	require.Len(t, found, maxFound)
 }
+
+// A demo with more bots than a room takes is refused before it starts.
+func TestDemoBeyondTheRoom(t *testing.T) {
+	d := inn()
+	d.Rooms.Kinds["room"] = server.RoomKind{MaxSessions: 3}
+	made := d.New
+	d.New = func(o Options) (*Game, error) {
+		g, err := made(o)
+		g.MaxSessions = 5
+		return g, err
+	}
+	for _, c := range []struct{ room, bots, want string }{
+		{"lobby", "6", "--bots is 6, but room lobby takes 5 players: want fewer, or more rooms, as by --room 'lobby/{n/5}'"},
+		{"room/a", "4", "room room/a takes 3 players"},
+		{"room/{n/4}", "12", "room room/0 takes 3 players"},
+		{"cellar", "1", `no kind of rooms named "cellar"`},
+		{"../lobby", "1", "want KIND or KIND/ID"},
+		{"room/{x}", "1", "with {n}"},
+	} {
+		status, out := runInn(t, t.Context(), d, "demo", "--bots", c.bots, "--room", c.room)
+		require.Equal(t, exitUsage, status, out)
+		require.Contains(t, out, c.want)
+	}
+	c := demoCommand{Bots: 1200}
+	c.Plugins = append(c.Plugins, &roomFlag{Room: "room/{n/3}"})
+	g, err := c.game(&program{Definition: d})
+	require.NoError(t, err)
+	require.Equal(t, 1200, g.MaxSessions)
+	d.Rooms.Default = ""
+	status, out := runInn(t, t.Context(), d, "demo")
+	require.Equal(t, exitUsage, status, out)
+	require.Contains(t, out, "no default room")
+}
