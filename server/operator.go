@@ -46,10 +46,22 @@ func (s *Server) adminConfig() admin.Config {
 		c.Schema, c.Ticks = only.core.Config().Schema, only.loop.durations
 		c.Draining, c.MaxSessions = only.core.Draining, only.core.MaxSessions
 		c.Drain = func(ctx context.Context) error { return only.loop.ask(ctx, only.core.Drain) }
+		c.Kick = func(ctx context.Context, id uint64, reason string) (found bool, err error) {
+			err = only.loop.ask(ctx, func() {
+				if s := only.core.Session(id); s != nil {
+					found = true
+					s.Kick(reason)
+				}
+			})
+			return found, err
+		}
 		return c
 	}
 	c.Ticks, c.Kinds = s.rooms.durations, s.rooms.kindReports
 	c.CreateRoom, c.DrainRoom = s.rooms.create, s.rooms.drain
+	c.Kick = func(_ context.Context, id uint64, reason string) (bool, error) {
+		return s.rooms.router.Kick(id, reason), nil
+	}
 	c.Drain, c.Draining, c.MaxSessions = s.rooms.drainAll, s.rooms.draining, s.rooms.maxSessions
 	return c
 }

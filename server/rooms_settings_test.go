@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"testing"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -207,5 +211,33 @@ func TestGoexitWithPanicEnds(t *testing.T) {
 		exits = false
 		require.NoError(t, h.create(context.Background(), "exit"))
 		require.NoError(t, h.end())
+	})
+}
+
+// The operator can kick a session between two rooms, although the next one does not tick.
+func TestKickWhileMoving(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		operator := admin.Handler((&Server{rooms: h.rooms, timings: admin.NewTimings(admin.KindLabel)}).adminConfig())
+		kick := func(id uint64) int {
+			w := httptest.NewRecorder()
+			operator.ServeHTTP(w, httptest.NewRequest(http.MethodPost, fmt.Sprintf("/sessions/%d/kick?reason=out", id), nil))
+			return w.Code
+		}
+		g := h.mustVisit("match/1")
+		h.mustVisit("match/2")
+		time.Sleep(time.Second)
+		stuck := make(chan struct{})
+		h.in("match/2", func(*world.World) { <-stuck })
+		time.Sleep(time.Second)
+		id, from := g.peer.ID(), h.now("match/1")
+		require.NoError(t, from.loop.ask(context.Background(), func() { require.NoError(t, from.core.Session(id).Move("match/2")) }))
+		time.Sleep(time.Second)
+		require.Equal(t, []int{http.StatusOK, http.StatusNotFound}, []int{kick(id), kick(id + 1000)})
+		require.Equal(t, wire.OK, g.code())
+		h.in("match/2", nil)
+		close(stuck)
+		time.Sleep(time.Second)
+		require.Equal(t, wire.Kicked, g.code())
+		require.Equal(t, http.StatusNotFound, kick(id))
 	})
 }

@@ -248,7 +248,7 @@ func (s *Server) SetAdminAccess(a AdminAccess) error {
 // It does nothing if there is no such session. Any goroutine may call it.
 func (s *Server) Kick(id uint64, reason string) {
 	if s.rooms != nil {
-		s.rooms.router.Kick(id, reason) // also finds a session that is moving
+		s.rooms.router.Kick(id, reason)
 		return
 	}
 	s.room.run.Load().core.Kick(id, reason)

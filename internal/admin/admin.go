@@ -63,6 +63,8 @@ type Config struct {
 	// CreateRoom makes a room, and DrainRoom ends one when it is empty or after within.
 	CreateRoom func(ctx context.Context, name string) error
 	DrainRoom  func(name string, within time.Duration) error
+	// Kick ends a session with the reason within a tick. It reports whether there is one.
+	Kick func(ctx context.Context, id uint64, reason string) (found bool, err error)
 	// Drain ends all sessions and refuses new ones.
 	Drain func(ctx context.Context) error
 	// Draining reports whether new sessions are refused.

@@ -95,17 +95,10 @@ func (p pages) kick(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("want POST /sessions/ID/kick?reason=TEXT, with TEXT of at most %d bytes", wire.MaxText), http.StatusBadRequest)
 		return
 	}
-	found := false
-	if err := p.ask(r.Context(), "", func(c *session.Core) {
-		if session := c.Session(id); session != nil {
-			found = true
-			session.Kick(reason)
-		}
-	}); err != nil {
+	switch found, err := p.Kick(r.Context(), id, reason); {
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	if !found {
+	case !found:
 		http.Error(w, fmt.Sprintf("no session %d", id), http.StatusNotFound)
 	}
 }

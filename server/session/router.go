@@ -304,13 +304,15 @@ func (r *Router) endOthers(s *Session) {
 	}
 }
 
-// Kick is Core.Kick for a session in any room.
-func (r *Router) Kick(id uint64, reason string) {
+// Kick is Core.Kick for a session in any room, or between two. It reports whether there is one.
+func (r *Router) Kick(id uint64, reason string) (found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p := r.sessions[id]; p != nil {
+	p := r.sessions[id]
+	if p != nil {
 		p.core.Kick(id, reason)
 	}
+	return p != nil
 }
 
 // handOver gives t to the room to, and with it a kick that is pending in from. It reports false if
