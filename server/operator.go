@@ -57,7 +57,7 @@ func (s *Server) adminConfig() admin.Config {
 		}
 		return c
 	}
-	c.Ticks, c.Kinds = s.rooms.durations, s.rooms.kindReports
+	c.Ticks, c.Kinds, c.Refused = s.rooms.durations, s.rooms.kindReports, s.rooms.router.Stats
 	c.CreateRoom, c.DrainRoom = s.rooms.create, s.rooms.drain
 	c.Kick = func(_ context.Context, id uint64, reason string) (bool, error) {
 		return s.rooms.router.Kick(id, reason), nil

@@ -8,6 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/server/session"
 )
 
 // addPast adds the totals of an ended run. Callers hold rooms.mu.
@@ -52,7 +53,7 @@ func (m *rooms) kindReports() []admin.KindReport {
 	return reports
 }
 
-// report returns the sum of all rooms. It is behind only if every room is. A server without rooms
+// report returns the sum of all rooms and of connections that reached none. It is behind only if every room is. A server without rooms
 // counts as ticking.
 func (m *rooms) report() (sum Report) {
 	rooms, behind := 0, true
@@ -64,6 +65,10 @@ func (m *rooms) report() (sum Report) {
 			behind = false
 		}
 	}
+	refused := m.router.Stats()
+	outside := Report{Sessions: session.Stats{Refused: refused.Refused, Closed: refused.Closed}}
+	outside.Sessions.Panics[session.HookAdmit] = refused.Panics
+	sum.Add(outside)
 	sum.Tick.Behind = behind && rooms > 0
 	sum.Tick.SetQuantiles(ticks)
 	if rooms == 0 {

@@ -147,6 +147,7 @@ func TestHouse(t *testing.T) {
 	for _, line := range []string{
 		`worldd_rooms{room_kind="match"} 2`, `worldd_sessions_joined_total{room_kind="match"} 2`, `worldd_sessions_joined_total{room_kind="hall"} 1`,
 		`worldd_tick_duration_seconds_count{phase="all",room_kind="hall"}`, `worldd_clients{transport="quic"} 0`,
+		`worldd_sessions_ended_total{code="no-room",room_kind=""} 3`, `worldd_connections_refused_total{room_kind=""} 3`, `worldd_hook_panics_total{hook="admit",room_kind=""} 0`,
 	} {
 		for text := ""; !strings.Contains(text, line); { // published once a second
 			require.NoError(t, h.ctx.Err(), line)
@@ -157,6 +158,9 @@ func TestHouse(t *testing.T) {
 	}
 	code, _ = h.operate(http.MethodGet, "/ticks")
 	require.Equal(t, http.StatusOK, code)
+	report := h.server.Report()
+	require.EqualValues(t, 3, report.Sessions.Refused)
+	require.EqualValues(t, 3, report.Sessions.Closed[wire.NoRoom])
 }
 
 // A client whose room has panicked comes back to it by itself: a session of the next run, with

@@ -21,6 +21,7 @@ import (
 
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server/session"
 )
 
 const (
@@ -57,9 +58,10 @@ type Config struct {
 	Ticks  func() *hdrhistogram.Histogram
 	// Rooms returns the rooms, by name: one, for a server of one world.
 	Rooms func() []Room
-	// Kinds returns the figures of each kind of rooms. nil for a server of one world, as
-	// CreateRoom and DrainRoom are.
-	Kinds func() []KindReport
+	// Kinds returns the figures of each kind of rooms, and Refused counts connections that
+	// reached no room. nil for a server of one world, as CreateRoom and DrainRoom are.
+	Kinds   func() []KindReport
+	Refused func() session.RouterStats
 	// CreateRoom makes a room, and DrainRoom ends one when it is empty or after within.
 	CreateRoom func(ctx context.Context, name string) error
 	DrainRoom  func(name string, within time.Duration) error

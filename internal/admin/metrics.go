@@ -68,6 +68,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			collectWorld(k.Report, k.Schema, counter, gauge, summary)
 		}
 	}
+	common = []string{KindLabel, ""} // reached no room
+	refused := c.config.Refused()
+	collectEnds(refused.Refused, refused.Closed, counter)
+	counter(refused.Panics, "worldd_hook_panics_total", hookPanics, "hook", session.HookAdmit.String())
 }
 
 // collectWorld reports the figures of worlds and their sessions.
@@ -89,22 +93,24 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
 	counter(r.Sessions.WishesGranted, "worldd_wishes_total", "Provisional handles in commands and inputs, by result.", "result", "granted")
 	counter(r.Sessions.WishesRejected, "worldd_wishes_total", "Provisional handles in commands and inputs, by result.", "result", "rejected")
-	collectCodes(r.Sessions, counter)
+	collectCodes(r.Sessions.Rejections, true, "worldd_command_rejections_total", "Rejected commands, by code.", counter)
+	collectEnds(r.Sessions.Refused, r.Sessions.Closed, counter)
 	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may reconnect.")
 	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for a reconnect.")
 	counter(r.Sessions.Joined, "worldd_sessions_joined_total", "Sessions that began.")
-	counter(r.Sessions.Refused, "worldd_connections_refused_total", "Connections refused a session, or without a Hello in time.")
 	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Reconnects of clients to their session.")
 	counter(r.Sessions.PredictionFaults, "worldd_prediction_faults_total", "Resyncs requested by clients that simulate: an audit of computed bodies failed, or they could not be computed in time.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Full resyncs that clients requested because their state was wrong.")
 	for hook, n := range r.Sessions.Panics {
-		counter(n, "worldd_hook_panics_total", "Panics of the game that ended a session, by hook.", "hook", session.Hook(hook).String())
+		counter(n, "worldd_hook_panics_total", hookPanics, "hook", session.Hook(hook).String())
 	}
 	collectInputs(r.Sessions, counter)
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "Longest time that a save has blocked a tick.")
 }
+
+const hookPanics = "Panics of the game that ended a session, by hook."
 
 const dropped = "Client traffic beyond its limits, by limit: datagrams, inputs and resyncs dropped, stream reads and joins delayed."
 
@@ -151,21 +157,23 @@ func collectSystems(systems []world.SystemStats, summary summaryFunc) {
 	}
 }
 
-// collectCodes reports rejections and ends by code. Codes not yet counted are reported as
-// 0: rates miss the first increment of a counter that begins above 0.
-func collectCodes(s session.Stats, counter countFunc) {
-	count := func(counts map[wire.Code]uint64, ofCommands bool, name, help string) {
-		for _, info := range wire.Codes() {
-			if _, counted := counts[info.Code]; !counted && ofCommands == (info.Code >= wire.StaleHandle) {
-				counter(0, name, help, "code", info.Name)
-			}
-		}
-		for code, n := range counts {
-			counter(n, name, help, "code", code.String())
+// collectEnds reports connections and sessions that ended.
+func collectEnds(refused uint64, closed map[wire.Code]uint64, counter countFunc) {
+	counter(refused, "worldd_connections_refused_total", "Connections refused a session, or without a Hello in time.")
+	collectCodes(closed, false, "worldd_sessions_ended_total", "Sessions that ended, and connections that ended without one, by code.", counter)
+}
+
+// collectCodes reports counts by code. Codes not yet counted are reported as 0: rates miss the
+// first increment of a counter that begins above 0.
+func collectCodes(counts map[wire.Code]uint64, ofCommands bool, name, help string, counter countFunc) {
+	for _, info := range wire.Codes() {
+		if _, counted := counts[info.Code]; !counted && ofCommands == (info.Code >= wire.StaleHandle) {
+			counter(0, name, help, "code", info.Name)
 		}
 	}
-	count(s.Rejections, true, "worldd_command_rejections_total", "Rejected commands, by code.")
-	count(s.Closed, false, "worldd_sessions_ended_total", "Sessions that ended, and connections that ended without one, by code.")
+	for code, n := range counts {
+		counter(n, name, help, "code", code.String())
+	}
 }
 
 func collectInputs(s session.Stats, counter countFunc) {
