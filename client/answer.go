@@ -4,8 +4,8 @@ import "time"
 
 const (
 	// inputSoon is how long after an input the next one is expected: a game renders at least 20
-	// times a second. Acknowledgements wait for its datagram.
-	inputSoon = 50 * time.Millisecond
+	// times a second, not quite evenly. Acknowledgements wait for its datagram.
+	inputSoon = 60 * time.Millisecond
 	// maxInterval bounds the measured snapshot interval, so that a client that
 	// receives nothing still sends, and checks its connection, twice a second.
 	maxInterval = time.Second / 4
@@ -38,22 +38,30 @@ func (s *Session) InputDue(datagrams int, now time.Duration) bool {
 // Otherwise one Input answers everything that arrived, unless one with a new input is about to.
 // A snapshot that waits for its structure is answered once it can be acknowledged. Without
 // snapshots Inputs still go out, since only the other direction may work. Both kinds may wait
-// for a moment: see holds.
+// for a moment: see holds and joinsNext.
 func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
 	in, r := &s.inputs, s.replica
-	unacked := r != nil && r.acks != s.acked
+	joins := s.joinsNext(now)
 	switch {
-	case age >= s.patience() || in.unsent >= maxUnsent || unacked && len(s.out) > 0:
+	case s.overdue(age):
 		return true
 	case s.holds(now):
 		return false
-	case in.unsent > 0 && s.targetTick(now) >= in.list[0].Tick:
+	case in.unsent > 0 && s.targetTick(now) >= in.list[0].Tick && !joins:
 		return true
-	case len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon:
+	case len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon && !joins:
 		return false
 	}
-	return unacked || r != nil && (datagrams > 0 || s.owes && s.sleeps) && len(r.held) == 0
+	return s.unacked() || r != nil && (datagrams > 0 || s.owes && s.sleeps) && len(r.held) == 0
 }
+
+// overdue reports whether an Input must not wait for anything, if the newest is that old.
+func (s *Session) overdue(age time.Duration) bool {
+	return age >= s.patience() || s.inputs.unsent >= maxUnsent || s.unacked() && len(s.out) > 0
+}
+
+// unacked reports whether snapshots were applied since the newest Input.
+func (s *Session) unacked() bool { return s.replica != nil && s.replica.acks != s.acked }
 
 // holds reports whether an Input should wait for answerTime, because that saves a packet and
 // delays nothing: the caller sleeps until then, and a new input still arrives inputMargin before
@@ -62,12 +70,36 @@ func (s *Session) holds(now time.Duration) bool {
 	if !s.owes || !s.sleeps {
 		return false
 	}
-	in, at := &s.inputs, s.answerTime()
-	return now < at && (in.unsent == 0 || in.unsent == 1 && s.inputTick(at)-0.5+s.clock.ticks(inputMargin) < float64(in.list[0].Tick))
+	at := s.answerTime()
+	return now < at && (s.inputs.unsent == 0 || s.mayWait(at))
+}
+
+// joinsNext reports whether the new input should wait for the answer to the next snapshot: it was
+// set for a tick above its target, and still arrives inputMargin before that. Sent by itself, it
+// would cost a packet, and a game that sets an input on each snapshot would remain a tick ahead.
+func (s *Session) joinsNext(now time.Duration) bool {
+	if !s.sleeps || !s.inputs.early {
+		return false
+	}
+	at := s.nextAnswer()
+	return now < at && s.mayWait(at)
+}
+
+// mayWait reports whether the only new input arrives inputMargin before its tick if it is sent at
+// a time.
+func (s *Session) mayWait(at time.Duration) bool {
+	in := &s.inputs
+	return in.unsent == 1 && s.inputTick(at)-0.5+s.clock.ticks(inputMargin) < float64(in.list[0].Tick)
 }
 
 // answerTime returns when the oldest unanswered snapshot is best answered.
 func (s *Session) answerTime() time.Duration { return s.owesSince + s.clock.answerDelay() }
+
+// nextAnswer returns when the snapshot after the newest should have been answered.
+func (s *Session) nextAnswer() time.Duration {
+	c := &s.clock
+	return c.updated + c.interval + c.answerDelay() + snapshotLateness
+}
 
 // answerDelay returns how long after its arrival a snapshot is best answered. Each end
 // acknowledges a packet in the next one that it sends, or after maxAckDelay in a packet of
@@ -93,6 +125,8 @@ func (s *Session) inputWait(now, age time.Duration) time.Duration {
 	switch {
 	case s.holds(now):
 		wait = min(wait, s.answerTime()-now)
+	case s.joinsNext(now):
+		wait = min(wait, s.nextAnswer()-now)
 	case s.inputs.unsent > 0 && s.clock.tick != 0:
 		ticks := float64(s.inputs.list[0].Tick) - s.inputTick(now) - 1
 		wait = min(wait, time.Duration(ticks/float64(s.clock.hz)*float64(time.Second))+1)

@@ -90,6 +90,7 @@ func (c *Client) join(ctx context.Context) error {
 			return err
 		}
 		if c.state == Joined {
+			c.sendInput(0, c.now()) // confirms the Welcome
 			return nil
 		}
 		if err := c.Wait(ctx); err != nil {
@@ -99,9 +100,13 @@ func (c *Client) join(ctx context.Context) error {
 }
 
 // Wait blocks until Update has something to do, or returns ctx's error when ctx is
-// done. It is for callers that draw nothing; Update never needs it.
+// done. It is for callers that draw nothing; Update never needs it. An Update after Wait leaves
+// it to the next SetInput or Wait to acknowledge snapshots: one datagram then has both.
 func (c *Client) Wait(ctx context.Context) error {
 	c.waited = true
+	if c.err == nil {
+		c.sendInput(0, c.now())
+	}
 	if s := c.config.Simulation; s != nil {
 		return errors.Join(ctx.Err(), s.Wait())
 	}
@@ -197,7 +202,9 @@ func (c *Client) apply(in Arrivals) error {
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing arrived from the server for %v", lostAfter)}
 	}
-	c.sendInput(len(in.Datagrams), now)
+	if !c.session.sleeps || c.session.overdue(now-c.sent) {
+		c.sendInput(len(in.Datagrams), now)
+	}
 	return nil
 }
 

@@ -123,6 +123,12 @@ func (s *Session) setInput(data []byte, now time.Duration) uint32 {
 		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > s.clock.ticks(stepAbove):
 			in.list, in.unsent, in.early = in.list[:0], 0, false // the server's time went back: their ticks are too far ahead
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
+			if in.early && tick == newest.Tick {
+				in.early = false
+				if in.unsent == 1 {
+					in.made = s.clock.server(now)
+				}
+			}
 			newest.Data = append(newest.Data[:0], data...)
 			newest.Back, newest.Fraction = s.viewMoment(newest.Tick)
 			return newest.Tick

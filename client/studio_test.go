@@ -40,6 +40,8 @@ type studio struct {
 	every   uint32 // ticks between snapshots
 	motion  func(tick uint32) (body schema.Body, sent bool)
 	render  func() // called for each render
+	updated func() // called when a snapshot has arrived, by a client that sleeps before it answers
+	sleeps  bool   // the client waits between updates
 	arrived func(in wire.Input, tick uint32)
 
 	now    int64
@@ -62,7 +64,7 @@ func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Condition
 	s := &studio{
 		t: t, hz: hz, schema: schema.New(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
-		render: func() {}, arrived: func(wire.Input, uint32) {},
+		render: func() {}, updated: func() {}, arrived: func(wire.Input, uint32) {},
 	}
 	require.NoError(t, schema.Add[schema.Body](s.schema, "body"))
 	s.codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
@@ -153,12 +155,29 @@ func (s *studio) play(d time.Duration) {
 			_, err := s.session.ReceiveDatagram(d, s.time())
 			require.NoError(s.t, err)
 		}
-		if s.session.Answers(len(arrivals), s.time(), 0) {
-			s.up.Send(s.now, s.session.Input(s.time()))
+		if !s.sleeps {
+			s.answer(len(arrivals))
 		}
+		if len(arrivals) > 0 {
+			s.updated()
+		}
+		s.answer(0)
 		if s.now%studioRender == 0 {
 			s.render()
 		}
+	}
+}
+
+// sleep makes the client wait between updates.
+func (s *studio) sleep(sleeps bool) {
+	s.sleeps = sleeps
+	s.session.Sleeps(sleeps)
+}
+
+// answer sends an Input if one is due after that many datagrams arrived.
+func (s *studio) answer(datagrams int) {
+	if s.session.Answers(datagrams, s.time(), 0) {
+		s.up.Send(s.now, s.session.Input(s.time()))
 	}
 }
 

@@ -9,7 +9,7 @@ const echoedDatagrams = 32 // that await the snapshot that echoes them
 const maxLead = 1000
 const maxAhead = 28 // ticks: the server drops inputs that are 32 early
 const maxUnsent = limit.maxInputs / 2
-const inputSoon = 50
+const inputSoon = 60 // a game renders at least 20 times a second, not quite evenly
 const minRepeated = 4
 const maxInterval = 250
 const handshakeTimeout = 5000
@@ -115,6 +115,10 @@ export class Inputs {
         this.list.length = this.unsent = 0 // the server's time went back
         this.early = false
       } else if (this.unsent > 0 && tick > 0 && tick <= newest.tick) {
+        if (this.early && tick === newest.tick) {
+          this.early = false
+          if (this.unsent === 1) this.made = this.clock.server(now)
+        }
         newest.data = data
         this.view(newest)
         return newest.tick

@@ -1,0 +1,90 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// desk is the network and the clock of a client that a test plays the server for.
+type desk struct {
+	now   time.Duration
+	in    client.Arrivals
+	sent  int // Input datagrams
+	waits int
+}
+
+func (d *desk) Now() time.Duration            { return d.now }
+func (d *desk) Connect() (client.Conn, error) { return d, nil }
+func (d *desk) Wait() error                   { d.waits++; return nil }
+
+func (d *desk) Receive(client.Arrivals) client.Arrivals {
+	in := d.in
+	d.in = client.Arrivals{}
+	return in
+}
+func (d *desk) SendStream([]byte) error       { return nil }
+func (d *desk) SendDatagram([]byte)           { d.sent++ }
+func (d *desk) Traffic() client.Traffic       { return client.Traffic{} }
+func (d *desk) Close(wire.Code, []byte) error { return nil }
+
+// snapshot lets the snapshot of a number arrive, 50 ms after the one before.
+func (d *desk) snapshot(seq uint32) {
+	d.now += 50 * time.Millisecond
+	b := wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: 100 + seq})
+	d.in.Datagrams = append(d.in.Datagrams, client.Datagram{Bytes: b, At: d.now})
+}
+
+// A client that waits between updates acknowledges a snapshot together with the input that the
+// game sets after Update, or else when it waits again. One that does not wait, in Update.
+func TestAnswersFollowUpdate(t *testing.T) {
+	s := schema.NewWithBody()
+	d := &desk{}
+	welcome := wire.Welcome{
+		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
+		GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,
+	}
+	d.in.Stream = wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))
+	c, err := client.Dial(context.Background(), client.Config{Schema: s, Simulation: d})
+	require.NoError(t, err)
+	defer c.Close()
+	step := func(seq uint32, waits, sets bool) (inUpdate, after int) {
+		d.snapshot(seq)
+		before := d.sent
+		require.NoError(t, c.Update())
+		inUpdate = d.sent - before
+		if sets {
+			_, err := c.SetInput([]byte("w"))
+			require.NoError(t, err)
+		}
+		if waits {
+			require.NoError(t, c.Wait(context.Background()))
+		}
+		return inUpdate, d.sent - before - inUpdate
+	}
+	seq := uint32(0)
+	expect := func(waits, sets bool, wantInUpdate, wantAfter int) {
+		seq++
+		inUpdate, after := step(seq, waits, sets)
+		require.Equal(t, [2]int{wantInUpdate, wantAfter}, [2]int{inUpdate, after}, "snapshot %d", seq)
+	}
+	expect(true, false, 1, 0) // has not waited before
+	for range 10 {
+		expect(true, false, 0, 1)
+	}
+	for range 10 {
+		expect(true, true, 0, 1)
+	}
+	expect(true, false, 0, 0) // another input is expected
+	expect(true, false, 1, 0) // in vain
+	expect(true, false, 0, 1)
+	expect(false, false, 0, 0) // does not wait any more
+	expect(false, false, 1, 0)
+}
