@@ -34,11 +34,11 @@
 //	R2 Rooms that exist together have disjoint ranges of generations (room_ranges.go), and each
 //	   its own image.
 //	R3 A room is made once for all clients that join it at the same time. Both the number of
-//	   rooms and the rate at which clients create them are bounded.
+//	   rooms and the rate at which clients create them are bounded, as are the images of a kind.
 //	R4 A panic in a room ends only the sessions in it. The room is restored from its newest
-//	   image, at most three times in ten minutes without a pause, or ends if it has none. With
-//	   PanicEnds it ends the process. So do panics on goroutines of Replication.Workers and of
-//	   the world's Workers.
+//	   image, or begins again if it has none yet, at most three times in ten minutes without a
+//	   pause. A room that is not saved ends. With PanicEnds a panic ends the process. So do
+//	   panics on goroutines of Replication.Workers and of the world's Workers.
 //
 // Hooks and the world's systems send the events that are defined: Session.Send to
 // one client, Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need

@@ -65,6 +65,7 @@ type saver struct {
 	saving sync.WaitGroup
 	idle   chan struct{} // holds a token while no save runs
 	own    os.FileInfo   // the file last saved; owned by the running save
+	unused func() bool   // whether the world need not be saved yet; may be nil
 
 	mu     sync.Mutex
 	images Images
@@ -83,14 +84,21 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	return s
 }
 
-// begin makes the first save. A full disk is not an error.
+// waits reports whether nothing is to be saved yet.
+func (s *saver) waits() bool { return s.config.Store == nil || s.unused != nil && s.unused() }
+
+// begin makes the first save, or checks that it will be possible. A full disk is not an error.
 func (s *saver) begin() error {
 	if s.config.Store == nil {
 		return nil
 	}
 	s.due = time.Now().Add(s.config.Every)
 	s.sweep()
-	err := s.saveNow()
+	save := s.saveNow
+	if s.waits() {
+		save = s.config.Store.CheckWritable
+	}
+	err := save()
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return nil // an unsaved world is better than an unavailable one
 	}
@@ -101,7 +109,7 @@ func (s *saver) begin() error {
 // several ticks, and then the rest at once. A save longer than the interval delays the
 // next one.
 func (s *saver) afterTick(now time.Time) {
-	if s.config.Store == nil || now.Before(s.due) {
+	if s.config.Store == nil || now.Before(s.due) || s.waits() {
 		return
 	}
 	select {
@@ -138,7 +146,7 @@ func (s *saver) recordBlocked(d time.Duration) {
 
 // end waits for the running save, and makes the last one.
 func (s *saver) end() error {
-	if s.config.Store == nil {
+	if s.waits() {
 		return nil
 	}
 	s.saving.Wait()

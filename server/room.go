@@ -27,6 +27,7 @@ type Room struct {
 	// Used only with Config.Rooms. Guarded by rooms.mu.
 	state    roomState
 	by       origin        // of the newest request that made it
+	saved    bool          // counts in MaxImages, also before its first image
 	retry    chan struct{} // closed when the operator creates it after it failed
 	creator  string        // address that counts it in roomsPerAddress; may be empty
 	ready    chan struct{} // closed when the room is open or failed

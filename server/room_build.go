@@ -58,29 +58,43 @@ func (m *rooms) openImage(k *kind, r *Room) (*imagefile.Store, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("server: cannot make the folder of images: %w", err)
 	}
-	if _, err := os.Stat(path); err != nil && !m.byOperator(r) && r.id != "" {
-		files, err := os.ReadDir(folder)
-		if err != nil {
-			return nil, fmt.Errorf("server: cannot read the folder of images: %w", err)
-		}
-		n := 0
-		for _, f := range files {
-			if strings.HasSuffix(f.Name(), imageSuffix) {
-				n++
-			}
-		}
-		if n >= k.MaxImages {
-			return nil, fmt.Errorf("server: %s has %d images, the most that the kind may have: remove the images of unused rooms (%w)", folder, n, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"})
+	if _, err := os.Stat(path); err != nil && r.id != "" {
+		if err := m.bound(k, r, folder); err != nil {
+			return nil, err
 		}
 	}
 	return imagefile.Open(path, images.Keep)
 }
 
-// byOperator reports whether the operator has created r.
-func (m *rooms) byOperator(r *Room) bool {
+// bound returns an error if the kind has MaxImages without r. Open rooms count before their first
+// image. The operator is not bounded.
+func (m *rooms) bound(k *kind, r *Room, folder string) error {
+	stored := map[string]bool{}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return r.by == byOperator
+	r.saved = true
+	for _, o := range m.byName {
+		if o.kind == r.kind && o.id != "" && o.saved && o != r {
+			stored[o.id+imageSuffix] = true
+		}
+	}
+	operator := r.by == byOperator
+	m.mu.Unlock()
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return fmt.Errorf("server: cannot read the folder of images: %w", err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), imageSuffix) {
+			stored[f.Name()] = true
+		}
+	}
+	if len(stored) < k.MaxImages || operator {
+		return nil
+	}
+	m.mu.Lock()
+	r.saved = false
+	m.mu.Unlock()
+	return fmt.Errorf("server: %s has %d images, the most that the kind may have: remove the images of unused rooms (%w)", folder, len(stored), &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"})
 }
 
 // buildOn returns a run whose range of generations is above the image's. If the first free range
@@ -145,6 +159,12 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 		return nil, 0, err
 	}
 	made.block, made.ended = block, g.Ended
+	if least == 0 && !k.pins(r) && !m.byOperator(r) { // clients cannot fill the disk with rooms that they do not enter
+		made.loop.saver.unused = func() bool {
+			s := made.core.Stats()
+			return s.Joined+s.MovedIn == 0
+		}
+	}
 	made.loop.ticks = newTickHistogram(roomDigits)
 	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms
 	if err = m.adopt(made, k); err == nil {
@@ -171,6 +191,13 @@ func (m *rooms) discard(r *Room, g *RoomGame) {
 	}
 }
 
+// byOperator reports whether the operator has created r.
+func (m *rooms) byOperator(r *Room) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return r.by == byOperator
+}
+
 // call calls a function of the game outside of the room's ticks. It returns a panic as an error.
 func (m *rooms) call(r *Room, what string, f func() error) (err error) {
 	m.apart(func() { err = f() }, func(value any) {
@@ -180,8 +207,8 @@ func (m *rooms) call(r *Room, what string, f func() error) (err error) {
 	return err
 }
 
-// restore restores the world from its newest valid image, if there is one. It returns the lowest
-// block of generations that the image allows, and restores nothing if the world's block is lower.
+// restore restores the world from its newest valid image. It returns the lowest block of generations
+// that the image allows, or 0 if there is none, and restores nothing if the world's block is lower.
 func (g *RoomGame) restore(c Config, store *imagefile.Store) (least int, err error) {
 	found, err := store.Load(c.World)
 	if err != nil || found.Image == nil {

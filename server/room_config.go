@@ -32,7 +32,8 @@ type RoomsConfig struct {
 	Images RoomImages
 }
 
-// RoomImages configures saving the worlds of rooms: DIR/KIND.image, and DIR/KIND/ID.image.
+// RoomImages configures saving the worlds of rooms: DIR/KIND.image, and DIR/KIND/ID.image. The first
+// image of a room follows its first session, unless it is pinned or created by the operator.
 type RoomImages struct {
 	// Dir is an existing folder. If empty, no room is saved.
 	Dir string
@@ -62,8 +63,9 @@ type RoomKind struct {
 	Pinned bool
 	// Unsaved excludes rooms of the kind from RoomsConfig.Images: each begins with a new world.
 	Unsaved bool
-	// MaxImages bounds the stored images of the kind. At the bound, only the operator can
-	// create a room that has no image yet: clients are refused with ServerFull. Default 1,000.
+	// MaxImages bounds the stored images of the kind, and open rooms without one. At the bound,
+	// only the operator can create a room that has no image yet: clients are refused with
+	// ServerFull. Default 1,000.
 	MaxImages int
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -129,6 +130,7 @@ func TestEndReportsUnsavedRooms(t *testing.T) {
 		h := newHostel(t, func(c *RoomsConfig) { c.Images.Dir = dir })
 		h.begin()
 		h.mustVisit("match/1")
+		time.Sleep(time.Second)
 		require.NoError(t, os.RemoveAll(dir))
 		require.NoError(t, os.WriteFile(dir, nil, 0o600))
 		err := h.end()
@@ -239,5 +241,46 @@ func TestKickWhileMoving(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, wire.Kicked, g.code())
 		require.Equal(t, http.StatusNotFound, kick(id))
+	})
+}
+
+// Rooms that no session enters leave no files, and take no place among the images of others.
+func TestImagesOfUnusedRooms(t *testing.T) {
+	dir := t.TempDir()
+	files := func() (names []string) {
+		found, err := os.ReadDir(filepath.Join(dir, "match"))
+		require.NoError(t, err)
+		for _, f := range found {
+			names = append(names, f.Name())
+		}
+		return names
+	}
+	play(t, func(c *RoomsConfig) {
+		c.Images = RoomImages{Dir: dir, Every: time.Minute}
+		k := c.Kinds["match"]
+		k.MaxImages, k.IdleAfter = 2, 5*time.Second
+		c.Kinds["match"] = k
+	}, func(h *hostel) {
+		for _, name := range []string{"match/x", "match/y"} {
+			_, err := h.join(context.Background(), name, "", false)
+			require.NoError(t, err)
+		}
+		_, err := h.join(context.Background(), "match/z", "", false)
+		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "they could be saved yet")
+		time.Sleep(10 * time.Second)
+		require.Empty(t, files())
+		g := h.mustVisit("match/a")
+		time.Sleep(time.Second)
+		g.leave()
+		time.Sleep(10 * time.Second)
+		require.Equal(t, []string{"a.image", "a.image.lock"}, files())
+		_, err = h.join(context.Background(), "match/a", "", false)
+		require.NoError(t, err)
+		require.NoError(t, h.create(context.Background(), "match/o"))
+		require.Contains(t, files(), "o.image", "the operator's are saved at once")
+		_, err = h.join(context.Background(), "match/z", "", false)
+		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
+		time.Sleep(10 * time.Second)
+		require.Contains(t, files(), "a.image.old-1", "it goes on from its image")
 	})
 }

@@ -519,13 +519,14 @@ func TestRoomThatNeverSteps(t *testing.T) {
 func TestImagesOfRooms(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) {
-		c.Images.Dir = dir
+		c.Images = RoomImages{Dir: dir, Every: time.Second}
 		k := c.Kinds["match"]
 		k.MaxImages = 3
 		c.Kinds["match"] = k
 	}
 	play(t, images, func(h *hostel) {
 		h.mustVisit("match/a")
+		time.Sleep(2 * time.Second)
 		require.FileExists(t, filepath.Join(dir, "match", "a.image"))
 		require.FileExists(t, filepath.Join(dir, "lobby.image"))
 		require.NoError(t, os.Symlink(filepath.Join(dir, "match", "a.image"), filepath.Join(dir, "match", "b.image")))

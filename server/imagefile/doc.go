@@ -5,7 +5,7 @@
 //
 //	FILE                                    the newest generation, number 0
 //	FILE.old-1, FILE.old-2, ...             older generations
-//	FILE.lock                               locked by the process that has FILE open; never removed
+//	FILE.lock                               locked by the process that has FILE open; removed by Close if there is no image
 //	FILE.worldd-<16 hex>.tmp                an image being written
 //	FILE.damaged, FILE.old-1.damaged, ...   damaged generations, found by Load
 //

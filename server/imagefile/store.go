@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 
 	"github.com/gofrs/flock"
@@ -19,6 +20,8 @@ import (
 const (
 	// DefaultKeep is the default number of generations.
 	DefaultKeep = 3
+	// maxLocks bounds the attempts to lock a file that other processes remove.
+	maxLocks = 100
 	// MaxKeep bounds the generations of an image, which each save renames.
 	MaxKeep = 100
 )
@@ -59,12 +62,28 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	s := &Store{path: target, keep: keep, lock: flock.New(target + ".lock")}
-	held, err := s.lock.TryLock()
-	if err == nil && !held {
-		return nil, fmt.Errorf("%w: %s", ErrInUse, target)
+	for range maxLocks {
+		held, err := s.lock.TryLock()
+		switch {
+		case err == nil && !held:
+			return nil, fmt.Errorf("%w: %s", ErrInUse, target)
+		case err != nil || s.lockExists():
+			s.unlocked = err
+			return s, nil
+		}
+		if err := s.lock.Close(); err != nil { // another process has removed the file meanwhile
+			return nil, fmt.Errorf("imagefile: %w", err)
+		}
 	}
-	s.unlocked = err
+	s.unlocked = fmt.Errorf("imagefile: %s is not the same file twice", s.lock.Path())
 	return s, nil
+}
+
+// lockExists reports whether the locked file is the one that other processes would lock.
+func (s *Store) lockExists() bool {
+	own, errOwn := s.lock.Stat()
+	found, errFound := os.Stat(s.lock.Path())
+	return errOwn == nil && errFound == nil && os.SameFile(own, found)
 }
 
 // Path returns the path of the newest generation.
@@ -74,8 +93,38 @@ func (s *Store) Path() string { return s.path }
 // without locks, or nil. The operator must then ensure that no other process saves to it.
 func (s *Store) Unlocked() error { return s.unlocked }
 
-// Close unlocks the image for other processes.
-func (s *Store) Close() error { return s.lock.Close() }
+// Close unlocks the image for other processes. It removes the lock file if there is no image.
+func (s *Store) Close() error {
+	empty := s.unlocked == nil && !s.stored()
+	if empty && runtime.GOOS != "windows" {
+		_ = os.Remove(s.lock.Path()) // while it is locked: Open notices
+	}
+	err := s.lock.Close()
+	if empty && runtime.GOOS == "windows" {
+		_ = os.Remove(s.lock.Path()) // fails if another process has opened it
+	}
+	return err
+}
+
+// stored reports whether any generation exists.
+func (s *Store) stored() bool {
+	for n := range s.keep + 1 { // an interrupted save leaves one more
+		if exists(s.generation(n)) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckWritable returns an error if no image can be created beside the path of the Store.
+func (s *Store) CheckWritable() error {
+	file, err := atomicfile.Create(s.path, 0o644)
+	if err != nil {
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	file.Discard()
+	return nil
+}
 
 // Sweep removes the temporary files of killed saves, each as large as an image, and
 // returns their paths. The lock ensures that no process is writing them (G1, G2).

@@ -1,13 +1,18 @@
 package imagefile
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/atomicfile"
@@ -318,4 +323,60 @@ func TestSweepUnderTheLockOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{pending.Name()}, left)
 	require.NoFileExists(t, pending.Name())
+}
+
+// Close leaves no file behind if there is no image, and CheckWritable none at all.
+func TestStoreWithoutImage(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(filepath.Join(dir, "w"), 0)
+	require.NoError(t, err)
+	require.NoError(t, s.CheckWritable())
+	require.Equal(t, []string{"w.lock"}, files(t, dir))
+	require.NoError(t, s.Close())
+	require.Empty(t, files(t, dir))
+
+	s, err = Open(filepath.Join(dir, "w"), 2)
+	require.NoError(t, err)
+	w, img := newWorld(t), &world.Image{}
+	for range 2 {
+		next(w, img)
+		require.NoError(t, s.Save(img))
+	}
+	require.NoError(t, os.Remove(s.Path()))
+	require.NoError(t, s.Close())
+	require.Equal(t, []string{"w.lock", "w.old-1"}, files(t, dir), "an older image")
+	s = open(t, filepath.Join(dir, "w"), 2)
+	require.NoError(t, os.RemoveAll(dir))
+	require.Error(t, s.CheckWritable())
+}
+
+// G1: removing the lock file lets no two have the image open.
+func TestLockThatIsRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	var all sync.WaitGroup
+	var holders, most, opened atomic.Int32
+	for range 8 {
+		all.Go(func() {
+			for range 500 {
+				s, err := Open(path, 0)
+				if errors.Is(err, ErrInUse) {
+					continue
+				}
+				if !assert.NoError(t, err) {
+					return
+				}
+				opened.Add(1)
+				if n := holders.Add(1); n > 1 {
+					most.Store(n)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				assert.NoError(t, s.Close())
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, most.Load(), "two had it open")
+	require.Positive(t, opened.Load())
+	require.NoFileExists(t, path+".lock")
 }
