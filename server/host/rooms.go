@@ -3,10 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -47,9 +44,10 @@ const maxFound = 16
 
 // roomsOf returns a Game whose Config makes a server with rooms, and the games of the rooms. each
 // changes the Config of one room. If record is not empty, rooms are recorded to files in that
-// folder.
+// folder: pinned ones from their start, others from their first session.
 func (p *program) roomsOf(o Options, each func(*server.Config), record string, log *zap.Logger) (*Game, *hosted) {
 	h := &hosted{games: map[string]*Game{}}
+	records := &recordings{dir: record, log: log, rooms: map[string]bool{}}
 	rooms := *p.Rooms
 	rooms.Kinds = maps.Clone(rooms.Kinds)
 	for name, k := range rooms.Kinds {
@@ -64,12 +62,13 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record string, l
 			h.mu.Lock()
 			h.games[q.Name] = g
 			h.mu.Unlock()
-			made := g.inRoom(q, record, log)
-			endRecording := made.Ended
+			made := g.inRoom()
+			endRecording := func() {}
+			if record != "" {
+				endRecording = records.add(made, g, q, k.Pinned && q.ID == "")
+			}
 			made.Ended = func() {
-				if endRecording != nil {
-					endRecording()
-				}
+				endRecording()
 				h.end(q.Name, g)
 			}
 			return made, nil
@@ -108,52 +107,11 @@ func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 	return n, found
 }
 
-// inRoom returns g for a room, which is recorded if record is not empty.
-func (g *Game) inRoom(q server.RoomRequest, record string, log *zap.Logger) *server.RoomGame {
+// inRoom returns g for a room.
+func (g *Game) inRoom() *server.RoomGame {
 	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, RestoreRun: g.RestoreRun}
 	r.GameName, r.Image.Take = "", g.TakeImage
-	if record == "" {
-		return r
-	}
-	var end func()
-	r.Attach = func(room *server.Room) {
-		g.Attach(room)
-		end = g.recordRoom(filepath.Join(record, filepath.FromSlash(q.Name)+recordingSuffix), log)
-	}
-	r.Ended = func() {
-		if end != nil { // else the room has not begun
-			end()
-		}
-	}
 	return r
-}
-
-const recordingSuffix = ".recording"
-
-// recordRoom records the game to path, and returns the function that ends the recording. The
-// recording of the previous run is kept beside it. If recording fails, the room runs without.
-func (g *Game) recordRoom(path string, log *zap.Logger) (end func()) {
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = os.Rename(path, path+".old-1")
-	}
-	var file *recordFile
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		file, err = createRecord(path, log)
-	}
-	if err != nil {
-		log.Error("the room is not recorded", zap.String("path", path), zap.Error(err))
-		return func() {}
-	}
-	recorder, err := g.record(file)
-	return func() {
-		if err == nil {
-			err = recorder.Close()
-		}
-		if err := errors.Join(err, file.Close()); err != nil {
-			log.Error("the recording of the room has ended", zap.String("path", path), zap.Error(err))
-		}
-	}
 }
 
 // anyRoom returns the request for the world of a room outside of a server, for example to repeat a

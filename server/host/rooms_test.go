@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
@@ -184,4 +185,51 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 	status, out := runInn(t, t.Context(), d, "demo")
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, "no default room")
+}
+
+// Clients cannot fill the disk with recordings: a room is recorded from its first session on, and a
+// kind has a maximum.
+func TestRecordingsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	logs, seen := observer.New(zap.ErrorLevel)
+	p := &program{Definition: inn()}
+	g, _ := p.roomsOf(Options{}, func(*server.Config) {}, dir, zap.New(logs))
+	run := func(name string, joins bool) {
+		kind, id, err := server.ParseRoomName(name)
+		require.NoError(t, err)
+		room, err := g.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
+		require.NoError(t, err)
+		room.Attach(nil)
+		for range 2 {
+			if joins {
+				_, err = room.Game.Join(nil)
+				require.NoError(t, err)
+			}
+			room.World.Step()
+		}
+		room.Ended()
+	}
+	file := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)+recordingSuffix) }
+	run("room/a", false)
+	require.NoFileExists(t, file("room/a"))
+	run("room/a", true)
+	run("lobby", false)
+	for _, room := range []string{"room/a", "lobby"} {
+		status, out := runInn(t, t.Context(), inn(), "replay", file(room), "--room", room)
+		require.Equal(t, exitOK, status, out)
+	}
+	for i := range maxRecordings - 2 {
+		require.NoError(t, os.WriteFile(file(fmt.Sprint("room/", i)), nil, 0o600))
+	}
+	run("room/b", true)
+	require.FileExists(t, file("room/b"))
+	require.Zero(t, seen.Len())
+	run("room/c", true)
+	require.NoFileExists(t, file("room/c"))
+	require.ErrorContains(t, seen.All()[0].Context[1].Interface.(error), "has 1000 recordings")
+	run("room/a", true)
+	run("lobby", false)
+	require.FileExists(t, file("room/a")+".old-1")
+	require.FileExists(t, file("lobby")+".old-1")
+	require.Equal(t, 1, seen.Len())
 }

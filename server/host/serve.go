@@ -64,7 +64,7 @@ type serveCommand struct {
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	ImageKeep  int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
-	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten. For games with rooms: a folder, with a file for each room."`
+	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten. For games with rooms: a folder, with a file for each room, of at most 1000 rooms of a kind."`
 }
 
 // Validate is called by kong.

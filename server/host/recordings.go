@@ -1,0 +1,141 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+const (
+	recordingSuffix = ".recording"
+	// maxRecordings bounds the recorded rooms of a kind on disk, since clients create rooms.
+	maxRecordings = 1000
+)
+
+// recordings records rooms to files in a folder: DIR/KIND.recording, and DIR/KIND/ID.recording.
+type recordings struct {
+	dir string
+	log *zap.Logger
+
+	mu    sync.Mutex
+	rooms map[string]bool // those being recorded
+}
+
+// add records the game of a room, from the start or from its first session on: clients cannot fill
+// the disk with rooms that they do not enter. The returned function ends the recording.
+func (r *recordings) add(made *server.RoomGame, g *Game, q server.RoomRequest, fromStart bool) (end func()) {
+	var stop func()
+	begin := func() {
+		if stop == nil {
+			stop = r.begin(g, q)
+		}
+	}
+	if fromStart {
+		made.Attach = func(room *server.Room) {
+			g.Attach(room)
+			begin()
+		}
+	} else {
+		join := made.Game.Join
+		made.Game.Join = func(s *server.Session) (entity world.Entity, err error) {
+			if join != nil {
+				entity, err = join(s)
+			}
+			if err == nil {
+				begin()
+			}
+			return entity, err
+		}
+	}
+	return func() {
+		if stop != nil { // else the room has not begun, or had no session
+			stop()
+		}
+	}
+}
+
+// begin records a game, and returns the function that ends the recording. The recording of the
+// previous run is kept beside it. If recording fails, the room runs without.
+func (r *recordings) begin(g *Game, q server.RoomRequest) (end func()) {
+	path := filepath.Join(r.dir, filepath.FromSlash(q.Name)+recordingSuffix)
+	r.note(q.Name, true)
+	file, err := r.create(path, q)
+	if err != nil {
+		r.note(q.Name, false)
+		r.log.Error("the room is not recorded", zap.String("path", path), zap.Error(err))
+		return func() {}
+	}
+	recorder, err := g.record(file)
+	return func() {
+		if err == nil {
+			err = recorder.Close()
+		}
+		if err := errors.Join(err, file.Close()); err != nil {
+			r.log.Error("the recording of the room has ended", zap.String("path", path), zap.Error(err))
+		}
+		r.note(q.Name, false)
+	}
+}
+
+func (r *recordings) note(room string, recorded bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rooms[room] = recorded; !recorded {
+		delete(r.rooms, room)
+	}
+}
+
+// create creates the file of a recording, unless the kind has maxRecordings.
+func (r *recordings) create(path string, q server.RoomRequest) (*recordFile, error) {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	err := os.Rename(path, path+".old-1")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil && q.ID != "" {
+		n, err := r.others(folder, q)
+		if err != nil {
+			return nil, err
+		}
+		if n >= maxRecordings {
+			return nil, fmt.Errorf("%s has %d recordings, the most that a kind may have: remove those that you do not need", folder, n)
+		}
+	}
+	return createRecord(path, r.log)
+}
+
+// others returns the number of rooms of the kind, without the room itself, that are recorded or have
+// a recording in folder.
+func (r *recordings) others(folder string, q server.RoomRequest) (int, error) {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rooms := map[string]bool{}
+	for name := range r.rooms {
+		if strings.HasPrefix(name, q.Kind+"/") {
+			rooms[name] = true
+		}
+	}
+	for _, f := range files {
+		if id, ok := strings.CutSuffix(f.Name(), recordingSuffix); ok {
+			rooms[q.Kind+"/"+id] = true
+		}
+	}
+	delete(rooms, q.Name)
+	return len(rooms), nil
+}
