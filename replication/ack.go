@@ -14,6 +14,7 @@ import (
 type sentLog struct {
 	newest     uint32 // sequence number of the newest snapshot; the first is 1
 	pending    uint64 // bit n: the fate of snapshot newest-n is unknown
+	applied    uint64 // bit n: snapshot newest-n was acknowledged, and its rows' baselines are not advanced yet
 	snapshots  [sentWindow]sentSnapshot
 	rowIndexes []uint32 // of the snapshots' rows, one snapshot after the other
 	trimmed    uint32   // number of row indexes removed before rowIndexes[0]
@@ -31,7 +32,7 @@ func (l *sentLog) rowsOf(s *sentSnapshot) []uint32 {
 	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]
 }
 
-// begin opens a snapshot. The oldest one in the window must not be pending.
+// begin opens a snapshot. The oldest one in the window must not be pending, and none applied.
 func (l *sentLog) begin(tick uint32) {
 	l.newest++
 	l.pending = l.pending<<1 | 1
@@ -70,7 +71,8 @@ func (v *Viewer) beginSnapshot() {
 }
 
 // Acknowledge processes a client's report of what it has applied (H6). An error is the
-// client's fault: it acknowledges what was never sent.
+// client's fault: it acknowledges what was never sent. Baselines advance in the next snapshot,
+// which reads the rows in any case: now they are not in the core's caches.
 func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if a.Structure > v.structure.sent {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", a.Structure, v.structure.sent)}
@@ -82,12 +84,11 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if a.Newest <= v.before || a.Newest > v.sent.newest {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, v.before+1, v.sent.newest)}
 	}
-	// Oldest first, so that a row's baselines advance in time.
 	back := v.sent.newest - a.Newest
-	for news := (a.Mask<<1 | 1) << back & v.sent.pending; news != 0; {
-		n := uint32(bits.Len64(news)) - 1
-		news &^= 1 << n
-		v.ackSnapshot(n)
+	if news := (a.Mask<<1 | 1) << back & v.sent.pending; news != 0 {
+		v.sent.pending &^= news
+		v.sent.applied |= news
+		v.ackedTick = max(v.ackedTick, v.sent.at(uint32(bits.TrailingZeros64(news))).tick)
 	}
 	for late := v.sent.pending >> (back + lossWindow) << (back + lossWindow); late != 0; late &= late - 1 {
 		v.loseSnapshot(uint32(bits.TrailingZeros64(late)))
@@ -98,19 +99,22 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 // AckedTick returns the tick of the newest snapshot that the client has acknowledged, or 0.
 func (v *Viewer) AckedTick() uint32 { return v.ackedTick }
 
-// ackSnapshot moves the baselines of all rows of a snapshot (R3). It skips rows with a
-// newer baseline. That includes rows whose index belonged to another row in the
-// snapshot: the former row ended before the tick of this row's Enter, which is its
-// first baseline.
-func (v *Viewer) ackSnapshot(back uint32) {
-	s := v.sent.at(back)
-	v.sent.pending &^= 1 << back
-	v.ackedTick = max(v.ackedTick, s.tick)
-	for _, rowIndex := range v.sent.rowsOf(s) {
-		if row := &v.rows[rowIndex]; row.ackedTick < s.tick {
-			row.acknowledge(s.tick)
+// advanceBaselines moves the baselines of all rows of the snapshots that were acknowledged
+// since the last one (R3), the oldest first. It skips rows with a newer baseline. That includes
+// rows whose index belonged to another row in the snapshot: the former row ended before the
+// tick of this row's Enter, which is its first baseline.
+func (v *Viewer) advanceBaselines() {
+	for applied := v.sent.applied; applied != 0; {
+		back := uint32(bits.Len64(applied)) - 1
+		applied &^= 1 << back
+		s := v.sent.at(back)
+		for _, rowIndex := range v.sent.rowsOf(s) {
+			if row := &v.rows[rowIndex]; row.ackedTick < s.tick {
+				row.acknowledge(s.tick)
+			}
 		}
 	}
+	v.sent.applied = 0
 }
 
 // loseSnapshot makes the rows of a lost snapshot eligible at once, unless they were

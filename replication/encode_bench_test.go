@@ -107,6 +107,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 			v.work.beginFrame(r)
 			v.refillTokens()
 			v.updateInterest()
+			v.advanceBaselines()
 		}
 		encode(r.viewers[:ages], &first)
 		encode(r.viewers[ages:], &further)

@@ -46,6 +46,7 @@ func (v *Viewer) snapshot(w *workspace) Update {
 
 // collectRows collects the rows that the client is owed.
 func (v *Viewer) collectRows() bool {
+	v.advanceBaselines()
 	if v.simulation == nil {
 		return v.collectWaiting()
 	}
