@@ -209,6 +209,7 @@ func (p *payload) matches(capture uint64, keys []codingKey) bool {
 
 // store makes p the datagram of these rows.
 func (p *payload) store(capture uint64, keys []codingKey, made packed) {
+	made.bytes = append(p.bytes[:0], made.bytes...)
 	p.capture, p.packed = capture, made
 	p.keys = append(p.keys[:0], keys...)
 }

@@ -1,6 +1,8 @@
 package replication
 
 import (
+	"slices"
+
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
@@ -18,12 +20,12 @@ type encoder struct {
 	coding  wire.RowCoding
 	headers []wire.RowHeader
 	order   []rowcodec.Chunk
-	packed  []byte
+	buffer  []byte      // packed rows
 	parts   *exactParts // nil for viewers that do not simulate
 	cache   *rowCache   // of the parts
 	exact   []wire.Exact
-	isExact bool // a measured row is exact
-	bits    int  // size of the measured rows
+	isExact bool // a row is exact
+	bits    int  // size of the rows with their headers
 }
 
 // exactBits returns the bits that a row takes besides for a viewer that simulates, in a
@@ -36,43 +38,52 @@ func (e *encoder) exactBits(k codingKey) int {
 	return wire.Exact{Form: p.form}.Bits() + p.chunk.Bits()
 }
 
-// measure prepares the headers of rows, which ascend by slot, and returns the size of
-// everything in bits.
-func (e *encoder) measure(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
-	e.headers, e.exact, e.isExact = e.headers[:0], e.exact[:0], false
+// writeHeaders begins to pack rows, which ascend by slot: it writes their headers, and returns
+// the size of everything in bits.
+func (e *encoder) writeHeaders(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
+	w := &e.writer
+	w.Reset(e.buffer[:0])
+	e.exact, e.isExact, e.bits = e.exact[:0], false, 0
 	if len(keys) == 0 {
 		return 0
 	}
-	e.coding = rowCoding(keys)
-	bits = e.coding.Bits()
+	headers := slices.Grow(e.headers[:0], len(keys))[:len(keys)]
 	next := uint32(0)
 	for i, k := range keys {
-		h := wire.RowHeader{Skip: k.slot() - next, Baseline: k.baseline()}
+		headers[i] = wire.RowHeader{Skip: k.slot() - next, Baseline: k.baseline()}
 		next = k.slot() + 1
-		bits += chunks[i].Bits() + wire.RowHeaderBits(e.coding, h.Skip, h.Baseline)
-		e.headers = append(e.headers, h)
-		if e.parts != nil {
-			exact := wire.Exact{Form: e.parts.of(k.slot(), e.cache).form}
-			bits += e.exactBits(k)
-			e.exact = append(e.exact, exact)
-			e.isExact = e.isExact || exact.Form != wire.Ordinary
-		}
+		bits += chunks[i].Bits()
 	}
-	if e.parts != nil && !e.isExact {
-		bits -= len(keys) * wire.Exact{}.Bits()
+	e.headers = headers
+	if e.parts != nil {
+		bits += e.measureExact(keys)
 	}
-	e.bits = bits
+	e.coding = rowCoding(keys)
+	wire.AppendRowCoding(w, e.coding)
+	e.appendHeaders(w)
+	e.bits = bits + w.Bits()
+	return e.bits
+}
+
+// measureExact collects the forms of rows for a viewer that simulates, and returns the size of
+// their exact parts in bits.
+func (e *encoder) measureExact(keys []codingKey) (bits int) {
+	for _, k := range keys {
+		p := e.parts.of(k.slot(), e.cache)
+		bits += p.chunk.Bits()
+		e.exact = append(e.exact, wire.Exact{Form: p.form})
+		e.isExact = e.isExact || p.form != wire.Ordinary
+	}
 	return bits
 }
 
-// pack appends the measured rows to b, in the form that follows a datagram's header.
-func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.Chunk, from *rowcodec.Chunks) (p packed) {
+// pack packs the rows whose headers are written, in the form that follows a datagram's header.
+// The bytes are valid until the next writeHeaders.
+func (e *encoder) pack(f *frame, keys []codingKey, chunks []rowcodec.Chunk, from *rowcodec.Chunks) (p packed) {
 	if len(keys) == 0 {
-		return packed{bytes: b}
+		return p
 	}
 	w := &e.writer
-	w.Reset(b)
-	wire.AppendRowCoding(w, e.coding)
 	p.rows = uint32(len(keys))
 	fold, components := uint64(0), f.schema.Components()
 	for i, k := range keys {
@@ -85,12 +96,12 @@ func (e *encoder) pack(b []byte, f *frame, keys []codingKey, chunks []rowcodec.C
 	}
 	p.fold = wire.Fold16(fold)
 	p.exact = e.isExact
-	e.appendHeaders(w)
 	from.Copy(w, e.transmitOrder(keys, chunks, p.anchored)...)
 	if invariants.Enabled {
 		invariants.Checkf(w.Bits() == e.bits, "rows of %d bits, measured as %d", w.Bits(), e.bits)
 	}
-	p.bytes = w.Bytes()
+	e.buffer = w.Bytes()
+	p.bytes = e.buffer
 	return p
 }
 
@@ -114,7 +125,7 @@ func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, ancho
 	return e.order
 }
 
-// appendHeaders writes the headers of the measured rows.
+// appendHeaders writes the headers.
 func (e *encoder) appendHeaders(w *bitio.Writer) {
 	if !e.isExact {
 		wire.AppendRowHeaders(w, e.coding, e.headers)

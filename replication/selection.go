@@ -111,9 +111,8 @@ func (v *Viewer) encodeDatagram(order []uint32) {
 	}
 	v.beginSnapshot()
 	v.recordSent(e.keys, e.rows)
-	packed := e.pack(e.packed[:0], v.replicator.frame, e.keys, e.chunks, &w.rowCache.chunks)
+	packed := e.pack(v.replicator.frame, e.keys, e.chunks, &w.rowCache.chunks)
 	packed.copied = packed.rows - min(packed.rows, uint32(w.rowCache.encoded-encodedBefore))
-	e.packed = packed.bytes
 	v.closeSnapshot(&packed, v.simulation != nil && v.complete(s))
 	w.rowCache.trim()
 	s.sealDatagram()
@@ -199,5 +198,5 @@ func (v *Viewer) orderSelected() int {
 			e.chunks = append(e.chunks, s.chunks[i])
 		}
 	}
-	return e.measure(e.keys, e.chunks)
+	return e.writeHeaders(e.keys, e.chunks)
 }

@@ -155,10 +155,10 @@ func (v *Viewer) packAll(to *payload, maxBytes int) bool {
 		}
 		from += len(chunks)
 	}
-	if e.measure(w.waiting, e.chunks) > 8*maxBytes {
+	if e.writeHeaders(w.waiting, e.chunks) > 8*maxBytes {
 		return false
 	}
-	p := e.pack(to.bytes[:0], f, w.waiting, e.chunks, &w.rowCache.chunks)
+	p := e.pack(f, w.waiting, e.chunks, &w.rowCache.chunks)
 	p.copied = p.rows - uint32(w.rowCache.encoded-encodedBefore)
 	to.store(w.capture, w.waiting, p)
 	return true
