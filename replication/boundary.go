@@ -12,8 +12,8 @@ import (
 type boundary struct {
 	origin    world.Vec3 // centre of the last full query
 	margin    float32    // metres; 0: no entity is listed
-	mayEnter  []uint32   // slots of entities close to the enter radius
-	mayLeave  []uint32   // slots of members close to the leave radius
+	mayEnter  []gridBody // entities close to the enter radius
+	mayLeave  []gridBody // members close to the leave radius
 	maxListed int        // entities listed since then at which a full query is cheaper
 	dropped   int        // listed entities that left
 }
@@ -64,29 +64,38 @@ func (v *Viewer) boundaryMargin(at world.Vec3, few bool) float32 {
 }
 
 // crossBoundary handles the listed entities that crossed a radius because the viewer
-// moved: those inside become candidates, those outside leave.
+// moved: those inside become candidates, those outside leave. It compares the positions in the
+// lists first. One that has changed was listed again, or is too far from the radius to cross it.
 func (v *Viewer) crossBoundary(s *candidates) {
 	r := v.replicator
 	enter, leave := square(r.config.EnterRadius), square(r.config.LeaveRadius)
-	for _, slot := range v.boundary.mayEnter {
-		if at, ok := r.grid.position(slot); ok && distance2(at, v.center) <= enter {
-			s.add(slot>>6, 1<<(slot&63))
+	for i := range v.boundary.mayEnter {
+		b := &v.boundary.mayEnter[i]
+		if b.distance2(v.center) > enter {
+			continue
+		}
+		if at, ok := r.grid.position(b.slot); ok && distance2(at, v.center) <= enter {
+			s.add(b.slot>>6, 1<<(b.slot&63))
 		}
 	}
 	kept := v.boundary.mayLeave[:0]
-	for _, slot := range v.boundary.mayLeave {
-		if at, ok := r.grid.position(slot); !ok || distance2(at, v.center) <= leave || !v.leaveListed(slot) {
-			kept = append(kept, slot)
+	for i := range v.boundary.mayLeave {
+		b := &v.boundary.mayLeave[i]
+		if b.distance2(v.center) <= leave || !v.leaveListed(b.slot, leave) {
+			kept = append(kept, *b)
 		}
 	}
 	v.boundary.dropped += len(v.boundary.mayLeave) - len(kept)
 	v.boundary.mayLeave = kept
 }
 
-// leaveListed makes the entity in a slot leave unless the viewer owns it, and reports
-// whether it is no longer a member. To become one again while the boundary is valid, it must
-// change.
-func (v *Viewer) leaveListed(slot uint32) bool {
+// leaveListed makes the entity in a slot leave if it is beyond a squared radius, unless the
+// viewer owns it, and reports whether it is no longer a member. To become one again while the
+// boundary is valid, it must change.
+func (v *Viewer) leaveListed(slot uint32, limit float32) bool {
+	if at, ok := v.replicator.grid.position(slot); !ok || distance2(at, v.center) <= limit {
+		return false
+	}
 	rowIndex := v.members.rowRef(slot)
 	if rowIndex == nil || *rowIndex == noRow {
 		return true // left already
@@ -109,6 +118,6 @@ func (v *Viewer) checkEnterRadius(slot uint32) bool {
 	if !ok || distance2(at, v.center) <= square(v.replicator.config.EnterRadius) {
 		return ok
 	}
-	v.boundary.mayEnter = append(v.boundary.mayEnter, slot)
+	v.boundary.mayEnter = append(v.boundary.mayEnter, gridBody{slot, at.X, at.Y, at.Z})
 	return false
 }

@@ -2,7 +2,6 @@ package replication
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/world"
@@ -99,23 +98,25 @@ func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 	}
 }
 
-// drain empties s and calls f for each word with candidates and its confirmed ones.
+// drain empties s and calls f for each word with candidates and its confirmed ones. It has no
+// branch for single words: most that were marked have no candidate left.
 func (s *candidates) drain(f func(word uint32, mask, confirmed uint64)) {
 	for i := 0; i < len(s.touched); i += 8 {
-		eight := s.touched[i : i+8]
-		marks := binary.LittleEndian.Uint64(eight)
-		if marks == 0 {
+		marks := s.touched[i : i+8]
+		if binary.LittleEndian.Uint64(marks) == 0 {
 			continue
 		}
-		clear(eight)
-		for ; marks != 0; marks &= marks - 1 {
-			w := i + bits.TrailingZeros64(marks)>>3
-			mask, confirmed := s.inside[w], s.confirmed[w]
-			s.inside[w], s.confirmed[w] = 0, 0
-			if mask != 0 {
-				f(uint32(w), mask, confirmed)
+		binary.LittleEndian.PutUint64(marks, 0)
+		inside, confirmed := (*[8]uint64)(s.inside[i:]), (*[8]uint64)(s.confirmed[i:])
+		if inside[0]|inside[1]|inside[2]|inside[3]|inside[4]|inside[5]|inside[6]|inside[7] != 0 {
+			for w, mask := range inside {
+				if mask != 0 {
+					f(uint32(i+w), mask, confirmed[w])
+				}
 			}
+			*inside = [8]uint64{}
 		}
+		*confirmed = [8]uint64{}
 	}
 }
 

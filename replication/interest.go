@@ -173,7 +173,7 @@ func (v *Viewer) leaveOutside(word uint32, mask, outside uint64, rows []uint32) 
 		} else if at, ok := r.grid.position(slot); ok {
 			if d := distance2(at, v.center); d <= limit {
 				if d > listed {
-					v.boundary.mayLeave = append(v.boundary.mayLeave, slot)
+					v.boundary.mayLeave = append(v.boundary.mayLeave, gridBody{slot, at.X, at.Y, at.Z})
 				}
 				continue
 			}
