@@ -125,11 +125,11 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 	h := w.HandleAt(slot)
 	if h != p.handle {
 		p.handle, p.maskSince = h, f.tick
+		t.kind, _ = w.KindOf(h)
 		t.texts = nil
 		f.forgetStates(t)
 		f.replaced = append(f.replaced, slot)
 	}
-	t.kind, _ = w.KindOf(h)
 	t.position, _, t.hasBody = w.Body(slot)
 	f.quantise(w, slot, &f.scratch)
 	if t.mask != f.scratch.Mask {

@@ -30,6 +30,7 @@ type Replicator struct {
 	bodiless bulk.Bitset
 	grid     grid
 	changes  changeLog
+	changed  []uint32  // scratch: the slots of the newest
 	replaced changeLog // the subset of changes that gave the slot another tenant or none
 	retexted changeLog // the subset of changes of text fields
 	// changedBy are the bodies of changes, by captures back.
@@ -164,8 +165,12 @@ func (r *Replicator) Capture() {
 	changed.SetOr(changed.View(), live)
 	r.frame.owing = r.owing.close()
 	r.frame.capture(r.world, live, r.reader.Written(), r.allSimulate(), r.Tick())
-	for word, mask := range bulk.Or(changed.View()) {
-		for slot := range bulk.Bits(word<<6, mask) {
+	r.changed = changed.View().AppendTo(r.changed[:0])
+	for run := range slices.Chunk(r.changed, prefetchBatch) {
+		for _, slot := range run {
+			r.frame.prefetchSum += r.grid.prefetch(slot)
+		}
+		for _, slot := range run {
 			r.updateGrid(slot)
 		}
 	}
