@@ -55,7 +55,7 @@ internal/fieldrender field x/image
 
 internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
 internal/bench/quic           quic-go
-internal/bench/peers          client msgpack replication replication/schema server websocket world x/sys/unix
+internal/bench/peers          client msgpack quic-go replication replication/schema server websocket world x/sys/unix
 internal/bench/field
 internal/bench/field/fused    C
 internal/bench/field/fastmath C internal/bench/field/fused

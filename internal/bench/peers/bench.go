@@ -82,7 +82,7 @@ func (b *bench) measure(ctx context.Context, p peer, l load) (m measurement, err
 func (b *bench) args(role string, p peer, l load, dir string) []string {
 	list := []string{"-" + role + "=" + p.name, fmt.Sprint("-clients=", l.clients), "-clock=" + filepath.Join(dir, "clock")}
 	if b.link != nil {
-		list = append(list, "-host="+serverHost)
+		list = append(list, "-host="+serverHost, fmt.Sprint("-rtt=", l.rtt))
 	}
 	if b.profiles != "" {
 		list = append(list, "-profile="+filepath.Join(b.profiles, p.name+"."+role+".pprof"))

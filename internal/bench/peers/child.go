@@ -146,6 +146,15 @@ func runServer(ctx context.Context, p peer, l load, in io.Reader, out io.Writer)
 }
 
 func serve(ctx context.Context, p peer, l load, clock *tickClock, ready func(address)) error {
+	if p.bare {
+		s, err := listenBare(l)
+		if err != nil {
+			return err
+		}
+		ready(address{Address: s.transport.Conn.LocalAddr().String()})
+		s.serve(ctx, clock)
+		return nil
+	}
 	if p.encode == nil {
 		return serveWorldd(ctx, l, p.hz, clock, ready)
 	}
@@ -181,7 +190,7 @@ func runClients(ctx context.Context, p peer, l load, to address, in io.Reader, o
 		m := &meter{clock: clock, step: uint32(p.hz / updateHz), joined: func() { <-joining }}
 		meters = append(meters, m)
 		playing.Go(func() {
-			if err := play(ctx, p, to, m); err != nil {
+			if err := play(ctx, p, l, to, m); err != nil {
 				cancel(fmt.Errorf("a client of %s: %w", p.name, err))
 			}
 		})
@@ -212,7 +221,10 @@ func runClients(ctx context.Context, p peer, l load, to address, in io.Reader, o
 	return errors.Join(err, context.Cause(ctx))
 }
 
-func play(ctx context.Context, p peer, to address, m *meter) error {
+func play(ctx context.Context, p peer, l load, to address, m *meter) error {
+	if p.bare {
+		return playBare(ctx, to, l.rtt, m)
+	}
 	if p.encode == nil {
 		return playWorldd(ctx, to, m)
 	}

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each peer serves three clients, with about 200 entities in view.
+// Each peer serves three clients, with about 200 entities in view; quic has none.
 func TestPeers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
@@ -34,9 +34,13 @@ func TestPeers(t *testing.T) {
 			require.NoError(t, err)
 			require.Positive(t, m.client.Updates)
 			for _, c := range slices.Concat(costs, causes) {
-				require.Positive(t, c.value(&m), c.name)
+				if !p.bare || c.name != "rows" && c.name != "known" {
+					require.Positive(t, c.value(&m), c.name)
+				}
 			}
-			require.InDelta(t, 200, m.perUpdate(float64(m.client.Known)), 100)
+			if !p.bare {
+				require.InDelta(t, 200, m.perUpdate(float64(m.client.Known)), 100)
+			}
 			require.Greater(t, m.traffic.bytes, int64(m.client.Payload))
 		})
 	}

@@ -12,13 +12,15 @@ type peer struct {
 	name   string
 	hz     int // ticks a second
 	tls    bool
-	encode encoder // nil: worldd
+	bare   bool    // quic-go alone
+	encode encoder // nil: worldd, or bare
 	view   func() view
 }
 
 var peers = []peer{
 	{name: "worldd", hz: updateHz},
 	{name: "worldd-60", hz: 60},
+	{name: "quic", hz: updateHz, bare: true},
 	{name: "full", hz: updateHz, encode: encodeFull, view: func() view { return &fullView{} }},
 	{name: "delta", hz: updateHz, encode: encodeDelta(false), view: func() view { return newDeltaView(false) }},
 	{name: "delta-tls", hz: updateHz, tls: true, encode: encodeDelta(false), view: func() view { return newDeltaView(false) }},

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -115,9 +114,7 @@ func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready fu
 	if err != nil {
 		return err
 	}
-	if _, set := os.LookupEnv("QUIC_GO_DISABLE_GSO"); !set {
-		_ = os.Setenv("QUIC_GO_DISABLE_GSO", "true") // as package server advises
-	}
+	disableGSO()
 	perAddress := 0 // no limit on loopback
 	if l.host == serverHost {
 		perAddress = 2 * l.clients
