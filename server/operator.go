@@ -28,6 +28,15 @@ func (s *Server) DrainRoom(name string, within time.Duration) error {
 	return s.rooms.drain(name, within)
 }
 
+// ReloadRooms calls RoomGame.Reload of each open room, and sets the limits that it returns. It does
+// not wait for the rooms. Failures are logged, and leave a room's limits as they are. Any goroutine
+// may call it.
+func (s *Server) ReloadRooms(ctx context.Context) {
+	if s.rooms != nil {
+		s.rooms.reload(ctx)
+	}
+}
+
 // allRooms returns the rooms by name.
 func (s *Server) allRooms() []*Room {
 	if s.rooms == nil {

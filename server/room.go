@@ -45,7 +45,9 @@ type run struct {
 	log   *zap.Logger
 	store *imagefile.Store // nil: not saved
 	block int              // of generations
-	ended func()           // RoomGame.Ended
+	// reload is RoomGame.Reload, or nil.
+	reload func() (Limits, []string, error)
+	ended  func() // RoomGame.Ended
 }
 
 // newRun returns a run with c, whose Log is set. router is nil for a server of one world.

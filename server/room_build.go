@@ -158,7 +158,7 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	if made, err = newRun(c, m.router, k.ticks); err != nil {
 		return nil, 0, err
 	}
-	made.block, made.ended = block, g.Ended
+	made.block, made.ended, made.reload = block, g.Ended, g.Reload
 	if least == 0 && !k.pins(r) && !m.byOperator(r) { // clients cannot fill the disk with rooms that they do not enter
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()

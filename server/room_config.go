@@ -100,6 +100,10 @@ type RoomGame struct {
 	Config
 	// Attach receives the room before its first tick.
 	Attach func(*Room)
+	// Reload reads the room's limits again, for Server.ReloadRooms: its MaxSessions, which
+	// RoomKind.MaxSessions overrides, and its BudgetBytesPerSecond. It runs between two ticks, while
+	// the world waits. changed names other settings that have changed, and need a new room.
+	Reload func() (l Limits, changed []string, err error)
 	// Ended is called after the last tick, also if the room panicked, or if it could not begin.
 	Ended func()
 	// RestoreRun restores the world from an image of an earlier run. Default World.RestoreRun.

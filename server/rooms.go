@@ -346,56 +346,6 @@ func (m *rooms) maxSessions() int {
 	return m.most
 }
 
-// setBans replaces the banned users of all rooms, present and future.
-func (m *rooms) setBans(users []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.bans = slices.Clone(users)
-	for _, r := range m.byName {
-		if run := r.run.Load(); run != nil {
-			m.apply(run)
-		}
-	}
-}
-
-// setLimits changes the bound of sessions, and the budgets of all rooms, present and future.
-func (m *rooms) setLimits(l Limits) error {
-	if l.MaxSessions < 0 {
-		return fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", l.MaxSessions, session.DefaultMaxSessions)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var open []*run
-	for _, r := range m.byName {
-		now := r.run.Load()
-		if now == nil {
-			continue
-		}
-		own := now.core.Config().Replication
-		own.BudgetBytesPerSecond = l.BudgetBytesPerSecond
-		if err := own.Validate(now.core.World().TickHz()); err != nil {
-			return fmt.Errorf("server: room %s: %w", r.name, err)
-		}
-		open = append(open, now)
-	}
-	m.most, m.budget = cmp.Or(l.MaxSessions, session.DefaultMaxSessions), &l.BudgetBytesPerSecond
-	for _, now := range open {
-		m.apply(now)
-	}
-	return nil
-}
-
-// apply applies what was set for all rooms. Callers hold m.mu.
-func (m *rooms) apply(now *run) {
-	now.core.SetBans(m.bans)
-	if m.budget == nil {
-		return
-	}
-	if err := now.core.SetLimits(now.core.MaxSessions(), *m.budget); err != nil {
-		now.log.Error("the room keeps its own budget", zap.Error(err))
-	}
-}
-
 // drainAll ends the sessions of all rooms and refuses new ones.
 func (m *rooms) drainAll(ctx context.Context) error {
 	m.mu.Lock()

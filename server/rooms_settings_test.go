@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/replication/wire"
@@ -282,5 +283,61 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		time.Sleep(10 * time.Second)
 		require.Contains(t, files(), "a.image.old-1", "it goes on from its image")
+	})
+}
+
+// Each room reloads its own limits: one that fails, panics or hangs touches no other.
+func TestReloadRooms(t *testing.T) {
+	var hang chan struct{}
+	limits := map[string]func() (Limits, []string, error){
+		"good": func() (Limits, []string, error) {
+			return Limits{MaxSessions: 7, BudgetBytesPerSecond: 90_000}, []string{"radius"}, nil
+		},
+		"bad":    func() (Limits, []string, error) { return Limits{}, nil, errors.New("no such file") },
+		"wrong":  func() (Limits, []string, error) { return Limits{MaxSessions: -1}, nil, nil },
+		"panics": func() (Limits, []string, error) { panic("a mistake") },
+		"hangs":  func() (Limits, []string, error) { <-hang; return Limits{MaxSessions: 8}, nil, nil },
+		"none":   nil,
+	}
+	play(t, func(c *RoomsConfig) {
+		k := c.Kinds["match"]
+		made := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			g, err := made(q)
+			g.Reload, g.MaxSessions = limits[q.ID], 5
+			return g, err
+		}
+		c.Kinds["match"] = k
+		k.MaxSessions = 6
+		c.Kinds["duel"] = k
+	}, func(h *hostel) {
+		hang = make(chan struct{})
+		most := func(room string) int { return h.now(room).core.MaxSessions() }
+		rooms := []string{"match/good", "match/bad", "match/wrong", "match/panics", "match/hangs", "match/none", "duel/good"}
+		var visitors []*visitor
+		for _, name := range rooms {
+			visitors = append(visitors, h.mustVisit(name))
+		}
+		for range 2 {
+			(&Server{rooms: h.rooms}).ReloadRooms(context.Background())
+			time.Sleep(3 * time.Second)
+			var got []int
+			for _, name := range rooms {
+				got = append(got, most(name))
+			}
+			require.Equal(t, []int{7, 5, 5, 5, 5, 5, 6}, got)
+		}
+		for name, text := range map[string]string{"bad": "no such file", "wrong": "-1 sessions", "panics": "a mistake", "hangs": "not ticking"} {
+			lines := h.logs.FilterMessage(notReloaded).FilterField(zap.String("room", "match/"+name)).All()
+			require.NotEmpty(t, lines, name)
+			require.Contains(t, lines[0].ContextMap()["error"], text)
+		}
+		close(hang)
+		time.Sleep(time.Second)
+		require.Equal(t, 8, most("match/hangs"))
+		for _, g := range visitors {
+			require.Equal(t, wire.OK, g.code())
+		}
+		require.NotZero(t, h.logs.FilterMessage("limits reloaded").Len())
 	})
 }

@@ -97,7 +97,9 @@ type Game struct {
 	RestoreRun func(*world.Image) error
 	Replay     func(io.Reader) (*world.Replay, error)
 	// Reload reads the game's limits again, on SIGHUP. MaxSessionsPerAddress is left to the
-	// command line. changed names other settings that have changed, and take a restart.
+	// command line. changed names other settings that have changed, and take a restart. Without
+	// Rooms it runs beside the ticks of the world; with them it is called for each room, between
+	// two of the room's ticks, and new rooms have what New reads.
 	Reload func() (l server.Limits, changed []string, err error)
 	// Describe returns a line about a correct world, for the command check, and warnings.
 	Describe func() (summary string, warnings []string)

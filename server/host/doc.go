@@ -37,7 +37,7 @@
 // Options.Room names the room, and has the range of generations for world.Config. Session.Move
 // brings a player to another room. The example of server.RoomsConfig has a lobby and matches.
 //
-// On SIGHUP, serve reloads the game's limits, the certificate, the token keys, the bans, and
+// On SIGHUP, serve reloads the game's limits (Game.Reload), the certificate, the token keys, the bans, and
 // the admin port's access. A file that cannot be loaded is logged and changes nothing. SIGTERM and
 // SIGINT stop it after notifying all clients.
 //

@@ -43,6 +43,7 @@ func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 		if r.game.Reload != nil {
 			r.reloadLimits()
 		}
+		r.server.ReloadRooms(ctx)
 		r.reloadFile("certificate", r.flags.Cert != "" || r.flags.Identity != "", r.reloadCertificate)
 		r.reloadFile("bans", r.flags.Bans != "", r.reloadBans)
 		r.reloadFile("token keys", r.verifier != nil, r.reloadTokenKeys)

@@ -109,7 +109,7 @@ func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 
 // inRoom returns g for a room.
 func (g *Game) inRoom() *server.RoomGame {
-	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, RestoreRun: g.RestoreRun}
+	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, RestoreRun: g.RestoreRun, Reload: g.Reload}
 	r.GameName, r.Image.Take = "", g.TakeImage
 	return r
 }

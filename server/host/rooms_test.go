@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -232,4 +235,34 @@ func TestRecordingsAreBounded(t *testing.T) {
 	require.FileExists(t, file("room/a")+".old-1")
 	require.FileExists(t, file("lobby")+".old-1")
 	require.Equal(t, 1, seen.Len())
+}
+
+// SIGHUP reloads each open room.
+func TestHangupReloadsRooms(t *testing.T) {
+	d, reloaded := inn(), make(chan string)
+	made := d.New
+	d.New = func(o Options) (*Game, error) {
+		g, err := made(o)
+		g.Reload = func() (server.Limits, []string, error) {
+			reloaded <- o.Room.Name
+			return server.Limits{MaxSessions: 3}, nil, nil
+		}
+		return g, err
+	}
+	g, _ := (&program{Definition: d}).roomsOf(Options{}, func(*server.Config) {}, "", zap.NewNop())
+	g.Listen = "127.0.0.1:0"
+	s, err := server.Listen(g.Config)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { assert.NoError(t, s.Serve(ctx)) })
+	asked := make(chan os.Signal, 1)
+	all.Go(func() { (&reloader{&serveCommand{}, s, g, nil, zap.NewNop()}).run(ctx, asked) })
+	for _, room := range []string{"lobby", "room/1"} {
+		require.NoError(t, s.CreateRoom(ctx, room))
+	}
+	asked <- syscall.SIGHUP
+	require.ElementsMatch(t, []string{"lobby", "room/1"}, []string{<-reloaded, <-reloaded})
+	stop()
+	all.Wait()
 }
