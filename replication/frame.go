@@ -125,8 +125,8 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 	h := w.HandleAt(slot)
 	if h != p.handle {
 		p.handle, p.maskSince = h, f.tick
-		t.kind, _ = w.KindOf(h)
 		t.texts = nil
+		t.kind, _ = w.KindOf(h)
 		f.forgetStates(t)
 		f.replaced = append(f.replaced, slot)
 	}
