@@ -19,8 +19,8 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 
 // DrainRoom refuses new sessions of a room, and ends it when it is empty or after within, at once
 // if that is 0. The remaining sessions end with Draining, and the world is saved if its kind is.
-// A room that does not exist is ErrNoRoom, a server without Config.Rooms ErrNotRooms. Any
-// goroutine may call it.
+// If there is no such room, the error is a *wire.Error with NoRoom; a server without Config.Rooms
+// returns ErrNotRooms. Any goroutine may call it.
 func (s *Server) DrainRoom(name string, within time.Duration) error {
 	if s.rooms == nil {
 		return ErrNotRooms

@@ -44,11 +44,8 @@ const (
 	stallLimit = 5 * time.Second
 )
 
-// Errors of creating, draining and closing rooms.
-var (
-	ErrNoRoom   = admin.ErrNoRoom
-	ErrNotRooms = errors.New("server: the server has one world, and no Config.Rooms")
-)
+// ErrNotRooms is the error of CreateRoom and DrainRoom without Config.Rooms.
+var ErrNotRooms = errors.New("server: the server has one world, and no Config.Rooms")
 
 var (
 	errClosing = &wire.Error{Code: wire.Draining, Detail: "the room is closing"}
@@ -179,7 +176,7 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	pinned := k.Pinned && id == ""
 	switch {
 	case !pinned && (by == byClient && k.Create != ForAnyone || by == byToken && k.Create == ForGame):
-		return nil, &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("there is no room %q", name)}
+		return nil, noRoom(name)
 	case len(m.byName) >= m.config.MaxRooms || k.rooms >= k.MaxRooms:
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms"}
 	case address != "" && m.createdBy(address) >= roomsPerAddress:
@@ -193,6 +190,10 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	k.rooms++
 	m.hosting.Go(func() { m.host(ctx, k, r) })
 	return r, nil
+}
+
+func noRoom(name string) *wire.Error {
+	return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("there is no room %q", name)}
 }
 
 // createdBy returns the number of open rooms that clients of an address have created. Callers
@@ -310,7 +311,7 @@ func (m *rooms) drain(name string, within time.Duration) error {
 	defer m.mu.Unlock()
 	r := m.byName[name]
 	if r == nil {
-		return ErrNoRoom
+		return noRoom(name)
 	}
 	if r.deadline = time.Now().Add(within); within <= 0 {
 		r.stop()

@@ -96,9 +96,6 @@ func (p pages) drainRoom(w http.ResponseWriter, r *http.Request) {
 	p.changeRoom(w, r, func(name string) error { return p.DrainRoom(name, time.Duration(seconds*float64(time.Second))) })
 }
 
-// ErrNoRoom reports a room that does not exist.
-var ErrNoRoom = errors.New("server: no such room")
-
 // changeRoom calls change with the room that the request names.
 func (p pages) changeRoom(w http.ResponseWriter, r *http.Request, change func(name string) error) {
 	if p.CreateRoom == nil {
@@ -111,6 +108,9 @@ func (p pages) changeRoom(w http.ResponseWriter, r *http.Request, change func(na
 		return
 	}
 	err := change(name)
+	if err == nil {
+		return
+	}
 	status := http.StatusInternalServerError
 	switch wire.CodeOf(err) {
 	case wire.NoRoom:
@@ -118,12 +118,7 @@ func (p pages) changeRoom(w http.ResponseWriter, r *http.Request, change func(na
 	case wire.ServerFull, wire.Draining:
 		status = http.StatusConflict
 	}
-	switch {
-	case errors.Is(err, ErrNoRoom):
-		http.Error(w, err.Error(), http.StatusNotFound)
-	case err != nil:
-		http.Error(w, err.Error(), status)
-	}
+	http.Error(w, err.Error(), status)
 }
 
 // errSilent reports that no room has answered.
