@@ -233,11 +233,12 @@ func (p *pump) SendDatagram(d []byte) {
 // send writes the stream and the datagrams on a goroutine of its own, since either
 // write may block.
 func (p *pump) send() {
+	stop := context.AfterFunc(p.conn.Context(), func() { signal(p.wake) }) // cheaper than to select at each wake-up
+	defer stop()
 	var stream, input []byte
 	for {
-		select {
-		case <-p.wake:
-		case <-p.conn.Context().Done():
+		<-p.wake
+		if p.conn.Context().Err() != nil {
 			return
 		}
 		p.mu.Lock()

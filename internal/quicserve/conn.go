@@ -1,6 +1,7 @@
 package quicserve
 
 import (
+	"context"
 	"runtime"
 	"strings"
 	"sync"
@@ -164,19 +165,22 @@ func (c *Conn) take(w *work) {
 // datagrams depend on its structure.
 func (c *Conn) send() {
 	defer c.discard()
+	stop := context.AfterFunc(c.conn.Context(), c.signal) // cheaper than to select at each wake-up
+	defer stop()
 	var w work
 	for {
-		select {
-		case <-c.wake:
-		case <-c.conn.Context().Done():
+		<-c.wake
+		if c.conn.Context().Err() != nil {
 			return
 		}
 		c.take(&w)
-		if len(w.datagrams) > 0 && len(w.stream) == 0 && !w.ending {
+		switch {
+		case len(w.stream) > 0:
+			c.observe.Unsent(float64(len(w.stream)))
+		case len(w.datagrams) > 0 && !w.ending:
 			w.stream = wire.AppendFrame(w.stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
 		}
 		if len(w.stream) > 0 {
-			c.observe.Unsent(float64(len(w.stream)))
 			n, err := c.stream.Write(w.stream)
 			c.counters.streamBytes.Add(uint64(n))
 			if err != nil {
