@@ -232,7 +232,7 @@ func (r *Replica) AppliedInput() uint32 { return r.input }
 func (r *Replica) Structure() uint32 { return r.applied }
 
 // SnapshotStructure returns the highest structure number of the snapshots applied.
-// Everything that the server had sent when it made that snapshot is applied.
+// Everything that the server had sent when it made a snapshot with that number is applied.
 // Structure may be ahead by part of what the next snapshot will need.
 func (r *Replica) SnapshotStructure() uint32 { return r.proven }
 

@@ -85,6 +85,9 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, v.before+1, v.sent.newest)}
 	}
 	back := v.sent.newest - a.Newest
+	if v.sent.pending>>back&1 != 0 {
+		v.delays.add(v.replicator.Tick() + 1 - v.sent.at(back).tick) // until the next frame
+	}
 	if news := (a.Mask<<1 | 1) << back & v.sent.pending; news != 0 {
 		v.sent.pending &^= news
 		v.sent.applied |= news

@@ -26,8 +26,10 @@
 //	R3 A row's baseline is a state that the client has applied (H6): the Enter
 //	   record, or a snapshot that it acknowledged. The client still keeps both
 //	   states that a row names.
-//	R4 A datagram names the number of structure records written before it, and
-//	   every row in it was entered by one of those (H1).
+//	R4 A datagram names the newest structure record written before it, or the end of
+//	   a snapshot's records that the client has acknowledged. Every row in it was
+//	   entered by a record up to that one (H1), and the client has all else that its
+//	   rows need, or it is up to that one too.
 //	R5 A destroyed handle whose slot is known yields exactly one Destroy
 //	   record, and the slot is unknown from then on (H3).
 //	R6 A row that is not in the active list is dormant: the client has its

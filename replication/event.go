@@ -209,10 +209,10 @@ func (v *Viewer) rowBytes() int {
 }
 
 // takeEvents removes the newest waiting events that fit into a datagram beside rows of some
-// bytes, and returns them in their order of sending.
+// bytes, and returns them in their order of sending. None go ahead.
 func (v *Viewer) takeEvents(rows int) []byte {
 	q := &v.events
-	if len(q.events) == 0 {
+	if len(q.events) == 0 || v.ahead {
 		return nil
 	}
 	tick := v.replicator.frame.tick

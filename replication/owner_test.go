@@ -94,9 +94,10 @@ func (m *market) step(arrives func() bool) {
 			}
 			require.NoError(m.t, v.replica.ApplyStructure(body))
 		}
+		arrive := arrives() // once for each snapshot: the owner's may take more datagrams
 		for _, d := range u.Datagrams {
 			v.bytes = append(v.bytes, d...)
-			if arrives() {
+			if arrive {
 				outcome, err := v.replica.ApplyState(d)
 				require.NoError(m.t, err)
 				require.Equal(m.t, client.Applied, outcome)

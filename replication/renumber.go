@@ -15,6 +15,7 @@ func (v *Viewer) Numbers() Numbers { return Numbers{v.structure.written, v.sent.
 // the first snapshot.
 func (v *Viewer) Continue(numbers Numbers) {
 	s := &v.structure
-	s.written, s.sent, s.applied, s.lastDropped = numbers.Structure, numbers.Structure, numbers.Structure, numbers.Structure
+	n := numbers.Structure
+	s.written, s.sent, s.applied, s.lastDropped, s.whole = n, n, n, n, n
 	v.sent.newest, v.before = numbers.Seq, numbers.Seq
 }

@@ -225,7 +225,7 @@ func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 		replicator: r, work: r.workspaces[0], focus: focus,
 		lastCapture: r.changes.captures, deathsSeen: r.deathsDropped + uint64(len(r.deaths)),
 	}
-	v.teachFunc, v.requestFunc, v.allowedFunc = v.Teach, v.requestEnters, v.allowedByRules
+	v.teachFunc, v.requestFunc, v.allowedFunc, v.lacksFunc = v.Teach, v.requestEnters, v.allowedByRules, v.noteLacked
 	r.viewers = append(r.viewers, v)
 	return v
 }

@@ -14,6 +14,7 @@ type selection struct {
 	order    []uint32         // selection order; a parent precedes rows anchored to it
 	selected bitmap           // rows in order
 	sent     bitmap           // rows already in an earlier datagram of this snapshot
+	late     bitmap           // rows that depend on records that the client may lack
 	chunks   []rowcodec.Chunk // by row, of the selected
 	batch    []uint32         // rows being encoded together
 	keys     []codingKey      // batch[i]'s baseline and coding
@@ -34,6 +35,7 @@ func (s *selection) reset(waiting int) {
 	words := (waiting + 63) / 64
 	s.selected = append(s.selected[:0], make([]uint64, words)...)
 	s.sent = append(s.sent[:0], make([]uint64, words)...)
+	s.late = append(s.late[:0], make([]uint64, words)...)
 	s.chunks = slices.Grow(s.chunks[:0], waiting)[:waiting]
 	s.order, s.bits, s.load = s.order[:0], 0, 0
 }
@@ -77,16 +79,21 @@ func (v *Viewer) encodeByPriority() {
 	if v.replicator.frame.schema.HasParents() {
 		v.markAnchored()
 	}
-	order := v.rankWaiting()
-	for n := 0; n == 0 || (n < maxDatagrams && len(order) > 0 && v.tokens > minSnapshotBytes); n++ {
+	if order := v.encodeRanked(v.rankWaiting(), maxDatagrams); len(order) == 0 && len(v.datagrams) == 1 {
+		v.overflow = 0 // they fit again
+	}
+}
+
+// encodeRanked makes datagrams of rows in their order, until that many are made of the snapshot or
+// the budget is reached. It makes at least one, and returns the rest of order.
+func (v *Viewer) encodeRanked(order []uint32, most int) (rest []uint32) {
+	for first := true; first || (len(v.datagrams) < most && len(order) > 0 && v.tokens > minSnapshotBytes); first = false {
 		v.encodeDatagram(order)
-		for len(order) > 0 && w.selection.sent.has(order[0]) {
+		for len(order) > 0 && v.work.selection.sent.has(order[0]) {
 			order = order[1:]
 		}
 	}
-	if len(order) == 0 && len(v.datagrams) == 1 {
-		v.overflow = 0 // they fit again
-	}
+	return order
 }
 
 // encodeDatagram makes one datagram of the most urgent rows, as many as fit. The size

@@ -64,7 +64,17 @@ func (v *Viewer) refillTokens() {
 // of datagrams is reached. It makes at least one, since an empty snapshot carries the
 // clock and the acknowledgement of inputs.
 func (v *Viewer) encodeDatagrams() [][]byte {
-	v.datagrams = v.datagrams[:0]
+	v.datagrams, v.ahead = v.datagrams[:0], false
+	if v.simulation == nil && v.recordsOverdue() {
+		switch late := v.findLate(); {
+		case late > 0 && late == len(v.work.waiting): // nothing can go ahead
+		case late > 0 || len(v.events.events) > 0:
+			v.encodeAhead()
+			return v.datagrams
+		default:
+			v.ahead = true
+		}
+	}
 	if waiting := len(v.work.waiting); v.overflow == 0 || waiting < v.overflow {
 		if v.encodeInOne() {
 			return v.datagrams
@@ -203,9 +213,13 @@ func (v *Viewer) teachReferences(keys []codingKey) {
 
 // closeSnapshot makes the datagram of the open snapshot. It reads the structure number
 // last: Teach may have written records that the references of rows and events depend on (R4).
+// One that goes ahead has no events, and its rows need only what the client has.
 func (v *Viewer) closeSnapshot(p *packed, complete bool) {
 	events := v.takeEvents(len(p.bytes))
 	structure := v.structure.written
+	if v.ahead {
+		structure = v.structure.whole
+	}
 	n := len(v.datagrams)
 	h := wire.StateHeader{
 		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Events: events, Rows: int(p.rows), Exact: p.exact,
@@ -232,6 +246,9 @@ func (v *Viewer) inputAge() uint32 {
 // takeStructure returns the structure to be sent and counts it.
 func (v *Viewer) takeStructure() []byte {
 	stream := v.structure.take(v.replicator.frame.tick)
+	if sent := v.structure.inflight; len(sent) > 0 {
+		sent[len(sent)-1].whole = true
+	}
 	v.countStructure(stream)
 	return stream
 }

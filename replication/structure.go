@@ -20,6 +20,8 @@ type structure struct {
 	tick            uint32 // of the newest closed message
 	unacked         int    // bytes of closed messages that are not applied
 	unbilled        int    // bytes of records since the last takeUnbilled
+	answered        uint32 // number of the newest Answer
+	whole           uint32 // newest applied record after which the client had all of a snapshot
 }
 
 // flight is a closed message that the client has not wholly applied, or several of
@@ -27,6 +29,8 @@ type structure struct {
 type flight struct {
 	last  uint32 // number of its last record
 	bytes int
+	tick  uint32 // of the frame, or of the world, when it was closed; of several, of the first
+	whole bool   // a snapshot was made after its last record
 }
 
 // append adds a record and returns the bytes it takes.
@@ -35,6 +39,9 @@ func (s *structure) append(r wire.Record) int {
 		s.batchFirst = s.written + 1
 	}
 	s.written++
+	if r.Op == wire.OpAnswer {
+		s.answered = s.written
+	}
 	before := len(s.batch)
 	s.batch = wire.AppendRecord(s.batch, r)
 	n := len(s.batch) - before
@@ -59,6 +66,7 @@ func (s *structure) close(tick uint32) {
 	if len(s.batch) == 0 {
 		return
 	}
+	closed := tick
 	tick = max(tick, s.tick, s.notBefore)
 	var header [16]byte // room for two numbers
 	before := len(s.log)
@@ -67,10 +75,10 @@ func (s *structure) close(tick uint32) {
 	bytes := len(s.log) - before
 	s.unacked += bytes
 	if n := len(s.inflight); n == maxFlights {
-		s.inflight[n-1].last = s.written
+		s.inflight[n-1].last, s.inflight[n-1].whole = s.written, false
 		s.inflight[n-1].bytes += bytes
 	} else {
-		s.inflight = append(s.inflight, flight{last: s.written, bytes: bytes})
+		s.inflight = append(s.inflight, flight{last: s.written, bytes: bytes, tick: closed})
 	}
 	s.batch = s.batch[:0]
 }
@@ -123,6 +131,9 @@ func (s *structure) acknowledge(number uint32) {
 	n, bytes := 0, 0
 	for n < len(s.inflight) && s.inflight[n].last <= number {
 		bytes += s.inflight[n].bytes
+		if s.inflight[n].whole {
+			s.whole = s.inflight[n].last
+		}
 		n++
 	}
 	s.inflight = append(s.inflight[:0], s.inflight[n:]...)

@@ -50,6 +50,10 @@ type Viewer struct {
 	input     uint32 // tick of the newest input applied; 0: none
 	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
 	stats     ViewerStats
+	delays    ackDelays
+	ahead     bool     // the open datagram depends on no record that the client may lack
+	unsure    uint32   // first tick whose Enters the client is not known to have
+	lacks     bool     // scratch of findLate
 	datagrams [][]byte // of the newest snapshot
 	buffers   [maxDatagrams][]byte
 
@@ -59,6 +63,7 @@ type Viewer struct {
 	teachFunc   func(bulk.Handle)                    // Teach, bound once because binding allocates
 	requestFunc func(word uint32, mask, sure uint64) // requestEnters, likewise
 	allowedFunc func(word uint32) uint64             // allowedByRules, likewise
+	lacksFunc   func(bulk.Handle)                    // noteLacked, likewise
 }
 
 // queuedEnter is an entity that has waited to enter since a tick.

@@ -256,4 +256,12 @@ func (k *riders) lives() {
 			append(append([]vectors.Step{leave}, datagrams(at(2, 53, 2, 0), at(3, 53, 1, 0))...),
 				append([]vectors.Step{back}, datagrams(at(4, 58, 3, 6), at(5, 58, 3, 3))...)...)...)...)
 	k.outcomes("applied", "unreadable", "unreadable", "unreadable", "applied")
+	next := stream(k.enter(2, 4, ridersTick+4, 2))
+	other := func(seq, tick, structure uint32) []byte {
+		return k.datagram(wire.StateHeader{Seq: seq, Tick: tick, Structure: structure}, tick, riderRow{slot: 2})
+	}
+	k.add("rows go ahead", "of two snapshots of a tick, one needs a record that is late: the other is applied at once. Neither names more than its rows need",
+		append(append([]vectors.Step{entered}, datagrams(at(1, 55, 1, 5), other(2, 55, 2), at(3, 58, 1, 3), other(4, 58, 2))...),
+			append([]vectors.Step{next}, datagrams(at(5, 61, 1, 3), other(6, 61, 1), other(7, 61, 2))...)...)...)
+	k.outcomes("applied", "held", "applied", "held", "applied", "unreadable", "applied")
 }

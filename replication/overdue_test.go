@@ -1,0 +1,165 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// delayed is a stage whose client has applied everything up to an Enter, which is overdue.
+type delayed struct {
+	*stage
+	old, fresh bulk.Handle
+	applied    uint32 // records that the client has
+	written    uint32
+}
+
+func newDelayed(t *testing.T) *delayed {
+	d := &delayed{stage: newStage(t, replication.Config{})}
+	d.old = d.spawn(1, 0)
+	d.link.Set(d.old, link{})
+	d.applied = uint32(len(records(t, d.snapshot())))
+	for range 16 {
+		d.acknowledge(d.applied)
+		require.Len(t, d.snapshot().Datagrams, 1)
+	}
+	d.acknowledge(d.applied)
+	d.fresh = d.spawn(2, 0)
+	u := d.snapshot()
+	d.written = d.applied + uint32(len(records(t, u)))
+	require.Equal(t, []uint32{d.written}, structures(t, u), "nothing is overdue yet")
+	d.acknowledge(d.applied)
+	return d
+}
+
+// move moves entities, so that the next snapshot has their rows.
+func (d *delayed) move(entities ...bulk.Handle) {
+	for _, h := range entities {
+		at, _ := d.world.Position(h)
+		d.world.SetPosition(h, world.Vec3{X: at.X, Y: at.Y, Z: at.Z + 1})
+	}
+}
+
+// structures returns the structure number of each datagram.
+func structures(t testing.TB, u replication.Update) (numbers []uint32) {
+	for _, h := range headers(t, u) {
+		numbers = append(numbers, h.Structure)
+	}
+	return numbers
+}
+
+func headers(t testing.TB, u replication.Update) (all []wire.StateHeader) {
+	for _, d := range u.Datagrams {
+		var r bitio.Reader
+		h, err := wire.ParseStateHeader(d, &r)
+		require.NoError(t, err)
+		all = append(all, h)
+	}
+	return all
+}
+
+func foldOf(handles ...bulk.Handle) uint16 {
+	x := uint64(0)
+	for _, h := range handles {
+		x = wire.Fold(x, h)
+	}
+	return wire.Fold16(x)
+}
+
+// Rows that depend on no overdue record go ahead of the others. Without others there is one
+// datagram, and once the record is acknowledged nothing goes ahead.
+func TestRowsGoAhead(t *testing.T) {
+	d := newDelayed(t)
+	d.move(d.focus, d.old, d.fresh)
+	u := d.snapshot()
+	require.Equal(t, []uint32{d.applied, d.written}, structures(t, u))
+	ahead, rest := headers(t, u)[0], headers(t, u)[1]
+	require.Equal(t, foldOf(d.focus, d.old), ahead.Fold)
+	require.Equal(t, foldOf(d.fresh), rest.Fold)
+	require.Equal(t, ahead.Tick, rest.Tick)
+
+	d.acknowledge(d.applied)
+	d.move(d.old)
+	require.Equal(t, []uint32{d.applied}, structures(t, d.snapshot()))
+	require.Equal(t, []uint32{d.applied}, structures(t, d.snapshot()), "without rows")
+	d.acknowledge(d.applied)
+	d.move(d.fresh)
+	require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()), "nothing goes ahead")
+
+	d.acknowledge(d.written)
+	d.move(d.old, d.fresh)
+	require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()))
+}
+
+// A snapshot that is not acknowledged in the usual time says that the records after it are late,
+// since its packet had bytes of the stream.
+func TestRowsGoAheadAfterALostSnapshot(t *testing.T) {
+	d := newDelayed(t)
+	d.acknowledge(d.written)
+	d.snapshot() // lost
+	d.spawn(3, 0)
+	d.move(d.old, d.fresh)
+	u := d.snapshot()
+	require.Len(t, records(t, u), 1)
+	require.Equal(t, []uint32{d.written}, structures(t, u), "the Enter is the next record")
+}
+
+// Rows that refer to an entity do not go ahead of its overdue Enter, events of no overdue record, and
+// nothing of the Enter of the focus, if it has a row, or of an Answer (H7).
+func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
+	t.Run("reference", func(t *testing.T) {
+		d := newDelayed(t)
+		d.link.Set(d.old, link{To: d.fresh})
+		d.move(d.focus)
+		h := headers(t, d.snapshot())
+		require.Len(t, h, 2)
+		require.Equal(t, foldOf(d.focus), h[0].Fold)
+	})
+	t.Run("event", func(t *testing.T) {
+		d := newDelayed(t)
+		e, err := d.rep.NewEvent(spark{Who: d.fresh})
+		require.NoError(t, err)
+		require.True(t, d.viewer.Send(e))
+		d.move(d.old)
+		h := headers(t, d.snapshot())
+		require.Len(t, h, 2)
+		require.Empty(t, h[0].Events)
+		require.NotEmpty(t, h[1].Events)
+		require.Equal(t, []uint32{d.applied, d.written}, []uint32{h[0].Structure, h[1].Structure})
+	})
+	t.Run("focus", func(t *testing.T) {
+		d := newDelayed(t)
+		d.viewer.SetFocus(d.fresh)
+		d.written += uint32(len(records(t, d.snapshot())))
+		d.acknowledge(d.applied)
+		d.move(d.old, d.fresh)
+		require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()))
+	})
+	t.Run("answer", func(t *testing.T) {
+		d := newDelayed(t)
+		d.viewer.Reject(1)
+		d.move(d.old)
+		require.Equal(t, []uint32{d.written + 1}, structures(t, d.snapshot()))
+		d.acknowledge(d.written + 1)
+		d.spawn(4, 0)
+		d.snapshot()
+		d.move(d.old)
+		require.Equal(t, []uint32{d.written + 1}, structures(t, d.snapshot()))
+	})
+	t.Run("half a snapshot", func(t *testing.T) {
+		d := newDelayed(t)
+		d.viewer.Reject(1)
+		d.viewer.TakeStructure()
+		d.acknowledge(d.written + 1)
+		d.spawn(4, 0)
+		d.snapshot()
+		d.move(d.old)
+		require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()), "the Answer is of a snapshot that is not applied")
+	})
+}
