@@ -72,15 +72,27 @@ func (s *selection) sealDatagram() {
 	s.order, s.bits, s.load = s.order[:0], 0, 0
 }
 
-// encodeByPriority makes datagrams of the most urgent rows.
-func (v *Viewer) encodeByPriority() {
+// encodeInSeveral makes datagrams of the most urgent rows, or of all in the order of their slots
+// if they seem to fit: that takes no priorities, and headers are shorter where slots are close.
+func (v *Viewer) encodeInSeveral() {
 	w := v.work
 	w.selection.reset(len(w.waiting))
 	if v.replicator.frame.schema.HasParents() {
 		v.markAnchored()
 	}
-	if order := v.encodeRanked(v.rankWaiting(), maxDatagrams); len(order) == 0 && len(v.datagrams) == 1 {
+	fit := v.mayFit()
+	var order []uint32
+	if fit {
+		order = v.orderBySlot()
+	} else {
+		order = v.rankWaiting()
+	}
+	rest := v.encodeRanked(order, maxDatagrams)
+	if len(rest) == 0 && len(v.datagrams) == 1 {
 		v.overflow = 0 // they fit again
+	}
+	if fit && len(rest) > 0 {
+		v.rowBits = 0 // the next snapshot goes by priority, so none waits for ever
 	}
 }
 
@@ -94,6 +106,32 @@ func (v *Viewer) encodeRanked(order []uint32, most int) (rest []uint32) {
 		}
 	}
 	return order
+}
+
+// mayFit reports whether the waiting rows fit into the budget if they are as long as in the
+// newest datagram.
+func (v *Viewer) mayFit() bool {
+	const margin = 8 // one part in so many
+	rows := len(v.work.waiting)
+	bits := rows * v.rowBits
+	return v.rowBits > 0 && rows <= maxDatagrams*wire.MaxRows && len(v.events.events) == 0 &&
+		bits+bits/margin <= 8*min(v.tokens, maxDatagrams*(wire.MaxDatagram-v.headerBytes()))
+}
+
+// orderBySlot returns the indexes of the waiting rows, ascending after those that the first
+// datagram must have: see rankWaiting.
+func (v *Viewer) orderBySlot() []uint32 {
+	w := v.work
+	first, rest := w.ranking.to[:0], w.ranking.from[:0]
+	for i, rowIndex := range w.waitingRows {
+		if w.waiting[i].slot() == v.focus.Index() || v.mustComplete(w.waiting[i], rowIndex) {
+			first = append(first, uint32(i))
+		} else {
+			rest = append(rest, uint32(i))
+		}
+	}
+	w.ranking.to, w.ranking.from = append(first, rest...), rest
+	return w.ranking.to
 }
 
 // encodeDatagram makes one datagram of the most urgent rows, as many as fit. The size

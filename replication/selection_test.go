@@ -85,3 +85,92 @@ func TestMostUrgentFirst(t *testing.T) {
 func TestCodingOfNoRows(t *testing.T) {
 	require.Equal(t, wire.RowCoding{}, rowCoding(nil))
 }
+
+// newDrifting makes a world of entities that all change in each tick, and a viewer of them.
+func newDrifting(t *testing.T, entities, budget int) (v *Viewer, all []world.Entity, snapshot func() Update) {
+	type pose struct {
+		X, Y float32 `net:"range=-512..512,step=1/512,predict=linear"`
+	}
+	random := rand.New(rand.NewPCG(1, 8))
+	w, err := world.New(world.Config{Seed: 1})
+	require.NoError(t, err)
+	poses, err := world.Register[pose](w, "pose")
+	require.NoError(t, err)
+	kind, err := w.AddKind(world.Kind{Name: "thing"})
+	require.NoError(t, err)
+	s := schema.New()
+	require.NoError(t, schema.Add[pose](s, "pose"))
+	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: budget})
+	require.NoError(t, err)
+	for range entities {
+		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+		all = append(all, h)
+	}
+	v = r.AddViewer(all[entities-1])
+	return v, all, func() Update {
+		for _, h := range all {
+			poses.Set(h, pose{random.Float32() * 500, random.Float32()})
+		}
+		w.Step()
+		r.AfterStep()
+		r.Capture()
+		u := v.Snapshot()
+		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.structure.written}))
+		return u
+	}
+}
+
+// Rows that fill several datagrams and fit the budget are sent in the order of their slots; only
+// the focus is in the first datagram in any case.
+func TestBySlotWhileAllFit(t *testing.T) {
+	v, all, snapshot := newDrifting(t, 700, 1_000_000)
+	for range 10 {
+		snapshot()
+	}
+	for range 20 {
+		datagrams := uint32(len(snapshot().Datagrams))
+		require.Greater(t, datagrams, uint32(1))
+		last, rows := -1, 0
+		for back := int(datagrams) - 1; back >= 0; back-- {
+			sent := v.sent.rowsOf(v.sent.at(uint32(back)))
+			rows += len(sent)
+			for i, rowIndex := range sent {
+				if v.handles[rowIndex] == v.focus {
+					require.Equal(t, int(datagrams)-1, back)
+					require.Equal(t, len(sent)-1, i)
+					continue
+				}
+				require.Greater(t, int(v.handles[rowIndex].Index()), last)
+				last = int(v.handles[rowIndex].Index())
+			}
+		}
+		require.Equal(t, len(all), rows)
+		for _, row := range v.rows {
+			require.Zero(t, row.flags&passedOver)
+		}
+	}
+}
+
+// If not all rows fit that seemed to, the next snapshot goes by priority.
+func TestByPriorityAfterAWrongGuess(t *testing.T) {
+	v, all, snapshot := newDrifting(t, 700, 100_000)
+	for range 10 {
+		snapshot()
+	}
+	require.Len(t, v.rows, len(all))
+	for range 20 {
+		v.rowBits = 1
+		snapshot()
+		require.Zero(t, v.rowBits)
+		require.Greater(t, len(v.work.waiting), 256)
+		snapshot()
+		waiting := 0
+		for i := range v.rows {
+			if v.rows[i].flags&passedOver != 0 {
+				waiting++
+			}
+		}
+		require.Positive(t, waiting)
+	}
+}

@@ -81,7 +81,7 @@ func (v *Viewer) encodeDatagrams() [][]byte {
 		}
 		v.overflow = waiting
 	}
-	v.encodeByPriority()
+	v.encodeInSeveral()
 	return v.datagrams
 }
 
@@ -231,6 +231,9 @@ func (v *Viewer) closeSnapshot(p *packed, complete bool) {
 	v.buffers[n] = append(b, p.bytes...)
 	v.datagrams = append(v.datagrams, v.buffers[n])
 	v.tokens -= len(v.buffers[n])
+	if p.rows > 0 {
+		v.rowBits = 8 * len(p.bytes) / int(p.rows)
+	}
 	v.work.stats.datagram(p, len(v.buffers[n]), v.replicator.frame.schema.Components())
 	v.stats.datagram(p.rows, len(v.buffers[n]))
 }

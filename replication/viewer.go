@@ -49,6 +49,7 @@ type Viewer struct {
 	resync    bool
 	input     uint32 // tick of the newest input applied; 0: none
 	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
+	rowBits   int    // of a row in the newest datagram with rows, on average; 0: unknown
 	stats     ViewerStats
 	delays    ackDelays
 	ahead     bool     // the open datagram depends on no record that the client may lack
