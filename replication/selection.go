@@ -200,11 +200,13 @@ func (v *Viewer) encodeWithParents(run []uint32) []uint32 {
 	w, f, s := v.work, v.replicator.frame, &v.work.selection
 	s.batch, s.keys, s.coded = s.batch[:0], s.keys[:0], s.coded[:0]
 	if !f.schema.HasParents() {
+		batch, keys := s.batch, s.keys
 		for _, i := range run {
 			if !s.sent.has(i) {
-				s.batch, s.keys = append(s.batch, i), append(s.keys, w.waiting[i])
+				batch, keys = append(batch, i), append(keys, w.waiting[i])
 			}
 		}
+		s.batch, s.keys = batch, keys
 		s.coded = w.rowCache.encodeAll(f, s.keys, s.coded)
 		return s.batch
 	}
@@ -234,14 +236,15 @@ func (v *Viewer) encodeOne(i uint32, parent *history) {
 // how many bits they take.
 func (v *Viewer) orderSelected() int {
 	w, e, s := v.work, &v.work.encoder, &v.work.selection
-	e.keys, e.rows, e.chunks = e.keys[:0], e.rows[:0], e.chunks[:0]
+	keys, rows, chunks := e.keys[:0], e.rows[:0], e.chunks[:0]
 	for word, mask := range s.selected {
 		for ; mask != 0; mask &= mask - 1 {
 			i := word<<6 | bits.TrailingZeros64(mask)
-			e.keys = append(e.keys, w.waiting[i])
-			e.rows = append(e.rows, w.waitingRows[i])
-			e.chunks = append(e.chunks, s.chunks[i])
+			keys = append(keys, w.waiting[i])
+			rows = append(rows, w.waitingRows[i])
+			chunks = append(chunks, s.chunks[i])
 		}
 	}
-	return e.writeHeaders(e.keys, e.chunks)
+	e.keys, e.rows, e.chunks = keys, rows, chunks
+	return e.writeHeaders(keys, chunks)
 }
