@@ -208,7 +208,11 @@ func benchmarkReplicate(b *testing.B, workers int) {
 		a.acknowledge()
 	}
 	a.bytes = 0
-	n := 0
+	n, before := 0, a.rep.Stats()
 	a.reportLeast(b, func() { a.step(0.2, 2); n++ }, func() { a.send(); a.acknowledge() }, func() {})
 	b.ReportMetric(float64(a.bytes)/float64(n)/1000, "B/viewer")
+	after := a.rep.Stats()
+	rows := float64(after.Rows - before.Rows)
+	b.ReportMetric(rows/float64(n)/1000, "rows/viewer")
+	b.ReportMetric(float64(after.RowsCopied-before.RowsCopied)/rows, "shared")
 }
