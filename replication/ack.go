@@ -124,6 +124,7 @@ func (v *Viewer) advanceBaselines() {
 // sent again since. They are sent with their newest state, not with the lost one.
 func (v *Viewer) loseSnapshot(back uint32) {
 	s := v.sent.at(back)
+	v.lostTick = max(v.lostTick, s.tick)
 	v.sent.pending &^= 1 << back
 	for _, rowIndex := range v.sent.rowsOf(s) {
 		if row := &v.rows[rowIndex]; row.sentTick == s.tick && row.flags&inFlight != 0 {

@@ -15,7 +15,8 @@ import (
 // if only a Pad. It is false if the client lacks an Answer: all snapshots depend on those (H7).
 func (v *Viewer) recordsOverdue() bool {
 	s, tick := &v.structure, v.replicator.frame.tick
-	usual, known := v.delays.usual()
+	lossy := v.lostTick != 0 && tick-v.lostTick < lossySeconds*uint32(v.replicator.world.TickHz())
+	usual, known := v.delays.usual(lossy)
 	if !known || s.written == s.applied || s.answered > s.applied {
 		return false
 	}
@@ -42,12 +43,19 @@ func (d *ackDelays) add(ticks uint32) {
 	d.count = min(d.count+1, uint8(len(d.ticks)))
 }
 
-// usual returns the ticks within which most snapshots were acknowledged, and whether that is known.
-func (d *ackDelays) usual() (ticks uint32, known bool) {
+// lossySeconds is how long after the loss of a snapshot the next one is expected.
+const lossySeconds = 4
+
+// usual returns the ticks within which most snapshots were acknowledged, or half of them on a lossy
+// link, and whether that is known. Where delays vary, a link without loss has no datagrams more.
+func (d *ackDelays) usual(lossy bool) (ticks uint32, known bool) {
 	if int(d.count) < len(d.ticks) {
 		return 0, false
 	}
-	const most = 10 // of 16: losses of both directions delay fewer
+	most := len(d.ticks) * 7 / 8
+	if lossy {
+		most = len(d.ticks) / 2
+	}
 	for within := 0; within < most; ticks++ {
 		within = 0
 		for _, t := range d.ticks {

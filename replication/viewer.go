@@ -52,6 +52,7 @@ type Viewer struct {
 	rowBits   int    // of a row in the newest datagram with rows, on average; 0: unknown
 	stats     ViewerStats
 	delays    ackDelays
+	lostTick  uint32   // of the newest snapshot that was lost
 	ahead     bool     // the open datagram depends on no record that the client may lack
 	unsure    uint32   // first tick whose Enters the client is not known to have
 	lacks     bool     // scratch of findLate
