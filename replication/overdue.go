@@ -15,9 +15,12 @@ import (
 // if only a Pad. It is false if the client lacks an Answer: all snapshots depend on those (H7).
 func (v *Viewer) recordsOverdue() bool {
 	s, tick := &v.structure, v.replicator.frame.tick
+	if s.written == s.applied || s.answered > s.applied {
+		return false
+	}
 	lossy := v.lostTick != 0 && tick-v.lostTick < lossySeconds*uint32(v.replicator.world.TickHz())
 	usual, known := v.delays.usual(lossy)
-	if !known || s.written == s.applied || s.answered > s.applied {
+	if !known {
 		return false
 	}
 	if v.unsure = tick; len(s.inflight) > 0 {
