@@ -370,12 +370,12 @@ func (m *rooms) draining() bool {
 	return m.closing
 }
 
-// start makes the pinned rooms.
+// start makes the pinned rooms. Those that are not ready when ctx ends are no error.
 func (m *rooms) start(ctx context.Context) error {
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {
-			if err := m.create(ctx, name); err != nil {
+			if err := m.create(ctx, name); err != nil && ctx.Err() == nil {
 				errs = append(errs, fmt.Errorf("server: room %s: %w", name, err))
 			}
 		}

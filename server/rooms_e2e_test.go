@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,6 +89,18 @@ func (h *fixture) shown() (rooms []shownRoom) {
 	require.Equal(h.t, http.StatusOK, code)
 	require.NoError(h.t, json.Unmarshal([]byte(text), &rooms))
 	return rooms
+}
+
+// A server that is stopped before its pinned rooms are ready has not failed.
+func TestStoppedAtOnce(t *testing.T) {
+	b := &house{t: t}
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
+		Kinds: map[string]server.RoomKind{"hall": {New: b.game, Pinned: true}}, Default: "hall",
+	}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	require.NoError(t, s.Serve(ctx))
 }
 
 // Clients reach the rooms that they name over one port, and an operator sees and ends them.
