@@ -65,10 +65,11 @@ type watchedScreen struct {
 }
 
 func (s *watchedScreen) Write(p []byte) (int, error) {
+	n, err := s.screen.Write(p)
 	if strings.Contains(string(p), s.words) {
-		s.seen()
+		s.seen() // it may read the screen
 	}
-	return s.screen.Write(p)
+	return n, err
 }
 
 // TestDemoForPeople: without --json everything goes to standard output. It runs to the
