@@ -312,7 +312,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	if err != nil {
 		return outcome, err
 	}
-	if outcome != Duplicate && !(outcome == Held && s.clock.strange(h.Tick)) { // a copy says nothing about the link
+	if outcome != Duplicate && !(outcome == Held && s.clock.distant(h.Tick)) { // a copy says nothing about the link
 		s.measure(h, now)
 	}
 	if !s.owes {

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// strangeSeconds is how far the tick of a held snapshot may be from the newest one, in seconds.
-const strangeSeconds = 2
+// maxTickGap is how far the tick of a held snapshot may be from the newest one, in seconds.
+const maxTickGap = 2
 
 // measure learns from the header of a State datagram that arrived at now: the round
 // trip from its echo of an Input, and how late the snapshot is from its tick.
@@ -28,11 +28,11 @@ func (s *Session) measure(h wire.StateHeader, now time.Duration) {
 	}
 }
 
-// strange reports whether a held snapshot's tick is far from the newest one. It may be of the next
+// distant reports whether a held snapshot's tick is far from the newest one. It may be of the next
 // room, and have overtaken the Welcome of a move: its ticks are of another world.
-func (c *clock) strange(tick uint32) bool {
+func (c *clock) distant(tick uint32) bool {
 	away := int64(tick) - int64(c.tick)
-	return c.tick != 0 && max(away, -away) > strangeSeconds*int64(c.hz)
+	return c.tick != 0 && max(away, -away) > maxTickGap*int64(c.hz)
 }
 
 // Clock returns the estimate of the server's time at now, which has ReceiveDatagram's

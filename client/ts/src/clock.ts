@@ -39,8 +39,8 @@ export class Least {
   }
 }
 
-/** strangeSeconds is how far the tick of a held snapshot may be from the newest one. */
-const strangeSeconds = 2
+/** maxTickGap is how far the tick of a held snapshot may be from the newest one, in seconds. */
+const maxTickGap = 2
 
 /**
  * Clock estimates the server's time from the arrivals of snapshots. A snapshot that waited in
@@ -75,11 +75,11 @@ export class Clock {
   }
 
   /**
-   * strange reports whether a held snapshot's tick is far from the newest one. It may be of the next
+   * distant reports whether a held snapshot's tick is far from the newest one. It may be of the next
    * room, and have overtaken the Welcome of a move: its ticks are of another world.
    */
-  strange(tick: number): boolean {
-    return this.tick !== 0 && Math.abs(tick - this.tick) > strangeSeconds * this.hz
+  distant(tick: number): boolean {
+    return this.tick !== 0 && Math.abs(tick - this.tick) > maxTickGap * this.hz
   }
 
   private offsetAt(now: number): number {

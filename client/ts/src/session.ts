@@ -423,7 +423,7 @@ export class Session {
     if (!this.joinedNow) return undefined
     const r = this.replica!
     const outcome = r.applyState(d)
-    if (outcome !== 'duplicate' && !(outcome === 'held' && this.clock.strange(r.stateHeader.tick))) this.measure(now)
+    if (outcome !== 'duplicate' && !(outcome === 'held' && this.clock.distant(r.stateHeader.tick))) this.measure(now)
     if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz)
     this.checkFaults()
     this.checkBodies(now)
