@@ -12,33 +12,40 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestMostUrgentFirst: if not all rows fit, a snapshot takes the most urgent ones in
-// their order, and nearly fills its datagrams.
-func TestMostUrgentFirst(t *testing.T) {
-	type pose struct {
-		X, Y float32 `net:"range=-512..512,step=1/512,predict=linear"`
-	}
-	random := rand.New(rand.NewPCG(1, 6))
+type pose struct {
+	X, Y float32 `net:"range=-512..512,step=1/512,predict=linear"`
+}
+
+// newPoses makes a world of entities with a pose, whose kinds take turns and have these priorities.
+func newPoses(t *testing.T, entities, budget int, priorities ...float32) (*world.World, *Replicator, *world.Component[pose], []world.Entity) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	poses, err := world.Register[pose](w, "pose")
 	require.NoError(t, err)
 	var kinds []world.KindID
-	for _, priority := range []float32{1, 2.5, 7} {
+	for _, priority := range priorities {
 		kind, err := w.AddKind(world.Kind{Name: string('a' + rune(len(kinds))), Priority: priority})
 		require.NoError(t, err)
 		kinds = append(kinds, kind)
 	}
 	s := schema.New()
 	require.NoError(t, schema.Add[pose](s, "pose"))
-	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 100_000})
+	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: budget})
 	require.NoError(t, err)
 	var all []world.Entity
-	for i := range 700 {
+	for i := range entities {
 		h, err := w.Spawn(kinds[i%len(kinds)], world.Vec3{}, world.Vec3{})
 		require.NoError(t, err)
 		all = append(all, h)
 	}
+	return w, r, poses, all
+}
+
+// TestMostUrgentFirst: if not all rows fit, a snapshot takes the most urgent ones in
+// their order, and nearly fills its datagrams.
+func TestMostUrgentFirst(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 6))
+	w, r, poses, all := newPoses(t, 700, 100_000, 1, 2.5, 7)
 	v := r.AddViewer(0)
 	crowded, room, used := 0, 0, 0
 	for range 200 {
@@ -87,26 +94,9 @@ func TestCodingOfNoRows(t *testing.T) {
 }
 
 // newDrifting makes a world of entities that all change in each tick, and a viewer of them.
-func newDrifting(t *testing.T, entities, budget int) (v *Viewer, all []world.Entity, snapshot func() Update) {
-	type pose struct {
-		X, Y float32 `net:"range=-512..512,step=1/512,predict=linear"`
-	}
+func newDrifting(t *testing.T, entities, budget int) (v *Viewer, _ []world.Entity, snapshot func() Update) {
 	random := rand.New(rand.NewPCG(1, 8))
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	poses, err := world.Register[pose](w, "pose")
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "thing"})
-	require.NoError(t, err)
-	s := schema.New()
-	require.NoError(t, schema.Add[pose](s, "pose"))
-	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: budget})
-	require.NoError(t, err)
-	for range entities {
-		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
-		all = append(all, h)
-	}
+	w, r, poses, all := newPoses(t, entities, budget, 1)
 	v = r.AddViewer(all[entities-1])
 	return v, all, func() Update {
 		for _, h := range all {
