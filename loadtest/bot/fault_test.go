@@ -19,6 +19,9 @@ import (
 // roughLink overtakes and loses packets, so that snapshots arrive ahead of their structure.
 var roughLink = bot.Link{Loss: 0.05, Jitter: 20 * time.Millisecond, Reorder: 0.2}
 
+// lateLink delays snapshots until entities of theirs are gone: clients cannot read those.
+var lateLink = bot.Link{Loss: 0.2, Jitter: 150 * time.Millisecond, Reorder: 0.3}
+
 // cutLink breaks every connection once, for so long that sessions resume.
 var cutLink = bot.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second}
 
@@ -41,7 +44,7 @@ func TestFaultIsReported(t *testing.T) {
 		{"UntaughtEvent", "storm", 20, bot.Roam, bot.Link{}, "B5"},
 		{"RepeatEvents", "storm", 6, bot.Roam, bot.Link{}, "B9"},
 		{"EventsOfHeld", "storm", 12, bot.Roam, roughLink, "B9"},
-		{"EventsOfUnread", "storm", 12, bot.Roam, roughLink, "B9"},
+		{"EventsOfUnread", "storm", 32, bot.Roam, lateLink, "B9"},
 		{"ForgetCause", "storm", 6, bot.Roam, bot.Link{}, "B10"},
 		{"WrongCause", "storm", 6, bot.Roam, bot.Link{}, "B10"},
 		{"FormerAnswer", "storm", 6, bot.Roam, bot.Link{}, "B11"},
