@@ -19,7 +19,7 @@ import (
 // roughLink overtakes and loses packets, so that snapshots arrive ahead of their structure.
 var roughLink = bot.Link{Loss: 0.05, Jitter: 20 * time.Millisecond, Reorder: 0.2}
 
-// lateLink delays snapshots until entities of theirs are gone: clients cannot read those.
+// lateLink delays snapshots until some of their entities are gone: clients cannot read those.
 var lateLink = bot.Link{Loss: 0.2, Jitter: 150 * time.Millisecond, Reorder: 0.3}
 
 // cutLink breaks every connection once, for so long that sessions resume.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // dialTimeout bounds the wait for a server's Welcome.
@@ -21,9 +22,9 @@ type connectFlags struct {
 	Tables      string `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by ${name} train."`
 }
 
-// dial joins a server as a client that declares nothing and reads the server's schema.
-func (f *connectFlags) dial(ctx context.Context, addr, name string, events *client.Events) (*client.Client, error) {
-	c := client.Config{Addr: addr, Name: name, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
+// dial joins a server as a client that declares game, or nothing: it reads the server's schema.
+func (f *connectFlags) dial(ctx context.Context, addr, name string, game *schema.Schema, events *client.Events) (*client.Client, error) {
+	c := client.Config{Addr: addr, Name: name, Schema: game, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
 	var err error
 	if c.Tables, err = loadTables(f.Tables); err != nil {
 		return nil, err

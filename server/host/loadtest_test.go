@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,12 +43,13 @@ type watched struct {
 	screen
 	words string
 	up    chan struct{}
+	once  sync.Once
 }
 
 func (w *watched) Write(p []byte) (int, error) {
 	n, err := w.screen.Write(p)
 	if strings.Contains(string(p), w.words) {
-		close(w.up)
+		w.once.Do(func() { close(w.up) })
 	}
 	return n, err
 }

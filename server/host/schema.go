@@ -51,7 +51,7 @@ func (p *program) schemaOfWorld(name, room string) (*schema.Schema, error) {
 }
 
 func (c *schemaCommand) schemaOfServer(ctx context.Context, addr, program string) (*schema.Schema, error) {
-	joined, err := c.dial(ctx, addr, program+" schema", nil)
+	joined, err := c.dial(ctx, addr, program+" schema", nil, nil)
 	if err != nil {
 		return nil, err
 	}

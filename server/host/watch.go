@@ -12,12 +12,14 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/schema"
 )
 
-// watchCommand shows what a server sends: a client without types of its own.
+// watchCommand shows what a server sends: a client without types of its own, unless it steers.
 type watchCommand struct {
-	Addr string `arg:"" placeholder:"HOST:PORT" help:"The server. It is joined like by a player who does nothing."`
-	Rows int    `default:"3" placeholder:"N" help:"Entities shown of each kind (${default})."`
+	Addr  string `arg:"" placeholder:"HOST:PORT" help:"The server. It is joined like by a player who does nothing."`
+	Rows  int    `default:"3" placeholder:"N" help:"Entities shown of each kind (${default})."`
+	Steer bool   `help:"Play: show the world from above, and steer with arrows or WASD. The input needs numbers X and Z."`
 
 	connectFlags
 }
@@ -42,11 +44,40 @@ func (c *watchCommand) run(ctx context.Context, p *program) error {
 	var newest eventLines
 	var events client.Events
 	client.OnAnyEvent(&events, newest.add)
-	joined, err := c.dial(ctx, c.Addr, p.Name+" watch", &events)
+	game, keys, err := c.controls(p)
+	if err != nil {
+		return err
+	}
+	joined, err := c.dial(ctx, c.Addr, p.Name+" watch", game, &events)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = joined.Close() }() // it has nothing to lose
+	if c.Steer {
+		return c.steer(ctx, p, joined, keys, &newest)
+	}
+	return c.show(ctx, p, joined, &newest)
+}
+
+// controls returns the game's schema and a stick for its input, or nil to watch only.
+func (c *watchCommand) controls(p *program) (*schema.Schema, *stick, error) {
+	if !c.Steer {
+		return nil, nil, nil
+	}
+	var world string
+	if p.Worlds != nil {
+		world = p.Worlds.Default // all have the same input
+	}
+	game, err := p.schemaOfWorld(world, c.Room)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := newStick(game)
+	return game, keys, err
+}
+
+// show prints what joined receives, once a second.
+func (c *watchCommand) show(ctx context.Context, p *program, joined *client.Client, newest *eventLines) error {
 	separator := "\n"
 	if bot.IsTerminal(p.out) {
 		separator = clearScreen
@@ -83,6 +114,14 @@ func (l *eventLines) add(tick uint32, name, fields string) {
 		l.lines = l.lines[1:]
 	}
 	l.lines = append(l.lines, fmt.Sprintf("  %d  %s{%s}\n", tick, name, fields))
+}
+
+// newest returns the newest event, in a line without an end.
+func (l *eventLines) newest() string {
+	if len(l.lines) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(l.lines[len(l.lines)-1])
 }
 
 // take returns the lines, and begins the next picture's.

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
+)
+
+func TestStick(t *testing.T) {
+	type move struct {
+		X    float32 `net:"range=-1..1,step=1/4"`
+		Z    int8
+		Fire bool
+	}
+	s := schema.New()
+	schema.DefineInput[move](s)
+	k, err := newStick(s)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		typed string
+		want  move
+		goOn  bool
+	}{
+		{"", move{}, true},
+		{"w", move{Z: -127}, true},
+		{"x\x1b[C", move{X: 1}, true},
+		{"\x1b[D\x1b", move{X: -1}, true},
+		{".", move{}, true},
+		{"as", move{Z: 127}, true},
+		{"dqw", move{X: 1}, false},
+		{"\x03", move{X: 1}, false},
+	} {
+		require.Equal(t, c.goOn, k.press(c.typed), "%q", c.typed)
+		require.Equal(t, &c.want, k.input, "%q", c.typed)
+	}
+}
+
+func TestNoStick(t *testing.T) {
+	none, flat, unsigned := schema.New(), schema.New(), schema.New()
+	schema.DefineInput[struct{ X float32 }](flat)
+	schema.DefineInput[struct{ X, Z uint8 }](unsigned)
+	for _, s := range []*schema.Schema{none, flat, unsigned} {
+		_, err := newStick(s)
+		require.Error(t, err)
+	}
+}
+
+func TestKindSymbols(t *testing.T) {
+	s := schema.New()
+	for _, name := range []string{"coin", "crate", "c", "car-park", "C"} {
+		require.NoError(t, s.AddKind(schema.EntityKind{Name: name}))
+	}
+	require.Equal(t, "crCa?", string(kindSymbols(s)))
+}
+
+// steered is a game of one kind, whose entities remember that they were steered east.
+func steered() Definition {
+	type push struct{ X, Z int8 }
+	type moved struct{ East bool }
+	protocol := schema.NewWithBody()
+	pushes, moves, ship := schema.DefineInput[push](protocol), schema.Define[moved](protocol, "moved"), schema.DefineKind(protocol, "ship")
+	return Definition{Name: "steered", New: func(Options) (*Game, error) {
+		w := Must(world.New(world.Config{HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}}))
+		kind := Must(w.AddKind(world.Kind{Name: ship.Name(), Body: &world.BodyDef{Radius: 1, Kinematic: true}}))
+		to := Must(server.Register(w, moves, kind))
+		return &Game{Avatars: []world.KindID{kind}, Config: server.Config{World: w, Schema: protocol, Game: server.Game{
+			Join: func(*server.Session) (world.Entity, error) { return w.Spawn(kind, world.Vec3{}, world.Vec3{}) },
+			Input: server.OnInput(pushes, func(s *server.Session, _ uint64, p push) {
+				to.Set(s.Entity(), moved{East: p.X == 127 && p.Z == 0})
+			}),
+		}}}, nil
+	}}
+}
+
+// A player steers by keys: its body goes the way that was typed, and end of input quits.
+func TestSteer(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	out := &watched{words: "anybody may join", up: make(chan struct{})}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Run(ctx, steered(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &screen{}})
+	}()
+	defer func() {
+		stop()
+		require.Equal(t, exitOK, <-ended)
+	}()
+	<-out.up
+	found := regexp.MustCompile(`steered: game steered on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
+	require.NotNil(t, found, out.String())
+	keys, typed := io.Pipe()
+	picture := &watched{words: "moved{East=true}", up: make(chan struct{})}
+	played := make(chan int, 1)
+	go func() {
+		played <- Run(ctx, steered(), []string{"watch", "--steer", found[1], "--fingerprint=" + found[2]}, Streams{keys, picture, &screen{}})
+	}()
+	_, err := typed.Write([]byte("d"))
+	require.NoError(t, err)
+	<-picture.up
+	require.NoError(t, typed.Close())
+	require.Equal(t, exitOK, <-played)
+	require.Contains(t, picture.String(), "@ ")
+	require.True(t, strings.HasSuffix(picture.String(), closeScreen))
+
+	status, said, errs := play(t, "watch", "--steer", found[1], "--insecure-dev")
+	require.Equal(t, exitUsage, status, said)
+	require.Contains(t, errs, "--steer needs signed numbers X and Z")
+}
