@@ -35,7 +35,7 @@ func kindSymbols(s *schema.Schema) []byte {
 		symbols[kind] = unknownSymbol
 		name := s.KindName(kind)
 		for _, symbol := range []byte(name + strings.ToUpper(name)) {
-			if symbol > ' ' && symbol < 0x7f && symbol != ownSymbol && !slices.Contains(symbols, symbol) {
+			if symbol > ownSymbol && symbol < 0x7f && !slices.Contains(symbols, symbol) {
 				symbols[kind] = symbol
 				break
 			}
