@@ -28,10 +28,12 @@ type bodies struct {
 	numbered []*track         // by number
 	free     []uint32         // numbers
 	lists    [][]motion.State // spare ones of tracks
-	sweep    int              // index in numbered of the next track that may have slept for long
-	waiting  []*track         // fresh ones
-	ghosts   []*track         // of entities that have gone, but lead
-	count    int              // of tracks
+	changes  []motion.Changes // of the ticks up to logged, by tick modulo keep
+	logged   uint32
+	sweep    int      // index in numbered of the next track that may have slept for long
+	waiting  []*track // fresh ones
+	ghosts   []*track // of entities that have gone, but lead
+	count    int      // of tracks
 
 	snapshots [64]seenSnapshot // applied, by seq modulo 64
 	overrun   bool             // bodies are lost: Resync
@@ -43,7 +45,6 @@ type bodies struct {
 
 	redone  []*track // scratch
 	audited []*track // scratch
-	record  func(number uint32, s motion.State)
 	rewrite func(number uint32, s motion.State)
 	left    float64 // of the budget, in ns
 	slowest float64 // ns per point of the slowest program
@@ -93,11 +94,7 @@ func newBodies(s *schema.Schema, tickHz int) (*bodies, error) {
 	}
 	b.part, _ = s.ByName(schema.BodyComponent)
 	b.offset = s.Component(b.part).Offset
-	b.record = func(number uint32, s motion.State) {
-		t := b.numbered[number]
-		b.remember(t)
-		t.record(b.now, s)
-	}
+	b.changes = make([]motion.Changes, b.keep)
 	b.rewrite = func(number uint32, s motion.State) {
 		if t := b.numbered[number]; t.late && uint64(t.at) < b.again.Now() {
 			b.remember(t)
@@ -132,7 +129,7 @@ func (b *bodies) bytes() int {
 // bytesOfNew returns the memory of one more body. Its states count from the beginning, though
 // a body that sleeps has none: there are never more lists than there have been bodies.
 func (b *bodies) bytesOfNew() int {
-	return bytesOfTrack + int(b.keep)*bytesOfState + 2*bytesOfRow + 4*8
+	return bytesOfTrack + int(b.keep)*(bytesOfState+bytesOfLog) + 2*bytesOfRow + 4*8
 }
 
 // entered makes room for an entity at the end of Replica.entities.
@@ -191,7 +188,7 @@ func (b *bodies) received(e *Entity, tick uint32, form wire.Form, s *wire.BodySt
 func (b *bodies) give(e *Entity, tick uint32, s motion.State, entered bool) {
 	t := b.tracks[e.index]
 	if t == nil {
-		t = &track{handle: e.handle, number: uint32(len(b.numbered)), first: tick, last: tick}
+		t = &track{handle: e.handle, number: uint32(len(b.numbered)), first: tick, last: tick, synced: b.now}
 		if n := len(b.free); n > 0 {
 			t.number, b.free = b.free[n-1], b.free[:n-1]
 			b.numbered[t.number] = t
@@ -204,12 +201,9 @@ func (b *bodies) give(e *Entity, tick uint32, s motion.State, entered bool) {
 	}
 	if entered {
 		t.handle, t.kind = e.handle, motion.KindID(e.kind)
-		t.given = s
 		t.begin(tick, s)
+		t.synced = b.now
 		b.sim.Drop(t.number)
-	}
-	if !entered { // keeps its earlier state until tick
-		b.remember(t)
 	}
 	t.given, t.at, t.lost = s, tick, false
 	if !t.fresh {

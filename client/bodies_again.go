@@ -91,7 +91,7 @@ func (b *bodies) putAgain(tick uint32) {
 				continue
 			}
 			if t := b.numbered[n]; !t.late || t.at > tick {
-				b.again.Put(n, t.kind, t.state(tick))
+				b.again.Put(n, t.kind, b.state(t, tick))
 			}
 		}
 	}
@@ -99,7 +99,9 @@ func (b *bodies) putAgain(tick uint32) {
 
 // start forgets the states of a body after the one that was given.
 func (b *bodies) start(t *track) {
-	if t.states != nil {
+	b.sync(t)
+	if !t.begins() {
+		b.remember(t)
 		t.record(t.at, t.given)
 	}
 }

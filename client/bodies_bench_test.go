@@ -91,3 +91,25 @@ func benchmarkBodies(b *testing.B, around bool) {
 	}
 	b.ReportMetric(float64(inside), "inside")
 }
+
+// BenchmarkBodiesOfMany is BenchmarkBodies of 64 clients in turn, as in a load generator: the
+// memory of a client is not in the caches when its snapshot arrives.
+func BenchmarkBodiesOfMany(b *testing.B) {
+	fleets := make([]*mover, 64)
+	for i := range fleets {
+		fleets[i] = newFleet(b, false)
+	}
+	tick := uint32(400)
+	for n := 0; b.Loop(); n++ {
+		if n%len(fleets) == 0 {
+			tick += 3
+		}
+		m := fleets[n%len(fleets)]
+		m.seq++
+		d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true})
+		if _, err := m.session.ReceiveDatagram(d, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/3, "ns/tick")
+}

@@ -110,9 +110,10 @@ func (b *bodies) install(m *motion.Sim, slot, tick uint32) {
 	}
 	// The centre is still where the leader was before the tick.
 	leader := b.numbered[v.source.Leader]
-	m.Put(leader.number, leader.kind, leader.state(tick-1))
+	before, after := b.state(leader, tick-1), b.state(leader, tick)
+	m.Put(leader.number, leader.kind, before)
 	b.set(m, slot, v, false)
-	m.Put(leader.number, leader.kind, leader.state(tick))
+	m.Put(leader.number, leader.kind, after)
 }
 
 func (b *bodies) set(m *motion.Sim, slot uint32, v *version, wake bool) {

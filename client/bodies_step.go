@@ -100,6 +100,11 @@ func (b *bodies) restart(tick uint32) {
 func (b *bodies) giveUp(tick uint32) {
 	b.stats.Overruns++
 	b.overrun = true
+	for _, t := range b.numbered {
+		if t != nil {
+			b.sync(t)
+		}
+	}
 	b.restart(tick)
 	for _, t := range b.numbered {
 		if t != nil && (!t.fresh || t.at <= tick) {
@@ -118,7 +123,7 @@ func (b *bodies) advance(tick uint32) bool {
 		if !b.tick(b.sim) {
 			return false
 		}
-		b.sim.Changed(b.record)
+		b.log()
 	}
 	b.put()
 	return true
@@ -136,8 +141,9 @@ func (b *bodies) put() {
 			continue
 		}
 		t.fresh = false
-		if t.states != nil {
-			t.record(t.at, t.given)
+		if !t.begins() {
+			b.changesNow().Set(t.number, t.given)
+			t.slept = b.now
 		}
 		b.sim.Put(t.number, t.kind, t.given)
 	}
@@ -184,7 +190,7 @@ func (b *bodies) audit(r *Replica, s *seenSnapshot) {
 	slices.SortFunc(b.audited, func(x, y *track) int { return cmp.Compare(x.handle.Index(), y.handle.Index()) })
 	sum := uint32(0)
 	for _, t := range b.audited {
-		state := bodyOf(t.state(s.tick))
+		state := bodyOf(b.state(t, s.tick))
 		sum = wire.Audit(sum, t.handle, &state)
 	}
 	b.stats.Audited++

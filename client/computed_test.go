@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,7 +71,8 @@ func TestComputedMotionIsShown(t *testing.T) {
 	require.EqualValues(t, 10, e.Tick())
 }
 
-// Bodies that have slept for long have no lists of past states; those that wake have.
+// Bodies that have slept for long have no lists of past states; those that wake have once they
+// are asked for.
 func TestSleepersForgetStates(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	records := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil)}
@@ -86,6 +88,12 @@ func TestSleepersForgetStates(t *testing.T) {
 		m.snapshot(tick)
 	}
 	used, _ := m.session.Replica().StateLists()
+	require.Zero(t, used)
+	for i := range uint32(bodies) {
+		_, ok := m.body.At(m.session.Replica().Entity(h(i, 1)), client.Moment{Tick: float64(tick - 20)})
+		require.True(t, ok)
+	}
+	used, _ = m.session.Replica().StateLists()
 	require.Equal(t, bodies, used)
 	var asleep uint32
 	for ; asleep == 0 || tick < asleep+200; tick += 3 {
@@ -114,7 +122,75 @@ func TestSleepersForgetStates(t *testing.T) {
 	after, _ := m.exact(h(9, 1))
 	require.Greater(t, after.Position.Y, before.Position.Y)
 	used, _ = m.session.Replica().StateLists()
-	require.Positive(t, used)
+	require.Zero(t, used, "nobody has asked")
 	got, _ := m.body.At(m.session.Replica().Entity(h(9, 1)), client.Moment{Tick: float64(tick - 5)})
 	require.Equal(t, array(before.Position), got.Position, "before it woke")
+	used, _ = m.session.Replica().StateLists()
+	require.Equal(t, 1, used)
+}
+
+// What At shows of a body does not depend on whether it was asked for before.
+func TestPastStatesWithoutAsking(t *testing.T) {
+	for seed := range uint64(20) {
+		asked, quiet := newMover(t, client.SessionConfig{}), newMover(t, client.SessionConfig{})
+		random := rand.New(rand.NewPCG(seed, 5))
+		const bodies, kept = 40, 64
+		both := func(f func(m *mover)) { f(asked); f(quiet) }
+		records := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil)}
+		for i := range uint32(bodies) {
+			s := floating(float32(i))
+			s.Velocity = physics.Vec3{X: random.Float32(), Y: random.Float32()}
+			switch s.Awake = i%3 > 0; i % 3 {
+			case 0:
+				s.Velocity = physics.Vec3{}
+			case 1: // falls asleep soon
+				s.Velocity = s.Velocity.Scale(0.015)
+			}
+			records = append(records, asked.enter(h(i, 1), 0, s, 0))
+		}
+		both(func(m *mover) { require.NoError(t, m.send(10, records...)) })
+		tick := uint32(12)
+		same := func() {
+			for i := range uint32(bodies) {
+				a, b := asked.session.Replica().Entity(h(i, 1)), quiet.session.Replica().Entity(h(i, 1))
+				var oldest schema.Body
+				for back := range uint32(90) {
+					moment := client.Moment{Tick: float64(tick - min(back, tick-1))}
+					one, _ := asked.body.At(a, moment)
+					other, _ := quiet.body.At(b, moment)
+					if back < kept {
+						oldest = other
+					}
+					if back < kept || other != oldest { // at worst it stays in the oldest state
+						require.Equal(t, one, other, "seed %d, body %d, %d ticks before %d", seed, i, back, tick)
+					}
+				}
+			}
+		}
+		effects := uint32(0)
+		for n := range 80 {
+			if random.IntN(12) == 0 {
+				at, _ := asked.exact(h(random.Uint32N(bodies), 1))
+				added := wire.EffectAdded{Effect: h(effects, 1), Mode: 1, Age: 1, Life: 1 + random.Uint32N(20), Path: wire.Path{Center: array(at.Position)}}
+				effects++
+				both(func(m *mover) { require.NoError(t, m.send(tick, added.Append(nil))) })
+			}
+			if random.IntN(8) == 0 { // it enters again, from a state of its own
+				i := random.Uint32N(bodies)
+				s, _ := asked.exact(h(i, 1))
+				s.Position.Y++
+				enter := asked.enter(h(i, 1), 0, s, uint8(random.IntN(3)))
+				both(func(m *mover) { require.NoError(t, m.send(tick, enter)) })
+			}
+			tick += 1 + random.Uint32N(4)
+			both(func(m *mover) { m.snapshot(tick) })
+			for i := range uint32(bodies) {
+				_, _ = asked.body.At(asked.session.Replica().Entity(h(i, 1)), client.Moment{Tick: float64(tick)})
+			}
+			if n%37 == 36 {
+				same()
+			}
+		}
+		same()
+	}
 }

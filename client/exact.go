@@ -45,7 +45,7 @@ func (e *Entity) Exact() (s motion.State, tick uint32, ok bool) {
 	if t.fresh {
 		return t.given, t.at, true
 	}
-	return t.state(b.now), b.now, true
+	return b.state(t, b.now), b.now, true
 }
 
 // current returns the newest values of component n of e: computed ones, valid until the next
@@ -103,6 +103,7 @@ func (f *bodyFields) equal(v unsafe.Pointer, s *motion.State) bool {
 
 // between returns the state at moment m, and the states next to it.
 func (b *bodies) between(t *track, m Moment) (s, from, to motion.State) {
+	b.sync(t)
 	now := b.now
 	if t.fresh { // not computed yet, or again
 		now = max(now, t.last)

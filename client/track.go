@@ -10,10 +10,12 @@ import (
 // track is the motion of an exact body: its states of the last ticks.
 type track struct {
 	// states holds the states of ticks first to last, by tick modulo its length, a power of
-	// two; nil means that the body was given and last in all of them. After last nothing
-	// changed. Each tick records states: these fields share a cache line.
+	// two; nil means that the body was base in all of them. After last nothing changed.
 	states      []motion.State
 	first, last uint32
+	synced      uint32 // tick up to which these hold what bodies.changes does
+	slept       uint32 // newest tick in which it fell asleep
+	base        motion.State
 
 	number uint32 // in motion.Sim
 	kind   motion.KindID
@@ -29,21 +31,25 @@ type track struct {
 const (
 	bytesOfTrack = int(unsafe.Sizeof(track{}))
 	bytesOfState = int(unsafe.Sizeof(motion.State{}))
-	bytesOfRow   = 48 // of a body in a motion.Sim
+	bytesOfRow   = 48                 // of a body in a motion.Sim
+	bytesOfLog   = bytesOfState + 3*4 // of a body in motion.Changes
 )
 
 // begin forgets all states but one.
 func (t *track) begin(tick uint32, s motion.State) {
-	t.first, t.last = tick, tick
+	t.first, t.last, t.base = tick, tick, s
 	if t.states != nil {
 		t.states[int(tick)%len(t.states)] = s
 	}
 }
 
-// state returns the state after a tick; before the first one known, that.
+// begins reports whether the state that the server sent is the first one known.
+func (t *track) begins() bool { return t.states == nil && t.last == t.at && t.base == t.given }
+
+// state returns the state recorded for a tick; before the first one known, that.
 func (t *track) state(tick uint32) motion.State {
 	if t.states == nil {
-		return t.given
+		return t.base
 	}
 	return t.states[int(min(max(tick, t.first), t.last))%len(t.states)]
 }
@@ -77,6 +83,69 @@ func (t *track) record(tick uint32, s motion.State) {
 	}
 }
 
+// changesNow returns the changes of the tick now, of which there are none yet if it has just
+// begun. They are written tick by tick, and recorded in a body's list when somebody asks for
+// its states: of most clients' bodies nobody does, and a list for each would cost cache misses
+// in every tick.
+func (b *bodies) changesNow() *motion.Changes {
+	c := &b.changes[b.now%b.keep]
+	if c.Tick() == uint64(b.now) {
+		return c
+	}
+	for _, number := range c.Asleep() {
+		if t := b.numbered[number]; t != nil {
+			b.sync(t) // c has its state of all ticks since
+		}
+	}
+	c.Reset(uint64(b.now))
+	b.logged = b.now
+	return c
+}
+
+// log keeps what was computed for the tick now.
+func (b *bodies) log() {
+	c := b.changesNow()
+	b.sim.CopyChanges(c)
+	for _, number := range c.Asleep() {
+		b.numbered[number].slept = b.now
+	}
+}
+
+// sync records the changes of a body since the last sync.
+func (b *bodies) sync(t *track) {
+	if t.synced >= b.logged {
+		return
+	}
+	next, oldest, newest := t.synced+1, b.logged-min(b.logged, b.keep-1), b.logged
+	t.synced = b.logged
+	if !b.sim.Awake(t.number) {
+		newest = t.slept
+	}
+	for tick := max(next, oldest); tick <= newest; tick++ {
+		c := &b.changes[tick%b.keep]
+		s, ok := c.State(t.number)
+		switch {
+		case !ok || c.Tick() != uint64(tick): // asleep
+		case tick == oldest && tick > next:
+			t.begin(tick, s) // before, it was awake in ticks that are not kept
+		default:
+			b.remember(t)
+			t.record(tick, s)
+		}
+	}
+}
+
+// state returns the state of a body after a tick.
+func (b *bodies) state(t *track, tick uint32) motion.State {
+	if tick == b.now && !t.fresh && !t.lost {
+		if s, ok := b.sim.State(t.number); ok {
+			return s
+		}
+	}
+	b.sync(t)
+	return t.state(tick)
+}
+
 // remember gives a track a list of states.
 func (b *bodies) remember(t *track) {
 	if t.states != nil {
@@ -87,7 +156,7 @@ func (b *bodies) remember(t *track) {
 	} else {
 		t.states = make([]motion.State, b.keep)
 	}
-	t.states[t.last%b.keep] = t.given
+	t.states[t.last%b.keep] = t.base
 }
 
 // forgetStates takes the list from a track, which keeps its last state.
@@ -95,7 +164,7 @@ func (b *bodies) forgetStates(t *track) {
 	if t.states == nil {
 		return
 	}
-	t.given, t.first = t.states[t.last%b.keep], t.last
+	t.base, t.first = t.states[t.last%b.keep], t.last
 	if len(b.lists) < sparePerSweep+b.count/8 {
 		b.lists = append(b.lists, t.states)
 	}
@@ -113,7 +182,7 @@ func (b *bodies) sweepStates() {
 		if b.sweep++; b.sweep >= len(b.numbered) {
 			b.sweep = 0
 		}
-		if t := b.numbered[b.sweep]; t != nil && !t.fresh && !t.lost && b.now-t.last >= b.keep {
+		if t := b.numbered[b.sweep]; t != nil && !t.fresh && !t.lost && t.states != nil && b.now-t.last >= b.keep {
 			b.forgetStates(t)
 		}
 	}

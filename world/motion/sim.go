@@ -3,6 +3,7 @@ package motion
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/worldd/worldd/field"
 )
@@ -56,9 +57,17 @@ type Sim struct {
 	settled []uint32 // numbers of the bodies that fell asleep in the last tick
 	sources []source // by slot
 	acting  int      // sources that are live
-	forces  Forces
-	batch   Batch
 }
+
+// work is the memory that a Sim needs within a tick.
+type work struct {
+	forces Forces
+	batch  Batch
+}
+
+// spare holds unused work. Programs with hundreds of Sims step one at a time on each
+// processor, and find it in the processor's cache.
+var spare = sync.Pool{New: func() any { return new(work) }}
 
 // source is an effect of a Sim.
 type source struct {
@@ -124,6 +133,12 @@ func (m *Sim) State(number uint32) (State, bool) {
 	}
 	b := &m.bodies
 	return State{Position: b.Position(row), Velocity: b.Velocity(row), Rest: b.Rest[row], Awake: row < m.awake}, true
+}
+
+// Awake reports whether there is a body of a number and the next tick moves it.
+func (m *Sim) Awake(number uint32) bool {
+	row, ok := m.row(number)
+	return ok && row < m.awake
 }
 
 // Drop removes a body, if there is one of that number.
@@ -210,30 +225,52 @@ func (m *Sim) TickWithin(most int) (points int, ok bool) {
 			m.move(e, e.Source.CenterAt(&m.stepper, m.tick, leader))
 		}
 	}
-	m.gatherForces()
-	if points = m.awake * m.acting; points > most {
-		points = m.forces.Work(&m.bodies, 0, m.awake)
-	}
-	if points > most {
+	if points, ok = m.step(most); !ok {
 		return points, false
 	}
-	m.stepper.Step(&m.batch, &m.forces, &m.bodies, 0, m.awake)
-	clear(m.bodies.Moved)
-	clear(m.bodies.Stopped)
-	m.settled = m.settled[:0]
-	for row := m.awake - 1; row >= 0; row-- {
-		if m.stepper.Settle(&m.bodies, row) {
-			m.settled = append(m.settled, m.number[row])
-			m.awake--
-			m.swap(row, m.awake)
-		}
-	}
+	m.settle()
 	for i := range m.sources {
 		if e := &m.sources[i]; e.live && e.Last == m.tick {
 			m.EndEffect(uint32(i), true)
 		}
 	}
 	return points, true
+}
+
+// step moves the bodies that are awake, within the limit of TickWithin.
+func (m *Sim) step(most int) (points int, ok bool) {
+	if m.awake == 0 {
+		return 0, true
+	}
+	w := spare.Get().(*work)
+	defer spare.Put(w)
+	m.gatherForces(&w.forces)
+	if points = m.awake * m.acting; points > most {
+		points = w.forces.Work(&m.bodies, 0, m.awake)
+	}
+	if points > most {
+		return points, false
+	}
+	m.stepper.Step(&w.batch, &w.forces, &m.bodies, 0, m.awake)
+	clear(m.bodies.Moved)
+	clear(m.bodies.Stopped)
+	return points, true
+}
+
+// settle puts the bodies to sleep that have rested.
+func (m *Sim) settle() {
+	m.settled = m.settled[:0]
+	b := &m.bodies
+	for row := m.awake - 1; row >= 0; row-- {
+		if v := b.Velocity(row); b.Rest[row] == 0 && v.Dot(v) > m.stepper.moveSquare {
+			continue // most bodies: they move
+		}
+		if m.stepper.Settle(b, row) {
+			m.settled = append(m.settled, m.number[row])
+			m.awake--
+			m.swap(row, m.awake)
+		}
+	}
 }
 
 // Changed calls f with the state of each body that the last tick may have changed: those
@@ -269,9 +306,9 @@ func (m *Sim) leader(e *Source) (Vec3, bool) {
 	return m.bodies.Position(row), true
 }
 
-// gatherForces collects the effects that act in this tick, by slot.
-func (m *Sim) gatherForces() {
-	m.forces.Reset()
+// gatherForces fills f with the effects that act in this tick, by slot.
+func (m *Sim) gatherForces(f *Forces) {
+	f.Reset()
 	for i := range m.sources {
 		e := &m.sources[i]
 		if !e.live || e.First > m.tick {
@@ -281,7 +318,7 @@ func (m *Sim) gatherForces() {
 			Program: e.Program, Params: e.Params, Mode: e.Mode, Layers: e.Source.Layers,
 			Center: e.Center, Time: m.stepper.Seconds(m.tick - e.Born),
 		}
-		if err := m.forces.Add(&acting); err != nil {
+		if err := f.Add(&acting); err != nil {
 			panic("motion: an effect that SetEffect accepted: " + err.Error())
 		}
 	}
@@ -297,22 +334,39 @@ func (m *Sim) move(e *source, to Vec3) {
 	m.wake(&old, &e.Reach)
 }
 
-// wake wakes the bodies in either reach.
+// wake wakes the bodies in either reach, and resets the timers of those that are awake.
 func (m *Sim) wake(a, b *Reach) {
-	for row, kind := range m.bodies.Kind {
-		if row < m.awake && m.bodies.Rest[row] == 0 {
-			continue // most bodies: nothing to change
+	for row, rest := range m.bodies.Rest[:m.awake] {
+		if rest != 0 && m.inEither(a, b, row) {
+			m.bodies.Rest[row] = 0
 		}
-		k, at := &m.stepper.Kinds[kind], m.bodies.Position(row)
-		if !a.ActsOn(k, at) && !b.ActsOn(k, at) {
-			continue
+	}
+	from, low, to, high := m.reachX(a, b)
+	asleep := m.awake
+	for i, x := range m.bodies.Pos.X[asleep:] {
+		if x-from < low || x-to > high {
+			continue // most bodies, at the cost of one column
 		}
-		m.bodies.Rest[row] = 0
-		if row >= m.awake {
+		if row := asleep + i; m.inEither(a, b, row) {
+			m.bodies.Rest[row] = 0
 			m.swap(row, m.awake) // with a row that was looked at
 			m.awake++
 		}
 	}
+}
+
+func (m *Sim) inEither(a, b *Reach, row int) bool {
+	k, at := &m.stepper.Kinds[m.bodies.Kind[row]], m.bodies.Position(row)
+	return a.ActsOn(k, at) || b.ActsOn(k, at)
+}
+
+// reachX returns bounds of the bodies that may be in either reach: none with
+// x-from < low or x-to > high is, since Contains makes such tests and rounding is monotonic.
+func (m *Sim) reachX(a, b *Reach) (from, low, to, high float32) {
+	if !a.Boxed || !b.Boxed {
+		return 0, float32(math.Inf(-1)), 0, float32(math.Inf(1))
+	}
+	return min(a.Center.X, b.Center.X), min(a.Box.Min[0], b.Box.Min[0]), max(a.Center.X, b.Center.X), max(a.Box.Max[0], b.Box.Max[0])
 }
 
 func (m *Sim) row(number uint32) (int, bool) {
