@@ -129,7 +129,7 @@ func TestSleepersForgetStates(t *testing.T) {
 	require.Equal(t, 1, used)
 }
 
-// What At shows of a body does not depend on whether it was asked for before.
+// At returns the same past states of a body whether or not it was called before.
 func TestPastStatesWithoutAsking(t *testing.T) {
 	for seed := range uint64(20) {
 		asked, quiet := newMover(t, client.SessionConfig{}), newMover(t, client.SessionConfig{})

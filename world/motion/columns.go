@@ -9,7 +9,8 @@ const shortRun = 16
 // rates holds the kinds' constants for the rows of a batch.
 type rates struct {
 	coupling, fall, floor [BatchRows]float32
-	kinematic             bool // some row is kinematic
+	kinematic             [BatchRows]uint8 // rows that are, less the first one
+	kinematics            int              // of them
 }
 
 // integrateColumns is integrateRows for a longer run, column by column. Each row gets the
@@ -52,8 +53,8 @@ func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
 	for i, fall := range c.rates.fall[:n] {
 		y[i] -= fall
 	}
-	if c.rates.kinematic {
-		s.restoreKinematic(c, b, from, to)
+	for _, i := range c.rates.kinematic[:c.rates.kinematics] {
+		b.SetVelocity(from+int(i), Vec3{old.x[i], old.y[i], old.z[i]})
 	}
 	for i := range x {
 		v := Vec3{x[i], y[i], z[i]}
@@ -66,12 +67,13 @@ func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
 // fillRates fills the batch's rates.
 func (s *Stepper) fillRates(c *Batch, b *Bodies, from, to int) {
 	r := &c.rates
-	r.kinematic = false
+	r.kinematics = 0
 	for i, kind := range b.Kind[from:to] {
 		k := &s.Kinds[kind]
 		r.coupling[i%BatchRows], r.fall[i%BatchRows], r.floor[i%BatchRows] = k.Coupling, s.Fall, k.Radius
 		if k.InvMass == 0 {
-			r.kinematic = true
+			r.kinematic[r.kinematics%BatchRows] = uint8(i)
+			r.kinematics++
 		}
 	}
 }
@@ -84,19 +86,11 @@ func couple(v, wind, coupling []float32) {
 	}
 }
 
-// restoreKinematic restores the velocities of kinematic rows.
-func (s *Stepper) restoreKinematic(c *Batch, b *Bodies, from, to int) {
-	for i, kind := range b.Kind[from:to] {
-		if s.Kinds[kind].InvMass == 0 {
-			b.SetVelocity(from+i, Vec3{c.velocities.x[i], c.velocities.y[i], c.velocities.z[i]})
-		}
-	}
-}
-
 // finishRows recomputes the rows of a run that met the ground or left the bounds from
 // their previous positions, and marks those that moved.
 func (s *Stepper) finishRows(c *Batch, b *Bodies, from, to int) {
 	e := s.HalfExtent
+	moved := uint64(0) // of the word of 64 rows
 	for i := range to - from {
 		row := from + i
 		at, v := b.Position(row), b.Velocity(row)
@@ -108,7 +102,11 @@ func (s *Stepper) finishRows(c *Batch, b *Bodies, from, to int) {
 			b.SetVelocity(row, v)
 		}
 		if at != was || v != (Vec3{c.velocities.x[i], c.velocities.y[i], c.velocities.z[i]}) {
-			b.MarkMoved(row)
+			moved |= 1 << (row & 63)
+		}
+		if row&63 == 63 || row == to-1 {
+			b.Moved[row>>6] |= moved
+			moved = 0
 		}
 	}
 }
