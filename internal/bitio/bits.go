@@ -176,6 +176,16 @@ func (r *Reader) Peek() uint64 {
 	return binary.LittleEndian.Uint64(r.buf[at:]) >> shift
 }
 
+// Window returns the next n bits, at least 56, for callers that keep them in registers and
+// then Skip what they have consumed. Near the end it returns none.
+func (r *Reader) Window() (ahead uint64, n uint) {
+	at, shift := r.pos>>3, uint(r.pos&7)
+	if at+8 > len(r.buf) {
+		return 0, 0
+	}
+	return binary.LittleEndian.Uint64(r.buf[at:]) >> shift, 64 - shift
+}
+
 // last returns the bytes from at on, when fewer than 8 are left.
 func (r *Reader) last(at int) (last uint64) {
 	for i := len(r.buf) - 1; i >= at; i-- {

@@ -43,7 +43,7 @@ func BenchmarkBodyRow(b *testing.B) {
 	})
 	w.Reset(buffer)
 	chunks.Copy(&w, chunk)
-	bits := w.Bytes()
+	bits := append(w.Bytes(), make([]byte, 8)...) // more rows follow
 	out := rowtest.NewRow(s, 1)
 	var r bitio.Reader
 	b.Run("read", func(b *testing.B) {

@@ -23,8 +23,8 @@ func TestCodecRejectsNumbersOutOfRange(t *testing.T) {
 	var f prediction
 	c.predict(&c.parts[0], past, &f)
 	head := c.parts[0].groups[0].heads[f.context]
-	c.parts[0].units[0].predictNumber(0, past, &f)
-	residual := f.set.codes[laneNumber][f.scale(laneNumber)]
+	f.expectNumbers(&c.parts[0].units[0], past)
+	residual := f.residuals[0].codes[f.residuals[0].scale(f.missed)]
 	read := func(write func(w *bitio.Writer)) (uint32, error) {
 		var w bitio.Writer
 		head.write(&w, 1, 0, 0)

@@ -13,35 +13,39 @@ const (
 	maxCodeBits = 12
 	// maxSymbols bounds the alphabet of a code.
 	maxSymbols = 128
-	// quickBits is the number of bits looked up in a table at once; longer codes are
-	// searched by length.
+	// quickBits is the number of bits looked up in a table at once. The rest of a longer
+	// code is looked up in a second table.
 	quickBits = 8
+	longBits  = maxCodeBits - quickBits
 )
 
 // code is a complete canonical Huffman code: symbols of one length have consecutive
 // codes and shorter codes precede longer ones, so the lengths define it. Every bit
 // string decodes to symbols. Codes are written with their first bit lowest.
 type code struct {
-	codes  [maxSymbols]uint16 // a symbol's code, first bit lowest, and its length<<maxCodeBits
-	quick  [1 << quickBits]entry
-	limit  [maxCodeBits + 1]uint16 // by length: one beyond its last code
-	offset [maxCodeBits + 1]int16  // by length: added to a code, its index in sorted
-	sorted [maxSymbols]entry
+	codes [maxSymbols]uint16          // a symbol's code, first bit lowest, and its length<<maxCodeBits
+	quick [1 << quickBits]packedEntry // by the next bits
+	long  []packedEntry               // of longer codes: by their beginning's number and the bits after it
 }
 
 // entry is the meaning of a code: a value in the highest 7 bits, then in 5 bits the
 // number of low bits that follow and complete the value, then in 4 bits the length of
-// the code. It is precomputed because each decoding step waits for the last.
-type entry uint16
+// the code. It is precomputed because each decoding step waits for the last. For the
+// beginning of longer codes the length is 0, and the value is their number in code.long.
+type entry uint32
+
+// packedEntry is an entry in memory. Registers hold 32 bits, which take fewer instructions.
+type packedEntry uint16
 
 const (
 	entryLow   = 4
 	entryValue = 9
-	// entryEscape is the value of a residual's escape: the number follows in full.
+	// entryEscape is the value of a residual's escape: the number follows in full. With as
+	// many low bits as there can be, it is out of every range.
 	entryEscape = 1<<7 - 1
 )
 
-func (e entry) value() uint64 { return uint64(e >> entryValue) }
+func (e entry) value() uint64 { return uint64(e) >> entryValue }
 
 func (e entry) low() uint { return uint(e>>entryLow) & 31 }
 
@@ -54,7 +58,7 @@ func symbolEntry(symbol int) entry { return entry(symbol) << entryValue }
 // magnitudeEntry returns the entry, without a code length, of a residual's symbol.
 func magnitudeEntry(symbol int) entry {
 	if symbol == symbolEscape {
-		return entryEscape << entryValue
+		return entryEscape<<entryValue | 31<<entryLow
 	}
 	least, low := magnitudeOf(symbol)
 	return entry(least>>low)<<entryValue | entry(low)<<entryLow
@@ -64,25 +68,43 @@ func magnitudeEntry(symbol int) entry {
 // of each symbol. The lengths must be complete (checkLengths).
 func newCode(lengths []uint8, meaning func(symbol int) entry) *code {
 	c := &code{}
-	next, index := uint16(0), int16(0)
+	next := uint16(0)
 	for n := uint8(1); n <= maxCodeBits; n++ {
 		next <<= 1
-		c.offset[n] = index - int16(next)
 		for symbol, length := range lengths {
 			if length != n {
 				continue
 			}
 			coded := bits.Reverse16(next) >> (16 - n)
 			c.codes[symbol] = coded | uint16(n)<<maxCodeBits
-			for v := coded; n <= quickBits && v < 1<<quickBits; v += 1 << n {
-				c.quick[v] = meaning(symbol) | entry(n)
-			}
-			c.sorted[index] = meaning(symbol) | entry(n)
-			next, index = next+1, index+1
+			c.enter(coded, uint(n), packedEntry(meaning(symbol))|packedEntry(n))
+			next++
 		}
-		c.limit[n] = next
 	}
 	return c
+}
+
+// enter enters a code of n bits into the tables.
+func (c *code) enter(coded uint16, n uint, e packedEntry) {
+	if n <= quickBits {
+		for v := uint(coded); v < 1<<quickBits; v += 1 << n {
+			c.quick[v] = e
+		}
+		return
+	}
+	begin := &c.quick[coded&(1<<quickBits-1)]
+	if *begin == 0 {
+		// Numbers begin with 1, so that 0 is a beginning not entered yet.
+		if c.long == nil {
+			c.long = make([]packedEntry, 1<<longBits)
+		}
+		*begin = packedEntry(len(c.long)>>longBits) << entryValue
+		c.long = append(c.long, make([]packedEntry, 1<<longBits)...)
+	}
+	long := c.long[int(*begin>>entryValue)<<longBits:][:1<<longBits]
+	for v := uint(coded >> quickBits); v < 1<<longBits; v += 1 << (n - quickBits) {
+		long[v] = e
+	}
 }
 
 // checkLengths reports whether lengths form a complete code.
@@ -106,36 +128,23 @@ func (c *code) read(r *bitio.Reader) int {
 
 // lookup returns the entry of the code that ahead begins with.
 func (c *code) lookup(ahead uint64) entry {
-	if e := c.quick[ahead&(1<<quickBits-1)]; e != 0 {
-		return e
+	e := entry(c.quick[ahead&(1<<quickBits-1)])
+	if e.bits() == 0 {
+		e = entry(c.long[e.value()<<longBits|ahead>>quickBits&(1<<longBits-1)])
 	}
-	return c.lookupLong(ahead)
+	return e
 }
 
-// lookupLong looks up a code longer than quickBits. It is rare and not inlined, so that
-// lookup is.
-//
-//go:noinline
-func (c *code) lookupLong(ahead uint64) entry {
-	v := uint32(bits.Reverse16(uint16(ahead) << (16 - maxCodeBits)))
-	n := quickBits + 1
-	for n < maxCodeBits && v>>(maxCodeBits-n) >= uint32(c.limit[n]) {
-		n++
-	}
-	return c.sorted[int32(v>>(maxCodeBits-n))+int32(c.offset[n])]
+// of returns the bits of a symbol's code and their number.
+func (c *code) of(symbol int) (coded uint64, length uint) {
+	coded = uint64(c.codes[symbol])
+	return coded & (1<<maxCodeBits - 1), uint(coded >> maxCodeBits)
 }
 
 // write writes a symbol and then n bits of extra, at most 44.
 func (c *code) write(w *bitio.Writer, symbol int, extra uint64, n uint) {
-	coded := uint64(c.codes[symbol])
-	length := uint(coded >> maxCodeBits)
-	coded, n = coded&(1<<maxCodeBits-1)|extra<<(length&63), n+length
-	buf, at, acc, pending := w.Open()
-	if at+8 > len(buf) {
-		w.Write(coded, n)
-		return
-	}
-	w.Close(bitio.Put(buf, at, acc, pending, coded, n))
+	coded, length := c.of(symbol)
+	w.Write(coded|extra<<length, length+n)
 }
 
 // CodeLengths returns the lengths of the optimal complete code for symbols with these

@@ -13,13 +13,15 @@ func TestScaleUsesModelWeights(t *testing.T) {
 	w := &model.Scale[laneLinear][2][1]
 	*w = [Features]int32{featureOne: 70, featureSpeed: 700, featureMissed: -20}
 	var f prediction
-	f.weights = &model.Tables().sets[0].pairs[2][1]
-	f.feature.set(featureOne, 16)
-	f.feature.set(featureMissed, 9)
-	f.feature.set(featureSpeed, 4)
+	f.weights = &model.Tables().sets[0].scaleWeights[2][1]
+	f.features[pairAxisSpeed] = pairOf(0, 4)
+	packed := &f.weights[laneLinear]
+	x := residual{rest: f.rest(packed), weight: packed.missed}
+	const missed = 4 // of magnitude 9
+	require.EqualValues(t, 9, magnitude(missed))
 	sum := 16*w[featureOne] + 9*w[featureMissed] + 4*w[featureSpeed]
 	require.Positive(t, sum)
-	require.Equal(t, int(sum+128)>>8, f.scale(laneLinear))
+	require.Equal(t, int(sum+128)>>8, x.scale(missed))
 }
 
 func TestUsualInvertsMagnitude(t *testing.T) {

@@ -95,18 +95,33 @@ func (o *Observer) reportHead(p *part, g, context, symbol int) {
 	}
 }
 
-// reportResidual reports a residual before it is added to f: m is the magnitude as
-// written, d the signed difference.
-func (o *Observer) reportResidual(lane int, m uint64, d int64, f *prediction) {
+// reportResiduals reports the residuals of a unit, as appendResiduals codes them.
+func (o *Observer) reportResiduals(u *unit, headSigned int, values []uint32, missed int64, f *prediction) {
 	if o.Residual == nil {
 		return
 	}
-	r := Residual{Lane: lane, Scale: f.scale(lane), Attached: f.attached, Speed: f.speed, Magnitude: magnitude(absolute(d))}
-	r.Symbol, _ = bucket(m)
-	for i := range r.Features {
-		r.Features[i] = f.feature.at(i)
+	for i, now := range values {
+		lane := u.lane
+		switch u.kind {
+		case unitPosition:
+			lane = lanePosition + i
+		case unitRotation:
+			lane = laneRotation + i
+		}
+		x := &f.residuals[i]
+		d := ringDifference(now, x.expected, u.max)
+		far := absolute(d)
+		m := far
+		if i < headSigned {
+			m = d ^ d>>63
+		}
+		symbol, _ := bucket(uint64(m))
+		o.Residual(Residual{
+			Lane: lane, Scale: x.scale(missed), Symbol: symbol, Attached: f.attached, Speed: f.speed,
+			Features: f.featuresOf(lane, i, missed), Magnitude: magnitude(far),
+		})
+		missed += far
 	}
-	o.Residual(r)
 }
 
 // reportMotion reports how a row moved.
@@ -127,7 +142,7 @@ func (o *Observer) reportMotion(p *part, values []uint32, past *Past, f *predict
 
 func (o *Observer) reportDisplacement(p *part, values []uint32, past *Past, f *prediction) {
 	at := p.units[p.position].index
-	now, base, own := vectorAt(values, at).axes(), vectorAt(past.Base, at).axes(), f.motion[0].axes()
+	now, base, own := vectorAt(values, at).axes(), vectorAt(past.Base, at).axes(), f.own
 	for axis := range now {
 		o.Displacement(p.shape, axis, base[axis], float64((now[axis]-base[axis])<<fractionBits-own[axis]))
 	}
@@ -140,17 +155,20 @@ func (o *Observer) reportPosition(p *part, values []uint32, past *Past, f *predi
 	if now == base {
 		return
 	}
-	own, followed, mismatch := f.motion[0].axes(), f.motion[1].axes(), f.motion[2].axes()
+	f.expectPosition()
+	own, followed, mismatch := f.own, [3]int64{}, [3]int64{}
+	if f.anchored {
+		followed, mismatch = f.followed, f.mismatch
+	}
 	for i := range now {
-		f.setAxis(i)
-		off := absolute(now[i] - f.position[i])
+		off := absolute(now[i] - int64(f.position[i]))
 		e := Equation{
 			Zone: f.zone, Attached: f.attached, Speed: f.speed,
 			X:    []float64{float64(own[i]) / unit, float64(followed[i]) / unit, float64(mismatch[i]) / unit, 8},
 			Y:    float64(now[i] - base[i]),
-			Miss: float64(off), Usual: usual(f.scale(lanePosition + i)),
+			Miss: float64(off), Usual: usual(f.residuals[i].scale(f.missed)),
 		}
-		f.recordMiss(off)
+		f.missed += off
 		o.Position(i, e)
 	}
 }
@@ -165,7 +183,8 @@ func (o *Observer) reportRotation(p *part, values []uint32, past *Past, f *predi
 	moved, off := now.minus(base).parts(), now.minus(f.rotation).parts()
 	own, ride, twist := f.rotationMotion[0].parts(), f.rotationMotion[1].parts(), f.rotationMotion[2].parts()
 	turns := step(f.rotationMotion[0].size(), 100, 500, 2000, 5000)
-	size := usual(f.scale(laneRotation)) * 2 * rotationRange / float64(u.max)
+	f.expectRotation(f.rotation, f.largest, u.bits)
+	size := usual(f.residuals[0].scale(f.rotationMissed)) * 2 * rotationRange / float64(u.max)
 	for i := range moved {
 		o.Rotation(Equation{
 			Zone: f.zone, Attached: f.attached, Speed: turns,

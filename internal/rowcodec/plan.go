@@ -12,16 +12,17 @@ import (
 // whether it changed.
 type unit struct {
 	kind   unitKind
-	fields []schema.Field // the schema fields it covers
-	radix  int            // number of values of its head digit; digit 0 means unchanged
-	index  int            // of its first value in the row
-	values int            // number of values
-	lane   int            // lane of a vector or number
-	bits   uint           // width of each number or smaller rotation component
-	max    uint32         // largest value of each
-	ranged bool           // predictions are clamped to the range
-	level  *levelTable    // values of a rotation's components
-	group  int            // index in part.groups, unless the unit is in every row
+	fields []schema.Field     // the schema fields it covers
+	radix  int                // number of values of its head digit; digit 0 means unchanged
+	index  int                // of its first value in the row
+	values int                // number of values
+	lane   int                // lane of a vector or number
+	bits   uint               // width of each number or smaller rotation component
+	max    uint32             // largest value of each
+	ranged bool               // predictions are clamped to the range
+	level  *levelTable        // values of a rotation's components
+	group  int                // index in part.groups, unless the unit is in every row
+	digits *[maxSymbols]uint8 // by symbol of the group: the unit's digit
 }
 
 type unitKind uint8
@@ -57,7 +58,6 @@ type part struct {
 type group struct {
 	first, last int                 // units[first:last]
 	symbols     int                 // product of the units' radices
-	digits      [][]uint8           // by symbol: the digits of the units
 	changed     [maxSymbols]uint64  // by symbol: bitmap of the changed units
 	heads       [HeadContexts]*code // by context: the code of the symbol
 }
@@ -124,6 +124,9 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 // unit is in every row.
 func (p *part) needsPrediction() bool { return len(p.groups) > 0 }
 
+// maxResiduals bounds the residuals of a unit.
+const maxResiduals = 3
+
 // rotation unpacks a value of the unit.
 func (u *unit) rotation(packed uint32) rotation { return unpackRotation(packed, u.level, u.bits) }
 
@@ -166,25 +169,21 @@ func (p *part) group() {
 	}
 }
 
-// digit returns the unit's digit in the symbol of its group.
-func (p *part) digit(symbols *[wire.MaxFieldsPerComponent]uint8, unit int) int {
-	g := p.units[unit].group
-	return int(p.groups[g].digits[symbols[g]][unit-p.groups[g].first])
-}
-
 // split computes the digits of all symbols.
 func (g *group) split(units []unit) {
-	g.digits = make([][]uint8, g.symbols)
-	for symbol := range g.digits {
-		digits, rest := make([]uint8, g.last-g.first), symbol
-		for i := len(digits) - 1; i >= 0; i-- {
-			digits[i] = uint8(rest % units[g.first+i].radix)
-			rest /= units[g.first+i].radix
-			if digits[i] != 0 {
-				g.changed[symbol] |= 1 << (g.first + i)
+	for i := g.first; i < g.last; i++ {
+		units[i].digits = new([maxSymbols]uint8)
+	}
+	for symbol := range g.symbols {
+		rest := symbol
+		for i := g.last - 1; i >= g.first; i-- {
+			u := &units[i]
+			u.digits[symbol] = uint8(rest % u.radix)
+			rest /= u.radix
+			if u.digits[symbol] != 0 {
+				g.changed[symbol] |= 1 << i
 			}
 		}
-		g.digits[symbol] = digits
 	}
 }
 

@@ -1,7 +1,5 @@
 package rowcodec
 
-import "math"
-
 // fractionBits is the resolution of displacements: 1/256 of a quantum.
 const fractionBits = 8
 
@@ -75,26 +73,10 @@ const (
 	Features     = 12 // inputs to the scale of a residual
 )
 
-// Features are the inputs to the scale of a residual.
-const (
-	featureOne            = iota
-	featureSpeed          // expected displacement
-	featureMismatch       // distance from where the parent's motion would have put it
-	featureMissed         // sum of residuals so far
-	featureTurn           // expected turn
-	featureRotationMissed // sum of residuals of the rotation so far
-	featureRelativeMotion // distance between own and parent's motion
-	featureAxis           // own displacement along the axis of the residual
-	featureOff            // mismatch along the axis
-	featureTwist          // turn relative to the parent
-	featureHeight         // distance above the lowest zone
-	featureRelativeTurn   // angle between own and parent's turn
-)
-
 // prediction is the expected state of one component of a row, with the inputs to the
 // scales of its residuals.
 type prediction struct {
-	position [3]int64
+	position [maxResiduals]uint32
 	rotation rotation
 	largest  int // index of the rotation's largest component
 	attached int
@@ -102,48 +84,30 @@ type prediction struct {
 	zone     int
 	context  int // of heads
 	set      *tableSet
-	weights  *[Lanes][Features / 2]uint64 // scale weights for attached and speed
-	feature  featurePairs
 	ratio    int64 // Past.ratio
+
+	weights   *[Lanes]laneWeights // scale weights for attached and speed
+	features  featurePairs
+	anchored  bool                   // the past has the parent's motion
+	tied      bool                   // anchored, or with a rotation; otherwise all pairs from pairRelativeOff on are 0
+	residuals [maxResiduals]residual // of the unit being coded
+	axisSpeed [maxResiduals]uint64   // their pairAxisSpeed, for observers
 
 	missed         int64 // sum of the magnitudes of residuals so far
 	rotationMissed int64 // the same for the rotation
 
-	motion         [3]vector   // displacements: own, parent's, and their mismatch in the past
+	own            [3]int64    // displacements along the axes
+	followed       [3]int64    // the parent's, if anchored
+	mismatch       [3]int64    // of the two in the past, if anchored
 	rotationMotion [3]rotation // the same for the rotation, as differences; observers read it
-}
-
-// featurePairs holds the features packed two to a uint64, feature 2k in the upper half
-// and 2k+1 in the lower. This halves the products that prediction.scale needs.
-type featurePairs [Features / 2]uint64
-
-func (p *featurePairs) set(i int, v int32) {
-	shift := 32 * (1 - i&1)
-	p[i/2] = p[i/2]&^((1<<32-1)<<shift) | uint64(v)<<shift
-}
-
-// at returns feature i. No feature is negative.
-func (p *featurePairs) at(i int) int32 { return int32(p[i/2] >> (32 * (1 - i&1))) }
-
-// magnitude returns 4*log2(1+v), interpolated linearly between powers of two. These are
-// the exponent of a double and the two highest bits of its fraction. 1+v is at most
-// 2^40 here, which a double represents exactly.
-func magnitude(v int64) int32 {
-	const one = 1023 << 2 // these bits of 1.0
-	return int32(math.Float64bits(float64(min(v+1, 1<<40)))>>(52-2)) - one
-}
-
-// absolute returns |v| without a branch: signs are unpredictable.
-func absolute(v int64) int64 {
-	sign := v >> 63
-	return (v ^ sign) - sign
 }
 
 // predict fills f for part p.
 func (c *Codec) predict(p *part, past *Past, f *prediction) {
 	f.attached, f.speed, f.zone, f.set = Attachments-1, 0, Zones-1, p.set
-	f.feature, f.missed, f.rotationMissed = featurePairs{}, 0, 0
-	f.feature.set(featureOne, 16)
+	f.features, f.missed, f.rotationMissed = featurePairs{}, 0, 0
+	f.anchored = past.Anchor != nil && past.Anchor.part == p.component && p.position >= 0
+	f.tied = f.anchored || p.rotation >= 0
 	var moves int64
 	if p.position >= 0 {
 		moves = c.predictPosition(p, past, f)
@@ -159,7 +123,7 @@ func (c *Codec) predict(p *part, past *Past, f *prediction) {
 		f.context += 4 * (1 + step(moves-1, 2, 8, 32, 128))
 	}
 	f.context *= 2
-	f.weights = &p.set.pairs[f.attached][f.speed]
+	f.weights = &p.set.scaleWeights[f.attached][f.speed]
 	if p.flag >= 0 && past.Base[p.flag] != 0 {
 		f.context++
 	}
@@ -177,44 +141,52 @@ func reached(v, bound int64) int { return int(uint64(bound-1-v) >> 63) }
 // predictPosition predicts the position and returns the expected displacement in quanta.
 func (c *Codec) predictPosition(p *part, past *Past, f *prediction) (moves int64) {
 	u := &p.units[p.position]
-	from := vectorAt(past.Base, u.index)
-	var own, followed, mismatch, older vector
+	base, older := past.Base[u.index:][:3], past.Base
 	if past.Older != nil {
-		older = vectorAt(past.Older, u.index)
-		own = from.minus(older).scaled(f.ratio, ratioBits-fractionBits)
+		older = past.Older
 	}
-	speed := own.size()
-	if a := past.Anchor; a != nil && a.part == p.component {
-		arm := from.minus(a.base)
-		followed = a.turn.turn(arm).plus(a.now.minus(from).toFixed())
-		if past.Older != nil && a.moved {
-			mismatch = arm.toFixed().minus(a.turned.turn(older.minus(a.older))).scaled(f.ratio, ratioBits)
-			f.attached = attachment(mismatch.size(), speed)
-		}
-		f.feature.set(featureMismatch, magnitude(mismatch.size()>>fractionBits))
-		f.feature.set(featureRelativeMotion, magnitude(followed.minus(own).size()>>fractionBits))
+	older = older[u.index:][:3]
+	speed := int64(0)
+	for i := range f.own {
+		f.own[i] = (int64(base[i]) - int64(older[i])) * f.ratio >> (ratioBits - fractionBits)
+		speed += absolute(f.own[i])
 	}
-	f.feature.set(featureSpeed, magnitude(speed>>fractionBits))
+	if f.anchored {
+		f.follow(past, u.index, speed)
+	}
+	f.features[pairAxisSpeed] = pairOf(0, smallMagnitude(speed>>fractionBits))
 	if g := p.zones; g != nil {
-		at := from.along(g.Axis)
+		at := int64(base[g.Axis])
 		f.zone = reached(at, g.Bounds[0]) + reached(at, g.Bounds[1])
-		f.feature.set(featureHeight, magnitude(max(at-g.Bounds[0], 0)))
+		f.features[pairHeightMismatch] += pairOf(magnitude(max(at-g.Bounds[0], 0)), 0)
 	}
 	f.speed = step(speed>>fractionBits, 8, 40, 160, 500)
-	f.motion = [3]vector{own, followed, mismatch}
-	w, most := &f.set.Position[f.zone][f.attached][f.speed], int64(u.max)
-	f.position = [3]int64{
-		min(max(from.x+weighted(&w[0], own.x, followed.x, mismatch.x), 0), most),
-		min(max(from.y+weighted(&w[1], own.y, followed.y, mismatch.y), 0), most),
-		min(max(from.z+weighted(&w[2], own.z, followed.z, mismatch.z), 0), most),
+	weights, most := &f.set.Position[f.zone][f.attached][f.speed], int64(u.max)
+	for i := range f.own {
+		w := &weights[i]
+		// In 1/256 of 1/256 of a quantum, to be rounded to quanta.
+		sum := f.own[i]*int64(w[0]) + int64(w[3])<<(fractionBits+3) + 1<<15
+		if f.anchored {
+			sum += f.followed[i]*int64(w[1]) + f.mismatch[i]*int64(w[2])
+		}
+		f.position[i] = uint32(min(max(int64(base[i])+sum>>16, 0), most))
 	}
 	return speed >> fractionBits
 }
 
-// weighted returns the expected displacement along an axis, rounded to quanta.
-func weighted(w *[4]int32, own, followed, mismatch int64) int64 {
-	sum := own*int64(w[0]) + followed*int64(w[1]) + mismatch*int64(w[2]) + int64(w[3])<<(fractionBits+3)
-	return (sum + 1<<15) >> 16
+// follow adds the motion of the parent, for a row that moved by itself at this speed.
+func (f *prediction) follow(past *Past, at int, speed int64) {
+	a, from := past.Anchor, vectorAt(past.Base, at)
+	arm := from.minus(a.base)
+	followed, mismatch := a.turn.turn(arm).plus(a.now.minus(from).toFixed()), vector{}
+	if past.Older != nil && a.moved {
+		mismatch = arm.toFixed().minus(a.turned.turn(vectorAt(past.Older, at).minus(a.older))).scaled(f.ratio, ratioBits)
+		f.attached = attachment(mismatch.size(), speed)
+	}
+	f.followed, f.mismatch = followed.axes(), mismatch.axes()
+	own := vector{f.own[0], f.own[1], f.own[2]}
+	f.features[pairHeightMismatch] = pairOf(0, magnitude(mismatch.size()>>fractionBits))
+	f.features[pairRelativeOff] = pairOf(magnitude(followed.minus(own).size()>>fractionBits), 0)
 }
 
 // attachment classifies how closely a row that moved this far followed its parent. It
@@ -253,13 +225,12 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, lead
 		w := &f.set.Rotation[f.zone][f.attached][step(turns, 100, 500, 2000, 5000)]
 		own, followed, mismatch := int64(w[0]), int64(w[1]), int64(w[2])
 		sum := rotation{turning.x * own, turning.y * own, turning.z * own, turning.w * own}
-		if a := past.Anchor; a != nil && a.part == p.component {
+		if a := past.Anchor; f.anchored {
 			ride = a.onward.times(q).towards(q).minus(q)
 			if a.moved && past.Older != nil {
 				twist = q.minus(a.before.times(older).towards(q)).scaled(f.ratio, ratioBits)
 			}
-			f.feature.set(featureTwist, magnitude(twist.size()>>3))
-			f.feature.set(featureRelativeTurn, magnitude(turning.minus(ride).size()>>3))
+			f.features[pairTwistRelative] = pairOf(magnitude(twist.size()>>3), magnitude(turning.minus(ride).size()>>3))
 			sum.x += ride.x*followed + twist.x*mismatch
 			sum.y += ride.y*followed + twist.y*mismatch
 			sum.z += ride.z*followed + twist.z*mismatch
@@ -269,33 +240,20 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, lead
 		f.rotation = toUnit(rotation{q.x + (sum.x+half)>>8, q.y + (sum.y+half)>>8, q.z + (sum.z+half)>>8, q.w + (sum.w+half)>>8}, q)
 		f.rotationMotion = [3]rotation{turning, ride, twist}
 	}
-	f.feature.set(featureTurn, magnitude(turns>>3))
+	f.features[pairTurnMissed] = pairOf(magnitude(turns>>3), 0)
 	f.largest, lead = f.rotation.largest()
 	return turns, lead
 }
 
-// setAxis sets the features of a position residual along an axis.
-func (f *prediction) setAxis(axis int) {
-	f.feature.set(featureAxis, magnitude(absolute(f.motion[0].along(axis))>>fractionBits))
-	f.feature.set(featureOff, magnitude(absolute(f.motion[2].along(axis))>>fractionBits))
-}
-
-// predict returns the expected value of one number of a unit, and its distance from
-// the baseline.
-func (u *unit) predict(at int, past *Past, ratio int64) (expected uint32, moves int64) {
-	base := past.Base[at]
-	if past.Older == nil {
-		return base, 0
+// moved returns the expected value of a number that moves this far in its ring, or in its
+// range.
+func (u *unit) moved(base uint32, moves int64) uint32 {
+	if u.lane != laneLinear {
+		return base
 	}
-	d := ringDifference(base, past.Older[at], u.max)
-	if moves = d * ratio >> ratioBits; u.lane == laneLinear {
-		v := int64(base) + moves
-		if u.ranged {
-			base = uint32(min(max(v, 0), int64(u.max)))
-		} else {
-			modulus := int64(u.max) + 1
-			base = uint32((v%modulus + modulus) % modulus)
-		}
+	v, modulus := int64(base)+moves, int64(u.max)+1
+	if u.ranged {
+		return uint32(min(max(v, 0), int64(u.max)))
 	}
-	return base, absolute(moves)
+	return uint32((v%modulus + modulus) % modulus)
 }

@@ -27,8 +27,8 @@ type tableSet struct {
 	Set
 	// The codes, shared by all codecs.
 	codes [Lanes][Scales]code
-	// The weights of scales, packed two to a uint64: see prediction.scale.
-	pairs [Attachments][Speeds][Lanes][Features / 2]uint64
+	// The weights of scales: see prediction.scale.
+	scaleWeights [Attachments][Speeds][Lanes]laneWeights
 }
 
 // headCodes is Heads with its codes.
@@ -121,7 +121,7 @@ func (t *Tables) setOf(shape string) *tableSet {
 // compile builds the codes from their lengths.
 func (t *Tables) compile() {
 	for _, set := range t.sets {
-		set.pairWeights()
+		set.packWeights()
 		for lane := range set.Residuals {
 			for s := range set.Residuals[lane] {
 				set.codes[lane][s] = *newCode(set.Residuals[lane][s][:], magnitudeEntry)
@@ -136,15 +136,12 @@ func (t *Tables) compile() {
 	}
 }
 
-// pairWeights packs the weights of scales.
-func (s *tableSet) pairWeights() {
+// packWeights packs the weights of scales.
+func (s *tableSet) packWeights() {
 	for lane := range s.Scale {
 		for a := range s.Scale[lane] {
 			for speed := range s.Scale[lane][a] {
-				w := &s.Scale[lane][a][speed]
-				for i := range s.pairs[a][speed][lane] {
-					s.pairs[a][speed][lane][i] = uint64(w[2*i]) + uint64(w[2*i+1])<<32
-				}
+				s.scaleWeights[a][speed][lane] = newLaneWeights(lane, &s.Scale[lane][a][speed])
 			}
 		}
 	}
