@@ -28,6 +28,7 @@ type bodies struct {
 	numbered []*track         // by number
 	free     []uint32         // numbers
 	lists    [][]motion.State // spare ones of tracks
+	listed   int              // tracks that have one
 	changes  []motion.Changes // of the ticks up to logged, by tick modulo keep
 	logged   uint32
 	sweep    int      // index in numbered of the next track that may have slept for long

@@ -156,6 +156,7 @@ func (b *bodies) remember(t *track) {
 	} else {
 		t.states = make([]motion.State, b.keep)
 	}
+	b.listed++
 	t.states[t.last%b.keep] = t.base
 }
 
@@ -169,6 +170,7 @@ func (b *bodies) forgetStates(t *track) {
 		b.lists = append(b.lists, t.states)
 	}
 	t.states = nil
+	b.listed--
 }
 
 // sparePerSweep is how many tracks a snapshot examines at least, and how many spare lists stay
@@ -178,6 +180,9 @@ const sparePerSweep = 16
 // sweepStates takes the lists of bodies that have slept for as long as states are kept. It
 // examines an eighth of the tracks.
 func (b *bodies) sweepStates() {
+	if b.listed == 0 {
+		return
+	}
 	for range min(sparePerSweep+len(b.numbered)/8, len(b.numbered)) {
 		if b.sweep++; b.sweep >= len(b.numbered) {
 			b.sweep = 0

@@ -16,14 +16,21 @@ func (m *Sim) CopyChanges(c *Changes) {
 	c.number = append(resized(c.number, m.awake+len(m.settled))[:0], m.number[:m.awake]...)
 	c.rowOf = append(resized(c.rowOf, len(m.rowOf))[:0], m.rowOf...)
 	c.states = resized(c.states, m.awake+len(m.settled))[:m.awake]
-	b := &m.bodies
-	for row := range c.states {
-		c.states[row] = State{Position: b.Position(row), Velocity: b.Velocity(row), Rest: b.Rest[row], Awake: true}
-	}
+	m.copyAwake(c.states)
 	for _, number := range m.settled {
 		if s, ok := m.State(number); ok {
 			c.Set(number, s)
 		}
+	}
+}
+
+// copyAwake copies the states of as many rows, all of them awake.
+func (m *Sim) copyAwake(states []State) {
+	b, n := &m.bodies, len(states)
+	x, y, z := b.Pos.X[:n], b.Pos.Y[:n], b.Pos.Z[:n]
+	vx, vy, vz, rest := b.Vel.X[:n], b.Vel.Y[:n], b.Vel.Z[:n], b.Rest[:n]
+	for row := range states {
+		states[row] = State{Vec3{x[row], y[row], z[row]}, Vec3{vx[row], vy[row], vz[row]}, rest[row], true}
 	}
 }
 

@@ -355,9 +355,15 @@ func (m *Sim) wake(a, b *Reach) {
 	}
 }
 
+// inEither reports whether either reach acts on a row.
 func (m *Sim) inEither(a, b *Reach, row int) bool {
-	k, at := &m.stepper.Kinds[m.bodies.Kind[row]], m.bodies.Position(row)
-	return a.ActsOn(k, at) || b.ActsOn(k, at)
+	at := m.bodies.Position(row)
+	inA, inB := a.Contains(at), b.Contains(at)
+	if !inA && !inB {
+		return false
+	}
+	k := &m.stepper.Kinds[m.bodies.Kind[row]]
+	return inA && k.Feels(a.Layers) || inB && k.Feels(b.Layers)
 }
 
 // reachX returns bounds of the bodies that may be in either reach: none with
