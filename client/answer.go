@@ -23,7 +23,7 @@ const (
 )
 
 // InputDue reports whether to send Input at now, if so many datagrams have arrived since the
-// last Input.
+// last Input, without those that were Duplicate.
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
 	return s.inputDue(datagrams, now, now-s.inputAt)
 }

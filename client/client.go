@@ -196,14 +196,15 @@ func (c *Client) update() error {
 func (c *Client) apply(in Arrivals) error {
 	now := c.now()
 	lost := c.silence.check(now, len(in.Stream) > 0 || len(in.Datagrams) > 0)
-	if err := c.session.receive(in); err != nil {
+	fresh, err := c.session.receive(in)
+	if err != nil {
 		return err
 	}
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing arrived from the server for %v", lostAfter)}
 	}
 	if !c.session.sleeps || c.session.overdue(now-c.sent) {
-		c.sendInput(len(in.Datagrams), now)
+		c.sendInput(fresh, now)
 	}
 	return nil
 }

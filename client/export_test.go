@@ -41,7 +41,8 @@ func (s *Session) Receive(stream []byte, datagrams ...[]byte) error {
 	for _, d := range datagrams {
 		in.Datagrams = append(in.Datagrams, Datagram{Bytes: d})
 	}
-	return s.receive(in)
+	_, err := s.receive(in)
+	return err
 }
 
 // Patience returns how long a Client waits for a snapshot before it sends an Input.

@@ -384,9 +384,10 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 
 	s.enter(3, h(2, 1))
 	require.False(t, s.session.Answers(0, s.time(), 0), "structure is acknowledged with the next snapshot")
-	_, err = s.session.ReceiveDatagram(early, s.time())
+	outcome, err = s.session.ReceiveDatagram(early, s.time())
 	require.NoError(t, err)
-	require.True(t, s.session.Answers(1, s.time(), 0), "a duplicate is answered")
+	require.Equal(t, client.Duplicate, outcome)
+	require.False(t, s.session.Answers(0, s.time(), 0), "a copy is not answered")
 }
 
 // A command follows the acknowledgement of what was drawn when it was made, or the server would

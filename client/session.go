@@ -184,22 +184,26 @@ func (s *Session) ReceiveStream(p []byte) error {
 	}
 }
 
-// receive applies stream bytes and datagrams. The server's last datagrams count even
-// if its Goodbye, which is read first, arrived with them.
-func (s *Session) receive(in Arrivals) error {
+// receive applies stream bytes and datagrams, and returns how many of those are to be answered.
+// The server's last datagrams count even if its Goodbye, which is read first, arrived with them.
+func (s *Session) receive(in Arrivals) (fresh int, err error) {
 	var ended error
 	if len(in.Stream) > 0 {
 		ended = s.ReceiveStream(in.Stream)
 	}
 	if ended != nil && !s.goodbye {
-		return ended
+		return 0, ended
 	}
 	for _, d := range in.Datagrams {
-		if _, err := s.ReceiveDatagram(d.Bytes, d.At); err != nil {
-			return cmp.Or(ended, err)
+		outcome, err := s.ReceiveDatagram(d.Bytes, d.At)
+		if err != nil {
+			return fresh, cmp.Or(ended, err)
+		}
+		if outcome != Duplicate {
+			fresh++
 		}
 	}
-	return ended
+	return fresh, ended
 }
 
 func (s *Session) message(kind byte, body []byte) error {
@@ -308,11 +312,12 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	if !s.joined {
 		return Unreadable, nil // overtook the Welcome; the server will send it again
 	}
+	copies := s.replica.stats.Duplicates
 	h, outcome, err := s.replica.applyState(d)
-	if err != nil {
+	if err != nil || s.replica.stats.Duplicates != copies { // a copy says nothing about the link, and is not answered
 		return outcome, err
 	}
-	if outcome != Duplicate && !(outcome == Held && s.clock.distant(h.Tick)) { // a copy says nothing about the link
+	if !(outcome == Held && s.clock.distant(h.Tick)) {
 		s.measure(h, now)
 	}
 	if !s.owes {

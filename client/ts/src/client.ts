@@ -77,7 +77,7 @@ export class Client {
   private stateNow: State = 'connecting'
   private error: unknown
   private updating = false
-  private datagrams = 0 // since the newest Input
+  private datagrams = 0 // since the newest Input, without copies
   private heard = 0
   private checked = 0
   private began = 0 // of the outage
@@ -176,13 +176,14 @@ export class Client {
     }
     try {
       // The last datagrams count even if a Goodbye was read first.
-      if (ended === undefined || session.goodbye) for (const d of arrivals.datagrams) session.receiveDatagram(d.bytes, d.at)
+      if (ended === undefined || session.goodbye) {
+        for (const d of arrivals.datagrams) if (session.receiveDatagram(d.bytes, d.at) !== 'duplicate') this.datagrams++
+      }
     } catch (e) {
       ended ??= e
     }
     ended ??= arrivals.error
     const t = now()
-    this.datagrams += arrivals.datagrams.length
     this.streamed ||= arrivals.stream.length > 0
     if (this.silent(t, arrivals.stream.length + arrivals.datagrams.length > 0)) {
       ended ??= new WireError(Code.timeout, `nothing arrived from the server for ${lostAfter / 1000} s`)

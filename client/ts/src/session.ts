@@ -422,8 +422,10 @@ export class Session {
   receiveDatagram(d: Uint8Array, now: number): Outcome | undefined {
     if (!this.joinedNow) return undefined
     const r = this.replica!
+    const copies = r.stats.duplicates
     const outcome = r.applyState(d)
-    if (outcome !== 'duplicate' && !(outcome === 'held' && this.clock.distant(r.stateHeader.tick))) this.measure(now)
+    if (r.stats.duplicates !== copies) return outcome // a copy says nothing about the link, and is not answered
+    if (!(outcome === 'held' && this.clock.distant(r.stateHeader.tick))) this.measure(now)
     if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz)
     this.checkFaults()
     this.checkBodies(now)
