@@ -23,6 +23,8 @@ type sentLog struct {
 type sentSnapshot struct {
 	tick     uint32
 	from, to uint32 // range of its row indexes, counted with the trimmed ones
+	bytes    uint16 // of its packets, copies included
+	novel    bool   // it names records that were sent with it
 }
 
 // at returns the snapshot that is back snapshots older than the newest.
@@ -68,6 +70,7 @@ func (v *Viewer) beginSnapshot() {
 		v.loseSnapshot(last)
 	}
 	v.sent.begin(v.replicator.frame.tick)
+	v.repeats.begin()
 }
 
 // Acknowledge processes a client's report of what it has applied (H6). An error is the
@@ -87,7 +90,9 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	back := v.sent.newest - a.Newest
 	if v.sent.pending>>back&1 != 0 {
 		v.delays.add(v.replicator.Tick() + 1 - v.sent.at(back).tick) // until the next frame
+		v.repeats.noteProgress(v.replicator.Tick(), uint32(v.replicator.world.TickHz())/repeatPause)
 	}
+	v.repeats.acked |= (a.Mask<<1 | 1) << back
 	if news := (a.Mask<<1 | 1) << back & v.sent.pending; news != 0 {
 		v.sent.pending &^= news
 		v.sent.applied |= news

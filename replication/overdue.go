@@ -18,13 +18,16 @@ func (v *Viewer) recordsOverdue() bool {
 	if s.written == s.applied || s.answered > s.applied {
 		return false
 	}
+	if v.unsure = tick; len(s.inflight) > 0 {
+		v.unsure = s.inflight[0].tick
+	}
+	if v.repeats.on {
+		return true // a copy helps only what needs none of the lost packet's records
+	}
 	lossy := v.lostTick != 0 && tick-v.lostTick < lossySeconds*uint32(v.replicator.world.TickHz())
 	usual, known := v.delays.usual(lossy)
 	if !known {
 		return false
-	}
-	if v.unsure = tick; len(s.inflight) > 0 {
-		v.unsure = s.inflight[0].tick
 	}
 	oldest := v.unsure
 	if v.sent.pending != 0 {

@@ -9,7 +9,7 @@ import (
 // one.
 type Update struct {
 	Stream    []byte   // framed structure messages
-	Datagrams [][]byte // State datagrams, in order
+	Datagrams [][]byte // State datagrams, in order, then copies of those to be sent twice
 }
 
 // Snapshot brings the viewer to the newest frame within its budget.
@@ -37,11 +37,12 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	v.sendNewborn()
 	v.tokens -= v.structure.takeUnbilled()
 	v.refreshEvents()
-	datagrams := v.encodeDatagrams()
+	v.encodeDatagrams()
 	stream := v.takeStructure()
 	v.tokens -= v.structure.takeUnbilled()
+	v.repeatDatagrams()
 	v.replicator.audit(v)
-	return Update{Stream: stream, Datagrams: datagrams}
+	return Update{Stream: stream, Datagrams: v.datagrams}
 }
 
 // collectRows collects the rows that the client is owed.
@@ -63,26 +64,25 @@ func (v *Viewer) refillTokens() {
 // encodeDatagrams fills datagrams with the waiting rows, until the budget or the number
 // of datagrams is reached. It makes at least one, since an empty snapshot carries the
 // clock and the acknowledgement of inputs.
-func (v *Viewer) encodeDatagrams() [][]byte {
+func (v *Viewer) encodeDatagrams() {
 	v.datagrams, v.ahead = v.datagrams[:0], false
 	if v.simulation == nil && v.recordsOverdue() {
 		switch late := v.findLate(); {
 		case late > 0 && late == len(v.work.waiting): // nothing can go ahead
 		case late > 0 || len(v.events.events) > 0:
 			v.encodeAhead()
-			return v.datagrams
+			return
 		default:
 			v.ahead = true
 		}
 	}
 	if waiting := len(v.work.waiting); v.overflow == 0 || waiting < v.overflow {
 		if v.encodeInOne() {
-			return v.datagrams
+			return
 		}
 		v.overflow = waiting
 	}
 	v.encodeInSeveral()
-	return v.datagrams
 }
 
 // allowance returns the size limit of the next datagram, in bytes.
@@ -231,6 +231,8 @@ func (v *Viewer) closeSnapshot(p *packed, complete bool) {
 	v.buffers[n] = append(b, p.bytes...)
 	v.datagrams = append(v.datagrams, v.buffers[n])
 	v.tokens -= len(v.buffers[n])
+	s := v.sent.at(0)
+	s.bytes, s.novel = uint16(len(v.buffers[n])+packetBytes), structure > v.structure.sent
 	if p.rows > 0 {
 		v.rowBits = 8 * len(p.bytes) / int(p.rows)
 	}

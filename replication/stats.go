@@ -18,8 +18,10 @@ type Stats struct {
 	RowsAnchored   uint64 // rows coded against the motion of their parent
 	RowsCopied     uint64 // rows whose bits were made for another viewer
 	RowsLost       uint64 // rows of lost snapshots that became eligible again
+	Copies         uint64 // State datagrams sent a second time, not included in Snapshots
 	StructureBytes uint64
-	StateBytes     uint64
+	StateBytes     uint64 // without copies
+	CopyBytes      uint64
 	// StateRowBits counts the bits of rows in State datagrams, and EnterRowBits the
 	// bits of rows in Enter records, by component of the schema. The rest of StateBytes
 	// and StructureBytes are headers.
@@ -47,8 +49,10 @@ func (s *Stats) add(o *Stats) {
 	s.RowsAnchored += o.RowsAnchored
 	s.RowsCopied += o.RowsCopied
 	s.RowsLost += o.RowsLost
+	s.Copies += o.Copies
 	s.StructureBytes += o.StructureBytes
 	s.StateBytes += o.StateBytes
+	s.CopyBytes += o.CopyBytes
 	s.Resyncs += o.Resyncs
 	s.ReliableEvents += o.ReliableEvents
 	s.ReliableEventsDropped += o.ReliableEventsDropped
@@ -85,8 +89,9 @@ type ViewerStats struct {
 	Snapshots      uint64 // State datagrams
 	Rows           uint64 // rows in them
 	RowsLost       uint64 // rows of lost snapshots that became eligible again
+	Copies         uint64 // State datagrams sent a second time, not included in Snapshots
 	StructureBytes uint64
-	StateBytes     uint64
+	StateBytes     uint64 // without copies
 	Events         uint64 // sent
 	EventsDropped  uint64
 }

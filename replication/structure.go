@@ -195,6 +195,7 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 	}
 	v.dropEvents(len(v.events.events)) // they were for the broken connection
 	v.events.dropOldest(len(v.events.events))
+	v.repeats = repetition{} // another link
 	stream = v.structure.takeRewound()
 	v.countStructure(stream)
 	return stream, true

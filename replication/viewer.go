@@ -43,6 +43,7 @@ type Viewer struct {
 	events    eventQueue
 	newborn   []newbornEvent
 	sent      sentLog
+	repeats   repetition
 	before    uint32 // newest snapshot in earlier rooms
 	ackedTick uint32 // of the newest snapshot acknowledged; 0: none
 	tokens    int    // bytes that may be sent now; negative after a burst of structure
@@ -56,7 +57,7 @@ type Viewer struct {
 	ahead     bool     // the open datagram depends on no record that the client may lack
 	unsure    uint32   // first tick whose Enters the client is not known to have
 	lacks     bool     // scratch of findLate
-	datagrams [][]byte // of the newest snapshot
+	datagrams [][]byte // of the newest snapshot, copies included
 	buffers   [maxDatagrams][]byte
 
 	simulation *simulation // nil unless the client simulates

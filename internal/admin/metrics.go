@@ -251,6 +251,7 @@ func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 	coded(texts, "text fields")
 	coded(reliable, "reliable events")
 	coded(state, "state headers")
+	coded(8*r.CopyBytes, "state copies")
 	coded(structure-texts-reliable, "structure records")
 }
 
@@ -262,6 +263,7 @@ func collectRows(r replication.Stats, counter countFunc) {
 	counter(r.RowsCopied, "worldd_rows_total", rows, "bits", "copied")
 	counter(r.RowsWhole, "worldd_rows_whole_total", "Rows in snapshots coded without a baseline that the client has acknowledged.")
 	counter(r.RowsLost, "worldd_rows_lost_total", "Rows of snapshots that were declared lost.")
+	counter(r.Copies, "worldd_snapshot_copies_total", "State datagrams sent a second time because the client's link loses packets.")
 	const records = "Structure records, by operation."
 	counter(r.Enters, "worldd_structure_records_total", records, "op", "enter")
 	counter(r.Leaves, "worldd_structure_records_total", records, "op", "leave")

@@ -35,6 +35,8 @@ type sessionInfo struct {
 	// to it now, negative after a burst of structure.
 	Interest int `json:"interest"`
 	Budget   int `json:"budget_bytes"`
+	// Loss is the estimated share of snapshots lost on the way.
+	Loss float64 `json:"loss"`
 
 	quicserve.ConnStats
 }
@@ -43,7 +45,7 @@ type sessionInfo struct {
 func newSessionInfo(i session.Info) sessionInfo {
 	s := sessionInfo{
 		ID: i.ID, Name: i.Name, User: i.User, Joined: i.Joined, Away: i.Away,
-		AgeS: i.Age, SilentS: i.Silent, Interest: i.Interest, Budget: i.Budget,
+		AgeS: i.Age, SilentS: i.Silent, Interest: i.Interest, Budget: i.Budget, Loss: i.Loss,
 	}
 	if i.Joined {
 		s.Entity = i.Entity.String()

@@ -2,8 +2,11 @@ package quicserve
 
 import (
 	"bytes"
+	"crypto/tls"
 	"testing"
+	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
@@ -56,4 +59,31 @@ func TestConnHoldsOneSnapshot(t *testing.T) {
 	require.Empty(t, w.datagrams, "sent once")
 	c.SendSnapshot(snapshot(1, 3))
 	require.EqualValues(t, 3, c.counters.replaced.Load(), "a sent snapshot is not replaced")
+}
+
+// A datagram and its copy travel in two packets, however small: one loss does not take both.
+func TestPacketForEachDatagram(t *testing.T) {
+	certificate, err := selfSigned(time.Now(), time.Hour)
+	require.NoError(t, err)
+	config := &quic.Config{EnableDatagrams: true}
+	l, err := quic.ListenAddr("127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"test"}}, config)
+	require.NoError(t, err)
+	defer l.Close()
+	client, err := quic.DialAddr(t.Context(), l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}}, config)
+	require.NoError(t, err)
+	defer client.CloseWithError(0, "")
+	server, err := l.Accept(t.Context())
+	require.NoError(t, err)
+	c := &Conn{conn: rawLink{Conn: server}, counters: &traffic{}}
+	const pairs = 20
+	before := client.ConnectionStats().PacketsReceived
+	for i := range byte(pairs) {
+		c.sendDatagrams([][]byte{{i}, {i}})
+		for range 2 {
+			d, err := client.ReceiveDatagram(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []byte{i}, d)
+		}
+	}
+	require.GreaterOrEqual(t, client.ConnectionStats().PacketsReceived-before, uint64(2*pairs))
 }

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"time"
 
@@ -68,6 +69,7 @@ type departed struct{ faults, leaves uint64 }
 type snap struct {
 	tick      uint32
 	structure uint32
+	sum       uint32 // of its bytes
 	arrived   bool
 	spoilt    bool // broken on purpose: must not be applied, or do no harm
 	corrupt   bool // spoilt, with a wrong fold
@@ -169,10 +171,21 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	s.must(err)
+	rest := d[len(wire.AppendStateHeader(nil, h)):]
+	if n := c.snaps[h.Seq]; n != nil { // a copy
+		if sum := crc32.ChecksumIEEE(d); sum != n.sum {
+			s.fail("S3", "client %d is sent two snapshots %d", c.number, h.Seq)
+		}
+		s.coverage.copies++
+		if n.corrupt {
+			h.Fold ^= 0x40
+		}
+		h.Structure = n.structure
+		return append(wire.AppendStateHeader(nil, h), rest...)
+	}
 	c.noteEvents(h)
 	c.judgeOwed(h, rows)
-	n := &snap{tick: h.Tick, structure: h.Structure}
-	rest := d[len(wire.AppendStateHeader(nil, h)):]
+	n := &snap{tick: h.Tick, structure: h.Structure, sum: crc32.ChecksumIEEE(d)}
 	switch {
 	case c.corrupt > 0:
 		c.corrupt--

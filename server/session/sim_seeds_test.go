@@ -110,6 +110,7 @@ func (t *coverage) add(o coverage) {
 	t.rejected += o.rejected
 	t.timed += o.timed
 	t.corrupted += o.corrupted
+	t.copies += o.copies
 	t.faults += o.faults
 	t.resyncs += o.resyncs
 	t.leaves += o.leaves
@@ -159,8 +160,8 @@ func (t *coverage) requireAll(tb testing.TB) {
 	}
 	for name, n := range map[string]int{
 		"commands executed": t.executed, "commands rejected": t.rejected, "verdicts timed": t.timed,
-		"datagrams spoilt": t.corrupted,
-		"faults":           int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
+		"datagrams spoilt": t.corrupted, "datagrams sent twice": t.copies,
+		"faults": int(t.faults), "resyncs": int(t.resyncs), "leaves": int(t.leaves), "slots retired": t.retired,
 		"boasts": t.boasts, "lies": t.lies, "clients of an earlier run": t.refused,
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
 		"changes of control": t.steered, "handles sent outside the protocol": t.informed,

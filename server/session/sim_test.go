@@ -151,6 +151,7 @@ type coverage struct {
 	rejected   int
 	timed      int // verdicts checked against the deadline of H3
 	corrupted  int // datagrams that arrived with a wrong fold
+	copies     int // datagrams sent a second time
 	faults     uint64
 	resyncs    uint64
 	leaves     uint64
@@ -329,7 +330,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, PanicEnds: true, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
 		Replication: replication.Config{
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
-			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget,
+			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget, SendOnce: s.tape != nil,
 		},
 		Game: s.game(),
 	}

@@ -81,8 +81,9 @@ type Info struct {
 	// Age and Silent are seconds of world time since the session began and since its last
 	// datagram.
 	Age, Silent float64
-	Interest    int // entities in its interest set
-	Budget      int // bytes that may be sent now; negative after a burst of structure
+	Interest    int     // entities in its interest set
+	Budget      int     // bytes that may be sent now; negative after a burst of structure
+	Loss        float64 // see replication.Viewer.Loss
 	// Conn is the current connection, nil if away.
 	Conn Conn
 }
@@ -101,7 +102,7 @@ func (c *Core) Infos(after uint64, limit int) []Info {
 		}
 		info := Info{
 			ID: s.id, Name: s.name, User: s.user, Joined: true, Away: s.peer == nil,
-			Entity: s.entity, Interest: s.viewer.InterestSize(), Budget: s.viewer.Budget(),
+			Entity: s.entity, Interest: s.viewer.InterestSize(), Budget: s.viewer.Budget(), Loss: s.viewer.Loss(),
 			Age: float64(c.world.Tick()-s.startTick) / hz, Silent: float64(s.silentTicks) / hz,
 		}
 		if s.peer != nil {
