@@ -1,9 +1,7 @@
 package client_test
 
 import (
-	"fmt"
 	"math"
-	"runtime"
 	"testing"
 	"time"
 
@@ -313,8 +311,8 @@ func TestEffectsAreCounted(t *testing.T) {
 // A replaced program counts for MaxBytes as long as an effect that ended by itself still has it.
 func TestReplacedProgramsAreCounted(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
+	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
 	one := func(tick, slot uint32) {
-		program := wire.Program{Code: programOf(t, fmt.Sprintf("effect lift\neverywhere\noutput += (0, %d, 0)\n", 1+slot))}.Append(nil)
 		e := wire.EffectAdded{Effect: bulk.NewHandle(slot, 1), Age: 1, Life: 1}
 		require.NoError(t, m.send(tick, program, e.Append(nil)))
 	}
@@ -327,36 +325,6 @@ func TestReplacedProgramsAreCounted(t *testing.T) {
 	m.snapshot(2000)
 	one(2001, 2)
 	require.Less(t, m.session.Replica().Bytes(), first+grown)
-}
-
-// The same programs one after another on a number count once each.
-func TestAlternatingProgramsAreCounted(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
-	programs := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil), wire.Program{Code: programOf(t, "output += (0, 1, 0)\n")}.Append(nil)}
-	held := wire.EffectAdded{Effect: bulk.NewHandle(9, 1), Program: 1, Age: 1}.Append(nil) // has the first all the time
-	require.NoError(t, m.send(10, wire.Program{Number: 1, Code: programOf(t, lift)}.Append(nil), held))
-	sizes := map[int]bool{}
-	for tick := uint32(12); tick < 200; tick += 2 {
-		require.NoError(t, m.send(tick, programs[tick/2%2]))
-		m.snapshot(tick)
-		if tick > 20 {
-			sizes[m.session.Replica().Bytes()] = true
-		}
-	}
-	require.LessOrEqual(t, len(sizes), 2, "%v", sizes)
-}
-
-// Sessions of a process share programs, which go with the last session that has them.
-func TestProgramsAreShared(t *testing.T) {
-	before := client.LoadedPrograms()
-	func() {
-		for range 10 {
-			m := newMover(t, client.SessionConfig{})
-			require.NoError(t, m.send(10, wire.Program{Code: programOf(t, "output += (0, 1234, 0)\n")}.Append(nil)))
-		}
-		require.LessOrEqual(t, client.LoadedPrograms(), before+1)
-	}()
-	require.Eventually(t, func() bool { runtime.GC(); return client.LoadedPrograms() <= before }, time.Minute, time.Millisecond)
 }
 
 // A record about ticks that were computed changes them no more, but bodies whose states are

@@ -135,14 +135,6 @@ func Recorrect[State any](p *Prediction[State]) {
 	c.afterCorrection()
 }
 
-// LoadedPrograms returns how many programs the sessions of this process have, and those that were
-// not collected yet.
-func LoadedPrograms() int {
-	loaded.mu.Lock()
-	defer loaded.mu.Unlock()
-	return len(loaded.byCode)
-}
-
 // ComputedTick returns the tick that exact bodies were computed up to.
 func (r *Replica) ComputedTick() uint32 { return r.bodies.now }
 

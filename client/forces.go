@@ -1,11 +1,8 @@
 package client
 
 import (
-	"runtime"
 	"slices"
-	"sync"
 	"unsafe"
-	"weak"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
@@ -30,45 +27,6 @@ type forces struct {
 type program struct {
 	*field.Program
 	bytes int
-}
-
-// loadedPrograms are the programs of all sessions of this process, by their portable form.
-// A load generator's sessions have the same ones: one copy stays in the processor's caches. Each
-// session counts all of its own for MaxBytes.
-type loadedPrograms struct {
-	mu     sync.Mutex
-	byCode map[string]weak.Pointer[field.Program]
-}
-
-var loaded = loadedPrograms{byCode: map[string]weak.Pointer[field.Program]{}}
-
-// load returns the program of a portable form.
-func (l *loadedPrograms) load(code []byte) (*field.Program, error) {
-	l.mu.Lock()
-	known := l.byCode[string(code)].Value()
-	l.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	p, err := field.Load(code)
-	if err != nil {
-		return nil, err
-	}
-	key := string(code)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.byCode[key] = weak.Make(p)
-	runtime.AddCleanup(p, l.forget, key)
-	return p, nil
-}
-
-// forget removes the entry of a program that is no more, unless it was loaded again.
-func (l *loadedPrograms) forget(code string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.byCode[code].Value() == nil {
-		delete(l.byCode, code)
-	}
 }
 
 // force is the tenant of a slot.
@@ -110,9 +68,9 @@ const (
 	bytesOfVersion = int(unsafe.Sizeof(version{}))
 	bytesOfVector  = int(unsafe.Sizeof(field.Vec4{}))
 	// bytesOfProgram and bytesOfCode bound the memory of a loaded program, which keeps
-	// decoded instructions and bound kernels for each byte of its portable form, and that.
+	// decoded instructions and bound kernels for each byte of its portable form.
 	bytesOfProgram = 4 << 10
-	bytesOfCode    = 25
+	bytesOfCode    = 24
 )
 
 // bytes returns the memory of the effects.
@@ -127,17 +85,15 @@ func (f *forces) addProgram(p wire.Program, tick uint32) error {
 			return protocolError("program %d is replaced while effect %d has it", p.Number, slot)
 		}
 	}
-	compiled, err := loaded.load(p.Code)
+	loaded, err := field.Load(p.Code)
 	if err != nil {
 		return wire.Malformed(err)
 	}
 	at := &f.programs[p.Number]
-	if slices.ContainsFunc(f.replaced, func(r program) bool { return r.Program == at.Program }) {
-		f.size -= at.bytes
-	} else if at.Program != nil {
+	if at.Program != nil {
 		f.replaced = append(f.replaced, *at) // until prune
 	}
-	*at = program{compiled, bytesOfProgram + bytesOfCode*len(p.Code)}
+	*at = program{loaded, bytesOfProgram + bytesOfCode*len(p.Code)}
 	f.size += at.bytes
 	return nil
 }
