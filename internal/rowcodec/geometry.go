@@ -36,17 +36,6 @@ func (v vector) size() int64 { return absolute(v.x) + absolute(v.y) + absolute(v
 // axes returns the components as an array.
 func (v vector) axes() [3]int64 { return [3]int64{v.x, v.y, v.z} }
 
-// along returns the component of an axis.
-func (v vector) along(axis int) int64 {
-	switch axis {
-	case 0:
-		return v.x
-	case 1:
-		return v.y
-	}
-	return v.z
-}
-
 // rotation is a unit quaternion in 1/16384. Its arithmetic is in integers so that both
 // sides of a connection predict the same. It is a struct rather than an array so that
 // it is passed in registers.
