@@ -38,7 +38,8 @@ type Config struct {
 	// carries at most four datagrams of state, 4,800 bytes. Default 64,000.
 	BudgetBytesPerSecond int
 	// SendOnce turns off copies. By default State datagrams of up to 600 bytes are sent twice to
-	// a viewer whose link loses 2 % of the packets or more, as far as its budget has room.
+	// a viewer whose link loses packets (2.5 % or more, until it is below 1 %), as far as its budget
+	// has room.
 	SendOnce bool
 	// Always is the set of slots whose entities are relevant to every viewer at any
 	// distance, for example the Presence of a component. It is read at each snapshot.
