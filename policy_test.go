@@ -82,7 +82,7 @@ loadtest            internal/commandline loadtest/command
 cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client internal/address internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
-server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion x/term
+server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
 server/imagefile    internal/atomicfile internal/regularfile world flock
 `
 

@@ -10,7 +10,7 @@ import "math/bits"
 // pause. It is judged when one made repeatLag later is acknowledged.
 type repetition struct {
 	on       bool
-	loss     uint32 // share of the samples lost, in parts of lossScale: a moving average
+	loss     uint32 // moving average of the share of samples lost, times lossScale
 	gap      bool   // the newest sample was lost
 	samples  uint64 // bit n: snapshot newest-n is a sample whose fate is open
 	acked    uint64 // bit n: snapshot newest-n was acknowledged, if late

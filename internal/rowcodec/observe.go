@@ -110,17 +110,17 @@ func (o *Observer) reportResiduals(u *unit, headSigned int, values []uint32, mis
 		}
 		x := &f.residuals[i]
 		d := ringDifference(now, x.expected, u.max)
-		far := absolute(d)
-		m := far
+		size := absolute(d)
+		m := size
 		if i < headSigned {
 			m = d ^ d>>63
 		}
 		symbol, _ := bucket(uint64(m))
 		o.Residual(Residual{
 			Lane: lane, Scale: x.scale(missed), Symbol: symbol, Attached: f.attached, Speed: f.speed,
-			Features: f.featuresOf(lane, i, missed), Magnitude: magnitude(far),
+			Features: f.featuresOf(lane, i, missed), Magnitude: magnitude(size),
 		})
-		missed += far
+		missed += size
 	}
 }
 

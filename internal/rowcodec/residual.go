@@ -169,17 +169,17 @@ func (u *unit) readResiduals(r *bitio.Reader, headSigned, signs int, values []ui
 func (u *unit) readPlain(r *bitio.Reader, i, headSigned, signs int, values []uint32, missed int64, expected []residual) (int, int64) {
 	ahead, left := r.Window()
 	all, most := left, u.max
-	farthest := int64((uint64(most) + 1) / 2)
+	largest := int64((uint64(most) + 1) / 2)
 	for ; i < len(expected) && i < len(values); i++ {
 		x := &expected[i]
 		e := x.codes[x.scale(missed)&(Scales-1)].lookup(ahead)
-		d, far, n := e.residual(ahead, i < headSigned, -int64(signs>>(i&63)&1))
-		if far > farthest || n > left {
+		d, size, n := e.residual(ahead, i < headSigned, -int64(signs>>(i&63)&1))
+		if size > largest || n > left {
 			break
 		}
 		ahead >>= n & 63
 		left -= n
-		missed += far
+		missed += size
 		values[i] = ringSum(x.expected, d, most)
 	}
 	r.Skip(all - left)
@@ -188,16 +188,16 @@ func (u *unit) readPlain(r *bitio.Reader, i, headSigned, signs int, values []uin
 
 // residual returns the difference that e and the bits ahead stand for, its magnitude, and
 // the number of bits. The sign, 0 or -1, is either known or follows.
-func (e entry) residual(ahead uint64, known bool, sign int64) (d, far int64, n uint) {
+func (e entry) residual(ahead uint64, known bool, sign int64) (d, size int64, n uint) {
 	n, low := e.bits(), e.low()
 	ahead >>= n
 	n += low
-	far = int64(e.value()<<low | ahead&(1<<low-1))
+	size = int64(e.value()<<low | ahead&(1<<low-1))
 	if known {
-		return far ^ sign, far - sign, n
+		return size ^ sign, size - sign, n
 	}
 	sign = -int64(ahead >> low & 1)
-	return (far ^ sign) - sign, far, n + uint(uint64(-far)>>63) // 0 has no sign
+	return (size ^ sign) - sign, size, n + uint(uint64(-size)>>63) // 0 has no sign
 }
 
 // readAny reads any i-th residual. It returns the value and the new sum of the magnitudes.
@@ -206,20 +206,20 @@ func (u *unit) readAny(r *bitio.Reader, i int, known bool, sign, missed int64, x
 	e := x.codes[x.scale(missed)].lookup(ahead)
 	if e.value() == entryEscape {
 		r.Skip(e.bits())
-		v, far := u.readEscaped(r, i, x.expected)
-		return v, missed + far
+		v, size := u.readEscaped(r, i, x.expected)
+		return v, missed + size
 	}
-	d, far, n := e.residual(ahead, known, sign)
+	d, size, n := e.residual(ahead, known, sign)
 	r.Skip(n)
-	if 2*far > int64(u.max)+1 {
+	if 2*size > int64(u.max)+1 {
 		r.Fail("%s differs by %d, among %d numbers", u.path(i), d, uint64(u.max)+1)
 		return 0, missed
 	}
-	return ringSum(x.expected, d, u.max), missed + far
+	return ringSum(x.expected, d, u.max), missed + size
 }
 
 // readEscaped reads a number written in full.
-func (u *unit) readEscaped(r *bitio.Reader, i int, expected uint32) (v uint32, far int64) {
+func (u *unit) readEscaped(r *bitio.Reader, i int, expected uint32) (v uint32, size int64) {
 	v = uint32(r.Read(u.bits))
 	if v > u.max {
 		r.Fail("%s is %d, at most %d is allowed", u.path(i), v, u.max)

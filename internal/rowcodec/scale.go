@@ -92,7 +92,7 @@ func (f *prediction) rest(w *laneWeights) uint64 {
 	return sum
 }
 
-// expectPosition prepares the coding of the position's residuals.
+// expectPosition fills residuals for the position.
 func (f *prediction) expectPosition() {
 	f.setOtherMissed(f.rotationMissed)
 	x := &f.features
@@ -109,8 +109,8 @@ func (f *prediction) expectPosition() {
 	}
 }
 
-// expectRotation prepares the coding of the residuals of a rotation, given its largest
-// component and the bits of the others.
+// expectRotation fills residuals for a rotation. largest is the component that is not
+// sent; the others have that many bits.
 func (f *prediction) expectRotation(expected rotation, largest int, bits uint) {
 	f.setOtherMissed(f.missed)
 	x := &f.residuals
@@ -122,7 +122,7 @@ func (f *prediction) expectRotation(expected rotation, largest int, bits uint) {
 	}
 }
 
-// expectNumbers prepares the coding of the residuals of any other unit.
+// expectNumbers fills residuals for a unit of numbers.
 func (f *prediction) expectNumbers(u *unit, past *Past) {
 	f.setOtherMissed(f.rotationMissed)
 	f.features[pairAxisSpeed] &^= 1<<32 - 1

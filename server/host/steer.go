@@ -79,20 +79,16 @@ const (
 )
 
 // steer shows the world from above and sends what is typed, until the player quits.
-func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Client, k *stick, events *eventLines) error {
-	if in, ok := p.in.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-		before, err := term.MakeRaw(int(in.Fd()))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = term.Restore(int(in.Fd()), before) }()
+func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Client, input *stick, events *eventLines) error {
+	keys, restore, err := Streams{p.in, p.out, p.err}.Keys(ctx)
+	if err != nil {
+		return err
 	}
+	defer restore()
 	if _, err := io.WriteString(p.out, openScreen); err != nil {
 		return err
 	}
 	defer func() { _, _ = io.WriteString(p.out, closeScreen) }()
-	keys := make(chan string)
-	go readKeys(ctx, p.in, keys)
 	view := newChart(joined)
 	picture := time.NewTicker(time.Second / picturesPerSecond)
 	defer picture.Stop()
@@ -101,7 +97,7 @@ func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Cli
 		case <-ctx.Done():
 			return nil
 		case typed, ok := <-keys:
-			if !ok || !k.press(typed) {
+			if !ok || !input.press(typed) {
 				return nil
 			}
 		case <-picture.C:
@@ -109,7 +105,7 @@ func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Cli
 				return err
 			}
 			if joined.Controlled().Valid() {
-				if _, err := joined.SetInputValue(k.input); err != nil {
+				if _, err := joined.SetInputValue(input.input); err != nil {
 					return err
 				}
 			}
@@ -117,23 +113,6 @@ func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Cli
 			if _, err := io.WriteString(p.out, view.draw(columns, lines, events.newest())); err != nil {
 				return err
 			}
-		}
-	}
-}
-
-// readKeys passes on what is typed, until the end of input.
-func readKeys(ctx context.Context, in io.Reader, keys chan<- string) {
-	defer close(keys)
-	buf := make([]byte, 64)
-	for {
-		n, err := in.Read(buf)
-		if err != nil {
-			return
-		}
-		select {
-		case keys <- string(buf[:n]):
-		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -106,7 +106,8 @@ func TestSteer(t *testing.T) {
 	<-picture.up
 	require.NoError(t, typed.Close())
 	require.Equal(t, exitOK, <-played)
-	require.Contains(t, picture.String(), "@ ")
+	_, newest, _ := strings.Cut(picture.String()[strings.LastIndex(picture.String(), "\x1b[H"):], "\x1b[H")
+	require.Equal(t, strings.Repeat(" ", 40)+"@\x1b[K\r", strings.Split(newest, "\n")[10], "in the middle: %q", newest)
 	require.True(t, strings.HasSuffix(picture.String(), closeScreen))
 
 	status, said, errs := play(t, "watch", "--steer", found[1], "--insecure-dev")

@@ -17,8 +17,8 @@ import (
 
 // watchCommand shows what a server sends: a client without types of its own, unless it steers.
 type watchCommand struct {
-	Addr  string `arg:"" placeholder:"HOST:PORT" help:"The server. It is joined like by a player who does nothing."`
-	Rows  int    `default:"3" placeholder:"N" help:"Entities shown of each kind (${default})."`
+	Addr  string `arg:"" placeholder:"HOST:PORT" help:"Server to join as a player."`
+	Rows  int    `default:"3" placeholder:"N" help:"Number of entities to show of each kind (${default})."`
 	Steer bool   `help:"Play: show the world from above, and steer with arrows or WASD. The input needs numbers X and Z."`
 
 	connectFlags

@@ -3,7 +3,6 @@ package motion
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/worldd/worldd/field"
 )
@@ -57,17 +56,9 @@ type Sim struct {
 	settled []uint32 // numbers of the bodies that fell asleep in the last tick
 	sources []source // by slot
 	acting  int      // sources that are live
+	forces  Forces
+	batch   Batch
 }
-
-// work is the memory that a Sim needs within a tick.
-type work struct {
-	forces Forces
-	batch  Batch
-}
-
-// spare holds unused work. Programs with hundreds of Sims step one at a time on each
-// processor, and find it in the processor's cache.
-var spare = sync.Pool{New: func() any { return new(work) }}
 
 // source is an effect of a Sim.
 type source struct {
@@ -242,16 +233,14 @@ func (m *Sim) step(most int) (points int, ok bool) {
 	if m.awake == 0 {
 		return 0, true
 	}
-	w := spare.Get().(*work)
-	defer spare.Put(w)
-	m.gatherForces(&w.forces)
+	m.gatherForces()
 	if points = m.awake * m.acting; points > most {
-		points = w.forces.Work(&m.bodies, 0, m.awake)
+		points = m.forces.Work(&m.bodies, 0, m.awake)
 	}
 	if points > most {
 		return points, false
 	}
-	m.stepper.Step(&w.batch, &w.forces, &m.bodies, 0, m.awake)
+	m.stepper.Step(&m.batch, &m.forces, &m.bodies, 0, m.awake)
 	clear(m.bodies.Moved)
 	clear(m.bodies.Stopped)
 	return points, true
@@ -306,9 +295,9 @@ func (m *Sim) leader(e *Source) (Vec3, bool) {
 	return m.bodies.Position(row), true
 }
 
-// gatherForces fills f with the effects that act in this tick, by slot.
-func (m *Sim) gatherForces(f *Forces) {
-	f.Reset()
+// gatherForces fills forces with the effects that act in this tick, by slot.
+func (m *Sim) gatherForces() {
+	m.forces.Reset()
 	for i := range m.sources {
 		e := &m.sources[i]
 		if !e.live || e.First > m.tick {
@@ -318,7 +307,7 @@ func (m *Sim) gatherForces(f *Forces) {
 			Program: e.Program, Params: e.Params, Mode: e.Mode, Layers: e.Source.Layers,
 			Center: e.Center, Time: m.stepper.Seconds(m.tick - e.Born),
 		}
-		if err := f.Add(&acting); err != nil {
+		if err := m.forces.Add(&acting); err != nil {
 			panic("motion: an effect that SetEffect accepted: " + err.Error())
 		}
 	}

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/rig"
@@ -115,17 +111,13 @@ func (o *playCommand) playOverNetwork(ctx context.Context, std host.Streams) err
 
 // show draws 30 pictures a second until the player quits. advance brings the game up to now.
 func show(ctx context.Context, std host.Streams, p *Player, advance func() error) error {
-	if in := int(os.Stdin.Fd()); term.IsTerminal(in) {
-		before, err := term.MakeRaw(in)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = term.Restore(in, before) }()
+	keys, restore, err := std.Keys(ctx)
+	if err != nil {
+		return err
 	}
+	defer restore()
 	fmt.Fprint(std.Out, "\x1b[?1049h\x1b[?25l") // another screen, no cursor
 	defer fmt.Fprint(std.Out, "\x1b[?25h\x1b[?1049l")
-	keys := make(chan string)
-	go read(ctx, std.In, keys)
 	t := &Terminal{Player: p}
 	tick := time.NewTicker(time.Second / 30)
 	defer tick.Stop()
@@ -142,23 +134,6 @@ func show(ctx context.Context, std host.Streams, p *Player, advance func() error
 			fmt.Fprint(std.Out, "\x1b[H"+t.Picture())
 		case <-ctx.Done():
 			return nil
-		}
-	}
-}
-
-// read passes on what is typed, until the end of input.
-func read(ctx context.Context, in io.Reader, keys chan<- string) {
-	defer close(keys)
-	buf := make([]byte, 64)
-	for {
-		n, err := in.Read(buf)
-		if err != nil {
-			return
-		}
-		select {
-		case keys <- string(buf[:n]):
-		case <-ctx.Done():
-			return
 		}
 	}
 }
