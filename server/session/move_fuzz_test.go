@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
@@ -91,7 +92,7 @@ func playMoves(t *testing.T, script []byte) {
 	x.conn, x.peer = h.hello(func(m *wire.Hello) { m.Room = "one" })
 	for script = script[:min(len(script), 600)]; len(script) >= 2; script = script[2:] {
 		x.play(script[0], script[1])
-		h.input(p, 0)
+		h.acknowledge(p, three.Session(p.ID()).viewer.Numbers())
 		live := map[uint64]int{}
 		for _, c := range h.rooms {
 			for s := range c.Sessions() {
@@ -121,6 +122,7 @@ func FuzzMoves(f *testing.F) {
 	f.Add([]byte{11, 0, 0, 1, 11, 1, 2, 0, 3, 1, 11, 0})
 	f.Add([]byte{11, 0, 5, 0, 7, 0, 11, 0, 0, 1, 11, 2, 8, 0, 11, 1, 8, 17, 11, 0})
 	f.Add([]byte{11, 0, 0, 1, 10, 0, 0, 2, 10, 1, 2, 0, 2, 0, 2, 0, 11, 0})
+	f.Add(bytes.Repeat([]byte{11, 3}, 300)) // longer than a client may acknowledge nothing
 	f.Fuzz(playMoves)
 }
 

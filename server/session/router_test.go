@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -138,6 +139,13 @@ func (h *house) join(room string) (*tape, *Peer) {
 
 func (h *house) input(p *Peer, structure uint32) {
 	in := wire.Input{Stamp: 1, Ack: wire.Ack{Structure: structure}}
+	_, err := p.ReceiveDatagram(in.Append(nil))
+	require.NoError(h.t, err)
+}
+
+// acknowledge sends the acknowledgement of everything up to n.
+func (h *house) acknowledge(p *Peer, n replication.Numbers) {
+	in := wire.Input{Stamp: 1, Ack: wire.Ack{Structure: n.Structure, Seen: n.Seq > 0, Newest: n.Seq}}
 	_, err := p.ReceiveDatagram(in.Append(nil))
 	require.NoError(h.t, err)
 }
