@@ -137,13 +137,17 @@ func (s *Session) inputWait(now, age time.Duration) time.Duration {
 // patience returns how long to wait for a snapshot before an Input is sent without
 // one: two snapshot intervals, as the Welcome gave them. Without new inputs it uses
 // the measured interval: a server too busy for all snapshots is spared Inputs that
-// say nothing new.
+// say nothing new. So is one that has nothing new itself.
 func (s *Session) patience() time.Duration {
 	if s.welcome == nil {
 		return handshakeTimeout
 	}
 	interval := time.Second / time.Duration(s.welcome.SnapshotHz)
-	if s.inputs.unsent == 0 {
+	switch {
+	case s.inputs.unsent > 0:
+	case s.clock.quiet && !s.unacked():
+		interval = max(interval, maxInterval)
+	default:
 		interval = max(interval, min(s.clock.interval, maxInterval))
 	}
 	return 2 * interval

@@ -47,6 +47,8 @@ type clock struct {
 	wrong    time.Duration // error of offset, found at updated
 	jitter   time.Duration
 	tick     uint32        // newest of a snapshot; 0: none
+	seq      uint32        // of that snapshot
+	quiet    bool          // it was empty
 	interval time.Duration // mean server time between snapshots
 }
 
@@ -68,7 +70,8 @@ func (c *clock) server(now time.Duration) time.Duration { return now - c.offsetA
 
 func (c *clock) trip(now, trip time.Duration) { c.trips.add(now, trip) }
 
-func (c *clock) snapshot(now time.Duration, tick uint32) {
+// snapshot learns from the arrival of a tick's snapshot. The tick before had one too.
+func (c *clock) snapshot(now time.Duration, tick, before uint32) {
 	behind := now - c.timeOf(tick)
 	if c.tick != 0 && behind-c.early.least() > lostAbove {
 		c.early = leastOf{}
@@ -81,8 +84,8 @@ func (c *clock) snapshot(now time.Duration, tick uint32) {
 	if c.tick == 0 || c.wrong.Abs() > stepAbove {
 		c.offset, c.wrong = c.offset+c.wrong, 0
 	}
-	if c.tick != 0 && tick > c.tick {
-		c.interval += (c.timeOf(tick-c.tick) - c.interval) / intervalShare
+	if c.tick != 0 && tick > before {
+		c.interval += (c.timeOf(tick-before) - c.interval) / intervalShare
 	}
 	if tick > c.tick {
 		c.behind = behind

@@ -348,7 +348,7 @@ func (s *Session) resendTicks() uint32 {
 	if s.welcome == nil {
 		return 0
 	}
-	return resendSnapshots * max(1, uint32(s.welcome.TickHz)/max(1, uint32(s.welcome.SnapshotHz)))
+	return resendSnapshots * s.intervalTicks()
 }
 
 // knownUntil returns the newest tick at which the controlled entity e is known to have its

@@ -39,9 +39,10 @@ type studio struct {
 	hz      int64  // ticks a second
 	every   uint32 // ticks between snapshots
 	motion  func(tick uint32) (body schema.Body, sent bool)
-	render  func() // called for each render
-	updated func() // called when a snapshot has arrived, by a client that sleeps before it answers
-	sleeps  bool   // the client waits between updates
+	omits   func(tick uint32) bool // reports whether the snapshot of a tick is not sent
+	render  func()                 // called for each render
+	updated func()                 // called when a snapshot has arrived, by a client that sleeps before it answers
+	sleeps  bool                   // the client waits between updates
 	arrived func(in wire.Input, tick uint32)
 
 	now    int64
@@ -64,7 +65,7 @@ func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Condition
 	s := &studio{
 		t: t, hz: hz, schema: schema.New(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
-		render: func() {}, updated: func() {}, arrived: func(wire.Input, uint32) {},
+		omits: func(uint32) bool { return false }, render: func() {}, updated: func() {}, arrived: func(wire.Input, uint32) {},
 	}
 	require.NoError(t, schema.Add[schema.Body](s.schema, "body"))
 	s.codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
@@ -187,7 +188,7 @@ func (s *studio) step() {
 	if s.tick == studioFirstTick {
 		s.enter(1, walker)
 	}
-	if s.tick%s.every != 0 {
+	if s.tick%s.every != 0 || s.omits(s.tick) {
 		return
 	}
 	s.seq++

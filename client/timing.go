@@ -22,10 +22,19 @@ func (s *Session) measure(h wire.StateHeader, now time.Duration) {
 		s.inputs.echoed(now, h.Echo, sent-time.Duration(h.Hold)*stampUnit, sent)
 	}
 	before := s.clock.tick
-	s.clock.snapshot(now, h.Tick)
+	if s.clock.quiet && h.Seq == s.clock.seq+1 { // others would have been empty too, and were not sent
+		before = max(before, h.Tick-min(h.Tick, s.intervalTicks()))
+	}
+	s.clock.snapshot(now, h.Tick, before)
 	if h.Tick > before {
 		s.renderer.snapshot(now, &s.clock, before)
+		s.clock.seq, s.clock.quiet = h.Seq, h.Rows == 0 && len(h.Events) == 0
 	}
+}
+
+// intervalTicks returns how many ticks the Welcome says are between two snapshots.
+func (s *Session) intervalTicks() uint32 {
+	return uint32(s.welcome.TickHz / s.welcome.SnapshotHz)
 }
 
 // distant reports whether a held snapshot's tick is far from the newest one. It may be of the next

@@ -25,6 +25,7 @@ type sentSnapshot struct {
 	from, to uint32 // range of its row indexes, counted with the trimmed ones
 	bytes    uint16 // of its packets, copies included
 	novel    bool   // it names records that were sent with it
+	empty    bool   // it has neither rows nor events
 }
 
 // at returns the snapshot that is back snapshots older than the newest.

@@ -41,6 +41,9 @@ const (
 	// maxDatagrams is how many datagrams one snapshot may fill. A larger burst could
 	// overrun the 128 datagrams that a receiver queues.
 	maxDatagrams = 4
+	// minIdleHz is how many snapshots a second a client gets at least while nothing is new, for its
+	// clock and round trip. It notices a dead connection by their absence.
+	minIdleHz = 4
 	// sentWindow is how many snapshots are remembered until acknowledged: one for each
 	// bit of sentLog.pending. An Ack covers one more.
 	sentWindow = 64

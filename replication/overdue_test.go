@@ -27,6 +27,7 @@ func newDelayed(t *testing.T) *delayed {
 	d.applied = uint32(len(records(t, d.snapshot())))
 	for range 16 {
 		d.acknowledge(d.applied)
+		d.move(d.focus)
 		require.Len(t, d.snapshot().Datagrams, 1)
 	}
 	d.acknowledge(d.applied)
@@ -102,6 +103,7 @@ func TestRowsGoAhead(t *testing.T) {
 func TestRowsGoAheadAfterALostSnapshot(t *testing.T) {
 	d := newDelayed(t)
 	d.acknowledge(d.written)
+	d.move(d.focus)
 	d.snapshot() // lost
 	d.spawn(3, 0)
 	d.move(d.old, d.fresh)

@@ -9,7 +9,7 @@ import (
 // one.
 type Update struct {
 	Stream    []byte   // framed structure messages
-	Datagrams [][]byte // State datagrams, in order, then copies of those to be sent twice
+	Datagrams [][]byte // State datagrams, in order, then copies of those to be sent twice; none if nothing is new
 }
 
 // Snapshot brings the viewer to the newest frame within its budget.
@@ -62,10 +62,14 @@ func (v *Viewer) refillTokens() {
 }
 
 // encodeDatagrams fills datagrams with the waiting rows, until the budget or the number
-// of datagrams is reached. It makes at least one, since an empty snapshot carries the
-// clock and the acknowledgement of inputs.
+// of datagrams is reached. Unless nothing is new it makes at least one, since an empty snapshot
+// carries the clock and the acknowledgement of inputs.
 func (v *Viewer) encodeDatagrams() {
 	v.datagrams, v.ahead = v.datagrams[:0], false
+	if v.hasNothingNew() {
+		v.work.stats.Omitted++
+		return
+	}
 	if v.simulation == nil && v.recordsOverdue() {
 		switch late := v.findLate(); {
 		case late > 0 && late == len(v.work.waiting): // nothing can go ahead
@@ -83,6 +87,17 @@ func (v *Viewer) encodeDatagrams() {
 		v.overflow = waiting
 	}
 	v.encodeInSeveral()
+}
+
+// hasNothingNew reports whether a snapshot would be empty and its client would learn nothing from
+// it: the client has acknowledged everything, and the newest snapshot was empty too, so that the
+// client does not extrapolate from the last motion. Clients that simulate compute on from each
+// snapshot, so they receive all.
+func (v *Viewer) hasNothingNew() bool {
+	newest, f := v.sent.at(0), v.replicator.frame
+	return newest.empty && v.sent.pending == 0 && !v.StructureUnacked() && v.simulation == nil &&
+		len(v.work.waiting) == 0 && len(v.events.events) == 0 && v.input == v.inputSent &&
+		(f.tick-newest.tick)*minIdleHz < uint32(v.replicator.world.TickHz())
 }
 
 // allowance returns the size limit of the next datagram, in bytes.
@@ -232,7 +247,8 @@ func (v *Viewer) closeSnapshot(p *packed, complete bool) {
 	v.datagrams = append(v.datagrams, v.buffers[n])
 	v.tokens -= len(v.buffers[n])
 	s := v.sent.at(0)
-	s.bytes, s.novel = uint16(len(v.buffers[n])+packetBytes), structure > v.structure.sent
+	s.bytes, s.novel, s.empty = uint16(len(v.buffers[n])+packetBytes), structure > v.structure.sent, p.rows == 0 && len(events) == 0
+	v.inputSent = v.input
 	if p.rows > 0 {
 		v.rowBits = 8 * len(p.bytes) / int(p.rows)
 	}

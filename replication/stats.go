@@ -19,6 +19,7 @@ type Stats struct {
 	RowsCopied     uint64 // rows whose bits were made for another viewer
 	RowsLost       uint64 // rows of lost snapshots that became eligible again
 	Copies         uint64 // State datagrams sent a second time, not included in Snapshots
+	Omitted        uint64 // snapshots that were not made, since nothing was new
 	StructureBytes uint64
 	StateBytes     uint64 // without copies
 	CopyBytes      uint64
@@ -50,6 +51,7 @@ func (s *Stats) add(o *Stats) {
 	s.RowsCopied += o.RowsCopied
 	s.RowsLost += o.RowsLost
 	s.Copies += o.Copies
+	s.Omitted += o.Omitted
 	s.StructureBytes += o.StructureBytes
 	s.StateBytes += o.StateBytes
 	s.CopyBytes += o.CopyBytes

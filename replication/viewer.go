@@ -49,6 +49,7 @@ type Viewer struct {
 	tokens    int    // bytes that may be sent now; negative after a burst of structure
 	resync    bool
 	input     uint32 // tick of the newest input applied; 0: none
+	inputSent uint32 // input as of the newest snapshot
 	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
 	rowBits   int    // of a row in the newest datagram with rows, on average; 0: unknown
 	stats     ViewerStats

@@ -80,7 +80,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 	a.settle()
 	tick := func() {
 		for _, h := range a.crowd {
-			a.world.SetVelocity(h, world.Vec3{X: 0.01 * (a.rand.Float32() - 0.5)})
+			a.world.SetVelocity(h, world.Vec3{X: a.rand.Float32() - 0.5})
 		}
 		a.world.Step()
 		a.rep.AfterStep()

@@ -263,6 +263,7 @@ func collectRows(r replication.Stats, counter countFunc) {
 	counter(r.RowsCopied, "worldd_rows_total", rows, "bits", "copied")
 	counter(r.RowsWhole, "worldd_rows_whole_total", "Rows in snapshots coded without a baseline that the client has acknowledged.")
 	counter(r.RowsLost, "worldd_rows_lost_total", "Rows of snapshots that were declared lost.")
+	counter(r.Omitted, "worldd_snapshots_omitted_total", "Snapshots that were not sent because nothing was new to the client.")
 	counter(r.Copies, "worldd_snapshot_copies_total", "State datagrams sent a second time because the client's link loses packets.")
 	const records = "Structure records, by operation."
 	counter(r.Enters, "worldd_structure_records_total", records, "op", "enter")

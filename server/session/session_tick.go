@@ -141,7 +141,7 @@ func (s *Session) sendSnapshot(update replication.Update) {
 		return
 	}
 	s.sendStream(update.Stream)
-	if !s.ended {
+	if !s.ended && len(update.Datagrams) > 0 {
 		s.peer.conn.SendSnapshot(update.Datagrams)
 	}
 }

@@ -55,6 +55,9 @@ export class Clock {
   jitter = 0
   /** tick is the newest of a snapshot, 0 before the first. */
   tick = 0
+  /** seq is that snapshot's, and quiet says that it was empty. */
+  seq = 0
+  quiet = false
   /** interval is the mean server time between snapshots. */
   interval = 0
   private readonly early = new Least()
@@ -97,7 +100,8 @@ export class Clock {
     return this.tick === 0 ? 0 : Math.max(this.ticks(this.server(now)), 0)
   }
 
-  snapshot(now: number, tick: number): void {
+  /** snapshot learns from the arrival of a tick's snapshot. The tick before had one too. */
+  snapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
     if (this.tick !== 0 && behind - this.early.least > lostAbove) this.early.reset()
     this.early.add(now, behind)
@@ -110,7 +114,7 @@ export class Clock {
       this.wrong = 0
     }
     if (tick <= this.tick) return
-    if (this.tick !== 0) this.interval += (this.timeOf(tick - this.tick) - this.interval) / intervalShare
+    if (this.tick !== 0) this.interval += (this.timeOf(tick - before) - this.interval) / intervalShare
     this.behind = behind
     this.tick = tick
   }

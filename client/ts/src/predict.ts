@@ -286,8 +286,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   private knownUntil(r: Replica, e: Entity): number {
     if (e.isComputed) return Math.max(r.bodies!.exact(e.index, scratch), e.tick)
     const since = r.ackTick(Math.min(r.acks.run, 63))
-    const w = this.session.welcome
-    const resend = w ? resendSnapshots * Math.max(1, Math.floor(w.tickHz / Math.max(1, w.snapshotHz))) : 0
+    const resend = this.session.welcome ? resendSnapshots * this.session.intervalTicks : 0
     return r.tick <= e.tick || (e.tick < since && r.tick - since <= resend) ? e.tick : r.tick
   }
 

@@ -444,9 +444,21 @@ export class Session {
       const sent = c.timeOf(h.tick)
       this.inputs.echoed(now, h.echo, sent - hold, sent)
     }
-    const before = c.tick
-    c.snapshot(now, h.tick)
-    if (h.tick > before) this.renderer.snapshot(now, c, before)
+    let before = c.tick
+    if (c.quiet && h.seq === c.seq + 1) { // others would have been empty too, and were not sent
+      before = Math.max(before, h.tick - this.intervalTicks)
+    }
+    c.snapshot(now, h.tick, before)
+    if (h.tick <= before) return
+    this.renderer.snapshot(now, c, before)
+    c.seq = h.seq
+    c.quiet = h.rows === 0 && h.events.length === 0
+  }
+
+  /** intervalTicks is how many ticks the Welcome says are between two snapshots. */
+  get intervalTicks(): number {
+    const w = this.welcome!
+    return Math.floor(w.tickHz / w.snapshotHz)
   }
 
   /** checkFaults requests everything again after a datagram whose fold was wrong. */

@@ -204,6 +204,31 @@ test('the limits of the replica are checked, and the error says whose they are',
   s.client.close()
 })
 
+test('snapshots without news that were not sent are no delay, and lost ones are', async () => {
+  const clock = { t: 1e6 }
+  const real = performance.now
+  performance.now = () => clock.t
+  try {
+    const s = await new Stage().join()
+    let [seq, tick] = [0, 100]
+    const hear = (intervals: number, lost = 0): void => {
+      clock.t += 50 * intervals
+      tick += 3 * intervals
+      s.link.deliverDatagram(server.snapshot((seq += 1 + lost), tick, 0), clock.t)
+      s.client.update()
+    }
+    for (let i = 0; i < 20; i++) hear(1)
+    const { delay } = s.client.linkStats
+    for (let i = 0; i < 20; i++) hear(5)
+    assert.ok(s.client.linkStats.delay <= delay + 1, `${s.client.linkStats.delay} ms, before ${delay}`)
+    for (let i = 0; i < 3; i++) hear(5, 4)
+    assert.ok(s.client.linkStats.delay > 200, `${s.client.linkStats.delay} ms`)
+    s.client.close()
+  } finally {
+    performance.now = real
+  }
+})
+
 const simulated = { text: schemaText, simulate: true }
 
 /** audits delivers n snapshots with wrong audits, a time apart in ms. */

@@ -1,0 +1,100 @@
+package replication_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication"
+)
+
+// calm is a stage whose client has everything, an empty snapshot included.
+type calm struct {
+	*stage
+	applied uint32 // records
+}
+
+func newCalm(t *testing.T) *calm {
+	c := &calm{stage: newStage(t, replication.Config{})}
+	c.spawn(1, 0)
+	c.settle()
+	return c
+}
+
+// settle acknowledges snapshots until one is omitted.
+func (c *calm) settle() {
+	for range 10 {
+		u := c.snapshot()
+		c.applied += uint32(len(records(c.t, u)))
+		if len(u.Datagrams) == 0 {
+			return
+		}
+		c.acknowledge(c.applied)
+	}
+	require.Fail(c.t, "snapshots without news go on")
+}
+
+// rows returns the number of rows of each datagram of the next snapshot.
+func (c *calm) rows() []int {
+	rows := []int{}
+	u := c.snapshot()
+	c.applied += uint32(len(records(c.t, u)))
+	for _, h := range headers(c.t, u) {
+		rows = append(rows, h.Rows)
+	}
+	return rows
+}
+
+// While nothing is new, four snapshots a second are sent, and their numbers have no gap.
+func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
+	c := newCalm(t)
+	first, tick, sent := c.viewer.Seq(), c.rep.Tick(), 0
+	before := c.rep.Stats().Omitted
+	for c.rep.Tick() < tick+10*60 {
+		if n := len(c.rows()); n > 0 {
+			sent += n
+			c.acknowledge(c.applied)
+		}
+	}
+	require.EqualValues(t, sent, c.viewer.Seq()-first)
+	require.InDelta(t, 40, sent, 1)
+	require.EqualValues(t, 200-sent, c.rep.Stats().Omitted-before)
+}
+
+// The snapshot after a change is made at once. Further ones follow until the client has
+// acknowledged an empty one.
+func TestChangesEndOmission(t *testing.T) {
+	c := newCalm(t)
+	at, _ := c.world.Position(c.focus)
+	at.X++
+	c.world.SetPosition(c.focus, at)
+	require.Equal(t, []int{1}, c.rows())
+	require.Equal(t, []int{0}, c.rows(), "not acknowledged")
+	c.acknowledge(c.applied)
+	require.Empty(t, c.rows())
+
+	at.X++
+	c.world.SetPosition(c.focus, at)
+	require.Equal(t, []int{1}, c.rows())
+	c.acknowledge(c.applied)
+	require.Equal(t, []int{0}, c.rows(), "says that it stands still")
+	require.Equal(t, []int{0}, c.rows(), "not acknowledged")
+}
+
+func TestNewsEndOmission(t *testing.T) {
+	for name, change := range map[string]func(*calm){
+		"input":            func(c *calm) { c.viewer.NoteInput(c.rep.Tick() + 1) },
+		"unreliable event": func(c *calm) { c.viewer.Send(c.event(spark{})) },
+		"event":            func(c *calm) { c.viewer.Send(c.event(boom{})) },
+		"enter":            func(c *calm) { c.spawn(2, 0) },
+		"handle":           func(c *calm) { c.viewer.Teach(c.spawn(9999, 0)); c.world.Destroy(c.focus) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCalm(t)
+			require.Empty(t, c.rows())
+			change(c)
+			require.NotEmpty(t, c.rows())
+			c.settle()
+		})
+	}
+}
