@@ -55,9 +55,8 @@ export class Clock {
   jitter = 0
   /** tick is the newest of a snapshot, 0 before the first. */
   tick = 0
-  /** seq is that snapshot's, and quiet says that it was empty. */
-  seq = 0
-  quiet = false
+  /** next is the number after that snapshot's if it was empty, else 0. */
+  next = 0
   /** interval is the mean server time between snapshots. */
   interval = 0
   private readonly early = new Least()

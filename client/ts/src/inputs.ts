@@ -196,26 +196,22 @@ export class Inputs {
    */
   due(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
     const age = now - this.sentAt
-    if (age >= this.patience(acks) || this.unsent >= maxUnsent || (this.unsent > 0 && this.targetTick(now) >= this.list[0].tick)) return true
-    const unacked = this.unacked(acks)
+    const unacked = !acks.equals(this.acked)
+    if (age >= this.patience(unacked) || this.unsent >= maxUnsent || (this.unsent > 0 && this.targetTick(now) >= this.list[0].tick)) return true
     if (unacked && streaming) return true
     if (this.list.length > 0 && now - this.set < inputSoon && age < inputSoon) return false
     return unacked || (datagrams > 0 && waiting === 0)
-  }
-
-  private unacked(acks: Acks): boolean {
-    return !acks.equals(this.acked)
   }
 
   /**
    * patience is how long to wait for a snapshot before a datagram is sent without one. Without new
    * inputs, a server that is too busy for all snapshots, or has nothing new itself, gets fewer.
    */
-  private patience(acks: Acks): number {
+  private patience(unacked: boolean): number {
     if (this.snapshotHz === 0) return handshakeTimeout
     const interval = 1000 / this.snapshotHz
     if (this.unsent > 0) return 2 * interval
-    return 2 * Math.max(interval, this.clock.quiet && !this.unacked(acks) ? maxInterval : Math.min(this.clock.interval, maxInterval))
+    return 2 * Math.max(interval, this.clock.next > 0 && !unacked ? maxInterval : Math.min(this.clock.interval, maxInterval))
   }
 
   /** reconnected forgets what was measured of the connection before. */

@@ -445,14 +445,13 @@ export class Session {
       this.inputs.echoed(now, h.echo, sent - hold, sent)
     }
     let before = c.tick
-    if (c.quiet && h.seq === c.seq + 1) { // others would have been empty too, and were not sent
+    if (h.seq === c.next) { // others would have been empty too, and were not sent
       before = Math.max(before, h.tick - this.intervalTicks)
     }
     c.snapshot(now, h.tick, before)
     if (h.tick <= before) return
     this.renderer.snapshot(now, c, before)
-    c.seq = h.seq
-    c.quiet = h.rows === 0 && h.events.length === 0
+    c.next = h.rows + h.events.length === 0 ? h.seq + 1 : 0
   }
 
   /** intervalTicks is how many ticks the Welcome says are between two snapshots. */
