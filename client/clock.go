@@ -70,7 +70,8 @@ func (c *clock) server(now time.Duration) time.Duration { return now - c.offsetA
 
 func (c *clock) trip(now, trip time.Duration) { c.trips.add(now, trip) }
 
-// snapshot learns from the arrival of a tick's snapshot. The tick before had one too.
+// snapshot records the arrival of tick's snapshot. before is the tick of the previous snapshot,
+// sent or omitted.
 func (c *clock) snapshot(now time.Duration, tick, before uint32) {
 	behind := now - c.timeOf(tick)
 	if c.tick != 0 && behind-c.early.least() > lostAbove {

@@ -42,7 +42,7 @@ const (
 	// overrun the 128 datagrams that a receiver queues.
 	maxDatagrams = 4
 	// minIdleHz is how many snapshots a second a client gets at least while nothing is new, for its
-	// clock and round trip. It notices a dead connection by their absence.
+	// clock and round trip, and to notice a dead connection.
 	minIdleHz = 4
 	// sentWindow is how many snapshots are remembered until acknowledged: one for each
 	// bit of sentLog.pending. An Ack covers one more.

@@ -99,7 +99,7 @@ export class Clock {
     return this.tick === 0 ? 0 : Math.max(this.ticks(this.server(now)), 0)
   }
 
-  /** snapshot learns from the arrival of a tick's snapshot. The tick before had one too. */
+  /** snapshot records the arrival of tick's snapshot. before is the tick of the previous one, sent or omitted. */
   snapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
     if (this.tick !== 0 && behind - this.early.least > lostAbove) this.early.reset()
