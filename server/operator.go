@@ -18,7 +18,8 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 }
 
 // DrainRoom refuses new sessions of a room, and ends it when it is empty or after within, at once
-// if that is 0. The remaining sessions end with Draining, and the world is saved if its kind is.
+// if that is 0. The remaining sessions end with Draining, and the world is saved if its kind is. A
+// draining room that panics is not restored. A pinned room begins again.
 // If there is no such room, the error is a *wire.Error with NoRoom; a server without Config.Rooms
 // returns ErrNotRooms. Any goroutine may call it.
 func (s *Server) DrainRoom(name string, within time.Duration) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // host makes a room and runs it until it ends. After a panic it is restored from its newest
-// image. The goroutine owns the room's name, file and generations until it returns.
+// image, unless it was draining. The goroutine owns the room's name, file and generations until it returns.
 func (m *rooms) host(ctx context.Context, k *kind, r *Room) {
 	defer r.stop()
 	defer m.remove(k, r)
@@ -27,7 +27,7 @@ func (m *rooms) host(ctx context.Context, k *kind, r *Room) {
 		m.open(r, next)
 		panicked := m.serve(ctx, r, next)
 		m.retire(k, r, next)
-		restores := k.pins(r) || panicked && next.store != nil
+		restores := k.pins(r) || panicked && next.store != nil && !m.drains(r)
 		switch {
 		case ctx.Err() != nil || !restores:
 			return
@@ -40,6 +40,13 @@ func (m *rooms) host(ctx context.Context, k *kind, r *Room) {
 			m.reopen(r)
 		}
 	}
+}
+
+// drains reports whether r was told to end when it is empty, as it is after a panic.
+func (m *rooms) drains(r *Room) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !r.deadline.IsZero()
 }
 
 func (r *Room) logger(log *zap.Logger) *zap.Logger { return log.With(zap.String("room", r.name)) }

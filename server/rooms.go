@@ -313,7 +313,8 @@ func (m *rooms) drain(name string, within time.Duration) error {
 	if r == nil {
 		return noRoom(name)
 	}
-	if r.deadline = time.Now().Add(within); within <= 0 {
+	r.deadline = time.Now().Add(within)
+	if within <= 0 || r.state == roomFailed && !m.kinds[r.kind].pins(r) { // a failed room is empty
 		r.stop()
 	}
 	return nil

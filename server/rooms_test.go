@@ -454,6 +454,31 @@ func TestPanicInARoom(t *testing.T) {
 	})
 }
 
+// A room that the operator drains ends, even if it panics before it is empty or after it has failed.
+func TestDrainOutlastsAPanic(t *testing.T) {
+	dir := t.TempDir()
+	play(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *hostel) {
+		for _, room := range []string{"match/drained", "match/failed", "lobby"} {
+			h.mustVisit(room)
+		}
+		h.in("match/failed", func(*world.World) { panic("always") })
+		time.Sleep(10 * time.Second)
+		for _, room := range []string{"match/drained", "match/failed", "lobby"} {
+			require.NoError(t, h.drain(room, time.Hour))
+		}
+		for _, room := range []string{"match/drained", "lobby"} {
+			h.in(room, func(*world.World) {
+				h.in(room, nil)
+				panic("a mistake")
+			})
+		}
+		time.Sleep(2 * failedFor)
+		require.Equal(t, []string{"lobby"}, h.names())
+		require.Equal(t, map[string]int{"lobby": 2, "match/drained": 1, "match/failed": 1 + maxRestarts}, h.times())
+		h.mustVisit("lobby")
+	})
+}
+
 // A room that panics again and again stays closed for a while.
 func TestPanicLoop(t *testing.T) {
 	dir := t.TempDir()
