@@ -68,6 +68,9 @@ type Recorder struct {
 	hashes   []uint64
 	shapes   []shape // of the components
 	saved    []int   // by component: its number in the image; -1: local, not saved
+	written  int64   // bytes
+	limit    int64   // of written; 0: none
+	full     func()  // called at the limit
 	err      error
 }
 
@@ -94,9 +97,11 @@ func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error
 	if err := r.writeHead(head); err != nil {
 		return nil, err
 	}
-	if _, err := img.WriteTo(to); err != nil {
+	n, err := img.WriteTo(to)
+	if err != nil {
 		return nil, err
 	}
+	r.written += n
 	names := w.hashParts()
 	head = binary.LittleEndian.AppendUint32(head[:0], uint32(len(names)))
 	for _, name := range names {
@@ -118,8 +123,13 @@ func (r *Recorder) writeHead(b []byte) error {
 	if _, err := r.to.Write(b); err != nil {
 		return fmt.Errorf("world: recording: %w", err)
 	}
+	r.written += int64(len(b))
 	return nil
 }
+
+// EndAt closes the recording before a step that would make it longer than limit bytes, and then
+// calls full, inside that Step. Its image may be longer. 0 is no limit.
+func (r *Recorder) EndAt(limit int64, full func()) { r.limit, r.full = limit, full }
 
 // Err returns the error that ended the recording before Close, or nil. A server polls it
 // to learn of a failed recording while it runs.
@@ -218,6 +228,12 @@ func (r *Recorder) write() {
 		r.fail(fmt.Errorf("%w: a step record of %d bytes; at most %d", ErrFull, n, maxStepBytes))
 		return
 	}
+	if n > 0 && r.limit > 0 && r.written+int64(len(r.step)+stepHeaderBytes) > r.limit {
+		if r.Close() == nil {
+			r.full()
+		}
+		return
+	}
 	_, _ = r.sum.Write(r.step[stepHeaderBytes:]) // never fails
 	binary.LittleEndian.PutUint32(r.step, uint32(n))
 	binary.LittleEndian.PutUint64(r.step[4:], r.sum.Sum64())
@@ -226,6 +242,7 @@ func (r *Recorder) write() {
 		r.fail(fmt.Errorf("world: recording: tick %d: %w", r.w.tick, err))
 		return
 	}
+	r.written += int64(len(r.step))
 	r.begin()
 }
 

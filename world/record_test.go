@@ -248,6 +248,37 @@ func TestRecordingEndsOnError(t *testing.T) {
 	}
 }
 
+// A recording with a limit is closed in time, and replays up to there.
+func TestRecordingEndsAtLimit(t *testing.T) {
+	for _, limit := range []int64{1, 4000, 4001, 4002, 20000} {
+		s := newScene(t, 7, 10, 1, 1)
+		var img world.Image
+		var file bytes.Buffer
+		s.TakeImage(&img)
+		rec, err := s.Record(&file, &img, 1)
+		require.NoError(t, err)
+		head := file.Len()
+		ends := 0
+		rec.EndAt(limit, func() { ends++ })
+		steps(s.World, 1000)
+		require.Equal(t, 1, ends)
+		require.NoError(t, rec.Close())
+		require.LessOrEqual(t, file.Len(), max(int(limit), head+12))
+		again := newScene(t, 7, 10, 1, 1)
+		replay, err := again.Replay(&file)
+		require.NoError(t, err)
+		for err = replay.Next(); err == nil; err = replay.Next() {
+		}
+		require.ErrorIs(t, err, io.EOF, "closed")
+		require.NotErrorIs(t, err, world.ErrRecording)
+		require.Less(t, again.Tick(), s.Tick())
+		require.Equal(t, limit == 1, again.Tick() == 0)
+		s.TakeImage(&img)
+		_, err = s.Record(io.Discard, &img, 1)
+		require.NoError(t, err)
+	}
+}
+
 func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("audits allocate")

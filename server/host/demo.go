@@ -87,7 +87,7 @@ func (c *demoCommand) game(p *program) (*Game, error) {
 		if err := c.fits(p, o); err != nil {
 			return nil, err
 		}
-		g, _ := p.roomsOf(o, func(*server.Config) {}, "", nil)
+		g, _ := p.roomsOf(o, func(*server.Config) {}, recordFlags{}, nil)
 		g.MaxSessions = max(c.Bots, session.DefaultMaxSessions)
 		return g, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
@@ -425,8 +426,9 @@ func TestRecordings(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	path, tables := filepath.Join(dir, "a.recording"), filepath.Join(dir, "a.tables")
-	var b bytes.Buffer
-	rec, err := g.record(&b)
+	file, err := createRecord(path, zap.NewNop())
+	require.NoError(t, err)
+	rec, err := g.record(file, 0)
 	require.NoError(t, err)
 	for range 200 {
 		if g.World.Tick() == 30 {
@@ -436,7 +438,7 @@ func TestRecordings(t *testing.T) {
 		g.World.Step()
 	}
 	require.NoError(t, rec.Close())
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	require.NoError(t, file.Close())
 
 	status, out, errs := play(t, "replay", path)
 	require.Equal(t, exitOK, status, errs)

@@ -10,7 +10,44 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/world"
 )
+
+const (
+	defaultRecordMB    = 256
+	defaultRecordRooms = 1000
+)
+
+// recordFlags configure recordings.
+type recordFlags struct {
+	Record      string `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten. For games with rooms: a folder, with a file for each room."`
+	RecordMB    *int   `name:"record-mb" placeholder:"N" help:"End a recording at N megabytes; 0 for no limit (256; needs --record)."`
+	RecordRooms int    `placeholder:"N" help:"Maximum number of recorded rooms of a kind, ended ones included (1000; needs --record, for games with rooms)."`
+}
+
+func (f *recordFlags) validate() error {
+	switch {
+	case f.RecordMB != nil && *f.RecordMB < 0:
+		return fmt.Errorf("--record-mb is %d, want more than 0, or 0 for no limit", *f.RecordMB)
+	case f.RecordRooms < 0:
+		return fmt.Errorf("--record-rooms is %d, want more than 0, or 0 for %d", f.RecordRooms, defaultRecordRooms)
+	case f.Record == "" && (f.RecordMB != nil || f.RecordRooms > 0):
+		return errors.New("--record-mb and --record-rooms need --record FILE, where the world is recorded")
+	}
+	return nil
+}
+
+// maxBytes returns the limit of each recording; 0: none.
+func (f *recordFlags) maxBytes() int64 {
+	if f.RecordMB == nil {
+		return defaultRecordMB * 1e6
+	}
+	return int64(*f.RecordMB) * 1e6
+}
+
+// recordedHashTicks is the interval of hashes in a recording: differences are located
+// to the second, and most ticks cost nothing.
+const recordedHashTicks = 60
 
 // queuedSteps bounds the recorded steps waiting for the disk: some seconds of a busy
 // world.
@@ -72,6 +109,22 @@ func (r *recordFile) fault() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
+}
+
+// record starts recording the game to to, which stays open, up to limit bytes if it is not 0.
+func (g *Game) record(to *recordFile, limit int64) (*world.Recorder, error) {
+	var img world.Image
+	if err := g.TakeImage(&img); err != nil {
+		return nil, err
+	}
+	r, err := g.World.Record(to, &img, recordedHashTicks)
+	if err != nil {
+		return nil, err
+	}
+	r.EndAt(limit, func() {
+		to.log.Warn("the recording is complete: it has reached --record-mb", zap.String("path", to.path), zap.Uint64("tick", g.World.Tick()))
+	})
+	return r, nil
 }
 
 // Write queues a copy. Its error is an earlier write's, or errSlowDisk.

@@ -43,11 +43,11 @@ type hosted struct {
 const maxFound = 16
 
 // roomsOf returns a Game whose Config makes a server with rooms, and the games of the rooms. each
-// changes the Config of one room. If record is not empty, rooms are recorded to files in that
-// folder: pinned ones from their start, others from their first session.
-func (p *program) roomsOf(o Options, each func(*server.Config), record string, log *zap.Logger) (*Game, *hosted) {
+// changes the Config of one room. If record names a folder, rooms are recorded to files in it:
+// pinned ones from their start, others from their first session.
+func (p *program) roomsOf(o Options, each func(*server.Config), record recordFlags, log *zap.Logger) (*Game, *hosted) {
 	h := &hosted{games: map[string]*Game{}}
-	records := &recordings{dir: record, log: log, rooms: map[string]bool{}}
+	records := &recordings{recordFlags: record, log: log, rooms: map[string]bool{}}
 	rooms := *p.Rooms
 	rooms.Kinds = maps.Clone(rooms.Kinds)
 	for name, k := range rooms.Kinds {
@@ -64,7 +64,7 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record string, l
 			h.mu.Unlock()
 			made := g.inRoom()
 			endRecording := func() {}
-			if record != "" {
+			if record.Record != "" {
 				endRecording = records.add(made, g, q, k.Pinned && q.ID == "")
 			}
 			made.Ended = func() {
@@ -129,7 +129,7 @@ func anyRoom(name string) (server.RoomRequest, error) {
 
 // checkRooms makes a room of each kind and reports all contradictions.
 func (p *program) checkRooms(o Options) (summary string, warnings []string, err error) {
-	g, made := p.roomsOf(o, func(*server.Config) {}, "", zap.NewNop())
+	g, made := p.roomsOf(o, func(*server.Config) {}, recordFlags{}, zap.NewNop())
 	g.Listen = "127.0.0.1:0" // not bound
 	if err := g.CheckRooms(); err != nil {
 		return "", nil, mistake("%w", err)

@@ -111,6 +111,9 @@ func TestServeRooms(t *testing.T) {
 	status, out := runInn(t, t.Context(), inn(), "serve", "--listen", "127.0.0.1:0", "--image", file)
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, "--image must name a folder")
+	status, out = runInn(t, t.Context(), inn(), "serve", "--listen", "127.0.0.1:0", "--record", file)
+	require.Equal(t, exitUsage, status, out)
+	require.Contains(t, out, "--record must name a folder")
 
 	images, records := filepath.Join(dir, "images"), filepath.Join(dir, "records")
 	for range 2 {
@@ -143,7 +146,7 @@ func TestEndedRoomsAreForgotten(t *testing.T) {
 		return g, err
 	}
 	p := &program{Definition: d}
-	g, all := p.roomsOf(Options{}, func(*server.Config) {}, "", zap.NewNop())
+	g, all := p.roomsOf(Options{}, func(*server.Config) {}, recordFlags{}, zap.NewNop())
 	for i := range 3 * maxFound {
 		name := fmt.Sprintf("room/%d", i)
 		room, err := g.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
@@ -196,7 +199,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	logs, seen := observer.New(zap.ErrorLevel)
 	p := &program{Definition: inn()}
-	g, _ := p.roomsOf(Options{}, func(*server.Config) {}, dir, zap.New(logs))
+	g, _ := p.roomsOf(Options{}, func(*server.Config) {}, recordFlags{Record: dir, RecordRooms: 9}, zap.New(logs))
 	run := func(name string, joins bool) {
 		kind, id, err := server.ParseRoomName(name)
 		require.NoError(t, err)
@@ -221,7 +224,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 		status, out := runInn(t, t.Context(), inn(), "replay", file(room), "--room", room)
 		require.Equal(t, exitOK, status, out)
 	}
-	for i := range maxRecordings - 2 {
+	for i := range 9 - 2 {
 		require.NoError(t, os.WriteFile(file(fmt.Sprint("room/", i)), nil, 0o600))
 	}
 	run("room/b", true)
@@ -229,7 +232,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 	require.Zero(t, seen.Len())
 	run("room/c", true)
 	require.NoFileExists(t, file("room/c"))
-	require.ErrorContains(t, seen.All()[0].Context[1].Interface.(error), "has 1000 recordings")
+	require.ErrorContains(t, seen.All()[0].Context[1].Interface.(error), "has 9 recordings")
 	run("room/a", true)
 	run("lobby", false)
 	require.FileExists(t, file("room/a")+".old-1")
@@ -249,7 +252,7 @@ func TestHangupReloadsRooms(t *testing.T) {
 		}
 		return g, err
 	}
-	g, _ := (&program{Definition: d}).roomsOf(Options{}, func(*server.Config) {}, "", zap.NewNop())
+	g, _ := (&program{Definition: d}).roomsOf(Options{}, func(*server.Config) {}, recordFlags{}, zap.NewNop())
 	g.Listen = "127.0.0.1:0"
 	s, err := server.Listen(g.Config)
 	require.NoError(t, err)

@@ -24,10 +24,6 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// recordedHashTicks is the interval of hashes in a recording: differences are located
-// to the second, and most ticks cost nothing.
-const recordedHashTicks = 60
-
 // serveCommand hosts a world.
 type serveCommand struct {
 	worldFlags
@@ -43,6 +39,7 @@ type serveCommand struct {
 	Rooms       int    `placeholder:"N" help:"Maximum number of rooms (the game's own; for games with rooms)."`
 
 	adminFlags
+	recordFlags
 	webFlags
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Maximum number of clients from one IPv4 address or IPv6 /64 (64; unlimited from this machine)."`
@@ -64,7 +61,6 @@ type serveCommand struct {
 	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	ImageKeep  int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
 	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
-	Record     string        `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten. For games with rooms: a folder, with a file for each room, of at most 1000 rooms of a kind."`
 }
 
 // Validate is called by kong.
@@ -93,7 +89,7 @@ func (c *serveCommand) Validate() error {
 	case c.QlogDir != "" && c.Admin == "":
 		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
-	return c.webFlags.validate()
+	return errors.Join(c.recordFlags.validate(), c.webFlags.validate())
 }
 
 // run serves until ctx is done, drains, and prints a summary.
@@ -196,7 +192,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	}
 	began := time.Now()
 	reload := func(ctx context.Context) { (&reloader{c, s, g, verifier, config.Log}).run(ctx, asked) }
-	err = serve(ctx, s, record, g, reload)
+	err = serve(ctx, s, record, c.maxBytes(), g, reload)
 	writeServed(p.out, time.Since(began), s.Report(), g)
 	return err
 }
@@ -211,7 +207,7 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 	}
 	var g *Game
 	if p.Rooms != nil {
-		g, _ = p.roomsOf(Options{World: c.world()}, each, c.Record, log)
+		g, _ = p.roomsOf(Options{World: c.world()}, each, c.recordFlags, log)
 		if err := c.rooms(g.Rooms); err != nil {
 			return nil, err
 		}
@@ -222,6 +218,9 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 		}
 		if c.Rooms != 0 {
 			return nil, mistake("--rooms is set, but this game has one world")
+		}
+		if c.RecordRooms != 0 {
+			return nil, mistake("--record-rooms is set, but this game has one world")
 		}
 		if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
 			return nil, err
@@ -234,15 +233,17 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 	return g, nil
 }
 
-// rooms configures the rooms by the flags, and makes the folder of images.
+// rooms configures the rooms by the flags, and makes the folders of images and recordings.
 func (c *serveCommand) rooms(r *server.RoomsConfig) error {
 	r.MaxRooms, r.Default = cmp.Or(c.Rooms, r.MaxRooms), c.room()
 	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep}
-	if c.Image == "" {
-		return nil
-	}
-	if err := os.MkdirAll(c.Image, 0o755); err != nil {
-		return mistake("--image must name a folder, since this game has rooms: %w", err)
+	for _, f := range []struct{ flag, dir string }{{"--image", c.Image}, {"--record", c.Record}} {
+		if f.dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(f.dir, 0o755); err != nil {
+			return mistake("%s must name a folder, since this game has rooms: %w", f.flag, err)
+		}
 	}
 	return nil
 }
@@ -260,23 +261,14 @@ func (g *Game) takes(flag string, n int) error {
 	return mistake("%s is %d, but %s takes %s: want fewer%s", flag, n, g.Title, count(most, "player", "players"), advice)
 }
 
-// record starts recording the game to to.
-func (g *Game) record(to io.Writer) (*world.Recorder, error) {
-	var img world.Image
-	if err := g.TakeImage(&img); err != nil {
-		return nil, err
-	}
-	return g.World.Record(to, &img, recordedHashTicks)
-}
-
 // exposed reports whether other machines can reach an address.
 func exposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || !tcp.IP.IsLoopback()
 }
 
-// serve runs the server with reload beside it, and records it if record is set.
-func serve(ctx context.Context, s *server.Server, record *recordFile, g *Game, reload func(context.Context)) error {
+// serve runs the server with reload beside it, and records up to limit bytes if record is set.
+func serve(ctx context.Context, s *server.Server, record *recordFile, limit int64, g *Game, reload func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
 	supervisor.Go(func() { supervised(telling, s) })
@@ -288,7 +280,7 @@ func serve(ctx context.Context, s *server.Server, record *recordFile, g *Game, r
 	if record == nil {
 		return s.Serve(ctx)
 	}
-	recorder, err := g.record(record)
+	recorder, err := g.record(record, limit)
 	if err != nil {
 		return errors.Join(err, record.Close(), s.Close())
 	}
