@@ -32,10 +32,13 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 			t.P50Ms, t.P99Ms, t.MaxMs, grouped(t.Count), t.RateHz, grouped(t.Late))
 	}
 	if o := r.World; o != nil {
-		line("world", "%s entities: %s awake, %s asleep", grouped(o.Entities), grouped(o.Awake), grouped(o.Asleep))
-		line("", "%s spawned, %s of them into a slot used before; %s destroyed", grouped(o.Spawned), grouped(o.Reused), grouped(o.Destroyed))
-		if strings.Trim(o.StateHash, "0") != "" { // rooms have no common one
+		spawned := fmt.Sprintf("%s spawned, %s of them into a slot used before; %s destroyed", grouped(o.Spawned), grouped(o.Reused), grouped(o.Destroyed))
+		if strings.Trim(o.StateHash, "0") != "" {
+			line("world", "%s entities: %s awake, %s asleep", grouped(o.Entities), grouped(o.Awake), grouped(o.Asleep))
+			line("", "%s", spawned)
 			line("", "state hash %s", o.StateHash)
+		} else { // rooms, which have ended
+			line("worlds", "%s", spawned)
 		}
 	}
 	if c := r.Cost; c != nil {

@@ -102,21 +102,19 @@ func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 	a.meters = metersOf(families, asked)
 	var late uint64
 	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {
-		late = uint64(m.GetCounter().GetValue())
+		late += uint64(m.GetCounter().GetValue()) // of each kind of rooms
 	}
 	now := &bot.ServerNow{TickMeanMs: a.ticks.add(durations, late, asked)}
 	if t := a.ticks.report(); t != nil {
 		now.TickP99Ms = t.P99Ms
 	}
 	for _, m := range families["worldd_entities"].GetMetric() {
-		if len(m.GetLabel()) != 1 {
-			continue
-		}
-		switch m.GetLabel()[0].GetValue() {
-		case "awake":
-			now.Awake = int(m.GetGauge().GetValue())
-		case "asleep":
-			now.Asleep = int(m.GetGauge().GetValue())
+		n := int(m.GetGauge().GetValue())
+		switch {
+		case labelled(m, "state", "awake"):
+			now.Awake += n
+		case labelled(m, "state", "asleep"):
+			now.Asleep += n
 		}
 	}
 	return now, nil

@@ -21,10 +21,13 @@ func operator(t *testing.T, durations *hdrhistogram.Histogram, late *int) *admin
 		switch r.URL.Path {
 		case "/metrics":
 			fmt.Fprintf(w, `# TYPE worldd_tick_overruns_total counter
-worldd_tick_overruns_total %d
+worldd_tick_overruns_total{room_kind="lobby"} %d
+worldd_tick_overruns_total{room_kind="yard"} 0
 # TYPE worldd_entities gauge
-worldd_entities{state="awake"} 12
-worldd_entities{state="asleep"} 34
+worldd_entities{room_kind="lobby",state="awake"} 10
+worldd_entities{room_kind="lobby",state="asleep"} 30
+worldd_entities{room_kind="yard",state="awake"} 2
+worldd_entities{room_kind="yard",state="asleep"} 4
 `, *late)
 		case "/ticks":
 			text, err := durations.Encode(hdrhistogram.V2CompressedEncodingCookieBase)

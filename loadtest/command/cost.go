@@ -15,7 +15,7 @@ type meters struct {
 	snapshots, stateBytes, packetsBoth float64
 }
 
-// metersOf reads the counters from the server's metrics. Missing ones are 0: some
+// metersOf reads the counters from the server's metrics, summed over kinds of rooms. Missing ones are 0: some
 // systems have no process metrics.
 func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
 	m := meters{asked: asked}
@@ -26,11 +26,11 @@ func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
 		m.resident = one.GetGauge().GetValue()
 	}
 	for _, one := range families["worldd_snapshot_age_seconds"].GetMetric() {
-		m.snapshots = float64(one.GetHistogram().GetSampleCount())
+		m.snapshots += float64(one.GetHistogram().GetSampleCount())
 	}
 	for _, one := range families["worldd_bytes_total"].GetMetric() {
 		if labelled(one, "dir", "out") && labelled(one, "component", "state") {
-			m.stateBytes = one.GetCounter().GetValue()
+			m.stateBytes += one.GetCounter().GetValue()
 		}
 	}
 	for _, one := range families["worldd_packets_total"].GetMetric() {

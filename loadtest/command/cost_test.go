@@ -38,11 +38,15 @@ process_cpu_seconds_total 8
 # TYPE process_resident_memory_bytes gauge
 process_resident_memory_bytes 6000
 # TYPE worldd_snapshot_age_seconds histogram
-worldd_snapshot_age_seconds_bucket{le="+Inf"} 101000
-worldd_snapshot_age_seconds_sum 1
-worldd_snapshot_age_seconds_count 101000
+worldd_snapshot_age_seconds_bucket{room_kind="lobby",le="+Inf"} 1000
+worldd_snapshot_age_seconds_sum{room_kind="lobby"} 1
+worldd_snapshot_age_seconds_count{room_kind="lobby"} 1000
+worldd_snapshot_age_seconds_bucket{room_kind="yard",le="+Inf"} 100000
+worldd_snapshot_age_seconds_sum{room_kind="yard"} 1
+worldd_snapshot_age_seconds_count{room_kind="yard"} 100000
 # TYPE worldd_bytes_total counter
-worldd_bytes_total{dir="out",component="state"} 90000100
+worldd_bytes_total{dir="out",component="state",room_kind="yard"} 90000000
+worldd_bytes_total{dir="out",component="state",room_kind="lobby"} 100
 worldd_bytes_total{dir="out",component="stream"} 8000
 # TYPE worldd_packets_total counter
 worldd_packets_total{dir="in"} 100010

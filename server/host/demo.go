@@ -109,13 +109,10 @@ func (c *demoCommand) fits(p *program, o Options) error {
 		if err != nil {
 			return mistake("--room: %w", err)
 		}
-		if o.Room, err = anyRoom(name); err != nil {
+		if o.Room, err = p.anyRoom(name); err != nil {
 			return err
 		}
-		k, known := p.Rooms.Kinds[o.Room.Kind]
-		if !known {
-			return mistake("--room is %s, and this game has no kind of rooms named %q", name, o.Room.Kind)
-		}
+		k := p.Rooms.Kinds[o.Room.Kind]
 		most, made := limits[o.Room.Kind]
 		if !made {
 			g, err := p.build(o)

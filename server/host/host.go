@@ -116,8 +116,8 @@ func (f *worldFlags) room() string {
 }
 
 // options returns what the flags say about the world of one room.
-func (f *worldFlags) options() (Options, error) {
-	room, err := anyRoom(f.room())
+func (f *worldFlags) options(p *program) (Options, error) {
+	room, err := p.anyRoom(f.room())
 	return Options{World: f.world(), Room: room}, err
 }
 

@@ -33,7 +33,7 @@ func (c *inspectCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.options()
+	o, err := c.options(p)
 	if err != nil {
 		return err
 	}

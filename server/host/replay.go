@@ -20,7 +20,7 @@ type replayCommand struct {
 
 // run replays the recording and compares state hashes.
 func (c *replayCommand) run(ctx context.Context, p *program) error {
-	o, err := c.options()
+	o, err := c.options(p)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case errors.Is(err, world.ErrRecording) && errors.Is(err, io.ErrUnexpectedEOF):
-		p.print("the recording was not closed: its server died; it is correct up to here")
+		p.print("the recording was not closed: its server died or still runs; it is correct up to here")
 		return nil
 	}
 	return fmt.Errorf("%s: %w", c.File, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.uber.org/zap"
@@ -116,13 +117,17 @@ func (g *Game) inRoom() *server.RoomGame {
 
 // anyRoom returns the request for the world of a room outside of a server, for example to repeat a
 // recording. It has no generations: the recording brings them.
-func anyRoom(name string) (server.RoomRequest, error) {
+func (p *program) anyRoom(name string) (server.RoomRequest, error) {
 	if name == "" {
 		return server.RoomRequest{}, nil
 	}
 	kind, id, err := server.ParseRoomName(name)
 	if err != nil {
 		return server.RoomRequest{}, mistake("--room: %w", err)
+	}
+	if _, known := p.Rooms.Kinds[kind]; !known {
+		return server.RoomRequest{}, mistake("--room is %s, and this game has no kind of rooms named %q: want one of %s",
+			name, kind, strings.Join(slices.Sorted(maps.Keys(p.Rooms.Kinds)), ", "))
 	}
 	return server.RoomRequest{Name: name, Kind: kind, ID: id}, nil
 }

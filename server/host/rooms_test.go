@@ -129,6 +129,11 @@ func TestServeRooms(t *testing.T) {
 	require.Equal(t, exitOK, status, out)
 	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
 	require.Equal(t, exitUsage, status, out)
+	for _, args := range [][]string{{"replay", filepath.Join(records, "lobby.recording")}, {"serve"}, {"demo"}} {
+		status, out = runInn(t, t.Context(), inn(), append(args, "--room", "loby")...)
+		require.Equal(t, exitUsage, status, out)
+		require.Contains(t, out, `no kind of rooms named "loby": want one of lobby, room`)
+	}
 	status, out = runInn(t, t.Context(), inn(), "schema")
 	require.Equal(t, exitOK, status, out)
 	require.Contains(t, out, "visitor")

@@ -39,7 +39,7 @@ func (p *program) schemaOfWorld(name, room string) (*schema.Schema, error) {
 	o := Options{World: name}
 	if p.Rooms != nil {
 		var err error
-		if o.Room, err = anyRoom(cmp.Or(room, p.Rooms.Default)); err != nil {
+		if o.Room, err = p.anyRoom(cmp.Or(room, p.Rooms.Default)); err != nil {
 			return nil, err
 		}
 	}

@@ -207,6 +207,9 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 	}
 	var g *Game
 	if p.Rooms != nil {
+		if _, err := p.anyRoom(c.room()); err != nil {
+			return nil, err
+		}
 		g, _ = p.roomsOf(Options{World: c.world()}, each, c.recordFlags, log)
 		if err := c.rooms(g.Rooms); err != nil {
 			return nil, err
@@ -298,9 +301,11 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, g *Game) {
 	}
 	line("served", "%v: %d joined, %d refused", took.Round(time.Second), sessions.Joined, sessions.Refused)
 	line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %d steps at %d Hz, %d late", t.P50Ms, t.P99Ms, t.MaxMs, t.Count, t.RateHz, t.Late)
-	line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
-	if r.StateHash != 0 { // of rooms there is no common one
+	if r.StateHash != 0 {
+		line("world", "%d entities: %d awake, %d asleep; %d spawned, %d destroyed", world.Entities, world.Awake, world.Asleep, world.Spawned, world.Destroyed)
 		line("", "state hash %s", world.StateHash)
+	} else { // rooms, which have ended
+		line("worlds", "%d spawned, %d destroyed", world.Spawned, world.Destroyed)
 	}
 	for _, s := range r.World.Systems {
 		line("", "system %s: %v a tick, at most %v", s.Name, mean(s).Round(10*time.Nanosecond), s.Longest.Round(time.Microsecond))

@@ -34,7 +34,7 @@ type trainCommand struct {
 // run replays the recording for viewers and trains on what they are sent. A quarter of
 // every second is held back to measure the result.
 func (c *trainCommand) run(ctx context.Context, p *program) error {
-	o, err := c.options()
+	o, err := c.options(p)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *trainCommand) run(ctx context.Context, p *program) error {
 	s := a.schema
 	tables := rowcodec.DefaultTables().With(rowtrain.Train(s, slices.Values(a.learn)))
 	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
-		return err
+		return fmt.Errorf("cannot write the tables: %w", err)
 	}
 	p.print("%d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these",
 		len(a.learn), len(a.held), a.held.bits(s, rowcodec.DefaultTables()), a.held.bits(s, tables))
