@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 		{"a host that there cannot be", []string{"--addr=my server:4433"}, exitUsage, "", `"my server" is no host`},
 		{"nobody's port", []string{"--addr=127.0.0.1:0"}, exitUsage, "", "port 0 cannot be dialled"},
 		{"no such scenario", []string{"--addr=127.0.0.1:1", "--scenario=rome"}, exitUsage, "", `did you mean "roam"?`},
-		{"more than all lost", []string{"--addr=127.0.0.1:1", "--loss=5"}, exitUsage, "", "a loss of 5"},
+		{"more than all lost", []string{"--addr=127.0.0.1:1", "--loss=5"}, exitUsage, "", "want a share from 0 to 1"},
 		{"a ramp without end", []string{"--addr=127.0.0.1:1", "--ramp=1m"}, exitUsage, "", "a ramp of 1m0s"},
 		{"a storm after the end", []string{"--addr=127.0.0.1:1", "--scenario=join-storm", "--duration=5s"}, exitUsage, "", "a join storm 5.5s after the first dial"},
 		{"no such metric", []string{"--addr=127.0.0.1:1", "--fail=latencyp99_ms>5"}, exitUsage, "", "did you mean latency_p99_ms?"},

@@ -15,7 +15,7 @@
 //	go run ./server/host/examples/arena demo --bots 20 --duration 30s
 //	go run ./server/host/examples/arena serve --listen :4433 --image arena.image --admin 127.0.0.1:4434
 //	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX
-//	go run ./server/host/examples/arena loadtest --addr 127.0.0.1:4433 --insecure-dev --loss 0.05 --fail 'confusions>0'
+//	go run ./server/host/examples/arena loadtest --addr 127.0.0.1:4433 --insecure-dev --loss 5% --fail 'confusions>0'
 //
 // Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the command
 // play does as well, unless it joins a server over the network. Here both halves are one package,

@@ -36,11 +36,11 @@ type share float64
 func (s *share) UnmarshalText(text []byte) error {
 	number, percent := strings.CutSuffix(string(text), "%")
 	n, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return fmt.Errorf("%q: want a number or a percentage, like 0.05 or 5%%", text)
-	}
 	if percent {
 		n /= 100
+	}
+	if err != nil || !(n >= 0 && n <= 1) {
+		return fmt.Errorf("%q: want a share from 0 to 1 or a percentage, like 0.05 or 5%%", text)
 	}
 	*s = share(n)
 	return nil
