@@ -38,8 +38,11 @@ func newList(values int) (list, state []uint32) {
 	return list, list[2:]
 }
 
-// list returns the list of all states.
-func (s *history) list() []uint32 { return unsafe.Slice(s.first, s.size) }
+// list returns the list of all states. unsafe.Slice would check more.
+func (s *history) list() []uint32 { return (*[maxList]uint32)(unsafe.Pointer(s.first))[:s.size:s.size] }
+
+// maxList is larger than any list: wire.MaxStates rows of some thousand values.
+const maxList = 1 << 24
 
 func (s *history) setList(list []uint32) {
 	s.first, s.size = unsafe.SliceData(list), uint32(len(list))
