@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // StatesOf returns how many states of e are kept.
@@ -71,8 +72,10 @@ func (r *Replica) CountedBytes() (n int) {
 	}
 	for _, e := range r.entities {
 		n += r.bytesOfNew() + 4*int(e.states.size)
-		for _, text := range r.AppendTexts(nil, e) {
-			n += bytesOfString + heapBytes(len(text))
+		if len(r.textFields) > 0 {
+			for _, text := range *textsOf(e) {
+				n += bytesOfString + heapBytes(len(text))
+			}
 		}
 	}
 	return n
@@ -118,11 +121,14 @@ func (d *digest) add(numbers ...uint64) {
 	}
 }
 
-// SizeOfEntity and SizeOfCell are in bytes.
+// SizeOfEntity, SizeOfTextEntity, SizeOfCell and SizeOfState are in bytes.
 const (
-	SizeOfEntity = unsafe.Sizeof(Entity{})
-	SizeOfCell   = unsafe.Sizeof(cell{})
+	SizeOfEntity     = unsafe.Sizeof(Entity{})
+	SizeOfTextEntity = bytesOfTextEntity
+	SizeOfCell       = unsafe.Sizeof(cell{})
 )
+
+func SizeOfState(s *schema.Schema) int { return stateBytes(s.Values()) }
 
 // AsksAgain reports whether a Client reconnects after why to ask for another schema.
 func (s *Session) AsksAgain(why error) bool { return s.asksAgain(why) }

@@ -48,6 +48,7 @@ type Replica struct {
 	wishes   *wishes         // the Session's
 
 	textFields []schema.TextField // of the schema
+	textMask   uint32             // bitmap of the components that have some
 	retexted   *Entity            // whose texts the newest records have changed
 
 	cells         cells
@@ -110,7 +111,7 @@ type ReplicaStats struct {
 }
 
 func newReplica(l *layout, floor, ceiling, maxSlots uint32, most limits, o Observer) *Replica {
-	return &Replica{wishes: &wishes{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields()}
+	return &Replica{wishes: &wishes{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of

@@ -10,7 +10,7 @@ import (
 // an Entity alone is one cache line.
 type textEntity struct {
 	Entity
-	texts []string // by the schema's numbers; empty for fields that were not sent
+	texts []string // by the schema's numbers; empty for fields that were not sent; nil if it cannot have any
 }
 
 const (
@@ -56,15 +56,18 @@ func (r *Replica) AppendTexts(dst []string, e *Entity) []string {
 	if len(r.textFields) == 0 {
 		return dst
 	}
-	return append(dst, *textsOf(e)...)
+	if texts := *textsOf(e); texts != nil {
+		return append(dst, texts...)
+	}
+	return append(dst, make([]string, len(r.textFields))...)
 }
 
 // readTexts reads the texts of an Enter whose row has been read.
 func (r *Replica) readTexts(record wire.Record, e *enterRow) error {
-	fields := len(r.textFields)
-	if fields == 0 && len(record.Data) == 0 {
+	if e.mask&r.textMask == 0 && len(record.Data) == 0 {
 		return nil
 	}
+	fields := len(r.textFields)
 	if err := r.charge(fields*bytesOfString + 16*fields + len(record.Data)); err != nil {
 		return err
 	}

@@ -144,6 +144,22 @@ func TestTextsOfEnter(t *testing.T) {
 	require.Equal(t, []string{"", "", "", "bye"}, c.texts(h(1, 3)), "an Enter replaces all")
 }
 
+// An entity of a kind without texts has no list of them, so that a schema with names costs its
+// other entities nothing.
+func TestEntityWithoutTextsHasNoList(t *testing.T) {
+	c := newClerk(t)
+	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", "axe"))
+	kept := c.replica.KeptBytes()
+	c.send(c.enter(h(2, 3), 0, true))
+	require.Equal(t, client.SizeOfTextEntity+client.SizeOfState(c.schema), c.replica.KeptBytes()-kept)
+	require.Equal(t, make([]string, 4), c.texts(h(2, 3)))
+	c.send(textOf(h(1, 3), 0, "Eve"), leave(h(1, 3)), leave(h(2, 3)), c.enter(h(1, 3), 0, true))
+	require.Equal(t, make([]string, 4), c.texts(h(1, 3)), "those of its former components are gone")
+	require.Error(t, c.try(textOf(h(1, 3), 0, "Ada")))
+	c.send(c.enter(h(1, 3), hasBadge, false, "Ada", "", ""), textOf(h(1, 3), 0, "Kim"))
+	require.Equal(t, []string{"Kim", "", "", ""}, c.texts(h(1, 3)))
+}
+
 func TestTextChanges(t *testing.T) {
 	c := newClerk(t)
 	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", "axe"), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""))

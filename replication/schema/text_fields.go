@@ -160,14 +160,20 @@ func (s *Schema) UpdateTexts(component int, v any, texts []string) (changed uint
 	return changed
 }
 
-// SetTexts sets a component's text fields in the struct that v points to, to the values in texts. For a
-// receiver that does not own the entity, fields sent only to owners are left unchanged.
+// SetTexts sets a component's text fields in the struct that v points to, to the values in texts, or
+// to empty ones if texts is nil. For a receiver that does not own the entity, fields sent only to
+// owners are left unchanged.
 func (s *Schema) SetTexts(component int, owner bool, texts []string, v any) {
 	p := s.components[component].structAt(v)
 	for i := s.components[component].text; i < s.components[component].texts; i++ {
-		if s.texts[i].SentTo(owner) {
-			s.texts[i].set(p, texts[i])
+		if !s.texts[i].SentTo(owner) {
+			continue
 		}
+		value := ""
+		if texts != nil {
+			value = texts[i]
+		}
+		s.texts[i].set(p, value)
 	}
 }
 

@@ -110,8 +110,11 @@ func TestTextsRoundTrip(t *testing.T) {
 	require.Equal(t, in, out)
 	out.Secret[0] = 1
 	require.Equal(t, "\xff\x00", texts[3], "a copy")
+	again := out
 	s.SetTexts(1, true, make([]string, 5), &out)
 	require.Nil(t, out.Secret)
+	s.SetTexts(1, true, nil, &again)
+	require.Equal(t, out, again)
 }
 
 func TestTextIsCutAndRepaired(t *testing.T) {
