@@ -178,7 +178,13 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 
 // findBaselines finds the baselines and anchors of the rows. It returns false if a
 // baseline is no longer known.
+//
+// It also copies the baselines to where the rows are decoded, and reads from the older ones.
+// No row waits for another's bits here, so the cache misses overlap.
 func (r *Replica) findBaselines(h wire.StateHeader) bool {
+	n := r.layout.values
+	r.arena = slices.Grow(r.arena[:0], n*len(r.rows))[:n*len(r.rows)]
+	sum := uint32(0)
 	for i := range r.rows {
 		d := &r.rows[i]
 		if d.baseline.Age == 0 {
@@ -189,6 +195,7 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 		if d.base = int8(base); base < 0 {
 			return false
 		}
+		copy(r.values(i), d.entity.states.values(base, n))
 		if d.baseline.Gap == 0 {
 			continue
 		}
@@ -196,7 +203,9 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 		if d.older = int8(older); older < 0 {
 			return false
 		}
+		sum += d.entity.states.values(older, n)[0]
 	}
+	r.touched = sum
 	if r.codec.Schema().HasParents() {
 		for i := range r.rows {
 			r.findAnchor(&r.rows[i])
@@ -219,7 +228,7 @@ func (d *decodedRow) past(n int) (base, older []uint32) {
 
 // values returns the values that row i is decoded into.
 func (r *Replica) values(i int) []uint32 {
-	n := r.codec.Schema().Values()
+	n := r.layout.values
 	return r.arena[i*n : (i+1)*n : (i+1)*n]
 }
 
@@ -260,8 +269,6 @@ func (r *Replica) parent(d *decodedRow) (component int, h bulk.Handle) {
 // decode reads all rows into scratch: first those without an anchor, then the others.
 func (r *Replica) decode() error {
 	r.anchored = -1
-	n := r.codec.Schema().Values() * len(r.rows)
-	r.arena = slices.Grow(r.arena[:0], n)[:n]
 	for _, anchored := range [...]bool{false, true} {
 		for i := range r.rows {
 			if (r.rows[i].anchor >= 0) != anchored {
@@ -276,7 +283,7 @@ func (r *Replica) decode() error {
 }
 
 func (r *Replica) decodeRow(i int) error {
-	d, n := &r.rows[i], r.codec.Schema().Values()
+	d, n := &r.rows[i], r.layout.values
 	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: r.values(i)}
 	if d.baseline.Age == 0 {
 		return r.finishRow(d, r.codec.Read(&r.reader, &row, nil), row.Values)
@@ -291,7 +298,7 @@ func (r *Replica) decodeRow(i int) error {
 		}
 		r.past.Anchor = &r.anchor
 	}
-	return r.finishRow(d, r.codec.Read(&r.reader, &row, &r.past), row.Values)
+	return r.finishRow(d, r.codec.ReadOver(&r.reader, &row, &r.past), row.Values)
 }
 
 // finishRow reads what follows a row.

@@ -222,6 +222,11 @@ func (c *Codec) Read(r *bitio.Reader, row *schema.Row, past *Past) error {
 		return wire.Malformed(r.Err())
 	}
 	copy(row.Values, past.Base)
+	return c.ReadOver(r, row, past)
+}
+
+// ReadOver is Read for a row whose Values hold a copy of past.Base, which is not nil.
+func (c *Codec) ReadOver(r *bitio.Reader, row *schema.Row, past *Past) error {
 	var f prediction
 	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
