@@ -35,10 +35,10 @@ func bind(w *world.World, s *schema.Schema) ([]int, error) {
 		}
 		info, ok := byName[spec.Name]
 		if !ok {
-			return nil, fmt.Errorf("%w: component %q of the schema is not registered in the world: register it with world.Register", ErrSchema, spec.Name)
+			return nil, fmt.Errorf("%w: component %q of the schema is not registered in the world: register it with server.Register", ErrSchema, spec.Name)
 		}
 		if info.Local {
-			return nil, fmt.Errorf("%w: component %q is local to the server's process and cannot be sent: register it with world.Register", ErrSchema, spec.Name)
+			return nil, fmt.Errorf("%w: component %q is local to the server's process and cannot be sent: register it with server.Register", ErrSchema, spec.Name)
 		}
 		if info.Type != spec.Type {
 			return nil, fmt.Errorf("%w: component %q is %v in the schema and %v in the world", ErrSchema, spec.Name, spec.Type, info.Type)

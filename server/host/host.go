@@ -181,7 +181,7 @@ func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 	p := &program{game, std.In, std.Out, std.Err}
 	if err := game.Validate(); err != nil {
 		fmt.Fprintln(p.err, err)
-		return exitError
+		return exitUsage
 	}
 	c, status := p.parse(args)
 	if c == nil {

@@ -165,7 +165,7 @@ func playOf(t *testing.T, d Definition, args ...string) (status int, out, err st
 // All contradictions of a definition are reported at once.
 func TestWrongDefinition(t *testing.T) {
 	status, out, err := playOf(t, Definition{Name: "My Game", Worlds: &Worlds{}, Commands: []any{3, struct{}{}}}, "serve")
-	require.Equal(t, exitError, status)
+	require.Equal(t, exitUsage, status)
 	require.Empty(t, out)
 	for _, complaint := range []string{`the name "My Game"`, "New is missing", "Worlds.Default is missing", "Worlds.Help is missing", "Commands[0] is a int", "Commands[1] is a struct {}"} {
 		require.Contains(t, err, complaint)

@@ -61,10 +61,13 @@ func (p *program) openReplay(name string, o Options) (g *Game, replay *world.Rep
 	if replay, err = g.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
 		finish()
 		if errors.Is(err, world.ErrImageWorld) {
-			if p.Worlds == nil {
-				return nil, nil, nil, mistake("%s: it is not a recording of this game's world: %w", name, err)
+			switch {
+			case p.Rooms != nil:
+				return nil, nil, nil, mistake("%s: it is not a recording of room %q (set --room to the recorded one): %w", name, o.Room.Name, err)
+			case p.Worlds != nil:
+				return nil, nil, nil, mistake("%s: it is not a recording of the world %q (set --world to the served file): %w", name, o.World, err)
 			}
-			return nil, nil, nil, mistake("%s: it is not a recording of the world %q (set --world to the served file): %w", name, o.World, err)
+			return nil, nil, nil, mistake("%s: it is not a recording of this game's world: %w", name, err)
 		}
 		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -129,6 +129,11 @@ func TestServeRooms(t *testing.T) {
 	require.Equal(t, exitOK, status, out)
 	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
 	require.Equal(t, exitUsage, status, out)
+	other := inn()
+	other.New = func(Options) (*Game, error) { return newInn(world.Config{Seed: 7, MaxEntities: 256}) }
+	status, out = runInn(t, t.Context(), other, "replay", filepath.Join(records, "lobby.recording"), "--room", "room/1")
+	require.Equal(t, exitUsage, status, out)
+	require.Contains(t, out, `not a recording of room "room/1" (set --room to the recorded one)`)
 	for _, args := range [][]string{{"replay", filepath.Join(records, "lobby.recording")}, {"serve"}, {"demo"}} {
 		status, out = runInn(t, t.Context(), inn(), append(args, "--room", "loby")...)
 		require.Equal(t, exitUsage, status, out)
