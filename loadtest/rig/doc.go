@@ -19,7 +19,7 @@
 //
 // The server is the one that [server.Listen] starts, without its sockets; clients are
 // *[client.Client], and the code of a game cannot tell. Reconnecting, grace periods and
-// backoff work as over QUIC. A server's code that holds a *server.Server to broadcast events
+// backoff work as over QUIC. A server's code that holds a *server.Room to broadcast events
 // should take what [Rig.Core] returns too, as an interface of the methods that it calls.
 //
 // Time is virtual and passes only in Step, RunFor, Dial and what else waits. The rig advances
