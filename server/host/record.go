@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"sync"
 
 	"go.uber.org/zap"
@@ -20,7 +22,7 @@ const (
 
 // recordFlags configure recordings.
 type recordFlags struct {
-	Record      string `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. An existing file is overwritten. For games with rooms: a folder, with a file for each room."`
+	Record      string `type:"path" placeholder:"FILE" help:"Record the world for ${name} replay. The previous recording is kept as FILE.old-1. For games with rooms: a folder, with a file for each room."`
 	RecordMB    *int   `name:"record-mb" placeholder:"N" help:"End a recording at N megabytes; 0 for no limit (256; needs --record)."`
 	RecordRooms int    `placeholder:"N" help:"Maximum number of recorded rooms of a kind, ended ones included (1000; needs --record, for games with rooms)."`
 }
@@ -66,6 +68,19 @@ type recordFile struct {
 
 	mu  sync.Mutex
 	err error // of the file
+}
+
+// keepPrevious renames the recording at path, if there is one, and reports whether it did. The
+// recording of a server that failed survives its restart.
+func keepPrevious(path string) (kept bool, err error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return false, err // createRecord follows links and refuses the others
+	}
+	return true, os.Rename(path, path+".old-1")
 }
 
 func createRecord(path string, log *zap.Logger) (*recordFile, error) {

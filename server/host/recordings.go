@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,11 +99,11 @@ func (r *recordings) create(path string, q server.RoomRequest) (*recordFile, err
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	err := os.Rename(path, path+".old-1")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	kept, err := keepPrevious(path)
+	if err != nil {
 		return nil, err
 	}
-	if err != nil && q.ID != "" {
+	if !kept && q.ID != "" {
 		n, err := r.others(folder, q)
 		if err != nil {
 			return nil, err

@@ -164,7 +164,10 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	s.SetBans(banned)
 	var record *recordFile
 	if c.Record != "" && p.Rooms == nil { // after binding the address: another server may be writing the file
-		if record, err = createRecord(c.Record, config.Log); err != nil {
+		if _, err = keepPrevious(c.Record); err == nil {
+			record, err = createRecord(c.Record, config.Log)
+		}
+		if err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
