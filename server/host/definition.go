@@ -88,7 +88,7 @@ type Game struct {
 	Attach func(*server.Room)
 	// Avatars are the kinds of entities that players control. One ends with its session, unless
 	// Config.Game.Leave is set; and when an image is restored, since its player has no session in
-	// this run.
+	// this run. A rig (loadtest/rig) takes Config alone: there they stay unless Leave is set.
 	Avatars []world.KindID
 	// TakeImage, RestoreRun and Replay replace the World's methods of these names, one by one:
 	// for games with state outside of their worlds, such as handles, which RestoreRun renews, or
