@@ -193,6 +193,7 @@ func (f *Flags) Run(ctx context.Context, program string, game *bot.Game, stdout,
 		fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
 		return exitError
 	}
+	defer html.Discard()
 	if f.Profile != "" { // fail before the run, as with the page
 		if err := os.MkdirAll(f.Profile, 0o755); err != nil {
 			fmt.Fprintf(stderr, "%s: cannot write the profiles: %v\n", f.program, err)
@@ -205,7 +206,7 @@ func (f *Flags) Run(ctx context.Context, program string, game *bot.Game, stdout,
 	began := time.Now()
 	report, err := f.play(ctx, stderr)
 	if report != nil { // even if something else failed
-		unwritten := page.Finish(html, report, page.About{Addr: f.Addr, Link: f.config().Link, Began: began, Thresholds: f.thresholds})
+		unwritten := html.Finish(report, page.About{Addr: f.Addr, Link: f.config().Link, Began: began, Thresholds: f.thresholds})
 		err = errors.Join(err, f.write(report, stdout, stderr), unwritten)
 	}
 	switch {

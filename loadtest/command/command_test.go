@@ -105,6 +105,22 @@ func TestPageThatCannotBe(t *testing.T) {
 	require.Regexp(t, `^loadtest: cannot write the page: .*\n$`, err.String())
 }
 
+// TestPageOfNoRun: a run that cannot begin keeps an earlier page, and leaves no empty one.
+func TestPageOfNoRun(t *testing.T) {
+	dir := t.TempDir()
+	earlier, page := filepath.Join(dir, "earlier"), filepath.Join(dir, "page")
+	require.NoError(t, os.WriteFile(earlier, []byte("kept"), 0o600))
+	for _, name := range []string{earlier, page} {
+		var out, err bytes.Buffer
+		require.Equal(t, exitError, Main(t.Context(), []string{"--addr=" + nobody, "--insecure-dev", "--html", name}, &out, &err))
+		require.Contains(t, err.String(), "no bot can join")
+	}
+	kept, err := os.ReadFile(earlier)
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(kept))
+	require.NoFileExists(t, page)
+}
+
 // TestProfilesThatCannotBe: so does an unwritable profile directory.
 func TestProfilesThatCannotBe(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "file")

@@ -33,26 +33,47 @@ func Write(w io.Writer, r *bot.Report, about About) error {
 	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds), Figures: figures(r), Charts: charts(r)})
 }
 
-// Create creates a page's file before the run, so that an unwritable name fails early.
-// An empty name returns a nil file and no error.
-func Create(name string) (*os.File, error) {
+// File is the file of a page. A nil File writes nothing.
+type File struct {
+	name  string
+	empty bool // Create made it, and Finish has not written it yet
+}
+
+// Create opens a page's file before the run, so that an unwritable name fails early. An existing
+// file keeps its content until Finish. An empty name returns a nil File and no error.
+func Create(name string) (*File, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Create(name)
+	_, missing := os.Stat(name)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err == nil {
+		err = f.Close()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the page: %w", err)
 	}
-	return f, nil
+	return &File{name, missing != nil}, nil
 }
 
-// Finish writes a report's page to a file from Create and closes it. It does nothing if
-// the file is nil.
-func Finish(f *os.File, r *bot.Report, about About) error {
+// Finish writes a report's page.
+func (f *File) Finish(r *bot.Report, about About) error {
 	if f == nil {
 		return nil
 	}
-	return errors.Join(Write(f, r, about), f.Close())
+	file, err := os.Create(f.name)
+	if err != nil {
+		return fmt.Errorf("cannot write the page: %w", err)
+	}
+	f.empty = false
+	return errors.Join(Write(file, r, about), file.Close())
+}
+
+// Discard removes the file if the run ended without a report.
+func (f *File) Discard() {
+	if f != nil && f.empty {
+		_ = os.Remove(f.name) // the run's error says more
+	}
 }
 
 // view is the template's data.

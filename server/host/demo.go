@@ -53,6 +53,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	defer html.Discard()
 	config := g.Config
 	config.Listen, config.Log = "127.0.0.1:0", newLog(p.err, zapcore.WarnLevel)
 	config.Web, config.AdminListen = &server.WebConfig{}, "127.0.0.1:0"
@@ -76,7 +77,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	confusions, recorded := g.Confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
-	unwritten := page.Finish(html, report, page.About{Addr: s.Addr().String(), Began: began})
+	unwritten := html.Finish(report, page.About{Addr: s.Addr().String(), Began: began})
 	return cmp.Or(c.conclude(report, talk, p.out), unwritten)
 }
 
