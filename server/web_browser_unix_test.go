@@ -48,16 +48,16 @@ func (h *fixture) webOptions(leave string) webOptions {
 	}
 }
 
-// webSite serves testdata/web.html with the options that are set before a page opens.
-func webSite(t *testing.T) (*browsertest.Site, *webOptions) {
-	options := &webOptions{}
+// webSite serves testdata/web.html with options. A page of other options needs another site: the
+// server reads them concurrently.
+func webSite(t *testing.T, options webOptions) *browsertest.Site {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(webPage)
 	})
 	mux.HandleFunc("GET /options", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(options) })
-	return browsertest.NewSite(t, mux), options
+	return browsertest.NewSite(t, mux)
 }
 
 // pageReport is a report of testdata/web.html.
@@ -88,12 +88,10 @@ func TestBrowserVisits(t *testing.T) {
 		h := newFixtureWith(t, func(c *server.Config) {
 			c.Web, c.Log, c.Grace = &server.WebConfig{}, zap.New(core), time.Hour
 		})
-		site, options := webSite(t)
 		for _, leave := range []string{"bye", "close", "navigate"} {
 			t.Run(leave, func(t *testing.T) {
 				logs.TakeAll()
-				*options = h.webOptions(leave)
-				page := b.Open(t, site, "/")
+				page := b.Open(t, webSite(t, h.webOptions(leave)), "/")
 				r := next(t, page)
 				require.Empty(t, r.Refused)
 				var frames wire.FrameReader
@@ -130,17 +128,15 @@ func TestBrowserIsRefused(t *testing.T) {
 		h := newFixtureWith(t, func(c *server.Config) {
 			c.Web = &server.WebConfig{Origins: []string{"https://game.example"}}
 		})
-		site, options := webSite(t)
-		*options = h.webOptions("")
-		r := next(t, b.Open(t, site, "/"))
+		r := next(t, b.Open(t, webSite(t, h.webOptions("")), "/"))
 		require.NotEmpty(t, r.Refused)
 		require.EqualValues(t, 1, h.server.Report().Traffic.WebOrigins)
 		t.Log("origin:", r.Refused)
 
 		h = webFixture(t)
-		*options = h.webOptions("")
+		options := h.webOptions("")
 		options.Hashes = []string{h.server.Fingerprint()} // of raw clients
-		r = next(t, b.Open(t, site, "/"))
+		r = next(t, b.Open(t, webSite(t, options), "/"))
 		require.NotEmpty(t, r.Refused)
 		t.Log("hash:", r.Refused)
 	})
