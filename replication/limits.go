@@ -41,8 +41,8 @@ const (
 	// maxDatagrams is how many datagrams one snapshot may fill. A larger burst could
 	// overrun the 128 datagrams that a receiver queues.
 	maxDatagrams = 4
-	// minIdleHz is how many snapshots a second a client gets at least while nothing is new, for its
-	// clock and round trip, and to notice a dead connection.
+	// minIdleHz is how many snapshots a second a client gets while nothing is new, to within an
+	// interval, for its clock and round trip, and to notice a dead connection.
 	minIdleHz = 4
 	// sentWindow is how many snapshots are remembered until acknowledged: one for each
 	// bit of sentLog.pending. An Ack covers one more.
