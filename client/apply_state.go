@@ -203,7 +203,9 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 		if d.older = int8(older); older < 0 {
 			return false
 		}
-		sum += d.entity.states.values(older, n)[0]
+		if n > 0 {
+			sum += d.entity.states.values(older, n)[0]
+		}
 	}
 	r.touched = sum
 	if r.codec.Schema().HasParents() {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -419,4 +422,25 @@ func (p *peer) bend(script, m []byte) []byte {
 	}
 	m[at] ^= script[0] >> 3
 	return m
+}
+
+// Rows of a schema without values have baselines like any other.
+func TestRowsWithoutValues(t *testing.T) {
+	type marked struct{}
+	s := schema.New()
+	require.NoError(t, schema.Add[marked](s, "marked"))
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
+	r := client.NewApplier(codec, 0, 64, client.Observer{})
+	one := h(1, 1)
+	require.NoError(t, r.ApplyStructure(wire.AppendRecord(wire.AppendStructureHeader(nil, 1, enterTick), wire.Record{Op: wire.OpEnter, Handle: one, Kind: 3, Row: []byte{1}})))
+	for i, baseline := range []wire.Baseline{{}, {Age: 1}, {Age: 1, Gap: 1}} {
+		var w bitio.Writer
+		seq := uint32(i + 1)
+		w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: 100 + seq, Structure: 1, Fold: wire.Fold16(wire.Fold(0, one)), Rows: 1}))
+		wire.AppendRowCoding(&w, wire.RowCoding{})
+		wire.AppendRowHeader(&w, wire.RowCoding{}, one.Index(), baseline)
+		outcome, err := r.ApplyState(w.Bytes())
+		require.NoError(t, err)
+		require.Equal(t, client.Applied, outcome)
+	}
 }
