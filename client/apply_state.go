@@ -179,8 +179,9 @@ func (r *Replica) findEntities(h wire.StateHeader) (fold16 uint16, load int, rea
 // findBaselines finds the baselines and anchors of the rows. It returns false if a
 // baseline is no longer known.
 //
-// It also copies the baselines to where the rows are decoded, and reads from the older ones.
-// No row waits for another's bits here, so the cache misses overlap.
+// It copies the baselines to where the rows are decoded, and reads a value of the older ones:
+// while rows are decoded, each waits for the bits of the one before, but here their cache misses
+// overlap.
 func (r *Replica) findBaselines(h wire.StateHeader) bool {
 	n := r.layout.values
 	r.arena = slices.Grow(r.arena[:0], n*len(r.rows))[:n*len(r.rows)]

@@ -72,7 +72,7 @@ type Replica struct {
 	reader     bitio.Reader
 	rows       []decodedRow
 	arena      []uint32        // values of rows
-	touched    uint32          // sum of values of older states, which makes the compiler read them
+	touched    uint32          // keeps the compiler from dropping findBaselines' loads
 	past       rowcodec.Past   // what the current row is coded from
 	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
 	anchored   int

@@ -37,8 +37,8 @@
 //	   rooms and the rate at which clients create them are bounded, as are the images of a kind.
 //	R4 A panic in a room ends only the sessions in it. The room is restored from its newest
 //	   image, or begins again if it has none yet, at most three times in ten minutes without a
-//	   pause. A room that is not saved, or is draining, ends. With PanicEnds a panic ends the process. So do
-//	   panics on goroutines of Replication.Workers and of the world's Workers.
+//	   pause. A room that is not saved, or is draining, ends. With PanicEnds a panic ends the
+//	   process. So do panics on goroutines of Replication.Workers and of the world's Workers.
 //
 // Hooks and the world's systems send the events that are defined: Session.Send to
 // one client, Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need
