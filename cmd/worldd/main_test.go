@@ -69,6 +69,7 @@ func TestUsage(t *testing.T) {
 		{"serve", "--image=x", "--image-keep=101"},
 		{"serve", "--record-mb=0"},
 		{"serve", "--record=x", "--record-mb=-1"},
+		{"serve", "--record=x", "--record-mb=9300000000001"},
 		{"serve", "--record=x", "--record-rooms=-1"},
 		{"serve", "--qlog-dir=."},
 		{"serve", "--audience=here"},

@@ -17,6 +17,7 @@ import (
 
 const (
 	defaultRecordMB    = 256
+	maxRecordMB        = 1e9 // far below what int64 holds in bytes
 	defaultRecordRooms = 1000
 )
 
@@ -29,8 +30,8 @@ type recordFlags struct {
 
 func (f *recordFlags) validate() error {
 	switch {
-	case f.RecordMB != nil && *f.RecordMB < 0:
-		return fmt.Errorf("--record-mb is %d, want more than 0, or 0 for no limit", *f.RecordMB)
+	case f.RecordMB != nil && (*f.RecordMB < 0 || *f.RecordMB > maxRecordMB):
+		return fmt.Errorf("--record-mb is %d, want 1 to %d, or 0 for no limit", *f.RecordMB, int(maxRecordMB))
 	case f.RecordRooms < 0:
 		return fmt.Errorf("--record-rooms is %d, want more than 0, or 0 for %d", f.RecordRooms, defaultRecordRooms)
 	case f.Record == "" && (f.RecordMB != nil || f.RecordRooms > 0):
