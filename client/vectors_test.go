@@ -52,6 +52,8 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, err)
 	talk, err := vectors.TalkSchema()
 	require.NoError(t, err)
+	bodies, err := vectors.BodiesSchema()
+	require.NoError(t, err)
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	files = slices.DeleteFunc(files, func(file string) bool {
@@ -66,7 +68,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err, file)
 		require.NoError(t, f.Close())
 		for _, c := range cases {
-			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(talk, texts, s, riders, heavy, wishes)) })
+			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(talk, texts, s, riders, heavy, wishes, bodies)) })
 			for _, step := range c.Steps {
 				outcomes[step.Expect.Outcome]++
 				codes[step.Expect.Error]++

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func moved(slot uint32) bulk.Handle { return bulk.NewHandle(slot, moveFloor) }
 func (k *moveStock) to(fence uint32, change func(*wire.Welcome)) vectors.Step {
 	return k.welcome(func(w *wire.Welcome) {
 		w.Epoch, w.GenerationFloor, w.GenerationCeiling, w.Tick, w.Structure = 2, moveFloor, 2*moveFloor, 5000, fence
-		w.Secret = []byte("the other secret")
+		w.Secret = fmt.Appendf(nil, "secret of room %d", fence)
 		change(w)
 	})
 }
@@ -94,6 +95,7 @@ func (k *moveStock) wrong() {
 		{"text again", "a move with the text of the same schema", func(w *wire.Welcome) { w.SchemaText = k.schema.Text() }},
 		{"schema without text", "a move to another schema without its text", func(w *wire.Welcome) { w.Schema++ }},
 		{"other tables in a room", "a move to other tables", func(w *wire.Welcome) { w.Tables++ }},
+		{"other protocol in a room", "a move to another protocol", func(w *wire.Welcome) { w.Protocol++ }},
 	} {
 		k.add(wire.BadMessage, c.name, c.about, entered, k.to(2, c.change))
 	}

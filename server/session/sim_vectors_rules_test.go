@@ -304,6 +304,7 @@ func (k *stock) headers() {
 	bad("audit", "an audit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 1, Complete: true, Audited: true}))
 	rows := k.datagrams[slices.IndexFunc(k.datagrams, func(d []byte) bool { return k.rowsOf(d) > 0 })]
 	k.ends(wire.BadMessage, "exact rows", "rows with an exact bit, and simulate is 0", stream(k.opening), stream(k.stream), vectors.Step{Datagram: k.withHeader(rows, func(h *wire.StateHeader) { h.Exact = true })})
+	k.ends(wire.BadMessage, "longer element of a Refused", "a Refused that ends within an element of a later version", stream(k.with(wire.Refused{Code: wire.Draining}, map[int][]byte{5: {0x92, 1}})))
 	bad("257 rows", "more rows than a snapshot may have", append(rowless(1, 1, 2)[:flagsAt+3], 0x81, 0x02))
 	bad("no events", "a flag promises events, and there are none", slices.Insert(changed(flagsAt, 1), flagsAt+3, 0))
 	bad("cut event", "an event whose body is cut", slices.Insert(changed(flagsAt, 1), flagsAt+3, 4, 0, 0, 9, 1))
@@ -313,6 +314,9 @@ func (k *stock) headers() {
 	add("input of tick 0", "an input of one tick before tick 1", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, InputAge: 2}))
 	bad("long input field", "an input field that is not in its shortest form", slices.Insert(changed(flagsAt-1, 0x81), flagsAt, 0))
 	bad("too long to wait", "a datagram of 1,201 bytes whose structure has not arrived", append(rowless(1, 9, 2), make([]byte, 1201-len(rowless(1, 9, 2)))...))
+	for _, jump := range []uint32{63, 64, 65, 128} {
+		add(fmt.Sprintf("jump of %d", jump), "the mask after snapshots whose numbers leap", rowless(3, 9, 1), rowless(4, 9, 1), rowless(4+jump, 20, 1))
+	}
 	add("window", "a snapshot 64 below the newest is applied, one 65 below is too old", rowless(66, 20, 1), rowless(2, 9, 1), rowless(1, 9, 1), rowless(2, 9, 1))
 	var waiting [][]byte
 	for seq := uint32(2); seq <= 17; seq++ {

@@ -37,7 +37,7 @@ func TestVectors(t *testing.T) {
 		cases = append(cases, recorded(t, seed))
 	}
 	cases = append(cases, recordedRiders(t), recordedTalk(t), recordedClean(t))
-	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t)}
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": wishCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t), "bodies.jsonl": bodyVectors(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
@@ -68,7 +68,9 @@ func vectorSchemas(t testing.TB) []*schema.Schema {
 	require.NoError(t, err)
 	talk, err := vectors.TalkSchema()
 	require.NoError(t, err)
-	return []*schema.Schema{talk, simSchema(t), heavy, riderSchema(), wishes, texts}
+	bodies, err := vectors.BodiesSchema()
+	require.NoError(t, err)
+	return []*schema.Schema{talk, simSchema(t), heavy, riderSchema(), wishes, texts, bodies}
 }
 
 func simSchema(t testing.TB) *schema.Schema {
@@ -615,6 +617,9 @@ func (k *stock) resumed() {
 	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(resumes), stream(bytes.Join(k.messages[half+1:], nil)))...)
 	ends("goes on as another", "the session that goes on is not the one that was asked for", with(stream(welcome(func(w *wire.Welcome) { w.Session++ })))...)
 	ends("goes on elsewhere", "the session goes on in another run of the world", with(stream(welcome(func(w *wire.Welcome) { w.Epoch++ })))...)
+	ends("goes on with another floor", "the session goes on with other generations", with(stream(welcome(func(w *wire.Welcome) { w.GenerationFloor += 2 })))...)
+	ends("goes on with another ceiling", "the session goes on with other generations", with(stream(welcome(func(w *wire.Welcome) { w.GenerationCeiling -= 2 })))...)
+	ends("goes on with other slots", "the session goes on with more slots", with(stream(welcome(func(w *wire.Welcome) { w.MaxSlots++ })))...)
 	ends("goes on unasked", "the first Welcome goes on with a session", stream(welcome(func(next *wire.Welcome) { next.SchemaText = w.SchemaText })))
 	ends("schema text unasked", "the second Hello named the hash, and Welcome has a text", with(stream(welcome(func(next *wire.Welcome) { next.SchemaText = w.SchemaText })))...)
 	ends("goes on with another schema", "the second Hello named the hash, and Welcome has another", with(stream(welcome(func(next *wire.Welcome) { next.Schema++ })))...)

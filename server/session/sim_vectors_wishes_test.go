@@ -115,6 +115,9 @@ func (k *wishStock) ofCommands() {
 	k.add(wire.OK, "rejected", "an Answer rejects a wish", command(1, 0), stream(structureAt(1, 9, answered(0, 0))))
 	k.add(wire.OK, "dead at once", "an entity dies before it enters", command(1, 0), stream(structureAt(1, 9, answered(0, wishReal(0)), destroy)), resultOf(1))
 	k.add(wire.OK, "dead before", "an entity has died before the Answer", command(1, 0), stream(structureAt(1, 9, destroy, answered(0, wishReal(0)))), resultOf(1))
+	k.add(wire.OK, "provisional target", "a Result says Stale of a provisional target, whose entity lives on",
+		command(1, 0), stream(structureAt(1, 9, answered(0, wishReal(0)), enter)), resultOf(1), command(2, 1),
+		stream(wire.AppendMessage(nil, wire.Result{ID: 2, Code: wire.StaleHandle, Target: wishHandle(0), Verdict: wire.Stale})))
 	k.add(wire.OK, "the Result of another", "a Result rejects the wishes of its own Command", command(1, 0), command(2, 1), resultOf(2))
 }
 

@@ -1,0 +1,35 @@
+package vectors
+
+import (
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// Kinds of BodiesSchema.
+const (
+	BodiesBall   = iota // falls, rests on the ground and feels winds
+	BodiesDrone         // in layer 2
+	BodiesUnused        // the number of a kind that the schema lacks
+)
+
+// BodiesHz is the number of ticks a second of BodiesSchema.
+const BodiesHz = 20
+
+// BodiesSchema returns the schema of the hand-made cases of clients that simulate.
+func BodiesSchema() (*schema.Schema, error) {
+	s := schema.New()
+	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
+		return nil, err
+	}
+	for _, k := range []schema.EntityKind{
+		{Name: "ball", Body: &schema.KindBody{InvMass: 1, Coupling: 0.125, Radius: 0.5, Layers: 1}},
+		{Name: "drone", Body: &schema.KindBody{InvMass: 1, Coupling: 0.125, Radius: 0.5, Layers: 2}},
+	} {
+		if err := s.AddKind(k); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.SetMotion(schema.Motion{
+		TickHz: BodiesHz, Gravity: 10, MaxSpeed: 128, HalfX: 128, Height: 128, HalfZ: 128, RestSpeed: 0.125, RestTicks: 10,
+		Bounds: schema.BoundsClamp,
+	})
+}
