@@ -4,11 +4,14 @@ import { ByteReader } from '../src/bits.ts'
 import { WireError } from '../src/codes.ts'
 import { formatHandle, type Handle, indexOf, isProvisional, newHandle, parseHandle } from '../src/handles.ts'
 import { FrameReader, Type } from '../src/messages.ts'
+import { State } from '../src/motion/columns.ts'
 import { MsgpackReader } from '../src/msgpack.ts'
 import { Events } from '../src/replica.ts'
 import type { Message, Payload, Text } from '../src/schema.ts'
 import { type Result, Session } from '../src/session.ts'
+import { simulation } from '../src/simulation.ts'
 import type { Tables } from '../src/tables.ts'
+import { bitsOf } from './hex.ts'
 
 export interface Step {
   case?: string
@@ -16,6 +19,7 @@ export interface Step {
   protocol?: number
   schema?: string
   schema_hash?: string
+  simulate?: boolean
   handles?: string[] | null
   stream?: string
   datagram?: string
@@ -44,16 +48,17 @@ export class Player {
   private readonly base64: Base64
   private readonly verdicts = new Map<Handle, string>()
   private entities = new Map<Handle, string>()
+  private exact = new Map<Handle, string>()
   private taken = 0
   private asked = new Set<number>()
   private heard: unknown[] = []
   private results: unknown[] = []
 
-  constructor(tables: Tables, handles: string[], base64: Base64) {
+  constructor(tables: Tables, handles: string[], base64: Base64, simulate = false) {
     this.events.any = (tick, kind, p) => this.heard.push({ tick, event: kind.name, ...this.contents(p) })
     this.handles = handles.map((h) => parseHandle(h)!)
     this.base64 = base64
-    this.session = new Session({ tables, events: this.events, result: (r) => this.result(r) })
+    this.session = new Session({ tables, events: this.events, result: (r) => this.result(r), ...(simulate && { simulation }) })
   }
 
   private texts(texts: readonly Text[]): string[] {
@@ -122,6 +127,29 @@ export class Player {
     if (Object.keys(verdicts).length > 0) e.verdicts = verdicts
     const changed = this.changed()
     if (changed.length > 0) e.entities = changed
+    const { bodies } = r
+    if (!bodies) return
+    const computed = this.computed()
+    if (computed.length > 0) e.exact = computed
+    if (bodies.stats.audited > 0) e.audits = bodies.stats.audited
+    if (bodies.stats.faults > 0) e.error = 'an audit failed'
+  }
+
+  /** computed returns the exact entities whose states have changed. */
+  private computed(): unknown[] {
+    const { all, bodies } = this.session.replica!
+    const before = this.exact
+    this.exact = new Map()
+    const s = new State()
+    const changed: { handle: Handle; exact: object }[] = []
+    for (const x of all) {
+      const tick = bodies!.exact(x.index, s)
+      if (tick === 0) continue
+      const state = [...[s.x, s.y, s.z, s.vx, s.vy, s.vz].map(bitsOf), s.awake ? 1 : 0, s.rest]
+      this.exact.set(x.handle, state.join())
+      if (before.get(x.handle) !== state.join()) changed.push({ handle: x.handle, exact: { handle: formatHandle(x.handle), tick, state } })
+    }
+    return changed.sort((a, b) => (a.handle < b.handle ? -1 : 1)).map((x) => x.exact)
   }
 
   private changed(): unknown[] {

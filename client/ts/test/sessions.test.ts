@@ -6,7 +6,7 @@ import { Player, type Step } from './player.ts'
 import { base64, bytes, readVector } from './vectors.ts'
 
 const files = [
-  'hostile', 'load', 'moves', 'rides', 'texts', 'wishes', 'simulation-3', 'simulation-5', 'simulation-8', 'simulation-13', 'simulation-80', 'simulation-riders', 'simulation-texts',
+  'bodies', 'clean', 'hostile', 'load', 'moves', 'rides', 'texts', 'wishes', 'simulation-3', 'simulation-5', 'simulation-8', 'simulation-13', 'simulation-80', 'simulation-riders', 'simulation-texts',
 ]
 
 /** parse reads JSON whose session ids exceed 2^53. */
@@ -32,7 +32,7 @@ for (const file of files) {
         name = s.case
         assert.equal(s.protocol, 4)
         assert.equal(parseSchema(schema).hash.toString(16).padStart(16, '0'), s.schema_hash)
-        player = new Player(tables, s.handles ?? [], { decode: bytes, encode: base64 })
+        player = new Player(tables, s.handles ?? [], { decode: bytes, encode: base64 }, s.simulate)
         steps = 0
         continue
       }

@@ -551,7 +551,7 @@ export class Bodies {
   exact(slot: number, s: State): number {
     const t = this.seatOf.get(slot)?.track
     if (!t || t.lost) return 0
-    if (t.fresh && t.at >= this.now) {
+    if (t.fresh) {
       s.copy(t.given)
       return t.at
     }
