@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -31,8 +32,9 @@ type serving struct {
 	t                 *testing.T
 	process           *exec.Cmd
 	addr, fingerprint string
-	admin             string   // URL of its admin port; empty without one
-	said              []string // output before its address
+	admin             string    // URL of its admin port; empty without one
+	said              []string  // output before its address
+	out               io.Closer // the reading end of its standard output
 }
 
 func startServing(t *testing.T, args ...string) *serving {
@@ -49,6 +51,7 @@ func startServingBy(t *testing.T, prepare func(*serving), args ...string) *servi
 	s.process.Env = append(os.Environ(), asMain+"=1")
 	out, err := s.process.StdoutPipe()
 	require.NoError(t, err)
+	s.out = out
 	prepare(s)
 	require.NoError(t, s.process.Start())
 	t.Cleanup(func() { _ = s.process.Process.Kill() })

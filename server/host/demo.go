@@ -45,6 +45,7 @@ func (c *demoCommand) Validate() error {
 // run returns nil if every bot connected, none failed, no handle was confused and no body
 // that bots computed differed from the server's.
 func (c *demoCommand) run(ctx context.Context, p *program) error {
+	outliveReaders()
 	g, err := c.game(p)
 	if err != nil {
 		return err

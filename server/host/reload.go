@@ -4,23 +4,12 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
 )
-
-// hangups catches SIGHUP from now until the process ends: it must not kill a process
-// that is loading, or saving its world for the last time. Closing a terminal, and
-// systemd if so configured, sends one right after SIGTERM.
-func hangups() <-chan os.Signal {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGHUP)
-	return asked
-}
 
 // reloader reloads what may change while the server runs.
 type reloader struct {

@@ -95,6 +95,7 @@ func (c *serveCommand) Validate() error {
 // run serves until ctx is done, drains, and prints a summary.
 func (c *serveCommand) run(ctx context.Context, p *program) error {
 	asked := hangups()
+	outliveReaders()
 	log := newLog(p.err, zapcore.InfoLevel)
 	defer logLibraries(log)()
 	tables, err := loadTables(c.Tables)

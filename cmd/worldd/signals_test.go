@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A server whose log and output have lost their readers serves on, saves its world, and ends with
+// status 0.
+func TestServeOutlivesTheReadersOfItsOutput(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGTERM")
+	}
+	args := []string{"--world=calm", "--image=" + filepath.Join(t.TempDir(), "world.image"), "--image-every=1h"}
+	reader, log, err := os.Pipe()
+	require.NoError(t, err)
+	s := startServingBy(t, func(s *serving) { s.process.Stderr = log }, args...)
+	require.NoError(t, log.Close())
+	require.NoError(t, reader.Close())
+	require.NoError(t, s.out.Close())
+	g, err := s.dial(t.Context(), 0) // which is logged
+	require.NoError(t, err)
+	g.until(t, t.Context(), func() bool { return len(g.met) > 0 })
+	require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, s.process.Wait())
+
+	s = startServing(t, args...)
+	require.Regexp(t, `restored from .*: tick [1-9]`, strings.Join(s.said, "\n"), "the last image is saved")
+}
