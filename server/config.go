@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"time"
 
@@ -118,8 +117,8 @@ type Config struct {
 	// address: a proxy may connect from there. An explicit value also applies to loopback.
 	MaxSessionsPerAddress int
 	// QlogDir is an existing folder for transport recordings of single sessions (POST
-	// /sessions/ID/qlog on the admin port). Empty disables them, and packets cost a
-	// little less.
+	// /sessions/ID/qlog on the admin port). If it is missing, the server starts without
+	// them. Empty disables them, and packets cost a little less.
 	QlogDir string
 	// DrainTimeout bounds the wait for clients to disconnect when the server ends.
 	// Default 3 s.
@@ -195,11 +194,6 @@ func (c Config) Validate() error {
 		errs = append(errs, c.Web.Validate())
 		if c.Web.ByName && c.Certificate == nil {
 			errs = append(errs, errors.New("server: Web.ByName needs a Certificate that browsers trust"))
-		}
-	}
-	if c.QlogDir != "" {
-		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {
-			errs = append(errs, fmt.Errorf("server: qlog folder %q: want an existing folder", c.QlogDir))
 		}
 	}
 	if c.Rooms != nil {

@@ -269,6 +269,15 @@ func TestQlogIsOff(t *testing.T) {
 	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/qlog", h.rows("")[0].ID))
 	require.Equal(t, http.StatusNotFound, code)
 	require.Contains(t, body, "qlog is off")
-	c := server.Config{QlogDir: filepath.Join(t.TempDir(), "missing")}
-	require.ErrorContains(t, c.Validate(), "qlog folder")
+}
+
+// A missing folder does not prevent the start.
+func TestQlogFolderIsMissing(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "missing")
+	h := newFixtureWith(t, func(c *server.Config) { c.QlogDir = folder })
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	h.dial()
+	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/qlog", h.rows("")[0].ID))
+	require.Equal(t, http.StatusInternalServerError, code)
+	require.Contains(t, body, folder)
 }

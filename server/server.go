@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -84,6 +85,11 @@ func (s *Server) listen() (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if c.QlogDir != "" {
+		if info, err := os.Stat(c.QlogDir); err != nil || !info.IsDir() {
+			c.Log.Warn("the qlog folder is missing: transports cannot be recorded until it exists", zap.String("folder", c.QlogDir))
+		}
 	}
 	if s.config.AdminListen != "" {
 		if s.admin, err = admin.Listen(s.adminConfig()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -129,33 +130,84 @@ func (q *qlogs) record(t *trace, session uint64, length time.Duration) (string, 
 	return name, nil
 }
 
-// boundedFile writes whole records until its limit, and discards the rest.
+// errSlowQlog ends a recording rather than blocking its session.
+var errSlowQlog = errors.New("the disk is too slow for the qlog")
+
+// queuedRecords bounds the records that wait for the disk: some seconds of a session.
+const queuedRecords = 1024
+
+// boundedFile writes whole records until its limit from its own goroutine, and discards the rest.
+// Neither Write nor Close waits for the disk: the transport of the recorded session would wait too.
 type boundedFile struct {
-	file   *os.File
-	buffer *bufio.Writer
+	record []byte // as far as it was written
 	left   int
 	full   bool
+	queue  chan []byte
+	done   chan struct{} // closed when the file is
+
+	mu  sync.Mutex
+	err error // of the file
 }
 
-func newBoundedFile(file *os.File, bytes int) *boundedFile {
-	return &boundedFile{file: file, buffer: bufio.NewWriter(file), left: bytes}
+func newBoundedFile(file io.WriteCloser, bytes int) *boundedFile {
+	b := &boundedFile{left: bytes, queue: make(chan []byte, queuedRecords), done: make(chan struct{})}
+	go b.drain(file)
+	return b
+}
+
+// drain writes queued records until the first error.
+func (b *boundedFile) drain(file io.WriteCloser) {
+	defer close(b.done)
+	buffer := bufio.NewWriter(file)
+	for record := range b.queue {
+		_, err := buffer.Write(record) // a bufio.Writer repeats its first error
+		b.note(err)
+	}
+	b.note(errors.Join(buffer.Flush(), file.Close()))
+}
+
+func (b *boundedFile) note(err error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil {
+		b.err = err
+	}
+	return b.err
 }
 
 // Write writes part of a record. The separator that begins a record is a write of its
-// own.
+// own. The error is of an earlier record.
 func (b *boundedFile) Write(p []byte) (int, error) {
-	if len(p) == 1 && p[0] == qlogwriter.RecordSeparator && b.left <= 0 {
-		b.full = true
+	if len(p) == 1 && p[0] == qlogwriter.RecordSeparator {
+		b.flush()
+		b.full = b.left <= 0
 	}
-	if b.full {
-		return len(p), nil
+	if !b.full {
+		b.left -= len(p)
+		b.record = append(b.record, p...)
 	}
-	b.left -= len(p)
-	return b.buffer.Write(p)
+	return len(p), b.note(nil)
 }
 
-// Close flushes the buffer and closes the file.
-func (b *boundedFile) Close() error { return errors.Join(b.buffer.Flush(), b.file.Close()) }
+// flush queues the record that was written.
+func (b *boundedFile) flush() {
+	if len(b.record) == 0 {
+		return
+	}
+	select {
+	case b.queue <- b.record:
+	default:
+		_ = b.note(errSlowQlog) // the next Write returns it
+	}
+	b.record = nil
+}
+
+// Close ends the file, in the background.
+func (b *boundedFile) Close() error {
+	b.flush()
+	close(b.queue)
+	return nil
+}
 
 // Records reports whether recording is on.
 func (l *Listener) Records() bool { return l.qlogs.folder != "" }

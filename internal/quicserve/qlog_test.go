@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
 	"github.com/stretchr/testify/require"
@@ -26,9 +27,32 @@ func TestQlogFileIsBounded(t *testing.T) {
 		}
 	}
 	require.NoError(t, b.Close())
+	<-b.done
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat("\x1e"+`{"a":"bcdefg"}`, 7), string(text), "the record that fills it is whole")
+}
+
+// stuckDisk blocks each Write until it is closed.
+type stuckDisk chan struct{}
+
+func (d stuckDisk) Write(p []byte) (int, error) { <-d; return len(p), nil }
+func (d stuckDisk) Close() error                { return nil }
+
+// A disk that hangs ends the recording, and blocks neither the session nor its end.
+func TestQlogToASlowDisk(t *testing.T) {
+	disk := make(stuckDisk)
+	file := newBoundedFile(disk, maxQlogBytes)
+	sink := qlogwriter.NewConnectionFileSeq(file, false, quic.ConnectionID{}, []string{qlog.EventSchema})
+	go sink.Run()
+	one := &trace{recording: sink.AddProducer(), cancel: func() {}}
+	for range 10 * queuedRecords {
+		one.RecordEvent(qlog.DatagramDropped{})
+	}
+	require.NoError(t, one.Close())
+	close(disk)
+	<-file.done
+	require.ErrorIs(t, file.note(nil), errSlowQlog)
 }
 
 // Concurrent recordings and files in the folder are bounded; an ended recording frees

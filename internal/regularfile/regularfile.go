@@ -31,8 +31,8 @@ func Open(path string) (*os.File, error) {
 // if it does not exist, with permissions 0666 before umask, and empties it otherwise. The
 // error is Open's.
 func Create(path string) (*os.File, error) {
-	if err := check(os.Stat(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, pathError(path, err)
+	if err := CheckCreate(path); err != nil {
+		return nil, err
 	}
 	file, err := checked(os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666))
 	if err != nil {
@@ -42,6 +42,15 @@ func Create(path string) (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// CheckCreate returns the error of Create if path names anything but a regular file. No file is no
+// error.
+func CheckCreate(path string) error {
+	if err := check(os.Stat(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pathError(path, err)
+	}
+	return nil
 }
 
 // checked checks a file that has been opened: its path may name another one by now.

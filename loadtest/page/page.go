@@ -1,8 +1,8 @@
 package page
 
 import (
+	"bytes"
 	_ "embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -56,17 +57,20 @@ func Create(name string) (*File, error) {
 	return &File{name, missing != nil}, nil
 }
 
-// Finish writes a report's page.
+// Finish writes a report's page. If it fails, an existing file keeps its content.
 func (f *File) Finish(r *bot.Report, about About) error {
 	if f == nil {
 		return nil
 	}
-	file, err := os.Create(f.name)
-	if err != nil {
+	var text bytes.Buffer
+	if err := Write(&text, r, about); err != nil {
+		return err
+	}
+	if err := atomicfile.Write(f.name, text.Bytes(), 0o666); err != nil {
 		return fmt.Errorf("cannot write the page: %w", err)
 	}
 	f.empty = false
-	return errors.Join(Write(file, r, about), file.Close())
+	return nil
 }
 
 // Discard removes the file if the run ended without a report.

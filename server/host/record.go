@@ -4,14 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"sync"
 
 	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
 )
 
@@ -59,57 +55,72 @@ const queuedSteps = 1024
 // errSlowDisk ends a recording rather than blocking the tick.
 var errSlowDisk = errors.New("the disk is too slow for the recording")
 
-// recordFile writes a recording to a file from its own goroutine. The first error is
+// recordFile writes a recording to a recordDisk from its own goroutine. The first error is
 // logged when it happens: the server may continue for days without a recording.
 type recordFile struct {
 	path  string
 	log   *zap.Logger
-	queue chan []byte
+	queue chan []byte // nil: all before it is the recording's head
 	done  sync.WaitGroup
 
 	mu  sync.Mutex
-	err error // of the file
+	err error // of the disk
 }
 
-// keepPrevious renames the recording at path, if there is one, and reports whether it did. The
-// recording of a server that failed survives its restart.
-func keepPrevious(path string) (kept bool, err error) {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// beginRecording records g to the file at path up to limit bytes, 0 for no limit, and returns the
+// function that ends the recording. If recording fails, which is logged, g runs without.
+func beginRecording(g *Game, path string, limit int64, log *zap.Logger) (end func()) {
+	file, err := createRecord(path, log)
+	if err != nil {
+		log.Error("the world is not recorded", zap.String("path", path), zap.Error(err))
+		return func() {}
 	}
-	if err != nil || !info.Mode().IsRegular() {
-		return false, err // createRecord follows links and refuses the others
+	recorder, err := g.record(file, limit)
+	return func() {
+		if err == nil {
+			err = recorder.Close()
+		}
+		if closed := file.Close(); closed == nil && err != nil { // otherwise it is logged
+			log.Error("the recording ended", zap.String("path", path), zap.Error(err))
+		}
 	}
-	return true, os.Rename(path, path+".old-1")
 }
 
 func createRecord(path string, log *zap.Logger) (*recordFile, error) {
-	file, err := regularfile.Create(path)
+	disk, err := createRecordDisk(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the recording: %w", err)
 	}
-	return newRecordFile(file, path, log), nil
+	return newRecordFile(disk, path, log), nil
 }
 
-func newRecordFile(file io.WriteCloser, path string, log *zap.Logger) *recordFile {
+func newRecordFile(disk *recordDisk, path string, log *zap.Logger) *recordFile {
 	r := &recordFile{path: path, log: log, queue: make(chan []byte, queuedSteps)}
-	r.done.Go(func() { r.drain(file) })
+	r.done.Go(func() { r.drain(disk) })
 	return r
 }
 
-// drain writes queued data. It flushes whenever the queue is empty, to lose little if
-// the process is killed.
-func (r *recordFile) drain(file io.WriteCloser) {
-	to := bufio.NewWriterSize(file, 1<<20)
+// drain writes queued data until the first error. It flushes whenever the queue is empty, to lose
+// little if the process is killed.
+func (r *recordFile) drain(disk *recordDisk) {
+	to := bufio.NewWriterSize(disk, 1<<20)
 	for b := range r.queue {
+		if r.fault() != nil {
+			continue
+		}
 		_, err := to.Write(b)
-		if err == nil && len(r.queue) == 0 {
+		if err == nil && (b == nil || len(r.queue) == 0) {
 			err = to.Flush()
+		}
+		if err == nil && b == nil {
+			err = disk.publish()
 		}
 		r.note(err)
 	}
-	r.note(errors.Join(to.Flush(), file.Close()))
+	if r.fault() == nil {
+		r.note(to.Flush())
+	}
+	r.note(disk.close())
 }
 
 func (r *recordFile) note(err error) {
@@ -137,6 +148,7 @@ func (g *Game) record(to *recordFile, limit int64) (*world.Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	to.endHead()
 	r.EndAt(limit, func() {
 		to.log.Warn("the recording is complete: it has reached --record-mb", zap.String("path", to.path), zap.Uint64("tick", g.World.Tick()))
 	})
@@ -148,12 +160,19 @@ func (r *recordFile) Write(b []byte) (int, error) {
 	if err := r.fault(); err != nil {
 		return 0, err
 	}
+	return len(b), r.enqueue(append([]byte{}, b...))
+}
+
+// endHead says that the head of the recording, its image included, has been written.
+func (r *recordFile) endHead() { _ = r.enqueue(nil) } // the next Write returns the error
+
+func (r *recordFile) enqueue(b []byte) error {
 	select {
-	case r.queue <- append([]byte(nil), b...):
-		return len(b), nil
+	case r.queue <- b:
+		return nil
 	default:
 		r.note(errSlowDisk)
-		return 0, errSlowDisk
+		return errSlowDisk
 	}
 }
 

@@ -12,23 +12,77 @@ import (
 )
 
 // A full disk ends the recording with one log entry, when it happens, and the disk's
-// error.
+// error. The previous recording stays where it is.
 func TestRecordingToAFullDisk(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
 		t.Skip("no disk that is always full")
 	}
+	d := tag()
+	g, err := d.build(Options{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.recording")
+	require.NoError(t, os.WriteFile(path, []byte("of the run before"), 0o600))
 	logs, seen := observer.New(zap.InfoLevel)
 	file, err := os.Create(full)
 	require.NoError(t, err)
-	r := newRecordFile(file, full, zap.New(logs))
-	_, err = r.Write(make([]byte, 2<<20))
+	r := newRecordFile(&recordDisk{path: path, file: file}, path, zap.New(logs))
+	_, err = g.record(r, 0)
 	require.NoError(t, err, "it is queued")
-	_, _ = r.Write([]byte("more"))
+	g.World.Step()
 	require.ErrorIs(t, r.Close(), syscall.ENOSPC)
 	told := seen.FilterMessage("the recording ended").All()
 	require.Len(t, told, 1)
-	require.Equal(t, full, told[0].ContextMap()["path"])
+	require.Equal(t, path, told[0].ContextMap()["path"])
+	requireOnly(t, dir, map[string]string{"a.recording": "of the run before"})
+}
+
+// requireOnly requires a folder to hold these files.
+func requireOnly(t *testing.T, dir string, want map[string]string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		require.NoError(t, err)
+		found[f.Name()] = string(text)
+	}
+	require.Equal(t, want, found)
+}
+
+// The previous recording is moved when the head of the next one, and not before, is on the disk. A
+// link stays a link.
+func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "a.recording"), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.WriteFile(path, []byte("of the run before"), 0o600))
+	require.NoError(t, os.Symlink(path, link))
+	disk, err := createRecordDisk(link)
+	require.NoError(t, err)
+	_, err = disk.Write([]byte("head"))
+	require.NoError(t, err)
+	requireOnly(t, dir, map[string]string{"a.recording": "of the run before", "a.recording.new": "head"})
+	require.NoError(t, disk.publish())
+	_, err = disk.Write([]byte(" and steps"))
+	require.NoError(t, err)
+	require.NoError(t, disk.close())
+	requireOnly(t, dir, map[string]string{"a.recording.old-1": "of the run before", "a.recording": "head and steps"})
+	to, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, path, to)
+}
+
+// A world that cannot be recorded is served, and says so.
+func TestUnrecordedWorldIsServed(t *testing.T) {
+	logs, seen := observer.New(zap.InfoLevel)
+	d := tag()
+	g, err := d.build(Options{})
+	require.NoError(t, err)
+	beginRecording(g, filepath.Join(t.TempDir(), "missing", "a.recording"), 0, zap.New(logs))()
+	require.Equal(t, 1, seen.FilterMessage("the world is not recorded").Len())
+	g.World.Step()
 }
 
 // A recording that reaches its limit is logged once and replays; the world runs on.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,25 +61,18 @@ func (r *recordings) add(made *server.RoomGame, g *Game, q server.RoomRequest, f
 	}
 }
 
-// begin records a game, and returns the function that ends the recording. The recording of the
-// previous run is kept beside it. If recording fails, the room runs without.
+// begin records a game, and returns the function that ends the recording.
 func (r *recordings) begin(g *Game, q server.RoomRequest) (end func()) {
 	path := filepath.Join(r.Record, filepath.FromSlash(q.Name)+recordingSuffix)
 	r.note(q.Name, true)
-	file, err := r.create(path, q)
-	if err != nil {
+	if err := r.allow(path, q); err != nil {
 		r.note(q.Name, false)
 		r.log.Error("the room is not recorded", zap.String("path", path), zap.Error(err))
 		return func() {}
 	}
-	recorder, err := g.record(file, r.maxBytes())
+	endRecording := beginRecording(g, path, r.maxBytes(), r.log)
 	return func() {
-		if err == nil {
-			err = recorder.Close()
-		}
-		if err := errors.Join(err, file.Close()); err != nil {
-			r.log.Error("the recording of the room has ended", zap.String("path", path), zap.Error(err))
-		}
+		endRecording()
 		r.note(q.Name, false)
 	}
 }
@@ -93,26 +85,20 @@ func (r *recordings) note(room string, recorded bool) {
 	}
 }
 
-// create creates the file of a recording, unless the kind has as many as it may.
-func (r *recordings) create(path string, q server.RoomRequest) (*recordFile, error) {
+// allow makes the folder of a recording. It returns an error if the kind has as many as it may.
+func (r *recordings) allow(path string, q server.RoomRequest) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
+		return err
 	}
-	kept, err := keepPrevious(path)
-	if err != nil {
-		return nil, err
+	if _, err := os.Stat(path); err == nil || q.ID == "" {
+		return nil
 	}
-	if !kept && q.ID != "" {
-		n, err := r.others(folder, q)
-		if err != nil {
-			return nil, err
-		}
-		if n >= cmp.Or(r.RecordRooms, defaultRecordRooms) {
-			return nil, fmt.Errorf("%s has %d recordings, the most that a kind may have: remove those that you do not need, or raise --record-rooms", folder, n)
-		}
+	n, err := r.others(folder, q)
+	if err == nil && n >= cmp.Or(r.RecordRooms, defaultRecordRooms) {
+		err = fmt.Errorf("%s has %d recordings, the most that a kind may have: remove those that you do not need, or raise --record-rooms", folder, n)
 	}
-	return createRecord(path, r.log)
+	return err
 }
 
 // others returns the number of rooms of the kind, without the room itself, that are recorded or have

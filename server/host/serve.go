@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
@@ -163,14 +164,8 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	}
 	g.Attach(s.Room())
 	s.SetBans(banned)
-	var record *recordFile
 	if c.Record != "" && p.Rooms == nil { // after binding the address: another server may be writing the file
-		if _, err = keepPrevious(c.Record); err == nil {
-			record, err = createRecord(c.Record, config.Log)
-		}
-		if err != nil {
-			return errors.Join(err, s.Close())
-		}
+		defer beginRecording(g, c.Record, c.maxBytes(), config.Log)()
 	}
 	p.print("%s on %v, fingerprint %s", g.Title, s.Addr(), s.Fingerprint())
 	if c.Web {
@@ -196,7 +191,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	}
 	began := time.Now()
 	reload := func(ctx context.Context) { (&reloader{c, s, g, verifier, config.Log}).run(ctx, asked) }
-	err = serve(ctx, s, record, c.maxBytes(), g, reload)
+	err = serve(ctx, s, reload)
 	writeServed(p.out, time.Since(began), s.Report(), g)
 	return err
 }
@@ -229,6 +224,9 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 		if c.RecordRooms != 0 {
 			return nil, mistake("--record-rooms is set, but this game has one world")
 		}
+		if err := regularfile.CheckCreate(c.Record); errors.Is(err, regularfile.ErrNotRegular) {
+			return nil, err
+		}
 		if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
 			return nil, err
 		}
@@ -244,13 +242,13 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 func (c *serveCommand) rooms(r *server.RoomsConfig) error {
 	r.MaxRooms, r.Default = cmp.Or(c.Rooms, r.MaxRooms), c.room()
 	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep}
-	for _, f := range []struct{ flag, dir string }{{"--image", c.Image}, {"--record", c.Record}} {
-		if f.dir == "" {
-			continue
+	if c.Image != "" {
+		if err := os.MkdirAll(c.Image, 0o755); err != nil {
+			return mistake("--image must name a folder, since this game has rooms: %w", err)
 		}
-		if err := os.MkdirAll(f.dir, 0o755); err != nil {
-			return mistake("%s must name a folder, since this game has rooms: %w", f.flag, err)
-		}
+	}
+	if info, err := os.Stat(c.Record); err == nil && !info.IsDir() {
+		return mistake("--record must name a folder, since this game has rooms, and %s is a file", c.Record)
 	}
 	return nil
 }
@@ -274,8 +272,8 @@ func exposed(a net.Addr) bool {
 	return !ok || !tcp.IP.IsLoopback()
 }
 
-// serve runs the server with reload beside it, and records up to limit bytes if record is set.
-func serve(ctx context.Context, s *server.Server, record *recordFile, limit int64, g *Game, reload func(context.Context)) error {
+// serve runs the server with reload beside it.
+func serve(ctx context.Context, s *server.Server, reload func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
 	supervisor.Go(func() { supervised(telling, s) })
@@ -284,15 +282,7 @@ func serve(ctx context.Context, s *server.Server, record *recordFile, limit int6
 		ended()
 		supervisor.Wait()
 	}()
-	if record == nil {
-		return s.Serve(ctx)
-	}
-	recorder, err := g.record(record, limit)
-	if err != nil {
-		return errors.Join(err, record.Close(), s.Close())
-	}
-	err = s.Serve(ctx)
-	return errors.Join(err, cmp.Or(recorder.Close(), record.Close())) // report one cause once
+	return s.Serve(ctx)
 }
 
 func writeServed(w io.Writer, took time.Duration, r server.Report, g *Game) {

@@ -3,9 +3,9 @@ package host
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
+	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtrain"
@@ -47,7 +47,7 @@ func (c *trainCommand) run(ctx context.Context, p *program) error {
 	}
 	s := a.schema
 	tables := rowcodec.DefaultTables().With(rowtrain.Train(s, slices.Values(a.learn)))
-	if err := os.WriteFile(c.Out, tables.Bytes(), 0o644); err != nil {
+	if err := atomicfile.Write(c.Out, tables.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("cannot write the tables: %w", err)
 	}
 	p.print("%d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these",

@@ -1,0 +1,65 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// limitedArgs are the arguments of a shell that runs worldd after limiting the size of its files.
+func limitedArgs(worldd string, args []string) []string {
+	return append([]string{"sh", "-c", `ulimit -f 1 && exec "$0" "$@"`, worldd}, args...)
+}
+
+// withoutRoom limits the size of the files that a server writes to 512 or 1,024 bytes, as on a
+// nearly full disk.
+func withoutRoom(s *serving) {
+	s.process.Args = limitedArgs(s.process.Path, s.process.Args[1:])
+	s.process.Path = "/bin/sh"
+}
+
+// A server that cannot write its recording serves, and the recordings of before stay.
+func TestServeWithoutRoomToRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "storm.recording")
+	s := startServing(t, "--record="+path)
+	s.end(syscall.SIGTERM)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for range 2 {
+		s := startServingBy(t, withoutRoom, "--record="+path)
+		require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, s.process.Wait())
+		now, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, before, now)
+		require.NoFileExists(t, path+".old-1")
+		require.NoFileExists(t, path+".new")
+	}
+}
+
+// A page that cannot be written leaves the page of before.
+func TestDemoWithoutRoomForItsPage(t *testing.T) {
+	dir := t.TempDir()
+	path, before := filepath.Join(dir, "page.html"), []byte("the page of before")
+	require.NoError(t, os.WriteFile(path, before, 0o600))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	worldd := exec.CommandContext(t.Context(), "sh")
+	worldd.Args = limitedArgs(self, []string{"demo", "--world=calm", "--bots=1", "--duration=1s", "--html=" + path})
+	worldd.Env = append(os.Environ(), asMain+"=1")
+	out, err := worldd.CombinedOutput()
+	require.ErrorAs(t, err, new(*exec.ExitError))
+	require.Contains(t, string(out), "cannot write the page")
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, now)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
