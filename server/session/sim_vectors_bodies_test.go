@@ -248,11 +248,11 @@ func (k *bodyCases) wakes() {
 func (k *bodyCases) times() {
 	linear := wire.Path{Form: wire.PathLinear, Velocity: [3]float32{20, 0, 0}} // 1 m in a tick
 	s := k.session()
-	s.structure(bodiesTick, k.program(0, boxText), s.enter(1, vectors.BodiesBall, asleepAt(10), 0),
+	s.structure(bodiesTick, k.program(0, boxText), s.enter(1, vectors.BodiesBall, asleepAt(3), 0),
 		added(0, func(e *wire.EffectAdded) { e.Age, e.Path.Center = 40, [3]float32{0, 64, 0} }))
 	s.complete(1, 102).structure(102, wire.EffectChanged{Effect: effectHandle(0), HasPath: true, Path: linear}.Append(nil))
 	c := k.add(wire.OK, "path of a change", "ticks of a changed path count from the first of its change", s.complete(2, 108))
-	k.awake(c, false)
+	k.awake(c, true)
 	s = k.session()
 	s.structure(bodiesTick, k.program(0, lateText), s.enter(1, vectors.BodiesBall, flyingAt(0, 0), 0), added(0, func(e *wire.EffectAdded) { e.Age = 2 * vectors.BodiesHz }))
 	s.structure(bodiesTick, wire.EffectChanged{Effect: effectHandle(0), HasParams: true, Params: wire.FloatsOf(-4, 0, 0, 0)}.Append(nil))
