@@ -49,9 +49,9 @@ func (s *Session) startsInRoom(m *wire.Welcome) bool {
 }
 
 // roomGone makes the next Hello name the room of the config if why says that the room where the
-// session was is gone. It reports whether it did.
+// session was is gone or closed. It reports whether it did.
 func (s *Session) roomGone(why error) bool {
-	if wire.CodeOf(why) != wire.NoRoom || s.room == s.config.Room {
+	if code := wire.CodeOf(why); code != wire.NoRoom && code != wire.RoomClosed || s.room == s.config.Room {
 		return false
 	}
 	s.room = s.config.Room

@@ -28,7 +28,7 @@ func TestBackoff(t *testing.T) {
 func TestRetryable(t *testing.T) {
 	for code, want := range map[wire.Code]bool{
 		wire.Timeout: true, wire.Draining: true, wire.ServerFull: true, wire.Internal: true, wire.TooSlow: true,
-		wire.OK: false, wire.Kicked: false, wire.JoinRefused: false, wire.TooMuch: false, wire.Replaced: false, wire.Unauthorized: false, wire.BadMessage: false, wire.SchemaMismatch: false, wire.EpochMismatch: false,
+		wire.OK: false, wire.Kicked: false, wire.NoRoom: false, wire.RoomClosed: false, wire.JoinRefused: false, wire.TooMuch: false, wire.Replaced: false, wire.Unauthorized: false, wire.BadMessage: false, wire.SchemaMismatch: false, wire.EpochMismatch: false,
 	} {
 		require.Equal(t, want, retryable(&wire.Error{Code: code}), "%v", code)
 	}

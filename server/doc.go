@@ -39,6 +39,8 @@
 //	   image, or begins again if it has none yet, at most three times in ten minutes without a
 //	   pause. A room that is not saved, or is draining, ends. With PanicEnds a panic ends the
 //	   process. So do panics on goroutines of Replication.Workers and of the world's Workers.
+//	R5 The name of a drained room stays closed to clients, tokens and the game, until the operator
+//	   opens it or 24 h have passed (room_cordon.go).
 //
 // Hooks and the world's systems send the events that are defined: Session.Send to
 // one client, Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need

@@ -1,14 +1,18 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/server/session"
 )
 
-// CreateRoom makes a room if it does not exist or has failed, and waits until clients can join it.
+// CreateRoom makes a room if it does not exist or has failed, opens one that was drained, and waits
+// until clients can join it.
 // A server without Config.Rooms returns ErrNotRooms. Any goroutine may call it.
 func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	if s.rooms == nil {
@@ -18,8 +22,10 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 }
 
 // DrainRoom refuses new sessions of a room, and ends it when it is empty or after within, at once
-// if that is 0. The remaining sessions end with Draining, and the world is saved if its kind is. A
-// draining room that panics is not restored. A pinned room begins again.
+// if that is 0. The world is saved if its kind is. A draining room that panics is not restored. Its
+// name stays closed, also to Session.Move: clients are refused with RoomClosed, which they do not
+// retry, until CreateRoom opens it, the server restarts, or 24 h have passed. The remaining sessions
+// end with that code. A pinned room begins again instead, and its sessions end with Draining.
 // If there is no such room, the error is a *wire.Error with NoRoom; a server without Config.Rooms
 // returns ErrNotRooms. Any goroutine may call it.
 func (s *Server) DrainRoom(name string, within time.Duration) error {
@@ -86,6 +92,14 @@ func (s *Server) shownRooms() []admin.Room {
 			all[i].Core, all[i].Report, all[i].Ask = now.core, now.loop.report, now.loop.ask
 		}
 	}
+	if s.rooms == nil {
+		return all
+	}
+	for _, name := range s.rooms.closedRooms() {
+		kind, _, _ := strings.Cut(name, "/")
+		all = append(all, admin.Room{Name: name, Kind: kind, State: "closed"})
+	}
+	slices.SortFunc(all, func(a, b admin.Room) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 

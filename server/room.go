@@ -36,6 +36,7 @@ type Room struct {
 	lastUsed time.Time     // when it last had a session, or a client asked to join
 	deadline time.Time     // when draining ends; zero: not draining
 	stop     context.CancelFunc
+	gone     chan struct{} // closed when the room has ended
 }
 
 // run is the lifetime of a room's world. After a panic, another run follows.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // host makes a room and runs it until it ends. After a panic it is restored from its newest
@@ -111,6 +113,7 @@ func (m *rooms) remove(k *kind, r *Room) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byName, r.name)
+	close(r.gone)
 	k.rooms--
 }
 
@@ -124,7 +127,7 @@ func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
 		}
 	}
 	return !m.apart(func() {
-		err := now.serve(ctx, func() { m.setEnding(r) })
+		err := now.serve(ctx, func() { m.setEnding(r, now) })
 		if err == nil {
 			now.log.Info("the room has ended")
 			return
@@ -177,10 +180,14 @@ func (m *rooms) abandon(r *Room, was *run, value any) {
 	was.loop.saver.saving.Wait()
 }
 
-func (m *rooms) setEnding(r *Room) {
+// setEnding prepares the end of a run: clients of a room that stays closed do not try again.
+func (m *rooms) setEnding(r *Room, now *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.state = roomEnding
+	if !m.closing && m.cordons.has(r.name, time.Now()) {
+		now.core.EndWith(wire.RoomClosed)
+	}
 }
 
 // isOver reports whether the room should end: it had no session for its kind's IdleAfter, or

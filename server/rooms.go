@@ -48,9 +48,10 @@ const (
 var ErrNotRooms = errors.New("server: the server has one world, and no Config.Rooms")
 
 var (
-	errClosing = &wire.Error{Code: wire.Draining, Detail: "the room is closing"}
-	errStalled = &wire.Error{Code: wire.Internal, Detail: "the room is not ticking"}
-	errFailed  = &wire.Error{Code: wire.Internal, Detail: "the room failed"}
+	errClosing  = &wire.Error{Code: wire.Draining, Detail: "the room is closing"}
+	errCordoned = &wire.Error{Code: wire.RoomClosed}
+	errStalled  = &wire.Error{Code: wire.Internal, Detail: "the room is not ticking"}
+	errFailed   = &wire.Error{Code: wire.Internal, Detail: "the room failed"}
 )
 
 // roomState is the state of a room.
@@ -83,6 +84,7 @@ type rooms struct {
 	kinds   map[string]*kind
 	ranges  ranges
 	panics  map[string][]time.Time // by name, those within restartWindow
+	cordons cordons
 	bans    []string
 	budget  *int // bytes per second and session, by SetLimits; nil: each room's own
 	most    int  // maximum sessions of all rooms
@@ -105,7 +107,7 @@ type kind struct {
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
-		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{},
+		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{}, cordons: cordons{},
 		most: cmp.Or(c.MaxSessions, session.DefaultMaxSessions),
 	}
 	for name, k := range m.config.Kinds {
@@ -149,8 +151,8 @@ const (
 )
 
 // find returns the named room. If there is none, and by may create it, find begins to make it, as it
-// does for the operator if the room has failed. address is the client's, or "" if its rooms are
-// not bounded.
+// does for the operator if the room has failed. The operator also opens a room that was drained.
+// address is the client's, or "" if its rooms are not bounded.
 func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	kindName, id, err := ParseRoomName(name)
 	if err != nil {
@@ -165,11 +167,15 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	if m.closing {
 		return nil, &wire.Error{Code: wire.Draining}
 	}
+	now := time.Now()
+	if by == byOperator {
+		delete(m.cordons, name)
+	} else if m.cordons.has(name, now) {
+		return nil, errCordoned
+	}
 	if r := m.byName[name]; r != nil {
-		if by == byOperator && r.state == roomFailed {
-			r.by = by
-			r.reopen()
-			close(r.retry)
+		if by == byOperator {
+			m.openAgain(r, now)
 		}
 		return r, nil
 	}
@@ -185,11 +191,23 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are being created"}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Room{name: name, kind: kindName, id: id, by: by, creator: address, ready: make(chan struct{}), lastUsed: time.Now(), stop: stop}
+	r := &Room{name: name, kind: kindName, id: id, by: by, creator: address, ready: make(chan struct{}), lastUsed: now, stop: stop, gone: make(chan struct{})}
 	m.byName[name] = r
 	k.rooms++
 	m.hosting.Go(func() { m.host(ctx, k, r) })
 	return r, nil
+}
+
+// openAgain makes an existing room admit sessions for the operator. Callers hold m.mu.
+func (m *rooms) openAgain(r *Room, now time.Time) {
+	if r.state == roomFailed {
+		r.by = byOperator
+		r.reopen()
+		close(r.retry)
+	}
+	if r.deadline.After(now) { // otherwise it is ending
+		r.deadline = time.Time{}
+	}
 }
 
 func noRoom(name string) *wire.Error {
@@ -227,6 +245,8 @@ func (m *rooms) admitting(r *Room) (*run, error) {
 	switch {
 	case r.state == roomFailed:
 		return nil, forClients(r.err)
+	case m.cordons.has(r.name, time.Now()):
+		return nil, errCordoned
 	case r.state != roomOpen || !r.deadline.IsZero():
 		return nil, errClosing
 	case r.run.Load().loop.silentSince(r.opened) > staleTick:
@@ -290,22 +310,32 @@ func (m *rooms) move(name string) (*run, error) {
 	return m.admitting(r)
 }
 
-// create makes a room for the operator, and waits for it.
+// create makes or opens a room for the operator, and waits for it. One that is ending is made again
+// when it has ended.
 func (m *rooms) create(ctx context.Context, name string) error {
-	r, err := m.find(name, byOperator, "")
-	if err != nil {
-		return err
+	for {
+		r, err := m.find(name, byOperator, "")
+		if err != nil {
+			return err
+		}
+		if _, err = m.await(ctx, r); err == nil {
+			return nil
+		}
+		if !errors.Is(err, errClosing) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return cmp.Or(r.err, err)
+		}
+		select {
+		case <-r.gone:
+		case <-ctx.Done():
+			return err
+		}
 	}
-	if _, err := m.await(ctx, r); err != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return cmp.Or(r.err, err)
-	}
-	return nil
 }
 
-// drain refuses new sessions of a room, and ends it when it is empty or after within. The
-// remaining sessions end with Draining.
+// drain refuses new sessions of a room, and ends it when it is empty or after within. Unless it is
+// pinned, its name stays closed, and the remaining sessions end with RoomClosed.
 func (m *rooms) drain(name string, within time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -313,8 +343,12 @@ func (m *rooms) drain(name string, within time.Duration) error {
 	if r == nil {
 		return noRoom(name)
 	}
-	r.deadline = time.Now().Add(within)
-	if within <= 0 || r.state == roomFailed && !m.kinds[r.kind].pins(r) { // a failed room is empty
+	now, pinned := time.Now(), m.kinds[r.kind].pins(r)
+	r.deadline = now.Add(within)
+	if !pinned {
+		m.cordons.add(name, r.deadline)
+	}
+	if within <= 0 || r.state == roomFailed && !pinned { // a failed room is empty
 		r.stop()
 	}
 	return nil

@@ -150,7 +150,7 @@ func TestHouse(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"hall": "open", "match/1": "draining", "match/2": "open", "match/3": "open"}, states)
 	do("/rooms/close?room=match/1", http.StatusOK)
-	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(b)))
+	require.Equal(t, wire.RoomClosed, wire.CodeOf(h.ends(b)))
 	code, _ := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/kick", a.Welcome().Session))
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, wire.Kicked, wire.CodeOf(h.ends(a)))

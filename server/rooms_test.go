@@ -404,17 +404,66 @@ func TestDrainAndClose(t *testing.T) {
 		require.NoError(t, h.drain("match/c", 0))
 		require.Equal(t, wire.NoRoom, wire.CodeOf(h.drain("match/d", 0)))
 		time.Sleep(time.Second)
-		require.Equal(t, wire.Draining, c.code())
+		require.Equal(t, wire.RoomClosed, c.code())
 		_, err := h.visit("match/a")
-		require.Equal(t, wire.Draining, wire.CodeOf(err))
+		require.Equal(t, wire.RoomClosed, wire.CodeOf(err))
 		time.Sleep(6 * time.Second)
 		require.Equal(t, []string{"lobby", "match/a"}, h.names())
-		require.Equal(t, []wire.Code{wire.OK, wire.Draining}, []wire.Code{a.code(), b.code()})
+		require.Equal(t, []wire.Code{wire.OK, wire.RoomClosed}, []wire.Code{a.code(), b.code()})
 		a.leave()
 		time.Sleep(3 * time.Second)
 		require.Equal(t, []string{"lobby"}, h.names())
 	})
 }
+
+// A drained room stays closed to clients, tokens and the game: they would make it again at once. Its
+// image stays. The operator opens it, or time does.
+func TestDrainedRoomStaysClosed(t *testing.T) {
+	dir := t.TempDir()
+	play(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *hostel) {
+		closed := func(room string) {
+			t.Helper()
+			require.False(t, retries(h.visit(room)))
+			_, err := h.join(context.Background(), room, "", true)
+			require.False(t, retries(nil, err), "a token")
+			_, err = h.move(room)
+			require.False(t, retries(nil, err), "the game")
+		}
+		g := h.mustVisit("match/a")
+		require.NoError(t, h.drain("match/a", time.Minute))
+		closed("match/a")
+		require.NoError(t, h.create(context.Background(), "match/a"))
+		h.mustVisit("match/a").leave()
+		require.Equal(t, wire.OK, g.code(), "opened while it was draining")
+
+		require.NoError(t, h.drain("match/a", 0))
+		time.Sleep(time.Second)
+		require.False(t, retries(nil, &wire.Error{Code: g.code()}))
+		require.Equal(t, []string{"lobby"}, h.names())
+		require.Equal(t, []string{"match/a"}, h.closedRooms())
+		require.FileExists(t, filepath.Join(dir, "match", "a.image"))
+		closed("match/a")
+		time.Sleep(cordonLasts - time.Hour)
+		closed("match/a")
+		require.NoError(t, h.create(context.Background(), "match/a"))
+		h.mustVisit("match/a")
+		require.Empty(t, h.closedRooms())
+		require.Equal(t, 2, h.times()["match/a"])
+
+		require.NoError(t, h.drain("match/a", 0))
+		require.NoError(t, h.create(context.Background(), "match/a"), "the operator waits for its end")
+		require.NoError(t, h.drain("match/a", 0))
+		time.Sleep(cordonLasts + time.Second)
+		h.mustVisit("match/a")
+
+		require.NoError(t, h.drain("lobby", 0))
+		time.Sleep(time.Second)
+		h.mustVisit("lobby")
+	})
+}
+
+// retries reports whether a client that is refused with err tries again by itself, or is admitted.
+func retries(_ *visitor, err error) bool { return wire.CodeOf(err).Info().Retry || err == nil }
 
 // R4: a panic of a system ends the sessions of its room alone, with a code that clients retry, and
 // the room comes back from its image.

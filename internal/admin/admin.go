@@ -224,9 +224,9 @@ GET  /ticks                          tick durations in µs, as an HdrHistogram (
 GET  /live                           the world in this browser, if the server serves browsers
 GET  /web                            the UDP port and certificate hashes that pages connect with, as JSON
 GET  /rooms                          rooms, as JSON
-POST /rooms/create?room=NAME         make a room
+POST /rooms/create?room=NAME         make a room, or open one that was drained or closed
 POST /rooms/drain?room=NAME          refuse new sessions, and end the room when it is empty, or after 600 s (&seconds=N)
-POST /rooms/close?room=NAME          end a room and its sessions
+POST /rooms/close?room=NAME          end a room and its sessions; as after drain, its name stays closed
 GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
 POST /drain                          end all sessions and refuse new ones, until the process ends

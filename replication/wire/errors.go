@@ -39,6 +39,7 @@ const (
 	SessionExpired    Code = 22
 	Moved             Code = 23
 	NoRoom            Code = 24
+	RoomClosed        Code = 25
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -108,6 +109,7 @@ var codes = [...]CodeInfo{
 	{SessionExpired, "session-expired", Nobody, false, "the session time granted by the token is over: connect with a new token"},
 	{Moved, "moved", Nobody, false, "the session continues on another server: connect to the address given, with the token given"},
 	{NoRoom, "no-room", Client, false, "no room has this name: check the spelling, or name none"},
+	{RoomClosed, "room-closed", Nobody, false, "the operator has closed this room: join another one"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: drop the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was not sent to this client"},

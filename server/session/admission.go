@@ -40,7 +40,7 @@ func (c *Core) endTick(a Admission) uint64 {
 // else refuses the client does it end other sessions to make room.
 func (c *Core) admit(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
-		return Admission{}, &wire.Error{Code: wire.Draining}
+		return Admission{}, c.endReason()
 	}
 	granted, refusal := p.tokenResult()
 	if refusal != nil {

@@ -61,6 +61,7 @@ type Core struct {
 	arriving []*traveller // sessions from other rooms, not yet admitted by a tick
 	kicks    []kick       // since the last tick
 	draining bool
+	ending   wire.Error      // of sessions and connections that the core's end ends
 	closed   bool            // nothing more is accepted
 	bans     map[string]bool // replaces banned at the next tick; nil: no change
 	// Limits that SetLimits may change.
@@ -167,6 +168,7 @@ func NewCore(c Config) (*Core, error) {
 		viewAge:     ticksOf(c.MaxViewAge, c.World.TickHz()),
 		schedule:    snapshotSchedule{maxWait: uint64(c.World.TickHz() / minSnapshotHz)},
 		maxSessions: c.MaxSessions, budget: c.Replication.BudgetBytesPerSecond,
+		ending: wire.Error{Code: wire.Draining},
 	}
 	core.commands, core.input = c.Game.bind(c.Schema)
 	if c.Admit != nil && !c.PanicEnds {
@@ -417,6 +419,21 @@ func (c *Core) count(which func(*Session) bool) (n int) {
 	return n
 }
 
+// EndWith replaces Draining as the code that Drain, Shutdown and Close give to clients.
+func (c *Core) EndWith(code wire.Code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ending.Code = code
+}
+
+// endReason returns why sessions and connections end with the core.
+func (c *Core) endReason() *wire.Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	why := c.ending
+	return &why
+}
+
 // Drain refuses new sessions and ends the existing ones with Draining. They are removed
 // by the next Tick.
 func (c *Core) Drain() {
@@ -424,10 +441,10 @@ func (c *Core) Drain() {
 	c.draining = true
 	c.mu.Unlock()
 	for _, s := range c.sessions {
-		s.fail(&wire.Error{Code: wire.Draining})
+		s.fail(c.endReason())
 	}
 	for _, p := range c.peers {
-		p.refuse(&wire.Error{Code: wire.Draining}, "")
+		p.refuse(c.endReason(), "")
 	}
 }
 
@@ -451,10 +468,10 @@ func (c *Core) Close() {
 	c.opened, c.arriving = nil, nil
 	c.mu.Unlock()
 	for _, p := range late {
-		p.refuse(&wire.Error{Code: wire.Draining}, "")
+		p.refuse(c.endReason(), "")
 	}
 	for _, t := range travellers {
-		c.turnAway(t, &wire.Error{Code: wire.Draining})
+		c.turnAway(t, c.endReason())
 	}
 	c.replicator.Close()
 }

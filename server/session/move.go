@@ -226,7 +226,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		return t.kicked
 	}
 	if c.Draining() {
-		return &wire.Error{Code: wire.Draining}
+		return c.endReason()
 	}
 	if why := c.admitUser(t.user, t.address); why != nil {
 		return why
@@ -258,7 +258,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		c.config.Router.note(s)
 	}
 	if c.Draining() { // by Join
-		s.fail(&wire.Error{Code: wire.Draining})
+		s.fail(c.endReason())
 		return nil
 	}
 	if s.peer == nil {

@@ -26,6 +26,7 @@ const table: Record<number, readonly [name: string, fault: Fault, retry: boolean
   22: ['session-expired', 'nobody', false, 'the session time granted by the token is over: connect with a new token'],
   23: ['moved', 'nobody', false, 'the session continues on another server: connect to the address given, with the token given'],
   24: ['no-room', 'client', false, 'no room has this name: check the spelling, or name none'],
+  25: ['room-closed', 'nobody', false, 'the operator has closed this room: join another one'],
   32: ['stale-handle', 'nobody', false, 'the target is destroyed: drop the handle'],
   33: ['hidden-handle', 'nobody', true, 'the target is not in view'],
   34: ['unknown-handle', 'client', true, 'the target was not sent to this client'],
@@ -53,6 +54,7 @@ export const Code = {
   tooMuch: 19,
   moved: 23,
   noRoom: 24,
+  roomClosed: 25,
   staleHandle: 32,
   unknownHandle: 34,
 } as const

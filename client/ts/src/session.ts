@@ -372,7 +372,7 @@ export class Session {
   /** asksAgain reports whether why says that the schema or the room is not what it was: the next Hello asks for the schema, or for the room of the config. */
   asksAgain(why: WireError): boolean {
     const { room = '' } = this.config
-    const roomGone = why.code === Code.noRoom && this.room !== room
+    const roomGone = (why.code === Code.noRoom || why.code === Code.roomClosed) && this.room !== room
     if (roomGone) this.room = room
     return roomGone || (why.code === Code.schemaMismatch && this.outdated)
   }

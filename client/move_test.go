@@ -1,0 +1,19 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// A client whose room is gone or closed asks for the room of its config, once.
+func TestRoomGone(t *testing.T) {
+	for code, want := range map[wire.Code]bool{wire.NoRoom: true, wire.RoomClosed: true, wire.Draining: false, wire.Kicked: false} {
+		s := &Session{config: SessionConfig{Room: "lobby"}, room: "match/1"}
+		require.Equal(t, want, s.roomGone(&wire.Error{Code: code}), "%v", code)
+		require.Equal(t, map[bool]string{true: "lobby", false: "match/1"}[want], s.room)
+		require.False(t, want && s.roomGone(&wire.Error{Code: code}), "again")
+	}
+}

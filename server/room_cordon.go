@@ -1,0 +1,43 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// cordonLasts is how long the name of a drained room stays closed after the room has ended. It
+// bounds the names of a server whose operator drains every match.
+const cordonLasts = 24 * time.Hour
+
+// cordons holds the names of drained rooms and when each opens again. Clients would otherwise make
+// a drained room again within seconds. Only the operator opens it earlier. Cordons do not survive a
+// restart of the server.
+type cordons map[string]time.Time
+
+// add closes the name of a room that ends at the latest at end.
+func (c cordons) add(name string, end time.Time) {
+	c.expire(time.Now())
+	c[name] = end.Add(cordonLasts)
+}
+
+// has reports whether name is closed.
+func (c cordons) has(name string, now time.Time) bool { return now.Before(c[name]) }
+
+func (c cordons) expire(now time.Time) {
+	maps.DeleteFunc(c, func(_ string, until time.Time) bool { return !now.Before(until) })
+}
+
+// closedRooms returns the names of the drained rooms that have ended, in order.
+func (m *rooms) closedRooms() (names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cordons.expire(time.Now())
+	for name := range m.cordons {
+		if m.byName[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
