@@ -35,6 +35,7 @@
 //	   its own image.
 //	R3 A room is made once for all clients that join it at the same time. Both the number of
 //	   rooms and the rate at which clients create them are bounded, as are the images of a kind.
+//	   No address takes all rooms, and an idle one ends for a newcomer (room_fairness.go).
 //	R4 A panic in a room ends only the sessions in it. The room is restored from its newest
 //	   image, or begins again if it has none yet, at most three times in ten minutes without a
 //	   pause. A room that is not saved, or is draining, ends. With PanicEnds a panic ends the

@@ -114,6 +114,8 @@ func (s *Server) stateOf(r *Room) string {
 		return "stalled"
 	case r.state == roomOpen && !r.deadline.IsZero():
 		return "draining"
+	case r.eviction != nil:
+		return roomEnding.String()
 	}
 	return r.state.String()
 }

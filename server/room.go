@@ -37,6 +37,8 @@ type Room struct {
 	deadline time.Time     // when draining ends; zero: not draining
 	stop     context.CancelFunc
 	gone     chan struct{} // closed when the room has ended
+	eviction *eviction     // its end for another room, or nil
+	awaits   *eviction     // of the room that it replaces, or nil
 }
 
 // run is the lifetime of a room's world. After a panic, another run follows.

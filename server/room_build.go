@@ -28,8 +28,12 @@ func (c RoomImages) path(kind, id string) string {
 	return filepath.Join(c.Dir, kind, id+imageSuffix)
 }
 
-// build returns the room's next run, restored from its image if there is one.
+// build returns the room's next run, restored from its image if there is one. The first run waits for
+// the end of the room that this one replaces.
 func (m *rooms) build(ctx context.Context, k *kind, r *Room) (*run, error) {
+	if err := r.awaitEviction(ctx); err != nil {
+		return nil, err
+	}
 	select {
 	case k.building <- struct{}{}:
 		defer func() { <-k.building }()

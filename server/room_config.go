@@ -26,7 +26,9 @@ type RoomsConfig struct {
 	// Default is the room that clients join if neither they nor their tokens name one. If
 	// empty, these clients are refused with NoRoom.
 	Default string
-	// MaxRooms bounds the rooms at any one time. Default 128.
+	// MaxRooms bounds the rooms at any one time. Default 128. At the bound, a room that has been
+	// idle for 6 s ends for the next one, unless it is pinned, created by the operator, or of a kind
+	// with a negative IdleAfter.
 	MaxRooms int
 	// Images configures saving the rooms' worlds. The zero value saves nothing.
 	Images RoomImages

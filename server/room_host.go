@@ -48,7 +48,7 @@ func (m *rooms) host(ctx context.Context, k *kind, r *Room) {
 func (m *rooms) drains(r *Room) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !r.deadline.IsZero()
+	return !r.deadline.IsZero() || r.eviction != nil
 }
 
 func (r *Room) logger(log *zap.Logger) *zap.Logger { return log.With(zap.String("room", r.name)) }
@@ -114,6 +114,7 @@ func (m *rooms) remove(k *kind, r *Room) {
 	defer m.mu.Unlock()
 	delete(m.byName, r.name)
 	close(r.gone)
+	r.endEviction(true)
 	k.rooms--
 }
 
@@ -190,8 +191,8 @@ func (m *rooms) setEnding(r *Room, now *run) {
 	}
 }
 
-// isOver reports whether the room should end: it had no session for its kind's IdleAfter, or
-// draining is over. If so, it admits no more sessions. It is called once a second, on the
+// isOver reports whether the room should end: it had no session for its kind's IdleAfter, it is
+// evicted, or draining is over. If so, it admits no more sessions. It is called once a second, on the
 // goroutine that owns the world.
 func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
 	n := now.core.Len()
@@ -202,11 +203,12 @@ func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
 		r.lastUsed = at
 	}
 	empty := at.Sub(r.lastUsed)
-	idle := !r.deadline.IsZero() || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.pins(r)
+	idle := !r.deadline.IsZero() || r.eviction != nil || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.pins(r)
 	if idle && n == 0 && now.core.Retire() || !r.deadline.IsZero() && !at.Before(r.deadline) {
 		r.state = roomEnding
 		return true
 	}
+	r.endEviction(false)
 	return false
 }
 

@@ -26,7 +26,7 @@ const (
 	creationsPerSecond = 20
 	creationBurst      = 50
 	// roomsPerAddress bounds the open rooms that clients of one address have created, so that
-	// an attacker leaves rooms to others.
+	// an attacker leaves rooms to others (room_fairness.go).
 	roomsPerAddress = 16
 	// buildsPerKind bounds the rooms of a kind that are made at once. A New that never returns
 	// blocks only its own kind.
@@ -180,18 +180,20 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 		return r, nil
 	}
 	pinned := k.Pinned && id == ""
+	evicted, err := m.evict(k, address, now)
 	switch {
 	case !pinned && (by == byClient && k.Create != ForAnyone || by == byToken && k.Create == ForGame):
 		return nil, noRoom(name)
-	case len(m.byName) >= m.config.MaxRooms || k.rooms >= k.MaxRooms:
-		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms"}
-	case address != "" && m.createdBy(address) >= roomsPerAddress:
-		return nil, &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("your network has created %d rooms", roomsPerAddress)}
+	case err != nil:
+		return nil, err
 	case by <= byToken && !m.creations.Allow():
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are being created"}
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Room{name: name, kind: kindName, id: id, by: by, creator: address, ready: make(chan struct{}), lastUsed: now, stop: stop, gone: make(chan struct{})}
+	if evicted != nil {
+		m.replace(evicted, r)
+	}
 	m.byName[name] = r
 	k.rooms++
 	m.hosting.Go(func() { m.host(ctx, k, r) })
@@ -212,17 +214,6 @@ func (m *rooms) openAgain(r *Room, now time.Time) {
 
 func noRoom(name string) *wire.Error {
 	return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("there is no room %q", name)}
-}
-
-// createdBy returns the number of open rooms that clients of an address have created. Callers
-// hold m.mu.
-func (m *rooms) createdBy(address string) (n int) {
-	for _, r := range m.byName {
-		if r.creator == address {
-			n++
-		}
-	}
-	return n
 }
 
 // await waits until r is open, and returns its run. The error is for clients.
@@ -247,7 +238,7 @@ func (m *rooms) admitting(r *Room) (*run, error) {
 		return nil, forClients(r.err)
 	case m.cordons.has(r.name, time.Now()):
 		return nil, errCordoned
-	case r.state != roomOpen || !r.deadline.IsZero():
+	case r.state != roomOpen || !r.deadline.IsZero() || r.eviction != nil:
 		return nil, errClosing
 	case r.run.Load().loop.silentSince(r.opened) > staleTick:
 		return nil, errStalled

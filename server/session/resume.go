@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"crypto/subtle"
 	"io"
 	"slices"
@@ -151,24 +150,17 @@ func (c *Core) makeRoom(slots int, address string) bool {
 }
 
 // evictionCandidate returns the session to end for a newcomer from address, or nil if none is
-// away. Sessions from the same address rank first, so that an address which leaves sessions
-// behind takes no slot from others; then those from the address with the most sessions away.
-// Within an address, the session away longest comes first.
-func (c *Core) evictionCandidate(address string) (last *Session) {
-	away := map[string]int{}
+// away.
+func (c *Core) evictionCandidate(address string) *Session {
+	var away []*Session
 	for _, s := range c.sessions {
 		if !s.ended && s.peer == nil {
-			away[s.address]++
+			away = append(away, s)
 		}
 	}
-	away[address] += len(c.sessions)
-	for _, s := range c.sessions {
-		if s.ended || s.peer != nil {
-			continue
-		}
-		if last == nil || cmp.Or(cmp.Compare(away[s.address], away[last.address]), cmp.Compare(s.silentTicks, last.silentTicks)) > 0 {
-			last = s
-		}
+	i := EvictionCandidate(away, func(s *Session) string { return s.address }, func(s *Session) int { return s.silentTicks }, address)
+	if i < 0 {
+		return nil
 	}
-	return last
+	return away[i]
 }

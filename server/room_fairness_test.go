@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// joinFrom joins a room as a client of an address that then goes away.
+func (h *hostel) joinFrom(address, room string) wire.Code {
+	_, err := h.join(context.Background(), room, address, false)
+	return wire.CodeOf(err)
+}
+
+// take creates rooms for an address until it is refused, and returns how many it has got.
+func (h *hostel) take(address string) (n int) {
+	for ; ; n++ {
+		time.Sleep(time.Second / creationsPerSecond)
+		if code := h.joinFrom(address, fmt.Sprintf("match/%x-%d", address, n)); code != wire.OK {
+			require.Equal(h.t, wire.ServerFull, code)
+			return n
+		}
+	}
+}
+
+// Nine addresses, each with as many rooms as it may have, leave rooms to the tenth, even if sessions
+// are in all of their rooms.
+func TestFewAddressesLeaveRooms(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		taken := 0
+		for i := range 9 {
+			n := h.take(fmt.Sprintf("192.0.2.%d/32", i))
+			require.LessOrEqual(t, n, roomsPerAddress)
+			taken += n
+		}
+		require.Less(t, taken, 128-1-2)
+		require.Greater(t, h.take("198.51.100.1/32"), 1)
+		require.Greater(t, h.take("198.51.100.2/32"), 0)
+	})
+}
+
+// On a server with all rooms, an idle room of the address with the most of them ends for a newcomer.
+// Rooms with sessions stay, and so do the rooms of the operator and rooms that never end by themselves.
+func TestIdleRoomEndsForANewcomer(t *testing.T) {
+	play(t, func(c *RoomsConfig) {
+		c.MaxRooms = 10
+		k := c.Kinds["match"]
+		c.Kinds["hall"] = RoomKind{New: k.New, IdleAfter: -1}
+	}, func(h *hostel) {
+		require.Equal(t, wire.OK, h.joinFrom("", "hall/1"))
+		require.NoError(t, h.create(context.Background(), "match/operator"))
+		const many, one, player, next = "192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32", "192.0.2.4/32"
+		require.Equal(t, wire.OK, h.joinFrom(one, "match/oldest"))
+		time.Sleep(time.Second)
+		for i := range 2 {
+			require.Equal(t, wire.OK, h.joinFrom(many, fmt.Sprint("match/many-", i)))
+			time.Sleep(time.Second)
+		}
+		for i := range 3 {
+			require.Equal(t, wire.OK, h.joinFrom("", fmt.Sprint("match/token-", i)))
+		}
+		busy := h.mustVisit("match/busy")
+		require.Len(t, h.names(), 10)
+		time.Sleep(evictableAfter)
+		require.Equal(t, wire.ServerFull, h.joinFrom(many, "match/more"), "it has its share")
+		require.Equal(t, wire.OK, h.joinFrom(player, "match/new"))
+		require.Len(t, h.names(), 10)
+		require.NotContains(t, h.names(), "match/many-0")
+		require.Contains(t, h.names(), "match/many-1")
+		require.Len(t, h.logs.FilterMessageSnippet("ends for another").All(), 1)
+
+		require.Equal(t, wire.OK, h.joinFrom(next, "match/next"))
+		require.NotContains(t, h.names(), "match/oldest", "now all have as many")
+		require.Equal(t, wire.OK, busy.code())
+		for _, name := range []string{"lobby", "hall/1", "match/operator", "match/busy", "match/new"} {
+			require.Contains(t, h.names(), name)
+		}
+	})
+}
+
+// The maximum of worlds holds while rooms replace each other: a room begins when the other has ended.
+func TestReplacedRoomEndsFirst(t *testing.T) {
+	play(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *hostel) {
+		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+		time.Sleep(evictableAfter + time.Second)
+		var err error
+		for range 100 { // Move does not wait: it asks again
+			now, failed := h.move("match/b")
+			err = failed
+			if now != nil || err != nil {
+				break
+			}
+			require.LessOrEqual(t, h.worlds(), 2)
+			time.Sleep(20 * time.Millisecond)
+		}
+		require.NoError(t, err)
+		require.Equal(t, []string{"lobby", "match/b"}, h.names())
+	})
+}
+
+// worlds returns the number of rooms that have a world.
+func (h *hostel) worlds() (n int) {
+	for _, r := range h.sorted() {
+		if r.run.Load() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// A client that was admitted, but whose connection arrives after its room was chosen to end, keeps
+// the room. The client that waited for it is refused.
+func TestEvictionIsGivenUp(t *testing.T) {
+	play(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *hostel) {
+		now, err := h.join(context.Background(), "match/a", "", false)
+		require.NoError(t, err)
+		time.Sleep(evictableAfter + time.Second)
+		code := make(chan wire.Code)
+		go func() { code <- h.joinFrom("", "match/b") }()
+		time.Sleep(time.Millisecond) // of the second that passes until the room looks at itself
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		late := &visitor{end: end}
+		late.peer = now.core.Open(ctx, "here", late)
+		require.Equal(t, wire.ServerFull, <-code)
+		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+		require.Equal(t, wire.OK, late.code())
+	})
+}
