@@ -90,9 +90,10 @@ func exposed(a net.Addr) bool {
 
 // guard authorizes requests before the admin port's handlers.
 type guard struct {
-	own    string // host of Config.Listen
-	access atomic.Pointer[Access]
-	next   http.Handler
+	own         string // host of Config.Listen
+	access      atomic.Pointer[Access]
+	connections connections
+	next        http.Handler
 }
 
 // SetAccess replaces Config.Access from the next request on, and the certificate for new
@@ -111,23 +112,28 @@ func (p *Port) SetAccess(a Access) error {
 	return nil
 }
 
+// ServeHTTP implements http.Handler. Only the body of an authorized request is waited for.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	access := g.access.Load()
-	if !g.allowsHost(access, r) {
-		http.Error(w, fmt.Sprintf("host %q is not allowed: add it to the admin hosts if it is this port's", r.Host), http.StatusForbidden)
-		return
-	}
-	if err := checkOrigin(r); err != nil {
-		http.Error(w, err.Error(), http.StatusForbidden)
-		return
-	}
 	public := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || liveFiles[r.URL.Path] != ""
-	if !public && access.authenticates() && !access.authorizes(r) {
+	crossOrigin := checkOrigin(r)
+	switch {
+	case !g.allowsHost(access, r):
+		ignoreBody(w, r)
+		http.Error(w, fmt.Sprintf("host %q is not allowed: add it to the admin hosts if it is this port's", r.Host), http.StatusForbidden)
+	case crossOrigin != nil:
+		ignoreBody(w, r)
+		http.Error(w, crossOrigin.Error(), http.StatusForbidden)
+	case public:
+		ignoreBody(w, r)
+		g.next.ServeHTTP(w, r)
+	case access.authenticates() && !access.authorizes(r):
+		ignoreBody(w, r)
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "unauthorized: want the admin token or a client certificate", http.StatusUnauthorized)
-		return
+	case g.connections.admit(w, r):
+		g.next.ServeHTTP(w, r)
 	}
-	g.next.ServeHTTP(w, r)
 }
 
 // allowsHost reports whether a request's Host is a name of this port. If another site's

@@ -34,8 +34,10 @@ const (
 	maxProfileSeconds = 600
 	// maxProfiles bounds concurrent profiles: a long one, and a goroutine dump.
 	maxProfiles = 2
-	// maxBody bounds the body of a request. No request needs one.
-	maxBody = 4 << 10
+	// maxBody bounds the body of a request, which only forms have, and bodyTimeout its
+	// arrival.
+	maxBody     = 4 << 10
+	bodyTimeout = 2 * time.Second
 	// staleTick is the age of the last tick at which /healthz fails.
 	staleTick = 2 * time.Second
 )
@@ -130,13 +132,14 @@ func (p *Port) Close() error {
 
 // newServer returns a server with bounded connections and timeouts.
 func newServer(guard *guard, log *zap.Logger) *http.Server {
-	connections := connections{idle: map[net.Conn]uint64{}}
+	guard.connections.waiting = map[net.Conn]uint64{}
 	// Shutdown cancels requests: a profile under way ends early and does not delay it.
 	requests, cancel := context.WithCancel(context.Background())
 	server := &http.Server{
 		Handler: bounded(guard), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return requests },
-		ConnState:   connections.track,
+		ConnState:   guard.connections.track,
+		ConnContext: withConn,
 		TLSConfig:   guard.tlsConfig(),
 		Protocols:   new(http.Protocols), // HTTP/1 only: one request at a time per connection
 	}
@@ -177,13 +180,12 @@ func Handler(c Config) http.Handler {
 // pages holds the handlers that report on the server.
 type pages struct{ Config }
 
-// bounded limits the body of a request, and the time of the request and its response.
+// bounded limits the time of a request and its response.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		until := time.Now().Add(answerTimeout)
 		c := http.NewResponseController(w)
 		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // net/http's connections support both
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -1,63 +1,143 @@
 package admin
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
-// maxConnections bounds the file descriptors of the admin port: Prometheus, probes and an
-// operator or two need a few, and saving the world also needs descriptors.
-const maxConnections = 8
+const (
+	// maxRequests bounds the requests under way, and with maxWaiting the file descriptors of
+	// the admin port: Prometheus and an operator or two need a few, and saving the world also
+	// needs descriptors.
+	maxRequests = 8
+	// maxWaiting is the number of connections for all else: probes, public pages, clients
+	// without credentials, and requests that have not arrived whole.
+	maxWaiting     = 4
+	maxConnections = maxRequests + maxWaiting
+)
 
-// connections bounds the connections of the admin port. A new connection beyond the
-// bound evicts the one idle for longest, so idle connections cannot starve a probe, as
-// they could with a listener that waits. If all are busy, the new one is closed.
+// connections bounds the connections of the admin port. Beyond the bound, a new connection
+// evicts the waiting one without progress for longest. Connections with an authorized request
+// under way are never evicted, and too few to fill the port: a probe is always answered.
 type connections struct {
-	mu   sync.Mutex
-	turn uint64
-	idle map[net.Conn]uint64 // turn of its last request's end; 0: busy
+	mu      sync.Mutex
+	turn    uint64
+	waiting map[net.Conn]uint64 // turn of its last progress; 0: a request is under way
+}
+
+// connKey is the context key of a request's connection.
+type connKey struct{}
+
+// withConn is http.Server's ConnContext.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
 // track is http.Server's ConnState.
 func (a *connections) track(c net.Conn, state http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, known := a.idle[c]
+	_, known := a.waiting[c]
 	switch {
 	case state == http.StateClosed:
-		delete(a.idle, c)
+		delete(a.waiting, c)
 	case state == http.StateNew:
-		if len(a.idle) >= maxConnections && !a.evict() {
-			closeNow(c)
-			return
+		if len(a.waiting) >= maxConnections {
+			a.evict()
 		}
-		a.turn++
-		a.idle[c] = a.turn
-	case !known: // evicted
-	case state == http.StateIdle:
-		a.turn++
-		a.idle[c] = a.turn
-	case state == http.StateActive:
-		a.idle[c] = 0
+		a.advance(c)
+	case known: // otherwise evicted
+		a.advance(c)
 	}
 }
 
-// evict closes the connection idle for longest. It returns false if none is idle.
-func (a *connections) evict() bool {
+func (a *connections) advance(c net.Conn) {
+	a.turn++
+	a.waiting[c] = a.turn
+}
+
+// evict closes the connection that has waited for longest. There is one: maxRequests are fewer
+// than maxConnections.
+func (a *connections) evict() {
 	var oldest net.Conn
-	for c, turn := range a.idle {
-		if turn > 0 && (oldest == nil || turn < a.idle[oldest]) {
+	for c, turn := range a.waiting {
+		if turn > 0 && (oldest == nil || turn < a.waiting[oldest]) {
 			oldest = c
 		}
 	}
-	if oldest == nil {
+	delete(a.waiting, oldest)
+	closeNow(oldest)
+}
+
+// begin protects c from eviction until its response is written. It returns false if maxRequests
+// connections are protected, or c has been evicted.
+func (a *connections) begin(c net.Conn) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	underWay := 0
+	for _, turn := range a.waiting {
+		if turn == 0 {
+			underWay++
+		}
+	}
+	if _, known := a.waiting[c]; !known || underWay >= maxRequests {
 		return false
 	}
-	delete(a.idle, oldest)
-	closeNow(oldest)
+	a.waiting[c] = 0
 	return true
+}
+
+// admit reports whether an authorized request may begin: its body is here, and few others are
+// under way. Otherwise it answers the request.
+func (a *connections) admit(w http.ResponseWriter, r *http.Request) bool {
+	if !readBody(w, r) {
+		return false
+	}
+	c, _ := r.Context().Value(connKey{}).(net.Conn)
+	admitted := a.begin(c)
+	if !admitted {
+		http.Error(w, fmt.Sprintf("%d requests are under way", maxRequests), http.StatusServiceUnavailable)
+	}
+	return admitted
+}
+
+// readBody replaces the body of a request by a copy, and answers the request if it has none
+// within bodyTimeout, or a longer one than maxBody.
+func readBody(w http.ResponseWriter, r *http.Request) bool {
+	if r.ContentLength == 0 {
+		return true
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout)) // net/http's connections support it
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_ = c.SetReadDeadline(time.Now().Add(answerTimeout))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		http.Error(w, fmt.Sprintf("the body has more than %d bytes", maxBody), http.StatusRequestEntityTooLarge)
+	case err != nil:
+		ignoreBody(w, r)
+		http.Error(w, "the body has not arrived", http.StatusRequestTimeout)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return err == nil
+}
+
+// ignoreBody makes net/http end the connection after the response instead of waiting for the
+// body of the request.
+func ignoreBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 }
 
 // closeNow closes c without TLS's close_notify, whose write may block.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -28,9 +29,9 @@ func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 // serveOnPipes serves answer on a listener of pipes, and returns a dialer.
-func serveOnPipes(t *testing.T, answer http.HandlerFunc) (connect func() net.Conn) {
+func serveOnPipes(t *testing.T, access Access, answer http.HandlerFunc) (connect func() net.Conn) {
 	guard := &guard{next: answer}
-	guard.access.Store(&Access{})
+	guard.access.Store(&access)
 	server := newServer(guard, zap.NewNop())
 	listener := make(pipes)
 	go func() { _ = server.Serve(listener) }()
@@ -54,7 +55,7 @@ func TestIdleAdminConnectionsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				here := serveOnPipes(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })()
+				here := serveOnPipes(t, Access{}, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })()
 				ended := make(chan time.Duration)
 				began := time.Now()
 				go func() {
@@ -71,61 +72,126 @@ func TestIdleAdminConnectionsEnd(t *testing.T) {
 	}
 }
 
-// A new connection is answered however many are idle, and few are kept. Connections with
-// requests under way are kept.
+// exchange sends a request and returns the status of its response.
+func exchange(c net.Conn, text string) (status int) {
+	go func() { _, _ = io.WriteString(c, text) }()
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return 0
+	}
+	return response.StatusCode
+}
+
+const probe = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+// A new connection is answered however many wait, and few are kept. Connections with authorized
+// requests under way are kept, and leave room for probes.
 func TestAdminConnectionsAreBounded(t *testing.T) {
 	for _, c := range []struct {
-		name        string
-		idle, busy  int
-		wantEnded   int
-		wantAnswers bool
+		name       string
+		idle, busy int
+		wantEnded  int
+		wantStatus int // of a further request that is no probe
 	}{
-		{"all idle", 40, 0, 33, true},
-		{"some busy", 40, maxConnections - 1, 40, true},
-		{"all busy", 0, maxConnections, 0, false},
+		{"all idle", 40, 0, 30, http.StatusOK},
+		{"some busy", 40, maxRequests - 1, 37, http.StatusOK},
+		{"all busy", 40, maxRequests, 38, http.StatusServiceUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				finish := make(chan struct{})
-				connect := serveOnPipes(t, func(_ http.ResponseWriter, r *http.Request) {
+				connect := serveOnPipes(t, Access{}, func(_ http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/slow" {
 						<-finish
 					}
 				})
-				var ended, answered, busy atomic.Int32
+				var ended, busy atomic.Int32
 				for i := range c.busy + c.idle {
 					conn := connect()
-					if i < c.busy {
-						_, err := io.WriteString(conn, "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
-						require.NoError(t, err)
-						go func() {
-							_, _ = http.ReadResponse(bufio.NewReader(conn), nil)
+					go func() {
+						if i < c.busy {
+							exchange(conn, "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
 							busy.Add(1)
-						}()
-					} else {
-						go func() {
+						} else {
 							_, _ = io.Copy(io.Discard, conn)
 							ended.Add(1)
-						}()
-					}
+						}
+					}()
 					synctest.Wait()
 				}
-				last := connect()
-				go func() {
-					if _, err := io.WriteString(last, anyRequest); err != nil {
-						return
-					}
-					if _, err := http.ReadResponse(bufio.NewReader(last), nil); err == nil {
-						answered.Add(1)
-					}
-				}()
-				synctest.Wait() // no time passes
+				began := time.Now()
+				require.Equal(t, http.StatusOK, exchange(connect(), probe))
+				require.Equal(t, c.wantStatus, exchange(connect(), anyRequest))
+				synctest.Wait()
+				require.Zero(t, time.Since(began), "by the bubble's clock")
 				require.Equal(t, c.wantEnded, int(ended.Load()))
-				require.Equal(t, c.wantAnswers, answered.Load() == 1)
 				require.Zero(t, busy.Load())
 				close(finish)
 				synctest.Wait()
 				require.Equal(t, c.busy, int(busy.Load()), "busy connections are not evicted")
+			})
+		})
+	}
+}
+
+// Nobody can keep probes from their answers: not by requests whose bodies do not come, with or
+// without a token, nor by not reading public pages.
+func TestProbesAreAnswered(t *testing.T) {
+	const token = "0123456789abcdef"
+	for name, said := range map[string]string{
+		"a body without a token":   "POST /drain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n",
+		"a body in chunks":         "POST /drain HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"a body with a token":      "POST /drain HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\nContent-Length: 100\r\n\r\nabc",
+		"a body of another origin": "POST /drain HTTP/1.1\r\nHost: localhost\r\nOrigin: http://else.example\r\nContent-Length: 100\r\n\r\n",
+		"a probe with a body":      "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n",
+		"a page that is not read":  "GET /live.js HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				connect := serveOnPipes(t, Access{Token: token}, func(w http.ResponseWriter, r *http.Request) {
+					_, _ = w.Write(make([]byte, 1<<20))
+				})
+				began := time.Now()
+				for range 3 * maxConnections {
+					conn := connect()
+					go func() { _, _ = io.WriteString(conn, said) }()
+					synctest.Wait()
+				}
+				require.Equal(t, http.StatusOK, exchange(connect(), probe))
+				require.Zero(t, time.Since(began), "by the bubble's clock")
+			})
+		})
+	}
+}
+
+// A request without credentials is refused before its body is here; one with credentials waits
+// for it, and for no more than maxBody bytes.
+func TestBodiesOfAdminRequests(t *testing.T) {
+	const token = "0123456789abcdef"
+	const head = "POST /sessions/1/kick HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+	const authorized = head + "Authorization: Bearer " + token + "\r\n"
+	for _, c := range []struct {
+		name, said string
+		wantStatus int
+		wantAfter  time.Duration
+	}{
+		{"no token", head + "Content-Length: 10\r\n\r\n", http.StatusUnauthorized, 0},
+		{"no token, chunks", head + "Transfer-Encoding: chunked\r\n\r\n", http.StatusUnauthorized, 0},
+		{"a form", authorized + "Content-Length: 10\r\n\r\nreason=bad", http.StatusOK, 0},
+		{"half a form", authorized + "Content-Length: 10\r\n\r\nreason", http.StatusRequestTimeout, bodyTimeout},
+		{"a long form", authorized + "Content-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000), http.StatusRequestEntityTooLarge, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				connect := serveOnPipes(t, Access{Token: token}, func(w http.ResponseWriter, r *http.Request) {
+					if r.FormValue("reason") != "bad" {
+						http.Error(w, "no reason", http.StatusBadRequest)
+					}
+				})
+				conn, began := connect(), time.Now()
+				require.Equal(t, c.wantStatus, exchange(conn, c.said))
+				require.Equal(t, c.wantAfter, time.Since(began))
+				_, _ = io.Copy(io.Discard, conn) // until it ends
 			})
 		})
 	}

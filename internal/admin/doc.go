@@ -1,12 +1,14 @@
 // Package admin is the operator's port of a server: metrics, health and readiness, the
 // sessions page with kick, drain and qlog, and profiles, over HTTP.
 //
-//	request ──► connections (at most 8) ──► bounded (body, deadlines)
-//	                                           │
-//	   guard (Host, Origin, token or certificate)
-//	     │
-//	     ├─ /metrics, /healthz, /readyz, /ticks ──► Report: copies, at any time
+//	request ──► connections (at most 12) ──► bounded (deadlines)
+//	                                            │
+//	   guard (Host, Origin)
+//	     ├─ /healthz, /readyz ──► Report: copies, at any time
 //	     ├─ /live ──► a page that joins the server from the browser
+//	     │
+//	   guard (token or certificate) ──► connections.admit (body; at most 8 under way)
+//	     ├─ /metrics, /ticks ──► Report
 //	     ├─ /sessions, kick, drain, qlog ──► Ask: between two ticks, on the world's goroutine
 //	     └─ /debug/pprof
 //
