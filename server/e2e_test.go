@@ -310,6 +310,40 @@ func (h *fixture) wantClosed(conn *quic.Conn, code wire.Code) {
 	require.Equal(h.t, code, wire.Code(app.ErrorCode))
 }
 
+// An older connection whose stream opens late does not take the session from a newer one.
+func TestLateStreamTakesNothing(t *testing.T) {
+	h := newFixture(t)
+	older, late := h.raw() // the server sees a stream with its first byte
+	newer, stream := h.raw()
+	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}
+	_, err := stream.Write(wire.AppendMessage(nil, hello))
+	require.NoError(t, err)
+	w := h.readWelcome(stream)
+	hello.Session, hello.Secret = w.Session, w.Secret
+	_, err = late.Write(wire.AppendMessage(nil, hello))
+	require.NoError(t, err)
+	h.wantClosed(older, wire.Replaced)
+	require.NoError(t, newer.Context().Err())
+}
+
+// readWelcome reads the first message of a stream.
+func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
+	frames := wire.FrameReader{}
+	for buf := make([]byte, 4<<10); ; {
+		n, err := stream.Read(buf)
+		require.NoError(h.t, err)
+		frames.Feed(buf[:n])
+		kind, body, ok, err := frames.Next()
+		require.NoError(h.t, err)
+		if ok {
+			require.EqualValues(h.t, wire.TypeWelcome, kind)
+			w, err := wire.ParseWelcome(body)
+			require.NoError(h.t, err)
+			return w
+		}
+	}
+}
+
 func TestGarbageEndsItsSenderAlone(t *testing.T) {
 	h := newFixture(t)
 	good := h.dial()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/admin"
-	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/internal/quicserve"
 )
 
 // CreateRoom makes a room if it does not exist or has failed, opens one that was drained, and waits
@@ -121,10 +121,10 @@ func (s *Server) stateOf(r *Room) string {
 }
 
 // entrance returns the functions that open connections and report whether the server drains.
-func (s *Server) entrance() (open func(context.Context, string, session.Conn) *session.Peer, draining func() bool) {
+func (s *Server) entrance() (opener quicserve.Opener, draining func() bool) {
 	if s.rooms != nil {
-		return s.rooms.router.Open, s.rooms.draining
+		return s.rooms.router, s.rooms.draining
 	}
 	only := s.room.run.Load()
-	return only.core.Open, only.core.Draining
+	return only.core, only.core.Draining
 }

@@ -75,9 +75,9 @@ func sampledLogger(log *zap.Logger) *zap.Logger {
 
 func (s *Server) listen() (err error) {
 	c := s.config
-	open, draining := s.entrance()
+	opener, draining := s.entrance()
 	s.quic, err = quicserve.Listen(quicserve.Config{
-		Listen: c.Listen, Open: open, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
+		Listen: c.Listen, Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
 		Web:     c.Web,
 		Limits:  quicserve.Limits{MaxSessions: c.MaxSessions, MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log,

@@ -85,8 +85,15 @@ func (c *connectionLimits) requireRetry(net.Addr) bool {
 // attemptKey is the context key of a connection's *attempt.
 type attemptKey struct{}
 
+// attemptOf returns the attempt of a connection's context, or nil.
+func attemptOf(ctx context.Context) *attempt {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	return a
+}
+
 // attempt is a connection from its first packet to its end.
 type attempt struct {
+	id        uint64 // of the connection's Peer
 	limits    *connectionLimits
 	address   netip.Prefix
 	charged   bool // its handshake was charged to its address
@@ -216,8 +223,8 @@ func (c *connectionLimits) paceHandshake(ctx context.Context) error {
 // allowConnection counts a connection that has finished its handshake. It returns false if the
 // connection exceeds a limit or has already ended.
 func (c *connectionLimits) allowConnection(ctx context.Context, now time.Time) bool {
-	t, ok := ctx.Value(attemptKey{}).(*attempt)
-	if !ok {
+	t := attemptOf(ctx)
+	if t == nil {
 		return false // beginHandshake has not seen it
 	}
 	c.mu.Lock()

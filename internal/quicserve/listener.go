@@ -40,8 +40,8 @@ const (
 type Config struct {
 	// Listen is the UDP address, as "host:port".
 	Listen string
-	// Open makes the Peer of a new connection: session.Core.Open.
-	Open func(ctx context.Context, address string, conn session.Conn) *session.Peer
+	// Opener makes the Peers of connections.
+	Opener Opener
 	// Draining reports that no further tick may close new connections.
 	Draining func() bool
 	// Certificate is for new handshakes. If nil, the Listener makes one, valid for 13 days.
@@ -55,6 +55,12 @@ type Config struct {
 	QlogDir   string
 	Observers Observers
 	Log       *zap.Logger
+}
+
+// Opener is a session.Core or a session.Router.
+type Opener interface {
+	Reserve() uint64
+	OpenReserved(ctx context.Context, id uint64, address string, conn session.Conn) *session.Peer
 }
 
 // Observers receive measurements of the senders. Many goroutines call them.
@@ -107,7 +113,7 @@ func Listen(c Config) (*Listener, error) {
 		return nil, fmt.Errorf("server: cannot listen on %s: %w", c.Listen, err)
 	}
 	l.transport = &quic.Transport{
-		Conn: l.udp, VerifySourceAddress: l.limits.requireRetry, ConnContext: l.limits.beginHandshake,
+		Conn: l.udp, VerifySourceAddress: l.limits.requireRetry, ConnContext: l.beginHandshake,
 		StatelessResetKey: (*quic.StatelessResetKey)(c.StatelessResetKey),
 	}
 	l.listener, err = l.transport.Listen(l.tlsConfig(), l.quicConfig())
@@ -115,6 +121,16 @@ func Listen(c Config) (*Listener, error) {
 		return nil, errors.Join(fmt.Errorf("server: cannot serve QUIC on %s: %w", c.Listen, err), l.udp.Close())
 	}
 	return l, nil
+}
+
+// beginHandshake admits the attempt and gives it its id: connections are ordered by their
+// first packets, however late their streams are.
+func (l *Listener) beginHandshake(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
+	ctx, err := l.limits.beginHandshake(ctx, info)
+	if err == nil {
+		attemptOf(ctx).id = l.config.Opener.Reserve()
+	}
+	return ctx, err
 }
 
 func (l *Listener) tlsConfig() *tls.Config {

@@ -83,8 +83,8 @@ func (q *qlogs) tracer() func(context.Context, bool, quic.ConnectionID) qlogwrit
 		return nil
 	}
 	return func(ctx context.Context, _ bool, id quic.ConnectionID) qlogwriter.Trace {
-		a, ok := ctx.Value(attemptKey{}).(*attempt)
-		if !ok {
+		a := attemptOf(ctx)
+		if a == nil {
 			return nil
 		}
 		a.trace = &trace{id: id}
@@ -216,6 +216,6 @@ func (l *Listener) Records() bool { return l.qlogs.folder != "" }
 // most MaxQlog, or until it ends, and returns the file's name. The error is ErrQlogRuns,
 // ErrTooManyQlogs, or one of the file system.
 func (l *Listener) Record(c *Conn, session uint64, length time.Duration) (string, error) {
-	a, _ := c.conn.Context().Value(attemptKey{}).(*attempt)
+	a := attemptOf(c.conn.Context())
 	return l.qlogs.record(a.trace, session, length)
 }

@@ -28,7 +28,7 @@ func TestRetryUnderLoad(t *testing.T) {
 	core, err := session.NewCore(session.Config{World: w, Schema: rowSchema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	ignore := func(float64) {}
-	s, err := Listen(Config{Listen: "127.0.0.1:0", Open: core.Open, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()})
+	s, err := Listen(Config{Listen: "127.0.0.1:0", Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()})
 	require.NoError(t, err)
 	s.Start()
 	defer func() {

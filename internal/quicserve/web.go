@@ -117,7 +117,7 @@ type page struct {
 // ServeHTTP implements http.Handler. It begins the connection's session, or refuses the
 // request.
 func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
-	p := r.Context().Value(attemptKey{}).(*attempt).page // open has set it
+	p := attemptOf(r.Context()).page // open has set it
 	if status := w.refuse(p, r); status != http.StatusOK {
 		out.WriteHeader(status)
 		return
@@ -185,8 +185,8 @@ func speaksWeb(hello *tls.ClientHelloInfo) bool {
 // open serves HTTP/3 on conn until a client begins a session and opens its stream, or ctx
 // is done.
 func (w *web) open(ctx context.Context, conn *quic.Conn, connections *sync.WaitGroup) (link, stream, error) {
-	a, ok := conn.Context().Value(attemptKey{}).(*attempt)
-	if !ok {
+	a := attemptOf(conn.Context())
+	if a == nil {
 		return nil, nil, errors.New("server: the connection was not admitted")
 	}
 	p := &page{conn: conn, sessions: make(chan *webtransport.Session, 1)}

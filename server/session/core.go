@@ -77,9 +77,9 @@ type Core struct {
 	commands   map[string]commandFunc
 	input      inputFunc       // nil: inputs are dropped
 	banned     map[string]bool // users
-	nextID     uint64
 	stats      Stats
 
+	lastID      atomic.Uint64   // of the newest connection
 	onPanic     func(HookPanic) // set by OnPanic; may be nil
 	onDiverge   func(*Session)  // set by OnDiverge; may be nil
 	admitPanics atomic.Uint64
@@ -211,13 +211,28 @@ func (c *Core) TicksLeft() uint64 {
 	return lastRunTick - min(made, lastRunTick)
 }
 
+// Reserve returns the id of a connection whose stream is not open yet, for OpenReserved. Ids
+// order connections: of two that ask for one session, the later one has it. Reserve may be
+// called from any goroutine.
+func (c *Core) Reserve() uint64 {
+	if r := c.config.Router; r != nil {
+		return r.Reserve()
+	}
+	return c.lastID.Add(1)
+}
+
 // Open registers a new connection. ctx ends with the connection. address identifies the
 // client's network: when the server is full, the sessions of that address that are away
 // end first. Open may be called from any goroutine.
 func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
-	p := &Peer{admit: c.config.Admit, ctx: ctx, address: address, conn: conn}
+	return c.OpenReserved(ctx, c.Reserve(), address, conn)
+}
+
+// OpenReserved is Open with an id from Reserve.
+func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
+	p := &Peer{id: id, admit: c.config.Admit, ctx: ctx, address: address, conn: conn}
 	if c.config.Router != nil {
-		p.id, p.admit = c.config.Router.nextID.Add(1), c.config.Router.config.Admit
+		p.admit = c.config.Router.config.Admit
 	}
 	if !c.deliver(p) {
 		p.sendRefused(&wire.Error{Code: wire.Draining}, "")
@@ -231,10 +246,6 @@ func (c *Core) deliver(p *Peer) bool {
 	defer c.mu.Unlock()
 	if c.closed {
 		return false
-	}
-	if p.id == 0 {
-		c.nextID++
-		p.id = c.nextID
 	}
 	p.core = c
 	c.opened = append(c.opened, p)

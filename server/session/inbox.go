@@ -149,16 +149,6 @@ func (in *inbox) drain(spare []wire.Input) tickInbox {
 	return l
 }
 
-// failure returns why the connection cannot begin a session any more, or nil.
-func (in *inbox) failure() *wire.Error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.broken || in.left {
-		return &wire.Error{Code: wire.OK}
-	}
-	return in.fault
-}
-
 // ended reports whether the connection has ended, and whether the client ended it.
 func (in *inbox) ended() (ended, left bool) {
 	in.mu.Lock()

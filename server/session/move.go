@@ -47,8 +47,7 @@ type traveller struct {
 	commands  float64       // tokens of the limiters
 	resyncs   float64
 	secrets   []secret // those that its client may hold
-	confirmed bool
-	schema    uint64 // hash in the newest Welcome
+	schema    uint64   // hash in the newest Welcome
 	numbers   replication.Numbers
 	arrivals  int
 	visited   []visit
@@ -165,7 +164,7 @@ func (s *Session) pack() *traveller {
 	c := s.core
 	t := &traveller{
 		id: s.id, peer: s.peer, address: s.address, name: s.name, user: s.user, abilities: s.abilities,
-		confirmed: s.confirmed, schema: c.schemaHash, arrivals: s.arrivals, visited: s.visited,
+		schema: c.schemaHash, arrivals: s.arrivals, visited: s.visited,
 		secrets:  append(slices.Clip(s.former), s.secret), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.TokensAt(c.now),
 	}
@@ -228,11 +227,17 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if c.Draining() {
 		return c.endReason()
 	}
+	if t.peer != nil {
+		_, left := t.peer.inbox.ended()
+		if left { // between the rooms
+			return &wire.Error{Code: wire.OK}
+		}
+	}
 	if why := c.admitUser(t.user, t.address); why != nil {
 		return why
 	}
 	s := newSession(c, t.id, t.address)
-	s.peer, s.abilities, s.confirmed, s.visited = t.peer, t.abilities, t.confirmed, t.visited
+	s.peer, s.abilities, s.visited = t.peer, t.abilities, t.visited
 	s.name, s.user, s.value, s.endTick = t.name, t.user, t.value, math.MaxUint64
 	limitTokens(s.commands, t.commands, c.now)
 	limitTokens(s.resyncs, t.resyncs, c.now)

@@ -148,7 +148,7 @@ func TestMoveRefused(t *testing.T) {
 		"panics": {func(_ *house, two *Core) {
 			two.config.Game.Join = func(*Session) (world.Entity, error) { panic("oops") }
 		}, wire.Internal},
-		"kicked on the way": {func(h *house, _ *Core) { h.rooms["one"].Kick(h.router.nextID.Load(), "out") }, wire.Kicked},
+		"kicked on the way": {func(h *house, _ *Core) { h.rooms["one"].Kick(h.router.lastID.Load(), "out") }, wire.Kicked},
 		"gone":              {func(h *house, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom},
 	} {
 		h := movers(t, func(*RouterConfig) {})
@@ -163,6 +163,21 @@ func TestMoveRefused(t *testing.T) {
 		require.Nil(t, h.router.sessions[p.ID()], name)
 		require.Zero(t, h.rooms["one"].Len(), name)
 	}
+}
+
+// A session whose client leaves between two rooms is not joined to the second.
+func TestMoveOfAGoneClient(t *testing.T) {
+	h := movers(t, func(*RouterConfig) {})
+	two, joins := h.rooms["two"], 0
+	two.config.Game.Join = func(*Session) (world.Entity, error) { joins++; return 0, nil }
+	conn, p := h.join("one")
+	require.NoError(t, h.session(conn).Move("two"))
+	h.rooms["one"].Tick()
+	p.Left()
+	h.tick(2)
+	require.Equal(t, []any{0, true, 0}, []any{joins, conn.closed, two.Len()})
+	require.Equal(t, wire.OK, conn.code)
+	require.Nil(t, h.router.sessions[p.ID()])
 }
 
 // A client that has lost the Welcome to its room resumes with what it has, and begins there.

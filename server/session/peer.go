@@ -156,6 +156,9 @@ func (p *Peer) receive() {
 	}
 	in, c := &p.inbox, p.core
 	in.mu.Lock()
+	if p.hasEnded() {
+		in.hello = nil // the client no longer waits for the answer
+	}
 	hello, fault := in.hello, in.fault
 	if hello != nil && fault == nil && c.hellosLeft == 0 {
 		in.mu.Unlock()
@@ -181,6 +184,20 @@ func (p *Peer) receive() {
 	case p.age > ticksOf(HelloTimeout, p.core.world.TickHz()):
 		p.refuse(&wire.Error{Code: wire.Timeout, Detail: "no Hello"}, "")
 	}
+}
+
+// hasEnded reports whether the connection has ended, although Gone may follow later: the
+// goroutine that calls it may still be in Admit. The caller holds inbox.mu.
+func (p *Peer) hasEnded() bool { return p.inbox.broken || p.inbox.left || p.ctx.Err() != nil }
+
+// failure returns why the connection cannot begin a session any more, or nil.
+func (p *Peer) failure() *wire.Error {
+	p.inbox.mu.Lock()
+	defer p.inbox.mu.Unlock()
+	if p.hasEnded() {
+		return &wire.Error{Code: wire.OK}
+	}
+	return p.inbox.fault
 }
 
 // refuse sends Refused and closes a connection without a session. want is the value that

@@ -47,7 +47,6 @@ func (s *Session) rotateSecret(valid ...secret) {
 
 // confirm records a datagram of this room: the client has the newest Welcome.
 func (s *Session) confirm() {
-	s.confirmed = true
 	if s.former != nil {
 		s.former = nil
 		s.core.config.Router.note(s)
@@ -56,9 +55,9 @@ func (s *Session) confirm() {
 
 // disconnect handles a connection that broke. The session is away until its client
 // reconnects within the grace period: it keeps its entity and replication state and is sent
-// nothing. It ends at once if the client never confirmed a Welcome.
+// nothing.
 func (s *Session) disconnect(why *wire.Error) {
-	if !s.confirmed || len(s.secret) == 0 || s.core.Draining() {
+	if len(s.secret) == 0 || s.core.Draining() {
 		s.fail(why)
 		return
 	}
@@ -85,21 +84,16 @@ func (s *Session) tickAway() {
 	}
 }
 
-// resumable returns the session that h asks to resume, or nil if it does not exist, the
-// secret does not match, or it simulates and the client does not. The client is not told which: its Hello begins a new session.
+// resumable returns the session that h asks to resume, or nil if it does not exist, or the
+// secret or the abilities differ. The client does not learn which: its Hello begins a new
+// session.
 func (c *Core) resumable(h wire.Hello) *Session {
 	if len(h.Secret) == 0 {
 		return nil
 	}
 	s := c.Session(h.Session)
-	if s == nil {
+	if s == nil || s.ended || s.abilities != h.Abilities || !matchesAny(h.Secret, s.secret, s.former) {
 		return nil
-	}
-	if s.ended || !matchesAny(h.Secret, s.secret, s.former) {
-		return nil
-	}
-	if s.viewer.Simulates() && h.Abilities&wire.Simulates == 0 {
-		return nil // another client, which could not read what the session sends
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -282,11 +283,98 @@ func TestNoGrace(t *testing.T) {
 			require.Zero(t, next.Resumed, name)
 		}
 	}
+}
+
+// A connection that breaks before the first datagram leaves a session to resume as well: the
+// client has its secret from the Welcome.
+func TestResumeWithoutADatagram(t *testing.T) {
 	d := newTestServer(t)
-	c := d.join()
+	c := d.connect()
+	c.send(d.hello())
+	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	require.NoError(t, err)
 	c.peer.Gone()
-	d.ticks(1)
-	require.Equal(t, 1, d.left, "it never sent a datagram")
+	d.ticks(2)
+	require.Equal(t, []int{1, 0}, []int{d.core.Away(), d.left})
+	c, next := d.resume(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+	c.peer.Gone()
+	d.ticks(2 + 15*60)
+	require.Equal(t, []int{0, 1}, []int{d.core.Len(), d.left}, "the grace period bounds its stay")
+}
+
+// A connection is older than another if its first packet was, however late its stream.
+func TestLateStreamTakesNothing(t *testing.T) {
+	d := newTestServer(t)
+	older := d.core.Reserve()
+	_, w := d.enter()
+	newer, next := d.resume(w, asIs)
+	require.EqualValues(t, 1, next.Resumed)
+	late := &testClient{d: d}
+	late.peer = d.core.OpenReserved(context.Background(), older, "", late)
+	h := d.hello()
+	h.Session, h.Secret = w.Session, w.Secret
+	late.send(h)
+	m, err := wire.ParseRefused(late.want("is refused", wire.TypeRefused))
+	require.NoError(t, err)
+	require.Equal(t, wire.Replaced, m.Code)
+	require.Empty(t, newer.closed)
+	require.Equal(t, older, late.peer.ID())
+}
+
+// A Hello with other abilities than the session's begins a new session.
+func TestResumeWithOtherAbilities(t *testing.T) {
+	for _, began := range []wire.Abilities{0, wire.Simulates} {
+		d := newTestServer(t)
+		c := d.connect()
+		h := d.hello()
+		h.Abilities = began
+		c.send(h)
+		w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+		require.NoError(t, err)
+		_, next := d.resume(w, func(h *wire.Hello) { h.Abilities = wire.Simulates - began })
+		require.Zero(t, next.Resumed, "began with abilities %d", began)
+		require.Empty(t, c.closed)
+		_, next = d.resume(w, func(h *wire.Hello) { h.Abilities = began })
+		require.EqualValues(t, 1, next.Resumed, "began with abilities %d", began)
+	}
+}
+
+// A client that has gone before its Hello is handled begins, resumes and ends no session.
+func TestHelloOfAGoneClient(t *testing.T) {
+	for name, leave := range map[string]func(*session.Peer, context.CancelFunc){
+		"broke":              func(p *session.Peer, _ context.CancelFunc) { p.Gone() },
+		"left":               func(p *session.Peer, _ context.CancelFunc) { p.Left() },
+		"ended during Admit": func(_ *session.Peer, end context.CancelFunc) { end() },
+	} {
+		var joins int
+		d := newTestServerWith(t, func(c *session.Config) {
+			join := c.Game.Join
+			c.Game.Join = func(s *session.Session) (world.Entity, error) {
+				joins++
+				return join(s)
+			}
+			c.OneSessionPerUser = true
+			c.Admit = func(context.Context, []byte) (session.Admission, error) { return session.Admission{User: "alice"}, nil }
+		})
+		phone, w := d.enter()
+		for _, secret := range [][]byte{nil, w.Secret} {
+			ctx, end := context.WithCancel(t.Context())
+			laptop := &testClient{d: d}
+			laptop.peer = d.core.Open(ctx, "", laptop)
+			h := d.hello()
+			h.Session, h.Secret = w.Session*uint64(min(len(secret), 1)), secret
+			require.NoError(t, laptop.peer.ReceiveStream(wire.AppendMessage(nil, h)))
+			leave(laptop.peer, end)
+			d.ticks(1)
+			laptop.peer.Gone()
+			d.ticks(1)
+			require.Empty(t, phone.closed, "%s: the phone plays on", name)
+			require.Equal(t, []int{1, 0, 1, 1}, []int{joins, d.left, d.core.Active(), d.core.Len()}, name)
+			require.Equal(t, []wire.Code{wire.OK}, laptop.closed, name)
+			end()
+		}
+	}
 }
 
 // Kick and Drain also end away sessions.

@@ -44,10 +44,10 @@ type RouterConfig struct {
 // room where the session is. All methods may be called from any goroutine.
 type Router struct {
 	config RouterConfig
-	nextID atomic.Uint64 // of the newest connection, in all rooms
+	lastID atomic.Uint64 // of the newest connection, in all rooms
 
 	mu       sync.Mutex // acquired before a Core's
-	waiting  []*Peer    // connections without a Hello, ascending by id
+	waiting  []*Peer    // connections without a Hello
 	sessions map[uint64]*placement
 	draining bool
 	stats    RouterStats
@@ -104,9 +104,17 @@ func NewRouter(c RouterConfig) (*Router, error) {
 // panicked. It must be set before the first Open.
 func (r *Router) OnPanic(f func(HookPanic)) { r.onPanic = f }
 
+// Reserve returns the id of a connection whose stream is not open yet; see Core.Reserve.
+func (r *Router) Reserve() uint64 { return r.lastID.Add(1) }
+
 // Open registers a new connection; see Core.Open.
 func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
-	p := &Peer{router: r, admit: r.config.Admit, id: r.nextID.Add(1), ctx: ctx, address: address, conn: conn}
+	return r.OpenReserved(ctx, r.Reserve(), address, conn)
+}
+
+// OpenReserved is Open with an id from Reserve.
+func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
+	p := &Peer{router: r, admit: r.config.Admit, id: id, ctx: ctx, address: address, conn: conn}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting = append(r.waiting, p)
@@ -147,7 +155,7 @@ func (r *Router) expire(why func(*Peer) *wire.Error) {
 		if p.claimed {
 			return true
 		}
-		reason := p.inbox.failure()
+		reason := p.failure()
 		if reason == nil {
 			reason = why(p)
 		}
@@ -176,6 +184,10 @@ func (r *Router) claim(p *Peer) bool {
 func (r *Router) place(p *Peer, h *wire.Hello) {
 	if !r.claim(p) {
 		return // it has waited too long
+	}
+	if why := p.failure(); why != nil { // it has ended while Admit ran
+		r.refuse(p, why, "")
+		return
 	}
 	if h.Protocol != wire.Version {
 		why, want := differ(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)

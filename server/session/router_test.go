@@ -329,6 +329,26 @@ func TestRouterOneSessionPerUser(t *testing.T) {
 	require.EqualValues(t, 1, h.router.Stats().Panics)
 }
 
+// A client that has gone while its token was checked joins no room, so that none is made for it.
+func TestRouterDropsGoneClient(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	h := newHouse(t, func(c *RouterConfig) {
+		c.Admit = func(context.Context, []byte) (Admission, error) {
+			end()
+			return Admission{}, nil
+		}
+	})
+	h.add("one")
+	conn := &tape{}
+	p := h.router.Open(ctx, "", conn)
+	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Room: "one"}
+	require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, hello)))
+	require.Empty(t, h.joins)
+	require.True(t, conn.closed)
+	h.tick(1)
+	require.Zero(t, h.rooms["one"].Len())
+}
+
 // Of a user's sessions that begin in two rooms at the same time, the later one stays.
 func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
 	h := newHouse(t, func(c *RouterConfig) {

@@ -54,9 +54,8 @@ type Session struct {
 	order        uint64 // rank in the snapshot schedule; lowest is served first
 	snapshotTick uint64 // tick of the newest snapshot, or of the start
 
-	secret    secret   // of the newest Welcome
-	former    []secret // of the Welcomes before it, until the client confirms the newest
-	confirmed bool     // a datagram came: the client has received a Welcome
+	secret secret   // of the newest Welcome
+	former []secret // of the Welcomes before it, until the client confirms the newest
 }
 
 func newSession(c *Core, id uint64, address string) *Session {

@@ -425,8 +425,10 @@ func TestTimeouts(t *testing.T) {
 	for range 10*60 + 1 {
 		d.core.Tick()
 	}
-	c.wantClosed("no datagrams", wire.Timeout)
-	require.Equal(t, 1, d.left)
+	require.Equal(t, []wire.Code{wire.Timeout}, c.closed, "no datagrams")
+	require.Equal(t, []int{1, 0}, []int{d.core.Away(), d.left}, "it may resume")
+	d.ticks(15*60 + 1)
+	require.Equal(t, []int{0, 1}, []int{d.core.Len(), d.left})
 }
 
 func TestUnreadStreamClosesItsReader(t *testing.T) {
