@@ -52,6 +52,7 @@ type decodedRow struct {
 
 // applyState is Applier.ApplyState, and returns the header too.
 func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error) {
+	r.budget.spend(datagramTime)
 	h, err := wire.ParseStateHeader(datagram, &r.reader)
 	if err != nil {
 		return h, Unreadable, err
@@ -108,6 +109,7 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 // readHeaders reads the slots and the baselines of the rows.
 func (r *Replica) readHeaders(h wire.StateHeader) error {
 	r.rows = r.rows[:0]
+	r.budget.spend(rowTime * h.Rows)
 	if h.Rows == 0 {
 		return nil
 	}

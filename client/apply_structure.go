@@ -24,6 +24,7 @@ func (r *Replica) applyStructure(body []byte) error {
 	if err := r.checkRecords(message); err != nil {
 		return err
 	}
+	r.budget.spend(recordTime * message.Count)
 	r.structureTick += message.Ticks
 	for record := range message.Records() {
 		r.reportTexts(record)

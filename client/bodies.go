@@ -15,6 +15,7 @@ import (
 type bodies struct {
 	restTicks uint32
 	keep      uint32 // ticks of states kept
+	maxBehind uint32 // ticks that bodies may be behind the newest complete snapshot
 	kinds     map[uint32]motion.Kind
 	maxKind   uint32 // highest number of a kind
 	part      int    // component body, -1 for none
@@ -32,7 +33,7 @@ type bodies struct {
 	changes  []motion.Changes // of the ticks up to logged, by tick modulo keep
 	logged   uint32
 	sweep    int      // index in numbered of the next track that may have slept for long
-	waiting  []*track // fresh ones
+	waiting  []*track // fresh ones, and some that are not any more
 	ghosts   []*track // of entities that have gone, but lead
 	count    int      // of tracks
 
@@ -47,7 +48,7 @@ type bodies struct {
 	redone  []*track // scratch
 	audited []*track // scratch
 	rewrite func(number uint32, s motion.State)
-	left    float64 // of the budget, in ns
+	budget  *budget
 	slowest float64 // ns per point of the slowest program
 
 	stats MotionStats
@@ -61,12 +62,13 @@ type MotionStats struct {
 	Rerun    uint64 // of these, past ticks: of bodies whose states were older than the others
 	Audited  uint64 // audits that could be checked
 	Faults   uint64 // of these, those that failed
+	Behind   uint64 // snapshots for which there was no time to compute up to their tick
 	Overruns uint64 // times that computing took too long and waited for a Resync
 }
 
 // newBodies returns the bodies of a session whose server has schema s and runs at tickHz, or
 // an error if s does not say how they move, or otherwise than package motion.
-func newBodies(s *schema.Schema, tickHz int) (*bodies, error) {
+func newBodies(s *schema.Schema, tickHz int, work *budget) (*bodies, error) {
 	m, ok := s.Motion()
 	switch {
 	case !ok || int(m.TickHz) != tickHz || m.TickHz > 1000:
@@ -76,7 +78,7 @@ func newBodies(s *schema.Schema, tickHz int) (*bodies, error) {
 	case !strings.Contains(s.Text(), linesOf(bodyForm)):
 		return nil, protocolError("the session simulates, but the schema lacks the component %q", schema.BodyComponent)
 	}
-	b := &bodies{restTicks: m.RestTicks, keep: keptTicks, kinds: map[uint32]motion.Kind{}}
+	b := &bodies{restTicks: m.RestTicks, keep: keptTicks, maxBehind: uint32(m.TickHz), kinds: map[uint32]motion.Kind{}, budget: work}
 	for b.keep < 512 && time.Duration(b.keep)*time.Second < time.Duration(m.TickHz)*(maxDelay+maxDelay/2) {
 		b.keep *= 2
 	}
@@ -156,6 +158,7 @@ func (b *bodies) release(index uint32) {
 	if b.leads(t) {
 		t.ghost = true
 		b.ghosts = append(b.ghosts, t)
+		b.effects.leaders[t.handle].ghost = t
 		return
 	}
 	b.forget(t)
@@ -167,9 +170,7 @@ func (b *bodies) forget(t *track) {
 	b.free = append(b.free, t.number)
 	b.forgetStates(t)
 	b.sim.Drop(t.number)
-	if t.fresh {
-		b.waiting = slices.DeleteFunc(b.waiting, func(w *track) bool { return w == t })
-	}
+	t.fresh = false
 }
 
 // received applies an Enter or a row that became an entity's newest state.
@@ -209,8 +210,19 @@ func (b *bodies) give(e *Entity, tick uint32, s motion.State, entered bool) {
 	t.given, t.at, t.lost = s, tick, false
 	if !t.fresh {
 		t.fresh = true
+		if len(b.waiting) >= 2*b.count+minWaiting {
+			b.dropComputed()
+		}
 		b.waiting = append(b.waiting, t)
 	}
+}
+
+// minWaiting is how many tracks wait before those that need not are dropped.
+const minWaiting = 64
+
+// dropComputed drops the tracks from waiting that are not fresh any more.
+func (b *bodies) dropComputed() {
+	b.waiting = slices.DeleteFunc(b.waiting, func(t *track) bool { return !t.fresh })
 }
 
 // of returns the track of an entity, nil for an ordinary one.

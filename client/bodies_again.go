@@ -1,14 +1,12 @@
 package client
 
-import "slices"
-
 // catchUp computes the bodies whose states are of earlier ticks up to now, by the effects of
 // those ticks. Nothing else changes in ticks computed before. It returns false if that takes
 // too long.
 func (b *bodies) catchUp() bool {
 	b.redone = b.redone[:0]
 	for _, t := range b.waiting {
-		if t.at <= b.now {
+		if t.fresh && t.at <= b.now {
 			t.late = true
 			b.redone = append(b.redone, t)
 		}
@@ -20,7 +18,7 @@ func (b *bodies) catchUp() bool {
 	if !b.computeAgain() {
 		return false
 	}
-	b.waiting = slices.DeleteFunc(b.waiting, func(t *track) bool { return !t.fresh })
+	b.dropComputed()
 	return true
 }
 
@@ -54,9 +52,11 @@ func (b *bodies) computeAgain() bool {
 		}
 	}
 	for tick := from; tick < b.now; tick++ {
+		if b.budget.overdrawn() {
+			return false
+		}
 		b.putAgain(tick)
-		b.apply(b.again, b.effects.used, tick+1)
-		if !b.tick(b.again) {
+		if !b.apply(b.again, b.effects.used, tick+1) || !b.tick(b.again, len(b.redone)+2*b.effects.versions) {
 			return false
 		}
 		_, awake := b.again.Len()

@@ -11,6 +11,7 @@ func (b *bodies) extend(r *Replica, record wire.Record, tick uint32) error {
 	var err error
 	switch wire.Extension(record.Number) {
 	case wire.ExtendProgram:
+		b.budget.spend(programTime + codeTime*len(record.Program().Code) + lookTime*len(b.effects.used))
 		if err = b.effects.addProgram(record.Program(), tick); err == nil {
 			b.slowest = max(b.slowest, b.effects.programs[record.Program().Number].NanosecondsPerPoint())
 		}
@@ -57,31 +58,23 @@ func (r *Replica) checkLeader(p *wire.Path) error {
 }
 
 // leads reports whether an effect follows a body.
-func (b *bodies) leads(t *track) bool {
-	for _, slot := range b.effects.used {
-		for i := range b.effects.slots[slot].versions {
-			if v := &b.effects.slots[slot].versions[i]; !v.gone && v.source.Path.Form == motion.Following && v.leader == t.handle {
-				return true
-			}
-		}
-	}
-	return false
-}
+func (b *bodies) leads(t *track) bool { return b.effects.leaders[t.handle] != nil }
 
 // findLeaders finds the bodies that effects follow.
 func (b *bodies) findLeaders(r *Replica) {
+	if len(b.effects.leaders) == 0 {
+		return
+	}
 	for _, slot := range b.effects.used {
 		versions := b.effects.slots[slot].versions
 		for i := range versions {
 			v := &versions[i]
-			if v.gone || v.source.Path.Form != motion.Following {
+			if !v.follows() {
 				continue
 			}
 			number := uint32(noNumber)
-			for _, t := range b.ghosts {
-				if t.handle == v.leader {
-					number = t.number
-				}
+			if ghost := b.effects.leaders[v.leader].ghost; ghost != nil {
+				number = ghost.number
 			}
 			if e, verdict := r.Lookup(v.leader); verdict == wire.Live && b.tracks[e.index] != nil {
 				number = b.tracks[e.index].number
@@ -104,7 +97,7 @@ func (b *bodies) install(m *motion.Sim, slot, tick uint32) {
 	if v == nil {
 		return
 	}
-	if v.source.Path.Form != motion.Following || v.source.Leader == noNumber {
+	if !v.follows() || v.source.Leader == noNumber {
 		b.set(m, slot, v, false)
 		return
 	}
@@ -122,14 +115,21 @@ func (b *bodies) set(m *motion.Sim, slot uint32, v *version, wake bool) {
 	}
 }
 
-// apply applies the versions of effects from a tick on to a sim of the tick before.
-func (b *bodies) apply(m *motion.Sim, slots []uint32, tick uint32) {
+// apply applies the versions of effects from a tick on to a sim of the tick before. It returns
+// false if that takes too long.
+func (b *bodies) apply(m *motion.Sim, slots []uint32, tick uint32) bool {
 	for _, slot := range slots {
 		versions := b.effects.slots[slot].versions
 		for i := range versions {
 			v := &versions[i]
 			if v.from != tick {
 				continue
+			}
+			if all, _ := m.Len(); v.wakesOld || v.wakesNew {
+				b.budget.spend(2 * reachTime * all)
+			}
+			if b.budget.overdrawn() {
+				return false
 			}
 			m.EndEffect(slot, v.wakesOld)
 			if !v.gone {
@@ -138,4 +138,5 @@ func (b *bodies) apply(m *motion.Sim, slots []uint32, tick uint32) {
 			v.applied = true
 		}
 	}
+	return true
 }

@@ -3,17 +3,11 @@ package client
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world/motion"
 )
-
-// stepBudget bounds the estimated time of the work that one snapshot causes: 250 bodies and
-// their effects for more than a minute of missed ticks. A server that causes more has its
-// bodies stand still until the next Resync.
-const stepBudget = 50 * time.Millisecond
 
 // seenSnapshot holds the fields of an applied snapshot that concern bodies.
 type seenSnapshot struct {
@@ -57,15 +51,24 @@ func (b *bodies) linked(seq uint32) bool {
 	return false
 }
 
-// complete computes all bodies up to the tick of a snapshot (P1), and checks its audit.
+// complete computes all bodies up to the tick of a snapshot (P1), and checks its audit. If the
+// budget is spent, the bodies stay at the tick that they have reached, and a later snapshot
+// computes on from there. If that is more than a second ago, they stand still until the server
+// sends their states again.
 func (b *bodies) complete(r *Replica, s *seenSnapshot) {
+	if b.budget.spent() {
+		b.stats.Behind++
+		return
+	}
+	b.budget.spend(snapshotTime + lookTime*(len(b.numbered)+len(b.waiting)+2*b.effects.versions))
 	b.findLeaders(r)
-	b.left = float64(stepBudget)
 	if b.now == 0 {
 		b.restart(s.tick)
 	}
 	if !b.catchUp() || !b.advance(s.tick) {
 		b.giveUp(s.tick)
+	} else if b.now < s.tick {
+		b.stats.Behind++
 	}
 	b.effects.settle()
 	b.effects.prune(b.now - min(b.now, keptTicks))
@@ -77,7 +80,7 @@ func (b *bodies) complete(r *Replica, s *seenSnapshot) {
 		b.forget(t)
 		return true
 	})
-	if s.audit && s.structure == r.applied {
+	if s.audit && s.structure == r.applied && b.now == s.tick && !b.budget.spent() {
 		b.audit(r, s)
 	}
 }
@@ -100,6 +103,7 @@ func (b *bodies) restart(tick uint32) {
 func (b *bodies) giveUp(tick uint32) {
 	b.stats.Overruns++
 	b.overrun = true
+	b.budget.spend(lookTime * int(b.keep) * len(b.numbered))
 	for _, t := range b.numbered {
 		if t != nil {
 			b.sync(t)
@@ -111,16 +115,26 @@ func (b *bodies) giveUp(tick uint32) {
 			t.lost, t.fresh, t.late = true, false, false
 		}
 	}
-	b.waiting = slices.DeleteFunc(b.waiting, func(t *track) bool { return !t.fresh })
+	b.dropComputed()
 }
 
-// advance computes all bodies up to a tick. It returns false if that takes too long.
+// advance computes all bodies up to a tick, or until the budget is spent. It returns false if
+// that leaves them too far behind, or if a tick takes too long.
 func (b *bodies) advance(tick uint32) bool {
 	for b.now < tick {
+		if b.budget.spent() {
+			return tick-b.now <= b.maxBehind
+		}
 		b.put()
-		b.apply(b.sim, b.effects.due, b.now+1)
+		if !b.apply(b.sim, b.effects.due, b.now+1) {
+			return false
+		}
 		b.now++
-		if !b.tick(b.sim) {
+		versions := 0
+		if len(b.effects.due) > 0 {
+			versions = b.effects.versions
+		}
+		if !b.tick(b.sim, versions) {
 			return false
 		}
 		b.log()
@@ -136,8 +150,10 @@ func (b *bodies) put() {
 	}
 	kept := b.waiting[:0]
 	for _, t := range b.waiting {
-		if t.at != b.now {
-			kept = append(kept, t)
+		if !t.fresh || t.at != b.now {
+			if t.fresh {
+				kept = append(kept, t)
+			}
 			continue
 		}
 		t.fresh = false
@@ -151,23 +167,21 @@ func (b *bodies) put() {
 	b.waiting = kept
 }
 
-// Estimated times for the budget, in ns.
-const (
-	tickTime  = 300
-	bodyTime  = 40 // of a body that is awake
-	reachTime = 2  // to find whether a body is in reach of an effect that moves
-)
-
-// tick moves a sim by one tick, within the budget.
-func (b *bodies) tick(m *motion.Sim) bool {
+// tick moves a sim by one tick, before which so many tracks and versions were looked at. It
+// returns false if that takes too long.
+func (b *bodies) tick(m *motion.Sim, looked int) bool {
 	all, awake := m.Len()
-	b.left -= tickTime + bodyTime*float64(awake) + reachTime*float64(all)*float64(m.Effects())
-	if b.left < 0 {
+	work := tickTime + bodyTime*awake + reachTime*all*m.Effects() + effectTime*m.Effects() + lookTime*(len(b.waiting)+looked)
+	if awake > 0 {
+		work += actTime * m.Effects()
+	}
+	b.budget.spend(work)
+	if work > int(maxTickWork) {
 		return false
 	}
 	slowest := max(b.slowest, 1)
-	points, ok := m.TickWithin(int(b.left / slowest))
-	b.left -= slowest * float64(points)
+	points, ok := m.TickWithin(int(float64(maxTickWork) / slowest))
+	b.budget.spend(int(slowest * float64(points)))
 	b.stats.Steps += uint64(awake)
 	return ok
 }
@@ -175,6 +189,7 @@ func (b *bodies) tick(m *motion.Sim) bool {
 // audit compares the audit of a complete snapshot with the bodies computed (P4).
 func (b *bodies) audit(r *Replica, s *seenSnapshot) {
 	b.audited = b.audited[:0]
+	b.budget.spend(lookTime * len(r.entities))
 	for _, e := range r.entities {
 		if !wire.Audited(e.handle, s.seq) {
 			continue

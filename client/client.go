@@ -196,7 +196,7 @@ func (c *Client) update() error {
 func (c *Client) apply(in Arrivals) error {
 	now := c.now()
 	lost := c.silence.check(now, len(in.Stream) > 0 || len(in.Datagrams) > 0)
-	fresh, err := c.session.receive(in)
+	fresh, err := c.session.receive(in, now)
 	if err != nil {
 		return err
 	}

@@ -93,8 +93,17 @@
 // Observer.Diverge is called and the server sends everything again, at most once a second.
 // If that does not help for ten times in a row, a Client begins a new session that receives
 // rows: StateChange.Err is [ErrDiverged], and SessionStats.Ordinary is set.
-// [ReplicaStats].Motion counts. A snapshot that would take longer than 50 ms to compute, as
-// from a hostile server, makes bodies stand still until their states are sent again.
+// [ReplicaStats].Motion counts.
+//
+// # Time
+//
+// The client bounds the work that a server causes: 50 ms, by estimate, in an Update, and a
+// quarter of the time that passes. Once it is spent, computed bodies stay at the tick that they
+// have reached and go on with a later snapshot. If they are more than a second behind, or one
+// tick alone would take 25 ms, they stand still until the server sends their states again
+// (MotionStats.Behind, MotionStats.Overruns). Programs, structure records and moves cannot wait:
+// a server that causes half a second more of them than it may ends the session with the code
+// too-much. A prediction is compared with the server's newest state once in an Update.
 //
 // # Prediction
 //

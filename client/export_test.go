@@ -36,13 +36,13 @@ func (s *Session) Sleeps(yes bool) { s.sleeps = yes }
 // old.
 func (s *Session) InputWait(now, quiet time.Duration) time.Duration { return s.inputWait(now, quiet) }
 
-// Receive applies stream bytes and datagrams as a Client does.
-func (s *Session) Receive(stream []byte, datagrams ...[]byte) error {
+// Receive applies stream bytes and datagrams that have arrived until now, as an Update does.
+func (s *Session) Receive(now time.Duration, stream []byte, datagrams ...[]byte) error {
 	in := Arrivals{Stream: stream}
 	for _, d := range datagrams {
-		in.Datagrams = append(in.Datagrams, Datagram{Bytes: d})
+		in.Datagrams = append(in.Datagrams, Datagram{Bytes: d, At: now})
 	}
-	_, err := s.receive(in)
+	_, err := s.receive(in, now)
 	return err
 }
 
@@ -172,3 +172,12 @@ type FrameTypes struct{ frameTypes }
 
 // Wake reports whether the next piece of the stream wakes Client.Wait.
 func (f *FrameTypes) Wake(p []byte) bool { return f.wake(p) }
+
+// Debt returns the work of the session that time has not paid for.
+func Debt(s *Session) time.Duration { return s.budget.debt }
+
+// MaxWork is the work that a server may cause at once.
+const MaxWork = maxWork
+
+// WaitingBodies returns how many bodies wait for a snapshot.
+func WaitingBodies(s *Session) int { return len(s.replica.bodies.waiting) }

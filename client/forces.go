@@ -21,7 +21,15 @@ type forces struct {
 	slots    []force   // by slot
 	used     []uint32  // slots with versions
 	due      []uint32  // slots with versions that bodies have not been computed with
-	size     int       // memory of programs and versions
+	versions int       // in all slots
+	leaders  map[bulk.Handle]*leader
+	size     int // memory of programs, versions and leaders
+}
+
+// leader is an entity that effects follow.
+type leader struct {
+	versions int    // of the effects
+	ghost    *track // its body, if the entity has gone
 }
 
 type program struct {
@@ -67,6 +75,7 @@ const noNumber = 1<<32 - 1
 const (
 	bytesOfVersion = int(unsafe.Sizeof(version{}))
 	bytesOfVector  = int(unsafe.Sizeof(field.Vec4{}))
+	bytesOfLeader  = int(unsafe.Sizeof(leader{})) + 64 // with its entry in a map
 	// bytesOfProgram and bytesOfCode bound the memory of a loaded program, which keeps
 	// decoded instructions and bound kernels for each byte of its portable form.
 	bytesOfProgram = 4 << 10
@@ -199,7 +208,7 @@ func (f *forces) append(slot uint32, v version) {
 	e := &f.slots[slot]
 	e.first = v.from
 	e.versions = append(e.versions, v)
-	f.size += v.bytes()
+	f.keep(&v)
 	if !e.used {
 		e.used = true
 		f.used = append(f.used, slot)
@@ -226,12 +235,12 @@ func (f *forces) prune(oldest uint32) {
 		e := &f.slots[slot]
 		n := 0
 		for n+1 < len(e.versions) && e.versions[n+1].from <= oldest {
-			f.size -= e.versions[n].bytes()
+			f.drop(&e.versions[n])
 			n++
 		}
 		if v := &e.versions[n]; n+1 == len(e.versions) && v.applied &&
 			(v.gone && v.from <= oldest || v.source.Last != 0 && v.source.Last < uint64(oldest)) {
-			f.size -= v.bytes()
+			f.drop(v)
 			n++
 		}
 		if n > 0 {
@@ -245,6 +254,38 @@ func (f *forces) prune(oldest uint32) {
 	}
 	f.used = kept
 	f.forgetReplaced()
+}
+
+// keep counts a version, and drop stops counting it.
+func (f *forces) keep(v *version) {
+	f.versions++
+	f.size += v.bytes()
+	if !v.follows() {
+		return
+	}
+	l := f.leaders[v.leader]
+	if l == nil {
+		if f.leaders == nil {
+			f.leaders = map[bulk.Handle]*leader{}
+		}
+		l = &leader{}
+		f.leaders[v.leader] = l
+		f.size += bytesOfLeader
+	}
+	l.versions++
+}
+
+func (f *forces) drop(v *version) {
+	f.versions--
+	f.size -= v.bytes()
+	if !v.follows() {
+		return
+	}
+	l := f.leaders[v.leader]
+	if l.versions--; l.versions == 0 {
+		delete(f.leaders, v.leader)
+		f.size -= bytesOfLeader
+	}
 }
 
 // forgetReplaced forgets the replaced programs that no version has.
@@ -266,6 +307,9 @@ func (f *forces) forgetReplaced() {
 		return true
 	})
 }
+
+// follows reports whether the effect follows an entity.
+func (v *version) follows() bool { return !v.gone && v.source.Path.Form == motion.Following }
 
 // bytes returns the memory of a version, with some of the list's spare capacity.
 func (v *version) bytes() int { return 2*bytesOfVersion + bytesOfVector*len(v.source.Params) }

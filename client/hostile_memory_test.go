@@ -3,6 +3,7 @@ package client_test
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,7 @@ type flood struct {
 	number  uint32 // structure records sent
 	seq     uint32
 	sent    int // bytes
+	now     time.Duration
 }
 
 const floodTick = 1000
@@ -46,10 +48,11 @@ func newFloodOf(t testing.TB, limits client.SessionConfig) *flood {
 	return f
 }
 
-// stream sends bytes of the stream.
+// stream sends bytes of the stream, slowly enough that memory is the only limit.
 func (f *flood) stream(b []byte) error {
 	f.sent += len(b)
-	return f.session.ReceiveStream(b)
+	f.now += time.Second
+	return f.session.Receive(f.now, b)
 }
 
 // enterEmpty enters an entity without a component.

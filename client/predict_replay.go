@@ -334,7 +334,7 @@ func (p *prediction) recoverStep() {
 }
 
 func (s *Session) syncPrediction() {
-	if s.prediction != nil {
+	if s.prediction != nil && !s.busy {
 		s.prediction.sync()
 	}
 }

@@ -14,8 +14,9 @@ import (
 
 const (
 	// maxUnreadStream bounds the stream bytes that wait for Update; beyond it the
-	// stream is not read, and flow control slows the server.
-	maxUnreadStream = 1 << 20
+	// stream is not read, and flow control slows the server. Applying it takes a client at most
+	// some tens of milliseconds.
+	maxUnreadStream = 256 << 10
 	// maxUnreadDatagrams bounds the datagrams that wait for Update; beyond it the
 	// oldest is dropped. It holds five seconds of snapshots of two datagrams.
 	maxUnreadDatagrams = 256

@@ -67,6 +67,7 @@ type Replica struct {
 	shown         uint32     // tick of the newest Render
 	held          []heldDatagram
 	bodies        *bodies // nil unless the session simulates
+	budget        *budget // the Session's
 
 	// Scratch for the State datagram being applied.
 	reader     bitio.Reader
@@ -112,7 +113,7 @@ type ReplicaStats struct {
 }
 
 func newReplica(l *layout, floor, ceiling, maxSlots uint32, most limits, o Observer) *Replica {
-	return &Replica{wishes: &wishes{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
+	return &Replica{wishes: &wishes{}, budget: &budget{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of
@@ -135,7 +136,7 @@ func (a *Applier) Simulate(tickHz int) error { return a.simulate(tickHz) }
 func (r *Replica) simulate(tickHz int) (err error) {
 	own := *r.layout
 	r.layout = &own
-	r.bodies, err = newBodies(own.schema, tickHz)
+	r.bodies, err = newBodies(own.schema, tickHz, r.budget)
 	if own.bodies = r.bodies; err == nil {
 		r.bodies.stats = r.stats.Motion
 	}
@@ -145,11 +146,15 @@ func (r *Replica) simulate(tickHz int) (err error) {
 // ApplyStructure applies the body of a Structure message whole or not at all, then
 // the datagrams that waited for it. An error is the server's fault and final: the
 // stream is reliable, so nothing that follows could be right.
-func (a *Applier) ApplyStructure(body []byte) error { return a.applyStructure(body) }
+func (a *Applier) ApplyStructure(body []byte) error {
+	*a.budget = budget{}
+	return a.applyStructure(body)
+}
 
 // ApplyState applies a State datagram whole or not at all. It returns an error for
 // bytes that are no State datagram, and otherwise what became of it.
 func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
+	*a.budget = budget{} // a Replica without a Session has no clock
 	_, outcome, err := a.applyState(datagram)
 	return outcome, err
 }

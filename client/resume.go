@@ -186,7 +186,7 @@ func (s *Session) forget() {
 // renew makes an empty replica for the world of m, which keeps the counters, and an unset clock.
 func (s *Session) renew(l *layout, m *wire.Welcome) {
 	next := newReplica(l, m.GenerationFloor, m.GenerationCeiling, m.MaxSlots, s.config.limits(), s.config.Observer)
-	next.events, next.wishes = s.config.Events, &s.wishes
+	next.events, next.wishes, next.budget = s.config.Events, &s.wishes, &s.budget
 	if s.replica != nil {
 		next.stats = s.replica.Stats()
 		next.stats.Motion.Clean = 0

@@ -87,6 +87,7 @@ type Session struct {
 	wishes      wishes
 	await       func(context.Context) error // passed to futures
 	inputs      inputs
+	budget      budget        // of the work that the server causes
 	inputAt     time.Duration // of the newest Input
 	owes        bool          // a snapshot has arrived since
 	owesSince   time.Duration // when the oldest of them arrived
@@ -103,6 +104,7 @@ type Session struct {
 	clock       clock
 	renderer    renderer
 	prediction  *prediction // of Predict
+	busy        bool        // receive is under way, and syncs the prediction once
 	stats       SessionStats
 }
 
@@ -170,7 +172,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 	for {
 		kind, body, ok, err := s.frames.Next()
 		if err == nil && ok {
-			err = s.message(kind, body)
+			err = cmp.Or(s.message(kind, body), s.budget.check())
 		}
 		if err != nil {
 			s.err = err
@@ -184,26 +186,34 @@ func (s *Session) ReceiveStream(p []byte) error {
 	}
 }
 
-// receive applies stream bytes and datagrams, and returns how many of those are to be answered.
-// The server's last datagrams count even if its Goodbye, which is read first, arrived with them.
-func (s *Session) receive(in Arrivals) (fresh int, err error) {
-	var ended error
+// receive applies at now what arrived until then, and returns how many datagrams are to be
+// answered. The server's last datagrams count even if its Goodbye, which is read first, arrived
+// with them. The prediction is compared once, with the newest state: a server that sends many
+// causes no more steps.
+func (s *Session) receive(in Arrivals, now time.Duration) (fresh int, err error) {
+	s.budget.pay(now)
+	fresh, err = s.receiveAll(in)
+	s.syncPrediction()
+	return fresh, err
+}
+
+func (s *Session) receiveAll(in Arrivals) (fresh int, err error) {
+	s.busy = true
+	defer func() { s.busy = false }() // a callback may panic
 	if len(in.Stream) > 0 {
-		ended = s.ReceiveStream(in.Stream)
+		err = s.ReceiveStream(in.Stream)
 	}
-	if ended != nil && !s.goodbye {
-		return 0, ended
-	}
-	for _, d := range in.Datagrams {
-		outcome, err := s.ReceiveDatagram(d.Bytes, d.At)
-		if err != nil {
-			return fresh, cmp.Or(ended, err)
+	for i := 0; i < len(in.Datagrams) && (err == nil || s.goodbye); i++ {
+		outcome, wrong := s.ReceiveDatagram(in.Datagrams[i].Bytes, in.Datagrams[i].At)
+		if wrong != nil {
+			err = cmp.Or(err, wrong)
+			break
 		}
 		if outcome != Duplicate {
 			fresh++
 		}
 	}
-	return fresh, ended
+	return fresh, err
 }
 
 func (s *Session) message(kind byte, body []byte) error {
@@ -312,6 +322,9 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	if !s.joined {
 		return Unreadable, nil // overtook the Welcome; the server will send it again
 	}
+	if !s.busy {
+		s.budget.pay(now)
+	}
 	copies := s.replica.stats.Duplicates
 	h, outcome, err := s.replica.applyState(d)
 	if err != nil || s.replica.stats.Duplicates != copies { // a copy says nothing about the link, and is not answered
@@ -329,7 +342,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	s.checkFaults()
 	s.checkBodies(now)
 	s.syncPrediction()
-	return outcome, nil
+	return outcome, s.budget.check()
 }
 
 // stampAt returns now as a stamp, never 0, which means none.

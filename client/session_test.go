@@ -143,7 +143,7 @@ func TestLastSnapshotCounts(t *testing.T) {
 		for s.last == nil || s.tick%s.every != 0 {
 			s.step()
 		}
-		err := s.session.Receive(last, s.last)
+		err := s.session.Receive(0, last, s.last)
 		if bytes.Equal(last, goodbye) {
 			require.Equal(t, wire.Draining, wire.CodeOf(err))
 			require.Equal(t, s.tick, s.session.Replica().Tick())

@@ -234,8 +234,8 @@ func (m *Sim) step(most int) (points int, ok bool) {
 		return 0, true
 	}
 	m.gatherForces()
-	if points = m.awake * m.acting; points > most {
-		points = m.forces.Work(&m.bodies, 0, m.awake)
+	if points = (m.awake + field.BlockPoints - 1) / field.BlockPoints * field.BlockPoints * m.acting; points > most {
+		points = m.work()
 	}
 	if points > most {
 		return points, false
@@ -244,6 +244,16 @@ func (m *Sim) step(most int) (points int, ok bool) {
 	clear(m.bodies.Moved)
 	clear(m.bodies.Stopped)
 	return points, true
+}
+
+// work returns the number of points that the next step evaluates: a block costs the same however
+// few points it has.
+func (m *Sim) work() int {
+	points, few := m.forces.Work(&m.bodies, 0, m.awake), m.awake%field.BlockPoints
+	if few > 0 {
+		points += m.forces.Work(&m.bodies, m.awake-few, m.awake) / few * (field.BlockPoints - few)
+	}
+	return points
 }
 
 // settle puts the bodies to sleep that have rested.

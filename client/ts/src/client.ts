@@ -168,22 +168,14 @@ export class Client {
     const { link, session } = this
     if (!link || this.stateNow === 'ended') return
     const arrivals = link.receive()
+    const t = now()
     let ended: unknown
     try {
-      for (const b of arrivals.stream) session.receiveStream(b)
+      this.datagrams += session.receive(arrivals, t)
     } catch (e) {
       ended = e
     }
-    try {
-      // The last datagrams count even if a Goodbye was read first.
-      if (ended === undefined || session.goodbye) {
-        for (const d of arrivals.datagrams) if (session.receiveDatagram(d.bytes, d.at) !== 'duplicate') this.datagrams++
-      }
-    } catch (e) {
-      ended ??= e
-    }
     ended ??= arrivals.error
-    const t = now()
     this.streamed ||= arrivals.stream.length > 0
     if (this.silent(t, arrivals.stream.length + arrivals.datagrams.length > 0)) {
       ended ??= new WireError(Code.timeout, `nothing arrived from the server for ${lostAfter / 1000} s`)

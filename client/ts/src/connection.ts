@@ -30,7 +30,7 @@ export interface Connection {
 }
 
 /** maxUnreadStream and maxUnreadDatagrams bound what waits for receive; maxUnsentStream what waits for the network. */
-const maxUnreadStream = 1 << 20
+const maxUnreadStream = 256 << 10
 const maxUnreadDatagrams = 256
 const maxUnsentStream = 256 << 10
 /** closeWait is how long the end of the connection may follow that of the stream, in ms. */

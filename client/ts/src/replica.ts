@@ -8,6 +8,7 @@ import { type Handle, generationOf, indexOf, newHandle, none, provisionalGenerat
 import * as limit from './limits.ts'
 import { Codec, Past, type Received } from './rows.ts'
 import { type EventKind, noText, type Payload, readText, type Schema, type Text } from './schema.ts'
+import { type Budget, cost } from './budget.ts'
 import { type Bodies } from './motion/bodies.ts'
 import type { State } from './motion/columns.ts'
 import type { Exact } from './motion/exact.ts'
@@ -167,6 +168,7 @@ export class Replica {
   private readonly observer: Observer
   private readonly events: Events
   private readonly wishes: Wishes
+  private readonly budget: Budget
   private readonly cells = new Cells()
   private readonly entities: Entity[] = []
   private entityBytes = 0
@@ -213,7 +215,7 @@ export class Replica {
   private planned = 0
   private retexted: Entity | undefined // whose texts the newest records have changed
 
-  constructor(layout: Layout, tables: Tables, floor: number, ceiling: number, maxSlots: number, limits: Limits, observer: Observer, events: Events, wishes: Wishes, stats: ReplicaStats, simulation?: Simulation) {
+  constructor(layout: Layout, tables: Tables, floor: number, ceiling: number, maxSlots: number, limits: Limits, observer: Observer, events: Events, wishes: Wishes, stats: ReplicaStats, budget: Budget, simulation?: Simulation) {
     this.layout = layout
     this.codec = new Codec(layout.schema, tables)
     this.floor = floor
@@ -224,6 +226,7 @@ export class Replica {
     this.events = events
     this.wishes = wishes
     this.stats = stats
+    this.budget = budget
     this.simulation = simulation
     this.exact = simulation?.newExact()
     this.bodies = simulation && this.newBodies(simulation)
@@ -241,6 +244,7 @@ export class Replica {
     return simulation.newBodies({
       motion: schema.motion,
       kinds: schema.kinds,
+      budget: this.budget,
       diverge: diverge && ((tick, names) => guard(() => diverge(tick, names.map((n) => newHandle(n.slot, n.generation))))),
     })
   }
@@ -308,6 +312,7 @@ export class Replica {
     if (m.first !== this.structure + 1) fail(`structure record ${m.first} follows ${this.structure}`)
     const tick = this.structureTick + m.ticks
     if (tick > 2 ** 32 - 1) fail('structure of a tick beyond 2^32')
+    this.budget.spend(cost.record * m.records.length)
     this.check(m, tick)
     this.structureTick = tick
     const enters = this.enters
@@ -619,6 +624,7 @@ export class Replica {
   applyState(d: Uint8Array): Outcome {
     const h = this.header
     h.parse(d)
+    this.budget.spend(cost.datagram + cost.row * h.rows)
     if (this.acks.duplicate(h.seq) || h.structure < this.fence) {
       this.stats.duplicates++
       return 'duplicate'

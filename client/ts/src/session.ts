@@ -1,8 +1,10 @@
 // The client's half of the protocol without socket and clock: PROTOCOL.md, sections 3, 4 and 11.
 
 import { BitReader, ByteWriter } from './bits.ts'
+import { Budget, cost } from './budget.ts'
 import { Clock, maxDelay, Renderer } from './clock.ts'
 import { Code, codeName, fail, WireError } from './codes.ts'
+import type { Arrivals } from './connection.ts'
 import { Layout, type Moment } from './entity.ts'
 import { type Handle, indexOf, isProvisional, none, type Verdict, verdicts } from './handles.ts'
 import { Inputs, stampAt } from './inputs.ts'
@@ -165,6 +167,8 @@ export class Session {
   private unanswered: Future[] = []
   private readonly wishes = new Wishes()
   private readonly stats = new ReplicaStats()
+  private readonly budget = new Budget() // of the work that the server causes
+  private busy = false // receive is under way, and syncs the prediction once
   private clock = new Clock(1)
   private renderer = new Renderer()
   private inputs = new Inputs(this.clock, this.renderer, 0)
@@ -233,13 +237,48 @@ export class Session {
     if (this.error !== undefined) throw this.error
     try {
       this.frames.feed(p)
-      for (let body = this.frames.next(); body !== undefined; body = this.frames.next()) this.message(this.frames.type, body)
+      for (let body = this.frames.next(); body !== undefined; body = this.frames.next()) {
+        this.message(this.frames.type, body)
+        this.budget.check()
+      }
     } catch (e) {
       this.error = e
       throw e
     }
     this.checkFaults()
-    this.prediction?.sync()
+    this.syncPrediction()
+  }
+
+  private syncPrediction(): void {
+    if (!this.busy) this.prediction?.sync()
+  }
+
+  /**
+   * @internal receive applies at now what arrived until then, and returns how many datagrams are to
+   * be answered. What ends the session is thrown after the server's last datagrams were applied. The
+   * prediction is compared once, with the newest state: a server that sends many causes no more steps.
+   */
+  receive(arrivals: Arrivals, now: number): number {
+    let fresh = 0
+    let ended: unknown
+    this.budget.pay(now)
+    this.busy = true
+    try {
+      for (const b of arrivals.stream) this.receiveStream(b)
+    } catch (e) {
+      ended = e
+    }
+    try {
+      if (ended === undefined || this.goodbye) {
+        for (const d of arrivals.datagrams) if (this.receiveDatagram(d.bytes, d.at) !== 'duplicate') fresh++
+      }
+    } catch (e) {
+      ended ??= e
+    }
+    this.busy = false
+    this.syncPrediction()
+    if (ended !== undefined) throw ended
+    return fresh
   }
 
   private message(type: number, body: Uint8Array): void {
@@ -288,6 +327,7 @@ export class Session {
   /** checkMove checks a Welcome after the first of a connection: section 4.2. */
   private checkMove(m: messages.Welcome): void {
     const was = this.welcome!
+    this.budget.spend(cost.room + cost.schema * m.schemaText.length)
     if (!same(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0) fail('a Welcome that is no move to another room')
   }
 
@@ -359,7 +399,7 @@ export class Session {
   private renew(layout: Layout, m: World): void {
     const { config } = this
     const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes }
-    this.replica = new Replica(layout, config.tables, m.generationFloor, m.generationCeiling, m.maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, m.simulate ? config.simulation : undefined)
+    this.replica = new Replica(layout, config.tables, m.generationFloor, m.generationCeiling, m.maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, this.budget, m.simulate ? config.simulation : undefined)
     this.controlled = none
     this.clock = new Clock(m.tickHz)
     this.renderer = new Renderer()
@@ -421,6 +461,7 @@ export class Session {
   /** receiveDatagram applies a datagram that arrived at now; undefined: before Welcome. */
   receiveDatagram(d: Uint8Array, now: number): Outcome | undefined {
     if (!this.joinedNow) return undefined
+    if (!this.busy) this.budget.pay(now)
     const r = this.replica!
     const copies = r.stats.duplicates
     const outcome = r.applyState(d)
@@ -429,7 +470,8 @@ export class Session {
     if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz)
     this.checkFaults()
     this.checkBodies(now)
-    this.prediction?.sync()
+    this.syncPrediction()
+    this.budget.check()
     return outcome
   }
 

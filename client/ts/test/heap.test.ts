@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { BitWriter, ByteWriter } from '../src/bits.ts'
+import { Budget } from '../src/budget.ts'
 import { hashOf } from '../src/schema.ts'
 import { Bodies } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
@@ -150,7 +151,8 @@ test('a warm snapshot allocates nothing for a row', async () => {
 
 /** Crowd is bodies under effects. */
 class Crowd {
-  readonly bodies = new Bodies({ motion, kinds: kinds.map((body) => ({ body })) })
+  private readonly budget = new Budget()
+  readonly bodies = new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget: this.budget })
   private seq = 0
   private effects = 0
 
@@ -175,6 +177,7 @@ class Crowd {
   step(n: number): void {
     for (let i = 0; i < n; i++) {
       const tick = this.bodies.now + 2
+      this.budget.pay(tick * 1000 / motion.tickHz)
       this.bodies.applied({ seq: ++this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 }, 0)
       assert.equal(this.bodies.now, tick)
     }

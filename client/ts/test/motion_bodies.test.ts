@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Budget } from '../src/budget.ts'
 import { WireError } from '../src/codes.ts'
 import { Bodies } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
@@ -62,13 +63,14 @@ function floating(x: number): State {
   return Object.assign(new State(), { x, y: 15, z: Math.fround(x / 7), vx: 3, vz: 1, awake: true })
 }
 
-function newBodies(): Bodies {
-  return new Bodies({ motion, kinds: kinds.map(body => ({ body })) })
+function newBodies(budget = new Budget()): Bodies {
+  return new Bodies({ motion, kinds: kinds.map(body => ({ body })), budget })
 }
 
 /** Stage calls bodies as a replica does that applies everything at once. */
 class Stage {
-  readonly bodies = newBodies()
+  readonly budget = new Budget()
+  readonly bodies = newBodies(this.budget)
   private seq = 0
 
   send(tick: number, ...all: Extension[]): void {
@@ -77,6 +79,7 @@ class Stage {
 
   complete(tick: number): void {
     this.seq++
+    this.budget.pay(tick * 1000 / motion.tickHz)
     this.bodies.applied({ seq: this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 }, 0)
   }
 
@@ -132,8 +135,8 @@ test('the errors of section 6.1 end the session', () => {
       s.complete(200)
     }
   }
-  assert.throws(() => new Bodies({ motion: { ...motion, maxSpeed: 100 }, kinds: [] }), WireError)
-  assert.throws(() => new Bodies({ motion: { ...motion, tickHz: 0 }, kinds: [] }), WireError)
+  assert.throws(() => new Bodies({ motion: { ...motion, maxSpeed: 100 }, kinds: [], budget: new Budget() }), WireError)
+  assert.throws(() => new Bodies({ motion: { ...motion, tickHz: 0 }, kinds: [], budget: new Budget() }), WireError)
 })
 
 test('a replaced program counts as long as an effect that ended by itself still has it', () => {

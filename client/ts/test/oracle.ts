@@ -2,6 +2,7 @@
 // replica, over a link that loses, copies and reorders datagrams. Nothing is encoded.
 
 import assert from 'node:assert/strict'
+import { Budget } from '../src/budget.ts'
 import { Program } from '../src/field/program.ts'
 import { Bodies, type MotionStats } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
@@ -97,6 +98,7 @@ interface Lies {
 /** Replica has what Bodies needs of a replica. */
 class Replica {
   readonly bodies: Bodies
+  private readonly budget = new Budget()
   structure = 0
   newest = 0
   readonly acked = new Map<number, Row[]>()
@@ -104,7 +106,7 @@ class Replica {
   private held: Datagram[] = []
 
   constructor(kinds: readonly Kind[], diverge: () => void) {
-    this.bodies = new Bodies({ motion, kinds: kinds.map(body => ({ body })), diverge })
+    this.bodies = new Bodies({ motion, kinds: kinds.map(body => ({ body })), budget: this.budget, diverge })
   }
 
   receiveStructure(tick: number, records: Record[]): void {
@@ -144,6 +146,7 @@ class Replica {
     }
     this.acked.set(d.seq, d.rows)
     this.newest = Math.max(this.newest, d.seq)
+    this.budget.pay(d.tick * 1000 / motion.tickHz)
     this.bodies.applied(d, this.structure)
   }
 }

@@ -1,9 +1,11 @@
 // Bodies computes the entities whose exact states the server sent, and what effects do to
 // them: PROTOCOL.md, section 11.7.
 
+import { type Budget, cost, maxTickWork } from '../budget.ts'
 import { fail } from '../codes.ts'
+import { blockPoints } from '../field/machine.ts'
 import { type Columns, State } from './columns.ts'
-import { Effects, keepIf, keptTicks, noNumber, type Version } from './effects.ts'
+import { Effects, follows, keepIf, keptTicks, noNumber } from './effects.ts'
 import { audited, auditBody } from './exact.ts'
 import type { Extension, Name, Way } from './extension.ts'
 import type { Forces } from './forces.ts'
@@ -12,16 +14,8 @@ import { Sim } from './sim.ts'
 import { type Kind, maxSpeed, type Params } from './stepper.ts'
 import { Rings, Track } from './track.ts'
 
-/**
- * stepBudget bounds the estimated time of the work that one snapshot causes, in ns. A server
- * that causes more has its bodies stand still until the next Resync.
- */
-const stepBudget = 50e6
-
-// Estimated times for the budget, in ns.
-const tickTime = 1000
-const bodyTime = 60 // of a body that is awake
-const reachTime = 4 // to find whether a body is in reach of an effect that moves
+/** minWaiting is how many tracks wait before those that need not are dropped. */
+const minWaiting = 64
 
 const bytesOfTrack = 400
 const bytesOfState = 29
@@ -45,6 +39,7 @@ export interface MotionStats {
   rerun: number // of these, past ticks: of bodies whose states were older than the others
   audited: number // audits that could be checked
   faults: number // of these, those that failed
+  behind: number // snapshots for which there was no time to compute up to their tick
   overruns: number // times that computing took too long and waited for a Resync
 }
 
@@ -60,13 +55,15 @@ interface Seat extends Name {
 export interface BodiesOptions {
   readonly motion: Params & { readonly maxSpeed: number } // of the schema
   readonly kinds: readonly { readonly body?: Kind }[] // of the schema
+  /** budget is that of the work that the server causes. */
+  readonly budget: Budget
   /** diverge hears of the first audit that fails after one that agreed. */
   readonly diverge?: (tick: number, handles: readonly Name[]) => void
 }
 
 /** Bodies is kept by a replica, which calls it for each record and row. All bodies are at the tick of the newest complete snapshot. */
 export class Bodies {
-  readonly stats: MotionStats = { clean: 0, owed: 0, steps: 0, rerun: 0, audited: 0, faults: 0, overruns: 0 }
+  readonly stats: MotionStats = { clean: 0, owed: 0, steps: 0, rerun: 0, audited: 0, faults: 0, behind: 0, overruns: 0 }
   now = 0 // tick of sim; 0: none
   private readonly options: BodiesOptions
   private readonly kinds = new Map<number, Kind>()
@@ -79,7 +76,7 @@ export class Bodies {
   private readonly seatOf = new Map<number, Seat>() // by slot
   private readonly numbered: (Track | null)[] = []
   private readonly free: number[] = [] // numbers
-  private readonly waiting: Track[] = [] // fresh ones
+  private readonly waiting: Track[] = [] // fresh ones, and some that are not any more
   private readonly ghosts: Track[] = [] // of entities that have gone, but lead
   private readonly redone: Track[] = []
   private readonly audit: Track[] = []
@@ -88,7 +85,7 @@ export class Bodies {
   private overrun = false // bodies are lost: Resync
   private diverged = false // the newest audit failed: Resync
   private reported = false // and diverge knows
-  private left = 0 // of the budget, in ns
+  private readonly budget: Budget
 
   private readonly state = new State()
   private readonly before = new State()
@@ -104,6 +101,7 @@ export class Bodies {
     if (!(m.tickHz >= 1 && m.tickHz <= 1000)) fail(`bodies move at ${m.tickHz} ticks a second`)
     if (m.maxSpeed !== maxSpeed) fail(`the highest speed of bodies is ${m.maxSpeed} m/s, not ${maxSpeed}`)
     this.options = o
+    this.budget = o.budget
     let ticks = keptTicks // or more, for 0.75 s
     while (ticks < 512 && ticks < 0.75 * m.tickHz) ticks *= 2
     this.rings = new Rings(ticks)
@@ -138,6 +136,7 @@ export class Bodies {
   extend(x: Extension, tick: number, lives: (h: Name) => boolean): void {
     switch (x.type) {
       case 'program':
+        this.budget.spend(cost.program + cost.code * x.code.length + cost.look * this.effects.used.length)
         this.effects.addProgram(x, tick)
         break
       case 'added':
@@ -212,7 +211,9 @@ export class Bodies {
     if (t === null) return
     seat.track = null
     this.stats.clean--
-    if (this.leads(t)) {
+    const leader = this.effects.leader(t)
+    if (leader !== undefined) {
+      leader.ghost = t
       t.ghost = true
       this.ghosts.push(t)
     } else {
@@ -226,18 +227,14 @@ export class Bodies {
     this.free.push(t.number)
     this.sim.drop(t.number)
     this.rings.give(t.ring)
-    if (t.fresh) keepIf(this.waiting, w => w !== t)
-  }
-
-  /** leads reports whether an effect follows a body. */
-  private leads(t: Track): boolean {
-    return this.effects.used.some(slot => this.effects.slots.get(slot)!.versions.some(v => follows(v) && same(v.leader, t)))
+    t.fresh = false
   }
 
   /** give sets the exact state of an entity after a tick. entered says that earlier ones are forgotten. */
   private give(seat: Seat, tick: number, s: State, entered: boolean): void {
     let t = seat.track
     if (t === null) {
+      this.budget.spend(cost.track)
       t = new Track(this.free.pop() ?? this.numbered.length)
       this.numbered[t.number] = t
       seat.track = t
@@ -257,10 +254,15 @@ export class Bodies {
     t.given.copy(s)
     t.at = tick
     t.lost = false
-    if (!t.fresh) {
-      t.fresh = true
-      this.waiting.push(t)
-    }
+    if (t.fresh) return
+    t.fresh = true
+    if (this.waiting.length >= 2 * this.stats.clean + minWaiting) this.dropComputed()
+    this.waiting.push(t)
+  }
+
+  /** dropComputed drops the tracks from waiting that are not fresh any more. */
+  private dropComputed(): void {
+    keepIf(this.waiting, t => t.fresh)
   }
 
   /**
@@ -302,21 +304,31 @@ export class Bodies {
     return false
   }
 
-  /** complete computes all bodies up to the tick of a snapshot, and checks its audit. */
+  /**
+   * complete computes all bodies up to the tick of a snapshot, and checks its audit. If the budget
+   * is spent, the bodies stay at the tick that they have reached, and a later snapshot computes on
+   * from there. If that is more than a second ago, they stand still until the server sends their
+   * states again.
+   */
   private complete(s: Snapshot, structure: number): void {
+    if (this.budget.spent) {
+      this.stats.behind++
+      return
+    }
+    this.budget.spend(cost.snapshot + cost.look * (this.waiting.length + 2 * this.effects.versions))
     this.findLeaders()
-    this.left = stepBudget
     if (this.now === 0) this.restart(s.tick)
     if (!this.catchUp() || !this.advance(s.tick)) this.giveUp(s.tick)
+    else if (this.now < s.tick) this.stats.behind++
     this.effects.settle()
     this.effects.prune(this.now - Math.min(this.now, keptTicks))
     if (this.ghosts.length > 0) this.dropGhosts()
-    if (s.audited && s.structure === structure) this.checkAudit(s)
+    if (s.audited && s.structure === structure && this.now === s.tick && !this.budget.spent) this.checkAudit(s)
   }
 
   private dropGhosts(): void {
     keepIf(this.ghosts, t => {
-      const leads = this.leads(t)
+      const leads = this.effects.leader(t) !== undefined
       if (!leads) this.forget(t)
       return leads
     })
@@ -324,6 +336,7 @@ export class Bodies {
 
   /** findLeaders finds the bodies that effects follow. */
   private findLeaders(): void {
+    if (!this.effects.hasLeaders) return
     for (const slot of this.effects.used) {
       for (const v of this.effects.slots.get(slot)!.versions) {
         if (!follows(v)) continue
@@ -342,7 +355,7 @@ export class Bodies {
   private numberOf(h: Name): number {
     const seat = this.seatOf.get(h.slot)
     const t = seat?.generation === h.generation ? seat.track : null
-    return (t ?? this.ghosts.find(g => same(h, g)))?.number ?? noNumber
+    return (t ?? this.effects.leader(h)?.ghost)?.number ?? noNumber
   }
 
   /** restart empties sim at a tick. */
@@ -359,6 +372,7 @@ export class Bodies {
   private giveUp(tick: number): void {
     this.stats.overruns++
     this.overrun = true
+    this.budget.spend(cost.look * this.numbered.length)
     this.restart(tick)
     for (const t of this.numbered) {
       if (t !== null && (!t.fresh || t.at <= tick)) {
@@ -366,7 +380,7 @@ export class Bodies {
         t.fresh = t.late = false
       }
     }
-    keepIf(this.waiting, t => t.fresh)
+    this.dropComputed()
   }
 
   /** install puts the effect on a slot, as it is after a tick, into a sim of that tick. It wakes nothing. */
@@ -385,25 +399,33 @@ export class Bodies {
     m.put(leader.number, leader.kind, leader.state(tick, this.state))
   }
 
-  /** apply applies the versions of effects from a tick on to a sim of the tick before. */
-  private apply(m: Sim, slots: readonly number[], tick: number): void {
+  /** apply applies the versions of effects from a tick on to a sim of the tick before. It returns false if that takes too long. */
+  private apply(m: Sim, slots: readonly number[], tick: number): boolean {
     for (const slot of slots) {
       for (const v of this.effects.slots.get(slot)!.versions) {
         if (v.from !== tick) continue
+        this.budget.spend(cost.effect + cost.look * m.effects)
+        if (v.wakesOld || v.wakesNew) this.budget.spend(2 * cost.reach * m.length)
+        if (this.budget.overdrawn) return false
         m.endEffect(slot, v.wakesOld)
         if (v.source !== null) m.setEffect(slot, v.source, v.wakesNew)
         v.applied = true
       }
     }
+    return true
   }
 
-  /** advance computes all bodies up to a tick. It returns false if that takes too long. */
+  /**
+   * advance computes all bodies up to a tick, or until the budget is spent. It returns false if
+   * that leaves them more than a second behind, or if a tick takes too long.
+   */
   private advance(tick: number): boolean {
     while (this.now < tick) {
+      if (this.budget.spent) return tick - this.now <= this.options.motion.tickHz
       this.put()
-      this.apply(this.sim, this.effects.due, this.now + 1)
+      if (!this.apply(this.sim, this.effects.due, this.now + 1)) return false
       this.now++
-      if (!this.tick(this.sim)) return false
+      if (!this.tick(this.sim, this.effects.due.length > 0 ? this.effects.versions : 0)) return false
       this.sim.changed(this.state, this.record)
     }
     this.put()
@@ -414,7 +436,7 @@ export class Bodies {
   private put(): void {
     if (this.waiting.length === 0) return
     keepIf(this.waiting, t => {
-      if (t.at !== this.now) return true
+      if (!t.fresh || t.at !== this.now) return t.fresh
       t.fresh = false
       this.start(t)
       this.sim.put(t.number, t.kind, t.given)
@@ -422,14 +444,16 @@ export class Bodies {
     })
   }
 
-  /** tick moves a sim by one tick, within the budget. */
-  private tick(m: Sim): boolean {
+  /** tick moves a sim by one tick, before which so many tracks and versions were looked at. It returns false if that takes too long. */
+  private tick(m: Sim, looked: number): boolean {
     const { awake } = m
-    this.left -= tickTime + bodyTime * awake + reachTime * m.length * m.effects
-    if (this.left < 0) return false
-    const { slowest } = this.effects
-    const ok = m.tickWithin(this.left / slowest)
-    this.left -= slowest * m.points
+    const perEffect = cost.effect + cost.reach * m.length + cost.act * Math.ceil(awake / blockPoints)
+    const work = cost.tick + cost.body * awake + perEffect * m.effects + cost.look * (this.waiting.length + looked)
+    this.budget.spend(work)
+    if (work > maxTickWork) return false
+    const { slowest } = this.effects // in ns
+    const ok = m.tickWithin(1e6 * maxTickWork / slowest)
+    this.budget.spend(1e-6 * slowest * m.points)
     this.stats.steps += awake
     return ok
   }
@@ -442,14 +466,14 @@ export class Bodies {
   private catchUp(): boolean {
     this.redone.length = 0
     for (const t of this.waiting) {
-      if (t.at > this.now) continue
+      if (!t.fresh || t.at > this.now) continue
       t.late = true
       this.redone.push(t)
     }
     this.replaceLate()
     if (this.redone.length === 0) return true
     if (!this.computeAgain()) return false
-    keepIf(this.waiting, t => t.fresh)
+    this.dropComputed()
     return true
   }
 
@@ -477,9 +501,10 @@ export class Bodies {
       for (const slot of this.effects.used) this.install(this.again, slot, from)
     }
     for (let tick = from; tick < this.now; tick++) {
+      if (this.budget.overdrawn) return false
       this.putAgain(tick)
-      this.apply(this.again, this.effects.used, tick + 1)
-      if (!this.tick(this.again)) return false
+      if (!this.apply(this.again, this.effects.used, tick + 1)) return false
+      if (!this.tick(this.again, this.redone.length + 2 * this.effects.versions)) return false
       this.stats.rerun += this.again.awake
       this.again.changed(this.state, this.rewrite)
     }
@@ -516,6 +541,7 @@ export class Bodies {
   /** checkAudit compares the audit of a complete snapshot with the bodies computed. */
   private checkAudit(s: Snapshot): void {
     this.audit.length = 0
+    this.budget.spend(cost.look * this.seats.length)
     for (const seat of this.seats) {
       if (!audited(seat.slot, s.seq)) continue
       const t = seat.track
@@ -598,14 +624,6 @@ function mix(a: State, b: State, share: number, s: State): void {
   s.vx = a.vx + (b.vx - a.vx) * share
   s.vy = a.vy + (b.vy - a.vy) * share
   s.vz = a.vz + (b.vz - a.vz) * share
-}
-
-function follows(v: Version): boolean {
-  return v.source !== null && v.source.path.form === PathForm.following
-}
-
-function same(a: Name, b: Name): boolean {
-  return a.slot === b.slot && a.generation === b.generation
 }
 
 /** checkLeader checks that an effect follows an entity that will be Live. */

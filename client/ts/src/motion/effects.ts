@@ -4,7 +4,9 @@ import { fail } from '../codes.ts'
 import { Program, VerifyError } from '../field/program.ts'
 import { maxBack } from '../limits.ts'
 import { type Added, type Changed, type Ended, firstTick, type Name, nobody, type ProgramSent, ticksOf } from './extension.ts'
+import { PathForm } from './path.ts'
 import type { Source } from './sim.ts'
+import type { Track } from './track.ts'
 
 /** keptTicks is how long effects are remembered after they ended or changed. */
 export const keptTicks = maxBack + 1
@@ -59,15 +61,40 @@ interface Counted {
   readonly bytes: number
 }
 
+/** Leader is an entity that effects follow. */
+interface Leader {
+  versions: number // of the effects
+  ghost: Track | null // its body, if the entity has gone
+}
+
+const bytesOfLeader = 128
+
+/** follows reports whether the effect follows an entity. */
+export function follows(v: Version): boolean {
+  return v.source !== null && v.source.path.form === PathForm.following
+}
+
 /** Effects holds programs and effects. Records are checked as section 6.1 says; all errors are the server's. */
 export class Effects {
   readonly slots = new Map<number, Slot>()
   readonly used: number[] = [] // slots with versions
   readonly due: number[] = [] // slots with versions that bodies have not been computed with
+  versions = 0 // in all slots
   slowest = 1 // ns per point of the slowest program
   bytes = 0
   private readonly programs = new Map<number, Counted>()
   private readonly replaced: Counted[] = [] // that versions still have
+  private readonly leaders = new Map<string, Leader>() // by handle
+
+  /** leader returns what is known of an entity that effects follow, undefined of others. */
+  leader(h: Name): Leader | undefined {
+    return this.leaders.size === 0 ? undefined : this.leaders.get(spell(h))
+  }
+
+  /** hasLeaders reports whether an effect follows an entity. */
+  get hasLeaders(): boolean {
+    return this.leaders.size > 0
+  }
 
   /** addProgram applies a record of a message of that tick. */
   addProgram(p: ProgramSent, tick: number): void {
@@ -145,9 +172,34 @@ export class Effects {
   private append(slot: number, e: Slot, v: Version): void {
     e.first = v.from
     if (e.versions.push(v) === 1) this.used.push(slot)
-    this.bytes += bytesOf(v)
+    this.keep(v)
     if (!e.due) this.due.push(slot)
     e.due = true
+  }
+
+  /** keep counts a version, and drop stops counting it. */
+  private keep(v: Version): void {
+    this.versions++
+    this.bytes += bytesOf(v)
+    if (!follows(v)) return
+    const name = spell(v.leader)
+    let l = this.leaders.get(name)
+    if (l === undefined) {
+      l = { versions: 0, ghost: null }
+      this.leaders.set(name, l)
+      this.bytes += bytesOfLeader
+    }
+    l.versions++
+  }
+
+  private drop(v: Version): void {
+    this.versions--
+    this.bytes -= bytesOf(v)
+    if (!follows(v)) return
+    const l = this.leader(v.leader)!
+    if (--l.versions > 0) return
+    this.leaders.delete(spell(v.leader))
+    this.bytes -= bytesOfLeader
   }
 
   /** settle removes from due the slots without versions that bodies were not computed with. */
@@ -168,7 +220,7 @@ export class Effects {
       const v = versions[n]
       const over = v.source === null ? v.from <= oldest : v.source.last !== 0 && v.source.last < oldest
       if (n + 1 === versions.length && v.applied && over) n++
-      for (let i = 0; i < n; i++) this.bytes -= bytesOf(versions[i])
+      for (let i = 0; i < n; i++) this.drop(versions[i])
       if (n > 0) versions.splice(0, n)
       return versions.length > 0
     })
