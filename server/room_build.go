@@ -5,28 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 )
-
-// imageSuffix ends the names of images, and of no other file in their folders.
-const imageSuffix = ".image"
-
-// path returns the file of a room's image.
-func (c RoomImages) path(kind, id string) string {
-	if id == "" {
-		return filepath.Join(c.Dir, kind+imageSuffix)
-	}
-	return filepath.Join(c.Dir, kind, id+imageSuffix)
-}
 
 // build returns the room's next run, restored from its image if there is one. The first run waits for
 // the end of the room that this one replaces.
@@ -49,56 +34,6 @@ func (m *rooms) build(ctx context.Context, k *kind, r *Room) (*run, error) {
 		err = errors.Join(err, store.Close())
 	}
 	return made, err
-}
-
-// openImage opens the room's image. It returns nil if the room is not saved.
-func (m *rooms) openImage(k *kind, r *Room) (*imagefile.Store, error) {
-	images := m.config.Images
-	if images.Dir == "" || k.Unsaved {
-		return nil, nil
-	}
-	path := images.path(r.kind, r.id)
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("server: cannot make the folder of images: %w", err)
-	}
-	if _, err := os.Stat(path); err != nil && r.id != "" {
-		if err := m.bound(k, r, folder); err != nil {
-			return nil, err
-		}
-	}
-	return imagefile.Open(path, images.Keep)
-}
-
-// bound returns an error if the kind has MaxImages without r. Open rooms count before their first
-// image. The operator is not bounded.
-func (m *rooms) bound(k *kind, r *Room, folder string) error {
-	stored := map[string]bool{}
-	m.mu.Lock()
-	r.saved = true
-	for _, o := range m.byName {
-		if o.kind == r.kind && o.id != "" && o.saved && o != r {
-			stored[o.id+imageSuffix] = true
-		}
-	}
-	operator := r.by == byOperator
-	m.mu.Unlock()
-	files, err := os.ReadDir(folder)
-	if err != nil {
-		return fmt.Errorf("server: cannot read the folder of images: %w", err)
-	}
-	for _, f := range files {
-		if strings.HasSuffix(f.Name(), imageSuffix) {
-			stored[f.Name()] = true
-		}
-	}
-	if len(stored) < k.MaxImages || operator {
-		return nil
-	}
-	m.mu.Lock()
-	r.saved = false
-	m.mu.Unlock()
-	return fmt.Errorf("server: %s has %d images, the most that the kind may have: remove the images of unused rooms (%w)", folder, len(stored), &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"})
 }
 
 // buildOn returns a run whose range of generations is above the image's. If the first free range
@@ -163,7 +98,7 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 		return nil, 0, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
-	if least == 0 && !k.pins(r) && !m.byOperator(r) { // clients cannot fill the disk with rooms that they do not enter
+	if !k.pins(r) && !m.byOperator(r) { // clients cannot fill the disk, or keep images from being old, without entering the room
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()
 			return s.Joined+s.MovedIn == 0

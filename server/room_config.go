@@ -43,6 +43,14 @@ type RoomImages struct {
 	Every time.Duration
 	// Keep is the number of generations of each image: see package imagefile.
 	Keep int
+	// PruneAfter is how long nobody must have entered a room with an id before its image is
+	// removed, at the start and once an hour; at least 1 h. The image of a room that exists is
+	// never removed. 0: an image is removed only where RoomKind.MaxImages or MaxBytes leaves no
+	// space for a new room, and if nobody has entered its room for 30 days. Negative: never.
+	PruneAfter time.Duration
+	// MaxBytes bounds the images of all rooms with ids, in all generations, where new rooms are
+	// made. It is no quota: images of existing rooms may grow. 0: no limit.
+	MaxBytes int64
 }
 
 // RoomKind describes the rooms of one kind. They have the same schema.
@@ -66,8 +74,9 @@ type RoomKind struct {
 	// Unsaved excludes rooms of the kind from RoomsConfig.Images: each begins with a new world.
 	Unsaved bool
 	// MaxImages bounds the stored images of the kind, and open rooms without one. At the bound,
-	// only the operator can create a room that has no image yet: clients are refused with
-	// ServerFull. Default 1,000.
+	// RoomImages.PruneAfter decides whether one is removed for a new room. If not, only the
+	// operator can create a room that has no image yet: clients are refused with ServerFull. One
+	// address creates at most half as many as are left, but one at least. Default 1,000.
 	MaxImages int
 }
 
@@ -117,6 +126,7 @@ const (
 	defaultIdleAfter = time.Minute
 	minIdleAfter     = time.Second
 	defaultMaxImages = 1000
+	minPruneAfter    = time.Hour
 	// maxKindName and a slash leave half of wire.MaxRoom to the id.
 	maxKindName = 32
 	// maxRooms is below the number of ranges of generations.
@@ -188,7 +198,9 @@ func (c RoomsConfig) Validate() error {
 	}
 	complain(c.Images.Every < 0 || c.Images.Every > maxImageEvery, "images are saved every %v: want at most %v, or 0 for %v", c.Images.Every, maxImageEvery, defaultImageEvery)
 	complain(c.Images.Keep < 0 || c.Images.Keep > imagefile.MaxKeep, "%d generations of images: want 1 to %d, or 0 for %d", c.Images.Keep, imagefile.MaxKeep, imagefile.DefaultKeep)
-	complain(c.Images.Dir == "" && (c.Images.Every != 0 || c.Images.Keep != 0), "Images.Every or Keep is set without Dir")
+	complain(c.Images.PruneAfter > 0 && c.Images.PruneAfter < minPruneAfter, "images are removed after %v: want at least %v", c.Images.PruneAfter, minPruneAfter)
+	complain(c.Images.MaxBytes < 0, "Images.MaxBytes is %d", c.Images.MaxBytes)
+	complain(c.Images.Dir == "" && c.Images != RoomImages{}, "Images has settings, but no Dir")
 	if c.Images.Dir != "" {
 		info, err := os.Stat(c.Images.Dir)
 		complain(err != nil, "the folder of images: %v", err)

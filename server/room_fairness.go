@@ -21,9 +21,9 @@ type eviction struct {
 	ended bool // set before over is closed; false: a session has reached the room meanwhile
 }
 
-// share returns how many of most rooms, of which used exist, one address may have created: half of
+// share returns how many of most places, of which used are taken, one address may take: half of
 // what is left, so that no few addresses take all, but one at least.
-func share(most, used int) int { return min(max((most-used)/2, 1), roomsPerAddress) }
+func share(most, used int) int { return max((most-used)/2, 1) }
 
 // evict returns the room that must end before a room of kind k begins for a client of address, or nil
 // if there is space. The error says why no room may begin. Callers hold m.mu.
@@ -49,7 +49,7 @@ func (m *rooms) evict(k *kind, address string, now time.Time) (evicted *Room, er
 				idle = append(idle, r)
 			}
 		}
-		if most := share(bound.most, used); address != "" && own >= most {
+		if most := min(share(bound.most, used), roomsPerAddress); address != "" && own >= most {
 			return nil, &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("your network has created %d rooms", own)}
 		}
 		if used < bound.most || evicted != nil {

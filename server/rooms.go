@@ -90,6 +90,9 @@ type rooms struct {
 	most    int  // maximum sessions of all rooms
 	closing bool
 	unsaved []error // of rooms that ended while closing
+
+	imagesMu    sync.Mutex // acquired before mu: held while images are opened, counted and removed
+	stopPruning context.CancelFunc
 }
 
 // kind holds what the rooms of a RoomKind have in common.
@@ -102,16 +105,19 @@ type kind struct {
 	past     admin.Report   // totals of ended runs
 	pastMs   *hdrhistogram.Histogram
 	panics   uint64
+	// imageCreators are the addresses that created the stored rooms since the start of the server, by id.
+	// Guarded by rooms.imagesMu.
+	imageCreators map[string]string
 }
 
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
 		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{}, cordons: cordons{},
-		most: cmp.Or(c.MaxSessions, session.DefaultMaxSessions),
+		most: cmp.Or(c.MaxSessions, session.DefaultMaxSessions), stopPruning: func() {},
 	}
 	for name, k := range m.config.Kinds {
-		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits)}
+		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits), imageCreators: map[string]string{}}
 	}
 	s := c.session() // for the defaults of Admit and Random
 	var err error
@@ -398,6 +404,11 @@ func (m *rooms) draining() bool {
 
 // start makes the pinned rooms. Those that are not ready when ctx ends are no error.
 func (m *rooms) start(ctx context.Context) error {
+	if m.config.Images.Dir != "" {
+		pruning, stop := context.WithCancel(context.Background())
+		m.stopPruning = stop
+		m.hosting.Go(func() { m.pruneOld(pruning) })
+	}
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {
@@ -417,6 +428,7 @@ func (m *rooms) end() error {
 		r.stop()
 	}
 	m.mu.Unlock()
+	m.stopPruning()
 	m.router.Drain()
 	ended := make(chan struct{})
 	go func() {

@@ -282,6 +282,9 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		_, err = h.join(context.Background(), "match/z", "", false)
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		time.Sleep(10 * time.Second)
+		require.NotContains(t, files(), "a.image.old-1", "nobody has entered it")
+		h.mustVisit("match/a")
+		time.Sleep(2 * time.Minute)
 		require.Contains(t, files(), "a.image.old-1", "it goes on from its image")
 	})
 }

@@ -639,16 +639,16 @@ func TestContradictionsOfRooms(t *testing.T) {
 				"a":        {MaxRooms: -1, MaxSessions: -1, MaxImages: -1, Create: 9},
 				"b":        {New: game, Unsaved: true, MaxImages: 1, Create: ForGame},
 			},
-			Default: "b/1", MaxRooms: 1 << 20, Images: RoomImages{Dir: file, Every: 2 * time.Hour, Keep: 1000},
+			Default: "b/1", MaxRooms: 1 << 20, Images: RoomImages{Dir: file, Every: 2 * time.Hour, Keep: 1000, PruneAfter: time.Minute, MaxBytes: -1},
 		},
 	}.Validate()
 	for _, text := range []string{
 		"Room and Rooms", "CommandBurst and Rooms", "Image and Rooms", `the name "Bad Name"`, "IdleAfter is 1ns", "New is missing", "kind a: MaxRooms", "kind a: MaxSessions",
-		"kind a: MaxImages", "Create is 9", "rooms are Unsaved", `Default is "b/1"`, "MaxRooms is 1048576", "not a folder", "want at most 1h", "1000 generations",
+		"kind a: MaxImages", "Create is 9", "rooms are Unsaved", `Default is "b/1"`, "MaxRooms is 1048576", "not a folder", "want at most 1h", "1000 generations", "after 1m0s: want at least 1h", "MaxBytes is -1",
 	} {
 		require.ErrorContains(t, err, text)
 	}
-	require.ErrorContains(t, Config{Listen: "127.0.0.1:0", Rooms: &RoomsConfig{Default: "../x", Images: RoomImages{Keep: 1}}}.Validate(), "no kinds")
+	require.ErrorContains(t, Config{Listen: "127.0.0.1:0", Rooms: &RoomsConfig{Default: "../x", Images: RoomImages{Keep: 1}}}.Validate(), "Images has settings, but no Dir")
 }
 
 // Fields that New sets beyond the room's own are errors, as is a world that ignores its generations.

@@ -118,7 +118,8 @@ func TestServeRooms(t *testing.T) {
 	images, records := filepath.Join(dir, "images"), filepath.Join(dir, "records")
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		status, out = runInn(t, ctx, inn(), "serve", "--listen", "127.0.0.1:0", "--image", images, "--record", records, "--rooms", "7", "--max-sessions", "5")
+		status, out = runInn(t, ctx, inn(), "serve", "--listen", "127.0.0.1:0", "--image", images, "--record", records, "--rooms", "7", "--max-sessions", "5",
+			"--image-rooms", "9", "--image-mb", "1", "--image-prune-after", "24h")
 		cancel()
 		require.Equal(t, exitOK, status, out)
 		require.Contains(t, out, "rooms of inn [lobby room] on 127.0.0.1:")

@@ -41,6 +41,7 @@ type serveCommand struct {
 
 	adminFlags
 	recordFlags
+	roomImageFlags
 	webFlags
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Maximum number of clients from one IPv4 address or IPv6 /64 (64; unlimited from this machine)."`
@@ -90,7 +91,7 @@ func (c *serveCommand) Validate() error {
 	case c.QlogDir != "" && c.Admin == "":
 		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
-	return errors.Join(c.recordFlags.validate(), c.webFlags.validate())
+	return errors.Join(c.recordFlags.validate(), c.roomImageFlags.validate(c.Image), c.webFlags.validate())
 }
 
 // run serves until ctx is done, drains, and prints a summary.
@@ -224,6 +225,9 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 		if c.RecordRooms != 0 {
 			return nil, mistake("--record-rooms is set, but this game has one world")
 		}
+		if c.roomImageFlags != (roomImageFlags{}) {
+			return nil, mistake("--image-rooms, --image-mb or --image-prune-after is set, but this game has one world")
+		}
 		if err := regularfile.CheckCreate(c.Record); errors.Is(err, regularfile.ErrNotRegular) {
 			return nil, err
 		}
@@ -242,6 +246,7 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 func (c *serveCommand) rooms(r *server.RoomsConfig) error {
 	r.MaxRooms, r.Default = cmp.Or(c.Rooms, r.MaxRooms), c.room()
 	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep}
+	c.roomImageFlags.apply(r)
 	if c.Image != "" {
 		if err := os.MkdirAll(c.Image, 0o755); err != nil {
 			return mistake("--image must name a folder, since this game has rooms: %w", err)

@@ -1,0 +1,40 @@
+package imagefile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+func TestRemove(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.image")
+	w, img := newWorld(t), &world.Image{}
+	s, err := Open(path, 3)
+	require.NoError(t, err)
+	for range 4 {
+		next(w, img)
+		require.NoError(t, s.Save(img))
+	}
+	for _, name := range []string{"a.image.damaged", "a.image.old-1.damaged", "a.image.old", "a.image2", "a.image.old-1.image", "b.image", "b.image.old-1"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+	}
+	_, err = Open(path, 3)
+	require.ErrorIs(t, err, ErrInUse)
+	require.NoError(t, s.Remove())
+	require.NoError(t, s.Close())
+	require.Equal(t, []string{"a.image.old", "a.image.old-1.image", "a.image2", "b.image", "b.image.old-1"}, files(t, dir), "files of others")
+}
+
+func TestBaseName(t *testing.T) {
+	for name, want := range map[string]string{
+		"a": "a", "a.lock": "a", "a.damaged": "a", "a.old-3": "a", "a.old-12.damaged": "a", "a.worldd-0123456789abcdef.tmp": "a",
+		"a.old-0": "a.old-0", "a.old-1.image": "a.old-1.image", "a.tmp": "a.tmp",
+	} {
+		require.Equal(t, want, BaseName(name), name)
+	}
+}
