@@ -22,13 +22,23 @@ func TestAllowanceIsARank(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var a client.Allowance
-			var samples []time.Duration
+			var samples, times []time.Duration
+			now := time.Duration(0)
 			r := rand.New(rand.NewPCG(1, 2))
 			for i := range 1000 {
+				now += time.Duration(r.Int64N(int64(time.Second) / int64(1+i/10)))
 				d := time.Duration(delay(r, i))
-				samples = append(samples, d)
-				sorted := slices.Sorted(slices.Values(samples[max(0, len(samples)-client.AllowanceSamples):]))
-				require.Equal(t, sorted[len(sorted)-1-len(sorted)/50], a.Add(d), "after %d samples", i+1)
+				samples, times = append(samples, d), append(times, now)
+				n := 1
+				for n < min(len(samples), client.AllowanceSamples) && (n < client.MinOutlier || now-times[len(times)-1-n] <= client.AllowanceSpan) {
+					n++
+				}
+				exceed := n / 50
+				if n >= client.MinOutlier {
+					exceed = max(exceed, 1)
+				}
+				sorted := slices.Sorted(slices.Values(samples[len(samples)-n:]))
+				require.Equal(t, sorted[n-1-exceed], a.Add(now, d), "after %d samples", i+1)
 			}
 		})
 	}

@@ -318,7 +318,14 @@ func (r *Replica) finishRow(d *decodedRow, err error, values []uint32) error {
 // publish applies the decoded rows and records the datagram for acknowledgement.
 func (r *Replica) publish(h wire.StateHeader) {
 	if h.Tick > r.tick {
-		r.tick, r.before = h.Tick, r.tick
+		r.before = r.tick
+		if r.empty != 0 && h.Seq == r.empty+1 { // others would have been empty too, and were not sent
+			r.before = max(r.before, h.Tick-min(h.Tick, r.interval))
+		}
+		r.tick, r.empty = h.Tick, 0
+		if h.Rows == 0 && len(h.Events) == 0 {
+			r.empty = h.Seq
+		}
 		r.input, _ = h.AppliedInput()
 		r.stats.Frames++
 	}
@@ -369,12 +376,14 @@ func (r *Replica) reportUpdates() {
 
 // blendFrom returns the tick from which At blends a new state of e in: 0 for its
 // previous state's tick, unless a snapshot between the two had no row of e. Then e was
-// shown at rest, and is blended from the newest render on.
+// shown at rest, and is blended from the newest render on, but over two snapshots at most:
+// it may have been at rest, or its snapshot had no room for its row.
 func (r *Replica) blendFrom(tick uint32, e *Entity) uint32 {
 	if tick < r.tick || r.before <= e.states.tick {
 		return 0
 	}
-	return min(r.shown, tick-1)
+	earliest := r.before - min(r.before, tick-r.before)
+	return min(max(r.shown, earliest), tick-1)
 }
 
 // hold keeps a datagram until its structure arrives.

@@ -62,8 +62,9 @@
 // interpolates between the states before and after it, as the schema's tags direct:
 // floats linearly, angles and quaternions along the shorter arc. All other fields
 // change when their state is reached; strings and []byte change as soon as they arrive.
-// The delay is measured so that all but one in fifty snapshots arrive in time. It grows at once when the link worsens, shrinks
-// slowly when it improves, and the moment never goes back. If snapshots stop, fields
+// The delay is measured so that all but one in fifty snapshots of the last four seconds arrive
+// in time. It grows at once when the link worsens, shrinks within seconds when it improves, and
+// the moment never goes back. If snapshots stop, fields
 // with predict=linear are extrapolated for a quarter second. [Component.Jumping] tells
 // At which changes are teleports. [Component.Get] returns the newest state, for game
 // rules.

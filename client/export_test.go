@@ -158,14 +158,17 @@ func (r *Replica) StateLists() (used, spare int) {
 // Allowance is the time to allow for delays that vary.
 type Allowance struct{ allowance }
 
-// Add adds a delay, of any time since the last, and returns what one in fifty of the newest
-// AllowanceSamples exceed.
-func (a *Allowance) Add(delay time.Duration) time.Duration {
-	a.add(0, delay)
-	return a.largest[min(a.count, AllowanceSamples)/50]
+// Add adds a delay at now, and returns what the allowed share of the newest ones exceeds.
+func (a *Allowance) Add(now, delay time.Duration) time.Duration {
+	a.add(now, delay)
+	return a.want(now)
 }
 
-const AllowanceSamples = allowanceSamples
+const (
+	AllowanceSamples = allowanceSamples
+	AllowanceSpan    = allowanceSpan
+	MinOutlier       = minOutlier
+)
 
 // FrameTypes follows the frames of a stream.
 type FrameTypes struct{ frameTypes }

@@ -62,7 +62,9 @@ type Replica struct {
 	acks          ackWindow
 	ackTicks      [64]uint32 // ticks of the snapshots in acks, by seq modulo 64
 	tick          uint32     // of the newest snapshot
-	before        uint32     // newest tick of a snapshot before tick
+	before        uint32     // newest tick of a snapshot before tick, sent or omitted
+	empty         uint32     // number of the first snapshot of tick if it was empty, else 0
+	interval      uint32     // ticks between two snapshots, as the Welcome says
 	span          uint32     // ticks of states kept for Component.At
 	shown         uint32     // tick of the newest Render
 	held          []heldDatagram

@@ -186,6 +186,9 @@ func (s *Session) forget() {
 // renew makes an empty replica for the world of m, which keeps the counters, and an unset clock.
 func (s *Session) renew(l *layout, m *wire.Welcome) {
 	next := newReplica(l, m.GenerationFloor, m.GenerationCeiling, m.MaxSlots, s.config.limits(), s.config.Observer)
+	if m.SnapshotHz > 0 {
+		next.interval = uint32(m.TickHz / m.SnapshotHz)
+	}
 	next.events, next.wishes, next.budget = s.config.Events, &s.wishes, &s.budget
 	if s.replica != nil {
 		next.stats = s.replica.Stats()

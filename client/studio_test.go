@@ -52,6 +52,7 @@ type studio struct {
 	last   []byte // the newest snapshot
 	echo   uint32
 	heard  int64 // when echo arrived
+	stuck  int64 // the link to the client stands still until then
 	frozen int64 // the server stands still until then
 	behind int64 // total time that it stood still
 }
@@ -151,7 +152,10 @@ func (s *studio) play(d time.Duration) {
 			s.echo, s.heard = in.Stamp, s.now
 			s.arrived(in, s.tick)
 		}
-		arrivals := s.down.Receive(s.now)
+		var arrivals [][]byte
+		if s.now >= s.stuck {
+			arrivals = s.down.Receive(s.now)
+		}
 		for _, d := range arrivals {
 			_, err := s.session.ReceiveDatagram(d, s.time())
 			require.NoError(s.t, err)

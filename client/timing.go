@@ -52,10 +52,10 @@ func (s *Session) Clock(now time.Duration) Clock { return s.clock.estimate(now) 
 // From the first call on, the replica keeps the states that Component.At needs. Render
 // calls the functions of OnEventRendered for the events up to the moment.
 //
-// The moment lags behind the server's time so that all but one in fifty snapshots
-// arrive in time. The lag grows at once when they are later, and shrinks by a fiftieth
-// of the time that passes. Meanwhile the moment advances at most a quarter slower or a
-// tenth faster than time; it never goes back (C4).
+// The moment lags behind the server's time so that all but one in fifty snapshots of the last
+// four seconds arrive in time; a single late one changes nothing. The lag grows at once when they
+// are later, and half of an excess is gone after 1.4 s. Meanwhile the moment advances at most a
+// quarter slower or a tenth faster than time; it never goes back (C4).
 func (s *Session) Render(now time.Duration) Moment {
 	if s.replica == nil {
 		return Moment{}
@@ -92,13 +92,17 @@ const (
 	// running fast, but running out of snapshots stutters.
 	slowShare = 4
 	fastShare = 10
+	// burstShare is the inverse share of the interval between snapshots within which two arrive
+	// together.
+	burstShare = 8
 )
 
 // renderer computes the moment to show. It lags behind the server's time by as long as
 // snapshots need to arrive, and never goes back (C4).
 type renderer struct {
 	on      bool
-	resumed bool // no snapshot has arrived since the session resumed
+	resumed bool          // no snapshot has arrived since the session resumed
+	arrived time.Duration // when the newest snapshot did
 	delay   allowance
 	shown   time.Duration // server time of the newest render
 	updated time.Duration
@@ -106,9 +110,12 @@ type renderer struct {
 
 // snapshot records the arrival of the first snapshot of a tick. Until then the
 // snapshot before was the newest, and a render that lagged by less had no later state.
-// Late, lost and infrequent snapshots count alike.
+// Late, lost and infrequent snapshots count alike. Those that arrive together, after a link
+// stood still, count as one: the first was the latest.
 func (r *renderer) snapshot(now time.Duration, c *clock, before uint32) {
-	if before != 0 && !r.resumed {
+	together := now-r.arrived < c.interval/burstShare
+	r.arrived = now
+	if before != 0 && !r.resumed && !together {
 		r.delay.add(now, min(c.server(now)-c.timeOf(before), maxDelay))
 	}
 	r.resumed = false
@@ -133,57 +140,62 @@ func (r *renderer) advance(now time.Duration, c *clock) time.Duration {
 }
 
 const (
-	// allowanceSamples is how many delays an allowance looks back: four seconds at 30
-	// a second.
+	// allowanceSamples is how many delays an allowance looks back at most, and allowanceSpan how
+	// long, unless that has fewer than minOutlier.
 	allowanceSamples = 128
-	// allowanceShare is the part of passing time by which an allowance shrinks: an
-	// excess of 100 ms is gone after five seconds.
-	allowanceShare = 50
+	allowanceSpan    = 4 * time.Second
+	// minOutlier is the number of delays of which one is an outlier.
+	minOutlier = 8
+	// allowanceFade is the time in which an allowance loses all of its excess, if it went on as it
+	// begins: half of it is gone after 1.4 s.
+	allowanceFade = 2 * time.Second
 )
 
-// allowance is the time to allow for a delay that varies, exceeded by one in fifty. It
-// grows at once, because too short a wait is visible, and shrinks slowly, because too
-// long a wait hardly is.
+// allowance is the time to allow for a delay that varies, exceeded by one in fifty of the last
+// four seconds, and by one of eight or more. It grows at once, because too short a wait is
+// visible, and shrinks evenly: the moment then advances a little faster than time.
 type allowance struct {
 	value   time.Duration
 	updated time.Duration
-	largest [allowanceSamples/50 + 1]time.Duration // of samples, descending
 	count   int
-	samples [allowanceSamples]time.Duration // the newest, by count
+	samples [allowanceSamples]delaySample // the newest, by count
 }
 
+type delaySample struct{ at, delay time.Duration }
+
 func (a *allowance) add(now, delay time.Duration) {
-	i, n := a.count%allowanceSamples, min(a.count+1, allowanceSamples)
-	was := a.samples[i]
-	a.samples[i] = delay
-	switch {
-	case a.count < allowanceSamples:
-		a.rank(delay, a.count)
-	case was >= a.largest[len(a.largest)-1]: // it may be one of them
-		for j, d := range &a.samples {
-			a.rank(d, j)
-		}
-	default:
-		a.rank(delay, n)
-	}
+	a.samples[a.count%allowanceSamples] = delaySample{now, delay}
 	a.count++
-	want := a.largest[n/50]
-	passed := max(now-a.updated, 0)
+	want := a.want(now)
+	passed := min(max(now-a.updated, 0), allowanceFade)
 	a.updated = now
 	if a.count == 1 {
 		a.value = want
 	}
-	a.value = max(want, a.value-passed/allowanceShare)
+	a.value = max(want, a.value-(a.value-want)*passed/allowanceFade)
 }
 
-// rank adds a delay to largest, after that many samples.
-func (a *allowance) rank(delay time.Duration, samples int) {
-	for i := range min(samples, len(a.largest)) {
-		if delay > a.largest[i] {
-			a.largest[i], delay = delay, a.largest[i]
+// want returns the delay that the allowed share of the newest samples exceeds.
+func (a *allowance) want(now time.Duration) time.Duration {
+	var largest [allowanceSamples/50 + 1]time.Duration // descending
+	n := 0
+	for ; n < min(a.count, allowanceSamples); n++ {
+		s := &a.samples[(a.count-1-n)%allowanceSamples]
+		if n >= minOutlier && now-s.at > allowanceSpan {
+			break
+		}
+		delay := s.delay
+		for i := range min(n, len(largest)) {
+			if delay > largest[i] {
+				largest[i], delay = delay, largest[i]
+			}
+		}
+		if n < len(largest) {
+			largest[n] = delay
 		}
 	}
-	if samples < len(a.largest) {
-		a.largest[samples] = delay
+	if n < minOutlier {
+		return largest[0]
 	}
+	return largest[max(n/50, 1)]
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // ms converts milliseconds to the studio's steps.
@@ -92,23 +93,105 @@ func TestFramesAfterASlowStart(t *testing.T) {
 	s.play(1700 * time.Millisecond)
 	s.down.SetConditions(near)
 	s.render = func() { s.shown() }
-	s.play(1400 * time.Millisecond)
+	s.play(1300 * time.Millisecond)
 	_, m := s.shown()
 	require.InDelta(t, 1.5*studioTickHz, s.trueTick()-m.Tick, 6, "slow as ever")
-	s.play(200 * time.Millisecond)
+	s.play(300 * time.Millisecond)
 	_, m = s.shown()
 	require.InDelta(t, s.trueTick(), m.Tick, 0.8*studioTickHz, "half a second of delay, and what is not caught up yet")
+}
+
+// The render lag recovers after a link has stood still once: at any rate of snapshots, in young
+// sessions and in those to which little was new. Stalls that recur count.
+func TestLagRecovers(t *testing.T) {
+	const stall = 300 * time.Millisecond
+	for _, every := range []uint32{1, 2, 3, 6} {
+		for _, age := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
+			for _, quiet := range []bool{false, true} {
+				t.Run(fmt.Sprintf("every %d ticks, after %v, quiet %v", every, age, quiet), func(t *testing.T) {
+					newLink := func() *studio {
+						s := newStudio(t, 7, near, near)
+						s.every = every
+						if quiet {
+							s.motion = func(uint32) (schema.Body, bool) { return walk(studioFirstTick), false }
+							s.omits = func(tick uint32) bool { return tick > studioFirstTick+10 && tick%15 != 0 }
+						}
+						s.render = func() {
+							if s.tick > studioFirstTick+10 {
+								s.shown()
+							}
+						}
+						s.play(age)
+						return s
+					}
+					s, even := newLink(), newLink()
+					// excess returns by how much s lags more than a client whose link never stood still.
+					excess := func() time.Duration {
+						_, m := s.shown()
+						_, want := even.shown()
+						return time.Duration((want.Tick - m.Tick) * float64(time.Second) / studioTickHz)
+					}
+					play := func(d time.Duration) {
+						s.play(d)
+						even.play(d)
+					}
+					stop := func() { s.stuck = s.now + ms(stall.Milliseconds()) }
+					stop()
+					play(stall + 2*time.Second)
+					require.LessOrEqual(t, excess(), 150*time.Millisecond)
+					play(3 * time.Second)
+					require.LessOrEqual(t, excess(), 30*time.Millisecond)
+					if quiet || every > 3 {
+						return // stalls meet few snapshots
+					}
+					for range 8 {
+						stop()
+						play(time.Second)
+					}
+					require.InDelta(t, stall, excess(), float64(80*time.Millisecond), "it recurs")
+					play(8 * time.Second)
+					require.LessOrEqual(t, excess(), 30*time.Millisecond)
+				})
+			}
+		}
+	}
+}
+
+// However far the render lags, motion after rest is drawn at most two snapshots early.
+func TestMotionAfterRestIsNotEarly(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		s := newStudio(t, 7, near, near)
+		start := uint32(math.MaxUint32) // tick of the first motion
+		s.motion = func(tick uint32) (schema.Body, bool) {
+			return walk(min(tick, studioFirstTick+10) + tick - min(tick, start)), tick > start || tick < studioFirstTick+10
+		}
+		s.omits = func(tick uint32) bool { return quiet && tick <= start && tick%15 != 0 }
+		s.play(time.Second)
+		for range 5 { // the lag grows
+			s.stuck = s.now + ms(300)
+			s.play(time.Second)
+		}
+		start = s.tick + 1
+		moved := 0.0
+		s.render = func() {
+			if x, m := s.shown(); moved == 0 && x > walked(studioFirstTick+10) {
+				moved = m.Tick
+			}
+		}
+		s.play(time.Second)
+		require.InDelta(t, start, moved, 2*float64(s.every), "quiet %v", quiet)
+	}
 }
 
 // After a link outage the delay is bounded.
 func TestFramesAfterACut(t *testing.T) {
 	s := newStudio(t, 7, near, near)
-	s.play(time.Second) // so few snapshots that each one counts
+	s.play(150 * time.Millisecond) // so few snapshots that each one counts
 	s.down.SetConditions(simtest.Conditions{Loss: 1})
 	s.play(2 * time.Second)
 	s.down.SetConditions(near)
 	s.play(200 * time.Millisecond)
-	require.InDelta(t, 500*time.Millisecond, s.session.Stats().Delay, float64(5*time.Millisecond))
+	require.InDelta(t, 490*time.Millisecond, s.session.Stats().Delay, float64(10*time.Millisecond), "it shrinks already")
 }
 
 // A duplicate datagram does not count as a measurement, and neither does an echo with

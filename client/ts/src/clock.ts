@@ -119,27 +119,48 @@ export class Clock {
   }
 }
 
+/** allowanceSamples is how many delays an allowance looks back at most, and allowanceSpan how long, unless that has fewer than minOutlier. */
 const allowanceSamples = 128
-const allowanceShare = 50
+const allowanceSpan = 4000
+/** minOutlier is the number of delays of which one is an outlier. */
+const minOutlier = 8
+/** allowanceFade is the time in which an allowance loses all of its excess, if it went on as it began. */
+const allowanceFade = 2000
 
-/** Allowance is the time to allow for a delay that varies, exceeded by one in fifty. It grows at once and shrinks slowly. */
+/**
+ * Allowance is the time to allow for a delay that varies, exceeded by one in fifty of the last
+ * four seconds, and by one of eight or more. It grows at once and shrinks evenly.
+ */
 export class Allowance {
   value = 0
   count = 0
+  private readonly times = new Float64Array(allowanceSamples)
   private readonly samples = new Float64Array(allowanceSamples)
   private readonly sorted = new Float64Array(allowanceSamples)
   private updated = 0
 
   add(now: number, delay: number): void {
-    this.samples[this.count++ % allowanceSamples] = delay
-    const n = Math.min(this.count, allowanceSamples)
-    this.sorted.fill(Infinity)
-    for (let i = 0; i < n; i++) this.sorted[i] = this.samples[i]
-    this.sorted.sort()
-    const want = this.sorted[n - 1 - Math.floor(n / 50)]
-    const passed = Math.max(now - this.updated, 0)
+    const newest = this.count++ % allowanceSamples
+    this.times[newest] = now
+    this.samples[newest] = delay
+    const want = this.want(now)
+    const passed = Math.min(Math.max(now - this.updated, 0), allowanceFade)
     this.updated = now
-    this.value = this.count === 1 ? want : Math.max(want, this.value - passed / allowanceShare)
+    this.value = this.count === 1 ? want : Math.max(want, this.value - ((this.value - want) * passed) / allowanceFade)
+  }
+
+  /** want returns the delay that the allowed share of the newest samples exceeds. */
+  private want(now: number): number {
+    const most = Math.min(this.count, allowanceSamples)
+    this.sorted.fill(Infinity)
+    let n = 0
+    for (; n < most; n++) {
+      const i = (this.count - 1 - n) % allowanceSamples
+      if (n >= minOutlier && now - this.times[i] > allowanceSpan) break
+      this.sorted[n] = this.samples[i]
+    }
+    this.sorted.sort()
+    return this.sorted[n - 1 - (n < minOutlier ? 0 : Math.max(Math.floor(n / 50), 1))]
   }
 }
 
@@ -147,6 +168,8 @@ export class Allowance {
 export const maxDelay = 500
 const slowShare = 4
 const fastShare = 10
+/** burstShare is the inverse share of the interval between snapshots within which two arrive together. */
+const burstShare = 8
 
 /** Renderer computes the moment to show: it lags as long as snapshots need, and never goes back. */
 export class Renderer {
@@ -157,10 +180,16 @@ export class Renderer {
   shown = 0
   readonly delay = new Allowance()
   private updated = 0
+  private arrived = 0 // when the newest snapshot did
 
-  /** snapshot records the arrival of the first snapshot of a tick; the one before was the newest until then. */
+  /**
+   * snapshot records the arrival of the first snapshot of a tick; the one before was the newest
+   * until then. Those that arrive together, after a link stood still, count as one.
+   */
   snapshot(now: number, c: Clock, before: number): void {
-    if (before !== 0 && !this.resumed) this.delay.add(now, Math.min(c.server(now) - c.timeOf(before), maxDelay))
+    const together = now - this.arrived < c.interval / burstShare
+    this.arrived = now
+    if (before !== 0 && !this.resumed && !together) this.delay.add(now, Math.min(c.server(now) - c.timeOf(before), maxDelay))
     this.resumed = false
   }
 

@@ -174,7 +174,10 @@ export class Replica {
   private entityBytes = 0
   /** @internal structureTick is the tick of the newest structure message applied, which may be ahead of tick. */
   structureTick = 0
-  private before = 0 // newest tick of a snapshot before tick
+  private before = 0 // newest tick of a snapshot before tick, sent or omitted
+  private empty = 0 // number of the first snapshot of tick if it was empty, else 0
+  /** @internal interval is the ticks between two snapshots, as the Welcome says. */
+  interval = 0
   private held: Held[] = []
   private fence = 0 // snapshots of lower structure numbers are of an earlier room
   private readonly rendered: { tick: number; call: () => void }[] = []
@@ -836,6 +839,9 @@ export class Replica {
     for (let i = 0; i < events.length; i++) this.deliver(events[i].number, tick - events[i].age, payloads[i])
     if (tick > this.tick) {
       this.before = this.tick
+      // Others would have been empty too, and were not sent.
+      if (this.empty !== 0 && h.seq === this.empty + 1) this.before = Math.max(this.before, h.tick - this.interval)
+      this.empty = h.rows + h.events.length === 0 ? h.seq : 0
       this.tick = tick
       this.input = h.input
     }
@@ -864,10 +870,12 @@ export class Replica {
 
   /**
    * blendFrom returns the tick from which a new state of e is blended in: 0 for its previous
-   * state's, unless a snapshot between the two had no row of e. Then e was shown at rest.
+   * state's, unless a snapshot between the two had no row of e. Then e was shown at rest, and is
+   * blended from the newest render on, but over two snapshots at most.
    */
   private blendFrom(tick: number, e: Entity): number {
-    return tick < this.tick || this.before <= e.tick ? 0 : Math.min(this.shown, tick - 1)
+    if (tick < this.tick || this.before <= e.tick) return 0
+    return Math.min(Math.max(this.shown, 2 * this.before - tick), tick - 1)
   }
 
   /** hold keeps a datagram until its structure arrives. */

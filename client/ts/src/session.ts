@@ -400,6 +400,7 @@ export class Session {
     const { config } = this
     const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes }
     this.replica = new Replica(layout, config.tables, m.generationFloor, m.generationCeiling, m.maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, this.budget, m.simulate ? config.simulation : undefined)
+    if (m.snapshotHz > 0) this.replica.interval = Math.floor(m.tickHz / m.snapshotHz)
     this.controlled = none
     this.clock = new Clock(m.tickHz)
     this.renderer = new Renderer()

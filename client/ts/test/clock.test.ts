@@ -1,0 +1,77 @@
+// The moment to show: as client/timing_test.go.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Allowance, Clock, Renderer } from '../src/clock.ts'
+import type { Entity } from '../src/entity.ts'
+import { Session } from '../src/session.ts'
+import { defaultTables } from '../src/tables.ts'
+import { randomOf } from './oracle.ts'
+import * as server from './server.ts'
+
+test('an allowance gives what sorting its samples gives', () => {
+  const random = randomOf(1)
+  const a = new Allowance()
+  const samples: { at: number; delay: number }[] = []
+  let now = 0
+  for (let i = 0; i < 1000; i++) {
+    now += (random() * 1000) / (1 + i / 10)
+    const delay = Math.floor(random() * 200)
+    samples.push({ at: now, delay })
+    const newest = samples.slice(-128)
+    const counted = newest.filter(({ at }, j) => newest.length - j <= 8 || now - at <= 4000).map((s) => s.delay).sort((x, y) => x - y)
+    const n = counted.length
+    a.add(now, delay)
+    assert.equal(a['want'](now), counted[n - 1 - (n < 8 ? 0 : Math.max(Math.floor(n / 50), 1))], `after ${i + 1} samples`)
+  }
+})
+
+test('the lag recovers after a link has stood still once, and stalls that recur count', () => {
+  for (const apart of [1, 2, 3, 6]) {
+    const c = new Clock(60)
+    const r = new Renderer()
+    let now = 0
+    let tick = 600
+    let stuck = 0 // until when the link stands still
+    const waiting: number[] = []
+    const play = (ms: number): void => {
+      for (const end = now + ms; now < end; now++) {
+        if (now % Math.round((apart * 50) / 3) === 0) waiting.push((tick += apart))
+        while (now >= stuck && waiting.length > 0) {
+          const before = c.tick
+          const newest = waiting.shift()!
+          c.snapshot(now, newest, before)
+          r.snapshot(now, c, before)
+        }
+        r.advance(now, c)
+      }
+    }
+    play(3000)
+    const usual = r.delay.value
+    stuck = now + 300
+    play(2300)
+    assert.ok(r.delay.value <= usual + 150, `${r.delay.value} ms, usually ${usual}`)
+    play(3000)
+    assert.ok(r.delay.value <= usual + 30, `${r.delay.value} ms, usually ${usual}`)
+    for (let i = 0; i < 8; i++) {
+      stuck = now + 300
+      play(1000)
+    }
+    if (apart <= 3) assert.ok(Math.abs(r.delay.value - usual - 300) < 100, `${r.delay.value} ms, usually ${usual}`)
+  }
+})
+
+test('motion after rest is blended over two snapshots at most', async () => {
+  const s = new Session({ tables: await defaultTables() })
+  s.receiveStream(server.welcome())
+  s.receiveStream(server.structure(1, server.enter(5, 1)))
+  const r = s.replica!
+  assert.equal(r.interval, s.intervalTicks)
+  r.tick = 100
+  r['before'] = 97
+  const from = (shown: number, known: number): number => {
+    r.shown = shown
+    return r['blendFrom'](100, { tick: known } as Entity)
+  }
+  assert.deepEqual([from(80, 97), from(80, 50), from(96, 50), from(200, 50)], [0, 94, 96, 99])
+})
