@@ -200,11 +200,17 @@ func (b *levels) nextWord(w uint32) (uint32, bool) {
 	return 0, false
 }
 
-// Reset removes every member and keeps the memory.
+// Reset removes every member and keeps the memory. It writes only groups of 4,096 members that
+// are not empty.
 func (b *Bitset) Reset() {
-	clear(b.words)
-	clear(b.summary)
-	clear(b.top)
+	for t, mask := range b.top {
+		for ; mask != 0; mask &= mask - 1 {
+			s := t<<wordShift | bits.TrailingZeros64(mask)
+			clear(b.words[s<<wordShift : (s+1)<<wordShift])
+			b.summary[s] = 0
+		}
+		b.top[t] = 0
+	}
 }
 
 // CopyFrom makes b an independent copy of from.

@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/worldd/worldd/bulk"
@@ -101,12 +102,8 @@ func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 // drain empties s and calls f for each word with candidates and its confirmed ones. It has no
 // branch for single words: most that were marked have no candidate left.
 func (s *candidates) drain(f func(word uint32, mask, confirmed uint64)) {
-	for i := 0; i < len(s.touched); i += 8 {
-		marks := s.touched[i : i+8]
-		if binary.LittleEndian.Uint64(marks) == 0 {
-			continue
-		}
-		binary.LittleEndian.PutUint64(marks, 0)
+	for i := s.nextMarked(0); i < len(s.touched); i = s.nextMarked(i + 8) {
+		binary.LittleEndian.PutUint64(s.touched[i:], 0)
 		inside, confirmed := (*[8]uint64)(s.inside[i:]), (*[8]uint64)(s.confirmed[i:])
 		if inside[0]|inside[1]|inside[2]|inside[3]|inside[4]|inside[5]|inside[6]|inside[7] != 0 {
 			for w, mask := range inside {
@@ -122,11 +119,26 @@ func (s *candidates) drain(f func(word uint32, mask, confirmed uint64)) {
 
 // intersect keeps the candidates that keep returns for their word.
 func (s *candidates) intersect(keep func(word uint32) uint64) {
-	for w, mark := range s.touched {
-		if mark != 0 {
-			s.inside[w] &= keep(uint32(w))
+	for i := s.nextMarked(0); i < len(s.touched); i = s.nextMarked(i + 8) {
+		for w := i; w < i+8; w++ {
+			if s.touched[w] != 0 {
+				s.inside[w] &= keep(uint32(w))
+			}
 		}
 	}
+}
+
+// nextMarked returns the first group of 8 words at or after i with a mark, or the number of words.
+// IndexByte crosses what a large world has besides.
+func (s *candidates) nextMarked(i int) int {
+	if i >= len(s.touched) || binary.LittleEndian.Uint64(s.touched[i:]) != 0 {
+		return i
+	}
+	next := bytes.IndexByte(s.touched[i:], 1)
+	if next < 0 {
+		return len(s.touched)
+	}
+	return (i + next) &^ 7
 }
 
 // addSet adds the members of a set as confirmed candidates.

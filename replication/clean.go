@@ -136,7 +136,7 @@ func (r *Replicator) stepClean() {
 		return
 	}
 	c.addKinds(r.world, r.frame.schema)
-	c.touched = r.world.AppendDisturbed(c.touched[:0], r.world.Tick())
+	c.touched = r.world.AppendDisturbed(c.touched[:0])
 	for _, slot := range c.touched {
 		c.disturb(r.world, slot, tick)
 	}

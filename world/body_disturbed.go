@@ -1,6 +1,9 @@
 package world
 
-import "github.com/worldd/worldd/world/motion"
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world/motion"
+)
 
 // Disturbed returns the last tick in which anything but motion changed the body on a slot:
 // one of the causes in the package comment. A change between steps counts for the next
@@ -13,19 +16,11 @@ func (w *World) Disturbed(slot uint32) uint64 {
 	return w.disturbed[slot]
 }
 
-// AppendDisturbed appends to list, ascending, the slots whose Disturbed is since or later.
-func (w *World) AppendDisturbed(list []uint32, since uint64) []uint32 {
-	const step = 8
-	for at := 0; at < len(w.disturbed); at += step {
-		some := w.disturbed[at:min(at+step, len(w.disturbed))]
-		if len(some) == step && max(some[0], some[1], some[2], some[3], some[4], some[5], some[6], some[7]) < since {
-			continue // most
-		}
-		for i, tick := range some {
-			if tick >= since {
-				list = append(list, uint32(at+i))
-			}
-		}
+// AppendDisturbed appends to list, ascending, the slots that were disturbed in the last step or
+// after it. It costs what they are, not what exists.
+func (w *World) AppendDisturbed(list []uint32) []uint32 {
+	for slot := range bulk.OrBits(w.recent[0].View(), w.recent[1].View()) {
+		list = append(list, slot)
 	}
 	return list
 }
@@ -49,10 +44,19 @@ func (w *World) WasAwake(slot uint32) bool {
 // disturb records a disturbance of the body on a slot in the tick under way or, between
 // steps, in the next one.
 func (w *World) disturb(slot uint32) {
-	w.disturbed[slot] = w.disturbing
+	if w.disturbed[slot] != w.disturbing {
+		w.disturbed[slot] = w.disturbing
+		w.recent[w.disturbing&1].Set(slot)
+	}
 	if int(slot) < len(w.spawned) {
 		w.spawned[slot].known = false
 	}
+}
+
+// disturbNext makes disturb record disturbances of the next tick.
+func (w *World) disturbNext() {
+	w.disturbing = w.tick + 1
+	w.recent[w.disturbing&1].Reset()
 }
 
 // disturbRow is disturb for the body on a row.

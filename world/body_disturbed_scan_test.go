@@ -1,22 +1,53 @@
 package world
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// AppendDisturbed finds each slot, in tables of every length.
+// AppendDisturbed finds the slots that Disturbed says, in steps and between them, and after Restore.
 func TestAppendDisturbedFindsAll(t *testing.T) {
-	for n := range 30 {
-		w := &World{disturbed: make([]uint64, n)}
-		for slot := range n {
-			w.disturbed[slot] = 7
-			require.Equal(t, []uint32{uint32(slot)}, w.AppendDisturbed(nil, 7))
-			require.Empty(t, w.AppendDisturbed(nil, 8))
-			w.disturbed[slot] = 6
+	w, err := New(Config{MaxEntities: 1 << 14})
+	require.NoError(t, err)
+	ball, err := w.AddKind(Kind{Name: "ball", Body: &BodyDef{Radius: 0.5}})
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(1, 1))
+	check := func() {
+		t.Helper()
+		want := []uint32{}
+		for slot := range w.Slots() {
+			if w.Disturbed(slot) >= w.Tick() {
+				want = append(want, slot)
+			}
 		}
-		require.Empty(t, w.AppendDisturbed(nil, 7))
-		require.Len(t, w.AppendDisturbed(nil, 6), n)
+		require.Equal(t, want, slices.Clip(w.AppendDisturbed([]uint32{})))
 	}
+	disturb := func() {
+		for range r.IntN(3) {
+			w.Wake(w.HandleAt(uint32(r.IntN(9000))))
+		}
+	}
+	require.NoError(t, w.AddSystem(After, "disturb", func(*World) { disturb() }))
+	for range 9000 {
+		_, err := w.SpawnFor(ball, Vec3{Y: 0.5}, Vec3{}, 0)
+		require.NoError(t, err)
+	}
+	check()
+	var img Image
+	for tick := range 300 {
+		w.Step()
+		check()
+		disturb()
+		check()
+		if tick == 150 {
+			w.TakeImage(&img)
+		}
+	}
+	require.NoError(t, w.Restore(&img))
+	check()
+	w.Step()
+	check()
 }

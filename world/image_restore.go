@@ -116,7 +116,8 @@ func (w *World) restoreEntities(img *Image, s *bulk.PoolState, m matched) {
 	for slot := range w.doomed.All() {
 		w.causes[slot], causes = causes[0], causes[1:]
 	}
-	w.disturbing = w.tick + 1
+	w.disturbNext()
+	w.recent[w.tick&1].Reset()
 	w.disturbed, w.spawned = zeroed(w.disturbed, slots), w.spawned[:0]
 	for slot := range w.disturbed {
 		w.disturb(uint32(slot))

@@ -47,7 +47,7 @@ func (w *World) quarantine(slot uint32) {
 // quarantineStopped quarantines the bodies that motion stopped.
 func (w *World) quarantineStopped() {
 	b, slotSet := &w.bodies, &w.sleepState.slotSet
-	for i, word := range b.Stopped {
+	for i, word := range b.Stopped[:min((b.awakeEnd(b.len())+63)>>6, len(b.Stopped))] {
 		if word == 0 {
 			continue
 		}

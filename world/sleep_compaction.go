@@ -77,10 +77,9 @@ func (c *compaction) requestAwake(row int, awake bool) {
 // awakeAfterFlush returns the number of rows awake after the next flush.
 func (c *compaction) awakeAfterFlush() int {
 	n := c.awake
-	for w, word := range c.flips.words {
-		if word != 0 {
-			n += bits.OnesCount64(word) - 2*bits.OnesCount64(word&c.awakeWord(w))
-		}
+	for w := range c.flips.marked() {
+		word := c.flips.words[w]
+		n += bits.OnesCount64(word) - 2*bits.OnesCount64(word&c.awakeWord(w))
 	}
 	return n
 }

@@ -1,18 +1,20 @@
 package world
 
 import (
+	"iter"
 	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
 )
 
-// flips is a set of rows that change state at the next flush: one bit per row, and
-// a summary bit per word that may be non-empty. (slotSet uses it for slots.) Unlike
-// in bulk.Bitset, a summary bit may stay set when its word empties, so put costs
-// two stores and no branch.
+// flips is a set of rows that change state at the next flush: one bit per row, a
+// summary bit per word that may be non-empty, and a top bit per such summary.
+// (slotSet uses it for slots.) Unlike in bulk.Bitset, upper bits may stay set when a
+// word empties, so put costs three stores and no branch.
 type flips struct {
 	words   []uint64
 	summary []uint64
+	top     []uint64
 }
 
 // reserve makes room for that many rows.
@@ -22,6 +24,9 @@ func (f *flips) reserve(rows int) {
 	}
 	for len(f.summary)*64 < len(f.words) {
 		f.summary = append(f.summary, 0)
+	}
+	for len(f.top)*64 < len(f.summary) {
+		f.top = append(f.top, 0)
 	}
 }
 
@@ -34,18 +39,32 @@ func (f *flips) put(row uint32, member bool) {
 	word := &f.words[row>>6]
 	*word = *word&^(1<<(row&63)) | bit<<(row&63)
 	f.summary[row>>12] |= 1 << (row >> 6 & 63)
+	f.top[row>>18] |= 1 << (row >> 12 & 63)
 }
 
 func (f *flips) has(row uint32) bool { return f.words[row>>6]>>(row&63)&1 != 0 }
 
+// marked yields the numbers of the words that may be non-empty, ascending.
+func (f *flips) marked() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for t, top := range f.top {
+			for ; top != 0; top &= top - 1 {
+				s := t<<6 | bits.TrailingZeros64(top)
+				for summary := f.summary[s]; summary != 0; summary &= summary - 1 {
+					if !yield(s<<6 | bits.TrailingZeros64(summary)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // appendTo appends the members to list in ascending order.
 func (f *flips) appendTo(list []uint32) []uint32 {
-	for s, summary := range f.summary {
-		for ; summary != 0; summary &= summary - 1 {
-			w := s<<6 | bits.TrailingZeros64(summary)
-			for word := f.words[w]; word != 0; word &= word - 1 {
-				list = append(list, uint32(w<<6|bits.TrailingZeros64(word)))
-			}
+	for w := range f.marked() {
+		for word := f.words[w]; word != 0; word &= word - 1 {
+			list = append(list, uint32(w<<6|bits.TrailingZeros64(word)))
 		}
 	}
 	return list
@@ -53,19 +72,23 @@ func (f *flips) appendTo(list []uint32) []uint32 {
 
 // reset empties the set.
 func (f *flips) reset() {
-	for s, summary := range f.summary {
-		for ; summary != 0; summary &= summary - 1 {
-			f.words[s<<6|bits.TrailingZeros64(summary)] = 0
+	for w := range f.marked() {
+		f.words[w] = 0
+	}
+	for t, top := range f.top {
+		for ; top != 0; top &= top - 1 {
+			f.summary[t<<6|bits.TrailingZeros64(top)] = 0
 		}
-		f.summary[s] = 0
+		f.top[t] = 0
 	}
 }
 
-// check reports whether the summary covers every non-empty word and all members
+// check reports whether the upper levels cover every non-empty word and all members
 // are below end.
 func (f *flips) check(end int) bool {
 	for w, word := range f.words {
-		if word != 0 && (f.summary[w>>6]>>(w&63)&1 == 0 || w<<6+bits.Len64(word) > end) {
+		covered := f.summary[w>>6]>>(w&63)&f.top[w>>12]>>(w>>6&63)&1 != 0
+		if word != 0 && (!covered || w<<6+bits.Len64(word) > end) {
 			return false
 		}
 	}

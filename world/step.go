@@ -49,7 +49,7 @@ func (w *World) Step() {
 		c.changed().end()
 	}
 	w.running, w.moved = false, false
-	w.disturbing = w.tick + 1
+	w.disturbNext()
 	w.markTouched()
 	if w.recorder != nil {
 		w.recorder.afterStep()

@@ -34,13 +34,14 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest issued generation
 	doomed      bulk.Bitset
-	disturbed   []uint64    // by slot: see Disturbed
-	spawned     []spawned   // by slot: see SpawnState; empty without exact kinds
-	disturbing  uint64      // tick of disturbances now: under way or, between steps, the next
-	causes      []uint8     // by slot: the cause of a doomed entity's destruction, else 0
-	unmarked    bulk.Bitset // spawned, but dirty and changed bits are not set yet
-	dirty       bulk.Bitset // slots that changed since the last Next of any reader, other than by motion
-	movedSlots  bulk.Bitset // slots that motion changed since then
+	disturbed   []uint64       // by slot: see Disturbed
+	spawned     []spawned      // by slot: see SpawnState; empty without exact kinds
+	disturbing  uint64         // tick of disturbances now: under way or, between steps, the next
+	recent      [2]bulk.Bitset // slots disturbed in disturbing and in the tick before, by the tick's parity
+	causes      []uint8        // by slot: the cause of a doomed entity's destruction, else 0
+	unmarked    bulk.Bitset    // spawned, but dirty and changed bits are not set yet
+	dirty       bulk.Bitset    // slots that changed since the last Next of any reader, other than by motion
+	movedSlots  bulk.Bitset    // slots that motion changed since then
 	readers     []*ChangeReader
 	wheel       wheel
 	expiring    bulk.Bitset // slots in the timing wheel
