@@ -91,7 +91,7 @@ func newTickHistogram(digits int) *hdrhistogram.Histogram {
 func (l *loop) run(ctx context.Context) (err error) {
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
-	l.publish(l.core.World().StateHash()) // or reports would be empty for a second
+	l.publish(0) // or reports would be empty for a second
 	due := time.Now().Add(l.offset)
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
@@ -106,22 +106,30 @@ func (l *loop) run(ctx context.Context) (err error) {
 			err = ErrTicksSpent
 			break
 		}
-		l.tick(due, false)
-		l.answerRequest()
-		l.saver.afterTick(time.Now())
-		if n%uint64(l.core.World().TickHz()) == 0 {
-			l.publish(l.core.World().StateHash())
-			l.updatePace()
-			if l.second != nil {
-				l.second()
-			}
-		}
+		spent := l.tick(due, false)
+		spent[admin.PhaseBetween] = l.workBetween(n)
+		l.observe(spent)
 	}
 	if err == nil && l.core.Active() > 0 {
-		l.tick(due, true)
+		l.observe(l.tick(due, true))
 	}
 	l.publish(l.core.World().StateHash())
 	return err
+}
+
+// workBetween does what runs between tick n of the loop and the next, and returns how long it took.
+func (l *loop) workBetween(n uint64) time.Duration {
+	began := time.Now()
+	l.answerRequest()
+	l.saver.afterTick(began)
+	if n%uint64(l.core.World().TickHz()) == 0 {
+		l.publish(0)
+		l.updatePace()
+		if l.second != nil {
+			l.second()
+		}
+	}
+	return time.Since(began)
 }
 
 // warnRunEnd logs the coming end of the run, once a day in its last month.
@@ -162,10 +170,10 @@ func (l *loop) countPunctuality(late bool, skipped uint64) {
 	}
 }
 
-// tick runs Core.Tick with its phases timed, and its snapshots bounded in time. next is
-// when the following tick is due. The last tick sends every session a snapshot: clients
+// tick runs Core.Tick with its snapshots bounded in time, and returns the durations of its phases.
+// next is when the following tick is due. The last tick sends every session a snapshot: clients
 // then have seen the world that is saved, except for the effects of ending their sessions.
-func (l *loop) tick(next time.Time, last bool) {
+func (l *loop) tick(next time.Time, last bool) (spent [admin.Phases]time.Duration) {
 	began := time.Now()
 	l.core.Receive()
 	received := time.Now()
@@ -179,21 +187,28 @@ func (l *loop) tick(next time.Time, last bool) {
 	}
 	l.sessions.Store(int64(l.core.Len()))
 	ended := time.Now()
-	phases := [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
-	l.timings.ObserveTick(phases)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.ticks.RecordValue(max(ended.Sub(began).Microseconds(), 1)) // an error if above a minute: not recorded
-	for phase, d := range phases {
-		l.phases[phase] += d
-	}
 	if l.core.Waiting() > 0 {
 		l.thinned++
 	}
 	l.lastTick = ended
+	return [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
 }
 
-// publish copies the state of this goroutine for report.
+// observe records the durations of a tick's phases.
+func (l *loop) observe(spent [admin.Phases]time.Duration) {
+	whole := l.timings.ObserveTick(spent)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.ticks.RecordValue(max(whole.Microseconds(), 1)) // an error if above a minute: not recorded
+	for phase, d := range spent {
+		l.phases[phase] += d
+	}
+}
+
+// publish copies the state of this goroutine for report. The hash costs what exists, which would
+// delay a tick: it is 0 until the last one.
 func (l *loop) publish(hash uint64) {
 	c := l.core
 	r := Report{
@@ -228,7 +243,7 @@ func (l *loop) report() Report {
 		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.onTime.behind,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
-		Receive: l.phases[admin.PhaseReceive], Step: l.phases[admin.PhaseStep], Replicate: l.phases[admin.PhaseReplicate],
+		Receive: l.phases[admin.PhaseReceive], Step: l.phases[admin.PhaseStep], Replicate: l.phases[admin.PhaseReplicate], Between: l.phases[admin.PhaseBetween],
 	}
 	r.Images = l.saver.report()
 	r.LastTick = l.lastTick

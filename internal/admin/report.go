@@ -13,7 +13,7 @@ import (
 type Report struct {
 	Tick        TickReport
 	World       world.Stats // with the times of its systems
-	StateHash   uint64      // of a tick within the last second, or of the last tick
+	StateHash   uint64      // after the last tick; 0 before
 	Sessions    session.Stats
 	Active      int // joined sessions with a connection
 	Web         int // part of Active: over WebTransport
@@ -43,8 +43,9 @@ type TickReport struct {
 	SnapshotHz float64
 	// Thinned counts ticks without time for all snapshots due.
 	Thinned uint64
-	// Receive, Step and Replicate are the total times of the phases.
-	Receive, Step, Replicate time.Duration
+	// Receive, Step, Replicate and Between are the total times of the phases. Between a tick
+	// and the next are saves, requests of the admin port and reports.
+	Receive, Step, Replicate, Between time.Duration
 }
 
 // Images describes a server's saves.

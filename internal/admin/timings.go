@@ -15,6 +15,7 @@ const (
 	PhaseReceive = iota
 	PhaseStep
 	PhaseReplicate
+	PhaseBetween // and the next: saves, requests of the admin port, reports
 	Phases
 )
 
@@ -60,17 +61,17 @@ func (t *Timings) Ticks(values ...string) *TickTimings {
 	of := func(phase string) prometheus.Observer {
 		return t.ticks.WithLabelValues(append([]string{phase}, values...)...)
 	}
-	return &TickTimings{whole: of("all"), phase: [Phases]prometheus.Observer{of("receive"), of("step"), of("replicate")}}
+	return &TickTimings{whole: of("all"), phase: [Phases]prometheus.Observer{of("receive"), of("step"), of("replicate"), of("between")}}
 }
 
-// ObserveTick records the durations of one tick's phases.
-func (t *TickTimings) ObserveTick(spent [Phases]time.Duration) {
-	var whole time.Duration
+// ObserveTick records the durations of one tick's phases, and returns their sum.
+func (t *TickTimings) ObserveTick(spent [Phases]time.Duration) (whole time.Duration) {
 	for phase, d := range spent {
 		t.phase[phase].Observe(d.Seconds())
 		whole += d
 	}
 	t.whole.Observe(whole.Seconds())
+	return whole
 }
 
 // Describe implements prometheus.Collector.

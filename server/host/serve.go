@@ -335,7 +335,9 @@ func tickOf(r server.Report) *bot.Tick {
 func serverNow(before, now server.Report) *bot.ServerNow {
 	s := &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
 	if n := now.Tick.Count - before.Tick.Count; n > 0 {
-		spent := func(r server.Report) time.Duration { return r.Tick.Receive + r.Tick.Step + r.Tick.Replicate }
+		spent := func(r server.Report) time.Duration {
+			return r.Tick.Receive + r.Tick.Step + r.Tick.Replicate + r.Tick.Between
+		}
 		s.TickMeanMs = (spent(now) - spent(before)).Seconds() * 1000 / float64(n)
 	}
 	return s

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// idleEntities and idleTicks make TestIdleLoop run a world of so many sleeping bodies for so long.
+const (
+	idleEntities = "WORLDD_TEST_IDLE_ENTITIES"
+	idleTicks    = "WORLDD_TEST_IDLE_TICKS"
+)
+
+// watched are the packages whose work TestIdleTickCostsTheSameInALargeWorld counts.
+const watched = "../bulk,../world,../world/motion,../replication,./session,."
+
+// An idle tick costs as much among 1,000,000 sleeping bodies as among 10,000, the work of a second
+// included. The work is the number of statements executed, which coverage counts.
+func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	program := filepath.Join(t.TempDir(), "idle.test")
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-covermode=count", "-coverpkg="+watched, "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	work := func(entities, ticks int) (statements float64) {
+		profile := filepath.Join(t.TempDir(), "profile")
+		run := exec.CommandContext(t.Context(), program, "-test.run=^TestIdleLoop$", "-test.coverprofile="+profile)
+		run.Env = append(os.Environ(), fmt.Sprintf("%s=%d", idleEntities, entities), fmt.Sprintf("%s=%d", idleTicks, ticks))
+		out, err := run.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return executed(t, profile)
+	}
+	const ticks = 200
+	perTick := func(entities int) float64 {
+		return (work(entities, 2*ticks) - work(entities, ticks)) / ticks
+	}
+	small, large := perTick(10_000), perTick(1_000_000)
+	t.Logf("statements a tick: %.0f and %.0f", small, large)
+	require.Less(t, large, 1.1*small)
+}
+
+// executed returns the number of executed statements in a profile, whose lines end with a block's
+// number of statements and its count.
+func executed(t *testing.T, profile string) (n float64) {
+	file, err := os.Open(profile)
+	require.NoError(t, err)
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	require.True(t, lines.Scan())
+	require.Equal(t, "mode: count", lines.Text())
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		statements, err := strconv.ParseFloat(fields[1], 64)
+		require.NoError(t, err)
+		count, err := strconv.ParseFloat(fields[2], 64)
+		require.NoError(t, err)
+		n += statements * count
+	}
+	require.NoError(t, lines.Err())
+	return n
+}
+
+// TestIdleLoop ticks a world of sleeping bodies before one client that computes bodies and one that
+// does not.
+func TestIdleLoop(t *testing.T) {
+	entities, err := strconv.Atoi(os.Getenv(idleEntities))
+	if err != nil {
+		t.Skip("part of TestIdleTickCostsTheSameInALargeWorld")
+	}
+	ticks, err := strconv.Atoi(os.Getenv(idleTicks))
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		w := sleepingWorld(t, entities)
+		s := schema.New()
+		require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+		core, err := session.NewCore(Config{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}.session())
+		require.NoError(t, err)
+		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, w, zap.NewNop()), zap.NewNop())
+		for _, abilities := range []wire.Abilities{0, wire.Simulates} {
+			c := &acknowledging{}
+			p := core.Open(context.Background(), "", c)
+			c.receive = p.ReceiveDatagram
+			require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, wire.Hello{
+				Protocol: wire.Version, Schema: core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, Abilities: abilities,
+			})))
+		}
+		runFor(t, l, time.Duration(ticks)*testInterval-testInterval/4)
+		require.EqualValues(t, ticks+1, l.report().Tick.Count)
+		require.Equal(t, 2, core.Active())
+		require.Zero(t, w.Stats().Awake)
+	})
+}
+
+// acknowledging is a Conn whose client acknowledges everything at once.
+type acknowledging struct {
+	receive func([]byte) (uint32, error)
+	frames  wire.FrameReader
+	records uint32
+}
+
+func (c *acknowledging) SendStream(p []byte) bool {
+	c.frames.Feed(p)
+	for {
+		kind, body, ok, err := c.frames.Next()
+		if err != nil || !ok {
+			return err == nil
+		}
+		if kind == wire.TypeStructure {
+			m, _ := wire.ParseStructure(body)
+			c.records += uint32(m.Count)
+		}
+	}
+}
+
+func (c *acknowledging) SendSnapshot(datagrams [][]byte) {
+	h, _ := wire.ParseStateHeader(datagrams[len(datagrams)-1], new(bitio.Reader))
+	in := wire.Input{Stamp: h.Tick | 1, Ack: wire.Ack{Seen: true, Newest: h.Seq, Structure: c.records}}
+	_, _ = c.receive(in.Append(nil))
+}
+
+func (c *acknowledging) Close(wire.Code, string) {}
+
+// sleepingWorld returns a world with bodies that sleep on a grid of equal density.
+func sleepingWorld(t *testing.T, bodies int) *world.World {
+	const spacing = 2
+	side := int(math.Ceil(math.Sqrt(float64(bodies))))
+	half := float32(side * spacing / 2)
+	w, err := world.New(world.Config{TickHz: 50, MaxEntities: bodies, HalfExtent: world.Vec3{X: half, Y: 10, Z: half}})
+	require.NoError(t, err)
+	crate, err := w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
+	require.NoError(t, err)
+	for i := range bodies {
+		at := world.Vec3{X: float32(i%side)*spacing - half, Y: 0.5, Z: float32(i/side)*spacing - half}
+		e, err := w.SpawnFor(crate, at, world.Vec3{}, 0)
+		if err != nil || !w.Sleep(e) {
+			require.FailNow(t, "no body", "%v", err)
+		}
+	}
+	return w
+}
