@@ -2,7 +2,11 @@
 
 package field
 
-import "github.com/worldd/worldd/internal/cpu"
+import (
+	"math"
+
+	"github.com/worldd/worldd/internal/cpu"
+)
 
 // A bound program is the code that assembly runs: instructions that name their handler
 // by address, with planes and constants as offsets into a call's scratch and pool. It
@@ -20,6 +24,7 @@ type bound struct {
 
 	literals []float32     // the pool before a call fills in the rest, with the box
 	uniforms []poolUniform // inputs of a call
+	time     uint16        // pool index of time; 0 if the program does not read it
 	hoisted  []hoisted     // computed once per call, for all points
 	copies   []poolCopy    // copies that make constants adjacent
 
@@ -44,8 +49,36 @@ type poolUniform struct{ at, number uint16 }
 // A hoisted value is an operation on constants of the pool.
 type hoisted struct {
 	op       Opcode
+	timed    uint8 // bitmap of the operands that are timed; if there are any, so is the result
 	to       uint16
 	operands [4]uint16
+}
+
+// timedFloats is the number of float32s of a timed constant in the pool: its value for
+// handlers, then the bits of the float64.
+const timedFloats = 3
+
+func setTimed(pool []float32, at uint16, v float64) {
+	bits := math.Float64bits(v)
+	pool[at], pool[at+1], pool[at+2] = float32(v), math.Float32frombits(uint32(bits)), math.Float32frombits(uint32(bits>>32))
+}
+
+func timedAt(pool []float32, at uint16) float64 {
+	low, high := math.Float32bits(pool[at+1]), math.Float32bits(pool[at+2])
+	return math.Float64frombits(uint64(low) | uint64(high)<<32)
+}
+
+// runTimed computes a hoisted value that is timed.
+func (h *hoisted) runTimed(pool []float32) {
+	var v [4]float64
+	for i, at := range h.operands {
+		if h.timed>>i&1 != 0 {
+			v[i] = timedAt(pool, at)
+		} else {
+			v[i] = float64(pool[at])
+		}
+	}
+	setTimed(pool, h.to, evaluateTimed(h.op, v[0], v[1], v[2], v[3]))
 }
 
 // A poolCopy copies a constant next to others, where an operand expects it.
@@ -66,8 +99,15 @@ func (b *bound) fill(pool []float32, p *Program, env *Env) {
 	for _, u := range b.uniforms {
 		pool[u.at] = p.uniform(u.number, env)
 	}
+	if b.time != 0 {
+		setTimed(pool, b.time, env.Time)
+	}
 	for i := range b.hoisted {
 		h := &b.hoisted[i]
+		if h.timed != 0 {
+			h.runTimed(pool)
+			continue
+		}
 		o := &h.operands
 		pool[h.to] = evaluateBound(h.op, pool[o[0]], pool[o[1]], pool[o[2]], pool[o[3]])
 	}
@@ -82,6 +122,7 @@ func (b *bound) copyLiterals() {
 	for at := range poolBox {
 		perCall[at] = true
 	}
+	perCall[b.time] = true // 0 is a lane of the origin
 	for _, u := range b.uniforms {
 		perCall[u.at] = true
 	}

@@ -186,7 +186,7 @@ func newCorpusCase(t testing.TB, number int) *corpusCase {
 	p := corpusProgram(d)
 	loaded, err := Load(p.encode())
 	require.NoError(t, err, "program %d", number)
-	c := &corpusCase{program: loaded, env: Env{Time: d.number()}, clip: d.one(2)}
+	c := &corpusCase{program: loaded, env: Env{Time: float64(d.number())}, clip: d.one(2)}
 	if len(p.params) > 0 && d.one(2) {
 		for range p.params {
 			c.env.Params = append(c.env.Params, d.vector())

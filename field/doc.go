@@ -10,7 +10,8 @@
 // text. A register is a plane of scratch memory. A block is up to BlockPoints points
 // that are processed together. A kernel is the loop of one operation over a block. A
 // uniform is a number that is the same for all points of a call: time, a lane of a
-// parameter, or a literal.
+// parameter, or a literal. A timed value depends on time and on no point: it is a float64
+// until it meets a point, so that effects stay smooth for years.
 //
 // LANGUAGE.md is the reference of the language, of its assembly and of the arithmetic.
 //

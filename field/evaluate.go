@@ -11,7 +11,7 @@ type Planes struct{ X, Y, Z []float32 }
 
 // Env is an effect's input besides the points.
 type Env struct {
-	Time   float32 // `time` in the text, in seconds
+	Time   float64 // `time` in the text, in seconds: a float32 would count in steps of 1/8 s after twelve days
 	Params []Vec4  // in the order of Program.Params; nil means the defaults
 
 	// Origin is the origin of the effect's own space, in metres: `position` in the text

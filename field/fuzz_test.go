@@ -101,10 +101,21 @@ func requireLoad(t *testing.T, b []byte, points Planes) (loaded bool) {
 }
 
 // isLiteral reports whether a text means the same as its instructions: it contains no
-// literal 0, written or computed.
+// literal 0, written or computed, and no operation that a compiler takes time out of.
 func isLiteral(p *Program) bool {
-	var written [planeCount]bool
+	var written, onTime [planeCount]bool
 	for _, in := range p.code {
+		reads := in.op == opLoad && in.uniform == uniformTime
+		for _, o := range in.operands[:in.op.operands()] {
+			reads = reads || onTime[o]
+		}
+		onTime[in.to] = reads && in.to < MaxRegisters
+		if reads {
+			switch in.op {
+			case opMad, opNmad, opSin, opHash:
+				return false
+			}
+		}
 		known := in.op == opLoad && int(in.uniform) >= uniformParams+4*len(p.params)
 		if known && p.literals[int(in.uniform)-uniformParams-4*len(p.params)] == 0 {
 			return false

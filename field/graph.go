@@ -30,7 +30,12 @@ type value struct {
 	uniform  uint16     // number of the uniform
 	bits     uint32     // of the literal
 	operands [4]valueID // unused ones are 0
+
+	readsTime, readsPoint bool // derived
 }
+
+// isTimed reports whether the value depends on time and on no point.
+func (v *value) isTimed() bool { return v.readsTime && !v.readsPoint }
 
 // A valueKey packs a value without gaps, to be hashed in one piece.
 type valueKey [3]uint64
@@ -61,17 +66,34 @@ type graph struct {
 	values []value
 	lines  []int32 // in the text, for messages
 	known  map[valueKey]valueID
-	line   int32 // line being lowered
-	sums   int   // number of sums among the values
-	empty  int   // number of omitted sums of 0
-	plain  bool  // no simplification or sharing, for Explain
+	splits map[valueID]splitValue // known results of split
+	line   int32                  // line being lowered
+	sums   int                    // number of sums among the values
+	empty  int                    // number of omitted sums of 0
+	plain  bool                   // no simplification or sharing, for Explain
 }
 
 func (g *graph) add(v value) valueID {
 	id := valueID(len(g.values))
+	v.readsTime, v.readsPoint = g.dependsOn(&v)
 	g.values = append(g.values, v)
 	g.lines = append(g.lines, g.line)
 	return id
+}
+
+// dependsOn returns whether a value depends on time, and on the point.
+func (g *graph) dependsOn(v *value) (time, point bool) {
+	switch v.kind {
+	case valueUniform:
+		return v.uniform == uniformTime, false
+	case valuePosition:
+		return false, true
+	case valueComputed:
+		for _, o := range v.operands[:v.op.operands()] {
+			time, point = time || g.values[o].readsTime, point || g.values[o].readsPoint
+		}
+	}
+	return time, point
 }
 
 func (g *graph) share(v value) valueID {
@@ -103,7 +125,7 @@ func (g *graph) value(o Opcode, operands ...valueID) valueID {
 	if g.plain {
 		return g.add(v)
 	}
-	v = g.simplify(v)
+	v = g.simplify(g.keepPrecise(v))
 	if f, ok := g.foldLiterals(v); ok {
 		return g.literal(f)
 	}
@@ -115,7 +137,7 @@ func (g *graph) value(o Opcode, operands ...valueID) valueID {
 
 // sum adds to a lane of the output. Sums are never shared or reordered.
 func (g *graph) sum(o Opcode, lane int, operands [4]valueID) {
-	v := g.simplify(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands})
+	v := g.simplify(g.keepPrecise(value{kind: valueSum, op: o, lane: uint8(lane), operands: operands}))
 	if g.isZero(v.operands[1]) && (v.op == opAdd || v.op == opSub) {
 		g.empty++
 		return

@@ -3,7 +3,9 @@ package field
 // A machine is the state of a call: its planes at the current block, all of one length.
 // It trusts the program (F3).
 type machine struct {
-	planes [planeCount][]float32
+	planes  [planeCount][]float32
+	numbers [MaxRegisters]float64 // of the planes that are timed
+	timed   uint32                // bitmap of those planes
 }
 
 // interpret runs the portable instructions: the reference for faster kernels, and the
@@ -15,8 +17,8 @@ func (c *call) interpret(points, out Planes, scratch []float32, clip bool) {
 	for r := range p.registers {
 		m.planes[r] = scratch[(spareBlocks+r)*BlockPoints:][:lanes]
 	}
-	for _, in := range p.code[:p.preloads] {
-		fill(m.planes[in.to], p.uniform(in.uniform, &c.env))
+	for i := range p.code[:p.preloads] {
+		m.load(p, &p.code[i], &c.env)
 	}
 	for at := 0; at < n; at += BlockPoints {
 		if rest := n - at; rest < lanes {
@@ -64,31 +66,64 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip boo
 // run executes the program on a block: each instruction is decoded once and executed
 // for all lanes.
 func (m *machine) run(p *Program, env *Env) {
-	for i := range p.code[p.preloads:] {
-		in := &p.code[p.preloads:][i]
-		to := m.planes[in.to]
-		a, b := m.planes[in.operands[0]], m.planes[in.operands[1]]
-		c, d := m.planes[in.operands[2]], m.planes[in.operands[3]]
-		switch in.op {
-		case opEnd:
+	for i := p.preloads; i < len(p.code); i++ {
+		in := &p.code[i]
+		switch {
+		case in.op == opEnd:
 			for lane, out := range m.planes[planeOutput:] {
 				if p.addsTo(lane) {
 					canonical(out)
 				}
 			}
-		case opLoad:
-			fill(to, p.uniform(in.uniform, env))
+		case in.op == opLoad:
+			m.load(p, in, env)
+		case p.timed != nil && p.timed[i]:
+			m.runTimed(in)
 		default:
-			opcodeTable[in.op].kernel(to, a, b, c, d)
+			if in.to < MaxRegisters {
+				m.timed &^= 1 << in.to
+			}
+			a, b := m.planes[in.operands[0]], m.planes[in.operands[1]]
+			c, d := m.planes[in.operands[2]], m.planes[in.operands[3]]
+			opcodeTable[in.op].kernel(m.planes[in.to], a, b, c, d)
 		}
 	}
+}
+
+// load fills a register with a uniform.
+func (m *machine) load(p *Program, in *instruction, env *Env) {
+	if in.uniform == uniformTime {
+		m.setTimed(in.to, env.Time)
+		return
+	}
+	m.timed &^= 1 << in.to
+	fill(m.planes[in.to], p.uniform(in.uniform, env))
+}
+
+func (m *machine) setTimed(register uint8, v float64) {
+	m.numbers[register] = v
+	m.timed |= 1 << register
+	fill(m.planes[register], float32(v))
+}
+
+// runTimed executes an instruction whose result is timed, once for all lanes.
+func (m *machine) runTimed(in *instruction) {
+	var v [4]float64
+	for i, register := range in.operands[:in.op.operands()] {
+		if m.timed>>register&1 != 0 {
+			v[i] = m.numbers[register]
+		} else {
+			v[i] = float64(m.planes[register][0])
+		}
+	}
+	m.setTimed(in.to, evaluateTimed(in.op, v[0], v[1], v[2], v[3]))
 }
 
 func (p *Program) uniform(number uint16, env *Env) float32 {
 	i := int(number) - uniformParams
 	switch {
 	case number == uniformTime:
-		return env.Time
+		return float32(env.Time)
 	case i >= 4*len(p.params):
 		return p.literals[i-4*len(p.params)]
 	case env.Params == nil:

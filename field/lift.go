@@ -45,6 +45,7 @@ type lifter struct {
 	values      []lifted // in the order of instructions; the first pointLanes are the points
 	registers   [MaxRegisters]ref
 	poolIndexes []uint16 // by uniform: index in the pool, 0 if unassigned
+	timed       []bool   // by constant of the pool: it is timed; shorter than the pool
 	hashParts   map[hashPart]ref
 	one         ref // the constant 1; a value if there is none
 
@@ -195,6 +196,8 @@ func (l *lifter) uniformIndex(number uint16) uint16 {
 	b, at := l.bound, uint16(len(l.bound.literals))
 	i := int(number) - uniformParams - 4*len(l.program.params)
 	switch {
+	case number == uniformTime:
+		b.time = l.addTimed()
 	case i < 0:
 		b.literals = append(b.literals, 0)
 		b.uniforms = append(b.uniforms, poolUniform{at: at, number: number})
@@ -212,13 +215,34 @@ func (l *lifter) uniformIndex(number uint16) uint16 {
 
 // hoist returns the pool index of a value computed from constants.
 func (l *lifter) hoist(v *lifted, operands int) uint16 {
-	h := hoisted{op: v.op, to: uint16(len(l.bound.literals))}
+	h := hoisted{op: v.op}
 	for i := range operands {
-		h.operands[i] = v.operands[i].poolIndex()
+		at := v.operands[i].poolIndex()
+		h.operands[i] = at
+		if int(at) < len(l.timed) && l.timed[at] {
+			h.timed |= 1 << i
+		}
 	}
-	l.bound.literals = append(l.bound.literals, 0)
+	if v.op >= opcodes { // part of a hash
+		h.timed = 0
+	}
+	if h.timed != 0 {
+		h.to = l.addTimed()
+	} else {
+		h.to = uint16(len(l.bound.literals))
+		l.bound.literals = append(l.bound.literals, 0)
+	}
 	l.bound.hoisted = append(l.bound.hoisted, h)
 	return h.to
+}
+
+// addTimed adds a timed constant to the pool.
+func (l *lifter) addTimed() uint16 {
+	at := len(l.bound.literals)
+	l.bound.literals = append(l.bound.literals, make([]float32, timedFloats)...)
+	l.timed = append(l.timed, make([]bool, at+1-len(l.timed))...)
+	l.timed[at] = true
+	return uint16(at)
 }
 
 // countUses counts each value's uses as an operand. Values that no sum needs have none,

@@ -85,7 +85,13 @@ func (g *graph) exp(v [4]term) term {
 	return g.operate("exp2", g.operate("mul", v[0], g.numberTerm(log2e)))
 }
 
-func (g *graph) fract(v [4]term) term { return g.operate("sub", v[0], g.operate("floor", v[0])) }
+func (g *graph) fract(v [4]term) term {
+	a := v[0]
+	for lane := range a.lanes {
+		a.lanes[lane] = g.repeating(a.lanes[lane])
+	}
+	return g.operate("sub", a, g.operate("floor", a))
+}
 
 func (g *graph) sign(v [4]term) term {
 	zero := g.numberTerm(0)

@@ -117,7 +117,7 @@ func TestReach(t *testing.T) {
 		}
 		for range 20 {
 			pick := func() float32 { return worst[r.IntN(len(worst))] }
-			env := Env{Time: pick(), Params: []Vec4{{pick(), pick(), pick(), pick()}, {pick(), pick(), pick(), pick()}}}
+			env := Env{Time: float64(pick()), Params: []Vec4{{pick(), pick(), pick(), pick()}, {pick(), pick(), pick(), pick()}}}
 			values := graphAt(c.graph, [3]float32{pick(), pick(), pick()}, &Program{params: text.params}, env)
 			for name, term := range c.names {
 				for _, id := range term.lanes {

@@ -6,23 +6,40 @@ package field
 
 // A cell is a point's location in the lattice, by axis.
 type cell struct {
-	low, high [3]valueID // the integers around the point
+	low, high [3]valueID // the integers around the point, as they are hashed
 	fade      [3]valueID // from 0 at low to 1 at high
 	rest      [3]valueID // the same, linear
+	timed     [3]bool    // time moves the lattice
 }
 
 func (g *graph) cell(p vector) (c cell) {
 	one := g.literal(1)
 	for i := range 3 {
-		c.low[i] = g.value(opFloor, p[i])
+		at, parts := p[i], g.split(p[i])
+		if parts.ok {
+			at = g.plus(parts.point, g.fraction(parts.time))
+		}
+		c.low[i] = g.value(opFloor, at)
+		t := g.value(opSub, at, c.low[i])
 		c.high[i] = g.value(opAdd, c.low[i], one)
-		t := g.value(opSub, p[i], c.low[i])
+		if parts.ok {
+			c.low[i], c.high[i] = g.moveCell(c.low[i], parts.time)
+			c.timed[i] = true
+		}
 		s := g.value(opMad, t, g.literal(6), g.literal(-15))
 		s = g.value(opMad, t, s, g.literal(10))
 		cube := g.value(opMul, g.value(opMul, t, t), t)
 		c.rest[i], c.fade[i] = t, g.value(opMul, cube, s)
 	}
 	return c
+}
+
+// moveCell returns the integers around a point that time has moved by whole cells too. The last
+// of latticePeriod is followed by the first.
+func (g *graph) moveCell(low, time valueID) (moved, next valueID) {
+	moved = g.inLattice(g.value(opAdd, low, g.inLattice(g.value(opFloor, time))))
+	last, first := g.literal(latticePeriod/2-1), g.literal(-latticePeriod/2)
+	return moved, g.value(opSelectGE, moved, last, first, g.value(opAdd, moved, g.literal(1)))
 }
 
 // fadeSlope is twice the fade's derivative along an axis, 60 t² (t - 1)²: noise is twice
@@ -47,6 +64,9 @@ func (g *graph) edges(c *cell, moved float32) (e edges) {
 	if moved != 0 {
 		x[0] = g.value(opAdd, c.low[0], g.literal(moved))
 		x[1] = g.value(opAdd, c.low[0], g.literal(moved+1))
+		if c.timed[0] {
+			x[1] = g.value(opAdd, c.high[0], g.literal(moved)) // high may be the first
+		}
 	}
 	y, z := [2]valueID{c.low[1], c.high[1]}, [2]valueID{c.low[2], c.high[2]}
 	for k := range 2 {

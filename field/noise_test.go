@@ -143,7 +143,7 @@ func TestNoiseFits(t *testing.T) {
 	}{
 		{"output.x += noise(position)", 60},
 		{"output += curl_noise(position)", 150},
-		{"let p = position / 8\noutput += curl_noise(p + (time, 0, 0)) * 3 + curl_noise(p * 2)", 300},
+		{"let p = position / 8\noutput += curl_noise(p + (time, 0, 0)) * 3 + curl_noise(p * 2)", 310},
 		{"output += curl_noise2(position)", 300},
 		{"output += curl_noise2(position) * noise3(position)", 460}, // register pressure
 		{"let n = noise3(position / 7)\noutput += curl_noise2(position) * n", 460},

@@ -20,6 +20,7 @@ type oracleTerm struct {
 type oracleNumber struct {
 	f     float32
 	known bool
+	oracleTime
 }
 
 type oracleLanes = [4]oracleNumber
@@ -35,17 +36,22 @@ var oracleOperands = map[string]int{
 
 // oracleCompute applies an operation to one lane. Literal 0 is nothing.
 func oracleCompute(op string, a, b, c, d oracleNumber) oracleNumber {
+	if r, ok := oracleKeepTime(op, a, b, c, d); ok {
+		return r
+	}
 	known, operands := true, [4]oracleNumber{a, b, c, d}
 	for _, n := range operands[:max(1, oracleOperands[op])] {
 		known = known && n.known
 	}
-	r := oracleNumber{f: oracleLane(op, a.f, b.f, c.f, d.f)}
-	if r.known = known && isFinite(r.f); r.known {
-		return r
+	if known {
+		if r := (oracleNumber{f: oracleLane(op, a.f, b.f, c.f, d.f), known: true}); isFinite(r.f) {
+			return r
+		}
 	}
+	one := oracleNumber{f: 1, known: true}
 	switch op {
 	case "mad", "nmad":
-		if one := (oracleNumber{1, true}); a == one || b == one {
+		if a == one || b == one {
 			if b != one {
 				a = b
 			}
@@ -55,8 +61,13 @@ func oracleCompute(op string, a, b, c, d oracleNumber) oracleNumber {
 			return c
 		}
 	case "mul":
-		if a.isZero() || b.isZero() {
-			return oracleNumber{0, true}
+		switch {
+		case a.isZero() || b.isZero():
+			return oracleNumber{known: true}
+		case a == one:
+			return b
+		case b == one:
+			return a
 		}
 	case "add", "sub":
 		if b.isZero() {
@@ -66,10 +77,10 @@ func oracleCompute(op string, a, b, c, d oracleNumber) oracleNumber {
 			return b
 		}
 		if a.isZero() {
-			return oracleNumber{f: -b.f}
+			return oracleCompute("neg", b, b, b, b)
 		}
 	case "select_lt", "select_ge":
-		if c.known && d.known && math.Float32bits(c.f) == math.Float32bits(d.f) {
+		if c.known && d.known && math.Float32bits(c.f) == math.Float32bits(d.f) || c.isSame(&d) {
 			return c
 		}
 		if a.known && b.known {
@@ -79,7 +90,7 @@ func oracleCompute(op string, a, b, c, d oracleNumber) oracleNumber {
 			return d
 		}
 	}
-	return r
+	return oracleTimedResult(op, operands)
 }
 
 const oracleNowhere = 1000 // reach of values that may be infinite
@@ -94,7 +105,7 @@ func oracleReach(r int) int {
 func oracleLiteral(v Vec4) oracleTerm {
 	t := oracleTerm{scalar: true}
 	for i, f := range v {
-		t.v[i] = oracleNumber{f, true}
+		t.v[i] = oracleNumber{f: f, known: true}
 		t.scalar = t.scalar && math.Float32bits(f) == math.Float32bits(v[0])
 		for r := 0; math.Abs(float64(f)) >= math.Ldexp(1, t.reach); r++ {
 			t.reach = r

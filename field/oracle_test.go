@@ -18,18 +18,18 @@ import (
 func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]float32 {
 	const given = 30
 	names := map[string]oracleTerm{
-		"position": {v: oracleLanes{{point[0], false}, {point[1], false}, {point[2], false}, {0, true}}, reach: given},
-		"time":     {v: oracleAll(oracleNumber{env.Time, false}), scalar: true, reach: given},
-		"output":   {v: oracleLanes{{out[0], false}, {out[1], false}, {out[2], false}}},
+		"position": {v: oracleLanes{oracleOfPoint(point[0]), oracleOfPoint(point[1]), oracleOfPoint(point[2]), {f: 0, known: true}}, reach: given},
+		"time":     {v: oracleAll(oracleTimed(env.Time)), scalar: true, reach: given},
+		"output":   {v: oracleLanes{oracleOfPoint(out[0]), oracleOfPoint(out[1]), oracleOfPoint(out[2])}},
 	}
 	for i, p := range text.params {
 		v := p.Default
 		if env.Params != nil {
 			v = env.Params[i]
 		}
-		names[p.Name] = oracleTerm{v: oracleLanes{{v[0], false}, {v[1], false}, {v[2], false}, {v[3], false}}, reach: given}
+		names[p.Name] = oracleTerm{v: oracleLanes{{f: v[0]}, {f: v[1]}, {f: v[2]}, {f: v[3]}}, reach: given}
 		if p.Scalar {
-			names[p.Name] = oracleTerm{v: oracleAll(oracleNumber{v[0], false}), scalar: true, reach: given}
+			names[p.Name] = oracleTerm{v: oracleAll(oracleNumber{f: v[0]}), scalar: true, reach: given}
 		}
 	}
 	for _, s := range text.statements {
@@ -84,7 +84,7 @@ func oracleOperation(op string, a, b, c, d oracleLanes) (r oracleLanes) {
 			j, k := (i+1)%3, (i+2)%3
 			r[i] = lane("nmad", a[k], b[j], lane("mul", a[j], b[k], oracleNumber{}))
 		}
-		r[3] = oracleNumber{0, true}
+		r[3] = oracleNumber{known: true}
 		return r
 	case "normalize":
 		return oracleOperation("mul", a, oracleOperation("rsqrt", oracleAll(dot(a, a)), b, c, d), c, d)
@@ -329,7 +329,10 @@ func TestRandomPrograms(t *testing.T) {
 		p, err := Compile(source)
 		require.NoError(t, err, "seed %d:\n%s", seed, source)
 		require.NoError(t, p.verify(), "seed %d:\n%s", seed, source)
-		env := Env{Time: float32(r.IntN(100)) / 8}
+		env := Env{Time: float64(r.IntN(100)) / 8}
+		if seed%2 == 1 {
+			env.Time = 3e7*r.Float64() - 1e5
+		}
 		if r.IntN(2) == 0 {
 			env.Params = []Vec4{{1, float32(r.NormFloat64()), 0, neg32(0)}, {2, 3e38, 0.5, 1}}
 		}

@@ -26,6 +26,7 @@ type Program struct {
 	preloads int
 
 	registers int    // derived from code
+	timed     []bool // derived from code: by instruction, whether its result is timed; nil if none is
 	sums      uint8  // derived from code: bitmap of the output's lanes it adds to (F7)
 	hash      uint64 // derived from all of the above
 
@@ -36,7 +37,7 @@ type Program struct {
 
 // seal computes the derived fields. The program does not change afterwards.
 func (p *Program) seal() *Program {
-	p.registers, p.sums = 0, 0
+	p.registers, p.sums, p.timed = 0, 0, p.findTimed()
 	for _, in := range p.code {
 		switch {
 		case in.op == opEnd:

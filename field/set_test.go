@@ -24,7 +24,7 @@ func scattered(t testing.TB, r *rand.Rand, k cpu.Kernels, n int) (s *Set, points
 		}
 		p, err := Compile(text)
 		require.NoError(t, err)
-		env := Env{Time: r.Float32()}
+		env := Env{Time: r.Float64()}
 		if i%5 != 0 {
 			env.Origin = [3]float32{100 * r.Float32(), 8 * r.Float32(), 8 * r.Float32()}
 		}

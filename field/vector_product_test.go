@@ -10,6 +10,7 @@ import (
 type vectorTerm struct {
 	lanes  [4]float32
 	fixed  [4]bool // lanes computed from literals alone
+	nodes  [4]*vectorNode
 	single bool
 	size   float64 // a power of 2; infinite if unbounded
 	parts  []vectorTerm
@@ -25,8 +26,20 @@ func vectorMost(size float64) float64 {
 	return size
 }
 
-func vectorSingle(f float32, fixed bool, size float64) vectorTerm {
-	return vectorTerm{lanes: [4]float32{f, f, f, f}, fixed: [4]bool{fixed, fixed, fixed, fixed}, single: true, size: size}
+func vectorSingle(s vectorScalar, size float64) vectorTerm {
+	t := vectorTerm{single: true, size: size}
+	for i := range t.lanes {
+		t.setLane(i, s)
+	}
+	return t
+}
+
+func (t *vectorTerm) lane(i int) vectorScalar {
+	return vectorScalar{t.lanes[i], t.fixed[i], t.nodes[i]}
+}
+
+func (t *vectorTerm) setLane(i int, s vectorScalar) {
+	t.lanes[i], t.fixed[i], t.nodes[i] = s.f, s.fixed, s.node
 }
 
 func (t *vectorTerm) isNothing(lane int) bool { return t.fixed[lane] && t.lanes[lane] == 0 }
@@ -78,7 +91,7 @@ func vectorLanes(operation string, t [4]vectorTerm) (r vectorTerm) {
 		copy(t[:], operands)
 		return vectorLanes(operation, t)
 	}
-	lane := func(t vectorTerm, i int) vectorTerm { return vectorSingle(t.lanes[i], t.fixed[i], 0) }
+	lane := func(t vectorTerm, i int) vectorTerm { return vectorSingle(t.lane(i), 0) }
 	a, b := t[0], t[1]
 	switch operation {
 	case "dot":
@@ -92,54 +105,64 @@ func vectorLanes(operation string, t [4]vectorTerm) (r vectorTerm) {
 		for i, j := range [3]int{1, 2, 0} {
 			k := 3 - i - j
 			c := one("nmad", lane(a, k), lane(b, j), one("mul", lane(a, j), lane(b, k)))
-			r.lanes[i], r.fixed[i] = c.lanes[0], c.fixed[0]
+			r.setLane(i, c.lane(0))
 		}
 		r.fixed[3] = true
 		return r
 	}
 	for i := range r.lanes {
-		r.lanes[i], r.fixed[i] = vectorLane(operation, t, i)
+		r.setLane(i, vectorCompute(operation, t[0].lane(i), t[1].lane(i), t[2].lane(i), t[3].lane(i)))
 	}
 	return r
 }
 
-// vectorLane computes one lane. A literal 0 is nothing.
-func vectorLane(operation string, t [4]vectorTerm, i int) (f float32, fixed bool) {
-	a, b, c, d := &t[0], &t[1], &t[2], &t[3]
-	f, fixed = vectorNumber(operation, a.lanes[i], b.lanes[i], c.lanes[i], d.lanes[i]), true
-	for n := range vectorOperandCounts[operation] {
-		fixed = fixed && t[n].fixed[i]
+// vectorCompute computes one lane. A literal 0 is nothing.
+func vectorCompute(operation string, v ...vectorScalar) vectorScalar {
+	v = append(v, make([]vectorScalar, 4-len(v))...)
+	a, b, c, d := v[0], v[1], v[2], v[3]
+	if kept, ok := vectorKeepTime(operation, a, b, c); ok {
+		return kept
 	}
+	fixed := true
+	for _, s := range v[:vectorOperandCounts[operation]] {
+		fixed = fixed && s.fixed
+	}
+	f := vectorNumber(operation, a.f, b.f, c.f, d.f)
 	if fixed && !math.IsInf(float64(f), 0) && f == f {
-		return f, true
+		return vectorScalar{f: f, fixed: true}
 	}
-	isOne := func(t *vectorTerm) bool { return t.fixed[i] && t.lanes[i] == 1 }
 	switch {
-	case operation == "mul" && (a.isNothing(i) || b.isNothing(i)):
-		return 0, true
-	case strings.HasSuffix(operation, "mad") && (a.isNothing(i) || b.isNothing(i)):
-		return c.lanes[i], c.fixed[i]
-	case strings.HasSuffix(operation, "mad") && c.isNothing(i) && (isOne(a) || isOne(b)):
-		f = float32(a.lanes[i] * b.lanes[i])
-		if operation == "nmad" {
-			f = -f
+	case operation == "mul" && (a.isNothing() || b.isNothing()):
+		return vectorScalar{fixed: true}
+	case operation == "mul" && a.isOne():
+		return b
+	case operation == "mul" && b.isOne():
+		return a
+	case strings.HasSuffix(operation, "mad") && (a.isNothing() || b.isNothing()):
+		return c
+	case operation == "mad" && a.isOne():
+		return vectorCompute("add", c, b)
+	case operation == "mad" && b.isOne():
+		return vectorCompute("add", c, a)
+	case operation == "nmad" && a.isOne():
+		return vectorCompute("sub", c, b)
+	case operation == "nmad" && b.isOne():
+		return vectorCompute("sub", c, a)
+	case (operation == "add" || operation == "sub") && b.isNothing():
+		return a
+	case operation == "add" && a.isNothing():
+		return b
+	case operation == "sub" && a.isNothing():
+		return vectorCompute("neg", b)
+	case strings.HasPrefix(operation, "select") && c.isSame(d):
+		return c
+	case strings.HasPrefix(operation, "select") && a.fixed && b.fixed:
+		if vectorNumber(operation, a.f, b.f, 1, 0) == 1 {
+			return c
 		}
-		return f, false
-	case (operation == "add" || operation == "sub") && b.isNothing(i):
-		return a.lanes[i], a.fixed[i]
-	case operation == "add" && a.isNothing(i):
-		return b.lanes[i], b.fixed[i]
-	case operation == "sub" && a.isNothing(i):
-		return -b.lanes[i], false
-	case strings.HasPrefix(operation, "select") && c.fixed[i] && d.fixed[i]:
-		return f, math.Float32bits(c.lanes[i]) == math.Float32bits(d.lanes[i])
-	case strings.HasPrefix(operation, "select") && a.fixed[i] && b.fixed[i]:
-		if vectorNumber(operation, a.lanes[i], b.lanes[i], 1, 0) == 1 {
-			return f, c.fixed[i]
-		}
-		return f, d.fixed[i]
+		return d
 	}
-	return f, false
+	return vectorResult(operation, v)
 }
 
 // vectorKept applies the operations that create and keep products.
@@ -195,6 +218,13 @@ func vectorAdd(operation string, t [4]vectorTerm) (sum [4]float32, added [4]bool
 	}
 	for i := range added {
 		added[i] = !t[1].isNothing(i) && !(strings.HasSuffix(operation, "mad") && t[0].isNothing(i))
+	}
+	for i := range t[0].lanes { // the output is a number of the point
+		at := 0
+		if strings.HasSuffix(operation, "mad") {
+			at = 2
+		}
+		t[at].nodes[i] = &vectorNode{point: true}
 	}
 	return vectorLanes(operation, t).lanes, added
 }

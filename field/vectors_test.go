@@ -43,7 +43,7 @@ var vectorsUpdate = flag.Bool("vectors.update", false, "write "+vectorsFile+" an
 type vectorOfField struct {
 	Name    string
 	Program string // portable form
-	Time    string // bits
+	Time    string // bits of the float64
 	Params  string `json:",omitempty"` // bits of four lanes of each parameter; none for the defaults
 	Numbers string
 	Seed    uint32
@@ -94,10 +94,15 @@ func hexBits(f ...float32) (text string) {
 func (v *vectorOfField) evaluate(t testing.TB, p *Program, env Env) {
 	code, err := p.MarshalBinary()
 	require.NoError(t, err)
-	v.Program, v.Time = hex.EncodeToString(code), hexBits(env.Time)
+	v.Program, v.Time = hex.EncodeToString(code), fmt.Sprintf("%016x", math.Float64bits(env.Time))
 	for _, q := range env.Params {
 		v.Params += hexBits(q[:]...)
 	}
+	v.sum(t, p, env)
+}
+
+// sum sets Sum and First to what p gives.
+func (v *vectorOfField) sum(t testing.TB, p *Program, env Env) {
 	var points, out Planes
 	for i, x := range v.numbers(3 * v.Points) {
 		to, sum := []*[]float32{&points.X, &points.Y, &points.Z}[i%3], []*[]float32{&out.X, &out.Y, &out.Z}[i%3]
@@ -133,6 +138,25 @@ func ofOperation(o Opcode) *Program {
 	}}).seal()
 }
 
+// ofTimedOperation returns a program that applies an operation to time: it shows the result r,
+// its fraction, and a product of it with the point.
+func ofTimedOperation(o Opcode) *Program {
+	const time, seventh, r, rest = 0, 1, 2, 3
+	in := instruction{op: o, to: r}
+	copy(in.operands[:o.operands()], []uint8{time, seventh, time, seventh})
+	return (&Program{literals: []float32{1.0 / 7}, code: []instruction{
+		{op: opLoad, to: time},
+		{op: opLoad, to: seventh, uniform: uniformParams},
+		in,
+		{op: opAdd, to: planeOutput, operands: [4]uint8{planeOutput, r}},
+		{op: opFloor, to: rest, operands: [4]uint8{r}},
+		{op: opSub, to: rest, operands: [4]uint8{r, rest}},
+		{op: opAdd, to: planeOutput + 1, operands: [4]uint8{planeOutput + 1, rest}},
+		{op: opMad, to: planeOutput + 2, operands: [4]uint8{r, planePosition, planeOutput + 2}},
+		{op: opEnd},
+	}}).seal()
+}
+
 func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 	add := func(p *Program, env Env, v vectorOfField) {
 		require.NoError(t, p.verify())
@@ -149,17 +173,24 @@ func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 			add(ofOperation(o), Env{}, vectorOfField{Name: o.String(), Numbers: numbers, Points: n})
 		}
 	}
+	const year = 365 * 24 * 3600
+	for o := opAdd; o < opcodes; o++ {
+		for _, time := range []float64{0.7, year + 17.0/60, -year - 1e-4} {
+			add(ofTimedOperation(o), Env{Time: time}, vectorOfField{Name: "timed " + o.String(), Numbers: "grid", Points: 4})
+		}
+	}
 	for _, name := range ShippedNames() {
 		text, _ := Shipped(name)
 		p, err := Compile(text)
 		require.NoError(t, err)
 		add(p, Env{Time: 1.375}, vectorOfField{Name: name, Numbers: "grid", Points: 4096})
+		add(p, Env{Time: year + 1.0/3}, vectorOfField{Name: name, Numbers: "grid", Points: 512})
 		add(p, Env{Time: 0.25}, vectorOfField{Name: name, Numbers: "hard", Points: 512})
 	}
 	for seed := range uint64(24) {
 		p, err := Compile(randomText(rand.New(rand.NewPCG(seed, 41)), 14))
 		require.NoError(t, err)
-		env := Env{Time: float32(seed) * 0.37, Params: []Vec4{{float32(seed) / 3, -1, 1e-40, 2}, {5, 5, 5, 5}}}
+		env := Env{Time: float64(seed) * 0.37, Params: []Vec4{{float32(seed) / 3, -1, 1e-40, 2}, {5, 5, 5, 5}}}
 		if seed%3 == 0 {
 			env.Params = nil
 		}

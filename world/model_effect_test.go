@@ -64,7 +64,7 @@ func (m *model) evaluate(e *modelEffect, at, sum world.Vec3) world.Vec3 {
 	p := at.Sub(e.center)
 	points := field.Planes{X: []float32{p.X}, Y: []float32{p.Y}, Z: []float32{p.Z}}
 	out := field.Planes{X: []float32{sum.X}, Y: []float32{sum.Y}, Z: []float32{sum.Z}}
-	env := field.Env{Time: float32(float64(m.tick-e.born) / float64(m.cfg.TickHz)), Params: e.def.Params}
+	env := field.Env{Time: float64(m.tick-e.born) / float64(m.cfg.TickHz), Params: e.def.Params}
 	if err := e.def.Program.Evaluate(points, out, env, make([]float32, e.def.Program.Scratch())); err != nil {
 		panic(err)
 	}
@@ -113,7 +113,9 @@ func (m *model) path(e *modelEffect, tick uint64) world.Vec3 {
 		turns := float32(int32(d.Orbit.Phase+uint32(n)*d.Orbit.Rate)) / (1 << 32)
 		return d.Center.Add(d.Orbit.AxisU.Scale(field.Sin(turns + 0.25))).Add(d.Orbit.AxisV.Scale(field.Sin(turns)))
 	}
-	return d.Center.Add(d.Velocity.Scale(float32(float64(n) / float64(m.cfg.TickHz))))
+	seconds := float64(n) / float64(m.cfg.TickHz)
+	along := func(c, v float32) float32 { return float32(float64(c) + float64(float64(v)*seconds)) }
+	return world.Vec3{X: along(d.Center.X, d.Velocity.X), Y: along(d.Center.Y, d.Velocity.Y), Z: along(d.Center.Z, d.Velocity.Z)}
 }
 
 func (m *model) advancePaths() {

@@ -129,7 +129,7 @@ func TestMisspelledCommand(t *testing.T) {
 func TestVersion(t *testing.T) {
 	status, out, err := worldd(t, "version")
 	require.Equal(t, exitOK, status)
-	require.Regexp(t, `^worldd \S+, protocol 4, go\S+ `+runtime.GOOS+"/"+runtime.GOARCH+", kernels (go|avx2|avx512)\n$", out)
+	require.Regexp(t, `^worldd \S+, protocol 5, go\S+ `+runtime.GOOS+"/"+runtime.GOARCH+", kernels (go|avx2|avx512)\n$", out)
 	require.Empty(t, err)
 }
 

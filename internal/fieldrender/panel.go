@@ -37,7 +37,7 @@ func (p *probe) evaluate(time float32) {
 	clear(p.out.X)
 	clear(p.out.Y)
 	clear(p.out.Z)
-	env := field.Env{Time: time, Params: p.view.Params}
+	env := field.Env{Time: float64(time), Params: p.view.Params}
 	if err := p.program.Evaluate(p.points, p.out, env, p.scratch); err != nil {
 		panic("fieldrender: P2: " + err.Error())
 	}

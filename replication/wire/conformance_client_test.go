@@ -23,6 +23,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
+// pageVersion is the version that the page's title says.
+const pageVersion = 5
+
 type (
 	// pageClient is a client of one case.
 	pageClient struct {
@@ -275,7 +278,7 @@ func (c *pageClient) welcome(m map[string]any) {
 		!c.asks && number("schema") != c.hash && c.keeps(schemaChecked),
 		number("structure") != c.structureOf(m) && !c.movedTo(m) && c.keeps(welcomeStructure):
 		c.breach()
-	case number("protocol") != 4 && c.keeps(protocolChecked):
+	case number("protocol") != pageVersion && c.keeps(protocolChecked):
 		panic(pageEnd("protocol-version"))
 	case number("tables") != c.page.version && c.keeps(tablesChecked):
 		panic(pageEnd("tables-mismatch"))

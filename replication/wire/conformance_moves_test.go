@@ -8,7 +8,7 @@ func (c *pageClient) move(m map[string]any) {
 	number := func(name string) uint64 { return m[name].(uint64) }
 	text := m["schema_text"].(string)
 	switch {
-	case number("protocol") != 4, number("tables") != c.page.version && c.keeps(moveTables),
+	case number("protocol") != pageVersion, number("tables") != c.page.version && c.keeps(moveTables),
 		m["session"] != was.welcome["session"] && c.keeps(moveSession),
 		number("resumed") != 0 && c.keeps(moveNotResumed),
 		number("commands") != 0 && c.keeps(moveCommands),

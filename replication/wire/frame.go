@@ -10,7 +10,7 @@ import (
 
 // Version is the protocol version of this package. Hello and Welcome carry it; both must
 // agree.
-const Version = 4
+const Version = 5
 
 // ALPN is the protocol name offered in the TLS handshake.
 const ALPN = "worldd/1"

@@ -375,13 +375,13 @@ func TestSecretLength(t *testing.T) {
 
 // Every version begins a Hello with its number, so that any other is told apart.
 func TestHelloOfAnotherVersion(t *testing.T) {
-	for _, body := range [][]byte{{0x99, 3, 0xcf}, {0x91, 0xcd, 0x01, 0x00}, {0xdc, 0x00, 0x10, 5}} {
+	for _, body := range [][]byte{{0x99, 3, 0xcf}, {0x91, 0xcd, 0x01, 0x00}, {0xdc, 0x00, 0x10, 6}} {
 		h, err := wire.ParseHello(body)
 		require.NoError(t, err)
 		require.NotEqualValues(t, wire.Version, h.Protocol)
 		require.Equal(t, wire.Hello{Protocol: h.Protocol}, h)
 	}
-	for _, body := range [][]byte{{}, {0x90}, {0x9b, 4}, {3}, {0x99, 0xa1, '3'}, {0x99, 0xce, 0, 1, 0, 0}} {
+	for _, body := range [][]byte{{}, {0x90}, {0x9b, 5}, {3}, {0x99, 0xa1, '3'}, {0x99, 0xce, 0, 1, 0, 0}} {
 		_, err := wire.ParseHello(body)
 		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%x", body)
 	}
@@ -389,11 +389,11 @@ func TestHelloOfAnotherVersion(t *testing.T) {
 
 // A client can tell what the server of a later version wants.
 func TestRefusedOfALaterVersion(t *testing.T) {
-	body := wire.Refused{Code: wire.ProtocolVersion, Want: "protocol 5"}.Append(nil)
+	body := wire.Refused{Code: wire.ProtocolVersion, Want: "protocol 6"}.Append(nil)
 	body[0]++
 	m, err := wire.ParseRefused(append(body, 0x92, 1, 2))
 	require.NoError(t, err)
-	require.Equal(t, "protocol 5", m.Want)
+	require.Equal(t, "protocol 6", m.Want)
 }
 
 // Only Moved gives an address, and always does.

@@ -63,10 +63,13 @@ func (m *reading) prepare() {
 }
 
 func (m *reading) seconds(n uint64) float64 {
-	if m.is("seconds as a multiple of DT") {
-		return r32(r32(float64(n)) * m.dt)
+	switch m.wrong {
+	case "seconds as a multiple of DT":
+		return float64(n) * m.dt
+	case "seconds in float32":
+		return r32(float64(n) / float64(m.hz))
 	}
-	return r32(float64(n) / float64(m.hz))
+	return float64(n) / float64(m.hz)
 }
 
 func (m *reading) dot(a, b [3]float64) float64 {
@@ -87,7 +90,7 @@ func times(a [3]float64, s float64) [3]float64 {
 	return [3]float64{r32(a[0] * s), r32(a[1] * s), r32(a[2] * s)}
 }
 
-func (m *reading) centerOf(e *readEffect, t uint64) [3]float64 {
+func (m *reading) centerOf(e *readEffect, t uint64) (at [3]float64) {
 	n := t - e.born
 	if m.is("path from the first tick") {
 		n = t - e.first
@@ -96,12 +99,18 @@ func (m *reading) centerOf(e *readEffect, t uint64) [3]float64 {
 	case 1:
 		if m.is("linear path accumulates") {
 			at := e.a
-			for range n {
+			for range min(n, 1<<20) {
 				at = plus(at, times(e.b, m.dt))
 			}
 			return at
 		}
-		return plus(e.a, times(e.b, m.seconds(n)))
+		if m.is("linear path in float32") {
+			return plus(e.a, times(e.b, m.seconds(n)))
+		}
+		for i := range at {
+			at[i] = r32(e.a[i] + e.b[i]*m.seconds(n))
+		}
+		return at
 	case 2:
 		a := r32(float64(int32(e.phase+uint32(n)*e.rate))) / (1 << 32)
 		if m.is("orbit of an unsigned angle") {
@@ -314,7 +323,7 @@ func (m *reading) evaluate(e *readEffect, b *readBody, sum *[3]float32) {
 		n++
 	}
 	planes := func(v *[3]float32) field.Planes { return field.Planes{X: v[0:1:1], Y: v[1:2:2], Z: v[2:3:3]} }
-	env := field.Env{Time: float32(m.seconds(n)), Params: e.params}
+	env := field.Env{Time: m.seconds(n), Params: e.params}
 	if err := e.program.Evaluate(planes(&q), planes(sum), env, make([]float32, e.program.Scratch())); err != nil {
 		panic(err)
 	}
@@ -499,7 +508,7 @@ func (m *reading) restBody(b *readBody) {
 
 // misreadings are the rules that a reading can misread.
 var misreadings = []string{
-	"impact threshold without 0.25", "seconds as a multiple of DT", "fused dot product", "dot product from the right",
+	"impact threshold without 0.25", "seconds as a multiple of DT", "seconds in float32", "linear path in float32", "fused dot product", "dot product from the right",
 	"path from the first tick", "linear path accumulates", "orbit of an unsigned angle", "orbit by another sine",
 	"orbit begins at the second axis", "orbit sums its axes first", "reach without rounding", "reach without faces",
 	"wakes kinematic bodies", "wakes bodies of other layers", "wakes only sleepers", "waking keeps the rest timer",

@@ -46,7 +46,7 @@ type Effect struct {
 	Mode    Mode
 	Layers  Layers // kinds that feel it; 0 means all
 	Center  Vec3
-	Time    float32 // seconds since it was added; see Stepper.Seconds
+	Time    float64 // seconds since it was added; see Stepper.Seconds
 }
 
 // Forces holds the effects of one tick. The zero value is empty. Any number of

@@ -46,13 +46,20 @@ type Path struct {
 func (p *Path) At(s *Stepper, ticks uint64) Vec3 {
 	switch p.Form {
 	case Linear:
-		return p.Center.Add(p.Velocity.Scale(s.Seconds(ticks)))
+		t := s.Seconds(ticks)
+		c, v := &p.Center, &p.Velocity
+		return Vec3{advance(c.X, v.X, t), advance(c.Y, v.Y, t), advance(c.Z, v.Z, t)}
 	case Orbit:
 		angle := p.Phase + uint32(ticks)*p.Rate // wraps like an angle
 		turns := float32(float32(int32(angle)) * (1.0 / (1 << 32)))
 		return p.Center.Add(p.AxisU.Scale(field.Sin(turns + 0.25))).Add(p.AxisV.Scale(field.Sin(turns)))
 	}
 	return p.Center
+}
+
+// advance returns a coordinate of a linear path, which is rounded to float32 once.
+func advance(c, v float32, seconds float64) float32 {
+	return float32(float64(c) + float64(float64(v)*seconds))
 }
 
 // maxPathNumber bounds velocities and axes, so that no centre overflows.

@@ -41,10 +41,8 @@ func (s *Stepper) Coupling(drag float32) float32 {
 	return d / (1 + d)
 }
 
-// Seconds returns the duration of ticks.
-func (s *Stepper) Seconds(ticks uint64) float32 {
-	return float32(float64(ticks) / float64(s.TickHz))
-}
+// Seconds returns the duration of ticks: in float64, to 4 ns after a year.
+func (s *Stepper) Seconds(ticks uint64) float64 { return float64(ticks) / float64(s.TickHz) }
 
 // Step moves rows [from, to) by one tick: forces, gravity, semi-implicit Euler, ground
 // and bounds. It sets the bits of changed rows in b.Moved, and of rows whose velocity was

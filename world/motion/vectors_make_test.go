@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/worldd/worldd/world/motion"
@@ -32,6 +33,8 @@ var vectorPrograms = []string{
 	"output += (-1e8, 0.3, -0.1)\n",
 	"output += (1.25, position.y, 1e-3)\n",
 	"param pull = 2\noutput += (1e38, 1e38, 0) * pull\n",
+	"output += (10 * sin(time / 2), fract(time / 3), sin(position.x * 0.3 + time))\n",
+	"output += curl_noise((position - (2, 0, 1) * time) / 12) * 4\n",
 }
 
 const (
@@ -263,6 +266,15 @@ func forceCases() []*vectorCase {
 	long := newCase("an effect that is old", 2)
 	long.Tick, long.TickHz = 1<<25+5, 7
 	long.effect(vectorChange{Before: 1, Slot: 0, Program: 2, Born: 1, First: 1}, vec{Y: 10})
+	var years []*vectorCase
+	for _, hz := range []int{1, 60, 1000} {
+		c := newCase(fmt.Sprintf("effects that are a year old, %d Hz", hz), 3)
+		c.TickHz = hz
+		c.Tick = uint64(365*24*3600*hz + 17)
+		c.effect(vectorChange{Before: 1, Slot: 0, Program: 7, Born: 11, First: 12}, vec{})
+		c.effect(vectorChange{Before: 1, Slot: 1, Program: 8, Born: 3, First: 4}, vec{Y: 5})
+		years = append(years, c)
+	}
 	box := newCase("faces of a box", 2)
 	box.Gravity = 0
 	for _, x := range []float32{2, 2.0000002, 1.9999999, -2} {
@@ -280,12 +292,12 @@ func forceCases() []*vectorCase {
 	stopped := newCase("a force that is not finite", 3)
 	stopped.effect(vectorChange{Before: 2, Slot: 0, Program: 6, Mode: 1, Params: [][4]bits{{30, 30, 30, 30}}}, vec{})
 	stopped.effect(vectorChange{Before: 3, Slot: 0, Program: 6, Mode: 0, Params: [][4]bits{{2, 2, 2, 2}}}, vec{})
-	for _, c := range append([]*vectorCase{wind, order, timed, long, stopped}, groups...) {
+	for _, c := range slices.Concat([]*vectorCase{wind, order, timed, long, stopped}, groups, years) {
 		for kind := range 5 {
 			c.body(kind, vec{X: float32(kind) / 3, Y: 10, Z: 0.1}, vec{X: 1, Z: -2})
 		}
 	}
-	return append([]*vectorCase{wind, order, timed, long, box, stopped}, groups...)
+	return slices.Concat([]*vectorCase{wind, order, timed, long, box, stopped}, groups, years)
 }
 
 // crowd adds sleepers of all kinds and resting bodies along x, and feathers in the air.
@@ -323,6 +335,9 @@ func pathCases() []*vectorCase {
 	late.Tick = 12345
 	late.effect(vectorChange{Before: 1, Slot: 1, Program: 1, Mode: 1, Path: 1, Born: 10000, First: 10001}, vec{X: -9, Y: 1}, vec{X: 0.27, Z: 0.01})
 	late.effect(vectorChange{Before: 1, Slot: 2, Program: 1, Mode: 1, Path: 2, Born: 3, First: 4, Phase: 0x3000_0000, Rate: 0xfff1_2345}, vec{Y: 1}, vec{X: 7, Z: 1}, vec{Y: 0.3, Z: 5})
+	year := newCase("a linear path that began a year ago", 4).crowd()
+	year.Tick = 365*24*3600*60 + 1
+	year.effect(vectorChange{Before: 1, Slot: 1, Program: 1, Mode: 1, Path: 1, Born: 1, First: 2}, vec{X: -1e5, Y: 1}, vec{X: 0.0031709792, Z: 1e-9})
 	before := newCase("paths that begin in their born tick", 6).crowd()
 	before.effect(vectorChange{Before: 2, Slot: 1, Program: 1, Mode: 1, Path: 1, Born: 2, First: 2}, vec{X: -5, Y: 1}, vec{X: 90})
 	before.effect(vectorChange{Before: 2, Slot: 3, Program: 2, Mode: 1, Path: 2, Born: 2, First: 2, Rate: 1 << 29}, vec{Y: 1}, vec{X: 6}, vec{Z: 3})
@@ -338,7 +353,7 @@ func pathCases() []*vectorCase {
 	follow.effect(vectorChange{Before: 1, Slot: 0, Program: 1, Path: 3, Leader: n, Last: 9}, vec{Y: 0.3})
 	follow.effect(vectorChange{Before: 2, Slot: 1, Program: 2, Mode: 1, Path: 3, Leader: n + 1}, vec{X: 0.1})
 	follow.effect(vectorChange{Before: 3, Slot: 2, Program: 1, Mode: 1, Path: 3, Leader: 0}, vec{X: 1})
-	return append([]*vectorCase{linear, late, before, follow}, orbits...)
+	return append([]*vectorCase{linear, late, year, before, follow}, orbits...)
 }
 
 // mixedCase is bodies and effects at random.

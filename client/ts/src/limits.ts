@@ -1,6 +1,6 @@
 // The limits of PROTOCOL.md, section 12.
 
-export const version = 4
+export const version = 5
 
 export const maxDatagram = 1200
 export const maxFrame = 65_536 // from a server

@@ -60,6 +60,11 @@ class Fnv {
   }
 }
 
+/** Returns the double whose bits are the hexadecimal number. */
+function doubleOf(bits: string): number {
+  return new DataView(Uint8Array.from(bits.match(/../g)!, x => parseInt(x, 16)).buffer).getFloat64(0)
+}
+
 function evaluate(v: Vector): { sum: string; first: string[] } {
   const m = new Machine()
   const p = new Program(unhex(v.Program))
@@ -71,7 +76,7 @@ function evaluate(v: Vector): { sum: string; first: string[] } {
     const n = Math.min(blockPoints, v.Points - at)
     for (let i = 0; i < n; i++) for (const plane of m.position) plane[i] = stream.next().value
     for (const plane of m.out) plane.fill(-0)
-    m.run(p, floatOf(parseInt(v.Time, 16)), params, n)
+    m.run(p, doubleOf(v.Time), params, n)
     for (let i = 0; i < n; i++) {
       for (const plane of m.out) sum.word(bitsOf(plane[i]))
       if (at + i < 3) first.push(m.out.map(plane => bitsOf(plane[i]).toString(16).padStart(8, '0')).join(''))

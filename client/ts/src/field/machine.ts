@@ -3,6 +3,7 @@
 
 import * as kernel from './kernel.ts'
 import { Op, type Program, planeCount, planeOutput, planePosition } from './program.ts'
+import { evaluateTimed } from './timed.ts'
 
 /** blockPoints is the number of points per instruction, a multiple of four. */
 export const blockPoints = 256
@@ -38,6 +39,7 @@ export class Machine {
   readonly position: readonly [Float32Array, Float32Array, Float32Array] // relative to the effect
   readonly out: readonly [Float32Array, Float32Array, Float32Array] // programs add to it
   private readonly planes: Float32Array[] = []
+  private readonly numbers = new Float64Array(planeCount) // of the planes whose lanes are the same
 
   constructor() {
     for (let i = 0; i < planeCount; i++) this.planes.push(new Float32Array(blockPoints))
@@ -47,23 +49,27 @@ export class Machine {
   }
 
   /**
-   * Adds the effect at the first n points, at most blockPoints, to out. time is in seconds;
-   * params has four lanes for each parameter.
+   * Adds the effect at the first n points, at most blockPoints, to out. time is in seconds, and
+   * a double; params has four lanes for each parameter.
    */
   run(p: Program, time: number, params: Float32Array, n: number): void {
-    const planes = this.planes
+    const { planes, numbers } = this
     const code = p.code
     for (let pc = 0; pc < code.length; pc++) {
       const i = code[pc]
       const to = planes[i.to]
       if (i.op === Op.load) {
-        to.fill(uniform(p, i.uniform, time, params), 0, n)
+        to.fill((numbers[i.to] = uniform(p, i.uniform, time, params)), 0, n)
         continue
       }
       if (i.op === Op.end) break
       const [a, b, c, d] = i.operands
+      if (i.timed) {
+        to.fill((numbers[i.to] = evaluateTimed(i.op, numbers[a], numbers[b], numbers[c], numbers[d])), 0, n)
+        continue
+      }
       kernels[i.op](to, planes[a], planes[b], planes[c], planes[d], i.same ? 1 : n)
-      if (i.same) to.fill(to[0], 1, n)
+      if (i.same) to.fill((numbers[i.to] = to[0]), 1, n)
     }
     for (let lane = 0; lane < 3; lane++) {
       if (((p.sums >> lane) & 1) !== 0) kernel.canonical(this.out[lane], n)

@@ -51,6 +51,7 @@ export interface Instruction {
   readonly operands: readonly [number, number, number, number]
   readonly uniform: number // of a load
   same: boolean // all lanes have the same result
+  timed: boolean // and it depends on time
 }
 
 /** Param is a parameter of a program. A number counts only x of its four lanes. */
@@ -199,7 +200,7 @@ function readParam(r: Reader, version: number): Param {
 }
 
 function readInstruction(r: Reader): Instruction {
-  return { op: r.u8(), to: r.u8(), operands: [r.u8(), r.u8(), r.u8(), r.u8()], uniform: r.u16(), same: false }
+  return { op: r.u8(), to: r.u8(), operands: [r.u8(), r.u8(), r.u8(), r.u8()], uniform: r.u16(), same: false, timed: false }
 }
 
 /** Reader decodes a program. Past the end it returns zeros and sets short. */
@@ -295,6 +296,7 @@ class Verifier {
   private readonly written = new Uint8Array(maxRegisters)
   private readonly resident = new Uint8Array(maxRegisters) // written by preloads
   private readonly same = new Uint8Array(planeCount) // planes whose lanes are alike
+  private readonly timed = new Uint8Array(planeCount) // those of them that depend on time
 
   constructor(p: Program) {
     this.program = p
@@ -346,6 +348,9 @@ class Verifier {
       if (pc < this.program.preloads) this.resident[to] = 1
       i.same = i.operands.every((plane, k) => k >= operandCounts[op] || this.same[plane] !== 0)
       this.same[to] = i.same ? 1 : 0
+      const reads = op === Op.load ? i.uniform === 0 : i.operands.some((plane, k) => k < operandCounts[op] && this.timed[plane] !== 0)
+      i.timed = i.same && reads
+      this.timed[to] = i.timed ? 1 : 0
     } else if (to < planeOutput || to >= planeCount || accumulator(op) < 0) {
       fail(`it can't write plane ${to}`)
     } else {

@@ -27,8 +27,8 @@ export interface Path {
 export function pathAt(p: Path, ticks: number, tickHz: number, to: Float32Array): void {
   const { form, center } = p
   if (form === PathForm.linear) {
-    const t = fround(ticks / tickHz)
-    for (let i = 0; i < 3; i++) to[i] = center[i] + fround(p.velocity[i] * t)
+    const t = ticks / tickHz
+    for (let i = 0; i < 3; i++) to[i] = center[i] + p.velocity[i] * t // rounded once, by storing
   } else if (form === PathForm.orbit) {
     const a = fround((p.phase + imul(ticks, p.rate)) | 0) * 2 ** -32
     const u = sin32(fround(a + 0.25))

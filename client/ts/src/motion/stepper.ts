@@ -63,7 +63,7 @@ export class Stepper {
 
   /** Returns the duration of ticks. */
   seconds(ticks: number): number {
-    return fround(ticks / this.params.tickHz)
+    return ticks / this.params.tickHz
   }
 
   /** Moves rows [from, to), for which f has the sums, by one tick. */
