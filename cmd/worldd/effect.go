@@ -22,7 +22,8 @@ type effectCommand struct {
 	Hash    effectHashCommand    `cmd:"" help:"Print the hashes of effects, the same on every machine."`
 }
 
-// effectCheckCommand compiles effects and rejects unused parameters.
+// effectCheckCommand compiles effects, rejects unused parameters, and warns of lines where time
+// loses its precision.
 type effectCheckCommand struct {
 	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of shipped effects."`
 }
@@ -41,6 +42,13 @@ func (c *effectCheckCommand) Run(_ context.Context, std host.Streams) error {
 			return errors.Join(mistakes...)
 		}
 		p, err := field.Compile(source)
+		if err != nil {
+			return err
+		}
+		warnings, err := field.ImpreciseTime(source)
+		for _, w := range warnings {
+			fmt.Fprintf(std.Err, "warning: %v\n", inFile(path, w))
+		}
 		if err != nil {
 			return err
 		}

@@ -195,6 +195,38 @@ func TestCheckWarns(t *testing.T) {
 	require.Regexp(t, `^\S+heavy.yaml: warning: effects may take about [\d.]+ ms of a tick of 16.7 ms, if no body in them sleeps: heavy_\d+ [\d.]+ ms \(10002 bodies\), .*, 61 more\n$`, err)
 }
 
+// TestCheckWarnsOfTime: lines in which time grows for ever are named, of effects that never end.
+func TestCheckWarnsOfTime(t *testing.T) {
+	world := room(2, 60000) + `effects:
+  swing:
+    mode: wind
+    center: [0, 0, 0]
+    text: |
+      everywhere
+      output.x += sin(time / 2 + position.x)
+  front:
+    mode: wind
+    center: [0, 0, 0]
+    text: |
+      everywhere
+      output.x += 3
+      output.y += saturate(position.x - 4 * time)
+`
+	path := filepath.Join(t.TempDir(), "fronts.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(world), 0o600))
+	status, out, err := worldd(t, "check", path)
+	require.Equal(t, exitOK, status, err)
+	require.Contains(t, out, ": ok: world room")
+	require.Regexp(t, `^\S+fronts.yaml: warning: effect front, line 3: time grows here for ever, .*: output.y \+= saturate\(position.x - 4 \* time\)\n$`, err)
+
+	effect := filepath.Join(t.TempDir(), "front.field")
+	require.NoError(t, os.WriteFile(effect, []byte("output.x += 3\noutput.y += position.x * time\n"), 0o600))
+	status, out, err = worldd(t, "effect", "check", effect)
+	require.Equal(t, exitOK, status, err)
+	require.Contains(t, out, ": ok: an effect without a name")
+	require.Contains(t, err, "warning: "+effect+":2:1: time grows here for ever")
+}
+
 // TestCannotServe: one clear line, a status that distinguishes usage errors from
 // transient ones, and nothing left behind.
 func TestCannotServe(t *testing.T) {

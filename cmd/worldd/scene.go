@@ -104,12 +104,12 @@ func (g *game) reload() (l server.Limits, changed []string, err error) {
 }
 
 // describe summarises the file. Expensive effects only cause a warning: their cost depends on
-// the host and on how many bodies sleep.
+// the host and on how many bodies sleep. So do effects that become coarse after days.
 func (g *game) describe() (summary string, warnings []string) {
 	if warning := costWarning(g.scene.EffectCosts(), g.scene.File.TickHz); warning != "" {
 		warnings = append(warnings, warning)
 	}
-	return describe(g.scene.File), warnings
+	return describe(g.scene.File), append(warnings, g.scene.File.TimeWarnings()...)
 }
 
 // viewAge is how far back the game judges shots.
