@@ -1,0 +1,66 @@
+package world
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/field"
+)
+
+// swingingWorld has a wind that swings with a period of two seconds, a gust, noise that moves, a
+// path, and a leaf that takes the wind's velocity.
+func swingingWorld(t *testing.T, hz int) *World {
+	w, err := New(Config{TickHz: hz, Gravity: -1, HalfExtent: Vec3{X: 100, Y: 100, Z: 100}})
+	require.NoError(t, err)
+	_, err = w.AddKind(Kind{Name: "leaf", Body: &BodyDef{Drag: 1e6, Radius: 0.1}})
+	require.NoError(t, err)
+	return w
+}
+
+// TestEffectsAreExactForAYear: a wind has the phase that integers give, at every age and tick rate,
+// before and after a restart from an image; and a path its place.
+func TestEffectsAreExactForAYear(t *testing.T) {
+	swing, err := field.Compile("everywhere\noutput.x += 10 * sin(time / 2)\noutput.z += sin(position.y / 100 - time / 2)\n")
+	require.NoError(t, err)
+	still, err := field.Compile("box (-1, -1, -1) (1, 1, 1)\noutput.x += 1\n")
+	require.NoError(t, err)
+	const year = 365 * 24 * 3600
+	for _, hz := range []int{1, 20, 60, 128, 1000} {
+		w := swingingWorld(t, hz)
+		_, err = w.AddEffect(EffectDef{Program: swing, Mode: Wind})
+		require.NoError(t, err)
+		path, err := w.AddEffect(EffectDef{Program: still, Mode: Wind, Center: Vec3{X: -1e5}, Velocity: Vec3{X: 1e5 / year}})
+		require.NoError(t, err)
+		leaf, err := w.Spawn(0, Vec3{Y: 50}, Vec3{})
+		require.NoError(t, err)
+		for _, day := range []float64{0, 1, 12.5, 25, 365} {
+			w.tick = uint64(day*24*3600) * uint64(hz)
+			requireSwing(t, w, leaf, path, fmt.Sprintf("%d Hz, day %v", hz, day))
+			var img Image
+			w.TakeImage(&img)
+			restored := swingingWorld(t, hz)
+			require.NoError(t, restored.Restore(&img))
+			requireSwing(t, restored, leaf, path, fmt.Sprintf("%d Hz, day %v, restored", hz, day))
+		}
+	}
+}
+
+// requireSwing checks three seconds of the effects of swingingWorld.
+func requireSwing(t *testing.T, w *World, leaf Entity, path EffectID, when string) {
+	hz := uint64(w.TickHz())
+	for range 3 * hz {
+		require.True(t, w.SetPosition(leaf, Vec3{Y: 50}))
+		w.Step()
+		v, _ := w.Velocity(leaf)
+		turns := float64(w.Tick()%(2*hz)) / float64(2*hz)
+		require.InDelta(t, 10*math.Sin(2*math.Pi*turns), v.X, 2e-3, when)
+		require.InDelta(t, math.Sin(2*math.Pi*(0.5-turns)), v.Z, 2e-3, when)
+		e, ok := w.Effect(path)
+		require.True(t, ok)
+		speed := float32(1e5 / (365 * 24 * 3600.0))
+		require.Equal(t, float32(-1e5+float64(speed)*(float64(w.Tick())/float64(hz))), e.Center.X, when)
+	}
+}
