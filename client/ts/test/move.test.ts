@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { newHandle } from '../src/handles.ts'
+import { version } from '../src/limits.ts'
 import { FrameReader, Type } from '../src/messages.ts'
 import { Session, type SessionConfig } from '../src/session.ts'
 import { simulation } from '../src/simulation.ts'
@@ -95,7 +96,7 @@ test('a move is checked', async () => {
   for (const [why, o] of Object.entries<server.WelcomeOptions>({
     'the same epoch': { epoch: 7 }, 'another session': { session: 2 }, 'resumed': { resumed: true }, 'commands': { commands: 1 }, 'structure of a new session': { structure: 0 },
     'structure of before': { structure: 1 }, 'a structure record is missing': { structure: 3 }, 'a text that the client has': { text: server.schemaText },
-    'no text of another schema': { schema: 5n }, 'another version': { protocol: 5 }, 'other tables': { tables: 1 }, 'simulate': { simulate: true },
+    'no text of another schema': { schema: 5n }, 'another version': { protocol: version + 1 }, 'other tables': { tables: 1 }, 'simulate': { simulate: true },
   })) {
     const s = await join()
     assert.throws(() => s.receiveStream(server.welcome({ ...second, ...o })), { code: 1 }, why)

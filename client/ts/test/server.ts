@@ -2,6 +2,7 @@
 
 import { ByteReader, ByteWriter } from '../src/bits.ts'
 import type { Arrivals, Connection } from '../src/connection.ts'
+import { version } from '../src/limits.ts'
 import { appendFrame, FrameReader, Type } from '../src/messages.ts'
 import { MsgpackReader, MsgpackWriter } from '../src/msgpack.ts'
 import { hashOf } from '../src/schema.ts'
@@ -53,7 +54,7 @@ export function frame(type: number, body: Uint8Array): Uint8Array {
 export function welcome(o: WelcomeOptions = {}): Uint8Array {
   const w = new MsgpackWriter()
   w.array(18)
-  w.uint(o.protocol ?? 4)
+  w.uint(o.protocol ?? version)
   w.u64(o.schema ?? hashOf(o.text || schemaText))
   w.uint(o.tables ?? tablesVersion)
   w.u64(BigInt(o.epoch ?? 7))
@@ -219,7 +220,7 @@ export class Link implements Connection {
     if (m?.type !== Type.hello) throw new Error('no Hello')
     const r = new MsgpackReader(m.body)
     r.array(11)
-    r.uint('protocol', 4)
+    r.uint('protocol', version)
     const schema = r.u64('schema')
     r.uint('tables', 2 ** 32)
     const seen = {

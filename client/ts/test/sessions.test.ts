@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { version } from '../src/limits.ts'
 import { defaultTables } from '../src/tables.ts'
 import { parseSchema } from '../src/schema.ts'
 import { Player, type Step } from './player.ts'
@@ -30,7 +31,7 @@ for (const file of files) {
       if (s.case !== undefined) {
         schema = s.schema ?? schema
         name = s.case
-        assert.equal(s.protocol, 4)
+        assert.equal(s.protocol, version)
         assert.equal(parseSchema(schema).hash.toString(16).padStart(16, '0'), s.schema_hash)
         player = new Player(tables, s.handles ?? [], { decode: bytes, encode: base64 }, s.simulate)
         steps = 0
