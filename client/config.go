@@ -106,8 +106,8 @@ type Config struct {
 	State func(StateChange)
 	// Log receives connection events; nil is silent.
 	Log *zap.Logger
-	// Socket opens the connection's socket, which Close closes; nil is a UDP socket of
-	// the system. For tests that simulate a bad link, and games with their own network
+	// Socket opens a connection's socket, which Close closes; nil is a UDP socket of
+	// the system. It may be called for each address of the server, on goroutines of their own. For tests that simulate a bad link, and games with their own network
 	// layer. If the socket has no SetReadBuffer and SetWriteBuffer, quic-go prints a
 	// warning once.
 	Socket func() (net.PacketConn, error)

@@ -22,27 +22,16 @@ type connection struct {
 
 // connect opens a connection. Arrival times are since start.
 func connect(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
-	var own *socket
-	if c.Port == nil {
-		var err error
-		if own, err = openSocket(c); err != nil {
-			return nil, err
-		}
-	}
-	socket := own
-	if socket == nil {
-		socket = c.Port.socket
-	}
-	conn, err := socket.dial(ctx, c.Addr, t.Clone())
+	d, err := dial(ctx, c, t)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err)), own.close())
+		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err))
 	}
-	stream, err := conn.OpenStreamSync(ctx)
+	stream, err := d.conn.OpenStreamSync(ctx)
 	if err != nil {
-		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
-		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), own.close())
+		_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
+		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), d.own.close())
 	}
-	return &connection{conn, own, newPump(conn, stream, start)}, nil
+	return &connection{d.conn, d.own, newPump(d.conn, stream, start)}, nil
 }
 
 // Close implements Conn.
@@ -70,16 +59,16 @@ func explainDial(err error) error {
 	var silent *quic.HandshakeTimeoutError
 	var transport *quic.TransportError
 	switch {
-	case errors.As(err, &idle), errors.As(err, &silent):
-		return errNoAnswer
-	case errors.Is(err, context.DeadlineExceeded): // callers test for it
-		return fmt.Errorf("%w (%w)", errNoAnswer, err)
 	case errors.Is(err, errCertificate):
 		return errCertificate
 	case errors.As(err, &transport) && transport.ErrorCode == quic.ConnectionRefused:
 		return &wire.Error{Code: wire.ServerFull, Detail: "the server refused the connection: too many connections, or too many from this address"}
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
 		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, InsecureDev, --insecure-dev, accepts any certificate)", err)
+	case errors.Is(err, context.DeadlineExceeded): // callers test for it
+		return fmt.Errorf("%w (%w)", errNoAnswer, err)
+	case errors.As(err, &idle), errors.As(err, &silent):
+		return errNoAnswer
 	}
 	return explain(err)
 }

@@ -10,32 +10,46 @@ import (
 	"syscall"
 
 	"github.com/quic-go/quic-go"
+
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // Port is a UDP socket that several clients of one process share, such as the bots of a load
 // test: one goroutine reads it, and wakes less often than one per client would.
 type Port struct{ socket *socket }
 
+// portIDBytes is the length of the connection IDs of a Port. The library does not compare the
+// random IDs of its connections, of which there may be thousands.
+const portIDBytes = 8
+
 // OpenPort opens a UDP socket on a free port.
 func OpenPort() (*Port, error) {
-	s, err := openSocket(Config{})
+	udp, err := listen()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("client: cannot open a UDP socket: %w", err)
 	}
-	return &Port{s}, nil
+	return &Port{&socket{udp, &quic.Transport{Conn: udp, ConnectionIDLength: portIDBytes}}}, nil
 }
 
 // Close closes the socket. The clients must be closed first.
 func (p *Port) Close() error { return p.socket.close() }
 
-// socket is the UDP socket of one client or of a Port. quic-go would close its own socket some
-// time after the connection; Client.Close must leave none open.
+// socket is the UDP socket of one connection or of a Port. quic-go would close its own socket
+// some time after the connection; Client.Close must leave none open.
 type socket struct {
 	udp       net.PacketConn
 	transport *quic.Transport
 }
 
-// openSocket opens a client's own socket.
+// noIDs are the connection IDs of a socket with one connection: none. With others the library
+// spends one of the four that a client issues on each change of the client's address, and the
+// connection does not survive the third.
+type noIDs struct{}
+
+func (noIDs) GenerateConnectionID() (quic.ConnectionID, error) { return quic.ConnectionID{}, nil }
+func (noIDs) ConnectionIDLen() int                             { return 0 }
+
+// openSocket opens the socket of one connection.
 func openSocket(c Config) (*socket, error) {
 	open := c.Socket
 	if open == nil {
@@ -45,21 +59,67 @@ func openSocket(c Config) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: cannot open a UDP socket: %w", err)
 	}
-	return &socket{udp, &quic.Transport{Conn: udp}}, nil
+	return &socket{udp, &quic.Transport{Conn: udp, ConnectionIDGenerator: noIDs{}}}, nil
 }
 
-func (s *socket) dial(ctx context.Context, address string, t *tls.Config) (*quic.Conn, error) {
-	addr, err := net.ResolveUDPAddr("udp", address)
+// packetSize is the initial packet size, QUIC's least: 1,228 bytes over IPv4 and 1,248 over
+// IPv6. Path MTU discovery raises it.
+const packetSize = 1200
+
+// dialled is a connection and its own socket, which is nil if it uses a Port.
+type dialled struct {
+	conn *quic.Conn
+	own  *socket
+}
+
+// dial connects to the first of c.Addr's IP addresses that completes a handshake. The other
+// connections are closed: they never had a stream, so no server makes a session for them.
+func dial(ctx context.Context, c Config, t *tls.Config) (dialled, error) {
+	host, service, err := net.SplitHostPort(c.Addr)
 	if err != nil {
-		return nil, err
+		return dialled{}, err
+	}
+	port, err := net.LookupPort("udp", service)
+	if err != nil {
+		return dialled{}, err
 	}
 	if t = t.Clone(); t.ServerName == "" { // another address may have another name
-		t.ServerName, _, _ = net.SplitHostPort(address) // Validate has checked it
+		t.ServerName = host
 	}
-	return s.transport.Dial(ctx, addr, t, &quic.Config{
+	r := race[dialled]{
+		resolve: net.DefaultResolver.LookupNetIP,
+		dial: func(ctx context.Context, ip netip.Addr) (dialled, error) {
+			return dialAddress(ctx, c, t, netip.AddrPortFrom(ip, uint16(port)))
+		},
+		close: func(d dialled) {
+			_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
+			_ = d.own.close()
+		},
+	}
+	return r.run(ctx, host)
+}
+
+// dialAddress connects to one address.
+func dialAddress(ctx context.Context, c Config, t *tls.Config, to netip.AddrPort) (d dialled, err error) {
+	if c.Port == nil {
+		d.own, err = openSocket(c)
+		if err != nil {
+			return d, err
+		}
+	}
+	socket := d.own
+	if socket == nil {
+		socket = c.Port.socket
+	}
+	d.conn, err = socket.transport.Dial(ctx, net.UDPAddrFromAddrPort(to), t, &quic.Config{
 		HandshakeIdleTimeout: handshakeTimeout, MaxIdleTimeout: idleTimeout, KeepAlivePeriod: idleTimeout / 3,
 		EnableDatagrams: true, MaxIncomingStreams: -1, MaxIncomingUniStreams: -1,
+		InitialPacketSize: packetSize,
 	})
+	if err != nil {
+		return d, errors.Join(err, d.own.close())
+	}
+	return d, nil
 }
 
 // close closes s, which may be nil.

@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
 
@@ -222,7 +223,7 @@ func (r *Replicator) issues(h bulk.Handle) bool {
 // AddViewer makes a viewer that views the world from the entity focus.
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{
-		replicator: r, work: r.workspaces[0], focus: focus,
+		replicator: r, work: r.workspaces[0], focus: focus, maxDatagram: wire.MaxDatagram,
 		lastCapture: r.changes.captures, deathsSeen: r.deathsDropped + uint64(len(r.deaths)),
 	}
 	v.teachFunc, v.requestFunc, v.allowedFunc, v.lacksFunc = v.Teach, v.requestEnters, v.allowedByRules, v.noteLacked

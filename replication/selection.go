@@ -115,7 +115,7 @@ func (v *Viewer) mayFit() bool {
 	rows := len(v.work.waiting)
 	bits := rows * v.rowBits
 	return v.rowBits > 0 && rows <= maxDatagrams*wire.MaxRows && len(v.events.events) == 0 &&
-		bits+bits/margin <= 8*min(v.tokens, maxDatagrams*(wire.MaxDatagram-v.headerBytes()))
+		bits+bits/margin <= 8*min(v.tokens, maxDatagrams*(v.maxDatagram-v.headerBytes()))
 }
 
 // orderBySlot returns the indexes of the waiting rows, ascending after those that the first

@@ -100,9 +100,15 @@ func (v *Viewer) hasNothingNew() bool {
 		(f.tick-newest.tick)*minIdleHz < uint32(v.replicator.world.TickHz())
 }
 
+// SetMaxDatagram sets the size limit of the datagrams of the next snapshots: what the client's
+// path carries, within wire.MinDatagram and wire.MaxDatagram, the default.
+func (v *Viewer) SetMaxDatagram(bytes int) {
+	v.maxDatagram = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
+}
+
 // allowance returns the size limit of the next datagram, in bytes.
 func (v *Viewer) allowance() int {
-	return min(wire.MaxDatagram, max(v.tokens, minSnapshotBytes))
+	return min(v.maxDatagram, max(v.tokens, minSnapshotBytes))
 }
 
 // encodeInOne makes one datagram of all waiting rows, if they fit. This is the common

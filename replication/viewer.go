@@ -38,28 +38,29 @@ type Viewer struct {
 	deathsSeen  uint64                // deaths recorded so far, counted with those dropped by the replicator
 	causes      map[bulk.Handle]uint8 // causes of the deaths of members, until their Destroy
 
-	textQueue []bulk.Handle // members with a text that the client was not sent, longest waiting first
-	structure structure
-	events    eventQueue
-	newborn   []newbornEvent
-	sent      sentLog
-	repeats   repetition
-	before    uint32 // newest snapshot in earlier rooms
-	ackedTick uint32 // of the newest snapshot acknowledged; 0: none
-	tokens    int    // bytes that may be sent now; negative after a burst of structure
-	resync    bool
-	input     uint32 // tick of the newest input applied; 0: none
-	inputSent uint32 // input as of the newest snapshot
-	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
-	rowBits   int    // of a row in the newest datagram with rows, on average; 0: unknown
-	stats     ViewerStats
-	delays    ackDelays
-	lostTick  uint32   // of the newest snapshot that was lost
-	ahead     bool     // the open datagram depends on no record that the client may lack
-	unsure    uint32   // first tick whose Enters the client is not known to have
-	lacks     bool     // scratch of findLate
-	datagrams [][]byte // of the newest snapshot, copies included
-	buffers   [maxDatagrams][]byte
+	textQueue   []bulk.Handle // members with a text that the client was not sent, longest waiting first
+	structure   structure
+	events      eventQueue
+	newborn     []newbornEvent
+	sent        sentLog
+	repeats     repetition
+	before      uint32 // newest snapshot in earlier rooms
+	ackedTick   uint32 // of the newest snapshot acknowledged; 0: none
+	tokens      int    // bytes that may be sent now; negative after a burst of structure
+	maxDatagram int    // size limit of a datagram on the client's path
+	resync      bool
+	input       uint32 // tick of the newest input applied; 0: none
+	inputSent   uint32 // input as of the newest snapshot
+	overflow    int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
+	rowBits     int    // of a row in the newest datagram with rows, on average; 0: unknown
+	stats       ViewerStats
+	delays      ackDelays
+	lostTick    uint32   // of the newest snapshot that was lost
+	ahead       bool     // the open datagram depends on no record that the client may lack
+	unsure      uint32   // first tick whose Enters the client is not known to have
+	lacks       bool     // scratch of findLate
+	datagrams   [][]byte // of the newest snapshot, copies included
+	buffers     [maxDatagrams][]byte
 
 	simulation *simulation // nil unless the client simulates
 

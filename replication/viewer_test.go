@@ -2,6 +2,7 @@ package replication_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -281,6 +282,43 @@ func TestBudget(t *testing.T) {
 	require.Greater(t, float64(total), budget*seconds*0.9, "the budget is there to be used")
 	require.Equal(t, 1501, entered, "every entity enters")
 	require.Greater(t, rowsAt[1], 100, "rows moved while the crowd entered")
+}
+
+// Every datagram fits into what its viewer's path carries, while viewers share coded rows and
+// whole datagrams. The limit may change with every snapshot.
+func TestMaxDatagram(t *testing.T) {
+	s := newStage(t, replication.Config{BudgetBytesPerSecond: 1 << 20, EnterRadius: 200})
+	crowd := s.crowd(600)
+	limits := []int{wire.MinDatagram, wire.MinDatagram + 11, wire.MaxDatagram, 2000, 0}
+	fits := []int{wire.MinDatagram, wire.MinDatagram + 11, wire.MaxDatagram, wire.MaxDatagram, wire.MinDatagram}
+	viewers := []*replication.Viewer{s.viewer}
+	for range limits[1:] {
+		viewers = append(viewers, s.rep.AddViewer(s.focus))
+	}
+	note := s.event(&spark{Note: strings.Repeat("x", 1000)})
+	longest := map[int]int{}
+	for round := range 60 {
+		for i, h := range crowd {
+			s.world.SetVelocity(h, world.Vec3{X: float32((i+round)%7 - 3)})
+		}
+		for i := range viewers {
+			s.viewer = viewers[i]
+			turn := (i + round/20) % len(limits)
+			s.viewer.SetMaxDatagram(limits[turn])
+			s.viewer.Send(note)
+			u := s.viewer.Snapshot
+			if i == 0 {
+				u = s.snapshot // of a frame that the other viewers share
+			}
+			for _, d := range u().Datagrams {
+				require.LessOrEqual(t, len(d), fits[turn])
+				longest[turn] = max(longest[turn], len(d))
+			}
+		}
+	}
+	for turn, most := range fits {
+		require.Greater(t, longest[turn], most-16, "the room is used")
+	}
 }
 
 // TestNoStarvation: every row is sent eventually, although the budget is far too small

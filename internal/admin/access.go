@@ -160,6 +160,16 @@ func hostOf(hostport string) string {
 	return strings.Trim(host, "[]")
 }
 
+// networkOf returns the network to listen on: net.Listen would take 0.0.0.0 for all IPv6
+// addresses too.
+func networkOf(address string) string {
+	ip, err := netip.ParseAddr(hostOf(address))
+	if err == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
 // localIP returns the address that a request's connection came in on.
 func localIP(r *http.Request) netip.Addr {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)

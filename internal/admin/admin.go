@@ -87,7 +87,7 @@ type Port struct {
 
 // Listen binds the address. Start begins to answer requests.
 func Listen(c Config) (*Port, error) {
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := net.Listen(networkOf(c.Listen), c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("server: cannot listen on the admin address %s: %w", c.Listen, err)
 	}

@@ -74,7 +74,8 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	defer l.connStats.remove(c)
 	log := l.config.Log.With(zap.Uint64("connection", peer.ID()), zap.String("transport", c.transport()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
-	l.connections.Go(c.send)
+	c.learnLimit(peer)
+	l.connections.Go(func() { c.send(peer) })
 	logFault := func(fault error) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}

@@ -2,6 +2,7 @@ package quicserve
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 )
 
 const (
@@ -38,6 +40,7 @@ type Conn struct {
 	stream stream
 	wake   chan struct{} // holds a token while a queue is not empty
 	limits receiveLimits
+	limit  int // size limit of a datagram on the path; only the sender uses it
 
 	mu       sync.Mutex
 	out      []byte    // unsent stream bytes
@@ -161,9 +164,27 @@ func (c *Conn) take(w *work) {
 	c.counters.unsent.Add(-int64(len(w.stream)))
 }
 
+// probeBytes is the size of a datagram that no packet carries: sending one fails with the size
+// that the present packets carry.
+const probeBytes = 2 << 10
+
+// learnLimit updates the size limit of datagrams. Path MTU discovery raises it, and a change of
+// the client's address lowers it, since that may be another path.
+func (c *Conn) learnLimit(peer *session.Peer) {
+	limit := wire.MaxDatagram
+	err := c.conn.SendDatagram(make([]byte, probeBytes))
+	if tooLarge, ok := errors.AsType[*quic.DatagramTooLargeError](err); ok {
+		limit = min(int(tooLarge.MaxDatagramPayloadSize), wire.MaxDatagram)
+	}
+	if limit != c.limit {
+		c.limit = limit
+		peer.SetMaxDatagram(limit)
+	}
+}
+
 // send empties the queues until the connection ends. The stream goes first: the
 // datagrams depend on its structure.
-func (c *Conn) send() {
+func (c *Conn) send(peer *session.Peer) {
 	defer c.discard()
 	stop := context.AfterFunc(c.conn.Context(), c.signal) // cheaper than to select at each wake-up
 	defer stop()
@@ -186,7 +207,7 @@ func (c *Conn) send() {
 			if err != nil {
 				return // the readers get the cause
 			}
-			if w.overtakesStream() {
+			if w.overtakesStream(c.limit) {
 				runtime.Gosched() // lets the connection send the stream first
 			}
 		}
@@ -197,7 +218,9 @@ func (c *Conn) send() {
 		if len(w.datagrams) > 0 {
 			c.counters.snapshots.Add(1)
 			c.observe.SnapshotAge(time.Since(w.made).Seconds())
-			c.sendDatagrams(w.datagrams)
+			if tooLarge := c.sendDatagrams(w.datagrams); tooLarge || c.limit < wire.MaxDatagram {
+				c.learnLimit(peer)
+			}
 		}
 	}
 }
@@ -206,8 +229,8 @@ func (c *Conn) send() {
 // datagrams into a packet first, and both do not fit. A client that receives them in that
 // order has to keep them until the structure they depend on arrives. If both fit, it reads
 // both from one packet: waiting would cost a packet and gain 0.1 ms (BENCHMARKS.md).
-func (w *work) overtakesStream() bool {
-	return len(w.datagrams) > 0 && len(w.stream)+len(w.datagrams[0]) > wire.MaxDatagram
+func (w *work) overtakesStream(limit int) bool {
+	return len(w.datagrams) > 0 && len(w.stream)+len(w.datagrams[0]) > limit
 }
 
 // discard drops unsent stream bytes after the sender has ended.
@@ -218,15 +241,20 @@ func (c *Conn) discard() {
 	c.out, c.gone = nil, true
 }
 
-func (c *Conn) sendDatagrams(datagrams [][]byte) {
+// sendDatagrams sends what the transport accepts, and reports whether a datagram was too large
+// for the path.
+func (c *Conn) sendDatagrams(datagrams [][]byte) (tooLarge bool) {
 	for _, d := range datagrams {
 		if err := c.conn.SendDatagram(d); err != nil {
 			c.counters.refused.Add(1)
+			_, size := errors.AsType[*quic.DatagramTooLargeError](err)
+			tooLarge = tooLarge || size
 			continue
 		}
 		c.counters.datagrams.Add(1)
 		c.counters.datagramBytes.Add(uint64(len(d)))
 	}
+	return tooLarge
 }
 
 // awaitClose gives the client time to read the Bye and close the connection.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 )
 
 // A buffer that grew for a burst is released; small buffers are reused.
@@ -59,6 +60,40 @@ func TestConnHoldsOneSnapshot(t *testing.T) {
 	require.Empty(t, w.datagrams, "sent once")
 	c.SendSnapshot(snapshot(1, 3))
 	require.EqualValues(t, 3, c.counters.replaced.Load(), "a sent snapshot is not replaced")
+}
+
+// path is a link that carries datagrams up to a size.
+type path struct {
+	rawLink
+	size int
+	sent []int
+}
+
+func (p *path) SendDatagram(d []byte) error {
+	if len(d) > p.size {
+		return &quic.DatagramTooLargeError{MaxDatagramPayloadSize: int64(p.size)}
+	}
+	p.sent = append(p.sent, len(d))
+	return nil
+}
+
+// The size limit of datagrams follows the path, and finding it sends nothing.
+func TestLimitFollowsPath(t *testing.T) {
+	p := &path{size: 1163}
+	c := &Conn{conn: p, counters: &traffic{}}
+	peer := &session.Peer{}
+	c.learnLimit(peer)
+	require.Equal(t, 1163, c.limit)
+	p.size = 1289 // discovered
+	c.learnLimit(peer)
+	require.Equal(t, wire.MaxDatagram, c.limit)
+	require.False(t, c.sendDatagrams([][]byte{make([]byte, wire.MaxDatagram)}))
+	p.size = 1163 // the client has another address
+	require.True(t, c.sendDatagrams([][]byte{make([]byte, 1163), make([]byte, 1164)}))
+	c.learnLimit(peer)
+	require.Equal(t, 1163, c.limit)
+	require.Equal(t, []int{wire.MaxDatagram, 1163}, p.sent)
+	require.EqualValues(t, 1, c.counters.refused.Load())
 }
 
 // A datagram and its copy travel in two packets, however small: one loss does not take both.

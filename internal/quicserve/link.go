@@ -21,6 +21,7 @@ import (
 // QUIC connection. Both carry the same bytes, on one stream that the client opens and in
 // datagrams.
 type link interface {
+	// SendDatagram fails with a *quic.DatagramTooLargeError that says what p may have.
 	SendDatagram(p []byte) error
 	ReceiveDatagram(ctx context.Context) ([]byte, error)
 	// Context ends with the link. If a side closed it with a code of package wire, its
@@ -116,7 +117,17 @@ func fromH3(cause error) error {
 
 func (l *webLink) Context() context.Context { return l.ctx }
 
-func (l *webLink) SendDatagram(p []byte) error { return l.session.SendDatagram(p) }
+// webSessionBytes is the size of the session's ID before a datagram: 0, since the session is
+// alone on its connection.
+const webSessionBytes = 1
+
+func (l *webLink) SendDatagram(p []byte) error {
+	err := l.session.SendDatagram(p)
+	if tooLarge, ok := errors.AsType[*quic.DatagramTooLargeError](err); ok {
+		return &quic.DatagramTooLargeError{MaxDatagramPayloadSize: tooLarge.MaxDatagramPayloadSize - webSessionBytes}
+	}
+	return err
+}
 
 func (l *webLink) ReceiveDatagram(ctx context.Context) ([]byte, error) {
 	return l.session.ReceiveDatagram(ctx)

@@ -4,32 +4,19 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
-	"github.com/worldd/worldd/server/session"
-	"github.com/worldd/worldd/world"
 )
 
 // Under increasing load a handshake is delayed, then must answer a Retry, and then is
 // refused at once with CONNECTION_REFUSED.
 func TestRetryUnderLoad(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
-	rowSchema := schema.New()
-	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
-	core, err := session.NewCore(session.Config{World: w, Schema: rowSchema, Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
-	require.NoError(t, err)
-	ignore := func(float64) {}
-	s, err := Listen(Config{Listen: "127.0.0.1:0", Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()})
-	require.NoError(t, err)
+	s := newListener(t, "127.0.0.1:0")
 	s.Start()
 	defer func() {
 		s.Refuse()

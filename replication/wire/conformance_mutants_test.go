@@ -719,7 +719,7 @@ var rules = [...]struct{ section, text string }{
 	schemaComponentLine:     {"5", "a component line has a name alone"},
 	schemaComponentsBound:   {"12", "a schema has at most 32 components"},
 	schemaTextsBound:        {"12", "the texts of an entity have at most 8,192 bytes"},
-	schemaRowBound:          {"12", "a row has at most 1,152 bytes"},
+	schemaRowBound:          {"12", "a row has at most 1,104 bytes"},
 	schemaParentOnce:        {"5", "a component has at most one parent line"},
 	schemaParentBeforeTexts: {"5", "the parent line precedes text fields"},
 	schemaPathNoKeyword:     {"5", "a path is no word that begins other lines"},

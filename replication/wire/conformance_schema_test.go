@@ -207,7 +207,7 @@ func (r *schemaReader) row() {
 	for _, c := range r.schema.components {
 		total += 1 + longestOf(c.fields)
 	}
-	r.must(total <= 8*1152, schemaRowBound)
+	r.must(total <= 8*1104, schemaRowBound)
 }
 
 // longest returns the bytes of a text in its longest form.

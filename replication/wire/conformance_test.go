@@ -527,7 +527,7 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 				r.Exact = wire.Exact{Form: wire.Form(form>>6 + 1), Back: uint8(form & 63)}
 			}
 		}
-		r.Row = s.bytes("row", 1152)
+		r.Row = s.bytes("row", 1104)
 		row := s.part(r.Row)
 		full := row.fullRow(schema, r.Owned)
 		c.Rows = append(c.Rows, full)

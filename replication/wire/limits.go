@@ -3,9 +3,14 @@ package wire
 // Limits of messages. Writers assert them and readers check them. limits_test.go tests
 // the relations between them.
 const (
-	// MaxDatagram is the maximum payload of a datagram, in bytes. Raw QUIC carries 1,243 right
-	// after the handshake, and browsers silently drop more than 1,215.
+	// MaxDatagram is the maximum payload of a datagram, in bytes. Browsers silently drop more
+	// than 1,215. A path may carry less: MinDatagram.
 	MaxDatagram = 1200
+
+	// MinDatagram is the payload of a datagram that every path carries, in bytes. QUIC's least
+	// packet has 1,200: at most 25 are its header, 16 its tag, 3 the frame's header, and 1 is
+	// WebTransport's session.
+	MinDatagram = 1152
 
 	// MaxStreamMessage bounds the length of a frame (type byte and body), and so what one
 	// connection can make its peer buffer. The largest message is a Structure, which the writer
@@ -36,9 +41,9 @@ const (
 	MaxFieldsPerComponent = 64
 
 	// MaxRowBytes bounds a row, its header and its exact part in their longest form, so that every
-	// row fits into a datagram, though without an audit, and into an Enter. Schemas that could
-	// exceed it are rejected.
-	MaxRowBytes = 1152
+	// row fits into a datagram of MinDatagram, though without an audit, and into an Enter. Schemas
+	// that could exceed it are rejected.
+	MaxRowBytes = 1104
 
 	// MaxEnterBytes bounds the full row inside an Enter record.
 	MaxEnterBytes = MaxRowBytes
@@ -72,8 +77,9 @@ const (
 	MaxCommandArgs = 1024
 
 	// MaxInputs is the number of ticks' inputs in one datagram. At 60 ticks and 20 snapshots a
-	// second each datagram has three new ones, so every input is sent in five datagrams.
-	MaxInputs = 16
+	// second each datagram has three new ones, so every input is sent in five datagrams. All fit
+	// into MinDatagram.
+	MaxInputs = 15
 
 	// MaxInputBytes bounds one tick's input. Sticks, angles and buttons take 10 to 20 bytes.
 	MaxInputBytes = 64

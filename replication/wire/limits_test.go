@@ -13,10 +13,15 @@ import (
 )
 
 func TestLimitsFitTogether(t *testing.T) {
-	// Any row fits into a datagram of its own.
-	require.LessOrEqual(t, wire.StateHeaderBytes*8+wire.MaxRowCodingBits+wire.MaxRowBytes*8, wire.MaxDatagram*8)
+	// QUIC's least packet carries MinDatagram: 1 byte of header, 20 of connection ID, 4 of packet
+	// number, 16 of tag, 3 of frame, 1 of WebTransport.
+	require.LessOrEqual(t, wire.MinDatagram, 1200-1-20-4-16-3-1)
+	require.LessOrEqual(t, wire.MinDatagram, wire.MaxDatagram)
+	// On any path, a row and an event fit into a datagram of their own.
+	require.LessOrEqual(t, wire.StateHeaderBytes*8+wire.MaxRowCodingBits+wire.MaxRowBytes*8, wire.MinDatagram*8)
+	require.LessOrEqual(t, wire.StateHeaderBytes+4+2+6+wire.MaxEventBytes, wire.MinDatagram, "with an audit")
 	require.LessOrEqual(t, wire.MaxEnterBytes, wire.MaxRowBytes)
-	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
+	require.LessOrEqual(t, wire.InputBytes, wire.MinDatagram)
 	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1<<32 - 1, InputAge: 1<<32 - 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
 	// In a full datagram, MaxRows rows have 36 bits each.
 	require.Equal(t, 36, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows)
@@ -54,7 +59,6 @@ func TestLimitsFrames(t *testing.T) {
 		input.Inputs[i].Back = wire.MaxView
 	}
 	require.Len(t, input.Append(nil), wire.InputBytes)
-	require.LessOrEqual(t, wire.InputBytes, wire.MaxDatagram)
 }
 
 // PROTOCOL.md repeats the limits and the codes.
@@ -78,7 +82,7 @@ func TestProtocolPageHasTheTables(t *testing.T) {
 		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 	}
 	for _, line := range []string{
-		"| datagram | " + comma(wire.MaxDatagram) + " bytes |",
+		"| datagram; one that every path carries | " + comma(wire.MaxDatagram) + "; " + comma(wire.MinDatagram) + " bytes |",
 		"| frame (type and body), from a client | " + comma(wire.MaxClientMessage) + " bytes |",
 		"| frame, from a server | " + comma(wire.MaxStreamMessage) + " bytes |",
 		fmt.Sprintf("| rows in a snapshot; their total load | %d; %s |", wire.MaxRows, comma(wire.MaxLoad)),

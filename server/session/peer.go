@@ -1,7 +1,9 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -34,7 +36,8 @@ type Peer struct {
 	conn    Conn
 	inbox   inbox // shared with the connection's goroutines
 	session *Session
-	age     int // ticks without a session
+	path    atomic.Int32 // size limit of a datagram on the path; 0: wire.MaxDatagram
+	age     int          // ticks without a session
 	closed  bool
 	resumes bool // the Router has found the session that the Hello names
 	// Guarded by router.mu.
@@ -116,6 +119,13 @@ func (p *Peer) ReceiveDatagram(d []byte) (stamp uint32, err error) {
 	}
 	return input.Stamp, nil
 }
+
+// SetMaxDatagram sets the size limit of a datagram that the path carries now, for the next
+// snapshots. Without it the limit is wire.MaxDatagram; it is never below wire.MinDatagram.
+func (p *Peer) SetMaxDatagram(bytes int) { p.path.Store(int32(bytes)) }
+
+// maxDatagram returns the newest limit.
+func (p *Peer) maxDatagram() int { return int(cmp.Or(p.path.Load(), wire.MaxDatagram)) }
 
 // Gone reports that the connection has ended. Unless the client ended it, the session waits
 // for the client to reconnect.

@@ -75,6 +75,7 @@ func (t *snapshotSchedule) serve(r *replication.Replicator, tick uint64, guarant
 	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.order, b.order) })
 	t.viewers, t.updates = t.viewers[:0], t.updates[:0]
 	for _, s := range t.waiting {
+		s.viewer.SetMaxDatagram(s.peer.maxDatagram())
 		t.viewers = append(t.viewers, s.viewer)
 	}
 	batch := 1

@@ -120,12 +120,16 @@ type testClient struct {
 	closed []wire.Code
 	shots  int
 	newest []byte // the newest State datagram
+	most   int    // bytes of the longest
 }
 
 func (c *testClient) SendStream(p []byte) bool { c.frames.Feed(p); return !c.full }
 func (c *testClient) SendSnapshot(ds [][]byte) {
 	c.shots += len(ds)
 	c.newest = append(c.newest[:0], ds[len(ds)-1]...)
+	for _, d := range ds {
+		c.most = max(c.most, len(d))
+	}
 }
 
 func (c *testClient) Close(code wire.Code, _ string) {
@@ -411,6 +415,35 @@ func TestBadDatagrams(t *testing.T) {
 	_, err := c.peer.ReceiveDatagram(future.Append(nil))
 	require.NoError(t, err, "well-formed")
 	c.wantClosed("acknowledges what was never sent", wire.BadMessage)
+}
+
+// Snapshots fit into what the path of their connection carries.
+func TestSnapshotsFitThePath(t *testing.T) {
+	d := newTestServer(t)
+	c, w := d.enter()
+	var crowd []bulk.Handle
+	for i := range 300 {
+		crowd = append(crowd, d.spawn(float32(i%20)-10))
+	}
+	longest := func(c *testClient) int {
+		for tick := range 60 {
+			for i, h := range crowd {
+				d.world.SetVelocity(h, world.Vec3{X: float32((i+tick)%5 - 2)})
+			}
+			d.tick()
+			if tick == 30 {
+				c.most = 0 // datagrams of the limit before have been sent
+			}
+		}
+		return c.most
+	}
+	for limit, want := range map[int]int{1175: 1175, 1100: wire.MinDatagram, 1500: wire.MaxDatagram} {
+		c.peer.SetMaxDatagram(limit)
+		require.InDelta(t, want-8, longest(c), 8)
+	}
+	c.peer.SetMaxDatagram(1160)
+	c, _ = d.resume(w, asIs)
+	require.InDelta(t, wire.MaxDatagram-8, longest(c), 8, "another connection, another path")
 }
 
 func TestTimeouts(t *testing.T) {

@@ -1,0 +1,220 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// raceway is a network of names and addresses in virtual time.
+type raceway struct {
+	names map[string]lookup        // by network
+	links map[string]time.Duration // by address: until the handshake is done; below 0: until an error
+	began time.Time
+
+	mu      sync.Mutex
+	log     []string
+	dropped []string // addresses whose attempt was ended
+	closed  []string // connections that came second
+	failed  int
+}
+
+type lookup struct {
+	after time.Duration
+	ips   string
+}
+
+func (w *raceway) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf("%d ", time.Since(w.began).Milliseconds())+fmt.Sprintf(format, args...))
+}
+
+var errUnreachable = errors.New("network is unreachable")
+
+// run races to host within a second, and returns what happened, by milliseconds.
+func (w *raceway) run(t *testing.T, host string) (conn string, err error) {
+	synctest.Test(t, func(t *testing.T) {
+		w.began = time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r := race[string]{
+			resolve: func(ctx context.Context, network, _ string) (ips []netip.Addr, err error) {
+				l := w.names[network]
+				select {
+				case <-time.After(l.after):
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+				for ip := range strings.FieldsSeq(l.ips) {
+					ips = append(ips, netip.MustParseAddr(ip))
+				}
+				if len(ips) == 0 {
+					return nil, errors.New("no such host")
+				}
+				return ips, nil
+			},
+			dial: func(ctx context.Context, ip netip.Addr) (string, error) {
+				w.note("dial %v", ip)
+				after, up := w.links[ip.String()]
+				if !up {
+					after = time.Hour
+				}
+				select {
+				case <-time.After(max(after, -after)):
+				case <-ctx.Done():
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					w.dropped = append(w.dropped, ip.String())
+					return "", ctx.Err()
+				}
+				if after < 0 {
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					w.failed++
+					return "", errUnreachable
+				}
+				return ip.String(), nil
+			},
+			close: func(conn string) { w.closed = append(w.closed, conn) },
+		}
+		conn, err = r.run(ctx, host)
+		w.note("end")
+	})
+	return conn, err
+}
+
+const ms = time.Millisecond
+
+func TestRace(t *testing.T) {
+	for name, c := range map[string]struct {
+		six, four lookup
+		links     map[string]time.Duration
+		conn      string
+		log       string // milliseconds, and what happened
+	}{
+		"both work: IPv6 first": {
+			lookup{5 * ms, "2001:db8::1"},
+			lookup{5 * ms, "192.0.2.1"},
+			map[string]time.Duration{"2001:db8::1": 40 * ms, "192.0.2.1": 20 * ms},
+			"2001:db8::1",
+			"5 dial 2001:db8::1, 45 end",
+		},
+		"IPv6 is silent": {
+			lookup{5 * ms, "2001:db8::1"},
+			lookup{5 * ms, "192.0.2.1"},
+			map[string]time.Duration{"192.0.2.1": 20 * ms},
+			"192.0.2.1",
+			"5 dial 2001:db8::1, 255 dial 192.0.2.1, 275 end",
+		},
+		"IPv6 has no route": {
+			lookup{5 * ms, "2001:db8::1"},
+			lookup{6 * ms, "192.0.2.1"},
+			map[string]time.Duration{"2001:db8::1": -2 * ms, "192.0.2.1": 20 * ms},
+			"192.0.2.1",
+			"5 dial 2001:db8::1, 7 dial 192.0.2.1, 27 end",
+		},
+		"IPv4 has no route": {
+			lookup{5 * ms, "2001:db8::1"},
+			lookup{0, "192.0.2.1"},
+			map[string]time.Duration{"2001:db8::1": 40 * ms, "192.0.2.1": -1 * ms},
+			"2001:db8::1",
+			"5 dial 2001:db8::1, 45 end",
+		},
+		"AAAA comes within the resolution delay": {
+			lookup{30 * ms, "2001:db8::1"},
+			lookup{0, "192.0.2.1"},
+			map[string]time.Duration{"2001:db8::1": 40 * ms},
+			"2001:db8::1",
+			"30 dial 2001:db8::1, 70 end",
+		},
+		"AAAA comes late": {
+			lookup{90 * ms, "2001:db8::1"},
+			lookup{0, "192.0.2.1"},
+			map[string]time.Duration{"2001:db8::1": 40 * ms},
+			"2001:db8::1",
+			"50 dial 192.0.2.1, 300 dial 2001:db8::1, 340 end",
+		},
+		"AAAA does not exist": {
+			lookup{10 * ms, ""},
+			lookup{0, "192.0.2.1"},
+			map[string]time.Duration{"192.0.2.1": 40 * ms},
+			"192.0.2.1",
+			"10 dial 192.0.2.1, 50 end",
+		},
+		"A comes after AAAA has failed": {
+			lookup{0, "2001:db8::1"},
+			lookup{400 * ms, "192.0.2.1"},
+			map[string]time.Duration{"2001:db8::1": -10 * ms, "192.0.2.1": 40 * ms},
+			"192.0.2.1",
+			"0 dial 2001:db8::1, 400 dial 192.0.2.1, 440 end",
+		},
+		"families alternate": {
+			lookup{0, "2001:db8::1 2001:db8::2"},
+			lookup{1, "192.0.2.1 192.0.2.2"},
+			map[string]time.Duration{"192.0.2.2": 10 * ms},
+			"192.0.2.2",
+			"0 dial 2001:db8::1, 250 dial 192.0.2.1, 500 dial 2001:db8::2, 750 dial 192.0.2.2, 760 end",
+		},
+	} {
+		w := &raceway{names: map[string]lookup{"ip6": c.six, "ip4": c.four}, links: c.links}
+		conn, err := w.run(t, "game.test")
+		require.NoError(t, err, name)
+		require.Equal(t, c.conn, conn, name)
+		require.Equal(t, c.log, strings.Join(w.log, ", "), name)
+		require.Empty(t, w.closed, name)
+		for _, ip := range w.dropped {
+			require.NotEqual(t, conn, ip, name)
+		}
+		require.Equal(t, strings.Count(c.log, "dial")-1, len(w.dropped)+w.failed, name)
+	}
+}
+
+// Of two that answer at the same time, one is closed.
+func TestRaceIsATie(t *testing.T) {
+	w := &raceway{
+		names: map[string]lookup{"ip6": {0, "2001:db8::1"}, "ip4": {1, "192.0.2.1"}},
+		links: map[string]time.Duration{"2001:db8::1": 270 * ms, "192.0.2.1": 20 * ms},
+	}
+	conn, err := w.run(t, "game.test")
+	require.NoError(t, err)
+	require.Len(t, append(w.closed, w.dropped...), 1)
+	require.NotContains(t, append(w.closed, w.dropped...), conn)
+}
+
+// A race that nobody wins says why: what each address answered, or the name.
+func TestRaceIsLost(t *testing.T) {
+	w := &raceway{
+		names: map[string]lookup{"ip6": {0, "2001:db8::1"}, "ip4": {0, "192.0.2.1"}},
+		links: map[string]time.Duration{"2001:db8::1": -ms, "192.0.2.1": -ms},
+	}
+	_, err := w.run(t, "game.test")
+	require.ErrorIs(t, err, errUnreachable)
+	require.ErrorContains(t, err, "2001:db8::1: ")
+	require.ErrorContains(t, err, "192.0.2.1: ")
+	w.links = map[string]time.Duration{"192.0.2.1": -ms}
+	_, err = w.run(t, "game.test")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, errUnreachable)
+	w.names = nil
+	_, err = w.run(t, "game.test")
+	require.EqualError(t, err, "no such host")
+}
+
+// An address is dialled without a resolver, and no host is this machine.
+func TestRaceOfAddresses(t *testing.T) {
+	for host, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "fe80::1%eth0": "fe80::1%eth0", "": "127.0.0.1"} {
+		w := &raceway{links: map[string]time.Duration{want: ms, "::1": -ms}}
+		conn, err := w.run(t, host)
+		require.NoError(t, err, host)
+		require.Equal(t, want, conn, host)
+	}
+}
