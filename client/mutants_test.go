@@ -65,6 +65,8 @@ func (c *recorder) SendStream(p []byte) bool {
 	return true
 }
 
+func (*recorder) HasUnsent() bool { return false }
+
 func (c *recorder) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		c.tape.steps = append(c.tape.steps, sent{wire.TypeState, append([]byte(nil), d...)})

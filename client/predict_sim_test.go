@@ -96,6 +96,8 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 
 func (k *track) SendStream(p []byte) bool { k.down.Send(k.now, p); return true }
 
+func (*track) HasUnsent() bool { return false }
+
 func (k *track) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		wire.StampState(d, k.stamp, uint16(min((k.now-k.heard)*10, math.MaxUint16)))

@@ -28,6 +28,16 @@ func (v *Viewer) answer(r wire.Record) {
 	v.writeRecord(r)
 }
 
+// Judge returns Resolve(h) for a message to the client, and writes the record that the verdict
+// rests on, unless it is written. The message must follow TakeStructure (R10).
+func (v *Viewer) Judge(h bulk.Handle) wire.Verdict {
+	verdict := v.Resolve(h)
+	if verdict == wire.Stale && h.Valid() && v.memberIn(h.Index()) == h {
+		v.destroyMember(v.members.rowRef(h.Index())) // it died since the last snapshot
+	}
+	return verdict
+}
+
 // TakeStructure returns the structure written since the newest snapshot, for messages that
 // must follow it. It is valid until the next snapshot, and must be sent before that.
 func (v *Viewer) TakeStructure() []byte {

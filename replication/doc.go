@@ -47,10 +47,12 @@
 //	R10 What a viewer answers about a handle depends only on what its client was
 //	   sent, and equals the client's own answer once it has applied that. The
 //	   existence and death of other entities and the reuse of slots never show.
+//	   A message with the answer follows the records that it rests on (Judge).
 //	R11 A reliable event that was accepted is one structure record, at its place in
-//	   that order. An unreliable one is in at most one datagram, within a second. The
-//	   client is taught every handle in either (H3). Waiting events take at most an
-//	   eighth of a snapshot from rows.
+//	   that order. An unreliable one is in at most one datagram, within a second, which
+//	   leaves unless the connection ends (S8 of server/session), or is counted as
+//	   dropped. The client is taught every handle in either (H3). Waiting events take
+//	   at most an eighth of a snapshot from rows.
 //	R12 A text field of a member that its client receives and was not sent in
 //	   its newest value is queued, or the member is about to enter again. Texts
 //	   are sent in the structure alone.

@@ -72,9 +72,6 @@ func (v *Viewer) Send(e *Event) bool {
 	}
 	for _, h := range e.handles {
 		v.Teach(h)
-		if v.memberIn(h.Index()) == h && v.replicator.world.Status(h) == bulk.Stale {
-			v.destroyMember(v.members.rowRef(h.Index())) // it died before the event
-		}
 	}
 	v.structure.notBefore = v.replicator.Tick()
 	written := v.writeRecord(wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})

@@ -123,8 +123,8 @@ func (v *Viewer) writeDestroy(h bulk.Handle, cause uint8) {
 }
 
 // Teach notes that the client is about to be sent h outside of structure: in a
-// component, an event or a control message. If h is already dead, its Destroy follows,
-// so that h does not stay Pending for ever (H3).
+// component, an event, an answer or a control message. If h is already dead, its Destroy is
+// written, so that h does not stay Pending for ever (H3).
 func (v *Viewer) Teach(h bulk.Handle) {
 	if !v.replicator.issues(h) {
 		return // not a handle, or of an earlier run or another room: Stale to every client already (H5)
@@ -135,7 +135,9 @@ func (v *Viewer) Teach(h bulk.Handle) {
 		v.destroyMember(v.members.rowRef(slot)) // the client learns of the tenants of a slot in their order
 	}
 	switch status := v.replicator.world.Status(h); {
-	case v.memberIn(slot) == h: // nothing to do; if h died, its Destroy is due
+	case v.memberIn(slot) == h && status == bulk.Stale:
+		v.destroyMember(v.members.rowRef(slot)) // it died since the last snapshot
+	case v.memberIn(slot) == h: // nothing to do
 	case status == bulk.Live:
 		v.hidden.set(slot)
 	case status == bulk.Stale:

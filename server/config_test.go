@@ -82,5 +82,6 @@ func TestAdmitTimeout(t *testing.T) {
 type closeRecorder struct{ closed []wire.Code }
 
 func (l *closeRecorder) SendStream([]byte) bool         { return true }
+func (*closeRecorder) HasUnsent() bool                  { return false }
 func (l *closeRecorder) SendSnapshot([][]byte)          {}
 func (l *closeRecorder) Close(code wire.Code, _ string) { l.closed = append(l.closed, code) }

@@ -135,6 +135,8 @@ func (c *acknowledging) SendStream(p []byte) bool {
 	}
 }
 
+func (*acknowledging) HasUnsent() bool { return false }
+
 func (c *acknowledging) SendSnapshot(datagrams [][]byte) {
 	h, _ := wire.ParseStateHeader(datagrams[len(datagrams)-1], new(bitio.Reader))
 	in := wire.Input{Stamp: h.Tick | 1, Ack: wire.Ack{Seen: true, Newest: h.Seq, Structure: c.records}}

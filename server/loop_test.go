@@ -139,6 +139,8 @@ type snapshotRecorder struct {
 
 func (s *snapshotRecorder) SendStream([]byte) bool { return true }
 
+func (*snapshotRecorder) HasUnsent() bool { return false }
+
 func (s *snapshotRecorder) SendSnapshot(datagrams [][]byte) {
 	if h, err := wire.ParseStateHeader(datagrams[0], new(bitio.Reader)); err == nil && !s.closed {
 		s.tick = h.Tick

@@ -60,6 +60,7 @@ func joinSlowClients(t *testing.T, l *loop, clients int, work *time.Duration) {
 type discardConn struct{}
 
 func (discardConn) SendStream([]byte) bool  { return true }
+func (discardConn) HasUnsent() bool         { return false }
 func (discardConn) SendSnapshot([][]byte)   {}
 func (discardConn) Close(wire.Code, string) {}
 

@@ -40,6 +40,8 @@ func (r *reader) SendStream(p []byte) bool {
 	}
 }
 
+func (*reader) HasUnsent() bool { return false }
+
 func (r *reader) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		r.newest = binary.LittleEndian.Uint32(d[7:]) // PROTOCOL.md section 8

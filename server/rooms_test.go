@@ -113,6 +113,7 @@ func (g *visitor) SendStream(p []byte) bool {
 	return true
 }
 
+func (*visitor) HasUnsent() bool         { return false }
 func (g *visitor) SendSnapshot([][]byte) {}
 
 func (g *visitor) Close(code wire.Code, text string) {

@@ -105,6 +105,7 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 		counter(n, "worldd_hook_panics_total", hookPanics, "hook", session.Hook(hook).String())
 	}
 	collectInputs(r.Sessions, counter)
+	counter(r.Sessions.SnapshotsHeld, "worldd_snapshots_held_total", "Snapshots skipped because the connection had not sent the one before.")
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "Longest time that a save has blocked a tick.")
@@ -212,7 +213,6 @@ func collectTraffic(t quicserve.Traffic, counter countFunc) {
 	counter(t.DatagramsFast, "worldd_dropped_total", dropped, "reason", "datagram_rate")
 	counter(t.StreamsHeld, "worldd_dropped_total", dropped, "reason", "stream_rate")
 	counter(t.Datagrams, "worldd_datagrams_total", datagrams, "dir", "out", "result", "sent")
-	counter(t.DatagramsReplaced, "worldd_datagrams_total", datagrams, "dir", "out", "result", "replaced")
 	counter(t.DatagramsRefused, "worldd_datagrams_total", datagrams, "dir", "out", "result", "refused")
 	counter(t.ReceivedDatagrams, "worldd_datagrams_total", datagrams, "dir", "in", "result", "received")
 	counter(t.DatagramBytes, "worldd_bytes_total", bytesHelp, "dir", "out", "component", "state")

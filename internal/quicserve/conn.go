@@ -74,12 +74,17 @@ func (c *Conn) SendStream(p []byte) bool {
 	return true
 }
 
-// SendSnapshot queues datagrams in place of unsent ones, whose rows replication resends
-// for lack of an acknowledgement.
+// HasUnsent reports whether the sender has yet to take the datagrams of a snapshot.
+func (c *Conn) HasUnsent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count > 0
+}
+
+// SendSnapshot queues datagrams. None are unsent.
 func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counters.replaced.Add(uint64(c.count))
 	for len(c.snapshot) < len(datagrams) {
 		c.snapshot = append(c.snapshot, make([]byte, 0, wire.MaxDatagram))
 	}

@@ -36,8 +36,8 @@ func TestLargeBuffersAreReleased(t *testing.T) {
 	require.Zero(t, c.counters.unsent.Load())
 }
 
-// An unsent snapshot is replaced as a whole by the next one, and counted.
-func TestConnHoldsOneSnapshot(t *testing.T) {
+// A snapshot is unsent until the sender takes it, once.
+func TestConnSendsEverySnapshot(t *testing.T) {
 	c := &Conn{wake: make(chan struct{}, 1), counters: &traffic{}}
 	snapshot := func(datagrams int, tick uint32) (made [][]byte) {
 		for i := range datagrams {
@@ -46,20 +46,25 @@ func TestConnHoldsOneSnapshot(t *testing.T) {
 		return made
 	}
 	var w work
-	c.SendSnapshot(snapshot(3, 1))
-	c.SendSnapshot(snapshot(2, 2))
-	require.EqualValues(t, 3, c.counters.replaced.Load())
-	c.take(&w)
-	require.Len(t, w.datagrams, 2)
-	for i, d := range w.datagrams {
-		h, err := wire.ParseStateHeader(d, new(bitio.Reader))
-		require.NoError(t, err)
-		require.Equal(t, [2]uint32{uint32(i) + 1, 2}, [2]uint32{h.Seq, h.Tick})
+	taken := func() (sent [][2]uint32) {
+		require.Equal(t, c.count > 0, c.HasUnsent())
+		c.take(&w)
+		require.False(t, c.HasUnsent())
+		for _, d := range w.datagrams {
+			h, err := wire.ParseStateHeader(d, new(bitio.Reader))
+			require.NoError(t, err)
+			sent = append(sent, [2]uint32{h.Seq, h.Tick})
+		}
+		return sent
 	}
-	c.take(&w)
-	require.Empty(t, w.datagrams, "sent once")
+	require.Empty(t, taken())
+	c.SendSnapshot(snapshot(2, 1))
+	require.Equal(t, [][2]uint32{{1, 1}, {2, 1}}, taken())
+	require.Empty(t, taken(), "sent once")
+	c.SendSnapshot(snapshot(3, 2))
+	require.Equal(t, [][2]uint32{{1, 2}, {2, 2}, {3, 2}}, taken())
 	c.SendSnapshot(snapshot(1, 3))
-	require.EqualValues(t, 3, c.counters.replaced.Load(), "a sent snapshot is not replaced")
+	require.Equal(t, [][2]uint32{{1, 3}}, taken())
 }
 
 // path is a link that carries datagrams up to a size.

@@ -18,8 +18,8 @@
 // server/session has the bounds of sessions.
 //
 // A Conn never blocks the tick (S2 of package server/session): the tick fills its
-// queues, and one goroutine per connection empties them. A snapshot still unsent when
-// the next one is made is replaced by it.
+// queues, and one goroutine per connection empties them. No snapshot is made while one is
+// unsent (S8).
 //
 // link.go has the common interface of both transports. With WebTransport off nothing of
 // HTTP/3 runs, and the transport refuses all streams but the protocol's one.

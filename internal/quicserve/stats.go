@@ -21,7 +21,6 @@ type traffic struct {
 	streamBytes        atomic.Uint64 // sent
 	datagrams          atomic.Uint64 // sent
 	datagramBytes      atomic.Uint64 // sent
-	replaced           atomic.Uint64 // datagrams replaced by a newer snapshot before they were sent
 	refused            atomic.Uint64 // datagrams refused by the transport
 	snapshots          atomic.Uint64 // sent
 	unsent             atomic.Int64  // queued stream bytes, now
@@ -40,7 +39,6 @@ type Traffic struct {
 	// StreamBytes and DatagramBytes are sent, without packet headers.
 	StreamBytes, DatagramBytes uint64
 	Datagrams                  uint64 // sent
-	DatagramsReplaced          uint64 // by a newer snapshot before they were sent
 	DatagramsRefused           uint64 // by the transport
 	Snapshots                  uint64 // sent
 	UnsentBytes                int64  // stream bytes queued now
@@ -62,8 +60,7 @@ func (t *traffic) load() Traffic {
 	return Traffic{
 		Handshakes: t.handshakes.Load(), HandshakesFailed: t.handshakesFailed.Load(), HandshakesRefused: t.handshakesRefused.Load(),
 		StreamBytes: t.streamBytes.Load(), DatagramBytes: t.datagramBytes.Load(), Datagrams: t.datagrams.Load(),
-		DatagramsReplaced: t.replaced.Load(), DatagramsRefused: t.refused.Load(),
-		Snapshots: t.snapshots.Load(), UnsentBytes: t.unsent.Load(),
+		DatagramsRefused: t.refused.Load(), Snapshots: t.snapshots.Load(), UnsentBytes: t.unsent.Load(),
 		ReceivedBytes: t.receivedBytes.Load(), ReceivedDatagrams: t.receivedDatagrams.Load(),
 		HandshakesCrowded: t.handshakesCrowded.Load(), HandshakesFast: t.handshakesFast.Load(), HandshakesAddress: t.handshakesAddress.Load(),
 		HandshakesPaced: t.handshakesPaced.Load(), Retries: t.retries.Load(), AddressesForgotten: t.addressesForgotten.Load(), DatagramsFast: t.datagramsFast.Load(), StreamsHeld: t.streamsHeld.Load(),

@@ -170,6 +170,8 @@ func (n *serverEnd) SendStream(p []byte) bool {
 	return n.down.Stats().Pending <= maxUnread
 }
 
+func (*serverEnd) HasUnsent() bool { return false }
+
 func (n *serverEnd) SendSnapshot(datagrams [][]byte) {
 	hold := (n.rig.now - n.stampAt) / (100 * time.Microsecond)
 	for _, d := range datagrams {

@@ -43,6 +43,8 @@ func (c *sink) SendStream(p []byte) bool {
 	}
 }
 
+func (*sink) HasUnsent() bool { return false }
+
 func (c *sink) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		c.newest = binary.LittleEndian.Uint32(d[7:]) // PROTOCOL.md section 8

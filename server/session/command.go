@@ -14,7 +14,7 @@ func (s *Session) execute(commands []wire.Command) {
 			return
 		}
 		result := s.runCommand(&commands[i])
-		s.endCommand(&commands[i])
+		granted := s.endCommand(&commands[i])
 		stats := &s.core.stats
 		stats.Commands++
 		s.handled++
@@ -27,7 +27,23 @@ func (s *Session) execute(commands []wire.Command) {
 			}
 			stats.Rejections[result.Code]++
 		}
+		if granted > 0 || restsOnStructure(&result) {
+			s.sendStructure()
+		}
 		s.sendMessage(wire.TypeResult, result.Append(nil))
+	}
+}
+
+// restsOnStructure reports whether r must follow the records that name its target or destroyed
+// it, or that destroyed what its answer names (R10, H3).
+func restsOnStructure(r *wire.Result) bool {
+	return r.Verdict == wire.Hidden || r.Verdict == wire.Stale || len(r.Answer) > 0
+}
+
+// sendStructure sends what is written of the structure.
+func (s *Session) sendStructure() {
+	if !s.ended && s.peer != nil {
+		s.sendStream(s.viewer.TakeStructure())
 	}
 }
 
@@ -39,7 +55,7 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 	r = wire.Result{ID: c.ID, Target: c.Target, Verdict: wire.Live}
 	allowed, ascending := s.commands.AllowN(s.core.now, 1), s.beginCommand(c)
 	if c.Target != 0 {
-		r.Verdict = s.viewer.Resolve(c.Target)
+		r.Verdict = s.viewer.Judge(c.Target)
 		s.core.stats.countVerdict(c.Target, r.Verdict)
 	}
 	run, known := s.core.commands[c.Name]

@@ -350,7 +350,8 @@ func (c *Core) Step() {
 // next tick. Ended sessions are removed here.
 func (c *Core) Send(outOfTime func() bool) { c.send(false, outOfTime) }
 
-// SendAll is Send for the last tick: it sends every connected session a snapshot.
+// SendAll is Send for the last tick: it sends every session a snapshot whose connection has
+// sent the one before.
 func (c *Core) SendAll() { c.send(true, func() bool { return false }) }
 
 func (c *Core) send(all bool, outOfTime func() bool) {
@@ -529,7 +530,7 @@ func (c *Core) Active() int {
 
 // Waiting returns the number of sessions whose snapshot is due and that the last Send had
 // no time for.
-func (c *Core) Waiting() int { return len(c.schedule.waiting) }
+func (c *Core) Waiting() int { return len(c.schedule.waiting) - c.schedule.held }
 
 // Away returns the number of sessions that wait for their clients to reconnect.
 func (c *Core) Away() int {

@@ -41,6 +41,8 @@ func (n *neighbour) SendStream(p []byte) bool {
 	return true
 }
 
+func (*neighbour) HasUnsent() bool { return false }
+
 func (n *neighbour) SendSnapshot(ds [][]byte) {
 	defer setAside(&n.aside, time.Now())
 	for _, d := range ds {
@@ -103,6 +105,8 @@ func (x *intruder) SendStream(p []byte) bool {
 		}
 	}
 }
+
+func (*intruder) HasUnsent() bool { return false }
 
 func (x *intruder) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {

@@ -13,7 +13,7 @@
 //	                   │
 //	   one goroutine: Core.Tick = Receive ─► Step ─► Send
 //	                                                   │
-//	transport ◄── Conn (stream bytes, the newest snapshot)
+//	transport ◄── Conn (stream bytes, one snapshot)
 //
 // The package is pure: it has no sockets, timers or goroutines, reads no clock, and takes
 // its randomness from Config.Random. Time is counted in ticks. Package server runs a
@@ -49,4 +49,6 @@
 //	   panic that may have left the world half changed ends the process.
 //	S7 A session is in one room at a time, and nothing that a client sent to one room has an
 //	   effect in another. Rooms that a session has been in never issue the same handle.
+//	S8 A snapshot leaves unless its connection ends: the next one is not encoded before.
+//	   A Result follows the structure that its verdict rests on.
 package session

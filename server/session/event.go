@@ -18,8 +18,8 @@ var ErrEventRefused = errors.New("server: event refused: the client has too much
 //
 // A reliable event arrives once, in the order of sending and before the Enter and Destroy of
 // entities that spawn and die in the same tick. It outlasts a broken connection. An
-// unreliable event is lost with its datagram, dropped if it finds no room for a second, and
-// dropped for a session that is away.
+// unreliable event is lost with a lost packet, dropped if it finds no room for a second, and
+// dropped for a session that is away. A server that is short of time loses none otherwise.
 //
 // The client learns of every handle in event as by Teach; one that was never issued becomes
 // null. The error is ErrEventRefused, or says that the schema has no such event. After the

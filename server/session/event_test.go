@@ -90,6 +90,8 @@ func (c *wireless) SendStream(p []byte) bool {
 	return true
 }
 
+func (*wireless) HasUnsent() bool { return false }
+
 func (c *wireless) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		if c.cut {

@@ -96,6 +96,8 @@ func newArena(t testing.TB, a arenaConfig, change func(*arena, *session.Config))
 
 func (x *arena) SendStream(p []byte) bool { x.stream.Send(x.now, p); return true }
 
+func (*arena) HasUnsent() bool { return false }
+
 func (x *arena) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		h, err := wire.ParseStateHeader(d, new(bitio.Reader))

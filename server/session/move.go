@@ -177,7 +177,7 @@ func (s *Session) pack() *traveller {
 	if s.peer == nil {
 		t.silent = durationOf(uint64(s.silentTicks), c.world.TickHz())
 	} else {
-		s.sendStream(s.viewer.TakeStructure())
+		s.sendStructure()
 	}
 	if s.viewer != nil {
 		t.numbers = s.viewer.Numbers()

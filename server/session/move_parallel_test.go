@@ -25,6 +25,7 @@ func (c *guarded) SendStream(p []byte) bool {
 	defer c.mu.Unlock()
 	return c.tape.SendStream(p)
 }
+func (*guarded) HasUnsent() bool         { return false }
 func (c *guarded) SendSnapshot([][]byte) {}
 func (c *guarded) Close(code wire.Code, text string) {
 	c.mu.Lock()

@@ -68,6 +68,8 @@ func (v *vandal) SendStream(p []byte) bool {
 	}
 }
 
+func (*vandal) HasUnsent() bool { return false }
+
 func (v *vandal) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		var rows bitio.Reader

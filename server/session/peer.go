@@ -15,8 +15,10 @@ type Conn interface {
 	// SendStream queues bytes for the reliable stream. It returns false if the client has
 	// left more unread than the connection is willing to queue.
 	SendStream(p []byte) bool
-	// SendSnapshot copies and queues the datagrams of one snapshot, replacing an older
-	// snapshot that is still unsent.
+	// HasUnsent reports whether datagrams of a snapshot wait to be sent. The next snapshot
+	// waits for them: the client is taught what it encodes, and its events are in no other.
+	HasUnsent() bool
+	// SendSnapshot copies and queues the datagrams of one snapshot. None are unsent.
 	SendSnapshot(datagrams [][]byte)
 	// Close closes the connection after the queued stream bytes are sent.
 	Close(code wire.Code, text string)

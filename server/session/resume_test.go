@@ -419,8 +419,8 @@ func TestAwayMakesRoom(t *testing.T) {
 	require.Equal(t, wire.ServerFull, m.Code)
 }
 
-// A resumed client, like every other, receives structure only with a snapshot. Otherwise it
-// could learn of one death of a tick and not of another that an answer already revealed.
+// A client that resumes between two snapshots receives at once the deaths that the answer to a
+// command rested on, ahead of any other answer.
 func TestResumeBetweenSnapshots(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
@@ -445,10 +445,17 @@ func TestResumeBetweenSnapshots(t *testing.T) {
 	c, next := d.resume(w, func(h *wire.Hello) { h.Structure = 4 })
 	require.EqualValues(t, 1, next.Resumed)
 	c.want("its controlled entity", wire.TypeControl)
-	_, _, more, err := c.frames.Next()
+	kind, body, _, err := c.frames.Next()
 	require.NoError(t, err)
-	require.False(t, more, "nothing was lost")
-	require.Equal(t, map[bulk.Handle]bool{near: true, hidden: true}, c.deaths())
+	require.Equal(t, wire.TypeStructure, kind)
+	m, err := wire.ParseStructure(body)
+	require.NoError(t, err)
+	dead := map[bulk.Handle]bool{}
+	for r, err := range m.Records() {
+		require.NoError(t, err)
+		dead[r.Handle] = r.Op == wire.OpDestroy
+	}
+	require.Equal(t, map[bulk.Handle]bool{near: true, hidden: true}, dead)
 }
 
 // A client that acknowledges unsent structure, or has missed more than is kept, begins a new

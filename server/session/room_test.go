@@ -18,6 +18,7 @@ import (
 type mute struct{}
 
 func (mute) SendStream([]byte) bool  { return true }
+func (mute) HasUnsent() bool         { return false }
 func (mute) SendSnapshot([][]byte)   {}
 func (mute) Close(wire.Code, string) {}
 

@@ -236,6 +236,8 @@ func (n *stayLine) SendStream(p []byte) bool {
 	return true
 }
 
+func (*stayLine) HasUnsent() bool { return false }
+
 func (n *stayLine) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		if !n.broken {

@@ -55,6 +55,7 @@ func (c *tape) SendStream(p []byte) bool {
 		}
 	}
 }
+func (*tape) HasUnsent() bool         { return false }
 func (c *tape) SendSnapshot([][]byte) {}
 func (c *tape) Close(code wire.Code, _ string) {
 	c.code, c.closed = code, true

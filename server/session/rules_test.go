@@ -117,6 +117,8 @@ func (c *court) anywhere() world.Vec3 {
 
 func (g *player) SendStream(p []byte) bool { g.down.Send(g.court.now, p); return true }
 
+func (*player) HasUnsent() bool { return false }
+
 func (g *player) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		d = slices.Clone(d)

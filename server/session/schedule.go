@@ -25,11 +25,13 @@ const (
 // has time for, longest-waiting first, and the others wait for the next tick. The shortage
 // is therefore shared evenly: in arrival order, a few sessions would miss every other
 // snapshot, and the rest none. If a queued session's next snapshot becomes due, one is
-// skipped.
+// skipped. A session whose connection has not sent its last snapshot is held until it has:
+// what was encoded leaves, unless the connection ends.
 type snapshotSchedule struct {
 	maxWait   uint64 // ticks after which a waiting session is overdue
 	lastOrder uint64 // highest order assigned
 	waiting   []*Session
+	held      int                   // of waiting, in the last tick
 	viewers   []*replication.Viewer // scratch: waiting's viewers
 	updates   []replication.Update  // scratch
 }
@@ -44,7 +46,11 @@ func (t *snapshotSchedule) moveToBack(s *Session, tick uint64) {
 // enqueue notes that a snapshot of s is due.
 func (t *snapshotSchedule) enqueue(s *Session, stats *Stats) {
 	stats.SnapshotsDue++
-	if s.queued {
+	switch {
+	case s.queued && s.held:
+		stats.SnapshotsHeld++
+		return
+	case s.queued:
 		stats.SnapshotsSkipped++
 		return
 	}
@@ -68,13 +74,33 @@ func maxOverduePerTick(sessions, tickHz int) int {
 	return max(2*(sessions*minSnapshotHz+tickHz-1)/tickHz, minOverduePerTick)
 }
 
+// rankWaiting sorts the waiting sessions: those to be served first, and those that are held last.
+func (t *snapshotSchedule) rankWaiting() {
+	t.held = 0
+	for _, s := range t.waiting {
+		if s.held = s.peer.conn.HasUnsent(); s.held {
+			t.held++
+		}
+	}
+	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.rank(), b.rank()) })
+}
+
+// rank orders sessions that wait for a snapshot: the lowest is served first.
+func (s *Session) rank() uint64 {
+	if s.held {
+		return s.order | 1<<63
+	}
+	return s.order
+}
+
 // serve encodes snapshots, longest-waiting sessions first, until outOfTime reports true.
 // Up to guaranteed overdue sessions are served regardless. All snapshots are encoded before
 // the first is sent: a woken sender could take the tick's core.
 func (t *snapshotSchedule) serve(r *replication.Replicator, tick uint64, guaranteed int, outOfTime func() bool) {
-	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.order, b.order) })
+	t.rankWaiting()
+	ready := len(t.waiting) - t.held
 	t.viewers, t.updates = t.viewers[:0], t.updates[:0]
-	for _, s := range t.waiting {
+	for _, s := range t.waiting[:ready] {
 		s.viewer.SetMaxDatagram(s.peer.maxDatagram())
 		t.viewers = append(t.viewers, s.viewer)
 	}
@@ -82,7 +108,7 @@ func (t *snapshotSchedule) serve(r *replication.Replicator, tick uint64, guarant
 	if workers := r.Config().Workers; workers > 1 {
 		batch = batchPerWorker * workers
 	}
-	for n := 0; n < len(t.waiting) && (n < guaranteed && t.waiting[n].snapshotTick+t.maxWait <= tick || !outOfTime()); n = len(t.updates) {
+	for n := 0; n < ready && (n < guaranteed && t.waiting[n].snapshotTick+t.maxWait <= tick || !outOfTime()); n = len(t.updates) {
 		t.updates = append(t.updates, r.Snapshots(t.viewers[n:min(n+batch, len(t.viewers))])...)
 	}
 	for i, update := range t.updates {

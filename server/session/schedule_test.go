@@ -150,3 +150,22 @@ func TestAwayIsNotScheduled(t *testing.T) {
 	d.ticks(4)
 	require.NotZero(t, first.shots)
 }
+
+// A session whose connection has not sent its last snapshot takes no time and no turn of others,
+// and gets the next one as soon as it has (S8).
+func TestUnsentSnapshotHoldsTheNext(t *testing.T) {
+	d, clients := fullTestServer(t, 3)
+	slow := clients[0]
+	d.shortTicks(6, 2, clients)
+	slow.unsent = true
+	before := d.core.Stats()
+	for i, ticks := range d.shortTicks(60, 1, clients) {
+		require.Len(t, ticks, []int{0, 20, 20}[i], "client %d", i)
+	}
+	after := d.core.Stats()
+	require.EqualValues(t, 19, after.SnapshotsHeld-before.SnapshotsHeld, "the first of 20 still waits")
+	require.Zero(t, after.SnapshotsSkipped-before.SnapshotsSkipped)
+	require.Zero(t, d.core.Waiting(), "none waits for time")
+	slow.unsent = false
+	require.Equal(t, []int{0}, d.shortTicks(1, 1, clients)[0], "it has waited longest")
+}

@@ -51,6 +51,7 @@ type Session struct {
 	visited   []visit
 
 	queued       bool   // a snapshot is due
+	held         bool   // the connection has not sent the snapshot before it (HasUnsent)
 	order        uint64 // rank in the snapshot schedule; lowest is served first
 	snapshotTick uint64 // tick of the newest snapshot, or of the start
 

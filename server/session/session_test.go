@@ -121,9 +121,12 @@ type testClient struct {
 	shots  int
 	newest []byte // the newest State datagram
 	most   int    // bytes of the longest
+	unsent bool   // it has not left
 }
 
 func (c *testClient) SendStream(p []byte) bool { c.frames.Feed(p); return !c.full }
+func (c *testClient) HasUnsent() bool          { return c.unsent }
+
 func (c *testClient) SendSnapshot(ds [][]byte) {
 	c.shots += len(ds)
 	c.newest = append(c.newest[:0], ds[len(ds)-1]...)
@@ -513,6 +516,7 @@ func TestResyncIsLimited(t *testing.T) {
 type mute struct{}
 
 func (mute) SendStream([]byte) bool  { return true }
+func (mute) HasUnsent() bool         { return false }
 func (mute) SendSnapshot([][]byte)   {}
 func (mute) Close(wire.Code, string) {}
 

@@ -502,7 +502,7 @@ func (c *simClient) result(r client.Result) {
 }
 
 // judgeResult compares the answer with what the client received before it on the same
-// stream: only a death may arrive later.
+// stream.
 func (c *simClient) judgeResult(r client.Result) {
 	if r.Target == 0 {
 		return
@@ -510,7 +510,6 @@ func (c *simClient) judgeResult(r client.Result) {
 	s, own := c.sim, c.session.Resolve(r.Target)
 	switch {
 	case own == r.Verdict:
-	case r.Verdict == wire.Stale && s.lives[r.Target] != nil && c.mayKnowDead(s.lives[r.Target]): // Destroy follows
 	case r.Verdict == wire.Hidden && own == wire.Pending: // known only by a reference
 	default:
 		s.fail("R8", "client %d received verdict %v on %v, and its own is %v", c.number, r.Verdict, r.Target, own)

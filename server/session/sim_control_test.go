@@ -70,6 +70,7 @@ func (c *simClient) inform(which int) {
 	l := s.order[nth(which, len(s.order))]
 	p.Teach(l.handle)
 	c.noteSentHandle(l)
+	c.ofServer(l).told = true
 	if !c.renewing {
 		c.of(l).received = true
 	}
@@ -105,6 +106,7 @@ func (c *simClient) judgeControl(n *line, h bulk.Handle) {
 	}
 	if l := s.lives[h]; l != nil {
 		c.noteSentHandle(l)
+		c.ofServer(l).told = true
 	} else if h != 0 {
 		s.fail("S5", "client %d is sent Control of %v, which was never issued", c.number, h)
 	}

@@ -270,6 +270,7 @@ func (c *simClient) noteEvents(h wire.StateHeader) {
 		}
 		if l := s.lives[spark.Who]; l != nil {
 			c.noteSentHandle(l)
+			c.ofServer(l).told = true
 		}
 	}
 }
@@ -281,6 +282,7 @@ func (c *simClient) noteNewborn(r wire.Record) {
 	s.must(s.schema.Event(int(r.Number)).Message.ReadValue(r.Data, &shout))
 	if l := s.lives[shout.Who]; l != nil {
 		c.noteSentHandle(l)
+		c.ofServer(l).told = true
 	}
 }
 

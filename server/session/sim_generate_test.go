@@ -42,6 +42,7 @@ func generate(seed uint64, viewers int) *script {
 	g.names()
 	g.wishes()
 	g.clean()
+	g.starved()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
 }

@@ -3,7 +3,6 @@ package session_test
 import (
 	"bytes"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -35,6 +34,7 @@ type line struct {
 	closed  wire.Code
 	sent    wire.FrameReader
 	arrived wire.FrameReader
+	sender  sender
 	stamp   uint32 // of the newest datagram, which arrived at heard
 	heard   int64
 }
@@ -64,28 +64,25 @@ func (n *line) SendStream(p []byte) bool {
 		n.client.noteSent(n, p)
 		n.client.sim.unseen.addSent(n.client.number, p)
 	}
-	if !n.cut {
-		n.down.Send(n.client.sim.now(), p)
-	}
+	n.send(p)
 	return true
 }
 
 func (n *line) SendSnapshot(ds [][]byte) {
 	c, s := n.client, n.client.sim
-	for _, d := range ds {
-		if n.orphan {
-			return
-		}
+	if n.orphan {
+		return
+	}
+	if len(n.sender.datagrams) > 0 {
+		s.fail("S8", "client %d is sent a snapshot in place of one that never left", c.number)
+	}
+	for i, d := range ds {
 		s.unseen.addSent(c.number, d)
-		d = c.noteSnapshot(d)
-		wire.StampState(d, n.stamp, uint16(min(10*(s.now()-n.heard), math.MaxUint16)))
-		if len(d) > wire.MaxDatagram {
-			s.fail("S3", "datagram of %d bytes", len(d))
-		}
-		if !n.cut {
-			n.downD.Send(s.now(), d)
+		if ds[i] = c.noteSnapshot(d); len(ds[i]) > wire.MaxDatagram {
+			s.fail("S3", "datagram of %d bytes", len(ds[i]))
 		}
 	}
+	n.sendDatagrams(ds)
 }
 
 func (n *line) Close(code wire.Code, _ string) {
@@ -285,6 +282,7 @@ type thief struct {
 	frames wire.FrameReader
 }
 
+func (*thief) HasUnsent() bool           { return false }
 func (t *thief) SendSnapshot([][]byte)   {}
 func (t *thief) Close(wire.Code, string) {}
 

@@ -167,6 +167,8 @@ func (s *sim) doLink(o op) {
 func (c *simClient) do(o op) {
 	s := c.sim
 	switch o.do {
+	case "starve":
+		c.starve(o.args[1])
 	case "kill":
 		s.world.Destroy(c.entity())
 	case "claim":

@@ -29,7 +29,8 @@ type knowledge struct {
 	since    int          // tick at which the server sent it outside structure after its death
 	seen     bool         // the client received it as an entity
 	dead     bool         // the client received its Destroy
-	entered  bool         // the server has written its Enter or its Control
+	entered  bool         // the server has written its Enter or its Control, or is about to send it
+	told     bool         // a message or snapshot with it was given to the connection, or the game sent it
 	enter    *wire.Record // the newest Enter
 	killed   bool         // the server has written a record that makes it Stale
 }
@@ -61,9 +62,9 @@ func knowledgeOf(all *[]knowledge, l *life) *knowledge {
 	return &(*all)[l.number]
 }
 
-// read parses bytes of the stream and calls a function for each Welcome, structure record
-// and Control.
-func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wire.Welcome), record func(wire.Record), control func(bulk.Handle)) {
+// read parses bytes of the stream and calls a function for each Welcome, structure record,
+// Control and Result.
+func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome func(wire.Welcome), record func(wire.Record), control func(bulk.Handle), result func(wire.Result)) {
 	frames.Feed(p)
 	for {
 		kind, body, ok, err := frames.Next()
@@ -81,6 +82,10 @@ func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome 
 			m, err := wire.ParseControl(body)
 			s.must(err)
 			control(m.Entity)
+		case wire.TypeResult:
+			m, err := wire.ParseResult(body)
+			s.must(err)
+			result(m)
 		case wire.TypeStructure:
 			m, err := wire.ParseStructure(body)
 			s.must(err)
@@ -136,11 +141,12 @@ func (c *simClient) noteSent(n *line, p []byte) {
 			c.judgeCause(r, l)
 		}
 		if r.Op == wire.OpEnter {
-			c.ofServer(l).entered, c.ofServer(l).enter = true, &r
+			k := c.ofServer(l)
+			k.entered, k.told, k.enter = true, true, &r
 			c.noteEntered(r)
 		}
 		s.eachKilled(r, func(l *life) { c.ofServer(l).killed = true })
-	}, func(h bulk.Handle) { c.judgeControl(n, h) })
+	}, func(h bulk.Handle) { c.judgeControl(n, h) }, c.judgeTold)
 }
 
 // noteArrived parses what the client receives, and updates the expected verdicts.
@@ -167,7 +173,7 @@ func (c *simClient) noteArrived(p []byte) {
 		if h != 0 {
 			c.of(s.lives[h]).received = true
 		}
-	})
+	}, func(wire.Result) {})
 }
 
 // noteWelcome handles an arrived Welcome. In a new session nothing is known, except that
@@ -254,7 +260,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	if k.received && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
 		// H3 on a working link: one delay and one send interval, stricter than the round
 		// trip that it allows. The client runs once a tick.
-		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced)-s.interval()-1)*simTickMs - c.slowest; late > 0 {
+		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced, c.line.sender.until)-s.interval()-1)*simTickMs - c.slowest; late > 0 {
 			s.coverage.timed++
 			if got != wire.Stale {
 				s.fail("H3", "client %d calls %v %v, %d ms after its death should have arrived", c.number, l.handle, got, late)
@@ -289,7 +295,7 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 		case !known && got != wire.Pending && !c.mayKnowDead(l):
 			s.fail("R10", "the server calls the dead %v %v to client %d, which was never sent it", l.handle, got, c.number)
 		}
-		if (k.entered || k.received) && !k.killed && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.liveSession()).welcome, s.paced) > s.interval() {
+		if (k.entered || k.received) && !k.killed && l.run == s.run && !c.away() && s.tick-max(l.died, k.since, c.holder(c.liveSession()).welcome, s.paced, c.holder(c.liveSession()).sender.until) > s.interval() {
 			s.fail("H3", "%v died %d ticks ago, and client %d, which was sent it, was sent no Destroy", l.handle, s.tick-l.died, c.number)
 		}
 		return

@@ -103,6 +103,7 @@ var operations = map[string]string{
 	"cut":       "viewer notice away", // breaks its connection; ticks until the server notices, and until it reconnects
 	"travel":    "viewer away",        // breaks its connection for any number of ticks; the server notices at once
 	"steal":     "viewer which",       // a thief requests its session
+	"starve":    "viewer ticks",       // nothing leaves its connection for so long
 	"pace":      "sixteenths",         // share of calls of enough that allow another snapshot
 	"save":      "",                   // takes an image
 	"restart":   "",                   // restarts from the last image, or with another world

@@ -133,6 +133,7 @@ func (t *coverage) add(o coverage) {
 	t.drained += o.drained
 	t.veiled += o.veiled
 	t.hurried += o.hurried
+	t.held += o.held
 	t.rides += o.rides
 	t.renames += o.renames
 	t.travels += o.travels
@@ -166,7 +167,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"connections cut": t.cuts, "sessions resumed": t.resumed, "thefts": t.thefts, "commands without an answer": t.unanswered,
 		"changes of control": t.steered, "handles sent outside the protocol": t.informed,
 		"entities owned": t.owned, "entities disowned": t.disowned, "effects that ended with their entity": t.gusts,
-		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried,
+		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried, "snapshots that waited for the one before": t.held,
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
 		"reliable events": t.told, "unreliable events": t.sparked, "events after an Enter": t.newborn, "deaths with a cause": t.causes,
 		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,

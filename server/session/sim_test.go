@@ -180,6 +180,7 @@ type coverage struct {
 	pushed     int    // typed inputs applied
 	views      int    // view moments checked
 	hurried    int    // calls of enough that returned true
+	held       int    // snapshots that waited for the one before to leave
 	told       int    // reliable events accepted for a client
 	sparked    int    // unreliable events that arrived
 	newborn    int    // events that followed an Enter
@@ -453,9 +454,11 @@ func (s *sim) step(stir func()) {
 		s.restart()
 	}
 	for _, n := range s.left {
+		n.resend()
 		n.deliverUp()
 	}
 	for _, c := range s.clients {
+		c.line.resend()
 		c.line.deliverUp()
 	}
 	stir()
@@ -543,6 +546,7 @@ func (s *sim) settle() {
 	s.links = fair
 	for _, c := range s.clients {
 		c.setLinks(fair)
+		c.starve(0)
 	}
 	for rest := 0; rest < simSettleTicks; rest++ {
 		s.step(s.stopFans)

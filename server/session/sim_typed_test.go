@@ -154,6 +154,7 @@ func (s *sim) answer(p *session.Session, target world.Entity, args Ask) (Told, e
 	}
 	if l := s.lives[q.told.Who]; l != nil && c != nil {
 		c.noteSentHandle(l)
+		c.ofServer(l).told = true // the Result follows
 	}
 	return told, nil
 }

@@ -21,7 +21,8 @@ type Stats struct {
 	Refused          uint64 // connections refused before a session began
 	HellosHeld       uint64 // Hellos put off, once per tick
 	SnapshotsDue     uint64
-	SnapshotsSkipped uint64               // of SnapshotsDue: the session's previous one had not been sent
+	SnapshotsSkipped uint64               // of SnapshotsDue: the session's previous one had not been encoded
+	SnapshotsHeld    uint64               // of SnapshotsDue: the connection had not sent the session's previous one
 	Inputs           uint64               // applied
 	InputsLate       uint64               // of Inputs: applied after their tick
 	InputsMissed     uint64               // late and dropped for a newer one

@@ -93,9 +93,8 @@ func (s *Session) beginCommand(c *wire.Command) bool {
 }
 
 // endCommand rejects the wishes of c that were not granted; its Result tells the client. It
-// sends the Answers to the others, which precede the Result.
-func (s *Session) endCommand(c *wire.Command) {
-	granted := 0
+// returns the number of the others, whose Answers precede the Result.
+func (s *Session) endCommand(c *wire.Command) (granted int) {
 	for _, w := range s.wishes {
 		if w.granted {
 			granted++
@@ -103,9 +102,7 @@ func (s *Session) endCommand(c *wire.Command) {
 	}
 	s.wishes = s.wishes[:0]
 	s.core.stats.WishesRejected += uint64(int(c.Wishes) - granted)
-	if granted > 0 && !s.ended && s.peer != nil {
-		s.sendStream(s.viewer.TakeStructure())
-	}
+	return granted
 }
 
 // checkWishes reports whether every provisional handle in a command's arguments is one of
