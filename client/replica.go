@@ -236,6 +236,11 @@ func (r *Replica) Tick() uint32 { return r.tick }
 // 0 if none: see SetInput.
 func (r *Replica) AppliedInput() uint32 { return r.input }
 
+// StructureTick returns the tick of the newest Structure message applied. What the structure
+// brings, such as events, texts and deaths, is known up to that tick. Snapshots may be ahead of
+// it: Tick is higher while the stream waits for a lost packet.
+func (r *Replica) StructureTick() uint32 { return r.structureTick }
+
 // Structure returns the number of structure records applied. Structure, SnapshotStructure
 // and Ack are for tests and load tests that check the protocol.
 func (r *Replica) Structure() uint32 { return r.applied }

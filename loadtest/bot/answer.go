@@ -57,10 +57,9 @@ func codeVerdict(code wire.Code) (wire.Verdict, bool) {
 	return 0, false
 }
 
-// checkAnswer compares the server's answer to a command about h with memory (B5).
-// structure is the number of structure records applied so far: the answer follows them
-// on the ordered stream.
-func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict, structure uint32) {
+// checkAnswer compares the server's answer to a command about h with memory (B5). The answer
+// follows what it rests on, on the same ordered stream.
+func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict) {
 	claim, ok := codeVerdict(code)
 	if !ok {
 		return // the code concerns the command, not the handle
@@ -75,54 +74,24 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 	}
 	fate, sure := o.fateOf(h)
 	taught := sure && fate == statusUnknown && o.taught.has(h)
-	if !sure || fate.verdictOf() == claim && !taught {
-		return
-	}
-	m := o.find(h)
 	switch {
-	case claim == wire.Hidden && taught:
-	case claim == wire.Hidden && fate == statusUnknown: // the event that names it may follow
-		o.doubts = append(o.doubts, doubt{h, structure, true})
+	case !sure:
 	case claim == wire.Pending && taught:
 		o.confuse(h, 0, "B5: an event has named it, and the server's answer is %v (%v)", claim, code)
+	case claim == fate.verdictOf():
+	case claim == wire.Hidden && (taught || fate == statusUnknown && o.unsure):
+	case claim == wire.Hidden && fate == statusUnknown:
+		o.confuse(h, 0, "B5: the server called it hidden, and nothing has named it")
 	case claim == wire.Stale && !o.issuable(h):
-	case claim == wire.Stale:
-		if m != nil {
-			m.doubted = true
-		}
-		o.doubts = append(o.doubts, doubt{h, structure, false})
 	default:
 		o.confuse(h, 0, "B5: %v here, but %v by the server's answer (%v)", fate, claim, code)
 	}
 }
 
-// reached records the tick of the newest snapshot and the highest structure number of
-// an applied one.
-func (o *oracle) reached(tick, structure uint32) {
-	o.tick = tick
-	o.settle(structure)
+// reached records the ticks of the newest snapshot and of the newest structure. On a link that
+// loses packets the stream waits while snapshots arrive: what it brings is due by its own time.
+func (o *oracle) reached(tick, told uint32) {
+	o.tick, o.told = tick, told
+	o.settleDeaths()
 	o.settleNames()
-}
-
-// settle checks handles that an answer called stale or hidden before a snapshot with that
-// structure number was made: by then structure records must have said so too (B5). The
-// applied structure number alone proves less: one snapshot may fill several messages,
-// some of which have not arrived.
-func (o *oracle) settle(structure uint32) {
-	rest := o.doubts[:0]
-	for _, d := range o.doubts {
-		if structure <= d.structure {
-			rest = append(rest, d)
-			continue
-		}
-		fate, sure := o.fateOf(d.handle)
-		switch {
-		case !sure:
-		case d.hidden && fate == statusUnknown && !o.taught.has(d.handle):
-			o.confuse(d.handle, 0, "B5: the server called it hidden, and nothing has named it")
-		case !d.hidden && fate != statusDestroyed:
-			o.confuse(d.handle, 0, "B5: the server called it stale, but it is still %v", fate)
-		}
-	}
-	o.doubts = rest
 }

@@ -170,7 +170,8 @@ func (b *bot) result(r client.Result) {
 	if b.combatResult(r) {
 		return
 	}
-	b.oracle.checkAnswer(h, code, r.Verdict, b.client.Replica().Structure())
+	b.oracle.learn(b.client.Controlled()) // a Control named it
+	b.oracle.checkAnswer(h, code, r.Verdict)
 }
 
 // pokeArgs is the argument of a poke: the identity that the bot expects of its target,

@@ -160,7 +160,7 @@ func (b *bot) checkName(e *client.Entity, entered bool) {
 
 // hear passes the server's events to the oracle.
 func (b *bot) hear() {
-	client.OnEvent(&b.events, messages.NamedEvent, func(_ uint32, e messages.Named) { b.oracle.heardName(e.Player, e.Name) })
+	client.OnEvent(&b.events, messages.NamedEvent, func(tick uint32, e messages.Named) { b.oracle.heardName(tick, e.Player, e.Name) })
 	client.OnEvent(&b.events, messages.BrokenEvent, func(_ uint32, e messages.Broken) { b.oracle.heardBroken(e.Entity, e.By) })
 	client.OnEvent(&b.events, messages.ScoredEvent, func(_ uint32, e messages.Scored) { b.oracle.heardScore(e.Entity, e.Count) })
 	client.OnEvent(&b.events, messages.FlashEvent, func(tick uint32, e messages.Flash) {
@@ -248,7 +248,7 @@ func (b *bot) renew() {
 
 // play runs until ctx ends and returns nil, or the error that broke the session.
 func (b *bot) play(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil { // also if something always waits
 		if err := b.wait(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -259,6 +259,7 @@ func (b *bot) play(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // wait waits until something arrives, and a fighting or restless bot for its next frame.
@@ -299,7 +300,7 @@ func (b *bot) step(now time.Time) error {
 		return nil
 	}
 	b.oracle.settleFlashes(replica.Stats().Snapshots, replica.Tick())
-	b.oracle.reached(replica.Tick(), replica.SnapshotStructure())
+	b.oracle.reached(replica.Tick(), replica.StructureTick())
 	n := replica.Stats().Snapshots
 	fresh := n != b.snapshots
 	if fresh {
@@ -360,6 +361,7 @@ func (b *bot) steer(now time.Time) error {
 // hold sets the input and watches for its effect.
 func (b *bot) hold(now time.Time, input steering.Stick) error {
 	tick, err := b.client.SetInputValue(&input)
+	b.combat.noteInput(tick)
 	if input != b.inputs.held {
 		b.combat.changed, b.combat.steady = tick, false
 		if v, ok := b.look(); ok {

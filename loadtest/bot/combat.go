@@ -77,7 +77,9 @@ type combat struct {
 	predicted  bool
 	stick      steering.Stick
 	changed    uint32 // tick of the newest change of the stick
-	steady     bool   // the server had applied it by the newest state
+	steady     bool   // the server had applied it, or a later input, by the newest state
+	named      uint32 // tick of the newest input
+	recalled   uint32 // first tick above all inputs made before the server's time last went back
 	compared   uint64 // states, of which
 	corrected  uint64 // were not as predicted
 	moment     client.Moment
@@ -197,7 +199,17 @@ func (b *bot) checkPrediction() {
 		c.compared, c.corrected = 0, 0
 	}
 	r := b.client.Replica()
-	c.steady = now.Confirmed == r.Tick() && c.changed <= r.AppliedInput()
+	c.steady = now.Confirmed == r.Tick() && max(c.changed, c.recalled) <= r.AppliedInput()
+}
+
+// noteInput records the tick of a new input. After a stall of the server its time goes back: it
+// has inputs for ticks that are still to come, which the client has dropped and does not predict.
+// It applies them, and holds the last one, until a later input arrives.
+func (c *combat) noteInput(tick uint32) {
+	if tick < c.named {
+		c.recalled = max(c.recalled, c.named+1)
+	}
+	c.named = tick
 }
 
 const (
@@ -230,10 +242,9 @@ func (b *bot) launch(now time.Time) error {
 		return err
 	}
 	c.serial++
-	hz := uint32(b.client.Welcome().TickHz)
 	c.launches[asked.ID()] = []wish{
-		{handle: l.Left, serial: 2 * l.Serial, life: l.LeftLife, maker: m.identity, end: b.oracle.tick + uint32(l.LeftLife) + nameSeconds*hz},
-		{handle: l.Right, serial: 2*l.Serial + 1, life: l.RightLife, maker: m.identity, end: b.oracle.tick + uint32(l.RightLife) + nameSeconds*hz},
+		{handle: l.Left, serial: 2 * l.Serial, life: l.LeftLife, maker: m.identity},
+		{handle: l.Right, serial: 2*l.Serial + 1, life: l.RightLife, maker: m.identity},
 	}
 	b.unanswered[asked.ID()] = 0
 	b.handles.CommandsSent++

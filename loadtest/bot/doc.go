@@ -27,7 +27,8 @@
 //	   Live nor Hidden.
 //	B4 Live comes with the entity of that handle and identity.
 //	B5 The answer to a command agrees with the structure records before it on the
-//	   same ordered stream. Only Stale may be ahead, by at most one snapshot.
+//	   same ordered stream, and with the events and answers there that named its
+//	   target.
 //	B6 A lost connection changes none of this if the session resumes. In a new
 //	   session of the same run, destroyed handles stay Stale and all others are
 //	   Pending until they are shown again. In another run of the world every
@@ -41,7 +42,8 @@
 //	   were away. A handle that came in one is known to the server from then on.
 //	B9 An unreliable event arrives at most once, with the tick at which it happened, and
 //	   only with a snapshot that is applied.
-//	B10 The cause of a death that the bot could see is the game's.
+//	B10 The cause of a death that the bot could see is the game's, unless the death is
+//	    the end of the world or the session that it was in.
 //	B11 The answer to a rename is the game's.
 //	B12 A provisional handle stands for the missile that its launch made, under its
 //	    maker's identity and serial, from before the missile's Enter (H7); or it was

@@ -142,6 +142,6 @@ func (b *bot) ownResult(r client.Result) {
 		b.handles.CommandsRejected++
 	}
 	if fate, _ := b.oracle.fateOf(r.Target); r.Target != 0 && fate != statusUnknown { // an event of the game may have named it
-		b.oracle.checkAnswer(r.Target, code, r.Verdict, b.client.Replica().Structure())
+		b.oracle.checkAnswer(r.Target, code, r.Verdict)
 	}
 }

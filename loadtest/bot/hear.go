@@ -27,15 +27,16 @@ type hearing struct {
 	heard    Heard
 	names    map[bulk.Handle]*nameMemory // of avatars that were shown
 	awaited  []bulk.Handle               // avatars whose announced name has not arrived
-	taught   window[bulk.Handle]         // handles that reliable events named
+	taught   window[bulk.Handle]         // handles that reliable events and answers named
+	unsure   bool                        // some that the server may have named are not in taught
 	poked    window[bulk.Handle]         // newest targets of this bot's pokes
 	flashes  window[uint32]              // serials of flashes
 	scored   uint32                      // count of the newest score
 	avatar   bulk.Handle                 // this bot's, once it has renamed itself
 	renamed  int                         // revision of the newest name that it has sent
 	answered uint32                      // count in the newest answer to a rename
-	patience uint32                      // ticks in which an announced name must arrive
-	until    uint32                      // tick up to which refused events are possible
+	patience uint32                      // ticks of the structure in which an announced name must arrive
+	until    uint32                      // tick of the structure up to which refused events are possible
 	pending  []flash                     // whose snapshot is being applied
 }
 
@@ -62,7 +63,7 @@ func (h *hearing) renew() {
 
 // lenient reports whether a reliable event may be missing: the server refuses them to a
 // client that is away for long. Those that arrive are checked as always.
-func (o *oracle) lenient() bool { return o.tick < o.until }
+func (o *oracle) lenient() bool { return o.told < o.until }
 
 // heardBroken records the event that by has broken h (B8). The Destroy follows (B10).
 func (o *oracle) heardBroken(h, by bulk.Handle) {
@@ -79,7 +80,7 @@ func (o *oracle) heardBroken(h, by bulk.Handle) {
 	o.learn(by)
 }
 
-// learn records that a reliable event named h: the server must know that (H3).
+// learn records that a reliable event or an answer named h: the server must know that (H3).
 func (o *oracle) learn(h bulk.Handle) {
 	if h == 0 {
 		return
@@ -88,7 +89,10 @@ func (o *oracle) learn(h bulk.Handle) {
 		o.confuse(h, 0, "B8: an event names it, which is not a handle of this run")
 		return
 	}
-	o.taught.add(h)
+	if !o.taught.has(h) {
+		o.unsure = o.unsure || o.taught.full()
+		o.taught.add(h)
+	}
 }
 
 // heardScore records the event that this bot's poke of h was its count-th success (B8).
@@ -130,28 +134,35 @@ func (o *oracle) settleFlashes(snapshots uint64, tick uint32) {
 	o.pending = o.pending[:0]
 }
 
-// checkCause compares the cause of a death with what the game does (B10). m has the fate
-// before it.
-func (o *oracle) checkCause(m *memory, cause uint8) {
-	fate := o.fate(m)
+// settleDeaths compares the causes of deaths with what the game does (B10). Those that come
+// with the end of a world or with a move are not the game's, and renew, restart and the next
+// oracle drop them.
+func (o *oracle) settleDeaths() {
+	for _, d := range o.deaths {
+		o.checkCause(d)
+	}
+	o.deaths = o.deaths[:0]
+}
+
+func (o *oracle) checkCause(d death) {
 	if o.foreign {
 		return
 	}
-	if fate != statusShown && fate != statusHidden {
+	if d.fate != statusShown && d.fate != statusHidden {
 		return // the server may not know that the bot knows it
 	}
 	o.heard.Causes++
-	right := cause == 0
+	right := d.cause == 0
 	switch {
-	case m.avatar:
-		right = cause == messages.CauseLeft
-	case m.broken:
-		right = cause == messages.CauseBroken
-	case cause == messages.CauseBroken:
-		right = fate == statusHidden || o.lenient() // its event was for those who see it
+	case d.avatar:
+		right = d.cause == messages.CauseLeft
+	case d.broken:
+		right = d.cause == messages.CauseBroken
+	case d.cause == messages.CauseBroken:
+		right = d.fate == statusHidden || o.lenient() // its event was for those who see it
 	}
 	if !right {
-		o.confuse(m.handle, 0, "B10: destroyed with cause %d (avatar: %t, broken by an event: %t)", cause, m.avatar, m.broken)
+		o.confuse(d.handle, 0, "B10: destroyed with cause %d (avatar: %t, broken by an event: %t)", d.cause, d.avatar, d.broken)
 	}
 }
 
@@ -177,8 +188,11 @@ func newWindow[T comparable](size int) window[T] {
 
 func (w *window[T]) has(v T) bool { return w.count[v] > 0 }
 
+// full reports whether the next add drops a value.
+func (w *window[T]) full() bool { return len(w.order) == cap(w.order) }
+
 func (w *window[T]) add(v T) {
-	if len(w.order) < cap(w.order) {
+	if !w.full() {
 		w.order = append(w.order, v)
 	} else {
 		old := w.order[w.next]

@@ -26,7 +26,7 @@ func hearingOracle() *oracle {
 	o.named(own, 300, "bot-0", true)
 	o.entered(avatar, 307)
 	o.named(avatar, 307, "bot-7", true)
-	o.heardName(avatar, "bot-7")
+	o.heardName(o.tick, avatar, "bot-7")
 	o.avatar, o.renamed = own, 3
 	return o
 }
@@ -57,20 +57,20 @@ func TestNameRevision(t *testing.T) {
 // TestOracleHears: nothing is reported about a history without contradictions.
 func TestOracleHears(t *testing.T) {
 	o := hearingOracle()
-	o.heardName(avatar, sealedName(7, 1, 307))
-	o.heardName(avatar, sealedName(7, 2, 307))
-	o.reached(45, 1)
+	o.heardName(o.tick, avatar, sealedName(7, 1, 307))
+	o.heardName(o.tick, avatar, sealedName(7, 2, 307))
+	o.reached(45, 45)
 	require.Len(t, o.awaited, 1)
 	o.named(avatar, 307, sealedName(7, 2, 307), false) // of two names the later
 	o.named(avatar, 307, sealedName(7, 2, 307), false)
-	o.reached(46, 1)
+	o.reached(46, 46)
 	require.Empty(t, o.awaited)
 	o.left(avatar)
 	o.entered(avatar, 307)
 	o.named(avatar, 307, sealedName(7, 5, 307), true) // renamed out of view
-	o.heardName(avatar, sealedName(7, 6, 307))
+	o.heardName(o.tick, avatar, sealedName(7, 6, 307))
 	o.left(avatar)
-	o.reached(4000, 2) // it need not arrive
+	o.reached(4000, 4000) // it need not arrive
 	o.named(own, 300, sealedName(0, 3, 300), true)
 	o.checkRenamed(messages.Renamed{Player: own, Count: 2, Name: sealedName(0, 3, 300)}, sealedName(0, 3, 300), own)
 
@@ -83,17 +83,17 @@ func TestOracleHears(t *testing.T) {
 	o.settleFlashes(9, 0x20009)
 
 	o.heardBroken(first, third)
-	o.checkAnswer(third, wire.HiddenHandle, hidden, 3)
+	o.checkAnswer(third, wire.HiddenHandle, hidden)
 	o.checkProbe(third, says(pending))
-	o.checkAnswer(unseen, wire.HiddenHandle, hidden, 3) // its event is on the way
 	o.entered(other, 108)
 	o.heardBroken(other, unseen)
-	o.settle(4)
+	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
 	o.destroyed(first, messages.CauseBroken)
 	o.destroyed(other, messages.CauseBroken)
 	o.destroyed(avatar, messages.CauseLeft) // hidden
 	o.destroyed(own, messages.CauseLeft)
 	o.destroyed(beyond, 77) // never shown
+	o.settleDeaths()
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	require.EqualValues(t, 4, o.heard.Causes)
 	require.EqualValues(t, 8, o.heard.Reliable)
@@ -120,24 +120,29 @@ func TestOracleHearsWrongly(t *testing.T) {
 		}, avatar, "B7"},
 		{"a name that was not sent", func(o *oracle) { o.named(own, 300, sealedName(0, 4, 300), true) }, own, "B7"},
 		{"a name that does not come", func(o *oracle) {
-			o.heardName(avatar, sealedName(7, 1, 307))
-			o.reached(639, 1)
-			o.reached(640, 1)
+			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
+			o.reached(639, 639)
+			o.reached(640, 640)
+		}, avatar, "B7"},
+		{"a name that does not come while the stream waits", func(o *oracle) {
+			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
+			o.reached(9000, 639)
+			o.reached(9000, 640)
 		}, avatar, "B7"},
 		{"a name without an event", func(o *oracle) { o.named(avatar, 307, sealedName(7, 1, 307), false) }, avatar, "B8"},
-		{"an event with a name of another", func(o *oracle) { o.heardName(avatar, sealedName(7, 1, 300)) }, avatar, "B8"},
+		{"an event with a name of another", func(o *oracle) { o.heardName(o.tick, avatar, sealedName(7, 1, 300)) }, avatar, "B8"},
 		{"an event twice", func(o *oracle) {
-			o.heardName(avatar, sealedName(7, 1, 307))
-			o.heardName(avatar, sealedName(7, 1, 307))
+			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
+			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
 			o.named(avatar, 307, sealedName(7, 1, 307), false)
 		}, avatar, "B8"},
 		{"events in another order", func(o *oracle) {
-			o.heardName(avatar, sealedName(7, 2, 307))
-			o.heardName(avatar, sealedName(7, 1, 307))
+			o.heardName(o.tick, avatar, sealedName(7, 2, 307))
+			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
 		}, avatar, "B8"},
-		{"joined twice", func(o *oracle) { o.heardName(avatar, "bot-7") }, avatar, "B8"},
-		{"joined ahead of its Enter", func(o *oracle) { o.heardName(other, "bot-9") }, other, "B8"},
-		{"named while hidden", func(o *oracle) { o.left(avatar); o.heardName(avatar, sealedName(7, 1, 307)) }, avatar, "B8"},
+		{"joined twice", func(o *oracle) { o.heardName(o.tick, avatar, "bot-7") }, avatar, "B8"},
+		{"joined ahead of its Enter", func(o *oracle) { o.heardName(o.tick, other, "bot-9") }, other, "B8"},
+		{"named while hidden", func(o *oracle) { o.left(avatar); o.heardName(o.tick, avatar, sealedName(7, 1, 307)) }, avatar, "B8"},
 		{"broken ahead of its Enter", func(o *oracle) { o.heardBroken(other, 0) }, other, "B8"},
 		{"broken after its Destroy", func(o *oracle) { o.destroyed(first, 0); o.heardBroken(first, 0) }, first, "B8"},
 		{"broken twice", func(o *oracle) { o.heardBroken(first, 0); o.heardBroken(first, 0) }, first, "B8"},
@@ -147,7 +152,12 @@ func TestOracleHearsWrongly(t *testing.T) {
 		{"a score for another's poke", func(o *oracle) { o.heardScore(first, 1) }, first, "B8"},
 		{"named by an event, and the server does not know", func(o *oracle) {
 			o.heardBroken(first, other)
-			o.checkAnswer(other, wire.UnknownHandle, pending, 1)
+			o.checkAnswer(other, wire.UnknownHandle, pending)
+		}, other, "B5"},
+		{"hidden by an answer ahead of its event", func(o *oracle) {
+			o.checkAnswer(other, wire.HiddenHandle, hidden)
+			o.entered(avatar, 307)
+			o.heardBroken(first, other)
 		}, other, "B5"},
 		{"a flash twice", func(o *oracle) {
 			o.heardFlash(flash{1, 5, 0}, 5)
@@ -174,6 +184,7 @@ func TestOracleHearsWrongly(t *testing.T) {
 			o := hearingOracle()
 			require.Zero(t, o.confusions, "%v", o.recorded)
 			c.live(o)
+			o.settleDeaths()
 			require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
 			require.Equal(t, c.about, o.recorded[0].Handle)
 			require.Contains(t, o.recorded[0].What, c.what+":")
@@ -185,13 +196,14 @@ func TestOracleHearsWrongly(t *testing.T) {
 // nothing else.
 func TestOracleForgivesOutages(t *testing.T) {
 	o := hearingOracle()
-	o.heardName(avatar, sealedName(7, 1, 307))
+	o.heardName(o.tick, avatar, sealedName(7, 1, 307))
 	o.until = 1000
-	o.reached(700, 1)
+	o.reached(700, 700)
 	o.named(avatar, 307, sealedName(7, 3, 307), false)
 	o.destroyed(first, messages.CauseBroken)
+	o.settleDeaths()
 	require.Zero(t, o.confusions, "%v", o.recorded)
-	o.heardName(avatar, sealedName(7, 3, 307))
+	o.heardName(o.tick, avatar, sealedName(7, 3, 307))
 	require.EqualValues(t, 1, o.confusions, "again")
 
 	o.taught.add(third)
@@ -203,7 +215,51 @@ func TestOracleForgivesOutages(t *testing.T) {
 	o.poked.add(own)
 	o.heardScore(own, 1)
 	o.destroyed(avatar, 0) // unknown to this session
+	o.settleDeaths()
 	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+}
+
+// TestOracleForgetsEvents: the server knows longer than the bot what events have named, and a
+// bot that has forgotten one of them takes no answer for a lie.
+func TestOracleForgetsEvents(t *testing.T) {
+	o := newOracle(0, 64, 1, wire.MaxSlots)
+	named := func(i int) bulk.Handle { return bulk.NewHandle(uint32(1000+i), 1) }
+	for range 3 {
+		for i := range taughtHandles {
+			o.learn(named(i))
+		}
+	}
+	o.checkAnswer(named(0), wire.HiddenHandle, hidden)
+	require.Zero(t, o.confusions, "%v", o.recorded)
+	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
+	require.EqualValues(t, 1, o.confusions, "it remembers all, however often they were named")
+	o.learn(named(taughtHandles))
+	o.checkAnswer(named(0), wire.HiddenHandle, hidden)
+	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+	o.checkAnswer(named(1), wire.UnknownHandle, pending)
+	require.EqualValues(t, 2, o.confusions, "the server knows it")
+	o.renew()
+	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
+	require.EqualValues(t, 3, o.confusions, "another session has named nothing")
+}
+
+// TestOracleIgnoresTheEndOfAWorld: a client that learns of another world drops all entities
+// before it says so. These deaths have no cause of the game (B10).
+func TestOracleIgnoresTheEndOfAWorld(t *testing.T) {
+	for name, end := range map[string]func(o *oracle){
+		"restart":     func(o *oracle) { o.restart(1001, 64) },
+		"new session": func(o *oracle) { o.renew() },
+	} {
+		o := hearingOracle()
+		o.destroyed(avatar, 0)
+		end(o)
+		o.reached(50, 50)
+		require.Zero(t, o.confusions, "%s: %v", name, o.recorded)
+	}
+	o := hearingOracle()
+	o.destroyed(avatar, 0)
+	o.reached(50, 50)
+	require.EqualValues(t, 1, o.confusions)
 }
 
 func TestWindow(t *testing.T) {

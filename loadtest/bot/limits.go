@@ -7,6 +7,9 @@ const (
 	// hundred spawns and deaths per second it covers more than a minute. Handles in
 	// view are never forgotten.
 	rememberedHandles = 1 << 13
+	// examined bounds the search for a handle to forget: a flood of Enters costs no more than
+	// its length. Memory stays below the handles in view, rememberedHandles and an eighth more.
+	examined = 8
 	// recordedConfusions is the number of confusions a bot keeps in full; others are
 	// counted. The first ones show the cause.
 	recordedConfusions = 8
@@ -29,8 +32,9 @@ const (
 	// names within a quarter of a second, as the client's budget allows.
 	nameSeconds = 10
 	// taughtHandles, pokedHandles and flashSerials bound what a bot remembers of events. Of
-	// each, a few arrive in a second.
-	taughtHandles = 256
+	// each, a few arrive in a second. A bot that has forgotten one of the first checks less
+	// (hearing.unsure).
+	taughtHandles = 1024
 	pokedHandles  = 256
 	flashSerials  = 1024
 	// maxUnanswered stops a bot from poking an unresponsive server.

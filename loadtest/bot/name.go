@@ -53,7 +53,8 @@ type nameMemory struct {
 	announced int  // newest revision that an event or an Enter brought; -1: none
 	joined    bool // the event of its joining has arrived
 	due       uint32
-	wanted    int // the revision that text must have at tick due
+	wanted    int  // the revision that text must have by the structure of tick due
+	awaited   bool // it is in oracle.awaited
 }
 
 // named records the name that came with h, in an Enter or later (B7).
@@ -85,8 +86,9 @@ func (o *oracle) named(h bulk.Handle, identity uint64, text string, entered bool
 	n.text, n.revision, n.announced = text, revision, max(n.announced, revision)
 }
 
-// heardName records the event that h has that name (B8). The name itself must follow (B7).
-func (o *oracle) heardName(h bulk.Handle, text string) {
+// heardName records the event of a tick that h has that name (B8). The name itself must
+// follow (B7).
+func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
 	o.heard.Reliable++
 	m, n := o.find(h), o.names[h]
 	if fate := o.fate(m); fate != statusShown || n == nil {
@@ -107,8 +109,9 @@ func (o *oracle) heardName(h bulk.Handle, text string) {
 	}
 	n.joined, n.announced = true, max(n.announced, revision)
 	if revision > n.revision {
-		n.due, n.wanted = o.tick+o.patience, revision
-		if !slices.Contains(o.awaited, h) {
+		n.due, n.wanted = tick+o.patience, revision
+		if !n.awaited {
+			n.awaited = true
 			o.awaited = append(o.awaited, h)
 		}
 	}
@@ -118,16 +121,25 @@ func (o *oracle) heardName(h bulk.Handle, text string) {
 func (o *oracle) settleNames() {
 	o.awaited = slices.DeleteFunc(o.awaited, func(h bulk.Handle) bool {
 		n := o.names[h]
-		switch {
-		case n == nil || n.revision >= n.wanted || o.fate(o.find(h)) != statusShown:
+		if n == nil {
 			return true
-		case o.lenient():
-			n.due = o.tick + o.patience
-			return false
-		case o.tick < n.due:
-			return false
 		}
-		o.confuse(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
-		return true
+		n.awaited = o.awaits(h, n)
+		return !n.awaited
 	})
+}
+
+// awaits reports whether the name of h is still to come.
+func (o *oracle) awaits(h bulk.Handle, n *nameMemory) bool {
+	switch {
+	case n.revision >= n.wanted || o.fate(o.find(h)) != statusShown:
+		return false
+	case o.lenient():
+		n.due = o.told + o.patience
+		return true
+	case o.told < n.due:
+		return true
+	}
+	o.confuse(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
+	return false
 }

@@ -26,7 +26,6 @@ type memory struct {
 	handle   bulk.Handle
 	identity uint64 // 0: destroyed before it was shown
 	status   status
-	doubted  bool // the server called it stale ahead of the structure record
 	avatar   bool // it has a name
 	broken   bool // by an event
 }
@@ -39,13 +38,14 @@ type oracle struct {
 	floor   uint32                 // from the Welcome: lower generations were never issued
 	slots   uint32                 // from the Welcome: indices from here on were never issued
 	tick    uint32                 // newest seen
+	told    uint32                 // of the newest structure
 	known   []memory               // all remembered handles: a ring buffer
 	oldest  int                    // index in known, once it is full
-	limit   int                    // maximum length of known
+	limit   int                    // length of known from which handles that are not shown are forgotten
 	tenants tenants                // newest tenants, with their indices in known
 	former  map[bulk.Handle]uint32 // indices in known of all others
 	owner   map[uint64]bulk.Handle // identity -> the handle that has it
-	doubts  []doubt
+	deaths  []death                // since the last settleDeaths
 	hearing
 
 	forgotten  uint64
@@ -53,12 +53,12 @@ type oracle struct {
 	recorded   []Confusion
 }
 
-// doubt is a handle that the server called stale, or hidden, in an answer; the structure
-// record must follow (B5).
-type doubt struct {
-	handle    bulk.Handle
-	structure uint32 // records applied when the answer arrived
-	hidden    bool   // called hidden, and neither shown nor named by an event yet
+// death is a death that the bot was told, whose cause is to be checked.
+type death struct {
+	handle         bulk.Handle
+	fate           status // before it
+	avatar, broken bool
+	cause          uint8
 }
 
 func newOracle(bot, limit int, floor, slots uint32) *oracle {
@@ -107,8 +107,6 @@ func (o *oracle) entered(h bulk.Handle, identity uint64) {
 		m = o.remember(h)
 	case o.fate(m) == statusDestroyed:
 		o.confuse(h, identity, "B2: shown after its end")
-	case m.doubted:
-		o.confuse(h, identity, "B5: shown after the server had called it stale")
 	}
 	o.checkIdentity(m, identity)
 	m.status = statusShown
@@ -143,7 +141,7 @@ func (o *oracle) destroyed(h bulk.Handle, cause uint8) {
 	if m == nil {
 		m = o.remember(h)
 	}
-	o.checkCause(m, cause)
+	o.deaths = append(o.deaths, death{h, o.fate(m), m.avatar, m.broken, cause})
 	delete(o.names, h)
 	m.status = statusDestroyed
 }
@@ -183,10 +181,10 @@ func (o *oracle) remember(h bulk.Handle) *memory {
 }
 
 // room returns an index for a new memory: if known is full, by forgetting the oldest
-// handle that is not shown.
+// handle that is not shown. It examines few: known grows while the next ones are shown.
 func (o *oracle) room() int {
 	if len(o.known) >= o.limit {
-		for range o.known {
+		for range examined {
 			place := o.oldest
 			o.oldest = (o.oldest + 1) % len(o.known)
 			if m := &o.known[place]; o.fate(m) != statusShown {
@@ -194,7 +192,7 @@ func (o *oracle) room() int {
 				return place
 			}
 		}
-	} // unless more are shown than the limit allows
+	}
 	o.known = append(o.known, memory{})
 	return len(o.known) - 1
 }

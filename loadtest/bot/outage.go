@@ -127,10 +127,10 @@ func (o *oracle) renew() {
 		if m := &o.known[i]; o.fate(m) == statusDestroyed {
 			m.status = statusDestroyed
 		} else {
-			m.status, m.doubted = statusUnknown, false
+			m.status = statusUnknown
 		}
 	}
-	o.doubts, o.tick = o.doubts[:0], 0
+	o.deaths, o.tick, o.told = o.deaths[:0], 0, 0
 	o.hearing.renew()
 }
 
@@ -149,7 +149,7 @@ func (o *oracle) restart(floor, slots uint32) {
 		o.known[i].status = statusDestroyed
 	}
 	clear(o.owner)
-	o.doubts, o.tick = o.doubts[:0], 0
+	o.deaths, o.tick, o.told = o.deaths[:0], 0, 0
 	o.hearing.renew()
 	o.flashes = newWindow[uint32](flashSerials) // another run counts from 1
 }
@@ -190,5 +190,6 @@ func (b *bot) lostResult(r client.Result) {
 		b.oracle.confuse(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
 	}
 	delete(b.unanswered, r.ID)
+	b.oracle.unsure = true // of what its answer named
 	b.past.outages.unanswered++
 }

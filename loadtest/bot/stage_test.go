@@ -23,12 +23,16 @@ type stage struct {
 }
 
 func newStage(t testing.TB, world string, link rig.Link) *stage {
+	return newLoadedStage(t, world, link, rig.Load{})
+}
+
+func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *stage {
 	file, err := scenes.Named(world)
 	require.NoError(t, err)
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
 	game := rules.New(scene)
-	r, err := rig.New(1, rig.Config{Link: link, Server: server.Config{
+	r, err := rig.New(1, rig.Config{Link: link, Load: load, Server: server.Config{
 		World: scene.World, Schema: messages.Schema, GenerationFloor: 1, Game: game.Hooks(),
 		MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 		Replication: replication.Config{

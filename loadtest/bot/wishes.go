@@ -29,7 +29,7 @@ type wish struct {
 	serial   uint32
 	life     uint8       // ticks; 0: the missile is not made
 	maker    uint64      // identity of the bot's avatar
-	end      uint32      // tick after which the missile is gone, and the bot knows
+	end      uint32      // tick of the structure after which the missile is gone, and the bot knows; 0: not answered
 	real     bulk.Handle // 0: rejected
 	entered  bool
 	finished bool // counted
@@ -51,6 +51,7 @@ func (b *bot) launched(wishes []wish, code wire.Code) {
 			c.checks.Rejected++
 		} else {
 			c.checks.Granted++
+			w.end = b.client.Replica().StructureTick() + uint32(w.life) + b.oracle.patience // its Answer came with the Result
 			b.oracle.learn(w.real)
 		}
 		c.wishes = append(c.wishes, w)
@@ -110,9 +111,9 @@ func (b *bot) checkMissile(w *wish) {
 		if !w.entered {
 			b.combat.checks.Unseen++
 		}
-	case v != wire.Stale && b.oracle.tick > w.end && !b.oracle.lenient():
+	case v != wire.Stale && w.end != 0 && b.oracle.told > w.end && !b.oracle.lenient():
 		b.oracle.confuse(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
-		w.end = b.oracle.tick + b.oracle.patience
+		w.end = b.oracle.told + b.oracle.patience
 	}
 }
 

@@ -27,6 +27,7 @@ type Config struct {
 	Rooms []server.Config
 	// Link is the link of clients that join.
 	Link Link
+	Load Load
 }
 
 // quantum is how finely time passes.
@@ -34,17 +35,18 @@ const quantum = time.Millisecond
 
 // Rig is a server and its clients in virtual time. It belongs to one goroutine.
 type Rig struct {
-	config  Config
-	core    *session.Core
-	router  *session.Router // nil without Config.Rooms
-	rooms   []*session.Core // Config.Rooms'
-	random  *rand.Rand
-	now     time.Duration
-	ticks   int64
-	clients []*Client
-	conns   []*conn
-	passing bool // a frame or a tick may be running
-	digest  hash.Hash64
+	config   Config
+	core     *session.Core
+	router   *session.Router // nil without Config.Rooms
+	rooms    []*session.Core // Config.Rooms'
+	random   *rand.Rand
+	now      time.Duration
+	ticks    int64
+	shortage shortage
+	clients  []*Client
+	conns    []*conn
+	passing  bool // a frame or a tick may be running
+	digest   hash.Hash64
 }
 
 // New returns a rig whose links and secrets depend on seed alone.
@@ -150,14 +152,15 @@ func (r *Rig) frameError() error {
 
 var errNested = errors.New("rig: time cannot pass inside a frame or a function of the server's game: poll instead of waiting")
 
-// pass advances by a quantum, or to the next tick and makes it.
+// pass advances by at most a quantum to the next tick, and makes it if it is due.
 func (r *Rig) pass() {
 	if r.passing {
 		panic(errNested)
 	}
 	r.passing = true
-	tick := time.Duration(r.ticks+1) * time.Second / time.Duration(r.core.World().TickHz())
-	r.now = min(r.now+quantum, tick)
+	due := r.tickTime()
+	tick := max(due, r.shortage.until)
+	r.now = max(min(r.now+quantum, tick), r.now) // after a stall several ticks are due at once
 	for _, c := range r.conns {
 		c.deliver()
 	}
@@ -165,15 +168,11 @@ func (r *Rig) pass() {
 	for _, c := range slices.Clone(r.clients) {
 		c.runFrame()
 	}
-	if r.now == tick {
-		r.core.Tick()
-		for _, c := range r.rooms {
-			c.Tick()
-		}
+	if r.now >= tick {
+		r.tick(due)
 		if r.router != nil {
 			r.router.ExpireHellos(time.Unix(0, int64(r.now)))
 		}
-		r.ticks++
 	}
 	r.passing = false
 }

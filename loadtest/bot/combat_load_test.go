@@ -1,0 +1,87 @@
+package bot
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/rig"
+)
+
+// requireNoConfusion requires that the bots have checked much and noticed nothing.
+func (s *stage) requireNoConfusion() {
+	s.t.Helper()
+	for _, b := range s.bots {
+		require.Empty(s.t, b.oracle.recorded)
+		require.NotZero(s.t, b.handles.Probes)
+	}
+}
+
+// TestCombatOnALoadedMachine: server and bots stand still now and then. Predictions are wrong
+// after that, since the server's time goes back, and nothing lies.
+func TestCombatOnALoadedMachine(t *testing.T) {
+	for name, link := range map[string]rig.Link{"near": {}, "rough": {Delay: 30 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.03}} {
+		for _, lag := range []int64{150, 900} {
+			t.Run(name, func(t *testing.T) {
+				s := newLoadedStage(t, "calm", link, rig.Load{Stall: 600 * time.Millisecond, Every: 900 * time.Millisecond, Snapshots: 1})
+				random := rand.New(rand.NewPCG(1, 2))
+				s.join(6, Config{Seed: 5, Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error {
+					var until time.Time
+					return func(now time.Time) error {
+						if now.Before(until) {
+							return nil
+						}
+						if random.IntN(30) == 0 {
+							until = now.Add(time.Duration(random.Int64N(lag)) * time.Millisecond)
+						}
+						return b.step(now)
+					}
+				})
+				require.NoError(t, s.RunFor(20*time.Second))
+				s.requireNoConfusion()
+				corrected := uint64(0)
+				for _, b := range s.bots {
+					corrected += b.combat.checks.Corrected
+				}
+				require.NotZero(t, corrected)
+			})
+		}
+	}
+}
+
+// TestCombatOverLinksThatDie: of a connection that is nearly dead for seconds, single snapshots
+// arrive while the stream waits. Missiles and names are due by the time of the stream.
+func TestCombatOverLinksThatDie(t *testing.T) {
+	for _, dead := range []time.Duration{10500 * time.Millisecond, 13 * time.Second} {
+		good := rig.Link{Delay: 60 * time.Millisecond, Jitter: 40 * time.Millisecond}
+		s := newStage(t, "storm", good)
+		s.join(4, Config{Seed: 5 + uint64(dead.Milliseconds()), Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.step })
+		for range 2 {
+			require.NoError(t, s.RunFor(5*time.Second))
+			for _, c := range s.Clients()[:2] {
+				c.SetLink(rig.Link{Delay: 20 * time.Millisecond, Loss: 0.97})
+			}
+			require.NoError(t, s.RunFor(dead))
+			for _, c := range s.Clients()[:2] {
+				c.SetLink(good)
+			}
+		}
+		require.NoError(t, s.RunFor(25*time.Second))
+		s.requireNoConfusion()
+	}
+}
+
+// TestRoamingOnALoadedMachine: many events and few snapshots. No answer is ahead of what was told.
+func TestRoamingOnALoadedMachine(t *testing.T) {
+	s := newLoadedStage(t, "storm", rig.Link{Delay: 20 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.02}, rig.Load{Stall: 500 * time.Millisecond, Every: time.Second, Snapshots: 2})
+	s.join(40, Config{Seed: 5, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.step })
+	require.NoError(t, s.RunFor(10*time.Second))
+	s.requireNoConfusion()
+	hidden := 0
+	for _, b := range s.bots {
+		hidden += len(b.oracle.taught.order)
+	}
+	require.NotZero(t, hidden, "no event named anything")
+}
