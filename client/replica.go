@@ -236,9 +236,9 @@ func (r *Replica) Tick() uint32 { return r.tick }
 // 0 if none: see SetInput.
 func (r *Replica) AppliedInput() uint32 { return r.input }
 
-// StructureTick returns the tick of the newest Structure message applied. What the structure
-// brings, such as events, texts and deaths, is known up to that tick. Snapshots may be ahead of
-// it: Tick is higher while the stream waits for a lost packet.
+// StructureTick returns the tick of the newest Structure message applied: events, texts and
+// deaths are known up to that tick. Snapshots may be ahead of it: Tick is higher while the stream
+// waits for a lost packet.
 func (r *Replica) StructureTick() uint32 { return r.structureTick }
 
 // Structure returns the number of structure records applied. Structure, SnapshotStructure

@@ -19,7 +19,7 @@ type Load struct {
 // maxDebtTicks is how many ticks a server makes up for after a stall. It skips the others.
 const maxDebtTicks = 5
 
-// shortage is what Load has done so far.
+// shortage is the effect of Load so far.
 type shortage struct {
 	until   time.Duration // end of the newest stall
 	skipped time.Duration // of ticks that are not made up for
