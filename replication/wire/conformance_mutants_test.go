@@ -28,6 +28,7 @@ const (
 	padIsEmpty
 	elementsExact
 	refusedMayHaveMore
+	moreIsValues
 	anyUnsignedForm
 	unsignedFormsOnly
 	elementsInRange
@@ -414,6 +415,7 @@ var rules = [...]struct{ section, text string }{
 	padIsEmpty:                {"3", "Pad has no body"},
 	elementsExact:             {"3", "a message has exactly the elements of the table"},
 	refusedMayHaveMore:        {"3", "elements of Refused after those known are ignored"},
+	moreIsValues:              {"3", "elements of Refused after those known are values"},
 	anyUnsignedForm:           {"3", "numbers may have any unsigned form"},
 	unsignedFormsOnly:         {"3", "numbers have no signed form"},
 	elementsInRange:           {"3", "numbers are within their range"},

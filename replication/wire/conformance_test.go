@@ -649,8 +649,48 @@ func (s *pageDecoder) message(elements []string, more bool) (values []any) {
 	}
 	if n == uint64(len(elements)) {
 		s.expectEnd()
+	} else if more && s.keeps(moreIsValues) {
+		for range n - uint64(len(elements)) {
+			s.skipValue(1)
+		}
+		s.expectEnd()
 	}
 	return values
+}
+
+// skipValue reads a msgpack value within so many arrays and maps, section 11.5.
+func (s *pageDecoder) skipValue(within int) {
+	c, n := s.read(8), uint64(0)
+	switch {
+	case c <= 0x7f, c >= 0xe0, c == 0xc0, c == 0xc2, c == 0xc3:
+		return
+	case c>>4 == 8:
+		n = 2 * (c & 15)
+	case c>>4 == 9:
+		n = c & 15
+	case c == 0xdc, c == 0xdd:
+		n = s.big(2 << (c - 0xdc))
+	case c == 0xde, c == 0xdf:
+		n = 2 * s.big(2<<(c-0xde))
+	case c>>5 == 5:
+		s.take("text", c&31)
+	case c >= 0xc4 && c <= 0xc6:
+		s.take("bytes", s.big(1<<(c-0xc4)))
+	case c >= 0xd9 && c <= 0xdb:
+		s.take("text", s.big(1<<(c-0xd9)))
+	case c == 0xca, c == 0xcb:
+		s.take("number", 4<<(c-0xca))
+	case c >= 0xcc && c <= 0xd3:
+		s.take("number", 1<<(c&3))
+	default:
+		s.fail("%#x", c)
+	}
+	if n > 0 && within == 16 {
+		s.fail("deeper than 16")
+	}
+	for range n {
+		s.skipValue(within + 1)
+	}
 }
 
 // big reads a big-endian number.
