@@ -115,7 +115,7 @@ func ExampleShipped() {
 	// storm_cell 5 <nil>
 	// updraft 5 <nil>
 	// whirl 5 <nil>
-	// wind 3 <nil>
+	// wind 4 <nil>
 }
 
 func ExampleFormat() {

@@ -39,7 +39,8 @@ var vectorsUpdate = flag.Bool("vectors.update", false, "write "+vectorsFile+" an
 //	ties  (4096 + (w & 4095)) * 2^tieExponents[w>>12 & 15], negative if the top bit of w is set
 //
 // Sum is the FNV-1a hash in 64 bits of the output's bits, little-endian: x, y and z of each
-// point. First has the bits of the first points.
+// point. First has the bits of the first points. Changes is whether the program changes with
+// time, with these parameters.
 type vectorOfField struct {
 	Name    string
 	Program string // portable form
@@ -50,6 +51,7 @@ type vectorOfField struct {
 	Points  int
 	Sum     string
 	First   []string
+	Changes bool `json:",omitempty"`
 }
 
 var hardNumbers = [16]uint32{
@@ -94,7 +96,7 @@ func hexBits(f ...float32) (text string) {
 func (v *vectorOfField) evaluate(t testing.TB, p *Program, env Env) {
 	code, err := p.MarshalBinary()
 	require.NoError(t, err)
-	v.Program, v.Time = hex.EncodeToString(code), fmt.Sprintf("%016x", math.Float64bits(env.Time))
+	v.Program, v.Time, v.Changes = hex.EncodeToString(code), fmt.Sprintf("%016x", math.Float64bits(env.Time)), p.ChangesWithTime(env.Params)
 	for _, q := range env.Params {
 		v.Params += hexBits(q[:]...)
 	}
@@ -195,6 +197,11 @@ func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 			env.Params = nil
 		}
 		add(p, env, vectorOfField{Name: fmt.Sprintf("random %d", seed), Numbers: []string{"grid", "hard", "bits"}[seed/8], Points: 600})
+	}
+	for i, c := range changeCases {
+		p, err := Compile(c.text + "\n")
+		require.NoError(t, err)
+		add(p, Env{Time: 0.5, Params: c.params}, vectorOfField{Name: fmt.Sprintf("change %d", i), Numbers: "grid", Points: 8})
 	}
 	return all
 }

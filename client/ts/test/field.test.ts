@@ -16,6 +16,7 @@ interface Vector {
   Points: number
   Sum: string
   First: string[]
+  Changes?: boolean
 }
 
 const hardNumbers = [
@@ -65,7 +66,7 @@ function doubleOf(bits: string): number {
   return new DataView(Uint8Array.from(bits.match(/../g)!, x => parseInt(x, 16)).buffer).getFloat64(0)
 }
 
-function evaluate(v: Vector): { sum: string; first: string[] } {
+function evaluate(v: Vector): { sum: string; first: string[]; changes: boolean } {
   const m = new Machine()
   const p = new Program(unhex(v.Program))
   const params = v.Params === undefined ? p.defaults : Float32Array.from(v.Params.match(/.{8}/g)!, x => floatOf(parseInt(x, 16)))
@@ -82,7 +83,7 @@ function evaluate(v: Vector): { sum: string; first: string[] } {
       if (at + i < 3) first.push(m.out.map(plane => bitsOf(plane[i]).toString(16).padStart(8, '0')).join(''))
     }
   }
-  return { sum: sum.toString(), first }
+  return { sum: sum.toString(), first, changes: p.changesWithTime(params) }
 }
 
 const vectors = readLines<Vector>('field/testdata/vectors.jsonl')
@@ -93,6 +94,7 @@ test('every vector of the field machine', () => {
     const got = evaluate(v)
     assert.deepEqual(got.first, v.First, `${v.Name}, ${v.Numbers}`)
     assert.equal(got.sum, v.Sum, `${v.Name}, ${v.Numbers}`)
+    assert.equal(got.changes, v.Changes ?? false, `${v.Name}, ${v.Numbers}`)
     points += v.Points
   }
   assert.ok(points >= 100_000)

@@ -127,6 +127,26 @@ export class Program {
     )
   }
 
+  /**
+   * Reports whether what the program adds at a point may change while the point and the
+   * parameters stay the same: LANGUAGE.md, "Change with time".
+   */
+  changesWithTime(params: Float32Array): boolean {
+    const planes = new Uint8Array(planeCount)
+    for (const i of this.code) {
+      const flow = i.op === Op.load ? this.flowOfUniform(i.uniform, params) : flowOf(i, planes)
+      if (i.to < maxRegisters) planes[i.to] = flow
+      else if (flow === Flow.changing) return true
+    }
+    return false
+  }
+
+  private flowOfUniform(uniform: number, params: Float32Array): number {
+    if (uniform === 0) return Flow.changing
+    const i = uniform - 1
+    return (i < params.length ? params[i] : this.literals[i - params.length]) === 0 ? Flow.zero : Flow.steady
+  }
+
   /** Estimates the cost per point in nanoseconds, to a factor of two or three. */
   get nanosecondsPerPoint(): number {
     let sum = 0
@@ -158,6 +178,39 @@ export class Program {
     if (this.code.length === 0) refuse('no instructions')
     if (this.preloads > this.code.length) refuse(`${this.preloads} of ${this.code.length} instructions are preloads`)
   }
+}
+
+/** Flow says how a plane depends on the inputs of a call. */
+const Flow = {
+  steady: 0, // on no time
+  zero: 1, // 0, whatever the time
+  changing: 2, // on the time
+} as const
+
+/** Returns the flow of an operation's result. */
+function flowOf(i: Instruction, planes: Uint8Array): number {
+  const [a, b, c] = i.operands.map(plane => planes[plane])
+  switch (i.op) {
+    case Op.mul:
+      return flowOfProduct(a, b)
+    case Op.mad:
+    case Op.nmad:
+      return flowOfSum(flowOfProduct(a, b), c)
+    case Op.add:
+    case Op.sub:
+      return flowOfSum(a, b)
+  }
+  const changing = i.operands.some((plane, k) => k < operandCounts[i.op] && planes[plane] === Flow.changing)
+  return changing ? Flow.changing : Flow.steady
+}
+
+function flowOfProduct(a: number, b: number): number {
+  return a === Flow.zero || b === Flow.zero ? Flow.zero : Math.max(a, b)
+}
+
+function flowOfSum(a: number, b: number): number {
+  if (a === Flow.changing || b === Flow.changing) return Flow.changing
+  return a === Flow.zero && b === Flow.zero ? Flow.zero : Flow.steady
 }
 
 function refuse(reason: string): never {

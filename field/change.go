@@ -1,0 +1,82 @@
+package field
+
+// planeFlow says how a plane depends on the inputs of a call.
+type planeFlow uint8
+
+const (
+	flowSteady   planeFlow = iota // on no time
+	flowZero                      // 0, whatever the time
+	flowChanging                  // on the time
+)
+
+// ChangesWithTime reports whether what the program adds at a point may change while the point
+// and the parameters stay the same: LANGUAGE.md, "Change with time". Params nil means the
+// defaults; otherwise there must be as many as the program declares.
+func (p *Program) ChangesWithTime(params []Vec4) bool {
+	env := Env{Params: params}
+	var planes [planeCount]planeFlow // of the position: steady
+	for i := range p.code {
+		in := &p.code[i]
+		var f planeFlow
+		switch in.op {
+		case opEnd:
+			return false
+		case opLoad:
+			f = p.flowOfUniform(in.uniform, &env)
+		default:
+			f = flowOf(in, &planes)
+		}
+		if in.to < MaxRegisters {
+			planes[in.to] = f
+		} else if f == flowChanging {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Program) flowOfUniform(number uint16, env *Env) planeFlow {
+	switch {
+	case number == uniformTime:
+		return flowChanging
+	case p.uniform(number, env) == 0:
+		return flowZero
+	}
+	return flowSteady
+}
+
+// flowOf returns the flow of an operation's result.
+func flowOf(in *instruction, planes *[planeCount]planeFlow) planeFlow {
+	a, b, c := planes[in.operands[0]], planes[in.operands[1]], planes[in.operands[2]]
+	switch in.op {
+	case opMul:
+		return flowOfProduct(a, b)
+	case opMad, opNmad:
+		return flowOfSum(flowOfProduct(a, b), c)
+	case opAdd, opSub:
+		return flowOfSum(a, b)
+	}
+	for _, plane := range in.operands[:in.op.operands()] {
+		if planes[plane] == flowChanging {
+			return flowChanging
+		}
+	}
+	return flowSteady
+}
+
+func flowOfProduct(a, b planeFlow) planeFlow {
+	if a == flowZero || b == flowZero {
+		return flowZero
+	}
+	return max(a, b)
+}
+
+func flowOfSum(a, b planeFlow) planeFlow {
+	switch {
+	case a == flowChanging || b == flowChanging:
+		return flowChanging
+	case a == flowZero && b == flowZero:
+		return flowZero
+	}
+	return flowSteady
+}
