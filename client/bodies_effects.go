@@ -110,6 +110,7 @@ func (b *bodies) install(m *motion.Sim, slot, tick uint32) {
 }
 
 func (b *bodies) set(m *motion.Sim, slot uint32, v *version, wake bool) {
+	b.budget.spend(instructionTime * v.source.Program.Len())
 	if err := m.SetEffect(slot, &v.source, wake); err != nil {
 		panic("client: an effect that was checked: " + err.Error())
 	}

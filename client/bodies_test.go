@@ -54,7 +54,7 @@ type chaos struct {
 
 func newChaos(t testing.TB, seed uint64) *chaos {
 	w, err := world.New(world.Config{
-		TickHz: 60, HalfExtent: world.Vec3{X: 16, Y: 12, Z: 16}, RestTicks: 4, MaxEntities: 150, CellMetres: 4,
+		TickHz: 60, HalfExtent: world.Vec3{X: 16, Y: 12, Z: 16}, RestSeconds: 4.0 / 60, MaxEntities: 150, CellMetres: 4,
 		Bounds: world.Bounds(seed % 3), Gravity: []float32{9.81, -1}[seed/2%2],
 	})
 	require.NoError(t, err)

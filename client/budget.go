@@ -36,6 +36,8 @@ const (
 	effectTime   = 30  // of an effect, in a tick
 	actTime      = 300 // of an effect, in a tick that moves bodies
 	lookTime     = 5   // of anything else that is looked at
+
+	instructionTime = 3 // of the program of an effect that is added, changed or found again
 )
 
 // budget bounds the time of the work that a server causes: maxWork at once, and a share of

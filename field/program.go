@@ -89,6 +89,9 @@ func (p *Program) Params() []Param { return slices.Clone(p.params) }
 // out effects that are elsewhere; the program itself does not clip.
 func (p *Program) Box() (Box, bool) { return p.box, p.boxed }
 
+// Len returns the number of instructions, at most MaxInstructions.
+func (p *Program) Len() int { return len(p.code) }
+
 // Hash identifies the program by its portable form: name, parameters, box, literals and
 // instructions. It is the same on every machine.
 func (p *Program) Hash() uint64 { return p.hash }

@@ -58,7 +58,7 @@ func TestUntoldEffectEndsFarAlongItsPath(t *testing.T) {
 // is disturbed, though it is no longer awake after the step.
 func TestUntoldEffectOnBodyThatFallsAsleep(t *testing.T) {
 	for _, rest := range []int{1, 2} {
-		h := newUntold(t, world.Config{RestTicks: rest})
+		h := newUntold(t, world.Config{RestSeconds: float32(rest) / 60})
 		ball := h.spawn(h.onGround, world.Vec3{X: 40, Y: 0.5})
 		h.step(100)
 		require.False(t, h.world.Awake(ball))

@@ -26,7 +26,7 @@ type Config struct {
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
 	RestSpeed       float32    // m/s up to which a body rests; up to twice as much it does not count as moving; default 0.08
-	RestTicks       int        // ticks of rest after which a body falls asleep, if all bodies touching it have rested as long; default 30
+	RestSeconds     float32    // rest after which a body falls asleep, in whole ticks but at least one; default 0.5
 	HistoryTicks    int        // ticks that PositionAt and queries at a Moment look back, at most 1200; costs 16 bytes per slot, and 24 per tick for each moving body; default none
 	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp
 	Compaction      Compaction // how rows move when bodies fall asleep or wake; default Exchange
@@ -48,7 +48,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Workers = cmp.Or(c.Workers, 1)
 	c.RestSpeed = cmp.Or(c.RestSpeed, 0.08)
-	c.RestTicks = cmp.Or(c.RestTicks, 30)
+	c.RestSeconds = cmp.Or(c.RestSeconds, 0.5)
 	return c
 }
 
@@ -76,12 +76,21 @@ func (c Config) Validate() error {
 	}
 	complain(!negativeGravity && !within(c.Gravity, 0, 1000), "Gravity is %v; choose at most 1000 m/s2, negative for none", c.Gravity)
 	complain(!within(c.RestSpeed, 1e-6, MaxSpeed), "RestSpeed is %v; choose 0.000001 to %d m/s", c.RestSpeed, MaxSpeed)
-	complain(c.RestTicks < 1 || c.RestTicks > math.MaxUint16, "RestTicks is %d; choose 1 to %d", c.RestTicks, math.MaxUint16)
+	complain(!within(c.RestSeconds, 1e-6, 1e5) || c.TickHz > 0 && c.restTicks() > maxRestTicks,
+		"RestSeconds is %v; choose at most %d ticks, which are %v s", c.RestSeconds, maxRestTicks, float32(maxRestTicks)/float32(c.TickHz))
 	complain(c.Workers < 1 || c.Workers > maxWorkers, "Workers is %d; choose 1 to %d", c.Workers, maxWorkers)
 	complain(c.Bounds > BoundsDestroy, "Bounds is %d; choose BoundsClamp, BoundsBounce or BoundsDestroy", c.Bounds)
 	complain(c.Compaction > InPlace, "Compaction is %d; choose Exchange, Stable or InPlace", c.Compaction)
 	complain(c.HistoryTicks < 0 || c.HistoryTicks > 1200, "HistoryTicks is %d; choose 0 to 1200", c.HistoryTicks)
 	return errors.Join(all...)
+}
+
+// maxRestTicks bounds rest timers.
+const maxRestTicks = math.MaxUint16
+
+// restTicks returns RestSeconds in ticks.
+func (c *Config) restTicks() uint32 {
+	return uint32(max(math.Round(float64(c.RestSeconds)*float64(c.TickHz)), 1))
 }
 
 // within reports whether x is in [low, high]; false for NaN.

@@ -9,14 +9,23 @@ const touch = 0.01
 // contacts is the scratch memory of one step's contacts. Nothing in it outlives the
 // step: later steps depend on positions and velocities alone.
 type contacts struct {
-	bodies    []contactBody // bodies in contact, in order of discovery
-	list      []contact     // pairs of bodies
-	local     []int32       // by row: index into bodies + 1, or 0
-	slots     []uint32      // slots of the awake bodies, ascending
-	near      []int32       // scratch: rows from appendTouching
-	group     []int32       // by body: union-find parent
-	stayAwake []bool        // by body: the body or its group stays awake
+	bodies []contactBody // bodies in contact, in order of discovery
+	list   []contact     // pairs of bodies
+	local  []int32       // by row: index into bodies + 1, or 0
+	slots  []uint32      // slots of the awake bodies, ascending
+	near   []int32       // scratch: rows from appendTouching
+	group  []int32       // by body: union-find parent
+	states []groupState  // by body: of its group, if it is the representative
 }
+
+// groupState says how the rested bodies of a group of touching bodies go on.
+type groupState uint8
+
+const (
+	groupRests      groupState = iota // they fall asleep
+	groupRestarts                     // something would move them: they rest again
+	groupStaysAwake                   // they touch a body that has not rested
+)
 
 // contactBody is a body while contacts are solved. Its position is start+delta. Delta
 // is short, so velocities derived from it are precise even far from the origin.
@@ -26,6 +35,7 @@ type contactBody struct {
 	deltaBefore Vec3 // delta at the beginning of the substep
 	v           Vec3
 	vBefore     Vec3    // v before contacts changed it in this substep
+	free        Vec3    // velocity after the tick without contacts
 	invMass     float32 // 0: kinematic or asleep, not moved by contacts
 	gravity     float32 // m/s2
 	row         int32
@@ -140,7 +150,8 @@ func (w *World) contactBody(row int) int32 {
 	if i := c.local[row]; i != 0 {
 		return i - 1
 	}
-	body := contactBody{start: b.Position(row), v: b.Velocity(row), row: int32(row), params: &w.motion.Kinds[b.Kind[row]]}
+	v := b.Velocity(row)
+	body := contactBody{start: b.Position(row), v: v, free: v, row: int32(row), params: &w.motion.Kinds[b.Kind[row]]}
 	if b.isAwake(row) {
 		w.rewind(&body)
 	}

@@ -277,7 +277,7 @@ func (c *chaos) changeEffect() {
 func newChaos(t testing.TB, seed uint64) *chaos {
 	r := rand.New(rand.NewPCG(seed, 77))
 	w, crate, _, lift := newWorld(t, world.Config{
-		HalfExtent: world.Vec3{X: 16, Y: 12, Z: 16}, RestTicks: 4, MaxEntities: 150, CellMetres: 4, Bounds: world.Bounds(seed % 3),
+		HalfExtent: world.Vec3{X: 16, Y: 12, Z: 16}, RestSeconds: 4.0 / 60, MaxEntities: 150, CellMetres: 4, Bounds: world.Bounds(seed % 3),
 		Compaction: world.Compaction(seed / 3 % 3), Workers: 1 + int(seed%2), Gravity: []float32{9.81, -1}[seed/2%2],
 	})
 	t.Cleanup(w.Close)

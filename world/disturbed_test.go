@@ -20,7 +20,7 @@ type quiet struct {
 }
 
 func newQuiet(t *testing.T) *quiet {
-	w, _, _, _ := newWorld(t, world.Config{RestTicks: 4})
+	w, _, _, _ := newWorld(t, world.Config{RestSeconds: 4.0 / 60})
 	q := &quiet{World: w}
 	q.balls = addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.5, Friction: 0.5, Solid: true}})
 	ram := addKind(t, w, world.Kind{Name: "ram", Body: &world.BodyDef{Radius: 0.5, Solid: true, Kinematic: true}})

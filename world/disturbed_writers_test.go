@@ -35,6 +35,7 @@ var writers = map[string]string{
 	"World.removeBody":                 "C5: the body itself is gone",
 	"World.requestSleep":               "of the callers",
 	"World.requestSleepOfRested":       "motion",
+	"World.findStill":                  "motion, or C6",
 	"World.requestSleepOfRestedGroups": "C4: the body is in the list of contacts",
 	"Moving.Set":                       "C6: awake bodies",
 	"World.rejectNonFinite":            "C7",
@@ -49,7 +50,7 @@ var writers = map[string]string{
 
 // changing are the names of methods that change a body.
 var changing = []string{
-	"SetPosition", "SetVelocity", "FallAsleep", "Settle", "CountRest", "Step", "Accelerate",
+	"SetPosition", "SetVelocity", "FallAsleep", "CountRest", "FindStill", "FindUnchanging", "Step", "Accelerate",
 	"requestAwake", "requestWake", "requestSleep", "requestGroupWake",
 }
 

@@ -16,7 +16,8 @@
 //   - reserved: an entity whose spawn is deferred: live, but still empty.
 //   - kind: a named way to spawn: an optional body and default components.
 //   - body: position, velocity and rest timer of an entity; one row in columns.
-//   - awake: a body that is stepped. asleep: a body that costs nothing.
+//   - awake: a body that is stepped. asleep: a body that costs nothing, because it has
+//     rested and steps would leave it where it is (motion/MOTION.md), or by Sleep.
 //   - effect: one field program in the world, a wind or an acceleration.
 //   - layer: a bit with a meaning defined by the game. Kinds are in layers; effects
 //     and volumes select layers.
@@ -98,7 +99,7 @@
 // A body of a Solid kind is a sphere that other solid bodies cannot enter. Touching
 // bodies are moved through the tick a second time, together and in small steps (contact_solve.go).
 // They form groups, by union-find. A group falls asleep together, after all of
-// it has rested for RestTicks, and wakes together: an impulse, a command, an effect, a
+// it has rested for RestSeconds, and wakes together: an impulse, a command, an effect, a
 // moving neighbour or the removal of a body wakes all sleepers reachable by touch.
 // This is not a physics engine: RATIONALE.md draws the line, and SetMover plugs one in.
 //

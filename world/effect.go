@@ -44,12 +44,13 @@ type effects struct {
 	pool      *bulk.Pool[effect]
 	programs  []*field.Program
 	params    [][]field.Vec4
-	ended     []endedEffect // since the step before the last one
-	acted     []EffectState // see AppendActedEffects
-	forces    motion.Forces // of the current step
-	boxed     int           // number of forces with a box
-	followers int           // number of effects that follow an entity
-	moving    int           // number of effects whose path moves by itself
+	ended     []endedEffect  // since the step before the last one
+	acted     []EffectState  // see AppendActedEffects
+	forces    motion.Forces  // of the current step
+	hidden    []motion.Reach // of the hidden ones among forces
+	boxed     int            // number of forces with a box
+	followers int            // number of effects that follow an entity
+	moving    int            // number of effects whose path moves by itself
 
 	interpreted []InterpretedEffect // scratch of interpretedEffects
 }
@@ -110,7 +111,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	}
 	*e = effect{born: w.tick, first: first, path: path, follows: d.Follow, mode: d.Mode, hidden: d.Hidden || d.LifeTicks == 1}
 	e.Center, e.Layers = center, d.Layers
-	e.Box, e.Boxed = d.Program.Box()
+	e.Reach.Set(d.Program, params)
 	if d.LifeTicks != 0 {
 		e.expires = first + uint64(d.LifeTicks) - 1
 	}
@@ -223,6 +224,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	}
 	w.noteChange(id, e) // which keeps the effect as it acted
 	copy(own, params)
+	e.Reach.Set(w.effects.programs[id.Index()], own)
 	w.wakeEffect(e)
 	if r := w.recording(); r != nil {
 		r.effectParams(id, params)

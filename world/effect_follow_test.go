@@ -56,7 +56,7 @@ func TestLayersFeelTheirEffects(t *testing.T) {
 }
 
 func TestLayersWakeTheirBodies(t *testing.T) {
-	w, crate, _, _ := newWorld(t, world.Config{RestTicks: 2})
+	w, crate, _, _ := newWorld(t, world.Config{RestSeconds: 2.0 / 60})
 	other := addKind(t, w, world.Kind{Name: "other", Body: &world.BodyDef{Layers: 2, Friction: 1}})
 	a, b := spawn(t, w, crate, world.Vec3{Y: 0.5}), spawn(t, w, other, world.Vec3{X: 1})
 	rest := func() {
@@ -80,7 +80,7 @@ func TestLayersWakeTheirBodies(t *testing.T) {
 func TestEffectFollows(t *testing.T) {
 	offset := world.Vec3{X: 2, Y: -1, Z: 0.5}
 	run := func(follow bool) (*world.World, world.Entity, world.EffectID) {
-		w, crate, _, lift := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 60, Y: 30, Z: 40}, RestTicks: 5})
+		w, crate, _, lift := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 60, Y: 30, Z: 40}, RestSeconds: 5.0 / 60})
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 300 {
 			spawn(t, w, crate, world.Vec3{X: spread(r, 50), Y: 0.5, Z: spread(r, 10)})

@@ -14,7 +14,7 @@ import (
 
 // meadow is a world with sleepers for effects to move over.
 func meadow(t testing.TB) *world.World {
-	w, crate, _, _ := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 60, Y: 30, Z: 40}, RestTicks: 5})
+	w, crate, _, _ := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 60, Y: 30, Z: 40}, RestSeconds: 5.0 / 60})
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		spawn(t, w, crate, world.Vec3{X: spread(r, 50), Y: 0.5, Z: spread(r, 10)})

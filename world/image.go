@@ -18,6 +18,7 @@ type Image struct {
 	// TakeImage. At most MaxExtraBytes.
 	Extra []byte
 
+	version    uint32 // of the file format
 	config     Config
 	tick       uint64
 	random     []byte
@@ -86,7 +87,7 @@ func (w *World) TakeImage(img *Image) {
 	w.ApplyDeferred()
 	w.markSpawned()
 	img.Extra = img.Extra[:0]
-	img.config, img.tick, img.counts = w.cfg, w.tick, w.counts
+	img.version, img.config, img.tick, img.counts = imageVersion, w.cfg, w.tick, w.counts
 	img.random, _ = w.pcg.AppendBinary(img.random[:0]) // the error is always nil
 	img.kinds = img.kinds[:0]
 	for i := range w.kinds {

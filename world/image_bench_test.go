@@ -53,7 +53,7 @@ func millionBy(b *testing.B, awake, workers int) *world.World {
 }
 
 func millionSetup(b *testing.B, n, workers int) *world.World {
-	w, err := world.New(world.Config{Workers: workers, MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestTicks: 60000})
+	w, err := world.New(world.Config{Workers: workers, MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestSeconds: 1000})
 	require.NoError(b, err)
 	_, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Restitution: 1}})
 	require.NoError(b, err)

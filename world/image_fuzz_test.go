@@ -20,7 +20,7 @@ type fuzzed struct {
 
 // fuzzWorld always has the same setup, and optionally contents.
 func fuzzWorld(t testing.TB, inhabited bool) *World {
-	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestTicks: 5})
+	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 5.0 / 60})
 	require.NoError(t, err)
 	for _, k := range []Kind{{Name: "stone", Body: &BodyDef{Radius: 0.5}}, {Name: "lift", Body: &BodyDef{Kinematic: true}}, {Name: "ghost"}} {
 		_, err := w.AddKind(k)

@@ -54,7 +54,7 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 // decodeImage decodes and checks the contents of an image of a version. read fills its
 // argument or returns an error.
 func (w *World) decodeImage(version uint32, read func([]byte) error) (*Image, error) {
-	d := &imageDecoder{version: version, read: read, w: w, img: &Image{}}
+	d := &imageDecoder{version: version, read: read, w: w, img: &Image{version: version}}
 	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.volumes, d.rest} {
 		if part(); d.err != nil {
 			return nil, d.err
@@ -159,11 +159,16 @@ func (d *imageDecoder) set(s *bulk.Bitset, most int, what string) {
 // setup reads the configuration, kinds and components and compares them with the world's.
 func (d *imageDecoder) setup() {
 	img := d.img
-	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32()), RestTicks: int(d.u32())}
+	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32())}
+	restTicks := d.u32()
 	img.config.Compaction = Compaction(d.length(int(InPlace), "as compaction"))
 	img.config.Bounds = Bounds(d.length(int(BoundsDestroy), "as bounds"))
 	img.config.CellMetres, img.config.HalfExtent = d.f32(), d.vec()
 	img.config.Gravity, img.config.RestSpeed = d.f32(), d.f32()
+	img.config.RestSeconds = d.w.cfg.RestSeconds
+	if own := d.w.cfg.restTicks(); restTicks != own && d.version >= 4 {
+		img.config.RestSeconds = float32(restTicks) / float32(img.config.TickHz)
+	}
 	if d.err == nil {
 		d.err = img.config.checkSettings(d.w.cfg)
 	}
@@ -230,6 +235,11 @@ func (d *imageDecoder) rows() {
 		*c = readArray[float32](d, moving)
 	}
 	rows.rest = readArray[uint32](d, rows.awake)
+	if d.version < 4 {
+		for i, ticks := range rows.rest {
+			rows.rest[i] = min(ticks, d.w.motion.RestTicks)
+		}
+	}
 }
 
 func (d *imageDecoder) columns() {
@@ -273,11 +283,12 @@ func (d *imageDecoder) effects() {
 		e.mode, e.Layers = EffectMode(mode), Layers(d.u32())
 		e.follows = Entity(d.u64())
 		d.path(&e)
-		e.Box, e.Boxed = p.Box()
-		img.records, img.programs = append(img.records, e), append(img.programs, p)
+		first := len(img.params)
 		for range p.Params() {
 			img.params = append(img.params, field.Vec4{d.f32(), d.f32(), d.f32(), d.f32()})
 		}
+		e.Reach.Set(p, img.params[first:])
+		img.records, img.programs = append(img.records, e), append(img.programs, p)
 	}
 }
 

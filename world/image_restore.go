@@ -73,6 +73,9 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	w.restoreBodies(img, m)
 	w.restoreComponents(img, m)
 	w.restoreEffects(&img.effects)
+	if img.version < 4 {
+		w.wakeChanging()
+	}
 	w.restoreVolumes(&img.volumes)
 	w.events = events{}
 	w.history.reset(w.cfg, w.tick)
@@ -190,6 +193,15 @@ func (w *World) restoreEffects(img *effectImage) {
 		f.set(slot, p, append([]field.Vec4(nil), params[:n]...))
 		params = params[n:]
 		i++
+	}
+}
+
+// wakeChanging wakes the bodies that effects act on that change with time.
+func (w *World) wakeChanging() {
+	for _, e := range w.effects.pool.All() {
+		if e.Changing {
+			w.wakeEffect(e)
+		}
 	}
 }
 

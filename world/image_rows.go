@@ -242,7 +242,7 @@ func (img *rowImage) checkMoving(w *World) error {
 			continue
 		}
 		_, flips := slices.BinarySearch(img.flips, row)
-		if flips && (v != Vec3{} || img.rest[i] != 0) || int64(img.rest[i]) > int64(w.cfg.RestTicks) {
+		if flips && (v != Vec3{} || img.rest[i] != 0) || int64(img.rest[i]) > int64(w.motion.RestTicks) {
 			return fmt.Errorf("row %d has rested for %d ticks at velocity %v, about to sleep: %t", row, img.rest[i], v, flips)
 		}
 	}

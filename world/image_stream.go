@@ -22,8 +22,10 @@ import (
 // duplicated or moved. It is checked before the chunk is decompressed. It protects from
 // accidents, not from adversaries.
 const (
-	imageMagic   = "wimg"
-	imageVersion = 3 // version 1 has no causes of the doomed, 2 no paths of effects
+	imageMagic = "wimg"
+	// imageVersion 1 has no causes of the doomed, 2 no paths of effects. Up to 3, bodies were
+	// asleep where effects change with time, and rested for ticks chosen at 60 a second.
+	imageVersion = 4
 	// chunkBytes bounds the uncompressed size of a chunk, and so a reader's buffer,
 	// whatever the file claims.
 	chunkBytes = 1 << 20

@@ -103,7 +103,7 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 func (e *imageEncoder) setup(img *Image) {
 	c := &img.config
 	e.u64(c.Seed)
-	for _, n := range []int{c.TickHz, c.MaxEntities, c.RestTicks, int(c.Compaction), int(c.Bounds)} {
+	for _, n := range []int{c.TickHz, c.MaxEntities, int(c.restTicks()), int(c.Compaction), int(c.Bounds)} {
 		e.u32(uint32(n))
 	}
 	e.f32s(c.CellMetres, c.HalfExtent.X, c.HalfExtent.Y, c.HalfExtent.Z, c.Gravity, c.RestSpeed)

@@ -47,7 +47,7 @@ func TestModelTurnsAtTheTop(t *testing.T) {
 	require.Less(t, speeds[2], limit, "rests")
 	require.Greater(t, speeds[3], limit, "does not rest")
 	require.Less(t, speeds[3], 2*limit, "nor move")
-	p.steps(t, p.m.cfg.RestTicks-2)
+	p.steps(t, restTicks-2)
 	require.True(t, p.w.Awake(e))
 	p.steps(t, 1)
 	require.False(t, p.w.Awake(e), "the rest of the ticks, less one")
@@ -78,7 +78,7 @@ func TestModelStandsBetweenTwo(t *testing.T) {
 	ram := p.add(t, kindRam, world.Vec3{Y: 5}, world.Vec3{})
 	sleepy := p.add(t, kindBall, world.Vec3{X: 1.5, Y: 5}, world.Vec3{})
 	restless := p.add(t, kindBall, world.Vec3{X: -1.5, Y: 5}, world.Vec3{})
-	for range p.m.cfg.RestTicks + 1 {
+	for range restTicks + 1 {
 		p.steps(t, 1)
 		p.w.Wake(restless)
 		p.m.wake(p.m.entities[restless])

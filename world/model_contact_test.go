@@ -19,7 +19,7 @@ type modelContacts struct {
 type modelContactBody struct {
 	*modelEntity
 	start, delta, deltaBefore world.Vec3
-	now, vBefore              world.Vec3 // velocities
+	now, vBefore, free        world.Vec3 // velocities
 	invMass, gravity          float32
 	group                     int
 }
@@ -97,7 +97,7 @@ func (c *modelContacts) body(m *model, b *modelEntity) *modelContactBody {
 	if t := c.bodies[b]; t != nil {
 		return t
 	}
-	t := &modelContactBody{modelEntity: b, start: b.at, now: b.v, group: len(c.order)}
+	t := &modelContactBody{modelEntity: b, start: b.at, now: b.v, free: b.v, group: len(c.order)}
 	if b.stepped {
 		t.start = b.at.Sub(b.v.Scale(m.dt()))
 	}
@@ -228,10 +228,10 @@ func (p *modelPair) solveVelocity(slow, velocityGrip float32) {
 func (m *model) sleepRested(all []world.Entity, c *modelContacts) {
 	for _, e := range all {
 		if b := m.entities[e]; b.stepped {
-			b.rest = min(m.rested(b), m.cfg.RestTicks)
+			b.rest = min(m.rested(b), restTicks)
 		}
 	}
-	long := func(b *modelEntity) bool { return b.rest >= m.cfg.RestTicks }
+	long := func(b *modelEntity) bool { return b.rest >= restTicks }
 	stayAwake := map[int]bool{} // groups that stay awake
 	for range c.order {         // the maximum number of merges of a group
 		for _, p := range c.pairs {
@@ -246,11 +246,61 @@ func (m *model) sleepRested(all []world.Entity, c *modelContacts) {
 			stayAwake[p.a.group], stayAwake[p.b.group] = true, true
 		}
 	}
+	restarts := map[int]bool{} // groups of which something would move one
+	for _, t := range c.order {
+		if t.stepped && long(t.modelEntity) && !stayAwake[t.group] && !m.isStill(t.modelEntity, t) {
+			restarts[t.group] = true
+		}
+	}
 	for _, e := range all {
 		b := m.entities[e]
 		t := c.bodies[b]
-		if b.stepped && long(b) && (t == nil || !stayAwake[t.group]) {
+		switch {
+		case !b.stepped || !long(b) || t != nil && stayAwake[t.group]:
+		case t == nil && !m.isStill(b, nil), t != nil && restarts[t.group]:
+			b.rest = 0
+		default:
 			b.sleep()
 		}
 	}
+}
+
+// isStill reports whether a tick from rest would leave a body where it is, or, in contact,
+// contacts undid half of it; and no effect that changes with time acts on it.
+func (m *model) isStill(b *modelEntity, t *modelContactBody) bool {
+	if b.def.Kinematic {
+		return true
+	}
+	wind, push := m.forces(b)
+	for _, e := range m.effects {
+		d := &e.def
+		if d.Program.ChangesWithTime(d.Params) && m.acts(e, b) && (d.Mode == world.Acceleration || b.def.Drag != 0) {
+			return false
+		}
+	}
+	from := *b
+	at, v := m.moved(b, world.Vec3{})
+	if m.cfg.Bounds != world.BoundsDestroy {
+		m.put(&from, at, v)
+		at, v = from.at, from.v
+	}
+	slack := m.fall()
+	for _, f := range [][2]float32{{wind.X, push.X}, {wind.Y, push.Y}, {wind.Z, push.Z}} {
+		slack += float32(math.Abs(float64(float32(f[0] * m.coupling(b)))))
+		slack += float32(math.Abs(float64(float32(f[1] * m.dt()))))
+	}
+	slack /= 4096
+	small := func(v world.Vec3, most float32) bool {
+		return v.X >= -most && v.X <= most && v.Y >= -most && v.Y <= most && v.Z >= -most && v.Z <= most
+	}
+	way := at.Sub(b.at)
+	switch {
+	case small(v, slack) && t == nil:
+		return small(way, float32(slack*m.dt()))
+	case small(v, slack) && way.Len() <= 0.01:
+		return true
+	case small(v, slack):
+		v = way.Scale(1 / m.dt())
+	}
+	return t != nil && b.v.Sub(t.free).Dot(v) <= -v.Dot(v)/2
 }

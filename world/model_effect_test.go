@@ -86,10 +86,15 @@ func (e *modelEffect) has(at world.Vec3) bool {
 // wakeIn wakes the bodies in the effect's box that feel it.
 func (m *model) wakeIn(e *modelEffect) {
 	for _, b := range m.entities {
-		if b.def != nil && !b.def.Kinematic && e.has(b.at) && (e.def.Layers == 0 || e.def.Layers&b.def.Layers != 0) {
+		if b.def != nil && m.acts(e, b) {
 			m.wake(b)
 		}
 	}
+}
+
+// acts reports whether a body is in an effect's box and feels it.
+func (m *model) acts(e *modelEffect, b *modelEntity) bool {
+	return !b.def.Kinematic && e.has(b.at) && (e.def.Layers == 0 || e.def.Layers&b.def.Layers != 0)
 }
 
 func (m *model) removeEffect(id world.EffectID) {

@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"testing"
 
@@ -33,9 +34,12 @@ const (
 	kindRam
 )
 
+// restTicks is the number of ticks that bodies of a pair rest before they fall asleep.
+const restTicks = 4
+
 // newPair creates a world with one kind of each sort.
 func newPair(t testing.TB, cfg world.Config) *pair {
-	cfg.RestTicks, cfg.MaxEntities = 4, 200
+	cfg.RestSeconds, cfg.MaxEntities = restTicks/float32(cmp.Or(cfg.TickHz, 60)), 200
 	w, _, _, _ := newWorld(t, cfg)
 	for i, k := range []world.Kind{
 		{Name: "ice", Body: &world.BodyDef{Radius: 0.25, Drag: 1, Restitution: 0.9, Layers: 2}},
@@ -160,8 +164,8 @@ func configs(t *rapid.T) world.Config {
 		HalfExtent:   rapid.SampledFrom([]world.Vec3{{X: 40, Y: 30, Z: 24}, {X: 4, Y: 7, Z: 3}, {X: 2, Y: 9, Z: 8.5}}).Draw(t, "half extent"),
 		CellMetres:   rapid.SampledFrom([]float32{8, 3, 1.3}).Draw(t, "cells"),
 		HistoryTicks: rapid.SampledFrom([]int{0, 6}).Draw(t, "history"),
-		Gravity:      rapid.SampledFrom([]float32{0, 0, -1, 2}).Draw(t, "gravity"),
-		TickHz:       rapid.SampledFrom([]int{60, 60, 20}).Draw(t, "rate"),
+		Gravity:      rapid.SampledFrom([]float32{0, 0, -1, 2, 0.03}).Draw(t, "gravity"),
+		TickHz:       rapid.SampledFrom([]int{60, 60, 20, 1, 1000}).Draw(t, "rate"),
 		Bounds:       rapid.SampledFrom([]world.Bounds{world.BoundsClamp, world.BoundsBounce, world.BoundsDestroy}).Draw(t, "bounds"),
 		Compaction:   rapid.SampledFrom([]world.Compaction{world.Exchange, world.Stable, world.InPlace}).Draw(t, "compaction"),
 	}

@@ -120,12 +120,21 @@ func (m *model) end(all []world.Entity) {
 }
 
 func (m *model) move(b *modelEntity) {
-	v := b.v
+	at, v := m.moved(b, b.v)
+	m.put(b, at, v)
+}
+
+// coupling returns the share of a velocity that drag takes in a tick.
+func (m *model) coupling(b *modelEntity) float32 {
+	d := float32(b.def.Drag * m.dt())
+	return d / (1 + d)
+}
+
+// moved returns where a tick moves a body with velocity v, without bounds.
+func (m *model) moved(b *modelEntity, v world.Vec3) (world.Vec3, world.Vec3) {
 	if !b.def.Kinematic {
 		wind, push := m.forces(b)
-		d := float32(b.def.Drag * m.dt())
-		k := d / (1 + d)
-		v = v.Add(wind.Sub(v).Scale(k)).Add(push.Scale(m.dt()))
+		v = v.Add(wind.Sub(v).Scale(m.coupling(b))).Add(push.Scale(m.dt()))
 		v.Y -= m.fall()
 	}
 	v = limited(v)
@@ -138,7 +147,7 @@ func (m *model) move(b *modelEntity) {
 	}
 	at.X += float32(v.X * m.dt())
 	at.Z += float32(v.Z * m.dt())
-	m.put(b, at, v)
+	return at, v
 }
 
 // limited caps the speed of a step. Its square is computed in single precision.

@@ -13,8 +13,9 @@ import (
 // friction and contacts are then the engine's job.
 //
 // Sleep stays with the world: a body that is slow for long enough falls asleep, alone,
-// whether or not it touches others. The engine can keep it awake with World.Wake, or
-// put it to sleep earlier with World.Sleep; setting a velocity afterwards wakes it.
+// whether or not it touches others, unless an effect acts on it that changes with time. Only
+// the engine knows what supports it: it can keep it awake with World.Wake, or put it to sleep
+// earlier with World.Sleep; setting a velocity afterwards wakes it.
 //
 // A Mover must depend on the state of the world alone, or replays diverge.
 type Mover func(w *World, m *Moving)

@@ -217,7 +217,7 @@ func TestMoverInEveryCompaction(t *testing.T) {
 	for seed := range uint64(20) {
 		var want []uint64
 		for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
-			w, crate, _, _ := newWorld(t, world.Config{Compaction: mode, HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}, RestTicks: 10})
+			w, crate, _, _ := newWorld(t, world.Config{Compaction: mode, HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 10.0 / 60})
 			d := &mayhem{w: w, rng: rand.New(rand.NewPCG(seed, 1)), hits: register[int32](t, w, "hits")}
 			for range 100 {
 				d.all = append(d.all, spawn(t, w, crate, d.vec(15)))

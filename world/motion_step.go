@@ -48,13 +48,14 @@ func (w *World) nextMotion() uint64 {
 func (w *World) gatherForces() {
 	f := &w.effects
 	f.forces.Reset()
+	f.hidden = f.hidden[:0]
 	f.boxed = 0
 	live := f.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		e := f.pool.At(slot)
 		force := motion.Effect{
-			Program: f.programs[slot], Params: f.params[slot], Mode: e.mode, Layers: e.Layers,
-			Center: e.Center, Time: w.motion.Seconds(w.tick - e.born),
+			Program: f.programs[slot], Params: f.params[slot], Mode: e.mode, Reach: e.Reach,
+			Time: w.motion.Seconds(w.tick - e.born),
 		}
 		if err := f.forces.Add(&force); err != nil {
 			panic("world: W9: an effect that AddEffect accepted: " + err.Error())
@@ -63,6 +64,7 @@ func (w *World) gatherForces() {
 			f.boxed++
 		}
 		if e.hidden {
+			f.hidden = append(f.hidden, e.Reach)
 			w.disturbReached(e)
 		}
 	}

@@ -43,7 +43,7 @@ type citizen struct {
 }
 
 func newPopulation(t *testing.T) *population {
-	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 300, RestTicks: 2})
+	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 300, RestSeconds: 2.0 / 60})
 	p := &population{
 		w: w, kinds: []world.KindID{crate, ghost}, model: map[world.Entity]*citizen{},
 		a: register[int32](t, w, "a"), b: register[float64](t, w, "b"),
@@ -214,7 +214,7 @@ func TestQueriesAgainstModel(t *testing.T) {
 
 func TestQueryAwake(t *testing.T) {
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
-		w, crate, ghost, lift := newWorld(t, world.Config{RestTicks: 1, Compaction: mode})
+		w, crate, ghost, lift := newWorld(t, world.Config{RestSeconds: 1.0 / 60, Compaction: mode})
 		tag := register[uint8](t, w, "tag")
 		require.NoError(t, world.Default(w, crate, tag, 1))
 		q := newQuery(t, w, world.QueryDef{With: terms(tag), Awake: true})

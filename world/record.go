@@ -26,7 +26,7 @@ import (
 // itself: the head, the parts, and all step records including its own.
 const (
 	recordMagic     = "wrec"
-	recordVersion   = 3
+	recordVersion   = 4 // up to 3, bodies fell asleep by speed alone
 	stepHeaderBytes = 12
 	// maxStepBytes bounds a step record for readers: a million spawns are 50 MB.
 	maxStepBytes = 1 << 28

@@ -276,7 +276,7 @@ func FuzzPast(f *testing.F) {
 		if len(b) > 600 {
 			t.Skip("long enough")
 		}
-		w, _, _, _ := newWorld(t, world.Config{MaxEntities: 40, HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestTicks: 3, HistoryTicks: 5, Bounds: world.BoundsDestroy})
+		w, _, _, _ := newWorld(t, world.Config{MaxEntities: 40, HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 3.0 / 60, HistoryTicks: 5, Bounds: world.BoundsDestroy})
 		hp, err := world.Register[health](w, "health")
 		require.NoError(t, err)
 		in := &tape{b}

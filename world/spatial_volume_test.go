@@ -30,7 +30,7 @@ type crowd struct {
 
 func newCrowd(t testing.TB) *crowd {
 	w, crate, ghost, lift := newWorld(t, world.Config{
-		HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestTicks: 2, MaxEntities: 150, CellMetres: 4,
+		HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 2.0 / 60, MaxEntities: 150, CellMetres: 4,
 	})
 	ship := addKind(t, w, world.Kind{Name: "ship", Body: &world.BodyDef{Radius: 0.5, Friction: 0.2, Layers: 6}})
 	c := &crowd{
@@ -180,7 +180,7 @@ func TestVolumesAgainstModel(t *testing.T) {
 // A volume that does not move notices a ball that flies through it, entering and leaving,
 // and a ball that falls asleep inside and is moved away.
 func TestVolumeOnTheWay(t *testing.T) {
-	w, crate, ghost, lift := newWorld(t, world.Config{RestTicks: 3})
+	w, crate, ghost, lift := newWorld(t, world.Config{RestSeconds: 3.0 / 60})
 	volumes := register[world.Volume](t, w, "volume")
 	gate := spawn(t, w, ghost, world.Vec3{})
 	volumes.Set(gate, world.Volume{Center: world.Vec3{X: 20, Y: 5}, Half: world.Vec3{X: 3, Y: 5, Z: 10}})

@@ -63,6 +63,7 @@ type World struct {
 	mover       Mover
 	moving      Moving
 	wakeList    []int32 // scratch of requestGroupWake
+	rested      []int32 // scratch of requestSleepOfRested
 
 	bodies     bodies
 	sleepState sleepState
@@ -107,7 +108,7 @@ func New(cfg Config) (*World, error) {
 	w := &World{cfg: cfg, pool: pool, disturbing: 1}
 	w.motion = motion.New(motion.Params{
 		TickHz: cfg.TickHz, Gravity: cfg.Gravity, HalfExtent: cfg.HalfExtent, Bounds: cfg.Bounds,
-		RestSpeed: cfg.RestSpeed, RestTicks: uint32(cfg.RestTicks),
+		RestSpeed: cfg.RestSpeed, RestTicks: cfg.restTicks(),
 	})
 	w.pcg = rand.NewPCG(cfg.Seed, seedStream)
 	w.rand = rand.New(w.pcg)

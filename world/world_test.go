@@ -49,10 +49,10 @@ func TestConfigReportsEveryComplaint(t *testing.T) {
 	nan := float32(math.NaN())
 	err := world.Config{
 		TickHz: -1, MaxEntities: -1, FirstGeneration: 2, CellMetres: nan, HalfExtent: world.Vec3{X: 1},
-		Gravity: nan, RestSpeed: -1, RestTicks: -1,
+		Gravity: nan, RestSpeed: -1, RestSeconds: -1,
 	}.Validate()
 	for _, field := range []string{
-		"TickHz", "MaxEntities", "FirstGeneration", "CellMetres", "HalfExtent", "Gravity", "RestSpeed", "RestTicks",
+		"TickHz", "MaxEntities", "FirstGeneration", "CellMetres", "HalfExtent", "Gravity", "RestSpeed", "RestSeconds",
 	} {
 		require.ErrorContains(t, err, field)
 	}

@@ -36,6 +36,11 @@ func costWarning(costs []scenes.EffectCost, tickHz int) string {
 	return fmt.Sprintf("effects may take about %.1f ms of a tick of %.1f ms, if no body in them sleeps: %s", milliseconds(all), milliseconds(tick), strings.Join(named, ", "))
 }
 
+// keepAwakeWarning returns a warning about effects that let no body sleep.
+func keepAwakeWarning(effects []string) string {
+	return fmt.Sprintf("no body sleeps that feels %s: such an effect changes with time, and has no box. Give it a box, or make it steady (the shipped wind by carried: 0)", strings.Join(effects, ", "))
+}
+
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 func bodies(n int) string {

@@ -227,6 +227,27 @@ func TestCheckWarnsOfTime(t *testing.T) {
 	require.Contains(t, err, "warning: "+effect+":2:1: time grows here for ever")
 }
 
+// TestCheckWarnsOfEffectsThatKeepAwake: a wind that changes everywhere is named, unless nothing
+// feels it.
+func TestCheckWarnsOfEffectsThatKeepAwake(t *testing.T) {
+	for _, c := range []struct{ body, effect, want string }{
+		{"{mass: 1, drag: 1}", "mode: wind, shipped: wind", "no body sleeps that feels breeze: "},
+		{"{mass: 1}", "mode: wind, shipped: wind", ""},
+		{"{mass: 1}", "mode: acceleration, shipped: wind", "no body sleeps that feels breeze: "},
+		{"{kinematic: true}", "mode: acceleration, shipped: wind", ""},
+		{"{mass: 1, drag: 1}", "mode: wind, shipped: wind, params: {carried: 0}", ""},
+		{"{mass: 1, drag: 1}", "mode: wind, shipped: gust", ""},
+	} {
+		world := strings.Replace(room(2, 60000), "kinds:\n", "kinds:\n  crate: {body: "+c.body+"}\n", 1) + "effects:\n  breeze: {" + c.effect + "}\n"
+		path := filepath.Join(t.TempDir(), "windy.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(world), 0o600))
+		status, _, err := worldd(t, "check", path)
+		require.Equal(t, exitOK, status, err)
+		require.Equal(t, c.want != "", err != "", "%s: %s", c.effect, err)
+		require.Contains(t, err, c.want)
+	}
+}
+
 // TestCannotServe: one clear line, a status that distinguishes usage errors from
 // transient ones, and nothing left behind.
 func TestCannotServe(t *testing.T) {

@@ -109,6 +109,9 @@ func (g *game) describe() (summary string, warnings []string) {
 	if warning := costWarning(g.scene.EffectCosts(), g.scene.File.TickHz); warning != "" {
 		warnings = append(warnings, warning)
 	}
+	if names := g.scene.KeepAwake(); len(names) > 0 {
+		warnings = append(warnings, keepAwakeWarning(names))
+	}
 	return describe(g.scene.File), append(warnings, g.scene.File.TimeWarnings()...)
 }
 

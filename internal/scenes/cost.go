@@ -51,6 +51,27 @@ func (s *Scene) EffectCosts() []EffectCost {
 	return costs
 }
 
+// KeepAwake returns the names of the effects that let no body sleep that feels them: they
+// change with time, and have no box.
+func (s *Scene) KeepAwake() (names []string) {
+	for i := range s.File.Effects {
+		e := &s.File.Effects[i]
+		program, err := field.Compile(e.source())
+		if err != nil || !slices.ContainsFunc(s.File.Kinds, e.moves) {
+			continue
+		}
+		if _, boxed := program.Box(); !boxed && program.ChangesWithTime(paramsOf(program, e.Params)) {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// moves reports whether the effect moves bodies of a kind.
+func (e *Effect) moves(k Kind) bool {
+	return k.Body != nil && !k.Body.Kinematic && (e.Mode == ModeAcceleration || k.Body.Drag != 0)
+}
+
 // crowd samples where bodies are or will be.
 func (s *Scene) crowd() (c crowd) {
 	var live []world.Vec3

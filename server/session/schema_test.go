@@ -54,7 +54,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, schema.Motion{
 		TickHz: 50, Gravity: 9.81, MaxSpeed: world.MaxSpeed, HalfX: 100, Height: 20, HalfZ: 50,
-		RestSpeed: 0.08, RestTicks: 30, Bounds: schema.BoundsBounce,
+		RestSpeed: 0.08, RestTicks: 25, Bounds: schema.BoundsBounce,
 	}, m)
 	var names []string
 	for i := range got.Commands() {

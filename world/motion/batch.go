@@ -13,9 +13,10 @@ type Batch struct {
 	positions  planes // positions before the tick
 	velocities planes // velocities before the tick
 	rates      rates
-	scratch    []float32 // of field.Set.Evaluate
-	windy      bool      // wind is set
-	pushed     bool      // push is set
+	kinds      [BatchRows]KindID // of the rows that sumForcesAt collects
+	scratch    []float32         // of field.Set.Evaluate
+	windy      bool              // wind is set
+	pushed     bool              // push is set
 }
 
 // planes holds one vector per row of a batch.

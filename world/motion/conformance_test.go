@@ -33,6 +33,7 @@ type readKind struct {
 type readBody struct {
 	kind  *readKind
 	p, v  [3]float64
+	was   [3]float64 // p before the tick
 	awake bool
 	rest  int
 }
@@ -265,7 +266,7 @@ func (m *reading) step() {
 
 func (m *reading) move() {
 	for _, b := range m.bodies {
-		if b.awake {
+		if b.was = b.p; b.awake {
 			m.moveBody(b)
 		}
 	}
@@ -495,6 +496,12 @@ func (m *reading) restBody(b *readBody) {
 	if m.is("asleep one tick later") {
 		limit++
 	}
+	if b.rest >= limit && !m.is("sleeps by speed alone") && !m.isStill(b) {
+		if !m.is("a body that is not still rests on") {
+			b.rest = 0
+		}
+		return
+	}
 	if b.rest >= limit {
 		b.awake = false
 		if !m.is("sleepers keep their velocity") {
@@ -504,6 +511,66 @@ func (m *reading) restBody(b *readBody) {
 			b.rest = 0
 		}
 	}
+}
+
+func (m *reading) isStill(b *readBody) bool {
+	if b.kind.invMass == 0 {
+		return true
+	}
+	for _, slot := range m.slots() {
+		e := m.effects[slot]
+		params := slices.Clone(e.params)
+		if m.is("a parameter of 0 changes with time") {
+			for i := range params {
+				params[i] = field.Vec4{1, 1, 1, 1}
+			}
+		}
+		feels := m.feels(b, e) && (e.mode == 1 || b.kind.coupling != 0 || m.is("winds change what feels none"))
+		if m.is("effects change what does not feel them") {
+			feels = true
+		}
+		if e.program.ChangesWithTime(params) && feels && m.reaches(e, e.center, b.p) && !m.is("sleeps where effects change") {
+			return false
+		}
+	}
+	return m.isHeld(b)
+}
+
+// isHeld reports whether a tick from rest leaves a body where it is.
+func (m *reading) isHeld(b *readBody) bool {
+	c := *b
+	c.v = [3]float64{}
+	switch m.wrong {
+	case "held at its own velocity":
+		c.v = b.v
+	case "held where the tick began":
+		c.p = b.was
+	case "held by nothing":
+		return true
+	}
+	from, wind, push := c.p, m.force(&c, 0), m.force(&c, 1)
+	slack := m.fall
+	if m.is("slack without gravity") {
+		slack = 0
+	}
+	for i := range wind {
+		slack = r32(slack + math.Abs(r32(wind[i]*b.kind.coupling)))
+		slack = r32(slack + math.Abs(r32(push[i]*m.dt)))
+	}
+	slack = r32(slack / 4096)
+	if m.is("no slack") {
+		slack = 0
+	}
+	m.moveBody(&c)
+	for i := range c.p {
+		if !(math.Abs(c.v[i]) <= slack) {
+			return false
+		}
+		if way := r32(c.p[i] - from[i]); !(math.Abs(way) <= r32(slack*m.dt)) && !m.is("held where a tick ends") {
+			return false
+		}
+	}
+	return true
 }
 
 // misreadings are the rules that a reading can misread.
@@ -525,6 +592,10 @@ var misreadings = []string{
 	"friction keeps 1 - grip/slip as a ratio", "destroy stops at the bounds", "clamp bounces",
 	"slow bodies bounce off the bounds", "bounds stop all of the velocity", "no hysteresis", "kinematic bodies rest like others",
 	"slow bodies rest", "asleep one tick later", "sleepers keep their velocity", "sleepers keep their rest timer",
+	"sleeps by speed alone", "a body that is not still rests on", "a parameter of 0 changes with time",
+	"winds change what feels none", "effects change what does not feel them", "sleeps where effects change",
+	"held by nothing", "held at its own velocity", "held where the tick began", "held where a tick ends",
+	"no slack", "slack without gravity",
 }
 
 func TestReadingConforms(t *testing.T) {

@@ -23,13 +23,15 @@
 //	  v.Y -= Fall                                 gravity
 //	  |v| <= MaxSpeed, or zero and Stopped if not finite
 //	  position += v * TickSeconds                 ground and friction, then bounds
-//	Stepper.CountRest for each awake row: true if the body may fall asleep
+//	Stepper.CountRest for each awake row: true if the body has rested for long enough
+//	Stepper.FindStill of the rested rows: the bodies that may fall asleep
 //
 // A kinematic body (InvMass 0) skips forces, gravity and the ground.
 //
-// The caller decides when a body that has rested falls asleep: world waits for all bodies
-// that touch. A free body falls asleep at once (Settle), and wakes when an effect that acts
-// on it begins, moves, changes or ends (Reach). A body that falls asleep gets zero velocity
+// Sleep must change nothing: a body that has rested falls asleep if it is still. Forces leave
+// it where it is, and none of them changes with time. The caller decides about bodies that
+// touch: world waits for all of them. A sleeper wakes when an effect that acts on it begins,
+// moves, changes or ends (Reach). A body that falls asleep gets zero velocity
 // and a zero rest timer. Forces act only on awake rows.
 //
 // # Invariants

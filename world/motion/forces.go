@@ -44,17 +44,17 @@ type Effect struct {
 	Program *field.Program
 	Params  []field.Vec4 // must not change until the last Step of the tick
 	Mode    Mode
-	Layers  Layers // kinds that feel it; 0 means all
-	Center  Vec3
 	Time    float64 // seconds since it was added; see Stepper.Seconds
+	Reach           // of Program and Params; see Reach.Set
 }
 
 // Forces holds the effects of one tick. The zero value is empty. Any number of
 // goroutines may step bodies with the same Forces, each with its own Batch.
 type Forces struct {
-	groups  []group // in order of their first effects, so that each finds its memory again
-	order   []int32 // of groups, ascending by mode and layers (M2)
-	scratch int     // largest scratch memory of a group
+	groups   []group  // in order of their first effects, so that each finds its memory again
+	order    []int32  // of groups, ascending by mode and layers (M2)
+	scratch  int      // largest scratch memory of a group
+	changing []Effect // those that change with time
 }
 
 // group holds the effects of one mode and the same layers.
@@ -65,7 +65,9 @@ type group struct {
 }
 
 // Reset removes all effects and keeps the memory.
-func (f *Forces) Reset() { f.groups, f.order, f.scratch = f.groups[:0], f.order[:0], 0 }
+func (f *Forces) Reset() {
+	f.groups, f.order, f.changing, f.scratch = f.groups[:0], f.order[:0], f.changing[:0], 0
+}
 
 // Add adds an effect. Call it in ascending order of the effects' slots: within a group,
 // effects are summed in the order of calls (M2). The error is field.Set's: parameters that
@@ -81,7 +83,21 @@ func (f *Forces) Add(e *Effect) error {
 		return err
 	}
 	f.scratch = max(f.scratch, g.set.Scratch())
+	if e.Changing {
+		f.changing = append(f.changing, *e)
+	}
 	return nil
+}
+
+// ChangeAt reports whether an effect that changes with time acts on a body of kind k at p: a
+// wind does not without coupling.
+func (f *Forces) ChangeAt(k *Kind, p Vec3) bool {
+	for i := range f.changing {
+		if e := &f.changing[i]; e.ActsOn(k, p) && (e.Mode != Wind || k.Coupling != 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // group finds or adds a group, reusing the memory of earlier ticks.
@@ -110,6 +126,15 @@ func (f *Forces) Work(b *Bodies, from, to int) int {
 		n += f.groups[i].set.Work(points)
 	}
 	return n
+}
+
+// blockWork is Work for the first n rows. A block costs the same however few points it has.
+func (f *Forces) blockWork(b *Bodies, n int) int {
+	points, few := f.Work(b, 0, n), n%field.BlockPoints
+	if few > 0 {
+		points += f.Work(b, n-few, n) / few * (field.BlockPoints - few)
+	}
+	return points
 }
 
 func (b *Bodies) points(from, to int) field.Planes {

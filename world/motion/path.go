@@ -86,10 +86,17 @@ func (p *Path) Check() error {
 
 // Reach is where and on what an effect acts.
 type Reach struct {
-	Box    field.Box
-	Boxed  bool // otherwise it acts everywhere
-	Center Vec3
-	Layers Layers
+	Box      field.Box
+	Boxed    bool // otherwise it acts everywhere
+	Changing bool // its force changes with time: it keeps awake what it acts on
+	Center   Vec3
+	Layers   Layers
+}
+
+// Set sets what follows from the program and its parameters.
+func (r *Reach) Set(p *field.Program, params []field.Vec4) {
+	r.Box, r.Boxed = p.Box()
+	r.Changing = p.ChangesWithTime(params)
 }
 
 // Contains reports whether p is in the reach. It makes the same test as force evaluation,

@@ -3,6 +3,7 @@ package motion
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/worldd/worldd/field"
 )
@@ -54,6 +55,7 @@ type Sim struct {
 	rowOf   []int32  // by number; -1 for none
 	awake   int      // rows below it are awake
 	settled []uint32 // numbers of the bodies that fell asleep in the last tick
+	rested  []int32  // scratch of settle
 	sources []source // by slot
 	acting  int      // sources that are live
 	forces  Forces
@@ -171,7 +173,7 @@ func (m *Sim) SetEffect(slot uint32, s *Source, wake bool) error {
 	e.Source, e.live = *s, true
 	m.acting++
 	e.Reach.Layers = s.Layers
-	e.Box, e.Boxed = s.Program.Box()
+	e.Reach.Set(s.Program, s.Params)
 	e.Center = s.Path.Center
 	if leader, ok := m.leader(s); ok {
 		e.Center = s.CenterAt(&m.stepper, m.tick, leader)
@@ -219,7 +221,10 @@ func (m *Sim) TickWithin(most int) (points int, ok bool) {
 	if points, ok = m.step(most); !ok {
 		return points, false
 	}
-	m.settle()
+	more, ok := m.settle(most - points)
+	if points += more; !ok {
+		return points, false
+	}
 	for i := range m.sources {
 		if e := &m.sources[i]; e.live && e.Last == m.tick {
 			m.EndEffect(uint32(i), true)
@@ -234,8 +239,8 @@ func (m *Sim) step(most int) (points int, ok bool) {
 		return 0, true
 	}
 	m.gatherForces()
-	if points = (m.awake + field.BlockPoints - 1) / field.BlockPoints * field.BlockPoints * m.acting; points > most {
-		points = m.work()
+	if points = m.bound(m.awake); points > most {
+		points = m.forces.blockWork(&m.bodies, m.awake)
 	}
 	if points > most {
 		return points, false
@@ -246,30 +251,38 @@ func (m *Sim) step(most int) (points int, ok bool) {
 	return points, true
 }
 
-// work returns the number of points that the next step evaluates: a block costs the same however
-// few points it has.
-func (m *Sim) work() int {
-	points, few := m.forces.Work(&m.bodies, 0, m.awake), m.awake%field.BlockPoints
-	if few > 0 {
-		points += m.forces.Work(&m.bodies, m.awake-few, m.awake) / few * (field.BlockPoints - few)
-	}
-	return points
+// bound returns a bound of the points at which effects are evaluated for some bodies.
+func (m *Sim) bound(bodies int) int {
+	return (bodies + field.BlockPoints - 1) / field.BlockPoints * field.BlockPoints * m.acting
 }
 
-// settle puts the bodies to sleep that have rested.
-func (m *Sim) settle() {
-	m.settled = m.settled[:0]
+// settle puts the bodies to sleep that have rested and are still, within the limit of
+// TickWithin.
+func (m *Sim) settle(most int) (points int, ok bool) {
+	m.settled, m.rested = m.settled[:0], m.rested[:0]
 	b := &m.bodies
-	for row := m.awake - 1; row >= 0; row-- {
+	for row := range m.awake {
 		if v := b.Velocity(row); b.Rest[row] == 0 && v.Dot(v) > m.stepper.moveSquare {
 			continue // most bodies: they move
 		}
-		if m.stepper.Settle(b, row) {
-			m.settled = append(m.settled, m.number[row])
-			m.awake--
-			m.swap(row, m.awake)
+		if m.stepper.CountRest(b, row) {
+			m.rested = append(m.rested, int32(row))
 		}
 	}
+	if points = m.bound(len(m.rested)); points > most {
+		points = m.batch.workAt(&m.forces, b, m.rested)
+	}
+	if points > most {
+		return points, false
+	}
+	m.rested = m.stepper.FindStill(&m.batch, &m.forces, b, m.rested)
+	for _, row := range slices.Backward(m.rested) {
+		b.FallAsleep(int(row))
+		m.settled = append(m.settled, m.number[row])
+		m.awake--
+		m.swap(int(row), m.awake)
+	}
+	return points, true
 }
 
 // Changed calls f with the state of each body that the last tick may have changed: those
@@ -314,8 +327,8 @@ func (m *Sim) gatherForces() {
 			continue
 		}
 		acting := Effect{
-			Program: e.Program, Params: e.Params, Mode: e.Mode, Layers: e.Source.Layers,
-			Center: e.Center, Time: m.stepper.Seconds(m.tick - e.Born),
+			Program: e.Program, Params: e.Params, Mode: e.Mode, Reach: e.Reach,
+			Time: m.stepper.Seconds(m.tick - e.Born),
 		}
 		if err := m.forces.Add(&acting); err != nil {
 			panic("motion: an effect that SetEffect accepted: " + err.Error())

@@ -49,3 +49,25 @@ func TestSimEffectReplacedByEnded(t *testing.T) {
 		require.Equal(t, wake, state.Awake)
 	}
 }
+
+// Bodies fall asleep together, more than are evaluated at once, and the points at which their
+// stillness is evaluated count.
+func TestSimManyFallAsleep(t *testing.T) {
+	const bodies = 3*BatchRows + 5
+	for _, most := range []int{bodies, 2 * bodies} {
+		s := NewSim(*testStepper(BoundsClamp), 5)
+		for i := range uint32(bodies) {
+			s.Put(i, 0, State{Position: Vec3{X: float32(i) / 100, Y: 0.5 + float32(i%2)*9}, Rest: s.stepper.RestTicks, Awake: true})
+		}
+		require.NoError(t, s.SetEffect(3, &Source{Program: lift(t), Params: []field.Vec4{{}}, Born: 1, First: 2}, false))
+		points, ok := s.TickWithin(most)
+		require.Equal(t, most == 2*bodies, ok, "%d points", points)
+		if !ok {
+			continue
+		}
+		for i := range uint32(bodies) {
+			state, _ := s.State(i)
+			require.Equal(t, i%2 == 1, state.Awake, "half of them lie on the ground")
+		}
+	}
+}

@@ -23,8 +23,8 @@ func weather(t testing.TB, s *Stepper, tick uint64) []Effect {
 		p, err := field.Compile(text)
 		require.NoError(t, err)
 		e := Effect{
-			Program: p, Mode: Mode(i % 2), Layers: [...]Layers{2, 0, 0, 1, 0}[i%5],
-			Center: Vec3{X: float32(5*i) - 20, Y: float32(i), Z: float32(7*i%11) - 5}, Time: s.Seconds(tick),
+			Program: p, Mode: Mode(i % 2), Time: s.Seconds(tick),
+			Reach: Reach{Layers: [...]Layers{2, 0, 0, 1, 0}[i%5], Center: Vec3{X: float32(5*i) - 20, Y: float32(i), Z: float32(7*i%11) - 5}},
 		}
 		for _, param := range p.Params() {
 			e.Params = append(e.Params, param.Default)
@@ -307,8 +307,8 @@ func TestEffectsElsewhereHaveNoInfluence(t *testing.T) {
 	require.NoError(t, err)
 	var near, all []Effect
 	for i := range 24 {
-		e := Effect{Program: everywhere, Mode: Mode(i / 5 % 2), Layers: Layers(i * 5 % 4), Center: Vec3{Y: float32(i) / 3}}
-		far := Effect{Program: boxed, Mode: Mode(i % 2), Layers: Layers(i * 3 % 4), Center: Vec3{X: 1000}}
+		e := Effect{Program: everywhere, Mode: Mode(i / 5 % 2), Reach: Reach{Layers: Layers(i * 5 % 4), Center: Vec3{Y: float32(i) / 3}}}
+		far := Effect{Program: boxed, Mode: Mode(i % 2), Reach: Reach{Layers: Layers(i * 3 % 4), Center: Vec3{X: 1000}}}
 		if i%4 == 1 && e.Mode == Wind {
 			near = append(near, e)
 		}

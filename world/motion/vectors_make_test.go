@@ -35,6 +35,7 @@ var vectorPrograms = []string{
 	"param pull = 2\noutput += (1e38, 1e38, 0) * pull\n",
 	"output += (10 * sin(time / 2), fract(time / 3), sin(position.x * 0.3 + time))\n",
 	"output += curl_noise((position - (2, 0, 1) * time) / 12) * 4\n",
+	"param amount = 0\nbox (-4, -4, -4) (4, 4, 4)\noutput.y += amount * sin(time)\n",
 }
 
 const (
@@ -100,6 +101,7 @@ func vectorCases(t testing.TB) (all []*vectorCase) {
 	all = append(all, groundCases()...)
 	all = append(all, boundsCases()...)
 	all = append(all, restCases()...)
+	all = append(all, stillCases()...)
 	all = append(all, forceCases()...)
 	all = append(all, wakeCases()...)
 	all = append(all, pathCases()...)
@@ -222,6 +224,64 @@ func restCases() []*vectorCase {
 		}
 	}
 	return []*vectorCase{speeds, one, round}
+}
+
+// stillCases are about what falls asleep among what rests.
+func stillCases() (all []*vectorCase) {
+	for _, hz := range []int{1, 60, 1000} {
+		for _, gravity := range []float32{9.81, 0.05, 0} {
+			c := newCase(fmt.Sprintf("slow in gravity %v at %d Hz", gravity, hz), 6)
+			c.TickHz, c.Gravity = hz, bits(gravity)
+			for kind := range 5 {
+				radius := float32(c.Kinds[kind].Radius)
+				for _, y := range []float32{radius, radius + 1e-7, radius + 0.01, 5} {
+					c.body(kind, vec{X: 1, Y: y}, vec{}).body(kind, vec{Y: y}, vec{X: 0.02, Y: 0.05})
+				}
+			}
+			all = append(all, c)
+		}
+	}
+	for _, mode := range []int{0, 1} {
+		c := newCase(fmt.Sprintf("carried by mode %d", mode), 9)
+		balance := float32(9.81)
+		if mode == 0 {
+			balance = 9.81 / 60 / 0.3 // of a feather
+		}
+		for i := range 18 {
+			c.Kinds = append(c.Kinds, vectorKind{InvMass: 1, Coupling: 0.3, Radius: 0.1, Layers: 8 << i})
+			c.body(5+i, vec{X: float32(i), Y: 5}, vec{})
+			share := 1 + float32(i-9)/9/2048
+			flow := [4]bits{bits(float32(i%3) * 1e-4), bits(balance * share), 0, 0}
+			c.effect(vectorChange{Before: 1, Slot: i, Mode: mode, Layers: 8 << i, Params: [][4]bits{flow}}, vec{})
+		}
+		all = append(all, c)
+	}
+	walls := newCase("pressed to bounds", 6)
+	walls.Gravity = 0
+	for kind := range 5 {
+		walls.body(kind, vec{X: 30, Y: 5, Z: -30}, vec{}).body(kind, vec{X: 30, Y: 20}, vec{}).body(kind, vec{Y: 20}, vec{})
+	}
+	walls.effect(vectorChange{Before: 1, Slot: 0, Params: [][4]bits{{0.3, 0.2, -0.3, 0}}}, vec{})
+	for i, amount := range []bits{0, 1e-6} {
+		c := newCase(fmt.Sprintf("where effects change, %d", i), 10).crowd()
+		for slot, layers := range []uint32{2, 4, 1, 0} {
+			e := vectorChange{Before: 1, Slot: slot, Program: 9, Mode: slot % 2, Layers: layers, Params: [][4]bits{{amount, amount, amount, amount}}}
+			if slot == 3 {
+				e.Last = 3
+			}
+			c.effect(e, vec{X: float32(4*slot) - 8, Y: 1})
+		}
+		all = append(all, c)
+	}
+	edge := newCase("into a box in the last tick of rest", 6)
+	edge.Gravity = 0
+	for i := range 16 {
+		before := 0.06 / 60 * (float32(i/4) + 0.5)
+		edge.state(ice, vec{X: -2 - before, Y: 10}, vec{X: 0.06}, uint32(i%4), true)
+		edge.state(ice, vec{X: 2 - before, Y: 10, Z: 1}, vec{X: 0.06}, uint32(i%4), true)
+	}
+	edge.effect(vectorChange{Program: 1, Mode: 1, Before: 1}, vec{Y: 10})
+	return append(all, walls, edge)
 }
 
 func forceCases() []*vectorCase {

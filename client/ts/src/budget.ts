@@ -26,6 +26,7 @@ export const cost = {
   reach: 0.000_004, // to find whether a body is in reach of an effect that moves or changes
   effect: 0.000_2, // in a tick
   act: 0.000_5, // of an effect, for each block of bodies that a tick moves
+  instruction: 0.000_01, // of an effect that is added, changed or found again
   look: 0.000_01, // at anything else
 } as const
 

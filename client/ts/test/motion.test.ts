@@ -162,3 +162,17 @@ test('paths are checked', () => {
   assert.ok(/at most 1000000/.test(checkPath({ ...path, velocity: Float32Array.of(0, 1000001, 0) })))
   assert.ok(/at most 1000000/.test(checkPath({ ...path, axisV: Float32Array.of(0, 0, NaN) })))
 })
+
+test('bodies fall asleep together, more than are evaluated at once', () => {
+  const sim = simOf({ ...readLines<Vector>('world/motion/testdata/motion.jsonl')[5], Bodies: [] })
+  const state = new State()
+  const bodies = 3 * 256 + 5
+  for (let i = 0; i < bodies; i++) {
+    sim.put(i, 0, Object.assign(new State(), { x: Math.fround(i / 100), y: 0.5 + (i % 2) * 9, rest: 4, awake: true }))
+  }
+  sim.tick()
+  for (let i = 0; i < bodies; i++) {
+    assert.ok(sim.state(i, state))
+    assert.equal(state.awake, i % 2 === 1, 'half of them lie on the ground')
+  }
+})

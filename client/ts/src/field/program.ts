@@ -189,7 +189,10 @@ const Flow = {
 
 /** Returns the flow of an operation's result. */
 function flowOf(i: Instruction, planes: Uint8Array): number {
-  const [a, b, c] = i.operands.map(plane => planes[plane])
+  const { operands } = i
+  const a = planes[operands[0]]
+  const b = planes[operands[1]]
+  const c = planes[operands[2]]
   switch (i.op) {
     case Op.mul:
       return flowOfProduct(a, b)
@@ -200,8 +203,8 @@ function flowOf(i: Instruction, planes: Uint8Array): number {
     case Op.sub:
       return flowOfSum(a, b)
   }
-  const changing = i.operands.some((plane, k) => k < operandCounts[i.op] && planes[plane] === Flow.changing)
-  return changing ? Flow.changing : Flow.steady
+  for (let k = 0; k < operandCounts[i.op]; k++) if (planes[operands[k]] === Flow.changing) return Flow.changing
+  return Flow.steady
 }
 
 function flowOfProduct(a: number, b: number): number {

@@ -388,6 +388,7 @@ export class Bodies {
     const v = this.effects.slots.get(slot)!.after(tick)
     if (v === null) return
     const source = v.source!
+    this.budget.spend(cost.instruction * source.program.code.length)
     if (!follows(v) || source.leader === noNumber) {
       m.setEffect(slot, source, false)
       return
@@ -406,6 +407,7 @@ export class Bodies {
         if (v.from !== tick) continue
         this.budget.spend(cost.effect + cost.look * m.effects)
         if (v.wakesOld || v.wakesNew) this.budget.spend(2 * cost.reach * m.length)
+        if (v.source !== null) this.budget.spend(cost.instruction * v.source.program.code.length)
         if (this.budget.overdrawn) return false
         m.endEffect(slot, v.wakesOld)
         if (v.source !== null) m.setEffect(slot, v.source, v.wakesNew)

@@ -21,6 +21,7 @@ export interface Effect {
   readonly layers: number // kinds that feel it; 0: all
   readonly center: Float32Array
   readonly time: number // seconds since it was added
+  readonly changing: boolean // with time, with these parameters
 }
 
 /** Reports whether p is in the reach of an effect with its centre at c. */
@@ -73,6 +74,20 @@ export class Forces {
   /** Adds an effect. Call it in ascending order of mode, layers and slot. */
   add(e: Effect): void {
     this.effects.push(e)
+  }
+
+  /**
+   * Reports whether an effect that changes with time acts on a row: a wind does not without
+   * coupling.
+   */
+  changeAt(b: Columns, k: Kind, row: number): boolean {
+    const { effects } = this
+    for (let i = 0; i < effects.length; i++) {
+      const e = effects[i]
+      if (!e.changing || !feels(k, e.layers) || (e.mode === Mode.wind && k.coupling === 0)) continue
+      if (contains(e, e.center, b.x[row], b.y[row], b.z[row])) return true
+    }
+    return false
   }
 
   /**

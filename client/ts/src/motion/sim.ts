@@ -30,6 +30,7 @@ class Acting implements Effect {
   readonly mode: number
   readonly layers: number
   readonly source: Source
+  readonly changing: boolean
   time = 0
 
   constructor(slot: number, s: Source) {
@@ -39,6 +40,7 @@ class Acting implements Effect {
     this.params = s.params
     this.mode = s.mode
     this.layers = s.layers
+    this.changing = s.program.changesWithTime(s.params)
   }
 }
 
@@ -70,6 +72,8 @@ export class Sim {
   private rowOf = new Int32Array(64).fill(-1) // by number; -1 for none
   private settled = new Uint32Array(64) // numbers of the bodies that fell asleep in the last tick
   private settledCount = 0
+  private rested = new Uint32Array(64) // scratch of settle
+  private readonly trial = new Columns() // blockPoints rows
   private readonly slots: (Acting | null)[] = []
   private readonly bySlot: Acting[] = []
   private readonly ordered: Acting[] = [] // by mode, layers, slot
@@ -79,6 +83,7 @@ export class Sim {
 
   /** An empty Sim after a tick. */
   constructor(p: Params, tick: number) {
+    for (let i = 0; i < blockPoints; i++) this.trial.add()
     this.stepper = new Stepper(p)
     this.now = tick
   }
@@ -193,7 +198,7 @@ export class Sim {
       if (this.forces.points > most) return false
       this.stepper.step(this.bodies, this.forces, from, to)
     }
-    this.settle()
+    if (!this.settle(most)) return false
     for (let i = 0; i < this.bySlot.length; ) {
       const e = this.bySlot[i]
       if (e.source.last === this.now) this.endEffect(e.slot, true)
@@ -289,15 +294,50 @@ export class Sim {
     }
   }
 
-  /** Counts the rest of awake bodies. */
-  private settle(): void {
-    const b = this.bodies
+  /**
+   * Counts the rest of awake bodies, and puts those to sleep that have rested and are still,
+   * within the limit of tickWithin.
+   */
+  private settle(most: number): boolean {
+    const { stepper, forces, bodies: b, rested } = this
+    let n = 0
     this.settledCount = 0
     for (let row = this.awake - 1; row >= 0; row--) {
-      if (!this.stepper.settle(b, row)) continue
+      if (!stepper.countRest(b, row)) continue
+      if (forces.changeAt(b, stepper.kinds[b.kind[row]], row)) b.rest[row] = 0
+      else rested[n++] = row
+    }
+    for (let from = 0; from < n; from += blockPoints) {
+      if (!this.settleBlock(from, Math.min(from + blockPoints, n), most)) return false
+    }
+    return true
+  }
+
+  /** Is settle for a block of rested rows, which descend. */
+  private settleBlock(from: number, to: number, most: number): boolean {
+    const { stepper, forces, bodies: b, trial, rested } = this
+    for (let i = 0; i < to - from; i++) {
+      const row = rested[from + i]
+      trial.x[i] = b.x[row]
+      trial.y[i] = b.y[row]
+      trial.z[i] = b.z[row]
+      trial.vx[i] = trial.vy[i] = trial.vz[i] = 0
+      trial.kind[i] = b.kind[row]
+    }
+    forces.sum(trial, stepper.kinds, 0, to - from)
+    if (forces.points > most) return false
+    stepper.step(trial, forces, 0, to - from)
+    for (let i = 0; i < to - from; i++) {
+      const row = rested[from + i]
+      if (!stepper.isHeld(trial, forces, i, b, row)) {
+        b.rest[row] = 0
+        continue
+      }
       this.settled[this.settledCount++] = b.number[row]
+      b.fallAsleep(row)
       this.swap(row, --this.awake)
     }
+    return true
   }
 
   private row(number: number): number {
@@ -316,6 +356,7 @@ export class Sim {
       const old = this.settled
       this.settled = new Uint32Array(this.bodies.x.length)
       this.settled.set(old)
+      this.rested = new Uint32Array(this.settled.length)
     }
     this.rowOf[number] = row
     this.bodies.number[row] = number

@@ -4,7 +4,7 @@
 import type { Columns } from './columns.ts'
 import type { Forces } from './forces.ts'
 
-const { fround, max, min, sqrt } = Math
+const { abs, fround, max, min, sqrt } = Math
 
 /** maxSpeed is the highest speed of a body in m/s. */
 export const maxSpeed = 128
@@ -13,6 +13,12 @@ const maxFloat = fround(3.4028234663852886e38)
 
 /** hysteresis times restSpeed is the speed at which a body counts as moving. */
 const hysteresis = 2
+
+/**
+ * slackShare is the part of the forces on a body that may remain where it is held: where
+ * effects carry it, they balance up to rounding alone.
+ */
+const slackShare = 1 / 4096
 
 /** Params describes the world in which bodies move: a schema's Motion. Numbers are float32s. */
 export interface Params {
@@ -162,8 +168,8 @@ export class Stepper {
     return share === 0 || (v >= -this.minImpact && v <= this.minImpact) ? 0 : v * share
   }
 
-  /** Counts a row's rest after a tick of motion, and reports whether it fell asleep. */
-  settle(b: Columns, row: number): boolean {
+  /** Counts a row's rest after a tick of motion, and reports whether it has rested for restTicks. */
+  countRest(b: Columns, row: number): boolean {
     const k = this.kinds[b.kind[row]]
     const square = dot(b.vx[row], b.vy[row], b.vz[row])
     const still = b.vx[row] === 0 && b.vy[row] === 0 && b.vz[row] === 0 // square may underflow
@@ -172,9 +178,30 @@ export class Stepper {
     } else if (k.inverseMass === 0 || !(square <= this.moveSquare)) {
       b.rest[row] = 0
     }
-    if (b.rest[row] < this.params.restTicks) return false
-    b.fallAsleep(row)
-    return true
+    return b.rest[row] >= this.params.restTicks
+  }
+
+  /**
+   * Reports whether a step left row i of trial, which was at rest where b's row is, within what
+   * is held. f has the sums for trial.
+   */
+  isHeld(trial: Columns, f: Forces, i: number, b: Columns, row: number): boolean {
+    const { wind, push } = f
+    const { coupling, inverseMass } = this.kinds[b.kind[row]]
+    if (inverseMass === 0) return true
+    const dt = this.tickSeconds
+    let sum = this.fall
+    sum = fround(fround(sum + abs(fround(wind.x[i] * coupling))) + abs(fround(push.x[i] * dt)))
+    sum = fround(fround(sum + abs(fround(wind.y[i] * coupling))) + abs(fround(push.y[i] * dt)))
+    sum = fround(fround(sum + abs(fround(wind.z[i] * coupling))) + abs(fround(push.z[i] * dt)))
+    const slack = fround(sum * slackShare)
+    const way = fround(slack * dt)
+    return (
+      abs(trial.vx[i]) <= slack && abs(trial.vy[i]) <= slack && abs(trial.vz[i]) <= slack &&
+      abs(fround(trial.x[i] - b.x[row])) <= way &&
+      abs(fround(trial.y[i] - b.y[row])) <= way &&
+      abs(fround(trial.z[i] - b.z[row])) <= way
+    )
   }
 }
 
