@@ -35,7 +35,8 @@ func (w *World) Restore(img *Image) error {
 // world's is higher, and every handle of the old run is Stale (H5). If it would be above
 // Config.LastGeneration, the error is ErrImage: make the world with a higher range, or begin a
 // new one under a new epoch. Handles in components that named live entities are updated. Spawned
-// and Destroyed are empty.
+// and Destroyed are empty. Effects are the image's, whatever was added before: a game that wants
+// its program's or file's own adds and removes them afterwards.
 func (w *World) RestoreRun(img *Image) error {
 	renewed := bulk.PoolState{
 		FirstGeneration: img.entities.FirstGeneration, Newest: img.entities.Newest,

@@ -80,7 +80,7 @@ func (g *game) hosted() *host.Game {
 		MorePlayers: fmt.Sprintf("a --world file with a higher limits.max_players, at most %d", scenes.MaxPlayers),
 		Seed:        file.Seed, AreaMetres: areaOf(file),
 		Attach:    func(r *server.Room) { g.Attach(r) },
-		TakeImage: scene.TakeImage, RestoreRun: scene.RestoreRun, Replay: scene.Replay,
+		TakeImage: scene.TakeImage, RestoreRun: scene.RestoreRun, Replay: scene.Replay, Restored: scene.Restored,
 		Reload:   g.reload,
 		Describe: g.describe,
 		Confused: g.confused,

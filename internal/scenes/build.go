@@ -107,10 +107,14 @@ func (s *Scene) addEffects() error {
 		if e.Mode == ModeWind {
 			mode = world.Wind
 		}
-		def := world.EffectDef{Program: program, Params: paramsOf(program, e.Params), Mode: mode, Center: vec3(e.Center)}
-		if err := s.addEffect(e, def); err != nil {
-			return err
+		f := fileEffect{file: e, def: world.EffectDef{Program: program, Params: paramsOf(program, e.Params), Mode: mode, Center: vec3(e.Center)}}
+		f.sum = f.fingerprint()
+		if e.Pulse == nil {
+			if err := s.begin(&f); err != nil {
+				return err
+			}
 		}
+		s.effects = append(s.effects, f)
 	}
 	return s.World.AddSystem(world.Before, "scenes/effects", s.addPulses)
 }
@@ -126,9 +130,6 @@ func (e *Effect) source() string {
 
 // paramsOf returns the program's defaults with the file's overrides.
 func paramsOf(program *field.Program, overrides []Param) []field.Vec4 {
-	if len(overrides) == 0 {
-		return nil
-	}
 	declared := program.Params()
 	values := make([]field.Vec4, len(declared))
 	for i, p := range declared {

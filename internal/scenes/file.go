@@ -2,7 +2,7 @@ package scenes
 
 import (
 	"reflect"
-	"strings"
+	"slices"
 )
 
 // File is a parsed world file. The yaml tags are the format's keys; WORLDS.md describes
@@ -163,13 +163,19 @@ func (o *Orbit) defaults()    { o.PeriodS = 60 }
 func (g *Grid) defaults()     { g.Spacing = 1 }
 func (p *Players) defaults()  { p.Speed, p.Poke = 6, 6 }
 
-// ChangedKeys returns the file's top-level keys whose values differ in next.
-func (f *File) ChangedKeys(next *File) []string {
-	var keys []string
-	a, b := reflect.ValueOf(f).Elem(), reflect.ValueOf(next).Elem()
-	for i := range a.NumField() {
-		if key, ok := a.Type().Field(i).Tag.Lookup("yaml"); ok && !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
-			key, _, _ = strings.Cut(key, ",")
+// ChangedKeys returns the file's top-level keys whose values differ in next. Those that a restart
+// with an image does not apply have a note.
+func (f *File) ChangedKeys(next *File) (keys []string) {
+	was := map[string]any{}
+	for key, value := range f.values {
+		was[key] = value
+	}
+	for key, value := range next.values {
+		switch {
+		case reflect.DeepEqual(was[key], value):
+		case slices.Contains(beginningKeys, key):
+			keys = append(keys, key+" (for a new world)")
+		default:
 			keys = append(keys, key)
 		}
 	}

@@ -19,10 +19,11 @@ type Scene struct {
 	identity *world.Component[messages.Identity]
 	names    *world.Component[messages.Name]
 	kinds    map[string]world.KindID
-	pulses   []pulsing
+	effects  []fileEffect
 	emitters []emitter
 	avatars  map[world.Entity][2]float32 // last steering of each
 	missiles []world.Entity              // some may have ended
+	restored []string                    // see Restored
 }
 
 // ErrPlayers: the world has limits.max_players avatars. The client may try again later.

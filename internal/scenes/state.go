@@ -15,6 +15,8 @@ import (
 type state struct {
 	Name    string // of the world file
 	Avatars []avatarState
+	Effects []effectState     `json:",omitempty"`
+	Keys    map[string]uint64 `json:",omitempty"` // see File.fingerprints; nil in older images, as Effects
 
 	// Before effects had paths, a system moved them.
 	Orbits []world.EffectID `json:",omitempty"` // by effect with an orbit or a pulse; 0 for a pulse
@@ -35,7 +37,7 @@ type avatarState struct {
 
 // TakeImage copies the whole scene into img, as World.TakeImage does.
 func (s *Scene) TakeImage(img *world.Image) error {
-	now := state{Name: s.File.Name}
+	now := state{Name: s.File.Name, Effects: s.effectStates(), Keys: s.File.fingerprints()}
 	for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
 		now.Avatars = append(now.Avatars, avatarState{e, s.avatars[e]})
 	}
@@ -115,7 +117,8 @@ func (s *Scene) replace(id world.EffectID, change func(*world.EffectDef)) {
 }
 
 // RestoreRun starts a new run from an image of a scene of the same file; see
-// World.RestoreRun. The old run's avatars are destroyed by the first step. On an error
+// World.RestoreRun. The old run's avatars are destroyed by the first step. Effects that the
+// file describes as before continue; the others are made from the file again. On an error
 // (world.ErrImage, world.ErrImageWorld) the scene is unchanged.
 func (s *Scene) RestoreRun(img *world.Image) error {
 	then, err := s.stateOf(img)
@@ -126,6 +129,10 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 		return err
 	}
 	s.replaceMoved(then)
+	if then.Keys == nil {
+		then.Effects = s.findEffects()
+	}
+	s.restored = append(s.renewEffects(then.Effects), s.File.edits(then.Keys)...)
 	clear(s.avatars)
 	for slot := range s.World.Slots() {
 		if e := s.World.HandleAt(slot); e != 0 {

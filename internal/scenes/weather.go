@@ -2,45 +2,61 @@ package scenes
 
 import (
 	"math"
+	"slices"
 
 	"github.com/worldd/worldd/world"
 )
 
-// pulsing is an effect of the file that appears again and again; others exist only in the
-// world.
-type pulsing struct {
-	pulse *Pulse
-	def   world.EffectDef
+// fileEffect is an effect of the file at run time.
+type fileEffect struct {
+	file *Effect
+	def  world.EffectDef // of a pulse: without what addPulse draws
+	sum  uint64          // of all that the file says about it, see fingerprint
+	ids  []world.EffectID
 }
 
-func (s *Scene) addEffect(e *Effect, def world.EffectDef) error {
-	if e.Pulse != nil {
-		s.pulses = append(s.pulses, pulsing{e.Pulse, def})
-		return nil
+// begin adds an effect that is no pulse. An orbit is where it would be had it begun with the world.
+func (s *Scene) begin(f *fileEffect) error {
+	def := f.def
+	if f.file.Orbit != nil {
+		def.Orbit = f.file.Orbit.path(s.File.TickHz)
+		def.Orbit.Phase += uint32(s.World.Tick()) * def.Orbit.Rate
 	}
-	if e.Orbit != nil {
-		def.Orbit = e.Orbit.path(s.File.TickHz)
-	}
-	_, err := s.World.AddEffect(def)
+	id, err := s.World.AddEffect(def)
+	f.ids = []world.EffectID{id}
 	return err
 }
 
 // addPulses runs before each step.
 func (s *Scene) addPulses(w *world.World) {
-	for i := range s.pulses {
-		for range due(s.pulses[i].pulse.PerSecond, w.Tick(), s.File.TickHz) {
-			s.addPulse(&s.pulses[i])
+	for i := range s.effects {
+		f := &s.effects[i]
+		if f.file.Pulse == nil {
+			continue
+		}
+		for range due(f.file.Pulse.PerSecond, w.Tick(), s.File.TickHz) {
+			s.addPulse(f)
 		}
 	}
 }
 
-func (s *Scene) addPulse(p *pulsing) {
-	def := p.def
-	def.Center = s.within(p.pulse.Region)
+func (s *Scene) addPulse(f *fileEffect) {
+	pulse, def := f.file.Pulse, f.def
+	def.Center = s.within(pulse.Region)
 	x, z := turn(s.World.Rand().Float64())
-	def.Velocity = world.Vec3{X: float32(x), Z: float32(z)}.Scale(p.pulse.Speed)
-	def.LifeTicks = ticks(p.pulse.LifeS, s.File.TickHz)
-	_, _ = s.World.AddEffect(def) // at the world's limit of effects: skip this one
+	def.Velocity = world.Vec3{X: float32(x), Z: float32(z)}.Scale(pulse.Speed)
+	def.LifeTicks = ticks(pulse.LifeS, s.File.TickHz)
+	if id, err := s.World.AddEffect(def); err == nil { // at the world's limit of effects: skip this one
+		f.ids = append(s.live(f.ids), id)
+	}
+}
+
+// live drops effects that have ended from a list.
+func (s *Scene) live(ids []world.EffectID) []world.EffectID {
+	return slices.DeleteFunc(ids, func(id world.EffectID) bool {
+		_, lives := s.World.Effect(id)
+		return !lives
+	})
 }
 
 // path returns the orbit at a tick rate. A turn is exact to 2^-32 per tick.

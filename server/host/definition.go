@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -96,6 +98,9 @@ type Game struct {
 	TakeImage  func(*world.Image) error
 	RestoreRun func(*world.Image) error
 	Replay     func(io.Reader) (*world.Replay, error)
+	// Restored returns, after RestoreRun, what of the game's files has changed since the image was
+	// saved, a line each, and whether it applies. serve logs the lines.
+	Restored func() []string
 	// Reload reads the game's limits again, on SIGHUP. MaxSessionsPerAddress is left to the
 	// command line. changed names other settings that have changed, and take a restart. Without
 	// Rooms it runs beside the ticks of the world; with them it is called for each room, between
@@ -247,6 +252,16 @@ func (g *Game) restoreRun(img *world.Image) error {
 		g.destroyAvatar(g.World.HandleAt(slot))
 	}
 	return nil
+}
+
+// logRestored logs Restored after an image was restored.
+func (g *Game) logRestored(log *zap.Logger) {
+	if g.Restored == nil {
+		return
+	}
+	for _, line := range g.Restored() {
+		log.Warn("not as in the image: " + line)
+	}
 }
 
 // destroyAvatar destroys e if it is an avatar.

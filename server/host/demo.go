@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/worldd/worldd/internal/commandline"
@@ -89,7 +90,7 @@ func (c *demoCommand) game(p *program) (*Game, error) {
 		if err := c.fits(p, o); err != nil {
 			return nil, err
 		}
-		g, _ := p.roomsOf(o, func(*server.Config) {}, recordFlags{}, nil)
+		g, _ := p.roomsOf(o, func(*server.Config) {}, recordFlags{}, zap.NewNop())
 		g.MaxSessions = max(c.Bots, session.DefaultMaxSessions)
 		return g, nil
 	}

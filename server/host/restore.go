@@ -49,6 +49,7 @@ func restore(g *Game, store *imagefile.Store, p *program, log *zap.Logger) error
 			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
 			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged))
 	}
+	g.logRestored(log)
 	p.print("restored from %s: tick %d, %d entities", found.Path, g.World.Tick(), g.World.Stats().Entities)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 // validateRooms reports the contradictions in d.Rooms, and between d and d.Rooms.
@@ -63,7 +64,7 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record recordFla
 			h.mu.Lock()
 			h.games[q.Name] = g
 			h.mu.Unlock()
-			made := g.inRoom()
+			made := g.inRoom(q.Name, log)
 			endRecording := func() {}
 			if record.Record != "" {
 				endRecording = records.add(made, g, q, k.Pinned && q.ID == "")
@@ -109,8 +110,15 @@ func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 }
 
 // inRoom returns g for a room.
-func (g *Game) inRoom() *server.RoomGame {
-	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, RestoreRun: g.RestoreRun, Reload: g.Reload}
+func (g *Game) inRoom(room string, log *zap.Logger) *server.RoomGame {
+	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, Reload: g.Reload}
+	r.RestoreRun = func(img *world.Image) error {
+		err := g.RestoreRun(img)
+		if err == nil {
+			g.logRestored(log.With(zap.String("room", room)))
+		}
+		return err
+	}
 	r.GameName, r.Image.Take = "", g.TakeImage
 	return r
 }

@@ -95,13 +95,29 @@ func New(seed uint64, g server.Generations) (*Arena, error) {
 	}
 	clock := host.Must(w.AddKind(world.Kind{Name: "clock"}))
 	a.match.Set(host.Must(w.Spawn(clock, world.Vec3{}, world.Vec3{})), Match{Round: 1, Ends: matchTicks})
-	host.Must(w.AddEffect(world.EffectDef{Program: host.Must(field.Compile(wind)), Mode: world.Wind, Layers: windy}))
+	a.blow()
 	return a, errors.Join(
 		w.AddSystem(world.Before, "guide", a.guide),
 		w.AddSystem(world.After, "explode", a.explode),
 		w.AddSystem(world.After, "referee", a.referee),
 		w.AddSystem(world.After, "control", a.control),
 	)
+}
+
+// blow makes the wind the only effect of the world. It continues if it is the one of this program: a
+// restored image may be of another version, with another wind.
+func (a *Arena) blow() {
+	program, blows := host.Must(field.Compile(wind)), false
+	for _, e := range a.world.AppendEffects(nil) {
+		if e.Program.Hash() == program.Hash() {
+			blows = true
+			continue
+		}
+		a.world.RemoveEffect(e.ID)
+	}
+	if !blows {
+		host.Must(a.world.AddEffect(world.EffectDef{Program: program, Mode: world.Wind, Layers: windy}))
+	}
 }
 
 // Attach names the server that runs the arena, after server.Listen or rig.New. Without one
@@ -120,6 +136,7 @@ func (a *Arena) RestoreRun(img *world.Image) error {
 			a.world.Destroy(e)
 		}
 	}
+	a.blow()
 	return nil
 }
 
