@@ -195,13 +195,15 @@ func (c *Client) update() error {
 
 func (c *Client) apply(in Arrivals) error {
 	now := c.now()
-	lost := c.silence.check(now, len(in.Stream) > 0 || len(in.Datagrams) > 0)
+	r := c.session.replica
+	stuck := r != nil && len(r.held) > 0 // snapshots wait for what the stream does not bring
+	lost := c.silence.check(now, len(in.Stream) > 0 || len(in.Datagrams) > 0 && !stuck)
 	fresh, err := c.session.receive(in, now)
 	if err != nil {
 		return err
 	}
 	if lost && c.state != Connecting {
-		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing arrived from the server for %v", lostAfter)}
+		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing new arrived from the server for %v", lostAfter)}
 	}
 	if !c.session.sleeps || c.session.overdue(now-c.sent) {
 		c.sendInput(fresh, now)

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 // nat passes packets between one client and a server, as a network address translator does:
@@ -18,10 +20,12 @@ type nat struct {
 	outer  atomic.Pointer[net.UDPConn]
 	server *net.UDPAddr
 	client atomic.Pointer[net.UDPAddr]
+	most   atomic.Int64 // bytes that a packet may have
 }
 
 func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 	n := &nat{t: t, server: server}
+	n.most.Store(1500)
 	var err error
 	n.inner, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
@@ -33,6 +37,9 @@ func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 				return
 			}
 			n.client.Store(from)
+			if size > int(n.most.Load()) {
+				continue
+			}
 			_, _ = n.outer.Load().WriteToUDP(buf[:size], n.server)
 		}
 	}()
@@ -56,6 +63,9 @@ func (n *nat) rebind() {
 			size, err := c.Read(buf)
 			if err != nil {
 				return
+			}
+			if size > int(n.most.Load()) {
+				continue
 			}
 			_, _ = n.inner.WriteToUDP(buf[:size], n.client.Load())
 		}
@@ -88,4 +98,57 @@ func TestNATRebinds(t *testing.T) {
 	require.Equal(t, []client.State{client.Joined}, states)
 	require.EqualValues(t, 1, h.server.Report().Sessions.Joined)
 	require.Zero(t, h.server.Report().Sessions.Resumed)
+}
+
+// A path that carries less than it did, as path MTU discovery does not notice, holds up full
+// packets for ever. The client reconnects, begins with small packets, and resumes its session,
+// whichever direction has much to send.
+func TestPathShrinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for both sides' patience")
+	}
+	long := append([]byte{0xc5, 1000 >> 8, 1000 & 0xff}, make([]byte, 1000)...) // msgpack
+	for name, c := range map[string]struct {
+		crowd int // that enters then
+		args  []byte
+	}{"to the client": {300, nil}, "to the client, one packet": {30, nil}, "to the server": {0, long}} {
+		h := newFixtureWith(t, func(sc *server.Config) {
+			sc.Game.Commands = []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error {
+				for i := range c.crowd {
+					_, err := sc.World.Spawn(0, world.Vec3{X: float32(i%20) - 10, Y: 0.5, Z: float32(i/20) - 7}, world.Vec3{})
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})}
+		})
+		n := newNAT(t, h.server.Addr())
+		var resumed []bool
+		config := h.config()
+		config.Addr, config.GiveUp = n.inner.LocalAddr().String(), 0
+		config.State = func(s client.StateChange) {
+			if s.State == client.Joined {
+				resumed = append(resumed, s.Resumed)
+			}
+		}
+		player, err := client.Dial(h.ctx, config)
+		require.NoError(t, err)
+		tick := player.Replica().Tick()
+		h.until(player, "a larger size is discovered", func() bool { return player.Replica().Tick() > tick+120 })
+		n.most.Store(1240)
+		for range 5 {
+			_, err = player.Command("poke", 0, c.args)
+			require.NoError(t, err)
+		}
+		h.until(player, "it resumes", func() bool { return len(resumed) == 2 && player.Replica().Len() > c.crowd })
+		f, err := player.Command("poke", 0, c.args)
+		require.NoError(t, err)
+		h.until(player, "it plays on", func() bool {
+			_, answered := f.Poll()
+			return answered
+		})
+		require.Equal(t, []bool{false, true}, resumed, name)
+		require.NoError(t, player.Close())
+	}
 }

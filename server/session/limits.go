@@ -45,6 +45,10 @@ const (
 	// read, and its queues stay full. A connection begins with its Welcome, even one that
 	// arrives late. It exceeds silenceSeconds so that a silent client ends with Timeout.
 	stalledSeconds = 15
+	// stuckSeconds is how long the stream of a connection may bring nothing new although it
+	// has before and snapshots still arrive: a path that carries less than it did loses the
+	// stream's full packets for ever, and a new connection begins with smaller ones.
+	stuckSeconds = 8
 )
 
 func validateMaxSessions(n int) error {

@@ -39,6 +39,8 @@ func (s *Session) receive() {
 		s.fail(&wire.Error{Code: wire.Spent})
 	case s.silentTicks > silenceSeconds*hz:
 		s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
+	case s.progress.stuckTicks() > stuckSeconds*hz:
+		s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "the stream brings nothing new"})
 	case s.progress.stalledTicks() > stalledSeconds*hz:
 		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
@@ -159,6 +161,7 @@ type progress struct {
 	newest, structure uint32 // highest acknowledged
 	snapshotTicks     int    // since newest rose; some snapshot is always unacknowledged
 	structureTicks    int    // since structure rose, or since none was unacknowledged
+	streamed          bool   // structure rose over the present connection
 }
 
 // acknowledge records an acknowledgement that the viewer accepted.
@@ -167,7 +170,7 @@ func (p *progress) acknowledge(a wire.Ack) {
 		p.newest, p.snapshotTicks = a.Newest, 0
 	}
 	if a.Structure > p.structure {
-		p.structure, p.structureTicks = a.Structure, 0
+		p.structure, p.structureTicks, p.streamed = a.Structure, 0, true
 	}
 }
 
@@ -182,7 +185,16 @@ func (p *progress) tick(waits bool) {
 }
 
 // restart resets the counters for a new connection.
-func (p *progress) restart() { p.snapshotTicks, p.structureTicks = 0, 0 }
+func (p *progress) restart() { p.snapshotTicks, p.structureTicks, p.streamed = 0, 0, false }
+
+// stuckTicks returns how long the stream alone makes no progress, if it has made some: 0 if
+// snapshots make none either.
+func (p *progress) stuckTicks() int {
+	if !p.streamed || p.snapshotTicks > p.structureTicks/2 {
+		return 0
+	}
+	return p.structureTicks
+}
 
 // stalledTicks returns the longer of the two times without progress.
 func (p *progress) stalledTicks() int { return max(p.snapshotTicks, p.structureTicks) }

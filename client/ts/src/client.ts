@@ -169,6 +169,7 @@ export class Client {
     if (!link || this.stateNow === 'ended') return
     const arrivals = link.receive()
     const t = now()
+    const stuck = (session.replica?.waiting ?? 0) > 0 // snapshots wait for what the stream does not bring
     let ended: unknown
     try {
       this.datagrams += session.receive(arrivals, t)
@@ -177,8 +178,8 @@ export class Client {
     }
     ended ??= arrivals.error
     this.streamed ||= arrivals.stream.length > 0
-    if (this.silent(t, arrivals.stream.length + arrivals.datagrams.length > 0)) {
-      ended ??= new WireError(Code.timeout, `nothing arrived from the server for ${lostAfter / 1000} s`)
+    if (this.silent(t, arrivals.stream.length > 0 || (arrivals.datagrams.length > 0 && !stuck))) {
+      ended ??= new WireError(Code.timeout, `nothing new arrived from the server for ${lostAfter / 1000} s`)
     }
     if (this.stateNow === 'joined' && this.session.divergent && this.config.giveUp !== 0) ended ??= new DivergedError()
     if (ended !== undefined) {

@@ -142,6 +142,27 @@ test('a silent server loses its connection, but a page that slept checks first',
   }
 })
 
+test('a stream that brings nothing while snapshots wait for it loses its connection', async () => {
+  let t = 1e6
+  const real = performance.now
+  performance.now = () => t
+  try {
+    for (const [structure, state] of [[0, 'joined'], [1, 'reconnecting']] as const) {
+      const s = await new Stage().join()
+      s.client.update()
+      for (let i = 1; i < 100; i++) {
+        t += 50
+        s.link.deliverDatagram(server.snapshot(i, 100 + 3 * i, structure), t)
+        s.client.update()
+      }
+      assert.equal(s.client.state, state, `structure ${structure}`)
+      s.client.close()
+    }
+  } finally {
+    performance.now = real
+  }
+})
+
 test('snapshots are acknowledged, and inputs repeated in datagrams of later ticks', async () => {
   let t = 5000
   const real = performance.now
