@@ -243,6 +243,20 @@ func TestOracleForgetsEvents(t *testing.T) {
 	require.EqualValues(t, 3, o.confusions, "another session has named nothing")
 }
 
+// TestOracleHearsBeforeItHasJoined: events that arrive while Dial has not returned are judged by
+// the tick rate that it learns then.
+func TestOracleHearsBeforeItHasJoined(t *testing.T) {
+	o := hearingOracle()
+	o.patience = 0
+	o.heardName(41, avatar, sealedName(7, 1, 307))
+	o.patience = 600
+	o.reached(41, 41)
+	o.reached(640, 640)
+	require.Zero(t, o.confusions, "%v", o.recorded)
+	o.reached(641, 641)
+	require.EqualValues(t, 1, o.confusions)
+}
+
 // TestOracleIgnoresTheEndOfAWorld: a client that learns of another world drops all entities
 // before it says so. These deaths have no cause of the game (B10).
 func TestOracleIgnoresTheEndOfAWorld(t *testing.T) {

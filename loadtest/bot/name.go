@@ -49,12 +49,12 @@ func nameRevision(name string, identity uint64) (revision int, known, ok bool) {
 // nameMemory holds the name of an avatar as a bot knows it.
 type nameMemory struct {
 	text      string
-	revision  int  // of text; -1: not a bot's
-	announced int  // newest revision that an event or an Enter brought; -1: none
-	joined    bool // the event of its joining has arrived
-	due       uint32
-	wanted    int  // the revision that text must have by the structure of tick due
-	awaited   bool // it is in oracle.awaited
+	revision  int    // of text; -1: not a bot's
+	announced int    // newest revision that an event or an Enter brought; -1: none
+	joined    bool   // the event of its joining has arrived
+	since     uint32 // tick of the newest event; the bot knows how long that may take once it has joined
+	wanted    int    // the revision that the event announced
+	awaited   bool   // it is in oracle.awaited
 }
 
 // named records the name that came with h, in an Enter or later (B7).
@@ -109,7 +109,7 @@ func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
 	}
 	n.joined, n.announced = true, max(n.announced, revision)
 	if revision > n.revision {
-		n.due, n.wanted = tick+o.patience, revision
+		n.since, n.wanted = tick, revision
 		if !n.awaited {
 			n.awaited = true
 			o.awaited = append(o.awaited, h)
@@ -135,9 +135,9 @@ func (o *oracle) awaits(h bulk.Handle, n *nameMemory) bool {
 	case n.revision >= n.wanted || o.fate(o.find(h)) != statusShown:
 		return false
 	case o.lenient():
-		n.due = o.told + o.patience
+		n.since = o.told
 		return true
-	case o.told < n.due:
+	case o.told < n.since+o.patience:
 		return true
 	}
 	o.confuse(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
