@@ -85,6 +85,12 @@ func (p *Pool[T]) appendQueued(list []uint32) []uint32 {
 // ErrLimit for more slots than MaxSlots.
 func (p *Pool[T]) CheckState(s *PoolState) error { return s.check(p.order, p.limit, p.last) }
 
+// CheckRenewable is CheckState for a state that Renew moves into the pool's range before
+// SetState: its generations may be above LastGeneration.
+func (p *Pool[T]) CheckRenewable(s *PoolState) error {
+	return s.check(p.order, p.limit, MaxGeneration)
+}
+
 // SetState replaces the pool's contents: its handles become those in s, tags are
 // emptied, and live slots hold zero data, to be filled in through At. It fails as
 // CheckState does, and then changes nothing.

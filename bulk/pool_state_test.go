@@ -140,6 +140,19 @@ func TestStateThatIsRefused(t *testing.T) {
 	}
 }
 
+// A state of a later range is refused by a pool, and accepted as one to renew.
+func TestStateOfALaterRange(t *testing.T) {
+	p := newPool[tenant](t, bulk.Options{MaxSlots: 64, FirstGeneration: 101, LastGeneration: 199})
+	p.Add()
+	var s bulk.PoolState
+	p.State(&s)
+	own := newPool[tenant](t, bulk.Options{MaxSlots: 64, LastGeneration: 99})
+	require.ErrorIs(t, own.CheckState(&s), bulk.ErrState)
+	require.NoError(t, own.CheckRenewable(&s))
+	s.Newest = 3
+	require.ErrorIs(t, own.CheckRenewable(&s), bulk.ErrState, "all else is checked")
+}
+
 // After Renew every handle is new, and above all that could have been issued within the
 // skip (H5).
 func TestRenewedState(t *testing.T) {

@@ -77,11 +77,11 @@ func TestImageTextLengths(t *testing.T) {
 		from := bytes.NewReader(b)
 		_, err := fuzzWorld(t, false).decodeImage(imageVersion, func(b []byte) error {
 			if _, err := io.ReadFull(from, b); err != nil {
-				return errors.Join(ErrImage, errors.New("ends early"))
+				return errors.Join(ErrImageWorld, errors.New("ends early"))
 			}
 			return nil
 		})
-		require.ErrorIs(t, err, ErrImage)
+		require.ErrorIs(t, err, ErrImageWorld)
 		require.ErrorContains(t, err, want)
 	}
 }

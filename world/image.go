@@ -1,6 +1,10 @@
 package world
 
 import (
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 )
@@ -68,6 +72,32 @@ func (img *Image) Tick() uint64 { return img.tick }
 // NewestGeneration returns the newest generation of any handle that the world had issued.
 func (img *Image) NewestGeneration() uint32 {
 	return max(img.entities.Newest, img.entities.FirstGeneration)
+}
+
+// SkipGenerations makes RestoreRun skip the generations up to newest too, which runs issued that
+// the image does not know: later runs, if the image is an older one.
+func (img *Image) SkipGenerations(newest uint32) {
+	if newest > img.NewestGeneration() {
+		img.entities.Newest = newest | 1
+	}
+}
+
+// Setup returns a hash of what a world must have to read the image: the format, settings, kinds and
+// components. Images of the same program have the same.
+func (img *Image) Setup() uint64 {
+	h := xxhash.New()
+	put := func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) } // never fails
+	put("%d %d %+v", img.version, img.config.MaxEntities, img.config.settings())
+	for _, k := range img.kinds {
+		put("kind %q", k.Name)
+		if k.Body != nil {
+			put("%+v", *k.Body)
+		}
+	}
+	for i := range img.components {
+		put("component %q %q", img.components[i].name, img.components[i].text)
+	}
+	return h.Sum64()
 }
 
 // Entities returns the number of live entities in the image.

@@ -66,7 +66,7 @@ func TestInconsistentImage(t *testing.T) {
 			w.Step()
 			before := w.StateHash()
 			spoil(&img)
-			require.ErrorIs(t, w.Restore(&img), ErrImage)
+			require.ErrorIs(t, w.Restore(&img), ErrImageWorld)
 			require.Equal(t, before, w.StateHash())
 			require.NoError(t, w.CheckInvariants())
 		})

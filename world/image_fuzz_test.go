@@ -92,7 +92,7 @@ func FuzzDecodeImage(f *testing.F) {
 		from := bytes.NewReader(b)
 		img, err := w.decodeImage(imageVersion, func(b []byte) error {
 			if _, err := io.ReadFull(from, b); err != nil {
-				return errors.Join(ErrImage, err)
+				return errors.Join(ErrImageWorld, err)
 			}
 			return nil
 		})

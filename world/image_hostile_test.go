@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"testing"
 	"testing/iotest"
 
@@ -83,14 +85,14 @@ func TestImageOfAnotherWorld(t *testing.T) {
 		{"kinds in another order, and more", setup(world.Config{}, "int16", world.Kind{Name: "tree"}, ghost, rock), ""},
 		{"more room", setup(world.Config{MaxEntities: 2}, "int16", rock, ghost), ""},
 		{"less room", setup(world.Config{MaxEntities: 1}, "int16", rock, ghost), "2 slots; at most 1"},
-		{"tick rate", setup(world.Config{TickHz: 30, MaxEntities: 9}, "int16", rock, ghost), "another world: its TickHz is 60, the world's 30"},
+		{"tick rate", setup(world.Config{TickHz: 30, MaxEntities: 9}, "int16", rock, ghost), "another program or world: its TickHz is 60, the world's 30"},
 		{"seed", setup(world.Config{Seed: 5, Gravity: 2}, "int16", rock, ghost), "its Seed is 0, the world's 5; its Gravity is 9.81, the world's 2"},
 		{"size", setup(world.Config{HalfExtent: world.Vec3{X: 1, Y: 1, Z: 1}}, "int16", rock, ghost), "its HalfExtent is "},
 		{"kind is gone", setup(world.Config{}, "int16", rock, world.Kind{Name: "tree"}), `kind "ghost"`},
-		{"fewer kinds", setup(world.Config{}, "int16", rock), "2 kinds"},
+		{"fewer kinds", setup(world.Config{}, "int16", rock), `kind "ghost"`},
 		{"kind with another body", setup(world.Config{}, "int16", heavy, ghost), "another body"},
 		{"kind without body", setup(world.Config{}, "int16", world.Kind{Name: "rock"}, ghost), "another body"},
-		{"component is gone", setup(world.Config{}, "", rock, ghost), "1 components"},
+		{"component is gone", setup(world.Config{}, "", rock, ghost), `component "health"`},
 		{"component of another type", setup(world.Config{}, "int32", rock, ghost), "int16:2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,13 +109,13 @@ func TestImageOfAnotherWorld(t *testing.T) {
 				require.Equal(t, world.Vec3{}, at)
 				return
 			}
-			require.True(t, isImageError(err), "%v", err)
+			require.ErrorIs(t, err, world.ErrImageWorld)
 			require.ErrorContains(t, err, c.want)
 			// nor can it be restored after another world has read it
 			img, err = w.ReadImage(bytes.NewReader(file))
 			require.NoError(t, err)
-			require.True(t, isImageError(c.world.Restore(img)))
-			require.True(t, isImageError(c.world.RestoreRun(img)))
+			require.ErrorIs(t, c.world.Restore(img), world.ErrImageWorld)
+			require.ErrorIs(t, c.world.RestoreRun(img), world.ErrImageWorld)
 			require.Equal(t, before, c.world.StateHash())
 		})
 	}
@@ -164,4 +166,100 @@ func TestImageWithTooMuchExtra(t *testing.T) {
 	again := read(t, s.World, b.Bytes())
 	require.Equal(t, "weather", string(again.Extra))
 	require.NoError(t, s.Restore(again))
+}
+
+// An image whose sums are right is never called damaged, whatever its world lacks, nor is a
+// damaged one called another program's: programs of before an upgrade keep the first, and
+// replace the second by an older one.
+func TestImageOfANewerProgram(t *testing.T) {
+	setup := func(more int) *world.World {
+		w, err := world.New(world.Config{})
+		require.NoError(t, err)
+		addKind(t, w, world.Kind{Name: "rock", Body: &world.BodyDef{}})
+		_, err = world.Register[int16](w, "health")
+		require.NoError(t, err)
+		for i := range more {
+			addKind(t, w, world.Kind{Name: "kind" + strconv.Itoa(i)})
+			_, err = world.Register[int64](w, "component"+strconv.Itoa(i))
+			require.NoError(t, err)
+		}
+		for range 1000 { // several chunks
+			spawn(t, w, 0, world.Vec3{X: float32(w.Stats().Entities)})
+		}
+		return w
+	}
+	w, newer := setup(0), setup(9)
+	var img world.Image
+	newer.TakeImage(&img)
+	img.Extra = make([]byte, 3<<20)
+	rand.NewChaCha8([32]byte{}).Read(img.Extra)
+	var b bytes.Buffer
+	_, err := img.WriteTo(&b)
+	require.NoError(t, err)
+	file := b.Bytes()
+
+	_, err = w.ReadImage(bytes.NewReader(file))
+	require.ErrorIs(t, err, world.ErrImageWorld)
+	require.NotErrorIs(t, err, world.ErrImage)
+	require.ErrorContains(t, err, `it has kind "kind0", which the world lacks; `)
+	require.ErrorContains(t, err, `; and 10 more differences`)
+	_, err = w.Replay(bytes.NewReader(append([]byte("wrec\x03\x00\x00\x00\x3c\x00\x00\x00"), file...)))
+	require.ErrorIs(t, err, world.ErrImageWorld, "the image of a recording")
+	for _, at := range []int{len(file) - 1, len(file) / 2, 9} { // 9 is in its setup
+		wrong := bytes.Clone(file)
+		wrong[at] ^= 1
+		_, err = w.ReadImage(bytes.NewReader(wrong))
+		require.ErrorIs(t, err, world.ErrImage, "byte %d", at)
+		require.NotErrorIs(t, err, world.ErrImageWorld)
+		_, err = w.ReadImage(bytes.NewReader(file[:at]))
+		require.ErrorIs(t, err, world.ErrImage, "cut at %d", at)
+	}
+	_, err = w.ReadImage(io.MultiReader(bytes.NewReader(file[:len(file)/2]), iotest.ErrReader(errFull)))
+	require.ErrorIs(t, err, errFull, "nobody knows whether it is damaged")
+	require.False(t, isImageError(err))
+
+	img.Extra = nil
+	w.TakeImage(&img)
+	own := img.Setup()
+	w.Step()
+	w.TakeImage(&img)
+	require.Equal(t, own, img.Setup())
+	require.Equal(t, own, read(t, w, written(t, w)).Setup())
+	newer.TakeImage(&img)
+	require.NotEqual(t, own, img.Setup())
+}
+
+// An image's generations do not decide whether it can be read: RestoreRun moves them into the
+// world's range, if that is above them.
+func TestImageOfHigherGenerations(t *testing.T) {
+	setup := func(first, last uint32) *world.World {
+		w, err := world.New(world.Config{FirstGeneration: first, LastGeneration: last})
+		require.NoError(t, err)
+		addKind(t, w, world.Kind{Name: "ghost"})
+		spawn(t, w, 0, world.Vec3{})
+		return w
+	}
+	const range0 = world.RunGenerations
+	high := setup(3*range0+1, 4*range0-1)
+	file := written(t, high)
+	low, next := setup(1, range0-1), setup(4*range0+1, 5*range0-1)
+	img := read(t, low, file)
+	require.EqualValues(t, 3*range0+1, img.NewestGeneration())
+	before := low.StateHash()
+	for _, restore := range []func(*world.Image) error{low.Restore, low.RestoreRun} {
+		err := restore(img)
+		require.ErrorIs(t, err, world.ErrImageWorld)
+		require.NotErrorIs(t, err, world.ErrImage)
+		require.Equal(t, before, low.StateHash())
+	}
+	require.NoError(t, next.RestoreRun(img))
+	require.EqualValues(t, 4*range0+3, next.HandleAt(0).Generation())
+
+	img.SkipGenerations(6*range0 + 8)
+	require.EqualValues(t, 6*range0+9, img.NewestGeneration())
+	img.SkipGenerations(5)
+	require.EqualValues(t, 6*range0+9, img.NewestGeneration())
+	all := setup(1, 0)
+	require.NoError(t, all.RestoreRun(img))
+	require.Greater(t, all.HandleAt(0).Generation(), uint32(7*range0+8))
 }

@@ -13,15 +13,23 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// maxTextBytes bounds a name, and the shape text of a component.
-const maxTextBytes = 1 << 16
+const (
+	// maxTextBytes bounds a name, and the shape text of a component.
+	maxTextBytes = 1 << 16
+	// maxNamedBytes bounds the sum of all names and shapes of an image.
+	maxNamedBytes = 16 << 20
+	// manyComponents bounds the components of an image for a world with fewer.
+	manyComponents = 4096
+)
 
 // ReadImage reads an image written by WriteTo, up to the end of r, for this world. The
 // world must have the same settings as the image's world, and at least the same kinds
-// and components under the same names; it is not changed. Every length is checked before
+// and components under the same names; it is not changed. The image's generations may be
+// above the world's range: see RestoreRun. Every length is checked before
 // memory is allocated, so corrupt lengths are harmless.
 //
-// The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's error.
+// The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's error. It is
+// ErrImage if and only if the image fails its checksums, whatever its contents.
 func (w *World) ReadImage(r io.Reader) (*Image, error) {
 	img, err := w.readImage(r)
 	if err != nil {
@@ -41,14 +49,24 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 		return nil, err
 	}
 	defer chunks.close()
+	if chunks.version > imageVersion {
+		err = fmt.Errorf("%w: version %d; this program reads 1 to %d", ErrImageVersion, chunks.version, imageVersion)
+		if damage := chunks.checkRest(); damage != nil { // it may be the version that is wrong
+			err = fmt.Errorf("%w (if it is a newer one: %v)", err, damage)
+		}
+		return nil, err
+	}
 	img, err := w.decodeImage(chunks.version, chunks.read)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = chunks.end()
 	}
-	if err := chunks.end(); err != nil {
-		return nil, err
+	if err == nil {
+		return img, nil
 	}
-	return img, nil
+	if damage := chunks.checkRest(); damage != nil { // also if its contents do not fit
+		return nil, damage
+	}
+	return nil, err
 }
 
 // decodeImage decodes and checks the contents of an image of a version. read fills its
@@ -73,14 +91,15 @@ type imageDecoder struct {
 	read    func([]byte) error
 	w       *World
 	img     *Image
+	named   int // bytes of names and shapes
 	err     error
 	buf     [8]byte
 }
 
-// fail records the first error.
+// fail records the first error. Only the chunks' sums detect damage.
 func (d *imageDecoder) fail(format string, args ...any) {
 	if d.err == nil {
-		d.err = fmt.Errorf("%w: "+format, append([]any{ErrImage}, args...)...)
+		d.err = fmt.Errorf("%w: "+format, append([]any{ErrImageWorld}, args...)...)
 	}
 }
 
@@ -132,6 +151,13 @@ func (d *imageDecoder) blob(most int, what string) []byte {
 	return b
 }
 
+// name reads a name or a shape.
+func (d *imageDecoder) name() string {
+	b := d.blob(min(maxTextBytes, maxNamedBytes-d.named), "names and shapes")
+	d.named += len(b)
+	return string(b)
+}
+
 // readArray reads n elements. The caller has checked n.
 func readArray[T fixed](d *imageDecoder, n int) []T {
 	if d.err != nil {
@@ -172,17 +198,21 @@ func (d *imageDecoder) setup() {
 	if d.err == nil {
 		d.err = img.config.checkSettings(d.w.cfg)
 	}
-	for range d.length(len(d.w.kinds), "kinds for this world") {
-		k := Kind{Name: string(d.blob(maxTextBytes, "a name"))}
+	for range d.length(maxKinds, "kinds") {
+		k := Kind{Name: d.name()}
 		if d.bit() {
 			k.Body = &BodyDef{Mass: d.f32(), Drag: d.f32(), Radius: d.f32(), Friction: d.f32(), Restitution: d.f32(), Layers: Layers(d.u32()), Solid: d.bit(), Kinematic: d.bit()}
 		}
 		img.kinds = append(img.kinds, k)
+		if d.err != nil {
+			return
+		}
 	}
-	for range d.length(len(d.w.components), "components for this world") {
-		img.components = append(img.components, columnImage{
-			name: string(d.blob(maxTextBytes, "a name")), shape: shape{text: string(d.blob(maxTextBytes, "a shape"))},
-		})
+	for range d.length(max(len(d.w.components), manyComponents), "components") {
+		img.components = append(img.components, columnImage{name: d.name(), shape: shape{text: d.name()}})
+		if d.err != nil {
+			return
+		}
 	}
 	if d.err == nil {
 		_, d.err = img.match(d.w)

@@ -23,7 +23,7 @@ const RunGenerations = 1 << 20
 // taken will be issued again for other entities. Holders of such handles, especially
 // clients, must not be connected to this world; see RestoreRun.
 //
-// The error wraps ErrImage or ErrImageWorld and leaves the world unchanged. Restore
+// The error wraps ErrImageWorld and leaves the world unchanged. Restore
 // panics if a system calls it.
 func (w *World) Restore(img *Image) error {
 	return w.restore(img, &img.entities, false)
@@ -33,7 +33,7 @@ func (w *World) Restore(img *Image) error {
 // did after the image was taken. Every entity gets a new handle on the same slot,
 // FirstGeneration becomes RunGenerations above all generations in the image, unless the
 // world's is higher, and every handle of the old run is Stale (H5). If it would be above
-// Config.LastGeneration, the error is ErrImage: make the world with a higher range, or begin a
+// Config.LastGeneration, the error is ErrImageWorld: make the world with a higher range, or begin a
 // new one under a new epoch. Handles in components that named live entities are updated. Spawned
 // and Destroyed are empty. Effects are the image's, whatever was added before: a game that wants
 // its program's or file's own adds and removes them afterwards.
@@ -44,7 +44,7 @@ func (w *World) RestoreRun(img *Image) error {
 		Holes:       img.entities.Holes,
 	}
 	if err := renewed.Renew(RunGenerations, w.cfg.FirstGeneration, w.cfg.LastGeneration); err != nil {
-		return fmt.Errorf("%w: %w", ErrImage, err)
+		return fmt.Errorf("%w: %w", ErrImageWorld, err)
 	}
 	return w.restore(img, &renewed, true)
 }
@@ -58,7 +58,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 		return err
 	}
 	if err := w.pool.SetState(entities); err != nil {
-		return fmt.Errorf("%w: %w", ErrImage, err)
+		return fmt.Errorf("%w: %w", ErrImageWorld, err)
 	}
 	if err := w.effects.pool.SetState(&img.effects.pool); err != nil {
 		panic("world: W10: effects that check accepted: " + err.Error())
@@ -236,10 +236,16 @@ type matched struct {
 	components []int
 }
 
+// settings returns the settings that determine how a world continues.
+func (c Config) settings() Config {
+	c.MaxEntities, c.FirstGeneration, c.LastGeneration = 0, 0, 0
+	c.HistoryTicks, c.Workers = 0, 0 // parallelism has no influence (W11)
+	return c
+}
+
 // checkSettings checks that a world with settings w can continue one with settings c.
 func (c Config) checkSettings(w Config) error {
-	c.MaxEntities, c.FirstGeneration, c.LastGeneration = w.MaxEntities, w.FirstGeneration, w.LastGeneration
-	c.HistoryTicks, c.Workers = w.HistoryTicks, w.Workers // parallelism has no influence (W11)
+	c, w = c.settings(), w.settings()
 	if c != w {
 		return fmt.Errorf("%w: %s", ErrImageWorld, c.differences(w))
 	}
@@ -258,46 +264,78 @@ func (c Config) differences(w Config) string {
 	return strings.Join(list, "; ")
 }
 
-// match finds the image's kinds and components in the world by name.
+// maxMisfits bounds the differences that an error lists.
+const maxMisfits = 8
+
+// misfits are differences between an image and a world.
+type misfits struct {
+	list []string
+	more int
+}
+
+func (m *misfits) add(format string, args ...any) {
+	if len(m.list) == maxMisfits {
+		m.more++
+		return
+	}
+	m.list = append(m.list, fmt.Sprintf(format, args...))
+}
+
+func (m *misfits) err() error {
+	text := strings.Join(m.list, "; ")
+	switch {
+	case text == "":
+		return nil
+	case m.more > 0:
+		text += fmt.Sprintf("; and %d more differences", m.more)
+	}
+	return fmt.Errorf("%w: %s", ErrImageWorld, text)
+}
+
+// match finds the image's kinds and components in the world by name. The error lists all that
+// the world lacks.
 func (img *Image) match(w *World) (matched, error) {
 	var m matched
+	var wrong misfits
+	kinds, components := map[string]int{}, map[string]int{}
+	for i := range w.kinds {
+		kinds[w.kinds[i].def.Name] = i
+	}
+	for i, c := range w.components {
+		if info := c.info(); !info.Local {
+			components[info.Name] = i
+		}
+	}
 	for _, k := range img.kinds {
-		id := -1
-		for i := range w.kinds {
-			if w.kinds[i].def.Name == k.Name {
-				id = i
-			}
-		}
-		if id < 0 {
-			return m, fmt.Errorf("%w: it has entities of kind %q, which the world lacks", ErrImageWorld, k.Name)
-		}
-		if own := w.kinds[id].def.Body; (own == nil) != (k.Body == nil) || own != nil && *own != *k.Body {
-			return m, fmt.Errorf("%w: its kind %q has another body", ErrImageWorld, k.Name)
+		id, found := kinds[k.Name]
+		if !found {
+			wrong.add("it has kind %q, which the world lacks", k.Name)
+		} else if own := w.kinds[id].def.Body; (own == nil) != (k.Body == nil) || own != nil && *own != *k.Body {
+			wrong.add("its kind %q has another body", k.Name)
 		}
 		m.kinds = append(m.kinds, KindID(id))
 	}
 	for i := range img.components {
-		c, id := &img.components[i], -1
-		for j, own := range w.components {
-			if own.info().Name == c.name && !own.info().Local {
-				id = j
-			}
-		}
-		if id < 0 {
-			return m, fmt.Errorf("%w: it has component %q, which the world lacks", ErrImageWorld, c.name)
+		c := &img.components[i]
+		id, found := components[c.name]
+		if !found {
+			wrong.add("it has component %q, which the world lacks", c.name)
+			continue
 		}
 		own := newShape(w.components[id].info().Type)
 		if own.text != c.text {
-			return m, fmt.Errorf("%w: its component %q is %s, the world's %s", ErrImageWorld, c.name, c.text, own.text)
+			wrong.add("its component %q is %s, the world's %s", c.name, c.text, own.text)
+			continue
 		}
 		c.shape = own
 		m.components = append(m.components, id)
 	}
-	return m, nil
+	return m, wrong.err()
 }
 
-// check checks that the world can be restored from the image, and audits the contents
-// against the invariants, because they may come from a file.
+// check checks that the world can be restored from the image, except that its generations may
+// be of another range. It audits the contents against the invariants, because they may come
+// from a file.
 func (img *Image) check(w *World) (matched, error) {
 	if err := img.config.checkSettings(w.cfg); err != nil {
 		return matched{}, err
@@ -308,17 +346,17 @@ func (img *Image) check(w *World) (matched, error) {
 	}
 	for _, part := range []func(*World) error{img.checkState, img.checkTenants, img.checkBits, img.checkEffects, img.checkVolumes} {
 		if err := part(w); err != nil {
-			return m, fmt.Errorf("%w: %w", ErrImage, err)
+			return m, fmt.Errorf("%w: %w", ErrImageWorld, err)
 		}
 	}
 	if err := img.rows.check(w); err != nil {
-		return m, fmt.Errorf("%w: %w", ErrImage, err)
+		return m, fmt.Errorf("%w: %w", ErrImageWorld, err)
 	}
 	return m, nil
 }
 
 func (img *Image) checkState(w *World) error {
-	if err := w.pool.CheckState(&img.entities); err != nil {
+	if err := w.pool.CheckRenewable(&img.entities); err != nil {
 		return err
 	}
 	if err := w.effects.pool.CheckState(&img.effects.pool); err != nil {

@@ -20,7 +20,8 @@ import (
 //
 // A sum is xxhash64 of the whole file before it, which detects chunks that are missing,
 // duplicated or moved. It is checked before the chunk is decompressed. It protects from
-// accidents, not from adversaries.
+// accidents, not from adversaries. All versions have these chunks and sums, so that every
+// program can tell an image of another version from a damaged one.
 const (
 	imageMagic = "wimg"
 	// imageVersion 1 has no causes of the doomed, 2 no paths of effects. Up to 3, bodies were
@@ -113,6 +114,7 @@ type chunkReader struct {
 	rest    []byte // unread part of raw
 	packed  []byte
 	ended   bool
+	err     error // the first of frame: later chunks are not read
 }
 
 func newChunkReader(from io.Reader) (*chunkReader, error) {
@@ -128,8 +130,8 @@ func newChunkReader(from io.Reader) (*chunkReader, error) {
 	case err != nil:
 	case string(head[:len(imageMagic)]) != imageMagic:
 		err = fmt.Errorf("%w: not an image: it does not begin with %q", ErrImage, imageMagic)
-	case version == 0 || version > imageVersion:
-		err = fmt.Errorf("%w: version %d; this program reads 1 to %d", ErrImageVersion, version, imageVersion)
+	case version == 0:
+		err = fmt.Errorf("%w: there is no version 0", ErrImage)
 	default:
 		r.version = version
 	}
@@ -161,7 +163,7 @@ func (r *chunkReader) read(b []byte) error {
 				return err
 			}
 			if r.ended {
-				return fmt.Errorf("%w: its contents end early", ErrImage)
+				return fmt.Errorf("%w: its contents end early", ErrImageWorld)
 			}
 		}
 		n := copy(b, r.rest)
@@ -172,39 +174,54 @@ func (r *chunkReader) read(b []byte) error {
 
 // next reads the next chunk, or the end marker.
 func (r *chunkReader) next() error {
-	if r.ended {
-		return nil
+	if r.ended || r.err != nil {
+		return r.err
 	}
-	var head [chunkHeaderBytes]byte
-	if err := r.get(head[:]); err != nil {
-		return err
-	}
-	raw, packed := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
-	if raw > chunkBytes || packed > maxPackedBytes {
-		return fmt.Errorf("%w: a chunk of %d bytes, %d uncompressed; at most %d and %d", ErrImage, packed, raw, maxPackedBytes, chunkBytes)
-	}
-	r.packed = slices.Grow(r.packed[:0], int(packed))[:packed]
-	if err := r.get(r.packed); err != nil {
-		return err
-	}
-	want := r.sum.Sum64()
-	var sum [sumBytes]byte
-	if err := r.get(sum[:]); err != nil {
-		return err
-	}
-	if binary.LittleEndian.Uint64(sum[:]) != want {
-		return fmt.Errorf("%w: wrong checksum: its bytes were changed", ErrImage)
-	}
-	if r.ended = raw == 0; r.ended {
-		return nil
+	var raw uint32
+	if raw, r.err = r.frame(); r.err != nil || r.ended {
+		return r.err
 	}
 	var err error
 	r.raw, err = r.zstd.DecodeAll(r.packed, slices.Grow(r.raw[:0], int(raw)))
 	if err != nil || len(r.raw) != int(raw) {
-		return fmt.Errorf("%w: a chunk cannot be decompressed: %d bytes instead of %d: %w", ErrImage, len(r.raw), raw, err)
+		return fmt.Errorf("%w: a chunk cannot be decompressed: %d bytes instead of %d: %w", ErrImageWorld, len(r.raw), raw, err)
 	}
 	r.rest = r.raw
 	return nil
+}
+
+// checkRest checks the sums of all chunks that have not been read.
+func (r *chunkReader) checkRest() error {
+	for !r.ended && r.err == nil {
+		_, r.err = r.frame()
+	}
+	return r.err
+}
+
+// frame reads a chunk into packed and checks its sum. It returns its uncompressed size.
+func (r *chunkReader) frame() (raw uint32, err error) {
+	var head [chunkHeaderBytes]byte
+	if err := r.get(head[:]); err != nil {
+		return 0, err
+	}
+	raw, packed := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
+	if raw > chunkBytes || packed > maxPackedBytes {
+		return 0, fmt.Errorf("%w: a chunk of %d bytes, %d uncompressed; at most %d and %d", ErrImage, packed, raw, maxPackedBytes, chunkBytes)
+	}
+	r.packed = slices.Grow(r.packed[:0], int(packed))[:packed]
+	if err := r.get(r.packed); err != nil {
+		return 0, err
+	}
+	want := r.sum.Sum64()
+	var sum [sumBytes]byte
+	if err := r.get(sum[:]); err != nil {
+		return 0, err
+	}
+	if binary.LittleEndian.Uint64(sum[:]) != want {
+		return 0, fmt.Errorf("%w: wrong checksum: its bytes were changed", ErrImage)
+	}
+	r.ended = raw == 0
+	return raw, nil
 }
 
 // end checks that the contents have ended.
@@ -215,7 +232,7 @@ func (r *chunkReader) end() error {
 		}
 	}
 	if !r.ended {
-		return fmt.Errorf("%w: its contents are longer than expected", ErrImage)
+		return fmt.Errorf("%w: its contents are longer than expected", ErrImageWorld)
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 // KindID names a kind of this world: its index in Kinds.
 type KindID = motion.KindID
 
+// maxKinds is the number of kinds that a KindID can name.
+const maxKinds = math.MaxUint16 + 1
+
 // Kind is a named way to spawn an entity.
 type Kind struct {
 	Name     string
@@ -176,8 +179,8 @@ func (w *World) AddKind(k Kind) (KindID, error) {
 			return 0, fmt.Errorf("%w: kind %q already exists", ErrName, k.Name)
 		}
 	}
-	if len(w.kinds) > math.MaxUint16 {
-		return 0, fmt.Errorf("%w: the world already has %d kinds, the maximum", ErrFull, math.MaxUint16+1)
+	if len(w.kinds) >= maxKinds {
+		return 0, fmt.Errorf("%w: the world already has %d kinds, the maximum", ErrFull, maxKinds)
 	}
 	if !within(k.Priority, 0, math.MaxFloat32) {
 		return 0, fmt.Errorf("%w: kind %q: Priority is %v; it must not be negative", ErrValue, k.Name, k.Priority)

@@ -68,7 +68,7 @@ func restoreContents(w *World, b []byte) error {
 	return restoreFrom(w, func(from io.Reader) (*Image, error) {
 		return w.decodeImage(imageVersion, func(b []byte) error {
 			if _, err := io.ReadFull(from, b); err != nil {
-				return errors.Join(ErrImage, err)
+				return errors.Join(ErrImageWorld, err)
 			}
 			return nil
 		})

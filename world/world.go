@@ -203,11 +203,12 @@ var (
 	ErrUnknown = errors.New("world: unknown")
 	// ErrValue: a number is not finite or out of its range.
 	ErrValue = errors.New("world: value")
-	// ErrImage: the bytes are not an image, or are damaged. Use an older copy.
+	// ErrImage: the bytes are not an image, or fail its checksums. Use an older copy.
 	ErrImage = errors.New("world: image damaged")
-	// ErrImageVersion: the image was written by another version of this package.
+	// ErrImageVersion: the image was written by a newer version of this package. Keep it.
 	ErrImageVersion = errors.New("world: image of another version")
-	// ErrImageWorld: the image is of a world with a different setup: other settings,
-	// kinds or component types.
-	ErrImageWorld = errors.New("world: image of another world")
+	// ErrImageWorld: the image's checksums are right, but this world cannot continue it: it
+	// has other settings, kinds, component types or limits. Keep it, and use the program
+	// that wrote it.
+	ErrImageWorld = errors.New("world: image of another program or world")
 )

@@ -54,7 +54,7 @@ func (s *Scene) TakeImage(img *world.Image) error {
 func (s *Scene) stateOf(img *world.Image) (state, error) {
 	var then state
 	if err := json.Unmarshal(img.Extra, &then); err != nil {
-		return then, fmt.Errorf("%w: not an image of a scene: %w", world.ErrImage, err)
+		return then, fmt.Errorf("%w: not an image of a scene: %w", world.ErrImageWorld, err)
 	}
 	if then.Name != s.File.Name {
 		return then, fmt.Errorf("%w: it is an image of the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
@@ -119,7 +119,7 @@ func (s *Scene) replace(id world.EffectID, change func(*world.EffectDef)) {
 // RestoreRun starts a new run from an image of a scene of the same file; see
 // World.RestoreRun. The old run's avatars are destroyed by the first step. Effects that the
 // file describes as before continue; the others are made from the file again. On an error
-// (world.ErrImage, world.ErrImageWorld) the scene is unchanged.
+// (world.ErrImageWorld) the scene is unchanged.
 func (s *Scene) RestoreRun(img *world.Image) error {
 	then, err := s.stateOf(img)
 	if err != nil {

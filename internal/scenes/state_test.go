@@ -105,7 +105,7 @@ func TestImageOfAnotherScene(t *testing.T) {
 	before := other.World.StateHash()
 	require.ErrorIs(t, other.RestoreRun(&img), world.ErrImageWorld)
 	img.Extra = []byte("{")
-	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImage)
+	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImageWorld)
 	s.World.TakeImage(&img)
 	img.Extra = []byte(`{"Name":"storm","Orbits":[],"Pulses":[]}`)
 	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImageWorld)
