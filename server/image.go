@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -29,7 +28,8 @@ type ImageConfig struct {
 	Store *imagefile.Store
 	// Every is the interval between saves, at most 1 h. Default 30 s. Changes since the
 	// last save are lost if the process is killed. A new run skips world.RunGenerations
-	// generations, which cover hours.
+	// generations, which cover hours. Older generations of the image are at least half of
+	// Every apart, so that restarts in quick succession keep them.
 	Every time.Duration
 	// Take takes the image on the goroutine that owns the world, with the game's state
 	// outside the world as its Extra. Default World.TakeImage.
@@ -64,7 +64,6 @@ type saver struct {
 	ready  bool // PrepareImage has finished
 	saving sync.WaitGroup
 	idle   chan struct{} // holds a token while no save runs
-	own    os.FileInfo   // the file last saved; owned by the running save
 	unused func() bool   // whether the world need not be saved yet; may be nil
 
 	mu     sync.Mutex
@@ -96,7 +95,9 @@ func (s *saver) begin() error {
 	s.sweep()
 	save := s.saveNow
 	if s.waits() {
-		save = s.config.Store.CheckWritable
+		save = func() error {
+			return errors.Join(s.config.Store.CheckWritable(), s.config.Store.BeginRun(s.world.Config().FirstGeneration))
+		}
 	}
 	err := save()
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -181,19 +182,14 @@ func (s *saver) sweep() {
 // save writes the image. It warns if the newest image on the disk is not its own: two
 // servers that save to the same file overwrite each other's worlds.
 func (s *saver) save() error {
-	path := s.config.Store.Path()
-	if s.own != nil {
-		found, err := os.Stat(path)
-		if err != nil || !os.SameFile(found, s.own) || !found.ModTime().Equal(s.own.ModTime()) {
-			s.log.Warn("overwriting an image that was replaced or removed since the last save: give each server its own file",
-				zap.String("path", path))
+	if err := s.config.Store.CheckOwn(); err != nil {
+		text := "cannot check whether another server saves to the image"
+		if errors.Is(err, imagefile.ErrReplaced) {
+			text = "overwriting an image that was replaced or removed since the last save: give each server its own file"
 		}
+		s.log.Warn(text, zap.String("path", s.config.Store.Path()), zap.Error(err))
 	}
-	err := s.config.Store.Save(&s.image)
-	if err == nil {
-		s.own, _ = os.Stat(path)
-	}
-	return err
+	return s.config.Store.Save(&s.image, s.config.Every/2)
 }
 
 // recordSave counts a save that began at began, and logs its error.

@@ -36,10 +36,14 @@ func (m *rooms) build(ctx context.Context, k *kind, r *Room) (*run, error) {
 	return made, err
 }
 
-// buildOn returns a run whose range of generations is above the image's. If the first free range
-// is too low, because the image is from an earlier process, it makes the world again.
+// buildOn returns a run whose range of generations is above the image's. If the image turns out
+// to need a higher range than its store has recorded, buildOn makes the world again.
 func (m *rooms) buildOn(store *imagefile.Store, k *kind, r *Room) (*run, error) {
-	for least := 0; ; {
+	least := 0
+	if store != nil && store.NewestGeneration() > 0 {
+		least = blockAbove(store.NewestGeneration())
+	}
+	for {
 		m.mu.Lock()
 		block, err := m.ranges.take(least)
 		m.mu.Unlock()
@@ -87,7 +91,7 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	} else {
 		c.Image.Store, c.Image.Every = store, m.config.Images.Every
 		err = m.call(r, "RestoreRun", func() (err error) {
-			least, err = g.restore(c, store)
+			least, err = g.restore(c, store, m.generation(r.name))
 			return err
 		})
 		if err != nil || least > block {
@@ -146,16 +150,16 @@ func (m *rooms) call(r *Room, what string, f func() error) (err error) {
 	return err
 }
 
-// restore restores the world from its newest valid image. It returns the lowest block of generations
+// restore restores the world from a generation of its image, or from the newest valid one if generation
+// is 0. It returns the lowest block of handle generations
 // that the image allows, or 0 if there is none, and restores nothing if the world's block is lower.
-func (g *RoomGame) restore(c Config, store *imagefile.Store) (least int, err error) {
-	found, err := store.Load(c.World)
-	if err != nil || found.Image == nil {
-		return 0, err
+func (g *RoomGame) restore(c Config, store *imagefile.Store, generation int) (least int, err error) {
+	found, err := store.LoadGeneration(c.World, generation)
+	if err != nil {
+		return 0, fmt.Errorf("server: cannot restore: %w", store.Explain(err))
 	}
-	if found.Generation > 0 {
-		c.Log.Error("restoring an older image: everything since it was saved is lost; damaged images were renamed to .damaged",
-			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged))
+	if found.Image == nil {
+		return 0, nil
 	}
 	least = blockAbove(found.Image.NewestGeneration())
 	if c.World.Config().FirstGeneration < generationsOf(least).First {
@@ -166,9 +170,20 @@ func (g *RoomGame) restore(c Config, store *imagefile.Store) (least int, err err
 		restore = c.World.RestoreRun
 	}
 	if err := restore(found.Image); err != nil {
-		return 0, fmt.Errorf("server: cannot restore %s: %w", found.Path, err)
+		return 0, fmt.Errorf("server: cannot restore %s: %w", found.Path, store.Explain(err))
+	}
+	if found.Generation > 0 {
+		c.Log.Error("restored an older image: everything since it was saved is lost", zap.String("path", found.Path), zap.Int("generation", found.Generation),
+			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))
 	}
 	return least, nil
+}
+
+// generation returns the generation of its image from which the room's next run begins, 0 for the newest.
+func (m *rooms) generation(name string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.older[name]
 }
 
 // adopt checks that the run has the schema of its kind.

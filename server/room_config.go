@@ -51,6 +51,9 @@ type RoomImages struct {
 	// MaxBytes bounds the images of all rooms with ids, in all generations, where new rooms are
 	// made. It is no quota: images of existing rooms may grow. 0: no limit.
 	MaxBytes int64
+	// Generations names rooms whose first run begins from an older generation of their image, for an
+	// operator who wants an older state back: see imagefile.Store.LoadGeneration.
+	Generations map[string]int
 }
 
 // RoomKind describes the rooms of one kind. They have the same schema.
@@ -200,7 +203,14 @@ func (c RoomsConfig) Validate() error {
 	complain(c.Images.Keep < 0 || c.Images.Keep > imagefile.MaxKeep, "%d generations of images: want 1 to %d, or 0 for %d", c.Images.Keep, imagefile.MaxKeep, imagefile.DefaultKeep)
 	complain(c.Images.PruneAfter > 0 && c.Images.PruneAfter < minPruneAfter, "images are removed after %v: want at least %v", c.Images.PruneAfter, minPruneAfter)
 	complain(c.Images.MaxBytes < 0, "Images.MaxBytes is %d", c.Images.MaxBytes)
-	complain(c.Images.Dir == "" && c.Images != RoomImages{}, "Images has settings, but no Dir")
+	complain(c.Images.Dir == "" && !reflect.ValueOf(c.Images).IsZero(), "Images has settings, but no Dir")
+	for _, name := range slices.Sorted(maps.Keys(c.Images.Generations)) {
+		kind, _, err := ParseRoomName(name)
+		_, known := c.Kinds[kind]
+		complain(err != nil || !known, "Images.Generations names %q, which is no room of this server", name)
+		n := c.Images.Generations[name]
+		complain(n < 0 || n > imagefile.MaxKeep, "Images.Generations of %s is %d: want 0 to %d", name, n, imagefile.MaxKeep)
+	}
 	if c.Images.Dir != "" {
 		info, err := os.Stat(c.Images.Dir)
 		complain(err != nil, "the folder of images: %v", err)

@@ -234,6 +234,9 @@ func (m *rooms) retire(k *kind, r *Room, was *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.run.Store(nil)
+	if report.Images.Saved > 0 {
+		delete(m.older, r.name) // later runs continue this one
+	}
 	k.addPast(report, ticks)
 	m.ranges.release(was.block)
 }

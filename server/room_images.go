@@ -58,8 +58,8 @@ func (c RoomImages) storedImages(kind string) ([]storedImage, error) {
 	for _, f := range files {
 		id, ok := strings.CutSuffix(imagefile.BaseName(f.Name()), imageSuffix)
 		info, err := f.Info()
-		if !ok || err != nil || strings.HasSuffix(f.Name(), ".lock") {
-			continue // not of an image, or removed meanwhile
+		if !ok || err != nil || strings.HasSuffix(f.Name(), ".lock") || strings.HasSuffix(f.Name(), ".run") {
+			continue // no image, which runs that nobody enters write too; or removed meanwhile
 		}
 		img := byID[id]
 		if img == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -84,6 +85,7 @@ type rooms struct {
 	kinds   map[string]*kind
 	ranges  ranges
 	panics  map[string][]time.Time // by name, those within restartWindow
+	older   map[string]int         // RoomImages.Generations of rooms that have not been saved yet
 	cordons cordons
 	bans    []string
 	budget  *int // bytes per second and session, by SetLimits; nil: each room's own
@@ -113,7 +115,7 @@ type kind struct {
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
-		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{}, cordons: cordons{},
+		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Generations),
 		most: cmp.Or(c.MaxSessions, session.DefaultMaxSessions), stopPruning: func() {},
 	}
 	for name, k := range m.config.Kinds {

@@ -65,6 +65,7 @@ func TestUsage(t *testing.T) {
 		{"serve", "--cert=a.pem"},
 		{"serve", "--image-every=5s"},
 		{"serve", "--image-keep=2"},
+		{"serve", "--image-generation=1"},
 		{"serve", "--image=x", "--image-keep=-1"},
 		{"serve", "--image=x", "--image-keep=101"},
 		{"serve", "--record-mb=0"},

@@ -105,21 +105,46 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 // SyncDir makes renames in the directory of path durable, where the system and the file
 // system support it.
 func SyncDir(path string) error {
-	if runtime.GOOS == "windows" { // MoveFileEx writes through
-		return nil
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if errors.Is(err, fs.ErrPermission) { // writable directories may be unreadable
-		return nil
-	}
+	dir, err := OpenDir(path)
 	if err != nil {
 		return err
 	}
-	err = dir.Sync()
+	return dir.Sync()
+}
+
+// Dir is an open directory. Callers that open it before they rename files in it learn of an
+// error while nothing has changed yet.
+type Dir struct{ file *os.File } // nil: it cannot be synced
+
+// OpenDir opens the directory of path for Sync, where the system and the file system support it.
+func OpenDir(path string) (Dir, error) {
+	if runtime.GOOS == "windows" { // MoveFileEx writes through
+		return Dir{}, nil
+	}
+	file, err := os.Open(filepath.Dir(path))
+	if errors.Is(err, fs.ErrPermission) { // writable directories may be unreadable
+		return Dir{}, nil
+	}
+	return Dir{file}, err
+}
+
+// Sync makes the renames in the directory durable, and closes it.
+func (d Dir) Sync() error {
+	if d.file == nil {
+		return nil
+	}
+	err := d.file.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
 		err = nil
 	}
-	return errors.Join(err, dir.Close())
+	return errors.Join(err, d.file.Close())
+}
+
+// Close closes the directory, also after Sync.
+func (d Dir) Close() {
+	if d.file != nil {
+		_ = d.file.Close() // only read
+	}
 }
 
 // maxLinks bounds a chain of links, with the limit of Linux.

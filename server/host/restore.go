@@ -3,11 +3,12 @@ package host
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/server/imagefile"
-	"github.com/worldd/worldd/world"
 )
 
 // openImage opens the image store of serve, with links resolved.
@@ -25,29 +26,64 @@ func openImage(path string, keep int, log *zap.Logger) (*imagefile.Store, error)
 	return store, nil
 }
 
-// restore restores the newest valid image, if any, and reports it. Unusable
+// generationOf returns a generation's number.
+func generationOf(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > imagefile.MaxKeep {
+		return 0, mistake("--image-generation: %q is no generation: want 0 to %d, as in FILE.old-2", text, imagefile.MaxKeep)
+	}
+	return n, nil
+}
+
+// generation returns the generation to start a single world from.
+func (c *serveCommand) generation() (int, error) {
+	switch len(c.ImageGeneration) {
+	case 0:
+		return 0, nil
+	case 1:
+		return generationOf(c.ImageGeneration[0])
+	}
+	return 0, mistake("--image-generation is given %d times, but this game has one world", len(c.ImageGeneration))
+}
+
+// roomGenerations returns the generations to start rooms from, by room.
+func (c *serveCommand) roomGenerations() (map[string]int, error) {
+	older := map[string]int{}
+	for _, text := range c.ImageGeneration {
+		room, number, named := strings.Cut(text, "=")
+		if !named {
+			return nil, mistake("--image-generation: %q names no room: want ROOM=N, since this game has rooms", text)
+		}
+		n, err := generationOf(number)
+		if err != nil {
+			return nil, err
+		}
+		older[room] = n // Config.Validate checks the name
+	}
+	return older, nil
+}
+
+// restore restores the newest valid image, or the chosen generation, if any, and reports it. Unusable
 // images are an error: a new world would overwrite what might be rescued.
-func restore(g *Game, store *imagefile.Store, p *program, log *zap.Logger) error {
-	found, err := store.Load(g.World)
+func (c *serveCommand) restore(g *Game, store *imagefile.Store, p *program, log *zap.Logger) error {
+	n, err := c.generation()
+	if err != nil {
+		return err
+	}
+	found, err := store.LoadGeneration(g.World, n)
 	if err == nil && found.Image == nil {
 		return nil
 	}
 	if err == nil {
 		err = g.RestoreRun(found.Image)
 	}
-	away := fmt.Sprintf("move it and its older copies (%s*) away to start a new world", store.Path())
-	switch {
-	case errors.Is(err, world.ErrImageWorld):
-		return fmt.Errorf("cannot restore the image: %w; serve the world that saved it, or %s", err, away)
-	case errors.Is(err, world.ErrImageVersion):
-		return fmt.Errorf("cannot restore the image: %w; use the version of %s that saved it, or %s", err, p.Name, away)
-	case err != nil:
-		return fmt.Errorf("cannot restore the image: %w; replace it with a backup, or %s", err, away)
+	if err != nil {
+		return fmt.Errorf("cannot restore the image: %w", store.Explain(err))
 	}
 	if found.Generation > 0 {
-		log.Error("restored an older image: everything since it was saved is lost; damaged images were renamed to .damaged",
+		log.Error("restored an older image: everything since it was saved is lost",
 			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
-			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged))
+			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))
 	}
 	g.logRestored(log)
 	p.print("restored from %s: tick %d, %d entities", found.Path, g.World.Tick(), g.World.Stats().Entities)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ func (d *Definition) validateRooms() error {
 		return errors.Join(wrong...)
 	}
 	c := *d.Rooms
-	wrong.add(c.Images != server.RoomImages{}, "Rooms.Images is set: flags decide it")
+	wrong.add(!reflect.ValueOf(c.Images).IsZero(), "Rooms.Images is set: flags decide it")
 	c.Images, c.Kinds = server.RoomImages{}, maps.Clone(c.Kinds)
 	for name, k := range c.Kinds {
 		wrong.add(k.New != nil, "Rooms.Kinds[%q].New is set: Definition.New makes all rooms, Options.Room says which", name)

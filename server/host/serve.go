@@ -59,10 +59,12 @@ type serveCommand struct {
 	OneSessionPerUser bool   `help:"A user's new session ends that user's old one (needs --token-keys)."`
 	Bans              string `type:"path" placeholder:"FILE" help:"File of banned users, one per line; reloaded at SIGHUP (needs --token-keys)."`
 
-	Image      string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock excludes other servers. For games with rooms: a folder, with a file for each room."`
-	ImageEvery time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
-	ImageKeep  int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
-	QlogDir    string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
+	Image           string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock excludes other servers. For games with rooms: a folder, with a file for each room."`
+	ImageEvery      time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
+	ImageKeep       int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
+	ImageGeneration []string      `placeholder:"[ROOM=]N" help:"Start from the generation of FILE.old-N instead of the newest. Newer ones are renamed to .skipped, once: remove the flag afterwards. With rooms: of a room's image, repeatable (needs --image)."`
+
+	QlogDir string `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 }
 
 // Validate is called by kong.
@@ -86,6 +88,8 @@ func (c *serveCommand) Validate() error {
 		return fmt.Errorf("--image-keep is %d, want 1 to %d, or 0 for %d", c.ImageKeep, imagefile.MaxKeep, imagefile.DefaultKeep)
 	case c.ImageKeep > 0 && c.Image == "":
 		return errors.New("--image-keep needs --image FILE, where the world is saved")
+	case len(c.ImageGeneration) > 0 && c.Image == "":
+		return errors.New("--image-generation needs --image FILE, whose generations it means")
 	case c.given() && c.Admin == "":
 		return errors.New("--admin-host, --admin-token, --admin-cert and --admin-client-ca need --admin HOST:PORT")
 	case c.QlogDir != "" && c.Admin == "":
@@ -154,7 +158,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 			return err
 		}
 		defer store.Close() // otherwise the system does
-		if err := restore(g, store, p, config.Log); err != nil {
+		if err := c.restore(g, store, p, config.Log); err != nil {
 			return err
 		}
 		config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.TakeImage}
@@ -245,7 +249,11 @@ func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Log
 // rooms configures the rooms by the flags, and makes the folders of images and recordings.
 func (c *serveCommand) rooms(r *server.RoomsConfig) error {
 	r.MaxRooms, r.Default = cmp.Or(c.Rooms, r.MaxRooms), c.room()
-	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep}
+	older, err := c.roomGenerations()
+	if err != nil {
+		return err
+	}
+	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Generations: older}
 	c.roomImageFlags.apply(r)
 	if c.Image != "" {
 		if err := os.MkdirAll(c.Image, 0o755); err != nil {

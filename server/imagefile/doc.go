@@ -5,12 +5,14 @@
 //
 //	FILE                                    the newest generation, number 0
 //	FILE.old-1, FILE.old-2, ...             older generations
-//	FILE.lock                               locked by the process that has FILE open; removed by Close if there is no image
+//	FILE.run                                the newest generation of handles that any run of the world has issued
+//	FILE.lock                               locked by the process that has FILE open
 //	FILE.worldd-<16 hex>.tmp                an image being written
-//	FILE.damaged, FILE.old-1.damaged, ...   damaged generations, found by Load
+//	FILE.damaged, FILE.old-1.damaged, ...   generations that failed their checksums
+//	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that
-// FILE resolves to, under its name.
+// FILE resolves to, under its name. Close removes FILE.lock and FILE.run if there is no image.
 //
 // Invariants, cited in code and tests:
 //
@@ -20,6 +22,14 @@
 //	   belong to another.
 //	G3 Whenever a save is interrupted, Load finds the image being saved or the one
 //	   saved before.
-//	G4 A generation that Load finds damaged leaves the rotation, so that it displaces
+//	G4 A generation that is damaged or skipped leaves the rotation, so that it displaces
 //	   no valid one.
+//	G5 Load changes no file: a program that cannot continue the world leaves all as it is. A
+//	   generation whose checksums are right is never renamed unless the operator skips it, and
+//	   no older one is loaded in its place.
+//	G6 The first save after a Load does not rotate, so a program that crashes after each start
+//	   displaces no generation. It rotates if Image.Setup has changed: after an upgrade,
+//	   FILE.old-1 is the last image of the old program.
+//	G7 A run's handles are newer than those of all earlier runs, whichever generation or backup
+//	   it continues (H5).
 package imagefile

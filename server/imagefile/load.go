@@ -7,13 +7,16 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
 )
 
-// ErrAllDamaged reports an image without a valid generation.
-var ErrAllDamaged = errors.New("imagefile: all generations are damaged")
+var (
+	// ErrAllDamaged reports an image without a valid generation.
+	ErrAllDamaged = errors.New("imagefile: all generations are damaged")
+	// ErrSkipped reports that LoadGeneration has skipped generations before.
+	ErrSkipped = errors.New("imagefile: newer generations have been skipped already")
+)
 
 // Loaded is the result of Load.
 type Loaded struct {
@@ -24,34 +27,36 @@ type Loaded struct {
 	Path       string
 	Generation int
 	Saved      time.Time
-	// Damaged has an error with its path for each newer generation that could not be
-	// read, newest first. Those files were renamed to PATH.damaged. Other newer
+	// Damaged has an error with its path for each newer generation that failed its
+	// checksums, newest first. The next Save renames those files to PATH.damaged. Other newer
 	// generations are missing.
 	Damaged []error
+	// Skipped has the newer generations that LoadGeneration passed over, newest first. The next
+	// Save renames them to PATH.skipped.
+	Skipped []string
 }
 
 // Load returns the newest valid image for w. The error wraps ErrAllDamaged if there are
 // images but none is valid; world.ErrImageVersion or world.ErrImageWorld if the newest
-// valid one is not for w, since older ones would not be either; otherwise it is one of
-// the file system.
+// valid one is not for w; otherwise it is one of the file system. No file is changed (G5).
 func (s *Store) Load(w *world.World) (Loaded, error) {
 	var found Loaded
 	var damaged []string
 	for n := range s.keep + 1 { // an interrupted save leaves one more
-		path := s.generation(n)
-		img, saved, err := read(w, path)
+		err := found.read(w, s.generation(n))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case errors.Is(err, world.ErrImage):
 			found.Damaged = append(found.Damaged, err)
-			damaged = append(damaged, path)
+			damaged = append(damaged, found.Path)
 			continue
 		case err != nil:
 			return Loaded{}, errors.Join(append(found.Damaged, err)...)
 		}
-		found.Image, found.Path, found.Generation, found.Saved = img, path, n, saved
-		return found, setAside(damaged)
+		found.Generation = n
+		s.continueFrom(found.Image, damaged, ".damaged")
+		return found, nil
 	}
 	if len(damaged) > 0 {
 		return Loaded{}, fmt.Errorf("%w: %w", ErrAllDamaged, errors.Join(found.Damaged...))
@@ -59,34 +64,72 @@ func (s *Store) Load(w *world.World) (Loaded, error) {
 	return Loaded{}, nil
 }
 
-// read reads one generation. A read error of the disk counts as damage.
-func read(w *world.World, path string) (*world.Image, time.Time, error) {
+// LoadGeneration returns the image of generation n for w, and skips newer ones. It is for
+// operators who want an older state back. The error wraps ErrSkipped if a newer generation would
+// take the place of one that was skipped before: a program that is always started with the same n
+// loses one run only. If generation n cannot be read, no other is tried.
+func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
+	if n == 0 {
+		return s.Load(w)
+	}
+	var found Loaded
+	for newer := range n {
+		path := s.generation(newer)
+		if !exists(path) {
+			continue
+		}
+		if exists(path + ".skipped") {
+			return Loaded{}, fmt.Errorf("%w: %s.skipped exists: start without choosing a generation, or move that file away first", ErrSkipped, path)
+		}
+		found.Skipped = append(found.Skipped, path)
+	}
+	if err := found.read(w, s.generation(n)); err != nil {
+		return Loaded{}, err
+	}
+	found.Generation = n
+	s.continueFrom(found.Image, found.Skipped, ".skipped")
+	return found, nil
+}
+
+// continueFrom prepares the first save of a run that continues img, after which the files at
+// aside have suffix.
+func (s *Store) continueFrom(img *world.Image, aside []string, suffix string) {
+	img.SkipGenerations(s.newest) // G7
+	s.loaded, s.setup, s.aside = true, img.Setup(), nil
+	for _, path := range aside { // the newest is last: if interrupted, the next Load finds it again
+		s.aside = append([]step{{from: path, to: path + suffix}}, s.aside...)
+	}
+}
+
+// read reads one generation. An error of the disk is not damage: it may pass.
+func (l *Loaded) read(w *world.World, path string) error {
+	l.Path = path
 	file, err := regularfile.Open(path)
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("imagefile: %w", err)
+		return fmt.Errorf("imagefile: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("imagefile: %w", err)
+		return fmt.Errorf("imagefile: %w", err)
 	}
-	img, err := w.ReadImage(bufio.NewReaderSize(file, 1<<20))
-	if errors.As(err, new(*fs.PathError)) {
-		err = fmt.Errorf("%w: %w", world.ErrImage, err)
+	if l.Image, err = w.ReadImage(bufio.NewReaderSize(file, 1<<20)); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return img, info.ModTime(), nil
+	l.Saved = info.ModTime()
+	return nil
 }
 
-// setAside renames damaged files, which removes them from the generations (G4). The newest
-// is last: if interrupted, the next Load reports it again.
-func setAside(damaged []string) error {
-	for n := len(damaged) - 1; n >= 0; n-- {
-		if err := atomicfile.Replace(damaged[n], damaged[n]+".damaged"); err != nil {
-			return fmt.Errorf("imagefile: cannot rename the damaged image: %w", err)
-		}
+// Explain adds to an error of Load or LoadGeneration, or of restoring its image, what the operator can do.
+func (s *Store) Explain(err error) error {
+	away := fmt.Sprintf("or move it and its older copies (%s*) away to start a new world", s.path)
+	switch {
+	case errors.Is(err, ErrSkipped):
+		return err
+	case errors.Is(err, world.ErrImageWorld):
+		return fmt.Errorf("%w; nothing was changed: start the program and the world that saved it, %s", err, away)
+	case errors.Is(err, world.ErrImageVersion):
+		return fmt.Errorf("%w; nothing was changed: start the version that saved it, %s", err, away)
 	}
-	return nil
+	return fmt.Errorf("%w; replace it with a backup, %s", err, away)
 }

@@ -18,7 +18,7 @@ func TestRemove(t *testing.T) {
 	require.NoError(t, err)
 	for range 4 {
 		next(w, img)
-		require.NoError(t, s.Save(img))
+		require.NoError(t, s.Save(img, 0))
 	}
 	for _, name := range []string{"a.image.damaged", "a.image.old-1.damaged", "a.image.old", "a.image2", "a.image.old-1.image", "b.image", "b.image.old-1"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
@@ -32,7 +32,7 @@ func TestRemove(t *testing.T) {
 
 func TestBaseName(t *testing.T) {
 	for name, want := range map[string]string{
-		"a": "a", "a.lock": "a", "a.damaged": "a", "a.old-3": "a", "a.old-12.damaged": "a", "a.worldd-0123456789abcdef.tmp": "a",
+		"a": "a", "a.lock": "a", "a.damaged": "a", "a.old-3": "a", "a.old-12.damaged": "a", "a.run": "a", "a.old-1.skipped": "a", "a.worldd-0123456789abcdef.tmp": "a",
 		"a.old-0": "a.old-0", "a.old-1.image": "a.old-1.image", "a.tmp": "a.tmp",
 	} {
 		require.Equal(t, want, BaseName(name), name)

@@ -9,6 +9,9 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -24,10 +27,19 @@ const (
 	maxLocks = 100
 	// MaxKeep bounds the generations of an image, which each save renames.
 	MaxKeep = 100
+	// runStep is how far FILE.run may be behind the newest image, so that few saves write it. It
+	// is a small part of what RestoreRun skips.
+	runStep = world.RunGenerations / 16
+	// runBytes exceeds the size of FILE.run.
+	runBytes = 64
 )
 
-// ErrInUse reports an image that another process has open.
-var ErrInUse = errors.New("imagefile: in use by another server")
+var (
+	// ErrInUse reports an image that another process has open.
+	ErrInUse = errors.New("imagefile: in use by another server")
+	// ErrReplaced reports that FILE is not the image that this Store has saved.
+	ErrReplaced = errors.New("imagefile: another program has replaced or removed the image")
+)
 
 // Store is an open image. Its methods must not be called concurrently.
 type Store struct {
@@ -35,10 +47,17 @@ type Store struct {
 	keep     int
 	lock     *flock.Flock
 	unlocked error
+	newest   uint32      // in FILE.run; 0: there is none
+	own      os.FileInfo // the newest generation, if this Store has saved it
+
+	// Until the first save of a world that Load has found:
+	loaded bool
+	setup  uint64 // Image.Setup of the loaded image
+	aside  []step // rename generations that leave the rotation (G4)
 }
 
 // reserved matches names that a Store derives from its path.
-var reserved = regexp.MustCompile(`\.(lock|damaged|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp)$`)
+var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp)$`)
 
 // Open locks the image at path. The file need not exist, but its directory must. keep is
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
@@ -55,28 +74,87 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	if reserved.MatchString(filepath.Base(target)) {
-		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .damaged, .old-N or .tmp): choose another name", target)
+		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .damaged, .skipped, .old-N or .tmp): choose another name", target)
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		_, err := regularfile.Open(target)
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	s := &Store{path: target, keep: keep, lock: flock.New(target + ".lock")}
+	if err := s.acquire(); err != nil {
+		return nil, err
+	}
+	if s.newest, err = s.readRun(); err != nil {
+		return nil, errors.Join(err, s.lock.Close())
+	}
+	return s, nil
+}
+
+// acquire locks the image, or sets unlocked.
+func (s *Store) acquire() error {
 	for range maxLocks {
 		held, err := s.lock.TryLock()
 		switch {
 		case err == nil && !held:
-			return nil, fmt.Errorf("%w: %s", ErrInUse, target)
+			return fmt.Errorf("%w: %s", ErrInUse, s.path)
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE): // this process's fault, not the file system's
+			return fmt.Errorf("imagefile: %w", err)
 		case err != nil || s.lockExists():
 			s.unlocked = err
-			return s, nil
+			return nil
 		}
 		if err := s.lock.Close(); err != nil { // another process has removed the file meanwhile
-			return nil, fmt.Errorf("imagefile: %w", err)
+			return fmt.Errorf("imagefile: %w", err)
 		}
 	}
 	s.unlocked = fmt.Errorf("imagefile: %s is not the same file twice", s.lock.Path())
-	return s, nil
+	return nil
+}
+
+// runPath is the path of FILE.run.
+func (s *Store) runPath() string { return s.path + ".run" }
+
+// readRun returns the number in FILE.run, or 0 if there is none.
+func (s *Store) readRun() (uint32, error) {
+	data, err := regularfile.Read(s.runPath(), runBytes)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 { // the first write failed
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("imagefile: %w", err)
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("imagefile: %s holds no generation of handles: remove it (%w)", s.runPath(), err)
+	}
+	return uint32(n), nil
+}
+
+// BeginRun records that a run which continues the loaded image issues handles of generation first, if
+// its first save is to be later (G7). Without an image it does nothing.
+func (s *Store) BeginRun(first uint32) error {
+	if !s.loaded {
+		return nil
+	}
+	return s.recordRun(first)
+}
+
+// recordRun makes FILE.run name newest, unless it is little behind. It writes in place, which also
+// a full disk allows.
+func (s *Store) recordRun(newest uint32) error {
+	if s.newest != 0 && uint64(newest) < uint64(s.newest)+runStep { // a new run is further ahead
+		return nil
+	}
+	file, err := os.OpenFile(s.runPath(), os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	_, err = fmt.Fprintf(file, "%010d\n", newest) // always as long
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	s.newest = newest
+	return nil
 }
 
 // lockExists reports whether the locked file is the one that other processes would lock.
@@ -89,13 +167,20 @@ func (s *Store) lockExists() bool {
 // Path returns the path of the newest generation.
 func (s *Store) Path() string { return s.path }
 
+// NewestGeneration returns the newest generation of handles that runs of the world have issued, or
+// a little older one, or 0 if it is unknown: a file of an earlier version has none (G7).
+func (s *Store) NewestGeneration() uint32 { return s.newest }
+
 // Unlocked returns why the image could not be locked, for example on a file system
 // without locks, or nil. The operator must then ensure that no other process saves to it.
 func (s *Store) Unlocked() error { return s.unlocked }
 
-// Close unlocks the image for other processes. It removes the lock file if there is no image.
+// Close unlocks the image for other processes. It removes its other files if there is no image.
 func (s *Store) Close() error {
 	empty := s.unlocked == nil && !s.stored()
+	if empty {
+		_ = os.Remove(s.runPath())
+	}
 	if empty && runtime.GOOS != "windows" {
 		_ = os.Remove(s.lock.Path()) // while it is locked: Open notices
 	}
@@ -146,9 +231,14 @@ func (s *Store) generation(n int) string {
 	return s.path + ".old-" + strconv.Itoa(n)
 }
 
-// Save makes img the newest generation, and removes the oldest beyond the number to keep.
-// When it returns, img is durable on disk; after an error, img or its predecessor is.
-func (s *Store) Save(img *world.Image) error {
+// Save makes img the newest generation. It keeps the one before as an older generation if that
+// was saved at least spacing after the older ones, and removes the oldest beyond the number to
+// keep: saves in quick succession displace no older generation. The first save after Load follows G6.
+// When Save returns, img is durable on disk; after an error, img or its predecessor is.
+func (s *Store) Save(img *world.Image, spacing time.Duration) error {
+	if err := s.recordRun(img.NewestGeneration()); err != nil {
+		return err
+	}
 	file, err := atomicfile.Create(s.path, 0o644)
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
@@ -160,15 +250,66 @@ func (s *Store) Save(img *world.Image) error {
 	if err := file.Seal(); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	for _, step := range s.rotation(file.Name()) {
-		if err := step.do(); err != nil {
-			return fmt.Errorf("imagefile: %w", err)
-		}
-	}
-	if err := atomicfile.SyncDir(s.path); err != nil {
+	if err := s.publish(file.Name(), img, spacing); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil
+}
+
+// publish makes the file at written, which holds img, the newest generation.
+func (s *Store) publish(written string, img *world.Image, spacing time.Duration) error {
+	dir, err := atomicfile.OpenDir(s.path) // before anything is renamed
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	own, err := os.Stat(written)
+	if err != nil {
+		return err
+	}
+	for ; len(s.aside) > 0; s.aside = s.aside[1:] {
+		if err := s.aside[0].do(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, step := range s.rotation(written, s.rotates(img, spacing)) {
+		if err := step.do(); err != nil {
+			return err
+		}
+	}
+	s.own, s.loaded = own, false
+	return dir.Sync()
+}
+
+// rotates reports whether a save of img keeps the newest generation as an older one.
+func (s *Store) rotates(img *world.Image, spacing time.Duration) bool {
+	if s.loaded {
+		return img.Setup() != s.setup // G6
+	}
+	newest, errNewest := os.Stat(s.path)
+	older, errOlder := os.Stat(s.generation(1))
+	if errNewest != nil || errOlder != nil {
+		return true
+	}
+	apart := newest.ModTime().Sub(older.ModTime())
+	return apart < 0 || apart >= spacing // below 0, the clock was set
+}
+
+// CheckOwn returns an error that wraps ErrReplaced if the newest generation is not the one that
+// this Store has saved: another program saves to the same file. It returns nil before the
+// first Save.
+func (s *Store) CheckOwn() error {
+	if s.own == nil {
+		return nil
+	}
+	found, err := os.Stat(s.path)
+	switch {
+	case err == nil && os.SameFile(found, s.own) && found.ModTime().Equal(s.own.ModTime()):
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %s", ErrReplaced, s.path)
+	}
+	return fmt.Errorf("imagefile: %w", err)
 }
 
 // step is one rename, link or removal. The process may die between any two (G3).
@@ -190,13 +331,13 @@ func (s step) do() error {
 	return atomicfile.Replace(s.from, s.to)
 }
 
-// rotation returns the steps that make the file at written the newest generation. The
+// rotation returns the steps that make the file at written the newest generation. If rotates, the
 // previous one is linked to its new name first, so that path always names a valid image.
 // The oldest is removed last: until then there is one more than keep.
-func (s *Store) rotation(written string) []step {
+func (s *Store) rotation(written string, rotates bool) []step {
 	var steps []step
 	// They are the same file if the last save died after linking them.
-	if s.keep > 1 && exists(s.path) && !sameFile(s.path, s.generation(1)) {
+	if rotates && s.keep > 1 && exists(s.path) && !sameFile(s.path, s.generation(1)) {
 		free := 1
 		for free < s.keep && exists(s.generation(free)) {
 			free++

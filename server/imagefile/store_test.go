@@ -53,9 +53,9 @@ func load(t *testing.T, s *Store) Loaded {
 func ticks(t *testing.T, s *Store) (all []uint64) {
 	t.Helper()
 	for n := 0; exists(s.generation(n)); n++ {
-		img, _, err := read(newWorld(t), s.generation(n))
-		require.NoError(t, err)
-		all = append(all, img.Tick())
+		var found Loaded
+		require.NoError(t, found.read(newWorld(t), s.generation(n)))
+		all = append(all, found.Image.Tick())
 	}
 	return all
 }
@@ -86,14 +86,14 @@ func TestSaveKeepsGenerations(t *testing.T) {
 		for range 6 {
 			want = slices.Insert(want, 0, next(w, img))
 			want = want[:min(len(want), keep)]
-			require.NoError(t, s.Save(img))
+			require.NoError(t, s.Save(img, 0))
 			require.Equal(t, want, ticks(t, s), "keep %d", keep)
 		}
 		found := load(t, s)
 		require.Equal(t, want[0], found.Image.Tick())
 		require.Zero(t, found.Generation)
 		require.Equal(t, s.Path(), found.Path)
-		require.Len(t, files(t, filepath.Dir(s.Path())), keep+1, "and the lock")
+		require.Len(t, files(t, filepath.Dir(s.Path())), keep+2, "and the lock, and the run")
 	}
 	require.Equal(t, DefaultKeep, open(t, filepath.Join(t.TempDir(), "w"), 0).keep)
 }
@@ -107,7 +107,7 @@ func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) 
 	_, err = img.WriteTo(file)
 	require.NoError(t, err)
 	require.NoError(t, file.Seal())
-	all := s.rotation(file.Name())
+	all := s.rotation(file.Name(), true)
 	for _, step := range all[:min(steps, len(all))] {
 		step.link = step.link && links
 		require.NoError(t, step.do())
@@ -129,7 +129,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 						last, crashed := uint64(0), false
 						for range before {
 							last = next(w, img)
-							require.NoError(t, s.Save(img))
+							require.NoError(t, s.Save(img, 0))
 						}
 						for range 3 {
 							now := next(w, img)
@@ -157,7 +157,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 						require.NoError(t, err)
 						require.True(t, crashed || len(left) == 0)
 						last = next(w, img)
-						require.NoError(t, s.Save(img))
+						require.NoError(t, s.Save(img, 0))
 						require.Equal(t, last, load(t, s).Image.Tick(), "the next save works")
 						if keep > 1 {
 							require.NoFileExists(t, s.generation(keep))
@@ -169,13 +169,13 @@ func TestCrashBetweenSteps(t *testing.T) {
 	}
 }
 
-// G4: the newest valid image is found, damaged ones are renamed, and older generations stay.
+// G4: the newest valid image is found, the next save renames damaged ones, and older generations stay.
 func TestLoadSkipsDamage(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 4)
 	for range 4 {
 		next(w, img)
-		require.NoError(t, s.Save(img))
+		require.NoError(t, s.Save(img, 0))
 	}
 	require.Equal(t, []uint64{4, 3, 2, 1}, ticks(t, s))
 	damage(t, s.generation(0))
@@ -191,17 +191,19 @@ func TestLoadSkipsDamage(t *testing.T) {
 	for n, why := range found.Damaged {
 		require.ErrorIs(t, why, world.ErrImage)
 		require.ErrorContains(t, why, s.generation(n)+": ")
-		require.FileExists(t, s.generation(n)+".damaged")
-		require.NoFileExists(t, s.generation(n))
+		require.FileExists(t, s.generation(n), "G5")
 	}
 	again := load(t, s)
 	require.Equal(t, uint64(2), again.Image.Tick(), "also if the server dies here")
-	require.Empty(t, again.Damaged)
+	require.Len(t, again.Damaged, 2)
 	require.Equal(t, 2, again.Generation)
 
 	for range 3 {
 		next(w, img)
-		require.NoError(t, s.Save(img))
+		require.NoError(t, s.Save(img, 0))
+	}
+	for n := range 2 {
+		require.FileExists(t, s.generation(n)+".damaged")
 	}
 	require.Equal(t, []uint64{7, 6, 5, 2}, ticks(t, s))
 }
@@ -212,7 +214,7 @@ func TestLoadOfDamageAlone(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
 	for range 2 {
 		next(w, img)
-		require.NoError(t, s.Save(img))
+		require.NoError(t, s.Save(img, 0))
 	}
 	damage(t, s.generation(0))
 	require.NoError(t, os.WriteFile(s.generation(1), nil, 0o600))
@@ -230,15 +232,15 @@ func TestLoadOfAnotherWorld(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
 	next(w, img)
-	require.NoError(t, s.Save(img))
+	require.NoError(t, s.Save(img, 0))
 	other, err := world.New(world.Config{TickHz: 20})
 	require.NoError(t, err)
 	defer other.Close()
 	next(other, img)
-	require.NoError(t, s.Save(img))
+	require.NoError(t, s.Save(img, 0))
 	_, err = s.Load(w)
 	require.ErrorIs(t, err, world.ErrImageWorld)
-	require.FileExists(t, s.Path())
+	require.Equal(t, []string{"w", "w.lock", "w.old-1", "w.run"}, files(t, filepath.Dir(s.Path())))
 
 	require.NoError(t, os.Remove(s.Path()))
 	require.NoError(t, os.Mkdir(s.Path(), 0o700))
@@ -251,10 +253,10 @@ func TestSaveThatFails(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
 	tick := next(w, img)
-	require.NoError(t, s.Save(img))
+	require.NoError(t, s.Save(img, 0))
 	before := files(t, filepath.Dir(s.Path()))
 	img.Extra = make([]byte, world.MaxExtraBytes+1)
-	require.ErrorIs(t, s.Save(img), world.ErrValue)
+	require.ErrorIs(t, s.Save(img, 0), world.ErrValue)
 	require.Equal(t, before, files(t, filepath.Dir(s.Path())), "no partial image remains")
 	require.Equal(t, tick, load(t, s).Image.Tick())
 }
@@ -274,7 +276,7 @@ func TestOpenLocks(t *testing.T) {
 	open(t, path+"1", 0)
 	img := &world.Image{}
 	next(newWorld(t), img)
-	require.NoError(t, s.Save(img))
+	require.NoError(t, s.Save(img, 0))
 	require.NoError(t, s.Close())
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
@@ -340,11 +342,11 @@ func TestStoreWithoutImage(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	for range 2 {
 		next(w, img)
-		require.NoError(t, s.Save(img))
+		require.NoError(t, s.Save(img, 0))
 	}
 	require.NoError(t, os.Remove(s.Path()))
 	require.NoError(t, s.Close())
-	require.Equal(t, []string{"w.lock", "w.old-1"}, files(t, dir), "an older image")
+	require.Equal(t, []string{"w.lock", "w.old-1", "w.run"}, files(t, dir), "an older image")
 	s = open(t, filepath.Join(dir, "w"), 2)
 	require.NoError(t, os.RemoveAll(dir))
 	require.Error(t, s.CheckWritable())

@@ -1,0 +1,256 @@
+package imagefile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// launch opens the image as a program that starts, which has more components, loads it, saves the
+// world as it is, and returns the store, the world and the generation's number.
+func launch(t *testing.T, path string, more ...string) (*Store, *world.World, Loaded) {
+	t.Helper()
+	s, w := open(t, path, 3), newWorld(t)
+	for _, name := range more {
+		_, err := world.Register[int32](w, name)
+		require.NoError(t, err)
+	}
+	found, err := s.Load(w)
+	require.NoError(t, err)
+	if found.Image != nil {
+		require.NoError(t, w.RestoreRun(found.Image))
+	}
+	save(t, s, w, 0)
+	return s, w, found
+}
+
+func save(t *testing.T, s *Store, w *world.World, spacing time.Duration) {
+	t.Helper()
+	var img world.Image
+	w.TakeImage(&img)
+	require.NoError(t, s.Save(&img, spacing))
+}
+
+// stop ends a program without a further save.
+func stop(t *testing.T, s *Store) { require.NoError(t, s.Close()) }
+
+// contents returns the bytes of the files in a directory, by name.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range files(t, dir) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		all[name] = string(data)
+	}
+	return all
+}
+
+// G6: programs that end soon after each start displace no generation.
+func TestCrashLoopKeepsGenerations(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	s, w, _ := launch(t, path)
+	for range 2 {
+		w.Step()
+		save(t, s, w, 0)
+	}
+	require.Equal(t, []uint64{2, 1, 0}, ticks(t, s))
+	stop(t, s)
+	for range 5 {
+		s, _, _ = launch(t, path)
+		require.Equal(t, []uint64{2, 1, 0}, ticks(t, s))
+		stop(t, s)
+	}
+}
+
+// Saves in quick succession displace no older generation: generations are apart by the spacing.
+func TestGenerationsByAge(t *testing.T) {
+	s, w := open(t, filepath.Join(t.TempDir(), "w"), 3), newWorld(t)
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	saveAfter := func(d time.Duration) []uint64 {
+		now = now.Add(d)
+		w.Step()
+		save(t, s, w, 10*time.Second)
+		require.NoError(t, os.Chtimes(s.Path(), now, now))
+		return ticks(t, s)
+	}
+	require.Equal(t, []uint64{1}, saveAfter(0))
+	require.Equal(t, []uint64{2, 1}, saveAfter(time.Second), "there was no older one")
+	require.Equal(t, []uint64{3, 1}, saveAfter(time.Second))
+	require.Equal(t, []uint64{4, 1}, saveAfter(20*time.Second), "3 was too near to 1")
+	require.Equal(t, []uint64{5, 4, 1}, saveAfter(time.Second))
+	require.Equal(t, []uint64{6, 4, 1}, saveAfter(time.Second))
+	require.Equal(t, []uint64{7, 4, 1}, saveAfter(30*time.Second))
+	require.Equal(t, []uint64{8, 7, 4}, saveAfter(30*time.Second))
+	require.Equal(t, []uint64{9, 8, 7}, saveAfter(-time.Hour))
+	require.Equal(t, []uint64{10, 9, 8}, saveAfter(0), "the clock was set back: ages are unknown")
+}
+
+// G5, G6: an upgraded program keeps the last image of the one before. A program that is rolled back
+// leaves all files of the newer one as they are, and names what it lacks.
+func TestUpgradeAndRollback(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w")
+	s, w, _ := launch(t, path)
+	w.Step()
+	save(t, s, w, 0)
+	stop(t, s)
+	s, _, _ = launch(t, path, "mana")
+	require.Equal(t, []uint64{1, 1, 0}, ticksOf(t, s, "mana"))
+	stop(t, s)
+	s, _, _ = launch(t, path, "mana")
+	require.Equal(t, []uint64{1, 1, 0}, ticksOf(t, s, "mana"), "once")
+	stop(t, s)
+
+	before := contents(t, dir)
+	for range 2 {
+		s = open(t, path, 3)
+		_, err := s.Load(newWorld(t))
+		require.ErrorIs(t, err, world.ErrImageWorld)
+		require.ErrorContains(t, err, `it has component "mana", which the world lacks`)
+		require.ErrorContains(t, s.Explain(err), "start the program and the world that saved it")
+		stop(t, s)
+		require.Equal(t, before, contents(t, dir))
+	}
+	s, w = open(t, path, 3), newWorld(t)
+	found, err := s.LoadGeneration(w, 1)
+	require.NoError(t, err)
+	require.NoError(t, w.RestoreRun(found.Image))
+	require.Equal(t, []string{path}, found.Skipped)
+	require.Equal(t, before, contents(t, dir))
+	save(t, s, w, 0)
+	require.Equal(t, before["w"], contents(t, dir)["w.skipped"], "the newer program's")
+	require.Equal(t, []uint64{1, 1, 0}, ticks(t, s))
+}
+
+// ticksOf is ticks of images of a program with a further component.
+func ticksOf(t *testing.T, s *Store, more string) (all []uint64) {
+	t.Helper()
+	for n := 0; exists(s.generation(n)); n++ {
+		w := newWorld(t)
+		_, err := world.Register[int32](w, more)
+		require.NoError(t, err)
+		var found Loaded
+		require.NoError(t, found.read(w, s.generation(n)))
+		all = append(all, found.Image.Tick())
+	}
+	return all
+}
+
+// Newer generations are set aside once, and are not lost: a program that is always started with the
+// same generation does not lose every run.
+func TestLoadGeneration(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w")
+	s, w, _ := launch(t, path)
+	for range 2 {
+		w.Step()
+		save(t, s, w, 0)
+	}
+	before := contents(t, dir)
+	_, err := s.LoadGeneration(newWorld(t), 3)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	found, err := s.LoadGeneration(newWorld(t), 0)
+	require.NoError(t, err)
+	require.Equal(t, uint64(2), found.Image.Tick())
+	again := newWorld(t)
+	found, err = s.LoadGeneration(again, 2)
+	require.NoError(t, err)
+	require.Equal(t, uint64(0), found.Image.Tick())
+	require.Equal(t, 2, found.Generation)
+	require.Equal(t, []string{path, path + ".old-1"}, found.Skipped)
+	require.Equal(t, before, contents(t, dir), "G5: the game may refuse it")
+	require.NoError(t, again.RestoreRun(found.Image))
+	save(t, s, again, 0)
+	now := contents(t, dir)
+	require.Equal(t, before["w"], now["w.skipped"])
+	require.Equal(t, before["w.old-1"], now["w.old-1.skipped"])
+	require.Equal(t, before["w.old-2"], now["w.old-2"])
+	again.Step()
+	save(t, s, again, 0)
+	require.Equal(t, []uint64{1, 0, 0}, ticks(t, s))
+	for _, n := range []int{1, 2} {
+		before := contents(t, dir)
+		_, err = s.LoadGeneration(newWorld(t), n)
+		require.ErrorIs(t, err, ErrSkipped)
+		require.ErrorContains(t, s.Explain(err), "w.skipped exists: start without choosing a generation")
+		require.Equal(t, before, contents(t, dir))
+	}
+	require.NoError(t, os.Remove(path+".skipped"))
+	damage(t, s.generation(1))
+	_, err = s.LoadGeneration(newWorld(t), 1)
+	require.ErrorIs(t, err, world.ErrImage, "no other is taken instead")
+}
+
+// G7: whichever generation or backup is restored, no run issues handles of an earlier one.
+func TestRunsHaveTheirOwnHandles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	issued := map[bulk.Handle]int{}
+	begin := func(run int, s *Store, w *world.World) {
+		e, err := w.Spawn(0, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+		require.NotContains(t, issued, e, "run %d", run)
+		issued[e] = run
+		stop(t, s)
+	}
+	ghosts := func() *world.World {
+		w := newWorld(t)
+		_, err := w.AddKind(world.Kind{Name: "ghost"})
+		require.NoError(t, err)
+		return w
+	}
+	s, w := open(t, path, 3), ghosts()
+	save(t, s, w, 0)
+	backup, err := os.ReadFile(path)
+	require.NoError(t, err)
+	begin(0, s, w)
+	for run := 1; run < 12; run++ {
+		generation := 0
+		switch run % 4 {
+		case 1:
+			require.NoError(t, os.WriteFile(path, backup, 0o600))
+		case 2:
+			generation = 1
+			_ = os.Remove(path + ".skipped") // of an earlier time
+		case 3:
+			damage(t, path)
+		}
+		s, w = open(t, path, 3), ghosts()
+		found, err := s.LoadGeneration(w, generation)
+		require.NoError(t, err)
+		require.NoError(t, w.RestoreRun(found.Image))
+		save(t, s, w, 0)
+		save(t, s, w, 0)
+		begin(run, s, w)
+	}
+	require.NoError(t, os.WriteFile(path+".run", []byte("many"), 0o600))
+	_, err = Open(path, 3)
+	require.ErrorContains(t, err, "w.run holds no generation of handles: remove it")
+	require.NoError(t, os.WriteFile(path+".run", nil, 0o600))
+	stop(t, open(t, path, 3))
+}
+
+// An image that another program saves meanwhile is noticed; a failed save of this one is none.
+func TestCheckOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	s, w := open(t, path, 3), newWorld(t)
+	require.NoError(t, s.CheckOwn())
+	for range 3 {
+		save(t, s, w, 0)
+		require.NoError(t, s.CheckOwn())
+	}
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	require.ErrorIs(t, s.CheckOwn(), ErrReplaced)
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	require.ErrorIs(t, s.CheckOwn(), ErrReplaced)
+	save(t, s, w, 0)
+	require.NoError(t, s.CheckOwn())
+}
