@@ -66,6 +66,8 @@ type saver struct {
 	idle   chan struct{} // holds a token while no save runs
 	unused func() bool   // whether the world need not be saved yet; may be nil
 
+	descriptors *descriptorReserve // of the process; may be nil
+
 	mu     sync.Mutex
 	images Images
 }
@@ -189,7 +191,9 @@ func (s *saver) save() error {
 		}
 		s.log.Warn(text, zap.String("path", s.config.Store.Path()), zap.Error(err))
 	}
-	return s.config.Store.Save(&s.image, s.config.Every/2)
+	return explainDescriptors(s.descriptors.lend(func() error {
+		return s.config.Store.Save(&s.image, s.config.Every/2)
+	}))
 }
 
 // recordSave counts a save that began at began, and logs its error.

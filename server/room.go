@@ -54,7 +54,7 @@ type run struct {
 }
 
 // newRun returns a run with c, whose Log is set. router is nil for a server of one world.
-func newRun(c Config, router *session.Router, ticks *admin.TickTimings) (*run, error) {
+func newRun(c Config, router *session.Router, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
 	c.Game = loggedGame(c.Log, c.Game)
 	s := c.session()
 	s.Router = router
@@ -66,6 +66,7 @@ func newRun(c Config, router *session.Router, ticks *admin.TickTimings) (*run, e
 	core.OnPanic(r.logPanic)
 	core.OnDiverge(r.logResync)
 	r.loop = newLoop(core, ticks, newSaver(c.Image, core.World(), c.Log), c.Log)
+	r.loop.saver.descriptors = d
 	return r, nil
 }
 

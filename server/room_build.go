@@ -98,7 +98,7 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 			return nil, least, err
 		}
 	}
-	if made, err = newRun(c, m.router, k.ticks); err != nil {
+	if made, err = newRun(c, m.router, k.ticks, m.descriptors); err != nil {
 		return nil, 0, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload

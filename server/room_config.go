@@ -32,6 +32,9 @@ type RoomsConfig struct {
 	MaxRooms int
 	// Images configures saving the rooms' worlds. The zero value saves nothing.
 	Images RoomImages
+	// FilesPerRoom is how many files the game of a room keeps open, for a warning at the start if the
+	// system allows fewer.
+	FilesPerRoom int
 }
 
 // RoomImages configures saving the worlds of rooms: DIR/KIND.image, and DIR/KIND/ID.image. The first
@@ -176,6 +179,7 @@ func (c RoomsConfig) Validate() error {
 	}
 	complain(len(c.Kinds) == 0, "no kinds")
 	complain(c.MaxRooms < 0 || c.MaxRooms > maxRooms, "MaxRooms is %d: want 1 to %d, or 0 for %d", c.MaxRooms, maxRooms, defaultMaxRooms)
+	complain(c.FilesPerRoom < 0, "FilesPerRoom is %d", c.FilesPerRoom)
 	pinned := 0
 	for _, name := range slices.Sorted(maps.Keys(c.Kinds)) {
 		k := c.Kinds[name]

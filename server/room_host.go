@@ -19,6 +19,7 @@ func (m *rooms) host(ctx context.Context, k *kind, r *Room) {
 	for {
 		next, err := m.build(ctx, k, r)
 		if err != nil {
+			err = explainDescriptors(err)
 			r.logger(m.log).Error("the room cannot be made", zap.Error(err))
 			if !m.fail(ctx, r, err, brokenFor, k.pins(r)) {
 				return

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -84,6 +85,9 @@ func (m *rooms) openImage(k *kind, r *Room) (*imagefile.Store, error) {
 	images := m.config.Images
 	if images.Dir == "" || k.Unsaved {
 		return nil, nil
+	}
+	if !m.descriptors.complete() { // what remains is for saves
+		return nil, fmt.Errorf("server: %w", syscall.EMFILE)
 	}
 	m.imagesMu.Lock()
 	defer m.imagesMu.Unlock()

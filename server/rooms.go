@@ -79,6 +79,8 @@ type rooms struct {
 	router    *session.Router
 	creations *rate.Limiter
 
+	descriptors *descriptorReserve // nil if no room is saved
+
 	hosting sync.WaitGroup
 	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
 	byName  map[string]*Room
@@ -121,6 +123,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	for name, k := range m.config.Kinds {
 		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits), imageCreators: map[string]string{}}
 	}
+	m.reserveDescriptors()
 	s := c.session() // for the defaults of Admit and Random
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
@@ -146,6 +149,19 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 		})
 	}
 	return m, err
+}
+
+// reserveDescriptors opens what saves need, and warns if the rooms may need more than the process may
+// open.
+func (m *rooms) reserveDescriptors() {
+	if m.config.Images.Dir != "" {
+		m.descriptors = newDescriptorReserve()
+	}
+	need := m.config.descriptors()
+	if limit, known := descriptorLimit(); known && limit < need {
+		m.log.Warn("the process may open fewer files than its rooms need: raise the limit (ulimit -n, LimitNOFILE=), or allow fewer rooms; clients are refused when it is reached",
+			zap.Uint64("limit", limit), zap.Uint64("needed", need), zap.Int("rooms", m.config.MaxRooms))
+	}
 }
 
 // origin is the source of a request for a room.
@@ -260,6 +276,9 @@ func (m *rooms) admitting(r *Room) (*run, error) {
 func forClients(err error) error {
 	if e := (*wire.Error)(nil); errors.As(err, &e) {
 		return e
+	}
+	if isOutOfDescriptors(err) {
+		return &wire.Error{Code: wire.ServerFull, Detail: "the server has too many open files"}
 	}
 	return &wire.Error{Code: wire.Internal, Detail: "the room cannot be made"}
 }

@@ -25,9 +25,11 @@ type Server struct {
 	quic    *quicserve.Listener
 	admin   *admin.Port
 	timings *admin.Timings
-	room    *Room       // the only one; nil with Config.Rooms
-	rooms   *rooms      // nil without
-	used    atomic.Bool // Serve or Close was called
+	room    *Room  // the only one; nil with Config.Rooms
+	rooms   *rooms // nil without
+
+	descriptors *descriptorReserve
+	used        atomic.Bool // Serve or Close was called
 }
 
 // Listen binds the addresses, which detects invalid or occupied ones before anything is
@@ -45,9 +47,13 @@ func Listen(c Config) (*Server, error) {
 		if s.rooms, err = newRooms(c, s.timings); err != nil {
 			return nil, err
 		}
+		s.descriptors = s.rooms.descriptors
 	} else {
 		s.timings = admin.NewTimings()
-		only, err := newRun(c, nil, s.timings.Ticks())
+		if c.Image.Store != nil {
+			s.descriptors = newDescriptorReserve()
+		}
+		only, err := newRun(c, nil, s.timings.Ticks(), s.descriptors)
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +201,7 @@ func (s *Server) closeSockets() error {
 	if s.admin != nil {
 		errs = append(errs, s.admin.Close())
 	}
+	s.descriptors.close()
 	return errors.Join(append(errs, s.quic.Close())...)
 }
 

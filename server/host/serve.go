@@ -255,6 +255,9 @@ func (c *serveCommand) rooms(r *server.RoomsConfig) error {
 	}
 	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Generations: older}
 	c.roomImageFlags.apply(r)
+	if c.Record != "" {
+		r.FilesPerRoom++
+	}
 	if c.Image != "" {
 		if err := os.MkdirAll(c.Image, 0o755); err != nil {
 			return mistake("--image must name a folder, since this game has rooms: %w", err)

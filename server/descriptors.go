@@ -1,0 +1,124 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+)
+
+const (
+	// savesAtOnce bounds the saves of a process that run at the same time.
+	savesAtOnce = 8
+	// spareDescriptors is two for each save, which needs one at a time: the other may be taken by
+	// something else in the process as soon as it is free.
+	spareDescriptors = 2 * savesAtOnce
+	// otherDescriptors is an estimate of what a server opens besides its rooms: sockets, connections
+	// of the admin port, and files for a moment.
+	otherDescriptors = 32
+)
+
+// descriptorReserve holds file descriptors for saves. A process that has opened as many files as the
+// system allows, such as one for each room, can still save its worlds, also for the last time. A nil
+// descriptorReserve reserves nothing.
+type descriptorReserve struct {
+	turns chan struct{} // a token for each save that may begin
+
+	mu     sync.Mutex
+	spares []*os.File
+	lent   int
+}
+
+func newDescriptorReserve() *descriptorReserve {
+	r := &descriptorReserve{turns: make(chan struct{}, savesAtOnce)}
+	for range savesAtOnce {
+		r.turns <- struct{}{}
+	}
+	r.complete()
+	return r
+}
+
+// lend calls save with two of the descriptors free, and again with two more if it finds none.
+func (r *descriptorReserve) lend(save func() error) error {
+	if r == nil {
+		return save()
+	}
+	<-r.turns
+	defer func() { r.turns <- struct{}{} }()
+	lent := 0
+	defer func() {
+		r.mu.Lock()
+		r.lent -= lent
+		r.mu.Unlock()
+		r.complete()
+	}()
+	for {
+		n := r.release(2)
+		lent += n
+		if err := save(); n == 0 || !isOutOfDescriptors(err) {
+			return err
+		}
+	}
+}
+
+// release closes up to n spares, and returns how many.
+func (r *descriptorReserve) release(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n = min(n, len(r.spares))
+	for range n {
+		last := len(r.spares) - 1
+		_ = r.spares[last].Close() // nothing was written
+		r.spares = r.spares[:last]
+	}
+	r.lent += n
+	return n
+}
+
+// complete opens missing spares, and reports whether none is missing besides those that are lent.
+func (r *descriptorReserve) complete() bool {
+	if r == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.spares)+r.lent < spareDescriptors {
+		file, err := os.Open(os.DevNull)
+		if err != nil {
+			return false
+		}
+		r.spares = append(r.spares, file)
+	}
+	return true
+}
+
+func (r *descriptorReserve) close() {
+	if r != nil {
+		r.release(spareDescriptors)
+	}
+}
+
+// isOutOfDescriptors reports whether err says that the process or the system has too many open files.
+func isOutOfDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// explainDescriptors adds to an error that says so what the operator can do.
+func explainDescriptors(err error) error {
+	if !isOutOfDescriptors(err) {
+		return err
+	}
+	return fmt.Errorf("%w: raise the process's limit of open files (ulimit -n, LimitNOFILE=), or allow fewer rooms", err)
+}
+
+// descriptors returns an estimate of how many files a server of c opens at most.
+func (c RoomsConfig) descriptors() uint64 {
+	saved := 0
+	for _, k := range c.Kinds {
+		if !k.Unsaved && c.Images.Dir != "" {
+			saved += k.MaxRooms
+		}
+	}
+	return uint64(otherDescriptors + spareDescriptors + min(saved, c.MaxRooms) + c.MaxRooms*c.FilesPerRoom)
+}

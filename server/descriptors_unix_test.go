@@ -1,0 +1,161 @@
+//go:build unix
+
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// limitDescriptors lets this process open that many more files, until the end of the test.
+func limitDescriptors(t *testing.T, more uint64) {
+	t.Helper()
+	var before syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
+	next, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	limit := before
+	limit.Cur = uint64(next.Fd()) + more
+	require.NoError(t, next.Close())
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	t.Cleanup(func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before)) })
+}
+
+// openAll opens files until the process has as many as it may.
+func openAll(t *testing.T) (files []*os.File) {
+	for {
+		file, err := os.Open(os.DevNull)
+		if err != nil {
+			require.True(t, isOutOfDescriptors(err), "%v", err)
+			return files
+		}
+		files = append(files, file)
+	}
+}
+
+func closeFiles(t *testing.T, files []*os.File) {
+	for _, file := range files {
+		require.NoError(t, file.Close())
+	}
+}
+
+// Clients that make rooms until the process may open no more files are refused, the server and its
+// operator learn why, and all rooms are saved, also for the last time.
+func TestRoomsUseUpDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	limitDescriptors(t, spareDescriptors+25)
+	play(t, func(c *RoomsConfig) {
+		c.MaxRooms = 1000
+		c.Images = RoomImages{Dir: dir, Every: time.Second}
+	}, func(h *hostel) {
+		warned := h.logs.FilterMessageSnippet("open fewer files than its rooms need").All()
+		require.Len(t, warned, 1)
+		limit, _ := descriptorLimit()
+		require.Equal(t, limit, warned[0].ContextMap()["limit"])
+		var rooms []string
+		for {
+			name := fmt.Sprint("match/", len(rooms))
+			if _, err := h.visit(name); err != nil {
+				require.Equal(t, wire.ServerFull, wire.CodeOf(err))
+				require.ErrorContains(t, err, "too many open files")
+				break
+			}
+			rooms = append(rooms, name)
+			time.Sleep(time.Second / creationsPerSecond)
+		}
+		require.Greater(t, len(rooms), 10)
+		lines := h.logs.FilterMessage("the room cannot be made").All()
+		require.Contains(t, lines[0].ContextMap()["error"], "raise the process's limit of open files")
+		hogs := openAll(t) // whatever else a process opens
+		defer func() { closeFiles(t, hogs) }()
+		for range 5 {
+			time.Sleep(2 * time.Second)
+			_, _ = h.visit("match/more")
+		}
+		for _, name := range append(rooms, "lobby") {
+			images := h.now(name).loop.saver.report()
+			require.Zero(t, images.Failed, name)
+			require.Greater(t, images.Saved, uint64(5), name)
+		}
+		require.Empty(t, h.logs.FilterMessageSnippet("replaced or removed").All())
+		ticks := map[string]uint64{}
+		for _, name := range rooms {
+			ticks[name] = h.tick(name)
+		}
+		require.NoError(t, h.end())
+		closeFiles(t, hogs)
+		hogs = nil
+		for name, tick := range ticks {
+			require.GreaterOrEqual(t, savedTickOf(t, h, filepath.Join(dir, name+imageSuffix)), tick)
+		}
+	})
+}
+
+// savedTickOf returns the tick of an image of the hostel.
+func savedTickOf(t *testing.T, h *hostel, path string) uint64 {
+	g, err := h.game(RoomRequest{Name: "match/reader", Generations: generationsOf(0)})
+	require.NoError(t, err)
+	defer g.World.Close()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	img, err := g.World.ReadImage(file)
+	require.NoError(t, err)
+	return img.Tick()
+}
+
+// A single world is saved by a process that has as many files open as it may; a save that fails says why.
+func TestSaveWithoutDescriptors(t *testing.T) {
+	limitDescriptors(t, spareDescriptors+10)
+	l, path, logs := savingLoop(t, func(*ImageConfig) {})
+	l.saver.descriptors = newDescriptorReserve()
+	defer l.saver.descriptors.close()
+	require.NoError(t, l.saver.begin())
+	hogs := openAll(t)
+	for range 3 {
+		l.core.World().Step()
+		require.NoError(t, l.saver.saveNow())
+	}
+	require.True(t, l.saver.descriptors.complete())
+	require.Zero(t, logs.Len())
+
+	l.saver.descriptors.close()
+	hogs = append(hogs, openAll(t)...)
+	hogs[0].Close() // its temporary file can be made
+	hogs = hogs[1:]
+	own := l.saver.descriptors
+	l.saver.descriptors = nil
+	last := openAll(t)
+	require.Len(t, last, 1)
+	err := l.saver.saveNow()
+	require.ErrorIs(t, err, syscall.EMFILE)
+	require.ErrorContains(t, err, "raise the process's limit of open files")
+	closeFiles(t, append(hogs, last...))
+	l.saver.descriptors = own
+	require.NoError(t, l.saver.end())
+	require.Empty(t, logs.FilterMessageSnippet("replaced or removed").All(), "a failed save replaced nothing")
+	require.Equal(t, l.core.World().Tick(), savedTick(t, path))
+}
+
+// The runtime has raised the soft limit, as descriptorLimit says.
+func TestDescriptorLimit(t *testing.T) {
+	var l syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))
+	limit, known := descriptorLimit()
+	require.True(t, known)
+	require.EqualValues(t, l.Max, limit)
+	few := RoomsConfig{MaxRooms: 10, Kinds: map[string]RoomKind{"a": {MaxRooms: 4}, "b": {MaxRooms: 10, Unsaved: true}}}
+	base := few.descriptors()
+	few.Images.Dir = "x"
+	require.Equal(t, base+4, few.descriptors())
+	few.FilesPerRoom = 2
+	require.Equal(t, base+4+20, few.descriptors())
+}
