@@ -20,15 +20,35 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// asMain makes this test binary behave like the program of tag: the demo runs its own
-// executable for the bots.
+// asMain makes this test binary behave like the program that it names, by default tag: the demo
+// runs its own executable for the bots.
 const asMain = "TAG_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asMain) != "" {
-		Main(tag())
+	if name := os.Getenv(asMain); name != "" {
+		Main(programNamed(name))
 	}
 	os.Exit(m.Run())
+}
+
+// programNamed returns tag or inn, or with "newer " before it a version with a further component and kind.
+func programNamed(name string) Definition {
+	name, newer := strings.CutPrefix(name, "newer ")
+	d := tag()
+	if name == "inn" {
+		d = inn()
+	}
+	build := d.New
+	d.New = func(o Options) (*Game, error) {
+		g, err := build(o)
+		if err == nil && newer {
+			_, registered := world.Register[int32](g.World, "mana")
+			_, added := g.World.AddKind(world.Kind{Name: "wizard"})
+			err = errors.Join(registered, added)
+		}
+		return g, err
+	}
+	return d
 }
 
 // tag is a small game with a rule: every 20 ticks "it" is another.

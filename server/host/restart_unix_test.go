@@ -1,0 +1,322 @@
+//go:build unix
+
+package host
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// soon bounds what a process does within milliseconds on an idle machine.
+const soon = time.Minute
+
+// installation is a program and the image that its processes continue.
+type installation struct {
+	t       *testing.T
+	program string
+	image   string // of --image
+	file    string // of the world or room that the test looks at
+}
+
+// installations returns a single world and rooms in a folder.
+func installations(t *testing.T, dir string) []*installation {
+	rooms := filepath.Join(dir, "rooms")
+	require.NoError(t, os.MkdirAll(rooms, 0o700))
+	file := filepath.Join(dir, "world.image")
+	return []*installation{{t, "tag", file, file}, {t, "inn", rooms, filepath.Join(rooms, "lobby.image")}}
+}
+
+func (i *installation) command(args ...string) *exec.Cmd {
+	self, err := os.Executable()
+	require.NoError(i.t, err)
+	c := exec.Command(self, append([]string{"serve", "--listen=127.0.0.1:0", "--image=" + i.image}, args...)...)
+	c.Env = append(os.Environ(), asMain+"="+i.program)
+	return c
+}
+
+// older returns the flag that chooses a generation.
+func (i *installation) older(n string) string {
+	if i.image != i.file {
+		n = "lobby=" + n
+	}
+	return "--image-generation=" + n
+}
+
+// savedTick returns the tick of the image, or 0 without one.
+func (i *installation) savedTick() uint64 {
+	data, err := os.ReadFile(i.file)
+	if os.IsNotExist(err) {
+		return 0
+	}
+	require.NoError(i.t, err)
+	g, err := programNamed(i.program).New(Options{})
+	require.NoError(i.t, err)
+	defer g.World.Close()
+	img, err := g.World.ReadImage(bytes.NewReader(data))
+	require.NoError(i.t, err)
+	return img.Tick()
+}
+
+// generations returns the contents of the image's files that hold worlds, by suffix.
+func (i *installation) generations() map[string]string {
+	all := map[string]string{}
+	paths, err := filepath.Glob(i.file + "*")
+	require.NoError(i.t, err)
+	for _, path := range paths {
+		suffix := strings.TrimPrefix(path, i.file)
+		if suffix == ".lock" || suffix == ".run" || strings.HasSuffix(suffix, ".tmp") {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(i.t, err)
+		all[suffix] = string(data)
+	}
+	return all
+}
+
+// serverProcess is a process of an installation.
+type serverProcess struct {
+	*installation
+	process *exec.Cmd
+	ended   chan struct{}
+
+	mu   sync.Mutex
+	said []string
+}
+
+func (i *installation) start(args ...string) *serverProcess {
+	i.t.Helper()
+	s := &serverProcess{installation: i, process: i.command(args...), ended: make(chan struct{})}
+	out, err := s.process.StdoutPipe()
+	require.NoError(i.t, err)
+	s.process.Stderr = s.process.Stdout
+	require.NoError(i.t, s.process.Start())
+	i.t.Cleanup(func() { _ = s.process.Process.Kill() })
+	go func() {
+		defer close(s.ended)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			s.mu.Lock()
+			s.said = append(s.said, lines.Text())
+			s.mu.Unlock()
+		}
+	}()
+	return s
+}
+
+// output returns what the process has written.
+func (s *serverProcess) output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.said, "\n")
+}
+
+// until waits for a condition.
+func (s *serverProcess) until(what string, done func() bool) {
+	s.t.Helper()
+	for began := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > soon {
+			require.FailNow(s.t, "it never "+what, s.output())
+		}
+	}
+}
+
+var restoredTick = regexp.MustCompile(`restored from \S+: tick (\d+)|"the room is open","room":"lobby",.*"tick":(\d+)`)
+
+// restored returns the tick from which the process continues.
+func (s *serverProcess) restored() uint64 {
+	s.t.Helper()
+	var found []string
+	s.until("restores", func() bool {
+		found = restoredTick.FindStringSubmatch(s.output())
+		return found != nil
+	})
+	tick, err := strconv.ParseUint(found[1]+found[2], 10, 64)
+	require.NoError(s.t, err)
+	return tick
+}
+
+// end ends the process by a signal, and returns its exit status.
+func (s *serverProcess) end(signal os.Signal) int {
+	require.NoError(s.t, s.process.Process.Signal(signal))
+	<-s.ended
+	_ = s.process.Wait()
+	return s.process.ProcessState.ExitCode()
+}
+
+// refuses runs a process that must not start, and must change no image.
+func (i *installation) refuses(args ...string) (output string) {
+	i.t.Helper()
+	before := i.generations()
+	out, err := i.command(args...).CombinedOutput()
+	require.Error(i.t, err)
+	require.Equal(i.t, exitError, err.(*exec.ExitError).ExitCode(), "%s", out)
+	require.Equal(i.t, before, i.generations())
+	return string(out)
+}
+
+// A world outlives its processes: started five times and killed in between, upgraded, and rolled back.
+// No image is lost, and none is called damaged.
+func TestWorldOutlivesItsProcesses(t *testing.T) {
+	for _, i := range installations(t, t.TempDir()) {
+		t.Run(i.program, func(t *testing.T) {
+			i.t = t
+			const often = "--image-every=50ms"
+			for run := range 5 {
+				leftover := i.file + ".worldd-0123456789abcdef.tmp"
+				require.NoError(t, os.WriteFile(leftover, []byte("half an image"), 0o600))
+				before := i.savedTick()
+				s := i.start(often)
+				if run > 0 {
+					require.Equal(t, before, s.restored(), "run %d", run)
+				}
+				s.until("saves", func() bool { return i.savedTick() > before+10 })
+				require.NoFileExists(t, leftover)
+				last := i.savedTick()
+				if run == 3 {
+					require.Equal(t, exitOK, s.end(syscall.SIGTERM))
+				} else {
+					s.end(syscall.SIGKILL)
+				}
+				require.GreaterOrEqual(t, i.savedTick(), last)
+				require.NotContains(t, s.output(), `"level":"error"`)
+			}
+			_, err := os.Stat(i.file + ".damaged")
+			require.ErrorIs(t, err, os.ErrNotExist)
+
+			last, old := i.savedTick(), i.generations()
+			older := i.program
+			i.program = "newer " + older
+			for range 3 { // it crashes at once each time
+				s := i.start("--image-every=1h")
+				require.Equal(t, last, s.restored())
+				s.until("saves", func() bool { return i.generations()[""] != old[""] })
+				s.end(syscall.SIGKILL)
+				require.Equal(t, old[""], i.generations()[".old-1"], "the last image of the program before")
+			}
+			newest := i.generations()[""]
+			i.program = older
+			said := i.refuses()
+			require.Contains(t, said, `image of another program or world: it has kind "wizard", which the world lacks; it has component "mana", which the world lacks`)
+			require.Contains(t, said, "nothing was changed")
+
+			s := i.start(i.older("1"), "--image-every=1h")
+			require.Equal(t, last, s.restored())
+			s.until("saves", func() bool { return i.generations()[".skipped"] != "" })
+			s.end(syscall.SIGKILL)
+			require.Equal(t, newest, i.generations()[".skipped"])
+			require.Contains(t, i.refuses(i.older("1")), ".skipped exists: start without choosing a generation")
+			s = i.start(often)
+			require.Equal(t, last, s.restored())
+			s.until("saves", func() bool { return i.savedTick() > last })
+			require.Equal(t, exitOK, s.end(syscall.SIGTERM))
+		})
+	}
+}
+
+// inNamespace runs the test again as root of a mount namespace of its own, where it may mount. It
+// reports whether this is that run.
+func inNamespace(t *testing.T) bool {
+	const variable = "TAG_TEST_IN_NAMESPACE"
+	if os.Getenv(variable) != "" {
+		return true
+	}
+	if err := exec.Command("unshare", "-rm", "true").Run(); err != nil {
+		t.Skip("no namespaces: ", err)
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	c := exec.Command("unshare", "-rm", self, "-test.run=^"+t.Name()+"$", "-test.v")
+	c.Env = append(os.Environ(), variable+"=1")
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+t.Name())
+	return false
+}
+
+// mount mounts a small disk, and returns a function that changes its options.
+func mount(t *testing.T, dir string) (remount func(options string)) {
+	run := func(args ...string) {
+		out, err := exec.Command("mount", args...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	run("-t", "tmpfs", "-o", "size=512k", "tmpfs", dir)
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
+	return func(options string) { run("-o", "remount,"+options, dir) }
+}
+
+// fill leaves no space on the disk of dir until the file that it returns is removed.
+func fill(t *testing.T, dir string) string {
+	path := filepath.Join(dir, "filler")
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	defer file.Close()
+	for n := 1 << 16; n > 0; {
+		if _, err := file.Write(make([]byte, n)); err != nil {
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			n /= 2
+		}
+	}
+	return path
+}
+
+// A full disk costs no image: servers keep running, start, and end with an error. Nor does a disk that
+// becomes read-only, but no server starts on it.
+func TestWorldOnABadDisk(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	dir := t.TempDir()
+	remount := mount(t, dir)
+	for _, i := range installations(t, dir) {
+		t.Run(i.program, func(t *testing.T) {
+			i.t = t
+			const often = "--image-every=50ms"
+			notSaved := func(s *serverProcess, why string) {
+				t.Helper()
+				s.until("logs why", func() bool {
+					return strings.Contains(s.output(), "the world was not saved") && strings.Contains(s.output(), why)
+				})
+			}
+			s := i.start(often)
+			s.until("saves", func() bool { return i.savedTick() > 10 })
+			filler := fill(t, dir)
+			notSaved(s, "no space left on device")
+			last := i.savedTick()
+			s.end(syscall.SIGKILL)
+			require.GreaterOrEqual(t, i.savedTick(), last)
+			last = i.savedTick()
+
+			s = i.start(often)
+			require.Equal(t, last, s.restored(), "it serves on a full disk")
+			notSaved(s, "no space left on device")
+			require.Equal(t, exitError, s.end(syscall.SIGTERM), "the last image was not saved")
+			require.Equal(t, last, i.savedTick())
+
+			s = i.start(often)
+			require.NoError(t, os.Remove(filler))
+			s.until("saves again", func() bool { return i.savedTick() > last+10 })
+			remount("ro")
+			notSaved(s, "read-only file system")
+			last = i.savedTick()
+			require.Equal(t, exitError, s.end(syscall.SIGTERM))
+			require.Contains(t, i.refuses(), "read-only file system")
+			remount("rw")
+			s = i.start(often)
+			require.Equal(t, last, s.restored())
+			require.Equal(t, exitOK, s.end(syscall.SIGTERM))
+			require.NotContains(t, i.generations(), ".damaged")
+		})
+	}
+}
