@@ -37,6 +37,7 @@ internal/rowcodec   internal/bitio replication/wire replication/schema
 internal/rowtrain   internal/bitio internal/rowcodec replication/schema
 internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema
 internal/invariants
+internal/printable
 internal/mutate
 internal/simtest
 internal/browsertest
@@ -64,16 +65,16 @@ bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
 world/motion        bulk field
 world               bulk field world/motion xxhash zstd
-replication/wire    bulk msgpack internal/bitio
+replication/wire    bulk msgpack internal/bitio internal/printable
 replication/schema  bulk internal/bitio replication/wire
 replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
-internal/admin      internal/cpu internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
-server              internal/address internal/admin internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram x/time zap
+internal/admin      internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
+server              internal/address internal/admin internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram x/time zap
 client/ts/bundle    esbuild
-client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/rowcodec replication/schema
+client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       internal/atomicfile loadtest/bot

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -52,9 +53,9 @@ type Rejection struct {
 	Text    string       // from the game, for the player; may be empty
 }
 
-// Error names the command, its target if it has one, the code and the text.
+// Error names the command, its target if it has one, the code and the text, made printable.
 func (r *Rejection) Error() string {
-	text := r.Text
+	text := printable.Text(r.Text)
 	if text == "" {
 		text = r.Code.Info().Text
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -64,9 +65,9 @@ func explainDial(err error) error {
 	case errors.As(err, &transport) && transport.ErrorCode == quic.ConnectionRefused:
 		return &wire.Error{Code: wire.ServerFull, Detail: "the server refused the connection: too many connections, or too many from this address"}
 	case errors.As(err, &transport) && transport.ErrorCode.IsCryptoError():
-		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, InsecureDev, --insecure-dev, accepts any certificate)", err)
+		return fmt.Errorf("%w (pin the fingerprint that the server prints; for development on one machine, InsecureDev, --insecure-dev, accepts any certificate)", remoteError{err})
 	case errors.Is(err, context.DeadlineExceeded): // callers test for it
-		return fmt.Errorf("%w (%w)", errNoAnswer, err)
+		return fmt.Errorf("%w (%w)", errNoAnswer, remoteError{err})
 	case errors.As(err, &idle), errors.As(err, &silent):
 		return errNoAnswer
 	}
@@ -86,8 +87,14 @@ func explain(err error) error {
 	case errors.As(err, &idle):
 		return &wire.Error{Code: wire.Timeout, Detail: "nothing arrived from the server"}
 	}
-	return err
+	return remoteError{err}
 }
+
+// remoteError makes an error printable that may quote the server.
+type remoteError struct{ error }
+
+func (e remoteError) Error() string { return printable.Text(e.error.Error()) }
+func (e remoteError) Unwrap() error { return e.error }
 
 const (
 	// lostAfter is how long a server may be silent before its connection counts as

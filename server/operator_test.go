@@ -281,3 +281,20 @@ func TestQlogFolderIsMissing(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, code)
 	require.Contains(t, body, folder)
 }
+
+// An operator's terminal shows /sessions, and clients choose their names: the JSON is printable, and
+// decodes to the name.
+func TestSessionsArePrintable(t *testing.T) {
+	const forged = "\x1b]0;root\x07\u202e\u009b"
+	h := newFixture(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	config := h.config()
+	config.Name = forged
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	code, body := h.operate(http.MethodGet, "/sessions")
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, body, `"name":"\u001b]0;root\u0007\u202e\u009b"`)
+	require.Equal(t, forged, h.rows("")[0].Name)
+}

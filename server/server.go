@@ -75,7 +75,7 @@ const (
 
 func sampledLogger(log *zap.Logger) *zap.Logger {
 	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(core, time.Second, logBurst, logEvery)
+		return zapcore.NewSamplerWithOptions(printableCore{core}, time.Second, logBurst, logEvery)
 	}))
 }
 

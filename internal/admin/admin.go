@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -19,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/session"
@@ -283,6 +285,18 @@ func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(webInfo{
 		Game: cmp.Or(p.Game, "worldd"), Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes, OriginAllowed: p.Quic.AllowsOrigin(scheme + "://" + r.Host),
 	}) // fails only if the operator has disconnected
+}
+
+// writeJSON answers with a value as JSON that is printable: clients choose names, and operators read
+// them in a terminal.
+func writeJSON(w http.ResponseWriter, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, printable.Text(string(text))+"\n") // fails only if the operator has disconnected
 }
 
 // webInfo is the JSON of /web.

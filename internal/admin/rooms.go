@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -59,8 +58,7 @@ func (p pages) rooms(w http.ResponseWriter, _ *http.Request) {
 	for i, r := range rooms {
 		all[i] = newRoomInfo(r)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(all) // fails only if the operator has disconnected
+	writeJSON(w, all)
 }
 
 // createTimeout bounds the wait for a room's New.

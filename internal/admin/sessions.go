@@ -2,7 +2,6 @@ package admin
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -85,8 +84,7 @@ func (p pages) sessions(w http.ResponseWriter, r *http.Request) {
 			all[i].ConnStats = c.Stats()
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(all) // fails only if the operator has disconnected
+	writeJSON(w, all)
 }
 
 // kick is the handler of POST /sessions/ID/kick?reason=TEXT.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/worldd/worldd/internal/printable"
 )
 
 // Code says how a session or command ended. The same codes appear in close frames, in
@@ -160,13 +162,14 @@ func MovedTo(address string, token []byte) (*Error, error) {
 	return &Error{Code: Moved, Address: address, Token: token}, nil
 }
 
-// Error returns the code's name, text and detail.
+// Error returns the code's name, text and detail, which may be the peer's: what is not printable in
+// it is escaped, so that it cannot steer a terminal or forge lines of a log.
 func (e *Error) Error() string {
 	info := e.Code.Info()
 	if e.Detail == "" {
 		return fmt.Sprintf("wire: %s: %s", info.Name, info.Text)
 	}
-	return fmt.Sprintf("wire: %s: %s (%s)", info.Name, e.Detail, info.Text)
+	return fmt.Sprintf("wire: %s: %s (%s)", info.Name, printable.Text(e.Detail), info.Text)
 }
 
 // Is reports whether target is an *Error with the same Code.

@@ -1,6 +1,6 @@
 // Buttons for the commands of a game that take no arguments.
 
-import type { Client, Result, Schema } from '../src/index.ts'
+import { type Client, printable, type Result, type Schema } from '../src/index.ts'
 import { element, set } from './panel.ts'
 
 /** maxAnswer bounds the characters of an answer on the page. */
@@ -30,5 +30,5 @@ export class Commands {
 
 function said(r: Result): string {
   const answer = r.answer ? JSON.stringify(r.answer, (_, v) => (typeof v === 'bigint' ? String(v) : v)).slice(0, maxAnswer) : ''
-  return [r.codeName, r.text, answer].filter(Boolean).join(' ')
+  return printable([r.codeName, r.text, answer].filter(Boolean).join(' '))
 }

@@ -1,6 +1,6 @@
 // The list of held handles, and what became of them.
 
-import { type Client, type Entity, formatHandle, generationOf, indexOf, isProvisional, none, parseHandle, type Verdict } from '../src/index.ts'
+import { type Client, type Entity, formatHandle, generationOf, indexOf, isProvisional, none, parseHandle, printable, type Verdict } from '../src/index.ts'
 import { element } from './panel.ts'
 
 const maxHeld = 12
@@ -120,7 +120,7 @@ function describe(c: Client, e: Entity): string {
   const { components, texts } = c.schema
   const parts = components.filter((x) => x.name !== 'body' && e.has(x.name)).map((x) => {
     const fields = x.fields.filter((f) => f.n < 64 || f.kind === 'float').map((f) => `${f.path} ${f.kind === 'ref' ? formatHandle(e.reference(f)) : rounded(e.number(f))}`)
-    const words = texts.flatMap((t, i) => (t.component === x.index && typeof e.texts[i] === 'string' && e.texts[i] !== '' ? [`${t.path} ${e.texts[i]}`] : []))
+    const words = texts.flatMap((t, i) => (t.component === x.index && typeof e.texts[i] === 'string' && e.texts[i] !== '' ? [`${t.path} ${printable(e.texts[i] as string)}`] : []))
     return [x.name, [...fields, ...words].join(', ')].filter(Boolean).join(': ')
   })
   const text = parts.join(' · ')

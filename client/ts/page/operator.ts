@@ -1,5 +1,6 @@
 // The operator's half of the page.
 
+import { printable } from '../src/index.ts'
 import { type Admin, textOf } from './admin.ts'
 import { bytes, element, fillTable, set } from './panel.ts'
 
@@ -80,13 +81,13 @@ export class Operator {
 
   private showSessions(all: readonly SessionInfo[]): void {
     set('sessions', all.length)
-    fillTable('visitors', all.slice(0, maxShown).map((s) => [[s.user || s.name, s.room].filter(Boolean).join(' in '), s.away ? 'away' : s.entity, s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`, this.kick(s)]))
+    fillTable('visitors', all.slice(0, maxShown).map((s) => [[printable(s.user || s.name), s.room].filter(Boolean).join(' in '), s.away ? 'away' : s.entity, s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`, this.kick(s)]))
   }
 
   private kick(s: SessionInfo): HTMLElement {
     const button = document.createElement('button')
     button.textContent = 'Kick'
-    button.ariaLabel = `kick ${s.user || s.name}, session ${s.id}`
+    button.ariaLabel = `kick ${printable(s.user || s.name)}, session ${s.id}`
     button.onclick = () => void this.command(`/sessions/${s.id}/kick`)
     return button
   }

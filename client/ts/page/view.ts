@@ -1,6 +1,6 @@
 // Draws the world from above: x to the right, z down.
 
-import { type Client, type Entity, type Field, formatHandle, type Moment } from '../src/index.ts'
+import { type Client, type Entity, type Field, formatHandle, type Moment, printable } from '../src/index.ts'
 import { blockPoints } from '../src/field/machine.ts'
 import { Columns, State } from '../src/motion/columns.ts'
 import type { Planes } from '../src/motion/forces.ts'
@@ -393,7 +393,7 @@ export function nameOf(c: Client, e: Entity): string {
   const { texts, components } = c.schema
   for (let i = 0; i < texts.length; i++) {
     const text = e.texts[i]
-    if (typeof text === 'string' && text !== '' && (/(^|\.)name$/i.test(texts[i].path) || components[texts[i].component].name === 'name')) return text
+    if (typeof text === 'string' && text !== '' && (/(^|\.)name$/i.test(texts[i].path) || components[texts[i].component].name === 'name')) return printable(text)
   }
   return ''
 }

@@ -1,6 +1,6 @@
 // What errors mean, in words for players.
 
-import { WireError } from '../src/index.ts'
+import { printable, WireError } from '../src/index.ts'
 
 /** unauthorized is the code of a token that is missing or not accepted. */
 const unauthorized = 8
@@ -26,7 +26,7 @@ export function said(e: unknown): string {
   if (!(e instanceof WireError)) return e instanceof Error ? e.message : String(e)
   const own = words[e.code]
   if (own === undefined) return `${e.message} [code ${e.code}]`
-  return e.detail && e.code !== 0 ? `${own} (${e.detail})` : own
+  return e.detail && e.code !== 0 ? `${own} (${printable(e.detail)})` : own
 }
 
 /** wantsToken reports whether a server refused for the lack of a good token. */

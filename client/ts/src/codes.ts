@@ -1,5 +1,7 @@
 // The codes of PROTOCOL.md, section 13.
 
+import { printable } from './printable.ts'
+
 const table: Record<number, readonly [name: string, fault: Fault, retry: boolean, text: string]> = {
   0: ['ok', 'nobody', false, 'success, or closed on purpose'],
   1: ['bad-message', 'client', false, 'a message violates the protocol: fix the sender'],
@@ -68,14 +70,14 @@ export function codeName(code: number): string {
 export class WireError extends Error {
   /** code is of PROTOCOL.md, section 13. */
   readonly code: number
-  /** detail explains this case, for people. */
+  /** detail explains this case, for people. It may be the server's: show it as printable does. */
   readonly detail: string
   /** address and token are where to continue, with the code moved. */
   readonly address: string
   readonly token: Uint8Array
 
   constructor(code: number, detail = '', address = '', token: Uint8Array = new Uint8Array(0)) {
-    super(`${codeName(code)}: ${table[code]?.[3] ?? 'a code of a newer server'}${detail && ` (${detail})`}`)
+    super(`${codeName(code)}: ${table[code]?.[3] ?? 'a code of a newer server'}${detail && ` (${printable(detail)})`}`)
     this.name = 'WireError'
     this.code = code
     this.detail = detail

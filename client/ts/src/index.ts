@@ -5,6 +5,7 @@
 
 export { Client, type Config, type State, type StateChange } from './client.ts'
 export { Code, type Fault, LimitError, WireError, codeName } from './codes.ts'
+export { printable } from './printable.ts'
 export { type Arrivals, type Connection, type Datagram, dialWebTransport, supported } from './connection.ts'
 export { type Entity, type Moment } from './entity.ts'
 export { type Handle, type Verdict, formatHandle, generationOf, indexOf, isProvisional, newHandle, none, parseHandle } from './handles.ts'

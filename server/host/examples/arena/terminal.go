@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -166,7 +167,7 @@ func (t *Terminal) disc(at [3]float32, radius float64, colour uint8) {
 // labels returns the texts over the picture by line and column: names and hulls of ships.
 func (t *Terminal) labels() (lines [HalfZ][]rune) {
 	for s := range t.Ships() {
-		text := []rune(fmt.Sprintf("%s %d", s.Pilot.Name, s.Hull))
+		text := []rune(fmt.Sprintf("%s %d", legible(s.Pilot.Name), s.Hull))
 		row := (int(s.At[2])+HalfZ-ShipRadius)/2 - 1 // above the ship
 		from := int(s.At[0]) + HalfX - len(text)/2
 		if row < 0 || row >= HalfZ {
@@ -207,5 +208,13 @@ func (t *Terminal) lastLine() string {
 	}
 	last := slices.Clone(t.Lines[max(len(t.Lines)-3, 0):])
 	slices.Reverse(last)
-	return strings.Join(last, " | ")
+	return legible(strings.Join(last, " | "))
+}
+
+// legible quotes a text from the server that would steer the terminal.
+func legible(text string) string {
+	if printable(text) {
+		return text
+	}
+	return strconv.Quote(text)
 }

@@ -1,0 +1,40 @@
+// Package printable makes texts of others safe to print: names, reasons and messages from the
+// network or from a file, in terminals and logs.
+package printable
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// Text returns s with each character escaped as in JSON that strconv.IsPrint excludes: line ends,
+// escape codes, bells, and marks that change the direction of text. Bytes that are not UTF-8 become
+// \ufffd. Backslashes stay, so that Text of a Text, and of JSON, changes nothing further.
+func Text(s string) string {
+	if !strings.ContainsFunc(s, unsafe) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !unsafe(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func unsafe(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/worldd/worldd/internal/printable"
+)
+
+// printableCore logs texts as printable.Text returns them: clients choose names, reasons and the
+// messages of errors, and an operator's terminal shows the log.
+type printableCore struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (c printableCore) With(fields []zapcore.Field) zapcore.Core {
+	return printableCore{c.Core.With(printableFields(fields))}
+}
+
+// Check implements zapcore.Core.
+func (c printableCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(e.Level) {
+		return checked.AddCore(e, c)
+	}
+	return checked
+}
+
+// Write implements zapcore.Core.
+func (c printableCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	e.Message = printable.Text(e.Message)
+	return c.Core.Write(e, printableFields(fields))
+}
+
+// printableFields returns the fields with texts and errors made printable. Stacks keep their lines:
+// they are zap.ByteString.
+func printableFields(fields []zapcore.Field) []zapcore.Field {
+	safe := make([]zapcore.Field, len(fields))
+	for i, f := range fields {
+		err, failed := f.Interface.(error)
+		switch {
+		case f.Type == zapcore.StringType:
+			f.String = printable.Text(f.String)
+		case f.Type == zapcore.ErrorType && failed:
+			f = zap.String(f.Key, printable.Text(err.Error()))
+		}
+		safe[i] = f
+	}
+	return safe
+}
