@@ -203,7 +203,10 @@ func TestImageOfANewerProgram(t *testing.T) {
 	require.NotErrorIs(t, err, world.ErrImage)
 	require.ErrorContains(t, err, `it has kind "kind0", which the world lacks; `)
 	require.ErrorContains(t, err, `; and 10 more differences`)
-	_, err = w.Replay(bytes.NewReader(append([]byte("wrec\x03\x00\x00\x00\x3c\x00\x00\x00"), file...)))
+	var recording bytes.Buffer
+	_, err = newer.Record(&recording, &img, 1)
+	require.NoError(t, err)
+	_, err = w.Replay(&recording)
 	require.ErrorIs(t, err, world.ErrImageWorld, "the image of a recording")
 	for _, at := range []int{len(file) - 1, len(file) / 2, 9} { // 9 is in its setup
 		wrong := bytes.Clone(file)
