@@ -55,6 +55,7 @@ func (c *changeMarks) forget(word uint32, mask uint64) {
 // at a time. It is deferred until a system returns or a caller reads the marks, because
 // marking each component would dominate the cost of a spawn.
 func (w *World) markSpawned() {
+	w.marked++
 	for word := range bulk.And(w.unmarked.View()) {
 		mask := w.unmarked.Word(word)
 		w.dirty.SetWord(word, w.dirty.Word(word)|mask)

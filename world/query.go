@@ -28,8 +28,9 @@ type Term interface {
 // ascending order of slots, including doomed ones, excluding those whose spawn is deferred.
 //
 // Structure may change during the loop: changes by the loop's body affect the query
-// from the next word of 64 slots on, not in the current word. Deferred changes do not
-// affect it at all.
+// from the next word of 64 slots on, not in the current word. Entities that the body spawns
+// are not yielded: otherwise a body that spawns one each time would fill the world. Deferred
+// changes do not affect the query at all.
 type Query struct {
 	w       *World
 	with    []bulk.BitsetView // at least one
@@ -70,7 +71,8 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 // MutWord for the values of a word, and World.HandleAt for the entities.
 func (q *Query) Words() iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) {
-		for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
+		began := q.w.beginLoop()
+		for word, mask := q.nextOf(began, 0); mask != 0; word, mask = q.nextOf(began, word+1) {
 			if !yield(word, mask) {
 				return
 			}
@@ -117,7 +119,8 @@ func (q *Query) Count() int {
 // All yields the matching entities.
 func (q *Query) All() iter.Seq[Entity] {
 	return func(yield func(Entity) bool) {
-		for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
+		began := q.w.beginLoop()
+		for word, mask := q.nextOf(began, 0); mask != 0; word, mask = q.nextOf(began, word+1) {
 			for ; mask != 0; mask &= mask - 1 {
 				if !yield(q.w.tenant(word<<6 | uint32(bits.TrailingZeros64(mask)))) {
 					return

@@ -53,7 +53,8 @@ func Mut3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[
 
 func each1[A any](q *Query, a *Component[A], write bool, yield func(Entity, *A) bool) {
 	q.checkOwner(a)
-	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
+	began := q.w.beginLoop()
+	for word, mask := q.nextOf(began, 0); mask != 0; word, mask = q.nextOf(began, word+1) {
 		values := a.openWord(word, mask, write)
 		for mask &= a.presence.Word(word); mask != 0; mask &= (mask - 1) & a.presence.Word(word) {
 			i := uint32(bits.TrailingZeros64(mask)) & 63
@@ -67,7 +68,8 @@ func each1[A any](q *Query, a *Component[A], write bool, yield func(Entity, *A) 
 func each2[A, B any](q *Query, a *Component[A], b *Component[B], write bool, yield func(Entity, Pair[A, B]) bool) {
 	q.checkOwner(a)
 	q.checkOwner(b)
-	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
+	began := q.w.beginLoop()
+	for word, mask := q.nextOf(began, 0); mask != 0; word, mask = q.nextOf(began, word+1) {
 		mask &= b.presence.Word(word)
 		as, bs := a.openWord(word, mask, write), b.values.Word(word)
 		mask &= a.presence.Word(word)
@@ -84,7 +86,8 @@ func each3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component
 	q.checkOwner(a)
 	q.checkOwner(b)
 	q.checkOwner(c)
-	for word, mask := q.nextWord(0); mask != 0; word, mask = q.nextWord(word + 1) {
+	began := q.w.beginLoop()
+	for word, mask := q.nextOf(began, 0); mask != 0; word, mask = q.nextOf(began, word+1) {
 		mask &= b.presence.Word(word) & c.presence.Word(word)
 		as, bs, cs := a.openWord(word, mask, write), b.values.Word(word), c.values.Word(word)
 		mask &= a.presence.Word(word)

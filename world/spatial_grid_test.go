@@ -76,12 +76,12 @@ func TestWithinSurvivesChanges(t *testing.T) {
 			spawn(t, w, crate, world.Vec3{X: 100, Y: 1})
 		}
 	}
-	require.Len(t, seen, 41)
+	require.Len(t, seen, 40, "not the one that it spawned")
 	for i, slot := range seen {
 		require.EqualValues(t, i, slot)
 	}
 	w.Step()
-	require.Zero(t, w.Stats().Entities)
+	require.Equal(t, 1, w.Stats().Entities)
 	require.NoError(t, w.CheckInvariants())
 }
 

@@ -15,6 +15,7 @@ type zone struct {
 	limit     float64   // square of the largest distance
 	upright   float64   // 1: distance counts height; 0: it does not
 	past      *pastZone // not nil: of a query at a moment
+	began     loopStart
 }
 
 func everywhere() (low, high Vec3) {
@@ -32,7 +33,7 @@ func (s *zone) has(p Vec3) bool {
 // Within yields the bodies whose centre is in the sphere, its surface included, and
 // their positions. The order is a function of the positions: cell by cell along x, then
 // z, and ascending by slot within a cell. The loop may change the world: it meets again
-// an entity that moves to a cell still to come, and an entity that is spawned there. A
+// an entity that moves to a cell still to come, but none that it spawns. A
 // sphere whose centre is not finite, or whose radius is negative or NaN, is empty.
 // Ranging over the result does not allocate.
 func (w *World) Within(center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
@@ -85,6 +86,7 @@ func (w *World) coverBox(low, high Vec3) region {
 }
 
 func (w *World) visit(cover region, s *zone, yield func(Entity, Vec3) bool) {
+	s.began = w.beginLoop()
 	for z := cover.z0; z <= cover.z1; z++ {
 		for x := cover.x0; x <= cover.x1; x++ {
 			if !w.visitCell(z*w.grid.columns+x, s, yield) {
@@ -110,7 +112,7 @@ func (w *World) visitCell(c int32, s *zone, yield func(Entity, Vec3) bool) bool 
 		}
 		for _, slot := range slots {
 			p := w.bodies.Position(int(w.rowOf[slot]))
-			if !s.has(p) {
+			if !s.has(p) || w.isSpawnedSince(s.began, slot) {
 				continue
 			}
 			if s.past != nil {

@@ -5,8 +5,44 @@ import (
 )
 
 // Step advances the world by one tick, in the order shown in the package comment. Once
-// warm, it allocates nothing itself. It panics if a system calls it.
+// warm, it allocates nothing itself. It panics if a system calls it, or if somebody else steps the
+// world by ClaimStep.
 func (w *World) Step() {
+	if w.claim != nil {
+		panic("world: Step was called, but " + w.claim.owner + " steps this world")
+	}
+	w.step()
+}
+
+// StepClaim is the right to step a world.
+type StepClaim struct {
+	world *World
+	owner string
+}
+
+// ClaimStep makes Step panic until Release: the caller steps the world by the claim alone, since it
+// handles each step. A later claim ends an earlier one. owner names the caller in the panic.
+func (w *World) ClaimStep(owner string) *StepClaim {
+	w.claim = &StepClaim{w, owner}
+	return w.claim
+}
+
+// Step is World.Step for the claim's owner.
+func (c *StepClaim) Step() {
+	if c.world.claim != c {
+		panic("world: the claim of " + c.owner + " to step this world has ended")
+	}
+	c.world.step()
+}
+
+// Release ends the claim.
+func (c *StepClaim) Release() {
+	if c.world.claim == c {
+		c.world.claim = nil
+	}
+}
+
+func (w *World) step() {
 	if w.running {
 		panic("world: Step was called by a system of the same step")
 	}

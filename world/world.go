@@ -24,8 +24,10 @@ type World struct {
 	cfg     Config
 	motion  motion.Stepper
 	tick    uint64
-	running bool // inside Step
-	moved   bool // inside Step, after the motion of bodies has begun
+	running bool       // inside Step
+	marked  uint64     // calls of markSpawned
+	claim   *StepClaim // of the only caller that may step; nil: anybody
+	moved   bool       // inside Step, after the motion of bodies has begun
 
 	pcg  *rand.PCG
 	rand *rand.Rand
