@@ -16,36 +16,40 @@ var ErrSchema = errors.New("replication: schema does not fit the world")
 // worldBody marks a binding that reads the body instead of a component.
 const worldBody = -1
 
+// CheckSchema returns an error that names each component of s that w cannot supply.
+func CheckSchema(w *world.World, s *schema.Schema) error {
+	_, err := bind(w, s)
+	return err
+}
+
 // bind finds for every schema component the world component that supplies its values:
-// the one with the same name and type.
+// the one with the same name and type. The error names all that have none.
 func bind(w *world.World, s *schema.Schema) ([]int, error) {
 	byName := map[string]world.ComponentInfo{}
 	for _, info := range w.Components() {
 		byName[info.Name] = info
 	}
 	bound := make([]int, s.Components())
+	var errs []error
 	for i := range bound {
 		spec := s.Component(i)
 		if spec.Name == schema.BodyComponent {
-			if err := checkBodyRange(w, s, i); err != nil {
-				return nil, err
-			}
+			errs = append(errs, checkBodyRange(w, s, i))
 			bound[i] = worldBody
 			continue
 		}
 		info, ok := byName[spec.Name]
-		if !ok {
-			return nil, fmt.Errorf("%w: component %q of the schema is not registered in the world: register it with server.Register", ErrSchema, spec.Name)
-		}
-		if info.Local {
-			return nil, fmt.Errorf("%w: component %q is local to the server's process and cannot be sent: register it with server.Register", ErrSchema, spec.Name)
-		}
-		if info.Type != spec.Type {
-			return nil, fmt.Errorf("%w: component %q is %v in the schema and %v in the world", ErrSchema, spec.Name, spec.Type, info.Type)
+		switch {
+		case !ok:
+			errs = append(errs, fmt.Errorf("%w: component %q of the schema is not registered in the world: register it with server.Register", ErrSchema, spec.Name))
+		case info.Local:
+			errs = append(errs, fmt.Errorf("%w: component %q is local to the server's process and cannot be sent: register it with server.Register", ErrSchema, spec.Name))
+		case info.Type != spec.Type:
+			errs = append(errs, fmt.Errorf("%w: component %q is %v in the schema and %v in the world", ErrSchema, spec.Name, spec.Type, info.Type))
 		}
 		bound[i] = info.ID
 	}
-	return bound, nil
+	return bound, errors.Join(errs...)
 }
 
 // checkBodyRange returns an error if bodies of w cannot be sent as component i of s.

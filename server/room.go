@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/server/imagefile"
@@ -55,7 +56,8 @@ type run struct {
 
 // newRun returns a run with c, whose Log is set. router is nil for a server of one world.
 func newRun(c Config, router *session.Router, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
-	c.Game = loggedGame(c.Log, c.Game)
+	errs := &gameErrors{log: c.Log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
+	c.Game = loggedGame(c.Log, errs, c.Game)
 	s := c.session()
 	s.Router = router
 	core, err := session.NewCore(s)
@@ -65,6 +67,7 @@ func newRun(c Config, router *session.Router, ticks *admin.TickTimings, d *descr
 	r := &run{core: core, log: c.Log, store: c.Image.Store}
 	core.OnPanic(r.logPanic)
 	core.OnDiverge(r.logResync)
+	core.OnCommandError(errs.logCommand)
 	r.loop = newLoop(core, ticks, newSaver(c.Image, core.World(), c.Log), c.Log)
 	r.loop.saver.descriptors = d
 	return r, nil
@@ -138,7 +141,7 @@ func (r *Room) Sessions() iter.Seq[*Session] {
 
 // loggedGame returns g with a log line for each session that joins, is away, is back, or
 // leaves. A session that is away leaves long after the last line of its connection.
-func loggedGame(log *zap.Logger, g Game) Game {
+func loggedGame(log *zap.Logger, errs *gameErrors, g Game) Game {
 	line := func(text string, s *Session, entity world.Entity) {
 		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}
 		if user := s.User(); user != "" {
@@ -167,6 +170,8 @@ func loggedGame(log *zap.Logger, g Game) Game {
 		}
 		if err == nil {
 			line("joined", s, entity)
+		} else {
+			errs.logJoin(s, err)
 		}
 		return entity, err
 	}

@@ -75,7 +75,11 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 	default:
 		answer, err := s.callCommand(run, c)
 		if err != nil {
-			r.Code, r.Text = rejection(err)
+			var deliberate bool
+			r.Code, r.Text, deliberate = rejection(err)
+			if !deliberate && s.core.onCommandError != nil {
+				s.core.onCommandError(s, c.Name, err)
+			}
 		} else {
 			r.Answer = answer
 		}
@@ -93,15 +97,15 @@ func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, 
 }
 
 // rejection returns the code of a game's error for the client, and its text if it is a
-// *Rejection.
-func rejection(err error) (wire.Code, string) {
+// *Rejection. An error that is neither that nor a *wire.Error is not deliberate.
+func rejection(err error) (code wire.Code, text string, deliberate bool) {
 	var r *Rejection
 	if errors.As(err, &r) {
-		return cmp.Or(r.Code, wire.CommandRefused), r.Text
+		return cmp.Or(r.Code, wire.CommandRefused), r.Text, true
 	}
 	var e *wire.Error
 	if errors.As(err, &e) && e.Code != wire.OK {
-		return e.Code, ""
+		return e.Code, "", true
 	}
-	return wire.CommandRefused, ""
+	return wire.CommandRefused, "", false
 }

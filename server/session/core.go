@@ -53,6 +53,7 @@ type Core struct {
 	schemaText string
 	schemaHash uint64
 	world      *world.World
+	steps      *world.StepClaim
 	replicator *replication.Replicator
 	now        time.Time // world time, for rate limits; advances by ticks
 
@@ -79,11 +80,12 @@ type Core struct {
 	banned     map[string]bool // users
 	stats      Stats
 
-	lastID      atomic.Uint64   // of the newest connection
-	onPanic     func(HookPanic) // set by OnPanic; may be nil
-	onDiverge   func(*Session)  // set by OnDiverge; may be nil
-	admitPanics atomic.Uint64
-	panicking   uint64 // the session whose hook let a library panic
+	lastID         atomic.Uint64   // of the newest connection
+	onPanic        func(HookPanic) // set by OnPanic; may be nil
+	onDiverge      func(*Session)  // set by OnDiverge; may be nil
+	onCommandError func(s *Session, command string, err error)
+	admitPanics    atomic.Uint64
+	panicking      uint64 // the session whose hook let a library panic
 }
 
 // Validate reports every error in c, except those that NewCore reports: a schema that
@@ -123,7 +125,7 @@ func (c Config) Validate() error {
 
 // NewCore returns a Core, or an error that names every fault of c.
 func NewCore(c Config) (*Core, error) {
-	if err := c.Validate(); err != nil {
+	if err := errors.Join(c.Validate(), c.checkWorld()); err != nil {
 		return nil, err
 	}
 	if c.Random == nil && c.Router != nil {
@@ -162,7 +164,7 @@ func NewCore(c Config) (*Core, error) {
 	}
 	c.Replication = r.Config()
 	core := &Core{
-		config: c, world: c.World, replicator: r, now: time.Unix(0, 0),
+		config: c, world: c.World, steps: c.World.ClaimStep("a server"), replicator: r, now: time.Unix(0, 0),
 		schemaText: c.Schema.Text(), schemaHash: c.Schema.Hash(),
 		graceTicks:  ticksOf(c.Grace, c.World.TickHz()),
 		viewAge:     ticksOf(c.MaxViewAge, c.World.TickHz()),
@@ -187,6 +189,11 @@ func (c *Core) Config() Config { return c.config }
 // OnPanic sets a function to call for each contained panic of the game, on the goroutine
 // that panicked. It must be set before the first Open.
 func (c *Core) OnPanic(f func(HookPanic)) { c.onPanic = f }
+
+// OnCommandError sets a function to call for each error of a command's function that is neither a
+// *Rejection nor a *wire.Error: the client receives CommandRefused alone. It must be set before the
+// first Tick.
+func (c *Core) OnCommandError(f func(s *Session, command string, err error)) { c.onCommandError = f }
 
 // OnDiverge sets a function to call at the first of a session's Stats.PredictionFaults. It
 // must be set before the first Tick.
@@ -341,7 +348,7 @@ func (c *Core) Session(id uint64) *Session {
 
 // Step is the second phase of a tick: it steps the world once.
 func (c *Core) Step() {
-	c.world.Step()
+	c.steps.Step()
 	c.replicator.AfterStep()
 }
 
@@ -486,6 +493,7 @@ func (c *Core) Close() {
 		c.turnAway(t, c.endReason())
 	}
 	c.replicator.Close()
+	c.steps.Release()
 }
 
 func (c *Core) hasClosed() bool {

@@ -51,4 +51,5 @@
 //	   effect in another. Rooms that a session has been in never issue the same handle.
 //	S8 A snapshot leaves unless its connection ends: the next one is not encoded before.
 //	   A Result follows the structure that its verdict rests on.
+//	S9 Only Core.Step steps the world: World.Step in a hook panics.
 package session

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -18,18 +19,25 @@ func (c Config) CompleteSchema() (*schema.Schema, error) {
 		return nil, fmt.Errorf("server: Schema declares kinds or motion, which the server takes from World: pass a schema without them")
 	}
 	s := c.Schema.Clone()
-	if err := c.addWorld(s); err != nil {
-		return nil, err
-	}
+	errs := []error{c.addWorld(s)}
 	for _, f := range c.Game.Commands {
 		if _, declared := s.CommandByName(f.name); declared {
 			continue
 		}
 		if err := schema.AddRawCommand(s, f.name); err != nil {
-			return nil, fmt.Errorf("server: command %.64q cannot be in the schema that clients receive: rename it: %w", f.name, err)
+			errs = append(errs, fmt.Errorf("server: command %.64q cannot be in the schema that clients receive: rename it: %w", f.name, err))
 		}
 	}
-	return s, c.checkKinds(s)
+	return s, errors.Join(append(errs, c.checkKinds(s))...)
+}
+
+// checkWorld returns an error that names everything that World and Schema do not have in common.
+func (c Config) checkWorld() error {
+	if c.World == nil || c.Schema == nil || c.Schema.Err() != nil {
+		return nil // Validate reports it
+	}
+	_, err := c.CompleteSchema()
+	return errors.Join(err, replication.CheckSchema(c.World, c.Schema))
 }
 
 // checkKinds reports kinds that schema.DefineKind has declared and the world does not have.
@@ -46,6 +54,7 @@ func (c Config) checkKinds(s *schema.Schema) error {
 // addWorld declares the kinds and the motion of the world.
 func (c Config) addWorld(s *schema.Schema) error {
 	stepper, moves := c.World.Motion(), false
+	var errs []error
 	for i, kind := range c.World.Kinds() {
 		k := schema.EntityKind{Name: kind.Name}
 		if kind.Body != nil {
@@ -57,18 +66,18 @@ func (c Config) addWorld(s *schema.Schema) error {
 			}
 		}
 		if err := s.AddKind(k); err != nil {
-			return fmt.Errorf("server: kind %.64q of World cannot be in the schema that clients receive: rename or remove it: %w", kind.Name, err)
+			errs = append(errs, fmt.Errorf("server: kind %.64q of World cannot be in the schema that clients receive: rename or remove it: %w", kind.Name, err))
 		}
 	}
 	if !moves {
-		return nil
+		return errors.Join(errs...)
 	}
 	if err := s.SetMotion(schema.Motion{
 		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed,
 		HalfX: stepper.HalfExtent.X, Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z,
 		RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks, Bounds: schema.Bounds(stepper.Bounds),
 	}); err != nil {
-		return fmt.Errorf("server: the motion of World cannot be in the schema that clients receive: %w", err)
+		errs = append(errs, fmt.Errorf("server: the motion of World cannot be in the schema that clients receive: %w", err))
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -100,3 +100,30 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		require.ErrorContains(t, err, "rename", name)
 	}
 }
+
+type (
+	purse  struct{ Coins uint16 }
+	armour struct{ Plates uint8 }
+)
+
+// Everything that World lacks is named at once: fixing one fault at a time takes a run each.
+func TestAllMissingRegistrationsAreNamed(t *testing.T) {
+	w, err := world.New(world.Config{})
+	require.NoError(t, err)
+	_, err = w.AddKind(world.Kind{Name: "big crate"})
+	require.NoError(t, err)
+	s := testSchema(t)
+	schema.Define[purse](s, "purse")
+	schema.Define[armour](s, "armour")
+	schema.DefineKind(s, "knight")
+	schema.DefineKind(s, "horse")
+	schema.DefineCommand[struct{ Item uint16 }](s, "buy")
+	raw := func(*session.Session, world.Entity, []byte) error { return nil }
+	_, err = session.NewCore(session.Config{
+		World: w, Schema: s, Random: rand.NewChaCha8([32]byte{}),
+		Game: session.Game{Commands: []session.Command{session.OnRawCommand("eat up", raw)}},
+	})
+	for _, missing := range []string{`component "purse"`, `component "armour"`, `kind "knight"`, `kind "horse"`, `command "buy"`, `kind "big crate"`, `command "eat up"`} {
+		require.ErrorContains(t, err, missing)
+	}
+}
