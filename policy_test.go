@@ -66,7 +66,7 @@ field               internal/cpu internal/spelling x/sys
 world/motion        bulk field
 world               bulk field world/motion xxhash zstd
 replication/wire    bulk msgpack internal/bitio internal/printable
-replication/schema  bulk internal/bitio replication/wire
+replication/schema  bulk internal/bitio internal/spelling replication/wire
 replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema

@@ -2,14 +2,15 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // A BindError says which declaration the peer's schema does not have.
 type BindError struct {
 	Item     string // like `component "health"`
-	Declared string // the first line that differs; empty if the peer has more lines
-	Received string // the peer's line; empty if it has no more, or not the item
+	Declared string // the first line that differs; empty if the peer alone has Received
+	Received string // the peer's line for the same field, or in the same place if the order differs; may be empty
 	Missing  bool   // the peer has no item of that name
 }
 
@@ -18,7 +19,22 @@ func (e *BindError) Error() string {
 	if e.Missing {
 		return fmt.Sprintf("schema: %s is declared here, and the peer's schema has none of that name: add it there, or remove it here", e.Item)
 	}
-	return fmt.Sprintf("schema: %s: line %q is declared here, and the peer's schema has %q: build both from the same type", e.Item, e.Declared, e.Received)
+	const advice = "build both from the same type"
+	switch {
+	case e.Received == "":
+		return fmt.Sprintf("schema: %s: line %q is declared here, and the peer's schema lacks it: %s", e.Item, e.Declared, advice)
+	case e.Declared == "":
+		return fmt.Sprintf("schema: %s: the peer's schema has line %q, which is not declared here: %s", e.Item, e.Received, advice)
+	case fieldOf(e.Declared) != fieldOf(e.Received):
+		return fmt.Sprintf("schema: %s: line %q is declared here where the peer's schema has %q: the order differs: %s", e.Item, e.Declared, e.Received, advice)
+	}
+	return fmt.Sprintf("schema: %s: line %q is declared here, and the peer's schema has %q: %s", e.Item, e.Declared, e.Received, advice)
+}
+
+// fieldOf returns the name at the beginning of a line.
+func fieldOf(line string) string {
+	name, _, _ := strings.Cut(line, " ")
+	return name
 }
 
 // Bind gives the Go types of declared to the components, events, commands, answers and the
@@ -112,18 +128,42 @@ func (s *Schema) compareKinds(declared *Schema) error {
 	return nil
 }
 
-// compare returns a *BindError about the first line that differs.
+// compare returns a *BindError about the first declared line that differs from the received line of
+// the same field, or else about the first received line that is not declared.
 func compare(item string, declared, received []byte) error {
-	ours, theirs := string(declared), string(received)
-	for ours != "" || theirs != "" {
-		var our, their string
-		our, ours, _ = strings.Cut(ours, "\n")
-		their, theirs, _ = strings.Cut(theirs, "\n")
-		if our != their {
+	if string(declared) == string(received) {
+		return nil
+	}
+	ours, theirs := linesOf(declared), linesOf(received)
+	for _, our := range ours {
+		if their := lineOf(theirs, fieldOf(our)); their != our {
 			return &BindError{Item: item, Declared: our, Received: their}
 		}
 	}
+	for _, their := range theirs {
+		if lineOf(ours, fieldOf(their)) == "" {
+			return &BindError{Item: item, Received: their}
+		}
+	}
+	for i := range ours {
+		if ours[i] != theirs[i] {
+			return &BindError{Item: item, Declared: ours[i], Received: theirs[i]}
+		}
+	}
 	return nil
+}
+
+func linesOf(text []byte) []string {
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// lineOf returns the line of a field, or "".
+func lineOf(lines []string, field string) string {
+	i := slices.IndexFunc(lines, func(line string) bool { return fieldOf(line) == field })
+	if i < 0 {
+		return ""
+	}
+	return lines[i]
 }
 
 // bindComponents gives s the types of the components of declared, which it has.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -97,7 +98,7 @@ func TestBindRefuses(t *testing.T) {
 		},
 		{
 			func(s *schema.Schema) error { return schema.Add[sign](s, "body") },
-			schema.BindError{Item: `component "body"`, Declared: "Text string 6", Received: "Position[0] range c090000000000000 3f70000000000000 524288 linear"},
+			schema.BindError{Item: `component "body"`, Declared: "Text string 6"},
 		},
 		{
 			func(s *schema.Schema) error {
@@ -121,7 +122,7 @@ func TestBindRefuses(t *testing.T) {
 		},
 		{
 			func(s *schema.Schema) error { return schema.AddQuery[buy, buy](s, "buy") },
-			schema.BindError{Item: `answer of command "buy"`, Declared: "Item uint 9", Received: "Price uint 32"},
+			schema.BindError{Item: `answer of command "buy"`, Declared: "Item uint 9", Received: "Item ref"},
 		},
 		{
 			func(s *schema.Schema) error { return schema.AddQuery[struct{}, buy](s, "wave") },
@@ -134,6 +135,46 @@ func TestBindRefuses(t *testing.T) {
 		{
 			func(s *schema.Schema) error { return schema.AddUnreliableEvent[hit](s, "hit") },
 			schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"},
+		},
+		{ // a field in the middle, which the server lacks
+			func(s *schema.Schema) error {
+				return schema.SetInput[struct {
+					X, Lean, Y int8
+					Jump       bool
+					Aimed      bulk.Handle `net:"ref"`
+				}](s)
+			},
+			schema.BindError{Item: "input", Declared: "Lean int 8"},
+		},
+		{ // a field in the middle with another type
+			func(s *schema.Schema) error {
+				return schema.SetInput[struct {
+					X     int8
+					Y     int16
+					Jump  bool
+					Aimed bulk.Handle `net:"ref"`
+				}](s)
+			},
+			schema.BindError{Item: "input", Declared: "Y int 16", Received: "Y int 8"},
+		},
+		{ // no field before the last of the server's
+			func(s *schema.Schema) error {
+				return schema.SetInput[struct {
+					X, Y  int8
+					Aimed bulk.Handle `net:"ref"`
+				}](s)
+			},
+			schema.BindError{Item: "input", Received: "Jump bool"},
+		},
+		{ // another order
+			func(s *schema.Schema) error {
+				return schema.SetInput[struct {
+					Y, X  int8
+					Jump  bool
+					Aimed bulk.Handle `net:"ref"`
+				}](s)
+			},
+			schema.BindError{Item: "input", Declared: "Y int 8", Received: "X int 8"},
 		},
 	} {
 		s, err := schema.Parse(text)

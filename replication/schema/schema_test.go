@@ -133,6 +133,12 @@ func TestSchemaTagErrors(t *testing.T) {
 		{tagged(`net="owner"`), []string{"double quotes"}},
 		{tagged("net:`owner`"), []string{"double quotes"}},
 		{tagged(`json:"i",net:"owner"`), []string{"double quotes"}},
+		{tagged(`Net:"owner"`), []string{`key "Net"`, "want net"}},
+		{tagged(`json:"i" NET:"anything"`), []string{`key "NET"`}},
+		{tagged(`nte:"owner"`), []string{`key "nte"`}},
+		{tagged(`nett:"bits=3"`), []string{`key "nett"`}},
+		{tagged(`ent:"-"`), []string{`key "ent"`}},
+		{tagged(`net:"always" Net:"owner"`), []string{`key "Net"`}},
 		{tagged(`net:"owner`), []string{"double quotes"}},
 		{struct{ A [65]uint8 }{}, []string{"field A[64]", "64 fields"}},
 		{struct {
@@ -235,7 +241,7 @@ func tagged(tag reflect.StructTag) any {
 
 // Tags without the key net are ignored, however malformed.
 func TestSchemaIgnoresOtherTags(t *testing.T) {
-	for _, tag := range []reflect.StructTag{``, `json:"i"`, `json:"net:owner"`, `json:i`, `a:"\"net" b:"net"`} {
+	for _, tag := range []reflect.StructTag{``, `json:"i"`, `json:"net:owner"`, `json:i`, `a:"\"net" b:"net"`, `set:"items"`, `json:"owner"`, `get:""`} {
 		s := schema.New()
 		require.NoError(t, s.AddType("c", reflect.TypeOf(tagged(tag))), "%s", tag)
 		require.Equal(t, "worldd schema 2\ncomponent c\nI int 32\ninput raw\n", s.Text(), "%s", tag)

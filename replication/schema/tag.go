@@ -5,10 +5,12 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/spelling"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -212,6 +214,9 @@ func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer t
 		if !tagged && slipped(f.Tag) {
 			return p.complain(fieldPath, f.Type, "tag `%s`: Go cannot read it: want net:\"...\", without a space and in double quotes", f.Tag)
 		}
+		if key := misspelled(f.Tag); key != "" {
+			return p.complain(fieldPath, f.Type, "tag `%s`: the key %q is not read: want net", f.Tag, key)
+		}
 		if tagged {
 			var err error
 			if inner, err = parseTag(text); err != nil {
@@ -243,6 +248,41 @@ func slipped(tag reflect.StructTag) bool {
 		rest = value[len(quoted):]
 	}
 	return false
+}
+
+// misspelled returns a key of tag that was meant to be net, such as Net or nte, or "". Ignored, it would
+// send everyone a field meant for owners only. A similar key may be of another package: it counts if
+// its value is a net tag.
+func misspelled(tag reflect.StructTag) string {
+	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		key, value, _ := strings.Cut(rest, ":")
+		quoted, err := strconv.QuotedPrefix(value)
+		if err != nil {
+			return ""
+		}
+		rest = value[len(quoted):]
+		if key == "net" {
+			continue
+		}
+		text, _ := strconv.Unquote(quoted)
+		if strings.EqualFold(key, "net") || isLikeNet(strings.ToLower(key)) && isTagText(text) {
+			return key
+		}
+	}
+	return ""
+}
+
+// isLikeNet reports whether key differs from net by one character or by their order.
+func isLikeNet(key string) bool {
+	sorted := []byte(key)
+	slices.Sort(sorted)
+	return string(sorted) == "ent" || spelling.Nearest("net", []string{key}) != ""
+}
+
+// isTagText reports whether text is a valid net tag that says something.
+func isTagText(text string) bool {
+	_, err := parseTag(text)
+	return err == nil && text != ""
 }
 
 // value plans one value. own tells that the tag is on the value itself, or on its array,
