@@ -50,8 +50,9 @@ type Client struct {
 	past    Traffic     // of earlier connections
 	err     error
 
-	waited   bool     // Wait was called since the last Update
-	updating bool     // a callback may be running
+	waited   bool // Wait was called since the last Update
+	updating bool // a callback may be running
+	panicked *CallbackPanic
 	in       Arrivals // buffers of the last Update, for reuse
 }
 
@@ -133,16 +134,26 @@ func (c *Client) Wait(ctx context.Context) error {
 // Update applies everything that has arrived, runs the callbacks, acknowledges
 // snapshots with an input, and sends queued commands. It does not block. A lost
 // connection is no error: State is Reconnecting, and Update replaces it. An error is
-// final: a *wire.Error says why the server ended the session. The client then only
-// answers Lookup and awaits Close.
+// final: a *wire.Error says why the server ended the session, and a *CallbackPanic that an
+// earlier Update was interrupted. The client then only answers Lookup and awaits Close.
 func (c *Client) Update() error {
-	if c.updating {
+	switch {
+	case c.updating:
 		return errors.New("client: Update called from a callback")
+	case c.panicked != nil && c.err == nil:
+		return c.end(c.panicked)
 	}
 	c.updating = true
+	returned := false
+	defer func() {
+		c.updating = false
+		if !returned && c.panicked == nil {
+			c.panicked = &CallbackPanic{Callback: panickedCallback()}
+		}
+	}()
 	c.session.sleeps, c.waited = c.waited, false
 	err := c.update()
-	c.updating = false
+	returned = true
 	return err
 }
 

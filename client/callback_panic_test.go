@@ -1,0 +1,63 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// brokenGame is a game whose callback has a mistake.
+type brokenGame struct {
+	states []client.State
+	goexit bool
+}
+
+func (g *brokenGame) onState(s client.StateChange) {
+	g.states = append(g.states, s.State)
+	if s.State != client.Reconnecting {
+		return
+	}
+	if g.goexit {
+		new(testing.B).SkipNow()
+	}
+	var none []int
+	none[len(g.states)]++
+}
+
+// After a callback that panicked, or ended its goroutine, each Update names the callback: what had
+// arrived is half applied.
+func TestUpdateAfterACallbackPanicked(t *testing.T) {
+	for _, goexit := range []bool{false, true} {
+		s := schema.NewWithBody()
+		d, g := &desk{}, &brokenGame{goexit: goexit}
+		d.in.Stream = wire.AppendMessage(nil, wire.Welcome{
+			Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
+			GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,
+		})
+		c, err := client.Dial(context.Background(), client.Config{Schema: s, Simulation: d, State: g.onState})
+		require.NoError(t, err)
+		d.in.Err = errors.New("the link broke")
+		done := make(chan any)
+		go func() {
+			defer close(done)
+			defer func() { done <- recover() }()
+			_ = c.Update()
+		}()
+		require.Equal(t, goexit, <-done == nil, "the panic reaches the caller")
+		for range 2 {
+			var broken *client.CallbackPanic
+			require.ErrorAs(t, c.Update(), &broken)
+			require.ErrorContains(t, broken, "client_test.(*brokenGame).onState panicked")
+		}
+		require.Equal(t, []client.State{client.Joined, client.Reconnecting, client.Ended}, g.states)
+		require.Equal(t, client.Ended, c.State())
+		require.NoError(t, c.Close())
+	}
+}
