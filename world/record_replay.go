@@ -140,8 +140,8 @@ func (r *Replay) Image() *Image { return r.image }
 func (r *Replay) Checked() uint64 { return r.checked }
 
 // Next repeats a step: the recorded calls, the step, and a comparison with the recorded
-// hashes, if there are any. It returns io.EOF at the end of a closed recording, a
-// *DivergenceError, or an error that wraps ErrRecording; each of them ends the replay.
+// hashes, if there are any. It returns io.EOF at the end of a closed recording that nothing
+// follows, a *DivergenceError, or an error that wraps ErrRecording; each of them ends the replay.
 func (r *Replay) Next() error {
 	if err := r.readStep(); err != nil {
 		return err
@@ -195,13 +195,27 @@ func (r *Replay) readStep() error {
 		return fmt.Errorf("%w: wrong checksum of %s", ErrRecording, where)
 	}
 	if n == 0 {
-		return io.EOF
+		return r.endOfFile()
 	}
 	r.rest, r.wanted = r.step, r.wanted[:0]
 	if tick := r.u64(); tick != r.w.tick+1 {
 		return fmt.Errorf("%w: the step after tick %d has number %d", ErrRecording, r.w.tick, tick)
 	}
 	return nil
+}
+
+// endOfFile returns io.EOF, or an error if bytes follow the end of the recording: another recording, or
+// what was there before.
+func (r *Replay) endOfFile() error {
+	var more [1]byte
+	switch _, err := io.ReadFull(r.from, more[:]); {
+	case err == nil:
+		return fmt.Errorf("%w: data follows its end after tick %d: the steps up to here are valid", ErrRecording, r.w.tick)
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	default:
+		return readError(err, "its end")
+	}
 }
 
 // apply repeats the calls of a step record.

@@ -279,6 +279,33 @@ func TestRecordingEndsAtLimit(t *testing.T) {
 	}
 }
 
+// Bytes behind the end are named: a second recording there would be taken for replayed.
+func TestDataBehindARecording(t *testing.T) {
+	s := newScene(t, 7, 10, 1, 1)
+	var img world.Image
+	var file bytes.Buffer
+	s.TakeImage(&img)
+	rec, err := s.Record(&file, &img, 1)
+	require.NoError(t, err)
+	steps(s.World, 20)
+	require.NoError(t, rec.Close())
+	for _, more := range [][]byte{nil, {0}, file.Bytes()} {
+		again := newScene(t, 7, 10, 1, 1)
+		replay, err := again.Replay(bytes.NewReader(append(bytes.Clone(file.Bytes()), more...)))
+		require.NoError(t, err)
+		for err = replay.Next(); err == nil; err = replay.Next() {
+		}
+		require.Equal(t, s.Tick(), again.Tick())
+		if more == nil {
+			require.Equal(t, io.EOF, err)
+			continue
+		}
+		require.ErrorIs(t, err, world.ErrRecording)
+		require.NotErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.ErrorContains(t, err, "data follows its end after tick 20")
+	}
+}
+
 func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("audits allocate")

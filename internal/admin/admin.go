@@ -241,7 +241,12 @@ GET  /debug/pprof/                   profiles
 
 // healthz fails if the world has stopped ticking.
 func (p pages) healthz(w http.ResponseWriter, _ *http.Request) {
-	if age := time.Since(p.Report().LastTick); age > staleTick {
+	last := p.Report().LastTick
+	if last.IsZero() {
+		http.Error(w, "no tick yet: the server is starting", http.StatusServiceUnavailable)
+		return
+	}
+	if age := time.Since(last); age > staleTick {
 		http.Error(w, fmt.Sprintf("no tick for %v", age.Round(time.Millisecond)), http.StatusServiceUnavailable)
 		return
 	}

@@ -169,10 +169,11 @@ func (w *web) allowsOrigin(origin string) bool {
 	if origin == "" || len(w.origins) > 0 {
 		return origin == "" || slices.Contains(w.origins, origin)
 	}
-	u, err := url.Parse(origin)
+	_, err := parseOrigin(origin)
 	if err != nil {
-		return false
+		return false // also other schemes, such as those of browser extensions
 	}
+	u, _ := url.Parse(origin) // as parseOrigin did
 	ip, err := netip.ParseAddr(u.Hostname())
 	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
