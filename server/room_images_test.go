@@ -95,7 +95,10 @@ func TestImageOfAnOpenRoomStays(t *testing.T) {
 func TestPruneAfter(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostel(t, func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, PruneAfter: 2 * day} })
+		h := newHostel(t, func(c *RoomsConfig) {
+			c.Images = RoomImages{Dir: dir, PruneAfter: 2 * day}
+			unpinned(c)
+		})
 		storeRooms(t, dir, map[string]time.Duration{"a.image": 3 * day, "b.image": 2*day - 90*time.Minute, "c.image": day, "d.image": 3 * day})
 		require.NoError(t, os.Rename(filepath.Join(dir, "match", "d.image"), filepath.Join(dir, "match.image")))
 		require.NoError(t, os.Symlink(filepath.Join(dir, "match.image"), filepath.Join(dir, "match", "d.image")))
@@ -172,7 +175,9 @@ func TestUnenteredRunLeavesTheImage(t *testing.T) {
 		c.Images = RoomImages{Dir: dir, Every: time.Second}
 		c.Kinds["match"] = RoomKind{New: c.Kinds["match"].New, IdleAfter: 3 * time.Second}
 	}, func(h *hostel) {
-		h.mustVisit("match/a").leave()
+		g := h.mustVisit("match/a")
+		time.Sleep(time.Second)
+		g.leave()
 		time.Sleep(20 * time.Second)
 		require.Equal(t, []string{"lobby"}, h.names())
 		file := filepath.Join(dir, "match", "a"+imageSuffix)

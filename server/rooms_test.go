@@ -421,7 +421,10 @@ func TestDrainAndClose(t *testing.T) {
 // image stays. The operator opens it, or time does.
 func TestDrainedRoomStaysClosed(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *hostel) {
+	play(t, func(c *RoomsConfig) {
+		c.Images.Dir = dir
+		unpinned(c)
+	}, func(h *hostel) {
 		closed := func(room string) {
 			t.Helper()
 			require.False(t, retries(h.visit(room)))
@@ -440,7 +443,7 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 		require.NoError(t, h.drain("match/a", 0))
 		time.Sleep(time.Second)
 		require.False(t, retries(nil, &wire.Error{Code: g.code()}))
-		require.Equal(t, []string{"lobby"}, h.names())
+		require.Empty(t, h.names())
 		require.Equal(t, []string{"match/a"}, h.closedRooms())
 		require.FileExists(t, filepath.Join(dir, "match", "a.image"))
 		closed("match/a")
@@ -456,11 +459,26 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 		require.NoError(t, h.drain("match/a", 0))
 		time.Sleep(cordonLasts + time.Second)
 		h.mustVisit("match/a")
+	})
+}
 
+// A pinned room that is drained begins again, and is open.
+func TestDrainedPinnedRoomBeginsAgain(t *testing.T) {
+	play(t, asIs, func(h *hostel) {
+		g := h.mustVisit("lobby")
 		require.NoError(t, h.drain("lobby", 0))
 		time.Sleep(time.Second)
+		require.Equal(t, wire.Draining, g.code())
+		require.Empty(t, h.closedRooms())
 		h.mustVisit("lobby")
+		require.Equal(t, 2, h.times()["lobby"])
 	})
+}
+
+// unpinned removes the lobby, whose ticks would make hours of virtual time long.
+func unpinned(c *RoomsConfig) {
+	delete(c.Kinds, "lobby")
+	c.Default = ""
 }
 
 // retries reports whether a client that is refused with err tries again by itself, or is admitted.
