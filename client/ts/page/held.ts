@@ -2,17 +2,17 @@
 
 import { type Client, type Entity, formatHandle, generationOf, indexOf, isProvisional, none, parseHandle, printable, type Verdict } from '../src/index.ts'
 import { element } from './panel.ts'
+import { whyStale } from './words.ts'
 
 const maxHeld = 12
 /** maxState bounds the characters about an entity's components. */
 const maxState = 200
 
 /** meanings say what a verdict means to the holder of a handle. */
-const meanings: Record<Verdict, string> = {
+const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
   live: 'in view',
   hidden: 'exists perhaps, out of view',
   pending: 'not heard of yet',
-  stale: 'destroyed: final',
   provisional: 'asked for',
 }
 
@@ -109,7 +109,9 @@ export class Held {
       row.tenant = tenant
       row.verdict.textContent = verdict
       row.verdict.className = verdict
-      const words = row.left ? 'of another room: final' : tenant !== none ? `destroyed; its slot is now ${formatHandle(tenant)}` : meanings[verdict]
+      let words = 'of another room: final'
+      if (!row.left && tenant !== none) words = `destroyed; its slot is now ${formatHandle(tenant)}`
+      else if (!row.left) words = verdict === 'stale' ? whyStale(h, c.welcome!, row.what !== '') : meanings[verdict]
       row.note.textContent = [row.what, words].filter(Boolean).join(' · ')
     }
   }

@@ -2,7 +2,8 @@
 
 import type { Client } from '../src/index.ts'
 import type { OwnAvatar } from './avatar.ts'
-import type { Look, Seen } from './view.ts'
+import type { Look } from './looks.ts'
+import type { Seen } from './view.ts'
 
 /** element returns the element of the document with an id. */
 export function element<T extends HTMLElement = HTMLElement>(id: string): T {

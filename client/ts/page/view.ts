@@ -5,15 +5,13 @@ import { blockPoints } from '../src/field/machine.ts'
 import { Columns, State } from '../src/motion/columns.ts'
 import type { Planes } from '../src/motion/forces.ts'
 import { colourOf, shapeOf, type shapes } from './legend.ts'
+import { type Look, Looks } from './looks.ts'
 
 /** Seen counts the entities in view. */
 export interface Seen {
   readonly looks: Record<Look, number> // of bodies
   readonly kinds: number[] // of each kind
 }
-
-/** Look is where a body comes from: computed here; computed at times, but in rows at present; always in rows. */
-export type Look = 'awake' | 'asleep' | 'owed' | 'sent'
 
 /** fadedAlpha is the opacity of bodies that sleep. */
 const fadedAlpha = 0.4
@@ -54,6 +52,7 @@ export class View {
   private readonly lastSeen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were drawn
   private follows = false // the player's body
   private readonly state = new State()
+  private readonly looks = new Looks()
   private readonly points = new Columns()
 
   constructor(canvas: HTMLCanvasElement, signal: AbortSignal) {
@@ -266,9 +265,8 @@ export class View {
 
   private look(c: Client, e: Entity): Look {
     const { bodies } = c.replica
-    if (!bodies?.hasKind(e.kind)) return 'sent'
-    if (bodies.exact(e.index, this.state) === 0) return 'owed'
-    return this.state.awake ? 'awake' : 'asleep'
+    const exact = bodies?.hasKind(e.kind) === true && bodies.exact(e.index, this.state) !== 0
+    return this.looks.of(c.schema, e.kind, exact, this.state.awake)
   }
 
   private radius(c: Client, e: Entity): number {

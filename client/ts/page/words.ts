@@ -1,11 +1,12 @@
 // What errors mean, in words for players.
 
-import { printable, WireError } from '../src/index.ts'
+import { generationOf, indexOf, printable, WireError } from '../src/index.ts'
 
 /** unauthorized is the code of a token that is missing or not accepted. */
 const unauthorized = 8
 
 const noRoom = 24
+const roomClosed = 25
 
 const words: Record<number, string> = {
   0: 'You have left the world.',
@@ -19,6 +20,7 @@ const words: Record<number, string> = {
   21: 'You have joined from elsewhere, which ended this session.',
   22: 'The time of your token is over.',
   [noRoom]: 'There is no room of this name.',
+  [roomClosed]: 'The operator has closed this room.',
 }
 
 /** said returns what an error means. */
@@ -34,9 +36,24 @@ export function wantsToken(e: unknown): boolean {
   return e instanceof WireError && e.code === unauthorized
 }
 
-/** lacksRoom reports whether a server refused since it has no room of the name asked for. */
+/** lacksRoom reports whether a server refused since it has no room of the name asked for, or has closed it. */
 export function lacksRoom(e: unknown): boolean {
-  return e instanceof WireError && e.code === noRoom
+  return e instanceof WireError && (e.code === noRoom || e.code === roomClosed)
+}
+
+/** World is what a Welcome says of the handles of a world. */
+export interface World {
+  readonly generationFloor: number
+  readonly generationCeiling: number
+  readonly maxSlots: number
+}
+
+/** whyStale returns what it means that a handle is stale. seen says whether the page has seen its entity. */
+export function whyStale(h: bigint, world: World, seen: boolean): string {
+  const generation = generationOf(h)
+  if (seen) return 'destroyed: final'
+  if (generation > world.generationCeiling || indexOf(h) >= world.maxSlots || generation % 2 === 0) return 'names nothing in this world'
+  return generation < world.generationFloor ? 'of an earlier run of this world, or of another: final' : 'destroyed before this page saw it: final'
 }
 
 /** Place is where a page is open. */

@@ -3,19 +3,41 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Controls } from '../page/controls.ts'
 import { colours } from '../page/legend.ts'
+import { Looks } from '../page/looks.ts'
 import { codedBytes, parseMetrics } from '../page/operator.ts'
-import { notAllowed, obstacle, said, wantsToken } from '../page/words.ts'
+import { notAllowed, obstacle, said, wantsToken, whyStale } from '../page/words.ts'
 import { WireError } from '../src/codes.ts'
+import { parseHandle } from '../src/handles.ts'
 import { parseSchema } from '../src/schema.ts'
 
 test('errors have words for players', () => {
-  for (const [code, words] of [[6, /full/], [7, /shutting down/], [8, /token/], [11, /answering/], [13, /operator/], [20, /banned/], [22, /time/], [24, /no room/]] as const) {
+  for (const [code, words] of [[6, /full/], [7, /shutting down/], [8, /token/], [11, /answering/], [13, /operator/], [20, /banned/], [22, /time/], [24, /no room/], [25, /closed/]] as const) {
     assert.match(said(new WireError(code)), words)
   }
   assert.equal(said(new WireError(13, 'be kind')), 'The operator has ended your session. (be kind)')
   assert.match(said(new WireError(14)), /\[code 14\]/)
   assert.match(said(new Error('gone')), /gone/)
   assert.ok(wantsToken(new WireError(8)) && !wantsToken(new WireError(6)) && !wantsToken(new Error()))
+})
+
+test('a stale handle was destroyed, or names nothing', () => {
+  const world = { generationFloor: 3, generationCeiling: 9, maxSlots: 100 }
+  const said = (text: string, seen = false): string => whyStale(parseHandle(text)!, world, seen)
+  assert.equal(said('5v3', true), 'destroyed: final')
+  assert.equal(said('5v3'), 'destroyed before this page saw it: final')
+  for (const never of ['999999v1', '100v3', '5v11', '5v4']) assert.equal(said(never), 'names nothing in this world', never)
+  assert.equal(said('5v1'), 'of an earlier run of this world, or of another: final')
+})
+
+test('a body of a kind that is never computed is sent', () => {
+  const looks = new Looks()
+  const [one, other] = [parseSchema('worldd schema 2\ninput raw\n'), parseSchema('worldd schema 2\ninput\nX int 8\n')]
+  assert.equal(looks.of(one, 0, false, true), 'sent')
+  assert.equal(looks.of(one, 1, true, true), 'awake')
+  assert.equal(looks.of(one, 1, true, false), 'asleep')
+  assert.equal(looks.of(one, 1, false, true), 'owed')
+  assert.equal(looks.of(one, 0, false, true), 'sent')
+  assert.equal(looks.of(other, 1, false, true), 'sent')
 })
 
 test('a page says why it cannot connect', () => {
