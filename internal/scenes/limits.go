@@ -32,8 +32,8 @@ const (
 	// MaxSpawns and MaxEmitters bound the two lists.
 	MaxSpawns   = 512
 	MaxEmitters = 256
-	// MaxEntities bounds limits.max_entities and the world's memory, at about 100 bytes
-	// per entity.
+	// MaxEntities bounds limits.max_entities and the world's memory: about 500 bytes per
+	// entity, and of a server 1.2 to 1.5 kB.
 	MaxEntities = 1 << 20
 	// MaxPlayers bounds limits.max_players.
 	MaxPlayers = 4096
