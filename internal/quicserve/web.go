@@ -171,7 +171,7 @@ func (w *web) allowsOrigin(origin string) bool {
 	}
 	_, err := parseOrigin(origin)
 	if err != nil {
-		return false // also other schemes, such as those of browser extensions
+		return false // also other schemes, such as a browser extension has
 	}
 	u, _ := url.Parse(origin) // as parseOrigin did
 	ip, err := netip.ParseAddr(u.Hostname())
