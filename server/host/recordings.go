@@ -2,11 +2,13 @@ package host
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -85,7 +87,11 @@ func (r *recordings) note(room string, recorded bool) {
 	}
 }
 
-// allow makes the folder of a recording. It returns an error if the kind has as many as it may.
+// oldRecording is how long a room has not been recorded before its recording gives way to another's.
+const oldRecording = 30 * 24 * time.Hour
+
+// allow makes the folder of a recording. If the kind has as many as it may, the oldest one of long ago
+// gives way, or else allow returns an error.
 func (r *recordings) allow(path string, q server.RoomRequest) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -94,20 +100,25 @@ func (r *recordings) allow(path string, q server.RoomRequest) error {
 	if _, err := os.Stat(path); err == nil || q.ID == "" {
 		return nil
 	}
-	n, err := r.others(folder, q)
+	n, oldest, err := r.others(folder, q)
 	if err == nil && n >= cmp.Or(r.RecordRooms, defaultRecordRooms) {
+		if oldest != "" {
+			r.log.Info("removed the recording of a room that was not recorded for long", zap.String("path", oldest))
+			return errors.Join(os.RemoveAll(oldest+previousRecording), os.Remove(oldest))
+		}
 		err = fmt.Errorf("%s has %d recordings, the most that a kind may have: remove those that you do not need, or raise --record-rooms", folder, n)
 	}
 	return err
 }
 
 // others returns the number of rooms of the kind, without the room itself, that are recorded or have
-// a recording in folder.
-func (r *recordings) others(folder string, q server.RoomRequest) (int, error) {
+// a recording in folder, and the path of the oldest one of long ago, or "".
+func (r *recordings) others(folder string, q server.RoomRequest) (n int, oldest string, err error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
+	before := time.Now().Add(-oldRecording)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rooms := map[string]bool{}
@@ -117,10 +128,17 @@ func (r *recordings) others(folder string, q server.RoomRequest) (int, error) {
 		}
 	}
 	for _, f := range files {
-		if id, ok := strings.CutSuffix(f.Name(), recordingSuffix); ok {
-			rooms[q.Kind+"/"+id] = true
+		id, ok := strings.CutSuffix(f.Name(), recordingSuffix)
+		if !ok {
+			continue
 		}
+		name := q.Kind + "/" + id
+		info, err := f.Info()
+		if err == nil && info.Mode().IsRegular() && !r.rooms[name] && info.ModTime().Before(before) {
+			before, oldest = info.ModTime(), filepath.Join(folder, f.Name())
+		}
+		rooms[name] = true
 	}
 	delete(rooms, q.Name)
-	return len(rooms), nil
+	return len(rooms), oldest, nil
 }

@@ -249,6 +249,23 @@ func TestRecordingsAreBounded(t *testing.T) {
 	require.FileExists(t, file("room/a")+".old-1")
 	require.FileExists(t, file("lobby")+".old-1")
 	require.Equal(t, 1, seen.Len())
+
+	for i, age := range []time.Duration{40, 50, 20} { // old ones give way, the oldest first
+		at := time.Now().Add(-age * 24 * time.Hour)
+		require.NoError(t, os.Chtimes(file(fmt.Sprint("room/", i)), at, at))
+	}
+	require.NoError(t, os.WriteFile(file("room/1")+".old-1", nil, 0o600))
+	run("room/d", true)
+	require.FileExists(t, file("room/d"))
+	require.NoFileExists(t, file("room/1"))
+	require.NoFileExists(t, file("room/1")+".old-1")
+	require.FileExists(t, file("room/0"))
+	run("room/e", true)
+	require.NoFileExists(t, file("room/0"))
+	run("room/f", true)
+	require.NoFileExists(t, file("room/f"))
+	require.FileExists(t, file("room/2"))
+	require.Equal(t, 2, seen.Len())
 }
 
 // SIGHUP reloads each open room.
