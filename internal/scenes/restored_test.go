@@ -132,7 +132,7 @@ func TestEditedFile(t *testing.T) {
 		{"a kind's priority", "ball: {", "ball: {priority: 3, ", []string{"kinds has changed in the file, and applies"}, ""},
 		{"a further kind", "kinds:\n", "kinds:\n  box: {body: {mass: 1}}\n", []string{"kinds has changed in the file, and applies"}, ""},
 		{"a kind's body", "mass: 2", "mass: 3", nil, `its kind "ball" has another body`},
-		{"a kind removed", "ball", "box", nil, `entities of kind "ball"`},
+		{"a kind removed", "ball", "box", nil, `kind "ball", which the world lacks`},
 		{"limits", "seed: 1", "seed: 1\nlimits: {max_entities: 1000, max_players: 7}", []string{"limits has changed in the file, and applies"}, ""},
 		{"interest", "seed: 1", "seed: 1\ninterest: {enter_radius: 20}", []string{"interest has changed in the file, and applies"}, ""},
 		{"the budget", "seed: 1", "seed: 1\nbudget_bytes_per_second: 9999", []string{"budget_bytes_per_second has changed in the file, and applies"}, ""},
