@@ -35,6 +35,7 @@ const (
 	reachTime    = 2   // to find whether a body is in reach of an effect that moves or changes
 	effectTime   = 30  // of an effect, in a tick
 	actTime      = 300 // of an effect, in a tick that moves bodies
+	slotTime     = 200 // of a slot in the rings of a prediction
 	lookTime     = 5   // of anything else that is looked at
 
 	instructionTime = 3 // of the program of an effect that is added, changed or found again

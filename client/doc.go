@@ -167,7 +167,7 @@
 // many times. A panic in Step turns the prediction off: [Prediction.Err] is a *[StepError],
 // At returns false, and the session continues. The prediction pauses while the connection is
 // lost or the entity is out of view, and starts over with another entity or session.
-// At most [MaxPredicted] ticks are predicted; then it stands still until the server confirms some.
+// At most [MaxPredicted] is predicted; then it stands still until the server confirms some.
 //
 // # Events
 //
@@ -285,7 +285,7 @@
 //	C7 A confirmed state quantises to the server's, if that of its tick has arrived, the
 //	   body of an exact entity has the server's bits, and a newer state never gives way to
 //	   an older one.
-//	C8 At most MaxPredicted ticks are newer than the confirmed one.
+//	C8 At most the ticks of MaxPredicted are newer than the confirmed one.
 //	C9 Of one effect Once is true once, and once more after each Undo.
 //	C10 The offset that At adds to a state never enters the state.
 //	C11 After a complete snapshot, and all that it continues, each exact body has the

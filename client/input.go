@@ -9,14 +9,17 @@ import (
 )
 
 const (
-	// echoedDatagrams is how many Input datagrams await the snapshot that echoes
-	// their arrival: over half a second of them at 60 a second.
-	echoedDatagrams = 32
-	// maxLead bounds how long before their tick inputs are made, and maxAhead, in ticks,
-	// how long before their tick the fastest arrive: the server drops those that are 32
-	// ticks early (PROTOCOL.md, section 10).
-	maxLead  = time.Second
-	maxAhead = 28
+	// minEchoed is how many Input datagrams await the snapshot that echoes their arrival at
+	// least, and maxEchoed at most; more than minEchoed only for maxEchoAge.
+	minEchoed  = 32
+	maxEchoed  = 4096
+	maxEchoAge = 3 * time.Second
+	// maxLead bounds how long before their tick inputs are made. The fastest arrive at most
+	// aheadShare parts in aheadOf of the time before their tick for which the server keeps them
+	// (PROTOCOL.md, section 10).
+	maxLead    = time.Second
+	aheadShare = 5
+	aheadOf    = 8
 	// maxUnsent bounds the inputs that wait for a datagram; beyond it one is sent
 	// without waiting for a snapshot, so that the next can repeat them.
 	maxUnsent = wire.MaxInputs / 2
@@ -36,7 +39,7 @@ type inputs struct {
 	before [2]int           // new inputs in the last datagram and in the one before
 	timed  bool             // made is known
 	made   time.Duration    // server time when the oldest unsent input was made
-	sent   [echoedDatagrams]sentInput
+	sent   []sentInput
 	next   int       // number of the next datagram; its index in sent, modulo len(sent)
 	judged int       // all datagrams of lower numbers are judged
 	lead   allowance // server time from making an input until it arrives
@@ -75,8 +78,20 @@ func (s *Session) inputTick(now time.Duration) float64 {
 	if s.inputs.lead.count == 0 { // not measured yet
 		lead = s.clock.trips.least()/2 + 2*time.Second/time.Duration(s.welcome.SnapshotHz)
 	}
-	aimed := min(s.clock.server(now)+min(lead, maxLead), s.earliestArrival(now)+s.clock.timeOf(maxAhead))
+	ahead := s.earliestArrival(now) + s.serverKeeps()*aheadShare/aheadOf
+	aimed := min(s.clock.server(now)+min(lead, maxLead), ahead)
 	return max(s.clock.ticks(aimed)+0.5, 0)
+}
+
+// serverKeeps returns how long before its tick an input may arrive.
+func (s *Session) serverKeeps() time.Duration {
+	return s.clock.timeOf(uint32(wire.InputLead(s.clock.hz)))
+}
+
+// targetMargin returns by how much the tick for inputs may go back: less than what serverKeeps
+// leaves, but for two ticks.
+func (s *Session) targetMargin() time.Duration {
+	return min(s.serverKeeps()*(aheadOf-aheadShare)/aheadOf-s.clock.timeOf(2), stepAbove)
 }
 
 // earliestArrival returns a server time before which an input sent at now should not arrive.
@@ -120,8 +135,8 @@ func (s *Session) setInput(data []byte, now time.Duration) uint32 {
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
-		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > s.clock.ticks(stepAbove):
-			in.list, in.unsent, in.early = in.list[:0], 0, false // the server's time went back: their ticks are too far ahead
+		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > s.clock.ticks(s.targetMargin()):
+			in.list, in.unsent, in.early = in.list[:0], 0, false // the server may drop them: their ticks are too far ahead
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			if in.early && tick == newest.Tick {
 				in.early = false
@@ -203,6 +218,7 @@ func (s *Session) Input(now time.Duration) []byte {
 	repeated := max(fresh+in.before[0]+in.before[1], minRepeated)
 	if fresh > 0 {
 		if in.timed {
+			in.makeRoom(now)
 			*in.datagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now), sent: now}
 			in.next++
 		}
@@ -223,7 +239,23 @@ func (s *Session) Input(now time.Duration) []byte {
 // reconnected forgets what was measured of datagrams of the connection before, and of inputs
 // that waited for this one: their delays say nothing about the link.
 func (in *inputs) reconnected() {
-	in.timed, in.sent, in.judged = false, [echoedDatagrams]sentInput{}, in.next
+	in.timed, in.sent, in.judged = false, nil, in.next
+}
+
+// makeRoom makes room for another datagram in sent. The oldest gives way unless it may still be
+// echoed: a link of two seconds takes long.
+func (in *inputs) makeRoom(now time.Duration) {
+	n := len(in.sent)
+	switch {
+	case n == 0:
+		in.sent = make([]sentInput, minEchoed)
+	case in.next-in.judged >= n && n < maxEchoed && now-in.datagram(in.judged).sent < maxEchoAge:
+		larger := make([]sentInput, 2*n)
+		for number := in.next - n; number < in.next; number++ {
+			larger[number%(2*n)] = *in.datagram(number)
+		}
+		in.sent = larger
+	}
 }
 
 // echoed learns from a snapshot sent at sent, which echoes stamp, the newest Input
@@ -235,7 +267,7 @@ func (in *inputs) reconnected() {
 // nothing. Nor do datagrams within a burst of losses: no lead would have helped.
 func (in *inputs) echoed(now time.Duration, stamp uint32, arrived, sent time.Duration) {
 	most, newest := in.trip.most(), math.MaxInt
-	in.judged = max(in.judged, in.next-echoedDatagrams)
+	in.judged = max(in.judged, in.next-len(in.sent))
 	for n := in.judged; n < in.next && newest == math.MaxInt; n++ {
 		if in.datagram(n).stamp == stamp {
 			newest = n
@@ -264,7 +296,7 @@ func (in *inputs) echoed(now time.Duration, stamp uint32, arrived, sent time.Dur
 }
 
 // datagram returns the datagram of that number, one of the newest.
-func (in *inputs) datagram(number int) *sentInput { return &in.sent[number%echoedDatagrams] }
+func (in *inputs) datagram(number int) *sentInput { return &in.sent[number%len(in.sent)] }
 
 // tripTime estimates the time that datagrams take, as TCP does (RFC 6298): the mean
 // and the mean deviation.

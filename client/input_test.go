@@ -188,7 +188,7 @@ func TestInputsRecoverFromTooEarly(t *testing.T) {
 				for range 4 {
 					s.play(5 * time.Second)
 					s.frozen = s.now + ms(450)
-					s.play(time.Second)
+					s.play(1100 * time.Millisecond) // what was sent before the client knew takes half a second
 					*early = 0
 					s.play(time.Second)
 					require.Zero(t, *early, "seed %d, after a stall", seed)

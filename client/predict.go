@@ -42,7 +42,7 @@ type PredictionStats struct {
 	Corrected uint64 // states that were not
 	Missed    uint64 // of Corrected: explained by inputs that the server missed or applied late
 	Replayed  uint64 // ticks that were predicted again
-	Stalled   uint64 // inputs not predicted: too many ticks were unconfirmed
+	Stalled   uint64 // inputs not predicted: more ticks than MaxPredicted were unconfirmed
 	Undone    uint64 // effects
 }
 
@@ -102,8 +102,8 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 	case !(config.Snap >= 0):
 		return nil, fmt.Errorf("client: Snap is %v: want 0 or more", config.Snap)
 	}
-	p := &Prediction[State]{states: make([]State, stateSlots)}
-	inputs := make([]Input, inputSlots)
+	p := &Prediction[State]{}
+	var inputs []Input
 	p.core = &prediction{
 		session: s, message: message, undo: config.Undo, snap: cmp.Or(config.Snap, DefaultSnap),
 		name:      runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name(),
@@ -113,12 +113,14 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 			inputs[i] = *new(Input)
 			return &inputs[i]
 		},
+		makeInputs: func(slots int) { inputs = make([]Input, slots) },
 	}
 	var err error
-	if p.core.subject, err = newSubject(p.core, p.states); err != nil {
+	if p.core.subject, err = newSubject(p.core, &p.states); err != nil {
 		return nil, err
 	}
 	p.core.subjects = []*subject{&p.core.subject}
+	p.core.resize(cmp.Or(s.clock.hz, 60)) // a Welcome may say another rate
 	for _, a := range config.Along {
 		if err := a.attach(p.core); err != nil {
 			return nil, err
@@ -176,7 +178,7 @@ func (p *Prediction[State]) State() (state State, ok bool) {
 	if !c.running {
 		return state, false
 	}
-	c.copyState(scratch, slotOf(c.newest))
+	c.copyState(scratch, c.slotOf(c.newest))
 	c.setTexts(scratch)
 	return p.states[scratch], true
 }
@@ -217,9 +219,10 @@ func (p *Prediction[State]) Stats() PredictionStats {
 }
 
 const (
-	// MaxPredicted is how many ticks may be unconfirmed. Beyond it the predicted state
+	// MaxPredicted is how long the predicted ticks may last that are unconfirmed: more than
+	// inputs are ahead of snapshots on a link of two seconds. Beyond it the predicted state
 	// stands still, and inputs are still sent.
-	MaxPredicted = window - 1
+	MaxPredicted = 3 * time.Second
 	// MaxOnce is how many effects a tick may have.
 	MaxOnce = 8
 

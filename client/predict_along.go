@@ -11,7 +11,7 @@ import (
 )
 
 // MaxAlong is how many entities an Along holds. Further ones are not taken. Each takes the memory
-// of 130 states, and as many that Take has dropped are drawn for a second.
+// of a state for each tick of MaxPredicted, and as many that Take has dropped are drawn for a second.
 const MaxAlong = 16
 
 // Along is a set of entities that a Prediction takes along: the vehicle that the player
@@ -24,7 +24,7 @@ const MaxAlong = 16
 // states as of the same tick, and again if any of them was not as predicted.
 type Along[State any] struct {
 	group *group
-	rings [][]State // by companion.number; each as Prediction.states
+	rings []*[]State // by companion.number; each as Prediction.states
 }
 
 // Companions is a *Along.
@@ -37,11 +37,12 @@ func (a *Along[State]) attach(p *prediction) error {
 	}
 	g := &group{of: p}
 	g.create = func() (*companion, error) {
-		ring := make([]State, stateSlots)
+		ring := new([]State)
 		s, err := newSubject(p, ring)
 		if err != nil {
 			return nil, err
 		}
+		s.makeStates(len(p.inputs))
 		a.rings = append(a.rings, ring)
 		return &companion{subject: s, number: len(a.rings) - 1}, nil
 	}
@@ -83,7 +84,7 @@ func (a *Along[State]) All() iter.Seq2[bulk.Handle, *State] {
 			return
 		}
 		for _, c := range a.group.taken {
-			if !yield(c.handle, &a.rings[c.number][slotOf(a.group.of.stepping)]) {
+			if !yield(c.handle, &(*a.rings[c.number])[a.group.of.slotOf(a.group.of.stepping)]) {
 				return
 			}
 		}
@@ -100,7 +101,7 @@ func (a *Along[State]) Get(h bulk.Handle) *State {
 	if c == nil {
 		return nil
 	}
-	return &a.rings[c.number][slotOf(a.group.of.stepping)]
+	return &(*a.rings[c.number])[a.group.of.slotOf(a.group.of.stepping)]
 }
 
 // State returns the newest predicted state of an entity, and false if it is not in the set. See
@@ -113,9 +114,9 @@ func (a *Along[State]) State(h bulk.Handle) (state State, ok bool) {
 	if c == nil {
 		return state, false
 	}
-	c.copyState(scratch, slotOf(c.of.newest))
+	c.copyState(scratch, c.of.slotOf(c.of.newest))
 	c.setTexts(scratch)
-	return a.rings[c.number][scratch], true
+	return (*a.rings[c.number])[scratch], true
 }
 
 // At returns the state to draw of an entity, at the newest moment that Render returned, and
@@ -127,10 +128,10 @@ func (a *Along[State]) At(h bulk.Handle, m Moment) (state State, ok bool) {
 		return state, false
 	}
 	if c := a.group.find(a.group.taken, h); c != nil && c.drawTaken(m) {
-		return a.rings[c.number][scratch], true
+		return (*a.rings[c.number])[scratch], true
 	}
 	if c := a.group.find(a.group.leaving, h); c != nil && c.drawLeaving(m) {
-		return a.rings[c.number][scratch], true
+		return (*a.rings[c.number])[scratch], true
 	}
 	return state, false
 }
@@ -238,7 +239,7 @@ func (g *group) prepare(h bulk.Handle) *companion {
 	}
 	g.spare = g.spare[:last]
 	c.blend.reset()
-	slot := slotOf(g.of.confirmed)
+	slot := g.of.slotOf(g.of.confirmed)
 	c.zero(slot)
 	c.restore(e, slot)
 	c.judged = g.of.factOf(e)
@@ -393,7 +394,7 @@ func (p *prediction) judgeAll(e *Entity) []judgement {
 // agree reports whether the predicted states of a tick quantise to the server's.
 func (p *prediction) agree(sure []judgement, tick uint32) bool {
 	for _, j := range sure {
-		if !j.matches(j.entity, slotOf(tick)) {
+		if !j.matches(j.entity, p.slotOf(tick)) {
 			return false
 		}
 	}
@@ -403,7 +404,7 @@ func (p *prediction) agree(sure []judgement, tick uint32) bool {
 // equal reports whether the predicted states of a tick have the bits of exact bodies.
 func (p *prediction) equal(sure []judgement, tick uint32) bool {
 	for _, j := range sure {
-		if !j.equals(j.entity, slotOf(tick)) {
+		if !j.equals(j.entity, p.slotOf(tick)) {
 			return false
 		}
 	}
@@ -425,15 +426,15 @@ func (p *prediction) revise(last uint32) {
 				continue
 			}
 			c.judged = tick
-			agreed := c.matches(e, slotOf(tick))
-			if agreed && c.equals(e, slotOf(tick)) {
+			agreed := c.matches(e, p.slotOf(tick))
+			if agreed && c.equals(e, p.slotOf(tick)) {
 				continue
 			}
 			if !agreed {
 				p.stats.Corrected++
 			}
 			p.beforeCorrection()
-			c.restore(e, slotOf(tick))
+			c.restore(e, p.slotOf(tick))
 			p.run(tick+1, p.newest)
 			p.afterCorrection()
 		}

@@ -78,15 +78,15 @@ func (s *subject) interpolate(tick float64) {
 	from := uint32(tick)
 	left := float64(from) + 1 - tick // ticks to the next state
 	if left == 1 {
-		s.copyState(scratch, slotOf(from))
+		s.copyState(scratch, s.of.slotOf(from))
 		return
 	}
-	to := slotOf(from + 1)
+	to := s.of.slotOf(from + 1)
 	s.copyState(scratch, to)
 	for i := range s.parts {
 		c := &s.parts[i]
 		way := s.blend.way[c.first : c.first+c.count]
-		s.of.session.declared.Offset(c.number, c.at[slotOf(from)], c.at[to], way)
+		s.of.session.declared.Offset(c.number, c.at[s.of.slotOf(from)], c.at[to], way)
 		s.limit(c.spans, way)
 		s.of.session.declared.Move(c.number, c.at[scratch], way, -left)
 	}

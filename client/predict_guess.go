@@ -5,8 +5,13 @@ import (
 	"slices"
 )
 
-// maxTrials bounds the steps of a search for the inputs that the server stepped with.
-const maxTrials = 256
+// A search for the inputs that the server stepped with takes minTrials steps, or as many as
+// trialsPerTick allows for the ticks searched, but at most maxTrials.
+const (
+	minTrials     = 256
+	maxTrials     = 4096
+	trialsPerTick = 16
+)
 
 // guess is a search for the inputs that the server stepped with. The server tells the newest
 // input that it had applied by a tick, but not which ones it missed before, nor the ticks at
@@ -24,7 +29,7 @@ type guess struct {
 // server had applied by then had been in time.
 func (p *prediction) explained(sure []judgement, tick uint32) bool {
 	r, g := p.session.replica, &p.guess
-	g.from, g.inputs, g.trials = g.from[:0], g.inputs[:0], maxTrials
+	g.from, g.inputs, g.trials = g.from[:0], g.inputs[:0], int(min(max(minTrials, trialsPerTick*(tick-p.confirmed)), maxTrials))
 	most := min(tick, r.input)
 	for _, t := range p.inputs {
 		if t != 0 && t >= p.applied && t <= most {
@@ -91,8 +96,8 @@ func (p *prediction) runGuess(tick uint32, found bool) {
 
 // inputSlot returns the slot of an input that is recorded or held.
 func (p *prediction) inputSlot(input uint32) int {
-	if input != 0 && p.inputs[slotOf(input)] == input {
-		return slotOf(input)
+	if input != 0 && p.inputs[p.slotOf(input)] == input {
+		return p.slotOf(input)
 	}
 	return heldSlot
 }

@@ -4,12 +4,20 @@ import "github.com/worldd/worldd/internal/invariants"
 
 // effects remembers what Once has reported, for the ticks of the rings.
 type effects struct {
-	ticks  [window]uint32 // the tick whose effects a slot holds
-	count  [window]uint8
-	asked  [window]uint8 // bit i: the newest call of step asked for entry i
-	keys   [window][MaxOnce]uint64
+	ticks  []uint32 // by slot: the tick whose effects it holds
+	count  []uint8
+	asked  []uint8 // bit i: the newest call of step asked for entry i
+	keys   [][MaxOnce]uint64
 	undone []effect
 }
+
+// resize makes so many slots, all empty.
+func (e *effects) resize(slots int) {
+	e.ticks, e.count = make([]uint32, slots), make([]uint8, slots)
+	e.asked, e.keys = make([]uint8, slots), make([][MaxOnce]uint64, slots)
+}
+
+func (e *effects) slotOf(tick uint32) int { return ringSlot + int(tick%uint32(len(e.ticks)-ringSlot)) }
 
 type effect struct {
 	tick uint32
@@ -18,7 +26,7 @@ type effect struct {
 
 // begin prepares for a call of the step function for tick.
 func (e *effects) begin(tick uint32) {
-	slot := slotOf(tick)
+	slot := e.slotOf(tick)
 	if e.ticks[slot] != tick {
 		e.ticks[slot], e.count[slot] = tick, 0
 	}
@@ -27,7 +35,7 @@ func (e *effects) begin(tick uint32) {
 
 // ask reports whether key is new at tick.
 func (e *effects) ask(tick uint32, key uint64) bool {
-	slot := slotOf(tick)
+	slot := e.slotOf(tick)
 	n := int(e.count[slot])
 	for i := range n {
 		if e.keys[slot][i] == key {
@@ -46,7 +54,7 @@ func (e *effects) ask(tick uint32, key uint64) bool {
 
 // end drops the effects of tick that its step did not ask for.
 func (e *effects) end(tick uint32) {
-	slot := slotOf(tick)
+	slot := e.slotOf(tick)
 	if invariants.Enabled {
 		invariants.Checkf(e.ticks[slot] == tick, "C9: effects of tick %d are in the slot of %d", e.ticks[slot], tick)
 	}

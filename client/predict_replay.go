@@ -4,35 +4,35 @@ import (
 	"math"
 	"math/bits"
 	"runtime/debug"
+	"time"
 
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/replication/schema"
 )
 
 const (
-	// window is the size of the rings: the confirmed tick and MaxPredicted more. At 60 Hz
-	// it is two seconds, more than inputs are ever ahead of snapshots.
-	window = 128
+	// Slots of states before the ring.
+	scratch = 0
+	older   = 1
+	// heldSlot is the input held at the confirmed tick, before the ring of inputs.
+	heldSlot = 0
+	// ringSlot is the first slot of the rings.
+	ringSlot = 2
 
-	// Slots of states behind the ring.
-	scratch    = window
-	older      = window + 1
-	stateSlots = window + 2
-
-	// heldSlot is the input held at the confirmed tick.
-	heldSlot   = window
-	inputSlots = window + 1
+	// maxTickHz is the highest tick rate for which rings reach back MaxPredicted.
+	maxTickHz = 1000
 )
-
-func slotOf(tick uint32) int { return int(tick % window) }
 
 // prediction is the part of a Prediction that does not depend on its types. Its functions
 // work on slots of states and inputs; a tick has slotOf(tick).
+//
+// window is the size of the rings in ticks: the confirmed one and as many as MaxPredicted lasts.
 //
 // The rings hold the states of ticks confirmed to newest, and the inputs of the ticks after
 // confirmed. An input counts from its tick on until the next one (C6).
 type prediction struct {
 	subject // the controlled entity
+	window  uint32
 	session *Session
 	message *schema.Message
 	undo    func(tick uint32, key uint64)
@@ -43,21 +43,22 @@ type prediction struct {
 	step       func(tick uint32, state, input int)
 	copyInput  func(to, from int)
 	clearInput func(slot int) any // returns a pointer to it
+	makeInputs func(slots int)
 
 	subjects []*subject // the controlled entity, then those that are taken along
 	groups   []*group
 	sure     []judgement // scratch
 
-	running   bool   // there is a state
-	paused    bool   // the connection is lost; until the next state
-	confirmed uint32 // newest tick whose state the server has sent
-	newest    uint32 // newest tick predicted
-	inputs    [window]uint32
-	lastInput uint32 // newest tick in inputs; 0: none
-	held      uint32 // tick of the input in heldSlot; 0: none
-	applied   uint32 // newest input that the server is known to have applied by the confirmed tick
-	lostInput uint32 // of lastInput, when the connection broke
-	stepping  uint32 // tick of the step function's call; 0: not in it
+	running   bool     // there is a state
+	paused    bool     // the connection is lost; until the next state
+	confirmed uint32   // newest tick whose state the server has sent
+	newest    uint32   // newest tick predicted
+	inputs    []uint32 // by slot: their ticks; 0: none
+	lastInput uint32   // newest tick in inputs; 0: none
+	held      uint32   // tick of the input in heldSlot; 0: none
+	applied   uint32   // newest input that the server is known to have applied by the confirmed tick
+	lostInput uint32   // of lastInput, when the connection broke
+	stepping  uint32   // tick of the step function's call; 0: not in it
 
 	guess   guess
 	effects effects
@@ -83,14 +84,14 @@ func (p *prediction) input(tick uint32, body *schema.Payload) {
 		return
 	case p.running && !p.paused && tick <= p.confirmed:
 		return // the server has gone past it
-	case p.running && !p.paused && tick > p.confirmed+MaxPredicted:
+	case p.running && !p.paused && tick >= p.confirmed+p.window:
 		p.stats.Stalled++
 		return
 	}
 	if tick < p.lastInput { // the server's time went back
 		p.forgetInputs(tick)
 	}
-	slot := slotOf(tick)
+	slot := p.slotOf(tick)
 	if err := p.message.Restore(body, p.clearInput(slot)); err != nil {
 		return // not possible: body is of the message
 	}
@@ -133,7 +134,7 @@ func (p *prediction) sync() {
 	p.dropGone()
 	if e != nil {
 		switch tick := p.known(e); {
-		case tick > math.MaxUint32-2*window: // no later tick can be predicted
+		case tick > math.MaxUint32-2*p.window: // no later tick can be predicted
 			p.stop()
 		case !p.running:
 			p.start(e, tick)
@@ -150,8 +151,8 @@ func (p *prediction) sync() {
 
 // start begins to predict from the state of e at tick.
 func (p *prediction) start(e *Entity, tick uint32) {
-	p.zero(slotOf(tick))
-	p.restore(e, slotOf(tick))
+	p.zero(p.slotOf(tick))
+	p.restore(e, p.slotOf(tick))
 	p.confirmed, p.newest, p.running, p.paused = tick, tick, true, false
 	p.applied = 0
 	if r := p.session.replica; r.tick == tick {
@@ -173,7 +174,7 @@ func (p *prediction) hold(tick uint32) {
 	if tick == 0 {
 		p.clearInput(heldSlot)
 	} else {
-		p.copyInput(heldSlot, slotOf(tick))
+		p.copyInput(heldSlot, p.slotOf(tick))
 	}
 }
 
@@ -190,9 +191,36 @@ func (p *prediction) stop() {
 // renew drops everything at the start of a new session.
 func (p *prediction) renew() {
 	p.stop()
-	p.inputs, p.lastInput = [window]uint32{}, 0
+	clear(p.inputs)
+	p.lastInput = 0
 	p.deliverUndone()
+	if hz := p.session.clock.hz; hz > 0 {
+		p.resize(hz)
+	}
 }
+
+// resize makes the rings long enough for a tick rate, while nothing is predicted.
+func (p *prediction) resize(tickHz int) {
+	window := uint32(MaxPredicted*time.Duration(min(tickHz, maxTickHz))/time.Second) + 1
+	if window == p.window {
+		return
+	}
+	p.window = window
+	slots := ringSlot + int(window)
+	p.inputs = make([]uint32, slots)
+	p.makeInputs(slots)
+	p.effects.resize(slots)
+	p.makeStates(slots)
+	for _, g := range p.groups {
+		for _, c := range g.spare { // all
+			c.makeStates(slots)
+		}
+		p.session.budget.spend(slotTime * slots * len(g.spare))
+	}
+	p.session.budget.spend(slotTime * slots)
+}
+
+func (p *prediction) slotOf(tick uint32) int { return ringSlot + int(tick%p.window) }
 
 // pause keeps the predicted state as it is until the session has resumed and received a
 // state. Inputs are recorded meanwhile: the newest are sent when it resumes.
@@ -209,20 +237,20 @@ func (p *prediction) resume(tick uint32) {
 			p.inputs[i] = 0
 		}
 	}
-	if applied != 0 && p.inputs[slotOf(applied)] == applied {
+	if applied != 0 && p.inputs[p.slotOf(applied)] == applied {
 		p.hold(applied)
 	}
 }
 
 // target returns the newest tick to predict.
 func (p *prediction) target() uint32 {
-	return max(p.confirmed, min(p.lastInput, p.confirmed+MaxPredicted))
+	return max(p.confirmed, min(p.lastInput, p.confirmed+p.window-1))
 }
 
 // confirm compares the server's state at tick with the predicted one, and corrects the
 // prediction if they differ (C7).
 func (p *prediction) confirm(e *Entity, tick uint32) {
-	if !p.paused && tick > p.newest && tick-p.confirmed <= MaxPredicted {
+	if !p.paused && tick > p.newest && tick-p.confirmed < p.window {
 		p.run(p.newest+1, tick) // the game makes no inputs, and the server holds the last one
 	}
 	sure := p.judge(e, tick)
@@ -241,7 +269,7 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 		fallthrough
 	case !known:
 		p.undoUnapplied(tick)
-		p.copyStates(slotOf(tick), slotOf(p.newest))
+		p.copyStates(p.slotOf(tick), p.slotOf(p.newest))
 		sure = p.judgeAll(e)
 	case agreed:
 		p.stats.Agreed++
@@ -252,7 +280,7 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 		p.stats.Corrected++
 	}
 	for _, j := range sure {
-		j.restore(j.entity, slotOf(tick))
+		j.restore(j.entity, p.slotOf(tick))
 	}
 	p.accept(tick)
 	p.truncate(p.target())
@@ -263,8 +291,8 @@ func (p *prediction) confirm(e *Entity, tick uint32) {
 // accept makes tick the confirmed one.
 func (p *prediction) accept(tick uint32) {
 	held := uint32(0)
-	for t := tick; t > max(p.confirmed, tick-min(tick, window)) && held == 0; t-- {
-		if p.inputs[slotOf(t)] == t {
+	for t := tick; t > max(p.confirmed, tick-min(tick, p.window)) && held == 0; t-- {
+		if p.inputs[p.slotOf(t)] == t {
 			held = t
 		}
 	}
@@ -284,18 +312,18 @@ func (p *prediction) run(from, to uint32) {
 		return
 	}
 	if invariants.Enabled {
-		invariants.Checkf(from > p.confirmed && to-p.confirmed <= MaxPredicted, "C8: predicting %d to %d, confirmed %d", from, to, p.confirmed)
+		invariants.Checkf(from > p.confirmed && to-p.confirmed < p.window, "C8: predicting %d to %d, confirmed %d", from, to, p.confirmed)
 	}
 	defer p.recoverStep()
 	input := heldSlot
 	for t := p.confirmed + 1; t < from; t++ {
-		if p.inputs[slotOf(t)] == t {
-			input = slotOf(t)
+		if p.inputs[p.slotOf(t)] == t {
+			input = p.slotOf(t)
 		}
 	}
 	for t := from; t <= to; t++ {
-		if p.inputs[slotOf(t)] == t {
-			input = slotOf(t)
+		if p.inputs[p.slotOf(t)] == t {
+			input = p.slotOf(t)
 		}
 		p.runTick(t, input)
 	}
@@ -313,9 +341,9 @@ func (p *prediction) runTick(t uint32, input int) {
 }
 
 func (p *prediction) callStep(t uint32, input int) {
-	p.copyStates(slotOf(t), slotOf(t-1))
+	p.copyStates(p.slotOf(t), p.slotOf(t-1))
 	p.stepping = t
-	p.step(t, slotOf(t), input)
+	p.step(t, p.slotOf(t), input)
 	p.stepping = 0
 }
 

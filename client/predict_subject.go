@@ -12,30 +12,35 @@ import (
 // subject is an entity that is predicted: the controlled one, or one that it takes along.
 // Its functions work on slots of its states.
 type subject struct {
-	of        *prediction
-	handle    bulk.Handle
-	copyState func(to, from int)
-	zero      func(state int)
-	parts     []part
-	values    []uint32 // scratch: of a part
-	blend     blend
+	of         *prediction
+	handle     bulk.Handle
+	copyState  func(to, from int)
+	zero       func(state int)
+	makeStates func(slots int) // all zero
+	parts      []part
+	values     []uint32 // scratch: of a part
+	blend      blend
 }
 
-// newSubject returns a subject with a ring of states.
-func newSubject[State any](p *prediction, ring []State) (subject, error) {
+// newSubject returns a subject whose states are in ring.
+func newSubject[State any](p *prediction, ring *[]State) (subject, error) {
 	parts, err := predictedFields(p.session.declared, reflect.TypeFor[State]())
 	if err != nil {
 		return subject{}, err
 	}
-	for i := range ring {
-		for n := range parts {
-			parts[n].at[i] = parts[n].in(reflect.ValueOf(&ring[i]))
-		}
-	}
 	s := subject{
 		of:        p,
-		copyState: func(to, from int) { ring[to] = ring[from] },
-		zero:      func(i int) { ring[i] = *new(State) },
+		copyState: func(to, from int) { (*ring)[to] = (*ring)[from] },
+		zero:      func(i int) { (*ring)[i] = *new(State) },
+		makeStates: func(slots int) {
+			*ring = make([]State, slots)
+			for n := range parts {
+				parts[n].at = make([]any, slots)
+				for i := range slots {
+					parts[n].at[i] = parts[n].in(reflect.ValueOf(&(*ring)[i]))
+				}
+			}
+		},
 	}
 	s.setParts(parts)
 	return s, nil
@@ -43,9 +48,9 @@ func newSubject[State any](p *prediction, ring []State) (subject, error) {
 
 // part is a component of the state.
 type part struct {
-	number int // in the caller's schema
-	field  int // of the state; -1: the state is the component
-	at     [stateSlots]any
+	number int   // in the caller's schema
+	field  int   // of the state; -1: the state is the component
+	at     []any // by slot of a state
 	texts  bool
 	spans  []schema.Span
 	first  int // its numbers in an offset

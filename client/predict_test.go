@@ -217,19 +217,20 @@ func TestOlderSnapshotIsIgnored(t *testing.T) {
 	require.Equal(t, stats, f.play.Stats())
 }
 
-// Without snapshots the prediction stands still after MaxPredicted ticks, and catches up with
+// Without snapshots the prediction stands still after MaxPredicted, and catches up with
 // the next ones.
 func TestPredictionStalls(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
 	f.frames(10, right)
 	confirmed := f.play.Stats().Confirmed
-	for range client.MaxPredicted + 40 {
+	const most = int(client.MaxPredicted * stepHz / time.Second)
+	for range most + 40 {
 		f.serve()
 		f.input(right)
 	}
 	stats := f.play.Stats()
 	require.NotZero(t, stats.Stalled)
-	require.EqualValues(t, confirmed+client.MaxPredicted, stats.Predicted)
+	require.EqualValues(t, int(confirmed)+most, stats.Predicted)
 	at := f.predicted()
 	f.serve()
 	f.input(right)

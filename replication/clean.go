@@ -12,18 +12,24 @@ import (
 )
 
 const (
-	// settledTicks is how many awake ticks without a disturbance make a body exact. An exact
-	// row costs four to six ordinary ones.
-	settledTicks = 20
-	// A body becomes ordinary when it is disturbed in maxDisturbed of disturbedWithin ticks.
-	maxDisturbed    = 3
-	disturbedWithin = 15
+	// A third of a second awake without a disturbance makes a body exact, and at least
+	// minSettledTicks. An exact row costs four to six ordinary ones.
+	settledShare    = 3
+	minSettledTicks = 20
+	// A body becomes ordinary when it is disturbed in maxDisturbed ticks of a quarter second, and
+	// of at least minDisturbedWithin.
+	maxDisturbed       = 3
+	disturbedShare     = 4
+	minDisturbedWithin = 15
 )
 
 // clean is the state that all viewers share whose clients simulate: which bodies are exact,
 // and how old a state of each is still good. It is kept up to date while there are such
 // viewers.
 type clean struct {
+	settledTicks    uint16 // awake ticks without a disturbance that make a body exact
+	disturbedWithin uint32 // ticks
+
 	viewers  int // that simulate
 	body     int // component of bodies in the schema
 	first    int // index of its first value in a row, and
@@ -50,7 +56,7 @@ type cleanSlot struct {
 	owner     uint32 // likewise in the row of owners
 	moved     uint32 // tick in which an effect that clients are not told of may have moved it
 	switched  uint32 // tick in which it became exact or ordinary; 0: never
-	settled   uint8  // awake ticks without a disturbance, while ordinary
+	settled   uint16 // awake ticks without a disturbance, while ordinary
 	exact     bool
 }
 
@@ -62,10 +68,16 @@ func newClean(w *world.World, s *schema.Schema) *clean {
 		return nil
 	}
 	c := &clean{body: body, first: s.Component(body).Offset}
+	c.setRate(w.TickHz())
 	c.end = c.first + s.Component(body).Values
 	stepper := w.Motion()
 	c.effects.stepper = &stepper
 	return c
+}
+
+func (c *clean) setRate(tickHz int) {
+	c.settledTicks = uint16(max(tickHz/settledShare, minSettledTicks))
+	c.disturbedWithin = uint32(max(tickHz/disturbedShare, minDisturbedWithin))
 }
 
 // anyExact reports whether the world has a kind whose bodies may be exact.
@@ -172,7 +184,7 @@ func (c *clean) disturb(w *world.World, slot, tick uint32) {
 		s.disturbed[0] = tick
 	}
 	s.settled = 0
-	if oldest := s.disturbed[maxDisturbed-1]; s.exact && oldest != 0 && tick-oldest < disturbedWithin {
+	if oldest := s.disturbed[maxDisturbed-1]; s.exact && oldest != 0 && tick-oldest < c.disturbedWithin {
 		s.exact, s.switched = false, tick
 		c.ordinary.Set(slot)
 	}
@@ -186,7 +198,7 @@ func (c *clean) settle(w *world.World, tick uint32) {
 		case !ok || w.HandleAt(slot) != s.handle:
 			c.ordinary.Clear(slot)
 		case state.Awake && s.disturbed[0] != tick:
-			if s.settled++; s.settled >= settledTicks {
+			if s.settled++; s.settled >= c.settledTicks {
 				s.exact, s.switched = true, tick
 				c.touched = append(c.touched, slot)
 				c.ordinary.Clear(slot)

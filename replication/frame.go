@@ -21,7 +21,8 @@ type frame struct {
 	summaries     []slotSummary          // by slot
 	tenants       []tenant               // by slot
 	rings         ringPool
-	reclaimCursor int // the slot that reclaimIdle examined last
+	idleTicks     uint32 // after which a row forgets its past states
+	reclaimCursor int    // the slot that reclaimIdle examined last
 	scratch       schema.Row
 	body          schema.Body
 	coded         func(schema.Row, *rowcodec.Past) // Config.Coded

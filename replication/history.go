@@ -8,9 +8,10 @@ const (
 	// playable round trip, and as long as a row may wait when the server has time for
 	// only four snapshots a second. A row whose baseline is forgotten is sent in full.
 	historyDepth = 80
-	// idleTicks is how long a row keeps its past states after its newest change. Every
-	// viewer that still acknowledges has done so by then.
-	idleTicks = 600
+	// idleSeconds is how long a row keeps its past states after its newest change, and
+	// minIdleTicks at least. Every viewer that still acknowledges has done so by then.
+	idleSeconds  = 10
+	minIdleTicks = 600
 	// reclaimSlots is how many slots each frame examines for idle rows.
 	reclaimSlots = 256
 	// maxSpareRings bounds the memory kept for rows that will change again: 6.5 MB for
@@ -19,7 +20,7 @@ const (
 )
 
 // history holds the last states of a row. Memory: one state for an idle row,
-// historyDepth states more for a row that changed in the last idleTicks.
+// historyDepth states more for a row that changed in the last ten seconds.
 type history struct {
 	valid         bool
 	newest, count uint8    // position of the newest state in the ring, and number of states there
@@ -146,7 +147,7 @@ func (f *frame) reclaimIdle() {
 }
 
 func (f *frame) reclaimIfIdle(p *slotSummary, h *history) {
-	if p.oldest != p.version && f.tick-p.version > idleTicks {
+	if p.oldest != p.version && f.tick-p.version > f.idleTicks {
 		f.rings.put(h)
 		p.oldest = p.version
 	}

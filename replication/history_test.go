@@ -18,7 +18,7 @@ func TestHistoryAgainstList(t *testing.T) {
 	require.NoError(t, schema.Add[struct{ Value uint32 }](rowSchema, "value"))
 	type state struct{ tick, value uint32 }
 	rapid.Check(t, func(t *rapid.T) {
-		f := &frame{schema: rowSchema, scratch: schema.Row{Values: make([]uint32, 1)}}
+		f := &frame{idleTicks: minIdleTicks, schema: rowSchema, scratch: schema.Row{Values: make([]uint32, 1)}}
 		f.summaries, f.tenants = make([]slotSummary, 1), make([]tenant, 1)
 		p, h := &f.summaries[0], &f.tenants[0].history
 		p.handle = bulk.NewHandle(0, 1)
@@ -26,10 +26,10 @@ func TestHistoryAgainstList(t *testing.T) {
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			f.tick += uint32(rapid.IntRange(1, 3).Draw(t, "ticks"))
 			if rapid.IntRange(0, 99).Draw(t, "rest") == 0 {
-				f.tick += idleTicks - 2
+				f.tick += minIdleTicks - 2
 			}
 			f.reclaimIdle()
-			if len(all) > 0 && f.tick-all[len(all)-1].tick > idleTicks {
+			if len(all) > 0 && f.tick-all[len(all)-1].tick > minIdleTicks {
 				all = all[len(all)-1:]
 				require.Nil(t, h.ring, "an idle row keeps its ring")
 			}
@@ -102,7 +102,7 @@ func TestRingsAreReused(t *testing.T) {
 	move(5)
 	frame()
 	require.Equal(t, 2000, pasts())
-	rest := idleTicks + (len(all)+reclaimSlots-1)/reclaimSlots + 1
+	rest := minIdleTicks + (len(all)+reclaimSlots-1)/reclaimSlots + 1
 	for range rest {
 		frame()
 	}

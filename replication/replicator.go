@@ -71,7 +71,7 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 		return nil, fmt.Errorf("replication: %w", err)
 	}
 	f := newFrame(rowcodec.New(s, c.Tables), bound)
-	f.coded = c.Coded
+	f.coded, f.idleTicks = c.Coded, uint32(max(idleSeconds*w.TickHz(), minIdleTicks))
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
 		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration, ceiling: w.Config().LastGeneration,

@@ -16,10 +16,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// maxDebtTicks is the number of ticks made up for after a stall. The rest are skipped,
-// and the world falls behind the clock: a server slightly too slow would otherwise never
-// catch up.
-const maxDebtTicks = 5
+// minDebtTicks is the number of ticks made up for after a stall, or as many as maxDebt lasts.
+// The rest are skipped, and the world falls behind the clock: a server slightly too slow would
+// otherwise never catch up.
+const (
+	minDebtTicks = 5
+	maxDebt      = time.Second / 12
+)
 
 // runEndNotice is the time before the end of a run in which it is logged once a day.
 const runEndNotice = 30 * 24 * time.Hour
@@ -98,7 +101,7 @@ func (l *loop) run(ctx context.Context) (err error) {
 			break
 		}
 		debt := time.Since(due) / l.interval
-		skipped := max(debt-maxDebtTicks, 0)
+		skipped := max(debt-max(minDebtTicks, maxDebt/l.interval), 0)
 		l.countPunctuality(debt > 0, uint64(skipped))
 		due = due.Add((1 + skipped) * l.interval)
 		left := l.core.TicksLeft()

@@ -81,6 +81,10 @@ const (
 	// into MinDatagram.
 	MaxInputs = 15
 
+	// MinInputLead is the number of ticks that an input may arrive ahead of its tick where half
+	// a second has fewer.
+	MinInputLead = 32
+
 	// MaxInputBytes bounds one tick's input. Sticks, angles and buttons take 10 to 20 bytes.
 	MaxInputBytes = 64
 
@@ -137,3 +141,7 @@ const (
 	// MaxEffectNumbers bounds the parameters of an effect: 64 of four numbers each.
 	MaxEffectNumbers = 256
 )
+
+// InputLead returns how many ticks ahead of its tick an input may arrive: half a second, and at
+// least MinInputLead ticks.
+func InputLead(tickHz int) int { return max((tickHz+1)/2, MinInputLead) }

@@ -32,6 +32,13 @@ func TestLimitsFitTogether(t *testing.T) {
 	require.LessOrEqual(t, wire.MaxClientMessage, wire.MaxStreamMessage)
 }
 
+// An input may be half a second early at every tick rate, and at least 32 ticks.
+func TestInputLead(t *testing.T) {
+	for hz, want := range map[int]int{1: 32, 60: 32, 65: 33, 240: 120, 1000: 500} {
+		require.Equal(t, want, wire.InputLead(hz))
+	}
+}
+
 // The longest message of each type fits into its frame.
 func TestLimitsFrames(t *testing.T) {
 	text := strings.Repeat("x", wire.MaxText)

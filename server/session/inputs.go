@@ -2,11 +2,6 @@ package session
 
 import "github.com/worldd/worldd/replication/wire"
 
-// maxInputLead is how many ticks ahead an input may arrive: half a second at 60 Hz.
-// Clients aim a few ticks ahead. One that sends earlier has a wrong clock, which
-// Stats.InputsEarly shows.
-const maxInputLead = 32
-
 // inputs buffers a client's inputs until their ticks, which absorbs the link's jitter. At
 // most one is applied per tick, in tick order, so that no client can move more often than
 // others.
@@ -16,12 +11,20 @@ const maxInputLead = 32
 // runs late user commands; Overwatch repeats the last one, as a game does here that keeps
 // its last input.) Other late inputs are dropped.
 type inputs struct {
-	applied uint32 // tick of the newest applied input
-	step    uint32 // tick whose step it was applied for
-	waiting [maxInputLead]waitingInput
+	applied uint32         // tick of the newest applied input
+	step    uint32         // tick whose step it was applied for
+	waiting []waitingInput // as many as InputLead
 }
 
-// waitingInput is stored at its tick modulo maxInputLead.
+func newInputs(tickHz int) inputs {
+	return inputs{waiting: make([]waitingInput, wire.InputLead(tickHz))}
+}
+
+// lead returns how many ticks ahead an input may arrive. Clients aim a few ticks ahead. One that
+// sends earlier has a wrong clock, which Stats.InputsEarly shows.
+func (q *inputs) lead() uint32 { return uint32(len(q.waiting)) }
+
+// waitingInput is stored at its tick modulo lead.
 type waitingInput struct {
 	tick  uint32 // empty unless it is the expected tick
 	bytes uint8
@@ -33,14 +36,14 @@ type waitingInput struct {
 
 // put stores the input of a future tick. A later input for the same tick replaces it.
 func (q *inputs) put(in wire.TickInput) {
-	w := &q.waiting[in.Tick%maxInputLead]
+	w := &q.waiting[in.Tick%q.lead()]
 	w.tick, w.bytes = in.Tick, uint8(copy(w.data[:], in.Data))
 	w.back, w.fraction = in.Back, in.Fraction
 }
 
 // due returns the input stored for tick.
 func (q *inputs) due(tick uint32) (wire.TickInput, bool) {
-	w := &q.waiting[tick%maxInputLead]
+	w := &q.waiting[tick%q.lead()]
 	if w.tick != tick {
 		return wire.TickInput{}, false
 	}

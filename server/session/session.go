@@ -61,7 +61,7 @@ type Session struct {
 
 func newSession(c *Core, id uint64, address string) *Session {
 	s := &Session{
-		core: c, id: id, address: address, startTick: c.world.Tick(),
+		core: c, id: id, address: address, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
 		commands: rate.NewLimiter(rate.Limit(c.config.CommandsPerSecond), c.config.CommandBurst),
 		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
 	}

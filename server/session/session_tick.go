@@ -83,7 +83,7 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 			case in.Tick <= s.inputs.applied: // a repeat
 			case in.Tick < next:
 				late.add(in, next-in.Tick)
-			case in.Tick-next < maxInputLead:
+			case in.Tick-next < s.inputs.lead():
 				s.inputs.put(in)
 			default:
 				stats.InputsEarly++

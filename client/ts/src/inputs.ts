@@ -5,9 +5,13 @@ import { Allowance, type Clock, Least, type Renderer, stepAbove } from './clock.
 import * as limit from './limits.ts'
 import { Acks, encodeInput, type TickInput } from './state.ts'
 
-const echoedDatagrams = 32 // that await the snapshot that echoes them
+/** minEchoed datagrams await the snapshot that echoes them at least, maxEchoed at most; more than minEchoed only for maxEchoAge. */
+const minEchoed = 32
+const maxEchoed = 4096
+const maxEchoAge = 3000
 const maxLead = 1000
-const maxAhead = 28 // ticks: the server drops inputs that are 32 early
+/** aheadShare is how long before their tick the fastest arrive, as a share of what the server keeps. */
+const aheadShare = 5 / 8
 const maxUnsent = limit.maxInputs / 2
 const inputSoon = 60 // a game renders at least 20 times a second, not quite evenly
 const minRepeated = 4
@@ -69,7 +73,7 @@ export class Inputs {
   private before = [0, 0] // new inputs in the last datagrams
   private timed = false
   private made = 0 // server time when the oldest unsent input was made
-  private readonly sent: Sent[] = []
+  private readonly sent: Sent[] = [] // the oldest first
   private next = 0
   private readonly trip = new Trip()
   private readonly ahead = new Least()
@@ -93,8 +97,18 @@ export class Inputs {
     const c = this.clock
     if (c.tick === 0) return 0
     const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.snapshotHz : this.lead.value
-    const aimed = Math.min(c.server(now) + Math.min(lead, maxLead), this.earliestArrival(now) + c.timeOf(maxAhead))
+    const aimed = Math.min(c.server(now) + Math.min(lead, maxLead), this.earliestArrival(now) + aheadShare * this.serverKeeps)
     return Math.max(c.ticks(aimed) + 0.5, 0)
+  }
+
+  /** serverKeeps is how long before its tick an input may arrive. */
+  private get serverKeeps(): number {
+    return this.clock.timeOf(limit.inputLead(this.clock.hz))
+  }
+
+  /** targetMargin is by how much the tick for inputs may go back: less than what serverKeeps leaves, but for two ticks. */
+  private get targetMargin(): number {
+    return Math.min((1 - aheadShare) * this.serverKeeps - this.clock.timeOf(2), stepAbove)
   }
 
   /** earliestArrival returns a server time before which an input sent at now should not arrive. */
@@ -111,8 +125,8 @@ export class Inputs {
     this.set = now
     const newest = this.list[0]
     if (newest) {
-      if (tick > 0 && newest.tick - tick > this.clock.ticks(stepAbove)) {
-        this.list.length = this.unsent = 0 // the server's time went back
+      if (tick > 0 && newest.tick - tick > this.clock.ticks(this.targetMargin)) {
+        this.list.length = this.unsent = 0 // the server may drop them: their ticks are too far ahead
         this.early = false
       } else if (this.unsent > 0 && tick > 0 && tick <= newest.tick) {
         if (this.early && tick === newest.tick) {
@@ -176,8 +190,8 @@ export class Inputs {
     const repeated = Math.max(fresh + this.before[0] + this.before[1], minRepeated)
     if (fresh > 0) {
       if (this.timed) {
-        this.sent[this.next % echoedDatagrams] = { stamp, number: this.next, made: this.made, at: this.clock.server(now), sent: now, missing: false }
-        this.next++
+        this.sent.push({ stamp, number: this.next++, made: this.made, at: this.clock.server(now), sent: now, missing: false })
+        while (this.sent.length > minEchoed && (this.sent.length > maxEchoed || now - this.sent[0].sent > maxEchoAge)) this.sent.shift()
       }
       this.before = [fresh, this.before[0]]
     }
@@ -237,5 +251,6 @@ export class Inputs {
         d.stamp = 0
       } else d.missing ||= this.trip.known && sent - d.at > most
     }
+    while (this.sent.length > 0 && this.sent[0].stamp === 0) this.sent.shift()
   }
 }

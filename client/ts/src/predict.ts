@@ -8,7 +8,7 @@ import { State } from './motion/columns.ts'
 import { Effects } from './predict_once.ts'
 import { guess } from './predict_guess.ts'
 import { type Agreement, copyOf, Part, zeroOf } from './predict_parts.ts'
-import { maxPredicted, slotOf, window } from './predict_window.ts'
+import { windowOf } from './predict_window.ts'
 import { guard, type Replica } from './replica.ts'
 import { Session } from './session.ts'
 import type { Struct } from './values.ts'
@@ -81,7 +81,7 @@ export function predict<S extends Struct = Struct, I extends Struct = Struct>(c:
   if (components.length === 0 || !((config.snap ?? 0) >= 0)) throw new RangeError('want a component, and a snap of 0 or more')
   const p = new Prediction<S, I>(session, components, step, config)
   session.prediction = p
-  p.renew()
+  if (session.welcome) p.renew(session.welcome.tickHz)
   p.sync()
   return p
 }
@@ -114,9 +114,10 @@ export class Prediction<S extends Struct, I extends Struct> {
   private paused = false // the connection is lost; until the next state
   private confirmed = 0
   private newest = 0
-  private readonly ticks = new Uint32Array(window) // of inputs
-  private readonly inputs: (I | undefined)[] = new Array(window)
-  private readonly states: (S | undefined)[] = new Array(window)
+  private window = 0 // size of the rings: the confirmed tick, and as many as may be unconfirmed
+  private ticks = new Uint32Array(0) // of inputs
+  private inputs: (I | undefined)[] = []
+  private states: (S | undefined)[] = []
   private held!: I // at the confirmed tick
   private heldTick = 0 // of held; 0: none
   private applied = 0 // newest input that the server is known to have applied by the confirmed tick
@@ -129,7 +130,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   private drawn = false // something was drawn: tick drawnTick, at drawnAt
   private drawnTick = 0
   private drawnAt = 0
-  private readonly effects = new Effects()
+  private effects = new Effects(0)
   private readonly counts = new PredictionStats()
 
   /** @internal */
@@ -204,14 +205,14 @@ export class Prediction<S extends Struct, I extends Struct> {
   /** @internal input records the input of a tick and predicts it. */
   input(tick: number, input: Struct): void {
     const following = this.running && !this.paused
-    if (this.failed || this.stepping !== 0 || (following && tick <= this.confirmed)) return
-    if (following && tick > this.confirmed + maxPredicted) {
+    if (this.failed || this.stepping !== 0 || this.window === 0 || (following && tick <= this.confirmed)) return
+    if (following && tick >= this.confirmed + this.window) {
       this.counts.stalled++
       return
     }
     if (tick < this.lastInput) this.forgetInputs((t) => t >= tick) // the server's time went back
-    this.ticks[slotOf(tick)] = this.lastInput = tick
-    this.inputs[slotOf(tick)] = input as I
+    this.ticks[this.slotOf(tick)] = this.lastInput = tick
+    this.inputs[this.slotOf(tick)] = input as I
     if (following) {
       this.truncate(tick)
       this.run(Math.min(tick, this.newest + 1), tick)
@@ -229,7 +230,7 @@ export class Prediction<S extends Struct, I extends Struct> {
     }
     if (e) {
       const tick = this.knownUntil(this.session.replica!, e)
-      if (tick > 2 ** 32 - 1 - 2 * window) this.stop() // no later tick can be predicted
+      if (tick > 2 ** 32 - 1 - 2 * this.window) this.stop() // no later tick can be predicted
       else if (!this.running) this.start(e, tick)
       else if (tick > this.confirmed) this.confirm(e, tick)
     }
@@ -237,7 +238,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   }
 
   /** @internal renew drops everything at the start of a new session, which may have another schema. */
-  renew(): void {
+  renew(tickHz: number): void {
     this.stop()
     this.ticks.fill(0)
     this.lastInput = 0
@@ -250,6 +251,21 @@ export class Prediction<S extends Struct, I extends Struct> {
       this.held = zeroOf(this.session.inputShape) as I
     }
     this.deliverUndone()
+    if (this.parts.length > 0) this.resize(windowOf(tickHz))
+  }
+
+  /** resize makes the rings of that many ticks, while nothing is predicted. */
+  private resize(window: number): void {
+    if (window === this.window) return
+    this.window = window
+    this.ticks = new Uint32Array(window)
+    this.inputs = new Array(window)
+    this.states = new Array(window)
+    this.effects = new Effects(window)
+  }
+
+  private slotOf(tick: number): number {
+    return tick % this.window
   }
 
   /** @internal pause keeps the predicted state until the session has resumed and received a state. */
@@ -261,11 +277,11 @@ export class Prediction<S extends Struct, I extends Struct> {
   // The engine.
 
   private at(tick: number): S {
-    return this.states[slotOf(tick)]!
+    return this.states[this.slotOf(tick)]!
   }
 
   private hasInput(tick: number): boolean {
-    return this.ticks[slotOf(tick)] === tick
+    return this.ticks[this.slotOf(tick)] === tick
   }
 
   /** entity returns the controlled entity if it can be predicted. */
@@ -303,14 +319,14 @@ export class Prediction<S extends Struct, I extends Struct> {
 
   /** target returns the newest tick to predict. */
   private target(): number {
-    return Math.max(this.confirmed, Math.min(this.lastInput, this.confirmed + maxPredicted))
+    return Math.max(this.confirmed, Math.min(this.lastInput, this.confirmed + this.window - 1))
   }
 
   /** start begins to predict from the state of e at tick. */
   private start(e: Entity, tick: number): void {
     const s: Struct = Object.create(null)
     for (const p of this.parts) s[p.component.name] = p.zero()
-    this.states[slotOf(tick)] = s as S
+    this.states[this.slotOf(tick)] = s as S
     this.restore(e, tick)
     this.confirmed = this.newest = tick
     this.running = true
@@ -326,7 +342,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   /** hold makes the recorded input of a tick the held one; 0 is none. */
   private hold(tick: number): void {
     this.heldTick = tick
-    this.held = tick > 0 ? this.inputs[slotOf(tick)]! : (zeroOf(this.session.inputShape!) as I)
+    this.held = tick > 0 ? this.inputs[this.slotOf(tick)]! : (zeroOf(this.session.inputShape!) as I)
   }
 
   private noteApplied(): void {
@@ -352,7 +368,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   /** confirm compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
   private confirm(e: Entity, tick: number): void {
     // If the game makes no inputs, the server holds the last one.
-    if (!this.paused && tick > this.newest && tick - this.confirmed <= maxPredicted) this.run(this.newest + 1, tick)
+    if (!this.paused && tick > this.newest && tick - this.confirmed < this.window) this.run(this.newest + 1, tick)
     const known = tick <= this.newest && !this.paused && this.running
     const found = known ? this.compare(e, tick) : 'none'
     if (found !== 'none') this.counts.agreed++
@@ -365,7 +381,7 @@ export class Prediction<S extends Struct, I extends Struct> {
     if (this.paused) this.resume(tick)
     if (!known) {
       this.undoUnapplied(tick)
-      this.states[slotOf(tick)] = copyOf(this.at(this.newest))
+      this.states[this.slotOf(tick)] = copyOf(this.at(this.newest))
     } else if (found === 'none') {
       if (this.explained(e, tick)) this.counts.missed++
       this.counts.corrected++
@@ -388,7 +404,7 @@ export class Prediction<S extends Struct, I extends Struct> {
     const most = Math.min(tick, r.input)
     const from = [this.heldTick, ...this.ticks].filter((t) => t >= this.applied && t <= most && (t > 0 || this.heldTick === 0)).sort((a, b) => b - a)
     if (from.length === 0) return false
-    const inputOf = (t: number): I => (t > 0 && this.hasInput(t) ? this.inputs[slotOf(t)]! : this.held)
+    const inputOf = (t: number): I => (t > 0 && this.hasInput(t) ? this.inputs[this.slotOf(t)]! : this.held)
     this.trying = true
     const inputs = guess([...new Set(from)], this.confirmed + 1, tick, (t, input) => {
       if (this.failed || (t === tick && tick === r.tick && input !== r.input)) return false
@@ -406,7 +422,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   /** accept makes tick the confirmed one. */
   private accept(tick: number): void {
     let t = tick
-    const least = Math.max(this.confirmed, tick - window, 0)
+    const least = Math.max(this.confirmed, tick - this.window, 0)
     while (t > least && !this.hasInput(t)) t--
     if (t > least) this.hold(t)
     this.confirmed = tick
@@ -419,7 +435,7 @@ export class Prediction<S extends Struct, I extends Struct> {
   private run(from: number, to: number): void {
     let input = this.held
     for (let t = this.confirmed + 1; t <= to && !this.failed; t++) {
-      if (this.hasInput(t)) input = this.inputs[slotOf(t)]!
+      if (this.hasInput(t)) input = this.inputs[this.slotOf(t)]!
       if (t >= from) this.runTick(t, input)
     }
   }
@@ -435,7 +451,7 @@ export class Prediction<S extends Struct, I extends Struct> {
 
   private callStep(t: number, input: I): void {
     const s = copyOf(this.at(t - 1))
-    this.states[slotOf(t)] = s
+    this.states[this.slotOf(t)] = s
     this.stepping = t
     try {
       this.step(t, s, input)

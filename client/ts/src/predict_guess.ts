@@ -1,7 +1,9 @@
 // The search for the inputs that a server stepped with, as client/predict_guess.go.
 
-/** maxTrials bounds the steps of a search. */
-const maxTrials = 256
+/** A search takes minTrials steps, or as many as trialsPerTick allows for the ticks searched, but at most maxTrials. */
+const minTrials = 256
+const maxTrials = 4096
+const trialsPerTick = 16
 
 /**
  * guess returns inputs with which a server may have stepped from one tick to another, one for
@@ -11,7 +13,7 @@ const maxTrials = 256
  */
 export function guess(from: readonly number[], first: number, last: number, attempt: (tick: number, input: number) => boolean): number[] | undefined {
   const inputs: number[] = []
-  let trials = maxTrials
+  let trials = Math.min(Math.max(minTrials, trialsPerTick * (last - first + 1)), maxTrials)
   const search = (tick: number, oldest: number): boolean => {
     for (const input of from) {
       if (input < oldest || trials === 0) return false

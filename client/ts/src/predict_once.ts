@@ -1,17 +1,27 @@
 // Effects that a predicted step asks for.
 
-import { maxOnce, slotOf, window } from './predict_window.ts'
+import { maxOnce } from './predict_window.ts'
 
 /** Effects remembers what once has reported, for the ticks of the rings. */
 export class Effects {
   readonly undone: { readonly tick: number; readonly key: number }[] = []
-  private readonly ticks = new Uint32Array(window) // whose effects a slot holds
-  private readonly keys: number[][] = Array.from({ length: window }, () => [])
-  private readonly asked = new Uint8Array(window) // bit i: the newest call of step asked for key i
+  private readonly ticks: Uint32Array // whose effects a slot holds
+  private readonly keys: number[][]
+  private readonly asked: Uint8Array // bit i: the newest call of step asked for key i
+
+  constructor(window: number) {
+    this.ticks = new Uint32Array(window)
+    this.keys = Array.from({ length: window }, () => [])
+    this.asked = new Uint8Array(window)
+  }
+
+  private slotOf(tick: number): number {
+    return tick % this.ticks.length
+  }
 
   /** begin prepares for a call of the step function for tick. */
   begin(tick: number): void {
-    const slot = slotOf(tick)
+    const slot = this.slotOf(tick)
     if (this.ticks[slot] !== tick) {
       this.ticks[slot] = tick
       this.keys[slot].length = 0
@@ -21,7 +31,7 @@ export class Effects {
 
   /** ask reports whether key is new at tick. */
   ask(tick: number, key: number): boolean {
-    const slot = slotOf(tick)
+    const slot = this.slotOf(tick)
     const keys = this.keys[slot]
     const i = keys.indexOf(key)
     if (i >= 0) {
@@ -36,7 +46,7 @@ export class Effects {
 
   /** end drops the effects of tick that its step did not ask for. */
   end(tick: number): void {
-    const slot = slotOf(tick)
+    const slot = this.slotOf(tick)
     const asked = this.asked[slot]
     this.keys[slot] = this.keys[slot].filter((key, i) => {
       const kept = ((asked >> i) & 1) !== 0

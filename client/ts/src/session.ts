@@ -407,7 +407,7 @@ export class Session {
     this.inputs = new Inputs(this.clock, this.renderer, m.snapshotHz)
     const { input } = layout.schema
     this.inputShape = input && new Shape(input.fields, input.texts)
-    this.prediction?.renew()
+    this.prediction?.renew(m.tickHz)
   }
 
   /** asksAgain reports whether why says that the schema or the room is not what it was: the next Hello asks for the schema, or for the room of the config. */

@@ -5,7 +5,9 @@ import { Client } from '../src/client.ts'
 import { newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
 import { MsgpackWriter } from '../src/msgpack.ts'
+import { inputLead } from '../src/limits.ts'
 import { type PredictConfig, type Prediction, predict } from '../src/predict.ts'
+import { windowOf } from '../src/predict_window.ts'
 import { hashOf, parseSchema } from '../src/schema.ts'
 import { Fold } from '../src/state.ts'
 import { defaultTables } from '../src/tables.ts'
@@ -296,6 +298,11 @@ test('on a busy machine each correction is explained by inputs that came late', 
     k.client.close()
   }
   assert.ok(late > 10, `${late}`)
+})
+
+test('rings and leads last as long at every tick rate', () => {
+  assert.deepEqual([1, 60, 240, 1000, 65_535].map(windowOf), [4, 181, 721, 3001, 3001])
+  assert.deepEqual([1, 60, 65, 240, 1000].map(inputLead), [32, 32, 33, 120, 500])
 })
 
 test('an update compares once, with the newest state', async () => {
