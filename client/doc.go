@@ -122,11 +122,13 @@
 // call Step with it once in every tick, whether an input came or not.
 //
 //	inputs by tick   ──► Step ──► states, confirmed to newest ──► blend ──► At
-//	server's state   ──► differs after quantisation? correct, and Step again
+//	server's state   ──► differs by more than a step? correct, and Step again
 //
 // An input counts from its tick until the next one. With each newer state of the server the
 // client quantises its own of that tick. If they are equal, nothing changes, and no
-// precision is lost: a computed body is taken over to the bit. Otherwise the client tries which
+// precision is lost: a computed body is taken over to the bit. Ranged floats and
+// angles that are one step off count as equal, since rows do not have the rest, and move across
+// the edge of the step, nearer to the server's. Otherwise the client tries which
 // inputs up to [Replica.AppliedInput] the server may have missed or applied late. If some give
 // the server's state, they are the reason; otherwise the fields that differ are taken over. The later ticks are predicted again from
 // there. A snapshot without a row of the entity says that it has not changed, unless an

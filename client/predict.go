@@ -38,7 +38,7 @@ const DefaultSnap = 2
 type PredictionStats struct {
 	Predicted uint32 // newest tick predicted
 	Confirmed uint32 // newest tick whose state the server has sent
-	Agreed    uint64 // states of the server that were as predicted, after quantisation
+	Agreed    uint64 // states of the server that were as predicted, to within a step of quantisation
 	Corrected uint64 // states that were not
 	Missed    uint64 // of Corrected: explained by inputs that the server missed or applied late
 	Replayed  uint64 // ticks that were predicted again

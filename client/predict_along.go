@@ -391,7 +391,7 @@ func (p *prediction) judgeAll(e *Entity) []judgement {
 	return p.sure
 }
 
-// agree reports whether the predicted states of a tick quantise to the server's.
+// agree reports whether the predicted states of a tick quantise to the server's, to within a step.
 func (p *prediction) agree(sure []judgement, tick uint32) bool {
 	for _, j := range sure {
 		if !j.matches(j.entity, p.slotOf(tick)) {
@@ -401,7 +401,8 @@ func (p *prediction) agree(sure []judgement, tick uint32) bool {
 	return true
 }
 
-// equal reports whether the predicted states of a tick have the bits of exact bodies.
+// equal reports whether the predicted states of a tick quantise to the server's, and have the
+// bits of exact bodies.
 func (p *prediction) equal(sure []judgement, tick uint32) bool {
 	for _, j := range sure {
 		if !j.equals(j.entity, p.slotOf(tick)) {

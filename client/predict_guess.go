@@ -8,7 +8,7 @@ import (
 // A search for the inputs that the server stepped with takes minTrials steps, or as many as
 // trialsPerTick allows for the ticks searched, but at most maxTrials.
 const (
-	minTrials     = 256
+	minTrials     = 1024
 	maxTrials     = 4096
 	trialsPerTick = 16
 )

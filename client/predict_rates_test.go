@@ -30,13 +30,28 @@ func TestPredictionAtAnyRate(t *testing.T) {
 	for _, hz := range rates {
 		for _, trip := range trips {
 			t.Run(fmt.Sprintf("%d ticks a second, round trip %d ms", hz, trip), func(t *testing.T) {
-				steerOver(t, hz, time.Duration(trip)*time.Millisecond/2)
+				link := rig.Link{Delay: time.Duration(trip) * time.Millisecond / 2, Jitter: 5 * time.Millisecond}
+				stats := steerOver(t, hz, link, world.Vec3{})
+				require.Zero(t, stats.Stalled)
+				require.Greater(t, stats.Agreed, 2*stats.Corrected)
 			})
 		}
 	}
 }
 
-func steerOver(t *testing.T, hz int, delay time.Duration) {
+// A player who spawns between the steps of positions is never corrected on a perfect link.
+func TestSpawnOffTheGrid(t *testing.T) {
+	for i := range 8 {
+		off := float32(i) / 8 / 256
+		stats := steerOver(t, 60, rig.Link{Delay: 30 * time.Millisecond}, world.Vec3{X: 0.1 + off, Y: off, Z: -off})
+		require.Zero(t, stats.Corrected, "%v m off the grid", off)
+		require.Greater(t, stats.Agreed, uint64(400))
+	}
+}
+
+// steerOver plays 25 s, of which the first 10 settle, in which a player holds the stick to either
+// side for two seconds.
+func steerOver(t *testing.T, hz int, link rig.Link, spawn world.Vec3) client.PredictionStats {
 	const speed, frames = 8, 60 // m/s, a second
 	protocol := schema.NewWithBody()
 	tillers := schema.DefineInput[tiller](protocol)
@@ -51,11 +66,11 @@ func steerOver(t *testing.T, hz int, delay time.Duration) {
 		}
 	}))
 	r, err := rig.New(1, rig.Config{
-		Link: rig.Link{Delay: delay, Jitter: 5 * time.Millisecond},
+		Link: link,
 		Server: server.Config{World: w, Schema: protocol, Replication: replication.Config{SnapshotHz: 20}, Game: server.Game{
 			Join: func(s *server.Session) (world.Entity, error) {
 				newest[s] = tiller{}
-				return w.Spawn(kind, world.Vec3{}, world.Vec3{})
+				return w.Spawn(kind, spawn, world.Vec3{})
 			},
 			Input: server.OnInput(tillers, func(s *server.Session, _ uint64, in tiller) { newest[s] = in }),
 		}},
@@ -94,7 +109,5 @@ func steerOver(t *testing.T, hz int, delay time.Duration) {
 	})
 	require.NoError(t, r.RunFor(25*time.Second))
 	require.Greater(t, drawn, 14*frames)
-	stats := own.Stats()
-	require.Zero(t, stats.Stalled)
-	require.Greater(t, stats.Agreed, 2*stats.Corrected)
+	return own.Stats()
 }

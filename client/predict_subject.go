@@ -108,10 +108,17 @@ func (s *subject) restore(e *Entity, slot int) {
 	}
 }
 
-// equals reports whether the state of a slot has the bits of e's body, if that is exact.
+// equals reports whether the state of a slot quantises to the newest one of e, and has the bits
+// of its body, if that is exact.
 func (s *subject) equals(e *Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
+		want := e.current(c.server)
+		got := s.values[:len(want)]
+		e.layout.schema.Quantise(c.server, c.at[slot], got)
+		if !slices.Equal(got, want) {
+			return false
+		}
 		if body, _, ok := e.Exact(); ok && c.body != nil && !c.body.equal(c.pointer(slot), &body) {
 			return false
 		}
@@ -122,14 +129,13 @@ func (s *subject) equals(e *Entity, slot int) bool {
 // pointer returns the component in the state of a slot.
 func (p *part) pointer(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
 
-// matches reports whether the state of a slot quantises to the newest one of e.
+// matches reports whether the state of a slot quantises to the newest one of e, to within a step:
+// what the server does not send of a state, less than that, is not known.
 func (s *subject) matches(e *Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
 		want := e.current(c.server)
-		got := s.values[:len(want)]
-		e.layout.schema.Quantise(c.server, c.at[slot], got)
-		if !slices.Equal(got, want) {
+		if !e.layout.schema.Near(c.server, want, c.at[slot]) {
 			return false
 		}
 	}

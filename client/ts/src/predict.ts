@@ -473,7 +473,7 @@ export class Prediction<S extends Struct, I extends Struct> {
     for (const p of this.parts) {
       const part = p.compare(this.at(tick)[p.component.name], e, this.session.replica!.bodies)
       if (part === 'none') return part
-      if (part === 'quantised') found = part
+      if (part === 'near') found = part
     }
     return found
   }

@@ -1,7 +1,7 @@
 // The search for the inputs that a server stepped with, as client/predict_guess.go.
 
 /** A search takes minTrials steps, or as many as trialsPerTick allows for the ticks searched, but at most maxTrials. */
-const minTrials = 256
+const minTrials = 1024
 const maxTrials = 4096
 const trialsPerTick = 16
 

@@ -20,8 +20,17 @@ interface Span {
 
 const exact = new State()
 
-/** Agreement says how a predicted state agrees with the server's: exactly, as far as that is known, or after quantisation. */
-export type Agreement = 'exact' | 'quantised' | 'none'
+/** Agreement says how a predicted state agrees with the server's: exactly, as far as that is known, to within a step of quantisation, or not. */
+export type Agreement = 'exact' | 'near' | 'none'
+
+/** stepsTo returns how many steps a range or an angle of number now is from number want; 0 for other fields. */
+function stepsTo(f: Field, want: number, now: number): number {
+  const off = want - now
+  if (f.kind === 'range') return off
+  if (f.kind !== 'angle') return 0
+  const turn = 2 ** f.n
+  return off === turn - 1 ? -1 : off === 1 - turn ? 1 : off
+}
 
 /** Part is a component of a predicted state. */
 export class Part {
@@ -86,15 +95,18 @@ export class Part {
     for (const [i, f] of this.component.fields.entries()) {
       const v = this.shape.value(s, i)
       quantise(f, v, this.got, f.index)
-      if (!this.same(f)) return 'none'
+      if (!this.same(f)) {
+        if (Math.abs(stepsTo(f, this.want[f.index], this.got[f.index])) !== 1) return 'none'
+        equal = false
+      }
       if (computed && v !== coordinate(exact, f)) equal = false
     }
-    return equal ? 'exact' : 'quantised'
+    return equal ? 'exact' : 'near'
   }
 
   /**
-   * adopt changes s as little as needed to quantise to the newest state of e: a range that is one
-   * step off moves just across the edge of the step. A computed body is taken over to the bit.
+   * adopt changes s as little as needed to quantise to the newest state of e: a range or an angle
+   * that is one step off moves just across the edge of the step. A computed body is taken over to the bit.
    */
   adopt(s: Struct, e: Entity, bodies: Bodies | undefined): void {
     const computed = this.read(e, bodies)
@@ -105,9 +117,10 @@ export class Part {
       }
       quantise(f, this.shape.value(s, i), this.got, f.index)
       if (this.same(f)) continue
-      const off = this.want[f.index] - this.got[f.index]
-      if (f.kind === 'range' && Math.abs(off) === 1) {
-        const v = numberOf(f, this.want, f.index) - off * f.step * nearEdge
+      const off = stepsTo(f, this.want[f.index], this.got[f.index])
+      if (Math.abs(off) === 1) {
+        const step = f.kind === 'angle' ? (2 * Math.PI) / 2 ** f.n : f.step
+        const v = numberOf(f, this.want, f.index) - off * step * nearEdge
         quantise(f, v, this.got, f.index)
         if (this.same(f)) {
           this.shape.set(s, i, v)
