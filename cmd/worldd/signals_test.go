@@ -29,6 +29,7 @@ func TestServeOutlivesTheReadersOfItsOutput(t *testing.T) {
 	g.until(t, t.Context(), func() bool { return len(g.met) > 0 })
 	require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, s.process.Wait())
+	require.NoError(t, g.Close())
 
 	s = startServing(t, args...)
 	require.Regexp(t, `restored from .*: tick [1-9]`, strings.Join(s.said, "\n"), "the last image is saved")
