@@ -23,24 +23,7 @@ const (
 
 var vectorsUpdate = flag.Bool("vectors.update", false, "write "+vectorsFile+" and "+rejectedFile)
 
-// A vector is a program, evaluated at generated points. Point i has the numbers 3*i, 3*i+1 and
-// 3*i+2 of the stream with seed Seed as its lanes, and is relative to the effect's centre. The
-// output begins as -0 in all lanes.
-//
-// The stream of words starts at Seed; each next word is
-//
-//	w ^= w << 13; w ^= w >> 17; w ^= w << 5        in 32 bits
-//
-// and gives a float32 by Numbers:
-//
-//	bits  w as bits
-//	grid  (w as a signed number >> 8) / 65536
-//	hard  hardNumbers[w>>8 & 15] if w & 3 is not 0, otherwise as grid
-//	ties  (4096 + (w & 4095)) * 2^tieExponents[w>>12 & 15], negative if the top bit of w is set
-//
-// Sum is the FNV-1a hash in 64 bits of the output's bits, little-endian: x, y and z of each
-// point. First has the bits of the first points. Changes is whether the program changes with
-// time, with these parameters.
+// vectorOfField is a line of vectorsFile; testdata/README.md has the format.
 type vectorOfField struct {
 	Name    string
 	Program string // portable form
@@ -61,7 +44,7 @@ var hardNumbers = [16]uint32{
 
 var tieExponents = [16]int{-12, -12, -12, -12, -11, -13, -25, -36, -37, -24, -48, -65, -90, -138, -149, 20}
 
-// words returns n numbers of a stream.
+// numbers returns the first n numbers of the stream.
 func (v *vectorOfField) numbers(n int) []float32 {
 	all, w := make([]float32, n), v.Seed
 	for i := range all {
@@ -206,9 +189,7 @@ func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 	return all
 }
 
-// rejection is a program that Load gets: Base, or the last line's Base with the byte at At
-// replaced by Byte, or with its first Cut bytes alone. Error is the error of Load, "" if it
-// accepts the program.
+// rejection is a line of rejectedFile.
 type rejection struct {
 	Base  string `json:",omitempty"`
 	At    int    `json:",omitempty"`

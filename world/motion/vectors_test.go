@@ -28,8 +28,8 @@ const (
 
 var vectorsUpdate = flag.Bool("vectors.update", false, "write "+vectorsFile+" and "+programsFile)
 
-// A vector is a line of testdata/motion.jsonl: bodies and effects, and the bodies after each
-// of some ticks. A float32 is the hexadecimal number of its bits.
+// A vector is a line of vectorsFile: bodies and effects, and the bodies after each of some
+// ticks. testdata/README.md has the format.
 type vector struct {
 	Name      string
 	TickHz    int

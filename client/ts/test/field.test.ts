@@ -5,7 +5,7 @@ import { blockPoints, Machine } from '../src/field/machine.ts'
 import { Program, VerifyError } from '../src/field/program.ts'
 import { bitsOf, floatOf, readLines, unhex } from './hex.ts'
 
-// A line of field/testdata/vectors.jsonl: field/vectors_test.go says what it means.
+// A line of field/testdata/vectors.jsonl: field/testdata/README.md says what it means.
 interface Vector {
   Name: string
   Program: string
