@@ -121,7 +121,7 @@ func TestSaveWithoutDescriptors(t *testing.T) {
 	require.NoError(t, l.saver.begin())
 	hogs := openAll(t)
 	for range 3 {
-		l.core.World().Step()
+		l.core.Step()
 		require.NoError(t, l.saver.saveNow())
 	}
 	require.True(t, l.saver.descriptors.complete())

@@ -121,7 +121,7 @@ func TestRestoredArena(t *testing.T) {
 	next := newTable(t, 1, rig.Link{})
 	require.NoError(t, next.RestoreRun(&img))
 	for range 3 {
-		next.world.Step()
+		require.NoError(t, next.Step())
 	}
 	require.Equal(t, b.round(), next.round())
 	require.Equal(t, 1, next.world.Stats().Entities)
