@@ -146,6 +146,33 @@ func TestAwakeAfterFlush(t *testing.T) {
 	}
 }
 
+// TestFlipsAcrossLevels: each level of flips covers the one below, on every side of its words.
+func TestFlipsAcrossLevels(t *testing.T) {
+	const rows = 600_000
+	members := []uint32{0, 63, 64, 4095, 4096, 4161, 200_000, 262_143, 262_144, 300_001, rows - 1}
+	var f flips
+	f.reserve(rows)
+	for range 2 { // the second time after a reset
+		for _, row := range members {
+			f.put(row, true)
+		}
+		require.True(t, f.check(rows))
+		require.False(t, f.check(rows-1), "a member beyond the rows")
+		require.Equal(t, members, f.appendTo(nil))
+		for level, words := range [][]uint64{f.summary, f.top} {
+			was := words[0]
+			words[0] = 0
+			require.False(t, f.check(rows), "level %d lost a word", level)
+			words[0] = was
+		}
+		f.put(4096, false)
+		require.False(t, f.has(4096))
+		require.True(t, f.check(rows))
+		f.reset()
+		require.Empty(t, f.appendTo(nil))
+	}
+}
+
 func TestFlushAllocatesNothing(t *testing.T) {
 	for _, mode := range compactions {
 		c := newColumns(mode, 3000)

@@ -87,7 +87,7 @@ func (f *flips) reset() {
 // are below end.
 func (f *flips) check(end int) bool {
 	for w, word := range f.words {
-		covered := f.summary[w>>6]>>(w&63)&f.top[w>>12]>>(w>>6&63)&1 != 0
+		covered := (f.summary[w>>6]>>(w&63))&(f.top[w>>12]>>(w>>6&63))&1 != 0
 		if word != 0 && (!covered || w<<6+bits.Len64(word) > end) {
 			return false
 		}
