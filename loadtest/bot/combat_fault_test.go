@@ -21,7 +21,7 @@ func TestFaultIsReportedInCombat(t *testing.T) {
 	for name, broken := range map[string]string{
 		"SwapWishes":     "B12",
 		"KeepRefused":    "B12",
-		"GrantQuietly":   "B12",
+		"GrantQuietly":   "B5",
 		"ShootNow":       "B13",
 		"ShootPresent":   "B13",
 		"PredictExactly": "B14",

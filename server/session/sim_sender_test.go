@@ -78,9 +78,13 @@ func (g *generator) starved() {
 
 // judgeTold checks that a Result that the server writes follows what its verdict rests on: the
 // record that makes its target Stale, or a message or snapshot that names the target (R10). An
-// answer follows the Destroy of what it names (H3).
+// answer follows the Destroy of what it names (H3). Both follow the records that were lost with an
+// earlier connection (R8).
 func (c *simClient) judgeTold(r wire.Result) {
 	s := c.sim
+	if int(c.sent.records) < len(c.written) {
+		s.fail("R8", "client %d is sent a Result after record %d, and was sent %d before its connection broke", c.number, c.sent.records, len(c.written))
+	}
 	if asked, ok := c.intents[r.ID]; ok && r.Code == wire.OK && asked.token != 0 {
 		if l := s.lives[s.typed.asks[asked.token].told.Who]; l != nil && l.died != 0 && l.run == s.run && !c.ofServer(l).killed {
 			s.fail("H3", "client %d is sent an answer with the dead %v ahead of its Destroy", c.number, l.handle)
