@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // Errors of commands and of Join are logged, but clients cannot fill the disk with them.
 func TestErrorsOfTheGameAreLogged(t *testing.T) {
-	var refusal error
+	var refusal atomic.Pointer[error] // of Join; nil: none
 	play(t, func(c *RoomsConfig) {
 		k := c.Kinds["match"]
 		made := k.New
@@ -24,8 +25,8 @@ func TestErrorsOfTheGameAreLogged(t *testing.T) {
 			g, err := made(q)
 			join := g.Game.Join
 			g.Game.Join = func(s *Session) (world.Entity, error) {
-				if refusal != nil {
-					return 0, refusal
+				if err := refusal.Load(); err != nil {
+					return 0, *err
 				}
 				return join(s)
 			}
@@ -61,7 +62,8 @@ func TestErrorsOfTheGameAreLogged(t *testing.T) {
 		require.EqualValues(t, 50-gameErrorBurst, last.ContextMap()["not_logged"])
 		require.Equal(t, "break", last.ContextMap()["command"])
 
-		for _, refusal = range []error{errors.New("no spawn point"), &wire.Error{Code: wire.JoinRefused}} {
+		for _, err := range []error{errors.New("no spawn point"), &wire.Error{Code: wire.JoinRefused}} {
+			refusal.Store(&err)
 			time.Sleep(10 * time.Second)
 			h.mustVisit("match/1")
 			time.Sleep(time.Second)
