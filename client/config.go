@@ -106,10 +106,10 @@ type Config struct {
 	State func(StateChange)
 	// Log receives connection events; nil is silent.
 	Log *zap.Logger
-	// Socket opens a connection's socket, which Close closes; nil is a UDP socket of
-	// the system. It may be called for each address of the server, on goroutines of their own. For tests that simulate a bad link, and games with their own network
-	// layer. If the socket has no SetReadBuffer and SetWriteBuffer, quic-go prints a
-	// warning once.
+	// Socket opens a connection's socket, which Close closes; nil opens a UDP socket of
+	// the system. Tests simulate a bad link with it, and games bring their own network
+	// layer. Dial may call Socket once for each address of the server, concurrently. If
+	// the socket has no SetReadBuffer and SetWriteBuffer, quic-go prints a warning once.
 	Socket func() (net.PacketConn, error)
 	// Port is a UDP socket that the client shares with others. nil: the client opens its own.
 	Port *Port

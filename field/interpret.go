@@ -4,8 +4,8 @@ package field
 // It trusts the program (F3).
 type machine struct {
 	planes  [planeCount][]float32
-	numbers [MaxRegisters]float64 // of the planes that are timed
-	timed   uint32                // bitmap of those planes
+	numbers [MaxRegisters]float64 // values of the timed planes
+	timed   uint32                // bitmap of the timed planes
 }
 
 // interpret runs the portable instructions: the reference for faster kernels, and the

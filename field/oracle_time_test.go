@@ -67,7 +67,7 @@ func oracleKeepTime(op string, a, b, c, d oracleNumber) (r oracleNumber, ok bool
 	return oracleNumber{}, false
 }
 
-// oracleTimedResult computes an operation that is none of those that LANGUAGE.md leaves out.
+// oracleTimedResult computes an operation after the rules of section Time have rewritten it.
 func oracleTimedResult(op string, v [4]oracleNumber) oracleNumber {
 	a, b, c, d := v[0], v[1], v[2], v[3]
 	r := oracleNumber{f: oracleLane(op, a.f, b.f, c.f, d.f)}

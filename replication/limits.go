@@ -68,7 +68,8 @@ const (
 	repeatLag   = 5
 	repeatPause = 2
 	// minWindowBytes is QUIC's smallest congestion window, two packets (RFC 9002, 7.2, and
-	// quic-go) on all but the narrowest paths: nothing that fits into it is held up, and a narrow link's queue grows by no more.
+	// quic-go), on all but the narrowest paths: nothing that fits into it is held up, and a
+	// narrow link's queue grows by no more.
 	// packetBytes are added to a datagram by QUIC.
 	minWindowBytes = 2 * 1280
 	packetBytes    = 40

@@ -42,7 +42,7 @@ func (f *fileEffect) fingerprint() uint64 {
 	}{f.def.Program.Hash(), f.def.Params, f.file.Mode, f.file.Center, f.file.Orbit, f.file.Pulse})
 }
 
-// fingerprint returns a hash of a value of the file: numbers, texts, and structures of them.
+// fingerprint returns a hash of a value that JSON can encode.
 func fingerprint(value any) uint64 {
 	h := fnv.New64a()
 	if err := json.NewEncoder(h).Encode(value); err != nil {
