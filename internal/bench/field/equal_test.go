@@ -68,7 +68,7 @@ func TestYardstickEqual(t *testing.T) {
 					moveTo(b, &s.Explosions[0])
 				}
 				points, out := fieldPlanes(a)
-				require.NoError(t, p.Evaluate(points, out, field.Env{Time: s.Time}, make([]float32, p.Scratch())))
+				require.NoError(t, p.Evaluate(points, out, field.Env{Time: float64(s.Time)}, make([]float32, p.Scratch())))
 				fused.Run(lanes, b, s, effect, 1)
 				for plane := range a {
 					for i := range a[plane] {
@@ -89,7 +89,7 @@ func TestYardstickNear(t *testing.T) {
 		p, err := field.Compile(textFor(effect, s))
 		require.NoError(t, err)
 		points, out := fieldPlanes(want)
-		require.NoError(t, p.Evaluate(points, out, field.Env{Time: s.Time}, make([]float32, p.Scratch())))
+		require.NoError(t, p.Evaluate(points, out, field.Env{Time: float64(s.Time)}, make([]float32, p.Scratch())))
 		for other, run := range map[string]func(p *fused.Planes){
 			"by hand":         func(p *fused.Planes) { runByHand(p, s, effect, 1) },
 			"fast math":       func(p *fused.Planes) { fastmath.Run(false, p, s, effect, 1) },

@@ -88,7 +88,7 @@ func evaluator(t *testing.T, text string, p *fused.Planes, s *fused.Scene) func(
 	scratch := make([]float32, program.Scratch())
 	return func(times int) {
 		for range times {
-			if err := program.Evaluate(points, out, field.Env{Time: s.Time}, scratch); err != nil {
+			if err := program.Evaluate(points, out, field.Env{Time: float64(s.Time)}, scratch); err != nil {
 				t.Fatal(err)
 			}
 		}

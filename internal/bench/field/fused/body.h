@@ -81,7 +81,7 @@ INLINE void add_sixteen(const scene *s, lanes time, vector p, vector *out) {
 // OVER defines a function that evaluates an effect: whole vectors, then a partial one.
 #define OVER(name, effect)                                                            \
 	static void name(const planes *a, const scene *s) {                               \
-		lanes time = set(s->time);                                                    \
+		lanes time = set(s->time - floorf(s->time)); /* sine counts turns */          \
 		size_t i = 0;                                                                 \
 		(void)time;                                                                   \
 		for (; i + WIDTH <= a->n; i += WIDTH) {                                       \

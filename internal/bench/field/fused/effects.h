@@ -1,5 +1,6 @@
 // The effects of the benchmark, as in the texts of effects_test.go.
 #pragma once
+#include <math.h>
 #include <stddef.h>
 
 typedef struct {
