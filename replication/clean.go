@@ -198,7 +198,8 @@ func (c *clean) settle(w *world.World, tick uint32) {
 		case !ok || w.HandleAt(slot) != s.handle:
 			c.ordinary.Clear(slot)
 		case state.Awake && s.disturbed[0] != tick:
-			if s.settled++; s.settled >= c.settledTicks {
+			s.settled++
+			if s.settled >= c.settledTicks {
 				s.exact, s.switched = true, tick
 				c.touched = append(c.touched, slot)
 				c.ordinary.Clear(slot)

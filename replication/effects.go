@@ -151,7 +151,8 @@ func (l *effectLog) update(e *world.EffectState, tick uint32) {
 	if !at.told && at.reach.Center.Sub(e.Center).Len() > untoldMargin/2 { // it woke what it left
 		l.untold = append(l.untold, at.reach)
 	}
-	if at.reach.Center = e.Center; at.seen != tick {
+	at.reach.Center = e.Center
+	if at.seen != tick {
 		at.former = e.Center
 	}
 	if !at.told {
@@ -183,15 +184,18 @@ func (l *effectLog) add(at *loggedEffect, e *world.EffectState, tick uint32) {
 // change notes a change that applies from the tick first on.
 func (l *effectLog) change(at *loggedEffect, e *world.EffectState, first, tick uint32) {
 	c := effectChange{id: at.id, seen: tick, before: at.effectForm}
-	if c.path = e.Path != at.path; c.path {
+	c.path = e.Path != at.path
+	if c.path {
 		at.path, at.former = e.Path, at.reach.Center
 	}
 	params := appendParams(nil, e.Program, e.Params)
-	if c.params = !bytes.Equal(params, at.params); c.params {
+	c.params = !bytes.Equal(params, at.params)
+	if c.params {
 		at.params = params
 	}
 	at.since, at.seen = first, tick
-	if c.after = at.effectForm; c.path || c.params {
+	c.after = at.effectForm
+	if c.path || c.params {
 		l.changes = append(l.changes, c)
 	}
 }
@@ -213,7 +217,8 @@ func (l *effectLog) number(p *field.Program) uint16 {
 		return uint16(i)
 	}
 	code, _ := p.MarshalBinary() // the error is always nil
-	if i = slices.IndexFunc(l.programs, func(known loggedProgram) bool { return bytes.Equal(known.code, code) }); i >= 0 {
+	i = slices.IndexFunc(l.programs, func(known loggedProgram) bool { return bytes.Equal(known.code, code) })
+	if i >= 0 {
 		return uint16(i)
 	}
 	if len(l.programs) == maxLoggedPrograms || len(code) > wire.MaxProgram {

@@ -117,7 +117,8 @@ func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, ancho
 			if k&anchoredKey != run {
 				continue
 			}
-			if e.order = append(e.order, chunks[i]); e.parts != nil {
+			e.order = append(e.order, chunks[i])
+			if e.parts != nil {
 				e.order = append(e.order, e.parts.of(k.slot(), e.cache).chunk)
 			}
 		}

@@ -102,7 +102,8 @@ type newbornEvent struct {
 }
 
 func (v *Viewer) dropNewborn(e *Event) {
-	if v.stats.EventsDropped++; e.unreliable {
+	v.stats.EventsDropped++
+	if e.unreliable {
 		v.work.stats.UnreliableEventsDropped++
 	} else {
 		v.work.stats.ReliableEventsDropped++

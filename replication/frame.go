@@ -139,7 +139,8 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 		t.mask, p.maskSince = f.scratch.Mask, f.tick
 		f.forgetStates(t)
 	}
-	if p.hasOwnerRow = f.schema.OwnedMask()&t.mask != 0; p.hasOwnerRow {
+	p.hasOwnerRow = f.schema.OwnedMask()&t.mask != 0
+	if p.hasOwnerRow {
 		if t.ownerRow == nil {
 			t.ownerRow = &ownerRow{}
 		}

@@ -18,7 +18,8 @@ func (v *Viewer) recordsOverdue() bool {
 	if s.written == s.applied || s.answered > s.applied {
 		return false
 	}
-	if v.unsure = tick; len(s.inflight) > 0 {
+	v.unsure = tick
+	if len(s.inflight) > 0 {
 		v.unsure = s.inflight[0].tick
 	}
 	if v.repeats.on {

@@ -40,16 +40,16 @@ func (s *selection) reset(waiting int) {
 	s.order, s.bits, s.load = s.order[:0], 0, 0
 }
 
-// add selects row i if its bits and load fit. The first row always fits: the schema
+// add selects row i if its size in bits and its load fit. The first row always fits: the schema
 // bounds row length (wire.MaxRowBytes).
-func (s *selection) add(i uint32, chunk rowcodec.Chunk, bits, load, room int) bool {
-	if len(s.order) > 0 && (s.bits+bits > room || s.load+load > wire.MaxLoad || len(s.order) == wire.MaxRows) {
+func (s *selection) add(i uint32, chunk rowcodec.Chunk, size, load, room int) bool {
+	if len(s.order) > 0 && (s.bits+size > room || s.load+load > wire.MaxLoad || len(s.order) == wire.MaxRows) {
 		return false
 	}
 	s.order = append(s.order, i)
 	s.selected.set(i)
 	s.chunks[i] = chunk
-	s.bits += bits
+	s.bits += size
 	s.load += load
 	return true
 }
@@ -113,9 +113,9 @@ func (v *Viewer) encodeRanked(order []uint32, most int) (rest []uint32) {
 func (v *Viewer) mayFit() bool {
 	const margin = 8 // one part in so many
 	rows := len(v.work.waiting)
-	bits := rows * v.rowBits
+	size := rows * v.rowBits
 	return v.rowBits > 0 && rows <= maxDatagrams*wire.MaxRows && len(v.events.events) == 0 &&
-		bits+bits/margin <= 8*min(v.tokens, maxDatagrams*(v.maxDatagram-v.headerBytes()))
+		size+size/margin <= 8*min(v.tokens, maxDatagrams*(v.maxDatagram-v.headerBytes()))
 }
 
 // orderBySlot returns the indexes of the waiting rows, ascending after those that the first
@@ -142,17 +142,18 @@ func (v *Viewer) encodeDatagram(order []uint32) {
 	encodedBefore := w.rowCache.encoded
 	room := 8 * v.rowBytes()
 	next := v.selectRows(order, room)
-	bits := v.orderSelected()
-	for saved := s.bits - bits; saved*len(s.order) > bits && next < len(order); saved = s.bits - bits { // room for more than a row
+	size := v.orderSelected()
+	for saved := s.bits - size; saved*len(s.order) > size && next < len(order); saved = s.bits - size { // room for more than a row
 		before := len(s.order)
 		next += v.selectRows(order[next:], room+saved)
-		if bits = v.orderSelected(); len(s.order) == before {
+		size = v.orderSelected()
+		if len(s.order) == before {
 			break
 		}
 	}
-	for bits > room && len(s.order) > 1 {
-		s.removeLast(max((bits-room)*len(s.order)/bits, 1))
-		bits = v.orderSelected()
+	for size > room && len(s.order) > 1 {
+		s.removeLast(max((size-room)*len(s.order)/size, 1))
+		size = v.orderSelected()
 	}
 	v.beginSnapshot()
 	v.recordSent(e.keys, e.rows)
@@ -175,15 +176,15 @@ func (v *Viewer) selectRows(order []uint32, room int) (next int) {
 		coding.Usual = majorityBaseline(s.keys)
 		for j, i := range batch {
 			key := s.keys[j]
-			bits := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
+			size := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
 			if w.encoder.parts != nil {
-				bits += w.encoder.exactBits(key)
+				size += w.encoder.exactBits(key)
 			}
 			load := 0
 			if heavy {
 				load = v.replicator.frame.loadOf(key)
 			}
-			if !s.selected.has(i) && !s.add(i, s.coded[j], bits, load, room) {
+			if !s.selected.has(i) && !s.add(i, s.coded[j], size, load, room) {
 				return next
 			}
 		}

@@ -58,7 +58,8 @@ func (s *slotSet) clear(slot uint32) {
 	g := &s.groups[slot>>12]
 	at, _ := g.locate(slot)
 	s.size--
-	if g.words[at] &^= 1 << (slot & 63); g.words[at] == 0 {
+	g.words[at] &^= 1 << (slot & 63)
+	if g.words[at] == 0 {
 		g.words = slices.Delete(g.words, at, at+1)
 		g.summary &^= 1 << (slot >> 6 & 63)
 	}

@@ -19,7 +19,8 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	v.work = w
 	w.beginFrame(v.replicator)
 	v.refillTokens()
-	if w.encoder.parts = nil; v.simulation != nil {
+	w.encoder.parts = nil
+	if v.simulation != nil {
 		v.beginSimulated()
 	}
 	if v.resync {

@@ -165,9 +165,9 @@ func (v *Viewer) memberIn(slot uint32) bulk.Handle {
 // handle. Pending: anything else, whether h is live, destroyed or was never issued. The
 // answer depends only on what the client was sent (R10).
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
-	world := v.replicator.world
+	w := v.replicator.world
 	slot := h.Index()
-	if !v.replicator.issues(h) || int(slot) >= world.Config().MaxEntities {
+	if !v.replicator.issues(h) || int(slot) >= w.Config().MaxEntities {
 		return wire.Stale
 	}
 	v.recordDeaths()
@@ -175,11 +175,11 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	switch {
 	case h.Generation() <= v.dead.at(slot), h.Generation() < shown.Generation():
 		return wire.Stale
-	case h == shown && world.Status(h) == bulk.Stale:
+	case h == shown && w.Status(h) == bulk.Stale:
 		return wire.Stale // the next snapshot sends its Destroy
 	case h == shown:
 		return wire.Live
-	case v.hidden.has(slot) && world.HandleAt(slot) == h:
+	case v.hidden.has(slot) && w.HandleAt(slot) == h:
 		return wire.Hidden
 	}
 	return wire.Pending

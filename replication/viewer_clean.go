@@ -361,7 +361,7 @@ func (v *Viewer) mustComplete(k codingKey, rowIndex uint32) bool {
 }
 
 // auditOf returns the audit of snapshot seq (P4), and false if it would cover no entity.
-func (v *Viewer) auditOf(seq uint32) (sum uint32, any bool) {
+func (v *Viewer) auditOf(seq uint32) (sum uint32, covers bool) {
 	r := v.replicator
 	const turns = uint64(1)<<0 | uint64(1)<<wire.AuditTurns
 	mine := turns << (seq % wire.AuditTurns)
@@ -373,11 +373,11 @@ func (v *Viewer) auditOf(seq uint32) (sum uint32, any bool) {
 			if s := r.clean.at(slot, h); s != nil && s.exact {
 				state, _ := r.world.Exact(slot)
 				body := bodyState(&state)
-				sum, any = wire.Audit(sum, h, &body), true
+				sum, covers = wire.Audit(sum, h, &body), true
 			}
 		}
 	}
-	return sum, any
+	return sum, covers
 }
 
 // beginSimulated prepares for a snapshot: what the client lacks if its effects are unknown

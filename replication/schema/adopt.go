@@ -69,7 +69,8 @@ func (s *Schema) Adopt(component int, in []uint32, v any) {
 		}
 		if off := f.stepsTo(want[0], now[0]); off == 1 || off == -1 {
 			f.store(unsafe.Add(p, f.offset), f.beside(want[0], off))
-			if quantise(field, f.Index, p, now[:]); now[0] == want[0] {
+			quantise(field, f.Index, p, now[:])
+			if now[0] == want[0] {
 				continue
 			}
 		}

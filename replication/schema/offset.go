@@ -152,7 +152,8 @@ func unit(q *[4]float32) (u [4]float64) {
 		u[i] = float64(v)
 		length += float64(u[i] * u[i])
 	}
-	if length = math.Sqrt(length); !(length > 0) || math.IsInf(length, 0) {
+	length = math.Sqrt(length)
+	if !(length > 0) || math.IsInf(length, 0) {
 		return [4]float64{3: 1}
 	}
 	for i := range u {

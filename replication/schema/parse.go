@@ -81,14 +81,16 @@ const maxWords = 11
 
 // next makes the next line the current one.
 func (p *parser) next() {
-	if p.more = p.rest != "" && p.err == nil; !p.more {
+	p.more = p.rest != "" && p.err == nil
+	if !p.more {
 		return
 	}
 	p.line, p.rest, _ = strings.Cut(p.rest, "\n")
 	p.number++
 	p.words = p.words[:0]
 	for word := range strings.SplitSeq(p.line, " ") {
-		if p.words = append(p.words, word); len(p.words) == maxWords {
+		p.words = append(p.words, word)
+		if len(p.words) == maxWords {
 			break
 		}
 	}
@@ -429,7 +431,8 @@ func (p *parser) kind() {
 	}
 	number, line := p.number, p.line
 	k := EntityKind{Name: p.words[1]}
-	if p.next(); p.is("body") {
+	p.next()
+	if p.is("body") {
 		k.Body = p.body()
 		p.next()
 	}
@@ -488,7 +491,8 @@ func (p *parser) motion() {
 		return
 	}
 	m.Bounds = Bounds(bounds)
-	if p.canonical(m.appendText(nil)); p.err == nil {
+	p.canonical(m.appendText(nil))
+	if p.err == nil {
 		p.check(p.schema.SetMotion(m))
 	}
 	p.next()
@@ -530,7 +534,8 @@ func (p *parser) command() {
 		return
 	}
 	c := Command{Name: p.words[1]}
-	if p.next(); !raw {
+	p.next()
+	if !raw {
 		c.Args = p.message("command", fromClient, number, line)
 		if p.is("answer") {
 			number, line := p.number, p.line

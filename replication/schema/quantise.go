@@ -238,7 +238,8 @@ func getUint64(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<
 // and infinities become 0.
 func (f *Field) turn(x float64) uint32 {
 	t := x / (2 * math.Pi)
-	if t -= math.Floor(t); t != t {
+	t -= math.Floor(t)
+	if t != t {
 		return 0
 	}
 	return uint32(uint64(math.Ldexp(t, int(f.Bits))+0.5)) & f.Max

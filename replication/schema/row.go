@@ -136,7 +136,8 @@ func (f *Field) Read(r *bitio.Reader, values []uint32) {
 			}
 		}
 	case KindNumber:
-		if at[0] = uint32(r.Read(f.Bits)); at[0] > f.Max {
+		at[0] = uint32(r.Read(f.Bits))
+		if at[0] > f.Max {
 			r.Fail("%s is %d, at most %d is allowed", f.Path, at[0], f.Max)
 		}
 	default:

@@ -83,29 +83,34 @@ func parseTag(text string) (tag, error) {
 		case "quat":
 			t.quat = true
 		case "predict":
-			if t.linear = value == "linear"; !t.linear {
+			t.linear = value == "linear"
+			if !t.linear {
 				err = fmt.Errorf("predict=%s: want predict=linear", value)
 			}
 		case "parent":
-			if t.parent = value; value == "" {
+			t.parent = value
+			if value == "" {
 				err = fmt.Errorf("parent names no field: want a handle of the same struct, like parent=Vehicle")
 			}
 		case "max":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 16)
-			if t.max = int(n); err != nil || n < 1 || n > wire.MaxTextField {
+			t.max = int(n)
+			if err != nil || n < 1 || n > wire.MaxTextField {
 				err = fmt.Errorf("max=%s: want the most bytes of a string or []byte, 1 to %d", value, wire.MaxTextField)
 			}
 		case "enum":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 16)
-			if t.enum = uint32(n); err != nil || n < 2 {
+			t.enum = uint32(n)
+			if err != nil || n < 2 {
 				err = fmt.Errorf("enum=%s: want the number of values, 2 to 65535", value)
 			}
 		case "bits":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 8)
-			if t.bits = uint(n); err != nil || n < 1 || n > 32 {
+			t.bits = uint(n)
+			if err != nil || n < 1 || n > 32 {
 				err = fmt.Errorf("bits=%s: want 1 to 32", value)
 			}
 		case "range":

@@ -304,7 +304,8 @@ func readEnded(c *bitio.Cursor) EffectEnded {
 func readKind(c *bitio.Cursor) (k KindAdded) {
 	k.Kind = c.Uvarint(MaxKinds-1, "kind")
 	for _, x := range k.constants() {
-		if *x = readFloat(c, "constant of a kind"); math.Signbit(float64(*x)) {
+		*x = readFloat(c, "constant of a kind")
+		if math.Signbit(float64(*x)) {
 			c.Fail("a kind with the constant %v", *x)
 		}
 	}
@@ -338,7 +339,8 @@ func readPath(c *bitio.Cursor) (p Path) {
 		c.Fail("a path of form %d", p.Form)
 	}
 	if p.Form == PathFollowing {
-		if p.Leader = readHandle(c); c.Err() == nil && !p.Leader.Valid() {
+		p.Leader = readHandle(c)
+		if c.Err() == nil && !p.Leader.Valid() {
 			c.Fail("an effect that follows slot %d, generation %d", p.Leader.Index(), p.Leader.Generation())
 		}
 	}

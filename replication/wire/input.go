@@ -79,7 +79,8 @@ func (in *Input) Append(b []byte) []byte {
 			invariants.Checkf(t.Back <= MaxView && (t.Back != 0 || t.Fraction == 0), "view moment %d ticks back and %d/256", t.Back, t.Fraction)
 		}
 		b = binary.LittleEndian.AppendUint32(b, t.Tick)
-		if b = bitio.AppendUvarint(b, t.Back); t.Back != 0 {
+		b = bitio.AppendUvarint(b, t.Back)
+		if t.Back != 0 {
 			b = append(b, t.Fraction)
 		}
 		b = bitio.AppendUvarint(b, uint32(len(t.Data)))

@@ -131,7 +131,8 @@ func CheckMsgpack(b []byte) error {
 			continue
 		}
 		for depth > 0 {
-			if open[depth-1]--; open[depth-1] > 0 {
+			open[depth-1]--
+			if open[depth-1] > 0 {
 				break
 			}
 			depth--

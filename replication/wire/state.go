@@ -137,7 +137,8 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 		h.Events = readEvents(&c)
 	}
 	h.Complete, h.Continued, h.Exact = flags&stateComplete != 0, flags&stateContinued != 0, flags&stateExact != 0
-	if h.Audited = flags&stateAudit != 0; h.Audited {
+	h.Audited = flags&stateAudit != 0
+	if h.Audited {
 		h.Audit = c.Uint32("audit")
 	}
 	h.Rows = int(c.Uvarint(MaxRows, "row count"))
@@ -366,7 +367,8 @@ func ReadRowHeader(r *bitio.Reader, c RowCoding, tick uint32) (skip uint32, b Ba
 	if !r.ReadBool() {
 		return skip, c.Usual
 	}
-	if b = readBaseline(r, tick); b == c.Usual {
+	b = readBaseline(r, tick)
+	if b == c.Usual {
 		r.Fail("a row's own baseline equals the usual one")
 	}
 	return skip, b

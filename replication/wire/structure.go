@@ -179,7 +179,8 @@ func ParseStructure(body []byte) (Structure, error) {
 	}
 	m.body = c.Rest()
 	for c.Err() == nil && len(c.Rest()) > 0 {
-		if readRecord(&c); c.Err() == nil {
+		readRecord(&c)
+		if c.Err() == nil {
 			m.Count++
 		}
 	}
@@ -225,7 +226,8 @@ func readRecord(c *bitio.Cursor) Record {
 		}
 		r.Row = readSized(c, MaxEnterBytes, "row")
 		if detail&detailTexts != 0 {
-			if r.Data = readSized(c, MaxTexts, "texts"); len(r.Data) == 0 {
+			r.Data = readSized(c, MaxTexts, "texts")
+			if len(r.Data) == 0 {
 				c.Fail("enter with texts of no bytes")
 			}
 		}
@@ -236,7 +238,8 @@ func readRecord(c *bitio.Cursor) Record {
 		checkDetail(c, r.Op, detail, detailCause)
 		r.Handle = readHandle(c)
 		if detail == detailCause {
-			if r.Cause = c.Byte("cause"); r.Cause == 0 {
+			r.Cause = c.Byte("cause")
+			if r.Cause == 0 {
 				c.Fail("destroy with the cause 0, which is not sent")
 			}
 		}
@@ -248,8 +251,10 @@ func readRecord(c *bitio.Cursor) Record {
 		r.Data = readSized(c, MaxEventBytes, "event")
 	case OpAnswer:
 		checkDetail(c, r.Op, detail, detailMade)
-		if r.Number = c.Uvarint(1<<32-1, "provisional index"); detail == detailMade {
-			if r.Handle = readHandle(c); c.Err() == nil && r.Handle == 0 {
+		r.Number = c.Uvarint(1<<32-1, "provisional index")
+		if detail == detailMade {
+			r.Handle = readHandle(c)
+			if c.Err() == nil && r.Handle == 0 {
 				c.Fail("an answer says created, and names no entity")
 			}
 		}
