@@ -105,7 +105,8 @@ func (l *loop) run(ctx context.Context) (err error) {
 		l.countPunctuality(debt > 0, uint64(skipped))
 		due = due.Add((1 + skipped) * l.interval)
 		left := l.core.TicksLeft()
-		if l.warnRunEnd(left); left == 0 {
+		l.warnRunEnd(left)
+		if left == 0 {
 			err = ErrTicksSpent
 			break
 		}

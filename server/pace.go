@@ -46,7 +46,8 @@ func (p *pace) endSecond(turns, missed uint64) (changed bool) {
 		share = float64(missed-p.missed) / float64(turns-p.turns)
 	}
 	p.hz, p.turns, p.missed = p.full*(1-share), turns, missed
-	if p.recovered++; share >= thinnedShare {
+	p.recovered++
+	if share >= thinnedShare {
 		p.recovered = 0
 	}
 	was := p.thinned

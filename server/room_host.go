@@ -205,7 +205,7 @@ func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
 	}
 	empty := at.Sub(r.lastUsed)
 	idle := !r.deadline.IsZero() || r.eviction != nil || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.pins(r)
-	if idle && n == 0 && now.core.Retire() || !r.deadline.IsZero() && !at.Before(r.deadline) {
+	if idle && n == 0 && now.core.CloseIfEmpty() || !r.deadline.IsZero() && !at.Before(r.deadline) {
 		r.state = roomEnding
 		return true
 	}
@@ -251,8 +251,10 @@ func (m *rooms) panicsAgain(r *Room) bool {
 		for len(all) > 0 && now.Sub(all[0]) > restartWindow {
 			all = all[1:]
 		}
-		if m.panics[name] = all; len(all) == 0 {
+		if len(all) == 0 {
 			delete(m.panics, name)
+		} else {
+			m.panics[name] = all
 		}
 	}
 	m.panics[r.name] = append(m.panics[r.name], now)

@@ -61,7 +61,8 @@ func (m *rooms) report() (sum Report) {
 	for _, k := range m.kindReports() {
 		sum.Add(k.Report)
 		ticks.Merge(k.Ticks)
-		if rooms += k.Rooms; k.Rooms > 0 && !k.Report.Tick.Behind {
+		rooms += k.Rooms
+		if k.Rooms > 0 && !k.Report.Tick.Behind {
 			behind = false
 		}
 	}

@@ -295,7 +295,8 @@ func (m *rooms) join(ctx context.Context, name, address string, fromToken bool) 
 	if fromToken || m.process.MaxSessionsPerAddress == 0 && isLoopback(address) {
 		address = "" // issued to this client, or as exempt as in MaxSessionsPerAddress
 	}
-	if name = cmp.Or(name, m.config.Default); name == "" {
+	name = cmp.Or(name, m.config.Default)
+	if name == "" {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "Hello names no room, and the server has no default one"}
 	}
 	if m.sessions() >= m.maxSessions() {

@@ -31,7 +31,8 @@ func (r *Report) Add(o Report) {
 	addNumbers(reflect.ValueOf(r).Elem(), reflect.ValueOf(o))
 	r.StateHash = 0
 	r.Tick.RateHz = max(tick.RateHz, o.Tick.RateHz)
-	if r.Tick.SnapshotHz = min(tick.SnapshotHz, o.Tick.SnapshotHz); r.Tick.SnapshotHz == 0 {
+	r.Tick.SnapshotHz = min(tick.SnapshotHz, o.Tick.SnapshotHz)
+	if r.Tick.SnapshotHz == 0 {
 		r.Tick.SnapshotHz = max(tick.SnapshotHz, o.Tick.SnapshotHz)
 	}
 	r.Tick.P50, r.Tick.P99, r.Tick.Max = max(tick.P50, o.Tick.P50), max(tick.P99, o.Tick.P99), max(tick.Max, o.Tick.Max)

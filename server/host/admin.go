@@ -34,7 +34,8 @@ func (c *adminFlags) access(log *zap.Logger) (a server.AdminAccess, err error) {
 		if err != nil {
 			return a, fmt.Errorf("cannot read the admin token: %w", err)
 		}
-		if a.Token = strings.TrimSpace(string(text)); a.Token == "" { // an empty token would open the port
+		a.Token = strings.TrimSpace(string(text))
+		if a.Token == "" { // an empty token would open the port
 			return a, fmt.Errorf("the admin token file %s is empty", c.AdminToken)
 		}
 		warnReadable(c.AdminToken, log)

@@ -67,13 +67,15 @@ func versionsOf(program string, info *debug.BuildInfo) string {
 	if info.Main.Path == module || info.Main.Path == "" {
 		return program + " " + own
 	}
-	if own = info.Main.Version; own == "" || own == "(devel)" {
+	own = info.Main.Version
+	if own == "" || own == "(devel)" {
 		own = "source"
 	}
 	used := ""
 	for _, d := range info.Deps {
 		if d.Path == module {
-			if used = d.Version; d.Replace != nil {
+			used = d.Version
+			if d.Replace != nil {
 				used = d.Replace.Version
 			}
 		}

@@ -126,7 +126,8 @@ func (c *demoCommand) fits(p *program, o Options) error {
 			most = cmp.Or(k.MaxSessions, g.MaxSessions, session.DefaultMaxSessions)
 			limits[o.Room.Kind] = most
 		}
-		if bots[name]++; bots[name] > most {
+		bots[name]++
+		if bots[name] > most {
 			return mistake("--bots is %d, but room %s takes %s: want fewer, or more rooms, as by --room '%s/{n/%d}'", c.Bots, name, count(most, "player", "players"), o.Room.Kind, most)
 		}
 	}

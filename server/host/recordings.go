@@ -82,7 +82,9 @@ func (r *recordings) begin(g *Game, q server.RoomRequest) (end func()) {
 func (r *recordings) note(room string, recorded bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rooms[room] = recorded; !recorded {
+	if recorded {
+		r.rooms[room] = true
+	} else {
 		delete(r.rooms, room)
 	}
 }

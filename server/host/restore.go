@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
 )
 
@@ -61,6 +62,20 @@ func (c *serveCommand) roomGenerations() (map[string]int, error) {
 		older[room] = n // Config.Validate checks the name
 	}
 	return older, nil
+}
+
+// restoreImage opens the image, restores the world from it, and makes config save the world there.
+// The caller closes the store.
+func (c *serveCommand) restoreImage(config *server.Config, g *Game, p *program) error {
+	store, err := openImage(c.Image, c.ImageKeep, config.Log)
+	if err != nil {
+		return err
+	}
+	if err := c.restore(g, store, p, config.Log); err != nil {
+		return errors.Join(err, store.Close())
+	}
+	config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.TakeImage}
+	return nil
 }
 
 // restore restores the newest valid image, or the chosen generation, if any, and reports it. Unusable

@@ -22,6 +22,7 @@ import (
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/server/token"
 	"github.com/worldd/worldd/world"
 )
 
@@ -115,31 +116,18 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	config := g.Config
 	config.Listen, config.AdminListen, config.QlogDir, config.Log = c.Listen, c.Admin, c.QlogDir, log
 	config.Web = c.webFlags.config()
-	verifier, err := c.verifier(p.Name)
+	verifier, banned, err := c.checkTokens(&config, p.Name)
 	if err != nil {
 		return err
 	}
-	if verifier != nil {
-		if config.Admit != nil {
-			return mistake("--token-keys is set, but this game admits clients by its own Config.Admit")
-		}
-		config.Admit = admission(verifier, config.Log)
-	}
-	banned, err := c.bannedUsers()
-	if err != nil {
-		return mistake("%w", err)
-	}
-	if config.AdminAccess, err = c.access(config.Log); err != nil {
+	if config.AdminAccess, err = c.access(log); err != nil {
 		return mistake("%w", err)
 	}
 	if err := config.Validate(); err != nil {
 		return mistake("%w", explained(err))
 	}
-	if config.Certificate, err = c.certificate(config.Log); err != nil {
+	if err := c.loadIdentity(&config); err != nil {
 		return err
-	}
-	if c.Web {
-		config.Web.ByName = c.Cert != ""
 	}
 	if c.TokenSpent != "" {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {
@@ -147,21 +135,11 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 		}
 		defer func() { _ = verifier.Close() }() // everything is already on disk
 	}
-	if c.Identity != "" { // many servers may share an operator's certificate
-		if config.StatelessResetKey, err = server.StatelessResetKeyOf(config.Certificate); err != nil {
-			return err
-		}
-	}
 	if c.Image != "" && p.Rooms == nil {
-		store, err := openImage(c.Image, c.ImageKeep, config.Log)
-		if err != nil {
+		if err := c.restoreImage(&config, g, p); err != nil {
 			return err
 		}
-		defer store.Close() // otherwise the system does
-		if err := c.restore(g, store, p, config.Log); err != nil {
-			return err
-		}
-		config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.TakeImage}
+		defer config.Image.Store.Close() // otherwise the system does
 	}
 	s, err := server.Listen(config)
 	if err != nil {
@@ -170,35 +148,80 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	g.Attach(s.Room())
 	s.SetBans(banned)
 	if c.Record != "" && p.Rooms == nil { // after binding the address: another server may be writing the file
-		defer beginRecording(g, c.Record, c.maxBytes(), config.Log)()
+		defer beginRecording(g, c.Record, c.maxBytes(), log)()
 	}
 	p.print("%s on %v, fingerprint %s", g.Title, s.Addr(), s.Fingerprint())
+	if err := c.printAccess(p, config, s); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	began := time.Now()
+	reload := func(ctx context.Context) { (&reloader{c, s, g, verifier, log}).run(ctx, asked) }
+	err = serve(ctx, s, reload)
+	writeServed(p.out, time.Since(began), s.Report(), g)
+	return err
+}
+
+// checkTokens makes config admit clients by their tokens, if there are keys. It returns the verifier,
+// nil without keys, and the banned users.
+func (c *serveCommand) checkTokens(config *server.Config, program string) (verifier *token.Verifier, banned []string, err error) {
+	verifier, err = c.verifier(program)
+	if err != nil {
+		return nil, nil, err
+	}
+	if verifier != nil {
+		if config.Admit != nil {
+			return nil, nil, mistake("--token-keys is set, but this game admits clients by its own Config.Admit")
+		}
+		config.Admit = admission(verifier, config.Log)
+	}
+	banned, err = c.bannedUsers()
+	if err != nil {
+		return nil, nil, mistake("%w", err)
+	}
+	return verifier, banned, nil
+}
+
+// loadIdentity sets the certificate, and what derives from it.
+func (c *serveCommand) loadIdentity(config *server.Config) (err error) {
+	config.Certificate, err = c.certificate(config.Log)
+	if err != nil {
+		return err
+	}
+	if c.Web {
+		config.Web.ByName = c.Cert != ""
+	}
+	if c.Identity != "" { // many servers may share an operator's certificate
+		config.StatelessResetKey, err = server.StatelessResetKeyOf(config.Certificate)
+	}
+	return err
+}
+
+// printAccess prints how clients, pages and the operator reach the server.
+func (c *serveCommand) printAccess(p *program, config server.Config, s *server.Server) error {
 	if c.Web {
 		if err := writeWeb(p, s); err != nil {
-			return errors.Join(err, s.Close())
+			return err
 		}
 	}
 	if config.Admit == nil {
 		p.print("anybody may join: development only (--token-keys asks for tokens)")
 	}
-	if admin := s.AdminAddr(); admin != nil {
-		scheme := "http"
-		if config.AdminAccess.Certificate != nil {
-			scheme = "https"
-		}
-		p.print("admin on %s://%v", scheme, admin)
-		if c.Web {
-			p.print("the world in a browser: %s://%v/live", scheme, admin)
-		}
-		if exposed(admin) && config.AdminAccess.Certificate == nil {
-			p.print("the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
-		}
+	admin := s.AdminAddr()
+	if admin == nil {
+		return nil
 	}
-	began := time.Now()
-	reload := func(ctx context.Context) { (&reloader{c, s, g, verifier, config.Log}).run(ctx, asked) }
-	err = serve(ctx, s, reload)
-	writeServed(p.out, time.Since(began), s.Report(), g)
-	return err
+	scheme := "http"
+	if config.AdminAccess.Certificate != nil {
+		scheme = "https"
+	}
+	p.print("admin on %s://%v", scheme, admin)
+	if c.Web {
+		p.print("the world in a browser: %s://%v/live", scheme, admin)
+	}
+	if exposed(admin) && config.AdminAccess.Certificate == nil {
+		p.print("the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
+	}
+	return nil
 }
 
 // game makes the world to serve, or the rooms, configured by the flags.

@@ -110,7 +110,8 @@ type eventLines struct {
 }
 
 func (l *eventLines) add(tick uint32, name, fields string) {
-	if l.all++; len(l.lines) == maxEventLines {
+	l.all++
+	if len(l.lines) == maxEventLines {
 		l.lines = l.lines[1:]
 	}
 	l.lines = append(l.lines, fmt.Sprintf("  %d  %s{%s}\n", tick, name, fields))

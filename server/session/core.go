@@ -502,10 +502,10 @@ func (c *Core) hasClosed() bool {
 	return c.closed
 }
 
-// Retire reports whether c has neither sessions nor connections. If so, c accepts no more: for a
-// client that arrives later, the Router calls Join again. Only the goroutine that calls Tick may
-// call it; call Close afterwards.
-func (c *Core) Retire() bool {
+// CloseIfEmpty refuses new connections if c has neither sessions nor connections, and reports
+// whether it did. For a client that arrives later, the Router calls Join again. Only the goroutine
+// that calls Tick may call it; call Close afterwards.
+func (c *Core) CloseIfEmpty() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Len() > 0 || len(c.opened)+len(c.arriving) > 0 {

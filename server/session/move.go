@@ -119,8 +119,8 @@ func (s *Session) move() {
 		return
 	}
 	if s.target == nil {
-		var err error
-		switch s.target, err = s.findRoom(s.moving); {
+		target, err := s.findRoom(s.moving)
+		switch {
 		case errors.Is(err, errSameRoom):
 			s.moves = false
 			return
@@ -130,9 +130,10 @@ func (s *Session) move() {
 		case err != nil:
 			s.fail(refusalOf(err, wire.NoRoom))
 			return
-		case s.target == nil:
+		case target == nil:
 			return
 		}
+		s.target = target
 	}
 	if s.target.hasClosed() {
 		s.target = nil // ask again: another run may have replaced it

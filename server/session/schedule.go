@@ -78,7 +78,8 @@ func maxOverduePerTick(sessions, tickHz int) int {
 func (t *snapshotSchedule) rankWaiting() {
 	t.held = 0
 	for _, s := range t.waiting {
-		if s.held = s.peer.conn.HasUnsent(); s.held {
+		s.held = s.peer.conn.HasUnsent()
+		if s.held {
 			t.held++
 		}
 	}
