@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the types, bundles the tests and runs them in Node; packs the package and uses it.
+# Checks form and types, bundles the tests and runs them in Node; packs the package and uses it.
 # Needs Go, node >= 20 and npm.
 #
 #   ./test.sh [PATTERN]     the files test/PATTERN.test.ts alone
@@ -11,6 +11,7 @@ for package in . examples/three; do
 		(cd $package && npm ci --ignore-scripts && touch node_modules)
 	fi
 done
+node_modules/.bin/biome ci .
 node_modules/.bin/tsc
 node_modules/.bin/tsc -p examples/three
 shopt -s nullglob

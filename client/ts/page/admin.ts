@@ -16,7 +16,11 @@ export class Admin {
   /** ask sends a request. It rejects if there is no answer. */
   async ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise<Response> {
     try {
-      return await fetch(path, { method, cache: 'no-store', headers: this.hasToken ? { Authorization: `Bearer ${this.token}` } : {} })
+      return await fetch(path, {
+        method,
+        cache: 'no-store',
+        headers: this.hasToken ? { Authorization: `Bearer ${this.token}` } : {},
+      })
     } catch (cause) {
       throw new Error(`The server at ${location.host} does not answer. Is it running?`, { cause })
     }

@@ -1,7 +1,7 @@
 // The player's own avatar, predicted in games that say that their avatars move as the demo's.
 
-import { type Client, type Message, predict, type Prediction } from '../src/index.ts'
-import { type Avatar, type Motion, steer, type Stick } from './steering.ts'
+import { type Client, type Message, type Prediction, predict } from '../src/index.ts'
+import { type Avatar, type Motion, type Stick, steer } from './steering.ts'
 
 type State = { body: Avatar }
 
@@ -55,6 +55,8 @@ export class OwnAvatar {
   /** stats returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it, corrected it, and did so because inputs came late. */
   get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number; readonly late: number } {
     const s = this.prediction?.stats
-    return s ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected, late: s.missed } : { ahead: 0, agreed: 0, corrected: 0, late: 0 }
+    return s
+      ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected, late: s.missed }
+      : { ahead: 0, agreed: 0, corrected: 0, late: 0 }
   }
 }

@@ -104,7 +104,10 @@ export class BadLink implements Connection {
     const ended = this.error !== undefined
     const due = <T>(l: Late<T>): boolean => ended || l.at <= now
     const stream = this.stream.filter(due).map((l) => l.what)
-    const datagrams: Datagram[] = this.datagrams.filter(due).sort((a, b) => a.at - b.at).map((l) => ({ bytes: l.what, at: Math.min(l.at, now) }))
+    const datagrams: Datagram[] = this.datagrams
+      .filter(due)
+      .sort((a, b) => a.at - b.at)
+      .map((l) => ({ bytes: l.what, at: Math.min(l.at, now) }))
     this.stream = this.stream.filter((l) => !due(l))
     this.datagrams = this.datagrams.filter((l) => !due(l))
     return { stream, datagrams, error: this.error }

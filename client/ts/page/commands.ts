@@ -21,7 +21,11 @@ export class Commands {
       ...simple.map(({ name }) => {
         const button = document.createElement('button')
         button.textContent = name
-        button.onclick = () => void c.do(name).then((r) => set('result', `${name}: ${said(r)}`), (e) => set('result', String(e)))
+        button.onclick = () =>
+          void c.do(name).then(
+            (r) => set('result', `${name}: ${said(r)}`),
+            (e) => set('result', String(e)),
+          )
         return button
       }),
     )
@@ -29,6 +33,8 @@ export class Commands {
 }
 
 function said(r: Result): string {
-  const answer = r.answer ? JSON.stringify(r.answer, (_, v) => (typeof v === 'bigint' ? String(v) : v)).slice(0, maxAnswer) : ''
+  const answer = r.answer
+    ? JSON.stringify(r.answer, (_, v) => (typeof v === 'bigint' ? String(v) : v)).slice(0, maxAnswer)
+    : ''
   return printable([r.codeName, r.text, answer].filter(Boolean).join(' '))
 }

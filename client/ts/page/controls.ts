@@ -35,7 +35,9 @@ export class Controls {
     this.across = this.axis(acrossNames)
     this.towards = this.axis(towardsNames)
     const bools = this.shape.fields.map((f, field) => ({ f, field })).filter(({ f }) => f.kind === 'bool')
-    this.presses = bools.slice(0, pressKeys.length).map(({ f, field }, i) => ({ field, key: pressKeys[i], name: lastPart(f.path) }))
+    this.presses = bools
+      .slice(0, pressKeys.length)
+      .map(({ f, field }, i) => ({ field, key: pressKeys[i], name: lastPart(f.path) }))
   }
 
   /** steers reports whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
@@ -74,5 +76,10 @@ function fullOf(f: Field): number {
 }
 
 function lastPart(path: string): string {
-  return path.split(/[.[\]]+/).filter(Boolean).at(-1) ?? ''
+  return (
+    path
+      .split(/[.[\]]+/)
+      .filter(Boolean)
+      .at(-1) ?? ''
+  )
 }

@@ -1,6 +1,17 @@
 // The list of held handles, and what became of them.
 
-import { type Client, type Entity, formatHandle, generationOf, indexOf, isProvisional, none, parseHandle, printable, type Verdict } from '../src/index.ts'
+import {
+  type Client,
+  type Entity,
+  formatHandle,
+  generationOf,
+  indexOf,
+  isProvisional,
+  none,
+  parseHandle,
+  printable,
+  type Verdict,
+} from '../src/index.ts'
 import { element } from './panel.ts'
 import { whyStale } from './words.ts'
 
@@ -104,7 +115,11 @@ export class Held {
       if (e) row.what = h === c.controlled ? `${e.kindName}, yours` : e.kindName
       const tenant = verdict === 'stale' && !row.left ? tenantOf(c, h) : none
       if (verdict === row.last && tenant === row.tenant) continue
-      if (verdict !== row.last && row.last !== undefined) row.item.animate?.([{ background: 'color-mix(in srgb, var(--accent) 30%, transparent)' }, { background: 'transparent' }], 900)
+      if (verdict !== row.last && row.last !== undefined)
+        row.item.animate?.(
+          [{ background: 'color-mix(in srgb, var(--accent) 30%, transparent)' }, { background: 'transparent' }],
+          900,
+        )
       row.last = verdict
       row.tenant = tenant
       row.verdict.textContent = verdict
@@ -120,11 +135,19 @@ export class Held {
 /** describe returns what the components of an entity say, without its motion and integers of 64 bits, which name things. */
 function describe(c: Client, e: Entity): string {
   const { components, texts } = c.schema
-  const parts = components.filter((x) => x.name !== 'body' && e.has(x.name)).map((x) => {
-    const fields = x.fields.filter((f) => f.n < 64 || f.kind === 'float').map((f) => `${f.path} ${f.kind === 'ref' ? formatHandle(e.reference(f)) : rounded(e.number(f))}`)
-    const words = texts.flatMap((t, i) => (t.component === x.index && typeof e.texts[i] === 'string' && e.texts[i] !== '' ? [`${t.path} ${printable(e.texts[i] as string)}`] : []))
-    return [x.name, [...fields, ...words].join(', ')].filter(Boolean).join(': ')
-  })
+  const parts = components
+    .filter((x) => x.name !== 'body' && e.has(x.name))
+    .map((x) => {
+      const fields = x.fields
+        .filter((f) => f.n < 64 || f.kind === 'float')
+        .map((f) => `${f.path} ${f.kind === 'ref' ? formatHandle(e.reference(f)) : rounded(e.number(f))}`)
+      const words = texts.flatMap((t, i) =>
+        t.component === x.index && typeof e.texts[i] === 'string' && e.texts[i] !== ''
+          ? [`${t.path} ${printable(e.texts[i] as string)}`]
+          : [],
+      )
+      return [x.name, [...fields, ...words].join(', ')].filter(Boolean).join(': ')
+    })
   const text = parts.join(' · ')
   return text.length > maxState ? `${text.slice(0, maxState)} …` : text
 }

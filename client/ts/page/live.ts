@@ -60,7 +60,12 @@ async function web(): Promise<Web> {
       return info
     }
     if (answer.status !== 401) throw new Error(`${await textOf(answer)}: serve with --web to let browsers connect`)
-    admin.accept(await message.ask(admin.hasToken ? 'The port does not accept this token.' : 'This page requires the operator\'s token.', 'the operator\'s token'))
+    admin.accept(
+      await message.ask(
+        admin.hasToken ? 'The port does not accept this token.' : "This page requires the operator's token.",
+        "the operator's token",
+      ),
+    )
   }
 }
 
@@ -91,7 +96,11 @@ class Session {
     this.avatar = new OwnAvatar(client)
     const canvas = element<HTMLCanvasElement>('world')
     this.view = new View(canvas, this.ended.signal)
-    this.stick = new Stick(canvas, { pick: (x, y) => this.hold(this.view.pick(client, x, y)), pan: (x, y) => this.view.pan(x, y) }, this.ended.signal)
+    this.stick = new Stick(
+      canvas,
+      { pick: (x, y) => this.hold(this.view.pick(client, x, y)), pan: (x, y) => this.view.pan(x, y) },
+      this.ended.signal,
+    )
     this.legend = new Legend((kind) => this.hold(this.view.nearest(client, kind, this.held.handles)))
     addEventListener('pagehide', () => client.close(), { signal: this.ended.signal })
     operator.look()
@@ -222,7 +231,10 @@ async function again(e: unknown): Promise<void> {
     return
   }
   if (!wantsToken(e)) return message.confirm(said(e), 'Join again')
-  token = await message.ask(token === '' ? `This server requires a connect token, as ${game} token issue prints.` : said(e), 'a connect token')
+  token = await message.ask(
+    token === '' ? `This server requires a connect token, as ${game} token issue prints.` : said(e),
+    'a connect token',
+  )
 }
 
 async function main(): Promise<void> {

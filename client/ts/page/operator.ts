@@ -57,7 +57,8 @@ export class Operator {
     this.admin = admin
     this.part.ontoggle = () => this.look()
     element('drain').onclick = () => {
-      if (confirm('End all sessions, and let nobody join until the server is started again?')) void this.command('/drain')
+      if (confirm('End all sessions, and let nobody join until the server is started again?'))
+        void this.command('/drain')
     }
     element('profile').onclick = () => void this.profile()
   }
@@ -81,7 +82,17 @@ export class Operator {
 
   private showSessions(all: readonly SessionInfo[]): void {
     set('sessions', all.length)
-    fillTable('visitors', all.slice(0, maxShown).map((s) => [[printable(s.user || s.name), s.room].filter(Boolean).join(' in '), s.away ? 'away' : s.entity, s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`, this.kick(s)]))
+    fillTable(
+      'visitors',
+      all
+        .slice(0, maxShown)
+        .map((s) => [
+          [printable(s.user || s.name), s.room].filter(Boolean).join(' in '),
+          s.away ? 'away' : s.entity,
+          s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`,
+          this.kick(s),
+        ]),
+    )
   }
 
   private kick(s: SessionInfo): HTMLElement {
@@ -93,7 +104,11 @@ export class Operator {
   }
 
   private showMetrics(m: Metrics): void {
-    for (const [id, quantile] of [['p50', '0.5'], ['p99', '0.99'], ['longest', '1']] as const) {
+    for (const [id, quantile] of [
+      ['p50', '0.5'],
+      ['p99', '0.99'],
+      ['longest', '1'],
+    ] as const) {
       set(id, `${(1000 * (m.get(`worldd_tick_quantile_seconds{quantile="${quantile}"}`) ?? 0)).toFixed(2)} ms`)
     }
     set('overruns', m.get('worldd_tick_overruns_total') ?? 0)
@@ -102,9 +117,15 @@ export class Operator {
     this.before = now
     if (!before) return
     const seconds = (now.at - before.at) / 1000
-    const rates = [...now.coded].map(([name, n]) => ({ name, rate: Math.max(n - (before.coded.get(name) ?? 0), 0) / seconds }))
+    const rates = [...now.coded].map(([name, n]) => ({
+      name,
+      rate: Math.max(n - (before.coded.get(name) ?? 0), 0) / seconds,
+    }))
     rates.sort((a, b) => b.rate - a.rate)
-    fillTable('coded', rates.filter((x) => x.rate >= 1).map((x) => [x.name, `${bytes(x.rate)}/s`]))
+    fillTable(
+      'coded',
+      rates.filter((x) => x.rate >= 1).map((x) => [x.name, `${bytes(x.rate)}/s`]),
+    )
   }
 
   private async command(path: string): Promise<void> {

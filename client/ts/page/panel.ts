@@ -59,7 +59,6 @@ export class Panel {
   private frames = 0
   private computes = false // bodies of some kind
 
-
   /** frame counts a frame that took the page so many ms, and shows where the avatar is drawn. */
   frame(ms: number, [x, z]: readonly [x: number, z: number]): void {
     this.busy += ms
@@ -71,11 +70,18 @@ export class Panel {
   sample(c: Client, seen: Seen, avatar: OwnAvatar, at: number): void {
     const r = c.replica
     const link = c.linkStats
-    this.samples.push({ at, bytes: link.bytesReceived, rows: r.stats.rows, snapshots: r.stats.snapshots, components: r.received.map((x) => ({ ...x })) })
+    this.samples.push({
+      at,
+      bytes: link.bytesReceived,
+      rows: r.stats.rows,
+      snapshots: r.stats.snapshots,
+      components: r.received.map((x) => ({ ...x })),
+    })
     if (this.samples.length > window) this.samples.shift()
     const first = this.samples[0]
     const last = this.samples[this.samples.length - 1]
-    const rate = (k: 'bytes' | 'rows' | 'snapshots'): number => (last.at > first.at ? (1000 * Math.max(last[k] - first[k], 0)) / (last.at - first.at) : 0)
+    const rate = (k: 'bytes' | 'rows' | 'snapshots'): number =>
+      last.at > first.at ? (1000 * Math.max(last[k] - first[k], 0)) / (last.at - first.at) : 0
     set('bytes', `${(rate('bytes') / 1000).toFixed(1)} kB/s`)
     set('rows', `${Math.round(rate('rows'))}/s`)
     set('snapshots', `${rate('snapshots').toFixed(0)}/s`)
@@ -105,7 +111,14 @@ export class Panel {
     set('corrected', corrected)
     set('late', late)
     const body = c.lookup(c.controlled)?.has('body')
-    set('unpredicted', avatar.isPredicted ? '' : body ? 'Drawn as the server sends it: this page does not know how the game moves it. A client of the game can predict it.' : 'You control no body. Drag the picture to move it.')
+    set(
+      'unpredicted',
+      avatar.isPredicted
+        ? ''
+        : body
+          ? 'Drawn as the server sends it: this page does not know how the game moves it. A client of the game can predict it.'
+          : 'You control no body. Drag the picture to move it.',
+    )
   }
 
   private looks(seen: Record<Look, number>): void {
@@ -120,11 +133,18 @@ export class Panel {
     const seconds = Math.max(last.at - first.at, 1) / 1000
     const rates = c.schema.components.map(({ name, index }) => {
       const [from, to] = [first.components[index], last.components[index]]
-      return { name, rows: Math.max((to?.rows ?? 0) - (from?.rows ?? 0), 0) / seconds, bytes: Math.max((to?.bits ?? 0) - (from?.bits ?? 0), 0) / 8 / seconds }
+      return {
+        name,
+        rows: Math.max((to?.rows ?? 0) - (from?.rows ?? 0), 0) / seconds,
+        bytes: Math.max((to?.bits ?? 0) - (from?.bits ?? 0), 0) / 8 / seconds,
+      }
     })
     rates.sort((a, b) => b.bytes - a.bytes)
     const rest = Math.max((last.bytes - first.bytes) / seconds - rates.reduce((n, x) => n + x.bytes, 0), 0)
-    fillTable('components', [...rates.map((x) => [x.name, Math.round(x.rows).toLocaleString('en'), bytes(x.bytes)]), ['all else', '', bytes(rest)]])
+    fillTable('components', [
+      ...rates.map((x) => [x.name, Math.round(x.rows).toLocaleString('en'), bytes(x.bytes)]),
+      ['all else', '', bytes(rest)],
+    ])
   }
 }
 

@@ -63,6 +63,10 @@ export class Rooms {
     const answer = await this.admin.ask('/rooms').catch(() => undefined)
     if (!answer?.ok) return
     const all: RoomInfo[] = await answer.json()
-    element('roomnames').replaceChildren(...all.filter((r) => r.state === 'open').map((r) => new Option(`${r.players} ${r.players === 1 ? 'player' : 'players'}`, r.name)))
+    element('roomnames').replaceChildren(
+      ...all
+        .filter((r) => r.state === 'open')
+        .map((r) => new Option(`${r.players} ${r.players === 1 ? 'player' : 'players'}`, r.name)),
+    )
   }
 }

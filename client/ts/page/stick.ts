@@ -5,7 +5,14 @@ import { Controls } from './controls.ts'
 import { element } from './panel.ts'
 
 const directions: Record<string, readonly [x: number, z: number]> = {
-  ArrowUp: [0, -1], KeyW: [0, -1], ArrowDown: [0, 1], KeyS: [0, 1], ArrowLeft: [-1, 0], KeyA: [-1, 0], ArrowRight: [1, 0], KeyD: [1, 0],
+  ArrowUp: [0, -1],
+  KeyW: [0, -1],
+  ArrowDown: [0, 1],
+  KeyS: [0, 1],
+  ArrowLeft: [-1, 0],
+  KeyA: [-1, 0],
+  ArrowRight: [1, 0],
+  KeyD: [1, 0],
 }
 /** fullDrag is how many pixels ask for full deflection, click how many a click may move. */
 const fullDrag = 60
@@ -35,11 +42,15 @@ export class Stick {
 
   /** It listens to keys until signal says that the session has ended. */
   constructor(canvas: HTMLCanvasElement, picture: Picture, signal: AbortSignal) {
-    addEventListener('keydown', (e) => {
-      if (!this.uses(e.code) || e.ctrlKey || e.metaKey || e.altKey || isForFocus(e)) return
-      this.down.add(e.code)
-      e.preventDefault()
-    }, { signal })
+    addEventListener(
+      'keydown',
+      (e) => {
+        if (!this.uses(e.code) || e.ctrlKey || e.metaKey || e.altKey || isForFocus(e)) return
+        this.down.add(e.code)
+        e.preventDefault()
+      },
+      { signal },
+    )
     addEventListener('keyup', (e) => this.down.delete(e.code), { signal })
     addEventListener('blur', () => this.release(), { signal })
     canvas.onpointerdown = (e) => {
@@ -78,7 +89,9 @@ export class Stick {
     this.declared = input
     this.controls = new Controls(input)
     document.body.classList.toggle('steers', this.controls.steers)
-    element('presses').textContent = this.controls.presses.map((p) => `${p.key.replace('Key', '')}: ${p.name}. `).join('')
+    element('presses').textContent = this.controls.presses
+      .map((p) => `${p.key.replace('Key', '')}: ${p.name}. `)
+      .join('')
   }
 
   /** steer sends what the player holds down, if the game declares axes or buttons. */

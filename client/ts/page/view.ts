@@ -1,7 +1,7 @@
 // Draws the world from above: x to the right, z down.
 
-import { type Client, type Entity, type Field, formatHandle, type Moment, printable } from '../src/index.ts'
 import { blockPoints } from '../src/field/machine.ts'
+import { type Client, type Entity, type Field, formatHandle, type Moment, printable } from '../src/index.ts'
 import { Columns, State } from '../src/motion/columns.ts'
 import type { Planes } from '../src/motion/forces.ts'
 import { colourOf, shapeOf, type shapes } from './legend.ts'
@@ -157,12 +157,20 @@ export class View {
     paper.lineWidth = 1
     paper.beginPath()
     const reach = (pixels: number) => pixels / 2 / scale
-    for (let x = Math.ceil((this.x - reach(this.width)) / gridMetres) * gridMetres; this.left(x) <= this.width; x += gridMetres) {
+    for (
+      let x = Math.ceil((this.x - reach(this.width)) / gridMetres) * gridMetres;
+      this.left(x) <= this.width;
+      x += gridMetres
+    ) {
       if (Math.abs(x) > halfX) continue
       paper.moveTo(this.left(x), Math.max(this.top(-halfZ), 0))
       paper.lineTo(this.left(x), Math.min(this.top(halfZ), this.height))
     }
-    for (let z = Math.ceil((this.z - reach(this.height)) / gridMetres) * gridMetres; this.top(z) <= this.height; z += gridMetres) {
+    for (
+      let z = Math.ceil((this.z - reach(this.height)) / gridMetres) * gridMetres;
+      this.top(z) <= this.height;
+      z += gridMetres
+    ) {
       if (Math.abs(z) > halfZ) continue
       paper.moveTo(Math.max(this.left(-halfX), 0), this.top(z))
       paper.lineTo(Math.min(this.left(halfX), this.width), this.top(z))
@@ -391,7 +399,12 @@ export function nameOf(c: Client, e: Entity): string {
   const { texts, components } = c.schema
   for (let i = 0; i < texts.length; i++) {
     const text = e.texts[i]
-    if (typeof text === 'string' && text !== '' && (/(^|\.)name$/i.test(texts[i].path) || components[texts[i].component].name === 'name')) return printable(text)
+    if (
+      typeof text === 'string' &&
+      text !== '' &&
+      (/(^|\.)name$/i.test(texts[i].path) || components[texts[i].component].name === 'name')
+    )
+      return printable(text)
   }
   return ''
 }

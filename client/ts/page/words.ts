@@ -52,8 +52,11 @@ export interface World {
 export function whyStale(h: bigint, world: World, seen: boolean): string {
   const generation = generationOf(h)
   if (seen) return 'destroyed: final'
-  if (generation > world.generationCeiling || indexOf(h) >= world.maxSlots || generation % 2 === 0) return 'names nothing in this world'
-  return generation < world.generationFloor ? 'of an earlier run of this world, or of another: final' : 'destroyed before this page saw it: final'
+  if (generation > world.generationCeiling || indexOf(h) >= world.maxSlots || generation % 2 === 0)
+    return 'names nothing in this world'
+  return generation < world.generationFloor
+    ? 'of an earlier run of this world, or of another: final'
+    : 'destroyed before this page saw it: final'
 }
 
 /** Place is where a page is open. */
@@ -65,8 +68,10 @@ export interface Place {
 
 /** obstacle returns why a page cannot connect from a place, undefined if it can. */
 export function obstacle(p: Place): string | undefined {
-  if (!p.secure) return `Browsers let pages connect only from HTTPS or localhost, not from ${p.origin}. Serve with --admin-cert and --admin-key, or open the page on the server's machine.`
-  if (!p.supported) return 'This browser has no WebTransport, which carries the game. Open this page in a current Chrome, Edge, Firefox or Safari.'
+  if (!p.secure)
+    return `Browsers let pages connect only from HTTPS or localhost, not from ${p.origin}. Serve with --admin-cert and --admin-key, or open the page on the server's machine.`
+  if (!p.supported)
+    return 'This browser has no WebTransport, which carries the game. Open this page in a current Chrome, Edge, Firefox or Safari.'
   return undefined
 }
 

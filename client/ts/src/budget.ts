@@ -62,7 +62,10 @@ export class Budget {
   /** check throws if there was too much work that could not wait. */
   check(): void {
     if (this.debt > maxWork + maxDebt) {
-      throw new WireError(Code.tooMuch, `the server causes more work than a client may do: ${maxWork + maxDebt} ms at once, or ${100 * workShare} % of the time; it is broken or hostile`)
+      throw new WireError(
+        Code.tooMuch,
+        `the server causes more work than a client may do: ${maxWork + maxDebt} ms at once, or ${100 * workShare} % of the time; it is broken or hostile`,
+      )
     }
   }
 }

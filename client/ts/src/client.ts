@@ -246,7 +246,8 @@ export class Client {
     }
     this.leaveConnection(why)
     const n = this.attempts++
-    const delay = n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * Math.min(minBackoff * 2 ** n, maxBackoff)
+    const delay =
+      n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * Math.min(minBackoff * 2 ** n, maxBackoff)
     this.reconnect(delay, undefined)
   }
 
@@ -432,7 +433,9 @@ class Metronome {
       if (typeof document === 'undefined' || document.hidden) this.f()
     }
     try {
-      const url = URL.createObjectURL(new Blob([`setInterval(() => postMessage(0), ${beat})`], { type: 'text/javascript' }))
+      const url = URL.createObjectURL(
+        new Blob([`setInterval(() => postMessage(0), ${beat})`], { type: 'text/javascript' }),
+      )
       this.worker = new Worker(url)
       URL.revokeObjectURL(url)
       this.worker.onmessage = hidden

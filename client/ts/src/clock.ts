@@ -189,7 +189,8 @@ export class Renderer {
   snapshot(now: number, c: Clock, before: number): void {
     const together = now - this.arrived < c.interval / burstShare
     this.arrived = now
-    if (before !== 0 && !this.resumed && !together) this.delay.add(now, Math.min(c.server(now) - c.timeOf(before), maxDelay))
+    if (before !== 0 && !this.resumed && !together)
+      this.delay.add(now, Math.min(c.server(now) - c.timeOf(before), maxDelay))
     this.resumed = false
   }
 
@@ -202,7 +203,9 @@ export class Renderer {
     if (!this.on) {
       this.on = true
       this.shown = target
-    } else if (ahead < -maxDelay) this.shown = target // too far to catch up
-    else if (ahead <= maxDelay) this.shown += passed - Math.min(Math.max(ahead, -passed / fastShare), passed / slowShare)
+    } else if (ahead < -maxDelay)
+      this.shown = target // too far to catch up
+    else if (ahead <= maxDelay)
+      this.shown += passed - Math.min(Math.max(ahead, -passed / fastShare), passed / slowShare)
   }
 }

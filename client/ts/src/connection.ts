@@ -61,17 +61,27 @@ export function supported(): boolean {
  */
 export async function dialWebTransport(url: string, hashes: readonly string[], now: () => number): Promise<Connection> {
   if (!supported()) throw new Error('this browser has no WebTransport: use a current Chrome, Edge, Firefox or Safari')
-  const options: Record<string, unknown> = { requireUnreliable: true, congestionControl: 'low-latency', protocols: ['worldd/1'] }
-  if (hashes.length > 0) options.serverCertificateHashes = hashes.map((h) => ({ algorithm: 'sha-256', value: bytesOf(h) }))
-  const Constructor = (globalThis as unknown as { WebTransport: new (url: string, options: object) => Transport }).WebTransport
+  const options: Record<string, unknown> = {
+    requireUnreliable: true,
+    congestionControl: 'low-latency',
+    protocols: ['worldd/1'],
+  }
+  if (hashes.length > 0)
+    options.serverCertificateHashes = hashes.map((h) => ({ algorithm: 'sha-256', value: bytesOf(h) }))
+  const Constructor = (globalThis as unknown as { WebTransport: new (url: string, options: object) => Transport })
+    .WebTransport
   const transport = new Constructor(url, options)
   transport.closed.catch(() => {}) // ready rejects too
   try {
     await transport.ready
   } catch (cause) {
     // Browsers do not say why.
-    const hint = hashes.length > 0 ? 'and is the certificate hash its present one' : 'and does the browser trust its certificate'
-    throw new Error(`can't connect to ${url}: is the server running there with --web, is its UDP port open, may pages of this origin connect, ${hint}?`, { cause })
+    const hint =
+      hashes.length > 0 ? 'and is the certificate hash its present one' : 'and does the browser trust its certificate'
+    throw new Error(
+      `can't connect to ${url}: is the server running there with --web, is its UDP port open, may pages of this origin connect, ${hint}?`,
+      { cause },
+    )
   }
   try {
     return new WebTransportConnection(transport, await transport.createBidirectionalStream(), now)
@@ -82,7 +92,8 @@ export async function dialWebTransport(url: string, hashes: readonly string[], n
 }
 
 function bytesOf(hash: string): Uint8Array {
-  if (!/^[0-9a-f]{64}$/i.test(hash)) throw new TypeError(`certificate hash ${JSON.stringify(hash)}: want 64 hexadecimal digits`)
+  if (!/^[0-9a-f]{64}$/i.test(hash))
+    throw new TypeError(`certificate hash ${JSON.stringify(hash)}: want 64 hexadecimal digits`)
   return Uint8Array.from(hash.match(/../g)!, (pair) => parseInt(pair, 16))
 }
 
@@ -101,7 +112,11 @@ class WebTransportConnection implements Connection {
   private writing = false
   private closed = false
 
-  constructor(transport: Transport, stream: { readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> }, now: () => number) {
+  constructor(
+    transport: Transport,
+    stream: { readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> },
+    now: () => number,
+  ) {
     this.transport = transport
     this.now = now
     this.stream = stream.writable.getWriter()
@@ -111,7 +126,12 @@ class WebTransportConnection implements Connection {
     void this.readStream(stream.readable.getReader())
     void this.readDatagrams(d.readable.getReader())
     transport.closed.then(
-      (info) => this.fail(info?.closeCode ? new WireError(info.closeCode, info.reason) : new WireError(Code.timeout, 'the connection was closed')),
+      (info) =>
+        this.fail(
+          info?.closeCode
+            ? new WireError(info.closeCode, info.reason)
+            : new WireError(Code.timeout, 'the connection was closed'),
+        ),
       (e) => this.fail(e),
     )
   }
@@ -169,7 +189,8 @@ class WebTransportConnection implements Connection {
 
   sendStream(b: Uint8Array): void {
     if (b.length === 0 || this.closed) return
-    if (this.unsent + b.length > maxUnsentStream) throw new WireError(10, 'commands are queued faster than the network sends them')
+    if (this.unsent + b.length > maxUnsentStream)
+      throw new WireError(10, 'commands are queued faster than the network sends them')
     this.unsent += b.length
     this.stream.write(b).then(
       () => (this.unsent -= b.length),

@@ -1,9 +1,9 @@
 // Entities in view and their states: PROTOCOL.md, section 11.4.
 
 import { type Handle, newHandle } from './handles.ts'
+import * as limit from './limits.ts'
 import type { Bodies } from './motion/bodies.ts'
 import { State } from './motion/columns.ts'
-import * as limit from './limits.ts'
 import type { Component, Field, Schema, Text } from './schema.ts'
 import { blend, blendQuaternion, numberOf, type Quaternion, Shape, type Struct, valueOf } from './values.ts'
 
@@ -117,12 +117,18 @@ export class Entity {
   at(component: string, m: Moment): Struct | undefined {
     this.find(m)
     const s = this.computedAt(component, this.layout.body, m)
-    return this.struct(component, (f) => {
-      if (s) return coordinate(s, f)
-      if (f.kind === 'quat') return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, [0, 0, 0, 1])
-      if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float')) return valueOf(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index)
-      return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
-    }, this.newest)
+    return this.struct(
+      component,
+      (f) => {
+        if (s) return coordinate(s, f)
+        if (f.kind === 'quat')
+          return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, [0, 0, 0, 1])
+        if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float'))
+          return valueOf(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index)
+        return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
+      },
+      this.newest,
+    )
   }
 
   private struct(component: string, value: (f: Field, at: number) => unknown, state: number): Struct | undefined {
@@ -130,7 +136,10 @@ export class Entity {
     if (c === undefined || ((this.mask >>> c.index) & 1) === 0) return undefined
     const at = this.valuesAt(state)
     const first = this.layout.schema.texts.indexOf(c.texts[0])
-    return this.layout.shapes[c.index].make((i) => value(c.fields[i], at), (i) => this.texts[first + i])
+    return this.layout.shapes[c.index].make(
+      (i) => value(c.fields[i], at),
+      (i) => this.texts[first + i],
+    )
   }
 
   /** number returns the newest value of a field without allocating, 0 if the entity lacks it. */

@@ -97,7 +97,10 @@ export class Inputs {
     const c = this.clock
     if (c.tick === 0) return 0
     const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.snapshotHz : this.lead.value
-    const aimed = Math.min(c.server(now) + Math.min(lead, maxLead), this.earliestArrival(now) + aheadShare * this.serverKeeps)
+    const aimed = Math.min(
+      c.server(now) + Math.min(lead, maxLead),
+      this.earliestArrival(now) + aheadShare * this.serverKeeps,
+    )
     return Math.max(c.ticks(aimed) + 0.5, 0)
   }
 
@@ -190,8 +193,16 @@ export class Inputs {
     const repeated = Math.max(fresh + this.before[0] + this.before[1], minRepeated)
     if (fresh > 0) {
       if (this.timed) {
-        this.sent.push({ stamp, number: this.next++, made: this.made, at: this.clock.server(now), sent: now, missing: false })
-        while (this.sent.length > minEchoed && (this.sent.length > maxEchoed || now - this.sent[0].sent > maxEchoAge)) this.sent.shift()
+        this.sent.push({
+          stamp,
+          number: this.next++,
+          made: this.made,
+          at: this.clock.server(now),
+          sent: now,
+          missing: false,
+        })
+        while (this.sent.length > minEchoed && (this.sent.length > maxEchoed || now - this.sent[0].sent > maxEchoAge))
+          this.sent.shift()
       }
       this.before = [fresh, this.before[0]]
     }
@@ -211,7 +222,12 @@ export class Inputs {
   due(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
     const age = now - this.sentAt
     const unacked = !acks.equals(this.acked)
-    if (age >= this.patience(unacked) || this.unsent >= maxUnsent || (this.unsent > 0 && this.targetTick(now) >= this.list[0].tick)) return true
+    if (
+      age >= this.patience(unacked) ||
+      this.unsent >= maxUnsent ||
+      (this.unsent > 0 && this.targetTick(now) >= this.list[0].tick)
+    )
+      return true
     if (unacked && streaming) return true
     if (this.list.length > 0 && now - this.set < inputSoon && age < inputSoon) return false
     return unacked || (datagrams > 0 && waiting === 0)
@@ -225,7 +241,9 @@ export class Inputs {
     if (this.snapshotHz === 0) return handshakeTimeout
     const interval = 1000 / this.snapshotHz
     if (this.unsent > 0) return 2 * interval
-    return 2 * Math.max(interval, this.clock.next > 0 && !unacked ? maxInterval : Math.min(this.clock.interval, maxInterval))
+    return (
+      2 * Math.max(interval, this.clock.next > 0 && !unacked ? maxInterval : Math.min(this.clock.interval, maxInterval))
+    )
   }
 
   /** reconnected forgets what was measured of the connection before. */

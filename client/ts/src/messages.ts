@@ -208,7 +208,8 @@ export class FrameReader {
     if (this.from === this.to) this.from = this.to = 0
     if (this.to + p.length > this.b.length) {
       const left = this.to - this.from
-      const b: Uint8Array = left + p.length > this.b.length ? new Uint8Array(Math.max(2 * this.b.length, left + p.length)) : this.b
+      const b: Uint8Array =
+        left + p.length > this.b.length ? new Uint8Array(Math.max(2 * this.b.length, left + p.length)) : this.b
       b.set(this.b.subarray(this.from, this.to))
       this.b = b
       this.from = 0

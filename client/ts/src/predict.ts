@@ -5,8 +5,8 @@ import type { Client } from './client.ts'
 import type { Entity } from './entity.ts'
 import { type Handle, none } from './handles.ts'
 import { State } from './motion/columns.ts'
-import { Effects } from './predict_once.ts'
 import { guess } from './predict_guess.ts'
+import { Effects } from './predict_once.ts'
 import { type Agreement, copyOf, Part, zeroOf } from './predict_parts.ts'
 import { windowOf } from './predict_window.ts'
 import { guard, type Replica } from './replica.ts'
@@ -72,13 +72,21 @@ export type Step<S, I> = (tick: number, state: S, input: I) => void
  *
  * step should depend on its arguments alone, and must not call methods that change the client.
  */
-export function predict<S extends Struct = Struct, I extends Struct = Struct>(c: Client | Session, components: readonly string[], step: Step<S, I>, config: PredictConfig = {}): Prediction<S, I> {
+export function predict<S extends Struct = Struct, I extends Struct = Struct>(
+  c: Client | Session,
+  components: readonly string[],
+  step: Step<S, I>,
+  config: PredictConfig = {},
+): Prediction<S, I> {
   const session = c instanceof Session ? c : c.session
   const { schema } = session
   if (session.prediction) throw new TypeError('the session has a prediction already')
   if (schema && !schema.input) throw new TypeError('the schema declares no input')
-  for (const name of components) if (schema && !schema.components.some((x) => x.name === name)) throw new TypeError(`the schema has no component ${name}`)
-  if (components.length === 0 || !((config.snap ?? 0) >= 0)) throw new RangeError('want a component, and a snap of 0 or more')
+  for (const name of components)
+    if (schema && !schema.components.some((x) => x.name === name))
+      throw new TypeError(`the schema has no component ${name}`)
+  if (components.length === 0 || !((config.snap ?? 0) >= 0))
+    throw new RangeError('want a component, and a snap of 0 or more')
   const p = new Prediction<S, I>(session, components, step, config)
   session.prediction = p
   if (session.welcome) p.renew(session.welcome.tickHz)
@@ -230,7 +238,8 @@ export class Prediction<S extends Struct, I extends Struct> {
     }
     if (e) {
       const tick = this.knownUntil(this.session.replica!, e)
-      if (tick > 2 ** 32 - 1 - 2 * this.window) this.stop() // no later tick can be predicted
+      if (tick > 2 ** 32 - 1 - 2 * this.window)
+        this.stop() // no later tick can be predicted
       else if (!this.running) this.start(e, tick)
       else if (tick > this.confirmed) this.confirm(e, tick)
     }
@@ -402,7 +411,9 @@ export class Prediction<S extends Struct, I extends Struct> {
   private explained(e: Entity, tick: number): boolean {
     const r = this.session.replica!
     const most = Math.min(tick, r.input)
-    const from = [this.heldTick, ...this.ticks].filter((t) => t >= this.applied && t <= most && (t > 0 || this.heldTick === 0)).sort((a, b) => b - a)
+    const from = [this.heldTick, ...this.ticks]
+      .filter((t) => t >= this.applied && t <= most && (t > 0 || this.heldTick === 0))
+      .sort((a, b) => b - a)
     if (from.length === 0) return false
     const inputOf = (t: number): I => (t > 0 && this.hasInput(t) ? this.inputs[this.slotOf(t)]! : this.held)
     this.trying = true

@@ -11,7 +11,12 @@ const trialsPerTick = 16
  * inputs that it may have applied, falling: each is applied at its tick or later, and never after
  * a newer one. attempt steps a tick with an input, and returns false if the server did not.
  */
-export function guess(from: readonly number[], first: number, last: number, attempt: (tick: number, input: number) => boolean): number[] | undefined {
+export function guess(
+  from: readonly number[],
+  first: number,
+  last: number,
+  attempt: (tick: number, input: number) => boolean,
+): number[] | undefined {
   const inputs: number[] = []
   let trials = Math.min(Math.max(minTrials, trialsPerTick * (last - first + 1)), maxTrials)
   const search = (tick: number, oldest: number): boolean => {

@@ -1,10 +1,10 @@
 // The components of a predicted state: comparing them with the server's, and blending.
 
 import { coordinate, type Entity, type Layout } from './entity.ts'
-import { State } from './motion/columns.ts'
 import type { Bodies } from './motion/bodies.ts'
+import { State } from './motion/columns.ts'
 import { type Component, type Field, isVector, noText } from './schema.ts'
-import { type Quaternion, numberOf, quantise, type Shape, type Struct, valueOf } from './values.ts'
+import { numberOf, type Quaternion, quantise, type Shape, type Struct, valueOf } from './values.ts'
 
 /** nearEdge is how far from the number of a step adopt moves to, in steps: half a step is on the edge to the next. */
 const nearEdge = 0.5 - 1 / 1024
@@ -174,7 +174,8 @@ export class Part {
         this.shape.set(v, s.field, turned(this.finite(v, s.field) as Quaternion, by, s.first, share))
         continue
       }
-      for (let k = 0; k < s.count; k++) this.shape.set(v, s.field + k, Number(this.finite(v, s.field + k)) + by[s.first + k] * share)
+      for (let k = 0; k < s.count; k++)
+        this.shape.set(v, s.field + k, Number(this.finite(v, s.field + k)) + by[s.first + k] * share)
     }
   }
 
@@ -209,12 +210,15 @@ export class Part {
 
 /** zeroOf returns a struct with all fields 0 or empty. */
 export function zeroOf(shape: Shape): Struct {
-  return shape.make((i) => {
-    const f = shape.fields[i]
-    if (f.kind === 'quat') return [0, 0, 0, 0]
-    if (f.kind === 'bool') return false
-    return f.values === 2 && f.kind !== 'float' ? 0n : 0
-  }, (i) => noText(shape.texts[i]))
+  return shape.make(
+    (i) => {
+      const f = shape.fields[i]
+      if (f.kind === 'quat') return [0, 0, 0, 0]
+      if (f.kind === 'bool') return false
+      return f.values === 2 && f.kind !== 'float' ? 0n : 0
+    },
+    (i) => noText(shape.texts[i]),
+  )
 }
 
 /** copyOf copies plain data and typed arrays. */

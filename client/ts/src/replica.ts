@@ -1,18 +1,27 @@
 // The client's copy of its interest set: PROTOCOL.md, section 11.
 
 import { BitReader, ByteReader } from './bits.ts'
+import { type Budget, cost } from './budget.ts'
 import { type Cell, Cells, hidden, live, stale } from './cells.ts'
 import { fail, LimitError } from './codes.ts'
 import { Entity, Layout } from './entity.ts'
-import { type Handle, generationOf, indexOf, newHandle, none, provisionalGeneration, type Verdict, verdicts } from './handles.ts'
+import {
+  generationOf,
+  type Handle,
+  indexOf,
+  newHandle,
+  none,
+  provisionalGeneration,
+  type Verdict,
+  verdicts,
+} from './handles.ts'
 import * as limit from './limits.ts'
-import { Codec, Past, type Received } from './rows.ts'
-import { type EventKind, noText, type Payload, readText, type Schema, type Text } from './schema.ts'
-import { type Budget, cost } from './budget.ts'
 import { type Bodies } from './motion/bodies.ts'
 import type { State } from './motion/columns.ts'
 import type { Exact } from './motion/exact.ts'
 import type { Name } from './motion/extension.ts'
+import { Codec, Past, type Received } from './rows.ts'
+import { type EventKind, noText, type Payload, readText, type Schema, type Text } from './schema.ts'
 import type { Simulation } from './simulation.ts'
 import { Acks, Baseline, Fold, StateHeader } from './state.ts'
 import { Op, parseStructure, type Reason, type Structure, type StructureRecord } from './structure.ts'
@@ -218,7 +227,20 @@ export class Replica {
   private planned = 0
   private retexted: Entity | undefined // whose texts the newest records have changed
 
-  constructor(layout: Layout, tables: Tables, floor: number, ceiling: number, maxSlots: number, limits: Limits, observer: Observer, events: Events, wishes: Wishes, stats: ReplicaStats, budget: Budget, simulation?: Simulation) {
+  constructor(
+    layout: Layout,
+    tables: Tables,
+    floor: number,
+    ceiling: number,
+    maxSlots: number,
+    limits: Limits,
+    observer: Observer,
+    events: Events,
+    wishes: Wishes,
+    stats: ReplicaStats,
+    budget: Budget,
+    simulation?: Simulation,
+  ) {
     this.layout = layout
     this.codec = new Codec(layout.schema, tables)
     this.floor = floor
@@ -248,7 +270,15 @@ export class Replica {
       motion: schema.motion,
       kinds: schema.kinds,
       budget: this.budget,
-      diverge: diverge && ((tick, names) => guard(() => diverge(tick, names.map((n) => newHandle(n.slot, n.generation))))),
+      diverge:
+        diverge &&
+        ((tick, names) =>
+          guard(() =>
+            diverge(
+              tick,
+              names.map((n) => newHandle(n.slot, n.generation)),
+            ),
+          )),
     })
   }
 
@@ -289,7 +319,8 @@ export class Replica {
   }
 
   private stateOf(index: number, generation: number): number {
-    if (generation % 2 === 0 || generation < this.floor || generation > this.ceiling || index >= this.maxSlots) return stale
+    if (generation % 2 === 0 || generation < this.floor || generation > this.ceiling || index >= this.maxSlots)
+      return stale
     const c = this.cells.peek(index)
     if (!c || c.generation < generation) return 0
     return c.generation > generation ? stale : c.state
@@ -304,7 +335,13 @@ export class Replica {
 
   /** bytes estimates the replica's memory: what Limits.bytes bounds. */
   get bytes(): number {
-    return this.cells.bytes + this.entityBytes + this.held.length * limit.maxDatagram + this.arena.byteLength + (this.bodies?.bytes ?? 0)
+    return (
+      this.cells.bytes +
+      this.entityBytes +
+      this.held.length * limit.maxDatagram +
+      this.arena.byteLength +
+      (this.bodies?.bytes ?? 0)
+    )
   }
 
   // Structure: section 11.2.
@@ -354,13 +391,15 @@ export class Replica {
       this.checkAnswer(x)
       if (x.detail === 0) return
     }
-    if (x.index >= this.maxSlots || x.generation < this.floor || x.generation > this.ceiling) fail(`a record of ${x.index}v${x.generation}`)
+    if (x.index >= this.maxSlots || x.generation < this.floor || x.generation > this.ceiling)
+      fail(`a record of ${x.index}v${x.generation}`)
     this.charge(this.cells.growth(x.index))
     const c = this.planOf(x.index)
     if (x.generation < c.generation) return
     switch (x.op) {
       case Op.answer:
-        if (x.generation === c.generation && !c.stale) fail(`an answer with ${x.index}v${x.generation}, which has entered before`)
+        if (x.generation === c.generation && !c.stale)
+          fail(`an answer with ${x.index}v${x.generation}, which has entered before`)
         return
       case Op.leave:
         if (x.generation === c.generation) this.planLive(c, false)
@@ -369,7 +408,8 @@ export class Replica {
         this.checkText(x, c)
         return
       case Op.enter:
-        if (c.stale && x.generation === c.generation) fail(`an Enter of ${x.index}v${x.generation}, which was destroyed`)
+        if (c.stale && x.generation === c.generation)
+          fail(`an Enter of ${x.index}v${x.generation}, which was destroyed`)
         c.mask = this.checkEnter(x, tick)
         c.owned = x.owned
     }
@@ -395,7 +435,8 @@ export class Replica {
   }
 
   private checkAnswer(x: StructureRecord): void {
-    if (!this.wishes.answers(x.number) || this.answers.has(x.number)) fail(`an answer to provisional handle ${x.number}, which is not awaited`)
+    if (!this.wishes.answers(x.number) || this.answers.has(x.number))
+      fail(`an answer to provisional handle ${x.number}, which is not awaited`)
     this.answers.add(x.number)
   }
 
@@ -408,7 +449,13 @@ export class Replica {
     let p = this.plans.get(slot)
     if (!p) {
       const c = this.cells.at(slot)
-      p = { generation: c.generation, stale: c.state === stale, live: c.state === live, owned: c.entity?.owned ?? false, mask: c.entity?.mask ?? 0 }
+      p = {
+        generation: c.generation,
+        stale: c.state === stale,
+        live: c.state === live,
+        owned: c.entity?.owned ?? false,
+        mask: c.entity?.mask ?? 0,
+      }
       this.plans.set(slot, p)
     }
     return p
@@ -444,7 +491,8 @@ export class Replica {
   /** checkBody checks that an entity may have an exact state. */
   private checkBody(kind: number, mask: number): void {
     const { body } = this.layout
-    if (body < 0 || ((mask >>> body) & 1) === 0 || !this.bodies!.hasKind(kind)) fail(`an exact state of an entity of kind ${kind}, which cannot have one`)
+    if (body < 0 || ((mask >>> body) & 1) === 0 || !this.bodies!.hasKind(kind))
+      fail(`an exact state of an entity of kind ${kind}, which cannot have one`)
   }
 
   /** readBody reads the exact part of a row, whose values begin at at. */
@@ -475,7 +523,8 @@ export class Replica {
     if (!f) fail(`text field ${x.number}, which the schema lacks`)
     readText(f, x.data)
     if (!c.live || x.generation !== c.generation) return
-    if (((c.mask >>> f.component) & 1) === 0 || (f.owner && !c.owned)) fail(`${f.path} of an entity that does not have it`)
+    if (((c.mask >>> f.component) & 1) === 0 || (f.owner && !c.owned))
+      fail(`${f.path} of an entity that does not have it`)
     this.charge(2 * x.data.length)
   }
 
@@ -633,7 +682,8 @@ export class Replica {
       return 'duplicate'
     }
     if (h.structure > this.structure) return this.hold(d) // it may be of another room
-    if (!this.bodies && (h.complete || h.audited || h.continued || h.exact)) fail('a State datagram of a simulation, in a session that does not simulate')
+    if (!this.bodies && (h.complete || h.audited || h.continued || h.exact))
+      fail('a State datagram of a simulation, in a session that does not simulate')
     this.reader.reset(d, h.rest, d.length)
     this.readHeaders()
     const load = this.findEntities()
@@ -646,7 +696,8 @@ export class Replica {
       return 'faulty'
     }
     if (load > limit.maxLoad) fail(`rows of load ${load}, at most ${limit.maxLoad}`)
-    if (this.bodies) for (let i = 0; i < h.rows; i++) if (this.forms[i] !== 0) this.checkBody(this.rows[i].kind, this.rows[i].mask)
+    if (this.bodies)
+      for (let i = 0; i < h.rows; i++) if (this.forms[i] !== 0) this.checkBody(this.rows[i].kind, this.rows[i].mask)
     if (!this.findBaselines()) {
       this.stats.unreadable++
       return 'unreadable'
@@ -747,7 +798,14 @@ export class Replica {
     const a = this.rowOf(values[at])
     if (generation === 0 || a < 0) return
     const e = this.rows[a]
-    if (e.generation !== generation || this.ages[a] !== this.ages[i] || this.gaps[a] !== this.gaps[i] || this.backs[a] !== this.backs[i] || ((e.mask >>> part) & 1) === 0) return
+    if (
+      e.generation !== generation ||
+      this.ages[a] !== this.ages[i] ||
+      this.gaps[a] !== this.gaps[i] ||
+      this.backs[a] !== this.backs[i] ||
+      ((e.mask >>> part) & 1) === 0
+    )
+      return
     const own = this.parentPart(a)
     if (own >= 0 && e.all[this.holderAt(a, own) + 1] !== 0) return
     this.anchors[i] = a

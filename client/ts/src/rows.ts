@@ -4,8 +4,8 @@
 // line whose position has N above 2^21: those use BigInt where products grow too large.
 
 import type { BitReader } from './bits.ts'
-import { type Code, type TableSet, type Tables, type ZoneBounds } from './tables.ts'
 import { type Component, type Field, groupsOf, type Schema, unitsOf } from './schema.ts'
+import { type Code, type TableSet, type Tables, type ZoneBounds } from './tables.ts'
 
 /** maxDoubleN is the largest N of a position that is predicted in doubles with an anchor. */
 export const maxDoubleN = 2 ** 21
@@ -153,7 +153,10 @@ export class Codec {
   constructor(schema: Schema, tables: Tables) {
     this.schema = schema
     this.received = schema.components.map(() => ({ rows: 0, bits: 0 }))
-    this.parts = [schema.components.map((c) => new Part(c, false, tables)), schema.components.map((c) => new Part(c, true, tables))]
+    this.parts = [
+      schema.components.map((c) => new Part(c, false, tables)),
+      schema.components.map((c) => new Part(c, true, tables)),
+    ]
   }
 
   /** readMask reads the mask of a full row. */
@@ -301,9 +304,13 @@ export class Codec {
     const w = this.set.weights
     let k = (this.zone * 20 + this.attached * 5 + this.speed) * 15
     for (let i = 0; i < 3; i++, k += 4) {
-      const weighted = p.wide && anchored
-        ? weigh(own[i], followed[i], mismatch[i], w, k)
-        : Math.floor((own[i] * w[k] + followed[i] * w[k + 1] + mismatch[i] * w[k + 2] + w[k + 3] * 2 ** 11 + 2 ** 15) / 2 ** 16)
+      const weighted =
+        p.wide && anchored
+          ? weigh(own[i], followed[i], mismatch[i], w, k)
+          : Math.floor(
+              (own[i] * w[k] + followed[i] * w[k + 1] + mismatch[i] * w[k + 2] + w[k + 3] * 2 ** 11 + 2 ** 15) /
+                2 ** 16,
+            )
       this.expected[i] = clamp(values[base + i] + weighted, 0, u.largest)
     }
     this.moves = moved
@@ -326,7 +333,9 @@ export class Codec {
       applyTo(this.before, v1, mismatch)
       for (let i = 0; i < 3; i++) {
         const d = v0[i] * 256 - mismatch[i]
-        mismatch[i] = p.wide ? Number(BigInt.asIntN(64, BigInt(d) * BigInt(ratio)) >> 16n) : Math.floor((d * ratio) / 2 ** 16)
+        mismatch[i] = p.wide
+          ? Number(BigInt.asIntN(64, BigInt(d) * BigInt(ratio)) >> 16n)
+          : Math.floor((d * ratio) / 2 ** 16)
       }
       const m = sum3(mismatch)
       const part = (percent: number): number => Math.floor((s * percent) / 100)
@@ -348,7 +357,8 @@ export class Codec {
       const w = this.set.weights
       const k = (this.zone * 20 + this.attached * 5 + step4(turns, 100, 500, 2000, 5000)) * 15 + 12
       for (let i = 0; i < 4; i++) {
-        facing[i] = q[i] + Math.floor((this.turn[i] * w[k] + this.ride[i] * w[k + 1] + this.twist[i] * w[k + 2] + 128) / 256)
+        facing[i] =
+          q[i] + Math.floor((this.turn[i] * w[k] + this.ride[i] * w[k + 1] + this.twist[i] * w[k + 2] + 128) / 256)
       }
       unit(facing, q)
     } else facing.set(q)
@@ -387,7 +397,7 @@ export class Codec {
       let apart = 0
       for (let i = 0; i < 4; i++) apart += Math.abs(turn[i] - ride[i])
       feature[11] = mag(Math.floor(apart / 8))
-    } 
+    }
     return sum4(turn)
   }
 
@@ -440,7 +450,8 @@ export class Codec {
     const base = past.values[past.base + index]
     let expected = base
     let move = 0
-    if (past.older >= 0) move = Math.floor((short(past.values[past.older + index], base, u.ring) * this.ratio) / 2 ** 16)
+    if (past.older >= 0)
+      move = Math.floor((short(past.values[past.older + index], base, u.ring) * this.ratio) / 2 ** 16)
     if (u.linear) {
       expected += move
       expected = u.clamps ? clamp(expected, 0, u.largest) : expected - Math.floor(expected / u.ring) * u.ring
@@ -455,8 +466,19 @@ export class Codec {
     const k = ((lane * 4 + this.attached) * 5 + this.speed) * 12
     // Not a loop: this is a third of the time of a row.
     const total =
-      128 + w[k] * f[0] + w[k + 1] * f[1] + w[k + 2] * f[2] + w[k + 3] * f[3] + w[k + 4] * f[4] + w[k + 5] * f[5] +
-      w[k + 6] * f[6] + w[k + 7] * f[7] + w[k + 8] * f[8] + w[k + 9] * f[9] + w[k + 10] * f[10] + w[k + 11] * f[11]
+      128 +
+      w[k] * f[0] +
+      w[k + 1] * f[1] +
+      w[k + 2] * f[2] +
+      w[k + 3] * f[3] +
+      w[k + 4] * f[4] +
+      w[k + 5] * f[5] +
+      w[k + 6] * f[6] +
+      w[k + 7] * f[7] +
+      w[k + 8] * f[8] +
+      w[k + 9] * f[9] +
+      w[k + 10] * f[10] +
+      w[k + 11] * f[11]
     const symbol = this.symbol(this.set.residuals[lane * 32 + clamp(total >> 8, 0, 31)])
     let d = symbol
     let v = 0

@@ -1,6 +1,6 @@
 // The schema text: PROTOCOL.md, section 5.
 
-import { type BitReader, ByteReader, BitWriter, ByteWriter, decodeText } from './bits.ts'
+import { type BitReader, BitWriter, ByteReader, ByteWriter, decodeText } from './bits.ts'
 import { Code, fail, WireError } from './codes.ts'
 import * as limit from './limits.ts'
 
@@ -46,8 +46,14 @@ export class Field {
   /** is reports whether f has the same line but for the path. */
   is(f: Field): boolean {
     return (
-      this.kind === f.kind && this.n === f.n && this.largest === f.largest && this.low === f.low && this.step === f.step &&
-      this.always === f.always && this.linear === f.linear && this.owner === f.owner
+      this.kind === f.kind &&
+      this.n === f.n &&
+      this.largest === f.largest &&
+      this.low === f.low &&
+      this.step === f.step &&
+      this.always === f.always &&
+      this.linear === f.linear &&
+      this.owner === f.owner
     )
   }
 
@@ -291,7 +297,10 @@ class Parser {
 
   private wrong(detail: string): never {
     const line = this.lines?.[this.at]
-    throw new WireError(Code.badMessage, `schema text${line === undefined ? '' : `, line ${this.at + 1}, ${JSON.stringify(line.slice(0, 80))}`}: ${detail}`)
+    throw new WireError(
+      Code.badMessage,
+      `schema text${line === undefined ? '' : `, line ${this.at + 1}, ${JSON.stringify(line.slice(0, 80))}`}: ${detail}`,
+    )
   }
 
   private next(): void {
@@ -318,8 +327,22 @@ class Parser {
     for (; this.is('command'); ) commands.push(this.command())
     for (; this.is('event'); ) events.push(this.event())
     this.must(this.at === this.lines.length, 'a line out of place')
-    this.must(commands.length <= limit.maxCommandKinds && events.length <= limit.maxEventKinds, 'too many commands or events')
-    return { text: this.text, hash: hashOf(this.text), components, values: this.values, texts, kinds, motion, input, commands, events }
+    this.must(
+      commands.length <= limit.maxCommandKinds && events.length <= limit.maxEventKinds,
+      'too many commands or events',
+    )
+    return {
+      text: this.text,
+      hash: hashOf(this.text),
+      components,
+      values: this.values,
+      texts,
+      kinds,
+      motion,
+      input,
+      commands,
+      events,
+    }
   }
 
   private is(keyword: string): boolean {
@@ -414,7 +437,10 @@ class Parser {
     const m = /^(.*)\[(\d+)\]$/.exec(f.path)
     if (m === null || m[2] === '0') return
     const last = before.at(-1)
-    this.must(m[2][0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]) - 1n}]` && last.is(f), 'an element does not follow the one before, or is not like it')
+    this.must(
+      m[2][0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]) - 1n}]` && last.is(f),
+      'an element does not follow the one before, or is not like it',
+    )
   }
 
   private textField(component: number): TextField {
@@ -486,7 +512,12 @@ class Parser {
     f.step = this.double(w[3])
     f.largest = this.decimal(w[4], 1, 2 ** 32 - 2)
     f.n = 32 - Math.clz32(f.largest)
-    const ok = Number.isFinite(f.low) && !Object.is(f.low, -0) && f.step > 0 && Number.isFinite(f.step) && Number.isFinite(f.low + f.largest * f.step)
+    const ok =
+      Number.isFinite(f.low) &&
+      !Object.is(f.low, -0) &&
+      f.step > 0 &&
+      Number.isFinite(f.step) &&
+      Number.isFinite(f.low + f.largest * f.step)
     this.must(ok, 'a range that is not finite')
   }
 

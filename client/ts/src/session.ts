@@ -11,10 +11,10 @@ import { Inputs, stampAt } from './inputs.ts'
 import * as limit from './limits.ts'
 import * as messages from './messages.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
-import { Events, guard, type Observer, type Outcome, Replica, ReplicaStats } from './replica.ts'
-import { type CommandKind, type Message, parseSchema, type Payload, type Schema } from './schema.ts'
-import { checkBodies, type Simulation } from './simulation.ts'
 import type { Prediction } from './predict.ts'
+import { Events, guard, type Observer, type Outcome, Replica, ReplicaStats } from './replica.ts'
+import { type CommandKind, type Message, type Payload, parseSchema, type Schema } from './schema.ts'
+import { checkBodies, type Simulation } from './simulation.ts'
 import type { Tables } from './tables.ts'
 import { Shape, type Struct } from './values.ts'
 import { checkWishes, Wishes } from './wishes.ts'
@@ -111,7 +111,15 @@ export class DivergedError extends Error {
 }
 
 /** resumedAlike and movedAlike are what a Welcome has from the one before, if the session resumes or moves. */
-const resumedAlike = ['session', 'epoch', 'generationFloor', 'generationCeiling', 'maxSlots', 'schema', 'simulate'] as const
+const resumedAlike = [
+  'session',
+  'epoch',
+  'generationFloor',
+  'generationCeiling',
+  'maxSlots',
+  'schema',
+  'simulate',
+] as const
 const movedAlike = ['protocol', 'tables', 'session'] as const
 
 function same(a: messages.Welcome, b: messages.Welcome, keys: readonly (keyof messages.Welcome)[]): boolean {
@@ -119,9 +127,19 @@ function same(a: messages.Welcome, b: messages.Welcome, keys: readonly (keyof me
 }
 
 /** World is what a Welcome says of a world. */
-type World = Pick<messages.Welcome, 'generationFloor' | 'generationCeiling' | 'maxSlots' | 'tickHz' | 'snapshotHz' | 'simulate'>
+type World = Pick<
+  messages.Welcome,
+  'generationFloor' | 'generationCeiling' | 'maxSlots' | 'tickHz' | 'snapshotHz' | 'simulate'
+>
 
-const noWorld: World = { generationFloor: 0, generationCeiling: 0, maxSlots: 0, tickHz: 1, snapshotHz: 0, simulate: false }
+const noWorld: World = {
+  generationFloor: 0,
+  generationCeiling: 0,
+  maxSlots: 0,
+  tickHz: 1,
+  snapshotHz: 0,
+  simulate: false,
+}
 
 /** Session takes bytes and times, and gives bytes. Times are in ms since any fixed origin. */
 export class Session {
@@ -188,7 +206,8 @@ export class Session {
     checkLimit('maxBytes', config.maxBytes, minMaxBytes, defaultMaxBytes)
     checkText('name', config.name, limit.maxName)
     checkText('room', config.room, limit.maxRoom)
-    if ((config.token?.length ?? 0) > limit.maxToken) throw new RangeError(`token has ${config.token!.length} bytes, at most ${limit.maxToken}`)
+    if ((config.token?.length ?? 0) > limit.maxToken)
+      throw new RangeError(`token has ${config.token!.length} bytes, at most ${limit.maxToken}`)
     this.send(messages.Type.hello, this.hello())
   }
 
@@ -283,7 +302,8 @@ export class Session {
 
   private message(type: number, body: Uint8Array): void {
     const { Type } = messages
-    if (!this.joinedNow && type !== Type.welcome && type !== Type.refused) fail(`a message of type ${type} before Welcome`)
+    if (!this.joinedNow && type !== Type.welcome && type !== Type.refused)
+      fail(`a message of type ${type} before Welcome`)
     switch (type) {
       case Type.pad:
         if (body.length > 0) fail('a Pad that is not empty')
@@ -316,8 +336,13 @@ export class Session {
     const m = messages.parseWelcome(body)
     const { tables } = this.config
     if (this.joinedNow) this.checkMove(m)
-    if (m.protocol !== limit.version) throw new WireError(Code.protocolVersion, `the server speaks version ${m.protocol}, the client ${limit.version}`)
-    if (m.tables !== tables.version) throw new WireError(Code.tablesMismatch, `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`)
+    if (m.protocol !== limit.version)
+      throw new WireError(Code.protocolVersion, `the server speaks version ${m.protocol}, the client ${limit.version}`)
+    if (m.tables !== tables.version)
+      throw new WireError(
+        Code.tablesMismatch,
+        `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`,
+      )
     if (!this.welcome && this.epoch !== 0n && m.epoch !== this.epoch) throw new WireError(Code.epochMismatch)
     if (m.maxSlots > limit.maxSlots) fail(`a world of ${m.maxSlots} slots`)
     if (m.simulate && !this.able) fail('simulate, which the client did not ask for')
@@ -328,7 +353,8 @@ export class Session {
   private checkMove(m: messages.Welcome): void {
     const was = this.welcome!
     this.budget.spend(cost.room + cost.schema * m.schemaText.length)
-    if (!same(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0) fail('a Welcome that is no move to another room')
+    if (!same(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0)
+      fail('a Welcome that is no move to another room')
   }
 
   /** layoutOf returns the layout of the schema that a Welcome names, and brings if the client lacks it. */
@@ -347,7 +373,8 @@ export class Session {
   /** join handles a checked Welcome: the session resumes or moves, or a new one begins (section 4). */
   private join(m: messages.Welcome, layout: Layout): void {
     const was = this.welcome
-    if (m.resumed && !(was && was.secret.length > 0 && same(was, m, resumedAlike))) fail('a session resumes, which was not requested')
+    if (m.resumed && !(was && was.secret.length > 0 && same(was, m, resumedAlike)))
+      fail('a session resumes, which was not requested')
     const moves = this.joinedNow
     const own = this.replica?.structure ?? 0
     // The session may also have moved while the connection was broken, and even have come back.
@@ -399,7 +426,20 @@ export class Session {
   private renew(layout: Layout, m: World): void {
     const { config } = this
     const limits = { entities: config.maxEntities ?? defaultMaxEntities, bytes: config.maxBytes ?? defaultMaxBytes }
-    this.replica = new Replica(layout, config.tables, m.generationFloor, m.generationCeiling, m.maxSlots, limits, config.observer ?? {}, this.events, this.wishes, this.stats, this.budget, m.simulate ? config.simulation : undefined)
+    this.replica = new Replica(
+      layout,
+      config.tables,
+      m.generationFloor,
+      m.generationCeiling,
+      m.maxSlots,
+      limits,
+      config.observer ?? {},
+      this.events,
+      this.wishes,
+      this.stats,
+      this.budget,
+      m.simulate ? config.simulation : undefined,
+    )
     if (m.snapshotHz > 0) this.replica.interval = Math.floor(m.tickHz / m.snapshotHz)
     this.controlled = none
     this.clock = new Clock(m.tickHz)
@@ -429,7 +469,16 @@ export class Session {
   /** abandon ends the commands that will not be answered. */
   private abandon(): void {
     for (const f of this.unanswered.splice(0)) {
-      this.finish(f, { id: f.id, target: f.target, code: undefined, codeName: 'unanswered', verdict: 'pending', text: '', answer: undefined, payload: undefined })
+      this.finish(f, {
+        id: f.id,
+        target: f.target,
+        code: undefined,
+        codeName: 'unanswered',
+        verdict: 'pending',
+        text: '',
+        answer: undefined,
+        payload: undefined,
+      })
     }
   }
 
@@ -488,7 +537,8 @@ export class Session {
       this.inputs.echoed(now, h.echo, sent - hold, sent)
     }
     let before = c.tick
-    if (h.seq === c.next) { // others would have been empty too, and were not sent
+    if (h.seq === c.next) {
+      // others would have been empty too, and were not sent
       before = Math.max(before, h.tick - this.intervalTicks)
     }
     c.snapshot(now, h.tick, before)
@@ -553,7 +603,12 @@ export class Session {
 
   /** link describes the connection: times in ms. */
   get link(): { readonly rtt: number; readonly jitter: number; readonly delay: number; readonly lead: number } {
-    return { rtt: this.clock.trips.least, jitter: this.clock.jitter, delay: this.renderer.delay.value, lead: this.inputs.lead.value }
+    return {
+      rtt: this.clock.trips.least,
+      jitter: this.clock.jitter,
+      delay: this.renderer.delay.value,
+      lead: this.inputs.lead.value,
+    }
   }
 
   /** serverTick returns the server's tick at now with fractions, 0 before the first snapshot. */
@@ -566,9 +621,11 @@ export class Session {
   /** setInput sets what the player holds down from now on, and returns the tick that it is for. */
   setInput(input: Struct | Uint8Array, now: number): number {
     const m = this.schema?.input
-    if (m ? input instanceof Uint8Array : !(input instanceof Uint8Array)) throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
+    if (m ? input instanceof Uint8Array : !(input instanceof Uint8Array))
+      throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
     if (!m) {
-      if (input.length > limit.maxInputBytes) throw new RangeError(`an input of ${input.length} bytes, at most ${limit.maxInputBytes}`)
+      if (input.length > limit.maxInputBytes)
+        throw new RangeError(`an input of ${input.length} bytes, at most ${limit.maxInputBytes}`)
       return this.inputs.push((input as Uint8Array).slice(), now, this.replica?.input ?? 0)
     }
     return this.setPayload(this.inputShape!.quantise(input, m.values), now)
@@ -645,17 +702,33 @@ export class Session {
 
   private sendCommand(name: string, target: Handle, args: Uint8Array, wishes: number[]): SentCommand {
     if (!this.joined) throw new NotJoinedError()
-    if (name === '' || args.length > limit.maxArgs) throw new RangeError(`command ${name} with ${args.length} bytes of arguments, at most ${limit.maxArgs}`)
-    if (this.unanswered.length === limit.maxUnanswered) throw new RangeError(`${limit.maxUnanswered} commands are unanswered`)
+    if (name === '' || args.length > limit.maxArgs)
+      throw new RangeError(`command ${name} with ${args.length} bytes of arguments, at most ${limit.maxArgs}`)
+    if (this.unanswered.length === limit.maxUnanswered)
+      throw new RangeError(`${limit.maxUnanswered} commands are unanswered`)
     checkWishes(wishes)
     const real = this.real(target)
-    if (real !== target && real === none) throw new RangeError('the target is provisional: command the entity after the answer')
+    if (real !== target && real === none)
+      throw new RangeError('the target is provisional: command the entity after the answer')
     const id = (this.command = (this.command + 1) >>> 0)
     this.commands++
     const provisional = wishes[0] ?? 0
     this.wishes.sent(provisional, wishes.length, this.commands)
-    this.send(messages.Type.command, messages.encodeCommand({ id, name, target: real, args, provisional, wishes: wishes.length, view: this.inputs.commandView }))
-    const result = new Promise<Result>((resolve) => this.unanswered.push({ id, name, target: real, provisional, wishes: wishes.length, resolve }))
+    this.send(
+      messages.Type.command,
+      messages.encodeCommand({
+        id,
+        name,
+        target: real,
+        args,
+        provisional,
+        wishes: wishes.length,
+        view: this.inputs.commandView,
+      }),
+    )
+    const result = new Promise<Result>((resolve) =>
+      this.unanswered.push({ id, name, target: real, provisional, wishes: wishes.length, resolve }),
+    )
     return { id, result }
   }
 
@@ -676,7 +749,16 @@ export class Session {
       this.wishes.result(f.provisional, f.wishes)
     }
     const answer = form && payload ? new Shape(form.fields, form.texts).restore(payload) : undefined
-    this.finish(f, { id: m.id, target: m.target, code, codeName: codeName(code), verdict, text: m.text, answer, payload })
+    this.finish(f, {
+      id: m.id,
+      target: m.target,
+      code,
+      codeName: codeName(code),
+      verdict,
+      text: m.text,
+      answer,
+      payload,
+    })
   }
 
   private readAnswer(form: Message | undefined, b: Uint8Array): Payload | undefined {
@@ -693,7 +775,9 @@ export class Session {
 
 function checkLimit(what: string, n: number | undefined, least: number, otherwise: number): void {
   if (n !== undefined && !(Number.isSafeInteger(n) && n >= least)) {
-    throw new RangeError(`${what} is ${n}: in the client's config, give a whole number of at least ${least}, or undefined for ${otherwise}`)
+    throw new RangeError(
+      `${what} is ${n}: in the client's config, give a whole number of at least ${least}, or undefined for ${otherwise}`,
+    )
   }
 }
 

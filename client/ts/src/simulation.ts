@@ -25,7 +25,18 @@ const bodyLines = ['Position[0]', 'Position[1]', 'Position[2]', 'Velocity[0]', '
 /** checkBodies checks that a schema has what a session that simulates needs (section 4). */
 export function checkBodies(s: Schema, tickHz: number): void {
   const body = s.components.find((c) => c.name === 'body')
-  const ok = body?.fields.length === 6 && body.fields.every((f, i) => f.path === bodyLines[i] && f.linear && !f.owner && f.kind === 'range' &&
-    (i < 3 ? f.low === -1024 && f.step === 1 / 256 && f.largest === 524_288 : f.low === -128 && f.step === 1 / 32 && f.largest === 8192))
-  if (!ok || s.motion?.tickHz !== tickHz) fail('the session simulates, but the schema lacks the component body or the motion line for it')
+  const ok =
+    body?.fields.length === 6 &&
+    body.fields.every(
+      (f, i) =>
+        f.path === bodyLines[i] &&
+        f.linear &&
+        !f.owner &&
+        f.kind === 'range' &&
+        (i < 3
+          ? f.low === -1024 && f.step === 1 / 256 && f.largest === 524_288
+          : f.low === -128 && f.step === 1 / 32 && f.largest === 8192),
+    )
+  if (!ok || s.motion?.tickHz !== tickHz)
+    fail('the session simulates, but the schema lacks the component body or the motion line for it')
 }

@@ -57,7 +57,13 @@ export class StateHeader {
     this.audit = this.audited ? r.u32() : 0
     this.rows = r.uvarint('rows', limit.maxRows)
     this.rest = r.at
-    if (flags > 31 || (this.audited && !this.complete) || (this.exact && this.rows === 0) || (this.continued && this.seq === 1)) fail(`a State datagram with the flags ${flags}`)
+    if (
+      flags > 31 ||
+      (this.audited && !this.complete) ||
+      (this.exact && this.rows === 0) ||
+      (this.continued && this.seq === 1)
+    )
+      fail(`a State datagram with the flags ${flags}`)
     if (input > this.tick + 1) fail(`an input of ${input - 1} ticks before tick ${this.tick}`)
     if (this.seq === 0 || this.tick === 0) fail('a State datagram of number 0 or tick 0')
     this.input = input === 0 ? 0 : this.tick + 1 - input
@@ -92,7 +98,8 @@ export class Baseline {
     if (this.age === 0) return
     if (this.age >= tick) r.refuse(`a baseline of ${this.age} ticks before tick ${tick}`)
     this.gap = r.golomb(2)
-    if (this.gap > 0 && this.gap >= tick - this.age) r.refuse(`a baseline of ${this.gap} ticks before tick ${tick - this.age}`)
+    if (this.gap > 0 && this.gap >= tick - this.age)
+      r.refuse(`a baseline of ${this.gap} ticks before tick ${tick - this.age}`)
   }
 }
 
@@ -178,7 +185,15 @@ export interface TickInput {
 }
 
 /** encodeInput writes an Input datagram with the newest n inputs, newest first. */
-export function encodeInput(w: ByteWriter, stamp: number, acks: Acks, structure: number, inputs: readonly TickInput[], from: number, n: number): void {
+export function encodeInput(
+  w: ByteWriter,
+  stamp: number,
+  acks: Acks,
+  structure: number,
+  inputs: readonly TickInput[],
+  from: number,
+  n: number,
+): void {
   w.reset()
   w.u8(typeInput)
   w.u32(stamp)

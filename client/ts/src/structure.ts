@@ -90,7 +90,8 @@ function readRecord(r: ByteReader, simulation: Simulation | undefined): Structur
     default:
       x.extension = simulation?.readExtension(r, x.detail)
   }
-  if (!simulation && (x.op === Op.extension || x.form >= 0)) fail('a record of a simulation, in a session that does not simulate')
+  if (!simulation && (x.op === Op.extension || x.form >= 0))
+    fail('a record of a simulation, in a session that does not simulate')
   return x
 }
 

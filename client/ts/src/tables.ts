@@ -80,7 +80,8 @@ export class Tables {
   /** The file is one of the server's worldd train, or defaultTables'. */
   constructor(file: Uint8Array) {
     this.version = versionOf(file)
-    for (let i = 0; i < magic.length; i++) if (file[i] !== magic.charCodeAt(i)) fail('not a file of tables of this version')
+    for (let i = 0; i < magic.length; i++)
+      if (file[i] !== magic.charCodeAt(i)) fail('not a file of tables of this version')
     const r = new ByteReader(file, magic.length)
     const sets = r.uvarint('sets', 64)
     if (sets === 0) fail('tables without a set')
@@ -98,7 +99,11 @@ export class Tables {
   private readSet(r: ByteReader): void {
     const shapes: string[] = []
     for (let n = r.uvarint('shapes', 64); n > 0; n--) shapes.push(readShape(r))
-    const set: TableSet = { weights: readWeights(r, 4 * 4 * 5 * 15), scales: readWeights(r, lanes * 4 * 5 * 12), residuals: [] as Code[] }
+    const set: TableSet = {
+      weights: readWeights(r, 4 * 4 * 5 * 15),
+      scales: readWeights(r, lanes * 4 * 5 * 12),
+      residuals: [] as Code[],
+    }
     for (let i = 0; i < lanes * scales; i++) (set.residuals as Code[]).push(readCode(r, residualSymbols))
     this.sets.push(set)
     for (const shape of shapes) if (!this.ofShape.has(shape)) this.ofShape.set(shape, set)

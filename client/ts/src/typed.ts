@@ -47,7 +47,10 @@ export class CommandType<Args, Answer> {
   }
 
   /** do asks the server to execute the command once: see Client.do. */
-  do(c: { do(name: string, args?: Struct, target?: Handle): Promise<Result> }, ...[args, target]: ArgsAndTarget<Args>): Promise<TypedResult<Answer>> {
+  do(
+    c: { do(name: string, args?: Struct, target?: Handle): Promise<Result> },
+    ...[args, target]: ArgsAndTarget<Args>
+  ): Promise<TypedResult<Answer>> {
     return c.do(this.name, args as Struct | undefined, target) as Promise<TypedResult<Answer>>
   }
 }
@@ -80,7 +83,11 @@ export class EventType<T> {
   }
 
   /** on calls f for each event; rendered: when the render reaches its tick. */
-  on(c: { on(event: string, f: EventHandler, rendered?: boolean): void }, f: (tick: number, event: T) => void, rendered = false): void {
+  on(
+    c: { on(event: string, f: EventHandler, rendered?: boolean): void },
+    f: (tick: number, event: T) => void,
+    rendered = false,
+  ): void {
     c.on(this.name, f as EventHandler, rendered)
   }
 }

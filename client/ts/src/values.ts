@@ -1,6 +1,6 @@
 // Fields between their uint32 values and what a game sees: PROTOCOL.md, section 5.
 
-import { type Handle, indexOf, generationOf, newHandle } from './handles.ts'
+import { generationOf, type Handle, indexOf, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
 import { type Field, noText, type Text, type TextField } from './schema.ts'
 
@@ -174,7 +174,14 @@ const q0: Quaternion = [0, 0, 0, 1]
 const q1: Quaternion = [0, 0, 0, 1]
 
 /** blendQuaternion is blend of a quat, the shorter way, into q. */
-export function blendQuaternion(f: Field, a: Uint32Array, from: number, to: number, ratio: number, q: Quaternion): Quaternion {
+export function blendQuaternion(
+  f: Field,
+  a: Uint32Array,
+  from: number,
+  to: number,
+  ratio: number,
+  q: Quaternion,
+): Quaternion {
   if (ratio <= 0 || (ratio >= 1 && !f.linear)) return quaternionOf(f, a[ratio >= 1 ? to : from], q)
   quaternionOf(f, a[from], q0)
   quaternionOf(f, a[to], q1)
@@ -191,7 +198,10 @@ export function blendQuaternion(f: Field, a: Uint32Array, from: number, to: numb
 
 /** partsOf returns the parts of a path. */
 function partsOf(path: string): (string | number)[] {
-  return path.split(/[.[\]]+/).filter((s) => s !== '').map((s) => (/^\d+$/.test(s) ? Number(s) : s))
+  return path
+    .split(/[.[\]]+/)
+    .filter((s) => s !== '')
+    .map((s) => (/^\d+$/.test(s) ? Number(s) : s))
 }
 
 /**
@@ -235,7 +245,10 @@ export class Shape {
 
   /** restore returns the struct of a quantised message. */
   restore(p: { values: Uint32Array; texts: Text[] }): Struct {
-    return this.make((i) => valueOf(this.fields[i], p.values, this.fields[i].index), (i) => p.texts[i])
+    return this.make(
+      (i) => valueOf(this.fields[i], p.values, this.fields[i].index),
+      (i) => p.texts[i],
+    )
   }
 
   /** quantise returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
@@ -257,7 +270,13 @@ function assign(root: Struct, parts: (string | number)[], v: unknown): void {
     }
     at = next
   }
-  if (parts.length > 0) Object.defineProperty(at, parts[parts.length - 1], { value: v, enumerable: true, configurable: true, writable: true })
+  if (parts.length > 0)
+    Object.defineProperty(at, parts[parts.length - 1], {
+      value: v,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
 }
 
 function find(root: unknown, parts: (string | number)[]): unknown {

@@ -34,15 +34,18 @@ export class Wishes {
 
   /** take returns a new provisional handle. */
   take(): Handle {
-    if (this.open >= maxOpen && !this.rejectUnused()) throw new RangeError(`${maxOpen} provisional handles await answers: take fewer`)
+    if (this.open >= maxOpen && !this.rejectUnused())
+      throw new RangeError(`${maxOpen} provisional handles await answers: take fewer`)
     const oldest = this.list.keys().next().value
     if (this.list.size === maxKept && oldest !== undefined) {
       const x = this.list.get(oldest)!
-      if (isOpen(x) && x.state !== 'unused') throw new RangeError('a provisional handle has awaited its answer for too long: take fewer')
+      if (isOpen(x) && x.state !== 'unused')
+        throw new RangeError('a provisional handle has awaited its answer for too long: take fewer')
       if (isOpen(x)) this.open--
       this.list.delete(oldest)
     }
-    if (this.next === 2 ** 32 - 1) throw new RangeError('all provisional handles are used up: connect with a new client')
+    if (this.next === 2 ** 32 - 1)
+      throw new RangeError('all provisional handles are used up: connect with a new client')
     this.list.set(this.next, { state: 'unused', entity: none, command: 0, tick: 0 })
     this.open++
     return newHandle(this.next++, provisionalGeneration)
@@ -153,7 +156,8 @@ export class Wishes {
       const index = p.values[f.index]
       const generation = p.values[f.index + 1]
       if (generation % 2 === 1 || generation === 0) continue
-      if (generation !== provisionalGeneration || index >= this.next) throw new RangeError(`${index}v${generation} is no handle of this client`)
+      if (generation !== provisionalGeneration || index >= this.next)
+        throw new RangeError(`${index}v${generation} is no handle of this client`)
       const x = this.list.get(index)
       if (!x || !isOpen(x)) {
         const real = this.entity(index)
@@ -173,11 +177,14 @@ export class Wishes {
 
   /** ofCommand checks the handles that a raw command names, and returns their indexes, ascending. */
   ofCommand(handles: readonly Handle[]): number[] {
-    return handles.map((h) => {
-      const x = this.list.get(indexOf(h))
-      if (generationOf(h) !== provisionalGeneration || !x || !this.mayName(indexOf(h), x, false)) throw new RangeError('a handle that a command cannot name: take one for each command')
-      return indexOf(h)
-    }).sort((a, b) => a - b)
+    return handles
+      .map((h) => {
+        const x = this.list.get(indexOf(h))
+        if (generationOf(h) !== provisionalGeneration || !x || !this.mayName(indexOf(h), x, false))
+          throw new RangeError('a handle that a command cannot name: take one for each command')
+        return indexOf(h)
+      })
+      .sort((a, b) => a - b)
   }
 }
 
@@ -185,6 +192,8 @@ export class Wishes {
 export function checkWishes(indexes: readonly number[]): void {
   const n = indexes.length
   if (n > limit.maxWishes || (n > 0 && indexes[n - 1] - indexes[0] !== n - 1)) {
-    throw new RangeError(`a command has ${n} provisional handles: want at most ${limit.maxWishes}, taken one right after the other`)
+    throw new RangeError(
+      `a command has ${n} provisional handles: want at most ${limit.maxWishes}, taken one right after the other`,
+    )
   }
 }

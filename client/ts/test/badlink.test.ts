@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { BadLink, goodLink, type Link as Conditions, random } from '../page/badlink.ts'
+import { BadLink, type Link as Conditions, goodLink, random } from '../page/badlink.ts'
 import * as server from './server.ts'
 
 mock.timers.enable({ apis: ['setTimeout'] })
@@ -13,7 +13,12 @@ class Bench {
 
   constructor(link: Conditions) {
     this.link = link
-    this.bad = new BadLink(this.inner, () => this.now, () => this.link, random(1))
+    this.bad = new BadLink(
+      this.inner,
+      () => this.now,
+      () => this.link,
+      random(1),
+    )
   }
 
   pass(ms: number): void {
@@ -34,7 +39,11 @@ test('a good link passes everything on at once', () => {
   b.inner.deliverDatagram(bytes(2), 1000)
   b.bad.sendDatagram(bytes(3))
   assert.equal(arrived, 2)
-  assert.deepEqual(b.bad.receive(), { stream: [bytes(1)], datagrams: [{ bytes: bytes(2), at: 1000 }], error: undefined })
+  assert.deepEqual(b.bad.receive(), {
+    stream: [bytes(1)],
+    datagrams: [{ bytes: bytes(2), at: 1000 }],
+    error: undefined,
+  })
   assert.deepEqual(b.inner.datagrams, [bytes(3)])
 })
 
@@ -73,8 +82,12 @@ test('datagrams are lost and overtake each other, and the stream keeps every byt
     b.pass(2)
   }
   b.pass(500)
-  assert.deepEqual(stream, Array.from({ length: 2000 }, (_, i) => i))
-  for (const arrived of [datagrams.length, b.inner.datagrams.length]) assert.ok(arrived > 1850 && arrived < 1950, `${arrived} of 2000`)
+  assert.deepEqual(
+    stream,
+    Array.from({ length: 2000 }, (_, i) => i),
+  )
+  for (const arrived of [datagrams.length, b.inner.datagrams.length])
+    assert.ok(arrived > 1850 && arrived < 1950, `${arrived} of 2000`)
   assert.ok(datagrams.some((d, i) => i > 0 && d < datagrams[i - 1]))
   assert.ok(late < 2)
 })

@@ -1,12 +1,12 @@
 // Prints how long rows take to decode: bundle and run with node. It is no test.
 
-import { defaultTables } from '../src/tables.ts'
 import { BitReader } from '../src/bits.ts'
 import { Codec, Past } from '../src/rows.ts'
 import { parseSchema } from '../src/schema.ts'
 import { Session } from '../src/session.ts'
-import { bytes, lines } from './vectors.ts'
+import { defaultTables } from '../src/tables.ts'
 import type { Step } from './player.ts'
+import { bytes, lines } from './vectors.ts'
 
 interface Row {
   case?: string
@@ -59,13 +59,21 @@ function rows(): void {
     for (let k = 0; k < 200; k++) pass()
     best = Math.min(best, (performance.now() - start) / 200)
   }
-  console.log(`${all.length} rows of the vectors (${codec!.schema.components.map((c) => c.name)}): ${((best / all.length) * 1e6).toFixed(0)} ns a row, ${((best / all.length) * 100).toFixed(4)} ms for 100`)
+  console.log(
+    `${all.length} rows of the vectors (${codec!.schema.components.map((c) => c.name)}): ${((best / all.length) * 1e6).toFixed(0)} ns a row, ${((best / all.length) * 100).toFixed(4)} ms for 100`,
+  )
 }
 
 /** whole datagrams of a simulation. */
 function sessions(): void {
-  const steps = lines<Step>('simulation-80.jsonl').filter((s) => s.stream !== undefined || s.datagram !== undefined || s.lost)
-  const data = steps.map((s) => ({ lost: s.lost, stream: s.stream !== undefined, b: bytes(s.stream ?? s.datagram ?? '') }))
+  const steps = lines<Step>('simulation-80.jsonl').filter(
+    (s) => s.stream !== undefined || s.datagram !== undefined || s.lost,
+  )
+  const data = steps.map((s) => ({
+    lost: s.lost,
+    stream: s.stream !== undefined,
+    b: bytes(s.stream ?? s.datagram ?? ''),
+  }))
   let best = Infinity
   let applied = 0
   for (let i = 0; i < 300; i++) {
@@ -88,7 +96,9 @@ function sessions(): void {
     applied = s.replica!.stats.rows + s.replica!.stats.rowsLate
     best = Math.min(best, time / applied)
   }
-  console.log(`simulation-80, whole datagrams: ${applied} rows, ${(best * 1e6).toFixed(0)} ns a row, ${(best * 100).toFixed(4)} ms for 100`)
+  console.log(
+    `simulation-80, whole datagrams: ${applied} rows, ${(best * 1e6).toFixed(0)} ns a row, ${(best * 100).toFixed(4)} ms for 100`,
+  )
 }
 
 rows()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { State } from '../src/motion/columns.ts'
 import type { Entity } from '../src/entity.ts'
+import { State } from '../src/motion/columns.ts'
 import { Session } from '../src/session.ts'
 import { simulation } from '../src/simulation.ts'
 import { defaultTables } from '../src/tables.ts'

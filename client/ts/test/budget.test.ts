@@ -25,7 +25,13 @@ class Crowd {
 
   enter(n: number, tick: number): void {
     for (let slot = 0; slot < n; slot++) {
-      const s = Object.assign(new State(), { x: Math.fround(slot / 1000), y: 15, z: Math.fround(slot / 700), vx: 1, awake: true })
+      const s = Object.assign(new State(), {
+        x: Math.fround(slot / 1000),
+        y: 15,
+        z: Math.fround(slot / 700),
+        vx: 1,
+        awake: true,
+      })
       this.bodies.entered(handle(slot), 0, tick, s)
     }
   }
@@ -33,29 +39,68 @@ class Crowd {
   effects(n: number, tick: number, follow: boolean): void {
     this.bodies.extend({ type: 'program', number: 0, code: codes[0] }, tick, () => true)
     for (let slot = 0; slot < n; slot++) {
-      const path = { form: follow ? PathForm.following : 0, center: zero, velocity: zero, axisU: zero, axisV: zero, phase: 0, rate: 0 }
-      this.bodies.extend({
-        type: 'added', effect: handle(slot), program: 0, mode: 0, layers: 0, back: 0, age: 1, life: 0,
-        way: { path, leader: follow ? handle(slot % 100) : nobody }, params: new Float32Array(0),
-      }, tick, () => true)
+      const path = {
+        form: follow ? PathForm.following : 0,
+        center: zero,
+        velocity: zero,
+        axisU: zero,
+        axisV: zero,
+        phase: 0,
+        rate: 0,
+      }
+      this.bodies.extend(
+        {
+          type: 'added',
+          effect: handle(slot),
+          program: 0,
+          mode: 0,
+          layers: 0,
+          back: 0,
+          age: 1,
+          life: 0,
+          way: { path, leader: follow ? handle(slot % 100) : nobody },
+          params: new Float32Array(0),
+        },
+        tick,
+        () => true,
+      )
     }
   }
 
   change(n: number, tick: number): void {
-    for (let i = 0; i < n; i++) this.bodies.extend({ type: 'changed', effect: handle(0), back: 0, way: null, params: new Float32Array(0) }, tick, () => true)
+    for (let i = 0; i < n; i++)
+      this.bodies.extend(
+        { type: 'changed', effect: handle(0), back: 0, way: null, params: new Float32Array(0) },
+        tick,
+        () => true,
+      )
   }
 
   /** update applies n complete snapshots, ticks apart, at now. */
   update(now: number, n: number, tick: number, apart: number): void {
     this.budget.pay(now)
     for (let i = 0; i < n; i++) {
-      this.bodies.applied({ seq: ++this.seq, tick: tick + i * apart, structure: 0, complete: true, continued: false, audited: false, audit: 0 }, 0)
+      this.bodies.applied(
+        {
+          seq: ++this.seq,
+          tick: tick + i * apart,
+          structure: 0,
+          complete: true,
+          continued: false,
+          audited: false,
+          audit: 0,
+        },
+        0,
+      )
     }
   }
 }
 
 test('however many snapshots an update applies, the work is bounded', () => {
-  const cases: Record<string, { bodies?: number; effects?: number; follow?: boolean; from?: number; apart: number; changes?: number }> = {
+  const cases: Record<
+    string,
+    { bodies?: number; effects?: number; follow?: boolean; from?: number; apart: number; changes?: number }
+  > = {
     'an empty world, far apart': { apart: 200_000 },
     'bodies, far apart': { bodies: 300, apart: 200_000 },
     'bodies of the past': { bodies: 300, from: 1_000_000, apart: 1 },
@@ -65,7 +110,9 @@ test('however many snapshots an update applies, the work is bounded', () => {
     'effects that follow': { bodies: 300, effects: 4096, follow: true, apart: 1 },
     'changes of effects in a tick': { bodies: 5000, effects: 1, changes: 20_000, apart: 1 },
   }
-  for (const [name, { bodies = 0, effects = 0, follow = false, from = 0, apart, changes = 0 }] of Object.entries(cases)) {
+  for (const [name, { bodies = 0, effects = 0, follow = false, from = 0, apart, changes = 0 }] of Object.entries(
+    cases,
+  )) {
     const c = new Crowd()
     c.enter(bodies, 10)
     if (effects > 0) c.effects(effects, 10, follow)
@@ -74,7 +121,10 @@ test('however many snapshots an update applies, the work is bounded', () => {
     assert.equal(c.budget.debt, 0)
     c.update(60_000, 256, 11 + from, apart)
     const { overruns, behind, steps } = c.bodies.stats
-    assert.ok(c.budget.debt <= 3 * maxWork && overruns <= 1 && behind > 0 && steps * 0.000_15 <= 2 * maxWork, `${name}: ${c.budget.debt} ms, ${JSON.stringify(c.bodies.stats)}`)
+    assert.ok(
+      c.budget.debt <= 3 * maxWork && overruns <= 1 && behind > 0 && steps * 0.000_15 <= 2 * maxWork,
+      `${name}: ${c.budget.debt} ms, ${JSON.stringify(c.bodies.stats)}`,
+    )
   }
 })
 
@@ -111,16 +161,20 @@ test('a client that had no time for a while computes the same as one that had', 
 })
 
 test('what cannot wait ends the session of a server that causes too much of it', async () => {
-  const moves = (s: Session, i: number): void => s.receiveStream(server.welcome({ epoch: 8 + i, text: '', structure: i + 1 }))
+  const moves = (s: Session, i: number): void =>
+    s.receiveStream(server.welcome({ epoch: 8 + i, text: '', structure: i + 1 }))
   const join = async (): Promise<Session> => {
     const s = new Session({ tables: await defaultTables() })
     s.receiveStream(server.welcome())
     return s
   }
   const flooded = await join()
-  assert.throws(() => {
-    for (let i = 0; i < 1_000_000; i++) moves(flooded, i)
-  }, { code: 19, message: /the server causes/ })
+  assert.throws(
+    () => {
+      for (let i = 0; i < 1_000_000; i++) moves(flooded, i)
+    },
+    { code: 19, message: /the server causes/ },
+  )
   const s = await join()
   for (let i = 0; i < 1000; i++) {
     s.receive({ stream: [], datagrams: [], error: undefined }, i * frame)

@@ -14,7 +14,10 @@ test('a client joins, and shows what it is sent', async () => {
   const events: unknown[] = []
   const s = await new Stage().join()
   s.client.on('chime', (tick, e) => events.push([tick, e.Serial]))
-  assert.deepEqual(s.states.map((x) => x.state), ['joined'])
+  assert.deepEqual(
+    s.states.map((x) => x.state),
+    ['joined'],
+  )
   s.link.deliver(server.structure(1, server.enter(5, 3), Uint8Array.of(5, 1, 200)))
   assert.equal(s.client.replica.all.length, 0, 'changes are made in update only')
   s.client.update()
@@ -40,7 +43,10 @@ test('a refusal rejects with its code', async () => {
   await s.dialled(1)
   s.link.deliver(server.end(Type.refused, 8))
   await assert.rejects(connecting, { code: 8, codeName: 'unauthorized', fault: 'client', retry: false })
-  assert.deepEqual(s.states.map((x) => x.state), ['ended'])
+  assert.deepEqual(
+    s.states.map((x) => x.state),
+    ['ended'],
+  )
 })
 
 test('a lost connection resumes, with entities, handles and counters as they were', async () => {
@@ -57,7 +63,14 @@ test('a lost connection resumes, with entities, handles and counters as they wer
   assert.deepEqual([hello.session, hello.structure, hello.secret.length, hello.epoch], [1n, 1, 16, 0n])
   assert.equal(hello.schema, s.client.schema.hash)
   s.link.deliver(server.welcome({ resumed: true, text: '', commands: 1, structure: 1 }))
-  assert.deepEqual(s.states.map((x) => [x.state, x.resumed, x.newWorld]), [['joined', false, false], ['reconnecting', false, false], ['joined', true, false]])
+  assert.deepEqual(
+    s.states.map((x) => [x.state, x.resumed, x.newWorld]),
+    [
+      ['joined', false, false],
+      ['reconnecting', false, false],
+      ['joined', true, false],
+    ],
+  )
   s.link.deliver(server.structure(2, server.enter(6, 1)))
   s.client.update()
   assert.equal(s.client.replica.all.length, 2)
@@ -71,7 +84,11 @@ test('the causes of deaths reach the game, of entities in view and of others', a
   s.client.update()
   s.link.deliver(server.structure(3, server.destroy(5, 3, 7), server.destroy(6, 1), server.destroy(9, 1, 255)))
   s.client.update()
-  assert.deepEqual(destroyed, [[newHandle(5, 3), 7], [newHandle(6, 1), 0], [newHandle(9, 1), 255]])
+  assert.deepEqual(destroyed, [
+    [newHandle(5, 3), 7],
+    [newHandle(6, 1), 0],
+    [newHandle(9, 1), 255],
+  ])
   s.client.close()
 })
 
@@ -83,7 +100,14 @@ test('a new session of another world destroys everything', async () => {
   await s.lose()
   s.link.deliver(server.welcome({ epoch: 8, text: '' }))
   assert.deepEqual(destroyed, [newHandle(5, 3)])
-  assert.deepEqual(s.states.map((x) => [x.state, x.newWorld]), [['joined', false], ['reconnecting', false], ['joined', true]])
+  assert.deepEqual(
+    s.states.map((x) => [x.state, x.newWorld]),
+    [
+      ['joined', false],
+      ['reconnecting', false],
+      ['joined', true],
+    ],
+  )
   assert.equal(s.client.resolve(newHandle(5, 3)), 'pending', 'the same handle may name another entity there')
   s.client.close()
 })
@@ -147,7 +171,10 @@ test('a stream that brings nothing while snapshots wait for it loses its connect
   const real = performance.now
   performance.now = () => t
   try {
-    for (const [structure, state] of [[0, 'joined'], [1, 'reconnecting']] as const) {
+    for (const [structure, state] of [
+      [0, 'joined'],
+      [1, 'reconnecting'],
+    ] as const) {
       const s = await new Stage().join()
       s.client.update()
       for (let i = 1; i < 100; i++) {
@@ -217,9 +244,21 @@ test('answers are structs', async () => {
 })
 
 test('the limits of the replica are checked, and the error says whose they are', async () => {
-  for (const limits of [{ maxEntities: 0 }, { maxEntities: -1 }, { maxEntities: 1.5 }, { maxEntities: NaN }, { maxBytes: 0 }, { maxBytes: 2 ** 20 - 1 }, { maxBytes: Infinity }]) {
+  for (const limits of [
+    { maxEntities: 0 },
+    { maxEntities: -1 },
+    { maxEntities: 1.5 },
+    { maxEntities: NaN },
+    { maxBytes: 0 },
+    { maxBytes: 2 ** 20 - 1 },
+    { maxBytes: Infinity },
+  ]) {
     const [[name, n]] = Object.entries(limits)
-    await assert.rejects(Client.connect(new Stage().config(limits)), (e) => e instanceof RangeError && e.message.startsWith(`${name} is ${n}: in the client's config, give`), name)
+    await assert.rejects(
+      Client.connect(new Stage().config(limits)),
+      (e) => e instanceof RangeError && e.message.startsWith(`${name} is ${n}: in the client's config, give`),
+      name,
+    )
   }
   const s = await new Stage().join({ maxEntities: 1, maxBytes: 2 ** 20 })
   s.client.close()
@@ -272,7 +311,9 @@ test('a client whose audits keep failing begins a session that does not simulate
     await s.lose()
     const hello = s.link.hello()
     assert.deepEqual([hello.abilities, hello.session], [1, 1n])
-    s.link.deliver(server.welcome({ ...simulated, text: '', schema: hello.schema, resumed: true, structure: hello.structure }))
+    s.link.deliver(
+      server.welcome({ ...simulated, text: '', schema: hello.schema, resumed: true, structure: hello.structure }),
+    )
     const { link } = s
     audits(s, clock, 10, 1, 2000)
     assert.equal(s.client.state, 'reconnecting')
@@ -300,7 +341,11 @@ test('a client keeps a session that diverges seldom, or that it could not replac
   const real = performance.now
   performance.now = () => clock.t
   try {
-    const cases: [Partial<Config>, apart: number][] = [[{}, 31_000], [{ token: Uint8Array.of(1) }, 1000], [{ giveUp: 0 }, 1000]]
+    const cases: [Partial<Config>, apart: number][] = [
+      [{}, 31_000],
+      [{ token: Uint8Array.of(1) }, 1000],
+      [{ giveUp: 0 }, 1000],
+    ]
     for (const [config, apart] of cases) {
       const s = await new Stage().join({ simulation, ...config }, simulated)
       audits(s, clock, 1, 30, apart)

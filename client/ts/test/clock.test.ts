@@ -19,10 +19,17 @@ test('an allowance gives what sorting its samples gives', () => {
     const delay = Math.floor(random() * 200)
     samples.push({ at: now, delay })
     const newest = samples.slice(-128)
-    const counted = newest.filter(({ at }, j) => newest.length - j <= 8 || now - at <= 4000).map((s) => s.delay).sort((x, y) => x - y)
+    const counted = newest
+      .filter(({ at }, j) => newest.length - j <= 8 || now - at <= 4000)
+      .map((s) => s.delay)
+      .sort((x, y) => x - y)
     const n = counted.length
     a.add(now, delay)
-    assert.equal(a['want'](now), counted[n - 1 - (n < 8 ? 0 : Math.max(Math.floor(n / 50), 1))], `after ${i + 1} samples`)
+    assert.equal(
+      a['want'](now),
+      counted[n - 1 - (n < 8 ? 0 : Math.max(Math.floor(n / 50), 1))],
+      `after ${i + 1} samples`,
+    )
   }
 })
 

@@ -37,13 +37,19 @@ class Fake {
     this.datagrams = { readable: new ReadableStream({ start: (c) => void (this.incoming = c) }), writable: this.sink() }
   }
 
-  async createBidirectionalStream(): Promise<{ readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> }> {
+  async createBidirectionalStream(): Promise<{
+    readable: ReadableStream<Uint8Array>
+    writable: WritableStream<Uint8Array>
+  }> {
     const pull = (c: ReadableStreamDefaultController<Uint8Array>): void => {
       if (!this.infinite) return
       c.enqueue(new Uint8Array(64 << 10))
       this.sent += 64 << 10
     }
-    return { readable: new ReadableStream({ start: (c) => void (this.stream = c), pull }, { highWaterMark: 0 }), writable: this.sink() }
+    return {
+      readable: new ReadableStream({ start: (c) => void (this.stream = c), pull }, { highWaterMark: 0 }),
+      writable: this.sink(),
+    }
   }
 
   private sink(): WritableStream<Uint8Array> {
@@ -126,7 +132,13 @@ test('each way to end is heard once, and what came before it is kept', async () 
     const { datagrams, error } = link.receive()
     assert.equal(datagrams.length, 1, name)
     assert.ok(heard > 0, name)
-    assert.throws(() => { throw error }, want, name)
+    assert.throws(
+      () => {
+        throw error
+      },
+      want,
+      name,
+    )
     assert.equal(link.receive().error, error, `${name}: the first reason stays`)
     link.sendStream(Uint8Array.of(1))
     link.close(0)
@@ -142,7 +154,10 @@ test('the end of the datagrams alone ends nothing', async () => {
   assert.equal(link.receive().error, undefined)
   fake.stream.enqueue(Uint8Array.of(7))
   await turns()
-  assert.deepEqual(link.receive().stream.map((b) => [...b]), [[7]])
+  assert.deepEqual(
+    link.receive().stream.map((b) => [...b]),
+    [[7]],
+  )
 })
 
 test('a connection that cannot be made says what to look for', async () => {
@@ -151,5 +166,8 @@ test('a connection that cannot be made says what to look for', async () => {
     readonly closed = Promise.reject(new Error('Opening handshake failed.'))
   }
   const dialled = dialWebTransport('https://game.example:7777/worldd', [], () => 5)
-  await assert.rejects(dialled, (e: Error) => !(e instanceof WireError) && /with --web.*trust its certificate/.test(e.message))
+  await assert.rejects(
+    dialled,
+    (e: Error) => !(e instanceof WireError) && /with --web.*trust its certificate/.test(e.message),
+  )
 })

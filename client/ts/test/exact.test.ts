@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BitReader } from '../src/bits.ts'
 import { WireError } from '../src/codes.ts'
-import { newHandle, formatHandle, indexOf, generationOf, parseHandle } from '../src/handles.ts'
+import { formatHandle, generationOf, indexOf, newHandle, parseHandle } from '../src/handles.ts'
 import { State } from '../src/motion/columns.ts'
-import { audited, auditBody, Exact, readBody } from '../src/motion/exact.ts'
+import { auditBody, audited, Exact, readBody } from '../src/motion/exact.ts'
 import { type Extension, firstTick, ticksOf, type Way } from '../src/motion/extension.ts'
-import { simulation } from '../src/simulation.ts'
 import { Codec } from '../src/rows.ts'
 import { parseSchema, type Schema } from '../src/schema.ts'
+import { simulation } from '../src/simulation.ts'
 import { Baseline, StateHeader } from '../src/state.ts'
 import { parseStructure, type StructureRecord } from '../src/structure.ts'
 import { defaultTables } from '../src/tables.ts'
@@ -36,7 +36,12 @@ function floatBits(x: number): number {
 }
 
 function bitsOf(b: State): BodyBits {
-  return { position: [b.x, b.y, b.z].map(floatBits), velocity: [b.vx, b.vy, b.vz].map(floatBits), awake: b.awake, rest: b.rest }
+  return {
+    position: [b.x, b.y, b.z].map(floatBits),
+    velocity: [b.vx, b.vy, b.vz].map(floatBits),
+    awake: b.awake,
+    rest: b.rest,
+  }
 }
 
 function floats(bits: number[]): Float32Array {
@@ -45,8 +50,13 @@ function floats(bits: number[]): Float32Array {
 
 function pathBits({ path: p, leader }: Way): object {
   return {
-    form: p.form, center: bits(p.center), velocity: bits(p.velocity), axes: [bits(p.axisU), bits(p.axisV)],
-    phase: p.phase, rate: p.rate, leader: formatHandle(newHandle(leader.slot, leader.generation)),
+    form: p.form,
+    center: bits(p.center),
+    velocity: bits(p.velocity),
+    axes: [bits(p.axisU), bits(p.axisV)],
+    phase: p.phase,
+    rate: p.rate,
+    leader: formatHandle(newHandle(leader.slot, leader.generation)),
   }
 }
 
@@ -58,16 +68,36 @@ function extension(x: Extension, tick: number): object {
       return { op: x.type, program: x.number, code: base64(x.code) }
     case 'kind': {
       const k = x.body
-      return { op: x.type, kind: x.kind, constants: [k.inverseMass, k.coupling, k.radius, k.friction, k.restitution].map(floatBits), layers: k.layers }
+      return {
+        op: x.type,
+        kind: x.kind,
+        constants: [k.inverseMass, k.coupling, k.radius, k.friction, k.restitution].map(floatBits),
+        layers: k.layers,
+      }
     }
     case 'added': {
       const { first, born, last } = ticksOf(x, tick)
-      return { op: x.type, ...x.effect, program: x.program, mode: x.mode, layers: x.layers, born, first, last, path: pathBits(x.way), params: bits(x.params) }
+      return {
+        op: x.type,
+        ...x.effect,
+        program: x.program,
+        mode: x.mode,
+        layers: x.layers,
+        born,
+        first,
+        last,
+        path: pathBits(x.way),
+        params: bits(x.params),
+      }
     }
     case 'changed':
       return {
-        op: x.type, ...x.effect, first: firstTick(tick, x.back), what: (x.way ? 1 : 0) + (x.params ? 2 : 0),
-        path: x.way ? pathBits(x.way) : undefined, params: x.params ? bits(x.params) : undefined,
+        op: x.type,
+        ...x.effect,
+        first: firstTick(tick, x.back),
+        what: (x.way ? 1 : 0) + (x.params ? 2 : 0),
+        path: x.way ? pathBits(x.way) : undefined,
+        params: x.params ? bits(x.params) : undefined,
       }
   }
   return { op: x.left ? 'left' : 'ended', ...x.effect, first: firstTick(tick, x.back) }
@@ -84,7 +114,16 @@ function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number): 
   readBody(r, x.form + 1, grid, schema.motion!.restTicks, b)
   r.expectEnd()
   if (x.back >= tick) throw new WireError(1)
-  return { op: 'enter', slot: x.index, generation: x.generation, kind: x.kind, form: x.form, back: x.back, values: [...values], body: bitsOf(b) }
+  return {
+    op: 'enter',
+    slot: x.index,
+    generation: x.generation,
+    kind: x.kind,
+    form: x.form,
+    back: x.back,
+    values: [...values],
+    body: bitsOf(b),
+  }
 }
 
 function row(l: NonNullable<Line['row']>, schema: Schema): object {
@@ -133,12 +172,24 @@ test('exact.jsonl', async () => {
   const read = (l: Line): object => {
     if (l.structure !== undefined) {
       const m = parseStructure(bytes(l.structure), simulation)
-      return { records: compact(m.records.map((x) => (x.extension ? extension(x.extension, m.ticks) : enter(x, codec, schema, m.ticks)))) }
+      return {
+        records: compact(
+          m.records.map((x) => (x.extension ? extension(x.extension, m.ticks) : enter(x, codec, schema, m.ticks))),
+        ),
+      }
     }
     if (l.state !== undefined) {
       const h = new StateHeader()
       h.parse(bytes(l.state))
-      return { header: { complete: h.complete, continued: h.continued, exact: h.exact, ...(h.audited && { audit: h.audit }), rows: h.rows } }
+      return {
+        header: {
+          complete: h.complete,
+          continued: h.continued,
+          exact: h.exact,
+          ...(h.audited && { audit: h.audit }),
+          rows: h.rows,
+        },
+      }
     }
     return l.row ? { read: row(l.row, schema) } : { audit: audit(l.audited!) }
   }

@@ -57,19 +57,20 @@ class Fnv {
   }
 
   toString(): string {
-    return [this.high, this.low].map(x => x.toString(16).padStart(8, '0')).join('')
+    return [this.high, this.low].map((x) => x.toString(16).padStart(8, '0')).join('')
   }
 }
 
 /** Returns the double whose bits are the hexadecimal number. */
 function doubleOf(bits: string): number {
-  return new DataView(Uint8Array.from(bits.match(/../g)!, x => parseInt(x, 16)).buffer).getFloat64(0)
+  return new DataView(Uint8Array.from(bits.match(/../g)!, (x) => parseInt(x, 16)).buffer).getFloat64(0)
 }
 
 function evaluate(v: Vector): { sum: string; first: string[]; changes: boolean } {
   const m = new Machine()
   const p = new Program(unhex(v.Program))
-  const params = v.Params === undefined ? p.defaults : Float32Array.from(v.Params.match(/.{8}/g)!, x => floatOf(parseInt(x, 16)))
+  const params =
+    v.Params === undefined ? p.defaults : Float32Array.from(v.Params.match(/.{8}/g)!, (x) => floatOf(parseInt(x, 16)))
   const stream = numbers(v)
   const sum = new Fnv()
   const first: string[] = []
@@ -80,7 +81,7 @@ function evaluate(v: Vector): { sum: string; first: string[]; changes: boolean }
     m.run(p, doubleOf(v.Time), params, n)
     for (let i = 0; i < n; i++) {
       for (const plane of m.out) sum.word(bitsOf(plane[i]))
-      if (at + i < 3) first.push(m.out.map(plane => bitsOf(plane[i]).toString(16).padStart(8, '0')).join(''))
+      if (at + i < 3) first.push(m.out.map((plane) => bitsOf(plane[i]).toString(16).padStart(8, '0')).join(''))
     }
   }
   return { sum: sum.toString(), first, changes: p.changesWithTime(params) }
@@ -101,7 +102,7 @@ test('every vector of the field machine', () => {
 })
 
 test('vectors fail without rounding to odd, or with a product that is rounded', () => {
-  const mad = vectors.find(v => v.Name === 'mad' && v.Numbers === 'ties')!
+  const mad = vectors.find((v) => v.Name === 'mad' && v.Numbers === 'ties')!
   const { fround } = Math
   let ties = 0
   let fused = 0
@@ -116,7 +117,8 @@ test('vectors fail without rounding to odd, or with a product that is rounded', 
 })
 
 test('fma32 at the edges', () => {
-  const f = (a: number, b: number, c: number, want: number) => assert.ok(Object.is(fma32(a, b, c), want), `${a} ${b} ${c}: ${fma32(a, b, c)}`)
+  const f = (a: number, b: number, c: number, want: number) =>
+    assert.ok(Object.is(fma32(a, b, c), want), `${a} ${b} ${c}: ${fma32(a, b, c)}`)
   f(Infinity, 0, 1, NaN)
   f(Infinity, 1, -Infinity, NaN)
   f(3e38, 2, -Infinity, -Infinity)

@@ -4,10 +4,10 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { BitWriter, ByteWriter } from '../src/bits.ts'
 import { Budget } from '../src/budget.ts'
-import { hashOf } from '../src/schema.ts'
 import { Bodies } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
 import { nobody } from '../src/motion/extension.ts'
+import { hashOf } from '../src/schema.ts'
 import { Session } from '../src/session.ts'
 import { Fold } from '../src/state.ts'
 import { defaultTables } from '../src/tables.ts'
@@ -169,16 +169,42 @@ class Crowd {
   /** push adds an effect of some program, which ends by itself after life ticks unless that is 0. */
   push(program: number, life: number): void {
     const effect = { slot: 10_000 + (this.effects++ % 100), generation: 1 + 2 * Math.floor(this.effects / 100) }
-    const path = { form: 0, center: new Float32Array([3, 9, 2]), velocity: zero, axisU: zero, axisV: zero, phase: 0, rate: 0 }
-    this.bodies.extend({ type: 'added', effect, program, mode: 0, layers: 2, back: 0, age: 1, life, way: { path, leader: nobody }, params: new Float32Array(0) }, this.bodies.now, () => true)
+    const path = {
+      form: 0,
+      center: new Float32Array([3, 9, 2]),
+      velocity: zero,
+      axisU: zero,
+      axisV: zero,
+      phase: 0,
+      rate: 0,
+    }
+    this.bodies.extend(
+      {
+        type: 'added',
+        effect,
+        program,
+        mode: 0,
+        layers: 2,
+        back: 0,
+        age: 1,
+        life,
+        way: { path, leader: nobody },
+        params: new Float32Array(0),
+      },
+      this.bodies.now,
+      () => true,
+    )
   }
 
   /** step computes n snapshots, which are two ticks apart. */
   step(n: number): void {
     for (let i = 0; i < n; i++) {
       const tick = this.bodies.now + 2
-      this.budget.pay(tick * 1000 / motion.tickHz)
-      this.bodies.applied({ seq: ++this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 }, 0)
+      this.budget.pay((tick * 1000) / motion.tickHz)
+      this.bodies.applied(
+        { seq: ++this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 },
+        0,
+      )
       assert.equal(this.bodies.now, tick)
     }
   }

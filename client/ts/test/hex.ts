@@ -4,11 +4,11 @@ import { readFile } from './vectors.ts'
 
 export function readLines<T>(path: string): T[] {
   const lines = new TextDecoder().decode(readFile(path)).trimEnd().split('\n')
-  return lines.map(line => JSON.parse(line))
+  return lines.map((line) => JSON.parse(line))
 }
 
 export function unhex(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(text.match(/../g) ?? [], x => parseInt(x, 16))
+  return Uint8Array.from(text.match(/../g) ?? [], (x) => parseInt(x, 16))
 }
 
 const single = new Float32Array(1)

@@ -25,7 +25,7 @@ test('entities and bytes are bounded', async () => {
   assert.equal(few.replica!.all.length, 10, 'nothing of the message was applied')
 
   for (const [what, record] of Object.entries({
-    'entities': (i: number) => server.enter(i, 1),
+    entities: (i: number) => server.enter(i, 1),
     'cells far apart': (i: number) => server.destroy((i * 4099) % 2 ** 24, 1),
     'texts that grow': (i: number) => server.enter(i % 100, 1, 'x'.repeat(24)),
   })) {
@@ -37,7 +37,8 @@ test('entities and bytes are bounded', async () => {
         most = Math.max(most, s.replica!.bytes)
       }
     }
-    if (what === 'texts that grow') flood() // they are replaced
+    if (what === 'texts that grow')
+      flood() // they are replaced
     else assert.throws(flood, { code: 19 }, what)
     assert.ok(most <= 2 << 20, `${what}: ${most} bytes`)
   }
@@ -73,7 +74,16 @@ test('a Welcome is checked', async () => {
     return s
   }
   assert.ok((await resumes({})).joined)
-  for (const o of [{ session: 2 }, { epoch: 8 }, { floor: 3 }, { ceiling: 9 }, { structure: 1 }, { maxSlots: 5 }, { schema: 6n }]) await assert.rejects(resumes(o), { code: 1 })
+  for (const o of [
+    { session: 2 },
+    { epoch: 8 },
+    { floor: 3 },
+    { ceiling: 9 },
+    { structure: 1 },
+    { maxSlots: 5 },
+    { schema: 6n },
+  ])
+    await assert.rejects(resumes(o), { code: 1 })
 })
 
 test('frames are bounded, and kept no longer than needed', () => {
@@ -106,9 +116,13 @@ test('events for a render wait 256 at most', async () => {
 })
 
 test('paths of a schema reach nothing but the struct', () => {
-  const text = 'worldd schema 2\ncomponent c\n__proto__.polluted uint 8\nconstructor.prototype.polluted uint 8\nA uint 8\nA.B uint 8\nL[4000000000].X uint 8\n. uint 8\ninput raw\n'
+  const text =
+    'worldd schema 2\ncomponent c\n__proto__.polluted uint 8\nconstructor.prototype.polluted uint 8\nA uint 8\nA.B uint 8\nL[4000000000].X uint 8\n. uint 8\ninput raw\n'
   const c = parseSchema(text).components[0]
-  const v = new Shape(c.fields, c.texts).make((i) => i, () => '')
+  const v = new Shape(c.fields, c.texts).make(
+    (i) => i,
+    () => '',
+  )
   assert.equal(({} as Record<string, unknown>).polluted, undefined)
   assert.equal(Object.getPrototypeOf(v), null)
   assert.ok(Object.hasOwn(v, 'constructor'))

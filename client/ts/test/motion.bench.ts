@@ -8,8 +8,8 @@ import { Sim } from '../src/motion/sim.ts'
 import { readLines, unhex } from './hex.ts'
 
 const shipped = ['explosion', 'gust', 'storm_cell', 'updraft', 'whirl', 'wind']
-const programs = shipped.map(name => {
-  const line = readLines<{ Name: string; Program: string }>('field/testdata/vectors.jsonl').find(v => v.Name === name)
+const programs = shipped.map((name) => {
+  const line = readLines<{ Name: string; Program: string }>('field/testdata/vectors.jsonl').find((v) => v.Name === name)
   return new Program(unhex(line!.Program))
 })
 
@@ -42,11 +42,39 @@ programs.forEach((p, i) => {
 const zero = new Float32Array(3)
 const path = { form: 0, center: Float32Array.of(0, 10, 0), velocity: zero, axisU: zero, axisV: zero, phase: 0, rate: 0 }
 const sim = new Sim(
-  { tickHz: 1000, gravity: 0, halfX: 900, height: 900, halfZ: 900, bounds: 'clamp', restSpeed: 0.01, restTicks: 1 << 30 }, 0,
+  {
+    tickHz: 1000,
+    gravity: 0,
+    halfX: 900,
+    height: 900,
+    halfZ: 900,
+    bounds: 'clamp',
+    restSpeed: 0.01,
+    restTicks: 1 << 30,
+  },
+  0,
 )
-sim.setKind(0, { inverseMass: 1, coupling: Math.fround(0.01), radius: 0.25, friction: 0.5, restitution: 0.5, layers: 1 })
+sim.setKind(0, {
+  inverseMass: 1,
+  coupling: Math.fround(0.01),
+  radius: 0.25,
+  friction: 0.5,
+  restitution: 0.5,
+  layers: 1,
+})
 programs.forEach((program, slot) => {
-  const source = { program, params: program.defaults, mode: 0, layers: 0, path, leader: 0, born: 0, first: 1, last: 0, pathBorn: 0 }
+  const source = {
+    program,
+    params: program.defaults,
+    mode: 0,
+    layers: 0,
+    path,
+    leader: 0,
+    born: 0,
+    first: 1,
+    last: 0,
+    pathBorn: 0,
+  }
   sim.setEffect(slot, source, false)
 })
 const body = new State()
@@ -55,7 +83,12 @@ const ticks = 4
 const ns = best(
   1000,
   () => {
-    for (let i = 0; i < 250; i++) sim.put(i, 0, Object.assign(body, { x: (i % 16) / 4 - 2, y: 11, z: (i >> 4) / 4 - 2, vx: 0, vy: 0, vz: 0, awake: true }))
+    for (let i = 0; i < 250; i++)
+      sim.put(
+        i,
+        0,
+        Object.assign(body, { x: (i % 16) / 4 - 2, y: 11, z: (i >> 4) / 4 - 2, vx: 0, vy: 0, vz: 0, awake: true }),
+      )
   },
   () => {
     for (let i = 0; i < ticks; i++) sim.tick()

@@ -42,7 +42,10 @@ interface Change {
 }
 
 const codes = new Map(
-  readLines<{ Text: string; Code: string }>('world/motion/testdata/programs.jsonl').map(({ Text, Code }) => [Text, Code]),
+  readLines<{ Text: string; Code: string }>('world/motion/testdata/programs.jsonl').map(({ Text, Code }) => [
+    Text,
+    Code,
+  ]),
 )
 
 function float(text: string): number {
@@ -60,7 +63,7 @@ function parseState(text: string): State {
 }
 
 function textOf(s: State): string {
-  const numbers = [s.x, s.y, s.z, s.vx, s.vy, s.vz].map(x => bitsOf(x).toString(16).padStart(8, '0'))
+  const numbers = [s.x, s.y, s.z, s.vx, s.vy, s.vz].map((x) => bitsOf(x).toString(16).padStart(8, '0'))
   return `${numbers.join(' ')} ${s.rest} ${s.awake}`
 }
 
@@ -68,16 +71,26 @@ function simOf(v: Vector): Sim {
   const [halfX, height, halfZ] = v.Extent.map(float)
   const sim = new Sim(
     {
-      tickHz: v.TickHz, gravity: float(v.Gravity), halfX, height, halfZ, bounds: (['clamp', 'bounce', 'destroy'] as const)[v.Bounds],
-      restSpeed: float(v.RestSpeed), restTicks: v.RestTicks,
+      tickHz: v.TickHz,
+      gravity: float(v.Gravity),
+      halfX,
+      height,
+      halfZ,
+      bounds: (['clamp', 'bounce', 'destroy'] as const)[v.Bounds],
+      restSpeed: float(v.RestSpeed),
+      restTicks: v.RestTicks,
     },
     v.Tick,
   )
   v.Kinds.forEach((k, i) => {
     const { InvMass, Coupling, Radius, Friction, Restitution, Layers } = k
     sim.setKind(i, {
-      inverseMass: float(InvMass), coupling: float(Coupling), radius: float(Radius), friction: float(Friction),
-      restitution: float(Restitution), layers: Layers,
+      inverseMass: float(InvMass),
+      coupling: float(Coupling),
+      radius: float(Radius),
+      friction: float(Friction),
+      restitution: float(Restitution),
+      layers: Layers,
     })
   })
   v.Bodies.forEach((b, i) => sim.put(i, b.Kind, parseState(b.State)))
@@ -93,16 +106,28 @@ function change(sim: Sim, programs: Program[], c: Change): void {
   const form = c.Path ?? 0
   const [center, second, third] = c.Vectors ?? []
   const path = {
-    form, center: floats(center), velocity: floats(form === PathForm.linear ? second : undefined),
-    axisU: floats(form === PathForm.orbit ? second : undefined), axisV: floats(form === PathForm.orbit ? third : undefined),
-    phase: c.Phase ?? 0, rate: c.Rate ?? 0,
+    form,
+    center: floats(center),
+    velocity: floats(form === PathForm.linear ? second : undefined),
+    axisU: floats(form === PathForm.orbit ? second : undefined),
+    axisV: floats(form === PathForm.orbit ? third : undefined),
+    phase: c.Phase ?? 0,
+    rate: c.Rate ?? 0,
   }
   const params = c.Params === undefined ? program.defaults : floats(c.Params.flat())
   sim.setEffect(
     c.Slot,
     {
-      program, params, mode: c.Mode ?? 0, layers: c.Layers ?? 0, path, leader: c.Leader ?? 0, born: c.Born ?? 0,
-      first: c.First ?? 0, last: c.Last ?? 0, pathBorn: 0,
+      program,
+      params,
+      mode: c.Mode ?? 0,
+      layers: c.Layers ?? 0,
+      path,
+      leader: c.Leader ?? 0,
+      born: c.Born ?? 0,
+      first: c.First ?? 0,
+      last: c.Last ?? 0,
+      pathBorn: 0,
     },
     true,
   )
@@ -110,7 +135,7 @@ function change(sim: Sim, programs: Program[], c: Change): void {
 
 for (const v of readLines<Vector>('world/motion/testdata/motion.jsonl')) {
   test(`motion: ${v.Name}`, () => {
-    const programs = v.Programs.map(text => new Program(unhex(codes.get(text)!)))
+    const programs = v.Programs.map((text) => new Program(unhex(codes.get(text)!)))
     const sim = simOf(v)
     const state = new State()
     const last = v.Bodies.map(() => '')
@@ -147,7 +172,7 @@ test('bodies are added, dropped and added again', () => {
     assert.ok(sim.state(number, state))
     assert.deepEqual([state.x, state.rest, state.awake], [i, i, i % 2 === 0])
   }
-  assert.equal(sim.awake, [...all.values()].filter(i => i % 2 === 0).length)
+  assert.equal(sim.awake, [...all.values()].filter((i) => i % 2 === 0).length)
   sim.reset(9)
   assert.equal(sim.length, 0)
   assert.ok(!sim.state([...all.keys()][0], state))

@@ -33,8 +33,10 @@ test('audits find what makes the client compute other bits', () => {
     return single[0]
   }
   for (const [name, lies] of Object.entries({
-    'one bit of drag': { kinds: kinds.map(k => ({ ...k, coupling: next(k.coupling) })) },
-    'effects in another order, by a mode': { effect: (x: Extension) => (x.type === 'added' ? { ...x, mode: 1 - x.mode } : x) },
+    'one bit of drag': { kinds: kinds.map((k) => ({ ...k, coupling: next(k.coupling) })) },
+    'effects in another order, by a mode': {
+      effect: (x: Extension) => (x.type === 'added' ? { ...x, mode: 1 - x.mode } : x),
+    },
     'effects born a tick earlier': { effect: (x: Extension) => (x.type === 'added' ? { ...x, age: x.age + 1 } : x) },
     'an effect that is not told': { effect: (x: Extension) => (x.type === 'added' ? { ...x, layers: 2 ** 31 } : x) },
   })) {
@@ -54,7 +56,16 @@ const fixed = { form: 0, center: zero, velocity: zero, axisU: zero, axisV: zero,
 const way = { path: fixed, leader: nobody }
 const program = { type: 'program' as const, number: 0, code: codes[1] }
 const added: Added = {
-  type: 'added', effect: handle(5, 3), program: 0, mode: 0, layers: 0, back: 1, age: 1, life: 0, way, params: new Float32Array(0),
+  type: 'added',
+  effect: handle(5, 3),
+  program: 0,
+  mode: 0,
+  layers: 0,
+  back: 1,
+  age: 1,
+  life: 0,
+  way,
+  params: new Float32Array(0),
 }
 const ended: Ended = { type: 'ended', effect: handle(5, 3), back: 0, left: false }
 const changed: Changed = { type: 'changed', effect: handle(5, 3), back: 0, way, params: null }
@@ -64,7 +75,7 @@ function floating(x: number): State {
 }
 
 function newBodies(budget = new Budget()): Bodies {
-  return new Bodies({ motion, kinds: kinds.map(body => ({ body })), budget })
+  return new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget })
 }
 
 /** Stage calls bodies as a replica does that applies everything at once. */
@@ -74,13 +85,16 @@ class Stage {
   private seq = 0
 
   send(tick: number, ...all: Extension[]): void {
-    for (const x of all) this.bodies.extend(x, tick, h => h.slot === 1)
+    for (const x of all) this.bodies.extend(x, tick, (h) => h.slot === 1)
   }
 
   complete(tick: number): void {
     this.seq++
-    this.budget.pay(tick * 1000 / motion.tickHz)
-    this.bodies.applied({ seq: this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 }, 0)
+    this.budget.pay((tick * 1000) / motion.tickHz)
+    this.bodies.applied(
+      { seq: this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 },
+      0,
+    )
   }
 
   exact(slot: number): State {
@@ -106,7 +120,7 @@ test('the errors of section 6.1 end the session', () => {
     'a program in use': [[program, added, program], true],
     'a program used before': [[program, added, ended, program], false],
     'too many parameters': [[program, { ...added, params: Float32Array.of(1, 1) }], true],
-    'twice': [[program, added, added], true],
+    twice: [[program, added, added], true],
     'an older one': [[program, added, { ...added, effect: handle(5, 1) }], true],
     'another one': [[program, added, ended, { ...added, back: 0, effect: handle(5, 5) }], false],
     'another one, earlier': [[program, added, ended, { ...added, back: 9, effect: handle(5, 5) }], true],
@@ -119,9 +133,18 @@ test('the errors of section 6.1 end the session', () => {
     'born before all': [[program, { ...added, age: 200 }], true],
     'a last tick beyond all': [[program, { ...added, life: 2 ** 32 - 1 }], true],
     'a change of its path': [[program, added, changed], false],
-    'a change of parameters that do not fit': [[program, added, { ...changed, way: null, params: Float32Array.of(1, 2, 3) }], true],
+    'a change of parameters that do not fit': [
+      [program, added, { ...changed, way: null, params: Float32Array.of(1, 2, 3) }],
+      true,
+    ],
     'a kind': [[{ type: 'kind', kind: 3, body: kinds[0] }], false],
-    'a kind twice': [[{ type: 'kind', kind: 3, body: kinds[0] }, { type: 'kind', kind: 3, body: kinds[0] }], true],
+    'a kind twice': [
+      [
+        { type: 'kind', kind: 3, body: kinds[0] },
+        { type: 'kind', kind: 3, body: kinds[0] },
+      ],
+      true,
+    ],
     'a kind of the text': [[{ type: 'kind', kind: 2, body: kinds[0] }], true],
     'follows somebody': [[program, { ...added, way: { path: { ...fixed, form: 3 }, leader: handle(1) } }], false],
     'follows nobody': [[program, { ...added, way: { path: { ...fixed, form: 3 }, leader: handle(2) } }], true],
@@ -141,7 +164,8 @@ test('the errors of section 6.1 end the session', () => {
 
 test('a replaced program counts as long as an effect that ended by itself still has it', () => {
   const s = new Stage()
-  const one = (tick: number, slot: number) => s.send(tick, program, { ...added, effect: handle(slot), back: 0, life: 1 })
+  const one = (tick: number, slot: number) =>
+    s.send(tick, program, { ...added, effect: handle(slot), back: 0, life: 1 })
   one(10, 0)
   const first = s.bodies.bytes
   one(12, 1)
@@ -227,7 +251,7 @@ test('tracks remember the states of the last ticks', () => {
   known.set(1, 1)
   for (let i = 0, tick = 1; i < 800; i++) {
     tick = Math.max(1, tick + Math.floor(random() * (i % 50 === 0 ? 200 : 5)) - 1)
-    const before = Math.max(...[...known.keys()].filter(k => k < tick), 0)
+    const before = Math.max(...[...known.keys()].filter((k) => k < tick), 0)
     known = new Map([...known].filter(([k]) => k < tick && k > tick - 300))
     for (let k = before + 1; before > 0 && k < tick; k++) known.set(k, known.get(before)!)
     known.set(tick, i)

@@ -35,7 +35,10 @@ function sent(s: Session): number[] {
 
 test('a move makes every handle stale, and starts all but the session again', async () => {
   const seen: string[] = []
-  const s = await join({ observer: { destroy: (h) => seen.push(`destroy ${h}`), enter: (e) => seen.push(`enter ${e.handle}`) }, result: (r) => seen.push(r.codeName) })
+  const s = await join({
+    observer: { destroy: (h) => seen.push(`destroy ${h}`), enter: (e) => seen.push(`enter ${e.handle}`) },
+    result: (r) => seen.push(r.codeName),
+  })
   s.receiveDatagram(server.snapshot(4, 200, 1), 0)
   const wish = s.provisional()
   s.do('buy', { Count: 1 })
@@ -45,8 +48,20 @@ test('a move makes every handle stale, and starts all but the session again', as
   assert.deepEqual(sent(s), [Type.arrived])
   const old = newHandle(5, 3)
   assert.deepEqual(seen, [`destroy ${old}`, 'unanswered'])
-  assert.deepEqual([s.resolve(old), s.resolve(newHandle(900, 1)), s.resolve(newHandle(5, 101)), s.resolve(newHandle(5, 201)), s.resolve(wish)], ['stale', 'stale', 'pending', 'stale', 'stale'])
-  assert.deepEqual([s.replica!.structure, s.replica!.tick, s.replica!.acks.newest, s.controlled, s.welcome!.room], [2, 0, 0, 0n, 'match/1'])
+  assert.deepEqual(
+    [
+      s.resolve(old),
+      s.resolve(newHandle(900, 1)),
+      s.resolve(newHandle(5, 101)),
+      s.resolve(newHandle(5, 201)),
+      s.resolve(wish),
+    ],
+    ['stale', 'stale', 'pending', 'stale', 'stale'],
+  )
+  assert.deepEqual(
+    [s.replica!.structure, s.replica!.tick, s.replica!.acks.newest, s.controlled, s.welcome!.room],
+    [2, 0, 0, 0n, 'match/1'],
+  )
   assert.equal(server.inputsOf(s.input(0)!).structure, 2)
 
   // Snapshots of the old room are late, and change neither clock nor acknowledgements.
@@ -94,9 +109,18 @@ test('rooms may differ in schema, and in whether they simulate', async () => {
 
 test('a move is checked', async () => {
   for (const [why, o] of Object.entries<server.WelcomeOptions>({
-    'the same epoch': { epoch: 7 }, 'another session': { session: 2 }, 'resumed': { resumed: true }, 'commands': { commands: 1 }, 'structure of a new session': { structure: 0 },
-    'structure of before': { structure: 1 }, 'a structure record is missing': { structure: 3 }, 'a text that the client has': { text: server.schemaText },
-    'no text of another schema': { schema: 5n }, 'another version': { protocol: version + 1 }, 'other tables': { tables: 1 }, 'simulate': { simulate: true },
+    'the same epoch': { epoch: 7 },
+    'another session': { session: 2 },
+    resumed: { resumed: true },
+    commands: { commands: 1 },
+    'structure of a new session': { structure: 0 },
+    'structure of before': { structure: 1 },
+    'a structure record is missing': { structure: 3 },
+    'a text that the client has': { text: server.schemaText },
+    'no text of another schema': { schema: 5n },
+    'another version': { protocol: version + 1 },
+    'other tables': { tables: 1 },
+    simulate: { simulate: true },
   })) {
     const s = await join()
     assert.throws(() => s.receiveStream(server.welcome({ ...second, ...o })), { code: 1 }, why)
@@ -107,13 +131,25 @@ test('a client hears of its move, and reconnects to the room that it is in', asy
   const s = await new Stage().join({ room: 'lobby' }, first)
   s.link.deliver(server.structure(1, server.enter(5, 3)), server.welcome(second))
   s.client.update()
-  assert.deepEqual(s.states.map((x) => [x.state, x.moved, x.newWorld]), [['joined', false, false], ['joined', true, false]])
+  assert.deepEqual(
+    s.states.map((x) => [x.state, x.moved, x.newWorld]),
+    [
+      ['joined', false, false],
+      ['joined', true, false],
+    ],
+  )
   assert.equal(s.client.welcome!.room, 'match/1')
   await s.lose()
   const hello = s.link.hello()
   assert.deepEqual([hello.room, hello.session, hello.structure], ['match/1', 1n, 2])
   s.link.deliver(server.welcome({ ...second, resumed: true }))
-  assert.deepEqual(s.states.slice(2).map((x) => [x.state, x.resumed, x.moved]), [['reconnecting', false, false], ['joined', true, false]])
+  assert.deepEqual(
+    s.states.slice(2).map((x) => [x.state, x.resumed, x.moved]),
+    [
+      ['reconnecting', false, false],
+      ['joined', true, false],
+    ],
+  )
 
   // The room has ended.
   await s.lose()
@@ -169,7 +205,13 @@ test('a session that moved while its client was away begins in the other room', 
   await s.lose()
   assert.equal(s.link.hello().structure, 1)
   s.link.deliver(server.welcome({ ...second, structure: 7 }))
-  assert.deepEqual(s.states.slice(1).map((x) => [x.state, x.resumed, x.moved, x.newWorld]), [['reconnecting', false, false, false], ['joined', false, true, false]])
+  assert.deepEqual(
+    s.states.slice(1).map((x) => [x.state, x.resumed, x.moved, x.newWorld]),
+    [
+      ['reconnecting', false, false, false],
+      ['joined', false, true, false],
+    ],
+  )
   assert.equal(s.link.next(), undefined, 'no Arrived')
   assert.equal(s.client.resolve(newHandle(5, 3)), 'stale')
   s.link.deliver(server.structure(8, server.enter(6, 101)))

@@ -57,7 +57,17 @@ function digest(r: Replica): number {
     x = Math.imul(x ^ v, 0x9e3779b1)
     x ^= x >>> 15
   }
-  for (const v of [r.structure, r.tick, r.input, r.acks.newest, r.acks.low, r.acks.high, r.bodies?.now ?? 0, r.all.length]) add(v)
+  for (const v of [
+    r.structure,
+    r.tick,
+    r.input,
+    r.acks.newest,
+    r.acks.low,
+    r.acks.high,
+    r.bodies?.now ?? 0,
+    r.all.length,
+  ])
+    add(v)
   for (const e of r.all) {
     for (const v of [e.index, e.generation, e.kind, e.mask, e.owned ? 1 : 0, e.tick]) add(v)
     for (const v of e.all) add(v)
@@ -112,7 +122,11 @@ function plausible(d: Uint8Array, r: Replica): void {
 function refold(d: Uint8Array, r: Replica): void {
   const reader = new ByteReader(d, structureAt + 4)
   reader.uvarint('input')
-  new DataView(d.buffer, d.byteOffset).setUint16(reader.at + 1, (r as unknown as { fold: { value: number } }).fold.value, true)
+  new DataView(d.buffer, d.byteOffset).setUint16(
+    reader.at + 1,
+    (r as unknown as { fold: { value: number } }).fold.value,
+    true,
+  )
 }
 
 /** renumbered returns the body of a Structure message with another first record. */
@@ -129,12 +143,20 @@ function attempt(s: Session, m: Message): string {
   try {
     return receive(s, m)
   } catch (e) {
-    assert.ok(e instanceof WireError, `${e} is no WireError: ${e instanceof Error ? e.stack : ''}; message ${m.type}, ${m.body}`)
+    assert.ok(
+      e instanceof WireError,
+      `${e} is no WireError: ${e instanceof Error ? e.stack : ''}; message ${m.type}, ${m.body}`,
+    )
     return e.codeName
   }
 }
 
-for (const [file, simulates] of [['simulation-5', false], ['simulation-riders', false], ['simulation-texts', false], ['clean', true]] as const) {
+for (const [file, simulates] of [
+  ['simulation-5', false],
+  ['simulation-riders', false],
+  ['simulation-texts', false],
+  ['clean', true],
+] as const) {
   test(`damaged messages of ${file}.jsonl`, async () => {
     const tables = await defaultTables()
     const all = recording(`${file}.jsonl`)
@@ -144,7 +166,10 @@ for (const [file, simulates] of [['simulation-5', false], ['simulation-riders', 
       const from = 1 + mutator.below(all.length - 1)
       let s = begin(tables, all.slice(0, from), simulates)
       for (let i = 0; i < mutantsOfRound; i++) {
-        const next = mutator.below(4) > 0 ? all[Math.min(from + mutator.below(4), all.length - 1)] : all[1 + mutator.below(all.length - 1)]
+        const next =
+          mutator.below(4) > 0
+            ? all[Math.min(from + mutator.below(4), all.length - 1)]
+            : all[1 + mutator.below(all.length - 1)]
         let body = mutator.of(next.body, all[mutator.below(all.length)].body)
         if (mutator.below(8) > 0) {
           if (next.type === 0) plausible(body, s.replica!)
@@ -165,6 +190,7 @@ for (const [file, simulates] of [['simulation-5', false], ['simulation-riders', 
         if (!s.joined) s = begin(tables, all.slice(0, from), simulates)
       }
     }
-    for (const outcome of ['applied', 'taken', 'bad-message', 'unreadable', 'held', 'duplicate']) assert.ok(outcomes.get(outcome)! > 0, `${outcome}: ${JSON.stringify([...outcomes])}`)
+    for (const outcome of ['applied', 'taken', 'bad-message', 'unreadable', 'held', 'duplicate'])
+      assert.ok(outcomes.get(outcome)! > 0, `${outcome}: ${JSON.stringify([...outcomes])}`)
   })
 }

@@ -6,7 +6,7 @@ import { Budget } from '../src/budget.ts'
 import { Program } from '../src/field/program.ts'
 import { Bodies, type MotionStats } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
-import { audited, auditBody } from '../src/motion/exact.ts'
+import { auditBody, audited } from '../src/motion/exact.ts'
 import { type Extension, type Name, nobody, type Way } from '../src/motion/extension.ts'
 import { PathForm } from '../src/motion/path.ts'
 import { Sim, type Source } from '../src/motion/sim.ts'
@@ -25,8 +25,15 @@ export function randomOf(seed: number): () => number {
 }
 
 export const motion = {
-  tickHz: 60, gravity: Math.fround(9.81), maxSpeed: 128, halfX: 30, height: 20, halfZ: 30, restSpeed: Math.fround(0.08),
-  restTicks: 12, bounds: 'bounce',
+  tickHz: 60,
+  gravity: Math.fround(9.81),
+  maxSpeed: 128,
+  halfX: 30,
+  height: 20,
+  halfZ: 30,
+  restSpeed: Math.fround(0.08),
+  restTicks: 12,
+  bounds: 'bounce',
 } as const
 
 const f = Math.fround
@@ -41,12 +48,12 @@ const lift = 2
 export const codes = [
   ...readLines<{ Code: string }>('world/motion/testdata/programs.jsonl')
     .slice(0, 3)
-    .map(p => unhex(p.Code)),
+    .map((p) => unhex(p.Code)),
   ...readLines<{ Name: string; Program: string; Numbers: string }>('field/testdata/vectors.jsonl')
-    .filter(v => v.Numbers === 'grid' && (v.Name === 'whirl' || v.Name === 'explosion'))
-    .map(v => unhex(v.Program)),
+    .filter((v) => v.Numbers === 'grid' && (v.Name === 'whirl' || v.Name === 'explosion'))
+    .map((v) => unhex(v.Program)),
 ]
-const programs = codes.map(code => new Program(code))
+const programs = codes.map((code) => new Program(code))
 
 interface Viewed {
   readonly slot: number
@@ -106,14 +113,14 @@ class Replica {
   private held: Datagram[] = []
 
   constructor(kinds: readonly Kind[], diverge: () => void) {
-    this.bodies = new Bodies({ motion, kinds: kinds.map(body => ({ body })), budget: this.budget, diverge })
+    this.bodies = new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget: this.budget, diverge })
   }
 
   receiveStructure(tick: number, records: Record[]): void {
     for (const r of records) {
       this.structure++
       if (r.type === 'extension') {
-        this.bodies.extend(r.make(tick + 1 - r.from), tick, h => this.live.get(h.slot)?.generation === h.generation)
+        this.bodies.extend(r.make(tick + 1 - r.from), tick, (h) => this.live.get(h.slot)?.generation === h.generation)
       } else if (r.type === 'gone') {
         if (this.live.get(r.h.slot)?.generation !== r.h.generation) continue
         this.live.delete(r.h.slot)
@@ -146,7 +153,7 @@ class Replica {
     }
     this.acked.set(d.seq, d.rows)
     this.newest = Math.max(this.newest, d.seq)
-    this.budget.pay(d.tick * 1000 / motion.tickHz)
+    this.budget.pay((d.tick * 1000) / motion.tickHz)
     this.bodies.applied(d, this.structure)
   }
 }
@@ -209,7 +216,12 @@ export class Oracle {
   /** place returns a state at random, on the ground or in the air. */
   private place(moves: boolean): State {
     const s = new State()
-    Object.assign(s, { x: this.number(25), y: f(1 + this.random() * 9), z: this.number(25), awake: moves || this.below(3) > 0 })
+    Object.assign(s, {
+      x: this.number(25),
+      y: f(1 + this.random() * 9),
+      z: this.number(25),
+      awake: moves || this.below(3) > 0,
+    })
     if (s.awake) Object.assign(s, { vx: this.number(6), vy: moves ? 0 : this.number(6), vz: this.number(6) })
     return s
   }
@@ -234,12 +246,14 @@ export class Oracle {
     if (this.hidden === null) return []
     const { source } = this.hidden
     const s = new State()
-    return this.entities.map(e => e.slot).filter(slot => {
-      this.sim.state(slot, s)
-      const { min, max } = source.program.box!
-      const at = [s.x, s.y, s.z].map((x, i) => f(x - source.path.center[i]))
-      return at.every((x, i) => x >= min[i] && x <= max[i])
-    })
+    return this.entities
+      .map((e) => e.slot)
+      .filter((slot) => {
+        this.sim.state(slot, s)
+        const { min, max } = source.program.box!
+        const at = [s.x, s.y, s.z].map((x, i) => f(x - source.path.center[i]))
+        return at.every((x, i) => x >= min[i] && x <= max[i])
+      })
   }
 
   private way(from: number): Way {
@@ -249,12 +263,17 @@ export class Oracle {
     const none = new Float32Array(3)
     const orbit = form === PathForm.orbit
     const path = {
-      form, center: form === PathForm.following ? v(2) : center, velocity: form === PathForm.linear ? v(15) : none,
-      axisU: orbit ? v(9) : none, axisV: orbit ? v(9) : none, phase: orbit ? this.below(2 ** 32) : 0,
+      form,
+      center: form === PathForm.following ? v(2) : center,
+      velocity: form === PathForm.linear ? v(15) : none,
+      axisU: orbit ? v(9) : none,
+      axisV: orbit ? v(9) : none,
+      phase: orbit ? this.below(2 ** 32) : 0,
       rate: orbit ? this.below(2 ** 27) : 0,
     }
-    const leaders = this.entities.filter(e => e.leads && e.inView && from > 6)
-    if (form === PathForm.following && leaders.length === 0) return { path: { ...path, form: PathForm.fixed }, leader: nobody }
+    const leaders = this.entities.filter((e) => e.leads && e.inView && from > 6)
+    if (form === PathForm.following && leaders.length === 0)
+      return { path: { ...path, form: PathForm.fixed }, leader: nobody }
     return { path, leader: form === PathForm.following ? leaders[this.below(leaders.length)] : nobody }
   }
 
@@ -269,7 +288,12 @@ export class Oracle {
       this.sim.endEffect(slot, true)
       this.effects.delete(slot)
       this.note({ type: 'ended', effect: { slot, generation: e.generation }, back: 0, left: false })
-    } else if (what === 4 && this.hidden === null && e.source.program.box !== null && e.source.path.form === PathForm.fixed) {
+    } else if (
+      what === 4 &&
+      this.hidden === null &&
+      e.source.program.box !== null &&
+      e.source.path.form === PathForm.fixed
+    ) {
       this.hidden = e
       this.leftAt = this.tick
       this.effects.delete(slot)
@@ -290,20 +314,40 @@ export class Oracle {
     const mode = this.below(2)
     const layers = this.below(4)
     const source = {
-      program: programs[number], params, mode, layers, path: way.path, leader: way.leader.slot, born: this.tick - age,
-      first: this.tick, last: life === 0 ? 0 : this.tick + life - 1, pathBorn: 0,
+      program: programs[number],
+      params,
+      mode,
+      layers,
+      path: way.path,
+      leader: way.leader.slot,
+      born: this.tick - age,
+      first: this.tick,
+      last: life === 0 ? 0 : this.tick + life - 1,
+      pathBorn: 0,
     }
     this.sim.setEffect(slot, source, true)
     this.effects.set(slot, { slot, source, leader: way.leader, generation })
     const effect = { slot, generation }
-    this.note({ type: 'added', effect, program: number, mode, layers, back: 0, age, life, way, params: new Float32Array(0) })
+    this.note({
+      type: 'added',
+      effect,
+      program: number,
+      mode,
+      layers,
+      back: 0,
+      age,
+      life,
+      way,
+      params: new Float32Array(0),
+    })
   }
 
   private changeEffect(slot: number, e: Sent): void {
     const way = this.below(2) === 0 ? this.way(this.tick) : null
     const scalars = e.source.program.params.length > 0 && way === null
     const params = scalars ? e.source.params.map((x, i) => (i % 4 === 0 ? f(x * 0.75) : x)) : null
-    if (params !== null) e.source.program.params.forEach((p, i) => p.scalar && params.fill(params[4 * i], 4 * i, 4 * i + 4))
+    if (params !== null)
+      e.source.program.params.forEach((p, i) => p.scalar && params.fill(params[4 * i], 4 * i, 4 * i + 4))
     if (way === null && (params === null || !e.source.program.allows(params))) return
     const source = { ...e.source }
     if (way !== null) Object.assign(source, { path: way.path, pathBorn: this.tick, leader: way.leader.slot })
@@ -324,14 +368,22 @@ export class Oracle {
     this.effects.set(slot, e)
     const life = last === 0 ? 0 : last - from + 1
     const way = { path, leader: nobody }
-    const added = { effect: { slot, generation }, program: programs.indexOf(program), mode, layers, age: from - born, life, way }
+    const added = {
+      effect: { slot, generation },
+      program: programs.indexOf(program),
+      mode,
+      layers,
+      age: from - born,
+      life,
+      way,
+    }
     const record: Extension = { type: 'added', ...added, back: 0, params: numbersOf(program, params) }
-    this.records.push({ type: 'extension', from, make: back => ({ ...record, back }) })
+    this.records.push({ type: 'extension', from, make: (back) => ({ ...record, back }) })
   }
 
   private note(x: Extension): void {
     const told = this.lies.effect?.(x) ?? x
-    this.records.push({ type: 'extension', from: this.tick, make: back => ({ ...told, back }) as Extension })
+    this.records.push({ type: 'extension', from: this.tick, make: (back) => ({ ...told, back }) as Extension })
   }
 
   /** disturb moves bodies as a game would, and replaces some. */
@@ -397,7 +449,7 @@ export class Oracle {
 
   /** follows reports whether an effect follows an entity. */
   private follows(slot: number): boolean {
-    return [...this.effects.values()].some(e => e.source.path.form === PathForm.following && e.leader.slot === slot)
+    return [...this.effects.values()].some((e) => e.source.path.form === PathForm.following && e.leader.slot === slot)
   }
 
   private enter(e: Viewed): void {
@@ -409,7 +461,7 @@ export class Oracle {
   }
 
   private sendRows(): void {
-    const owed = this.entities.filter(e => e.inView && (e.disturbed > e.acked || !e.exact || e.turned > e.acked))
+    const owed = this.entities.filter((e) => e.inView && (e.disturbed > e.acked || !e.exact || e.turned > e.acked))
     const most = 1 + this.below(12)
     for (let from = 0; from === 0 || from < owed.length; from += most) {
       const rows = owed.slice(from, from + most)
@@ -420,7 +472,7 @@ export class Oracle {
   }
 
   private send(entities: Viewed[], continued: boolean, complete: boolean): void {
-    const rows = entities.map(e => {
+    const rows = entities.map((e) => {
       const exact = e.leads || this.below(5) > 0
       if (exact !== e.exact) {
         e.exact = exact
@@ -431,8 +483,14 @@ export class Oracle {
     })
     this.seq++
     const d = {
-      seq: this.seq, tick: this.tick, structure: this.structure, complete, continued, audited: complete,
-      audit: complete ? this.audit() : 0, rows,
+      seq: this.seq,
+      tick: this.tick,
+      structure: this.structure,
+      complete,
+      continued,
+      audited: complete,
+      audit: complete ? this.audit() : 0,
+      rows,
     }
     if (this.below(8) === 0) return // lost
     this.datagrams.push({ due: this.tick + this.below(8), d })
@@ -454,8 +512,8 @@ export class Oracle {
       this.replica.receiveStructure(tick, records)
       this.check()
     }
-    const due = this.datagrams.filter(d => d.due <= this.tick)
-    this.datagrams = this.datagrams.filter(d => d.due > this.tick)
+    const due = this.datagrams.filter((d) => d.due <= this.tick)
+    this.datagrams = this.datagrams.filter((d) => d.due > this.tick)
     for (const { d } of due) {
       this.replica.receive(d)
       this.check()
@@ -465,13 +523,13 @@ export class Oracle {
       this.noted.add(seq)
       this.acks.push({ due: this.tick + 3, rows })
     }
-    for (const { rows } of this.acks.filter(a => a.due <= this.tick)) {
+    for (const { rows } of this.acks.filter((a) => a.due <= this.tick)) {
       for (const { h, at } of rows) {
         const e = this.entities[h.slot]
         if (e.generation === h.generation && e.inView) e.acked = Math.max(e.acked, at)
       }
     }
-    this.acks = this.acks.filter(a => a.due > this.tick)
+    this.acks = this.acks.filter((a) => a.due > this.tick)
   }
 
   /** check compares the bodies after a complete snapshot with the world's. */

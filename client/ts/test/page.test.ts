@@ -11,7 +11,17 @@ import { parseHandle } from '../src/handles.ts'
 import { parseSchema } from '../src/schema.ts'
 
 test('errors have words for players', () => {
-  for (const [code, words] of [[6, /full/], [7, /shutting down/], [8, /token/], [11, /answering/], [13, /operator/], [20, /banned/], [22, /time/], [24, /no room/], [25, /closed/]] as const) {
+  for (const [code, words] of [
+    [6, /full/],
+    [7, /shutting down/],
+    [8, /token/],
+    [11, /answering/],
+    [13, /operator/],
+    [20, /banned/],
+    [22, /time/],
+    [24, /no room/],
+    [25, /closed/],
+  ] as const) {
     assert.match(said(new WireError(code)), words)
   }
   assert.equal(said(new WireError(13, 'be kind')), 'The operator has ended your session. (be kind)')
@@ -25,7 +35,8 @@ test('a stale handle was destroyed, or names nothing', () => {
   const said = (text: string, seen = false): string => whyStale(parseHandle(text)!, world, seen)
   assert.equal(said('5v3', true), 'destroyed: final')
   assert.equal(said('5v3'), 'destroyed before this page saw it: final')
-  for (const never of ['999999v1', '100v3', '5v11', '5v4']) assert.equal(said(never), 'names nothing in this world', never)
+  for (const never of ['999999v1', '100v3', '5v11', '5v4'])
+    assert.equal(said(never), 'names nothing in this world', never)
   assert.equal(said('5v1'), 'of an earlier run of this world, or of another: final')
 })
 
@@ -44,7 +55,10 @@ test('a page says why it cannot connect', () => {
   const at = { origin: 'http://10.0.0.7:4434', secure: true, supported: true }
   assert.equal(obstacle(at), undefined)
   assert.match(obstacle({ ...at, supported: false })!, /no WebTransport/)
-  assert.match(obstacle({ ...at, secure: false, supported: false })!, /HTTPS or localhost, not from http:\/\/10\.0\.0\.7:4434/)
+  assert.match(
+    obstacle({ ...at, secure: false, supported: false })!,
+    /HTTPS or localhost, not from http:\/\/10\.0\.0\.7:4434/,
+  )
   assert.match(notAllowed(at.origin), /--web-origin http:\/\/10\.0\.0\.7:4434$/)
 })
 
@@ -55,11 +69,18 @@ worldd_bytes_total{component="text fields",dir="coded"} 12
 worldd_bytes_total{component="all",dir="in"} 99
 worldd_tick_overruns_total 3
 `)
-  assert.deepEqual([...codedBytes(m)], [['body', 1.5e6], ['text fields', 12]])
+  assert.deepEqual(
+    [...codedBytes(m)],
+    [
+      ['body', 1.5e6],
+      ['text fields', 12],
+    ],
+  )
   assert.equal(m.get('worldd_tick_overruns_total'), 3)
 })
 
-const controlsOf = (...fields: string[]) => new Controls(parseSchema(`worldd schema 2\ninput\n${fields.map((f) => f + '\n').join('')}`).input)
+const controlsOf = (...fields: string[]) =>
+  new Controls(parseSchema(`worldd schema 2\ninput\n${fields.map((f) => f + '\n').join('')}`).input)
 const plain = (v: unknown): unknown => JSON.parse(JSON.stringify(v))
 
 test('keys steer inputs that declare axes', () => {
@@ -67,16 +88,33 @@ test('keys steer inputs that declare axes', () => {
   const coins = controlsOf('X int 8', 'Z int 8')
   assert.ok(coins.steers)
   assert.deepEqual(plain(coins.input(1, -0.5, none)), { X: 127, Z: -63 })
-  const arena = controlsOf('X range bff0000000000000 3fb0000000000000 32', 'Z range bff0000000000000 3fb0000000000000 32')
+  const arena = controlsOf(
+    'X range bff0000000000000 3fb0000000000000 32',
+    'Z range bff0000000000000 3fb0000000000000 32',
+  )
   assert.deepEqual(plain(arena.input(-1, 0.25, none)), { X: -1, Z: 0.25 })
   const nested = controlsOf('Move.X float 32', 'Move.Y float 32', 'Jump bool', 'Fire bool', 'Aim angle 16')
-  assert.deepEqual(nested.presses.map((p) => [p.key, p.name]), [['Space', 'Jump'], ['KeyE', 'Fire']])
+  assert.deepEqual(
+    nested.presses.map((p) => [p.key, p.name]),
+    [
+      ['Space', 'Jump'],
+      ['KeyE', 'Fire'],
+    ],
+  )
   assert.deepEqual(plain(nested.input(0, 1, new Set(['Space']))), { Move: { X: 0, Y: 1 }, Jump: true, Fire: false })
-  assert.deepEqual(plain(controlsOf('V[0] int 16', 'V[1] int 16', 'V[2] int 16').input(1, 1, none)), { V: [32767, null, 32767] })
+  assert.deepEqual(plain(controlsOf('V[0] int 16', 'V[1] int 16', 'V[2] int 16').input(1, 1, none)), {
+    V: [32767, null, 32767],
+  })
 })
 
 test('other inputs are not steered', () => {
-  for (const c of [new Controls(undefined), controlsOf('Gear uint 3'), controlsOf('X uint 8', 'Z uint 8'), controlsOf('X int 64', 'Z int 64'), controlsOf('X int 8')]) {
+  for (const c of [
+    new Controls(undefined),
+    controlsOf('Gear uint 3'),
+    controlsOf('X uint 8', 'Z uint 8'),
+    controlsOf('X int 64', 'Z int 64'),
+    controlsOf('X int 8'),
+  ]) {
     assert.ok(!c.steers)
     assert.deepEqual(c.presses, [])
     assert.deepEqual(plain(c.input(1, 1, new Set())), {})
@@ -91,7 +129,8 @@ const sights = [
   [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
 ]
 
-const linear = (hex: string): number[] => hex.match(/[0-9a-f]{2}/g)!.map((x) => ((parseInt(x, 16) / 255 + 0.055) / 1.055) ** 2.4)
+const linear = (hex: string): number[] =>
+  hex.match(/[0-9a-f]{2}/g)!.map((x) => ((parseInt(x, 16) / 255 + 0.055) / 1.055) ** 2.4)
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((n, x, i) => n + x * b[i], 0)
 const luminance = (hex: string): number => dot(linear(hex), [0.2126, 0.7152, 0.0722])
 
@@ -99,8 +138,16 @@ const luminance = (hex: string): number => dot(linear(hex), [0.2126, 0.7152, 0.0
 function seen(hex: string, m: readonly number[]): number[] {
   const c = linear(hex)
   const rgb = [0, 3, 6].map((i) => Math.min(Math.max(dot(m.slice(i, i + 3), c), 0), 1))
-  const lms = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.63]].map((row) => Math.cbrt(dot(row, rgb)))
-  return [[0.2105, 0.7936, -0.0041], [1.978, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]].map((row) => dot(row, lms))
+  const lms = [
+    [0.4122, 0.5363, 0.0514],
+    [0.2119, 0.6807, 0.1074],
+    [0.0883, 0.2817, 0.63],
+  ].map((row) => Math.cbrt(dot(row, rgb)))
+  return [
+    [0.2105, 0.7936, -0.0041],
+    [1.978, -2.4286, 0.4506],
+    [0.0259, 0.7828, -0.8087],
+  ].map((row) => dot(row, lms))
 }
 
 test('colours of kinds differ for all eyes, in both themes', () => {

@@ -58,7 +58,12 @@ export class Player {
     this.events.any = (tick, kind, p) => this.heard.push({ tick, event: kind.name, ...this.contents(p) })
     this.handles = handles.map((h) => parseHandle(h)!)
     this.base64 = base64
-    this.session = new Session({ tables, events: this.events, result: (r) => this.result(r), ...(simulate && { simulation }) })
+    this.session = new Session({
+      tables,
+      events: this.events,
+      result: (r) => this.result(r),
+      ...(simulate && { simulation }),
+    })
   }
 
   private texts(texts: readonly Text[]): string[] {
@@ -66,7 +71,10 @@ export class Player {
   }
 
   private contents(p: Payload): object {
-    return { ...(p.values.length > 0 && { words: [...p.values] }), ...(p.texts.length > 0 && { texts: this.texts(p.texts) }) }
+    return {
+      ...(p.values.length > 0 && { words: [...p.values] }),
+      ...(p.texts.length > 0 && { texts: this.texts(p.texts) }),
+    }
   }
 
   private result(r: Result): void {
@@ -147,7 +155,8 @@ export class Player {
       if (tick === 0) continue
       const state = [...[s.x, s.y, s.z, s.vx, s.vy, s.vz].map(bitsOf), s.awake ? 1 : 0, s.rest]
       this.exact.set(x.handle, state.join())
-      if (before.get(x.handle) !== state.join()) changed.push({ handle: x.handle, exact: { handle: formatHandle(x.handle), tick, state } })
+      if (before.get(x.handle) !== state.join())
+        changed.push({ handle: x.handle, exact: { handle: formatHandle(x.handle), tick, state } })
     }
     return changed.sort((a, b) => (a.handle < b.handle ? -1 : 1)).map((x) => x.exact)
   }
@@ -158,8 +167,13 @@ export class Player {
     const changed: { handle: Handle; entity: object }[] = []
     for (const x of this.session.replica!.all) {
       const entity = {
-        handle: formatHandle(x.handle), kind: x.kind, tick: x.tick, components: x.mask, ...(x.owned && { owned: true }),
-        words: [...x.values], ...(x.texts.length > 0 && { texts: this.texts(x.texts) }),
+        handle: formatHandle(x.handle),
+        kind: x.kind,
+        tick: x.tick,
+        components: x.mask,
+        ...(x.owned && { owned: true }),
+        words: [...x.values],
+        ...(x.texts.length > 0 && { texts: this.texts(x.texts) }),
       }
       const text = JSON.stringify(entity)
       this.entities.set(x.handle, text)
@@ -228,7 +242,11 @@ export class Player {
     const r = new MsgpackReader(frames.next()!)
     r.array(11)
     for (let i = 0; i < 4; i++) r.u64('')
-    return { session: r.u64('session'), secret: this.base64.encode(r.bin('secret', 16)), structure: r.uint('structure', 2 ** 32) }
+    return {
+      session: r.u64('session'),
+      secret: this.base64.encode(r.bin('secret', 16)),
+      structure: r.uint('structure', 2 ** 32),
+    }
   }
 }
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
+import { type Avatar, type Motion, type Stick, steer } from '../page/steering.ts'
 import { BitReader, BitWriter, ByteReader, ByteWriter } from '../src/bits.ts'
 import { Client } from '../src/client.ts'
 import { newHandle } from '../src/handles.ts'
+import { inputLead } from '../src/limits.ts'
 import { Type } from '../src/messages.ts'
 import { MsgpackWriter } from '../src/msgpack.ts'
-import { inputLead } from '../src/limits.ts'
 import { type PredictConfig, type Prediction, predict } from '../src/predict.ts'
 import { windowOf } from '../src/predict_window.ts'
 import { hashOf, parseSchema } from '../src/schema.ts'
@@ -13,7 +14,6 @@ import { Fold } from '../src/state.ts'
 import { defaultTables } from '../src/tables.ts'
 import { Shape } from '../src/values.ts'
 import * as server from './server.ts'
-import { type Avatar, type Motion, steer, type Stick } from '../page/steering.ts'
 import { readFile } from './vectors.ts'
 
 await defaultTables() // before clients do, which then wait for nothing that takes time
@@ -22,7 +22,8 @@ mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-const vector = (name: string, low: string, step: string, largest: number): string => [0, 1, 2].map((i) => `${name}[${i}] range ${low} ${step} ${largest} linear\n`).join('')
+const vector = (name: string, low: string, step: string, largest: number): string =>
+  [0, 1, 2].map((i) => `${name}[${i}] range ${low} ${step} ${largest} linear\n`).join('')
 const schemaText = `worldd schema 2
 component body
 ${vector('Position', 'c090000000000000', '3f70000000000000', 524288)}${vector('Velocity', 'c060000000000000', '3fa0000000000000', 8192)}kind avatar
@@ -87,11 +88,16 @@ class Track {
     await this.attached(1)
     this.link.deliver(server.welcome({ schema: hashOf(schemaText), text: schemaText }))
     this.client = await connecting
-    this.play = predict<State, Stick>(this.client, ['body'], (tick, s, in_) => {
-      this.stepped.push(tick)
-      this.inside(tick)
-      steer(motion, s.body, in_)
-    }, config)
+    this.play = predict<State, Stick>(
+      this.client,
+      ['body'],
+      (tick, s, in_) => {
+        this.stepped.push(tick)
+        this.inside(tick)
+        steer(motion, s.body, in_)
+      },
+      config,
+    )
     const control = new MsgpackWriter()
     control.array(1)
     control.u64(player)
@@ -199,7 +205,8 @@ class Track {
       }
       if (this.now < next) continue
       next = this.now + 4 + Math.floor(36 * random()) + (random() < 1 / 40 ? 50 + Math.floor(150 * random()) : 0)
-      for (; this.down.length > 0 && this.down[0].at <= this.now; this.down.shift()) this.link.deliverDatagram(this.down[0].d, this.now)
+      for (; this.down.length > 0 && this.down[0].at <= this.now; this.down.shift())
+        this.link.deliverDatagram(this.down[0].d, this.now)
       this.client.update()
       this.client.setInput(this.input(this.frames++))
       this.client.render()
@@ -219,19 +226,24 @@ class Track {
         this.serve()
       }
       if (!connected) continue
-      for (; this.down.length > 0 && this.down[0].at <= this.now; this.down.shift()) this.link.deliverDatagram(this.down[0].d, this.now)
+      for (; this.down.length > 0 && this.down[0].at <= this.now; this.down.shift())
+        this.link.deliverDatagram(this.down[0].d, this.now)
       this.client.update()
       if (this.now % 17 === 0) {
         this.client.setInput(this.input(this.frames++))
         this.client.render()
         frame()
       }
-      for (; this.read < this.link.datagrams.length; this.read++) this.up.push({ at: this.now + this.delay, d: this.link.datagrams[this.read] })
+      for (; this.read < this.link.datagrams.length; this.read++)
+        this.up.push({ at: this.now + this.delay, d: this.link.datagrams[this.read] })
     }
   }
 }
 
-const zigzag = (frame: number): Stick => ({ X: Math.round(127 * Math.sin(frame >> 4)), Z: Math.round(127 * Math.cos(3 * (frame >> 4))) })
+const zigzag = (frame: number): Stick => ({
+  X: Math.round(127 * Math.sin(frame >> 4)),
+  Z: Math.round(127 * Math.cos(3 * (frame >> 4))),
+})
 
 /** surprises counts the corrections that no late input explains. */
 const surprises = (k: Track): number => k.play.stats.corrected - k.play.stats.missed

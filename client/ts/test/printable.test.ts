@@ -22,6 +22,9 @@ test('texts are printable', () => {
 
 test('the message of an error shows what a server says without its marks', () => {
   const e = new WireError(13, 'bye\x1b]0;root\x07\n\u202eadmin')
-  assert.equal(e.message, 'kicked: the operator or the game ended the session (bye\\u001b]0;root\\u0007\\n\\u202eadmin)')
+  assert.equal(
+    e.message,
+    'kicked: the operator or the game ended the session (bye\\u001b]0;root\\u0007\\n\\u202eadmin)',
+  )
   assert.equal(e.detail, 'bye\x1b]0;root\x07\n\u202eadmin')
 })

@@ -52,7 +52,9 @@ test('rows.jsonl', () => {
     if (line.case !== undefined) {
       const schema = parseSchema(line.schema)
       assert.equal(hex(schema.hash, 16), line.schema_hash)
-      const tables = new Tables(line.tables === 'rows.tables' ? readVector('rows.tables') : readFile('internal/rowcodec/default.tables'))
+      const tables = new Tables(
+        line.tables === 'rows.tables' ? readVector('rows.tables') : readFile('internal/rowcodec/default.tables'),
+      )
       assert.equal(hex(tables.version, 8), line.tables_version)
       codec = new Codec(schema, tables)
       continue
@@ -84,7 +86,8 @@ test('the default tables', async () => {
 
 test('tables that are cut off or changed are refused', () => {
   const file = readVector('rows.tables')
-  for (const n of [0, 14, 15, 16, 100, file.length - 1]) assert.throws(() => new Tables(file.subarray(0, n)), { name: 'WireError' }, `${n} bytes`)
+  for (const n of [0, 14, 15, 16, 100, file.length - 1])
+    assert.throws(() => new Tables(file.subarray(0, n)), { name: 'WireError' }, `${n} bytes`)
   const more = new Uint8Array(file.length + 1)
   more.set(file)
   assert.throws(() => new Tables(more), { name: 'WireError' })

@@ -23,7 +23,12 @@ interface Line {
 test('warm rows allocate nothing', async () => {
   const all = lines<Line>('rows.jsonl')
   const first = all.findIndex((l) => l.case === 'body' && l.tables === 'default.tables')
-  const rows = all.slice(first + 1, all.findIndex((l, i) => i > first && l.case !== undefined)).filter((l) => l.error === undefined)
+  const rows = all
+    .slice(
+      first + 1,
+      all.findIndex((l, i) => i > first && l.case !== undefined),
+    )
+    .filter((l) => l.error === undefined)
   const codec = new Codec(parseSchema(all[first].schema), await defaultTables())
   const out = new Uint32Array(codec.schema.values)
   const r = new BitReader()

@@ -224,7 +224,12 @@ export class Link implements Connection {
     const schema = r.u64('schema')
     r.uint('tables', 2 ** 32)
     const seen = {
-      schema, epoch: r.u64('epoch'), session: r.u64('session'), secret: r.bin('secret', 16), structure: r.uint('structure', 2 ** 32), token: r.bin('token', 2048),
+      schema,
+      epoch: r.u64('epoch'),
+      session: r.u64('session'),
+      secret: r.bin('secret', 16),
+      structure: r.uint('structure', 2 ** 32),
+      token: r.bin('token', 2048),
     }
     r.str('name', 64)
     return { ...seen, room: r.str('room', 64), abilities: r.uint('abilities', 1) }

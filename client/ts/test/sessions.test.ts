@@ -1,13 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { version } from '../src/limits.ts'
-import { defaultTables } from '../src/tables.ts'
 import { parseSchema } from '../src/schema.ts'
+import { defaultTables } from '../src/tables.ts'
 import { Player, type Step } from './player.ts'
 import { base64, bytes, readVector } from './vectors.ts'
 
 const files = [
-  'bodies', 'clean', 'hostile', 'load', 'moves', 'rides', 'texts', 'wishes', 'simulation-3', 'simulation-5', 'simulation-8', 'simulation-13', 'simulation-80', 'simulation-riders', 'simulation-texts',
+  'bodies',
+  'clean',
+  'hostile',
+  'load',
+  'moves',
+  'rides',
+  'texts',
+  'wishes',
+  'simulation-3',
+  'simulation-5',
+  'simulation-8',
+  'simulation-13',
+  'simulation-80',
+  'simulation-riders',
+  'simulation-texts',
 ]
 
 /** parse reads JSON whose session ids exceed 2^53. */
@@ -26,7 +40,10 @@ for (const file of files) {
     let player!: Player
     let name = ''
     let steps = 0
-    for (const line of new TextDecoder().decode(readVector(`${file}.jsonl`)).trimEnd().split('\n')) {
+    for (const line of new TextDecoder()
+      .decode(readVector(`${file}.jsonl`))
+      .trimEnd()
+      .split('\n')) {
       const s = parse(line)
       if (s.case !== undefined) {
         schema = s.schema ?? schema

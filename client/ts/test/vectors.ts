@@ -18,7 +18,10 @@ export function readVector(name: string): Uint8Array {
 /** lines returns the objects of a .jsonl file. */
 export function lines<T>(name: string): T[] {
   const text = new TextDecoder().decode(readVector(name))
-  return text.trimEnd().split('\n').map((line) => JSON.parse(line) as T)
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as T)
 }
 
 export function bytes(base64: string): Uint8Array {

@@ -1,7 +1,7 @@
 // A small game: joins the server of the link ?server=HOST:PORT&hash=HEX, draws the bodies around
 // your avatar from above, and steers it with W A S D or the arrow keys.
 
-import { Client, type Entity, simulation, type StateChange, WireError } from '@worldd/client'
+import { Client, type Entity, type StateChange, simulation, WireError } from '@worldd/client'
 import { components, input, schemaHash } from './schema.ts'
 
 const canvas = document.querySelector('canvas')!
@@ -38,7 +38,13 @@ async function join(): Promise<Client> {
   const server = link.get('server')
   if (!server) throw new Error('open this page with ?server=HOST:PORT&hash=HEX, as worldd serve --web prints them')
   const hash = link.get('hash')
-  const c = await Client.connect({ url: `https://${server}/worldd`, certificateHashes: hash ? [hash] : [], name: link.get('name') ?? 'canvas', simulation, state: told })
+  const c = await Client.connect({
+    url: `https://${server}/worldd`,
+    certificateHashes: hash ? [hash] : [],
+    name: link.get('name') ?? 'canvas',
+    simulation,
+    state: told,
+  })
   if (c.schema.hash === schemaHash) return c
   c.close()
   throw new Error('this server has another schema: write schema.ts again with worldd schema --lang ts')
@@ -61,7 +67,8 @@ function draw(c: Client, centre: Float32Array): void {
     body(c, e, p, e === own)
     bodies++
   }
-  if (c.state === 'joined') status.textContent = `${bodies} bodies, ${Math.round(c.linkStats.bytesReceived / 1024)} KiB received`
+  if (c.state === 'joined')
+    status.textContent = `${bodies} bodies, ${Math.round(c.linkStats.bytesReceived / 1024)} KiB received`
 }
 
 function body(c: Client, e: Entity, p: Float32Array, own: boolean): void {
@@ -91,7 +98,10 @@ try {
   const centre = new Float32Array(3)
   const frame = (): void => {
     try {
-      input.set(c, { X: axis(['KeyA', 'ArrowLeft'], ['KeyD', 'ArrowRight']), Z: axis(['KeyW', 'ArrowUp'], ['KeyS', 'ArrowDown']) })
+      input.set(c, {
+        X: axis(['KeyA', 'ArrowLeft'], ['KeyD', 'ArrowRight']),
+        Z: axis(['KeyW', 'ArrowUp'], ['KeyS', 'ArrowDown']),
+      })
       c.update()
     } catch (e) {
       if (c.state !== 'ended') throw e

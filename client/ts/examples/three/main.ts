@@ -12,7 +12,11 @@ const renderer = new three.WebGLRenderer({ antialias: true })
 const camera = new three.PerspectiveCamera(55, 1, 0.1, 500)
 const scene = new three.Scene()
 const bodies = new three.InstancedMesh(new three.BoxGeometry(2, 2, 2), new three.MeshLambertMaterial(), capacity)
-const colours: Record<string, three.Color> = { crate: new three.Color('#b07a3c'), spark: new three.Color('#e0533d'), avatar: new three.Color('#2f7fd1') }
+const colours: Record<string, three.Color> = {
+  crate: new three.Color('#b07a3c'),
+  spark: new three.Color('#e0533d'),
+  avatar: new three.Color('#2f7fd1'),
+}
 const other = new three.Color('#808080')
 
 const keys = new Set<string>()
@@ -38,7 +42,12 @@ function build(): void {
   scene.background = new three.Color('#14171b')
   const sun = new three.DirectionalLight('#fff4e0', 2.5)
   sun.position.set(40, 80, 20)
-  scene.add(sun, new three.HemisphereLight('#b8c8e0', '#3a3530', 1.2), new three.GridHelper(256, 64, '#333a44', '#242a32'), bodies)
+  scene.add(
+    sun,
+    new three.HemisphereLight('#b8c8e0', '#3a3530', 1.2),
+    new three.GridHelper(256, 64, '#333a44', '#242a32'),
+    bodies,
+  )
   bodies.frustumCulled = false // its bounds are those of one instance
   bodies.instanceMatrix.setUsage(three.DynamicDrawUsage)
   bodies.setColorAt(0, other) // makes instanceColor
@@ -55,7 +64,12 @@ async function join(): Promise<Client> {
   const server = link.get('server')
   if (!server) throw new Error('open this page with ?server=HOST:PORT&hash=HEX, as worldd serve --web prints them')
   const hash = link.get('hash')
-  return Client.connect({ url: `https://${server}/worldd`, certificateHashes: hash ? [hash] : [], name: 'three', simulation })
+  return Client.connect({
+    url: `https://${server}/worldd`,
+    certificateHashes: hash ? [hash] : [],
+    name: 'three',
+    simulation,
+  })
 }
 
 /** place writes the instance of a body: vectorAt writes its position into the matrix, without allocating. */
@@ -102,7 +116,10 @@ try {
   build()
   const c = await join()
   const frame = (): void => {
-    c.setInput({ X: axis(['KeyA', 'ArrowLeft'], ['KeyD', 'ArrowRight']), Z: axis(['KeyW', 'ArrowUp'], ['KeyS', 'ArrowDown']) })
+    c.setInput({
+      X: axis(['KeyA', 'ArrowLeft'], ['KeyD', 'ArrowRight']),
+      Z: axis(['KeyW', 'ArrowUp'], ['KeyS', 'ArrowDown']),
+    })
     try {
       c.update()
     } catch (e) {

@@ -158,7 +158,8 @@ export class Program {
 
   /** Returns the lowest version of the portable form that can say what the program is. */
   private version(): number {
-    const newer = this.params.some(p => p.scalar || p.bounded) || this.code.some(i => i.op >= Op.exp2 && i.op < opcodes)
+    const newer =
+      this.params.some((p) => p.scalar || p.bounded) || this.code.some((i) => i.op >= Op.exp2 && i.op < opcodes)
     return newer ? 2 : 1
   }
 
@@ -256,7 +257,14 @@ function readParam(r: Reader, version: number): Param {
 }
 
 function readInstruction(r: Reader): Instruction {
-  return { op: r.u8(), to: r.u8(), operands: [r.u8(), r.u8(), r.u8(), r.u8()], uniform: r.u16(), same: false, timed: false }
+  return {
+    op: r.u8(),
+    to: r.u8(),
+    operands: [r.u8(), r.u8(), r.u8(), r.u8()],
+    uniform: r.u16(),
+    same: false,
+    timed: false,
+  }
 }
 
 /** Reader decodes a program. Past the end it returns zeros and sets short. */
@@ -314,7 +322,7 @@ function verifyParam(p: Param, i: number, seen: Set<string>): void {
   }
   if (seen.has(p.name)) refuse(`two parameters are called ${name}`)
   if (!allFinite(p.default)) refuse(`the default of parameter ${name} is not finite`)
-  if (p.scalar && !p.default.every(x => Object.is(x, p.default[0]))) {
+  if (p.scalar && !p.default.every((x) => Object.is(x, p.default[0]))) {
     refuse(`parameter ${name} is a number, but the lanes of its default differ`)
   }
   if (p.bounded && !(Number.isFinite(p.min) && Number.isFinite(p.max) && p.min <= p.max)) {
@@ -336,7 +344,7 @@ function isName(s: string): boolean {
 }
 
 function allFinite(v: Float32Array): boolean {
-  return v.every(x => Number.isFinite(x))
+  return v.every((x) => Number.isFinite(x))
 }
 
 /** Returns which operand may be the output, or -1. */
@@ -365,7 +373,8 @@ class Verifier {
     }
     const load = i.op === Op.load
     if (i.op === Op.none || i.op >= opcodes) fail('no such operation')
-    if ((pc === this.program.code.length - 1) !== (i.op === Op.end)) fail('end must be the last instruction, and only that')
+    if ((pc === this.program.code.length - 1) !== (i.op === Op.end))
+      fail('end must be the last instruction, and only that')
     if (pc < this.program.preloads && !load) fail('only loads can be preloads')
     if (!load && i.uniform !== 0) fail('it names a uniform, but is not a load')
     if (load && i.uniform >= this.uniforms) fail(`uniform ${i.uniform} of ${this.uniforms}`)
@@ -404,7 +413,10 @@ class Verifier {
       if (pc < this.program.preloads) this.resident[to] = 1
       i.same = i.operands.every((plane, k) => k >= operandCounts[op] || this.same[plane] !== 0)
       this.same[to] = i.same ? 1 : 0
-      const reads = op === Op.load ? i.uniform === 0 : i.operands.some((plane, k) => k < operandCounts[op] && this.timed[plane] !== 0)
+      const reads =
+        op === Op.load
+          ? i.uniform === 0
+          : i.operands.some((plane, k) => k < operandCounts[op] && this.timed[plane] !== 0)
       i.timed = i.same && reads
       this.timed[to] = i.timed ? 1 : 0
     } else if (to < planeOutput || to >= planeCount || accumulator(op) < 0) {

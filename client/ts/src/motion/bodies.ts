@@ -6,7 +6,7 @@ import { fail } from '../codes.ts'
 import { blockPoints } from '../field/machine.ts'
 import { type Columns, State } from './columns.ts'
 import { Effects, follows, keepIf, keptTicks, noNumber } from './effects.ts'
-import { audited, auditBody } from './exact.ts'
+import { auditBody, audited } from './exact.ts'
 import type { Extension, Name, Way } from './extension.ts'
 import type { Forces } from './forces.ts'
 import { PathForm } from './path.ts'
@@ -109,7 +109,15 @@ export class Bodies {
     this.again = new Sim(m, 0)
     o.kinds.forEach((k, i) => k.body !== undefined && this.addKind(i, k.body))
     for (let i = 0; i < 64; i++) {
-      this.snapshots.push({ seq: 0, tick: 0, structure: 0, complete: false, continued: false, audited: false, audit: 0 })
+      this.snapshots.push({
+        seq: 0,
+        tick: 0,
+        structure: 0,
+        complete: false,
+        continued: false,
+        audited: false,
+        audit: 0,
+      })
     }
   }
 
@@ -120,7 +128,12 @@ export class Bodies {
 
   /** bytes is the memory of all bodies and effects, for the replica's limit. */
   get bytes(): number {
-    return this.effects.bytes + 128 * this.effects.slots.size + this.numbered.length * this.bytesOfNew + 256 * this.kinds.size
+    return (
+      this.effects.bytes +
+      128 * this.effects.slots.size +
+      this.numbered.length * this.bytesOfNew +
+      256 * this.kinds.size
+    )
   }
 
   /** bytesOfNew is the memory of one more body. */
@@ -151,7 +164,8 @@ export class Bodies {
         this.effects.end(x, tick)
         break
       case 'kind':
-        if (x.kind < this.options.kinds.length || this.kinds.has(x.kind)) fail(`kind ${x.kind} is added, which is known`)
+        if (x.kind < this.options.kinds.length || this.kinds.has(x.kind))
+          fail(`kind ${x.kind} is added, which is known`)
         this.addKind(x.kind, x.body)
     }
   }
@@ -262,7 +276,7 @@ export class Bodies {
 
   /** dropComputed drops the tracks from waiting that are not fresh any more. */
   private dropComputed(): void {
-    keepIf(this.waiting, t => t.fresh)
+    keepIf(this.waiting, (t) => t.fresh)
   }
 
   /**
@@ -327,7 +341,7 @@ export class Bodies {
   }
 
   private dropGhosts(): void {
-    keepIf(this.ghosts, t => {
+    keepIf(this.ghosts, (t) => {
       const leads = this.effects.leader(t) !== undefined
       if (!leads) this.forget(t)
       return leads
@@ -437,7 +451,7 @@ export class Bodies {
   /** put gives sim the states of its tick. */
   private put(): void {
     if (this.waiting.length === 0) return
-    keepIf(this.waiting, t => {
+    keepIf(this.waiting, (t) => {
       if (!t.fresh || t.at !== this.now) return t.fresh
       t.fresh = false
       this.start(t)
@@ -454,7 +468,7 @@ export class Bodies {
     this.budget.spend(work)
     if (work > maxTickWork) return false
     const { slowest } = this.effects // in ns
-    const ok = m.tickWithin(1e6 * maxTickWork / slowest)
+    const ok = m.tickWithin((1e6 * maxTickWork) / slowest)
     this.budget.spend(1e-6 * slowest * m.points)
     this.stats.steps += awake
     return ok
@@ -562,7 +576,10 @@ export class Bodies {
     this.diverged = true
     if (this.reported) return
     this.reported = true
-    this.options.diverge?.(s.tick, this.audit.map(({ slot, generation }) => ({ slot, generation })))
+    this.options.diverge?.(
+      s.tick,
+      this.audit.map(({ slot, generation }) => ({ slot, generation })),
+    )
   }
 
   /** needsResync reports once that the server should send all states again. */

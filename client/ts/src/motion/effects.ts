@@ -3,7 +3,16 @@
 import { fail } from '../codes.ts'
 import { Program, VerifyError } from '../field/program.ts'
 import { maxBack } from '../limits.ts'
-import { type Added, type Changed, type Ended, firstTick, type Name, nobody, type ProgramSent, ticksOf } from './extension.ts'
+import {
+  type Added,
+  type Changed,
+  type Ended,
+  firstTick,
+  type Name,
+  nobody,
+  type ProgramSent,
+  ticksOf,
+} from './extension.ts'
 import { PathForm } from './path.ts'
 import type { Source } from './sim.ts'
 import type { Track } from './track.ts'
@@ -121,13 +130,22 @@ export class Effects {
     if (generation < e.generation || (generation === e.generation && e.standing !== 'left')) {
       fail(`effect ${spell(r.effect)} is added, generation ${e.generation} was before it`)
     }
-    if (first < e.first) fail(`effect ${spell(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
+    if (first < e.first)
+      fail(`effect ${spell(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
     const program = this.programs.get(r.program)?.program
     if (program === undefined) return fail(`effect ${spell(r.effect)} has program ${r.program}, which is not known`)
     const { path, leader } = r.way
     const source = {
-      program, params: paramsOf(program, r.params), mode: r.mode, layers: r.layers, path, leader: noNumber,
-      born, first, last, pathBorn: 0,
+      program,
+      params: paramsOf(program, r.params),
+      mode: r.mode,
+      layers: r.layers,
+      path,
+      leader: noNumber,
+      born,
+      first,
+      last,
+      pathBorn: 0,
     }
     this.slots.set(slot, e)
     Object.assign(e, { generation, standing: 'known', program: r.program, last })
@@ -152,7 +170,12 @@ export class Effects {
     const e = this.find(r.effect, first)
     e.standing = r.left ? 'left' : 'ended'
     this.append(r.effect.slot, e, {
-      from: first, source: null, wakesOld: !r.left, wakesNew: false, leader: nobody, applied: false,
+      from: first,
+      source: null,
+      wakesOld: !r.left,
+      wakesNew: false,
+      leader: nobody,
+      applied: false,
     })
   }
 
@@ -163,7 +186,9 @@ export class Effects {
       return fail(`a record of effect ${spell(h)}, which is not known`)
     }
     if (first < e.first || (e.last !== 0 && e.last < first) || e.versions.length === 0) {
-      fail(`a record of effect ${spell(h)} from tick ${first} on; it changed in tick ${e.first} and acts to tick ${e.last}`)
+      fail(
+        `a record of effect ${spell(h)} from tick ${first} on; it changed in tick ${e.first} and acts to tick ${e.last}`,
+      )
     }
     return e
   }
@@ -204,7 +229,7 @@ export class Effects {
 
   /** settle removes from due the slots without versions that bodies were not computed with. */
   settle(): void {
-    keepIf(this.due, slot => {
+    keepIf(this.due, (slot) => {
       const e = this.slots.get(slot)!
       e.due = e.versions.length > 0 && !e.versions[e.versions.length - 1].applied
       return e.due
@@ -213,7 +238,7 @@ export class Effects {
 
   /** prune forgets what no tick from oldest on needs. */
   prune(oldest: number): void {
-    keepIf(this.used, slot => {
+    keepIf(this.used, (slot) => {
       const { versions } = this.slots.get(slot)!
       let n = 0
       while (n + 1 < versions.length && versions[n + 1].from <= oldest) n++
@@ -229,8 +254,8 @@ export class Effects {
 
   /** forgetReplaced forgets the replaced programs that no version has. */
   private forgetReplaced(): void {
-    const needed = new Set(this.used.flatMap(slot => this.slots.get(slot)!.versions.map(v => v.source?.program)))
-    keepIf(this.replaced, p => {
+    const needed = new Set(this.used.flatMap((slot) => this.slots.get(slot)!.versions.map((v) => v.source?.program)))
+    keepIf(this.replaced, (p) => {
       if (needed.has(p.program)) return true
       this.bytes -= p.bytes
       return false

@@ -190,7 +190,7 @@ function readWay(r: ByteReader): Way {
 /** bounded reads a velocity or an axis. */
 function bounded(r: ByteReader): Float32Array {
   const v = floats(r, 3)
-  if (!v.every(x => Math.abs(x) <= maxPathNumber)) fail(`a path with a velocity or axis of ${v}`)
+  if (!v.every((x) => Math.abs(x) <= maxPathNumber)) fail(`a path with a velocity or axis of ${v}`)
   return v
 }
 

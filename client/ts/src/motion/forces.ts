@@ -127,7 +127,17 @@ export class Forces {
       const x = fround(b.x[row] - cx)
       const y = fround(b.y[row] - cy)
       const z = fround(b.z[row] - cz)
-      if (box !== null && !(x >= box.min[0] && x <= box.max[0] && y >= box.min[1] && y <= box.max[1] && z >= box.min[2] && z <= box.max[2])) {
+      if (
+        box !== null &&
+        !(
+          x >= box.min[0] &&
+          x <= box.max[0] &&
+          y >= box.min[1] &&
+          y <= box.max[1] &&
+          z >= box.min[2] &&
+          z <= box.max[2]
+        )
+      ) {
         continue
       }
       const i = row - from

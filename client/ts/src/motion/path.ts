@@ -47,7 +47,7 @@ export function checkPath(p: Path): string {
   if (!(p.form <= PathForm.following)) return `unknown path form ${p.form}`
   if (!p.center.every(Number.isFinite)) return `the centre ${p.center} is not finite`
   for (const v of [p.velocity, p.axisU, p.axisV]) {
-    if (!v.every(x => Math.abs(x) <= maxPathNumber)) {
+    if (!v.every((x) => Math.abs(x) <= maxPathNumber)) {
       return `a velocity or axis ${v}; at most ${maxPathNumber} in each direction`
     }
   }

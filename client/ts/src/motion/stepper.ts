@@ -197,7 +197,9 @@ export class Stepper {
     const slack = fround(sum * slackShare)
     const way = fround(slack * dt)
     return (
-      abs(trial.vx[i]) <= slack && abs(trial.vy[i]) <= slack && abs(trial.vz[i]) <= slack &&
+      abs(trial.vx[i]) <= slack &&
+      abs(trial.vy[i]) <= slack &&
+      abs(trial.vz[i]) <= slack &&
       abs(fround(trial.x[i] - b.x[row])) <= way &&
       abs(fround(trial.y[i] - b.y[row])) <= way &&
       abs(fround(trial.z[i] - b.z[row])) <= way

@@ -1,9 +1,9 @@
 // Compares what a client predicted of its avatar, which is exact, with what the server did.
 
+import { type Avatar, type Motion, type Stick, steer } from '../../page/steering.ts'
 import type { Client } from '../../src/index.ts'
 import { State } from '../../src/motion/columns.ts'
-import { predict, type Prediction } from '../../src/predict.ts'
-import { type Avatar, type Motion, steer, type Stick } from '../../page/steering.ts'
+import { type Prediction, predict } from '../../src/predict.ts'
 
 /** motion is that of avatars in the world storm. */
 const motion: Motion = { tickHz: 60, speed: 6, halfX: 256, halfZ: 256 }
@@ -24,7 +24,9 @@ export class Foretold {
 
   constructor(c: Client) {
     this.client = c
-    this.prediction = predict<{ body: Avatar }, Stick & Record<string, number>>(c, ['body'], (_, s, stick) => steer(motion, s.body, stick))
+    this.prediction = predict<{ body: Avatar }, Stick & Record<string, number>>(c, ['body'], (_, s, stick) =>
+      steer(motion, s.body, stick),
+    )
   }
 
   /**

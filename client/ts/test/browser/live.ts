@@ -1,7 +1,7 @@
 // Plays a live session in a browser, and reports what it saw.
 
-import { Client, simulation, type StateChange } from '../../src/index.ts'
 import { formatHandle } from '../../src/handles.ts'
+import { Client, type StateChange, simulation } from '../../src/index.ts'
 import { Foretold } from './foretold.ts'
 import { Witness } from './witness.ts'
 
@@ -19,7 +19,10 @@ const seen = { enters: 0, leaves: 0, destroys: 0, updates: 0, diverged: 0 }
 const refused: string[] = []
 const witness = new Witness()
 for (const hashes of [[o.hashes[0].replace(/./g, '0')], ['no hash']]) {
-  await Client.connect({ url: o.url, certificateHashes: hashes }).then((c) => c.close(), (e) => refused.push(e.message))
+  await Client.connect({ url: o.url, certificateHashes: hashes }).then(
+    (c) => c.close(),
+    (e) => refused.push(e.message),
+  )
 }
 const c = await Client.connect({
   url: o.url,
@@ -84,10 +87,30 @@ while (performance.now() < end) {
 const r = c.replica
 const handles = r.all.map((e) => e.handle)
 await browsertest.report({
-  views: witness.views, held: witness.held.map(formatHandle), confusions: witness.confusions, newest: r.acks.newest,
+  views: witness.views,
+  held: witness.held.map(formatHandle),
+  confusions: witness.confusions,
+  newest: r.acks.newest,
   foretold: { equal: foretold.equal, different: foretold.different, ...foretold.prediction.stats },
-  refused, frames, moved, answered, steered, computed, seen, entities: r.all.length, resolved: handles.filter((h) => c.resolve(h) === 'live').length,
-  stats: r.stats, motion: r.bodies?.stats, link: c.linkStats, states: states.map((s) => s.state), simulate: c.welcome!.simulate,
-  updating: updating / frames, drawing: drawing / frames, drawn: drawn / frames, input: r.input, tick: r.tick, agent: navigator.userAgent,
+  refused,
+  frames,
+  moved,
+  answered,
+  steered,
+  computed,
+  seen,
+  entities: r.all.length,
+  resolved: handles.filter((h) => c.resolve(h) === 'live').length,
+  stats: r.stats,
+  motion: r.bodies?.stats,
+  link: c.linkStats,
+  states: states.map((s) => s.state),
+  simulate: c.welcome!.simulate,
+  updating: updating / frames,
+  drawing: drawing / frames,
+  drawn: drawn / frames,
+  input: r.input,
+  tick: r.tick,
+  agent: navigator.userAgent,
 })
 c.close()

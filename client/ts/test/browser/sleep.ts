@@ -1,7 +1,7 @@
 // Holds a session in a page that sleeps, and reports the verdicts of its handles when it falls asleep and when it wakes.
 
 import { formatHandle } from '../../src/handles.ts'
-import { Client, simulation, type StateChange } from '../../src/index.ts'
+import { Client, type StateChange, simulation } from '../../src/index.ts'
 import { Witness } from './witness.ts'
 
 declare const browsertest: { report(v: unknown): Promise<unknown> }
@@ -28,7 +28,17 @@ async function told(about: string): Promise<void> {
   const verdicts: Record<string, string> = {}
   for (const h of witness.held) verdicts[formatHandle(h)] = c.resolve(h)
   const { tick, structureTick, stats, bodies } = c.replica
-  await browsertest.report({ about, states, verdicts, confusions: witness.confusions, tick, structureTick, snapshots: stats.snapshots, faults: stats.faults + (bodies?.stats.faults ?? 0), audited: bodies?.stats.audited })
+  await browsertest.report({
+    about,
+    states,
+    verdicts,
+    confusions: witness.confusions,
+    tick,
+    structureTick,
+    snapshots: stats.snapshots,
+    faults: stats.faults + (bodies?.stats.faults ?? 0),
+    audited: bodies?.stats.audited,
+  })
 }
 
 document.addEventListener('visibilitychange', () => void told(document.visibilityState))

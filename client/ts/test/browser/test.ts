@@ -27,7 +27,11 @@ function text(v: unknown): string {
   const sorted = (_: string, x: unknown): unknown => {
     if (typeof x === 'bigint') return `${x}n`
     if (x === null || typeof x !== 'object' || Array.isArray(x)) return x
-    return Object.fromEntries(Object.entries(x).sort(([a], [b]) => (a < b ? -1 : 1)).filter(([, v]) => v !== undefined))
+    return Object.fromEntries(
+      Object.entries(x)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .filter(([, v]) => v !== undefined),
+    )
   }
   return JSON.stringify(v, sorted)
 }
@@ -38,7 +42,8 @@ function check(ok: unknown, why: string): asserts ok {
 
 export default {
   ok: (v: unknown, why = ''): void => check(v, why),
-  equal: (got: unknown, want: unknown, why = ''): void => check(Object.is(got, want), `${why}: got ${text(got)}, want ${text(want)}`),
+  equal: (got: unknown, want: unknown, why = ''): void =>
+    check(Object.is(got, want), `${why}: got ${text(got)}, want ${text(want)}`),
   deepEqual: (got: unknown, want: unknown, why = ''): void => {
     const [a, b] = [text(got), text(want)]
     check(a === b, `${why}: got ${a.slice(0, 2000)}, want ${b.slice(0, 2000)}`)
@@ -52,7 +57,11 @@ export default {
     }
     const pattern = want instanceof RegExp ? want : undefined
     const fields = want instanceof RegExp || want === undefined ? {} : (want as Record<string, unknown>)
-    check(thrown instanceof Error && (!pattern || pattern.test(thrown.message)), `${why}: threw ${thrown}, want ${want}`)
-    for (const [k, v] of Object.entries(fields)) check((thrown as any)[k] === v, `${why}: threw ${thrown}, want ${k} ${v}`)
+    check(
+      thrown instanceof Error && (!pattern || pattern.test(thrown.message)),
+      `${why}: threw ${thrown}, want ${want}`,
+    )
+    for (const [k, v] of Object.entries(fields))
+      check((thrown as any)[k] === v, `${why}: threw ${thrown}, want ${k} ${v}`)
   },
 }

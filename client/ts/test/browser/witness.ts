@@ -47,7 +47,8 @@ export class Witness {
     }
     if ((known ?? identity) !== identity) this.confusions.push(`${formatHandle(e.handle)}: another identity`)
     const other = this.handleOf.get(identity)
-    if ((other ?? e.handle) !== e.handle) this.confusions.push(`${formatHandle(e.handle)}: the identity of ${formatHandle(other!)}`)
+    if ((other ?? e.handle) !== e.handle)
+      this.confusions.push(`${formatHandle(e.handle)}: the identity of ${formatHandle(other!)}`)
     this.handleOf.set(identity, e.handle)
   }
 
@@ -57,7 +58,11 @@ export class Witness {
     const h = r.stateHeader
     const newest = this.views.at(-1)?.tick ?? 0
     if (h.tick !== r.tick || h.structure !== r.structure || r.tick % 2 !== 0 || r.tick <= newest) return
-    this.views.push({ tick: r.tick, verdicts: this.held.map((x) => letters[c.resolve(x)]).join(''), entities: r.all.map((e) => this.see(c, e)) })
+    this.views.push({
+      tick: r.tick,
+      verdicts: this.held.map((x) => letters[c.resolve(x)]).join(''),
+      entities: r.all.map((e) => this.see(c, e)),
+    })
   }
 
   private see(c: Client, e: Entity): Seen {

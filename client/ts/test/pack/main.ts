@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { type Config, Client, command, defaultTables, type Entity, predict, Session, simulation } from '@worldd/client'
+import { Client, type Config, command, defaultTables, type Entity, predict, Session, simulation } from '@worldd/client'
 
 const tables = await defaultTables() // from a file of its own
 const hello = new Session({ tables, simulation }).takeStream()
@@ -13,7 +13,10 @@ assert.equal(version.split('.')[1], `${protocol}`, 'the version is 0.PROTOCOL.N'
 
 /** draw is not called: its types matter. */
 export async function draw(config: Config, add: (e: Entity, x: number) => void): Promise<void> {
-  const c = await Client.connect({ ...config, observer: { enter: (e) => add(e, e.number(e.layout.schema.components[0]!.fields[0]!)) } })
+  const c = await Client.connect({
+    ...config,
+    observer: { enter: (e) => add(e, e.number(e.layout.schema.components[0]!.fields[0]!)) },
+  })
   predict(c, ['body'], (_tick, state, input: { X: number }) => {
     state.body.Position[0] += input.X
   })
