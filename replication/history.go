@@ -6,7 +6,9 @@ const (
 	// historyDepth is how many states of a row can serve as baselines. A row that
 	// changes in each of 60 ticks a second is remembered for 1.3 s: longer than any
 	// playable round trip, and as long as a row may wait when the server has time for
-	// only four snapshots a second. A row whose baseline is forgotten is sent in full.
+	// only four snapshots a second. A row whose baseline is forgotten is sent in full. The depth
+	// counts states, because it bounds memory: a row that changes in each of 1,000 ticks a second is
+	// remembered for 80 ms, and clients farther away get it in full.
 	historyDepth = 80
 	// idleSeconds is how long a row keeps its past states after its newest change, and
 	// minIdleTicks at least. Every viewer that still acknowledges has done so by then.

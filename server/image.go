@@ -102,10 +102,16 @@ func (s *saver) begin() error {
 		}
 	}
 	err := save()
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if isFull(err) {
 		return nil // an unsaved world is better than an unavailable one
 	}
 	return err
+}
+
+// isFull reports whether a save failed for lack of room: of the disk, of a quota, or under the
+// limit of a file's size, which a world may outgrow while the server runs.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 // afterTick starts a save when one is due: it copies a part of the world after each of

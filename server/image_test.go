@@ -165,28 +165,30 @@ func TestSaveThatFails(t *testing.T) {
 
 // A disk full at the start is logged, and the server starts.
 func TestStartOnAFullDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fault := error(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
-		var l *loop
-		l, path, logs := savingLoop(t, func(c *ImageConfig) {
-			c.Take = func(img *world.Image) error {
-				l.core.World().TakeImage(img)
-				return fault
-			}
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		synctest.Test(t, func(t *testing.T) {
+			fault := error(&fs.PathError{Op: "write", Path: "x", Err: full})
+			var l *loop
+			l, path, logs := savingLoop(t, func(c *ImageConfig) {
+				c.Take = func(img *world.Image) error {
+					l.core.World().TakeImage(img)
+					return fault
+				}
+			})
+			require.NoError(t, l.saver.begin())
+			require.Equal(t, 1, logs.FilterMessage("the world was not saved").Len())
+			require.Equal(t, uint64(1), l.report().Images.Failed)
+			require.NoFileExists(t, path)
+			fault = nil
+			runFor(t, l, 1500*time.Millisecond)
+			l.saver.saving.Wait()
+			require.Equal(t, uint64(1), l.report().Images.Saved, "the disk has room again")
+			require.FileExists(t, path)
+			fault = full
+			require.NoError(t, l.saver.begin())
+			require.ErrorIs(t, l.saver.end(), full, "a failed last save is an error")
 		})
-		require.NoError(t, l.saver.begin())
-		require.Equal(t, 1, logs.FilterMessage("the world was not saved").Len())
-		require.Equal(t, uint64(1), l.report().Images.Failed)
-		require.NoFileExists(t, path)
-		fault = nil
-		runFor(t, l, 1500*time.Millisecond)
-		l.saver.saving.Wait()
-		require.Equal(t, uint64(1), l.report().Images.Saved, "the disk has room again")
-		require.FileExists(t, path)
-		fault = syscall.EDQUOT
-		require.NoError(t, l.saver.begin())
-		require.ErrorIs(t, l.saver.end(), syscall.EDQUOT, "a failed last save is an error")
-	})
+	}
 }
 
 // Temporary files of killed saves of this image are removed; other images' and programs'

@@ -58,6 +58,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	defer html.Discard()
 	config := g.Config
 	config.Listen, config.Log = "127.0.0.1:0", newLog(p.err, zapcore.WarnLevel)
+	defer func() { _ = config.Log.Sync() }()
 	config.Web, config.AdminListen = &server.WebConfig{}, "127.0.0.1:0"
 	s, err := server.Listen(config)
 	if err != nil {

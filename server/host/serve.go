@@ -104,6 +104,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	asked := hangups()
 	outliveReaders()
 	log := newLog(p.err, zapcore.InfoLevel)
+	defer func() { _ = log.Sync() }() // bounded; lines that stay unread are lost
 	defer logLibraries(log)()
 	tables, err := loadTables(c.Tables)
 	if err != nil {
@@ -383,28 +384,4 @@ func worldOf(r server.Report) *bot.World {
 		Entities: w.Entities, Awake: w.Awake, Asleep: w.Asleep,
 		Spawned: w.Spawned, Destroyed: w.Destroyed, Reused: w.Reused, StateHash: fmt.Sprintf("%016x", r.StateHash),
 	}
-}
-
-// newLog logs readable lines to a terminal and JSON to anything else. It samples, so
-// that frequent messages do not fill the disk.
-func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
-	config := zap.NewProductionEncoderConfig()
-	config.EncodeTime = zapcore.ISO8601TimeEncoder
-	encoder := zapcore.NewJSONEncoder(config)
-	if bot.IsTerminal(w) {
-		encoder = zapcore.NewConsoleEncoder(config)
-	}
-	const firstPerSecond, thenEach = 100, 100
-	core := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level)
-	return zap.New(zapcore.NewSamplerWithOptions(core, time.Second, firstPerSecond, thenEach))
-}
-
-// logLibraries redirects the standard log, to which quic-go for example reports a small
-// receive buffer, to l until the returned function is called.
-func logLibraries(l *zap.Logger) (restore func()) {
-	restore, err := zap.RedirectStdLogAt(l, zapcore.WarnLevel)
-	if err != nil {
-		panic(err) // the level is valid
-	}
-	return restore
 }

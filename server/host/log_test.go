@@ -1,0 +1,64 @@
+package host
+
+import (
+	"bufio"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// A reader of the log that has stopped blocks nobody. When it continues it reads what the queue
+// held, and how many lines are missing.
+func TestLogReaderStops(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.True(t, canBlock(w))
+	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	queue := newLogQueue(w, encoder)
+	log := zap.New(zapcore.NewCore(encoder, queue, zapcore.InfoLevel))
+
+	const lines = 40
+	for range lines { // 4 MB: more than the pipe and the queue hold
+		log.Info(strings.Repeat("a", 100_000))
+	}
+	require.ErrorContains(t, log.Sync(), "nobody reads")
+
+	var read, dropped int
+	done := make(chan error)
+	go func() {
+		in := bufio.NewScanner(r)
+		in.Buffer(nil, 1<<20)
+		for in.Scan() {
+			if strings.Contains(in.Text(), "were dropped") {
+				dropped++
+				continue
+			}
+			read++
+		}
+		done <- in.Err()
+	}()
+	require.NoError(t, log.Sync(), "the reader continues")
+	log.Info("last")
+	require.NoError(t, log.Sync())
+	require.NoError(t, w.Close())
+	require.NoError(t, <-done)
+	require.Equal(t, 1, dropped, "one line counts the dropped ones")
+	require.Greater(t, read, maxQueuedLog/100_100)
+	require.Less(t, read, lines)
+}
+
+// Files and buffers cannot block, so their lines are written at once.
+func TestLogFile(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/log")
+	require.NoError(t, err)
+	defer file.Close()
+	require.False(t, canBlock(file))
+	newLog(file, zapcore.InfoLevel).Info("written")
+	text, err := os.ReadFile(file.Name())
+	require.NoError(t, err)
+	require.Contains(t, string(text), "written")
+}
