@@ -276,9 +276,9 @@ func (o *oracle) step() {
 	o.w.Step()
 	tick := uint32(o.w.Tick())
 	states, handles := make([]physics.State, oracleSlots), make([]bulk.Handle, oracleSlots)
-	for slot := range o.w.Slots() {
-		if s, ok := o.w.Exact(slot); ok {
-			states[slot], handles[slot] = s, o.w.HandleAt(slot)
+	for slot := range o.w.Slots().Len() {
+		if s, ok := o.w.Slots().Exact(slot); ok {
+			states[slot], handles[slot] = s, o.w.Slots().Handle(slot)
 		}
 	}
 	o.known[tick], o.handles[tick] = states, handles
@@ -302,7 +302,7 @@ func (o *oracle) quantise(s physics.State) (values []uint32, g wire.Grid) {
 
 // past returns a tick whose state of a slot, with the effects, gives all later ones.
 func (o *oracle) past(slot uint32, h bulk.Handle, tick uint64) uint64 {
-	oldest := max(o.w.Disturbed(slot), tick-min(tick-1, 63), o.began)
+	oldest := max(o.w.Slots().Disturbed(slot), tick-min(tick-1, 63), o.began)
 	back := uint64(0)
 	if o.r.IntN(2) == 0 {
 		back = o.r.Uint64N(tick - oldest + 1)
@@ -349,7 +349,7 @@ func (o *oracle) structure() {
 		if now := o.handles[uint32(tick)][slot]; now != v.h {
 			add(wire.AppendRecord(body, destroy(v.h)))
 			delete(o.view, slot)
-		} else if s, _ := o.w.Exact(slot); !o.inView(s.Position) {
+		} else if s, _ := o.w.Slots().Exact(slot); !o.inView(s.Position) {
 			add(wire.AppendRecord(body, leave(v.h)))
 			delete(o.view, slot)
 		}
@@ -411,7 +411,7 @@ func (o *oracle) snapshot() {
 	tick := o.w.Tick()
 	var owed []uint32
 	for slot, v := range o.view {
-		if o.w.Disturbed(slot) > v.acked || !v.exact || v.turns > v.acked {
+		if o.w.Slots().Disturbed(slot) > v.acked || !v.exact || v.turns > v.acked {
 			owed = append(owed, slot)
 		}
 	}
@@ -590,7 +590,7 @@ func (o *oracle) compare() {
 		want := o.known[tick][slot]
 		a, b := bodyStateOf(want), bodyStateOf(got)
 		if wire.Audit(0, e.Handle(), &a) != wire.Audit(0, e.Handle(), &b) {
-			require.Fail(o.t, "differs", "%s: tick %d, now %d, slot %d, disturbed %d: %+v, computed %+v", o.name, tick, o.w.Tick(), slot, o.w.Disturbed(slot), want, got)
+			require.Fail(o.t, "differs", "%s: tick %d, now %d, slot %d, disturbed %d: %+v, computed %+v", o.name, tick, o.w.Tick(), slot, o.w.Slots().Disturbed(slot), want, got)
 		}
 		o.compared++
 	}
@@ -618,7 +618,7 @@ func (s *storm) play(t testing.TB) {
 		require.NoError(t, err)
 		s.players = append(s.players, e)
 	case s.r.IntN(3) == 0:
-		_ = s.Poke(s.World.HandleAt(uint32(s.r.IntN(10000))))
+		_ = s.Poke(s.World.Slots().Handle(uint32(s.r.IntN(10000))))
 	}
 	for _, e := range s.players {
 		if s.r.IntN(30) == 0 {

@@ -38,7 +38,7 @@ func BenchmarkHostileAck(b *testing.B) {
 	step := func() {
 		on = !on
 		for slot := range w.Live().All() {
-			lamps.Mut(w.HandleAt(slot)).On = on
+			lamps.Mut(w.Slots().Handle(slot)).On = on
 		}
 		w.Step()
 		r.AfterStep()

@@ -95,9 +95,9 @@ func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
 // bind has checked that the value's type is the schema's.
 func (f *frame) componentSource(w *world.World, id int, slot uint32) any {
 	if id != worldBody {
-		return w.ComponentValue(id, slot)
+		return w.Slots().ComponentValue(id, slot)
 	}
-	position, velocity, ok := w.Body(slot)
+	position, velocity, ok := w.Slots().Body(slot)
 	if !ok {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (v *Viewer) CheckInvariants() error {
 	}
 	for word, mask := range v.hidden.words() {
 		for slot := range bulk.Bits(word<<6, mask) {
-			if r.world.HandleAt(slot) == 0 {
+			if r.world.Slots().Handle(slot) == 0 {
 				return fmt.Errorf("R2: slot %d is in the hidden set and has no tenant", slot)
 			}
 			if _, shown := m.find(slot); shown {

@@ -148,7 +148,7 @@ func (r *Replicator) stepClean() {
 		return
 	}
 	c.addKinds(r.world, r.frame.schema)
-	c.touched = r.world.AppendDisturbed(c.touched[:0])
+	c.touched = r.world.Slots().AppendDisturbed(c.touched[:0])
 	for _, slot := range c.touched {
 		c.disturb(r.world, slot, tick)
 	}
@@ -162,7 +162,7 @@ func (r *Replicator) stepClean() {
 
 // disturb records a disturbance of the body on a slot.
 func (c *clean) disturb(w *world.World, slot, tick uint32) {
-	h := w.HandleAt(slot)
+	h := w.Slots().Handle(slot)
 	kind, ok := w.KindOf(h)
 	if !ok {
 		return
@@ -194,8 +194,8 @@ func (c *clean) disturb(w *world.World, slot, tick uint32) {
 func (c *clean) settle(w *world.World, tick uint32) {
 	for slot := range c.ordinary.All() {
 		s := &c.slots[slot]
-		switch state, ok := w.Exact(slot); {
-		case !ok || w.HandleAt(slot) != s.handle:
+		switch state, ok := w.Slots().Exact(slot); {
+		case !ok || w.Slots().Handle(slot) != s.handle:
 			c.ordinary.Clear(slot)
 		case state.Awake && s.disturbed[0] != tick:
 			s.settled++
@@ -215,7 +215,7 @@ func (r *Replicator) beginClean() {
 	clear(c.slots)
 	c.ordinary.Reset()
 	c.effects.reset()
-	for slot := range w.Slots() {
+	for slot := range w.Slots().Len() {
 		c.disturb(w, slot, r.Tick())
 	}
 	c.effects.observe(w, r.Tick(), r.config.TickBase)
@@ -247,7 +247,7 @@ func (e *exactParts) read(slot uint32) (wire.Form, bool) {
 	if s == nil || !s.exact {
 		return wire.Ordinary, false
 	}
-	state, _ := r.world.Exact(slot)
+	state, _ := r.world.Slots().Exact(slot)
 	return e.readRow(f.tenants[slot].row(), &state), true
 }
 

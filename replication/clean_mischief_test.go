@@ -284,14 +284,14 @@ func (m *mischief) compare(v *walker, h wire.StateHeader) (n, awake int) {
 		if member.exact == 0 {
 			continue
 		}
-		want, ok := m.world.Exact(slot)
+		want, ok := m.world.Slots().Exact(slot)
 		require.True(m.t, ok)
 		got, ok := v.client.sim.State(slot)
 		require.True(m.t, ok)
 		if n++; want.Awake {
 			awake++
 		}
-		require.Equal(m.t, want, got, "%v, kind %d, exact of tick %d, at tick %d; disturbed in %d", member.handle, member.kind, member.exact, h.Tick, m.world.Disturbed(slot))
+		require.Equal(m.t, want, got, "%v, kind %d, exact of tick %d, at tick %d; disturbed in %d", member.handle, member.kind, member.exact, h.Tick, m.world.Slots().Disturbed(slot))
 	}
 	return n, awake
 }

@@ -54,7 +54,7 @@ func TestMotionIsNotExamined(t *testing.T) {
 		}
 		changed, owing := r.changes.since(capture), r.owing.since(capture)
 		for slot := range changed.All() {
-			if r.frame.summaries[slot].handle != 0 && r.world.Disturbed(slot) < r.world.Tick() {
+			if r.frame.summaries[slot].handle != 0 && r.world.Slots().Disturbed(slot) < r.world.Tick() {
 				require.False(t, owing.Has(slot), "slot %d at tick %d", slot, tick)
 				moved++
 				if r.frame.summaries[slot].version == r.frame.tick {

@@ -79,12 +79,12 @@ func (c *sdkClient) compare() {
 	for e := range c.All() {
 		got, tick, ok := e.Exact()
 		slot := e.Handle().Index()
-		if !ok || uint64(tick) != c.w.Tick() || c.w.HandleAt(slot) != e.Handle() {
+		if !ok || uint64(tick) != c.w.Tick() || c.w.Slots().Handle(slot) != e.Handle() {
 			continue
 		}
-		want, ok := c.w.Exact(slot)
+		want, ok := c.w.Slots().Exact(slot)
 		require.True(c.t, ok)
-		require.Equal(c.t, want, got, "%v of kind %d in tick %d, disturbed in %d", e.Handle(), e.Kind(), tick, c.w.Disturbed(slot))
+		require.Equal(c.t, want, got, "%v of kind %d in tick %d, disturbed in %d", e.Handle(), e.Kind(), tick, c.w.Slots().Disturbed(slot))
 		c.compared++
 	}
 }

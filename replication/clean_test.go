@@ -184,7 +184,7 @@ func TestExactBodiesEqual(t *testing.T) {
 				if member.exact == 0 {
 					continue
 				}
-				want, ok := m.world.Exact(slot)
+				want, ok := m.world.Slots().Exact(slot)
 				require.True(t, ok)
 				got, ok := w.client.sim.State(slot)
 				require.True(t, ok)
@@ -301,10 +301,10 @@ func TestOwedRows(t *testing.T) {
 			want := map[bulk.Handle]bool{}
 			for slot, member := range known {
 				if w.client.members[slot] == member && member.exact != 0 {
-					if uint64(member.given) < m.world.Disturbed(slot) {
+					if uint64(member.given) < m.world.Slots().Disturbed(slot) {
 						want[member.handle] = true
 						owed++
-					} else if state, _ := m.world.Exact(slot); state.Awake {
+					} else if state, _ := m.world.Slots().Exact(slot); state.Awake {
 						free++
 					}
 				}
@@ -342,7 +342,7 @@ func TestCleanAllocations(t *testing.T) {
 		}
 	}
 	// Without mischief, until a step in which no effect changes or ends: to log those allocates.
-	for acted := make([]world.EffectState, 1); len(acted) > 0; acted = m.world.AppendActedEffects(acted[:0]) {
+	for acted := make([]world.EffectState, 1); len(acted) > 0; acted = m.world.Slots().AppendActedEffects(acted[:0]) {
 		m.world.Step()
 		m.rep.AfterStep()
 		m.rep.Capture()

@@ -80,7 +80,7 @@ func (l *effectLog) observe(w *world.World, tick uint32, base uint64) {
 	l.base = base
 	l.forget(tick)
 	l.untold = l.untold[:0]
-	l.states = w.AppendActedEffects(l.states[:0])
+	l.states = w.Slots().AppendActedEffects(l.states[:0])
 	for i := range l.states {
 		e := &l.states[i]
 		l.end(w, e.ID.Index(), e.ID)
@@ -124,7 +124,7 @@ func (l *effectLog) end(w *world.World, slot uint32, id bulk.Handle) {
 	}
 	e := &l.live[slot]
 	if e.told {
-		e.end = uint32(w.EffectEnd(e.id) - l.base)
+		e.end = uint32(w.Slots().EffectEnd(e.id) - l.base)
 		l.past = append(l.past, *e)
 	} else {
 		l.untold = append(l.untold, e.reach) // it may have acted in this tick
@@ -289,8 +289,8 @@ func (r *Replicator) disturbUntold(tick uint32) {
 			if !s.exact || s.moved == tick {
 				continue
 			}
-			state, ok := r.world.Exact(uint32(slot))
-			if !ok || !state.Awake && !r.world.WasAwake(uint32(slot)) || r.world.HandleAt(uint32(slot)) != s.handle {
+			state, ok := r.world.Slots().Exact(uint32(slot))
+			if !ok || !state.Awake && !r.world.Slots().WasAwake(uint32(slot)) || r.world.Slots().Handle(uint32(slot)) != s.handle {
 				continue
 			}
 			kind, _ := r.world.KindOf(s.handle)

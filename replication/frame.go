@@ -91,7 +91,7 @@ const prefetchBatch = 16
 func (f *frame) capture(w *world.World, changed, written bulk.BitsetView, deferring bool, tick uint32) {
 	f.tick = tick
 	f.replaced, f.texts.slots = f.replaced[:0], f.texts.slots[:0]
-	if n := int(w.Slots()); n > len(f.tenants) {
+	if n := int(w.Slots().Len()); n > len(f.tenants) {
 		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]
 		f.summaries = slices.Grow(f.summaries, n-len(f.summaries))[:n]
 	}
@@ -123,7 +123,7 @@ func (f *frame) vacate(h bulk.Handle) {
 func (f *frame) updateSlot(w *world.World, slot uint32) {
 	t, p := &f.tenants[slot], &f.summaries[slot]
 	f.stale.slots.Clear(slot)
-	h := w.HandleAt(slot)
+	h := w.Slots().Handle(slot)
 	if h != p.handle {
 		p.handle, p.maskSince = h, f.tick
 		t.texts = nil
@@ -131,7 +131,7 @@ func (f *frame) updateSlot(w *world.World, slot uint32) {
 		f.forgetStates(t)
 		f.replaced = append(f.replaced, slot)
 	}
-	t.position, _, t.hasBody = w.Body(slot)
+	t.position, _, t.hasBody = w.Slots().Body(slot)
 	f.quantise(w, slot, &f.scratch)
 	if t.mask != f.scratch.Mask {
 		// Deltas need equal masks. With another set of components the row starts over,

@@ -27,7 +27,7 @@ func (f *frame) selectStale(w *world.World, written bulk.BitsetView, deferring b
 	kept := f.dirty[:0]
 	for _, slot := range f.dirty {
 		if deferring && !written.Has(slot) && f.mayBeStale(slot) {
-			f.tenants[slot].position, _, _ = w.Body(slot)
+			f.tenants[slot].position, _, _ = w.Slots().Body(slot)
 			s.slots.Set(slot)
 			continue
 		}

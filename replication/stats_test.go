@@ -36,7 +36,7 @@ func TestBitsByComponent(t *testing.T) {
 	var datagrams, stream, headers, snapshots, rows uint64
 	for range 200 {
 		for range 5 {
-			h := s.world.HandleAt(r.Uint32N(40))
+			h := s.world.Slots().Handle(r.Uint32N(40))
 			s.world.SetPosition(h, world.Vec3{X: r.Float32() * 40, Y: 1, Z: r.Float32() * 40})
 			if r.IntN(2) == 0 {
 				s.link.Set(h, link{s.focus})

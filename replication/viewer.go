@@ -179,7 +179,7 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 		return wire.Stale // the next snapshot sends its Destroy
 	case h == shown:
 		return wire.Live
-	case v.hidden.has(slot) && w.HandleAt(slot) == h:
+	case v.hidden.has(slot) && w.Slots().Handle(slot) == h:
 		return wire.Hidden
 	}
 	return wire.Pending

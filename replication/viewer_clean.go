@@ -314,7 +314,7 @@ func (v *Viewer) enterExact(slot uint32, row schema.Row) (schema.Row, wire.Exact
 	if !ok {
 		return row, wire.Exact{}
 	}
-	state, tick, ok := r.world.SpawnState(slot)
+	state, tick, ok := r.world.Slots().SpawnState(slot)
 	if !ok || tick < r.config.TickBase || form == wire.OnGrid || form == wire.OnGridAsleep {
 		return row, wire.Exact{Form: form}
 	}
@@ -371,7 +371,7 @@ func (v *Viewer) auditOf(seq uint32) (sum uint32, covers bool) {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
 			h := v.handles[v.members.rows[word.rowAt(slot)]]
 			if s := r.clean.at(slot, h); s != nil && s.exact {
-				state, _ := r.world.Exact(slot)
+				state, _ := r.world.Slots().Exact(slot)
 				body := bodyState(&state)
 				sum, covers = wire.Audit(sum, h, &body), true
 			}

@@ -37,7 +37,7 @@ func Register[T any](w *world.World, d schema.DefinedComponent[T], kinds ...worl
 	c, err := world.Register[T](w, d.Name())
 	for _, kind := range kinds {
 		if err == nil {
-			err = world.Default(w, kind, c, *new(T))
+			err = world.SetDefault(w, kind, c, *new(T))
 		}
 	}
 	return c, err

@@ -63,16 +63,6 @@ func (w *World) Velocity(e Entity) (Vec3, bool) {
 	return w.bodies.Velocity(row), true
 }
 
-// Body returns the position and velocity of the body on a slot; false if the slot is
-// free or its entity has no body.
-func (w *World) Body(slot uint32) (position, velocity Vec3, ok bool) {
-	if uint64(slot) >= uint64(len(w.rowOf)) || w.rowOf[slot] == noRow {
-		return Vec3{}, Vec3{}, false
-	}
-	row := int(w.rowOf[slot])
-	return w.bodies.Position(row), w.bodies.Velocity(row), true
-}
-
 // SetPosition moves a body to a position clamped to the bounds, and wakes it and the
 // bodies touching it before and after. It returns false and does nothing unless the
 // entity is live, has a body, and the position is finite. If a system passes one that

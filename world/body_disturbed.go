@@ -1,46 +1,5 @@
 package world
 
-import (
-	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/world/motion"
-)
-
-// Disturbed returns the last tick in which anything but motion changed the body on a slot:
-// one of the causes in the package comment. A change between steps counts for the next
-// tick. A body that was not disturbed after tick T is a function of its exact state after T
-// and of the effects: motion.Sim computes it. It returns 0 for a slot never used.
-func (w *World) Disturbed(slot uint32) uint64 {
-	if uint64(slot) >= uint64(len(w.disturbed)) {
-		return 0
-	}
-	return w.disturbed[slot]
-}
-
-// AppendDisturbed appends to list, ascending, the slots that were disturbed in the last step or
-// after it. It costs what they are, not what exists.
-func (w *World) AppendDisturbed(list []uint32) []uint32 {
-	for slot := range bulk.OrBits(w.recent[0].View(), w.recent[1].View()) {
-		list = append(list, slot)
-	}
-	return list
-}
-
-// Exact returns the exact state of the body on a slot; false if the slot is free or its
-// entity has no body.
-func (w *World) Exact(slot uint32) (motion.State, bool) {
-	if uint64(slot) >= uint64(len(w.rowOf)) || w.rowOf[slot] == noRow {
-		return motion.State{}, false
-	}
-	b, row := &w.bodies, int(w.rowOf[slot])
-	return motion.State{Position: b.Position(row), Velocity: b.Velocity(row), Rest: b.Rest[row], Awake: b.willBeAwake(row)}, true
-}
-
-// WasAwake reports whether the body on a slot was awake in the last step, which may have put it
-// to sleep at its end.
-func (w *World) WasAwake(slot uint32) bool {
-	return uint64(slot) < uint64(len(w.rowOf)) && w.rowOf[slot] != noRow && w.bodies.isAwake(int(w.rowOf[slot]))
-}
-
 // disturb records a disturbance of the body on a slot in the tick under way or, between
 // steps, in the next one.
 func (w *World) disturb(slot uint32) {

@@ -18,16 +18,16 @@ func TestAppendDisturbedFindsAll(t *testing.T) {
 	check := func() {
 		t.Helper()
 		want := []uint32{}
-		for slot := range w.Slots() {
-			if w.Disturbed(slot) >= w.Tick() {
+		for slot := range w.Slots().Len() {
+			if w.Slots().Disturbed(slot) >= w.Tick() {
 				want = append(want, slot)
 			}
 		}
-		require.Equal(t, want, slices.Clip(w.AppendDisturbed([]uint32{})))
+		require.Equal(t, want, slices.Clip(w.Slots().AppendDisturbed([]uint32{})))
 	}
 	disturb := func() {
 		for range r.IntN(3) {
-			w.Wake(w.HandleAt(uint32(r.IntN(9000))))
+			w.Wake(w.Slots().Handle(uint32(r.IntN(9000))))
 		}
 	}
 	require.NoError(t, w.AddSystem(After, "disturb", func(*World) { disturb() }))

@@ -2,8 +2,6 @@ package world
 
 import (
 	"math"
-
-	"github.com/worldd/worldd/world/motion"
 )
 
 // spawned is how a body of an exact kind was spawned.
@@ -36,15 +34,4 @@ func (w *World) noteSpawn(slot uint32, at, velocity Vec3) {
 		tick++
 	}
 	w.spawned[slot] = spawned{at, velocity, tick, true}
-}
-
-// SpawnState returns the state with which the body on a slot was spawned, and the tick after
-// which it was so: with the effects, they determine its present state. It returns false
-// unless the body's kind is exact and nothing but motion has changed it since.
-func (w *World) SpawnState(slot uint32) (s motion.State, tick uint64, ok bool) {
-	if uint64(slot) >= uint64(len(w.spawned)) || !w.spawned[slot].known || w.rowOf[slot] == noRow {
-		return motion.State{}, 0, false
-	}
-	b := &w.spawned[slot]
-	return motion.State{Position: b.position, Velocity: b.velocity, Awake: true}, b.tick, true
 }

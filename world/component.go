@@ -96,7 +96,7 @@ type column interface {
 
 // ComponentInfo describes a registered component.
 type ComponentInfo struct {
-	ID    int // for World.ComponentValue: from 0, in order of registration
+	ID    int // for SlotView.ComponentValue: from 0, in order of registration
 	Name  string
 	Type  reflect.Type
 	Local bool // registered with RegisterLocal
@@ -107,7 +107,7 @@ type ComponentInfo struct {
 // the field), except strings and []byte. RegisterLocal accepts all types. Existing
 // entities do not get the component.
 //
-// A component owns the bytes of its []byte fields: Set, DeferSet and Default copy them.
+// A component owns the bytes of its []byte fields: Set, DeferSet and SetDefault copy them.
 // Write to them through Mut only. After Restore an empty []byte is nil.
 func Register[T any](w *World, name string) (*Component[T], error) {
 	layout, err := layoutOf(reflect.TypeFor[T]())
@@ -150,9 +150,9 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 	return c, err
 }
 
-// Default gives every entity that is spawned later as kind k its own copy of v. The
+// SetDefault gives every entity that is spawned later as kind k its own copy of v. The
 // error names a kind or component that does not belong to this world.
-func Default[T any](w *World, k KindID, c *Component[T], v T) error {
+func SetDefault[T any](w *World, k KindID, c *Component[T], v T) error {
 	if int(k) >= len(w.kinds) {
 		return fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
 	}
@@ -326,17 +326,6 @@ func (w *World) Components() []ComponentInfo {
 		all[i] = c.info()
 	}
 	return all
-}
-
-// ComponentValue returns the value of component id at a slot as a *T to read, where T
-// is the component's ComponentInfo.Type. It returns nil if the component does not exist
-// or the slot lacks it. The pointer is valid while the entity has the component. It is
-// Get for callers that do not know T, and does not allocate.
-func (w *World) ComponentValue(id int, slot uint32) any {
-	if uint(id) >= uint(len(w.components)) {
-		return nil
-	}
-	return w.components[id].value(slot)
 }
 
 // wordOf returns the word of a slot, and the slot's bit in it.

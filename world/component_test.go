@@ -58,7 +58,7 @@ func TestComponentAll(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	hp, err := world.Register[health](w, "health")
 	require.NoError(t, err)
-	require.NoError(t, world.Default(w, crate, hp, health{Current: 3}))
+	require.NoError(t, world.SetDefault(w, crate, hp, health{Current: 3}))
 	first, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
 	require.NoError(t, err)
 	_, err = w.Spawn(ghost, world.Vec3{}, world.Vec3{})
@@ -79,8 +79,8 @@ func TestComponentLife(t *testing.T) {
 	require.NoError(t, err)
 	tag, err := world.Register[struct{}](w, "burning")
 	require.NoError(t, err)
-	require.NoError(t, world.Default(w, crate, hp, health{Current: 1}))
-	require.NoError(t, world.Default(w, crate, hp, health{Current: 10, Max: 10}))
+	require.NoError(t, world.SetDefault(w, crate, hp, health{Current: 1}))
+	require.NoError(t, world.SetDefault(w, crate, hp, health{Current: 10, Max: 10}))
 
 	e, g := spawn(t, w, crate, world.Vec3{}), spawn(t, w, ghost, world.Vec3{})
 	require.Equal(t, health{Current: 10, Max: 10}, *hp.Get(e))
@@ -92,11 +92,11 @@ func TestComponentLife(t *testing.T) {
 	hp.Mut(e).Current = 3
 	other := spawn(t, w, crate, world.Vec3{})
 	require.EqualValues(t, 10, hp.Get(other).Current, "a copy of its own")
-	require.Equal(t, int16(3), w.ComponentValue(0, e.Index()).(*health).Current)
-	require.Nil(t, w.ComponentValue(0, g.Index()))
-	require.Nil(t, w.ComponentValue(9, e.Index()))
-	require.Nil(t, w.ComponentValue(-1, e.Index()))
-	require.Nil(t, w.ComponentValue(0, 1<<30))
+	require.Equal(t, int16(3), w.Slots().ComponentValue(0, e.Index()).(*health).Current)
+	require.Nil(t, w.Slots().ComponentValue(0, g.Index()))
+	require.Nil(t, w.Slots().ComponentValue(9, e.Index()))
+	require.Nil(t, w.Slots().ComponentValue(-1, e.Index()))
+	require.Nil(t, w.Slots().ComponentValue(0, 1<<30))
 	require.Equal(t, []world.ComponentInfo{
 		{ID: 0, Name: "health", Type: reflect.TypeFor[health]()},
 		{ID: 1, Name: "burning", Type: reflect.TypeFor[struct{}]()},
@@ -140,9 +140,9 @@ func TestDefaultRefusals(t *testing.T) {
 	require.NoError(t, err)
 	own, err := world.Register[int](w, "n")
 	require.NoError(t, err)
-	require.ErrorIs(t, world.Default(w, crate, foreign, 1), world.ErrUnknown)
-	require.ErrorIs(t, world.Default(w, 99, own, 1), world.ErrUnknown)
-	require.ErrorIs(t, world.Default[int](w, crate, nil, 1), world.ErrUnknown)
+	require.ErrorIs(t, world.SetDefault(w, crate, foreign, 1), world.ErrUnknown)
+	require.ErrorIs(t, world.SetDefault(w, 99, own, 1), world.ErrUnknown)
+	require.ErrorIs(t, world.SetDefault[int](w, crate, nil, 1), world.ErrUnknown)
 }
 
 func TestHashSeesEveryField(t *testing.T) {

@@ -36,7 +36,7 @@ func TestReplayIgnoresForgedHeaders(t *testing.T) {
 	value := append(bytes.Clone(prefix), make([]byte, unsafe.Sizeof(fuzzed{})-8)...)
 	require.Equal(t, 1, forge(value, prefix))
 	set := binary.LittleEndian.AppendUint16([]byte{opSet}, 0)
-	set = append(binary.LittleEndian.AppendUint64(set, uint64(w.HandleAt(1))), value...)
+	set = append(binary.LittleEndian.AppendUint64(set, uint64(w.Slots().Handle(1))), value...)
 	set = append(set, 2, 0, 0, 0, 'h', 'i', 1, 0, 0, 0, 'b')
 	replayed := fuzzWorld(t, false)
 	replay, err := replayed.Replay(bytes.NewReader(head.encode([][]byte{append(set, steps[1][:0]...)})))

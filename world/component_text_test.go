@@ -48,7 +48,7 @@ func TestTextsShareNoMemoryWithTheCaller(t *testing.T) {
 		b.Slots[0].Item = item
 		return b
 	}
-	require.NoError(t, world.Default(w, 0, c, of()))
+	require.NoError(t, world.SetDefault(w, 0, c, of()))
 	byDefault, another, bySet, deferred := spawn(t, w, 0, world.Vec3{}), spawn(t, w, 0, world.Vec3{}), spawn(t, w, 0, world.Vec3{}), spawn(t, w, 0, world.Vec3{})
 	c.Set(bySet, of())
 	c.DeferSet(deferred, of())
@@ -134,7 +134,7 @@ func TestImagesKeepTexts(t *testing.T) {
 		renewed, renewedBadges := badgeWorld(t)
 		require.NoError(t, renewed.RestoreRun(read(t, renewed, file.Bytes())))
 		for _, e := range all {
-			require.Equal(t, want[e], renewedBadges.Get(renewed.HandleAt(e.Index())).texts())
+			require.Equal(t, want[e], renewedBadges.Get(renewed.Slots().Handle(e.Index())).texts())
 		}
 		c.Mut(all[1]).Slots[0].Item = append(c.Mut(all[1]).Slots[0].Item[:0], "!"...)
 		require.NoError(t, w.Restore(&img))

@@ -264,7 +264,7 @@ func TestDeepOverlapIsResolvedWithoutSpeed(t *testing.T) {
 	steps(w, 5)
 	fastest := float32(0)
 	for slot := range uint32(10) {
-		_, v, _ := w.Body(slot)
+		_, v, _ := w.Slots().Body(slot)
 		fastest = max(fastest, v.Len())
 	}
 	require.Less(t, fastest, float32(6), "no explosion")
@@ -301,10 +301,10 @@ func TestHeapSleeps(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 	top := float32(0)
 	for a := range uint32(150) {
-		p, _, _ := w.Body(a)
+		p, _, _ := w.Slots().Body(a)
 		top = max(top, p.Y)
 		for b := range a {
-			q, _, _ := w.Body(b)
+			q, _, _ := w.Slots().Body(b)
 			require.Greater(t, p.Sub(q).Len(), float32(0.98), "rocks %d and %d", a, b)
 		}
 	}
@@ -318,7 +318,7 @@ func TestWarmHeapAllocatesNothing(t *testing.T) {
 	w := heap(t, world.Config{Seed: 3, CellMetres: 2}, 100)
 	n := uint32(0)
 	shake := func() {
-		w.Impulse(w.HandleAt(n%100), world.Vec3{X: 1, Y: 3})
+		w.Impulse(w.Slots().Handle(n%100), world.Vec3{X: 1, Y: 3})
 		n += 7
 		w.Step()
 	}

@@ -27,14 +27,14 @@ func crammed(t testing.TB, mode world.Compaction) *scene {
 	for choice := range 5 {
 		zone(s, uint32(choice), choice)
 	}
-	at, _ := s.Position(s.HandleAt(0))
-	s.SetPosition(s.HandleAt(5), at.Add(world.Vec3{X: 2}))
+	at, _ := s.Position(s.Slots().Handle(0))
+	s.SetPosition(s.Slots().Handle(5), at.Add(world.Vec3{X: 2}))
 	s.Step()
-	e := s.HandleAt(6)
-	s.health.Set(e, health{Current: 3, Healer: s.HandleAt(7)})
+	e := s.Slots().Handle(6)
+	s.health.Set(e, health{Current: 3, Healer: s.Slots().Handle(7)})
 	s.SetPosition(e, world.Vec3{X: 3})
 	s.Sleep(e)
-	s.Destroy(s.HandleAt(8))
+	s.Destroy(s.Slots().Handle(8))
 	s.fountain(2)
 	_, err := s.Spawn(s.crate+1, world.Vec3{}, world.Vec3{}) // a ghost
 	require.NoError(t, err)

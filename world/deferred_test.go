@@ -17,7 +17,7 @@ import (
 func TestDeferredSpawnInALoop(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 100})
 	level, parent := register[int32](t, w, "level"), register[world.Entity](t, w, "parent")
-	require.NoError(t, world.Default(w, crate, level, 0))
+	require.NoError(t, world.SetDefault(w, crate, level, 0))
 	q := newQuery(t, w, world.QueryDef{With: terms(level)})
 	spawn(t, w, crate, world.Vec3{})
 	spawn(t, w, ghost, world.Vec3{})
@@ -75,7 +75,7 @@ func TestSpawnsFillAllSizes(t *testing.T) {
 	local, err := world.RegisterLocal[*int](w, "local")
 	require.NoError(t, err)
 	number := 5
-	require.NoError(t, world.Default(w, all, local, &number))
+	require.NoError(t, world.SetDefault(w, all, local, &number))
 
 	var kinds []world.KindID
 	var entities []world.Entity
@@ -133,7 +133,7 @@ func newSized[T any](t *testing.T, w *world.World, k world.KindID) sized {
 	for i := range bytes {
 		bytes[i] = byte(i + 1)
 	}
-	require.NoError(t, world.Default(w, k, c, value))
+	require.NoError(t, world.SetDefault(w, k, c, value))
 	return sized{func(t *testing.T, e world.Entity, has bool) {
 		require.Equal(t, has, c.Has(e), "%T", value)
 		if has && !reflect.DeepEqual(*c.Get(e), value) {
@@ -259,7 +259,7 @@ func TestHandleOfAnotherWorld(t *testing.T) {
 	for i := range worlds {
 		w, crate, _, _ := newWorld(t, world.Config{FirstGeneration: 1 + uint32(i)*apart})
 		hp := register[health](t, w, "health")
-		require.NoError(t, world.Default(w, crate, hp, health{Current: 5}))
+		require.NoError(t, world.SetDefault(w, crate, hp, health{Current: 5}))
 		worlds[i], handles[i] = w, spawn(t, w, crate, world.Vec3{})
 	}
 	for i, w := range worlds {

@@ -44,12 +44,12 @@ func (p *predictor) begin() {
 
 // put corrects the bodies on some slots.
 func (p *predictor) put(which func(slot uint32) bool) {
-	for slot := range p.w.Slots() {
-		state, ok := p.w.Exact(slot)
+	for slot := range p.w.Slots().Len() {
+		state, ok := p.w.Slots().Exact(slot)
 		if !ok {
 			p.sim.Drop(slot)
 		} else if which(slot) {
-			kind, _ := p.w.KindOf(p.w.HandleAt(slot))
+			kind, _ := p.w.KindOf(p.w.Slots().Handle(slot))
 			p.sim.Put(slot, kind, state)
 		}
 	}
@@ -58,7 +58,7 @@ func (p *predictor) put(which func(slot uint32) bool) {
 // beforeMotion tells the changes of effects since the last step, which wake bodies, and
 // the bodies that were disturbed before motion.
 func (p *predictor) beforeMotion(t testing.TB) {
-	p.put(func(slot uint32) bool { return p.w.Disturbed(slot) == p.w.Tick() })
+	p.put(func(slot uint32) bool { return p.w.Slots().Disturbed(slot) == p.w.Tick() })
 	p.tellChanges(t, true)
 }
 
@@ -105,14 +105,14 @@ func (p *predictor) step(t testing.TB) {
 		}
 	}
 	p.put(func(slot uint32) bool {
-		if p.w.Disturbed(slot) >= p.w.Tick() {
+		if p.w.Slots().Disturbed(slot) >= p.w.Tick() {
 			p.corrected++
 			return true
 		}
-		want, _ := p.w.Exact(slot)
+		want, _ := p.w.Slots().Exact(slot)
 		got, ok := p.sim.State(slot)
 		if !ok || !sameState(want, got) {
-			require.Fail(t, "differs", "tick %d, slot %d, disturbed %d: %+v, predicted %+v", p.w.Tick(), slot, p.w.Disturbed(slot), want, got)
+			require.Fail(t, "differs", "tick %d, slot %d, disturbed %d: %+v, predicted %+v", p.w.Tick(), slot, p.w.Slots().Disturbed(slot), want, got)
 		}
 		p.ticks++
 		if got.Awake {
@@ -159,7 +159,7 @@ func TestPredictTheStorm(t *testing.T) {
 			require.NoError(t, err)
 			players = append(players, e)
 		case r.IntN(6) == 0:
-			_ = s.Poke(s.World.HandleAt(uint32(r.IntN(10000))))
+			_ = s.Poke(s.World.Slots().Handle(uint32(r.IntN(10000))))
 		case len(players) > 30 && r.IntN(20) == 0:
 			require.True(t, s.Leave(players[0]))
 			players = players[1:]
@@ -327,8 +327,8 @@ func TestDisturbedIsComplete(t *testing.T) {
 			}
 			if tick == 200 && seed%3 == 1 {
 				require.NoError(t, c.w.Restore(&img))
-				for slot := range c.w.Slots() {
-					require.Equal(t, c.w.Tick()+1, c.w.Disturbed(slot), "C8")
+				for slot := range c.w.Slots().Len() {
+					require.Equal(t, c.w.Tick()+1, c.w.Slots().Disturbed(slot), "C8")
 				}
 				p.begin()
 			}

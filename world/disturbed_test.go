@@ -39,7 +39,7 @@ func (q *quiet) disturbedNow() (all []string) {
 		name string
 		e    world.Entity
 	}{{"ball", q.ball}, {"touching", q.touching}, {"far", q.far}, {"ram", q.ram}, {"leaf", q.leaf}, {"low", q.low}} {
-		if q.Disturbed(b.e.Index()) >= q.Tick() {
+		if q.Slots().Disturbed(b.e.Index()) >= q.Tick() {
 			all = append(all, b.name)
 		}
 	}
@@ -168,23 +168,23 @@ func TestSpawnsAreDisturbances(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	steps(w, 4)
 	now := spawn(t, w, crate, world.Vec3{Y: 9})
-	require.EqualValues(t, 5, w.Disturbed(now.Index()), "between steps")
+	require.EqualValues(t, 5, w.Slots().Disturbed(now.Index()), "between steps")
 	later, err := w.DeferSpawn(crate, world.Vec3{Y: 9}, world.Vec3{}, 0)
 	require.NoError(t, err)
-	require.Zero(t, w.Disturbed(later.Index()))
+	require.Zero(t, w.Slots().Disturbed(later.Index()))
 	var before, after world.Entity
 	require.NoError(t, w.AddSystem(world.Before, "before", func(w *world.World) { before = spawn(t, w, crate, world.Vec3{}) }))
 	require.NoError(t, w.AddSystem(world.After, "after", func(w *world.World) { after = spawn(t, w, crate, world.Vec3{}) }))
 	w.Step()
 	for _, e := range []world.Entity{now, later, before, after} {
-		require.EqualValues(t, 5, w.Disturbed(e.Index()))
-		state, ok := w.Exact(e.Index())
+		require.EqualValues(t, 5, w.Slots().Disturbed(e.Index()))
+		state, ok := w.Slots().Exact(e.Index())
 		require.True(t, ok)
 		require.True(t, state.Awake)
 	}
-	_, ok := w.Exact(spawn(t, w, ghost, world.Vec3{}).Index())
+	_, ok := w.Slots().Exact(spawn(t, w, ghost, world.Vec3{}).Index())
 	require.False(t, ok)
-	_, ok = w.Exact(4000)
+	_, ok = w.Slots().Exact(4000)
 	require.False(t, ok)
-	require.Zero(t, w.Disturbed(4000))
+	require.Zero(t, w.Slots().Disturbed(4000))
 }

@@ -106,7 +106,7 @@
 // # Clean bodies
 //
 // A body that only motion has moved since a tick is a function of its exact state then and
-// of the effects (motion/MOTION.md): clients compute it. World.Disturbed is the last tick
+// of the effects (motion/MOTION.md): clients compute it. SlotView.Disturbed is the last tick
 // in which anything else changed its position, velocity, awake state or rest timer:
 //
 //	C1  a spawn, deferred or not

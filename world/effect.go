@@ -45,7 +45,7 @@ type effects struct {
 	programs  []*field.Program
 	params    [][]field.Vec4
 	ended     []endedEffect  // since the step before the last one
-	acted     []EffectState  // see AppendActedEffects
+	acted     []EffectState  // see SlotView.AppendActedEffects
 	forces    motion.Forces  // of the current step
 	hidden    []motion.Reach // of the hidden ones among forces
 	boxed     int            // number of forces with a box

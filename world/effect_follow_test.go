@@ -112,9 +112,9 @@ func TestEffectFollows(t *testing.T) {
 	for tick := range 120 {
 		a.Step()
 		b.Step()
-		for slot := range a.Slots() {
-			at, v, _ := a.Body(slot)
-			wantAt, wantV, _ := b.Body(slot)
+		for slot := range a.Slots().Len() {
+			at, v, _ := a.Slots().Body(slot)
+			wantAt, wantV, _ := b.Slots().Body(slot)
 			require.Equal(t, wantAt, at, "slot %d, tick %d", slot, tick)
 			require.Equal(t, wantV, v)
 		}

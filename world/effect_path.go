@@ -105,17 +105,6 @@ type endedEffect struct {
 	first uint64
 }
 
-// EffectEnd returns the first tick without an effect that ended in the last step, or
-// between it and the step before; otherwise 0.
-func (w *World) EffectEnd(id EffectID) uint64 {
-	for _, e := range w.effects.ended {
-		if e.id == id {
-			return e.first
-		}
-	}
-	return 0
-}
-
 // forgetEnded drops the effects that ended before the last step.
 func (f *effects) forgetEnded(tick uint64) {
 	f.ended = slices.DeleteFunc(f.ended, func(e endedEffect) bool { return e.first <= tick })
@@ -137,20 +126,6 @@ func (w *World) AppendEffects(list []EffectState) []EffectState {
 func growEffects(list []EffectState) (longer []EffectState, params []field.Vec4) {
 	list = slices.Grow(list, 1)[:len(list)+1]
 	return list, list[len(list)-1].Params
-}
-
-// AppendActedEffects appends effects to list as they acted on bodies in the last step, if they
-// changed or ended after it: those that a call had changed before, and those whose centre
-// moves by itself. They are in the order of those changes, and valid until the next step. It
-// reuses memory as AppendEffects does.
-func (w *World) AppendActedEffects(list []EffectState) []EffectState {
-	for _, e := range w.effects.acted {
-		var params []field.Vec4
-		list, params = growEffects(list)
-		e.Params = append(params[:0], e.Params...)
-		list[len(list)-1] = e
-	}
-	return list
 }
 
 // keepActed appends an effect to AppendActedEffects.

@@ -57,9 +57,9 @@ func TestPathsMoveEffects(t *testing.T) {
 			b.Step()
 			now, _ := a.Effect(own)
 			require.Equal(t, at(a.Tick()), now.Center, "%s, tick %d", name, a.Tick())
-			for slot := range a.Slots() {
-				at, v, _ := a.Body(slot)
-				wantAt, wantV, _ := b.Body(slot)
+			for slot := range a.Slots().Len() {
+				at, v, _ := a.Slots().Body(slot)
+				wantAt, wantV, _ := b.Slots().Body(slot)
 				require.Equal(t, wantAt, at, "%s: slot %d, tick %d", name, slot, a.Tick())
 				require.Equal(t, wantV, v)
 			}

@@ -40,9 +40,9 @@ func TestEffectChangedAndEnd(t *testing.T) {
 	w.Step()
 	require.EqualValues(t, 4, at(id), "moved by an After system of tick 3")
 	w.Step()
-	require.Zero(t, w.EffectEnd(id))
+	require.Zero(t, w.Slots().EffectEnd(id))
 	w.Step()
-	require.EqualValues(t, 6, w.EffectEnd(id), "removed by an After system of tick 5")
+	require.EqualValues(t, 6, w.Slots().EffectEnd(id), "removed by an After system of tick 5")
 
 	short, err := w.AddEffect(world.EffectDef{Program: program, LifeTicks: 1})
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestEffectChangedAndEnd(t *testing.T) {
 	require.False(t, e.Hidden)
 	w.Step()
 	w.Step()
-	require.EqualValues(t, 8, w.EffectEnd(long), "ended by itself after tick 7")
+	require.EqualValues(t, 8, w.Slots().EffectEnd(long), "ended by itself after tick 7")
 }
 
 // An effect whose parameters change after the bodies moved is told as it acted.
@@ -64,7 +64,7 @@ func TestActedEffectHasTheParametersThatActed(t *testing.T) {
 	id := addEffect(t, w, world.EffectDef{Program: compile(t, gust), Params: before})
 	require.NoError(t, w.AddSystem(world.After, "change", func(w *world.World) { w.SetEffectParams(id, after) }))
 	w.Step()
-	acted := w.AppendActedEffects(nil)
+	acted := w.Slots().AppendActedEffects(nil)
 	require.Len(t, acted, 1)
 	require.Equal(t, before, acted[0].Params)
 	now, _ := w.Effect(id)
@@ -79,7 +79,7 @@ func TestActedEffectHasTheParametersThatActedLast(t *testing.T) {
 	w.Step()
 	require.NoError(t, w.AddSystem(world.After, "change", func(w *world.World) { require.True(t, w.SetEffectParams(id, after)) }))
 	w.Step()
-	acted := w.AppendActedEffects(nil)
+	acted := w.Slots().AppendActedEffects(nil)
 	require.Len(t, acted, 1)
 	require.Equal(t, before, acted[0].Params)
 }

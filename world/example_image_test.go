@@ -40,7 +40,7 @@ func ExampleDivergenceError() {
 		lamp, _ := w.AddKind(world.Kind{Name: "lamp", Body: &world.BodyDef{Kinematic: true}})
 		_ = w.AddSystem(world.Before, "sway", func(w *world.World) {
 			lapse++
-			w.SetPosition(w.HandleAt(0), world.Vec3{X: float32(lapse)})
+			w.SetPosition(w.Slots().Handle(0), world.Vec3{X: float32(lapse)})
 		})
 		_, _ = w.Spawn(lamp, world.Vec3{}, world.Vec3{})
 		return w

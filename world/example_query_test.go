@@ -50,7 +50,7 @@ func ExampleQueryDef() {
 	w, _ := world.New(world.Config{})
 	health, _ := world.Register[Health](w, "health")
 	crate, _ := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5}})
-	_ = world.Default(w, crate, health, Health{Points: 5})
+	_ = world.SetDefault(w, crate, health, Health{Points: 5})
 	var crates []world.Entity
 	for x := range 3 {
 		e, _ := w.Spawn(crate, world.Vec3{X: float32(10 * x)}, world.Vec3{})

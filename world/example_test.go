@@ -38,7 +38,7 @@ func ExampleRegister() {
 	health, _ := world.Register[Health](w, "health")
 	burning, _ := world.Register[Burning](w, "burning")
 	tree, _ := w.AddKind(world.Kind{Name: "tree"})
-	_ = world.Default(w, tree, health, Health{Points: 20})
+	_ = world.SetDefault(w, tree, health, Health{Points: 20})
 
 	for i := range 3 {
 		e, _ := w.Spawn(tree, world.Vec3{}, world.Vec3{})
@@ -67,7 +67,7 @@ func ExampleWorld_NewQuery() {
 	king, _ := w.AddKind(world.Kind{Name: "king"})
 	knight, _ := w.AddKind(world.Kind{Name: "knight"})
 	purse, _ := w.AddKind(world.Kind{Name: "purse"})
-	_ = world.Default(w, king, gold, Gold{Coins: 100})
+	_ = world.SetDefault(w, king, gold, Gold{Coins: 100})
 
 	poor, _ := w.NewQuery(world.QueryDef{Without: []world.Term{gold}})
 	_ = w.AddSystem(world.Before, "wages", func(w *world.World) {
@@ -171,7 +171,7 @@ func ExampleQuery_Words() {
 	w, _ := world.New(world.Config{})
 	heat, _ := world.Register[Heat](w, "heat")
 	stone, _ := w.AddKind(world.Kind{Name: "stone"})
-	_ = world.Default(w, stone, heat, Heat{Degrees: 100})
+	_ = world.SetDefault(w, stone, heat, Heat{Degrees: 100})
 	for range 130 {
 		_, _ = w.Spawn(stone, world.Vec3{}, world.Vec3{})
 	}
@@ -229,7 +229,7 @@ func ExampleChangeReader() {
 		fmt.Println("network sends", network.Next().Count())
 	}
 	for slot := range atlas.Next().All() {
-		fmt.Println("atlas redraws", w.HandleAt(slot))
+		fmt.Println("atlas redraws", w.Slots().Handle(slot))
 	}
 	// Output:
 	// network sends 1

@@ -57,7 +57,7 @@ func FuzzWorld(f *testing.F) {
 		w, _, _, _ := newWorld(t, world.Config{MaxEntities: 40, HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 3.0 / 60})
 		hp, err := world.Register[health](w, "health")
 		require.NoError(t, err)
-		require.NoError(t, world.Default(w, 0, hp, health{Max: 5}))
+		require.NoError(t, world.SetDefault(w, 0, hp, health{Max: 5}))
 		in := &tape{b}
 		for len(in.b) > 0 {
 			command(w, hp, programs, in)

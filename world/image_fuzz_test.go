@@ -47,15 +47,15 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 			w.Destroy(e)
 		}
 	}
-	zones.Set(w.HandleAt(2), Volume{Half: Vec3{X: 9, Y: 9, Z: 9}})
-	zones.Set(w.HandleAt(3), Volume{Radius: 5, Layers: 1})
-	_, err = w.AddEffect(EffectDef{Program: p, Follow: w.HandleAt(3), Layers: 2})
+	zones.Set(w.Slots().Handle(2), Volume{Half: Vec3{X: 9, Y: 9, Z: 9}})
+	zones.Set(w.Slots().Handle(3), Volume{Radius: 5, Layers: 1})
+	_, err = w.AddEffect(EffectDef{Program: p, Follow: w.Slots().Handle(3), Layers: 2})
 	require.NoError(t, err)
 	for range 3 {
 		w.Step()
 	}
-	w.SetPosition(w.HandleAt(4), Vec3{X: 1, Y: 1, Z: 1})
-	w.Sleep(w.HandleAt(1))
+	w.SetPosition(w.Slots().Handle(4), Vec3{X: 1, Y: 1, Z: 1})
+	w.Sleep(w.Slots().Handle(1))
 	_, err = w.Spawn(0, Vec3{}, Vec3{X: 1, Y: 1, Z: 1})
 	require.NoError(t, err)
 	return w

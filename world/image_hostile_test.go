@@ -102,9 +102,9 @@ func TestImageOfAnotherWorld(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, c.world.Restore(img))
 				require.NoError(t, c.world.CheckInvariants())
-				at, ok := c.world.Position(c.world.HandleAt(0))
+				at, ok := c.world.Position(c.world.Slots().Handle(0))
 				require.True(t, ok)
-				kind, _ := c.world.KindOf(c.world.HandleAt(1))
+				kind, _ := c.world.KindOf(c.world.Slots().Handle(1))
 				require.Equal(t, "ghost", c.world.Kinds()[kind].Name)
 				require.Equal(t, world.Vec3{}, at)
 				return
@@ -256,7 +256,7 @@ func TestImageOfHigherGenerations(t *testing.T) {
 		require.Equal(t, before, low.StateHash())
 	}
 	require.NoError(t, next.RestoreRun(img))
-	require.EqualValues(t, 4*range0+3, next.HandleAt(0).Generation())
+	require.EqualValues(t, 4*range0+3, next.Slots().Handle(0).Generation())
 
 	img.SkipGenerations(6*range0 + 8)
 	require.EqualValues(t, 6*range0+9, img.NewestGeneration())
@@ -264,5 +264,5 @@ func TestImageOfHigherGenerations(t *testing.T) {
 	require.EqualValues(t, 6*range0+9, img.NewestGeneration())
 	all := setup(1, 0)
 	require.NoError(t, all.RestoreRun(img))
-	require.Greater(t, all.HandleAt(0).Generation(), uint32(7*range0+8))
+	require.Greater(t, all.Slots().Handle(0).Generation(), uint32(7*range0+8))
 }

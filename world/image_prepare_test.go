@@ -19,8 +19,8 @@ func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.Kind
 		spawn(t, w, ball, world.Vec3{X: spread(w.Rand(), 60), Y: 0.5, Z: spread(w.Rand(), 60)})
 	}
 	steps(w, 2)
-	for slot := range w.Slots() {
-		w.Sleep(w.HandleAt(slot))
+	for slot := range w.Slots().Len() {
+		w.Sleep(w.Slots().Handle(slot))
 	}
 	steps(w, 1)
 	return w, ball
@@ -28,9 +28,9 @@ func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.Kind
 
 // disturb makes one change that affects rows.
 func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
-	e := w.HandleAt(uint32(r.IntN(3000)))
+	e := w.Slots().Handle(uint32(r.IntN(3000)))
 	if r.IntN(2) == 0 {
-		e = w.HandleAt(uint32(r.IntN(20))) // the same ones repeatedly: they wake, move and sleep
+		e = w.Slots().Handle(uint32(r.IntN(20))) // the same ones repeatedly: they wake, move and sleep
 	}
 	at := world.Vec3{X: spread(r, 60), Y: 0.5, Z: spread(r, 60)}
 	switch r.IntN(8) {
@@ -49,11 +49,11 @@ func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
 		w.Sleep(e)
 	case 6: // words of rows, some of which soon have no awake row
 		for slot := range uint32(r.IntN(500)) {
-			w.SetVelocity(w.HandleAt(slot), world.Vec3{X: 2})
+			w.SetVelocity(w.Slots().Handle(slot), world.Vec3{X: 2})
 		}
 	case 7:
-		for slot := range w.Slots() {
-			w.Sleep(w.HandleAt(slot))
+		for slot := range w.Slots().Len() {
+			w.Sleep(w.Slots().Handle(slot))
 		}
 	}
 }

@@ -34,7 +34,7 @@ func read(t testing.TB, w *world.World, file []byte) *world.Image {
 
 // zone changes volumes and effects that follow.
 func zone(s *scene, slot uint32, choice int) {
-	e := s.HandleAt(slot)
+	e := s.Slots().Handle(slot)
 	if s.zones == nil {
 		return
 	}
@@ -81,7 +81,7 @@ func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scen
 		}
 	}
 	require.NoError(t, s.AddSystem(world.Before, "carry", func(w *world.World) {
-		e := w.HandleAt(uint32(w.Tick()) % w.Slots())
+		e := w.Slots().Handle(uint32(w.Tick()) % w.Slots().Len())
 		if _, placed := w.Position(e); placed && w.Tick()%5 == 0 {
 			def := world.EffectDef{Program: wind, Params: []field.Vec4{{1, 0, 3}}, Follow: e, Layers: 1, LifeTicks: 12}
 			_, err := w.AddEffect(def)
@@ -176,8 +176,8 @@ func TestRestoredWorldContinues(t *testing.T) {
 				for _, s := range []*scene{a, b} {
 					zone(s, uint32(tick*7%90), tick)
 				}
-				a.Destroy(a.HandleAt(uint32(tick % 100))) // doomed when the image is taken
-				b.Destroy(b.HandleAt(uint32(tick % 100)))
+				a.Destroy(a.Slots().Handle(uint32(tick % 100))) // doomed when the image is taken
+				b.Destroy(b.Slots().Handle(uint32(tick % 100)))
 			}
 			if tick < 300 && r.IntN(12) == 0 || tick == 0 || tick == 299 {
 				b = watched(t, 7, r.IntN(50), 2, 2) // with its own systems and other contents
@@ -287,7 +287,7 @@ func TestRestoreRun(t *testing.T) {
 	steps(s.World, 200)
 	var old []world.Entity
 	s.Live().All()(func(slot uint32) bool {
-		old = append(old, s.HandleAt(slot))
+		old = append(old, s.Slots().Handle(slot))
 		return true
 	})
 	gone := bulk.NewHandle(old[0].Index(), old[0].Generation()+2)
@@ -310,14 +310,14 @@ func TestRestoreRun(t *testing.T) {
 	require.Empty(t, slices.Collect(again.Spawned()))
 	for i, e := range old {
 		require.Equal(t, bulk.Stale, again.Status(e))
-		now := again.HandleAt(e.Index())
+		now := again.Slots().Handle(e.Index())
 		require.Equal(t, bulk.NewHandle(e.Index(), first), now)
 		ref := refs2.Get(now)
-		require.Equal(t, again.HandleAt(old[(i+1)%len(old)].Index()), ref.Target)
+		require.Equal(t, again.Slots().Handle(old[(i+1)%len(old)].Index()), ref.Target)
 		require.Equal(t, [2]bulk.Handle{gone, 0}, ref.Others, "a handle that was not live stays unresolvable")
 	}
-	for slot := range s.Slots() { // all handles issued before the crash
-		if e := s.HandleAt(slot); e != 0 {
+	for slot := range s.Slots().Len() { // all handles issued before the crash
+		if e := s.Slots().Handle(slot); e != 0 {
 			require.NotEqual(t, bulk.Live, again.Status(e))
 		}
 	}
@@ -396,7 +396,7 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 	large, err := world.Register[bulky](s.World, "bulky")
 	require.NoError(t, err)
 	r, programs := rand.New(rand.NewPCG(4, 1)), []*field.Program{compile(t, gust), compile(t, blast)}
-	anybody := func() world.Entity { return s.HandleAt(uint32(r.IntN(300))) }
+	anybody := func() world.Entity { return s.Slots().Handle(uint32(r.IntN(300))) }
 	require.NoError(t, s.AddSystem(world.Before, "inside", func(*world.World) {
 		if v := large.Mut(anybody()); v != nil {
 			v[7]++
@@ -404,8 +404,8 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 		large.Remove(anybody())
 		large.DeferSet(anybody(), bulky{1})
 	}))
-	for slot := range s.Slots() {
-		large.Set(s.HandleAt(slot), bulky{uint64(slot)})
+	for slot := range s.Slots().Len() {
+		large.Set(s.Slots().Handle(slot), bulky{uint64(slot)})
 	}
 	var img, whole world.Image
 	calls := 0

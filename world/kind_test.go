@@ -30,7 +30,7 @@ func testDefault[T comparable](t *testing.T, v T) {
 	require.NoError(t, err)
 	value := register[T](t, w, "value")
 	with, without := addKind(t, w, world.Kind{Name: "with"}), addKind(t, w, world.Kind{Name: "without"})
-	require.NoError(t, world.Default(w, with, value, v))
+	require.NoError(t, world.SetDefault(w, with, value, v))
 	var want []world.Entity
 	for i := range 300 {
 		kind := with

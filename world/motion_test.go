@@ -214,13 +214,13 @@ func TestBodyBySlot(t *testing.T) {
 	e, err := w.Spawn(crate, world.Vec3{Y: 5}, world.Vec3{Z: 1})
 	require.NoError(t, err)
 	g := spawn(t, w, ghost, world.Vec3{})
-	p, v, ok := w.Body(e.Index())
+	p, v, ok := w.Slots().Body(e.Index())
 	require.True(t, ok)
 	require.Equal(t, world.Vec3{Y: 5}, p)
 	require.Equal(t, world.Vec3{Z: 1}, v)
-	_, _, ok = w.Body(g.Index())
+	_, _, ok = w.Slots().Body(g.Index())
 	require.False(t, ok)
-	_, _, ok = w.Body(1 << 31)
+	_, _, ok = w.Slots().Body(1 << 31)
 	require.False(t, ok)
 }
 

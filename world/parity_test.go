@@ -23,7 +23,7 @@ func TestGenerationsAreOdd(t *testing.T) {
 		require.Equal(t, uint32(1), again.Config().FirstGeneration&1)
 		require.Equal(t, bulk.Stale, again.Status(h), "the entity has a handle of the new run")
 		for slot := range again.Live().All() {
-			require.Equal(t, uint32(1), again.HandleAt(slot).Generation()%2)
+			require.Equal(t, uint32(1), again.Slots().Handle(slot).Generation()%2)
 			restored++
 		}
 		require.NotZero(t, restored)
@@ -62,7 +62,7 @@ func churn(t *testing.T, w *world.World, kind world.KindID) (last world.Entity) 
 		last = a
 	}
 	for slot := range w.Live().All() {
-		require.Equal(t, uint32(1), w.HandleAt(slot).Generation()%2)
+		require.Equal(t, uint32(1), w.Slots().Handle(slot).Generation()%2)
 	}
 	return last
 }

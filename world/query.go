@@ -68,7 +68,7 @@ func (w *World) NewQuery(d QueryDef) (*Query, error) {
 
 // Words yields the words that contain matching entities: the number of the word and a
 // mask with one bit per matching slot. It is the fast path: use Component.Word and
-// MutWord for the values of a word, and World.HandleAt for the entities.
+// MutWord for the values of a word, and SlotView.Handle for the entities.
 func (q *Query) Words() iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) {
 		began := q.w.beginLoop()
@@ -130,5 +130,5 @@ func (q *Query) All() iter.Seq[Entity] {
 	}
 }
 
-// tenant is HandleAt for a live slot.
+// tenant is pool.HandleAt for a live slot.
 func (w *World) tenant(slot uint32) Entity { return bulk.NewHandle(slot, w.generations[slot]) }

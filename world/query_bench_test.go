@@ -40,11 +40,11 @@ func newFive(tb testing.TB, max int, body *world.BodyDef) fiveComponents {
 		World: w, position: register[position](tb, w, "position"), motion: register[motion](tb, w, "motion"),
 		armour: register[armour](tb, w, "armour"), kind: addKind(tb, w, world.Kind{Name: "five", Body: body}),
 	}
-	require.NoError(tb, world.Default(w, f.kind, f.position, position{1, 2, 3}))
-	require.NoError(tb, world.Default(w, f.kind, f.motion, motion{1, 0, 0}))
-	require.NoError(tb, world.Default(w, f.kind, f.armour, armour{10, 10}))
-	require.NoError(tb, world.Default(w, f.kind, register[team](tb, w, "team"), team{1}))
-	require.NoError(tb, world.Default(w, f.kind, register[owner](tb, w, "owner"), owner{}))
+	require.NoError(tb, world.SetDefault(w, f.kind, f.position, position{1, 2, 3}))
+	require.NoError(tb, world.SetDefault(w, f.kind, f.motion, motion{1, 0, 0}))
+	require.NoError(tb, world.SetDefault(w, f.kind, f.armour, armour{10, 10}))
+	require.NoError(tb, world.SetDefault(w, f.kind, register[team](tb, w, "team"), team{1}))
+	require.NoError(tb, world.SetDefault(w, f.kind, register[owner](tb, w, "owner"), owner{}))
 	return f
 }
 

@@ -48,7 +48,7 @@ func (p *population) loops() map[string]func() iter.Seq[world.Entity] {
 			return func(yield func(world.Entity) bool) {
 				for word, mask := range p.queries["a"].Words() {
 					for i := range uint32(64) {
-						if mask>>i&1 != 0 && !yield(p.w.HandleAt(word<<6|i)) {
+						if mask>>i&1 != 0 && !yield(p.w.Slots().Handle(word<<6|i)) {
 							return
 						}
 					}

@@ -48,7 +48,7 @@ func newPopulation(t *testing.T) *population {
 		w: w, kinds: []world.KindID{crate, ghost}, model: map[world.Entity]*citizen{},
 		a: register[int32](t, w, "a"), b: register[float64](t, w, "b"),
 	}
-	require.NoError(t, world.Default(w, ghost, p.a, 7))
+	require.NoError(t, world.SetDefault(w, ghost, p.a, 7))
 	p.queries = map[string]*world.Query{
 		"all":       newQuery(t, w, world.QueryDef{}),
 		"a":         newQuery(t, w, world.QueryDef{With: terms(p.a)}),
@@ -216,7 +216,7 @@ func TestQueryAwake(t *testing.T) {
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
 		w, crate, ghost, lift := newWorld(t, world.Config{RestSeconds: 1.0 / 60, Compaction: mode})
 		tag := register[uint8](t, w, "tag")
-		require.NoError(t, world.Default(w, crate, tag, 1))
+		require.NoError(t, world.SetDefault(w, crate, tag, 1))
 		q := newQuery(t, w, world.QueryDef{With: terms(tag), Awake: true})
 		anyone := newQuery(t, w, world.QueryDef{Awake: true})
 		a, b := spawn(t, w, crate, world.Vec3{Y: 50}), spawn(t, w, crate, world.Vec3{X: 8, Y: 0.5})
@@ -336,8 +336,8 @@ func TestLoopsAllocateNothing(t *testing.T) {
 	}
 	w, crate, _, _ := newWorld(t, world.Config{})
 	a, b := register[int32](t, w, "a"), register[int32](t, w, "b")
-	require.NoError(t, world.Default(w, crate, a, 1))
-	require.NoError(t, world.Default(w, crate, b, 2))
+	require.NoError(t, world.SetDefault(w, crate, a, 1))
+	require.NoError(t, world.SetDefault(w, crate, b, 2))
 	q := newQuery(t, w, world.QueryDef{With: terms(a), Changed: terms(b), Awake: true})
 	all := newQuery(t, w, world.QueryDef{})
 	churn := func() {

@@ -36,11 +36,11 @@ func TestReadersCannotChangeTheWorld(t *testing.T) {
 	// A change by a system that runs after the bodies moved.
 	require.NoError(t, w.AddSystem(world.After, "change", func(w *world.World) { w.SetEffectParams(id, []field.Vec4{{4, 5, 6}}) }))
 	w.Step()
-	acted := w.AppendActedEffects(nil)
+	acted := w.Slots().AppendActedEffects(nil)
 	require.NotEmpty(t, acted)
 	params = slices.Clone(acted[0].Params)
 	acted[0].Params[0][0]++
-	require.Equal(t, params, w.AppendActedEffects(nil)[0].Params)
+	require.Equal(t, params, w.Slots().AppendActedEffects(nil)[0].Params)
 }
 
 // Lists of effects reuse the memory of the list that is passed in.

@@ -53,7 +53,7 @@ func recordedSteps(t testing.TB) (steps [][]byte) {
 	keep := writerFunc(func(b []byte) { steps = append(steps, bytes.Clone(b[stepHeaderBytes+8:])) })
 	rec.to = keep
 	_, _ = w.SpawnFor(0, Vec3{X: 1, Y: 2, Z: 3}, Vec3{}, 7)
-	e := w.HandleAt(1)
+	e := w.Slots().Handle(1)
 	w.SetPosition(e, Vec3{X: 3, Y: 2, Z: 1})
 	w.Sleep(e)
 	w.components[0].(*Component[fuzzed]).Set(e, fuzzed{Label: "barrel", Bag: []byte{3}})

@@ -17,7 +17,7 @@ import (
 
 // outside makes changes between two steps that the scene's systems do not.
 func outside(s *scene, r *rand.Rand, programs []*field.Program) {
-	e := s.HandleAt(uint32(r.IntN(60)))
+	e := s.Slots().Handle(uint32(r.IntN(60)))
 	at := world.Vec3{X: spread(s.Rand(), 20), Y: 3, Z: spread(r, 20)} // draws from the world's generator
 	zone(s, uint32(r.IntN(60)), r.IntN(1000))
 	switch r.IntN(17) {
@@ -36,7 +36,7 @@ func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 	case 6:
 		s.Sleep(e)
 	case 7:
-		s.health.Set(e, health{Current: int16(r.IntN(9)), Healer: s.HandleAt(uint32(r.IntN(60)))})
+		s.health.Set(e, health{Current: int16(r.IntN(9)), Healer: s.Slots().Handle(uint32(r.IntN(60)))})
 	case 8:
 		s.health.Remove(e)
 	case 9:
@@ -141,8 +141,8 @@ func TestReplayFromTheMiddle(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, uint64(500), again.Tick())
 	require.Equal(t, uint64(29), replay.Checked())
-	at, _ := s.Position(s.HandleAt(5))
-	same, _ := again.Position(s.HandleAt(5))
+	at, _ := s.Position(s.Slots().Handle(5))
+	same, _ := again.Position(s.Slots().Handle(5))
 	require.Equal(t, at, same)
 }
 
@@ -182,11 +182,11 @@ func TestReplayThatDiffers(t *testing.T) {
 		system func(s *scene)
 		parts  []string
 	}{
-		{"component", func(s *scene) { s.health.Set(s.HandleAt(0), health{Current: 77}) }, []string{"component health"}},
-		{"body", func(s *scene) { s.Impulse(s.HandleAt(1), world.Vec3{Y: 1e-4}) }, []string{"bodies"}},
+		{"component", func(s *scene) { s.health.Set(s.Slots().Handle(0), health{Current: 77}) }, []string{"component health"}},
+		{"body", func(s *scene) { s.Impulse(s.Slots().Handle(1), world.Vec3{Y: 1e-4}) }, []string{"bodies"}},
 		{"draw", func(s *scene) { s.Rand().Uint64() }, []string{"clock and random generator"}},
 		{"effect", func(s *scene) { s.MoveEffect(s.blasts[1], world.Vec3{X: 99, Y: 50, Z: 99}) }, []string{"effects"}},
-		{"life", func(s *scene) { s.Destroy(s.HandleAt(2)) }, []string{"entities", "bodies", "component health"}},
+		{"life", func(s *scene) { s.Destroy(s.Slots().Handle(2)) }, []string{"entities", "bodies", "component health"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			again := newScene(t, 7, 0, 2, 1)
@@ -215,7 +215,7 @@ func TestRecordingEndsOnError(t *testing.T) {
 	}{
 		"kind":      {func(s *scene, _ *failingWriter) { addKind(t, s.World, world.Kind{Name: "new"}) }, "setup changed"},
 		"component": {func(s *scene, _ *failingWriter) { _, _ = world.Register[int](s.World, "new") }, "setup changed"},
-		"default":   {func(s *scene, _ *failingWriter) { _ = world.Default(s.World, s.crate, s.health, health{}) }, "setup changed"},
+		"default":   {func(s *scene, _ *failingWriter) { _ = world.SetDefault(s.World, s.crate, s.health, health{}) }, "setup changed"},
 		"system":    {func(s *scene, _ *failingWriter) { _ = s.AddSystem(world.After, "new", func(*world.World) {}) }, "setup changed"},
 		"restored": {func(s *scene, _ *failingWriter) {
 			var img world.Image
@@ -316,7 +316,7 @@ func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 	_, err := s.Record(io.Discard, &img, 1)
 	require.NoError(t, err)
 	step := func() {
-		e := s.HandleAt(3)
+		e := s.Slots().Handle(3)
 		s.health.Set(e, health{Current: 5})
 		s.health.Mut(e).Max = 9
 		s.SetVelocity(e, world.Vec3{Y: 3})

@@ -36,7 +36,7 @@ func newSceneIn(t testing.TB, cfg world.Config, crates, blasts, sparksPerTick in
 	var err error
 	s.health, err = world.Register[health](w, "health")
 	require.NoError(t, err)
-	require.NoError(t, world.Default(w, crate, s.health, health{Current: 8, Max: 8}))
+	require.NoError(t, world.SetDefault(w, crate, s.health, health{Current: 8, Max: 8}))
 	r := w.Rand()
 	for range crates {
 		spawn(t, w, crate, world.Vec3{X: spread(r, 120), Y: 3.5 + spread(r, 3), Z: spread(r, 120)})
@@ -115,7 +115,7 @@ func TestOrderOfRequestsDoesNotMatter(t *testing.T) {
 		chosen := r.Perm(120)[:r.IntN(20)]
 		wake := r.IntN(2) == 0
 		setAwake := func(w *world.World, slot int, wake bool) {
-			if e := w.HandleAt(uint32(slot)); wake {
+			if e := w.Slots().Handle(uint32(slot)); wake {
 				w.Wake(e)
 			} else {
 				w.Sleep(e)
@@ -147,8 +147,8 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	for range 20 {
 		for range n / 4 {
-			b.Sleep(b.HandleAt(uint32(r.IntN(n))))
-			b.Wake(b.HandleAt(uint32(r.IntN(n))))
+			b.Sleep(b.Slots().Handle(uint32(r.IntN(n))))
+			b.Wake(b.Slots().Handle(uint32(r.IntN(n))))
 		}
 		a.Step()
 		b.Step()
@@ -157,7 +157,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 		at := world.Vec3{X: r.Float32()*200 - 100, Y: r.Float32() * 5, Z: r.Float32()*200 - 100}
 		v := world.Vec3{X: r.Float32() * 5, Y: r.Float32() * 5}
 		for _, w := range []*scene{a, b} {
-			e := w.HandleAt(slot)
+			e := w.Slots().Handle(slot)
 			w.SetPosition(e, at)
 			w.SetVelocity(e, v)
 			w.health.Set(e, health{Current: 5})
@@ -180,7 +180,7 @@ func TestCompactionHasNoInfluence(t *testing.T) {
 	for range 400 {
 		slot, wake := uint32(r.IntN(300)), r.IntN(2) == 0
 		for _, s := range scenes {
-			if e := s.HandleAt(slot); wake {
+			if e := s.Slots().Handle(slot); wake {
 				s.Wake(e)
 			} else {
 				s.Sleep(e)
@@ -202,7 +202,7 @@ func TestHashSeesState(t *testing.T) {
 		return s
 	}
 	seen := map[uint64]string{base().StateHash(): "nothing"}
-	first := func(s *scene) world.Entity { return s.HandleAt(0) }
+	first := func(s *scene) world.Entity { return s.Slots().Handle(0) }
 	for what, change := range map[string]func(*scene){
 		"step":      func(s *scene) { s.Step() },
 		"draw":      func(s *scene) { s.Rand().Uint32() },

@@ -162,7 +162,7 @@ func BenchmarkSleepAndWake(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var sets [50][]Entity
 	for i, slot := range r.Perm(benchBodies / 2) {
-		sets[i%len(sets)] = append(sets[i%len(sets)], w.HandleAt(uint32(slot)))
+		sets[i%len(sets)] = append(sets[i%len(sets)], w.Slots().Handle(uint32(slot)))
 	}
 	n := 0
 	for b.Loop() {

@@ -323,7 +323,7 @@ func TestImageOfVersion3(t *testing.T) {
 	require.NoError(t, w.Restore(read(t, w, file)))
 	awake := func() (list [4]bool) {
 		for slot := range uint32(4) {
-			list[slot] = w.Awake(w.HandleAt(slot))
+			list[slot] = w.Awake(w.Slots().Handle(slot))
 		}
 		return list
 	}

@@ -64,8 +64,8 @@ func (s *soaked) renew(r *rand.Rand) {
 
 // disturb makes one more change to an entity.
 func (s *soaked) disturb(r *rand.Rand, wind *field.Program) {
-	slot := r.Uint32N(s.Slots())
-	e := s.HandleAt(slot)
+	slot := r.Uint32N(s.Slots().Len())
+	e := s.Slots().Handle(slot)
 	switch r.IntN(8) {
 	case 0:
 		s.Destroy(e)
@@ -129,7 +129,7 @@ func TestSoak(t *testing.T) {
 		stats := s.Stats()
 		t.Logf("%v: %d KiB; %d entities, %d awake, %d effects, %d slots, %d retired; %d spawned, %d destroyed, %d renewed, %d crossings; hash %016x",
 			time.Duration(s.Tick())*time.Second/time.Duration(s.TickHz()), used[part]/1024, stats.Entities, stats.Awake, stats.Effects,
-			s.Slots(), stats.Retired, stats.Spawned, stats.Destroyed, s.renewed, s.crossings, s.StateHash())
+			s.Slots().Len(), stats.Retired, stats.Spawned, stats.Destroyed, s.renewed, s.crossings, s.StateHash())
 	}
 	require.NoError(t, s.CheckInvariants())
 	last := newSoaked(t, world.Config{})

@@ -29,8 +29,8 @@ func TestWithinOrderIsAFunctionOfState(t *testing.T) {
 		spawn(t, b, crate, world.Vec3{X: r.Float32() * 500})
 	}
 	for _, i := range r.Perm(len(places)) { // b reaches the same state differently
-		b.SetPosition(b.HandleAt(uint32(i)), world.Vec3{Z: 30})
-		b.SetPosition(b.HandleAt(uint32(i)), places[i])
+		b.SetPosition(b.Slots().Handle(uint32(i)), world.Vec3{Z: 30})
+		b.SetPosition(b.Slots().Handle(uint32(i)), places[i])
 	}
 	for range 50 {
 		center := world.Vec3{X: r.Float32()*100 - 50, Z: r.Float32()*100 - 50}

@@ -20,8 +20,8 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	note := func() {
 		now := map[world.Entity]world.Vec3{}
 		for slot := range s.Live().All() {
-			if at, _, ok := s.Body(slot); ok {
-				now[s.HandleAt(slot)] = at
+			if at, _, ok := s.Slots().Body(slot); ok {
+				now[s.Slots().Handle(slot)] = at
 			}
 		}
 		then = append(then, now)
@@ -41,7 +41,7 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	}
 	require.NoError(t, s.AddSystem(world.After, "ask", func(w *world.World) {
 		if w.Tick() > 1 {
-			check(s.HandleAt(uint32(r.IntN(60))), w.Tick()-1) // inside a step: the position at its beginning
+			check(s.Slots().Handle(uint32(r.IntN(60))), w.Tick()-1) // inside a step: the position at its beginning
 		}
 	}))
 	for range 600 {
@@ -58,14 +58,14 @@ func TestPositionAtAgainstAList(t *testing.T) {
 			if tick > s.Tick() {
 				continue
 			}
-			check(s.HandleAt(uint32(r.IntN(60))), tick)
+			check(s.Slots().Handle(uint32(r.IntN(60))), tick)
 		}
 	}
 	require.Greater(t, found, asked/2)
 
-	e := s.HandleAt(s.Slots() - 1)
+	e := s.Slots().Handle(s.Slots().Len() - 1)
 	for slot := range s.Live().All() {
-		e = s.HandleAt(slot)
+		e = s.Slots().Handle(slot)
 		break
 	}
 	_, ok := s.PositionAt(e, world.Moment{Tick: s.Tick() - back - 1})

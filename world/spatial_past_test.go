@@ -21,8 +21,8 @@ type positions map[world.Entity]world.Vec3
 func positionsOf(w *world.World) positions {
 	all := positions{}
 	for slot := range w.Live().All() {
-		if at, _, ok := w.Body(slot); ok {
-			all[w.HandleAt(slot)] = at
+		if at, _, ok := w.Slots().Body(slot); ok {
+			all[w.Slots().Handle(slot)] = at
 		}
 	}
 	return all
@@ -124,7 +124,7 @@ func TestQueriesAtMomentsAgainstLists(t *testing.T) {
 			require.NoError(t, s.AddSystem(phase, fmt.Sprint("ask ", phase), func(w *world.World) {
 				for r.IntN(3) == 0 {
 					at := world.Vec3{X: spread(r, 120), Y: 3, Z: spread(r, 120)}
-					if w.SetPosition(w.HandleAt(uint32(r.IntN(60))), at) {
+					if w.SetPosition(w.Slots().Handle(uint32(r.IntN(60))), at) {
 						teleports++
 					}
 				}

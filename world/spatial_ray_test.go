@@ -35,9 +35,9 @@ func everyHit(w *world.World, from, to world.Vec3, thickness float32) []world.Hi
 
 func everyHitOf(w *world.World, at func(world.Entity) (world.Vec3, bool), from, to world.Vec3, thickness float32) []world.Hit {
 	var hits []world.Hit
-	for slot := range w.Slots() {
-		p, ok := at(w.HandleAt(slot))
-		kind, _ := w.KindOf(w.HandleAt(slot))
+	for slot := range w.Slots().Len() {
+		p, ok := at(w.Slots().Handle(slot))
+		kind, _ := w.KindOf(w.Slots().Handle(slot))
 		if !ok {
 			continue
 		}
@@ -57,7 +57,7 @@ func everyHitOf(w *world.World, at func(world.Entity) (world.Vec3, bool), from, 
 		if distance(p, from) <= reach {
 			enter = 0
 		}
-		hits = append(hits, world.Hit{Entity: w.HandleAt(slot), Distance: float32(enter)})
+		hits = append(hits, world.Hit{Entity: w.Slots().Handle(slot), Distance: float32(enter)})
 	}
 	return hits
 }
@@ -156,13 +156,13 @@ func TestBoxAndCircleAgainstAllBodies(t *testing.T) {
 		low := world.Vec3{X: min(a.X, b.X), Y: min(a.Y, b.Y), Z: min(a.Z, b.Z)}
 		high := world.Vec3{X: max(a.X, b.X), Y: max(a.Y, b.Y), Z: max(a.Z, b.Z)}
 		var inBox, inCircle []world.Entity
-		for slot := range w.Slots() {
-			p, _, _ := w.Body(slot)
+		for slot := range w.Slots().Len() {
+			p, _, _ := w.Slots().Body(slot)
 			if p.X >= low.X && p.X <= high.X && p.Y >= low.Y && p.Y <= high.Y && p.Z >= low.Z && p.Z <= high.Z {
-				inBox = append(inBox, w.HandleAt(slot))
+				inBox = append(inBox, w.Slots().Handle(slot))
 			}
 			if distance(world.Vec3{X: p.X, Z: p.Z}, world.Vec3{X: a.X, Z: a.Z}) <= float64(radius) {
-				inCircle = append(inCircle, w.HandleAt(slot))
+				inCircle = append(inCircle, w.Slots().Handle(slot))
 			}
 		}
 		got := collect(w.WithinBox(low, high))

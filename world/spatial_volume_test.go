@@ -53,7 +53,7 @@ func fill(list []world.Crossing) []world.Crossing { return append([]world.Crossi
 func (c *crowd) compareAll() {
 	c.live, c.entered, c.left = c.live[:0], nil, nil
 	for slot := range c.w.Live().All() {
-		c.live = append(c.live, c.w.HandleAt(slot))
+		c.live = append(c.live, c.w.Slots().Handle(slot))
 	}
 	for _, v := range c.live {
 		for _, e := range c.live {

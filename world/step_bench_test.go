@@ -102,7 +102,7 @@ func BenchmarkHeap(b *testing.B) {
 			w := heap(b, world.Config{Seed: 3, CellMetres: cell}, 500)
 			b.ReportAllocs()
 			for b.Loop() {
-				w.Wake(w.HandleAt(uint32(w.Tick() % 500)))
+				w.Wake(w.Slots().Handle(uint32(w.Tick() % 500)))
 				w.Step()
 			}
 			b.ReportMetric(float64(w.Stats().Awake), "awake")

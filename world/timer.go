@@ -73,7 +73,7 @@ func (t *Timer[A]) run() {
 	t.due = t.due[:0]
 	for slot := range t.pending.presence.All() {
 		if c := t.pending.values.At(slot); c.Due <= t.w.tick {
-			t.due = append(t.due, timerDue{t.w.HandleAt(slot), c.Due})
+			t.due = append(t.due, timerDue{t.w.pool.HandleAt(slot), c.Due})
 		}
 	}
 	for _, d := range t.due {

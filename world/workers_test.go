@@ -32,8 +32,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	for range ticks {
 		slot := uint32(r.IntN(6000))
 		for _, s := range scenes {
-			s.SetPosition(s.HandleAt(slot), world.Vec3{Y: 40})
-			s.Sleep(s.HandleAt(slot / 2))
+			s.SetPosition(s.Slots().Handle(slot), world.Vec3{Y: 40})
+			s.Sleep(s.Slots().Handle(slot / 2))
 			s.Step()
 			require.Equal(t, scenes[0].StateHash(), s.StateHash(), "%d workers, %v, tick %d", s.Config().Workers, s.Config().Compaction, s.Tick())
 			require.Equal(t, scenes[0].Stats(), s.Stats())
@@ -51,7 +51,7 @@ func TestWorkersTellTheSame(t *testing.T) {
 		defer s.Close()
 		v := register[world.Volume](t, s.World, "volume")
 		for slot := uint32(0); slot < 5000; slot += 100 {
-			e := s.HandleAt(slot)
+			e := s.Slots().Handle(slot)
 			v.Set(e, world.Volume{Radius: 15})
 			addEffect(t, s.World, world.EffectDef{
 				Program: compile(t, gust), Params: []field.Vec4{{3e38, 0, 3e38}}, Mode: world.Acceleration,

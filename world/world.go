@@ -36,8 +36,8 @@ type World struct {
 	rowOf       []int32  // by slot: row of the body, or noRow
 	generations []uint32 // by slot: newest issued generation
 	doomed      bulk.Bitset
-	disturbed   []uint64       // by slot: see Disturbed
-	spawned     []spawned      // by slot: see SpawnState; empty without exact kinds
+	disturbed   []uint64       // by slot: see SlotView.Disturbed
+	spawned     []spawned      // by slot: see SlotView.SpawnState; empty without exact kinds
 	disturbing  uint64         // tick of disturbances now: under way or, between steps, the next
 	recent      [2]bulk.Bitset // slots disturbed in disturbing and in the tick before, by the tick's parity
 	causes      []uint8        // by slot: the cause of a doomed entity's destruction, else 0
@@ -146,12 +146,6 @@ func (w *World) Rand() *rand.Rand { return w.rand }
 
 // Live returns the live slots.
 func (w *World) Live() bulk.BitsetView { return w.pool.Live() }
-
-// Slots returns the number of slots ever used. Every slot is below it.
-func (w *World) Slots() uint32 { return w.pool.Slots() }
-
-// HandleAt returns the handle of the slot's entity, or zero.
-func (w *World) HandleAt(slot uint32) Entity { return w.pool.HandleAt(slot) }
 
 // Status reports whether the entity is live, was once, or was never issued. A doomed
 // entity is live until the end of the step.

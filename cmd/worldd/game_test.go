@@ -30,7 +30,7 @@ func args(identity uint64) []byte {
 func TestPokeComparesIdentities(t *testing.T) {
 	g := calm(t)
 	session := &server.Session{}
-	crate := g.scene.World.HandleAt(0)
+	crate := g.scene.World.Slots().Handle(0)
 	require.Equal(t, bulk.Live, g.scene.World.Status(crate))
 
 	require.NoError(t, g.Poke(session, crate, nil))

@@ -40,7 +40,7 @@ func TestReplayCommand(t *testing.T) {
 	good := recording(t, "calm", nil)
 	other := recording(t, "calm", func(w *world.World) {
 		if w.Tick() == 70 {
-			w.Impulse(w.HandleAt(3), world.Vec3{Y: 1})
+			w.Impulse(w.Slots().Handle(3), world.Vec3{Y: 1})
 		}
 	})
 	flipped := bytes.Clone(good)

@@ -76,7 +76,7 @@ func (e *Effect) moves(k Kind) bool {
 func (s *Scene) crowd() (c crowd) {
 	var live []world.Vec3
 	for slot := range s.World.Live().All() {
-		if at, ok := s.World.Position(s.World.HandleAt(slot)); ok {
+		if at, ok := s.World.Position(s.World.Slots().Handle(slot)); ok {
 			live = append(live, at)
 		}
 	}

@@ -19,7 +19,7 @@ func TestManualExample(t *testing.T) {
 	s, err := Build(f)
 	require.NoError(t, err)
 	s.World.Step()
-	v, _ := s.World.Velocity(s.World.HandleAt(0))
+	v, _ := s.World.Velocity(s.World.Slots().Handle(0))
 	require.Greater(t, v.X, float32(0.01))
 	require.Equal(t, 100, s.World.Stats().Entities)
 }

@@ -49,7 +49,7 @@ func drawScene(s *Scene) string {
 	drawEffects(&b, s)
 	asleep, awake, sparks := "", "", ""
 	for slot := range s.World.Live().All() {
-		e := s.World.HandleAt(slot)
+		e := s.World.Slots().Handle(slot)
 		at, ok := s.World.Position(e)
 		if !ok || !inPicture(at) {
 			continue

@@ -17,7 +17,7 @@ func TestNamesAndCauses(t *testing.T) {
 	s := build(t, "storm")
 	avatar, err := s.Join()
 	require.NoError(t, err)
-	crate := s.World.HandleAt(0)
+	crate := s.World.Slots().Handle(0)
 	require.True(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText)))
 	require.False(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText+1)))
 	require.False(t, s.Rename(crate, "crate"))

@@ -32,7 +32,7 @@ func run(s *Scene, ticks int) {
 func requireIdentities(t *testing.T, s *Scene) {
 	t.Helper()
 	for slot := range s.World.Live().All() {
-		h := s.World.HandleAt(slot)
+		h := s.World.Slots().Handle(slot)
 		got := s.Identities().Get(h)
 		require.NotNil(t, got, h)
 		require.Equal(t, s.Identity(h), got.Number(), h)
@@ -103,7 +103,7 @@ func TestStormWeather(t *testing.T) {
 // count counts the live entities of a kind, and the sleeping ones among them.
 func (s *Scene) count(kind string) (live, asleep int) {
 	for slot := range s.World.Live().All() {
-		h := s.World.HandleAt(slot)
+		h := s.World.Slots().Handle(slot)
 		if k, _ := s.World.KindOf(h); k == s.kinds[kind] {
 			live++
 			if !s.World.Awake(h) {
@@ -191,7 +191,7 @@ func TestAvatars(t *testing.T) {
 	require.True(t, s.Steer(avatar, [2]float32{1, 0}))
 	require.True(t, s.World.Awake(avatar))
 
-	crate := s.World.HandleAt(0)
+	crate := s.World.Slots().Handle(0)
 	require.False(t, s.Steer(crate, [2]float32{1, 0}), "not an avatar")
 	require.False(t, s.Leave(crate))
 	require.True(t, s.Leave(avatar))
@@ -219,7 +219,7 @@ func TestPlayersAreLimited(t *testing.T) {
 func TestPoke(t *testing.T) {
 	s := build(t, "calm")
 	run(s, 300)
-	crate := s.World.HandleAt(0)
+	crate := s.World.Slots().Handle(0)
 	require.False(t, s.World.Awake(crate))
 	require.NoError(t, s.Poke(crate))
 	require.True(t, s.World.Awake(crate))

@@ -134,13 +134,13 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 	}
 	s.restored = append(s.renewEffects(then.Effects), s.File.edits(then.Keys)...)
 	clear(s.avatars)
-	for slot := range s.World.Slots() {
-		if e := s.World.HandleAt(slot); e != 0 {
+	for slot := range s.World.Slots().Len() {
+		if e := s.World.Slots().Handle(slot); e != 0 {
 			s.identity.Set(e, messages.NewIdentity(s.Identity(e))) // S2: its handle is new
 		}
 	}
 	for _, a := range then.Avatars {
-		s.World.Destroy(s.World.HandleAt(a.Entity.Index()))
+		s.World.Destroy(s.World.Slots().Handle(a.Entity.Index()))
 	}
 	return nil
 }

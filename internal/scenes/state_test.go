@@ -28,7 +28,7 @@ func players(t *testing.T, s *Scene, ticks int) {
 				in = in[1:]
 			}
 		case 2:
-			_ = s.Poke(s.World.HandleAt(uint32(r.IntN(500))))
+			_ = s.Poke(s.World.Slots().Handle(uint32(r.IntN(500))))
 		}
 		for _, e := range in {
 			s.Steer(e, [2]float32{r.Float32() - 0.5, r.Float32()})
@@ -85,7 +85,7 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 	require.Equal(t, s.World.Stats().Entities, again.World.Stats().Entities)
 	requireIdentities(t, again)
 	for slot := range s.World.Live().All() {
-		require.Equal(t, bulk.Stale, again.World.Status(s.World.HandleAt(slot)))
+		require.Equal(t, bulk.Stale, again.World.Status(s.World.Slots().Handle(slot)))
 	}
 	require.Zero(t, again.Players())
 	again.World.Step()

@@ -63,9 +63,9 @@ func (q *squall) step() {
 	require.NoError(q.t, q.Step())
 	w := q.scene.World
 	now, states := uint32(w.Tick()), map[bulk.Handle]motion.State{}
-	for slot := range w.Slots() {
-		if state, ok := w.Exact(slot); ok {
-			states[w.HandleAt(slot)] = state
+	for slot := range w.Slots().Len() {
+		if state, ok := w.Slots().Exact(slot); ok {
+			states[w.Slots().Handle(slot)] = state
 		}
 	}
 	q.history[now] = states
@@ -77,7 +77,7 @@ func (q *squall) step() {
 		}
 	}
 	if q.random.IntN(20) == 0 {
-		q.scene.Poke(w.HandleAt(q.random.Uint32N(w.Slots())))
+		q.scene.Poke(w.Slots().Handle(q.random.Uint32N(w.Slots().Len())))
 	}
 }
 

@@ -95,9 +95,9 @@ func (a *audience) watch() error {
 
 // seat creates viewers at entities spread over the world's slots.
 func (a *audience) seat() {
-	slots := a.world.Slots()
+	slots := a.world.Slots().Len()
 	for i := range uint64(trainingViewers) {
-		if h := a.world.HandleAt(uint32(i * uint64(slots) / trainingViewers)); h != 0 {
+		if h := a.world.Slots().Handle(uint32(i * uint64(slots) / trainingViewers)); h != 0 {
 			a.viewers = append(a.viewers, &watcher{viewer: a.rep.AddViewer(h), lateTicks: 2 + 2*i})
 		}
 	}

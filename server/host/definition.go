@@ -248,8 +248,8 @@ func (g *Game) restoreRun(img *world.Image) error {
 	if err := g.World.RestoreRun(img); err != nil {
 		return err
 	}
-	for slot := range g.World.Slots() {
-		g.destroyAvatar(g.World.HandleAt(slot))
+	for slot := range g.World.Slots().Len() {
+		g.destroyAvatar(g.World.Slots().Handle(slot))
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func newTag(o Options) (*Game, error) {
 	}
 	err = w.AddSystem(world.After, "tag", func(w *world.World) {
 		if w.Tick()%20 == 0 {
-			e := w.HandleAt(w.Rand().Uint32N(8))
+			e := w.Slots().Handle(w.Rand().Uint32N(8))
 			marks.Mut(e).Count++
 			w.Impulse(e, world.Vec3{Y: 4})
 		}
@@ -391,7 +391,7 @@ func TestAvatarEndsWithItsSession(t *testing.T) {
 	}
 	g, err := d.build(Options{})
 	require.NoError(t, err)
-	ball := g.World.HandleAt(0)
+	ball := g.World.Slots().Handle(0)
 	g.destroyAvatar(ball)
 	require.Equal(t, bulk.Live, g.World.Status(ball))
 	g.Game.Leave(&server.Session{}) // controls nothing
@@ -476,7 +476,7 @@ func TestRecordings(t *testing.T) {
 		g, err := newTag(o)
 		return g, errors.Join(err, g.World.AddSystem(world.After, "wind", func(w *world.World) {
 			if w.Tick() == 100 {
-				w.Impulse(w.HandleAt(3), world.Vec3{X: 1})
+				w.Impulse(w.Slots().Handle(3), world.Vec3{X: 1})
 			}
 		}))
 	}

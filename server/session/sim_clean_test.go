@@ -218,7 +218,7 @@ func (s *sim) stopFans() {
 	}
 	for _, l := range s.living {
 		kind, _ := s.world.KindOf(l.handle)
-		if _, v, _ := s.world.Body(l.handle.Index()); v != (world.Vec3{}) && s.cleans && kind == s.tossed[liftKind] {
+		if _, v, _ := s.world.Slots().Body(l.handle.Index()); v != (world.Vec3{}) && s.cleans && kind == s.tossed[liftKind] {
 			s.world.SetVelocity(l.handle, world.Vec3{})
 		}
 	}

@@ -102,17 +102,17 @@ func (s *sim) recordMotion(l *life, tick uint32) {
 		return
 	}
 	x, slot := &l.motion, l.handle.Index()
-	now, ok := s.world.Exact(slot)
+	now, ok := s.world.Slots().Exact(slot)
 	if !ok {
 		return
 	}
-	if spawned, at, ok := s.world.SpawnState(slot); ok && len(x.states) == 0 && at < uint64(tick) {
+	if spawned, at, ok := s.world.Slots().SpawnState(slot); ok && len(x.states) == 0 && at < uint64(tick) {
 		x.states = append(x.states, exactState{uint32(at), spawned})
 	}
 	if n := len(x.states); n == 0 || x.states[n-1].State != now {
 		x.states = append(x.states, exactState{tick, now})
 	}
-	x.disturbed = uint32(s.world.Disturbed(slot))
+	x.disturbed = uint32(s.world.Slots().Disturbed(slot))
 	if n := len(l.states); n > 1 && l.states[n-1].tick == tick {
 		before, after := s.withoutBody(l.states[n-2].values), s.withoutBody(l.states[n-1].values)
 		if !slices.Equal(before, after) {
@@ -311,7 +311,7 @@ func (c *simClient) judgeOwed(h wire.StateHeader, r bitio.Reader) {
 			exact = wire.ReadExact(&r, h.Tick, b)
 		}
 		slot += skip
-		handle := s.world.HandleAt(slot)
+		handle := s.world.Slots().Handle(slot)
 		slot++
 		row := ackedBody{h.Tick - uint32(exact.Back), exact.Form != wire.Ordinary}
 		c.owed.pending[h.Seq] = append(c.owed.pending[h.Seq], sentBody{handle, row})

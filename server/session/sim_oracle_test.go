@@ -232,7 +232,7 @@ func (c *simClient) judgeAll() {
 // interest fills sim.interestSlots with the slots of the interest set.
 func (c *simClient) interest() {
 	s := c.sim
-	s.interestSlots = append(s.interestSlots[:0], make([]bool, s.world.Slots())...)
+	s.interestSlots = append(s.interestSlots[:0], make([]bool, s.world.Slots().Len())...)
 	c.shown(func(h bulk.Handle) bool {
 		if s.world.Status(h) != bulk.Live {
 			s.fail("R1", "%v is in the interest set of client %d and is not live", h, c.number)
@@ -398,14 +398,14 @@ func (c *simClient) unsettled() *failure {
 func (c *simClient) misses() string {
 	s := c.sim
 	focus := c.entity()
-	at, _, placed := s.world.Body(focus.Index())
+	at, _, placed := s.world.Slots().Body(focus.Index())
 	if s.world.Status(focus) != bulk.Live || !placed {
 		return ""
 	}
 	c.interest()
 	for _, l := range s.living {
 		slot := l.handle.Index()
-		p, _, placed := s.world.Body(slot)
+		p, _, placed := s.world.Slots().Body(slot)
 		shown := s.interestSlots[slot]
 		owns := c.owns(l.handle, uint32(s.world.Tick()))
 		near, far := c.allowed(l.handle)

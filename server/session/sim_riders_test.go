@@ -55,7 +55,7 @@ func (s *sim) carry() {
 		if s.world.Status(seat.On) == bulk.Live {
 			below = seat.On
 		}
-		if p, _, placed := s.world.Body(below.Index()); placed {
+		if p, _, placed := s.world.Slots().Body(below.Index()); placed {
 			if at := [3]float32{p.X, p.Y, p.Z}; at != seat.At {
 				s.seat.Set(l.handle, Seat{at, seat.On})
 			}

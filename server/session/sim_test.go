@@ -321,7 +321,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	if image != nil {
 		s.must(w.RestoreRun(image))
 		for slot := range w.Live().All() {
-			h := w.HandleAt(slot)
+			h := w.Slots().Handle(slot)
 			s.issue(h, s.identity.Get(h).Value)
 		}
 		s.noteNamed()
@@ -517,7 +517,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 		spec := s.schema.Component(n)
 		s.schema.Quantise(n, v, values[spec.Offset:spec.Offset+spec.Values])
 	}
-	if p, v, ok := s.world.Body(h.Index()); ok {
+	if p, v, ok := s.world.Slots().Body(h.Index()); ok {
 		put(schema.BodyComponent, &schema.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}})
 	}
 	if c := s.identity.Get(h); c != nil {

@@ -48,7 +48,7 @@ func TestRename(t *testing.T) {
 	require.ErrorContains(t, err, "no avatar")
 	_, err = g.join(s)
 	require.NoError(t, err)
-	_, err = g.rename(s, scene.World.HandleAt(0), messages.Rename{Name: "ada"})
+	_, err = g.rename(s, scene.World.Slots().Handle(0), messages.Rename{Name: "ada"})
 	require.ErrorContains(t, err, "themselves")
 	_, err = g.rename(s, 0, messages.Rename{Name: " ada"})
 	var refused *server.Rejection

@@ -457,7 +457,7 @@ func TestReplay(t *testing.T) {
 		}
 		require.NoError(t, b.RunUntil(time.Minute, func() bool {
 			for slot := range b.pilot.Presence().All() {
-				if b.pilot.Get(b.world.HandleAt(slot)).Kills > 0 {
+				if b.pilot.Get(b.world.Slots().Handle(slot)).Kills > 0 {
 					return true
 				}
 			}
@@ -513,7 +513,7 @@ func (b *table) check() error {
 	before := b.orphans
 	b.orphans = map[world.Entity]bool{}
 	for slot := range b.hull.Presence().All() {
-		e := b.world.HandleAt(slot)
+		e := b.world.Slots().Handle(slot)
 		if b.orphans[e] = !ships[e]; before[e] && !ships[e] { // destroyed entities live on to the end of a step
 			return fmt.Errorf("ship %v has no pilot", e)
 		}

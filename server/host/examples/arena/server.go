@@ -130,8 +130,8 @@ func (a *Arena) RestoreRun(img *world.Image) error {
 	if err := a.world.RestoreRun(img); err != nil {
 		return err
 	}
-	for slot := range a.world.Slots() {
-		if e := a.world.HandleAt(slot); !a.match.Has(e) {
+	for slot := range a.world.Slots().Len() {
+		if e := a.world.Slots().Handle(slot); !a.match.Has(e) {
 			a.seat.Remove(e) // at once: the referee gives it no ship
 			a.world.Destroy(e)
 		}
