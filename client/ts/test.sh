@@ -11,7 +11,7 @@ for package in . examples/three; do
 		(cd $package && npm ci --ignore-scripts && touch node_modules)
 	fi
 done
-node_modules/.bin/biome ci .
+node_modules/.bin/biome ci --colors=off --error-on-warnings .
 node_modules/.bin/tsc
 node_modules/.bin/tsc -p examples/three
 shopt -s nullglob

@@ -1,7 +1,7 @@
 // Buttons for the commands of a game that take no arguments.
 
 import { type Client, printable, type Result, type Schema } from '../src/index.ts'
-import { element, set } from './panel.ts'
+import { element, setText } from './dom.ts'
 
 /** maxAnswer bounds the characters of an answer on the page. */
 const maxAnswer = 160
@@ -16,15 +16,15 @@ export class Commands {
     this.schema = c.schema
     const simple = c.schema.commands.filter((k) => k.args && k.args.fields.length === 0 && k.args.texts.length === 0)
     element('commands').hidden = simple.length === 0
-    set('result', '')
+    setText('result', '')
     element('simple').replaceChildren(
       ...simple.map(({ name }) => {
         const button = document.createElement('button')
         button.textContent = name
         button.onclick = () =>
           void c.do(name).then(
-            (r) => set('result', `${name}: ${said(r)}`),
-            (e) => set('result', String(e)),
+            (r) => setText('result', `${name}: ${said(r)}`),
+            (e) => setText('result', String(e)),
           )
         return button
       }),

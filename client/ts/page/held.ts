@@ -12,7 +12,7 @@ import {
   printable,
   type Verdict,
 } from '../src/index.ts'
-import { element } from './panel.ts'
+import { element } from './dom.ts'
 import { whyStale } from './words.ts'
 
 const maxHeld = 12

@@ -1,7 +1,7 @@
 // The legend: what kinds of entities there are, how they are drawn, and how many are in view.
 
 import type { Schema } from '../src/index.ts'
-import { element } from './panel.ts'
+import { element } from './dom.ts'
 
 /** Kinds have one of colours, and the next shape after each round of colours. */
 export const colours = 6

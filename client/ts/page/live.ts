@@ -5,10 +5,11 @@ import { Admin, textOf } from './admin.ts'
 import { OwnAvatar } from './avatar.ts'
 import { BadLink, goodLink, type Link, random } from './badlink.ts'
 import { Commands } from './commands.ts'
+import { element, setText } from './dom.ts'
 import { Held } from './held.ts'
 import { Legend } from './legend.ts'
 import { Operator } from './operator.ts'
-import { element, Message, Panel, set } from './panel.ts'
+import { Message, Panel } from './panel.ts'
 import { Rooms } from './rooms.ts'
 import { Stick } from './stick.ts'
 import { nameOf, View } from './view.ts'
@@ -56,7 +57,7 @@ async function web(): Promise<Web> {
       const info: Web = await answer.json()
       game = info.game
       document.title = `${game} live`
-      set('game', game)
+      setText('game', game)
       return info
     }
     if (answer.status !== 401) throw new Error(`${await textOf(answer)}: serve with --web to let browsers connect`)
@@ -208,7 +209,7 @@ class Session {
     this.introduced = true
     if (newest === undefined) return
     held.hold(newest.handle)
-    set('advice', `Hold the nearest ${newest.kindName} and wait until it is destroyed`)
+    setText('advice', `Hold the nearest ${newest.kindName} and wait until it is destroyed`)
   }
 }
 

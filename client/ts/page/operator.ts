@@ -2,7 +2,8 @@
 
 import { printable } from '../src/index.ts'
 import { type Admin, textOf } from './admin.ts'
-import { bytes, element, fillTable, set } from './panel.ts'
+import { element, fillTable, setText } from './dom.ts'
+import { bytes } from './panel.ts'
 
 /** period is how often the figures are fetched, in ms, and profileSeconds how long a profile runs. */
 const period = 2000
@@ -74,14 +75,14 @@ export class Operator {
       const [sessions, metrics] = await Promise.all([this.admin.get('/sessions'), this.admin.get('/metrics')])
       this.showSessions(await sessions.json())
       this.showMetrics(parseMetrics(await metrics.text()))
-      set('trouble', '')
+      setText('trouble', '')
     } catch (e) {
-      set('trouble', e instanceof Error ? e.message : String(e))
+      setText('trouble', e instanceof Error ? e.message : String(e))
     }
   }
 
   private showSessions(all: readonly SessionInfo[]): void {
-    set('sessions', all.length)
+    setText('sessions', all.length)
     fillTable(
       'visitors',
       all
@@ -109,9 +110,9 @@ export class Operator {
       ['p99', '0.99'],
       ['longest', '1'],
     ] as const) {
-      set(id, `${(1000 * (m.get(`worldd_tick_quantile_seconds{quantile="${quantile}"}`) ?? 0)).toFixed(2)} ms`)
+      setText(id, `${(1000 * (m.get(`worldd_tick_quantile_seconds{quantile="${quantile}"}`) ?? 0)).toFixed(2)} ms`)
     }
-    set('overruns', m.get('worldd_tick_overruns_total') ?? 0)
+    setText('overruns', m.get('worldd_tick_overruns_total') ?? 0)
     const now = { at: performance.now(), coded: codedBytes(m) }
     const { before } = this
     this.before = now
@@ -131,10 +132,10 @@ export class Operator {
   private async command(path: string): Promise<void> {
     try {
       const answer = await this.admin.ask(path, 'POST')
-      set('trouble', answer.ok ? '' : await textOf(answer))
+      setText('trouble', answer.ok ? '' : await textOf(answer))
       this.look()
     } catch (e) {
-      set('trouble', e instanceof Error ? e.message : String(e))
+      setText('trouble', e instanceof Error ? e.message : String(e))
     }
   }
 
@@ -149,9 +150,9 @@ export class Operator {
       link.download = 'worldd.pprof'
       link.click()
       URL.revokeObjectURL(link.href)
-      set('trouble', '')
+      setText('trouble', '')
     } catch (e) {
-      set('trouble', e instanceof Error ? e.message : String(e))
+      setText('trouble', e instanceof Error ? e.message : String(e))
     }
     button.disabled = false
   }

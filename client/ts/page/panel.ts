@@ -2,22 +2,9 @@
 
 import type { Client } from '../src/index.ts'
 import type { OwnAvatar } from './avatar.ts'
+import { element, fillTable, setText } from './dom.ts'
 import type { Look } from './looks.ts'
 import type { Seen } from './view.ts'
-
-/** element returns the element of the document with an id. */
-export function element<T extends HTMLElement = HTMLElement>(id: string): T {
-  const e = document.getElementById(id)
-  if (!e) throw new Error(`live/index.html lacks ${id}`)
-  return e as T
-}
-
-/** set sets the text of an element. */
-export function set(id: string, text: string | number): void {
-  const e = element(id)
-  const s = typeof text === 'number' ? text.toLocaleString('en') : text
-  if (e.textContent !== s) e.textContent = s
-}
 
 /** window is how many samples a rate covers. */
 const window = 4
@@ -28,21 +15,6 @@ interface Sample {
   readonly rows: number
   readonly snapshots: number
   readonly components: readonly { readonly bits: number; readonly rows: number }[]
-}
-
-/** fillTable makes rows of a table's body, with as many cells as each has. */
-export function fillTable(id: string, rows: readonly (readonly (string | HTMLElement)[])[]): void {
-  element(id).replaceChildren(
-    ...rows.map((cells) => {
-      const tr = document.createElement('tr')
-      for (const c of cells) {
-        const td = document.createElement('td')
-        td.append(c)
-        tr.append(td)
-      }
-      return tr
-    }),
-  )
 }
 
 /** bytes returns a number of bytes a second in words. */
@@ -63,7 +35,7 @@ export class Panel {
   frame(ms: number, [x, z]: readonly [x: number, z: number]): void {
     this.busy += ms
     this.frames++
-    set('place', `${x.toFixed(2)}, ${z.toFixed(2)} m`)
+    setText('place', `${x.toFixed(2)}, ${z.toFixed(2)} m`)
   }
 
   /** sample shows the present figures. */
@@ -82,36 +54,36 @@ export class Panel {
     const last = this.samples[this.samples.length - 1]
     const rate = (k: 'bytes' | 'rows' | 'snapshots'): number =>
       last.at > first.at ? (1000 * Math.max(last[k] - first[k], 0)) / (last.at - first.at) : 0
-    set('bytes', `${(rate('bytes') / 1000).toFixed(1)} kB/s`)
-    set('rows', `${Math.round(rate('rows'))}/s`)
-    set('snapshots', `${rate('snapshots').toFixed(0)}/s`)
-    set('rtt', `${link.rtt.toFixed(1)} ms`)
-    set('delay', `${link.delay.toFixed(0)} ms`)
-    set('work', `${(this.busy / Math.max(this.frames, 1)).toFixed(1)} ms a frame`)
+    setText('bytes', `${(rate('bytes') / 1000).toFixed(1)} kB/s`)
+    setText('rows', `${Math.round(rate('rows'))}/s`)
+    setText('snapshots', `${rate('snapshots').toFixed(0)}/s`)
+    setText('rtt', `${link.rtt.toFixed(1)} ms`)
+    setText('delay', `${link.delay.toFixed(0)} ms`)
+    setText('work', `${(this.busy / Math.max(this.frames, 1)).toFixed(1)} ms a frame`)
     this.busy = this.frames = 0
     this.components(c, first, last)
     this.own(c, avatar)
     this.looks(seen.looks)
     const { hidden, stale } = this.verdicts()
-    set('live', r.all.length)
-    set('hidden', hidden)
-    set('stale', stale)
+    setText('live', r.all.length)
+    setText('hidden', hidden)
+    setText('stale', stale)
     const m = r.bodies?.stats
-    set('audited', m?.audited ?? 0)
-    set('faults', (m?.faults ?? 0) + r.stats.faults)
+    setText('audited', m?.audited ?? 0)
+    setText('faults', (m?.faults ?? 0) + r.stats.faults)
     element('faults').classList.toggle('bad', (m?.faults ?? 0) + r.stats.faults > 0)
-    set('tick', r.tick)
+    setText('tick', r.tick)
   }
 
   private own(c: Client, avatar: OwnAvatar): void {
     const { ahead, agreed, corrected, late } = avatar.stats
     element('own').hidden = !avatar.isPredicted
-    set('ahead', `${ahead} ticks`)
-    set('agreed', agreed)
-    set('corrected', corrected)
-    set('late', late)
+    setText('ahead', `${ahead} ticks`)
+    setText('agreed', agreed)
+    setText('corrected', corrected)
+    setText('late', late)
     const body = c.lookup(c.controlled)?.has('body')
-    set(
+    setText(
       'unpredicted',
       avatar.isPredicted
         ? ''
@@ -125,7 +97,7 @@ export class Panel {
     this.computes ||= seen.awake + seen.asleep + seen.owed > 0
     element('computed').hidden = !this.computes
     element('allsent').hidden = this.computes
-    for (const k of ['awake', 'asleep', 'owed', 'sent'] as const) set(k, seen[k])
+    for (const k of ['awake', 'asleep', 'owed', 'sent'] as const) setText(k, seen[k])
   }
 
   /** components shows the rates between two samples by component, those that cost most first. */

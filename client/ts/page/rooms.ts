@@ -1,7 +1,7 @@
 // The room of the session, and the choice of another one.
 
 import type { Admin } from './admin.ts'
-import { element } from './panel.ts'
+import { element } from './dom.ts'
 
 /** period is how often the rooms are asked for while the list is open, in ms. */
 const period = 3000

@@ -2,7 +2,7 @@
 
 import type { Client, Message } from '../src/index.ts'
 import { Controls } from './controls.ts'
-import { element } from './panel.ts'
+import { element } from './dom.ts'
 
 const directions: Record<string, readonly [x: number, z: number]> = {
   ArrowUp: [0, -1],

@@ -253,7 +253,8 @@ export class View {
       const r = this.radius(c, e)
       const x = this.left(place[0])
       const y = this.top(place[2])
-      const paths = (kinds[e.kind] ??= { solid: new Path2D(), faded: new Path2D() })
+      kinds[e.kind] ??= { solid: new Path2D(), faded: new Path2D() }
+      const paths = kinds[e.kind]
       trace(look === 'asleep' && e.handle !== c.controlled ? paths.faded : paths.solid, shapeOf(e.kind), x, y, r)
       if (look === 'owed') trace(rings, shapeOf(e.kind), x, y, r + 1.5)
     }

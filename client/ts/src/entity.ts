@@ -5,7 +5,7 @@ import * as limit from './limits.ts'
 import type { Bodies } from './motion/bodies.ts'
 import { State } from './motion/columns.ts'
 import type { Component, Field, Schema, Text } from './schema.ts'
-import { blend, blendQuaternion, numberOf, type Quaternion, Shape, type Struct, valueOf } from './values.ts'
+import { blend, blendQuaternion, numberOf, type Quaternion, restoreField, Shape, type Struct } from './values.ts'
 
 /** Moment is the server time that a render shows. */
 export interface Moment {
@@ -110,7 +110,11 @@ export class Entity {
   /** get returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
   get(component: string): Struct | undefined {
     const s = this.computed(component, this.layout.body)
-    return this.struct(component, (f, at) => (s ? coordinate(s, f) : valueOf(f, this.list, at + f.index)), this.newest)
+    return this.struct(
+      component,
+      (f, at) => (s ? coordinate(s, f) : restoreField(f, this.list, at + f.index)),
+      this.newest,
+    )
   }
 
   /** at returns a component at a moment, as a struct: see numberAt. It allocates. */
@@ -124,7 +128,7 @@ export class Entity {
         if (f.kind === 'quat')
           return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, [0, 0, 0, 1])
         if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float'))
-          return valueOf(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index)
+          return restoreField(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index)
         return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
       },
       this.newest,

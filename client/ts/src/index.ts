@@ -6,7 +6,7 @@
 export { Client, type Config, type State, type StateChange } from './client.ts'
 export { Code, codeName, type Fault, LimitError, WireError } from './codes.ts'
 export { type Arrivals, type Connection, type Datagram, dialWebTransport, supported } from './connection.ts'
-export { type Entity, type Moment } from './entity.ts'
+export type { Entity, Moment } from './entity.ts'
 export {
   formatHandle,
   generationOf,
@@ -18,7 +18,7 @@ export {
   parseHandle,
   type Verdict,
 } from './handles.ts'
-export { type Welcome } from './messages.ts'
+export type { Welcome } from './messages.ts'
 export { type PredictConfig, type Prediction, type PredictionStats, predict, type Step, StepError } from './predict.ts'
 export { printable } from './printable.ts'
 export { type EventHandler, Events, type Observer, type Outcome, type Replica, type ReplicaStats } from './replica.ts'
@@ -40,7 +40,7 @@ export {
 } from './schema.ts'
 export { DivergedError, NotJoinedError, type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
 export { type Simulation, simulation } from './simulation.ts'
-export { type Reason } from './structure.ts'
+export type { Reason } from './structure.ts'
 export { defaultTables, Tables } from './tables.ts'
 export {
   type CommandType,
@@ -55,4 +55,4 @@ export {
   rawCommand,
   type TypedResult,
 } from './typed.ts'
-export { type Quaternion, type Struct, type Value } from './values.ts'
+export type { Quaternion, Struct, Value } from './values.ts'

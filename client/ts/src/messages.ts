@@ -1,6 +1,6 @@
 // Stream messages: PROTOCOL.md, section 3.
 
-import { ByteWriter } from './bits.ts'
+import type { ByteWriter } from './bits.ts'
 import { Code, fail, WireError } from './codes.ts'
 import * as limit from './limits.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'

@@ -9,6 +9,7 @@ import { guess } from './predict_guess.ts'
 import { Effects } from './predict_once.ts'
 import { type Agreement, copyOf, Part, zeroOf } from './predict_parts.ts'
 import { windowOf } from './predict_window.ts'
+import type { Predictor } from './predictor.ts'
 import { guard, type Replica } from './replica.ts'
 import { Session } from './session.ts'
 import type { Struct } from './values.ts'
@@ -89,8 +90,8 @@ export function predict<S extends Struct = Struct, I extends Struct = Struct>(
     throw new RangeError('want a component, and a snap of 0 or more')
   const p = new Prediction<S, I>(session, components, step, config)
   session.prediction = p
-  if (session.welcome) p.renew(session.welcome.tickHz)
-  p.sync()
+  if (session.welcome) p.restart(session.welcome.tickHz)
+  p.reconcile()
   return p
 }
 
@@ -109,7 +110,7 @@ const scratch = new State()
  * confirmed. An input counts from its tick on until the next one. C6 to C10 are invariants of
  * client/doc.go.
  */
-export class Prediction<S extends Struct, I extends Struct> {
+export class Prediction<S extends Struct, I extends Struct> implements Predictor {
   private readonly session: Session
   private readonly components: readonly string[]
   private readonly step: Step<S, I>
@@ -210,8 +211,8 @@ export class Prediction<S extends Struct, I extends Struct> {
 
   // What the session calls.
 
-  /** @internal input records the input of a tick and predicts it. */
-  input(tick: number, input: Struct): void {
+  /** @internal */
+  recordInput(tick: number, input: Struct): void {
     const following = this.running && !this.paused
     if (this.failed || this.stepping !== 0 || this.window === 0 || (following && tick <= this.confirmed)) return
     if (following && tick >= this.confirmed + this.window) {
@@ -228,8 +229,8 @@ export class Prediction<S extends Struct, I extends Struct> {
     this.deliverUndone()
   }
 
-  /** @internal sync compares the prediction with the newest state of the server, after everything that was received. */
-  sync(): void {
+  /** @internal */
+  reconcile(): void {
     if (this.stepping !== 0) return
     const e = this.entity()
     if (!e || e.handle !== this.handle) {
@@ -246,8 +247,8 @@ export class Prediction<S extends Struct, I extends Struct> {
     this.deliverUndone()
   }
 
-  /** @internal renew drops everything at the start of a new session, which may have another schema. */
-  renew(tickHz: number): void {
+  /** @internal */
+  restart(tickHz: number): void {
     this.stop()
     this.ticks.fill(0)
     this.lastInput = 0
@@ -277,7 +278,7 @@ export class Prediction<S extends Struct, I extends Struct> {
     return tick % this.window
   }
 
-  /** @internal pause keeps the predicted state until the session has resumed and received a state. */
+  /** @internal */
   pause(): void {
     this.paused = true
     this.lostInput = this.lastInput

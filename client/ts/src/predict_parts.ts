@@ -4,7 +4,7 @@ import { coordinate, type Entity, type Layout } from './entity.ts'
 import type { Bodies } from './motion/bodies.ts'
 import { State } from './motion/columns.ts'
 import { type Component, type Field, isVector, noText } from './schema.ts'
-import { numberOf, type Quaternion, quantise, type Shape, type Struct, valueOf } from './values.ts'
+import { numberOf, type Quaternion, quantise, restoreField, type Shape, type Struct } from './values.ts'
 
 /** nearEdge is how far from the number of a step adopt moves to, in steps: half a step is on the edge to the next. */
 const nearEdge = 0.5 - 1 / 1024
@@ -127,7 +127,7 @@ export class Part {
           continue
         }
       }
-      this.shape.set(s, i, valueOf(f, this.want, f.index))
+      this.shape.set(s, i, restoreField(f, this.want, f.index))
     }
   }
 
@@ -186,7 +186,7 @@ export class Part {
     const bad = f.kind === 'quat' ? (x as Quaternion).some(Number.isNaN) : Number.isNaN(x)
     if (!bad || f.kind === 'float') return x
     quantise(f, x, this.got, f.index)
-    return valueOf(f, this.got, f.index)
+    return restoreField(f, this.got, f.index)
   }
 
   /** back moves to by a share of the way back to from. */
@@ -225,9 +225,9 @@ export function zeroOf(shape: Shape): Struct {
 export function copyOf<T>(v: T): T {
   if (Array.isArray(v)) return v.map(copyOf) as T
   if (typeof v !== 'object' || v === null) return v
-  if (ArrayBuffer.isView(v)) return (v as any).slice()
+  if (ArrayBuffer.isView(v)) return (v as unknown as Uint8Array).slice() as unknown as T
   const to = Object.create(Object.getPrototypeOf(v))
-  for (const k of Object.keys(v)) to[k] = copyOf((v as any)[k])
+  for (const [k, x] of Object.entries(v)) to[k] = copyOf(x)
   return to
 }
 

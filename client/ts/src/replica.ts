@@ -4,7 +4,7 @@ import { BitReader, ByteReader } from './bits.ts'
 import { type Budget, cost } from './budget.ts'
 import { type Cell, Cells, hidden, live, stale } from './cells.ts'
 import { fail, LimitError } from './codes.ts'
-import { Entity, Layout } from './entity.ts'
+import { Entity, type Layout } from './entity.ts'
 import {
   generationOf,
   type Handle,
@@ -16,7 +16,7 @@ import {
   verdicts,
 } from './handles.ts'
 import * as limit from './limits.ts'
-import { type Bodies } from './motion/bodies.ts'
+import type { Bodies } from './motion/bodies.ts'
 import type { State } from './motion/columns.ts'
 import type { Exact } from './motion/exact.ts'
 import type { Name } from './motion/extension.ts'
@@ -27,7 +27,7 @@ import { Acks, Baseline, Fold, StateHeader } from './state.ts'
 import { Op, parseStructure, type Reason, type Structure, type StructureRecord } from './structure.ts'
 import type { Tables } from './tables.ts'
 import { Shape, type Struct } from './values.ts'
-import { Wishes } from './wishes.ts'
+import type { Wishes } from './wishes.ts'
 
 /** Observer has functions for changes of the replica. An entity is valid until its leave or destroy. */
 export interface Observer {
@@ -92,7 +92,10 @@ export class Events {
     const list = this.handlers.get(kind.name)
     if (!list) return
     let shape = this.shapes.get(kind)
-    if (!shape) this.shapes.set(kind, (shape = new Shape(kind.message.fields, kind.message.texts)))
+    if (!shape) {
+      shape = new Shape(kind.message.fields, kind.message.texts)
+      this.shapes.set(kind, shape)
+    }
     const event = shape.restore(p)
     for (const { f, rendered } of list) {
       if (rendered) later(tick, () => f(tick, event))
@@ -763,11 +766,13 @@ export class Replica {
       this.bases[i] = this.olders[i] = this.anchors[i] = -1
       const age = this.ages[i]
       if (age === 0) continue
-      const base = (this.bases[i] = rows[i].state(h.tick - age))
+      const base = rows[i].state(h.tick - age)
+      this.bases[i] = base
       if (base < 0) return false
       const gap = this.gaps[i]
       if (gap === 0) continue
-      const older = (this.olders[i] = rows[i].state(h.tick - age - gap))
+      const older = rows[i].state(h.tick - age - gap)
+      this.olders[i] = older
       if (older < 0) return false
     }
     for (let i = 0; i < h.rows; i++) this.findAnchor(i)

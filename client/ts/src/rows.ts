@@ -5,12 +5,12 @@
 
 import type { BitReader } from './bits.ts'
 import { type Component, type Field, groupsOf, type Schema, unitsOf } from './schema.ts'
-import { type Code, type TableSet, type Tables, type ZoneBounds } from './tables.ts'
+import type { Code, TableSet, Tables, ZoneBounds } from './tables.ts'
 
 /** maxDoubleN is the largest N of a position that is predicted in doubles with an anchor. */
 export const maxDoubleN = 2 ** 21
 
-const escape = 42
+const escapeSymbol = 42
 const maxRatio = 32 * 2 ** 16
 
 /** Past is what a coded row is relative to (section 3). States are in arrays, from indexes on. */
@@ -260,7 +260,7 @@ export class Codec {
     const anchored = past.anchor === p.component
     if (anchored) this.predictParent(p)
     if (p.position) this.predictPosition(p, p.position, anchored)
-    if (p.rotation) this.predictRotation(p, p.rotation, anchored)
+    if (p.rotation) this.predictRotation(p.rotation, anchored)
   }
 
   /** predictParent computes onward and before (section 4). */
@@ -347,7 +347,7 @@ export class Codec {
   }
 
   /** predictRotation is step 3. */
-  private predictRotation(p: Part, u: Unit, anchored: boolean): void {
+  private predictRotation(u: Unit, anchored: boolean): void {
     const { past, facing, feature } = this
     const q = this.q0
     unpack(past.values[past.base + u.index], u.n, q)
@@ -482,7 +482,7 @@ export class Codec {
     const symbol = this.symbol(this.set.residuals[lane * 32 + clamp(total >> 8, 0, 31)])
     let d = symbol
     let v = 0
-    if (symbol === escape) {
+    if (symbol === escapeSymbol) {
       v = r.long(u.n)
       if (v > u.largest) r.refuse(`${u.field.path} is ${v}, at most ${u.largest}`)
       d = short(expected, v, u.ring)

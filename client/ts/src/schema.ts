@@ -74,8 +74,10 @@ export class Field {
   private readRef(r: BitReader, out: Uint32Array, at: number): void {
     out[at] = out[at + 1] = 0
     if (r.bits(1) === 0) return
-    const index = (out[at] = r.sized())
-    const generation = (out[at + 1] = r.sized())
+    const index = r.sized()
+    const generation = r.sized()
+    out[at] = index
+    out[at + 1] = generation
     if (index >= limit.maxSlots || generation % 2 === 0) r.refuse(`${this.path} is the handle ${index}v${generation}`)
   }
 
@@ -258,6 +260,7 @@ export function parseSchema(text: string): Schema {
   return new Parser(text).schema()
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: words have none
 const isWord = (s: string): boolean => s !== '' && !/[\u0000-\u0020\u007f-\u00a0]/.test(s)
 
 const length = (s: string): number => utf8.encode(s).length

@@ -11,7 +11,7 @@ import { Inputs, stampAt } from './inputs.ts'
 import * as limit from './limits.ts'
 import * as messages from './messages.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
-import type { Prediction } from './predict.ts'
+import type { Predictor } from './predictor.ts'
 import { Events, guard, type Observer, type Outcome, Replica, ReplicaStats } from './replica.ts'
 import { type CommandKind, type Message, type Payload, parseSchema, type Schema } from './schema.ts'
 import { checkBodies, type Simulation } from './simulation.ts'
@@ -160,7 +160,7 @@ export class Session {
   /** @internal freshToken says that the next Hello may begin a session though its token is used. */
   freshToken = false
   /** @internal prediction is that of predict. */
-  prediction: Prediction<any, any> | undefined
+  prediction: Predictor | undefined
   /** @internal rendered is when the newest render was, and the tick with fractions for which an input was made then; 0: unknown. */
   rendered = { at: 0, inputTick: 0 }
   /** @internal inputShape is that of the input that the schema declares. */
@@ -186,7 +186,7 @@ export class Session {
   private readonly wishes = new Wishes()
   private readonly stats = new ReplicaStats()
   private readonly budget = new Budget() // of the work that the server causes
-  private busy = false // receive is under way, and syncs the prediction once
+  private busy = false // receive is under way, and compares the prediction once
   private clock = new Clock(1)
   private renderer = new Renderer()
   private inputs = new Inputs(this.clock, this.renderer, 0)
@@ -235,7 +235,8 @@ export class Session {
   private hello(): Uint8Array {
     const { config, welcome } = this
     this.named = this.layout && !this.outdated ? this.layout.schema.hash : 0n
-    const resumes = (this.resumes = welcome !== undefined && welcome.secret.length > 0 && !this.divergent)
+    const resumes = welcome !== undefined && welcome.secret.length > 0 && !this.divergent
+    this.resumes = resumes
     this.able = this.simulates
     return messages.encodeHello({
       schema: this.named,
@@ -265,11 +266,11 @@ export class Session {
       throw e
     }
     this.checkFaults()
-    this.syncPrediction()
+    this.reconcilePrediction()
   }
 
-  private syncPrediction(): void {
-    if (!this.busy) this.prediction?.sync()
+  private reconcilePrediction(): void {
+    if (!this.busy) this.prediction?.reconcile()
   }
 
   /**
@@ -295,7 +296,7 @@ export class Session {
       ended ??= e
     }
     this.busy = false
-    this.syncPrediction()
+    this.reconcilePrediction()
     if (ended !== undefined) throw ended
     return fresh
   }
@@ -447,7 +448,7 @@ export class Session {
     this.inputs = new Inputs(this.clock, this.renderer, m.snapshotHz)
     const { input } = layout.schema
     this.inputShape = input && new Shape(input.fields, input.texts)
-    this.prediction?.renew(m.tickHz)
+    this.prediction?.restart(m.tickHz)
   }
 
   /** asksAgain reports whether why says that the schema or the room is not what it was: the next Hello asks for the schema, or for the room of the config. */
@@ -520,7 +521,7 @@ export class Session {
     if (r.tick > this.clock.hz) r.deliverRendered(r.tick - this.clock.hz)
     this.checkFaults()
     this.checkBodies(now)
-    this.syncPrediction()
+    this.reconcilePrediction()
     this.budget.check()
     return outcome
   }
@@ -637,7 +638,7 @@ export class Session {
     const wishes = this.wishes.forward(m, p, true)
     const tick = this.inputs.push(m.append(p), now, this.replica?.input ?? 0)
     this.wishes.pushed(wishes, tick)
-    this.prediction?.input(tick, this.inputShape!.restore(p))
+    this.prediction?.recordInput(tick, this.inputShape!.restore(p))
     return tick
   }
 
@@ -710,7 +711,8 @@ export class Session {
     const real = this.real(target)
     if (real !== target && real === none)
       throw new RangeError('the target is provisional: command the entity after the answer')
-    const id = (this.command = (this.command + 1) >>> 0)
+    const id = (this.command + 1) >>> 0
+    this.command = id
     this.commands++
     const provisional = wishes[0] ?? 0
     this.wishes.sent(provisional, wishes.length, this.commands)

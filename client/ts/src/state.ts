@@ -1,6 +1,6 @@
 // State and Input datagrams: PROTOCOL.md, sections 8 to 10.
 
-import { type BitReader, ByteReader, ByteWriter } from './bits.ts'
+import { type BitReader, ByteReader, type ByteWriter } from './bits.ts'
 import { fail } from './codes.ts'
 import * as limit from './limits.ts'
 

@@ -72,7 +72,10 @@ function readRecord(r: ByteReader, simulation: Simulation | undefined): Structur
       break
     case Op.destroy:
       readHandle(r, x)
-      if (x.detail === 1 && (x.cause = r.u8()) === 0) fail('a cause of 0')
+      if (x.detail === 1) {
+        x.cause = r.u8()
+        if (x.cause === 0) fail('a cause of 0')
+      }
       break
     case Op.text:
       readNumber(r, x, limit.maxTextFields)

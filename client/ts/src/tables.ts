@@ -40,7 +40,8 @@ export class Code {
       }
     }
     this.mask = entries.length - 1
-    return (this.entries = entries)
+    this.entries = entries
+    return entries
   }
 }
 
@@ -186,13 +187,14 @@ let defaults: Promise<Tables> | undefined
  * of their own, which bundlers put into a file of its own and browsers fetch when it is needed.
  */
 export function defaultTables(): Promise<Tables> {
-  return (defaults ??= unpack().then(
+  defaults ??= unpack().then(
     (file) => new Tables(file),
     (e) => {
       defaults = undefined // the next call fetches them again
       throw e
     },
-  ))
+  )
+  return defaults
 }
 
 async function unpack(): Promise<Uint8Array> {

@@ -36,7 +36,8 @@ export interface TypedResult<Answer> extends Omit<Result, 'answer'> {
 }
 
 /** ArgsAndTarget are the parameters of a command: arguments may be left out if there are none. */
-type ArgsAndTarget<Args> = {} extends Args ? [args?: Args, target?: Handle] : [args: Args, target?: Handle]
+type ArgsAndTarget<Args> =
+  Record<never, never> extends Args ? [args?: Args, target?: Handle] : [args: Args, target?: Handle]
 
 /** CommandType is a command with declared arguments. */
 export class CommandType<Args, Answer> {

@@ -10,6 +10,7 @@ export type Value = number | boolean | Handle | bigint | Quaternion
 export type Quaternion = [number, number, number, number]
 /** Struct holds values by the parts of their paths: Position[0] is Position[0], Aim.Pitch is Aim.Pitch. */
 export interface Struct {
+  // biome-ignore lint/suspicious/noExplicitAny: games write state.body.Position[0]; component types and commands check it
   [name: string]: any
 }
 
@@ -65,8 +66,8 @@ export function quaternionOf(f: Field, value: number, q: Quaternion): Quaternion
   return q
 }
 
-/** valueOf restores a field. */
-export function valueOf(f: Field, values: Uint32Array, at: number): Value {
+/** restoreField restores a field. */
+export function restoreField(f: Field, values: Uint32Array, at: number): Value {
   switch (f.kind) {
     case 'bool':
       return values[at] !== 0
@@ -99,7 +100,7 @@ function quantiseNumber(f: Field, v: number, out: Uint32Array, at: number): void
       out[at] = v ? 1 : 0
       break
     case 'range':
-      out[at] = clamp(Math.floor(((v === v ? v : 0) - f.low) / f.step + 0.5), 0, f.largest)
+      out[at] = clamp(Math.floor(((Number.isNaN(v) ? 0 : v) - f.low) / f.step + 0.5), 0, f.largest)
       break
     case 'float':
       if (f.n === 32) single[0] = v
@@ -108,7 +109,7 @@ function quantiseNumber(f: Field, v: number, out: Uint32Array, at: number): void
       break
     case 'angle': {
       const turn = v / fullTurn - Math.floor(v / fullTurn)
-      out[at] = turn === turn ? Math.floor(turn * 2 ** f.n + 0.5) % 2 ** f.n : 0
+      out[at] = Number.isNaN(turn) ? 0 : Math.floor(turn * 2 ** f.n + 0.5) % 2 ** f.n
       break
     }
     case 'int':
@@ -246,7 +247,7 @@ export class Shape {
   /** restore returns the struct of a quantised message. */
   restore(p: { values: Uint32Array; texts: Text[] }): Struct {
     return this.make(
-      (i) => valueOf(this.fields[i], p.values, this.fields[i].index),
+      (i) => restoreField(this.fields[i], p.values, this.fields[i].index),
       (i) => p.texts[i],
     )
   }
@@ -261,7 +262,7 @@ export class Shape {
 }
 
 function assign(root: Struct, parts: (string | number)[], v: unknown): void {
-  let at: any = root
+  let at: Struct = root
   for (let i = 0; i < parts.length - 1; i++) {
     let next = Object.hasOwn(at, parts[i]) ? at[parts[i]] : undefined
     if (typeof next !== 'object') {
@@ -280,7 +281,7 @@ function assign(root: Struct, parts: (string | number)[], v: unknown): void {
 }
 
 function find(root: unknown, parts: (string | number)[]): unknown {
-  let at: any = root
+  let at = root as Struct | null | undefined
   for (const part of parts) {
     if (at === undefined || at === null) return undefined
     at = at[part]

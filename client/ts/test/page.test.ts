@@ -80,7 +80,7 @@ worldd_tick_overruns_total 3
 })
 
 const controlsOf = (...fields: string[]) =>
-  new Controls(parseSchema(`worldd schema 2\ninput\n${fields.map((f) => f + '\n').join('')}`).input)
+  new Controls(parseSchema(`worldd schema 2\ninput\n${fields.map((f) => `${f}\n`).join('')}`).input)
 const plain = (v: unknown): unknown => JSON.parse(JSON.stringify(v))
 
 test('keys steer inputs that declare axes', () => {

@@ -63,6 +63,7 @@ test('names that are no identifiers', () => {
   assert.equal(names.components['late-chime'].name, 'late-chime')
   const odd: names.LateChime | undefined = undefined as names.LateChime | undefined
   const size: number | undefined = odd?.['Größe']
+  // biome-ignore lint/suspicious/noProto: a field of this name
   const long: bigint | undefined = odd?.['__proto__']
   const cells: number[] | undefined = odd?.Cells
   assert.deepEqual([size, long, cells], [undefined, undefined, undefined])
@@ -143,9 +144,13 @@ test('a session of vectors with texts and events, by types', async () => {
 test('commands, events and inputs by types', async () => {
   const calls: unknown[] = []
   const answered = { answer: { Speed: 6 } } as unknown as Result
+  const record = async (...args: unknown[]): Promise<Result> => {
+    calls.push(args)
+    return answered
+  }
   const c = {
-    do: async (...args: unknown[]) => (calls.push(args), answered),
-    doRaw: async (...args: unknown[]) => (calls.push(args), answered),
+    do: record,
+    doRaw: record,
     setInput: (input: Struct | Uint8Array) => calls.push([input]),
   }
   const { describe, launch, poke, rename } = storm.commands

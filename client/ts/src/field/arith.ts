@@ -102,6 +102,7 @@ const exp5 = fround(0.0013264727)
 const exp4 = fround(0.009671513)
 const exp3 = fround(0.055507336)
 const exp2 = fround(0.24022242)
+// biome-ignore lint/suspicious/noApproximativeNumericConstant: a coefficient of the format's, not Math.LN2
 const exp1 = fround(0.693147)
 
 /** exp232 returns 2^a. */

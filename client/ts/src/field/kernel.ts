@@ -110,5 +110,5 @@ export function hash(to: Plane, a: Plane, b: Plane, c: Plane, _d: Plane, n: numb
 
 /** canonical replaces NaN by +0. */
 export function canonical(out: Plane, n: number): void {
-  for (let i = 0; i < n; i++) if (out[i] !== out[i]) out[i] = 0
+  for (let i = 0; i < n; i++) if (Number.isNaN(out[i])) out[i] = 0
 }

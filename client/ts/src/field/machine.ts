@@ -59,17 +59,22 @@ export class Machine {
       const i = code[pc]
       const to = planes[i.to]
       if (i.op === Op.load) {
-        to.fill((numbers[i.to] = uniform(p, i.uniform, time, params)), 0, n)
+        numbers[i.to] = uniform(p, i.uniform, time, params)
+        to.fill(numbers[i.to], 0, n)
         continue
       }
       if (i.op === Op.end) break
       const [a, b, c, d] = i.operands
       if (i.timed) {
-        to.fill((numbers[i.to] = evaluateTimed(i.op, numbers[a], numbers[b], numbers[c], numbers[d])), 0, n)
+        numbers[i.to] = evaluateTimed(i.op, numbers[a], numbers[b], numbers[c], numbers[d])
+        to.fill(numbers[i.to], 0, n)
         continue
       }
       kernels[i.op](to, planes[a], planes[b], planes[c], planes[d], i.same ? 1 : n)
-      if (i.same) to.fill((numbers[i.to] = to[0]), 1, n)
+      if (i.same) {
+        numbers[i.to] = to[0]
+        to.fill(to[0], 1, n)
+      }
     }
     for (let lane = 0; lane < 3; lane++) {
       if (((p.sums >> lane) & 1) !== 0) kernel.canonical(this.out[lane], n)

@@ -387,7 +387,7 @@ class Verifier {
   private laneOfNumber(uniform: number): boolean {
     const i = uniform - 1
     const p = this.program.params[i >> 2]
-    return i >= 0 && i % 4 !== 0 && p !== undefined && p.scalar
+    return i >= 0 && i % 4 !== 0 && p?.scalar === true
   }
 
   private operand(i: Instruction, k: number, plane: number, fail: (reason: string) => never): void {

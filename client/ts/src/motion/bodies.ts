@@ -9,9 +9,10 @@ import { Effects, follows, keepIf, keptTicks, noNumber } from './effects.ts'
 import { auditBody, audited } from './exact.ts'
 import type { Extension, Name, Way } from './extension.ts'
 import type { Forces } from './forces.ts'
+import type { Kind } from './kind.ts'
 import { PathForm } from './path.ts'
 import { Sim } from './sim.ts'
-import { type Kind, maxSpeed, type Params } from './stepper.ts'
+import { maxSpeed, type Params } from './stepper.ts'
 import { Rings, Track } from './track.ts'
 
 /** minWaiting is how many tracks wait before those that need not are dropped. */

@@ -133,7 +133,7 @@ export class Effects {
     if (first < e.first)
       fail(`effect ${spell(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
     const program = this.programs.get(r.program)?.program
-    if (program === undefined) return fail(`effect ${spell(r.effect)} has program ${r.program}, which is not known`)
+    if (program === undefined) fail(`effect ${spell(r.effect)} has program ${r.program}, which is not known`)
     const { path, leader } = r.way
     const source = {
       program,

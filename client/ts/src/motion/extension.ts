@@ -3,8 +3,8 @@
 import type { ByteReader } from '../bits.ts'
 import { fail } from '../codes.ts'
 import { maxEffectBack, maxEffects, maxKinds, maxParams, maxProgram } from '../limits.ts'
+import type { Kind } from './kind.ts'
 import { type Path, PathForm } from './path.ts'
-import type { Kind } from './stepper.ts'
 
 /** Name is a handle in two numbers, of an effect or of an entity. */
 export interface Name {

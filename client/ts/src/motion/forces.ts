@@ -3,7 +3,7 @@
 import { blockPoints, Machine } from '../field/machine.ts'
 import type { Program } from '../field/program.ts'
 import type { Columns } from './columns.ts'
-import { feels, type Kind } from './stepper.ts'
+import { feels, type Kind } from './kind.ts'
 
 const { fround } = Math
 

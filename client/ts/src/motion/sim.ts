@@ -4,8 +4,9 @@ import { blockPoints } from '../field/machine.ts'
 import type { Program } from '../field/program.ts'
 import { Columns, type State } from './columns.ts'
 import { contains, type Effect, Forces } from './forces.ts'
+import { feels, type Kind } from './kind.ts'
 import { checkPath, type Path, PathForm, pathAt } from './path.ts'
-import { feels, type Kind, type Params, Stepper } from './stepper.ts'
+import { type Params, Stepper } from './stepper.ts'
 
 /** Source is an effect over its whole life. */
 export interface Source {

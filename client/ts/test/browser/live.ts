@@ -50,7 +50,7 @@ let updating = 0
 let drawing = 0
 let drawn = 0
 let moved = 0
-let steered = { from: 0, to: 0 }
+const steered = { from: 0, to: 0 }
 let computed = 0
 let answered = ''
 while (performance.now() < end) {
@@ -77,7 +77,7 @@ while (performance.now() < end) {
   drawing += t2 - t1
   frames++
   const own = c.lookup(c.controlled)
-  if (own && own.has('body')) {
+  if (own?.has('body')) {
     if (steered.from === 0) steered.from = own.number(position)
     steered.to = own.number(position)
   }

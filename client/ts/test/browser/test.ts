@@ -49,7 +49,7 @@ export default {
     check(a === b, `${why}: got ${a.slice(0, 2000)}, want ${b.slice(0, 2000)}`)
   },
   throws: (f: () => void, want: unknown, why = ''): void => {
-    let thrown: any
+    let thrown: unknown
     try {
       f()
     } catch (e) {
@@ -62,6 +62,6 @@ export default {
       `${why}: threw ${thrown}, want ${want}`,
     )
     for (const [k, v] of Object.entries(fields))
-      check((thrown as any)[k] === v, `${why}: threw ${thrown}, want ${k} ${v}`)
+      check(Reflect.get(Object(thrown), k) === v, `${why}: threw ${thrown}, want ${k} ${v}`)
   },
 }

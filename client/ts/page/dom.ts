@@ -1,0 +1,30 @@
+// The document's elements.
+
+/** element returns the element of the document with an id. */
+export function element<T extends HTMLElement = HTMLElement>(id: string): T {
+  const e = document.getElementById(id)
+  if (!e) throw new Error(`live/index.html lacks ${id}`)
+  return e as T
+}
+
+/** setText sets the text of an element. */
+export function setText(id: string, text: string | number): void {
+  const e = element(id)
+  const s = typeof text === 'number' ? text.toLocaleString('en') : text
+  if (e.textContent !== s) e.textContent = s
+}
+
+/** fillTable makes rows of a table's body, with as many cells as each has. */
+export function fillTable(id: string, rows: readonly (readonly (string | HTMLElement)[])[]): void {
+  element(id).replaceChildren(
+    ...rows.map((cells) => {
+      const tr = document.createElement('tr')
+      for (const c of cells) {
+        const td = document.createElement('td')
+        td.append(c)
+        tr.append(td)
+      }
+      return tr
+    }),
+  )
+}
