@@ -118,7 +118,7 @@ func (v *Viewer) advanceBaselines() {
 		applied &^= 1 << back
 		s := v.sent.at(back)
 		for _, rowIndex := range v.sent.rowsOf(s) {
-			if row := &v.rows[rowIndex]; row.ackedTick < s.tick {
+			if row := &v.members.rows[rowIndex]; row.ackedTick < s.tick {
 				row.acknowledge(s.tick)
 			}
 		}
@@ -133,7 +133,7 @@ func (v *Viewer) loseSnapshot(back uint32) {
 	v.lostTick = max(v.lostTick, s.tick)
 	v.sent.pending &^= 1 << back
 	for _, rowIndex := range v.sent.rowsOf(s) {
-		if row := &v.rows[rowIndex]; row.sentTick == s.tick && row.flags&inFlight != 0 {
+		if row := &v.members.rows[rowIndex]; row.sentTick == s.tick && row.flags&inFlight != 0 {
 			row.flags &^= inFlight
 			v.work.stats.RowsLost++
 			v.stats.RowsLost++

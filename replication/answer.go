@@ -32,7 +32,7 @@ func (v *Viewer) answer(r wire.Record) {
 // rests on, unless it is written. The message must follow TakeStructure (R10).
 func (v *Viewer) Judge(h bulk.Handle) wire.Verdict {
 	verdict := v.Resolve(h)
-	if verdict == wire.Stale && h.Valid() && v.memberIn(h.Index()) == h {
+	if verdict == wire.Stale && h.Valid() && v.members.handleIn(h.Index()) == h {
 		v.destroyMember(v.members.rowRef(h.Index())) // it died since the last snapshot
 	}
 	return verdict

@@ -100,7 +100,7 @@ func (v *Viewer) leaveListed(slot uint32, limit float32) bool {
 	if rowIndex == nil || *rowIndex == noRow {
 		return true // left already
 	}
-	h := v.handles[*rowIndex]
+	h := v.members.handles[*rowIndex]
 	if h != v.replicator.frame.summaries[slot].handle {
 		return true // updateMembers destroys it
 	}

@@ -13,8 +13,8 @@ import (
 func (v *Viewer) CheckInvariants() error {
 	r := v.replicator
 	m := &v.members
-	if v.uncompacted || len(m.rows)+len(v.free) != len(v.rows) {
-		return fmt.Errorf("R1: %d rows, of which %d belong to members and %d are free", len(v.rows), len(m.rows), len(v.free))
+	if v.members.uncompacted || len(m.indexes)+len(v.members.free) != len(v.members.rows) {
+		return fmt.Errorf("R1: %d rows, of which %d belong to members and %d are free", len(v.members.rows), len(m.indexes), len(v.members.free))
 	}
 	n := 0
 	for i := range m.words {
@@ -23,11 +23,11 @@ func (v *Viewer) CheckInvariants() error {
 			return fmt.Errorf("R1: members.words[%d] is word %d, mask %x, active %x", i, w.number, w.mask, w.active)
 		}
 		first := w.number<<6 | uint32(bits.TrailingZeros64(w.mask))
-		if rowIndex, ok := m.find(first); !ok || rowIndex != m.rows[n] {
-			return fmt.Errorf("R1: member %d, slot %d, has row %d, want %d", n, first, rowIndex, m.rows[n])
+		if rowIndex, ok := m.find(first); !ok || rowIndex != m.indexes[n] {
+			return fmt.Errorf("R1: member %d, slot %d, has row %d, want %d", n, first, rowIndex, m.indexes[n])
 		}
 		for slot := range bulk.Bits(w.number<<6, w.mask) {
-			if err := v.checkRow(slot, m.rows[n], w.active>>(slot&63)&1 != 0); err != nil {
+			if err := v.checkRow(slot, m.indexes[n], w.active>>(slot&63)&1 != 0); err != nil {
 				return err
 			}
 			n++
@@ -51,7 +51,7 @@ func (v *Viewer) CheckInvariants() error {
 
 func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	f := v.replicator.frame
-	h, row, p := v.handles[rowIndex], &v.rows[rowIndex], &f.summaries[slot]
+	h, row, p := v.members.handles[rowIndex], &v.members.rows[rowIndex], &f.summaries[slot]
 	if h != p.handle || h.Index() != slot {
 		return fmt.Errorf("R1: slot %[2]d has a row of %[1]v, and its tenant is %[3]v", h, slot, p.handle)
 	}
@@ -73,8 +73,8 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	if f.stale.slots.Has(slot) && (v.simulation == nil || !v.replicator.clean.slots[slot].exact) {
 		return fmt.Errorf("R6: %v is stale, and its client does not compute it", h)
 	}
-	if row.flags&passedOver == 0 && v.priorities[rowIndex] != 0 {
-		return fmt.Errorf("R6: %v has priority %v and was not passed over", h, v.priorities[rowIndex])
+	if row.flags&passedOver == 0 && v.members.priorities[rowIndex] != 0 {
+		return fmt.Errorf("R6: %v has priority %v and was not passed over", h, v.members.priorities[rowIndex])
 	}
 	return nil
 }
@@ -85,17 +85,17 @@ func (v *Viewer) checkTexts() error {
 		return nil
 	}
 	queued := 0
-	for _, rowIndex := range v.members.rows {
-		row := &v.textRows[rowIndex]
-		if !row.queued && v.owesText(v.handles[rowIndex], rowIndex) {
-			return fmt.Errorf("R12: %v has a text that its client was not sent, and is not queued", v.handles[rowIndex])
+	for _, rowIndex := range v.members.indexes {
+		row := &v.members.texts[rowIndex]
+		if !row.queued && v.owesText(v.members.handles[rowIndex], rowIndex) {
+			return fmt.Errorf("R12: %v has a text that its client was not sent, and is not queued", v.members.handles[rowIndex])
 		}
 		if row.queued {
 			queued++
 		}
 	}
 	for _, h := range v.textQueue {
-		if rowIndex, member := v.members.find(h.Index()); member && v.handles[rowIndex] == h {
+		if _, member := v.members.indexOf(h); member {
 			queued--
 		}
 	}

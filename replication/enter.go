@@ -136,14 +136,14 @@ func (v *Viewer) enter(w *enterRequest) int {
 		Row: v.work.fullRow(r.frame.schema, row, exact.Form), Data: texts,
 	})
 	if w.row == noRow {
-		w.row = v.allocRow()
+		w.row = v.members.allocRow(r.frame.texts.mask != 0)
 		v.work.newcomers = append(v.work.newcomers, newcomer{slot, w.row})
 	}
 	v.startTexts(w.row)
-	v.handles[w.row], v.priorities[w.row] = w.handle, 0
-	v.rows[w.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
+	v.members.handles[w.row], v.members.priorities[w.row] = w.handle, 0
+	v.members.rows[w.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
 	if exact.Back > 0 {
-		v.rows[w.row].flags = noBase
+		v.members.rows[w.row].flags = noBase
 	}
 	v.work.stats.Enters++
 	return n

@@ -85,7 +85,7 @@ func (v *Viewer) Send(e *Event) bool {
 // into view with the next snapshot: e then follows its Enter.
 func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
 	switch {
-	case h.Valid() && v.memberIn(h.Index()) == h:
+	case h.Valid() && v.members.handleIn(h.Index()) == h:
 		v.Send(e)
 	case v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil:
 	case len(v.newborn) == maxNewbornEvents:
@@ -113,7 +113,7 @@ func (v *Viewer) dropNewborn(e *Event) {
 // sendNewborn sends the events of entities that entered with this snapshot.
 func (v *Viewer) sendNewborn() {
 	for _, n := range v.newborn {
-		if v.memberIn(n.entity.Index()) == n.entity {
+		if v.members.handleIn(n.entity.Index()) == n.entity {
 			v.Send(n.event)
 		}
 	}

@@ -77,7 +77,7 @@ func (v *Viewer) onlyPositionsMatter() bool {
 // slot may be in it.
 func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bitset, incremental bool) {
 	m := &v.members
-	v.compact()
+	m.compact()
 	anyNew, anyOwed := changed == nil || changed.Any(), owing == nil || owing.Any()
 	if incremental && !anyNew && !anyOwed {
 		s.intersect(func(word uint32) uint64 { return ^m.mask(word) })
@@ -94,14 +94,14 @@ func (v *Viewer) updateMembers(s *candidates, changed, replaced, owing *bulk.Bit
 			v.updateWord(&m.words[i], s, changed, replaced, owing, incremental)
 		}
 	}
-	v.compact()
+	m.compact()
 }
 
 // updateWord is updateMembers for one word.
 func (v *Viewer) updateWord(w *memberWord, s *candidates, changed, replaced, owing *bulk.Bitset, incremental bool) {
 	word, mask := w.number, w.mask
 	changedHere, inside := intersectSet(mask, changed, word), s.inside[word]
-	rows := v.members.rows[w.firstRow:][:bits.OnesCount64(mask)]
+	rows := v.members.indexes[w.firstRow:][:bits.OnesCount64(mask)]
 	living := mask
 	if changedHere != 0 {
 		if replacedHere := intersectSet(changedHere, replaced, word); replacedHere != 0 {
@@ -127,13 +127,6 @@ func intersectSet(mask uint64, set *bulk.Bitset, word uint32) uint64 {
 	return mask & set.Word(word)
 }
 
-func (v *Viewer) compact() {
-	if v.uncompacted {
-		v.members.compact()
-		v.uncompacted = false
-	}
-}
-
 // destroyReplaced destroys the members of a word whose slot has another tenant or none,
 // among the slots in replaced, and returns mask without them.
 func (v *Viewer) destroyReplaced(word uint32, mask, replaced uint64, rows []uint32) (living uint64) {
@@ -142,7 +135,7 @@ func (v *Viewer) destroyReplaced(word uint32, mask, replaced uint64, rows []uint
 	for ; replaced != 0; replaced &= replaced - 1 {
 		bit := replaced & -replaced
 		rowIndex := &rows[bits.OnesCount64(mask&(bit-1))]
-		if slot := word<<6 | uint32(bits.TrailingZeros64(bit)); v.handles[*rowIndex] != present[slot].handle {
+		if slot := word<<6 | uint32(bits.TrailingZeros64(bit)); v.members.handles[*rowIndex] != present[slot].handle {
 			living &^= bit
 			v.destroyMember(rowIndex)
 		}
@@ -152,10 +145,10 @@ func (v *Viewer) destroyReplaced(word uint32, mask, replaced uint64, rows []uint
 
 // destroyMember sends the Destroy of a member and frees its row (R5).
 func (v *Viewer) destroyMember(rowIndex *uint32) {
-	h := v.handles[*rowIndex]
+	h := v.members.handles[*rowIndex]
 	v.writeDestroy(h, v.causes[h])
 	delete(v.causes, h)
-	v.freeRow(rowIndex)
+	v.members.freeRow(rowIndex)
 }
 
 // leaveOutside removes the members of a word in outside that a rule hides or that lie
@@ -185,14 +178,14 @@ func (v *Viewer) leaveOutside(word uint32, mask, outside uint64, rows []uint32) 
 // leave removes a member from the interest set. The client had it in view and so knows
 // that the slot's earlier tenants are destroyed.
 func (v *Viewer) leave(slot uint32, rowIndex *uint32, reason wire.Reason) {
-	h := v.handles[*rowIndex]
+	h := v.members.handles[*rowIndex]
 	v.writeRecord(wire.Record{Op: wire.OpLeave, Reason: reason, Handle: h})
 	if g := h.Generation(); g > 2 {
 		v.dead.raise(slot, g-2)
 	}
 	v.work.stats.Leaves++
 	v.hidden.set(slot)
-	v.freeRow(rowIndex)
+	v.members.freeRow(rowIndex)
 }
 
 // requestEnters requests enters for the slots of a word, those in confirmed at any

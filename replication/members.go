@@ -7,13 +7,21 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// members maps the slots of a viewer's interest set to row indexes, grouped by words
-// for comparison with other sets. It takes 24 bytes for each word with a member and 4
-// for each member, whatever the size of the world.
+// members is a viewer's interest set: the entities that its client has in view, and one row for
+// each. Slots map to row indexes, grouped by words for comparison with other sets: that takes
+// 24 bytes for each word with a member and 4 for each member, whatever the size of the world.
 type members struct {
-	words     []memberWord // words with a member, ascending
-	rows      []uint32     // row indexes of the members, ascending by slot
-	anyActive bool         // some word may have active members
+	words       []memberWord // words with a member, ascending
+	indexes     []uint32     // row indexes of the members, ascending by slot
+	anyActive   bool         // some word may have active members
+	uncompacted bool         // some members are about to be removed
+
+	// By row index, which an entity keeps while it is a member.
+	rows       []viewerRow
+	handles    []bulk.Handle
+	priorities []float32
+	texts      []textRow // empty without text fields in the schema
+	free       []uint32  // unused row indexes
 }
 
 // memberWord is a word with members.
@@ -49,13 +57,50 @@ func (m *members) rowRef(slot uint32) *uint32 {
 	if i == len(m.words) || m.words[i].number != slot>>6 || m.words[i].mask>>(slot&63)&1 == 0 {
 		return nil
 	}
-	return &m.rows[m.words[i].rowAt(slot)]
+	return &m.indexes[m.words[i].rowAt(slot)]
+}
+
+// indexOf returns the row index of a member.
+func (m *members) indexOf(h bulk.Handle) (rowIndex uint32, ok bool) {
+	rowIndex, ok = m.find(h.Index())
+	return rowIndex, ok && m.handles[rowIndex] == h
+}
+
+// handleIn returns the handle of the member in a slot, or 0. The member may have died
+// since the last snapshot.
+func (m *members) handleIn(slot uint32) bulk.Handle {
+	if rowIndex, ok := m.find(slot); ok {
+		return m.handles[rowIndex]
+	}
+	return 0
 }
 
 // activate makes the next snapshot examine the row of a member.
 func (m *members) activate(slot uint32) {
 	m.words[m.searchWord(slot>>6)].active |= 1 << (slot & 63)
 	m.anyActive = true
+}
+
+// reenter makes the next snapshots enter h again, if it is a member, and send no row of it before:
+// its owner has changed, so the client is sent another row (R7).
+func (m *members) reenter(h bulk.Handle) {
+	if rowIndex, ok := m.indexOf(h); ok {
+		m.rows[rowIndex].enterTick = 0 // below any maskSince
+		m.activate(h.Index())
+	}
+}
+
+// reenterAll makes the next snapshots enter every member again.
+func (m *members) reenterAll() {
+	for _, rowIndex := range m.indexes {
+		if rowIndex != noRow {
+			m.rows[rowIndex].enterTick = 0 // below any maskSince
+		}
+	}
+	m.anyActive = true
+	for i := range m.words {
+		m.words[i].active = m.words[i].mask
+	}
 }
 
 // changedWords returns the positions of the words with a member in changed, or with a slot in
@@ -100,14 +145,14 @@ func (m *members) searchWord(number uint32) int {
 	return low
 }
 
-// rowAt returns the position in members.rows of a slot of the word.
+// rowAt returns the position in members.indexes of a slot of the word.
 func (w *memberWord) rowAt(slot uint32) int {
 	return int(w.firstRow) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
 }
 
 // count returns the number of members, without those about to be removed.
 func (m *members) count() (n int) {
-	for _, rowIndex := range m.rows {
+	for _, rowIndex := range m.indexes {
 		if rowIndex != noRow {
 			n++
 		}
@@ -115,19 +160,20 @@ func (m *members) count() (n int) {
 	return n
 }
 
-// compact removes the members whose row index is noRow. They are few: most rows are moved
+// compact removes the members whose rows were freed. They are few: most row indexes are moved
 // by copying what lies between two of them.
 func (m *members) compact() {
-	to := slices.Index(m.rows, noRow)
-	if to < 0 {
+	if !m.uncompacted {
 		return
 	}
+	m.uncompacted = false
+	to := slices.Index(m.indexes, noRow)
 	first := m.wordOf(uint32(to))
 	removed, kept := uint32(0), first // kept: words so far with a member
 	next := to                        // the next member to remove
 	for i := first; i < len(m.words); i++ {
 		w := m.words[i]
-		if next == len(m.rows) && kept == i {
+		if next == len(m.indexes) && kept == i {
 			for ; i < len(m.words); i++ {
 				m.words[i].firstRow -= removed
 			}
@@ -139,12 +185,12 @@ func (m *members) compact() {
 		for next < end {
 			w.removeNth(next - int(w.firstRow) - int(gone))
 			gone++
-			run := m.rows[next+1:]
+			run := m.indexes[next+1:]
 			n := slices.Index(run, noRow)
 			if n < 0 {
 				n = len(run)
 			}
-			to += copy(m.rows[to:], run[:n])
+			to += copy(m.indexes[to:], run[:n])
 			next += 1 + n
 		}
 		w.firstRow -= removed
@@ -154,7 +200,7 @@ func (m *members) compact() {
 			kept++
 		}
 	}
-	m.words, m.rows = m.words[:kept], m.rows[:to]
+	m.words, m.indexes = m.words[:kept], m.indexes[:to]
 }
 
 // wordOf returns the index of the word with the n-th member.
@@ -190,12 +236,12 @@ func (m *members) insert(list []newcomer) {
 	if len(list) == 0 {
 		return
 	}
-	end := len(m.rows)
-	m.rows = grow(m.rows, len(list))
+	end := len(m.indexes)
+	m.indexes = grow(m.indexes, len(list))
 	for i := len(list) - 1; i >= 0; i-- {
 		at := m.countBelow(list[i].slot, end)
-		copy(m.rows[at+i+1:], m.rows[at:end])
-		m.rows[at+i] = list[i].row
+		copy(m.indexes[at+i+1:], m.indexes[at:end])
+		m.indexes[at+i] = list[i].row
 		end = at
 	}
 	m.insertWords(list)

@@ -35,7 +35,7 @@ func TestMembersModel(t *testing.T) {
 			requireMembers(t, &m, model, spread)
 			for slot := range model {
 				if r.UintN(3) == 0 {
-					*m.rowRef(slot) = noRow
+					*m.rowRef(slot), m.uncompacted = noRow, true
 					_, ok := m.find(slot)
 					require.False(t, ok, "a freed row is not found")
 					delete(model, slot)
@@ -64,7 +64,7 @@ func requireActive(t *testing.T, m *members, active map[uint32]bool) {
 }
 
 func requireMembers(t *testing.T, m *members, model map[uint32]uint32, spread uint32) {
-	require.Len(t, m.rows, len(model))
+	require.Len(t, m.indexes, len(model))
 	for i := range m.words {
 		require.NotZero(t, m.words[i].mask, "an empty word is kept")
 		require.Zero(t, m.words[i].active&^m.words[i].mask, "an active bit without a member")

@@ -84,14 +84,14 @@ func (v *Viewer) findLate() (late int) {
 	refers := f.schema.Refers()
 	for i, rowIndex := range w.waitingRows {
 		k := w.waiting[i]
-		v.lacks = v.rows[rowIndex].enterTick >= v.unsure
+		v.lacks = v.members.rows[rowIndex].enterTick >= v.unsure
 		if refers && !v.lacks {
 			f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), v.lacksFunc)
 		}
 		if !v.lacks {
 			continue
 		}
-		if v.handles[rowIndex] == v.focus {
+		if v.members.handles[rowIndex] == v.focus {
 			return len(w.waiting)
 		}
 		s.late.set(uint32(i))
@@ -102,8 +102,8 @@ func (v *Viewer) findLate() (late int) {
 
 // noteLacked notes whether a row that refers to h depends on records that the client may lack.
 func (v *Viewer) noteLacked(h bulk.Handle) {
-	rowIndex, member := v.members.find(h.Index())
-	v.lacks = v.lacks || !member || v.handles[rowIndex] != h || v.rows[rowIndex].enterTick >= v.unsure
+	rowIndex, member := v.members.indexOf(h)
+	v.lacks = v.lacks || !member || v.members.rows[rowIndex].enterTick >= v.unsure
 }
 
 // encodeAhead makes datagrams of the rows that are not late, and then of the others and of events,

@@ -47,7 +47,7 @@ func (v *Viewer) Own(h bulk.Handle) {
 	owned := v.Owns(h) // as its focus, perhaps, which may change
 	v.owned.add(h)
 	if !owned {
-		v.reenter(h)
+		v.members.reenter(h)
 	}
 }
 
@@ -57,7 +57,7 @@ func (v *Viewer) Disown(h bulk.Handle) {
 	v.owned.remove(h)
 	v.ruleChanged = true
 	if owned && !v.Owns(h) {
-		v.reenter(h)
+		v.members.reenter(h)
 	}
 }
 
@@ -65,15 +65,6 @@ func (v *Viewer) Disown(h bulk.Handle) {
 // what the viewer is sent, and lets callers check that.
 func (v *Viewer) Owns(h bulk.Handle) bool {
 	return h == v.focus || v.owned.has(h)
-}
-
-// reenter makes the next snapshots enter h again and send no row of it before. The
-// ownership of h has changed, so the client is sent another row (R7).
-func (v *Viewer) reenter(h bulk.Handle) {
-	if rowIndex, ok := v.members.find(h.Index()); ok && v.handles[rowIndex] == h {
-		v.rows[rowIndex].enterTick = 0 // below any maskSince
-		v.members.activate(h.Index())
-	}
 }
 
 // check audits the set just after a snapshot of f.

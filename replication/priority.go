@@ -18,10 +18,10 @@ func (v *Viewer) rankWaiting() []uint32 {
 	w := v.work
 	w.ranking.reset()
 	for i, rowIndex := range w.waitingRows {
-		v.priorities[rowIndex] += v.priorityGain(&v.replicator.frame.tenants[w.waiting[i].slot()])
-		v.rows[rowIndex].flags |= passedOver
-		weight := v.priorities[rowIndex]
-		if v.handles[rowIndex] == v.focus {
+		v.members.priorities[rowIndex] += v.priorityGain(&v.replicator.frame.tenants[w.waiting[i].slot()])
+		v.members.rows[rowIndex].flags |= passedOver
+		weight := v.members.priorities[rowIndex]
+		if v.members.handles[rowIndex] == v.focus {
 			weight = math.MaxFloat32
 		} else if v.mustComplete(w.waiting[i], rowIndex) {
 			weight *= completeWeight

@@ -3,7 +3,7 @@ package replication
 import "math"
 
 // viewerRow is the part of a member that every snapshot reads: 16 bytes, four to a
-// cache line. The rest lies in other slices of Viewer, under the same index.
+// cache line. The rest lies in other slices of members, under the same index.
 type viewerRow struct {
 	enterTick uint32 // tick of the state in its Enter record
 	ackedTick uint32 // tick of the baseline
@@ -45,16 +45,16 @@ func (row *viewerRow) acknowledge(tick uint32) {
 }
 
 // markSent records that a row is in the open snapshot.
-func (v *Viewer) markSent(rowIndex, tick uint32) {
-	row := &v.rows[rowIndex]
-	v.resetPriority(row, rowIndex)
+func (m *members) markSent(rowIndex, tick uint32) {
+	row := &m.rows[rowIndex]
+	m.resetPriority(row, rowIndex)
 	row.sentTick, row.flags = tick, row.flags&noBase|inFlight
 }
 
 // resetPriority clears the priority of a row that was sent or became dormant.
-func (v *Viewer) resetPriority(row *viewerRow, rowIndex uint32) {
+func (m *members) resetPriority(row *viewerRow, rowIndex uint32) {
 	if row.flags&passedOver != 0 {
-		v.priorities[rowIndex] = 0
+		m.priorities[rowIndex] = 0
 		row.flags &^= passedOver
 	}
 }
@@ -68,27 +68,27 @@ func clampGap(ticks uint32) uint16 {
 	return uint16(ticks)
 }
 
-// allocRow returns an unused row index.
-func (v *Viewer) allocRow() uint32 {
-	if n := len(v.free); n > 0 {
-		rowIndex := v.free[n-1]
-		v.free = v.free[:n-1]
+// allocRow returns an unused row index. A schema has text fields, or none, for good.
+func (m *members) allocRow(hasTexts bool) uint32 {
+	if n := len(m.free); n > 0 {
+		rowIndex := m.free[n-1]
+		m.free = m.free[:n-1]
 		return rowIndex
 	}
-	v.rows, v.handles, v.priorities = grow(v.rows, 1), grow(v.handles, 1), grow(v.priorities, 1)
-	if v.replicator.frame.texts.mask != 0 {
-		v.textRows = grow(v.textRows, 1)
+	m.rows, m.handles, m.priorities = grow(m.rows, 1), grow(m.handles, 1), grow(m.priorities, 1)
+	if hasTexts {
+		m.texts = grow(m.texts, 1)
 	}
-	return uint32(len(v.rows) - 1)
+	return uint32(len(m.rows) - 1)
 }
 
 // freeRow frees a member's row. Snapshots in flight may still contain its index: see
-// Viewer.ackSnapshot.
-func (v *Viewer) freeRow(rowIndex *uint32) {
-	v.rows[*rowIndex], v.handles[*rowIndex] = viewerRow{}, 0
-	if len(v.textRows) > 0 {
-		v.textRows[*rowIndex] = textRow{}
+// Viewer.advanceBaselines.
+func (m *members) freeRow(rowIndex *uint32) {
+	m.rows[*rowIndex], m.handles[*rowIndex] = viewerRow{}, 0
+	if len(m.texts) > 0 {
+		m.texts[*rowIndex] = textRow{}
 	}
-	v.free = append(v.free, *rowIndex)
-	*rowIndex, v.uncompacted = noRow, true
+	m.free = append(m.free, *rowIndex)
+	*rowIndex, m.uncompacted = noRow, true
 }

@@ -126,17 +126,17 @@ func TestBySlotWhileAllFit(t *testing.T) {
 			sent := v.sent.rowsOf(v.sent.at(uint32(back)))
 			rows += len(sent)
 			for i, rowIndex := range sent {
-				if v.handles[rowIndex] == v.focus {
+				if v.members.handles[rowIndex] == v.focus {
 					require.Equal(t, int(datagrams)-1, back)
 					require.Equal(t, len(sent)-1, i)
 					continue
 				}
-				require.Greater(t, int(v.handles[rowIndex].Index()), last)
-				last = int(v.handles[rowIndex].Index())
+				require.Greater(t, int(v.members.handles[rowIndex].Index()), last)
+				last = int(v.members.handles[rowIndex].Index())
 			}
 		}
 		require.Equal(t, len(all), rows)
-		for _, row := range v.rows {
+		for _, row := range v.members.rows {
 			require.Zero(t, row.flags&passedOver)
 		}
 	}
@@ -148,7 +148,7 @@ func TestByPriorityAfterAWrongGuess(t *testing.T) {
 	for range 10 {
 		snapshot()
 	}
-	require.Len(t, v.rows, len(all))
+	require.Len(t, v.members.rows, len(all))
 	for range 20 {
 		v.rowBits = 1
 		snapshot()
@@ -156,8 +156,8 @@ func TestByPriorityAfterAWrongGuess(t *testing.T) {
 		require.Greater(t, len(v.work.waiting), 256)
 		snapshot()
 		waiting := 0
-		for i := range v.rows {
-			if v.rows[i].flags&passedOver != 0 {
+		for i := range v.members.rows {
+			if v.members.rows[i].flags&passedOver != 0 {
 				waiting++
 			}
 		}

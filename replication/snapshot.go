@@ -24,7 +24,9 @@ func (v *Viewer) snapshot(w *workspace) Update {
 		v.beginSimulated()
 	}
 	if v.resync {
-		v.reenterAll()
+		v.resync = false
+		v.members.reenterAll()
+		w.stats.Resyncs++
 	}
 	since := v.lastCapture
 	v.updateInterest()
@@ -217,7 +219,7 @@ func (v *Viewer) recordSent(keys []codingKey, rowIndexes []uint32) {
 	tick := v.replicator.frame.tick
 	v.sent.add(rowIndexes...)
 	for _, rowIndex := range rowIndexes {
-		v.markSent(rowIndex, tick)
+		v.members.markSent(rowIndex, tick)
 	}
 	v.teachReferences(keys)
 }

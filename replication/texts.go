@@ -74,11 +74,11 @@ func (v *Viewer) writeTexts(since uint64) {
 	allowance := v.tokens / textShare
 	kept := v.textQueue[:0]
 	for _, h := range v.textQueue {
-		rowIndex, member := v.members.find(h.Index())
-		if !member || v.handles[rowIndex] != h {
+		rowIndex, member := v.members.indexOf(h)
+		if !member {
 			continue
 		}
-		row := &v.textRows[rowIndex]
+		row := &v.members.texts[rowIndex]
 		switch {
 		case !v.owesText(h, rowIndex):
 			row.queued = false
@@ -104,10 +104,10 @@ func (v *Viewer) queueTexts(since uint64) {
 	for i := range m.words {
 		w := &m.words[i]
 		for rest := intersectSet(w.mask, changed, w.number); rest != 0; rest &= rest - 1 {
-			rowIndex := m.rows[w.rowAt(w.number<<6|uint32(bits.TrailingZeros64(rest)))]
-			if row := &v.textRows[rowIndex]; !row.queued {
+			rowIndex := m.indexes[w.rowAt(w.number<<6|uint32(bits.TrailingZeros64(rest)))]
+			if row := &v.members.texts[rowIndex]; !row.queued {
 				row.queued = true
-				v.textQueue = append(v.textQueue, v.handles[rowIndex])
+				v.textQueue = append(v.textQueue, v.members.handles[rowIndex])
 			}
 		}
 	}
@@ -119,12 +119,12 @@ func (v *Viewer) queueTexts(since uint64) {
 func (v *Viewer) owesText(h bulk.Handle, rowIndex uint32) bool {
 	f := v.replicator.frame
 	t := f.tenantOf(h)
-	if t == nil || t.texts == nil || f.summaries[h.Index()].maskSince > v.rows[rowIndex].enterTick {
+	if t == nil || t.texts == nil || f.summaries[h.Index()].maskSince > v.members.rows[rowIndex].enterTick {
 		return false
 	}
 	owned := v.Owns(h)
 	for i, tick := range t.texts.changed {
-		if tick > v.textRows[rowIndex].sent && f.texts.fields[i].SentTo(owned) {
+		if tick > v.members.texts[rowIndex].sent && f.texts.fields[i].SentTo(owned) {
 			return true
 		}
 	}
@@ -171,6 +171,6 @@ func (w *workspace) bytesOf(text string) []byte {
 // startTexts notes that a row's Enter has its texts as of the frame.
 func (v *Viewer) startTexts(rowIndex uint32) {
 	if v.replicator.frame.texts.mask != 0 {
-		v.textRows[rowIndex].sent = v.replicator.frame.tick
+		v.members.texts[rowIndex].sent = v.replicator.frame.tick
 	}
 }

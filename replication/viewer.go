@@ -22,18 +22,10 @@ type Viewer struct {
 	ruleChanged bool // focus, viewpoint, owned or filter changed since the last snapshot
 	boundary    boundary
 
-	// The rows of the interest set. A row keeps its index while its entity is a member.
-	rows       []viewerRow
-	handles    []bulk.Handle
-	priorities []float32
-	textRows   []textRow // empty without text fields in the schema
-	free       []uint32  // unused indexes
-
-	members     members               // the interest set: row indexes by slot, and the rows that are not dormant
+	members     members               // the interest set
 	hidden      slotSet               // slots whose tenant the client knows but does not have in view
 	dead        generations           // by slot, the newest generation that the client knows to be destroyed (R10)
 	queue       []queuedEnter         // newcomers that the budget has not admitted, ascending by slot
-	uncompacted bool                  // members contains freed rows
 	lastCapture uint64                // captures up to the last snapshot
 	deathsSeen  uint64                // deaths recorded so far, counted with those dropped by the replicator
 	causes      map[bulk.Handle]uint8 // causes of the deaths of members, until their Destroy
@@ -107,7 +99,7 @@ func (v *Viewer) recordDeaths() {
 		if slot := h.Index(); v.hidden.has(slot) {
 			v.hidden.clear(slot)
 			v.writeDestroy(h, d.cause)
-		} else if d.cause != 0 && v.memberIn(slot) == h {
+		} else if d.cause != 0 && v.members.handleIn(slot) == h {
 			if v.causes == nil {
 				v.causes = map[bulk.Handle]uint8{}
 			}
@@ -131,32 +123,23 @@ func (v *Viewer) Teach(h bulk.Handle) {
 	}
 	v.recordDeaths()
 	slot := h.Index()
-	if old := v.memberIn(slot); old != 0 && old.Generation() < h.Generation() {
+	if old := v.members.handleIn(slot); old != 0 && old.Generation() < h.Generation() {
 		v.destroyMember(v.members.rowRef(slot)) // the client learns of the tenants of a slot in their order
 	}
 	switch status := v.replicator.world.Status(h); {
-	case v.memberIn(slot) == h && status == bulk.Stale:
+	case v.members.handleIn(slot) == h && status == bulk.Stale:
 		v.destroyMember(v.members.rowRef(slot)) // it died since the last snapshot
-	case v.memberIn(slot) == h: // nothing to do
+	case v.members.handleIn(slot) == h: // nothing to do
 	case status == bulk.Live:
 		v.hidden.set(slot)
 	case status == bulk.Stale:
 		// Having sent a later tenant's handle is not enough: the datagram that carried
 		// it may be lost.
-		if v.memberIn(slot).Generation() > h.Generation() || v.isEntering(slot) || v.dead.at(slot) >= h.Generation() {
+		if v.members.handleIn(slot).Generation() > h.Generation() || v.isEntering(slot) || v.dead.at(slot) >= h.Generation() {
 			return // the client has a later tenant, or its Destroy was sent
 		}
 		v.writeDestroy(h, 0) // the client did not know h when it died
 	}
-}
-
-// memberIn returns the handle of the member in a slot, or 0. The member may have died
-// since the last snapshot.
-func (v *Viewer) memberIn(slot uint32) bulk.Handle {
-	if rowIndex, ok := v.members.find(slot); ok {
-		return v.handles[rowIndex]
-	}
-	return 0
 }
 
 // Resolve returns this client's verdict on h. Live: h is in the interest set. Hidden:
@@ -171,7 +154,7 @@ func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 		return wire.Stale
 	}
 	v.recordDeaths()
-	shown := v.memberIn(slot)
+	shown := v.members.handleIn(slot)
 	switch {
 	case h.Generation() <= v.dead.at(slot), h.Generation() < shown.Generation():
 		return wire.Stale
@@ -196,10 +179,10 @@ func (v *Viewer) SetFocus(h bulk.Handle) {
 		owned := v.Owns(h)
 		v.focus = h
 		if !v.Owns(before) {
-			v.reenter(before)
+			v.members.reenter(before)
 		}
 		if !owned {
-			v.reenter(h)
+			v.members.reenter(h)
 		}
 	}
 	v.ruleChanged = true
@@ -220,21 +203,6 @@ func (v *Viewer) eye() bulk.Handle { return cmp.Or(v.viewpoint, v.focus) }
 // Resync makes the next snapshots enter the whole interest set again, for a client that
 // found its state faulty.
 func (v *Viewer) Resync() { v.resync = true }
-
-func (v *Viewer) reenterAll() {
-	v.resync = false
-	v.work.stats.Resyncs++
-	for _, rowIndex := range v.members.rows {
-		if rowIndex != noRow {
-			v.rows[rowIndex].enterTick = 0 // below any maskSince, so it enters again
-		}
-	}
-	v.members.anyActive = true
-	for i := range v.members.words {
-		w := &v.members.words[i]
-		w.active = w.mask
-	}
-}
 
 // StructureUnacked reports whether structure was sent that the client has not
 // acknowledged as applied.
@@ -257,11 +225,11 @@ func (v *Viewer) InterestSize() int { return v.members.count() }
 // InterestSet returns the live handles of the interest set, in no particular order.
 func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
 	return func(yield func(bulk.Handle) bool) {
-		for _, rowIndex := range v.members.rows {
+		for _, rowIndex := range v.members.indexes {
 			if rowIndex == noRow {
 				continue
 			}
-			if h := v.handles[rowIndex]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
+			if h := v.members.handles[rowIndex]; v.replicator.world.Status(h) == bulk.Live && !yield(h) {
 				return
 			}
 		}

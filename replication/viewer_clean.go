@@ -241,24 +241,24 @@ func (v *Viewer) collectOwed() bool {
 		word := &m.words[i]
 		for rest := word.active; rest != 0; rest &= rest - 1 {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
-			rowIndex := m.rows[word.rowAt(slot)]
-			row, p, owned := &v.rows[rowIndex], &present[slot], codingKey(0)
-			if p.hasOwnerRow && v.Owns(v.handles[rowIndex]) {
+			rowIndex := m.indexes[word.rowAt(slot)]
+			row, p, owned := &v.members.rows[rowIndex], &present[slot], codingKey(0)
+			if p.hasOwnerRow && v.Owns(v.members.handles[rowIndex]) {
 				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
 			}
 			var version uint32
 			must := false
-			if s := r.clean.at(slot, v.handles[rowIndex]); s != nil {
+			if s := r.clean.at(slot, v.members.handles[rowIndex]); s != nil {
 				version, must = s.owed(p, owned != 0), s.must(row.ackedTick)
 			} else {
 				version = p.version
 			}
 			switch {
 			case p.maskSince > row.enterTick:
-				w.requests = append(w.requests, enterRequest{v.handles[rowIndex], row.enterTick, rowIndex})
+				w.requests = append(w.requests, enterRequest{v.members.handles[rowIndex], row.enterTick, rowIndex})
 			case version <= row.ackedTick:
 				word.active &^= rest & -rest // dormant
-				v.resetPriority(row, rowIndex)
+				v.members.resetPriority(row, rowIndex)
 			case !must && row.flags&inFlight != 0 && row.sentTick >= version && h.tick-row.sentTick <= resend:
 			default:
 				r.frame.refresh(r.world, slot)
@@ -299,7 +299,7 @@ func (v *Viewer) addKind(kind world.KindID) {
 func (v *Viewer) noteMissing(newcomers int) {
 	v.simulation.missing = false
 	for _, w := range v.work.requests[newcomers:] {
-		if v.rows[w.row].enterTick != v.replicator.frame.tick {
+		if v.members.rows[w.row].enterTick != v.replicator.frame.tick {
 			v.simulation.missing = true
 		}
 	}
@@ -356,8 +356,8 @@ func (v *Viewer) mustComplete(k codingKey, rowIndex uint32) bool {
 	if v.simulation == nil {
 		return false
 	}
-	s := v.replicator.clean.at(k.slot(), v.handles[rowIndex])
-	return s != nil && s.must(v.rows[rowIndex].ackedTick)
+	s := v.replicator.clean.at(k.slot(), v.members.handles[rowIndex])
+	return s != nil && s.must(v.members.rows[rowIndex].ackedTick)
 }
 
 // auditOf returns the audit of snapshot seq (P4), and false if it would cover no entity.
@@ -369,7 +369,7 @@ func (v *Viewer) auditOf(seq uint32) (sum uint32, covers bool) {
 		word := &v.members.words[i]
 		for rest := word.mask & mine; rest != 0; rest &= rest - 1 {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
-			h := v.handles[v.members.rows[word.rowAt(slot)]]
+			h := v.members.handles[v.members.indexes[word.rowAt(slot)]]
 			if s := r.clean.at(slot, h); s != nil && s.exact {
 				state, _ := r.world.Slots().Exact(slot)
 				body := bodyState(&state)

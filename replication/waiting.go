@@ -14,7 +14,7 @@ import (
 // members whose rows start over. Dormant rows are not examined.
 func (v *Viewer) collectWaiting() bool {
 	r, w, m := v.replicator, v.work, &v.members
-	rows, present, resend := v.rows, r.frame.summaries, resendAfter*r.interval
+	rows, present, resend := v.members.rows, r.frame.summaries, resendAfter*r.interval
 	h := horizon{r.frame.tick, (wire.MaxStates - 1) * r.interval}
 	w.waiting, w.waitingRows = w.waiting[:0], w.waitingRows[:0]
 	if !m.anyActive {
@@ -26,17 +26,17 @@ func (v *Viewer) collectWaiting() bool {
 		word := &m.words[i]
 		for rest := word.active; rest != 0; rest &= rest - 1 {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
-			rowIndex := m.rows[word.rowAt(slot)]
+			rowIndex := m.indexes[word.rowAt(slot)]
 			row, p, owned := &rows[rowIndex], &present[slot], codingKey(0)
-			if p.hasOwnerRow && v.Owns(v.handles[rowIndex]) {
+			if p.hasOwnerRow && v.Owns(v.members.handles[rowIndex]) {
 				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
 			}
 			switch {
 			case p.maskSince > row.enterTick:
-				w.requests = append(w.requests, enterRequest{v.handles[rowIndex], row.enterTick, rowIndex})
+				w.requests = append(w.requests, enterRequest{v.members.handles[rowIndex], row.enterTick, rowIndex})
 			case p.version <= row.ackedTick:
 				word.active &^= rest & -rest // dormant
-				v.resetPriority(row, rowIndex)
+				v.members.resetPriority(row, rowIndex)
 			case row.flags&inFlight != 0 && row.sentTick >= p.version && h.tick-row.sentTick <= resend:
 			default:
 				waiting = append(waiting, h.keyFor(slot, row, p)|owned)
