@@ -28,7 +28,8 @@ func TestCombineTwins(t *testing.T) {
 	for range 300 {
 		var memory [groups * wordLen]uint64
 		for i := range memory {
-			if memory[i] = guard; r.IntN(3) != 0 {
+			memory[i] = guard
+			if r.IntN(3) != 0 {
 				memory[i] = r.Uint64() & -(r.Uint64() & 1)
 			}
 		}

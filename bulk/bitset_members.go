@@ -19,7 +19,8 @@ func (b *levels) AppendTo(list []uint32) []uint32 {
 			continue
 		}
 		var done bool
-		if list, done = b.appendRunFast(list, s, nonempty); !done {
+		list, done = b.appendRunFast(list, s, nonempty)
+		if !done {
 			list = b.appendRun(list, s, nonempty)
 		}
 	}

@@ -404,7 +404,8 @@ func TestBitsetChangesDuringIteration(t *testing.T) {
 		t.Run(name+" stops when told", func(t *testing.T) {
 			n := 0
 			for range op(fresh(1, 70, 5000, 400_000)) {
-				if n++; n == 2 {
+				n++
+				if n == 2 {
 					break
 				}
 			}

@@ -135,7 +135,8 @@ func (p *Pool[T]) checkList() error {
 		if !p.isHole(next) || p.link(next).previous != at || n > holes {
 			return fmt.Errorf("bulk: B9: the list breaks between %d and %d, at hole %d of %d: were holes written to?", at, next, n, holes)
 		}
-		if at = next; at == 0 {
+		at = next
+		if at == 0 {
 			if n != holes {
 				return fmt.Errorf("bulk: B9: %d of %d holes are in the list", n, holes)
 			}

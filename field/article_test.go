@@ -66,7 +66,8 @@ func somePoints(n int) field.Planes {
 	values := awkward()
 	for _, plane := range [][]float32{p.X, p.Y, p.Z} {
 		for i := range plane {
-			if plane[i] = float32(rng.Float32()*16) - 6; rng.IntN(8) == 0 {
+			plane[i] = float32(rng.Float32()*16) - 6
+			if rng.IntN(8) == 0 {
 				plane[i] = values[rng.IntN(len(values))]
 			}
 		}

@@ -89,7 +89,8 @@ func TestChangesWithTimeOfShipped(t *testing.T) {
 			}
 			params := make([]Vec4, len(p.Params()))
 			for i, d := range p.Params() {
-				if params[i] = d.Default; d.Name == param {
+				params[i] = d.Default
+				if d.Name == param {
 					params[i] = Vec4{}
 				}
 			}

@@ -29,7 +29,8 @@ func assemble(text *effectText, g *graph) (*Program, *graph) {
 	if why == "" {
 		return p.seal(), g
 	}
-	if g = g.recomputed(); g != nil {
+	g = g.recomputed()
+	if g != nil {
 		p = program()
 		if _, still := p.allocate(g); still == "" {
 			return p.seal(), g

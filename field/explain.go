@@ -105,7 +105,8 @@ func (e *explainer) values(what string, g *graph, shown []bool) {
 		}
 		operands := make([]string, v.op.operands())
 		for i, o := range v.operands[:len(operands)] {
-			if operands[i] = names[id]; o != theOutput {
+			operands[i] = names[id]
+			if o != theOutput {
 				operands[i] = names[o]
 			}
 		}
@@ -148,7 +149,8 @@ func (e *explainer) kernels() {
 	}
 	for _, k := range kernelsOfBuild {
 		p := *e.program
-		if p.bind(k); p.interpreted != nil {
+		p.bind(k)
+		if p.interpreted != nil {
 			fmt.Fprintf(&e.b, "%v: interpreted: %v\n", k, p.interpreted)
 			continue
 		}

@@ -134,7 +134,8 @@ func TestFusedSameBits(t *testing.T) {
 			if q.withoutOrigin == nil || bare.withoutOrigin == nil || bare.withOrigin == nil {
 				continue
 			}
-			if bare.measure(); bare.Scratch() > MaxScratch {
+			bare.measure()
+			if bare.Scratch() > MaxScratch {
 				continue
 			}
 			points, start := newFenced(r, 64), newFenced(r, 64)

@@ -24,7 +24,8 @@ func (f *fuser) completeVector(v [3]ref) [3]ref {
 	var missing [3]bool
 	differences, uses := 0, uint16(0)
 	for lane, r := range v {
-		if missing[lane] = f.isOrigin(r, lane); missing[lane] {
+		missing[lane] = f.isOrigin(r, lane)
+		if missing[lane] {
 			continue
 		}
 		d := f.match(r, opSub)

@@ -117,7 +117,8 @@ func (l *line) word(start int) token {
 		l.at++
 	}
 	lane := l.source[dot+1 : l.at]
-	if t.lane = laneOf(lane); t.lane < 0 {
+	t.lane = laneOf(lane)
+	if t.lane < 0 {
 		panic(l.fail(dot+1, "x, y, z or w after the dot", "%q has no lane %q", t.text, lane))
 	}
 	return t
@@ -156,7 +157,8 @@ func (l *line) numeral(start int) token {
 func isDecimal(s string) bool {
 	s = s[signs(s):]
 	whole, fraction := digits(s), 0
-	if s = s[whole:]; s != "" && s[0] == '.' {
+	s = s[whole:]
+	if s != "" && s[0] == '.' {
 		fraction = digits(s[1:])
 		s = s[1+fraction:]
 	}

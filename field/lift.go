@@ -97,7 +97,8 @@ func (l *lifter) lift(in *instruction) {
 		return
 	}
 	v := lifted{op: in.op}
-	if v.sum = in.to >= planeOutput; v.sum {
+	v.sum = in.to >= planeOutput
+	if v.sum {
 		v.lane = in.to - planeOutput
 	} else if l.summed {
 		l.part, l.copies = ref(len(l.values)), l.copies[:0]
@@ -170,7 +171,8 @@ func (l *lifter) localCopy(r ref) ref {
 		lane := l.values[d].operands[0]
 		local = l.difference(l.position()+lane, v.operands[1])
 	case v.op == opMul && d == v.operands[1]:
-		if d = l.localCopy(d); d != v.operands[0] {
+		d = l.localCopy(d)
+		if d != v.operands[0] {
 			local = l.add(lifted{op: opMul, operands: [4]ref{d, d}})
 		}
 	}

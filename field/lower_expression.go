@@ -70,7 +70,8 @@ func (f *scope) lowerValue(n *node) typed {
 
 // spend charges the work of functions: a short text can cause much of it.
 func (f *scope) spend(n *node, work int) {
-	if f.compiler.work += work; f.compiler.work > MaxWork {
+	f.compiler.work += work
+	if f.compiler.work > MaxWork {
 		panic(f.fail(n, "fewer calls", "the effect's functions expand to more than %d parts", MaxWork))
 	}
 }
@@ -235,14 +236,16 @@ func (f *scope) comparisonIsNoValue(n *node) error {
 // resolveCallee resolves a called name to a function of the text, a function of the library,
 // or (nil) a builtin, and checks the number of arguments.
 func (f *scope) resolveCallee(n *node) *function {
-	name, want := n.token.text, 0
+	name := n.token.text
+	b, isBuiltin := builtinOf(name)
+	want := b.operands
 	var fn *function
-	if b, ok := builtinOf(name); ok {
-		want = b.operands
-	} else if fn = f.compiler.function(name, f.function); fn != nil {
+	if !isBuiltin {
+		fn = f.compiler.function(name, f.function)
+		if fn == nil {
+			panic(f.fail(n, f.compiler.suggestFunction(name), "there is no function %s", name))
+		}
 		want = len(fn.args)
-	} else {
-		panic(f.fail(n, f.compiler.suggestFunction(name), "there is no function %s", name))
 	}
 	if have := len(n.args); have != want {
 		panic(f.fail(n, fmt.Sprintf("%d", want), "%s has %d arguments", name, have))

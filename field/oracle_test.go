@@ -58,7 +58,8 @@ func oracle(text *effectText, point [3]float32, env Env, out [3]float32) [3]floa
 		names[s.target.text] = result
 	}
 	for i := range out {
-		if out[i] = names["output"].v[i].f; out[i] != out[i] {
+		out[i] = names["output"].v[i].f
+		if out[i] != out[i] {
 			out[i] = 0
 		}
 	}
@@ -175,7 +176,8 @@ func oracleSin(a float32) float32 {
 	for _, k := range []float32{-76.54978, 81.601006, -41.341656, 6.283185} {
 		p = oracleFMA(p, w, k)
 	}
-	if p = float32(p * v); math.Signbit(float64(q)) {
+	p = float32(p * v)
+	if math.Signbit(float64(q)) {
 		return -p
 	}
 	return p

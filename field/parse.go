@@ -123,7 +123,8 @@ func (p *parser) statement(l *line, target token) {
 	for more := true; more; {
 		s.operands = append(s.operands, l.operand())
 		t := l.next()
-		if more = t.is(","); !more && t.kind != tokenEnd {
+		more = t.is(",")
+		if !more && t.kind != tokenEnd {
 			panic(l.unexpected(t, `"," and another operand, or the end of the line`))
 		}
 	}

@@ -76,7 +76,8 @@ func (p *expressionParser) chain(one, other string, operand func(*expressionPars
 
 // signed parses an operand with leading minus signs and trailing lanes.
 func (p *expressionParser) signed() *node {
-	if p.depth++; p.depth > MaxDepth {
+	p.depth++
+	if p.depth > MaxDepth {
 		panic(p.line.fail(p.token.column, `a name for a part of it: "let part = ..."`, "the expression is nested deeper than %d", MaxDepth))
 	}
 	defer func() { p.depth-- }()

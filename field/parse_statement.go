@@ -95,7 +95,8 @@ func (l *line) function() *function {
 		}
 		f.args = append(f.args, a.text)
 		t := l.next()
-		if more = t.is(","); !more && !t.is(")") {
+		more = t.is(",")
+		if !more && !t.is(")") {
 			panic(l.unexpected(t, `"," or ")"`))
 		}
 	}

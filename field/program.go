@@ -61,8 +61,10 @@ func (p *Program) bind(k cpu.Kernels) {
 	var withoutOrigin, withOrigin error
 	p.withoutOrigin, withoutOrigin = bind(p, k, false)
 	p.withOrigin, withOrigin = bind(p, k, true)
-	if p.interpreted = cmp.Or(withoutOrigin, withOrigin); p.interpreted == nil {
-		if p.measure(); p.Scratch() <= MaxScratch {
+	p.interpreted = cmp.Or(withoutOrigin, withOrigin)
+	if p.interpreted == nil {
+		p.measure()
+		if p.Scratch() <= MaxScratch {
 			return
 		}
 		p.interpreted = fmt.Errorf("planes and constants take %d float32s of scratch, more than %d", p.Scratch(), MaxScratch)

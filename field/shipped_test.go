@@ -69,7 +69,8 @@ func TestShipped(t *testing.T) {
 			n := len(points.X)
 			for i := range n {
 				for lane, plane := range [3][]float32{points.X, points.Y, points.Z} {
-					if plane[i] *= 60; boxed {
+					plane[i] *= 60
+					if boxed {
 						plane[i] = (box.Min[lane]+box.Max[lane])/2 + float32(plane[i]/120*(box.Max[lane]-box.Min[lane]))
 					}
 				}

@@ -426,7 +426,8 @@ func newGuardedPlanes(n, scratch int) *guardedPlanes {
 func (h *guardedPlanes) fill(rng *rand.Rand, values []float32) {
 	for _, plane := range [][]float32{h.points.X, h.points.Y, h.points.Z, h.out.X, h.out.Y, h.out.Z} {
 		for i := range plane {
-			if plane[i] = float32(rng.Float32()*16) - 6; rng.IntN(4) == 0 {
+			plane[i] = float32(rng.Float32()*16) - 6
+			if rng.IntN(4) == 0 {
 				plane[i] = values[rng.IntN(len(values))]
 			}
 		}

@@ -164,7 +164,8 @@ func TestWarmChangeReadersAllocateNothing(t *testing.T) {
 	step := func() {
 		s.Step()
 		often.Next()
-		if tick++; tick%5 == 0 {
+		tick++
+		if tick%5 == 0 {
 			seldom.Next()
 		}
 	}

@@ -197,7 +197,8 @@ func (c *Component[T]) Word(word uint32) *[64]T { return c.values.Word(word) }
 // MutWord is Word for writing: like Mut, it marks the slots of mask that have the
 // component. Only those values may be written.
 func (c *Component[T]) MutWord(word uint32, mask uint64) *[64]T {
-	if mask &= c.presence.Word(word); mask != 0 {
+	mask &= c.presence.Word(word)
+	if mask != 0 {
 		c.changes.add(word, mask)
 		c.w.dirty.SetWord(word, c.w.dirty.Word(word)|mask)
 	}

@@ -31,7 +31,8 @@ func tower(t *testing.T, w *world.World, kind world.KindID, height int) []world.
 func stepUntilAsleep(t testing.TB, w *world.World, limit int) uint64 {
 	t.Helper()
 	for range limit {
-		if w.Step(); w.Stats().Awake == 0 {
+		w.Step()
+		if w.Stats().Awake == 0 {
 			return w.Tick()
 		}
 	}

@@ -92,7 +92,8 @@ func ExampleRegisterLocal() {
 	_ = w.AddSystem(world.Before, "walk", func(w *world.World) {
 		for e, path := range world.Mut1(walking, paths) {
 			w.SetPosition(e, (*path)[0])
-			if *path = (*path)[1:]; len(*path) == 0 {
+			*path = (*path)[1:]
+			if len(*path) == 0 {
 				paths.DeferRemove(e)
 			}
 		}

@@ -74,7 +74,8 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 func (w *World) decodeImage(version uint32, read func([]byte) error) (*Image, error) {
 	d := &imageDecoder{version: version, read: read, w: w, img: &Image{version: version}}
 	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.volumes, d.rest} {
-		if part(); d.err != nil {
+		part()
+		if d.err != nil {
 			return nil, d.err
 		}
 	}

@@ -178,7 +178,8 @@ func (r *chunkReader) next() error {
 		return r.err
 	}
 	var raw uint32
-	if raw, r.err = r.frame(); r.err != nil || r.ended {
+	raw, r.err = r.frame()
+	if r.err != nil || r.ended {
 		return r.err
 	}
 	var err error

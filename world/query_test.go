@@ -295,7 +295,8 @@ func TestLoopsOverComponents(t *testing.T) {
 
 	met := 0
 	for e := range world.Mut1(all, a) {
-		if met++; met == 2 {
+		met++
+		if met == 2 {
 			a.Remove(list[2])
 			a.Remove(list[199])
 			require.Equal(t, list[1], e)

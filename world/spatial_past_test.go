@@ -74,7 +74,8 @@ func TestQueriesAtMomentsAgainstLists(t *testing.T) {
 				at.Fraction = 0
 			}
 			end := func(tick uint64) positions {
-				if tick = min(tick, newest); inStep && tick == newest {
+				tick = min(tick, newest)
+				if inStep && tick == newest {
 					return positionsOf(w)
 				}
 				return ends[tick]
@@ -348,7 +349,8 @@ func BenchmarkWithinAt(b *testing.B) {
 		})
 		b.Run("ray of 63 m/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if list = list[:0]; back == 0 {
+				list = list[:0]
+				if back == 0 {
 					list = w.AppendRay(list, from, to, 1)
 				} else {
 					list = w.AppendRayAt(list, at, from, to, 1)

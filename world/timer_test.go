@@ -193,7 +193,8 @@ func TestTimerModel(t *testing.T) {
 			for _, e := range bySlot {
 				if x, ok := want[e]; ok && x.due == c.Tick() {
 					expected = append(expected, fmt.Sprintf("%d: %v %d", c.Tick(), e, x.n))
-					if x.due += uint64(x.every); x.every == 0 {
+					x.due += uint64(x.every)
+					if x.every == 0 {
 						delete(want, e)
 					} else {
 						want[e] = x

@@ -16,7 +16,8 @@ type triple struct {
 }
 
 func (a *assembler) triple(kind byte) (t triple) {
-	if t.accumulator = kind == 'A'; t.accumulator {
+	t.accumulator = kind == 'A'
+	if t.accumulator {
 		return t
 	}
 	if kind == 'T' {

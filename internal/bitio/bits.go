@@ -196,7 +196,8 @@ func (r *Reader) last(at int) (last uint64) {
 
 // Skip consumes n bits that Peek returned.
 func (r *Reader) Skip(n uint) {
-	if r.pos += int(n); r.pos > len(r.buf)*8 {
+	r.pos += int(n)
+	if r.pos > len(r.buf)*8 {
 		r.overrun()
 	}
 }
@@ -235,7 +236,8 @@ func (r *Reader) ReadGolomb(k uint, most uint32) uint32 {
 	} else {
 		r.Skip(ones + 1 + low)
 	}
-	if v -= 1 << (k & 63); v > uint64(most) {
+	v -= 1 << (k & 63)
+	if v > uint64(most) {
 		r.Fail("number %d, at most %d is allowed", v, most)
 		return 0
 	}

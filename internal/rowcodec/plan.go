@@ -196,7 +196,8 @@ func CheckRows(s *schema.Schema) error {
 		bits += wire.MaxExactBits
 	}
 	for i := range s.Components() {
-		if bits += longestPart(s, i); bits > wire.MaxRowBytes*8 {
+		bits += longestPart(s, i)
+		if bits > wire.MaxRowBytes*8 {
 			c := s.Component(i)
 			return fmt.Errorf("schema: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or exclude some (-)",
 				c.Name, c.Type, bits, wire.MaxRowBytes*8)

@@ -140,7 +140,8 @@ func (u *unit) appendResiduals(w *bitio.Writer, headSigned int, values []uint32,
 			extra, n = uint64(now), width
 		}
 		coded, length := code.of(symbol)
-		if n += length; count+n > 56 {
+		n += length
+		if count+n > 56 {
 			w.Write(ready, count)
 			ready, count = 0, 0
 		}
@@ -156,7 +157,8 @@ func (u *unit) appendResiduals(w *bitio.Writer, headSigned int, values []uint32,
 func (u *unit) readResiduals(r *bitio.Reader, headSigned, signs int, values []uint32, missed int64, f *prediction) int64 {
 	expected := f.residuals[:min(len(values), maxResiduals)]
 	for i := 0; i < len(expected); i++ {
-		if i, missed = u.readPlain(r, i, headSigned, signs, values, missed, expected); i < len(expected) {
+		i, missed = u.readPlain(r, i, headSigned, signs, values, missed, expected)
+		if i < len(expected) {
 			values[i], missed = u.readAny(r, i, i < headSigned, -int64(signs>>(i&63)&1), missed, &expected[i])
 		}
 	}

@@ -316,7 +316,8 @@ func readTableSet(c *bitio.Cursor) *tableSet {
 	}
 	for _, w := range s.weights() {
 		// Varint requires the shortest form because the version hashes the bytes.
-		if *w = int32(c.Varint(MaxWeight, "tables: a weight")); c.Err() != nil {
+		*w = int32(c.Varint(MaxWeight, "tables: a weight"))
+		if c.Err() != nil {
 			return s
 		}
 	}

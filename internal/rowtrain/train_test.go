@@ -38,7 +38,8 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 			v.Facing[2], v.Facing[3] = float32(math.Sin(spin*at)), float32(math.Cos(spin*at))
 			row := rowtest.NewRow(s, 1)
 			s.Quantise(0, &v, row.Values)
-			if values = append(values, row.Values); step >= 3 {
+			values = append(values, row.Values)
+			if step >= 3 {
 				rows = append(rows, rowtrain.Sample{
 					Row: row, Past: &rowcodec.Past{Base: values[step-2], Older: values[step-3], Age: 6, Gap: 3},
 				})

@@ -116,7 +116,8 @@ func allowedTokens(c *complaints, tokens token.Tokens) bool {
 		case token.MappingKeyType:
 			return refuse(p, "`?` keys are not allowed", "`key: value`")
 		case token.SequenceStartType, token.MappingStartType:
-			if flow++; flow > MaxFlowNesting {
+			flow++
+			if flow > MaxFlowNesting {
 				return refuse(p, "brackets are nested too deeply", fmt.Sprintf("at most %d", MaxFlowNesting))
 			}
 		case token.SequenceEndType, token.MappingEndType:
@@ -129,7 +130,8 @@ func allowedTokens(c *complaints, tokens token.Tokens) bool {
 			if t.Prev != nil {
 				key = placeOf(t.Prev)
 			}
-			if keys++; keys > MaxKeys {
+			keys++
+			if keys > MaxKeys {
 				return refuse(key, "the file has too many keys", fmt.Sprintf("at most %d", MaxKeys))
 			}
 			if flow == 0 && key.column > MaxBlockColumn {

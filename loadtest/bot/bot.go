@@ -103,7 +103,8 @@ func newBot(number int, c Config) *bot {
 		renaming:   map[uint32]string{},
 		combat:     newCombat(),
 	}
-	if b.oracle.foreign = !c.Game.scenes; b.oracle.foreign {
+	b.oracle.foreign = !c.Game.scenes
+	if b.oracle.foreign {
 		return b
 	}
 	b.hear()

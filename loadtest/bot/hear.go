@@ -196,7 +196,8 @@ func (w *window[T]) add(v T) {
 		w.order = append(w.order, v)
 	} else {
 		old := w.order[w.next]
-		if w.count[old]--; w.count[old] == 0 {
+		w.count[old]--
+		if w.count[old] == 0 {
 			delete(w.count, old)
 		}
 		w.order[w.next] = v

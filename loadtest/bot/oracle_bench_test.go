@@ -120,7 +120,8 @@ func BenchmarkOraclesInTurns(b *testing.B) {
 			b.StartTimer()
 		}
 		all[at].observe(&n, c.random.IntN)
-		if at++; at == oracles {
+		at++
+		if at == oracles {
 			rounds = append(rounds, time.Since(began))
 		}
 	}

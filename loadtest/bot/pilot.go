@@ -57,7 +57,8 @@ func (p *pilot) turn() {
 		p.speed = 0
 	}
 	p.left = shortestLeg + p.rng.IntN(longestLeg-shortestLeg)
-	if p.curve = -p.curve; p.curve != 0 && p.speed == 0 {
+	p.curve = -p.curve
+	if p.curve != 0 && p.speed == 0 {
 		p.speed = 1
 	}
 }

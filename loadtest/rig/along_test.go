@@ -54,7 +54,8 @@ func (b *football) kicked(by *footballer) bool {
 func (b *football) roll() {
 	for _, axis := range [2][2]*float32{{&b.X, &b.VX}, {&b.Z, &b.VZ}} {
 		at, v := axis[0], axis[1]
-		if *at += float32(*v * (1.0 / 64)); *at > 30 || *at < -30 {
+		*at += float32(*v * (1.0 / 64))
+		if *at > 30 || *at < -30 {
 			*at, *v = min(max(*at, -30), 30), -*v
 		}
 		*v *= 31.0 / 32
@@ -193,7 +194,8 @@ func (m *match) chase(p *mate, seed uint64) func() stride {
 func chase(seed uint64, way func() (x, z float32)) func() stride {
 	r, frame, in := rand.New(rand.NewPCG(seed, 1)), 0, stride{}
 	return func() stride {
-		if frame++; frame%12 == 0 {
+		frame++
+		if frame%12 == 0 {
 			dx, dz := way()
 			x, z := float64(dx)+r.NormFloat64()/2, float64(dz)+r.NormFloat64()/2
 			l := math.Hypot(x, z) + 0.1
@@ -230,7 +232,8 @@ func TestPredictAlongAlone(t *testing.T) {
 		for range 1800 {
 			require.NoError(t, m.rig.Step())
 			tick := uint32(len(m.truth))
-			if missed = missed || !ada.agreed(tick-1, tick); missed {
+			missed = missed || !ada.agreed(tick-1, tick)
+			if missed {
 				break
 			}
 			b, ok := ada.balls.State(m.ball)
@@ -272,7 +275,8 @@ func TestPredictAlongTogether(t *testing.T) {
 			n := ada.own.Stats()
 			if at != 0 && n.Confirmed >= last {
 				took := m.rig.Now() - at
-				if longest = max(longest, took); took > 2*(flightLink.Delay+flightLink.Jitter)+time.Second/30 {
+				longest = max(longest, took)
+				if took > 2*(flightLink.Delay+flightLink.Jitter)+time.Second/30 {
 					late++
 				}
 				at, learned, last = 0, learned+1, tick+1
@@ -373,7 +377,8 @@ func TestPredictAlongExactBody(t *testing.T) {
 		frame := 0
 		c.EachFrame(60, func() error {
 			in := stride{}
-			if frame++; frame > 180 && frame%180 < 90 {
+			frame++
+			if frame > 180 && frame%180 < 90 {
 				in = steer()
 			}
 			tick, err := c.SetInputValue(&in)

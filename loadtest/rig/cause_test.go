@@ -54,7 +54,8 @@ func TestCausesOfManyDeaths(t *testing.T) {
 	require.Empty(t, causes)
 	want := map[bulk.Handle]uint8{}
 	for i, h := range all {
-		if want[h] = 0; i < mortal {
+		want[h] = 0
+		if i < mortal {
 			want[h] = uint8(i)
 			require.True(t, w.DestroyBecause(h, uint8(i)))
 		}

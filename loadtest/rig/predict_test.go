@@ -229,7 +229,8 @@ func TestPushOfExactBody(t *testing.T) {
 			if pushed == 0 || n.Confirmed < pushed {
 				return
 			}
-			if predicted[n.Predicted] = b; pushed != 0 {
+			predicted[n.Predicted] = b
+			if pushed != 0 {
 				longest = max(longest, f.rig.Now()-at)
 				pushed = 0
 				pushes++

@@ -328,7 +328,8 @@ func (f *prediction) lead(t *codingTables) (margin int) {
 		if abs(v) == most && i > f.largest {
 			t.cover("two largest components")
 		}
-		if sizes = append(sizes, abs(v)); abs(v) > most || abs(v) == most && t.is("the last of the largest components") {
+		sizes = append(sizes, abs(v))
+		if abs(v) > most || abs(v) == most && t.is("the last of the largest components") {
 			f.largest = i
 		}
 		if t.is("the largest component has a sign") && v > f.facing[f.largest] {
@@ -381,7 +382,8 @@ func (s *pageDecoder) codedRow(t *codingTables, parts []codecPart, mask uint32, 
 func (r *partReader) part() {
 	digits, read := make([]int, len(r.p.units)), 0
 	for g, span := range r.p.groups {
-		if r.head(g, digits); r.is("units follow the head of their group") {
+		r.head(g, digits)
+		if r.is("units follow the head of their group") {
 			r.units(span[0], span[1], digits)
 			read = span[1]
 		}
@@ -452,7 +454,8 @@ func (r *partReader) unit(j, digit int) {
 	one := u.fields[0]
 	switch u.kind {
 	case "b":
-		if r.out[u.index] = 1 - r.out[u.index]; r.is("a changed bool is 1") {
+		r.out[u.index] = 1 - r.out[u.index]
+		if r.is("a changed bool is 1") {
 			r.out[u.index] = 1
 		}
 	case "p":
@@ -527,11 +530,13 @@ func (r *partReader) number(index int, fd pageField) {
 		move = r.shift(r.mul(d, r.past.r), 16)
 	}
 	if fd.linear || r.is("all numbers are predicted") {
-		if expected += move; fd.kind == "range" {
+		expected += move
+		if fd.kind == "range" {
 			expected = r.inRange(expected, ring-1, "predicted ranges are in a ring")
 		} else if expected < 0 || expected >= ring {
 			r.cover("predicted around the ring %t", expected < 0)
-			if expected = (expected%ring + ring) % ring; r.is("predicted numbers are clamped") {
+			expected = (expected%ring + ring) % ring
+			if r.is("predicted numbers are clamped") {
 				expected = min(max(base+move, 0), ring-1)
 			}
 		}
@@ -585,12 +590,14 @@ func (r *partReader) magnitude(symbol, lane, negative int) int64 {
 	}
 	switch {
 	case lane < 2 && negative == 1:
-		if d = -1 - d; r.is("negative magnitudes are absolute values") {
+		d = -1 - d
+		if r.is("negative magnitudes are absolute values") {
 			d++
 		}
 	case lane < 2:
 	case (d != 0 || r.is("0 has a sign")) && r.s.read(1) == 1:
-		if d = -d; r.is("lanes 2 to 7 code one less") {
+		d = -d
+		if r.is("lanes 2 to 7 code one less") {
 			d--
 		}
 	}
@@ -658,7 +665,8 @@ func (r *partReader) addMiss(lane, symbol int, far int64) {
 		r.f.feature[5] = r.mag(r.missedTurn)
 		return
 	}
-	if r.missed += far; lane < 3 && r.is("positions are not summed") {
+	r.missed += far
+	if lane < 3 && r.is("positions are not summed") {
 		r.missed -= far
 	}
 	r.f.feature[3] = r.mag(r.missed)

@@ -66,7 +66,8 @@ func minus(a, b vector) vector { return vector{a[0] - b[0], a[1] - b[1], a[2] - 
 // size is |v|.
 func (m *probe) size(v ...int64) (sum int64) {
 	for _, c := range v {
-		if sum += abs(c); m.is("|v| is the largest component") {
+		sum += abs(c)
+		if m.is("|v| is the largest component") {
 			sum = max(sum-abs(c), abs(c))
 		}
 	}

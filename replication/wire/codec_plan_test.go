@@ -198,7 +198,8 @@ func (s *pageDecoder) codingSet(lengths func(int) []byte) *codingSet {
 		for {
 			c := s.read(8)
 			u |= c & 0x7f << shift
-			if shift += 7; c < 0x80 {
+			shift += 7
+			if c < 0x80 {
 				return int64(u>>1) ^ -int64(u&1)
 			}
 		}

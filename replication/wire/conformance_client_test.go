@@ -545,7 +545,8 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 		return "unreadable"
 	}
 	if in.fold(rows) != h.fold && c.keeps(foldChecked) {
-		if c.faults++; !c.keeps(faultyNotAcknowledged) {
+		c.faults++
+		if !c.keeps(faultyNotAcknowledged) {
 			c.acknowledge(h.seq)
 		}
 		c.unless(noEventsOfFaults, h)
@@ -609,7 +610,8 @@ func (c *pageClient) apply(h pageState, rows []*pageRow, entities []*pageEntity)
 func (c *pageClient) acknowledge(seq uint64) {
 	s := c.session
 	s.applied[seq] = true
-	if s.newest = max(s.newest, seq); !c.keeps(newestIsHighest) {
+	s.newest = max(s.newest, seq)
+	if !c.keeps(newestIsHighest) {
 		s.newest = seq
 	}
 }
@@ -698,7 +700,8 @@ func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageRe
 			for _, text := range e.texts {
 				x.Texts = append(x.Texts, []byte(text))
 			}
-			if now[e.handle] = x; !before.entities[e.handle].equal(x) {
+			now[e.handle] = x
+			if !before.entities[e.handle].equal(x) {
 				got.Entities = append(got.Entities, x)
 			}
 		}

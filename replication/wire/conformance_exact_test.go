@@ -227,7 +227,8 @@ func (s exactPage) extension(detail uint64) (l extensionLine) {
 }
 
 func (s exactPage) kind(l *extensionLine) {
-	if l.Kind = uint32(s.uvarint("kind")); l.Kind >= 1<<16 && s.keeps(addedKindBound) {
+	l.Kind = uint32(s.uvarint("kind"))
+	if l.Kind >= 1<<16 && s.keeps(addedKindBound) {
 		s.fail("kind %d", l.Kind)
 	}
 	for i, name := range []string{"inverse mass", "coupling", "radius", "friction", "restitution"} {
@@ -338,7 +339,8 @@ func (s exactPage) audit(seq uint32, handles []bulk.Handle, bodies []bodyState) 
 		if b.Awake {
 			awake = 1
 		}
-		if values = append(values, awake, b.Rest); !s.keeps(auditAwakeFirst) {
+		values = append(values, awake, b.Rest)
+		if !s.keeps(auditAwakeFirst) {
 			values[8], values[9] = values[9], values[8]
 		}
 		if !s.keeps(auditIndexFirst) {

@@ -127,7 +127,8 @@ func (r *schemaReader) sections() {
 		r.must(motions == 0, schemaMotionOnce)
 		r.motion()
 	}
-	if r.must(r.is("input"), schemaInputPresent); r.is("input") {
+	r.must(r.is("input"), schemaInputPresent)
+	if r.is("input") {
 		r.input()
 	}
 	for r.is("command") {

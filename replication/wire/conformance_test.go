@@ -179,7 +179,8 @@ func (s *pageDecoder) wholeRow(schema []pageComponent, mask uint32, owned bool) 
 func (s *pageDecoder) golomb(k int, name string) uint64 {
 	from, ones := s.bit, 0
 	for s.read(1) == 1 {
-		if ones++; ones+k > 32 {
+		ones++
+		if ones+k > 32 {
 			s.fail("%s: too long", name)
 		}
 	}
@@ -193,11 +194,13 @@ func (s *pageDecoder) golomb(k int, name string) uint64 {
 
 // baseline reads a baseline, section 8.
 func (s *pageDecoder) baseline(tick uint64) (age, gap uint64) {
-	if age = s.golomb(4, "age"); age >= tick && s.keeps(baseFromTick1) {
+	age = s.golomb(4, "age")
+	if age >= tick && s.keeps(baseFromTick1) {
 		s.fail("age %d at tick %d", age, tick)
 	}
 	if age > 0 {
-		if gap = s.golomb(2, "gap"); gap > 0 && gap >= tick-age && s.keeps(olderFromTick1) {
+		gap = s.golomb(2, "gap")
+		if gap > 0 && gap >= tick-age && s.keeps(olderFromTick1) {
 			s.fail("gap %d before tick %d", gap, tick-age)
 		}
 	}
@@ -316,7 +319,8 @@ func (s *pageDecoder) rowHeaders(h pageState) (rows []*pageRow) {
 		}
 		row := &pageRow{slot: slot + skip, age: usualAge, gap: usualGap}
 		if s.readNamed(1, "own baseline") == 1 {
-			if row.age, row.gap = s.baseline(h.tick); row.age == usualAge && row.gap == usualGap && s.keeps(ownBaselineDiffers) {
+			row.age, row.gap = s.baseline(h.tick)
+			if row.age == usualAge && row.gap == usualGap && s.keeps(ownBaselineDiffers) {
 				s.fail("own baseline equals the usual one")
 			}
 		}
@@ -508,7 +512,8 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		r.Handle = bulk.Handle(generation<<32 | index)
 	}
 	number := func() {
-		if r.Number = uint32(detail); detail == 31 && s.keeps(numberFollows) {
+		r.Number = uint32(detail)
+		if detail == 31 && s.keeps(numberFollows) {
 			r.Number = uint32(s.uvarint("number")) + uint32(s.pick(numberLess31, 31, 0))
 		}
 	}
@@ -523,7 +528,8 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		}
 		if detail&4 == 4 {
 			form := s.readNamed(8, "form and back")
-			if r.Exact = (wire.Exact{Form: wire.Form(form&3 + 1), Back: uint8(form >> 2)}); !s.keeps(backInEnter) {
+			r.Exact = (wire.Exact{Form: wire.Form(form&3 + 1), Back: uint8(form >> 2)})
+			if !s.keeps(backInEnter) {
 				r.Exact = wire.Exact{Form: wire.Form(form>>6 + 1), Back: uint8(form & 63)}
 			}
 		}
@@ -538,7 +544,8 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		row.expectEnd()
 		s.notes = row.notes
 		if detail&2 == 2 && s.keeps(textsFlag) {
-			if r.Data = s.bytes("texts", 8192); len(r.Data) == 0 {
+			r.Data = s.bytes("texts", 8192)
+			if len(r.Data) == 0 {
 				s.fail("no texts")
 			}
 		}
@@ -546,8 +553,10 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		r.Reason = wire.Reason(detail)
 		handle()
 	case 3:
-		if handle(); detail == 1 && s.keeps(causeFollows) {
-			if r.Cause = uint8(s.readNamed(8, "cause")); r.Cause == 0 && s.keeps(causeNot0) {
+		handle()
+		if detail == 1 && s.keeps(causeFollows) {
+			r.Cause = uint8(s.readNamed(8, "cause"))
+			if r.Cause == 0 && s.keeps(causeNot0) {
 				s.fail("cause 0")
 			}
 		}
@@ -561,7 +570,8 @@ func (s *pageDecoder) record(schema []pageComponent, c *structureContent) wire.R
 		number()
 		r.Data = s.bytes("event", 1024)
 	case 6:
-		if r.Number = uint32(s.uvarint("provisional index")); detail == 1 {
+		r.Number = uint32(s.uvarint("provisional index"))
+		if detail == 1 {
 			handle()
 		}
 	case 7:
@@ -600,7 +610,8 @@ func (s *pageDecoder) input() wire.Input {
 	in.Ack.Structure = uint32(s.readNamed(32, "structure"))
 	for range s.uvarint("inputs") {
 		t := wire.TickInput{Tick: uint32(s.readNamed(32, "input tick")), Data: []byte{}}
-		if t.Back = uint32(s.uvarint("view")); t.Back > 0 {
+		t.Back = uint32(s.uvarint("view"))
+		if t.Back > 0 {
 			t.Fraction = uint8(s.readNamed(8, "view fraction"))
 		}
 		for range s.uvarint("input length") {

@@ -265,7 +265,8 @@ func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick uint32) (l
 	case wire.ExtendEffectChanged:
 		e := r.EffectChanged()
 		l.Op = "changed"
-		if effect(e.Effect); e.HasPath {
+		effect(e.Effect)
+		if e.HasPath {
 			l.What, l.Path = 1, pathOf(&e.Path)
 		}
 		if e.HasParams {

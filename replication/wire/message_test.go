@@ -248,7 +248,8 @@ func TestAppendRowHeaders(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		baseline := func() (b wire.Baseline) {
-			if b.Age = edge(t, "age", 32); b.Age != 0 {
+			b.Age = edge(t, "age", 32)
+			if b.Age != 0 {
 				b.Gap = edge(t, "gap", 32)
 			}
 			return b

@@ -208,7 +208,8 @@ func (m *probe) firstWrong(t testing.TB, cases []*rowCase, files map[string][]by
 		parts := map[bool][]codecPart{false: m.parts(schema, false), true: m.parts(schema, true)}
 		for j := range c.Rows {
 			if row := &c.Rows[j]; row.misreadBy(&page, parts[row.Owned]) {
-				if rows++; rows == 1 {
+				rows++
+				if rows == 1 {
 					line = c.first + j
 				}
 			}

@@ -312,7 +312,8 @@ func (g *rowMaker) states(mask uint32, owned bool, age, gap uint32) (states [3][
 		reach, spread := g.IntN(34), g.IntN(34)
 		for _, f := range c.fields {
 			j, k := index, index+f.values
-			if index = k; mask>>i&1 == 0 || f.owner && !owned {
+			index = k
+			if mask>>i&1 == 0 || f.owner && !owned {
 				continue
 			}
 			g.fresh(f, older[j:k])
@@ -360,7 +361,8 @@ func (g *rowMaker) candidate() (row codeRow) {
 	}
 	row.Owned = g.one(2)
 	row.Age, row.Gap = g.span(), g.span()
-	if g.extreme = g.one(8) || g.components[0].fields[0].largest == 1<<32-2 && g.one(2); g.extreme {
+	g.extreme = g.one(8) || g.components[0].fields[0].largest == 1<<32-2 && g.one(2)
+	if g.extreme {
 		row.Age, row.Gap = 32+g.Uint32N(9), 1
 	}
 	states := g.states(row.Mask, row.Owned, row.Age, row.Gap)
@@ -453,7 +455,8 @@ func (g *rowMaker) read(row *codeRow) (occurs []string) {
 	page := g.page
 	page.probe = &probe{covered: func(key string) { occurs = append(occurs, g.to.Tables+" "+key) }}
 	values, err := row.read(&page, codecParts(g.components, row.Owned))
-	if row.Values = values; err != nil {
+	row.Values = values
+	if err != nil {
 		row.Error, row.About = wire.BadMessage.String(), err.Error()
 		occurs = []string{g.to.Case + anyNumber.ReplaceAllString(row.About, "#")}
 	}
@@ -603,7 +606,8 @@ func kill(t testing.TB, makers []*rowMaker, files map[string][]byte, m mutant) {
 	for _, g := range makers {
 		for i := range g.to.Rows {
 			if notices(g, &g.to.Rows[i]) {
-				if kills++; kills == killsEach {
+				kills++
+				if kills == killsEach {
 					return
 				}
 			}
@@ -612,10 +616,12 @@ func kill(t testing.TB, makers []*rowMaker, files map[string][]byte, m mutant) {
 	for try := range 40_000 {
 		g := makers[try%len(makers)]
 		row := g.candidate()
-		if g.read(&row); notices(g, &row) {
+		g.read(&row)
+		if notices(g, &row) {
 			t.Logf("candidate %d notices: %s", try, m.name)
 			g.to.Rows = append(g.to.Rows, row)
-			if kills++; kills == killsEach {
+			kills++
+			if kills == killsEach {
 				return
 			}
 		}

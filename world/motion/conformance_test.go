@@ -266,7 +266,8 @@ func (m *reading) step() {
 
 func (m *reading) move() {
 	for _, b := range m.bodies {
-		if b.was = b.p; b.awake {
+		b.was = b.p
+		if b.awake {
 			m.moveBody(b)
 		}
 	}

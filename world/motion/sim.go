@@ -222,7 +222,8 @@ func (m *Sim) TickWithin(most int) (points int, ok bool) {
 		return points, false
 	}
 	more, ok := m.settle(most - points)
-	if points += more; !ok {
+	points += more
+	if !ok {
 		return points, false
 	}
 	for i := range m.sources {
@@ -239,7 +240,8 @@ func (m *Sim) step(most int) (points int, ok bool) {
 		return 0, true
 	}
 	m.gatherForces()
-	if points = m.bound(m.awake); points > most {
+	points = m.bound(m.awake)
+	if points > most {
 		points = m.forces.blockWork(&m.bodies, m.awake)
 	}
 	if points > most {
@@ -269,7 +271,8 @@ func (m *Sim) settle(most int) (points int, ok bool) {
 			m.rested = append(m.rested, int32(row))
 		}
 	}
-	if points = m.bound(len(m.rested)); points > most {
+	points = m.bound(len(m.rested))
+	if points > most {
 		points = m.batch.workAt(&m.forces, b, m.rested)
 	}
 	if points > most {

@@ -312,7 +312,8 @@ func TestEffectsElsewhereHaveNoInfluence(t *testing.T) {
 		if i%4 == 1 && e.Mode == Wind {
 			near = append(near, e)
 		}
-		if all = append(all, far); i%4 == 1 && e.Mode == Wind {
+		all = append(all, far)
+		if i%4 == 1 && e.Mode == Wind {
 			all = append(all, e)
 		}
 	}

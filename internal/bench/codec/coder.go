@@ -150,7 +150,8 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 	}
 	at := 0
 	for range reader.ReadGolomb(countOrder, uint32(len(c.still))) {
-		if at += int(reader.ReadGolomb(gapOrder, cubes)); at >= len(c.still) {
+		at += int(reader.ReadGolomb(gapOrder, cubes))
+		if at >= len(c.still) {
 			return fmt.Errorf("a gap extends beyond the last row")
 		}
 		c.remember(c.still[at])

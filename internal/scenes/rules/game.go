@@ -170,7 +170,8 @@ func firstName(session string) string {
 	for len(name) > 0 && !utf8.ValidString(name) && utf8.ValidString(session) {
 		name = name[:len(name)-1] // within a character
 	}
-	if name = strings.TrimSpace(name); !validName(name) {
+	name = strings.TrimSpace(name)
+	if !validName(name) {
 		return "player"
 	}
 	return name
