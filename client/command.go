@@ -124,7 +124,7 @@ func (s *Session) sendCommand(m wire.Command, wishes []uint32, answer *schema.Me
 	m.ID, m.View = s.command, s.commandView()
 	s.wishes.sent(&m, s.commands)
 	f := &Future{
-		name: m.Name, answer: answer, provisional: m.Provisional, wishes: m.Wishes,
+		name: m.Name, answer: answer, provisional: m.FirstProvisional, wishes: m.Provisionals,
 		result: Result{ID: m.ID, Target: m.Target}, await: s.await,
 	}
 	s.unanswered = append(s.unanswered, f)

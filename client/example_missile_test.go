@@ -27,14 +27,14 @@ func ExampleClient_Provisional() {
 		Listen: "127.0.0.1:0", World: w, Schema: messages,
 		Game: server.Game{Commands: []server.Command{
 			server.OnCommand(launch, func(s *server.Session, _ world.Entity, args launchMissile) error {
-				if !s.IsWish(args.Missile) {
+				if !s.IsProvisional(args.Missile) {
 					return &wire.Error{Code: wire.BadArguments}
 				}
 				e, err := w.Spawn(missile, world.Vec3{}, world.Vec3{X: 30})
 				if err != nil {
-					return err // nothing is granted: the wish is rejected
+					return err // nothing is bound: the handle is rejected
 				}
-				return s.Grant(args.Missile, e)
+				return s.Bind(args.Missile, e)
 			}),
 		}},
 	})

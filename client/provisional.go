@@ -280,20 +280,20 @@ func setWishes(m *wire.Command, indexes []uint32) error {
 	if n == 0 {
 		return nil
 	}
-	if n > wire.MaxWishes || indexes[n-1]-indexes[0] != uint32(n-1) {
-		return fmt.Errorf("client: command %q has %d provisional handles: want at most %d, taken one right after the other", m.Name, n, wire.MaxWishes)
+	if n > wire.MaxProvisionals || indexes[n-1]-indexes[0] != uint32(n-1) {
+		return fmt.Errorf("client: command %q has %d provisional handles: want at most %d, taken one right after the other", m.Name, n, wire.MaxProvisionals)
 	}
-	m.Provisional, m.Wishes = indexes[0], uint8(n)
+	m.FirstProvisional, m.Provisionals = indexes[0], uint8(n)
 	return nil
 }
 
 // sent notes that a command was sent, as number of the session.
 func (w *wishes) sent(m *wire.Command, number uint32) {
-	for i := range uint32(m.Wishes) {
-		*w.at(m.Provisional + i) = wish{state: inCommand, command: number}
+	for i := range uint32(m.Provisionals) {
+		*w.at(m.FirstProvisional + i) = wish{state: inCommand, command: number}
 	}
-	if m.Wishes > 0 {
-		w.nextSent = m.Provisional + uint32(m.Wishes)
+	if m.Provisionals > 0 {
+		w.nextSent = m.FirstProvisional + uint32(m.Provisionals)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestDo(t *testing.T) {
 		require.Equal(t, "eat", sent.Name)
 		require.Equal(t, walker, sent.Target)
 		require.Zero(t, sent.View, "nothing was shown")
-		require.Zero(t, sent.Wishes)
+		require.Zero(t, sent.Provisionals)
 		var got eat
 		require.NoError(t, s.Command(0).Args.ReadValue(sent.Args, &got))
 		require.Equal(t, args, got)

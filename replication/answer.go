@@ -5,11 +5,11 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Grant tells the client that h is the entity that its provisional handle index stands for
-// (H7). The Answer becomes the next structure record and so precedes the Enter of h. Grant
+// Bind tells the client that h is the entity that its provisional handle index stands for
+// (H7). The Answer becomes the next structure record and so precedes the Enter of h. Bind
 // returns false and tells nothing unless h is live and new: in no frame that a snapshot was
 // made from, or the client might have it already.
-func (v *Viewer) Grant(index uint32, h bulk.Handle) bool {
+func (v *Viewer) Bind(index uint32, h bulk.Handle) bool {
 	if v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil {
 		return false
 	}

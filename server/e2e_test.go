@@ -514,7 +514,7 @@ func TestAdmin(t *testing.T) {
 		`worldd_system_duration_seconds{phase="after",system="idle",quantile="1"}`, "worldd_tick_overruns_total", `worldd_entities{state="awake"}`,
 		`worldd_clients{transport="quic"} 1`, `worldd_handshakes_total{result="ok"} 1`, `worldd_datagrams_total{dir="out",result="sent"}`,
 		`worldd_bytes_total{component="state",dir="out"}`, `worldd_bytes_total{component="body",dir="coded"}`, `worldd_bytes_total{component="state headers",dir="coded"}`, `worldd_handle_verdicts_total{side="server",verdict="stale"}`,
-		`worldd_commands_total{result="executed"}`, `worldd_wishes_total{result="granted"}`, "go_goroutines", "worldd_send_queue_depth",
+		`worldd_commands_total{result="executed"}`, `worldd_provisional_handles_total{result="bound"}`, "go_goroutines", "worldd_send_queue_depth",
 		`worldd_rows_total{bits="coded"}`, `worldd_rows_total{bits="copied"}`, `worldd_structure_records_total{op="enter"}`, `worldd_structure_records_total{op="text"}`,
 		`worldd_bytes_total{component="text fields",dir="coded"}`, `worldd_bytes_total{component="reliable events",dir="coded"}`, `worldd_bytes_total{component="unreliable events",dir="coded"}`, `worldd_events_total{kind="unreliable",result="dropped"}`,
 		"worldd_snapshot_age_seconds_bucket", "worldd_send_queue_bytes_count", `worldd_tick_quantile_seconds{quantile="0.99"}`,

@@ -2,10 +2,10 @@ package server
 
 import "github.com/worldd/worldd/server/session"
 
-// Errors of Session.Send and Session.Grant.
+// Errors of Session.Send and Session.Bind.
 var (
 	// ErrEventRefused is Session.Send's error for a client with too many unsent events.
-	ErrEventRefused = session.ErrEventRefused
-	ErrNotWished    = session.ErrNotWished
-	ErrNotNew       = session.ErrNotNew
+	ErrEventRefused   = session.ErrEventRefused
+	ErrNotProvisional = session.ErrNotProvisional
+	ErrNotNew         = session.ErrNotNew
 )

@@ -91,8 +91,8 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	}
 	counter(r.Sessions.Executed, "worldd_commands_total", "Commands, by result.", "result", "executed")
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
-	counter(r.Sessions.WishesGranted, "worldd_wishes_total", "Provisional handles in commands and inputs, by result.", "result", "granted")
-	counter(r.Sessions.WishesRejected, "worldd_wishes_total", "Provisional handles in commands and inputs, by result.", "result", "rejected")
+	counter(r.Sessions.ProvisionalsBound, "worldd_provisional_handles_total", "Provisional handles in commands and inputs, by result.", "result", "bound")
+	counter(r.Sessions.ProvisionalsRejected, "worldd_provisional_handles_total", "Provisional handles in commands and inputs, by result.", "result", "rejected")
 	collectCodes(r.Sessions.Rejections, true, "worldd_command_rejections_total", "Rejected commands, by code.", counter)
 	collectEnds(r.Sessions.Refused, r.Sessions.Closed, counter)
 	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may reconnect.")

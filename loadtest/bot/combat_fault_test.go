@@ -19,12 +19,12 @@ import (
 func TestFaultIsReportedInCombat(t *testing.T) {
 	t.Cleanup(func() { fault.Inject("") })
 	for name, broken := range map[string]string{
-		"SwapWishes":     "B12",
-		"KeepRefused":    "B12",
-		"GrantQuietly":   "B5",
-		"ShootNow":       "B13",
-		"ShootPresent":   "B13",
-		"PredictExactly": "B14",
+		"SwapProvisionals": "B12",
+		"KeepRefused":      "B12",
+		"BindQuietly":      "B5",
+		"ShootNow":         "B13",
+		"ShootPresent":     "B13",
+		"PredictExactly":   "B14",
 	} {
 		t.Run(name, func(t *testing.T) {
 			fault.Inject(name)

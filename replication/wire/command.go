@@ -13,17 +13,18 @@ type Command struct {
 	Name   string
 	Target bulk.Handle // the entity it concerns; 0: none
 	Args   []byte      // as the schema declares the command: a message body, or one msgpack value or none
-	// Wishes is how many provisional handles the command names, for entities that it would
-	// create; Provisional is the index of the first. They ascend over the session.
-	Provisional uint32
-	Wishes      uint8
+	// Provisionals is how many provisional handles the command names, for entities that it would
+	// create. FirstProvisional is the index of the first; the others follow it. Indexes ascend over
+	// the session.
+	FirstProvisional uint32
+	Provisionals     uint8
 	// View is the moment of the world that the client drew, in 1/256 ticks; 0: not told.
 	View uint64
 }
 
 var commandElements = []element{
 	number("id", math.MaxUint32), text("name", MaxName), handleElement("target"), binaryOf("args", MaxCommandArgs),
-	number("provisional", math.MaxUint32), number("wishes", MaxWishes), number("view", 1<<40-1),
+	number("provisional", math.MaxUint32), number("provisionals", MaxProvisionals), number("view", 1<<40-1),
 }
 
 // Type returns TypeCommand.
@@ -45,8 +46,8 @@ func ParseCommand(body []byte) (Command, error) {
 	if m.Name == "" {
 		return Command{}, bad("command without a name")
 	}
-	if m.Wishes == 0 && m.Provisional != 0 || uint64(m.Provisional)+uint64(m.Wishes) > math.MaxUint32 {
-		return Command{}, bad("%d provisional handles from index %d", m.Wishes, m.Provisional)
+	if m.Provisionals == 0 && m.FirstProvisional != 0 || uint64(m.FirstProvisional)+uint64(m.Provisionals) > math.MaxUint32 {
+		return Command{}, bad("%d provisional handles from index %d", m.Provisionals, m.FirstProvisional)
 	}
 	return m, nil
 }

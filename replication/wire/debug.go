@@ -31,7 +31,7 @@ func (m Refused) String() string {
 
 // String shows all fields.
 func (m Command) String() string {
-	return fmt.Sprintf("Command{id %d, %q, target %v, args %x, %d wishes from %d, view %d}", m.ID, m.Name, m.Target, m.Args, m.Wishes, m.Provisional, m.View)
+	return fmt.Sprintf("Command{id %d, %q, target %v, args %x, %d provisional handles from %d, view %d}", m.ID, m.Name, m.Target, m.Args, m.Provisionals, m.FirstProvisional, m.View)
 }
 
 // String shows all fields.
@@ -77,7 +77,7 @@ func (r Record) String() string {
 	case OpEvent:
 		return fmt.Sprintf("event %d, %d bytes", r.Number, len(r.Data))
 	case OpAnswer:
-		return fmt.Sprintf("answer to wish %d: %v", r.Number, r.Handle)
+		return fmt.Sprintf("answer to provisional handle %d: %v", r.Number, r.Handle)
 	case OpExtension:
 		return r.describeExtension()
 	}

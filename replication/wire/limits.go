@@ -117,8 +117,8 @@ const (
 	MaxTextFields = MaxComponents * MaxFieldsPerComponent
 	MaxTexts      = 8 << 10
 
-	// MaxWishes bounds the provisional handles that one command names.
-	MaxWishes = 16
+	// MaxProvisionals bounds the provisional handles that one command names.
+	MaxProvisionals = 16
 
 	// MaxView bounds how many ticks before its own tick an input's view moment may lie.
 	MaxView = 1<<16 - 1

@@ -46,7 +46,7 @@ func TestLimitsFrames(t *testing.T) {
 	const most64 = 1<<64 - 1
 	for _, m := range []wire.Message{
 		wire.Hello{Protocol: 1<<16 - 1, Schema: most64, Epoch: most64, Session: most64, Secret: make([]byte, wire.SecretBytes), Structure: 1<<32 - 1, Token: make([]byte, wire.MaxToken), Name: name, Room: name, Abilities: wire.Simulates},
-		wire.Command{ID: 1<<32 - 1, Name: name, Target: most64, Args: append([]byte{0xc5, 1021 >> 8, 1021 & 0xff}, make([]byte, wire.MaxCommandArgs-3)...), Provisional: 1<<32 - 1 - wire.MaxWishes, Wishes: wire.MaxWishes, View: 1<<40 - 1},
+		wire.Command{ID: 1<<32 - 1, Name: name, Target: most64, Args: append([]byte{0xc5, 1021 >> 8, 1021 & 0xff}, make([]byte, wire.MaxCommandArgs-3)...), FirstProvisional: 1<<32 - 1 - wire.MaxProvisionals, Provisionals: wire.MaxProvisionals, View: 1<<40 - 1},
 		wire.Bye{Code: 1<<16 - 1, Text: text},
 		wire.Resync{},
 		wire.Arrived{},
@@ -101,7 +101,7 @@ func TestProtocolPageHasTheTables(t *testing.T) {
 		fmt.Sprintf("| command arguments; answers; events | %s bytes each |", comma(wire.MaxCommandArgs)),
 		fmt.Sprintf("| one text field; all of an entity | %s; %s bytes |", comma(wire.MaxTextField), comma(wire.MaxTexts)),
 		fmt.Sprintf("| schema text; its commands; its events; fields of one | %s bytes; %d; %d; %d |", comma(wire.MaxSchemaText), wire.MaxCommands, wire.MaxEvents, wire.MaxFieldsPerComponent),
-		fmt.Sprintf("| provisional handles of a command | %d |", wire.MaxWishes),
+		fmt.Sprintf("| provisional handles of a command | %d |", wire.MaxProvisionals),
 		fmt.Sprintf("| view moment before its input | %s ticks |", comma(wire.MaxView)),
 		fmt.Sprintf("| inputs in a datagram; one input | %d; %d bytes |", wire.MaxInputs, wire.MaxInputBytes),
 		fmt.Sprintf("| msgpack nesting | %d |", wire.MaxMsgpackDepth),

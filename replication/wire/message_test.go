@@ -407,17 +407,17 @@ func TestMovedHasAnAddress(t *testing.T) {
 	}
 }
 
-func TestCommandWishes(t *testing.T) {
+func TestCommandProvisionals(t *testing.T) {
 	rejected := func(body []byte) {
 		_, err := wire.ParseCommand(body)
 		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%x", body)
 	}
-	for _, m := range []wire.Command{{Provisional: 1}, {Provisional: 1<<32 - 1, Wishes: 1}} {
+	for _, m := range []wire.Command{{FirstProvisional: 1}, {FirstProvisional: 1<<32 - 1, Provisionals: 1}} {
 		m.Name = "x"
 		rejected(m.Append(nil))
 	}
 	// Numbers beyond their limits are written over the numbers of a command.
-	body := wire.Command{Name: "x", Wishes: wire.MaxWishes}.Append(nil)
+	body := wire.Command{Name: "x", Provisionals: wire.MaxProvisionals}.Append(nil)
 	body[len(body)-2]++
 	rejected(body)
 	body = wire.Command{Name: "x", View: 1<<40 - 1}.Append(nil)

@@ -286,7 +286,7 @@ func samples(t testing.TB) []sample {
 	header.Fold = wire.Fold16(fold)
 	return []sample{
 		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë", Room: "arena 7", Abilities: wire.Simulates}, wire.ParseHello),
-		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}, Provisional: 40, Wishes: 2, View: 1234<<8 | 77}, wire.ParseCommand),
+		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}, FirstProvisional: 40, Provisionals: 2, View: 1234<<8 | 77}, wire.ParseCommand),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
 		ofMessage("pad", wire.Pad{}, wire.ParsePad),
 		ofMessage("resync", wire.Resync{}, wire.ParseResync),

@@ -25,7 +25,7 @@ type sink struct {
 	newest  uint32
 	records uint32
 	inputs  [1]wire.TickInput
-	wish    [4]byte
+	stick   [4]byte
 	buf     []byte
 }
 
@@ -55,7 +55,7 @@ func (c *sink) Close(wire.Code, string) {}
 
 // answer sends the client's input datagram.
 func (c *sink) answer(t testing.TB, tick uint32) {
-	c.inputs[0] = wire.TickInput{Tick: tick, Data: c.wish[:]}
+	c.inputs[0] = wire.TickInput{Tick: tick, Data: c.stick[:]}
 	in := wire.Input{Stamp: tick | 1, Ack: wire.Ack{Seen: c.newest > 0, Newest: c.newest, Structure: c.records}, Inputs: c.inputs[:]}
 	c.buf = in.Append(c.buf[:0])
 	if _, err := c.server.ReceiveDatagram(c.buf); err != nil {
@@ -72,9 +72,9 @@ func TestTickAllocatesNothing(t *testing.T) {
 	raw := testSchema(t)
 	requireNoAllocations(t, raw, session.OnRawInput(func(*session.Session, uint64, []byte) {}))
 	typed := testSchema(t)
-	type wish struct{ X, Z int16 } // the 4 bytes of sink.wish
-	requireNoAllocations(t, typed, session.OnInput(schema.DefineInput[wish](typed), func(s *session.Session, _ uint64, in wish) {
-		if _, viewed := s.View(); viewed || in != (wish{}) {
+	type stick struct{ X, Z int16 } // the 4 bytes of sink.stick
+	requireNoAllocations(t, typed, session.OnInput(schema.DefineInput[stick](typed), func(s *session.Session, _ uint64, in stick) {
+		if _, viewed := s.View(); viewed || in != (stick{}) {
 			t.Fatal(in)
 		}
 	}))
@@ -86,12 +86,12 @@ func TestTickWithReferencesAllocatesNothing(t *testing.T) {
 		t.Skip("the audits allocate")
 	}
 	s := testSchema(t)
-	type wish struct { // the 4 bytes of sink.wish
+	type stick struct { // the 4 bytes of sink.stick
 		At bulk.Handle `net:"ref"`
 		N  uint32      `net:"bits=31"`
 	}
-	requireNoAllocations(t, s, session.OnInput(schema.DefineInput[wish](s), func(s *session.Session, _ uint64, in wish) {
-		if s.IsWish(in.At) || in != (wish{}) {
+	requireNoAllocations(t, s, session.OnInput(schema.DefineInput[stick](s), func(s *session.Session, _ uint64, in stick) {
+		if s.IsProvisional(in.At) || in != (stick{}) {
 			t.Fatal(in)
 		}
 	}))

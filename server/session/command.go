@@ -14,7 +14,7 @@ func (s *Session) execute(commands []wire.Command) {
 			return
 		}
 		result := s.runCommand(&commands[i])
-		granted := s.endCommand(&commands[i])
+		bound := s.endCommand(&commands[i])
 		stats := &s.core.stats
 		stats.Commands++
 		s.handled++
@@ -27,7 +27,7 @@ func (s *Session) execute(commands []wire.Command) {
 			}
 			stats.Rejections[result.Code]++
 		}
-		if granted > 0 || restsOnStructure(&result) {
+		if bound > 0 || restsOnStructure(&result) {
 			s.sendStructure()
 		}
 		s.sendMessage(wire.TypeResult, result.Append(nil))
@@ -53,7 +53,7 @@ func (s *Session) sendStructure() {
 // for entities.
 func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 	r = wire.Result{ID: c.ID, Target: c.Target, Verdict: wire.Live}
-	allowed, ascending := s.commands.AllowN(s.core.now, 1), s.beginCommand(c)
+	allowed, ascending := s.commands.AllowN(s.core.now, 1), s.provisionals.nameInCommand(c)
 	if c.Target != 0 {
 		r.Verdict = s.viewer.Judge(c.Target)
 		s.core.stats.countVerdict(c.Target, r.Verdict)

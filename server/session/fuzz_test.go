@@ -35,7 +35,7 @@ func FuzzSession(f *testing.F) {
 
 // FuzzTyped sends arguments and inputs of any bytes: either they are well-formed and reach the
 // game as the schema restores them, or the game sees nothing. A provisional handle that is no
-// wish of its command is malformed.
+// provisional handle of its command is malformed.
 func FuzzTyped(f *testing.F) {
 	d := newTypedServer(f)
 	for _, in := range []toss{{}, {Speed: 3, At: bulk.NewHandle(5, 2), Shout: "é"}, {At: bulk.NewHandle(1<<24-1, 1<<31|1)}} {

@@ -16,10 +16,10 @@ import (
 // Command is the game's function for a command. OnCommand, OnQuery and OnRawCommand make
 // one. The function's target is live and in the client's interest set, or zero if the
 // command names no entity (H2). Handles in its arguments are unchecked: Session.Resolve
-// tells whether the client may know them, and Session.IsWish whether one is the client's name
-// for an entity that the command would create (see Session.Grant). An error rejects the command: a *wire.Error with
-// its own code, for example BadArguments, and any other with CommandRefused. The client
-// receives the code, and text only from a *Rejection.
+// tells whether the client may know them, and Session.IsProvisional whether one is the client's
+// name for an entity that the command would create (see Session.Bind). An error rejects the command:
+// a *wire.Error with its own code, for example BadArguments, and any other with CommandRefused. The
+// client receives the code, and text only from a *Rejection.
 type Command struct {
 	name         string
 	args, answer reflect.Type // nil: raw arguments; no answer
@@ -41,7 +41,7 @@ type inputFunc func(s *Session, tick uint64, data []byte) error
 var errBadArguments = &wire.Error{Code: wire.BadArguments}
 
 // OnCommand returns f as the function of a command. If the arguments are malformed, or hold a
-// provisional handle that is no wish of the command, the answer is BadArguments and f is not
+// provisional handle that the command does not name, the answer is BadArguments and f is not
 // called.
 func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, target world.Entity, args Args) error) Command {
 	if f == nil {
@@ -97,8 +97,7 @@ func OnRawCommand(name string, f func(s *Session, target world.Entity, args []by
 }
 
 // OnInput returns f as the function for inputs: see Game.Input. A malformed input ends the session
-// with BadMessage.
-// Handles in the input are unchecked, as in a command's arguments. A provisional one reaches f
+// with BadMessage. Handles in the input are unchecked, as in a command's arguments. A provisional one reaches f
 // once, with the first applied input that names it, and is null in the others.
 func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, input T)) Input {
 	if f == nil {
@@ -110,7 +109,7 @@ func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, in
 			if err := m.Parse(data, body); err != nil {
 				return err
 			}
-			s.noteInputWishes(m, body)
+			s.provisionals.nameInInput(m, body)
 			*input = *new(T) // fields that the schema leaves out are zero
 			if err := m.Restore(body, input); err != nil {
 				return err
@@ -135,11 +134,11 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 	}}
 }
 
-// readArgs reads the arguments of a command. A provisional handle among them is a wish of the
-// command: the game would take any other for an entity of the client's.
+// readArgs reads the arguments of a command. A provisional handle among them must be one that the
+// command names: the game would take any other for an entity of the client's.
 func (s *Session) readArgs(m *schema.Message, data []byte, args any) error {
 	var body schema.Payload
-	if m.Parse(data, &body) != nil || !s.checkWishes(m, &body) || m.Restore(&body, args) != nil {
+	if m.Parse(data, &body) != nil || !s.checkProvisionals(m, &body) || m.Restore(&body, args) != nil {
 		return errBadArguments
 	}
 	return nil

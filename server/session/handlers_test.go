@@ -304,12 +304,12 @@ func TestViewAndHistory(t *testing.T) {
 
 // A Command's provisional handles ascend over the session; a Result without an Answer
 // rejects them. A provisional target is Stale.
-func TestWishes(t *testing.T) {
+func TestProvisionals(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
 	c.want("controls its entity", wire.TypeControl)
-	ask := func(first uint32, wishes uint8, name string) wire.Code {
-		c.send(wire.Command{ID: 1, Name: name, Provisional: first, Wishes: wishes})
+	ask := func(first uint32, provisionals uint8, name string) wire.Code {
+		c.send(wire.Command{ID: 1, Name: name, FirstProvisional: first, Provisionals: provisionals})
 		return c.result().Code
 	}
 	require.Equal(t, wire.OK, ask(0, 1, "poke"))

@@ -19,27 +19,24 @@ type Session struct {
 	startTick uint64
 	endTick   uint64 // the tick at which the Admission expires
 
-	name        string
-	user        string
-	value       any
-	joined      bool // Join has returned
-	entity      world.Entity
-	announced   world.Entity // the controlled entity as last sent to the client
-	viewer      *replication.Viewer
-	silentTicks int // ticks since the last datagram, or since the session is away
-	progress    progress
-	inputs      inputs
-	commands    *rate.Limiter
-	handled     uint32 // commands executed or rejected so far; wraps
-	nextWish    uint32 // lowest index of a provisional handle that the next command may name
-	wishes      []wish // of the command or input being executed
-	// nextInputWish is the lowest index of a provisional handle that is new in an input.
-	nextInputWish uint64
-	view          view // of the command or input being executed
-	resyncs       *rate.Limiter
-	diverged      bool // OnDiverge has been called
-	kicked        *wire.Error
-	endReason     *wire.Error // why it ended
+	name         string
+	user         string
+	value        any
+	joined       bool // Join has returned
+	entity       world.Entity
+	announced    world.Entity // the controlled entity as last sent to the client
+	viewer       *replication.Viewer
+	silentTicks  int // ticks since the last datagram, or since the session is away
+	progress     progress
+	inputs       inputs
+	commands     *rate.Limiter
+	handled      uint32 // commands executed or rejected so far; wraps
+	provisionals provisionals
+	view         view // of the command or input being executed
+	resyncs      *rate.Limiter
+	diverged     bool // OnDiverge has been called
+	kicked       *wire.Error
+	endReason    *wire.Error // why it ended
 
 	abilities wire.Abilities
 	moves     bool // to the room moving, at the end of the receive phase

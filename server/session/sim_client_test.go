@@ -55,9 +55,9 @@ type simClient struct {
 	names    client.Component[Identity]
 	seats    client.Component[Seat]
 	departed departed
-	sparks   map[uint32]bool // unreliable events that arrived
-	wished   []*simWish      // sent, in order
-	aimed    *simWish        // of the next aims inputs; may be nil
+	sparks   map[uint32]bool   // unreliable events that arrived
+	named    []*simProvisional // sent, in order
+	aimed    *simProvisional   // of the next aims inputs; may be nil
 	aims     int
 	owed     owed
 }

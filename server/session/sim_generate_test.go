@@ -40,7 +40,7 @@ func generate(seed uint64, viewers int) *script {
 		return serverHooks[g.rng.IntN(len(serverHooks))] + ":" + do
 	})
 	g.names()
-	g.wishes()
+	g.provisionals()
 	g.clean()
 	g.starved()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })

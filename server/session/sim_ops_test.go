@@ -220,8 +220,8 @@ func (c *simClient) do(o op) {
 		if len(s.order) > 0 {
 			c.command(s.order[nth(o.args[1], len(s.order))].handle)
 		}
-	case "wish":
-		c.wish(o.args[1])
+	case "name":
+		c.nameInCommand(o.args[1])
 	case "aim":
 		c.aim(o.args[1])
 	case "ask":

@@ -208,7 +208,7 @@ func (c *simClient) judgeAll() {
 		c.of(s.order[n-1]) // extends c.known to every life
 		c.ofServer(s.order[n-1])
 	}
-	c.judgeWishes()
+	c.judgeProvisionals()
 	serves := c.sent.joined && c.liveSession() != nil
 	c.interest()
 	for i, l := range s.order {
@@ -382,7 +382,7 @@ func (c *simClient) unsettled() *failure {
 		return lacks("R11", "%d events have not arrived", n)
 	}
 	if n := c.unended(); n > 0 {
-		return lacks("H7", "%d wishes have no answer", n)
+		return lacks("H7", "%d provisional handles have no answer", n)
 	}
 	if len(c.intents) > 0 {
 		return lacks("H2", "%d commands have no answer", len(c.intents))

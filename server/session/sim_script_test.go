@@ -80,8 +80,8 @@ var operations = map[string]string{
 	"poke":      "viewer handle",      // commands any handle ever issued
 	"touch":     "viewer entity",      // commands an entity in its view
 	"ask":       "viewer handle any",  // asks a typed question; clients then send typed inputs
-	"wish":      "viewer which",       // commands one or two entities to be made
-	"aim":       "viewer inputs",      // its next inputs wish for an entity
+	"name":      "viewer which",       // commands one or two entities to be made
+	"aim":       "viewer inputs",      // its next inputs name an entity to be made
 	"simulate":  "viewers",            // a set of bits: these viewers, modulo 8, simulate
 	"toss":      "kind x z vx vz",     // spawns a body of a kind that only such scripts have
 	"hit":       "entity vx vz",       // an impulse

@@ -144,7 +144,7 @@ func (t *coverage) add(o coverage) {
 	t.sparked += o.sparked
 	t.newborn += o.newborn
 	t.causes += o.causes
-	t.granted += o.granted
+	t.bound += o.bound
 	t.stillborn += o.stillborn
 	t.cleanCoverage.add(&o.cleanCoverage)
 	for i := range t.ends {
@@ -172,9 +172,9 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"reliable events": t.told, "unreliable events": t.sparked, "events after an Enter": t.newborn, "deaths with a cause": t.causes,
 		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,
 		"questions answered": t.answered, "typed inputs": t.pushed, "views checked": t.views,
-		"changes of texts": t.renames,
-		"wishes granted":   t.granted, "granted entities that died at once": t.stillborn, "wishes that waited": t.ends[open],
-		"wishes that became real": t.ends[becameReal], "wishes rejected": t.ends[wasRejected],
+		"changes of texts":          t.renames,
+		"provisional handles bound": t.bound, "bound entities that died at once": t.stillborn, "provisional handles that waited": t.ends[open],
+		"provisional handles that became real": t.ends[becameReal], "provisional handles rejected": t.ends[wasRejected],
 	} {
 		require.NotZero(tb, n, "%s: none", name)
 	}

@@ -185,9 +185,9 @@ type coverage struct {
 	sparked    int    // unreliable events that arrived
 	newborn    int    // events that followed an Enter
 	causes     int    // deaths sent with a cause
-	granted    int    // wishes granted by the game
+	bound      int    // provisional handles bound by the game
 	stillborn  int    // of these, entities that died at once
-	ends       [3]int // wishes, by how they ended; while open, for each tick
+	ends       [3]int // provisional handles, by how they ended; while open, for each tick
 	cleanCoverage
 }
 

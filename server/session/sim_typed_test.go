@@ -19,7 +19,7 @@ import (
 
 type (
 	// Ask and Stick hold a number that no other message has. About and At are any handle
-	// ever issued, and At may be a wish.
+	// ever issued, and At may be a provisional handle.
 	Ask struct {
 		Token uint32
 		About bulk.Handle `net:"ref"`
@@ -59,10 +59,10 @@ type question struct {
 }
 
 type pushed struct {
-	stick   Stick
-	wish    *simWish // at which it aims; may be nil
-	tick    uint32   // that it is for
-	applied bool
+	stick       Stick
+	provisional *simProvisional // at which it aims; may be nil
+	tick        uint32          // that it is for
+	applied     bool
 }
 
 // refusedToken reports whether the game refuses the question.
@@ -70,7 +70,7 @@ func refusedToken(token uint32) bool { return token%5 == 0 }
 
 func (s *sim) declareTyped() {
 	s.typed = typed{
-		on:   s.script.has("ask") || s.script.has("wish") || s.script.has("aim"),
+		on:   s.script.has("ask") || s.script.has("name") || s.script.has("aim"),
 		asks: map[uint32]*question{}, sticks: map[uint32]*pushed{}, summons: map[uint32]*summons{},
 		aimed: map[*session.Session]uint32{},
 	}
@@ -188,27 +188,27 @@ func (c *simClient) push(at time.Duration) {
 	c.session.Render(at)
 	s.typed.touched++
 	stick := Stick{s.typed.touched, s.anyHandle(s.tick), float32(s.tick%1024-512) / 512}
-	h, wish := c.aimAt()
-	if wish != nil {
+	h, provisional := c.aimAt()
+	if provisional != nil {
 		stick.At = h
 	}
 	tick, err := c.session.SetInputValue(&stick, at)
 	s.must(err)
-	if wish != nil {
+	if provisional != nil {
 		if stick.At = c.forwarded(h); stick.At != h {
-			wish = nil
+			provisional = nil
 		} else {
-			wish.tick = max(wish.tick, tick)
+			provisional.tick = max(provisional.tick, tick)
 		}
 	}
-	s.typed.sticks[stick.Seq] = &pushed{stick: stick, wish: wish, tick: tick}
+	s.typed.sticks[stick.Seq] = &pushed{stick: stick, provisional: provisional, tick: tick}
 }
 
 // pushed is the game's function for inputs.
 func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 	sent := s.typed.sticks[in.Seq]
-	if sent != nil && sent.wish != nil && sent.wish.handle.Index() < s.typed.aimed[p] {
-		sent.stick.At, sent.wish = 0, nil // not new, after an input with the same wish or a later one
+	if sent != nil && sent.provisional != nil && sent.provisional.handle.Index() < s.typed.aimed[p] {
+		sent.stick.At, sent.provisional = 0, nil // not new, after an input with the same provisional handle or a later one
 	}
 	switch {
 	case sent == nil || sent.stick != in:
@@ -219,9 +219,9 @@ func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 		s.fail("typed", "input %d was applied twice", in.Seq)
 	}
 	sent.applied = true
-	if sent.wish != nil {
-		s.typed.aimed[p] = sent.wish.handle.Index() + 1
-		s.decide(p, sent.wish, int(in.Seq))
+	if sent.provisional != nil {
+		s.typed.aimed[p] = sent.provisional.handle.Index() + 1
+		s.decide(p, sent.provisional, int(in.Seq))
 	}
 	s.coverage.pushed++
 	s.judgeView(p, s.clientOf(p))

@@ -20,7 +20,7 @@ import (
 
 // textStock makes the cases about texts, events and other messages of the game.
 type textStock struct {
-	wishStock
+	provisionalStock
 	codec *rowcodec.Codec
 }
 
@@ -36,7 +36,7 @@ const (
 func textCases(t *testing.T) []vectors.Case {
 	s, err := vectors.TextsSchema()
 	require.NoError(t, err)
-	k := &textStock{wishStock{t: t, schema: s}, rowcodec.New(s, rowcodec.DefaultTables())}
+	k := &textStock{provisionalStock{t: t, schema: s}, rowcodec.New(s, rowcodec.DefaultTables())}
 	k.enterTexts()
 	k.wrongEnters()
 	k.changedTexts()

@@ -39,12 +39,12 @@ type Stats struct {
 	PredictionFaults uint64
 	// CommandVerdicts counts targets by wire.Verdict. Provisional ones, which Results call
 	// Stale, are counted as wire.Provisional.
-	CommandVerdicts [5]uint64
-	WishesGranted   uint64 // provisional handles that became entities
-	WishesRejected  uint64
-	Rejections      map[wire.Code]uint64
-	Closed          map[wire.Code]uint64
-	Panics          [hooks]uint64 // contained, by Hook
+	CommandVerdicts      [5]uint64
+	ProvisionalsBound    uint64 // provisional handles that became entities
+	ProvisionalsRejected uint64
+	Rejections           map[wire.Code]uint64
+	Closed               map[wire.Code]uint64
+	Panics               [hooks]uint64 // contained, by Hook
 }
 
 // Stats returns a copy of the counters.

@@ -57,7 +57,7 @@ func (g *Game) shoot(s *server.Session, _ world.Entity, shot messages.Shoot) (me
 	return answer, nil
 }
 
-// launch makes a missile for each wish with a life. A missile's name has its serial and its
+// launch makes a missile for each provisional handle with a life. A missile's name has its serial and its
 // maker's identity.
 func (g *Game) launch(s *server.Session, _ world.Entity, l messages.Launch) error {
 	w, p := g.scene.World, g.players[s]
@@ -72,16 +72,16 @@ func (g *Game) launch(s *server.Session, _ world.Entity, l messages.Launch) erro
 		return &server.Rejection{Code: wire.RateLimited, Text: fmt.Sprintf("%d launches a second", launchesSec)}
 	}
 	velocity := direction(l.Aim).Scale(missileSpeed)
-	for i, wish := range []world.Entity{l.Left, l.Right} {
+	for i, provisional := range []world.Entity{l.Left, l.Right} {
 		life := [2]uint8{l.LeftLife, l.RightLife}[i]
-		if life == 0 || !s.IsWish(wish) {
+		if life == 0 || !s.IsProvisional(provisional) {
 			continue
 		}
 		missile, err := g.scene.Launch(from, velocity, uint32(life), MissileName(2*l.Serial+uint32(i), maker.Number()))
 		if err != nil {
 			return &server.Rejection{Text: err.Error()}
 		}
-		if err := s.Grant(wish, missile); err != nil {
+		if err := s.Bind(provisional, missile); err != nil {
 			return err
 		}
 	}

@@ -404,7 +404,7 @@ func TestReconnect(t *testing.T) {
 	require.Equal(t, ship, ann.client.Controlled())
 }
 
-// A player whose wish to play was lost with the connection says so again.
+// A player whose command to play was lost with the connection says so again.
 func TestReconnectBeforePlaying(t *testing.T) {
 	b := newTable(t, 1, rig.Link{Delay: 200 * time.Millisecond})
 	ann, c := b.sit("ann", func(p *Player) func() error {

@@ -289,8 +289,8 @@ func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
 		return err
 	}
 	a.seeker.Set(missile, Seeker{Target: l.Target, Owner: t.Ship, Fuse: a.world.Tick() + fuseTicks})
-	if s.IsWish(l.Missile) {
-		return s.Grant(l.Missile, missile) // the client's own name now stands for this missile
+	if s.IsProvisional(l.Missile) {
+		return s.Bind(l.Missile, missile) // the client's own name now stands for this missile
 	}
 	return nil
 }

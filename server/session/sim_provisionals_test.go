@@ -10,11 +10,11 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// In some seeds clients wish for entities, in commands and in inputs. The game grants some of
-// the wishes, of which some die before they enter any view. The oracle knows which wish was
-// granted which entity, and compares that with what the client resolves (H7).
+// In some seeds clients name entities to be made, in commands and in inputs. The game binds some of
+// the provisional handles; some of these entities die before they enter any view. The oracle knows
+// the entity of each handle, and compares it with what the client resolves (H7).
 
-// Summon holds a number that no other message has, and two wishes, the second perhaps none.
+// Summon holds a number that no other message has, and two provisional handles, the second perhaps none.
 type Summon struct {
 	Token uint32
 	A, B  bulk.Handle `net:"ref"`
@@ -22,35 +22,35 @@ type Summon struct {
 
 // summons is a Summon that a client sent.
 type summons struct {
-	client   *simClient
-	args     Summon
-	wishes   []*simWish
-	executed bool
+	client       *simClient
+	args         Summon
+	provisionals []*simProvisional
+	executed     bool
 }
 
-// simWish is a provisional handle of a client.
-type simWish struct {
+// simProvisional is a provisional handle of a client.
+type simProvisional struct {
 	handle  bulk.Handle
 	input   bool        // of inputs
 	tick    uint32      // of the newest of these
 	seen    bool        // the game received it
-	entity  bulk.Handle // granted by the game, in a session
+	entity  bulk.Handle // bound by the game, in a session
 	in      sessionKey
 	refused bool // the server has said so
-	end     wishEnd
+	end     provisionalEnd
 }
 
-// wishEnd is how a wish ended for its client.
-type wishEnd uint8
+// provisionalEnd is how a provisional handle ended for its client.
+type provisionalEnd uint8
 
 const (
-	open wishEnd = iota
+	open provisionalEnd = iota
 	becameReal
 	wasRejected
 )
 
-// takeWish returns a new wish of the client, or nil if it has too many.
-func (c *simClient) takeWish(input bool) *simWish {
+// takeProvisional returns a new provisional handle of the client, or nil if it has too many.
+func (c *simClient) takeProvisional(input bool) *simProvisional {
 	h, err := c.session.Provisional()
 	if err == client.ErrTooManyProvisional {
 		return nil
@@ -59,11 +59,11 @@ func (c *simClient) takeWish(input bool) *simWish {
 	if v := c.session.Resolve(h); v != wire.Provisional || c.session.Real(h) != 0 {
 		c.sim.fail("H7", "client %d has a new provisional handle %v, and calls it %v", c.number, h, v)
 	}
-	return &simWish{handle: h, input: input}
+	return &simProvisional{handle: h, input: input}
 }
 
-// wish sends a command with one or two wishes.
-func (c *simClient) wish(which int) {
+// nameInCommand sends a command that names one or two entities.
+func (c *simClient) nameInCommand(which int) {
 	s := c.sim
 	if !c.session.Joined() || len(c.intents) > wire.MaxUnanswered/2 {
 		return
@@ -71,11 +71,11 @@ func (c *simClient) wish(which int) {
 	s.typed.touched++
 	m := &summons{client: c, args: Summon{Token: s.typed.touched}}
 	for i := range 1 + which%2 {
-		x := c.takeWish(false)
+		x := c.takeProvisional(false)
 		if x == nil {
 			return
 		}
-		m.wishes = append(m.wishes, x)
+		m.provisionals = append(m.provisionals, x)
 		if i == 0 {
 			m.args.A = x.handle
 		} else {
@@ -84,27 +84,27 @@ func (c *simClient) wish(which int) {
 	}
 	asked, err := c.session.Do(0, &m.args)
 	s.must(err)
-	c.wished = append(c.wished, m.wishes...)
+	c.named = append(c.named, m.provisionals...)
 	s.typed.summons[m.args.Token] = m
 	c.intents[asked.ID()] = intent{summons: m}
 }
 
-// aim makes the next inputs name a new wish.
+// aim makes the next inputs name a new provisional handle.
 func (c *simClient) aim(inputs int) {
 	if _, ok := c.session.Welcome(); ok {
-		c.aimed, c.aims = c.takeWish(true), 1+nth(inputs, 4)
+		c.aimed, c.aims = c.takeProvisional(true), 1+nth(inputs, 4)
 	}
 }
 
-// aimAt returns the handle that the next input names, and the wish that the server may grant
-// for it.
-func (c *simClient) aimAt() (bulk.Handle, *simWish) {
+// aimAt returns the handle that the next input names, and the provisional handle that the
+// server may bind.
+func (c *simClient) aimAt() (bulk.Handle, *simProvisional) {
 	x := c.aimed
 	if x == nil || c.aims == 0 {
 		return 0, nil
 	}
-	if c.aims--; len(c.wished) == 0 || c.wished[len(c.wished)-1] != x {
-		c.wished = append(c.wished, x)
+	if c.aims--; len(c.named) == 0 || c.named[len(c.named)-1] != x {
+		c.named = append(c.named, x)
 	}
 	return x.handle, x
 }
@@ -127,11 +127,11 @@ func (s *sim) summoned(p *session.Session, _ world.Entity, args Summon) error {
 	if c := s.clientOf(p); c != nil && c != m.client {
 		s.fail("H7", "%+v of client %d was executed for client %d", args, m.client.number, c.number)
 	}
-	for i := range m.wishes {
+	for i := range m.provisionals {
 		if args.Token%2 == 0 {
-			i = len(m.wishes) - 1 - i
+			i = len(m.provisionals) - 1 - i
 		}
-		s.decide(p, m.wishes[i], int(args.Token)>>1+3*i)
+		s.decide(p, m.provisionals[i], int(args.Token)>>1+3*i)
 	}
 	s.call("command")
 	if refusedToken(args.Token) {
@@ -140,10 +140,10 @@ func (s *sim) summoned(p *session.Session, _ world.Entity, args Summon) error {
 	return nil
 }
 
-// decide grants a wish an entity, or does not.
-func (s *sim) decide(p *session.Session, x *simWish, how int) {
-	if x.seen || !p.IsWish(x.handle) {
-		s.fail("H7", "the game received the wish %v for the second time, or it is none", x.handle)
+// decide binds a provisional handle to an entity, or does not.
+func (s *sim) decide(p *session.Session, x *simProvisional, how int) {
+	if x.seen || !p.IsProvisional(x.handle) {
+		s.fail("H7", "the game received the provisional handle %v for the second time, or it is none", x.handle)
 	}
 	x.seen = true
 	at, _ := s.world.Position(p.Entity()) // the origin if it has none
@@ -161,25 +161,25 @@ func (s *sim) decide(p *session.Session, x *simWish, how int) {
 	if h == 0 {
 		return
 	}
-	s.must(p.Grant(x.handle, h))
-	if p.IsWish(x.handle) || p.Grant(x.handle, h) != session.ErrNotWished {
-		s.fail("H7", "the wish %v was granted twice", x.handle)
+	s.must(p.Bind(x.handle, h))
+	if p.IsProvisional(x.handle) || p.Bind(x.handle, h) != session.ErrNotProvisional {
+		s.fail("H7", "the provisional handle %v was bound twice", x.handle)
 	}
 	x.entity, x.in = h, sessionKey{s.epoch, p.ID()}
 	if c := s.clientOf(p); c != nil {
 		c.noteSentHandle(s.lives[h])
 	}
-	if s.coverage.granted++; nth(how, 6) == 3 {
+	if s.coverage.bound++; nth(how, 6) == 3 {
 		s.world.Destroy(h)
 		s.coverage.stillborn++
 	}
 }
 
-// noteAnswer checks an Answer that the server writes: it says what the game granted, once, and
+// noteAnswer checks an Answer that the server writes: it says what the game bound, once, and
 // precedes the entity's Enter.
 func (c *simClient) noteAnswer(r wire.Record) {
 	s := c.sim
-	x := c.wishOf(r.Number)
+	x := c.provisionalOf(r.Number)
 	switch {
 	case x == nil || r.Handle != x.entity || r.Handle == 0 && !x.input:
 		s.fail("H7", "client %d is sent the answer %v to %v, which the game did not give", c.number, r.Handle, wire.ProvisionalHandle(r.Number))
@@ -195,13 +195,13 @@ func (c *simClient) noteAnswer(r wire.Record) {
 }
 
 // answersIn reports whether there are Answers among the records after one number, up to another.
-// A snapshot that claims to precede them rejects wishes that they grant.
+// A snapshot that claims to precede them rejects provisional handles that they bind.
 func (c *simClient) answersIn(after, last uint32) bool {
 	return slices.ContainsFunc(c.written[after:last], func(r wire.Record) bool { return r.Op == wire.OpAnswer })
 }
 
-func (c *simClient) wishOf(index uint32) *simWish {
-	for _, x := range c.wished {
+func (c *simClient) provisionalOf(index uint32) *simProvisional {
+	for _, x := range c.named {
 		if x.handle.Index() == index {
 			return x
 		}
@@ -209,13 +209,13 @@ func (c *simClient) wishOf(index uint32) *simWish {
 	return nil
 }
 
-// judgeWishes compares what the client's wishes stand for with what the game granted. Each
-// ends once. One that was granted in the client's present session is never rejected.
-func (c *simClient) judgeWishes() {
+// judgeProvisionals compares what the client's provisional handles stand for with what the game bound.
+// Each ends once. One that was bound in the client's present session is never rejected.
+func (c *simClient) judgeProvisionals() {
 	s := c.sim
 	w, _ := c.session.Welcome()
 	now := sessionKey{w.Epoch, w.Session}
-	for _, x := range c.wished {
+	for _, x := range c.named {
 		real, v := c.session.Real(x.handle), c.session.Resolve(x.handle)
 		end := open
 		switch {
@@ -229,13 +229,13 @@ func (c *simClient) judgeWishes() {
 		gone := x.in.epoch != now.epoch // the world is
 		switch {
 		case real != 0 && (real != x.entity || gone):
-			s.fail("H7", "client %d has %v for %v, was granted %v", c.number, real, x.handle, x.entity)
+			s.fail("H7", "client %d has %v for %v, was bound to %v", c.number, real, x.handle, x.entity)
 		case real != 0 && v != c.session.Resolve(real):
 			s.fail("H7", "client %d calls %v %v, and its entity %v %v", c.number, x.handle, v, real, c.session.Resolve(real))
 		case end == wasRejected && x.entity != 0 && x.in == now:
-			s.fail("H7", "client %d calls %v rejected, was granted %v", c.number, x.handle, x.entity)
+			s.fail("H7", "client %d calls %v rejected, was bound to %v", c.number, x.handle, x.entity)
 		case x.end != open && end != x.end && !(x.end == becameReal && gone):
-			s.fail("H7", "client %d: the wish %v ended twice: %d, now %d", c.number, x.handle, x.end, end)
+			s.fail("H7", "client %d: the provisional handle %v ended twice: %d, now %d", c.number, x.handle, x.end, end)
 		}
 		if r := c.session.Replica(); r != nil && (r.Resolve(x.handle) != v || (r.Entity(x.handle) != nil) != (v == wire.Live)) {
 			s.fail("H7", "client %d: its replica calls %v %v, its session %v", c.number, x.handle, r.Resolve(x.handle), v)
@@ -250,19 +250,19 @@ func (c *simClient) judgeWishes() {
 	}
 }
 
-// judgeSummoned checks that a command's wishes have ended when its Result arrives.
+// judgeSummoned checks that a command's provisional handles have ended when its Result arrives.
 func (c *simClient) judgeSummoned(m *summons) {
-	for _, x := range m.wishes {
+	for _, x := range m.provisionals {
 		if v := c.session.Resolve(x.handle); v == wire.Provisional {
 			c.sim.fail("H7", "client %d calls %v %v after its Result", c.number, x.handle, v)
 		}
 	}
-	c.judgeWishes()
+	c.judgeProvisionals()
 }
 
-// unended returns the number of wishes that the client waits for.
+// unended returns the number of provisional handles that the client waits for.
 func (c *simClient) unended() (n int) {
-	for _, x := range c.wished {
+	for _, x := range c.named {
 		if c.session.Resolve(x.handle) == wire.Provisional {
 			n++
 		}
@@ -270,8 +270,8 @@ func (c *simClient) unended() (n int) {
 	return n
 }
 
-// wishes makes some seeds wish.
-func (g *generator) wishes() {
+// provisionals makes some seeds name provisional handles.
+func (g *generator) provisionals() {
 	d := g.rng.IntN
 	if d(2) > 0 {
 		return
@@ -285,7 +285,7 @@ func (g *generator) wishes() {
 	rate := []int{5, 30}[d(2)]
 	for tick := 1; tick <= g.s.ticks; tick++ {
 		if d(100) < rate {
-			g.add(tick, where("wish"), g.any(), g.any())
+			g.add(tick, where("name"), g.any(), g.any())
 		}
 		if d(100) < rate {
 			g.add(tick, where("aim"), g.any(), g.any())

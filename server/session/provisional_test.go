@@ -26,16 +26,16 @@ type (
 	}
 )
 
-// wishServer is a test server whose commands and inputs hold wishes.
-type wishServer struct {
+// provisionalServer is a test server whose commands and inputs hold provisional handles.
+type provisionalServer struct {
 	*testServer
 	launched func(s *session.Session, args launch) error
 	fired    func(s *session.Session, in fire)
 	raw      func(s *session.Session) error
 }
 
-func newWishServer(t testing.TB) *wishServer {
-	d := &wishServer{fired: func(*session.Session, fire) {}}
+func newProvisionalServer(t testing.TB) *provisionalServer {
+	d := &provisionalServer{fired: func(*session.Session, fire) {}}
 	d.testServer = newTestServerWith(t, func(c *session.Config) {
 		launching, firing := schema.DefineCommand[launch](c.Schema, "launch"), schema.DefineInput[fire](c.Schema)
 		c.Game.Commands = append(c.Game.Commands,
@@ -46,7 +46,7 @@ func newWishServer(t testing.TB) *wishServer {
 	return d
 }
 
-func (d *wishServer) args(v launch) []byte {
+func (d *provisionalServer) args(v launch) []byte {
 	i, _ := d.core.Config().Schema.CommandByName("launch")
 	b, err := d.core.Config().Schema.Command(i).Args.AppendValue(nil, v)
 	require.NoError(d.t, err)
@@ -54,7 +54,7 @@ func (d *wishServer) args(v launch) []byte {
 }
 
 // push sends an input for the next tick.
-func (d *wishServer) push(c *testClient, in fire) {
+func (d *provisionalServer) push(c *testClient, in fire) {
 	data, err := d.core.Config().Schema.Input().AppendValue(nil, in)
 	require.NoError(d.t, err)
 	m := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: uint32(d.world.Tick()) + 1, Data: data}}}
@@ -91,11 +91,11 @@ func (c *testClient) read() (lines []string) {
 	}
 }
 
-func wishHandle(index uint32) bulk.Handle { return wire.ProvisionalHandle(index) }
+func provisionalHandle(index uint32) bulk.Handle { return wire.ProvisionalHandle(index) }
 
 // A command's Answers precede its Result and the Enters of the entities.
-func TestGrant(t *testing.T) {
-	d := newWishServer(t)
+func TestBind(t *testing.T) {
+	d := newProvisionalServer(t)
 	c := d.join()
 	d.ticks(3)
 	c.read()
@@ -105,73 +105,73 @@ func TestGrant(t *testing.T) {
 	d.ticks(3)
 	var missile bulk.Handle
 	d.launched = func(s *session.Session, args launch) error {
-		require.Equal(t, launch{wishHandle(5), wishHandle(6)}, args)
-		require.True(t, s.IsWish(args.Missile))
-		require.Equal(t, []bulk.Handle{args.Missile, args.Decoy}, slices.Collect(s.Wishes()))
+		require.Equal(t, launch{provisionalHandle(5), provisionalHandle(6)}, args)
+		require.True(t, s.IsProvisional(args.Missile))
+		require.Equal(t, []bulk.Handle{args.Missile, args.Decoy}, slices.Collect(s.Provisionals()))
 		missile = d.spawn(2)
-		require.ErrorIs(t, s.Grant(args.Missile, old), session.ErrNotNew, "the client has it")
-		require.ErrorIs(t, s.Grant(args.Missile, dead), session.ErrNotNew)
-		require.ErrorIs(t, s.Grant(args.Missile, 0), session.ErrNotNew)
-		require.ErrorIs(t, s.Grant(args.Missile, bulk.NewHandle(900, 1)), session.ErrNotNew, "never issued")
-		require.ErrorIs(t, s.Grant(wishHandle(7), missile), session.ErrNotWished)
-		require.ErrorIs(t, s.Grant(missile, missile), session.ErrNotWished)
-		require.NoError(t, s.Grant(args.Missile, missile))
-		require.ErrorIs(t, s.Grant(args.Missile, missile), session.ErrNotWished, "granted")
-		require.False(t, s.IsWish(args.Missile))
+		require.ErrorIs(t, s.Bind(args.Missile, old), session.ErrNotNew, "the client has it")
+		require.ErrorIs(t, s.Bind(args.Missile, dead), session.ErrNotNew)
+		require.ErrorIs(t, s.Bind(args.Missile, 0), session.ErrNotNew)
+		require.ErrorIs(t, s.Bind(args.Missile, bulk.NewHandle(900, 1)), session.ErrNotNew, "never issued")
+		require.ErrorIs(t, s.Bind(provisionalHandle(7), missile), session.ErrNotProvisional)
+		require.ErrorIs(t, s.Bind(missile, missile), session.ErrNotProvisional)
+		require.NoError(t, s.Bind(args.Missile, missile))
+		require.ErrorIs(t, s.Bind(args.Missile, missile), session.ErrNotProvisional, "bound")
+		require.False(t, s.IsProvisional(args.Missile))
 		return nil
 	}
 	c.read()
-	c.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{wishHandle(5), wishHandle(6)}), Provisional: 5, Wishes: 2})
-	require.ErrorIs(t, s.Grant(wishHandle(6), d.spawn(1)), session.ErrNotWished, "the command is over")
+	c.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{provisionalHandle(5), provisionalHandle(6)}), FirstProvisional: 5, Provisionals: 2})
+	require.ErrorIs(t, s.Bind(provisionalHandle(6), d.spawn(1)), session.ErrNotProvisional, "the command is over")
 	d.ticks(3)
 	got := c.read()
 	require.Equal(t, []string{"answer 5v2 " + missile.String(), "result ok"}, got[:2])
 	require.Contains(t, got[2:], "enter "+missile.String())
 	stats := d.core.Stats()
-	require.Equal(t, []uint64{1, 1}, []uint64{stats.WishesGranted, stats.WishesRejected})
+	require.Equal(t, []uint64{1, 1}, []uint64{stats.ProvisionalsBound, stats.ProvisionalsRejected})
 
 	d.raw = func(s *session.Session) error {
-		for wish := range s.Wishes() {
-			return s.Grant(wish, d.spawn(1))
+		for provisional := range s.Provisionals() {
+			return s.Bind(provisional, d.spawn(1))
 		}
 		return nil
 	}
-	c.send(wire.Command{ID: 2, Name: "raw", Provisional: 7, Wishes: 3})
+	c.send(wire.Command{ID: 2, Name: "raw", FirstProvisional: 7, Provisionals: 3})
 	require.Contains(t, c.read(), "result ok")
 	stats = d.core.Stats()
-	require.Equal(t, []uint64{2, 3}, []uint64{stats.WishesGranted, stats.WishesRejected})
+	require.Equal(t, []uint64{2, 3}, []uint64{stats.ProvisionalsBound, stats.ProvisionalsRejected})
 }
 
 // An entity that dies before it enters is known to be dead (H3, H7).
-func TestGrantedAndDead(t *testing.T) {
-	d := newWishServer(t)
+func TestBoundAndDead(t *testing.T) {
+	d := newProvisionalServer(t)
 	c := d.join()
 	d.ticks(3)
 	c.read()
 	var missile bulk.Handle
 	d.launched = func(s *session.Session, args launch) error {
 		missile = d.spawn(2)
-		require.NoError(t, s.Grant(args.Missile, missile))
+		require.NoError(t, s.Bind(args.Missile, missile))
 		d.world.Destroy(missile)
 		return errors.New("misfire")
 	}
-	c.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{Missile: wishHandle(0)}), Wishes: 1})
+	c.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(0)}), Provisionals: 1})
 	d.ticks(3)
 	require.Equal(t, []string{"answer 0v2 " + missile.String(), "result command-refused", "destroy " + missile.String()}, c.read())
 }
 
-// Provisional handles that are no wish of the command are bad arguments; as a target they are
+// Provisional handles that the command does not name are bad arguments; as a target they are
 // stale. The game sees none of them.
-func TestCommandsWithOtherWishes(t *testing.T) {
-	d := newWishServer(t)
+func TestCommandsWithOtherProvisionals(t *testing.T) {
+	d := newProvisionalServer(t)
 	c, neighbour := d.join(), d.join()
 	seen := 0
 	d.launched = func(*session.Session, launch) error { seen++; return nil }
 	for name, m := range map[string]wire.Command{
-		"not declared":       {Args: d.args(launch{Missile: wishHandle(3)})},
-		"below":              {Args: d.args(launch{Missile: wishHandle(99)}), Provisional: 100, Wishes: 2},
-		"beyond":             {Args: d.args(launch{Decoy: wishHandle(112)}), Provisional: 110, Wishes: 2},
-		"another generation": {Args: d.args(launch{Missile: bulk.NewHandle(120, 4)}), Provisional: 120, Wishes: 1},
+		"not declared":       {Args: d.args(launch{Missile: provisionalHandle(3)})},
+		"below":              {Args: d.args(launch{Missile: provisionalHandle(99)}), FirstProvisional: 100, Provisionals: 2},
+		"beyond":             {Args: d.args(launch{Decoy: provisionalHandle(112)}), FirstProvisional: 110, Provisionals: 2},
+		"another generation": {Args: d.args(launch{Missile: bulk.NewHandle(120, 4)}), FirstProvisional: 120, Provisionals: 1},
 	} {
 		m.ID, m.Name = 1, "launch"
 		d.core.Tick()
@@ -179,65 +179,65 @@ func TestCommandsWithOtherWishes(t *testing.T) {
 		before := d.core.Stats()
 		c.send(m)
 		require.Contains(t, c.read(), "result bad-arguments", name)
-		require.Equal(t, before.WishesRejected+uint64(m.Wishes), d.core.Stats().WishesRejected, name)
+		require.Equal(t, before.ProvisionalsRejected+uint64(m.Provisionals), d.core.Stats().ProvisionalsRejected, name)
 	}
 	require.Zero(t, seen)
-	c.send(wire.Command{ID: 2, Name: "poke", Target: wishHandle(3)})
+	c.send(wire.Command{ID: 2, Name: "poke", Target: provisionalHandle(3)})
 	require.Contains(t, c.read(), "result stale-handle")
 	require.EqualValues(t, 1, d.core.Stats().CommandVerdicts[wire.Provisional])
 
-	// The wishes of one session are nobody else's.
+	// No other session may bind a session's provisional handles.
 	d.launched = func(s *session.Session, args launch) error {
-		require.ErrorIs(t, neighbour.peer.Session().Grant(args.Missile, d.spawn(1)), session.ErrNotWished)
+		require.ErrorIs(t, neighbour.peer.Session().Bind(args.Missile, d.spawn(1)), session.ErrNotProvisional)
 		return nil
 	}
-	c.send(wire.Command{ID: 3, Name: "launch", Args: d.args(launch{Missile: wishHandle(500)}), Provisional: 500, Wishes: 1})
+	c.send(wire.Command{ID: 3, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(500)}), FirstProvisional: 500, Provisionals: 1})
 	require.Contains(t, c.read(), "result ok")
 }
 
-// A wish belongs to the first applied input that names it.
-func TestInputWishes(t *testing.T) {
-	d := newWishServer(t)
+// A provisional handle belongs to the first applied input that names it.
+func TestInputProvisionals(t *testing.T) {
+	d := newProvisionalServer(t)
 	c := d.join()
 	d.ticks(3)
 	var seen []fire
 	var missile bulk.Handle
 	d.fired = func(s *session.Session, in fire) {
-		if seen = append(seen, in); s.IsWish(in.Missile) && in.Aim == 1 {
+		if seen = append(seen, in); s.IsProvisional(in.Missile) && in.Aim == 1 {
 			missile = d.spawn(2)
-			require.NoError(t, s.Grant(in.Missile, missile))
+			require.NoError(t, s.Bind(in.Missile, missile))
 		}
 	}
 	c.read()
 	real := c.peer.Session().Entity()
-	d.push(c, fire{wishHandle(8), real, 1})
-	d.push(c, fire{wishHandle(8), wishHandle(9), 1})
-	d.push(c, fire{wishHandle(9), wishHandle(4), 1})
-	d.push(c, fire{wishHandle(1<<32 - 1), wishHandle(1<<32 - 1), 2})
-	d.push(c, fire{wishHandle(0), bulk.NewHandle(70, 4), 1})
+	d.push(c, fire{provisionalHandle(8), real, 1})
+	d.push(c, fire{provisionalHandle(8), provisionalHandle(9), 1})
+	d.push(c, fire{provisionalHandle(9), provisionalHandle(4), 1})
+	d.push(c, fire{provisionalHandle(1<<32 - 1), provisionalHandle(1<<32 - 1), 2})
+	d.push(c, fire{provisionalHandle(0), bulk.NewHandle(70, 4), 1})
 	none := bulk.Handle(0)
 	require.Equal(t, []fire{
-		{wishHandle(8), real, 1},
-		{none, wishHandle(9), 1},
+		{provisionalHandle(8), real, 1},
+		{none, provisionalHandle(9), 1},
 		{none, none, 1},
-		{wishHandle(1<<32 - 1), wishHandle(1<<32 - 1), 2},
+		{provisionalHandle(1<<32 - 1), provisionalHandle(1<<32 - 1), 2},
 		{none, none, 1},
 	}, seen)
 	d.ticks(3)
 	got := slices.DeleteFunc(c.read(), func(s string) bool { return s[:6] != "answer" && s != "enter "+missile.String() })
 	require.Equal(t, []string{"answer 8v2 " + missile.String(), "enter " + missile.String(), "answer 9v2 " + none.String(), "answer 4294967295v2 " + none.String()}, got)
 	stats := d.core.Stats()
-	require.Equal(t, []uint64{1, 2}, []uint64{stats.WishesGranted, stats.WishesRejected})
+	require.Equal(t, []uint64{1, 2}, []uint64{stats.ProvisionalsBound, stats.ProvisionalsRejected})
 }
 
-// Thousands of wishes a second cost what their commands and inputs cost: those beyond the
-// rate are answered with rate-limited, and the neighbour's are granted.
-func TestManyWishes(t *testing.T) {
-	d := newWishServer(t)
+// Thousands of provisional handles a second cost what their commands and inputs cost: those beyond the
+// rate are answered with rate-limited, and the neighbour's are bound.
+func TestManyProvisionals(t *testing.T) {
+	d := newProvisionalServer(t)
 	c, neighbour := d.join(), d.join()
 	d.launched = func(s *session.Session, args launch) error {
-		for wish := range s.Wishes() {
-			if err := s.Grant(wish, d.spawn(100)); err != nil {
+		for provisional := range s.Provisionals() {
+			if err := s.Bind(provisional, d.spawn(100)); err != nil {
 				return err
 			}
 		}
@@ -246,36 +246,36 @@ func TestManyWishes(t *testing.T) {
 	index := uint32(0)
 	for range 60 {
 		for range 20 {
-			require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: index, Name: "launch", Args: d.args(launch{}), Provisional: index, Wishes: wire.MaxWishes})))
-			index += wire.MaxWishes
+			require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: index, Name: "launch", Args: d.args(launch{}), FirstProvisional: index, Provisionals: wire.MaxProvisionals})))
+			index += wire.MaxProvisionals
 		}
-		d.push(c, fire{Missile: wishHandle(index), Other: wishHandle(index + 1)})
+		d.push(c, fire{Missile: provisionalHandle(index), Other: provisionalHandle(index + 1)})
 		require.Empty(t, c.closed)
 	}
 	require.Equal(t, 60*20, len(slices.DeleteFunc(c.read(), func(s string) bool { return s[:6] != "result" })), "every command is answered")
 	stats := d.core.Stats()
 	require.NotZero(t, stats.Rejections[wire.RateLimited])
-	require.EqualValues(t, index+2*60, stats.WishesGranted+stats.WishesRejected)
-	require.LessOrEqual(t, stats.WishesGranted, uint64(150*wire.MaxWishes), "a burst of 100, and 50 a second")
+	require.EqualValues(t, index+2*60, stats.ProvisionalsBound+stats.ProvisionalsRejected)
+	require.LessOrEqual(t, stats.ProvisionalsBound, uint64(150*wire.MaxProvisionals), "a burst of 100, and 50 a second")
 	neighbour.read()
-	neighbour.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{}), Wishes: 1})
+	neighbour.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{}), Provisionals: 1})
 	require.Contains(t, neighbour.read(), "result ok")
 }
 
 // Answers that were written and lost with a connection are sent again, also those that no
 // snapshot has carried.
 func TestAnswersOutlastConnections(t *testing.T) {
-	d := newWishServer(t)
+	d := newProvisionalServer(t)
 	c, w := d.enter()
 	d.ticks(4)
 	var missile bulk.Handle
 	d.launched = func(s *session.Session, args launch) error {
 		missile = d.spawn(200)
-		return s.Grant(args.Missile, missile)
+		return s.Bind(args.Missile, missile)
 	}
 	d.fired = func(s *session.Session, in fire) {
-		if s.IsWish(in.Missile) {
-			require.NoError(t, s.Grant(in.Missile, d.spawn(200)))
+		if s.IsProvisional(in.Missile) {
+			require.NoError(t, s.Bind(in.Missile, d.spawn(200)))
 		}
 	}
 	applied := uint32(0)
@@ -291,8 +291,8 @@ func TestAnswersOutlastConnections(t *testing.T) {
 			applied = m.First + uint32(m.Count) - 1
 		}
 	}
-	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 1, Name: "launch", Args: d.args(launch{Missile: wishHandle(0)}), Wishes: 1})))
-	d.push(c, fire{Missile: wishHandle(1)})
+	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 1, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(0)}), Provisionals: 1})))
+	d.push(c, fire{Missile: provisionalHandle(1)})
 	c.peer.Gone()
 	c, next := d.resume(w, func(h *wire.Hello) { h.Structure = applied })
 	require.EqualValues(t, 1, next.Resumed)
@@ -302,7 +302,7 @@ func TestAnswersOutlastConnections(t *testing.T) {
 	require.Contains(t, got, "answer 0v2 "+missile.String())
 	require.NotContains(t, got, "result ok")
 	require.Equal(t, 2, len(slices.DeleteFunc(got, func(s string) bool { return s[:6] != "answer" })))
-	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 2, Name: "launch", Args: d.args(launch{Missile: wishHandle(0)}), Wishes: 1})))
-	d.push(c, fire{Missile: wishHandle(1)})
+	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 2, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(0)}), Provisionals: 1})))
+	d.push(c, fire{Missile: provisionalHandle(1)})
 	require.Equal(t, []string{"result bad-arguments"}, c.read(), "the session remembers what was named")
 }
