@@ -2,15 +2,15 @@
 
 /** Admin sends requests with the operator's token, which it keeps in memory only. */
 export class Admin {
-  private token = ''
+  #token = ''
 
   /** accept sets the token. */
   accept(token: string): void {
-    this.token = token
+    this.#token = token
   }
 
   get hasToken(): boolean {
-    return this.token !== ''
+    return this.#token !== ''
   }
 
   /** ask sends a request. It rejects if there is no answer. */
@@ -19,7 +19,7 @@ export class Admin {
       return await fetch(path, {
         method,
         cache: 'no-store',
-        headers: this.hasToken ? { Authorization: `Bearer ${this.token}` } : {},
+        headers: this.hasToken ? { Authorization: `Bearer ${this.#token}` } : {},
       })
     } catch (cause) {
       throw new Error(`The server at ${location.host} does not answer. Is it running?`, { cause })

@@ -18,43 +18,43 @@ function has(m: Message | undefined, ...paths: string[]): boolean {
 
 /** OwnAvatar predicts what the client controls. */
 export class OwnAvatar {
-  private readonly client: Client
-  private motion: Motion | undefined
-  private prediction: Prediction<State, Stick> | undefined
+  readonly #client: Client
+  #motion: Motion | undefined
+  #prediction: Prediction<State, Stick> | undefined
 
   constructor(c: Client) {
-    this.client = c
+    this.#client = c
     void this.ask()
   }
 
   /** ask asks the game how avatars move, at the start of each session. */
   async ask(): Promise<void> {
-    const c = this.client
-    this.motion = undefined
+    const c = this.#client
+    this.#motion = undefined
     const describe = c.schema.commands.find((k) => k.name === 'describe')
     if (!has(c.schema.input, 'X', 'Z') || !describe?.args || !has(describe.answer, 'Speed', 'HalfX', 'HalfZ')) return
     const { answer } = await c.do('describe')
     if (!answer) return
     const { Speed, HalfX, HalfZ } = answer as unknown as Rules
-    this.motion = { tickHz: c.welcome!.tickHz, speed: Speed, halfX: HalfX, halfZ: HalfZ }
-    this.prediction ??= predict<State, Stick>(c, ['body'], (_, state, stick) => {
-      if (this.motion) steer(this.motion, state.body, stick)
+    this.#motion = { tickHz: c.welcome!.tickHz, speed: Speed, halfX: HalfX, halfZ: HalfZ }
+    this.#prediction ??= predict<State, Stick>(c, ['body'], (_, state, stick) => {
+      if (this.#motion) steer(this.#motion, state.body, stick)
     })
   }
 
   /** isPredicted reports whether the game has said how avatars move. */
   get isPredicted(): boolean {
-    return this.motion !== undefined
+    return this.#motion !== undefined
   }
 
   /** draw returns where to draw the avatar after render, undefined while it is not predicted. */
   draw(): readonly number[] | undefined {
-    return this.motion && this.prediction?.draw()?.body.Position
+    return this.#motion && this.#prediction?.draw()?.body.Position
   }
 
   /** stats returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it, corrected it, and did so because inputs came late. */
   get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number; readonly late: number } {
-    const s = this.prediction?.stats
+    const s = this.#prediction?.stats
     return s
       ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected, late: s.missed }
       : { ahead: 0, agreed: 0, corrected: 0, late: 0 }

@@ -31,113 +31,113 @@ interface Late<T> {
 /** BadLink is a connection over a link that may be bad at times. */
 export class BadLink implements Connection {
   arrived: (() => void) | undefined
-  private readonly inner: Connection
-  private readonly now: () => number
-  private readonly link: () => Link
-  private readonly random: () => number
-  private stream: Late<Uint8Array>[] = []
-  private datagrams: Late<Uint8Array>[] = []
-  private out: Late<() => void>[] = [] // of the stream
-  private error: unknown
-  private closed = false
+  readonly #inner: Connection
+  readonly #now: () => number
+  readonly #link: () => Link
+  readonly #random: () => number
+  #stream: Late<Uint8Array>[] = []
+  #datagrams: Late<Uint8Array>[] = []
+  #out: Late<() => void>[] = [] // of the stream
+  #error: unknown
+  #closed = false
 
   /** link is asked for each datagram and piece of the stream. */
   constructor(inner: Connection, now: () => number, link: () => Link, random: () => number) {
-    this.inner = inner
-    this.now = now
-    this.link = link
-    this.random = random
-    inner.arrived = () => this.take()
+    this.#inner = inner
+    this.#now = now
+    this.#link = link
+    this.#random = random
+    inner.arrived = () => this.#take()
   }
 
   get bytesReceived(): number {
-    return this.inner.bytesReceived
+    return this.#inner.bytesReceived
   }
 
   /** late returns when something that is sent now arrives. */
-  private late(): number {
-    const { delay, jitter } = this.link()
-    return this.now() + (delay + jitter * this.random()) / 2
+  #late(): number {
+    const { delay, jitter } = this.#link()
+    return this.#now() + (delay + jitter * this.#random()) / 2
   }
 
-  private lost(): boolean {
-    const { loss } = this.link()
-    return loss > 0 && this.random() < loss
+  #lost(): boolean {
+    const { loss } = this.#link()
+    return loss > 0 && this.#random() < loss
   }
 
   /** lateStream returns when bytes of a stream arrive: after those before them. */
-  private lateStream(before: readonly Late<unknown>[]): number {
-    const resent = this.lost() ? this.link().delay : 0
-    return Math.max(this.late() + resent, before.at(-1)?.at ?? 0)
+  #lateStream(before: readonly Late<unknown>[]): number {
+    const resent = this.#lost() ? this.#link().delay : 0
+    return Math.max(this.#late() + resent, before.at(-1)?.at ?? 0)
   }
 
   /** take puts what has arrived on its way. */
-  private take(): void {
-    const { stream, datagrams, error } = this.inner.receive()
+  #take(): void {
+    const { stream, datagrams, error } = this.#inner.receive()
     const until = new Set<number>()
     for (const what of stream) {
-      const at = this.lateStream(this.stream)
-      this.stream.push({ at, what })
+      const at = this.#lateStream(this.#stream)
+      this.#stream.push({ at, what })
       until.add(at)
     }
     for (const d of datagrams) {
-      if (this.lost()) continue
-      const at = this.late()
-      this.datagrams.push({ at, what: d.bytes })
+      if (this.#lost()) continue
+      const at = this.#late()
+      this.#datagrams.push({ at, what: d.bytes })
       until.add(at)
     }
-    this.error ??= error
-    if (error !== undefined) until.add(this.now())
-    for (const at of until) this.after(at, () => this.arrived?.())
+    this.#error ??= error
+    if (error !== undefined) until.add(this.#now())
+    for (const at of until) this.#after(at, () => this.arrived?.())
   }
 
   /** after calls f at a time, at once if that has come. */
-  private after(at: number, f: () => void): void {
-    const wait = at - this.now()
+  #after(at: number, f: () => void): void {
+    const wait = at - this.#now()
     if (wait <= 0) f()
     else setTimeout(f, wait)
   }
 
   receive(): Arrivals {
-    this.take()
-    const now = this.now()
-    const ended = this.error !== undefined
+    this.#take()
+    const now = this.#now()
+    const ended = this.#error !== undefined
     const due = <T>(l: Late<T>): boolean => ended || l.at <= now
-    const stream = this.stream.filter(due).map((l) => l.what)
-    const datagrams: Datagram[] = this.datagrams
+    const stream = this.#stream.filter(due).map((l) => l.what)
+    const datagrams: Datagram[] = this.#datagrams
       .filter(due)
       .sort((a, b) => a.at - b.at)
       .map((l) => ({ bytes: l.what, at: Math.min(l.at, now) }))
-    this.stream = this.stream.filter((l) => !due(l))
-    this.datagrams = this.datagrams.filter((l) => !due(l))
-    return { stream, datagrams, error: this.error }
+    this.#stream = this.#stream.filter((l) => !due(l))
+    this.#datagrams = this.#datagrams.filter((l) => !due(l))
+    return { stream, datagrams, error: this.#error }
   }
 
   sendStream(b: Uint8Array): void {
     if (b.length === 0) return
-    const at = this.lateStream(this.out)
-    this.out.push({ at, what: () => this.inner.sendStream(b) })
-    this.after(at, () => this.send(this.now()))
+    const at = this.#lateStream(this.#out)
+    this.#out.push({ at, what: () => this.#inner.sendStream(b) })
+    this.#after(at, () => this.#send(this.#now()))
   }
 
   /** send sends the bytes of the stream that are due at a time. */
-  private send(until: number): void {
-    while (this.out.length > 0 && this.out[0].at <= until) this.out.shift()!.what()
+  #send(until: number): void {
+    while (this.#out.length > 0 && this.#out[0].at <= until) this.#out.shift()!.what()
   }
 
   sendDatagram(d: Uint8Array): void {
-    if (this.lost()) return
+    if (this.#lost()) return
     const copy = d.slice()
-    this.after(this.late(), () => {
-      if (!this.closed) this.inner.sendDatagram(copy)
+    this.#after(this.#late(), () => {
+      if (!this.#closed) this.#inner.sendDatagram(copy)
     })
   }
 
   close(code: number): void {
-    if (this.closed) return
-    this.send(Infinity)
-    this.closed = true
+    if (this.#closed) return
+    this.#send(Infinity)
+    this.#closed = true
     this.arrived = undefined
-    this.inner.close(code)
+    this.#inner.close(code)
   }
 }

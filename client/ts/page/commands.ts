@@ -8,12 +8,12 @@ const maxAnswer = 160
 
 /** Commands sends what its buttons say. */
 export class Commands {
-  private schema: Schema | undefined
+  #schema: Schema | undefined
 
   /** update shows the buttons of a client's schema. */
   update(c: Client): void {
-    if (c.schema === this.schema) return
-    this.schema = c.schema
+    if (c.schema === this.#schema) return
+    this.#schema = c.schema
     const simple = c.schema.commands.filter((k) => k.args && k.args.fields.length === 0 && k.args.texts.length === 0)
     element('commands').hidden = simple.length === 0
     setText('result', '')

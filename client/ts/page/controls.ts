@@ -26,15 +26,15 @@ const towardsNames = ['z', '2', 'y', '1']
 /** Controls make inputs of a shape that a game declares. */
 export class Controls {
   readonly presses: readonly Press[]
-  private readonly shape: Shape
-  private readonly across: Axis | undefined
-  private readonly towards: Axis | undefined
+  readonly #shape: Shape
+  readonly #across: Axis | undefined
+  readonly #towards: Axis | undefined
 
   constructor(input: Message | undefined) {
-    this.shape = new Shape(input?.fields ?? [], input?.texts ?? [])
-    this.across = this.axis(acrossNames)
-    this.towards = this.axis(towardsNames)
-    const bools = this.shape.fields.map((f, field) => ({ f, field })).filter(({ f }) => f.kind === 'bool')
+    this.#shape = new Shape(input?.fields ?? [], input?.texts ?? [])
+    this.#across = this.#axis(acrossNames)
+    this.#towards = this.#axis(towardsNames)
+    const bools = this.#shape.fields.map((f, field) => ({ f, field })).filter(({ f }) => f.kind === 'bool')
     this.presses = bools
       .slice(0, pressKeys.length)
       .map(({ f, field }, i) => ({ field, key: pressKeys[i], name: lastPart(f.path) }))
@@ -42,13 +42,13 @@ export class Controls {
 
   /** steers reports whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
   get steers(): boolean {
-    return this.across !== undefined && this.towards !== undefined
+    return this.#across !== undefined && this.#towards !== undefined
   }
 
-  private axis(names: readonly string[]): Axis | undefined {
+  #axis(names: readonly string[]): Axis | undefined {
     for (const name of names) {
-      const field = this.shape.fields.findIndex((f) => lastPart(f.path).toLowerCase() === name && fullOf(f) > 0)
-      if (field >= 0) return { field, full: fullOf(this.shape.fields[field]) }
+      const field = this.#shape.fields.findIndex((f) => lastPart(f.path).toLowerCase() === name && fullOf(f) > 0)
+      if (field >= 0) return { field, full: fullOf(this.#shape.fields[field]) }
     }
     return undefined
   }
@@ -57,13 +57,14 @@ export class Controls {
   input(x: number, z: number, down: ReadonlySet<string>): Struct {
     const s: Struct = {}
     const set = (a: Axis | undefined, v: number): void => {
-      if (a) this.shape.set(s, a.field, this.shape.fields[a.field].kind === 'int' ? Math.round(v * a.full) : v * a.full)
+      if (a)
+        this.#shape.set(s, a.field, this.#shape.fields[a.field].kind === 'int' ? Math.round(v * a.full) : v * a.full)
     }
     if (this.steers) {
-      set(this.across, x)
-      set(this.towards, z)
+      set(this.#across, x)
+      set(this.#towards, z)
     }
-    for (const p of this.presses) this.shape.set(s, p.field, down.has(p.key))
+    for (const p of this.presses) this.#shape.set(s, p.field, down.has(p.key))
     return s
   }
 }

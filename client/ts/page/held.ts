@@ -41,8 +41,8 @@ interface Row {
 
 /** Held holds handles, newest first. */
 export class Held {
-  private readonly rows = new Map<bigint, Row>()
-  private readonly list = element<HTMLOListElement>('held')
+  readonly #rows = new Map<bigint, Row>()
+  readonly #list = element<HTMLOListElement>('held')
 
   constructor() {
     const form = element<HTMLFormElement>('paste')
@@ -60,13 +60,13 @@ export class Held {
   }
 
   get handles(): ReadonlyMap<bigint, unknown> {
-    return this.rows
+    return this.#rows
   }
 
   /** hold adds a handle to the list. The oldest leaves a full list. */
   hold(h: bigint): void {
-    this.drop(h)
-    for (const old of this.rows.keys()) if (this.rows.size >= maxHeld) this.drop(old)
+    this.#drop(h)
+    for (const old of this.#rows.keys()) if (this.#rows.size >= maxHeld) this.#drop(old)
     const item = document.createElement('li')
     const name = document.createElement('code')
     name.textContent = formatHandle(h)
@@ -76,31 +76,31 @@ export class Held {
     const button = document.createElement('button')
     button.textContent = '×'
     button.ariaLabel = `let go of ${formatHandle(h)}`
-    button.onclick = () => this.drop(h)
+    button.onclick = () => this.#drop(h)
     item.append(name, verdict, note, button, state)
-    this.list.prepend(item)
-    this.rows.set(h, { item, verdict, note, state, what: '', last: undefined, tenant: none, left: false })
+    this.#list.prepend(item)
+    this.#rows.set(h, { item, verdict, note, state, what: '', last: undefined, tenant: none, left: false })
   }
 
-  private drop(h: bigint): void {
-    this.rows.get(h)?.item.remove()
-    this.rows.delete(h)
+  #drop(h: bigint): void {
+    this.#rows.get(h)?.item.remove()
+    this.#rows.delete(h)
   }
 
   /** clear lets go of all handles, as in another world. */
   clear(): void {
-    this.rows.clear()
-    this.list.replaceChildren()
+    this.#rows.clear()
+    this.#list.replaceChildren()
   }
 
   /** leaveRoom says of all handles that they are of another room. */
   leaveRoom(): void {
-    for (const row of this.rows.values()) row.left = true
+    for (const row of this.#rows.values()) row.left = true
   }
 
   /** sample shows what the components of held entities say. */
   sample(c: Client): void {
-    for (const [h, row] of this.rows) {
+    for (const [h, row] of this.#rows) {
       const e = c.lookup(h)
       const text = e ? describe(c, e) : ''
       if (row.state.textContent !== text) row.state.textContent = text
@@ -109,7 +109,7 @@ export class Held {
 
   /** update shows the present verdicts. */
   update(c: Client): void {
-    for (const [h, row] of this.rows) {
+    for (const [h, row] of this.#rows) {
       const verdict = c.resolve(h)
       const e = c.lookup(h)
       if (e) row.what = h === c.controlled ? `${e.kindName}, yours` : e.kindName

@@ -22,30 +22,30 @@ export function shapeOf(kind: number): (typeof shapes)[number] {
 
 /** Legend lists the kinds of a schema. */
 export class Legend {
-  private readonly hold: (kind: number) => void
-  private readonly list = element('kinds')
-  private schema: Schema | undefined
-  private rows: { readonly item: HTMLElement; readonly count: HTMLElement }[] = []
+  readonly #hold: (kind: number) => void
+  readonly #list = element('kinds')
+  #schema: Schema | undefined
+  #rows: { readonly item: HTMLElement; readonly count: HTMLElement }[] = []
 
   /** hold is called with the kind whose nearest entity the player wants to hold. */
   constructor(hold: (kind: number) => void) {
-    this.hold = hold
+    this.#hold = hold
   }
 
   /** show shows how many entities of each kind are in view. */
   show(schema: Schema, counts: readonly number[]): void {
-    if (schema !== this.schema) this.make(schema)
-    this.rows.forEach(({ item, count }, kind) => {
+    if (schema !== this.#schema) this.#make(schema)
+    this.#rows.forEach(({ item, count }, kind) => {
       const n = counts[kind] ?? 0
       count.textContent = n.toLocaleString('en')
-      item.hidden = n === 0 && this.rows.length > allShown
+      item.hidden = n === 0 && this.#rows.length > allShown
       item.querySelector('button')!.disabled = n === 0
     })
   }
 
-  private make(schema: Schema): void {
-    this.schema = schema
-    this.rows = schema.kinds.map(({ name }, kind) => {
+  #make(schema: Schema): void {
+    this.#schema = schema
+    this.#rows = schema.kinds.map(({ name }, kind) => {
       const item = document.createElement('li')
       const swatch = document.createElement('i')
       swatch.className = `${colourOf(kind)} ${shapeOf(kind)}`
@@ -55,10 +55,10 @@ export class Legend {
       const button = document.createElement('button')
       button.textContent = 'Hold nearest'
       button.ariaLabel = `hold the nearest ${name}`
-      button.onclick = () => this.hold(kind)
+      button.onclick = () => this.#hold(kind)
       item.append(swatch, label, count, button)
       return { item, count }
     })
-    this.list.replaceChildren(...this.rows.map((r) => r.item))
+    this.#list.replaceChildren(...this.#rows.map((r) => r.item))
   }
 }

@@ -78,31 +78,31 @@ async function dial(url: string, now: () => number): Promise<Connection> {
 
 /** Session is one visit: from joining to the end of the client. */
 class Session {
-  private readonly panel = new Panel()
-  private readonly held = new Held()
-  private readonly legend: Legend
-  private readonly commands = new Commands()
-  private readonly stick: Stick
-  private readonly view: View
-  private readonly client: Client
-  private readonly avatar: OwnAvatar
-  private sampled = 0
-  private introduced = false
-  private holdsOwn = false
-  private waitsUntil = 0 // introduce; 0: it has not begun
-  private readonly ended = new AbortController()
+  readonly panel = new Panel()
+  readonly #held = new Held()
+  readonly #legend: Legend
+  readonly #commands = new Commands()
+  readonly #stick: Stick
+  readonly #view: View
+  readonly #client: Client
+  readonly #avatar: OwnAvatar
+  #sampled = 0
+  #introduced = false
+  #holdsOwn = false
+  #waitsUntil = 0 // introduce; 0: it has not begun
+  readonly ended = new AbortController()
 
   private constructor(client: Client) {
-    this.client = client
-    this.avatar = new OwnAvatar(client)
+    this.#client = client
+    this.#avatar = new OwnAvatar(client)
     const canvas = element<HTMLCanvasElement>('world')
-    this.view = new View(canvas, this.ended.signal)
-    this.stick = new Stick(
+    this.#view = new View(canvas, this.ended.signal)
+    this.#stick = new Stick(
       canvas,
-      { pick: (x, y) => this.hold(this.view.pick(client, x, y)), pan: (x, y) => this.view.pan(x, y) },
+      { pick: (x, y) => this.#hold(this.#view.pick(client, x, y)), pan: (x, y) => this.#view.pan(x, y) },
       this.ended.signal,
     )
-    this.legend = new Legend((kind) => this.hold(this.view.nearest(client, kind, this.held.handles)))
+    this.#legend = new Legend((kind) => this.#hold(this.#view.nearest(client, kind, this.#held.handles)))
     addEventListener('pagehide', () => client.close(), { signal: this.ended.signal })
     operator.look()
     element('leave').onclick = () => client.close()
@@ -148,65 +148,70 @@ class Session {
     }
   }
 
-  private hold(h: bigint | undefined): void {
-    if (h !== undefined) this.held.hold(h)
+  #hold(h: bigint | undefined): void {
+    if (h !== undefined) this.#held.hold(h)
   }
 
-  private changed(s: StateChange): void {
+  changed(s: StateChange): void {
     if (s.state === 'reconnecting') message.show(`The connection is lost: ${said(s.error)} Trying again …`)
     else if (s.state === 'joined') {
       message.hide()
-      if (s.newWorld) this.held.clear()
-      if (s.moved) this.moved()
-      if (!s.resumed) void this.avatar.ask()
-      rooms.entered(this.client.welcome!.room)
+      if (s.newWorld) this.#held.clear()
+      if (s.moved) this.#moved()
+      if (!s.resumed) void this.#avatar.ask()
+      rooms.entered(this.#client.welcome!.room)
     }
   }
 
   /** moved begins in another room, where no handle of before names anything. */
-  private moved(): void {
-    this.held.leaveRoom()
-    this.view.leaveRoom()
-    this.introduced = this.holdsOwn = false
-    this.waitsUntil = 0
+  #moved(): void {
+    this.#held.leaveRoom()
+    this.#view.leaveRoom()
+    this.#introduced = this.#holdsOwn = false
+    this.#waitsUntil = 0
   }
 
-  private draw(): void {
-    const { client, panel, held, view, avatar } = this
+  draw(): void {
+    const client = this.#client
+    const panel = this.panel
+    const held = this.#held
+    const view = this.#view
+    const avatar = this.#avatar
     const began = performance.now()
-    this.stick.steer(client)
+    this.#stick.steer(client)
     client.update()
     const m = client.render()
-    if (!this.introduced) this.introduce(began)
+    if (!this.#introduced) this.#introduce(began)
     const seen = view.draw(client, m, avatar.draw(), held.handles)
     const took = performance.now() - began
     panel.frame(took, view.centre)
     held.update(client)
-    if (began - this.sampled < samplePeriod) return
-    this.sampled = began
+    if (began - this.#sampled < samplePeriod) return
+    this.#sampled = began
     panel.sample(client, seen, avatar, began)
     held.sample(client)
-    this.legend.show(client.schema, seen.kinds)
-    this.commands.update(client)
+    this.#legend.show(client.schema, seen.kinds)
+    this.#commands.update(client)
   }
 
   /**
    * introduce holds the first two handles: what the player controls, and one of what was spawned last, which dies
    * soon in many games. It waits a while for an entity whose slot was used before.
    */
-  private introduce(now: number): void {
-    const { client, held } = this
+  #introduce(now: number): void {
+    const client = this.#client
+    const held = this.#held
     const own = client.lookup(client.controlled)
-    this.waitsUntil ||= now + introduction
-    if (own && !this.holdsOwn) {
+    this.#waitsUntil ||= now + introduction
+    if (own && !this.#holdsOwn) {
       held.hold(own.handle)
-      this.holdsOwn = true
+      this.#holdsOwn = true
     }
     const others = client.replica.all.filter((e) => e.has('body') && e.kind !== own?.kind && nameOf(client, e) === '')
     others.sort((a, b) => b.generation - a.generation || b.index - a.index)
     const newest = others[0]
-    if ((!own || !newest || newest.generation === 1) && now < this.waitsUntil) return
-    this.introduced = true
+    if ((!own || !newest || newest.generation === 1) && now < this.#waitsUntil) return
+    this.#introduced = true
     if (newest === undefined) return
     held.hold(newest.handle)
     setText('advice', `Hold the nearest ${newest.kindName} and wait until it is destroyed`)

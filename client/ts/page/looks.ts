@@ -7,15 +7,15 @@ export type Look = 'awake' | 'asleep' | 'owed' | 'sent'
 
 /** Looks remembers which kinds have been computed: the schema does not tell which are. */
 export class Looks {
-  private schema: Schema | undefined
-  private readonly computed = new Set<number>()
+  #schema: Schema | undefined
+  readonly #computed = new Set<number>()
 
   /** of returns the look of a body of a kind. exact says whether it is computed now. */
   of(schema: Schema, kind: number, exact: boolean, awake: boolean): Look {
-    if (schema !== this.schema) this.computed.clear()
-    this.schema = schema
-    if (!exact) return this.computed.has(kind) ? 'owed' : 'sent'
-    this.computed.add(kind)
+    if (schema !== this.#schema) this.#computed.clear()
+    this.#schema = schema
+    if (!exact) return this.#computed.has(kind) ? 'owed' : 'sent'
+    this.#computed.add(kind)
     return awake ? 'awake' : 'asleep'
   }
 }

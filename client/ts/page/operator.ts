@@ -49,39 +49,39 @@ export function codedBytes(m: Metrics): Map<string, number> {
 
 /** Operator shows figures of the server while its part of the page is open. */
 export class Operator {
-  private readonly admin: Admin
-  private readonly part = element<HTMLDetailsElement>('operator')
-  private timer: ReturnType<typeof setTimeout> | undefined
-  private before: { readonly at: number; readonly coded: Map<string, number> } | undefined
+  readonly #admin: Admin
+  readonly #part = element<HTMLDetailsElement>('operator')
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #before: { readonly at: number; readonly coded: Map<string, number> } | undefined
 
   constructor(admin: Admin) {
-    this.admin = admin
-    this.part.ontoggle = () => this.look()
+    this.#admin = admin
+    this.#part.ontoggle = () => this.look()
     element('drain').onclick = () => {
       if (confirm('End all sessions, and let nobody join until the server is started again?'))
-        void this.command('/drain')
+        void this.#command('/drain')
     }
-    element('profile').onclick = () => void this.profile()
+    element('profile').onclick = () => void this.#profile()
   }
 
   /** look fetches the figures now, and again as long as they are shown. */
   look(): void {
-    clearTimeout(this.timer)
-    if (this.part.open) void this.refresh().finally(() => (this.timer = setTimeout(() => this.look(), period)))
+    clearTimeout(this.#timer)
+    if (this.#part.open) void this.#refresh().finally(() => (this.#timer = setTimeout(() => this.look(), period)))
   }
 
-  private async refresh(): Promise<void> {
+  async #refresh(): Promise<void> {
     try {
-      const [sessions, metrics] = await Promise.all([this.admin.get('/sessions'), this.admin.get('/metrics')])
-      this.showSessions(await sessions.json())
-      this.showMetrics(parseMetrics(await metrics.text()))
+      const [sessions, metrics] = await Promise.all([this.#admin.get('/sessions'), this.#admin.get('/metrics')])
+      this.#showSessions(await sessions.json())
+      this.#showMetrics(parseMetrics(await metrics.text()))
       setText('trouble', '')
     } catch (e) {
       setText('trouble', e instanceof Error ? e.message : String(e))
     }
   }
 
-  private showSessions(all: readonly SessionInfo[]): void {
+  #showSessions(all: readonly SessionInfo[]): void {
     setText('sessions', all.length)
     fillTable(
       'visitors',
@@ -91,20 +91,20 @@ export class Operator {
           [printable(s.user || s.name), s.room].filter(Boolean).join(' in '),
           s.away ? 'away' : s.entity,
           s.away ? '' : `${s.rtt_ms.toFixed(0)} ms`,
-          this.kick(s),
+          this.#kick(s),
         ]),
     )
   }
 
-  private kick(s: SessionInfo): HTMLElement {
+  #kick(s: SessionInfo): HTMLElement {
     const button = document.createElement('button')
     button.textContent = 'Kick'
     button.ariaLabel = `kick ${printable(s.user || s.name)}, session ${s.id}`
-    button.onclick = () => void this.command(`/sessions/${s.id}/kick`)
+    button.onclick = () => void this.#command(`/sessions/${s.id}/kick`)
     return button
   }
 
-  private showMetrics(m: Metrics): void {
+  #showMetrics(m: Metrics): void {
     for (const [id, quantile] of [
       ['p50', '0.5'],
       ['p99', '0.99'],
@@ -114,8 +114,8 @@ export class Operator {
     }
     setText('overruns', m.get('worldd_tick_overruns_total') ?? 0)
     const now = { at: performance.now(), coded: codedBytes(m) }
-    const { before } = this
-    this.before = now
+    const before = this.#before
+    this.#before = now
     if (!before) return
     const seconds = (now.at - before.at) / 1000
     const rates = [...now.coded].map(([name, n]) => ({
@@ -129,9 +129,9 @@ export class Operator {
     )
   }
 
-  private async command(path: string): Promise<void> {
+  async #command(path: string): Promise<void> {
     try {
-      const answer = await this.admin.ask(path, 'POST')
+      const answer = await this.#admin.ask(path, 'POST')
       setText('trouble', answer.ok ? '' : await textOf(answer))
       this.look()
     } catch (e) {
@@ -140,11 +140,11 @@ export class Operator {
   }
 
   /** profile downloads a CPU profile of the server. */
-  private async profile(): Promise<void> {
+  async #profile(): Promise<void> {
     const button = element<HTMLButtonElement>('profile')
     button.disabled = true
     try {
-      const answer = await this.admin.get(`/debug/pprof/profile?seconds=${profileSeconds}`)
+      const answer = await this.#admin.get(`/debug/pprof/profile?seconds=${profileSeconds}`)
       const link = document.createElement('a')
       link.href = URL.createObjectURL(await answer.blob())
       link.download = 'worldd.pprof'

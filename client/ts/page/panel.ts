@@ -26,15 +26,15 @@ export function bytes(n: number): string {
 export class Panel {
   /** verdicts counts the handles that are not live. */
   verdicts: () => { hidden: number; stale: number } = () => ({ hidden: 0, stale: 0 })
-  private readonly samples: Sample[] = []
-  private busy = 0
-  private frames = 0
-  private computes = false // bodies of some kind
+  readonly #samples: Sample[] = []
+  #busy = 0
+  #frames = 0
+  #computes = false // bodies of some kind
 
   /** frame counts a frame that took the page so many ms, and shows where the avatar is drawn. */
   frame(ms: number, [x, z]: readonly [x: number, z: number]): void {
-    this.busy += ms
-    this.frames++
+    this.#busy += ms
+    this.#frames++
     setText('place', `${x.toFixed(2)}, ${z.toFixed(2)} m`)
   }
 
@@ -42,16 +42,16 @@ export class Panel {
   sample(c: Client, seen: Seen, avatar: OwnAvatar, at: number): void {
     const r = c.replica
     const link = c.linkStats
-    this.samples.push({
+    this.#samples.push({
       at,
       bytes: link.bytesReceived,
       rows: r.stats.rows,
       snapshots: r.stats.snapshots,
       components: r.received.map((x) => ({ ...x })),
     })
-    if (this.samples.length > window) this.samples.shift()
-    const first = this.samples[0]
-    const last = this.samples[this.samples.length - 1]
+    if (this.#samples.length > window) this.#samples.shift()
+    const first = this.#samples[0]
+    const last = this.#samples[this.#samples.length - 1]
     const rate = (k: 'bytes' | 'rows' | 'snapshots'): number =>
       last.at > first.at ? (1000 * Math.max(last[k] - first[k], 0)) / (last.at - first.at) : 0
     setText('bytes', `${(rate('bytes') / 1000).toFixed(1)} kB/s`)
@@ -59,11 +59,11 @@ export class Panel {
     setText('snapshots', `${rate('snapshots').toFixed(0)}/s`)
     setText('rtt', `${link.rtt.toFixed(1)} ms`)
     setText('delay', `${link.delay.toFixed(0)} ms`)
-    setText('work', `${(this.busy / Math.max(this.frames, 1)).toFixed(1)} ms a frame`)
-    this.busy = this.frames = 0
-    this.components(c, first, last)
-    this.own(c, avatar)
-    this.looks(seen.looks)
+    setText('work', `${(this.#busy / Math.max(this.#frames, 1)).toFixed(1)} ms a frame`)
+    this.#busy = this.#frames = 0
+    this.#components(c, first, last)
+    this.#own(c, avatar)
+    this.#looks(seen.looks)
     const { hidden, stale } = this.verdicts()
     setText('live', r.all.length)
     setText('hidden', hidden)
@@ -75,7 +75,7 @@ export class Panel {
     setText('tick', r.tick)
   }
 
-  private own(c: Client, avatar: OwnAvatar): void {
+  #own(c: Client, avatar: OwnAvatar): void {
     const { ahead, agreed, corrected, late } = avatar.stats
     element('own').hidden = !avatar.isPredicted
     setText('ahead', `${ahead} ticks`)
@@ -93,15 +93,15 @@ export class Panel {
     )
   }
 
-  private looks(seen: Record<Look, number>): void {
-    this.computes ||= seen.awake + seen.asleep + seen.owed > 0
-    element('computed').hidden = !this.computes
-    element('allsent').hidden = this.computes
+  #looks(seen: Record<Look, number>): void {
+    this.#computes ||= seen.awake + seen.asleep + seen.owed > 0
+    element('computed').hidden = !this.#computes
+    element('allsent').hidden = this.#computes
     for (const k of ['awake', 'asleep', 'owed', 'sent'] as const) setText(k, seen[k])
   }
 
   /** components shows the rates between two samples by component, those that cost most first. */
-  private components(c: Client, first: Sample, last: Sample): void {
+  #components(c: Client, first: Sample, last: Sample): void {
     const seconds = Math.max(last.at - first.at, 1) / 1000
     const rates = c.schema.components.map(({ name, index }) => {
       const [from, to] = [first.components[index], last.components[index]]
@@ -122,47 +122,47 @@ export class Panel {
 
 /** Message covers the canvas with words for the player. */
 export class Message {
-  private readonly box = element('message')
-  private readonly text = element('text')
-  private readonly form = element<HTMLFormElement>('answer')
-  private readonly field = element<HTMLInputElement>('token')
-  private readonly button = element<HTMLButtonElement>('go')
+  readonly #box = element('message')
+  readonly #text = element('text')
+  readonly #form = element<HTMLFormElement>('answer')
+  readonly #field = element<HTMLInputElement>('token')
+  readonly #button = element<HTMLButtonElement>('go')
 
   show(text: string): void {
-    this.text.textContent = text
-    this.form.hidden = true
-    this.box.hidden = false
+    this.#text.textContent = text
+    this.#form.hidden = true
+    this.#box.hidden = false
   }
 
   hide(): void {
-    this.box.hidden = true
+    this.#box.hidden = true
   }
 
   /** confirm shows text until the player presses the button. */
   confirm(text: string, button: string): Promise<void> {
     this.show(text)
-    this.form.hidden = false
-    this.field.hidden = true
-    this.button.textContent = button
-    return this.submitted()
+    this.#form.hidden = false
+    this.#field.hidden = true
+    this.#button.textContent = button
+    return this.#submitted()
   }
 
   /** ask returns the secret that the player enters: what names it. */
   async ask(text: string, what: string): Promise<string> {
     this.show(text)
-    this.field.placeholder = this.field.ariaLabel = what
-    this.form.hidden = this.field.hidden = false
-    this.button.textContent = 'Continue'
-    await this.submitted()
-    const secret = this.field.value.trim()
-    this.field.value = ''
+    this.#field.placeholder = this.#field.ariaLabel = what
+    this.#form.hidden = this.#field.hidden = false
+    this.#button.textContent = 'Continue'
+    await this.#submitted()
+    const secret = this.#field.value.trim()
+    this.#field.value = ''
     this.show('Joining …')
     return secret
   }
 
-  private submitted(): Promise<void> {
+  #submitted(): Promise<void> {
     return new Promise((resolve) => {
-      this.form.onsubmit = (e) => {
+      this.#form.onsubmit = (e) => {
         e.preventDefault()
         resolve()
       }

@@ -19,19 +19,19 @@ export class Rooms {
   chosen: () => void = () => {}
   /** wanted is the name of the room to join, empty for the server's own choice. It is part of the page's link. */
   wanted = new URLSearchParams(location.search).get('room') ?? ''
-  private readonly admin: Admin
-  private readonly field = element<HTMLInputElement>('roomname')
-  private going = false
-  private asked = -Infinity
+  readonly #admin: Admin
+  readonly #field = element<HTMLInputElement>('roomname')
+  #going = false
+  #asked = -Infinity
 
   constructor(admin: Admin) {
-    this.admin = admin
-    this.field.onfocus = () => void this.list()
+    this.#admin = admin
+    this.#field.onfocus = () => void this.#list()
     element<HTMLFormElement>('rooms').onsubmit = (e) => {
       e.preventDefault()
-      this.want(this.field.value.trim())
-      this.going = true
-      this.field.blur()
+      this.want(this.#field.value.trim())
+      this.#going = true
+      this.#field.blur()
       this.chosen()
     }
   }
@@ -45,22 +45,22 @@ export class Rooms {
   /** entered shows the room that the session is in. */
   entered(room: string): void {
     element('rooms').hidden = room === ''
-    this.field.value = room
-    if (room !== '') void this.list()
+    this.#field.value = room
+    if (room !== '') void this.#list()
   }
 
   /** take reports whether the player has chosen another room since the last call. */
   take(): boolean {
-    const { going } = this
-    this.going = false
+    const going = this.#going
+    this.#going = false
     return going
   }
 
   /** list offers the rooms that the server has. */
-  private async list(): Promise<void> {
-    if (performance.now() - this.asked < period) return
-    this.asked = performance.now()
-    const answer = await this.admin.ask('/rooms').catch(() => undefined)
+  async #list(): Promise<void> {
+    if (performance.now() - this.#asked < period) return
+    this.#asked = performance.now()
+    const answer = await this.#admin.ask('/rooms').catch(() => undefined)
     if (!answer?.ok) return
     const all: RoomInfo[] = await answer.json()
     element('roomnames').replaceChildren(

@@ -33,63 +33,63 @@ function isForFocus(e: KeyboardEvent): boolean {
 
 /** Stick is what the player holds down. */
 export class Stick {
-  private readonly down = new Set<string>()
-  private controls = new Controls(undefined)
-  private declared: Message | undefined
-  private from: readonly [number, number] | undefined // where a drag began
-  private drag: readonly [number, number] = [0, 0]
-  private resting = true
+  readonly #down = new Set<string>()
+  #controls = new Controls(undefined)
+  #declared: Message | undefined
+  #from: readonly [number, number] | undefined // where a drag began
+  #drag: readonly [number, number] = [0, 0]
+  #resting = true
 
   /** It listens to keys until signal says that the session has ended. */
   constructor(canvas: HTMLCanvasElement, picture: Picture, signal: AbortSignal) {
     addEventListener(
       'keydown',
       (e) => {
-        if (!this.uses(e.code) || e.ctrlKey || e.metaKey || e.altKey || isForFocus(e)) return
-        this.down.add(e.code)
+        if (!this.#uses(e.code) || e.ctrlKey || e.metaKey || e.altKey || isForFocus(e)) return
+        this.#down.add(e.code)
         e.preventDefault()
       },
       { signal },
     )
-    addEventListener('keyup', (e) => this.down.delete(e.code), { signal })
-    addEventListener('blur', () => this.release(), { signal })
+    addEventListener('keyup', (e) => this.#down.delete(e.code), { signal })
+    addEventListener('blur', () => this.#release(), { signal })
     canvas.onpointerdown = (e) => {
       canvas.setPointerCapture(e.pointerId)
-      this.from = [e.offsetX, e.offsetY]
+      this.#from = [e.offsetX, e.offsetY]
     }
     canvas.onpointermove = (e) => {
-      if (!this.from) return
-      const x = e.offsetX - this.from[0]
-      const y = e.offsetY - this.from[1]
-      const moved = this.drag[0] !== 0 || this.drag[1] !== 0
+      if (!this.#from) return
+      const x = e.offsetX - this.#from[0]
+      const y = e.offsetY - this.#from[1]
+      const moved = this.#drag[0] !== 0 || this.#drag[1] !== 0
       if (!moved && Math.hypot(x, y) < click) return
-      picture.pan(x - this.drag[0] * fullDrag, y - this.drag[1] * fullDrag)
-      this.drag = [x / fullDrag, y / fullDrag]
+      picture.pan(x - this.#drag[0] * fullDrag, y - this.#drag[1] * fullDrag)
+      this.#drag = [x / fullDrag, y / fullDrag]
     }
     canvas.onpointerup = (e) => {
-      if (this.from && this.drag[0] === 0 && this.drag[1] === 0) picture.pick(e.offsetX, e.offsetY)
-      this.from = undefined
-      this.drag = [0, 0]
+      if (this.#from && this.#drag[0] === 0 && this.#drag[1] === 0) picture.pick(e.offsetX, e.offsetY)
+      this.#from = undefined
+      this.#drag = [0, 0]
     }
-    canvas.onpointercancel = () => this.release()
+    canvas.onpointercancel = () => this.#release()
   }
 
-  private release(): void {
-    this.down.clear()
-    this.from = undefined
-    this.drag = [0, 0]
+  #release(): void {
+    this.#down.clear()
+    this.#from = undefined
+    this.#drag = [0, 0]
   }
 
-  private uses(key: string): boolean {
-    return (this.controls.steers && key in directions) || this.controls.presses.some((p) => p.key === key)
+  #uses(key: string): boolean {
+    return (this.#controls.steers && key in directions) || this.#controls.presses.some((p) => p.key === key)
   }
 
   /** declare shows which keys the input of a game has. */
-  private declare(input: Message | undefined): void {
-    this.declared = input
-    this.controls = new Controls(input)
-    document.body.classList.toggle('steers', this.controls.steers)
-    element('presses').textContent = this.controls.presses
+  #declare(input: Message | undefined): void {
+    this.#declared = input
+    this.#controls = new Controls(input)
+    document.body.classList.toggle('steers', this.#controls.steers)
+    element('presses').textContent = this.#controls.presses
       .map((p) => `${p.key.replace('Key', '')}: ${p.name}. `)
       .join('')
   }
@@ -97,20 +97,20 @@ export class Stick {
   /** steer sends what the player holds down, if the game declares axes or buttons. */
   steer(c: Client): void {
     const { input } = c.schema
-    if (input !== this.declared) this.declare(input)
-    const { controls } = this
+    if (input !== this.#declared) this.#declare(input)
+    const controls = this.#controls
     if (!controls.steers && controls.presses.length === 0) return
-    let [x, z] = this.drag
+    let [x, z] = this.#drag
     let rests = x === 0 && z === 0
-    for (const key of this.down) {
+    for (const key of this.#down) {
       rests = false
       x += directions[key]?.[0] ?? 0
       z += directions[key]?.[1] ?? 0
     }
     // A prediction ends at the newest input: it needs one a frame, but not of an avatar at rest.
-    if (rests && this.resting) return
-    this.resting = rests
+    if (rests && this.#resting) return
+    this.#resting = rests
     const length = Math.max(Math.hypot(x, z), 1)
-    c.setInput(controls.input(x / length, z / length, this.down))
+    c.setInput(controls.input(x / length, z / length, this.#down))
   }
 }

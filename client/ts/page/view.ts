@@ -37,40 +37,40 @@ const probe = { inverseMass: 1, coupling: 0, radius: 0, friction: 0, restitution
 
 /** View draws on a canvas, around the player's avatar. */
 export class View {
-  private readonly canvas: HTMLCanvasElement
-  private readonly paper: CanvasRenderingContext2D
-  private readonly colours = new Map<string, string>()
-  private width = 0
-  private height = 0
-  private scale = 1 // pixels per metre
-  private zoom = 1
-  private x = 0 // of the middle
-  private z = 0
-  private moment: Moment = { tick: 0, newest: 0, maxExtrapolate: 0 }
-  private readonly place = new Float32Array(3)
-  private own: readonly number[] | undefined // where the avatar is predicted
-  private readonly lastSeen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were drawn
-  private follows = false // the player's body
-  private readonly state = new State()
-  private readonly looks = new Looks()
-  private readonly points = new Columns()
+  readonly #canvas: HTMLCanvasElement
+  readonly #paper: CanvasRenderingContext2D
+  readonly #colours = new Map<string, string>()
+  #width = 0
+  #height = 0
+  #scale = 1 // pixels per metre
+  #zoom = 1
+  #x = 0 // of the middle
+  #z = 0
+  #moment: Moment = { tick: 0, newest: 0, maxExtrapolate: 0 }
+  readonly #place = new Float32Array(3)
+  #own: readonly number[] | undefined // where the avatar is predicted
+  readonly #lastSeen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were drawn
+  #follows = false // the player's body
+  readonly #state = new State()
+  readonly #looks = new Looks()
+  readonly #points = new Columns()
 
   constructor(canvas: HTMLCanvasElement, signal: AbortSignal) {
-    this.canvas = canvas
-    this.paper = canvas.getContext('2d')!
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.colours.clear(), { signal })
+    this.#canvas = canvas
+    this.#paper = canvas.getContext('2d')!
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#colours.clear(), { signal })
     canvas.onwheel = (e) => {
       e.preventDefault()
-      this.zoom = Math.min(Math.max(this.zoom * Math.exp(-e.deltaY / 500), minZoom), maxZoom)
+      this.#zoom = Math.min(Math.max(this.#zoom * Math.exp(-e.deltaY / 500), minZoom), maxZoom)
     }
   }
 
   /** colour returns a colour of the style sheet. */
-  private colour(name: string): string {
-    let c = this.colours.get(name)
+  #colour(name: string): string {
+    let c = this.#colours.get(name)
     if (c === undefined) {
       c = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`)
-      this.colours.set(name, c)
+      this.#colours.set(name, c)
     }
     return c
   }
@@ -79,139 +79,146 @@ export class View {
   draw(c: Client, m: Moment, avatar: readonly number[] | undefined, held: ReadonlyMap<bigint, unknown>): Seen {
     const seen: Seen = { looks: { awake: 0, asleep: 0, owed: 0, sent: 0 }, kinds: [] }
     for (const e of c.replica.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
-    this.moment = m
-    this.own = avatar
-    this.fit(c)
+    this.#moment = m
+    this.#own = avatar
+    this.#fit(c)
     const position = positionOf(c)
     const own = c.lookup(c.controlled)
     if (!position) return seen
-    this.follows = own?.has('body') ?? false
-    if (own && this.follows) {
-      this.locate(c, own, position)
-      this.x = this.place[0]
-      this.z = this.place[2]
+    this.#follows = own?.has('body') ?? false
+    if (own && this.#follows) {
+      this.#locate(c, own, position)
+      this.#x = this.#place[0]
+      this.#z = this.#place[2]
     }
-    this.ground(c)
-    this.arrows(c)
-    this.bodies(c, position, seen)
-    this.labels(c, position, held)
+    this.#ground(c)
+    this.#arrows(c)
+    this.#bodies(c, position, seen)
+    this.#labels(c, position, held)
     return seen
   }
 
   /** fit gives the canvas the pixels of its place on the page. */
-  private fit(c: Client): void {
-    const { canvas } = this
+  #fit(c: Client): void {
+    const canvas = this.#canvas
     const ratio = devicePixelRatio
-    this.width = canvas.clientWidth
-    this.height = canvas.clientHeight
-    const w = Math.round(this.width * ratio)
-    const h = Math.round(this.height * ratio)
+    this.#width = canvas.clientWidth
+    this.#height = canvas.clientHeight
+    const w = Math.round(this.#width * ratio)
+    const h = Math.round(this.#height * ratio)
     if (canvas.width !== w || canvas.height !== h) {
       canvas.width = w
       canvas.height = h
     }
     const { halfX = Infinity, halfZ = Infinity } = c.schema.motion ?? {}
-    this.scale = (this.zoom * Math.min(this.width, this.height)) / Math.min(across, 2 * margin * Math.max(halfX, halfZ))
-    this.paper.setTransform(ratio, 0, 0, ratio, 0, 0)
-    this.paper.clearRect(0, 0, this.width, this.height)
+    this.#scale =
+      (this.#zoom * Math.min(this.#width, this.#height)) / Math.min(across, 2 * margin * Math.max(halfX, halfZ))
+    this.#paper.setTransform(ratio, 0, 0, ratio, 0, 0)
+    this.#paper.clearRect(0, 0, this.#width, this.#height)
   }
 
   /** locate sets place to where e is drawn. */
-  private locate(c: Client, e: Entity, position: Field): void {
-    if (this.own && e.handle === c.controlled) this.place.set(this.own)
-    else e.vectorAt(position, 3, this.moment, this.place)
+  #locate(c: Client, e: Entity, position: Field): void {
+    if (this.#own && e.handle === c.controlled) this.#place.set(this.#own)
+    else e.vectorAt(position, 3, this.#moment, this.#place)
   }
 
   /** centre returns the middle of the picture, in metres. */
   get centre(): readonly [x: number, z: number] {
-    return [this.x, this.z]
+    return [this.#x, this.#z]
   }
 
   /** leaveRoom forgets where held entities were, in a room that the client has left. */
   leaveRoom(): void {
-    this.lastSeen.clear()
+    this.#lastSeen.clear()
   }
 
   /** pan moves the picture by pixels, unless it follows the player. */
   pan(x: number, y: number): void {
-    if (this.follows) return
-    this.x -= x / this.scale
-    this.z -= y / this.scale
+    if (this.#follows) return
+    this.#x -= x / this.#scale
+    this.#z -= y / this.#scale
   }
 
-  private left(x: number): number {
-    return this.width / 2 + (x - this.x) * this.scale
+  #left(x: number): number {
+    return this.#width / 2 + (x - this.#x) * this.#scale
   }
 
-  private top(z: number): number {
-    return this.height / 2 + (z - this.z) * this.scale
+  #top(z: number): number {
+    return this.#height / 2 + (z - this.#z) * this.#scale
   }
 
   /** ground draws a grid, and the edges of the world. */
-  private ground(c: Client): void {
-    const { paper, scale } = this
+  #ground(c: Client): void {
+    const paper = this.#paper
+    const scale = this.#scale
     const motion = c.schema.motion
     const halfX = motion?.halfX ?? Infinity
     const halfZ = motion?.halfZ ?? Infinity
-    paper.strokeStyle = this.colour('grid')
+    paper.strokeStyle = this.#colour('grid')
     paper.lineWidth = 1
     paper.beginPath()
     const reach = (pixels: number) => pixels / 2 / scale
     for (
-      let x = Math.ceil((this.x - reach(this.width)) / gridMetres) * gridMetres;
-      this.left(x) <= this.width;
+      let x = Math.ceil((this.#x - reach(this.#width)) / gridMetres) * gridMetres;
+      this.#left(x) <= this.#width;
       x += gridMetres
     ) {
       if (Math.abs(x) > halfX) continue
-      paper.moveTo(this.left(x), Math.max(this.top(-halfZ), 0))
-      paper.lineTo(this.left(x), Math.min(this.top(halfZ), this.height))
+      paper.moveTo(this.#left(x), Math.max(this.#top(-halfZ), 0))
+      paper.lineTo(this.#left(x), Math.min(this.#top(halfZ), this.#height))
     }
     for (
-      let z = Math.ceil((this.z - reach(this.height)) / gridMetres) * gridMetres;
-      this.top(z) <= this.height;
+      let z = Math.ceil((this.#z - reach(this.#height)) / gridMetres) * gridMetres;
+      this.#top(z) <= this.#height;
       z += gridMetres
     ) {
       if (Math.abs(z) > halfZ) continue
-      paper.moveTo(Math.max(this.left(-halfX), 0), this.top(z))
-      paper.lineTo(Math.min(this.left(halfX), this.width), this.top(z))
+      paper.moveTo(Math.max(this.#left(-halfX), 0), this.#top(z))
+      paper.lineTo(Math.min(this.#left(halfX), this.#width), this.#top(z))
     }
     paper.stroke()
     if (!motion) return
-    paper.strokeStyle = this.colour('edge')
-    paper.strokeRect(this.left(-halfX), this.top(-halfZ), 2 * halfX * scale, 2 * halfZ * scale)
+    paper.strokeStyle = this.#colour('edge')
+    paper.strokeRect(this.#left(-halfX), this.#top(-halfZ), 2 * halfX * scale, 2 * halfZ * scale)
   }
 
   /** arrows shows the effects, evaluated here. */
-  private arrows(c: Client): void {
+  #arrows(c: Client): void {
     const { bodies } = c.replica
     if (!bodies) return
-    const n = this.placeArrows()
+    const n = this.#placeArrows()
     const wind = new Path2D()
     const push = new Path2D()
     for (let from = 0; from < n; from += blockPoints) {
       const to = Math.min(from + blockPoints, n)
-      const f = bodies.forcesAt(this.points, probe, from, to)
+      const f = bodies.forcesAt(this.#points, probe, from, to)
       for (let row = from; row < to; row++) {
-        this.arrow(wind, row, f.wind, row - from)
-        this.arrow(push, row, f.push, row - from)
+        this.#arrow(wind, row, f.wind, row - from)
+        this.#arrow(push, row, f.push, row - from)
       }
     }
-    this.paper.lineWidth = 1.25
-    this.paper.strokeStyle = this.colour('wind')
-    this.paper.stroke(wind)
-    this.paper.strokeStyle = this.colour('push')
-    this.paper.stroke(push)
+    this.#paper.lineWidth = 1.25
+    this.#paper.strokeStyle = this.#colour('wind')
+    this.#paper.stroke(wind)
+    this.#paper.strokeStyle = this.#colour('push')
+    this.#paper.stroke(push)
   }
 
   /** placeArrows fills points with a grid that stands still in the world, and returns how many. */
-  private placeArrows(): number {
-    const { points, scale } = this
+  #placeArrows(): number {
+    const points = this.#points
+    const scale = this.#scale
     const step = 2 ** Math.round(Math.log2(arrowPixels / scale))
-    const right = this.x + this.width / 2 / scale
-    const bottom = this.z + this.height / 2 / scale
+    const right = this.#x + this.#width / 2 / scale
+    const bottom = this.#z + this.#height / 2 / scale
     let n = 0
-    for (let z = Math.ceil((this.z - this.height / 2 / scale) / step) * step; z <= bottom; z += step) {
-      for (let x = Math.ceil((this.x - this.width / 2 / scale) / step) * step; x <= right && n < maxArrows; x += step) {
+    for (let z = Math.ceil((this.#z - this.#height / 2 / scale) / step) * step; z <= bottom; z += step) {
+      for (
+        let x = Math.ceil((this.#x - this.#width / 2 / scale) / step) * step;
+        x <= right && n < maxArrows;
+        x += step
+      ) {
         if (n === points.length) points.add()
         points.x[n] = x
         points.y[n] = arrowHeight
@@ -223,14 +230,14 @@ export class View {
     return n
   }
 
-  private arrow(path: Path2D, row: number, f: Planes, i: number): void {
+  #arrow(path: Path2D, row: number, f: Planes, i: number): void {
     const speed = Math.hypot(f.x[i], f.z[i])
     if (!(speed > 0.05)) return
     const size = arrowPixels * Math.tanh(speed / strong)
     const x = f.x[i] / speed
     const z = f.z[i] / speed
-    const left = this.left(this.points.x[row])
-    const top = this.top(this.points.z[row])
+    const left = this.#left(this.#points.x[row])
+    const top = this.#top(this.#points.z[row])
     const tipX = left + (x * size) / 2
     const tipZ = top + (z * size) / 2
     const head = Math.min(size / 3, 5)
@@ -241,18 +248,19 @@ export class View {
     path.lineTo(tipX - head * (x - z * 0.6), tipZ - head * (z + x * 0.6))
   }
 
-  private bodies(c: Client, position: Field, seen: Seen): void {
-    const { paper, place } = this
+  #bodies(c: Client, position: Field, seen: Seen): void {
+    const paper = this.#paper
+    const place = this.#place
     const kinds: { solid: Path2D; faded: Path2D }[] = []
     const rings = new Path2D()
     for (const e of c.replica.all) {
       if (!e.has('body')) continue
-      this.locate(c, e, position)
-      const look = this.look(c, e)
+      this.#locate(c, e, position)
+      const look = this.#look(c, e)
       seen.looks[look]++
-      const r = this.radius(c, e)
-      const x = this.left(place[0])
-      const y = this.top(place[2])
+      const r = this.#radius(c, e)
+      const x = this.#left(place[0])
+      const y = this.#top(place[2])
       kinds[e.kind] ??= { solid: new Path2D(), faded: new Path2D() }
       const paths = kinds[e.kind]
       trace(look === 'asleep' && e.handle !== c.controlled ? paths.faded : paths.solid, shapeOf(e.kind), x, y, r)
@@ -261,31 +269,32 @@ export class View {
     // Kinds of few are drawn over those of many.
     const order = [...kinds.keys()].filter((k) => kinds[k]).sort((a, b) => seen.kinds[b] - seen.kinds[a])
     for (const k of order) {
-      paper.fillStyle = this.colour(colourOf(k))
+      paper.fillStyle = this.#colour(colourOf(k))
       paper.globalAlpha = fadedAlpha
       paper.fill(kinds[k].faded)
       paper.globalAlpha = 1
       paper.fill(kinds[k].solid)
     }
-    paper.strokeStyle = this.colour('text')
+    paper.strokeStyle = this.#colour('text')
     paper.lineWidth = 1
     paper.stroke(rings)
   }
 
-  private look(c: Client, e: Entity): Look {
+  #look(c: Client, e: Entity): Look {
     const { bodies } = c.replica
-    const exact = bodies?.hasKind(e.kind) === true && bodies.exact(e.index, this.state) !== 0
-    return this.looks.of(c.schema, e.kind, exact, this.state.awake)
+    const exact = bodies?.hasKind(e.kind) === true && bodies.exact(e.index, this.#state) !== 0
+    return this.#looks.of(c.schema, e.kind, exact, this.#state.awake)
   }
 
-  private radius(c: Client, e: Entity): number {
+  #radius(c: Client, e: Entity): number {
     const metres = c.schema.kinds[e.kind]?.body?.radius ?? defaultRadius
-    return Math.max(metres * this.scale, e.handle === c.controlled || nameOf(c, e) !== '' ? 5 : minRadius)
+    return Math.max(metres * this.#scale, e.handle === c.controlled || nameOf(c, e) !== '' ? 5 : minRadius)
   }
 
   /** labels writes the names that entities have, and draws rings around what is held. */
-  private labels(c: Client, position: Field, held: ReadonlyMap<bigint, unknown>): void {
-    const { paper, place } = this
+  #labels(c: Client, position: Field, held: ReadonlyMap<bigint, unknown>): void {
+    const paper = this.#paper
+    const place = this.#place
     paper.font = '600 12px system-ui, sans-serif'
     paper.textAlign = 'center'
     paper.lineJoin = 'round'
@@ -294,21 +303,21 @@ export class View {
       const isHeld = held.has(e.handle)
       const name = nameOf(c, e)
       if (!e.has('body') || !(own || isHeld || name !== '')) continue
-      this.locate(c, e, position)
-      const x = this.left(place[0])
-      const y = this.top(place[2])
-      const r = this.radius(c, e)
-      if (own || isHeld) this.ring(own ? 'text' : 'accent', x, y, r + 4)
-      if (isHeld) this.lastSeen.set(e.handle, [place[0], place[2]])
-      if (name !== '') this.label(name, x, y - r - 8)
-      else if (isHeld) this.label(formatHandle(e.handle), x, y - r - 8)
+      this.#locate(c, e, position)
+      const x = this.#left(place[0])
+      const y = this.#top(place[2])
+      const r = this.#radius(c, e)
+      if (own || isHeld) this.#ring(own ? 'text' : 'accent', x, y, r + 4)
+      if (isHeld) this.#lastSeen.set(e.handle, [place[0], place[2]])
+      if (name !== '') this.#label(name, x, y - r - 8)
+      else if (isHeld) this.#label(formatHandle(e.handle), x, y - r - 8)
     }
-    this.lost(c, held)
+    this.#lost(c, held)
   }
 
-  private ring(colour: string, x: number, y: number, r: number): void {
-    const { paper } = this
-    paper.strokeStyle = this.colour(colour)
+  #ring(colour: string, x: number, y: number, r: number): void {
+    const paper = this.#paper
+    paper.strokeStyle = this.#colour(colour)
     paper.lineWidth = 2
     paper.beginPath()
     paper.arc(x, y, r, 0, 2 * Math.PI)
@@ -316,16 +325,17 @@ export class View {
   }
 
   /** lost marks where held entities were seen last that are in view no more: a cross where one died. */
-  private lost(c: Client, held: ReadonlyMap<bigint, unknown>): void {
-    const { paper, lastSeen } = this
+  #lost(c: Client, held: ReadonlyMap<bigint, unknown>): void {
+    const paper = this.#paper
+    const lastSeen = this.#lastSeen
     for (const [h, [worldX, worldZ]] of lastSeen) {
       const verdict = c.resolve(h)
       if (!held.has(h)) lastSeen.delete(h)
       if (verdict === 'live' || !held.has(h)) continue
-      const x = this.left(worldX)
-      const y = this.top(worldZ)
+      const x = this.#left(worldX)
+      const y = this.#top(worldZ)
       if (verdict === 'stale') {
-        paper.strokeStyle = this.colour('edge')
+        paper.strokeStyle = this.#colour('edge')
         paper.lineWidth = 2.5
         paper.beginPath()
         paper.moveTo(x - 5, y - 5)
@@ -335,19 +345,19 @@ export class View {
         paper.stroke()
       } else {
         paper.setLineDash([3, 3])
-        this.ring('muted', x, y, 7)
+        this.#ring('muted', x, y, 7)
         paper.setLineDash([])
       }
-      this.label(`${formatHandle(h)} ${verdict}`, x, y - 12, verdict === 'stale' ? 'edge' : 'text')
+      this.#label(`${formatHandle(h)} ${verdict}`, x, y - 12, verdict === 'stale' ? 'edge' : 'text')
     }
   }
 
-  private label(text: string, x: number, y: number, colour = 'text'): void {
-    const { paper } = this
-    paper.strokeStyle = this.colour('ground')
+  #label(text: string, x: number, y: number, colour = 'text'): void {
+    const paper = this.#paper
+    paper.strokeStyle = this.#colour('ground')
     paper.lineWidth = 4
     paper.strokeText(text, x, y)
-    paper.fillStyle = this.colour(colour)
+    paper.fillStyle = this.#colour(colour)
     paper.fillText(text, x, y)
   }
 
@@ -360,8 +370,8 @@ export class View {
       if (e.kind !== kind || held.has(e.handle)) continue
       let d = Number.MAX_VALUE // without a body
       if (position && e.has('body')) {
-        this.locate(c, e, position)
-        d = Math.hypot(this.place[0] - this.x, this.place[2] - this.z)
+        this.#locate(c, e, position)
+        d = Math.hypot(this.#place[0] - this.#x, this.#place[2] - this.#z)
       }
       if (d < nearest) {
         nearest = d
@@ -379,8 +389,8 @@ export class View {
     let found: bigint | undefined
     for (const e of c.replica.all) {
       if (!e.has('body')) continue
-      this.locate(c, e, position)
-      const d = Math.hypot(this.left(this.place[0]) - x, this.top(this.place[2]) - y) - this.radius(c, e)
+      this.#locate(c, e, position)
+      const d = Math.hypot(this.#left(this.#place[0]) - x, this.#top(this.#place[2]) - y) - this.#radius(c, e)
       if (d < nearest) {
         nearest = d
         found = e.handle

@@ -7,37 +7,37 @@ import { fail } from './codes.ts'
  * call expectEnd or check before what was read is used.
  */
 export class BitReader {
-  private b: Uint8Array = empty
-  private at = 0 // of the next byte
-  private end = 0
-  private acc = 0 // bits read from b and not yet taken
-  private n = 0 // how many
-  private short = false
-  private wrong = '' // the first error of a reader's form
+  #b: Uint8Array = empty
+  #at = 0 // of the next byte
+  #end = 0
+  #acc = 0 // bits read from b and not yet taken
+  #n = 0 // how many
+  #short = false
+  #wrong = '' // the first error of a reader's form
 
   reset(b: Uint8Array, from = 0, to = b.length): void {
-    this.b = b
-    this.at = from
-    this.end = to
-    this.acc = this.n = 0
-    this.short = false
-    this.wrong = ''
+    this.#b = b
+    this.#at = from
+    this.#end = to
+    this.#acc = this.#n = 0
+    this.#short = false
+    this.#wrong = ''
   }
 
   /** bits reads n bits, 0 to 24. */
   bits(n: number): number {
-    while (this.n < n) {
-      if (this.at < this.end) {
-        this.acc |= this.b[this.at] << this.n
+    while (this.#n < n) {
+      if (this.#at < this.#end) {
+        this.#acc |= this.#b[this.#at] << this.#n
       } else {
-        this.short = true
+        this.#short = true
       }
-      this.at++
-      this.n += 8
+      this.#at++
+      this.#n += 8
     }
-    const v = this.acc & ((1 << n) - 1)
-    this.acc >>>= n
-    this.n -= n
+    const v = this.#acc & ((1 << n) - 1)
+    this.#acc >>>= n
+    this.#n -= n
     return v
   }
 
@@ -50,22 +50,22 @@ export class BitReader {
 
   /** taken is how many bits were taken, from the beginning of the array. */
   get taken(): number {
-    return 8 * this.at - this.n
+    return 8 * this.#at - this.#n
   }
 
   /** peek returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
   peek(): number {
-    while (this.n < 12) {
-      if (this.at < this.end) this.acc |= this.b[this.at] << this.n
-      this.at++
-      this.n += 8
+    while (this.#n < 12) {
+      if (this.#at < this.#end) this.#acc |= this.#b[this.#at] << this.#n
+      this.#at++
+      this.#n += 8
     }
-    return this.acc & 0xfff
+    return this.#acc & 0xfff
   }
 
   skip(n: number): void {
-    this.acc >>>= n
-    this.n -= n
+    this.#acc >>>= n
+    this.#n -= n
   }
 
   /** sized reads section 2's sized(v). */
@@ -103,27 +103,28 @@ export class BitReader {
 
   /** refuse notes an error that check throws. */
   refuse(detail: string): void {
-    if (this.wrong === '') this.wrong = detail
+    if (this.#wrong === '') this.#wrong = detail
   }
 
   /** check throws if anything was read beyond the end or was malformed. */
   check(): void {
-    if (this.short || this.at - (this.n >> 3) > this.end) fail('a bit string ends early')
-    if (this.wrong !== '') fail(this.wrong)
+    if (this.#short || this.#at - (this.#n >> 3) > this.#end) fail('a bit string ends early')
+    if (this.#wrong !== '') fail(this.#wrong)
   }
 
   /** endBytes checks the padding of a bit string that bytes follow, and returns where they begin. */
   endBytes(): number {
     this.check()
-    if (this.bits(this.n & 7) !== 0) fail('the padding of a bit string is not zero')
-    return this.at - (this.n >> 3)
+    if (this.bits(this.#n & 7) !== 0) fail('the padding of a bit string is not zero')
+    return this.#at - (this.#n >> 3)
   }
 
   /** expectEnd throws unless only the padding is left. */
   expectEnd(): void {
     this.check()
-    if (this.end - this.at > 0 || this.n >= 8 + 8 * Math.max(this.at - this.end, 0)) fail('bytes follow a bit string')
-    if (this.acc !== 0) fail('the padding of a bit string is not zero')
+    if (this.#end - this.#at > 0 || this.#n >= 8 + 8 * Math.max(this.#at - this.#end, 0))
+      fail('bytes follow a bit string')
+    if (this.#acc !== 0) fail('the padding of a bit string is not zero')
   }
 }
 
@@ -131,24 +132,24 @@ const empty = new Uint8Array(0)
 
 /** BitWriter writes a bit string. */
 export class BitWriter {
-  private b = new Uint8Array(64)
-  private bit = 0
+  #b = new Uint8Array(64)
+  #bit = 0
 
   reset(): void {
-    this.b.fill(0, 0, (this.bit + 7) >> 3)
-    this.bit = 0
+    this.#b.fill(0, 0, (this.#bit + 7) >> 3)
+    this.#bit = 0
   }
 
   /** bits writes the lowest n bits of v, n at most 32. */
   bits(v: number, n: number): void {
-    if (this.bit + n > 8 * this.b.length) {
-      const more = new Uint8Array(2 * this.b.length)
-      more.set(this.b)
-      this.b = more
+    if (this.#bit + n > 8 * this.#b.length) {
+      const more = new Uint8Array(2 * this.#b.length)
+      more.set(this.#b)
+      this.#b = more
     }
     for (let i = 0; i < n; i++) {
-      if ((v >>> i) & 1) this.b[this.bit >> 3] |= 1 << (this.bit & 7)
-      this.bit++
+      if ((v >>> i) & 1) this.#b[this.#bit >> 3] |= 1 << (this.#bit & 7)
+      this.#bit++
     }
   }
 
@@ -161,7 +162,7 @@ export class BitWriter {
 
   /** bytes returns a copy of what was written. */
   bytes(): Uint8Array {
-    return this.b.slice(0, (this.bit + 7) >> 3)
+    return this.#b.slice(0, (this.#bit + 7) >> 3)
   }
 }
 
@@ -238,31 +239,31 @@ export function decodeText(b: Uint8Array): string {
 
 /** ByteWriter writes bytes. */
 export class ByteWriter {
-  private b = new Uint8Array(128)
-  private n = 0
+  #b = new Uint8Array(128)
+  #n = 0
 
-  private grow(n: number): number {
-    if (this.n + n > this.b.length) {
-      const more = new Uint8Array(Math.max(2 * this.b.length, this.n + n))
-      more.set(this.b)
-      this.b = more
+  #grow(n: number): number {
+    if (this.#n + n > this.#b.length) {
+      const more = new Uint8Array(Math.max(2 * this.#b.length, this.#n + n))
+      more.set(this.#b)
+      this.#b = more
     }
-    this.n += n
-    return this.n - n
+    this.#n += n
+    return this.#n - n
   }
 
   reset(): void {
-    this.n = 0
+    this.#n = 0
   }
 
   u8(v: number): void {
-    const at = this.grow(1) // before this.b is read: it may be another
-    this.b[at] = v
+    const at = this.#grow(1) // before this.#b is read: it may be another
+    this.#b[at] = v
   }
 
   u32(v: number): void {
-    const at = this.grow(4)
-    for (let i = 0; i < 4; i++) this.b[at + i] = v >>> (8 * i)
+    const at = this.#grow(4)
+    for (let i = 0; i < 4; i++) this.#b[at + i] = v >>> (8 * i)
   }
 
   uvarint(v: number): void {
@@ -271,17 +272,17 @@ export class ByteWriter {
   }
 
   bytes(b: Uint8Array): void {
-    const at = this.grow(b.length)
-    this.b.set(b, at)
+    const at = this.#grow(b.length)
+    this.#b.set(b, at)
   }
 
   /** take returns a copy of what was written. */
   take(): Uint8Array {
-    return this.b.slice(0, this.n)
+    return this.#b.slice(0, this.#n)
   }
 
   /** view returns what was written, valid until the next write. */
   view(): Uint8Array {
-    return this.b.subarray(0, this.n)
+    return this.#b.subarray(0, this.#n)
   }
 }

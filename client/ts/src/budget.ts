@@ -37,12 +37,12 @@ export const cost = {
 export class Budget {
   /** debt is the work done and not paid for by time, in ms. */
   debt = 0
-  private at = 0 // when time last paid
+  #at = 0 // when time last paid
 
   /** pay pays for work by the time that has passed until now. */
   pay(now: number): void {
-    this.debt = Math.max(this.debt - Math.max(now - this.at, 0) * workShare, 0)
-    this.at = now
+    this.debt = Math.max(this.debt - Math.max(now - this.#at, 0) * workShare, 0)
+    this.#at = now
   }
 
   spend(ms: number): void {

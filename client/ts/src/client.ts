@@ -1,12 +1,17 @@
 // A session over connections that come and go.
 
 import { Code, WireError } from './codes.ts'
+import type { Result, SentCommand } from './commands.ts'
 import { type Connection, dialWebTransport } from './connection.ts'
 import type { Entity, Moment } from './entity.ts'
+import { type EventHandler, Events } from './events.ts'
+import { guard } from './guard.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
-import { type EventHandler, Events, guard, type Replica } from './replica.ts'
+import type { Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
-import { DivergedError, type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
+import { Session } from './session.ts'
+import type { SessionConfig } from './session_config.ts'
+import { DivergedError } from './session_errors.ts'
 import { defaultTables, type Tables } from './tables.ts'
 import type { Struct } from './values.ts'
 
@@ -69,35 +74,35 @@ const now = (): number => performance.now()
  * then render; the client itself updates while the page is hidden.
  */
 export class Client {
-  private readonly config: Config
+  readonly #config: Config
   /** @internal */ readonly session: Session
-  private readonly events: Events
-  private url: string
-  private link: Connection | undefined
-  private stateNow: State = 'connecting'
-  private error: unknown
-  private updating = false
-  private datagrams = 0 // since the newest Input, without copies
-  private heard = 0
-  private checked = 0
-  private began = 0 // of the outage
-  private joinedAt = 0
-  private attempts = 0
-  private moves = 0
-  private epoch = 0n // of the world before the outage
-  private timer: ReturnType<typeof setTimeout> | undefined
-  private readonly metronome: Metronome
-  private joining: { resolve: () => void; reject: (e: unknown) => void } | undefined
-  private streamed = false // since the newest Input
+  readonly #events: Events
+  #url: string
+  #link: Connection | undefined
+  #stateNow: State = 'connecting'
+  #error: unknown
+  #updating = false
+  #datagrams = 0 // since the newest Input, without copies
+  #heard = 0
+  #checked = 0
+  #began = 0 // of the outage
+  #joinedAt = 0
+  #attempts = 0
+  #moves = 0
+  #epoch = 0n // of the world before the outage
+  #timer: ReturnType<typeof setTimeout> | undefined
+  readonly #metronome: Metronome
+  #joining: { resolve: () => void; reject: (e: unknown) => void } | undefined
+  #streamed = false // since the newest Input
 
   private constructor(config: Config, tables: Tables) {
-    this.config = config
-    this.url = config.url
-    this.events = new Events()
-    this.session = new Session({ ...config, tables, events: this.events })
+    this.#config = config
+    this.#url = config.url
+    this.#events = new Events()
+    this.session = new Session({ ...config, tables, events: this.#events })
     this.session.freshToken = config.freshToken !== undefined
-    this.session.onWelcome = () => this.joined()
-    this.metronome = new Metronome(() => this.tryUpdate())
+    this.session.onWelcome = () => this.#joined()
+    this.#metronome = new Metronome(() => this.#tryUpdate())
   }
 
   /** connect returns a client that has joined. It rejects with a WireError if the server refuses. */
@@ -105,14 +110,14 @@ export class Client {
     const c = new Client(config, config.tables ?? (await defaultTables()))
     let timer: ReturnType<typeof setTimeout> | undefined
     try {
-      const link = await c.dial()
+      const link = await c.#dial()
       const joined = new Promise<void>((resolve, reject) => {
-        c.joining = { resolve, reject }
+        c.#joining = { resolve, reject }
         timer = setTimeout(() => reject(new WireError(Code.timeout, 'no Welcome from the server')), joinTimeout)
       })
-      c.attach(link)
+      c.#attach(link)
       link.sendStream(c.session.takeStream())
-      c.tryUpdate()
+      c.#tryUpdate()
       await joined
       return c
     } catch (e) {
@@ -120,23 +125,23 @@ export class Client {
       throw e
     } finally {
       clearTimeout(timer)
-      c.joining = undefined
+      c.#joining = undefined
     }
   }
 
-  private async dial(): Promise<Connection> {
-    const { dial, certificateHashes } = this.config
-    if (dial) return dial(this.url, now)
+  async #dial(): Promise<Connection> {
+    const { dial, certificateHashes } = this.#config
+    if (dial) return dial(this.#url, now)
     const hashes = typeof certificateHashes === 'function' ? await certificateHashes() : (certificateHashes ?? [])
-    return dialWebTransport(this.url, hashes, now)
+    return dialWebTransport(this.#url, hashes, now)
   }
 
-  private attach(link: Connection): void {
-    this.link = link
-    this.heard = this.checked = now()
+  #attach(link: Connection): void {
+    this.#link = link
+    this.#heard = this.#checked = now()
     // Until a session is joined no frame drives the client.
     link.arrived = () => {
-      if (this.stateNow !== 'joined') this.tryUpdate()
+      if (this.#stateNow !== 'joined') this.#tryUpdate()
     }
   }
 
@@ -145,18 +150,18 @@ export class Client {
    * the client has ended; a lost connection is no error: it is replaced.
    */
   update(): void {
-    if (this.updating) throw new Error('update was called from a callback')
-    this.updating = true
+    if (this.#updating) throw new Error('update was called from a callback')
+    this.#updating = true
     try {
-      this.receive()
+      this.#receive()
     } finally {
-      this.updating = false
+      this.#updating = false
     }
-    if (this.stateNow === 'ended') throw this.error
+    if (this.#stateNow === 'ended') throw this.#error
   }
 
-  private tryUpdate(): void {
-    if (this.updating || this.stateNow === 'ended') return
+  #tryUpdate(): void {
+    if (this.#updating || this.#stateNow === 'ended') return
     try {
       this.update()
     } catch {
@@ -164,175 +169,177 @@ export class Client {
     }
   }
 
-  private receive(): void {
-    const { link, session } = this
-    if (!link || this.stateNow === 'ended') return
+  #receive(): void {
+    const { session } = this
+    const link = this.#link
+    if (!link || this.#stateNow === 'ended') return
     const arrivals = link.receive()
     const t = now()
     const stuck = (session.replica?.waiting ?? 0) > 0 // snapshots wait for what the stream does not bring
     let ended: unknown
     try {
-      this.datagrams += session.receive(arrivals, t)
+      this.#datagrams += session.receive(arrivals, t)
     } catch (e) {
       ended = e
     }
     ended ??= arrivals.error
-    this.streamed ||= arrivals.stream.length > 0
-    if (this.silent(t, arrivals.stream.length > 0 || (arrivals.datagrams.length > 0 && !stuck))) {
+    this.#streamed ||= arrivals.stream.length > 0
+    if (this.#silent(t, arrivals.stream.length > 0 || (arrivals.datagrams.length > 0 && !stuck))) {
       ended ??= new WireError(Code.timeout, `nothing new arrived from the server for ${lostAfter / 1000} s`)
     }
-    if (this.stateNow === 'joined' && this.session.divergent && this.config.giveUp !== 0) ended ??= new DivergedError()
+    if (this.#stateNow === 'joined' && this.session.divergent && this.#config.giveUp !== 0)
+      ended ??= new DivergedError()
     if (ended !== undefined) {
-      this.lost(ended)
+      this.#lost(ended)
       return
     }
-    this.sendInput(t)
-    this.flush()
+    this.#sendInput(t)
+    this.#flush()
   }
 
   /** silent reports whether the server has been silent for too long. A page that was frozen checks before it reads. */
-  private silent(t: number, arrived: boolean): boolean {
-    this.heard += Math.max(t - this.checked - maxCheckGap, 0)
-    this.checked = t
-    if (arrived) this.heard = t
-    return t - this.heard > lostAfter
+  #silent(t: number, arrived: boolean): boolean {
+    this.#heard += Math.max(t - this.#checked - maxCheckGap, 0)
+    this.#checked = t
+    if (arrived) this.#heard = t
+    return t - this.#heard > lostAfter
   }
 
-  private sendInput(t: number): void {
-    if (!this.link || !this.session.inputDue(this.datagrams, t, this.streamed)) return
+  #sendInput(t: number): void {
+    if (!this.#link || !this.session.inputDue(this.#datagrams, t, this.#streamed)) return
     const d = this.session.input(t)
-    if (d) this.link.sendDatagram(d)
-    this.datagrams = 0
-    this.streamed = false
+    if (d) this.#link.sendDatagram(d)
+    this.#datagrams = 0
+    this.#streamed = false
   }
 
-  private flush(): void {
-    this.link?.sendStream(this.session.takeStream())
+  #flush(): void {
+    this.#link?.sendStream(this.session.takeStream())
   }
 
   // Reconnecting: as client/reconnect.go.
 
-  private joined(): void {
+  #joined(): void {
     const w = this.session.welcome!
     const { moved } = this.session
-    const reconnected = this.stateNow === 'reconnecting'
-    if (this.stateNow !== 'joined') this.joinedAt = now()
-    this.metronome.start()
-    this.enter('joined', { resumed: w.resumed, moved, newWorld: reconnected && !moved && w.epoch !== this.epoch })
-    this.joining?.resolve()
+    const reconnected = this.#stateNow === 'reconnecting'
+    if (this.#stateNow !== 'joined') this.#joinedAt = now()
+    this.#metronome.start()
+    this.#enter('joined', { resumed: w.resumed, moved, newWorld: reconnected && !moved && w.epoch !== this.#epoch })
+    this.#joining?.resolve()
   }
 
-  private enter(state: State, change: Partial<StateChange>): void {
-    this.stateNow = state
-    const f = this.config.state
+  #enter(state: State, change: Partial<StateChange>): void {
+    this.#stateNow = state
+    const f = this.#config.state
     if (f) guard(() => f({ state, resumed: false, moved: false, newWorld: false, ...change }))
   }
 
-  private lost(why: unknown): void {
+  #lost(why: unknown): void {
     const t = now()
-    const giveUp = this.config.giveUp ?? defaultGiveUp
-    if (this.stateNow === 'joined') {
-      this.began = t
-      if (t - this.joinedAt >= stableAfter) this.attempts = this.moves = 0
+    const giveUp = this.#config.giveUp ?? defaultGiveUp
+    if (this.#stateNow === 'joined') {
+      this.#began = t
+      if (t - this.#joinedAt >= stableAfter) this.#attempts = this.#moves = 0
     }
-    if (why instanceof WireError && why.code === Code.moved && this.stateNow !== 'connecting') {
-      this.follow(why)
+    if (why instanceof WireError && why.code === Code.moved && this.#stateNow !== 'connecting') {
+      this.#follow(why)
       return
     }
     const retry = why instanceof WireError ? why.retry || this.session.asksAgain(why) : true
-    if (giveUp === 0 || this.stateNow === 'connecting' || !retry || t - this.began > giveUp) {
-      this.end(why)
+    if (giveUp === 0 || this.#stateNow === 'connecting' || !retry || t - this.#began > giveUp) {
+      this.#end(why)
       return
     }
-    this.leaveConnection(why)
-    const n = this.attempts++
+    this.#leaveConnection(why)
+    const n = this.#attempts++
     const delay =
       n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * Math.min(minBackoff * 2 ** n, maxBackoff)
-    this.reconnect(delay, undefined)
+    this.#reconnect(delay, undefined)
   }
 
-  private leaveConnection(why: unknown): void {
-    if (this.session.divergent) this.leaveSession(Code.ok)
-    else this.link?.close(Code.timeout) // ok would end the session
-    this.link = undefined
-    if (this.stateNow === 'joined') {
-      this.epoch = this.session.welcome?.epoch ?? 0n
-      this.enter('reconnecting', { error: why })
+  #leaveConnection(why: unknown): void {
+    if (this.session.divergent) this.#leaveSession(Code.ok)
+    else this.#link?.close(Code.timeout) // ok would end the session
+    this.#link = undefined
+    if (this.#stateNow === 'joined') {
+      this.#epoch = this.session.welcome?.epoch ?? 0n
+      this.#enter('reconnecting', { error: why })
     }
     this.session.lost(why)
   }
 
   /** follow connects to the server that the present one names, where a new session begins. */
-  private follow(to: WireError): void {
-    if (this.moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
-      this.end(to)
+  #follow(to: WireError): void {
+    if (this.#moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
+      this.#end(to)
       return
     }
-    this.leaveConnection(to)
-    const url = new URL(this.url)
+    this.#leaveConnection(to)
+    const url = new URL(this.#url)
     url.host = to.address
-    this.url = url.href
+    this.#url = url.href
     this.session.forgetServer()
-    this.reconnect(0, to.token)
+    this.#reconnect(0, to.token)
   }
 
-  private reconnect(delay: number, token: Uint8Array | undefined): void {
-    this.timer = setTimeout(() => void this.attempt(token), delay)
+  #reconnect(delay: number, token: Uint8Array | undefined): void {
+    this.#timer = setTimeout(() => void this.#attempt(token), delay)
   }
 
-  private async attempt(token: Uint8Array | undefined): Promise<void> {
+  async #attempt(token: Uint8Array | undefined): Promise<void> {
     let link: Connection
     try {
-      token ??= await this.config.freshToken?.()
-      link = await this.dial()
+      token ??= await this.#config.freshToken?.()
+      link = await this.#dial()
     } catch (e) {
-      if (this.stateNow !== 'ended') this.lost(e)
+      if (this.#stateNow !== 'ended') this.#lost(e)
       return
     }
-    if (this.stateNow === 'ended') {
+    if (this.#stateNow === 'ended') {
       link.close(Code.ok)
       return
     }
     if (token) this.session.setToken(token)
     this.session.reconnect()
-    this.attach(link)
-    this.flush()
+    this.#attach(link)
+    this.#flush()
   }
 
-  private end(why: unknown): void {
-    this.error = why
-    this.stateNow = 'ended'
-    this.metronome.stop()
-    clearTimeout(this.timer)
+  #end(why: unknown): void {
+    this.#error = why
+    this.#stateNow = 'ended'
+    this.#metronome.stop()
+    clearTimeout(this.#timer)
     this.session.lost(why)
-    this.leaveSession(why instanceof WireError ? why.code : Code.ok)
-    this.link = undefined
-    this.enter('ended', { error: why })
-    this.joining?.reject(why)
+    this.#leaveSession(why instanceof WireError ? why.code : Code.ok)
+    this.#link = undefined
+    this.#enter('ended', { error: why })
+    this.#joining?.reject(why)
   }
 
   /** leaveSession ends the session and its connection. */
-  private leaveSession(code: number): void {
-    if (!this.link) return
+  #leaveSession(code: number): void {
+    if (!this.#link) return
     this.session.bye(code)
     try {
-      this.flush()
+      this.#flush()
     } catch {
       // Too much waits: the server will not learn why.
     }
-    this.link.close(code)
+    this.#link.close(code)
   }
 
   /** close leaves the session. It may be called more than once. */
   close(): void {
-    if (this.stateNow !== 'ended') this.end(new WireError(Code.ok, 'closed'))
+    if (this.#stateNow !== 'ended') this.#end(new WireError(Code.ok, 'closed'))
   }
 
   // What a game uses.
 
   /** state is the state of the connection. */
   get state(): State {
-    return this.stateNow
+    return this.#stateNow
   }
 
   /** replica changes in update only. Ask for it each time: a new session has a new one. */
@@ -357,7 +364,7 @@ export class Client {
 
   /** linkStats describe the connection: times in ms. */
   get linkStats(): Session['link'] & { readonly bytesReceived: number } {
-    return { ...this.session.link, bytesReceived: this.link?.bytesReceived ?? 0 }
+    return { ...this.session.link, bytesReceived: this.#link?.bytesReceived ?? 0 }
   }
 
   /** lookup returns the entity of a handle, undefined unless it is live. */
@@ -377,29 +384,29 @@ export class Client {
 
   /** on calls f for events of a name, rendered: when the render reaches their tick. */
   on(event: string, f: EventHandler, rendered = false): void {
-    this.events.on(event, f, rendered)
+    this.#events.on(event, f, rendered)
   }
 
   /** setInput sets what the player holds down from now on, as the schema declares it, and returns its tick. */
   setInput(input: Struct | Uint8Array): number {
     const t = now()
     const tick = this.session.setInput(input, t)
-    this.sendInput(t)
+    this.#sendInput(t)
     return tick
   }
 
   /** do asks the server to execute a command once. The result says what became of it. */
   do(name: string, args: Struct = {}, target: Handle = none): Promise<Result> {
-    return this.sent(this.session.do(name, args, target))
+    return this.#sent(this.session.do(name, args, target))
   }
 
   /** doRaw is do for commands whose arguments the schema does not declare. */
-  doRaw(name: string, args?: unknown, target: Handle = none, wishes: readonly Handle[] = []): Promise<Result> {
-    return this.sent(this.session.doRaw(name, args, target, wishes))
+  doRaw(name: string, args?: unknown, target: Handle = none, provisionals: readonly Handle[] = []): Promise<Result> {
+    return this.#sent(this.session.doRaw(name, args, target, provisionals))
   }
 
-  private sent(c: SentCommand): Promise<Result> {
-    if (!this.updating) this.flush()
+  #sent(c: SentCommand): Promise<Result> {
+    if (!this.#updating) this.#flush()
     return c.result
   }
 
@@ -419,43 +426,43 @@ export class Client {
  * slow timers down to one a second or less, but not those of workers.
  */
 class Metronome {
-  private readonly f: () => void
-  private worker: Worker | undefined
-  private timer: ReturnType<typeof setInterval> | undefined
+  readonly #f: () => void
+  #worker: Worker | undefined
+  #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(f: () => void) {
-    this.f = f
+    this.#f = f
   }
 
   start(): void {
-    if (this.worker || this.timer !== undefined) return
+    if (this.#worker || this.#timer !== undefined) return
     const hidden = (): void => {
-      if (typeof document === 'undefined' || document.hidden) this.f()
+      if (typeof document === 'undefined' || document.hidden) this.#f()
     }
     try {
       const url = URL.createObjectURL(
         new Blob([`setInterval(() => postMessage(0), ${beat})`], { type: 'text/javascript' }),
       )
-      this.worker = new Worker(url)
+      this.#worker = new Worker(url)
       URL.revokeObjectURL(url)
-      this.worker.onmessage = hidden
-      this.worker.onerror = () => this.slow(hidden)
+      this.#worker.onmessage = hidden
+      this.#worker.onerror = () => this.#slow(hidden)
     } catch {
-      this.slow(hidden)
+      this.#slow(hidden)
     }
   }
 
   /** slow uses a timer, where a page's policy forbids the worker. */
-  private slow(f: () => void): void {
-    this.worker?.terminate()
-    this.worker = undefined
-    this.timer ??= setInterval(f, beat)
+  #slow(f: () => void): void {
+    this.#worker?.terminate()
+    this.#worker = undefined
+    this.#timer ??= setInterval(f, beat)
   }
 
   stop(): void {
-    this.worker?.terminate()
-    clearInterval(this.timer)
-    this.worker = undefined
-    this.timer = undefined
+    this.#worker?.terminate()
+    clearInterval(this.#timer)
+    this.#worker = undefined
+    this.#timer = undefined
   }
 }

@@ -12,30 +12,30 @@ const slot = 500
 
 /** Least is the least value of the last four seconds, to within half a second. */
 export class Least {
-  private readonly values = new Float64Array(slots).fill(Infinity)
-  private newest = -1 // number of the newest slot
+  readonly #values = new Float64Array(slots).fill(Infinity)
+  #newest = -1 // number of the newest slot
 
   add(now: number, v: number): void {
     const n = Math.floor(now / slot)
-    if (this.newest < 0 || n - this.newest >= slots) {
-      this.newest = n
-      this.values.fill(Infinity)
+    if (this.#newest < 0 || n - this.#newest >= slots) {
+      this.#newest = n
+      this.#values.fill(Infinity)
     }
-    while (this.newest < n) this.values[++this.newest % slots] = Infinity
-    const at = this.newest % slots
-    this.values[at] = Math.min(this.values[at], v)
+    while (this.#newest < n) this.#values[++this.#newest % slots] = Infinity
+    const at = this.#newest % slots
+    this.#values[at] = Math.min(this.#values[at], v)
   }
 
   /** least is 0 before the first value. */
   get least(): number {
     let least = Infinity
-    for (let i = 0; i < slots; i++) least = Math.min(least, this.values[i]) // spreading allocates
+    for (let i = 0; i < slots; i++) least = Math.min(least, this.#values[i]) // spreading allocates
     return least === Infinity ? 0 : least
   }
 
   reset(): void {
-    this.newest = -1
-    this.values.fill(Infinity)
+    this.#newest = -1
+    this.#values.fill(Infinity)
   }
 }
 
@@ -59,10 +59,10 @@ export class Clock {
   next = 0
   /** interval is the mean server time between snapshots. */
   interval = 0
-  private readonly early = new Least()
-  private offset = 0 // the caller's time minus the server's, at updated
-  private updated = 0
-  private wrong = 0 // error of offset, found at updated
+  readonly #early = new Least()
+  #offset = 0 // the caller's time minus the server's, at updated
+  #updated = 0
+  #wrong = 0 // error of offset, found at updated
 
   constructor(hz: number) {
     this.hz = hz
@@ -84,14 +84,14 @@ export class Clock {
     return this.tick !== 0 && Math.abs(tick - this.tick) > maxTickGap * this.hz
   }
 
-  private offsetAt(now: number): number {
-    const most = Math.max(now - this.updated, 0) / slewShare
-    return this.offset + Math.min(Math.max(this.wrong, -most), most)
+  #offsetAt(now: number): number {
+    const most = Math.max(now - this.#updated, 0) / slewShare
+    return this.#offset + Math.min(Math.max(this.#wrong, -most), most)
   }
 
   /** server returns the server's time at now. */
   server(now: number): number {
-    return now - this.offsetAt(now)
+    return now - this.#offsetAt(now)
   }
 
   /** serverTick returns the server's tick at now with fractions, 0 before the first snapshot. */
@@ -102,15 +102,15 @@ export class Clock {
   /** snapshot records the arrival of tick's snapshot. before is the tick of the previous one, sent or omitted. */
   snapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
-    if (this.tick !== 0 && behind - this.early.least > lostAbove) this.early.reset()
-    this.early.add(now, behind)
-    this.jitter += (behind - this.early.least - this.jitter) / jitterShare
-    this.offset = this.offsetAt(now)
-    this.updated = now
-    this.wrong = this.early.least - this.trips.least / 2 - this.offset
-    if (this.tick === 0 || Math.abs(this.wrong) > stepAbove) {
-      this.offset += this.wrong
-      this.wrong = 0
+    if (this.tick !== 0 && behind - this.#early.least > lostAbove) this.#early.reset()
+    this.#early.add(now, behind)
+    this.jitter += (behind - this.#early.least - this.jitter) / jitterShare
+    this.#offset = this.#offsetAt(now)
+    this.#updated = now
+    this.#wrong = this.#early.least - this.trips.least / 2 - this.#offset
+    if (this.tick === 0 || Math.abs(this.#wrong) > stepAbove) {
+      this.#offset += this.#wrong
+      this.#wrong = 0
     }
     if (tick <= this.tick) return
     if (this.tick !== 0) this.interval += (this.timeOf(tick - before) - this.interval) / intervalShare
@@ -134,33 +134,33 @@ const allowanceFade = 2000
 export class Allowance {
   value = 0
   count = 0
-  private readonly times = new Float64Array(allowanceSamples)
-  private readonly samples = new Float64Array(allowanceSamples)
-  private readonly sorted = new Float64Array(allowanceSamples)
-  private updated = 0
+  readonly #times = new Float64Array(allowanceSamples)
+  readonly #samples = new Float64Array(allowanceSamples)
+  readonly #sorted = new Float64Array(allowanceSamples)
+  #updated = 0
 
   add(now: number, delay: number): void {
     const newest = this.count++ % allowanceSamples
-    this.times[newest] = now
-    this.samples[newest] = delay
-    const want = this.want(now)
-    const passed = Math.min(Math.max(now - this.updated, 0), allowanceFade)
-    this.updated = now
+    this.#times[newest] = now
+    this.#samples[newest] = delay
+    const want = this.wanted(now)
+    const passed = Math.min(Math.max(now - this.#updated, 0), allowanceFade)
+    this.#updated = now
     this.value = this.count === 1 ? want : Math.max(want, this.value - ((this.value - want) * passed) / allowanceFade)
   }
 
-  /** want returns the delay that the allowed share of the newest samples exceeds. */
-  private want(now: number): number {
+  /** Returns the delay that the allowed share of the newest samples exceeds. */
+  wanted(now: number): number {
     const most = Math.min(this.count, allowanceSamples)
-    this.sorted.fill(Infinity)
+    this.#sorted.fill(Infinity)
     let n = 0
     for (; n < most; n++) {
       const i = (this.count - 1 - n) % allowanceSamples
-      if (n >= minOutlier && now - this.times[i] > allowanceSpan) break
-      this.sorted[n] = this.samples[i]
+      if (n >= minOutlier && now - this.#times[i] > allowanceSpan) break
+      this.#sorted[n] = this.#samples[i]
     }
-    this.sorted.sort()
-    return this.sorted[n - 1 - (n < minOutlier ? 0 : Math.max(Math.floor(n / 50), 1))]
+    this.#sorted.sort()
+    return this.#sorted[n - 1 - (n < minOutlier ? 0 : Math.max(Math.floor(n / 50), 1))]
   }
 }
 
@@ -179,16 +179,16 @@ export class Renderer {
   /** shown is the server time of the newest render. */
   shown = 0
   readonly delay = new Allowance()
-  private updated = 0
-  private arrived = 0 // when the newest snapshot did
+  #updated = 0
+  #arrived = 0 // when the newest snapshot did
 
   /**
    * snapshot records the arrival of the first snapshot of a tick; the one before was the newest
    * until then. Those that arrive together, after a link stood still, count as one.
    */
   snapshot(now: number, c: Clock, before: number): void {
-    const together = now - this.arrived < c.interval / burstShare
-    this.arrived = now
+    const together = now - this.#arrived < c.interval / burstShare
+    this.#arrived = now
     if (before !== 0 && !this.resumed && !together)
       this.delay.add(now, Math.min(c.server(now) - c.timeOf(before), maxDelay))
     this.resumed = false
@@ -197,8 +197,8 @@ export class Renderer {
   /** advance moves to now. */
   advance(now: number, c: Clock): void {
     const target = c.server(now) - this.delay.value
-    const passed = Math.max(now - this.updated, 0)
-    this.updated = now
+    const passed = Math.max(now - this.#updated, 0)
+    this.#updated = now
     const ahead = this.shown + passed - target
     if (!this.on) {
       this.on = true

@@ -100,76 +100,76 @@ function bytesOf(hash: string): Uint8Array {
 class WebTransportConnection implements Connection {
   arrived: (() => void) | undefined
   bytesReceived = 0
-  private readonly transport: Transport
-  private readonly now: () => number
-  private readonly stream: WritableStreamDefaultWriter<Uint8Array>
-  private readonly datagrams: WritableStreamDefaultWriter<Uint8Array>
-  private in: Arrivals = { stream: [], datagrams: [], error: undefined }
-  private unread = 0 // bytes of in.stream
-  private room: (() => void) | undefined // ends the pause of the stream's reader
-  private unsent = 0 // bytes
-  private input: Uint8Array | undefined // the newest, while another is being written
-  private writing = false
-  private closed = false
+  readonly #transport: Transport
+  readonly #now: () => number
+  readonly #stream: WritableStreamDefaultWriter<Uint8Array>
+  readonly #datagrams: WritableStreamDefaultWriter<Uint8Array>
+  #in: Arrivals = { stream: [], datagrams: [], error: undefined }
+  #unread = 0 // bytes of in.stream
+  #room: (() => void) | undefined // ends the pause of the stream's reader
+  #unsent = 0 // bytes
+  #input: Uint8Array | undefined // the newest, while another is being written
+  #writing = false
+  #closed = false
 
   constructor(
     transport: Transport,
     stream: { readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> },
     now: () => number,
   ) {
-    this.transport = transport
-    this.now = now
-    this.stream = stream.writable.getWriter()
+    this.#transport = transport
+    this.#now = now
+    this.#stream = stream.writable.getWriter()
     const d = transport.datagrams
     // Safari has createWritable alone; touching writable there may end the session.
-    this.datagrams = (d.createWritable ? d.createWritable() : d.writable!).getWriter()
-    void this.readStream(stream.readable.getReader())
-    void this.readDatagrams(d.readable.getReader())
+    this.#datagrams = (d.createWritable ? d.createWritable() : d.writable!).getWriter()
+    void this.#readStream(stream.readable.getReader())
+    void this.#readDatagrams(d.readable.getReader())
     transport.closed.then(
       (info) =>
-        this.fail(
+        this.#fail(
           info?.closeCode
             ? new WireError(info.closeCode, info.reason)
             : new WireError(Code.timeout, 'the connection was closed'),
         ),
-      (e) => this.fail(e),
+      (e) => this.#fail(e),
     )
   }
 
-  private fail(e: unknown): void {
-    this.in.error ??= e ?? new WireError(Code.timeout)
-    this.room?.()
+  #fail(e: unknown): void {
+    this.#in.error ??= e ?? new WireError(Code.timeout)
+    this.#room?.()
     this.arrived?.()
   }
 
   // Default readers: BYOB is not everywhere.
 
-  private async readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  async #readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
     try {
       for (;;) {
         const { value, done } = await reader.read()
         if (done) break
-        this.in.stream.push(value)
-        this.unread += value.length
+        this.#in.stream.push(value)
+        this.#unread += value.length
         this.bytesReceived += value.length
         this.arrived?.()
-        if (this.unread >= maxUnreadStream) await new Promise<void>((resolve) => (this.room = resolve))
+        if (this.#unread >= maxUnreadStream) await new Promise<void>((resolve) => (this.#room = resolve))
       }
     } catch {
       // The server reset the stream, or the connection has ended.
     }
     // closed says why, if it follows.
-    setTimeout(() => this.fail(new WireError(Code.timeout, 'the stream has ended')), closeWait)
+    setTimeout(() => this.#fail(new WireError(Code.timeout, 'the stream has ended')), closeWait)
   }
 
-  private async readDatagrams(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  async #readDatagrams(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
     try {
       for (;;) {
         const { value, done } = await reader.read()
         if (done) return
-        const { datagrams } = this.in
+        const { datagrams } = this.#in
         if (datagrams.length === maxUnreadDatagrams) datagrams.shift()
-        datagrams.push({ bytes: value, at: this.now() })
+        datagrams.push({ bytes: value, at: this.#now() })
         this.bytesReceived += value.length
         this.arrived?.()
       }
@@ -179,56 +179,56 @@ class WebTransportConnection implements Connection {
   }
 
   receive(): Arrivals {
-    const arrivals = this.in
-    this.in = { stream: [], datagrams: [], error: arrivals.error }
-    this.unread = 0
-    this.room?.()
-    this.room = undefined
+    const arrivals = this.#in
+    this.#in = { stream: [], datagrams: [], error: arrivals.error }
+    this.#unread = 0
+    this.#room?.()
+    this.#room = undefined
     return arrivals
   }
 
   sendStream(b: Uint8Array): void {
-    if (b.length === 0 || this.closed) return
-    if (this.unsent + b.length > maxUnsentStream)
+    if (b.length === 0 || this.#closed) return
+    if (this.#unsent + b.length > maxUnsentStream)
       throw new WireError(10, 'commands are queued faster than the network sends them')
-    this.unsent += b.length
-    this.stream.write(b).then(
-      () => (this.unsent -= b.length),
+    this.#unsent += b.length
+    this.#stream.write(b).then(
+      () => (this.#unsent -= b.length),
       () => {}, // closed says why
     )
   }
 
   sendDatagram(d: Uint8Array): void {
-    this.input = d.slice()
-    if (!this.writing) void this.writeDatagrams()
+    this.#input = d.slice()
+    if (!this.#writing) void this.#writeDatagrams()
   }
 
-  private async writeDatagrams(): Promise<void> {
-    this.writing = true
+  async #writeDatagrams(): Promise<void> {
+    this.#writing = true
     try {
-      while (this.input && !this.closed) {
-        const d = this.input
-        this.input = undefined
-        await this.datagrams.write(d)
+      while (this.#input && !this.#closed) {
+        const d = this.#input
+        this.#input = undefined
+        await this.#datagrams.write(d)
       }
     } catch {
       // The datagram is lost, which the protocol allows, or closed says why.
     }
-    this.writing = false
+    this.#writing = false
   }
 
   close(code: number): void {
-    if (this.closed) return
-    this.closed = true
+    if (this.#closed) return
+    this.#closed = true
     this.arrived = undefined
     const end = (): void => {
       try {
-        this.transport.close({ closeCode: code, reason: '' })
+        this.#transport.close({ closeCode: code, reason: '' })
       } catch {
         // It has ended already.
       }
     }
-    if (this.unsent === 0) end()
+    if (this.#unsent === 0) end()
     else setTimeout(end, closeWait) // for the Bye
   }
 }

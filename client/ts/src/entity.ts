@@ -23,17 +23,17 @@ export class Layout {
   readonly shapes: readonly Shape[]
   /** body is the number of the component body, -1 without one. */
   readonly body: number
-  private readonly components = new Map<string, Component>()
+  readonly #components = new Map<string, Component>()
 
   constructor(schema: Schema) {
     this.schema = schema
     this.shapes = schema.components.map((c) => new Shape(c.fields, c.texts))
-    for (const c of schema.components) this.components.set(c.name, c)
-    this.body = this.components.get('body')?.index ?? -1
+    for (const c of schema.components) this.#components.set(c.name, c)
+    this.body = this.#components.get('body')?.index ?? -1
   }
 
   component(name: string): Component | undefined {
-    return this.components.get(name)
+    return this.#components.get(name)
   }
 }
 
@@ -64,16 +64,16 @@ export class Entity {
   /** @internal */ place = 0 // in Replica.entities
 
   // One list: the ticks of all states, the ticks from which they are blended in, their values.
-  private list!: Uint32Array
-  private room = 1
-  private count = 1
-  private newest = 0 // index of the current state
-  private named = 0 // highest tick named as older
-  private floor = 0 // named, one naming earlier
-  private from = 0 // indexes of the values that at found
-  private to = 0
-  private ratio = 0
-  private readonly bodies: Bodies | undefined
+  #list!: Uint32Array
+  #room = 1
+  #count = 1
+  #newest = 0 // index of the current state
+  #named = 0 // highest tick named as older
+  #floor = 0 // named, one naming earlier
+  #from = 0 // indexes of the values that at found
+  #to = 0
+  #ratio = 0
+  readonly #bodies: Bodies | undefined
 
   /** @internal */
   constructor(index: number, generation: number, layout: Layout, bodies: Bodies | undefined) {
@@ -81,7 +81,7 @@ export class Entity {
     this.index = index
     this.generation = generation
     this.layout = layout
-    this.bodies = bodies
+    this.#bodies = bodies
   }
 
   /** kindName is the name of the kind; one that was added later has none. */
@@ -91,14 +91,14 @@ export class Entity {
 
   /** values is a copy of the current state's values, in the row layout of the schema. */
   get values(): Uint32Array {
-    const at = this.valuesAt(this.newest)
-    return this.list.slice(at, at + this.layout.schema.values)
+    const at = this.valuesAt(this.#newest)
+    return this.#list.slice(at, at + this.layout.schema.values)
   }
 
   /** @internal copyValues copies values to out. */
   copyValues(out: Uint32Array): void {
-    const at = this.valuesAt(this.newest)
-    for (let i = 0; i < out.length; i++) out[i] = this.list[at + i]
+    const at = this.valuesAt(this.#newest)
+    for (let i = 0; i < out.length; i++) out[i] = this.#list[at + i]
   }
 
   /** has reports whether the entity has a component. */
@@ -109,33 +109,33 @@ export class Entity {
 
   /** get returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
   get(component: string): Struct | undefined {
-    const s = this.computed(component, this.layout.body)
-    return this.struct(
+    const s = this.#computed(component, this.layout.body)
+    return this.#struct(
       component,
-      (f, at) => (s ? coordinate(s, f) : restoreField(f, this.list, at + f.index)),
-      this.newest,
+      (f, at) => (s ? coordinate(s, f) : restoreField(f, this.#list, at + f.index)),
+      this.#newest,
     )
   }
 
   /** at returns a component at a moment, as a struct: see numberAt. It allocates. */
   at(component: string, m: Moment): Struct | undefined {
-    this.find(m)
-    const s = this.computedAt(component, this.layout.body, m)
-    return this.struct(
+    this.#find(m)
+    const s = this.#computedAt(component, this.layout.body, m)
+    return this.#struct(
       component,
       (f) => {
         if (s) return coordinate(s, f)
         if (f.kind === 'quat')
-          return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, [0, 0, 0, 1])
+          return blendQuaternion(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio, [0, 0, 0, 1])
         if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float'))
-          return restoreField(f, this.list, (this.ratio >= 1 ? this.to : this.from) + f.index)
-        return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
+          return restoreField(f, this.#list, (this.#ratio >= 1 ? this.#to : this.#from) + f.index)
+        return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
       },
-      this.newest,
+      this.#newest,
     )
   }
 
-  private struct(component: string, value: (f: Field, at: number) => unknown, state: number): Struct | undefined {
+  #struct(component: string, value: (f: Field, at: number) => unknown, state: number): Struct | undefined {
     const c = this.layout.component(component)
     if (c === undefined || ((this.mask >>> c.index) & 1) === 0) return undefined
     const at = this.valuesAt(state)
@@ -148,9 +148,9 @@ export class Entity {
 
   /** number returns the newest value of a field without allocating, 0 if the entity lacks it. */
   number(f: Field): number {
-    const s = this.computed('body', f.component)
+    const s = this.#computed('body', f.component)
     if (s) return coordinate(s, f)
-    return numberOf(f, this.list, this.valuesAt(this.newest) + f.index)
+    return numberOf(f, this.#list, this.valuesAt(this.#newest) + f.index)
   }
 
   /**
@@ -159,136 +159,138 @@ export class Entity {
    * If snapshots stop, linear fields are extrapolated for a quarter second.
    */
   numberAt(f: Field, m: Moment): number {
-    const s = this.computedAt('body', f.component, m)
+    const s = this.#computedAt('body', f.component, m)
     if (s) return coordinate(s, f)
-    this.find(m)
-    return blend(f, this.list, this.from + f.index, this.to + f.index, this.ratio)
+    this.#find(m)
+    return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
   }
 
   /** vectorAt writes n fields from f on, at a moment, to out, from i on: a position is 3. */
   vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
     const fields = this.layout.schema.components[f.component].fields
     const first = fields.indexOf(f)
-    const s = this.computedAt('body', f.component, m)
-    if (!s) this.find(m)
+    const s = this.#computedAt('body', f.component, m)
+    if (!s) this.#find(m)
     for (let k = 0; k < n; k++) {
       const g = fields[first + k]
-      out[i + k] = s ? coordinate(s, g) : blend(g, this.list, this.from + g.index, this.to + g.index, this.ratio)
+      out[i + k] = s ? coordinate(s, g) : blend(g, this.#list, this.#from + g.index, this.#to + g.index, this.#ratio)
     }
   }
 
   /** quaternionAt writes a quat at a moment to q, and returns it. */
   quaternionAt(f: Field, m: Moment, q: Quaternion): Quaternion {
-    this.find(m)
-    return blendQuaternion(f, this.list, this.from + f.index, this.to + f.index, this.ratio, q)
+    this.#find(m)
+    return blendQuaternion(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio, q)
   }
 
   /** reference returns the handle in a ref field, in the newest state. */
   reference(f: Field): Handle {
-    const at = this.valuesAt(this.newest) + f.index
-    return newHandle(this.list[at], this.list[at + 1])
+    const at = this.valuesAt(this.#newest) + f.index
+    return newHandle(this.#list[at], this.#list[at + 1])
   }
 
   /** isComputed says that the client computes the entity's body. */
   get isComputed(): boolean {
-    return this.bodies?.isComputed(this.index) ?? false
+    return this.#bodies?.isComputed(this.index) ?? false
   }
 
   /** computed returns the newest state of the entity's body, if the client computes it and that is the component. */
-  private computed(name: string, component: number): State | undefined {
-    const { bodies, layout } = this
+  #computed(name: string, component: number): State | undefined {
+    const { layout } = this
+    const bodies = this.#bodies
     if (!bodies || name !== 'body' || component !== layout.body) return undefined
     return bodies.exact(this.index, now) === 0 ? undefined : now
   }
 
   /** computedAt is computed at a moment. */
-  private computedAt(name: string, component: number, m: Moment): State | undefined {
-    const { bodies, layout } = this
+  #computedAt(name: string, component: number, m: Moment): State | undefined {
+    const { layout } = this
+    const bodies = this.#bodies
     if (!bodies || name !== 'body' || component !== layout.body) return undefined
     return bodies.at(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : undefined
   }
 
   /** find sets from, to and ratio: the states to blend at a moment. */
-  private find(m: Moment): void {
+  #find(m: Moment): void {
     let before = -1
     let after = -1
     const whole = Math.max(Math.floor(m.tick), 0)
-    for (let i = 0; i < this.count; i++) {
-      const t = this.list[i]
+    for (let i = 0; i < this.#count; i++) {
+      const t = this.#list[i]
       if (t <= whole) {
-        if (before < 0 || t > this.list[before]) before = i
-      } else if (after < 0 || t < this.list[after]) after = i
+        if (before < 0 || t > this.#list[before]) before = i
+      } else if (after < 0 || t < this.#list[after]) after = i
     }
-    this.ratio = 0
+    this.#ratio = 0
     if (before < 0) before = after
     else if (after < 0) {
       after = before
-      before = this.preceding(after)
-      const last = this.list[after]
+      before = this.#preceding(after)
+      const last = this.#list[after]
       if (before < 0 || last < m.newest || m.tick <= last) before = after
-      else this.ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.list[before])
+      else this.#ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.#list[before])
     } else {
-      const first = Math.max(this.list[before], this.list[this.room + after])
-      this.ratio = Math.max(m.tick - first, 0) / (this.list[after] - first)
+      const first = Math.max(this.#list[before], this.#list[this.#room + after])
+      this.#ratio = Math.max(m.tick - first, 0) / (this.#list[after] - first)
     }
-    this.from = this.valuesAt(before)
-    this.to = this.valuesAt(after)
+    this.#from = this.valuesAt(before)
+    this.#to = this.valuesAt(after)
   }
 
   /** preceding returns the newest state before state i, or -1. */
-  private preceding(i: number): number {
+  #preceding(i: number): number {
     let found = -1
-    for (let j = 0; j < this.count; j++) {
-      if (this.list[j] < this.list[i] && (found < 0 || this.list[j] > this.list[found])) found = j
+    for (let j = 0; j < this.#count; j++) {
+      if (this.#list[j] < this.#list[i] && (found < 0 || this.#list[j] > this.#list[found])) found = j
     }
     return found
   }
 
   /** @internal begin starts the entity's life in view with one state, whose list is 2 values longer. */
   begin(list: Uint32Array, tick: number): void {
-    this.list = list
+    this.#list = list
     list[0] = tick
     list[1] = 0
     this.tick = tick
-    this.room = this.count = 1
-    this.newest = this.named = this.floor = 0
+    this.#room = this.#count = 1
+    this.#newest = this.#named = this.#floor = 0
   }
 
   /** @internal all is the list of states. */
   get all(): Uint32Array {
-    return this.list
+    return this.#list
   }
 
   /** @internal bytes is the memory of the states. */
   get bytes(): number {
-    return this.list.byteLength
+    return this.#list.byteLength
   }
 
   /** @internal growth is how many bytes the next add allocates at most. */
   get growth(): number {
-    return this.count < this.room ? 0 : (this.larger - this.room) * 4 * (2 + this.layout.schema.values)
+    return this.#count < this.#room ? 0 : (this.#larger - this.#room) * 4 * (2 + this.layout.schema.values)
   }
 
-  private get larger(): number {
-    return Math.min(Math.max(2 * this.room, roomToMove), limit.maxStates)
+  get #larger(): number {
+    return Math.min(Math.max(2 * this.#room, roomToMove), limit.maxStates)
   }
 
   /** @internal valuesAt returns where in all the values of state i begin. */
   valuesAt(i: number): number {
-    return 2 * this.room + i * this.layout.schema.values
+    return 2 * this.#room + i * this.layout.schema.values
   }
 
   /** @internal state returns the index of the state of a tick, or -1. */
   state(tick: number): number {
-    for (let i = 0; i < this.count; i++) if (this.list[i] === tick) return i
+    for (let i = 0; i < this.#count; i++) if (this.#list[i] === tick) return i
     return -1
   }
 
   /** @internal noteBaseline notes that the server named the state of tick as the older of two. */
   noteBaseline(tick: number): void {
-    if (tick > this.named) {
-      this.floor = this.named
-      this.named = tick
+    if (tick > this.#named) {
+      this.#floor = this.#named
+      this.#named = tick
     }
   }
 
@@ -297,40 +299,40 @@ export class Entity {
    * than the server's older baseline may be overwritten, unless one of the last span ticks.
    */
   add(tick: number, blendFrom: number, values: Uint32Array, at: number, span: number): boolean {
-    if (tick < this.floor) return false
+    if (tick < this.#floor) return false
     let oldest = 0
-    for (let i = 0; i < this.count; i++) {
-      const t = this.list[i]
+    for (let i = 0; i < this.#count; i++) {
+      const t = this.#list[i]
       if (t === tick) return false
-      if (t < this.list[oldest]) oldest = i
+      if (t < this.#list[oldest]) oldest = i
     }
     let i = oldest
-    if (this.list[oldest] >= this.floor || this.list[oldest] + span >= tick) {
-      if (this.count < limit.maxStates) {
-        if (this.count === this.room) this.grow()
-        i = this.count++
-      } else if (tick < this.list[oldest]) return false
+    if (this.#list[oldest] >= this.#floor || this.#list[oldest] + span >= tick) {
+      if (this.#count < limit.maxStates) {
+        if (this.#count === this.#room) this.#grow()
+        i = this.#count++
+      } else if (tick < this.#list[oldest]) return false
     }
-    this.list[i] = tick
-    this.list[this.room + i] = blendFrom
+    this.#list[i] = tick
+    this.#list[this.#room + i] = blendFrom
     const to = this.valuesAt(i)
-    for (let k = 0, n = this.layout.schema.values; k < n; k++) this.list[to + k] = values[at + k]
+    for (let k = 0, n = this.layout.schema.values; k < n; k++) this.#list[to + k] = values[at + k]
     if (tick <= this.tick) return false
-    this.newest = i
+    this.#newest = i
     this.tick = tick
     return true
   }
 
-  private grow(): void {
-    const old = this.list
-    const from = this.room
-    const to = this.larger
+  #grow(): void {
+    const old = this.#list
+    const from = this.#room
+    const to = this.#larger
     const list = new Uint32Array(to * (2 + this.layout.schema.values))
     list.set(old.subarray(0, from))
     list.set(old.subarray(from, 2 * from), to)
     list.set(old.subarray(2 * from), 2 * to)
-    this.list = list
-    this.room = to
+    this.#list = list
+    this.#room = to
   }
 }
 

@@ -5,8 +5,10 @@
 
 export { Client, type Config, type State, type StateChange } from './client.ts'
 export { Code, codeName, type Fault, LimitError, WireError } from './codes.ts'
+export type { Result, SentCommand } from './commands.ts'
 export { type Arrivals, type Connection, type Datagram, dialWebTransport, supported } from './connection.ts'
 export type { Entity, Moment } from './entity.ts'
+export { type EventHandler, Events } from './events.ts'
 export {
   formatHandle,
   generationOf,
@@ -19,9 +21,10 @@ export {
   type Verdict,
 } from './handles.ts'
 export type { Welcome } from './messages.ts'
+export type { Observer, ReplicaStats } from './observer.ts'
 export { type PredictConfig, type Prediction, type PredictionStats, predict, type Step, StepError } from './predict.ts'
 export { printable } from './printable.ts'
-export { type EventHandler, Events, type Observer, type Outcome, type Replica, type ReplicaStats } from './replica.ts'
+export type { Outcome, Replica } from './replica.ts'
 export {
   type Body,
   type CommandKind,
@@ -33,12 +36,14 @@ export {
   Message,
   type Motion,
   type Payload,
-  parseSchema,
   type Schema,
   type Text,
   type TextField,
 } from './schema.ts'
-export { DivergedError, NotJoinedError, type Result, type SentCommand, Session, type SessionConfig } from './session.ts'
+export { parseSchema } from './schema_parser.ts'
+export { Session } from './session.ts'
+export type { SessionConfig } from './session_config.ts'
+export { DivergedError, NotJoinedError } from './session_errors.ts'
 export { type Simulation, simulation } from './simulation.ts'
 export type { Reason } from './structure.ts'
 export { defaultTables, Tables } from './tables.ts'

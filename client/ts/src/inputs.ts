@@ -27,26 +27,26 @@ export function stampAt(now: number): number {
 /** Trip estimates the time that datagrams take, as TCP does (RFC 6298). */
 class Trip {
   known = false
-  private mean = 0
-  private deviation = 0
+  #mean = 0
+  #deviation = 0
 
   add(trip: number): void {
     if (!this.known) {
       this.known = true
-      this.mean = trip
-      this.deviation = Math.abs(trip) / 2
+      this.#mean = trip
+      this.#deviation = Math.abs(trip) / 2
       return
     }
-    this.deviation += (Math.abs(trip - this.mean) - this.deviation) / 4
-    this.mean += (trip - this.mean) / 8
+    this.#deviation += (Math.abs(trip - this.#mean) - this.#deviation) / 4
+    this.#mean += (trip - this.#mean) / 8
   }
 
   get least(): number {
-    return this.mean - 8 * this.deviation
+    return this.#mean - 8 * this.#deviation
   }
 
   get most(): number {
-    return this.mean + 4 * this.deviation
+    return this.#mean + 4 * this.#deviation
   }
 }
 
@@ -63,156 +63,159 @@ interface Sent {
 /** Inputs are the newest inputs, and what decides for which tick one is made. */
 export class Inputs {
   readonly lead = new Allowance()
-  private readonly snapshotHz: number
-  private readonly clock: Clock
-  private readonly renderer: Renderer
-  private readonly list: TickInput[] = [] // newest first
-  private unsent = 0
-  private set = 0 // when the newest was set
-  private early = false // the newest, unsent, was set for a tick above its target
-  private before = [0, 0] // new inputs in the last datagrams
-  private timed = false
-  private made = 0 // server time when the oldest unsent input was made
-  private readonly sent: Sent[] = [] // the oldest first
-  private next = 0
-  private readonly trip = new Trip()
-  private readonly ahead = new Least()
-  private readonly acked = new Acks() // by the newest datagram
-  private sentAt = -Infinity
-  private readonly w = new ByteWriter()
+  readonly #snapshotHz: number
+  readonly #clock: Clock
+  readonly #renderer: Renderer
+  readonly #list: TickInput[] = [] // newest first
+  #unsent = 0
+  #set = 0 // when the newest was set
+  #early = false // the newest, unsent, was set for a tick above its target
+  #before = [0, 0] // new inputs in the last datagrams
+  #timed = false
+  #made = 0 // server time when the oldest unsent input was made
+  readonly #sent: Sent[] = [] // the oldest first
+  #next = 0
+  readonly #trip = new Trip()
+  readonly #ahead = new Least()
+  readonly #acked = new Acks() // by the newest datagram
+  #sentAt = -Infinity
+  readonly #w = new ByteWriter()
 
   constructor(clock: Clock, renderer: Renderer, snapshotHz: number) {
-    this.clock = clock
-    this.renderer = renderer
-    this.snapshotHz = snapshotHz
+    this.#clock = clock
+    this.#renderer = renderer
+    this.#snapshotHz = snapshotHz
   }
 
   /** targetTick returns the tick for an input made at now, 0 if the server's time is unknown. */
   targetTick(now: number): number {
-    return this.clock.tick === 0 ? 0 : Math.min(Math.floor(this.inputTick(now)) + 1, 2 ** 32 - 1)
+    return this.#clock.tick === 0 ? 0 : Math.min(Math.floor(this.inputTick(now)) + 1, 2 ** 32 - 1)
   }
 
   /** inputTick returns how far the tick for an input made at now has come. */
   inputTick(now: number): number {
-    const c = this.clock
+    const c = this.#clock
     if (c.tick === 0) return 0
-    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.snapshotHz : this.lead.value
+    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.#snapshotHz : this.lead.value
     const aimed = Math.min(
       c.server(now) + Math.min(lead, maxLead),
-      this.earliestArrival(now) + aheadShare * this.serverKeeps,
+      this.#earliestArrival(now) + aheadShare * this.#serverKeeps,
     )
     return Math.max(c.ticks(aimed) + 0.5, 0)
   }
 
   /** serverKeeps is how long before its tick an input may arrive. */
-  private get serverKeeps(): number {
-    return this.clock.timeOf(limit.inputLead(this.clock.hz))
+  get #serverKeeps(): number {
+    return this.#clock.timeOf(limit.inputLead(this.#clock.hz))
   }
 
   /** targetMargin is by how much the tick for inputs may go back: less than what serverKeeps leaves, but for two ticks. */
-  private get targetMargin(): number {
-    return Math.min((1 - aheadShare) * this.serverKeeps - this.clock.timeOf(2), stepAbove)
+  get #targetMargin(): number {
+    return Math.min((1 - aheadShare) * this.#serverKeeps - this.#clock.timeOf(2), stepAbove)
   }
 
   /** earliestArrival returns a server time before which an input sent at now should not arrive. */
-  private earliestArrival(now: number): number {
-    const c = this.clock
-    if (!this.trip.known) return c.server(now)
-    return Math.min(Math.max(c.server(now) + this.trip.least, now - c.behind), now + this.ahead.least)
+  #earliestArrival(now: number): number {
+    const c = this.#clock
+    if (!this.#trip.known) return c.server(now)
+    return Math.min(Math.max(c.server(now) + this.#trip.least, now - c.behind), now + this.#ahead.least)
   }
 
   /** push sets what the player holds down from now on, and returns the tick that it is for: after applied, the newest that the server has applied. */
   push(data: Uint8Array, now: number, applied: number): number {
     let tick = this.targetTick(now)
     if (tick > 0) tick = Math.max(tick, applied + 1)
-    this.set = now
-    const newest = this.list[0]
+    this.#set = now
+    const newest = this.#list[0]
     if (newest) {
-      if (tick > 0 && newest.tick - tick > this.clock.ticks(this.targetMargin)) {
-        this.list.length = this.unsent = 0 // the server may drop them: their ticks are too far ahead
-        this.early = false
-      } else if (this.unsent > 0 && tick > 0 && tick <= newest.tick) {
-        if (this.early && tick === newest.tick) {
-          this.early = false
-          if (this.unsent === 1) this.made = this.clock.server(now)
+      if (tick > 0 && newest.tick - tick > this.#clock.ticks(this.#targetMargin)) {
+        this.#list.length = this.#unsent = 0 // the server may drop them: their ticks are too far ahead
+        this.#early = false
+      } else if (this.#unsent > 0 && tick > 0 && tick <= newest.tick) {
+        if (this.#early && tick === newest.tick) {
+          this.#early = false
+          if (this.#unsent === 1) this.#made = this.#clock.server(now)
         }
         newest.data = data
-        this.view(newest)
+        this.#view(newest)
         return newest.tick
       } else if (tick <= newest.tick) {
-        this.early = tick > 0
+        this.#early = tick > 0
         tick = newest.tick + 1
       } else {
-        if (this.early && this.unsent === 1) this.made = this.clock.server(now)
-        this.early = false
+        if (this.#early && this.#unsent === 1) this.#made = this.#clock.server(now)
+        this.#early = false
       }
     }
-    if (this.unsent === 0) {
-      this.made = this.clock.server(now)
-      this.timed = this.clock.tick !== 0
+    if (this.#unsent === 0) {
+      this.#made = this.#clock.server(now)
+      this.#timed = this.#clock.tick !== 0
     }
-    this.unsent = Math.min(this.unsent + 1, limit.maxInputs)
+    this.#unsent = Math.min(this.#unsent + 1, limit.maxInputs)
     const t: TickInput = { tick: Math.max(tick, 1), back: 0, fraction: 0, data }
-    this.view(t)
-    this.list.unshift(t)
-    if (this.list.length > limit.maxInputs) this.list.pop()
+    this.#view(t)
+    this.#list.unshift(t)
+    if (this.#list.length > limit.maxInputs) this.#list.pop()
     return t.tick
   }
 
   /** shownTick returns the moment of the newest render in ticks, in whole 1/256. */
   get shownTick(): number {
-    return Math.floor(Math.max(this.clock.ticks(this.renderer.shown), 0) * viewTick) / viewTick
+    return Math.floor(Math.max(this.#clock.ticks(this.#renderer.shown), 0) * viewTick) / viewTick
   }
 
   /** view sets the view moment of an input. */
-  private view(t: TickInput): void {
+  #view(t: TickInput): void {
     const whole = Math.floor(this.shownTick)
     const back = t.tick - whole
-    const known = this.renderer.on && back >= 1 && back <= limit.maxView
+    const known = this.#renderer.on && back >= 1 && back <= limit.maxView
     t.back = known ? back : 0
     t.fraction = known ? (this.shownTick - whole) * viewTick : 0
   }
 
   /** commandView returns the view moment of a command, in 1/256 ticks. */
   get commandView(): number {
-    return this.renderer.on ? Math.min(this.shownTick, 2 ** 32 - 1) * viewTick : 0
+    return this.#renderer.on ? Math.min(this.shownTick, 2 ** 32 - 1) * viewTick : 0
   }
 
   /** datagram returns the Input datagram to send at now, valid until the next. applied is the newest applied input's tick. */
   datagram(now: number, acks: Acks, structure: number, applied: number): Uint8Array {
-    this.sentAt = now
+    this.#sentAt = now
     const stamp = stampAt(now)
     let from = 0
-    let fresh = this.unsent
-    if (this.early) {
-      if (this.targetTick(now) < this.list[0].tick) {
+    let fresh = this.#unsent
+    if (this.#early) {
+      if (this.targetTick(now) < this.#list[0].tick) {
         from = 1
         fresh--
-      } else if (fresh === 1) this.made = this.clock.server(now)
+      } else if (fresh === 1) this.#made = this.#clock.server(now)
     }
-    const repeated = Math.max(fresh + this.before[0] + this.before[1], minRepeated)
+    const repeated = Math.max(fresh + this.#before[0] + this.#before[1], minRepeated)
     if (fresh > 0) {
-      if (this.timed) {
-        this.sent.push({
+      if (this.#timed) {
+        this.#sent.push({
           stamp,
-          number: this.next++,
-          made: this.made,
-          at: this.clock.server(now),
+          number: this.#next++,
+          made: this.#made,
+          at: this.#clock.server(now),
           sent: now,
           missing: false,
         })
-        while (this.sent.length > minEchoed && (this.sent.length > maxEchoed || now - this.sent[0].sent > maxEchoAge))
-          this.sent.shift()
+        while (
+          this.#sent.length > minEchoed &&
+          (this.#sent.length > maxEchoed || now - this.#sent[0].sent > maxEchoAge)
+        )
+          this.#sent.shift()
       }
-      this.before = [fresh, this.before[0]]
+      this.#before = [fresh, this.#before[0]]
     }
-    this.unsent -= fresh
-    this.early = this.unsent > 0
-    this.acked.copy(acks)
-    let n = Math.min(repeated, this.list.length - from)
-    while (n > fresh && this.list[from + n - 1].tick <= applied) n-- // the server would drop it
-    encodeInput(this.w, stamp, acks, structure, this.list, from, n)
-    return this.w.view()
+    this.#unsent -= fresh
+    this.#early = this.#unsent > 0
+    this.#acked.copy(acks)
+    let n = Math.min(repeated, this.#list.length - from)
+    while (n > fresh && this.#list[from + n - 1].tick <= applied) n-- // the server would drop it
+    encodeInput(this.#w, stamp, acks, structure, this.#list, from, n)
+    return this.#w.view()
   }
 
   /**
@@ -220,16 +223,16 @@ export class Inputs {
    * once, but one per tick; otherwise one datagram answers everything that arrived.
    */
   due(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
-    const age = now - this.sentAt
-    const unacked = !acks.equals(this.acked)
+    const age = now - this.#sentAt
+    const unacked = !acks.equals(this.#acked)
     if (
-      age >= this.patience(unacked) ||
-      this.unsent >= maxUnsent ||
-      (this.unsent > 0 && this.targetTick(now) >= this.list[0].tick)
+      age >= this.#patience(unacked) ||
+      this.#unsent >= maxUnsent ||
+      (this.#unsent > 0 && this.targetTick(now) >= this.#list[0].tick)
     )
       return true
     if (unacked && streaming) return true
-    if (this.list.length > 0 && now - this.set < inputSoon && age < inputSoon) return false
+    if (this.#list.length > 0 && now - this.#set < inputSoon && age < inputSoon) return false
     return unacked || (datagrams > 0 && waiting === 0)
   }
 
@@ -237,38 +240,39 @@ export class Inputs {
    * patience is how long to wait for a snapshot before a datagram is sent without one. Without new
    * inputs, a server that is too busy for all snapshots, or has nothing new itself, gets fewer.
    */
-  private patience(unacked: boolean): number {
-    if (this.snapshotHz === 0) return handshakeTimeout
-    const interval = 1000 / this.snapshotHz
-    if (this.unsent > 0) return 2 * interval
+  #patience(unacked: boolean): number {
+    if (this.#snapshotHz === 0) return handshakeTimeout
+    const interval = 1000 / this.#snapshotHz
+    if (this.#unsent > 0) return 2 * interval
     return (
-      2 * Math.max(interval, this.clock.next > 0 && !unacked ? maxInterval : Math.min(this.clock.interval, maxInterval))
+      2 *
+      Math.max(interval, this.#clock.next > 0 && !unacked ? maxInterval : Math.min(this.#clock.interval, maxInterval))
     )
   }
 
   /** reconnected forgets what was measured of the connection before. */
   reconnected(): void {
-    this.timed = false
-    for (const d of this.sent) d.stamp = 0
-    this.sentAt = -Infinity
+    this.#timed = false
+    for (const d of this.#sent) d.stamp = 0
+    this.#sentAt = -Infinity
   }
 
   /** echoed learns from a snapshot sent at sent, which echoes stamp, that arrived at arrived. Times are the server's. */
   echoed(now: number, stamp: number, arrived: number, sent: number): void {
-    const most = this.trip.most
-    const newest = this.sent.find((d) => d.stamp === stamp)?.number ?? Infinity
-    for (const d of this.sent) {
+    const most = this.#trip.most
+    const newest = this.#sent.find((d) => d.stamp === stamp)?.number ?? Infinity
+    for (const d of this.#sent) {
       if (d.stamp === 0) continue
       if (d.number === newest) {
-        this.trip.add(arrived - d.at)
-        this.ahead.add(now, arrived - d.sent)
+        this.#trip.add(arrived - d.at)
+        this.#ahead.add(now, arrived - d.sent)
         this.lead.add(now, arrived - d.made)
         d.stamp = 0
       } else if (((stamp - d.stamp) | 0) > 0) {
-        if (d.missing && newest - d.number <= this.before.length) this.lead.add(now, arrived - d.made)
+        if (d.missing && newest - d.number <= this.#before.length) this.lead.add(now, arrived - d.made)
         d.stamp = 0
-      } else d.missing ||= this.trip.known && sent - d.at > most
+      } else d.missing ||= this.#trip.known && sent - d.at > most
     }
-    while (this.sent.length > 0 && this.sent[0].stamp === 0) this.sent.shift()
+    while (this.#sent.length > 0 && this.#sent[0].stamp === 0) this.#sent.shift()
   }
 }

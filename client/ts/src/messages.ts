@@ -2,6 +2,7 @@
 
 import type { ByteWriter } from './bits.ts'
 import { Code, fail, WireError } from './codes.ts'
+import type { Handle } from './handles.ts'
 import * as limit from './limits.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
 
@@ -60,7 +61,7 @@ export interface Command {
   target: bigint
   args: Uint8Array
   provisional: number
-  wishes: number
+  provisionals: number
   view: number
 }
 
@@ -72,7 +73,7 @@ export function encodeCommand(m: Command): Uint8Array {
   w.u64(m.target)
   w.bin(m.args)
   w.uint(m.provisional)
-  w.uint(m.wishes)
+  w.uint(m.provisionals)
   w.uint(m.view)
   return w.take()
 }
@@ -181,7 +182,7 @@ export function parseResult(b: Uint8Array): ResultMessage {
   return m
 }
 
-export function parseControl(b: Uint8Array): bigint {
+export function parseControl(b: Uint8Array): Handle {
   const r = new MsgpackReader(b)
   r.array(1)
   const entity = r.handle('entity')
@@ -198,39 +199,39 @@ export function appendFrame(w: ByteWriter, type: number, body: Uint8Array): void
 
 /** FrameReader takes frames from the bytes of the stream, in pieces of any size. */
 export class FrameReader {
-  private b: Uint8Array = new Uint8Array(1024)
-  private from = 0
-  private to = 0
+  #b: Uint8Array = new Uint8Array(1024)
+  #from = 0
+  #to = 0
   /** type of the frame that next returned. */
   type = 0
 
   feed(p: Uint8Array): void {
-    if (this.from === this.to) this.from = this.to = 0
-    if (this.to + p.length > this.b.length) {
-      const left = this.to - this.from
+    if (this.#from === this.#to) this.#from = this.#to = 0
+    if (this.#to + p.length > this.#b.length) {
+      const left = this.#to - this.#from
       const b: Uint8Array =
-        left + p.length > this.b.length ? new Uint8Array(Math.max(2 * this.b.length, left + p.length)) : this.b
-      b.set(this.b.subarray(this.from, this.to))
-      this.b = b
-      this.from = 0
-      this.to = left
+        left + p.length > this.#b.length ? new Uint8Array(Math.max(2 * this.#b.length, left + p.length)) : this.#b
+      b.set(this.#b.subarray(this.#from, this.#to))
+      this.#b = b
+      this.#from = 0
+      this.#to = left
     }
-    this.b.set(p, this.to)
-    this.to += p.length
+    this.#b.set(p, this.#to)
+    this.#to += p.length
   }
 
   /** size is the memory of the buffer. */
   get size(): number {
-    return this.b.length
+    return this.#b.length
   }
 
   /** next returns the body of the next whole frame, valid until the next feed, or undefined. */
   next(): Uint8Array | undefined {
     let length = 0
-    let at = this.from
+    let at = this.#from
     for (let shift = 0; ; shift += 7) {
-      if (at === this.to) return undefined
-      const c = this.b[at++]
+      if (at === this.#to) return undefined
+      const c = this.#b[at++]
       length += (c & 0x7f) * 2 ** shift
       if (c < 0x80) {
         if (c === 0 && shift > 0) fail('the length of a frame is not in its shortest form')
@@ -239,9 +240,9 @@ export class FrameReader {
       if (shift === 14) fail('a frame is too long')
     }
     if (length < 1 || length > limit.maxFrame) fail(`a frame of ${length} bytes`)
-    if (this.to - at < length) return undefined
-    this.type = this.b[at]
-    this.from = at + length
-    return this.b.subarray(at + 1, this.from)
+    if (this.#to - at < length) return undefined
+    this.type = this.#b[at]
+    this.#from = at + length
+    return this.#b.subarray(at + 1, this.#from)
   }
 }

@@ -2,21 +2,22 @@
 
 import { ByteReader, ByteWriter, decodeText } from './bits.ts'
 import { fail } from './codes.ts'
+import type { Handle } from './handles.ts'
 import { maxNesting } from './limits.ts'
 
 const utf8 = new TextEncoder()
 
 /** MsgpackReader reads the elements of a message. */
 export class MsgpackReader extends ByteReader {
-  private big(n: number): number {
+  #big(n: number): number {
     let v = 0
     for (let i = 0; i < n; i++) v = v * 256 + this.u8()
     return v
   }
 
-  private big64(): bigint {
-    const high = this.big(4)
-    return (BigInt(high) << 32n) | BigInt(this.big(4))
+  #big64(): bigint {
+    const high = this.#big(4)
+    return (BigInt(high) << 32n) | BigInt(this.#big(4))
   }
 
   /** array reads the head of an array of n elements, or of n or more. */
@@ -24,8 +25,8 @@ export class MsgpackReader extends ByteReader {
     const c = this.u8()
     let length = -1
     if (c >> 4 === 9) length = c & 15
-    else if (c === 0xdc) length = this.big(2)
-    else if (c === 0xdd) length = this.big(4)
+    else if (c === 0xdc) length = this.#big(2)
+    else if (c === 0xdd) length = this.#big(4)
     if (length < n || (length > n && !orMore)) fail(`a message has ${length} elements, want ${n}`)
     return length
   }
@@ -41,15 +42,15 @@ export class MsgpackReader extends ByteReader {
   u64(what: string): bigint {
     const c = this.u8()
     if (c <= 0x7f) return BigInt(c)
-    if (c >= 0xcc && c <= 0xce) return BigInt(this.big(1 << (c - 0xcc)))
+    if (c >= 0xcc && c <= 0xce) return BigInt(this.#big(1 << (c - 0xcc)))
     if (c !== 0xcf) fail(`${what} is not an unsigned number`)
-    return this.big64()
+    return this.#big64()
   }
 
   /** handle reads the 9 bytes of a handle. */
-  handle(what: string): bigint {
+  handle(what: string): Handle {
     if (this.u8() !== 0xcf) fail(`${what} is not a handle`)
-    return this.big64()
+    return this.#big64() as Handle
   }
 
   /** str reads UTF-8 of min to max bytes. */
@@ -57,7 +58,7 @@ export class MsgpackReader extends ByteReader {
     const c = this.u8()
     let n = -1
     if (c >> 5 === 5) n = c & 31
-    else if (c >= 0xd9 && c <= 0xdb) n = this.big(1 << (c - 0xd9))
+    else if (c >= 0xd9 && c <= 0xdb) n = this.#big(1 << (c - 0xd9))
     if (n < min || n > max) fail(`${what}: want a str of ${min} to ${max} bytes`)
     return decodeText(this.bytes(n))
   }
@@ -65,7 +66,7 @@ export class MsgpackReader extends ByteReader {
   /** bin reads at most max bytes, and returns a copy. */
   bin(what: string, max: number): Uint8Array {
     const c = this.u8()
-    const n = c >= 0xc4 && c <= 0xc6 ? this.big(1 << (c - 0xc4)) : -1
+    const n = c >= 0xc4 && c <= 0xc6 ? this.#big(1 << (c - 0xc4)) : -1
     if (n < 0 || n > max) fail(`${what}: want a bin of at most ${max} bytes`)
     return this.bytes(n).slice()
   }
@@ -81,11 +82,11 @@ export class MsgpackReader extends ByteReader {
     else if (c <= 0x8f) n = 2 * (c & 15)
     else if (c <= 0x9f) n = c & 15
     else if (c <= 0xbf) return void this.bytes(c & 31)
-    else if (c >= 0xc4 && c <= 0xc6) return void this.bytes(this.big(1 << (c - 0xc4)))
+    else if (c >= 0xc4 && c <= 0xc6) return void this.bytes(this.#big(1 << (c - 0xc4)))
     else if (c === 0xca || c === 0xcb) return void this.bytes(c === 0xca ? 4 : 8)
     else if (c >= 0xcc && c <= 0xd3) return void this.bytes(1 << ((c - 0xcc) & 3))
-    else if (c >= 0xd9 && c <= 0xdb) return void this.bytes(this.big(1 << (c - 0xd9)))
-    else if (c >= 0xdc) n = this.big(c & 1 ? 4 : 2) * (c >= 0xde ? 2 : 1)
+    else if (c >= 0xd9 && c <= 0xdb) return void this.bytes(this.#big(1 << (c - 0xd9)))
+    else if (c >= 0xdc) n = this.#big(c & 1 ? 4 : 2) * (c >= 0xde ? 2 : 1)
     else fail(`msgpack of type ${c.toString(16)}`)
     if (n > 0 && depth === 0) fail(`more than ${maxNesting} arrays and maps contain each other`)
     for (; n > 0; n--) this.value(depth - 1)
@@ -94,7 +95,7 @@ export class MsgpackReader extends ByteReader {
 
 /** MsgpackWriter writes the elements of a message. */
 export class MsgpackWriter extends ByteWriter {
-  private big(v: number, n: number): void {
+  #big(v: number, n: number): void {
     for (let i = n - 1; i >= 0; i--) this.u8(Math.floor(v / 256 ** i) & 255)
   }
 
@@ -102,7 +103,7 @@ export class MsgpackWriter extends ByteWriter {
     if (n < 16) this.u8(0x90 | n)
     else {
       this.u8(0xdc)
-      this.big(n, 2)
+      this.#big(n, 2)
     }
   }
 
@@ -111,39 +112,39 @@ export class MsgpackWriter extends ByteWriter {
     else if (v < 2 ** 32) {
       const size = v < 256 ? 0 : v < 65_536 ? 1 : 2
       this.u8(0xcc + size)
-      this.big(v, 1 << size)
+      this.#big(v, 1 << size)
     } else this.u64(BigInt(v))
   }
 
   u64(v: bigint): void {
     this.u8(0xcf)
-    this.big(Number(v >> 32n), 4)
-    this.big(Number(v & 0xffffffffn), 4)
+    this.#big(Number(v >> 32n), 4)
+    this.#big(Number(v & 0xffffffffn), 4)
   }
 
   str(s: string): void {
     const b = utf8.encode(s)
     if (b.length < 32) this.u8(0xa0 | b.length)
-    else this.length(0xd9, b.length)
+    else this.#length(0xd9, b.length)
     this.bytes(b)
   }
 
   bin(b: Uint8Array): void {
-    this.length(0xc4, b.length)
+    this.#length(0xc4, b.length)
     this.bytes(b)
   }
 
-  private length(first: number, n: number): void {
+  #length(first: number, n: number): void {
     const size = n < 256 ? 0 : n < 65_536 ? 1 : 2
     this.u8(first + size)
-    this.big(n, 1 << size)
+    this.#big(n, 1 << size)
   }
 
   /** value writes any value of a raw command's arguments. */
   value(v: unknown): void {
     if (v === null || v === undefined) this.u8(0xc0)
     else if (typeof v === 'boolean') this.u8(v ? 0xc3 : 0xc2)
-    else if (typeof v === 'number') this.number(v)
+    else if (typeof v === 'number') this.#number(v)
     else if (typeof v === 'bigint') this.u64(BigInt.asUintN(64, v))
     else if (typeof v === 'string') this.str(v)
     else if (v instanceof Uint8Array) this.bin(v)
@@ -153,7 +154,7 @@ export class MsgpackWriter extends ByteWriter {
     } else if (typeof v === 'object') {
       const all = Object.entries(v)
       this.u8(0xde)
-      this.big(all.length, 2)
+      this.#big(all.length, 2)
       for (const [key, x] of all) {
         this.str(key)
         this.value(x)
@@ -161,13 +162,13 @@ export class MsgpackWriter extends ByteWriter {
     } else throw new TypeError(`cannot encode a ${typeof v}`)
   }
 
-  private number(v: number): void {
+  #number(v: number): void {
     if (Number.isSafeInteger(v) && !Object.is(v, -0)) {
       if (v >= 0) this.uint(v)
       else {
         this.u8(0xd3)
-        this.big(Number(BigInt.asUintN(64, BigInt(v)) >> 32n), 4)
-        this.big(v >>> 0, 4)
+        this.#big(Number(BigInt.asUintN(64, BigInt(v)) >> 32n), 4)
+        this.#big(v >>> 0, 4)
       }
       return
     }

@@ -5,50 +5,50 @@ import { maxOnce } from './predict_window.ts'
 /** Effects remembers what once has reported, for the ticks of the rings. */
 export class Effects {
   readonly undone: { readonly tick: number; readonly key: number }[] = []
-  private readonly ticks: Uint32Array // whose effects a slot holds
-  private readonly keys: number[][]
-  private readonly asked: Uint8Array // bit i: the newest call of step asked for key i
+  readonly #ticks: Uint32Array // whose effects a slot holds
+  readonly #keys: number[][]
+  readonly #asked: Uint8Array // bit i: the newest call of step asked for key i
 
   constructor(window: number) {
-    this.ticks = new Uint32Array(window)
-    this.keys = Array.from({ length: window }, () => [])
-    this.asked = new Uint8Array(window)
+    this.#ticks = new Uint32Array(window)
+    this.#keys = Array.from({ length: window }, () => [])
+    this.#asked = new Uint8Array(window)
   }
 
-  private slotOf(tick: number): number {
-    return tick % this.ticks.length
+  #slotOf(tick: number): number {
+    return tick % this.#ticks.length
   }
 
   /** begin prepares for a call of the step function for tick. */
   begin(tick: number): void {
-    const slot = this.slotOf(tick)
-    if (this.ticks[slot] !== tick) {
-      this.ticks[slot] = tick
-      this.keys[slot].length = 0
+    const slot = this.#slotOf(tick)
+    if (this.#ticks[slot] !== tick) {
+      this.#ticks[slot] = tick
+      this.#keys[slot].length = 0
     }
-    this.asked[slot] = 0
+    this.#asked[slot] = 0
   }
 
   /** ask reports whether key is new at tick. */
   ask(tick: number, key: number): boolean {
-    const slot = this.slotOf(tick)
-    const keys = this.keys[slot]
+    const slot = this.#slotOf(tick)
+    const keys = this.#keys[slot]
     const i = keys.indexOf(key)
     if (i >= 0) {
-      this.asked[slot] |= 1 << i
+      this.#asked[slot] |= 1 << i
       return false
     }
     if (keys.length === maxOnce) return false
-    this.asked[slot] |= 1 << keys.length
+    this.#asked[slot] |= 1 << keys.length
     keys.push(key)
     return true
   }
 
   /** end drops the effects of tick that its step did not ask for. */
   end(tick: number): void {
-    const slot = this.slotOf(tick)
-    const asked = this.asked[slot]
-    this.keys[slot] = this.keys[slot].filter((key, i) => {
+    const slot = this.#slotOf(tick)
+    const asked = this.#asked[slot]
+    this.#keys[slot] = this.#keys[slot].filter((key, i) => {
       const kept = ((asked >> i) & 1) !== 0
       if (!kept) this.undone.push({ tick, key })
       return kept

@@ -35,23 +35,23 @@ function stepsTo(f: Field, want: number, now: number): number {
 /** Part is a component of a predicted state. */
 export class Part {
   readonly component: Component
-  private readonly shape: Shape
-  private readonly body: boolean
-  private readonly text: number // number of the first text field
-  private readonly spans: Span[] = []
-  private readonly want: Uint32Array // of a row
-  private readonly got: Uint32Array
+  readonly #shape: Shape
+  readonly #body: boolean
+  readonly #text: number // number of the first text field
+  readonly #spans: Span[] = []
+  readonly #want: Uint32Array // of a row
+  readonly #got: Uint32Array
   /** offset is the difference between what is drawn and what is predicted. */
   readonly offset: Float64Array
-  private readonly way: Float64Array
+  readonly #way: Float64Array
 
   constructor(layout: Layout, c: Component) {
     this.component = c
-    this.shape = layout.shapes[c.index]
-    this.body = c.index === layout.body
-    this.text = layout.schema.texts.indexOf(c.texts[0])
-    this.want = new Uint32Array(layout.schema.values)
-    this.got = new Uint32Array(layout.schema.values)
+    this.#shape = layout.shapes[c.index]
+    this.#body = c.index === layout.body
+    this.#text = layout.schema.texts.indexOf(c.texts[0])
+    this.#want = new Uint32Array(layout.schema.values)
+    this.#got = new Uint32Array(layout.schema.values)
     let first = 0
     for (let i = 0; i < c.fields.length; i++) {
       const f = c.fields[i]
@@ -59,44 +59,44 @@ export class Part {
       const vector = isVector(c.fields, i)
       if (!quat && f.kind !== 'range' && f.kind !== 'float' && f.kind !== 'angle') continue
       const count = quat || vector ? 3 : 1
-      this.spans.push({ first, count, turn: quat || f.kind === 'angle', field: i, quat })
+      this.#spans.push({ first, count, turn: quat || f.kind === 'angle', field: i, quat })
       first += count
       if (vector) i += 2
     }
     this.offset = new Float64Array(first)
-    this.way = new Float64Array(first)
+    this.#way = new Float64Array(first)
   }
 
   /** zero returns the component with all fields 0 or empty. */
   zero(): Struct {
-    return zeroOf(this.shape)
+    return zeroOf(this.#shape)
   }
 
   /** read reads the newest state of e, and reports whether its body is computed: it is then in exact. */
-  private read(e: Entity, bodies: Bodies | undefined): boolean {
+  #read(e: Entity, bodies: Bodies | undefined): boolean {
     const { fields } = this.component
-    if (this.body && bodies && bodies.exact(e.index, exact) !== 0) {
-      for (const f of fields) quantise(f, coordinate(exact, f), this.want, f.index)
+    if (this.#body && bodies && bodies.exact(e.index, exact) !== 0) {
+      for (const f of fields) quantise(f, coordinate(exact, f), this.#want, f.index)
       return true
     }
-    e.copyValues(this.want)
+    e.copyValues(this.#want)
     return false
   }
 
-  private same(f: Field): boolean {
-    for (let i = f.index; i < f.index + f.values; i++) if (this.got[i] !== this.want[i]) return false
+  #same(f: Field): boolean {
+    for (let i = f.index; i < f.index + f.values; i++) if (this.#got[i] !== this.#want[i]) return false
     return true
   }
 
   /** compare compares s with the newest state of e. */
   compare(s: Struct, e: Entity, bodies: Bodies | undefined): Agreement {
-    const computed = this.read(e, bodies)
+    const computed = this.#read(e, bodies)
     let equal = true
     for (const [i, f] of this.component.fields.entries()) {
-      const v = this.shape.value(s, i)
-      quantise(f, v, this.got, f.index)
-      if (!this.same(f)) {
-        if (Math.abs(stepsTo(f, this.want[f.index], this.got[f.index])) !== 1) return 'none'
+      const v = this.#shape.value(s, i)
+      quantise(f, v, this.#got, f.index)
+      if (!this.#same(f)) {
+        if (Math.abs(stepsTo(f, this.#want[f.index], this.#got[f.index])) !== 1) return 'none'
         equal = false
       }
       if (computed && v !== coordinate(exact, f)) equal = false
@@ -109,39 +109,40 @@ export class Part {
    * that is one step off moves just across the edge of the step. A computed body is taken over to the bit.
    */
   adopt(s: Struct, e: Entity, bodies: Bodies | undefined): void {
-    const computed = this.read(e, bodies)
+    const computed = this.#read(e, bodies)
     for (const [i, f] of this.component.fields.entries()) {
       if (computed) {
-        this.shape.set(s, i, coordinate(exact, f))
+        this.#shape.set(s, i, coordinate(exact, f))
         continue
       }
-      quantise(f, this.shape.value(s, i), this.got, f.index)
-      if (this.same(f)) continue
-      const off = stepsTo(f, this.want[f.index], this.got[f.index])
+      quantise(f, this.#shape.value(s, i), this.#got, f.index)
+      if (this.#same(f)) continue
+      const off = stepsTo(f, this.#want[f.index], this.#got[f.index])
       if (Math.abs(off) === 1) {
         const step = f.kind === 'angle' ? (2 * Math.PI) / 2 ** f.n : f.step
-        const v = numberOf(f, this.want, f.index) - off * step * nearEdge
-        quantise(f, v, this.got, f.index)
-        if (this.same(f)) {
-          this.shape.set(s, i, v)
+        const v = numberOf(f, this.#want, f.index) - off * step * nearEdge
+        quantise(f, v, this.#got, f.index)
+        if (this.#same(f)) {
+          this.#shape.set(s, i, v)
           continue
         }
       }
-      this.shape.set(s, i, restoreField(f, this.want, f.index))
+      this.#shape.set(s, i, restoreField(f, this.#want, f.index))
     }
   }
 
   /** setTexts gives s the newest texts of e. */
   setTexts(s: Struct, e: Entity): void {
-    this.component.texts.forEach((f, i) => this.shape.setText(s, i, e.texts[this.text + i] ?? noText(f)))
+    this.component.texts.forEach((f, i) => this.#shape.setText(s, i, e.texts[this.#text + i] ?? noText(f)))
   }
 
   // Blending.
 
   /** between writes how far to is from from to way, turns the shorter way; what is longer than snap is 0. */
-  private between(from: Struct, to: Struct, snap: number): void {
-    const { way, shape } = this
-    for (const s of this.spans) {
+  #between(from: Struct, to: Struct, snap: number): void {
+    const way = this.#way
+    const shape = this.#shape
+    for (const s of this.#spans) {
       if (s.quat) {
         turnBetween(shape.value(from, s.field) as Quaternion, shape.value(to, s.field) as Quaternion, way, s.first)
         continue
@@ -152,12 +153,12 @@ export class Part {
         way[s.first + k] = Number.isFinite(d) ? d : 0
       }
     }
-    this.limit(way, snap)
+    this.#limit(way, snap)
   }
 
   /** limit makes the spans of an offset 0 that are too long to be blended, and turns go the shorter way. */
-  private limit(offset: Float64Array, snap: number): void {
-    for (const s of this.spans) {
+  #limit(offset: Float64Array, snap: number): void {
+    for (const s of this.#spans) {
       let length = 0
       for (let i = s.first; i < s.first + s.count; i++) length += offset[i] * offset[i]
       length = Math.sqrt(length)
@@ -168,43 +169,43 @@ export class Part {
     }
   }
 
-  private move(v: Struct, by: Float64Array, share: number): void {
-    for (const s of this.spans) {
+  #move(v: Struct, by: Float64Array, share: number): void {
+    for (const s of this.#spans) {
       if (s.quat) {
-        this.shape.set(v, s.field, turned(this.finite(v, s.field) as Quaternion, by, s.first, share))
+        this.#shape.set(v, s.field, turned(this.#finite(v, s.field) as Quaternion, by, s.first, share))
         continue
       }
       for (let k = 0; k < s.count; k++)
-        this.shape.set(v, s.field + k, Number(this.finite(v, s.field + k)) + by[s.first + k] * share)
+        this.#shape.set(v, s.field + k, Number(this.#finite(v, s.field + k)) + by[s.first + k] * share)
     }
   }
 
   /** finite returns a field, or what quantising makes of it if it is a NaN. */
-  private finite(v: Struct, i: number): unknown {
+  #finite(v: Struct, i: number): unknown {
     const f = this.component.fields[i]
-    const x = this.shape.value(v, i)
+    const x = this.#shape.value(v, i)
     const bad = f.kind === 'quat' ? (x as Quaternion).some(Number.isNaN) : Number.isNaN(x)
     if (!bad || f.kind === 'float') return x
-    quantise(f, x, this.got, f.index)
-    return restoreField(f, this.got, f.index)
+    quantise(f, x, this.#got, f.index)
+    return restoreField(f, this.#got, f.index)
   }
 
   /** back moves to by a share of the way back to from. */
   back(from: Struct, to: Struct, share: number, snap: number): void {
-    this.between(from, to, snap)
-    this.move(to, this.way, -share)
+    this.#between(from, to, snap)
+    this.#move(to, this.#way, -share)
   }
 
   /** blendIn adds the way from now to before to the offset, so that now is drawn as before was. */
   blendIn(now: Struct, before: Struct, snap: number): void {
-    this.between(now, before, Infinity)
-    for (let i = 0; i < this.way.length; i++) this.offset[i] += this.way[i]
-    this.limit(this.offset, snap)
+    this.#between(now, before, Infinity)
+    for (let i = 0; i < this.#way.length; i++) this.offset[i] += this.#way[i]
+    this.#limit(this.offset, snap)
   }
 
   /** addOffset moves s by the offset. */
   addOffset(s: Struct): void {
-    this.move(s, this.offset, 1)
+    this.#move(s, this.offset, 1)
   }
 }
 

@@ -4,8 +4,9 @@
 // line whose position has N above 2^21: those use BigInt where products grow too large.
 
 import type { BitReader } from './bits.ts'
-import { type Component, type Field, groupsOf, type Schema, unitsOf } from './schema.ts'
+import type { Component, Field, Schema } from './schema.ts'
 import type { Code, TableSet, Tables, ZoneBounds } from './tables.ts'
+import { groupsOf, unitsOf } from './units.ts'
 
 /** maxDoubleN is the largest N of a position that is predicted in doubles with an anchor. */
 export const maxDoubleN = 2 ** 21
@@ -114,46 +115,46 @@ export class Codec {
   readonly schema: Schema
   /** received is by component. */
   readonly received: readonly Received[]
-  private readonly parts: readonly [readonly Part[], readonly Part[]] // of others, of owners
-  private readonly digits = new Uint8Array(64)
+  readonly #parts: readonly [readonly Part[], readonly Part[]] // of others, of owners
+  readonly #digits = new Uint8Array(64)
 
   // The component being read.
-  private r!: BitReader
-  private past!: Past
-  private ratio = 0
-  private set!: TableSet
-  private zone = 3
-  private attached = 3
-  private speed = 0
-  private moves = 0
-  private margin = 3
-  private largest = 0 // component of facing
-  private missed = 0
-  private missedTurn = 0
-  private readonly feature = new Int32Array(12)
-  private readonly own = new Float64Array(3)
-  private readonly followed = new Float64Array(3)
-  private readonly mismatch = new Float64Array(3)
-  private readonly expected = new Float64Array(3)
-  private readonly facing = new Float64Array(4)
-  private readonly onward = new Float64Array(4)
-  private readonly before = new Float64Array(4)
+  #r!: BitReader
+  #past!: Past
+  #ratio = 0
+  #set!: TableSet
+  #zone = 3
+  #attached = 3
+  #speed = 0
+  #moves = 0
+  #margin = 3
+  #largest = 0 // component of facing
+  #missed = 0
+  #missedTurn = 0
+  readonly #feature = new Int32Array(12)
+  readonly #own = new Float64Array(3)
+  readonly #followed = new Float64Array(3)
+  readonly #mismatch = new Float64Array(3)
+  readonly #expected = new Float64Array(3)
+  readonly #facing = new Float64Array(4)
+  readonly #onward = new Float64Array(4)
+  readonly #before = new Float64Array(4)
 
   // Scratch for rotations and vectors.
-  private readonly q0 = new Float64Array(4)
-  private readonly q1 = new Float64Array(4)
-  private readonly q2 = new Float64Array(4)
-  private readonly q3 = new Float64Array(4)
-  private readonly turn = new Float64Array(4)
-  private readonly ride = new Float64Array(4)
-  private readonly twist = new Float64Array(4)
-  private readonly v0 = new Float64Array(3)
-  private readonly v1 = new Float64Array(3)
+  readonly #q0 = new Float64Array(4)
+  readonly #q1 = new Float64Array(4)
+  readonly #q2 = new Float64Array(4)
+  readonly #q3 = new Float64Array(4)
+  readonly #turn = new Float64Array(4)
+  readonly #ride = new Float64Array(4)
+  readonly #twist = new Float64Array(4)
+  readonly #v0 = new Float64Array(3)
+  readonly #v1 = new Float64Array(3)
 
   constructor(schema: Schema, tables: Tables) {
     this.schema = schema
     this.received = schema.components.map(() => ({ rows: 0, bits: 0 }))
-    this.parts = [
+    this.#parts = [
       schema.components.map((c) => new Part(c, false, tables)),
       schema.components.map((c) => new Part(c, true, tables)),
     ]
@@ -167,46 +168,46 @@ export class Codec {
   /** readFull reads a row in full (PROTOCOL.md, section 7) into out, from at on. Absent values are 0. */
   readFull(r: BitReader, mask: number, owned: boolean, out: Uint32Array, at: number): void {
     out.fill(0, at, at + this.schema.values)
-    for (const part of this.parts[owned ? 1 : 0]) {
+    for (const part of this.#parts[owned ? 1 : 0]) {
       if (((mask >>> part.component) & 1) === 0) continue
       const from = r.taken
       for (const f of part.fields) f.read(r, out, at + f.index)
-      this.count(part.component, r.taken - from)
+      this.#count(part.component, r.taken - from)
     }
   }
 
   /** read reads a coded row into out, from at on. The reader's check says whether it was malformed. */
   read(r: BitReader, mask: number, owned: boolean, past: Past, out: Uint32Array, at: number): void {
-    this.r = r
-    this.past = past
-    this.ratio = past.ratio()
-    const parts = this.parts[owned ? 1 : 0]
+    this.#r = r
+    this.#past = past
+    this.#ratio = past.ratio()
+    const parts = this.#parts[owned ? 1 : 0]
     for (let i = 0, n = this.schema.values; i < n; i++) out[at + i] = past.values[past.base + i]
     for (let i = 0; i < parts.length; i++) {
       if (((mask >>> i) & 1) === 0) continue
       const from = r.taken
-      this.readPart(parts[i], out, at)
-      this.count(i, r.taken - from)
+      this.#readPart(parts[i], out, at)
+      this.#count(i, r.taken - from)
     }
   }
 
-  private count(component: number, bits: number): void {
+  #count(component: number, bits: number): void {
     const c = this.received[component]
     c.rows++
     c.bits += bits
   }
 
-  private readPart(p: Part, out: Uint32Array, at: number): void {
-    this.set = p.set
-    this.predict(p)
+  #readPart(p: Part, out: Uint32Array, at: number): void {
+    this.#set = p.set
+    this.#predict(p)
     const { units, groups } = p
-    const digits = this.digits
-    const flag = p.flag >= 0 ? this.past.values[this.past.base + p.flag] : 0
-    const context = 2 * (this.margin + 4 * (this.moves === 0 ? 0 : 1 + step4(this.moves - 1, 2, 8, 32, 128))) + flag
+    const digits = this.#digits
+    const flag = p.flag >= 0 ? this.#past.values[this.#past.base + p.flag] : 0
+    const context = 2 * (this.#margin + 4 * (this.#moves === 0 ? 0 : 1 + step4(this.#moves - 1, 2, 8, 32, 128))) + flag
     digits.fill(0, 0, units.length)
     for (let g = 0; g < groups.length; g++) {
       const group = groups[g]
-      let symbol = this.symbol(group.heads[context])
+      let symbol = this.#symbol(group.heads[context])
       for (let j = group.last - 1; j >= group.first; j--) {
         const radix = units[j].radix
         digits[j] = symbol % radix
@@ -215,57 +216,62 @@ export class Codec {
     }
     for (let j = 0; j < units.length; j++) {
       const u = units[j]
-      if (digits[j] !== 0 || u.radix === 1) this.readUnit(p, u, digits[j], out, at + u.index)
+      if (digits[j] !== 0 || u.radix === 1) this.#readUnit(p, u, digits[j], out, at + u.index)
     }
   }
 
-  private symbol(code: Code): number {
-    const entry = code.entry(this.r.peek())
-    this.r.skip(entry & 15)
+  #symbol(code: Code): number {
+    const entry = code.entry(this.#r.peek())
+    this.#r.skip(entry & 15)
     return entry >> 4
   }
 
-  private readUnit(p: Part, u: Unit, digit: number, out: Uint32Array, at: number): void {
+  #readUnit(p: Part, u: Unit, digit: number, out: Uint32Array, at: number): void {
     switch (u.letter) {
       case 'b':
         out[at] = 1 - out[at]
         break
       case 'p':
         for (let i = 0; i < 3; i++) {
-          this.feature[7] = mag(Math.floor(Math.abs(this.own[i]) / 256))
-          this.feature[8] = mag(Math.floor(Math.abs(this.mismatch[i]) / 256))
-          out[at + i] = this.residual(u, i, this.expected[i], ((digit - 1) >> i) & 1)
+          this.#feature[7] = mag(Math.floor(Math.abs(this.#own[i]) / 256))
+          this.#feature[8] = mag(Math.floor(Math.abs(this.#mismatch[i]) / 256))
+          out[at + i] = this.#residual(u, i, this.#expected[i], ((digit - 1) >> i) & 1)
         }
         break
       case 'q':
-        out[at] = this.readRotation(p, u, digit)
+        out[at] = this.#readRotation(p, u, digit)
         break
       case 'v':
       case 'n':
-        for (let i = 0; i < u.fields; i++) out[at + i] = this.readNumber(u, u.index + i)
+        for (let i = 0; i < u.fields; i++) out[at + i] = this.#readNumber(u, u.index + i)
         break
       default:
-        u.field.read(this.r, out, at)
+        u.field.read(this.#r, out, at)
     }
   }
 
   // Section 5.
 
-  private predict(p: Part): void {
-    const { feature, past } = this
-    this.attached = this.zone = this.margin = 3
-    this.speed = this.moves = this.missed = this.missedTurn = 0
+  #predict(p: Part): void {
+    const feature = this.#feature
+    const past = this.#past
+    this.#attached = this.#zone = this.#margin = 3
+    this.#speed = this.#moves = this.#missed = this.#missedTurn = 0
     feature.fill(0)
     feature[0] = 16
     const anchored = past.anchor === p.component
-    if (anchored) this.predictParent(p)
-    if (p.position) this.predictPosition(p, p.position, anchored)
-    if (p.rotation) this.predictRotation(p.rotation, anchored)
+    if (anchored) this.#predictParent(p)
+    if (p.position) this.#predictPosition(p, p.position, anchored)
+    if (p.rotation) this.#predictRotation(p.rotation, anchored)
   }
 
   /** predictParent computes onward and before (section 4). */
-  private predictParent(p: Part): void {
-    const { past, onward, before, q0, q1 } = this
+  #predictParent(p: Part): void {
+    const past = this.#past
+    const onward = this.#onward
+    const before = this.#before
+    const q0 = this.#q0
+    const q1 = this.#q1
     identity(onward)
     identity(before)
     const u = p.rotation
@@ -282,8 +288,13 @@ export class Codec {
   }
 
   /** predictPosition is step 2. */
-  private predictPosition(p: Part, u: Unit, anchored: boolean): void {
-    const { past, own, followed, mismatch, feature, ratio } = this
+  #predictPosition(p: Part, u: Unit, anchored: boolean): void {
+    const past = this.#past
+    const own = this.#own
+    const followed = this.#followed
+    const mismatch = this.#mismatch
+    const feature = this.#feature
+    const ratio = this.#ratio
     const values = past.values
     const base = past.base + u.index
     const older = past.older + u.index
@@ -292,17 +303,17 @@ export class Codec {
       followed[i] = mismatch[i] = 0
     }
     const s = sum3(own)
-    if (anchored) this.follow(p, u, s)
+    if (anchored) this.#follow(p, u, s)
     feature[1] = mag(Math.floor(s / 256))
     if (p.zones) {
       const v = values[base + p.zones.axis]
-      this.zone = (p.zones.first <= v ? 1 : 0) + (p.zones.second <= v ? 1 : 0)
+      this.#zone = (p.zones.first <= v ? 1 : 0) + (p.zones.second <= v ? 1 : 0)
       feature[10] = mag(Math.max(v - p.zones.first, 0))
     }
     const moved = Math.floor(s / 256)
-    this.speed = step4(moved, 8, 40, 160, 500)
-    const w = this.set.weights
-    let k = (this.zone * 20 + this.attached * 5 + this.speed) * 15
+    this.#speed = step4(moved, 8, 40, 160, 500)
+    const w = this.#set.weights
+    let k = (this.#zone * 20 + this.#attached * 5 + this.#speed) * 15
     for (let i = 0; i < 3; i++, k += 4) {
       const weighted =
         p.wide && anchored
@@ -311,26 +322,33 @@ export class Codec {
               (own[i] * w[k] + followed[i] * w[k + 1] + mismatch[i] * w[k + 2] + w[k + 3] * 2 ** 11 + 2 ** 15) /
                 2 ** 16,
             )
-      this.expected[i] = clamp(values[base + i] + weighted, 0, u.largest)
+      this.#expected[i] = clamp(values[base + i] + weighted, 0, u.largest)
     }
-    this.moves = moved
+    this.#moves = moved
   }
 
   /** follow computes followed, mismatch and attached. */
-  private follow(p: Part, u: Unit, s: number): void {
-    const { past, own, followed, mismatch, feature, ratio, v0, v1 } = this
+  #follow(p: Part, u: Unit, s: number): void {
+    const past = this.#past
+    const own = this.#own
+    const followed = this.#followed
+    const mismatch = this.#mismatch
+    const feature = this.#feature
+    const ratio = this.#ratio
+    const v0 = this.#v0
+    const v1 = this.#v1
     const { values, anchorNow, anchorPast } = past
     const base = past.base + u.index
     const now = past.now + u.index
     const was = past.anchorBase + u.index
     for (let i = 0; i < 3; i++) v0[i] = values[base + i] - anchorPast[was + i]
-    applyTo(this.onward, v0, v1)
+    applyTo(this.#onward, v0, v1)
     for (let i = 0; i < 3; i++) followed[i] = (anchorNow[now + i] - values[base + i]) * 256 + v1[i]
     if (past.older >= 0) {
       const older = past.older + u.index
       const wasOlder = past.anchorOlder + u.index
       for (let i = 0; i < 3; i++) v1[i] = values[older + i] - anchorPast[wasOlder + i]
-      applyTo(this.before, v1, mismatch)
+      applyTo(this.#before, v1, mismatch)
       for (let i = 0; i < 3; i++) {
         const d = v0[i] * 256 - mismatch[i]
         mismatch[i] = p.wide
@@ -339,7 +357,7 @@ export class Codec {
       }
       const m = sum3(mismatch)
       const part = (percent: number): number => Math.floor((s * percent) / 100)
-      this.attached = m < part(15) + 768 ? 0 : m < part(40) + 1536 ? 1 : m < part(80) ? 2 : 3
+      this.#attached = m < part(15) + 768 ? 0 : m < part(40) + 1536 ? 1 : m < part(80) ? 2 : 3
       feature[2] = mag(Math.floor(m / 256))
     }
     for (let i = 0; i < 3; i++) v1[i] = followed[i] - own[i]
@@ -347,29 +365,39 @@ export class Codec {
   }
 
   /** predictRotation is step 3. */
-  private predictRotation(u: Unit, anchored: boolean): void {
-    const { past, facing, feature } = this
-    const q = this.q0
+  #predictRotation(u: Unit, anchored: boolean): void {
+    const past = this.#past
+    const facing = this.#facing
+    const feature = this.#feature
+    const q = this.#q0
     unpack(past.values[past.base + u.index], u.n, q)
     let turns = 0
     if (u.linear) {
-      turns = this.predictTurn(u, q, anchored)
-      const w = this.set.weights
-      const k = (this.zone * 20 + this.attached * 5 + step4(turns, 100, 500, 2000, 5000)) * 15 + 12
+      turns = this.#predictTurn(u, q, anchored)
+      const w = this.#set.weights
+      const k = (this.#zone * 20 + this.#attached * 5 + step4(turns, 100, 500, 2000, 5000)) * 15 + 12
       for (let i = 0; i < 4; i++) {
         facing[i] =
-          q[i] + Math.floor((this.turn[i] * w[k] + this.ride[i] * w[k + 1] + this.twist[i] * w[k + 2] + 128) / 256)
+          q[i] + Math.floor((this.#turn[i] * w[k] + this.#ride[i] * w[k + 1] + this.#twist[i] * w[k + 2] + 128) / 256)
       }
       unit(facing, q)
     } else facing.set(q)
     feature[4] = mag(Math.floor(turns / 8))
-    this.moves += Math.floor(turns / 16)
-    this.findLargest()
+    this.#moves += Math.floor(turns / 16)
+    this.#findLargest()
   }
 
   /** predictTurn computes turn, ride and twist, and returns turns. */
-  private predictTurn(u: Unit, q: Float64Array, anchored: boolean): number {
-    const { past, feature, ratio, turn, ride, twist, q1, q2, q3 } = this
+  #predictTurn(u: Unit, q: Float64Array, anchored: boolean): number {
+    const past = this.#past
+    const feature = this.#feature
+    const ratio = this.#ratio
+    const turn = this.#turn
+    const ride = this.#ride
+    const twist = this.#twist
+    const q1 = this.#q1
+    const q2 = this.#q2
+    const q3 = this.#q3
     const p = q1
     ride.fill(0)
     twist.fill(0)
@@ -385,11 +413,11 @@ export class Codec {
       subtract(turn, q)
     } else p.set(q)
     if (anchored) {
-      product(this.onward, q, ride)
+      product(this.#onward, q, ride)
       near(ride, q)
       subtract(ride, q)
       if (past.older >= 0) {
-        product(this.before, p, q2)
+        product(this.#before, p, q2)
         near(q2, q)
         for (let i = 0; i < 4; i++) twist[i] = Math.floor(((q[i] - q2[i]) * ratio) / 2 ** 16)
       }
@@ -402,31 +430,31 @@ export class Codec {
   }
 
   /** findLargest finds the largest component of facing, and the margin. */
-  private findLargest(): void {
+  #findLargest(): void {
     let largest = 0
     let most = -1
     let second = -1
     for (let i = 0; i < 4; i++) {
-      const v = Math.abs(this.facing[i])
+      const v = Math.abs(this.#facing[i])
       if (v > most) {
         second = most
         most = v
         largest = i
       } else if (v > second) second = v
     }
-    this.largest = largest
+    this.#largest = largest
     const d = most - second
-    this.margin = (d >= 100 ? 1 : 0) + (d >= 400 ? 1 : 0) + (d >= 1600 ? 1 : 0)
+    this.#margin = (d >= 100 ? 1 : 0) + (d >= 400 ? 1 : 0) + (d >= 1600 ? 1 : 0)
   }
 
   // Section 6.
 
-  private readRotation(p: Part, u: Unit, digit: number): number {
-    let q = this.facing
-    let g = this.largest
+  #readRotation(p: Part, u: Unit, digit: number): number {
+    let q = this.#facing
+    let g = this.#largest
     if (u !== p.rotation) {
-      q = this.q1
-      const value = this.past.values[this.past.base + u.index]
+      q = this.#q1
+      const value = this.#past.values[this.#past.base + u.index]
       unpack(value, u.n, q)
       g = value & 3
     }
@@ -438,32 +466,33 @@ export class Codec {
     for (let i = 0; i < 4; i++) {
       if (i === h) continue
       const expected = clamp(Math.trunc((sign * q[i] * u.largest + u.ring * 11585) / 23170), 0, u.largest)
-      value += this.residual(u, lane, expected, 0) * place
+      value += this.#residual(u, lane, expected, 0) * place
       place *= u.ring
       lane++
     }
     return value
   }
 
-  private readNumber(u: Unit, index: number): number {
-    const { past } = this
+  #readNumber(u: Unit, index: number): number {
+    const past = this.#past
     const base = past.values[past.base + index]
     let expected = base
     let move = 0
     if (past.older >= 0)
-      move = Math.floor((short(past.values[past.older + index], base, u.ring) * this.ratio) / 2 ** 16)
+      move = Math.floor((short(past.values[past.older + index], base, u.ring) * this.#ratio) / 2 ** 16)
     if (u.linear) {
       expected += move
       expected = u.clamps ? clamp(expected, 0, u.largest) : expected - Math.floor(expected / u.ring) * u.ring
     }
-    this.feature[1] = mag(Math.abs(move))
-    return this.residual(u, u.linear ? 6 : 7, expected, 0)
+    this.#feature[1] = mag(Math.abs(move))
+    return this.#residual(u, u.linear ? 6 : 7, expected, 0)
   }
 
-  private residual(u: Unit, lane: number, expected: number, negative: number): number {
-    const { r, feature: f } = this
-    const w = this.set.scales
-    const k = ((lane * 4 + this.attached) * 5 + this.speed) * 12
+  #residual(u: Unit, lane: number, expected: number, negative: number): number {
+    const r = this.#r
+    const f = this.#feature
+    const w = this.#set.scales
+    const k = ((lane * 4 + this.#attached) * 5 + this.#speed) * 12
     // Not a loop: this is a third of the time of a row.
     const total =
       128 +
@@ -479,7 +508,7 @@ export class Codec {
       w[k + 9] * f[9] +
       w[k + 10] * f[10] +
       w[k + 11] * f[11]
-    const symbol = this.symbol(this.set.residuals[lane * 32 + clamp(total >> 8, 0, 31)])
+    const symbol = this.#symbol(this.#set.residuals[lane * 32 + clamp(total >> 8, 0, 31)])
     let d = symbol
     let v = 0
     if (symbol === escapeSymbol) {
@@ -500,11 +529,11 @@ export class Codec {
       else if (v >= u.ring) v -= u.ring
     }
     if (lane >= 3 && lane <= 5) {
-      this.missedTurn += Math.abs(d)
-      f[5] = mag(this.missedTurn)
+      this.#missedTurn += Math.abs(d)
+      f[5] = mag(this.#missedTurn)
     } else {
-      this.missed += Math.abs(d)
-      f[3] = mag(this.missed)
+      this.#missed += Math.abs(d)
+      f[3] = mag(this.#missed)
     }
     return v
   }

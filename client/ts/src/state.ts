@@ -105,20 +105,20 @@ export class Baseline {
 
 /** Fold is the fold of section 9. */
 export class Fold {
-  private x = 0
+  #x = 0
 
   reset(): void {
-    this.x = 0
+    this.#x = 0
   }
 
   add(index: number, generation: number): void {
-    let x = Math.imul(this.x ^ index, 0x9e3779b1)
+    let x = Math.imul(this.#x ^ index, 0x9e3779b1)
     x = Math.imul(x ^ (x >>> 15) ^ generation, 0x85ebca77)
-    this.x = x ^ (x >>> 13)
+    this.#x = x ^ (x >>> 13)
   }
 
   get value(): number {
-    return (this.x ^ (this.x >>> 16)) & 0xffff
+    return (this.#x ^ (this.#x >>> 16)) & 0xffff
   }
 }
 

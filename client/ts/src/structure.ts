@@ -3,7 +3,9 @@
 import { ByteReader } from './bits.ts'
 import { fail } from './codes.ts'
 import * as limit from './limits.ts'
+import type { State } from './motion/columns.ts'
 import type { Extension } from './motion/extension.ts'
+import type { Payload, Text } from './schema.ts'
 import type { Simulation } from './simulation.ts'
 
 /** Op is the kind of a record. */
@@ -30,11 +32,22 @@ export class StructureRecord {
   number = 0
   cause = 0
   extension: Extension | undefined
+  /** What the check of the message has decoded: an Enter's row, and an event. */
+  decoded: EnterRow | undefined
+  payload: Payload | undefined
 
   constructor(head: number) {
     this.op = head & 7
     this.detail = head >> 3
   }
+}
+
+/** The decoded row of an Enter. */
+export interface EnterRow {
+  readonly list: Uint32Array // of an Entity
+  readonly mask: number
+  readonly texts: Text[]
+  readonly body: State | null // the exact state; null: ordinary
 }
 
 const none: Uint8Array = new Uint8Array(0)

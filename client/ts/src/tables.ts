@@ -13,34 +13,34 @@ export const contexts = 48
 
 /** Code is a complete canonical Huffman code. */
 export class Code {
-  private readonly lengths: Uint8Array
-  private entries: Uint16Array | undefined // by the next bits: symbol · 16 + length
-  private mask = 0
+  readonly #lengths: Uint8Array
+  #entries: Uint16Array | undefined // by the next bits: symbol · 16 + length
+  #mask = 0
 
   constructor(lengths: Uint8Array) {
-    this.lengths = lengths
+    this.#lengths = lengths
   }
 
   /** entry returns symbol · 16 + length of the code that the bits begin with, first bit lowest. */
   entry(bits: number): number {
-    const entries = this.entries ?? this.build()
-    return entries[bits & this.mask]
+    const entries = this.#entries ?? this.#build()
+    return entries[bits & this.#mask]
   }
 
   /** build makes the entries at the first use: most codes of a file are never used. */
-  private build(): Uint16Array {
-    const longest = this.lengths.reduce((a, b) => Math.max(a, b))
+  #build(): Uint16Array {
+    const longest = this.#lengths.reduce((a, b) => Math.max(a, b))
     const entries = new Uint16Array(1 << longest)
     let code = 0
     for (let n = 1; n <= longest; n++, code <<= 1) {
-      for (let symbol = 0; symbol < this.lengths.length; symbol++) {
-        if (this.lengths[symbol] !== n) continue
+      for (let symbol = 0; symbol < this.#lengths.length; symbol++) {
+        if (this.#lengths[symbol] !== n) continue
         for (let i = reverse(code, n); i < entries.length; i += 1 << n) entries[i] = symbol * 16 + n
         code++
       }
     }
-    this.mask = entries.length - 1
-    this.entries = entries
+    this.#mask = entries.length - 1
+    this.#entries = entries
     return entries
   }
 }
@@ -73,10 +73,10 @@ export interface ZoneBounds {
 export class Tables {
   /** version is FNV-1a of the file, 32 bits. */
   readonly version: number
-  private readonly sets: TableSet[] = []
-  private readonly ofShape = new Map<string, TableSet>()
-  private readonly zones = new Map<string, ZoneBounds>()
-  private readonly heads = new Map<string, Code[]>()
+  readonly #sets: TableSet[] = []
+  readonly #ofShape = new Map<string, TableSet>()
+  readonly #zones = new Map<string, ZoneBounds>()
+  readonly #heads = new Map<string, Code[]>()
 
   /** The file is one of the server's worldd train, or defaultTables'. */
   constructor(file: Uint8Array) {
@@ -86,18 +86,18 @@ export class Tables {
     const r = new ByteReader(file, magic.length)
     const sets = r.uvarint('sets', 64)
     if (sets === 0) fail('tables without a set')
-    for (let i = 0; i < sets; i++) this.readSet(r)
+    for (let i = 0; i < sets; i++) this.#readSet(r)
     for (let n = r.uvarint('zone bounds', 256); n > 0; n--) {
       const shape = readShape(r)
       const bounds = { axis: r.u8(), first: r.uvarint('bound'), second: r.uvarint('bound') }
       if (bounds.axis > 2) fail(`zone bounds along axis ${bounds.axis}`)
-      if (!this.zones.has(shape)) this.zones.set(shape, bounds)
+      if (!this.#zones.has(shape)) this.#zones.set(shape, bounds)
     }
-    for (let n = r.uvarint('heads', 256); n > 0; n--) this.readHead(r)
+    for (let n = r.uvarint('heads', 256); n > 0; n--) this.#readHead(r)
     r.expectEnd()
   }
 
-  private readSet(r: ByteReader): void {
+  #readSet(r: ByteReader): void {
     const shapes: string[] = []
     for (let n = r.uvarint('shapes', 64); n > 0; n--) shapes.push(readShape(r))
     const set: TableSet = {
@@ -106,32 +106,32 @@ export class Tables {
       residuals: [] as Code[],
     }
     for (let i = 0; i < lanes * scales; i++) (set.residuals as Code[]).push(readCode(r, residualSymbols))
-    this.sets.push(set)
-    for (const shape of shapes) if (!this.ofShape.has(shape)) this.ofShape.set(shape, set)
+    this.#sets.push(set)
+    for (const shape of shapes) if (!this.#ofShape.has(shape)) this.#ofShape.set(shape, set)
   }
 
-  private readHead(r: ByteReader): void {
+  #readHead(r: ByteReader): void {
     const shape = readShape(r)
     const group = r.u8()
     const symbols = r.u8()
     if (symbols < 2 || symbols > 128) fail(`a head of ${symbols} symbols`)
     const codes = Array.from({ length: contexts }, () => readCode(r, symbols))
     const key = `${group} ${symbols} ${shape}`
-    if (!this.heads.has(key)) this.heads.set(key, codes)
+    if (!this.#heads.has(key)) this.#heads.set(key, codes)
   }
 
   /** setOf returns the set that codes a shape. */
   setOf(shape: string): TableSet {
-    return this.ofShape.get(shape) ?? this.sets[0]
+    return this.#ofShape.get(shape) ?? this.#sets[0]
   }
 
   zonesOf(shape: string): ZoneBounds | undefined {
-    return this.zones.get(shape)
+    return this.#zones.get(shape)
   }
 
   /** headsOf returns the codes of a group by context. */
   headsOf(shape: string, group: number, symbols: number): readonly Code[] {
-    const codes = this.heads.get(`${group} ${symbols} ${shape}`)
+    const codes = this.#heads.get(`${group} ${symbols} ${shape}`)
     if (codes) return codes
     const common = commonHead(symbols)
     return Array.from({ length: contexts }, () => common)

@@ -1,9 +1,9 @@
 // Types for what a schema declares. `worldd schema --lang ts` writes a module that uses them.
 
+import type { Result } from './commands.ts'
 import type { Entity, Moment } from './entity.ts'
+import type { EventHandler } from './events.ts'
 import type { Handle } from './handles.ts'
-import type { EventHandler } from './replica.ts'
-import type { Result } from './session.ts'
 import type { Struct } from './values.ts'
 
 /** ComponentType reads a component of entities. */
@@ -66,12 +66,12 @@ export class RawCommand {
 
   /** do asks the server to execute the command once: see Client.doRaw. */
   do(
-    c: { doRaw(name: string, args?: unknown, target?: Handle, wishes?: readonly Handle[]): Promise<Result> },
+    c: { doRaw(name: string, args?: unknown, target?: Handle, provisionals?: readonly Handle[]): Promise<Result> },
     args?: unknown,
     target?: Handle,
-    wishes?: readonly Handle[],
+    provisionals?: readonly Handle[],
   ): Promise<Result> {
-    return c.doRaw(this.name, args, target, wishes)
+    return c.doRaw(this.name, args, target, provisionals)
   }
 }
 

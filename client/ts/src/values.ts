@@ -210,38 +210,38 @@ function partsOf(path: string): (string | number)[] {
  * properties of objects without prototypes.
  */
 export class Shape {
-  private readonly parts: (string | number)[][]
-  private readonly textParts: (string | number)[][]
+  readonly #parts: (string | number)[][]
+  readonly #textParts: (string | number)[][]
   readonly fields: readonly Field[]
   readonly texts: readonly TextField[]
 
   constructor(fields: readonly Field[], texts: readonly TextField[]) {
     this.fields = fields
     this.texts = texts
-    this.parts = fields.map((f) => partsOf(f.path))
-    this.textParts = texts.map((f) => partsOf(f.path))
+    this.#parts = fields.map((f) => partsOf(f.path))
+    this.#textParts = texts.map((f) => partsOf(f.path))
   }
 
   /** make returns a struct of what value and text give for each number of a field. */
   make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
     const root: Struct = Object.create(null)
-    this.parts.forEach((parts, i) => assign(root, parts, value(i)))
-    this.textParts.forEach((parts, i) => assign(root, parts, text(i)))
+    this.#parts.forEach((parts, i) => assign(root, parts, value(i)))
+    this.#textParts.forEach((parts, i) => assign(root, parts, text(i)))
     return root
   }
 
   /** value returns field i of a struct. */
   value(root: Struct, i: number): unknown {
-    return find(root, this.parts[i])
+    return find(root, this.#parts[i])
   }
 
   /** set sets field i of a struct, setText text field i. */
   set(root: Struct, i: number, v: unknown): void {
-    assign(root, this.parts[i], v)
+    assign(root, this.#parts[i], v)
   }
 
   setText(root: Struct, i: number, v: Text): void {
-    assign(root, this.textParts[i], v)
+    assign(root, this.#textParts[i], v)
   }
 
   /** restore returns the struct of a quantised message. */
@@ -255,8 +255,8 @@ export class Shape {
   /** quantise returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
   quantise(from: Struct, values: number): { values: Uint32Array; texts: Text[] } {
     const out = new Uint32Array(values)
-    this.fields.forEach((f, i) => quantise(f, find(from, this.parts[i]), out, f.index))
-    const texts = this.texts.map((f, i) => (find(from, this.textParts[i]) as Text | undefined) ?? noText(f))
+    this.fields.forEach((f, i) => quantise(f, find(from, this.#parts[i]), out, f.index))
+    const texts = this.texts.map((f, i) => (find(from, this.#textParts[i]) as Text | undefined) ?? noText(f))
     return { values: out, texts }
   }
 }

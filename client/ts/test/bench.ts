@@ -2,7 +2,7 @@
 
 import { BitReader } from '../src/bits.ts'
 import { Codec, Past } from '../src/rows.ts'
-import { parseSchema } from '../src/schema.ts'
+import { parseSchema } from '../src/schema_parser.ts'
 import { Session } from '../src/session.ts'
 import { defaultTables } from '../src/tables.ts'
 import type { Step } from './player.ts'

@@ -3,11 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Allowance, Clock, Renderer } from '../src/clock.ts'
-import type { Entity } from '../src/entity.ts'
-import { Session } from '../src/session.ts'
-import { defaultTables } from '../src/tables.ts'
+import { StateHeader } from '../src/state.ts'
+import { Timeline } from '../src/timeline.ts'
 import { randomOf } from './oracle.ts'
-import * as server from './server.ts'
 
 test('an allowance gives what sorting its samples gives', () => {
   const random = randomOf(1)
@@ -26,7 +24,7 @@ test('an allowance gives what sorting its samples gives', () => {
     const n = counted.length
     a.add(now, delay)
     assert.equal(
-      a['want'](now),
+      a.wanted(now),
       counted[n - 1 - (n < 8 ? 0 : Math.max(Math.floor(n / 50), 1))],
       `after ${i + 1} samples`,
     )
@@ -68,17 +66,13 @@ test('the lag recovers after a link has stood still once, and stalls that recur 
   }
 })
 
-test('motion after rest is blended over two snapshots at most', async () => {
-  const s = new Session({ tables: await defaultTables() })
-  s.receiveStream(server.welcome())
-  s.receiveStream(server.structure(1, server.enter(5, 1)))
-  const r = s.replica!
-  assert.equal(r.interval, s.intervalTicks)
-  r.tick = 100
-  r['before'] = 97
+test('motion after rest is blended over two snapshots at most', () => {
+  const timeline = new Timeline(3)
+  const header = new StateHeader()
+  for (const tick of [97, 100]) timeline.advance(Object.assign(header, { seq: tick, tick, rows: 1 }))
   const from = (shown: number, known: number): number => {
-    r.shown = shown
-    return r['blendFrom'](100, { tick: known } as Entity)
+    timeline.shown = shown
+    return timeline.blendFrom(100, known)
   }
   assert.deepEqual([from(80, 97), from(80, 50), from(96, 50), from(200, 50)], [0, 94, 96, 99])
 })

@@ -5,11 +5,12 @@ import { test } from 'node:test'
 import { LimitError } from '../src/codes.ts'
 import { newHandle } from '../src/handles.ts'
 import { FrameReader, Type } from '../src/messages.ts'
-import { parseSchema } from '../src/schema.ts'
-import { Session, type SessionConfig } from '../src/session.ts'
+import { Provisionals } from '../src/provisionals.ts'
+import { parseSchema } from '../src/schema_parser.ts'
+import { Session } from '../src/session.ts'
+import type { SessionConfig } from '../src/session_config.ts'
 import { defaultTables } from '../src/tables.ts'
 import { Shape } from '../src/values.ts'
-import { Wishes } from '../src/wishes.ts'
 import * as server from './server.ts'
 
 async function join(more: Partial<SessionConfig> = {}): Promise<Session> {
@@ -135,18 +136,18 @@ test('a schema of many lines takes no time to speak of, and no other form', () =
 })
 
 test('provisional handles that wait are 256, and 4,096 are remembered', () => {
-  const w = new Wishes()
-  const first = w.take()
-  for (let i = 0; i < 5000; i++) w.take()
-  assert.equal(w.verdict(Number(first & 0xffffffffn)), 'stale')
-  const all = new Wishes()
+  const p = new Provisionals()
+  const first = p.create()
+  for (let i = 0; i < 5000; i++) p.create()
+  assert.equal(p.verdictOf(Number(first & 0xffffffffn)), 'stale')
+  const all = new Provisionals()
   const indexes: number[] = []
-  for (let i = 0; i < 256; i++) indexes.push(Number(all.take() & 0xffffffffn))
-  all.sent(0, 256, 1)
-  assert.throws(() => all.take(), RangeError)
+  for (let i = 0; i < 256; i++) indexes.push(Number(all.create() & 0xffffffffn))
+  all.commandSent(0, 256, 1)
+  assert.throws(() => all.create(), RangeError)
   all.answer(0, newHandle(5, 1))
-  assert.equal(all.entity(0), newHandle(5, 1))
-  all.take()
+  assert.equal(all.entityOf(0), newHandle(5, 1))
+  all.create()
   assert.equal(indexes.length, 256)
 })
 

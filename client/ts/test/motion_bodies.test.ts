@@ -5,6 +5,7 @@ import { WireError } from '../src/codes.ts'
 import { Bodies } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
 import { type Added, type Changed, type Ended, type Extension, type Name, nobody } from '../src/motion/extension.ts'
+import { SnapshotLog } from '../src/motion/snapshot_log.ts'
 import { Rings, Track } from '../src/motion/track.ts'
 import { codes, kinds, motion, Oracle, randomOf } from './oracle.ts'
 
@@ -105,10 +106,10 @@ class Stage {
 }
 
 test('an applied snapshot keeps nothing of its datagram', () => {
-  const bodies = newBodies()
+  const log = new SnapshotLog()
   const header = { seq: 1, tick: 9, structure: 2, complete: true, continued: false, audited: false, audit: 3 }
-  bodies.applied({ ...header, events: new Uint8Array(1200) } as typeof header, 2)
-  assert.deepEqual(bodies['snapshots'][1], header)
+  log.add({ ...header, events: new Uint8Array(1200) } as typeof header)
+  assert.deepEqual(log.find(1), header)
 })
 
 test('the errors of section 6.1 end the session', () => {

@@ -5,7 +5,8 @@ import { mock, test } from 'node:test'
 import { newHandle } from '../src/handles.ts'
 import { version } from '../src/limits.ts'
 import { FrameReader, Type } from '../src/messages.ts'
-import { Session, type SessionConfig } from '../src/session.ts'
+import { Session } from '../src/session.ts'
+import type { SessionConfig } from '../src/session_config.ts'
 import { simulation } from '../src/simulation.ts'
 import { defaultTables } from '../src/tables.ts'
 import { schemaText as simulated } from './generated/simulation.ts'
@@ -40,7 +41,7 @@ test('a move makes every handle stale, and starts all but the session again', as
     result: (r) => seen.push(r.codeName),
   })
   s.receiveDatagram(server.snapshot(4, 200, 1), 0)
-  const wish = s.provisional()
+  const provisional = s.provisional()
   s.do('buy', { Count: 1 })
   s.takeStream()
   seen.length = 0
@@ -54,7 +55,7 @@ test('a move makes every handle stale, and starts all but the session again', as
       s.resolve(newHandle(900, 1)),
       s.resolve(newHandle(5, 101)),
       s.resolve(newHandle(5, 201)),
-      s.resolve(wish),
+      s.resolve(provisional),
     ],
     ['stale', 'stale', 'pending', 'stale', 'stale'],
   )

@@ -122,11 +122,7 @@ function plausible(d: Uint8Array, r: Replica): void {
 function refold(d: Uint8Array, r: Replica): void {
   const reader = new ByteReader(d, structureAt + 4)
   reader.uvarint('input')
-  new DataView(d.buffer, d.byteOffset).setUint16(
-    reader.at + 1,
-    (r as unknown as { fold: { value: number } }).fold.value,
-    true,
-  )
+  new DataView(d.buffer, d.byteOffset).setUint16(reader.at + 1, r.fold, true)
 }
 
 /** renumbered returns the body of a Structure message with another first record. */

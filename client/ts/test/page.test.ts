@@ -8,7 +8,7 @@ import { codedBytes, parseMetrics } from '../page/operator.ts'
 import { notAllowed, obstacle, said, wantsToken, whyStale } from '../page/words.ts'
 import { WireError } from '../src/codes.ts'
 import { parseHandle } from '../src/handles.ts'
-import { parseSchema } from '../src/schema.ts'
+import { parseSchema } from '../src/schema_parser.ts'
 
 test('errors have words for players', () => {
   for (const [code, words] of [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BitReader } from '../src/bits.ts'
 import { Codec, Past } from '../src/rows.ts'
-import { parseSchema } from '../src/schema.ts'
+import { parseSchema } from '../src/schema_parser.ts'
 import { defaultTables } from '../src/tables.ts'
 import { bytes, lines } from './vectors.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeText } from '../src/bits.ts'
-import { parseSchema } from '../src/schema.ts'
+import { parseSchema } from '../src/schema_parser.ts'
 import { bytes, lines } from './vectors.ts'
 
 interface Line {

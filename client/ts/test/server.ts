@@ -5,7 +5,7 @@ import type { Arrivals, Connection } from '../src/connection.ts'
 import { version } from '../src/limits.ts'
 import { appendFrame, FrameReader, Type } from '../src/messages.ts'
 import { MsgpackReader, MsgpackWriter } from '../src/msgpack.ts'
-import { hashOf } from '../src/schema.ts'
+import { hashOf } from '../src/schema_parser.ts'
 
 export const schemaText = `worldd schema 2
 component purse

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { version } from '../src/limits.ts'
-import { parseSchema } from '../src/schema.ts'
+import { parseSchema } from '../src/schema_parser.ts'
 import { defaultTables } from '../src/tables.ts'
 import { Player, type Step } from './player.ts'
 import { base64, bytes, readVector } from './vectors.ts'

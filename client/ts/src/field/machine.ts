@@ -38,12 +38,12 @@ const kernels: readonly kernel.Kernel[] = [
 export class Machine {
   readonly position: readonly [Float32Array, Float32Array, Float32Array] // relative to the effect
   readonly out: readonly [Float32Array, Float32Array, Float32Array] // programs add to it
-  private readonly planes: Float32Array[] = []
-  private readonly numbers = new Float64Array(planeCount) // of the planes whose lanes are the same
+  readonly #planes: Float32Array[] = []
+  readonly #numbers = new Float64Array(planeCount) // of the planes whose lanes are the same
 
   constructor() {
-    for (let i = 0; i < planeCount; i++) this.planes.push(new Float32Array(blockPoints))
-    const plane = (i: number) => this.planes[i]
+    for (let i = 0; i < planeCount; i++) this.#planes.push(new Float32Array(blockPoints))
+    const plane = (i: number) => this.#planes[i]
     this.position = [plane(planePosition), plane(planePosition + 1), plane(planePosition + 2)]
     this.out = [plane(planeOutput), plane(planeOutput + 1), plane(planeOutput + 2)]
   }
@@ -53,7 +53,8 @@ export class Machine {
    * a double; params has four lanes for each parameter.
    */
   run(p: Program, time: number, params: Float32Array, n: number): void {
-    const { planes, numbers } = this
+    const planes = this.#planes
+    const numbers = this.#numbers
     const code = p.code
     for (let pc = 0; pc < code.length; pc++) {
       const i = code[pc]

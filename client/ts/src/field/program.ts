@@ -103,14 +103,14 @@ export class Program {
     this.box = head.boxed ? { min: r.floats(3), max: r.floats(3) } : null
     this.literals = r.floats(head.literals)
     this.code = Array.from({ length: head.code }, () => readInstruction(r))
-    const version = r.fault === '' && !r.short ? this.version() : head.version
+    const version = r.fault === '' && !r.short ? this.#version() : head.version
     if (head.version !== version) {
       r.fault = `the header says version ${head.version}, but the program needs version ${version}`
     }
     if (r.fault !== '') refuse(r.fault)
     if (r.short) refuse('unexpected end of data')
     if (r.at < bytes.length) refuse(`${bytes.length - r.at} bytes of trailing data`)
-    this.verifyHeader()
+    this.#verifyHeader()
     const v = new Verifier(this)
     this.code.forEach((instruction, pc) => v.instruction(pc, instruction))
     if (v.sums === 0) refuse('the effect does nothing: it never adds to the output')
@@ -134,14 +134,14 @@ export class Program {
   changesWithTime(params: Float32Array): boolean {
     const planes = new Uint8Array(planeCount)
     for (const i of this.code) {
-      const flow = i.op === Op.load ? this.flowOfUniform(i.uniform, params) : flowOf(i, planes)
+      const flow = i.op === Op.load ? this.#flowOfUniform(i.uniform, params) : flowOf(i, planes)
       if (i.to < maxRegisters) planes[i.to] = flow
       else if (flow === Flow.changing) return true
     }
     return false
   }
 
-  private flowOfUniform(uniform: number, params: Float32Array): number {
+  #flowOfUniform(uniform: number, params: Float32Array): number {
     if (uniform === 0) return Flow.changing
     const i = uniform - 1
     return (i < params.length ? params[i] : this.literals[i - params.length]) === 0 ? Flow.zero : Flow.steady
@@ -157,13 +157,13 @@ export class Program {
   }
 
   /** Returns the lowest version of the portable form that can say what the program is. */
-  private version(): number {
+  #version(): number {
     const newer =
       this.params.some((p) => p.scalar || p.bounded) || this.code.some((i) => i.op >= Op.exp2 && i.op < opcodes)
     return newer ? 2 : 1
   }
 
-  private verifyHeader(): void {
+  #verifyHeader(): void {
     if (this.name !== '' && !isName(this.name)) refuse(`the effect's name ${quote(this.name)} is not a valid name`)
     const seen = new Set<string>()
     this.params.forEach((p, i) => {
@@ -272,18 +272,18 @@ class Reader {
   at = 0
   short = false
   fault = ''
-  private readonly view: DataView
+  readonly #view: DataView
 
   constructor(bytes: Uint8Array) {
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
   /** Returns where n bytes begin, or -1 past the end. */
-  private take(n: number): number {
+  #take(n: number): number {
     const at = this.at
-    if (n > this.view.byteLength - at) {
+    if (n > this.#view.byteLength - at) {
       this.short = true
-      this.at = this.view.byteLength
+      this.at = this.#view.byteLength
       return -1
     }
     this.at += n
@@ -291,26 +291,26 @@ class Reader {
   }
 
   u8(): number {
-    const at = this.take(1)
-    return at < 0 ? 0 : this.view.getUint8(at)
+    const at = this.#take(1)
+    return at < 0 ? 0 : this.#view.getUint8(at)
   }
 
   u16(): number {
-    const at = this.take(2)
-    return at < 0 ? 0 : this.view.getUint16(at, true)
+    const at = this.#take(2)
+    return at < 0 ? 0 : this.#view.getUint16(at, true)
   }
 
   floats(n: number): Float32Array {
     return Float32Array.from({ length: n }, () => {
-      const at = this.take(4)
-      return at < 0 ? 0 : this.view.getFloat32(at, true)
+      const at = this.#take(4)
+      return at < 0 ? 0 : this.#view.getFloat32(at, true)
     })
   }
 
   string(n: number): string {
-    const at = this.take(n)
+    const at = this.#take(n)
     let s = ''
-    for (let i = 0; i < n; i++) s += String.fromCharCode(at < 0 ? 0 : this.view.getUint8(at + i))
+    for (let i = 0; i < n; i++) s += String.fromCharCode(at < 0 ? 0 : this.#view.getUint8(at + i))
     return s
   }
 }
@@ -355,16 +355,16 @@ function accumulator(op: number): number {
 /** Verifier tracks what has been written before the current instruction. */
 class Verifier {
   sums = 0
-  private readonly program: Program
-  private readonly uniforms: number
-  private readonly written = new Uint8Array(maxRegisters)
-  private readonly resident = new Uint8Array(maxRegisters) // written by preloads
-  private readonly same = new Uint8Array(planeCount) // planes whose lanes are alike
-  private readonly timed = new Uint8Array(planeCount) // those of them that depend on time
+  readonly #program: Program
+  readonly #uniforms: number
+  readonly #written = new Uint8Array(maxRegisters)
+  readonly #resident = new Uint8Array(maxRegisters) // written by preloads
+  readonly #same = new Uint8Array(planeCount) // planes whose lanes are alike
+  readonly #timed = new Uint8Array(planeCount) // those of them that depend on time
 
   constructor(p: Program) {
-    this.program = p
-    this.uniforms = 1 + 4 * p.params.length + p.literals.length
+    this.#program = p
+    this.#uniforms = 1 + 4 * p.params.length + p.literals.length
   }
 
   instruction(pc: number, i: Instruction): void {
@@ -373,24 +373,24 @@ class Verifier {
     }
     const load = i.op === Op.load
     if (i.op === Op.none || i.op >= opcodes) fail('no such operation')
-    if ((pc === this.program.code.length - 1) !== (i.op === Op.end))
+    if ((pc === this.#program.code.length - 1) !== (i.op === Op.end))
       fail('end must be the last instruction, and only that')
-    if (pc < this.program.preloads && !load) fail('only loads can be preloads')
+    if (pc < this.#program.preloads && !load) fail('only loads can be preloads')
     if (!load && i.uniform !== 0) fail('it names a uniform, but is not a load')
-    if (load && i.uniform >= this.uniforms) fail(`uniform ${i.uniform} of ${this.uniforms}`)
-    if (load && this.laneOfNumber(i.uniform)) fail(`uniform ${i.uniform} is y, z or w of a number`)
-    i.operands.forEach((plane, k) => this.operand(i, k, plane, fail))
-    this.destination(pc, i, fail)
+    if (load && i.uniform >= this.#uniforms) fail(`uniform ${i.uniform} of ${this.#uniforms}`)
+    if (load && this.#laneOfNumber(i.uniform)) fail(`uniform ${i.uniform} is y, z or w of a number`)
+    i.operands.forEach((plane, k) => this.#operand(i, k, plane, fail))
+    this.#destination(pc, i, fail)
   }
 
   /** Reports whether a uniform is y, z or w of a parameter that is a number. */
-  private laneOfNumber(uniform: number): boolean {
+  #laneOfNumber(uniform: number): boolean {
     const i = uniform - 1
-    const p = this.program.params[i >> 2]
+    const p = this.#program.params[i >> 2]
     return i >= 0 && i % 4 !== 0 && p?.scalar === true
   }
 
-  private operand(i: Instruction, k: number, plane: number, fail: (reason: string) => never): void {
+  #operand(i: Instruction, k: number, plane: number, fail: (reason: string) => never): void {
     const count = operandCounts[i.op]
     if (k >= count) {
       if (plane !== 0) fail(`operand ${k + 1} is set, but it takes ${count}`)
@@ -398,27 +398,27 @@ class Verifier {
       if (plane !== i.to) fail('it writes the output without adding to it')
     } else if (plane >= planeOutput) {
       fail(`operand ${k + 1} is plane ${plane}, which can't be read`)
-    } else if (plane < maxRegisters && this.written[plane] === 0) {
+    } else if (plane < maxRegisters && this.#written[plane] === 0) {
       fail(`operand ${k + 1} is register ${plane}, which has not been written`)
     }
   }
 
-  private destination(pc: number, i: Instruction, fail: (reason: string) => never): void {
+  #destination(pc: number, i: Instruction, fail: (reason: string) => never): void {
     const { op, to } = i
     if (op === Op.end) {
       if (to !== 0) fail('it names a destination but writes nothing')
     } else if (to < maxRegisters) {
-      if (this.resident[to] !== 0) fail(`register ${to} was preloaded and must keep its value`)
-      this.written[to] = 1
-      if (pc < this.program.preloads) this.resident[to] = 1
-      i.same = i.operands.every((plane, k) => k >= operandCounts[op] || this.same[plane] !== 0)
-      this.same[to] = i.same ? 1 : 0
+      if (this.#resident[to] !== 0) fail(`register ${to} was preloaded and must keep its value`)
+      this.#written[to] = 1
+      if (pc < this.#program.preloads) this.#resident[to] = 1
+      i.same = i.operands.every((plane, k) => k >= operandCounts[op] || this.#same[plane] !== 0)
+      this.#same[to] = i.same ? 1 : 0
       const reads =
         op === Op.load
           ? i.uniform === 0
-          : i.operands.some((plane, k) => k < operandCounts[op] && this.timed[plane] !== 0)
+          : i.operands.some((plane, k) => k < operandCounts[op] && this.#timed[plane] !== 0)
       i.timed = i.same && reads
-      this.timed[to] = i.timed ? 1 : 0
+      this.#timed[to] = i.timed ? 1 : 0
     } else if (to < planeOutput || to >= planeCount || accumulator(op) < 0) {
       fail(`it can't write plane ${to}`)
     } else {

@@ -12,6 +12,7 @@ import type { Forces } from './forces.ts'
 import type { Kind } from './kind.ts'
 import { PathForm } from './path.ts'
 import { Sim } from './sim.ts'
+import { type Snapshot, SnapshotLog } from './snapshot_log.ts'
 import { maxSpeed, type Params } from './stepper.ts'
 import { Rings, Track } from './track.ts'
 
@@ -20,17 +21,6 @@ const minWaiting = 64
 
 const bytesOfTrack = 400
 const bytesOfState = 29
-
-/** Snapshot holds the fields of an applied snapshot that concern bodies. */
-export interface Snapshot {
-  seq: number
-  tick: number
-  structure: number
-  complete: boolean
-  continued: boolean // flag 8: it continues the snapshot before
-  audited: boolean
-  audit: number
-}
 
 /** MotionStats counts what was computed. */
 export interface MotionStats {
@@ -66,34 +56,34 @@ export interface BodiesOptions {
 export class Bodies {
   readonly stats: MotionStats = { clean: 0, owed: 0, steps: 0, rerun: 0, audited: 0, faults: 0, behind: 0, overruns: 0 }
   now = 0 // tick of sim; 0: none
-  private readonly options: BodiesOptions
-  private readonly kinds = new Map<number, Kind>()
-  private readonly sim: Sim
-  private readonly again: Sim // computes past ticks
-  private readonly effects = new Effects()
-  private readonly rings: Rings
+  readonly #options: BodiesOptions
+  readonly #kinds = new Map<number, Kind>()
+  readonly #sim: Sim
+  readonly #again: Sim // computes past ticks
+  readonly #effects = new Effects()
+  readonly #rings: Rings
 
-  private readonly seats: Seat[] = []
-  private readonly seatOf = new Map<number, Seat>() // by slot
-  private readonly numbered: (Track | null)[] = []
-  private readonly free: number[] = [] // numbers
-  private readonly waiting: Track[] = [] // fresh ones, and some that are not any more
-  private readonly ghosts: Track[] = [] // of entities that have gone, but lead
-  private readonly redone: Track[] = []
-  private readonly audit: Track[] = []
+  readonly #seats: Seat[] = []
+  readonly #seatOf = new Map<number, Seat>() // by slot
+  readonly #numbered: (Track | null)[] = []
+  readonly #free: number[] = [] // numbers
+  readonly #waiting: Track[] = [] // fresh ones, and some that are not any more
+  readonly #ghosts: Track[] = [] // of entities that have gone, but lead
+  readonly #redone: Track[] = []
+  readonly #audit: Track[] = []
 
-  private readonly snapshots: Snapshot[] = [] // applied, by seq modulo 64
-  private overrun = false // bodies are lost: Resync
-  private diverged = false // the newest audit failed: Resync
-  private reported = false // and diverge knows
-  private readonly budget: Budget
+  readonly #snapshots = new SnapshotLog()
+  #overrun = false // bodies are lost: Resync
+  #diverged = false // the newest audit failed: Resync
+  #reported = false // and diverge knows
+  readonly #budget: Budget
 
-  private readonly state = new State()
-  private readonly before = new State()
-  private readonly record = (number: number, s: State): void => this.numbered[number]!.record(this.now, s, this.rings)
-  private readonly rewrite = (number: number, s: State): void => {
-    const t = this.numbered[number]!
-    if (t.late && t.at < this.again.now) t.record(this.again.now, s, this.rings)
+  readonly #state = new State()
+  readonly #before = new State()
+  readonly #record = (number: number, s: State): void => this.#numbered[number]!.record(this.now, s, this.#rings)
+  readonly #rewrite = (number: number, s: State): void => {
+    const t = this.#numbered[number]!
+    if (t.late && t.at < this.#again.now) t.record(this.#again.now, s, this.#rings)
   }
 
   /** constructor throws if the schema's bodies move otherwise than in this package. */
@@ -101,45 +91,39 @@ export class Bodies {
     const m = o.motion
     if (!(m.tickHz >= 1 && m.tickHz <= 1000)) fail(`bodies move at ${m.tickHz} ticks a second`)
     if (m.maxSpeed !== maxSpeed) fail(`the highest speed of bodies is ${m.maxSpeed} m/s, not ${maxSpeed}`)
-    this.options = o
-    this.budget = o.budget
+    this.#options = o
+    this.#budget = o.budget
     let ticks = keptTicks // or more, for 0.75 s
     while (ticks < 512 && ticks < 0.75 * m.tickHz) ticks *= 2
-    this.rings = new Rings(ticks)
-    this.sim = new Sim(m, 0)
-    this.again = new Sim(m, 0)
-    o.kinds.forEach((k, i) => k.body !== undefined && this.addKind(i, k.body))
-    for (let i = 0; i < 64; i++) {
-      this.snapshots.push({
-        seq: 0,
-        tick: 0,
-        structure: 0,
-        complete: false,
-        continued: false,
-        audited: false,
-        audit: 0,
-      })
-    }
+    this.#rings = new Rings(ticks)
+    this.#sim = new Sim(m, 0)
+    this.#again = new Sim(m, 0)
+    o.kinds.forEach((k, i) => k.body !== undefined && this.#addKind(i, k.body))
+  }
+
+  /** @internal How many tracks wait to be computed. */
+  get waiting(): number {
+    return this.#waiting.length
   }
 
   /** hasKind reports whether entities of a kind can have exact states. */
   hasKind(kind: number): boolean {
-    return this.kinds.has(kind)
+    return this.#kinds.has(kind)
   }
 
   /** bytes is the memory of all bodies and effects, for the replica's limit. */
   get bytes(): number {
     return (
-      this.effects.bytes +
-      128 * this.effects.slots.size +
-      this.numbered.length * this.bytesOfNew +
-      256 * this.kinds.size
+      this.#effects.bytes +
+      128 * this.#effects.slots.size +
+      this.#numbered.length * this.bytesOfNew +
+      256 * this.#kinds.size
     )
   }
 
   /** bytesOfNew is the memory of one more body. */
   get bytesOfNew(): number {
-    return bytesOfTrack + this.rings.ticks * bytesOfState
+    return bytesOfTrack + this.#rings.ticks * bytesOfState
   }
 
   /**
@@ -150,108 +134,108 @@ export class Bodies {
   extend(x: Extension, tick: number, lives: (h: Name) => boolean): void {
     switch (x.type) {
       case 'program':
-        this.budget.spend(cost.program + cost.code * x.code.length + cost.look * this.effects.used.length)
-        this.effects.addProgram(x, tick)
+        this.#budget.spend(cost.program + cost.code * x.code.length + cost.look * this.#effects.used.length)
+        this.#effects.addProgram(x, tick)
         break
       case 'added':
         checkLeader(x.way, lives)
-        this.effects.add(x, tick)
+        this.#effects.add(x, tick)
         break
       case 'changed':
         checkLeader(x.way, lives)
-        this.effects.change(x, tick)
+        this.#effects.change(x, tick)
         break
       case 'ended':
-        this.effects.end(x, tick)
+        this.#effects.end(x, tick)
         break
       case 'kind':
-        if (x.kind < this.options.kinds.length || this.kinds.has(x.kind))
+        if (x.kind < this.#options.kinds.length || this.#kinds.has(x.kind))
           fail(`kind ${x.kind} is added, which is known`)
-        this.addKind(x.kind, x.body)
+        this.#addKind(x.kind, x.body)
     }
   }
 
-  private addKind(kind: number, constants: Kind): void {
-    this.kinds.set(kind, constants)
-    this.sim.setKind(kind, constants)
-    this.again.setKind(kind, constants)
+  #addKind(kind: number, constants: Kind): void {
+    this.#kinds.set(kind, constants)
+    this.#sim.setKind(kind, constants)
+    this.#again.setKind(kind, constants)
   }
 
   /** entered applies an Enter with the entity's state after a tick, null for an ordinary one. */
   entered(h: Name, kind: number, tick: number, s: State | null): void {
-    let seat = this.seatOf.get(h.slot)
+    let seat = this.#seatOf.get(h.slot)
     if (seat !== undefined && seat.generation !== h.generation) {
       this.gone(h.slot)
       seat = undefined
     }
     if (seat === undefined) {
-      seat = { slot: h.slot, generation: h.generation, kind, tick, index: this.seats.length, track: null }
-      this.seatOf.set(h.slot, seat)
-      this.seats.push(seat)
+      seat = { slot: h.slot, generation: h.generation, kind, tick, index: this.#seats.length, track: null }
+      this.#seatOf.set(h.slot, seat)
+      this.#seats.push(seat)
     }
     seat.kind = kind
     seat.tick = tick
-    if (s === null) this.release(seat)
-    else this.give(seat, tick, s, true)
+    if (s === null) this.#release(seat)
+    else this.#give(seat, tick, s, true)
   }
 
   /** updated applies a row that became the newest state of a slot's entity. */
   updated(slot: number, tick: number, s: State | null): void {
-    const seat = this.seatOf.get(slot)!
+    const seat = this.#seatOf.get(slot)!
     seat.tick = tick
     if (s === null) {
-      this.release(seat)
+      this.#release(seat)
       return
     }
     this.stats.owed++
-    this.give(seat, tick, s, false)
+    this.#give(seat, tick, s, false)
   }
 
   /** gone removes the entity of a slot, which left or died. */
   gone(slot: number): void {
-    const seat = this.seatOf.get(slot)
+    const seat = this.#seatOf.get(slot)
     if (seat === undefined) return
-    this.release(seat)
-    this.seatOf.delete(slot)
-    const last = this.seats.pop()!
+    this.#release(seat)
+    this.#seatOf.delete(slot)
+    const last = this.#seats.pop()!
     if (last !== seat) {
       last.index = seat.index
-      this.seats[seat.index] = last
+      this.#seats[seat.index] = last
     }
   }
 
   /** release makes an entity ordinary. */
-  private release(seat: Seat): void {
+  #release(seat: Seat): void {
     const t = seat.track
     if (t === null) return
     seat.track = null
     this.stats.clean--
-    const leader = this.effects.leader(t)
+    const leader = this.#effects.leader(t)
     if (leader !== undefined) {
       leader.ghost = t
       t.ghost = true
-      this.ghosts.push(t)
+      this.#ghosts.push(t)
     } else {
-      this.forget(t)
+      this.#forget(t)
     }
   }
 
   /** forget removes a body. */
-  private forget(t: Track): void {
-    this.numbered[t.number] = null
-    this.free.push(t.number)
-    this.sim.drop(t.number)
-    this.rings.give(t.ring)
+  #forget(t: Track): void {
+    this.#numbered[t.number] = null
+    this.#free.push(t.number)
+    this.#sim.drop(t.number)
+    this.#rings.give(t.ring)
     t.fresh = false
   }
 
   /** give sets the exact state of an entity after a tick. entered says that earlier ones are forgotten. */
-  private give(seat: Seat, tick: number, s: State, entered: boolean): void {
+  #give(seat: Seat, tick: number, s: State, entered: boolean): void {
     let t = seat.track
     if (t === null) {
-      this.budget.spend(cost.track)
-      t = new Track(this.free.pop() ?? this.numbered.length)
-      this.numbered[t.number] = t
+      this.#budget.spend(cost.track)
+      t = new Track(this.#free.pop() ?? this.#numbered.length)
+      this.#numbered[t.number] = t
       seat.track = t
       this.stats.clean++
       entered = true
@@ -262,22 +246,22 @@ export class Bodies {
       t.kind = seat.kind
       t.given.copy(s)
       t.begin(tick, s)
-      this.sim.drop(t.number)
+      this.#sim.drop(t.number)
     } else {
-      t.keep(this.rings) // its earlier state until tick
+      t.keep(this.#rings) // its earlier state until tick
     }
     t.given.copy(s)
     t.at = tick
     t.lost = false
     if (t.fresh) return
     t.fresh = true
-    if (this.waiting.length >= 2 * this.stats.clean + minWaiting) this.dropComputed()
-    this.waiting.push(t)
+    if (this.#waiting.length >= 2 * this.stats.clean + minWaiting) this.#dropComputed()
+    this.#waiting.push(t)
   }
 
   /** dropComputed drops the tracks from waiting that are not fresh any more. */
-  private dropComputed(): void {
-    keepIf(this.waiting, (t) => t.fresh)
+  #dropComputed(): void {
+    keepIf(this.#waiting, (t) => t.fresh)
   }
 
   /**
@@ -286,37 +270,9 @@ export class Bodies {
    * client's structure number.
    */
   applied(h: Snapshot, structure: number): void {
-    const kept = this.snapshots[h.seq % 64]
-    kept.seq = h.seq
-    kept.tick = h.tick
-    kept.structure = h.structure
-    kept.complete = h.complete
-    kept.continued = h.continued
-    kept.audited = h.audited
-    kept.audit = h.audit
-    let last = h.seq
-    while (this.seen(last + 1)?.continued) last++
-    for (let seq = last; seq >= h.seq; seq--) {
-      const s = this.seen(seq)!
-      if (s.complete && s.tick > this.now && this.linked(seq)) {
-        this.complete(s, structure)
-        return
-      }
-    }
-  }
-
-  private seen(seq: number): Snapshot | null {
-    const s = this.snapshots[seq % 64]
-    return s.seq === seq && seq !== 0 ? s : null
-  }
-
-  /** linked reports whether all snapshots that an applied one continues were applied. */
-  private linked(seq: number): boolean {
-    const { tick } = this.seen(seq)!
-    for (let s = this.seen(seq); s !== null && s.tick === tick; s = this.seen(--seq)) {
-      if (!s.continued) return true
-    }
-    return false
+    this.#snapshots.add(h)
+    const s = this.#snapshots.findComplete(h.seq, this.now)
+    if (s) this.#complete(s, structure)
   }
 
   /**
@@ -325,105 +281,105 @@ export class Bodies {
    * from there. If that is more than a second ago, they stand still until the server sends their
    * states again.
    */
-  private complete(s: Snapshot, structure: number): void {
-    if (this.budget.spent) {
+  #complete(s: Snapshot, structure: number): void {
+    if (this.#budget.spent) {
       this.stats.behind++
       return
     }
-    this.budget.spend(cost.snapshot + cost.look * (this.waiting.length + 2 * this.effects.versions))
-    this.findLeaders()
-    if (this.now === 0) this.restart(s.tick)
-    if (!this.catchUp() || !this.advance(s.tick)) this.giveUp(s.tick)
+    this.#budget.spend(cost.snapshot + cost.look * (this.#waiting.length + 2 * this.#effects.versions))
+    this.#findLeaders()
+    if (this.now === 0) this.#restart(s.tick)
+    if (!this.#catchUp() || !this.#advance(s.tick)) this.#giveUp(s.tick)
     else if (this.now < s.tick) this.stats.behind++
-    this.effects.settle()
-    this.effects.prune(this.now - Math.min(this.now, keptTicks))
-    if (this.ghosts.length > 0) this.dropGhosts()
-    if (s.audited && s.structure === structure && this.now === s.tick && !this.budget.spent) this.checkAudit(s)
+    this.#effects.settle()
+    this.#effects.prune(this.now - Math.min(this.now, keptTicks))
+    if (this.#ghosts.length > 0) this.#dropGhosts()
+    if (s.audited && s.structure === structure && this.now === s.tick && !this.#budget.spent) this.#checkAudit(s)
   }
 
-  private dropGhosts(): void {
-    keepIf(this.ghosts, (t) => {
-      const leads = this.effects.leader(t) !== undefined
-      if (!leads) this.forget(t)
+  #dropGhosts(): void {
+    keepIf(this.#ghosts, (t) => {
+      const leads = this.#effects.leader(t) !== undefined
+      if (!leads) this.#forget(t)
       return leads
     })
   }
 
   /** findLeaders finds the bodies that effects follow. */
-  private findLeaders(): void {
-    if (!this.effects.hasLeaders) return
-    for (const slot of this.effects.used) {
-      for (const v of this.effects.slots.get(slot)!.versions) {
+  #findLeaders(): void {
+    if (!this.#effects.hasLeaders) return
+    for (const slot of this.#effects.used) {
+      for (const v of this.#effects.slots.get(slot)!.versions) {
         if (!follows(v)) continue
-        const number = this.numberOf(v.leader)
+        const number = this.#numberOf(v.leader)
         if (number === v.source!.leader) continue
         v.source!.leader = number
         if (v.applied && this.now !== 0) {
-          this.sim.endEffect(slot, false)
-          this.install(this.sim, slot, this.now)
+          this.#sim.endEffect(slot, false)
+          this.#install(this.#sim, slot, this.now)
         }
       }
     }
   }
 
   /** numberOf returns the number of an entity's body. */
-  private numberOf(h: Name): number {
-    const seat = this.seatOf.get(h.slot)
+  #numberOf(h: Name): number {
+    const seat = this.#seatOf.get(h.slot)
     const t = seat?.generation === h.generation ? seat.track : null
-    return (t ?? this.effects.leader(h)?.ghost)?.number ?? noNumber
+    return (t ?? this.#effects.leader(h)?.ghost)?.number ?? noNumber
   }
 
   /** restart empties sim at a tick. */
-  private restart(tick: number): void {
+  #restart(tick: number): void {
     this.now = tick
-    this.sim.reset(tick)
-    for (const slot of this.effects.used) {
-      for (const v of this.effects.slots.get(slot)!.versions) v.applied ||= v.from <= tick
-      this.install(this.sim, slot, tick)
+    this.#sim.reset(tick)
+    for (const slot of this.#effects.used) {
+      for (const v of this.#effects.slots.get(slot)!.versions) v.applied ||= v.from <= tick
+      this.#install(this.#sim, slot, tick)
     }
   }
 
   /** giveUp empties sim at a tick: all bodies stand still until the server sends their states again. */
-  private giveUp(tick: number): void {
+  #giveUp(tick: number): void {
     this.stats.overruns++
-    this.overrun = true
-    this.budget.spend(cost.look * this.numbered.length)
-    this.restart(tick)
-    for (const t of this.numbered) {
+    this.#overrun = true
+    this.#budget.spend(cost.look * this.#numbered.length)
+    this.#restart(tick)
+    for (const t of this.#numbered) {
       if (t !== null && (!t.fresh || t.at <= tick)) {
         t.lost = true
         t.fresh = t.late = false
       }
     }
-    this.dropComputed()
+    this.#dropComputed()
   }
 
   /** install puts the effect on a slot, as it is after a tick, into a sim of that tick. It wakes nothing. */
-  private install(m: Sim, slot: number, tick: number): void {
-    const v = this.effects.slots.get(slot)!.after(tick)
+  #install(m: Sim, slot: number, tick: number): void {
+    const v = this.#effects.slots.get(slot)!.after(tick)
     if (v === null) return
     const source = v.source!
-    this.budget.spend(cost.instruction * source.program.code.length)
+    this.#budget.spend(cost.instruction * source.program.code.length)
     if (!follows(v) || source.leader === noNumber) {
       m.setEffect(slot, source, false)
       return
     }
     // The centre is still where the leader was before the tick.
-    const leader = this.numbered[source.leader]!
-    m.put(leader.number, leader.kind, leader.state(tick - 1, this.state))
+    const leader = this.#numbered[source.leader]!
+    m.put(leader.number, leader.kind, leader.state(tick - 1, this.#state))
     m.setEffect(slot, source, false)
-    m.put(leader.number, leader.kind, leader.state(tick, this.state))
+    m.put(leader.number, leader.kind, leader.state(tick, this.#state))
   }
 
   /** apply applies the versions of effects from a tick on to a sim of the tick before. It returns false if that takes too long. */
-  private apply(m: Sim, slots: readonly number[], tick: number): boolean {
+  #apply(m: Sim, slots: readonly number[], tick: number): boolean {
     for (const slot of slots) {
-      for (const v of this.effects.slots.get(slot)!.versions) {
+      for (const v of this.#effects.slots.get(slot)!.versions) {
         if (v.from !== tick) continue
-        this.budget.spend(cost.effect + cost.look * m.effects)
-        if (v.wakesOld || v.wakesNew) this.budget.spend(2 * cost.reach * m.length)
-        if (v.source !== null) this.budget.spend(cost.instruction * v.source.program.code.length)
-        if (this.budget.overdrawn) return false
+        this.#budget.spend(cost.effect + cost.look * m.effects)
+        if (v.wakesOld || v.wakesNew) this.#budget.spend(2 * cost.reach * m.length)
+        if (v.source !== null) this.#budget.spend(cost.instruction * v.source.program.code.length)
+        if (this.#budget.overdrawn) return false
         m.endEffect(slot, v.wakesOld)
         if (v.source !== null) m.setEffect(slot, v.source, v.wakesNew)
         v.applied = true
@@ -436,41 +392,41 @@ export class Bodies {
    * advance computes all bodies up to a tick, or until the budget is spent. It returns false if
    * that leaves them more than a second behind, or if a tick takes too long.
    */
-  private advance(tick: number): boolean {
+  #advance(tick: number): boolean {
     while (this.now < tick) {
-      if (this.budget.spent) return tick - this.now <= this.options.motion.tickHz
-      this.put()
-      if (!this.apply(this.sim, this.effects.due, this.now + 1)) return false
+      if (this.#budget.spent) return tick - this.now <= this.#options.motion.tickHz
+      this.#put()
+      if (!this.#apply(this.#sim, this.#effects.due, this.now + 1)) return false
       this.now++
-      if (!this.tick(this.sim, this.effects.due.length > 0 ? this.effects.versions : 0)) return false
-      this.sim.changed(this.state, this.record)
+      if (!this.#tick(this.#sim, this.#effects.due.length > 0 ? this.#effects.versions : 0)) return false
+      this.#sim.changed(this.#state, this.#record)
     }
-    this.put()
+    this.#put()
     return true
   }
 
   /** put gives sim the states of its tick. */
-  private put(): void {
-    if (this.waiting.length === 0) return
-    keepIf(this.waiting, (t) => {
+  #put(): void {
+    if (this.#waiting.length === 0) return
+    keepIf(this.#waiting, (t) => {
       if (!t.fresh || t.at !== this.now) return t.fresh
       t.fresh = false
-      this.start(t)
-      this.sim.put(t.number, t.kind, t.given)
+      this.#start(t)
+      this.#sim.put(t.number, t.kind, t.given)
       return false
     })
   }
 
   /** tick moves a sim by one tick, before which so many tracks and versions were looked at. It returns false if that takes too long. */
-  private tick(m: Sim, looked: number): boolean {
+  #tick(m: Sim, looked: number): boolean {
     const { awake } = m
     const perEffect = cost.effect + cost.reach * m.length + cost.act * Math.ceil(awake / blockPoints)
-    const work = cost.tick + cost.body * awake + perEffect * m.effects + cost.look * (this.waiting.length + looked)
-    this.budget.spend(work)
+    const work = cost.tick + cost.body * awake + perEffect * m.effects + cost.look * (this.#waiting.length + looked)
+    this.#budget.spend(work)
     if (work > maxTickWork) return false
-    const { slowest } = this.effects // in ns
+    const { slowest } = this.#effects // in ns
     const ok = m.tickWithin((1e6 * maxTickWork) / slowest)
-    this.budget.spend(1e-6 * slowest * m.points)
+    this.#budget.spend(1e-6 * slowest * m.points)
     this.stats.steps += awake
     return ok
   }
@@ -480,113 +436,113 @@ export class Bodies {
    * of those ticks. Nothing else changes in ticks computed before. It returns false if that
    * takes too long.
    */
-  private catchUp(): boolean {
-    this.redone.length = 0
-    for (const t of this.waiting) {
+  #catchUp(): boolean {
+    this.#redone.length = 0
+    for (const t of this.#waiting) {
       if (!t.fresh || t.at > this.now) continue
       t.late = true
-      this.redone.push(t)
+      this.#redone.push(t)
     }
-    this.replaceLate()
-    if (this.redone.length === 0) return true
-    if (!this.computeAgain()) return false
-    this.dropComputed()
+    this.#replaceLate()
+    if (this.#redone.length === 0) return true
+    if (!this.#computeAgain()) return false
+    this.#dropComputed()
     return true
   }
 
   /** replaceLate brings the effects whose records arrived after their ticks were computed up to now. */
-  private replaceLate(): void {
-    for (const slot of this.effects.due) {
+  #replaceLate(): void {
+    for (const slot of this.#effects.due) {
       let late = false
-      for (const v of this.effects.slots.get(slot)!.versions) {
+      for (const v of this.#effects.slots.get(slot)!.versions) {
         if (v.applied || v.from > this.now) continue
         v.applied = late = true
       }
       if (late) {
-        this.sim.endEffect(slot, false)
-        this.install(this.sim, slot, this.now)
+        this.#sim.endEffect(slot, false)
+        this.#install(this.#sim, slot, this.now)
       }
     }
   }
 
   /** computeAgain computes redone up to now and puts them into sim. */
-  private computeAgain(): boolean {
+  #computeAgain(): boolean {
     let from = this.now
-    for (const t of this.redone) from = Math.min(from, t.at)
+    for (const t of this.#redone) from = Math.min(from, t.at)
     if (from < this.now) {
-      this.again.reset(from)
-      for (const slot of this.effects.used) this.install(this.again, slot, from)
+      this.#again.reset(from)
+      for (const slot of this.#effects.used) this.#install(this.#again, slot, from)
     }
     for (let tick = from; tick < this.now; tick++) {
-      if (this.budget.overdrawn) return false
-      this.putAgain(tick)
-      if (!this.apply(this.again, this.effects.used, tick + 1)) return false
-      if (!this.tick(this.again, this.redone.length + 2 * this.effects.versions)) return false
-      this.stats.rerun += this.again.awake
-      this.again.changed(this.state, this.rewrite)
+      if (this.#budget.overdrawn) return false
+      this.#putAgain(tick)
+      if (!this.#apply(this.#again, this.#effects.used, tick + 1)) return false
+      if (!this.#tick(this.#again, this.#redone.length + 2 * this.#effects.versions)) return false
+      this.stats.rerun += this.#again.awake
+      this.#again.changed(this.#state, this.#rewrite)
     }
-    for (const t of this.redone) {
-      this.state.copy(t.given)
-      if (t.at < this.now) this.again.state(t.number, this.state)
-      else this.start(t)
+    for (const t of this.#redone) {
+      this.#state.copy(t.given)
+      if (t.at < this.now) this.#again.state(t.number, this.#state)
+      else this.#start(t)
       t.fresh = t.late = false
-      this.sim.put(t.number, t.kind, this.state)
+      this.#sim.put(t.number, t.kind, this.#state)
     }
     return true
   }
 
   /** putAgain puts the bodies that begin at a tick, and those that effects follow. */
-  private putAgain(tick: number): void {
-    for (const t of this.redone) {
+  #putAgain(tick: number): void {
+    for (const t of this.#redone) {
       if (t.at !== tick) continue
-      this.start(t)
-      this.again.put(t.number, t.kind, t.given)
+      this.#start(t)
+      this.#again.put(t.number, t.kind, t.given)
     }
-    for (const slot of this.effects.used) {
-      for (const v of this.effects.slots.get(slot)!.versions) {
-        const t = follows(v) ? this.numbered[v.source!.leader] : null
-        if (t && (!t.late || t.at > tick)) this.again.put(t.number, t.kind, t.state(tick, this.state))
+    for (const slot of this.#effects.used) {
+      for (const v of this.#effects.slots.get(slot)!.versions) {
+        const t = follows(v) ? this.#numbered[v.source!.leader] : null
+        if (t && (!t.late || t.at > tick)) this.#again.put(t.number, t.kind, t.state(tick, this.#state))
       }
     }
   }
 
   /** start forgets the states of a body after the one that was given. */
-  private start(t: Track): void {
-    if (t.ring !== null) t.record(t.at, t.given, this.rings)
+  #start(t: Track): void {
+    if (t.ring !== null) t.record(t.at, t.given, this.#rings)
   }
 
   /** checkAudit compares the audit of a complete snapshot with the bodies computed. */
-  private checkAudit(s: Snapshot): void {
-    this.audit.length = 0
-    this.budget.spend(cost.look * this.seats.length)
-    for (const seat of this.seats) {
+  #checkAudit(s: Snapshot): void {
+    this.#audit.length = 0
+    this.#budget.spend(cost.look * this.#seats.length)
+    for (const seat of this.#seats) {
       if (!audited(seat.slot, s.seq)) continue
       const t = seat.track
       if (seat.tick > s.tick || t?.lost) return // what the entity was at the tick is not known
-      if (t !== null) this.audit.push(t)
+      if (t !== null) this.#audit.push(t)
     }
-    this.audit.sort((a, b) => a.slot - b.slot)
+    this.#audit.sort((a, b) => a.slot - b.slot)
     let sum = 0
-    for (const t of this.audit) sum = auditBody(sum, t.slot, t.generation, t.state(s.tick, this.state))
+    for (const t of this.#audit) sum = auditBody(sum, t.slot, t.generation, t.state(s.tick, this.#state))
     this.stats.audited++
     if (sum === s.audit) {
-      this.diverged = this.reported = false
+      this.#diverged = this.#reported = false
       return
     }
     this.stats.faults++
-    this.diverged = true
-    if (this.reported) return
-    this.reported = true
-    this.options.diverge?.(
+    this.#diverged = true
+    if (this.#reported) return
+    this.#reported = true
+    this.#options.diverge?.(
       s.tick,
-      this.audit.map(({ slot, generation }) => ({ slot, generation })),
+      this.#audit.map(({ slot, generation }) => ({ slot, generation })),
     )
   }
 
   /** needsResync reports once that the server should send all states again. */
   needsResync(): boolean {
-    const need = this.overrun || this.diverged
-    this.overrun = this.diverged = false
+    const need = this.#overrun || this.#diverged
+    this.#overrun = this.#diverged = false
     return need
   }
 
@@ -595,7 +551,7 @@ export class Bodies {
    * the server's body had it, to the bit; 0 if the slot's entity is not computed.
    */
   exact(slot: number, s: State): number {
-    const t = this.seatOf.get(slot)?.track
+    const t = this.#seatOf.get(slot)?.track
     if (!t || t.lost) return 0
     if (t.fresh) {
       s.copy(t.given)
@@ -607,12 +563,12 @@ export class Bodies {
 
   /** forcesAt sets the wind and acceleration at points in the newest tick: see Sim.forcesAt. */
   forcesAt(points: Columns, kind: Kind, from: number, to: number): Forces {
-    return this.sim.forcesAt(points, kind, from, to)
+    return this.#sim.forcesAt(points, kind, from, to)
   }
 
   /** isComputed reports whether the entity in a slot is exact. */
   isComputed(slot: number): boolean {
-    return Boolean(this.seatOf.get(slot)?.track)
+    return Boolean(this.#seatOf.get(slot)?.track)
   }
 
   /**
@@ -621,7 +577,7 @@ export class Bodies {
    * tells jumps. It returns false for ordinary entities.
    */
   at(slot: number, moment: number, extrapolate: number, s: State, from: State, to: State): boolean {
-    const t = this.seatOf.get(slot)?.track
+    const t = this.#seatOf.get(slot)?.track
     if (!t) return false
     const now = t.fresh ? Math.max(this.now, t.last) : this.now
     const tick = Math.floor(Math.min(Math.max(moment, 0), 2 ** 32 - 2))
@@ -631,7 +587,7 @@ export class Bodies {
       return true
     }
     to.copy(from)
-    mix(t.state(Math.max(now - 1, 0), this.before), from, 1 + Math.min(moment - now, extrapolate), s)
+    mix(t.state(Math.max(now - 1, 0), this.#before), from, 1 + Math.min(moment - now, extrapolate), s)
     return true
   }
 }

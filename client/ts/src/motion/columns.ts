@@ -39,11 +39,11 @@ export class Columns {
 
   /** Adds a row and returns it. Its content is undefined. */
   add(): number {
-    if (this.length === this.x.length) this.grow()
+    if (this.length === this.x.length) this.#grow()
     return this.length++
   }
 
-  private grow(): void {
+  #grow(): void {
     const floats = (old: Float32Array) => {
       const to = new Float32Array(2 * old.length)
       to.set(old)

@@ -91,18 +91,18 @@ export class Effects {
   versions = 0 // in all slots
   slowest = 1 // ns per point of the slowest program
   bytes = 0
-  private readonly programs = new Map<number, Counted>()
-  private readonly replaced: Counted[] = [] // that versions still have
-  private readonly leaders = new Map<string, Leader>() // by handle
+  readonly #programs = new Map<number, Counted>()
+  readonly #replaced: Counted[] = [] // that versions still have
+  readonly #leaders = new Map<string, Leader>() // by handle
 
   /** leader returns what is known of an entity that effects follow, undefined of others. */
   leader(h: Name): Leader | undefined {
-    return this.leaders.size === 0 ? undefined : this.leaders.get(spell(h))
+    return this.#leaders.size === 0 ? undefined : this.#leaders.get(spell(h))
   }
 
   /** hasLeaders reports whether an effect follows an entity. */
   get hasLeaders(): boolean {
-    return this.leaders.size > 0
+    return this.#leaders.size > 0
   }
 
   /** addProgram applies a record of a message of that tick. */
@@ -115,10 +115,10 @@ export class Effects {
     }
     const program = load(p.code)
     const bytes = bytesOfProgram + bytesOfCode * p.code.length
-    const before = this.programs.get(p.number)
-    if (before) this.replaced.push(before) // until prune
+    const before = this.#programs.get(p.number)
+    if (before) this.#replaced.push(before) // until prune
     this.bytes += bytes
-    this.programs.set(p.number, { program, bytes })
+    this.#programs.set(p.number, { program, bytes })
     this.slowest = Math.max(this.slowest, program.nanosecondsPerPoint)
   }
 
@@ -132,7 +132,7 @@ export class Effects {
     }
     if (first < e.first)
       fail(`effect ${spell(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
-    const program = this.programs.get(r.program)?.program
+    const program = this.#programs.get(r.program)?.program
     if (program === undefined) fail(`effect ${spell(r.effect)} has program ${r.program}, which is not known`)
     const { path, leader } = r.way
     const source = {
@@ -149,27 +149,27 @@ export class Effects {
     }
     this.slots.set(slot, e)
     Object.assign(e, { generation, standing: 'known', program: r.program, last })
-    this.append(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
+    this.#append(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
   }
 
   /** change applies a record of a message of that tick. */
   change(r: Changed, tick: number): void {
     const first = firstTick(tick, r.back)
-    const e = this.find(r.effect, first)
+    const e = this.#find(r.effect, first)
     const v = e.versions[e.versions.length - 1]
     const source = { ...v.source! }
     if (r.params !== null) source.params = paramsOf(source.program, r.params)
     if (r.way !== null) Object.assign(source, { path: r.way.path, pathBorn: first, leader: noNumber })
     const leader = r.way?.leader ?? v.leader
-    this.append(r.effect.slot, e, { from: first, source, wakesOld: true, wakesNew: true, leader, applied: false })
+    this.#append(r.effect.slot, e, { from: first, source, wakesOld: true, wakesNew: true, leader, applied: false })
   }
 
   /** end applies a record of a message of that tick. */
   end(r: Ended, tick: number): void {
     const first = firstTick(tick, r.back)
-    const e = this.find(r.effect, first)
+    const e = this.#find(r.effect, first)
     e.standing = r.left ? 'left' : 'ended'
-    this.append(r.effect.slot, e, {
+    this.#append(r.effect.slot, e, {
       from: first,
       source: null,
       wakesOld: !r.left,
@@ -180,7 +180,7 @@ export class Effects {
   }
 
   /** find returns the effect that a record changes from tick first on. */
-  private find(h: Name, first: number): Slot {
+  #find(h: Name, first: number): Slot {
     const e = this.slots.get(h.slot)
     if (e === undefined || e.generation !== h.generation || e.standing !== 'known') {
       return fail(`a record of effect ${spell(h)}, which is not known`)
@@ -194,36 +194,36 @@ export class Effects {
   }
 
   /** append adds the newest version of the effect on a slot. */
-  private append(slot: number, e: Slot, v: Version): void {
+  #append(slot: number, e: Slot, v: Version): void {
     e.first = v.from
     if (e.versions.push(v) === 1) this.used.push(slot)
-    this.keep(v)
+    this.#keep(v)
     if (!e.due) this.due.push(slot)
     e.due = true
   }
 
   /** keep counts a version, and drop stops counting it. */
-  private keep(v: Version): void {
+  #keep(v: Version): void {
     this.versions++
     this.bytes += bytesOf(v)
     if (!follows(v)) return
     const name = spell(v.leader)
-    let l = this.leaders.get(name)
+    let l = this.#leaders.get(name)
     if (l === undefined) {
       l = { versions: 0, ghost: null }
-      this.leaders.set(name, l)
+      this.#leaders.set(name, l)
       this.bytes += bytesOfLeader
     }
     l.versions++
   }
 
-  private drop(v: Version): void {
+  #drop(v: Version): void {
     this.versions--
     this.bytes -= bytesOf(v)
     if (!follows(v)) return
     const l = this.leader(v.leader)!
     if (--l.versions > 0) return
-    this.leaders.delete(spell(v.leader))
+    this.#leaders.delete(spell(v.leader))
     this.bytes -= bytesOfLeader
   }
 
@@ -245,17 +245,17 @@ export class Effects {
       const v = versions[n]
       const over = v.source === null ? v.from <= oldest : v.source.last !== 0 && v.source.last < oldest
       if (n + 1 === versions.length && v.applied && over) n++
-      for (let i = 0; i < n; i++) this.drop(versions[i])
+      for (let i = 0; i < n; i++) this.#drop(versions[i])
       if (n > 0) versions.splice(0, n)
       return versions.length > 0
     })
-    if (this.replaced.length > 0) this.forgetReplaced()
+    if (this.#replaced.length > 0) this.#forgetReplaced()
   }
 
   /** forgetReplaced forgets the replaced programs that no version has. */
-  private forgetReplaced(): void {
+  #forgetReplaced(): void {
     const needed = new Set(this.used.flatMap((slot) => this.slots.get(slot)!.versions.map((v) => v.source?.program)))
-    keepIf(this.replaced, (p) => {
+    keepIf(this.#replaced, (p) => {
       if (needed.has(p.program)) return true
       this.bytes -= p.bytes
       return false

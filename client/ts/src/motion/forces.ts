@@ -61,19 +61,19 @@ export class Forces {
   readonly wind = new Planes()
   readonly push = new Planes()
   points = 0 // at which effects were evaluated, summed over effects
-  private readonly effects: Effect[] = []
-  private readonly group = new Planes()
-  private readonly machine = new Machine()
-  private readonly rows = new Uint16Array(blockPoints) // of the machine's lanes
+  readonly #effects: Effect[] = []
+  readonly #group = new Planes()
+  readonly #machine = new Machine()
+  readonly #rows = new Uint16Array(blockPoints) // of the machine's lanes
 
   reset(): void {
-    this.effects.length = 0
+    this.#effects.length = 0
     this.points = 0
   }
 
   /** Adds an effect. Call it in ascending order of mode, layers and slot. */
   add(e: Effect): void {
-    this.effects.push(e)
+    this.#effects.push(e)
   }
 
   /**
@@ -81,7 +81,7 @@ export class Forces {
    * coupling.
    */
   changeAt(b: Columns, k: Kind, row: number): boolean {
-    const { effects } = this
+    const effects = this.#effects
     for (let i = 0; i < effects.length; i++) {
       const e = effects[i]
       if (!e.changing || !feels(k, e.layers) || (e.mode === Mode.wind && k.coupling === 0)) continue
@@ -96,7 +96,8 @@ export class Forces {
    * therefore never -0: adding a group that is elsewhere changes no bit.
    */
   sum(b: Columns, kinds: readonly Kind[], from: number, to: number): void {
-    const { effects, group } = this
+    const effects = this.#effects
+    const group = this.#group
     this.wind.zero()
     this.push.zero()
     for (let i = 0; i < effects.length; ) {
@@ -105,17 +106,17 @@ export class Forces {
       const sum = layers === 0 ? total : group
       if (sum === group) group.zero()
       for (; i < effects.length && effects[i].mode === mode && effects[i].layers === layers; i++) {
-        const lanes = this.gather(effects[i], sum, b, kinds, from, to)
-        if (lanes > 0) this.evaluate(effects[i], sum, lanes)
+        const lanes = this.#gather(effects[i], sum, b, kinds, from, to)
+        if (lanes > 0) this.#evaluate(effects[i], sum, lanes)
       }
       if (sum === group) total.add(group, to - from)
     }
   }
 
   /** Loads the rows that feel e and are in its reach into the machine, and returns how many. */
-  private gather(e: Effect, sum: Planes, b: Columns, kinds: readonly Kind[], from: number, to: number): number {
-    const [px, py, pz] = this.machine.position
-    const [ox, oy, oz] = this.machine.out
+  #gather(e: Effect, sum: Planes, b: Columns, kinds: readonly Kind[], from: number, to: number): number {
+    const [px, py, pz] = this.#machine.position
+    const [ox, oy, oz] = this.#machine.out
     const box = e.program.box
     const origin = e.center[0] === 0 && e.center[1] === 0 && e.center[2] === 0 // of which -0 is not subtracted either
     const cx = origin ? 0 : e.center[0]
@@ -147,13 +148,14 @@ export class Forces {
       ox[n] = sum.x[i]
       oy[n] = sum.y[i]
       oz[n] = sum.z[i]
-      this.rows[n++] = i
+      this.#rows[n++] = i
     }
     return n
   }
 
-  private evaluate(e: Effect, sum: Planes, lanes: number): void {
-    const { machine, rows } = this
+  #evaluate(e: Effect, sum: Planes, lanes: number): void {
+    const machine = this.#machine
+    const rows = this.#rows
     const [ox, oy, oz] = machine.out
     this.points += lanes
     machine.run(e.program, e.time, e.params, lanes)

@@ -68,85 +68,85 @@ function insert(list: Acting[], e: Acting, order: (a: Acting, b: Acting) => numb
 export class Sim {
   now: number // last tick
   awake = 0 // rows below it are awake
-  private readonly stepper: Stepper
-  private readonly bodies = new Columns()
-  private rowOf = new Int32Array(64).fill(-1) // by number; -1 for none
-  private settled = new Uint32Array(64) // numbers of the bodies that fell asleep in the last tick
-  private settledCount = 0
-  private rested = new Uint32Array(64) // scratch of settle
-  private readonly trial = new Columns() // blockPoints rows
-  private readonly slots: (Acting | null)[] = []
-  private readonly bySlot: Acting[] = []
-  private readonly ordered: Acting[] = [] // by mode, layers, slot
-  private readonly forces = new Forces()
-  private readonly old = new Float32Array(3)
-  private readonly moved = new Float32Array(3)
+  readonly #stepper: Stepper
+  readonly #bodies = new Columns()
+  #rowOf = new Int32Array(64).fill(-1) // by number; -1 for none
+  #settled = new Uint32Array(64) // numbers of the bodies that fell asleep in the last tick
+  #settledCount = 0
+  #rested = new Uint32Array(64) // scratch of settle
+  readonly #trial = new Columns() // blockPoints rows
+  readonly #slots: (Acting | null)[] = []
+  readonly #bySlot: Acting[] = []
+  readonly #ordered: Acting[] = [] // by mode, layers, slot
+  readonly #forces = new Forces()
+  readonly #old = new Float32Array(3)
+  readonly #moved = new Float32Array(3)
 
   /** An empty Sim after a tick. */
   constructor(p: Params, tick: number) {
-    for (let i = 0; i < blockPoints; i++) this.trial.add()
-    this.stepper = new Stepper(p)
+    for (let i = 0; i < blockPoints; i++) this.#trial.add()
+    this.#stepper = new Stepper(p)
     this.now = tick
   }
 
   /** Removes all bodies and effects, and sets the last tick. */
   reset(tick: number): void {
-    const b = this.bodies
-    for (let row = 0; row < b.length; row++) this.rowOf[b.number[row]] = -1
+    const b = this.#bodies
+    for (let row = 0; row < b.length; row++) this.#rowOf[b.number[row]] = -1
     this.now = tick
-    this.awake = this.settledCount = b.length = 0
-    this.slots.length = this.bySlot.length = this.ordered.length = 0
+    this.awake = this.#settledCount = b.length = 0
+    this.#slots.length = this.#bySlot.length = this.#ordered.length = 0
   }
 
   /** Sets the constants of a kind. */
   setKind(kind: number, constants: Kind): void {
-    const { kinds } = this.stepper
+    const { kinds } = this.#stepper
     while (kinds.length <= kind) kinds.push(constants) // no body is of those between
     kinds[kind] = constants
   }
 
   get length(): number {
-    return this.bodies.length
+    return this.#bodies.length
   }
 
   /** Returns the number of effects. */
   get effects(): number {
-    return this.bySlot.length
+    return this.#bySlot.length
   }
 
   /** Adds a body, or corrects it, as of the last tick. */
   put(number: number, kind: number, s: State): void {
-    let row = this.row(number)
-    if (row < 0) row = this.add(number)
-    this.bodies.kind[row] = kind
-    this.bodies.set(row, s)
+    let row = this.#row(number)
+    if (row < 0) row = this.#add(number)
+    this.#bodies.kind[row] = kind
+    this.#bodies.set(row, s)
     if (s.awake && row >= this.awake) {
-      this.swap(row, this.awake++)
+      this.#swap(row, this.awake++)
     } else if (!s.awake && row < this.awake) {
-      this.swap(row, --this.awake)
+      this.#swap(row, --this.awake)
     }
   }
 
   /** Sets s to a body's state after the last tick, and returns false if there is no such body. */
   state(number: number, s: State): boolean {
-    const row = this.row(number)
+    const row = this.#row(number)
     if (row < 0) return false
-    this.bodies.get(row, s)
+    this.#bodies.get(row, s)
     s.awake = row < this.awake
     return true
   }
 
   /** Removes a body, if there is one of that number. */
   drop(number: number): void {
-    let row = this.row(number)
+    let row = this.#row(number)
     if (row < 0) return
     if (row < this.awake) {
-      this.swap(row, --this.awake)
+      this.#swap(row, --this.awake)
       row = this.awake
     }
-    this.swap(row, this.bodies.length - 1)
-    this.rowOf[number] = -1
-    this.bodies.length--
+    this.#swap(row, this.#bodies.length - 1)
+    this.#rowOf[number] = -1
+    this.#bodies.length--
   }
 
   /**
@@ -161,23 +161,23 @@ export class Sim {
       throw new RangeError(`motion: ${s.params.length} lanes of parameters, not ${s.program.defaults.length}`)
     }
     this.endEffect(slot, wake)
-    while (this.slots.length <= slot) this.slots.push(null)
+    while (this.#slots.length <= slot) this.#slots.push(null)
     const e = new Acting(slot, s)
-    this.slots[slot] = e
-    insert(this.bySlot, e, bySlot)
-    insert(this.ordered, e, bySum)
-    if (!this.centerAt(s, e.center)) e.center.set(s.path.center)
-    if (wake) this.wake(e, e.center)
+    this.#slots[slot] = e
+    insert(this.#bySlot, e, bySlot)
+    insert(this.#ordered, e, bySum)
+    if (!this.#centerAt(s, e.center)) e.center.set(s.path.center)
+    if (wake) this.#wake(e, e.center)
   }
 
   /** Removes the effect on a slot, if there is one. If wake is set, the bodies in its reach wake now. */
   endEffect(slot: number, wake: boolean): void {
-    const e = this.slots[slot]
+    const e = this.#slots[slot]
     if (!e) return
-    this.slots[slot] = null
-    this.bySlot.splice(this.bySlot.indexOf(e), 1)
-    this.ordered.splice(this.ordered.indexOf(e), 1)
-    if (wake) this.wake(e, e.center)
+    this.#slots[slot] = null
+    this.#bySlot.splice(this.#bySlot.indexOf(e), 1)
+    this.#ordered.splice(this.#ordered.indexOf(e), 1)
+    if (wake) this.#wake(e, e.center)
   }
 
   /** Moves everything by one tick. */
@@ -191,17 +191,17 @@ export class Sim {
    */
   tickWithin(most: number): boolean {
     this.now++
-    this.moveEffects()
-    this.gatherForces()
+    this.#moveEffects()
+    this.#gatherForces()
     for (let from = 0; from < this.awake; from += blockPoints) {
       const to = Math.min(from + blockPoints, this.awake)
-      this.forces.sum(this.bodies, this.stepper.kinds, from, to)
-      if (this.forces.points > most) return false
-      this.stepper.step(this.bodies, this.forces, from, to)
+      this.#forces.sum(this.#bodies, this.#stepper.kinds, from, to)
+      if (this.#forces.points > most) return false
+      this.#stepper.step(this.#bodies, this.#forces, from, to)
     }
-    if (!this.settle(most)) return false
-    for (let i = 0; i < this.bySlot.length; ) {
-      const e = this.bySlot[i]
+    if (!this.#settle(most)) return false
+    for (let i = 0; i < this.#bySlot.length; ) {
+      const e = this.#bySlot[i]
       if (e.source.last === this.now) this.endEffect(e.slot, true)
       else i++
     }
@@ -210,7 +210,7 @@ export class Sim {
 
   /** Returns the number of points at which the last tick evaluated effects. */
   get points(): number {
-    return this.forces.points
+    return this.#forces.points
   }
 
   /**
@@ -218,14 +218,14 @@ export class Sim {
    * awake and those that fell asleep. s is used again for each.
    */
   changed(s: State, f: (number: number, s: State) => void): void {
-    const b = this.bodies
+    const b = this.#bodies
     for (let row = 0; row < this.awake; row++) {
       b.get(row, s)
       s.awake = true
       f(b.number[row], s)
     }
-    for (let i = 0; i < this.settledCount; i++) {
-      const number = this.settled[i]
+    for (let i = 0; i < this.#settledCount; i++) {
+      const number = this.#settled[i]
       if (this.state(number, s)) f(number, s)
     }
   }
@@ -235,21 +235,22 @@ export class Sim {
    * tick: of rows [from, to), at most blockPoints, to the first planes of the result.
    */
   forcesAt(points: Columns, kind: Kind, from: number, to: number): Forces {
-    this.forces.sum(points, [kind], from, to)
-    return this.forces
+    this.#forces.sum(points, [kind], from, to)
+    return this.#forces
   }
 
   /** Moves the centres of effects and wakes the bodies in their old and new reach. */
-  private moveEffects(): void {
-    const { old, moved } = this
-    for (let i = 0; i < this.bySlot.length; i++) {
-      const e = this.bySlot[i]
-      if (!this.centerAt(e.source, moved)) continue
+  #moveEffects(): void {
+    const old = this.#old
+    const moved = this.#moved
+    for (let i = 0; i < this.#bySlot.length; i++) {
+      const e = this.#bySlot[i]
+      if (!this.#centerAt(e.source, moved)) continue
       const c = e.center
       if (c[0] === moved[0] && c[1] === moved[1] && c[2] === moved[2]) continue
       old.set(c)
       c.set(moved)
-      this.wake(e, old)
+      this.#wake(e, old)
     }
   }
 
@@ -257,41 +258,41 @@ export class Sim {
    * Sets to to an effect's centre in the tick now, or in its first one if that is later. It
    * returns false if the effect follows a body that is not there, and stays where it is.
    */
-  private centerAt(s: Source, to: Float32Array): boolean {
+  #centerAt(s: Source, to: Float32Array): boolean {
     const from = s.pathBorn === 0 ? s.born : s.pathBorn
-    pathAt(s.path, Math.max(this.now, s.first, from) - from, this.stepper.params.tickHz, to)
+    pathAt(s.path, Math.max(this.now, s.first, from) - from, this.#stepper.params.tickHz, to)
     if (s.path.form !== PathForm.following) return true
-    const row = this.row(s.leader)
+    const row = this.#row(s.leader)
     if (row < 0) return false
-    to[0] += this.bodies.x[row]
-    to[1] += this.bodies.y[row]
-    to[2] += this.bodies.z[row]
+    to[0] += this.#bodies.x[row]
+    to[1] += this.#bodies.y[row]
+    to[2] += this.#bodies.z[row]
     return true
   }
 
   /** Collects the effects that act in this tick. */
-  private gatherForces(): void {
-    this.forces.reset()
-    for (let i = 0; i < this.ordered.length; i++) {
-      const e = this.ordered[i]
+  #gatherForces(): void {
+    this.#forces.reset()
+    for (let i = 0; i < this.#ordered.length; i++) {
+      const e = this.#ordered[i]
       if (e.source.first > this.now) continue
-      e.time = this.stepper.seconds(this.now - e.source.born)
-      this.forces.add(e)
+      e.time = this.#stepper.seconds(this.now - e.source.born)
+      this.#forces.add(e)
     }
   }
 
   /** Wakes the bodies that feel e and are in its reach, or were with its centre at old. */
-  private wake(e: Acting, old: Float32Array): void {
-    const b = this.bodies
+  #wake(e: Acting, old: Float32Array): void {
+    const b = this.#bodies
     for (let row = 0; row < b.length; row++) {
       if (row < this.awake && b.rest[row] === 0) continue // most bodies: nothing to change
-      if (!feels(this.stepper.kinds[b.kind[row]], e.layers)) continue
+      if (!feels(this.#stepper.kinds[b.kind[row]], e.layers)) continue
       const x = b.x[row]
       const y = b.y[row]
       const z = b.z[row]
       if (!contains(e, e.center, x, y, z) && !contains(e, old, x, y, z)) continue
       b.rest[row] = 0
-      if (row >= this.awake) this.swap(row, this.awake++) // with a row that was looked at
+      if (row >= this.awake) this.#swap(row, this.awake++) // with a row that was looked at
     }
   }
 
@@ -299,24 +300,31 @@ export class Sim {
    * Counts the rest of awake bodies, and puts those to sleep that have rested and are still,
    * within the limit of tickWithin.
    */
-  private settle(most: number): boolean {
-    const { stepper, forces, bodies: b, rested } = this
+  #settle(most: number): boolean {
+    const stepper = this.#stepper
+    const forces = this.#forces
+    const b = this.#bodies
+    const rested = this.#rested
     let n = 0
-    this.settledCount = 0
+    this.#settledCount = 0
     for (let row = this.awake - 1; row >= 0; row--) {
       if (!stepper.countRest(b, row)) continue
       if (forces.changeAt(b, stepper.kinds[b.kind[row]], row)) b.rest[row] = 0
       else rested[n++] = row
     }
     for (let from = 0; from < n; from += blockPoints) {
-      if (!this.settleBlock(from, Math.min(from + blockPoints, n), most)) return false
+      if (!this.#settleBlock(from, Math.min(from + blockPoints, n), most)) return false
     }
     return true
   }
 
   /** Is settle for a block of rested rows, which descend. */
-  private settleBlock(from: number, to: number, most: number): boolean {
-    const { stepper, forces, bodies: b, trial, rested } = this
+  #settleBlock(from: number, to: number, most: number): boolean {
+    const stepper = this.#stepper
+    const forces = this.#forces
+    const b = this.#bodies
+    const trial = this.#trial
+    const rested = this.#rested
     for (let i = 0; i < to - from; i++) {
       const row = rested[from + i]
       trial.x[i] = b.x[row]
@@ -334,41 +342,41 @@ export class Sim {
         b.rest[row] = 0
         continue
       }
-      this.settled[this.settledCount++] = b.number[row]
+      this.#settled[this.#settledCount++] = b.number[row]
       b.fallAsleep(row)
-      this.swap(row, --this.awake)
+      this.#swap(row, --this.awake)
     }
     return true
   }
 
-  private row(number: number): number {
-    return number < this.rowOf.length ? this.rowOf[number] : -1
+  #row(number: number): number {
+    return number < this.#rowOf.length ? this.#rowOf[number] : -1
   }
 
   /** Adds a sleeping row. */
-  private add(number: number): number {
-    const row = this.bodies.add()
-    if (number >= this.rowOf.length) {
-      const old = this.rowOf
-      this.rowOf = new Int32Array(Math.max(2 * old.length, number + 1)).fill(-1)
-      this.rowOf.set(old)
+  #add(number: number): number {
+    const row = this.#bodies.add()
+    if (number >= this.#rowOf.length) {
+      const old = this.#rowOf
+      this.#rowOf = new Int32Array(Math.max(2 * old.length, number + 1)).fill(-1)
+      this.#rowOf.set(old)
     }
-    if (row >= this.settled.length) {
-      const old = this.settled
-      this.settled = new Uint32Array(this.bodies.x.length)
-      this.settled.set(old)
-      this.rested = new Uint32Array(this.settled.length)
+    if (row >= this.#settled.length) {
+      const old = this.#settled
+      this.#settled = new Uint32Array(this.#bodies.x.length)
+      this.#settled.set(old)
+      this.#rested = new Uint32Array(this.#settled.length)
     }
-    this.rowOf[number] = row
-    this.bodies.number[row] = number
+    this.#rowOf[number] = row
+    this.#bodies.number[row] = number
     return row
   }
 
-  private swap(i: number, j: number): void {
+  #swap(i: number, j: number): void {
     if (i === j) return
-    const { number } = this.bodies
-    this.bodies.swap(i, j)
-    this.rowOf[number[i]] = i
-    this.rowOf[number[j]] = j
+    const { number } = this.#bodies
+    this.#bodies.swap(i, j)
+    this.#rowOf[number[i]] = i
+    this.#rowOf[number[j]] = j
   }
 }

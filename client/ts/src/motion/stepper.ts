@@ -38,19 +38,19 @@ export class Stepper {
   readonly params: Params
   readonly kinds: Kind[] = []
   readonly tickSeconds: number
-  private readonly fall: number // m/s that gravity adds per tick
-  private readonly minImpact: number // m/s; slower impacts do not bounce
-  private readonly restSquare: number
-  private readonly moveSquare: number
+  readonly #fall: number // m/s that gravity adds per tick
+  readonly #minImpact: number // m/s; slower impacts do not bounce
+  readonly #restSquare: number
+  readonly #moveSquare: number
 
   constructor(p: Params) {
     this.params = p
     this.tickSeconds = fround(1 / p.tickHz)
-    this.fall = fround(p.gravity * this.tickSeconds)
-    this.minImpact = fround(2 * this.fall + 0.25)
+    this.#fall = fround(p.gravity * this.tickSeconds)
+    this.#minImpact = fround(2 * this.#fall + 0.25)
     const moving = fround(hysteresis * p.restSpeed)
-    this.restSquare = fround(p.restSpeed * p.restSpeed)
-    this.moveSquare = fround(moving * moving)
+    this.#restSquare = fround(p.restSpeed * p.restSpeed)
+    this.#moveSquare = fround(moving * moving)
   }
 
   /** Returns the duration of ticks. */
@@ -60,12 +60,12 @@ export class Stepper {
 
   /** Moves rows [from, to), for which f has the sums, by one tick. */
   step(b: Columns, f: Forces, from: number, to: number): void {
-    this.accelerate(b, f, from, to)
-    this.advance(b, from, to)
+    this.#accelerate(b, f, from, to)
+    this.#advance(b, from, to)
   }
 
   /** Applies forces, gravity and maxSpeed to velocities. */
-  private accelerate(b: Columns, f: Forces, from: number, to: number): void {
+  #accelerate(b: Columns, f: Forces, from: number, to: number): void {
     const { wind, push } = f
     const dt = this.tickSeconds
     for (let row = from, i = 0; row < to; row++, i++) {
@@ -80,7 +80,7 @@ export class Stepper {
         y = fround(fround(y + fround(fround(wind.y[i] - y) * c)) + 0)
         z = fround(fround(z + fround(fround(wind.z[i] - z) * c)) + 0)
         x = fround(x + fround(push.x[i] * dt))
-        y = fround(fround(y + fround(push.y[i] * dt)) - this.fall)
+        y = fround(fround(y + fround(push.y[i] * dt)) - this.#fall)
         z = fround(z + fround(push.z[i] * dt))
       }
       b.vx[row] = x
@@ -94,7 +94,7 @@ export class Stepper {
    * Moves rows by their velocities. The ground comes first: a body that would sink into it
    * is put on it, and moves sideways with the velocity that friction leaves.
    */
-  private advance(b: Columns, from: number, to: number): void {
+  #advance(b: Columns, from: number, to: number): void {
     const dt = this.tickSeconds
     const { halfX, height, halfZ } = this.params
     for (let row = from; row < to; row++) {
@@ -103,7 +103,7 @@ export class Stepper {
       if (y <= k.radius && k.inverseMass !== 0) {
         const depth = fround(k.radius - y)
         y = k.radius
-        if (b.vy[row] < 0) this.land(b, row, k, depth)
+        if (b.vy[row] < 0) this.#land(b, row, k, depth)
       }
       const x = fround(b.x[row] + fround(b.vx[row] * dt))
       const z = fround(b.z[row] + fround(b.vz[row] * dt))
@@ -111,17 +111,17 @@ export class Stepper {
       b.y[row] = y
       b.z[row] = z
       const inside = x >= -halfX && x <= halfX && y >= 0 && y <= height && z >= -halfZ && z <= halfZ
-      if (!inside && this.params.bounds !== 'destroy') this.enclose(b, row, k)
+      if (!inside && this.params.bounds !== 'destroy') this.#enclose(b, row, k)
     }
   }
 
   /** Sets the velocity of a falling row after it touched the ground, sunk in by depth. */
-  private land(b: Columns, row: number, k: Kind, depth: number): void {
+  #land(b: Columns, row: number, k: Kind, depth: number): void {
     const x = b.vx[row]
     const y = b.vy[row]
     const z = b.vz[row]
     const square = fround(fround(y * y) - fround(fround(2 * this.params.gravity) * depth))
-    const bounce = square > fround(this.minImpact * this.minImpact) ? fround(fround(sqrt(square)) * k.restitution) : 0
+    const bounce = square > fround(this.#minImpact * this.#minImpact) ? fround(fround(sqrt(square)) * k.restitution) : 0
     const grip = fround(k.friction * fround(bounce - y))
     const slip = fround(fround(x * x) + fround(z * z))
     b.vy[row] = bounce
@@ -135,23 +135,23 @@ export class Stepper {
   }
 
   /** Puts a row that is outside on the bound. */
-  private enclose(b: Columns, row: number, k: Kind): void {
+  #enclose(b: Columns, row: number, k: Kind): void {
     const { halfX, height, halfZ, bounds } = this.params
     const x = max(min(b.x[row], halfX), -halfX)
     const y = max(min(b.y[row], height), 0)
     const z = max(min(b.z[row], halfZ), -halfZ)
     const back = bounds === 'bounce' ? -k.restitution : 0
-    if (x !== b.x[row]) b.vx[row] = this.rebound(b.vx[row], back)
-    if (y !== b.y[row]) b.vy[row] = this.rebound(b.vy[row], back)
-    if (z !== b.z[row]) b.vz[row] = this.rebound(b.vz[row], back)
+    if (x !== b.x[row]) b.vx[row] = this.#rebound(b.vx[row], back)
+    if (y !== b.y[row]) b.vy[row] = this.#rebound(b.vy[row], back)
+    if (z !== b.z[row]) b.vz[row] = this.#rebound(b.vz[row], back)
     b.x[row] = x
     b.y[row] = y
     b.z[row] = z
   }
 
   /** Returns the speed after hitting a bound. */
-  private rebound(v: number, share: number): number {
-    return share === 0 || (v >= -this.minImpact && v <= this.minImpact) ? 0 : v * share
+  #rebound(v: number, share: number): number {
+    return share === 0 || (v >= -this.#minImpact && v <= this.#minImpact) ? 0 : v * share
   }
 
   /** Counts a row's rest after a tick of motion, and reports whether it has rested for restTicks. */
@@ -159,9 +159,9 @@ export class Stepper {
     const k = this.kinds[b.kind[row]]
     const square = dot(b.vx[row], b.vy[row], b.vz[row])
     const still = b.vx[row] === 0 && b.vy[row] === 0 && b.vz[row] === 0 // square may underflow
-    if (k.inverseMass === 0 ? still : square <= this.restSquare) {
+    if (k.inverseMass === 0 ? still : square <= this.#restSquare) {
       b.rest[row] = min(b.rest[row] + 1, this.params.restTicks)
-    } else if (k.inverseMass === 0 || !(square <= this.moveSquare)) {
+    } else if (k.inverseMass === 0 || !(square <= this.#moveSquare)) {
       b.rest[row] = 0
     }
     return b.rest[row] >= this.params.restTicks
@@ -176,7 +176,7 @@ export class Stepper {
     const { coupling, inverseMass } = this.kinds[b.kind[row]]
     if (inverseMass === 0) return true
     const dt = this.tickSeconds
-    let sum = this.fall
+    let sum = this.#fall
     sum = fround(fround(sum + abs(fround(wind.x[i] * coupling))) + abs(fround(push.x[i] * dt)))
     sum = fround(fround(sum + abs(fround(wind.y[i] * coupling))) + abs(fround(push.y[i] * dt)))
     sum = fround(fround(sum + abs(fround(wind.z[i] * coupling))) + abs(fround(push.z[i] * dt)))

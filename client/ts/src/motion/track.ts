@@ -4,42 +4,42 @@ import { State } from './columns.ts'
 
 /** Ring keeps a state for each of the last ticks, as many as a power of two. */
 export class Ring {
-  private readonly floats: Float32Array
-  private readonly rest: Uint32Array
-  private readonly awake: Uint8Array
-  private readonly mask: number
+  readonly #floats: Float32Array
+  readonly #rest: Uint32Array
+  readonly #awake: Uint8Array
+  readonly #mask: number
 
   constructor(ticks: number) {
-    this.floats = new Float32Array(6 * ticks)
-    this.rest = new Uint32Array(ticks)
-    this.awake = new Uint8Array(ticks)
-    this.mask = ticks - 1
+    this.#floats = new Float32Array(6 * ticks)
+    this.#rest = new Uint32Array(ticks)
+    this.#awake = new Uint8Array(ticks)
+    this.#mask = ticks - 1
   }
 
   set(tick: number, s: State): void {
-    const i = tick & this.mask
-    const f = this.floats
+    const i = tick & this.#mask
+    const f = this.#floats
     f[6 * i] = s.x
     f[6 * i + 1] = s.y
     f[6 * i + 2] = s.z
     f[6 * i + 3] = s.vx
     f[6 * i + 4] = s.vy
     f[6 * i + 5] = s.vz
-    this.rest[i] = s.rest
-    this.awake[i] = s.awake ? 1 : 0
+    this.#rest[i] = s.rest
+    this.#awake[i] = s.awake ? 1 : 0
   }
 
   get(tick: number, s: State): State {
-    const i = tick & this.mask
-    const f = this.floats
+    const i = tick & this.#mask
+    const f = this.#floats
     s.x = f[6 * i]
     s.y = f[6 * i + 1]
     s.z = f[6 * i + 2]
     s.vx = f[6 * i + 3]
     s.vy = f[6 * i + 4]
     s.vz = f[6 * i + 5]
-    s.rest = this.rest[i]
-    s.awake = this.awake[i] !== 0
+    s.rest = this.#rest[i]
+    s.awake = this.#awake[i] !== 0
     return s
   }
 }
@@ -47,18 +47,18 @@ export class Ring {
 /** Rings lends rings, and takes them back for others. */
 export class Rings {
   readonly ticks: number
-  private readonly free: Ring[] = []
+  readonly #free: Ring[] = []
 
   constructor(ticks: number) {
     this.ticks = ticks
   }
 
   take(): Ring {
-    return this.free.pop() ?? new Ring(this.ticks)
+    return this.#free.pop() ?? new Ring(this.ticks)
   }
 
   give(r: Ring | null): void {
-    if (r !== null && this.free.length < 256) this.free.push(r)
+    if (r !== null && this.#free.length < 256) this.#free.push(r)
   }
 }
 

@@ -55,7 +55,7 @@ export class Witness {
   /** record records a view if the replica has no more than the server showed in the tick of a snapshot, every other time. */
   record(c: Client): void {
     const r = c.replica
-    const h = r.stateHeader
+    const h = r.header
     const newest = this.views.at(-1)?.tick ?? 0
     if (h.tick !== r.tick || h.structure !== r.structure || r.tick % 2 !== 0 || r.tick <= newest) return
     this.views.push({

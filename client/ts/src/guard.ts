@@ -1,0 +1,19 @@
+// Calls of a game's functions.
+
+/** Calls a function of the game. What it throws is reported, and does not stop the client half way. */
+export function guard(call: () => void): void {
+  try {
+    call()
+  } catch (thrown) {
+    reportThrown(thrown)
+  }
+}
+
+/** Reports what a function of the game threw, as browsers report errors that nobody catches. */
+export function reportThrown(thrown: unknown): void {
+  if (typeof reportError === 'function') reportError(thrown)
+  else
+    queueMicrotask(() => {
+      throw thrown
+    })
+}

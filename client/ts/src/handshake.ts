@@ -1,0 +1,172 @@
+// Hello and Welcome: PROTOCOL.md, section 4.
+
+import { Code, fail, WireError } from './codes.ts'
+import { Layout } from './entity.ts'
+import * as limit from './limits.ts'
+import { encodeHello, type Welcome } from './messages.ts'
+import { parseSchema } from './schema_parser.ts'
+import type { SessionConfig } from './session_config.ts'
+
+const noBytes = new Uint8Array(0)
+
+/** What a Welcome has in common with the one before, if the session resumes or moves. */
+const resumedAlike = [
+  'session',
+  'epoch',
+  'generationFloor',
+  'generationCeiling',
+  'maxSlots',
+  'schema',
+  'simulate',
+] as const
+const movedAlike = ['protocol', 'tables', 'session'] as const
+
+function same(a: Welcome, b: Welcome, keys: readonly (keyof Welcome)[]): boolean {
+  return keys.every((k) => a[k] === b[k])
+}
+
+/** Checks a Welcome that resumes a session. */
+export function checkResumed(was: Welcome | undefined, m: Welcome): void {
+  if (!was || was.secret.length === 0 || !same(was, m, resumedAlike)) fail('a session resumes, which was not requested')
+}
+
+/** Checks a Welcome after the first of a connection: section 4.2. */
+export function checkMove(was: Welcome | undefined, m: Welcome): void {
+  if (!was || !same(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0)
+    fail('a Welcome that is no move to another room')
+}
+
+/** The session that a Hello asks to resume. */
+export interface Resumption {
+  readonly session: bigint
+  readonly secret: Uint8Array
+  /** The number of structure records applied. */
+  readonly structure: number
+}
+
+/** What the client asks for in Hello, and what the server may grant in Welcome. */
+export class Handshake {
+  /** The layout of the newest Welcome. */
+  layout: Layout | undefined
+  readonly #config: SessionConfig
+  #epoch: bigint
+  #token: Uint8Array
+  #room: string
+  #outdated = false // the server does not have the schema of layout
+
+  // Of this connection's Hello.
+  #named = 0n // schema; 0 asks for the text
+  #simulates = false
+  #resumes = false
+
+  constructor(config: SessionConfig) {
+    this.#config = config
+    this.#epoch = config.epoch ?? 0n
+    this.#token = config.token ?? noBytes
+    this.#room = config.room ?? ''
+  }
+
+  /** Returns the Hello of a connection. */
+  hello(resumption: Resumption | undefined, simulates: boolean): Uint8Array {
+    const { tables, name } = this.#config
+    this.#named = this.layout && !this.#outdated ? this.layout.schema.hash : 0n
+    this.#resumes = resumption !== undefined
+    this.#simulates = simulates
+    return encodeHello({
+      schema: this.#named,
+      tables: tables.version,
+      epoch: this.#epoch,
+      session: resumption?.session ?? 0n,
+      secret: resumption?.secret ?? noBytes,
+      structure: resumption?.structure ?? 0,
+      token: this.#token,
+      name: name ?? '',
+      room: this.#room,
+      abilities: simulates ? 1 : 0,
+    })
+  }
+
+  /** Whether this connection's Hello asks to resume. */
+  get resumes(): boolean {
+    return this.#resumes
+  }
+
+  get hasToken(): boolean {
+    return this.#token.length > 0
+  }
+
+  /** Sets the token of the next Hello. */
+  setToken(token: Uint8Array): void {
+    this.#token = token
+  }
+
+  /** Checks that a Welcome grants what this connection's Hello asked for. */
+  check(m: Welcome): void {
+    const { tables } = this.#config
+    if (m.protocol !== limit.version)
+      throw new WireError(Code.protocolVersion, `the server speaks version ${m.protocol}, the client ${limit.version}`)
+    if (m.tables !== tables.version)
+      throw new WireError(
+        Code.tablesMismatch,
+        `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`,
+      )
+    if (this.#epoch !== 0n && m.epoch !== this.#epoch) throw new WireError(Code.epochMismatch)
+    if (m.maxSlots > limit.maxSlots) fail(`a world of ${m.maxSlots} slots`)
+    if (m.simulate && !this.#simulates) fail('simulate, which the client did not ask for')
+  }
+
+  /**
+   * Returns the layout of the schema that a Welcome names, and brings if the client lacks it.
+   * @param moves - the Welcome is not the first of its connection
+   */
+  layoutOf(m: Welcome, moves: boolean): Layout {
+    const { layout } = this
+    const known = moves ? (layout?.schema.hash ?? 0n) : this.#named
+    if (m.schema === known || (!moves && known !== 0n)) {
+      if (m.schemaText !== '') fail('a schema text, which the client has')
+      if (m.schema !== known || !layout) fail('another schema than in Hello')
+      return layout
+    }
+    const schema = parseSchema(m.schemaText)
+    if (schema.hash !== m.schema) fail('a schema text with another hash')
+    return layout?.schema.hash === schema.hash ? layout : new Layout(schema)
+  }
+
+  /** Takes the layout of a Welcome that grants what was asked for. */
+  adopt(layout: Layout): void {
+    this.layout = layout
+    this.#outdated = false
+  }
+
+  /** Notes that a session has begun in a room: from now on its handles have an epoch. */
+  begin(room: string): void {
+    this.#room = room
+    this.#epoch = 0n
+  }
+
+  /** Returns the layout for a client that knows no world: the newest, or an empty one. */
+  forgetWorld(): Layout {
+    this.layout ??= new Layout(parseSchema('worldd schema 2\ninput raw\n'))
+    this.#epoch = 0n
+    return this.layout
+  }
+
+  /** Makes the next Hello ask for the schema and the room of the config: another server knows neither. */
+  forgetServer(): void {
+    this.#outdated = true
+    this.#room = this.#config.room ?? ''
+  }
+
+  /** Notes why the server ended the connection. */
+  noteEnd(why: WireError): void {
+    if (why.code === Code.schemaMismatch && this.#named !== 0n) this.#outdated = true
+  }
+
+  /** Reports whether the next Hello asks for another schema or room than the one that a server refused. */
+  asksAgain(why: WireError): boolean {
+    const { room = '' } = this.#config
+    const roomGone = (why.code === Code.noRoom || why.code === Code.roomClosed) && this.#room !== room
+    if (roomGone) this.#room = room
+    return roomGone || (why.code === Code.schemaMismatch && this.#outdated)
+  }
+}

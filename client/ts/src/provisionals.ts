@@ -1,0 +1,221 @@
+// Provisional handles: PROTOCOL.md, section 11.6.
+
+import {
+  generationOf,
+  type Handle,
+  indexOf,
+  isProvisional,
+  newHandle,
+  none,
+  provisionalGeneration,
+  type Verdict,
+} from './handles.ts'
+import * as limit from './limits.ts'
+import type { Message, Payload } from './schema.ts'
+
+const maxOpen = 256 // that are not answered, unused ones included
+const maxKept = 4096 // newest ones that are remembered
+
+type State =
+  | 'unused'
+  | 'input' // inputs name it
+  | 'command' // a command that was sent names it
+  | 'executed' // its command's Result was lost: a snapshot after tick is later than its Answer
+  | 'granted'
+  | 'rejected'
+
+interface Provisional {
+  state: State
+  entity: Handle // granted
+  command: number // number of its command in the session
+  tick: number // of the newest input; executed: of the Welcome
+}
+
+const isOpen = (x: Provisional): boolean => x.state !== 'granted' && x.state !== 'rejected'
+
+/** The provisional handles of a client, over all its sessions. */
+export class Provisionals {
+  readonly #list = new Map<number, Provisional>() // the newest by index, ascending
+  #next = 0
+  #open = 0
+  #nextInput = 0 // lowest index that may be new in an input
+  #nextSent = 0 // lowest index that the next command may name
+
+  /** Returns a new provisional handle. */
+  create(): Handle {
+    if (this.#open >= maxOpen && !this.#rejectUnused())
+      throw new RangeError(`${maxOpen} provisional handles await answers: take fewer`)
+    if (this.#list.size === maxKept) this.#forgetOldest()
+    if (this.#next === 2 ** 32 - 1)
+      throw new RangeError('all provisional handles are used up: connect with a new client')
+    this.#list.set(this.#next, { state: 'unused', entity: none, command: 0, tick: 0 })
+    this.#open++
+    return newHandle(this.#next++, provisionalGeneration)
+  }
+
+  #rejectUnused(): boolean {
+    for (const x of this.#list.values()) {
+      if (x.state !== 'unused') continue
+      this.#finish(x, none)
+      return true
+    }
+    return false
+  }
+
+  #forgetOldest(): void {
+    for (const [index, x] of this.#list) {
+      if (isOpen(x) && x.state !== 'unused')
+        throw new RangeError('a provisional handle has awaited its answer for too long: take fewer')
+      if (isOpen(x)) this.#open--
+      this.#list.delete(index)
+      return
+    }
+  }
+
+  /** Returns what a provisional handle stands for: none before its answer, and if it was rejected. */
+  entityOf(index: number): Handle {
+    const x = this.#list.get(index)
+    return x?.state === 'granted' ? x.entity : none
+  }
+
+  /** Returns what a provisional handle stands for, and any other handle as it is. */
+  realOf(h: Handle): Handle {
+    return isProvisional(h) ? this.entityOf(indexOf(h)) : h
+  }
+
+  /** Returns the verdict on a provisional handle that stands for no entity. */
+  verdictOf(index: number): Verdict {
+    const x = this.#list.get(index)
+    return x !== undefined && isOpen(x) ? 'provisional' : 'stale'
+  }
+
+  /** Reports whether the server may answer a provisional handle. */
+  awaitsAnswer(index: number): boolean {
+    const x = this.#list.get(index)
+    return x !== undefined && isOpen(x) && x.state !== 'unused'
+  }
+
+  /** Applies the answer to a provisional handle that awaits one: none rejects it. */
+  answer(index: number, entity: Handle): void {
+    const x = this.#list.get(index)
+    if (x) this.#finish(x, entity)
+  }
+
+  #finish(x: Provisional, entity: Handle): void {
+    this.#open--
+    x.state = entity === none ? 'rejected' : 'granted'
+    x.entity = entity
+  }
+
+  #reject(isDoomed: (x: Provisional) => boolean): void {
+    if (this.#open === 0) return
+    for (const x of this.#list.values()) if (isOpen(x) && isDoomed(x)) this.#finish(x, none)
+  }
+
+  /**
+   * Rejects what a snapshot shows to be refused.
+   * @param input - tick of the newest input that the server had applied
+   */
+  snapshotApplied(input: number, tick: number): void {
+    this.#reject((x) => (x.state === 'input' && input >= x.tick) || (x.state === 'executed' && tick > x.tick))
+  }
+
+  /** Rejects what a resumed session lost, whose server has received a number of commands. */
+  sessionResumed(commands: number, tick: number): void {
+    this.#reject((x) => {
+      if (x.state === 'command') x.state = 'executed'
+      if (x.state !== 'executed') return false
+      x.tick = tick
+      return x.command > commands
+    })
+  }
+
+  /** Rejects all that are open: a new session begins. */
+  rejectAll(): void {
+    this.#reject(() => true)
+  }
+
+  /** Makes every provisional handle stale: the world is gone. */
+  forgetAll(): void {
+    this.#list.clear()
+    this.#open = 0
+  }
+
+  /** Rejects those of a command whose Result arrived: its Answers precede it. */
+  resultReceived(first: number, n: number): void {
+    for (let i = first; i < first + n; i++) {
+      const x = this.#list.get(i)
+      if (x && isOpen(x)) this.#finish(x, none)
+    }
+  }
+
+  /** Notes that a command was sent, by its number in the session. */
+  commandSent(first: number, n: number, command: number): void {
+    for (let i = first; i < first + n; i++) {
+      const x = this.#list.get(i)
+      if (x) Object.assign(x, { state: 'command', command })
+    }
+    if (n > 0) this.#nextSent = first + n
+  }
+
+  /** Notes that the input of a tick names provisional handles. */
+  inputMade(indexes: readonly number[], tick: number): void {
+    for (const index of indexes) {
+      const x = this.#list.get(index)
+      if (!x) continue
+      x.state = 'input'
+      x.tick = Math.max(x.tick, tick)
+      this.#nextInput = Math.max(this.#nextInput, index + 1)
+    }
+  }
+
+  /** Replaces the answered handles in a message by their entities, and returns the indexes of the others, ascending. */
+  replaceAnswered(m: Message, p: Payload, use: 'input' | 'command'): number[] {
+    const indexes = new Set<number>()
+    for (const f of m.fields) {
+      if (f.kind !== 'ref') continue
+      const index = p.values[f.index]
+      const generation = p.values[f.index + 1]
+      if (generation % 2 === 1 || generation === 0) continue
+      if (generation !== provisionalGeneration || index >= this.#next)
+        throw new RangeError(`${index}v${generation} is no handle of this client`)
+      const x = this.#list.get(index)
+      if (!x || !isOpen(x)) {
+        const real = this.entityOf(index)
+        p.values[f.index] = indexOf(real)
+        p.values[f.index + 1] = generationOf(real)
+      } else if (!this.#mayName(index, x, use)) {
+        throw new RangeError(`${index}v2 belongs to another command or input, or to an older one than the last`)
+      } else indexes.add(index)
+    }
+    return [...indexes].sort((a, b) => a - b)
+  }
+
+  #mayName(index: number, x: Provisional, use: 'input' | 'command'): boolean {
+    if (use === 'input') return x.state === 'input' || (x.state === 'unused' && index >= this.#nextInput)
+    return x.state === 'unused' && index >= this.#nextSent
+  }
+
+  /** Checks the handles that a raw command names, and returns their indexes, ascending. */
+  indexesForCommand(handles: readonly Handle[]): number[] {
+    const indexes = handles.map((h) => {
+      const index = indexOf(h)
+      const x = this.#list.get(index)
+      if (!isProvisional(h) || !x || !this.#mayName(index, x, 'command'))
+        throw new RangeError('a handle that a command cannot name: take one for each command')
+      return index
+    })
+    return indexes.sort((a, b) => a - b)
+  }
+}
+
+/** Checks that the provisional handles of a command are few enough, and were taken one right after the other. */
+export function checkConsecutive(indexes: readonly number[]): void {
+  const n = indexes.length
+  const [first = 0] = indexes
+  if (n > limit.maxProvisionals || (n > 0 && (indexes[n - 1] ?? 0) - first !== n - 1)) {
+    throw new RangeError(
+      `a command has ${n} provisional handles: want at most ${limit.maxProvisionals}, taken one right after the other`,
+    )
+  }
+}

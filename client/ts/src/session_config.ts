@@ -1,0 +1,64 @@
+// The configuration of a session.
+
+import type { Result } from './commands.ts'
+import type { Events } from './events.ts'
+import * as limit from './limits.ts'
+import type { Limits } from './memory.ts'
+import type { Observer } from './observer.ts'
+import type { Simulation } from './simulation.ts'
+import type { Tables } from './tables.ts'
+
+/** Configures a Session. */
+export interface SessionConfig {
+  /** The tables that the server codes rows with: see defaultTables. */
+  readonly tables: Tables
+  /** The epoch of the handles that the caller still holds, 0n if it holds none. */
+  readonly epoch?: bigint
+  readonly token?: Uint8Array
+  readonly name?: string
+  readonly room?: string
+  /** How many entities the server can make the client keep: at least 1, by default 65,536. */
+  readonly maxEntities?: number
+  /** How many bytes the server can make the client keep: at least 2^20, by default 2^28. */
+  readonly maxBytes?: number
+  /** Computes the bodies that only effects, gravity and the ground move, which then cost no rows. */
+  readonly simulation?: Simulation
+  readonly observer?: Observer
+  readonly events?: Events
+  /** Receives every Result, also of commands that the connection lost. */
+  readonly result?: (r: Result) => void
+}
+
+const defaultMaxEntities = 65_536
+const defaultMaxBytes = 256 * 2 ** 20
+/** Enough for a replica of few entities. */
+const minMaxBytes = 2 ** 20
+
+/** Throws a RangeError for what a config must not contain. */
+export function checkConfig(c: SessionConfig): void {
+  checkLimit('maxEntities', c.maxEntities, 1, defaultMaxEntities)
+  checkLimit('maxBytes', c.maxBytes, minMaxBytes, defaultMaxBytes)
+  checkText('name', c.name, limit.maxName)
+  checkText('room', c.room, limit.maxRoom)
+  const token = c.token?.length ?? 0
+  if (token > limit.maxToken) throw new RangeError(`token has ${token} bytes, at most ${limit.maxToken}`)
+}
+
+/** Returns the limits of a config. */
+export function limitsOf(c: SessionConfig): Limits {
+  return { entities: c.maxEntities ?? defaultMaxEntities, bytes: c.maxBytes ?? defaultMaxBytes }
+}
+
+function checkLimit(what: string, n: number | undefined, least: number, otherwise: number): void {
+  if (n !== undefined && !(Number.isSafeInteger(n) && n >= least)) {
+    throw new RangeError(
+      `${what} is ${n}: in the client's config, give a whole number of at least ${least}, or undefined for ${otherwise}`,
+    )
+  }
+}
+
+/** Throws a RangeError if a text is too long for the wire. */
+export function checkText(what: string, s: string | undefined, max: number): void {
+  const n = new TextEncoder().encode(s ?? '').length
+  if (n > max) throw new RangeError(`${what} has ${n} bytes, at most ${max}`)
+}

@@ -1,0 +1,71 @@
+// The times of a session in one room: its clock, what is rendered, and the ticks of inputs.
+
+import { Clock, maxDelay, Renderer } from './clock.ts'
+import { Inputs, stampAt } from './inputs.ts'
+import type { StateHeader } from './state.ts'
+
+/** Learns from snapshots, and says which moment to render and which tick an input is for. Times are in ms. */
+export class Timing {
+  readonly clock: Clock
+  readonly inputs: Inputs
+  /** The ticks between two snapshots, 0 before the first Welcome. */
+  readonly interval: number
+  /** The newest round trip. */
+  rtt: number
+  readonly #renderer = new Renderer()
+
+  /** @param rtt - the newest round trip known */
+  constructor(tickHz: number, snapshotHz: number, rtt: number) {
+    this.clock = new Clock(tickHz)
+    this.inputs = new Inputs(this.clock, this.#renderer, snapshotHz)
+    this.interval = snapshotHz > 0 ? Math.floor(tickHz / snapshotHz) : 0
+    this.rtt = rtt
+  }
+
+  /** Notes that the session has resumed on another connection. */
+  resume(): void {
+    this.inputs.reconnected()
+    this.#renderer.resumed = true
+  }
+
+  /** Learns from the header of a datagram that has just arrived. */
+  measure(now: number, h: StateHeader): void {
+    const c = this.clock
+    if (h.echo !== 0 && h.hold !== 65_535) {
+      const hold = h.hold / 10
+      this.rtt = Math.max(((stampAt(now) - h.echo) | 0) / 10 - hold, 0)
+      c.trips.add(now, this.rtt)
+      const sent = c.timeOf(h.tick)
+      this.inputs.echoed(now, h.echo, sent - hold, sent)
+    }
+    let before = c.tick
+    // A server omits the snapshots after an empty one that would be empty too.
+    if (h.seq === c.next) before = Math.max(before, h.tick - this.interval)
+    c.snapshot(now, h.tick, before)
+    if (h.tick <= before) return
+    this.#renderer.snapshot(now, c, before)
+    c.next = h.rows + h.events.length === 0 ? h.seq + 1 : 0
+  }
+
+  /** For how many ticks states are needed for renders. */
+  get span(): number {
+    return Math.ceil(this.clock.ticks(maxDelay))
+  }
+
+  /** Returns the tick to render at now, with fractions; undefined before the second snapshot. */
+  advance(now: number): number | undefined {
+    if (this.#renderer.delay.count === 0) return undefined
+    this.#renderer.advance(now, this.clock)
+    return this.inputs.shownTick
+  }
+
+  /** Describes the connection. */
+  get link(): { readonly rtt: number; readonly jitter: number; readonly delay: number; readonly lead: number } {
+    return {
+      rtt: this.clock.trips.least,
+      jitter: this.clock.jitter,
+      delay: this.#renderer.delay.value,
+      lead: this.inputs.lead.value,
+    }
+  }
+}
