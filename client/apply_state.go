@@ -195,17 +195,19 @@ func (r *Replica) findBaselines(h wire.StateHeader) bool {
 		}
 		tick := h.Tick - d.baseline.Age
 		base := d.entity.states.find(tick)
-		if d.base = int8(base); base < 0 {
+		if base < 0 {
 			return false
 		}
+		d.base = int8(base)
 		copy(r.values(i), d.entity.states.values(base, n))
 		if d.baseline.Gap == 0 {
 			continue
 		}
 		older := d.entity.states.find(tick - d.baseline.Gap)
-		if d.older = int8(older); older < 0 {
+		if older < 0 {
 			return false
 		}
+		d.older = int8(older)
 		if n > 0 {
 			sum += d.entity.states.values(older, n)[0]
 		}

@@ -119,13 +119,13 @@ func (r *Replica) checkAnswer(record wire.Record) error {
 
 // planLive sets whether the tenant of c will be live.
 func (r *Replica) planLive(c *plannedCell, live bool) {
-	if c.live != live {
-		if c.live = live; live {
-			r.planned++
-		} else {
-			r.planned--
-		}
+	switch {
+	case live && !c.live:
+		r.planned++
+	case !live && c.live:
+		r.planned--
 	}
+	c.live = live
 }
 
 // planOf returns the planned cell of slot, valid until the next call. The cell holds

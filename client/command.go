@@ -113,11 +113,11 @@ func (s *Session) sendCommand(m wire.Command, wishes []uint32, answer *schema.Me
 		return nil, err
 	}
 	if wire.IsProvisional(m.Target) {
-		real := s.Real(m.Target)
-		if real == 0 {
+		entity := s.Real(m.Target)
+		if entity == 0 {
 			return nil, fmt.Errorf("client: target %v of command %q is %v: command the entity after the answer", m.Target, m.Name, s.Resolve(m.Target))
 		}
-		m.Target = real
+		m.Target = entity
 	}
 	s.command++
 	s.commands++

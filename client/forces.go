@@ -246,7 +246,8 @@ func (f *forces) prune(oldest uint32) {
 		if n > 0 {
 			e.versions = slices.Delete(e.versions, 0, n)
 		}
-		if e.used = len(e.versions) > 0; e.used {
+		e.used = len(e.versions) > 0
+		if e.used {
 			kept = append(kept, slot)
 		} else {
 			e.versions = nil
@@ -282,7 +283,8 @@ func (f *forces) drop(v *version) {
 		return
 	}
 	l := f.leaders[v.leader]
-	if l.versions--; l.versions == 0 {
+	l.versions--
+	if l.versions == 0 {
 		delete(f.leaders, v.leader)
 		f.size -= bytesOfLeader
 	}

@@ -89,7 +89,8 @@ func (s *history) add(tick, blendFrom uint32, values []uint32, span uint32) int 
 	switch {
 	case ticks[i] < s.floor && ticks[i]+span < tick:
 	case len(ticks) < wire.MaxStates:
-		if i = len(ticks); i == int(s.room) {
+		i = len(ticks)
+		if i == int(s.room) {
 			s.grow(len(values))
 		}
 		s.count++

@@ -67,7 +67,8 @@ func capacity[T any](list []T) int {
 
 // charge takes bytes from what the message being checked may still allocate.
 func (r *Replica) charge(bytes int) error {
-	if r.bytesLeft -= bytes; r.bytesLeft < 0 {
+	r.bytesLeft -= bytes
+	if r.bytesLeft < 0 {
 		return &LimitError{"MaxBytes", r.limits.bytes}
 	}
 	return nil

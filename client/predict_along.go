@@ -195,7 +195,8 @@ func (g *group) take(handles []bulk.Handle) {
 		}
 		c := g.find(g.taken, h)
 		if c == nil {
-			if c = g.prepare(h); c == nil {
+			c = g.prepare(h)
+			if c == nil {
 				continue
 			}
 			fresh++
@@ -234,7 +235,8 @@ func (g *group) prepare(h bulk.Handle) *companion {
 	}
 	last := len(g.spare) - 1
 	c := g.spare[last]
-	if c.handle = e.handle; g.entity(c) == nil {
+	c.handle = e.handle
+	if g.entity(c) == nil {
 		return nil
 	}
 	g.spare = g.spare[:last]

@@ -139,7 +139,8 @@ func (p *prediction) sync() {
 		case !p.running:
 			p.start(e, tick)
 		case tick > p.confirmed:
-			if p.revise(tick - 1); p.failed == nil {
+			p.revise(tick - 1)
+			if p.failed == nil {
 				p.confirm(e, tick)
 			}
 		default:

@@ -52,8 +52,8 @@ func (s *Session) Real(h bulk.Handle) bulk.Handle {
 	if !wire.IsProvisional(h) {
 		return h
 	}
-	real, _ := s.wishes.resolve(h)
-	return real
+	entity, _ := s.wishes.resolve(h)
+	return entity
 }
 
 // Provisional returns a new name for an entity that is about to be asked for; see
@@ -181,7 +181,8 @@ func (w *wishes) reject(doomed func(*wish) bool) {
 		if x.state < granted && doomed(x) {
 			w.answer(i, 0)
 		}
-		if settled = settled && x.state >= granted; settled {
+		settled = settled && x.state >= granted
+		if settled {
 			w.answered = i + 1
 		}
 	}
@@ -236,8 +237,8 @@ func (w *wishes) forward(m *schema.Message, body *schema.Payload, indexes []uint
 		case !wire.IsProvisional(h) || index >= w.next():
 			err = fmt.Errorf("client: %v is no handle of this client: take one by Provisional", h)
 		case x == nil || x.state >= granted:
-			real, _ := w.resolve(h)
-			return real
+			entity, _ := w.resolve(h)
+			return entity
 		case !may(index, x):
 			err = fmt.Errorf("client: %v belongs to another command or input, or to an older one than the last: take another by Provisional", h)
 		case !slices.Contains(indexes, index):

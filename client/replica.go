@@ -139,10 +139,12 @@ func (r *Replica) simulate(tickHz int) (err error) {
 	own := *r.layout
 	r.layout = &own
 	r.bodies, err = newBodies(own.schema, tickHz, r.budget)
-	if own.bodies = r.bodies; err == nil {
-		r.bodies.stats = r.stats.Motion
+	if err != nil {
+		return err
 	}
-	return err
+	own.bodies = r.bodies
+	r.bodies.stats = r.stats.Motion
+	return nil
 }
 
 // ApplyStructure applies the body of a Structure message whole or not at all, then
@@ -173,11 +175,11 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 // entity's; see Session.Provisional.
 func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 	if wire.IsProvisional(h) {
-		real, v := r.wishes.resolve(h)
-		if real == 0 {
+		entity, v := r.wishes.resolve(h)
+		if entity == 0 {
 			return nil, v
 		}
-		h = real
+		h = entity
 	}
 	if !r.issues(h) {
 		return nil, wire.Stale

@@ -104,7 +104,8 @@ func (s *Session) join(m *wire.Welcome, l *layout) error {
 	}
 	s.layout, s.outdated = l, false
 	m.SchemaText = "" // the layout has it
-	if s.commands = m.Commands; m.Resumed == 1 {
+	s.commands = m.Commands
+	if m.Resumed == 1 {
 		s.wishes.resumed(m.Commands, m.Tick)
 		s.inputs.reconnected()
 		s.renderer.resumed = true

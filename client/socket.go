@@ -83,7 +83,8 @@ func dial(ctx context.Context, c Config, t *tls.Config) (dialled, error) {
 	if err != nil {
 		return dialled{}, err
 	}
-	if t = t.Clone(); t.ServerName == "" { // another address may have another name
+	t = t.Clone()
+	if t.ServerName == "" { // another address may have another name
 		t.ServerName = host
 	}
 	r := race[dialled]{

@@ -184,7 +184,8 @@ func (b *bodies) sweepStates() {
 		return
 	}
 	for range min(sparePerSweep+len(b.numbered)/8, len(b.numbered)) {
-		if b.sweep++; b.sweep >= len(b.numbered) {
+		b.sweep++
+		if b.sweep >= len(b.numbered) {
 			b.sweep = 0
 		}
 		if t := b.numbered[b.sweep]; t != nil && !t.fresh && !t.lost && t.states != nil && b.now-t.last >= b.keep {
