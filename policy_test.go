@@ -74,7 +74,9 @@ internal/quicserve  replication/wire server/session internal/atomicfile internal
 internal/admin      internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram x/time zap
 client/ts/bundle    esbuild
-client              bulk field world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema
+client/internal/work   replication/wire
+client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion
+client              bulk client/internal/bodies client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       internal/atomicfile loadtest/bot

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -52,7 +53,7 @@ type decodedRow struct {
 
 // applyState is Applier.ApplyState, and returns the header too.
 func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error) {
-	r.budget.spend(datagramTime)
+	r.budget.Spend(datagramTime)
 	h, err := wire.ParseStateHeader(datagram, &r.reader)
 	if err != nil {
 		return h, Unreadable, err
@@ -109,7 +110,7 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 // readHeaders reads the slots and the baselines of the rows.
 func (r *Replica) readHeaders(h wire.StateHeader) error {
 	r.rows = r.rows[:0]
-	r.budget.spend(rowTime * h.Rows)
+	r.budget.Spend(rowTime * h.Rows)
 	if h.Rows == 0 {
 		return nil
 	}
@@ -143,7 +144,7 @@ func (r *Replica) readHeaders(h wire.StateHeader) error {
 func (r *Replica) checkExact(readable bool) error {
 	for i := range r.rows {
 		if d := &r.rows[i]; readable && d.exact.Form != wire.Ordinary {
-			if err := r.bodies.checkBody(uint32(d.entity.kind), d.entity.mask); err != nil {
+			if err := r.bodies.CheckBody(uint32(d.entity.kind), d.entity.mask); err != nil {
 				return err
 			}
 		}
@@ -313,7 +314,7 @@ func (r *Replica) finishRow(d *decodedRow, err error, values []uint32) error {
 	if err != nil || d.exact.Form == wire.Ordinary {
 		return err
 	}
-	d.body, err = r.bodies.readBody(&r.reader, d.exact.Form, uint32(d.entity.kind), d.entity.mask, values)
+	d.body, err = r.bodies.ReadBody(&r.reader, d.exact.Form, uint32(d.entity.kind), d.entity.mask, values)
 	return err
 }
 
@@ -349,14 +350,14 @@ func (r *Replica) publish(h wire.StateHeader) {
 		r.stats.Rows++
 		d.newest = true
 		if r.bodies != nil {
-			r.bodies.received(e, tick, d.exact.Form, &d.body, false)
+			r.bodies.Receive(bodies.Received{Handle: e.handle, Kind: uint32(e.kind), Index: e.index, Tick: tick, Form: d.exact.Form, Body: &d.body})
 		}
 	}
 	r.acks.add(h.Seq)
 	r.ackTicks[h.Seq%uint32(len(r.ackTicks))] = h.Tick
 	r.stats.Snapshots++
 	if r.bodies != nil {
-		r.bodies.applied(r, &h)
+		r.bodies.ApplySnapshot(&h)
 	}
 	r.wishes.applied(r.input, r.tick)
 	r.reportUpdates()

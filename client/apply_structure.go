@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -24,7 +25,7 @@ func (r *Replica) applyStructure(body []byte) error {
 	if err := r.checkRecords(message); err != nil {
 		return err
 	}
-	r.budget.spend(recordTime * message.Count)
+	r.budget.Spend(recordTime * message.Count)
 	r.structureTick += message.Ticks
 	for record := range message.Records() {
 		r.reportTexts(record)
@@ -121,7 +122,7 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 		e.index = uint32(len(r.entities))
 		r.entities = append(r.entities, e)
 		if r.bodies != nil {
-			r.bodies.entered()
+			r.bodies.AddEntity()
 		}
 		r.entityBytes += r.bytesOfNew()
 	}
@@ -135,7 +136,7 @@ func (r *Replica) enter(c *cell, record wire.Record, tick uint32) {
 	}
 	e.states.setList(row.list)
 	if r.bodies != nil {
-		r.bodies.received(e, tick, record.Exact.Form, &row.body, true)
+		r.bodies.Receive(bodies.Received{Handle: e.handle, Kind: uint32(e.kind), Index: e.index, Tick: tick, Form: record.Exact.Form, Body: &row.body, Enter: true})
 	}
 	r.setTexts(e, row.texts)
 	c.generation, c.state, c.entity = h.Generation(), wire.Live, e
@@ -150,7 +151,7 @@ func (r *Replica) drop(c *cell) {
 	r.entityBytes -= r.bytesOfNew() + c.entity.states.bytes()
 	r.dropTexts(c.entity)
 	if r.bodies != nil {
-		r.bodies.dropped(c.entity.index)
+		r.bodies.RemoveEntity(c.entity.index)
 	}
 	last := len(r.entities) - 1
 	moved := r.entities[last]

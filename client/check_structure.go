@@ -59,7 +59,7 @@ func (r *Replica) checkRecord(record wire.Record) error {
 		return protocolError("%v, in a session that does not simulate", record)
 	}
 	if record.Op == wire.OpExtension { // nothing shows it before the next snapshot
-		return r.bodies.extend(r, record, r.checkTick)
+		return r.applyExtension(record)
 	}
 	if record.Op == wire.OpAnswer {
 		if err := r.checkAnswer(record); err != nil || h == 0 {
@@ -161,11 +161,11 @@ func (r *Replica) readEnter(record wire.Record) error {
 		if uint32(x.Back) >= r.checkTick {
 			return protocolError("an exact state of %d ticks before tick %d", x.Back, r.checkTick)
 		}
-		if err := r.charge(r.bodies.bytesOfNew()); err != nil {
+		if err := r.charge(r.bodies.BytesOfNew()); err != nil {
 			return err
 		}
 		var err error
-		if e.body, err = r.bodies.readBody(&r.reader, x.Form, record.Kind, row.Mask, row.Values); err != nil {
+		if e.body, err = r.bodies.ReadBody(&r.reader, x.Form, record.Kind, row.Mask, row.Values); err != nil {
 			return err
 		}
 	}

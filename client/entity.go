@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world/motion"
 )
@@ -48,9 +49,10 @@ func (e *Entity) Is(kind schema.DefinedKind) bool { return e != nil && e.KindNam
 // "health{Points=3} name{Text="Ada"}".
 func (e *Entity) Format() string {
 	s, values := e.layout.schema, e.states.current()
-	if b := e.layout.bodies; b.of(e) != nil {
+	if e.isComputed() {
+		b := e.layout.bodies
 		values = slices.Clone(values)
-		copy(values[b.offset:], e.current(b.part))
+		copy(values[b.Offset():], e.current(b.Component()))
 	}
 	var texts []string
 	if s.TextMask() != 0 {
@@ -74,13 +76,13 @@ type Component[T any] struct {
 	schema *schema.Schema                      // of the caller
 	number int                                 // in it
 	texts  bool                                // it has text fields
-	body   *bodyFields                         // nil: it is not the body, or has other types
+	body   *bodies.Fields                      // nil: it is not the body, or has other types
 	jumps  func(from, to T, ticks uint32) bool // nil: never
 }
 
 // Body reads where entities are, and how they move. Config.Schema need not declare it. It reads
 // nothing if that declares the component with another struct.
-var Body = Component[schema.Body]{schema: bodyForm, body: ownBody}
+var Body = Component[schema.Body]{schema: bodyForm, body: bodies.OwnFields}
 
 // bodyForm is a schema of the body alone.
 var bodyForm = schema.NewWithBody()
@@ -107,7 +109,7 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
 	first, end := s.TextFieldsOf(n)
-	return Component[T]{schema: s, number: n, texts: first < end, body: bodyFieldsOf(name, spec.Type)}, nil
+	return Component[T]{schema: s, number: n, texts: first < end, body: bodies.FieldsOf(name, spec.Type)}, nil
 }
 
 // Get returns the newest state of the component of e, and false if e lacks it or is
@@ -120,7 +122,7 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 		return v, false
 	}
 	restore(e, n, e.values(n, int(e.states.newest)), &v)
-	if b := e.layout.bodies; b != nil && n == b.part {
+	if e.isBody(n) {
 		if s, _, ok := e.Exact(); ok {
 			c.setBody(e, &s, &v)
 		}
@@ -133,11 +135,11 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 // schema.Body to what that quantises to.
 func (c *Component[T]) setBody(e *Entity, s *motion.State, v *T) {
 	if c.body != nil {
-		c.body.set(unsafe.Pointer(v), s)
+		c.body.SetBody(unsafe.Pointer(v), s)
 		return
 	}
 	b := e.layout.bodies
-	restore(e, b.part, b.quantise(s), v)
+	restore(e, b.Component(), b.Quantise(s), v)
 }
 
 // numberIn returns the component's number in the schema of e, or -1 if e lacks it or is

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/work"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -142,18 +143,11 @@ func Recorrect[State any](p *Prediction[State]) {
 }
 
 // ComputedTick returns the tick that exact bodies were computed up to.
-func (r *Replica) ComputedTick() uint32 { return r.bodies.now }
+func (r *Replica) ComputedTick() uint32 { return r.bodies.Now() }
 
 // StateLists returns how many bodies have lists of their past states, and how many lists are
 // spare.
-func (r *Replica) StateLists() (used, spare int) {
-	for _, t := range r.bodies.numbered {
-		if t != nil && t.states != nil {
-			used++
-		}
-	}
-	return used, len(r.bodies.lists)
-}
+func (r *Replica) StateLists() (used, spare int) { return r.bodies.StateLists() }
 
 // Allowance is the time to allow for delays that vary.
 type Allowance struct{ allowance }
@@ -177,10 +171,10 @@ type FrameTypes struct{ frameTypes }
 func (f *FrameTypes) Wake(p []byte) bool { return f.wake(p) }
 
 // Debt returns the work of the session that time has not paid for.
-func Debt(s *Session) time.Duration { return s.budget.debt }
+func Debt(s *Session) time.Duration { return s.budget.Debt() }
 
 // MaxWork is the work that a server may cause at once.
-const MaxWork = maxWork
+const MaxWork = work.Max
 
 // WaitingBodies returns how many bodies wait for a snapshot.
-func WaitingBodies(s *Session) int { return len(s.replica.bodies.waiting) }
+func WaitingBodies(s *Session) int { return s.replica.bodies.Waiting() }

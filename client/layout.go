@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -20,7 +21,7 @@ type layout struct {
 	declared *schema.Schema     // the caller's, nil if it has none
 	numbers  []int              // components of declared by their number there: the number in schema
 	body     int                // number of the component that Body reads, -1 if there is none
-	bodies   *bodies            // the replica's, nil unless it computes bodies
+	bodies   *bodies.Bodies     // the replica's, nil unless it computes bodies
 }
 
 // newLayout returns the layout of rows that c reads, for a caller that declares

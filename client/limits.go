@@ -57,7 +57,14 @@ func (e *LimitError) Unwrap() error { return &wire.Error{Code: wire.TooMuch, Det
 // entities with their states, datagrams that wait for structure, and scratch.
 func (r *Replica) Bytes() int {
 	return r.cells.bytes() + r.entityBytes + len(r.held)*wire.MaxDatagram +
-		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.enters) + capacity(r.plan) + r.bodies.bytes()
+		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.enters) + capacity(r.plan) + r.bytesOfBodies()
+}
+
+func (r *Replica) bytesOfBodies() int {
+	if r.bodies == nil {
+		return 0
+	}
+	return r.bodies.Bytes()
 }
 
 func capacity[T any](list []T) int {
@@ -81,14 +88,14 @@ func (r *Replica) checkGrowth() error {
 	r.bytesLeft = r.limits.bytes - r.Bytes()
 	growth := maxGrowth(values)
 	if r.bodies != nil {
-		growth += r.bodies.bytesOfNew()
+		growth += r.bodies.BytesOfNew()
 	}
 	if len(r.rows)*growth <= r.bytesLeft {
 		return nil
 	}
 	for i := range r.rows {
-		if d := &r.rows[i]; d.exact.Form != wire.Ordinary && r.bodies.of(d.entity) == nil {
-			r.bytesLeft -= r.bodies.bytesOfNew()
+		if d := &r.rows[i]; d.exact.Form != wire.Ordinary && !r.bodies.Computes(d.entity.index) {
+			r.bytesLeft -= r.bodies.BytesOfNew()
 		}
 		if err := r.charge(r.rows[i].entity.states.growth(values)); err != nil {
 			return err

@@ -43,7 +43,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
 	e.layout.schema.Blend(n, e.states.owned, a, b, ratio, &v)
-	if b := e.layout.bodies; b != nil && n == b.part {
+	if e.isBody(n) {
 		c.computed(e, m, &v)
 	}
 	c.setTexts(e, n, &v)
@@ -52,11 +52,10 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 
 // computed sets the body in v to where e is at m, if the client computes it.
 func (c *Component[T]) computed(e *Entity, m Moment, v *T) {
-	t := e.layout.bodies.of(e)
-	if t == nil {
+	s, from, to, ok := e.layout.bodies.At(e.index, m.Tick, m.maxExtrapolate)
+	if !ok {
 		return
 	}
-	s, from, to := e.layout.bodies.between(t, m)
 	if c.jumps != nil {
 		a, b := *v, *v
 		c.setBody(e, &from, &a)

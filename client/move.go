@@ -22,7 +22,7 @@ func (s *Session) move(m *wire.Welcome) error {
 	case (m.SchemaText == "") != (m.Schema == s.layout.hash):
 		return protocolError("a move to schema %016x from %016x, with a schema text of %d bytes", m.Schema, s.layout.hash, len(m.SchemaText))
 	}
-	s.budget.spend(roomTime + schemaTime*len(m.SchemaText))
+	s.budget.Spend(roomTime + schemaTime*len(m.SchemaText))
 	l := s.layout
 	if m.SchemaText != "" {
 		var err error

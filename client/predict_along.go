@@ -358,7 +358,7 @@ func (p *prediction) known(e *Entity) uint32 {
 func (p *prediction) factOf(e *Entity) uint32 {
 	r := p.session.replica
 	until := r.knownUntil(e, p.session.resendTicks())
-	if r.bodies.of(e) == nil && until == r.tick {
+	if !e.isComputed() && until == r.tick {
 		return max(e.states.tick, r.before)
 	}
 	return until
@@ -483,19 +483,19 @@ const leavingTime = 12 * blendHalfLife
 // show writes what Component.At returns of e to a slot.
 func (s *subject) show(e *Entity, m Moment, slot int) {
 	from, to, ratio := e.states.at(m)
-	bodies := e.layout.bodies
 	for i := range s.parts {
 		c := &s.parts[i]
 		e.layout.schema.Blend(c.server, e.Owned(), e.values(c.server, from), e.values(c.server, to), ratio, c.at[slot])
-		t := bodies.of(e)
-		if t == nil || c.server != bodies.part {
+		if !e.isBody(c.server) {
 			continue
 		}
-		state, _, _ := bodies.between(t, m)
-		if c.body != nil {
-			c.body.set(c.pointer(slot), &state)
-		} else {
-			e.layout.schema.Restore(c.server, bodies.quantise(&state), c.at[slot])
+		state, _, _, ok := e.layout.bodies.At(e.index, m.Tick, m.maxExtrapolate)
+		switch {
+		case !ok:
+		case c.body != nil:
+			c.body.SetBody(c.pointer(slot), &state)
+		default:
+			e.layout.schema.Restore(c.server, e.layout.bodies.Quantise(&state), c.at[slot])
 		}
 	}
 }

@@ -216,9 +216,9 @@ func (p *prediction) resize(tickHz int) {
 		for _, c := range g.spare { // all
 			c.makeStates(slots)
 		}
-		p.session.budget.spend(slotTime * slots * len(g.spare))
+		p.session.budget.Spend(slotTime * slots * len(g.spare))
 	}
-	p.session.budget.spend(slotTime * slots)
+	p.session.budget.Spend(slotTime * slots)
 }
 
 func (p *prediction) slotOf(tick uint32) int { return ringSlot + int(tick%p.window) }
@@ -387,7 +387,7 @@ func (s *Session) resendTicks() uint32 {
 // after which the server sends the row again. Of an exact body a row is sent only after a
 // disturbance, and a complete snapshot says that there was none.
 func (r *Replica) knownUntil(e *Entity, resend uint32) uint32 {
-	if r.bodies.of(e) != nil {
+	if e.isComputed() {
 		_, tick, _ := e.Exact()
 		return max(tick, e.states.tick)
 	}

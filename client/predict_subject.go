@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -55,8 +56,8 @@ type part struct {
 	spans  []schema.Span
 	first  int // its numbers in an offset
 	count  int
-	server int         // its number in the schema of the entity
-	body   *bodyFields // nil: it is not the body
+	server int            // its number in the schema of the entity
+	body   *bodies.Fields // nil: it is not the body
 }
 
 // in returns the component of the state at v, as a pointer.
@@ -73,7 +74,7 @@ func (s *subject) setParts(parts []part) {
 		c := &parts[i]
 		first, end := declared.TextFieldsOf(c.number)
 		c.texts, c.spans, c.first = first < end, declared.Spans(c.number), numbers
-		c.body = bodyFieldsOf(declared.Component(c.number).Name, declared.Component(c.number).Type)
+		c.body = bodies.FieldsOf(declared.Component(c.number).Name, declared.Component(c.number).Type)
 		for _, span := range c.spans {
 			c.count += span.Count
 		}
@@ -103,7 +104,7 @@ func (s *subject) restore(e *Entity, slot int) {
 		c := &s.parts[i]
 		e.layout.schema.Adopt(c.server, e.current(c.server), c.at[slot])
 		if body, _, ok := e.Exact(); ok && c.body != nil {
-			c.body.set(c.pointer(slot), &body)
+			c.body.SetBody(c.pointer(slot), &body)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func (s *subject) equals(e *Entity, slot int) bool {
 		if !slices.Equal(got, want) {
 			return false
 		}
-		if body, _, ok := e.Exact(); ok && c.body != nil && !c.body.equal(c.pointer(slot), &body) {
+		if body, _, ok := e.Exact(); ok && c.body != nil && !c.body.HasBody(c.pointer(slot), &body) {
 			return false
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/client/internal/work"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
@@ -68,8 +70,8 @@ type Replica struct {
 	span          uint32     // ticks of states kept for Component.At
 	shown         uint32     // tick of the newest Render
 	held          []heldDatagram
-	bodies        *bodies // nil unless the session simulates
-	budget        *budget // the Session's
+	bodies        *bodies.Bodies // nil unless the session simulates
+	budget        *work.Budget   // the Session's
 
 	// Scratch for the State datagram being applied.
 	reader     bitio.Reader
@@ -115,7 +117,7 @@ type ReplicaStats struct {
 }
 
 func newReplica(l *layout, floor, ceiling, maxSlots uint32, most limits, o Observer) *Replica {
-	return &Replica{wishes: &wishes{}, budget: &budget{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
+	return &Replica{wishes: &wishes{}, budget: &work.Budget{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of
@@ -138,27 +140,25 @@ func (a *Applier) Simulate(tickHz int) error { return a.simulate(tickHz) }
 func (r *Replica) simulate(tickHz int) (err error) {
 	own := *r.layout
 	r.layout = &own
-	r.bodies, err = newBodies(own.schema, tickHz, r.budget)
-	if err != nil {
-		return err
-	}
-	own.bodies = r.bodies
-	r.bodies.stats = r.stats.Motion
-	return nil
+	own.bodies, err = bodies.New(bodies.Config{
+		Schema: own.schema, TickHz: tickHz, Keep: maxDelay + maxDelay/2, Replica: simulatedReplica{r}, Budget: r.budget, Stats: bodies.Stats(r.stats.Motion),
+	})
+	r.bodies = own.bodies
+	return err
 }
 
 // ApplyStructure applies the body of a Structure message whole or not at all, then
 // the datagrams that waited for it. An error is the server's fault and final: the
 // stream is reliable, so nothing that follows could be right.
 func (a *Applier) ApplyStructure(body []byte) error {
-	*a.budget = budget{}
+	*a.budget = work.Budget{}
 	return a.applyStructure(body)
 }
 
 // ApplyState applies a State datagram whole or not at all. It returns an error for
 // bytes that are no State datagram, and otherwise what became of it.
 func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
-	*a.budget = budget{} // a Replica without a Session has no clock
+	*a.budget = work.Budget{} // a Replica without a Session has no clock
 	_, outcome, err := a.applyState(datagram)
 	return outcome, err
 }
@@ -261,8 +261,7 @@ func (r *Replica) Ack() wire.Ack {
 func (r *Replica) Stats() ReplicaStats {
 	n := r.stats
 	if r.bodies != nil {
-		n.Motion = r.bodies.stats
-		n.Motion.Clean = r.bodies.count
+		n.Motion = MotionStats(r.bodies.Stats())
 	}
 	return n
 }

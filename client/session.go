@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/work"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -87,7 +88,7 @@ type Session struct {
 	wishes      wishes
 	await       func(context.Context) error // passed to futures
 	inputs      inputs
-	budget      budget        // of the work that the server causes
+	budget      work.Budget   // of the work that the server causes
 	inputAt     time.Duration // of the newest Input
 	owes        bool          // a snapshot has arrived since
 	owesSince   time.Duration // when the oldest of them arrived
@@ -172,7 +173,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 	for {
 		kind, body, ok, err := s.frames.Next()
 		if err == nil && ok {
-			err = cmp.Or(s.message(kind, body), s.budget.check())
+			err = cmp.Or(s.message(kind, body), s.budget.Check())
 		}
 		if err != nil {
 			s.err = err
@@ -191,7 +192,7 @@ func (s *Session) ReceiveStream(p []byte) error {
 // with them. The prediction is compared once, with the newest state: a server that sends many
 // causes no more steps.
 func (s *Session) receive(in Arrivals, now time.Duration) (fresh int, err error) {
-	s.budget.pay(now)
+	s.budget.Pay(now)
 	fresh, err = s.receiveAll(in)
 	s.syncPrediction()
 	return fresh, err
@@ -323,7 +324,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		return Unreadable, nil // overtook the Welcome; the server will send it again
 	}
 	if !s.busy {
-		s.budget.pay(now)
+		s.budget.Pay(now)
 	}
 	copies := s.replica.stats.Duplicates
 	h, outcome, err := s.replica.applyState(d)
@@ -342,7 +343,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	s.checkFaults()
 	s.checkBodies(now)
 	s.syncPrediction()
-	return outcome, s.budget.check()
+	return outcome, s.budget.Check()
 }
 
 // stampAt returns now as a stamp, never 0, which means none.
@@ -370,7 +371,7 @@ const (
 // not be computed in time.
 func (s *Session) checkBodies(now time.Duration) {
 	b := s.replica.bodies
-	if b == nil || now < s.resyncAt || !b.needsResync() {
+	if b == nil || now < s.resyncAt || !b.TakeResync() {
 		return
 	}
 	if now-s.resyncAt > resyncsWithin-resyncEvery {

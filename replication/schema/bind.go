@@ -43,10 +43,8 @@ func fieldOf(line string) string {
 // *BindError and s is unchanged. Everything else in s keeps its type, which is none in a parsed
 // schema. Other kinds and motion are not compared. declared is unchanged.
 func (s *Schema) Bind(declared *Schema) error {
-	for _, compare := range []func(*Schema) error{s.compareComponents, s.compareInput, s.compareCommands, s.compareEvents, s.compareKinds} {
-		if err := compare(declared); err != nil {
-			return err
-		}
+	if err := s.Compare(declared); err != nil {
+		return err
 	}
 	s.bindComponents(declared)
 	bindMessage(s.input, declared.input)
@@ -59,6 +57,16 @@ func (s *Schema) Bind(declared *Schema) error {
 		to, _ := s.EventByName(declared.events[i].Name)
 		bindMessage(s.events[to].Message, declared.events[i].Message)
 		s.bindEvent(to, s.events[to].Message.Type)
+	}
+	return nil
+}
+
+// Compare returns the error that Bind would return, and binds nothing.
+func (s *Schema) Compare(declared *Schema) error {
+	for _, compare := range []func(*Schema) error{s.compareComponents, s.compareInput, s.compareCommands, s.compareEvents, s.compareKinds} {
+		if err := compare(declared); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -5,6 +5,12 @@ import "math"
 // Vec3 is a point, direction or velocity in metres and seconds; Y is up.
 type Vec3 struct{ X, Y, Z float32 }
 
+// VecOf returns the vector of three coordinates, as schemas and messages have them.
+func VecOf(a [3]float32) Vec3 { return Vec3{a[0], a[1], a[2]} }
+
+// Array returns the coordinates of v.
+func (v Vec3) Array() [3]float32 { return [3]float32{v.X, v.Y, v.Z} }
+
 // Add returns v + o.
 func (v Vec3) Add(o Vec3) Vec3 { return Vec3{v.X + o.X, v.Y + o.Y, v.Z + o.Z} }
 

@@ -1,4 +1,4 @@
-// The work that a server may cause: as client/budget.go.
+// The work that a server may cause: as client/internal/work.
 
 import { Code, WireError } from './codes.ts'
 

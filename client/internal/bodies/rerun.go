@@ -1,13 +1,13 @@
-package client
+package bodies
 
-// catchUp computes the bodies whose states are of earlier ticks up to now, by the effects of
+// catchUpLate computes the bodies whose states are of earlier ticks up to now, by the effects of
 // those ticks. Nothing else changes in ticks computed before. It returns false if that takes
 // too long.
-func (b *bodies) catchUp() bool {
+func (b *Bodies) catchUpLate() bool {
 	b.redone = b.redone[:0]
 	for _, t := range b.waiting {
-		if t.fresh && t.at <= b.now {
-			t.late = true
+		if t.state == trackGiven && t.at <= b.now {
+			t.state = trackLate
 			b.redone = append(b.redone, t)
 		}
 	}
@@ -15,7 +15,7 @@ func (b *bodies) catchUp() bool {
 	if len(b.redone) == 0 {
 		return true
 	}
-	if !b.computeAgain() {
+	if !b.simulateLate() {
 		return false
 	}
 	b.dropComputed()
@@ -24,7 +24,7 @@ func (b *bodies) catchUp() bool {
 
 // replaceLate brings the effects whose records arrived after the ticks that they are about
 // were computed up to now.
-func (b *bodies) replaceLate() {
+func (b *Bodies) replaceLate() {
 	for _, slot := range b.effects.due {
 		e, late := &b.effects.slots[slot], false
 		for i := range e.versions {
@@ -34,54 +34,54 @@ func (b *bodies) replaceLate() {
 		}
 		if late {
 			b.sim.EndEffect(slot, false)
-			b.install(b.sim, slot, b.now)
+			b.installEffect(b.sim, slot, b.now)
 		}
 	}
 }
 
-// computeAgain computes b.redone up to now and puts them into sim.
-func (b *bodies) computeAgain() bool {
+// simulateLate computes b.redone up to now and puts them into sim.
+func (b *Bodies) simulateLate() bool {
 	from := b.now
 	for _, t := range b.redone {
 		from = min(from, t.at)
 	}
 	if from < b.now {
-		b.again.Reset(uint64(from))
+		b.rerun.Reset(uint64(from))
 		for _, slot := range b.effects.used {
-			b.install(b.again, slot, from)
+			b.installEffect(b.rerun, slot, from)
 		}
 	}
 	for tick := from; tick < b.now; tick++ {
-		if b.budget.overdrawn() {
+		if b.budget.Overdrawn() {
 			return false
 		}
-		b.putAgain(tick)
-		if !b.apply(b.again, b.effects.used, tick+1) || !b.tick(b.again, len(b.redone)+2*b.effects.versions) {
+		b.placeLate(tick)
+		if !b.applyVersions(b.rerun, b.effects.used, tick+1) || !b.stepSim(b.rerun, len(b.redone)+2*b.effects.versions) {
 			return false
 		}
-		_, awake := b.again.Len()
+		_, awake := b.rerun.Len()
 		b.stats.Rerun += uint64(awake)
-		b.again.Changed(b.rewrite)
+		b.rerun.Changed(b.writeNew)
 	}
 	for _, t := range b.redone {
 		state := t.given
 		if t.at < b.now {
-			state, _ = b.again.State(t.number)
+			state, _ = b.rerun.State(t.number)
 		} else {
-			b.start(t)
+			b.startFromGiven(t)
 		}
-		t.fresh, t.late = false, false
+		t.state = trackComputed
 		b.sim.Put(t.number, t.kind, state)
 	}
 	return true
 }
 
-// putAgain puts the bodies that begin at a tick, and those that effects follow.
-func (b *bodies) putAgain(tick uint32) {
+// placeLate puts the bodies that begin at a tick, and those that effects follow.
+func (b *Bodies) placeLate(tick uint32) {
 	for _, t := range b.redone {
 		if t.at == tick {
-			b.start(t)
-			b.again.Put(t.number, t.kind, t.given)
+			b.startFromGiven(t)
+			b.rerun.Put(t.number, t.kind, t.given)
 		}
 	}
 	for _, slot := range b.effects.used {
@@ -90,18 +90,18 @@ func (b *bodies) putAgain(tick uint32) {
 			if n >= uint32(len(b.numbered)) || b.numbered[n] == nil {
 				continue
 			}
-			if t := b.numbered[n]; !t.late || t.at > tick {
-				b.again.Put(n, t.kind, b.state(t, tick))
+			if t := b.numbered[n]; t.state != trackLate || t.at > tick {
+				b.rerun.Put(n, t.kind, b.stateAfter(t, tick))
 			}
 		}
 	}
 }
 
-// start forgets the states of a body after the one that was given.
-func (b *bodies) start(t *track) {
-	b.sync(t)
-	if !t.begins() {
-		b.remember(t)
-		t.record(t.at, t.given)
+// startFromGiven forgets the states of a body after the one that was given.
+func (b *Bodies) startFromGiven(t *track) {
+	b.syncTrack(t)
+	if !t.holdsOnlyGiven() {
+		b.takeList(t)
+		t.recordState(t.at, t.given)
 	}
 }

@@ -1,4 +1,4 @@
-package client
+package bodies
 
 import (
 	"unsafe"
@@ -22,11 +22,21 @@ type track struct {
 	handle bulk.Handle
 	at     uint32       // tick of given
 	given  motion.State // newest that the server sent
-	fresh  bool         // the body has not been computed from given yet
-	ghost  bool         // the entity has gone, but an effect still follows it in ticks to compute
-	lost   bool         // the body is not computed: the client was out of time
-	late   bool         // the body is being computed from at to now
+	state  trackState
 }
+
+// trackState is how far a body has been computed.
+type trackState uint8
+
+const (
+	trackComputed trackState = iota // up to now
+	trackGiven                      // not at all yet from the given state
+	trackLate                       // the given state is of an earlier tick, and is being computed up to now
+	trackLost                       // not at all: the client was out of time
+)
+
+// waits reports whether the body is still to be computed from its given state.
+func (t *track) waits() bool { return t.state == trackGiven || t.state == trackLate }
 
 const (
 	bytesOfTrack = int(unsafe.Sizeof(track{}))
@@ -35,27 +45,27 @@ const (
 	bytesOfLog   = bytesOfState + 3*4 // of a body in motion.Changes
 )
 
-// begin forgets all states but one.
-func (t *track) begin(tick uint32, s motion.State) {
+// restartAt forgets all states but one.
+func (t *track) restartAt(tick uint32, s motion.State) {
 	t.first, t.last, t.base = tick, tick, s
 	if t.states != nil {
 		t.states[int(tick)%len(t.states)] = s
 	}
 }
 
-// begins reports whether the state that the server sent is the first one known.
-func (t *track) begins() bool { return t.states == nil && t.last == t.at && t.base == t.given }
+// holdsOnlyGiven reports whether the state that the server sent is the first one known.
+func (t *track) holdsOnlyGiven() bool { return t.states == nil && t.last == t.at && t.base == t.given }
 
-// state returns the state recorded for a tick; before the first one known, that.
-func (t *track) state(tick uint32) motion.State {
+// stateAfter returns the state after tick, or the earliest known one if tick precedes it.
+func (t *track) stateAfter(tick uint32) motion.State {
 	if t.states == nil {
 		return t.base
 	}
 	return t.states[int(min(max(tick, t.first), t.last))%len(t.states)]
 }
 
-// record sets the state after a tick and forgets later ones. The track has a list.
-func (t *track) record(tick uint32, s motion.State) {
+// recordState sets the state after a tick and forgets later ones. The track has a list.
+func (t *track) recordState(tick uint32, s motion.State) {
 	keep := uint32(len(t.states))
 	if tick == t.last+1 {
 		t.states[tick&(keep-1)], t.last = s, tick
@@ -65,7 +75,7 @@ func (t *track) record(tick uint32, s motion.State) {
 		return
 	}
 	if tick <= t.first {
-		t.begin(tick, s)
+		t.restartAt(tick, s)
 		return
 	}
 	t.last = min(t.last, tick-1)
@@ -83,18 +93,17 @@ func (t *track) record(tick uint32, s motion.State) {
 	}
 }
 
-// changesNow returns the changes of the tick now, of which there are none yet if it has just
-// begun. They are written tick by tick, and recorded in a body's list when somebody asks for
-// its states: of most clients' bodies nobody does, and a list for each would cost cache misses
-// in every tick.
-func (b *bodies) changesNow() *motion.Changes {
+// changesNow returns the current tick's changes, empty if it has just begun. Changes are copied
+// into a body's own list only when its states are read: most never are, and writing every list
+// in each tick would miss the cache.
+func (b *Bodies) changesNow() *motion.Changes {
 	c := &b.changes[b.now%b.keep]
 	if c.Tick() == uint64(b.now) {
 		return c
 	}
 	for _, number := range c.Asleep() {
 		if t := b.numbered[number]; t != nil {
-			b.sync(t) // c has its state of all ticks since
+			b.syncTrack(t) // c has its state of all ticks since
 		}
 	}
 	c.Reset(uint64(b.now))
@@ -102,8 +111,8 @@ func (b *bodies) changesNow() *motion.Changes {
 	return c
 }
 
-// log keeps what was computed for the tick now.
-func (b *bodies) log() {
+// logChanges keeps what was computed for the tick now.
+func (b *Bodies) logChanges() {
 	c := b.changesNow()
 	b.sim.CopyChanges(c)
 	for _, number := range c.Asleep() {
@@ -111,8 +120,8 @@ func (b *bodies) log() {
 	}
 }
 
-// sync records the changes of a body since the last sync.
-func (b *bodies) sync(t *track) {
+// syncTrack records the changes of a body since the last sync.
+func (b *Bodies) syncTrack(t *track) {
 	if t.synced >= b.logged {
 		return
 	}
@@ -127,27 +136,27 @@ func (b *bodies) sync(t *track) {
 		switch {
 		case !ok || c.Tick() != uint64(tick): // asleep
 		case tick == oldest && tick > next:
-			t.begin(tick, s) // before, it was awake in ticks that are not kept
+			t.restartAt(tick, s) // before, it was awake in ticks that are not kept
 		default:
-			b.remember(t)
-			t.record(tick, s)
+			b.takeList(t)
+			t.recordState(tick, s)
 		}
 	}
 }
 
-// state returns the state of a body after a tick.
-func (b *bodies) state(t *track, tick uint32) motion.State {
-	if tick == b.now && !t.fresh && !t.lost {
+// stateAfter returns the state of a body after a tick.
+func (b *Bodies) stateAfter(t *track, tick uint32) motion.State {
+	if tick == b.now && t.state == trackComputed {
 		if s, ok := b.sim.State(t.number); ok {
 			return s
 		}
 	}
-	b.sync(t)
-	return t.state(tick)
+	b.syncTrack(t)
+	return t.stateAfter(tick)
 }
 
-// remember gives a track a list of states.
-func (b *bodies) remember(t *track) {
+// takeList gives a track a list of states.
+func (b *Bodies) takeList(t *track) {
 	if t.states != nil {
 		return
 	}
@@ -160,8 +169,8 @@ func (b *bodies) remember(t *track) {
 	t.states[t.last%b.keep] = t.base
 }
 
-// forgetStates takes the list from a track, which keeps its last state.
-func (b *bodies) forgetStates(t *track) {
+// returnList takes the list from a track, which keeps its last state.
+func (b *Bodies) returnList(t *track) {
 	if t.states == nil {
 		return
 	}
@@ -179,7 +188,7 @@ const sparePerSweep = 16
 
 // sweepStates takes the lists of bodies that have slept for as long as states are kept. It
 // examines an eighth of the tracks.
-func (b *bodies) sweepStates() {
+func (b *Bodies) sweepStates() {
 	if b.listed == 0 {
 		return
 	}
@@ -188,8 +197,8 @@ func (b *bodies) sweepStates() {
 		if b.sweep >= len(b.numbered) {
 			b.sweep = 0
 		}
-		if t := b.numbered[b.sweep]; t != nil && !t.fresh && !t.lost && t.states != nil && b.now-t.last >= b.keep {
-			b.forgetStates(t)
+		if t := b.numbered[b.sweep]; t != nil && t.state == trackComputed && t.states != nil && b.now-t.last >= b.keep {
+			b.returnList(t)
 		}
 	}
 }

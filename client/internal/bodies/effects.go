@@ -1,4 +1,4 @@
-package client
+package bodies
 
 import (
 	"slices"
@@ -14,11 +14,11 @@ import (
 // after they moved: exact states may be that old, and so may lag compensation look back.
 const keptTicks = wire.MaxBack + 1
 
-// forces holds the effects that a session was sent, as of now and of the last keptTicks.
-type forces struct {
+// effects holds the effects that a session was sent, as of now and of the last keptTicks.
+type effects struct {
 	programs [wire.MaxPrograms]program
 	replaced []program // that versions still have
-	slots    []force   // by slot
+	slots    []effect  // by slot
 	used     []uint32  // slots with versions
 	due      []uint32  // slots with versions that bodies have not been computed with
 	versions int       // in all slots
@@ -37,10 +37,10 @@ type program struct {
 	bytes int
 }
 
-// force is the tenant of a slot.
-type force struct {
+// effect is the tenant of a slot.
+type effect struct {
 	generation uint32 // newest known
-	state      forceState
+	state      effectState
 	program    uint8
 	first      uint32 // of the newest record
 	last       uint32 // last tick, 0 for none
@@ -49,13 +49,13 @@ type force struct {
 	due        bool // in effects.due
 }
 
-type forceState uint8
+type effectState uint8
 
 const (
-	forceUnknown forceState = iota
-	forceKnown
-	forceEnded
-	forceLeft
+	effectUnknown effectState = iota
+	effectKnown
+	effectEnded
+	effectLeft
 )
 
 // version is an effect from a tick on.
@@ -83,15 +83,15 @@ const (
 )
 
 // bytes returns the memory of the effects.
-func (f *forces) bytes() int {
+func (f *effects) bytes() int {
 	return f.size + capacity(f.slots) + capacity(f.replaced) + capacity(f.used) + capacity(f.due)
 }
 
 // addProgram applies a Program record of a message of the given tick.
-func (f *forces) addProgram(p wire.Program, tick uint32) error {
+func (f *effects) addProgram(p wire.Program, tick uint32) error {
 	for _, slot := range f.used {
-		if e := &f.slots[slot]; e.state == forceKnown && e.program == p.Number && (e.last == 0 || e.last > tick) {
-			return protocolError("program %d is replaced while effect %d has it", p.Number, slot)
+		if e := &f.slots[slot]; e.state == effectKnown && e.program == p.Number && (e.last == 0 || e.last > tick) {
+			return badMessage("program %d is replaced while effect %d has it", p.Number, slot)
 		}
 	}
 	loaded, err := field.Load(p.Code)
@@ -100,33 +100,33 @@ func (f *forces) addProgram(p wire.Program, tick uint32) error {
 	}
 	at := &f.programs[p.Number]
 	if at.Program != nil {
-		f.replaced = append(f.replaced, *at) // until prune
+		f.replaced = append(f.replaced, *at) // until forgetBefore
 	}
 	*at = program{loaded, bytesOfProgram + bytesOfCode*len(p.Code)}
 	f.size += at.bytes
 	return nil
 }
 
-// add applies an EffectAdded record of a message of the given tick.
-func (f *forces) add(r *wire.EffectAdded, tick uint32) error {
+// addEffect applies an EffectAdded record of a message of the given tick.
+func (f *effects) addEffect(r *wire.EffectAdded, tick uint32) error {
 	born, first, last, err := r.Ticks(tick)
 	if err != nil {
 		return err
 	}
 	slot, generation := r.Effect.Index(), r.Effect.Generation()
 	if n := int(slot) + 1 - len(f.slots); n > 0 {
-		f.slots = append(f.slots, make([]force, n)...)
+		f.slots = append(f.slots, make([]effect, n)...)
 	}
 	e := &f.slots[slot]
 	switch {
-	case generation < e.generation, generation == e.generation && e.state != forceLeft:
-		return protocolError("effect %v is added, %v was before it", r.Effect, bulk.NewHandle(slot, e.generation))
+	case generation < e.generation, generation == e.generation && e.state != effectLeft:
+		return badMessage("effect %v is added, %v was before it", r.Effect, bulk.NewHandle(slot, e.generation))
 	case first < e.first:
-		return protocolError("effect %v acts from tick %d on, its slot changed in tick %d", r.Effect, first, e.first)
+		return badMessage("effect %v acts from tick %d on, its slot changed in tick %d", r.Effect, first, e.first)
 	}
 	p := f.programs[r.Program].Program
 	if p == nil {
-		return protocolError("effect %v has program %d, which is not known", r.Effect, r.Program)
+		return badMessage("effect %v has program %d, which is not known", r.Effect, r.Program)
 	}
 	params, err := paramsOf(p, r.Params)
 	if err != nil {
@@ -140,18 +140,18 @@ func (f *forces) add(r *wire.EffectAdded, tick uint32) error {
 	if err := v.source.Path.Check(); err != nil {
 		return wire.Malformed(err)
 	}
-	e.generation, e.state, e.program, e.last = generation, forceKnown, r.Program, last
-	f.append(slot, v)
+	e.generation, e.state, e.program, e.last = generation, effectKnown, r.Program, last
+	f.appendVersion(slot, v)
 	return nil
 }
 
-// change applies an EffectChanged record of a message of the given tick.
-func (f *forces) change(r *wire.EffectChanged, tick uint32) error {
+// changeEffect applies an EffectChanged record of a message of the given tick.
+func (f *effects) changeEffect(r *wire.EffectChanged, tick uint32) error {
 	first, err := r.FirstTick(tick)
 	if err != nil {
 		return err
 	}
-	e, err := f.find(r.Effect, first)
+	e, err := f.findEffect(r.Effect, first)
 	if err != nil {
 		return err
 	}
@@ -168,47 +168,47 @@ func (f *forces) change(r *wire.EffectChanged, tick uint32) error {
 			return wire.Malformed(err)
 		}
 	}
-	f.append(r.Effect.Index(), v)
+	f.appendVersion(r.Effect.Index(), v)
 	return nil
 }
 
-// end applies an EffectEnded or EffectLeft record of a message of the given tick.
-func (f *forces) end(r *wire.EffectEnded, tick uint32) error {
+// endEffect applies an EffectEnded or EffectLeft record of a message of the given tick.
+func (f *effects) endEffect(r *wire.EffectEnded, tick uint32) error {
 	first, err := r.FirstTick(tick)
 	if err != nil {
 		return err
 	}
-	e, err := f.find(r.Effect, first)
+	e, err := f.findEffect(r.Effect, first)
 	if err != nil {
 		return err
 	}
-	e.state = forceEnded
+	e.state = effectEnded
 	if r.Left {
-		e.state = forceLeft
+		e.state = effectLeft
 	}
-	f.append(r.Effect.Index(), version{from: first, gone: true, wakesOld: !r.Left, source: motion.Source{Leader: noNumber}})
+	f.appendVersion(r.Effect.Index(), version{from: first, gone: true, wakesOld: !r.Left, source: motion.Source{Leader: noNumber}})
 	return nil
 }
 
-// find returns the effect that a record changes from tick first on.
-func (f *forces) find(h bulk.Handle, first uint32) (*force, error) {
+// findEffect returns the effect that a record changes from tick first on.
+func (f *effects) findEffect(h bulk.Handle, first uint32) (*effect, error) {
 	slot := h.Index()
-	if int(slot) >= len(f.slots) || f.slots[slot].generation != h.Generation() || f.slots[slot].state != forceKnown {
-		return nil, protocolError("a record of effect %v, which is not known", h)
+	if int(slot) >= len(f.slots) || f.slots[slot].generation != h.Generation() || f.slots[slot].state != effectKnown {
+		return nil, badMessage("a record of effect %v, which is not known", h)
 	}
 	e := &f.slots[slot]
 	if first < e.first || e.last != 0 && e.last < first || len(e.versions) == 0 {
-		return nil, protocolError("a record of effect %v from tick %d on; it changed in tick %d and acts to tick %d", h, first, e.first, e.last)
+		return nil, badMessage("a record of effect %v from tick %d on; it changed in tick %d and acts to tick %d", h, first, e.first, e.last)
 	}
 	return e, nil
 }
 
-// append adds the newest version of the effect on a slot.
-func (f *forces) append(slot uint32, v version) {
+// appendVersion adds the newest version of the effect on a slot.
+func (f *effects) appendVersion(slot uint32, v version) {
 	e := &f.slots[slot]
 	e.first = v.from
 	e.versions = append(e.versions, v)
-	f.keep(&v)
+	f.countVersion(&v)
 	if !e.used {
 		e.used = true
 		f.used = append(f.used, slot)
@@ -219,8 +219,8 @@ func (f *forces) append(slot uint32, v version) {
 	}
 }
 
-// settle removes from f.due the slots without versions that bodies were not computed with.
-func (f *forces) settle() {
+// dropSettled removes from f.due the slots without versions that bodies were not computed with.
+func (f *effects) dropSettled() {
 	f.due = slices.DeleteFunc(f.due, func(slot uint32) bool {
 		e := &f.slots[slot]
 		e.due = len(e.versions) > 0 && !e.versions[len(e.versions)-1].applied
@@ -228,19 +228,19 @@ func (f *forces) settle() {
 	})
 }
 
-// prune forgets what no tick from oldest on needs.
-func (f *forces) prune(oldest uint32) {
+// forgetBefore forgets what no tick from oldest on needs.
+func (f *effects) forgetBefore(oldest uint32) {
 	kept := f.used[:0]
 	for _, slot := range f.used {
 		e := &f.slots[slot]
 		n := 0
 		for n+1 < len(e.versions) && e.versions[n+1].from <= oldest {
-			f.drop(&e.versions[n])
+			f.uncountVersion(&e.versions[n])
 			n++
 		}
 		if v := &e.versions[n]; n+1 == len(e.versions) && v.applied &&
 			(v.gone && v.from <= oldest || v.source.Last != 0 && v.source.Last < uint64(oldest)) {
-			f.drop(v)
+			f.uncountVersion(v)
 			n++
 		}
 		if n > 0 {
@@ -257,8 +257,8 @@ func (f *forces) prune(oldest uint32) {
 	f.forgetReplaced()
 }
 
-// keep counts a version, and drop stops counting it.
-func (f *forces) keep(v *version) {
+// countVersion counts a version, and uncountVersion stops counting it.
+func (f *effects) countVersion(v *version) {
 	f.versions++
 	f.size += v.bytes()
 	if !v.follows() {
@@ -276,7 +276,7 @@ func (f *forces) keep(v *version) {
 	l.versions++
 }
 
-func (f *forces) drop(v *version) {
+func (f *effects) uncountVersion(v *version) {
 	f.versions--
 	f.size -= v.bytes()
 	if !v.follows() {
@@ -291,7 +291,7 @@ func (f *forces) drop(v *version) {
 }
 
 // forgetReplaced forgets the replaced programs that no version has.
-func (f *forces) forgetReplaced() {
+func (f *effects) forgetReplaced() {
 	if len(f.replaced) == 0 {
 		return
 	}
@@ -316,8 +316,8 @@ func (v *version) follows() bool { return !v.gone && v.source.Path.Form == motio
 // bytes returns the memory of a version, with some of the list's spare capacity.
 func (v *version) bytes() int { return 2*bytesOfVersion + bytesOfVector*len(v.source.Params) }
 
-// after returns the version that is there after a tick, or nil.
-func (e *force) after(tick uint32) *version {
+// versionAfter returns the version that is there after a tick, or nil.
+func (e *effect) versionAfter(tick uint32) *version {
 	for i := len(e.versions) - 1; i >= 0; i-- {
 		v := &e.versions[i]
 		if v.from > tick {
@@ -345,7 +345,7 @@ func paramsOf(p *field.Program, numbers wire.Floats) ([]field.Vec4, error) {
 		case numbers.Len() == 0:
 			params[i] = d.Default
 		case at+n > numbers.Len():
-			return nil, protocolError("%d numbers for the parameters of a program with %d", numbers.Len(), len(declared))
+			return nil, badMessage("%d numbers for the parameters of a program with %d", numbers.Len(), len(declared))
 		case d.Scalar:
 			x := numbers.At(at)
 			params[i] = field.Vec4{x, x, x, x}
@@ -357,16 +357,19 @@ func paramsOf(p *field.Program, numbers wire.Floats) ([]field.Vec4, error) {
 		at += n
 	}
 	if numbers.Len() != 0 && numbers.Len() != at || numbers.Len() != 0 && !p.Allows(params) {
-		return nil, protocolError("%d numbers that do not fit a program with %d parameters", numbers.Len(), len(declared))
+		return nil, badMessage("%d numbers that do not fit a program with %d parameters", numbers.Len(), len(declared))
 	}
 	return params, nil
 }
 
 func pathOf(p *wire.Path) motion.Path {
 	return motion.Path{
-		Form: motion.PathForm(p.Form), Center: vec(p.Center), Velocity: vec(p.Velocity),
-		AxisU: vec(p.Axes[0]), AxisV: vec(p.Axes[1]), Phase: p.Phase, Rate: p.Rate,
+		Form: motion.PathForm(p.Form), Center: motion.VecOf(p.Center), Velocity: motion.VecOf(p.Velocity),
+		AxisU: motion.VecOf(p.Axes[0]), AxisV: motion.VecOf(p.Axes[1]), Phase: p.Phase, Rate: p.Rate,
 	}
 }
 
-func vec(v [3]float32) motion.Vec3 { return motion.Vec3{X: v[0], Y: v[1], Z: v[2]} }
+func capacity[T any](list []T) int {
+	var element T
+	return cap(list) * int(unsafe.Sizeof(element))
+}

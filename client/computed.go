@@ -1,0 +1,99 @@
+package client
+
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world/motion"
+)
+
+// MotionStats counts what a client with Config.Simulate computed.
+type MotionStats struct {
+	Clean    int    // bodies in view that are computed now
+	Owed     uint64 // exact states received in rows
+	Steps    uint64 // body-ticks computed, of bodies that were awake
+	Rerun    uint64 // of these, past ticks: of bodies whose states were older than the others
+	Audited  uint64 // audits that could be checked
+	Faults   uint64 // of these, those that failed
+	Behind   uint64 // snapshots for which there was no time to compute up to their tick
+	Overruns uint64 // times that computing took too long and waited for a Resync
+}
+
+// simulatedReplica shows computed bodies their replica.
+type simulatedReplica struct{ *Replica }
+
+// IndexOf implements bodies.Replica.
+func (r simulatedReplica) IndexOf(h bulk.Handle) (index uint32, inView bool) {
+	e := r.Entity(h)
+	if e == nil {
+		return 0, false
+	}
+	return e.index, true
+}
+
+// WillBeInView implements bodies.Replica.
+func (r simulatedReplica) WillBeInView(h bulk.Handle) bool {
+	if h.Index() >= r.maxSlots || r.cells.peek(h.Index()) == nil {
+		return false
+	}
+	c := r.planOf(h.Index())
+	return c.live && c.generation == h.Generation()
+}
+
+// AppendAudited implements bodies.Replica.
+func (r simulatedReplica) AppendAudited(dst []bodies.Audited, seq uint32) []bodies.Audited {
+	for _, e := range r.entities {
+		if wire.Audited(e.handle, seq) {
+			dst = append(dst, bodies.Audited{Index: e.index, Tick: e.states.tick})
+		}
+	}
+	return dst
+}
+
+// Diverged implements bodies.Replica.
+func (r simulatedReplica) Diverged(tick uint32, entities []bulk.Handle) {
+	if f := r.observer.Diverge; f != nil {
+		f(tick, entities)
+	}
+}
+
+// applyExtension applies an Extension record of the message being checked: nothing shows it
+// before the next snapshot.
+func (r *Replica) applyExtension(record wire.Record) error {
+	before := r.bodies.Bytes()
+	if err := r.bodies.ApplyExtension(record, r.checkTick); err != nil {
+		return err
+	}
+	return r.charge(r.bodies.Bytes() - before)
+}
+
+// isComputed reports whether the client computes the body of e.
+func (e *Entity) isComputed() bool {
+	return e.layout.bodies != nil && e.layout.bodies.Computes(e.index)
+}
+
+// Exact returns the newest state of e's body that the client computed or received, and the
+// tick after which the server's body had it, to the bit. It returns false for entities of
+// which the server sends ordinary rows, and without Config.Simulate.
+func (e *Entity) Exact() (s motion.State, tick uint32, ok bool) {
+	if e.layout.bodies == nil {
+		return s, 0, false
+	}
+	return e.layout.bodies.Newest(e.index)
+}
+
+// isBody reports whether component n of e is the body and may be computed.
+func (e *Entity) isBody(n int) bool {
+	return e.layout.bodies != nil && n == e.layout.bodies.Component()
+}
+
+// current returns the newest values of component n of e: computed ones, valid until the next
+// call, if it is the body of an exact entity.
+func (e *Entity) current(n int) []uint32 {
+	if e.isBody(n) {
+		if s, _, ok := e.Exact(); ok {
+			return e.layout.bodies.Quantise(&s)
+		}
+	}
+	return e.values(n, int(e.states.newest))
+}

@@ -1,0 +1,109 @@
+package bodies
+
+import (
+	"math"
+
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world/motion"
+)
+
+// ReadBody reads the exact part that follows a row. values are the row's; kind and mask are
+// its entity's.
+func (b *Bodies) ReadBody(r *bitio.Reader, form wire.Form, kind, mask uint32, values []uint32) (s wire.BodyState, err error) {
+	if err := b.CheckBody(kind, mask); err != nil {
+		return s, err
+	}
+	grid := b.grid(values)
+	s = wire.ReadBody(r, form, &grid, b.restTicks)
+	return s, wire.Malformed(r.Err())
+}
+
+// CheckBody checks that entities of a kind can have exact states.
+func (b *Bodies) CheckBody(kind, mask uint32) error {
+	if mask>>b.part&1 == 0 {
+		return badMessage("an exact state of an entity without a body")
+	}
+	if _, ok := b.kinds[kind]; !ok {
+		return badMessage("an exact state of kind %d, which has no body", kind)
+	}
+	return nil
+}
+
+// grid returns the numbers that the body in the values of a row stands for.
+func (b *Bodies) grid(values []uint32) (g wire.Grid) {
+	b.form.Restore(0, values[b.offset:b.offset+len(b.values)], &b.quantised)
+	copy(g[:3], b.quantised.Position[:])
+	copy(g[3:], b.quantised.Velocity[:])
+	return g
+}
+
+// Computes reports whether an entity's body is computed, or will be once the server has sent
+// its state again.
+func (b *Bodies) Computes(index uint32) bool { return b.trackAt(index) != nil }
+
+func (b *Bodies) trackAt(index uint32) *track {
+	if int(index) >= len(b.tracks) {
+		return nil
+	}
+	return b.tracks[index]
+}
+
+// Newest returns the newest state of an entity's body that was computed or received, and its
+// tick. It returns false for ordinary entities, and for bodies that stand still because the
+// client was out of time.
+func (b *Bodies) Newest(index uint32) (s motion.State, tick uint32, ok bool) {
+	t := b.trackAt(index)
+	switch {
+	case t == nil || t.state == trackLost:
+		return s, 0, false
+	case t.waits():
+		return t.given, t.at, true
+	}
+	return b.stateAfter(t, b.now), b.now, true
+}
+
+// At returns the state of an entity's body at a moment in ticks, extrapolated by at most so many
+// ticks, and the states of the ticks next to it. It returns false for ordinary entities.
+func (b *Bodies) At(index uint32, moment, maxExtrapolate float64) (s, from, to motion.State, ok bool) {
+	t := b.trackAt(index)
+	if t == nil {
+		return s, from, to, false
+	}
+	b.syncTrack(t)
+	now := b.now
+	if t.waits() {
+		now = max(now, t.last)
+	}
+	tick := uint32(min(max(moment, 0), math.MaxUint32-1))
+	from = t.stateAfter(min(tick, now))
+	if tick < now {
+		to = t.stateAfter(tick + 1)
+		return mix(&from, &to, float32(moment-float64(tick))), from, to, true
+	}
+	before := t.stateAfter(now - min(now, 1))
+	return mix(&before, &from, float32(1+min(moment-float64(now), maxExtrapolate))), from, from, true
+}
+
+func mix(a, b *motion.State, share float32) motion.State {
+	return motion.State{
+		Position: a.Position.Add(b.Position.Sub(a.Position).Scale(share)),
+		Velocity: a.Velocity.Add(b.Velocity.Sub(a.Velocity).Scale(share)),
+	}
+}
+
+// Quantise returns the values of a body in a row, valid until the next call.
+func (b *Bodies) Quantise(s *motion.State) []uint32 {
+	b.quantised = schema.Body{Position: s.Position.Array(), Velocity: s.Velocity.Array()}
+	b.form.Quantise(0, &b.quantised, b.values[:])
+	return b.values[:]
+}
+
+func bodyOf(s motion.State) wire.BodyState {
+	return wire.BodyState{Position: s.Position.Array(), Velocity: s.Velocity.Array(), Awake: s.Awake, Rest: s.Rest}
+}
+
+func stateOf(s *wire.BodyState) motion.State {
+	return motion.State{Position: motion.VecOf(s.Position), Velocity: motion.VecOf(s.Velocity), Awake: s.Awake, Rest: s.Rest}
+}

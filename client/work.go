@@ -1,0 +1,11 @@
+package client
+
+// Estimated times of the work that a server causes, in ns; see work.Budget.
+const (
+	datagramTime = 500
+	rowTime      = 60
+	recordTime   = 1000
+	roomTime     = 50_000 // of a Welcome that moves the session, and
+	schemaTime   = 100    // for each byte of its schema
+	slotTime     = 200    // of a slot in the rings of a prediction
+)
