@@ -33,8 +33,8 @@ func register[T any](tb testing.TB, w *world.World, name string) *world.Componen
 	return c
 }
 
-func newFive(tb testing.TB, max int, body *world.BodyDef) fiveComponents {
-	w, err := world.New(world.Config{MaxEntities: max})
+func newFive(tb testing.TB, maxEntities int, body *world.BodyDef) fiveComponents {
+	w, err := world.New(world.Config{MaxEntities: maxEntities})
 	require.NoError(tb, err)
 	f := fiveComponents{
 		World: w, position: register[position](tb, w, "position"), motion: register[motion](tb, w, "motion"),

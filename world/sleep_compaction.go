@@ -103,11 +103,11 @@ func (c *compaction) awakeRange(from, limit int) (first, end int) {
 		return 0, 0
 	}
 	first = int(row)
-	clear, ok := c.inPlace.NextClear(row, row+uint32(limit))
+	asleep, ok := c.inPlace.NextClear(row, row+uint32(limit))
 	if !ok {
 		return first, first + limit
 	}
-	return first, int(clear)
+	return first, int(asleep)
 }
 
 // awakeEnd returns a row above all awake ones, given the number of rows.

@@ -220,7 +220,7 @@ func (a *assembler) begin(lanes []int) {
 	a.JMP(operand.LabelRef("selected"))
 
 	a.Label("clip")
-	any := a.newZero()
+	covered := a.newZero()
 	a.each(func(i int) {
 		inside := a.load(a.spare(1, i))
 		for lane := range 3 {
@@ -235,9 +235,9 @@ func (a *assembler) begin(lanes []int) {
 			}
 		}
 		a.VMOVUPS(inside, a.spare(0, i))
-		a.VORPS(inside, any, any)
+		a.VORPS(inside, covered, covered)
 	})
-	a.VTESTPS(any, any)
+	a.VTESTPS(covered, covered)
 	a.JEQ(operand.LabelRef("outside"))
 	a.Label("selected")
 	for _, lane := range lanes {
@@ -261,17 +261,17 @@ func (a *assembler) spare(plane, i int) operand.Mem {
 
 // end replaces NaN by +0. In a masked call it stores the selected points' output.
 func (a *assembler) end(lanes []int) {
-	any := a.newZero()
+	covered := a.newZero()
 	for _, lane := range lanes {
 		p := a.GP64()
 		a.MOVQ(a.frame(frameOut+8*lane), p)
 		for i := 0; i < a.blockVectors(); i += 2 {
 			v := a.load(operand.Mem{Base: p, Disp: i * a.vectorBytes()})
 			a.VCMPPS(operand.U8(isUnordered), operand.Mem{Base: p, Disp: (i + 1) * a.vectorBytes()}, v, v)
-			a.VORPS(v, any, any)
+			a.VORPS(v, covered, covered)
 		}
 	}
-	a.VTESTPS(any, any)
+	a.VTESTPS(covered, covered)
 	a.JNE(operand.LabelRef("nan"))
 	a.Label("numbers")
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))

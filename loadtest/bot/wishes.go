@@ -67,11 +67,11 @@ func (b *bot) checkWishes() {
 	for _, all := range c.launches {
 		for i := range all {
 			w := &all[i]
-			real := b.client.Real(w.handle)
-			if w.real != 0 && real != w.real {
-				b.oracle.confuse(real, 0, "B12: %v stands for it after %v", w.handle, w.real)
+			entity := b.client.Real(w.handle)
+			if w.real != 0 && entity != w.real {
+				b.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			}
-			w.real = real
+			w.real = entity
 			if w.real != 0 {
 				b.checkMissile(w)
 			}
@@ -79,9 +79,9 @@ func (b *bot) checkWishes() {
 	}
 	for i := range c.wishes {
 		w := &c.wishes[i]
-		if real := b.client.Real(w.handle); real != w.real {
-			b.oracle.confuse(real, 0, "B12: %v stands for it after %v", w.handle, w.real)
-			w.real = real
+		if entity := b.client.Real(w.handle); entity != w.real {
+			b.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
+			w.real = entity
 		}
 		if v := b.client.Resolve(w.handle); w.real == 0 && v != wire.Stale {
 			b.oracle.confuse(0, 0, "B12: %v was rejected and is %v", w.handle, v)
@@ -128,8 +128,8 @@ func (b *bot) missileEntered(e *client.Entity, name string) {
 		return
 	}
 	for _, w := range b.wishesOf(serial) {
-		if real := b.client.Real(w.handle); real != e.Handle() {
-			b.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its wish %v stands for %v", serial, w.handle, real)
+		if entity := b.client.Real(w.handle); entity != e.Handle() {
+			b.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its wish %v stands for %v", serial, w.handle, entity)
 		}
 	}
 }

@@ -15,7 +15,7 @@
 //
 //	[Rig.Step] ─► server tick ◄── link ──► client.Client ◄─ frame, at the client's rate
 //
-// # What is real
+// # Real and simulated parts
 //
 // The server is the one that [server.Listen] starts, without its sockets; clients are
 // *[client.Client], and the code of a game cannot tell. Reconnecting, grace periods and

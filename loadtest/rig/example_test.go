@@ -90,7 +90,7 @@ func ExampleSearch() {
 			Rig: r,
 			Actions: map[string]func(*rig.Client, int){
 				"blow": func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}); blown++ },
-				"walk": func(c *rig.Client, any int) { _, _ = c.SetInputValue(walk{float32(any%17 - 8)}) },
+				"walk": func(c *rig.Client, number int) { _, _ = c.SetInputValue(walk{float32(number%17 - 8)}) },
 			},
 			Check: func() error {
 				if blown > 0 && len(r.Clients()) == 2 {

@@ -177,7 +177,7 @@ func TestSearchShrinks(t *testing.T) {
 			Rig: r,
 			Actions: map[string]func(*rig.Client, int){
 				"blow":  func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}) },
-				"prime": func(_ *rig.Client, any int) { primed = primed || any%4 == 0 },
+				"prime": func(_ *rig.Client, number int) { primed = primed || number%4 == 0 },
 				"fire":  func(*rig.Client, int) { fired = fired || primed },
 			},
 			Check: func() error {

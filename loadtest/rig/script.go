@@ -20,9 +20,9 @@ type Game struct {
 	Rig *Rig
 	// Join connects a client; nil calls Rig.Join.
 	Join func(name string) (*Client, error)
-	// Actions are what a client of the game can do, by names without spaces. any is random,
+	// Actions are what a client of the game can do, by names without spaces. number is random,
 	// 0 to 65,535. Besides them scripts join, leave, break connections and change links.
-	Actions map[string]func(c *Client, any int)
+	Actions map[string]func(c *Client, number int)
 	// Check returns what is wrong. It is called after each tick.
 	Check func() error
 }
@@ -223,8 +223,8 @@ func (g *Game) do(a Action) error {
 
 // RandomLink returns the link of a random number: up to 30 % loss, 200 ms of delay and 100 ms of
 // jitter.
-func RandomLink(any int) Link {
-	r := rand.New(rand.NewPCG(uint64(any), 2))
+func RandomLink(number int) Link {
+	r := rand.New(rand.NewPCG(uint64(number), 2))
 	ms := func(most int) time.Duration { return time.Duration(r.IntN(most+1)) * time.Millisecond }
 	return Link{Delay: ms(200), Jitter: ms(100), Loss: 0.3 * r.Float64(), Duplicate: 0.2 * r.Float64(), Reorder: 0.3 * r.Float64()}
 }

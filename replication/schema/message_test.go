@@ -106,7 +106,7 @@ func TestMessageGolden(t *testing.T) {
 func TestMessageHandles(t *testing.T) {
 	s := declared(t)
 	made := bulk.NewHandle(wire.MaxSlots+9, 2)
-	real := bulk.NewHandle(7, 5)
+	issued := bulk.NewHandle(7, 5)
 	at, _ := s.CommandByName("buy")
 	args, answer := s.Command(at).Args, s.Command(at).Answer
 
@@ -140,7 +140,7 @@ func TestMessageHandles(t *testing.T) {
 		byServer, byClient bool
 	}{
 		{0, true, true},
-		{real, true, true},
+		{issued, true, true},
 		{bulk.NewHandle(7, 2), false, true},
 		{made, false, true},
 		{bulk.NewHandle(wire.MaxSlots, 3), false, false},

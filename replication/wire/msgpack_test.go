@@ -21,11 +21,11 @@ func TestCheckMsgpackAccepts(t *testing.T) {
 	} {
 		require.NoError(t, wire.CheckMsgpack(b), name)
 	}
-	any, err := msgpack.Marshal(map[string]any{"a": []any{1, -1, 2.5, nil, true, "x", []byte{1}, map[string]int64{"b": 1 << 40}}})
+	value, err := msgpack.Marshal(map[string]any{"a": []any{1, -1, 2.5, nil, true, "x", []byte{1}, map[string]int64{"b": 1 << 40}}})
 	require.NoError(t, err)
-	require.NoError(t, wire.CheckMsgpack(any))
-	for n := range len(any) {
-		require.ErrorIs(t, wire.CheckMsgpack(any[:n]), &wire.Error{Code: wire.BadMessage}, "cut at %d", n)
+	require.NoError(t, wire.CheckMsgpack(value))
+	for n := range len(value) {
+		require.ErrorIs(t, wire.CheckMsgpack(value[:n]), &wire.Error{Code: wire.BadMessage}, "cut at %d", n)
 	}
 }
 

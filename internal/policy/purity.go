@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// wallClock: the methods of time.Time that lead to what the wall clock says, which
+// somebody may set while the program runs. All else in time compares what time.Now
+// returns by the clock that nobody sets.
+var wallClock = []string{"UTC", "Local", "Unix", "UnixMilli", "UnixMicro", "UnixNano", "GobEncode", "MarshalBinary", "MarshalJSON", "MarshalText"}
+
+// checkPure looks for clocks, global randomness and sockets in pure packages,
+// whatever name they were imported under, called or only mentioned.
+func (r *Rules) checkPure(t *tree) (complaints []string) {
+	for _, p := range t.packages {
+		if !slices.Contains(r.Pure, p.dir) {
+			continue
+		}
+		for _, f := range p.files {
+			complaints = append(complaints, r.impurities(f)...)
+		}
+	}
+	return complaints
+}
+
+func (r *Rules) impurities(f file) (complaints []string) {
+	complain := func(at token.Pos, what string) {
+		complaints = append(complaints, fmt.Sprintf("%s: %s: it is an argument here", f.fset.Position(at), what))
+	}
+	imported := map[string]string{} // name in this file -> import path
+	for _, spec := range f.ast.Imports {
+		target := unquote(spec)
+		names, watched := r.Banned[target]
+		if !watched {
+			continue
+		}
+		name := path.Base(strings.TrimSuffix(target, "/v2"))
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if names == nil || name == "." {
+			complain(spec.Pos(), "import of "+strconv.Quote(target))
+			continue
+		}
+		imported[name] = target
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		// An identifier with an object is a local of that name, not the import.
+		x, ok := selector.X.(*ast.Ident)
+		if !ok || x.Obj != nil || imported[x.Name] == "" {
+			return true
+		}
+		if target := imported[x.Name]; isBanned(r.Banned[target], selector.Sel.Name) {
+			complain(selector.Pos(), target+"."+selector.Sel.Name)
+		}
+		return true
+	})
+	return complaints
+}
+
+func isBanned(rule []string, name string) bool {
+	if strings.HasPrefix(rule[0], "!") {
+		return !slices.Contains(rule, "!"+name)
+	}
+	return slices.Contains(rule, name)
+}
+
+// checkWallClocks finds uses of the wall clock.
+func (r *Rules) checkWallClocks(t *tree) (complaints []string) {
+	for _, p := range t.packages {
+		if !slices.Contains(r.OnTime, p.dir) {
+			continue
+		}
+		for _, f := range p.files {
+			if slices.Contains(r.WallClocks, f.path) {
+				continue
+			}
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				selector, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				x, of := selector.X.(*ast.Ident)
+				stripped := selector.Sel.Name == "Round" && len(call.Args) == 1 && isZero(call.Args[0]) // t.Round(0)
+				if stripped || slices.Contains(wallClock, selector.Sel.Name) && !(of && x.Name == "time") {
+					complaints = append(complaints, fmt.Sprintf("%s: %s: the wall clock may be set at any time", f.fset.Position(call.Pos()), selector.Sel.Name))
+				}
+				return true
+			})
+		}
+	}
+	return complaints
+}
+
+func isZero(e ast.Expr) bool {
+	literal, ok := e.(*ast.BasicLit)
+	return ok && literal.Value == "0"
+}

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// checkDocs wants a package comment in one file of each package at least.
+func checkDocs(t *tree) (complaints []string) {
+	for _, p := range t.packages {
+		if !slices.ContainsFunc(p.files, func(f file) bool { return f.ast.Doc != nil && f.ast.Doc.Text() != "" }) {
+			complaints = append(complaints, p.dir+": no package comment")
+		}
+	}
+	return complaints
+}
+
+// names that say nothing about what is inside.
+var emptyNames = []string{"common", "helper", "helpers", "misc", "util", "utils"}
+
+// checkNames refuses packages that are named for nothing in particular.
+func checkNames(t *tree) (complaints []string) {
+	for _, p := range t.packages {
+		names := append(strings.Split(p.dir, "/"), p.files[0].ast.Name.Name)
+		if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(emptyNames, n) }) {
+			complaints = append(complaints, p.dir+": name it for what it does")
+		}
+	}
+	return complaints
+}
+
+// checkUnsafe wants no exported function or method of a package that others can import
+// to take or return an unsafe.Pointer.
+func checkUnsafe(t *tree) (complaints []string) {
+	for _, p := range t.packages {
+		if slices.Contains(strings.Split(p.dir, "/"), "internal") {
+			continue
+		}
+		for _, f := range p.files {
+			for _, d := range f.ast.Decls {
+				fn, ok := d.(*ast.FuncDecl)
+				if !ok || !fn.Name.IsExported() {
+					continue
+				}
+				ast.Inspect(fn.Type, func(n ast.Node) bool {
+					if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Pointer" && types.ExprString(s.X) == "unsafe" {
+						complaints = append(complaints, fmt.Sprintf("%s: %s takes or returns an unsafe.Pointer", f.path, fn.Name.Name))
+					}
+					return true
+				})
+			}
+		}
+	}
+	return complaints
+}
