@@ -160,7 +160,7 @@ export class Prediction<S extends Struct, I extends Struct> implements Predictor
    * component, or there is an error.
    */
   get state(): S | undefined {
-    return this.#running ? this.#withTexts(copyOf(this.#at(this.#newest))) : undefined
+    return this.#running ? this.#withTexts(copyOf(this.at(this.#newest))) : undefined
   }
 
   /**
@@ -287,7 +287,8 @@ export class Prediction<S extends Struct, I extends Struct> implements Predictor
 
   // The engine.
 
-  #at(tick: number): S {
+  /** @internal Returns the state of a tick from the confirmed to the newest. */
+  at(tick: number): S {
     return this.#states[this.#slotOf(tick)]!
   }
 
@@ -392,7 +393,7 @@ export class Prediction<S extends Struct, I extends Struct> implements Predictor
     if (this.#paused) this.#resume(tick)
     if (!known) {
       this.#undoUnapplied(tick)
-      this.#states[this.#slotOf(tick)] = copyOf(this.#at(this.#newest))
+      this.#states[this.#slotOf(tick)] = copyOf(this.at(this.#newest))
     } else if (found === 'none') {
       if (this.#explained(e, tick)) this.#counts.missed++
       this.#counts.corrected++
@@ -463,7 +464,7 @@ export class Prediction<S extends Struct, I extends Struct> implements Predictor
   }
 
   #callStep(t: number, input: I): void {
-    const s = copyOf(this.#at(t - 1))
+    const s = copyOf(this.at(t - 1))
     this.#states[this.#slotOf(t)] = s
     this.#stepping = t
     try {
@@ -478,13 +479,13 @@ export class Prediction<S extends Struct, I extends Struct> implements Predictor
   }
 
   #restore(e: Entity, tick: number): void {
-    for (const p of this.#parts) p.adopt(this.#at(tick)[p.component.name], e, this.#session.replica!.bodies)
+    for (const p of this.#parts) p.adopt(this.at(tick)[p.component.name], e, this.#session.replica!.bodies)
   }
 
   #compare(e: Entity, tick: number): Agreement {
     let found: Agreement = 'exact'
     for (const p of this.#parts) {
-      const part = p.compare(this.#at(tick)[p.component.name], e, this.#session.replica!.bodies)
+      const part = p.compare(this.at(tick)[p.component.name], e, this.#session.replica!.bodies)
       if (part === 'none') return part
       if (part === 'near') found = part
     }
@@ -502,10 +503,10 @@ export class Prediction<S extends Struct, I extends Struct> implements Predictor
   #interpolate(tick: number): S {
     tick = Math.min(Math.max(tick, this.#confirmed), this.#newest)
     const from = Math.floor(tick)
-    if (from === tick) return copyOf(this.#at(from))
-    const s = copyOf(this.#at(from + 1))
+    if (from === tick) return copyOf(this.at(from))
+    const s = copyOf(this.at(from + 1))
     for (const p of this.#parts)
-      p.back(this.#at(from)[p.component.name], s[p.component.name], from + 1 - tick, this.#snap)
+      p.back(this.at(from)[p.component.name], s[p.component.name], from + 1 - tick, this.#snap)
     return s
   }
 

@@ -4,13 +4,14 @@
 import assert from 'node:assert/strict'
 import { Budget } from '../src/budget.ts'
 import { Program } from '../src/field/program.ts'
-import { Bodies, type MotionStats } from '../src/motion/bodies.ts'
+import { Bodies } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
 import { auditBody, audited } from '../src/motion/exact.ts'
 import { type Extension, type Name, nobody, type Way } from '../src/motion/extension.ts'
 import type { Kind } from '../src/motion/kind.ts'
 import { PathForm } from '../src/motion/path.ts'
 import { Sim, type Source } from '../src/motion/sim.ts'
+import type { MotionStats } from '../src/motion/stats.ts'
 import { readLines, unhex } from './hex.ts'
 
 /** randomOf returns numbers in [0, 1), the same for a seed. */

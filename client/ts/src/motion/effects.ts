@@ -13,6 +13,7 @@ import {
   type ProgramSent,
   ticksOf,
 } from './extension.ts'
+import { keepIf } from './lists.ts'
 import { PathForm } from './path.ts'
 import type { Source } from './sim.ts'
 import type { Track } from './track.ts'
@@ -47,19 +48,9 @@ class Slot {
   last = 0 // last tick, 0 for none
   due = false // in Effects.due
   versions: Version[] = []
-
-  /** after returns the version that is there after a tick, or null. */
-  after(tick: number): Version | null {
-    for (let i = this.versions.length - 1; i >= 0; i--) {
-      const v = this.versions[i]
-      if (v.from > tick) continue
-      const s = v.source
-      return s === null || (s.last !== 0 && s.last <= tick) ? null : v
-    }
-    return null
-  }
 }
 
+const bytesOfSlot = 128
 const bytesOfVersion = 256
 const bytesOfProgram = 4 << 10
 const bytesOfCode = 24 // for each byte of the portable form
@@ -78,26 +69,48 @@ interface Leader {
 
 const bytesOfLeader = 128
 
-/** follows reports whether the effect follows an entity. */
-export function follows(v: Version): boolean {
+/** Reports whether an effect follows an entity. */
+export function follows(v: Version): v is Version & { readonly source: OfVersion } {
   return v.source !== null && v.source.path.form === PathForm.following
 }
 
+const noVersions: readonly Version[] = []
+
 /** Effects holds programs and effects. Records are checked as section 6.1 says; all errors are the server's. */
 export class Effects {
-  readonly slots = new Map<number, Slot>()
+  readonly #slots = new Map<number, Slot>()
   readonly used: number[] = [] // slots with versions
   readonly due: number[] = [] // slots with versions that bodies have not been computed with
   versions = 0 // in all slots
   slowest = 1 // ns per point of the slowest program
-  bytes = 0
+  #bytes = 0
   readonly #programs = new Map<number, Counted>()
   readonly #replaced: Counted[] = [] // that versions still have
   readonly #leaders = new Map<string, Leader>() // by handle
 
+  /** Returns the versions of the effect on a slot, oldest first. */
+  versionsOf(slot: number): readonly Version[] {
+    return this.#slots.get(slot)?.versions ?? noVersions
+  }
+
+  /** Returns the version in force after a tick, null if there is no effect on the slot. */
+  versionAfter(slot: number, tick: number): Version | null {
+    const versions = this.versionsOf(slot)
+    let i = versions.length - 1
+    while (i >= 0 && versions[i].from > tick) i--
+    const v = versions[i]
+    const s = v?.source
+    return !s || (s.last !== 0 && s.last <= tick) ? null : v
+  }
+
   /** leader returns what is known of an entity that effects follow, undefined of others. */
   leader(h: Name): Leader | undefined {
     return this.#leaders.size === 0 ? undefined : this.#leaders.get(spell(h))
+  }
+
+  /** The memory of programs and effects. */
+  get bytes(): number {
+    return this.#bytes + bytesOfSlot * this.#slots.size
   }
 
   /** hasLeaders reports whether an effect follows an entity. */
@@ -108,8 +121,8 @@ export class Effects {
   /** addProgram applies a record of a message of that tick. */
   addProgram(p: ProgramSent, tick: number): void {
     for (const slot of this.used) {
-      const e = this.slots.get(slot)!
-      if (e.standing === 'known' && e.program === p.number && (e.last === 0 || e.last > tick)) {
+      const e = this.#slots.get(slot)
+      if (e?.standing === 'known' && e.program === p.number && (e.last === 0 || e.last > tick)) {
         fail(`program ${p.number} is replaced while effect ${slot} has it`)
       }
     }
@@ -117,7 +130,7 @@ export class Effects {
     const bytes = bytesOfProgram + bytesOfCode * p.code.length
     const before = this.#programs.get(p.number)
     if (before) this.#replaced.push(before) // until prune
-    this.bytes += bytes
+    this.#bytes += bytes
     this.#programs.set(p.number, { program, bytes })
     this.slowest = Math.max(this.slowest, program.nanosecondsPerPoint)
   }
@@ -126,7 +139,7 @@ export class Effects {
   add(r: Added, tick: number): void {
     const { slot, generation } = r.effect
     const { born, first, last } = ticksOf(r, tick)
-    const e = this.slots.get(slot) ?? new Slot()
+    const e = this.#slots.get(slot) ?? new Slot()
     if (generation < e.generation || (generation === e.generation && e.standing !== 'left')) {
       fail(`effect ${spell(r.effect)} is added, generation ${e.generation} was before it`)
     }
@@ -147,7 +160,7 @@ export class Effects {
       last,
       pathBorn: 0,
     }
-    this.slots.set(slot, e)
+    this.#slots.set(slot, e)
     Object.assign(e, { generation, standing: 'known', program: r.program, last })
     this.#append(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
   }
@@ -156,8 +169,9 @@ export class Effects {
   change(r: Changed, tick: number): void {
     const first = firstTick(tick, r.back)
     const e = this.#find(r.effect, first)
-    const v = e.versions[e.versions.length - 1]
-    const source = { ...v.source! }
+    const v = e.versions.at(-1)
+    if (!v?.source) fail(`a record of effect ${spell(r.effect)}, which has ended`)
+    const source = { ...v.source }
     if (r.params !== null) source.params = paramsOf(source.program, r.params)
     if (r.way !== null) Object.assign(source, { path: r.way.path, pathBorn: first, leader: noNumber })
     const leader = r.way?.leader ?? v.leader
@@ -181,7 +195,7 @@ export class Effects {
 
   /** find returns the effect that a record changes from tick first on. */
   #find(h: Name, first: number): Slot {
-    const e = this.slots.get(h.slot)
+    const e = this.#slots.get(h.slot)
     if (e === undefined || e.generation !== h.generation || e.standing !== 'known') {
       return fail(`a record of effect ${spell(h)}, which is not known`)
     }
@@ -205,33 +219,34 @@ export class Effects {
   /** keep counts a version, and drop stops counting it. */
   #keep(v: Version): void {
     this.versions++
-    this.bytes += bytesOf(v)
+    this.#bytes += bytesOf(v)
     if (!follows(v)) return
     const name = spell(v.leader)
     let l = this.#leaders.get(name)
     if (l === undefined) {
       l = { versions: 0, ghost: null }
       this.#leaders.set(name, l)
-      this.bytes += bytesOfLeader
+      this.#bytes += bytesOfLeader
     }
     l.versions++
   }
 
   #drop(v: Version): void {
     this.versions--
-    this.bytes -= bytesOf(v)
+    this.#bytes -= bytesOf(v)
     if (!follows(v)) return
-    const l = this.leader(v.leader)!
-    if (--l.versions > 0) return
+    const l = this.leader(v.leader)
+    if (!l || --l.versions > 0) return
     this.#leaders.delete(spell(v.leader))
-    this.bytes -= bytesOfLeader
+    this.#bytes -= bytesOfLeader
   }
 
   /** settle removes from due the slots without versions that bodies were not computed with. */
   settle(): void {
     keepIf(this.due, (slot) => {
-      const e = this.slots.get(slot)!
-      e.due = e.versions.length > 0 && !e.versions[e.versions.length - 1].applied
+      const e = this.#slots.get(slot)
+      if (!e) return false
+      e.due = e.versions.at(-1)?.applied === false
       return e.due
     })
   }
@@ -239,7 +254,7 @@ export class Effects {
   /** prune forgets what no tick from oldest on needs. */
   prune(oldest: number): void {
     keepIf(this.used, (slot) => {
-      const { versions } = this.slots.get(slot)!
+      const versions = this.#slots.get(slot)?.versions ?? []
       let n = 0
       while (n + 1 < versions.length && versions[n + 1].from <= oldest) n++
       const v = versions[n]
@@ -254,10 +269,10 @@ export class Effects {
 
   /** forgetReplaced forgets the replaced programs that no version has. */
   #forgetReplaced(): void {
-    const needed = new Set(this.used.flatMap((slot) => this.slots.get(slot)!.versions.map((v) => v.source?.program)))
+    const needed = new Set(this.used.flatMap((slot) => this.versionsOf(slot).map((v) => v.source?.program)))
     keepIf(this.#replaced, (p) => {
       if (needed.has(p.program)) return true
-      this.bytes -= p.bytes
+      this.#bytes -= p.bytes
       return false
     })
   }
@@ -294,11 +309,4 @@ function paramsOf(p: Program, numbers: Float32Array): Float32Array {
     fail(`${numbers.length} numbers that do not fit a program with ${p.params.length} parameters`)
   }
   return params
-}
-
-/** keepIf removes the elements that keep does not accept. */
-export function keepIf<T>(list: T[], keep: (x: T) => boolean): void {
-  let n = 0
-  for (const x of list) if (keep(x)) list[n++] = x
-  list.length = n
 }

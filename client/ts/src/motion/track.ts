@@ -1,6 +1,8 @@
 // The motion of an exact body: its states of the last ticks.
 
 import { State } from './columns.ts'
+import { keepIf } from './lists.ts'
+import type { MotionStats } from './stats.ts'
 
 /** Ring keeps a state for each of the last ticks, as many as a power of two. */
 export class Ring {
@@ -124,5 +126,95 @@ export class Track {
     ring.set(tick, s)
     this.last = tick
     if (tick - this.first >= ticks) this.first = tick - ticks + 1
+  }
+}
+
+/** How many tracks wait before those are dropped that need not. */
+const minWaiting = 64
+
+const bytesOfTrack = 400
+const bytesOfState = 29
+
+/** The exact bodies by number, and those whose given states wait to be computed. */
+export class Tracks {
+  /** Fresh tracks, and some that are not fresh any more. */
+  readonly waiting: Track[] = []
+  readonly #numbered: (Track | null)[] = []
+  readonly #free: number[] = [] // numbers
+  readonly #rings: Rings
+  readonly #stats: MotionStats
+
+  /** @param ticks - for how many ticks states are kept: a power of two */
+  constructor(ticks: number, stats: MotionStats) {
+    this.#rings = new Rings(ticks)
+    this.#stats = stats
+  }
+
+  /** By number; null: the number is free. */
+  get numbered(): readonly (Track | null)[] {
+    return this.#numbered
+  }
+
+  get bytes(): number {
+    return this.#numbered.length * this.bytesOfNew
+  }
+
+  /** The memory of one more track. */
+  get bytesOfNew(): number {
+    return bytesOfTrack + this.#rings.ticks * bytesOfState
+  }
+
+  get(number: number): Track | null {
+    return this.#numbered[number] ?? null
+  }
+
+  create(): Track {
+    const t = new Track(this.#free.pop() ?? this.#numbered.length)
+    this.#numbered[t.number] = t
+    return t
+  }
+
+  remove(t: Track): void {
+    this.#numbered[t.number] = null
+    this.#free.push(t.number)
+    this.#rings.give(t.ring)
+    t.fresh = false
+  }
+
+  /** Gives a track the state after a tick that the server sent. Its earlier states until that tick stay. */
+  give(t: Track, tick: number, s: State): void {
+    t.keep(this.#rings)
+    this.#setGiven(t, tick, s)
+  }
+
+  /** Gives a track the state after a tick that the server sent, and forgets earlier ones. */
+  begin(t: Track, tick: number, s: State): void {
+    t.begin(tick, s)
+    this.#setGiven(t, tick, s)
+  }
+
+  #setGiven(t: Track, tick: number, s: State): void {
+    t.given.copy(s)
+    t.at = tick
+    t.lost = false
+    if (t.fresh) return
+    t.fresh = true
+    if (this.waiting.length >= 2 * this.#stats.clean + minWaiting) this.dropComputed()
+    this.waiting.push(t)
+  }
+
+  /** Drops the tracks from waiting that are not fresh any more. */
+  dropComputed(): void {
+    keepIf(this.waiting, (t) => t.fresh)
+  }
+
+  /** Forgets the states of a track after the one that the server sent. */
+  startFromGiven(t: Track): void {
+    if (t.ring !== null) t.record(t.at, t.given, this.#rings)
+  }
+
+  /** Records the state of a track after a tick. */
+  record(number: number, tick: number, s: State): void {
+    this.#numbered[number]?.record(tick, s, this.#rings)
   }
 }

@@ -8,10 +8,6 @@ import { type Prediction, predict } from '../../src/predict.ts'
 /** motion is that of avatars in the world storm. */
 const motion: Motion = { tickHz: 60, speed: 6, halfX: 256, halfZ: 256 }
 
-interface Predicted {
-  at(tick: number): { body: Avatar }
-}
-
 /** Foretold predicts the controlled entity of a client. */
 export class Foretold {
   /** equal counts ticks whose prediction had the bits of the server's state. */
@@ -38,7 +34,7 @@ export class Foretold {
     const { confirmed, predicted, corrected } = prediction.stats
     const before = new Map<number, number[]>()
     for (let t = confirmed + 1; t <= predicted; t++) {
-      const { Position, Velocity } = (prediction as unknown as Predicted).at(t).body
+      const { Position, Velocity } = prediction.at(t).body
       before.set(t, [...Position, ...Velocity])
     }
     c.update()

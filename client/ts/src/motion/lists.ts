@@ -1,0 +1,8 @@
+// Lists without allocation.
+
+/** Removes the elements that keep does not accept. */
+export function keepIf<T>(list: T[], keep: (x: T) => boolean): void {
+  let n = 0
+  for (const x of list) if (keep(x)) list[n++] = x
+  list.length = n
+}
