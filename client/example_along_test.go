@@ -42,7 +42,7 @@ func shunting() (s *server.Server, stop func()) {
 	})
 	s, err := server.Listen(server.Config{
 		Listen: "127.0.0.1:0", World: w, Schema: shuntingSchema,
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) { return pushing, nil },
 			Input: server.OnInput(shuntingInput, func(s *server.Session, _ uint64, in throttle) {
 				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})

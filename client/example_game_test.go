@@ -46,7 +46,7 @@ func railway() (s *server.Server, stop func()) {
 	left := uint8(3)
 	s, err := server.Listen(server.Config{
 		Listen: "127.0.0.1:0", World: w, Schema: railwaySchema,
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 			Input: server.OnInput(throttleInput, func(s *server.Session, _ uint64, in throttle) {

@@ -25,7 +25,7 @@ func ExampleClient_Provisional() {
 	launch := schema.DefineCommand[launchMissile](messages, "launch")
 	s, _ := server.Listen(server.Config{
 		Listen: "127.0.0.1:0", World: w, Schema: messages,
-		Game: server.Game{Commands: []server.Command{
+		Hooks: server.Hooks{Commands: []server.Command{
 			server.OnCommand(launch, func(s *server.Session, _ world.Entity, args launchMissile) error {
 				if !s.IsProvisional(args.Missile) {
 					return &wire.Error{Code: wire.BadArguments}

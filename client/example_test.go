@@ -36,7 +36,7 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 	wood.Set(tree, Wood{Left: 20})
 	s, err := server.Listen(server.Config{
 		Listen: "127.0.0.1:0", World: w, Schema: orchardSchema, Epoch: epoch,
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 			Commands: []server.Command{

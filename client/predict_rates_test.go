@@ -67,7 +67,7 @@ func steerOver(t *testing.T, hz int, link rig.Link, spawn world.Vec3) client.Pre
 	}))
 	r, err := rig.New(1, rig.Config{
 		Link: link,
-		Server: server.Config{World: w, Schema: protocol, Replication: replication.Config{SnapshotHz: 20}, Game: server.Game{
+		Server: server.Config{World: w, Schema: protocol, Replication: replication.Config{SnapshotHz: 20}, Hooks: server.Hooks{
 			Join: func(s *server.Session) (world.Entity, error) {
 				newest[s] = tiller{}
 				return w.Spawn(kind, spawn, world.Vec3{})

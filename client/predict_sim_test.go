@@ -75,7 +75,7 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 	k.core, err = session.NewCore(session.Config{
 		World: w, Schema: s, Epoch: 7, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{SnapshotHz: 30},
-		Game: session.Game{
+		Hooks: session.Hooks{
 			Join: func(*session.Session) (world.Entity, error) {
 				var err error
 				k.player, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})

@@ -32,8 +32,8 @@ func TestAdmit(t *testing.T) {
 			claims, err := verifier.Verify(text, time.Now())
 			return server.Admission{User: claims.User}, err
 		}
-		join := c.Game.Join
-		c.Game.Join = func(s *server.Session) (world.Entity, error) {
+		join := c.Hooks.Join
+		c.Hooks.Join = func(s *server.Session) (world.Entity, error) {
 			users <- s.User()
 			return join(s)
 		}

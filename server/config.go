@@ -22,18 +22,18 @@ import (
 
 // Config configures a Server. Zero fields take their defaults.
 type Config struct {
-	// World belongs, from Listen on, to the goroutine of Serve and the functions of Game.
+	// World belongs, from Listen on, to the goroutine of Serve and the Hooks.
 	// Required.
 	World *world.World
 	// Schema declares what crosses the wire, as the doc of package schema shows: schema.Body,
 	// components registered in World under the same name and type (Register), and messages,
-	// which Game has the functions for. Listen copies it and adds the kinds of World, the
-	// constants of its motion, and Game.Commands that it does not declare: clients receive
+	// which Hooks has the functions for. Listen copies it and adds the kinds of World, the
+	// constants of its motion, and Hooks.Commands that it does not declare: clients receive
 	// the text of the copy, and bind what they declare to it by name. Required.
 	Schema      *schema.Schema
 	Replication replication.Config
-	Game        Game
-	// Rooms makes a server of many worlds. World, Schema, Replication, Game, Epoch,
+	Hooks       Hooks
+	// Rooms makes a server of many worlds. World, Schema, Replication, Hooks, Epoch,
 	// GenerationFloor, Room, CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image must then
 	// be zero: each room has its own. MaxSessions bounds the sessions of all rooms.
 	Rooms *RoomsConfig
@@ -58,8 +58,8 @@ type Config struct {
 	// nil admits every client: for development.
 	Admit Admit
 	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user
-	// begins another. The old session ends before Game.Join runs, so that Join loads
-	// what Game.Leave saved. Resuming a session does not count as beginning one.
+	// begins another. The old session ends before Hooks.Join runs, so that Join loads
+	// what Hooks.Leave saved. Resuming a session does not count as beginning one.
 	// Sessions without a user are exempt. It needs Admit.
 	OneSessionPerUser bool
 	// MaxSessions bounds the sessions at any one time, including those that are away,
@@ -84,7 +84,7 @@ type Config struct {
 	MaxViewAge time.Duration
 	// PanicEnds lets a panic in a function of the game end the process. By default it
 	// ends only the session that the function was called for, with Internal; it is counted
-	// in Stats.Panics, and its stack is logged. See Game.
+	// in Stats.Panics, and its stack is logged. See Hooks.
 	PanicEnds bool
 	// Random is the source of the epoch and of resume secrets. nil uses the system's.
 	Random io.Reader
@@ -135,7 +135,7 @@ const defaultDrainTimeout = 3 * time.Second
 // calls of Admit are bounded to session.HelloTimeout: package session has no clock.
 func (c Config) session() session.Config {
 	s := session.Config{
-		World: c.World, Schema: c.Schema, Replication: c.Replication, Game: c.Game,
+		World: c.World, Schema: c.Schema, Replication: c.Replication, Hooks: c.Hooks,
 		Epoch: c.Epoch, GenerationFloor: c.GenerationFloor, Room: c.Room,
 		Admit: c.Admit, OneSessionPerUser: c.OneSessionPerUser, MaxSessions: c.MaxSessions,
 		CommandsPerSecond: c.CommandsPerSecond, CommandBurst: c.CommandBurst,

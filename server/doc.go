@@ -7,7 +7,7 @@
 //
 // Package session has no sockets and no clock: it holds sessions, commands, inputs, the
 // hooks of a game, and the invariants S1 to S6. The types that games use have the same
-// names here (Game, Session, Command). This package adds the tick loop
+// names here (Hooks, Session, Command). This package adds the tick loop
 // (loop.go), which sends fewer snapshots before it delays ticks (pace.go), and saves the
 // world (image.go). Package imagefile stores the images for Config.Image; package token
 // issues and verifies connect tokens.
@@ -18,7 +18,7 @@
 // With Config.Rooms a server hosts many worlds on one port, each in a Room. A client joins the
 // room that its Hello or its token names, or the default one; RoomKind.New makes the world of a
 // room when the first client joins. Session.Move moves a session to another room over the same
-// connection: Game.Leave is called in the old room, Game.Join in the new one. Rooms share no
+// connection: Hooks.Leave is called in the old room, Hooks.Join in the new one. Rooms share no
 // state, so what a player carries along is in Session.Value. A room ends when it is idle or
 // drained. The example of RoomsConfig has a lobby and matches.
 //

@@ -76,7 +76,7 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
 		World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) {
 				return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
 			},
@@ -410,9 +410,9 @@ func TestConfigCommands(t *testing.T) {
 	command := func(name string) server.Command {
 		return server.OnRawCommand(name, func(*server.Session, world.Entity, []byte) error { return nil })
 	}
-	c.Game.Commands = []server.Command{command(strings.Repeat("x", wire.MaxName))}
+	c.Hooks.Commands = []server.Command{command(strings.Repeat("x", wire.MaxName))}
 	require.NoError(t, c.Validate())
-	c.Game.Commands = []server.Command{
+	c.Hooks.Commands = []server.Command{
 		server.OnRawCommand("nothing", nil), command(""), command("\xff"), command(strings.Repeat("y", wire.MaxName+1)),
 		command("twice"), command("twice"),
 	}

@@ -34,7 +34,7 @@ func ExampleRoomsConfig() {
 			return nil, err
 		}
 		player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})
-		game := server.Game{
+		game := server.Hooks{
 			Join: func(s *server.Session) (world.Entity, error) {
 				if q.Kind == "lobby" {
 					pair(s)
@@ -48,7 +48,7 @@ func ExampleRoomsConfig() {
 				}
 			},
 		}
-		return &server.RoomGame{Config: server.Config{World: w, Schema: protocol, Game: game}}, err
+		return &server.RoomGame{Config: server.Config{World: w, Schema: protocol, Hooks: game}}, err
 	}
 	s, err := server.Listen(server.Config{
 		Listen: "127.0.0.1:0",

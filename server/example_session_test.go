@@ -17,14 +17,14 @@ import (
 
 // stable is a game with a horse, entity 0v1, far away from where players join, and a
 // ghost, 1v1, that they must not see.
-func stable(w *world.World, joined chan<- uint64) server.Game {
+func stable(w *world.World, joined chan<- uint64) server.Hooks {
 	hidden, _ := world.Register[struct{}](w, "hidden")
 	animal, _ := w.AddKind(world.Kind{Name: "animal", Body: &world.BodyDef{Kinematic: true}})
 	horse, _ := w.Spawn(animal, world.Vec3{X: 400}, world.Vec3{})
 	ghost, _ := w.Spawn(animal, world.Vec3{X: 1}, world.Vec3{})
 	hidden.Set(ghost, struct{}{})
 	riders := map[uint64]world.Entity{} // by session ID
-	return server.Game{
+	return server.Hooks{
 		Join: func(s *server.Session) (world.Entity, error) {
 			s.SetFilter(replication.Filter{Not: []bulk.BitsetView{hidden.Presence()}})
 			joined <- s.ID()
@@ -65,7 +65,7 @@ func ExampleSession() {
 	components := schema.NewWithBody()
 	joined := make(chan uint64, 1)
 	var config server.Config
-	config.Listen, config.World, config.Schema, config.Game = "127.0.0.1:0", w, components, stable(w, joined)
+	config.Listen, config.World, config.Schema, config.Hooks = "127.0.0.1:0", w, components, stable(w, joined)
 	s, err := server.Listen(config)
 	if err != nil {
 		panic(err)

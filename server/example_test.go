@@ -45,7 +45,7 @@ func Example() {
 	score, _ := server.Register(w, scores, player) // each player has one
 
 	// The rules. All of them run on the goroutine that steps the world.
-	game := server.Game{
+	game := server.Hooks{
 		Join: func(s *server.Session) (world.Entity, error) {
 			if s.Name() == "" {
 				return 0, &wire.Error{Code: wire.Unauthorized, Detail: "tell your name"} // the client is shown both
@@ -67,7 +67,7 @@ func Example() {
 		},
 	}
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: protocol, Game: game,
+		Listen: "127.0.0.1:0", World: w, Schema: protocol, Hooks: game,
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
 	})
 	if err != nil {

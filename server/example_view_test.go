@@ -27,7 +27,7 @@ func ExampleSession_View() {
 		}
 		return nil
 	}
-	game := server.Game{Commands: []server.Command{server.OnCommand(shooting, shot)}}
+	game := server.Hooks{Commands: []server.Command{server.OnCommand(shooting, shot)}}
 	fmt.Println(len(game.Commands), "command")
 	// Output: 1 command
 }

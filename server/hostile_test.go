@@ -141,7 +141,7 @@ func TestDrainOfAbsentGuests(t *testing.T) {
 // A close frame with a long reason is sent.
 func TestLongReason(t *testing.T) {
 	h := newFixtureWith(t, func(c *server.Config) {
-		c.Game.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
+		c.Hooks.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
 	})
 	conn, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))

@@ -19,8 +19,8 @@ type (
 	// Command is the game's function for a command: OnCommand, OnQuery and OnRawCommand
 	// make one.
 	Command = session.Command
-	// Game is the set of functions through which the server calls the game.
-	Game = session.Game
+	// Hooks are the functions through which the server calls the game.
+	Hooks = session.Hooks
 	// Input is the game's function for inputs: OnInput and OnRawInput make one.
 	Input = session.Input
 	// Rejection is a command's error with a text for the player.

@@ -113,7 +113,7 @@ func TestPathShrinks(t *testing.T) {
 		args  []byte
 	}{"to the client": {300, nil}, "to the client, one packet": {30, nil}, "to the server": {0, long}} {
 		h := newFixtureWith(t, func(sc *server.Config) {
-			sc.Game.Commands = []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error {
+			sc.Hooks.Commands = []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error {
 				for i := range c.crowd {
 					_, err := sc.World.Spawn(0, world.Vec3{X: float32(i%20) - 10, Y: 0.5, Z: float32(i/20) - 7}, world.Vec3{})
 					if err != nil {

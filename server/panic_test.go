@@ -22,7 +22,7 @@ func TestPanicIsReported(t *testing.T) {
 	core, logged := observer.New(zapcore.ErrorLevel)
 	h := newFixtureWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
-		c.Game.Commands = append(c.Game.Commands, server.OnRawCommand("break", func(*server.Session, world.Entity, []byte) error { return breakDown(nil) }))
+		c.Hooks.Commands = append(c.Hooks.Commands, server.OnRawCommand("break", func(*server.Session, world.Entity, []byte) error { return breakDown(nil) }))
 		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
 			return server.Admission{User: string(token[:4])}, nil
 		}

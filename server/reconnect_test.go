@@ -264,7 +264,7 @@ func TestMoved(t *testing.T) {
 	last := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit, c.Room = houseEpoch+2, admit, "arena" })
 	second := newFixtureWith(t, func(c *server.Config) {
 		c.Epoch = houseEpoch + 1
-		c.Game.Commands = append(c.Game.Commands, server.OnRawCommand("travel", func(s *server.Session, _ world.Entity, _ []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, server.OnRawCommand("travel", func(s *server.Session, _ world.Entity, _ []byte) error {
 			require.Error(t, s.Redirect("", nil))
 			return s.Redirect(last.server.Addr().String(), []byte("to the arena"))
 		}))

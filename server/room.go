@@ -18,9 +18,9 @@ import (
 )
 
 // Room is one world of a Server, with the sessions in it. Games use it to send events and to
-// iterate over sessions. Only hooks of the Game and systems of the world may call its methods:
-// they run on the goroutine that owns the world. A nil Room has no sessions: so rules run
-// unchanged where only the world is stepped, as by the command replay of package host.
+// iterate over sessions. Only the Hooks and systems of the world may call its methods: they
+// run on the goroutine that owns the world. A nil Room has no sessions, so rules also run without a
+// server, for example in the command replay of package host.
 type Room struct {
 	name, kind, id string
 	run            atomic.Pointer[run] // the current one; nil while the room is made or has failed
@@ -57,7 +57,7 @@ type run struct {
 // newRun returns a run with c, whose Log is set. router is nil for a server of one world.
 func newRun(c Config, router *session.Router, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
 	errs := &gameErrors{log: c.Log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
-	c.Game = loggedGame(c.Log, errs, c.Game)
+	c.Hooks = loggedHooks(c.Log, errs, c.Hooks)
 	s := c.session()
 	s.Router = router
 	core, err := session.NewCore(s)
@@ -139,9 +139,9 @@ func (r *Room) Sessions() iter.Seq[*Session] {
 	return r.run.Load().core.Sessions()
 }
 
-// loggedGame returns g with a log line for each session that joins, is away, is back, or
+// loggedHooks returns g with a log line for each session that joins, is away, is back, or
 // leaves. A session that is away leaves long after the last line of its connection.
-func loggedGame(log *zap.Logger, errs *gameErrors, g Game) Game {
+func loggedHooks(log *zap.Logger, errs *gameErrors, g Hooks) Hooks {
 	line := func(text string, s *Session, entity world.Entity) {
 		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}
 		if user := s.User(); user != "" {

@@ -111,7 +111,7 @@ type Generations struct{ First, Last uint32 }
 
 // RoomGame is the world of a room, and its rules.
 type RoomGame struct {
-	// Config holds the room's own World, Schema, Replication, Game, Epoch, MaxSessions,
+	// Config holds the room's own World, Schema, Replication, Hooks, Epoch, MaxSessions,
 	// CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image.Take. The other fields must be
 	// zero: the server decides them for all rooms.
 	Config
@@ -224,7 +224,7 @@ func (c RoomsConfig) Validate() error {
 }
 
 // roomFields are the fields of Config that each room sets for itself.
-var roomFields = []string{"World", "Schema", "Replication", "Game", "Epoch", "CommandsPerSecond", "CommandBurst", "Grace", "MaxViewAge"}
+var roomFields = []string{"World", "Schema", "Replication", "Hooks", "Epoch", "CommandsPerSecond", "CommandBurst", "Grace", "MaxViewAge"}
 
 // config returns the configuration of a room: process, with the fields that rooms set. The
 // error lists the mistakes of New.

@@ -23,14 +23,14 @@ func TestErrorsOfTheGameAreLogged(t *testing.T) {
 		made := k.New
 		k.New = func(q RoomRequest) (*RoomGame, error) {
 			g, err := made(q)
-			join := g.Game.Join
-			g.Game.Join = func(s *Session) (world.Entity, error) {
+			join := g.Hooks.Join
+			g.Hooks.Join = func(s *Session) (world.Entity, error) {
 				if err := refusal.Load(); err != nil {
 					return 0, *err
 				}
 				return join(s)
 			}
-			g.Game.Commands = []Command{
+			g.Hooks.Commands = []Command{
 				session.OnRawCommand("break", func(*Session, world.Entity, []byte) error { return errors.New("no such table: items") }),
 				session.OnRawCommand("forbid", func(*Session, world.Entity, []byte) error { return &Rejection{Text: "not now"} }),
 			}

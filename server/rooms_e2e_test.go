@@ -42,7 +42,7 @@ func (b *house) game(q server.RoomRequest) (*server.RoomGame, error) {
 	})
 	return &server.RoomGame{Config: server.Config{
 		World: w, Schema: fixtureSchema(b.t),
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) {
 				return w.Spawn(crate, world.Vec3{}, world.Vec3{})
 			},

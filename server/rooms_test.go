@@ -80,7 +80,7 @@ func (h *hostel) game(q RoomRequest) (*RoomGame, error) {
 	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
 		return nil, err
 	}
-	return &RoomGame{Config: Config{World: w, Schema: s, Replication: replication.Config{Workers: 2}, Game: Game{
+	return &RoomGame{Config: Config{World: w, Schema: s, Replication: replication.Config{Workers: 2}, Hooks: Hooks{
 		Join: func(*Session) (world.Entity, error) { return w.Spawn(kind, world.Vec3{}, world.Vec3{}) },
 	}}}, nil
 }

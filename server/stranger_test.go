@@ -59,7 +59,7 @@ func TestJoinSaysWhy(t *testing.T) {
 		{&wire.Error{Detail: "ok is no refusal"}, wire.JoinRefused, "ok is no refusal"},
 	} {
 		h := newFixtureWith(t, func(s *server.Config) {
-			s.Game.Join = func(*server.Session) (world.Entity, error) { return 0, c.why }
+			s.Hooks.Join = func(*server.Session) (world.Entity, error) { return 0, c.why }
 		})
 		_, err := client.Dial(h.ctx, h.config())
 		require.Equal(t, c.code, wire.CodeOf(err))

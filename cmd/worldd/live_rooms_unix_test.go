@@ -41,14 +41,14 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 			}
 		}
 	})
-	game := server.Game{
+	game := server.Hooks{
 		Join: func(s *server.Session) (world.Entity, error) {
 			s.SetValue(w.Tick())
 			return w.Spawn(player, world.Vec3{}, world.Vec3{})
 		},
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 	}
-	return &server.RoomGame{Config: server.Config{World: w, Schema: schema.NewWithBody(), Game: game}, Attach: func(r *server.Room) { room = r }}, err
+	return &server.RoomGame{Config: server.Config{World: w, Schema: schema.NewWithBody(), Hooks: game}, Attach: func(r *server.Room) { room = r }}, err
 }
 
 // TestLivePageMoves: the page follows its session to another room, where each handle that it held

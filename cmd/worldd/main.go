@@ -20,7 +20,7 @@
 // and some in the world file. Flags override the environment, which overrides the
 // file, which overrides the defaults.
 //
-//	host.Main ──► Options ──► scenes.Load, Build ──► game ──► host.Game
+//	host.Main ──► Options ──► scenes.Load, Build ──► game ──► host.Instance
 //
 // On SIGHUP, serve reloads the limits of the world file, and what server/host reloads.
 // SIGTERM and SIGINT stop it after notifying all clients.

@@ -47,7 +47,7 @@ func knownWorlds(name string) string {
 }
 
 // newWorld makes the game of the chosen world.
-func newWorld(o host.Options) (*host.Game, error) {
+func newWorld(o host.Options) (*host.Instance, error) {
 	file, err := loadWorld(o.World)
 	if err != nil {
 		return nil, err
@@ -64,11 +64,11 @@ func newWorld(o host.Options) (*host.Game, error) {
 }
 
 // hosted describes g to package host.
-func (g *game) hosted() *host.Game {
+func (g *game) hosted() *host.Instance {
 	scene, file := g.scene, g.scene.File
-	return &host.Game{
+	return &host.Instance{
 		Config: server.Config{
-			World: scene.World, Schema: messages.Schema, Game: g.Hooks(),
+			World: scene.World, Schema: messages.Schema, Hooks: g.Hooks(),
 			Replication: replication.Config{
 				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,

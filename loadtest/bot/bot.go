@@ -103,7 +103,7 @@ func newBot(number int, c Config) *bot {
 		renaming:   map[uint32]string{},
 		combat:     newCombat(),
 	}
-	b.oracle.foreign = !c.Game.scenes
+	b.oracle.foreign = !c.Player.scenes
 	if b.oracle.foreign {
 		return b
 	}
@@ -137,7 +137,7 @@ func (b *bot) observer() client.Observer {
 }
 
 func (b *bot) identityOf(e *client.Entity) uint64 {
-	if !b.config.Game.scenes {
+	if !b.config.Player.scenes {
 		return uint64(e.Handle())
 	}
 	v, _ := client.Of(messages.Identities).Get(e)
@@ -146,7 +146,7 @@ func (b *bot) identityOf(e *client.Entity) uint64 {
 
 // checkName passes the name of an avatar to the oracle.
 func (b *bot) checkName(e *client.Entity, entered bool) {
-	if !b.config.Game.scenes {
+	if !b.config.Player.scenes {
 		return
 	}
 	name, ok := client.Of(messages.Names).Get(e)
@@ -189,7 +189,7 @@ func (b *bot) dial(ctx context.Context) error {
 		return err
 	}
 	b.joined(c)
-	if b.config.Game.scenes {
+	if b.config.Player.scenes {
 		return nil
 	}
 	return b.enter()
@@ -204,7 +204,7 @@ func (b *bot) clientConfig() (client.Config, error) {
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Simulate: !b.config.Ordinary, Socket: b.socket(), Port: b.port, GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	}
-	if own := b.behavior; !b.config.Game.scenes {
+	if own := b.behavior; !b.config.Player.scenes {
 		c.Schema, c.Events, c.Result = own.Schema, own.Events, b.ownResult
 		c.State = func(s client.StateChange) {
 			b.changed(s)
@@ -271,7 +271,7 @@ func (b *bot) wait(ctx context.Context) error {
 	case Restless:
 		hz = restlessFrames
 	default:
-		if b.config.Game.scenes {
+		if b.config.Player.scenes {
 			return b.client.Wait(ctx)
 		}
 	}
@@ -312,7 +312,7 @@ func (b *bot) step(now time.Time) error {
 		b.watchInput(now)
 		b.probe()
 	}
-	if !b.config.Game.scenes {
+	if !b.config.Player.scenes {
 		if b.firstSeq != 0 {
 			if err := b.behave(now, fresh); err != nil {
 				return err

@@ -40,8 +40,8 @@ type Config struct {
 	// bot, at most half of Duration. A handshake costs the server about a millisecond;
 	// simultaneous ones would measure nothing else.
 	Ramp time.Duration
-	// Game says how bots play. Default Scenes.
-	Game *Game
+	// Player says how bots play. Default Scenes.
+	Player *Player
 	// Scenario is the bots' behaviour. Default Roam.
 	Scenario Scenario
 	// Link impairs the network between each bot and the server. The zero value leaves
@@ -69,8 +69,8 @@ func (c Config) withDefaults() Config {
 	c.Scenario = cmp.Or(c.Scenario, Roam)
 	c.Ramp = cmp.Or(c.Ramp, min(time.Duration(c.Bots)*time.Second/dialsPerSecond, c.Duration/2))
 	c.AreaMetres = cmp.Or(c.AreaMetres, 80)
-	if c.Game == nil {
-		c.Game = Scenes()
+	if c.Player == nil {
+		c.Player = Scenes()
 	}
 	if c.Tables == nil {
 		c.Tables = client.DefaultTables()
@@ -89,7 +89,7 @@ func (c Config) Validate() error {
 		"a ramp of %v in a run of %v: want a shorter ramp, or the last bots never join", c.Ramp, c.Duration)
 	wrong.add(c.Scenario == JoinStorm && c.Ramp < c.Duration && c.storm() >= c.Duration,
 		"a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.storm(), c.Duration)
-	wrong.add(c.Scenario == Combat && !c.Game.scenes, "scenario combat is for the worlds of worldd: this game's bots fight as their Behavior says")
+	wrong.add(c.Scenario == Combat && !c.Player.scenes, "scenario combat is for the worlds of worldd: this game's bots fight as their Behavior says")
 	wrong.add(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
 	wrong.add(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
 	_, unknown := c.RoomOf(0)

@@ -57,7 +57,7 @@
 // B15 is counted as a fault, not as a confusion: the bodies that a bot computes are the
 // server's, to the bit. The audits in snapshots check them.
 //
-// Bots of other games do as their Game says. A handle is its entity's identity there, which
+// Bots of other games do as their Player says. A handle is its entity's identity there, which
 // makes B1 hold by itself; B7 to B14 are about the worlds of internal/scenes, and the rest
 // holds for every game.
 //

@@ -11,19 +11,19 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Game makes the bots of a game.
-type Game struct {
-	// Bot returns the behavior of a bot for one visit, before it dials. nil: bots join, and
+// Player says how the bots of a game play.
+type Player struct {
+	// New returns the behavior of a bot for one visit, before it dials. nil: bots join, and
 	// probe the handles that they are shown.
-	Bot func(Seat) (Behavior, error)
+	New func(Seat) (Behavior, error)
 
 	scenes bool // the bots of internal/scenes, which know more
 }
 
-// Scenes returns the game of the worlds of cmd/worldd. Only its bots can play Combat, and
+// Scenes returns the player of the worlds of cmd/worldd. Only its bots can play Combat, and
 // check identities, names and events (B1 to B15). For bots of another game a handle is an
 // identity, and B2 to B6 and B15 hold.
-func Scenes() *Game { return &Game{scenes: true} }
+func Scenes() *Player { return &Player{scenes: true} }
 
 // Seat is a bot's place in a run.
 type Seat struct {
@@ -61,11 +61,11 @@ type Frame struct {
 
 // seat returns the behavior for the next visit.
 func (b *bot) seat() error {
-	if b.config.Game.Bot == nil {
+	if b.config.Player.New == nil {
 		return nil
 	}
 	var err error
-	b.behavior, err = b.config.Game.Bot(Seat{Number: b.number, Name: nameOf(b.number), Rand: b.rng})
+	b.behavior, err = b.config.Player.New(Seat{Number: b.number, Name: nameOf(b.number), Rand: b.rng})
 	if err != nil {
 		return fmt.Errorf("bot %d: %w", b.number, err)
 	}

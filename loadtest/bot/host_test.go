@@ -59,7 +59,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		},
-		Game: hooks, MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
+		Hooks: hooks, MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 	})
 	require.NoError(t, err)
 	game.Attach(h.server.Room())

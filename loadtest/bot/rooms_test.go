@@ -22,7 +22,7 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 			return nil, err
 		}
 		player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}})
-		game := server.Game{
+		game := server.Hooks{
 			Join: func(s *server.Session) (world.Entity, error) {
 				if q.Kind == "lobby" {
 					if err := s.Move("match"); err != nil {
@@ -33,7 +33,7 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 			},
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 		}
-		return &server.RoomGame{Config: server.Config{World: w, Schema: protocol, Game: game}}, err
+		return &server.RoomGame{Config: server.Config{World: w, Schema: protocol, Hooks: game}}, err
 	}
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
 		Kinds:   map[string]server.RoomKind{"lobby": {New: room, Pinned: true}, "match": {New: room, Pinned: true}},
@@ -49,8 +49,8 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 	}()
 	ctx, enough := context.WithCancel(t.Context())
 	report, err := bot.Run(ctx, bot.Config{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: 8, Duration: patience, Game: &bot.Game{
-			Bot: func(bot.Seat) (bot.Behavior, error) { return bot.Behavior{Schema: protocol}, nil },
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: 8, Duration: patience, Player: &bot.Player{
+			New: func(bot.Seat) (bot.Behavior, error) { return bot.Behavior{Schema: protocol}, nil },
 		},
 	}, func(p *bot.Progress) {
 		if p.Connected == 8 && p.Handles.Live > 1000 {

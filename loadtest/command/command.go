@@ -66,7 +66,7 @@ type Flags struct {
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON        bool          `name:"json" help:"Print exactly one JSON object on standard output."`
 
-	game       *bot.Game
+	player     *bot.Player
 	program    string // for messages
 	thresholds []bot.Threshold
 	admin      *admin
@@ -162,7 +162,7 @@ func (f *Flags) config() bot.Config {
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
 		Link: bot.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
-		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Game: f.game, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
+		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Player: f.player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
 
@@ -182,8 +182,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // Run plays with bots of the game, and returns the exit status. Messages begin with the name
 // of the program.
-func (f *Flags) Run(ctx context.Context, program string, game *bot.Game, stdout, stderr io.Writer) int {
-	f.game, f.program = game, program
+func (f *Flags) Run(ctx context.Context, program string, player *bot.Player, stdout, stderr io.Writer) int {
+	f.player, f.program = player, program
 	if err := f.config().Validate(); err != nil { // of the game's bots
 		fmt.Fprintf(stderr, "%s: %v\n", program, err)
 		return exitUsage

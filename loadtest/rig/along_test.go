@@ -127,7 +127,7 @@ func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match 
 	striding := schema.DefineInput[stride](s)
 	m.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
 		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) {
 				p := &mate{served: map[uint32]stride{}, made: map[uint32]stride{}, steer: func() stride { return stride{} }}
 				m.players = append(m.players, p)
@@ -340,7 +340,7 @@ func TestPredictAlongExactBody(t *testing.T) {
 		striding := schema.DefineInput[stride](s)
 		r, err := rig.New(seed, rig.Config{Link: flightLink, Server: server.Config{
 			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
-			Game: server.Game{
+			Hooks: server.Hooks{
 				Join: func(*server.Session) (_ world.Entity, err error) {
 					own, err = w.Spawn(player, world.Vec3{}, world.Vec3{})
 					runners.Set(own, footballer{})

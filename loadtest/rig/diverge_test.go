@@ -29,7 +29,7 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	var left []uint64
 	r, err := rig.New(1, rig.Config{Link: rig.Link{Delay: 30 * time.Millisecond}, Server: server.Config{
 		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 20},
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) {
 				return w.Spawn(kind, world.Vec3{Y: 100}, world.Vec3{X: 20, Z: 5})
 			},

@@ -36,7 +36,7 @@ func parade() (server.Config, func(*rig.Rig)) {
 	w := must(world.New(world.Config{Seed: 1}))
 	player := must(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
 	var host interface{ Broadcast(event any) error } // a *server.Server, or the core of a rig
-	return server.Config{World: w, Schema: paradeSchema, Game: server.Game{
+	return server.Config{World: w, Schema: paradeSchema, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 		Input: server.OnInput(walkInput, func(s *server.Session, _ uint64, in walk) { w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed}) }),
@@ -78,7 +78,7 @@ func Example() {
 // A fault that only some orders of events show: random scripts find it, and shrink to what it
 // takes. The text can be kept, and played again by Replay.
 func ExampleSearch() {
-	err := rig.Search(10, 300, func(seed uint64) (*rig.Game, error) {
+	err := rig.Search(10, 300, func(seed uint64) (*rig.Run, error) {
 		config, attach := parade()
 		r, err := rig.New(seed, rig.Config{Server: config})
 		if err != nil {
@@ -86,7 +86,7 @@ func ExampleSearch() {
 		}
 		attach(r)
 		blown := 0
-		return &rig.Game{
+		return &rig.Run{
 			Rig: r,
 			Actions: map[string]func(*rig.Client, int){
 				"blow": func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}); blown++ },

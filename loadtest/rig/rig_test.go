@@ -165,7 +165,7 @@ func TestNoWaitingInFrames(t *testing.T) {
 
 // A script that fails shrinks to the actions that it takes, and its text fails again.
 func TestSearchShrinks(t *testing.T) {
-	start := func(seed uint64) (*rig.Game, error) {
+	start := func(seed uint64) (*rig.Run, error) {
 		config, attach := parade()
 		r, err := rig.New(seed, rig.Config{Server: config, Link: rough})
 		if err != nil {
@@ -173,7 +173,7 @@ func TestSearchShrinks(t *testing.T) {
 		}
 		attach(r)
 		primed, fired := false, false
-		return &rig.Game{
+		return &rig.Run{
 			Rig: r,
 			Actions: map[string]func(*rig.Client, int){
 				"blow":  func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}) },
@@ -211,7 +211,7 @@ func TestSearchPasses(t *testing.T) {
 		seeds = 3
 	}
 	heard := 0
-	require.NoError(t, rig.Search(seeds, 300, func(seed uint64) (*rig.Game, error) {
+	require.NoError(t, rig.Search(seeds, 300, func(seed uint64) (*rig.Run, error) {
 		config, attach := parade()
 		r, err := rig.New(seed, rig.Config{Server: config, Link: rig.RandomLink(int(seed))})
 		if err != nil {
@@ -220,7 +220,7 @@ func TestSearchPasses(t *testing.T) {
 		attach(r)
 		var events client.Events
 		client.OnEvent(&events, hornEvent, func(uint32, horn) { heard++ })
-		return &rig.Game{
+		return &rig.Run{
 			Rig: r,
 			Join: func(name string) (*rig.Client, error) {
 				return r.Dial(client.Config{Name: name, Schema: config.Schema, Events: &events})
@@ -241,7 +241,7 @@ func TestParseScript(t *testing.T) {
 		_, err := rig.ParseScript(bad)
 		require.Error(t, err, "%q", bad)
 	}
-	require.ErrorContains(t, rig.Replay("seed=1 ticks=9\n@0 join 0 0\n@1 dance 0 0", func(uint64) (*rig.Game, error) {
-		return &rig.Game{Rig: newParade(t, 1, rig.Link{})}, nil
+	require.ErrorContains(t, rig.Replay("seed=1 ticks=9\n@0 join 0 0\n@1 dance 0 0", func(uint64) (*rig.Run, error) {
+		return &rig.Run{Rig: newParade(t, 1, rig.Link{})}, nil
 	}), `no action "dance"`)
 }

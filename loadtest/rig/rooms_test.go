@@ -23,7 +23,7 @@ func roomConfig(t *testing.T, name string, k uint32) server.Config {
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	return server.Config{World: w, Schema: s, Room: name, Game: server.Game{
+	return server.Config{World: w, Schema: s, Room: name, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 	}}

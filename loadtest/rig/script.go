@@ -14,9 +14,9 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// Game is one run of a game for scripts to play. A function given to Search makes it, from the
+// Run is one run of a game for scripts to play. A function given to Search makes it, from the
 // script's seed alone.
-type Game struct {
+type Run struct {
 	Rig *Rig
 	// Join connects a client; nil calls Rig.Join.
 	Join func(name string) (*Client, error)
@@ -111,7 +111,7 @@ func Generate(seed uint64, ticks, tickHz int, actions []string) Script {
 
 // Search plays the scripts of seeds 1 to seeds, of so many ticks each. The error describes the
 // first that fails, and the smallest script found that fails too.
-func Search(seeds uint64, ticks int, start func(seed uint64) (*Game, error)) error {
+func Search(seeds uint64, ticks int, start func(seed uint64) (*Run, error)) error {
 	for seed := uint64(1); seed <= seeds; seed++ {
 		g, err := start(seed)
 		if err != nil {
@@ -129,7 +129,7 @@ func Search(seeds uint64, ticks int, start func(seed uint64) (*Game, error)) err
 }
 
 // Replay plays a script in its text form.
-func Replay(text string, start func(seed uint64) (*Game, error)) error {
+func Replay(text string, start func(seed uint64) (*Run, error)) error {
 	s, err := ParseScript(text)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func Replay(text string, start func(seed uint64) (*Game, error)) error {
 
 // Shrink returns a script that fails as s does, not necessarily by the same error, and that
 // passes if any of its actions is left out.
-func (s Script) Shrink(start func(seed uint64) (*Game, error)) Script {
+func (s Script) Shrink(start func(seed uint64) (*Run, error)) Script {
 	with := func(actions []Action) Script { return Script{s.Seed, s.Ticks, actions} }
 	var failed *failure
 	if errors.As(s.Play(start), &failed) {
@@ -159,7 +159,7 @@ func (f *failure) Error() string { return fmt.Sprintf("at tick %d: %v", f.tick, 
 func (f *failure) Unwrap() error { return f.err }
 
 // Play plays s. The error comes from Check or a frame, or is a panic of the game.
-func (s Script) Play(start func(seed uint64) (*Game, error)) (err error) {
+func (s Script) Play(start func(seed uint64) (*Run, error)) (err error) {
 	g, err := start(s.Seed)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (s Script) Play(start func(seed uint64) (*Game, error)) (err error) {
 }
 
 // do performs an action. Without clients, those that need one do nothing.
-func (g *Game) do(a Action) error {
+func (g *Run) do(a Action) error {
 	clients := g.Rig.clients
 	if a.Do == "join" {
 		if len(clients) == maxClients {

@@ -42,7 +42,7 @@ func newSquall(t *testing.T) *squall {
 	game := rules.New(scene)
 	q := &squall{t: t, scene: scene, random: rand.New(rand.NewPCG(3, 3)), history: map[uint32]map[bulk.Handle]motion.State{}}
 	q.Rig, err = rig.New(1, rig.Config{Server: server.Config{
-		World: scene.World, Schema: messages.Schema, Game: game.Hooks(),
+		World: scene.World, Schema: messages.Schema, Hooks: game.Hooks(),
 		Replication: replication.Config{
 			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius, SnapshotHz: file.SnapshotHz,
 		},

@@ -31,7 +31,7 @@ func TestSpectatorOnlyWatches(t *testing.T) {
 	inputs := 0
 	r, err := rig.New(1, rig.Config{Server: server.Config{
 		World: w, Schema: s, Replication: replication.Config{EnterRadius: 20, SnapshotHz: 20},
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join: func(s *server.Session) (world.Entity, error) {
 				if s.Name() == "player" {
 					return player, nil

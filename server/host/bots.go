@@ -67,7 +67,7 @@ func (c *botsCommand) run(ctx context.Context, p *program) error {
 	}()
 	out := json.NewEncoder(p.out)
 	report, err := bot.Run(ctx, bot.Config{
-		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Game: p.bots(),
+		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Player: p.bots(),
 	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // a missing parent needs no progress
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})

@@ -30,7 +30,7 @@ type Definition struct {
 	// room. RoomKind.New stays nil, since the New below makes all rooms. nil: the game has one
 	// world.
 	Rooms *server.RoomsConfig
-	// Admit checks connect tokens for all rooms. Without Rooms, Game.Admit does.
+	// Admit checks connect tokens for all rooms. Without Rooms, Instance.Admit does.
 	Admit server.Admit
 	// Commands are further commands: pointers to structs for kong, whose commands implement
 	// Command.
@@ -40,10 +40,10 @@ type Definition struct {
 	// New makes the game's world with its rules. It is called by each command that needs a
 	// world: to host it, to check it, or to repeat a recording in it. Its error is printed as
 	// it is if it wraps Usage.
-	New func(Options) (*Game, error)
+	New func(Options) (*Instance, error)
 	// Bots play the game in the commands demo and loadtest. nil: bots that join and check the
 	// handles that they are shown.
-	Bots *bot.Game
+	Bots *bot.Player
 }
 
 // Worlds describes the command line's choice of a world.
@@ -70,9 +70,9 @@ func (o Options) SeedOr(own uint64) uint64 {
 	return own
 }
 
-// Game is a world with its rules. It belongs to the goroutine that steps the world.
-type Game struct {
-	// Config has World, Schema, Game, and what else is the game's decision: Replication,
+// Instance is a world with its rules. It belongs to the goroutine that steps the world.
+type Instance struct {
+	// Config has World, Schema, Hooks, and what else is the game's decision: Replication,
 	// MaxSessions, Grace, MaxViewAge, Admit. Flags set the addresses, certificates, files and
 	// log, and override MaxSessions and the rates of commands. The default of GameName is the
 	// program's name.
@@ -89,7 +89,7 @@ type Game struct {
 	// needs it. The commands that repeat a recording do not call it: a nil Room sends nothing.
 	Attach func(*server.Room)
 	// Avatars are the kinds of entities that players control. One ends with its session, unless
-	// Config.Game.Leave is set; and when an image is restored, since its player has no session in
+	// Config.Hooks.Leave is set; and when an image is restored, since its player has no session in
 	// this run. A rig (loadtest/rig) takes Config alone: there they stay unless Leave is set.
 	Avatars []world.KindID
 	// TakeImage, RestoreRun and Replay replace the World's methods of these names, one by one:
@@ -144,7 +144,7 @@ func (c *complaints) add(wrong bool, format string, args ...any) {
 }
 
 // bots returns the game of bots, with its default.
-func (d *Definition) bots() *bot.Game { return cmp.Or(d.Bots, &bot.Game{}) }
+func (d *Definition) bots() *bot.Player { return cmp.Or(d.Bots, &bot.Player{}) }
 
 // variables is the prefix of the program's environment variables.
 func (d *Definition) variables() string {
@@ -155,7 +155,7 @@ func (d *Definition) variables() string {
 var flagsDecide = []string{"Listen", "Certificate", "Web", "StatelessResetKey", "AdminListen", "AdminAccess", "QlogDir", "Image", "Log"}
 
 // Validate returns all contradictions in g, and between its world, schema and rules.
-func (g *Game) Validate() error {
+func (g *Instance) Validate() error {
 	var wrong complaints
 	config := reflect.ValueOf(g.Config)
 	for _, name := range flagsDecide {
@@ -185,7 +185,7 @@ func Must[T any](v T, err error) T {
 type setupError struct{ error }
 
 // newGame calls New.
-func (d *Definition) newGame(o Options) (g *Game, err error) {
+func (d *Definition) newGame(o Options) (g *Instance, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -202,7 +202,7 @@ func (d *Definition) newGame(o Options) (g *Game, err error) {
 const defaultArea = 80
 
 // build makes the game, with defaults.
-func (d *Definition) build(o Options) (*Game, error) {
+func (d *Definition) build(o Options) (*Instance, error) {
 	g, err := d.newGame(o)
 	if err != nil {
 		return nil, err
@@ -225,8 +225,8 @@ func (d *Definition) build(o Options) (*Game, error) {
 	if g.RestoreRun == nil {
 		g.RestoreRun = g.restoreRun
 	}
-	if g.Game.Leave == nil {
-		g.Game.Leave = func(s *server.Session) { g.destroyAvatar(s.Entity()) }
+	if g.Hooks.Leave == nil {
+		g.Hooks.Leave = func(s *server.Session) { g.destroyAvatar(s.Entity()) }
 	}
 	if g.Replay == nil {
 		g.Replay = g.World.Replay
@@ -244,7 +244,7 @@ func (d *Definition) build(o Options) (*Game, error) {
 }
 
 // restoreRun restores the world without avatars.
-func (g *Game) restoreRun(img *world.Image) error {
+func (g *Instance) restoreRun(img *world.Image) error {
 	if err := g.World.RestoreRun(img); err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (g *Game) restoreRun(img *world.Image) error {
 }
 
 // logRestored logs Restored after an image was restored.
-func (g *Game) logRestored(log *zap.Logger) {
+func (g *Instance) logRestored(log *zap.Logger) {
 	if g.Restored == nil {
 		return
 	}
@@ -265,20 +265,20 @@ func (g *Game) logRestored(log *zap.Logger) {
 }
 
 // destroyAvatar destroys e if it is an avatar.
-func (g *Game) destroyAvatar(e world.Entity) {
+func (g *Instance) destroyAvatar(e world.Entity) {
 	if kind, live := g.World.KindOf(e); live && slices.Contains(g.Avatars, kind) {
 		g.World.Destroy(e)
 	}
 }
 
 // describe returns a line about any world.
-func (g *Game) describe() string {
+func (g *Instance) describe() string {
 	s := g.World.Stats()
 	text := fmt.Sprintf("%s, %d Hz, %s", g.Title, g.World.TickHz(), count(s.Entities, "entity", "entities"))
 	if complete, err := g.CompleteSchema(); err == nil {
 		text += fmt.Sprintf(", %s", count(complete.Kinds(), "kind", "kinds"))
 	}
-	return text + ", " + count(len(g.Game.Commands), "command", "commands")
+	return text + ", " + count(len(g.Hooks.Commands), "command", "commands")
 }
 
 func count(n int, one, many string) string {

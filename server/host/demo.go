@@ -85,7 +85,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 }
 
 // game makes the world to play in, or the rooms.
-func (c *demoCommand) game(p *program) (*Game, error) {
+func (c *demoCommand) game(p *program) (*Instance, error) {
 	o := Options{World: c.world(), Seed: c.Seed, Demo: true}
 	if p.Rooms != nil {
 		if err := c.fits(p, o); err != nil {
@@ -136,7 +136,7 @@ func (c *demoCommand) fits(p *program, o Options) error {
 }
 
 // play runs the server while the bots play and merges both reports.
-func (c *demoCommand) play(ctx context.Context, s *server.Server, g *Game, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
+func (c *demoCommand) play(ctx context.Context, s *server.Server, g *Instance, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
 	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, also after Ctrl-C
 	defer stop()
 	served := make(chan error, 1)

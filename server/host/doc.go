@@ -24,7 +24,7 @@
 // environment, which overrides the file, which overrides the game's Config, which overrides the
 // defaults. OPERATING.md of cmd/worldd, itself a program of this package, has all flags.
 //
-//	flags, variables ──► Definition.New(Options) ──► Game ──► server.Server ══ QUIC
+//	flags, variables ──► Definition.New(Options) ──► Instance ──► server.Server ══ QUIC
 //	    demo: the same, on a free loopback port
 //	      └─ stdin, stdout ─► bots (a child process) ══ QUIC ══►
 //
@@ -37,7 +37,7 @@
 // Options.Room names the room, and has the range of generations for world.Config. Session.Move
 // brings a player to another room. The example of server.RoomsConfig has a lobby and matches.
 //
-// On SIGHUP, serve reloads the game's limits (Game.Reload), the certificate, the token keys, the bans, and
+// On SIGHUP, serve reloads the game's limits (Instance.Reload), the certificate, the token keys, the bans, and
 // the admin port's access. A file that cannot be loaded is logged and changes nothing. SIGTERM and
 // SIGINT stop it after notifying all clients.
 //

@@ -39,7 +39,7 @@ func programNamed(name string) Definition {
 		d = inn()
 	}
 	build := d.New
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := build(o)
 		if err == nil && newer {
 			_, registered := world.Register[int32](g.World, "mana")
@@ -53,7 +53,7 @@ func programNamed(name string) Definition {
 
 // tag is a small game with a rule: every 20 ticks "it" is another.
 func tag() Definition {
-	return Definition{Name: "tag", About: "A game for tests.", New: newTag, Bots: &bot.Game{Bot: newTagBot}}
+	return Definition{Name: "tag", About: "A game for tests.", New: newTag, Bots: &bot.Player{New: newTagBot}}
 }
 
 type (
@@ -107,7 +107,7 @@ func newTagBot(seat bot.Seat) (bot.Behavior, error) {
 	}, nil
 }
 
-func newTag(o Options) (*Game, error) {
+func newTag(o Options) (*Instance, error) {
 	w, err := world.New(world.Config{TickHz: 30, Seed: o.SeedOr(7), MaxEntities: 64, HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}})
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func newTag(o Options) (*Game, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Game{Config: server.Config{World: w, Schema: tagSchema, MaxSessions: 8, Game: server.Game{
+	return &Instance{Config: server.Config{World: w, Schema: tagSchema, MaxSessions: 8, Hooks: server.Hooks{
 		Input: server.OnInput(runInput, func(s *server.Session, _ uint64, r run) { w.SetVelocity(s.Entity(), world.Vec3{X: r.X}) }),
 		Commands: []server.Command{server.OnCommand(touchIt, func(_ *server.Session, h world.Entity, _ touch) error {
 			if os.Getenv(panickingTag) != "" {
@@ -202,7 +202,7 @@ func TestWrongDefinition(t *testing.T) {
 // So are contradictions of its configuration, by each command that makes the game.
 func TestWrongGame(t *testing.T) {
 	d := tag()
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
 		g.Listen, g.AdminListen, g.QlogDir = "127.0.0.1:1", "127.0.0.1:2", "."
 		g.TakeImage = func(*world.Image) error { return nil }
@@ -226,18 +226,18 @@ func TestWrongGame(t *testing.T) {
 
 // Rules that the schema does not fit, or no world at all.
 func TestWrongRules(t *testing.T) {
-	for complaint, spoil := range map[string]func(*Game){
-		"World is nil":  func(g *Game) { g.World = nil },
-		"Schema is nil": func(g *Game) { g.Schema = nil },
-		`component "other" of the schema is not registered`: func(g *Game) {
+	for complaint, spoil := range map[string]func(*Instance){
+		"World is nil":  func(g *Instance) { g.World = nil },
+		"Schema is nil": func(g *Instance) { g.Schema = nil },
+		`component "other" of the schema is not registered`: func(g *Instance) {
 			g.Schema = g.Schema.Clone() // other tests share it
 			schema.Define[struct{ X uint8 }](g.Schema, "other")
 		},
-		`command "touch" takes host.touch, and the schema does not declare it`: func(g *Game) { g.Schema = schema.New() },
+		`command "touch" takes host.touch, and the schema does not declare it`: func(g *Instance) { g.Schema = schema.New() },
 		"New has returned neither a game nor an error":                         nil,
 	} {
 		d := tag()
-		d.New = func(o Options) (*Game, error) {
+		d.New = func(o Options) (*Instance, error) {
 			if spoil == nil {
 				return nil, nil
 			}
@@ -365,7 +365,7 @@ func TestRestoredAvatars(t *testing.T) {
 	require.NoError(t, before.TakeImage(&img))
 
 	for avatars, left := range map[bool]int{true: 8, false: 9} {
-		d.New = func(o Options) (*Game, error) {
+		d.New = func(o Options) (*Instance, error) {
 			g, err := newTag(o)
 			runner, kindErr := g.World.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}})
 			if avatars {
@@ -384,9 +384,9 @@ func TestRestoredAvatars(t *testing.T) {
 // An avatar ends with its session if the game has no Leave. Other entities stay.
 func TestAvatarEndsWithItsSession(t *testing.T) {
 	d := tag()
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
-		g.Game.Leave = nil
+		g.Hooks.Leave = nil
 		return g, err
 	}
 	g, err := d.build(Options{})
@@ -394,7 +394,7 @@ func TestAvatarEndsWithItsSession(t *testing.T) {
 	ball := g.World.Slots().Handle(0)
 	g.destroyAvatar(ball)
 	require.Equal(t, bulk.Live, g.World.Status(ball))
-	g.Game.Leave(&server.Session{}) // controls nothing
+	g.Hooks.Leave(&server.Session{}) // controls nothing
 	g.Avatars = []world.KindID{0}
 	g.destroyAvatar(ball)
 	g.World.Step()
@@ -405,13 +405,13 @@ func TestAvatarEndsWithItsSession(t *testing.T) {
 func TestMust(t *testing.T) {
 	d := tag()
 	wrong := errors.New("two kinds of ball")
-	d.New = func(Options) (*Game, error) { return Must[*Game](nil, wrong), nil }
+	d.New = func(Options) (*Instance, error) { return Must[*Instance](nil, wrong), nil }
 	_, err := d.build(Options{})
 	require.Equal(t, wrong, err)
 	status, _, errs := playOf(t, d, "check")
 	require.Equal(t, exitError, status)
 	require.Contains(t, errs, "two kinds of ball")
-	d.New = func(Options) (*Game, error) { panic("elsewhere") }
+	d.New = func(Options) (*Instance, error) { panic("elsewhere") }
 	require.PanicsWithValue(t, "elsewhere", func() { _, _ = d.build(Options{}) })
 	require.Equal(t, 3, Must(3, nil))
 }
@@ -419,7 +419,7 @@ func TestMust(t *testing.T) {
 // A definition that the world lacks, and mistakes in definitions, are reported before a start.
 func TestDefinitionsAreChecked(t *testing.T) {
 	d := tag()
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
 		g.Schema = g.Schema.Clone()
 		schema.DefineKind(g.Schema, "bat")
@@ -427,7 +427,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 	}
 	_, err := d.build(Options{})
 	require.ErrorContains(t, err, `the schema defines kind "bat", and World has none of that name`)
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
 		g.Schema = g.Schema.Clone()
 		schema.Define[it](g.Schema, "it")
@@ -452,7 +452,7 @@ func TestRecordings(t *testing.T) {
 	require.NoError(t, err)
 	for range 200 {
 		if g.World.Tick() == 30 {
-			_, err := g.Game.Join(nil)
+			_, err := g.Hooks.Join(nil)
 			require.NoError(t, err)
 		}
 		g.World.Step()
@@ -472,7 +472,7 @@ func TestRecordings(t *testing.T) {
 	require.FileExists(t, tables)
 
 	other := tag()
-	other.New = func(o Options) (*Game, error) {
+	other.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
 		return g, errors.Join(err, g.World.AddSystem(world.After, "wind", func(w *world.World) {
 			if w.Tick() == 100 {
@@ -484,7 +484,7 @@ func TestRecordings(t *testing.T) {
 	require.Equal(t, exitError, status)
 	require.Contains(t, errs, "the replay differs from the recording, first after tick")
 	seeded := tag()
-	seeded.New = func(o Options) (*Game, error) { return newTag(Options{Seed: new(uint64)}) }
+	seeded.New = func(o Options) (*Instance, error) { return newTag(Options{Seed: new(uint64)}) }
 	status, _, errs = playOf(t, seeded, "replay", path)
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "it is not a recording of this game's world")

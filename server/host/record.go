@@ -69,7 +69,7 @@ type recordFile struct {
 
 // beginRecording records g to the file at path up to limit bytes, 0 for no limit, and returns the
 // function that ends the recording. If recording fails, which is logged, g runs without.
-func beginRecording(g *Game, path string, limit int64, log *zap.Logger) (end func()) {
+func beginRecording(g *Instance, path string, limit int64, log *zap.Logger) (end func()) {
 	file, err := createRecord(path, log)
 	if err != nil {
 		log.Error("the world is not recorded", zap.String("path", path), zap.Error(err))
@@ -139,7 +139,7 @@ func (r *recordFile) fault() error {
 }
 
 // record starts recording the game to to, which stays open, up to limit bytes if it is not 0.
-func (g *Game) record(to *recordFile, limit int64) (*world.Recorder, error) {
+func (g *Instance) record(to *recordFile, limit int64) (*world.Recorder, error) {
 	var img world.Image
 	if err := g.TakeImage(&img); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ type recordings struct {
 // the disk with rooms that they do not enter. The image at its head is taken and encoded on the
 // world's goroutine: some 5 ms for 10,000 entities, once, is less than a tick at 60 Hz. The returned
 // function ends the recording.
-func (r *recordings) add(made *server.RoomGame, g *Game, q server.RoomRequest, fromStart bool) (end func()) {
+func (r *recordings) add(made *server.RoomGame, g *Instance, q server.RoomRequest, fromStart bool) (end func()) {
 	var stop func()
 	begin := func() {
 		if stop == nil {
@@ -45,8 +45,8 @@ func (r *recordings) add(made *server.RoomGame, g *Game, q server.RoomRequest, f
 			begin()
 		}
 	} else {
-		join := made.Game.Join
-		made.Game.Join = func(s *server.Session) (entity world.Entity, err error) {
+		join := made.Hooks.Join
+		made.Hooks.Join = func(s *server.Session) (entity world.Entity, err error) {
 			if join != nil {
 				entity, err = join(s)
 			}
@@ -64,7 +64,7 @@ func (r *recordings) add(made *server.RoomGame, g *Game, q server.RoomRequest, f
 }
 
 // begin records a game, and returns the function that ends the recording.
-func (r *recordings) begin(g *Game, q server.RoomRequest) (end func()) {
+func (r *recordings) begin(g *Instance, q server.RoomRequest) (end func()) {
 	path := filepath.Join(r.Record, filepath.FromSlash(q.Name)+recordingSuffix)
 	r.note(q.Name, true)
 	if err := r.allow(path, q); err != nil {

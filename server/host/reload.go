@@ -15,7 +15,7 @@ import (
 type reloader struct {
 	flags    *serveCommand
 	server   *server.Server
-	game     *Game
+	game     *Instance
 	verifier *token.Verifier // nil: tokens are not required
 	log      *zap.Logger
 }

@@ -49,7 +49,7 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 
 // openReplay builds the world of a recording, ready to replay. finish must be called at
 // the end.
-func (p *program) openReplay(name string, o Options) (g *Game, replay *world.Replay, finish func(), err error) {
+func (p *program) openReplay(name string, o Options) (g *Instance, replay *world.Replay, finish func(), err error) {
 	if g, err = p.build(o); err != nil {
 		return nil, nil, nil, err
 	}

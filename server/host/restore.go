@@ -66,7 +66,7 @@ func (c *serveCommand) roomGenerations() (map[string]int, error) {
 
 // restoreImage opens the image, restores the world from it, and makes config save the world there.
 // The caller closes the store.
-func (c *serveCommand) restoreImage(config *server.Config, g *Game, p *program) error {
+func (c *serveCommand) restoreImage(config *server.Config, g *Instance, p *program) error {
 	store, err := openImage(c.Image, c.ImageKeep, config.Log)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *serveCommand) restoreImage(config *server.Config, g *Game, p *program) 
 
 // restore restores the newest valid image, or the chosen generation, if any, and reports it. Unusable
 // images are an error: a new world would overwrite what might be rescued.
-func (c *serveCommand) restore(g *Game, store *imagefile.Store, p *program, log *zap.Logger) error {
+func (c *serveCommand) restore(g *Instance, store *imagefile.Store, p *program, log *zap.Logger) error {
 	n, err := c.generation()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 func (d *Definition) validateRooms() error {
 	var wrong complaints
 	if d.Rooms == nil {
-		wrong.add(d.Admit != nil, "Admit is set without Rooms: use Game.Admit")
+		wrong.add(d.Admit != nil, "Admit is set without Rooms: use Instance.Admit")
 		return errors.Join(wrong...)
 	}
 	c := *d.Rooms
@@ -37,19 +37,19 @@ func (d *Definition) validateRooms() error {
 // hosted holds the games of a server's rooms.
 type hosted struct {
 	mu    sync.Mutex
-	games map[string]*Game // of running rooms, by name
-	ended uint64           // confused handles in rooms that have ended
-	found []bot.Confusion  // the first maxFound of them
+	games map[string]*Instance // of running rooms, by name
+	ended uint64               // confused handles in rooms that have ended
+	found []bot.Confusion      // the first maxFound of them
 }
 
 // maxFound bounds the confusions kept of rooms that have ended.
 const maxFound = 16
 
-// roomsOf returns a Game whose Config makes a server with rooms, and the games of the rooms. each
+// roomsOf returns an Instance whose Config makes a server with rooms, and the games of the rooms. each
 // changes the Config of one room. If record names a folder, rooms are recorded to files in it:
 // pinned ones from their start, others from their first session.
-func (p *program) roomsOf(o Options, each func(*server.Config), record recordFlags, log *zap.Logger) (*Game, *hosted) {
-	h := &hosted{games: map[string]*Game{}}
+func (p *program) roomsOf(o Options, each func(*server.Config), record recordFlags, log *zap.Logger) (*Instance, *hosted) {
+	h := &hosted{games: map[string]*Instance{}}
 	records := &recordings{recordFlags: record, log: log, rooms: map[string]bool{}}
 	rooms := *p.Rooms
 	rooms.Kinds = maps.Clone(rooms.Kinds)
@@ -79,14 +79,14 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record recordFla
 		rooms.Kinds[name] = k
 	}
 	kinds := slices.Sorted(maps.Keys(rooms.Kinds))
-	return &Game{
+	return &Instance{
 		Config: server.Config{Rooms: &rooms, Admit: p.Admit, GameName: p.Name}, Title: fmt.Sprintf("rooms of %s %v", p.Name, kinds),
 		Attach: func(*server.Room) {}, Confused: h.confused, Seed: o.SeedOr(1), AreaMetres: defaultArea,
 	}, h
 }
 
 // end forgets the game of a room that has ended, but not its confusions.
-func (h *hosted) end(room string, g *Game) {
+func (h *hosted) end(room string, g *Instance) {
 	n, found := g.Confused()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +97,7 @@ func (h *hosted) end(room string, g *Game) {
 	}
 }
 
-// confused returns the sum of Game.Confused of all rooms.
+// confused returns the sum of Instance.Confused of all rooms.
 func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +111,7 @@ func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 }
 
 // inRoom returns g for a room.
-func (g *Game) inRoom(room string, log *zap.Logger) *server.RoomGame {
+func (g *Instance) inRoom(room string, log *zap.Logger) *server.RoomGame {
 	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, Reload: g.Reload}
 	r.RestoreRun = func(img *world.Image) error {
 		err := g.RestoreRun(img)

@@ -32,7 +32,7 @@ func inn() Definition {
 			Kinds:   map[string]server.RoomKind{"lobby": {Pinned: true}, "room": {}},
 			Default: "lobby",
 		},
-		New: func(o Options) (*Game, error) {
+		New: func(o Options) (*Instance, error) {
 			return newInn(world.Config{Seed: o.SeedOr(1), MaxEntities: 256, FirstGeneration: o.Room.Generations.First, LastGeneration: o.Room.Generations.Last})
 		},
 	}
@@ -40,7 +40,7 @@ func inn() Definition {
 
 type bell struct{ Tick uint32 }
 
-func newInn(c world.Config) (*Game, error) {
+func newInn(c world.Config) (*Instance, error) {
 	w, err := world.New(c)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func newInn(c world.Config) (*Game, error) {
 	}
 	visitor, err := w.AddKind(world.Kind{Name: "visitor", Body: &world.BodyDef{Radius: 1}})
 	s := schema.New()
-	return &Game{Avatars: []world.KindID{visitor}, Attach: func(r *server.Room) { room = r }, Config: server.Config{World: w, Schema: s, Game: server.Game{
+	return &Instance{Avatars: []world.KindID{visitor}, Attach: func(r *server.Room) { room = r }, Config: server.Config{World: w, Schema: s, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(visitor, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 	}}}, errors.Join(err, schema.Add[schema.Body](s, schema.BodyComponent), schema.AddEvent[bell](s, "bell"))
@@ -75,7 +75,7 @@ func TestCheckRooms(t *testing.T) {
 	require.Contains(t, out, "lobby: game inn")
 
 	d := inn()
-	d.New = func(o Options) (*Game, error) { // ignores its generations, and sets what the server decides
+	d.New = func(o Options) (*Instance, error) { // ignores its generations, and sets what the server decides
 		g, err := newInn(world.Config{})
 		g.PanicEnds = true
 		return g, err
@@ -131,7 +131,7 @@ func TestServeRooms(t *testing.T) {
 	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
 	require.Equal(t, exitUsage, status, out)
 	other := inn()
-	other.New = func(Options) (*Game, error) { return newInn(world.Config{Seed: 7, MaxEntities: 256}) }
+	other.New = func(Options) (*Instance, error) { return newInn(world.Config{Seed: 7, MaxEntities: 256}) }
 	status, out = runInn(t, t.Context(), other, "replay", filepath.Join(records, "lobby.recording"), "--room", "room/1")
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, `not a recording of room "room/1" (set --room to the recorded one)`)
@@ -149,7 +149,7 @@ func TestServeRooms(t *testing.T) {
 func TestEndedRoomsAreForgotten(t *testing.T) {
 	d := inn()
 	made := d.New
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := made(o)
 		if g != nil {
 			g.Confused = func() (uint64, []bot.Confusion) { return 2, make([]bot.Confusion, 2) }
@@ -176,7 +176,7 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 	d := inn()
 	d.Rooms.Kinds["room"] = server.RoomKind{MaxSessions: 3}
 	made := d.New
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := made(o)
 		g.MaxSessions = 5
 		return g, err
@@ -219,7 +219,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 		room.Attach(nil)
 		for range 2 {
 			if joins {
-				_, err = room.Game.Join(nil)
+				_, err = room.Hooks.Join(nil)
 				require.NoError(t, err)
 			}
 			room.World.Step()
@@ -272,7 +272,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 func TestHangupReloadsRooms(t *testing.T) {
 	d, reloaded := inn(), make(chan string)
 	made := d.New
-	d.New = func(o Options) (*Game, error) {
+	d.New = func(o Options) (*Instance, error) {
 		g, err := made(o)
 		g.Reload = func() (server.Limits, []string, error) {
 			reloaded <- o.Room.Name

@@ -226,14 +226,14 @@ func (c *serveCommand) printAccess(p *program, config server.Config, s *server.S
 }
 
 // game makes the world to serve, or the rooms, configured by the flags.
-func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Logger) (*Game, error) {
+func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Logger) (*Instance, error) {
 	each := func(config *server.Config) {
 		config.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, config.CommandsPerSecond)
 		config.CommandBurst = cmp.Or(c.CommandBurst, config.CommandBurst)
 		config.Replication.Workers = max(c.Workers, config.Replication.Workers)
 		config.Replication.Tables = tables
 	}
-	var g *Game
+	var g *Instance
 	if p.Rooms != nil {
 		if _, err := p.anyRoom(c.room()); err != nil {
 			return nil, err
@@ -294,7 +294,7 @@ func (c *serveCommand) rooms(r *server.RoomsConfig) error {
 }
 
 // takes returns an error if the world has no room for n players.
-func (g *Game) takes(flag string, n int) error {
+func (g *Instance) takes(flag string, n int) error {
 	most := cmp.Or(g.MaxSessions, session.DefaultMaxSessions)
 	if n <= most {
 		return nil
@@ -325,7 +325,7 @@ func serve(ctx context.Context, s *server.Server, reload func(context.Context)) 
 	return s.Serve(ctx)
 }
 
-func writeServed(w io.Writer, took time.Duration, r server.Report, g *Game) {
+func writeServed(w io.Writer, took time.Duration, r server.Report, g *Instance) {
 	t, world, sessions := tickOf(r), worldOf(r), r.Sessions
 	confusions, _ := g.Confused()
 	var b strings.Builder

@@ -138,12 +138,12 @@ func TestOneSessionPerUser(t *testing.T) {
 			var calls []string
 			d := users(t, func(c *session.Config) {
 				c.OneSessionPerUser = one
-				join, leave := c.Game.Join, c.Game.Leave
-				c.Game.Join = func(s *session.Session) (world.Entity, error) {
+				join, leave := c.Hooks.Join, c.Hooks.Leave
+				c.Hooks.Join = func(s *session.Session) (world.Entity, error) {
 					calls = append(calls, "join "+s.User())
 					return join(s)
 				}
-				c.Game.Leave = func(s *session.Session) {
+				c.Hooks.Leave = func(s *session.Session) {
 					calls = append(calls, "leave "+s.User())
 					leave(s)
 				}

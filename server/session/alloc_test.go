@@ -109,7 +109,7 @@ func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input) {
 	}
 	core, err := session.NewCore(session.Config{
 		World: w, Schema: s, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
-		Game: session.Game{
+		Hooks: session.Hooks{
 			Join:  func(s *session.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },
 			Input: input,
 		},

@@ -85,8 +85,8 @@ func TestControlChangesWhileAway(t *testing.T) {
 func TestControlInJoin(t *testing.T) {
 	var joined bulk.Handle
 	d := newTestServerWith(t, func(c *session.Config) {
-		join := c.Game.Join
-		c.Game.Join = func(s *session.Session) (h world.Entity, err error) {
+		join := c.Hooks.Join
+		c.Hooks.Join = func(s *session.Session) (h world.Entity, err error) {
 			other, err := join(s)
 			require.NoError(t, err)
 			s.Control(other)
@@ -190,8 +190,8 @@ func TestSessionValue(t *testing.T) {
 	loaded, atJoin := &account{7}, any(nil)
 	d := newTestServerWith(t, func(c *session.Config) {
 		c.Admit = func(context.Context, []byte) (session.Admission, error) { return session.Admission{Value: loaded}, nil }
-		join := c.Game.Join
-		c.Game.Join = func(s *session.Session) (world.Entity, error) {
+		join := c.Hooks.Join
+		c.Hooks.Join = func(s *session.Session) (world.Entity, error) {
 			atJoin = s.Value()
 			return join(s)
 		}

@@ -30,7 +30,7 @@ type Config struct {
 	World                           *world.World
 	Schema                          *schema.Schema
 	Replication                     replication.Config
-	Game                            Game
+	Hooks                           Hooks
 	Epoch                           uint64
 	GenerationFloor                 uint32
 	Room                            string
@@ -91,7 +91,7 @@ type Core struct {
 // Validate reports every error in c, except those that NewCore reports: a schema that
 // does not fit the world, and a missing Random.
 func (c Config) Validate() error {
-	errs := []error{c.Game.validate(c.Schema), validateMaxSessions(c.MaxSessions)}
+	errs := []error{c.Hooks.validate(c.Schema), validateMaxSessions(c.MaxSessions)}
 	if c.Router != nil && c.Admit != nil {
 		errs = append(errs, errors.New("server: Admit with a Router, which checks the tokens of all rooms: set RouterConfig.Admit"))
 	}
@@ -172,7 +172,7 @@ func NewCore(c Config) (*Core, error) {
 		maxSessions: c.MaxSessions, budget: c.Replication.BudgetBytesPerSecond,
 		ending: wire.Error{Code: wire.Draining},
 	}
-	core.commands, core.input = c.Game.bind(c.Schema)
+	core.commands, core.input = c.Hooks.bind(c.Schema)
 	if c.Admit != nil && !c.PanicEnds {
 		core.config.Admit = containAdmit(c.Admit, func(value any) {
 			core.admitPanics.Add(1)

@@ -26,7 +26,7 @@ func TestTickBase(t *testing.T) {
 
 // The schedule keeps no viewer or update of a session after a tick.
 func TestScheduleKeepsNoViewers(t *testing.T) {
-	c, attempt := newRoomOf(t, 10, Game{})
+	c, attempt := newRoomOf(t, 10, Hooks{})
 	for range 10 {
 		attempt("")
 	}
@@ -57,7 +57,7 @@ func TestRandomIsRequired(t *testing.T) {
 // none, and with Internal after a timeout, since the token may be good.
 func TestAdmitErrors(t *testing.T) {
 	var admitted error
-	c, attempt := newRoomOf(t, 4, Game{})
+	c, attempt := newRoomOf(t, 4, Hooks{})
 	c.config.Admit = func(context.Context, []byte) (Admission, error) { return Admission{}, admitted }
 	want := map[wire.Code]uint64{}
 	for code, err := range map[wire.Code]error{
@@ -72,7 +72,7 @@ func TestAdmitErrors(t *testing.T) {
 
 // Infos describes sessions and connections without one, page by page.
 func TestInfos(t *testing.T) {
-	c, attempt := newRoomOf(t, 4, Game{})
+	c, attempt := newRoomOf(t, 4, Hooks{})
 	for range 3 {
 		attempt("")
 	}

@@ -160,7 +160,7 @@ func newStreet(t testing.TB) *street {
 	s.core, err = session.NewCore(session.Config{
 		World: w, Schema: testSchema(t), Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
-		Game: session.Game{Join: func(s *session.Session) (world.Entity, error) {
+		Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
 			if s.Name() == "intruder" {
 				return spawn(rock, 400, 400), nil
 			}

@@ -14,9 +14,9 @@ import (
 func closing(t *testing.T, joins *int) *testServer {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		join, leave := c.Game.Join, c.Game.Leave
-		c.Game.Join = func(s *session.Session) (world.Entity, error) { *joins++; return join(s) }
-		c.Game.Leave = func(s *session.Session) {
+		join, leave := c.Hooks.Join, c.Hooks.Leave
+		c.Hooks.Join = func(s *session.Session) (world.Entity, error) { *joins++; return join(s) }
+		c.Hooks.Leave = func(s *session.Session) {
 			leave(s)
 			d.core.Drain()
 		}
@@ -98,7 +98,7 @@ func TestDrainInLeaveOfEarlierSession(t *testing.T) {
 func TestDrainInRefusal(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		c.Game.Join = func(*session.Session) (world.Entity, error) {
+		c.Hooks.Join = func(*session.Session) (world.Entity, error) {
 			d.core.Drain()
 			return 0, &wire.Error{Code: wire.Unauthorized}
 		}

@@ -53,7 +53,7 @@ func newEventServer(t testing.TB) *eventServer {
 	d.core, err = session.NewCore(session.Config{
 		World: w, Schema: s, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
-		Game: session.Game{Join: func(s *session.Session) (world.Entity, error) {
+		Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
 			require.NoError(t, s.Send(Shout{Serial: 1000}))
 			return w.Spawn(crate, world.Vec3{X: 100 * float32(s.ID()-1), Y: 0.5}, world.Vec3{})
 		}},
@@ -274,7 +274,7 @@ func newCrowdedCore(b *testing.B) *crowdedCore {
 	c.core, err = session.NewCore(session.Config{
 		World: w, Schema: s, Epoch: testEpoch, MaxSessions: 500, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 44},
-		Game: session.Game{
+		Hooks: session.Hooks{
 			Join: func(s *session.Session) (world.Entity, error) { return spawn(2*int(s.ID()) - 1), nil },
 			Input: session.OnRawInput(func(s *session.Session, tick uint64, _ []byte) {
 				turn := (tick/30 + s.ID()) % 4

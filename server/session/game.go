@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Game is the set of functions through which the server calls the game. Any field may be
+// Hooks are the functions through which the server calls the game. Any field may be
 // nil. All functions run on the goroutine that owns the world, between steps.
 //
 // A panic in one of them ends the session that it was called for, unless
@@ -23,7 +23,7 @@ import (
 //     writes. The image is then the last one saved, at most ImageConfig.Every old.
 //   - runtime.Goexit, which testing.T's FailNow calls, is no panic: it ends the
 //     goroutine that calls Tick or Serve.
-type Game struct {
+type Hooks struct {
 	// Join admits a session and returns the entity that it controls and views the world
 	// from, until Session.Control changes it. With no entity, or one without a body, the
 	// viewpoint is the origin or its last position. An error refuses the session; the

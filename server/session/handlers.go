@@ -96,7 +96,7 @@ func OnRawCommand(name string, f func(s *Session, target world.Entity, args []by
 	}}
 }
 
-// OnInput returns f as the function for inputs: see Game.Input. A malformed input ends the session
+// OnInput returns f as the function for inputs: see Hooks.Input. A malformed input ends the session
 // with BadMessage. Handles in the input are unchecked, as in a command's arguments. A provisional one reaches f
 // once, with the first applied input that names it, and is null in the others.
 func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, input T)) Input {
@@ -158,7 +158,7 @@ func (s *Session) encodeAnswer(m *schema.Message, answer any) ([]byte, error) {
 
 // validate reports functions that do not fit what the schema declares, commands with a nil
 // function, and names that no client can send. declared may be nil.
-func (g Game) validate(declared *schema.Schema) error {
+func (g Hooks) validate(declared *schema.Schema) error {
 	var errs []error
 	for i, f := range g.Commands {
 		if f.bind == nil {
@@ -168,7 +168,7 @@ func (g Game) validate(declared *schema.Schema) error {
 			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can request it", f.name, wire.MaxName))
 		}
 		if g.command(f.name) < i {
-			errs = append(errs, fmt.Errorf("server: command %q has two functions in Game.Commands", f.name))
+			errs = append(errs, fmt.Errorf("server: command %q has two functions in Hooks.Commands", f.name))
 		}
 	}
 	if declared == nil {
@@ -178,12 +178,12 @@ func (g Game) validate(declared *schema.Schema) error {
 }
 
 // command returns the index in Commands of the command with that name, or -1.
-func (g Game) command(name string) int {
+func (g Hooks) command(name string) int {
 	return slices.IndexFunc(g.Commands, func(f Command) bool { return f.name == name })
 }
 
 // checkCommands compares the functions of commands with their declarations.
-func (g Game) checkCommands(declared *schema.Schema) error {
+func (g Hooks) checkCommands(declared *schema.Schema) error {
 	var errs []error
 	for _, f := range g.Commands {
 		if _, ok := declared.CommandByName(f.name); !ok && f.args != nil {
@@ -194,7 +194,7 @@ func (g Game) checkCommands(declared *schema.Schema) error {
 		c := declared.Command(i)
 		at := g.command(c.Name)
 		if at < 0 {
-			errs = append(errs, fmt.Errorf("server: the schema declares command %q, and Game.Commands has no function for it", c.Name))
+			errs = append(errs, fmt.Errorf("server: the schema declares command %q, and Hooks.Commands has no function for it", c.Name))
 			continue
 		}
 		f := g.Commands[at]
@@ -225,19 +225,19 @@ func (c Command) String() string {
 }
 
 // checkInput compares the function for inputs with their declaration.
-func (g Game) checkInput(declared *schema.Schema) error {
+func (g Hooks) checkInput(declared *schema.Schema) error {
 	m := declared.Input()
 	switch {
 	case m == nil && g.Input.input != nil:
-		return fmt.Errorf("server: Game.Input takes %v, and the schema declares no input: add schema.DefineInput", g.Input.input)
+		return fmt.Errorf("server: Hooks.Input takes %v, and the schema declares no input: add schema.DefineInput", g.Input.input)
 	case m == nil:
 		return nil
 	case g.Input.bind == nil:
-		return fmt.Errorf("server: the schema declares inputs of type %v, and Game.Input has no function", m.Type)
+		return fmt.Errorf("server: the schema declares inputs of type %v, and Hooks.Input has no function", m.Type)
 	case g.Input.input == nil:
-		return fmt.Errorf("server: the schema declares inputs of type %v, and Game.Input takes raw ones: use OnInput", m.Type)
+		return fmt.Errorf("server: the schema declares inputs of type %v, and Hooks.Input takes raw ones: use OnInput", m.Type)
 	case g.Input.input != m.Type:
-		return fmt.Errorf("server: the schema declares inputs of type %v, and Game.Input takes %v", m.Type, g.Input.input)
+		return fmt.Errorf("server: the schema declares inputs of type %v, and Hooks.Input takes %v", m.Type, g.Input.input)
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func typeOf(m *schema.Message) reflect.Type {
 }
 
 // bind returns the game's functions, bound to their declarations.
-func (g Game) bind(declared *schema.Schema) (map[string]commandFunc, inputFunc) {
+func (g Hooks) bind(declared *schema.Schema) (map[string]commandFunc, inputFunc) {
 	commands := make(map[string]commandFunc, len(g.Commands))
 	for _, f := range g.Commands {
 		var c schema.Command

@@ -66,7 +66,7 @@ func newTypedServerIn(t testing.TB, own world.Config) *typedServer {
 	d.testServer = newTestServerIn(t, own, func(c *session.Config) {
 		var defined definitions
 		c.Schema, defined = typedSchema(t)
-		c.Game.Commands = append(c.Game.Commands,
+		c.Hooks.Commands = append(c.Hooks.Commands,
 			session.OnCommand(defined.toss, func(s *session.Session, _ world.Entity, args toss) error {
 				d.note(s)
 				d.tossed = append(d.tossed, args)
@@ -75,7 +75,7 @@ func newTypedServerIn(t testing.TB, own world.Config) *typedServer {
 			session.OnQuery(defined.find, func(s *session.Session, _ world.Entity, args find) (found, error) {
 				return d.find(args.Which)
 			}))
-		c.Game.Input = session.OnInput(defined.stick, func(s *session.Session, tick uint64, in stick) {
+		c.Hooks.Input = session.OnInput(defined.stick, func(s *session.Session, tick uint64, in stick) {
 			d.note(s)
 			d.steps = append(d.steps, fmt.Sprint(tick, in))
 		})
@@ -352,28 +352,28 @@ func TestGameFitsItsSchema(t *testing.T) {
 	onStick := session.OnInput(defined.stick, func(*session.Session, uint64, stick) {})
 	const poke, onToss, onFind = 0, 1, 2 // in Commands
 	for name, c := range map[string]struct {
-		change func(*session.Game)
+		change func(*session.Hooks)
 		want   string
 	}{
-		"fits":               {func(*session.Game) {}, ""},
-		"undeclared raw one": {func(g *session.Game) { g.Commands = append(g.Commands, rawCommandOf("wave")) }, ""},
-		"undeclared":         {func(g *session.Game) { g.Commands = append(g.Commands, commandOf[toss]("wave")) }, `command "wave" takes session_test.toss, and the schema does not declare it`},
-		"twice":              {func(g *session.Game) { g.Commands = append(g.Commands, g.Commands[onToss]) }, `command "toss" has two functions`},
-		"no function":        {func(g *session.Game) { g.Commands = g.Commands[:onFind] }, `declares command "find", and Game.Commands has no function`},
-		"nil function": {func(g *session.Game) {
+		"fits":               {func(*session.Hooks) {}, ""},
+		"undeclared raw one": {func(g *session.Hooks) { g.Commands = append(g.Commands, rawCommandOf("wave")) }, ""},
+		"undeclared":         {func(g *session.Hooks) { g.Commands = append(g.Commands, commandOf[toss]("wave")) }, `command "wave" takes session_test.toss, and the schema does not declare it`},
+		"twice":              {func(g *session.Hooks) { g.Commands = append(g.Commands, g.Commands[onToss]) }, `command "toss" has two functions`},
+		"no function":        {func(g *session.Hooks) { g.Commands = g.Commands[:onFind] }, `declares command "find", and Hooks.Commands has no function`},
+		"nil function": {func(g *session.Hooks) {
 			g.Commands[onToss] = session.OnCommand(defined.toss, nil)
 			g.Commands[onFind] = session.OnQuery(defined.find, nil)
 			g.Commands = append(g.Commands, session.OnRawCommand("wave", nil))
 		}, `function of command "toss" is nil`},
-		"raw":             {func(g *session.Game) { g.Commands[onToss] = rawCommandOf("toss") }, `"toss" with arguments session_test.toss and no answer, and its function has raw arguments`},
-		"typed":           {func(g *session.Game) { g.Commands[poke] = commandOf[toss]("poke") }, `"poke" with raw arguments, and its function has arguments session_test.toss`},
-		"an answer":       {func(g *session.Game) { g.Commands[onToss] = queryOf[find, found]("toss") }, `its function has arguments session_test.find and answer session_test.found`},
-		"other arguments": {func(g *session.Game) { g.Commands[onToss] = commandOf[other]("toss") }, "its function has arguments session_test.other"},
-		"other answer":    {func(g *session.Game) { g.Commands[onFind] = queryOf[find, other]("find") }, "its function has arguments session_test.find and answer session_test.other"},
-		"no input":        {func(g *session.Game) { g.Input = session.Input{} }, "Game.Input has no function"},
-		"nil input":       {func(g *session.Game) { g.Input = session.OnInput(defined.stick, nil) }, "Game.Input has no function"},
-		"raw input":       {func(g *session.Game) { g.Input = session.OnRawInput(func(*session.Session, uint64, []byte) {}) }, "takes raw ones"},
-		"other input": {func(g *session.Game) {
+		"raw":             {func(g *session.Hooks) { g.Commands[onToss] = rawCommandOf("toss") }, `"toss" with arguments session_test.toss and no answer, and its function has raw arguments`},
+		"typed":           {func(g *session.Hooks) { g.Commands[poke] = commandOf[toss]("poke") }, `"poke" with raw arguments, and its function has arguments session_test.toss`},
+		"an answer":       {func(g *session.Hooks) { g.Commands[onToss] = queryOf[find, found]("toss") }, `its function has arguments session_test.find and answer session_test.found`},
+		"other arguments": {func(g *session.Hooks) { g.Commands[onToss] = commandOf[other]("toss") }, "its function has arguments session_test.other"},
+		"other answer":    {func(g *session.Hooks) { g.Commands[onFind] = queryOf[find, other]("find") }, "its function has arguments session_test.find and answer session_test.other"},
+		"no input":        {func(g *session.Hooks) { g.Input = session.Input{} }, "Hooks.Input has no function"},
+		"nil input":       {func(g *session.Hooks) { g.Input = session.OnInput(defined.stick, nil) }, "Hooks.Input has no function"},
+		"raw input":       {func(g *session.Hooks) { g.Input = session.OnRawInput(func(*session.Session, uint64, []byte) {}) }, "takes raw ones"},
+		"other input": {func(g *session.Hooks) {
 			g.Input = session.OnInput(schema.DefineInput[other](schema.New()), func(*session.Session, uint64, other) {})
 		}, "takes session_test.other"},
 	} {
@@ -381,9 +381,9 @@ func TestGameFitsItsSchema(t *testing.T) {
 		require.NoError(t, schema.AddRawCommand(s, "poke"))
 		w, err := world.New(world.Config{})
 		require.NoError(t, err)
-		g := session.Game{Input: onStick, Commands: []session.Command{rawCommandOf("poke"), commandOf[toss]("toss"), queryOf[find, found]("find")}}
+		g := session.Hooks{Input: onStick, Commands: []session.Command{rawCommandOf("poke"), commandOf[toss]("toss"), queryOf[find, found]("find")}}
 		c.change(&g)
-		err = session.Config{World: w, Schema: s, Game: g}.Validate()
+		err = session.Config{World: w, Schema: s, Hooks: g}.Validate()
 		if c.want == "" {
 			require.NoError(t, err, name)
 		} else {
@@ -392,13 +392,13 @@ func TestGameFitsItsSchema(t *testing.T) {
 	}
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	err = session.Config{World: w, Schema: testSchema(t), Game: session.Game{Input: onStick}}.Validate()
+	err = session.Config{World: w, Schema: testSchema(t), Hooks: session.Hooks{Input: onStick}}.Validate()
 	require.ErrorContains(t, err, "declares no input")
 
 	s, _ := typedSchema(t)
 	parsed, err := schema.Parse(s.Text())
 	require.NoError(t, err)
-	err = session.Config{World: w, Schema: parsed, Game: session.Game{Input: onStick, Commands: []session.Command{commandOf[toss]("toss"), queryOf[find, found]("find")}}}.Validate()
+	err = session.Config{World: w, Schema: parsed, Hooks: session.Hooks{Input: onStick, Commands: []session.Command{commandOf[toss]("toss"), queryOf[find, found]("find")}}}.Validate()
 	require.ErrorContains(t, err, `command "toss" without Go types`)
 	require.ErrorContains(t, err, "type <nil>")
 }

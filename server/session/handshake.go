@@ -57,7 +57,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 	s.welcome(h.Schema == 0, 0, 0)
 }
 
-// join makes the viewer, which continues numbers, and calls Game.Join.
+// join makes the viewer, which continues numbers, and calls Hooks.Join.
 func (s *Session) join(numbers replication.Numbers) *wire.Error {
 	c := s.core
 	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
@@ -65,7 +65,7 @@ func (s *Session) join(numbers replication.Numbers) *wire.Error {
 	if s.abilities&wire.Simulates != 0 {
 		s.viewer.Simulate() // if any kind is exact (P6)
 	}
-	if join := c.config.Game.Join; join != nil {
+	if join := c.config.Hooks.Join; join != nil {
 		entity, err := s.callJoin(join)
 		if err != nil {
 			c.replicator.RemoveViewer(s.viewer)
@@ -154,7 +154,7 @@ func (p *Peer) tokenResult() (Admission, *wire.Error) {
 	return p.inbox.granted, p.inbox.refusal
 }
 
-// joinRefusal converts an error of Game.Join for the client. A full world may have room
+// joinRefusal converts an error of Hooks.Join for the client. A full world may have room
 // later; any other error without a code would recur.
 func joinRefusal(err error) *wire.Error {
 	if errors.Is(err, world.ErrFull) {

@@ -68,7 +68,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 				}
 			}
 		}))
-		c.Game.Input = session.OnRawInput(func(p *session.Session, _ uint64, data []byte) {
+		c.Hooks.Input = session.OnRawInput(func(p *session.Session, _ uint64, data []byte) {
 			if len(data) == 0 {
 				return
 			}

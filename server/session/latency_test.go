@@ -76,7 +76,7 @@ func newArena(t testing.TB, a arenaConfig, change func(*arena, *session.Config))
 		World: x.world, Schema: testSchema(t), Epoch: testEpoch, GenerationFloor: 1, Random: rand.NewChaCha8([32]byte{byte(a.seed)}),
 		MaxViewAge:  a.viewAge,
 		Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210, SnapshotHz: a.snapshotHz},
-		Game: session.Game{Join: func(*session.Session) (world.Entity, error) {
+		Hooks: session.Hooks{Join: func(*session.Session) (world.Entity, error) {
 			return x.world.Spawn(x.crate, world.Vec3{Y: 5}, world.Vec3{})
 		}},
 	}
@@ -196,7 +196,7 @@ type latency struct {
 func measureLatency(t testing.TB, a arenaConfig) latency {
 	speed := float32(0)
 	x := newArena(t, a, func(x *arena, c *session.Config) {
-		c.Game.Input = session.OnRawInput(func(s *session.Session, _ uint64, data []byte) {
+		c.Hooks.Input = session.OnRawInput(func(s *session.Session, _ uint64, data []byte) {
 			speed = float32(data[0]) * 5
 			x.world.SetVelocity(s.Entity(), world.Vec3{X: speed})
 		})

@@ -14,7 +14,7 @@ const (
 	// snapshot rate (BENCHMARKS.md). Smaller worlds should lower it.
 	DefaultMaxSessions = 1024
 	// joinsPerSecond bounds how many Hellos are answered, spread over the ticks. Each
-	// costs a tick 20 µs plus Game.Join; hundreds at once made a tick late for every
+	// costs a tick 20 µs plus Hooks.Join; hundreds at once made a tick late for every
 	// player. The others wait for the next ticks.
 	joinsPerSecond = 500
 	// defaultGrace is how long a session waits for its client to reconnect. Changing

@@ -54,8 +54,8 @@ type traveller struct {
 	kicked    *wire.Error
 }
 
-// Move moves the session to another room of this process, over the same connection. Game.Leave
-// is called here at the end of this or the next tick's receive phase. Then Game.Join is called
+// Move moves the session to another room of this process, over the same connection. Hooks.Leave
+// is called here at the end of this or the next tick's receive phase. Then Hooks.Join is called
 // in the other room, on its goroutine, with another *Session of the same ID. It has the same
 // Name, User, Value and expiry, and no new burst of commands. From then on every handle of this
 // room is Stale to the client.
@@ -145,7 +145,7 @@ func (s *Session) move() {
 	}
 	s.ended = true
 	c.hold(t)
-	s.notify(HookLeave, c.config.Game.Leave)
+	s.notify(HookLeave, c.config.Hooks.Leave)
 	c.release(t)
 	c.replicator.RemoveViewer(s.viewer)
 	s.viewer, s.peer, t.value = nil, nil, s.value
@@ -268,7 +268,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		return nil
 	}
 	if s.peer == nil {
-		s.notify(HookAway, c.config.Game.Away)
+		s.notify(HookAway, c.config.Hooks.Away)
 		return nil
 	}
 	s.arrivals = t.arrivals + 1

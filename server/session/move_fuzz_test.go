@@ -77,7 +77,7 @@ func playMoves(t *testing.T, script []byte) {
 	h.change = func(c *Config) {
 		own(c)
 		first := uint32(len(h.rooms))*world.RunGenerations + 1
-		c.Game.Commands = []Command{OnRawCommand("touch", func(s *Session, target world.Entity, _ []byte) error {
+		c.Hooks.Commands = []Command{OnRawCommand("touch", func(s *Session, target world.Entity, _ []byte) error {
 			touched[s.Room()]++
 			if target != 0 {
 				require.GreaterOrEqual(t, target.Generation(), first)

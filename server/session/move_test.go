@@ -27,7 +27,7 @@ func movers(t *testing.T, change func(*RouterConfig)) *house {
 		change(c)
 	})
 	h.change = func(c *Config) {
-		c.Game.Commands = []Command{OnRawCommand("touch", func(s *Session, _ world.Entity, _ []byte) error {
+		c.Hooks.Commands = []Command{OnRawCommand("touch", func(s *Session, _ world.Entity, _ []byte) error {
 			h.joins = append(h.joins, "touched in "+s.Room())
 			return nil
 		})}
@@ -143,10 +143,10 @@ func TestMoveRefused(t *testing.T) {
 		"full":     {func(_ *house, two *Core) { require.NoError(t, two.SetLimits(1, 0)) }, wire.ServerFull},
 		"draining": {func(_ *house, two *Core) { two.Drain() }, wire.Draining},
 		"refused": {func(_ *house, two *Core) {
-			two.config.Game.Join = func(*Session) (world.Entity, error) { return 0, errors.New("members only") }
+			two.config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("members only") }
 		}, wire.JoinRefused},
 		"panics": {func(_ *house, two *Core) {
-			two.config.Game.Join = func(*Session) (world.Entity, error) { panic("oops") }
+			two.config.Hooks.Join = func(*Session) (world.Entity, error) { panic("oops") }
 		}, wire.Internal},
 		"kicked on the way": {func(h *house, _ *Core) { h.rooms["one"].Kick(h.router.lastID.Load(), "out") }, wire.Kicked},
 		"gone":              {func(h *house, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom},
@@ -169,7 +169,7 @@ func TestMoveRefused(t *testing.T) {
 func TestMoveOfAGoneClient(t *testing.T) {
 	h := movers(t, func(*RouterConfig) {})
 	two, joins := h.rooms["two"], 0
-	two.config.Game.Join = func(*Session) (world.Entity, error) { joins++; return 0, nil }
+	two.config.Hooks.Join = func(*Session) (world.Entity, error) { joins++; return 0, nil }
 	conn, p := h.join("one")
 	require.NoError(t, h.session(conn).Move("two"))
 	h.rooms["one"].Tick()
@@ -217,7 +217,7 @@ func TestResumeAfterLostMove(t *testing.T) {
 func TestMoveAway(t *testing.T) {
 	h := movers(t, func(*RouterConfig) {})
 	away := 0
-	h.rooms["two"].config.Game.Away = func(*Session) { away++ }
+	h.rooms["two"].config.Hooks.Away = func(*Session) { away++ }
 	conn, p := h.join("one")
 	h.tick(5)
 	p.Gone()
@@ -375,7 +375,7 @@ func TestMoveKickedByLeave(t *testing.T) {
 		wire.Internal: func(*Session) { panic("a mistake") },
 	} {
 		h := movers(t, func(*RouterConfig) {})
-		h.rooms["one"].config.Game.Leave = leave
+		h.rooms["one"].config.Hooks.Leave = leave
 		conn, p := h.join("one")
 		require.NoError(t, h.session(conn).Move("two"))
 		h.tick(3)
@@ -409,9 +409,9 @@ func TestMoveAbandoned(t *testing.T) {
 		crash := func() { bulk.AddScaled(make([]float32, 1), nil, 1) }
 		conn, p := h.join("one")
 		if room == "one" {
-			h.rooms[room].config.Game.Leave = func(*Session) { crash() }
+			h.rooms[room].config.Hooks.Leave = func(*Session) { crash() }
 		} else {
-			h.rooms[room].config.Game.Join = func(*Session) (world.Entity, error) { crash(); return 0, nil }
+			h.rooms[room].config.Hooks.Join = func(*Session) (world.Entity, error) { crash(); return 0, nil }
 		}
 		require.NoError(t, h.session(conn).Move("two"))
 		if room == "two" {

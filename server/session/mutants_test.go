@@ -164,8 +164,8 @@ func TestMutantSessions(t *testing.T) {
 	executed := 0
 	d := newTestServerWith(t, func(c *session.Config) {
 		c.MaxSessions, c.Random = 4, rand.NewChaCha8([32]byte{2})
-		c.Game.Input = session.OnRawInput(func(_ *session.Session, _ uint64, data []byte) { require.LessOrEqual(t, len(data), wire.MaxInputBytes) })
-		c.Game.Commands = []session.Command{session.OnRawCommand("poke", func(s *session.Session, h world.Entity, _ []byte) error {
+		c.Hooks.Input = session.OnRawInput(func(_ *session.Session, _ uint64, data []byte) { require.LessOrEqual(t, len(data), wire.MaxInputBytes) })
+		c.Hooks.Commands = []session.Command{session.OnRawCommand("poke", func(s *session.Session, h world.Entity, _ []byte) error {
 			require.True(t, h == 0 || s.Resolve(h) == wire.Live && c.World.Status(h) == bulk.Live, "H2: %v", h)
 			executed++
 			return nil

@@ -13,7 +13,7 @@ import (
 // Hook identifies a function of the game that the server calls for one client.
 type Hook uint8
 
-// The hooks are the functions of Game and Config.Admit.
+// The hooks are the functions of Hooks and Config.Admit.
 const (
 	HookJoin Hook = iota
 	HookLeave

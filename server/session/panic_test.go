@@ -19,7 +19,7 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *tes
 	}
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		g := &c.Game
+		g := &c.Hooks
 		join, leave := g.Join, g.Leave
 		g.Join = func(s *session.Session) (world.Entity, error) {
 			boom(session.HookJoin, s)
@@ -179,7 +179,7 @@ func TestPanicInLeave(t *testing.T) {
 // A hook panics while it ends another session.
 func TestPanicInLeaveWithinACommand(t *testing.T) {
 	d := fragile(t, session.HookLeave, func(c *session.Config) {
-		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("stop", func(*session.Session, world.Entity, []byte) error { panic("after all") }))
+		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("stop", func(*session.Session, world.Entity, []byte) error { panic("after all") }))
 	})
 	c, _ := d.victim()
 	c.send(wire.Command{ID: 1, Name: "stop"})
@@ -201,11 +201,11 @@ func TestPanicEnds(t *testing.T) {
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("break", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("break", func(*session.Session, world.Entity, []byte) error {
 			d.world.TakeImage(nil)
 			return nil
 		}))
-		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("visit", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("visit", func(*session.Session, world.Entity, []byte) error {
 			q, err := d.world.NewQuery(world.QueryDef{})
 			require.NoError(t, err)
 			for range q.All() {

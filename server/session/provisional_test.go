@@ -38,10 +38,10 @@ func newProvisionalServer(t testing.TB) *provisionalServer {
 	d := &provisionalServer{fired: func(*session.Session, fire) {}}
 	d.testServer = newTestServerWith(t, func(c *session.Config) {
 		launching, firing := schema.DefineCommand[launch](c.Schema, "launch"), schema.DefineInput[fire](c.Schema)
-		c.Game.Commands = append(c.Game.Commands,
+		c.Hooks.Commands = append(c.Hooks.Commands,
 			session.OnCommand(launching, func(s *session.Session, _ world.Entity, args launch) error { return d.launched(s, args) }),
 			session.OnRawCommand("raw", func(s *session.Session, _ world.Entity, _ []byte) error { return d.raw(s) }))
-		c.Game.Input = session.OnInput(firing, func(s *session.Session, _ uint64, in fire) { d.fired(s, in) })
+		c.Hooks.Input = session.OnInput(firing, func(s *session.Session, _ uint64, in fire) { d.fired(s, in) })
 	})
 	return d
 }

@@ -68,7 +68,7 @@ func (s *Session) disconnect(why *wire.Error) {
 	s.peer.close(why)
 	s.peer, s.silentTicks = nil, 0
 	s.core.stats.Lost++
-	s.notify(HookAway, s.core.config.Game.Away)
+	s.notify(HookAway, s.core.config.Hooks.Away)
 }
 
 // tickAway processes one tick of a session that is away.
@@ -125,7 +125,7 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 		s.sendStream(missed) // ahead of any Result, which may depend on it
 	}
 	if was == nil && !s.ended {
-		s.notify(HookBack, s.core.config.Game.Back)
+		s.notify(HookBack, s.core.config.Hooks.Back)
 	}
 	return true
 }

@@ -349,8 +349,8 @@ func TestHelloOfAGoneClient(t *testing.T) {
 	} {
 		var joins int
 		d := newTestServerWith(t, func(c *session.Config) {
-			join := c.Game.Join
-			c.Game.Join = func(s *session.Session) (world.Entity, error) {
+			join := c.Hooks.Join
+			c.Hooks.Join = func(s *session.Session) (world.Entity, error) {
 				joins++
 				return join(s)
 			}
@@ -505,10 +505,10 @@ func TestInputsAfterResume(t *testing.T) {
 // Only the text of a Rejection reaches the client.
 func TestRejectionText(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) {
-		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("far", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("far", func(*session.Session, world.Entity, []byte) error {
 			return &session.Rejection{Text: "too far away"}
 		}))
-		c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("long", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("long", func(*session.Session, world.Entity, []byte) error {
 			return &session.Rejection{Code: wire.BadArguments, Text: strings.Repeat("x", 2*wire.MaxText)}
 		}))
 	})

@@ -23,7 +23,7 @@ func (mute) SendSnapshot([][]byte)   {}
 func (mute) Close(wire.Code, string) {}
 
 // newRoom returns a core for eight sessions, and a function that joins one.
-func newRoom(t *testing.T, game Game) (c *Core, join func() *Peer) {
+func newRoom(t *testing.T, game Hooks) (c *Core, join func() *Peer) {
 	c, attempt := newRoomOf(t, 8, game)
 	return c, func() *Peer {
 		p := attempt("")
@@ -34,12 +34,12 @@ func newRoom(t *testing.T, game Game) (c *Core, join func() *Peer) {
 
 // newRoomOf returns a core with the given number of slots, and a function that opens a
 // connection from an address which joins at the next tick.
-func newRoomOf(t *testing.T, slots int, game Game) (c *Core, attempt func(address string) *Peer) {
+func newRoomOf(t *testing.T, slots int, game Hooks) (c *Core, attempt func(address string) *Peer) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	c, err = NewCore(Config{World: w, Schema: s, MaxSessions: slots, Game: game, Random: rand.NewChaCha8([32]byte{1})})
+	c, err = NewCore(Config{World: w, Schema: s, MaxSessions: slots, Hooks: game, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: rowcodec.DefaultTables().Version()})
 	return c, func(address string) *Peer {
@@ -55,7 +55,7 @@ func newRoomOf(t *testing.T, slots int, game Game) (c *Core, attempt func(addres
 // If the limit was lowered below the number of sessions, away sessions make room only if
 // that suffices.
 func TestRoomUnderLowerLimit(t *testing.T) {
-	c, join := newRoom(t, Game{})
+	c, join := newRoom(t, Hooks{})
 	var peers []*Peer
 	for range 5 {
 		peers = append(peers, join())
@@ -75,7 +75,7 @@ func TestRoomUnderLowerLimit(t *testing.T) {
 // Leave may drain the server while several sessions make room for one.
 func TestDrainWhileRoomIsMade(t *testing.T) {
 	var c *Core
-	c, join := newRoom(t, Game{Leave: func(*Session) { c.Drain() }})
+	c, join := newRoom(t, Hooks{Leave: func(*Session) { c.Drain() }})
 	for _, p := range []*Peer{join(), join()} {
 		p.Gone()
 	}
@@ -97,7 +97,7 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 		"the attacker's address": func(int) string { return "attacker" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, attempt := newRoomOf(t, slots, Game{})
+			c, attempt := newRoomOf(t, slots, Hooks{})
 			var sessions []*Session
 			for i := range honest {
 				p := attempt(home(i))
@@ -147,7 +147,7 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 // Away sessions from the new client's address end first, then sessions from the address with
 // the most away sessions, longest away first.
 func TestRoomOrder(t *testing.T) {
-	c, attempt := newRoomOf(t, 6, Game{})
+	c, attempt := newRoomOf(t, 6, Hooks{})
 	join := func(address string) *Peer {
 		p := attempt(address)
 		c.Tick()

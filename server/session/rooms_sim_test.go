@@ -166,7 +166,7 @@ func (s *stay) newRoom(t testing.TB, i int) *stayRoom {
 	config := session.Config{
 		World: r.world, Schema: own, Router: s.router, Room: r.name(), Grace: 3 * time.Second,
 		Replication: replication.Config{EnterRadius: 20, LeaveRadius: 25},
-		Game: session.Game{
+		Hooks: session.Hooks{
 			Join: func(x *session.Session) (world.Entity, error) {
 				if x.Room() != r.name() {
 					s.fail("Join of a session in room %q, want %q", x.Room(), r.name())
@@ -193,7 +193,7 @@ func (s *stay) newRoom(t testing.TB, i int) *stayRoom {
 		},
 	}
 	if i%2 == 0 {
-		config.Game.Commands = append(config.Game.Commands, session.OnRawCommand("nothing", func(*session.Session, world.Entity, []byte) error { return nil }))
+		config.Hooks.Commands = append(config.Hooks.Commands, session.OnRawCommand("nothing", func(*session.Session, world.Entity, []byte) error { return nil }))
 	}
 	r.core, err = session.NewCore(config)
 	require.NoError(t, err)

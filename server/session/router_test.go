@@ -101,7 +101,7 @@ func (h *house) add(name string) *Core {
 	require.NoError(h.t, err)
 	s := schema.New()
 	require.NoError(h.t, schema.Add[schema.Body](s, schema.BodyComponent))
-	config := Config{World: w, Schema: s, Room: name, Router: h.router, Game: Game{
+	config := Config{World: w, Schema: s, Room: name, Router: h.router, Hooks: Hooks{
 		Join:  func(*Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
 		Leave: func(s *Session) { w.Destroy(s.Entity()) },
 	}}

@@ -74,7 +74,7 @@ func newCourt(t testing.TB, seed uint64) *court {
 	c.core, err = session.NewCore(session.Config{
 		World: w, Schema: schema, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 40, Always: c.beacon.Presence(), Private: c.secret.Presence()},
-		Game:        session.Game{Join: c.join, Leave: func(s *session.Session) { w.Destroy(s.Entity()) }},
+		Hooks:       session.Hooks{Join: c.join, Leave: func(s *session.Session) { w.Destroy(s.Entity()) }},
 	})
 	require.NoError(t, err)
 	links := simtest.Conditions{Loss: 0.2, Duplicate: 0.05, Reorder: 0.1, DelayMin: 20, DelayMax: 120, ReorderExtra: 50}

@@ -20,7 +20,7 @@ func (c Config) CompleteSchema() (*schema.Schema, error) {
 	}
 	s := c.Schema.Clone()
 	errs := []error{c.addWorld(s)}
-	for _, f := range c.Game.Commands {
+	for _, f := range c.Hooks.Commands {
 		if _, declared := s.CommandByName(f.name); declared {
 			continue
 		}

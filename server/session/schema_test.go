@@ -34,7 +34,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 	buy := session.OnCommand(buying, func(*session.Session, world.Entity, struct{ Item uint16 }) error { return nil })
 	config := session.Config{
 		World: w, Schema: declared, Random: rand.NewChaCha8([32]byte{}),
-		Game: session.Game{Commands: []session.Command{session.OnRawCommand("eat", raw), buy, session.OnRawCommand("wave", raw)}},
+		Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat", raw), buy, session.OnRawCommand("wave", raw)}},
 	}
 	core, err := session.NewCore(config)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		require.NoError(t, err)
 		_, err = session.NewCore(session.Config{
 			World: w, Schema: testSchema(t), Random: rand.NewChaCha8([32]byte{}),
-			Game: session.Game{Commands: []session.Command{session.OnRawCommand(c.command, func(*session.Session, world.Entity, []byte) error { return nil })}},
+			Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand(c.command, func(*session.Session, world.Entity, []byte) error { return nil })}},
 		})
 		if c.want == "" {
 			require.NoError(t, err, name)
@@ -121,7 +121,7 @@ func TestAllMissingRegistrationsAreNamed(t *testing.T) {
 	raw := func(*session.Session, world.Entity, []byte) error { return nil }
 	_, err = session.NewCore(session.Config{
 		World: w, Schema: s, Random: rand.NewChaCha8([32]byte{}),
-		Game: session.Game{Commands: []session.Command{session.OnRawCommand("eat up", raw)}},
+		Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat up", raw)}},
 	})
 	for _, missing := range []string{`component "purse"`, `component "armour"`, `kind "knight"`, `kind "horse"`, `command "buy"`, `kind "big crate"`, `command "eat up"`} {
 		require.ErrorContains(t, err, missing)

@@ -89,7 +89,7 @@ func (s *Session) Room() string { return s.core.config.Room }
 // Away reports whether the session has no connection and waits for its client.
 func (s *Session) Away() bool { return s.peer == nil }
 
-// Entity returns the controlled entity: Game.Join's result, or the latest argument of
+// Entity returns the controlled entity: Hooks.Join's result, or the latest argument of
 // Control. It may be dead.
 func (s *Session) Entity() world.Entity { return s.entity }
 
@@ -139,10 +139,10 @@ func (s *Session) end(why *wire.Error) {
 	s.leave()
 }
 
-// leave calls Game.Leave and removes the viewer.
+// leave calls Hooks.Leave and removes the viewer.
 func (s *Session) leave() {
 	s.ended = true
-	s.notify(HookLeave, s.core.config.Game.Leave)
+	s.notify(HookLeave, s.core.config.Hooks.Leave)
 	s.core.replicator.RemoveViewer(s.viewer)
 	s.viewer = nil
 	s.core.config.Router.forget(s)

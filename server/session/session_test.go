@@ -24,7 +24,7 @@ type testServer struct {
 	t     testing.TB
 	world *world.World
 	core  *session.Core
-	game  *session.Game // Away and Back, which tests may replace
+	game  *session.Hooks // Away and Back, which tests may replace
 	crate world.KindID
 	poked []bulk.Handle
 	moved []string
@@ -56,7 +56,7 @@ func newTestServerIn(t testing.TB, own world.Config, change func(*session.Config
 	config := session.Config{
 		World: w, Schema: testSchema(t), Epoch: testEpoch, GenerationFloor: 1, MaxSessions: 2, Random: rand.NewChaCha8([32]byte{1}),
 		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
-		Game: session.Game{
+		Hooks: session.Hooks{
 			Join: func(*session.Session) (world.Entity, error) {
 				h := d.spawn(0)
 				if d.weak {
@@ -85,7 +85,7 @@ func newTestServerIn(t testing.TB, own world.Config, change func(*session.Config
 			Back: func(s *session.Session) { d.callHook(d.game.Back, s) },
 		},
 	}
-	d.game = &session.Game{}
+	d.game = &session.Hooks{}
 	change(&config)
 	d.core, err = session.NewCore(config)
 	require.NoError(t, err)
@@ -676,8 +676,8 @@ func TestEpochIsChosen(t *testing.T) {
 func TestDrainInJoin(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		join := c.Game.Join
-		c.Game.Join = func(s *session.Session) (world.Entity, error) {
+		join := c.Hooks.Join
+		c.Hooks.Join = func(s *session.Session) (world.Entity, error) {
 			if s.Name() == "last" {
 				d.core.Drain()
 			}

@@ -207,9 +207,9 @@ func (c *simClient) kick() {
 }
 
 // game returns the hooks of the simulated game.
-func (s *sim) game() session.Game {
+func (s *sim) game() session.Hooks {
 	run := func(hook string) func(*session.Session) { return func(*session.Session) { s.call(hook) } }
-	g := session.Game{
+	g := session.Hooks{
 		Join: func(p *session.Session) (world.Entity, error) {
 			s.joining = p
 			defer func() { s.joining = nil }()

@@ -333,7 +333,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
 			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget, SendOnce: s.tape != nil,
 		},
-		Game: s.game(),
+		Hooks: s.game(),
 	}
 	if s.script.has("light") {
 		config.Replication.Always = s.beacon.Presence()

@@ -82,7 +82,7 @@ func (s *sim) declareTyped() {
 }
 
 // handleTyped gives the game the functions for what declareTyped declares.
-func (s *sim) handleTyped(g *session.Game) {
+func (s *sim) handleTyped(g *session.Hooks) {
 	if s.typed.on {
 		g.Commands = append(g.Commands, session.OnQuery(s.typed.ask, s.answer), session.OnCommand(s.typed.summon, s.summoned))
 		g.Input = session.OnInput(s.typed.stick, s.pushed)

@@ -15,12 +15,12 @@ func TestHookCannotStep(t *testing.T) {
 	var d *testServer
 	hooks := map[string]func(*session.Config){
 		"join": func(c *session.Config) {
-			c.Game.Join = func(*session.Session) (world.Entity, error) { d.world.Step(); return 0, nil }
+			c.Hooks.Join = func(*session.Session) (world.Entity, error) { d.world.Step(); return 0, nil }
 		},
 		"command": func(c *session.Config) {
-			c.Game.Commands = append(c.Game.Commands, session.OnRawCommand("step", func(*session.Session, world.Entity, []byte) error { d.world.Step(); return nil }))
+			c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("step", func(*session.Session, world.Entity, []byte) error { d.world.Step(); return nil }))
 		},
-		"leave": func(c *session.Config) { c.Game.Leave = func(*session.Session) { d.world.Step() } },
+		"leave": func(c *session.Config) { c.Hooks.Leave = func(*session.Session) { d.world.Step() } },
 	}
 	for name, change := range hooks {
 		d = newTestServerWith(t, change)

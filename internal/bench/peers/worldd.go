@@ -90,8 +90,8 @@ func (s *stage) begin(tick uint64) {
 	}
 }
 
-func (s *stage) game() server.Game {
-	return server.Game{
+func (s *stage) game() server.Hooks {
+	return server.Hooks{
 		Join: func(*server.Session) (world.Entity, error) {
 			e, err := s.world.Spawn(s.avatar, vec3(s.scene.home()), vec3(s.scene.heading(avatarSpeed)))
 			s.avatars[e] = input{}
@@ -120,7 +120,7 @@ func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready fu
 		perAddress = 2 * l.clients
 	}
 	host, err := server.Listen(server.Config{
-		Listen: l.listen(), World: s.world, Schema: exchanged, Game: s.game(),
+		Listen: l.listen(), World: s.world, Schema: exchanged, Hooks: s.game(),
 		MaxSessions: 2 * l.clients, MaxSessionsPerAddress: perAddress,
 		Replication: replication.Config{EnterRadius: enterRadius, LeaveRadius: leaveRadius, SnapshotHz: updateHz},
 	})

@@ -50,8 +50,8 @@ func New(scene *scenes.Scene) *Game {
 func (g *Game) Attach(s Host) { g.server = s }
 
 // Hooks returns the server's callbacks.
-func (g *Game) Hooks() server.Game {
-	return server.Game{
+func (g *Game) Hooks() server.Hooks {
+	return server.Hooks{
 		Join:  g.join,
 		Leave: g.leave,
 		Input: server.OnInput(messages.Stick, g.Steer),

@@ -522,14 +522,14 @@ func (b *table) check() error {
 }
 
 // start makes a game for scripts: players come, go, lose their connections, and do anything.
-func start(t testing.TB) func(seed uint64) (*rig.Game, error) {
-	return func(seed uint64) (*rig.Game, error) {
+func start(t testing.TB) func(seed uint64) (*rig.Run, error) {
+	return func(seed uint64) (*rig.Run, error) {
 		b := newTable(t, seed, badLink)
 		players := map[*rig.Client]*Player{}
 		do := func(f func(p *Player, any int)) func(*rig.Client, int) {
 			return func(c *rig.Client, any int) { f(players[c], any) }
 		}
-		return &rig.Game{
+		return &rig.Run{
 			Rig: b.Rig,
 			Join: func(name string) (*rig.Client, error) {
 				p, c, err := b.trySit(name, nil)

@@ -10,7 +10,7 @@ import (
 
 func main() {
 	host.Main(host.Definition{
-		Name: "arena", About: "Ships in a windy arena.", New: newArena, Bots: &bot.Game{Bot: newBot},
+		Name: "arena", About: "Ships in a windy arena.", New: newArena, Bots: &bot.Player{New: newBot},
 		// "arena" is always there; "arena/7" is made for the first who names it.
 		Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"arena": {Pinned: true}}, Default: "arena"},
 		Commands: []any{&struct {
@@ -19,13 +19,13 @@ func main() {
 	})
 }
 
-func newArena(o host.Options) (*host.Game, error) {
+func newArena(o host.Options) (*host.Instance, error) {
 	a, err := New(o.SeedOr(1), o.Room.Generations)
 	if err != nil {
 		return nil, err
 	}
 	c := a.Config()
-	return &host.Game{
+	return &host.Instance{
 		Config: c, Seed: 1, Attach: func(r *server.Room) { a.Attach(r) },
 		RestoreRun: a.RestoreRun,
 	}, nil

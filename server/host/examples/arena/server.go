@@ -147,7 +147,7 @@ func (a *Arena) Config() server.Config {
 		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30, Private: a.seat.Presence()},
 		Grace:       10 * time.Second,
 		MaxViewAge:  viewTicks * time.Second / TickHz,
-		Game: server.Game{
+		Hooks: server.Hooks{
 			Join:  a.join,
 			Leave: a.leave,
 			Input: server.OnInput(Sticks, a.steer),

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-func main() { host.Main(host.Definition{Name: "coins", New: newGame, Bots: &bot.Game{Bot: newBot}}) }
+func main() { host.Main(host.Definition{Name: "coins", New: newGame, Bots: &bot.Player{New: newBot}}) }
 
 var protocol = schema.NewWithBody() // what crosses the wire, for server and clients
 
@@ -26,7 +26,7 @@ var purses = schema.Define[Purse](protocol, "purse")
 
 var coins = schema.DefineKind(protocol, "coin")
 
-func newGame(o host.Options) (*host.Game, error) {
+func newGame(o host.Options) (*host.Instance, error) {
 	w := host.Must(world.New(world.Config{Seed: o.SeedOr(1), HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}}))
 	runner := host.Must(w.AddKind(world.Kind{Name: "runner", Priority: 2, Body: &world.BodyDef{Radius: 1, Kinematic: true}}))
 	coin := host.Must(w.AddKind(world.Kind{Name: coins.Name(), Body: &world.BodyDef{Radius: 0.4, Kinematic: true}}))
@@ -47,7 +47,7 @@ func newGame(o host.Options) (*host.Game, error) {
 			_, _ = spawn(coin) // fails if the world is full
 		}
 	})
-	return &host.Game{Avatars: []world.KindID{runner}, Config: server.Config{World: w, Schema: protocol, Game: server.Game{
+	return &host.Instance{Avatars: []world.KindID{runner}, Config: server.Config{World: w, Schema: protocol, Hooks: server.Hooks{
 		Join: func(*server.Session) (world.Entity, error) { return spawn(runner) },
 		Input: server.OnInput(sticks, func(s *server.Session, _ uint64, to Stick) { // up to 8 m/s
 			w.SetVelocity(s.Entity(), world.Vec3{X: 8 * to.X, Z: 8 * to.Z})
