@@ -167,6 +167,7 @@ var rules = policy.Rules{
 	TopLevel: topLevel,
 	MaxLines: map[string]int{".go": 800, ".ts": 1020},
 	Wording:  wording, Quotations: quotations,
+	PageWords:    map[string]int{"README.md": 1700, "BENCHMARKS.md": 4700},
 	MaxSentence:  map[string]int{".go": 45, ".ts": 45, ".md": 40},
 	PrivateWords: []string{"accuse", "bury", "knock", "knocks", "mood", "swerve", "tally", "wakeful"},
 	Pending: map[string][]string{

@@ -45,7 +45,7 @@ func (r *Rules) checkProse(t *tree) (complaints []string) {
 			check(f.path, scriptProse(f.content))
 		default:
 			check(f.path, pageProse(f.content))
-			if n, most := len(strings.Fields(f.content)), r.PageWords[f.path]; most > 0 && n > most {
+			if n, most := len(word.FindAllString(f.content, -1)), r.PageWords[f.path]; most > 0 && n > most {
 				complaints = append(complaints, fmt.Sprintf("%s: %d words, at most %d", f.path, n, most))
 			}
 		}
