@@ -20,7 +20,7 @@ function has(m: Message | undefined, ...paths: string[]): boolean {
 export class OwnAvatar {
   readonly #client: Client
   #motion: Motion | undefined
-  #prediction: Prediction<State, Stick> | undefined
+  #prediction: Prediction<State> | undefined
 
   constructor(c: Client) {
     this.#client = c

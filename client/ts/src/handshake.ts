@@ -36,6 +36,22 @@ export function checkMove(was: Welcome | undefined, m: Welcome): void {
     fail('a Welcome that is no move to another room')
 }
 
+/** What a Welcome says of a world. */
+export type World = Pick<
+  Welcome,
+  'generationFloor' | 'generationCeiling' | 'maxSlots' | 'tickHz' | 'snapshotHz' | 'simulate'
+>
+
+/** The world of a client that knows none. */
+export const noWorld: World = {
+  generationFloor: 0,
+  generationCeiling: 0,
+  maxSlots: 0,
+  tickHz: 1,
+  snapshotHz: 0,
+  simulate: false,
+}
+
 /** The session that a Hello asks to resume. */
 export interface Resumption {
   readonly session: bigint

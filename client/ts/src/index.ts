@@ -22,7 +22,8 @@ export {
 } from './handles.ts'
 export type { Welcome } from './messages.ts'
 export type { Observer, ReplicaStats } from './observer.ts'
-export { type PredictConfig, type Prediction, type PredictionStats, predict, type Step, StepError } from './predict.ts'
+export { predict } from './predict.ts'
+export { type PredictConfig, type Prediction, type PredictionStats, type Step, StepError } from './predict_config.ts'
 export { printable } from './printable.ts'
 export type { Outcome, Replica } from './replica.ts'
 export {

@@ -231,9 +231,9 @@ export interface Schema {
   /** texts are the text fields of all components, by number. */
   readonly texts: readonly TextField[]
   readonly kinds: readonly KindOfEntity[]
-  readonly motion?: Motion
+  readonly motion: Motion | undefined
   /** input is undefined if inputs are raw. */
-  readonly input?: Message
+  readonly input: Message | undefined
   readonly commands: readonly CommandKind[]
   readonly events: readonly EventKind[]
 }

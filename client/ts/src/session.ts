@@ -9,7 +9,7 @@ import type { Layout, Moment } from './entity.ts'
 import { Events } from './events.ts'
 import { guard } from './guard.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
-import { checkMove, checkResumed, Handshake, type Resumption } from './handshake.ts'
+import { checkMove, checkResumed, Handshake, noWorld, type Resumption, type World } from './handshake.ts'
 import * as limit from './limits.ts'
 import * as messages from './messages.ts'
 import { ReplicaStats } from './observer.ts'
@@ -26,21 +26,6 @@ import { Shape, type Struct } from './values.ts'
 
 const maxExtrapolate = 0.25 // seconds
 const noBytes = new Uint8Array(0)
-
-/** What a Welcome says of a world. */
-type World = Pick<
-  messages.Welcome,
-  'generationFloor' | 'generationCeiling' | 'maxSlots' | 'tickHz' | 'snapshotHz' | 'simulate'
->
-
-const noWorld: World = {
-  generationFloor: 0,
-  generationCeiling: 0,
-  maxSlots: 0,
-  tickHz: 1,
-  snapshotHz: 0,
-  simulate: false,
-}
 
 /** A session over any connection: it takes bytes and times, and returns bytes. Times are in ms since any fixed origin. */
 export class Session {

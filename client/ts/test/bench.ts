@@ -1,7 +1,8 @@
 // Prints how long rows take to decode: bundle and run with node. It is no test.
 
 import { BitReader } from '../src/bits.ts'
-import { Codec, Past } from '../src/rows.ts'
+import { Past } from '../src/row_parts.ts'
+import { Codec } from '../src/rows.ts'
 import { parseSchema } from '../src/schema_parser.ts'
 import { Session } from '../src/session.ts'
 import { defaultTables } from '../src/tables.ts'

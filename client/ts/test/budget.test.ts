@@ -9,7 +9,7 @@ import { type Name, nobody } from '../src/motion/extension.ts'
 import { PathForm } from '../src/motion/path.ts'
 import { Session } from '../src/session.ts'
 import { defaultTables } from '../src/tables.ts'
-import { codes, kinds, motion } from './oracle.ts'
+import { codes, kinds, motion } from './moving_world.ts'
 import * as server from './server.ts'
 
 const maxWork = 50

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Allowance, Clock, Renderer } from '../src/clock.ts'
 import { StateHeader } from '../src/state.ts'
 import { Timeline } from '../src/timeline.ts'
-import { randomOf } from './oracle.ts'
+import { randomOf } from './random.ts'
 
 test('an allowance gives what sorting its samples gives', () => {
   const random = randomOf(1)

@@ -11,7 +11,7 @@ import { hashOf } from '../src/schema_parser.ts'
 import { Session } from '../src/session.ts'
 import { Fold } from '../src/state.ts'
 import { defaultTables } from '../src/tables.ts'
-import { codes, kinds, motion } from './oracle.ts'
+import { codes, kinds, motion } from './moving_world.ts'
 import { destroy, structure, welcome } from './server.ts'
 
 const text = `worldd schema 2

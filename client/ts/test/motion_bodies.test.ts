@@ -7,7 +7,9 @@ import { State } from '../src/motion/columns.ts'
 import { type Added, type Changed, type Ended, type Extension, type Name, nobody } from '../src/motion/extension.ts'
 import { SnapshotLog } from '../src/motion/snapshot_log.ts'
 import { Rings, Track } from '../src/motion/track.ts'
-import { codes, kinds, motion, Oracle, randomOf } from './oracle.ts'
+import { codes, kinds, motion } from './moving_world.ts'
+import { Oracle } from './oracle.ts'
+import { randomOf } from './random.ts'
 
 test('bodies equal the world after each complete snapshot, whatever the link does', () => {
   let compared = 0

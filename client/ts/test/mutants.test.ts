@@ -10,7 +10,7 @@ import type { Replica } from '../src/replica.ts'
 import { Session } from '../src/session.ts'
 import { simulation } from '../src/simulation.ts'
 import { defaultTables, type Tables } from '../src/tables.ts'
-import { randomOf } from './oracle.ts'
+import { randomOf } from './random.ts'
 import { frame } from './server.ts'
 import { bytes, lines } from './vectors.ts'
 

@@ -2,9 +2,7 @@
 // replica, over a link that loses, copies and reorders datagrams. Nothing is encoded.
 
 import assert from 'node:assert/strict'
-import { Budget } from '../src/budget.ts'
-import { Program } from '../src/field/program.ts'
-import { Bodies } from '../src/motion/bodies.ts'
+import type { Program } from '../src/field/program.ts'
 import { State } from '../src/motion/columns.ts'
 import { auditBody, audited } from '../src/motion/exact.ts'
 import { type Extension, type Name, nobody, type Way } from '../src/motion/extension.ts'
@@ -12,49 +10,12 @@ import type { Kind } from '../src/motion/kind.ts'
 import { PathForm } from '../src/motion/path.ts'
 import { Sim, type Source } from '../src/motion/sim.ts'
 import type { MotionStats } from '../src/motion/stats.ts'
-import { readLines, unhex } from './hex.ts'
-
-/** randomOf returns numbers in [0, 1), the same for a seed. */
-export function randomOf(seed: number): () => number {
-  let a = seed | 0
-  return () => {
-    a = (a + 0x6d2b79f5) | 0
-    let t = Math.imul(a ^ (a >>> 15), 1 | a)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-export const motion = {
-  tickHz: 60,
-  gravity: Math.fround(9.81),
-  maxSpeed: 128,
-  halfX: 30,
-  height: 20,
-  halfZ: 30,
-  restSpeed: Math.fround(0.08),
-  restTicks: 12,
-  bounds: 'bounce',
-} as const
+import { type Datagram, type Record, Replica, type Row } from './moving_replica.ts'
+import { codes, kinds, motion, programs } from './moving_world.ts'
+import { randomOf } from './random.ts'
 
 const f = Math.fround
-export const kinds = [
-  { inverseMass: f(0.05), coupling: f(0.013), radius: 0.5, friction: f(0.6), restitution: f(0.2), layers: 1 },
-  { inverseMass: 100, coupling: f(0.3), radius: f(0.1), friction: f(0.2), restitution: f(0.6), layers: 2 },
-  { inverseMass: 0, coupling: 0, radius: 1, friction: 0, restitution: 0.5, layers: 3 },
-]
 const lift = 2
-
-/** codes are small programs of the motion vectors, a whirl and an explosion. */
-export const codes = [
-  ...readLines<{ Code: string }>('world/motion/testdata/programs.jsonl')
-    .slice(0, 3)
-    .map((p) => unhex(p.Code)),
-  ...readLines<{ Name: string; Program: string; Numbers: string }>('field/testdata/vectors.jsonl')
-    .filter((v) => v.Numbers === 'grid' && (v.Name === 'whirl' || v.Name === 'explosion'))
-    .map((v) => unhex(v.Program)),
-]
-const programs = codes.map((code) => new Program(code))
 
 interface Viewed {
   readonly slot: number
@@ -75,88 +36,10 @@ interface Sent {
   generation: number
 }
 
-type Record =
-  | { type: 'enter'; h: Name; kind: number; at: number; state: State | null }
-  | { type: 'gone'; h: Name }
-  | { type: 'extension'; from: number; make: (back: number) => Extension }
-
-interface Row {
-  h: Name
-  at: number
-  state: State | null
-}
-
-interface Datagram {
-  seq: number
-  tick: number
-  structure: number
-  complete: boolean
-  continued: boolean
-  audited: boolean
-  audit: number
-  rows: Row[]
-}
-
 /** Lies are what the client is told wrong on purpose. */
 interface Lies {
   kinds?: readonly Kind[]
   effect?: (x: Extension) => Extension
-}
-
-/** Replica has what Bodies needs of a replica. */
-class Replica {
-  readonly bodies: Bodies
-  private readonly budget = new Budget()
-  structure = 0
-  newest = 0
-  readonly acked = new Map<number, Row[]>()
-  private readonly live = new Map<number, { generation: number; record: number; tick: number }>()
-  private held: Datagram[] = []
-
-  constructor(kinds: readonly Kind[], diverge: () => void) {
-    this.bodies = new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget: this.budget, diverge })
-  }
-
-  receiveStructure(tick: number, records: Record[]): void {
-    for (const r of records) {
-      this.structure++
-      if (r.type === 'extension') {
-        this.bodies.extend(r.make(tick + 1 - r.from), tick, (h) => this.live.get(h.slot)?.generation === h.generation)
-      } else if (r.type === 'gone') {
-        if (this.live.get(r.h.slot)?.generation !== r.h.generation) continue
-        this.live.delete(r.h.slot)
-        this.bodies.gone(r.h.slot)
-      } else {
-        this.live.set(r.h.slot, { generation: r.h.generation, record: this.structure, tick: r.at })
-        this.bodies.entered(r.h, r.kind, r.at, r.state)
-      }
-    }
-    const held = this.held.sort((a, b) => a.seq - b.seq)
-    this.held = []
-    for (const d of held) this.receive(d)
-  }
-
-  receive(d: Datagram): void {
-    if (this.acked.has(d.seq) || d.seq + 64 < this.newest) return
-    if (d.structure > this.structure) {
-      this.held.push(d)
-      return
-    }
-    for (const { h } of d.rows) {
-      const e = this.live.get(h.slot)
-      if (e === undefined || e.generation !== h.generation || e.record > d.structure) return
-    }
-    for (const row of d.rows) {
-      const e = this.live.get(row.h.slot)!
-      if (row.at <= e.tick) continue
-      e.tick = row.at
-      this.bodies.updated(row.h.slot, row.at, row.state)
-    }
-    this.acked.set(d.seq, d.rows)
-    this.newest = Math.max(this.newest, d.seq)
-    this.budget.pay((d.tick * 1000) / motion.tickHz)
-    this.bodies.applied(d, this.structure)
-  }
 }
 
 /** Oracle steps the world, serves the replica and compares. */

@@ -7,7 +7,8 @@ import { newHandle } from '../src/handles.ts'
 import { inputLead } from '../src/limits.ts'
 import { Type } from '../src/messages.ts'
 import { MsgpackWriter } from '../src/msgpack.ts'
-import { type PredictConfig, type Prediction, predict } from '../src/predict.ts'
+import { predict } from '../src/predict.ts'
+import type { PredictConfig, Prediction } from '../src/predict_config.ts'
 import { windowOf } from '../src/predict_window.ts'
 import { hashOf, parseSchema } from '../src/schema_parser.ts'
 import { Fold } from '../src/state.ts'
@@ -51,7 +52,7 @@ class Track {
   input: (frame: number) => Stick = () => ({ X: 0, Z: 0 })
   frames = 0
   client!: Client
-  play!: Prediction<State, Stick>
+  play!: Prediction<State>
   readonly links: server.Link[] = []
   readonly sticks = new Map<number, Stick>() // received, by tick
   readonly stepped: number[] = [] // ticks that the client's step was called for

@@ -3,7 +3,8 @@
 import { type Avatar, type Motion, type Stick, steer } from '../../page/steering.ts'
 import type { Client } from '../../src/index.ts'
 import { State } from '../../src/motion/columns.ts'
-import { type Prediction, predict } from '../../src/predict.ts'
+import { predict } from '../../src/predict.ts'
+import { PredictionEngine } from '../../src/predict_engine.ts'
 
 /** motion is that of avatars in the world storm. */
 const motion: Motion = { tickHz: 60, speed: 6, halfX: 256, halfZ: 256 }
@@ -13,16 +14,18 @@ export class Foretold {
   /** equal counts ticks whose prediction had the bits of the server's state. */
   equal = 0
   readonly different: string[] = []
-  readonly prediction: Prediction<{ body: Avatar }, { X: number; Z: number }>
+  readonly prediction: PredictionEngine<{ body: Avatar }, Stick & Record<string, number>>
   private readonly client: Client
   private readonly state = new State()
   private exact = false // the newest confirmed state had the server's bits
 
   constructor(c: Client) {
     this.client = c
-    this.prediction = predict<{ body: Avatar }, Stick & Record<string, number>>(c, ['body'], (_, s, stick) =>
+    const p = predict<{ body: Avatar }, Stick & Record<string, number>>(c, ['body'], (_, s, stick) =>
       steer(motion, s.body, stick),
     )
+    if (!(p instanceof PredictionEngine)) throw new Error('a prediction of another kind')
+    this.prediction = p
   }
 
   /**

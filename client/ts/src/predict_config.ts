@@ -1,0 +1,77 @@
+// What a game gives to predict, and what it can ask of a prediction.
+
+import type { Struct } from './values.ts'
+
+/** PredictConfig configures predict. */
+export interface PredictConfig {
+  /**
+   * snap bounds the mispredictions that are blended, in the units of the field: by default 2.
+   * A vector or number that was off by more is drawn at its new value at once. Angles and
+   * rotations are always blended.
+   */
+  readonly snap?: number
+  /**
+   * undo is called for an effect that once has reported and that will not happen: its tick was
+   * predicted again and did not ask for it, or was dropped.
+   */
+  readonly undo?: (tick: number, key: number) => void
+}
+
+/** PredictionStats counts what a Prediction did. */
+export class PredictionStats {
+  /** predicted and confirmed are the newest tick predicted, and whose state the server has sent; 0: none. */
+  predicted = 0
+  confirmed = 0
+  /** agreed counts the states of the server that were as predicted, after quantisation; corrected the others. */
+  agreed = 0
+  corrected = 0
+  /** missed, of corrected, were explained by inputs that the server missed or applied late. */
+  missed = 0
+  /** replayed counts the ticks that were predicted again. */
+  replayed = 0
+  /** stalled counts the inputs that were not predicted: too many ticks were unconfirmed. */
+  stalled = 0
+  /** undone counts effects. */
+  undone = 0
+}
+
+/** StepError says that the step function threw its cause. The prediction is off; the session continues. */
+export class StepError extends Error {
+  readonly tick: number
+
+  constructor(tick: number, cause: unknown) {
+    super(`the step function threw at tick ${tick}: the prediction is off`, { cause })
+    this.name = 'StepError'
+    this.tick = tick
+  }
+}
+
+/** Step moves a player by one tick. It changes state, and not input. */
+export type Step<S, I> = (tick: number, state: S, input: I) => void
+
+/** The prediction of the entity that a session controls. */
+export interface Prediction<S extends Struct> {
+  /**
+   * A copy of the newest predicted state, of stats.predicted, for game rules; undefined while
+   * nothing is predicted: no entity is controlled, it is not in view or lacks a component, or there
+   * is an error.
+   */
+  readonly state: S | undefined
+  /**
+   * Returns the state to draw at the newest moment that render returned, and undefined while nothing
+   * is predicted: then draw the entity as all others. Motion within a tick is interpolated, and
+   * mispredictions are blended: half of an error is gone after 80 ms.
+   */
+  draw(): S | undefined
+  /**
+   * Reports whether to start an effect, such as a sound, that step asks for at its tick under a key
+   * that is unique in the tick. It is true when the effect is first predicted, not when the tick is
+   * predicted again. If that does not ask for the effect, undo is called. Effects of a tick that the
+   * server has confirmed are final. It is false outside step, and for more than 8 effects of a tick.
+   */
+  once(tick: number, key: number): boolean
+  /** Set if the step function threw. */
+  readonly error: StepError | undefined
+  /** The counters since predict. */
+  readonly stats: Readonly<PredictionStats>
+}

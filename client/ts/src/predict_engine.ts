@@ -1,0 +1,416 @@
+// The engine of a prediction: which ticks are predicted, compared and predicted again.
+
+import type { Entity } from './entity.ts'
+import { guard } from './guard.ts'
+import { type Handle, none } from './handles.ts'
+import { State } from './motion/columns.ts'
+import { type PredictConfig, type Prediction, PredictionStats, type Step, StepError } from './predict_config.ts'
+import { guess } from './predict_guess.ts'
+import { InputRing } from './predict_inputs.ts'
+import { Effects } from './predict_once.ts'
+import { type Agreement, copyOf, Part, zeroOf } from './predict_parts.ts'
+import { windowOf } from './predict_window.ts'
+import type { Predictor } from './predictor.ts'
+import type { Replica } from './replica.ts'
+import type { Session } from './session.ts'
+import type { Struct } from './values.ts'
+
+const defaultSnap = 2
+/** blendHalfLife is the time after which half of a misprediction is still drawn, in ms. */
+const blendHalfLife = 80
+/** resendSnapshots is after how many snapshots without an own row a server has sent a lost one again. */
+const resendSnapshots = 9
+
+const scratch = new State()
+
+/**
+ * Predicts the entity that a session controls.
+ *
+ * The rings hold the states of ticks confirmed to newest, and the inputs of the ticks after
+ * confirmed. An input counts from its tick on until the next one. C6 to C10 are invariants of
+ * client/doc.go.
+ */
+export class PredictionEngine<S extends Struct, I extends Struct> implements Prediction<S>, Predictor {
+  readonly #session: Session
+  readonly #components: readonly string[]
+  readonly #step: Step<S, I>
+  readonly #snap: number
+  readonly #undo: PredictConfig['undo']
+  #parts: Part[] = [] // none: the schema lacks a component
+
+  #handle: Handle = none // the predicted entity
+  #running = false // there is a state
+  #paused = false // the connection is lost; until the next state
+  #confirmed = 0
+  #newest = 0
+  #inputs = new InputRing<I>(0) // its window is the confirmed tick, and as many as may be unconfirmed
+  #states: (S | undefined)[] = []
+  #held!: I // at the confirmed tick
+  #zero!: I // holds before the first input
+  #heldTick = 0 // of held; 0: none
+  #applied = 0 // newest input that the server is known to have applied by the confirmed tick
+  #lastInput = 0 // newest tick in inputs; 0: none
+  #lostInput = 0 // of lastInput, when the connection broke
+  #stepping = 0 // tick of the step function's call; 0: not in it
+  #trying = false // steps have no effects
+  #failed: StepError | undefined
+
+  #drawn = false // something was drawn: tick drawnTick, at drawnAt
+  #drawnTick = 0
+  #drawnAt = 0
+  #effects = new Effects(0)
+  readonly #counts = new PredictionStats()
+
+  constructor(session: Session, components: readonly string[], step: Step<S, I>, config: PredictConfig) {
+    this.#session = session
+    this.#components = components
+    this.#step = step
+    this.#snap = config.snap || defaultSnap
+    this.#undo = config.undo
+  }
+
+  // What a game uses.
+
+  get state(): S | undefined {
+    return this.#running ? this.#withTexts(copyOf(this.at(this.#newest))) : undefined
+  }
+
+  draw(): S | undefined {
+    if (!this.#running) return undefined
+    const { at, inputTick } = this.#session.rendered
+    const tick = inputTick === 0 ? this.#newest : inputTick
+    if (this.#drawn) {
+      const passed = Math.max(at - this.#drawnAt, 0)
+      const share = 2 ** (-passed / blendHalfLife)
+      for (const p of this.#parts) for (let i = 0; i < p.offset.length; i++) p.offset[i] *= share
+      // Time passes evenly, but inputs may be made for later or earlier ticks than before.
+      const even = this.#drawnTick + (passed * this.#session.welcome!.tickHz) / 1000
+      if (even !== tick) this.#blend(this.#interpolate(even), this.#interpolate(tick))
+    }
+    this.#drawn = true
+    this.#drawnTick = tick
+    this.#drawnAt = at
+    const s = this.#interpolate(tick)
+    for (const p of this.#parts) p.addOffset(s[p.component.name])
+    return this.#withTexts(s)
+  }
+
+  once(tick: number, key: number): boolean {
+    return this.#stepping !== 0 && this.#stepping === tick && !this.#trying && this.#effects.ask(tick, key)
+  }
+
+  get error(): StepError | undefined {
+    return this.#failed
+  }
+
+  get stats(): Readonly<PredictionStats> {
+    const [predicted, confirmed] = this.#running ? [this.#newest, this.#confirmed] : [0, 0]
+    return { ...this.#counts, predicted, confirmed }
+  }
+
+  // What the session calls.
+
+  recordInput(tick: number, input: Struct): void {
+    const following = this.#running && !this.#paused
+    if (this.#failed || this.#stepping !== 0 || this.#inputs.window === 0 || (following && tick <= this.#confirmed))
+      return
+    if (following && tick >= this.#confirmed + this.#inputs.window) {
+      this.#counts.stalled++
+      return
+    }
+    if (tick < this.#lastInput) this.#inputs.forget((t) => t >= tick) // the server's time went back
+    this.#lastInput = tick
+    this.#inputs.set(tick, input as I)
+    if (following) {
+      this.#truncate(tick)
+      this.#run(Math.min(tick, this.#newest + 1), tick)
+    }
+    this.#deliverUndone()
+  }
+
+  reconcile(): void {
+    if (this.#stepping !== 0) return
+    const e = this.#entity()
+    if (!e || e.handle !== this.#handle) {
+      this.#stop()
+      this.#handle = e?.handle ?? none
+    }
+    if (e) {
+      const tick = this.#knownUntil(this.#session.replica!, e)
+      if (tick > 2 ** 32 - 1 - 2 * this.#inputs.window)
+        this.#stop() // no later tick can be predicted
+      else if (!this.#running) this.#start(e, tick)
+      else if (tick > this.#confirmed) this.#confirm(e, tick)
+    }
+    this.#deliverUndone()
+  }
+
+  restart(tickHz: number): void {
+    this.#stop()
+    this.#inputs.forget(() => true)
+    this.#lastInput = 0
+    this.#handle = none
+    this.#parts = []
+    const layout = this.#session.replica?.layout
+    const parts = layout && this.#components.flatMap((name) => layout.component(name) ?? [])
+    if (layout && parts?.length === this.#components.length && this.#session.inputShape) {
+      this.#parts = parts.map((c) => new Part(layout, c))
+      this.#zero = zeroOf(this.#session.inputShape) as I
+      this.#held = this.#zero
+    }
+    this.#deliverUndone()
+    if (this.#parts.length > 0) this.#resize(windowOf(tickHz))
+  }
+
+  /** resize makes the rings of that many ticks, while nothing is predicted. */
+  #resize(window: number): void {
+    if (window === this.#inputs.window) return
+    this.#inputs = new InputRing(window)
+    this.#states = new Array(window)
+    this.#effects = new Effects(window)
+  }
+
+  #slotOf(tick: number): number {
+    return tick % this.#inputs.window
+  }
+
+  pause(): void {
+    this.#paused = true
+    this.#lostInput = this.#lastInput
+  }
+
+  // The engine.
+
+  /** Returns the state of a tick from the confirmed to the newest. */
+  at(tick: number): S {
+    const s = this.#states[this.#slotOf(tick)]
+    if (!s) throw new Error(`tick ${tick} is not predicted`)
+    return s
+  }
+
+  /** entity returns the controlled entity if it can be predicted. */
+  #entity(): Entity | undefined {
+    const { replica, controlled } = this.#session
+    if (this.#failed || this.#parts.length === 0) return undefined
+    const e = replica?.entity(controlled)
+    return e?.owned && this.#parts.every((p) => (e.mask >>> p.component.index) & 1) ? e : undefined
+  }
+
+  /**
+   * knownUntil returns the newest tick at which e is known to have its current state. Every
+   * snapshot has a row of e unless the client has its state, or a snapshot that has it is under
+   * way. So a snapshot without such a row repeats the state if none was lost since that, or in
+   * the time after which the server sends the row again. Of a computed body a row is sent only
+   * after a disturbance.
+   */
+  #knownUntil(r: Replica, e: Entity): number {
+    if (e.isComputed) return Math.max(r.bodies!.exact(e.index, scratch), e.tick)
+    const since = r.ackTick(Math.min(r.acks.run, 63))
+    const resend = this.#session.welcome ? resendSnapshots * this.#session.intervalTicks : 0
+    return r.tick <= e.tick || (e.tick < since && r.tick - since <= resend) ? e.tick : r.tick
+  }
+
+  /** truncate drops the predicted states after tick. */
+  #truncate(tick: number): void {
+    for (; this.#newest > Math.max(tick, this.#confirmed); this.#newest--) this.#effects.drop(this.#newest)
+  }
+
+  /** target returns the newest tick to predict. */
+  #target(): number {
+    return Math.max(this.#confirmed, Math.min(this.#lastInput, this.#confirmed + this.#inputs.window - 1))
+  }
+
+  /** start begins to predict from the state of e at tick. */
+  #start(e: Entity, tick: number): void {
+    const s: Struct = Object.create(null)
+    for (const p of this.#parts) s[p.component.name] = p.zero()
+    this.#states[this.#slotOf(tick)] = s as S
+    this.#restore(e, tick)
+    this.#confirmed = this.#newest = tick
+    this.#running = true
+    this.#paused = false
+    this.#hold(this.#inputs.newestUntil(tick))
+    this.#applied = 0
+    this.#noteApplied()
+    this.#run(tick + 1, this.#target())
+  }
+
+  /** hold makes the recorded input of a tick the held one; 0 is none. */
+  #hold(tick: number): void {
+    this.#heldTick = tick
+    this.#held = this.#inputs.get(tick) ?? this.#zero
+  }
+
+  #noteApplied(): void {
+    const r = this.#session.replica!
+    if (r.tick === this.#confirmed) this.#applied = r.input
+  }
+
+  /** stop drops the prediction: the entity died, left view or is no longer controlled. */
+  #stop(): void {
+    if (!this.#running) return
+    this.#truncate(this.#confirmed)
+    this.#running = this.#paused = this.#drawn = false
+    for (const p of this.#parts) p.offset.fill(0)
+  }
+
+  /** resume drops the inputs that were under way when the connection broke, or are too late at tick. */
+  #resume(tick: number): void {
+    const applied = this.#session.replica!.input
+    this.#inputs.forget((t) => t > applied && t <= Math.max(this.#lostInput, tick))
+    if (applied !== 0 && this.#inputs.has(applied)) this.#hold(applied)
+  }
+
+  /** confirm compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
+  #confirm(e: Entity, tick: number): void {
+    // If the game makes no inputs, the server holds the last one.
+    if (!this.#paused && tick > this.#newest && tick - this.#confirmed < this.#inputs.window)
+      this.#run(this.#newest + 1, tick)
+    const known = tick <= this.#newest && !this.#paused && this.#running
+    const found = known ? this.#compare(e, tick) : 'none'
+    if (found !== 'none') this.#counts.agreed++
+    if (found === 'exact') {
+      this.#accept(tick)
+      this.#run(this.#newest + 1, this.#target())
+      return
+    }
+    const before = this.#running && this.#drawn ? this.#interpolate(this.#drawnTick) : undefined
+    if (this.#paused) this.#resume(tick)
+    if (!known) {
+      this.#undoUnapplied(tick)
+      this.#states[this.#slotOf(tick)] = copyOf(this.at(this.#newest))
+    } else if (found === 'none') {
+      if (this.#explained(e, tick)) this.#counts.missed++
+      this.#counts.corrected++
+    }
+    this.#restore(e, tick)
+    this.#accept(tick)
+    this.#truncate(this.#target())
+    this.#run(tick + 1, this.#target())
+    if (this.#running && before) this.#blend(before, this.#interpolate(this.#drawnTick))
+  }
+
+  /**
+   * explained searches inputs with which step gives the server's state at tick, where the server
+   * missed some or applied them late, and predicts again up to tick with them. The state then
+   * keeps its precision. If there are none, it predicts as if all inputs that the server had
+   * applied by then had been in time.
+   */
+  #explained(e: Entity, tick: number): boolean {
+    const r = this.#session.replica!
+    const most = Math.min(tick, r.input)
+    const from = [this.#heldTick, ...this.#inputs.ticks]
+      .filter((t) => t >= this.#applied && t <= most && (t > 0 || this.#heldTick === 0))
+      .sort((a, b) => b - a)
+    if (from.length === 0) return false
+    const inputOf = (t: number): I => this.#inputs.get(t) ?? this.#held
+    this.#trying = true
+    const inputs = guess([...new Set(from)], this.#confirmed + 1, tick, (t, input) => {
+      if (this.#failed || (t === tick && tick === r.tick && input !== r.input)) return false
+      this.#callStep(t, inputOf(input))
+      return !this.#failed && (t < tick || this.#compare(e, tick) !== 'none')
+    })
+    this.#trying = false
+    for (let t = this.#confirmed + 1; t <= tick && !this.#failed; t++) {
+      const input = inputs ? inputs[t - this.#confirmed - 1] : from.find((in_) => in_ <= t)
+      this.#runTick(t, input === undefined ? this.#held : inputOf(input))
+    }
+    return inputs !== undefined && !this.#failed
+  }
+
+  /** accept makes tick the confirmed one. */
+  #accept(tick: number): void {
+    let t = tick
+    const least = Math.max(this.#confirmed, tick - this.#inputs.window, 0)
+    while (t > least && !this.#inputs.has(t)) t--
+    if (t > least) this.#hold(t)
+    this.#confirmed = tick
+    this.#noteApplied()
+    this.#paused = false
+    this.#newest = Math.max(this.#newest, tick)
+  }
+
+  /** run predicts the ticks from a tick whose predecessor has a state. */
+  #run(from: number, to: number): void {
+    let input = this.#held
+    for (let t = this.#confirmed + 1; t <= to && !this.#failed; t++) {
+      input = this.#inputs.get(t) ?? input
+      if (t >= from) this.#runTick(t, input)
+    }
+  }
+
+  #runTick(t: number, input: I): void {
+    if (t <= this.#newest) this.#counts.replayed++
+    this.#effects.begin(t)
+    this.#callStep(t, input)
+    if (this.#failed) return
+    this.#effects.end(t)
+    this.#newest = Math.max(this.#newest, t)
+  }
+
+  #callStep(t: number, input: I): void {
+    const s = copyOf(this.at(t - 1))
+    this.#states[this.#slotOf(t)] = s
+    this.#stepping = t
+    try {
+      this.#step(t, s, input)
+    } catch (cause) {
+      this.#failed = new StepError(t, cause)
+      this.#effects.drop(t)
+      this.#stop()
+    } finally {
+      this.#stepping = 0
+    }
+  }
+
+  #restore(e: Entity, tick: number): void {
+    for (const p of this.#parts) p.adopt(this.at(tick)[p.component.name], e, this.#session.replica!.bodies)
+  }
+
+  #compare(e: Entity, tick: number): Agreement {
+    let found: Agreement = 'exact'
+    for (const p of this.#parts) {
+      const part = p.compare(this.at(tick)[p.component.name], e, this.#session.replica!.bodies)
+      if (part === 'none') return part
+      if (part === 'near') found = part
+    }
+    return found
+  }
+
+  /** withTexts gives s the newest texts. */
+  #withTexts(s: S): S {
+    const e = this.#entity()
+    if (e) for (const p of this.#parts) p.setTexts(s[p.component.name], e)
+    return s
+  }
+
+  /** interpolate returns the state at a tick with fractions. */
+  #interpolate(tick: number): S {
+    tick = Math.min(Math.max(tick, this.#confirmed), this.#newest)
+    const from = Math.floor(tick)
+    if (from === tick) return copyOf(this.at(from))
+    const s = copyOf(this.at(from + 1))
+    for (const p of this.#parts)
+      p.back(this.at(from)[p.component.name], s[p.component.name], from + 1 - tick, this.#snap)
+    return s
+  }
+
+  /** blend adds to the offset what makes now be drawn as before was. */
+  #blend(before: S, now: S): void {
+    for (const p of this.#parts) p.blendIn(now[p.component.name], before[p.component.name], this.#snap)
+  }
+
+  /** undoUnapplied drops the effects of the ticks up to one that are not predicted again and whose inputs the server has not applied. */
+  #undoUnapplied(tick: number): void {
+    const first = Math.max(this.#confirmed, this.#session.replica!.input) + 1
+    for (let t = first; t <= Math.min(this.#newest, tick); t++) this.#effects.drop(t)
+  }
+
+  #deliverUndone(): void {
+    for (let u = this.#effects.undone.shift(); u; u = this.#effects.undone.shift()) {
+      const { tick, key } = u
+      this.#counts.undone++
+      guard(() => this.#undo?.(tick, key))
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// What a coded row consists of, and what it is relative to: CODEC.md, sections 2 and 3.
+
+import type { Component, Field } from './schema.ts'
+import type { Code, TableSet, Tables, ZoneBounds } from './tables.ts'
+import { groupsOf, unitsOf } from './units.ts'
+
+const maxRatio = 32 * 2 ** 16
+
+/** maxDoubleN is the largest N of a position that is predicted in doubles with an anchor. */
+export const maxDoubleN = 2 ** 21
+
+/** Past is what a coded row is relative to (section 3). States are in arrays, from indexes on. */
+export class Past {
+  age = 0
+  gap = 0
+  values!: Uint32Array // of base and older
+  base = 0
+  older = -1 // -1: none
+  /** anchor is the component that the anchor is for, -1 without one. */
+  anchor = -1
+  anchorNow!: Uint32Array
+  now = 0
+  anchorPast!: Uint32Array
+  anchorBase = 0
+  anchorOlder = -1
+
+  /** ratio is r of section 3. */
+  ratio(): number {
+    return this.older < 0 ? 0 : Math.min(Math.floor((this.age * 2 ** 16) / this.gap), maxRatio)
+  }
+}
+
+/** Unit is a unit of a component (section 2). */
+export class Unit {
+  readonly letter: string
+  readonly field: Field
+  readonly index: number // of the first value
+  readonly fields: number
+  readonly radix: number
+  readonly n: number
+  readonly largest: number
+  readonly ring: number
+  readonly linear: boolean
+  readonly clamps: boolean // predictions, in place of a ring
+
+  constructor(letter: string, f: Field, fields: number, radix: number) {
+    this.letter = letter.toLowerCase()
+    this.field = f
+    this.index = f.index
+    this.fields = fields
+    this.radix = radix
+    this.n = f.n
+    this.largest = f.kind === 'quat' ? 2 ** f.n - 1 : f.largest
+    this.ring = this.largest + 1
+    this.linear = f.linear
+    this.clamps = f.kind === 'range'
+  }
+}
+
+export interface Group {
+  readonly first: number
+  readonly last: number
+  readonly heads: readonly Code[]
+}
+
+/** Part is a component as one receiver gets it. */
+export class Part {
+  readonly component: number
+  readonly units: readonly Unit[]
+  readonly groups: readonly Group[]
+  readonly position: Unit | undefined
+  readonly rotation: Unit | undefined
+  readonly flag: number // index of its value, -1: none
+  readonly set: TableSet
+  readonly zones: ZoneBounds | undefined
+  readonly wide: boolean
+  /** fields are all that the receiver gets. */
+  readonly fields: readonly Field[]
+
+  constructor(c: Component, owned: boolean, tables: Tables) {
+    const units = unitsOf(c, owned)
+    const shape = units.map((u) => u.letter).join('')
+    this.component = c.index
+    this.units = units.map((u) => new Unit(u.letter, c.fields[u.at], u.fields, u.radix))
+    let first = 0
+    this.groups = groupsOf(units.map((u) => u.radix)).map((last, g) => {
+      const symbols = this.units.slice(first, last).reduce((product, u) => product * u.radix, 1)
+      const group = { first, last, heads: tables.headsOf(shape, g, symbols) }
+      first = last
+      return group
+    })
+    this.position = this.units.find((u) => u.letter === 'p')
+    this.rotation = this.units.find((u) => u.letter === 'q')
+    this.flag = this.units.find((u) => u.letter === 'b')?.index ?? -1
+    this.set = tables.setOf(shape)
+    this.zones = this.position && tables.zonesOf(shape)
+    this.wide = c.parent !== '' && this.position !== undefined && this.position.largest > maxDoubleN
+    this.fields = c.fields.filter((f) => owned || !f.owner)
+  }
+}
