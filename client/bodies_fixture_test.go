@@ -265,7 +265,7 @@ func wireParams(e *world.EffectState) wire.Floats {
 	return wire.FloatsOf(values...)
 }
 
-func array(v physics.Vec3) [3]float32 { return [3]float32{v.X, v.Y, v.Z} }
+func array(v physics.Vec3) [3]float32 { return v.Array() }
 
 func bodyStateOf(s physics.State) wire.BodyState {
 	return wire.BodyState{Position: array(s.Position), Velocity: array(s.Velocity), Awake: s.Awake, Rest: s.Rest}

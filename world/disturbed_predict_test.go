@@ -128,7 +128,7 @@ func sameState(a, b physics.State) bool {
 }
 
 func sameBits(a, b world.Vec3) bool {
-	x, y := [3]float32{a.X, a.Y, a.Z}, [3]float32{b.X, b.Y, b.Z}
+	x, y := a.Array(), b.Array()
 	for i := range x {
 		if math.Float32bits(x[i]) != math.Float32bits(y[i]) {
 			return false

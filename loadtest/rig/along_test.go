@@ -362,7 +362,7 @@ func TestPredictAlongExactBody(t *testing.T) {
 					b.Velocity = [3]float32{4 * in.X, 0, 4 * in.Z}
 				}
 				sim.Reset(uint64(tick) - 1)
-				sim.Put(0, kind, motion.State{Position: vec(b.Position), Velocity: vec(b.Velocity), Awake: true})
+				sim.Put(0, kind, motion.State{Position: motion.VecOf(b.Position), Velocity: motion.VecOf(b.Velocity), Awake: true})
 				sim.Tick()
 				moved, _ := sim.State(0)
 				*b = bodyOf(moved.Position, moved.Velocity)
@@ -418,5 +418,3 @@ func TestPredictAlongExactBody(t *testing.T) {
 		require.Zero(t, computed.Faults)
 	}
 }
-
-func vec(v [3]float32) world.Vec3 { return world.Vec3{X: v[0], Y: v[1], Z: v[2]} }

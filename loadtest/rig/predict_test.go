@@ -114,8 +114,8 @@ func (f *flight) step(tick uint32, b *schema.Body, in thrust) {
 	f.sim.Reset(uint64(tick) - 1)
 	require.NoError(f.t, f.sim.SetEffect(0, &f.gale, false))
 	f.sim.Put(0, f.kind, motion.State{
-		Position: world.Vec3{X: b.Position[0], Y: b.Position[1], Z: b.Position[2]},
-		Velocity: world.Vec3{X: b.Velocity[0], Y: b.Velocity[1], Z: b.Velocity[2]}, Awake: true,
+		Position: motion.VecOf(b.Position),
+		Velocity: motion.VecOf(b.Velocity), Awake: true,
 	})
 	f.sim.Tick()
 	s, _ := f.sim.State(0)
@@ -123,7 +123,7 @@ func (f *flight) step(tick uint32, b *schema.Body, in thrust) {
 }
 
 func bodyOf(at, v world.Vec3) schema.Body {
-	return schema.Body{Position: [3]float32{at.X, at.Y, at.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}
+	return schema.Body{Position: at.Array(), Velocity: v.Array()}
 }
 
 // run lets ticks pass, and calls each after each of them.

@@ -56,7 +56,7 @@ func (s *sim) carry() {
 			below = seat.On
 		}
 		if p, _, placed := s.world.Slots().Body(below.Index()); placed {
-			if at := [3]float32{p.X, p.Y, p.Z}; at != seat.At {
+			if at := p.Array(); at != seat.At {
 				s.seat.Set(l.handle, Seat{at, seat.On})
 			}
 		}

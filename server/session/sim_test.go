@@ -518,7 +518,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 		s.schema.Quantise(n, v, values[spec.Offset:spec.Offset+spec.Values])
 	}
 	if p, v, ok := s.world.Slots().Body(h.Index()); ok {
-		put(schema.BodyComponent, &schema.Body{Position: [3]float32{p.X, p.Y, p.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}})
+		put(schema.BodyComponent, &schema.Body{Position: p.Array(), Velocity: v.Array()})
 	}
 	if c := s.identity.Get(h); c != nil {
 		put("identity", c)

@@ -77,7 +77,7 @@ func (f *Forces) Add(e *Effect) error {
 	env := field.Env{
 		Time:   e.Time,
 		Params: e.Params,
-		Origin: [3]float32{e.Center.X, e.Center.Y, e.Center.Z},
+		Origin: e.Center.Array(),
 	}
 	if err := g.set.Add(e.Program, env); err != nil {
 		return err

@@ -207,8 +207,8 @@ func evaluate(t *testing.T, e *Effect, at Vec3, out [3]float32) [3]float32 {
 	if box, boxed := e.Program.Box(); !(&Reach{Box: box, Boxed: boxed, Center: e.Center}).Contains(at) {
 		return out
 	}
-	env := field.Env{Time: e.Time, Params: e.Params, Origin: [3]float32{e.Center.X, e.Center.Y, e.Center.Z}}
-	point := [3]float32{at.X, at.Y, at.Z}
+	env := field.Env{Time: e.Time, Params: e.Params, Origin: e.Center.Array()}
+	point := at.Array()
 	planes := func(v *[3]float32) field.Planes { return field.Planes{X: v[0:1:1], Y: v[1:2:2], Z: v[2:3:3]} }
 	require.NoError(t, e.Program.Evaluate(planes(&point), planes(&out), env, make([]float32, e.Program.Scratch())))
 	return out

@@ -44,7 +44,7 @@ func (g *Game) shoot(s *server.Session, _ world.Entity, shot messages.Shoot) (me
 	}
 	seen, named := s.View()
 	answer := messages.Shot{
-		From: [3]float32{from.X, from.Y, from.Z}, Tick: uint16(w.Tick()), Named: named,
+		From: from.Array(), Tick: uint16(w.Tick()), Named: named,
 		View: uint16(seen.Tick), Fraction: uint8(seen.Fraction * 256),
 	}
 	g.hits = w.AppendRayAt(g.hits[:0], seen, from, from.Add(direction(shot.Aim).Scale(shotRange)), 0)

@@ -43,7 +43,7 @@ func TestStepIsTheWorlds(t *testing.T) {
 		m := steering.Motion{TickHz: float32(file.TickHz), Speed: file.Players.Speed, HalfX: file.Bounds[0], HalfZ: file.Bounds[2]}
 		scene.World.SetPosition(avatar, world.Vec3{X: m.HalfX - 3, Y: 0.9, Z: 2 - m.HalfZ})
 		at, _ := scene.World.Position(avatar)
-		body := schema.Body{Position: [3]float32{at.X, at.Y, at.Z}}
+		body := schema.Body{Position: at.Array()}
 		r := rand.New(rand.NewPCG(1, 1))
 		var stick steering.Stick
 		atEdge := 0
@@ -56,7 +56,7 @@ func TestStepIsTheWorlds(t *testing.T) {
 			m.Step(&body, stick)
 			at, _ := scene.World.Position(avatar)
 			v, _ := scene.World.Velocity(avatar)
-			require.Equal(t, schema.Body{Position: [3]float32{at.X, at.Y, at.Z}, Velocity: [3]float32{v.X, v.Y, v.Z}}, body, "%s, tick %d", name, tick)
+			require.Equal(t, schema.Body{Position: at.Array(), Velocity: v.Array()}, body, "%s, tick %d", name, tick)
 			if at.X == m.HalfX || at.Z == -m.HalfZ {
 				atEdge++
 			}

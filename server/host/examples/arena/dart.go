@@ -31,7 +31,7 @@ func (p *Player) flyDarts(ticks float64) {
 		d := &p.darts[i]
 		ahead := d.velocity
 		if target, ok := p.Ship(d.target); ok {
-			ahead = vector(target.At).Sub(d.at)
+			ahead = motion.VecOf(target.At).Sub(d.at)
 		}
 		if l := ahead.Len(); l > 0 {
 			d.velocity = d.velocity.Add(ahead.Scale(Thrust * seconds / l))
@@ -51,12 +51,8 @@ func (p *Player) flyDarts(ticks float64) {
 func (p *Player) blended(d dart) [3]float32 {
 	body, ok := client.Body.At(p.client.Replica().Entity(d.name), p.moment)
 	if !ok {
-		return array(d.at)
+		return d.at.Array()
 	}
-	way := vector(body.Position).Sub(d.at)
-	return array(d.at.Add(way.Scale(float32(d.real / blendTicks))))
+	way := motion.VecOf(body.Position).Sub(d.at)
+	return d.at.Add(way.Scale(float32(d.real / blendTicks))).Array()
 }
-
-func vector(a [3]float32) motion.Vec3 { return motion.Vec3{X: a[0], Y: a[1], Z: a[2]} }
-
-func array(v motion.Vec3) [3]float32 { return [3]float32{v.X, v.Y, v.Z} }

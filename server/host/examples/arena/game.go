@@ -158,7 +158,7 @@ func (s Stick) Velocity() motion.Vec3 {
 // Fly moves a ship by one tick, bit for bit as the server's world moves a kinematic body with
 // the stick's velocity: a client predicts its own ship by it.
 func Fly(ship *schema.Body, s Stick) {
-	v := array(s.Velocity())
+	v := s.Velocity().Array()
 	for i, half := range [3]float32{HalfX, math.MaxFloat32, HalfZ} {
 		const tick = float32(1) / TickHz
 		at := ship.Position[i] + float32(v[i]*tick) // the conversion forbids a fused multiply-add

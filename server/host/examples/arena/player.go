@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world/motion"
 )
 
 // Player is the client's half of the game: what a person or a bot sees and does. Its caller
@@ -206,7 +207,7 @@ func (p *Player) Launch(at Ship) {
 	}
 	l := Launch{Aim: aim(own, at), Target: at.Handle, Missile: name}
 	if p.Do(l) {
-		p.darts = append(p.darts, dart{name, vector(own.At), direction(l.Aim).Scale(ShipSpeed), l.Target, 0})
+		p.darts = append(p.darts, dart{name, motion.VecOf(own.At), direction(l.Aim).Scale(ShipSpeed), l.Target, 0})
 	}
 }
 

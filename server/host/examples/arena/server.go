@@ -271,7 +271,7 @@ func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, erro
 			break
 		}
 	}
-	a.flash(from, Beam{array(from), array(to), t.Ship})
+	a.flash(from, Beam{from.Array(), to.Array(), t.Ship})
 	a.damage(hit, laserDamage, t.Ship, Laser)
 	return Shot{hit}, nil
 }
@@ -320,7 +320,7 @@ func (a *Arena) explode(w *world.World) {
 		if !near || !w.Destroy(m) {
 			continue
 		}
-		a.flash(at, Blast{array(at)})
+		a.flash(at, Blast{at.Array()})
 		for e := range w.Within(at, warheadRadius) {
 			a.damage(e, warheadDamage, s.Owner, Warhead)
 		}
