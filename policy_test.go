@@ -61,7 +61,8 @@ server              internal/address internal/admin internal/printable internal/
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
 client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion
-client              bulk client/internal/bodies client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema
+client/internal/predict bulk client/internal/bodies client/internal/work replication/schema world/motion
+client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       internal/atomicfile loadtest/bot

@@ -33,7 +33,7 @@ func panickedCallback() (name string) {
 		switch ofRuntime := strings.HasPrefix(frame.Function, "runtime."); {
 		case ofRuntime:
 			panicking = true
-		case panicking && strings.HasPrefix(frame.Function, "github.com/worldd/worldd/client."):
+		case panicking && isOwn(frame.Function):
 			return name
 		case panicking:
 			name = frame.Function
@@ -42,4 +42,10 @@ func panickedCallback() (name string) {
 			return ""
 		}
 	}
+}
+
+// isOwn reports whether a function is of this package, or of one below it.
+func isOwn(function string) bool {
+	const own = "github.com/worldd/worldd/client"
+	return strings.HasPrefix(function, own+".") || strings.HasPrefix(function, own+"/internal/")
 }

@@ -87,9 +87,9 @@ func (e *Entity) isBody(n int) bool {
 	return e.layout.bodies != nil && n == e.layout.bodies.Component()
 }
 
-// current returns the newest values of component n of e: computed ones, valid until the next
+// newest returns the newest values of component n of e: computed ones, valid until the next
 // call, if it is the body of an exact entity.
-func (e *Entity) current(n int) []uint32 {
+func (e *Entity) newest(n int) []uint32 {
 	if e.isBody(n) {
 		if s, _, ok := e.Exact(); ok {
 			return e.layout.bodies.Quantise(&s)

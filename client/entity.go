@@ -52,7 +52,7 @@ func (e *Entity) Format() string {
 	if e.isComputed() {
 		b := e.layout.bodies
 		values = slices.Clone(values)
-		copy(values[b.Offset():], e.current(b.Component()))
+		copy(values[b.Offset():], e.newest(b.Component()))
 	}
 	var texts []string
 	if s.TextMask() != 0 {

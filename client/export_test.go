@@ -135,12 +135,7 @@ func SizeOfState(s *schema.Schema) int { return stateBytes(s.Values()) }
 func (s *Session) AsksAgain(why error) bool { return s.asksAgain(why) }
 
 // Recorrect makes p believe that the server has corrected its confirmed tick.
-func Recorrect[State any](p *Prediction[State]) {
-	c := p.core
-	c.beforeCorrection()
-	c.run(c.confirmed+1, c.target())
-	c.afterCorrection()
-}
+func Recorrect[State any](p *Prediction[State]) { p.core.Recorrect() }
 
 // ComputedTick returns the tick that exact bodies were computed up to.
 func (r *Replica) ComputedTick() uint32 { return r.bodies.Now() }

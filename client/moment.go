@@ -1,8 +1,6 @@
 package client
 
-import (
-	"time"
-)
+import "github.com/worldd/worldd/client/internal/predict"
 
 // Moment is the server time that a render shows: slightly in the past, so that the
 // states before and after it have arrived. Client.Render returns one for each picture,
@@ -11,12 +9,11 @@ type Moment struct {
 	// Tick is the moment in ticks, with fractions; 0 before the second snapshot.
 	Tick float64
 
-	newest         uint32  // newest tick of the replica
-	maxExtrapolate float64 // in ticks
-
-	now       time.Duration
-	inputTick float64 // for which an input is made at now, with fractions; 0: unknown
+	render predict.Render
 }
+
+// predicted returns the moment for a prediction.
+func (m Moment) predicted() predict.Moment { return predict.Moment{Tick: m.Tick, Render: m.render} }
 
 // maxExtrapolate is how long motion is extrapolated when snapshots stop, in seconds.
 // Beyond a quarter second extrapolating is wrong more often than standing still.
@@ -52,7 +49,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 
 // computed sets the body in v to where e is at m, if the client computes it.
 func (c *Component[T]) computed(e *Entity, m Moment, v *T) {
-	s, from, to, ok := e.layout.bodies.At(e.index, m.Tick, m.maxExtrapolate)
+	s, from, to, ok := e.layout.bodies.At(e.index, m.Tick, m.render.MaxExtrapolate)
 	if !ok {
 		return
 	}
@@ -103,9 +100,9 @@ func (s *history) at(m Moment) (from, to int, ratio float64) {
 func (s *history) beyond(last int, m Moment) (from, to int, ratio float64) {
 	ticks := s.ticks()
 	from = s.preceding(last)
-	if from < 0 || ticks[last] < m.newest || m.Tick <= float64(ticks[last]) {
+	if from < 0 || ticks[last] < m.render.Newest || m.Tick <= float64(ticks[last]) {
 		return last, last, 0
 	}
 	gap := float64(ticks[last] - ticks[from])
-	return from, last, 1 + min(m.Tick-float64(ticks[last]), m.maxExtrapolate)/gap
+	return from, last, 1 + min(m.Tick-float64(ticks[last]), m.render.MaxExtrapolate)/gap
 }

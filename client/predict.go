@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"time"
 
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/client/internal/predict"
 )
 
 // Prediction predicts the entity that a session controls. See Predict.
 type Prediction[State any] struct {
-	core   *prediction
-	states []State // the ring of core, then its scratch
+	core   *predict.Core
+	states []State // by the slots of core
 }
 
 // PredictConfig configures Predict. The zero value is good.
@@ -27,12 +26,12 @@ type PredictConfig struct {
 	// tick was predicted again and did not ask for it, or was dropped. It is called when the
 	// state is consistent, and may call any method that Observer's functions may call.
 	Undo func(tick uint32, key uint64)
-	// Along are the entities besides the controlled one that step may read and write.
-	Along []Companions
+	// CoPredicted are the sets of entities besides the controlled one that step may read and write.
+	CoPredicted []CoPredictedSet
 }
 
 // DefaultSnap is 2 metres where positions are in metres.
-const DefaultSnap = 2
+const DefaultSnap = predict.DefaultSnap
 
 // PredictionStats counts what a Prediction did.
 type PredictionStats struct {
@@ -84,8 +83,8 @@ func (c *Client) predicting() *Session  { return c.session }
 // and no server state changes them. State is copied by assignment, so what it points to
 // must not change.
 //
-// step should depend on its arguments and on config.Along alone. Only the controlled entity and
-// those that it takes along are predicted: all others are where Component.At draws them, in the
+// step should depend on its arguments and on config.CoPredicted alone. Only the controlled entity and
+// those of config.CoPredicted are predicted: all others are where Component.At draws them, in the
 // past of the predicted ones. A step that looks at them, to collide for example, often
 // disagrees with the server and is corrected. It must not
 // call methods that change the Session or Client.
@@ -104,94 +103,47 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 	}
 	p := &Prediction[State]{}
 	var inputs []Input
-	p.core = &prediction{
-		session: s, message: message, undo: config.Undo, snap: cmp.Or(config.Snap, DefaultSnap),
-		name:      runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name(),
-		step:      func(tick uint32, state, in int) { step(tick, &p.states[state], inputs[in]) },
-		copyInput: func(to, from int) { inputs[to] = inputs[from] },
-		clearInput: func(i int) any {
-			inputs[i] = *new(Input)
-			return &inputs[i]
-		},
-		makeInputs: func(slots int) { inputs = make([]Input, slots) },
-	}
-	var err error
-	if p.core.subject, err = newSubject(p.core, &p.states); err != nil {
+	core, err := predict.New(predict.Config{
+		Session: predictedSession{s}, Schema: s.declared, Input: message, TickHz: s.clock.hz, Budget: &s.budget,
+		Snap: cmp.Or(config.Snap, DefaultSnap), Undo: config.Undo,
+		States: predict.RingIn(&p.states), Inputs: predict.RingIn(&inputs),
+		Step:     func(tick uint32, state, in int) { step(tick, &p.states[state], inputs[in]) },
+		StepName: runtime.FuncForPC(reflect.ValueOf(step).Pointer()).Name(),
+	})
+	if err != nil {
 		return nil, err
 	}
-	p.core.subjects = []*subject{&p.core.subject}
-	p.core.resize(cmp.Or(s.clock.hz, 60)) // a Welcome may say another rate
-	for _, a := range config.Along {
-		if err := a.attach(p.core); err != nil {
+	for _, set := range config.CoPredicted {
+		if err := set.attach(core); err != nil {
 			return nil, err
 		}
 	}
-	s.prediction = p.core
-	p.core.sync()
+	p.core, s.prediction = core, core
+	core.Sync()
 	return p, nil
-}
-
-// predictedFields returns the components of which t consists.
-func predictedFields(s *schema.Schema, t reflect.Type) ([]part, error) {
-	if n, err := componentOfType(s, t); n >= 0 || err != nil {
-		return []part{{number: n, field: -1}}, err
-	}
-	var parts []part
-	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
-		f := t.Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		n, err := componentOfType(s, f.Type)
-		if err != nil {
-			return nil, err
-		}
-		if n >= 0 {
-			parts = append(parts, part{number: n, field: i})
-		}
-	}
-	if len(parts) == 0 {
-		return nil, fmt.Errorf("client: %v is no component of the schema, nor a struct of components: add it with schema.Define", t)
-	}
-	return parts, nil
-}
-
-// componentOfType returns the number of the component with Go type t, -1 if there is none.
-func componentOfType(s *schema.Schema, t reflect.Type) (int, error) {
-	found := -1
-	for i := range s.Components() {
-		if c := s.Component(i); c.Type == t {
-			if found >= 0 {
-				return -1, fmt.Errorf("client: components %q and %q are both a %v: declare a type of its own for the predicted one", s.Component(found).Name, c.Name, t)
-			}
-			found = i
-		}
-	}
-	return found, nil
 }
 
 // State returns the newest predicted state, of Stats().Predicted, for game rules. It contains
 // the whole of an input as soon as SetInputValue has returned. ok is false while nothing is
 // predicted: no entity is controlled, it is not in view or lacks a component, or Err is set.
 func (p *Prediction[State]) State() (state State, ok bool) {
-	c := p.core
-	if !c.running {
+	slot, ok := p.core.Newest()
+	if !ok {
 		return state, false
 	}
-	c.copyState(scratch, c.slotOf(c.newest))
-	c.setTexts(scratch)
-	return p.states[scratch], true
+	return p.states[slot], true
 }
 
 // At returns the state to draw at the newest moment that Render returned, and false while
 // nothing is predicted: then draw the entity as all others. Motion within a tick is
-// interpolated, and mispredictions are blended: half of an error is gone after 80 ms. A NaN
-// is drawn as what the schema makes of it.
+// interpolated, and mispredictions are blended: half of an error is gone after 80 ms. NaN is drawn
+// as the schema quantises it.
 func (p *Prediction[State]) At(m Moment) (state State, ok bool) {
-	if !p.core.draw(m) {
+	slot, ok := p.core.Draw(m.predicted())
+	if !ok {
 		return state, false
 	}
-	return p.states[scratch], true
+	return p.states[slot], true
 }
 
 // Once reports whether to start an effect, such as a sound, that step asks for at its tick
@@ -199,33 +151,24 @@ func (p *Prediction[State]) At(m Moment) (state State, ok bool) {
 // not when the tick is predicted again. If that does not ask for the effect,
 // PredictConfig.Undo is called. Effects of a tick that the server has confirmed are final.
 // Once is false outside step, and for more than MaxOnce effects of a tick.
-func (p *Prediction[State]) Once(tick uint32, key uint64) bool { return p.core.once(tick, key) }
+func (p *Prediction[State]) Once(tick uint32, key uint64) bool { return p.core.Once(tick, key) }
 
 // Err returns a *StepError if the step function panicked, otherwise nil.
 func (p *Prediction[State]) Err() error {
-	if e := p.core.failed; e != nil {
-		return e
+	if e := p.core.Failed(); e != nil {
+		return (*StepError)(e)
 	}
 	return nil
 }
 
 // Stats returns the counters since Predict.
-func (p *Prediction[State]) Stats() PredictionStats {
-	n := p.core.stats
-	if p.core.running {
-		n.Predicted, n.Confirmed = p.core.newest, p.core.confirmed
-	}
-	return n
-}
+func (p *Prediction[State]) Stats() PredictionStats { return PredictionStats(p.core.Stats()) }
 
 const (
 	// MaxPredicted is how long the predicted ticks may last that are unconfirmed: more than
 	// inputs are ahead of snapshots on a link of two seconds. Beyond it the predicted state
 	// stands still, and inputs are still sent.
-	MaxPredicted = 3 * time.Second
+	MaxPredicted = predict.MaxPredicted
 	// MaxOnce is how many effects a tick may have.
-	MaxOnce = 8
-
-	// blendHalfLife is the time after which half of a misprediction is still drawn.
-	blendHalfLife = 80 * time.Millisecond
+	MaxOnce = predict.MaxOnce
 )

@@ -41,7 +41,7 @@ func (s *Session) hello() wire.Hello {
 // is sent before Reconnect.
 func (s *Session) Lost(why error) {
 	if s.prediction != nil && s.joined { // an attempt that fails has sent no inputs
-		s.prediction.pause()
+		s.prediction.Pause()
 	}
 	s.joined = false
 	s.endCommands()
@@ -198,7 +198,7 @@ func (s *Session) renew(l *layout, m *wire.Welcome) {
 	s.replica, s.controlled = next, 0
 	s.clock, s.renderer, s.inputs = clock{hz: int(m.TickHz)}, renderer{}, inputs{}
 	if s.prediction != nil {
-		s.prediction.renew()
+		s.prediction.Renew(s.clock.hz)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/predict"
 	"github.com/worldd/worldd/client/internal/work"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
@@ -104,8 +105,8 @@ type Session struct {
 	rtt         RTT
 	clock       clock
 	renderer    renderer
-	prediction  *prediction // of Predict
-	busy        bool        // receive is under way, and syncs the prediction once
+	prediction  *predict.Core // of Predict
+	busy        bool          // receive is under way, and syncs the prediction once
 	stats       SessionStats
 }
 

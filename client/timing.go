@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/worldd/worldd/client/internal/predict"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -70,8 +71,11 @@ func (s *Session) Render(now time.Duration) Moment {
 	r.shown = uint32(tick)
 	r.deliverRendered(r.shown)
 	return Moment{
-		Tick: tick, newest: r.tick, maxExtrapolate: maxExtrapolate * float64(s.clock.hz),
-		now: now, inputTick: s.inputTick(now),
+		Tick: tick,
+		render: predict.Render{
+			Newest: r.tick, MaxExtrapolate: maxExtrapolate * float64(s.clock.hz),
+			Now: now, InputTick: s.inputTick(now),
+		},
 	}
 }
 

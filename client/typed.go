@@ -128,7 +128,7 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	tick = s.setInput(s.typed.bytes, now)
 	s.wishes.pushed(s.typed.wishes, tick)
 	if s.prediction != nil {
-		s.prediction.input(tick, &s.typed.body)
+		s.prediction.AddInput(tick, &s.typed.body)
 	}
 	return tick, nil
 }

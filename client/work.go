@@ -7,5 +7,4 @@ const (
 	recordTime   = 1000
 	roomTime     = 50_000 // of a Welcome that moves the session, and
 	schemaTime   = 100    // for each byte of its schema
-	slotTime     = 200    // of a slot in the rings of a prediction
 )

@@ -1,9 +1,12 @@
-package client
+package predict
 
 import "github.com/worldd/worldd/internal/invariants"
 
-// effects remembers what Once has reported, for the ticks of the rings.
-type effects struct {
+// MaxOnce is how many effects a tick may have.
+const MaxOnce = 8
+
+// reportedEffects remembers what Once has reported, for the ticks of the rings.
+type reportedEffects struct {
 	ticks  []uint32 // by slot: the tick whose effects it holds
 	count  []uint8
 	asked  []uint8 // bit i: the newest call of step asked for entry i
@@ -12,20 +15,22 @@ type effects struct {
 }
 
 // resize makes so many slots, all empty.
-func (e *effects) resize(slots int) {
+func (e *reportedEffects) resize(slots int) {
 	e.ticks, e.count = make([]uint32, slots), make([]uint8, slots)
 	e.asked, e.keys = make([]uint8, slots), make([][MaxOnce]uint64, slots)
 }
 
-func (e *effects) slotOf(tick uint32) int { return ringSlot + int(tick%uint32(len(e.ticks)-ringSlot)) }
+func (e *reportedEffects) slotOf(tick uint32) int {
+	return ringSlot + int(tick%uint32(len(e.ticks)-ringSlot))
+}
 
 type effect struct {
 	tick uint32
 	key  uint64
 }
 
-// begin prepares for a call of the step function for tick.
-func (e *effects) begin(tick uint32) {
+// beginTick prepares for a call of the step function for tick.
+func (e *reportedEffects) beginTick(tick uint32) {
 	slot := e.slotOf(tick)
 	if e.ticks[slot] != tick {
 		e.ticks[slot], e.count[slot] = tick, 0
@@ -33,8 +38,8 @@ func (e *effects) begin(tick uint32) {
 	e.asked[slot] = 0
 }
 
-// ask reports whether key is new at tick.
-func (e *effects) ask(tick uint32, key uint64) bool {
+// askFor reports whether key is new at tick.
+func (e *reportedEffects) askFor(tick uint32, key uint64) bool {
 	slot := e.slotOf(tick)
 	n := int(e.count[slot])
 	for i := range n {
@@ -52,8 +57,8 @@ func (e *effects) ask(tick uint32, key uint64) bool {
 	return true
 }
 
-// end drops the effects of tick that its step did not ask for.
-func (e *effects) end(tick uint32) {
+// endTick drops the effects of tick that its step did not ask for.
+func (e *reportedEffects) endTick(tick uint32) {
 	slot := e.slotOf(tick)
 	if invariants.Enabled {
 		invariants.Checkf(e.ticks[slot] == tick, "C9: effects of tick %d are in the slot of %d", e.ticks[slot], tick)
@@ -71,31 +76,33 @@ func (e *effects) end(tick uint32) {
 }
 
 // dropTick drops all effects of a tick.
-func (e *effects) dropTick(tick uint32) {
-	e.begin(tick)
-	e.end(tick)
+func (e *reportedEffects) dropTick(tick uint32) {
+	e.beginTick(tick)
+	e.endTick(tick)
 }
 
 // undoUnapplied drops the effects of the ticks up to one that are not predicted again and
 // whose inputs the server has not applied.
-func (p *prediction) undoUnapplied(tick uint32) {
-	for t := max(p.confirmed, p.session.replica.input) + 1; t <= min(p.newest, tick); t++ {
+func (p *Core) undoUnapplied(tick uint32) {
+	for t := max(p.confirmed, p.session.AppliedInput()) + 1; t <= min(p.newest, tick); t++ {
 		p.effects.dropTick(t)
 	}
 }
 
-func (p *prediction) once(tick uint32, key uint64) bool {
-	return p.stepping != 0 && p.stepping == tick && !p.guess.trying && p.effects.ask(tick, key)
+// Once reports whether to start an effect that the step function asks for; see Prediction.Once of
+// package client.
+func (p *Core) Once(tick uint32, key uint64) bool {
+	return p.stepping != 0 && p.stepping == tick && !p.guess.trying && p.effects.askFor(tick, key)
 }
 
 // deliverUndone calls the game's function for the effects that were dropped.
-func (p *prediction) deliverUndone() {
+func (p *Core) deliverUndone() {
 	for len(p.effects.undone) > 0 {
 		u := p.effects.undone[0]
 		p.effects.undone = append(p.effects.undone[:0], p.effects.undone[1:]...)
 		p.stats.Undone++
-		if p.undo != nil {
-			p.undo(u.tick, u.key)
+		if p.config.Undo != nil {
+			p.config.Undo(u.tick, u.key)
 		}
 	}
 }

@@ -84,7 +84,7 @@ type mate struct {
 
 	*rig.Client
 	own   *client.Prediction[footballer]
-	balls client.Along[football]
+	balls client.CoPredicted[football]
 	made  map[uint32]stride
 	steer func() stride
 }
@@ -164,7 +164,7 @@ func (p *mate) plays(t testing.TB, c *rig.Client, ball world.Entity) {
 			b.kicked(f)
 			b.roll()
 		}
-	}, client.PredictConfig{Along: []client.Companions{&p.balls}})
+	}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
 	require.NoError(t, err)
 	c.EachFrame(60, func() error {
 		in := p.steer()
@@ -175,7 +175,7 @@ func (p *mate) plays(t testing.TB, c *rig.Client, ball world.Entity) {
 		p.made[tick] = in
 		c.Render()
 		err = c.Update()
-		p.balls.Take(ball)
+		p.balls.Set(ball)
 		return err
 	})
 }
@@ -221,7 +221,7 @@ func (p *mate) agreed(from, to uint32) bool {
 
 // A player pushes a ball that nobody else touches. Until the server misses an input, it is never
 // found to differ, and the client predicts the ball's bits.
-func TestPredictAlongAlone(t *testing.T) {
+func TestCoPredictedAlone(t *testing.T) {
 	right := 0
 	for seed := range flightSeeds() {
 		m := newMatch(t, seed, flightLink, "ada")
@@ -255,7 +255,7 @@ func TestPredictAlongAlone(t *testing.T) {
 
 // Two players take the same ball along. A kick by the other one corrects the prediction within a
 // round trip and a snapshot's interval; until then each sees his own game.
-func TestPredictAlongTogether(t *testing.T) {
+func TestCoPredictedTogether(t *testing.T) {
 	for seed := range flightSeeds() {
 		m := newMatch(t, seed, flightLink, "ada", "bob")
 		ada, bob := m.players[0], m.players[1]
@@ -305,7 +305,7 @@ func TestPredictAlongTogether(t *testing.T) {
 
 // A body that the client computes is taken along to the bit, until the server misses an input.
 // It sends rows of the body only when a player has pushed it.
-func TestPredictAlongExactBody(t *testing.T) {
+func TestCoPredictedExactBody(t *testing.T) {
 	for seed := range flightSeeds() {
 		w, err := world.New(world.Config{Seed: seed, Gravity: -1})
 		require.NoError(t, err)
@@ -353,7 +353,7 @@ func TestPredictAlongExactBody(t *testing.T) {
 		t.Cleanup(r.Close)
 		c, err := r.Dial(client.Config{Schema: s, Simulate: true})
 		require.NoError(t, err)
-		var crates client.Along[schema.Body]
+		var crates client.CoPredicted[schema.Body]
 		sim := motion.NewSim(w.Motion(), 0)
 		play, err := client.Predict(c.Client, func(tick uint32, f *footballer, in stride) {
 			f.run(in)
@@ -367,7 +367,7 @@ func TestPredictAlongExactBody(t *testing.T) {
 				moved, _ := sim.State(0)
 				*b = bodyOf(moved.Position, moved.Velocity)
 			}
-		}, client.PredictConfig{Along: []client.Companions{&crates}})
+		}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&crates}})
 		require.NoError(t, err)
 		steer := chase(seed, func() (x, z float32) {
 			f, _ := play.State()
@@ -388,7 +388,7 @@ func TestPredictAlongExactBody(t *testing.T) {
 			inputs.made[tick] = in
 			c.Render()
 			err = c.Update()
-			crates.Take(crate)
+			crates.Set(crate)
 			return err
 		})
 		predicted, truth := map[uint32]schema.Body{}, map[uint32]schema.Body{}

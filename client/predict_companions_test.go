@@ -55,7 +55,7 @@ var ballHandle = h(7, 1)
 // pitch is a referee with a ball.
 type pitch struct {
 	*referee
-	balls  client.Along[ball]
+	balls  client.CoPredicted[ball]
 	ball   ball
 	inputs map[uint32]lever
 	sent   ball // in the newest snapshot with a row of it
@@ -64,7 +64,7 @@ type pitch struct {
 
 func newPitch(t testing.TB) *pitch {
 	p := &pitch{ball: ball{Position: [3]float32{2, 0, 0.5}}}
-	p.referee = newReferee(t, client.PredictConfig{Along: []client.Companions{&p.balls}})
+	p.referee = newReferee(t, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
 	p.inputs = p.referee.inputs
 	p.step = func(_ uint32, r *runner, in lever) {
 		r.step(in)
@@ -155,21 +155,21 @@ func (p *pitch) nearBall(why string) {
 
 // A ball that the player kicks moves in the frame of his input, and the server agrees. A kick by
 // another corrects it, and is blended.
-func TestPredictAlong(t *testing.T) {
+func TestCoPredicted(t *testing.T) {
 	p := newPitch(t)
 	p.frames(5, still)
 	_, ok := p.balls.State(ballHandle)
 	require.False(t, ok)
 	_, ok = p.balls.At(ballHandle, p.session.Render(p.now))
 	require.False(t, ok)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	require.Zero(t, p.balls.Get(ballHandle), "outside of the step function")
 	for range p.balls.All() {
 		require.Fail(t, "outside of the step function")
 	}
 	for range 60 {
 		p.frames(1, right)
-		p.balls.Take(ballHandle)
+		p.balls.Set(ballHandle)
 		p.nearBall("kicked")
 	}
 	require.Greater(t, p.ball.Touched, uint8(1))
@@ -195,11 +195,11 @@ func TestPredictAlong(t *testing.T) {
 }
 
 // An entity taken along that died, left view or is replaced on its slot is dropped for good.
-func TestPredictAlongGone(t *testing.T) {
+func TestCoPredictedGone(t *testing.T) {
 	for _, end := range []wire.Record{leave(ballHandle), destroy(ballHandle)} {
 		p := newPitch(t)
 		p.frames(3, still)
-		p.balls.Take(ballHandle)
+		p.balls.Set(ballHandle)
 		p.frames(20, right)
 		seen := 0
 		p.step = func(_ uint32, r *runner, in lever) {
@@ -220,7 +220,7 @@ func TestPredictAlongGone(t *testing.T) {
 			require.False(t, ok)
 			_, ok = p.balls.At(ballHandle, p.session.Render(p.now))
 			require.False(t, ok)
-			p.balls.Take(ballHandle)
+			p.balls.Set(ballHandle)
 			p.serve()
 			p.snapshot()
 			p.input(right)
@@ -237,7 +237,7 @@ func TestPredictAlongGone(t *testing.T) {
 			p.input(right)
 		}
 		require.Zero(t, seen, "never without Take")
-		p.balls.Take(ballHandle, again)
+		p.balls.Set(ballHandle, again)
 		p.input(right)
 		require.NotZero(t, seen)
 		_, ok := p.balls.State(again)
@@ -249,10 +249,10 @@ func TestPredictAlongGone(t *testing.T) {
 
 // A ball that the server leaves at rest has no row. A prediction in which it was kicked is
 // corrected all the same.
-func TestPredictAlongRests(t *testing.T) {
+func TestCoPredictedRests(t *testing.T) {
 	p := newPitch(t)
 	p.frames(20, still)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	rest, kicked := p.ball, false
 	p.glued = true
 	for range 60 {
@@ -270,10 +270,10 @@ func TestPredictAlongRests(t *testing.T) {
 
 // A row of the ball in the second datagram of a snapshot corrects it although the player's own
 // row has confirmed the tick.
-func TestPredictAlongLaterDatagram(t *testing.T) {
+func TestCoPredictedLaterDatagram(t *testing.T) {
 	p := newPitch(t)
 	p.frames(3, still)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	p.frames(3, still)
 	p.serve()
 	p.ball.Position[1] = 9
@@ -287,7 +287,7 @@ func TestPredictAlongLaterDatagram(t *testing.T) {
 
 // An entity that Take adds is at first drawn where all others are, and moves to the present from
 // there. One that it drops moves back.
-func TestPredictAlongIsBlendedInAndOut(t *testing.T) {
+func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
 	p := newPitch(t)
 	shown, err := client.ComponentOf[ball](p.schema, "ball")
 	require.NoError(t, err)
@@ -299,7 +299,7 @@ func TestPredictAlongIsBlendedInAndOut(t *testing.T) {
 	p.ball.Velocity[0] = 20
 	p.frames(20, still)
 	m := p.session.Render(p.now)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	b, ok := p.balls.At(ballHandle, m)
 	require.True(t, ok)
 	require.InDelta(t, past(m), b.Position[0], 1.0/256, "as it was drawn before")
@@ -315,7 +315,7 @@ func TestPredictAlongIsBlendedInAndOut(t *testing.T) {
 	newest, _ = p.balls.State(ballHandle)
 	require.InDelta(t, newest.Position[0], b.Position[0], 0.2)
 
-	p.balls.Take()
+	p.balls.Set()
 	_, ok = p.balls.State(ballHandle)
 	require.False(t, ok)
 	b, ok = p.balls.At(ballHandle, p.session.Render(p.now))
@@ -333,10 +333,10 @@ func TestPredictAlongIsBlendedInAndOut(t *testing.T) {
 }
 
 // A step that panics on what it takes along ends the prediction, not the session.
-func TestPredictAlongPanics(t *testing.T) {
+func TestCoPredictedPanics(t *testing.T) {
 	p := newPitch(t)
 	p.frames(3, still)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	p.frames(3, still)
 	why := errors.New("the ball burst")
 	p.step = func(uint32, *runner, lever) {
@@ -346,7 +346,7 @@ func TestPredictAlongPanics(t *testing.T) {
 	}
 	p.input(right)
 	require.ErrorIs(t, p.play.Err(), why)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	_, ok := p.balls.State(ballHandle)
 	require.False(t, ok)
 	_, ok = p.balls.At(ballHandle, p.session.Render(p.now))
@@ -357,9 +357,9 @@ func TestPredictAlongPanics(t *testing.T) {
 	require.True(t, p.session.Joined())
 }
 
-// At most MaxAlong entities are taken, none twice, and neither the own one nor one that lacks
+// At most MaxCoPredicted entities are taken, none twice, and neither the own one nor one that lacks
 // the component.
-func TestPredictAlongIsBounded(t *testing.T) {
+func TestCoPredictedIsBounded(t *testing.T) {
 	p := newPitch(t)
 	handles := []bulk.Handle{player, ballHandle, ballHandle, 0, h(99, 9)}
 	p.frames(3, still)
@@ -367,42 +367,42 @@ func TestPredictAlongIsBounded(t *testing.T) {
 		handles = append(handles, h(20+slot, 1))
 		p.enterBall(h(20+slot, 1))
 	}
-	p.balls.Take(handles...)
+	p.balls.Set(handles...)
 	count := 0
 	p.step = func(uint32, *runner, lever) {
 		count = 0
 		for other, b := range p.balls.All() {
 			require.Equal(t, b, p.balls.Get(other))
 			require.NotEqual(t, player, other)
-			p.balls.Take() // does nothing
+			p.balls.Set() // does nothing
 			count++
 		}
 	}
 	p.input(right)
-	require.Equal(t, client.MaxAlong, count)
-	_, err := client.Predict(p.session, func(uint32, *runner, lever) {}, client.PredictConfig{Along: []client.Companions{&p.balls}})
+	require.Equal(t, client.MaxCoPredicted, count)
+	_, err := client.Predict(p.session, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
 	require.Error(t, err)
 	other, err := client.NewSession(client.SessionConfig{Schema: p.schema})
 	require.NoError(t, err)
-	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{Along: []client.Companions{&p.balls}})
+	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
 	require.ErrorContains(t, err, "in use by another Prediction")
-	var unknown client.Along[lever]
-	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{Along: []client.Companions{&unknown}})
+	var unknown client.CoPredicted[lever]
+	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&unknown}})
 	require.ErrorContains(t, err, "client_test.lever is no component of the schema")
 }
 
 // Taking an entity along allocates nothing once it is taken.
-func TestPredictAlongAllocatesNothing(t *testing.T) {
+func TestCoPredictedAllocatesNothing(t *testing.T) {
 	p := newPitch(t)
 	p.frames(20, still)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	p.frames(20, right)
 	frame := func() {
 		for range 30 {
 			p.now += time.Second / stepHz
 			_, err := p.session.SetInputValue(&p.held, p.now)
 			require.NoError(t, err)
-			p.balls.Take(ballHandle)
+			p.balls.Set(ballHandle)
 			m := p.session.Render(p.now)
 			p.play.At(m)
 			p.balls.At(ballHandle, m)
@@ -416,11 +416,11 @@ func TestPredictAlongAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkReplayAlong is BenchmarkReplay with a ball. The goal is the same.
-func BenchmarkReplayAlong(b *testing.B) {
+// BenchmarkReplayCoPredicted is BenchmarkReplay with a ball. The goal is the same.
+func BenchmarkReplayCoPredicted(b *testing.B) {
 	p := newPitch(b)
 	p.frames(20, still)
-	p.balls.Take(ballHandle)
+	p.balls.Set(ballHandle)
 	p.frames(50, right)
 	for range 30 - refereeLead {
 		p.now += time.Second / stepHz

@@ -1,4 +1,4 @@
-package client
+package predict
 
 import (
 	"math"
@@ -6,6 +6,9 @@ import (
 
 	"github.com/worldd/worldd/replication/schema"
 )
+
+// blendHalfLife is the time after which half of a misprediction is still drawn.
+const blendHalfLife = 80 * time.Millisecond
 
 // blend is the difference between what is drawn and what is predicted. It shrinks with
 // time and never reaches the states (C10).
@@ -25,37 +28,37 @@ func (b *blend) reset() {
 // draw writes the state to draw to the scratch slot.
 func (s *subject) draw(m Moment) bool {
 	p := s.of
-	if !p.running {
+	if p.state == stopped {
 		return false
 	}
 	b, tick := &s.blend, p.drawnTick(m)
 	if b.on {
-		passed := b.fade(m.now)
+		passed := b.fadeOffset(m.Now)
 		// Time passes evenly, but inputs may be made for later or earlier ticks than before.
-		if even := b.tick + p.session.clock.ticks(passed); even != tick {
+		if even := b.tick + p.session.Ticks(passed); even != tick {
 			s.interpolate(even)
-			s.copyState(older, scratch)
+			s.states.copyValue(older, scratch)
 			s.interpolate(tick)
 			s.addOffset()
 		}
 	}
-	b.on, b.tick, b.at = true, tick, m.now
+	b.on, b.tick, b.at = true, tick, m.Now
 	s.interpolate(tick)
 	s.moveByOffset()
-	s.setTexts(scratch)
+	s.writeTexts(scratch)
 	return true
 }
 
 // drawnTick returns the tick that is drawn at m, with fractions.
-func (p *prediction) drawnTick(m Moment) float64 {
-	if m.inputTick == 0 { // the server's time is unknown
+func (p *Core) drawnTick(m Moment) float64 {
+	if m.InputTick == 0 { // the server's time is unknown
 		return float64(p.newest)
 	}
-	return m.inputTick
+	return m.InputTick
 }
 
-// fade lets the offset shrink until now, and returns how long that is.
-func (b *blend) fade(now time.Duration) (passed time.Duration) {
+// fadeOffset lets the offset shrink until now, and returns how long that is.
+func (b *blend) fadeOffset(now time.Duration) (passed time.Duration) {
 	passed = max(now-b.at, 0)
 	share := math.Exp2(-float64(passed) / float64(blendHalfLife))
 	for i := range b.offset {
@@ -68,7 +71,7 @@ func (b *blend) fade(now time.Duration) (passed time.Duration) {
 func (s *subject) moveByOffset() {
 	for i := range s.parts {
 		c := &s.parts[i]
-		s.of.session.declared.Move(c.number, c.at[scratch], s.blend.offset[c.first:c.first+c.count], 1)
+		s.of.schema.Move(c.number, c.at[scratch], s.blend.offset[c.first:c.first+c.count], 1)
 	}
 }
 
@@ -78,29 +81,29 @@ func (s *subject) interpolate(tick float64) {
 	from := uint32(tick)
 	left := float64(from) + 1 - tick // ticks to the next state
 	if left == 1 {
-		s.copyState(scratch, s.of.slotOf(from))
+		s.states.copyValue(scratch, s.of.slotOf(from))
 		return
 	}
 	to := s.of.slotOf(from + 1)
-	s.copyState(scratch, to)
+	s.states.copyValue(scratch, to)
 	for i := range s.parts {
 		c := &s.parts[i]
 		way := s.blend.way[c.first : c.first+c.count]
-		s.of.session.declared.Offset(c.number, c.at[s.of.slotOf(from)], c.at[to], way)
-		s.limit(c.spans, way)
-		s.of.session.declared.Move(c.number, c.at[scratch], way, -left)
+		s.of.schema.Offset(c.number, c.at[s.of.slotOf(from)], c.at[to], way)
+		s.limitOffset(c.spans, way)
+		s.of.schema.Move(c.number, c.at[scratch], way, -left)
 	}
 }
 
-// before notes what is drawn, ahead of a correction.
-func (s *subject) before() {
+// keepDrawn copies what is drawn to the older slot, ahead of a correction.
+func (s *subject) keepDrawn() {
 	s.interpolate(s.blend.tick)
-	s.copyState(older, scratch)
+	s.states.copyValue(older, scratch)
 }
 
-// after blends the correction.
-func (s *subject) after() {
-	if s.of.running && s.blend.on {
+// blendFromDrawn adds the way from the corrected state to what keepDrawn has copied to the offset.
+func (s *subject) blendFromDrawn() {
+	if s.of.state != stopped && s.blend.on {
 		s.interpolate(s.blend.tick)
 		s.addOffset()
 	}
@@ -112,17 +115,17 @@ func (s *subject) addOffset() {
 	for i := range s.parts {
 		c := &s.parts[i]
 		way, offset := s.blend.way[c.first:c.first+c.count], s.blend.offset[c.first:c.first+c.count]
-		s.of.session.declared.Offset(c.number, c.at[scratch], c.at[older], way)
+		s.of.schema.Offset(c.number, c.at[scratch], c.at[older], way)
 		for j, v := range way {
 			offset[j] += v
 		}
-		s.limit(c.spans, offset)
+		s.limitOffset(c.spans, offset)
 	}
 }
 
-// limit makes the spans of an offset 0 that are too long to be blended, and turns go the
+// limitOffset makes the spans of an offset 0 that are too long to be blended, and turns go the
 // shorter way.
-func (s *subject) limit(spans []schema.Span, offset []float64) {
+func (s *subject) limitOffset(spans []schema.Span, offset []float64) {
 	for _, span := range spans {
 		v := offset[span.First : span.First+span.Count]
 		length := 0.0
@@ -134,7 +137,7 @@ func (s *subject) limit(spans []schema.Span, offset []float64) {
 		switch {
 		case span.Turn && length > math.Pi:
 			scale = math.Remainder(length, 2*math.Pi) / length
-		case !span.Turn && length > s.of.snap:
+		case !span.Turn && length > s.of.config.Snap:
 			scale = 0
 		}
 		for i := range v {

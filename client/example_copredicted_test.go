@@ -65,7 +65,7 @@ func shunting() (s *server.Server, stop func()) {
 
 // The wagon that the player pushes moves in the frame of the push: it is predicted along with the
 // cart, by the same step.
-func ExampleAlong() {
+func ExampleCoPredicted() {
 	s, stop := shunting()
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -76,7 +76,7 @@ func ExampleAlong() {
 	}
 	defer c.Close()
 
-	var wagons client.Along[schema.Body]
+	var wagons client.CoPredicted[schema.Body]
 	step := func(tick uint32, cart *schema.Body, in throttle) {
 		roll(tick, cart, in)
 		for _, wagon := range wagons.All() {
@@ -84,7 +84,7 @@ func ExampleAlong() {
 			wagon.Velocity[0] = pushed(cart.Position[0], cart.Velocity[0], wagon.Position[0], wagon.Velocity[0])
 		}
 	}
-	own, err := client.Predict(c, step, client.PredictConfig{Along: []client.Companions{&wagons}})
+	own, err := client.Predict(c, step, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&wagons}})
 	if err != nil {
 		panic(err)
 	}
@@ -97,7 +97,7 @@ func ExampleAlong() {
 			panic(err)
 		}
 		near := wagonsOf(c) // a game takes what is in reach of the player
-		wagons.Take(near...)
+		wagons.Set(near...)
 		moment := c.Render()
 		for _, h := range near {
 			if wagon, ok := wagons.At(h, moment); ok { // draw all others by Component.At

@@ -1,4 +1,4 @@
-package client
+package predict
 
 import (
 	"cmp"
@@ -23,14 +23,14 @@ type guess struct {
 	trying bool     // steps have no effects
 }
 
-// explained searches inputs with which the step function gives the server's state at tick, where
+// explain searches inputs with which the step function gives the server's state at tick, where
 // the server missed some or applied them late, and predicts again up to tick with them. The state
 // then keeps its full precision. If there are none, it predicts as if all inputs that the
 // server had applied by then had been in time.
-func (p *prediction) explained(sure []judgement, tick uint32) bool {
-	r, g := p.session.replica, &p.guess
+func (p *Core) explain(judged []judgement, tick uint32) bool {
+	g := &p.guess
 	g.from, g.inputs, g.trials = g.from[:0], g.inputs[:0], int(min(max(minTrials, trialsPerTick*(tick-p.confirmed)), maxTrials))
-	most := min(tick, r.input)
+	most := min(tick, p.session.AppliedInput())
 	for _, t := range p.inputs {
 		if t != 0 && t >= p.applied && t <= most {
 			g.from = append(g.from, t)
@@ -44,29 +44,29 @@ func (p *prediction) explained(sure []judgement, tick uint32) bool {
 	}
 	slices.SortFunc(g.from, func(a, b uint32) int { return cmp.Compare(b, a) })
 	g.trying = true
-	found := p.search(sure, p.confirmed+1, tick, 0)
+	found := p.searchInputs(judged, p.confirmed+1, tick, 0)
 	g.trying = false
 	if p.failed == nil {
-		p.runGuess(tick, found)
+		p.predictByGuess(tick, found)
 	}
 	return found && p.failed == nil
 }
 
-// search tries all inputs from a tick up to another, if oldest is the oldest that the server may
+// searchInputs tries all inputs from a tick up to another, if oldest is the oldest that the server may
 // hold. An input is never applied before its tick, nor after a newer one.
-func (p *prediction) search(sure []judgement, t, tick, oldest uint32) bool {
-	r, g := p.session.replica, &p.guess
+func (p *Core) searchInputs(judged []judgement, t, tick, oldest uint32) bool {
+	g, isNewest, newestInput := &p.guess, tick == p.session.Tick(), p.session.AppliedInput()
 	for _, input := range g.from {
 		if input < oldest || g.trials == 0 || p.failed != nil {
 			return false
 		}
-		if input > t || t == tick && tick == r.tick && input != r.input {
+		if input > t || t == tick && isNewest && input != newestInput {
 			continue
 		}
 		g.trials--
 		g.inputs = append(g.inputs, input)
-		p.try(t, input)
-		if p.failed == nil && (t < tick && p.search(sure, t+1, tick, input) || t == tick && p.agree(sure, tick)) {
+		p.tryInput(t, input)
+		if p.failed == nil && (t < tick && p.searchInputs(judged, t+1, tick, input) || t == tick && p.allMatch(judged, tick)) {
 			return true
 		}
 		g.inputs = g.inputs[:len(g.inputs)-1]
@@ -74,13 +74,13 @@ func (p *prediction) search(sure []judgement, t, tick, oldest uint32) bool {
 	return false
 }
 
-func (p *prediction) try(t, input uint32) {
+func (p *Core) tryInput(t, input uint32) {
 	defer p.recoverStep()
 	p.callStep(t, p.inputSlot(input))
 }
 
-// runGuess predicts up to tick with the inputs that were found.
-func (p *prediction) runGuess(tick uint32, found bool) {
+// predictByGuess predicts up to tick with the inputs that were found.
+func (p *Core) predictByGuess(tick uint32, found bool) {
 	defer p.recoverStep()
 	g := &p.guess
 	for t := p.confirmed + 1; t <= tick; t++ {
@@ -90,12 +90,12 @@ func (p *prediction) runGuess(tick uint32, found bool) {
 		} else if i := slices.IndexFunc(g.from, func(in uint32) bool { return in <= t }); i >= 0 {
 			input = p.inputSlot(g.from[i])
 		}
-		p.runTick(t, input)
+		p.predictTick(t, input)
 	}
 }
 
 // inputSlot returns the slot of an input that is recorded or held.
-func (p *prediction) inputSlot(input uint32) int {
+func (p *Core) inputSlot(input uint32) int {
 	if input != 0 && p.inputs[p.slotOf(input)] == input {
 		return p.slotOf(input)
 	}

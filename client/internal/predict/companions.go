@@ -1,0 +1,302 @@
+package predict
+
+import (
+	"slices"
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+)
+
+// MaxCompanions is how many members a Group has at most.
+const MaxCompanions = 16
+
+// Group is a set of entities that are predicted with the controlled one, whose states have one type.
+type Group struct {
+	of      *Core
+	newRing func() (states Ring, number int)
+	secret  bool         // a component has owner-only fields
+	members []*Companion // in the order of SetMembers
+	leaving []*Companion // dropped by SetMembers not long ago, the oldest first
+	spare   []*Companion
+	next    []*Companion // scratch
+}
+
+// Companion is a member of a Group.
+type Companion struct {
+	subject
+	number  int           // of its ring
+	judged  uint32        // newest tick whose state of the server was compared
+	dropped bool          // from the set, and not drawn since
+	left    time.Duration // when it was first drawn after that
+}
+
+// Slot is where the state of a member is.
+type Slot struct {
+	Handle bulk.Handle
+	Ring   int // its number
+	Slot   int // in the ring
+}
+
+// AddGroup adds an empty group. newRing makes another ring for it and returns its number.
+func (p *Core) AddGroup(newRing func() (states Ring, number int)) (*Group, error) {
+	g := &Group{of: p, newRing: newRing}
+	first, err := g.newCompanion()
+	if err != nil {
+		return nil, err
+	}
+	g.spare = append(g.spare, first)
+	for _, c := range first.parts {
+		for _, f := range p.schema.Fields(c.number) {
+			g.secret = g.secret || f.Owner
+		}
+	}
+	p.groups = append(p.groups, g)
+	return g, nil
+}
+
+func (g *Group) newCompanion() (*Companion, error) {
+	states, number := g.newRing()
+	s, err := newSubject(g.of, states)
+	if err != nil {
+		return nil, err
+	}
+	s.resizeStates(len(g.of.inputs))
+	return &Companion{subject: s, number: number}, nil
+}
+
+// SteppingAt returns the state of member i at the tick of the step function's call, and false
+// outside of the call and behind the last member.
+func (g *Group) SteppingAt(i int) (s Slot, ok bool) {
+	if g.of.stepping == 0 || i >= len(g.members) {
+		return s, false
+	}
+	return g.stepping(g.members[i]), true
+}
+
+// Stepping returns the state of the member that h names, as SteppingAt does.
+func (g *Group) Stepping(h bulk.Handle) (s Slot, ok bool) {
+	if g.of.stepping == 0 {
+		return s, false
+	}
+	c := g.find(g.members, h)
+	if c == nil {
+		return s, false
+	}
+	return g.stepping(c), true
+}
+
+func (g *Group) stepping(c *Companion) Slot {
+	return Slot{c.handle, c.number, g.of.slotOf(g.of.stepping)}
+}
+
+// Newest returns the newest predicted state of a member.
+func (g *Group) Newest(h bulk.Handle) (s Slot, ok bool) {
+	c := g.find(g.members, h)
+	if c == nil {
+		return s, false
+	}
+	c.copyToScratch(g.of.newest)
+	return Slot{c.handle, c.number, scratch}, true
+}
+
+// Draw returns the state to draw of an entity that is a member or was one a moment ago.
+func (g *Group) Draw(h bulk.Handle, m Moment) (s Slot, ok bool) {
+	if c := g.find(g.members, h); c != nil && c.drawMember(m) {
+		return Slot{c.handle, c.number, scratch}, true
+	}
+	if c := g.find(g.leaving, h); c != nil && c.drawLeaving(m) {
+		return Slot{c.handle, c.number, scratch}, true
+	}
+	return s, false
+}
+
+// entityOf returns the entity of a companion if it can be predicted.
+func (g *Group) entityOf(c *Companion) Entity {
+	e := g.of.session.Entity(c.handle)
+	if e == nil || g.secret && !e.Owned() || e.Handle() == g.of.handle || !c.bind(e) {
+		return nil
+	}
+	return e
+}
+
+// find returns the companion in list that h names, or nil.
+func (g *Group) find(list []*Companion, h bulk.Handle) *Companion {
+	if len(list) == 0 {
+		return nil
+	}
+	e := g.of.session.Entity(h)
+	for _, c := range list {
+		if e != nil && c.handle == e.Handle() {
+			return c
+		}
+	}
+	return nil
+}
+
+// SetMembers replaces the members by the first MaxCompanions of handles that can be predicted.
+// Those that remain are predicted on. It does nothing in the step function and while nothing is
+// predicted.
+func (g *Group) SetMembers(handles []bulk.Handle) {
+	p := g.of
+	if p.state != running || p.stepping != 0 {
+		return
+	}
+	g.next = g.next[:0]
+	joined := 0
+	for _, h := range handles {
+		if len(g.next) == MaxCompanions {
+			break
+		}
+		if g.find(g.next, h) != nil {
+			continue
+		}
+		c := g.find(g.members, h)
+		if c == nil {
+			c = g.prepare(h)
+			if c == nil {
+				continue
+			}
+			joined++
+		}
+		g.next = append(g.next, c)
+	}
+	if changed := joined > 0 || len(g.next) < len(g.members); !changed {
+		g.members, g.next = g.next, g.members
+		return
+	}
+	p.beforeCorrection()
+	for _, c := range g.members {
+		if !slices.Contains(g.next, c) {
+			g.letGo(c)
+		}
+	}
+	g.members, g.next = g.next, g.members
+	p.listSubjects()
+	p.predictAgain()
+	p.deliverUndone()
+}
+
+// prepare returns a companion for an entity with its newest state at the confirmed tick, or nil
+// if the entity cannot be predicted.
+func (g *Group) prepare(h bulk.Handle) *Companion {
+	e := g.of.session.Entity(h)
+	if e == nil {
+		return nil
+	}
+	if len(g.spare) == 0 {
+		c, err := g.newCompanion()
+		if err != nil {
+			return nil // not possible: AddGroup has made one
+		}
+		g.spare = append(g.spare, c)
+	}
+	last := len(g.spare) - 1
+	c := g.spare[last]
+	c.handle = e.Handle()
+	if g.entityOf(c) == nil {
+		return nil
+	}
+	g.spare = g.spare[:last]
+	c.blend.reset()
+	slot := g.of.slotOf(g.of.confirmed)
+	c.states.zero(slot)
+	c.restore(e, slot)
+	c.judged = g.of.session.OtherKnownUntil(e)
+	return c
+}
+
+// letGo moves a companion that was drawn to the leaving ones, and another to the spare ones.
+func (g *Group) letGo(c *Companion) {
+	if !c.blend.on {
+		g.spare = append(g.spare, c)
+		return
+	}
+	c.interpolate(c.blend.tick)
+	c.moveByOffset()
+	c.states.copyValue(older, scratch)
+	c.dropped = true
+	if len(g.leaving) == MaxCompanions {
+		g.spare = append(g.spare, g.leaving[0])
+		g.leaving = slices.Delete(g.leaving, 0, 1)
+	}
+	g.leaving = append(g.leaving, c)
+}
+
+// dropGone drops the companions that have died, left view, or lost a component.
+func (p *Core) dropGone() {
+	dropped := false
+	for _, g := range p.groups {
+		gone := func(c *Companion) bool {
+			if g.entityOf(c) != nil {
+				return false
+			}
+			g.spare = append(g.spare, c)
+			return true
+		}
+		before := len(g.members)
+		g.members, g.leaving = slices.DeleteFunc(g.members, gone), slices.DeleteFunc(g.leaving, gone)
+		dropped = dropped || len(g.members) < before
+	}
+	if dropped {
+		p.listSubjects()
+	}
+	if dropped && p.state == running {
+		p.beforeCorrection()
+		p.predictAgain()
+	}
+}
+
+// dropCompanions empties all groups.
+func (p *Core) dropCompanions() {
+	for _, g := range p.groups {
+		g.spare = append(append(g.spare, g.members...), g.leaving...)
+		g.members, g.leaving = g.members[:0], g.leaving[:0]
+	}
+	p.listSubjects()
+}
+
+// listSubjects lists the controlled entity and all members of groups in subjects.
+func (p *Core) listSubjects() {
+	p.subjects = append(p.subjects[:0], &p.subject)
+	for _, g := range p.groups {
+		for _, c := range g.members {
+			p.subjects = append(p.subjects, &c.subject)
+		}
+	}
+}
+
+// drawMember writes the state to draw to the scratch slot. At first that is where all others are
+// drawn.
+func (c *Companion) drawMember(m Moment) bool {
+	e := c.of.session.Entity(c.handle)
+	if !c.blend.on && e != nil {
+		c.blend.on, c.blend.tick, c.blend.at = true, c.of.drawnTick(m), m.Now
+		c.writeShown(e, m, older)
+		c.interpolate(c.blend.tick)
+		c.addOffset()
+	}
+	return c.draw(m)
+}
+
+// drawLeaving writes the state to draw of a dropped companion to the scratch slot, and returns
+// false once that is where all others are drawn.
+func (c *Companion) drawLeaving(m Moment) bool {
+	e := c.of.session.Entity(c.handle)
+	if e == nil || !c.dropped && m.Now-c.left >= leavingTime {
+		return false
+	}
+	c.writeShown(e, m, scratch)
+	if c.dropped {
+		c.dropped, c.left, c.blend.at = false, m.Now, m.Now
+		clear(c.blend.offset)
+		c.addOffset()
+	}
+	c.blend.fadeOffset(m.Now)
+	c.blend.at = m.Now
+	c.moveByOffset()
+	c.writeTexts(scratch)
+	return true
+}
+
+// leavingTime is how long a dropped companion is blended: of the way back 1/4000 is left.
+const leavingTime = 12 * blendHalfLife

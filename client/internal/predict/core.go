@@ -1,0 +1,389 @@
+package predict
+
+import (
+	"cmp"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"github.com/worldd/worldd/client/internal/work"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+const (
+	// MaxPredicted is how long the predicted ticks may last that are unconfirmed; see package
+	// client.
+	MaxPredicted = 3 * time.Second
+	// DefaultSnap is the Snap of a Config whose Snap is 0.
+	DefaultSnap = 2
+
+	// maxTickHz is the highest tick rate for which rings reach back MaxPredicted.
+	maxTickHz = 1000
+	// defaultTickHz sizes the rings before the first Welcome.
+	defaultTickHz = 60
+	// slotTime is the estimated time of a slot in the rings, in ns.
+	slotTime = 200
+)
+
+// Config configures New.
+type Config struct {
+	Session Session
+	Schema  *schema.Schema // the caller's
+	Input   *schema.Message
+	TickHz  int // 0: unknown
+	Budget  *work.Budget
+	Snap    float64
+	Undo    func(tick uint32, key uint64)
+	States  Ring // of the controlled entity
+	Inputs  Ring
+	// Step calls the step function for a tick with a slot of States and one of Inputs.
+	Step     func(tick uint32, state, input int)
+	StepName string
+}
+
+// Core is the part of a Prediction that does not depend on its types.
+//
+// The rings hold the states of ticks confirmed to newest, and the inputs of the ticks after
+// confirmed. An input counts from its tick on until the next one (C6). window is the size of the
+// rings in ticks: the confirmed one and as many as MaxPredicted lasts.
+type Core struct {
+	subject // the controlled entity
+	config  Config
+	session Session
+	schema  *schema.Schema
+	window  uint32
+	failed  *StepError
+
+	subjects []*subject // the controlled entity, then its companions
+	groups   []*Group
+	judged   []judgement // scratch
+
+	state     state
+	confirmed uint32   // newest tick whose state the server has sent
+	newest    uint32   // newest tick predicted
+	inputs    []uint32 // by slot: their ticks; 0: none
+	lastInput uint32   // newest tick in inputs; 0: none
+	held      uint32   // tick of the input in heldSlot; 0: none
+	applied   uint32   // newest input that the server is known to have applied by the confirmed tick
+	lostInput uint32   // of lastInput, when the connection broke
+	stepping  uint32   // tick of the step function's call; 0: not in it
+
+	guess   guess
+	effects reportedEffects
+	stats   Stats
+}
+
+// state is what a Core predicts.
+type state uint8
+
+const (
+	stopped state = iota // nothing: the entity is not controlled, not in view, or lacks a component
+	running
+	paused // nothing new until the next state: the connection is lost
+)
+
+// Stats counts what a Core did; see PredictionStats of package client.
+type Stats struct {
+	Predicted uint32
+	Confirmed uint32
+	Agreed    uint64
+	Corrected uint64
+	Missed    uint64
+	Replayed  uint64
+	Stalled   uint64
+	Undone    uint64
+}
+
+// StepError is the panic of a step function; see StepError of package client.
+type StepError struct {
+	Step  string // the function's name
+	Tick  uint32 // that it was called for
+	Value any    // of the panic
+	Stack []byte
+}
+
+// New returns the prediction of a session. The error says what the schema lacks.
+func New(c Config) (*Core, error) {
+	p := &Core{config: c, session: c.Session, schema: c.Schema}
+	s, err := newSubject(p, c.States)
+	if err != nil {
+		return nil, err
+	}
+	p.subject = s
+	p.subjects = []*subject{&p.subject}
+	p.resize(cmp.Or(c.TickHz, defaultTickHz))
+	return p, nil
+}
+
+// Newest returns the slot of the newest predicted state, for game rules, and false while nothing
+// is predicted.
+func (p *Core) Newest() (slot int, ok bool) {
+	if p.state == stopped {
+		return 0, false
+	}
+	p.copyToScratch(p.newest)
+	return scratch, true
+}
+
+// Draw returns the slot of the state to draw, and false while nothing is predicted.
+func (p *Core) Draw(m Moment) (slot int, ok bool) { return scratch, p.draw(m) }
+
+// Failed returns the panic of the step function, if it has.
+func (p *Core) Failed() *StepError { return p.failed }
+
+// Stats returns the counters since New.
+func (p *Core) Stats() Stats {
+	n := p.stats
+	if p.state != stopped {
+		n.Predicted, n.Confirmed = p.newest, p.confirmed
+	}
+	return n
+}
+
+// entity returns the controlled entity if it can be predicted.
+func (p *Core) entity() Entity {
+	if p.failed != nil {
+		return nil
+	}
+	if e := p.session.Entity(p.session.Controlled()); e != nil && e.Owned() && p.bind(e) {
+		return e
+	}
+	return nil
+}
+
+// AddInput records the input of a tick and predicts it.
+func (p *Core) AddInput(tick uint32, body *schema.Payload) {
+	switch {
+	case p.failed != nil || p.stepping != 0:
+		return
+	case p.state == running && tick <= p.confirmed:
+		return // the server has gone past it
+	case p.state == running && tick >= p.confirmed+p.window:
+		p.stats.Stalled++
+		return
+	}
+	if tick < p.lastInput { // the server's time went back
+		p.forgetInputsFrom(tick)
+	}
+	slot := p.slotOf(tick)
+	p.config.Inputs.zero(slot)
+	if err := p.config.Input.Restore(body, p.config.Inputs.at(slot)); err != nil {
+		return // not possible: body is of the message
+	}
+	p.inputs[slot], p.lastInput = tick, tick
+	if p.state == running {
+		p.truncateAfter(tick)
+		p.predictTicks(min(tick, p.newest+1), tick)
+	}
+	p.deliverUndone()
+}
+
+// forgetInputsFrom drops the inputs from tick on.
+func (p *Core) forgetInputsFrom(tick uint32) {
+	for i, t := range p.inputs {
+		if t >= tick {
+			p.inputs[i] = 0
+		}
+	}
+}
+
+// truncateAfter drops the predicted states after tick.
+func (p *Core) truncateAfter(tick uint32) {
+	for p.newest > max(tick, p.confirmed) {
+		p.effects.dropTick(p.newest)
+		p.newest--
+	}
+}
+
+// Sync compares the prediction with the newest state of the server. It is called after
+// everything that the session has received.
+func (p *Core) Sync() {
+	if p.stepping != 0 {
+		return
+	}
+	e := p.entity()
+	if e == nil || e.Handle() != p.handle {
+		p.stop()
+		p.handle = p.session.Controlled()
+	}
+	p.dropGone()
+	if e != nil {
+		switch tick := p.knownTick(e); {
+		case tick > math.MaxUint32-2*p.window: // no later tick can be predicted
+			p.stop()
+		case p.state == stopped:
+			p.start(e, tick)
+		case tick > p.confirmed:
+			p.reviseUntil(tick - 1)
+			if p.failed == nil {
+				p.confirm(e, tick)
+			}
+		default:
+			p.reviseUntil(p.confirmed)
+		}
+	}
+	p.deliverUndone()
+}
+
+// start begins to predict from the state of e at tick.
+func (p *Core) start(e Entity, tick uint32) {
+	p.states.zero(p.slotOf(tick))
+	p.restore(e, p.slotOf(tick))
+	p.confirmed, p.newest, p.state = tick, tick, running
+	p.applied = 0
+	if p.session.Tick() == tick {
+		p.applied = p.session.AppliedInput()
+	}
+	held := uint32(0)
+	for _, t := range p.inputs {
+		if t <= tick {
+			held = max(held, t)
+		}
+	}
+	p.holdInput(held)
+	p.predictTicks(tick+1, p.targetTick())
+}
+
+// holdInput makes the recorded input of a tick the held one; 0 is none.
+func (p *Core) holdInput(tick uint32) {
+	p.held = tick
+	if tick == 0 {
+		p.config.Inputs.zero(heldSlot)
+	} else {
+		p.config.Inputs.copyValue(heldSlot, p.slotOf(tick))
+	}
+}
+
+// stop drops the prediction: the entity died, left view or is no longer controlled.
+func (p *Core) stop() {
+	if p.state != stopped {
+		p.truncateAfter(p.confirmed)
+		p.state = stopped
+		p.blend.reset()
+		p.dropCompanions()
+	}
+}
+
+// Renew drops everything at the start of a new session, whose tick rate is 0 if it is unknown.
+func (p *Core) Renew(tickHz int) {
+	p.stop()
+	clear(p.inputs)
+	p.lastInput = 0
+	p.deliverUndone()
+	if tickHz > 0 {
+		p.resize(tickHz)
+	}
+}
+
+// resize makes the rings long enough for a tick rate, while nothing is predicted.
+func (p *Core) resize(tickHz int) {
+	window := uint32(MaxPredicted*time.Duration(min(tickHz, maxTickHz))/time.Second) + 1
+	if window == p.window {
+		return
+	}
+	p.window = window
+	slots := ringSlot + int(window)
+	p.inputs = make([]uint32, slots)
+	p.config.Inputs.resize(slots)
+	p.effects.resize(slots)
+	p.resizeStates(slots)
+	for _, g := range p.groups {
+		for _, c := range g.spare { // all
+			c.resizeStates(slots)
+		}
+		p.config.Budget.Spend(slotTime * slots * len(g.spare))
+	}
+	p.config.Budget.Spend(slotTime * slots)
+}
+
+func (p *Core) slotOf(tick uint32) int { return ringSlot + int(tick%p.window) }
+
+// Pause keeps the predicted state as it is until the session has resumed and received a
+// state. Inputs are recorded meanwhile: the newest are sent when it resumes.
+func (p *Core) Pause() {
+	if p.state == running {
+		p.state = paused
+	}
+	p.lostInput = p.lastInput
+}
+
+// resumeAt drops the inputs that were under way when the connection broke, or are too late at
+// tick. The server holds the newest that it has applied.
+func (p *Core) resumeAt(tick uint32) {
+	applied := p.session.AppliedInput()
+	for i, t := range p.inputs {
+		if t > applied && t <= max(p.lostInput, tick) {
+			p.inputs[i] = 0
+		}
+	}
+	if applied != 0 && p.inputs[p.slotOf(applied)] == applied {
+		p.holdInput(applied)
+	}
+}
+
+// targetTick returns the newest tick to predict.
+func (p *Core) targetTick() uint32 {
+	return max(p.confirmed, min(p.lastInput, p.confirmed+p.window-1))
+}
+
+// predictTicks predicts the ticks from a tick whose predecessor has a state.
+func (p *Core) predictTicks(from, to uint32) {
+	if from > to || p.failed != nil {
+		return
+	}
+	if invariants.Enabled {
+		invariants.Checkf(from > p.confirmed && to-p.confirmed < p.window, "C8: predicting %d to %d, confirmed %d", from, to, p.confirmed)
+	}
+	defer p.recoverStep()
+	input := heldSlot
+	for t := p.confirmed + 1; t < from; t++ {
+		if p.inputs[p.slotOf(t)] == t {
+			input = p.slotOf(t)
+		}
+	}
+	for t := from; t <= to; t++ {
+		if p.inputs[p.slotOf(t)] == t {
+			input = p.slotOf(t)
+		}
+		p.predictTick(t, input)
+	}
+}
+
+// predictTick predicts a tick with the input of a slot.
+func (p *Core) predictTick(t uint32, input int) {
+	if t <= p.newest {
+		p.stats.Replayed++
+	}
+	p.effects.beginTick(t)
+	p.callStep(t, input)
+	p.effects.endTick(t)
+	p.newest = max(p.newest, t)
+}
+
+func (p *Core) callStep(t uint32, input int) {
+	p.copyStates(p.slotOf(t), p.slotOf(t-1))
+	p.stepping = t
+	p.config.Step(t, p.slotOf(t), input)
+	p.stepping = 0
+}
+
+func (p *Core) copyStates(to, from int) {
+	for _, s := range p.subjects {
+		s.states.copyValue(to, from)
+	}
+}
+
+// recoverStep turns a panic of the step function into a *StepError.
+func (p *Core) recoverStep() {
+	tick := p.stepping
+	p.stepping = 0
+	if v := recover(); v != nil {
+		if tick == 0 {
+			panic(v)
+		}
+		p.failed = &StepError{Step: p.config.StepName, Tick: tick, Value: v, Stack: debug.Stack()}
+		p.effects.dropTick(tick)
+		p.stop()
+	}
+}

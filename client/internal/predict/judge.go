@@ -1,0 +1,187 @@
+package predict
+
+// judgement is a subject whose state the server has sent as of the tick to confirm.
+type judgement struct {
+	*subject
+	entity Entity
+}
+
+// knownTick returns the newest tick as of which the server's state of a subject is known.
+func (p *Core) knownTick(e Entity) uint32 {
+	tick := p.session.KnownUntil(e)
+	for _, g := range p.groups {
+		for _, c := range g.members {
+			tick = max(tick, p.session.OtherKnownUntil(g.entityOf(c)))
+		}
+	}
+	return tick
+}
+
+// judgeAt returns the subjects whose states of the server are as of tick. The others stay as
+// predicted until the server's states of them arrive.
+func (p *Core) judgeAt(e Entity, tick uint32) []judgement {
+	p.judged = p.judged[:0]
+	if p.session.KnownUntil(e) >= tick {
+		p.judged = append(p.judged, judgement{&p.subject, e})
+	}
+	for _, g := range p.groups {
+		for _, c := range g.members {
+			if e := g.entityOf(c); p.session.OtherKnownUntil(e) >= tick {
+				c.judged = tick
+				p.judged = append(p.judged, judgement{&c.subject, e})
+			}
+		}
+	}
+	return p.judged
+}
+
+// judgeAll returns all subjects.
+func (p *Core) judgeAll(e Entity) []judgement {
+	p.judged = append(p.judged[:0], judgement{&p.subject, e})
+	for _, g := range p.groups {
+		for _, c := range g.members {
+			p.judged = append(p.judged, judgement{&c.subject, g.entityOf(c)})
+		}
+	}
+	return p.judged
+}
+
+// allMatch reports whether the predicted states of a tick quantise to the server's, to within a step.
+func (p *Core) allMatch(judged []judgement, tick uint32) bool {
+	for _, j := range judged {
+		if !j.matches(j.entity, p.slotOf(tick)) {
+			return false
+		}
+	}
+	return true
+}
+
+// allEqual reports whether the predicted states of a tick quantise to the server's, and have the
+// bits of exact bodies.
+func (p *Core) allEqual(judged []judgement, tick uint32) bool {
+	for _, j := range judged {
+		if !j.equals(j.entity, p.slotOf(tick)) {
+			return false
+		}
+	}
+	return true
+}
+
+// confirm compares the server's state at tick with the predicted one, and corrects the
+// prediction if they differ (C7).
+func (p *Core) confirm(e Entity, tick uint32) {
+	if p.state != paused && tick > p.newest && tick-p.confirmed < p.window {
+		p.predictTicks(p.newest+1, tick) // the game makes no inputs, and the server holds the last one
+	}
+	judged := p.judgeAt(e, tick)
+	known := tick <= p.newest && p.state == running
+	agreed := known && p.allMatch(judged, tick)
+	if agreed && p.allEqual(judged, tick) {
+		p.stats.Agreed++
+		p.accept(tick)
+		p.predictTicks(p.newest+1, p.targetTick())
+		return
+	}
+	p.beforeCorrection()
+	switch {
+	case p.state == paused:
+		p.resumeAt(tick)
+		fallthrough
+	case !known:
+		p.undoUnapplied(tick)
+		p.copyStates(p.slotOf(tick), p.slotOf(p.newest))
+		judged = p.judgeAll(e)
+	case agreed:
+		p.stats.Agreed++
+	case p.explain(judged, tick):
+		p.stats.Corrected++
+		p.stats.Missed++
+	default:
+		p.stats.Corrected++
+	}
+	for _, j := range judged {
+		j.restore(j.entity, p.slotOf(tick))
+	}
+	p.accept(tick)
+	p.truncateAfter(p.targetTick())
+	p.predictTicks(tick+1, p.targetTick())
+	p.afterCorrection()
+}
+
+// accept makes tick the confirmed one.
+func (p *Core) accept(tick uint32) {
+	held := uint32(0)
+	for t := tick; t > max(p.confirmed, tick-min(tick, p.window)) && held == 0; t-- {
+		if p.inputs[p.slotOf(t)] == t {
+			held = t
+		}
+	}
+	if held != 0 {
+		p.holdInput(held)
+	}
+	if p.session.Tick() == tick {
+		p.applied = p.session.AppliedInput()
+	}
+	p.confirmed = tick
+	if p.state == paused {
+		p.state = running
+	}
+	p.newest = max(p.newest, tick)
+}
+
+// reviseUntil compares the companions whose states arrived after their ticks were confirmed or
+// passed over, up to a tick, and predicts again from there if they differ.
+func (p *Core) reviseUntil(last uint32) {
+	if p.state == paused {
+		return
+	}
+	for _, g := range p.groups {
+		for i := 0; i < len(g.members); i++ { // a step that panics empties it
+			c := g.members[i]
+			e := g.entityOf(c)
+			tick := p.session.OtherKnownUntil(e)
+			if tick <= c.judged || tick < p.confirmed || tick > min(last, p.newest) {
+				continue
+			}
+			c.judged = tick
+			agreed := c.matches(e, p.slotOf(tick))
+			if agreed && c.equals(e, p.slotOf(tick)) {
+				continue
+			}
+			if !agreed {
+				p.stats.Corrected++
+			}
+			p.beforeCorrection()
+			c.restore(e, p.slotOf(tick))
+			p.predictTicks(tick+1, p.newest)
+			p.afterCorrection()
+		}
+	}
+}
+
+// beforeCorrection keeps what is drawn, ahead of a correction.
+func (p *Core) beforeCorrection() {
+	for _, s := range p.subjects {
+		s.keepDrawn()
+	}
+}
+
+// afterCorrection blends the correction.
+func (p *Core) afterCorrection() {
+	for _, s := range p.subjects {
+		s.blendFromDrawn()
+	}
+}
+
+// predictAgain predicts all ticks again after beforeCorrection.
+func (p *Core) predictAgain() {
+	p.truncateAfter(p.targetTick())
+	p.predictTicks(p.confirmed+1, p.targetTick())
+	p.afterCorrection()
+}
+
+// Recorrect corrects the confirmed tick by its own state, for tests of what that costs.
+func (p *Core) Recorrect() {
+	p.beforeCorrection()
+	p.predictAgain()
+}

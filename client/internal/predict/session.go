@@ -1,0 +1,65 @@
+// Package predict predicts the entity that a session controls, and those that are predicted with
+// it, from the player's inputs. [Core] works on slots of states and inputs, whose types only
+// package client knows. C6 to C10 are invariants of package client.
+package predict
+
+import (
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world/motion"
+)
+
+// Session is what a prediction reads of the client's session.
+type Session interface {
+	// Controlled returns the handle that the session controls, which may not be in view.
+	Controlled() bulk.Handle
+	// Entity returns the entity that h names, nil unless it is in view.
+	Entity(h bulk.Handle) Entity
+	// Tick returns the tick of the newest snapshot.
+	Tick() uint32
+	// AppliedInput returns the tick of the newest input that the server had applied at Tick.
+	AppliedInput() uint32
+	// KnownUntil returns the newest tick at which the controlled entity is known to have its
+	// newest state.
+	KnownUntil(controlled Entity) uint32
+	// OtherKnownUntil returns the same for any other entity.
+	OtherKnownUntil(e Entity) uint32
+	// Ticks returns how many ticks of the server a time has.
+	Ticks(t time.Duration) float64
+}
+
+// Entity is the client's copy of an entity. Components have their numbers in the server's schema.
+type Entity interface {
+	Handle() bulk.Handle
+	Owned() bool
+	// Schema returns the server's schema.
+	Schema() *schema.Schema
+	// ComponentOf returns the number of a component of the caller's schema, -1 if the entity
+	// lacks it.
+	ComponentOf(declared int) int
+	// Newest returns the newest values of a component, received or computed, until the next call.
+	Newest(component int) []uint32
+	// Exact returns the newest state of a computed body.
+	Exact() (s motion.State, tick uint32, ok bool)
+	// WriteTexts writes the newest texts of a component.
+	WriteTexts(component int, to any)
+	// WriteAt writes what Component.At returns. body is nil unless the component is the body.
+	WriteAt(component int, m Moment, body *bodies.Fields, to any)
+}
+
+// Moment is the time of a render, and what it shows of entities that are not predicted.
+type Moment struct {
+	Tick float64 // at which they are drawn
+	Render
+}
+
+// Render is what is known at the time of a render.
+type Render struct {
+	Newest         uint32  // newest tick of the replica
+	MaxExtrapolate float64 // in ticks
+	Now            time.Duration
+	InputTick      float64 // for which an input is made at Now, with fractions; 0: unknown
+}

@@ -1,0 +1,208 @@
+package predict
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// subject is an entity that is predicted: the controlled one, or a companion. Its functions work
+// on slots of its states.
+type subject struct {
+	of     *Core
+	handle bulk.Handle
+	states Ring
+	parts  []part
+	values []uint32 // scratch: of a part
+	blend  blend
+}
+
+// part is a component of the state.
+type part struct {
+	number int   // in the caller's schema
+	field  int   // of the state; -1: the state is the component
+	at     []any // by slot of a state
+	texts  bool
+	spans  []schema.Span
+	first  int // its numbers in an offset
+	count  int
+	server int            // its number in the schema of the entity
+	body   *bodies.Fields // nil: it is not the body
+}
+
+// newSubject returns a subject whose states are in a ring, which is still empty.
+func newSubject(p *Core, states Ring) (subject, error) {
+	parts, err := partsOf(p.schema, states.typ)
+	if err != nil {
+		return subject{}, err
+	}
+	s := subject{of: p, states: states, parts: parts}
+	numbers, most := 0, 0
+	for i := range parts {
+		c := &parts[i]
+		component := p.schema.Component(c.number)
+		first, end := p.schema.TextFieldsOf(c.number)
+		c.texts, c.spans, c.first = first < end, p.schema.Spans(c.number), numbers
+		c.body = bodies.FieldsOf(component.Name, component.Type)
+		for _, span := range c.spans {
+			c.count += span.Count
+		}
+		numbers += c.count
+		most = max(most, component.Values)
+	}
+	s.values = make([]uint32, most)
+	s.blend.offset, s.blend.way = make([]float64, numbers), make([]float64, numbers)
+	return s, nil
+}
+
+// partsOf returns the components of which t, the type of a state, consists.
+func partsOf(s *schema.Schema, t reflect.Type) ([]part, error) {
+	if n, err := componentOf(s, t); n >= 0 || err != nil {
+		return []part{{number: n, field: -1}}, err
+	}
+	var parts []part
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		n, err := componentOf(s, f.Type)
+		if err != nil {
+			return nil, err
+		}
+		if n >= 0 {
+			parts = append(parts, part{number: n, field: i})
+		}
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("client: %v is no component of the schema, nor a struct of components: add it with schema.Define", t)
+	}
+	return parts, nil
+}
+
+// componentOf returns the number of the component with Go type t, -1 if there is none.
+func componentOf(s *schema.Schema, t reflect.Type) (int, error) {
+	found := -1
+	for i := range s.Components() {
+		if c := s.Component(i); c.Type == t {
+			if found >= 0 {
+				return -1, fmt.Errorf("client: components %q and %q are both a %v: declare a type of its own for the predicted one", s.Component(found).Name, c.Name, t)
+			}
+			found = i
+		}
+	}
+	return found, nil
+}
+
+// resizeStates makes so many slots, all zero.
+func (s *subject) resizeStates(slots int) {
+	s.states.resize(slots)
+	for n := range s.parts {
+		c := &s.parts[n]
+		c.at = make([]any, slots)
+		for slot := range slots {
+			c.at[slot] = c.componentIn(s.states.at(slot))
+		}
+	}
+}
+
+// componentIn returns a pointer to the component of a state, which is a pointer too.
+func (p *part) componentIn(state any) any {
+	if p.field < 0 {
+		return state
+	}
+	return reflect.ValueOf(state).Elem().Field(p.field).Addr().Interface()
+}
+
+// pointer returns the component in the state of a slot.
+func (p *part) pointer(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
+
+// bind finds the components of e, and returns false if it lacks one.
+func (s *subject) bind(e Entity) bool {
+	for i := range s.parts {
+		c := &s.parts[i]
+		c.server = e.ComponentOf(c.number)
+		if c.server < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// restore gives the state of a slot the newest values of e. Fields that are not replicated or
+// have them after quantisation keep what they have; an exact body takes over all bits.
+func (s *subject) restore(e Entity, slot int) {
+	for i := range s.parts {
+		c := &s.parts[i]
+		e.Schema().Adopt(c.server, e.Newest(c.server), c.at[slot])
+		if c.body == nil {
+			continue
+		}
+		if body, _, ok := e.Exact(); ok {
+			c.body.SetBody(c.pointer(slot), &body)
+		}
+	}
+}
+
+// equals reports whether the state of a slot quantises to the newest one of e, and has the bits
+// of its body, if that is exact.
+func (s *subject) equals(e Entity, slot int) bool {
+	for i := range s.parts {
+		c := &s.parts[i]
+		want := e.Newest(c.server)
+		got := s.values[:len(want)]
+		e.Schema().Quantise(c.server, c.at[slot], got)
+		if !slices.Equal(got, want) {
+			return false
+		}
+		if c.body == nil {
+			continue
+		}
+		if body, _, ok := e.Exact(); ok && !c.body.HasBody(c.pointer(slot), &body) {
+			return false
+		}
+	}
+	return true
+}
+
+// matches reports whether the state of a slot quantises to the newest one of e, to within a step:
+// what the server does not send of a state, less than that, is not known.
+func (s *subject) matches(e Entity, slot int) bool {
+	for i := range s.parts {
+		c := &s.parts[i]
+		want := e.Newest(c.server)
+		if !e.Schema().Near(c.server, want, c.at[slot]) {
+			return false
+		}
+	}
+	return true
+}
+
+// writeTexts gives the state of a slot the newest texts.
+func (s *subject) writeTexts(slot int) {
+	e := s.of.session.Entity(s.handle)
+	for i := range s.parts {
+		if c := &s.parts[i]; c.texts && e != nil {
+			e.WriteTexts(c.server, c.at[slot])
+		}
+	}
+}
+
+// copyToScratch copies the state of a tick and the newest texts to the scratch slot.
+func (s *subject) copyToScratch(tick uint32) {
+	s.states.copyValue(scratch, s.of.slotOf(tick))
+	s.writeTexts(scratch)
+}
+
+// writeShown writes what Component.At returns of e to a slot.
+func (s *subject) writeShown(e Entity, m Moment, slot int) {
+	for i := range s.parts {
+		c := &s.parts[i]
+		e.WriteAt(c.server, m, c.body, c.at[slot])
+	}
+}

@@ -1,0 +1,120 @@
+package client
+
+import (
+	"math/bits"
+	"reflect"
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/client/internal/predict"
+	"github.com/worldd/worldd/replication/schema"
+)
+
+// predictedSession is what a prediction reads of a session.
+type predictedSession struct{ *Session }
+
+// Entity implements predict.Session.
+func (s predictedSession) Entity(h bulk.Handle) predict.Entity {
+	if s.replica == nil {
+		return nil
+	}
+	if e := s.replica.Entity(h); e != nil {
+		return predictedEntity{e}
+	}
+	return nil
+}
+
+// Tick implements predict.Session.
+func (s predictedSession) Tick() uint32 { return s.replica.tick }
+
+// AppliedInput implements predict.Session.
+func (s predictedSession) AppliedInput() uint32 { return s.replica.input }
+
+// KnownUntil implements predict.Session.
+func (s predictedSession) KnownUntil(e predict.Entity) uint32 {
+	return s.replica.knownUntil(e.(predictedEntity).Entity)
+}
+
+// OtherKnownUntil implements predict.Session. The entity's row may be in a later datagram of the
+// newest snapshot: that it is in none says that nothing has changed up to the snapshot before.
+func (s predictedSession) OtherKnownUntil(of predict.Entity) uint32 {
+	r, e := s.replica, of.(predictedEntity).Entity
+	until := r.knownUntil(e)
+	if !e.isComputed() && until == r.tick {
+		return max(e.states.tick, r.before)
+	}
+	return until
+}
+
+// Ticks implements predict.Session.
+func (s predictedSession) Ticks(t time.Duration) float64 { return s.clock.ticks(t) }
+
+func (s *Session) syncPrediction() {
+	if s.prediction != nil && !s.busy {
+		s.prediction.Sync()
+	}
+}
+
+// predictedEntity is what a prediction reads of an entity.
+type predictedEntity struct{ *Entity }
+
+// Schema implements predict.Entity.
+func (e predictedEntity) Schema() *schema.Schema { return e.layout.schema }
+
+// ComponentOf implements predict.Entity.
+func (e predictedEntity) ComponentOf(declared int) int {
+	n := e.layout.numberOf(e.layout.declared, declared)
+	if n < 0 || e.mask>>n&1 == 0 {
+		return -1
+	}
+	return n
+}
+
+// Newest implements predict.Entity.
+func (e predictedEntity) Newest(component int) []uint32 { return e.newest(component) }
+
+// WriteTexts implements predict.Entity.
+func (e predictedEntity) WriteTexts(component int, to any) {
+	e.layout.schema.SetTexts(component, e.Owned(), *textsOf(e.Entity), to)
+}
+
+// WriteAt implements predict.Entity.
+func (e predictedEntity) WriteAt(component int, m predict.Moment, body *bodies.Fields, to any) {
+	from, next, ratio := e.states.at(Moment{m.Tick, m.Render})
+	e.layout.schema.Blend(component, e.Owned(), e.values(component, from), e.values(component, next), ratio, to)
+	if !e.isBody(component) {
+		return
+	}
+	state, _, _, ok := e.layout.bodies.At(e.index, m.Tick, m.MaxExtrapolate)
+	switch {
+	case !ok:
+	case body != nil:
+		body.SetBody(reflect.ValueOf(to).UnsafePointer(), &state)
+	default:
+		e.layout.schema.Restore(component, e.layout.bodies.Quantise(&state), to)
+	}
+}
+
+// resendSnapshots is after how many snapshots without an own row a server has sent a lost
+// one again.
+const resendSnapshots = 9
+
+// knownUntil returns the newest tick at which the controlled entity e is known to have its
+// current state. Every snapshot that is made for its controller has a row of e unless the
+// client has its state, or a snapshot that has it is under way. So a snapshot without such a
+// row repeats the current state if none was lost since then, or for resendSnapshots, after which
+// the server sends the row again. Of an exact body a row is sent only after a disturbance, and a
+// complete snapshot says that there was none.
+func (r *Replica) knownUntil(e *Entity) uint32 {
+	if e.isComputed() {
+		_, tick, _ := e.Exact()
+		return max(tick, e.states.tick)
+	}
+	applied := min(uint32(bits.TrailingZeros64(^r.acks.mask)), uint32(len(r.ackTicks)-1)) // before the newest, without a gap
+	since := r.ackTicks[(r.acks.newest-applied)%uint32(len(r.ackTicks))]
+	if r.tick <= e.states.tick || e.states.tick < since && r.tick-since <= resendSnapshots*r.interval {
+		return e.states.tick
+	}
+	return r.tick
+}
