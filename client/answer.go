@@ -1,6 +1,10 @@
 package client
 
-import "time"
+import (
+	"time"
+
+	"github.com/worldd/worldd/replication/wire"
+)
 
 const (
 	// inputSoon is how long after an input the next one is expected: a game renders at least 20
@@ -22,10 +26,64 @@ const (
 	snapshotLateness = 4 * time.Millisecond
 )
 
+// caller says how the caller of a session spends the time between updates.
+type caller uint8
+
+const (
+	callerRenders caller = iota
+	callerSleeps         // until something has arrived or is due
+)
+
+// uplink decides when to send an Input datagram, and what is in it.
+type uplink struct {
+	inputs
+	caller    caller
+	sentAt    time.Duration // when the newest Input was made
+	acked     ackWindow     // by that
+	owes      bool          // a snapshot has arrived since
+	owesSince time.Duration // when the oldest of them arrived
+	datagram  []byte        // scratch
+}
+
+// received sums up what has arrived, for an uplink to answer.
+type received struct {
+	applied bool      // there is a replica: false before the first Welcome
+	acks    ackWindow // the replica's
+	held    bool      // snapshots wait for their structure
+	stream  bool      // stream bytes wait to be sent
+}
+
+// received returns what there is to answer.
+func (s *Session) received() received {
+	w := received{stream: len(s.out) > 0}
+	if r := s.replica; r != nil {
+		w.applied, w.acks, w.held = true, r.acks, len(r.held) > 0
+	}
+	return w
+}
+
 // InputDue reports whether to send Input at now, if so many datagrams have arrived since the
 // last Input, without those that were Duplicate.
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
-	return s.inputDue(datagrams, now, now-s.inputAt)
+	return s.uplink.inputDue(s.received(), datagrams, now, now-s.uplink.sentAt)
+}
+
+// noteSnapshot notes that a snapshot has arrived that is to be answered.
+func (u *uplink) noteSnapshot(now time.Duration) {
+	if !u.owes {
+		u.owes, u.owesSince = true, now
+	}
+}
+
+// nextInput returns the datagram to send at now.
+func (u *uplink) nextInput(now time.Duration, r *Replica) []byte {
+	stamp := stampAt(now)
+	u.sentAt = now
+	list := u.takeNewest(now, stamp, u.caller == callerSleeps, r.input) // holds may have made it wait: no part of lead
+	u.acked, u.owes = r.acks, false
+	m := wire.Input{Stamp: stamp, Ack: r.Ack(), Inputs: list}
+	u.datagram = m.Append(u.datagram[:0])
+	return u.datagram
 }
 
 // inputDue reports whether to send an Input, given the datagrams that arrived since the last one
@@ -39,65 +97,63 @@ func (s *Session) InputDue(datagrams int, now time.Duration) bool {
 // A snapshot that waits for its structure is answered once it can be acknowledged. Without
 // snapshots Inputs still go out, since only the other direction may work. Both kinds may wait
 // for a moment: see holds and joinsNext.
-func (s *Session) inputDue(datagrams int, now, age time.Duration) bool {
-	in, r := &s.inputs, s.replica
-	joins := s.joinsNext(now)
+func (u *uplink) inputDue(w received, datagrams int, now, age time.Duration) bool {
+	joins := u.joinsNext(now)
 	switch {
-	case s.overdue(age):
+	case u.isOverdue(w, age):
 		return true
-	case s.holds(now):
+	case u.holds(now):
 		return false
-	case in.unsent > 0 && s.targetTick(now) >= in.list[0].Tick && !joins:
+	case u.unsent > 0 && u.targetTick(now) >= u.list[0].Tick && !joins:
 		return true
-	case len(in.list) > 0 && now-in.set < inputSoon && age < inputSoon && !joins:
+	case len(u.list) > 0 && now-u.set < inputSoon && age < inputSoon && !joins:
 		return false
 	}
-	return s.unacked() || r != nil && (datagrams > 0 || s.owes && s.sleeps) && len(r.held) == 0
+	return u.unacked(w) || w.applied && (datagrams > 0 || u.owes && u.caller == callerSleeps) && !w.held
 }
 
-// overdue reports whether an Input must not wait for anything, if the newest is that old.
-func (s *Session) overdue(age time.Duration) bool {
-	return age >= s.patience() || s.inputs.unsent >= maxUnsent || s.unacked() && len(s.out) > 0
+// isOverdue reports whether an Input must not wait for anything, if the newest is that old.
+func (u *uplink) isOverdue(w received, age time.Duration) bool {
+	return age >= u.patience(w) || u.unsent >= maxUnsent || u.unacked(w) && w.stream
 }
 
 // unacked reports whether snapshots were applied since the newest Input.
-func (s *Session) unacked() bool { return s.replica != nil && s.replica.acks != s.acked }
+func (u *uplink) unacked(w received) bool { return w.applied && w.acks != u.acked }
 
 // holds reports whether an Input should wait for answerTime, because that saves a packet and
 // delays nothing: the caller sleeps until then, and a new input still arrives inputMargin before
 // its tick. At 60 ticks a second a new input never waits.
-func (s *Session) holds(now time.Duration) bool {
-	if !s.owes || !s.sleeps {
+func (u *uplink) holds(now time.Duration) bool {
+	if !u.owes || u.caller != callerSleeps {
 		return false
 	}
-	at := s.answerTime()
-	return now < at && (s.inputs.unsent == 0 || s.mayWait(at))
+	at := u.answerTime()
+	return now < at && (u.unsent == 0 || u.mayWait(at))
 }
 
 // joinsNext reports whether the new input should wait for the answer to the next snapshot: it was
 // set for a tick above its target, and still arrives inputMargin before that. Sent by itself, it
 // would cost a packet, and a game that sets an input on each snapshot would remain a tick ahead.
-func (s *Session) joinsNext(now time.Duration) bool {
-	if !s.sleeps || !s.inputs.early {
+func (u *uplink) joinsNext(now time.Duration) bool {
+	if u.caller != callerSleeps || !u.early {
 		return false
 	}
-	at := s.nextAnswer()
-	return now < at && s.mayWait(at)
+	at := u.nextAnswer()
+	return now < at && u.mayWait(at)
 }
 
-// mayWait reports whether the only new input arrives inputMargin before its tick if it is sent at
-// a time.
-func (s *Session) mayWait(at time.Duration) bool {
-	in := &s.inputs
-	return in.unsent == 1 && s.inputTick(at)-0.5+s.clock.ticks(inputMargin) < float64(in.list[0].Tick)
+// mayWait reports whether the single unsent input, sent at time at, still arrives inputMargin
+// before its tick.
+func (u *uplink) mayWait(at time.Duration) bool {
+	return u.unsent == 1 && u.inputTick(at)-0.5+u.time.clock.ticks(inputMargin) < float64(u.list[0].Tick)
 }
 
 // answerTime returns when the oldest unanswered snapshot is best answered.
-func (s *Session) answerTime() time.Duration { return s.owesSince + s.clock.answerDelay() }
+func (u *uplink) answerTime() time.Duration { return u.owesSince + u.time.clock.answerDelay() }
 
 // nextAnswer returns when the snapshot after the newest should have been answered.
-func (s *Session) nextAnswer() time.Duration {
-	c := &s.clock
+func (u *uplink) nextAnswer() time.Duration {
+	c := &u.time.clock
 	return c.updated + c.interval + c.answerDelay() + snapshotLateness
 }
 
@@ -120,16 +176,16 @@ func (c *clock) answerDelay() time.Duration {
 
 // inputWait returns how long after now inputDue may become true without anything arriving, if
 // the newest Input is that old.
-func (s *Session) inputWait(now, age time.Duration) time.Duration {
-	wait := s.patience() - age
+func (u *uplink) inputWait(w received, now, age time.Duration) time.Duration {
+	wait, c := u.patience(w)-age, &u.time.clock
 	switch {
-	case s.holds(now):
-		wait = min(wait, s.answerTime()-now)
-	case s.joinsNext(now):
-		wait = min(wait, s.nextAnswer()-now)
-	case s.inputs.unsent > 0 && s.clock.tick != 0:
-		ticks := float64(s.inputs.list[0].Tick) - s.inputTick(now) - 1
-		wait = min(wait, time.Duration(ticks/float64(s.clock.hz)*float64(time.Second))+1)
+	case u.holds(now):
+		wait = min(wait, u.answerTime()-now)
+	case u.joinsNext(now):
+		wait = min(wait, u.nextAnswer()-now)
+	case u.unsent > 0 && c.tick != 0:
+		ticks := float64(u.list[0].Tick) - u.inputTick(now) - 1
+		wait = min(wait, time.Duration(ticks/float64(c.hz)*float64(time.Second))+1)
 	}
 	return max(wait, 0)
 }
@@ -138,17 +194,17 @@ func (s *Session) inputWait(now, age time.Duration) time.Duration {
 // one: two snapshot intervals, as the Welcome gave them. Without new inputs it uses
 // the measured interval: a server too busy for all snapshots is spared Inputs that
 // say nothing new. So is one that has nothing new itself.
-func (s *Session) patience() time.Duration {
-	if s.welcome == nil {
+func (u *uplink) patience(w received) time.Duration {
+	if u.time.snapshotHz == 0 {
 		return handshakeTimeout
 	}
-	interval := time.Second / time.Duration(s.welcome.SnapshotHz)
+	interval, c := time.Second/time.Duration(u.time.snapshotHz), &u.time.clock
 	switch {
-	case s.inputs.unsent > 0:
-	case s.clock.quiet && !s.unacked():
+	case u.unsent > 0:
+	case c.quiet && !u.unacked(w):
 		interval = max(interval, maxInterval)
 	default:
-		interval = max(interval, min(s.clock.interval, maxInterval))
+		interval = max(interval, min(c.interval, maxInterval))
 	}
 	return 2 * interval
 }

@@ -359,7 +359,7 @@ func (r *Replica) publish(h wire.StateHeader) {
 	if r.bodies != nil {
 		r.bodies.ApplySnapshot(&h)
 	}
-	r.wishes.applied(r.input, r.tick)
+	r.provisional.noteSnapshot(r.input, r.tick)
 	r.reportUpdates()
 }
 

@@ -48,7 +48,7 @@ func (r *Replica) applyRecord(record wire.Record, tick uint32) {
 		return
 	}
 	if record.Op == wire.OpAnswer {
-		r.wishes.answer(record.Number, record.Handle)
+		r.provisional.setAnswer(record.Number, record.Handle)
 		return
 	}
 	if record.Op == wire.OpExtension {

@@ -108,9 +108,9 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	return nil
 }
 
-// checkAnswer checks that an Answer ends a wish.
+// checkAnswer checks that an Answer is to a provisional handle that awaits it.
 func (r *Replica) checkAnswer(record wire.Record) error {
-	if !r.wishes.answers(record.Number) || slices.Contains(r.answers, record.Number) {
+	if !r.provisional.awaitsAnswer(record.Number) || slices.Contains(r.answers, record.Number) {
 		return protocolError("answer to provisional handle %d, which is not awaited", record.Number)
 	}
 	r.answers = append(r.answers, record.Number)

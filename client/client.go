@@ -50,8 +50,8 @@ type Client struct {
 	past    Traffic     // of earlier connections
 	err     error
 
-	waited   bool // Wait was called since the last Update
-	updating bool // a callback may be running
+	caller   caller // callerSleeps if Wait was called since the last Update
+	updating bool   // a callback may be running
 	panicked *CallbackPanic
 	in       Arrivals // buffers of the last Update, for reuse
 }
@@ -71,7 +71,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 		return nil, err
 	}
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
-	session.onWelcome, session.await, session.freshToken = cl.joined, cl.await, c.FreshToken != nil
+	session.hooks = hooks{arrived: cl.arrived, await: cl.await, mayBegin: c.FreshToken != nil}
 	link, err := cl.dialer()(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (c *Client) join(ctx context.Context) error {
 // done. It is for callers that draw nothing; Update never needs it. An Update after Wait leaves
 // it to the next SetInput or Wait to acknowledge snapshots: one datagram then has both.
 func (c *Client) Wait(ctx context.Context) error {
-	c.waited = true
+	c.caller = callerSleeps
 	if c.err == nil {
 		c.sendInput(0, c.now())
 	}
@@ -120,7 +120,7 @@ func (c *Client) Wait(ctx context.Context) error {
 		connected = a.done
 	}
 	now := c.now()
-	c.timer.Reset(c.session.inputWait(now, now-c.sent))
+	c.timer.Reset(c.session.uplink.inputWait(c.session.received(), now, now-c.sent))
 	select {
 	case <-arrived:
 	case <-connected:
@@ -151,7 +151,8 @@ func (c *Client) Update() error {
 			c.panicked = &CallbackPanic{Callback: panickedCallback()}
 		}
 	}()
-	c.session.sleeps, c.waited = c.waited, false
+	c.session.uplink.caller = c.caller
+	c.caller = callerRenders
 	err := c.update()
 	returned = true
 	return err
@@ -216,7 +217,7 @@ func (c *Client) apply(in Arrivals) error {
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing new arrived from the server for %v", lostAfter)}
 	}
-	if !c.session.sleeps || c.session.overdue(now-c.sent) {
+	if u := &c.session.uplink; u.caller == callerRenders || u.isOverdue(c.session.received(), now-c.sent) {
 		c.sendInput(fresh, now)
 	}
 	return nil
@@ -224,7 +225,7 @@ func (c *Client) apply(in Arrivals) error {
 
 // sendInput sends an Input if one is due after that many datagrams arrived.
 func (c *Client) sendInput(datagrams int, now time.Duration) {
-	if c.link == nil || !c.session.inputDue(datagrams, now, now-c.sent) {
+	if c.link == nil || !c.session.uplink.inputDue(c.session.received(), datagrams, now, now-c.sent) {
 		return
 	}
 	if d := c.session.Input(now); d != nil {
@@ -271,8 +272,8 @@ func (c *Client) SetInput(data []byte) (tick uint32, err error) {
 
 // Command asks the server to execute a raw command once; see Session.Command. The next
 // Update sends it.
-func (c *Client) Command(name string, target bulk.Handle, args []byte, wishes ...bulk.Handle) (*Future, error) {
-	return c.session.Command(name, target, args, wishes...)
+func (c *Client) Command(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
+	return c.session.Command(name, target, args, provisional...)
 }
 
 // Controlled returns the entity that this session controls; see Session.Controlled.

@@ -66,18 +66,18 @@ func (c *clock) offsetAt(now time.Duration) time.Duration {
 	return c.offset + min(max(c.wrong, -most), most)
 }
 
-func (c *clock) server(now time.Duration) time.Duration { return now - c.offsetAt(now) }
+func (c *clock) serverTime(now time.Duration) time.Duration { return now - c.offsetAt(now) }
 
-func (c *clock) trip(now, trip time.Duration) { c.trips.add(now, trip) }
+func (c *clock) addTrip(now, trip time.Duration) { c.trips.addValue(now, trip) }
 
-// snapshot records the arrival of tick's snapshot. before is the tick of the previous snapshot,
+// addSnapshot records the arrival of tick's snapshot. before is the tick of the previous snapshot,
 // sent or omitted.
-func (c *clock) snapshot(now time.Duration, tick, before uint32) {
+func (c *clock) addSnapshot(now time.Duration, tick, before uint32) {
 	behind := now - c.timeOf(tick)
 	if c.tick != 0 && behind-c.early.least() > lostAbove {
 		c.early = leastOf{}
 	}
-	c.early.add(now, behind)
+	c.early.addValue(now, behind)
 	late := behind - c.early.least()
 	c.jitter += (late - c.jitter) / jitterShare
 	c.offset, c.updated = c.offsetAt(now), now
@@ -97,7 +97,7 @@ func (c *clock) snapshot(now time.Duration, tick, before uint32) {
 func (c *clock) estimate(now time.Duration) Clock {
 	e := Clock{RTT: c.trips.least(), Jitter: c.jitter, TickHz: float64(c.hz)}
 	if c.tick != 0 {
-		e.Tick = max(c.ticks(c.server(now)), 0)
+		e.Tick = max(c.ticks(c.serverTime(now)), 0)
 	}
 	return e
 }
@@ -114,7 +114,7 @@ type leastOf struct {
 	any    bool
 }
 
-func (l *leastOf) add(now, v time.Duration) {
+func (l *leastOf) addValue(now, v time.Duration) {
 	slot := int64(now / leastSlot)
 	if !l.any || slot-l.newest >= leastSlots {
 		l.any, l.newest = true, slot

@@ -70,11 +70,11 @@ func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.
 
 // Command asks the server to execute a raw command once: one whose arguments the schema does not
 // declare. See Do for others. target is zero for a command
-// without one; args is one msgpack value, or nil. wishes are the provisional handles that the
+// without one; args is one msgpack value, or nil. provisional are the provisional handles that the
 // command asks for (see Provisional); the bytes of args may name them. On an error nothing was
 // sent: it is ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server
 // would end the session.
-func (s *Session) Command(name string, target bulk.Handle, args []byte, wishes ...bulk.Handle) (*Future, error) {
+func (s *Session) Command(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return nil, fmt.Errorf("client: command name has %d bytes and arguments have %d, at most %d and %d",
 			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
@@ -94,22 +94,23 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte, wishes .
 	if i, ok := served.CommandByName(name); ok && served.Command(i).Args != nil {
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use Do", name)
 	}
-	indexes, err := s.wishes.ofRawCommand(wishes)
+	indexes, err := s.provisional.indexesOf(provisional)
 	if err != nil {
 		return nil, err
 	}
 	return s.sendCommand(wire.Command{Name: name, Target: target, Args: args}, indexes, nil)
 }
 
-// sendCommand sends a checked command with wishes. answer describes its answer; nil: none.
-func (s *Session) sendCommand(m wire.Command, wishes []uint32, answer *schema.Message) (*Future, error) {
+// sendCommand sends a checked command with the provisional handles of some indexes. answer describes
+// its answer; nil: none.
+func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *schema.Message) (*Future, error) {
 	if !s.Joined() {
 		return nil, ErrNotJoined
 	}
-	if len(s.unanswered) == wire.MaxUnanswered {
+	if len(s.commands.unanswered) == wire.MaxUnanswered {
 		return nil, ErrTooManyCommands
 	}
-	if err := setWishes(&m, wishes); err != nil {
+	if err := setProvisional(&m, provisional); err != nil {
 		return nil, err
 	}
 	if wire.IsProvisional(m.Target) {
@@ -119,16 +120,10 @@ func (s *Session) sendCommand(m wire.Command, wishes []uint32, answer *schema.Me
 		}
 		m.Target = entity
 	}
-	s.command++
-	s.commands++
-	m.ID, m.View = s.command, s.commandView()
-	s.wishes.sent(&m, s.commands)
-	f := &Future{
-		name: m.Name, answer: answer, provisional: m.FirstProvisional, wishes: m.Provisionals,
-		result: Result{ID: m.ID, Target: m.Target}, await: s.await,
-	}
-	s.unanswered = append(s.unanswered, f)
-	s.stats.Commands++
+	m.View = s.time.commandView()
+	f := s.commands.add(&m, answer)
+	f.await = s.hooks.await
+	s.provisional.noteCommand(&m, s.commands.number)
 	s.send(wire.TypeCommand, m.Append(nil))
 	return f, nil
 }
@@ -146,33 +141,89 @@ func (s *Session) receiveResult(body []byte) error {
 			m.Code = wire.StaleHandle
 		}
 	}
-	r := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}
-	f, name := (*Future)(nil), ""
-	if i := slices.IndexFunc(s.unanswered, func(f *Future) bool { return f.result.ID == m.ID }); i >= 0 {
-		f, name = s.unanswered[i], s.unanswered[i].name
-		if m.Code == wire.OK {
-			if r.Answer, err = s.readAnswer(f, m.Answer); err != nil {
-				return err // f ends unanswered, with the connection
-			}
-		}
-		s.unanswered = slices.Delete(s.unanswered, i, i+1)
-		s.wishes.result(f.provisional, f.wishes)
+	f, err := s.commands.receive(&m, s.served())
+	if err != nil {
+		return err
 	}
-	if m.Code != wire.OK {
-		s.stats.Rejected++
-		r.Err = &Rejection{Code: m.Code, Command: name, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
+	if f != nil {
+		s.provisional.rejectUnanswered(f.provisional, f.count)
 	}
-	s.finish(f, r)
+	s.commands.finish(f, resultOf(&m, f))
 	return nil
 }
 
+// commands are the commands of a session that are not answered.
+type commands struct {
+	newest     uint32    // ID of the newest
+	number     uint32    // number in the session of the newest that is not known to be lost
+	unanswered []*Future // in sending order
+	report     func(Result)
+	stats      SessionStats // of commands alone
+}
+
+// add adds a command that is sent, and gives it its ID.
+func (c *commands) add(m *wire.Command, answer *schema.Message) *Future {
+	c.newest++
+	c.number++
+	c.stats.Commands++
+	m.ID = c.newest
+	f := &Future{
+		name: m.Name, answer: answer, provisional: m.FirstProvisional, count: m.Provisionals,
+		result: Result{ID: m.ID, Target: m.Target},
+	}
+	c.unanswered = append(c.unanswered, f)
+	return f
+}
+
+// receive takes the command out that a Result answers, with its answer; nil if there is none. After
+// an error the command ends unanswered, with the connection.
+func (c *commands) receive(m *wire.Result, served *schema.Schema) (f *Future, err error) {
+	i := slices.IndexFunc(c.unanswered, func(f *Future) bool { return f.result.ID == m.ID })
+	if i < 0 {
+		return nil, nil
+	}
+	f = c.unanswered[i]
+	if m.Code == wire.OK {
+		if f.result.Answer, err = f.readAnswer(m.Answer, served); err != nil {
+			return nil, err
+		}
+	}
+	c.unanswered = slices.Delete(c.unanswered, i, i+1)
+	return f, nil
+}
+
+// resultOf returns the result that a Result gives a command; f may be nil.
+func resultOf(m *wire.Result, f *Future) Result {
+	r, name := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}, ""
+	if f != nil {
+		r.Answer, name = f.result.Answer, f.name
+	}
+	if m.Code != wire.OK {
+		r.Err = &Rejection{Code: m.Code, Command: name, Verdict: m.Verdict, Target: m.Target, Text: m.Text}
+	}
+	return r
+}
+
 // finish delivers the result of a command; f may be nil.
-func (s *Session) finish(f *Future, r Result) {
+func (c *commands) finish(f *Future, r Result) {
+	if _, rejected := errors.AsType[*Rejection](r.Err); rejected {
+		c.stats.Rejected++
+	}
 	if f != nil {
 		f.result, f.done = r, true
 	}
-	if report := s.config.Result; report != nil {
-		report(r)
+	if c.report != nil {
+		c.report(r)
+	}
+}
+
+// endAll ends the commands without an answer (C5).
+func (c *commands) endAll() {
+	ended := c.unanswered
+	c.unanswered = nil
+	for _, f := range ended {
+		c.stats.Unanswered++
+		c.finish(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
 	}
 }
 
@@ -181,8 +232,8 @@ func (s *Session) finish(f *Future, r Result) {
 type Future struct {
 	name        string          // of the command
 	answer      *schema.Message // nil: it has no answer
-	provisional uint32          // index of the first wish
-	wishes      uint8
+	provisional uint32          // index of its first provisional handle
+	count       uint8           // of its provisional handles
 	result      Result
 	done        bool
 	await       func(context.Context) error // nil: the caller feeds the session

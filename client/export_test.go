@@ -27,15 +27,22 @@ func (c Config) Session() SessionConfig { return c.session() }
 // Answers reports whether a Client sends an Input after so many datagrams, if the newest is
 // that old.
 func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
-	return s.inputDue(datagrams, now, quiet)
+	return s.uplink.inputDue(s.received(), datagrams, now, quiet)
 }
 
 // Sleeps says whether s belongs to a Client that waits between updates.
-func (s *Session) Sleeps(yes bool) { s.sleeps = yes }
+func (s *Session) Sleeps(yes bool) {
+	s.uplink.caller = callerRenders
+	if yes {
+		s.uplink.caller = callerSleeps
+	}
+}
 
 // InputWait returns how long Client.Wait sleeps if nothing arrives and the newest Input is that
 // old.
-func (s *Session) InputWait(now, quiet time.Duration) time.Duration { return s.inputWait(now, quiet) }
+func (s *Session) InputWait(now, quiet time.Duration) time.Duration {
+	return s.uplink.inputWait(s.received(), now, quiet)
+}
 
 // Receive applies stream bytes and datagrams that have arrived until now, as an Update does.
 func (s *Session) Receive(now time.Duration, stream []byte, datagrams ...[]byte) error {
@@ -48,7 +55,7 @@ func (s *Session) Receive(now time.Duration, stream []byte, datagrams ...[]byte)
 }
 
 // Patience returns how long a Client waits for a snapshot before it sends an Input.
-func (s *Session) Patience() time.Duration { return s.patience() }
+func (s *Session) Patience() time.Duration { return s.uplink.patience(s.received()) }
 
 // HeldDatagrams returns how many datagrams wait for their structure; at most MaxHeld.
 func (r *Replica) HeldDatagrams() int { return len(r.held) }
@@ -132,7 +139,7 @@ const (
 func SizeOfState(s *schema.Schema) int { return stateBytes(s.Values()) }
 
 // AsksAgain reports whether a Client reconnects after why to ask for another schema.
-func (s *Session) AsksAgain(why error) bool { return s.asksAgain(why) }
+func (s *Session) AsksAgain(why error) bool { return s.greeting.asksAgain(why) }
 
 // Recorrect makes p believe that the server has corrected its confirmed tick.
 func Recorrect[State any](p *Prediction[State]) { p.core.Recorrect() }
@@ -149,8 +156,8 @@ type Allowance struct{ allowance }
 
 // Add adds a delay at now, and returns what the allowed share of the newest ones exceeds.
 func (a *Allowance) Add(now, delay time.Duration) time.Duration {
-	a.add(now, delay)
-	return a.want(now)
+	a.addDelay(now, delay)
+	return a.wantedAt(now)
 }
 
 const (

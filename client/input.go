@@ -32,6 +32,7 @@ const (
 // inputs are the newest inputs, and the measurements that decide for which tick an
 // input is made so that it arrives in time.
 type inputs struct {
+	time   *timeline
 	list   []wire.TickInput // newest first
 	unsent int              // inputs that no datagram has held
 	set    time.Duration    // when the newest was set
@@ -61,49 +62,48 @@ type sentInput struct {
 // targetTick returns the tick for an input made at now: the first that the server
 // steps at least half a tick after the input should arrive, since the server's own
 // work delays its steps by about that much. It is 0 if the server's time is unknown.
-func (s *Session) targetTick(now time.Duration) uint32 {
-	if s.clock.tick == 0 {
+func (in *inputs) targetTick(now time.Duration) uint32 {
+	if in.time.clock.tick == 0 {
 		return 0
 	}
-	return uint32(min(s.inputTick(now)+1, math.MaxUint32))
+	return uint32(min(in.inputTick(now)+1, math.MaxUint32))
 }
 
 // inputTick returns how far the tick for an input made at now has come: from the tick before
 // it to the tick itself. It is 0 if the server's time is unknown.
-func (s *Session) inputTick(now time.Duration) float64 {
-	if s.clock.tick == 0 {
+func (in *inputs) inputTick(now time.Duration) float64 {
+	if in.time.clock.tick == 0 {
 		return 0
 	}
-	lead := s.inputs.lead.value
-	if s.inputs.lead.count == 0 { // not measured yet
-		lead = s.clock.trips.least()/2 + 2*time.Second/time.Duration(s.welcome.SnapshotHz)
+	lead := in.lead.value
+	if in.lead.count == 0 { // not measured yet
+		lead = in.time.clock.trips.least()/2 + 2*time.Second/time.Duration(in.time.snapshotHz)
 	}
-	ahead := s.earliestArrival(now) + s.serverKeeps()*aheadShare/aheadOf
-	aimed := min(s.clock.server(now)+min(lead, maxLead), ahead)
-	return max(s.clock.ticks(aimed)+0.5, 0)
+	ahead := in.earliestArrival(now) + in.serverKeeps()*aheadShare/aheadOf
+	aimed := min(in.time.clock.serverTime(now)+min(lead, maxLead), ahead)
+	return max(in.time.clock.ticks(aimed)+0.5, 0)
 }
 
 // serverKeeps returns how long before its tick an input may arrive.
-func (s *Session) serverKeeps() time.Duration {
-	return s.clock.timeOf(uint32(wire.InputLead(s.clock.hz)))
+func (in *inputs) serverKeeps() time.Duration {
+	return in.time.clock.timeOf(uint32(wire.InputLead(in.time.clock.hz)))
 }
 
 // targetMargin returns by how much the tick for inputs may go back: less than what serverKeeps
 // leaves, but for two ticks.
-func (s *Session) targetMargin() time.Duration {
-	return min(s.serverKeeps()*(aheadOf-aheadShare)/aheadOf-s.clock.timeOf(2), stepAbove)
+func (in *inputs) targetMargin() time.Duration {
+	return min(in.serverKeeps()*(aheadOf-aheadShare)/aheadOf-in.time.clock.timeOf(2), stepAbove)
 }
 
 // earliestArrival returns a server time before which an input sent at now should not arrive.
 // Trips may soon be shorter than all measured ones if they vary, but not shorter than zero.
 // The least measured arrival does not depend on the clock's estimate, which is wrong for
 // some seconds if only one direction is slow, and after a stall of the server.
-func (s *Session) earliestArrival(now time.Duration) time.Duration {
-	in := &s.inputs
+func (in *inputs) earliestArrival(now time.Duration) time.Duration {
 	if !in.trip.known {
-		return s.clock.server(now)
+		return in.time.clock.serverTime(now)
 	}
-	expected := max(s.clock.server(now)+in.trip.least(), now-s.clock.behind)
+	expected := max(in.time.clock.serverTime(now)+in.trip.least(), now-in.time.clock.behind)
 	return min(expected, now+in.ahead.least())
 }
 
@@ -121,44 +121,53 @@ func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err err
 	if len(data) > wire.MaxInputBytes {
 		return 0, fmt.Errorf("client: input has %d bytes, at most %d", len(data), wire.MaxInputBytes)
 	}
-	return s.setInput(data, now), nil
+	return s.uplink.addInput(data, now, s.appliedInput()), nil
 }
 
-// setInput adds a checked input.
-func (s *Session) setInput(data []byte, now time.Duration) uint32 {
-	in := &s.inputs
-	tick := s.targetTick(now)
-	if tick > 0 && s.replica != nil {
-		tick = max(tick, s.replica.input+1) // the server applies no second input for a tick
+// appliedInput returns the tick of the newest input that the server is known to have applied, 0 if
+// none.
+func (s *Session) appliedInput() uint32 {
+	if s.replica == nil {
+		return 0
+	}
+	return s.replica.input
+}
+
+// addInput adds a checked input, and returns its tick. applied is the newest that the server is
+// known to have applied.
+func (in *inputs) addInput(data []byte, now time.Duration, applied uint32) uint32 {
+	tick := in.targetTick(now)
+	if tick > 0 {
+		tick = max(tick, applied+1) // the server applies no second input for a tick
 	}
 	in.set = now
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
-		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > s.clock.ticks(s.targetMargin()):
+		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > in.time.clock.ticks(in.targetMargin()):
 			in.list, in.unsent, in.early = in.list[:0], 0, false // the server may drop them: their ticks are too far ahead
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			if in.early && tick == newest.Tick {
 				in.early = false
 				if in.unsent == 1 {
-					in.made = s.clock.server(now)
+					in.made = in.time.clock.serverTime(now)
 				}
 			}
 			newest.Data = append(newest.Data[:0], data...)
-			newest.Back, newest.Fraction = s.viewMoment(newest.Tick)
+			newest.Back, newest.Fraction = in.time.viewMoment(newest.Tick)
 			return newest.Tick
 		case tick <= newest.Tick:
 			in.early = tick > 0
 			tick = newest.Tick + 1
 		default:
 			if in.early && in.unsent == 1 {
-				in.made = s.clock.server(now)
+				in.made = in.time.clock.serverTime(now)
 			}
 			in.early = false
 		}
 	}
 	if in.unsent == 0 {
-		in.made, in.timed = s.clock.server(now), s.clock.tick != 0
+		in.made, in.timed = in.time.clock.serverTime(now), in.time.clock.tick != 0
 	}
 	in.unsent = min(in.unsent+1, wire.MaxInputs)
 	if len(in.list) < wire.MaxInputs {
@@ -167,78 +176,55 @@ func (s *Session) setInput(data []byte, now time.Duration) uint32 {
 	last := in.list[len(in.list)-1].Data
 	copy(in.list[1:], in.list)
 	in.list[0] = wire.TickInput{Tick: max(tick, 1), Data: append(last[:0], data...)}
-	in.list[0].Back, in.list[0].Fraction = s.viewMoment(in.list[0].Tick)
+	in.list[0].Back, in.list[0].Fraction = in.time.viewMoment(in.list[0].Tick)
 	return in.list[0].Tick
-}
-
-// viewMoment returns the moment of the newest Render relative to the tick of an input: 0 if
-// there is none, or if it is not before the tick.
-func (s *Session) viewMoment(tick uint32) (back uint32, fraction uint8) {
-	if !s.renderer.on {
-		return 0, 0
-	}
-	moment := s.shownTick()
-	whole := math.Floor(moment)
-	before := float64(tick) - whole
-	if before < 1 || before > wire.MaxView {
-		return 0, 0
-	}
-	return uint32(before), uint8((moment - whole) * viewTick)
-}
-
-// commandView returns the moment of the newest Render for a command, in 1/256 ticks: 0 if
-// there is none.
-func (s *Session) commandView() uint64 {
-	if !s.renderer.on {
-		return 0
-	}
-	return uint64(min(s.shownTick(), math.MaxUint32) * viewTick)
 }
 
 // Input returns the datagram to send at now: the newest inputs, and the
 // acknowledgement of what was applied. It is valid until the next call, and nil before
 // the connection's Welcome.
 func (s *Session) Input(now time.Duration) []byte {
-	if !s.joined {
+	if !s.isJoined() {
 		return nil
 	}
-	s.inputAt = now
-	in, stamp := &s.inputs, stampAt(now)
+	return s.uplink.nextInput(now, s.replica)
+}
+
+// takeNewest returns the inputs for a datagram that is sent at now with stamp. newest says that
+// the newest was made at now.
+func (in *inputs) takeNewest(now time.Duration, stamp uint32, newest bool, applied uint32) []wire.TickInput {
 	list, fresh := in.list, in.unsent
 	if in.early {
-		if s.targetTick(now) < list[0].Tick {
+		if in.targetTick(now) < list[0].Tick {
 			list, fresh = list[1:], fresh-1
 		} else if fresh == 1 {
-			in.made = s.clock.server(now)
+			in.made = in.time.clock.serverTime(now)
 		}
 	}
-	if fresh == 1 && s.sleeps { // holds may have made it wait: no part of lead
-		in.made = s.clock.server(now)
+	if fresh == 1 && newest {
+		in.made = in.time.clock.serverTime(now)
 	}
 	repeated := max(fresh+in.before[0]+in.before[1], minRepeated)
 	if fresh > 0 {
 		if in.timed {
 			in.makeRoom(now)
-			*in.datagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: s.clock.server(now), sent: now}
+			*in.datagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: in.time.clock.serverTime(now), sent: now}
 			in.next++
 		}
 		in.before = [2]int{fresh, in.before[0]}
 	}
 	in.unsent -= fresh
 	in.early = in.unsent > 0
-	s.acked, s.owes = s.replica.acks, false
 	n := min(repeated, len(list))
-	for n > fresh && list[n-1].Tick <= s.replica.input { // the server would drop it
+	for n > fresh && list[n-1].Tick <= applied { // the server would drop it
 		n--
 	}
-	m := wire.Input{Stamp: stamp, Ack: s.replica.Ack(), Inputs: list[:n]}
-	s.input = m.Append(s.input[:0])
-	return s.input
+	return list[:n]
 }
 
-// reconnected forgets what was measured of datagrams of the connection before, and of inputs
+// forgetSent forgets what was measured of datagrams of the connection before, and of inputs
 // that waited for this one: their delays say nothing about the link.
-func (in *inputs) reconnected() {
+func (in *inputs) forgetSent() {
 	in.timed, in.sent, in.judged = false, nil, in.next
 }
 
@@ -258,14 +244,14 @@ func (in *inputs) makeRoom(now time.Duration) {
 	}
 }
 
-// echoed learns from a snapshot sent at sent, which echoes stamp, the newest Input
+// learnFromEcho learns from a snapshot sent at sent, which echoes stamp, the newest Input
 // datagram that the server has received, at arrived. Times are the server's.
 //
 // A missing datagram that is passed over by one that repeats its inputs is lost, or as
 // good as lost: its inputs arrived with the later one. A stamp passed over otherwise
 // may belong to a datagram that arrived shortly before the later one, and says
 // nothing. Nor do datagrams within a burst of losses: no lead would have helped.
-func (in *inputs) echoed(now time.Duration, stamp uint32, arrived, sent time.Duration) {
+func (in *inputs) learnFromEcho(now time.Duration, stamp uint32, arrived, sent time.Duration) {
 	most, newest := in.trip.most(), math.MaxInt
 	in.judged = max(in.judged, in.next-len(in.sent))
 	for n := in.judged; n < in.next && newest == math.MaxInt; n++ {
@@ -277,13 +263,13 @@ func (in *inputs) echoed(now time.Duration, stamp uint32, arrived, sent time.Dur
 		switch d := in.datagram(n); {
 		case d.stamp == 0:
 		case d.number == newest:
-			in.trip.add(arrived - d.at)
-			in.ahead.add(now, arrived-d.sent)
-			in.lead.add(now, arrived-d.made)
+			in.trip.addTrip(arrived - d.at)
+			in.ahead.addValue(now, arrived-d.sent)
+			in.lead.addDelay(now, arrived-d.made)
 			d.stamp = 0
 		case int32(stamp-d.stamp) > 0:
 			if d.missing && newest-d.number <= len(in.before) {
-				in.lead.add(now, arrived-d.made)
+				in.lead.addDelay(now, arrived-d.made)
 			}
 			d.stamp = 0
 		default:
@@ -305,7 +291,7 @@ type tripTime struct {
 	mean, deviation time.Duration
 }
 
-func (u *tripTime) add(trip time.Duration) {
+func (u *tripTime) addTrip(trip time.Duration) {
 	if !u.known {
 		*u = tripTime{true, trip, trip.Abs() / 2}
 		return

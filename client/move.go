@@ -31,30 +31,15 @@ func (s *Session) move(m *wire.Welcome) error {
 		}
 	}
 	held := s.replica.held
-	s.joined = false // callbacks send nothing: the server would take it for the old room's
-	if err := s.enterRoom(m, l, func(r *Replica) {
-		s.endCommands()
-		s.send(wire.TypeArrived, nil)
-		r.held = slices.DeleteFunc(held, func(d heldDatagram) bool { return d.structure < m.Structure })
-	}); err != nil {
+	s.connection = moving
+	s.forget()
+	s.adopt(m, l)
+	if err := s.renewFor(m, l); err != nil {
 		return err
 	}
+	s.commands.endAll()
+	s.send(wire.TypeArrived, nil)
+	s.replica.held = slices.DeleteFunc(held, func(d heldDatagram) bool { return d.structure < m.Structure })
+	s.enter(m, arrivedInRoom)
 	return s.replica.release()
-}
-
-// startsInRoom reports whether m, whose Resumed is 0, continues the session in another room: the
-// connection broke before the client received the Welcome of that room.
-func (s *Session) startsInRoom(m *wire.Welcome) bool {
-	was := s.welcome
-	return was != nil && s.resumes && was.Session == m.Session && m.Structure > s.replica.applied
-}
-
-// roomGone makes the next Hello name the room of the config if why says that the room where the
-// session was is gone or closed. It reports whether it did.
-func (s *Session) roomGone(why error) bool {
-	if code := wire.CodeOf(why); code != wire.NoRoom && code != wire.RoomClosed || s.room == s.config.Room {
-		return false
-	}
-	s.room = s.config.Room
-	return true
 }

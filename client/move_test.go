@@ -11,9 +11,9 @@ import (
 // A client whose room is gone or closed asks for the room of its config, once.
 func TestRoomGone(t *testing.T) {
 	for code, want := range map[wire.Code]bool{wire.NoRoom: true, wire.RoomClosed: true, wire.Draining: false, wire.Kicked: false} {
-		s := &Session{config: SessionConfig{Room: "lobby"}, room: "match/1"}
-		require.Equal(t, want, s.roomGone(&wire.Error{Code: code}), "%v", code)
-		require.Equal(t, map[bool]string{true: "lobby", false: "match/1"}[want], s.room)
-		require.False(t, want && s.roomGone(&wire.Error{Code: code}), "again")
+		g := greeting{room: "match/1"}
+		require.Equal(t, want, g.forgetRoom(&wire.Error{Code: code}, "lobby"), "%v", code)
+		require.Equal(t, map[bool]string{true: "lobby", false: "match/1"}[want], g.room)
+		require.False(t, want && g.forgetRoom(&wire.Error{Code: code}, "lobby"), "again")
 	}
 }

@@ -84,7 +84,7 @@ func (c *Client) predicting() *Session  { return c.session }
 // must not change.
 //
 // step should depend on its arguments and on config.CoPredicted alone. Only the controlled entity and
-// those of config.CoPredicted are predicted: all others are where Component.At draws them, in the
+// the sets of config.CoPredicted are predicted: all others are where Component.At draws them, in the
 // past of the predicted ones. A step that looks at them, to collide for example, often
 // disagrees with the server and is corrected. It must not
 // call methods that change the Session or Client.
@@ -104,7 +104,7 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 	p := &Prediction[State]{}
 	var inputs []Input
 	core, err := predict.New(predict.Config{
-		Session: predictedSession{s}, Schema: s.declared, Input: message, TickHz: s.clock.hz, Budget: &s.budget,
+		Session: predictedSession{s}, Schema: s.declared, Input: message, TickHz: s.time.clock.hz, Budget: &s.budget,
 		Snap: cmp.Or(config.Snap, DefaultSnap), Undo: config.Undo,
 		States: predict.RingIn(&p.states), Inputs: predict.RingIn(&inputs),
 		Step:     func(tick uint32, state, in int) { step(tick, &p.states[state], inputs[in]) },

@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// predictedSession is what a prediction reads of a session.
+// predictedSession shows a prediction its session.
 type predictedSession struct{ *Session }
 
 // Entity implements predict.Session.
@@ -48,15 +48,15 @@ func (s predictedSession) OtherKnownUntil(of predict.Entity) uint32 {
 }
 
 // Ticks implements predict.Session.
-func (s predictedSession) Ticks(t time.Duration) float64 { return s.clock.ticks(t) }
+func (s predictedSession) Ticks(t time.Duration) float64 { return s.time.clock.ticks(t) }
 
 func (s *Session) syncPrediction() {
-	if s.prediction != nil && !s.busy {
+	if s.prediction != nil {
 		s.prediction.Sync()
 	}
 }
 
-// predictedEntity is what a prediction reads of an entity.
+// predictedEntity shows a prediction an entity.
 type predictedEntity struct{ *Entity }
 
 // Schema implements predict.Entity.

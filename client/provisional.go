@@ -43,7 +43,7 @@ func (s *Session) Provisional() (bulk.Handle, error) {
 	if s.welcome == nil {
 		return 0, ErrNotJoined
 	}
-	return s.wishes.take()
+	return s.provisional.takeNext()
 }
 
 // Real returns the handle of the entity that a provisional handle stands for: 0 before the
@@ -52,7 +52,7 @@ func (s *Session) Real(h bulk.Handle) bulk.Handle {
 	if !wire.IsProvisional(h) {
 		return h
 	}
-	entity, _ := s.wishes.resolve(h)
+	entity, _ := s.provisional.resolve(h)
 	return entity
 }
 
@@ -64,77 +64,77 @@ func (c *Client) Provisional() (bulk.Handle, error) { return c.session.Provision
 // Session.Real.
 func (c *Client) Real(h bulk.Handle) bulk.Handle { return c.session.Real(h) }
 
-// wishState is the state of a provisional handle. Those before granted are not answered.
-type wishState uint8
+// provisionalState is the state of a provisional handle. Those before bound are not answered.
+type provisionalState uint8
 
 const (
-	unused    wishState = iota
-	inInput             // inputs name it
-	inCommand           // a command that was sent names it
-	executed            // the Result of its command was lost; a snapshot after wish.tick is later than its Answer
-	granted
+	unused    provisionalState = iota
+	inInput                    // inputs name it
+	inCommand                  // a command that was sent names it
+	executed                   // the Result of its command was lost; a snapshot after provisional.tick is later than its Answer
+	bound                      // to an entity
 	rejected
 )
 
-// wish is a provisional handle.
-type wish struct {
-	state   wishState
-	entity  bulk.Handle // granted
+// provisional is a provisional handle.
+type provisional struct {
+	state   provisionalState
+	entity  bulk.Handle // bound
 	command uint32      // inCommand, executed: the command's number in the session, from 1
 	tick    uint32      // inInput: of the newest input; executed: of the Welcome
 }
 
-// wishes are a client's provisional handles, over all its sessions. The zero value has none.
-type wishes struct {
-	list      []wish // the newest, by index
-	first     uint32 // index of list[0]; the earlier ones are forgotten
-	answered  uint32 // no index below it is unanswered
-	open      int    // not answered
-	waiting   int    // of open: inInput or executed
-	nextInput uint32 // lowest index that may be new in an input
-	nextSent  uint32 // lowest index that the next command may name
+// provisionals are a client's provisional handles, over all its sessions. The zero value has none.
+type provisionals struct {
+	list      []provisional // the newest, by index
+	first     uint32        // index of list[0]; the earlier ones are forgotten
+	answered  uint32        // no index below it is unanswered
+	open      int           // not answered
+	waiting   int           // of open: inInput or executed
+	nextInput uint32        // lowest index that may be new in an input
+	nextSent  uint32        // lowest index that the next command may name
 }
 
-// next returns the index of the next provisional handle.
-func (w *wishes) next() uint32 { return w.first + uint32(len(w.list)) }
+// nextIndex returns the index of the next provisional handle.
+func (w *provisionals) nextIndex() uint32 { return w.first + uint32(len(w.list)) }
 
-func (w *wishes) take() (bulk.Handle, error) {
+func (w *provisionals) takeNext() (bulk.Handle, error) {
 	if w.open >= maxProvisional && !w.rejectUnused() {
 		return 0, ErrTooManyProvisional
 	}
 	if len(w.list) == keptProvisional {
 		if oldest := &w.list[0]; oldest.state == unused {
-			w.answer(w.first, 0)
-		} else if oldest.state < granted {
+			w.setAnswer(w.first, 0)
+		} else if oldest.state < bound {
 			return 0, ErrTooManyProvisional
 		}
 		w.list = w.list[1:]
 		w.first++
 	}
-	index := w.next()
+	index := w.nextIndex()
 	if index == math.MaxUint32 {
 		return 0, errors.New("client: all provisional handles are used up: connect with a new Client")
 	}
-	w.list = append(w.list, wish{})
+	w.list = append(w.list, provisional{})
 	w.open++
 	return wire.ProvisionalHandle(index), nil
 }
 
 // rejectUnused rejects the oldest handle that nothing names, and returns false if there is
 // none: a game may give up between Provisional and Do.
-func (w *wishes) rejectUnused() bool {
-	for i := max(w.answered, w.first); i < w.next(); i++ {
+func (w *provisionals) rejectUnused() bool {
+	for i := max(w.answered, w.first); i < w.nextIndex(); i++ {
 		if w.at(i).state == unused {
-			w.answer(i, 0)
+			w.setAnswer(i, 0)
 			return true
 		}
 	}
 	return false
 }
 
-// at returns the wish of an index, nil if it was never taken or is forgotten.
-func (w *wishes) at(index uint32) *wish {
-	if index < w.first || index >= w.next() {
+// at returns the handle of an index, nil if it was never taken or is forgotten.
+func (w *provisionals) at(index uint32) *provisional {
+	if index < w.first || index >= w.nextIndex() {
 		return nil
 	}
 	return &w.list[index-w.first]
@@ -142,67 +142,67 @@ func (w *wishes) at(index uint32) *wish {
 
 // resolve returns the entity that a provisional handle stands for. Without one the verdict is
 // Provisional or Stale.
-func (w *wishes) resolve(h bulk.Handle) (entity bulk.Handle, v wire.Verdict) {
+func (w *provisionals) resolve(h bulk.Handle) (entity bulk.Handle, v wire.Verdict) {
 	x := w.at(h.Index())
 	switch {
 	case x == nil || x.state == rejected:
 		return 0, wire.Stale
-	case x.state == granted:
+	case x.state == bound:
 		return x.entity, wire.Pending
 	}
 	return 0, wire.Provisional
 }
 
-// answers reports whether an Answer to index is lawful.
-func (w *wishes) answers(index uint32) bool {
+// awaitsAnswer reports whether an Answer to index is lawful.
+func (w *provisionals) awaitsAnswer(index uint32) bool {
 	x := w.at(index)
-	return x != nil && x.state != unused && x.state < granted
+	return x != nil && x.state != unused && x.state < bound
 }
 
-// answer ends an unanswered wish; entity is 0 if it is rejected.
-func (w *wishes) answer(index uint32, entity bulk.Handle) {
+// setAnswer ends an unanswered handle; entity is 0 if it is rejected.
+func (w *provisionals) setAnswer(index uint32, entity bulk.Handle) {
 	x := w.at(index)
 	w.open--
 	if x.state == inInput || x.state == executed {
 		w.waiting--
 	}
-	*x = wish{state: rejected}
+	*x = provisional{state: rejected}
 	if entity != 0 {
-		*x = wish{state: granted, entity: entity}
+		*x = provisional{state: bound, entity: entity}
 	}
 }
 
-// reject rejects the unanswered wishes for which doomed is true.
-func (w *wishes) reject(doomed func(*wish) bool) {
+// rejectIf rejects the unanswered handles for which doomed is true.
+func (w *provisionals) rejectIf(doomed func(*provisional) bool) {
 	w.answered = max(w.answered, w.first)
 	settled := true
-	for i := w.answered; i < w.next(); i++ {
+	for i := w.answered; i < w.nextIndex(); i++ {
 		x := w.at(i)
-		if x.state < granted && doomed(x) {
-			w.answer(i, 0)
+		if x.state < bound && doomed(x) {
+			w.setAnswer(i, 0)
 		}
-		settled = settled && x.state >= granted
+		settled = settled && x.state >= bound
 		if settled {
 			w.answered = i + 1
 		}
 	}
 }
 
-// applied rejects the wishes whose Answer would have preceded a snapshot of a tick, which
+// noteSnapshot rejects the handles whose Answer would have preceded a snapshot of a tick, which
 // names the newest input that the server had applied.
-func (w *wishes) applied(input, tick uint32) {
+func (w *provisionals) noteSnapshot(input, tick uint32) {
 	if w.waiting == 0 {
 		return
 	}
-	w.reject(func(x *wish) bool {
+	w.rejectIf(func(x *provisional) bool {
 		return x.state == inInput && input >= x.tick || x.state == executed && tick > x.tick
 	})
 }
 
-// resumed handles the Welcome of a resumed session, whose server has received a number of
+// resume handles the Welcome of a resumed session, whose server has received a number of
 // commands: those after them are lost.
-func (w *wishes) resumed(commands, tick uint32) {
-	w.reject(func(x *wish) bool {
+func (w *provisionals) resume(commands, tick uint32) {
+	w.rejectIf(func(x *provisional) bool {
 		if x.state == inCommand {
 			x.state = executed
 			w.waiting++
@@ -215,18 +215,18 @@ func (w *wishes) resumed(commands, tick uint32) {
 	})
 }
 
-// renew rejects all unanswered wishes, at the start of a new session.
-func (w *wishes) renew() { w.reject(func(*wish) bool { return true }) }
+// rejectAll rejects all unanswered handles, at the start of a new session.
+func (w *provisionals) rejectAll() { w.rejectIf(func(*provisional) bool { return true }) }
 
 // forget makes every handle Stale: the world is gone.
-func (w *wishes) forget() {
-	w.first = w.next()
+func (w *provisionals) forget() {
+	w.first = w.nextIndex()
 	w.list, w.open, w.waiting = nil, 0, 0
 }
 
-// forward replaces each answered handle in a body by its entity's, and returns the
+// replaceAnswered replaces each answered handle in a body by its entity's, and returns the
 // indexes of the others, ascending. may says whether the body may hold one.
-func (w *wishes) forward(m *schema.Message, body *schema.Payload, indexes []uint32, may func(index uint32, x *wish) bool) ([]uint32, error) {
+func (w *provisionals) replaceAnswered(m *schema.Message, body *schema.Payload, indexes []uint32, may func(index uint32, x *provisional) bool) ([]uint32, error) {
 	var err error
 	m.MapReferences(body, func(h bulk.Handle) bulk.Handle {
 		if h.Valid() {
@@ -234,9 +234,9 @@ func (w *wishes) forward(m *schema.Message, body *schema.Payload, indexes []uint
 		}
 		index := h.Index()
 		switch x := w.at(index); {
-		case !wire.IsProvisional(h) || index >= w.next():
+		case !wire.IsProvisional(h) || index >= w.nextIndex():
 			err = fmt.Errorf("client: %v is no handle of this client: take one by Provisional", h)
-		case x == nil || x.state >= granted:
+		case x == nil || x.state >= bound:
 			entity, _ := w.resolve(h)
 			return entity
 		case !may(index, x):
@@ -250,24 +250,24 @@ func (w *wishes) forward(m *schema.Message, body *schema.Payload, indexes []uint
 	return indexes, err
 }
 
-// forCommand prepares the arguments of a command: see forward.
-func (w *wishes) forCommand(m *schema.Message, body *schema.Payload) ([]uint32, error) {
-	return w.forward(m, body, nil, func(index uint32, x *wish) bool { return x.state == unused && index >= w.nextSent })
+// forCommand prepares the arguments of a command: see replaceAnswered.
+func (w *provisionals) forCommand(m *schema.Message, body *schema.Payload) ([]uint32, error) {
+	return w.replaceAnswered(m, body, nil, func(index uint32, x *provisional) bool { return x.state == unused && index >= w.nextSent })
 }
 
-// forInput prepares an input: see forward.
-func (w *wishes) forInput(m *schema.Message, body *schema.Payload, indexes []uint32) ([]uint32, error) {
-	return w.forward(m, body, indexes[:0], func(index uint32, x *wish) bool {
+// forInput prepares an input: see replaceAnswered.
+func (w *provisionals) forInput(m *schema.Message, body *schema.Payload, indexes []uint32) ([]uint32, error) {
+	return w.replaceAnswered(m, body, indexes[:0], func(index uint32, x *provisional) bool {
 		return x.state == inInput || x.state == unused && index >= w.nextInput
 	})
 }
 
-// ofRawCommand returns the indexes of handles that a raw command names.
-func (w *wishes) ofRawCommand(handles []bulk.Handle) (indexes []uint32, err error) {
+// indexesOf returns the indexes of the provisional handles that a raw command names.
+func (w *provisionals) indexesOf(handles []bulk.Handle) (indexes []uint32, err error) {
 	for _, h := range handles {
 		x := w.at(h.Index())
 		if !wire.IsProvisional(h) || x == nil || x.state != unused || h.Index() < w.nextSent {
-			return nil, fmt.Errorf("client: %v cannot be granted by a command: take a handle by Provisional for each", h)
+			return nil, fmt.Errorf("client: %v cannot be bound by a command: take a handle by Provisional for each", h)
 		}
 		indexes = append(indexes, h.Index())
 	}
@@ -275,8 +275,8 @@ func (w *wishes) ofRawCommand(handles []bulk.Handle) (indexes []uint32, err erro
 	return indexes, nil
 }
 
-// setWishes sets the wishes of a command.
-func setWishes(m *wire.Command, indexes []uint32) error {
+// setProvisional sets the provisional handles of a command.
+func setProvisional(m *wire.Command, indexes []uint32) error {
 	n := len(indexes)
 	if n == 0 {
 		return nil
@@ -288,18 +288,18 @@ func setWishes(m *wire.Command, indexes []uint32) error {
 	return nil
 }
 
-// sent notes that a command was sent, as number of the session.
-func (w *wishes) sent(m *wire.Command, number uint32) {
+// noteCommand notes that a command was sent, as number of the session.
+func (w *provisionals) noteCommand(m *wire.Command, number uint32) {
 	for i := range uint32(m.Provisionals) {
-		*w.at(m.FirstProvisional + i) = wish{state: inCommand, command: number}
+		*w.at(m.FirstProvisional + i) = provisional{state: inCommand, command: number}
 	}
 	if m.Provisionals > 0 {
 		w.nextSent = m.FirstProvisional + uint32(m.Provisionals)
 	}
 }
 
-// pushed notes that the input of a tick names wishes.
-func (w *wishes) pushed(indexes []uint32, tick uint32) {
+// noteInput records which provisional handles the input for tick names.
+func (w *provisionals) noteInput(indexes []uint32, tick uint32) {
 	for _, index := range indexes {
 		x := w.at(index)
 		if x.state == unused {
@@ -311,11 +311,11 @@ func (w *wishes) pushed(indexes []uint32, tick uint32) {
 	}
 }
 
-// result rejects the wishes of a command whose Result arrived: its Answers precede it.
-func (w *wishes) result(first uint32, n uint8) {
+// rejectUnanswered rejects the handles of a command whose Result arrived: its Answers precede it.
+func (w *provisionals) rejectUnanswered(first uint32, n uint8) {
 	for i := range uint32(n) {
-		if x := w.at(first + i); x != nil && x.state < granted {
-			w.answer(first+i, 0)
+		if x := w.at(first + i); x != nil && x.state < bound {
+			w.setAnswer(first+i, 0)
 		}
 	}
 }

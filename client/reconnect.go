@@ -107,7 +107,7 @@ func (c *Client) reconnect(delay time.Duration, token []byte) {
 	c.link, c.outage.attempt = nil, a
 	c.past = c.past.plus(old)
 	why, last := wire.Timeout, []byte(nil) // OK would end the session
-	if c.session.divergent() {
+	if c.session.diverges() {
 		c.session.Bye(wire.OK)
 		why, last = wire.OK, c.session.TakeStream()
 	}
@@ -146,7 +146,7 @@ func (a *attempt) connect(ctx context.Context, config Config, dial dialer) (Conn
 // the client and returns the error.
 func (c *Client) lost(why error) error {
 	now := c.now()
-	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (retryable(why) || c.session.asksAgain(why) || c.session.roomGone(why))
+	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (retryable(why) || c.session.greeting.asksAgain(why) || c.session.greeting.forgetRoom(why, c.config.Room))
 	o := &c.outage
 	if c.state == Joined {
 		o.began = now
@@ -217,7 +217,7 @@ var ErrDiverged = errors.New("client: computed bodies kept differing from the se
 
 // diverged returns ErrDiverged if the session should be replaced.
 func (c *Client) diverged() error {
-	if c.state == Joined && c.session.divergent() && c.config.GiveUp >= 0 {
+	if c.state == Joined && c.session.diverges() && c.config.GiveUp >= 0 {
 		return ErrDiverged
 	}
 	return nil
@@ -249,14 +249,14 @@ func (c *Client) resume() error {
 	return nil
 }
 
-func (c *Client) joined() {
+func (c *Client) arrived(a arrival) {
 	w, _ := c.session.Welcome()
 	reconnected := c.state == Reconnecting
 	if c.state != Joined {
 		c.outage.joinedAt = c.now()
 	}
 	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1), zap.String("room", w.Room))
-	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: c.session.entered, NewWorld: reconnected && !c.session.entered && w.Epoch != c.outage.epoch})
+	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: a == arrivedInRoom, NewWorld: reconnected && a != arrivedInRoom && w.Epoch != c.outage.epoch})
 }
 
 func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }

@@ -38,16 +38,16 @@ type Observer struct {
 // Replica is the client's copy of its interest set, and its record of every handle it
 // was sent. Only its Session, or its Applier, changes it. It belongs to one goroutine.
 type Replica struct {
-	codec    *rowcodec.Codec
-	layout   *layout
-	floor    uint32 // generations below it are of an earlier run (H5), or of another room
-	ceiling  uint32 // so are those above it
-	maxSlots uint32
-	limits   limits
-	observer Observer
-	events   *Events         // may be nil
-	rendered []renderedEvent // by ascending ticks
-	wishes   *wishes         // the Session's
+	codec       *rowcodec.Codec
+	layout      *layout
+	floor       uint32 // generations below it are of an earlier run (H5), or of another room
+	ceiling     uint32 // so are those above it
+	maxSlots    uint32
+	limits      limits
+	observer    Observer
+	events      *Events         // may be nil
+	rendered    []renderedEvent // by ascending ticks
+	provisional *provisionals   // the Session's
 
 	textFields []schema.TextField // of the schema
 	textMask   uint32             // bitmap of the components that have some
@@ -117,7 +117,7 @@ type ReplicaStats struct {
 }
 
 func newReplica(l *layout, floor, ceiling, maxSlots uint32, most limits, o Observer) *Replica {
-	return &Replica{wishes: &wishes{}, budget: &work.Budget{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
+	return &Replica{provisional: &provisionals{}, budget: &work.Budget{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of
@@ -175,7 +175,7 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 // entity's; see Session.Provisional.
 func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 	if wire.IsProvisional(h) {
-		entity, v := r.wishes.resolve(h)
+		entity, v := r.provisional.resolve(h)
 		if entity == 0 {
 			return nil, v
 		}

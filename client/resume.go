@@ -10,29 +10,74 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// hello returns a Hello that joins, or resumes the previous session. A resuming Hello
+// greeting is the content of a session's Hellos.
+type greeting struct {
+	sent   wire.Hello // on this connection
+	schema uint64     // that the next Hello names; 0 asks for the text
+	room   string     // that the next Hello names
+}
+
+// sendHello queues a Hello that joins, or resumes the previous session. A resuming Hello
 // has epoch 0, which joins any world, so that a new session, if that is all there is,
-// takes no second handshake. The schema is 0, which asks for its text, until a server has
-// sent one. A session whose computed bodies kept differing is not resumed.
-func (s *Session) hello() wire.Hello {
+// takes no second handshake. A session whose computed bodies kept differing is not resumed.
+func (s *Session) sendHello() {
 	c := s.config
-	s.named = 0
-	if s.layout != nil && !s.outdated {
-		s.named = s.layout.hash
-	}
-	h := wire.Hello{Protocol: wire.Version, Schema: s.named, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: s.room}
-	s.able, s.resumes = s.simulates(), false
-	if s.able {
+	h := wire.Hello{Protocol: wire.Version, Schema: s.greeting.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: s.greeting.room}
+	if c.Simulate && !s.resyncs.gaveUp() {
 		h.Abilities = wire.Simulates
 	}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
-		if len(w.Secret) > 0 && !s.divergent() {
+		if len(w.Secret) > 0 && !s.diverges() {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
-			s.resumes = true
 		}
 	}
-	return h
+	s.greeting.sent = h
+	s.send(wire.TypeHello, h.Append(nil))
+}
+
+// layoutOf returns the layout of the schema that a Welcome names, and that it brings if
+// this connection's Hello asked for it. newest is the layout of the Welcome before.
+func (g *greeting) layoutOf(m *wire.Welcome, newest *layout, c *SessionConfig) (*layout, error) {
+	switch asked := g.sent.Schema == 0; {
+	case asked && m.SchemaText == "":
+		return nil, protocolError("no schema text, which Hello asked for")
+	case !asked && m.SchemaText != "":
+		return nil, protocolError("a schema text of %d bytes, which Hello did not ask for", len(m.SchemaText))
+	case !asked && m.Schema != g.sent.Schema:
+		return nil, protocolError("schema %016x, Hello said %016x", m.Schema, g.sent.Schema)
+	case !asked:
+		return newest, nil
+	}
+	l, err := readLayout(m.SchemaText, m.Schema, c.Schema, c.Tables)
+	if err == nil && newest != nil && newest.hash == l.hash {
+		l = newest // the replica's, if the session resumes
+	}
+	return l, err
+}
+
+// noteRefused makes the next Hello ask for the schema if the server has refused the schema of this
+// one.
+func (g *greeting) noteRefused(code wire.Code) {
+	if code == wire.SchemaMismatch && g.sent.Schema != 0 {
+		g.schema = 0
+	}
+}
+
+// asksAgain reports whether the server refused the schema that it had sent itself before:
+// it has another one since, and the next Hello asks for it.
+func (g *greeting) asksAgain(why error) bool {
+	return wire.CodeOf(why) == wire.SchemaMismatch && g.sent.Schema != 0 && g.schema == 0
+}
+
+// forgetRoom makes the next Hello name the room of the config if why says that the room where the
+// session was is gone or closed. It reports whether it did.
+func (g *greeting) forgetRoom(why error, configured string) bool {
+	if code := wire.CodeOf(why); code != wire.NoRoom && code != wire.RoomClosed || g.room == configured {
+		return false
+	}
+	g.room = configured
+	return true
 }
 
 // Lost tells the session that its connection ended, and why. The replica stays as it
@@ -40,23 +85,13 @@ func (s *Session) hello() wire.Hello {
 // everything is Stale. Commands without an answer end in ErrUnanswered (C5). Nothing
 // is sent before Reconnect.
 func (s *Session) Lost(why error) {
-	if s.prediction != nil && s.joined { // an attempt that fails has sent no inputs
+	if s.prediction != nil && s.isJoined() { // an attempt that fails has sent no inputs
 		s.prediction.Pause()
 	}
-	s.joined = false
-	s.endCommands()
+	s.connection = lost
+	s.commands.endAll()
 	if wire.CodeOf(why) == wire.EpochMismatch {
 		s.forget()
-	}
-}
-
-// endCommands ends the commands without an answer.
-func (s *Session) endCommands() {
-	lost := s.unanswered
-	s.unanswered = nil
-	for _, f := range lost {
-		s.stats.Unanswered++
-		s.finish(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
 	}
 }
 
@@ -64,7 +99,7 @@ func (s *Session) endCommands() {
 // server does not know this session, must not learn its secret, and may have a schema of its
 // own. A refusal would cost the token.
 func (s *Session) forgetServer() {
-	s.outdated, s.room = true, s.config.Room
+	s.greeting.schema, s.greeting.room = 0, s.config.Room
 	if s.welcome != nil {
 		w := *s.welcome
 		w.Secret = nil
@@ -79,93 +114,108 @@ func (s *Session) forgetServer() {
 // after wire.EpochMismatch.
 func (s *Session) Reconnect() {
 	s.frames = wire.FrameReader{}
-	s.out, s.err, s.goodbye = nil, nil, false
-	s.send(wire.TypeHello, s.hello().Append(nil))
+	s.out, s.err, s.connection = nil, nil, connecting
+	s.sendHello()
 }
 
 // join handles a checked Welcome: the session resumes, or a new one begins. l is the layout
 // of its schema.
 func (s *Session) join(m *wire.Welcome, l *layout) error {
-	if m.Resumed == 1 {
-		switch was := s.welcome; {
-		case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
-			return protocolError("session %d resumes, which was not requested", m.Session)
-		case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
-			return protocolError("session %d resumes in another world", m.Session)
-		}
+	if err := s.checkResumed(m); err != nil {
+		return err
 	}
-	moved := m.Resumed == 0 && s.startsInRoom(m)
-	if at := s.structureOf(m); m.Structure != at && !moved {
-		return protocolError("a Welcome after structure record %d, want %d", m.Structure, at)
-	}
-	s.entered, s.room = moved, m.Room
+	a := s.arrivalOf(m)
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forget()
 	}
-	s.layout, s.outdated = l, false
-	m.SchemaText = "" // the layout has it
-	s.commands = m.Commands
-	if m.Resumed == 1 {
-		s.wishes.resumed(m.Commands, m.Tick)
-		s.inputs.reconnected()
-		s.renderer.resumed = true
+	s.adopt(m, l)
+	if a == arrivedAgain {
+		s.provisional.resume(m.Commands, m.Tick)
+		s.uplink.forgetSent()
+		s.time.renderer.resumed = true
 	} else {
-		s.wishes.renew()
-	}
-	if m.Resumed == 0 {
-		sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
-		if before != nil {
-			before.deliverRendered(math.MaxUint32)
-			before.leaveAll()
-		}
-		if err := s.renewFor(m, l); err != nil {
+		s.provisional.rejectAll()
+		if err := s.begin(m, l); err != nil {
 			return err
 		}
-		if sameRun {
-			s.replica.inheritStale(before)
-		}
-		s.replica.applied, s.replica.fence = m.Structure, m.Structure
 	}
-	s.welcomed(m)
+	s.enter(m, a)
 	return nil
 }
 
-// enterRoom continues the session in another room. keep is called for its new replica.
-func (s *Session) enterRoom(m *wire.Welcome, l *layout, keep func(*Replica)) error {
-	s.forget()
-	s.entered, s.room, s.layout, s.outdated, s.commands = true, m.Room, l, false, m.Commands
+// adopt takes over what a Welcome says of the schema, the room and the commands received.
+func (s *Session) adopt(m *wire.Welcome, l *layout) {
+	s.layout, s.commands.number = l, m.Commands
+	s.greeting.schema, s.greeting.room = l.hash, m.Room
 	m.SchemaText = "" // the layout has it
+}
+
+// checkResumed checks that a Welcome resumes only what this connection's Hello asked for, and has
+// the structure number of what it begins.
+func (s *Session) checkResumed(m *wire.Welcome) error {
+	was := s.welcome
+	switch {
+	case m.Resumed == 0:
+		if m.Structure != 0 && s.arrivalOf(m) != arrivedInRoom {
+			return protocolError("a Welcome after structure record %d, want 0", m.Structure)
+		}
+		return nil
+	case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
+		return protocolError("session %d resumes, which was not requested", m.Session)
+	case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
+		return protocolError("session %d resumes in another world", m.Session)
+	case m.Structure != s.replica.applied:
+		return protocolError("a Welcome after structure record %d, want %d", m.Structure, s.replica.applied)
+	}
+	return nil
+}
+
+// arrivalOf returns what the first Welcome of a connection begins. It continues the session in
+// another room if the connection broke before the client received the Welcome of that room.
+func (s *Session) arrivalOf(m *wire.Welcome) arrival {
+	was := s.welcome
+	switch {
+	case m.Resumed == 1:
+		return arrivedAgain
+	case was != nil && len(s.greeting.sent.Secret) > 0 && was.Session == m.Session && m.Structure > s.replica.applied:
+		return arrivedInRoom
+	}
+	return arrivedAnew
+}
+
+// begin makes the replica of a new session, or of one in another room. Stale handles stay Stale in
+// the same run.
+func (s *Session) begin(m *wire.Welcome, l *layout) error {
+	sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
+	if before != nil {
+		before.deliverRendered(math.MaxUint32)
+		before.leaveAll()
+	}
 	if err := s.renewFor(m, l); err != nil {
 		return err
 	}
-	s.replica.applied, s.replica.fence = m.Structure, m.Structure
-	keep(s.replica)
-	s.welcomed(m)
+	if sameRun {
+		s.replica.inheritStale(before)
+	}
 	return nil
 }
 
 // renewFor makes the empty replica of a Welcome that resumes nothing.
 func (s *Session) renewFor(m *wire.Welcome, l *layout) error {
 	s.renew(l, m)
+	s.replica.applied, s.replica.fence = m.Structure, m.Structure
 	if m.Simulate == 1 {
 		return s.replica.simulate(int(m.TickHz))
 	}
 	return nil
 }
 
-func (s *Session) welcomed(m *wire.Welcome) {
-	s.welcome, s.joined = m, true
-	if s.onWelcome != nil {
-		s.onWelcome()
+// enter makes an applied Welcome the newest one.
+func (s *Session) enter(m *wire.Welcome, a arrival) {
+	s.welcome, s.connection, s.time.snapshotHz = m, joined, int(m.SnapshotHz)
+	if s.hooks.arrived != nil {
+		s.hooks.arrived(a)
 	}
-}
-
-// structureOf returns the structure number that a Welcome must have in the same room.
-func (s *Session) structureOf(m *wire.Welcome) uint32 {
-	if m.Resumed == 1 {
-		return s.replica.applied
-	}
-	return 0
 }
 
 // forget drops everything known of a world that is gone. Every handle is Stale, as in
@@ -175,7 +225,7 @@ func (s *Session) forget() {
 		s.replica.deliverRendered(math.MaxUint32)
 		s.replica.destroyAll()
 	}
-	s.wishes.forget()
+	s.provisional.forget()
 	l := s.layout
 	if l == nil {
 		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil)
@@ -190,15 +240,16 @@ func (s *Session) renew(l *layout, m *wire.Welcome) {
 	if m.SnapshotHz > 0 {
 		next.interval = uint32(m.TickHz / m.SnapshotHz)
 	}
-	next.events, next.wishes, next.budget = s.config.Events, &s.wishes, &s.budget
+	next.events, next.provisional, next.budget = s.config.Events, &s.provisional, &s.budget
 	if s.replica != nil {
 		next.stats = s.replica.Stats()
 		next.stats.Motion.Clean = 0
 	}
 	s.replica, s.controlled = next, 0
-	s.clock, s.renderer, s.inputs = clock{hz: int(m.TickHz)}, renderer{}, inputs{}
+	s.time.restart(int(m.TickHz), int(m.SnapshotHz))
+	s.uplink.inputs = inputs{time: &s.time}
 	if s.prediction != nil {
-		s.prediction.Renew(s.clock.hz)
+		s.prediction.Renew(s.time.clock.hz)
 	}
 }
 

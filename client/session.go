@@ -64,51 +64,63 @@ func (c SessionConfig) validate() error {
 // times go in, bytes come out. It is for simulations and bots that move the bytes
 // themselves; games use Client. It belongs to one goroutine.
 type Session struct {
-	config     SessionConfig
-	layout     *layout        // of the newest Welcome; nil before the first
-	declared   *schema.Schema // config.Schema, or an empty one
-	named      uint64         // schema in this connection's Hello; 0 asks for the text
-	outdated   bool           // the server refused the schema of layout
-	able       bool           // this connection's Hello says that the client simulates
-	resumes    bool           // this connection's Hello asks to resume
-	room       string         // that the next Hello names
-	entered    bool           // the newest Welcome moved the session to another room
-	frames     wire.FrameReader
-	replica    *Replica
-	welcome    *wire.Welcome
-	joined     bool // this connection has had its Welcome
-	controlled bulk.Handle
-	onWelcome  func() // called for each Welcome before anything that follows it
-	goodbye    bool   // the server sent Goodbye
-	err        error
+	config   SessionConfig
+	hooks    hooks
+	declared *schema.Schema // config.Schema, or an empty one
 
-	out         []byte    // stream bytes not taken yet
-	command     uint32    // ID of the newest
-	commands    uint32    // number in the session of the newest command that is not known to be lost
-	unanswered  []*Future // in sending order
-	wishes      wishes
-	await       func(context.Context) error // passed to futures
-	inputs      inputs
-	budget      work.Budget   // of the work that the server causes
-	inputAt     time.Duration // of the newest Input
-	owes        bool          // a snapshot has arrived since
-	owesSince   time.Duration // when the oldest of them arrived
-	sleeps      bool          // the caller has waited for this update, and will for the next
-	input       []byte        // scratch
-	typed       typedInput    // scratch
-	acked       ackWindow     // acknowledged by the newest Input
-	faultsKnown uint64        // faults that a Resync was sent for
-	resyncAt    time.Duration // before which no Resync for computed bodies is sent
-	resyncs     int           // for computed bodies, none long after the one before
-	ordinary    bool          // there were too many: Hello says that the client does not simulate
-	freshToken  bool          // the next Hello may begin a session though config.Token is used
-	rtt         RTT
-	clock       clock
-	renderer    renderer
-	prediction  *predict.Core // of Predict
-	busy        bool          // receive is under way, and syncs the prediction once
-	stats       SessionStats
+	connection connectionState
+	frames     wire.FrameReader
+	out        []byte // stream bytes not taken yet
+	err        error
+	greeting   greeting
+
+	welcome    *wire.Welcome
+	layout     *layout // of the newest Welcome; nil before the first
+	replica    *Replica
+	controlled bulk.Handle
+	prediction *predict.Core // of Predict
+
+	time        timeline
+	uplink      uplink
+	commands    commands
+	provisional provisionals
+	resyncs     resyncs
+	budget      work.Budget // of the work that the server causes
+	typed       typedInput  // scratch
 }
+
+// hooks are what a Client adds to its Session.
+type hooks struct {
+	// arrived is called for each Welcome before anything that follows it.
+	arrived func(arrival)
+	// await sends what is queued, waits for something to arrive, and applies it.
+	await func(context.Context) error
+	// mayBegin says that the next Hello may begin a session though config.Token is used.
+	mayBegin bool
+}
+
+// arrival is the kind of beginning that a Welcome is.
+type arrival uint8
+
+const (
+	arrivedAnew   arrival = iota // a session
+	arrivedAgain                 // in the session of the connection before
+	arrivedInRoom                // in another room, in the same session
+)
+
+// connectionState is how far a session's connection has come: STATE.md of package server/session.
+type connectionState uint8
+
+const (
+	connecting connectionState = iota // Hello was sent
+	joined                            // Welcome has arrived
+	moving                            // another Welcome is being applied: the server would take what is sent for the old room's
+	dismissed                         // Goodbye has arrived: only datagrams that arrived with it still count
+	lost                              // nothing is sent or received before Reconnect
+)
+
+// isJoined reports whether this connection has had its Welcome.
+func (s *Session) isJoined() bool { return s.connection == joined || s.connection == dismissed }
 
 // RTT is the newest round trip of a datagram: from sending an Input until the
 // snapshot that echoes it arrives, minus the time that the server held it.
@@ -144,11 +156,13 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if c.Tables == nil {
 		c.Tables = rowcodec.DefaultTables()
 	}
-	s := &Session{config: c, declared: c.Schema, room: c.Room}
+	s := &Session{config: c, declared: c.Schema, greeting: greeting{room: c.Room}}
 	if s.declared == nil {
 		s.declared = schema.New()
 	}
-	s.send(wire.TypeHello, s.hello().Append(nil))
+	s.uplink.time = &s.time
+	s.commands.report = c.Result
+	s.sendHello()
 	return s, nil
 }
 
@@ -167,6 +181,14 @@ func (s *Session) TakeStream() []byte {
 // ReceiveStream applies bytes of the stream, in pieces of any size. An error ends the
 // session: a *wire.Error says what the server refused or did wrong.
 func (s *Session) ReceiveStream(p []byte) error {
+	err := s.receiveStream(p)
+	if err == nil {
+		s.syncPrediction()
+	}
+	return err
+}
+
+func (s *Session) receiveStream(p []byte) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -174,15 +196,14 @@ func (s *Session) ReceiveStream(p []byte) error {
 	for {
 		kind, body, ok, err := s.frames.Next()
 		if err == nil && ok {
-			err = cmp.Or(s.message(kind, body), s.budget.Check())
+			err = cmp.Or(s.receiveMessage(kind, body), s.budget.Check())
 		}
 		if err != nil {
 			s.err = err
 			return err
 		}
 		if !ok {
-			s.checkFaults()
-			s.syncPrediction()
+			s.resyncFaults()
 			return nil
 		}
 	}
@@ -194,19 +215,11 @@ func (s *Session) ReceiveStream(p []byte) error {
 // causes no more steps.
 func (s *Session) receive(in Arrivals, now time.Duration) (fresh int, err error) {
 	s.budget.Pay(now)
-	fresh, err = s.receiveAll(in)
-	s.syncPrediction()
-	return fresh, err
-}
-
-func (s *Session) receiveAll(in Arrivals) (fresh int, err error) {
-	s.busy = true
-	defer func() { s.busy = false }() // a callback may panic
 	if len(in.Stream) > 0 {
-		err = s.ReceiveStream(in.Stream)
+		err = s.receiveStream(in.Stream)
 	}
-	for i := 0; i < len(in.Datagrams) && (err == nil || s.goodbye); i++ {
-		outcome, wrong := s.ReceiveDatagram(in.Datagrams[i].Bytes, in.Datagrams[i].At)
+	for i := 0; i < len(in.Datagrams) && (err == nil || s.connection == dismissed); i++ {
+		outcome, wrong := s.receiveDatagram(in.Datagrams[i].Bytes, in.Datagrams[i].At)
 		if wrong != nil {
 			err = cmp.Or(err, wrong)
 			break
@@ -215,11 +228,12 @@ func (s *Session) receiveAll(in Arrivals) (fresh int, err error) {
 			fresh++
 		}
 	}
+	s.syncPrediction()
 	return fresh, err
 }
 
-func (s *Session) message(kind byte, body []byte) error {
-	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.joined {
+func (s *Session) receiveMessage(kind byte, body []byte) error {
+	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.isJoined() {
 		return protocolError("message type %d before Welcome", kind)
 	}
 	switch kind {
@@ -230,9 +244,7 @@ func (s *Session) message(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		if m.Code == wire.SchemaMismatch && s.named != 0 {
-			s.outdated = true
-		}
+		s.greeting.noteRefused(m.Code)
 		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	case wire.TypeStructure:
 		return s.replica.applyStructure(body)
@@ -253,7 +265,7 @@ func (s *Session) message(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		s.goodbye = true
+		s.connection = dismissed
 		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	}
 	return protocolError("message type %d, which servers do not send", kind)
@@ -266,9 +278,9 @@ func (s *Session) receiveWelcome(body []byte) error {
 		return err
 	case m.MaxSlots > wire.MaxSlots:
 		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
-	case m.Simulate != 0 && !s.able:
+	case m.Simulate != 0 && s.greeting.sent.Abilities&wire.Simulates == 0:
 		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
-	case s.joined:
+	case s.isJoined():
 		return s.move(&m)
 	case m.Protocol != wire.Version:
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
@@ -277,31 +289,11 @@ func (s *Session) receiveWelcome(body []byte) error {
 	case s.welcome == nil && s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
 		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
 	}
-	l, err := s.layoutOf(&m)
+	l, err := s.greeting.layoutOf(&m, s.layout, &s.config)
 	if err != nil {
 		return err
 	}
 	return s.join(&m, l)
-}
-
-// layoutOf returns the layout of the schema that a Welcome names, and that it brings if
-// this connection's Hello asked for it.
-func (s *Session) layoutOf(m *wire.Welcome) (*layout, error) {
-	switch asked := s.named == 0; {
-	case asked && m.SchemaText == "":
-		return nil, protocolError("no schema text, which Hello asked for")
-	case !asked && m.SchemaText != "":
-		return nil, protocolError("a schema text of %d bytes, which Hello did not ask for", len(m.SchemaText))
-	case !asked && m.Schema != s.named:
-		return nil, protocolError("schema %016x, Hello said %016x", m.Schema, s.named)
-	case !asked:
-		return s.layout, nil
-	}
-	l, err := readLayout(m.SchemaText, m.Schema, s.config.Schema, s.config.Tables)
-	if err == nil && s.layout != nil && s.layout.hash == l.hash {
-		l = s.layout // the replica's, if the session resumes
-	}
-	return l, err
 }
 
 // served returns the server's schema, or before the first Welcome the caller's.
@@ -312,93 +304,63 @@ func (s *Session) served() *schema.Schema {
 	return s.declared
 }
 
-// asksAgain reports whether the server refused the schema that it had sent itself before:
-// it has another one since, and the next Hello asks for it.
-func (s *Session) asksAgain(why error) bool {
-	return wire.CodeOf(why) == wire.SchemaMismatch && s.named != 0 && s.outdated
-}
-
 // ReceiveDatagram applies a datagram that arrived at now, a time since any fixed
 // origin. Bytes that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if !s.joined {
+	if !s.isJoined() {
 		return Unreadable, nil // overtook the Welcome; the server will send it again
 	}
-	if !s.busy {
-		s.budget.Pay(now)
+	s.budget.Pay(now)
+	outcome, err := s.receiveDatagram(d, now)
+	if err == nil {
+		s.syncPrediction()
+	}
+	return outcome, err
+}
+
+func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) {
+	if !s.isJoined() {
+		return Unreadable, nil
 	}
 	copies := s.replica.stats.Duplicates
 	h, outcome, err := s.replica.applyState(d)
 	if err != nil || s.replica.stats.Duplicates != copies { // a copy says nothing about the link, and is not answered
 		return outcome, err
 	}
-	if !(outcome == Held && s.clock.distant(h.Tick)) {
-		s.measure(h, now)
+	if !(outcome == Held && s.time.clock.isDistant(h.Tick)) {
+		s.time.measure(h, now, &s.uplink.inputs)
 	}
-	if !s.owes {
-		s.owes, s.owesSince = true, now
-	}
-	if second := uint32(s.clock.hz); s.replica.tick > second {
+	s.uplink.noteSnapshot(now)
+	if second := uint32(s.time.clock.hz); s.replica.tick > second {
 		s.replica.deliverRendered(s.replica.tick - second)
 	}
-	s.checkFaults()
-	s.checkBodies(now)
-	s.syncPrediction()
+	s.resyncFaults()
+	if s.replica.bodies != nil && s.resyncs.isDue(now, s.replica.bodies, len(s.config.Token) == 0 || s.hooks.mayBegin) {
+		s.send(wire.TypeResync, nil)
+	}
 	return outcome, s.budget.Check()
+}
+
+// resyncFaults requests a full resync after a datagram whose fold was wrong.
+func (s *Session) resyncFaults() {
+	if s.replica != nil && s.resyncs.hasNewFaults(s.replica.stats.Faults) {
+		s.send(wire.TypeResync, nil)
+	}
 }
 
 // stampAt returns now as a stamp, never 0, which means none.
 func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
 
-// checkFaults requests a full resync after a datagram whose fold was wrong.
-func (s *Session) checkFaults() {
-	if s.replica != nil && s.replica.stats.Faults > s.faultsKnown {
-		s.faultsKnown = s.replica.stats.Faults
-		s.send(wire.TypeResync, nil)
-	}
-}
-
-const (
-	// resyncEvery bounds how often computed bodies cause a Resync.
-	resyncEvery = time.Second
-	// A session becomes ordinary after maxResyncs of them, each at most resyncsWithin after
-	// the one before. Fewer mend what was wrong once. A server may audit each entity only
-	// every ten seconds or so.
-	maxResyncs    = 10
-	resyncsWithin = 30 * time.Second
-)
-
-// checkBodies requests a full resync if computed bodies differ from the server's, or could
-// not be computed in time.
-func (s *Session) checkBodies(now time.Duration) {
-	b := s.replica.bodies
-	if b == nil || now < s.resyncAt || !b.TakeResync() {
-		return
-	}
-	if now-s.resyncAt > resyncsWithin-resyncEvery {
-		s.resyncs = 0
-	}
-	s.resyncs++
-	if s.resyncs == maxResyncs && (len(s.config.Token) == 0 || s.freshToken) {
-		s.ordinary = true
-	}
-	s.resyncAt = now + resyncEvery
-	s.send(wire.TypeResync, nil)
-}
-
-// simulates reports whether the next session computes bodies if the server allows it.
-func (s *Session) simulates() bool { return s.config.Simulate && !s.ordinary }
-
-// divergent reports whether the session computes bodies, but should not any more.
-func (s *Session) divergent() bool {
-	return s.ordinary && s.welcome != nil && s.welcome.Simulate == 1
+// diverges reports whether the session computes bodies, but should not any more.
+func (s *Session) diverges() bool {
+	return s.resyncs.gaveUp() && s.welcome != nil && s.welcome.Simulate == 1
 }
 
 // Bye queues a Bye, which tells the server that the client leaves, and why.
 func (s *Session) Bye(why wire.Code) { s.send(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
 
 // Joined reports whether this connection has received its Welcome.
-func (s *Session) Joined() bool { return s.joined && s.err == nil }
+func (s *Session) Joined() bool { return s.isJoined() && s.err == nil }
 
 // Welcome returns the newest Welcome, and false before the first.
 func (s *Session) Welcome() (wire.Welcome, bool) {
@@ -427,12 +389,12 @@ func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 func (s *Session) Controlled() bulk.Handle { return s.controlled }
 
 // RTT returns the newest measured round trip.
-func (s *Session) RTT() RTT { return s.rtt }
+func (s *Session) RTT() RTT { return s.time.rtt }
 
 // Stats returns what the session counted since NewSession.
 func (s *Session) Stats() SessionStats {
-	n := s.stats
-	n.Delay, n.Lead, n.Ordinary = s.renderer.delay.value, s.inputs.lead.value, s.ordinary
+	n := s.commands.stats
+	n.Delay, n.Lead, n.Ordinary = s.time.renderer.delay.value, s.uplink.lead.value, s.resyncs.gaveUp()
 	if s.replica != nil {
 		n.Replica = s.replica.Stats()
 	}

@@ -11,43 +11,52 @@ import (
 // maxTickGap is how far the tick of a held snapshot may be from the newest one, in seconds.
 const maxTickGap = 2
 
+// timeline is a session's estimate of the server's time, and the moment that renders show.
+type timeline struct {
+	clock      clock
+	renderer   renderer
+	rtt        RTT
+	snapshotHz int // as the Welcome says; 0: unknown
+}
+
+// restart forgets what was measured in another session or room.
+func (t *timeline) restart(tickHz, snapshotHz int) {
+	t.clock, t.renderer, t.snapshotHz = clock{hz: tickHz}, renderer{}, snapshotHz
+}
+
 // measure learns from the header of a State datagram that arrived at now: the round
 // trip from its echo of an Input, and how late the snapshot is from its tick.
-func (s *Session) measure(h wire.StateHeader, now time.Duration) {
+func (t *timeline) measure(h wire.StateHeader, now time.Duration, in *inputs) {
+	c := &t.clock
 	if h.Echo != 0 && h.Hold != math.MaxUint16 { // which means that long or longer
 		trip := time.Duration(stampAt(now)-h.Echo)*stampUnit - time.Duration(h.Hold)*stampUnit
-		s.rtt.Newest = max(trip, 0)
-		s.rtt.Count++
-		s.clock.trip(now, s.rtt.Newest)
-		sent := s.clock.timeOf(h.Tick)
-		s.inputs.echoed(now, h.Echo, sent-time.Duration(h.Hold)*stampUnit, sent)
+		t.rtt.Newest = max(trip, 0)
+		t.rtt.Count++
+		c.addTrip(now, t.rtt.Newest)
+		sent := c.timeOf(h.Tick)
+		in.learnFromEcho(now, h.Echo, sent-time.Duration(h.Hold)*stampUnit, sent)
 	}
-	before := s.clock.tick
-	if s.clock.quiet && h.Seq == s.clock.seq+1 { // others would have been empty too, and were not sent
-		before = max(before, h.Tick-min(h.Tick, s.intervalTicks()))
+	before := c.tick
+	if c.quiet && h.Seq == c.seq+1 { // others would have been empty too, and were not sent
+		before = max(before, h.Tick-min(h.Tick, uint32(c.hz/t.snapshotHz)))
 	}
-	s.clock.snapshot(now, h.Tick, before)
+	c.addSnapshot(now, h.Tick, before)
 	if h.Tick > before {
-		s.renderer.snapshot(now, &s.clock, before)
-		s.clock.seq, s.clock.quiet = h.Seq, h.Rows == 0 && len(h.Events) == 0
+		t.renderer.addSnapshot(now, c, before)
+		c.seq, c.quiet = h.Seq, h.Rows == 0 && len(h.Events) == 0
 	}
 }
 
-// intervalTicks returns how many ticks the Welcome says are between two snapshots.
-func (s *Session) intervalTicks() uint32 {
-	return uint32(s.welcome.TickHz / s.welcome.SnapshotHz)
-}
-
-// distant reports whether a held snapshot's tick is far from the newest one. It may be of the next
+// isDistant reports whether a held snapshot's tick is far from the newest one. It may be of the next
 // room, and have overtaken the Welcome of a move: its ticks are of another world.
-func (c *clock) distant(tick uint32) bool {
+func (c *clock) isDistant(tick uint32) bool {
 	away := int64(tick) - int64(c.tick)
 	return c.tick != 0 && max(away, -away) > maxTickGap*int64(c.hz)
 }
 
 // Clock returns the estimate of the server's time at now, which has ReceiveDatagram's
 // origin.
-func (s *Session) Clock(now time.Duration) Clock { return s.clock.estimate(now) }
+func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimate(now) }
 
 // Render returns the moment to show at now; its Tick is 0 before the second snapshot.
 // From the first call on, the replica keeps the states that Component.At needs. Render
@@ -61,20 +70,20 @@ func (s *Session) Render(now time.Duration) Moment {
 	if s.replica == nil {
 		return Moment{}
 	}
-	s.replica.span = uint32(math.Ceil(s.clock.ticks(maxDelay)))
-	if s.renderer.delay.count == 0 {
+	t, r := &s.time, s.replica
+	r.span = uint32(math.Ceil(t.clock.ticks(maxDelay)))
+	if t.renderer.delay.count == 0 {
 		return Moment{}
 	}
-	s.renderer.advance(now, &s.clock)
-	tick := s.shownTick()
-	r := s.replica
+	t.renderer.advanceTo(now, &t.clock)
+	tick := t.shownTick()
 	r.shown = uint32(tick)
 	r.deliverRendered(r.shown)
 	return Moment{
 		Tick: tick,
 		render: predict.Render{
-			Newest: r.tick, MaxExtrapolate: maxExtrapolate * float64(s.clock.hz),
-			Now: now, InputTick: s.inputTick(now),
+			Newest: r.tick, MaxExtrapolate: maxExtrapolate * float64(t.clock.hz),
+			Now: now, InputTick: s.uplink.inputTick(now),
 		},
 	}
 }
@@ -84,8 +93,32 @@ const viewTick = 256
 
 // shownTick returns the moment of the newest Render in ticks. It is rounded down to the unit
 // of view moments, so that an input or a command names exactly what was drawn.
-func (s *Session) shownTick() float64 {
-	return math.Floor(max(s.clock.ticks(s.renderer.shown), 0)*viewTick) / viewTick
+func (t *timeline) shownTick() float64 {
+	return math.Floor(max(t.clock.ticks(t.renderer.shown), 0)*viewTick) / viewTick
+}
+
+// viewMoment returns the moment of the newest Render relative to the tick of an input: 0 if
+// there is none, or if it is not before the tick.
+func (t *timeline) viewMoment(tick uint32) (back uint32, fraction uint8) {
+	if !t.renderer.on {
+		return 0, 0
+	}
+	moment := t.shownTick()
+	whole := math.Floor(moment)
+	before := float64(tick) - whole
+	if before < 1 || before > wire.MaxView {
+		return 0, 0
+	}
+	return uint32(before), uint8((moment - whole) * viewTick)
+}
+
+// commandView returns the moment of the newest Render for a command, in 1/256 ticks: 0 if
+// there is none.
+func (t *timeline) commandView() uint64 {
+	if !t.renderer.on {
+		return 0
+	}
+	return uint64(min(t.shownTick(), math.MaxUint32) * viewTick)
 }
 
 const (
@@ -112,22 +145,22 @@ type renderer struct {
 	updated time.Duration
 }
 
-// snapshot records the arrival of the first snapshot of a tick. Until then the
+// addSnapshot records the arrival of the first snapshot of a tick. Until then the
 // snapshot before was the newest, and a render that lagged by less had no later state.
 // Late, lost and infrequent snapshots count alike. Those that arrive together, after a link
 // stood still, count as one: the first was the latest.
-func (r *renderer) snapshot(now time.Duration, c *clock, before uint32) {
+func (r *renderer) addSnapshot(now time.Duration, c *clock, before uint32) {
 	together := now-r.arrived < c.interval/burstShare
 	r.arrived = now
 	if before != 0 && !r.resumed && !together {
-		r.delay.add(now, min(c.server(now)-c.timeOf(before), maxDelay))
+		r.delay.addDelay(now, min(c.serverTime(now)-c.timeOf(before), maxDelay))
 	}
 	r.resumed = false
 }
 
-// advance moves to now and returns the server time to show.
-func (r *renderer) advance(now time.Duration, c *clock) time.Duration {
-	target := c.server(now) - r.delay.value
+// advanceTo moves to now and returns the server time to show.
+func (r *renderer) advanceTo(now time.Duration, c *clock) time.Duration {
+	target := c.serverTime(now) - r.delay.value
 	passed := max(now-r.updated, 0)
 	r.updated = now
 	ahead := r.shown + passed - target
@@ -167,10 +200,10 @@ type allowance struct {
 
 type delaySample struct{ at, delay time.Duration }
 
-func (a *allowance) add(now, delay time.Duration) {
+func (a *allowance) addDelay(now, delay time.Duration) {
 	a.samples[a.count%allowanceSamples] = delaySample{now, delay}
 	a.count++
-	want := a.want(now)
+	want := a.wantedAt(now)
 	passed := min(max(now-a.updated, 0), allowanceFade)
 	a.updated = now
 	if a.count == 1 {
@@ -179,8 +212,8 @@ func (a *allowance) add(now, delay time.Duration) {
 	a.value = max(want, a.value-(a.value-want)*passed/allowanceFade)
 }
 
-// want returns the delay that the allowed share of the newest samples exceeds.
-func (a *allowance) want(now time.Duration) time.Duration {
+// wantedAt returns the delay that the allowed share of the newest samples exceeds.
+func (a *allowance) wantedAt(now time.Duration) time.Duration {
 	var largest [allowanceSamples/50 + 1]time.Duration // descending
 	n := 0
 	for ; n < min(a.count, allowanceSamples); n++ {

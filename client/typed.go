@@ -77,17 +77,16 @@ func (s *Session) do(target bulk.Handle, args any, answer reflect.Type) (*Future
 	if err := command.Args.Quantise(args, &body); err != nil {
 		return nil, err
 	}
-	wishes, err := s.wishes.forCommand(command.Args, &body)
+	provisional, err := s.provisional.forCommand(command.Args, &body)
 	if err != nil {
 		return nil, err
 	}
-	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: command.Args.Append(nil, &body)}, wishes, command.Answer)
+	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: command.Args.Append(nil, &body)}, provisional, command.Answer)
 }
 
 // readAnswer returns the struct that the answer to f holds, nil if the caller does not declare
-// one. The answer must be as the server declares it.
-func (s *Session) readAnswer(f *Future, b []byte) (any, error) {
-	served := s.served()
+// one. The answer must be as the server's schema declares it.
+func (f *Future) readAnswer(b []byte, served *schema.Schema) (any, error) {
 	i, ok := served.CommandByName(f.name)
 	if !ok || served.Command(i).Answer == nil {
 		if len(b) > 0 {
@@ -121,12 +120,12 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	if err := m.Quantise(input, &s.typed.body); err != nil {
 		return 0, err
 	}
-	if s.typed.wishes, err = s.wishes.forInput(m, &s.typed.body, s.typed.wishes); err != nil {
+	if s.typed.provisional, err = s.provisional.forInput(m, &s.typed.body, s.typed.provisional); err != nil {
 		return 0, err
 	}
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
-	tick = s.setInput(s.typed.bytes, now)
-	s.wishes.pushed(s.typed.wishes, tick)
+	tick = s.uplink.addInput(s.typed.bytes, now, s.appliedInput())
+	s.provisional.noteInput(s.typed.provisional, tick)
 	if s.prediction != nil {
 		s.prediction.AddInput(tick, &s.typed.body)
 	}
@@ -144,9 +143,9 @@ func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 
 // typedInput is memory to encode inputs in.
 type typedInput struct {
-	body   schema.Payload
-	bytes  []byte
-	wishes []uint32
+	body        schema.Payload
+	bytes       []byte
+	provisional []uint32
 }
 
 var errTypedInput = errors.New("client: the schema declares the type of inputs: use SetInputValue")

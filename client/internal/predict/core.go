@@ -74,7 +74,7 @@ type Core struct {
 	stats   Stats
 }
 
-// state is what a Core predicts.
+// state says whether a Core predicts.
 type state uint8
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Session is what a prediction reads of the client's session.
+// Session is the part of the client's session that a prediction reads.
 type Session interface {
 	// Controlled returns the handle that the session controls, which may not be in view.
 	Controlled() bulk.Handle
@@ -56,7 +56,7 @@ type Moment struct {
 	Render
 }
 
-// Render is what is known at the time of a render.
+// Render holds what is known at the time of a render.
 type Render struct {
 	Newest         uint32  // newest tick of the replica
 	MaxExtrapolate float64 // in ticks
