@@ -34,9 +34,9 @@ export class OwnAvatar {
     const describe = c.schema.commands.find((k) => k.name === 'describe')
     if (!has(c.schema.input, 'X', 'Z') || !describe?.args || !has(describe.answer, 'Speed', 'HalfX', 'HalfZ')) return
     const { answer } = await c.do('describe')
-    if (!answer) return
+    if (!answer || !c.welcome) return
     const { Speed, HalfX, HalfZ } = answer as unknown as Rules
-    this.#motion = { tickHz: c.welcome!.tickHz, speed: Speed, halfX: HalfX, halfZ: HalfZ }
+    this.#motion = { tickHz: c.welcome.tickHz, speed: Speed, halfX: HalfX, halfZ: HalfZ }
     this.#prediction ??= predict<State, Stick>(c, ['body'], (_, state, stick) => {
       if (this.#motion) steer(this.#motion, state.body, stick)
     })

@@ -122,7 +122,10 @@ export class BadLink implements Connection {
 
   /** send sends the bytes of the stream that are due at a time. */
   #send(until: number): void {
-    while (this.#out.length > 0 && this.#out[0].at <= until) this.#out.shift()!.what()
+    for (let first = this.#out[0]; first && first.at <= until; first = this.#out[0]) {
+      this.#out.shift()
+      first.what()
+    }
   }
 
   sendDatagram(d: Uint8Array): void {

@@ -37,7 +37,7 @@ export class Controls {
     const bools = this.#shape.fields.map((f, field) => ({ f, field })).filter(({ f }) => f.kind === 'bool')
     this.presses = bools
       .slice(0, pressKeys.length)
-      .map(({ f, field }, i) => ({ field, key: pressKeys[i], name: lastPart(f.path) }))
+      .map(({ f, field }, i) => ({ field, key: pressKeys[i]!, name: lastPart(f.path) }))
   }
 
   /** steers reports whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
@@ -48,7 +48,7 @@ export class Controls {
   #axis(names: readonly string[]): Axis | undefined {
     for (const name of names) {
       const field = this.#shape.fields.findIndex((f) => lastPart(f.path).toLowerCase() === name && fullOf(f) > 0)
-      if (field >= 0) return { field, full: fullOf(this.#shape.fields[field]) }
+      if (field >= 0) return { field, full: fullOf(this.#shape.fields[field]!) }
     }
     return undefined
   }
@@ -58,7 +58,7 @@ export class Controls {
     const s: Struct = {}
     const set = (a: Axis | undefined, v: number): void => {
       if (a)
-        this.#shape.set(s, a.field, this.#shape.fields[a.field].kind === 'int' ? Math.round(v * a.full) : v * a.full)
+        this.#shape.set(s, a.field, this.#shape.fields[a.field]!.kind === 'int' ? Math.round(v * a.full) : v * a.full)
     }
     if (this.steers) {
       set(this.#across, x)

@@ -7,6 +7,13 @@ export function element<T extends HTMLElement = HTMLElement>(id: string): T {
   return e as T
 }
 
+/** Returns the context that draws on a canvas. */
+export function penOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const pen = canvas.getContext('2d')
+  if (!pen) throw new Error('the browser draws on no canvas')
+  return pen
+}
+
 /** setText sets the text of an element. */
 export function setText(id: string, text: string | number): void {
   const e = element(id)

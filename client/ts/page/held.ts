@@ -126,7 +126,7 @@ export class Held {
       row.verdict.className = verdict
       let words = 'of another room: final'
       if (!row.left && tenant !== none) words = `destroyed; its slot is now ${formatHandle(tenant)}`
-      else if (!row.left) words = verdict === 'stale' ? whyStale(h, c.welcome!, row.what !== '') : meanings[verdict]
+      else if (!row.left) words = verdict === 'stale' ? whyStale(h, c.welcome, row.what !== '') : meanings[verdict]
       row.note.textContent = [row.what, words].filter(Boolean).join(' · ')
     }
   }

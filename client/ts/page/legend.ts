@@ -17,7 +17,7 @@ export function colourOf(kind: number): string {
 
 /** shapeOf returns how bodies of a kind are drawn. */
 export function shapeOf(kind: number): (typeof shapes)[number] {
-  return shapes[Math.floor(kind / colours) % shapes.length]
+  return shapes[Math.floor(kind / colours) % shapes.length]!
 }
 
 /** Legend lists the kinds of a schema. */
@@ -25,7 +25,7 @@ export class Legend {
   readonly #hold: (kind: number) => void
   readonly #list = element('kinds')
   #schema: Schema | undefined
-  #rows: { readonly item: HTMLElement; readonly count: HTMLElement }[] = []
+  #rows: { readonly item: HTMLElement; readonly count: HTMLElement; readonly button: HTMLButtonElement }[] = []
 
   /** hold is called with the kind whose nearest entity the player wants to hold. */
   constructor(hold: (kind: number) => void) {
@@ -35,11 +35,11 @@ export class Legend {
   /** show shows how many entities of each kind are in view. */
   show(schema: Schema, counts: readonly number[]): void {
     if (schema !== this.#schema) this.#make(schema)
-    this.#rows.forEach(({ item, count }, kind) => {
+    this.#rows.forEach(({ item, count, button }, kind) => {
       const n = counts[kind] ?? 0
       count.textContent = n.toLocaleString('en')
       item.hidden = n === 0 && this.#rows.length > allShown
-      item.querySelector('button')!.disabled = n === 0
+      button.disabled = n === 0
     })
   }
 
@@ -57,7 +57,7 @@ export class Legend {
       button.ariaLabel = `hold the nearest ${name}`
       button.onclick = () => this.#hold(kind)
       item.append(swatch, label, count, button)
-      return { item, count }
+      return { item, count, button }
     })
     this.#list.replaceChildren(...this.#rows.map((r) => r.item))
   }

@@ -107,7 +107,7 @@ class Session {
     operator.look()
     element('leave').onclick = () => client.close()
     rooms.chosen = () => client.close()
-    rooms.entered(client.welcome!.room)
+    rooms.entered(client.welcome?.room ?? '')
   }
 
   /** join connects, and shows the world until the client ends. It rejects with the reason. */
@@ -159,7 +159,7 @@ class Session {
       if (s.newWorld) this.#held.clear()
       if (s.moved) this.#moved()
       if (!s.resumed) void this.#avatar.ask()
-      rooms.entered(this.#client.welcome!.room)
+      rooms.entered(this.#client.welcome?.room ?? '')
     }
   }
 

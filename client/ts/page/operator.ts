@@ -31,7 +31,7 @@ export function parseMetrics(text: string): Metrics {
   const all = new Map<string, number>()
   for (const line of text.split('\n')) {
     const m = /^(\w+(?:\{.*\})?) (\S+)/.exec(line)
-    if (m) all.set(m[1], Number(m[2]))
+    if (m) all.set(m[1]!, Number(m[2]))
   }
   return all
 }

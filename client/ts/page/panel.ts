@@ -50,8 +50,8 @@ export class Panel {
       components: r.received.map((x) => ({ ...x })),
     })
     if (this.#samples.length > window) this.#samples.shift()
-    const first = this.#samples[0]
-    const last = this.#samples[this.#samples.length - 1]
+    const first = this.#samples[0]!
+    const last = this.#samples[this.#samples.length - 1]!
     const rate = (k: 'bytes' | 'rows' | 'snapshots'): number =>
       last.at > first.at ? (1000 * Math.max(last[k] - first[k], 0)) / (last.at - first.at) : 0
     setText('bytes', `${(rate('bytes') / 1000).toFixed(1)} kB/s`)

@@ -36,7 +36,7 @@ export function steer(m: Motion, body: Avatar, s: Stick): void {
 
 function axis(m: Motion, body: Avatar, i: number, course: number, half: number): void {
   let v = f(course * m.speed)
-  const at = f(body.Position[i] + f(v * f(1 / m.tickHz)))
+  const at = f(body.Position[i]! + f(v * f(1 / m.tickHz)))
   body.Position[i] = Math.min(Math.max(at, -half), half)
   if (body.Position[i] !== at) v = 0
   body.Velocity[i] = v

@@ -4,6 +4,7 @@ import { blockPoints } from '../src/field/machine.ts'
 import { type Client, type Entity, type Field, formatHandle, type Moment, printable } from '../src/index.ts'
 import { Columns, State } from '../src/motion/columns.ts'
 import type { Planes } from '../src/motion/forces.ts'
+import { penOf } from './dom.ts'
 import { colourOf, shapeOf, type shapes } from './legend.ts'
 import { type Look, Looks } from './looks.ts'
 
@@ -57,7 +58,7 @@ export class View {
 
   constructor(canvas: HTMLCanvasElement, signal: AbortSignal) {
     this.#canvas = canvas
-    this.#paper = canvas.getContext('2d')!
+    this.#paper = penOf(canvas)
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#colours.clear(), { signal })
     canvas.onwheel = (e) => {
       e.preventDefault()
@@ -88,8 +89,8 @@ export class View {
     this.#follows = own?.has('body') ?? false
     if (own && this.#follows) {
       this.#locate(c, own, position)
-      this.#x = this.#place[0]
-      this.#z = this.#place[2]
+      this.#x = this.#place[0]!
+      this.#z = this.#place[2]!
     }
     this.#ground(c)
     this.#arrows(c)
@@ -231,13 +232,13 @@ export class View {
   }
 
   #arrow(path: Path2D, row: number, f: Planes, i: number): void {
-    const speed = Math.hypot(f.x[i], f.z[i])
+    const speed = Math.hypot(f.x[i]!, f.z[i]!)
     if (!(speed > 0.05)) return
     const size = arrowPixels * Math.tanh(speed / strong)
-    const x = f.x[i] / speed
-    const z = f.z[i] / speed
-    const left = this.#left(this.#points.x[row])
-    const top = this.#top(this.#points.z[row])
+    const x = f.x[i]! / speed
+    const z = f.z[i]! / speed
+    const left = this.#left(this.#points.x[row]!)
+    const top = this.#top(this.#points.z[row]!)
     const tipX = left + (x * size) / 2
     const tipZ = top + (z * size) / 2
     const head = Math.min(size / 3, 5)
@@ -259,21 +260,21 @@ export class View {
       const look = this.#look(c, e)
       seen.looks[look]++
       const r = this.#radius(c, e)
-      const x = this.#left(place[0])
-      const y = this.#top(place[2])
+      const x = this.#left(place[0]!)
+      const y = this.#top(place[2]!)
       kinds[e.kind] ??= { solid: new Path2D(), faded: new Path2D() }
-      const paths = kinds[e.kind]
+      const paths = kinds[e.kind]!
       trace(look === 'asleep' && e.handle !== c.controlled ? paths.faded : paths.solid, shapeOf(e.kind), x, y, r)
       if (look === 'owed') trace(rings, shapeOf(e.kind), x, y, r + 1.5)
     }
     // Kinds of few are drawn over those of many.
-    const order = [...kinds.keys()].filter((k) => kinds[k]).sort((a, b) => seen.kinds[b] - seen.kinds[a])
+    const order = [...kinds.keys()].filter((k) => kinds[k]).sort((a, b) => seen.kinds[b]! - seen.kinds[a]!)
     for (const k of order) {
       paper.fillStyle = this.#colour(colourOf(k))
       paper.globalAlpha = fadedAlpha
-      paper.fill(kinds[k].faded)
+      paper.fill(kinds[k]!.faded)
       paper.globalAlpha = 1
-      paper.fill(kinds[k].solid)
+      paper.fill(kinds[k]!.solid)
     }
     paper.strokeStyle = this.#colour('text')
     paper.lineWidth = 1
@@ -304,11 +305,11 @@ export class View {
       const name = nameOf(c, e)
       if (!e.has('body') || !(own || isHeld || name !== '')) continue
       this.#locate(c, e, position)
-      const x = this.#left(place[0])
-      const y = this.#top(place[2])
+      const x = this.#left(place[0]!)
+      const y = this.#top(place[2]!)
       const r = this.#radius(c, e)
       if (own || isHeld) this.#ring(own ? 'text' : 'accent', x, y, r + 4)
-      if (isHeld) this.#lastSeen.set(e.handle, [place[0], place[2]])
+      if (isHeld) this.#lastSeen.set(e.handle, [place[0]!, place[2]!])
       if (name !== '') this.#label(name, x, y - r - 8)
       else if (isHeld) this.#label(formatHandle(e.handle), x, y - r - 8)
     }
@@ -371,7 +372,7 @@ export class View {
       let d = Number.MAX_VALUE // without a body
       if (position && e.has('body')) {
         this.#locate(c, e, position)
-        d = Math.hypot(this.#place[0] - this.#x, this.#place[2] - this.#z)
+        d = Math.hypot(this.#place[0]! - this.#x, this.#place[2]! - this.#z)
       }
       if (d < nearest) {
         nearest = d
@@ -390,7 +391,7 @@ export class View {
     for (const e of c.replica.all) {
       if (!e.has('body')) continue
       this.#locate(c, e, position)
-      const d = Math.hypot(this.#left(this.#place[0]) - x, this.#top(this.#place[2]) - y) - this.#radius(c, e)
+      const d = Math.hypot(this.#left(this.#place[0]!) - x, this.#top(this.#place[2]!) - y) - this.#radius(c, e)
       if (d < nearest) {
         nearest = d
         found = e.handle
@@ -413,7 +414,7 @@ export function nameOf(c: Client, e: Entity): string {
     if (
       typeof text === 'string' &&
       text !== '' &&
-      (/(^|\.)name$/i.test(texts[i].path) || components[texts[i].component].name === 'name')
+      (/(^|\.)name$/i.test(texts[i]!.path) || components[texts[i]!.component]!.name === 'name')
     )
       return printable(text)
   }

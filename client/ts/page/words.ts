@@ -49,9 +49,9 @@ export interface World {
 }
 
 /** whyStale returns what it means that a handle is stale. seen says whether the page has seen its entity. */
-export function whyStale(h: bigint, world: World, seen: boolean): string {
+export function whyStale(h: bigint, world: World | undefined, seen: boolean): string {
   const generation = generationOf(h)
-  if (seen) return 'destroyed: final'
+  if (seen || !world) return 'destroyed: final'
   if (generation > world.generationCeiling || indexOf(h) >= world.maxSlots || generation % 2 === 0)
     return 'names nothing in this world'
   return generation < world.generationFloor

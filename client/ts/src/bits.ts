@@ -28,7 +28,7 @@ export class BitReader {
   bits(n: number): number {
     while (this.#n < n) {
       if (this.#at < this.#end) {
-        this.#acc |= this.#b[this.#at] << this.#n
+        this.#acc |= this.#b[this.#at]! << this.#n
       } else {
         this.#short = true
       }
@@ -56,7 +56,7 @@ export class BitReader {
   /** peek returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
   peek(): number {
     while (this.#n < 12) {
-      if (this.#at < this.#end) this.#acc |= this.#b[this.#at] << this.#n
+      if (this.#at < this.#end) this.#acc |= this.#b[this.#at]! << this.#n
       this.#at++
       this.#n += 8
     }
@@ -148,7 +148,7 @@ export class BitWriter {
       this.#b = more
     }
     for (let i = 0; i < n; i++) {
-      if ((v >>> i) & 1) this.#b[this.#bit >> 3] |= 1 << (this.#bit & 7)
+      if ((v >>> i) & 1) this.#b[this.#bit >> 3]! |= 1 << (this.#bit & 7)
       this.#bit++
     }
   }
@@ -185,7 +185,7 @@ export class ByteReader {
 
   u8(): number {
     if (this.at >= this.end) fail('a message ends early')
-    return this.b[this.at++]
+    return this.b[this.at++]!
   }
 
   u16(): number {

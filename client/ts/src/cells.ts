@@ -46,7 +46,7 @@ export class Cells {
       cells = this.#pages[page] = Array.from({ length: pageSize }, () => new Cell())
       this.#made++
     }
-    return cells[slot % pageSize]
+    return cells[slot % pageSize]!
   }
 
   /** peek returns the cell of a slot, undefined if its page is not allocated. */
@@ -58,7 +58,7 @@ export class Cells {
   *known(): Generator<[slot: number, cell: Cell]> {
     for (let i = 0; i < this.#pages.length && i * pageSize < limit.maxSlots; i++) {
       const page = this.#pages[i]
-      for (let j = 0; page && j < pageSize; j++) if (page[j].generation !== 0) yield [i * pageSize + j, page[j]]
+      for (let j = 0; page && j < pageSize; j++) if (page[j]!.generation !== 0) yield [i * pageSize + j, page[j]!]
     }
   }
 }

@@ -11,7 +11,7 @@ import type { Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
 import { Session } from './session.ts'
 import type { SessionConfig } from './session_config.ts'
-import { DivergedError } from './session_errors.ts'
+import { DivergedError, requireJoined } from './session_errors.ts'
 import { defaultTables, type Tables } from './tables.ts'
 import type { Struct } from './values.ts'
 
@@ -220,7 +220,7 @@ export class Client {
   // Reconnecting: as client/reconnect.go.
 
   #joined(): void {
-    const w = this.session.welcome!
+    const w = requireJoined(this.session.welcome)
     const { moved } = this.session
     const reconnected = this.#stateNow === 'reconnecting'
     if (this.#stateNow !== 'joined') this.#joinedAt = now()
@@ -344,12 +344,12 @@ export class Client {
 
   /** replica changes in update only. Ask for it each time: a new session has a new one. */
   get replica(): Replica {
-    return this.session.replica!
+    return requireJoined(this.session.replica)
   }
 
   /** schema is the server's. */
   get schema(): Schema {
-    return this.session.schema!
+    return requireJoined(this.session.schema)
   }
 
   /** welcome describes the session: tick rates, epoch, room. */

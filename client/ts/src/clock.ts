@@ -23,13 +23,13 @@ export class Least {
     }
     while (this.#newest < n) this.#values[++this.#newest % slots] = Infinity
     const at = this.#newest % slots
-    this.#values[at] = Math.min(this.#values[at], v)
+    this.#values[at] = Math.min(this.#values[at]!, v)
   }
 
   /** least is 0 before the first value. */
   get least(): number {
     let least = Infinity
-    for (let i = 0; i < slots; i++) least = Math.min(least, this.#values[i]) // spreading allocates
+    for (let i = 0; i < slots; i++) least = Math.min(least, this.#values[i]!) // spreading allocates
     return least === Infinity ? 0 : least
   }
 
@@ -156,11 +156,11 @@ export class Allowance {
     let n = 0
     for (; n < most; n++) {
       const i = (this.count - 1 - n) % allowanceSamples
-      if (n >= minOutlier && now - this.#times[i] > allowanceSpan) break
-      this.#sorted[n] = this.#samples[i]
+      if (n >= minOutlier && now - this.#times[i]! > allowanceSpan) break
+      this.#sorted[n] = this.#samples[i]!
     }
     this.#sorted.sort()
-    return this.#sorted[n - 1 - (n < minOutlier ? 0 : Math.max(Math.floor(n / 50), 1))]
+    return this.#sorted[n - 1 - (n < minOutlier ? 0 : Math.max(Math.floor(n / 50), 1))]!
   }
 }
 

@@ -124,7 +124,7 @@ export class Commands {
   /** Applies a Result message. */
   receiveResult(body: Uint8Array, resolve: (h: bigint) => Verdict): void {
     const m = parseResult(body)
-    let verdict = verdicts[m.verdict]
+    let verdict = verdicts[m.verdict]!
     let { code } = m
     if (verdict === 'pending' && resolve(m.target) === 'stale') {
       verdict = 'stale'

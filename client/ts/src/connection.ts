@@ -94,7 +94,7 @@ export async function dialWebTransport(url: string, hashes: readonly string[], n
 function bytesOf(hash: string): Uint8Array {
   if (!/^[0-9a-f]{64}$/i.test(hash))
     throw new TypeError(`certificate hash ${JSON.stringify(hash)}: want 64 hexadecimal digits`)
-  return Uint8Array.from(hash.match(/../g)!, (pair) => parseInt(pair, 16))
+  return Uint8Array.from({ length: 32 }, (_, i) => parseInt(hash.slice(2 * i, 2 * i + 2), 16))
 }
 
 class WebTransportConnection implements Connection {
@@ -122,7 +122,9 @@ class WebTransportConnection implements Connection {
     this.#stream = stream.writable.getWriter()
     const d = transport.datagrams
     // Safari has createWritable alone; touching writable there may end the session.
-    this.#datagrams = (d.createWritable ? d.createWritable() : d.writable!).getWriter()
+    const writable = d.createWritable ? d.createWritable() : d.writable
+    if (!writable) throw new TypeError('the transport has no datagrams')
+    this.#datagrams = writable.getWriter()
     void this.#readStream(stream.readable.getReader())
     void this.#readDatagrams(d.readable.getReader())
     transport.closed.then(

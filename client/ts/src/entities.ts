@@ -80,7 +80,7 @@ export class Entities {
 
   /** Returns the verdict on a handle that is not provisional. */
   verdict(index: number, generation: number): Verdict {
-    return verdicts[this.#stateOf(index, generation)]
+    return verdicts[this.#stateOf(index, generation)]!
   }
 
   /** Returns the live entity of a handle. */
@@ -183,8 +183,8 @@ export class Entities {
 
   /** Sets a text of an entity: the bytes have been checked. */
   setText(e: Entity, number: number, bytes: Uint8Array): void {
-    const text = readText(this.#layout.schema.texts[number], bytes)
-    this.#entityBytes += 2 * (text.length - e.texts[number].length)
+    const text = readText(this.#layout.schema.texts[number]!, bytes)
+    this.#entityBytes += 2 * (text.length - e.texts[number]!.length)
     e.texts[number] = text
     this.#stats.texts++
   }

@@ -98,7 +98,7 @@ export class Entity {
   /** @internal copyValues copies values to out. */
   copyValues(out: Uint32Array): void {
     const at = this.valuesAt(this.#newest)
-    for (let i = 0; i < out.length; i++) out[i] = this.#list[at + i]
+    for (let i = 0; i < out.length; i++) out[i] = this.#list[at + i]!
   }
 
   /** has reports whether the entity has a component. */
@@ -139,10 +139,10 @@ export class Entity {
     const c = this.layout.component(component)
     if (c === undefined || ((this.mask >>> c.index) & 1) === 0) return undefined
     const at = this.valuesAt(state)
-    const first = this.layout.schema.texts.indexOf(c.texts[0])
-    return this.layout.shapes[c.index].make(
-      (i) => value(c.fields[i], at),
-      (i) => this.texts[first + i],
+    const first = this.layout.schema.texts.indexOf(c.texts[0]!)
+    return this.layout.shapes[c.index]!.make(
+      (i) => value(c.fields[i]!, at),
+      (i) => this.texts[first + i]!,
     )
   }
 
@@ -167,12 +167,12 @@ export class Entity {
 
   /** vectorAt writes n fields from f on, at a moment, to out, from i on: a position is 3. */
   vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
-    const fields = this.layout.schema.components[f.component].fields
+    const fields = this.layout.schema.components[f.component]!.fields
     const first = fields.indexOf(f)
     const s = this.#computedAt('body', f.component, m)
     if (!s) this.#find(m)
     for (let k = 0; k < n; k++) {
-      const g = fields[first + k]
+      const g = fields[first + k]!
       out[i + k] = s ? coordinate(s, g) : blend(g, this.#list, this.#from + g.index, this.#to + g.index, this.#ratio)
     }
   }
@@ -186,7 +186,7 @@ export class Entity {
   /** reference returns the handle in a ref field, in the newest state. */
   reference(f: Field): Handle {
     const at = this.valuesAt(this.#newest) + f.index
-    return newHandle(this.#list[at], this.#list[at + 1])
+    return newHandle(this.#list[at]!, this.#list[at + 1]!)
   }
 
   /** isComputed says that the client computes the entity's body. */
@@ -216,22 +216,22 @@ export class Entity {
     let after = -1
     const whole = Math.max(Math.floor(m.tick), 0)
     for (let i = 0; i < this.#count; i++) {
-      const t = this.#list[i]
+      const t = this.#list[i]!
       if (t <= whole) {
-        if (before < 0 || t > this.#list[before]) before = i
-      } else if (after < 0 || t < this.#list[after]) after = i
+        if (before < 0 || t > this.#list[before]!) before = i
+      } else if (after < 0 || t < this.#list[after]!) after = i
     }
     this.#ratio = 0
     if (before < 0) before = after
     else if (after < 0) {
       after = before
       before = this.#preceding(after)
-      const last = this.#list[after]
+      const last = this.#list[after]!
       if (before < 0 || last < m.newest || m.tick <= last) before = after
-      else this.#ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.#list[before])
+      else this.#ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.#list[before]!)
     } else {
-      const first = Math.max(this.#list[before], this.#list[this.#room + after])
-      this.#ratio = Math.max(m.tick - first, 0) / (this.#list[after] - first)
+      const first = Math.max(this.#list[before]!, this.#list[this.#room + after]!)
+      this.#ratio = Math.max(m.tick - first, 0) / (this.#list[after]! - first)
     }
     this.#from = this.valuesAt(before)
     this.#to = this.valuesAt(after)
@@ -241,7 +241,7 @@ export class Entity {
   #preceding(i: number): number {
     let found = -1
     for (let j = 0; j < this.#count; j++) {
-      if (this.#list[j] < this.#list[i] && (found < 0 || this.#list[j] > this.#list[found])) found = j
+      if (this.#list[j]! < this.#list[i]! && (found < 0 || this.#list[j]! > this.#list[found]!)) found = j
     }
     return found
   }
@@ -302,21 +302,21 @@ export class Entity {
     if (tick < this.#floor) return false
     let oldest = 0
     for (let i = 0; i < this.#count; i++) {
-      const t = this.#list[i]
+      const t = this.#list[i]!
       if (t === tick) return false
-      if (t < this.#list[oldest]) oldest = i
+      if (t < this.#list[oldest]!) oldest = i
     }
     let i = oldest
-    if (this.#list[oldest] >= this.#floor || this.#list[oldest] + span >= tick) {
+    if (this.#list[oldest]! >= this.#floor || this.#list[oldest]! + span >= tick) {
       if (this.#count < limit.maxStates) {
         if (this.#count === this.#room) this.#grow()
         i = this.#count++
-      } else if (tick < this.#list[oldest]) return false
+      } else if (tick < this.#list[oldest]!) return false
     }
     this.#list[i] = tick
     this.#list[this.#room + i] = blendFrom
     const to = this.valuesAt(i)
-    for (let k = 0, n = this.layout.schema.values; k < n; k++) this.#list[to + k] = values[at + k]
+    for (let k = 0, n = this.layout.schema.values; k < n; k++) this.#list[to + k] = values[at + k]!
     if (tick <= this.tick) return false
     this.#newest = i
     this.tick = tick

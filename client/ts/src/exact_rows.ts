@@ -71,8 +71,8 @@ export class ExactRows {
   /** Reads the exact part of a row whose values begin at an index. */
   read(r: BitReader, form: number, values: Uint32Array, at: number, s: State): void {
     for (let i = 0; i < 6; i++) {
-      const f = this.#fields[i]
-      this.#grid[i] = f.low + values[at + f.index] * f.step
+      const f = this.#fields[i]!
+      this.#grid[i] = f.low + values[at + f.index]! * f.step
     }
     const from = r.taken
     this.#simulation.readBody(r, form, this.#grid, this.#restTicks, s)

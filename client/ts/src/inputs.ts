@@ -185,12 +185,12 @@ export class Inputs {
     let from = 0
     let fresh = this.#unsent
     if (this.#early) {
-      if (this.targetTick(now) < this.#list[0].tick) {
+      if (this.targetTick(now) < this.#list[0]!.tick) {
         from = 1
         fresh--
       } else if (fresh === 1) this.#made = this.#clock.server(now)
     }
-    const repeated = Math.max(fresh + this.#before[0] + this.#before[1], minRepeated)
+    const repeated = Math.max(fresh + this.#before[0]! + this.#before[1]!, minRepeated)
     if (fresh > 0) {
       if (this.#timed) {
         this.#sent.push({
@@ -203,17 +203,17 @@ export class Inputs {
         })
         while (
           this.#sent.length > minEchoed &&
-          (this.#sent.length > maxEchoed || now - this.#sent[0].sent > maxEchoAge)
+          (this.#sent.length > maxEchoed || now - this.#sent[0]!.sent > maxEchoAge)
         )
           this.#sent.shift()
       }
-      this.#before = [fresh, this.#before[0]]
+      this.#before = [fresh, this.#before[0]!]
     }
     this.#unsent -= fresh
     this.#early = this.#unsent > 0
     this.#acked.copy(acks)
     let n = Math.min(repeated, this.#list.length - from)
-    while (n > fresh && this.#list[from + n - 1].tick <= applied) n-- // the server would drop it
+    while (n > fresh && this.#list[from + n - 1]!.tick <= applied) n-- // the server would drop it
     encodeInput(this.#w, stamp, acks, structure, this.#list, from, n)
     return this.#w.view()
   }
@@ -228,7 +228,7 @@ export class Inputs {
     if (
       age >= this.#patience(unacked) ||
       this.#unsent >= maxUnsent ||
-      (this.#unsent > 0 && this.targetTick(now) >= this.#list[0].tick)
+      (this.#unsent > 0 && this.targetTick(now) >= this.#list[0]!.tick)
     )
       return true
     if (unacked && streaming) return true
@@ -273,6 +273,6 @@ export class Inputs {
         d.stamp = 0
       } else d.missing ||= this.#trip.known && sent - d.at > most
     }
-    while (this.#sent.length > 0 && this.#sent[0].stamp === 0) this.#sent.shift()
+    while (this.#sent.length > 0 && this.#sent[0]!.stamp === 0) this.#sent.shift()
   }
 }

@@ -231,7 +231,7 @@ export class FrameReader {
     let at = this.#from
     for (let shift = 0; ; shift += 7) {
       if (at === this.#to) return undefined
-      const c = this.#b[at++]
+      const c = this.#b[at++]!
       length += (c & 0x7f) * 2 ** shift
       if (c < 0x80) {
         if (c === 0 && shift > 0) fail('the length of a frame is not in its shortest form')
@@ -241,7 +241,7 @@ export class FrameReader {
     }
     if (length < 1 || length > limit.maxFrame) fail(`a frame of ${length} bytes`)
     if (this.#to - at < length) return undefined
-    this.type = this.#b[at]
+    this.type = this.#b[at]!
     this.#from = at + length
     return this.#b.subarray(at + 1, this.#from)
   }

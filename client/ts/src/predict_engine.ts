@@ -13,6 +13,7 @@ import { windowOf } from './predict_window.ts'
 import type { Predictor } from './predictor.ts'
 import type { Replica } from './replica.ts'
 import type { Session } from './session.ts'
+import { requireJoined } from './session_errors.ts'
 import type { Struct } from './values.ts'
 
 const defaultSnap = 2
@@ -36,6 +37,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   readonly #step: Step<S, I>
   readonly #snap: number
   readonly #undo: PredictConfig['undo']
+  #tickHz = 0
   #parts: Part[] = [] // none: the schema lacks a component
 
   #handle: Handle = none // the predicted entity
@@ -82,9 +84,9 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (this.#drawn) {
       const passed = Math.max(at - this.#drawnAt, 0)
       const share = 2 ** (-passed / blendHalfLife)
-      for (const p of this.#parts) for (let i = 0; i < p.offset.length; i++) p.offset[i] *= share
+      for (const p of this.#parts) for (let i = 0; i < p.offset.length; i++) p.offset[i]! *= share
       // Time passes evenly, but inputs may be made for later or earlier ticks than before.
-      const even = this.#drawnTick + (passed * this.#session.welcome!.tickHz) / 1000
+      const even = this.#drawnTick + (passed * this.#tickHz) / 1000
       if (even !== tick) this.#blend(this.#interpolate(even), this.#interpolate(tick))
     }
     this.#drawn = true
@@ -136,7 +138,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       this.#handle = e?.handle ?? none
     }
     if (e) {
-      const tick = this.#knownUntil(this.#session.replica!, e)
+      const tick = this.#knownUntil(this.#replica, e)
       if (tick > 2 ** 32 - 1 - 2 * this.#inputs.window)
         this.#stop() // no later tick can be predicted
       else if (!this.#running) this.#start(e, tick)
@@ -146,6 +148,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   restart(tickHz: number): void {
+    this.#tickHz = tickHz
     this.#stop()
     this.#inputs.forget(() => true)
     this.#lastInput = 0
@@ -168,6 +171,10 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#inputs = new InputRing(window)
     this.#states = new Array(window)
     this.#effects = new Effects(window)
+  }
+
+  get #replica(): Replica {
+    return requireJoined(this.#session.replica)
   }
 
   #slotOf(tick: number): number {
@@ -204,7 +211,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
    * after a disturbance.
    */
   #knownUntil(r: Replica, e: Entity): number {
-    if (e.isComputed) return Math.max(r.bodies!.exact(e.index, scratch), e.tick)
+    if (r.bodies && e.isComputed) return Math.max(r.bodies.exact(e.index, scratch), e.tick)
     const since = r.ackTick(Math.min(r.acks.run, 63))
     const resend = this.#session.welcome ? resendSnapshots * this.#session.intervalTicks : 0
     return r.tick <= e.tick || (e.tick < since && r.tick - since <= resend) ? e.tick : r.tick
@@ -242,7 +249,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   #noteApplied(): void {
-    const r = this.#session.replica!
+    const r = this.#replica
     if (r.tick === this.#confirmed) this.#applied = r.input
   }
 
@@ -256,7 +263,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   /** resume drops the inputs that were under way when the connection broke, or are too late at tick. */
   #resume(tick: number): void {
-    const applied = this.#session.replica!.input
+    const applied = this.#replica.input
     this.#inputs.forget((t) => t > applied && t <= Math.max(this.#lostInput, tick))
     if (applied !== 0 && this.#inputs.has(applied)) this.#hold(applied)
   }
@@ -297,7 +304,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
    * applied by then had been in time.
    */
   #explained(e: Entity, tick: number): boolean {
-    const r = this.#session.replica!
+    const r = this.#replica
     const most = Math.min(tick, r.input)
     const from = [this.#heldTick, ...this.#inputs.ticks]
       .filter((t) => t >= this.#applied && t <= most && (t > 0 || this.#heldTick === 0))
@@ -364,13 +371,13 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   #restore(e: Entity, tick: number): void {
-    for (const p of this.#parts) p.adopt(this.at(tick)[p.component.name], e, this.#session.replica!.bodies)
+    for (const p of this.#parts) p.adopt(this.at(tick)[p.component.name], e, this.#replica.bodies)
   }
 
   #compare(e: Entity, tick: number): Agreement {
     let found: Agreement = 'exact'
     for (const p of this.#parts) {
-      const part = p.compare(this.at(tick)[p.component.name], e, this.#session.replica!.bodies)
+      const part = p.compare(this.at(tick)[p.component.name], e, this.#replica.bodies)
       if (part === 'none') return part
       if (part === 'near') found = part
     }
@@ -402,7 +409,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   /** undoUnapplied drops the effects of the ticks up to one that are not predicted again and whose inputs the server has not applied. */
   #undoUnapplied(tick: number): void {
-    const first = Math.max(this.#confirmed, this.#session.replica!.input) + 1
+    const first = Math.max(this.#confirmed, this.#replica.input) + 1
     for (let t = first; t <= Math.min(this.#newest, tick); t++) this.#effects.drop(t)
   }
 

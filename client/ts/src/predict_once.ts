@@ -24,7 +24,7 @@ export class Effects {
     const slot = this.#slotOf(tick)
     if (this.#ticks[slot] !== tick) {
       this.#ticks[slot] = tick
-      this.#keys[slot].length = 0
+      this.#keys[slot]!.length = 0
     }
     this.#asked[slot] = 0
   }
@@ -32,14 +32,14 @@ export class Effects {
   /** ask reports whether key is new at tick. */
   ask(tick: number, key: number): boolean {
     const slot = this.#slotOf(tick)
-    const keys = this.#keys[slot]
+    const keys = this.#keys[slot]!
     const i = keys.indexOf(key)
     if (i >= 0) {
-      this.#asked[slot] |= 1 << i
+      this.#asked[slot]! |= 1 << i
       return false
     }
     if (keys.length === maxOnce) return false
-    this.#asked[slot] |= 1 << keys.length
+    this.#asked[slot]! |= 1 << keys.length
     keys.push(key)
     return true
   }
@@ -47,8 +47,8 @@ export class Effects {
   /** end drops the effects of tick that its step did not ask for. */
   end(tick: number): void {
     const slot = this.#slotOf(tick)
-    const asked = this.#asked[slot]
-    this.#keys[slot] = this.#keys[slot].filter((key, i) => {
+    const asked = this.#asked[slot]!
+    this.#keys[slot] = this.#keys[slot]!.filter((key, i) => {
       const kept = ((asked >> i) & 1) !== 0
       if (!kept) this.undone.push({ tick, key })
       return kept

@@ -47,14 +47,14 @@ export class Part {
 
   constructor(layout: Layout, c: Component) {
     this.component = c
-    this.#shape = layout.shapes[c.index]
+    this.#shape = layout.shapes[c.index]!
     this.#body = c.index === layout.body
-    this.#text = layout.schema.texts.indexOf(c.texts[0])
+    this.#text = layout.schema.texts.indexOf(c.texts[0]!)
     this.#want = new Uint32Array(layout.schema.values)
     this.#got = new Uint32Array(layout.schema.values)
     let first = 0
     for (let i = 0; i < c.fields.length; i++) {
-      const f = c.fields[i]
+      const f = c.fields[i]!
       const quat = f.kind === 'quat'
       const vector = isVector(c.fields, i)
       if (!quat && f.kind !== 'range' && f.kind !== 'float' && f.kind !== 'angle') continue
@@ -96,7 +96,7 @@ export class Part {
       const v = this.#shape.value(s, i)
       quantise(f, v, this.#got, f.index)
       if (!this.#same(f)) {
-        if (Math.abs(stepsTo(f, this.#want[f.index], this.#got[f.index])) !== 1) return 'none'
+        if (Math.abs(stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)) !== 1) return 'none'
         equal = false
       }
       if (computed && v !== coordinate(exact, f)) equal = false
@@ -117,7 +117,7 @@ export class Part {
       }
       quantise(f, this.#shape.value(s, i), this.#got, f.index)
       if (this.#same(f)) continue
-      const off = stepsTo(f, this.#want[f.index], this.#got[f.index])
+      const off = stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)
       if (Math.abs(off) === 1) {
         const step = f.kind === 'angle' ? (2 * Math.PI) / 2 ** f.n : f.step
         const v = numberOf(f, this.#want, f.index) - off * step * nearEdge
@@ -160,12 +160,12 @@ export class Part {
   #limit(offset: Float64Array, snap: number): void {
     for (const s of this.#spans) {
       let length = 0
-      for (let i = s.first; i < s.first + s.count; i++) length += offset[i] * offset[i]
+      for (let i = s.first; i < s.first + s.count; i++) length += offset[i]! * offset[i]!
       length = Math.sqrt(length)
       let scale = 1
       if (s.turn && length > Math.PI) scale = shorter(length) / length
       else if (!s.turn && length > snap) scale = 0
-      for (let i = s.first; i < s.first + s.count; i++) offset[i] *= scale
+      for (let i = s.first; i < s.first + s.count; i++) offset[i]! *= scale
     }
   }
 
@@ -176,13 +176,13 @@ export class Part {
         continue
       }
       for (let k = 0; k < s.count; k++)
-        this.#shape.set(v, s.field + k, Number(this.#finite(v, s.field + k)) + by[s.first + k] * share)
+        this.#shape.set(v, s.field + k, Number(this.#finite(v, s.field + k)) + by[s.first + k]! * share)
     }
   }
 
   /** finite returns a field, or what quantising makes of it if it is a NaN. */
   #finite(v: Struct, i: number): unknown {
-    const f = this.component.fields[i]
+    const f = this.component.fields[i]!
     const x = this.#shape.value(v, i)
     const bad = f.kind === 'quat' ? (x as Quaternion).some(Number.isNaN) : Number.isNaN(x)
     if (!bad || f.kind === 'float') return x
@@ -199,7 +199,7 @@ export class Part {
   /** blendIn adds the way from now to before to the offset, so that now is drawn as before was. */
   blendIn(now: Struct, before: Struct, snap: number): void {
     this.#between(now, before, Infinity)
-    for (let i = 0; i < this.#way.length; i++) this.offset[i] += this.#way[i]
+    for (let i = 0; i < this.#way.length; i++) this.offset[i]! += this.#way[i]!
     this.#limit(this.offset, snap)
   }
 
@@ -213,12 +213,12 @@ export class Part {
 export function zeroOf(shape: Shape): Struct {
   return shape.make(
     (i) => {
-      const f = shape.fields[i]
+      const f = shape.fields[i]!
       if (f.kind === 'quat') return [0, 0, 0, 0]
       if (f.kind === 'bool') return false
       return f.values === 2 && f.kind !== 'float' ? 0n : 0
     },
-    (i) => noText(shape.texts[i]),
+    (i) => noText(shape.texts[i]!),
   )
 }
 
@@ -240,8 +240,10 @@ function shorter(a: number): number {
 // Rotations: the axis times the angle.
 
 function unit(q: ArrayLike<number>): Quaternion {
-  const length = Math.hypot(q[0], q[1], q[2], q[3])
-  return length > 0 && length < Infinity ? [q[0] / length, q[1] / length, q[2] / length, q[3] / length] : [0, 0, 0, 1]
+  const length = Math.hypot(q[0]!, q[1]!, q[2]!, q[3]!)
+  return length > 0 && length < Infinity
+    ? [q[0]! / length, q[1]! / length, q[2]! / length, q[3]! / length]
+    : [0, 0, 0, 1]
 }
 
 /** multiply returns the rotation b, then a. */
@@ -260,13 +262,13 @@ function turnBetween(a: Quaternion, b: Quaternion, out: Float64Array, at: number
   const d = multiply(unit(b), [-from[0], -from[1], -from[2], from[3]])
   const sine = Math.hypot(d[0], d[1], d[2])
   const angle = 2 * Math.atan2(sine, Math.abs(d[3])) * (d[3] < 0 ? -1 : 1)
-  for (let i = 0; i < 3; i++) out[at + i] = sine === 0 ? 0 : (d[i] / sine) * angle
+  for (let i = 0; i < 3; i++) out[at + i] = sine === 0 ? 0 : (d[i]! / sine) * angle
 }
 
 /** turned returns q turned by a share of a rotation. */
 function turned(q: Quaternion, by: Float64Array, at: number, share: number): Quaternion {
-  const angle = Math.hypot(by[at], by[at + 1], by[at + 2])
+  const angle = Math.hypot(by[at]!, by[at + 1]!, by[at + 2]!)
   if (angle === 0 || share === 0) return q
   const sine = Math.sin((angle * share) / 2) / angle
-  return multiply([by[at] * sine, by[at + 1] * sine, by[at + 2] * sine, Math.cos((angle * share) / 2)], unit(q))
+  return multiply([by[at]! * sine, by[at + 1]! * sine, by[at + 2]! * sine, Math.cos((angle * share) / 2)], unit(q))
 }

@@ -174,8 +174,8 @@ export class Provisionals {
     const indexes = new Set<number>()
     for (const f of m.fields) {
       if (f.kind !== 'ref') continue
-      const index = p.values[f.index]
-      const generation = p.values[f.index + 1]
+      const index = p.values[f.index]!
+      const generation = p.values[f.index + 1]!
       if (generation % 2 === 1 || generation === 0) continue
       if (generation !== provisionalGeneration || index >= this.#next)
         throw new RangeError(`${index}v${generation} is no handle of this client`)

@@ -129,7 +129,7 @@ export class Replica {
 
   /** @internal Returns the tick of an applied snapshot: the n-th before the newest, n below 64. */
   ackTick(n: number): number {
-    return this.#ackTicks[Math.max(this.acks.newest - n, 0) % 64]
+    return this.#ackTicks[Math.max(this.acks.newest - n, 0) % 64]!
   }
 
   /** Returns the verdict on any handle (section 11.1). */
@@ -285,8 +285,8 @@ export class Replica {
   /** Applies the decoded rows and events. */
   #publish(h: StateHeader, payloads: readonly Payload[]): void {
     for (let i = 0; i < h.events.length; i++) {
-      const { number, age } = h.events[i]
-      this.#events.deliver(number, h.tick - age, payloads[i])
+      const { number, age } = h.events[i]!
+      this.#events.deliver(number, h.tick - age, payloads[i]!)
     }
     if (h.tick > this.tick) {
       this.#timeline.advance(h)

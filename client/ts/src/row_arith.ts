@@ -29,11 +29,11 @@ export function short(a: number, b: number, ring: number): number {
 }
 
 export function sum3(v: Float64Array): number {
-  return Math.abs(v[0]) + Math.abs(v[1]) + Math.abs(v[2])
+  return Math.abs(v[0]!) + Math.abs(v[1]!) + Math.abs(v[2]!)
 }
 
 export function sum4(q: Float64Array): number {
-  return sum3(q) + Math.abs(q[3])
+  return sum3(q) + Math.abs(q[3]!)
 }
 
 /** isqrt is the whole part of the square root. */
@@ -45,6 +45,6 @@ export function isqrt(v: number): number {
 
 /** weigh is a weighted sum of step 2 beyond 2^53. */
 export function weigh(own: number, followed: number, mismatch: number, w: Int16Array, k: number): number {
-  const sum = BigInt(own) * BigInt(w[k]) + BigInt(followed) * BigInt(w[k + 1]) + BigInt(mismatch) * BigInt(w[k + 2])
-  return Number(BigInt.asIntN(64, sum + BigInt(w[k + 3] * 2 ** 11 + 2 ** 15)) >> 16n)
+  const sum = BigInt(own) * BigInt(w[k]!) + BigInt(followed) * BigInt(w[k + 1]!) + BigInt(mismatch) * BigInt(w[k + 2]!)
+  return Number(BigInt.asIntN(64, sum + BigInt(w[k + 3]! * 2 ** 11 + 2 ** 15)) >> 16n)
 }

@@ -81,7 +81,7 @@ export class Part {
     const units = unitsOf(c, owned)
     const shape = units.map((u) => u.letter).join('')
     this.component = c.index
-    this.units = units.map((u) => new Unit(u.letter, c.fields[u.at], u.fields, u.radix))
+    this.units = units.map((u) => new Unit(u.letter, c.fields[u.at]!, u.fields, u.radix))
     let first = 0
     this.groups = groupsOf(units.map((u) => u.radix)).map((last, g) => {
       const symbols = this.units.slice(first, last).reduce((product, u) => product * u.radix, 1)

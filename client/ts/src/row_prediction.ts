@@ -61,13 +61,13 @@ export class RowPrediction {
     identity(before)
     const u = p.rotation
     if (!u) return
-    unpack(past.anchorNow[past.now + u.index], u.n, q0)
-    unpack(past.anchorPast[past.anchorBase + u.index], u.n, q1)
+    unpack(past.anchorNow[past.now + u.index]!, u.n, q0)
+    unpack(past.anchorPast[past.anchorBase + u.index]!, u.n, q1)
     conj(q1)
     product(q0, q1, onward)
     if (past.older < 0) return
     conj(q1)
-    unpack(past.anchorPast[past.anchorOlder + u.index], u.n, q0)
+    unpack(past.anchorPast[past.anchorOlder + u.index]!, u.n, q0)
     conj(q0)
     product(q1, q0, before)
   }
@@ -84,14 +84,14 @@ export class RowPrediction {
     const base = past.base + u.index
     const older = past.older + u.index
     for (let i = 0; i < 3; i++) {
-      own[i] = past.older < 0 ? 0 : Math.floor(((values[base + i] - values[older + i]) * ratio) / 256)
+      own[i] = past.older < 0 ? 0 : Math.floor(((values[base + i]! - values[older + i]!) * ratio) / 256)
       followed[i] = mismatch[i] = 0
     }
     const s = sum3(own)
     if (anchored) this.#follow(p, u, s)
     feature[1] = mag(Math.floor(s / 256))
     if (p.zones) {
-      const v = values[base + p.zones.axis]
+      const v = values[base + p.zones.axis]!
       this.#zone = (p.zones.first <= v ? 1 : 0) + (p.zones.second <= v ? 1 : 0)
       feature[10] = mag(Math.max(v - p.zones.first, 0))
     }
@@ -102,12 +102,12 @@ export class RowPrediction {
     for (let i = 0; i < 3; i++, k += 4) {
       const weighted =
         p.wide && anchored
-          ? weigh(own[i], followed[i], mismatch[i], w, k)
+          ? weigh(own[i]!, followed[i]!, mismatch[i]!, w, k)
           : Math.floor(
-              (own[i] * w[k] + followed[i] * w[k + 1] + mismatch[i] * w[k + 2] + w[k + 3] * 2 ** 11 + 2 ** 15) /
+              (own[i]! * w[k]! + followed[i]! * w[k + 1]! + mismatch[i]! * w[k + 2]! + w[k + 3]! * 2 ** 11 + 2 ** 15) /
                 2 ** 16,
             )
-      this.expected[i] = clamp(values[base + i] + weighted, 0, u.largest)
+      this.expected[i] = clamp(values[base + i]! + weighted, 0, u.largest)
     }
     this.moves = moved
   }
@@ -126,16 +126,16 @@ export class RowPrediction {
     const base = past.base + u.index
     const now = past.now + u.index
     const was = past.anchorBase + u.index
-    for (let i = 0; i < 3; i++) v0[i] = values[base + i] - anchorPast[was + i]
+    for (let i = 0; i < 3; i++) v0[i] = values[base + i]! - anchorPast[was + i]!
     applyTo(this.#onward, v0, v1)
-    for (let i = 0; i < 3; i++) followed[i] = (anchorNow[now + i] - values[base + i]) * 256 + v1[i]
+    for (let i = 0; i < 3; i++) followed[i] = (anchorNow[now + i]! - values[base + i]!) * 256 + v1[i]!
     if (past.older >= 0) {
       const older = past.older + u.index
       const wasOlder = past.anchorOlder + u.index
-      for (let i = 0; i < 3; i++) v1[i] = values[older + i] - anchorPast[wasOlder + i]
+      for (let i = 0; i < 3; i++) v1[i] = values[older + i]! - anchorPast[wasOlder + i]!
       applyTo(this.#before, v1, mismatch)
       for (let i = 0; i < 3; i++) {
-        const d = v0[i] * 256 - mismatch[i]
+        const d = v0[i]! * 256 - mismatch[i]!
         mismatch[i] = p.wide
           ? Number(BigInt.asIntN(64, BigInt(d) * BigInt(ratio)) >> 16n)
           : Math.floor((d * ratio) / 2 ** 16)
@@ -145,7 +145,7 @@ export class RowPrediction {
       this.attached = m < part(15) + 768 ? 0 : m < part(40) + 1536 ? 1 : m < part(80) ? 2 : 3
       feature[2] = mag(Math.floor(m / 256))
     }
-    for (let i = 0; i < 3; i++) v1[i] = followed[i] - own[i]
+    for (let i = 0; i < 3; i++) v1[i] = followed[i]! - own[i]!
     feature[6] = mag(Math.floor(sum3(v1) / 256))
   }
 
@@ -155,7 +155,7 @@ export class RowPrediction {
     const facing = this.facing
     const feature = this.feature
     const q = this.#q0
-    unpack(past.values[past.base + u.index], u.n, q)
+    unpack(past.values[past.base + u.index]!, u.n, q)
     let turns = 0
     if (u.linear) {
       turns = this.#predictTurn(u, q, anchored)
@@ -163,7 +163,8 @@ export class RowPrediction {
       const k = (this.#zone * 20 + this.attached * 5 + step4(turns, 100, 500, 2000, 5000)) * 15 + 12
       for (let i = 0; i < 4; i++) {
         facing[i] =
-          q[i] + Math.floor((this.#turn[i] * w[k] + this.#ride[i] * w[k + 1] + this.#twist[i] * w[k + 2] + 128) / 256)
+          q[i]! +
+          Math.floor((this.#turn[i]! * w[k]! + this.#ride[i]! * w[k + 1]! + this.#twist[i]! * w[k + 2]! + 128) / 256)
       }
       unit(facing, q)
     } else facing.set(q)
@@ -188,7 +189,7 @@ export class RowPrediction {
     twist.fill(0)
     turn.fill(0)
     if (past.older >= 0) {
-      unpack(past.values[past.older + u.index], u.n, p)
+      unpack(past.values[past.older + u.index]!, u.n, p)
       conj(p)
       product(q, p, q2)
       conj(p)
@@ -204,11 +205,11 @@ export class RowPrediction {
       if (past.older >= 0) {
         product(this.#before, p, q2)
         near(q2, q)
-        for (let i = 0; i < 4; i++) twist[i] = Math.floor(((q[i] - q2[i]) * ratio) / 2 ** 16)
+        for (let i = 0; i < 4; i++) twist[i] = Math.floor(((q[i]! - q2[i]!) * ratio) / 2 ** 16)
       }
       feature[9] = mag(Math.floor(sum4(twist) / 8))
       let apart = 0
-      for (let i = 0; i < 4; i++) apart += Math.abs(turn[i] - ride[i])
+      for (let i = 0; i < 4; i++) apart += Math.abs(turn[i]! - ride[i]!)
       feature[11] = mag(Math.floor(apart / 8))
     }
     return sum4(turn)
@@ -220,7 +221,7 @@ export class RowPrediction {
     let most = -1
     let second = -1
     for (let i = 0; i < 4; i++) {
-      const v = Math.abs(this.facing[i])
+      const v = Math.abs(this.facing[i]!)
       if (v > most) {
         second = most
         most = v

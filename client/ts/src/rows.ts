@@ -68,17 +68,17 @@ export class Codec {
     this.#past = past
     this.#ratio = past.ratio()
     const parts = this.#parts[owned ? 1 : 0]
-    for (let i = 0, n = this.schema.values; i < n; i++) out[at + i] = past.values[past.base + i]
+    for (let i = 0, n = this.schema.values; i < n; i++) out[at + i] = past.values[past.base + i]!
     for (let i = 0; i < parts.length; i++) {
       if (((mask >>> i) & 1) === 0) continue
       const from = r.taken
-      this.#readPart(parts[i], out, at)
+      this.#readPart(parts[i]!, out, at)
       this.#count(i, r.taken - from)
     }
   }
 
   #count(component: number, bits: number): void {
-    const c = this.received[component]
+    const c = this.received[component]!
     c.rows++
     c.bits += bits
   }
@@ -89,22 +89,22 @@ export class Codec {
     this.#prediction.predict(p, this.#past, this.#ratio)
     const { units, groups } = p
     const digits = this.#digits
-    const flag = p.flag >= 0 ? this.#past.values[this.#past.base + p.flag] : 0
+    const flag = p.flag >= 0 ? this.#past.values[this.#past.base + p.flag]! : 0
     const { margin, moves } = this.#prediction
     const context = 2 * (margin + 4 * (moves === 0 ? 0 : 1 + step4(moves - 1, 2, 8, 32, 128))) + flag
     digits.fill(0, 0, units.length)
     for (let g = 0; g < groups.length; g++) {
-      const group = groups[g]
-      let symbol = this.#symbol(group.heads[context])
+      const group = groups[g]!
+      let symbol = this.#symbol(group.heads[context]!)
       for (let j = group.last - 1; j >= group.first; j--) {
-        const radix = units[j].radix
+        const radix = units[j]!.radix
         digits[j] = symbol % radix
         symbol = (symbol / radix) | 0
       }
     }
     for (let j = 0; j < units.length; j++) {
-      const u = units[j]
-      if (digits[j] !== 0 || u.radix === 1) this.#readUnit(p, u, digits[j], out, at + u.index)
+      const u = units[j]!
+      if (digits[j] !== 0 || u.radix === 1) this.#readUnit(p, u, digits[j]!, out, at + u.index)
     }
   }
 
@@ -117,13 +117,13 @@ export class Codec {
   #readUnit(p: Part, u: Unit, digit: number, out: Uint32Array, at: number): void {
     switch (u.letter) {
       case 'b':
-        out[at] = 1 - out[at]
+        out[at] = 1 - out[at]!
         break
       case 'p':
         for (let i = 0; i < 3; i++) {
-          this.#prediction.feature[7] = mag(Math.floor(Math.abs(this.#prediction.own[i]) / 256))
-          this.#prediction.feature[8] = mag(Math.floor(Math.abs(this.#prediction.mismatch[i]) / 256))
-          out[at + i] = this.#residual(u, i, this.#prediction.expected[i], ((digit - 1) >> i) & 1)
+          this.#prediction.feature[7] = mag(Math.floor(Math.abs(this.#prediction.own[i]!) / 256))
+          this.#prediction.feature[8] = mag(Math.floor(Math.abs(this.#prediction.mismatch[i]!) / 256))
+          out[at + i] = this.#residual(u, i, this.#prediction.expected[i]!, ((digit - 1) >> i) & 1)
         }
         break
       case 'q':
@@ -145,18 +145,18 @@ export class Codec {
     let g = this.#prediction.largest
     if (u !== p.rotation) {
       q = this.#base
-      const value = this.#past.values[this.#past.base + u.index]
+      const value = this.#past.values[this.#past.base + u.index]!
       unpack(value, u.n, q)
       g = value & 3
     }
     const h = (g + digit - 1) & 3
-    const sign = q[h] < 0 ? -1 : 1
+    const sign = q[h]! < 0 ? -1 : 1
     let value = h
     let lane = 3
     let place = 4
     for (let i = 0; i < 4; i++) {
       if (i === h) continue
-      const expected = clamp(Math.trunc((sign * q[i] * u.largest + u.ring * 11585) / 23170), 0, u.largest)
+      const expected = clamp(Math.trunc((sign * q[i]! * u.largest + u.ring * 11585) / 23170), 0, u.largest)
       value += this.#residual(u, lane, expected, 0) * place
       place *= u.ring
       lane++
@@ -166,11 +166,11 @@ export class Codec {
 
   #readNumber(u: Unit, index: number): number {
     const past = this.#past
-    const base = past.values[past.base + index]
+    const base = past.values[past.base + index]!
     let expected = base
     let move = 0
     if (past.older >= 0)
-      move = Math.floor((short(past.values[past.older + index], base, u.ring) * this.#ratio) / 2 ** 16)
+      move = Math.floor((short(past.values[past.older + index]!, base, u.ring) * this.#ratio) / 2 ** 16)
     if (u.linear) {
       expected += move
       expected = u.clamps ? clamp(expected, 0, u.largest) : expected - Math.floor(expected / u.ring) * u.ring
@@ -187,19 +187,19 @@ export class Codec {
     // Not a loop: this is a third of the time of a row.
     const total =
       128 +
-      w[k] * f[0] +
-      w[k + 1] * f[1] +
-      w[k + 2] * f[2] +
-      w[k + 3] * f[3] +
-      w[k + 4] * f[4] +
-      w[k + 5] * f[5] +
-      w[k + 6] * f[6] +
-      w[k + 7] * f[7] +
-      w[k + 8] * f[8] +
-      w[k + 9] * f[9] +
-      w[k + 10] * f[10] +
-      w[k + 11] * f[11]
-    const symbol = this.#symbol(this.#set.residuals[lane * 32 + clamp(total >> 8, 0, 31)])
+      w[k]! * f[0]! +
+      w[k + 1]! * f[1]! +
+      w[k + 2]! * f[2]! +
+      w[k + 3]! * f[3]! +
+      w[k + 4]! * f[4]! +
+      w[k + 5]! * f[5]! +
+      w[k + 6]! * f[6]! +
+      w[k + 7]! * f[7]! +
+      w[k + 8]! * f[8]! +
+      w[k + 9]! * f[9]! +
+      w[k + 10]! * f[10]! +
+      w[k + 11]! * f[11]!
+    const symbol = this.#symbol(this.#set.residuals[lane * 32 + clamp(total >> 8, 0, 31)]!)
     let d = symbol
     let v = 0
     if (symbol === escapeSymbol) {

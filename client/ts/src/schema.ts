@@ -89,13 +89,13 @@ export class Field {
       const some = values[at] !== 0 || values[at + 1] !== 0
       w.bits(some ? 1 : 0, 1)
       if (some) {
-        w.sized(values[at])
-        w.sized(values[at + 1])
+        w.sized(values[at]!)
+        w.sized(values[at + 1]!)
       }
     } else if (this.values === 2) {
-      w.bits(values[at], 32)
-      w.bits(values[at + 1], 32)
-    } else w.bits(values[at], this.bits)
+      w.bits(values[at]!, 32)
+      w.bits(values[at + 1]!, 32)
+    } else w.bits(values[at]!, this.bits)
   }
 }
 
@@ -164,7 +164,7 @@ export class Message {
     const c = new ByteWriter()
     c.bytes(w.bytes())
     this.texts.forEach((f, i) => {
-      const text = p.texts[i]
+      const text = p.texts[i] ?? noText(f)
       const b = typeof text === 'string' ? utf8.encode(text) : text
       if (b.length > f.max) throw new RangeError(`${f.path} has ${b.length} bytes, at most ${f.max}`)
       c.uvarint(b.length)
@@ -240,7 +240,7 @@ export interface Schema {
 
 /** isVector reports whether a vector (CODEC.md, section 2) begins with field i. */
 export function isVector(fields: readonly Field[], i: number): boolean {
-  const f = fields[i]
+  const f = fields[i]!
   if (f.kind !== 'range' || f.always || !f.path.endsWith('[0]')) return false
   const stem = f.path.slice(0, -2)
   return fields[i + 2]?.path === `${stem}2]` && fields[i + 3]?.path !== `${stem}3]`

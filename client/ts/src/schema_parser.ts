@@ -90,10 +90,10 @@ class Parser {
 
   #next(): void {
     this.#at++
-    this.#words = this.#at < this.#lines.length ? this.#lines[this.#at].split(' ') : []
+    this.#words = this.#at < this.#lines.length ? this.#lines[this.#at]!.split(' ') : []
   }
 
-  #must(ok: boolean, detail: string): void {
+  #must(ok: boolean, detail: string): asserts ok {
     if (!ok) this.#wrong(detail)
   }
 
@@ -158,7 +158,7 @@ class Parser {
 
   #hex(s: string | undefined, digits: number): string {
     this.#must(s !== undefined && s.length === digits && /^[0-9a-f]+$/.test(s), `want ${digits} hexadecimal digits`)
-    return s!
+    return s
   }
 
   /** single reads a finite single without a sign bit. */
@@ -177,7 +177,7 @@ class Parser {
   }
 
   #component(index: number, allTexts: TextField[]): Component {
-    const name = this.#name('component', this.#take(2)[1])
+    const name = this.#name('component', this.#take(2)[1]!)
     this.#must(index < limit.maxComponents, 'too many components')
     const { fields, texts, parent, holder } = this.#fields(index)
     const c: Component = { name, index, fields, texts, parent, holder }
@@ -193,7 +193,7 @@ class Parser {
     const paths = new Set<string>()
     let value = component < 0 ? 0 : this.#values
     for (; this.#words.length > 0; this.#next()) {
-      const path = this.#words[0]
+      const path = this.#words[0]!
       if (path === 'parent' && component >= 0 && all.parent === '' && all.texts.length === 0) {
         this.#parent(all)
         continue
@@ -223,7 +223,7 @@ class Parser {
     if (m === null || m[2] === '0') return
     const last = before.at(-1)
     this.#must(
-      m[2][0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]) - 1n}]` && last.is(f),
+      m[2]![0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]!) - 1n}]` && last.is(f),
       'an element does not follow the one before, or is not like it',
     )
   }
@@ -232,12 +232,12 @@ class Parser {
     const w = this.#words
     const owner = w.length === 4 && w[3] === 'owner' && component >= 0
     this.#must(w.length === 3 || owner, 'want PATH string N')
-    return { path: w[0], bytes: w[1] === 'bytes', max: this.#decimal(w[2], 1, limit.maxTextField), owner, component }
+    return { path: w[0]!, bytes: w[1] === 'bytes', max: this.#decimal(w[2], 1, limit.maxTextField), owner, component }
   }
 
   #field(component: number): Field {
     const w = this.#words
-    const f = new Field(w[0], w[1] as Kind)
+    const f = new Field(w[0]!, w[1] as Kind)
     f.component = component
     let at = this.#kindOf(f, w)
     const option = (name: string): boolean => {
@@ -311,26 +311,26 @@ class Parser {
     this.#must(w.length === 3, 'want parent PATH HANDLE')
     const i = all.fields.findIndex((f) => f.path === w[1])
     const holder = all.fields.find((f) => f.path === w[2])
-    this.#must(i >= 0 && isVector(all.fields, i) && all.fields[i].linear, 'the parent line names no linear vector')
+    this.#must(i >= 0 && isVector(all.fields, i) && all.fields[i]!.linear, 'the parent line names no linear vector')
     this.#must(holder?.kind === 'ref', 'the parent line names no ref')
     this.#must(!all.fields.some((f) => f.owner), 'a component with a parent line has fields for owners')
-    all.parent = w[1]
-    all.holder = holder!.index
+    all.parent = w[1]!
+    all.holder = holder.index
   }
 
   #kind(): KindOfEntity {
-    const name = this.#name('kind', this.#take(2)[1])
+    const name = this.#name('kind', this.#take(2)[1]!)
     return this.#is('body') ? { name, body: this.#body() } : { name }
   }
 
   #body(): Body {
     const w = this.#take(7)
     return {
-      inverseMass: this.#single(w[1]),
-      coupling: this.#single(w[2], 1),
-      radius: this.#single(w[3]),
-      friction: this.#single(w[4]),
-      restitution: this.#single(w[5], 1),
+      inverseMass: this.#single(w[1]!),
+      coupling: this.#single(w[2]!, 1),
+      radius: this.#single(w[3]!),
+      friction: this.#single(w[4]!),
+      restitution: this.#single(w[5]!, 1),
       layers: parseInt(this.#hex(w[6], 8), 16),
     }
   }
@@ -341,12 +341,12 @@ class Parser {
     if (bounds !== 'clamp' && bounds !== 'bounce' && bounds !== 'destroy') this.#wrong('unknown bounds')
     return {
       tickHz: this.#decimal(w[1], 1, 65_535),
-      gravity: this.#single(w[2]),
-      maxSpeed: this.#single(w[3]),
-      halfX: this.#single(w[4]),
-      height: this.#single(w[5]),
-      halfZ: this.#single(w[6]),
-      restSpeed: this.#single(w[7]),
+      gravity: this.#single(w[2]!),
+      maxSpeed: this.#single(w[3]!),
+      halfX: this.#single(w[4]!),
+      height: this.#single(w[5]!),
+      halfZ: this.#single(w[6]!),
+      restSpeed: this.#single(w[7]!),
       restTicks: this.#decimal(w[8], 0, 2 ** 32 - 1),
       bounds,
     }
@@ -370,7 +370,7 @@ class Parser {
 
   #command(): CommandKind {
     const raw = this.#words.length === 3 && this.#words[2] === 'raw'
-    const name = this.#name('command', this.#take(raw ? 3 : 2)[1])
+    const name = this.#name('command', this.#take(raw ? 3 : 2)[1]!)
     if (raw) return { name }
     const args = this.#message(limit.maxArgs)
     if (!this.#is('answer')) return { name, args }
@@ -380,7 +380,7 @@ class Parser {
 
   #event(): EventKind {
     const unreliable = this.#words.length === 3 && this.#words[2] === 'unreliable'
-    const name = this.#name('event', this.#take(unreliable ? 3 : 2)[1])
+    const name = this.#name('event', this.#take(unreliable ? 3 : 2)[1]!)
     return { name, unreliable, message: this.#message(limit.maxArgs) }
   }
 }
@@ -391,7 +391,7 @@ function longestPart(c: Component): number {
   const units = unitsOf(c, true)
   let coded = 12 * groupsOf(units.map((u) => u.radix)).length
   for (const u of units) {
-    const f = c.fields[u.at]
+    const f = c.fields[u.at]!
     if (u.letter === 'a' || u.letter === 'f') coded += f.bits
     else if (u.letter !== 'b') coded += (f.kind === 'quat' ? 3 : u.fields) * (12 + Math.max(f.n, 19))
   }

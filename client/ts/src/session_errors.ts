@@ -8,6 +8,12 @@ export class NotJoinedError extends Error {
   }
 }
 
+/** Returns what a joined client has, and throws a NotJoinedError without it. */
+export function requireJoined<T>(x: T | undefined): T {
+  if (x === undefined) throw new NotJoinedError()
+  return x
+}
+
 /**
  * Why a client replaces its session by one without SessionConfig.simulation, in which the server
  * sends rows of all bodies: ten Resyncs in a row did not mend computed bodies, which is a bug on

@@ -204,7 +204,7 @@ export function encodeInput(
   w.u32(structure)
   w.uvarint(n)
   for (let i = from; i < from + n; i++) {
-    const t = inputs[i]
+    const t = inputs[i]!
     w.u32(t.tick)
     w.uvarint(t.back)
     if (t.back > 0) w.u8(t.fraction)

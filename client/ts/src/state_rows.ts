@@ -113,7 +113,7 @@ export class StateRows {
     let load = 0
     fold.reset()
     for (let i = 0; i < this.#count; i++) {
-      const e = this.#entities.inSlot(this.#slots[i])
+      const e = this.#entities.inSlot(this.#slots[i]!)
       if (!e || e.entered > h.structure) return -1
       rows[i] = e
       fold.add(e.index, e.generation)
@@ -132,7 +132,7 @@ export class StateRows {
     const exact = this.#exact
     if (!exact) return
     for (let i = 0; i < this.#count; i++) {
-      if (this.#forms[i] !== 0) exact.check(this.#rows[i].kind, this.#rows[i].mask)
+      if (this.#forms[i] !== 0) exact.check(this.#rows[i]!.kind, this.#rows[i]!.mask)
     }
   }
 
@@ -140,14 +140,14 @@ export class StateRows {
   findBaselines(h: StateHeader): boolean {
     for (let i = 0; i < this.#count; i++) {
       this.#bases[i] = this.#olders[i] = this.#anchors[i] = -1
-      const age = this.#ages[i]
+      const age = this.#ages[i]!
       if (age === 0) continue
-      const base = this.#rows[i].state(h.tick - age)
+      const base = this.#rows[i]!.state(h.tick - age)
       if (base < 0) return false
       this.#bases[i] = base
-      const gap = this.#gaps[i]
+      const gap = this.#gaps[i]!
       if (gap === 0) continue
-      const older = this.#rows[i].state(h.tick - age - gap)
+      const older = this.#rows[i]!.state(h.tick - age - gap)
       if (older < 0) return false
       this.#olders[i] = older
     }
@@ -157,29 +157,29 @@ export class StateRows {
 
   /** Returns the first component of row i that has a parent line, -1 without one. */
   #parentPart(i: number): number {
-    if (this.#bases[i] < 0) return -1
+    if (this.#bases[i]! < 0) return -1
     const components = this.#components
-    const { mask } = this.#rows[i]
+    const { mask } = this.#rows[i]!
     for (let c = 0; c < components.length; c++) {
-      if (components[c].parent !== '' && (mask >>> c) & 1) return c
+      if (components[c]!.parent !== '' && (mask >>> c) & 1) return c
     }
     return -1
   }
 
   /** Returns where in the states of row i its base has the parent's handle. */
   #holderAt(i: number, part: number): number {
-    return this.#rows[i].valuesAt(this.#bases[i]) + this.#components[part].holder
+    return this.#rows[i]!.valuesAt(this.#bases[i]!) + this.#components[part]!.holder
   }
 
   #findAnchor(i: number): void {
     const part = this.#parentPart(i)
     if (part < 0) return
     const at = this.#holderAt(i, part)
-    const values = this.#rows[i].all
+    const values = this.#rows[i]!.all
     const generation = values[at + 1]
-    const a = this.#rowOf(values[at])
+    const a = this.#rowOf(values[at]!)
     if (generation === 0 || a < 0) return
-    const e = this.#rows[a]
+    const e = this.#rows[a]!
     if (e.generation !== generation || !this.#sameTicks(a, i) || ((e.mask >>> part) & 1) === 0) return
     const own = this.#parentPart(a)
     if (own >= 0 && e.all[this.#holderAt(a, own) + 1] !== 0) return
@@ -198,7 +198,7 @@ export class StateRows {
     let to = this.#count
     while (from < to) {
       const middle = (from + to) >> 1
-      if (this.#slots[middle] < slot) from = middle + 1
+      if (this.#slots[middle]! < slot) from = middle + 1
       else to = middle
     }
     return from < this.#count && this.#slots[from] === slot ? from : -1
@@ -210,16 +210,16 @@ export class StateRows {
     if (this.#arena.length < n) this.#arena = new Uint32Array(Math.max(n, 2 * this.#arena.length))
     let anchored = 0
     for (let i = 0; i < this.#count; i++) {
-      if (this.#anchors[i] < 0) this.#decodeRow(i)
+      if (this.#anchors[i]! < 0) this.#decodeRow(i)
       else anchored++
     }
-    for (let i = 0; i < this.#count && anchored > 0; i++) if (this.#anchors[i] >= 0) this.#decodeRow(i)
+    for (let i = 0; i < this.#count && anchored > 0; i++) if (this.#anchors[i]! >= 0) this.#decodeRow(i)
     this.#reader.expectEnd()
   }
 
   #decodeRow(i: number): void {
     const n = this.#values
-    const e = this.#rows[i]
+    const e = this.#rows[i]!
     if (this.#ages[i] === 0) this.#codec.readFull(this.#reader, e.mask, e.owned, this.#arena, i * n)
     else this.#codec.read(this.#reader, e.mask, e.owned, this.#pastOf(i, e), this.#arena, i * n)
     if (this.#forms[i] !== 0) this.#readExact(i)
@@ -227,21 +227,21 @@ export class StateRows {
 
   #pastOf(i: number, e: Entity): Past {
     const p = this.#past
-    p.age = this.#ages[i] - this.#backs[i]
-    p.gap = this.#gaps[i]
+    p.age = this.#ages[i]! - this.#backs[i]!
+    p.gap = this.#gaps[i]!
     p.values = e.all
-    p.base = e.valuesAt(this.#bases[i])
-    p.older = this.#gaps[i] === 0 ? -1 : e.valuesAt(this.#olders[i])
+    p.base = e.valuesAt(this.#bases[i]!)
+    p.older = this.#gaps[i] === 0 ? -1 : e.valuesAt(this.#olders[i]!)
     p.anchor = -1
-    const a = this.#anchors[i]
+    const a = this.#anchors[i]!
     if (a >= 0) {
-      const carrier = this.#rows[a]
-      p.anchor = this.#anchorParts[i]
+      const carrier = this.#rows[a]!
+      p.anchor = this.#anchorParts[i]!
       p.anchorNow = this.#arena
       p.now = a * this.#values
       p.anchorPast = carrier.all
-      p.anchorBase = carrier.valuesAt(this.#bases[a])
-      p.anchorOlder = this.#gaps[a] === 0 ? -1 : carrier.valuesAt(this.#olders[a])
+      p.anchorBase = carrier.valuesAt(this.#bases[a]!)
+      p.anchorOlder = this.#gaps[a] === 0 ? -1 : carrier.valuesAt(this.#olders[a]!)
     }
     return p
   }
@@ -250,15 +250,15 @@ export class StateRows {
     const exact = this.#exact
     if (!exact) return
     while (this.#states.length <= i) this.#states.push(exact.newState())
-    exact.read(this.#reader, this.#forms[i], this.#arena, i * this.#values, this.#states[i])
+    exact.read(this.#reader, this.#forms[i]!, this.#arena, i * this.#values, this.#states[i]!)
   }
 
   /** Charges the memory that the states of the rows can take. */
   chargeGrowth(memory: MemoryBudget): void {
     const bodies = this.#exact?.bodies
     for (let i = 0; i < this.#count; i++) {
-      memory.charge(this.#rows[i].growth)
-      if (this.#forms[i] !== 0 && bodies && !bodies.isComputed(this.#slots[i])) memory.charge(bodies.bytesOfNew)
+      memory.charge(this.#rows[i]!.growth)
+      if (this.#forms[i] !== 0 && bodies && !bodies.isComputed(this.#slots[i]!)) memory.charge(bodies.bytesOfNew)
     }
   }
 
@@ -270,16 +270,16 @@ export class StateRows {
     const bodies = this.#exact?.bodies
     const n = this.#values
     for (let i = 0; i < this.#count; i++) {
-      const e = this.#rows[i]
-      if (this.#gaps[i] !== 0) e.noteBaseline(h.tick - this.#ages[i] - this.#gaps[i])
+      const e = this.#rows[i]!
+      if (this.#gaps[i] !== 0) e.noteBaseline(h.tick - this.#ages[i]! - this.#gaps[i]!)
       const bytes = e.bytes
-      const tick = h.tick - this.#backs[i]
+      const tick = h.tick - this.#backs[i]!
       const current = e.add(tick, timeline.blendFrom(tick, e.tick), this.#arena, i * n, span)
       this.#current[i] = current ? 1 : 0
       this.#entities.addBytes(e.bytes - bytes)
       if (current) {
         stats.rows++
-        bodies?.updated(e.index, tick, this.#forms[i] === 0 ? null : this.#states[i])
+        bodies?.updated(e.index, tick, this.#forms[i]! === 0 ? null : this.#states[i]!)
       } else stats.rowsLate++
     }
   }
@@ -287,6 +287,6 @@ export class StateRows {
   /** Reports the entities whose current state has changed. */
   reportUpdates(o: Observer): void {
     if (!o.update) return
-    for (let i = 0; i < this.#count; i++) if (this.#current[i] !== 0) reportUpdate(o, this.#rows[i])
+    for (let i = 0; i < this.#count; i++) if (this.#current[i] !== 0) reportUpdate(o, this.#rows[i]!)
   }
 }

@@ -75,7 +75,7 @@ const highestDetail = [-1, 7, 1, 1, 31, 31, 1, 5]
 
 function readRecord(r: ByteReader, simulation: Simulation | undefined): StructureRecord {
   const x = new StructureRecord(r.u8())
-  if (x.detail > highestDetail[x.op]) fail(`a record of op ${x.op} with detail ${x.detail}`)
+  if (x.detail > highestDetail[x.op]!) fail(`a record of op ${x.op} with detail ${x.detail}`)
   switch (x.op) {
     case Op.enter:
       readEnter(r, x)

@@ -24,7 +24,7 @@ export class Code {
   /** entry returns symbol · 16 + length of the code that the bits begin with, first bit lowest. */
   entry(bits: number): number {
     const entries = this.#entries ?? this.#build()
-    return entries[bits & this.#mask]
+    return entries[bits & this.#mask]!
   }
 
   /** build makes the entries at the first use: most codes of a file are never used. */
@@ -122,7 +122,7 @@ export class Tables {
 
   /** setOf returns the set that codes a shape. */
   setOf(shape: string): TableSet {
-    return this.#ofShape.get(shape) ?? this.#sets[0]
+    return this.#ofShape.get(shape) ?? this.#sets[0]!
   }
 
   zonesOf(shape: string): ZoneBounds | undefined {
@@ -158,7 +158,7 @@ function readWeights(r: ByteReader, n: number): Int16Array {
   for (let i = 0; i < n; i++) {
     const v = r.uvarint('weight', 8192)
     weights[i] = v & 1 ? -(v >> 1) - 1 : v >> 1
-    if (Math.abs(weights[i]) > 4096) fail(`a weight of ${weights[i]}`)
+    if (Math.abs(weights[i]!) > 4096) fail(`a weight of ${weights[i]}`)
   }
   return weights
 }

@@ -7,7 +7,7 @@ export function unitsOf(c: Component, owned: boolean): { letter: string; at: num
   const units = []
   let hasPosition = false
   for (let at = 0; at < c.fields.length; ) {
-    const f = c.fields[at]
+    const f = c.fields[at]!
     let fields = 1
     if (f.owner && !owned) {
       at++

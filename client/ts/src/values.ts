@@ -21,21 +21,21 @@ const fullTurn = 2 * Math.PI
 
 /** numberOf restores a number, a bool, an angle in radians or a float. Of 64-bit integers it is the nearest double. */
 export function numberOf(f: Field, values: Uint32Array, at: number): number {
-  const v = values[at]
+  const v = values[at]!
   switch (f.kind) {
     case 'range':
       return f.low + v * f.step
     case 'int':
       return f.n === 64 ? Number(bigintOf(f, values, at)) : signed(v, f.n)
     case 'uint':
-      return f.n === 64 ? v + values[at + 1] * 2 ** 32 : v
+      return f.n === 64 ? v + values[at + 1]! * 2 ** 32 : v
     case 'angle':
       return (signed(v, f.n) / 2 ** f.n) * fullTurn
     case 'float':
       words[0] = v
-      if (f.n === 32) return single[0]
-      words[1] = values[at + 1]
-      return double[0]
+      if (f.n === 32) return single[0]!
+      words[1] = values[at + 1]!
+      return double[0]!
   }
   return v
 }
@@ -45,7 +45,7 @@ function signed(v: number, n: number): number {
 }
 
 function bigintOf(f: Field, values: Uint32Array, at: number): bigint {
-  const v = (BigInt(values[at + 1]) << 32n) | BigInt(values[at])
+  const v = (BigInt(values[at + 1]!) << 32n) | BigInt(values[at]!)
   return f.kind === 'int' ? BigInt.asIntN(64, v) : v
 }
 
@@ -72,9 +72,9 @@ export function restoreField(f: Field, values: Uint32Array, at: number): Value {
     case 'bool':
       return values[at] !== 0
     case 'ref':
-      return newHandle(values[at], values[at + 1])
+      return newHandle(values[at]!, values[at + 1]!)
     case 'quat':
-      return quaternionOf(f, values[at], [0, 0, 0, 1])
+      return quaternionOf(f, values[at]!, [0, 0, 0, 1])
   }
   return f.n === 64 && f.kind !== 'float' ? bigintOf(f, values, at) : numberOf(f, values, at)
 }
@@ -133,15 +133,15 @@ function quantiseHandle(h: bigint, out: Uint32Array, at: number): void {
 /** smallestThree packs a unit quaternion. */
 function smallestThree(f: Field, q: ArrayLike<number>): number {
   let largest = 0
-  for (let i = 1; i < 4; i++) if (Math.abs(q[i]) > Math.abs(q[largest])) largest = i
-  if (!(Math.abs(q[largest]) > 0)) return smallestThree(f, [0, 0, 0, 1])
+  for (let i = 1; i < 4; i++) if (Math.abs(q[i]!) > Math.abs(q[largest]!)) largest = i
+  if (!(Math.abs(q[largest]!) > 0)) return smallestThree(f, [0, 0, 0, 1])
   const N = 2 ** f.n - 1
-  const sign = q[largest] < 0 ? -1 : 1
+  const sign = q[largest]! < 0 ? -1 : 1
   let packed = largest
   let place = 4
   for (let i = 0; i < 4; i++) {
     if (i === largest) continue
-    const n = Math.floor(((q[i] * sign * Math.SQRT2 + 1) * N) / 2 + 0.5)
+    const n = Math.floor(((q[i]! * sign * Math.SQRT2 + 1) * N) / 2 + 0.5)
     packed += Math.max(0, Math.min(n, N)) * place
     place *= N + 1
   }
@@ -154,12 +154,12 @@ export function blend(f: Field, a: Uint32Array, from: number, to: number, ratio:
   if (ratio <= 0 || (ratio >= 1 && !f.linear)) return numberOf(f, a, near)
   switch (f.kind) {
     case 'range': {
-      const n = a[from] + (a[to] - a[from]) * ratio
+      const n = a[from]! + (a[to]! - a[from]!) * ratio
       return f.low + Math.min(Math.max(n, 0), f.largest) * f.step
     }
     case 'angle': {
-      const way = signed(a[to] - a[from], f.n) / 2 ** f.n
-      const v = a[from] / 2 ** f.n + way * ratio
+      const way = signed(a[to]! - a[from]!, f.n) / 2 ** f.n
+      const v = a[from]! / 2 ** f.n + way * ratio
       return (v - Math.floor(v + 0.5)) * fullTurn
     }
     case 'float': {
@@ -183,17 +183,17 @@ export function blendQuaternion(
   ratio: number,
   q: Quaternion,
 ): Quaternion {
-  if (ratio <= 0 || (ratio >= 1 && !f.linear)) return quaternionOf(f, a[ratio >= 1 ? to : from], q)
-  quaternionOf(f, a[from], q0)
-  quaternionOf(f, a[to], q1)
+  if (ratio <= 0 || (ratio >= 1 && !f.linear)) return quaternionOf(f, a[ratio >= 1 ? to : from]!, q)
+  quaternionOf(f, a[from]!, q0)
+  quaternionOf(f, a[to]!, q1)
   const sign = q0[0] * q1[0] + q0[1] * q1[1] + q0[2] * q1[2] + q0[3] * q1[3] < 0 ? -1 : 1
   let length = 0
   for (let i = 0; i < 4; i++) {
-    q[i] = q0[i] + (q1[i] * sign - q0[i]) * ratio
-    length += q[i] * q[i]
+    q[i] = q0[i]! + (q1[i]! * sign - q0[i]!) * ratio
+    length += q[i]! * q[i]!
   }
   length = Math.sqrt(length)
-  for (let i = 0; i < 4; i++) q[i] /= length
+  for (let i = 0; i < 4; i++) q[i]! /= length
   return q
 }
 
@@ -232,31 +232,31 @@ export class Shape {
 
   /** value returns field i of a struct. */
   value(root: Struct, i: number): unknown {
-    return find(root, this.#parts[i])
+    return find(root, this.#parts[i]!)
   }
 
   /** set sets field i of a struct, setText text field i. */
   set(root: Struct, i: number, v: unknown): void {
-    assign(root, this.#parts[i], v)
+    assign(root, this.#parts[i]!, v)
   }
 
   setText(root: Struct, i: number, v: Text): void {
-    assign(root, this.#textParts[i], v)
+    assign(root, this.#textParts[i]!, v)
   }
 
   /** restore returns the struct of a quantised message. */
   restore(p: { values: Uint32Array; texts: Text[] }): Struct {
     return this.make(
-      (i) => restoreField(this.fields[i], p.values, this.fields[i].index),
-      (i) => p.texts[i],
+      (i) => restoreField(this.fields[i]!, p.values, this.fields[i]!.index),
+      (i) => p.texts[i]!,
     )
   }
 
   /** quantise returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
   quantise(from: Struct, values: number): { values: Uint32Array; texts: Text[] } {
     const out = new Uint32Array(values)
-    this.fields.forEach((f, i) => quantise(f, find(from, this.#parts[i]), out, f.index))
-    const texts = this.texts.map((f, i) => (find(from, this.#textParts[i]) as Text | undefined) ?? noText(f))
+    this.fields.forEach((f, i) => quantise(f, find(from, this.#parts[i]!), out, f.index))
+    const texts = this.texts.map((f, i) => (find(from, this.#textParts[i]!) as Text | undefined) ?? noText(f))
     return { values: out, texts }
   }
 }
@@ -264,15 +264,15 @@ export class Shape {
 function assign(root: Struct, parts: (string | number)[], v: unknown): void {
   let at: Struct = root
   for (let i = 0; i < parts.length - 1; i++) {
-    let next = Object.hasOwn(at, parts[i]) ? at[parts[i]] : undefined
+    let next = Object.hasOwn(at, parts[i]!) ? at[parts[i]!] : undefined
     if (typeof next !== 'object') {
       next = typeof parts[i + 1] === 'number' ? [] : Object.create(null)
-      Object.defineProperty(at, parts[i], { value: next, enumerable: true, configurable: true, writable: true })
+      Object.defineProperty(at, parts[i]!, { value: next, enumerable: true, configurable: true, writable: true })
     }
     at = next
   }
   if (parts.length > 0)
-    Object.defineProperty(at, parts[parts.length - 1], {
+    Object.defineProperty(at, parts[parts.length - 1]!, {
       value: v,
       enumerable: true,
       configurable: true,

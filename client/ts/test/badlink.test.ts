@@ -68,9 +68,9 @@ test('datagrams are lost and overtake each other, and the stream keeps every byt
   let late = 0
   const read = (): void => {
     const a = b.bad.receive()
-    for (const s of a.stream) stream.push((s[0] << 8) | s[1])
+    for (const s of a.stream) stream.push((s[0]! << 8) | s[1]!)
     for (const d of a.datagrams) {
-      datagrams.push((d.bytes[0] << 8) | d.bytes[1])
+      datagrams.push((d.bytes[0]! << 8) | d.bytes[1]!)
       late = Math.max(late, b.now - d.at)
     }
   }
@@ -88,7 +88,7 @@ test('datagrams are lost and overtake each other, and the stream keeps every byt
   )
   for (const arrived of [datagrams.length, b.inner.datagrams.length])
     assert.ok(arrived > 1850 && arrived < 1950, `${arrived} of 2000`)
-  assert.ok(datagrams.some((d, i) => i > 0 && d < datagrams[i - 1]))
+  assert.ok(datagrams.some((d, i) => i > 0 && d < datagrams[i - 1]!))
   assert.ok(late < 2)
 })
 

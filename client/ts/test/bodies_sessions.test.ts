@@ -40,12 +40,12 @@ function foldBodies({ replica }: Session): [count: number, sum: number] {
 function check({ replica }: Session, e: Entity): void {
   const s = new State()
   const { now } = replica!.bodies!
-  const { fields } = replica!.schema.components[0]
+  const { fields } = replica!.schema.components[0]!
   const out = new Float64Array(6)
-  e.vectorAt(fields[0], 6, { tick: now, newest: now, maxExtrapolate: 15 }, out as never)
+  e.vectorAt(fields[0]!, 6, { tick: now, newest: now, maxExtrapolate: 15 }, out as never)
   if (replica!.bodies!.exact(e.index, s) !== now) return
   assert.deepEqual([...out], [s.x, s.y, s.z, s.vx, s.vy, s.vz])
-  assert.equal(e.number(fields[1]), s.y)
+  assert.equal(e.number(fields[1]!), s.y)
   assert.deepEqual({ ...e.get('body') }, { Position: [s.x, s.y, s.z], Velocity: [s.vx, s.vy, s.vz] })
 }
 
@@ -53,7 +53,7 @@ test('a snapshot that announces exact rows has one', async () => {
   const lines = readLines<Line>('client/testdata/bodies.jsonl')
   const from = lines.findIndex((l) => l.stream !== undefined)
   const session = new Session({ tables: await defaultTables(), simulation })
-  session.receiveStream(bytes(lines[from].stream!))
+  session.receiveStream(bytes(lines[from]!.stream!))
   // Section 8: the bits of a row without an own baseline are 0.
   const datagram = (flags: number) => {
     const d = new Uint8Array(27)

@@ -37,7 +37,7 @@ class Crowd {
   }
 
   effects(n: number, tick: number, follow: boolean): void {
-    this.bodies.extend({ type: 'program', number: 0, code: codes[0] }, tick, () => true)
+    this.bodies.extend({ type: 'program', number: 0, code: codes[0]! }, tick, () => true)
     for (let slot = 0; slot < n; slot++) {
       const path = {
         form: follow ? PathForm.following : 0,

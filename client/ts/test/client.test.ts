@@ -205,8 +205,8 @@ test('snapshots are acknowledged, and inputs repeated in datagrams of later tick
     const sent = s.link.datagrams.map(server.inputsOf)
     assert.equal(sent.at(-1)!.newest, 5)
     const { ticks } = sent.at(-1)!
-    assert.ok(ticks.length >= 3 && ticks.every((tick, i) => i === 0 || tick < ticks[i - 1]), `${ticks}`)
-    assert.ok(ticks[0] > 115 && ticks[0] < 130, `an input for tick ${ticks[0]}`)
+    assert.ok(ticks.length >= 3 && ticks.every((tick, i) => i === 0 || tick < ticks[i - 1]!), `${ticks}`)
+    assert.ok(ticks[0]! > 115 && ticks[0]! < 130, `an input for tick ${ticks[0]}`)
     assert.throws(() => s.client.setInput(Uint8Array.of(1)), TypeError)
     s.client.close()
   } finally {
@@ -253,7 +253,7 @@ test('the limits of the replica are checked, and the error says whose they are',
     { maxBytes: 2 ** 20 - 1 },
     { maxBytes: Infinity },
   ]) {
-    const [[name, n]] = Object.entries(limits)
+    const [name, n] = Object.entries(limits)[0]!
     await assert.rejects(
       Client.connect(new Stage().config(limits)),
       (e) => e instanceof RangeError && e.message.startsWith(`${name} is ${n}: in the client's config, give`),

@@ -33,7 +33,7 @@ interface Line {
 }
 
 function floatBits(x: number): number {
-  return new Uint32Array(Float32Array.of(x).buffer)[0]
+  return new Uint32Array(Float32Array.of(x).buffer)[0]!
 }
 
 function bitsOf(b: State): BodyBits {
@@ -110,7 +110,7 @@ function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number): 
   const mask = codec.readMask(r)
   const values = new Uint32Array(schema.values)
   codec.readFull(r, mask, x.owned, values, 0)
-  const grid = Float32Array.from(schema.components[0].fields, (f) => f.low + values[f.index] * f.step)
+  const grid = Float32Array.from(schema.components[0]!.fields, (f) => f.low + values[f.index]! * f.step)
   const b = new State()
   readBody(r, x.form + 1, grid, schema.motion!.restTicks, b)
   r.expectEnd()
@@ -152,7 +152,7 @@ function audit(l: NonNullable<Line['audited']>): number {
   ;(l.handles ?? []).forEach((handle, i) => {
     const h = parseHandle(handle)!
     if (!audited(indexOf(h), l.seq)) return
-    const { position, velocity, awake, rest } = l.bodies![i]
+    const { position, velocity, awake, rest } = l.bodies![i]!
     const [x, y, z] = floats(position)
     const [vx, vy, vz] = floats(velocity)
     sum = auditBody(sum, indexOf(h), generationOf(h), Object.assign(new State(), { x, y, z, vx, vy, vz, awake, rest }))
@@ -168,7 +168,7 @@ function compact(records: object[]): unknown {
 
 test('exact.jsonl', async () => {
   const all = lines<Line & Record<string, unknown>>('exact.jsonl')
-  const schema = parseSchema(all[0].schema!)
+  const schema = parseSchema(all[0]!.schema!)
   const codec = new Codec(schema, await defaultTables())
   const read = (l: Line): object => {
     if (l.structure !== undefined) {

@@ -122,7 +122,7 @@ function usual(enough: number, run: () => void): number {
       run()
       all[k] = process.memoryUsage().heapUsed - before
     }
-    bytes = all.sort()[25]
+    bytes = all.sort()[25]!
   }
   return bytes
 }
@@ -260,7 +260,7 @@ test('ten minutes of snapshots, entities and inputs leave nothing behind', async
     for (let second = 0; second < 60; second++) {
       const records: Uint8Array[] = []
       for (let i = 0; i < 5; i++, turn++) {
-        const { slot, generation } = all[turn % all.length]
+        const { slot, generation } = all[turn % all.length]!
         all[turn % all.length] = { slot, generation: generation + 2 }
         records.push(destroy(slot, generation), enter(slot, generation + 2))
         destroyed++

@@ -16,10 +16,10 @@ const bits = new Uint32Array(single.buffer)
 
 export function floatOf(u: number): number {
   bits[0] = u
-  return single[0]
+  return single[0]!
 }
 
 export function bitsOf(x: number): number {
   single[0] = x
-  return bits[0]
+  return bits[0]!
 }

@@ -36,7 +36,7 @@ programs.forEach((p, i) => {
     for (const plane of machine.out) plane.fill(0)
   }
   const ns = best(300, begin, () => machine.run(p, 1.25, p.defaults, blockPoints)) / blockPoints
-  console.log(`${shipped[i].padEnd(10)} ${ns.toFixed(1)} ns/point, ${p.code.length} instructions`)
+  console.log(`${shipped[i]!.padEnd(10)} ${ns.toFixed(1)} ns/point, ${p.code.length} instructions`)
 })
 
 const zero = new Float32Array(3)

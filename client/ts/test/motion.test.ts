@@ -68,7 +68,7 @@ function textOf(s: State): string {
 }
 
 function simOf(v: Vector): Sim {
-  const [halfX, height, halfZ] = v.Extent.map(float)
+  const [halfX = 0, height = 0, halfZ = 0] = v.Extent.map(float)
   const sim = new Sim(
     {
       tickHz: v.TickHz,
@@ -76,7 +76,7 @@ function simOf(v: Vector): Sim {
       halfX,
       height,
       halfZ,
-      bounds: (['clamp', 'bounce', 'destroy'] as const)[v.Bounds],
+      bounds: (['clamp', 'bounce', 'destroy'] as const)[v.Bounds]!,
       restSpeed: float(v.RestSpeed),
       restTicks: v.RestTicks,
     },
@@ -102,7 +102,7 @@ function change(sim: Sim, programs: Program[], c: Change): void {
     sim.endEffect(c.Slot, true)
     return
   }
-  const program = programs[c.Program ?? 0]
+  const program = programs[c.Program ?? 0]!
   const form = c.Path ?? 0
   const [center, second, third] = c.Vectors ?? []
   const path = {
@@ -153,7 +153,7 @@ for (const v of readLines<Vector>('world/motion/testdata/motion.jsonl')) {
 }
 
 test('bodies are added, dropped and added again', () => {
-  const sim = simOf(readLines<Vector>('world/motion/testdata/motion.jsonl')[0])
+  const sim = simOf(readLines<Vector>('world/motion/testdata/motion.jsonl')[0]!)
   const state = new State()
   const all = new Map<number, number>()
   for (let i = 0; i < 2000; i++) {
@@ -175,7 +175,7 @@ test('bodies are added, dropped and added again', () => {
   assert.equal(sim.awake, [...all.values()].filter((i) => i % 2 === 0).length)
   sim.reset(9)
   assert.equal(sim.length, 0)
-  assert.ok(!sim.state([...all.keys()][0], state))
+  assert.ok(!sim.state([...all.keys()][0]!, state))
 })
 
 test('paths are checked', () => {
@@ -189,7 +189,7 @@ test('paths are checked', () => {
 })
 
 test('bodies fall asleep together, more than are evaluated at once', () => {
-  const sim = simOf({ ...readLines<Vector>('world/motion/testdata/motion.jsonl')[5], Bodies: [] })
+  const sim = simOf({ ...readLines<Vector>('world/motion/testdata/motion.jsonl')[5]!, Bodies: [] })
   const state = new State()
   const bodies = 3 * 256 + 5
   for (let i = 0; i < bodies; i++) {

@@ -32,7 +32,7 @@ test('audits find what makes the client compute other bits', () => {
   const bits = new Uint32Array(single.buffer)
   const next = (x: number) => {
     single[0] = x
-    bits[0]++
+    bits[0]!++
     return single[0]
   }
   for (const [name, lies] of Object.entries({
@@ -57,7 +57,7 @@ const handle = (slot: number, generation = 1): Name => ({ slot, generation })
 const zero = new Float32Array(3)
 const fixed = { form: 0, center: zero, velocity: zero, axisU: zero, axisV: zero, phase: 0, rate: 0 }
 const way = { path: fixed, leader: nobody }
-const program = { type: 'program' as const, number: 0, code: codes[1] }
+const program = { type: 'program' as const, number: 0, code: codes[1]! }
 const added: Added = {
   type: 'added',
   effect: handle(5, 3),
@@ -119,7 +119,7 @@ test('the errors of section 6.1 end the session', () => {
     'an effect': [[program, added], false],
     'no program': [[added], true],
     'a program that is no program': [[{ ...program, code: Uint8Array.of(1, 2, 3) }], true],
-    'a program cut off': [[{ ...program, code: codes[1].subarray(0, 40) }], true],
+    'a program cut off': [[{ ...program, code: codes[1]!.subarray(0, 40) }], true],
     'a program in use': [[program, added, program], true],
     'a program used before': [[program, added, ended, program], false],
     'too many parameters': [[program, { ...added, params: Float32Array.of(1, 1) }], true],
@@ -140,15 +140,15 @@ test('the errors of section 6.1 end the session', () => {
       [program, added, { ...changed, way: null, params: Float32Array.of(1, 2, 3) }],
       true,
     ],
-    'a kind': [[{ type: 'kind', kind: 3, body: kinds[0] }], false],
+    'a kind': [[{ type: 'kind', kind: 3, body: kinds[0]! }], false],
     'a kind twice': [
       [
-        { type: 'kind', kind: 3, body: kinds[0] },
-        { type: 'kind', kind: 3, body: kinds[0] },
+        { type: 'kind', kind: 3, body: kinds[0]! },
+        { type: 'kind', kind: 3, body: kinds[0]! },
       ],
       true,
     ],
-    'a kind of the text': [[{ type: 'kind', kind: 2, body: kinds[0] }], true],
+    'a kind of the text': [[{ type: 'kind', kind: 2, body: kinds[0]! }], true],
     'follows somebody': [[program, { ...added, way: { path: { ...fixed, form: 3 }, leader: handle(1) } }], false],
     'follows nobody': [[program, { ...added, way: { path: { ...fixed, form: 3 }, leader: handle(2) } }], true],
   }
@@ -193,7 +193,7 @@ test('a server that makes the client compute without end has its bodies stand st
   for (let i = 0; i < 300; i++) s.bodies.entered(handle(i), 0, tick, floating(i / 30))
   s.complete(tick + 3)
   assert.equal(s.bodies.exact(0, new State()), tick + 3)
-  s.send(tick + 3, { ...program, code: codes[0] })
+  s.send(tick + 3, { ...program, code: codes[0]! })
   for (let i = 0; i < 4096; i++) s.send(tick + 3, { ...added, effect: handle(i), back: 0 })
   assert.ok(s.bodies.bytes > 4096 * 200)
   s.complete(tick + 600)
@@ -237,9 +237,9 @@ test('at is exact at ticks and linear between them', () => {
     assert.deepEqual(from, want)
   })
   s.bodies.at(1, 20.5, 15, at, from, to)
-  assert.equal(at.x, (states[9].x + states[10].x) / 2)
+  assert.equal(at.x, (states[9]!.x + states[10]!.x) / 2)
   s.bodies.at(1, 1000, 15, at, from, to)
-  assert.ok(Math.abs(at.x - (states[20].x + 15 * (states[20].x - states[19].x))) < 1e-6)
+  assert.ok(Math.abs(at.x - (states[20]!.x + 15 * (states[20]!.x - states[19]!.x))) < 1e-6)
   assert.ok(!s.bodies.at(2, 20, 15, at, from, to))
 })
 

@@ -101,7 +101,7 @@ class Mutator {
     const m = b.slice()
     for (let n = 1 + this.below(3); n > 0 && m.length > 0; n--) {
       const i = this.below(m.length)
-      m[i] = this.below(3) === 0 ? [0, 1, 0x7f, 0x80, 0xff][this.below(5)] : m[i] ^ (1 << this.below(8))
+      m[i] = this.below(3) === 0 ? [0, 1, 0x7f, 0x80, 0xff][this.below(5)]! : m[i]! ^ (1 << this.below(8))
     }
     return m
   }
@@ -128,7 +128,7 @@ function refold(d: Uint8Array, r: Replica): void {
 /** renumbered returns the body of a Structure message with another first record. */
 function renumbered(body: Uint8Array, first: number): Uint8Array {
   let n = 0
-  while (n < body.length && body[n] >= 0x80) n++
+  while (n < body.length && body[n]! >= 0x80) n++
   const out: number[] = []
   for (; first >= 0x80; first = Math.floor(first / 0x80)) out.push((first & 0x7f) | 0x80)
   return Uint8Array.of(...out, first, ...body.subarray(n + 1))
@@ -164,9 +164,9 @@ for (const [file, simulates] of [
       for (let i = 0; i < mutantsOfRound; i++) {
         const next =
           mutator.below(4) > 0
-            ? all[Math.min(from + mutator.below(4), all.length - 1)]
-            : all[1 + mutator.below(all.length - 1)]
-        let body = mutator.of(next.body, all[mutator.below(all.length)].body)
+            ? all[Math.min(from + mutator.below(4), all.length - 1)]!
+            : all[1 + mutator.below(all.length - 1)]!
+        let body = mutator.of(next.body, all[mutator.below(all.length)]!.body)
         if (mutator.below(8) > 0) {
           if (next.type === 0) plausible(body, s.replica!)
           if (next.type === Type.structure) body = renumbered(body, s.replica!.structure + 1)

@@ -116,7 +116,7 @@ export class Oracle {
     if (this.tick > 3) this.changeEffects()
     const before = new Set(this.hiddenReach())
     this.sim.tick()
-    for (const slot of [...before, ...this.hiddenReach()]) this.entities[slot].disturbed = this.tick
+    for (const slot of [...before, ...this.hiddenReach()]) this.entities[slot]!.disturbed = this.tick
     for (const [slot, e] of this.effects) if (e.source.last === this.tick) this.effects.delete(slot)
     if (this.hidden?.source.last === this.tick) this.hidden = null
     this.disturb()
@@ -135,8 +135,8 @@ export class Oracle {
       .filter((slot) => {
         this.sim.state(slot, s)
         const { min, max } = source.program.box!
-        const at = [s.x, s.y, s.z].map((x, i) => f(x - source.path.center[i]))
-        return at.every((x, i) => x >= min[i] && x <= max[i])
+        const at = [s.x, s.y, s.z].map((x, i) => f(x - source.path.center[i]!))
+        return at.every((x, i) => x >= min[i]! && x <= max[i]!)
       })
   }
 
@@ -158,7 +158,7 @@ export class Oracle {
     const leaders = this.entities.filter((e) => e.leads && e.inView && from > 6)
     if (form === PathForm.following && leaders.length === 0)
       return { path: { ...path, form: PathForm.fixed }, leader: nobody }
-    return { path, leader: form === PathForm.following ? leaders[this.below(leaders.length)] : nobody }
+    return { path, leader: form === PathForm.following ? leaders[this.below(leaders.length)]! : nobody }
   }
 
   private changeEffects(): void {
@@ -194,11 +194,12 @@ export class Oracle {
     const age = this.below(2)
     const life = this.below(2) * (1 + this.below(90))
     const way = this.way(this.tick)
-    const params = programs[number].defaults
+    const program = programs[number]!
+    const params = program.defaults
     const mode = this.below(2)
     const layers = this.below(4)
     const source = {
-      program: programs[number],
+      program,
       params,
       mode,
       layers,
@@ -231,7 +232,7 @@ export class Oracle {
     const scalars = e.source.program.params.length > 0 && way === null
     const params = scalars ? e.source.params.map((x, i) => (i % 4 === 0 ? f(x * 0.75) : x)) : null
     if (params !== null)
-      e.source.program.params.forEach((p, i) => p.scalar && params.fill(params[4 * i], 4 * i, 4 * i + 4))
+      e.source.program.params.forEach((p, i) => p.scalar && params.fill(params[4 * i]!, 4 * i, 4 * i + 4))
     if (way === null && (params === null || !e.source.program.allows(params))) return
     const source = { ...e.source }
     if (way !== null) Object.assign(source, { path: way.path, pathBorn: this.tick, leader: way.leader.slot })
@@ -272,7 +273,7 @@ export class Oracle {
 
   /** disturb moves bodies as a game would, and replaces some. */
   private disturb(): void {
-    const e = this.entities[this.below(this.entities.length)]
+    const e = this.entities[this.below(this.entities.length)]!
     const what = this.below(12)
     if (e.leads || what > 3) return
     const s = new State()
@@ -391,7 +392,7 @@ export class Oracle {
   }
 
   private deliver(): void {
-    while (this.stream.length > 0 && this.stream[0].due <= this.tick) {
+    while (this.stream.length > 0 && this.stream[0]!.due <= this.tick) {
       const { tick, records } = this.stream.shift()!
       this.replica.receiveStructure(tick, records)
       this.check()
@@ -409,7 +410,7 @@ export class Oracle {
     }
     for (const { rows } of this.acks.filter((a) => a.due <= this.tick)) {
       for (const { h, at } of rows) {
-        const e = this.entities[h.slot]
+        const e = this.entities[h.slot]!
         if (e.generation === h.generation && e.inView) e.acked = Math.max(e.acked, at)
       }
     }

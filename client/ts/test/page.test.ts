@@ -131,7 +131,7 @@ const sights = [
 
 const linear = (hex: string): number[] =>
   hex.match(/[0-9a-f]{2}/g)!.map((x) => ((parseInt(x, 16) / 255 + 0.055) / 1.055) ** 2.4)
-const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((n, x, i) => n + x * b[i], 0)
+const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((n, x, i) => n + x * b[i]!, 0)
 const luminance = (hex: string): number => dot(linear(hex), [0.2126, 0.7152, 0.0722])
 
 /** seen returns a colour in OKLab, as somebody sees it. */
@@ -155,15 +155,15 @@ test('colours of kinds differ for all eyes, in both themes', () => {
   const themes = css.split('@media (prefers-color-scheme: dark)').slice(0, 2)
   assert.equal(themes.length, 2)
   for (const theme of themes) {
-    const value = (name: string): string => new RegExp(`--${name}: (#[0-9a-f]{6});`).exec(theme)![1]
+    const value = (name: string): string => new RegExp(`--${name}: (#[0-9a-f]{6});`).exec(theme)![1]!
     const kinds = Array.from({ length: colours }, (_, i) => value(`kind${i}`))
     for (const [i, a] of kinds.entries()) {
-      const [dark, bright] = [luminance(a), luminance(value('ground'))].sort((x, y) => x - y)
+      const [dark = 0, bright = 0] = [luminance(a), luminance(value('ground'))].sort((x, y) => x - y)
       assert.ok((bright + 0.05) / (dark + 0.05) >= 3, `${a} has little contrast`)
       for (const b of kinds.slice(i + 1)) {
         for (const m of sights) {
           const [p, q] = [seen(a, m), seen(b, m)]
-          assert.ok(Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]) > 0.1, `${a} and ${b} look alike`)
+          assert.ok(Math.hypot(p[0]! - q[0]!, p[1]! - q[1]!, p[2]! - q[2]!) > 0.1, `${a} and ${b} look alike`)
         }
       }
     }

@@ -225,7 +225,7 @@ export class Player {
 
   private payload(m: Message, s: NonNullable<Step['send']>): Payload {
     const values = Uint32Array.from(s.words ?? [])
-    for (const f of m.fields) if (f.kind === 'ref') this.take(newHandle(values[f.index], values[f.index + 1]))
+    for (const f of m.fields) if (f.kind === 'ref') this.take(newHandle(values[f.index]!, values[f.index + 1]!))
     const texts = m.texts.map((f, i) => {
       const b = this.base64.decode(s.texts?.[i] ?? '')
       return f.bytes ? b : new TextDecoder().decode(b)

@@ -33,7 +33,7 @@ X int 8
 Z int 8
 `
 const schema = parseSchema(schemaText)
-const body = new Shape(schema.components[0].fields, [])
+const body = new Shape(schema.components[0]!.fields, [])
 const stick = new Shape(schema.input!.fields, [])
 const motion: Motion = { tickHz: 60, speed: 6, halfX: 100, halfZ: 100 }
 const player = newHandle(5, 1)
@@ -199,21 +199,21 @@ class Track {
   crowded(ms: number, random: () => number): void {
     let next = this.now
     for (const end = this.now + ms; this.now < end; this.now++) {
-      while (this.up.length > 0 && this.up[0].at <= this.now) this.receive(this.up.shift()!.d)
+      while (this.up.length > 0 && this.up[0]!.at <= this.now) this.receive(this.up.shift()!.d)
       if (this.now >= this.next) {
         this.next += 1000 / motion.tickHz
         this.serve()
       }
       if (this.now < next) continue
       next = this.now + 4 + Math.floor(36 * random()) + (random() < 1 / 40 ? 50 + Math.floor(150 * random()) : 0)
-      for (; this.down.length > 0 && this.down[0].at <= this.now; this.down.shift())
-        this.link.deliverDatagram(this.down[0].d, this.now)
+      for (; this.down.length > 0 && this.down[0]!.at <= this.now; this.down.shift())
+        this.link.deliverDatagram(this.down[0]!.d, this.now)
       this.client.update()
       this.client.setInput(this.input(this.frames++))
       this.client.render()
       this.client.update()
       for (; this.read < this.link.datagrams.length; this.read++) {
-        if (random() >= 0.1) this.up.push({ at: this.now + this.delay, d: this.link.datagrams[this.read] })
+        if (random() >= 0.1) this.up.push({ at: this.now + this.delay, d: this.link.datagrams[this.read]! })
       }
     }
   }
@@ -221,14 +221,14 @@ class Track {
   /** run plays so many ms; frame is called for each frame of the client, after its input. */
   run(ms: number, frame: () => void = () => {}, connected = true): void {
     for (const end = this.now + ms; this.now < end; this.now++) {
-      while (this.up.length > 0 && this.up[0].at <= this.now) this.receive(this.up.shift()!.d)
+      while (this.up.length > 0 && this.up[0]!.at <= this.now) this.receive(this.up.shift()!.d)
       if (this.now >= this.next) {
         this.next += 1000 / motion.tickHz
         this.serve()
       }
       if (!connected) continue
-      for (; this.down.length > 0 && this.down[0].at <= this.now; this.down.shift())
-        this.link.deliverDatagram(this.down[0].d, this.now)
+      for (; this.down.length > 0 && this.down[0]!.at <= this.now; this.down.shift())
+        this.link.deliverDatagram(this.down[0]!.d, this.now)
       this.client.update()
       if (this.now % 17 === 0) {
         this.client.setInput(this.input(this.frames++))
@@ -236,7 +236,7 @@ class Track {
         frame()
       }
       for (; this.read < this.link.datagrams.length; this.read++)
-        this.up.push({ at: this.now + this.delay, d: this.link.datagrams[this.read] })
+        this.up.push({ at: this.now + this.delay, d: this.link.datagrams[this.read]! })
     }
   }
 }
@@ -260,14 +260,18 @@ test('steer has the bits of the server', () => {
   const single = new Float32Array(bits.buffer)
   const hex = (v: number): string => {
     single[0] = v
-    return bits[0].toString(16).padStart(8, '0')
+    return bits[0]!.toString(16).padStart(8, '0')
   }
   const a: Avatar = { Position: [0, 0, 0], Velocity: [0, 0, 0] }
   const lines = text.trimEnd().split('\n')
   for (const line of lines) {
     const [x, z, ...want] = line.split(' ')
     steer({ tickHz: 60, speed: 6, halfX: 3, halfZ: 2 }, a, { X: Number(x), Z: Number(z) })
-    assert.deepEqual([a.Position[0], a.Position[2], a.Velocity[0], a.Velocity[2]].map(hex), want, line)
+    assert.deepEqual(
+      [a.Position[0], a.Position[2], a.Velocity[0], a.Velocity[2]].map((v) => hex(v!)),
+      want,
+      line,
+    )
   }
   assert.ok(lines.length >= 500)
 })
@@ -324,7 +328,7 @@ test('an update compares once, with the newest state', async () => {
   const before = surprises(k)
   for (let push = 0; push < 10; push++) {
     k.run(100, () => {}, false) // the client draws nothing
-    k.truth.Position[2] = Math.fround(k.truth.Position[2] + 1)
+    k.truth.Position[2] = Math.fround(k.truth.Position[2]! + 1)
   }
   k.run(6, () => {}, false)
   k.run(1)
@@ -339,25 +343,26 @@ test('a push is corrected within a round trip and an interval, and drawn smoothl
   const before = surprises(k)
   for (let push = 0; push < 8; push++) {
     k.run(500 + 7 * push)
-    k.truth.Position[2] = Math.fround(k.truth.Position[2] + 1)
+    k.truth.Position[2] = Math.fround(k.truth.Position[2]! + 1)
     const pushed = k.now
-    let last = k.play.draw()!.body.Position[2]
+    let last = k.play.draw()!.body.Position[2]!
     let took = 0
     k.run(1000, () => {
-      const drawn = k.play.draw()!.body.Position[2]
+      const drawn = k.play.draw()!.body.Position[2]!
       assert.ok(Math.abs(drawn - last) < 0.15, `a jump of ${drawn - last}`)
       last = drawn
-      if (took === 0 && Math.abs(k.play.state!.body.Position[2] - k.truth.Position[2]) < 1 / 256) took = k.now - pushed
+      if (took === 0 && Math.abs(k.play.state!.body.Position[2]! - k.truth.Position[2]!) < 1 / 256)
+        took = k.now - pushed
     })
     assert.ok(took > 0 && took <= 2 * 60 + 50 + 17, `${took} ms`) // 17: until the next frame looks
     assert.ok(Math.abs(last - k.truth.Position[2]) < 0.01, 'the error is gone')
     assert.equal(surprises(k) - before, push + 1)
   }
-  k.truth.Position[0] += 3
+  k.truth.Position[0]! += 3
   let jumps = 0
-  let last = k.play.draw()!.body.Position[0]
+  let last = k.play.draw()!.body.Position[0]!
   k.run(500, () => {
-    const drawn = k.play.draw()!.body.Position[0]
+    const drawn = k.play.draw()!.body.Position[0]!
     if (drawn - last > 2.9) jumps++
     last = drawn
   })
@@ -378,7 +383,7 @@ test('an effect starts once, and is undone if its tick is predicted again withou
   assert.equal(k.play.once(k.play.stats.predicted, 7), false, 'outside step')
   k.run(1000)
   const before = k.play.stats.replayed
-  k.truth.Position[2] += 1
+  k.truth.Position[2]! += 1
   k.run(1000)
   assert.ok(k.play.stats.replayed > before, 'ticks were predicted again')
   assert.equal(new Set(started).size, started.length)
@@ -387,7 +392,7 @@ test('an effect starts once, and is undone if its tick is predicted again withou
   for (let i = 0; i < 200 && started.at(-1)! <= k.play.stats.predicted - 4; i++) k.run(5)
   const last = started.at(-1)!
   wanted = false
-  k.truth.Position[2] += 1
+  k.truth.Position[2]! += 1
   k.run(1000)
   assert.deepEqual(undone, [[last, 7]])
   k.client.close()
@@ -410,7 +415,7 @@ test('an outage pauses the prediction, which goes on when the session has resume
   const { corrected } = k.play.stats
   k.run(1000)
   assert.equal(k.play.stats.corrected, corrected, 'all is well again')
-  for (const i of [0, 2]) assert.ok(Math.abs(k.play.state!.body.Position[i] - k.truth.Position[i]) <= 1 / 256)
+  for (const i of [0, 2]) assert.ok(Math.abs(k.play.state!.body.Position[i]! - k.truth.Position[i]!) <= 1 / 256)
   k.client.close()
 })
 

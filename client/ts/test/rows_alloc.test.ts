@@ -30,7 +30,7 @@ test('warm rows allocate nothing', async () => {
       all.findIndex((l, i) => i > first && l.case !== undefined),
     )
     .filter((l) => l.error === undefined)
-  const codec = new Codec(parseSchema(all[first].schema), await defaultTables())
+  const codec = new Codec(parseSchema(all[first]!.schema), await defaultTables())
   const out = new Uint32Array(codec.schema.values)
   const r = new BitReader()
   const coded = rows.map((l) => {

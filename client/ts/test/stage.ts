@@ -47,7 +47,7 @@ export class Stage {
 
   /** dialled waits for the nth connection to be attached. */
   async dialled(n: number): Promise<void> {
-    for (let i = 0; i < 1000 && (this.links.length < n || !this.links[n - 1].arrived); i++) await turn()
+    for (let i = 0; i < 1000 && (this.links.length < n || !this.links[n - 1]!.arrived); i++) await turn()
     assert.equal(this.links.length, n)
   }
 

@@ -22,7 +22,7 @@ async function play(file: string, begin: (p: Player) => void, f: (p: Player) => 
       f(p)
       continue
     }
-    if (s.schema !== undefined && s.schema !== steps[0].schema) return
+    if (s.schema !== undefined && s.schema !== steps[0]!.schema) return
     p = new Player(tables, s.handles ?? [], { decode: bytes, encode: base64 })
     begin(p)
   }

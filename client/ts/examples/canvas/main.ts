@@ -52,14 +52,15 @@ async function join(): Promise<Client> {
 
 /** draw shows the bodies around the avatar, or around where it was last. */
 function draw(c: Client, centre: Float32Array): void {
-  const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]
+  const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]!
   const m = c.render()
   const p = new Float32Array(3)
   const own = c.lookup(c.controlled)
   if (own?.has('body')) own.vectorAt(position, 3, m, centre)
   const { width, height } = resize()
   const scale = Math.min(width, height) / metres
-  pen.setTransform(scale, 0, 0, scale, width / 2 - centre[0] * scale, height / 2 - centre[2] * scale)
+  const [x = 0, , z = 0] = centre
+  pen.setTransform(scale, 0, 0, scale, width / 2 - x * scale, height / 2 - z * scale)
   let bodies = 0
   for (const e of c.replica.all) {
     if (!e.has('body')) continue
@@ -71,18 +72,18 @@ function draw(c: Client, centre: Float32Array): void {
     status.textContent = `${bodies} bodies, ${Math.round(c.linkStats.bytesReceived / 1024)} KiB received`
 }
 
-function body(c: Client, e: Entity, p: Float32Array, own: boolean): void {
+function body(c: Client, e: Entity, [x = 0, , z = 0]: Float32Array, own: boolean): void {
   pen.fillStyle = colours[e.kindName] ?? '#808080'
   pen.globalAlpha = own || e.kindName !== 'avatar' ? 1 : 0.6
   pen.beginPath()
-  pen.arc(p[0], p[2], c.schema.kinds[e.kind]?.body?.radius ?? 0.5, 0, 2 * Math.PI)
+  pen.arc(x, z, c.schema.kinds[e.kind]?.body?.radius ?? 0.5, 0, 2 * Math.PI)
   pen.fill()
   pen.globalAlpha = 1
   if (e.kindName !== 'avatar') return
   pen.fillStyle = ink.color
   pen.font = '1.2px system-ui, sans-serif'
   pen.textAlign = 'center'
-  pen.fillText(components.name.get(e)?.Text ?? '', p[0], p[2] - 1.4)
+  pen.fillText(components.name.get(e)?.Text ?? '', x, z - 1.4)
 }
 
 /** resize clears the canvas, and returns its size in pixels. */

@@ -79,7 +79,7 @@ function place(c: Client, e: Entity, m: Moment, i: number): void {
   matrix.fill(0, at, at + 16)
   matrix[at] = matrix[at + 5] = matrix[at + 10] = c.schema.kinds[e.kind]?.body?.radius ?? 0.5
   matrix[at + 15] = 1
-  e.vectorAt(c.schema.components[e.layout.body].fields[0], 3, m, matrix, at + 12)
+  e.vectorAt(c.schema.components[e.layout.body]!.fields[0]!, 3, m, matrix, at + 12)
   bodies.setColorAt(i, colours[e.kindName] ?? other)
 }
 
@@ -88,8 +88,7 @@ const eye = new three.Vector3()
 /** follow looks at the avatar, or at where it was last. */
 function follow(own: number): void {
   if (own >= 0) {
-    const matrix = bodies.instanceMatrix.array
-    eye.set(matrix[16 * own + 12], matrix[16 * own + 13], matrix[16 * own + 14])
+    eye.fromArray(bodies.instanceMatrix.array, 16 * own + 12)
   }
   camera.position.set(eye.x, eye.y + 26, eye.z + 34)
   camera.lookAt(eye)

@@ -21,7 +21,7 @@ export function fma32(a: number, b: number, c: number): number {
   const s = a * b + c
   const r = fround(s)
   double[0] = s
-  if ((halves[0] & 0x0fffffff) !== 0 || r === s) return r
+  if ((halves[0]! & 0x0fffffff) !== 0 || r === s) return r
   operands[0] = a
   operands[1] = b
   operands[2] = c
@@ -35,18 +35,18 @@ export function fma32(a: number, b: number, c: number): number {
  * Melquiond, 2008). Arguments and a result would be allocated.
  */
 function fmaTie(): void {
-  const p = operands[0] * operands[1]
-  const c = operands[2]
+  const p = operands[0]! * operands[1]!
+  const c = operands[2]!
   const s = p + c
   if (s - s !== 0) return // infinite or NaN
   const back = s - p
   const lost = p - (s - back) + (c - back) // s + lost is the exact sum (Knuth's TwoSum)
   if (lost > 0 === s > 0 && lost !== 0) {
-    halves[0]++ // ends in zeros: no carry
-  } else if (lost !== 0 && halves[0]-- === 0) {
-    halves[1]--
+    halves[0]!++ // ends in zeros: no carry
+  } else if (lost !== 0 && halves[0]!-- === 0) {
+    halves[1]!--
   }
-  double[0] = fround(double[0])
+  double[0] = fround(double[0]!)
 }
 
 /** min32 and max32 return b if the operands are equal or one is NaN, as x86 does. */
@@ -72,7 +72,7 @@ export function rsqrt32(a: number): number {
   const x = max32(a, tiny)
   const h = -fround(x * rsqrtHalf)
   single[0] = x
-  bits[0] = 0x5f370000 - (bits[0] >>> 1)
+  bits[0] = 0x5f370000 - (bits[0]! >>> 1)
   let y = single[0]
   y = fround(y * fma32(h, fround(y * y), rsqrtFirst))
   return fround(y * fma32(h, fround(y * y), rsqrtSecond))
@@ -117,9 +117,9 @@ export function exp232(a: number): number {
   p = fma32(p, f, exp1)
   p = fma32(p, f, 1)
   single[0] = t
-  const n = bits[0] << 23
+  const n = bits[0]! << 23
   single[0] = p
-  bits[0] = bits[0] + n
+  bits[0] = bits[0]! + n
   return single[0]
 }
 
@@ -134,7 +134,7 @@ export function hash32(a: number, b: number, c: number): number {
 /** hashBits gives both zeros one pattern, and every NaN that of -infinity. */
 function hashBits(a: number): number {
   single[0] = max32(a, -Infinity) + 0
-  const u = bits[0]
+  const u = bits[0]!
   return u ^ (u >>> 15)
 }
 

@@ -43,7 +43,7 @@ export class Machine {
 
   constructor() {
     for (let i = 0; i < planeCount; i++) this.#planes.push(new Float32Array(blockPoints))
-    const plane = (i: number) => this.#planes[i]
+    const plane = (i: number): Float32Array => this.#planes[i]!
     this.position = [plane(planePosition), plane(planePosition + 1), plane(planePosition + 2)]
     this.out = [plane(planeOutput), plane(planeOutput + 1), plane(planeOutput + 2)]
   }
@@ -57,28 +57,28 @@ export class Machine {
     const numbers = this.#numbers
     const code = p.code
     for (let pc = 0; pc < code.length; pc++) {
-      const i = code[pc]
-      const to = planes[i.to]
+      const i = code[pc]!
+      const to = planes[i.to]!
       if (i.op === Op.load) {
         numbers[i.to] = uniform(p, i.uniform, time, params)
-        to.fill(numbers[i.to], 0, n)
+        to.fill(numbers[i.to]!, 0, n)
         continue
       }
       if (i.op === Op.end) break
       const [a, b, c, d] = i.operands
       if (i.timed) {
-        numbers[i.to] = evaluateTimed(i.op, numbers[a], numbers[b], numbers[c], numbers[d])
-        to.fill(numbers[i.to], 0, n)
+        numbers[i.to] = evaluateTimed(i.op, numbers[a]!, numbers[b]!, numbers[c]!, numbers[d]!)
+        to.fill(numbers[i.to]!, 0, n)
         continue
       }
-      kernels[i.op](to, planes[a], planes[b], planes[c], planes[d], i.same ? 1 : n)
+      kernels[i.op]!(to, planes[a]!, planes[b]!, planes[c]!, planes[d]!, i.same ? 1 : n)
       if (i.same) {
-        numbers[i.to] = to[0]
-        to.fill(to[0], 1, n)
+        numbers[i.to] = to[0]!
+        to.fill(to[0]!, 1, n)
       }
     }
     for (let lane = 0; lane < 3; lane++) {
-      if (((p.sums >> lane) & 1) !== 0) kernel.canonical(this.out[lane], n)
+      if (((p.sums >> lane) & 1) !== 0) kernel.canonical(this.out[lane]!, n)
     }
   }
 }
@@ -86,5 +86,5 @@ export class Machine {
 /** Returns a uniform: time, then four lanes for each parameter, then literals. */
 function uniform(p: Program, number: number, time: number, params: Float32Array): number {
   const i = number - 1
-  return i < 0 ? time : i < params.length ? params[i] : p.literals[i - params.length]
+  return i < 0 ? time : i < params.length ? params[i]! : p.literals[i - params.length]!
 }

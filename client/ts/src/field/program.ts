@@ -173,7 +173,7 @@ export class Program {
     if (this.box !== null) {
       const { min, max } = this.box
       if (!allFinite(min) || !allFinite(max)) refuse('the box is not finite')
-      if (min.some((m, i) => m > max[i])) refuse('the box is inside out')
+      if (min.some((m, i) => m > max[i]!)) refuse('the box is inside out')
     }
     if (!allFinite(this.literals)) refuse('a literal is not finite')
     if (this.code.length === 0) refuse('no instructions')
@@ -191,9 +191,9 @@ const Flow = {
 /** Returns the flow of an operation's result. */
 function flowOf(i: Instruction, planes: Uint8Array): number {
   const { operands } = i
-  const a = planes[operands[0]]
-  const b = planes[operands[1]]
-  const c = planes[operands[2]]
+  const a = planes[operands[0]]!
+  const b = planes[operands[1]]!
+  const c = planes[operands[2]]!
   switch (i.op) {
     case Op.mul:
       return flowOfProduct(a, b)
@@ -204,7 +204,7 @@ function flowOf(i: Instruction, planes: Uint8Array): number {
     case Op.sub:
       return flowOfSum(a, b)
   }
-  for (let k = 0; k < operandCounts[i.op]; k++) if (planes[operands[k]] === Flow.changing) return Flow.changing
+  for (let k = 0; k < operandCounts[i.op]!; k++) if (planes[operands[k]!] === Flow.changing) return Flow.changing
   return Flow.steady
 }
 
@@ -252,8 +252,8 @@ function readParam(r: Reader, version: number): Param {
   const scalar = (kind & 1) !== 0
   const bounded = (kind & 2) !== 0
   const defaults = r.floats(4)
-  const [min, max] = bounded ? r.floats(2) : [0, 0]
-  return { name, default: defaults, scalar, bounded, min: min!, max: max! }
+  const [min = 0, max = 0] = bounded ? r.floats(2) : []
+  return { name, default: defaults, scalar, bounded, min, max }
 }
 
 function readInstruction(r: Reader): Instruction {
@@ -391,7 +391,7 @@ class Verifier {
   }
 
   #operand(i: Instruction, k: number, plane: number, fail: (reason: string) => never): void {
-    const count = operandCounts[i.op]
+    const count = operandCounts[i.op]!
     if (k >= count) {
       if (plane !== 0) fail(`operand ${k + 1} is set, but it takes ${count}`)
     } else if (i.to >= planeOutput && i.to < planeCount && k === accumulator(i.op)) {
@@ -411,12 +411,12 @@ class Verifier {
       if (this.#resident[to] !== 0) fail(`register ${to} was preloaded and must keep its value`)
       this.#written[to] = 1
       if (pc < this.#program.preloads) this.#resident[to] = 1
-      i.same = i.operands.every((plane, k) => k >= operandCounts[op] || this.#same[plane] !== 0)
+      i.same = i.operands.every((plane, k) => k >= operandCounts[op]! || this.#same[plane] !== 0)
       this.#same[to] = i.same ? 1 : 0
       const reads =
         op === Op.load
           ? i.uniform === 0
-          : i.operands.some((plane, k) => k < operandCounts[op] && this.#timed[plane] !== 0)
+          : i.operands.some((plane, k) => k < operandCounts[op]! && this.#timed[plane] !== 0)
       i.timed = i.same && reads
       this.#timed[to] = i.timed ? 1 : 0
     } else if (to < planeOutput || to >= planeCount || accumulator(op) < 0) {

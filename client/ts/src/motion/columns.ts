@@ -76,13 +76,13 @@ export class Columns {
 
   /** Sets all of s but awake. */
   get(row: number, s: State): void {
-    s.x = this.x[row]
-    s.y = this.y[row]
-    s.z = this.z[row]
-    s.vx = this.vx[row]
-    s.vy = this.vy[row]
-    s.vz = this.vz[row]
-    s.rest = this.rest[row]
+    s.x = this.x[row]!
+    s.y = this.y[row]!
+    s.z = this.z[row]!
+    s.vx = this.vx[row]!
+    s.vy = this.vy[row]!
+    s.vz = this.vz[row]!
+    s.rest = this.rest[row]!
   }
 
   /** Stops a row, as a body that falls asleep requires. */
@@ -104,7 +104,7 @@ export class Columns {
 }
 
 function swap(column: Float32Array | Uint32Array | Uint16Array, i: number, j: number): void {
-  const old = column[i]
-  column[i] = column[j]
+  const old = column[i]!
+  column[i] = column[j]!
   column[j] = old
 }

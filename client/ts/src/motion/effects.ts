@@ -97,7 +97,7 @@ export class Effects {
   versionAfter(slot: number, tick: number): Version | null {
     const versions = this.versionsOf(slot)
     let i = versions.length - 1
-    while (i >= 0 && versions[i].from > tick) i--
+    while (i >= 0 && versions[i]!.from > tick) i--
     const v = versions[i]
     const s = v?.source
     return !s || (s.last !== 0 && s.last <= tick) ? null : v
@@ -256,11 +256,11 @@ export class Effects {
     keepIf(this.used, (slot) => {
       const versions = this.#slots.get(slot)?.versions ?? []
       let n = 0
-      while (n + 1 < versions.length && versions[n + 1].from <= oldest) n++
-      const v = versions[n]
+      while (n + 1 < versions.length && versions[n + 1]!.from <= oldest) n++
+      const v = versions[n]!
       const over = v.source === null ? v.from <= oldest : v.source.last !== 0 && v.source.last < oldest
       if (n + 1 === versions.length && v.applied && over) n++
-      for (let i = 0; i < n; i++) this.#drop(versions[i])
+      for (let i = 0; i < n; i++) this.#drop(versions[i]!)
       if (n > 0) versions.splice(0, n)
       return versions.length > 0
     })
@@ -301,7 +301,7 @@ function paramsOf(p: Program, numbers: Float32Array): Float32Array {
   const params = new Float32Array(p.defaults.length)
   let at = 0
   p.params.forEach((q, i) => {
-    if (q.scalar) params.fill(numbers[at], 4 * i, 4 * i + 4)
+    if (q.scalar) params.fill(numbers[at]!, 4 * i, 4 * i + 4)
     else params.set(numbers.subarray(at, at + 4), 4 * i)
     at += q.scalar ? 1 : 4
   })

@@ -40,21 +40,21 @@ export class Exact {
  */
 export function readBody(r: BitReader, form: number, grid: ArrayLike<number>, restTicks: number, s: State): void {
   const raw = form === Form.raw || form === Form.rawAsleep
-  s.x = raw ? readResidual(r, grid[0], 10) : grid[0]
-  s.y = raw ? readResidual(r, grid[1], 10) : grid[1]
-  s.z = raw ? readResidual(r, grid[2], 10) : grid[2]
+  s.x = raw ? readResidual(r, grid[0]!, 10) : grid[0]!
+  s.y = raw ? readResidual(r, grid[1]!, 10) : grid[1]!
+  s.z = raw ? readResidual(r, grid[2]!, 10) : grid[2]!
   s.awake = form === Form.onGrid || form === Form.raw
   s.vx = s.vy = s.vz = s.rest = 0
   if (form === Form.onGrid) {
-    s.vx = grid[3]
-    s.vy = grid[4]
-    s.vz = grid[5]
+    s.vx = grid[3]!
+    s.vy = grid[4]!
+    s.vz = grid[5]!
   } else if (form === Form.onGridAsleep) {
     if (grid[3] !== 0 || grid[4] !== 0 || grid[5] !== 0) r.refuse('an exact body that is asleep moves')
   } else if (form === Form.raw) {
-    s.vx = readResidual(r, grid[3], 16)
-    s.vy = readResidual(r, grid[4], 16)
-    s.vz = readResidual(r, grid[5], 16)
+    s.vx = readResidual(r, grid[3]!, 16)
+    s.vy = readResidual(r, grid[4]!, 16)
+    s.vz = readResidual(r, grid[5]!, 16)
     s.rest = r.golomb(2)
     if (s.rest > restTicks) r.refuse(`an exact body that rests for ${s.rest} ticks`)
   }
@@ -67,7 +67,7 @@ const bits = new Uint32Array(single.buffer)
 function readResidual(r: BitReader, base: number, order: number): number {
   const z = r.golomb(order)
   single[0] = base
-  const b = bits[0]
+  const b = bits[0]!
   // All floats ascend with these numbers; -0 directly precedes 0.
   const ordered = ((b >= 2 ** 31 ? ~b : b ^ 0x80000000) + ((z >>> 1) ^ -(z & 1))) | 0
   bits[0] = ordered < 0 ? ordered ^ 0x80000000 : ~ordered
@@ -96,7 +96,7 @@ export function auditBody(sum: number, slot: number, generation: number, s: Stat
   words[4] = s.vy
   words[5] = s.vz
   let x = fold(fold(sum, slot), generation)
-  for (let i = 0; i < 6; i++) x = fold(x, wordBits[i])
+  for (let i = 0; i < 6; i++) x = fold(x, wordBits[i]!)
   return fold(fold(x, s.awake ? 1 : 0), s.rest) >>> 0
 }
 

@@ -147,7 +147,7 @@ function readKind(r: ByteReader): KindAdded {
   const kind = r.uvarint('kind', maxKinds - 1)
   const constants = floats(r, 5)
   for (const x of constants) if (x < 0 || Object.is(x, -0)) fail(`a kind with the constant ${x}`)
-  const [inverseMass, coupling, radius, friction, restitution] = constants
+  const [inverseMass = 0, coupling = 0, radius = 0, friction = 0, restitution = 0] = constants
   if (coupling > 1 || restitution > 1) fail(`a kind with coupling ${coupling} and restitution ${restitution}`)
   return { type: 'kind', kind, body: { inverseMass, coupling, radius, friction, restitution, layers: r.u32() } }
 }

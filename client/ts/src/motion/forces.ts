@@ -29,10 +29,10 @@ export function contains(e: Effect, c: Float32Array, x: number, y: number, z: nu
   const box = e.program.box
   if (box === null) return true
   const { min, max } = box
-  x = fround(x - c[0])
-  y = fround(y - c[1])
-  z = fround(z - c[2])
-  return x >= min[0] && x <= max[0] && y >= min[1] && y <= max[1] && z >= min[2] && z <= max[2]
+  x = fround(x - c[0]!)
+  y = fround(y - c[1]!)
+  z = fround(z - c[2]!)
+  return x >= min[0]! && x <= max[0]! && y >= min[1]! && y <= max[1]! && z >= min[2]! && z <= max[2]!
 }
 
 /** Planes holds one vector per row of a block. */
@@ -49,9 +49,9 @@ export class Planes {
 
   add(o: Planes, n: number): void {
     for (let i = 0; i < n; i++) {
-      this.x[i] += o.x[i]
-      this.y[i] += o.y[i]
-      this.z[i] += o.z[i]
+      this.x[i]! += o.x[i]!
+      this.y[i]! += o.y[i]!
+      this.z[i]! += o.z[i]!
     }
   }
 }
@@ -83,9 +83,9 @@ export class Forces {
   changeAt(b: Columns, k: Kind, row: number): boolean {
     const effects = this.#effects
     for (let i = 0; i < effects.length; i++) {
-      const e = effects[i]
+      const e = effects[i]!
       if (!e.changing || !feels(k, e.layers) || (e.mode === Mode.wind && k.coupling === 0)) continue
-      if (contains(e, e.center, b.x[row], b.y[row], b.z[row])) return true
+      if (contains(e, e.center, b.x[row]!, b.y[row]!, b.z[row]!)) return true
     }
     return false
   }
@@ -101,13 +101,13 @@ export class Forces {
     this.wind.zero()
     this.push.zero()
     for (let i = 0; i < effects.length; ) {
-      const { mode, layers } = effects[i]
+      const { mode, layers } = effects[i]!
       const total = mode === Mode.wind ? this.wind : this.push
       const sum = layers === 0 ? total : group
       if (sum === group) group.zero()
-      for (; i < effects.length && effects[i].mode === mode && effects[i].layers === layers; i++) {
-        const lanes = this.#gather(effects[i], sum, b, kinds, from, to)
-        if (lanes > 0) this.#evaluate(effects[i], sum, lanes)
+      for (; i < effects.length && effects[i]!.mode === mode && effects[i]!.layers === layers; i++) {
+        const lanes = this.#gather(effects[i]!, sum, b, kinds, from, to)
+        if (lanes > 0) this.#evaluate(effects[i]!, sum, lanes)
       }
       if (sum === group) total.add(group, to - from)
     }
@@ -119,24 +119,24 @@ export class Forces {
     const [ox, oy, oz] = this.#machine.out
     const box = e.program.box
     const origin = e.center[0] === 0 && e.center[1] === 0 && e.center[2] === 0 // of which -0 is not subtracted either
-    const cx = origin ? 0 : e.center[0]
-    const cy = origin ? 0 : e.center[1]
-    const cz = origin ? 0 : e.center[2]
+    const cx = origin ? 0 : e.center[0]!
+    const cy = origin ? 0 : e.center[1]!
+    const cz = origin ? 0 : e.center[2]!
     let n = 0
     for (let row = from; row < to; row++) {
-      if (!feels(kinds[b.kind[row]], e.layers)) continue
-      const x = fround(b.x[row] - cx)
-      const y = fround(b.y[row] - cy)
-      const z = fround(b.z[row] - cz)
+      if (!feels(kinds[b.kind[row]!]!, e.layers)) continue
+      const x = fround(b.x[row]! - cx)
+      const y = fround(b.y[row]! - cy)
+      const z = fround(b.z[row]! - cz)
       if (
         box !== null &&
         !(
-          x >= box.min[0] &&
-          x <= box.max[0] &&
-          y >= box.min[1] &&
-          y <= box.max[1] &&
-          z >= box.min[2] &&
-          z <= box.max[2]
+          x >= box.min[0]! &&
+          x <= box.max[0]! &&
+          y >= box.min[1]! &&
+          y <= box.max[1]! &&
+          z >= box.min[2]! &&
+          z <= box.max[2]!
         )
       ) {
         continue
@@ -145,9 +145,9 @@ export class Forces {
       px[n] = x
       py[n] = y
       pz[n] = z
-      ox[n] = sum.x[i]
-      oy[n] = sum.y[i]
-      oz[n] = sum.z[i]
+      ox[n] = sum.x[i]!
+      oy[n] = sum.y[i]!
+      oz[n] = sum.z[i]!
       this.#rows[n++] = i
     }
     return n
@@ -160,10 +160,10 @@ export class Forces {
     this.points += lanes
     machine.run(e.program, e.time, e.params, lanes)
     for (let n = 0; n < lanes; n++) {
-      const i = rows[n]
-      sum.x[i] = ox[n]
-      sum.y[i] = oy[n]
-      sum.z[i] = oz[n]
+      const i = rows[n]!
+      sum.x[i] = ox[n]!
+      sum.y[i] = oy[n]!
+      sum.z[i] = oz[n]!
     }
   }
 }

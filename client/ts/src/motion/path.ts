@@ -28,14 +28,14 @@ export function pathAt(p: Path, ticks: number, tickHz: number, to: Float32Array)
   const { form, center } = p
   if (form === PathForm.linear) {
     const t = ticks / tickHz
-    for (let i = 0; i < 3; i++) to[i] = center[i] + p.velocity[i] * t // rounded once, by storing
+    for (let i = 0; i < 3; i++) to[i] = center[i]! + p.velocity[i]! * t // rounded once, by storing
   } else if (form === PathForm.orbit) {
     const a = fround((p.phase + imul(ticks, p.rate)) | 0) * 2 ** -32
     const u = sin32(fround(a + 0.25))
     const v = sin32(a)
-    for (let i = 0; i < 3; i++) to[i] = fround(center[i] + fround(p.axisU[i] * u)) + fround(p.axisV[i] * v)
+    for (let i = 0; i < 3; i++) to[i] = fround(center[i]! + fround(p.axisU[i]! * u)) + fround(p.axisV[i]! * v)
   } else {
-    for (let i = 0; i < 3; i++) to[i] = center[i]
+    for (let i = 0; i < 3; i++) to[i] = center[i]!
   }
 }
 

@@ -57,7 +57,7 @@ function bySum(a: Acting, b: Acting): number {
 /** insert puts e into a list that is in order. */
 function insert(list: Acting[], e: Acting, order: (a: Acting, b: Acting) => number): void {
   let at = list.length
-  while (at > 0 && order(list[at - 1], e) > 0) at--
+  while (at > 0 && order(list[at - 1]!, e) > 0) at--
   list.splice(at, 0, e)
 }
 
@@ -92,7 +92,7 @@ export class Sim {
   /** Removes all bodies and effects, and sets the last tick. */
   reset(tick: number): void {
     const b = this.#bodies
-    for (let row = 0; row < b.length; row++) this.#rowOf[b.number[row]] = -1
+    for (let row = 0; row < b.length; row++) this.#rowOf[b.number[row]!] = -1
     this.now = tick
     this.awake = this.#settledCount = b.length = 0
     this.#slots.length = this.#bySlot.length = this.#ordered.length = 0
@@ -201,7 +201,7 @@ export class Sim {
     }
     if (!this.#settle(most)) return false
     for (let i = 0; i < this.#bySlot.length; ) {
-      const e = this.#bySlot[i]
+      const e = this.#bySlot[i]!
       if (e.source.last === this.now) this.endEffect(e.slot, true)
       else i++
     }
@@ -222,10 +222,10 @@ export class Sim {
     for (let row = 0; row < this.awake; row++) {
       b.get(row, s)
       s.awake = true
-      f(b.number[row], s)
+      f(b.number[row]!, s)
     }
     for (let i = 0; i < this.#settledCount; i++) {
-      const number = this.#settled[i]
+      const number = this.#settled[i]!
       if (this.state(number, s)) f(number, s)
     }
   }
@@ -244,7 +244,7 @@ export class Sim {
     const old = this.#old
     const moved = this.#moved
     for (let i = 0; i < this.#bySlot.length; i++) {
-      const e = this.#bySlot[i]
+      const e = this.#bySlot[i]!
       if (!this.#centerAt(e.source, moved)) continue
       const c = e.center
       if (c[0] === moved[0] && c[1] === moved[1] && c[2] === moved[2]) continue
@@ -264,9 +264,9 @@ export class Sim {
     if (s.path.form !== PathForm.following) return true
     const row = this.#row(s.leader)
     if (row < 0) return false
-    to[0] += this.#bodies.x[row]
-    to[1] += this.#bodies.y[row]
-    to[2] += this.#bodies.z[row]
+    to[0]! += this.#bodies.x[row]!
+    to[1]! += this.#bodies.y[row]!
+    to[2]! += this.#bodies.z[row]!
     return true
   }
 
@@ -274,7 +274,7 @@ export class Sim {
   #gatherForces(): void {
     this.#forces.reset()
     for (let i = 0; i < this.#ordered.length; i++) {
-      const e = this.#ordered[i]
+      const e = this.#ordered[i]!
       if (e.source.first > this.now) continue
       e.time = this.#stepper.seconds(this.now - e.source.born)
       this.#forces.add(e)
@@ -286,10 +286,10 @@ export class Sim {
     const b = this.#bodies
     for (let row = 0; row < b.length; row++) {
       if (row < this.awake && b.rest[row] === 0) continue // most bodies: nothing to change
-      if (!feels(this.#stepper.kinds[b.kind[row]], e.layers)) continue
-      const x = b.x[row]
-      const y = b.y[row]
-      const z = b.z[row]
+      if (!feels(this.#stepper.kinds[b.kind[row]!]!, e.layers)) continue
+      const x = b.x[row]!
+      const y = b.y[row]!
+      const z = b.z[row]!
       if (!contains(e, e.center, x, y, z) && !contains(e, old, x, y, z)) continue
       b.rest[row] = 0
       if (row >= this.awake) this.#swap(row, this.awake++) // with a row that was looked at
@@ -309,7 +309,7 @@ export class Sim {
     this.#settledCount = 0
     for (let row = this.awake - 1; row >= 0; row--) {
       if (!stepper.countRest(b, row)) continue
-      if (forces.changeAt(b, stepper.kinds[b.kind[row]], row)) b.rest[row] = 0
+      if (forces.changeAt(b, stepper.kinds[b.kind[row]!]!, row)) b.rest[row] = 0
       else rested[n++] = row
     }
     for (let from = 0; from < n; from += blockPoints) {
@@ -326,23 +326,23 @@ export class Sim {
     const trial = this.#trial
     const rested = this.#rested
     for (let i = 0; i < to - from; i++) {
-      const row = rested[from + i]
-      trial.x[i] = b.x[row]
-      trial.y[i] = b.y[row]
-      trial.z[i] = b.z[row]
+      const row = rested[from + i]!
+      trial.x[i] = b.x[row]!
+      trial.y[i] = b.y[row]!
+      trial.z[i] = b.z[row]!
       trial.vx[i] = trial.vy[i] = trial.vz[i] = 0
-      trial.kind[i] = b.kind[row]
+      trial.kind[i] = b.kind[row]!
     }
     forces.sum(trial, stepper.kinds, 0, to - from)
     if (forces.points > most) return false
     stepper.step(trial, forces, 0, to - from)
     for (let i = 0; i < to - from; i++) {
-      const row = rested[from + i]
+      const row = rested[from + i]!
       if (!stepper.isHeld(trial, forces, i, b, row)) {
         b.rest[row] = 0
         continue
       }
-      this.#settled[this.#settledCount++] = b.number[row]
+      this.#settled[this.#settledCount++] = b.number[row]!
       b.fallAsleep(row)
       this.#swap(row, --this.awake)
     }
@@ -350,7 +350,7 @@ export class Sim {
   }
 
   #row(number: number): number {
-    return number < this.#rowOf.length ? this.#rowOf[number] : -1
+    return number < this.#rowOf.length ? this.#rowOf[number]! : -1
   }
 
   /** Adds a sleeping row. */
@@ -376,7 +376,7 @@ export class Sim {
     if (i === j) return
     const { number } = this.#bodies
     this.#bodies.swap(i, j)
-    this.#rowOf[number[i]] = i
-    this.#rowOf[number[j]] = j
+    this.#rowOf[number[i]!] = i
+    this.#rowOf[number[j]!] = j
   }
 }

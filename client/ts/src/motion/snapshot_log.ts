@@ -27,7 +27,7 @@ export class SnapshotLog {
 
   /** Copies the fields of a snapshot, and nothing else of its datagram. */
   add(h: Snapshot): void {
-    const s = this.#list[h.seq % kept]
+    const s = this.#list[h.seq % kept]!
     s.seq = h.seq
     s.tick = h.tick
     s.structure = h.structure
@@ -39,7 +39,7 @@ export class SnapshotLog {
 
   /** Returns an applied snapshot, null if it was not applied. */
   find(seq: number): Snapshot | null {
-    const s = this.#list[seq % kept]
+    const s = this.#list[seq % kept]!
     return s.seq === seq && seq !== 0 ? s : null
   }
 

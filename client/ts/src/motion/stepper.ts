@@ -69,19 +69,19 @@ export class Stepper {
     const { wind, push } = f
     const dt = this.tickSeconds
     for (let row = from, i = 0; row < to; row++, i++) {
-      const k = this.kinds[b.kind[row]]
-      let x = b.vx[row]
-      let y = b.vy[row]
-      let z = b.vz[row]
+      const k = this.kinds[b.kind[row]!]!
+      let x = b.vx[row]!
+      let y = b.vy[row]!
+      let z = b.vz[row]!
       if (k.inverseMass !== 0) {
         const c = k.coupling
         // + 0 turns -0 into +0, as any acceleration does
-        x = fround(fround(x + fround(fround(wind.x[i] - x) * c)) + 0)
-        y = fround(fround(y + fround(fround(wind.y[i] - y) * c)) + 0)
-        z = fround(fround(z + fround(fround(wind.z[i] - z) * c)) + 0)
-        x = fround(x + fround(push.x[i] * dt))
-        y = fround(fround(y + fround(push.y[i] * dt)) - this.#fall)
-        z = fround(z + fround(push.z[i] * dt))
+        x = fround(fround(x + fround(fround(wind.x[i]! - x) * c)) + 0)
+        y = fround(fround(y + fround(fround(wind.y[i]! - y) * c)) + 0)
+        z = fround(fround(z + fround(fround(wind.z[i]! - z) * c)) + 0)
+        x = fround(x + fround(push.x[i]! * dt))
+        y = fround(fround(y + fround(push.y[i]! * dt)) - this.#fall)
+        z = fround(z + fround(push.z[i]! * dt))
       }
       b.vx[row] = x
       b.vy[row] = y
@@ -98,15 +98,15 @@ export class Stepper {
     const dt = this.tickSeconds
     const { halfX, height, halfZ } = this.params
     for (let row = from; row < to; row++) {
-      const k = this.kinds[b.kind[row]]
-      let y = fround(b.y[row] + fround(b.vy[row] * dt))
+      const k = this.kinds[b.kind[row]!]!
+      let y = fround(b.y[row]! + fround(b.vy[row]! * dt))
       if (y <= k.radius && k.inverseMass !== 0) {
         const depth = fround(k.radius - y)
         y = k.radius
-        if (b.vy[row] < 0) this.#land(b, row, k, depth)
+        if (b.vy[row]! < 0) this.#land(b, row, k, depth)
       }
-      const x = fround(b.x[row] + fround(b.vx[row] * dt))
-      const z = fround(b.z[row] + fround(b.vz[row] * dt))
+      const x = fround(b.x[row]! + fround(b.vx[row]! * dt))
+      const z = fround(b.z[row]! + fround(b.vz[row]! * dt))
       b.x[row] = x
       b.y[row] = y
       b.z[row] = z
@@ -117,9 +117,9 @@ export class Stepper {
 
   /** Sets the velocity of a falling row after it touched the ground, sunk in by depth. */
   #land(b: Columns, row: number, k: Kind, depth: number): void {
-    const x = b.vx[row]
-    const y = b.vy[row]
-    const z = b.vz[row]
+    const x = b.vx[row]!
+    const y = b.vy[row]!
+    const z = b.vz[row]!
     const square = fround(fround(y * y) - fround(fround(2 * this.params.gravity) * depth))
     const bounce = square > fround(this.#minImpact * this.#minImpact) ? fround(fround(sqrt(square)) * k.restitution) : 0
     const grip = fround(k.friction * fround(bounce - y))
@@ -137,13 +137,13 @@ export class Stepper {
   /** Puts a row that is outside on the bound. */
   #enclose(b: Columns, row: number, k: Kind): void {
     const { halfX, height, halfZ, bounds } = this.params
-    const x = max(min(b.x[row], halfX), -halfX)
-    const y = max(min(b.y[row], height), 0)
-    const z = max(min(b.z[row], halfZ), -halfZ)
+    const x = max(min(b.x[row]!, halfX), -halfX)
+    const y = max(min(b.y[row]!, height), 0)
+    const z = max(min(b.z[row]!, halfZ), -halfZ)
     const back = bounds === 'bounce' ? -k.restitution : 0
-    if (x !== b.x[row]) b.vx[row] = this.#rebound(b.vx[row], back)
-    if (y !== b.y[row]) b.vy[row] = this.#rebound(b.vy[row], back)
-    if (z !== b.z[row]) b.vz[row] = this.#rebound(b.vz[row], back)
+    if (x !== b.x[row]) b.vx[row] = this.#rebound(b.vx[row]!, back)
+    if (y !== b.y[row]) b.vy[row] = this.#rebound(b.vy[row]!, back)
+    if (z !== b.z[row]) b.vz[row] = this.#rebound(b.vz[row]!, back)
     b.x[row] = x
     b.y[row] = y
     b.z[row] = z
@@ -156,15 +156,15 @@ export class Stepper {
 
   /** Counts a row's rest after a tick of motion, and reports whether it has rested for restTicks. */
   countRest(b: Columns, row: number): boolean {
-    const k = this.kinds[b.kind[row]]
-    const square = dot(b.vx[row], b.vy[row], b.vz[row])
+    const k = this.kinds[b.kind[row]!]!
+    const square = dot(b.vx[row]!, b.vy[row]!, b.vz[row]!)
     const still = b.vx[row] === 0 && b.vy[row] === 0 && b.vz[row] === 0 // square may underflow
     if (k.inverseMass === 0 ? still : square <= this.#restSquare) {
-      b.rest[row] = min(b.rest[row] + 1, this.params.restTicks)
+      b.rest[row] = min(b.rest[row]! + 1, this.params.restTicks)
     } else if (k.inverseMass === 0 || !(square <= this.#moveSquare)) {
       b.rest[row] = 0
     }
-    return b.rest[row] >= this.params.restTicks
+    return b.rest[row]! >= this.params.restTicks
   }
 
   /**
@@ -173,22 +173,22 @@ export class Stepper {
    */
   isHeld(trial: Columns, f: Forces, i: number, b: Columns, row: number): boolean {
     const { wind, push } = f
-    const { coupling, inverseMass } = this.kinds[b.kind[row]]
+    const { coupling, inverseMass } = this.kinds[b.kind[row]!]!
     if (inverseMass === 0) return true
     const dt = this.tickSeconds
     let sum = this.#fall
-    sum = fround(fround(sum + abs(fround(wind.x[i] * coupling))) + abs(fround(push.x[i] * dt)))
-    sum = fround(fround(sum + abs(fround(wind.y[i] * coupling))) + abs(fround(push.y[i] * dt)))
-    sum = fround(fround(sum + abs(fround(wind.z[i] * coupling))) + abs(fround(push.z[i] * dt)))
+    sum = fround(fround(sum + abs(fround(wind.x[i]! * coupling))) + abs(fround(push.x[i]! * dt)))
+    sum = fround(fround(sum + abs(fround(wind.y[i]! * coupling))) + abs(fround(push.y[i]! * dt)))
+    sum = fround(fround(sum + abs(fround(wind.z[i]! * coupling))) + abs(fround(push.z[i]! * dt)))
     const slack = fround(sum * slackShare)
     const way = fround(slack * dt)
     return (
-      abs(trial.vx[i]) <= slack &&
-      abs(trial.vy[i]) <= slack &&
-      abs(trial.vz[i]) <= slack &&
-      abs(fround(trial.x[i] - b.x[row])) <= way &&
-      abs(fround(trial.y[i] - b.y[row])) <= way &&
-      abs(fround(trial.z[i] - b.z[row])) <= way
+      abs(trial.vx[i]!) <= slack &&
+      abs(trial.vy[i]!) <= slack &&
+      abs(trial.vz[i]!) <= slack &&
+      abs(fround(trial.x[i]! - b.x[row]!)) <= way &&
+      abs(fround(trial.y[i]! - b.y[row]!)) <= way &&
+      abs(fround(trial.z[i]! - b.z[row]!)) <= way
     )
   }
 }
@@ -199,9 +199,9 @@ function dot(x: number, y: number, z: number): number {
 
 /** Caps the speed of a row in double precision, or stops it if it is not finite. */
 function limit(b: Columns, row: number): void {
-  const x = b.vx[row]
-  const y = b.vy[row]
-  const z = b.vz[row]
+  const x = b.vx[row]!
+  const y = b.vy[row]!
+  const z = b.vz[row]!
   if (!(dot(x, y, z) <= maxFloat)) {
     b.vx[row] = b.vy[row] = b.vz[row] = 0
     return

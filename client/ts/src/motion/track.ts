@@ -34,13 +34,13 @@ export class Ring {
   get(tick: number, s: State): State {
     const i = tick & this.#mask
     const f = this.#floats
-    s.x = f[6 * i]
-    s.y = f[6 * i + 1]
-    s.z = f[6 * i + 2]
-    s.vx = f[6 * i + 3]
-    s.vy = f[6 * i + 4]
-    s.vz = f[6 * i + 5]
-    s.rest = this.#rest[i]
+    s.x = f[6 * i]!
+    s.y = f[6 * i + 1]!
+    s.z = f[6 * i + 2]!
+    s.vx = f[6 * i + 3]!
+    s.vy = f[6 * i + 4]!
+    s.vz = f[6 * i + 5]!
+    s.rest = this.#rest[i]!
     s.awake = this.#awake[i] !== 0
     return s
   }

@@ -18,7 +18,7 @@ const states: StateChange[] = []
 const seen = { enters: 0, leaves: 0, destroys: 0, updates: 0, diverged: 0 }
 const refused: string[] = []
 const witness = new Witness()
-for (const hashes of [[o.hashes[0].replace(/./g, '0')], ['no hash']]) {
+for (const hashes of [[o.hashes[0]!.replace(/./g, '0')], ['no hash']]) {
   await Client.connect({ url: o.url, certificateHashes: hashes }).then(
     (c) => c.close(),
     (e) => refused.push(e.message),
@@ -42,7 +42,7 @@ const c = await Client.connect({
   },
 })
 const foretold = new Foretold(c)
-const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]
+const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]!
 const out = new Float32Array(3)
 const end = performance.now() + 1000 * o.seconds
 let frames = 0
@@ -68,7 +68,7 @@ while (performance.now() < end) {
   for (const e of c.replica.all) {
     if (!e.has('body')) continue
     e.vectorAt(position, 3, m, out)
-    sum += out[0]
+    sum += out[0]!
     drawn++
   }
   const t2 = performance.now()
