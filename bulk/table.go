@@ -71,7 +71,7 @@ func (t *Table[T]) HandleAt(slot uint32) Handle {
 }
 
 // Remove deletes the row of h, or does nothing and returns false. The last row, from,
-// becomes row to; move storage parallel to the rows likewise (see Columns.Move). to
+// becomes row to; move parallel storage in the same way (see Columns.Move). to
 // equals from if the deleted row was the last.
 func (t *Table[T]) Remove(h Handle) (to, from uint32, ok bool) {
 	to, ok = t.Row(h)

@@ -365,7 +365,7 @@ func (o *oracle) structure() {
 	o.stream = append(o.stream, oracleBytes{due, wire.AppendFrame(nil, wire.TypeStructure, body)})
 }
 
-// enter appends an Enter, as of some tick.
+// enter appends an Enter whose state is from tick.
 func (o *oracle) enter(body []byte, slot uint32, h bulk.Handle, tick uint64) []byte {
 	kind, _ := o.w.KindOf(h)
 	at := o.past(slot, h, tick)

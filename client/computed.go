@@ -12,9 +12,9 @@ type MotionStats struct {
 	Clean    int    // bodies in view that are computed now
 	Owed     uint64 // exact states received in rows
 	Steps    uint64 // body-ticks computed, of bodies that were awake
-	Rerun    uint64 // of these, past ticks: of bodies whose states were older than the others
+	Rerun    uint64 // part of Steps: past ticks of bodies whose states were older than the others
 	Audited  uint64 // audits that could be checked
-	Faults   uint64 // of these, those that failed
+	Faults   uint64 // audits that failed
 	Behind   uint64 // snapshots for which there was no time to compute up to their tick
 	Overruns uint64 // times that computing took too long and waited for a Resync
 }

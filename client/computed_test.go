@@ -12,7 +12,7 @@ import (
 	physics "github.com/worldd/worldd/world/motion"
 )
 
-// An entity whose state has not been computed yet is where the server said, as of then.
+// An entity whose state has not been computed yet is where its row placed it, at the row's tick.
 func TestExactBeforeComputing(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))

@@ -72,7 +72,7 @@ func TestConfigHasAllOfASession(t *testing.T) {
 	}
 }
 
-// A nil entity, as of a handle that is not Live, has no components.
+// A nil entity, which Lookup returns for a handle that is not Live, has no components.
 func TestNoEntityHasNoComponents(t *testing.T) {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, "body"))

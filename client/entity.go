@@ -61,7 +61,7 @@ func (e *Entity) Format() string {
 	return s.Format(schema.Row{Mask: e.mask, Owned: e.states.owned, Values: values}, texts)
 }
 
-// Tick returns the server's tick of the newest state received. Of a computed body, Exact
+// Tick returns the server's tick of the newest state received. For a computed body, Exact
 // returns the tick computed.
 func (e *Entity) Tick() uint32 { return e.states.tick }
 

@@ -92,7 +92,7 @@ func (p *theatre) boom(who bulk.Handle, size uint8) wire.Record {
 	return wire.Record{Op: wire.OpEvent, Number: 0, Data: p.body(0, boom{who, size})}
 }
 
-// structure sends a message so many ticks after the last one.
+// structure sends a message that many ticks after the last one.
 func (p *theatre) structure(ticks uint32, records ...wire.Record) error {
 	body := wire.AppendStructureHeader(nil, p.structures+1, ticks)
 	for _, r := range records {
@@ -271,7 +271,7 @@ func TestEventsRendered(t *testing.T) {
 	require.Len(t, shown(), 256)
 }
 
-// A game with a function for a type that is no event hears of its mistake.
+// A function for a type that is no event is reported as an error.
 func TestEventsOfAnotherSchema(t *testing.T) {
 	s := schema.New()
 	silence := schema.DefineEvent[silent](s, "silent")

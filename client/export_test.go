@@ -18,13 +18,13 @@ func BlendFromOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.st
 // ShowUpTo sets the tick of the newest render, as Session.Render does.
 func (r *Replica) ShowUpTo(tick uint32) { r.shown = tick }
 
-// KeepFor makes r keep states for so many ticks, as Session.Render does.
+// KeepFor makes r keep states for ticks, as Session.Render does.
 func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
 
 // Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.session() }
 
-// Answers reports whether a Client sends an Input after so many datagrams, if the newest is
+// Answers reports whether a Client sends an Input after that many datagrams, if the newest is
 // that old.
 func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
 	return s.uplink.inputDue(s.received(), datagrams, now, quiet)

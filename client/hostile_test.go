@@ -89,7 +89,7 @@ func (v *victim) read(d []byte) time.Duration {
 	return time.Since(began)
 }
 
-// datagram returns a datagram of random bits, so many in eight of which are ones.
+// datagram returns a datagram of random bits, of which ones in eight are set on average.
 func (v *victim) datagram(ones int) []byte {
 	d := bytes.Clone(v.headers)
 	for len(d) < wire.MaxDatagram {

@@ -106,7 +106,7 @@ func TestInputsOutliveALostDatagram(t *testing.T) {
 	}
 }
 
-// missedInputs plays a minute and a half with a snapshot every so many ticks. It returns
+// missedInputs plays a minute and a half with a snapshot every few ticks. It returns
 // the share of ticks whose input was late or lost, and how long before their tick
 // inputs arrive, in ms.
 func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed, early float64) {
@@ -203,7 +203,7 @@ func TestInputsRecoverFromTooEarly(t *testing.T) {
 	}
 }
 
-// countEarly sets an input every so many renders, and counts those that the server would drop
+// countEarly sets an input in every every-th render, and counts the inputs that the server would drop
 // because they are too early.
 func countEarly(t *testing.T, s *studio, every int64) *int {
 	s.render = func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// crowded plays so many ms on a machine that is too busy: frames of 4 to 40 ms, one in 40 of them
+// crowded plays for ms on a machine that is too busy: frames of 4 to 40 ms, one in 40 of them
 // and one in 200 of the server's ticks up to 200 ms late. The client does nothing between frames.
 func (k *track) crowded(ms int64, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 9))

@@ -109,7 +109,7 @@ func (k *track) Close(code wire.Code, text string) { require.Fail(k.t, "closed",
 
 func (k *track) time() time.Duration { return time.Duration(k.now) * time.Millisecond }
 
-// play simulates so many ms.
+// play simulates ms milliseconds.
 func (k *track) run(ms int64) {
 	for end := k.now + ms; k.now < end; k.now++ {
 		k.hear()

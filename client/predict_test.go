@@ -401,7 +401,7 @@ func TestStepDisagrees(t *testing.T) {
 	require.Less(t, f.drawn().Position[2], float32(6))
 }
 
-// A NaN is compared and drawn as what the schema sends for it.
+// A NaN is compared and drawn as the value that the schema sends for it.
 func TestStepReturnsNaN(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
 	f.frames(5, still)

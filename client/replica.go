@@ -100,7 +100,7 @@ type Replica struct {
 // ReplicaStats counts what the replica received, to tell a bad link from a fault.
 type ReplicaStats struct {
 	Snapshots  uint64 // State datagrams applied
-	Frames     uint64 // of those, the first of a newer tick
+	Frames     uint64 // the first datagrams of a newer tick
 	Duplicates uint64 // dropped: applied before, or too old to tell
 	Held       uint64 // overtook their structure, and waited for it
 	Overflowed uint64 // dropped unacknowledged: too many waited
@@ -156,7 +156,7 @@ func (a *Applier) ApplyStructure(body []byte) error {
 }
 
 // ApplyState applies a State datagram whole or not at all. It returns an error for
-// bytes that are no State datagram, and otherwise what became of it.
+// bytes that are no State datagram, and otherwise the outcome.
 func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 	*a.budget = work.Budget{} // a Replica without a Session has no clock
 	_, outcome, err := a.applyState(datagram)

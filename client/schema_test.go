@@ -54,7 +54,7 @@ func addSwing(s *schema.Schema) error    { return schema.AddCommand[hit](s, "swi
 func setStick(s *schema.Schema) error    { return schema.SetInput[stick](s) }
 func setOldStick(s *schema.Schema) error { return schema.SetInput[struct{ X int8 }](s) }
 
-// servedSchema returns the schema of the server of these tests.
+// servedSchema returns the schema that the server of this file declares.
 func servedSchema(t testing.TB) *schema.Schema {
 	return declare(t, component[armour]("armour"), component[health]("health"), component[friend]("friend"),
 		kind("crate"), kind("knight"), setStick, addEat, addSwing, addHit)

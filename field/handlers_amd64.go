@@ -239,7 +239,7 @@ var plainHandlers = [boundOpcodes][1 << 4]handler{
 	opSelectGE: {0b0: handlerSelectGEPPPP, 0b1000: handlerSelectGEPPPC, 0b100: handlerSelectGEPPCP, 0b1100: handlerSelectGEPPCC, 0b10: handlerSelectGEPCPP, 0b1010: handlerSelectGEPCPC, 0b110: handlerSelectGEPCCP, 0b1110: handlerSelectGEPCCC, 0b1: handlerSelectGECPPP, 0b1001: handlerSelectGECPPC, 0b101: handlerSelectGECPCP, 0b1101: handlerSelectGECPCC},
 }
 
-// sumHandlers holds the handlers that add to a lane of the output, indexed likewise. The
+// sumHandlers holds the handlers that add to a lane of the output, with the same index. The
 // output does not count as an operand.
 var sumHandlers = [opcodes][3][1 << 4]handler{
 	opAdd:  {{0b0: handlerOutAddXP, 0b1: handlerOutAddXC}, {0b0: handlerOutAddYP, 0b1: handlerOutAddYC}, {0b0: handlerOutAddZP, 0b1: handlerOutAddZC}},

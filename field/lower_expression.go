@@ -68,7 +68,7 @@ func (f *scope) lowerValue(n *node) typed {
 	panic(f.comparisonIsNoValue(n))
 }
 
-// spend charges the work of functions: a short text can cause much of it.
+// spend charges the work of functions: a short text can call many.
 func (f *scope) spend(n *node, work int) {
 	f.compiler.work += work
 	if f.compiler.work > MaxWork {

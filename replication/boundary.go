@@ -23,7 +23,7 @@ const (
 	// within the enter radius plus two margins, the farthest that the viewer can move
 	// there and back, is not yet beyond the leave radius.
 	marginDivisor = 4
-	// fewChangedDivisor: margins are used while at most one slot in so many has
+	// fewChangedDivisor: margins are used while at most 1/fewChangedDivisor of the slots has
 	// changed. With more changes, entities near a radius would be listed repeatedly,
 	// and most need a check in any case.
 	fewChangedDivisor = 4

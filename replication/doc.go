@@ -28,8 +28,8 @@
 //	   states that a row names.
 //	R4 A datagram names the newest structure record written before it, or the end of
 //	   a snapshot's records that the client has acknowledged. Every row in it was
-//	   entered by a record up to that one (H1), and the client has all else that its
-//	   rows need, or it is up to that one too.
+//	   entered by a record up to that one (H1). All else that its rows need is
+//	   acknowledged, or was written up to that record.
 //	R5 A destroyed handle whose slot is known yields exactly one Destroy
 //	   record, and the slot is unknown from then on (H3).
 //	R6 A row that is not in the active list is dormant: the client has its

@@ -21,7 +21,7 @@ type Event struct {
 }
 
 // NewEvent encodes event, a struct of a type that the schema declares as an event or a
-// pointer to one, as of the present tick. Handles that were never issued become null. An
+// pointer to one, at the present tick. Handles that were never issued become null. An
 // error is the game's fault: the schema has no such event.
 func (r *Replicator) NewEvent(event any) (*Event, error) {
 	t := reflect.TypeOf(event)

@@ -46,7 +46,7 @@ type slotSummary struct {
 	hasOwnerRow bool        // owners are sent another row: tenant.ownerRow
 }
 
-// tenant is the entity in one slot as of the frame.
+// tenant is the entity that had a slot when the frame was captured.
 type tenant struct {
 	kind     world.KindID
 	mask     uint32

@@ -21,7 +21,7 @@ type scene struct {
 	rand    *rand.Rand
 	crowd   []bulk.Handle
 	always  bulk.Bitset // the game's own set: it changes without the world's notice
-	fog     bulk.Bitset // likewise
+	fog     bulk.Bitset // the same
 	private *world.Component[secret]
 	team    *world.Component[team]
 	idea    world.KindID // has no body

@@ -117,7 +117,7 @@ const (
 	// maxEventAge is when an unreliable event is late: a flash or a sound a second after its
 	// cause is worse than none.
 	maxEventAge = time.Second
-	// eventShare: while events wait, rows leave them one part in so many of the bytes of
+	// eventShare: while events wait, rows leave 1/eventShare of the bytes to them, of
 	// each snapshot. The share adds up until the largest event fits, so that a viewer whose
 	// rows fill every datagram gets its events, and rows lose at most an eighth of the bytes.
 	eventShare = 8

@@ -44,7 +44,7 @@ func (v *Viewer) priorityGain(t *tenant) float32 {
 
 // ranking sorts weights, the greatest first and equal ones in the order of adding. It
 // is a radix sort: each viewer has hundreds of unpredictable weights, and a
-// mispredicted comparison costs more than a pass over all of them.
+// mispredicted comparison costs more than a pass over the whole list.
 type ranking struct {
 	ranks     []uint16 // by index; lower for a greater weight
 	from, to  []uint32 // indexes

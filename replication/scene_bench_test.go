@@ -36,7 +36,7 @@ type sceneBench struct {
 	capture, acks, interest, collect, enters, encode []float64 // ms a tick
 }
 
-// newScene makes a square world with so many entities at rest and so many that walk, one of
+// newScene makes a square world with resting and walking entities, one of
 // which is each viewer's focus.
 func newScene(tb testing.TB, half float32, resting, walking, viewers int, c Config) *sceneBench {
 	w, err := world.New(world.Config{Seed: 1, Gravity: -1, TickHz: 20, MaxEntities: 1 << 16, HalfExtent: world.Vec3{X: half, Y: 64, Z: half}})

@@ -111,7 +111,7 @@ func (v *Viewer) encodeRanked(order []uint32, most int) (rest []uint32) {
 // mayFit reports whether the waiting rows fit into the budget if they are as long as in the
 // newest datagram.
 func (v *Viewer) mayFit() bool {
-	const margin = 8 // one part in so many
+	const margin = 8 // 1/margin of the budget
 	rows := len(v.work.waiting)
 	size := rows * v.rowBits
 	return v.rowBits > 0 && rows <= maxDatagrams*wire.MaxRows && len(v.events.events) == 0 &&

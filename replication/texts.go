@@ -168,7 +168,7 @@ func (w *workspace) bytesOf(text string) []byte {
 	return w.textBuffer
 }
 
-// startTexts notes that a row's Enter has its texts as of the frame.
+// startTexts notes that a row's Enter carries the frame's texts.
 func (v *Viewer) startTexts(rowIndex uint32) {
 	if v.replicator.frame.texts.mask != 0 {
 		v.members.texts[rowIndex].sent = v.replicator.frame.tick

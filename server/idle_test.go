@@ -27,7 +27,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// idleEntities and idleTicks make TestIdleLoop run a world of so many sleeping bodies for so long.
+// idleEntities and idleTicks are the sleeping bodies and the ticks of TestIdleLoop.
 const (
 	idleEntities = "WORLDD_TEST_IDLE_ENTITIES"
 	idleTicks    = "WORLDD_TEST_IDLE_TICKS"

@@ -313,7 +313,7 @@ func TestMoved(t *testing.T) {
 	require.Equal(t, wire.Moved, wire.CodeOf(err))
 }
 
-// A client that names a room is admitted to that one or none.
+// A client that names a room is admitted to no other room.
 func TestRooms(t *testing.T) {
 	h := newFixtureWith(t, func(c *server.Config) { c.Room = "arena" })
 	config := h.config()

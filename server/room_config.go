@@ -98,7 +98,7 @@ const (
 
 // RoomRequest describes the room that RoomKind.New is to make.
 type RoomRequest struct {
-	// Name is the room's name, KIND or KIND/ID, valid as of ParseRoomName.
+	// Name is the room's name, KIND or KIND/ID, valid by ParseRoomName.
 	Name, Kind, ID string
 	// Generations is the range that New passes to world.Config.
 	Generations Generations

@@ -311,7 +311,7 @@ func TestRoomsOfOneAddress(t *testing.T) {
 	})
 }
 
-// A room whose New fails is no room, for a moment: others do not learn of it.
+// A room whose New fails is never visible to other clients.
 func TestNewFails(t *testing.T) {
 	play(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *hostel) {
 		h.failing("match/100", errors.New("out of luck, at /secret/path"))

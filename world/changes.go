@@ -13,7 +13,7 @@ type ChangeReader struct {
 	w       *World      // nil once closed
 	taken   bulk.Bitset // the result of the last Next
 	written bulk.Bitset // the subset of it that other causes than motion changed
-	// Changes that another reader's Next took out of the world, and the subset likewise.
+	// Changes, and their subset, that another reader's Next took out of the world.
 	pending, pendingWritten bulk.Bitset
 }
 

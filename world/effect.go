@@ -32,7 +32,7 @@ type EffectDef struct {
 	Follow    Entity      // entity whose body Center is relative to, where it is before bodies move, or zero; the effect ends with the entity
 	Layers    Layers      // kinds that feel it; 0 means all
 	LifeTicks uint32      // number of steps in which it acts; 0 means no limit
-	Hidden    bool        // clients are not told of it: it disturbs the bodies that it moves and wakes; as if set if LifeTicks is 1
+	Hidden    bool        // not replicated: bodies that it moves or wakes count as disturbed; implied by LifeTicks 1
 }
 
 // EffectID names an effect: a weak handle like Entity, from a separate pool.

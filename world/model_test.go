@@ -27,7 +27,7 @@ type model struct {
 	past                   map[uint64]map[world.Entity]world.Vec3 // by tick, at its end
 }
 
-// remember stores all positions as of the end of the tick.
+// remember stores all positions at the end of the tick.
 func (m *model) remember() {
 	places := map[world.Entity]world.Vec3{}
 	for e, b := range m.entities {

@@ -81,7 +81,7 @@ type Recorder struct {
 // as much as two StateHashes.
 //
 // Until Close, every call that changes the world between two steps is recorded. Writes
-// through Component.Mut and similar calls are recorded as of the next Step. Adding kinds,
+// through Component.Mut and similar calls are recorded with the next Step. Adding kinds,
 // components or systems, or restoring the world, ends the recording with an error.
 func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error) {
 	if w.recorder != nil {

@@ -204,8 +204,8 @@ func (h *history) nextListed(from uint32, tick uint64) (uint32, bool) {
 }
 
 // OldestTick returns the oldest tick whose positions the world knows: Config.HistoryTicks
-// back, but none before it was created or restored. In the systems of a step it is as old
-// as before the step, so that they know a moment that the game noted for them.
+// back, but none before it was created or restored. In the systems of a step it is
+// what it was before the step: a moment that the game stored between steps is still known.
 func (w *World) OldestTick() uint64 {
 	h := &w.history
 	if h.ticks == 0 {

@@ -21,7 +21,7 @@ type crowd struct {
 	kinds   []world.KindID
 	layers  map[world.KindID]world.Layers
 	ever    []world.Entity
-	live    []world.Entity // by slot, as of the last After
+	live    []world.Entity // by slot, at the end of the last step
 	doomed  map[world.Entity]bool
 	inside  map[world.Crossing]bool
 	entered []world.Crossing

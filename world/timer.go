@@ -29,7 +29,7 @@ type timerDue struct {
 
 // NewTimer registers a component of this name for the pending calls, and a Before system,
 // "timer" and the name, that calls call for those that are due, by ascending slots of their
-// entities. A is plain data, as of a component: see Register, also for the error.
+// entities. A is plain data, like a component: see Register, also for the error.
 func NewTimer[A any](w *World, name string, call func(e Entity, args A)) (*Timer[A], error) {
 	if call == nil {
 		return nil, fmt.Errorf("%w: timer %q without a function", ErrValue, name)

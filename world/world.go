@@ -75,7 +75,7 @@ type World struct {
 	volumes    volumes
 	workers    *workers
 	moveBlocks func(c *chunk, block int) // moveBlock, bound once because binding allocates
-	copyBlocks func(c *chunk, block int) // copyBlock, likewise
+	copyBlocks func(c *chunk, block int) // copyBlock, bound once
 	copied     *rowImage                 // destination of copyBlocks
 	events     events
 	counts     counts

@@ -152,7 +152,7 @@ func handlerTables(all []handler) []byte {
 		b.WriteString("},\n")
 	}
 	b.WriteString("}\n\n")
-	b.WriteString("// sumHandlers holds the handlers that add to a lane of the output, indexed likewise. The\n// output does not count as an operand.\n")
+	b.WriteString("// sumHandlers holds the handlers that add to a lane of the output, with the same index. The\n// output does not count as an operand.\n")
 	b.WriteString("var sumHandlers = [opcodes][3][1 << 4]handler{\n")
 	for _, f := range sumFamilies {
 		fmt.Fprintf(&b, "%s: {", f.opcode)

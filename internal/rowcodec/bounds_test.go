@@ -56,7 +56,7 @@ func TestCheckRows(t *testing.T) {
 	require.ErrorContains(t, err, "quantise its fields")
 }
 
-// withBody returns a schema with a body, and with always fields that take so many bits.
+// withBody returns a schema with a body, and with always fields that take free bits.
 func withBody(t *testing.T, name string, free int) *schema.Schema {
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, name))

@@ -65,7 +65,7 @@ type board struct {
 	exactness exactness
 	errors    []int64 // of predicted positions, µm, not collected yet
 	latencies []int64 // µs, not collected yet
-	visible   []int64 // likewise
+	visible   []int64 // the same
 }
 
 // outcome is one bot's part of the report.

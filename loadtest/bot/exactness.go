@@ -12,7 +12,7 @@ type Motion struct {
 	CleanBodies    float64 `json:"clean_bodies"`      // computed by a bot, the mean over its snapshots
 	OwedPerClientS float64 `json:"owed_per_client_s"` // exact states in rows: something had disturbed a body
 	BodyTicks      uint64  `json:"body_ticks"`        // of awake bodies
-	Rerun          uint64  `json:"body_ticks_rerun"`  // of these, computed late
+	Rerun          uint64  `json:"body_ticks_rerun"`  // the part computed late
 	Audits         uint64  `json:"audits"`
 	Faults         uint64  `json:"prediction_faults"` // audits that failed
 	Overruns       uint64  `json:"motion_overruns"`   // times that computing took too long

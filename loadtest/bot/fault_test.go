@@ -57,7 +57,7 @@ func TestFaultIsReported(t *testing.T) {
 			defer enough()
 			report, err := bot.Run(ctx, bot.Config{
 				Addr: h.addr, Fingerprint: h.fingerprint, Bots: c.bots, Scenario: c.scenario, Link: c.link, Duration: patience,
-				Ordinary: c.fault == "EventsOfUnread", // few datagrams of those that simulate have rows to misread
+				Ordinary: c.fault == "EventsOfUnread", // clients that simulate receive few rows to misread
 			}, func(p *bot.Progress) {
 				if p.Handles.Confusions > 0 {
 					enough()

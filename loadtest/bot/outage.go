@@ -16,9 +16,9 @@ type outage struct {
 	why     error
 	since   time.Time // time of the last snapshot
 	arrived uint64    // snapshots already counted in the bot's past
-	frames  uint64    // likewise
-	bytes   uint64    // likewise
-	rows    uint64    // likewise
+	frames  uint64    // the same
+	bytes   uint64    // the same
+	rows    uint64    // the same
 }
 
 // outages sums up the bots' lost connections.

@@ -173,7 +173,7 @@ type Progress struct {
 	// Net is of the last second.
 	Net     Net     `json:"net"`
 	Handles Handles `json:"handles"` // since the start
-	Heard   Heard   `json:"heard"`   // likewise
+	Heard   Heard   `json:"heard"`   // the same
 	// Motion is nil if bots do not simulate. Its counters are since the start, its rate of
 	// the last second.
 	Motion *Motion `json:"motion"`

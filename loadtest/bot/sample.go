@@ -15,7 +15,7 @@ type sampler struct {
 	errors *hdrhistogram.Histogram // of predicted positions, µm
 	series []Progress
 	before outcome   // sum at the last sample
-	exact  exactness // likewise
+	exact  exactness // the same
 	looked time.Duration
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // The causes of a thousand deaths in one tick reach a client over a bad link, of entities in its
-// view, of those that left it, and of those that die of age. It learns nothing of the others.
+// view, of those that left it, and of those that die of age. It receives no other deaths.
 func TestCausesOfManyDeaths(t *testing.T) {
 	s, w := schema.New(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
 	ok(schema.Add[schema.Body](s, schema.BodyComponent))

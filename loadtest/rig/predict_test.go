@@ -126,7 +126,7 @@ func bodyOf(at, v world.Vec3) schema.Body {
 	return schema.Body{Position: at.Array(), Velocity: v.Array()}
 }
 
-// run lets ticks pass, and calls each after each of them.
+// run steps the rig by ticks, and calls each after every tick.
 func (f *flight) run(ticks int, each func(tick uint32)) {
 	for range ticks {
 		require.NoError(f.t, f.rig.Step())

@@ -109,7 +109,7 @@ func Generate(seed uint64, ticks, tickHz int, actions []string) Script {
 	return s
 }
 
-// Search plays the scripts of seeds 1 to seeds, of so many ticks each. The error describes the
+// Search plays the scripts of seeds 1 to seeds, each of ticks ticks. The error describes the
 // first that fails, and the smallest script found that fails too.
 func Search(seeds uint64, ticks int, start func(seed uint64) (*Run, error)) error {
 	for seed := uint64(1); seed <= seeds; seed++ {

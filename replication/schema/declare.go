@@ -383,7 +383,7 @@ func isWord(s string) bool {
 }
 
 // checkDeclared returns an error if no item of that name can be added to a section that
-// has so many.
+// has have items and may have most.
 func (s *Schema) checkDeclared(section, name string, have, most int) error {
 	if err := checkName(section, name); err != nil {
 		return err

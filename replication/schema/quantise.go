@@ -283,7 +283,7 @@ func (f *Field) smallestThree(q *[4]float32) uint32 {
 
 // quaternion unpacks a rotation. The largest component makes the length 1. If
 // rounding of the others would leave it smaller than one of them, it is the next float32
-// above that one, so that quantising the result gives the value again.
+// above that bound, so that quantising the result gives the value again.
 func (f *Field) quaternion(packed uint32) (q [4]float32) {
 	largest := packed & 3
 	packed >>= 2

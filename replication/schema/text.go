@@ -174,9 +174,9 @@ func (s *Schema) Outline() string {
 	return strings.Join(parts, ", ")
 }
 
-// OutlineWithin returns Outline, or a shorter form if that exceeds so many bytes: with one
+// OutlineWithin returns Outline, or a shorter form if Outline exceeds bytes: with one
 // group of digits for all commands and one for all events, and if that is still too long
-// without the names of components and commas. Of the largest schema that takes 219 bytes.
+// without the names of components and commas. For the largest schema this takes 219 bytes.
 func (s *Schema) OutlineWithin(bytes int) string {
 	if text := s.Outline(); len(text) <= bytes {
 		return text

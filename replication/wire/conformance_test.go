@@ -379,7 +379,7 @@ func (s *pageDecoder) events() (all []pageEventIn) {
 	return all
 }
 
-// bytes reads a length and so many bytes.
+// bytes reads a length and as many bytes.
 func (s *pageDecoder) bytes(name string, most int) []byte {
 	n := s.uvarint(name + " length")
 	if n > uint64(most) {
@@ -669,7 +669,7 @@ func (s *pageDecoder) message(elements []string, more bool) (values []any) {
 	return values
 }
 
-// skipValue reads a msgpack value within so many arrays and maps, section 11.5.
+// skipValue reads a msgpack value nested in depth arrays and maps, section 11.5.
 func (s *pageDecoder) skipValue(within int) {
 	c, n := s.read(8), uint64(0)
 	switch {

@@ -20,7 +20,7 @@ const (
 	RawAsleep                // the body is asleep; what its quantised position lacks follows the row
 )
 
-// Exact says how a row gives a body's exact state, and as of which tick. The whole row is
+// Exact says how a row gives a body's exact state, and the tick of that state. The whole row is
 // of that tick. The zero value belongs to an ordinary row.
 type Exact struct {
 	Form Form

@@ -21,7 +21,7 @@ type Ack struct {
 // TickInput is a client's input for one tick. The game interprets the bytes.
 type TickInput struct {
 	Tick uint32
-	// Back and Fraction are the view moment: the client drew the world as of
+	// Back and Fraction are the view moment: the client drew the world at
 	// Tick - Back + Fraction/256. Back is 0 if it says none, and Fraction is then 0.
 	Back     uint32
 	Fraction uint8

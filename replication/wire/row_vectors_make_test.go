@@ -642,8 +642,8 @@ func (c *rowCase) appendTo(t testing.TB, b []byte) []byte {
 	return b
 }
 
-// TestRowCandidates decodes random rows with both decoders. -vectors.update extends them
-// to the vectors of rows, and writes these.
+// TestRowCandidates decodes random rows with both decoders. With -vectors.update, the rows
+// are completed to the vectors of rows, which are written.
 func TestRowCandidates(t *testing.T) {
 	usual, err := os.ReadFile(usualTablesPath)
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ type audience struct {
 type traffic struct {
 	datagramBytes, streamBytes int
 	rows                       int // in datagrams
-	enters, enterBytes         int // of these, full rows
+	enters, enterBytes         int // the full rows among them
 }
 
 // watcher is a viewer whose client receives everything and acknowledges late.

@@ -21,7 +21,7 @@ type Admission struct {
 	// Room is the room that the token is for, and the one that a client joins whose Hello
 	// names none. A Hello that names another is refused. Empty: any.
 	Room string
-	// Value is the game's own data, as of the user's account: see Session.Value.
+	// Value is the game's own data, such as the user's account: see Session.Value.
 	Value any
 	// Lasts limits the session's duration, connected or away, after which it ends with
 	// SessionExpired. It is counted in ticks. 0 is no limit.

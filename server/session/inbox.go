@@ -24,7 +24,7 @@ type inbox struct {
 	commands []wire.Command
 	inputs   []wire.Input
 	resync   bool
-	arrived  int // Arrived messages
+	arrived  int // wire.Arrived messages received
 	dropped  uint64
 	broken   bool     // the connection has ended
 	left     bool     // the client ended it

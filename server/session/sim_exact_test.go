@@ -39,12 +39,12 @@ func newCleaning(s *script) cleaning {
 // cleanCoverage counts what happened to clean bodies.
 type cleanCoverage struct {
 	computed  int // states compared, of clients that simulate
-	unsent    int // of these, awake and of another tick than the newest row
+	unsent    int // the awake ones whose tick is not the newest row's
 	audits    int
 	owed      int // exact rows
 	ordinary  int // rows of ordinary entities among exact ones
 	fans      int
-	concealed int // of these, hidden
+	concealed int // the hidden ones among them
 	taught    int
 	mixed     int // snapshots of ordinary clients in scripts that simulate
 	back      int // Enters with a state of an earlier tick
@@ -76,7 +76,7 @@ type exactLife struct {
 	states    []exactState // one for each change
 	disturbed uint32       // newest tick in which something else than motion changed it
 	changed   uint32       // newest tick in which a value that all see changed, other than of the body
-	paid      uint32       // likewise, of all values
+	paid      uint32       // the same, of all values
 }
 
 type exactState struct {
@@ -226,7 +226,7 @@ func (c *simClient) judgeExtension(r wire.Record) {
 type owed struct {
 	known   map[bulk.Handle]ackedBody
 	pending map[uint32][]sentBody        // rows of snapshots, by seq
-	spawned map[bulk.Handle][]spawnedRow // given by Enters as of their spawn
+	spawned map[bulk.Handle][]spawnedRow // given by Enters whose state is the spawn's
 }
 
 // ackedBody is the newest state of an entity that was acknowledged, or entered.
@@ -274,13 +274,13 @@ func (s *sim) spawnedValues(h bulk.Handle, tick uint32) state {
 	return state{tick, values}
 }
 
-// spawnedRow is the row of an Enter as of an earlier tick.
+// spawnedRow is the row of an Enter with the state of an earlier tick.
 type spawnedRow struct {
 	state
 	message uint32 // tick of the Enter
 }
 
-// enteredAs reports whether e is as an Enter as of an earlier tick gave it.
+// enteredAs reports whether e has the state that an Enter gave for an earlier tick.
 func (c *simClient) enteredAs(e *client.Entity, values []uint32) bool {
 	return slices.ContainsFunc(c.owed.spawned[e.Handle()], func(was spawnedRow) bool {
 		return was.tick == e.Tick() && e.Owned() == c.owns(e.Handle(), was.message) && slices.Equal(c.sim.seen(was.values, e.Owned()), values)

@@ -32,7 +32,7 @@ type summons struct {
 type simProvisional struct {
 	handle  bulk.Handle
 	input   bool        // of inputs
-	tick    uint32      // of the newest of these
+	tick    uint32      // of the newest one
 	seen    bool        // the game received it
 	entity  bulk.Handle // bound by the game, in a session
 	in      sessionKey

@@ -64,7 +64,7 @@ var operations = map[string]string{
 	"steer":     "viewer handle",      // its session controls any handle ever issued, or nothing
 	"inform":    "viewer handle",      // the game sends it any handle ever issued, outside the protocol
 	"tell":      "viewer handle kind", // sends its session an event with any handle ever issued
-	"flood":     "viewer events",      // sends its session so many reliable events
+	"flood":     "viewer events",      // sends its session n reliable events
 	"cry":       "viewer handle kind", // sends an event to all
 	"witness":   "entity handle kind", // sends an event to all who see the entity
 	"near":      "x z kind",           // sends an event to all near a place

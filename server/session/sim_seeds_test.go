@@ -152,7 +152,7 @@ func (t *coverage) add(o coverage) {
 	}
 }
 
-// requireAll requires that everything happened: the rest was not tested.
+// requireAll requires each event to have happened: an event that never happens is not tested.
 func (t *coverage) requireAll(tb testing.TB) {
 	for side := range t.verdicts {
 		for v, n := range t.verdicts[side] {

@@ -186,7 +186,7 @@ type coverage struct {
 	newborn    int    // events that followed an Enter
 	causes     int    // deaths sent with a cause
 	bound      int    // provisional handles bound by the game
-	stillborn  int    // of these, entities that died at once
+	stillborn  int    // the deaths in the tick of the spawn
 	ends       [3]int // provisional handles, by how they ended; while open, for each tick
 	cleanCoverage
 }

@@ -20,7 +20,7 @@ func cleanScript() *script {
 			{0, "link", []int{everybody, 8, 3, 10, 20, 50, 60}},
 			{0, "simulate", []int{1}},
 			{0, "fan", []int{0, 0, 256}},  // everywhere
-			{0, "fan", []int{0, 0, 1024}}, // twice more: the order of their sum counts
+			{0, "fan", []int{0, 0, 1024}}, // two more fans: the order of their sum matters
 			{0, "fan", []int{0, 0, 1792}},
 			{0, "fan", []int{8, -6, 260}},   // on an orbit
 			{0, "fan", []int{-30, 24, 258}}, // linear

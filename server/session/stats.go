@@ -72,7 +72,7 @@ func (c *Core) countClosed(code wire.Code) {
 	c.stats.Closed[code]++
 }
 
-// Info describes a session, or a connection without one, as of a tick.
+// Info describes a session, or a connection without one, at a tick.
 type Info struct {
 	ID         uint64
 	Name, User string

@@ -38,7 +38,7 @@ func TestHookCannotStep(t *testing.T) {
 	d.world.Step()
 }
 
-// The text of a command's error does not reach the client, so the server must learn of it.
+// The text of a command's error does not reach the client, so the server must receive it.
 func TestCommandErrorsAreReported(t *testing.T) {
 	d := newTestServer(t)
 	var got []string

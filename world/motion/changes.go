@@ -1,7 +1,7 @@
 package motion
 
-// Changes holds states that one tick may have changed: of bodies that are awake, of those that
-// fell asleep in it, and of others that were set. The zero value is empty, as of tick 0.
+// Changes holds the states that one tick may have changed: of bodies that were awake, fell
+// asleep in it, or were set. The zero value is empty, at tick 0.
 type Changes struct {
 	tick   uint64
 	states []State
@@ -34,7 +34,7 @@ func (m *Sim) copyAwake(states []State) {
 	}
 }
 
-// Reset empties c, as of a tick.
+// Reset empties c and sets its tick.
 func (c *Changes) Reset(tick uint64) {
 	c.tick, c.states, c.number, c.asleep = tick, c.states[:0], c.number[:0], c.asleep[:0]
 }

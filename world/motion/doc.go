@@ -1,7 +1,7 @@
 // Package motion moves free bodies by one tick: effects, gravity, drag, ground, bounds
 // and rest. A server's world and a client with the same numbers compute the same bits:
 // MOTION.md defines them. Package world uses the functions over planes for every step, and
-// a client uses Sim, which adds what wakes and moves effects.
+// a client uses Sim, which also wakes bodies and moves effects.
 //
 // # Terms
 //

@@ -98,7 +98,7 @@ func (m *Sim) SetKind(k KindID, constants Kind) {
 // Now returns the last tick.
 func (m *Sim) Now() uint64 { return m.tick }
 
-// Put adds a body, or corrects it, as of the last tick.
+// Put adds a body, or replaces its state, after the last tick.
 func (m *Sim) Put(number uint32, k KindID, s State) {
 	row, ok := m.row(number)
 	if !ok {

@@ -170,8 +170,8 @@ func (b *Bodies) placeWaiting() {
 	b.waiting = kept
 }
 
-// stepSim moves a sim by one tick, before which so many tracks and versions were looked at. It
-// returns false if that takes too long.
+// stepSim moves a sim by one tick. looked is the number of tracks and versions that were looked
+// at before it, which cost time too. It returns false if that takes too long.
 func (b *Bodies) stepSim(m *motion.Sim, looked int) bool {
 	all, awake := m.Len()
 	load := tickTime + bodyTime*awake + reachTime*all*m.Effects() + effectTime*m.Effects() + lookTime*(len(b.waiting)+looked)

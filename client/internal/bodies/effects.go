@@ -14,7 +14,7 @@ import (
 // after they moved: exact states may be that old, and so may lag compensation look back.
 const keptTicks = wire.MaxBack + 1
 
-// effects holds the effects that a session was sent, as of now and of the last keptTicks.
+// effects holds the effects that a session was sent, in their present form and in the forms of the last keptTicks.
 type effects struct {
 	programs [wire.MaxPrograms]program
 	replaced []program // that versions still have

@@ -64,8 +64,8 @@ func (b *Bodies) Newest(index uint32) (s motion.State, tick uint32, ok bool) {
 	return b.stateAfter(t, b.now), b.now, true
 }
 
-// At returns the state of an entity's body at a moment in ticks, extrapolated by at most so many
-// ticks, and the states of the ticks next to it. It returns false for ordinary entities.
+// At returns the state of an entity's body at a moment in ticks, extrapolated by at most
+// maxExtrapolate ticks, and the states of the ticks next to it. It returns false for ordinary entities.
 func (b *Bodies) At(index uint32, moment, maxExtrapolate float64) (s, from, to motion.State, ok bool) {
 	t := b.trackAt(index)
 	if t == nil {

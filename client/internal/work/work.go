@@ -37,7 +37,7 @@ func (b *Budget) Pay(now time.Duration) {
 	b.at = now
 }
 
-// Spend counts work of so many ns.
+// Spend counts ns of work.
 func (b *Budget) Spend(ns int) { b.debt += time.Duration(ns) }
 
 // Debt returns the work that time has not paid for.

@@ -133,7 +133,7 @@ func (v *deltaView) decode(message []byte) (u update, err error) {
 	return u, err
 }
 
-// each reads an array of values, and calls read for each item of so many.
+// each reads an array, and calls read for each item of n values.
 func (v *deltaView) each(values int, read func() error) (items int, err error) {
 	n, err := v.msgpack.DecodeArrayLen()
 	for ; err == nil && items < n/values; items++ {

@@ -70,7 +70,7 @@ func (b *bench) enough(ctx context.Context, p peer, l load, out io.Writer) (bool
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err != nil { // so many that some could not even join, or were lost
+	if err != nil { // at this number some could not even join, or were lost
 		fmt.Fprintf(out, "%-10s %5d clients: %v\n", p.name, l.clients, err)
 		return false, nil
 	}

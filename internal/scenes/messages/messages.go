@@ -47,7 +47,7 @@ type Identity struct {
 // NewIdentity returns the identity with that number.
 func NewIdentity(number uint64) Identity { return Identity{number, uint16(number)} }
 
-// Number is the identity as of the newest row. If Mark is another entity's, it matches
+// Number is the identity in the newest row. If Mark is another entity's, it matches
 // no identity.
 func (i Identity) Number() uint64 { return i.Value&^math.MaxUint16 | uint64(i.Mark) }
 

@@ -285,7 +285,7 @@ func distance(a, b Ship) float64 {
 	return math.Hypot(float64(a.At[0]-b.At[0]), float64(a.At[2]-b.At[2]))
 }
 
-// Match returns the round and the seconds that are left of it.
+// Match returns the round and its remaining seconds.
 func (p *Player) Match() (round uint16, seconds float64) {
 	for e := range p.client.Replica().All() {
 		if m, ok := client.Of(Matches).Get(e); ok {
