@@ -62,7 +62,7 @@ func (s *Session) received() received {
 	return w
 }
 
-// InputDue reports whether to send Input at now, if so many datagrams have arrived since the
+// InputDue reports whether to send Input at now, if that many datagrams have arrived since the
 // last Input, without those that were Duplicate.
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
 	return s.uplink.inputDue(s.received(), datagrams, now, now-s.uplink.sentAt)

@@ -22,7 +22,7 @@ type predictor struct {
 	sim   *physics.Sim
 	known map[uint32]world.EffectState // by slot
 
-	ticks, awake, corrected int // body-ticks compared, those of awake bodies, and corrections
+	ticks, awake, corrected int // body-ticks compared, body-ticks of awake bodies, corrections
 }
 
 // newPredictor watches w. Systems that are added later run after it has seen the effects.

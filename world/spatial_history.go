@@ -204,8 +204,8 @@ func (h *history) nextListed(from uint32, tick uint64) (uint32, bool) {
 }
 
 // OldestTick returns the oldest tick whose positions the world knows: Config.HistoryTicks
-// back, but none before it was created or restored. In the systems of a step it is
-// what it was before the step: a moment that the game stored between steps is still known.
+// back, but none before it was created or restored. The systems of a step
+// see the value from before the step: moments that the game stored between steps stay known.
 func (w *World) OldestTick() uint64 {
 	h := &w.history
 	if h.ticks == 0 {

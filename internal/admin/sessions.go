@@ -18,8 +18,8 @@ import (
 // maxSessionsPage bounds one page of /sessions; ?after=ID returns the next.
 const maxSessionsPage = 1000
 
-// sessionInfo is one session in the JSON of /sessions. The fields of the session are from one
-// tick, those of the transport from the time of the request.
+// sessionInfo is one session in the JSON of /sessions. Its counters are from one
+// tick, its transport's from the time of the request.
 type sessionInfo struct {
 	ID      uint64  `json:"id"`
 	Room    string  `json:"room"`
