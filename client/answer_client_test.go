@@ -61,7 +61,7 @@ func TestAnswersFollowUpdate(t *testing.T) {
 		require.NoError(t, c.Update())
 		inUpdate = d.sent - before
 		if sets {
-			_, err := c.SetInput([]byte("w"))
+			_, err := c.SetRawInput([]byte("w"))
 			require.NoError(t, err)
 		}
 		if waits {

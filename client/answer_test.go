@@ -118,7 +118,7 @@ func TestInputsOfSnapshotsTakeNoPacket(t *testing.T) {
 		s.session.TakeStream()
 		ahead := map[uint32]int{}
 		s.updated = func() {
-			tick, err := s.session.SetInput([]byte("w"), s.time())
+			tick, err := s.session.SetRawInput([]byte("w"), s.time())
 			require.NoError(t, err)
 			ahead[tick-s.session.Replica().Tick()]++
 		}

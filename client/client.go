@@ -260,20 +260,18 @@ func (c *Client) Welcome() wire.Welcome {
 // RTT returns the newest measured round trip. Stats().Clock.RTT is steadier.
 func (c *Client) RTT() RTT { return c.session.RTT() }
 
-// SetInput sets what the player holds down from now on, as bytes, and sends it; see
-// Session.SetInput. Of several inputs in one tick the first is sent at once, and the last
-// with the next tick's.
-func (c *Client) SetInput(data []byte) (tick uint32, err error) {
+// SetRawInput is SetInput with bytes, for a schema that declares no input.
+func (c *Client) SetRawInput(data []byte) (tick uint32, err error) {
 	now := c.now()
-	tick, err = c.session.SetInput(data, now)
+	tick, err = c.session.SetRawInput(data, now)
 	c.sendInput(0, now)
 	return tick, err
 }
 
-// Command asks the server to execute a raw command once; see Session.Command. The next
+// DoRaw asks the server to execute a raw command once; see Session.DoRaw. The next
 // Update sends it.
-func (c *Client) Command(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
-	return c.session.Command(name, target, args, provisional...)
+func (c *Client) DoRaw(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
+	return c.session.DoRaw(name, target, args, provisional...)
 }
 
 // Controlled returns the entity that this session controls; see Session.Controlled.

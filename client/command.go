@@ -14,14 +14,14 @@ import (
 )
 
 var (
-	// ErrNotJoined is Command's error without a connection, or before the Welcome of
+	// ErrNotJoined is the error of Do without a connection, or before the Welcome of
 	// a new one. Send the command again when Client.State is Joined.
 	ErrNotJoined = errors.New("client: not connected: send the command again after reconnecting")
 	// ErrUnanswered is the result of a command whose connection broke before the
 	// answer arrived: it is unknown whether the server executed it. The client does
 	// not send it again, so it is executed at most once.
 	ErrUnanswered = errors.New("client: the connection broke before the answer: it is unknown whether the command was executed")
-	// ErrTooManyCommands is Command's error while wire.MaxUnanswered commands await
+	// ErrTooManyCommands is the error of Do while wire.MaxUnanswered commands await
 	// answers: the server would end the session for one more. Poll earlier Futures
 	// before sending.
 	ErrTooManyCommands = fmt.Errorf("client: %d commands await answers: send fewer", wire.MaxUnanswered)
@@ -68,13 +68,13 @@ func (r *Rejection) Error() string {
 // Unwrap returns the code and the text as a *wire.Error.
 func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
 
-// Command asks the server to execute a raw command once: one whose arguments the schema does not
-// declare. See Do for others. target is zero for a command
+// DoRaw asks the server to execute a raw command once: one whose arguments the schema does not
+// declare. See [Do] for others. target is zero for a command
 // without one; args is one msgpack value, or nil. provisional are the provisional handles that the
 // command asks for (see Provisional); the bytes of args may name them. On an error nothing was
 // sent: it is ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server
 // would end the session.
-func (s *Session) Command(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
+func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return nil, fmt.Errorf("client: command name has %d bytes and arguments have %d, at most %d and %d",
 			len(name), len(args), wire.MaxName, wire.MaxCommandArgs)
@@ -92,7 +92,7 @@ func (s *Session) Command(name string, target bulk.Handle, args []byte, provisio
 	}
 	served := s.served()
 	if i, ok := served.CommandByName(name); ok && served.Command(i).Args != nil {
-		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use Do", name)
+		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use client.Do", name)
 	}
 	indexes, err := s.provisional.indexesOf(provisional)
 	if err != nil {

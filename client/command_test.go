@@ -21,12 +21,12 @@ func TestFutures(t *testing.T) {
 	s := newStudio(t, 1, near, near).session
 	var all []*client.Future
 	for i := range uint32(wire.MaxUnanswered) {
-		f, err := s.Command("eat", walker, nil)
+		f, err := s.DoRaw("eat", walker, nil)
 		require.NoError(t, err)
 		require.Equal(t, i+1, f.ID())
 		all = append(all, f)
 	}
-	_, err := s.Command("eat", walker, nil)
+	_, err := s.DoRaw("eat", walker, nil)
 	require.ErrorIs(t, err, client.ErrTooManyCommands)
 
 	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live})), "answers no command of ours")
@@ -53,7 +53,7 @@ func TestFutures(t *testing.T) {
 		_, err := f.Wait(context.Background())
 		require.ErrorIs(t, err, client.ErrUnanswered)
 	}
-	_, err = s.Command("eat", walker, nil)
+	_, err = s.DoRaw("eat", walker, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	stats := s.Stats()
 	require.EqualValues(t, []uint64{256, 1, 254}, []uint64{stats.Commands, stats.Rejected, stats.Unanswered})

@@ -37,7 +37,7 @@
 //
 // Once per render, on the goroutine that draws:
 //
-//	if _, err := c.SetInputValue(&input); err != nil { // what the player holds down
+//	if _, err := client.SetInput(c, Throttles, input); err != nil { // what the player holds down
 //		return err
 //	}
 //	if err := c.Update(); err != nil { // apply what arrived, run callbacks, answer
@@ -103,7 +103,7 @@
 //
 // # Inputs
 //
-// [Client.SetInputValue] sends an input of the schema's type, [Client.SetInput] bytes without
+// [SetInput] sends an input of the schema's type, [Client.SetRawInput] bytes without
 // one. An input is made for the tick at which the server will receive it: the client measures
 // how long that takes, and the server keeps an early input until its tick and applies at most
 // one per tick. Each input is sent in three datagrams. Send what is held down, not what was
@@ -112,8 +112,8 @@
 //
 // # Commands
 //
-// The type of its arguments names a command that the schema declares: [Client.Do] sends
-// one, and [Ask] one with an answer. [Client.Command] sends raw ones by name. Each returns
+// The type of its arguments names a command that the schema declares: [Do] sends
+// one, and [Ask] one with an answer. [Client.DoRaw] sends raw ones by name. Each returns
 // a [Future], or Ask a [Query]. Games poll it once per render; other callers wait. Its
 // error is a *[Rejection] if the server refused, with the code, the verdict on the target
 // and the game's text for the player, or [ErrUnanswered] if the connection broke first:

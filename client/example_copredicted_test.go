@@ -90,7 +90,7 @@ func ExampleCoPredicted() {
 	}
 	shown := float32(0)
 	for vsync := time.Tick(time.Second / 60); shown < 5; <-vsync {
-		if _, err := c.SetInputValue(&throttle{8}); err != nil {
+		if _, err := client.SetInput(c, shuntingInput, throttle{8}); err != nil {
 			panic(err)
 		}
 		if err := c.Update(); err != nil {

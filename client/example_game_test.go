@@ -90,7 +90,7 @@ type train struct {
 // render is called by an engine once per picture. It does not block.
 func (g *train) render() error {
 	input := throttle{8} // a game reads its controller here
-	if _, err := g.client.SetInputValue(&input); err != nil {
+	if _, err := client.SetInput(g.client, throttleInput, input); err != nil {
 		return err
 	}
 	if err := g.client.Update(); err != nil {
@@ -166,7 +166,7 @@ func ExampleClient() {
 	fmt.Println("drawn at the eighth metre")
 
 	// Programs that draw nothing can wait for an answer.
-	f, err := c.Do(c.Controlled(), derail{})
+	f, err := client.Do(c, derailCommand, c.Controlled(), derail{})
 	if err != nil {
 		panic(err)
 	}

@@ -44,7 +44,7 @@ func ExampleClient_Provisional() {
 
 	c, _ := client.Dial(ctx, client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: messages})
 	shot, _ := c.Provisional()
-	launched, _ := c.Do(0, launchMissile{shot})
+	launched, _ := client.Do(c, launch, 0, launchMissile{shot})
 	fmt.Println("predicted:", c.Resolve(shot)) // drawn where the client predicts it
 	_, _ = launched.Wait(ctx)
 	for c.Resolve(shot) == wire.Pending { // granted, and about to enter

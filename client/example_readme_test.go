@@ -18,7 +18,7 @@ import (
 var (
 	_         = play
 	draw      = func(schema.Body, Health) {}
-	held      = func() *Stick { return &Stick{} }
+	held      = func() Stick { return Stick{} }
 	nextFrame = func() {}
 )
 
@@ -43,7 +43,7 @@ func play(ctx context.Context, fingerprint string) error {
 	defer c.Close()
 	var target bulk.Handle // remembered from some event, long ago
 	for ctx.Err() == nil { // once per drawn picture, on the game's own goroutine
-		if _, err := c.SetInputValue(held()); err != nil {
+		if _, err := client.SetInput(c, Sticks, held()); err != nil {
 			return err
 		}
 		if err := c.Update(); err != nil {

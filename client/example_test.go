@@ -123,7 +123,7 @@ func Example() {
 		}
 	}
 	command := func(name string, target bulk.Handle, args []byte) {
-		asked, err := c.Command(name, target, args)
+		asked, err := c.DoRaw(name, target, args)
 		if err != nil {
 			panic(err)
 		}

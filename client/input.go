@@ -107,14 +107,14 @@ func (in *inputs) earliestArrival(now time.Duration) time.Duration {
 	return min(expected, now+in.ahead.least())
 }
 
-// SetInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
-// for schemas that declare no input; see SetInputValue. It returns the tick that the input
+// SetRawInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
+// for schemas that declare no input; see client.SetInput. It returns the tick that the input
 // is for, which a snapshot's AppliedInput reaches once the server has applied it. The input
 // carries the moment of the newest Render. It is made for the tick at which the server will
 // receive it, and repeated in the next two datagrams, any of which suffices. On a link that
 // loses more than one in fifty, inputs are made early enough for the first repetition to be
 // in time. Games call it once per render; of several inputs for one tick the last counts.
-func (s *Session) SetInput(data []byte, now time.Duration) (tick uint32, err error) {
+func (s *Session) SetRawInput(data []byte, now time.Duration) (tick uint32, err error) {
 	if s.served().Input() != nil {
 		return 0, errTypedInput
 	}

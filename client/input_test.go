@@ -15,7 +15,7 @@ import (
 
 // setInput sets an input that must be accepted, and returns its tick.
 func setInput(t testing.TB, s *client.Session, data []byte, now time.Duration) uint32 {
-	tick, err := s.SetInput(data, now)
+	tick, err := s.SetRawInput(data, now)
 	require.NoError(t, err)
 	return tick
 }
@@ -268,7 +268,7 @@ func TestInputTicks(t *testing.T) {
 	set("i")
 	_, words = sent()
 	require.Equal(t, []string{"i", "h", "g", "e"}, words, "at least four")
-	_, err := s.session.SetInput(make([]byte, wire.MaxInputBytes+1), 0)
+	_, err := s.session.SetRawInput(make([]byte, wire.MaxInputBytes+1), 0)
 	require.ErrorContains(t, err, "65 bytes")
 	setInput(t, s.session, make([]byte, wire.MaxInputBytes), 0)
 }
@@ -316,7 +316,7 @@ func TestInputsAllocateNothing(t *testing.T) {
 	data := []byte("forward")
 	allocated := testing.AllocsPerRun(100, func() {
 		s.now += ms(16)
-		if _, err := s.session.SetInput(data, s.time()); err != nil {
+		if _, err := s.session.SetRawInput(data, s.time()); err != nil {
 			t.Fatal(err)
 		}
 		_ = s.session.Input(s.time())
@@ -400,7 +400,7 @@ func TestAcknowledgementPrecedesCommand(t *testing.T) {
 		require.NotNil(t, g.Input(0))
 		g.snapshot(tick, 0)
 		require.False(t, g.InputDue(1, 0))
-		_, err := g.Do(0, volley{})
+		_, err := g.DoValue(0, volley{})
 		require.NoError(t, err)
 		require.True(t, g.InputDue(1, 0))
 		var in wire.Input

@@ -150,7 +150,7 @@ func record(t testing.TB) *tape {
 			spawn()
 		}
 		if tick%20 == 10 {
-			_, err := c.session.Command("poke", 0, nil)
+			_, err := c.session.DoRaw("poke", 0, nil)
 			require.NoError(t, err)
 		}
 		core.Tick()

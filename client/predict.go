@@ -71,7 +71,7 @@ type Predictor interface{ predicting() *Session }
 func (s *Session) predicting() *Session { return s }
 func (c *Client) predicting() *Session  { return c.session }
 
-// Predict predicts the controlled entity from the inputs of SetInputValue, without waiting
+// Predict predicts the controlled entity from the inputs of SetInput, without waiting
 // for the server. A session has at most one Prediction, for all entities that it comes to
 // control.
 //
@@ -124,7 +124,7 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 }
 
 // State returns the newest predicted state, of Stats().Predicted, for game rules. It contains
-// the whole of an input as soon as SetInputValue has returned. ok is false while nothing is
+// the whole of an input as soon as SetInput has returned. ok is false while nothing is
 // predicted: no entity is controlled, it is not in view or lacks a component, or Err is set.
 func (p *Prediction[State]) State() (state State, ok bool) {
 	slot, ok := p.core.Newest()

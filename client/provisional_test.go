@@ -114,7 +114,7 @@ func (g *gunner) take() bulk.Handle {
 }
 
 func (g *gunner) launch(first, second bulk.Handle) (*client.Future, wire.Command) {
-	f, err := g.Do(0, volley{first, second})
+	f, err := g.DoValue(0, volley{first, second})
 	require.NoError(g.t, err)
 	return f, takeCommand(g.t, g.Session)
 }
@@ -171,10 +171,10 @@ func TestProvisionalOfCommand(t *testing.T) {
 	require.NoError(t, g.schema.Command(0).Args.ReadValue(sent.Args, &args))
 	require.Equal(t, volley{First: rocket}, args, "answered handles are sent as what they stand for")
 	require.Zero(t, sent.Provisionals)
-	_, err := g.Do(a, volley{})
+	_, err := g.DoValue(a, volley{})
 	require.NoError(t, err)
 	require.Equal(t, rocket, takeCommand(t, g.Session).Target)
-	_, err = g.Do(b, volley{})
+	_, err = g.DoValue(b, volley{})
 	require.ErrorContains(t, err, "is stale")
 
 	require.NoError(t, g.structure(leave(rocket)))
@@ -332,17 +332,17 @@ func TestProvisionalMisuse(t *testing.T) {
 	a, b, c, d := g.take(), g.take(), g.take(), g.take()
 	do := func(want string, first, second bulk.Handle) {
 		t.Helper()
-		_, err := g.Do(0, volley{first, second})
+		_, err := g.DoValue(0, volley{first, second})
 		require.ErrorContains(t, err, want)
 	}
 	do("no handle of this client", d+1, 0)
 	do("no handle of this client", bulk.NewHandle(a.Index(), 4), 0)
 	do("one right after the other", a, c)
-	_, err := g.Command("wave", 0, nil, a, c)
+	_, err := g.DoRaw("wave", 0, nil, a, c)
 	require.ErrorContains(t, err, "one right after the other")
-	_, err = g.Command("wave", 0, nil, rocket)
+	_, err = g.DoRaw("wave", 0, nil, rocket)
 	require.ErrorContains(t, err, "take a handle by Provisional")
-	_, err = g.Do(a, volley{})
+	_, err = g.DoValue(a, volley{})
 	require.ErrorContains(t, err, "is provisional")
 	g.launch(b, b)
 	do("another command or input", b, 0)
@@ -353,9 +353,9 @@ func TestProvisionalMisuse(t *testing.T) {
 	do("another command or input", d, 0)
 	_, err = g.SetInputValue(trigger{Missile: a}, 0)
 	require.ErrorContains(t, err, "older one")
-	_, err = g.Command("wave", 0, nil, d)
+	_, err = g.DoRaw("wave", 0, nil, d)
 	require.ErrorContains(t, err, "take a handle by Provisional")
-	f, err := g.Command("wave", 0, nil, c)
+	f, err := g.DoRaw("wave", 0, nil, c)
 	require.NoError(t, err)
 	sent := takeCommand(t, g.Session)
 	require.Equal(t, []uint32{c.Index(), 1}, []uint32{sent.FirstProvisional, uint32(sent.Provisionals)})
@@ -363,7 +363,7 @@ func TestProvisionalMisuse(t *testing.T) {
 	g.want("refused", wire.Stale, c)
 	g.want("not touched", wire.Provisional, a, b, d)
 	g.Lost(errors.New("the cat"))
-	_, err = g.Do(0, volley{g.take(), 0})
+	_, err = g.DoValue(0, volley{g.take(), 0})
 	require.ErrorIs(t, err, client.ErrNotJoined)
 }
 

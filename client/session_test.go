@@ -21,7 +21,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	s, err := client.NewSession(client.SessionConfig{Schema: schema.New()})
 	require.NoError(t, err)
 	require.NotEmpty(t, s.TakeStream(), "the Hello")
-	_, err = s.Command("eat", 0, nil)
+	_, err = s.DoRaw("eat", 0, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	rowSchema := schema.New()
 	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
@@ -42,7 +42,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 		"empty is none": {"eat", []byte{}, ""},
 		"one value":     {"eat", []byte{5}, ""},
 	} {
-		_, err := s.Command(c.command, 0, c.args)
+		_, err := s.DoRaw(c.command, 0, c.args)
 		if c.want == "" {
 			require.NoError(t, err, name)
 			require.NotEmpty(t, s.TakeStream(), name)
@@ -187,7 +187,7 @@ func TestUpdatesAllocateNothing(t *testing.T) {
 		if _, err := s.session.ReceiveDatagram(a.datagram, a.at); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.session.SetInput(data, a.at); err != nil {
+		if _, err := s.session.SetRawInput(data, a.at); err != nil {
 			t.Fatal(err)
 		}
 		if s.session.Input(a.at) == nil {

@@ -12,27 +12,43 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Do asks the server to execute once the command that the schema declares with the type of
-// args, a struct or a pointer to one. target is zero for a command without one. On an error
-// nothing was sent: it is ErrNotJoined, ErrTooManyCommands, or says what the schema lacks.
-// See Ask for an answer.
-func (s *Session) Do(target bulk.Handle, args any) (*Future, error) { return s.do(target, args, nil) }
-
-// Do asks the server to execute a command once; see Session.Do. The next Update sends it.
-func (c *Client) Do(target bulk.Handle, args any) (*Future, error) { return c.session.Do(target, args) }
-
-// Asker is a *Client or a *Session.
-type Asker interface {
+// Commander is a *Client or a *Session.
+type Commander interface {
 	do(target bulk.Handle, args any, answer reflect.Type) (*Future, error)
 }
 
+// Do asks the server to execute a command once; a Client sends it with the next Update. target is
+// zero for a command without one. On an error nothing was sent: it is ErrNotJoined,
+// ErrTooManyCommands, or says what the schema lacks.
+func Do[Args any](to Commander, _ schema.DefinedCommand[Args], target bulk.Handle, args Args) (*Future, error) {
+	return to.do(target, args, nil)
+}
+
 // Ask is Do for a command with an answer.
-func Ask[Args, Answer any](to Asker, _ schema.DefinedQuery[Args, Answer], target bulk.Handle, args Args) (*Query[Answer], error) {
+func Ask[Args, Answer any](to Commander, _ schema.DefinedQuery[Args, Answer], target bulk.Handle, args Args) (*Query[Answer], error) {
 	f, err := to.do(target, args, reflect.TypeFor[Answer]())
 	if err != nil {
 		return nil, err
 	}
 	return &Query[Answer]{f}, nil
+}
+
+// DoValue is Do for programs that hold commands of any game: the schema declares the command with
+// the type of args, a struct or a pointer to one.
+func (s *Session) DoValue(target bulk.Handle, args any) (*Future, error) {
+	return s.do(target, args, nil)
+}
+
+// SetInput sets what the player holds down from now on, and sends it; see Session.SetRawInput. Of
+// several inputs in one tick the first is sent at once, and the last with the next tick's.
+func SetInput[Input any](c *Client, _ schema.DefinedInput[Input], input Input) (tick uint32, err error) {
+	held, ok := c.session.typed.held.(*Input)
+	if !ok {
+		held = new(Input)
+		c.session.typed.held = held
+	}
+	*held = input
+	return c.SetInputValue(held)
 }
 
 // Query is a Future with an answer of type Answer.
@@ -109,13 +125,13 @@ func (f *Future) readAnswer(b []byte, served *schema.Schema) (any, error) {
 	return answer.Elem().Interface(), nil
 }
 
-// SetInputValue is SetInput with an input of the type that the schema declares by
+// SetInputValue is SetRawInput with an input of the type that the schema declares by
 // schema.DefineInput, a struct or a pointer to one. A pointer saves an allocation; the input
 // is copied.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
 	m := s.declared.Input()
 	if m == nil {
-		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.DefineInput, or use SetInput", input)
+		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.DefineInput, or use SetRawInput", input)
 	}
 	if err := m.Quantise(input, &s.typed.body); err != nil {
 		return 0, err
@@ -132,8 +148,7 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	return tick, nil
 }
 
-// SetInputValue sets what the player holds down from now on; see Session.SetInputValue and
-// Client.SetInput.
+// SetInputValue is SetInput for programs that hold inputs of any game; see Session.SetInputValue.
 func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 	now := c.now()
 	tick, err = c.session.SetInputValue(input, now)
@@ -143,9 +158,10 @@ func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 
 // typedInput is memory to encode inputs in.
 type typedInput struct {
+	held        any // a pointer to the newest input of SetInput
 	body        schema.Payload
 	bytes       []byte
 	provisional []uint32
 }
 
-var errTypedInput = errors.New("client: the schema declares the type of inputs: use SetInputValue")
+var errTypedInput = errors.New("client: the schema declares the type of inputs: use client.SetInput")

@@ -67,8 +67,14 @@ func TestDo(t *testing.T) {
 	s := dinner(t)
 	session := joinedSession(t, s)
 	args := eat{Bites: 3, What: bulk.NewHandle(9, 3)}
-	for _, v := range []any{args, &args} {
-		_, err := session.Do(walker, v)
+	for _, do := range []func() (*client.Future, error){
+		func() (*client.Future, error) {
+			return client.Do(session, schema.DefineCommand[eat](schema.New(), "eat"), walker, args)
+		},
+		func() (*client.Future, error) { return session.DoValue(walker, args) },
+		func() (*client.Future, error) { return session.DoValue(walker, &args) },
+	} {
+		_, err := do()
 		require.NoError(t, err)
 		sent := takeCommand(t, session)
 		require.Equal(t, "eat", sent.Name)
@@ -80,14 +86,14 @@ func TestDo(t *testing.T) {
 		require.Equal(t, args, got)
 	}
 	for _, v := range []any{nil, 5, pedals{}, weighed{}, "eat", (*eat)(nil)} {
-		_, err := session.Do(0, v)
+		_, err := session.DoValue(0, v)
 		require.Error(t, err, "%T", v)
 	}
-	_, err := session.Command("eat", 0, nil)
-	require.ErrorContains(t, err, "use Do")
+	_, err := session.DoRaw("eat", 0, nil)
+	require.ErrorContains(t, err, "use client.Do")
 	require.Empty(t, session.TakeStream())
 	session.Lost(errors.New("the cat"))
-	_, err = session.Do(0, args)
+	_, err = session.DoValue(0, args)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 }
 
@@ -152,11 +158,11 @@ func TestAnswersAreAsTheServerDeclares(t *testing.T) {
 		answer []byte
 		wrong  bool
 	}{
-		{"none is declared", func(s *client.Session) (*client.Future, error) { return s.Do(walker, eat{}) }, answer, true},
-		{"raw", func(s *client.Session) (*client.Future, error) { return s.Command("burp", walker, nil) }, answer, true},
-		{"unknown command", func(s *client.Session) (*client.Future, error) { return s.Command("sing", walker, nil) }, answer, true},
-		{"not declared here", func(s *client.Session) (*client.Future, error) { return s.Do(walker, weigh{}) }, answer, false},
-		{"not declared here, malformed", func(s *client.Session) (*client.Future, error) { return s.Do(walker, weigh{}) }, append(answer, 0), true},
+		{"none is declared", func(s *client.Session) (*client.Future, error) { return s.DoValue(walker, eat{}) }, answer, true},
+		{"raw", func(s *client.Session) (*client.Future, error) { return s.DoRaw("burp", walker, nil) }, answer, true},
+		{"unknown command", func(s *client.Session) (*client.Future, error) { return s.DoRaw("sing", walker, nil) }, answer, true},
+		{"not declared here", func(s *client.Session) (*client.Future, error) { return s.DoValue(walker, weigh{}) }, answer, false},
+		{"not declared here, malformed", func(s *client.Session) (*client.Future, error) { return s.DoValue(walker, weigh{}) }, append(answer, 0), true},
 	} {
 		h := newHandServer(t, served, declared)
 		require.NoError(t, h.answer(asIs))
@@ -192,8 +198,8 @@ func TestTypedInput(t *testing.T) {
 		require.NoError(t, s.Input().ReadValue(input.Data, &got))
 		require.Equal(t, in, got)
 	}
-	_, err = session.SetInput([]byte{1, 250}, time.Second)
-	require.ErrorContains(t, err, "use SetInputValue")
+	_, err = session.SetRawInput([]byte{1, 250}, time.Second)
+	require.ErrorContains(t, err, "use client.SetInput")
 	for _, v := range []any{nil, weigh{}, []byte{1}} {
 		_, err = session.SetInputValue(v, time.Second)
 		require.Error(t, err)
@@ -212,7 +218,7 @@ func TestCommandTellsTheView(t *testing.T) {
 	s.play(time.Second)
 	s.session.TakeStream()
 	shown := s.session.Render(s.time()).Tick
-	_, err := s.session.Command("eat", walker, nil)
+	_, err := s.session.DoRaw("eat", walker, nil)
 	require.NoError(t, err)
 	require.InDelta(t, shown*256, float64(takeCommand(t, s.session).View), 1)
 }

@@ -63,7 +63,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 				require.Equal(t, ended, v.change().Err)
 			}
 			require.Equal(t, ended, v.Update())
-			_, err := v.Command("poke", 0, nil)
+			_, err := v.DoRaw("poke", 0, nil)
 			require.ErrorIs(t, err, client.ErrNotJoined)
 		})
 	}
@@ -72,7 +72,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 // stirUntilEnded causes every event that a client has a callback for, until it ends.
 func (h *fixture) stirUntilEnded(v *mobileClient) error {
 	for range 8 {
-		_, err := v.Command("poke", 0, nil)
+		_, err := v.DoRaw("poke", 0, nil)
 		require.NoError(h.t, err)
 	}
 	other := h.dial()
@@ -98,7 +98,7 @@ func (h *fixture) stirUntilEnded(v *mobileClient) error {
 		return err
 	}
 	v.sockets[0].Store(true)
-	_, err := v.Command("poke", 0, nil)
+	_, err := v.DoRaw("poke", 0, nil)
 	require.NoError(h.t, err)
 	if err := until(func() bool { return v.State() == client.Reconnecting }); err != nil {
 		return err

@@ -171,9 +171,9 @@ func TestVisit(t *testing.T) {
 	h.until(c, "sees all crates and itself", func() bool { return c.Replica().Len() == 6 })
 	me := c.Controlled()
 	require.Equal(t, wire.Live, c.Resolve(me))
-	ok, err := c.Command("poke", me, nil)
+	ok, err := c.DoRaw("poke", me, nil)
 	require.NoError(t, err)
-	forged, err := c.Command("poke", bulk.NewHandle(999, 7), nil)
+	forged, err := c.DoRaw("poke", bulk.NewHandle(999, 7), nil)
 	require.NoError(t, err)
 	_, err = forged.Wait(h.ctx)
 	var refused *client.Rejection
@@ -188,7 +188,7 @@ func TestVisit(t *testing.T) {
 
 	other := h.dial()
 	h.until(other, "sees the first", func() bool { return other.Resolve(me) == wire.Live })
-	late, err := c.Command("poke", me, nil)
+	late, err := c.DoRaw("poke", me, nil)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "Close is idempotent")

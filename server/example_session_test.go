@@ -87,7 +87,7 @@ func ExampleSession() {
 		}
 	}
 	command := func(name string, target bulk.Handle) {
-		asked, err := c.Command(name, target, nil)
+		asked, err := c.DoRaw(name, target, nil)
 		if err != nil {
 			panic(err)
 		}

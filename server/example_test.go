@@ -104,7 +104,7 @@ func Example() {
 	}
 	until(func() bool { return c.Resolve(c.Controlled()) == wire.Live })
 	for _, target := range []world.Entity{c.Controlled(), 0} {
-		if _, err := c.Do(target, Cheer{}); err != nil {
+		if _, err := client.Do(c, cheering, target, Cheer{}); err != nil {
 			panic(err)
 		}
 	}

@@ -88,7 +88,7 @@ func TestNATRebinds(t *testing.T) {
 		n.rebind()
 		tick := c.Replica().Tick()
 		h.until(c, "snapshots arrive over the new path", func() bool { return c.Replica().Tick() > tick+30 })
-		f, err := c.Command("poke", 0, nil)
+		f, err := c.DoRaw("poke", 0, nil)
 		require.NoError(t, err)
 		h.until(c, "a command is answered", func() bool {
 			_, answered := f.Poll()
@@ -138,11 +138,11 @@ func TestPathShrinks(t *testing.T) {
 		h.until(player, "a larger size is discovered", func() bool { return player.Replica().Tick() > tick+120 })
 		n.most.Store(1240)
 		for range 5 {
-			_, err = player.Command("poke", 0, c.args)
+			_, err = player.DoRaw("poke", 0, c.args)
 			require.NoError(t, err)
 		}
 		h.until(player, "it resumes", func() bool { return len(resumed) == 2 && player.Replica().Len() > c.crowd })
-		f, err := player.Command("poke", 0, c.args)
+		f, err := player.DoRaw("poke", 0, c.args)
 		require.NoError(t, err)
 		h.until(player, "it plays on", func() bool {
 			_, answered := f.Poll()

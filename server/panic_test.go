@@ -35,7 +35,7 @@ func TestPanicIsReported(t *testing.T) {
 	c, err := client.Dial(h.ctx, config)
 	require.NoError(t, err)
 	defer c.Close()
-	_, err = c.Command("break", 0, nil)
+	_, err = c.DoRaw("break", 0, nil)
 	require.NoError(t, err)
 	require.Equal(t, wire.Internal, wire.CodeOf(h.ends(c)))
 	for range 2 { // the server keeps running

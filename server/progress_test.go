@@ -81,7 +81,7 @@ func TestStreamIsHeld(t *testing.T) {
 	require.Zero(t, held())
 	for h.ctx.Err() == nil && held() == 0 {
 		for ; asked-answered < 200; asked++ { // more than the burst, and below MaxUnanswered
-			_, err := c.Command("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...))
+			_, err := c.DoRaw("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...))
 			require.NoError(t, err)
 		}
 		require.NoError(t, c.Update())

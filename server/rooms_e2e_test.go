@@ -185,7 +185,7 @@ func TestClientOfARoomThatPanics(t *testing.T) {
 	v := h.travel(func(c *client.Config) { c.Room = "match/1" })
 	h.stay(other)
 	before := v.Welcome()
-	_, err := v.Command("blow", 0, nil)
+	_, err := v.DoRaw("blow", 0, nil)
 	require.NoError(t, err)
 	for v.Welcome().Epoch == before.Epoch {
 		require.NoError(t, v.Wait(h.ctx))
@@ -210,7 +210,7 @@ func TestMoveBetweenRooms(t *testing.T) {
 	before, own := a.Welcome(), a.Controlled()
 	text := func(short string) []byte { return append([]byte{0xa0 | byte(len(short))}, short...) }
 	for _, room := range []string{"nowhere", "match/../x"} {
-		q, err := a.Command("go", 0, text(room))
+		q, err := a.DoRaw("go", 0, text(room))
 		require.NoError(t, err)
 		for {
 			if answer, ok := q.Poll(); ok {
@@ -222,7 +222,7 @@ func TestMoveBetweenRooms(t *testing.T) {
 		}
 	}
 	for _, c := range []*client.Client{a, b} {
-		_, err := c.Command("go", 0, text("match/1"))
+		_, err := c.DoRaw("go", 0, text("match/1"))
 		require.NoError(t, err)
 		h.until(c, "is in the match", func() bool { h.stay(a, b); return c.Welcome().Room == "match/1" && c.Replica().Len() > 0 })
 	}

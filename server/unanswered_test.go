@@ -17,12 +17,12 @@ func TestMoreThan256Commands(t *testing.T) {
 	for round := range 3 {
 		var all []*client.Future
 		for range wire.MaxUnanswered {
-			f, err := c.Command("poke", 0, nil)
+			f, err := c.DoRaw("poke", 0, nil)
 			require.NoError(t, err)
 			all = append(all, f)
 		}
 		for range 100 {
-			_, err := c.Command("poke", 0, nil)
+			_, err := c.DoRaw("poke", 0, nil)
 			require.ErrorIs(t, err, client.ErrTooManyCommands)
 		}
 		executed := 0

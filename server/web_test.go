@@ -43,9 +43,9 @@ func TestWebVisit(t *testing.T) {
 	me := c.Controlled()
 	h.until(raw, "sees the web client", func() bool { return raw.Resolve(me) == wire.Live })
 
-	ok, err := c.Command("poke", me, nil)
+	ok, err := c.DoRaw("poke", me, nil)
 	require.NoError(t, err)
-	forged, err := c.Command("poke", bulk.NewHandle(999, 7), nil)
+	forged, err := c.DoRaw("poke", bulk.NewHandle(999, 7), nil)
 	require.NoError(t, err)
 	_, err = forged.Wait(h.ctx)
 	require.Equal(t, wire.UnknownHandle, wire.CodeOf(err))

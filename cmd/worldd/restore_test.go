@@ -146,7 +146,7 @@ func TestKilledServerComesBack(t *testing.T) {
 			require.NotContains(t, g.met, h)
 			if asked < 5 {
 				asked++
-				_, err := g.Command("poke", h, nil)
+				_, err := g.DoRaw("poke", h, nil)
 				require.NoError(t, err)
 			}
 		}

@@ -78,7 +78,7 @@ func TestDashboard(t *testing.T) {
 	s := startServing(t, "--admin=127.0.0.1:0", "--image="+filepath.Join(t.TempDir(), "image"))
 	g, err := s.dial(t.Context(), 0)
 	require.NoError(t, err)
-	_, err = g.Command("poke", 0, nil) // provokes a rejection
+	_, err = g.DoRaw("poke", 0, nil) // provokes a rejection
 	require.NoError(t, err)
 	for len(g.results) == 0 {
 		require.NoError(t, g.Wait(t.Context()))

@@ -228,7 +228,7 @@ func (p *Player) send(s *Send) ([]byte, error) {
 		return nil, err
 	}
 	p.session.TakeStream()
-	f, err := p.session.Do(0, args.Interface())
+	f, err := p.session.DoValue(0, args.Interface())
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (p *Player) name(w *Wish) error {
 		}
 	}
 	if w.Command != 0 {
-		f, err := p.session.Command("wish", 0, nil, w.Handles...)
+		f, err := p.session.DoRaw("wish", 0, nil, w.Handles...)
 		if err == nil && f.ID() != w.Command {
 			err = fmt.Errorf("vectors: a command with id %d, want %d", f.ID(), w.Command)
 		}

@@ -101,7 +101,7 @@ func (b *bot) poke(now time.Time) error {
 	if m := b.oracle.find(h); m != nil && m.identity != 0 {
 		args = pokeArgs(m.identity)
 	}
-	asked, err := b.client.Command(messages.PokeCommand, h, args)
+	asked, err := b.client.DoRaw(messages.PokeCommand, h, args)
 	if err != nil {
 		return err
 	}

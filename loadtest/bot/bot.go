@@ -361,7 +361,7 @@ func (b *bot) steer(now time.Time) error {
 
 // hold sets the input and watches for its effect.
 func (b *bot) hold(now time.Time, input steering.Stick) error {
-	tick, err := b.client.SetInputValue(&input)
+	tick, err := client.SetInput(b.client, messages.Stick, input)
 	b.combat.noteInput(tick)
 	if input != b.inputs.held {
 		b.combat.changed, b.combat.steady = tick, false

@@ -237,7 +237,7 @@ func (b *bot) launch(now time.Time) error {
 			return err
 		}
 	}
-	asked, err := b.client.Do(0, l)
+	asked, err := client.Do(b.client, messages.LaunchCommand, 0, l)
 	if err != nil {
 		return err
 	}

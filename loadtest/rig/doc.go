@@ -3,7 +3,7 @@
 //
 //	r, err := rig.New(1, rig.Config{Server: game.Config(), Link: rig.Link{Delay: 40 * time.Millisecond, Loss: 0.05}})
 //	ada, err := r.Join("ada")
-//	_, err = ada.Do(door, Open{})
+//	_, err = client.Do(ada, OpenCommand, door, Open{})
 //	err = r.RunFor(time.Second)
 //
 // # Terms

@@ -56,7 +56,7 @@ func Example() {
 	bob := must(r.Join("bob"))
 
 	bob.EachFrame(60, func() error { // as a game does once per picture
-		_, err := bob.SetInputValue(walk{4})
+		_, err := client.SetInput(bob.Client, walkInput, walk{4})
 		ok(err)
 		return bob.Update()
 	})
@@ -64,7 +64,7 @@ func Example() {
 	shown, _ := client.Body.At(ada.Replica().Entity(bob.Controlled()), ada.Render())
 	fmt.Println("ada sees bob walk:", shown.Position[0] > 8)
 
-	_, err := must(bob.Do(0, blow{})).Wait(context.Background()) // virtual time passes
+	_, err := must(client.Do(bob, blowCommand, 0, blow{})).Wait(context.Background()) // virtual time passes
 	ok(err)
 	ada.Break()
 	ok(r.RunFor(time.Second))
@@ -89,8 +89,10 @@ func ExampleSearch() {
 		return &rig.Run{
 			Rig: r,
 			Actions: map[string]func(*rig.Client, int){
-				"blow": func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}); blown++ },
-				"walk": func(c *rig.Client, number int) { _, _ = c.SetInputValue(walk{float32(number%17 - 8)}) },
+				"blow": func(c *rig.Client, _ int) { _, _ = client.Do(c, blowCommand, 0, blow{}); blown++ },
+				"walk": func(c *rig.Client, number int) {
+					_, _ = client.SetInput(c.Client, walkInput, walk{float32(number%17 - 8)})
+				},
 			},
 			Check: func() error {
 				if blown > 0 && len(r.Clients()) == 2 {

@@ -43,7 +43,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 		for i := range 4 {
 			c := join(t, r, fmt.Sprint("player", i))
 			c.EachFrame(30+10*i, func() error {
-				if _, err := c.SetInputValue(walk{float32(i)}); err != nil {
+				if _, err := client.SetInput(c.Client, walkInput, walk{float32(i)}); err != nil {
 					return err
 				}
 				c.Render()
@@ -176,7 +176,7 @@ func TestSearchShrinks(t *testing.T) {
 		return &rig.Run{
 			Rig: r,
 			Actions: map[string]func(*rig.Client, int){
-				"blow":  func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}) },
+				"blow":  func(c *rig.Client, _ int) { _, _ = client.Do(c, blowCommand, 0, blow{}) },
 				"prime": func(_ *rig.Client, number int) { primed = primed || number%4 == 0 },
 				"fire":  func(*rig.Client, int) { fired = fired || primed },
 			},
@@ -225,7 +225,7 @@ func TestSearchPasses(t *testing.T) {
 			Join: func(name string) (*rig.Client, error) {
 				return r.Dial(client.Config{Name: name, Schema: config.Schema, Events: &events})
 			},
-			Actions: map[string]func(*rig.Client, int){"blow": func(c *rig.Client, _ int) { _, _ = c.Do(0, blow{}) }},
+			Actions: map[string]func(*rig.Client, int){"blow": func(c *rig.Client, _ int) { _, _ = client.Do(c, blowCommand, 0, blow{}) }},
 		}, nil
 	}))
 	require.Positive(t, heard)

@@ -23,7 +23,7 @@ type DefinedComponent[T any] struct {
 }
 
 // DefinedCommand is a command by the Go type of its arguments: server.OnCommand gives it a
-// function, and client.Client.Do sends it.
+// function, and client.Do sends it.
 type DefinedCommand[Args any] struct{ name string }
 
 // DefinedQuery is a command with an answer: server.OnQuery gives it a function, and client.Ask
@@ -35,7 +35,7 @@ type DefinedQuery[Args, Answer any] struct{ name string }
 type DefinedEvent[T any] struct{ name string }
 
 // DefinedInput is the input of a tick by its Go type: server.OnInput gives it a function, and
-// client.Client.SetInputValue sends it.
+// client.SetInput sends it.
 type DefinedInput[T any] struct{ _ [0]*T }
 
 // DefinedKind is a kind of entity by its name in the server's world: client.Entity.Is tests for it.

@@ -25,7 +25,7 @@
 //	              server                                        client
 //	Protocol      server.Config                                 client.Config
 //	Healths       health, err := server.Register(w, Healths)    client.Of(Healths).Get(entity)
-//	Sticks        server.OnInput(Sticks, steer)                 SetInputValue(&Stick{...})
+//	Sticks        server.OnInput(Sticks, steer)                 client.SetInput(c, Sticks, Stick{...})
 //	Buying        server.OnQuery(Buying, buy)                   client.Ask(c, Buying, target, Buy{...})
 //	Hits          Session.Send(Hit{...})                        client.OnEvent(&events, Hits, hit)
 //	Crates        world.Kind{Name: Crates.Name()}               entity.Is(Crates)

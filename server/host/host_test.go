@@ -90,7 +90,7 @@ func newTagBot(seat bot.Seat) (bot.Behavior, error) {
 		Act: func(f *bot.Frame) error {
 			for e := range f.Client.Replica().All() {
 				if f.Fresh && frames%10 == 0 {
-					_, err := f.Client.Do(e.Handle(), touch{})
+					_, err := client.Do(f.Client, touchIt, e.Handle(), touch{})
 					return err
 				}
 			}

@@ -62,7 +62,7 @@ func (n *neighbour) send() {
 	if p := n.session.TakeStream(); p != nil {
 		require.NoError(n.t, n.server.ReceiveStream(p))
 	}
-	_, err := n.session.SetInput(nil, n.now)
+	_, err := n.session.SetRawInput(nil, n.now)
 	require.NoError(n.t, err)
 	if d := n.session.Input(n.now); d != nil {
 		_, err := n.server.ReceiveDatagram(d)

@@ -172,7 +172,7 @@ func (x *arena) sendStream() {
 
 // input sets the player's input and sends it if it is due.
 func (x *arena) input(data []byte) {
-	_, err := x.client.SetInput(data, x.time())
+	_, err := x.client.SetRawInput(data, x.time())
 	require.NoError(x.t, err)
 	x.sendDue()
 }

@@ -213,7 +213,7 @@ func TestMutantSessions(t *testing.T) {
 		v.peer.Gone()
 		d.core.Tick()
 		if play%8 == 1 {
-			f, err := good.session.Command("poke", good.session.Controlled(), nil)
+			f, err := good.session.DoRaw("poke", good.session.Controlled(), nil)
 			require.NoError(t, err)
 			good.send()
 			d.core.Tick()

@@ -308,7 +308,7 @@ func (c *stayClient) step() {
 	c.session.Render(time.Duration(s.now()) * time.Millisecond)
 	c.verify()
 	if w, ok := c.session.Welcome(); ok && c.session.Joined() && s.rng.IntN(2) == 0 {
-		_, _ = c.session.SetInput(binary.LittleEndian.AppendUint64(nil, w.Epoch), time.Duration(s.now())*time.Millisecond)
+		_, _ = c.session.SetRawInput(binary.LittleEndian.AppendUint64(nil, w.Epoch), time.Duration(s.now())*time.Millisecond)
 	}
 	if d := c.session.Input(time.Duration(s.now()) * time.Millisecond); d != nil {
 		n.upD.Send(s.now(), d)
@@ -343,7 +343,7 @@ func (c *stayClient) touch(target bulk.Handle) *client.Future {
 	c.made++
 	args := []byte{0x93, byte(c.number), byte(c.made >> 7 & 127), byte(c.made & 127)}
 	c.asked[c.made&(1<<14-1)] = w.Epoch
-	f, err := c.session.Command("touch", target, args)
+	f, err := c.session.DoRaw("touch", target, args)
 	if err != nil {
 		c.s.fail("client %d: %v", c.number, err)
 	}

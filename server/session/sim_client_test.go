@@ -445,7 +445,7 @@ func (c *simClient) command(h bulk.Handle) {
 	}
 	args, err := msgpack.Marshal(believed)
 	s.must(err)
-	asked, err := c.session.Command("poke", h, args)
+	asked, err := c.session.DoRaw("poke", h, args)
 	s.must(err)
 	c.intents[asked.ID()] = intent{target: h, received: received}
 }

@@ -82,7 +82,7 @@ func (c *simClient) nameInCommand(which int) {
 			m.args.B = x.handle
 		}
 	}
-	asked, err := c.session.Do(0, &m.args)
+	asked, err := c.session.DoValue(0, &m.args)
 	s.must(err)
 	c.named = append(c.named, m.provisionals...)
 	s.typed.summons[m.args.Token] = m

@@ -58,7 +58,7 @@ func (u *unseen) step(s *sim) {
 		}
 		args, err := msgpack.Marshal(uint64(0))
 		s.must(err)
-		asked, err := c.session.Command([]string{"no such command", "poke"}[known], h, args)
+		asked, err := c.session.DoRaw([]string{"no such command", "poke"}[known], h, args)
 		s.must(err)
 		c.intents[asked.ID()] = intent{target: h, unseen: true}
 		u.answered[known]++

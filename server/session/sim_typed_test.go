@@ -181,7 +181,7 @@ func (c *simClient) judgeAnswer(asked intent, r client.Result) {
 func (c *simClient) push(at time.Duration) {
 	s := c.sim
 	if !s.typed.on {
-		_, err := c.session.SetInput([]byte{byte(s.tick)}, at)
+		_, err := c.session.SetRawInput([]byte{byte(s.tick)}, at)
 		s.must(err)
 		return
 	}

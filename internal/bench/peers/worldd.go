@@ -153,7 +153,7 @@ func playWorldd(ctx context.Context, to address, m *meter) error {
 		newest = replica.Tick()
 		stats := c.Stats()
 		m.update(newest, replica.Len(), total{int(stats.Replica.Frames), stats.Replica.Rows + stats.Replica.Enters, stats.BytesReceived})
-		if _, err := c.SetInputValue(&input{X: int8(newest)}); err != nil {
+		if _, err := client.SetInput(c, inputs, input{X: int8(newest)}); err != nil {
 			return err
 		}
 	}

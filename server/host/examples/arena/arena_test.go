@@ -304,8 +304,8 @@ func TestMissileIsDrawnAtOnce(t *testing.T) {
 
 func TestChat(t *testing.T) {
 	b, ann, bob := duel(t, badLink)
-	require.True(t, ann.Do(Talk{"good luck"}))
-	require.True(t, ann.Do(Talk{"\x1b[2J"}))
+	require.True(t, ann.Say("good luck"))
+	require.True(t, ann.Say("\x1b[2J"))
 	b.run(time.Second)
 	require.Equal(t, []string{"<ann> good luck"}, bob.Lines)
 	require.Equal(t, []string{"<ann> good luck", "say something printable"}, ann.Lines)
@@ -544,7 +544,7 @@ func start(t testing.TB) func(seed uint64) (*rig.Run, error) {
 					}
 				}),
 				"launch": do(func(p *Player, any int) { p.Launch(Ship{Handle: world.Entity(any)<<32 | world.Entity(any%64)}) }),
-				"talk":   do(func(p *Player, any int) { p.Do(Talk{fmt.Sprint(any)}) }),
+				"talk":   do(func(p *Player, any int) { p.Say(fmt.Sprint(any)) }),
 			},
 			Check: b.check,
 		}, nil
@@ -579,7 +579,7 @@ func TestOverNetwork(t *testing.T) {
 	for said := false; len(ann.Lines) == 0; {
 		require.NoError(t, errors.Join(ann.client.Wait(ctx), ann.Frame()))
 		if _, ok := ann.Own(); ok && !said {
-			said = ann.Do(Talk{"hello"})
+			said = ann.Say("hello")
 		}
 	}
 	require.Equal(t, []string{"<ann> hello"}, ann.Lines)

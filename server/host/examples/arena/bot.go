@@ -42,7 +42,7 @@ func (b *Bot) Think() {
 	case b.frames%120 == 0:
 		b.Launch(target)
 	case b.frames%1500 == 0:
-		b.Do(Talk{Text: "I see you, " + target.Pilot.Name})
+		b.Say("I see you, " + target.Pilot.Name)
 	}
 }
 

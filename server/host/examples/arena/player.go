@@ -115,7 +115,7 @@ func (k Kill) String() string {
 // block. An error is final.
 func (p *Player) Frame() error {
 	p.TakePart()
-	if _, err := p.client.SetInputValue(&p.Stick); err != nil {
+	if _, err := client.SetInput(p.client, Sticks, p.Stick); err != nil {
 		return err
 	}
 	if err := p.client.Update(); err != nil {
@@ -128,7 +128,7 @@ func (p *Player) Frame() error {
 // TakePart asks for a ship, unless the player watches or has asked.
 func (p *Player) TakePart() {
 	if !p.Watch && !p.playing && p.client.State() == client.Joined {
-		p.playing = p.Do(Play{})
+		p.playing = send(p, PlayCommand, Play{})
 	}
 }
 
@@ -173,9 +173,12 @@ func (p *Player) noteRefusal(err error) {
 	}
 }
 
-// Do sends a command without an answer. It returns false if it was not sent.
-func (p *Player) Do(command any) bool {
-	f, err := p.client.Do(0, command)
+// Say sends a line to all players. It returns false if it was not sent.
+func (p *Player) Say(text string) bool { return send(p, TalkCommand, Talk{Text: text}) }
+
+// send sends a command without an answer. It returns false if it was not sent.
+func send[Args any](p *Player, command schema.DefinedCommand[Args], args Args) bool {
+	f, err := client.Do(p.client, command, 0, args)
 	if err != nil {
 		return false // no connection, or too many commands
 	}
@@ -206,7 +209,7 @@ func (p *Player) Launch(at Ship) {
 		return // too many are on their way
 	}
 	l := Launch{Aim: aim(own, at), Target: at.Handle, Missile: name}
-	if p.Do(l) {
+	if send(p, LaunchCommand, l) {
 		p.darts = append(p.darts, dart{name, motion.VecOf(own.At), direction(l.Aim).Scale(ShipSpeed), l.Target, 0})
 	}
 }

@@ -81,7 +81,7 @@ func (t *Terminal) chat(key string) {
 	switch {
 	case key == "\r" || key == "\n":
 		if t.typed != "" {
-			t.Do(Talk{Text: t.typed})
+			t.Say(t.typed)
 		}
 		t.typing, t.typed = false, ""
 	case key == "\x7f" || key == "\b":
