@@ -1,10 +1,10 @@
 // Requests to the admin port, which serves this page.
 
-/** Admin sends requests with the operator's token, which it keeps in memory only. */
+/** Sends requests with the operator's token, which it keeps in memory only. */
 export class Admin {
   #token = ''
 
-  /** accept sets the token. */
+  /** Sets the token. */
   accept(token: string): void {
     this.#token = token
   }
@@ -13,7 +13,7 @@ export class Admin {
     return this.#token !== ''
   }
 
-  /** ask sends a request. It rejects if there is no answer. */
+  /** Sends a request. It rejects if there is no answer. */
   async ask(path: string, method: 'GET' | 'POST' = 'GET'): Promise<Response> {
     try {
       return await fetch(path, {
@@ -26,7 +26,7 @@ export class Admin {
     }
   }
 
-  /** get returns the answer to a GET. It rejects with what the port says if that is no success. */
+  /** Returns the answer to a GET. It rejects with what the port says if that is no success. */
   async get(path: string): Promise<Response> {
     const answer = await this.ask(path)
     if (!answer.ok) throw new Error(await textOf(answer))
@@ -34,7 +34,7 @@ export class Admin {
   }
 }
 
-/** textOf returns what the port says of an error. */
+/** Returns what the port says of an error. */
 export async function textOf(answer: Response): Promise<string> {
   return (await answer.text()).trim() || `${answer.status} ${answer.statusText}`
 }

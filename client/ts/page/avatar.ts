@@ -5,7 +5,7 @@ import { type Avatar, type Motion, type Stick, steer } from './steering.ts'
 
 type State = { body: Avatar }
 
-/** Rules is the part of the demo's answer to the command describe that steering needs. */
+/** The part of the demo's answer to the command describe that steering needs. */
 interface Rules {
   readonly Speed: number
   readonly HalfX: number
@@ -16,7 +16,7 @@ function has(m: Message | undefined, ...paths: string[]): boolean {
   return m !== undefined && paths.every((path) => m.fields.some((f) => f.path === path))
 }
 
-/** OwnAvatar predicts what the client controls. */
+/** Predicts what the client controls. */
 export class OwnAvatar {
   readonly #client: Client
   #motion: Motion | undefined
@@ -27,7 +27,7 @@ export class OwnAvatar {
     void this.ask()
   }
 
-  /** ask asks the game how avatars move, at the start of each session. */
+  /** Asks the game how avatars move, at the start of each session. */
   async ask(): Promise<void> {
     const c = this.#client
     this.#motion = undefined
@@ -42,17 +42,17 @@ export class OwnAvatar {
     })
   }
 
-  /** isPredicted reports whether the game has said how avatars move. */
+  /** Reports whether the game has said how avatars move. */
   get isPredicted(): boolean {
     return this.#motion !== undefined
   }
 
-  /** draw returns where to draw the avatar after render, undefined while it is not predicted. */
+  /** Returns where to draw the avatar after render, undefined while it is not predicted. */
   draw(): readonly number[] | undefined {
     return this.#motion && this.#prediction?.draw()?.body.Position
   }
 
-  /** stats returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it, corrected it, and did so because inputs came late. */
+  /** Returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it, corrected it, and did so because inputs came late. */
   get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number; readonly late: number } {
     const s = this.#prediction?.stats
     return s

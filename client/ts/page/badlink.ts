@@ -2,17 +2,17 @@
 
 import type { Arrivals, Connection, Datagram } from '../src/index.ts'
 
-/** Link is how bad a link is. Half of delay and jitter, in ms, is added each way. */
+/** How bad a link is. Half of delay and jitter, in ms, is added each way. */
 export interface Link {
   readonly delay: number
   readonly jitter: number
-  /** loss is the share of datagrams that are lost; bytes of the stream are late by delay instead. */
+  /** The share of datagrams that are lost; bytes of the stream are late by delay instead. */
   readonly loss: number
 }
 
 export const goodLink: Link = { delay: 0, jitter: 0, loss: 0 }
 
-/** random returns numbers from 0 to 1 of a seed (mulberry32). */
+/** Returns numbers from 0 to 1 of a seed (mulberry32). */
 export function random(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0
@@ -22,13 +22,13 @@ export function random(seed: number): () => number {
   }
 }
 
-/** Late is something on its way. */
+/** Something on its way. */
 interface Late<T> {
   readonly at: number
   readonly what: T
 }
 
-/** BadLink is a connection over a link that may be bad at times. */
+/** A connection over a link that may be bad at times. */
 export class BadLink implements Connection {
   arrived: (() => void) | undefined
   readonly #inner: Connection
@@ -41,7 +41,7 @@ export class BadLink implements Connection {
   #error: unknown
   #closed = false
 
-  /** link is asked for each datagram and piece of the stream. */
+  /** Asked for each datagram and piece of the stream. */
   constructor(inner: Connection, now: () => number, link: () => Link, random: () => number) {
     this.#inner = inner
     this.#now = now
@@ -54,7 +54,7 @@ export class BadLink implements Connection {
     return this.#inner.bytesReceived
   }
 
-  /** late returns when something that is sent now arrives. */
+  /** Returns when something that is sent now arrives. */
   #late(): number {
     const { delay, jitter } = this.#link()
     return this.#now() + (delay + jitter * this.#random()) / 2
@@ -65,13 +65,13 @@ export class BadLink implements Connection {
     return loss > 0 && this.#random() < loss
   }
 
-  /** lateStream returns when bytes of a stream arrive: after those before them. */
+  /** Returns when bytes of a stream arrive: after those before them. */
   #lateStream(before: readonly Late<unknown>[]): number {
     const resent = this.#lost() ? this.#link().delay : 0
     return Math.max(this.#late() + resent, before.at(-1)?.at ?? 0)
   }
 
-  /** take puts what has arrived on its way. */
+  /** Puts what has arrived on its way. */
   #take(): void {
     const { stream, datagrams, error } = this.#inner.receive()
     const until = new Set<number>()
@@ -91,7 +91,7 @@ export class BadLink implements Connection {
     for (const at of until) this.#after(at, () => this.arrived?.())
   }
 
-  /** after calls f at a time, at once if that has come. */
+  /** Calls f at a time, at once if that has come. */
   #after(at: number, f: () => void): void {
     const wait = at - this.#now()
     if (wait <= 0) f()
@@ -120,7 +120,7 @@ export class BadLink implements Connection {
     this.#after(at, () => this.#send(this.#now()))
   }
 
-  /** send sends the bytes of the stream that are due at a time. */
+  /** Sends the bytes of the stream that are due at a time. */
   #send(until: number): void {
     for (let first = this.#out[0]; first && first.at <= until; first = this.#out[0]) {
       this.#out.shift()

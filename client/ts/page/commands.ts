@@ -3,14 +3,14 @@
 import { type Client, printable, type Result, type Schema } from '../src/index.ts'
 import { element, setText } from './dom.ts'
 
-/** maxAnswer bounds the characters of an answer on the page. */
+/** Bounds the characters of an answer on the page. */
 const maxAnswer = 160
 
-/** Commands sends what its buttons say. */
+/** Sends what its buttons say. */
 export class Commands {
   #schema: Schema | undefined
 
-  /** update shows the buttons of a client's schema. */
+  /** Shows the buttons of a client's schema. */
   update(c: Client): void {
     if (c.schema === this.#schema) return
     this.#schema = c.schema

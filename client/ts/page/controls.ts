@@ -3,27 +3,27 @@
 import type { Field, Message, Struct } from '../src/index.ts'
 import { Shape } from '../src/values.ts'
 
-/** Axis is a field that a direction sets: full is its value at full deflection. */
+/** A field that a direction sets: full is its value at full deflection. */
 interface Axis {
   readonly field: number
   readonly full: number
 }
 
-/** Press is a bool of the input, and the key that sets it. */
+/** A bool of the input, and the key that sets it. */
 export interface Press {
   readonly field: number
   readonly key: string
   readonly name: string
 }
 
-/** pressKeys are the keys of an input's first bools, in order. */
+/** The keys of an input's first bools, in order. */
 const pressKeys = ['Space', 'KeyE', 'KeyQ', 'KeyF']
 
 /** Names of axes: to the right, and towards the player. */
 const acrossNames = ['x', '0']
 const towardsNames = ['z', '2', 'y', '1']
 
-/** Controls make inputs of a shape that a game declares. */
+/** Makes inputs of a shape that a game declares. */
 export class Controls {
   readonly presses: readonly Press[]
   readonly #shape: Shape
@@ -40,7 +40,7 @@ export class Controls {
       .map(({ f, field }, i) => ({ field, key: pressKeys[i]!, name: lastPart(f.path) }))
   }
 
-  /** steers reports whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
+  /** Reports whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
   get steers(): boolean {
     return this.#across !== undefined && this.#towards !== undefined
   }
@@ -53,7 +53,7 @@ export class Controls {
     return undefined
   }
 
-  /** input returns the input of a direction, at most 1 long, with the keys that are down. */
+  /** Returns the input of a direction, at most 1 long, with the keys that are down. */
   input(x: number, z: number, down: ReadonlySet<string>): Struct {
     const s: Struct = {}
     const set = (a: Axis | undefined, v: number): void => {
@@ -69,7 +69,7 @@ export class Controls {
   }
 }
 
-/** fullOf returns the value of a signed number at full deflection, 0 of other fields. */
+/** Returns the value of a signed number at full deflection, 0 of other fields. */
 function fullOf(f: Field): number {
   if (f.kind === 'int' && f.n <= 32) return 2 ** (f.n - 1) - 1
   if (f.kind === 'range') return Math.min(-f.low, f.low + f.largest * f.step)

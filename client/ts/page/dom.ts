@@ -1,6 +1,6 @@
 // The document's elements.
 
-/** element returns the element of the document with an id. */
+/** Returns the element of the document with an id. */
 export function element<T extends HTMLElement = HTMLElement>(id: string): T {
   const e = document.getElementById(id)
   if (!e) throw new Error(`live/index.html lacks ${id}`)
@@ -14,14 +14,14 @@ export function penOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
   return pen
 }
 
-/** setText sets the text of an element. */
+/** Sets the text of an element. */
 export function setText(id: string, text: string | number): void {
   const e = element(id)
   const s = typeof text === 'number' ? text.toLocaleString('en') : text
   if (e.textContent !== s) e.textContent = s
 }
 
-/** fillTable makes rows of a table's body, with as many cells as each has. */
+/** Makes rows of a table's body, with as many cells as each has. */
 export function fillTable(id: string, rows: readonly (readonly (string | HTMLElement)[])[]): void {
   element(id).replaceChildren(
     ...rows.map((cells) => {

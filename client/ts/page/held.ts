@@ -16,10 +16,10 @@ import { element } from './dom.ts'
 import { whyStale } from './words.ts'
 
 const maxHeld = 12
-/** maxState bounds the characters about an entity's components. */
+/** Bounds the characters about an entity's components. */
 const maxState = 200
 
-/** meanings say what a verdict means to the holder of a handle. */
+/** What a verdict means to the holder of a handle. */
 const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
   live: 'in view',
   hidden: 'exists perhaps, out of view',
@@ -27,7 +27,7 @@ const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
   provisional: 'asked for',
 }
 
-/** Row is one held handle. */
+/** One held handle. */
 interface Row {
   readonly item: HTMLLIElement
   readonly verdict: HTMLElement
@@ -39,7 +39,7 @@ interface Row {
   left: boolean // the handle is of a room that the client has left
 }
 
-/** Held holds handles, newest first. */
+/** Holds handles, newest first. */
 export class Held {
   readonly #rows = new Map<bigint, Row>()
   readonly #list = element<HTMLOListElement>('held')
@@ -63,7 +63,7 @@ export class Held {
     return this.#rows
   }
 
-  /** hold adds a handle to the list. The oldest leaves a full list. */
+  /** Adds a handle to the list. The oldest leaves a full list. */
   hold(h: bigint): void {
     this.#drop(h)
     for (const old of this.#rows.keys()) if (this.#rows.size >= maxHeld) this.#drop(old)
@@ -87,18 +87,18 @@ export class Held {
     this.#rows.delete(h)
   }
 
-  /** clear lets go of all handles, as in another world. */
+  /** Lets go of all handles, as in another world. */
   clear(): void {
     this.#rows.clear()
     this.#list.replaceChildren()
   }
 
-  /** leaveRoom says of all handles that they are of another room. */
+  /** Says of all handles that they are of another room. */
   leaveRoom(): void {
     for (const row of this.#rows.values()) row.left = true
   }
 
-  /** sample shows what the components of held entities say. */
+  /** Shows what the components of held entities say. */
   sample(c: Client): void {
     for (const [h, row] of this.#rows) {
       const e = c.lookup(h)
@@ -107,7 +107,7 @@ export class Held {
     }
   }
 
-  /** update shows the present verdicts. */
+  /** Shows the present verdicts. */
   update(c: Client): void {
     for (const [h, row] of this.#rows) {
       const verdict = c.resolve(h)
@@ -132,7 +132,7 @@ export class Held {
   }
 }
 
-/** describe returns what the components of an entity say, without its motion and integers of 64 bits, which name things. */
+/** Returns what the components of an entity say, without its motion and integers of 64 bits, which name things. */
 function describe(c: Client, e: Entity): string {
   const { components, texts } = c.schema
   const parts = components
@@ -156,7 +156,7 @@ function rounded(n: number): string {
   return String(Math.round(n * 100) / 100)
 }
 
-/** tenantOf returns the live entity in the slot of a stale handle, none if none is in view. */
+/** Returns the live entity in the slot of a stale handle, none if none is in view. */
 function tenantOf(c: Client, h: bigint): bigint {
   if (isProvisional(h)) return none
   for (const e of c.replica.all) if (e.index === indexOf(h) && e.generation !== generationOf(h)) return e.handle

@@ -7,32 +7,32 @@ import { element } from './dom.ts'
 export const colours = 6
 export const shapes = ['circle', 'square', 'triangle', 'diamond'] as const
 
-/** allShown is how many kinds are listed whether there is one in view or not. */
+/** How many kinds are listed whether there is one in view or not. */
 const allShown = 8
 
-/** colourOf returns the name of a kind's colour in the style sheet. */
+/** Returns the name of a kind's colour in the style sheet. */
 export function colourOf(kind: number): string {
   return `kind${kind % colours}`
 }
 
-/** shapeOf returns how bodies of a kind are drawn. */
+/** Returns how bodies of a kind are drawn. */
 export function shapeOf(kind: number): (typeof shapes)[number] {
   return shapes[Math.floor(kind / colours) % shapes.length]!
 }
 
-/** Legend lists the kinds of a schema. */
+/** Lists the kinds of a schema. */
 export class Legend {
   readonly #hold: (kind: number) => void
   readonly #list = element('kinds')
   #schema: Schema | undefined
   #rows: { readonly item: HTMLElement; readonly count: HTMLElement; readonly button: HTMLButtonElement }[] = []
 
-  /** hold is called with the kind whose nearest entity the player wants to hold. */
+  /** Called with the kind whose nearest entity the player wants to hold. */
   constructor(hold: (kind: number) => void) {
     this.#hold = hold
   }
 
-  /** show shows how many entities of each kind are in view. */
+  /** Shows how many entities of each kind are in view. */
   show(schema: Schema, counts: readonly number[]): void {
     if (schema !== this.#schema) this.#make(schema)
     this.#rows.forEach(({ item, count, button }, kind) => {

@@ -15,7 +15,7 @@ import { Stick } from './stick.ts'
 import { nameOf, View } from './view.ts'
 import { lacksRoom, notAllowed, obstacle, said, wantsToken } from './words.ts'
 
-/** Web is the answer of GET /web. */
+/** The answer of GET /web. */
 interface Web {
   readonly game: string
   readonly port: number
@@ -24,13 +24,13 @@ interface Web {
   readonly origin_allowed: boolean
 }
 
-/** stalled is how long a frame may take to come before a timer replaces it, in ms. */
+/** How long a frame may take to come before a timer replaces it, in ms. */
 const stalled = 250
-/** samplePeriod is how often the panel is filled, in ms. */
+/** How often the panel is filled, in ms. */
 const samplePeriod = 500
-/** introduction is how long the page looks for an entity that dies soon, in ms. */
+/** How long the page looks for an entity that dies soon, in ms. */
 const introduction = 10_000
-/** badLink is what the switch on the page adds. */
+/** What the switch on the page adds. */
 const badLink: Link = { delay: 150, jitter: 30, loss: 0.05 }
 
 const message = new Message()
@@ -42,14 +42,14 @@ const rooms = new Rooms(admin)
 let token = tokenOfLink()
 let game = 'worldd' // the program's name
 
-/** tokenOfLink returns the connect token in the fragment of the page's address, and removes it from there. */
+/** Returns the connect token in the fragment of the page's address, and removes it from there. */
 function tokenOfLink(): string {
   const found = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
   if (found !== '') history.replaceState(null, '', location.pathname + location.search)
   return found
 }
 
-/** web asks the admin port how to connect, with the operator's token if the port requires it. */
+/** Asks the admin port how to connect, with the operator's token if the port requires it. */
 async function web(): Promise<Web> {
   for (;;) {
     const answer = await admin.ask('/web')
@@ -70,13 +70,13 @@ async function web(): Promise<Web> {
   }
 }
 
-/** dial connects over a link that the switch makes bad. */
+/** Connects over a link that the switch makes bad. */
 async function dial(url: string, now: () => number): Promise<Connection> {
   const link = await dialWebTransport(url, (await web()).certificate_hashes, now)
   return new BadLink(link, now, () => (linkSwitch.checked ? badLink : goodLink), dice)
 }
 
-/** Session is one visit: from joining to the end of the client. */
+/** One visit: from joining to the end of the client. */
 class Session {
   readonly panel = new Panel()
   readonly #held = new Held()
@@ -110,7 +110,7 @@ class Session {
     rooms.entered(client.welcome?.room ?? '')
   }
 
-  /** join connects, and shows the world until the client ends. It rejects with the reason. */
+  /** Connects, and shows the world until the client ends. It rejects with the reason. */
   static async join(): Promise<never> {
     const info = await web()
     if (!info.origin_allowed) throw new Error(notAllowed(location.origin))
@@ -163,7 +163,7 @@ class Session {
     }
   }
 
-  /** moved begins in another room, where no handle of before names anything. */
+  /** Begins in another room, where no handle of before names anything. */
   #moved(): void {
     this.#held.leaveRoom()
     this.#view.leaveRoom()
@@ -195,7 +195,7 @@ class Session {
   }
 
   /**
-   * introduce holds the first two handles: what the player controls, and one of what was spawned last, which dies
+   * Holds the first two handles: what the player controls, and one of what was spawned last, which dies
    * soon in many games. It waits a while for an entity whose slot was used before.
    */
   #introduce(now: number): void {
@@ -218,7 +218,7 @@ class Session {
   }
 }
 
-/** frame resolves when the next frame is due; browsers stop frames of windows that nobody sees. */
+/** Resolves when the next frame is due; browsers stop frames of windows that nobody sees. */
 function frame(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, stalled)
@@ -229,7 +229,7 @@ function frame(): Promise<void> {
   })
 }
 
-/** again says why the session ended, and waits until the player wants another. */
+/** Says why the session ended, and waits until the player wants another. */
 async function again(e: unknown): Promise<void> {
   if (lacksRoom(e) && rooms.wanted !== '') {
     await message.confirm(said(e), 'Join another room')

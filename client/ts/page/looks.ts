@@ -2,15 +2,15 @@
 
 import type { Schema } from '../src/index.ts'
 
-/** Look is where a body comes from: computed here; in rows at present, of a kind that is computed at times; in rows. */
+/** Where a body comes from: computed here; in rows at present, of a kind that is computed at times; in rows. */
 export type Look = 'awake' | 'asleep' | 'owed' | 'sent'
 
-/** Looks remembers which kinds have been computed: the schema does not tell which are. */
+/** Remembers which kinds have been computed: the schema does not tell which are. */
 export class Looks {
   #schema: Schema | undefined
   readonly #computed = new Set<number>()
 
-  /** of returns the look of a body of a kind. exact says whether it is computed now. */
+  /** Returns the look of a body of a kind. exact says whether it is computed now. */
   of(schema: Schema, kind: number, exact: boolean, awake: boolean): Look {
     if (schema !== this.#schema) this.#computed.clear()
     this.#schema = schema

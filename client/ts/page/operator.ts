@@ -5,13 +5,13 @@ import { type Admin, textOf } from './admin.ts'
 import { element, fillTable, setText } from './dom.ts'
 import { bytes } from './panel.ts'
 
-/** period is how often the figures are fetched, in ms, and profileSeconds how long a profile runs. */
+/** How often the figures are fetched, in ms, and how long a profile runs. */
 const period = 2000
 const profileSeconds = 5
-/** maxShown bounds the sessions on the page. */
+/** Bounds the sessions on the page. */
 const maxShown = 50
 
-/** SessionInfo is what the page shows of a session of GET /sessions. */
+/** What the page shows of a session of GET /sessions. */
 interface SessionInfo {
   readonly id: number
   readonly room: string
@@ -23,10 +23,10 @@ interface SessionInfo {
   readonly rtt_ms: number
 }
 
-/** Metrics are values by name and labels, as in name{label="value"}. */
+/** Values by name and labels, as in name{label="value"}. */
 export type Metrics = ReadonlyMap<string, number>
 
-/** parseMetrics reads Prometheus' text format. */
+/** Reads Prometheus' text format. */
 export function parseMetrics(text: string): Metrics {
   const all = new Map<string, number>()
   for (const line of text.split('\n')) {
@@ -36,7 +36,7 @@ export function parseMetrics(text: string): Metrics {
   return all
 }
 
-/** codedBytes returns the bytes encoded for all clients, by component. */
+/** Returns the bytes encoded for all clients, by component. */
 export function codedBytes(m: Metrics): Map<string, number> {
   const all = new Map<string, number>()
   for (const [name, value] of m) {
@@ -47,7 +47,7 @@ export function codedBytes(m: Metrics): Map<string, number> {
   return all
 }
 
-/** Operator shows figures of the server while its part of the page is open. */
+/** Shows figures of the server while its part of the page is open. */
 export class Operator {
   readonly #admin: Admin
   readonly #part = element<HTMLDetailsElement>('operator')
@@ -64,7 +64,7 @@ export class Operator {
     element('profile').onclick = () => void this.#profile()
   }
 
-  /** look fetches the figures now, and again as long as they are shown. */
+  /** Fetches the figures now, and again as long as they are shown. */
   look(): void {
     clearTimeout(this.#timer)
     if (this.#part.open) void this.#refresh().finally(() => (this.#timer = setTimeout(() => this.look(), period)))
@@ -139,7 +139,7 @@ export class Operator {
     }
   }
 
-  /** profile downloads a CPU profile of the server. */
+  /** Downloads a CPU profile of the server. */
   async #profile(): Promise<void> {
     const button = element<HTMLButtonElement>('profile')
     button.disabled = true

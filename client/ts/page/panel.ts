@@ -6,7 +6,7 @@ import { element, fillTable, setText } from './dom.ts'
 import type { Look } from './looks.ts'
 import type { Seen } from './view.ts'
 
-/** window is how many samples a rate covers. */
+/** How many samples a rate covers. */
 const window = 4
 
 interface Sample {
@@ -17,28 +17,28 @@ interface Sample {
   readonly components: readonly { readonly bits: number; readonly rows: number }[]
 }
 
-/** bytes returns a number of bytes a second in words. */
+/** Returns a number of bytes a second in words. */
 export function bytes(n: number): string {
   return n < 1000 ? `${Math.round(n)} B` : `${(n / 1000).toFixed(1)} kB`
 }
 
-/** Panel shows a client's figures. */
+/** Shows a client's figures. */
 export class Panel {
-  /** verdicts counts the handles that are not live. */
+  /** Counts the handles that are not live. */
   verdicts: () => { hidden: number; stale: number } = () => ({ hidden: 0, stale: 0 })
   readonly #samples: Sample[] = []
   #busy = 0
   #frames = 0
   #computes = false // bodies of some kind
 
-  /** frame counts a frame that took the page so many ms, and shows where the avatar is drawn. */
+  /** Counts a frame that took the page so many ms, and shows where the avatar is drawn. */
   frame(ms: number, [x, z]: readonly [x: number, z: number]): void {
     this.#busy += ms
     this.#frames++
     setText('place', `${x.toFixed(2)}, ${z.toFixed(2)} m`)
   }
 
-  /** sample shows the present figures. */
+  /** Shows the present figures. */
   sample(c: Client, seen: Seen, avatar: OwnAvatar, at: number): void {
     const r = c.replica
     const link = c.linkStats
@@ -100,7 +100,7 @@ export class Panel {
     for (const k of ['awake', 'asleep', 'owed', 'sent'] as const) setText(k, seen[k])
   }
 
-  /** components shows the rates between two samples by component, those that cost most first. */
+  /** Shows the rates between two samples by component, those that cost most first. */
   #components(c: Client, first: Sample, last: Sample): void {
     const seconds = Math.max(last.at - first.at, 1) / 1000
     const rates = c.schema.components.map(({ name, index }) => {
@@ -120,7 +120,7 @@ export class Panel {
   }
 }
 
-/** Message covers the canvas with words for the player. */
+/** Covers the canvas with words for the player. */
 export class Message {
   readonly #box = element('message')
   readonly #text = element('text')
@@ -138,7 +138,7 @@ export class Message {
     this.#box.hidden = true
   }
 
-  /** confirm shows text until the player presses the button. */
+  /** Shows text until the player presses the button. */
   confirm(text: string, button: string): Promise<void> {
     this.show(text)
     this.#form.hidden = false
@@ -147,7 +147,7 @@ export class Message {
     return this.#submitted()
   }
 
-  /** ask returns the secret that the player enters: what names it. */
+  /** Returns the secret that the player enters: what names it. */
   async ask(text: string, what: string): Promise<string> {
     this.show(text)
     this.#field.placeholder = this.#field.ariaLabel = what

@@ -3,21 +3,21 @@
 import type { Admin } from './admin.ts'
 import { element } from './dom.ts'
 
-/** period is how often the rooms are asked for while the list is open, in ms. */
+/** How often the rooms are asked for while the list is open, in ms. */
 const period = 3000
 
-/** RoomInfo is what the page shows of a room of GET /rooms. */
+/** What the page shows of a room of GET /rooms. */
 interface RoomInfo {
   readonly name: string
   readonly state: string
   readonly players: number
 }
 
-/** Rooms shows the room, and lets the player choose another by its name. */
+/** Shows the room, and lets the player choose another by its name. */
 export class Rooms {
-  /** chosen is called when the player wants another room: wanted. */
+  /** Called when the player wants another room: wanted. */
   chosen: () => void = () => {}
-  /** wanted is the name of the room to join, empty for the server's own choice. It is part of the page's link. */
+  /** The name of the room to join, empty for the server's own choice. It is part of the page's link. */
   wanted = new URLSearchParams(location.search).get('room') ?? ''
   readonly #admin: Admin
   readonly #field = element<HTMLInputElement>('roomname')
@@ -36,27 +36,27 @@ export class Rooms {
     }
   }
 
-  /** want sets wanted. */
+  /** Sets wanted. */
   want(room: string): void {
     this.wanted = room
     history.replaceState(null, '', room === '' ? location.pathname : `?room=${encodeURIComponent(room)}`)
   }
 
-  /** entered shows the room that the session is in. */
+  /** Shows the room that the session is in. */
   entered(room: string): void {
     element('rooms').hidden = room === ''
     this.#field.value = room
     if (room !== '') void this.#list()
   }
 
-  /** take reports whether the player has chosen another room since the last call. */
+  /** Reports whether the player has chosen another room since the last call. */
   take(): boolean {
     const going = this.#going
     this.#going = false
     return going
   }
 
-  /** list offers the rooms that the server has. */
+  /** Offers the rooms that the server has. */
   async #list(): Promise<void> {
     if (performance.now() - this.#asked < period) return
     this.#asked = performance.now()

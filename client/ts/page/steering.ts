@@ -19,7 +19,7 @@ export interface Motion {
   readonly halfZ: number
 }
 
-/** course returns the course of s, at most 1 long. */
+/** Returns the course of s, at most 1 long. */
 function course(s: Stick): [number, number] {
   const x = f(Math.max(s.X, -127) / 127)
   const z = f(Math.max(s.Z, -127) / 127)
@@ -27,7 +27,7 @@ function course(s: Stick): [number, number] {
   return length > 1 ? [f(x / length), f(z / length)] : [x, z]
 }
 
-/** steer moves an avatar by one tick. */
+/** Moves an avatar by one tick. */
 export function steer(m: Motion, body: Avatar, s: Stick): void {
   const [x, z] = course(s)
   axis(m, body, 0, x, m.halfX)

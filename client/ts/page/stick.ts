@@ -14,24 +14,24 @@ const directions: Record<string, readonly [x: number, z: number]> = {
   ArrowRight: [1, 0],
   KeyD: [1, 0],
 }
-/** fullDrag is how many pixels ask for full deflection, click how many a click may move. */
+/** How many pixels ask for full deflection, and how many a click may move. */
 const fullDrag = 60
 const click = 8
 
-/** Picture is what drags and clicks act on. */
+/** What drags and clicks act on. */
 interface Picture {
   pick(x: number, y: number): void
   pan(x: number, y: number): void
 }
 
-/** isForFocus reports whether a key is for what has the focus: text for a field, Space for a button. */
+/** Reports whether a key is for what has the focus: text for a field, Space for a button. */
 function isForFocus(e: KeyboardEvent): boolean {
   const { target } = e
   if (target instanceof HTMLInputElement && target.type !== 'checkbox') return true
   return e.code === 'Space' && target instanceof HTMLElement && target !== document.body
 }
 
-/** Stick is what the player holds down. */
+/** What the player holds down. */
 export class Stick {
   readonly #down = new Set<string>()
   #controls = new Controls(undefined)
@@ -84,7 +84,7 @@ export class Stick {
     return (this.#controls.steers && key in directions) || this.#controls.presses.some((p) => p.key === key)
   }
 
-  /** declare shows which keys the input of a game has. */
+  /** Shows which keys the input of a game has. */
   #declare(input: Message | undefined): void {
     this.#declared = input
     this.#controls = new Controls(input)
@@ -94,7 +94,7 @@ export class Stick {
       .join('')
   }
 
-  /** steer sends what the player holds down, if the game declares axes or buttons. */
+  /** Sends what the player holds down, if the game declares axes or buttons. */
   steer(c: Client): void {
     const { input } = c.schema
     if (input !== this.#declared) this.#declare(input)

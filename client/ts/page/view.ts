@@ -8,35 +8,35 @@ import { penOf } from './dom.ts'
 import { colourOf, shapeOf, type shapes } from './legend.ts'
 import { type Look, Looks } from './looks.ts'
 
-/** Seen counts the entities in view. */
+/** Counts the entities in view. */
 export interface Seen {
   readonly looks: Record<Look, number> // of bodies
   readonly kinds: number[] // of each kind
 }
 
-/** fadedAlpha is the opacity of bodies that sleep. */
+/** The opacity of bodies that sleep. */
 const fadedAlpha = 0.4
 
-/** across is how many metres the smaller side of the canvas shows, of worlds that are no smaller. */
+/** How many metres the smaller side of the canvas shows, of worlds that are no smaller. */
 const across = 84
 const margin = 1.1
 const minZoom = 0.3
 const maxZoom = 6
 const gridMetres = 16
-/** arrowPixels is the distance of arrows, arrowHeight that of their points above the ground, in metres. */
+/** The distance between arrows, and their height above the ground, in metres. */
 const arrowPixels = 30
 const arrowHeight = 0.5
 const maxArrows = 4096
-/** strong is the wind, in m/s, or acceleration, in m/s2, whose arrow has 3/4 of the largest length. */
+/** The wind, in m/s, or acceleration, in m/s2, whose arrow has 3/4 of the largest length. */
 const strong = 8
 const pickPixels = 16
 const defaultRadius = 0.5
 const minRadius = 2 // pixels
 
-/** probe is a kind of body that feels every effect. */
+/** A kind of body that feels every effect. */
 const probe = { inverseMass: 1, coupling: 0, radius: 0, friction: 0, restitution: 0, layers: -1 }
 
-/** View draws on a canvas, around the player's avatar. */
+/** Draws on a canvas, around the player's avatar. */
 export class View {
   readonly #canvas: HTMLCanvasElement
   readonly #paper: CanvasRenderingContext2D
@@ -66,7 +66,7 @@ export class View {
     }
   }
 
-  /** colour returns a colour of the style sheet. */
+  /** Returns a colour of the style sheet. */
   #colour(name: string): string {
     let c = this.#colours.get(name)
     if (c === undefined) {
@@ -76,7 +76,7 @@ export class View {
     return c
   }
 
-  /** draw shows the world in a moment, with rings around held entities, and the avatar where it is predicted. */
+  /** Shows the world in a moment, with rings around held entities, and the avatar where it is predicted. */
   draw(c: Client, m: Moment, avatar: readonly number[] | undefined, held: ReadonlyMap<bigint, unknown>): Seen {
     const seen: Seen = { looks: { awake: 0, asleep: 0, owed: 0, sent: 0 }, kinds: [] }
     for (const e of c.replica.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
@@ -99,7 +99,7 @@ export class View {
     return seen
   }
 
-  /** fit gives the canvas the pixels of its place on the page. */
+  /** Gives the canvas the pixels of its place on the page. */
   #fit(c: Client): void {
     const canvas = this.#canvas
     const ratio = devicePixelRatio
@@ -118,23 +118,23 @@ export class View {
     this.#paper.clearRect(0, 0, this.#width, this.#height)
   }
 
-  /** locate sets place to where e is drawn. */
+  /** Sets place to where e is drawn. */
   #locate(c: Client, e: Entity, position: Field): void {
     if (this.#own && e.handle === c.controlled) this.#place.set(this.#own)
     else e.vectorAt(position, 3, this.#moment, this.#place)
   }
 
-  /** centre returns the middle of the picture, in metres. */
+  /** Returns the middle of the picture, in metres. */
   get centre(): readonly [x: number, z: number] {
     return [this.#x, this.#z]
   }
 
-  /** leaveRoom forgets where held entities were, in a room that the client has left. */
+  /** Forgets where held entities were, in a room that the client has left. */
   leaveRoom(): void {
     this.#lastSeen.clear()
   }
 
-  /** pan moves the picture by pixels, unless it follows the player. */
+  /** Moves the picture by pixels, unless it follows the player. */
   pan(x: number, y: number): void {
     if (this.#follows) return
     this.#x -= x / this.#scale
@@ -149,7 +149,7 @@ export class View {
     return this.#height / 2 + (z - this.#z) * this.#scale
   }
 
-  /** ground draws a grid, and the edges of the world. */
+  /** Draws a grid, and the edges of the world. */
   #ground(c: Client): void {
     const paper = this.#paper
     const scale = this.#scale
@@ -184,7 +184,7 @@ export class View {
     paper.strokeRect(this.#left(-halfX), this.#top(-halfZ), 2 * halfX * scale, 2 * halfZ * scale)
   }
 
-  /** arrows shows the effects, evaluated here. */
+  /** Shows the effects, evaluated here. */
   #arrows(c: Client): void {
     const { bodies } = c.replica
     if (!bodies) return
@@ -206,7 +206,7 @@ export class View {
     this.#paper.stroke(push)
   }
 
-  /** placeArrows fills points with a grid that stands still in the world, and returns how many. */
+  /** Fills points with a grid that stands still in the world, and returns how many. */
   #placeArrows(): number {
     const points = this.#points
     const scale = this.#scale
@@ -292,7 +292,7 @@ export class View {
     return Math.max(metres * this.#scale, e.handle === c.controlled || nameOf(c, e) !== '' ? 5 : minRadius)
   }
 
-  /** labels writes the names that entities have, and draws rings around what is held. */
+  /** Writes the names that entities have, and draws rings around what is held. */
   #labels(c: Client, position: Field, held: ReadonlyMap<bigint, unknown>): void {
     const paper = this.#paper
     const place = this.#place
@@ -325,7 +325,7 @@ export class View {
     paper.stroke()
   }
 
-  /** lost marks where held entities were seen last that are in view no more: a cross where one died. */
+  /** Marks where held entities were seen last that are in view no more: a cross where one died. */
   #lost(c: Client, held: ReadonlyMap<bigint, unknown>): void {
     const paper = this.#paper
     const lastSeen = this.#lastSeen
@@ -362,7 +362,7 @@ export class View {
     paper.fillText(text, x, y)
   }
 
-  /** nearest returns the handle of the entity of a kind that is nearest to the middle and not held; undefined if there is none. */
+  /** Returns the handle of the entity of a kind that is nearest to the middle and not held; undefined if there is none. */
   nearest(c: Client, kind: number, held: ReadonlyMap<bigint, unknown>): bigint | undefined {
     const position = positionOf(c)
     let nearest = Infinity
@@ -382,7 +382,7 @@ export class View {
     return found
   }
 
-  /** pick returns the handle of the nearest entity to a place on the canvas, undefined if none is near. */
+  /** Returns the handle of the nearest entity to a place on the canvas, undefined if none is near. */
   pick(c: Client, x: number, y: number): bigint | undefined {
     const position = positionOf(c)
     if (!position) return undefined
@@ -401,12 +401,12 @@ export class View {
   }
 }
 
-/** positionOf returns the first field of the component body, undefined without one. */
+/** Returns the first field of the component body, undefined without one. */
 function positionOf(c: Client): Field | undefined {
   return c.schema.components.find((x) => x.name === 'body')?.fields[0]
 }
 
-/** nameOf returns the name of an entity: a text whose path or component is called name. */
+/** Returns the name of an entity: a text whose path or component is called name. */
 export function nameOf(c: Client, e: Entity): string {
   const { texts, components } = c.schema
   for (let i = 0; i < texts.length; i++) {
@@ -421,7 +421,7 @@ export function nameOf(c: Client, e: Entity): string {
   return ''
 }
 
-/** trace adds a shape of about the area of a circle to a path. */
+/** Adds a shape of about the area of a circle to a path. */
 function trace(path: Path2D, shape: (typeof shapes)[number], x: number, y: number, r: number): void {
   if (shape === 'circle') {
     path.moveTo(x + r, y)

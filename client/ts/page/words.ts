@@ -2,7 +2,7 @@
 
 import { generationOf, indexOf, printable, WireError } from '../src/index.ts'
 
-/** unauthorized is the code of a token that is missing or not accepted. */
+/** The code of a token that is missing or not accepted. */
 const unauthorized = 8
 
 const noRoom = 24
@@ -23,7 +23,7 @@ const words: Record<number, string> = {
   [roomClosed]: 'The operator has closed this room.',
 }
 
-/** said returns what an error means. */
+/** Returns what an error means. */
 export function said(e: unknown): string {
   if (!(e instanceof WireError)) return e instanceof Error ? e.message : String(e)
   const own = words[e.code]
@@ -31,24 +31,24 @@ export function said(e: unknown): string {
   return e.detail && e.code !== 0 ? `${own} (${printable(e.detail)})` : own
 }
 
-/** wantsToken reports whether a server refused for the lack of a good token. */
+/** Reports whether a server refused for the lack of a good token. */
 export function wantsToken(e: unknown): boolean {
   return e instanceof WireError && e.code === unauthorized
 }
 
-/** lacksRoom reports whether a server refused since it has no room of the name asked for, or has closed it. */
+/** Reports whether a server refused since it has no room of the name asked for, or has closed it. */
 export function lacksRoom(e: unknown): boolean {
   return e instanceof WireError && (e.code === noRoom || e.code === roomClosed)
 }
 
-/** World is what a Welcome says of the handles of a world. */
+/** What a Welcome says of the handles of a world. */
 export interface World {
   readonly generationFloor: number
   readonly generationCeiling: number
   readonly maxSlots: number
 }
 
-/** whyStale returns what it means that a handle is stale. seen says whether the page has seen its entity. */
+/** Returns what it means that a handle is stale. seen says whether the page has seen its entity. */
 export function whyStale(h: bigint, world: World | undefined, seen: boolean): string {
   const generation = generationOf(h)
   if (seen || !world) return 'destroyed: final'
@@ -59,14 +59,14 @@ export function whyStale(h: bigint, world: World | undefined, seen: boolean): st
     : 'destroyed before this page saw it: final'
 }
 
-/** Place is where a page is open. */
+/** Where a page is open. */
 export interface Place {
   readonly origin: string
   readonly secure: boolean
   readonly supported: boolean
 }
 
-/** obstacle returns why a page cannot connect from a place, undefined if it can. */
+/** Returns why a page cannot connect from a place, undefined if it can. */
 export function obstacle(p: Place): string | undefined {
   if (!p.secure)
     return `Browsers let pages connect only from HTTPS or localhost, not from ${p.origin}. Serve with --admin-cert and --admin-key, or open the page on the server's machine.`
@@ -75,7 +75,7 @@ export function obstacle(p: Place): string | undefined {
   return undefined
 }
 
-/** notAllowed says that the server refuses pages of an origin. */
+/** Whether the server refuses pages of an origin. */
 export function notAllowed(origin: string): string {
   return `The server does not let pages of ${origin} connect: serve with --web-origin ${origin}`
 }

@@ -3,7 +3,7 @@
 import { fail } from './codes.ts'
 
 /**
- * BitReader reads bit strings and bytes. Reads beyond the end return zeros and are noted:
+ * Reads bit strings and bytes. Reads beyond the end return zeros and are noted:
  * call expectEnd or check before what was read is used.
  */
 export class BitReader {
@@ -24,7 +24,7 @@ export class BitReader {
     this.#wrong = ''
   }
 
-  /** bits reads n bits, 0 to 24. */
+  /** Reads n bits, 0 to 24. */
   bits(n: number): number {
     while (this.#n < n) {
       if (this.#at < this.#end) {
@@ -41,19 +41,19 @@ export class BitReader {
     return v
   }
 
-  /** long reads n bits, 0 to 32. */
+  /** Reads n bits, 0 to 32. */
   long(n: number): number {
     if (n <= 24) return this.bits(n)
     const low = this.bits(16)
     return (low | (this.bits(n - 16) << 16)) >>> 0
   }
 
-  /** taken is how many bits were taken, from the beginning of the array. */
+  /** How many bits were taken, from the beginning of the array. */
   get taken(): number {
     return 8 * this.#at - this.#n
   }
 
-  /** peek returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
+  /** Returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
   peek(): number {
     while (this.#n < 12) {
       if (this.#at < this.#end) this.#acc |= this.#b[this.#at]! << this.#n
@@ -68,7 +68,7 @@ export class BitReader {
     this.#n -= n
   }
 
-  /** sized reads section 2's sized(v). */
+  /** Reads section 2's sized(v). */
   sized(): number {
     const c = this.bits(2)
     const v = this.long(4 << c)
@@ -76,7 +76,7 @@ export class BitReader {
     return v
   }
 
-  /** golomb reads section 2's golomb(k, v). */
+  /** Reads section 2's golomb(k, v). */
   golomb(k: number): number {
     let m = k
     for (;;) {
@@ -101,25 +101,25 @@ export class BitReader {
     return v
   }
 
-  /** refuse notes an error that check throws. */
+  /** Notes an error that check throws. */
   refuse(detail: string): void {
     if (this.#wrong === '') this.#wrong = detail
   }
 
-  /** check throws if anything was read beyond the end or was malformed. */
+  /** Throws if anything was read beyond the end or was malformed. */
   check(): void {
     if (this.#short || this.#at - (this.#n >> 3) > this.#end) fail('a bit string ends early')
     if (this.#wrong !== '') fail(this.#wrong)
   }
 
-  /** endBytes checks the padding of a bit string that bytes follow, and returns where they begin. */
+  /** Checks the padding of a bit string that bytes follow, and returns where they begin. */
   endBytes(): number {
     this.check()
     if (this.bits(this.#n & 7) !== 0) fail('the padding of a bit string is not zero')
     return this.#at - (this.#n >> 3)
   }
 
-  /** expectEnd throws unless only the padding is left. */
+  /** Throws unless only the padding is left. */
   expectEnd(): void {
     this.check()
     if (this.#end - this.#at > 0 || this.#n >= 8 + 8 * Math.max(this.#at - this.#end, 0))
@@ -130,7 +130,7 @@ export class BitReader {
 
 const empty = new Uint8Array(0)
 
-/** BitWriter writes a bit string. */
+/** Writes a bit string. */
 export class BitWriter {
   #b = new Uint8Array(64)
   #bit = 0
@@ -140,7 +140,7 @@ export class BitWriter {
     this.#bit = 0
   }
 
-  /** bits writes the lowest n bits of v, n at most 32. */
+  /** Writes the lowest n bits of v, n at most 32. */
   bits(v: number, n: number): void {
     if (this.#bit + n > 8 * this.#b.length) {
       const more = new Uint8Array(2 * this.#b.length)
@@ -160,7 +160,7 @@ export class BitWriter {
     this.bits(v, 4 << c)
   }
 
-  /** bytes returns a copy of what was written. */
+  /** Returns a copy of what was written. */
   bytes(): Uint8Array {
     return this.#b.slice(0, (this.#bit + 7) >> 3)
   }
@@ -168,7 +168,7 @@ export class BitWriter {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** ByteReader reads bytes, and throws where they are malformed. */
+/** Reads bytes, and throws where they are malformed. */
 export class ByteReader {
   readonly b: Uint8Array
   at: number
@@ -196,7 +196,7 @@ export class ByteReader {
     return (this.u16() | (this.u16() << 16)) >>> 0
   }
 
-  /** uvarint reads LEB128 of at most 32 bits in its shortest form. */
+  /** Reads LEB128 of at most 32 bits in its shortest form. */
   uvarint(what: string, most = 0xffffffff): number {
     let v = 0
     for (let shift = 0; ; shift += 7) {
@@ -211,14 +211,14 @@ export class ByteReader {
     }
   }
 
-  /** bytes returns a view of the next n bytes. */
+  /** Returns a view of the next n bytes. */
   bytes(n: number): Uint8Array {
     if (n > this.left) fail('a message ends early')
     this.at += n
     return this.b.subarray(this.at - n, this.at)
   }
 
-  /** text reads a length, at most most, and so many bytes of UTF-8. */
+  /** Reads a length, at most most, and so many bytes of UTF-8. */
   text(what: string, most: number): string {
     return decodeText(this.bytes(this.uvarint(what, most)))
   }
@@ -228,7 +228,7 @@ export class ByteReader {
   }
 }
 
-/** decodeText decodes UTF-8, and throws if it is malformed. */
+/** Decodes UTF-8, and throws if it is malformed. */
 export function decodeText(b: Uint8Array): string {
   try {
     return utf8.decode(b)
@@ -237,7 +237,7 @@ export function decodeText(b: Uint8Array): string {
   }
 }
 
-/** ByteWriter writes bytes. */
+/** Writes bytes. */
 export class ByteWriter {
   #b = new Uint8Array(128)
   #n = 0
@@ -276,12 +276,12 @@ export class ByteWriter {
     this.#b.set(b, at)
   }
 
-  /** take returns a copy of what was written. */
+  /** Returns a copy of what was written. */
   take(): Uint8Array {
     return this.#b.slice(0, this.#n)
   }
 
-  /** view returns what was written, valid until the next write. */
+  /** Returns what was written, valid until the next write. */
   view(): Uint8Array {
     return this.#b.subarray(0, this.#n)
   }

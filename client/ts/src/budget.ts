@@ -2,15 +2,15 @@
 
 import { Code, WireError } from './codes.ts'
 
-/** maxWork is how much work a server may cause at once, workShare the share of passing time that work may take, in ms. */
+/** How much work a server may cause at once in ms, and the share of passing time that work may take. */
 const maxWork = 50
 const workShare = 0.25
-/** maxDebt is the work beyond maxWork that ends the session: work that cannot wait, of messages on the stream. */
+/** The work beyond maxWork that ends the session: work that cannot wait, of messages on the stream. */
 const maxDebt = 500
-/** maxTickWork is the work of one tick, in ms, above which its bodies are not computed at all. */
+/** The work of one tick, in ms, above which its bodies are not computed at all. */
 export const maxTickWork = 25
 
-/** cost has estimated times, in ms. */
+/** Estimated times, in ms. */
 export const cost = {
   datagram: 0.002,
   row: 0.000_2,
@@ -31,15 +31,15 @@ export const cost = {
 } as const
 
 /**
- * Budget bounds the time of the work that a server causes. Work counts by estimates, so that the
+ * Bounds the time of the work that a server causes. Work counts by estimates, so that the
  * same bytes and times have the same result everywhere.
  */
 export class Budget {
-  /** debt is the work done and not paid for by time, in ms. */
+  /** The work done and not paid for by time, in ms. */
   debt = 0
   #at = 0 // when time last paid
 
-  /** pay pays for work by the time that has passed until now. */
+  /** Pays for work by the time that has passed until now. */
   pay(now: number): void {
     this.debt = Math.max(this.debt - Math.max(now - this.#at, 0) * workShare, 0)
     this.#at = now
@@ -49,17 +49,17 @@ export class Budget {
     this.debt += ms
   }
 
-  /** spent reports whether work that can wait should wait. */
+  /** Reports whether work that can wait should wait. */
   get spent(): boolean {
     return this.debt >= maxWork
   }
 
-  /** overdrawn reports whether work that should not wait, but can, has to be given up. */
+  /** Reports whether work that should not wait, but can, has to be given up. */
   get overdrawn(): boolean {
     return this.debt >= maxWork + maxTickWork
   }
 
-  /** check throws if there was too much work that could not wait. */
+  /** Throws if there was too much work that could not wait. */
   check(): void {
     if (this.debt > maxWork + maxDebt) {
       throw new WireError(

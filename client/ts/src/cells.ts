@@ -10,18 +10,18 @@ export const stale = 3
 
 const pageSize = 32
 
-/** Cell is the client's record of one slot: the newest generation heard of, and its state. */
+/** The client's record of one slot: the newest generation that the server named, and its state. */
 export class Cell {
   generation = 0
   state = 0
   entity: Entity | undefined
 }
 
-/** bytesOfCell and bytesOfPointer estimate the memory of a cell, and of a page that is not used. */
+/** Estimates of the memory of a cell, and of a page that is not used. */
 const bytesOfCell = 40
 const bytesOfPointer = 8
 
-/** Cells is a paged table of cells by slot: its memory follows the slots heard of. */
+/** A paged table of cells by slot: its memory follows the slots that the server named. */
 export class Cells {
   #pages: (Cell[] | undefined)[] = []
   #made = 0
@@ -30,14 +30,14 @@ export class Cells {
     return this.#pages.length * bytesOfPointer + this.#made * pageSize * bytesOfCell
   }
 
-  /** growth is how many bytes at will allocate. */
+  /** How many bytes at will allocate. */
   growth(slot: number): number {
     const page = (slot / pageSize) | 0
     const more = Math.max(page + 1 - this.#pages.length, 0)
     return more * bytesOfPointer + (this.#pages[page] ? 0 : pageSize * bytesOfCell)
   }
 
-  /** at returns the cell of a slot, allocating its page. */
+  /** Returns the cell of a slot, allocating its page. */
   at(slot: number): Cell {
     const page = (slot / pageSize) | 0
     while (this.#pages.length <= page) this.#pages.push(undefined)
@@ -49,12 +49,12 @@ export class Cells {
     return cells[slot % pageSize]!
   }
 
-  /** peek returns the cell of a slot, undefined if its page is not allocated. */
+  /** Returns the cell of a slot, undefined if its page is not allocated. */
   peek(slot: number): Cell | undefined {
     return this.#pages[(slot / pageSize) | 0]?.[slot % pageSize]
   }
 
-  /** known yields the slots heard of, ascending, with their cells. */
+  /** Yields the slots that the server named, ascending, with their cells. */
   *known(): Generator<[slot: number, cell: Cell]> {
     for (let i = 0; i < this.#pages.length && i * pageSize < limit.maxSlots; i++) {
       const page = this.#pages[i]

@@ -15,43 +15,43 @@ import { DivergedError, requireJoined } from './session_errors.ts'
 import { defaultTables, type Tables } from './tables.ts'
 import type { Struct } from './values.ts'
 
-/** State is the state of a client's connection. */
+/** The state of a client's connection. */
 export type State = 'connecting' | 'joined' | 'reconnecting' | 'ended'
 
-/** StateChange is the state that a client has entered. */
+/** The state that a client has entered. */
 export interface StateChange {
   readonly state: State
-  /** error is why the connection was lost or the client ended: a WireError if the server said so, a DivergedError if the client replaces its session. */
+  /** Why the connection was lost or the client ended: a WireError if the server said so, a DivergedError if the client replaces its session. */
   readonly error?: unknown
-  /** resumed: the client is back in its session, and all is as before. Otherwise, after reconnecting, the session is new. */
+  /** Whether the client is back in its session, and all is as before. Otherwise, after reconnecting, the session is new. */
   readonly resumed: boolean
   /**
-   * moved: the server has moved the session to another room: welcome.room. Replica, schema and clocks are the room's,
+   * Whether the server has moved the session to another room, welcome.room. Replica, schema and clocks are the room's,
    * and every handle from before is stale. The state was joined before, unless the connection was lost meanwhile.
    */
   readonly moved: boolean
-  /** newWorld: the server runs another world. Forget all handles: the same handle may name another entity. */
+  /** Whether the server runs another world. Then forget all handles: the same handle may name another entity. */
   readonly newWorld: boolean
 }
 
-/** Config configures a Client. */
+/** The configuration of a Client. */
 export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
-  /** url is that of the server, as https://example.com:7777/worldd. */
+  /** The address of the server, such as https://example.com:7777/worldd. */
   readonly url: string
   /**
-   * certificateHashes pin the server's certificate by SHA-256, in hexadecimal: for development, where the
+   * Pin the server's certificate by SHA-256, in hexadecimal: for development, where the
    * server makes short-lived certificates. A function is called before each connection.
    */
   readonly certificateHashes?: readonly string[] | (() => Promise<readonly string[]>)
-  /** tables: undefined for those that ship with the package. */
+  /** The coding tables; undefined: the tables that ship with the package. */
   readonly tables?: Tables
-  /** state is called when the state changes. */
+  /** Called when the state changes. */
   readonly state?: (s: StateChange) => void
-  /** freshToken returns a token for reconnecting, where tokens are used up. */
+  /** Returns a token for reconnecting, where tokens are used up. */
   readonly freshToken?: () => Promise<Uint8Array>
-  /** giveUp is how many ms the client tries to reconnect: by default a minute; 0: never. */
+  /** How many ms the client tries to reconnect: by default a minute; 0: never. */
   readonly giveUp?: number
-  /** dial replaces WebTransport, as in tests. */
+  /** Replaces WebTransport, as in tests. */
   readonly dial?: (url: string, now: () => number) => Promise<Connection>
 }
 
@@ -61,16 +61,16 @@ const stableAfter = 10_000
 const maxMoves = 4
 const defaultGiveUp = 60_000
 const joinTimeout = 5000
-/** lostAfter is how long a server may be silent; maxCheckGap how much of a pause between two checks counts. */
+/** How long a server may be silent, and how much of a pause between two checks counts. */
 const lostAfter = 4000
 const maxCheckGap = 1000
-/** beat is how often a hidden page updates, in ms. */
+/** How often a hidden page updates, in ms. */
 const beat = 50
 
 const now = (): number => performance.now()
 
 /**
- * Client connects to a server and keeps a replica of what it shows. Call update once per frame,
+ * Connects to a server and keeps a replica of what it shows. Call update once per frame,
  * then render; the client itself updates while the page is hidden.
  */
 export class Client {
@@ -105,7 +105,7 @@ export class Client {
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
 
-  /** connect returns a client that has joined. It rejects with a WireError if the server refuses. */
+  /** Returns a client that has joined. It rejects with a WireError if the server refuses. */
   static async connect(config: Config): Promise<Client> {
     const c = new Client(config, config.tables ?? (await defaultTables()))
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -146,7 +146,7 @@ export class Client {
   }
 
   /**
-   * update applies everything that has arrived, runs the callbacks and answers. It throws when
+   * Applies everything that has arrived, runs the callbacks and answers. It throws when
    * the client has ended; a lost connection is no error: it is replaced.
    */
   update(): void {
@@ -197,7 +197,7 @@ export class Client {
     this.#flush()
   }
 
-  /** silent reports whether the server has been silent for too long. A page that was frozen checks before it reads. */
+  /** Reports whether the server has been silent for too long. A page that was frozen checks before it reads. */
   #silent(t: number, arrived: boolean): boolean {
     this.#heard += Math.max(t - this.#checked - maxCheckGap, 0)
     this.#checked = t
@@ -269,7 +269,7 @@ export class Client {
     this.session.lost(why)
   }
 
-  /** follow connects to the server that the present one names, where a new session begins. */
+  /** Connects to the server that the present one names, where a new session begins. */
   #follow(to: WireError): void {
     if (this.#moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
       this.#end(to)
@@ -318,7 +318,7 @@ export class Client {
     this.#joining?.reject(why)
   }
 
-  /** leaveSession ends the session and its connection. */
+  /** Ends the session and its connection. */
   #leaveSession(code: number): void {
     if (!this.#link) return
     this.session.bye(code)
@@ -330,64 +330,67 @@ export class Client {
     this.#link.close(code)
   }
 
-  /** close leaves the session. It may be called more than once. */
+  /** Leaves the session. It may be called more than once. */
   close(): void {
     if (this.#stateNow !== 'ended') this.#end(new WireError(Code.ok, 'closed'))
   }
 
   // What a game uses.
 
-  /** state is the state of the connection. */
+  /** The state of the connection. */
   get state(): State {
     return this.#stateNow
   }
 
-  /** replica changes in update only. Ask for it each time: a new session has a new one. */
+  /** The replica, which changes in update only. Ask for it each time: a new session has a new one. */
   get replica(): Replica {
     return requireJoined(this.session.replica)
   }
 
-  /** schema is the server's. */
+  /** The server's schema. */
   get schema(): Schema {
     return requireJoined(this.session.schema)
   }
 
-  /** welcome describes the session: tick rates, epoch, room. */
+  /** What the server says of the session: tick rates, epoch, room. */
   get welcome(): Session['welcome'] {
     return this.session.welcome
   }
 
-  /** controlled is the entity that this client's inputs steer, none if there is none. It may be pending. */
+  /** The entity that this client's inputs steer, none if there is none. It may be pending. */
   get controlled(): Handle {
     return this.session.controlled
   }
 
-  /** linkStats describe the connection: times in ms. */
+  /** Measurements of the connection: times in ms. */
   get linkStats(): Session['link'] & { readonly bytesReceived: number } {
     return { ...this.session.link, bytesReceived: this.#link?.bytesReceived ?? 0 }
   }
 
-  /** lookup returns the entity of a handle, undefined unless it is live. */
+  /** Returns the entity of a handle, undefined unless it is live. */
   lookup(h: bigint): Entity | undefined {
     return this.session.replica?.entity(h)
   }
 
-  /** resolve returns the verdict on any handle. */
+  /** Returns the verdict on any handle. */
   resolve(h: bigint): Verdict {
     return this.session.resolve(h)
   }
 
-  /** render returns the moment to show in a picture drawn now. */
+  /** Returns the moment to show in a picture drawn now. */
   render(): Moment {
     return this.session.render(now())
   }
 
-  /** on calls f for events of a name, rendered: when the render reaches their tick. */
+  /**
+   * Registers a handler for the events of a name.
+   * @param rendered - call it when the render reaches the event's tick, not on arrival
+   */
   on(event: string, f: EventHandler, rendered = false): void {
     this.#events.on(event, f, rendered)
   }
 
-  /** setInput sets what the player holds down from now on, as the schema declares it, and returns its tick. */
+  /** Sets what the player holds down from now on, as the schema declares it, and returns its tick. */
   setInput(input: Struct | Uint8Array): number {
     const t = now()
     const tick = this.session.setInput(input, t)
@@ -395,12 +398,12 @@ export class Client {
     return tick
   }
 
-  /** do asks the server to execute a command once. The result says what became of it. */
+  /** Asks the server to execute a command once. The result says what became of it. */
   do(name: string, args: Struct = {}, target: Handle = none): Promise<Result> {
     return this.#sent(this.session.do(name, args, target))
   }
 
-  /** doRaw is do for commands whose arguments the schema does not declare. */
+  /** Asks the server to execute a command whose arguments the schema does not declare. */
   doRaw(name: string, args?: unknown, target: Handle = none, provisionals: readonly Handle[] = []): Promise<Result> {
     return this.#sent(this.session.doRaw(name, args, target, provisionals))
   }
@@ -410,19 +413,19 @@ export class Client {
     return c.result
   }
 
-  /** provisional returns a name for an entity that a command or an input is about to ask for. */
+  /** Returns a name for an entity that a command or an input is about to ask for. */
   provisional(): Handle {
     return this.session.provisional()
   }
 
-  /** real returns the handle that a provisional one stands for. */
+  /** Returns the handle that a provisional one stands for. */
   real(h: Handle): Handle {
     return this.session.real(h)
   }
 }
 
 /**
- * Metronome calls a function every 50 ms while the page is hidden: browsers stop frames then, and
+ * Calls a function every 50 ms while the page is hidden: browsers stop frames then, and
  * slow timers down to one a second or less, but not those of workers.
  */
 class Metronome {
@@ -452,7 +455,7 @@ class Metronome {
     }
   }
 
-  /** slow uses a timer, where a page's policy forbids the worker. */
+  /** Uses a timer, where a page's policy forbids the worker. */
   #slow(f: () => void): void {
     this.#worker?.terminate()
     this.#worker = undefined

@@ -1,8 +1,8 @@
 // The server's time, and the moment to show. Times are in ms since any fixed origin.
 
-/** slewShare is the part of passing time by which the clock is corrected. */
+/** The part of passing time by which the clock is corrected. */
 const slewShare = 16
-/** stepAbove is the error that is corrected at once; lostAbove a lateness that invalidates earlier arrivals. */
+/** An error above this is corrected at once; a lateness above lostAbove invalidates earlier arrivals. */
 export const stepAbove = 250
 const lostAbove = 500
 const jitterShare = 16
@@ -10,7 +10,7 @@ const intervalShare = 8
 const slots = 8
 const slot = 500
 
-/** Least is the least value of the last four seconds, to within half a second. */
+/** The least value of the last four seconds, to within half a second. */
 export class Least {
   readonly #values = new Float64Array(slots).fill(Infinity)
   #newest = -1 // number of the newest slot
@@ -26,7 +26,7 @@ export class Least {
     this.#values[at] = Math.min(this.#values[at]!, v)
   }
 
-  /** least is 0 before the first value. */
+  /** The least value, 0 before the first. */
   get least(): number {
     let least = Infinity
     for (let i = 0; i < slots; i++) least = Math.min(least, this.#values[i]!) // spreading allocates
@@ -39,25 +39,25 @@ export class Least {
   }
 }
 
-/** maxTickGap is how far the tick of a held snapshot may be from the newest one, in seconds. */
+/** How far the tick of a held snapshot may be from the newest one, in seconds. */
 const maxTickGap = 2
 
 /**
- * Clock estimates the server's time from the arrivals of snapshots. A snapshot that waited in
+ * Estimates the server's time from the arrivals of snapshots. A snapshot that waited in
  * no queue took half the least round trip: it is the one whose arrival and tick differ least.
  */
 export class Clock {
   readonly hz: number
   readonly trips = new Least()
-  /** behind is arrival time minus tick time of the newest tick. */
+  /** Arrival time minus tick time of the newest tick. */
   behind = 0
-  /** jitter is the mean delay of snapshots beyond the fastest one. */
+  /** The mean delay of snapshots beyond the fastest one. */
   jitter = 0
-  /** tick is the newest of a snapshot, 0 before the first. */
+  /** The tick of the newest snapshot, 0 before the first. */
   tick = 0
-  /** next is the number after that snapshot's if it was empty, else 0. */
+  /** The number after the newest snapshot's if that was empty, else 0. */
   next = 0
-  /** interval is the mean server time between snapshots. */
+  /** The mean server time between snapshots. */
   interval = 0
   readonly #early = new Least()
   #offset = 0 // the caller's time minus the server's, at updated
@@ -77,7 +77,7 @@ export class Clock {
   }
 
   /**
-   * distant reports whether a held snapshot's tick is far from the newest one. It may be of the next
+   * Reports whether a held snapshot's tick is far from the newest one. It may be of the next
    * room, and have overtaken the Welcome of a move: its ticks are of another world.
    */
   distant(tick: number): boolean {
@@ -89,17 +89,20 @@ export class Clock {
     return this.#offset + Math.min(Math.max(this.#wrong, -most), most)
   }
 
-  /** server returns the server's time at now. */
+  /** Returns the server's time at now. */
   server(now: number): number {
     return now - this.#offsetAt(now)
   }
 
-  /** serverTick returns the server's tick at now with fractions, 0 before the first snapshot. */
+  /** Returns the server's tick at now with fractions, 0 before the first snapshot. */
   serverTick(now: number): number {
     return this.tick === 0 ? 0 : Math.max(this.ticks(this.server(now)), 0)
   }
 
-  /** snapshot records the arrival of tick's snapshot. before is the tick of the previous one, sent or omitted. */
+  /**
+   * Records the arrival of the snapshot of a tick.
+   * @param before - the tick of the previous snapshot, sent or omitted
+   */
   snapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
     if (this.tick !== 0 && behind - this.#early.least > lostAbove) this.#early.reset()
@@ -119,16 +122,16 @@ export class Clock {
   }
 }
 
-/** allowanceSamples is how many delays an allowance looks back at most, and allowanceSpan how long, unless that has fewer than minOutlier. */
+/** How many delays an allowance looks back at most, and for how long unless those are fewer than minOutlier. */
 const allowanceSamples = 128
 const allowanceSpan = 4000
-/** minOutlier is the number of delays of which one is an outlier. */
+/** The number of delays of which one is an outlier. */
 const minOutlier = 8
-/** allowanceFade is the time in which an allowance loses all of its excess, if it went on as it began. */
+/** The time in which an allowance loses all of its excess, if it went on as it began. */
 const allowanceFade = 2000
 
 /**
- * Allowance is the time to allow for a delay that varies, exceeded by one in fifty of the last
+ * The time to allow for a delay that varies, exceeded by one in fifty of the last
  * four seconds, and by one of eight or more. It grows at once and shrinks evenly.
  */
 export class Allowance {
@@ -164,26 +167,26 @@ export class Allowance {
   }
 }
 
-/** maxDelay bounds how far in the past the moment is, and so the states kept. */
+/** Bounds how far in the past the moment is, and so the states kept. */
 export const maxDelay = 500
 const slowShare = 4
 const fastShare = 10
-/** burstShare is the inverse share of the interval between snapshots within which two arrive together. */
+/** The inverse share of the interval between snapshots within which two arrive together. */
 const burstShare = 8
 
-/** Renderer computes the moment to show: it lags as long as snapshots need, and never goes back. */
+/** Computes the moment to show: it lags as long as snapshots need, and never goes back. */
 export class Renderer {
   on = false
-  /** resumed says that no snapshot has arrived since the session resumed. */
+  /** Whether no snapshot has arrived since the session resumed. */
   resumed = false
-  /** shown is the server time of the newest render. */
+  /** The server time of the newest render. */
   shown = 0
   readonly delay = new Allowance()
   #updated = 0
   #arrived = 0 // when the newest snapshot did
 
   /**
-   * snapshot records the arrival of the first snapshot of a tick; the one before was the newest
+   * Records the arrival of the first snapshot of a tick; the one before was the newest
    * until then. Those that arrive together, after a link stood still, count as one.
    */
   snapshot(now: number, c: Clock, before: number): void {
@@ -194,7 +197,7 @@ export class Renderer {
     this.resumed = false
   }
 
-  /** advance moves to now. */
+  /** Moves to now. */
   advance(now: number, c: Clock): void {
     const target = c.server(now) - this.delay.value
     const passed = Math.max(now - this.#updated, 0)

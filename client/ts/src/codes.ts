@@ -63,7 +63,7 @@ const table: Record<number, readonly [name: string, fault: Fault, retry: boolean
   38: ['command-refused', 'nobody', false, 'the rules of the game forbid it'],
 }
 
-/** Fault is the side that caused a code. */
+/** The side that caused a code. */
 export type Fault = 'client' | 'server' | 'nobody'
 
 /** Codes that this package names; all are numbers of PROTOCOL.md, section 13. */
@@ -86,18 +86,18 @@ export const Code = {
   unknownHandle: 34,
 } as const
 
-/** codeName returns the name of a code: one that is not listed comes from a newer peer. */
+/** Returns the name of a code: one that is not listed comes from a newer peer. */
 export function codeName(code: number): string {
   return table[code]?.[0] ?? `code-${code}`
 }
 
-/** WireError says what a peer refused, or did wrong. */
+/** What a peer refused, or did wrong. */
 export class WireError extends Error {
-  /** code is of PROTOCOL.md, section 13. */
+  /** A number of PROTOCOL.md, section 13. */
   readonly code: number
-  /** detail explains this case, for people. It may be the server's: show it as printable does. */
+  /** Explains this case, for people. It may be the server's: show it as printable does. */
   readonly detail: string
-  /** address and token are where to continue, with the code moved. */
+  /** Where to continue, with the code moved. */
   readonly address: string
   readonly token: Uint8Array
 
@@ -110,30 +110,30 @@ export class WireError extends Error {
     this.token = token
   }
 
-  /** codeName is the name of code. */
+  /** The name of code. */
   get codeName(): string {
     return codeName(this.code)
   }
 
-  /** fault is the side that caused the error. */
+  /** The side that caused the error. */
   get fault(): Fault {
     return table[this.code]?.[1] ?? 'nobody'
   }
 
-  /** retry says whether the same request may succeed later. */
+  /** Whether the same request may succeed later. */
   get retry(): boolean {
     return table[this.code]?.[2] ?? false
   }
 }
 
-/** LimitError ends a session whose server sent more than the client may keep. */
+/** Why a session ended whose server sent more than the client may keep. */
 export class LimitError extends WireError {
   constructor(limit: string, max: number) {
     super(Code.tooMuch, `${limit} is ${max}: the server is broken or hostile, or the limit is too low for this game`)
   }
 }
 
-/** fail throws a protocol error: the peer broke PROTOCOL.md. */
+/** Throws a protocol error: the peer broke PROTOCOL.md. */
 export function fail(detail: string): never {
   throw new WireError(Code.badMessage, detail)
 }

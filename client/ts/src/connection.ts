@@ -2,41 +2,41 @@
 
 import { Code, WireError } from './codes.ts'
 
-/** Datagram is a datagram and when it arrived, in ms. */
+/** A datagram and when it arrived, in ms. */
 export interface Datagram {
   readonly bytes: Uint8Array
   readonly at: number
 }
 
-/** Arrivals are what has arrived since the last receive. */
+/** What has arrived since the last receive. */
 export interface Arrivals {
   stream: Uint8Array[]
   datagrams: Datagram[]
-  /** error is why nothing more will arrive, undefined as long as something may. */
+  /** Why nothing more will arrive, undefined as long as something may. */
   error: unknown
 }
 
-/** Connection moves bytes between a server and a client. None of its methods blocks. */
+/** Moves bytes between a server and a client. None of its methods blocks. */
 export interface Connection {
-  /** arrived is called when something has arrived, or the connection has ended. */
+  /** Called when something has arrived, or the connection has ended. */
   arrived: (() => void) | undefined
   receive(): Arrivals
   sendStream(b: Uint8Array): void
-  /** sendDatagram copies d. Of several that wait only the newest is sent. */
+  /** Copies d. Of several that wait only the newest is sent. */
   sendDatagram(d: Uint8Array): void
-  /** close writes what was sent to the stream and ends the connection, with a code of PROTOCOL.md, section 13. */
+  /** Writes what was sent to the stream and ends the connection, with a code of PROTOCOL.md, section 13. */
   close(code: number): void
   readonly bytesReceived: number
 }
 
-/** maxUnreadStream and maxUnreadDatagrams bound what waits for receive; maxUnsentStream what waits for the network. */
+/** Bounds of what waits for receive and for the network. */
 const maxUnreadStream = 256 << 10
 const maxUnreadDatagrams = 256
 const maxUnsentStream = 256 << 10
-/** closeWait is how long the end of the connection may follow that of the stream, in ms. */
+/** How long the end of the connection may follow that of the stream, in ms. */
 const closeWait = 200
 
-/** Transport is a WebTransport session: TypeScript's library lacks some of what browsers have. */
+/** A WebTransport session: TypeScript's library lacks some of what browsers have. */
 type Transport = {
   readonly ready: Promise<void>
   readonly closed: Promise<{ closeCode?: number; reason?: string } | undefined>
@@ -49,13 +49,13 @@ type Transport = {
   close(info: { closeCode: number; reason: string }): void
 }
 
-/** supported reports whether this browser has WebTransport. */
+/** Reports whether this browser has WebTransport. */
 export function supported(): boolean {
   return 'WebTransport' in globalThis
 }
 
 /**
- * dialWebTransport connects to a URL as https://host:port/worldd. Without hashes the server's
+ * Connects to a URL as https://host:port/worldd. Without hashes the server's
  * certificate must be one that the browser trusts. A hash is the SHA-256 of a certificate, in
  * 64 hexadecimal digits as the server prints it.
  */

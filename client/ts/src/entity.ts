@@ -7,21 +7,21 @@ import { State } from './motion/columns.ts'
 import type { Component, Field, Schema, Text } from './schema.ts'
 import { blend, blendQuaternion, numberOf, type Quaternion, restoreField, Shape, type Struct } from './values.ts'
 
-/** Moment is the server time that a render shows. */
+/** The server time that a render shows. */
 export interface Moment {
-  /** tick is the moment in ticks, with fractions; 0 before the second snapshot. */
+  /** The moment in ticks, with fractions; 0 before the second snapshot. */
   readonly tick: number
-  /** newest is the newest tick of the replica. */
+  /** The newest tick of the replica. */
   readonly newest: number
-  /** maxExtrapolate is how long motion is extrapolated when snapshots stop, in ticks. */
+  /** How long motion is extrapolated when snapshots stop, in ticks. */
   readonly maxExtrapolate: number
 }
 
-/** Layout is what all entities of a schema share. */
+/** What all entities of a schema share. */
 export class Layout {
   readonly schema: Schema
   readonly shapes: readonly Shape[]
-  /** body is the number of the component body, -1 without one. */
+  /** The number of the component body, -1 without one. */
   readonly body: number
   readonly #components = new Map<string, Component>()
 
@@ -37,11 +37,11 @@ export class Layout {
   }
 }
 
-/** roomToMove is the capacity after the first growth: most entities sleep and never need it. */
+/** The capacity after the first growth: most entities sleep and never need it. */
 const roomToMove = 4
 
 /**
- * Entity is the client's copy of one entity. Keep handles, not entities: those are valid until
+ * The client's copy of one entity. Keep handles, not entities: those are valid until
  * they leave or are destroyed.
  */
 export class Entity {
@@ -49,15 +49,15 @@ export class Entity {
   readonly index: number
   readonly generation: number
   readonly layout: Layout
-  /** kind is the number of the entity's kind. */
+  /** The number of the entity's kind. */
   kind = 0
-  /** mask has a bit for each component that the entity has. */
+  /** One bit for each component, set if the entity has it. */
   mask = 0
-  /** owned says that this client owns the entity and receives its owner fields. */
+  /** Whether this client owns the entity and receives its owner fields. */
   owned = false
-  /** texts are all text fields by number; empty if they were not sent. */
+  /** All text fields by number; empty if they were not sent. */
   texts: Text[] = []
-  /** tick is that of the current state. */
+  /** The tick of the current state. */
   tick = 0
   /** @internal */ entered = 0 // number of its Enter
   /** @internal */ load = 0
@@ -84,30 +84,30 @@ export class Entity {
     this.#bodies = bodies
   }
 
-  /** kindName is the name of the kind; one that was added later has none. */
+  /** The name of the kind; one that was added later has none. */
   get kindName(): string {
     return this.layout.schema.kinds[this.kind]?.name ?? `kind ${this.kind}`
   }
 
-  /** values is a copy of the current state's values, in the row layout of the schema. */
+  /** A copy of the current state's values, in the row layout of the schema. */
   get values(): Uint32Array {
     const at = this.valuesAt(this.#newest)
     return this.#list.slice(at, at + this.layout.schema.values)
   }
 
-  /** @internal copyValues copies values to out. */
+  /** @internal Copies values to out. */
   copyValues(out: Uint32Array): void {
     const at = this.valuesAt(this.#newest)
     for (let i = 0; i < out.length; i++) out[i] = this.#list[at + i]!
   }
 
-  /** has reports whether the entity has a component. */
+  /** Reports whether the entity has a component. */
   has(component: string): boolean {
     const c = this.layout.component(component)
     return c !== undefined && ((this.mask >>> c.index) & 1) === 1
   }
 
-  /** get returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
+  /** Returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
   get(component: string): Struct | undefined {
     const s = this.#computed(component, this.layout.body)
     return this.#struct(
@@ -117,7 +117,7 @@ export class Entity {
     )
   }
 
-  /** at returns a component at a moment, as a struct: see numberAt. It allocates. */
+  /** Returns a component at a moment, as a struct: see numberAt. It allocates. */
   at(component: string, m: Moment): Struct | undefined {
     this.#find(m)
     const s = this.#computedAt(component, this.layout.body, m)
@@ -146,7 +146,7 @@ export class Entity {
     )
   }
 
-  /** number returns the newest value of a field without allocating, 0 if the entity lacks it. */
+  /** Returns the newest value of a field without allocating, 0 if the entity lacks it. */
   number(f: Field): number {
     const s = this.#computed('body', f.component)
     if (s) return coordinate(s, f)
@@ -154,7 +154,7 @@ export class Entity {
   }
 
   /**
-   * numberAt returns a field at a moment without allocating. Between two states ranges and
+   * Returns a field at a moment without allocating. Between two states ranges and
    * floats change linearly, angles along the shorter arc, and all else when its state is reached.
    * If snapshots stop, linear fields are extrapolated for a quarter second.
    */
@@ -165,7 +165,7 @@ export class Entity {
     return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
   }
 
-  /** vectorAt writes n fields from f on, at a moment, to out, from i on: a position is 3. */
+  /** Writes n fields from f on, at a moment, to out, from i on: a position is 3. */
   vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
     const fields = this.layout.schema.components[f.component]!.fields
     const first = fields.indexOf(f)
@@ -177,24 +177,24 @@ export class Entity {
     }
   }
 
-  /** quaternionAt writes a quat at a moment to q, and returns it. */
+  /** Writes a quat at a moment to q, and returns it. */
   quaternionAt(f: Field, m: Moment, q: Quaternion): Quaternion {
     this.#find(m)
     return blendQuaternion(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio, q)
   }
 
-  /** reference returns the handle in a ref field, in the newest state. */
+  /** Returns the handle in a ref field, in the newest state. */
   reference(f: Field): Handle {
     const at = this.valuesAt(this.#newest) + f.index
     return newHandle(this.#list[at]!, this.#list[at + 1]!)
   }
 
-  /** isComputed says that the client computes the entity's body. */
+  /** Whether the client computes the entity's body. */
   get isComputed(): boolean {
     return this.#bodies?.isComputed(this.index) ?? false
   }
 
-  /** computed returns the newest state of the entity's body, if the client computes it and that is the component. */
+  /** Returns the newest state of the entity's body, if the client computes it and that is the component. */
   #computed(name: string, component: number): State | undefined {
     const { layout } = this
     const bodies = this.#bodies
@@ -202,7 +202,7 @@ export class Entity {
     return bodies.exact(this.index, now) === 0 ? undefined : now
   }
 
-  /** computedAt is computed at a moment. */
+  /** Returns the state of the entity's body at a moment, if the client computes it and that is the component. */
   #computedAt(name: string, component: number, m: Moment): State | undefined {
     const { layout } = this
     const bodies = this.#bodies
@@ -210,7 +210,7 @@ export class Entity {
     return bodies.at(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : undefined
   }
 
-  /** find sets from, to and ratio: the states to blend at a moment. */
+  /** Sets from, to and ratio: the states to blend at a moment. */
   #find(m: Moment): void {
     let before = -1
     let after = -1
@@ -237,7 +237,7 @@ export class Entity {
     this.#to = this.valuesAt(after)
   }
 
-  /** preceding returns the newest state before state i, or -1. */
+  /** Returns the newest state before state i, or -1. */
   #preceding(i: number): number {
     let found = -1
     for (let j = 0; j < this.#count; j++) {
@@ -246,7 +246,7 @@ export class Entity {
     return found
   }
 
-  /** @internal begin starts the entity's life in view with one state, whose list is 2 values longer. */
+  /** @internal Starts the entity's life in view with one state, whose list is 2 values longer. */
   begin(list: Uint32Array, tick: number): void {
     this.#list = list
     list[0] = tick
@@ -256,17 +256,17 @@ export class Entity {
     this.#newest = this.#named = this.#floor = 0
   }
 
-  /** @internal all is the list of states. */
+  /** @internal The list of states. */
   get all(): Uint32Array {
     return this.#list
   }
 
-  /** @internal bytes is the memory of the states. */
+  /** @internal The memory of the states. */
   get bytes(): number {
     return this.#list.byteLength
   }
 
-  /** @internal growth is how many bytes the next add allocates at most. */
+  /** @internal How many bytes the next add allocates at most. */
   get growth(): number {
     return this.#count < this.#room ? 0 : (this.#larger - this.#room) * 4 * (2 + this.layout.schema.values)
   }
@@ -275,18 +275,18 @@ export class Entity {
     return Math.min(Math.max(2 * this.#room, roomToMove), limit.maxStates)
   }
 
-  /** @internal valuesAt returns where in all the values of state i begin. */
+  /** @internal Returns where in all the values of state i begin. */
   valuesAt(i: number): number {
     return 2 * this.#room + i * this.layout.schema.values
   }
 
-  /** @internal state returns the index of the state of a tick, or -1. */
+  /** @internal Returns the index of the state of a tick, or -1. */
   state(tick: number): number {
     for (let i = 0; i < this.#count; i++) if (this.#list[i] === tick) return i
     return -1
   }
 
-  /** @internal noteBaseline notes that the server named the state of tick as the older of two. */
+  /** @internal Notes that the server named the state of tick as the older of two. */
   noteBaseline(tick: number): void {
     if (tick > this.#named) {
       this.#floor = this.#named
@@ -295,7 +295,7 @@ export class Entity {
   }
 
   /**
-   * @internal add stores a state, and returns whether it became the current one. States older
+   * @internal Stores a state, and returns whether it became the current one. States older
    * than the server's older baseline may be overwritten, unless one of the last span ticks.
    */
   add(tick: number, blendFrom: number, values: Uint32Array, at: number, span: number): boolean {
@@ -341,7 +341,7 @@ const now = new State()
 const before = new State()
 const after = new State()
 
-/** coordinate returns a field of the component body. */
+/** Returns a field of the component body. */
 export function coordinate(s: State, f: Field): number {
   switch (f.index - f.offset) {
     case 0:

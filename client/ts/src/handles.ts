@@ -3,35 +3,35 @@
 declare const brand: unique symbol
 
 /**
- * Handle names one entity for ever: generation · 2^32 + index, as the Go client's. It can be
+ * The name of one entity for ever: generation · 2^32 + index, as the Go client's. It can be
  * compared with ===, be a key of a Map, and be sent to other players as its digits.
  */
 export type Handle = bigint & { readonly [brand]: true }
 
-/** none names no entity. */
+/** The handle of no entity. */
 export const none = 0n as Handle
 
-/** newHandle returns the handle of a slot's tenant. */
+/** Returns the handle of a slot's tenant. */
 export function newHandle(index: number, generation: number): Handle {
   return ((BigInt(generation) << 32n) | BigInt(index)) as Handle
 }
 
-/** indexOf returns the slot of a handle. */
+/** Returns the slot of a handle. */
 export function indexOf(h: bigint): number {
   return Number(h & 0xffffffffn)
 }
 
-/** generationOf returns the generation of a handle: of entities it is odd. */
+/** Returns the generation of a handle: of entities it is odd. */
 export function generationOf(h: bigint): number {
   return Number(h >> 32n)
 }
 
-/** formatHandle returns a handle as worldd prints it: 17v3, or none. */
+/** Returns a handle as worldd prints it: 17v3, or none. */
 export function formatHandle(h: bigint): string {
   return h === 0n ? 'none' : `${indexOf(h)}v${generationOf(h)}`
 }
 
-/** parseHandle reads what formatHandle writes. It returns undefined for anything else. */
+/** Reads what formatHandle writes. It returns undefined for anything else. */
 export function parseHandle(text: string): Handle | undefined {
   if (text === 'none') return none
   const m = /^(\d{1,10})v(\d{1,10})$/.exec(text)
@@ -44,13 +44,13 @@ export function parseHandle(text: string): Handle | undefined {
 /** Provisional handles have generation 2 (PROTOCOL.md, section 11.6). */
 export const provisionalGeneration = 2
 
-/** isProvisional reports whether a client made h, for an entity that the server has yet to create. */
+/** Reports whether a client made h, for an entity that the server has yet to create. */
 export function isProvisional(h: bigint): boolean {
   return h >> 32n === 2n
 }
 
-/** Verdict is what a client knows of a handle (PROTOCOL.md, section 11.1). */
+/** What a client knows of a handle (PROTOCOL.md, section 11.1). */
 export type Verdict = 'pending' | 'live' | 'hidden' | 'stale' | 'provisional'
 
-/** verdicts are the verdicts by their numbers in a Result. */
+/** The verdicts by their numbers in a Result. */
 export const verdicts: readonly Verdict[] = ['pending', 'live', 'hidden', 'stale', 'provisional']

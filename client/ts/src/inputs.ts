@@ -5,12 +5,12 @@ import { Allowance, type Clock, Least, type Renderer, stepAbove } from './clock.
 import * as limit from './limits.ts'
 import { Acks, encodeInput, type TickInput } from './state.ts'
 
-/** minEchoed datagrams await the snapshot that echoes them at least, maxEchoed at most; more than minEchoed only for maxEchoAge. */
+/** How many datagrams await the snapshot that echoes them: at most maxEchoed, and more than minEchoed only for maxEchoAge. */
 const minEchoed = 32
 const maxEchoed = 4096
 const maxEchoAge = 3000
 const maxLead = 1000
-/** aheadShare is how long before their tick the fastest arrive, as a share of what the server keeps. */
+/** How long before their tick the fastest arrive, as a share of what the server keeps. */
 const aheadShare = 5 / 8
 const maxUnsent = limit.maxInputs / 2
 const inputSoon = 60 // a game renders at least 20 times a second, not quite evenly
@@ -19,12 +19,12 @@ const maxInterval = 250
 const handshakeTimeout = 5000
 const viewTick = 256
 
-/** stampAt returns now as a stamp, in 1/10 ms, never 0. */
+/** Returns now as a stamp, in 1/10 ms, never 0. */
 export function stampAt(now: number): number {
   return ((Math.floor(now * 10) % 2 ** 32) | 1) >>> 0
 }
 
-/** Trip estimates the time that datagrams take, as TCP does (RFC 6298). */
+/** Estimates the time that datagrams take, as TCP does (RFC 6298). */
 class Trip {
   known = false
   #mean = 0
@@ -50,7 +50,7 @@ class Trip {
   }
 }
 
-/** Sent is a datagram that was the first to hold an input. Times are the server's, but sent. */
+/** A datagram that was the first to hold an input. Times are the server's, but sent. */
 interface Sent {
   stamp: number // 0: unused, or already judged
   number: number
@@ -60,7 +60,7 @@ interface Sent {
   missing: boolean // a snapshot sent after it was due did not echo it
 }
 
-/** Inputs are the newest inputs, and what decides for which tick one is made. */
+/** The newest inputs, and what decides for which tick one is made. */
 export class Inputs {
   readonly lead = new Allowance()
   readonly #snapshotHz: number
@@ -87,12 +87,12 @@ export class Inputs {
     this.#snapshotHz = snapshotHz
   }
 
-  /** targetTick returns the tick for an input made at now, 0 if the server's time is unknown. */
+  /** Returns the tick for an input made at now, 0 if the server's time is unknown. */
   targetTick(now: number): number {
     return this.#clock.tick === 0 ? 0 : Math.min(Math.floor(this.inputTick(now)) + 1, 2 ** 32 - 1)
   }
 
-  /** inputTick returns how far the tick for an input made at now has come. */
+  /** Returns how far the tick for an input made at now has come. */
   inputTick(now: number): number {
     const c = this.#clock
     if (c.tick === 0) return 0
@@ -104,24 +104,24 @@ export class Inputs {
     return Math.max(c.ticks(aimed) + 0.5, 0)
   }
 
-  /** serverKeeps is how long before its tick an input may arrive. */
+  /** How long before its tick an input may arrive. */
   get #serverKeeps(): number {
     return this.#clock.timeOf(limit.inputLead(this.#clock.hz))
   }
 
-  /** targetMargin is by how much the tick for inputs may go back: less than what serverKeeps leaves, but for two ticks. */
+  /** By how much the tick for inputs may go back: less than what serverKeeps leaves, except for two ticks. */
   get #targetMargin(): number {
     return Math.min((1 - aheadShare) * this.#serverKeeps - this.#clock.timeOf(2), stepAbove)
   }
 
-  /** earliestArrival returns a server time before which an input sent at now should not arrive. */
+  /** Returns a server time before which an input sent at now should not arrive. */
   #earliestArrival(now: number): number {
     const c = this.#clock
     if (!this.#trip.known) return c.server(now)
     return Math.min(Math.max(c.server(now) + this.#trip.least, now - c.behind), now + this.#ahead.least)
   }
 
-  /** push sets what the player holds down from now on, and returns the tick that it is for: after applied, the newest that the server has applied. */
+  /** Sets what the player holds down from now on, and returns the tick that it is for: after applied, the newest that the server has applied. */
   push(data: Uint8Array, now: number, applied: number): number {
     let tick = this.targetTick(now)
     if (tick > 0) tick = Math.max(tick, applied + 1)
@@ -159,12 +159,12 @@ export class Inputs {
     return t.tick
   }
 
-  /** shownTick returns the moment of the newest render in ticks, in whole 1/256. */
+  /** Returns the moment of the newest render in ticks, in whole 1/256. */
   get shownTick(): number {
     return Math.floor(Math.max(this.#clock.ticks(this.#renderer.shown), 0) * viewTick) / viewTick
   }
 
-  /** view sets the view moment of an input. */
+  /** Sets the view moment of an input. */
   #view(t: TickInput): void {
     const whole = Math.floor(this.shownTick)
     const back = t.tick - whole
@@ -173,12 +173,15 @@ export class Inputs {
     t.fraction = known ? (this.shownTick - whole) * viewTick : 0
   }
 
-  /** commandView returns the view moment of a command, in 1/256 ticks. */
+  /** Returns the view moment of a command, in 1/256 ticks. */
   get commandView(): number {
     return this.#renderer.on ? Math.min(this.shownTick, 2 ** 32 - 1) * viewTick : 0
   }
 
-  /** datagram returns the Input datagram to send at now, valid until the next. applied is the newest applied input's tick. */
+  /**
+   * Returns the Input datagram to send at now, valid until the next.
+   * @param applied - the tick of the newest input that the server has applied
+   */
   datagram(now: number, acks: Acks, structure: number, applied: number): Uint8Array {
     this.#sentAt = now
     const stamp = stampAt(now)
@@ -219,7 +222,7 @@ export class Inputs {
   }
 
   /**
-   * due reports whether to send a datagram after that many arrived. A new input is sent at
+   * Reports whether to send a datagram after that many arrived. A new input is sent at
    * once, but one per tick; otherwise one datagram answers everything that arrived.
    */
   due(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
@@ -237,7 +240,7 @@ export class Inputs {
   }
 
   /**
-   * patience is how long to wait for a snapshot before a datagram is sent without one. Without new
+   * How long to wait for a snapshot before a datagram is sent without one. Without new
    * inputs, a server that is too busy for all snapshots, or has nothing new itself, gets fewer.
    */
   #patience(unacked: boolean): number {
@@ -250,14 +253,14 @@ export class Inputs {
     )
   }
 
-  /** reconnected forgets what was measured of the connection before. */
+  /** Forgets what was measured of the connection before. */
   reconnected(): void {
     this.#timed = false
     for (const d of this.#sent) d.stamp = 0
     this.#sentAt = -Infinity
   }
 
-  /** echoed learns from a snapshot sent at sent, which echoes stamp, that arrived at arrived. Times are the server's. */
+  /** Learns from a snapshot that echoes a stamp. Times are the server's. */
   echoed(now: number, stamp: number, arrived: number, sent: number): void {
     const most = this.#trip.most
     const newest = this.#sent.find((d) => d.stamp === stamp)?.number ?? Infinity

@@ -36,7 +36,7 @@ export const maxParams = 256
 export const maxBack = 63 // ticks from an exact state to its message
 export const maxEffectBack = 64
 
-/** inputLead is how many ticks ahead of its tick an input may arrive: half a second, and at least 32. */
+/** How many ticks ahead of its tick an input may arrive: half a second, and at least 32. */
 export function inputLead(tickHz: number): number {
   return Math.max(Math.ceil(tickHz / 2), 32)
 }

@@ -86,7 +86,7 @@ export function encodeBye(code: number, text = ''): Uint8Array {
   return w.take()
 }
 
-/** Welcome is the server's answer to Hello; a later one moves the session to another room. */
+/** The server's answer to Hello; a later one moves the session to another room. */
 export interface Welcome {
   protocol: number
   schema: bigint
@@ -138,7 +138,7 @@ export function parseWelcome(b: Uint8Array): Welcome {
   return m
 }
 
-/** parseEnd reads Refused and Goodbye, which say why a session ends. */
+/** Reads Refused and Goodbye, which say why a session ends. */
 export function parseEnd(type: number, b: Uint8Array): WireError {
   const r = new MsgpackReader(b)
   const refused = type === Type.refused
@@ -156,7 +156,7 @@ export function parseEnd(type: number, b: Uint8Array): WireError {
   return new WireError(code, text, address, token)
 }
 
-/** ResultMessage answers a Command. */
+/** The answer to a Command. */
 export interface ResultMessage {
   id: number
   code: number
@@ -190,19 +190,19 @@ export function parseControl(b: Uint8Array): Handle {
   return entity
 }
 
-/** appendFrame writes a frame: uvarint length | u8 type | body. */
+/** Writes a frame: uvarint length | u8 type | body. */
 export function appendFrame(w: ByteWriter, type: number, body: Uint8Array): void {
   w.uvarint(body.length + 1)
   w.u8(type)
   w.bytes(body)
 }
 
-/** FrameReader takes frames from the bytes of the stream, in pieces of any size. */
+/** Takes frames from the bytes of the stream, in pieces of any size. */
 export class FrameReader {
   #b: Uint8Array = new Uint8Array(1024)
   #from = 0
   #to = 0
-  /** type of the frame that next returned. */
+  /** The type of the frame that next returned. */
   type = 0
 
   feed(p: Uint8Array): void {
@@ -220,12 +220,12 @@ export class FrameReader {
     this.#to += p.length
   }
 
-  /** size is the memory of the buffer. */
+  /** The memory of the buffer. */
   get size(): number {
     return this.#b.length
   }
 
-  /** next returns the body of the next whole frame, valid until the next feed, or undefined. */
+  /** Returns the body of the next whole frame, valid until the next feed, or undefined. */
   next(): Uint8Array | undefined {
     let length = 0
     let at = this.#from

@@ -7,7 +7,7 @@ import { maxNesting } from './limits.ts'
 
 const utf8 = new TextEncoder()
 
-/** MsgpackReader reads the elements of a message. */
+/** Reads the elements of a message. */
 export class MsgpackReader extends ByteReader {
   #big(n: number): number {
     let v = 0
@@ -20,7 +20,7 @@ export class MsgpackReader extends ByteReader {
     return (BigInt(high) << 32n) | BigInt(this.#big(4))
   }
 
-  /** array reads the head of an array of n elements, or of n or more. */
+  /** Reads the head of an array of n elements, or of n or more. */
   array(n: number, orMore = false): number {
     const c = this.u8()
     let length = -1
@@ -31,14 +31,14 @@ export class MsgpackReader extends ByteReader {
     return length
   }
 
-  /** uint reads an unsigned number of any form, at most max < 2^53. */
+  /** Reads an unsigned number of any form, at most max < 2^53. */
   uint(what: string, max: number): number {
     const v = this.u64(what)
     if (v > BigInt(max)) fail(`${what} is ${v}, at most ${max}`)
     return Number(v)
   }
 
-  /** u64 reads an unsigned number of any form. */
+  /** Reads an unsigned number of any form. */
   u64(what: string): bigint {
     const c = this.u8()
     if (c <= 0x7f) return BigInt(c)
@@ -47,13 +47,13 @@ export class MsgpackReader extends ByteReader {
     return this.#big64()
   }
 
-  /** handle reads the 9 bytes of a handle. */
+  /** Reads the 9 bytes of a handle. */
   handle(what: string): Handle {
     if (this.u8() !== 0xcf) fail(`${what} is not a handle`)
     return this.#big64() as Handle
   }
 
-  /** str reads UTF-8 of min to max bytes. */
+  /** Reads UTF-8 of min to max bytes. */
   str(what: string, max: number, min = 0): string {
     const c = this.u8()
     let n = -1
@@ -63,7 +63,7 @@ export class MsgpackReader extends ByteReader {
     return decodeText(this.bytes(n))
   }
 
-  /** bin reads at most max bytes, and returns a copy. */
+  /** Reads at most max bytes, and returns a copy. */
   bin(what: string, max: number): Uint8Array {
     const c = this.u8()
     const n = c >= 0xc4 && c <= 0xc6 ? this.#big(1 << (c - 0xc4)) : -1
@@ -72,7 +72,7 @@ export class MsgpackReader extends ByteReader {
   }
 
   /**
-   * value skips one value of any type but extensions. Arrays and maps that are not empty may
+   * Skips one value of any type but extensions. Arrays and maps that are not empty may
    * contain each other depth times.
    */
   value(depth = maxNesting): void {
@@ -93,7 +93,7 @@ export class MsgpackReader extends ByteReader {
   }
 }
 
-/** MsgpackWriter writes the elements of a message. */
+/** Writes the elements of a message. */
 export class MsgpackWriter extends ByteWriter {
   #big(v: number, n: number): void {
     for (let i = n - 1; i >= 0; i--) this.u8(Math.floor(v / 256 ** i) & 255)
@@ -140,7 +140,7 @@ export class MsgpackWriter extends ByteWriter {
     this.#big(n, 1 << size)
   }
 
-  /** value writes any value of a raw command's arguments. */
+  /** Writes any value of a raw command's arguments. */
   value(v: unknown): void {
     if (v === null || v === undefined) this.u8(0xc0)
     else if (typeof v === 'boolean') this.u8(v ? 0xc3 : 0xc2)

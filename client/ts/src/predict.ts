@@ -8,16 +8,16 @@ import { Session } from './session.ts'
 import type { Struct } from './values.ts'
 
 /**
- * predict predicts the controlled entity from the inputs of setInput, without waiting for the
- * server. A session has at most one Prediction, for all entities that it comes to control.
+ * Predicts the controlled entity from the inputs of setInput, without waiting for the
+ * server. A session has at most one prediction, for all entities that it comes to control.
  *
- * step does what the server's game does once per tick and player, with the newest input that it
- * has received from the player, quantised; before the first, with all fields 0. state has the
- * components by name: state.body.Position[0]. What step adds to it is predicted as well, but is
- * absent when the prediction starts. States are copied: they hold plain data. To agree with a
- * server that computes with float32, round each result with Math.fround.
+ * The step function does what the server's game does once per tick and player, with the newest
+ * input that it has received from the player, quantised; before the first, with all fields 0. Its
+ * state has the components by name: state.body.Position[0]. What the function adds to the state is
+ * predicted as well, but is absent when the prediction starts. States are copied: they hold plain
+ * data. To agree with a server that computes with float32, round each result with Math.fround.
  *
- * step should depend on its arguments alone, and must not call methods that change the client.
+ * @param step - depends on its arguments alone, and calls no methods that change the client
  */
 export function predict<S extends Struct = Struct, I extends Struct = Struct>(
   c: Client | Session,

@@ -2,40 +2,42 @@
 
 import type { Struct } from './values.ts'
 
-/** PredictConfig configures predict. */
+/** The configuration of predict. */
 export interface PredictConfig {
   /**
-   * snap bounds the mispredictions that are blended, in the units of the field: by default 2.
+   * Bounds the mispredictions that are blended, in the units of the field: by default 2.
    * A vector or number that was off by more is drawn at its new value at once. Angles and
    * rotations are always blended.
    */
   readonly snap?: number
   /**
-   * undo is called for an effect that once has reported and that will not happen: its tick was
+   * Called for an effect that once has reported and that will not happen: its tick was
    * predicted again and did not ask for it, or was dropped.
    */
   readonly undo?: (tick: number, key: number) => void
 }
 
-/** PredictionStats counts what a Prediction did. */
+/** Counts of what a prediction did. */
 export class PredictionStats {
-  /** predicted and confirmed are the newest tick predicted, and whose state the server has sent; 0: none. */
+  /** The newest tick predicted, 0: none. */
   predicted = 0
+  /** The newest tick whose state the server has sent, 0: none. */
   confirmed = 0
-  /** agreed counts the states of the server that were as predicted, after quantisation; corrected the others. */
+  /** The states of the server that were as predicted, after quantisation. */
   agreed = 0
+  /** The states of the server that were not. */
   corrected = 0
-  /** missed, of corrected, were explained by inputs that the server missed or applied late. */
+  /** The corrections that inputs explain which the server missed or applied late. */
   missed = 0
-  /** replayed counts the ticks that were predicted again. */
+  /** The ticks that were predicted again. */
   replayed = 0
-  /** stalled counts the inputs that were not predicted: too many ticks were unconfirmed. */
+  /** The inputs that were not predicted: too many ticks were unconfirmed. */
   stalled = 0
-  /** undone counts effects. */
+  /** The effects for which undo was called. */
   undone = 0
 }
 
-/** StepError says that the step function threw its cause. The prediction is off; the session continues. */
+/** The step function threw the cause. The prediction is off; the session continues. */
 export class StepError extends Error {
   readonly tick: number
 
@@ -46,7 +48,7 @@ export class StepError extends Error {
   }
 }
 
-/** Step moves a player by one tick. It changes state, and not input. */
+/** Moves a player by one tick. It changes state, and not input. */
 export type Step<S, I> = (tick: number, state: S, input: I) => void
 
 /** The prediction of the entity that a session controls. */

@@ -17,9 +17,9 @@ import { requireJoined } from './session_errors.ts'
 import type { Struct } from './values.ts'
 
 const defaultSnap = 2
-/** blendHalfLife is the time after which half of a misprediction is still drawn, in ms. */
+/** The time after which half of a misprediction is still drawn, in ms. */
 const blendHalfLife = 80
-/** resendSnapshots is after how many snapshots without an own row a server has sent a lost one again. */
+/** After how many snapshots without a row of the entity a server has sent a lost row again. */
 const resendSnapshots = 9
 
 const scratch = new State()
@@ -165,7 +165,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (this.#parts.length > 0) this.#resize(windowOf(tickHz))
   }
 
-  /** resize makes the rings of that many ticks, while nothing is predicted. */
+  /** Makes the rings of that many ticks, while nothing is predicted. */
   #resize(window: number): void {
     if (window === this.#inputs.window) return
     this.#inputs = new InputRing(window)
@@ -195,7 +195,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return s
   }
 
-  /** entity returns the controlled entity if it can be predicted. */
+  /** Returns the controlled entity if it can be predicted. */
   #entity(): Entity | undefined {
     const { replica, controlled } = this.#session
     if (this.#failed || this.#parts.length === 0) return undefined
@@ -204,7 +204,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /**
-   * knownUntil returns the newest tick at which e is known to have its current state. Every
+   * Returns the newest tick at which e is known to have its current state. Every
    * snapshot has a row of e unless the client has its state, or a snapshot that has it is under
    * way. So a snapshot without such a row repeats the state if none was lost since that, or in
    * the time after which the server sends the row again. Of a computed body a row is sent only
@@ -217,17 +217,17 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return r.tick <= e.tick || (e.tick < since && r.tick - since <= resend) ? e.tick : r.tick
   }
 
-  /** truncate drops the predicted states after tick. */
+  /** Drops the predicted states after tick. */
   #truncate(tick: number): void {
     for (; this.#newest > Math.max(tick, this.#confirmed); this.#newest--) this.#effects.drop(this.#newest)
   }
 
-  /** target returns the newest tick to predict. */
+  /** Returns the newest tick to predict. */
   #target(): number {
     return Math.max(this.#confirmed, Math.min(this.#lastInput, this.#confirmed + this.#inputs.window - 1))
   }
 
-  /** start begins to predict from the state of e at tick. */
+  /** Begins to predict from the state of e at tick. */
   #start(e: Entity, tick: number): void {
     const s: Struct = Object.create(null)
     for (const p of this.#parts) s[p.component.name] = p.zero()
@@ -242,7 +242,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#run(tick + 1, this.#target())
   }
 
-  /** hold makes the recorded input of a tick the held one; 0 is none. */
+  /** Makes the recorded input of a tick the held one; 0 is none. */
   #hold(tick: number): void {
     this.#heldTick = tick
     this.#held = this.#inputs.get(tick) ?? this.#zero
@@ -253,7 +253,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (r.tick === this.#confirmed) this.#applied = r.input
   }
 
-  /** stop drops the prediction: the entity died, left view or is no longer controlled. */
+  /** Drops the prediction: the entity died, left view or is no longer controlled. */
   #stop(): void {
     if (!this.#running) return
     this.#truncate(this.#confirmed)
@@ -261,14 +261,14 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     for (const p of this.#parts) p.offset.fill(0)
   }
 
-  /** resume drops the inputs that were under way when the connection broke, or are too late at tick. */
+  /** Drops the inputs that were under way when the connection broke, or are too late at tick. */
   #resume(tick: number): void {
     const applied = this.#replica.input
     this.#inputs.forget((t) => t > applied && t <= Math.max(this.#lostInput, tick))
     if (applied !== 0 && this.#inputs.has(applied)) this.#hold(applied)
   }
 
-  /** confirm compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
+  /** Compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
   #confirm(e: Entity, tick: number): void {
     // If the game makes no inputs, the server holds the last one.
     if (!this.#paused && tick > this.#newest && tick - this.#confirmed < this.#inputs.window)
@@ -298,7 +298,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /**
-   * explained searches inputs with which step gives the server's state at tick, where the server
+   * Searches inputs with which step gives the server's state at tick, where the server
    * missed some or applied them late, and predicts again up to tick with them. The state then
    * keeps its precision. If there are none, it predicts as if all inputs that the server had
    * applied by then had been in time.
@@ -325,7 +325,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return inputs !== undefined && !this.#failed
   }
 
-  /** accept makes tick the confirmed one. */
+  /** Makes tick the confirmed one. */
   #accept(tick: number): void {
     let t = tick
     const least = Math.max(this.#confirmed, tick - this.#inputs.window, 0)
@@ -337,7 +337,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#newest = Math.max(this.#newest, tick)
   }
 
-  /** run predicts the ticks from a tick whose predecessor has a state. */
+  /** Predicts the ticks from a tick whose predecessor has a state. */
   #run(from: number, to: number): void {
     let input = this.#held
     for (let t = this.#confirmed + 1; t <= to && !this.#failed; t++) {
@@ -384,14 +384,14 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return found
   }
 
-  /** withTexts gives s the newest texts. */
+  /** Gives s the newest texts. */
   #withTexts(s: S): S {
     const e = this.#entity()
     if (e) for (const p of this.#parts) p.setTexts(s[p.component.name], e)
     return s
   }
 
-  /** interpolate returns the state at a tick with fractions. */
+  /** Returns the state at a tick with fractions. */
   #interpolate(tick: number): S {
     tick = Math.min(Math.max(tick, this.#confirmed), this.#newest)
     const from = Math.floor(tick)
@@ -402,12 +402,12 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return s
   }
 
-  /** blend adds to the offset what makes now be drawn as before was. */
+  /** Adds to the offset what makes now be drawn as before was. */
   #blend(before: S, now: S): void {
     for (const p of this.#parts) p.blendIn(now[p.component.name], before[p.component.name], this.#snap)
   }
 
-  /** undoUnapplied drops the effects of the ticks up to one that are not predicted again and whose inputs the server has not applied. */
+  /** Drops the effects of the ticks up to one that are not predicted again and whose inputs the server has not applied. */
   #undoUnapplied(tick: number): void {
     const first = Math.max(this.#confirmed, this.#replica.input) + 1
     for (let t = first; t <= Math.min(this.#newest, tick); t++) this.#effects.drop(t)

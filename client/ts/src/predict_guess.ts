@@ -6,10 +6,11 @@ const maxTrials = 4096
 const trialsPerTick = 16
 
 /**
- * guess returns inputs with which a server may have stepped from one tick to another, one for
- * each, or undefined if none of the first ones tried gives its state. from are the ticks of the
- * inputs that it may have applied, falling: each is applied at its tick or later, and never after
- * a newer one. attempt steps a tick with an input, and returns false if the server did not.
+ * Returns inputs with which a server may have stepped from one tick to another, one for
+ * each, or undefined if none of the first ones tried gives its state.
+ * @param from - the ticks of the inputs that the server may have applied, descending: each is
+ * applied at its tick or later, and never after a newer one
+ * @param attempt - steps a tick with an input, and returns false if the server did not
  */
 export function guess(
   from: readonly number[],

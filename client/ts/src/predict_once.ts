@@ -2,7 +2,7 @@
 
 import { maxOnce } from './predict_window.ts'
 
-/** Effects remembers what once has reported, for the ticks of the rings. */
+/** Remembers what once has reported, for the ticks of the rings. */
 export class Effects {
   readonly undone: { readonly tick: number; readonly key: number }[] = []
   readonly #ticks: Uint32Array // whose effects a slot holds
@@ -19,7 +19,7 @@ export class Effects {
     return tick % this.#ticks.length
   }
 
-  /** begin prepares for a call of the step function for tick. */
+  /** Prepares for a call of the step function for tick. */
   begin(tick: number): void {
     const slot = this.#slotOf(tick)
     if (this.#ticks[slot] !== tick) {
@@ -29,7 +29,7 @@ export class Effects {
     this.#asked[slot] = 0
   }
 
-  /** ask reports whether key is new at tick. */
+  /** Reports whether key is new at tick. */
   ask(tick: number, key: number): boolean {
     const slot = this.#slotOf(tick)
     const keys = this.#keys[slot]!
@@ -44,7 +44,7 @@ export class Effects {
     return true
   }
 
-  /** end drops the effects of tick that its step did not ask for. */
+  /** Drops the effects of tick that its step did not ask for. */
   end(tick: number): void {
     const slot = this.#slotOf(tick)
     const asked = this.#asked[slot]!
@@ -55,7 +55,7 @@ export class Effects {
     })
   }
 
-  /** drop drops all effects of a tick. */
+  /** Drops all effects of a tick. */
   drop(tick: number): void {
     this.begin(tick)
     this.end(tick)

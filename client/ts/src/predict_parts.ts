@@ -6,10 +6,10 @@ import { State } from './motion/columns.ts'
 import { type Component, type Field, isVector, noText } from './schema.ts'
 import { numberOf, type Quaternion, quantise, restoreField, type Shape, type Struct } from './values.ts'
 
-/** nearEdge is how far from the number of a step adopt moves to, in steps: half a step is on the edge to the next. */
+/** How far from the number of a step adopt moves to, in steps: half a step is on the edge to the next. */
 const nearEdge = 0.5 - 1 / 1024
 
-/** Span is a vector, number or turn that is blended as a whole: count numbers of an offset, from first on. */
+/** A vector, number or turn that is blended as a whole: count numbers of an offset, from first on. */
 interface Span {
   readonly first: number
   readonly count: number
@@ -20,10 +20,10 @@ interface Span {
 
 const exact = new State()
 
-/** Agreement says how a predicted state agrees with the server's: exactly, as far as that is known, to within a step of quantisation, or not. */
+/** How a predicted state agrees with the server's: exactly, as far as that is known, to within a step of quantisation, or not. */
 export type Agreement = 'exact' | 'near' | 'none'
 
-/** stepsTo returns how many steps a range or an angle of number now is from number want; 0 for other fields. */
+/** Returns how many steps a range or an angle of number now is from number want; 0 for other fields. */
 function stepsTo(f: Field, want: number, now: number): number {
   const off = want - now
   if (f.kind === 'range') return off
@@ -32,7 +32,7 @@ function stepsTo(f: Field, want: number, now: number): number {
   return off === turn - 1 ? -1 : off === 1 - turn ? 1 : off
 }
 
-/** Part is a component of a predicted state. */
+/** A component of a predicted state. */
 export class Part {
   readonly component: Component
   readonly #shape: Shape
@@ -41,7 +41,7 @@ export class Part {
   readonly #spans: Span[] = []
   readonly #want: Uint32Array // of a row
   readonly #got: Uint32Array
-  /** offset is the difference between what is drawn and what is predicted. */
+  /** The difference between what is drawn and what is predicted. */
   readonly offset: Float64Array
   readonly #way: Float64Array
 
@@ -67,12 +67,12 @@ export class Part {
     this.#way = new Float64Array(first)
   }
 
-  /** zero returns the component with all fields 0 or empty. */
+  /** Returns the component with all fields 0 or empty. */
   zero(): Struct {
     return zeroOf(this.#shape)
   }
 
-  /** read reads the newest state of e, and reports whether its body is computed: it is then in exact. */
+  /** Reads the newest state of e, and reports whether its body is computed: it is then in exact. */
   #read(e: Entity, bodies: Bodies | undefined): boolean {
     const { fields } = this.component
     if (this.#body && bodies && bodies.exact(e.index, exact) !== 0) {
@@ -88,7 +88,7 @@ export class Part {
     return true
   }
 
-  /** compare compares s with the newest state of e. */
+  /** Compares s with the newest state of e. */
   compare(s: Struct, e: Entity, bodies: Bodies | undefined): Agreement {
     const computed = this.#read(e, bodies)
     let equal = true
@@ -105,7 +105,7 @@ export class Part {
   }
 
   /**
-   * adopt changes s as little as needed to quantise to the newest state of e: a range or an angle
+   * Changes s as little as needed to quantise to the newest state of e: a range or an angle
    * that is one step off moves just across the edge of the step. A computed body is taken over to the bit.
    */
   adopt(s: Struct, e: Entity, bodies: Bodies | undefined): void {
@@ -131,14 +131,14 @@ export class Part {
     }
   }
 
-  /** setTexts gives s the newest texts of e. */
+  /** Gives s the newest texts of e. */
   setTexts(s: Struct, e: Entity): void {
     this.component.texts.forEach((f, i) => this.#shape.setText(s, i, e.texts[this.#text + i] ?? noText(f)))
   }
 
   // Blending.
 
-  /** between writes how far to is from from to way, turns the shorter way; what is longer than snap is 0. */
+  /** Writes how far to is from from to way, turns the shorter way; what is longer than snap is 0. */
   #between(from: Struct, to: Struct, snap: number): void {
     const way = this.#way
     const shape = this.#shape
@@ -156,7 +156,7 @@ export class Part {
     this.#limit(way, snap)
   }
 
-  /** limit makes the spans of an offset 0 that are too long to be blended, and turns go the shorter way. */
+  /** Makes the spans of an offset 0 that are too long to be blended, and turns go the shorter way. */
   #limit(offset: Float64Array, snap: number): void {
     for (const s of this.#spans) {
       let length = 0
@@ -180,7 +180,7 @@ export class Part {
     }
   }
 
-  /** finite returns a field, or what quantising makes of it if it is a NaN. */
+  /** Returns a field, or what quantising makes of it if it is a NaN. */
   #finite(v: Struct, i: number): unknown {
     const f = this.component.fields[i]!
     const x = this.#shape.value(v, i)
@@ -190,26 +190,26 @@ export class Part {
     return restoreField(f, this.#got, f.index)
   }
 
-  /** back moves to by a share of the way back to from. */
+  /** Moves to by a share of the way back to from. */
   back(from: Struct, to: Struct, share: number, snap: number): void {
     this.#between(from, to, snap)
     this.#move(to, this.#way, -share)
   }
 
-  /** blendIn adds the way from now to before to the offset, so that now is drawn as before was. */
+  /** Adds the way from now to before to the offset, so that now is drawn as before was. */
   blendIn(now: Struct, before: Struct, snap: number): void {
     this.#between(now, before, Infinity)
     for (let i = 0; i < this.#way.length; i++) this.offset[i]! += this.#way[i]!
     this.#limit(this.offset, snap)
   }
 
-  /** addOffset moves s by the offset. */
+  /** Moves s by the offset. */
   addOffset(s: Struct): void {
     this.#move(s, this.offset, 1)
   }
 }
 
-/** zeroOf returns a struct with all fields 0 or empty. */
+/** Returns a struct with all fields 0 or empty. */
 export function zeroOf(shape: Shape): Struct {
   return shape.make(
     (i) => {
@@ -222,7 +222,7 @@ export function zeroOf(shape: Shape): Struct {
   )
 }
 
-/** copyOf copies plain data and typed arrays. */
+/** Copies plain data and typed arrays. */
 export function copyOf<T>(v: T): T {
   if (Array.isArray(v)) return v.map(copyOf) as T
   if (typeof v !== 'object' || v === null) return v
@@ -232,7 +232,7 @@ export function copyOf<T>(v: T): T {
   return to
 }
 
-/** shorter returns an angle from −π to π. */
+/** Returns an angle from −π to π. */
 function shorter(a: number): number {
   return a - 2 * Math.PI * Math.round(a / (2 * Math.PI))
 }
@@ -246,7 +246,7 @@ function unit(q: ArrayLike<number>): Quaternion {
     : [0, 0, 0, 1]
 }
 
-/** multiply returns the rotation b, then a. */
+/** Returns the rotation b, then a. */
 function multiply(a: Quaternion, b: Quaternion): Quaternion {
   return [
     a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
@@ -256,7 +256,7 @@ function multiply(a: Quaternion, b: Quaternion): Quaternion {
   ]
 }
 
-/** turnBetween writes the rotation from a to b, of at most π, to out. */
+/** Writes the rotation from a to b, of at most π, to out. */
 function turnBetween(a: Quaternion, b: Quaternion, out: Float64Array, at: number): void {
   const from = unit(a)
   const d = multiply(unit(b), [-from[0], -from[1], -from[2], from[3]])
@@ -265,7 +265,7 @@ function turnBetween(a: Quaternion, b: Quaternion, out: Float64Array, at: number
   for (let i = 0; i < 3; i++) out[at + i] = sine === 0 ? 0 : (d[i]! / sine) * angle
 }
 
-/** turned returns q turned by a share of a rotation. */
+/** Returns q turned by a share of a rotation. */
 function turned(q: Quaternion, by: Float64Array, at: number, share: number): Quaternion {
   const angle = Math.hypot(by[at]!, by[at + 1]!, by[at + 2]!)
   if (angle === 0 || share === 0) return q

@@ -1,5 +1,5 @@
 /**
- * printable returns a text of others as JSON escapes it where it is not printable: escape codes, line
+ * Returns a text of others as JSON escapes it where it is not printable: escape codes, line
  * ends, and marks that change the direction of text, which would forge what a page or a log shows. It
  * is the Go package printable.
  */

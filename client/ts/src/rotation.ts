@@ -9,7 +9,7 @@ export function identity(q: Rotation): void {
   q[3] = 2 ** 14
 }
 
-/** conj negates x, y and z in place. */
+/** Negates x, y and z in place. */
 export function conj(q: Rotation): void {
   q[0] = -q[0]!
   q[1] = -q[1]!
@@ -20,7 +20,7 @@ export function subtract(q: Rotation, p: Rotation): void {
   for (let i = 0; i < 4; i++) q[i]! -= p[i]!
 }
 
-/** near negates q in place if it is far from p. */
+/** Negates q in place if it is far from p. */
 export function near(q: Rotation, p: Rotation): void {
   if (q[0]! * p[0]! + q[1]! * p[1]! + q[2]! * p[2]! + q[3]! * p[3]! < 0) for (let i = 0; i < 4; i++) q[i] = -q[i]!
 }
@@ -34,7 +34,7 @@ export function product(q: Rotation, p: Rotation, out: Rotation): void {
   out[3] = round14(q[3]! * p[3]! - q[0]! * p[0]! - q[1]! * p[1]! - q[2]! * p[2]!)
 }
 
-/** unit scales v to length 1 in place; a v of length 0 becomes p. */
+/** Scales v to length 1 in place; a v of length 0 becomes p. */
 export function unit(v: Rotation, p: Rotation): void {
   const length = isqrt(v[0]! * v[0]! + v[1]! * v[1]! + v[2]! * v[2]! + v[3]! * v[3]!)
   if (length === 0) {
@@ -49,7 +49,7 @@ const identityRotation = Float64Array.of(0, 0, 0, 2 ** 14)
 
 const shift14 = (v: number): number => Math.floor(v / 2 ** 14)
 
-/** power turns q by a ratio r in 1/65536; it may change q. */
+/** Turns q by a ratio r in 1/65536; it may change q. */
 export function power(q: Rotation, r: number, out: Rotation): void {
   if (q[3]! < 0) for (let i = 0; i < 4; i++) q[i] = -q[i]!
   const inverse = Math.floor(2 ** 28 / Math.max(q[3]!, 2048))
@@ -68,7 +68,7 @@ export function power(q: Rotation, r: number, out: Rotation): void {
   unit(out, identityRotation)
 }
 
-/** applyTo applies q to v; the result is in 1/256. */
+/** Applies q to v; the result is in 1/256. */
 export function applyTo(q: Rotation, v: Float64Array, out: Float64Array): void {
   const x = q[0]!
   const y = q[1]!
@@ -83,7 +83,7 @@ export function applyTo(q: Rotation, v: Float64Array, out: Float64Array): void {
   out[2] = Math.floor((half(x * z - y * w) * a + half(y * z + x * w) * b + (2 ** 14 - half(x * x + y * y)) * c) / 64)
 }
 
-/** unpack unpacks the value of a quat with components of n bits. */
+/** Unpacks the value of a quat with components of n bits. */
 export function unpack(value: number, n: number, q: Rotation): void {
   const N = 2 ** n - 1
   const largest = value & 3

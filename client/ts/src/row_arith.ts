@@ -8,7 +8,7 @@ export function step4(v: number, a: number, b: number, c: number, d: number): nu
   return (a <= v ? 1 : 0) + (b <= v ? 1 : 0) + (c <= v ? 1 : 0) + (d <= v ? 1 : 0)
 }
 
-/** mag is a logarithm in quarters. */
+/** A logarithm in quarters. */
 export function mag(v: number): number {
   if (v < 0x7fffffff) {
     const u = v + 1
@@ -21,7 +21,7 @@ export function mag(v: number): number {
   return 4 * (n + 16) + ((high >> (n - 2)) & 3)
 }
 
-/** short is the short way from a to b in a ring. */
+/** The short way from a to b in a ring. */
 export function short(a: number, b: number, ring: number): number {
   const d = b - a
   if (2 * d > ring) return d - ring
@@ -36,14 +36,14 @@ export function sum4(q: Float64Array): number {
   return sum3(q) + Math.abs(q[3]!)
 }
 
-/** isqrt is the whole part of the square root. */
+/** The whole part of the square root. */
 export function isqrt(v: number): number {
   if (v <= 0) return 0
   const n = Math.floor(Math.sqrt(v))
   return n * n > v ? n - 1 : n
 }
 
-/** weigh is a weighted sum of step 2 beyond 2^53. */
+/** A weighted sum of step 2 beyond 2^53. */
 export function weigh(own: number, followed: number, mismatch: number, w: Int16Array, k: number): number {
   const sum = BigInt(own) * BigInt(w[k]!) + BigInt(followed) * BigInt(w[k + 1]!) + BigInt(mismatch) * BigInt(w[k + 2]!)
   return Number(BigInt.asIntN(64, sum + BigInt(w[k + 3]! * 2 ** 11 + 2 ** 15)) >> 16n)

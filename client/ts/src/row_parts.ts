@@ -6,17 +6,17 @@ import { groupsOf, unitsOf } from './units.ts'
 
 const maxRatio = 32 * 2 ** 16
 
-/** maxDoubleN is the largest N of a position that is predicted in doubles with an anchor. */
+/** The largest N of a position that is predicted in doubles with an anchor. */
 export const maxDoubleN = 2 ** 21
 
-/** Past is what a coded row is relative to (section 3). States are in arrays, from indexes on. */
+/** What a coded row is relative to (section 3). States are in arrays, from indexes on. */
 export class Past {
   age = 0
   gap = 0
   values!: Uint32Array // of base and older
   base = 0
   older = -1 // -1: none
-  /** anchor is the component that the anchor is for, -1 without one. */
+  /** The component that the anchor is for, -1 without one. */
   anchor = -1
   anchorNow!: Uint32Array
   now = 0
@@ -24,13 +24,13 @@ export class Past {
   anchorBase = 0
   anchorOlder = -1
 
-  /** ratio is r of section 3. */
+  /** Returns r of section 3. */
   ratio(): number {
     return this.older < 0 ? 0 : Math.min(Math.floor((this.age * 2 ** 16) / this.gap), maxRatio)
   }
 }
 
-/** Unit is a unit of a component (section 2). */
+/** A unit of a component (section 2). */
 export class Unit {
   readonly letter: string
   readonly field: Field
@@ -63,7 +63,7 @@ export interface Group {
   readonly heads: readonly Code[]
 }
 
-/** Part is a component as one receiver gets it. */
+/** A component as one receiver gets it. */
 export class Part {
   readonly component: number
   readonly units: readonly Unit[]
@@ -74,7 +74,7 @@ export class Part {
   readonly set: TableSet
   readonly zones: ZoneBounds | undefined
   readonly wide: boolean
-  /** fields are all that the receiver gets. */
+  /** The fields that the receiver gets. */
   readonly fields: readonly Field[]
 
   constructor(c: Component, owned: boolean, tables: Tables) {

@@ -50,7 +50,7 @@ export class RowPrediction {
     if (p.rotation) this.#predictRotation(p.rotation, anchored)
   }
 
-  /** predictParent computes onward and before (section 4). */
+  /** Computes onward and before (section 4). */
   #predictParent(p: Part): void {
     const past = this.#past
     const onward = this.#onward
@@ -72,7 +72,7 @@ export class RowPrediction {
     product(q1, q0, before)
   }
 
-  /** predictPosition is step 2. */
+  /** Predicts the position: step 2. */
   #predictPosition(p: Part, u: Unit, anchored: boolean): void {
     const past = this.#past
     const own = this.own
@@ -112,7 +112,7 @@ export class RowPrediction {
     this.moves = moved
   }
 
-  /** follow computes followed, mismatch and attached. */
+  /** Computes followed, mismatch and attached. */
   #follow(p: Part, u: Unit, s: number): void {
     const past = this.#past
     const own = this.own
@@ -149,7 +149,7 @@ export class RowPrediction {
     feature[6] = mag(Math.floor(sum3(v1) / 256))
   }
 
-  /** predictRotation is step 3. */
+  /** Predicts the rotation: step 3. */
   #predictRotation(u: Unit, anchored: boolean): void {
     const past = this.#past
     const facing = this.facing
@@ -173,7 +173,7 @@ export class RowPrediction {
     this.#findLargest()
   }
 
-  /** predictTurn computes turn, ride and twist, and returns turns. */
+  /** Computes turn, ride and twist, and returns turns. */
   #predictTurn(u: Unit, q: Float64Array, anchored: boolean): number {
     const past = this.#past
     const feature = this.feature
@@ -215,7 +215,7 @@ export class RowPrediction {
     return sum4(turn)
   }
 
-  /** findLargest finds the largest component of facing, and the margin. */
+  /** Finds the largest component of facing, and the margin. */
   #findLargest(): void {
     let largest = 0
     let most = -1

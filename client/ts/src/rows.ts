@@ -13,16 +13,16 @@ import type { Code, TableSet, Tables } from './tables.ts'
 
 const escapeSymbol = 42
 
-/** Received counts the rows with a component that were read, and their bits of that component. */
+/** Counts the rows with a component that were read, and their bits of that component. */
 export interface Received {
   rows: number
   bits: number
 }
 
-/** Codec reads rows of one schema with one set of tables. It belongs to one reader. */
+/** Reads rows of one schema with one set of tables. It belongs to one reader. */
 export class Codec {
   readonly schema: Schema
-  /** received is by component. */
+  /** Counts by component. */
   readonly received: readonly Received[]
   readonly #parts: readonly [readonly Part[], readonly Part[]] // of others, of owners
   readonly #digits = new Uint8Array(64)
@@ -46,12 +46,12 @@ export class Codec {
     ]
   }
 
-  /** readMask reads the mask of a full row. */
+  /** Reads the mask of a full row. */
   readMask(r: BitReader): number {
     return r.long(this.schema.components.length)
   }
 
-  /** readFull reads a row in full (PROTOCOL.md, section 7) into out, from at on. Absent values are 0. */
+  /** Reads a row in full (PROTOCOL.md, section 7) into out, from at on. Absent values are 0. */
   readFull(r: BitReader, mask: number, owned: boolean, out: Uint32Array, at: number): void {
     out.fill(0, at, at + this.schema.values)
     for (const part of this.#parts[owned ? 1 : 0]) {
@@ -62,7 +62,7 @@ export class Codec {
     }
   }
 
-  /** read reads a coded row into out, from at on. The reader's check says whether it was malformed. */
+  /** Reads a coded row into out, from at on. The reader's check says whether it was malformed. */
   read(r: BitReader, mask: number, owned: boolean, past: Past, out: Uint32Array, at: number): void {
     this.#r = r
     this.#past = past

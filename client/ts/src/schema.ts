@@ -6,27 +6,27 @@ import * as limit from './limits.ts'
 
 const utf8 = new TextEncoder()
 
-/** Kind is the kind of a field. */
+/** The kind of a field. */
 export type Kind = 'bool' | 'uint' | 'int' | 'range' | 'float' | 'ref' | 'enum' | 'angle' | 'quat'
 
-/** Field is a field other than a text. Its values are uint32, as the table of section 5 says. */
+/** A field other than a text. Its values are uint32, as the table of section 5 says. */
 export class Field {
   readonly path: string
   readonly kind: Kind
-  /** n is the width in bits; of a quat, of each component. */
+  /** The width in bits; of a quat, of each component. */
   n = 0
-  /** largest is the largest number N, 0 if the field has none. */
+  /** The largest number N, 0 if the field has none. */
   largest = 0
   always = false
   linear = false
   owner = false
   low = 0
   step = 0
-  /** values counts the uint32 values. */
+  /** The number of its uint32 values. */
   values = 1
-  /** index is that of the first value in a row or a message. */
+  /** The index of the field's first value in a row or a message. */
   index = 0
-  /** component is the field's component, -1 in a message; offset is the index of its first value. */
+  /** The field's component, -1 in a message; offset is the index of its first value. */
   component = -1
   offset = 0
 
@@ -35,17 +35,17 @@ export class Field {
     this.kind = kind
   }
 
-  /** isNumber reports whether the field is a number field. */
+  /** Reports whether the field is a number field. */
   get isNumber(): boolean {
     return this.n <= 32 && this.kind !== 'bool' && this.kind !== 'float' && this.kind !== 'ref' && this.kind !== 'quat'
   }
 
-  /** bits returns the bits of the field in full in its longest form. */
+  /** Returns the bits of the field in full in its longest form. */
   get bits(): number {
     return this.kind === 'ref' ? 1 + 2 * (2 + 32) : this.kind === 'quat' ? 2 + 3 * this.n : this.n
   }
 
-  /** is reports whether f has the same line but for the path. */
+  /** Reports whether f has the same line but for the path. */
   is(f: Field): boolean {
     return (
       this.kind === f.kind &&
@@ -59,7 +59,7 @@ export class Field {
     )
   }
 
-  /** read reads the field in full (section 7) into out, from at on. */
+  /** Reads the field in full (section 7) into out, from at on. */
   read(r: BitReader, out: Uint32Array, at: number): void {
     if (this.kind === 'ref') this.#readRef(r, out, at)
     else if (this.values === 2) {
@@ -83,7 +83,7 @@ export class Field {
     if (index >= limit.maxSlots || generation % 2 === 0) r.refuse(`${this.path} is the handle ${index}v${generation}`)
   }
 
-  /** write writes the field in full from values, from at on. */
+  /** Writes the field in full from values, from at on. */
   write(w: BitWriter, values: Uint32Array, at: number): void {
     if (this.kind === 'ref') {
       const some = values[at] !== 0 || values[at + 1] !== 0
@@ -99,7 +99,7 @@ export class Field {
   }
 }
 
-/** TextField is a string or bytes: sent apart from rows. */
+/** A string or bytes: sent apart from rows. */
 export interface TextField {
   readonly path: string
   readonly max: number // bytes
@@ -108,37 +108,37 @@ export interface TextField {
   readonly component: number
 }
 
-/** Text is the value of a text field: a string, or bytes. */
+/** The value of a text field: a string, or bytes. */
 export type Text = string | Uint8Array
 
-/** readText checks the bytes of a text field and returns its value. */
+/** Checks the bytes of a text field and returns its value. */
 export function readText(f: TextField, b: Uint8Array): Text {
   if (b.length > f.max) fail(`${f.path} has ${b.length} bytes, at most ${f.max}`)
   return f.bytes ? b.slice() : decodeText(b)
 }
 
-/** noText returns the value of a text field that was not sent. */
+/** Returns the value of a text field that was not sent. */
 export function noText(f: TextField): Text {
   return f.bytes ? new Uint8Array(0) : ''
 }
 
-/** Component is a component of rows. */
+/** A component of rows. */
 export interface Component {
   readonly name: string
   readonly index: number
   readonly fields: readonly Field[]
   readonly texts: readonly TextField[]
-  /** parent is the path of the position of a parent line, '' without one. */
+  /** The path of the position of a parent line, '' without one. */
   readonly parent: string
-  /** holder is the index of the first value of the parent's handle. */
+  /** The index of the first value of the parent's handle. */
   readonly holder: number
 }
 
-/** Message describes the body of an event, of arguments, of an answer or of an input. */
+/** The form of the body of an event, of arguments, of an answer or of an input. */
 export class Message {
   readonly fields: readonly Field[]
   readonly texts: readonly TextField[]
-  /** values counts the uint32 values of all fields. */
+  /** The number of uint32 values of all fields. */
   readonly values: number
   constructor(fields: readonly Field[], texts: readonly TextField[]) {
     this.fields = fields
@@ -146,7 +146,7 @@ export class Message {
     this.values = fields.reduce((n, f) => n + f.values, 0)
   }
 
-  /** parse reads a body (section 7). */
+  /** Reads a body (section 7). */
   parse(r: BitReader, b: Uint8Array): Payload {
     const p: Payload = { values: new Uint32Array(this.values), texts: [] }
     r.reset(b)
@@ -157,7 +157,7 @@ export class Message {
     return p
   }
 
-  /** append returns the body of a payload. */
+  /** Returns the body of a payload. */
   append(p: Payload): Uint8Array {
     const w = new BitWriter()
     for (const f of this.fields) f.write(w, p.values, f.index)
@@ -174,13 +174,13 @@ export class Message {
   }
 }
 
-/** Payload is a quantised message. */
+/** A quantised message. */
 export interface Payload {
   values: Uint32Array
   texts: Text[]
 }
 
-/** Body has the constants of a kind's bodies. */
+/** The constants of a kind's bodies. */
 export interface Body {
   readonly inverseMass: number
   readonly coupling: number
@@ -190,7 +190,7 @@ export interface Body {
   readonly layers: number
 }
 
-/** Motion has the constants of the motion line. */
+/** The constants of the motion line. */
 export interface Motion {
   readonly tickHz: number
   readonly gravity: number
@@ -210,7 +210,7 @@ export interface KindOfEntity {
 
 export interface CommandKind {
   readonly name: string
-  /** args is undefined if they are raw. */
+  /** The declared arguments, absent if they are raw. */
   readonly args?: Message
   readonly answer?: Message
 }
@@ -221,24 +221,24 @@ export interface EventKind {
   readonly message: Message
 }
 
-/** Schema is what a schema text says. */
+/** What a schema text says. */
 export interface Schema {
   readonly text: string
   readonly hash: bigint
   readonly components: readonly Component[]
-  /** values counts the uint32 values of a row. */
+  /** The number of uint32 values in a row. */
   readonly values: number
-  /** texts are the text fields of all components, by number. */
+  /** The text fields of all components, by number. */
   readonly texts: readonly TextField[]
   readonly kinds: readonly KindOfEntity[]
   readonly motion: Motion | undefined
-  /** input is undefined if inputs are raw. */
+  /** The declared input, undefined if inputs are raw. */
   readonly input: Message | undefined
   readonly commands: readonly CommandKind[]
   readonly events: readonly EventKind[]
 }
 
-/** isVector reports whether a vector (CODEC.md, section 2) begins with field i. */
+/** Reports whether a vector (CODEC.md, section 2) begins with field i. */
 export function isVector(fields: readonly Field[], i: number): boolean {
   const f = fields[i]!
   if (f.kind !== 'range' || f.always || !f.path.endsWith('[0]')) return false

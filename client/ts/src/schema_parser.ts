@@ -20,7 +20,7 @@ import { groupsOf, unitsOf } from './units.ts'
 
 const utf8 = new TextEncoder()
 
-/** hashOf returns FNV-1a, 64 bits, of a text; 1 in place of 0. */
+/** Returns FNV-1a, 64 bits, of a text; 1 in place of 0. */
 export function hashOf(text: string): bigint {
   let low = 0x84222325
   let high = 0xcbf29ce4
@@ -37,7 +37,7 @@ export function hashOf(text: string): bigint {
 
 const keywords = new Set(['component', 'parent', 'kind', 'body', 'motion', 'input', 'command', 'answer', 'event'])
 
-/** parseSchema reads a schema text, which must be canonical and within all limits. */
+/** Reads a schema text, which must be canonical and within all limits. */
 export function parseSchema(text: string): Schema {
   return new Parser(text).schema()
 }
@@ -47,10 +47,10 @@ const isWord = (s: string): boolean => s !== '' && !/[\u0000-\u0020\u007f-\u00a0
 
 const length = (s: string): number => utf8.encode(s).length
 
-/** longest returns the bytes of a text in its longest form, with its length. */
+/** Returns the bytes of a text in its longest form, with its length. */
 const longest = (f: TextField): number => (f.max < 128 ? 1 : 2) + f.max
 
-/** sumOf adds what f gives for all. */
+/** Adds what f gives for all. */
 function sumOf<T>(all: readonly T[], f: (x: T) => number): number {
   return all.reduce((n, x) => n + f(x), 0)
 }
@@ -134,7 +134,7 @@ class Parser {
     return this.#words[0] === keyword
   }
 
-  /** take checks the number of words and goes on to the next line. */
+  /** Checks the number of words and goes on to the next line. */
   #take(n: number): string[] {
     const words = this.#words
     this.#must(words.length === n, `want ${n} words`)
@@ -161,7 +161,7 @@ class Parser {
     return s
   }
 
-  /** single reads a finite single without a sign bit. */
+  /** Reads a finite single without a sign bit. */
   #single(s: string, most = Infinity): number {
     const b = new DataView(new ArrayBuffer(4))
     b.setUint32(0, parseInt(this.#hex(s, 8), 16))
@@ -187,7 +187,7 @@ class Parser {
     return c
   }
 
-  /** fields reads the fields of a component, or of a message if component is -1. */
+  /** Reads the fields of a component, or of a message if component is -1. */
   #fields(component: number): Fields {
     const all: Fields = { fields: [], texts: [], parent: '', holder: 0 }
     const paths = new Set<string>()
@@ -217,7 +217,7 @@ class Parser {
     return all
   }
 
-  /** follows checks that an element of an array is like the one before it. */
+  /** Checks that an element of an array is like the one before it. */
   #follows(before: Field[], f: Field): void {
     const m = /^(.*)\[(\d+)\]$/.exec(f.path)
     if (m === null || m[2] === '0') return
@@ -254,7 +254,7 @@ class Parser {
     return f
   }
 
-  /** kindOf reads a KIND and returns the number of words read. */
+  /** Reads a KIND and returns the number of words read. */
   #kindOf(f: Field, w: string[]): number {
     switch (f.kind) {
       case 'bool':
@@ -385,7 +385,7 @@ class Parser {
   }
 }
 
-/** longestPart returns the most bits of a component in a row, in full or coded. */
+/** Returns the most bits of a component in a row, in full or coded. */
 function longestPart(c: Component): number {
   const full = 1 + sumOf(c.fields, (f) => f.bits)
   const units = unitsOf(c, true)

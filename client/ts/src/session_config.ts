@@ -8,7 +8,7 @@ import type { Observer } from './observer.ts'
 import type { Simulation } from './simulation.ts'
 import type { Tables } from './tables.ts'
 
-/** Configures a Session. */
+/** The configuration of a Session. */
 export interface SessionConfig {
   /** The tables that the server codes rows with: see defaultTables. */
   readonly tables: Tables

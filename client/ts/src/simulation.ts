@@ -8,7 +8,7 @@ import { Exact, readBody } from './motion/exact.ts'
 import { readExtension } from './motion/extension.ts'
 import type { Schema } from './schema.ts'
 
-/** simulation is for SessionConfig.simulation. */
+/** What SessionConfig.simulation takes. */
 export const simulation = {
   newBodies: (o: BodiesOptions): Bodies => new Bodies(o),
   newExact: (): Exact => new Exact(),
@@ -17,12 +17,12 @@ export const simulation = {
   readExtension,
 }
 
-/** Simulation computes bodies. */
+/** Computes bodies. */
 export type Simulation = typeof simulation
 
 const bodyLines = ['Position[0]', 'Position[1]', 'Position[2]', 'Velocity[0]', 'Velocity[1]', 'Velocity[2]']
 
-/** checkBodies checks that a schema has what a session that simulates needs (section 4). */
+/** Checks that a schema has what a session that simulates needs (section 4). */
 export function checkBodies(s: Schema, tickHz: number): void {
   const body = s.components.find((c) => c.name === 'body')
   const ok =

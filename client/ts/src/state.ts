@@ -7,35 +7,35 @@ import * as limit from './limits.ts'
 const typeState = 64
 const typeInput = 65
 
-/** StateEvent is an event in a State datagram. */
+/** An event in a State datagram. */
 export interface StateEvent {
   number: number
   age: number
   body: Uint8Array
 }
 
-/** StateHeader is a State datagram up to its bit string. */
+/** A State datagram up to its bit string. */
 export class StateHeader {
   echo = 0
   hold = 0
   seq = 0
   tick = 0
   structure = 0
-  /** input is the tick of the newest input applied, 0 if there is none. */
+  /** The tick of the newest input applied, 0 if there is none. */
   input = 0
   fold = 0
   events: readonly StateEvent[] = noEvents
   complete = false
   audited = false
   continued = false
-  /** exact tells that some rows have exact states. */
+  /** Whether some rows have exact states. */
   exact = false
   audit = 0
   rows = 0
-  /** rest is where the bit string begins. */
+  /** Where the bit string begins. */
   rest = 0
 
-  /** parse reads the header of a datagram. */
+  /** Reads the header of a datagram. */
   parse(d: Uint8Array): void {
     if (d.length > limit.maxDatagram) fail(`a datagram of ${d.length} bytes`)
     const r = new ByteReader(d)
@@ -87,7 +87,7 @@ function readEvents(r: ByteReader): StateEvent[] {
   return all
 }
 
-/** Baseline names the states that a row is coded against, in ticks before. */
+/** The states that a row is coded against, in ticks before. */
 export class Baseline {
   age = 0
   gap = 0
@@ -103,7 +103,7 @@ export class Baseline {
   }
 }
 
-/** Fold is the fold of section 9. */
+/** The fold of section 9. */
 export class Fold {
   #x = 0
 
@@ -122,14 +122,14 @@ export class Fold {
   }
 }
 
-/** Acks tells which of the newest snapshot and the 64 before it were applied. */
+/** Which of the newest snapshot and the 64 before it were applied. */
 export class Acks {
   newest = 0
   /** Bit i of low and high, 32 bits each: newest − 1 − i. */
   low = 0
   high = 0
 
-  /** duplicate reports whether seq was applied, or is too old to tell. */
+  /** Reports whether seq was applied, or is too old to tell. */
   duplicate(seq: number): boolean {
     if (seq > this.newest) return false
     const i = this.newest - seq - 1
@@ -137,7 +137,7 @@ export class Acks {
     return (((i < 32 ? this.low : this.high) >>> (i & 31)) & 1) !== 0
   }
 
-  /** run returns how many snapshots before the newest were applied without a gap. */
+  /** Returns how many snapshots before the newest were applied without a gap. */
   get run(): number {
     const ones = (mask: number): number => (mask === 0xffffffff ? 32 : 31 - Math.clz32(~mask & -~mask))
     return this.low === 0xffffffff ? 32 + ones(this.high) : ones(this.low)
@@ -175,16 +175,16 @@ export class Acks {
   }
 }
 
-/** TickInput is an input of a tick. */
+/** An input of a tick. */
 export interface TickInput {
   tick: number
-  /** back and fraction are the view moment: tick − back + fraction / 256; back 0 tells none. */
+  /** The view moment is tick − back + fraction / 256; back 0 tells none. */
   back: number
   fraction: number
   data: Uint8Array
 }
 
-/** encodeInput writes an Input datagram with the newest n inputs, newest first. */
+/** Writes an Input datagram with the newest n inputs, newest first. */
 export function encodeInput(
   w: ByteWriter,
   stamp: number,

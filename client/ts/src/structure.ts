@@ -8,13 +8,13 @@ import type { Extension } from './motion/extension.ts'
 import type { Payload, Text } from './schema.ts'
 import type { Simulation } from './simulation.ts'
 
-/** Op is the kind of a record. */
+/** The kind of a record. */
 export const Op = { enter: 1, leave: 2, destroy: 3, text: 4, event: 5, answer: 6, extension: 7 } as const
 
-/** Reason says why an entity left the view. */
+/** Why an entity left the view. */
 export type Reason = 'interest' | 'rule'
 
-/** StructureRecord is a record; what its op lacks is 0, false or empty. Bytes are views of the message. */
+/** A record; what its op lacks is 0, false or empty. Bytes are views of the message. */
 export class StructureRecord {
   readonly op: number
   readonly detail: number
@@ -22,13 +22,13 @@ export class StructureRecord {
   generation = 0
   kind = 0
   owned = false
-  /** form is that of an exact state, -1 of an ordinary one; back is its age in ticks. */
+  /** The form of the exact state, -1 without one; back is the state's age in ticks. */
   form = -1
   back = 0
   row = none
-  /** data is the text, the event, or the texts of an Enter; empty without any. */
+  /** The text, the event, or the texts of an Enter; empty without any. */
   data = none
-  /** number is that of a text field, an event or a provisional handle. */
+  /** The number of a text field, an event or a provisional handle. */
   number = 0
   cause = 0
   extension: Extension | undefined
@@ -59,7 +59,7 @@ export interface Structure {
 }
 
 /**
- * parseStructure reads all of a message but the rows and texts of its Enters, which need the
+ * Reads all of a message but the rows and texts of its Enters, which need the
  * schema. Without a simulation, what only clients that simulate receive is an error.
  */
 export function parseStructure(body: Uint8Array, simulation: Simulation | undefined): Structure {

@@ -8,10 +8,10 @@ const maxCodeBits = 12
 const residualSymbols = 43
 const lanes = 8
 const scales = 32
-/** contexts are the contexts of a head. */
+/** The contexts of a head. */
 export const contexts = 48
 
-/** Code is a complete canonical Huffman code. */
+/** A complete canonical Huffman code. */
 export class Code {
   readonly #lengths: Uint8Array
   #entries: Uint16Array | undefined // by the next bits: symbol · 16 + length
@@ -21,13 +21,13 @@ export class Code {
     this.#lengths = lengths
   }
 
-  /** entry returns symbol · 16 + length of the code that the bits begin with, first bit lowest. */
+  /** Returns symbol · 16 + length of the code that the bits begin with, first bit lowest. */
   entry(bits: number): number {
     const entries = this.#entries ?? this.#build()
     return entries[bits & this.#mask]!
   }
 
-  /** build makes the entries at the first use: most codes of a file are never used. */
+  /** Makes the entries at the first use: most codes of a file are never used. */
   #build(): Uint16Array {
     const longest = this.#lengths.reduce((a, b) => Math.max(a, b))
     const entries = new Uint16Array(1 << longest)
@@ -45,33 +45,33 @@ export class Code {
   }
 }
 
-/** reverse returns the n lowest bits of v in reverse. */
+/** Returns the n lowest bits of v in reverse. */
 function reverse(v: number, n: number): number {
   let r = 0
   for (let i = 0; i < n; i++) r |= ((v >> i) & 1) << (n - 1 - i)
   return r
 }
 
-/** TableSet has the weights and codes of some shapes. */
+/** The weights and codes of some shapes. */
 export interface TableSet {
-  /** weights are, for each zone, attached and speed, 4 of each axis of a position, then 3 of rotations. */
+  /** For each zone, attached and speed, 4 weights of each axis of a position, then 3 of rotations. */
   readonly weights: Int16Array
-  /** scales are, for each lane, attached and speed, the weights of the 12 features. */
+  /** For each lane, attached and speed, the weights of the 12 features. */
   readonly scales: Int16Array
-  /** residuals are the codes of each lane and scale. */
+  /** The codes of each lane and scale. */
   readonly residuals: readonly Code[]
 }
 
-/** ZoneBounds divide the world of a shape. */
+/** The bounds that divide the world of a shape. */
 export interface ZoneBounds {
   readonly axis: number
   readonly first: number
   readonly second: number
 }
 
-/** Tables are the numbers that rows are predicted and coded with; both sides use the same. */
+/** The numbers that rows are predicted and coded with; both sides use the same. */
 export class Tables {
-  /** version is FNV-1a of the file, 32 bits. */
+  /** FNV-1a of the file, 32 bits. */
   readonly version: number
   readonly #sets: TableSet[] = []
   readonly #ofShape = new Map<string, TableSet>()
@@ -120,7 +120,7 @@ export class Tables {
     if (!this.#heads.has(key)) this.#heads.set(key, codes)
   }
 
-  /** setOf returns the set that codes a shape. */
+  /** Returns the set that codes a shape. */
   setOf(shape: string): TableSet {
     return this.#ofShape.get(shape) ?? this.#sets[0]!
   }
@@ -129,7 +129,7 @@ export class Tables {
     return this.#zones.get(shape)
   }
 
-  /** headsOf returns the codes of a group by context. */
+  /** Returns the codes of a group by context. */
   headsOf(shape: string, group: number, symbols: number): readonly Code[] {
     const codes = this.#heads.get(`${group} ${symbols} ${shape}`)
     if (codes) return codes
@@ -138,7 +138,7 @@ export class Tables {
   }
 }
 
-/** commonHead returns the code of groups without a head in the tables. */
+/** Returns the code of groups without a head in the tables. */
 function commonHead(symbols: number): Code {
   const u = symbols - 1
   const log = 31 - Math.clz32(u)
@@ -152,7 +152,7 @@ function readShape(r: ByteReader): string {
   return String.fromCharCode(...r.bytes(r.u8()))
 }
 
-/** readWeights reads zigzag LEB128 in the shortest form, at most 4,096 in magnitude. */
+/** Reads zigzag LEB128 in the shortest form, at most 4,096 in magnitude. */
 function readWeights(r: ByteReader, n: number): Int16Array {
   const weights = new Int16Array(n)
   for (let i = 0; i < n; i++) {
@@ -183,7 +183,7 @@ function versionOf(b: Uint8Array): number {
 let defaults: Promise<Tables> | undefined
 
 /**
- * defaultTables returns the tables that ship with this version of the protocol. They are a module
+ * Returns the tables that ship with this version of the protocol. They are a module
  * of their own, which bundlers put into a file of its own and browsers fetch when it is needed.
  */
 export function defaultTables(): Promise<Tables> {

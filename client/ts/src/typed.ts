@@ -6,7 +6,7 @@ import type { EventHandler } from './events.ts'
 import type { Handle } from './handles.ts'
 import type { Struct } from './values.ts'
 
-/** ComponentType reads a component of entities. */
+/** Reads a component of entities. */
 export class ComponentType<T> {
   readonly name: string
 
@@ -18,28 +18,28 @@ export class ComponentType<T> {
     return e.has(this.name)
   }
 
-  /** get returns the newest state, undefined if the entity lacks the component. It allocates. */
+  /** Returns the newest state, undefined if the entity lacks the component. It allocates. */
   get(e: Entity): T | undefined {
     return e.get(this.name) as T | undefined
   }
 
-  /** at returns the state at a moment: see Entity.at. */
+  /** Returns the state at a moment: see Entity.at. */
   at(e: Entity, m: Moment): T | undefined {
     return e.at(this.name, m) as T | undefined
   }
 }
 
-/** TypedResult is a Result whose answer has a type. */
+/** A Result whose answer has a type. */
 export interface TypedResult<Answer> extends Omit<Result, 'answer'> {
-  /** answer is there if the command was executed, and has one. */
+  /** The answer, if the command was executed and has one. */
   readonly answer: Answer | undefined
 }
 
-/** ArgsAndTarget are the parameters of a command: arguments may be left out if there are none. */
+/** The parameters of a command: arguments may be left out if there are none. */
 type ArgsAndTarget<Args> =
   Record<never, never> extends Args ? [args?: Args, target?: Handle] : [args: Args, target?: Handle]
 
-/** CommandType is a command with declared arguments. */
+/** A command with declared arguments. */
 export class CommandType<Args, Answer> {
   readonly name: string
 
@@ -47,7 +47,7 @@ export class CommandType<Args, Answer> {
     this.name = name
   }
 
-  /** do asks the server to execute the command once: see Client.do. */
+  /** Asks the server to execute the command once: see Client.do. */
   do(
     c: { do(name: string, args?: Struct, target?: Handle): Promise<Result> },
     ...[args, target]: ArgsAndTarget<Args>
@@ -56,7 +56,7 @@ export class CommandType<Args, Answer> {
   }
 }
 
-/** RawCommand is a command whose arguments are any value of msgpack. */
+/** A command whose arguments are any value of msgpack. */
 export class RawCommand {
   readonly name: string
 
@@ -64,7 +64,7 @@ export class RawCommand {
     this.name = name
   }
 
-  /** do asks the server to execute the command once: see Client.doRaw. */
+  /** Asks the server to execute the command once: see Client.doRaw. */
   do(
     c: { doRaw(name: string, args?: unknown, target?: Handle, provisionals?: readonly Handle[]): Promise<Result> },
     args?: unknown,
@@ -75,7 +75,7 @@ export class RawCommand {
   }
 }
 
-/** EventType is an event. */
+/** An event. */
 export class EventType<T> {
   readonly name: string
 
@@ -83,7 +83,10 @@ export class EventType<T> {
     this.name = name
   }
 
-  /** on calls f for each event; rendered: when the render reaches its tick. */
+  /**
+   * Registers a handler for the events.
+   * @param rendered - call it when the render reaches the event's tick, not on arrival
+   */
   on(
     c: { on(event: string, f: EventHandler, rendered?: boolean): void },
     f: (tick: number, event: T) => void,
@@ -93,35 +96,35 @@ export class EventType<T> {
   }
 }
 
-/** InputType is the input of a tick. */
+/** The input of a tick. */
 export class InputType<T> {
-  /** set sets what the player holds down from now on, and returns its tick. */
+  /** Sets what the player holds down from now on, and returns its tick. */
   set(c: { setInput(input: Struct | Uint8Array): number }, input: T): number {
     return c.setInput(input as Struct | Uint8Array)
   }
 }
 
-/** component returns the accessor of a component. */
+/** Returns the accessor of a component. */
 export function component<T>(name: string): ComponentType<T> {
   return new ComponentType<T>(name)
 }
 
-/** command returns a command; Answer is undefined if it has none. */
+/** Returns a command; Answer is undefined if it has none. */
 export function command<Args, Answer = undefined>(name: string): CommandType<Args, Answer> {
   return new CommandType<Args, Answer>(name)
 }
 
-/** rawCommand returns a command without declared arguments. */
+/** Returns a command without declared arguments. */
 export function rawCommand(name: string): RawCommand {
   return new RawCommand(name)
 }
 
-/** event returns an event. */
+/** Returns an event. */
 export function event<T>(name: string): EventType<T> {
   return new EventType<T>(name)
 }
 
-/** inputs returns the input. */
+/** Returns the input. */
 export function inputs<T>(): InputType<T> {
   return new InputType<T>()
 }

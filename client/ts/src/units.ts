@@ -2,7 +2,7 @@
 
 import { type Component, isVector } from './schema.ts'
 
-/** unitsOf yields the first fields of the units (CODEC.md, section 2) with their letters and radices. */
+/** Yields the first fields of the units (CODEC.md, section 2) with their letters and radices. */
 export function unitsOf(c: Component, owned: boolean): { letter: string; at: number; fields: number; radix: number }[] {
   const units = []
   let hasPosition = false
@@ -37,7 +37,7 @@ export function unitsOf(c: Component, owned: boolean): { letter: string; at: num
   return units
 }
 
-/** groupsOf divides units of these radices into groups: the ends of each. */
+/** Divides units of these radices into groups: the ends of each. */
 export function groupsOf(radices: readonly number[]): number[] {
   const ends: number[] = []
   let product = 1

@@ -4,11 +4,11 @@ import { generationOf, type Handle, indexOf, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
 import { type Field, noText, type Text, type TextField } from './schema.ts'
 
-/** Value is what a field is to a game: handles and 64-bit integers are bigint, a quat is x, y, z, w. */
+/** What a field is to a game: handles and 64-bit integers are bigint, a quat is x, y, z, w. */
 export type Value = number | boolean | Handle | bigint | Quaternion
-/** Quaternion is x, y, z, w. */
+/** A rotation: x, y, z, w. */
 export type Quaternion = [number, number, number, number]
-/** Struct holds values by the parts of their paths: Position[0] is Position[0], Aim.Pitch is Aim.Pitch. */
+/** Values by the parts of their paths: the field Aim.Pitch is Aim.Pitch. */
 export interface Struct {
   // biome-ignore lint/suspicious/noExplicitAny: games write state.body.Position[0]; component types and commands check it
   [name: string]: any
@@ -19,7 +19,7 @@ const single = new Float32Array(words.buffer)
 const double = new Float64Array(words.buffer)
 const fullTurn = 2 * Math.PI
 
-/** numberOf restores a number, a bool, an angle in radians or a float. Of 64-bit integers it is the nearest double. */
+/** Restores a number, a bool, an angle in radians or a float. Of 64-bit integers it is the nearest double. */
 export function numberOf(f: Field, values: Uint32Array, at: number): number {
   const v = values[at]!
   switch (f.kind) {
@@ -49,7 +49,7 @@ function bigintOf(f: Field, values: Uint32Array, at: number): bigint {
   return f.kind === 'int' ? BigInt.asIntN(64, v) : v
 }
 
-/** quaternionOf restores a quat into q. */
+/** Restores a quat into q. */
 export function quaternionOf(f: Field, value: number, q: Quaternion): Quaternion {
   const N = 2 ** f.n - 1
   const largest = value & 3
@@ -66,7 +66,7 @@ export function quaternionOf(f: Field, value: number, q: Quaternion): Quaternion
   return q
 }
 
-/** restoreField restores a field. */
+/** Restores a field. */
 export function restoreField(f: Field, values: Uint32Array, at: number): Value {
   switch (f.kind) {
     case 'bool':
@@ -79,7 +79,7 @@ export function restoreField(f: Field, values: Uint32Array, at: number): Value {
   return f.n === 64 && f.kind !== 'float' ? bigintOf(f, values, at) : numberOf(f, values, at)
 }
 
-/** quantise writes a value to out, from at on. Numbers are clamped, NaN counts as 0; undefined is 0. */
+/** Writes a value to out, from at on. Numbers are clamped, NaN counts as 0; undefined is 0. */
 export function quantise(f: Field, v: unknown, out: Uint32Array, at: number): void {
   out.fill(0, at, at + f.values)
   if (v === undefined || v === null) v = f.kind === 'range' ? 0 : undefined
@@ -130,7 +130,7 @@ function quantiseHandle(h: bigint, out: Uint32Array, at: number): void {
   out[at + 1] = generation
 }
 
-/** smallestThree packs a unit quaternion. */
+/** Packs a unit quaternion. */
 function smallestThree(f: Field, q: ArrayLike<number>): number {
   let largest = 0
   for (let i = 1; i < 4; i++) if (Math.abs(q[i]!) > Math.abs(q[largest]!)) largest = i
@@ -148,7 +148,7 @@ function smallestThree(f: Field, q: ArrayLike<number>): number {
   return packed
 }
 
-/** blend returns a field between two states: ratio is 0 at from, 1 at to, above 1 beyond. */
+/** Returns a field between two states: ratio is 0 at from, 1 at to, above 1 beyond. */
 export function blend(f: Field, a: Uint32Array, from: number, to: number, ratio: number): number {
   const near = ratio >= 1 ? to : from
   if (ratio <= 0 || (ratio >= 1 && !f.linear)) return numberOf(f, a, near)
@@ -174,7 +174,7 @@ export function blend(f: Field, a: Uint32Array, from: number, to: number, ratio:
 const q0: Quaternion = [0, 0, 0, 1]
 const q1: Quaternion = [0, 0, 0, 1]
 
-/** blendQuaternion is blend of a quat, the shorter way, into q. */
+/** Writes a quat between two states to q, the shorter way, and returns q. */
 export function blendQuaternion(
   f: Field,
   a: Uint32Array,
@@ -197,7 +197,7 @@ export function blendQuaternion(
   return q
 }
 
-/** partsOf returns the parts of a path. */
+/** Returns the parts of a path. */
 function partsOf(path: string): (string | number)[] {
   return path
     .split(/[.[\]]+/)
@@ -206,7 +206,7 @@ function partsOf(path: string): (string | number)[] {
 }
 
 /**
- * Shape makes structs of fields, and reads them. A hostile schema's paths only become own
+ * Makes structs of fields, and reads them. A hostile schema's paths only become own
  * properties of objects without prototypes.
  */
 export class Shape {
@@ -222,7 +222,7 @@ export class Shape {
     this.#textParts = texts.map((f) => partsOf(f.path))
   }
 
-  /** make returns a struct of what value and text give for each number of a field. */
+  /** Returns a struct of what value and text give for each number of a field. */
   make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
     const root: Struct = Object.create(null)
     this.#parts.forEach((parts, i) => assign(root, parts, value(i)))
@@ -230,12 +230,12 @@ export class Shape {
     return root
   }
 
-  /** value returns field i of a struct. */
+  /** Returns field i of a struct. */
   value(root: Struct, i: number): unknown {
     return find(root, this.#parts[i]!)
   }
 
-  /** set sets field i of a struct, setText text field i. */
+  /** Sets field i of a struct, setText text field i. */
   set(root: Struct, i: number, v: unknown): void {
     assign(root, this.#parts[i]!, v)
   }
@@ -244,7 +244,7 @@ export class Shape {
     assign(root, this.#textParts[i]!, v)
   }
 
-  /** restore returns the struct of a quantised message. */
+  /** Returns the struct of a quantised message. */
   restore(p: { values: Uint32Array; texts: Text[] }): Struct {
     return this.make(
       (i) => restoreField(this.fields[i]!, p.values, this.fields[i]!.index),
@@ -252,7 +252,7 @@ export class Shape {
     )
   }
 
-  /** quantise returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
+  /** Returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
   quantise(from: Struct, values: number): { values: Uint32Array; texts: Text[] } {
     const out = new Uint32Array(values)
     this.fields.forEach((f, i) => quantise(f, find(from, this.#parts[i]!), out, f.index))

@@ -26,7 +26,7 @@ interface Row {
 
 const tables = await defaultTables()
 
-/** single rows of a schema with the component body. */
+/** Measures single rows of a schema with the component body. */
 function rows(): void {
   let codec: Codec | undefined
   const all: { line: Row; past: Past; bits: Uint8Array }[] = []
@@ -65,7 +65,7 @@ function rows(): void {
   )
 }
 
-/** whole datagrams of a simulation. */
+/** Measures whole datagrams of a simulation. */
 function sessions(): void {
   const steps = lines<Step>('simulation-80.jsonl').filter(
     (s) => s.stream !== undefined || s.datagram !== undefined || s.lost,

@@ -18,7 +18,7 @@ interface Line {
   sum?: number
 }
 
-/** foldBodies returns Count and Sum. */
+/** Returns Count and Sum. */
 function foldBodies({ replica }: Session): [count: number, sum: number] {
   const s = new State()
   let count = 0
@@ -36,7 +36,7 @@ function foldBodies({ replica }: Session): [count: number, sum: number] {
   return [count, x >>> 0]
 }
 
-/** check checks that games see where the body of an entity was computed. */
+/** Checks that games see where the body of an entity was computed. */
 function check({ replica }: Session, e: Entity): void {
   const s = new State()
   const { now } = replica!.bodies!

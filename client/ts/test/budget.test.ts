@@ -17,7 +17,7 @@ const frame = 1000 / 60
 const zero = new Float32Array(3)
 const handle = (slot: number, generation = 1): Name => ({ slot, generation })
 
-/** Crowd is bodies whose server sends what it likes. */
+/** Bodies whose server sends what it likes. */
 class Crowd {
   readonly budget = new Budget()
   readonly bodies = new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget: this.budget })
@@ -76,7 +76,7 @@ class Crowd {
       )
   }
 
-  /** update applies n complete snapshots, ticks apart, at now. */
+  /** Applies n complete snapshots, ticks apart, at now. */
   update(now: number, n: number, tick: number, apart: number): void {
     this.budget.pay(now)
     for (let i = 0; i < n; i++) {

@@ -271,17 +271,17 @@ test('snapshots without news that were not sent are no delay, and lost ones are'
   try {
     const s = await new Stage().join()
     let [seq, tick] = [0, 100]
-    const hear = (intervals: number, lost = 0): void => {
+    const snapshotAfter = (intervals: number, lost = 0): void => {
       clock.t += 50 * intervals
       tick += 3 * intervals
       s.link.deliverDatagram(server.snapshot((seq += 1 + lost), tick, 0), clock.t)
       s.client.update()
     }
-    for (let i = 0; i < 20; i++) hear(1)
+    for (let i = 0; i < 20; i++) snapshotAfter(1)
     const { delay } = s.client.linkStats
-    for (let i = 0; i < 20; i++) hear(5)
+    for (let i = 0; i < 20; i++) snapshotAfter(5)
     assert.ok(s.client.linkStats.delay <= delay + 1, `${s.client.linkStats.delay} ms, before ${delay}`)
-    for (let i = 0; i < 3; i++) hear(5, 4)
+    for (let i = 0; i < 3; i++) snapshotAfter(5, 4)
     assert.ok(s.client.linkStats.delay > 200, `${s.client.linkStats.delay} ms`)
     s.client.close()
   } finally {
@@ -291,7 +291,7 @@ test('snapshots without news that were not sent are no delay, and lost ones are'
 
 const simulated = { text: schemaText, simulate: true }
 
-/** audits delivers n snapshots with wrong audits, a time apart in ms. */
+/** Delivers n snapshots with wrong audits, a time apart in ms. */
 function audits(s: Stage, clock: { t: number }, first: number, n: number, apart: number): void {
   for (let i = first; i < first + n && s.client.state === 'joined'; i++) {
     clock.t += apart

@@ -7,12 +7,12 @@ import { type Connection, dialWebTransport } from '../src/connection.ts'
 
 mock.timers.enable({ apis: ['setTimeout'] })
 
-/** turns lets everything happen that needs no time. */
+/** Lets everything happen that needs no time. */
 async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Fake is the browser's WebTransport, whose other end is the test. */
+/** The browser's WebTransport, whose other end is the test. */
 class Fake {
   static newest: Fake
   readonly ready = Promise.resolve()

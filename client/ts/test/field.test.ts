@@ -42,7 +42,7 @@ function* numbers(v: Vector): Generator<number> {
   }
 }
 
-/** Fnv is the FNV-1a hash in 64 bits, over words. */
+/** The FNV-1a hash in 64 bits, over words. */
 class Fnv {
   private high = 0xcbf29ce4
   private low = 0x84222325

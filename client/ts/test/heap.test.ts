@@ -25,7 +25,7 @@ input
 X int 8
 `
 
-/** golomb writes PROTOCOL.md's golomb(k, v). */
+/** Writes PROTOCOL.md's golomb(k, v). */
 function golomb(w: BitWriter, k: number, v: number): void {
   const u = v + 2 ** k
   const m = 31 - Math.clz32(u)
@@ -39,7 +39,7 @@ function place(w: BitWriter, at: number): void {
   w.bits(at & 255, 8)
 }
 
-/** enter returns an Enter of a crate. */
+/** Returns an Enter of a crate. */
 function enter(slot: number, generation: number): Uint8Array {
   const row = new BitWriter()
   row.bits(1, 1)
@@ -51,7 +51,7 @@ function enter(slot: number, generation: number): Uint8Array {
   return w.take()
 }
 
-/** snapshot returns a State datagram of entities with full rows. */
+/** Returns a State datagram of entities with full rows. */
 function snapshot(entities: readonly Crate[]): Uint8Array {
   const fold = new Fold()
   const bits = new BitWriter()
@@ -76,7 +76,7 @@ function snapshot(entities: readonly Crate[]): Uint8Array {
   return w.take()
 }
 
-/** Sender gives numbers to one datagram again and again. */
+/** Gives numbers to one datagram again and again. */
 class Sender {
   private readonly session: Session
   private bytes!: Uint8Array
@@ -95,7 +95,7 @@ class Sender {
     this.view = new DataView(d.buffer, d.byteOffset)
   }
 
-  /** send applies n snapshots, which are two ticks apart. */
+  /** Applies n snapshots, which are two ticks apart. */
   send(n: number): void {
     const { view, session } = this
     for (let i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ class Sender {
 }
 
 /**
- * usual returns how many bytes run usually allocates. Few enough that most calls see no collection,
+ * Returns how many bytes run usually allocates. Few enough that most calls see no collection,
  * and once they are below enough: V8 compiles when it has time to.
  */
 function usual(enough: number, run: () => void): number {
@@ -149,7 +149,7 @@ test('a warm snapshot allocates nothing for a row', async () => {
   assert.ok(updates >= 51 * rows * snapshots)
 })
 
-/** Crowd is bodies under effects. */
+/** Bodies under effects. */
 class Crowd {
   private readonly budget = new Budget()
   readonly bodies = new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget: this.budget })
@@ -166,7 +166,7 @@ class Crowd {
     this.bodies.entered({ slot, generation }, 1, Math.max(this.bodies.now, 1), s)
   }
 
-  /** push adds an effect of some program, which ends by itself after life ticks unless that is 0. */
+  /** Adds an effect of some program, which ends by itself after life ticks unless that is 0. */
   push(program: number, life: number): void {
     const effect = { slot: 10_000 + (this.effects++ % 100), generation: 1 + 2 * Math.floor(this.effects / 100) }
     const path = {
@@ -196,7 +196,7 @@ class Crowd {
     )
   }
 
-  /** step computes n snapshots, which are two ticks apart. */
+  /** Computes n snapshots, which are two ticks apart. */
   step(n: number): void {
     for (let i = 0; i < n; i++) {
       const tick = this.bodies.now + 2
@@ -230,13 +230,13 @@ const gc = ((): (() => void) => {
   return runInNewContext('gc') as () => void
 })()
 
-/** heap returns the memory in use: objects, and what they have outside the heap. */
+/** Returns the memory in use: objects, and what they have outside the heap. */
 function heap(): number {
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }
 
-/** growth runs ten minutes, and returns by how much the heap after any of the last three exceeds that after the second to the fourth. */
+/** Runs ten minutes, and returns by how much the heap after any of the last three exceeds that after the second to the fourth. */
 function growth(minute: () => void): number {
   const sizes: number[] = []
   for (let i = 0; i < 10; i++) {

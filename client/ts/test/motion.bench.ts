@@ -13,7 +13,7 @@ const programs = shipped.map((name) => {
   return new Program(unhex(line!.Program))
 })
 
-/** best returns the least time of a run in ns. */
+/** Returns the least time of a run in ns. */
 function best(runs: number, begin: () => void, run: () => void): number {
   let least = Infinity
   for (let i = 0; i < runs; i++) {

@@ -81,7 +81,7 @@ function newBodies(budget = new Budget()): Bodies {
   return new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget })
 }
 
-/** Stage calls bodies as a replica does that applies everything at once. */
+/** Calls bodies as a replica does that applies everything at once. */
 class Stage {
   readonly budget = new Budget()
   readonly bodies = newBodies(this.budget)

@@ -16,7 +16,7 @@ import { Stage } from './stage.ts'
 const first = { ceiling: 99, room: 'lobby' }
 const second = { epoch: 8, floor: 101, ceiling: 199, text: '', structure: 2, room: 'match/1' }
 
-/** join returns a session in the first room, where one entity is in view. */
+/** Returns a session in the first room, where one entity is in view. */
 async function join(more: Partial<SessionConfig> = {}, o: server.WelcomeOptions = {}): Promise<Session> {
   const s = new Session({ tables: await defaultTables(), ...more })
   s.receiveStream(server.welcome({ ...first, ...o }))
@@ -25,7 +25,7 @@ async function join(more: Partial<SessionConfig> = {}, o: server.WelcomeOptions 
   return s
 }
 
-/** sent returns the types of the messages that a session has sent. */
+/** Returns the types of the messages that a session has sent. */
 function sent(s: Session): number[] {
   const frames = new FrameReader()
   frames.feed(s.takeStream())
@@ -128,7 +128,7 @@ test('a move is checked', async () => {
   }
 })
 
-test('a client hears of its move, and reconnects to the room that it is in', async () => {
+test('a client reports its move, and reconnects to the room that it is in', async () => {
   const s = await new Stage().join({ room: 'lobby' }, first)
   s.link.deliver(server.structure(1, server.enter(5, 3)), server.welcome(second))
   s.client.update()

@@ -29,7 +29,7 @@ export interface Datagram {
   rows: Row[]
 }
 
-/** Replica has what Bodies needs of a replica. */
+/** What Bodies needs of a replica. */
 export class Replica {
   readonly bodies: Bodies
   private readonly budget = new Budget()

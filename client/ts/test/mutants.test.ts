@@ -18,13 +18,13 @@ const rounds = 24
 const mutantsOfRound = 64
 const maxBytes = 4 << 20
 
-/** Message is a datagram, or a message of the stream. */
+/** A datagram, or a message of the stream. */
 interface Message {
   readonly type: number // 0: a datagram
   readonly body: Uint8Array
 }
 
-/** recording returns what the first connection of a file's first case received. */
+/** Returns what the first connection of a file's first case received. */
 function recording(file: string): Message[] {
   const all: Message[] = []
   const frames = new FrameReader()
@@ -37,7 +37,7 @@ function recording(file: string): Message[] {
   return all.slice(all.findIndex((m) => m.type === Type.welcome)) // datagrams may overtake it
 }
 
-/** begin returns a session that has received messages. */
+/** Returns a session that has received messages. */
 function begin(tables: Tables, messages: readonly Message[], simulates: boolean): Session {
   const s = new Session({ tables, maxBytes, ...(simulates && { simulation }) })
   for (const m of messages) receive(s, m)
@@ -50,7 +50,7 @@ function receive(s: Session, { type, body }: Message): string {
   return 'taken'
 }
 
-/** digest hashes what a game sees of a replica, and what the next messages depend on. */
+/** Hashes what a game sees of a replica, and what the next messages depend on. */
 function digest(r: Replica): number {
   let x = 0
   const add = (v: number): void => {
@@ -76,7 +76,7 @@ function digest(r: Replica): number {
   return x
 }
 
-/** Mutator damages messages, by a seed. */
+/** Damages messages, by a seed. */
 class Mutator {
   private readonly random: () => number
 
@@ -110,7 +110,7 @@ class Mutator {
 const seqAt = 7
 const structureAt = 15
 
-/** plausible gives a datagram a new number and a structure that is applied. */
+/** Gives a datagram a new number and a structure that is applied. */
 function plausible(d: Uint8Array, r: Replica): void {
   if (d.length < structureAt + 4) return
   const view = new DataView(d.buffer, d.byteOffset)
@@ -118,14 +118,14 @@ function plausible(d: Uint8Array, r: Replica): void {
   view.setUint32(structureAt, r.structure, true)
 }
 
-/** refold gives a datagram that a replica found faulty the fold of its rows. */
+/** Gives a datagram that a replica found faulty the fold of its rows. */
 function refold(d: Uint8Array, r: Replica): void {
   const reader = new ByteReader(d, structureAt + 4)
   reader.uvarint('input')
   new DataView(d.buffer, d.byteOffset).setUint16(reader.at + 1, r.fold, true)
 }
 
-/** renumbered returns the body of a Structure message with another first record. */
+/** Returns the body of a Structure message with another first record. */
 function renumbered(body: Uint8Array, first: number): Uint8Array {
   let n = 0
   while (n < body.length && body[n]! >= 0x80) n++
@@ -134,7 +134,7 @@ function renumbered(body: Uint8Array, first: number): Uint8Array {
   return Uint8Array.of(...out, first, ...body.subarray(n + 1))
 }
 
-/** attempt returns what becomes of a message, or the code of the error that ends the session. */
+/** Returns what becomes of a message, or the code of the error that ends the session. */
 function attempt(s: Session, m: Message): string {
   try {
     return receive(s, m)

@@ -36,13 +36,13 @@ interface Sent {
   generation: number
 }
 
-/** Lies are what the client is told wrong on purpose. */
+/** What the client is told wrong on purpose. */
 interface Lies {
   kinds?: readonly Kind[]
   effect?: (x: Extension) => Extension
 }
 
-/** Oracle steps the world, serves the replica and compares. */
+/** Steps the world, serves the replica and compares. */
 export class Oracle {
   readonly replica: Replica
   compared = 0
@@ -97,7 +97,7 @@ export class Oracle {
     return f((2 * this.random() - 1) * scale)
   }
 
-  /** place returns a state at random, on the ground or in the air. */
+  /** Returns a state at random, on the ground or in the air. */
   private place(moves: boolean): State {
     const s = new State()
     Object.assign(s, {
@@ -110,7 +110,7 @@ export class Oracle {
     return s
   }
 
-  /** step plays one tick of everything. */
+  /** Plays one tick of everything. */
   step(): void {
     this.tick++
     if (this.tick > 3) this.changeEffects()
@@ -125,7 +125,7 @@ export class Oracle {
     this.deliver()
   }
 
-  /** hiddenReach returns the slots of the bodies that the hidden effect may move. */
+  /** Returns the slots of the bodies that the hidden effect may move. */
   private hiddenReach(): number[] {
     if (this.hidden === null) return []
     const { source } = this.hidden
@@ -243,7 +243,7 @@ export class Oracle {
     this.note({ type: 'changed', effect: { slot, generation: e.generation }, back: 0, way, params: sent })
   }
 
-  /** reveal tells the client again of an effect that has left, as of some tick. */
+  /** Sends an effect again that has left, as it is after some tick. */
   private reveal(e: Sent): void {
     const { source, slot, generation } = e
     const { program, params, mode, layers, path, born, last } = source
@@ -271,7 +271,7 @@ export class Oracle {
     this.records.push({ type: 'extension', from: this.tick, make: (back) => ({ ...told, back }) as Extension })
   }
 
-  /** disturb moves bodies as a game would, and replaces some. */
+  /** Moves bodies as a game would, and replaces some. */
   private disturb(): void {
     const e = this.entities[this.below(this.entities.length)]!
     const what = this.below(12)
@@ -305,7 +305,7 @@ export class Oracle {
     this.known.delete(this.tick - 200)
   }
 
-  /** past returns a tick whose state of an entity, with the effects, gives all later ones. */
+  /** Returns a tick whose state of an entity, with the effects, gives all later ones. */
   private past(e: Viewed): number {
     const oldest = Math.max(e.disturbed, this.tick - 60, e.turned, 1)
     return this.below(3) === 0 ? oldest + this.below(this.tick - oldest + 1) : this.tick
@@ -332,7 +332,7 @@ export class Oracle {
     this.sendRows()
   }
 
-  /** follows reports whether an effect follows an entity. */
+  /** Reports whether an effect follows an entity. */
   private follows(slot: number): boolean {
     return [...this.effects.values()].some((e) => e.source.path.form === PathForm.following && e.leader.slot === slot)
   }
@@ -417,7 +417,7 @@ export class Oracle {
     this.acks = this.acks.filter((a) => a.due > this.tick)
   }
 
-  /** check compares the bodies after a complete snapshot with the world's. */
+  /** Compares the bodies after a complete snapshot with the world's. */
   private check(): void {
     const { bodies } = this.replica
     if (bodies.now === this.checked) return
@@ -433,7 +433,7 @@ export class Oracle {
   }
 }
 
-/** numbersOf returns parameters as records give them. */
+/** Returns parameters as records give them. */
 function numbersOf(p: Program, params: Float32Array): Float32Array {
   return Float32Array.from(p.params.flatMap((q, i) => [...params.subarray(4 * i, 4 * i + (q.scalar ? 1 : 4))]))
 }

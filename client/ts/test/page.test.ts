@@ -134,7 +134,7 @@ const linear = (hex: string): number[] =>
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((n, x, i) => n + x * b[i]!, 0)
 const luminance = (hex: string): number => dot(linear(hex), [0.2126, 0.7152, 0.0722])
 
-/** seen returns a colour in OKLab, as somebody sees it. */
+/** Returns a colour in OKLab, as somebody sees it. */
 function seen(hex: string, m: readonly number[]): number[] {
   const c = linear(hex)
   const rgb = [0, 3, 6].map((i) => Math.min(Math.max(dot(m.slice(i, i + 3), c), 0), 1))

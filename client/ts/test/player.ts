@@ -41,7 +41,7 @@ export interface Base64 {
 
 const encoder = new TextEncoder()
 
-/** Player is a session of a case. */
+/** A session of a case. */
 export class Player {
   readonly session: Session
   readonly events = new Events()
@@ -83,7 +83,7 @@ export class Player {
     this.results.push({ id: r.id, code: r.codeName, ...(r.payload && this.contents(r.payload)) })
   }
 
-  /** play applies a step and returns what must be expected of it. */
+  /** Applies a step and returns what must be expected of it. */
   play(s: Step): Expect {
     const e: Expect = {}
     this.heard = []
@@ -108,7 +108,7 @@ export class Player {
     return e
   }
 
-  /** countArrived counts the Arrived messages that the client has sent in a step. */
+  /** Counts the Arrived messages that the client has sent in a step. */
   private countArrived(e: Expect): void {
     const frames = new FrameReader()
     frames.feed(this.session.takeStream())
@@ -144,7 +144,7 @@ export class Player {
     if (bodies.stats.faults > 0) e.error = 'an audit failed'
   }
 
-  /** computed returns the exact entities whose states have changed. */
+  /** Returns the exact entities whose states have changed. */
   private computed(): unknown[] {
     const { all, bodies } = this.session.replica!
     const before = this.exact
@@ -251,7 +251,7 @@ export class Player {
   }
 }
 
-/** newestInput returns the bytes of the newest input of an Input datagram. */
+/** Returns the bytes of the newest input of an Input datagram. */
 function newestInput(d: Uint8Array): Uint8Array {
   const r = new ByteReader(d, 1 + 4 + 1 + 4 + 8 + 4)
   r.uvarint('n')

@@ -42,7 +42,7 @@ const reader = new BitReader()
 
 type State = { body: Avatar }
 
-/** Track is a server with one avatar and a client that predicts it, over links of a delay in ms. */
+/** A server with one avatar and a client that predicts it, over links of a delay in ms. */
 class Track {
   readonly delay: number
   now = 10_000
@@ -120,7 +120,7 @@ class Track {
     assert.equal(this.links.length, n)
   }
 
-  /** lose breaks the connection, and everything under way. */
+  /** Breaks the connection, and everything under way. */
   async lose(): Promise<void> {
     this.link.break(new Error('gone'))
     this.client.update()
@@ -141,7 +141,7 @@ class Track {
     return w.bytes()
   }
 
-  /** serve plays a tick of the server, which holds the newest stick. */
+  /** Plays a tick of the server, which holds the newest stick. */
   private serve(): void {
     this.tick++
     const due = this.sticks.has(this.tick) ? this.tick : this.late
@@ -195,7 +195,7 @@ class Track {
     }
   }
 
-  /** crowded plays so many ms on a machine that is too busy: the client does nothing between frames of 4 to 40 ms, one in 40 up to 200 ms late, and one in ten of its datagrams is lost. */
+  /** Plays so many ms on a machine that is too busy: the client does nothing between frames of 4 to 40 ms, one in 40 up to 200 ms late, and one in ten of its datagrams is lost. */
   crowded(ms: number, random: () => number): void {
     let next = this.now
     for (const end = this.now + ms; this.now < end; this.now++) {
@@ -218,7 +218,7 @@ class Track {
     }
   }
 
-  /** run plays so many ms; frame is called for each frame of the client, after its input. */
+  /** Plays so many ms; frame is called for each frame of the client, after its input. */
   run(ms: number, frame: () => void = () => {}, connected = true): void {
     for (const end = this.now + ms; this.now < end; this.now++) {
       while (this.up.length > 0 && this.up[0]!.at <= this.now) this.receive(this.up.shift()!.d)
@@ -246,7 +246,7 @@ const zigzag = (frame: number): Stick => ({
   Z: Math.round(127 * Math.cos(3 * (frame >> 4))),
 })
 
-/** surprises counts the corrections that no late input explains. */
+/** Counts the corrections that no late input explains. */
 const surprises = (k: Track): number => k.play.stats.corrected - k.play.stats.missed
 
 const { now } = performance

@@ -75,7 +75,7 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
   return frame(Type.welcome, w.take())
 }
 
-/** end returns a Refused or a Goodbye. */
+/** Returns a Refused or a Goodbye. */
 export function end(type: number, code: number, address = '', token = new Uint8Array(0)): Uint8Array {
   const w = new MsgpackWriter()
   w.array(type === Type.refused ? 5 : 4)
@@ -87,7 +87,7 @@ export function end(type: number, code: number, address = '', token = new Uint8A
   return frame(type, w.take())
 }
 
-/** structure returns a Structure message of records, the first of which has a number. */
+/** Returns a Structure message of records, the first of which has a number. */
 export function structure(first: number, ...records: Uint8Array[]): Uint8Array {
   const w = new ByteWriter()
   w.uvarint(first)
@@ -96,7 +96,7 @@ export function structure(first: number, ...records: Uint8Array[]): Uint8Array {
   return frame(Type.structure, w.take())
 }
 
-/** enter returns an Enter of a crate with a purse and a name. */
+/** Returns an Enter of a crate with a purse and a name. */
 export function enter(slot: number, generation: number, name = 'Ada'): Uint8Array {
   const w = new ByteWriter()
   w.u8(1 | (2 << 3))
@@ -112,7 +112,7 @@ export function enter(slot: number, generation: number, name = 'Ada'): Uint8Arra
   return w.take()
 }
 
-/** destroy returns a Destroy. */
+/** Returns a Destroy. */
 export function destroy(slot: number, generation: number, cause = 0): Uint8Array {
   const w = new ByteWriter()
   w.u8(cause ? 3 | (1 << 3) : 3)
@@ -122,7 +122,7 @@ export function destroy(slot: number, generation: number, cause = 0): Uint8Array
   return w.take()
 }
 
-/** result returns a Result of a command without a target. */
+/** Returns a Result of a command without a target. */
 export function result(id: number, code: number, answer = new Uint8Array(0)): Uint8Array {
   const w = new MsgpackWriter()
   w.array(6)
@@ -135,7 +135,7 @@ export function result(id: number, code: number, answer = new Uint8Array(0)): Ui
   return frame(Type.result, w.take())
 }
 
-/** snapshot returns a State datagram without rows; one with an audit is complete. */
+/** Returns a State datagram without rows; one with an audit is complete. */
 export function snapshot(seq: number, tick: number, structure: number, audit?: number): Uint8Array {
   const w = new ByteWriter()
   w.u8(64)
@@ -165,7 +165,7 @@ export interface HelloSeen {
   abilities: number
 }
 
-/** Link is a connection whose other end is the test. */
+/** A connection whose other end is the test. */
 export class Link implements Connection {
   arrived: (() => void) | undefined
   bytesReceived = 0
@@ -192,7 +192,7 @@ export class Link implements Connection {
     this.closed ??= code
   }
 
-  /** deliver makes bytes of the stream arrive. */
+  /** Makes bytes of the stream arrive. */
   deliver(...all: Uint8Array[]): void {
     this.in.stream.push(...all)
     this.arrived?.()
@@ -208,13 +208,13 @@ export class Link implements Connection {
     this.arrived?.()
   }
 
-  /** next returns the next message that the client sent. */
+  /** Returns the next message that the client sent. */
   next(): { type: number; body: Uint8Array } | undefined {
     const body = this.frames.next()
     return body && { type: this.frames.type, body: body.slice() }
   }
 
-  /** hello returns the client's Hello. */
+  /** Returns the client's Hello. */
   hello(): HelloSeen {
     const m = this.next()
     if (m?.type !== Type.hello) throw new Error('no Hello')
@@ -236,7 +236,7 @@ export class Link implements Connection {
   }
 }
 
-/** inputsOf returns the acknowledged snapshot, the structure number and the inputs' ticks of an Input datagram. */
+/** Returns the acknowledged snapshot, the structure number and the inputs' ticks of an Input datagram. */
 export function inputsOf(d: Uint8Array): { newest: number; structure: number; ticks: number[] } {
   const r = new ByteReader(d, 6)
   const newest = r.u32()

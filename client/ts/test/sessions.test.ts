@@ -24,7 +24,7 @@ const files = [
   'simulation-texts',
 ]
 
-/** parse reads JSON whose session ids exceed 2^53. */
+/** Reads JSON whose session ids exceed 2^53. */
 function parse(line: string): Step {
   return JSON.parse(line.replace(/"session":(\d+)/, '"session":"$1"'))
 }

@@ -12,7 +12,7 @@ mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Stage is a client and the links that it dialled. */
+/** A client and the links that it dialled. */
 export class Stage {
   readonly links: server.Link[] = []
   readonly urls: string[] = []
@@ -45,13 +45,13 @@ export class Stage {
     return this
   }
 
-  /** dialled waits for the nth connection to be attached. */
+  /** Waits for the nth connection to be attached. */
   async dialled(n: number): Promise<void> {
     for (let i = 0; i < 1000 && (this.links.length < n || !this.links[n - 1]!.arrived); i++) await turn()
     assert.equal(this.links.length, n)
   }
 
-  /** lose breaks the connection, and waits for the next. */
+  /** Breaks the connection, and waits for the next. */
   async lose(): Promise<void> {
     const n = this.links.length
     this.link.break(new Error('gone'))

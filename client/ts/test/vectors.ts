@@ -15,7 +15,7 @@ export function readVector(name: string): Uint8Array {
   return readFile(`${directory}/${name}`)
 }
 
-/** lines returns the objects of a .jsonl file. */
+/** Returns the objects of a .jsonl file. */
 export function lines<T>(name: string): T[] {
   const text = new TextDecoder().decode(readVector(name))
   return text

@@ -10,7 +10,7 @@ const status = document.querySelector<HTMLElement>('#status')!
 const ink = getComputedStyle(document.documentElement)
 const colours: Record<string, string> = { crate: '#b07a3c', spark: '#e0533d', avatar: '#2f7fd1' }
 
-/** metres are shown from edge to edge of the shorter side. */
+/** Shown from edge to edge of the shorter side. */
 const metres = 64
 
 const keys = new Set<string>()
@@ -18,7 +18,7 @@ addEventListener('keydown', (e) => keys.add(e.code))
 addEventListener('keyup', (e) => keys.delete(e.code))
 addEventListener('blur', () => keys.clear())
 
-/** axis is -127, 0 or 127. */
+/** -127, 0 or 127. */
 function axis(less: string[], more: string[]): number {
   const held = (codes: string[]): number => (codes.some((code) => keys.has(code)) ? 127 : 0)
   return held(more) - held(less)
@@ -50,7 +50,7 @@ async function join(): Promise<Client> {
   throw new Error('this server has another schema: write schema.ts again with worldd schema --lang ts')
 }
 
-/** draw shows the bodies around the avatar, or around where it was last. */
+/** Shows the bodies around the avatar, or around where it was last. */
 function draw(c: Client, centre: Float32Array): void {
   const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]!
   const m = c.render()
@@ -86,7 +86,7 @@ function body(c: Client, e: Entity, [x = 0, , z = 0]: Float32Array, own: boolean
   pen.fillText(components.name.get(e)?.Text ?? '', x, z - 1.4)
 }
 
-/** resize clears the canvas, and returns its size in pixels. */
+/** Clears the canvas, and returns its size in pixels. */
 function resize(): HTMLCanvasElement {
   const { clientWidth, clientHeight } = canvas
   canvas.width = Math.round(clientWidth * devicePixelRatio)

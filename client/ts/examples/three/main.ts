@@ -4,7 +4,7 @@
 import { Client, type Entity, type Moment, simulation, WireError } from '@worldd/client'
 import * as three from 'three'
 
-/** capacity is how many bodies are drawn at most. */
+/** How many bodies are drawn at most. */
 const capacity = 8192
 
 const status = document.querySelector<HTMLElement>('#status')!
@@ -25,7 +25,7 @@ addEventListener('keyup', (e) => keys.delete(e.code))
 addEventListener('blur', () => keys.clear())
 addEventListener('resize', resize)
 
-/** axis is -127, 0 or 127. */
+/** -127, 0 or 127. */
 function axis(less: string[], more: string[]): number {
   const held = (codes: string[]): number => (codes.some((code) => keys.has(code)) ? 127 : 0)
   return held(more) - held(less)
@@ -72,7 +72,7 @@ async function join(): Promise<Client> {
   })
 }
 
-/** place writes the instance of a body: vectorAt writes its position into the matrix, without allocating. */
+/** Writes the instance of a body: vectorAt writes its position into the matrix, without allocating. */
 function place(c: Client, e: Entity, m: Moment, i: number): void {
   const matrix = bodies.instanceMatrix.array as Float32Array
   const at = 16 * i
@@ -85,7 +85,7 @@ function place(c: Client, e: Entity, m: Moment, i: number): void {
 
 const eye = new three.Vector3()
 
-/** follow looks at the avatar, or at where it was last. */
+/** Looks at the avatar, or at where it was last. */
 function follow(own: number): void {
   if (own >= 0) {
     eye.fromArray(bodies.instanceMatrix.array, 16 * own + 12)

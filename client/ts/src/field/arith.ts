@@ -13,7 +13,7 @@ const bits = new Uint32Array(single.buffer)
 const { abs, floor, fround, imul, sqrt } = Math
 
 /**
- * fma32 returns a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32. The product is
+ * Returns a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32. The product is
  * exact in double precision, so that only the sum is rounded twice. That may be wrong only if
  * the double sum lies exactly between two float32s: it then ends in 28 zero bits.
  */
@@ -30,7 +30,7 @@ export function fma32(a: number, b: number, c: number): number {
 }
 
 /**
- * fmaTie sets double[0] to fma32 of operands where the bits lost in the first rounding may
+ * Sets double[0] to fma32 of operands where the bits lost in the first rounding may
  * decide. It rounds an inexact sum to odd: one step towards the lost part (Boldo and
  * Melquiond, 2008). Arguments and a result would be allocated.
  */
@@ -67,7 +67,7 @@ const rsqrtHalf = fround(0.5023863)
 const rsqrtFirst = fround(1.5016537)
 const rsqrtSecond = fround(1.5023831)
 
-/** rsqrt32 returns 1/sqrt(a) to a relative error below 9e-7. */
+/** Returns 1/sqrt(a) to a relative error below 9e-7. */
 export function rsqrt32(a: number): number {
   const x = max32(a, tiny)
   const h = -fround(x * rsqrtHalf)
@@ -85,7 +85,7 @@ const sin2 = fround(81.601006)
 const sin1 = fround(-41.341656)
 const sin0 = fround(6.283185)
 
-/** sin32 returns the sine of t turns; beyond 2^22 turns, some number from -1 to 1. */
+/** Returns the sine of t turns; beyond 2^22 turns, some number from -1 to 1. */
 export function sin32(t: number): number {
   const q = fround(t - fround(fround(t + toInteger) - toInteger))
   const v = max32(0, fround(0.25 - abs(fround(abs(q) - 0.25))))
@@ -105,7 +105,7 @@ const exp2 = fround(0.24022242)
 // biome-ignore lint/suspicious/noApproximativeNumericConstant: a coefficient of the format's, not Math.LN2
 const exp1 = fround(0.693147)
 
-/** exp232 returns 2^a. */
+/** Returns 2^a. */
 export function exp232(a: number): number {
   if (!(a >= -126)) return 0
   const x = min32(a, 128)
@@ -123,7 +123,7 @@ export function exp232(a: number): number {
   return single[0]
 }
 
-/** hash32 hashes the bits of three numbers to a number in [0, 1). */
+/** Hashes the bits of three numbers to a number in [0, 1). */
 export function hash32(a: number, b: number, c: number): number {
   let h = imul(hashBits(a), 0x9e3779b1) + imul(hashBits(b), 0x85ebca77) + imul(hashBits(c), 0xc2b2ae3d)
   h = imul(h ^ (h >>> 16), 0x85ebca6b)
@@ -131,7 +131,7 @@ export function hash32(a: number, b: number, c: number): number {
   return ((h ^ (h >>> 16)) >>> 8) * (1 / (1 << 24))
 }
 
-/** hashBits gives both zeros one pattern, and every NaN that of -infinity. */
+/** Gives both zeros one pattern, and every NaN that of -infinity. */
 function hashBits(a: number): number {
   single[0] = max32(a, -Infinity) + 0
   const u = bits[0]!

@@ -108,7 +108,7 @@ export function hash(to: Plane, a: Plane, b: Plane, c: Plane, _d: Plane, n: numb
   for (let i = 0; i < n; i++) to[i] = hash32(a[i]!, b[i]!, c[i]!)
 }
 
-/** canonical replaces NaN by +0. */
+/** Replaces NaN by +0. */
 export function canonical(out: Plane, n: number): void {
   for (let i = 0; i < n; i++) if (Number.isNaN(out[i])) out[i] = 0
 }

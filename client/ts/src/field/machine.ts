@@ -5,7 +5,7 @@ import * as kernel from './kernel.ts'
 import { Op, type Program, planeCount, planeOutput, planePosition } from './program.ts'
 import { evaluateTimed } from './timed.ts'
 
-/** blockPoints is the number of points per instruction, a multiple of four. */
+/** The number of points per instruction, a multiple of four. */
 export const blockPoints = 256
 
 // By operation.
@@ -34,7 +34,7 @@ const kernels: readonly kernel.Kernel[] = [
   kernel.hash,
 ]
 
-/** Machine has the planes of a block. Callers fill position and out, run, and read out. */
+/** The planes of a block. Callers fill position and out, run, and read out. */
 export class Machine {
   readonly position: readonly [Float32Array, Float32Array, Float32Array] // relative to the effect
   readonly out: readonly [Float32Array, Float32Array, Float32Array] // programs add to it
@@ -49,8 +49,9 @@ export class Machine {
   }
 
   /**
-   * Adds the effect at the first n points, at most blockPoints, to out. time is in seconds, and
-   * a double; params has four lanes for each parameter.
+   * Adds the effect at the first n points, at most blockPoints, to out.
+   * @param time - in seconds, in double precision
+   * @param params - four lanes for each parameter
    */
   run(p: Program, time: number, params: Float32Array, n: number): void {
     const planes = this.#planes

@@ -44,7 +44,7 @@ const headerBytes = 14
 const maxBinaryBytes =
   headerBytes + maxNameBytes + maxParams * (1 + maxNameBytes + 1 + 16 + 8) + 24 + 4 * maxLiterals + 8 * maxInstructions
 
-/** Instruction is one operation over planes. */
+/** One operation over planes. */
 export interface Instruction {
   readonly op: number
   readonly to: number
@@ -54,7 +54,7 @@ export interface Instruction {
   timed: boolean // and it depends on time
 }
 
-/** Param is a parameter of a program. A number counts only x of its four lanes. */
+/** A parameter of a program. A number counts only x of its four lanes. */
 export interface Param {
   readonly name: string
   readonly default: Float32Array // four lanes
@@ -64,13 +64,13 @@ export interface Param {
   readonly max: number
 }
 
-/** Box is a region in the effect's own space, in metres, including its faces. */
+/** A region in the effect's own space, in metres, including its faces. */
 export interface Box {
   readonly min: Float32Array
   readonly max: Float32Array
 }
 
-/** VerifyError says why bytecode was rejected. The producer of the bytes is at fault. */
+/** Why bytecode was rejected. The producer of the bytes is at fault. */
 export class VerifyError extends Error {
   readonly pc: number // index of the instruction; -1 for the program as a whole
 
@@ -81,7 +81,7 @@ export class VerifyError extends Error {
   }
 }
 
-/** Program is a verified effect. It is read-only. */
+/** A verified effect. It is read-only. */
 export class Program {
   readonly name: string
   readonly params: readonly Param[]
@@ -181,7 +181,7 @@ export class Program {
   }
 }
 
-/** Flow says how a plane depends on the inputs of a call. */
+/** How a plane depends on the inputs of a call. */
 const Flow = {
   steady: 0, // on no time
   zero: 1, // 0, whatever the time
@@ -267,7 +267,7 @@ function readInstruction(r: Reader): Instruction {
   }
 }
 
-/** Reader decodes a program. Past the end it returns zeros and sets short. */
+/** Decodes a program. Past the end it returns zeros and sets short. */
 class Reader {
   at = 0
   short = false
@@ -352,7 +352,7 @@ function accumulator(op: number): number {
   return op === Op.add || op === Op.sub ? 0 : op === Op.mad || op === Op.nmad ? 2 : -1
 }
 
-/** Verifier tracks what has been written before the current instruction. */
+/** Tracks what has been written before the current instruction. */
 class Verifier {
   sums = 0
   readonly #program: Program

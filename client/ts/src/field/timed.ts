@@ -5,7 +5,7 @@ import { Op } from './program.ts'
 
 const { abs, fround, sqrt } = Math
 
-/** evaluateTimed returns the result of an operation in double precision, never fused. */
+/** Returns the result of an operation in double precision, never fused. */
 export function evaluateTimed(op: number, a: number, b: number, c: number, d: number): number {
   switch (op) {
     case Op.add:

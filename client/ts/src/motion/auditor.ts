@@ -4,10 +4,10 @@ import { type Budget, cost } from '../budget.ts'
 import { State } from './columns.ts'
 import { auditBody, audited } from './exact.ts'
 import type { Name } from './extension.ts'
-import type { Seat } from './seats.ts'
 import type { Snapshot } from './snapshot_log.ts'
 import type { MotionStats } from './stats.ts'
 import type { Track } from './track.ts'
+import type { Viewed } from './viewed.ts'
 
 /** Receives the entities of the first audit that fails after one that agreed. */
 export type Diverge = (tick: number, handles: readonly Name[]) => void
@@ -29,11 +29,11 @@ export class Auditor {
   }
 
   /** Compares the audit of a snapshot with the bodies computed up to its tick. */
-  check(s: Snapshot, seats: readonly Seat[]): void {
+  check(s: Snapshot, viewed: readonly Viewed[]): void {
     const covered = this.#covered
     covered.length = 0
-    this.#budget.spend(cost.look * seats.length)
-    for (const { slot, tick, track } of seats) {
+    this.#budget.spend(cost.look * viewed.length)
+    for (const { slot, tick, track } of viewed) {
       if (!audited(slot, s.seq)) continue
       if (tick > s.tick || track?.lost) return // what the entity was at the tick is not known
       if (track !== null) covered.push(track)

@@ -12,11 +12,11 @@ import type { Forces } from './forces.ts'
 import type { Kind } from './kind.ts'
 import { keepIf } from './lists.ts'
 import { PathForm } from './path.ts'
-import { type Seat, Seats } from './seats.ts'
 import { type Snapshot, SnapshotLog } from './snapshot_log.ts'
 import type { MotionStats } from './stats.ts'
 import { maxSpeed, type Params } from './stepper.ts'
 import { type Track, Tracks } from './track.ts'
+import { type Viewed, ViewedEntities } from './viewed.ts'
 
 /** What bodies are computed with. */
 export interface BodiesOptions {
@@ -39,7 +39,7 @@ export class Bodies {
   readonly #kinds = new Set<number>()
   readonly #budget: Budget
   readonly #effects = new Effects()
-  readonly #seats = new Seats()
+  readonly #viewed = new ViewedEntities()
   readonly #tracks: Tracks
   readonly #ghosts: Track[] = [] // of entities that have gone, but lead
   readonly #snapshots = new SnapshotLog()
@@ -91,7 +91,7 @@ export class Bodies {
   }
 
   /**
-   * extend applies an Extension record of a message of that tick, while the message is
+   * Applies an Extension record of a message of that tick, while the message is
    * checked: nothing shows effects before the next complete snapshot, and an error ends the
    * session. lives says which entities are Live after the records before it.
    */
@@ -125,60 +125,60 @@ export class Bodies {
 
   /** Applies an Enter with the entity's state after a tick, null for an ordinary one. */
   entered(h: Name, kind: number, tick: number, s: State | null): void {
-    let seat = this.#seats.find(h.slot)
-    if (seat && seat.generation !== h.generation) {
+    let viewed = this.#viewed.find(h.slot)
+    if (viewed && viewed.generation !== h.generation) {
       this.gone(h.slot)
-      seat = undefined
+      viewed = undefined
     }
-    seat ??= this.#seats.add(h, kind, tick)
-    seat.kind = kind
-    seat.tick = tick
-    if (s === null) this.#makeOrdinary(seat)
-    else this.#begin(seat, seat.track ?? this.#newTrack(seat), tick, s)
+    viewed ??= this.#viewed.add(h, kind, tick)
+    viewed.kind = kind
+    viewed.tick = tick
+    if (s === null) this.#makeOrdinary(viewed)
+    else this.#begin(viewed, viewed.track ?? this.#newTrack(viewed), tick, s)
   }
 
   /** Applies a row that became the newest state of a slot's entity; null for an ordinary one. */
   updated(slot: number, tick: number, s: State | null): void {
-    const seat = this.#seats.find(slot)
-    if (!seat) return
-    seat.tick = tick
+    const viewed = this.#viewed.find(slot)
+    if (!viewed) return
+    viewed.tick = tick
     if (s === null) {
-      this.#makeOrdinary(seat)
+      this.#makeOrdinary(viewed)
       return
     }
     this.stats.owed++
-    if (seat.track) this.#tracks.give(seat.track, tick, s)
-    else this.#begin(seat, this.#newTrack(seat), tick, s)
+    if (viewed.track) this.#tracks.give(viewed.track, tick, s)
+    else this.#begin(viewed, this.#newTrack(viewed), tick, s)
   }
 
-  #newTrack(seat: Seat): Track {
+  #newTrack(viewed: Viewed): Track {
     this.#budget.spend(cost.track)
     this.stats.clean++
-    seat.track = this.#tracks.create()
-    return seat.track
+    viewed.track = this.#tracks.create()
+    return viewed.track
   }
 
   /** Begins the track of an entity with a state. */
-  #begin(seat: Seat, t: Track, tick: number, s: State): void {
-    t.slot = seat.slot
-    t.generation = seat.generation
-    t.kind = seat.kind
+  #begin(viewed: Viewed, t: Track, tick: number, s: State): void {
+    t.slot = viewed.slot
+    t.generation = viewed.generation
+    t.kind = viewed.kind
     this.#computation.drop(t)
     this.#tracks.begin(t, tick, s)
   }
 
   /** Removes the entity of a slot, which left or died. */
   gone(slot: number): void {
-    const seat = this.#seats.find(slot)
-    if (!seat) return
-    this.#makeOrdinary(seat)
-    this.#seats.remove(seat)
+    const viewed = this.#viewed.find(slot)
+    if (!viewed) return
+    this.#makeOrdinary(viewed)
+    this.#viewed.remove(viewed)
   }
 
-  #makeOrdinary(seat: Seat): void {
-    const t = seat.track
+  #makeOrdinary(viewed: Viewed): void {
+    const t = viewed.track
     if (t === null) return
-    seat.track = null
+    viewed.track = null
     this.stats.clean--
     const leader = this.#effects.leader(t)
     if (leader) {
@@ -194,9 +194,9 @@ export class Bodies {
   }
 
   /**
-   * applied notes an applied snapshot, and computes all bodies up to the tick of a complete
-   * one if that is the newest and all that are linked to it were applied. structure is the
-   * client's structure number.
+   * Notes an applied snapshot. If a complete one is the newest, and all that it continues were
+   * applied, all bodies are computed up to its tick.
+   * @param structure - the client's structure number
    */
   applied(h: Snapshot, structure: number): void {
     this.#snapshots.add(h)
@@ -205,7 +205,7 @@ export class Bodies {
   }
 
   /**
-   * complete computes all bodies up to the tick of a snapshot, and checks its audit. If the budget
+   * Computes all bodies up to the tick of a snapshot, and checks its audit. If the budget
    * is spent, the bodies stay at the tick that they have reached, and a later snapshot computes on
    * from there. If that is more than a second ago, they stand still until the server sends their
    * states again.
@@ -225,7 +225,7 @@ export class Bodies {
     this.#effects.prune(this.now - Math.min(this.now, keptTicks))
     if (this.#ghosts.length > 0) this.#dropGhosts()
     if (s.audited && s.structure === structure && this.now === s.tick && !this.#budget.spent)
-      this.#auditor.check(s, this.#seats.all)
+      this.#auditor.check(s, this.#viewed.all)
   }
 
   #dropGhosts(): void {
@@ -238,8 +238,8 @@ export class Bodies {
 
   /** Returns the number of an entity's body. */
   #numberOf(h: Name): number {
-    const seat = this.#seats.find(h.slot)
-    const t = seat?.generation === h.generation ? seat.track : null
+    const viewed = this.#viewed.find(h.slot)
+    const t = viewed?.generation === h.generation ? viewed.track : null
     return (t ?? this.#effects.leader(h)?.ghost)?.number ?? noNumber
   }
 
@@ -259,7 +259,7 @@ export class Bodies {
     this.#tracks.dropComputed()
   }
 
-  /** needsResync reports once that the server should send all states again. */
+  /** Reports once that the server should send all states again. */
   needsResync(): boolean {
     const diverged = this.#auditor.takeDiverged()
     const need = this.#overrun || diverged
@@ -268,11 +268,11 @@ export class Bodies {
   }
 
   /**
-   * exact sets s to the newest state of the body in a slot and returns the tick after which
+   * Sets s to the newest state of the body in a slot and returns the tick after which
    * the server's body had it, to the bit; 0 if the slot's entity is not computed.
    */
   exact(slot: number, s: State): number {
-    const t = this.#seats.find(slot)?.track
+    const t = this.#viewed.find(slot)?.track
     if (!t || t.lost) return 0
     if (t.fresh) {
       s.copy(t.given)
@@ -282,23 +282,25 @@ export class Bodies {
     return this.now
   }
 
-  /** forcesAt sets the wind and acceleration at points in the newest tick: see Sim.forcesAt. */
+  /** Sets the wind and acceleration at points in the newest tick: see Sim.forcesAt. */
   forcesAt(points: Columns, kind: Kind, from: number, to: number): Forces {
     return this.#computation.forcesAt(points, kind, from, to)
   }
 
-  /** isComputed reports whether the entity in a slot is exact. */
+  /** Reports whether the entity in a slot is exact. */
   isComputed(slot: number): boolean {
-    return Boolean(this.#seats.find(slot)?.track)
+    return Boolean(this.#viewed.find(slot)?.track)
   }
 
   /**
-   * at sets to to the state next to a moment, and s to the state in the moment, in ticks with
-   * fractions, at most extrapolate ticks beyond the newest. from has the state before, which
-   * tells jumps. It returns false for ordinary entities.
+   * Sets s to the state of a body in a moment. It returns false for ordinary entities.
+   * @param moment - in ticks with fractions
+   * @param extrapolate - for how many ticks motion goes on beyond the newest state
+   * @param from - receives the state before the moment
+   * @param to - receives the state after the moment
    */
   at(slot: number, moment: number, extrapolate: number, s: State, from: State, to: State): boolean {
-    const t = this.#seats.find(slot)?.track
+    const t = this.#viewed.find(slot)?.track
     if (!t) return false
     const now = t.fresh ? Math.max(this.now, t.last) : this.now
     const tick = Math.floor(Math.min(Math.max(moment, 0), 2 ** 32 - 2))
@@ -323,7 +325,7 @@ function mix(a: State, b: State, share: number, s: State): void {
   s.vz = a.vz + (b.vz - a.vz) * share
 }
 
-/** checkLeader checks that an effect follows an entity that will be Live. */
+/** Checks that an effect follows an entity that will be Live. */
 function checkLeader(way: Way | null, lives: (h: Name) => boolean): void {
   if (way !== null && way.path.form === PathForm.following && !lives(way.leader)) {
     fail(`an effect follows ${way.leader.slot}v${way.leader.generation}, which is not in view`)

@@ -1,6 +1,6 @@
 // Bodies in columns, one row each, and the exact state of one body.
 
-/** State is the exact state of a body: in metres, m/s and ticks at rest. */
+/** The exact state of a body: in metres, m/s and ticks at rest. */
 export class State {
   x = 0
   y = 0
@@ -24,7 +24,7 @@ export class State {
   }
 }
 
-/** Columns has memory for bodies, which add makes room for. */
+/** Bodies in columns, for which add makes room. */
 export class Columns {
   x = new Float32Array(64)
   y = new Float32Array(64)

@@ -164,7 +164,7 @@ export class Computation {
   }
 
   /**
-   * Computes the bodies that were given for earlier ticks up to now, under the effects of those
+   * Computes the bodies that were given for earlier ticks up to now, under the effects of their
    * ticks. Nothing else changes in ticks computed before. It returns false if that takes too long.
    */
   catchUp(): boolean {

@@ -1,4 +1,4 @@
-// The effects that a session was sent, as of now and of the last ticks.
+// The effects that a session was sent, in the newest tick and the last ones.
 
 import { fail } from '../codes.ts'
 import { Program, VerifyError } from '../field/program.ts'
@@ -18,16 +18,16 @@ import { PathForm } from './path.ts'
 import type { Source } from './sim.ts'
 import type { Track } from './track.ts'
 
-/** keptTicks is how long effects are remembered after they ended or changed. */
+/** How long effects are remembered after they ended or changed. */
 export const keptTicks = maxBack + 1
 
-/** noNumber is the number of no body: an effect that follows it stays where it is. */
+/** The number of no body: an effect that follows it stays where it is. */
 export const noNumber = 2 ** 32 - 1
 
-/** OfVersion is the source of a version, whose leader may become known. */
+/** The source of a version, whose leader may become known. */
 type OfVersion = { -readonly [K in keyof Source]: Source[K] }
 
-/** Version is an effect from a tick on. */
+/** An effect from a tick on. */
 export interface Version {
   readonly from: number
   readonly source: OfVersion | null // null: there is no effect from then on
@@ -39,7 +39,7 @@ export interface Version {
 
 type Standing = 'unknown' | 'known' | 'ended' | 'left'
 
-/** Slot has the effect of a slot. */
+/** The effect of a slot. */
 class Slot {
   generation = 0 // newest known
   standing: Standing = 'unknown'
@@ -55,13 +55,13 @@ const bytesOfVersion = 256
 const bytesOfProgram = 4 << 10
 const bytesOfCode = 24 // for each byte of the portable form
 
-/** Counted is a program and its memory. */
+/** A program and its memory. */
 interface Counted {
   readonly program: Program
   readonly bytes: number
 }
 
-/** Leader is an entity that effects follow. */
+/** An entity that effects follow. */
 interface Leader {
   versions: number // of the effects
   ghost: Track | null // its body, if the entity has gone
@@ -76,7 +76,7 @@ export function follows(v: Version): v is Version & { readonly source: OfVersion
 
 const noVersions: readonly Version[] = []
 
-/** Effects holds programs and effects. Records are checked as section 6.1 says; all errors are the server's. */
+/** The programs and effects of a session. Records are checked as section 6.1 says; all errors are the server's. */
 export class Effects {
   readonly #slots = new Map<number, Slot>()
   readonly used: number[] = [] // slots with versions
@@ -103,7 +103,7 @@ export class Effects {
     return !s || (s.last !== 0 && s.last <= tick) ? null : v
   }
 
-  /** leader returns what is known of an entity that effects follow, undefined of others. */
+  /** Returns what is known of an entity that effects follow, undefined of others. */
   leader(h: Name): Leader | undefined {
     return this.#leaders.size === 0 ? undefined : this.#leaders.get(spell(h))
   }
@@ -113,12 +113,12 @@ export class Effects {
     return this.#bytes + bytesOfSlot * this.#slots.size
   }
 
-  /** hasLeaders reports whether an effect follows an entity. */
+  /** Reports whether an effect follows an entity. */
   get hasLeaders(): boolean {
     return this.#leaders.size > 0
   }
 
-  /** addProgram applies a record of a message of that tick. */
+  /** Applies a record of a message of that tick. */
   addProgram(p: ProgramSent, tick: number): void {
     for (const slot of this.used) {
       const e = this.#slots.get(slot)
@@ -135,7 +135,7 @@ export class Effects {
     this.slowest = Math.max(this.slowest, program.nanosecondsPerPoint)
   }
 
-  /** add applies a record of a message of that tick. */
+  /** Applies a record of a message of that tick. */
   add(r: Added, tick: number): void {
     const { slot, generation } = r.effect
     const { born, first, last } = ticksOf(r, tick)
@@ -165,7 +165,7 @@ export class Effects {
     this.#append(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
   }
 
-  /** change applies a record of a message of that tick. */
+  /** Applies a record of a message of that tick. */
   change(r: Changed, tick: number): void {
     const first = firstTick(tick, r.back)
     const e = this.#find(r.effect, first)
@@ -178,7 +178,7 @@ export class Effects {
     this.#append(r.effect.slot, e, { from: first, source, wakesOld: true, wakesNew: true, leader, applied: false })
   }
 
-  /** end applies a record of a message of that tick. */
+  /** Applies a record of a message of that tick. */
   end(r: Ended, tick: number): void {
     const first = firstTick(tick, r.back)
     const e = this.#find(r.effect, first)
@@ -193,7 +193,7 @@ export class Effects {
     })
   }
 
-  /** find returns the effect that a record changes from tick first on. */
+  /** Returns the effect that a record changes from tick first on. */
   #find(h: Name, first: number): Slot {
     const e = this.#slots.get(h.slot)
     if (e === undefined || e.generation !== h.generation || e.standing !== 'known') {
@@ -207,7 +207,7 @@ export class Effects {
     return e
   }
 
-  /** append adds the newest version of the effect on a slot. */
+  /** Adds the newest version of the effect on a slot. */
   #append(slot: number, e: Slot, v: Version): void {
     e.first = v.from
     if (e.versions.push(v) === 1) this.used.push(slot)
@@ -216,7 +216,7 @@ export class Effects {
     e.due = true
   }
 
-  /** keep counts a version, and drop stops counting it. */
+  /** Counts a version until drop. */
   #keep(v: Version): void {
     this.versions++
     this.#bytes += bytesOf(v)
@@ -241,7 +241,7 @@ export class Effects {
     this.#bytes -= bytesOfLeader
   }
 
-  /** settle removes from due the slots without versions that bodies were not computed with. */
+  /** Removes from due the slots without versions that bodies were not computed with. */
   settle(): void {
     keepIf(this.due, (slot) => {
       const e = this.#slots.get(slot)
@@ -251,7 +251,7 @@ export class Effects {
     })
   }
 
-  /** prune forgets what no tick from oldest on needs. */
+  /** Forgets what no tick from oldest on needs. */
   prune(oldest: number): void {
     keepIf(this.used, (slot) => {
       const versions = this.#slots.get(slot)?.versions ?? []
@@ -267,7 +267,7 @@ export class Effects {
     if (this.#replaced.length > 0) this.#forgetReplaced()
   }
 
-  /** forgetReplaced forgets the replaced programs that no version has. */
+  /** Forgets the replaced programs that no version has. */
   #forgetReplaced(): void {
     const needed = new Set(this.used.flatMap((slot) => this.versionsOf(slot).map((v) => v.source?.program)))
     keepIf(this.#replaced, (p) => {
@@ -295,7 +295,7 @@ function bytesOf(v: Version): number {
   return bytesOfVersion + 4 * (v.source?.params.length ?? 0)
 }
 
-/** paramsOf returns the parameters that a record gives a program. */
+/** Returns the parameters that a record gives a program. */
 function paramsOf(p: Program, numbers: Float32Array): Float32Array {
   if (numbers.length === 0) return p.defaults
   const params = new Float32Array(p.defaults.length)

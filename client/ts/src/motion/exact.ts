@@ -4,7 +4,7 @@ import type { BitReader } from '../bits.ts'
 import { maxBack } from '../limits.ts'
 import type { State } from './columns.ts'
 
-/** Form is how a row gives the exact state of a body. */
+/** How a row gives the exact state of a body. */
 export const Form = {
   ordinary: 0, // it does not
   onGrid: 1, // awake, and the quantised state is exact
@@ -13,12 +13,12 @@ export const Form = {
   rawAsleep: 4,
 } as const
 
-/** Exact is what a row's header says of its exact part. Readers reuse it. */
+/** What a row's header says of its exact part. Readers reuse it. */
 export class Exact {
   form: number = Form.ordinary
   back = 0 // ticks from the row's state to its message's tick
 
-  /** read reads the bit exact, form and back of a row with that baseline in a message of that tick. */
+  /** Reads the bit exact, form and back of a row with that baseline in a message of that tick. */
   read(r: BitReader, tick: number, age: number): void {
     this.form = Form.ordinary
     this.back = 0
@@ -35,8 +35,9 @@ export class Exact {
 }
 
 /**
- * readBody reads the exact part of a row of that form. grid is what the row's body restores
- * to: position and velocity. restTicks is the schema's. Call r.check before s is used.
+ * Reads the exact part of a row of that form. Call r.check before s is used.
+ * @param grid - the position and velocity that the quantised row restores to
+ * @param restTicks - of the schema
  */
 export function readBody(r: BitReader, form: number, grid: ArrayLike<number>, restTicks: number, s: State): void {
   const raw = form === Form.raw || form === Form.rawAsleep
@@ -63,7 +64,7 @@ export function readBody(r: BitReader, form: number, grid: ArrayLike<number>, re
 const single = new Float32Array(1)
 const bits = new Uint32Array(single.buffer)
 
-/** readResidual reads the number of floats from base to the result, with the sign in the lowest bit. */
+/** Reads the number of floats from base to the result, with the sign in the lowest bit. */
 function readResidual(r: BitReader, base: number, order: number): number {
   const z = r.golomb(order)
   single[0] = base
@@ -79,7 +80,7 @@ function readResidual(r: BitReader, base: number, order: number): number {
 
 const turns = 32 // of audits
 
-/** audited reports whether the audit of snapshot seq covers the entity of a slot. */
+/** Reports whether the audit of snapshot seq covers the entity of a slot. */
 export function audited(slot: number, seq: number): boolean {
   return slot % turns === seq % turns
 }
@@ -87,7 +88,7 @@ export function audited(slot: number, seq: number): boolean {
 const words = new Float32Array(6)
 const wordBits = new Uint32Array(words.buffer)
 
-/** auditBody adds an exact body to an audit, which starts at 0. Entities are added by slot. */
+/** Adds an exact body to an audit, which starts at 0. Entities are added by slot. */
 export function auditBody(sum: number, slot: number, generation: number, s: State): number {
   words[0] = s.x
   words[1] = s.y

@@ -6,19 +6,19 @@ import { maxEffectBack, maxEffects, maxKinds, maxParams, maxProgram } from '../l
 import type { Kind } from './kind.ts'
 import { type Path, PathForm } from './path.ts'
 
-/** Name is a handle in two numbers, of an effect or of an entity. */
+/** A handle in two numbers, of an effect or of an entity. */
 export interface Name {
   readonly slot: number
   readonly generation: number
 }
 
-/** Way is a path, and the entity that it follows. */
+/** A path, and the entity that it follows. */
 export interface Way {
   readonly path: Path
   readonly leader: Name // of following; otherwise nobody
 }
 
-/** Added makes an effect known. It acts from its first tick on. */
+/** An effect that becomes known. It acts from its first tick on. */
 export interface Added {
   readonly type: 'added'
   readonly effect: Name
@@ -32,7 +32,7 @@ export interface Added {
   readonly params: Float32Array // empty: the program's defaults
 }
 
-/** Changed changes an effect from its first tick on. */
+/** A change of an effect from its first tick on. */
 export interface Changed {
   readonly type: 'changed'
   readonly effect: Name
@@ -41,7 +41,7 @@ export interface Changed {
   readonly params: Float32Array | null
 }
 
-/** Ended says that an effect acts no more or, if it left, that the client receives no more about it. */
+/** An effect acts no more or, if it left, the client receives no more about it. */
 export interface Ended {
   readonly type: 'ended'
   readonly effect: Name
@@ -49,30 +49,30 @@ export interface Ended {
   readonly left: boolean
 }
 
-/** ProgramSent gives the session a program that effects name by its number. */
+/** A program, which effects name by its number. */
 export interface ProgramSent {
   readonly type: 'program'
   readonly number: number
   readonly code: Uint8Array // the portable form
 }
 
-/** KindAdded gives the constants of a kind that the schema lacks. */
+/** The constants of a kind that the schema lacks. */
 export interface KindAdded {
   readonly type: 'kind'
   readonly kind: number
   readonly body: Kind
 }
 
-/** Extension is the content of an Extension record. */
+/** The content of an Extension record. */
 export type Extension = ProgramSent | Added | Changed | Ended | KindAdded
 
-/** nobody is no entity. */
+/** The name of no entity. */
 export const nobody: Name = { slot: 0, generation: 0 }
 
 const zero = new Float32Array(3)
 const maxPathNumber = 1e6
 
-/** readExtension reads what follows the head of a record with this detail. */
+/** Reads what follows the head of a record with this detail. */
 export function readExtension(r: ByteReader, detail: number): Extension {
   switch (detail) {
     case 0:
@@ -92,14 +92,14 @@ export function readExtension(r: ByteReader, detail: number): Extension {
 
 const maxTick = 2 ** 32 - 1
 
-/** firstTick returns the first tick of a record in a message of that tick. */
+/** Returns the first tick of a record in a message of that tick. */
 export function firstTick(tick: number, back: number): number {
   const first = tick + 1 - back
   if (first < 1 || first > maxTick) fail(`an effect from tick ${first} on`)
   return first
 }
 
-/** ticksOf returns when an effect was born, its first tick and its last, 0 if it has no end. */
+/** Returns when an effect was born, its first tick and its last, 0 if it has no end. */
 export function ticksOf(r: Added, tick: number): { born: number; first: number; last: number } {
   const first = firstTick(tick, r.back)
   if (r.age > first) fail(`an effect that was born ${r.age} ticks before tick ${first}`)
@@ -157,7 +157,7 @@ function readEffect(r: ByteReader): Name {
   return { slot, generation: readGeneration(r, 'an effect') }
 }
 
-/** readGeneration reads a generation of the server's, which is odd. */
+/** Reads a generation of the server's, which is odd. */
 function readGeneration(r: ByteReader, what: string): number {
   const generation = r.uvarint('generation')
   if (generation % 2 === 0) fail(`${what} of generation ${generation}`)
@@ -187,7 +187,7 @@ function readWay(r: ByteReader): Way {
   return { path: { form, center, velocity, axisU, axisV, phase, rate: orbit ? r.u32() : 0 }, leader }
 }
 
-/** bounded reads a velocity or an axis. */
+/** Reads a velocity or an axis. */
 function bounded(r: ByteReader): Float32Array {
   const v = floats(r, 3)
   if (!v.every((x) => Math.abs(x) <= maxPathNumber)) fail(`a path with a velocity or axis of ${v}`)
@@ -198,7 +198,7 @@ function readParams(r: ByteReader): Float32Array {
   return floats(r, r.uvarint('parameters', maxParams))
 }
 
-/** floats reads n finite singles. */
+/** Reads n finite singles. */
 function floats(r: ByteReader, n: number): Float32Array {
   const b = r.bytes(4 * n)
   const view = new DataView(b.buffer, b.byteOffset, b.length)

@@ -7,13 +7,13 @@ import { feels, type Kind } from './kind.ts'
 
 const { fround } = Math
 
-/** Mode is the meaning of an effect's vectors. */
+/** The meaning of an effect's vectors. */
 export const Mode = {
   wind: 0, // m/s; it drags bodies along
   acceleration: 1, // m/s2
 } as const
 
-/** Effect is a field program as it acts in one tick. */
+/** A field program as it acts in one tick. */
 export interface Effect {
   readonly program: Program
   readonly params: Float32Array // four lanes each
@@ -35,7 +35,7 @@ export function contains(e: Effect, c: Float32Array, x: number, y: number, z: nu
   return x >= min[0]! && x <= max[0]! && y >= min[1]! && y <= max[1]! && z >= min[2]! && z <= max[2]!
 }
 
-/** Planes holds one vector per row of a block. */
+/** One vector per row of a block. */
 export class Planes {
   readonly x = new Float32Array(blockPoints)
   readonly y = new Float32Array(blockPoints)
@@ -56,7 +56,7 @@ export class Planes {
   }
 }
 
-/** Forces sums effects at the rows of a block. */
+/** Sums effects at the rows of a block. */
 export class Forces {
   readonly wind = new Planes()
   readonly push = new Planes()

@@ -1,6 +1,6 @@
 // What all bodies of a kind have in common.
 
-/** Kind holds the constants of all bodies of a kind: a schema's Body. */
+/** The constants of all bodies of a kind: a schema's Body. */
 export interface Kind {
   readonly inverseMass: number // 1/kg; 0 for kinematic bodies, which only their own velocity moves
   readonly coupling: number // share of the velocity difference to the wind removed per tick

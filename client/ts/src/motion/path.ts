@@ -4,7 +4,7 @@ import { sin32 } from '../field/arith.ts'
 
 const { fround, imul } = Math
 
-/** PathForm selects how a centre moves, as numbered on the wire. */
+/** How a centre moves, as numbered on the wire. */
 export const PathForm = {
   fixed: 0, // at center
   linear: 1, // from center with velocity
@@ -12,7 +12,7 @@ export const PathForm = {
   following: 3, // at center relative to a body, where it was after the last tick
 } as const
 
-/** Path is the way of an effect's centre, a function of the tick. Vectors are float32s. */
+/** The way of an effect's centre, a function of the tick. Vectors are float32s. */
 export interface Path {
   readonly form: number
   readonly center: Float32Array
@@ -39,7 +39,7 @@ export function pathAt(p: Path, ticks: number, tickHz: number, to: Float32Array)
   }
 }
 
-/** maxPathNumber bounds velocities and axes, so that no centre overflows. */
+/** Bounds velocities and axes, so that no centre overflows. */
 const maxPathNumber = 1e6
 
 /** Returns what is wrong with a path, or ''. */

@@ -8,7 +8,7 @@ import { feels, type Kind } from './kind.ts'
 import { checkPath, type Path, PathForm, pathAt } from './path.ts'
 import { type Params, Stepper } from './stepper.ts'
 
-/** Source is an effect over its whole life. */
+/** An effect over its whole life. */
 export interface Source {
   readonly program: Program
   readonly params: Float32Array // four lanes for each parameter of the program
@@ -22,7 +22,7 @@ export interface Source {
   readonly pathBorn: number // tick that the path counts from if it was changed; 0: born
 }
 
-/** Acting is an effect of a Sim, on a slot. */
+/** An effect of a Sim, on a slot. */
 class Acting implements Effect {
   readonly slot: number
   readonly center = new Float32Array(3)
@@ -49,12 +49,12 @@ function bySlot(a: Acting, b: Acting): number {
   return a.slot - b.slot
 }
 
-/** bySum is the order in which effects are summed. */
+/** The order in which effects are summed. */
 function bySum(a: Acting, b: Acting): number {
   return a.mode - b.mode || a.layers - b.layers || a.slot - b.slot
 }
 
-/** insert puts e into a list that is in order. */
+/** Puts e into a list that is in order. */
 function insert(list: Acting[], e: Acting, order: (a: Acting, b: Acting) => number): void {
   let at = list.length
   while (at > 0 && order(list[at - 1]!, e) > 0) at--
@@ -62,7 +62,7 @@ function insert(list: Acting[], e: Acting, order: (a: Acting, b: Acting) => numb
 }
 
 /**
- * Sim moves free bodies and effects. Bodies have numbers of the caller's, effects have
+ * Moves free bodies and effects. Bodies have numbers of the caller's, effects have
  * slots; memory is proportional to the largest of each. Ticks allocate nothing.
  */
 export class Sim {
@@ -101,7 +101,7 @@ export class Sim {
   /** Sets the constants of a kind. */
   setKind(kind: number, constants: Kind): void {
     const { kinds } = this.#stepper
-    while (kinds.length <= kind) kinds.push(constants) // no body is of those between
+    while (kinds.length <= kind) kinds.push(constants) // no body has a kind between
     kinds[kind] = constants
   }
 
@@ -114,7 +114,7 @@ export class Sim {
     return this.#bySlot.length
   }
 
-  /** Adds a body, or corrects it, as of the last tick. */
+  /** Adds a body or corrects it: its state is that after the last tick. */
   put(number: number, kind: number, s: State): void {
     let row = this.#row(number)
     if (row < 0) row = this.#add(number)

@@ -7,21 +7,21 @@ import type { Kind } from './kind.ts'
 
 const { abs, fround, max, min, sqrt } = Math
 
-/** maxSpeed is the highest speed of a body in m/s. */
+/** The highest speed of a body in m/s. */
 export const maxSpeed = 128
 const maxSquare = maxSpeed * maxSpeed
 const maxFloat = fround(3.4028234663852886e38)
 
-/** hysteresis times restSpeed is the speed at which a body counts as moving. */
+/** The multiple of restSpeed at which a body counts as moving. */
 const hysteresis = 2
 
 /**
- * slackShare is the part of the forces on a body that may remain where it is held: where
+ * The part of the forces on a body that may remain where it is held: where
  * effects carry it, they balance up to rounding alone.
  */
 const slackShare = 1 / 4096
 
-/** Params describes the world in which bodies move: a schema's Motion. Numbers are float32s. */
+/** The world in which bodies move: a schema's Motion. Numbers are float32s. */
 export interface Params {
   readonly tickHz: number
   readonly gravity: number // m/s2
@@ -33,7 +33,7 @@ export interface Params {
   readonly restTicks: number
 }
 
-/** Stepper moves bodies by Params. */
+/** Moves bodies by Params. */
 export class Stepper {
   readonly params: Params
   readonly kinds: Kind[] = []
@@ -168,8 +168,10 @@ export class Stepper {
   }
 
   /**
-   * Reports whether a step left row i of trial, which was at rest where b's row is, within what
-   * is held. f has the sums for trial.
+   * Reports whether a step left a body at rest so near that it is held.
+   * @param trial - the body after the step, in row i
+   * @param f - the sums for trial
+   * @param b - the body before the step, in row
    */
   isHeld(trial: Columns, f: Forces, i: number, b: Columns, row: number): boolean {
     const { wind, push } = f

@@ -4,7 +4,7 @@ import { State } from './columns.ts'
 import { keepIf } from './lists.ts'
 import type { MotionStats } from './stats.ts'
 
-/** Ring keeps a state for each of the last ticks, as many as a power of two. */
+/** Keeps a state for each of the last ticks, as many as a power of two. */
 export class Ring {
   readonly #floats: Float32Array
   readonly #rest: Uint32Array
@@ -46,7 +46,7 @@ export class Ring {
   }
 }
 
-/** Rings lends rings, and takes them back for others. */
+/** Lends rings, and takes them back for others. */
 export class Rings {
   readonly ticks: number
   readonly #free: Ring[] = []
@@ -66,13 +66,13 @@ export class Rings {
 
 const rested = new State()
 
-/** Track is an exact body. */
+/** An exact body. */
 export class Track {
   slot = 0
   generation = 0
   readonly number: number // in a Sim
   kind = 0
-  readonly given = new State() // newest that the server sent, as of at
+  readonly given = new State() // newest that the server sent, after tick at
   at = 0
   fresh = false // the body has not been computed from given yet
   ghost = false // the entity has gone, but an effect still follows it in ticks to compute
@@ -89,19 +89,19 @@ export class Track {
     this.number = number
   }
 
-  /** begin forgets all states but one. */
+  /** Forgets all states but one. */
   begin(tick: number, s: State): void {
     this.first = this.last = tick
     this.ring?.set(tick, s)
   }
 
-  /** state sets s to the state after a tick; before the first one known, that. */
+  /** Sets s to the state after a tick; before the first one known, that. */
   state(tick: number, s: State): State {
     if (this.ring === null) return s.copy(this.given)
     return this.ring.get(Math.min(Math.max(tick, this.first), this.last), s)
   }
 
-  /** keep begins to keep states. */
+  /** Begins to keep states. */
   keep(rings: Rings): Ring {
     if (this.ring === null) {
       this.ring = rings.take()
@@ -110,7 +110,7 @@ export class Track {
     return this.ring
   }
 
-  /** record sets the state after a tick and forgets later ones. */
+  /** Sets the state after a tick and forgets later ones. */
   record(tick: number, s: State, rings: Rings): void {
     const ring = this.keep(rings)
     const { ticks } = rings

@@ -6,12 +6,12 @@ import { State } from '../../src/motion/columns.ts'
 import { predict } from '../../src/predict.ts'
 import { PredictionEngine } from '../../src/predict_engine.ts'
 
-/** motion is that of avatars in the world storm. */
+/** The motion of avatars in the world storm. */
 const motion: Motion = { tickHz: 60, speed: 6, halfX: 256, halfZ: 256 }
 
-/** Foretold predicts the controlled entity of a client. */
+/** Predicts the controlled entity of a client. */
 export class Foretold {
-  /** equal counts ticks whose prediction had the bits of the server's state. */
+  /** Counts ticks whose prediction had the bits of the server's state. */
   equal = 0
   readonly different: string[] = []
   readonly prediction: PredictionEngine<{ body: Avatar }, Stick & Record<string, number>>
@@ -29,7 +29,7 @@ export class Foretold {
   }
 
   /**
-   * update is the client's, and compares. Not compared are ticks for which the server lacked an
+   * Updates the client, and compares. Not compared are ticks for which the server lacked an
    * input, and those after a state that came in a row, without its last bits.
    */
   update(): void {

@@ -23,7 +23,7 @@ setInterval(() => {
   if (!document.hidden) c.update()
 }, 16)
 
-/** told reports each handle that was ever shown, and its verdict. */
+/** Reports each handle that was ever shown, and its verdict. */
 async function told(about: string): Promise<void> {
   const verdicts: Record<string, string> = {}
   for (const h of witness.held) verdicts[formatHandle(h)] = c.resolve(h)

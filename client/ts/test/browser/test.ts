@@ -3,14 +3,14 @@
 
 type Body = () => void | Promise<void>
 
-/** tests are those that the bundled files declare. */
+/** The tests that the bundled files declare. */
 export const tests: { name: string; body: Body }[] = []
 
 export function test(name: string, body: Body): void {
   tests.push({ name, body })
 }
 
-/** files are those that tests read, by path. */
+/** The files that tests read, by path. */
 export const files = new Map<string, Uint8Array>()
 
 export function readFileSync(path: string): Uint8Array {

@@ -4,7 +4,7 @@ import { formatHandle, type Handle } from '../../src/handles.ts'
 import type { Client, Entity } from '../../src/index.ts'
 import { State } from '../../src/motion/columns.ts'
 
-/** Seen is an entity in view: keys are short because there are some 100,000 of them. */
+/** An entity in view: keys are short because there are some 100,000 of them. */
 interface Seen {
   h: string
   k: number // kind
@@ -16,7 +16,7 @@ interface Seen {
   n?: string // text of the component name
 }
 
-/** View is what a client saw in one tick. verdicts has the first letter of one verdict per held handle. */
+/** What a client saw in one tick. verdicts has the first letter of one verdict per held handle. */
 interface View {
   tick: number
   verdicts: string
@@ -25,18 +25,18 @@ interface View {
 
 const letters = { live: 'L', hidden: 'H', stale: 'S', pending: 'P', provisional: 'V' } as const
 
-/** Witness holds every handle that a client was shown, and records views. */
+/** Holds every handle that a client was shown, and records views. */
 export class Witness {
   readonly views: View[] = []
   readonly held: Handle[] = []
-  /** confusions are contradictions in what one client was told: a handle has one identity for ever. */
+  /** Contradictions in what one client was told: a handle has one identity for ever. */
   readonly confusions: string[] = []
   private readonly handleOf = new Map<bigint, Handle>() // by identity
   private readonly identityOf = new Map<Handle, bigint>()
   private readonly body = new State()
   private readonly bits = new DataView(new ArrayBuffer(4))
 
-  /** enter is the observer's. */
+  /** Observes a replica. */
   enter(e: Entity): void {
     const identity = (e.get('identity') as { Value?: bigint } | undefined)?.Value
     if (identity === undefined) return
@@ -52,7 +52,7 @@ export class Witness {
     this.handleOf.set(identity, e.handle)
   }
 
-  /** record records a view if the replica has no more than the server showed in the tick of a snapshot, every other time. */
+  /** Records a view if the replica has no more than the server showed in the tick of a snapshot, every other time. */
   record(c: Client): void {
     const r = c.replica
     const h = r.header
