@@ -13,7 +13,7 @@ func TestAuditsTakeTurns(t *testing.T) {
 	for first := range uint32(300) {
 		turns := map[uint32]int{}
 		for seq := first; seq < first+auditEvery*wire.AuditTurns; seq++ {
-			if audited(seq) {
+			if isAudited(seq) {
 				turns[seq%wire.AuditTurns]++
 			}
 		}

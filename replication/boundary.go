@@ -1,9 +1,6 @@
 package replication
 
-import (
-	"github.com/worldd/worldd/replication/wire"
-	"github.com/worldd/worldd/world"
-)
+import "github.com/worldd/worldd/world"
 
 // boundary caches the entities near a viewer's two radii, as a Verlet list does. A full
 // query also lists the entities that could cross a radius while the viewer stays within
@@ -54,70 +51,46 @@ func (b *boundary) seal() { b.maxListed = 2*(len(b.mayEnter)+len(b.mayLeave)) + 
 // boundaryMargin returns how far the viewer may move after a full query at a centre. It
 // is 0 where many entities change, where more than positions decides, and where the
 // viewer is so fast that every other snapshot would need a full query.
-func (v *Viewer) boundaryMargin(at world.Vec3, few bool) float32 {
-	c := &v.replicator.config
+func (in *interest) boundaryMargin(c *Config, at world.Vec3, few bool) float32 {
 	margin := (c.LeaveRadius - c.EnterRadius) / marginDivisor
-	if d := at.Sub(v.center); !few || !v.onlyPositionsMatter() || !(4*d.Dot(d) <= margin*margin) { // the margin is NaN if both radii are infinite
+	if d := at.Sub(in.center); !few || !in.onlyPositionsMatter(c) || !(4*d.Dot(d) <= margin*margin) { // the margin is NaN if both radii are infinite
 		return 0
 	}
 	return margin
 }
 
-// crossBoundary handles the listed entities that crossed a radius because the viewer
-// moved: those inside become candidates, those outside leave. It compares the positions in the
-// lists first. One that has changed was listed again, or is too far from the radius to cross it.
-func (v *Viewer) crossBoundary(s *candidates) {
-	r := v.replicator
-	enter, leave := square(r.config.EnterRadius), square(r.config.LeaveRadius)
-	for i := range v.boundary.mayEnter {
-		b := &v.boundary.mayEnter[i]
-		if b.distance2(v.center) > enter {
+// addCrossing adds the listed entities that are within the enter radius because the viewer moved.
+// It compares the positions in the list first. An entity that has changed was listed again, or is
+// too far from the radius to cross it.
+func (in *interest) addCrossing(r *Replicator, s *candidates) {
+	enter := square(r.config.EnterRadius)
+	for i := range in.boundary.mayEnter {
+		b := &in.boundary.mayEnter[i]
+		if b.distance2(in.center) > enter {
 			continue
 		}
-		if at, ok := r.grid.position(b.slot); ok && distance2(at, v.center) <= enter {
+		if at, ok := r.grid.position(b.slot); ok && distance2(at, in.center) <= enter {
 			s.add(b.slot>>6, 1<<(b.slot&63))
 		}
 	}
-	kept := v.boundary.mayLeave[:0]
-	for i := range v.boundary.mayLeave {
-		b := &v.boundary.mayLeave[i]
-		if b.distance2(v.center) <= leave || !v.leaveListed(b.slot, leave) {
-			kept = append(kept, *b)
-		}
-	}
-	v.boundary.dropped += len(v.boundary.mayLeave) - len(kept)
-	v.boundary.mayLeave = kept
 }
 
-// leaveListed makes the entity in a slot leave if it is beyond a squared radius, unless the
-// viewer owns it, and reports whether it is no longer a member. To become one again while the
-// boundary is valid, it must change.
-func (v *Viewer) leaveListed(slot uint32, limit float32) bool {
-	if at, ok := v.replicator.grid.position(slot); !ok || distance2(at, v.center) <= limit {
+// isBeyond reports whether a listed member is beyond a squared radius.
+func (in *interest) isBeyond(g *grid, b *gridBody, limit float32) bool {
+	if b.distance2(in.center) <= limit {
 		return false
 	}
-	rowIndex := v.members.rowRef(slot)
-	if rowIndex == nil || *rowIndex == noRow {
-		return true // left already
-	}
-	h := v.members.handles[*rowIndex]
-	if h != v.replicator.frame.summaries[slot].handle {
-		return true // updateMembers destroys it
-	}
-	if v.Owns(h) {
-		return false
-	}
-	v.leave(slot, rowIndex, wire.LeftInterest)
-	return true
+	at, ok := g.position(b.slot)
+	return ok && distance2(at, in.center) > limit
 }
 
 // checkEnterRadius reports whether a candidate is within the enter radius, and lists it
 // if it is not.
-func (v *Viewer) checkEnterRadius(slot uint32) bool {
-	at, ok := v.replicator.grid.position(slot)
-	if !ok || distance2(at, v.center) <= square(v.replicator.config.EnterRadius) {
+func (in *interest) checkEnterRadius(r *Replicator, slot uint32) bool {
+	at, ok := r.grid.position(slot)
+	if !ok || distance2(at, in.center) <= square(r.config.EnterRadius) {
 		return ok
 	}
-	v.boundary.mayEnter = append(v.boundary.mayEnter, gridBody{slot, at.X, at.Y, at.Z})
+	in.boundary.mayEnter = append(in.boundary.mayEnter, gridBody{slot, at.X, at.Y, at.Z})
 	return false
 }

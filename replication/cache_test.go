@@ -203,7 +203,7 @@ func TestSharedDatagram(t *testing.T) {
 		rep.Capture()
 		for _, v := range viewers {
 			v.Snapshot()
-			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Structure: v.structure.written}))
+			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Structure: v.outbox.structure.written}))
 		}
 	}
 	for _, h := range all {
@@ -214,7 +214,7 @@ func TestSharedDatagram(t *testing.T) {
 	rep.Capture()
 
 	var datagrams [][][]byte
-	viewers[1].tokens = -1800 // the snapshot refills 2,000
+	viewers[1].outbox.tokens = -1800 // the snapshot refills 2,000
 	copied := rep.Stats().RowsCopied
 	for _, v := range viewers {
 		datagrams = append(datagrams, v.Snapshot().Datagrams)

@@ -33,7 +33,7 @@ func (v *Viewer) CheckInvariants() error {
 			n++
 		}
 	}
-	for word, mask := range v.hidden.words() {
+	for word, mask := range v.knowledge.hidden.words() {
 		for slot := range bulk.Bits(word<<6, mask) {
 			if r.world.Slots().Handle(slot) == 0 {
 				return fmt.Errorf("R2: slot %d is in the hidden set and has no tenant", slot)
@@ -46,7 +46,7 @@ func (v *Viewer) CheckInvariants() error {
 	if err := v.checkTexts(); err != nil {
 		return err
 	}
-	return v.owned.check(r.frame)
+	return v.interest.owned.check(r.frame)
 }
 
 func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
@@ -64,7 +64,7 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	}
 	if v.simulation != nil {
 		if s := v.replicator.clean.at(slot, h); s != nil {
-			version = s.owed(&slotSummary{version: version}, p.hasOwnerRow && v.Owns(h))
+			version = s.oldestValidTick(version, p.hasOwnerRow && v.Owns(h))
 		}
 	}
 	if !active && (version > row.ackedTick || p.maskSince > row.enterTick) {
@@ -87,14 +87,15 @@ func (v *Viewer) checkTexts() error {
 	queued := 0
 	for _, rowIndex := range v.members.indexes {
 		row := &v.members.texts[rowIndex]
-		if !row.queued && v.owesText(v.members.handles[rowIndex], rowIndex) {
-			return fmt.Errorf("R12: %v has a text that its client was not sent, and is not queued", v.members.handles[rowIndex])
+		h := v.members.handles[rowIndex]
+		if !row.queued && v.replicator.frame.owesText(h, row, v.members.rows[rowIndex].enterTick, v.Owns(h)) {
+			return fmt.Errorf("R12: %v has a text that its client was not sent, and is not queued", h)
 		}
 		if row.queued {
 			queued++
 		}
 	}
-	for _, h := range v.textQueue {
+	for _, h := range v.outbox.texts {
 		if _, member := v.members.indexOf(h); member {
 			queued--
 		}

@@ -120,21 +120,21 @@ func (c *clean) at(slot uint32, h bulk.Handle) *cleanSlot {
 	return nil
 }
 
-// owed returns the oldest tick that a state must have which a client that simulates has. p
-// is the summary of the row that it receives.
-func (s *cleanSlot) owed(p *slotSummary, owned bool) uint32 {
+// oldestValidTick returns the first tick whose state is still current: a simulating client with an
+// older one is owed a row. version is that of the row that the client receives.
+func (s *cleanSlot) oldestValidTick(version uint32, owned bool) uint32 {
 	switch {
 	case !s.exact:
-		return max(p.version, s.switched)
+		return max(version, s.switched)
 	case owned:
 		return max(s.disturbed[0], s.changed, s.owner, s.switched)
 	}
 	return max(s.disturbed[0], s.changed, s.switched)
 }
 
-// must reports whether complete snapshots have a row of the entity until the client has
+// isRequired reports whether complete snapshots have a row of the entity until the client has
 // acknowledged the state of a tick: it is exact, or was when the client last had a row.
-func (s *cleanSlot) must(acked uint32) bool { return s.exact || acked < s.switched }
+func (s *cleanSlot) isRequired(acked uint32) bool { return s.exact || acked < s.switched }
 
 // differs reports whether two states of a row differ in more than the body.
 func (c *clean) differs(values, before []uint32) bool {
@@ -153,7 +153,7 @@ func (r *Replicator) stepClean() {
 		c.disturb(r.world, slot, tick)
 	}
 	c.effects.observe(r.world, tick, r.config.TickBase)
-	r.disturbUntold(tick)
+	r.disturbByWithheld(tick)
 	c.settle(r.world, tick)
 	for _, slot := range c.touched { // also those whose row does not change
 		r.owing.openSet().Set(slot)
@@ -280,9 +280,6 @@ func bodyState(s *motion.State) wire.BodyState {
 		Awake:    s.Awake, Rest: s.Rest,
 	}
 }
-
-// begin prepares for the snapshots of a frame.
-func (e *exactParts) begin(r *Replicator, capture uint64) { e.replicator, e.capture = r, capture }
 
 // of returns the exact part of the row of a slot, made at most once in a frame.
 func (e *exactParts) of(slot uint32, cache *rowCache) *exactPart {

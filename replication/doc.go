@@ -17,6 +17,11 @@
 //	      └─► rows not dormant ──► priority ──► budget ──────► datagrams
 //	input datagram ──► Acknowledge ──► baselines, losses
 //
+// A viewer is composed of parts that own their fields: interest (what the client is to have in
+// view), members (what it has, with a row each), knowledge (what else it was sent), outbox (records,
+// events, the budget), datagrams, delivery (snapshots in flight) and simulation. The methods of
+// Viewer coordinate them; a workspace is one goroutine's scratch memory, an argument to them.
+//
 // Invariants, cited in code and tests:
 //
 //	R1 A viewer row's handle is the handle of the frame's tenant of that slot.

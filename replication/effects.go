@@ -21,23 +21,23 @@ type effectLog struct {
 	changes  []effectChange  // oldest first
 	programs []loggedProgram // by number, in the order in which they were seen
 	states   []world.EffectState
-	untold   []motion.Reach // effects withheld from clients, though the world does not hide them
+	withheld []motion.Reach // effects withheld from clients, though the world does not hide them
 	stepper  *motion.Stepper
 	base     uint64
 }
 
 // loggedEffect is an effect as it is now, or was when it ended.
 type loggedEffect struct {
-	id      bulk.Handle // 0: none
-	told    bool        // clients may know it (P5)
-	program uint16      // index in effectLog.programs
-	mode    uint8
-	layers  uint32
-	born    uint32
-	first   uint32 // first tick in which it acts
-	last    uint32 // last tick; 0: no limit
-	end     uint32 // first tick without it; 0: it acts
-	seen    uint32 // tick of the newest change, as observed
+	id       bulk.Handle // 0: none
+	sendable bool        // clients may know it (P5)
+	program  uint16      // index in effectLog.programs
+	mode     uint8
+	layers   uint32
+	born     uint32
+	first    uint32 // first tick in which it acts
+	last     uint32 // last tick; 0: no limit
+	end      uint32 // first tick without it; 0: it acts
+	seen     uint32 // tick of the newest change, as observed
 	effectForm
 	reach  motion.Reach
 	former motion.Vec3 // centre before the newest change; now if there was none
@@ -68,7 +68,7 @@ const (
 	// maxLoggedPrograms bounds the programs of a run that clients receive: they have as
 	// many numbers, which the server never gives to another program.
 	maxLoggedPrograms = wire.MaxPrograms - 1
-	untoldProgram     = math.MaxUint16
+	unsentProgram     = math.MaxUint16
 )
 
 func (l *effectLog) reset() {
@@ -79,7 +79,7 @@ func (l *effectLog) reset() {
 func (l *effectLog) observe(w *world.World, tick uint32, base uint64) {
 	l.base = base
 	l.forget(tick)
-	l.untold = l.untold[:0]
+	l.withheld = l.withheld[:0]
 	l.states = w.Slots().AppendActedEffects(l.states[:0])
 	for i := range l.states {
 		e := &l.states[i]
@@ -123,11 +123,11 @@ func (l *effectLog) end(w *world.World, slot uint32, id bulk.Handle) {
 		return
 	}
 	e := &l.live[slot]
-	if e.told {
+	if e.sendable {
 		e.end = uint32(w.Slots().EffectEnd(e.id) - l.base)
 		l.past = append(l.past, *e)
 	} else {
-		l.untold = append(l.untold, e.reach) // it may have acted in this tick
+		l.withheld = append(l.withheld, e.reach) // it may have acted in this tick
 	}
 	*e = loggedEffect{}
 }
@@ -145,18 +145,18 @@ func (l *effectLog) update(e *world.EffectState, tick uint32) {
 	first := uint32(e.Changed - l.base)
 	if at.id != e.ID {
 		l.add(at, e, tick)
-	} else if at.told && first >= tick {
+	} else if at.sendable && first >= tick {
 		l.change(at, e, first, tick)
 	}
-	if !at.told && at.reach.Center.Sub(e.Center).Len() > untoldMargin/2 { // it woke what it left
-		l.untold = append(l.untold, at.reach)
+	if !at.sendable && at.reach.Center.Sub(e.Center).Len() > withheldMargin/2 { // it woke what it left
+		l.withheld = append(l.withheld, at.reach)
 	}
 	at.reach.Center = e.Center
 	if at.seen != tick {
 		at.former = e.Center
 	}
-	if !at.told {
-		l.untold = append(l.untold, at.reach)
+	if !at.sendable {
+		l.withheld = append(l.withheld, at.reach)
 	}
 }
 
@@ -168,8 +168,8 @@ func (l *effectLog) add(at *loggedEffect, e *world.EffectState, tick uint32) {
 	}
 	at.reach.Box, at.reach.Boxed = e.Program.Box()
 	at.reach.Center, at.reach.Layers = e.Center, e.Layers
-	at.told = e.Path.Form != motion.Following && at.program != untoldProgram && e.Born >= l.base
-	if !at.told {
+	at.sendable = e.Path.Form != motion.Following && at.program != unsentProgram && e.Born >= l.base
+	if !at.sendable {
 		return
 	}
 	at.born, at.first, at.since = uint32(e.Born-l.base), uint32(e.First-l.base), uint32(max(e.First, e.Changed)-l.base)
@@ -210,7 +210,7 @@ func (l *effectLog) formAt(e *loggedEffect, tick uint32) *effectForm {
 	return &e.effectForm
 }
 
-// number returns the number of a program, or untoldProgram.
+// number returns the number of a program, or unsentProgram.
 func (l *effectLog) number(p *field.Program) uint16 {
 	i := slices.IndexFunc(l.programs, func(known loggedProgram) bool { return known.Program == p })
 	if i >= 0 {
@@ -222,7 +222,7 @@ func (l *effectLog) number(p *field.Program) uint16 {
 		return uint16(i)
 	}
 	if len(l.programs) == maxLoggedPrograms || len(code) > wire.MaxProgram {
-		return untoldProgram
+		return unsentProgram
 	}
 	l.programs = append(l.programs, loggedProgram{p, code})
 	return uint16(len(l.programs) - 1)
@@ -250,7 +250,10 @@ func wirePath(p *motion.Path) wire.Path {
 	}
 }
 
-// centers calls f with the centres that e had before and after the ticks (from, to].
+// endedEarly reports whether a past effect ended before its time.
+func (e *loggedEffect) endedEarly() bool { return e.last == 0 || e.end != e.last+1 }
+
+// centers returns the centres of e before and after the ticks (from, to].
 func (e *loggedEffect) centers(s *motion.Stepper, from, to uint32) (a, b motion.Vec3) {
 	if e.end != 0 {
 		to = min(to, e.end-1)
@@ -278,12 +281,12 @@ func (e *loggedEffect) within(s *motion.Stepper, center motion.Vec3, radius floa
 // outside returns how far x is outside of an interval.
 func outside(x, low, high float32) float32 { return max(low-x, x-high, 0) }
 
-// disturbUntold disturbs the bodies that a withheld effect may have moved or woken in the last
+// disturbByWithheld disturbs the bodies that a withheld effect may have moved or woken in the last
 // tick (P3): one that follows an entity, or whose program has no number.
-func (r *Replicator) disturbUntold(tick uint32) {
+func (r *Replicator) disturbByWithheld(tick uint32) {
 	c := r.clean
-	for i := range c.effects.untold {
-		e := &c.effects.untold[i]
+	for i := range c.effects.withheld {
+		e := &c.effects.withheld[i]
 		for slot := range c.slots {
 			s := &c.slots[slot]
 			if !s.exact || s.moved == tick {
@@ -303,9 +306,9 @@ func (r *Replicator) disturbUntold(tick uint32) {
 	}
 }
 
-// untoldMargin covers the way of an effect and what ground and bounds change of a body's
+// withheldMargin covers the way of an effect and what ground and bounds change of a body's
 // way in one tick, in metres.
-const untoldMargin = 2
+const withheldMargin = 2
 
 // nearBox reports whether a body at a point, or on its way there, may have been reached.
 func nearBox(e *motion.Reach, at, way motion.Vec3) bool {
@@ -315,7 +318,7 @@ func nearBox(e *motion.Reach, at, way motion.Vec3) bool {
 	p := [3]float32{at.X - e.Center.X, at.Y - e.Center.Y, at.Z - e.Center.Z}
 	d := [3]float32{way.X, way.Y, way.Z}
 	for i := range p {
-		low, high := min(p[i], p[i]+d[i])-untoldMargin, max(p[i], p[i]+d[i])+untoldMargin
+		low, high := min(p[i], p[i]+d[i])-withheldMargin, max(p[i], p[i]+d[i])+withheldMargin
 		if high < e.Box.Min[i] || low > e.Box.Max[i] {
 			return false
 		}

@@ -76,13 +76,14 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 		r.Capture()
 		tick++
 	}
+	ws := r.workspaces[0]
 	late := func(i int) uint32 { return uint32(2 + i%ages) }
 	for range 60 {
 		step()
 		for i, v := range r.viewers {
 			v.Snapshot()
 			if v.Seq() > late(i) {
-				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.structure.written}))
+				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 			}
 		}
 	}
@@ -91,8 +92,9 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 	encode := func(some []*Viewer, least *[2]float64) {
 		rows, start := r.Stats().Rows, time.Now()
 		for _, v := range some {
-			v.collectWaiting()
-			v.encodeDatagrams()
+			ws.packer.beginSnapshot(false)
+			v.members.collectWaiting(ws, r, &v.interest)
+			v.sendRows(ws)
 		}
 		took := float64(time.Since(start).Nanoseconds())
 		if rows = r.Stats().Rows - rows; least[0] == 0 || took < least[0] {
@@ -103,11 +105,11 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 	for b.Loop() {
 		step()
 		for i, v := range r.viewers {
-			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.structure.written}))
-			v.work.beginFrame(r)
-			v.refillTokens()
-			v.updateInterest()
-			v.advanceBaselines()
+			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
+			ws.packer.beginFrame(r.changes.captures)
+			v.outbox.refill(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
+			v.updateInterest(ws)
+			v.delivery.advanceBaselines(v.members.rows)
 		}
 		encode(r.viewers[:ages], &first)
 		encode(r.viewers[ages:], &further)

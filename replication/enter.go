@@ -20,55 +20,39 @@ type enterRequest struct {
 // the budget allows, so that no more of a waiting crowd is sorted.
 const minEnterBytes = 6
 
-// keepWaitingSince gives newcomers that are in the queue already their earlier ticks.
-// Both lists ascend by slot.
-func (v *Viewer) keepWaitingSince() {
-	waiting := v.queue
-	for i := range v.work.requests {
-		w := &v.work.requests[i]
-		for len(waiting) > 0 && waiting[0].handle.Index() < w.handle.Index() {
-			waiting = waiting[1:]
-		}
-		if len(waiting) > 0 && waiting[0].handle == w.handle {
-			w.since = waiting[0].since
-		}
-	}
-}
-
 // writeEnters writes Enter records, most urgent first, within the budget and while the
 // client keeps up. While rows wait to be sent, enters may take half of the budget: a
 // joining crowd must not starve moving entities. The first newcomers requests are
 // newcomers, the rest are members.
-func (v *Viewer) writeEnters(newcomers int, rowsWaiting bool) {
-	requests := v.work.requests
-	allowance := v.tokens
+func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
+	allowance := v.outbox.tokens
 	if rowsWaiting {
 		allowance /= 2
 	}
 	if allowance > 0 {
-		for _, key := range lowestKeys(v.enterKeys(), allowance/minEnterBytes+1) {
-			if allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes {
+		w.keys = v.interest.enterKeys(v.replicator, w.requests, w.keys)
+		for _, key := range lowestKeys(w.keys, allowance/minEnterBytes+1) {
+			if allowance <= 0 || v.outbox.structure.outstanding() >= maxOutstandingBytes {
 				break
 			}
-			allowance -= v.enter(&requests[uint32(key)])
+			allowance -= v.enter(w, &w.requests[uint32(key)])
 		}
 	}
-	v.finishEnters(requests[:newcomers])
+	v.finishEnters(w, w.requests[:newcomers])
 }
 
-// enterKeys returns a sort key for each request: its urgency, then its index. Urgency
-// is the priority of a row that had waited as long. It grows with waiting and starts
+// enterKeys returns a sort key for each request, in the place of keys: its urgency, then its
+// index. Urgency is the priority of a row that had waited as long. It grows with waiting and starts
 // over with each Enter, so that neither a member whose components keep changing nor a
 // stream of newcomers nearby keeps the others out for ever.
-func (v *Viewer) enterKeys() []uint64 {
-	f, work := v.replicator.frame, v.work
-	work.keys = work.keys[:0]
-	for i := range work.requests {
-		w := &work.requests[i]
-		urgency := v.priorityGain(&f.tenants[w.handle.Index()]) * float32(1+f.tick-w.since)
-		work.keys = append(work.keys, descendingKey(urgency, uint32(i)))
+func (in *interest) enterKeys(r *Replicator, requests []enterRequest, keys []uint64) []uint64 {
+	keys = keys[:0]
+	for i := range requests {
+		e := &requests[i]
+		urgency := in.priorityGain(r, &r.frame.tenants[e.handle.Index()]) * float32(1+r.frame.tick-e.since)
+		keys = append(keys, descendingKey(urgency, uint32(i)))
 	}
-	return work.keys
+	return keys
 }
 
 // descendingKey returns a key that sorts by weight, the greatest first, then by number.
@@ -117,61 +101,62 @@ func restoreHeap(heap []uint64, i int) {
 
 // enter writes the Enter record of an entity with its whole present state, and returns
 // the record's size. A newcomer becomes a member in finishEnters.
-func (v *Viewer) enter(w *enterRequest) int {
-	r := v.replicator
-	slot := w.handle.Index()
+func (v *Viewer) enter(w *workspace, e *enterRequest) int {
+	r, m := v.replicator, &v.members
+	slot := e.handle.Index()
 	r.frame.refresh(r.world, slot)
 	t := &r.frame.tenants[slot]
-	row := r.frame.currentRow(t, v.Owns(w.handle))
-	r.frame.schema.References(row, v.teachFunc)
-	texts := v.work.enterTexts(r.frame.schema, t, row.Owned)
-	v.work.stats.TextBytes += uint64(len(texts))
+	row := r.frame.currentRow(t, v.Owns(e.handle))
+	r.frame.schema.References(row, func(h bulk.Handle) { v.teach(w, h) })
+	texts := w.enterTexts(r.frame.schema, t, row.Owned)
+	w.stats.TextBytes += uint64(len(texts))
 	var exact wire.Exact
 	if v.simulation != nil {
-		v.addKind(t.kind)
-		row, exact = v.enterExact(slot, row)
+		v.simulation.sendKind(w, &v.outbox, r.clean, t.kind)
+		row, exact = v.simulation.enterExact(r, &w.packer.parts, slot, row)
 	}
-	n := v.writeRecord(wire.Record{
-		Op: wire.OpEnter, Owned: row.Owned, Handle: w.handle, Kind: uint32(t.kind), Exact: exact,
-		Row: v.work.fullRow(r.frame.schema, row, exact.Form), Data: texts,
+	n := v.outbox.write(w, wire.Record{
+		Op: wire.OpEnter, Owned: row.Owned, Handle: e.handle, Kind: uint32(t.kind), Exact: exact,
+		Row: w.fullRow(r.frame.schema, row, exact.Form), Data: texts,
 	})
-	if w.row == noRow {
-		w.row = v.members.allocRow(r.frame.texts.mask != 0)
-		v.work.newcomers = append(v.work.newcomers, newcomer{slot, w.row})
+	if e.row == noRow {
+		e.row = m.allocRow(r.frame.texts.mask != 0)
+		w.newcomers = append(w.newcomers, newcomer{slot, e.row})
 	}
-	v.startTexts(w.row)
-	v.members.handles[w.row], v.members.priorities[w.row] = w.handle, 0
-	v.members.rows[w.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
+	if r.frame.texts.mask != 0 {
+		m.texts[e.row].sent = r.frame.tick // the Enter has them
+	}
+	m.handles[e.row], m.priorities[e.row] = e.handle, 0
+	m.rows[e.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
 	if exact.Back > 0 {
-		v.members.rows[w.row].flags = noBase
+		m.rows[e.row].flags = noBase
 	}
-	v.work.stats.Enters++
 	return n
 }
 
 // isEntering reports whether the newcomer in a slot was entered and is not a member
 // yet.
-func (v *Viewer) isEntering(slot uint32) bool {
-	return slices.ContainsFunc(v.work.newcomers, func(c newcomer) bool { return c.slot == slot })
+func (w *workspace) isEntering(slot uint32) bool {
+	return slices.ContainsFunc(w.newcomers, func(c newcomer) bool { return c.slot == slot })
 }
 
 // finishEnters makes the entered newcomers members and queues the others.
-func (v *Viewer) finishEnters(list []enterRequest) {
-	work := v.work
-	work.newcomers = work.newcomers[:0]
-	v.queue = v.queue[:0]
-	for i := range list {
-		w := &list[i]
-		if w.row == noRow {
-			v.queue = append(v.queue, queuedEnter{w.handle, w.since})
+func (v *Viewer) finishEnters(w *workspace, requests []enterRequest) {
+	w.newcomers = w.newcomers[:0]
+	queue := v.interest.queue[:0]
+	for i := range requests {
+		e := &requests[i]
+		if e.row == noRow {
+			queue = append(queue, queuedEnter{e.handle, e.since})
 			continue
 		}
-		v.hidden.clear(w.handle.Index())
-		work.newcomers = append(work.newcomers, newcomer{w.handle.Index(), w.row})
+		v.knowledge.hidden.clear(e.handle.Index())
+		w.newcomers = append(w.newcomers, newcomer{e.handle.Index(), e.row})
 	}
-	if len(v.queue) == 0 && cap(v.queue) > keptQueue {
-		v.queue = nil // sized for a crowd
+	if len(queue) == 0 && cap(queue) > keptQueue {
+		queue = nil // sized for a crowd
 	}
-	v.members.insert(work.newcomers)
-	work.newcomers = work.newcomers[:0]
+	v.interest.queue = queue
+	v.members.insert(w.newcomers)
+	w.newcomers = w.newcomers[:0]
 }

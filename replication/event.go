@@ -8,7 +8,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
-	"github.com/worldd/worldd/world"
 )
 
 // Event is an event as it is sent, for any number of viewers.
@@ -59,24 +58,23 @@ func (e *Event) recordBytes() int { return 5 + len(e.body) }
 // accepted, because 64 KiB of structure await acknowledgement, or the events are
 // too many for its budget (R11). An unreliable event waits for room in a datagram, and is
 // dropped for newer ones or when it is late.
-func (v *Viewer) Send(e *Event) bool {
+func (v *Viewer) Send(e *Event) bool { return v.send(v.replicator.ownWorkspace(), e) }
+
+func (v *Viewer) send(w *workspace, e *Event) bool {
+	o := &v.outbox
 	if e.unreliable {
-		v.dropEvents(v.events.add(e))
+		v.countDropped(w, o.events.add(e))
 		return true
 	}
-	n := e.recordBytes()
-	if v.structure.outstanding()+n > maxEventBacklogBytes || v.structure.unbilled-v.tokens+n > v.replicator.config.BudgetBytesPerSecond {
-		v.work.stats.ReliableEventsDropped++
-		v.stats.EventsDropped++
+	if !o.accepts(e.recordBytes(), v.replicator.config.BudgetBytesPerSecond) {
+		v.countRefused(w)
 		return false
 	}
 	for _, h := range e.handles {
-		v.Teach(h)
+		v.teach(w, h)
 	}
-	v.structure.notBefore = v.replicator.Tick()
-	written := v.writeRecord(wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
-	v.work.stats.ReliableEventBytes += uint64(written)
-	v.work.stats.ReliableEvents++
+	o.structure.notBefore = v.replicator.Tick()
+	o.write(w, wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
 	v.stats.Events++
 	return true
 }
@@ -84,14 +82,17 @@ func (v *Viewer) Send(e *Event) bool {
 // SendSeen is Send if the client has h in view. An entity that is in no frame yet may come
 // into view with the next snapshot: e then follows its Enter.
 func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
+	newborn := &v.outbox.newborn
 	switch {
 	case h.Valid() && v.members.handleIn(h.Index()) == h:
 		v.Send(e)
 	case v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil:
-	case len(v.newborn) == maxNewbornEvents:
-		v.dropNewborn(e)
+	case len(*newborn) < maxNewbornEvents:
+		*newborn = append(*newborn, newbornEvent{h, e})
+	case e.unreliable:
+		v.countDropped(v.replicator.ownWorkspace(), 1)
 	default:
-		v.newborn = append(v.newborn, newbornEvent{h, e})
+		v.countRefused(v.replicator.ownWorkspace())
 	}
 }
 
@@ -101,39 +102,24 @@ type newbornEvent struct {
 	event  *Event
 }
 
-func (v *Viewer) dropNewborn(e *Event) {
-	v.stats.EventsDropped++
-	if e.unreliable {
-		v.work.stats.UnreliableEventsDropped++
-	} else {
-		v.work.stats.ReliableEventsDropped++
-	}
-}
-
 // sendNewborn sends the events of entities that entered with this snapshot.
-func (v *Viewer) sendNewborn() {
-	for _, n := range v.newborn {
+func (v *Viewer) sendNewborn(w *workspace) {
+	newborn := v.outbox.newborn
+	for _, n := range newborn {
 		if v.members.handleIn(n.entity.Index()) == n.entity {
-			v.Send(n.event)
+			v.send(w, n.event)
 		}
 	}
-	clear(v.newborn)
-	v.newborn = v.newborn[:0]
-}
-
-// Viewpoint returns the point from which the client views the world.
-func (v *Viewer) Viewpoint() world.Vec3 {
-	if at, ok := v.replicator.world.Position(v.eye()); ok {
-		return at
-	}
-	return v.center
+	clear(newborn)
+	v.outbox.newborn = newborn[:0]
 }
 
 // eventQueue holds the unreliable events that wait for a datagram, oldest first.
 type eventQueue struct {
 	events []*Event
-	share  int    // bytes that rows must leave to events
-	bytes  []byte // scratch: the events of the datagram being made
+	share  int      // bytes that rows must leave to events
+	taken  []*Event // scratch: the events of the datagram being made
+	bytes  []byte   // scratch: their bytes
 }
 
 // add adds e, in place of the oldest event if the queue is full, and returns how many it
@@ -147,15 +133,22 @@ func (q *eventQueue) add(e *Event) (dropped int) {
 	return dropped
 }
 
+// dropAll drops all events and returns how many.
+func (q *eventQueue) dropAll() int {
+	n := len(q.events)
+	q.dropOldest(n)
+	return n
+}
+
 func (q *eventQueue) dropOldest(n int) {
 	kept := copy(q.events, q.events[n:])
 	clear(q.events[kept:])
 	q.events = q.events[:kept]
 }
 
-// expire drops the events that are older than maxAge ticks and returns how many. Events that
+// dropLate drops the events that are older than maxAge ticks and returns how many. Events that
 // waited for an Enter are older than those queued before them.
-func (q *eventQueue) expire(tick, maxAge uint32) int {
+func (q *eventQueue) dropLate(tick, maxAge uint32) int {
 	before := len(q.events)
 	q.events = slices.DeleteFunc(q.events, func(e *Event) bool { return tick-e.tick > maxAge })
 	return before - len(q.events)
@@ -173,15 +166,48 @@ func (q *eventQueue) fit(tick uint32, room int, take func(i int)) (bytes int) {
 	return bytes
 }
 
-// refreshEvents prepares the queue for a snapshot.
-func (v *Viewer) refreshEvents() {
-	q := &v.events
+// refresh prepares the queue for a snapshot in which a datagram may take so many bytes, and returns
+// how many late events it dropped.
+func (q *eventQueue) refresh(tick, maxAge uint32, datagramBytes int) (dropped int) {
 	if len(q.events) == 0 {
 		q.share = 0
-		return
+		return 0
 	}
-	v.dropEvents(q.expire(v.replicator.frame.tick, v.replicator.maxEventAge()))
-	q.share = min(q.share+(v.allowance()-wire.StateHeaderBytes)/eventShare, eventsHeaderBytes+maxEventBytes)
+	dropped = q.dropLate(tick, maxAge)
+	q.share = min(q.share+(datagramBytes-wire.StateHeaderBytes)/eventShare, eventsHeaderBytes+maxEventBytes)
+	return dropped
+}
+
+// reserved returns the bytes of a datagram of a tick that rows leave to events.
+func (q *eventQueue) reserved(tick uint32) int {
+	if n := q.fit(tick, q.share-eventsHeaderBytes, func(int) {}); n > 0 {
+		return eventsHeaderBytes + n
+	}
+	return 0
+}
+
+// take removes the newest events that fit into room bytes of a datagram, and returns them and
+// their bytes in their order of sending, valid until the next call.
+func (q *eventQueue) take(tick uint32, room int) (taken []*Event, encoded []byte) {
+	var chosen [(maxQueuedEvents + 63) / 64]uint64
+	n := q.fit(tick, room-eventsHeaderBytes, func(i int) { chosen[i>>6] |= 1 << (i & 63) })
+	if n == 0 {
+		return nil, nil
+	}
+	q.share = max(q.share-eventsHeaderBytes-n, 0)
+	q.taken, q.bytes = q.taken[:0], q.bytes[:0]
+	waiting := q.events[:0]
+	for i, e := range q.events {
+		if chosen[i>>6]>>(i&63)&1 == 0 {
+			waiting = append(waiting, e)
+			continue
+		}
+		q.taken = append(q.taken, e)
+		q.bytes = wire.AppendEvent(q.bytes, wire.Event{Number: e.number, Age: tick - e.tick, Body: e.body})
+	}
+	clear(q.events[len(waiting):])
+	q.events = waiting
+	return q.taken, q.bytes
 }
 
 // maxEventAge returns the age in ticks above which an unreliable event is late.
@@ -189,57 +215,37 @@ func (r *Replicator) maxEventAge() uint32 {
 	return uint32(maxEventAge.Nanoseconds() * int64(r.world.TickHz()) / 1e9)
 }
 
-func (v *Viewer) dropEvents(n int) {
-	v.work.stats.UnreliableEventsDropped += uint64(n)
+// takeEvents removes the newest waiting events that fit into a datagram beside rows of some
+// bytes, and returns them in their order of sending.
+func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
+	q := &v.outbox.events
+	if len(q.events) == 0 {
+		return nil
+	}
+	room := v.datagramRoom() - rows
+	if v.datagrams.overflow > 0 {
+		room = min(room, q.share) // rows wait for what this datagram leaves of the budget
+	}
+	taken, encoded := q.take(w.frame.tick, room)
+	for _, e := range taken {
+		for _, h := range e.handles {
+			v.teach(w, h)
+		}
+	}
+	w.stats.UnreliableEvents += uint64(len(taken))
+	w.stats.EventBytes += uint64(len(encoded))
+	v.stats.Events += uint64(len(taken))
+	return encoded
+}
+
+// countDropped counts unreliable events that were dropped.
+func (v *Viewer) countDropped(w *workspace, n int) {
+	w.stats.UnreliableEventsDropped += uint64(n)
 	v.stats.EventsDropped += uint64(n)
 }
 
-// rowBytes returns the bytes that the rows of the next datagram may take.
-func (v *Viewer) rowBytes() int {
-	room := v.allowance() - v.headerBytes()
-	if len(v.events.events) == 0 {
-		return room
-	}
-	if n := v.events.fit(v.replicator.frame.tick, v.events.share-eventsHeaderBytes, func(int) {}); n > 0 {
-		room -= eventsHeaderBytes + n
-	}
-	return room
-}
-
-// takeEvents removes the newest waiting events that fit into a datagram beside rows of some
-// bytes, and returns them in their order of sending. None go ahead.
-func (v *Viewer) takeEvents(rows int) []byte {
-	q := &v.events
-	if len(q.events) == 0 || v.ahead {
-		return nil
-	}
-	tick := v.replicator.frame.tick
-	room := v.allowance() - v.headerBytes() - rows
-	if v.overflow > 0 {
-		room = min(room, q.share) // rows wait for what this datagram leaves of the budget
-	}
-	var taken [(maxQueuedEvents + 63) / 64]uint64
-	n := q.fit(tick, room-eventsHeaderBytes, func(i int) { taken[i>>6] |= 1 << (i & 63) })
-	if n == 0 {
-		return nil
-	}
-	q.share = max(q.share-eventsHeaderBytes-n, 0)
-	q.bytes = q.bytes[:0]
-	waiting := q.events[:0]
-	for i, e := range q.events {
-		if taken[i>>6]>>(i&63)&1 == 0 {
-			waiting = append(waiting, e)
-			continue
-		}
-		for _, h := range e.handles {
-			v.Teach(h)
-		}
-		q.bytes = wire.AppendEvent(q.bytes, wire.Event{Number: e.number, Age: tick - e.tick, Body: e.body})
-		v.work.stats.UnreliableEvents++
-		v.stats.Events++
-	}
-	clear(q.events[len(waiting):])
-	q.events = waiting
-	v.work.stats.EventBytes += uint64(len(q.bytes))
-	return q.bytes
+// countRefused counts a reliable event that was not accepted.
+func (v *Viewer) countRefused(w *workspace) {
+	w.stats.ReliableEventsDropped++
+	v.stats.EventsDropped++
 }

@@ -22,50 +22,49 @@ type Filter struct {
 	Also []bulk.BitsetView // visible at any distance
 }
 
-// SetFilter replaces the viewer's filter, from the next snapshot on.
-func (v *Viewer) SetFilter(f Filter) {
-	v.filter = Filter{Only: slices.Clone(f.Only), Not: slices.Clone(f.Not), Also: slices.Clone(f.Also)}
-	v.ruleChanged = true
+// setFilter replaces the filter.
+func (in *interest) setFilter(f Filter) {
+	in.filter = Filter{Only: slices.Clone(f.Only), Not: slices.Clone(f.Not), Also: slices.Clone(f.Also)}
+	in.ruleChanged = true
 }
 
 // applyRules adds to the candidates what the viewer sees at any distance, and removes
 // what it must not see.
-func (v *Viewer) applyRules(s *candidates) {
-	r := v.replicator
+func (in *interest) applyRules(r *Replicator, s *candidates) {
 	s.addSet(r.bodiless.View())
 	if r.config.Always.Valid() {
 		s.addSet(r.config.Always)
 	}
-	for _, set := range v.filter.Also {
+	for _, set := range in.filter.Also {
 		s.addSet(set)
 	}
-	if v.hasRules() {
-		s.intersect(v.allowedFunc)
+	if in.hasRules(&r.config) {
+		s.intersect(func(word uint32) uint64 { return in.allowedByRules(&r.config, word) })
 	}
-	if r.frame.tenantOf(v.focus) != nil {
-		s.add(v.focus.Index()>>6, 1<<(v.focus.Index()&63))
+	if r.frame.tenantOf(in.focus) != nil {
+		s.add(in.focus.Index()>>6, 1<<(in.focus.Index()&63))
 	}
-	for word, mask := range v.owned.slots.words() {
+	for word, mask := range in.owned.slots.words() {
 		s.add(word, mask)
 	}
 }
 
 // hasRules reports whether any rule can hide an entity from the viewer.
-func (v *Viewer) hasRules() bool {
-	return v.replicator.config.Private.Valid() || len(v.filter.Only) > 0 || len(v.filter.Not) > 0
+func (in *interest) hasRules(c *Config) bool {
+	return c.Private.Valid() || len(in.filter.Only) > 0 || len(in.filter.Not) > 0
 }
 
 // allowedByRules returns the slots of a word that the rules let the viewer see.
 // Ownership is not considered.
-func (v *Viewer) allowedByRules(word uint32) uint64 {
+func (in *interest) allowedByRules(c *Config, word uint32) uint64 {
 	mask := ^uint64(0)
-	if p := v.replicator.config.Private; p.Valid() {
-		mask &^= p.Word(word)
+	if c.Private.Valid() {
+		mask &^= c.Private.Word(word)
 	}
-	for _, set := range v.filter.Only {
+	for _, set := range in.filter.Only {
 		mask &= set.Word(word)
 	}
-	for _, set := range v.filter.Not {
+	for _, set := range in.filter.Not {
 		mask &^= set.Word(word)
 	}
 	return mask

@@ -161,5 +161,5 @@ func TestDestroyIsSentOnce(t *testing.T) {
 		v.Teach(h)
 		v.Teach(h)
 	}
-	require.Equal(t, uint32(dead), v.structure.written, "one Destroy for each")
+	require.Equal(t, uint32(dead), v.outbox.structure.written, "one Destroy for each")
 }

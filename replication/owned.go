@@ -36,37 +36,6 @@ func (o *ownedSet) remove(h bulk.Handle) {
 	}
 }
 
-// Own makes the viewer an owner of h: h is visible at any distance and through any
-// filter, Config.Private included, and its owner-only fields are sent. An entity may
-// have several owners. Own ignores a handle that is not live: one that was never issued
-// may name another entity later.
-func (v *Viewer) Own(h bulk.Handle) {
-	if v.replicator.world.Status(h) != bulk.Live || v.owned.has(h) {
-		return
-	}
-	owned := v.Owns(h) // as its focus, perhaps, which may change
-	v.owned.add(h)
-	if !owned {
-		v.members.reenter(h)
-	}
-}
-
-// Disown undoes Own. The focus stays owned.
-func (v *Viewer) Disown(h bulk.Handle) {
-	owned := v.Owns(h)
-	v.owned.remove(h)
-	v.ruleChanged = true
-	if owned && !v.Owns(h) {
-		v.members.reenter(h)
-	}
-}
-
-// Owns reports whether h is the viewer's focus or was given to it by Own. It decides
-// what the viewer is sent, and lets callers check that.
-func (v *Viewer) Owns(h bulk.Handle) bool {
-	return h == v.focus || v.owned.has(h)
-}
-
 // check audits the set just after a snapshot of f.
 func (o *ownedSet) check(f *frame) error {
 	for word, mask := range o.slots.words() {

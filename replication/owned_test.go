@@ -61,7 +61,7 @@ func (h *hoard) step(t testing.TB) {
 	h.rep.Capture()
 	h.viewer.Snapshot()
 	v := h.viewer
-	require.NoError(t, v.Acknowledge(wire.Ack{Seen: v.Seq() > 0, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.structure.sent}))
+	require.NoError(t, v.Acknowledge(wire.Ack{Seen: v.Seq() > 0, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.outbox.structure.sent}))
 }
 
 // TestOwnedModel compares ownership with a map, in a world whose slots change tenants
@@ -179,11 +179,11 @@ func BenchmarkOwned(b *testing.B) {
 			var bySet, byList, snapshot time.Duration
 			for b.Loop() {
 				began := time.Now()
-				for word, mask := range v.owned.slots.words() {
+				for word, mask := range v.interest.owned.slots.words() {
 					s.add(word, mask)
 				}
 				for _, e := range changed {
-					if v.owned.has(e) {
+					if v.interest.owned.has(e) {
 						found++
 					}
 				}
@@ -205,7 +205,7 @@ func BenchmarkOwned(b *testing.B) {
 				began = time.Now()
 				v.Snapshot()
 				snapshot += time.Since(began)
-				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.structure.sent}))
+				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.outbox.structure.sent}))
 			}
 			require.Equal(b, 2*b.N*len(changed), found)
 			per := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(b.N) }

@@ -5,41 +5,41 @@ import (
 	"slices"
 )
 
-// completeWeight multiplies the priority of rows that a complete snapshot needs: without one,
+// requiredWeight multiplies the priority of rows that a complete snapshot needs: without one,
 // all bodies that the client computes stand still. Other rows still get their turn, as
 // priorities grow with waiting.
-const completeWeight = 16
+const requiredWeight = 16
 
-// rankWaiting returns the indexes of the waiting rows, the most urgent first. A row's
+// rankByPriority returns the indexes of the waiting rows, the most urgent first. A row's
 // priority grows each time that it waits, so that every row is sent eventually. The focus
 // comes first: its client predicts it, and takes a snapshot without its row for news that it
-// has not changed. rankWaiting is not called when all rows fit.
-func (v *Viewer) rankWaiting() []uint32 {
-	w := v.work
-	w.ranking.reset()
-	for i, rowIndex := range w.waitingRows {
-		v.members.priorities[rowIndex] += v.priorityGain(&v.replicator.frame.tenants[w.waiting[i].slot()])
-		v.members.rows[rowIndex].flags |= passedOver
-		weight := v.members.priorities[rowIndex]
-		if v.members.handles[rowIndex] == v.focus {
+// has not changed. rankByPriority is not called when all rows fit.
+func (v *Viewer) rankByPriority(w *workspace) []uint32 {
+	p, m, in := &w.packer, &v.members, &v.interest
+	p.ranking.reset()
+	for i, rowIndex := range p.waitingRows {
+		m.priorities[rowIndex] += in.priorityGain(v.replicator, &w.frame.tenants[p.waiting[i].slot()])
+		m.rows[rowIndex].flags |= passedOver
+		weight := m.priorities[rowIndex]
+		if m.handles[rowIndex] == in.focus {
 			weight = math.MaxFloat32
-		} else if v.mustComplete(w.waiting[i], rowIndex) {
-			weight *= completeWeight
+		} else if p.isRequired(i) {
+			weight *= requiredWeight
 		}
-		w.ranking.add(weight)
+		p.ranking.add(weight)
 	}
-	return w.ranking.order()
+	return p.ranking.order()
 }
 
 // priorityGain returns what a row's priority grows by for each snapshot that it waits:
 // its kind's priority, halved at a quarter of the enter radius.
-func (v *Viewer) priorityGain(t *tenant) float32 {
-	base := v.replicator.kindPriority(t.kind)
+func (in *interest) priorityGain(r *Replicator, t *tenant) float32 {
+	base := r.kindPriority(t.kind)
 	if !t.hasBody {
 		return base
 	}
-	distance := t.position.Sub(v.center).Len()
-	return base / (1 + 4*distance/v.replicator.config.EnterRadius)
+	distance := t.position.Sub(in.center).Len()
+	return base / (1 + 4*distance/r.config.EnterRadius)
 }
 
 // ranking sorts weights, the greatest first and equal ones in the order of adding. It

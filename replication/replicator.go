@@ -8,7 +8,6 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
-	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
 
@@ -81,7 +80,7 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	r.clean = newClean(w, s)
 	f.clean = r.clean
 	for range c.Workers {
-		r.workspaces = append(r.workspaces, &workspace{})
+		r.workspaces = append(r.workspaces, newWorkspace(r))
 	}
 	return r, nil
 }
@@ -143,9 +142,9 @@ func (r *Replicator) dropSeenDeaths() {
 	seen := r.deathsDropped + uint64(len(r.deaths))
 	for _, v := range r.viewers {
 		if len(r.deaths) > maxDeaths {
-			v.recordDeaths()
+			v.recordDeaths(r.ownWorkspace())
 		}
-		seen = min(seen, v.deathsSeen)
+		seen = min(seen, v.knowledge.deathsSeen)
 	}
 	for _, d := range r.deaths[:seen-r.deathsDropped] {
 		if d.cause != 0 {
@@ -218,17 +217,6 @@ func (r *Replicator) kindPriority(k world.KindID) float32 {
 // issues reports whether the world can issue h. Any other handle is Stale to every client.
 func (r *Replicator) issues(h bulk.Handle) bool {
 	return h.Valid() && h.Generation() >= r.floor && h.Generation() <= r.ceiling
-}
-
-// AddViewer makes a viewer that views the world from the entity focus.
-func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
-	v := &Viewer{
-		replicator: r, work: r.workspaces[0], focus: focus, maxDatagram: wire.MaxDatagram,
-		lastCapture: r.changes.captures, deathsSeen: r.deathsDropped + uint64(len(r.deaths)),
-	}
-	v.teachFunc, v.requestFunc, v.allowedFunc, v.lacksFunc = v.Teach, v.requestEnters, v.allowedByRules, v.noteLacked
-	r.viewers = append(r.viewers, v)
-	return v
 }
 
 // RemoveViewer removes v, which must not be used afterwards.

@@ -83,7 +83,7 @@ func (m *members) allocRow(hasTexts bool) uint32 {
 }
 
 // freeRow frees a member's row. Snapshots in flight may still contain its index: see
-// Viewer.advanceBaselines.
+// delivery.advanceBaselines.
 func (m *members) freeRow(rowIndex *uint32) {
 	m.rows[*rowIndex], m.handles[*rowIndex] = viewerRow{}, 0
 	if len(m.texts) > 0 {

@@ -109,30 +109,31 @@ func (s *sceneBench) frame() {
 	s.capture = append(s.capture, milliseconds(time.Since(began)))
 	began = time.Now()
 	for _, v := range r.viewers {
-		if v.sent.newest > 0 {
-			require.NoError(s.tb, v.Acknowledge(wire.Ack{Seen: true, Newest: v.sent.newest, Mask: 1<<64 - 1, Structure: v.structure.written}))
+		if v.delivery.sent.newest > 0 {
+			require.NoError(s.tb, v.Acknowledge(wire.Ack{Seen: true, Newest: v.delivery.sent.newest, Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 		}
 	}
 	s.acks = append(s.acks, milliseconds(time.Since(began)))
 	var interest, collect, enters, encode time.Duration
 	for _, v := range r.viewers {
 		start := time.Now()
-		v.work = r.workspaces[0]
-		v.work.beginFrame(r)
-		v.refillTokens()
-		since := v.lastCapture
-		v.updateInterest()
+		w := r.workspaces[0]
+		w.packer.beginFrame(r.changes.captures)
+		w.packer.beginSnapshot(false)
+		v.outbox.refill(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
+		since := v.interest.lastCapture
+		v.updateInterest(w)
 		sawAll := time.Now()
-		newcomers := len(v.work.requests)
-		rowsWaiting := v.collectRows()
+		newcomers := len(w.requests)
+		rowsWaiting := v.collectRows(w)
 		collected := time.Now()
-		v.writeTexts(since)
-		v.writeEnters(newcomers, rowsWaiting)
-		v.tokens -= v.structure.takeUnbilled()
+		v.writeTexts(w, since)
+		v.writeEnters(w, newcomers, rowsWaiting)
+		v.outbox.bill()
 		entered := time.Now()
-		v.encodeDatagrams()
-		v.takeStructure()
-		v.tokens -= v.structure.takeUnbilled()
+		v.sendRows(w)
+		v.outbox.structure.takeWhole(w.frame.tick)
+		v.outbox.bill()
 		interest, collect = interest+sawAll.Sub(start), collect+collected.Sub(sawAll)
 		enters, encode = enters+entered.Sub(collected), encode+time.Since(entered)
 	}

@@ -58,9 +58,10 @@ func TestMostUrgentFirst(t *testing.T) {
 		r.AfterStep()
 		r.Capture()
 		u := v.Snapshot()
-		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.structure.written}))
-		chosen, order := &v.work.selection, v.work.ranking.to
-		if v.overflow == 0 || len(v.work.waiting) < v.overflow || len(u.Datagrams) < 2 {
+		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
+		p := &r.workspaces[0].packer
+		chosen, order := &p.selection, p.ranking.to
+		if v.datagrams.overflow == 0 || len(p.waiting) < v.datagrams.overflow || len(u.Datagrams) < 2 {
 			continue
 		}
 		crowded++
@@ -106,7 +107,7 @@ func newDrifting(t *testing.T, entities, budget int) (v *Viewer, _ []world.Entit
 		r.AfterStep()
 		r.Capture()
 		u := v.Snapshot()
-		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.structure.written}))
+		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 		return u
 	}
 }
@@ -123,10 +124,10 @@ func TestBySlotWhileAllFit(t *testing.T) {
 		require.Greater(t, datagrams, uint32(1))
 		last, rows := -1, 0
 		for back := int(datagrams) - 1; back >= 0; back-- {
-			sent := v.sent.rowsOf(v.sent.at(uint32(back)))
+			sent := v.delivery.sent.rowsOf(v.delivery.sent.at(uint32(back)))
 			rows += len(sent)
 			for i, rowIndex := range sent {
-				if v.members.handles[rowIndex] == v.focus {
+				if v.members.handles[rowIndex] == v.interest.focus {
 					require.Equal(t, int(datagrams)-1, back)
 					require.Equal(t, len(sent)-1, i)
 					continue
@@ -150,10 +151,10 @@ func TestByPriorityAfterAWrongGuess(t *testing.T) {
 	}
 	require.Len(t, v.members.rows, len(all))
 	for range 20 {
-		v.rowBits = 1
+		v.datagrams.rowBits = 1
 		snapshot()
-		require.Zero(t, v.rowBits)
-		require.Greater(t, len(v.work.waiting), 256)
+		require.Zero(t, v.datagrams.rowBits)
+		require.Greater(t, len(v.replicator.workspaces[0].packer.waiting), 256)
 		snapshot()
 		waiting := 0
 		for i := range v.members.rows {

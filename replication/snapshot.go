@@ -1,7 +1,7 @@
 package replication
 
 import (
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -13,277 +13,284 @@ type Update struct {
 }
 
 // Snapshot brings the viewer to the newest frame within its budget.
-func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.workspaces[0]) }
+func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.ownWorkspace()) }
 
 func (v *Viewer) snapshot(w *workspace) Update {
-	v.work = w
-	w.beginFrame(v.replicator)
-	v.refillTokens()
-	w.encoder.parts = nil
-	if v.simulation != nil {
-		v.beginSimulated()
+	r, o, s := v.replicator, &v.outbox, v.simulation
+	w.packer.beginFrame(r.changes.captures)
+	w.packer.beginSnapshot(s != nil)
+	o.refill(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
+	if s != nil && (v.resync || s.isOutdated(w.frame.tick)) {
+		s.restart, v.resync = true, true
 	}
 	if v.resync {
 		v.resync = false
 		v.members.reenterAll()
 		w.stats.Resyncs++
 	}
-	since := v.lastCapture
-	v.updateInterest()
+	since := v.interest.lastCapture
+	v.updateInterest(w)
 	newcomers := len(w.requests)
-	rowsWaiting := v.collectRows()
-	v.writeTexts(since)
-	v.writeEnters(newcomers, rowsWaiting)
-	if v.simulation != nil {
-		v.noteMissing(newcomers)
+	rowsWaiting := v.collectRows(w)
+	v.writeTexts(w, since)
+	v.writeEnters(w, newcomers, rowsWaiting)
+	if s != nil {
+		s.missing = v.members.missEnter(w.requests[newcomers:], w.frame.tick)
 	}
-	v.sendNewborn()
-	v.tokens -= v.structure.takeUnbilled()
-	v.refreshEvents()
-	v.encodeDatagrams()
-	stream := v.takeStructure()
-	v.tokens -= v.structure.takeUnbilled()
-	v.repeatDatagrams()
-	v.replicator.audit(v)
-	return Update{Stream: stream, Datagrams: v.datagrams}
+	v.sendNewborn(w)
+	o.bill()
+	v.countDropped(w, o.events.refresh(w.frame.tick, r.maxEventAge(), o.allowance(v.datagrams.limit)))
+	v.sendRows(w)
+	stream := o.structure.takeWhole(w.frame.tick)
+	v.countStructure(w, stream)
+	o.bill()
+	v.repeatDatagrams(w)
+	r.audit(v)
+	return Update{Stream: stream, Datagrams: v.datagrams.list}
 }
 
-// collectRows collects the rows that the client is owed.
-func (v *Viewer) collectRows() bool {
-	v.advanceBaselines()
+// collectRows collects the rows that the client is owed, and reports whether there are any. It also
+// requests enters for members whose rows start over.
+func (v *Viewer) collectRows(w *workspace) bool {
+	v.delivery.advanceBaselines(v.members.rows)
 	if v.simulation == nil {
-		return v.collectWaiting()
+		return v.members.collectWaiting(w, v.replicator, &v.interest)
 	}
-	v.tellEffects()
-	return v.collectOwed()
+	v.simulation.sendEffects(w, &v.outbox, v.replicator, &v.interest)
+	return v.members.collectOwed(w, v.replicator, &v.interest)
 }
 
-func (v *Viewer) refillTokens() {
-	c := v.replicator.config
-	perSnapshot := c.BudgetBytesPerSecond / c.SnapshotHz
-	v.tokens = min(v.tokens+perSnapshot, burstSnapshots*perSnapshot)
+// missEnter reports whether a member that is to enter again did not in the snapshot of a tick.
+func (m *members) missEnter(requests []enterRequest, tick uint32) bool {
+	for _, e := range requests {
+		if m.rows[e.row].enterTick != tick {
+			return true
+		}
+	}
+	return false
 }
 
-// encodeDatagrams fills datagrams with the waiting rows, until the budget or the number
+// sendRows fills datagrams with the waiting rows, until the budget or the number
 // of datagrams is reached. Unless nothing is new it makes at least one, since an empty snapshot
 // carries the clock and the acknowledgement of inputs.
-func (v *Viewer) encodeDatagrams() {
-	v.datagrams, v.ahead = v.datagrams[:0], false
-	if v.hasNothingNew() {
-		v.work.stats.Omitted++
+func (v *Viewer) sendRows(w *workspace) {
+	d, waiting := &v.datagrams, len(w.packer.waiting)
+	d.list = d.list[:0]
+	if v.hasNothingNew(waiting) {
+		w.stats.Omitted++
 		return
 	}
-	if v.simulation == nil && v.recordsOverdue() {
-		switch late := v.findLate(); {
-		case late > 0 && late == len(v.work.waiting): // nothing can go ahead
-		case late > 0 || len(v.events.events) > 0:
-			v.encodeAhead()
+	ahead := false // the rows go ahead of records that the client may lack
+	if unsure, overdue := v.recordsOverdue(); overdue {
+		switch late := v.findLate(w, unsure); {
+		case late > 0 && late == waiting: // nothing can go ahead
+		case late > 0 || len(v.outbox.events.events) > 0:
+			v.sendAhead(w)
 			return
 		default:
-			v.ahead = true
+			ahead = true
 		}
 	}
-	if waiting := len(v.work.waiting); v.overflow == 0 || waiting < v.overflow {
-		if v.encodeInOne() {
+	if d.overflow == 0 || waiting < d.overflow {
+		if made := w.packer.packTogether(v.rowBytes()); made != nil {
+			v.sendDatagram(w, made, w.packer.waiting, w.packer.waitingRows, true, ahead)
 			return
 		}
-		v.overflow = waiting
+		d.overflow = waiting
 	}
-	v.encodeInSeveral()
+	v.sendInSeveral(w, ahead)
 }
 
 // hasNothingNew reports whether a snapshot would be empty and its client would learn nothing from
 // it: the client has acknowledged everything, and the newest snapshot was empty too, so that the
 // client does not extrapolate from the last motion. Clients that simulate compute on from each
 // snapshot, so they receive all.
-func (v *Viewer) hasNothingNew() bool {
-	newest, f := v.sent.at(0), v.replicator.frame
-	return newest.empty && v.sent.pending == 0 && !v.StructureUnacked() && v.simulation == nil &&
-		len(v.work.waiting) == 0 && len(v.events.events) == 0 && v.input == v.inputSent &&
-		(f.tick-newest.tick)*minIdleHz < uint32(v.replicator.world.TickHz())
+func (v *Viewer) hasNothingNew(waiting int) bool {
+	d, s, r := &v.datagrams, &v.delivery.sent, v.replicator
+	newest := s.at(0)
+	return newest.empty && s.pending == 0 && !v.StructureUnacked() && v.simulation == nil &&
+		waiting == 0 && len(v.outbox.events.events) == 0 && d.input == d.inputSent &&
+		(r.frame.tick-newest.tick)*minIdleHz < uint32(r.world.TickHz())
 }
 
-// SetMaxDatagram sets the size limit of the datagrams of the next snapshots: what the client's
-// path carries, within wire.MinDatagram and wire.MaxDatagram, the default.
-func (v *Viewer) SetMaxDatagram(bytes int) {
-	v.maxDatagram = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
-}
+// A lost packet of the stream delays all records after it until the transport repeats it, and with
+// them the datagrams that name them. While records seem to be overdue, the rows that depend on none
+// that the client lacks go ahead, in a datagram that says so.
 
-// allowance returns the size limit of the next datagram, in bytes.
-func (v *Viewer) allowance() int {
-	return min(v.maxDatagram, max(v.tokens, minSnapshotBytes))
-}
-
-// encodeInOne makes one datagram of all waiting rows, if they fit. This is the common
-// case and needs no priorities.
-func (v *Viewer) encodeInOne() bool {
-	w := v.work
-	if len(w.waiting) > wire.MaxRows || !v.fitsLoad() {
-		return false
-	}
-	if v.replicator.frame.schema.HasParents() {
-		v.markAnchored()
-	}
-	maxBytes := v.rowBytes()
-	cached := v.payloads().entry(w.waiting)
-	if cached.matches(w.capture, w.waiting) {
-		cached.copied = cached.rows
-	} else if !v.packAll(cached, maxBytes) {
-		return false
-	}
-	if len(cached.bytes) > maxBytes {
-		return false
-	}
-	v.beginSnapshot()
-	v.recordSent(w.waiting, w.waitingRows)
-	v.closeSnapshot(&cached.packed, v.simulation != nil && v.complete(nil))
-	return true
-}
-
-// payloads returns the cache of the viewer's datagrams.
-func (v *Viewer) payloads() *payloadCache {
+// recordsOverdue reports whether a snapshot or a record was not acknowledged in the usual time,
+// while the client lacks records or is about to: those since the tick unsure. Each packet of a
+// snapshot has bytes of the stream, if only a Pad. Rows never go ahead to a client that simulates:
+// a complete snapshot needs all records.
+func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
 	if v.simulation != nil {
-		return &v.work.cleanPayloads
+		return 0, false
 	}
-	return &v.work.payloads
-}
-
-// fitsLoad reports whether the load of all waiting rows fits into one datagram. Only
-// schemas with many or heavy components need the sum over rows.
-func (v *Viewer) fitsLoad() bool {
-	f, load := v.replicator.frame, 0
-	if !f.hasHeavyRows() {
-		return true
-	}
-	for _, k := range v.work.waiting {
-		load += f.loadOf(k)
-	}
-	return load <= wire.MaxLoad
-}
-
-// hasHeavyRows reports whether the rows of a datagram may exceed its load.
-func (f *frame) hasHeavyRows() bool {
-	return wire.MaxRows*f.schema.Load(1<<f.schema.Components()-1) > wire.MaxLoad
-}
-
-// loadOf returns the load of a row.
-func (f *frame) loadOf(k codingKey) int { return f.schema.Load(f.tenants[k.slot()].mask) }
-
-// batchRows is how many rows are gathered before the first of them is coded: somewhat
-// more than the cache misses that a core overlaps.
-const batchRows = 32
-
-// packAll packs all waiting rows. It stops and returns false once they exceed maxBytes.
-func (v *Viewer) packAll(to *payload, maxBytes int) bool {
-	w, f, e := v.work, v.replicator.frame, &v.work.encoder
-	defer w.rowCache.trim()
-	encodedBefore, bits := w.rowCache.encoded, 0
-	e.chunks = e.chunks[:0]
-	for from := 0; from < len(w.waiting); {
-		chunks := v.encodeRun(from)
-		for _, chunk := range chunks {
-			bits += chunk.Bits()
-		}
-		if bits > 8*maxBytes {
-			return false
-		}
-		from += len(chunks)
-	}
-	if e.writeHeaders(w.waiting, e.chunks) > 8*maxBytes {
-		return false
-	}
-	p := e.pack(f, w.waiting, e.chunks, &w.rowCache.chunks)
-	p.copied = p.rows - uint32(w.rowCache.encoded-encodedBefore)
-	to.store(w.capture, w.waiting, p)
-	return true
-}
-
-// encodeRun codes some of the waiting rows, beginning at index from, and returns their
-// chunks, which it appends to the encoder's.
-func (v *Viewer) encodeRun(from int) []rowcodec.Chunk {
-	w, f, e := v.work, v.replicator.frame, &v.work.encoder
-	if key := w.waiting[from]; key.anchored() {
-		at, _ := v.findAnchor(from)
-		e.chunks = append(e.chunks, w.rowCache.encode(f, key, f.historyOf(w.waiting[at])))
-		return e.chunks[from:]
-	}
-	to := from + 1
-	for to < len(w.waiting) && to-from < batchRows && !w.waiting[to].anchored() {
-		to++
-	}
-	e.chunks = w.rowCache.encodeAll(f, w.waiting[from:to], e.chunks)
-	return e.chunks[from:]
-}
-
-func (v *Viewer) recordSent(keys []codingKey, rowIndexes []uint32) {
 	tick := v.replicator.frame.tick
-	v.sent.add(rowIndexes...)
-	for _, rowIndex := range rowIndexes {
-		v.members.markSent(rowIndex, tick)
+	unsure, lacks := v.outbox.structure.unsureSince(tick)
+	return unsure, lacks && v.delivery.isOverdue(unsure, tick, v.replicator.world.TickHz())
+}
+
+// findLate marks the waiting rows whose Enter, or that of an entity that they refer to, the client
+// may not have received, since it may lack the records since the tick unsure. It returns their
+// number. If the focus is among them all rows count: its client takes a snapshot without its row
+// for news that it has not changed.
+func (v *Viewer) findLate(w *workspace, unsure uint32) (late int) {
+	f, m, p := v.replicator.frame, &v.members, &w.packer
+	p.selection.reset(len(p.waiting))
+	refers := f.schema.Refers()
+	for i, rowIndex := range p.waitingRows {
+		k := p.waiting[i]
+		lacks := m.rows[rowIndex].enterTick >= unsure
+		if refers && !lacks {
+			f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) {
+				to, member := m.indexOf(h)
+				lacks = lacks || !member || m.rows[to].enterTick >= unsure
+			})
+		}
+		if !lacks {
+			continue
+		}
+		if m.handles[rowIndex] == v.interest.focus {
+			return len(p.waiting)
+		}
+		p.selection.late.set(uint32(i))
+		late++
 	}
-	v.teachReferences(keys)
+	return late
+}
+
+// sendAhead makes datagrams of the rows that are not late, and then of the others and of events,
+// which may depend on any record.
+func (v *Viewer) sendAhead(w *workspace) {
+	s := &w.packer.selection
+	if w.frame.schema.HasParents() {
+		w.packer.markAnchored()
+	}
+	order := v.rankByPriority(w)
+	copy(s.sent, s.late) // they anchor nothing here
+	v.sendRanked(w, order, maxDatagrams-1, true)
+	for i := range s.sent {
+		s.sent[i] &^= s.late[i]
+	}
+	if v.outbox.tokens > minSnapshotBytes {
+		v.sendRanked(w, order, maxDatagrams, false)
+	}
+}
+
+// sendInSeveral makes datagrams of the most urgent rows, or of all in the order of their slots
+// if they seem to fit: that takes no priorities, and headers are shorter where slots are close.
+func (v *Viewer) sendInSeveral(w *workspace, ahead bool) {
+	p, d := &w.packer, &v.datagrams
+	p.selection.reset(len(p.waiting))
+	if w.frame.schema.HasParents() {
+		p.markAnchored()
+	}
+	fit := len(v.outbox.events.events) == 0 && d.mayFit(len(p.waiting), v.outbox.tokens, v.simulation.headerBytes())
+	var order []uint32
+	if fit {
+		order = p.rankBySlot(v.interest.focus.Index())
+	} else {
+		order = v.rankByPriority(w)
+	}
+	rest := v.sendRanked(w, order, maxDatagrams, ahead)
+	if len(rest) == 0 && len(d.list) == 1 {
+		d.overflow = 0 // they fit again
+	}
+	if fit && len(rest) > 0 {
+		d.rowBits = 0 // the next snapshot goes by priority, so none waits for ever
+	}
+}
+
+// sendRanked makes datagrams of rows in their order, until that many are made of the snapshot or
+// the budget is reached. It makes at least one, and returns the rest of order.
+func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, ahead bool) (rest []uint32) {
+	p := &w.packer
+	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minSnapshotBytes); first = false {
+		made, complete := p.packMostUrgent(order, v.rowBytes())
+		v.sendDatagram(w, &made, p.encoder.keys, p.encoder.rows, complete, ahead)
+		for len(order) > 0 && p.selection.sent.has(order[0]) {
+			order = order[1:]
+		}
+	}
+	return order
+}
+
+// datagramRoom returns the bytes of the next datagram after its header.
+func (v *Viewer) datagramRoom() int {
+	return v.outbox.allowance(v.datagrams.limit) - v.simulation.headerBytes()
+}
+
+// rowBytes returns the bytes that the rows of the next datagram may take.
+func (v *Viewer) rowBytes() int {
+	return v.datagramRoom() - v.outbox.events.reserved(v.replicator.frame.tick)
+}
+
+// sendDatagram makes a datagram of packed rows and of events. complete tells whether the rows that
+// it lacks are in earlier ones of the snapshot. A datagram that goes ahead has no events, and its
+// rows need only what the client has; others depend on the newest record, those included that teach
+// writes for the references of rows and events (R4).
+func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, complete, ahead bool) {
+	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
+	v.countLost(w, v.delivery.beginSnapshot(f.tick, v.members.rows))
+	v.delivery.sent.add(rowIndexes...)
+	for _, rowIndex := range rowIndexes {
+		v.members.markSent(rowIndex, f.tick)
+	}
+	v.teachReferences(w, keys)
+	h := wire.StateHeader{Seq: v.delivery.sent.newest, Tick: f.tick}
+	if !ahead {
+		h.Events = v.takeEvents(w, len(rows.bytes))
+	}
+	h.Structure = o.structure.written
+	if ahead {
+		h.Structure = o.structure.whole
+	}
+	if v.simulation != nil {
+		v.finishHeader(&h, complete && !v.simulation.missing)
+	}
+	size := d.add(&h, rows)
+	o.tokens -= size
+	s := v.delivery.sent.at(0)
+	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > o.structure.sent, rows.rows == 0 && len(h.Events) == 0
+	w.stats.countDatagram(rows, size, f.schema.Components())
+	v.stats.countDatagram(rows.rows, size)
 }
 
 // teachReferences notes that the client is about to be sent the handles in rows.
-func (v *Viewer) teachReferences(keys []codingKey) {
+func (v *Viewer) teachReferences(w *workspace, keys []codingKey) {
 	f := v.replicator.frame
 	if !f.schema.Refers() {
 		return
 	}
 	for _, k := range keys {
-		f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), v.teachFunc)
+		f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) { v.teach(w, h) })
 	}
 }
 
-// closeSnapshot makes the datagram of the open snapshot. It reads the structure number
-// last: Teach may have written records that the references of rows and events depend on (R4).
-// One that goes ahead has no events, and its rows need only what the client has.
-func (v *Viewer) closeSnapshot(p *packed, complete bool) {
-	events := v.takeEvents(len(p.bytes))
-	structure := v.structure.written
-	if v.ahead {
-		structure = v.structure.whole
+// finishHeader adds to a State header what clients that simulate need.
+func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
+	h.Complete = complete
+	h.Continued = h.Seq > 1 && v.delivery.sent.at(1).tick == h.Tick
+	if complete && isAudited(h.Seq) {
+		h.Audit, h.Audited = v.members.auditExact(v.replicator, h.Seq)
 	}
-	n := len(v.datagrams)
-	h := wire.StateHeader{
-		Seq: v.sent.newest, Tick: v.replicator.frame.tick, Structure: structure, InputAge: v.inputAge(), Fold: p.fold, Events: events, Rows: int(p.rows), Exact: p.exact,
-	}
-	if v.simulation != nil {
-		v.finishHeader(&h, complete)
-	}
-	b := wire.AppendStateHeader(v.buffers[n][:0], h)
-	v.buffers[n] = append(b, p.bytes...)
-	v.datagrams = append(v.datagrams, v.buffers[n])
-	v.tokens -= len(v.buffers[n])
-	s := v.sent.at(0)
-	s.bytes, s.novel, s.empty = uint16(len(v.buffers[n])+packetBytes), structure > v.structure.sent, p.rows == 0 && len(events) == 0
-	v.inputSent = v.input
-	if p.rows > 0 {
-		v.rowBits = 8 * len(p.bytes) / int(p.rows)
-	}
-	v.work.stats.datagram(p, len(v.buffers[n]), v.replicator.frame.schema.Components())
-	v.stats.datagram(p.rows, len(v.buffers[n]))
 }
 
-// inputAge returns the StateHeader's.
-func (v *Viewer) inputAge() uint32 {
-	if v.input == 0 {
-		return 0
+// repeatDatagrams appends copies of the snapshot's datagrams that are to be sent twice.
+func (v *Viewer) repeatDatagrams(w *workspace) {
+	c, d, o := &v.replicator.config, &v.datagrams, &v.outbox
+	if c.SendOnce {
+		return
 	}
-	return v.replicator.frame.tick - v.input + 1
-}
-
-// takeStructure returns the structure to be sent and counts it.
-func (v *Viewer) takeStructure() []byte {
-	stream := v.structure.take(v.replicator.frame.tick)
-	if sent := v.structure.inflight; len(sent) > 0 {
-		sent[len(sent)-1].whole = true
+	v.delivery.judgeSamples(v.replicator.world.TickHz())
+	spare := o.tokens - (burstSnapshots-1)*(c.BudgetBytesPerSecond/c.SnapshotHz) // the next snapshot has the same budget without
+	window := minWindowBytes - o.structure.outstanding() - v.delivery.unackedBytes()
+	made := len(d.list)
+	d.list = v.delivery.appendCopies(d.list, spare, window)
+	for _, b := range d.list[made:] {
+		o.tokens -= len(b)
+		w.stats.Copies++
+		w.stats.CopyBytes += uint64(len(b))
+		v.stats.Copies++
 	}
-	v.countStructure(stream)
-	return stream
-}
-
-func (v *Viewer) countStructure(stream []byte) {
-	v.work.stats.StructureBytes += uint64(len(stream))
-	v.stats.StructureBytes += uint64(len(stream))
 }

@@ -70,7 +70,28 @@ func (s *Stats) add(o *Stats) {
 	}
 }
 
-func (s *Stats) datagram(p *packed, bytes, components int) {
+// countRecord counts a record of n bytes.
+func (s *Stats) countRecord(op wire.Op, n int) {
+	switch op {
+	case wire.OpEnter:
+		s.Enters++
+	case wire.OpLeave:
+		s.Leaves++
+	case wire.OpDestroy:
+		s.Destroys++
+	case wire.OpText:
+		s.Texts++
+		s.TextBytes += uint64(n)
+	case wire.OpEvent:
+		s.ReliableEvents++
+		s.ReliableEventBytes += uint64(n)
+	case wire.OpExtension:
+		s.EffectBytes += uint64(n)
+	}
+}
+
+// countDatagram counts a State datagram.
+func (s *Stats) countDatagram(p *packed, bytes, components int) {
 	addShares(&s.StateRowBits, &p.shares, components)
 	s.Snapshots++
 	s.StateBytes += uint64(bytes)
@@ -98,11 +119,8 @@ type ViewerStats struct {
 	EventsDropped  uint64
 }
 
-func (s *ViewerStats) datagram(rows uint32, bytes int) {
+func (s *ViewerStats) countDatagram(rows uint32, bytes int) {
 	s.Snapshots++
 	s.Rows += uint64(rows)
 	s.StateBytes += uint64(bytes)
 }
-
-// Stats returns the viewer's counters since it was added.
-func (v *Viewer) Stats() ViewerStats { return v.stats }

@@ -1,6 +1,10 @@
 package replication
 
-import "github.com/worldd/worldd/replication/wire"
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/replication/wire"
+)
 
 // structure numbers the structure records of one viewer and collects them in messages
 // for its reliable stream. It keeps what the client has not applied yet, for resending
@@ -144,6 +148,19 @@ func (s *structure) acknowledge(number uint32) {
 	s.taken -= bytes - gone
 }
 
+// unsureSince returns the first tick whose records the client may lack, if a snapshot at tick may
+// go ahead of them. It may not if the client lacks an Answer, since all snapshots depend on those
+// (H7), and need not if the client lacks no record.
+func (s *structure) unsureSince(tick uint32) (since uint32, lacks bool) {
+	if s.written == s.applied || s.answered > s.applied {
+		return 0, false
+	}
+	if len(s.inflight) > 0 {
+		tick = s.inflight[0].tick
+	}
+	return tick, true
+}
+
 // outstanding returns the number of bytes that the client has not applied.
 func (s *structure) outstanding() int { return s.unacked + len(s.batch) }
 
@@ -181,22 +198,24 @@ func (s *structure) findAfter(number uint32) (at int, ok bool) {
 	}
 }
 
-// Resume continues the viewer over another connection, for a client that has applied
-// the structure records up to number and nothing after. stream holds the records sent
-// after number. It is valid until the next snapshot, and must be sent before anything
-// else that mentions handles: until then the client knows less than the viewer assumes.
-// To the viewer, a broken connection is a link that lost everything for a while: the
-// client's knowledge, baselines and snapshot numbers all stay. Resume returns false and
-// changes nothing if the client is further behind than the kept log (R8), or cannot be
-// at that number.
-func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
-	if !v.structure.rewind(number) {
-		return nil, false
+// checkAck returns an error if a client acknowledges what was never sent.
+func (s *structure) checkAck(number uint32) error {
+	if number > s.sent {
+		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", number, s.sent)}
 	}
-	v.dropEvents(len(v.events.events)) // they were for the broken connection
-	v.events.dropOldest(len(v.events.events))
-	v.repeats = repetition{} // another link
-	stream = v.structure.takeRewound()
-	v.countStructure(stream)
-	return stream, true
+	return nil
+}
+
+// continueFrom makes the first record follow record number, which the client has applied.
+func (s *structure) continueFrom(number uint32) {
+	s.written, s.sent, s.applied, s.lastDropped, s.whole = number, number, number, number, number
+}
+
+// takeWhole is take for a snapshot: after the newest record, the client has all of it.
+func (s *structure) takeWhole(tick uint32) []byte {
+	out := s.take(tick)
+	if n := len(s.inflight); n > 0 {
+		s.inflight[n-1].whole = true
+	}
+	return out
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
-	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
 
@@ -56,93 +55,77 @@ func (f *frame) captureTexts(w *world.World, slot uint32, t *tenant) {
 type textRow struct {
 	sent   uint32 // tick up to which the client was sent all changes
 	due    uint32 // tick from which it may be sent the next ones
-	queued bool   // its handle is in Viewer.textQueue
+	queued bool   // its handle is in outbox.texts
 }
 
 // writeTexts writes the text fields of members that have changed, each in its newest value,
 // first those that have waited longest. since is the capture of the viewer's previous
 // snapshot.
-func (v *Viewer) writeTexts(since uint64) {
-	f := v.replicator.frame
+func (v *Viewer) writeTexts(w *workspace, since uint64) {
+	f, m, o := v.replicator.frame, &v.members, &v.outbox
 	if f.texts.mask == 0 {
 		return
 	}
-	v.queueTexts(since)
-	if len(v.textQueue) == 0 {
+	o.texts = m.queueTexts(o.texts, v.replicator.retexted.since(since))
+	if len(o.texts) == 0 {
 		return
 	}
-	allowance := v.tokens / textShare
-	kept := v.textQueue[:0]
-	for _, h := range v.textQueue {
-		rowIndex, member := v.members.indexOf(h)
+	allowance := o.tokens / textShare
+	kept := o.texts[:0]
+	for _, h := range o.texts {
+		rowIndex, member := m.indexOf(h)
 		if !member {
 			continue
 		}
-		row := &v.members.texts[rowIndex]
+		row, owned := &m.texts[rowIndex], v.Owns(h)
 		switch {
-		case !v.owesText(h, rowIndex):
+		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
 			row.queued = false
-		case f.tick < row.due || allowance <= 0 || v.structure.outstanding() >= maxOutstandingBytes:
+		case f.tick < row.due || allowance <= 0 || o.structure.outstanding() >= maxOutstandingBytes:
 			kept = append(kept, h)
 		default:
-			n := v.writeTextsOf(h, row)
+			n := o.writeTexts(w, h, row, owned)
 			allowance -= n
 			row.queued, row.sent, row.due = false, f.tick, f.tick+v.replicator.textPause(n)
 		}
 	}
-	v.textQueue = kept
-	v.tokens -= v.structure.takeUnbilled()
+	o.texts = kept
+	o.bill()
 }
 
-// queueTexts queues the members with changed texts, for writeTexts to decide.
-func (v *Viewer) queueTexts(since uint64) {
-	changed := v.replicator.retexted.since(since)
+// queueTexts appends to a queue the members with changed texts, for writeTexts to decide. A nil set
+// means that any may have changed.
+func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.Handle {
 	if changed != nil && !changed.Any() {
-		return
+		return queue
 	}
-	m := &v.members
 	for i := range m.words {
 		w := &m.words[i]
 		for rest := intersectSet(w.mask, changed, w.number); rest != 0; rest &= rest - 1 {
 			rowIndex := m.indexes[w.rowAt(w.number<<6|uint32(bits.TrailingZeros64(rest)))]
-			if row := &v.members.texts[rowIndex]; !row.queued {
+			if row := &m.texts[rowIndex]; !row.queued {
 				row.queued = true
-				v.textQueue = append(v.textQueue, v.members.handles[rowIndex])
+				queue = append(queue, m.handles[rowIndex])
 			}
 		}
 	}
+	return queue
 }
 
-// owesText reports whether the client is to be sent a text of a member. If the member's row
-// starts over, its Enter has them all. Changes of owner-only fields do not keep it in the
-// queue of others, whose order would show them (R7).
-func (v *Viewer) owesText(h bulk.Handle, rowIndex uint32) bool {
-	f := v.replicator.frame
+// owesText reports whether a client is to be sent a text of its member h, which entered in a tick.
+// If the member's row starts over, its Enter has them all. Changes of owner-only fields do not keep
+// it in the queue of others, whose order would show them (R7).
+func (f *frame) owesText(h bulk.Handle, row *textRow, enterTick uint32, owned bool) bool {
 	t := f.tenantOf(h)
-	if t == nil || t.texts == nil || f.summaries[h.Index()].maskSince > v.members.rows[rowIndex].enterTick {
+	if t == nil || t.texts == nil || f.summaries[h.Index()].maskSince > enterTick {
 		return false
 	}
-	owned := v.Owns(h)
 	for i, tick := range t.texts.changed {
-		if tick > v.members.texts[rowIndex].sent && f.texts.fields[i].SentTo(owned) {
+		if tick > row.sent && f.texts.fields[i].SentTo(owned) {
 			return true
 		}
 	}
 	return false
-}
-
-// writeTextsOf writes the changed text fields of a member and returns the bytes they take.
-func (v *Viewer) writeTextsOf(h bulk.Handle, row *textRow) (n int) {
-	f, owned := v.replicator.frame, v.Owns(h)
-	t := f.tenants[h.Index()].texts
-	for i, tick := range t.changed {
-		if tick > row.sent && f.texts.fields[i].SentTo(owned) {
-			n += v.writeRecord(wire.Record{Op: wire.OpText, Handle: h, Number: uint32(i), Data: v.work.bytesOf(t.values[i])})
-			v.work.stats.Texts++
-		}
-	}
-	v.work.stats.TextBytes += uint64(n)
-	return n
 }
 
 // textPause returns for how many ticks no text of an entity is sent to a viewer that was
@@ -166,11 +149,4 @@ func (w *workspace) enterTexts(s *schema.Schema, t *tenant, owned bool) []byte {
 func (w *workspace) bytesOf(text string) []byte {
 	w.textBuffer = append(w.textBuffer[:0], text...)
 	return w.textBuffer
-}
-
-// startTexts notes that a row's Enter carries the frame's texts.
-func (v *Viewer) startTexts(rowIndex uint32) {
-	if v.replicator.frame.texts.mask != 0 {
-		v.members.texts[rowIndex].sent = v.replicator.frame.tick
-	}
 }

@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"cmp"
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
@@ -11,161 +10,30 @@ import (
 
 // Viewer is one session's view of the world: what its client knows, what it should
 // know, and what is in flight. All methods belong to the goroutine that owns the world.
+// Each part owns its fields; the methods of Viewer coordinate them.
 type Viewer struct {
 	replicator *Replicator
-	focus      bulk.Handle
-	viewpoint  bulk.Handle // 0: the focus
-	center     world.Vec3
-
-	owned       ownedSet
-	filter      Filter
-	ruleChanged bool // focus, viewpoint, owned or filter changed since the last snapshot
-	boundary    boundary
-
-	members     members               // the interest set
-	hidden      slotSet               // slots whose tenant the client knows but does not have in view
-	dead        generations           // by slot, the newest generation that the client knows to be destroyed (R10)
-	queue       []queuedEnter         // newcomers that the budget has not admitted, ascending by slot
-	lastCapture uint64                // captures up to the last snapshot
-	deathsSeen  uint64                // deaths recorded so far, counted with those dropped by the replicator
-	causes      map[bulk.Handle]uint8 // causes of the deaths of members, until their Destroy
-
-	textQueue   []bulk.Handle // members with a text that the client was not sent, longest waiting first
-	structure   structure
-	events      eventQueue
-	newborn     []newbornEvent
-	sent        sentLog
-	repeats     repetition
-	before      uint32 // newest snapshot in earlier rooms
-	ackedTick   uint32 // of the newest snapshot acknowledged; 0: none
-	tokens      int    // bytes that may be sent now; negative after a burst of structure
-	maxDatagram int    // size limit of a datagram on the client's path
-	resync      bool
-	input       uint32 // tick of the newest input applied; 0: none
-	inputSent   uint32 // input as of the newest snapshot
-	overflow    int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
-	rowBits     int    // of a row in the newest datagram with rows, on average; 0: unknown
-	stats       ViewerStats
-	delays      ackDelays
-	lostTick    uint32   // of the newest snapshot that was lost
-	ahead       bool     // the open datagram depends on no record that the client may lack
-	unsure      uint32   // first tick whose Enters the client is not known to have
-	lacks       bool     // scratch of findLate
-	datagrams   [][]byte // of the newest snapshot, copies included
-	buffers     [maxDatagrams][]byte
-
+	interest   interest    // what the client is to have in view
+	members    members     // what it has in view
+	knowledge  knowledge   // what it was sent besides
+	outbox     outbox      // what it is to be sent in order
+	datagrams  datagrams   // the newest snapshot
+	delivery   delivery    // snapshots in flight
 	simulation *simulation // nil unless the client simulates
-
-	work        *workspace                           // workspace of the newest snapshot
-	teachFunc   func(bulk.Handle)                    // Teach, bound once because binding allocates
-	requestFunc func(word uint32, mask, sure uint64) // requestEnters, likewise
-	allowedFunc func(word uint32) uint64             // allowedByRules, likewise
-	lacksFunc   func(bulk.Handle)                    // noteLacked, likewise
+	resync     bool        // the next snapshots enter every member again
+	stats      ViewerStats
 }
 
-// queuedEnter is an entity that has waited to enter since a tick.
-type queuedEnter struct {
-	handle bulk.Handle
-	since  uint32
-}
-
-// NoteInput tells the viewer the tick of the newest input of its client that was applied,
-// for the snapshots that follow. It is at most the next frame's tick, and not 0.
-func (v *Viewer) NoteInput(tick uint32) { v.input = tick }
-
-// writeRecord writes a record and returns the bytes it takes. It closes the open
-// message when full, so that no message exceeds what a frame may hold, however many
-// entities die or leave in one tick.
-func (v *Viewer) writeRecord(r wire.Record) int {
-	if v.structure.full() {
-		v.structure.close(v.replicator.frame.tick)
+// AddViewer makes a viewer that views the world from the entity focus.
+func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
+	v := &Viewer{
+		replicator: r,
+		interest:   interest{focus: focus, lastCapture: r.changes.captures},
+		knowledge:  knowledge{deathsSeen: r.deathsDropped + uint64(len(r.deaths))},
+		datagrams:  datagrams{limit: wire.MaxDatagram},
 	}
-	return v.structure.append(r)
-}
-
-// recordDeaths processes the deaths since its last call. Destroyed entities are no
-// longer owned, and the client gets a Destroy for each one that it knows and does not
-// have in view (R5). Deaths in view are found by comparing frames.
-func (v *Viewer) recordDeaths() {
-	r := v.replicator
-	deaths := r.deaths[v.deathsSeen-r.deathsDropped:]
-	v.deathsSeen += uint64(len(deaths))
-	if v.hidden.size == 0 && len(v.owned.generations) == 0 && r.causes == 0 {
-		return
-	}
-	for _, d := range deaths {
-		h := d.handle
-		v.owned.remove(h)
-		if slot := h.Index(); v.hidden.has(slot) {
-			v.hidden.clear(slot)
-			v.writeDestroy(h, d.cause)
-		} else if d.cause != 0 && v.members.handleIn(slot) == h {
-			if v.causes == nil {
-				v.causes = map[bulk.Handle]uint8{}
-			}
-			v.causes[h] = d.cause
-		}
-	}
-}
-
-func (v *Viewer) writeDestroy(h bulk.Handle, cause uint8) {
-	v.writeRecord(wire.Record{Op: wire.OpDestroy, Handle: h, Cause: cause})
-	v.dead.raise(h.Index(), h.Generation())
-	v.work.stats.Destroys++
-}
-
-// Teach notes that the client is about to be sent h outside of structure: in a
-// component, an event, an answer or a control message. If h is already dead, its Destroy is
-// written, so that h does not stay Pending for ever (H3).
-func (v *Viewer) Teach(h bulk.Handle) {
-	if !v.replicator.issues(h) {
-		return // not a handle, or of an earlier run or another room: Stale to every client already (H5)
-	}
-	v.recordDeaths()
-	slot := h.Index()
-	if old := v.members.handleIn(slot); old != 0 && old.Generation() < h.Generation() {
-		v.destroyMember(v.members.rowRef(slot)) // the client learns of the tenants of a slot in their order
-	}
-	switch status := v.replicator.world.Status(h); {
-	case v.members.handleIn(slot) == h && status == bulk.Stale:
-		v.destroyMember(v.members.rowRef(slot)) // it died since the last snapshot
-	case v.members.handleIn(slot) == h: // nothing to do
-	case status == bulk.Live:
-		v.hidden.set(slot)
-	case status == bulk.Stale:
-		// Having sent a later tenant's handle is not enough: the datagram that carried
-		// it may be lost.
-		if v.members.handleIn(slot).Generation() > h.Generation() || v.isEntering(slot) || v.dead.at(slot) >= h.Generation() {
-			return // the client has a later tenant, or its Destroy was sent
-		}
-		v.writeDestroy(h, 0) // the client did not know h when it died
-	}
-}
-
-// Resolve returns this client's verdict on h. Live: h is in the interest set. Hidden:
-// the client was sent h, and h is out of view. Stale: h is destroyed, and the client
-// was sent h or a later tenant of its slot; or no entity of this run can have the
-// handle. Pending: anything else, whether h is live, destroyed or was never issued. The
-// answer depends only on what the client was sent (R10).
-func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
-	w := v.replicator.world
-	slot := h.Index()
-	if !v.replicator.issues(h) || int(slot) >= w.Config().MaxEntities {
-		return wire.Stale
-	}
-	v.recordDeaths()
-	shown := v.members.handleIn(slot)
-	switch {
-	case h.Generation() <= v.dead.at(slot), h.Generation() < shown.Generation():
-		return wire.Stale
-	case h == shown && w.Status(h) == bulk.Stale:
-		return wire.Stale // the next snapshot sends its Destroy
-	case h == shown:
-		return wire.Live
-	case v.hidden.has(slot) && w.Slots().Handle(slot) == h:
-		return wire.Hidden
-	}
-	return wire.Pending
+	r.viewers = append(r.viewers, v)
+	return v
 }
 
 // SetFocus sets the entity that the viewer owns and views the world from, from the next
@@ -175,9 +43,9 @@ func (v *Viewer) SetFocus(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
-	if before := v.focus; h != before {
+	if before := v.interest.focus; h != before {
 		owned := v.Owns(h)
-		v.focus = h
+		v.interest.focus = h
 		if !v.Owns(before) {
 			v.members.reenter(before)
 		}
@@ -185,7 +53,7 @@ func (v *Viewer) SetFocus(h bulk.Handle) {
 			v.members.reenter(h)
 		}
 	}
-	v.ruleChanged = true
+	v.interest.ruleChanged = true
 }
 
 // SetViewpoint sets an entity from which the viewer views the world in place of its focus, or 0
@@ -194,30 +62,105 @@ func (v *Viewer) SetViewpoint(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
-	v.viewpoint, v.ruleChanged = h, true
+	v.interest.viewpoint, v.interest.ruleChanged = h, true
 }
 
-// eye returns the entity from which the viewer views the world.
-func (v *Viewer) eye() bulk.Handle { return cmp.Or(v.viewpoint, v.focus) }
+// Viewpoint returns the point from which the client views the world.
+func (v *Viewer) Viewpoint() world.Vec3 {
+	if at, ok := v.replicator.world.Position(v.interest.eye()); ok {
+		return at
+	}
+	return v.interest.center
+}
+
+// SetFilter replaces the viewer's filter, from the next snapshot on.
+func (v *Viewer) SetFilter(f Filter) { v.interest.setFilter(f) }
+
+// Own makes the viewer an owner of h: h is visible at any distance and through any
+// filter, Config.Private included, and its owner-only fields are sent. An entity may
+// have several owners. Own ignores a handle that is not live: one that was never issued
+// may name another entity later.
+func (v *Viewer) Own(h bulk.Handle) {
+	if v.replicator.world.Status(h) != bulk.Live || v.interest.owned.has(h) {
+		return
+	}
+	owned := v.Owns(h) // as its focus, perhaps, which may change
+	v.interest.owned.add(h)
+	if !owned {
+		v.members.reenter(h)
+	}
+}
+
+// Disown undoes Own. The focus stays owned.
+func (v *Viewer) Disown(h bulk.Handle) {
+	owned := v.Owns(h)
+	v.interest.owned.remove(h)
+	v.interest.ruleChanged = true
+	if owned && !v.Owns(h) {
+		v.members.reenter(h)
+	}
+}
+
+// Owns reports whether h is the viewer's focus or was given to it by Own. It decides
+// what the viewer is sent, and lets callers check that.
+func (v *Viewer) Owns(h bulk.Handle) bool { return v.interest.owns(h) }
+
+// NoteInput tells the viewer the tick of the newest input of its client that was applied,
+// for the snapshots that follow. It is at most the next frame's tick, and not 0.
+func (v *Viewer) NoteInput(tick uint32) { v.datagrams.input = tick }
+
+// SetMaxDatagram sets the size limit of the datagrams of the next snapshots: what the client's
+// path carries, within wire.MinDatagram and wire.MaxDatagram, the default.
+func (v *Viewer) SetMaxDatagram(bytes int) {
+	v.datagrams.limit = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
+}
 
 // Resync makes the next snapshots enter the whole interest set again, for a client that
 // found its state faulty.
 func (v *Viewer) Resync() { v.resync = true }
 
+// Acknowledge processes a client's report of what it has applied (H6). An error is the
+// client's fault: it acknowledges what was never sent. Baselines advance in the next snapshot,
+// which reads the rows in any case: now they are not in the core's caches.
+func (v *Viewer) Acknowledge(a wire.Ack) error {
+	if err := v.outbox.structure.checkAck(a.Structure); err != nil {
+		return err
+	}
+	v.outbox.structure.acknowledge(a.Structure)
+	if !a.Seen {
+		return nil
+	}
+	r := v.replicator
+	lost, err := v.delivery.acknowledge(a, r.Tick(), r.world.TickHz(), v.members.rows)
+	v.countLost(r.ownWorkspace(), lost)
+	return err
+}
+
+// AckedTick returns the tick of the newest snapshot that the client has acknowledged, or 0.
+func (v *Viewer) AckedTick() uint32 { return v.delivery.ackedTick }
+
 // StructureUnacked reports whether structure was sent that the client has not
 // acknowledged as applied.
-func (v *Viewer) StructureUnacked() bool { return v.structure.applied != v.structure.written }
+func (v *Viewer) StructureUnacked() bool {
+	return v.outbox.structure.applied != v.outbox.structure.written
+}
 
-// Exhausted reports whether the viewer's 32-bit structure record or snapshot numbers
-// are nearly used up, so that its client must start another session.
-func (v *Viewer) Exhausted() bool { return max(v.structure.written, v.sent.newest) > lastUsableNumber }
+// Loss returns the estimated share of snapshots, 0 to 1, that the link to the client loses or
+// delivers too late to be applied.
+func (v *Viewer) Loss() float64 { return float64(v.delivery.repeats.loss) / lossScale }
 
 // Budget returns how many bytes may be sent now. It is negative after a burst of
 // structure.
-func (v *Viewer) Budget() int { return v.tokens }
+func (v *Viewer) Budget() int { return v.outbox.tokens }
 
 // Seq returns the sequence number of the newest snapshot.
-func (v *Viewer) Seq() uint32 { return v.sent.newest }
+func (v *Viewer) Seq() uint32 { return v.delivery.sent.newest }
+
+// Exhausted reports whether the viewer's 32-bit structure record or snapshot numbers
+// are nearly used up, so that its client must start another session.
+func (v *Viewer) Exhausted() bool {
+	return max(v.outbox.structure.written, v.delivery.sent.newest) > lastUsableNumber
+}
 
 // InterestSize returns the number of entities in the interest set.
 func (v *Viewer) InterestSize() int { return v.members.count() }
@@ -234,4 +177,67 @@ func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
 			}
 		}
 	}
+}
+
+// Stats returns the viewer's counters since it was added.
+func (v *Viewer) Stats() ViewerStats { return v.stats }
+
+// Numbers counts a session's structure records and snapshots. Both continue when the session moves
+// to another room.
+type Numbers struct {
+	Structure uint32 // of the newest record
+	Seq       uint32 // of the newest snapshot
+}
+
+// Numbers returns the newest numbers that the viewer has used.
+func (v *Viewer) Numbers() Numbers {
+	return Numbers{v.outbox.structure.written, v.delivery.sent.newest}
+}
+
+// Continue makes the viewer's records and snapshots follow numbers, as if it had sent those up to
+// numbers and the client had applied the records. It must be called before the first record and
+// the first snapshot.
+func (v *Viewer) Continue(numbers Numbers) {
+	v.outbox.structure.continueFrom(numbers.Structure)
+	v.delivery.sent.newest, v.delivery.before = numbers.Seq, numbers.Seq
+}
+
+// Resume continues the viewer over another connection, for a client that has applied
+// the structure records up to number and nothing after. stream holds the records sent
+// after number. It is valid until the next snapshot, and must be sent before anything
+// else that mentions handles: until then the client knows less than the viewer assumes.
+// To the viewer, a broken connection is a link that lost everything for a while: the
+// client's knowledge, baselines and snapshot numbers all stay. Resume returns false and
+// changes nothing if the client is further behind than the kept log (R8), or cannot be
+// at that number.
+func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
+	if !v.outbox.structure.rewind(number) {
+		return nil, false
+	}
+	w := v.replicator.ownWorkspace()
+	v.countDropped(w, v.outbox.events.dropAll()) // they were for the broken connection
+	v.delivery.repeats = repetition{}            // another link
+	stream = v.outbox.structure.takeRewound()
+	v.countStructure(w, stream)
+	return stream, true
+}
+
+// TakeStructure returns the structure written since the newest snapshot, for messages that
+// must follow it. It is valid until the next snapshot, and must be sent before that.
+func (v *Viewer) TakeStructure() []byte {
+	stream := v.outbox.structure.take(v.replicator.Tick())
+	v.countStructure(v.replicator.ownWorkspace(), stream)
+	return stream
+}
+
+// countStructure counts structure that is sent.
+func (v *Viewer) countStructure(w *workspace, stream []byte) {
+	w.stats.StructureBytes += uint64(len(stream))
+	v.stats.StructureBytes += uint64(len(stream))
+}
+
+// countLost counts rows of lost snapshots.
+func (v *Viewer) countLost(w *workspace, rows int) {
+	w.stats.RowsLost += uint64(rows)
+	v.stats.RowsLost += uint64(rows)
 }

@@ -32,12 +32,12 @@ func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p.count = max(1, min(len(r.workspaces), len(viewers)/viewersPerWorker))
 	if p.count > 1 {
 		for _, v := range viewers { // compute shared sets here, so that workers only read them
-			if changed := r.changes.since(v.lastCapture); r.fewChanged(changed, v.lastCapture) {
-				r.changedBodies(changed, v.lastCapture)
+			if changed := r.changes.since(v.interest.lastCapture); r.fewChanged(changed, v.interest.lastCapture) {
+				r.changedBodies(changed, v.interest.lastCapture)
 			}
-			r.replaced.since(v.lastCapture)
-			r.retexted.since(v.lastCapture)
-			r.owing.since(v.lastCapture)
+			r.replaced.since(v.interest.lastCapture)
+			r.retexted.since(v.interest.lastCapture)
+			r.owing.since(v.interest.lastCapture)
 		}
 		if p.start == nil {
 			r.startWorkers()
@@ -89,46 +89,34 @@ func (r *Replicator) Close() {
 // workspace holds the scratch memory of one goroutine that makes snapshots, and
 // caches of the present frame that serve further viewers. It holds no viewer's state.
 type workspace struct {
-	capture    uint64 // the capture that rows and payloads belong to
-	rowCache   rowCache
-	payloads   payloadCache
-	stats      Stats
-	candidates candidates
-	requests   []enterRequest
-	keys       []uint64
-	newcomers  []newcomer
-	// waiting are the coding keys of the rows to send in this snapshot, ascending by
-	// slot, and waitingRows their row indexes.
-	waiting       []codingKey
-	waitingRows   []uint32
-	memberWords   []uint32 // positions of the members' words being looked at
-	ranking       ranking
-	selection     selection
-	encoder       encoder
-	parts         exactParts
-	cleanPayloads payloadCache // of viewers that simulate; reserved for the first of them
-	extension     []byte       // scratch: the record of an effect or a program
-	fullRowBuffer []byte       // reused by fullRow
-	textBuffer    []byte       // reused by enterTexts and bytesOf
+	frame         *frame // the newest
+	stats         Stats
+	candidates    candidates
+	requests      []enterRequest
+	keys          []uint64   // sort keys of requests
+	newcomers     []newcomer // entered with the running snapshot, and no members yet
+	memberWords   []uint32   // positions of the members' words being looked at
+	packer        packer
+	extension     []byte // the record of an effect or a program
+	fullRowBuffer []byte // reused by fullRow
+	textBuffer    []byte // reused by enterTexts and bytesOf
 	writer        bitio.Writer
 }
 
-func (w *workspace) beginFrame(r *Replicator) {
-	if w.payloads[0].keys == nil {
-		w.payloads.reserve()
-	}
-	if w.capture != r.changes.captures {
-		w.capture = r.changes.captures
-		w.rowCache.reset()
-	}
+func newWorkspace(r *Replicator) *workspace {
+	return &workspace{frame: r.frame, packer: packer{frame: r.frame, parts: exactParts{replicator: r}}}
 }
 
+// ownWorkspace returns the workspace of the goroutine that owns the world. What happens between
+// snapshots is counted there.
+func (r *Replicator) ownWorkspace() *workspace { return r.workspaces[0] }
+
 // fullRow codes a row for an Enter record. The result is valid until the next call.
-// The exact part of form follows, which parts has read.
+// The exact part of form follows, which packer.parts has read.
 func (w *workspace) fullRow(s *schema.Schema, row schema.Row, form wire.Form) []byte {
 	w.writer.Reset(w.fullRowBuffer[:0])
 	shares := s.AppendFull(&w.writer, row)
-	wire.AppendBody(&w.writer, form, &w.parts.state, &w.parts.grid)
+	wire.AppendBody(&w.writer, form, &w.packer.parts.state, &w.packer.parts.grid)
 	addShares(&w.stats.EnterRowBits, &shares, s.Components())
 	w.fullRowBuffer = w.writer.Bytes()
 	return w.fullRowBuffer

@@ -46,14 +46,14 @@ func TestTicksAreSpent(t *testing.T) {
 
 // A session whose sequence numbers run out ends with a code that clients reconnect after.
 func TestSessionIsSpent(t *testing.T) {
-	for _, counter := range [][2]string{{"sent", "newest"}, {"structure", "written"}} {
+	for _, counter := range [][3]string{{"delivery", "sent", "newest"}, {"outbox", "structure", "written"}} {
 		d := newTestServer(t)
 		c, w := d.enter()
 		c.input()
 		d.ticks(5)
 		require.Empty(t, c.closed)
 		viewer := reflect.ValueOf(c.peer.Session()).Elem().FieldByName("viewer").Elem()
-		number := viewer.FieldByName(counter[0]).FieldByName(counter[1])
+		number := viewer.FieldByName(counter[0]).FieldByName(counter[1]).FieldByName(counter[2])
 		*(*uint32)(unsafe.Pointer(number.UnsafeAddr())) = math.MaxUint32 - 1<<26 + 1 // months of play
 		d.core.Tick()
 		require.Equal(t, []wire.Code{wire.Spent}, c.closed, counter)

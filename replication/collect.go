@@ -1,0 +1,92 @@
+package replication
+
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// newHorizon returns the horizon of the newest frame.
+func (r *Replicator) newHorizon() horizon {
+	return horizon{tick: r.frame.tick, keptTicks: (wire.MaxStates - 1) * r.interval}
+}
+
+// collectWaiting collects the rows whose newest state the client is not known to have,
+// ascending by slot, and reports whether there are any. It also requests enters for
+// members whose rows start over. Dormant rows are not examined.
+func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool {
+	rows, present, resend := m.rows, r.frame.summaries, resendAfter*r.interval
+	h := r.newHorizon()
+	if !m.anyActive {
+		return false
+	}
+	waiting, rowIndexes, left := w.packer.waiting, w.packer.waitingRows, uint64(0)
+	w.memberWords = m.activeWords(w.memberWords)
+	for _, i := range w.memberWords {
+		word := &m.words[i]
+		for rest := word.active; rest != 0; rest &= rest - 1 {
+			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
+			rowIndex := m.indexes[word.rowAt(slot)]
+			row, p, owned := &rows[rowIndex], &present[slot], codingKey(0)
+			if p.hasOwnerRow && in.owns(m.handles[rowIndex]) {
+				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
+			}
+			switch {
+			case p.maskSince > row.enterTick:
+				w.requests = append(w.requests, enterRequest{m.handles[rowIndex], row.enterTick, rowIndex})
+			case p.version <= row.ackedTick:
+				word.active &^= rest & -rest // dormant
+				m.resetPriority(row, rowIndex)
+			case row.flags&inFlight != 0 && row.sentTick >= p.version && h.tick-row.sentTick <= resend:
+			default:
+				waiting = append(waiting, h.keyFor(slot, row, p)|owned)
+				rowIndexes = append(rowIndexes, rowIndex)
+			}
+		}
+		left |= word.active
+	}
+	m.anyActive = left != 0
+	w.packer.waiting, w.packer.waitingRows = waiting, rowIndexes
+	return len(waiting) > 0
+}
+
+// collectOwed is collectWaiting for a client that simulates: a row of an exact body is owed if and
+// only if the exact state that the client has acknowledged is older than the body's last
+// disturbance (P2). Until then each snapshot has it: a complete one may lack none.
+func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
+	present, resend := r.frame.summaries, resendAfter*r.interval
+	h, packer := r.newHorizon(), &w.packer
+	m.anyActive = false
+	for i := range m.words {
+		word := &m.words[i]
+		for rest := word.active; rest != 0; rest &= rest - 1 {
+			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
+			rowIndex := m.indexes[word.rowAt(slot)]
+			row, p, owned := &m.rows[rowIndex], &present[slot], codingKey(0)
+			if p.hasOwnerRow && in.owns(m.handles[rowIndex]) {
+				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
+			}
+			version, required := p.version, false
+			if s := r.clean.at(slot, m.handles[rowIndex]); s != nil {
+				version, required = s.oldestValidTick(p.version, owned != 0), s.isRequired(row.ackedTick)
+			}
+			switch {
+			case p.maskSince > row.enterTick:
+				w.requests = append(w.requests, enterRequest{m.handles[rowIndex], row.enterTick, rowIndex})
+			case version <= row.ackedTick:
+				word.active &^= rest & -rest // dormant
+				m.resetPriority(row, rowIndex)
+			case !required && row.flags&inFlight != 0 && row.sentTick >= version && h.tick-row.sentTick <= resend:
+			default:
+				r.frame.refresh(r.world, slot)
+				packer.waiting = append(packer.waiting, h.keyFor(slot, row, p)|owned)
+				packer.waitingRows = append(packer.waitingRows, rowIndex)
+				if required {
+					packer.require()
+				}
+			}
+		}
+		m.anyActive = m.anyActive || word.active != 0
+	}
+	return len(packer.waiting) > 0
+}
