@@ -72,38 +72,3 @@ func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	}
 	return nil
 }
-
-// quantise fills row with the present state of a slot.
-func (f *frame) quantise(w *world.World, slot uint32, row *schema.Row) {
-	row.Mask = 0
-	for component, id := range f.bindings {
-		spec := f.schema.Component(component)
-		out := row.Values[spec.Offset : spec.Offset+spec.Values]
-		if value := f.componentSource(w, id, slot); value != nil {
-			row.Mask |= 1 << component
-			f.schema.Quantise(component, value, out)
-		} else {
-			clear(out)
-		}
-	}
-	// A handle that was never issued is forged and might be issued later. No viewer
-	// could be sent its Destroy then (H3), so it becomes 0.
-	f.schema.KeepReferences(*row, f.issued)
-}
-
-// componentSource returns a pointer to a component's value, or nil if the slot lacks it.
-// bind has checked that the value's type is the schema's.
-func (f *frame) componentSource(w *world.World, id int, slot uint32) any {
-	if id != worldBody {
-		return w.Slots().ComponentValue(id, slot)
-	}
-	position, velocity, ok := w.Slots().Body(slot)
-	if !ok {
-		return nil
-	}
-	f.body = schema.Body{
-		Position: [3]float32{position.X, position.Y, position.Z},
-		Velocity: [3]float32{velocity.X, velocity.Y, velocity.Z},
-	}
-	return &f.body
-}

@@ -78,7 +78,7 @@ func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 				m.resetPriority(row, rowIndex)
 			case !required && row.flags&inFlight != 0 && row.sentTick >= version && h.tick-row.sentTick <= resend:
 			default:
-				r.frame.refresh(r.world, slot)
+				r.frame.refresh(r.world.Slots(), slot)
 				packer.waiting = append(packer.waiting, h.keyFor(slot, row, p)|owned)
 				packer.waitingRows = append(packer.waitingRows, rowIndex)
 				if required {

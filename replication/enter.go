@@ -104,7 +104,7 @@ func restoreHeap(heap []uint64, i int) {
 func (v *Viewer) enter(w *workspace, e *enterRequest) int {
 	r, m := v.replicator, &v.members
 	slot := e.handle.Index()
-	r.frame.refresh(r.world, slot)
+	r.frame.refresh(r.world.Slots(), slot)
 	t := &r.frame.tenants[slot]
 	row := r.frame.currentRow(t, v.Owns(e.handle))
 	r.frame.schema.References(row, func(h bulk.Handle) { v.teach(w, h) })

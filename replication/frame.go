@@ -1,8 +1,6 @@
 package replication
 
 import (
-	"slices"
-
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
@@ -26,14 +24,9 @@ type frame struct {
 	scratch       schema.Row
 	body          schema.Body
 	coded         func(schema.Row, *rowcodec.Past) // Config.Coded
-	// replaced holds the slots in which the last capture found another tenant.
-	replaced    []uint32
-	texts       textFields
-	clean       *clean       // the Replicator's; may be nil
-	owing       *bulk.Bitset // set of Replicator.owing that the running capture fills
-	stale       staleRows
-	dirty       []uint32 // slots to read in the running capture
-	prefetchSum uint32   // keeps the compiler from dropping prefetch's loads
+	texts         textFields
+	clean         *clean // the Replicator's; may be nil
+	stale         staleRows
 }
 
 // slotSummary is the part of a tenant that every viewer reads. It is kept apart, so
@@ -81,33 +74,6 @@ func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	}
 }
 
-// prefetchBatch is how many rows are prefetched together before they are written.
-const prefetchBatch = 16
-
-// capture brings the frame to the world's present tick; tick is the protocol's number
-// for it. Only changed slots are read: the cost follows what changed, not what exists. Slots
-// in changed but not in written were only moved. If deferring, rows that they leave to clean
-// bodies are quantised once a viewer needs them.
-func (f *frame) capture(w *world.World, changed, written bulk.BitsetView, deferring bool, tick uint32) {
-	f.tick = tick
-	f.replaced, f.texts.slots = f.replaced[:0], f.texts.slots[:0]
-	if n := int(w.Slots().Len()); n > len(f.tenants) {
-		f.tenants = slices.Grow(f.tenants, n-len(f.tenants))[:n]
-		f.summaries = slices.Grow(f.summaries, n-len(f.summaries))[:n]
-	}
-	f.dirty = changed.AppendTo(f.dirty[:0])
-	f.selectStale(w, written, deferring)
-	for run := range slices.Chunk(f.dirty, prefetchBatch) {
-		for _, slot := range run {
-			f.prefetchSum += f.tenants[slot].history.prefetch()
-		}
-		for _, slot := range run {
-			f.updateSlot(w, slot)
-		}
-	}
-	f.reclaimIdle()
-}
-
 // vacate empties the slot of a destroyed entity.
 func (f *frame) vacate(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
@@ -115,70 +81,6 @@ func (f *frame) vacate(h bulk.Handle) {
 		t.texts = nil
 		f.stale.slots.Clear(h.Index())
 		f.forgetStates(t)
-	}
-}
-
-// updateSlot reads one slot. Its tenant is live: a ChangeReader omits destroyed
-// entities.
-func (f *frame) updateSlot(w *world.World, slot uint32) {
-	t, p := &f.tenants[slot], &f.summaries[slot]
-	f.stale.slots.Clear(slot)
-	h := w.Slots().Handle(slot)
-	if h != p.handle {
-		p.handle, p.maskSince = h, f.tick
-		t.texts = nil
-		t.kind, _ = w.KindOf(h)
-		f.forgetStates(t)
-		f.replaced = append(f.replaced, slot)
-	}
-	t.position, _, t.hasBody = w.Slots().Body(slot)
-	f.quantise(w, slot, &f.scratch)
-	if t.mask != f.scratch.Mask {
-		// Deltas need equal masks. With another set of components the row starts over,
-		// and viewers receive a new Enter.
-		t.mask, p.maskSince = f.scratch.Mask, f.tick
-		f.forgetStates(t)
-	}
-	p.hasOwnerRow = f.schema.OwnedMask()&t.mask != 0
-	if p.hasOwnerRow {
-		if t.ownerRow == nil {
-			t.ownerRow = &ownerRow{}
-		}
-		t.ownerRow.summary.maskSince = p.maskSince
-		f.noteValues(slot, h, &t.ownerRow.history, true)
-		f.pushState(&t.ownerRow.summary, &t.ownerRow.history)
-		f.schema.HideOwned(f.scratch)
-	} else {
-		t.ownerRow = nil
-	}
-	f.noteValues(slot, h, &t.history, false)
-	f.pushState(p, &t.history)
-	f.captureTexts(w, slot, t)
-}
-
-// noteValues notes for viewers that simulate whether the scratch row differs from the newest
-// state of h in more than its body, and whether they may be owed it: a row of an exact body
-// that only motion changed is not.
-func (f *frame) noteValues(slot uint32, entity bulk.Handle, h *history, owner bool) {
-	if f.clean == nil || f.clean.viewers == 0 {
-		return
-	}
-	s := f.clean.at(slot, entity)
-	if s == nil || !h.valid {
-		f.owing.Set(slot)
-		return
-	}
-	if differs := f.clean.differs(f.scratch.Values, h.row()); !differs {
-		if !s.exact {
-			f.owing.Set(slot)
-		}
-		return
-	}
-	f.owing.Set(slot)
-	if owner {
-		s.owner = f.tick
-	} else {
-		s.changed = f.tick
 	}
 }
 

@@ -30,7 +30,6 @@ type Replicator struct {
 	bodiless bulk.Bitset
 	grid     grid
 	changes  changeLog
-	changed  []uint32  // scratch: the slots of the newest
 	replaced changeLog // the subset of changes that gave the slot another tenant or none
 	retexted changeLog // the subset of changes of text fields
 	// changedBy are the bodies of changes, by captures back.
@@ -44,6 +43,8 @@ type Replicator struct {
 	causes        int            // deaths with a cause
 	clean         *clean         // nil if the schema does not say how bodies move
 	event         schema.Payload // scratch
+	dirty         []uint32       // scratch of Capture: the slots to read
+	prefetchSum   uint32         // keeps the compiler from dropping Capture's prefetches
 	workspaces    []*workspace   // by worker
 	workers       workerPool
 }
@@ -153,57 +154,6 @@ func (r *Replicator) dropSeenDeaths() {
 	}
 	r.deaths = slices.Delete(r.deaths, 0, int(seen-r.deathsDropped))
 	r.deathsDropped = seen
-}
-
-// Capture makes the frame of the present tick, from which snapshots are taken. If viewers
-// simulate, the world must not change between AfterStep and the last of them: exact states
-// are read from it, and effects after the step.
-func (r *Replicator) Capture() {
-	changed := r.changes.close()
-	r.grid.capture = r.changes.captures
-	live := r.reader.Next()
-	changed.SetOr(changed.View(), live)
-	r.frame.owing = r.owing.close()
-	r.frame.capture(r.world, live, r.reader.Written(), r.allSimulate(), r.Tick())
-	r.changed = changed.View().AppendTo(r.changed[:0])
-	for run := range slices.Chunk(r.changed, prefetchBatch) {
-		for _, slot := range run {
-			r.frame.prefetchSum += r.grid.prefetch(slot)
-		}
-		for _, slot := range run {
-			r.updateGrid(slot)
-		}
-	}
-	replaced := r.replaced.close()
-	for _, slot := range r.frame.replaced {
-		replaced.Set(slot)
-	}
-	retexted := r.retexted.close()
-	for _, slot := range r.frame.texts.slots {
-		retexted.Set(slot)
-	}
-	r.grid.updateHeights()
-	r.frames++
-}
-
-// updateGrid brings the grid up to date with the tenant of a slot.
-func (r *Replicator) updateGrid(slot uint32) {
-	if int(slot) >= len(r.frame.tenants) {
-		return
-	}
-	t := &r.frame.tenants[slot]
-	if int(t.kind) >= len(r.kinds) {
-		r.kinds = r.world.Kinds() // kinds are only ever added
-	}
-	switch {
-	case r.frame.summaries[slot].handle == 0: // AfterStep removed it
-	case t.hasBody:
-		r.bodiless.Clear(slot)
-		r.grid.put(slot, t.position)
-	default:
-		r.bodiless.Set(slot)
-		r.grid.remove(slot)
-	}
 }
 
 // kindPriority returns the priority of a kind that is in the frame.

@@ -16,30 +16,31 @@ type staleRows struct {
 	lock  sync.Mutex // of slots and of the rows in them, while workers make snapshots
 }
 
-// selectStale removes from frame.dirty the slots whose rows become stale, if deferring, and
-// adds those whose rows may not stay so: their bodies became ordinary. Members of a viewer
-// that does not simulate have none: their Enters refreshed them.
-func (f *frame) selectStale(w *world.World, written bulk.BitsetView, deferring bool) {
+// selectDirty returns the slots to read in a capture, in the place of dirty: those in changed, and
+// those whose rows may not stay stale, since their bodies became ordinary. Slots in changed but not
+// in written were only moved; if deferring, the rows that they leave to clean bodies become stale.
+// Members of a viewer that does not simulate have none: their Enters refreshed them.
+func (f *frame) selectDirty(dirty []uint32, changed, written bulk.BitsetView, deferring bool) []uint32 {
 	s := &f.stale
+	dirty = changed.AppendTo(dirty[:0])
 	if !deferring && !s.any {
-		return
+		return dirty
 	}
-	kept := f.dirty[:0]
-	for _, slot := range f.dirty {
+	for _, slot := range dirty {
 		if deferring && !written.Has(slot) && f.mayBeStale(slot) {
-			f.tenants[slot].position, _, _ = w.Slots().Body(slot)
 			s.slots.Set(slot)
-			continue
+		} else {
+			s.slots.Clear(slot)
 		}
-		kept = append(kept, slot)
-		s.slots.Clear(slot)
 	}
 	for word, mask := range bulk.And(s.slots.View(), f.clean.ordinary.View()) {
 		for slot := range bulk.Bits(word<<6, mask) {
-			kept = append(kept, slot) // updateSlot clears it
+			dirty = append(dirty, slot)
+			s.slots.Clear(slot)
 		}
 	}
-	f.dirty, s.any = kept, s.slots.Any()
+	s.any = s.slots.Any()
+	return dirty
 }
 
 // mayBeStale reports whether a row that only motion changed may stay as it is. The owners' row
@@ -52,7 +53,7 @@ func (f *frame) mayBeStale(slot uint32) bool {
 
 // refresh quantises the row of a slot if it is stale. The world must not have changed since
 // the capture.
-func (f *frame) refresh(w *world.World, slot uint32) {
+func (f *frame) refresh(slots world.SlotView, slot uint32) {
 	s := &f.stale
 	if !s.any {
 		return
@@ -61,7 +62,8 @@ func (f *frame) refresh(w *world.World, slot uint32) {
 	defer s.lock.Unlock()
 	if s.slots.Has(slot) {
 		s.slots.Clear(slot)
-		f.quantise(w, slot, &f.scratch)
+		position, velocity, hasBody := slots.Body(slot)
+		f.quantise(slots, slot, position, velocity, hasBody)
 		f.pushState(&f.summaries[slot], &f.tenants[slot].history)
 	}
 }

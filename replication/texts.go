@@ -11,8 +11,7 @@ import (
 // textFields holds what a frame knows of the schema's text fields.
 type textFields struct {
 	fields []schema.TextField
-	mask   uint32   // bitmap of the components with text fields
-	slots  []uint32 // slots in which the last capture found a changed text
+	mask   uint32 // bitmap of the components with text fields
 }
 
 // tenantTexts are the text fields of a tenant, shared by all viewers. Both lists are by
@@ -22,11 +21,11 @@ type tenantTexts struct {
 	changed []uint32 // tick of the newest change
 }
 
-// captureTexts reads the text fields of a slot's tenant.
-func (f *frame) captureTexts(w *world.World, slot uint32, t *tenant) {
+// captureTexts reads the text fields of a slot's tenant, and reports whether one changed.
+func (f *frame) captureTexts(slots world.SlotView, slot uint32, t *tenant) bool {
 	if t.mask&f.texts.mask == 0 {
 		t.texts = nil
-		return
+		return false
 	}
 	if t.texts == nil {
 		n := len(f.texts.fields)
@@ -40,15 +39,13 @@ func (f *frame) captureTexts(w *world.World, slot uint32, t *tenant) {
 			clear(t.texts.values[first:end]) // should it return, the whole row enters again
 			continue
 		}
-		news := f.schema.UpdateTexts(component, f.componentSource(w, f.bindings[component], slot), t.texts.values)
+		news := f.schema.UpdateTexts(component, slots.ComponentValue(f.bindings[component], slot), t.texts.values)
 		for i := range bulk.Bits(uint32(first), news) {
 			t.texts.changed[i] = f.tick
 		}
 		changed |= news
 	}
-	if changed != 0 {
-		f.texts.slots = append(f.texts.slots, slot)
-	}
+	return changed != 0
 }
 
 // textRow is the state of a member's text fields, under its row index.

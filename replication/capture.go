@@ -1,0 +1,168 @@
+package replication
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/world"
+)
+
+// captureChanges are the sets of slots that one capture fills.
+type captureChanges struct {
+	owing    *bulk.Bitset // of whose rows a viewer that simulates may be owed a newer state
+	replaced *bulk.Bitset // with another tenant
+	retexted *bulk.Bitset // with a changed text
+}
+
+// prefetchBatch is how many rows are prefetched together before they are written.
+const prefetchBatch = 16
+
+// Capture makes the frame of the present tick, from which snapshots are taken. Only changed slots
+// are read: the cost follows what changed, not what exists. If viewers simulate, the world must not
+// change between AfterStep and the last of the snapshots: exact states are read from it, and effects
+// after the step.
+func (r *Replicator) Capture() {
+	f, slots := r.frame, r.world.Slots()
+	changed, live := r.changes.close(), r.reader.Next()
+	changed.SetOr(changed.View(), live)
+	to := captureChanges{owing: r.owing.close(), replaced: r.replaced.close(), retexted: r.retexted.close()}
+	f.begin(r.Tick(), int(slots.Len()))
+	r.grid.capture = r.changes.captures
+	r.dirty = f.selectDirty(r.dirty, live, r.reader.Written(), r.allSimulate())
+	for run := range slices.Chunk(r.dirty, prefetchBatch) {
+		for _, slot := range run {
+			r.prefetchSum += r.grid.prefetch(slot)
+			if !f.stale.slots.Has(slot) {
+				r.prefetchSum += f.tenants[slot].history.prefetch()
+			}
+		}
+		for _, slot := range run {
+			if !f.stale.slots.Has(slot) {
+				f.captureSlot(r.world, slot, &to)
+			} else {
+				f.tenants[slot].position, _, _ = slots.Body(slot)
+			}
+			r.placeTenant(slot)
+		}
+	}
+	r.grid.updateHeights()
+	f.reclaimIdle()
+	r.frames++
+}
+
+// begin begins the frame of a tick in a world of so many slots.
+func (f *frame) begin(tick uint32, slots int) {
+	f.tick = tick
+	if n := slots - len(f.tenants); n > 0 {
+		f.tenants = slices.Grow(f.tenants, n)[:slots]
+		f.summaries = slices.Grow(f.summaries, n)[:slots]
+	}
+}
+
+// captureSlot reads the entity in a slot: its body, its components as a row, the row again without
+// owner-only fields if it has any, and its texts. It is live: a ChangeReader omits destroyed entities.
+func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
+	slots, t, p := w.Slots(), &f.tenants[slot], &f.summaries[slot]
+	h := slots.Handle(slot)
+	if h != p.handle {
+		p.handle, p.maskSince = h, f.tick
+		t.texts = nil
+		t.kind, _ = w.KindOf(h)
+		f.forgetStates(t)
+		to.replaced.Set(slot)
+	}
+	position, velocity, hasBody := slots.Body(slot)
+	t.position, t.hasBody = position, hasBody
+	f.quantise(slots, slot, position, velocity, hasBody)
+	if t.mask != f.scratch.Mask {
+		// Deltas need equal masks. With another set of components the row starts over,
+		// and viewers receive a new Enter.
+		t.mask, p.maskSince = f.scratch.Mask, f.tick
+		f.forgetStates(t)
+	}
+	p.hasOwnerRow = f.schema.OwnedMask()&t.mask != 0
+	if p.hasOwnerRow {
+		if t.ownerRow == nil {
+			t.ownerRow = &ownerRow{}
+		}
+		t.ownerRow.summary.maskSince = p.maskSince
+		f.noteOwing(slot, &t.ownerRow.history, true, to.owing)
+		f.pushState(&t.ownerRow.summary, &t.ownerRow.history)
+		f.schema.HideOwned(f.scratch)
+	} else {
+		t.ownerRow = nil
+	}
+	f.noteOwing(slot, &t.history, false, to.owing)
+	f.pushState(p, &t.history)
+	if f.captureTexts(slots, slot, t) {
+		to.retexted.Set(slot)
+	}
+}
+
+// quantise fills the scratch row with the present state of a slot, whose body is given.
+func (f *frame) quantise(slots world.SlotView, slot uint32, position, velocity world.Vec3, hasBody bool) {
+	row := &f.scratch
+	row.Mask = 0
+	f.body = schema.Body{
+		Position: [3]float32{position.X, position.Y, position.Z},
+		Velocity: [3]float32{velocity.X, velocity.Y, velocity.Z},
+	}
+	for component, id := range f.bindings {
+		spec := f.schema.Component(component)
+		out := row.Values[spec.Offset : spec.Offset+spec.Values]
+		var value any // bind has checked that its type is the schema's
+		switch {
+		case id != worldBody:
+			value = slots.ComponentValue(id, slot)
+		case hasBody:
+			value = &f.body
+		}
+		if value != nil {
+			row.Mask |= 1 << component
+			f.schema.Quantise(component, value, out)
+		} else {
+			clear(out)
+		}
+	}
+	// A handle that was never issued is forged and might be issued later. No viewer
+	// could be sent its Destroy then (H3), so it becomes 0.
+	f.schema.KeepReferences(*row, f.issued)
+}
+
+// noteOwing adds a slot to owing if viewers that simulate may be owed the scratch row, and notes for
+// them when more than its body differs from the newest state of h: motion alone does not make them
+// owed the row of an exact body.
+func (f *frame) noteOwing(slot uint32, h *history, owner bool, owing *bulk.Bitset) {
+	if f.clean == nil || f.clean.viewers == 0 {
+		return
+	}
+	s := f.clean.at(slot, f.summaries[slot].handle)
+	switch {
+	case s == nil || !h.valid:
+	case !f.clean.differs(f.scratch.Values, h.row()):
+		if s.exact {
+			return
+		}
+	case owner:
+		s.owner = f.tick
+	default:
+		s.changed = f.tick
+	}
+	owing.Set(slot)
+}
+
+// placeTenant brings the grid up to date with the tenant of a slot.
+func (r *Replicator) placeTenant(slot uint32) {
+	t := &r.frame.tenants[slot]
+	if int(t.kind) >= len(r.kinds) {
+		r.kinds = r.world.Kinds() // kinds are only ever added
+	}
+	if t.hasBody {
+		r.bodiless.Clear(slot)
+		r.grid.put(slot, t.position)
+	} else {
+		r.bodiless.Set(slot)
+		r.grid.remove(slot)
+	}
+}
