@@ -160,3 +160,38 @@ func (v *Viewer) finishEnters(w *workspace, requests []enterRequest) {
 	v.members.insert(w.newcomers)
 	w.newcomers = w.newcomers[:0]
 }
+
+// writeTexts writes the text fields of members that have changed, each in its newest value,
+// first those that have waited longest. since is the capture of the viewer's previous
+// snapshot.
+func (v *Viewer) writeTexts(w *workspace, since uint64) {
+	f, m, o := v.replicator.frame, &v.members, &v.outbox
+	if f.texts.mask == 0 {
+		return
+	}
+	o.texts = m.queueTexts(o.texts, v.replicator.retexted.since(since))
+	if len(o.texts) == 0 {
+		return
+	}
+	allowance := o.tokens / textShare
+	kept := o.texts[:0]
+	for _, h := range o.texts {
+		rowIndex, member := m.indexOf(h)
+		if !member {
+			continue
+		}
+		row, owned := &m.texts[rowIndex], v.Owns(h)
+		switch {
+		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
+			row.queued = false
+		case f.tick < row.due || allowance <= 0 || o.structure.outstanding() >= maxOutstandingBytes:
+			kept = append(kept, h)
+		default:
+			n := o.writeTexts(w, h, row, owned)
+			allowance -= n
+			row.queued, row.sent, row.due = false, f.tick, f.tick+v.replicator.textPause(n)
+		}
+	}
+	o.texts = kept
+	o.bill()
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"reflect"
-	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
@@ -53,6 +52,11 @@ func (e *Event) datagramBytes(tick uint32) int {
 // recordBytes returns the maximum size of a reliable event's record.
 func (e *Event) recordBytes() int { return 5 + len(e.body) }
 
+// maxEventAge returns the age in ticks above which an unreliable event is late.
+func (r *Replicator) maxEventAge() uint32 {
+	return uint32(maxEventAge.Nanoseconds() * int64(r.world.TickHz()) / 1e9)
+}
+
 // Send sends e to the client. A reliable event becomes the next structure record: it
 // precedes the Enters and Destroys of the next frame. Send returns false if it was not
 // accepted, because 64 KiB of structure await acknowledgement, or the events are
@@ -63,11 +67,11 @@ func (v *Viewer) Send(e *Event) bool { return v.send(v.replicator.ownWorkspace()
 func (v *Viewer) send(w *workspace, e *Event) bool {
 	o := &v.outbox
 	if e.unreliable {
-		v.countDropped(w, o.events.add(e))
+		v.stats.countDropped(&w.stats, o.events.add(e))
 		return true
 	}
 	if !o.accepts(e.recordBytes(), v.replicator.config.BudgetBytesPerSecond) {
-		v.countRefused(w)
+		v.stats.countRefused(&w.stats)
 		return false
 	}
 	for _, h := range e.handles {
@@ -90,16 +94,10 @@ func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
 	case len(*newborn) < maxNewbornEvents:
 		*newborn = append(*newborn, newbornEvent{h, e})
 	case e.unreliable:
-		v.countDropped(v.replicator.ownWorkspace(), 1)
+		v.stats.countDropped(&v.replicator.ownWorkspace().stats, 1)
 	default:
-		v.countRefused(v.replicator.ownWorkspace())
+		v.stats.countRefused(&v.replicator.ownWorkspace().stats)
 	}
-}
-
-// newbornEvent is an event for the viewers that see an entity, which is in no frame yet.
-type newbornEvent struct {
-	entity bulk.Handle
-	event  *Event
 }
 
 // sendNewborn sends the events of entities that entered with this snapshot.
@@ -112,107 +110,6 @@ func (v *Viewer) sendNewborn(w *workspace) {
 	}
 	clear(newborn)
 	v.outbox.newborn = newborn[:0]
-}
-
-// eventQueue holds the unreliable events that wait for a datagram, oldest first.
-type eventQueue struct {
-	events []*Event
-	share  int      // bytes that rows must leave to events
-	taken  []*Event // scratch: the events of the datagram being made
-	bytes  []byte   // scratch: their bytes
-}
-
-// add adds e, in place of the oldest event if the queue is full, and returns how many it
-// dropped.
-func (q *eventQueue) add(e *Event) (dropped int) {
-	if len(q.events) == maxQueuedEvents {
-		q.dropOldest(1)
-		dropped = 1
-	}
-	q.events = append(q.events, e)
-	return dropped
-}
-
-// dropAll drops all events and returns how many.
-func (q *eventQueue) dropAll() int {
-	n := len(q.events)
-	q.dropOldest(n)
-	return n
-}
-
-func (q *eventQueue) dropOldest(n int) {
-	kept := copy(q.events, q.events[n:])
-	clear(q.events[kept:])
-	q.events = q.events[:kept]
-}
-
-// dropLate drops the events that are older than maxAge ticks and returns how many. Events that
-// waited for an Enter are older than those queued before them.
-func (q *eventQueue) dropLate(tick, maxAge uint32) int {
-	before := len(q.events)
-	q.events = slices.DeleteFunc(q.events, func(e *Event) bool { return tick-e.tick > maxAge })
-	return before - len(q.events)
-}
-
-// fit returns the bytes of the newest events that fit into room, and calls take for each of
-// them, newest first.
-func (q *eventQueue) fit(tick uint32, room int, take func(i int)) (bytes int) {
-	for i := len(q.events) - 1; i >= 0 && bytes < room; i-- {
-		if n := q.events[i].datagramBytes(tick); bytes+n <= room {
-			bytes += n
-			take(i)
-		}
-	}
-	return bytes
-}
-
-// refresh prepares the queue for a snapshot in which a datagram may take so many bytes, and returns
-// how many late events it dropped.
-func (q *eventQueue) refresh(tick, maxAge uint32, datagramBytes int) (dropped int) {
-	if len(q.events) == 0 {
-		q.share = 0
-		return 0
-	}
-	dropped = q.dropLate(tick, maxAge)
-	q.share = min(q.share+(datagramBytes-wire.StateHeaderBytes)/eventShare, eventsHeaderBytes+maxEventBytes)
-	return dropped
-}
-
-// reserved returns the bytes of a datagram of a tick that rows leave to events.
-func (q *eventQueue) reserved(tick uint32) int {
-	if n := q.fit(tick, q.share-eventsHeaderBytes, func(int) {}); n > 0 {
-		return eventsHeaderBytes + n
-	}
-	return 0
-}
-
-// take removes the newest events that fit into room bytes of a datagram, and returns them and
-// their bytes in their order of sending, valid until the next call.
-func (q *eventQueue) take(tick uint32, room int) (taken []*Event, encoded []byte) {
-	var chosen [(maxQueuedEvents + 63) / 64]uint64
-	n := q.fit(tick, room-eventsHeaderBytes, func(i int) { chosen[i>>6] |= 1 << (i & 63) })
-	if n == 0 {
-		return nil, nil
-	}
-	q.share = max(q.share-eventsHeaderBytes-n, 0)
-	q.taken, q.bytes = q.taken[:0], q.bytes[:0]
-	waiting := q.events[:0]
-	for i, e := range q.events {
-		if chosen[i>>6]>>(i&63)&1 == 0 {
-			waiting = append(waiting, e)
-			continue
-		}
-		q.taken = append(q.taken, e)
-		q.bytes = wire.AppendEvent(q.bytes, wire.Event{Number: e.number, Age: tick - e.tick, Body: e.body})
-	}
-	clear(q.events[len(waiting):])
-	q.events = waiting
-	return q.taken, q.bytes
-}
-
-// maxEventAge returns the age in ticks above which an unreliable event is late.
-func (r *Replicator) maxEventAge() uint32 {
-	return uint32(maxEventAge.Nanoseconds() * int64(r.world.TickHz()) / 1e9)
 }
 
 // takeEvents removes the newest waiting events that fit into a datagram beside rows of some
@@ -236,16 +133,4 @@ func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
 	w.stats.EventBytes += uint64(len(encoded))
 	v.stats.Events += uint64(len(taken))
 	return encoded
-}
-
-// countDropped counts unreliable events that were dropped.
-func (v *Viewer) countDropped(w *workspace, n int) {
-	w.stats.UnreliableEventsDropped += uint64(n)
-	v.stats.EventsDropped += uint64(n)
-}
-
-// countRefused counts a reliable event that was not accepted.
-func (v *Viewer) countRefused(w *workspace) {
-	w.stats.ReliableEventsDropped++
-	v.stats.EventsDropped++
 }

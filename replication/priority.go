@@ -10,27 +10,6 @@ import (
 // priorities grow with waiting.
 const requiredWeight = 16
 
-// rankByPriority returns the indexes of the waiting rows, the most urgent first. A row's
-// priority grows each time that it waits, so that every row is sent eventually. The focus
-// comes first: its client predicts it, and takes a snapshot without its row for news that it
-// has not changed. rankByPriority is not called when all rows fit.
-func (v *Viewer) rankByPriority(w *workspace) []uint32 {
-	p, m, in := &w.packer, &v.members, &v.interest
-	p.ranking.reset()
-	for i, rowIndex := range p.waitingRows {
-		m.priorities[rowIndex] += in.priorityGain(v.replicator, &w.frame.tenants[p.waiting[i].slot()])
-		m.rows[rowIndex].flags |= passedOver
-		weight := m.priorities[rowIndex]
-		if m.handles[rowIndex] == in.focus {
-			weight = math.MaxFloat32
-		} else if p.isRequired(i) {
-			weight *= requiredWeight
-		}
-		p.ranking.add(weight)
-	}
-	return p.ranking.order()
-}
-
 // priorityGain returns what a row's priority grows by for each snapshot that it waits:
 // its kind's priority, halved at a quarter of the enter radius.
 func (in *interest) priorityGain(r *Replicator, t *tenant) float32 {

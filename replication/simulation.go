@@ -38,29 +38,6 @@ const (
 	forgetMargin = 24
 )
 
-// Simulate makes the viewer's client compute clean bodies. It is called before the first
-// snapshot. It returns false, and changes nothing, if there are none: no kind of the world is
-// exact, or the schema lacks the component schema.BodyComponent, the kinds or the motion.
-func (v *Viewer) Simulate() bool {
-	r := v.replicator
-	if r.clean == nil || v.simulation != nil {
-		return v.simulation != nil
-	}
-	r.clean.addKinds(r.world, r.frame.schema)
-	if !r.clean.anyExact() {
-		return false
-	}
-	if r.clean.viewers == 0 {
-		r.beginClean()
-	}
-	r.clean.viewers++
-	v.simulation = &simulation{restart: true}
-	return true
-}
-
-// Simulates reports whether the viewer's client computes clean bodies.
-func (v *Viewer) Simulates() bool { return v.simulation != nil }
-
 // isOutdated reports whether at a tick the client's effects are too old for the log.
 func (s *simulation) isOutdated(tick uint32) bool {
 	return s.tick != 0 && tick-s.tick > wire.MaxBack

@@ -1,6 +1,8 @@
 package replication
 
 import (
+	"math"
+
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -39,10 +41,10 @@ func (v *Viewer) snapshot(w *workspace) Update {
 	}
 	v.sendNewborn(w)
 	o.bill()
-	v.countDropped(w, o.events.refresh(w.frame.tick, r.maxEventAge(), o.allowance(v.datagrams.limit)))
+	v.stats.countDropped(&w.stats, o.events.refresh(w.frame.tick, r.maxEventAge(), o.allowance(v.datagrams.limit)))
 	v.sendRows(w)
 	stream := o.structure.takeWhole(w.frame.tick)
-	v.countStructure(w, stream)
+	v.stats.countStructure(&w.stats, stream)
 	o.bill()
 	v.repeatDatagrams(w)
 	r.audit(v)
@@ -215,6 +217,27 @@ func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, ahead bool) 
 	return order
 }
 
+// rankByPriority returns the indexes of the waiting rows, the most urgent first. A row's
+// priority grows each time that it waits, so that every row is sent eventually. The focus
+// comes first: its client predicts it, and takes a snapshot without its row for news that it
+// has not changed. rankByPriority is not called when all rows fit.
+func (v *Viewer) rankByPriority(w *workspace) []uint32 {
+	p, m, in := &w.packer, &v.members, &v.interest
+	p.ranking.reset()
+	for i, rowIndex := range p.waitingRows {
+		m.priorities[rowIndex] += in.priorityGain(v.replicator, &w.frame.tenants[p.waiting[i].slot()])
+		m.rows[rowIndex].flags |= passedOver
+		weight := m.priorities[rowIndex]
+		if m.handles[rowIndex] == in.focus {
+			weight = math.MaxFloat32
+		} else if p.isRequired(i) {
+			weight *= requiredWeight
+		}
+		p.ranking.add(weight)
+	}
+	return p.ranking.order()
+}
+
 // datagramRoom returns the bytes of the next datagram after its header.
 func (v *Viewer) datagramRoom() int {
 	return v.outbox.allowance(v.datagrams.limit) - v.simulation.headerBytes()
@@ -231,7 +254,7 @@ func (v *Viewer) rowBytes() int {
 // writes for the references of rows and events (R4).
 func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, complete, ahead bool) {
 	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
-	v.countLost(w, v.delivery.beginSnapshot(f.tick, v.members.rows))
+	v.stats.countLost(&w.stats, v.delivery.beginSnapshot(f.tick, v.members.rows))
 	v.delivery.sent.add(rowIndexes...)
 	for _, rowIndex := range rowIndexes {
 		v.members.markSent(rowIndex, f.tick)
@@ -252,8 +275,7 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 	o.tokens -= size
 	s := v.delivery.sent.at(0)
 	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > o.structure.sent, rows.rows == 0 && len(h.Events) == 0
-	w.stats.countDatagram(rows, size, f.schema.Components())
-	v.stats.countDatagram(rows.rows, size)
+	v.stats.countDatagram(&w.stats, rows, size, f.schema.Components())
 }
 
 // teachReferences notes that the client is about to be sent the handles in rows.
@@ -289,8 +311,6 @@ func (v *Viewer) repeatDatagrams(w *workspace) {
 	d.list = v.delivery.appendCopies(d.list, spare, window)
 	for _, b := range d.list[made:] {
 		o.tokens -= len(b)
-		w.stats.Copies++
-		w.stats.CopyBytes += uint64(len(b))
-		v.stats.Copies++
+		v.stats.countCopy(&w.stats, len(b))
 	}
 }

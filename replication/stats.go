@@ -119,8 +119,43 @@ type ViewerStats struct {
 	EventsDropped  uint64
 }
 
-func (s *ViewerStats) countDatagram(rows uint32, bytes int) {
+// The methods that count for one viewer also count in all, for all viewers.
+
+// countDatagram counts a State datagram.
+func (s *ViewerStats) countDatagram(all *Stats, p *packed, bytes, components int) {
+	all.countDatagram(p, bytes, components)
 	s.Snapshots++
-	s.Rows += uint64(rows)
+	s.Rows += uint64(p.rows)
 	s.StateBytes += uint64(bytes)
+}
+
+// countStructure counts structure that is sent.
+func (s *ViewerStats) countStructure(all *Stats, stream []byte) {
+	all.StructureBytes += uint64(len(stream))
+	s.StructureBytes += uint64(len(stream))
+}
+
+// countLost counts rows of lost snapshots.
+func (s *ViewerStats) countLost(all *Stats, rows int) {
+	all.RowsLost += uint64(rows)
+	s.RowsLost += uint64(rows)
+}
+
+// countCopy counts a copy of a datagram.
+func (s *ViewerStats) countCopy(all *Stats, bytes int) {
+	all.Copies++
+	all.CopyBytes += uint64(bytes)
+	s.Copies++
+}
+
+// countDropped counts unreliable events that were dropped.
+func (s *ViewerStats) countDropped(all *Stats, n int) {
+	all.UnreliableEventsDropped += uint64(n)
+	s.EventsDropped += uint64(n)
+}
+
+// countRefused counts a reliable event that was not accepted.
+func (s *ViewerStats) countRefused(all *Stats) {
+	all.ReliableEventsDropped++
+	s.EventsDropped++
 }

@@ -55,41 +55,6 @@ type textRow struct {
 	queued bool   // its handle is in outbox.texts
 }
 
-// writeTexts writes the text fields of members that have changed, each in its newest value,
-// first those that have waited longest. since is the capture of the viewer's previous
-// snapshot.
-func (v *Viewer) writeTexts(w *workspace, since uint64) {
-	f, m, o := v.replicator.frame, &v.members, &v.outbox
-	if f.texts.mask == 0 {
-		return
-	}
-	o.texts = m.queueTexts(o.texts, v.replicator.retexted.since(since))
-	if len(o.texts) == 0 {
-		return
-	}
-	allowance := o.tokens / textShare
-	kept := o.texts[:0]
-	for _, h := range o.texts {
-		rowIndex, member := m.indexOf(h)
-		if !member {
-			continue
-		}
-		row, owned := &m.texts[rowIndex], v.Owns(h)
-		switch {
-		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
-			row.queued = false
-		case f.tick < row.due || allowance <= 0 || o.structure.outstanding() >= maxOutstandingBytes:
-			kept = append(kept, h)
-		default:
-			n := o.writeTexts(w, h, row, owned)
-			allowance -= n
-			row.queued, row.sent, row.due = false, f.tick, f.tick+v.replicator.textPause(n)
-		}
-	}
-	o.texts = kept
-	o.bill()
-}
-
 // queueTexts appends to a queue the members with changed texts, for writeTexts to decide. A nil set
 // means that any may have changed.
 func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.Handle {

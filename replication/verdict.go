@@ -5,40 +5,6 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// knowledge is what a viewer's client was sent besides the members of its interest set: entities
-// out of view, and deaths.
-type knowledge struct {
-	hidden     slotSet               // slots whose tenant the client knows but does not have in view (R2)
-	dead       generations           // by slot, the newest generation that the client knows to be destroyed (R10)
-	deathsSeen uint64                // deaths recorded so far, counted with those dropped by the replicator
-	causes     map[bulk.Handle]uint8 // causes of the deaths of members, until their Destroy
-}
-
-// setCause keeps the cause of a member's death until its Destroy.
-func (k *knowledge) setCause(h bulk.Handle, cause uint8) {
-	if k.causes == nil {
-		k.causes = map[bulk.Handle]uint8{}
-	}
-	k.causes[h] = cause
-}
-
-// takeCause returns the cause of a member's death, or 0.
-func (k *knowledge) takeCause(h bulk.Handle) uint8 {
-	cause := k.causes[h]
-	delete(k.causes, h)
-	return cause
-}
-
-// hideMember notes that a member leaves view. The client had it in view and so knows that the
-// slot's earlier tenants are destroyed.
-func (k *knowledge) hideMember(h bulk.Handle) {
-	slot := h.Index()
-	if g := h.Generation(); g > 2 {
-		k.dead.raise(slot, g-2)
-	}
-	k.hidden.set(slot)
-}
-
 // recordDeaths processes the deaths since its last call. Destroyed entities are no
 // longer owned, and the client gets a Destroy for each one that it knows and does not
 // have in view (R5). Deaths in view are found by comparing frames.

@@ -105,6 +105,29 @@ func (v *Viewer) Disown(h bulk.Handle) {
 // what the viewer is sent, and lets callers check that.
 func (v *Viewer) Owns(h bulk.Handle) bool { return v.interest.owns(h) }
 
+// Simulate makes the viewer's client compute clean bodies. It is called before the first
+// snapshot. It returns false, and changes nothing, if there are none: no kind of the world is
+// exact, or the schema lacks the component schema.BodyComponent, the kinds or the motion.
+func (v *Viewer) Simulate() bool {
+	r := v.replicator
+	if r.clean == nil || v.simulation != nil {
+		return v.simulation != nil
+	}
+	r.clean.addKinds(r.world, r.frame.schema)
+	if !r.clean.anyExact() {
+		return false
+	}
+	if r.clean.viewers == 0 {
+		r.beginClean()
+	}
+	r.clean.viewers++
+	v.simulation = &simulation{restart: true}
+	return true
+}
+
+// Simulates reports whether the viewer's client computes clean bodies.
+func (v *Viewer) Simulates() bool { return v.simulation != nil }
+
 // NoteInput tells the viewer the tick of the newest input of its client that was applied,
 // for the snapshots that follow. It is at most the next frame's tick, and not 0.
 func (v *Viewer) NoteInput(tick uint32) { v.datagrams.input = tick }
@@ -132,7 +155,7 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	}
 	r := v.replicator
 	lost, err := v.delivery.acknowledge(a, r.Tick(), r.world.TickHz(), v.members.rows)
-	v.countLost(r.ownWorkspace(), lost)
+	v.stats.countLost(&r.ownWorkspace().stats, lost)
 	return err
 }
 
@@ -215,10 +238,10 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 		return nil, false
 	}
 	w := v.replicator.ownWorkspace()
-	v.countDropped(w, v.outbox.events.dropAll()) // they were for the broken connection
-	v.delivery.repeats = repetition{}            // another link
+	v.stats.countDropped(&w.stats, v.outbox.events.dropAll()) // they were for the broken connection
+	v.delivery.repeats = repetition{}                         // another link
 	stream = v.outbox.structure.takeRewound()
-	v.countStructure(w, stream)
+	v.stats.countStructure(&w.stats, stream)
 	return stream, true
 }
 
@@ -226,18 +249,6 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 // must follow it. It is valid until the next snapshot, and must be sent before that.
 func (v *Viewer) TakeStructure() []byte {
 	stream := v.outbox.structure.take(v.replicator.Tick())
-	v.countStructure(v.replicator.ownWorkspace(), stream)
+	v.stats.countStructure(&v.replicator.ownWorkspace().stats, stream)
 	return stream
-}
-
-// countStructure counts structure that is sent.
-func (v *Viewer) countStructure(w *workspace, stream []byte) {
-	w.stats.StructureBytes += uint64(len(stream))
-	v.stats.StructureBytes += uint64(len(stream))
-}
-
-// countLost counts rows of lost snapshots.
-func (v *Viewer) countLost(w *workspace, rows int) {
-	w.stats.RowsLost += uint64(rows)
-	v.stats.RowsLost += uint64(rows)
 }

@@ -1,0 +1,110 @@
+package replication
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// newbornEvent is an event for the viewers that see an entity, which is in no frame yet.
+type newbornEvent struct {
+	entity bulk.Handle
+	event  *Event
+}
+
+// eventQueue holds the unreliable events that wait for a datagram, oldest first.
+type eventQueue struct {
+	events []*Event
+	share  int      // bytes that rows must leave to events
+	taken  []*Event // scratch: the events of the datagram being made
+	bytes  []byte   // scratch: their bytes
+}
+
+// add adds e, in place of the oldest event if the queue is full, and returns how many it
+// dropped.
+func (q *eventQueue) add(e *Event) (dropped int) {
+	if len(q.events) == maxQueuedEvents {
+		q.dropOldest(1)
+		dropped = 1
+	}
+	q.events = append(q.events, e)
+	return dropped
+}
+
+// dropAll drops all events and returns how many.
+func (q *eventQueue) dropAll() int {
+	n := len(q.events)
+	q.dropOldest(n)
+	return n
+}
+
+func (q *eventQueue) dropOldest(n int) {
+	kept := copy(q.events, q.events[n:])
+	clear(q.events[kept:])
+	q.events = q.events[:kept]
+}
+
+// dropLate drops the events that are older than maxAge ticks and returns how many. Events that
+// waited for an Enter are older than those queued before them.
+func (q *eventQueue) dropLate(tick, maxAge uint32) int {
+	before := len(q.events)
+	q.events = slices.DeleteFunc(q.events, func(e *Event) bool { return tick-e.tick > maxAge })
+	return before - len(q.events)
+}
+
+// fit returns the bytes of the newest events that fit into room, and calls take for each of
+// them, newest first.
+func (q *eventQueue) fit(tick uint32, room int, take func(i int)) (bytes int) {
+	for i := len(q.events) - 1; i >= 0 && bytes < room; i-- {
+		if n := q.events[i].datagramBytes(tick); bytes+n <= room {
+			bytes += n
+			take(i)
+		}
+	}
+	return bytes
+}
+
+// refresh prepares the queue for a snapshot in which a datagram may take so many bytes, and returns
+// how many late events it dropped.
+func (q *eventQueue) refresh(tick, maxAge uint32, datagramBytes int) (dropped int) {
+	if len(q.events) == 0 {
+		q.share = 0
+		return 0
+	}
+	dropped = q.dropLate(tick, maxAge)
+	q.share = min(q.share+(datagramBytes-wire.StateHeaderBytes)/eventShare, eventsHeaderBytes+maxEventBytes)
+	return dropped
+}
+
+// reserved returns the bytes of a datagram of a tick that rows leave to events.
+func (q *eventQueue) reserved(tick uint32) int {
+	if n := q.fit(tick, q.share-eventsHeaderBytes, func(int) {}); n > 0 {
+		return eventsHeaderBytes + n
+	}
+	return 0
+}
+
+// take removes the newest events that fit into room bytes of a datagram, and returns them and
+// their bytes in their order of sending, valid until the next call.
+func (q *eventQueue) take(tick uint32, room int) (taken []*Event, encoded []byte) {
+	var chosen [(maxQueuedEvents + 63) / 64]uint64
+	n := q.fit(tick, room-eventsHeaderBytes, func(i int) { chosen[i>>6] |= 1 << (i & 63) })
+	if n == 0 {
+		return nil, nil
+	}
+	q.share = max(q.share-eventsHeaderBytes-n, 0)
+	q.taken, q.bytes = q.taken[:0], q.bytes[:0]
+	waiting := q.events[:0]
+	for i, e := range q.events {
+		if chosen[i>>6]>>(i&63)&1 == 0 {
+			waiting = append(waiting, e)
+			continue
+		}
+		q.taken = append(q.taken, e)
+		q.bytes = wire.AppendEvent(q.bytes, wire.Event{Number: e.number, Age: tick - e.tick, Body: e.body})
+	}
+	clear(q.events[len(waiting):])
+	q.events = waiting
+	return q.taken, q.bytes
+}

@@ -1,0 +1,109 @@
+package replication
+
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// updateInterest brings the interest set to the newest frame: it removes members that left or
+// died, marks changed members active, and requests enters.
+func (v *Viewer) updateInterest(w *workspace) {
+	v.recordDeaths(w)
+	r, in, s := v.replicator, &v.interest, &w.candidates
+	first := v.delivery.sent.newest <= v.delivery.before
+	q := in.findCandidates(r, s, first, v.simulation != nil)
+	if q.incremental && in.boundary.margin > 0 {
+		v.leaveCrossed(w)
+	}
+	v.updateMembers(w, &q)
+	requests := w.requests[:0]
+	s.drain(func(word uint32, mask, confirmed uint64) {
+		requests = in.requestEnters(r, requests, word, mask, confirmed)
+	})
+	w.requests = requests
+	if !q.incremental {
+		in.boundary.seal()
+	}
+	in.keepWaitingSince(w.requests)
+}
+
+// leaveCrossed makes the listed members leave that are beyond the leave radius because the viewer
+// moved, unless it owns them. To become members again while the boundary is valid, they must change.
+func (v *Viewer) leaveCrossed(w *workspace) {
+	r, in, m := v.replicator, &v.interest, &v.members
+	limit := square(r.config.LeaveRadius)
+	kept := in.boundary.mayLeave[:0]
+	for _, b := range in.boundary.mayLeave {
+		if !in.isBeyond(&r.grid, &b, limit) {
+			kept = append(kept, b)
+			continue
+		}
+		rowIndex := m.rowRef(b.slot)
+		if rowIndex == nil || *rowIndex == noRow {
+			continue // left already
+		}
+		switch h := m.handles[*rowIndex]; {
+		case h != r.frame.summaries[b.slot].handle: // updateMembers destroys it
+		case in.owns(h):
+			kept = append(kept, b)
+		default:
+			v.leave(w, rowIndex, wire.LeftInterest)
+		}
+	}
+	in.boundary.dropped += len(in.boundary.mayLeave) - len(kept)
+	in.boundary.mayLeave = kept
+}
+
+// updateMembers compares the interest set with the candidates, a word at a time. It leaves in
+// q.candidates those that are not members yet.
+func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
+	m, present := &v.members, v.replicator.frame.summaries
+	m.compact()
+	anyNew, anyOwed := q.changed == nil || q.changed.Any(), q.owing == nil || q.owing.Any()
+	if q.incremental && !anyNew && !anyOwed {
+		q.candidates.intersect(func(word uint32) uint64 { return ^m.mask(word) })
+		return
+	}
+	m.anyActive = m.anyActive || anyOwed
+	if q.incremental && q.owing == q.changed {
+		w.memberWords = m.changedWords(w.memberWords, q.changed.View(), q.candidates.inside)
+		for _, i := range w.memberWords {
+			if dead, outside := m.compareWord(&m.words[i], q, present); dead|outside != 0 {
+				v.removeMembers(w, &m.words[i], dead, outside)
+			}
+		}
+	} else {
+		for i := range m.words {
+			if dead, outside := m.compareWord(&m.words[i], q, present); dead|outside != 0 {
+				v.removeMembers(w, &m.words[i], dead, outside)
+			}
+		}
+	}
+	m.compact()
+}
+
+// removeMembers removes the dead members of a word, and those outside of the candidates that a rule
+// hides or that lie beyond the leave radius.
+func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uint64) {
+	r := v.replicator
+	for slot := range bulk.Bits(word.number<<6, dead) {
+		v.destroyMember(w, &v.members.indexes[word.rowAt(slot)])
+	}
+	if outside == 0 {
+		return
+	}
+	allowed := v.interest.allowedByRules(&r.config, word.number)
+	for slot := range bulk.Bits(word.number<<6, outside) {
+		if reason, leaves := v.interest.reasonToLeave(r, slot, allowed>>(slot&63)&1 != 0); leaves {
+			v.leave(w, &v.members.indexes[word.rowAt(slot)], reason)
+		}
+	}
+}
+
+// leave removes a member from the interest set.
+func (v *Viewer) leave(w *workspace, rowIndex *uint32, reason wire.Reason) {
+	h := v.members.handles[*rowIndex]
+	v.outbox.write(w, wire.Record{Op: wire.OpLeave, Reason: reason, Handle: h})
+	v.knowledge.hideMember(h)
+	v.members.freeRow(rowIndex)
+}
