@@ -23,14 +23,14 @@ func TestSentLogModel(t *testing.T) {
 			if l.pending>>(sentWindow-1) != 0 {
 				forget(sentWindow - 1)
 			}
-			l.begin(tick)
+			l.beginSnapshot(tick)
 			rows := make([]uint32, r.UintN(40))
 			for i := range rows {
 				rows[i] = r.Uint32()
 			}
-			l.add(rows...)
+			l.addRows(rows...)
 			if r.UintN(2) == 0 {
-				l.add(tick)
+				l.addRows(tick)
 				rows = append(rows, tick)
 			}
 			model[l.newest] = rows
@@ -41,8 +41,8 @@ func TestSentLogModel(t *testing.T) {
 			}
 			for back := range uint32(sentWindow) {
 				rows, ok := model[l.newest-back]
-				if ok != (l.pending>>back&1 != 0) || ok && (!slices.Equal(rows, l.rowsOf(l.at(back))) || l.at(back).tick != tick-back) {
-					require.Fail(t, "wrong snapshot", "%d before %d: %v, want %v", back, l.newest, l.at(back), rows)
+				if ok != (l.pending>>back&1 != 0) || ok && (!slices.Equal(rows, l.rowsOf(l.snapshotAt(back))) || l.snapshotAt(back).tick != tick-back) {
+					require.Fail(t, "wrong snapshot", "%d before %d: %v, want %v", back, l.newest, l.snapshotAt(back), rows)
 				}
 			}
 			require.Less(t, cap(l.rowIndexes), 5*41*sentWindow)

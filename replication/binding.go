@@ -18,13 +18,13 @@ const worldBody = -1
 
 // CheckSchema returns an error that names each component of s that w cannot supply.
 func CheckSchema(w *world.World, s *schema.Schema) error {
-	_, err := bind(w, s)
+	_, err := bindComponents(w, s)
 	return err
 }
 
-// bind finds for every schema component the world component that supplies its values:
+// bindComponents finds for every schema component the world component that supplies its values:
 // the one with the same name and type. The error names all that have none.
-func bind(w *world.World, s *schema.Schema) ([]int, error) {
+func bindComponents(w *world.World, s *schema.Schema) ([]int, error) {
 	byName := map[string]world.ComponentInfo{}
 	for _, info := range w.Components() {
 		byName[info.Name] = info

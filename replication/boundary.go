@@ -20,17 +20,17 @@ const (
 	// within the enter radius plus two margins, the farthest that the viewer can move
 	// there and back, is not yet beyond the leave radius.
 	marginDivisor = 4
-	// fewChangedDivisor: margins are used while at most 1/fewChangedDivisor of the slots has
-	// changed. With more changes, entities near a radius would be listed repeatedly,
-	// and most need a check in any case.
+	// fewChangedDivisor is the inverse of the share of slots that may have changed for a
+	// margin to be used. With more changes, entities near a radius would be listed
+	// repeatedly, and most need a check in any case.
 	fewChangedDivisor = 4
 	// minListed is the number of entities that may be listed in any case.
 	minListed = 64
 )
 
-// valid reports whether every unchanged entity that could enter or leave at a centre is
+// coversCentre reports whether every unchanged entity that could enter or leave at a centre is
 // listed. few tells whether few entities have changed.
-func (b *boundary) valid(at world.Vec3, few bool) bool {
+func (b *boundary) coversCentre(at world.Vec3, few bool) bool {
 	if b.margin == 0 {
 		return at == b.origin
 	}
@@ -39,14 +39,14 @@ func (b *boundary) valid(at world.Vec3, few bool) bool {
 	return few && d.Dot(d) < float32(limit*limit) && len(b.mayEnter)+len(b.mayLeave)+b.dropped <= b.maxListed
 }
 
-// reset begins a full query.
-func (b *boundary) reset(from world.Vec3, margin float32) {
+// beginQuery begins a full query.
+func (b *boundary) beginQuery(from world.Vec3, margin float32) {
 	*b = boundary{origin: from, margin: margin, mayEnter: b.mayEnter[:0], mayLeave: b.mayLeave[:0]}
 }
 
-// seal ends a full query. Entities listed later have changed, perhaps repeatedly, and
+// endQuery ends a full query. Entities listed later have changed, perhaps repeatedly, and
 // are not searched for in the lists.
-func (b *boundary) seal() { b.maxListed = 2*(len(b.mayEnter)+len(b.mayLeave)) + minListed }
+func (b *boundary) endQuery() { b.maxListed = 2*(len(b.mayEnter)+len(b.mayLeave)) + minListed }
 
 // boundaryMargin returns how far the viewer may move after a full query at a centre. It
 // is 0 where many entities change, where more than positions decides, and where the
@@ -69,8 +69,8 @@ func (in *interest) addCrossing(r *Replicator, s *candidates) {
 		if b.distance2(in.center) > enter {
 			continue
 		}
-		if at, ok := r.grid.position(b.slot); ok && distance2(at, in.center) <= enter {
-			s.add(b.slot>>6, 1<<(b.slot&63))
+		if at, ok := r.grid.positionOf(b.slot); ok && distance2(at, in.center) <= enter {
+			s.addConfirmed(b.slot>>6, 1<<(b.slot&63))
 		}
 	}
 }
@@ -80,14 +80,14 @@ func (in *interest) isBeyond(g *grid, b *gridBody, limit float32) bool {
 	if b.distance2(in.center) <= limit {
 		return false
 	}
-	at, ok := g.position(b.slot)
+	at, ok := g.positionOf(b.slot)
 	return ok && distance2(at, in.center) > limit
 }
 
 // checkEnterRadius reports whether a candidate is within the enter radius, and lists it
 // if it is not.
 func (in *interest) checkEnterRadius(r *Replicator, slot uint32) bool {
-	at, ok := r.grid.position(slot)
+	at, ok := r.grid.positionOf(slot)
 	if !ok || distance2(at, in.center) <= square(r.config.EnterRadius) {
 		return ok
 	}

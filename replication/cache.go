@@ -39,21 +39,21 @@ type cachedRow struct {
 
 const minCacheBits = 10
 
-func (c *rowCache) reset() {
+func (c *rowCache) dropRows() {
 	c.chunks.Reset()
 	clear(c.table)
 	c.count, c.keptLen = 0, 0
 	if c.table == nil {
-		c.resize(minCacheBits)
+		c.resizeTable(minCacheBits)
 	}
 }
 
-func (c *rowCache) resize(bits uint) {
+func (c *rowCache) resizeTable(bits uint) {
 	c.table, c.shift = make([]cachedRow, 1<<bits), 64-bits
 }
 
-// lookup returns the entry with key, or the unused one where it belongs.
-func (c *rowCache) lookup(key codingKey) *cachedRow {
+// lookupRow returns the entry with key, or the unused one where it belongs.
+func (c *rowCache) lookupRow(key codingKey) *cachedRow {
 	table := c.table
 	for i := uint64(key) * 0x9e3779b97f4a7c15 >> c.shift; ; i++ {
 		if p := &table[i&uint64(len(table)-1)]; p.key == key || p.key == 0 {
@@ -62,24 +62,24 @@ func (c *rowCache) lookup(key codingKey) *cachedRow {
 	}
 }
 
-// encode returns the coded present state of the tenant in key's slot, from the cache if
+// encodeRow returns the coded present state of the tenant in key's slot, from the cache if
 // it is there. parent is the history of its parent if key is anchored.
-func (c *rowCache) encode(f *frame, key codingKey, parent *history) rowcodec.Chunk {
-	p := c.lookup(key)
+func (c *rowCache) encodeRow(f *frame, key codingKey, parent *history) rowcodec.Chunk {
+	p := c.lookupRow(key)
 	if p.key == key {
 		return p.chunk
 	}
-	m := c.gather(f, key)
+	m := c.gatherInputs(f, key)
 	return c.encodeAndStore(f, key, &m, parent)
 }
 
-// encodeAll encodes a run of keys, none of them anchored, and appends their chunks. It
+// encodeRows encodes a run of keys, none of them anchored, and appends their chunks. It
 // gathers the inputs of all misses first, so that their loads overlap.
-func (c *rowCache) encodeAll(f *frame, keys []codingKey, chunks []rowcodec.Chunk) []rowcodec.Chunk {
+func (c *rowCache) encodeRows(f *frame, keys []codingKey, chunks []rowcodec.Chunk) []rowcodec.Chunk {
 	c.misses = c.misses[:0]
 	first := len(chunks)
 	for i, key := range keys {
-		p := c.lookup(key)
+		p := c.lookupRow(key)
 		if p.key != key {
 			c.misses = append(c.misses, cacheMiss{i: i})
 		}
@@ -88,7 +88,7 @@ func (c *rowCache) encodeAll(f *frame, keys []codingKey, chunks []rowcodec.Chunk
 	for n := range c.misses {
 		m := &c.misses[n]
 		i := m.i
-		*m = c.gather(f, keys[i])
+		*m = c.gatherInputs(f, keys[i])
 		m.i = i
 	}
 	for n := range c.misses {
@@ -98,8 +98,8 @@ func (c *rowCache) encodeAll(f *frame, keys []codingKey, chunks []rowcodec.Chunk
 	return chunks
 }
 
-// gather collects what a row is coded from, and prefetches it.
-func (c *rowCache) gather(f *frame, key codingKey) (m cacheMiss) {
+// gatherInputs collects what a row is coded from, and prefetches it.
+func (c *rowCache) gatherInputs(f *frame, key codingKey) (m cacheMiss) {
 	t := &f.tenants[key.slot()]
 	m.row = f.currentRow(t, key.owned())
 	b := key.baseline()
@@ -107,9 +107,9 @@ func (c *rowCache) gather(f *frame, key codingKey) (m cacheMiss) {
 		return m
 	}
 	states := f.historyOf(key)
-	m.base = states.at(f.tick - b.Age)
+	m.base = states.rowAt(f.tick - b.Age)
 	if b.Gap != 0 {
-		m.older = states.at(f.tick - b.Age - b.Gap)
+		m.older = states.rowAt(f.tick - b.Age - b.Gap)
 	}
 	c.prefetchSum += touchEnds(m.row.Values) + touchEnds(m.base) + touchEnds(m.older)
 	return m
@@ -132,21 +132,21 @@ func (c *rowCache) encodeAndStore(f *frame, key codingKey, m *cacheMiss, parent 
 			return chunk
 		}
 		old := c.table
-		c.resize(64 - c.shift + 1)
+		c.resizeTable(64 - c.shift + 1)
 		for i := range old {
 			if old[i].key != 0 {
-				*c.lookup(old[i].key) = old[i]
+				*c.lookupRow(old[i].key) = old[i]
 			}
 		}
 	}
-	*c.lookup(key) = cachedRow{key, chunk}
+	*c.lookupRow(key) = cachedRow{key, chunk}
 	c.count, c.keptLen = c.count+1, c.chunks.Len()
 	return chunk
 }
 
-// trim drops the chunks of rows that were not stored for lack of room. It is called
+// dropUnstored drops the chunks of rows that were not stored for lack of room. It is called
 // after each datagram.
-func (c *rowCache) trim() { c.chunks.Cut(c.keptLen) }
+func (c *rowCache) dropUnstored() { c.chunks.Cut(c.keptLen) }
 
 func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *history) rowcodec.Chunk {
 	b := key.baseline()
@@ -159,9 +159,9 @@ func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *his
 		component, _ := f.schema.Parent(schema.Row{Mask: m.row.Mask, Values: m.base})
 		var older []uint32
 		if b.Gap != 0 {
-			older = parent.at(f.tick - b.Age - b.Gap)
+			older = parent.rowAt(f.tick - b.Age - b.Gap)
 		}
-		f.codec.SetAnchor(&c.anchor, component, parent.row(), parent.at(f.tick-b.Age), older)
+		f.codec.SetAnchor(&c.anchor, component, parent.newestRow(), parent.rowAt(f.tick-b.Age), older)
 		past.Anchor = &c.anchor
 	}
 	if f.coded != nil {
@@ -182,9 +182,9 @@ type payload struct {
 	keys    []codingKey // of its rows
 }
 
-// reserve allocates every entry at its largest size, so that a warm tick allocates
+// reserveEntries allocates every entry at its largest size, so that a warm tick allocates
 // nothing.
-func (p *payloadCache) reserve() {
+func (p *payloadCache) reserveEntries() {
 	const bytes = wire.MaxDatagram + 16
 	allBytes, allKeys := make([]byte, payloadEntries*bytes), make([]codingKey, payloadEntries*wire.MaxRows)
 	for i := range p {
@@ -193,8 +193,8 @@ func (p *payloadCache) reserve() {
 	}
 }
 
-// entry returns the entry for a datagram with these rows.
-func (p *payloadCache) entry(keys []codingKey) *payload {
+// entryFor returns the entry for a datagram with these rows.
+func (p *payloadCache) entryFor(keys []codingKey) *payload {
 	sum := codingKey(0)
 	for _, k := range keys {
 		sum += k
@@ -202,13 +202,13 @@ func (p *payloadCache) entry(keys []codingKey) *payload {
 	return &p[uint64(sum)*0x9e3779b97f4a7c15>>(64-payloadBits)]
 }
 
-// matches reports whether p is the datagram of these rows.
-func (p *payload) matches(capture uint64, keys []codingKey) bool {
+// holdsRows reports whether p is the datagram of these rows.
+func (p *payload) holdsRows(capture uint64, keys []codingKey) bool {
 	return p.capture == capture && slices.Equal(p.keys, keys)
 }
 
-// store makes p the datagram of these rows.
-func (p *payload) store(capture uint64, keys []codingKey, made packed) {
+// storeRows makes p the datagram of these rows.
+func (p *payload) storeRows(capture uint64, keys []codingKey, made packed) {
 	made.bytes = append(p.bytes[:0], made.bytes...)
 	p.capture, p.packed = capture, made
 	p.keys = append(p.keys[:0], keys...)

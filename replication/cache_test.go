@@ -108,7 +108,7 @@ func TestAcknowledgeModel(t *testing.T) {
 				next = tick
 			}
 			acked = tick
-			row.acknowledge(tick)
+			row.advanceBaseline(tick)
 			require.Equal(t, acked, row.ackedTick)
 			require.Equal(t, next, tick-uint32(row.nextGap))
 			switch {
@@ -134,20 +134,20 @@ func TestRowCacheFull(t *testing.T) {
 	}
 	var c rowCache
 	for range 2 { // a second frame has room again
-		c.reset()
+		c.dropRows()
 		chunks := make([]rowcodec.Chunk, slots)
 		for i, h := range all {
-			chunks[i] = c.encode(rep.frame, codingKey(h.Index())<<slotShift|nonzeroKey, nil)
+			chunks[i] = c.encodeRow(rep.frame, codingKey(h.Index())<<slotShift|nonzeroKey, nil)
 			if i%100 == 99 {
-				c.trim()
+				c.dropUnstored()
 			}
 		}
-		c.trim()
+		c.dropUnstored()
 		require.Equal(t, maxCachedRows, c.count)
 		made := c.encoded
 		for i, h := range all {
 			key := codingKey(h.Index())<<slotShift | nonzeroKey
-			again := c.encode(rep.frame, key, nil)
+			again := c.encodeRow(rep.frame, key, nil)
 			if i < maxCachedRows {
 				if again != chunks[i] || c.encoded != made {
 					require.Fail(t, "not kept", "coding %d: %v, want %v", i, again, chunks[i])
@@ -157,9 +157,9 @@ func TestRowCacheFull(t *testing.T) {
 				}
 			}
 			var fresh rowCache
-			fresh.reset()
-			require.Equal(t, bits(&fresh, fresh.encode(rep.frame, key, nil)), bits(&c, again), "slot %d", h.Index())
-			c.trim()
+			fresh.dropRows()
+			require.Equal(t, bits(&fresh, fresh.encodeRow(rep.frame, key, nil)), bits(&c, again), "slot %d", h.Index())
+			c.dropUnstored()
 		}
 		require.Equal(t, made+slots-maxCachedRows, c.encoded, "rows that were not stored are encoded again")
 		require.Equal(t, c.keptLen, c.chunks.Len(), "and dropped")

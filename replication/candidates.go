@@ -19,15 +19,15 @@ type candidates struct {
 	farX      []float32 // by column of cells: the squared largest distance along x
 }
 
-func (s *candidates) reserve(slots int) {
+func (s *candidates) reserveSlots(slots int) {
 	words := (slots + 511) >> 9 << 3
 	if words > len(s.inside) {
 		s.inside, s.confirmed, s.touched = make([]uint64, words), make([]uint64, words), make([]byte, words)
 	}
 }
 
-// add adds confirmed candidates of a word. Slots beyond the reserved ones are ignored.
-func (s *candidates) add(word uint32, mask uint64) {
+// addConfirmed adds confirmed candidates of a word. Slots beyond the reserved ones are ignored.
+func (s *candidates) addConfirmed(word uint32, mask uint64) {
 	if word < uint32(len(s.inside)) {
 		s.inside[word] |= mask
 		s.confirmed[word] |= mask
@@ -40,8 +40,8 @@ func (s *candidates) add(word uint32, mask uint64) {
 func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, capture uint64) {
 	limit := float32(radius * radius)
 	slack := g.cellSize / slackDivisor
-	x0, x1 := g.column(center.X-radius-slack), g.column(center.X+radius+slack)
-	z0, z1 := g.row(center.Z-radius), g.row(center.Z+radius)
+	x0, x1 := g.columnOf(center.X-radius-slack), g.columnOf(center.X+radius+slack)
+	z0, z1 := g.rowOf(center.Z-radius), g.rowOf(center.Z+radius)
 	s.farX = s.farX[:0]
 	for x := x0; x <= x1; x++ {
 		_, far := g.axisDistances(x, g.columns, g.halfX, center.X)
@@ -53,7 +53,7 @@ func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, captu
 			continue
 		}
 		reach := sqrt(limit-near) + slack
-		from, to := max(g.column(center.X-reach), x0), min(g.column(center.X+reach), x1)
+		from, to := max(g.columnOf(center.X-reach), x0), min(g.columnOf(center.X+reach), x1)
 		cells := g.cells[z*g.columns+from : z*g.columns+to+1]
 		farX := s.farX[from-x0:][:len(cells)]
 		for i := range cells {
@@ -99,9 +99,9 @@ func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 	}
 }
 
-// drain empties s and calls f for each word with candidates and its confirmed ones. It has no
+// drainWords empties s and calls f for each word with candidates and its confirmed ones. It has no
 // branch for single words: most that were marked have no candidate left.
-func (s *candidates) drain(f func(word uint32, mask, confirmed uint64)) {
+func (s *candidates) drainWords(f func(word uint32, mask, confirmed uint64)) {
 	for i := s.nextMarked(0); i < len(s.touched); i = s.nextMarked(i + 8) {
 		binary.LittleEndian.PutUint64(s.touched[i:], 0)
 		inside, confirmed := (*[8]uint64)(s.inside[i:]), (*[8]uint64)(s.confirmed[i:])
@@ -117,8 +117,8 @@ func (s *candidates) drain(f func(word uint32, mask, confirmed uint64)) {
 	}
 }
 
-// intersect keeps the candidates that keep returns for their word.
-func (s *candidates) intersect(keep func(word uint32) uint64) {
+// keepOnly keeps the candidates that keep returns for their word.
+func (s *candidates) keepOnly(keep func(word uint32) uint64) {
 	for i := s.nextMarked(0); i < len(s.touched); i = s.nextMarked(i + 8) {
 		for w := i; w < i+8; w++ {
 			if s.touched[w] != 0 {
@@ -144,6 +144,6 @@ func (s *candidates) nextMarked(i int) int {
 // addSet adds the members of a set as confirmed candidates.
 func (s *candidates) addSet(set bulk.BitsetView) {
 	for word, mask := range bulk.Or(set) {
-		s.add(word, mask)
+		s.addConfirmed(word, mask)
 	}
 }

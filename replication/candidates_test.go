@@ -29,7 +29,7 @@ func TestAddWithinFindsAll(t *testing.T) {
 			for range 100 {
 				slot := r.Uint32N(2000)
 				if r.UintN(4) == 0 {
-					p.remove(slot)
+					p.removeBody(slot)
 					delete(where, slot)
 					continue
 				}
@@ -37,11 +37,11 @@ func TestAddWithinFindsAll(t *testing.T) {
 				if from, ok := where[slot]; ok && r.UintN(2) == 0 {
 					to = from.Add(world.Vec3{X: r.Float32() - 0.5, Y: r.Float32() - 0.5})
 				}
-				p.put(slot, to)
+				p.putBody(slot, to)
 				where[slot] = to
 			}
 			p.updateHeights()
-			s.reserve(2000)
+			s.reserveSlots(2000)
 			requireFound(t, &p, &s, at(), radius, where)
 			for _, center := range where { // a radius that ends exactly at a body
 				requireFound(t, &p, &s, center.Add(world.Vec3{X: radius}), radius, where)
@@ -57,7 +57,7 @@ func requireFound(t *testing.T, p *grid, s *candidates, center world.Vec3, radiu
 		if d := at.Sub(center); d.Dot(d) <= float32(radius*radius) {
 			want[slot] = true
 		}
-		got, ok := p.position(slot)
+		got, ok := p.positionOf(slot)
 		stored := p.cells[p.refs[slot].cell-1].bodies[p.refs[slot].index]
 		if !ok || got != at || stored != (gridBody{slot, at.X, at.Y, at.Z}) {
 			require.Fail(t, "wrong position", "%v and %v, want %v", got, stored, at)
@@ -73,14 +73,14 @@ func requireFound(t *testing.T, p *grid, s *candidates, center world.Vec3, radiu
 // radius.
 func TestUpdateHeights(t *testing.T) {
 	p := newGrid(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
-	p.put(1, world.Vec3{Y: 2})
-	p.put(2, world.Vec3{Y: 40})
-	number := p.row(0)*p.columns + p.column(0)
+	p.putBody(1, world.Vec3{Y: 2})
+	p.putBody(2, world.Vec3{Y: 40})
+	number := p.rowOf(0)*p.columns + p.columnOf(0)
 	require.Equal(t, float32(40), p.cells[number].high)
-	p.remove(2)
+	p.removeBody(2)
 	p.updateHeights()
 	require.Equal(t, float32(2), p.cells[number].high)
-	p.put(1, world.Vec3{Y: 3})
+	p.putBody(1, world.Vec3{Y: 3})
 	p.updateHeights()
 	require.Equal(t, float32(3), p.cells[number].low)
 	require.Equal(t, float32(3), p.cells[number].high)
@@ -91,14 +91,14 @@ func TestNaNPosition(t *testing.T) {
 	p := newGrid(world.Vec3{X: 50, Y: 50, Z: 50}, 10)
 	p.capture = 1
 	nan := float32(math.NaN())
-	p.put(1, world.Vec3{X: nan})
+	p.putBody(1, world.Vec3{X: nan})
 	var s candidates
-	s.reserve(64)
+	s.reserveSlots(64)
 	s.addWithin(&p, world.Vec3{}, 1000, 0)
 	s.addWithin(&p, world.Vec3{X: -50, Z: -50}, 10, 0)
 	require.Zero(t, s.inside[0])
-	p.remove(1)
-	_, ok := p.position(1)
+	p.removeBody(1)
+	_, ok := p.positionOf(1)
 	require.False(t, ok)
 }
 
@@ -106,26 +106,26 @@ func TestNaNPosition(t *testing.T) {
 func TestAddWithinChanged(t *testing.T) {
 	p := newGrid(world.Vec3{X: 100, Y: 50, Z: 100}, 10)
 	var s candidates
-	s.reserve(64)
+	s.reserveSlots(64)
 	found := func(capture uint64) (all uint64) {
 		s.addWithin(&p, world.Vec3{}, 10, capture)
-		s.drain(func(_ uint32, mask, _ uint64) { all = mask })
+		s.drainWords(func(_ uint32, mask, _ uint64) { all = mask })
 		return all
 	}
 	p.capture = 1
-	p.put(1, world.Vec3{})
-	p.put(2, world.Vec3{X: 60})
-	p.put(3, world.Vec3{X: 6})
+	p.putBody(1, world.Vec3{})
+	p.putBody(2, world.Vec3{X: 60})
+	p.putBody(3, world.Vec3{X: 6})
 	require.Equal(t, uint64(1<<1|1<<3), found(0))
 	require.Zero(t, found(1), "the cells did not change")
 	p.capture = 2
-	p.put(2, world.Vec3{X: 6})
+	p.putBody(2, world.Vec3{X: 6})
 	require.Equal(t, uint64(1<<2|1<<3), found(1), "came close")
 	p.capture = 3
-	p.put(2, world.Vec3{X: 60})
+	p.putBody(2, world.Vec3{X: 60})
 	require.Equal(t, uint64(1<<3), found(2), "went away")
 	p.capture = 4
-	p.put(3, world.Vec3{X: 5.9})
+	p.putBody(3, world.Vec3{X: 5.9})
 	require.Equal(t, uint64(1<<3), found(3), "moved a little")
 }
 
@@ -146,18 +146,18 @@ func TestChangedBodiesFindAll(t *testing.T) {
 				slot := r.Uint32N(2000)
 				at := world.Vec3{X: (2*r.Float32() - 1) * 410, Y: r.Float32() * 100, Z: (2*r.Float32() - 1) * 310}
 				changed.Set(slot)
-				if g.remove(slot); r.UintN(8) > 0 {
-					g.put(slot, at)
+				if g.removeBody(slot); r.UintN(8) > 0 {
+					g.putBody(slot, at)
 				}
 			}
 			for slot := range changed.All() {
-				if at, ok := g.position(slot); ok {
+				if at, ok := g.positionOf(slot); ok {
 					where[slot] = at
 				}
 			}
-			b.build(&g, &changed)
+			b.sortByBlock(&g, &changed)
 			require.Len(t, b.bodies, len(where))
-			s.reserve(2000)
+			s.reserveSlots(2000)
 			for slot, at := range where {
 				if slot%16 != 0 {
 					continue
@@ -180,7 +180,7 @@ func TestChangedBodiesFindAll(t *testing.T) {
 // drained empties s and returns its slots.
 func drained(s *candidates) map[uint32]bool {
 	got := map[uint32]bool{}
-	s.drain(func(word uint32, mask, _ uint64) {
+	s.drainWords(func(word uint32, mask, _ uint64) {
 		for slot := range bulk.Bits(word<<6, mask) {
 			got[slot] = true
 		}

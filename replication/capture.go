@@ -24,17 +24,17 @@ const prefetchBatch = 16
 // after the step.
 func (r *Replicator) Capture() {
 	f, slots := r.frame, r.world.Slots()
-	changed, live := r.changes.close(), r.reader.Next()
+	changed, live := r.changes.closeSet(), r.reader.Next()
 	changed.SetOr(changed.View(), live)
-	to := captureChanges{owing: r.owing.close(), replaced: r.replaced.close(), retexted: r.retexted.close()}
-	f.begin(r.Tick(), int(slots.Len()))
+	to := captureChanges{owing: r.owing.closeSet(), replaced: r.replaced.closeSet(), retexted: r.retexted.closeSet()}
+	f.beginTick(r.Tick(), int(slots.Len()))
 	r.grid.capture = r.changes.captures
 	r.dirty = f.selectDirty(r.dirty, live, r.reader.Written(), r.allSimulate())
 	for run := range slices.Chunk(r.dirty, prefetchBatch) {
 		for _, slot := range run {
-			r.prefetchSum += r.grid.prefetch(slot)
+			r.prefetchSum += r.grid.prefetchBody(slot)
 			if !f.stale.slots.Has(slot) {
-				r.prefetchSum += f.tenants[slot].history.prefetch()
+				r.prefetchSum += f.tenants[slot].history.prefetchStates()
 			}
 		}
 		for _, slot := range run {
@@ -51,8 +51,8 @@ func (r *Replicator) Capture() {
 	r.frames++
 }
 
-// begin begins the frame of a tick in a world of so many slots.
-func (f *frame) begin(tick uint32, slots int) {
+// beginTick begins the frame of a tick, in a world of a number of slots.
+func (f *frame) beginTick(tick uint32, slots int) {
 	f.tick = tick
 	if n := slots - len(f.tenants); n > 0 {
 		f.tenants = slices.Grow(f.tenants, n)[:slots]
@@ -74,7 +74,7 @@ func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 	}
 	position, velocity, hasBody := slots.Body(slot)
 	t.position, t.hasBody = position, hasBody
-	f.quantise(slots, slot, position, velocity, hasBody)
+	f.quantiseSlot(slots, slot, position, velocity, hasBody)
 	if t.mask != f.scratch.Mask {
 		// Deltas need equal masks. With another set of components the row starts over,
 		// and viewers receive a new Enter.
@@ -100,8 +100,8 @@ func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 	}
 }
 
-// quantise fills the scratch row with the present state of a slot, whose body is given.
-func (f *frame) quantise(slots world.SlotView, slot uint32, position, velocity world.Vec3, hasBody bool) {
+// quantiseSlot fills the scratch row with the present state of a slot, whose body is given.
+func (f *frame) quantiseSlot(slots world.SlotView, slot uint32, position, velocity world.Vec3, hasBody bool) {
 	row := &f.scratch
 	row.Mask = 0
 	f.body = schema.Body{
@@ -137,10 +137,10 @@ func (f *frame) noteOwing(slot uint32, h *history, owner bool, owing *bulk.Bitse
 	if f.clean == nil || f.clean.viewers == 0 {
 		return
 	}
-	s := f.clean.at(slot, f.summaries[slot].handle)
+	s := f.clean.slotOf(slot, f.summaries[slot].handle)
 	switch {
 	case s == nil || !h.valid:
-	case !f.clean.differs(f.scratch.Values, h.row()):
+	case !f.clean.otherValuesDiffer(f.scratch.Values, h.newestRow()):
 		if s.exact {
 			return
 		}
@@ -160,9 +160,9 @@ func (r *Replicator) placeTenant(slot uint32) {
 	}
 	if t.hasBody {
 		r.bodiless.Clear(slot)
-		r.grid.put(slot, t.position)
+		r.grid.putBody(slot, t.position)
 	} else {
 		r.bodiless.Set(slot)
-		r.grid.remove(slot)
+		r.grid.removeBody(slot)
 	}
 }

@@ -26,13 +26,13 @@ func (r *Replicator) changedBodies(changed *bulk.Bitset, capture uint64) *change
 	b := &r.changedBy[r.changes.captures-capture]
 	if b.capture != r.changes.captures {
 		b.capture = r.changes.captures
-		b.build(&r.grid, changed)
+		b.sortByBlock(&r.grid, changed)
 	}
 	return b
 }
 
-// build sorts the bodies of slots by block, by counting.
-func (b *changedBodies) build(g *grid, slots *bulk.Bitset) {
+// sortByBlock sorts the bodies of slots by block, by counting.
+func (b *changedBodies) sortByBlock(g *grid, slots *bulk.Bitset) {
 	for b.shift = 0; (g.columns>>b.shift+1)*g.rows > maxBlocks; b.shift++ {
 	}
 	b.blocks = g.columns>>b.shift + 1
@@ -46,8 +46,8 @@ func (b *changedBodies) build(g *grid, slots *bulk.Bitset) {
 	for word, mask := range bulk.Or(slots.View()) {
 		for ; mask != 0; mask &= mask - 1 {
 			slot := word<<6 | uint32(bits.TrailingZeros64(mask))
-			if _, ok := g.position(slot); ok {
-				number := b.number(g, g.refs[slot].cell-1)
+			if _, ok := g.positionOf(slot); ok {
+				number := b.blockOfCell(g, g.refs[slot].cell-1)
 				counts[number]++
 				b.blockOf = append(b.blockOf, uint32(number), slot)
 			}
@@ -68,8 +68,8 @@ func (b *changedBodies) build(g *grid, slots *bulk.Bitset) {
 	}
 }
 
-// number returns the block of a cell.
-func (b *changedBodies) number(g *grid, cell int32) int32 {
+// blockOfCell returns the block of a cell.
+func (b *changedBodies) blockOfCell(g *grid, cell int32) int32 {
 	return cell/g.columns*b.blocks + cell%g.columns>>b.shift
 }
 
@@ -79,8 +79,8 @@ func (b *changedBodies) number(g *grid, cell int32) int32 {
 func (s *candidates) addChangedWithin(g *grid, b *changedBodies, center world.Vec3, radius float32) {
 	limit, slack := float32(radius*radius), g.cellSize/slackDivisor
 	inside, touched := s.inside, s.touched[:len(s.inside)]
-	from, to := g.column(center.X-radius-slack)>>b.shift, g.column(center.X+radius+slack)>>b.shift
-	for row, last := g.row(center.Z-radius), g.row(center.Z+radius); row <= last; row++ {
+	from, to := g.columnOf(center.X-radius-slack)>>b.shift, g.columnOf(center.X+radius+slack)>>b.shift
+	for row, last := g.rowOf(center.Z-radius), g.rowOf(center.Z+radius); row <= last; row++ {
 		starts := b.starts[row*b.blocks:]
 		bodies := b.bodies[starts[from]:starts[to+1]]
 		for i := range bodies {

@@ -23,7 +23,7 @@ func (v *Viewer) CheckInvariants() error {
 			return fmt.Errorf("R1: members.words[%d] is word %d, mask %x, active %x", i, w.number, w.mask, w.active)
 		}
 		first := w.number<<6 | uint32(bits.TrailingZeros64(w.mask))
-		if rowIndex, ok := m.find(first); !ok || rowIndex != m.indexes[n] {
+		if rowIndex, ok := m.findRow(first); !ok || rowIndex != m.indexes[n] {
 			return fmt.Errorf("R1: member %d, slot %d, has row %d, want %d", n, first, rowIndex, m.indexes[n])
 		}
 		for slot := range bulk.Bits(w.number<<6, w.mask) {
@@ -38,7 +38,7 @@ func (v *Viewer) CheckInvariants() error {
 			if r.world.Slots().Handle(slot) == 0 {
 				return fmt.Errorf("R2: slot %d is in the hidden set and has no tenant", slot)
 			}
-			if _, shown := m.find(slot); shown {
+			if _, shown := m.findRow(slot); shown {
 				return fmt.Errorf("R2: slot %d is both hidden and a member", slot)
 			}
 		}
@@ -46,7 +46,7 @@ func (v *Viewer) CheckInvariants() error {
 	if err := v.checkTexts(); err != nil {
 		return err
 	}
-	return v.interest.owned.check(r.frame)
+	return v.interest.owned.checkFrame(r.frame)
 }
 
 func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
@@ -63,7 +63,7 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 		version = f.tenants[slot].ownerRow.summary.version
 	}
 	if v.simulation != nil {
-		if s := v.replicator.clean.at(slot, h); s != nil {
+		if s := v.replicator.clean.slotOf(slot, h); s != nil {
 			version = s.oldestValidTick(version, p.hasOwnerRow && v.Owns(h))
 		}
 	}

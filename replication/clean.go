@@ -53,8 +53,8 @@ type cleanSlot struct {
 	handle    bulk.Handle // the rest is of this entity; 0: none
 	disturbed [maxDisturbed]uint32
 	changed   uint32 // tick in which a value other than of the body changed
-	owner     uint32 // likewise in the row of owners
-	moved     uint32 // tick in which an effect that clients are not told of may have moved it
+	owner     uint32 // tick in which a value other than of the body changed in the owners' row
+	moved     uint32 // tick in which a withheld effect may have moved it
 	switched  uint32 // tick in which it became exact or ordinary; 0: never
 	settled   uint16 // awake ticks without a disturbance, while ordinary
 	exact     bool
@@ -97,8 +97,8 @@ func (c *clean) addKinds(w *world.World, s *schema.Schema) {
 		if k.added {
 			k.exact = k.exact && schema.New().AddKind(schema.EntityKind{Name: "added", Body: kindBody(&k.Kind)}) == nil
 		} else {
-			told := s.EntityKind(i)
-			k.exact = k.exact && told.Body != nil && told.Name == kinds[i].Name
+			declared := s.EntityKind(i)
+			k.exact = k.exact && declared.Body != nil && declared.Name == kinds[i].Name
 		}
 		c.kinds = append(c.kinds, k)
 	}
@@ -112,8 +112,8 @@ func kindBody(k *motion.Kind) *schema.KindBody {
 	}
 }
 
-// at returns the state of the entity in a slot, or nil if it is not of an exact kind.
-func (c *clean) at(slot uint32, h bulk.Handle) *cleanSlot {
+// slotOf returns the state of the entity in a slot, or nil if it is not of an exact kind.
+func (c *clean) slotOf(slot uint32, h bulk.Handle) *cleanSlot {
 	if uint64(slot) < uint64(len(c.slots)) && c.slots[slot].handle == h && h != 0 {
 		return &c.slots[slot]
 	}
@@ -136,8 +136,8 @@ func (s *cleanSlot) oldestValidTick(version uint32, owned bool) uint32 {
 // acknowledged the state of a tick: it is exact, or was when the client last had a row.
 func (s *cleanSlot) isRequired(acked uint32) bool { return s.exact || acked < s.switched }
 
-// differs reports whether two states of a row differ in more than the body.
-func (c *clean) differs(values, before []uint32) bool {
+// otherValuesDiffer reports whether two states of a row differ in more than the body.
+func (c *clean) otherValuesDiffer(values, before []uint32) bool {
 	return !slices.Equal(values[:c.first], before[:c.first]) || !slices.Equal(values[c.end:], before[c.end:])
 }
 
@@ -150,18 +150,18 @@ func (r *Replicator) stepClean() {
 	c.addKinds(r.world, r.frame.schema)
 	c.touched = r.world.Slots().AppendDisturbed(c.touched[:0])
 	for _, slot := range c.touched {
-		c.disturb(r.world, slot, tick)
+		c.recordDisturbance(r.world, slot, tick)
 	}
-	c.effects.observe(r.world, tick, r.config.TickBase)
+	c.effects.observeEffects(r.world, tick, r.config.TickBase)
 	r.disturbByWithheld(tick)
-	c.settle(r.world, tick)
+	c.settleBodies(r.world, tick)
 	for _, slot := range c.touched { // also those whose row does not change
 		r.owing.openSet().Set(slot)
 	}
 }
 
-// disturb records a disturbance of the body on a slot.
-func (c *clean) disturb(w *world.World, slot, tick uint32) {
+// recordDisturbance records a disturbance of the body on a slot.
+func (c *clean) recordDisturbance(w *world.World, slot, tick uint32) {
 	h := w.Slots().Handle(slot)
 	kind, ok := w.KindOf(h)
 	if !ok {
@@ -190,8 +190,8 @@ func (c *clean) disturb(w *world.World, slot, tick uint32) {
 	}
 }
 
-// settle makes ordinary bodies exact that have not been disturbed for long enough.
-func (c *clean) settle(w *world.World, tick uint32) {
+// settleBodies makes ordinary bodies exact that have not been disturbed for long enough.
+func (c *clean) settleBodies(w *world.World, tick uint32) {
 	for slot := range c.ordinary.All() {
 		s := &c.slots[slot]
 		switch state, ok := w.Slots().Exact(slot); {
@@ -214,11 +214,11 @@ func (r *Replicator) beginClean() {
 	c.addKinds(w, r.frame.schema)
 	clear(c.slots)
 	c.ordinary.Reset()
-	c.effects.reset()
+	c.effects.forgetEffects()
 	for slot := range w.Slots().Len() {
-		c.disturb(w, slot, r.Tick())
+		c.recordDisturbance(w, slot, r.Tick())
 	}
-	c.effects.observe(w, r.Tick(), r.config.TickBase)
+	c.effects.observeEffects(w, r.Tick(), r.config.TickBase)
 }
 
 // exactPart is the exact part of a row as all clients that simulate receive it.
@@ -239,16 +239,16 @@ type exactParts struct {
 	values     []uint32 // of spawnedRow
 }
 
-// read reads the exact state and the quantised body of a slot.
-func (e *exactParts) read(slot uint32) (wire.Form, bool) {
+// readSlot reads the exact state and the quantised body of a slot.
+func (e *exactParts) readSlot(slot uint32) (wire.Form, bool) {
 	r := e.replicator
 	f := r.frame
-	s := r.clean.at(slot, f.summaries[slot].handle)
+	s := r.clean.slotOf(slot, f.summaries[slot].handle)
 	if s == nil || !s.exact {
 		return wire.Ordinary, false
 	}
 	state, _ := r.world.Slots().Exact(slot)
-	return e.readRow(f.tenants[slot].row(), &state), true
+	return e.readRow(f.tenants[slot].newestRow(), &state), true
 }
 
 // readRow reads a state and the quantised body of a row.
@@ -281,8 +281,8 @@ func bodyState(s *motion.State) wire.BodyState {
 	}
 }
 
-// of returns the exact part of the row of a slot, made at most once in a frame.
-func (e *exactParts) of(slot uint32, cache *rowCache) *exactPart {
+// partOf returns the exact part of the row of a slot, made at most once in a frame.
+func (e *exactParts) partOf(slot uint32, cache *rowCache) *exactPart {
 	if n := len(e.replicator.frame.summaries) - len(e.parts); n > 0 {
 		e.parts = append(e.parts, make([]exactPart, n)...)
 	}
@@ -291,7 +291,7 @@ func (e *exactParts) of(slot uint32, cache *rowCache) *exactPart {
 		return p
 	}
 	*p = exactPart{capture: e.capture}
-	form, ok := e.read(slot)
+	form, ok := e.readSlot(slot)
 	if !ok {
 		return p
 	}

@@ -52,7 +52,7 @@ func TestMotionIsNotExamined(t *testing.T) {
 		if tick == 0 {
 			continue // everything is new
 		}
-		changed, owing := r.changes.since(capture), r.owing.since(capture)
+		changed, owing := r.changes.changedSince(capture), r.owing.changedSince(capture)
 		for slot := range changed.All() {
 			if r.frame.summaries[slot].handle != 0 && r.world.Slots().Disturbed(slot) < r.world.Tick() {
 				require.False(t, owing.Has(slot), "slot %d at tick %d", slot, tick)

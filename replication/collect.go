@@ -67,7 +67,7 @@ func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
 			}
 			version, required := p.version, false
-			if s := r.clean.at(slot, m.handles[rowIndex]); s != nil {
+			if s := r.clean.slotOf(slot, m.handles[rowIndex]); s != nil {
 				version, required = s.oldestValidTick(p.version, owned != 0), s.isRequired(row.ackedTick)
 			}
 			switch {
@@ -78,11 +78,11 @@ func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 				m.resetPriority(row, rowIndex)
 			case !required && row.flags&inFlight != 0 && row.sentTick >= version && h.tick-row.sentTick <= resend:
 			default:
-				r.frame.refresh(r.world.Slots(), slot)
+				r.frame.refreshRow(r.world.Slots(), slot)
 				packer.waiting = append(packer.waiting, h.keyFor(slot, row, p)|owned)
 				packer.waitingRows = append(packer.waitingRows, rowIndex)
 				if required {
-					packer.require()
+					packer.requireLast()
 				}
 			}
 		}

@@ -14,8 +14,8 @@ type datagrams struct {
 	inputSent uint32 // input as of the newest snapshot
 }
 
-// add makes a datagram of a header and rows, and returns its size.
-func (d *datagrams) add(h *wire.StateHeader, rows *packed) int {
+// addDatagram makes a datagram of a header and rows, and returns its size.
+func (d *datagrams) addDatagram(h *wire.StateHeader, rows *packed) int {
 	n := len(d.list)
 	h.InputAge = d.inputAge(h.Tick)
 	h.Fold, h.Rows, h.Exact = rows.fold, int(rows.rows), rows.exact

@@ -25,28 +25,28 @@ func (d *delivery) beginSnapshot(tick uint32, rows []viewerRow) (lost int) {
 	if d.sent.pending>>last != 0 {
 		lost = d.loseSnapshot(last, rows)
 	}
-	d.sent.begin(tick)
-	d.repeats.begin()
+	d.sent.beginSnapshot(tick)
+	d.repeats.beginSnapshot()
 	return lost
 }
 
-// acknowledge processes a client's report of the snapshots that it has applied, after a tick, and
+// acknowledgeSnapshots processes a client's report of the snapshots that it has applied, after a tick, and
 // returns how many rows were lost. An error is the client's fault: it acknowledges what was never
 // sent.
-func (d *delivery) acknowledge(a wire.Ack, tick uint32, tickHz int, rows []viewerRow) (lost int, _ error) {
+func (d *delivery) acknowledgeSnapshots(a wire.Ack, tick uint32, tickHz int, rows []viewerRow) (lost int, _ error) {
 	if a.Newest <= d.before || a.Newest > d.sent.newest {
 		return 0, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, d.before+1, d.sent.newest)}
 	}
 	back := d.sent.newest - a.Newest
 	if d.sent.pending>>back&1 != 0 {
-		d.delays.add(tick + 1 - d.sent.at(back).tick) // until the next frame
+		d.delays.addDelay(tick + 1 - d.sent.snapshotAt(back).tick) // until the next frame
 		d.repeats.noteProgress(tick, uint32(tickHz)/repeatPause)
 	}
 	d.repeats.acked |= (a.Mask<<1 | 1) << back
 	if news := (a.Mask<<1 | 1) << back & d.sent.pending; news != 0 {
 		d.sent.pending &^= news
 		d.sent.applied |= news
-		d.ackedTick = max(d.ackedTick, d.sent.at(uint32(bits.TrailingZeros64(news))).tick)
+		d.ackedTick = max(d.ackedTick, d.sent.snapshotAt(uint32(bits.TrailingZeros64(news))).tick)
 	}
 	for late := d.sent.pending >> (back + lossWindow) << (back + lossWindow); late != 0; late &= late - 1 {
 		lost += d.loseSnapshot(uint32(bits.TrailingZeros64(late)), rows)
@@ -62,10 +62,10 @@ func (d *delivery) advanceBaselines(rows []viewerRow) {
 	for applied := d.sent.applied; applied != 0; {
 		back := uint32(bits.Len64(applied)) - 1
 		applied &^= 1 << back
-		s := d.sent.at(back)
+		s := d.sent.snapshotAt(back)
 		for _, rowIndex := range d.sent.rowsOf(s) {
 			if row := &rows[rowIndex]; row.ackedTick < s.tick {
-				row.acknowledge(s.tick)
+				row.advanceBaseline(s.tick)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (d *delivery) advanceBaselines(rows []viewerRow) {
 // sent again since, and returns their number. They are sent with their newest state, not with
 // the lost one.
 func (d *delivery) loseSnapshot(back uint32, rows []viewerRow) (lost int) {
-	s := d.sent.at(back)
+	s := d.sent.snapshotAt(back)
 	d.lostTick = max(d.lostTick, s.tick)
 	d.sent.pending &^= 1 << back
 	for _, rowIndex := range d.sent.rowsOf(s) {
@@ -96,12 +96,12 @@ func (d *delivery) isOverdue(since, tick uint32, tickHz int) bool {
 		return true
 	}
 	lossy := d.lostTick != 0 && tick-d.lostTick < lossySeconds*uint32(tickHz)
-	usual, known := d.delays.usual(lossy)
+	usual, known := d.delays.usualTicks(lossy)
 	if !known {
 		return false
 	}
 	if d.sent.pending != 0 {
-		since = min(since, d.sent.at(uint32(bits.Len64(d.sent.pending))-1).tick)
+		since = min(since, d.sent.snapshotAt(uint32(bits.Len64(d.sent.pending))-1).tick)
 	}
 	return tick-since >= usual
 }
@@ -111,11 +111,11 @@ func (d *delivery) judgeSamples(tickHz int) {
 	r := &d.repeats
 	for r.samples != 0 {
 		back := uint32(bits.Len64(r.samples)) - 1
-		if d.sent.at(back).tick+uint32(tickHz/repeatLag) > d.ackedTick {
+		if d.sent.snapshotAt(back).tick+uint32(tickHz/repeatLag) > d.ackedTick {
 			return
 		}
 		r.samples &^= 1 << back
-		r.add(r.acked>>back&1 == 0)
+		r.addSample(r.acked>>back&1 == 0)
 	}
 }
 
@@ -126,7 +126,7 @@ func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte 
 	r, made := &d.repeats, len(datagrams)
 	for i, b := range datagrams[:made] {
 		back := uint32(made - 1 - i)
-		s, size := d.sent.at(back), len(b)+packetBytes
+		s, size := d.sent.snapshotAt(back), len(b)+packetBytes
 		switch {
 		case window < 0:
 			return datagrams
@@ -144,7 +144,7 @@ func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte 
 // unackedBytes returns what snapshots may have in flight to the client, with packet headers.
 func (d *delivery) unackedBytes() (n int) {
 	for pending := d.sent.pending; pending != 0; pending &= pending - 1 {
-		n += int(d.sent.at(uint32(bits.TrailingZeros64(pending))).bytes)
+		n += int(d.sent.snapshotAt(uint32(bits.TrailingZeros64(pending))).bytes)
 	}
 	return n
 }
@@ -156,7 +156,7 @@ type ackDelays struct {
 	next  uint8 // index of the oldest
 }
 
-func (d *ackDelays) add(ticks uint32) {
+func (d *ackDelays) addDelay(ticks uint32) {
 	d.ticks[d.next] = uint8(min(ticks, 255))
 	d.next = (d.next + 1) % uint8(len(d.ticks))
 	d.count = min(d.count+1, uint8(len(d.ticks)))
@@ -165,9 +165,9 @@ func (d *ackDelays) add(ticks uint32) {
 // lossySeconds is how long after the loss of a snapshot the next one is expected.
 const lossySeconds = 4
 
-// usual returns the ticks within which most snapshots were acknowledged, or half of them on a lossy
+// usualTicks returns the ticks within which most snapshots were acknowledged, or half of them on a lossy
 // link, and whether that is known. Where delays vary, a link without loss has no datagrams more.
-func (d *ackDelays) usual(lossy bool) (ticks uint32, known bool) {
+func (d *ackDelays) usualTicks(lossy bool) (ticks uint32, known bool) {
 	if int(d.count) < len(d.ticks) {
 		return 0, false
 	}

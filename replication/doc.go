@@ -33,8 +33,8 @@
 //	   states that a row names.
 //	R4 A datagram names the newest structure record written before it, or the end of
 //	   a snapshot's records that the client has acknowledged. Every row in it was
-//	   entered by a record up to that one (H1). All else that its rows need is
-//	   acknowledged, or was written up to that record.
+//	   entered by a record up to that one (H1). Every other record that its rows need is
+//	   up to that one too, or the client has it.
 //	R5 A destroyed handle whose slot is known yields exactly one Destroy
 //	   record, and the slot is unknown from then on (H3).
 //	R6 A row that is not in the active list is dormant: the client has its
@@ -48,7 +48,7 @@
 //	R9 What a viewer is sent depends only on its own past, the frame and the
 //	   world, not on other viewers or on the worker that makes its snapshots.
 //	   How far back the frame remembers a row may depend on others: while all clients
-//	   simulate, rows of clean bodies are remembered as of the ticks in which one was sent.
+//	   simulate, it remembers the row of a clean body for the ticks in which it was sent.
 //	R10 What a viewer answers about a handle depends only on what its client was
 //	   sent, and equals the client's own answer once it has applied that. The
 //	   existence and death of other entities and the reuse of slots never show.
@@ -56,16 +56,16 @@
 //	R11 A reliable event that was accepted is one structure record, at its place in
 //	   that order. An unreliable one is in at most one datagram, within a second, which
 //	   leaves unless the connection ends (S8 of server/session), or is counted as
-//	   dropped. The client is taught every handle in either (H3). Waiting events take
+//	   dropped. The client knows every handle in either (H3). Waiting events take
 //	   at most an eighth of a snapshot from rows.
-//	R12 A text field of a member that its client receives and was not sent in
-//	   its newest value is queued, or the member is about to enter again. Texts
-//	   are sent in the structure alone.
-//	R13 Of a member whose body is exact, a client that simulates is owed a row if
+//	R12 A text field of a member whose newest value the client receives and was not
+//	   sent is queued, or the member is about to enter again. Texts are sent in the
+//	   structure alone.
+//	R13 A client that simulates is owed the row of a member with an exact body if
 //	   and only if the exact state that it acknowledged is older than the last
 //	   disturbance of the body or change of another value. A complete snapshot
 //	   leaves out no such row, and its client knows every effect that moves the
-//	   body; what an effect does that it may not know is a disturbance.
+//	   body; what a withheld effect does is a disturbance.
 //
 // H1 to H7 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them. P1 to P6 are the invariants of clean bodies,

@@ -13,10 +13,10 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// effectLog holds all about the world's effects that clients which simulate may need: those
+// effectLog holds what clients that simulate may need to know of the world's effects: the effects
 // that act, and the changes and ends of the last wire.MaxBack+1 ticks. Ticks are the protocol's.
 type effectLog struct {
-	live     []loggedEffect  // by slot of the world's
+	live     []loggedEffect  // by slot of the world's effects
 	past     []loggedEffect  // ended, oldest first
 	changes  []effectChange  // oldest first
 	programs []loggedProgram // by number, in the order in which they were seen
@@ -71,39 +71,39 @@ const (
 	unsentProgram     = math.MaxUint16
 )
 
-func (l *effectLog) reset() {
+func (l *effectLog) forgetEffects() {
 	*l = effectLog{stepper: l.stepper, programs: l.programs}
 }
 
-// observe compares the world's effects after a step with what it knows.
-func (l *effectLog) observe(w *world.World, tick uint32, base uint64) {
+// observeEffects compares the world's effects after a step with what it knows.
+func (l *effectLog) observeEffects(w *world.World, tick uint32, base uint64) {
 	l.base = base
-	l.forget(tick)
+	l.forgetOld(tick)
 	l.withheld = l.withheld[:0]
 	l.states = w.Slots().AppendActedEffects(l.states[:0])
 	for i := range l.states {
 		e := &l.states[i]
-		l.end(w, e.ID.Index(), e.ID)
-		l.update(e, tick)
+		l.endEffect(w, e.ID.Index(), e.ID)
+		l.updateEffect(e, tick)
 	}
 	l.states = w.AppendEffects(l.states[:0])
 	next := uint32(0)
 	for i := range l.states {
 		e := &l.states[i]
 		for ; next < e.ID.Index(); next++ {
-			l.end(w, next, 0)
+			l.endEffect(w, next, 0)
 		}
 		next++
-		l.end(w, e.ID.Index(), e.ID)
-		l.update(e, tick)
+		l.endEffect(w, e.ID.Index(), e.ID)
+		l.updateEffect(e, tick)
 	}
 	for ; int(next) < len(l.live); next++ {
-		l.end(w, next, 0)
+		l.endEffect(w, next, 0)
 	}
 }
 
-// forget drops what is older than any client needs.
-func (l *effectLog) forget(tick uint32) {
+// forgetOld drops ends and changes that are older than any client needs.
+func (l *effectLog) forgetOld(tick uint32) {
 	old := func(at uint32) bool { return tick > wire.MaxBack && at < tick-wire.MaxBack }
 	n := 0
 	for n < len(l.past) && old(l.past[n].end) {
@@ -117,8 +117,8 @@ func (l *effectLog) forget(tick uint32) {
 	l.changes = slices.Delete(l.changes, 0, n)
 }
 
-// end notes that the effect on a slot has ended, unless it is id.
-func (l *effectLog) end(w *world.World, slot uint32, id bulk.Handle) {
+// endEffect notes that the effect on a slot has ended, unless it is id.
+func (l *effectLog) endEffect(w *world.World, slot uint32, id bulk.Handle) {
 	if int(slot) >= len(l.live) || l.live[slot].id == 0 || l.live[slot].id == id {
 		return
 	}
@@ -132,8 +132,8 @@ func (l *effectLog) end(w *world.World, slot uint32, id bulk.Handle) {
 	*e = loggedEffect{}
 }
 
-// update takes the state of a live effect.
-func (l *effectLog) update(e *world.EffectState, tick uint32) {
+// updateEffect takes the state of a live effect.
+func (l *effectLog) updateEffect(e *world.EffectState, tick uint32) {
 	slot := e.ID.Index()
 	if n := int(slot) + 1 - len(l.live); n > 0 {
 		l.live = append(l.live, make([]loggedEffect, n)...)
@@ -144,9 +144,9 @@ func (l *effectLog) update(e *world.EffectState, tick uint32) {
 	}
 	first := uint32(e.Changed - l.base)
 	if at.id != e.ID {
-		l.add(at, e, tick)
+		l.addEffect(at, e, tick)
 	} else if at.sendable && first >= tick {
-		l.change(at, e, first, tick)
+		l.changeEffect(at, e, first, tick)
 	}
 	if !at.sendable && at.reach.Center.Sub(e.Center).Len() > withheldMargin/2 { // it woke what it left
 		l.withheld = append(l.withheld, at.reach)
@@ -160,10 +160,10 @@ func (l *effectLog) update(e *world.EffectState, tick uint32) {
 	}
 }
 
-// add takes an effect that was not observed before.
-func (l *effectLog) add(at *loggedEffect, e *world.EffectState, tick uint32) {
+// addEffect takes an effect that was not observed before.
+func (l *effectLog) addEffect(at *loggedEffect, e *world.EffectState, tick uint32) {
 	*at = loggedEffect{
-		id: e.ID, program: l.number(e.Program), mode: uint8(e.Mode), layers: uint32(e.Layers),
+		id: e.ID, program: l.programNumber(e.Program), mode: uint8(e.Mode), layers: uint32(e.Layers),
 		seen: tick, former: e.Center, effectForm: effectForm{path: e.Path, params: appendParams(nil, e.Program, e.Params)},
 	}
 	at.reach.Box, at.reach.Boxed = e.Program.Box()
@@ -181,8 +181,8 @@ func (l *effectLog) add(at *loggedEffect, e *world.EffectState, tick uint32) {
 	}
 }
 
-// change notes a change that applies from the tick first on.
-func (l *effectLog) change(at *loggedEffect, e *world.EffectState, first, tick uint32) {
+// changeEffect notes a change that applies from the tick first on.
+func (l *effectLog) changeEffect(at *loggedEffect, e *world.EffectState, first, tick uint32) {
 	c := effectChange{id: at.id, seen: tick, before: at.effectForm}
 	c.path = e.Path != at.path
 	if c.path {
@@ -210,8 +210,8 @@ func (l *effectLog) formAt(e *loggedEffect, tick uint32) *effectForm {
 	return &e.effectForm
 }
 
-// number returns the number of a program, or unsentProgram.
-func (l *effectLog) number(p *field.Program) uint16 {
+// programNumber returns the number of a program, or unsentProgram.
+func (l *effectLog) programNumber(p *field.Program) uint16 {
 	i := slices.IndexFunc(l.programs, func(known loggedProgram) bool { return known.Program == p })
 	if i >= 0 {
 		return uint16(i)
@@ -253,8 +253,8 @@ func wirePath(p *motion.Path) wire.Path {
 // endedEarly reports whether a past effect ended before its time.
 func (e *loggedEffect) endedEarly() bool { return e.last == 0 || e.end != e.last+1 }
 
-// centers returns the centres of e before and after the ticks (from, to].
-func (e *loggedEffect) centers(s *motion.Stepper, from, to uint32) (a, b motion.Vec3) {
+// centersBetween returns the centres of e before and after the ticks (from, to].
+func (e *loggedEffect) centersBetween(s *motion.Stepper, from, to uint32) (a, b motion.Vec3) {
 	if e.end != 0 {
 		to = min(to, e.end-1)
 	}
@@ -266,20 +266,20 @@ func (e *loggedEffect) centers(s *motion.Stepper, from, to uint32) (a, b motion.
 	return a, b
 }
 
-// within reports whether e reached the circle of a radius around a centre in the ticks
+// reachesCircle reports whether e reached the circle of a radius around a centre in the ticks
 // (from, to].
-func (e *loggedEffect) within(s *motion.Stepper, center motion.Vec3, radius float32, from, to uint32) bool {
+func (e *loggedEffect) reachesCircle(s *motion.Stepper, center motion.Vec3, radius float32, from, to uint32) bool {
 	if !e.reach.Boxed {
 		return true
 	}
-	a, b := e.centers(s, from, to)
-	x := outside(center.X, min(a.X, b.X)+e.reach.Box.Min[0], max(a.X, b.X)+e.reach.Box.Max[0])
-	z := outside(center.Z, min(a.Z, b.Z)+e.reach.Box.Min[2], max(a.Z, b.Z)+e.reach.Box.Max[2])
+	a, b := e.centersBetween(s, from, to)
+	x := distanceOutside(center.X, min(a.X, b.X)+e.reach.Box.Min[0], max(a.X, b.X)+e.reach.Box.Max[0])
+	z := distanceOutside(center.Z, min(a.Z, b.Z)+e.reach.Box.Min[2], max(a.Z, b.Z)+e.reach.Box.Max[2])
 	return float32(x*x)+float32(z*z) <= float32(radius*radius)
 }
 
-// outside returns how far x is outside of an interval.
-func outside(x, low, high float32) float32 { return max(low-x, x-high, 0) }
+// distanceOutside returns how far x is outside of an interval.
+func distanceOutside(x, low, high float32) float32 { return max(low-x, x-high, 0) }
 
 // disturbByWithheld disturbs the bodies that a withheld effect may have moved or woken in the last
 // tick (P3): one that follows an entity, or whose program has no number.
@@ -299,7 +299,7 @@ func (r *Replicator) disturbByWithheld(tick uint32) {
 			kind, _ := r.world.KindOf(s.handle)
 			if c.kinds[kind].Feels(e.Layers) && nearBox(e, state.Position, state.Velocity.Scale(-float32(c.effects.stepper.TickSeconds))) {
 				s.moved = tick
-				c.disturb(r.world, uint32(slot), tick)
+				c.recordDisturbance(r.world, uint32(slot), tick)
 				c.touched = append(c.touched, uint32(slot))
 			}
 		}

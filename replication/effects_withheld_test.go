@@ -64,7 +64,7 @@ func (h *withheld) step(n int) {
 
 // disturbed reports whether a row of e is owed because of the last step.
 func (h *withheld) disturbed(e bulk.Handle) bool {
-	s := h.clean.at(e.Index(), e)
+	s := h.clean.slotOf(e.Index(), e)
 	return s != nil && s.disturbed[0] == h.Tick()
 }
 

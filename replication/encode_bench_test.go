@@ -107,7 +107,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 		for i, v := range r.viewers {
 			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 			ws.packer.beginFrame(r.changes.captures)
-			v.outbox.refill(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
+			v.outbox.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
 			v.updateInterest(ws)
 			v.delivery.advanceBaselines(v.members.rows)
 		}

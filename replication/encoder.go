@@ -34,7 +34,7 @@ func (e *encoder) exactBits(k codingKey) int {
 	if e.parts == nil {
 		return 0
 	}
-	p := e.parts.of(k.slot(), e.cache)
+	p := e.parts.partOf(k.slot(), e.cache)
 	return wire.Exact{Form: p.form}.Bits() + p.chunk.Bits()
 }
 
@@ -69,7 +69,7 @@ func (e *encoder) writeHeaders(keys []codingKey, chunks []rowcodec.Chunk) (bits 
 // their exact parts in bits.
 func (e *encoder) measureExact(keys []codingKey) (bits int) {
 	for _, k := range keys {
-		p := e.parts.of(k.slot(), e.cache)
+		p := e.parts.partOf(k.slot(), e.cache)
 		bits += p.chunk.Bits()
 		e.exact = append(e.exact, wire.Exact{Form: p.form})
 		e.isExact = e.isExact || p.form != wire.Ordinary
@@ -77,9 +77,9 @@ func (e *encoder) measureExact(keys []codingKey) (bits int) {
 	return bits
 }
 
-// pack packs the rows whose headers are written, in the form that follows a datagram's header.
+// packRows packs the rows whose headers are written, in the form that follows a datagram's header.
 // The bytes are valid until the next writeHeaders.
-func (e *encoder) pack(f *frame, keys []codingKey, chunks []rowcodec.Chunk, from *rowcodec.Chunks) (p packed) {
+func (e *encoder) packRows(f *frame, keys []codingKey, chunks []rowcodec.Chunk, from *rowcodec.Chunks) (p packed) {
 	if len(keys) == 0 {
 		return p
 	}
@@ -119,7 +119,7 @@ func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, ancho
 			}
 			e.order = append(e.order, chunks[i])
 			if e.parts != nil {
-				e.order = append(e.order, e.parts.of(k.slot(), e.cache).chunk)
+				e.order = append(e.order, e.parts.partOf(k.slot(), e.cache).chunk)
 			}
 		}
 	}

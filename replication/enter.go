@@ -32,10 +32,10 @@ func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
 	if allowance > 0 {
 		w.keys = v.interest.enterKeys(v.replicator, w.requests, w.keys)
 		for _, key := range lowestKeys(w.keys, allowance/minEnterBytes+1) {
-			if allowance <= 0 || v.outbox.structure.outstanding() >= maxOutstandingBytes {
+			if allowance <= 0 || v.outbox.structure.outstandingBytes() >= maxOutstandingBytes {
 				break
 			}
-			allowance -= v.enter(w, &w.requests[uint32(key)])
+			allowance -= v.writeEnter(w, &w.requests[uint32(key)])
 		}
 	}
 	v.finishEnters(w, w.requests[:newcomers])
@@ -99,15 +99,15 @@ func restoreHeap(heap []uint64, i int) {
 	}
 }
 
-// enter writes the Enter record of an entity with its whole present state, and returns
+// writeEnter writes the Enter record of an entity with its whole present state, and returns
 // the record's size. A newcomer becomes a member in finishEnters.
-func (v *Viewer) enter(w *workspace, e *enterRequest) int {
+func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	r, m := v.replicator, &v.members
 	slot := e.handle.Index()
-	r.frame.refresh(r.world.Slots(), slot)
+	r.frame.refreshRow(r.world.Slots(), slot)
 	t := &r.frame.tenants[slot]
 	row := r.frame.currentRow(t, v.Owns(e.handle))
-	r.frame.schema.References(row, func(h bulk.Handle) { v.teach(w, h) })
+	r.frame.schema.References(row, func(h bulk.Handle) { v.noteSent(w, h) })
 	texts := w.enterTexts(r.frame.schema, t, row.Owned)
 	w.stats.TextBytes += uint64(len(texts))
 	var exact wire.Exact
@@ -115,7 +115,7 @@ func (v *Viewer) enter(w *workspace, e *enterRequest) int {
 		v.simulation.sendKind(w, &v.outbox, r.clean, t.kind)
 		row, exact = v.simulation.enterExact(r, &w.packer.parts, slot, row)
 	}
-	n := v.outbox.write(w, wire.Record{
+	n := v.outbox.writeRecord(w, wire.Record{
 		Op: wire.OpEnter, Owned: row.Owned, Handle: e.handle, Kind: uint32(t.kind), Exact: exact,
 		Row: w.fullRow(r.frame.schema, row, exact.Form), Data: texts,
 	})
@@ -157,7 +157,7 @@ func (v *Viewer) finishEnters(w *workspace, requests []enterRequest) {
 		queue = nil // sized for a crowd
 	}
 	v.interest.queue = queue
-	v.members.insert(w.newcomers)
+	v.members.insertNewcomers(w.newcomers)
 	w.newcomers = w.newcomers[:0]
 }
 
@@ -169,7 +169,7 @@ func (v *Viewer) writeTexts(w *workspace, since uint64) {
 	if f.texts.mask == 0 {
 		return
 	}
-	o.texts = m.queueTexts(o.texts, v.replicator.retexted.since(since))
+	o.texts = m.queueTexts(o.texts, v.replicator.retexted.changedSince(since))
 	if len(o.texts) == 0 {
 		return
 	}
@@ -184,7 +184,7 @@ func (v *Viewer) writeTexts(w *workspace, since uint64) {
 		switch {
 		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
 			row.queued = false
-		case f.tick < row.due || allowance <= 0 || o.structure.outstanding() >= maxOutstandingBytes:
+		case f.tick < row.due || allowance <= 0 || o.structure.outstandingBytes() >= maxOutstandingBytes:
 			kept = append(kept, h)
 		default:
 			n := o.writeTexts(w, h, row, owned)
@@ -193,5 +193,5 @@ func (v *Viewer) writeTexts(w *workspace, since uint64) {
 		}
 	}
 	o.texts = kept
-	o.bill()
+	o.billRecords()
 }

@@ -62,23 +62,23 @@ func (r *Replicator) maxEventAge() uint32 {
 // accepted, because 64 KiB of structure await acknowledgement, or the events are
 // too many for its budget (R11). An unreliable event waits for room in a datagram, and is
 // dropped for newer ones or when it is late.
-func (v *Viewer) Send(e *Event) bool { return v.send(v.replicator.ownWorkspace(), e) }
+func (v *Viewer) Send(e *Event) bool { return v.sendEvent(v.replicator.ownWorkspace(), e) }
 
-func (v *Viewer) send(w *workspace, e *Event) bool {
+func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
 	o := &v.outbox
 	if e.unreliable {
-		v.stats.countDropped(&w.stats, o.events.add(e))
+		v.stats.countDropped(&w.stats, o.events.addEvent(e))
 		return true
 	}
-	if !o.accepts(e.recordBytes(), v.replicator.config.BudgetBytesPerSecond) {
+	if !o.acceptsEvent(e.recordBytes(), v.replicator.config.BudgetBytesPerSecond) {
 		v.stats.countRefused(&w.stats)
 		return false
 	}
 	for _, h := range e.handles {
-		v.teach(w, h)
+		v.noteSent(w, h)
 	}
 	o.structure.notBefore = v.replicator.Tick()
-	o.write(w, wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
+	o.writeRecord(w, wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
 	v.stats.Events++
 	return true
 }
@@ -105,7 +105,7 @@ func (v *Viewer) sendNewborn(w *workspace) {
 	newborn := v.outbox.newborn
 	for _, n := range newborn {
 		if v.members.handleIn(n.entity.Index()) == n.entity {
-			v.send(w, n.event)
+			v.sendEvent(w, n.event)
 		}
 	}
 	clear(newborn)
@@ -123,10 +123,10 @@ func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
 	if v.datagrams.overflow > 0 {
 		room = min(room, q.share) // rows wait for what this datagram leaves of the budget
 	}
-	taken, encoded := q.take(w.frame.tick, room)
+	taken, encoded := q.takeFitting(w.frame.tick, room)
 	for _, e := range taken {
 		for _, h := range e.handles {
-			v.teach(w, h)
+			v.noteSent(w, h)
 		}
 	}
 	w.stats.UnreliableEvents += uint64(len(taken))

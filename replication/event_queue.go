@@ -21,9 +21,9 @@ type eventQueue struct {
 	bytes  []byte   // scratch: their bytes
 }
 
-// add adds e, in place of the oldest event if the queue is full, and returns how many it
+// addEvent adds e, in place of the oldest event if the queue is full, and returns how many it
 // dropped.
-func (q *eventQueue) add(e *Event) (dropped int) {
+func (q *eventQueue) addEvent(e *Event) (dropped int) {
 	if len(q.events) == maxQueuedEvents {
 		q.dropOldest(1)
 		dropped = 1
@@ -53,9 +53,9 @@ func (q *eventQueue) dropLate(tick, maxAge uint32) int {
 	return before - len(q.events)
 }
 
-// fit returns the bytes of the newest events that fit into room, and calls take for each of
+// fitInto returns the bytes of the newest events that fit into room, and calls take for each of
 // them, newest first.
-func (q *eventQueue) fit(tick uint32, room int, take func(i int)) (bytes int) {
+func (q *eventQueue) fitInto(tick uint32, room int, take func(i int)) (bytes int) {
 	for i := len(q.events) - 1; i >= 0 && bytes < room; i-- {
 		if n := q.events[i].datagramBytes(tick); bytes+n <= room {
 			bytes += n
@@ -65,9 +65,9 @@ func (q *eventQueue) fit(tick uint32, room int, take func(i int)) (bytes int) {
 	return bytes
 }
 
-// refresh prepares the queue for a snapshot in which a datagram may take so many bytes, and returns
-// how many late events it dropped.
-func (q *eventQueue) refresh(tick, maxAge uint32, datagramBytes int) (dropped int) {
+// beginSnapshot prepares the queue for a snapshot whose datagrams may take datagramBytes, and
+// returns how many late events it dropped.
+func (q *eventQueue) beginSnapshot(tick, maxAge uint32, datagramBytes int) (dropped int) {
 	if len(q.events) == 0 {
 		q.share = 0
 		return 0
@@ -77,19 +77,19 @@ func (q *eventQueue) refresh(tick, maxAge uint32, datagramBytes int) (dropped in
 	return dropped
 }
 
-// reserved returns the bytes of a datagram of a tick that rows leave to events.
-func (q *eventQueue) reserved(tick uint32) int {
-	if n := q.fit(tick, q.share-eventsHeaderBytes, func(int) {}); n > 0 {
+// reservedBytes returns the bytes of a datagram of a tick that rows leave to events.
+func (q *eventQueue) reservedBytes(tick uint32) int {
+	if n := q.fitInto(tick, q.share-eventsHeaderBytes, func(int) {}); n > 0 {
 		return eventsHeaderBytes + n
 	}
 	return 0
 }
 
-// take removes the newest events that fit into room bytes of a datagram, and returns them and
+// takeFitting removes the newest events that fit into room bytes of a datagram, and returns them and
 // their bytes in their order of sending, valid until the next call.
-func (q *eventQueue) take(tick uint32, room int) (taken []*Event, encoded []byte) {
+func (q *eventQueue) takeFitting(tick uint32, room int) (taken []*Event, encoded []byte) {
 	var chosen [(maxQueuedEvents + 63) / 64]uint64
-	n := q.fit(tick, room-eventsHeaderBytes, func(i int) { chosen[i>>6] |= 1 << (i & 63) })
+	n := q.fitInto(tick, room-eventsHeaderBytes, func(i int) { chosen[i>>6] |= 1 << (i & 63) })
 	if n == 0 {
 		return nil, nil
 	}

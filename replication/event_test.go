@@ -349,7 +349,7 @@ func TestDestroyCauses(t *testing.T) {
 	require.ElementsMatch(t, []wire.Record{
 		{Op: wire.OpDestroy, Handle: near, Cause: 7}, {Op: wire.OpDestroy, Handle: hidden, Cause: 8},
 	}, got)
-	s.viewer.Teach(far)
+	s.viewer.NoteSent(far)
 	require.Equal(t, []wire.Record{{Op: wire.OpDestroy, Handle: far}}, records(t, s.snapshot()), "it did not know far when far died")
 	require.Equal(t, uint64(3), s.rep.Stats().Destroys)
 }

@@ -39,13 +39,13 @@ func (in *interest) applyRules(r *Replicator, s *candidates) {
 		s.addSet(set)
 	}
 	if in.hasRules(&r.config) {
-		s.intersect(func(word uint32) uint64 { return in.allowedByRules(&r.config, word) })
+		s.keepOnly(func(word uint32) uint64 { return in.allowedByRules(&r.config, word) })
 	}
 	if r.frame.tenantOf(in.focus) != nil {
-		s.add(in.focus.Index()>>6, 1<<(in.focus.Index()&63))
+		s.addConfirmed(in.focus.Index()>>6, 1<<(in.focus.Index()&63))
 	}
 	for word, mask := range in.owned.slots.words() {
-		s.add(word, mask)
+		s.addConfirmed(word, mask)
 	}
 }
 

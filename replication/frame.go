@@ -39,7 +39,7 @@ type slotSummary struct {
 	hasOwnerRow bool        // owners are sent another row: tenant.ownerRow
 }
 
-// tenant is the entity that had a slot when the frame was captured.
+// tenant is the entity in one slot in the frame.
 type tenant struct {
 	kind     world.KindID
 	mask     uint32
@@ -74,8 +74,8 @@ func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	}
 }
 
-// vacate empties the slot of a destroyed entity.
-func (f *frame) vacate(h bulk.Handle) {
+// vacateSlot empties the slot of a destroyed entity.
+func (f *frame) vacateSlot(h bulk.Handle) {
 	if t := f.tenantOf(h); t != nil {
 		f.summaries[h.Index()].handle = 0
 		t.texts = nil
@@ -85,14 +85,14 @@ func (f *frame) vacate(h bulk.Handle) {
 }
 
 // currentRow returns the newest row of t for owners, or for everyone else. It must not be
-// stale: see frame.refresh.
+// stale: see frame.refreshRow.
 func (f *frame) currentRow(t *tenant, owned bool) schema.Row {
-	return schema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).row()}
+	return schema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).newestRow()}
 }
 
-// historyOf returns the history that k is coded from, the owners' or the common one.
-// The two drop states at different times even where their values are equal, so a state
-// that k names is certain to be in its own only.
+// historyOf returns the history that k is coded from, the owners' or the common one. A state
+// that k names is certain to be in that history only: the two drop states at different times even
+// where their values are equal.
 func (f *frame) historyOf(k codingKey) *history { return f.tenants[k.slot()].historyFor(k.owned()) }
 
 // tenantOf returns the tenant with handle h, or nil if h is not in this frame.
@@ -124,17 +124,17 @@ type changeLog struct {
 // openSet is the set that collects changes for the next capture.
 func (c *changeLog) openSet() *bulk.Bitset { return &c.sets[c.captures%keptCaptures] }
 
-// close ends the open set and returns it.
-func (c *changeLog) close() *bulk.Bitset {
+// closeSet ends the open set and returns it.
+func (c *changeLog) closeSet() *bulk.Bitset {
 	closed := c.openSet()
 	c.captures++
 	c.openSet().Reset()
 	return closed
 }
 
-// since returns the slots that changed after a capture. nil means that any may have
+// changedSince returns the slots that changed after a capture. nil means that any may have
 // changed.
-func (c *changeLog) since(capture uint64) *bulk.Bitset {
+func (c *changeLog) changedSince(capture uint64) *bulk.Bitset {
 	back := c.captures - capture
 	if back >= keptCaptures {
 		return nil

@@ -79,15 +79,15 @@ func cellIndex(x, half, perMetre float32, n int32) int32 {
 	return min(int32(f), n-1)
 }
 
-func (g *grid) column(x float32) int32 { return cellIndex(x, g.halfX, g.cellsPerMetre, g.columns) }
-func (g *grid) row(z float32) int32    { return cellIndex(z, g.halfZ, g.cellsPerMetre, g.rows) }
+func (g *grid) columnOf(x float32) int32 { return cellIndex(x, g.halfX, g.cellsPerMetre, g.columns) }
+func (g *grid) rowOf(z float32) int32    { return cellIndex(z, g.halfZ, g.cellsPerMetre, g.rows) }
 
-// put sets the position of a slot's body.
-func (g *grid) put(slot uint32, at world.Vec3) {
+// putBody sets the position of a slot's body.
+func (g *grid) putBody(slot uint32, at world.Vec3) {
 	for int(slot) >= len(g.refs) {
 		g.refs = append(g.refs, gridRef{})
 	}
-	number := g.row(at.Z)*g.columns + g.column(at.X)
+	number := g.rowOf(at.Z)*g.columns + g.columnOf(at.X)
 	s := &g.refs[slot]
 	if s.cell == number+1 {
 		s.at = at
@@ -101,7 +101,7 @@ func (g *grid) put(slot uint32, at world.Vec3) {
 		c.low, c.high = min(c.low, at.Y), max(c.high, at.Y)
 		return
 	}
-	g.remove(slot)
+	g.removeBody(slot)
 	c := &g.cells[number]
 	c.changed = g.capture
 	if len(c.bodies) == 0 {
@@ -112,9 +112,9 @@ func (g *grid) put(slot uint32, at world.Vec3) {
 	c.bodies = append(c.bodies, gridBody{slot, at.X, at.Y, at.Z})
 }
 
-// prefetch reads the memory that putting the body of a slot changes if it stays in its cell.
+// prefetchBody reads the memory that putting the body of a slot changes if it stays in its cell.
 // Calling it for many slots first makes their cache misses overlap.
-func (g *grid) prefetch(slot uint32) uint32 {
+func (g *grid) prefetchBody(slot uint32) uint32 {
 	if int(slot) >= len(g.refs) || g.refs[slot].cell == 0 {
 		return 0
 	}
@@ -122,8 +122,8 @@ func (g *grid) prefetch(slot uint32) uint32 {
 	return g.cells[s.cell-1].bodies[s.index].slot
 }
 
-// position returns the position of a slot's body, or false if it has none.
-func (g *grid) position(slot uint32) (at world.Vec3, ok bool) {
+// positionOf returns the position of a slot's body, or false if it has none.
+func (g *grid) positionOf(slot uint32) (at world.Vec3, ok bool) {
 	if int(slot) >= len(g.refs) {
 		return at, false
 	}
@@ -131,8 +131,8 @@ func (g *grid) position(slot uint32) (at world.Vec3, ok bool) {
 	return s.at, s.cell != 0
 }
 
-// remove removes the body of a slot, if it has one.
-func (g *grid) remove(slot uint32) {
+// removeBody removes the body of a slot, if it has one.
+func (g *grid) removeBody(slot uint32) {
 	if int(slot) >= len(g.refs) || g.refs[slot].cell == 0 {
 		return
 	}

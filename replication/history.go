@@ -45,16 +45,16 @@ func (h *history) stateAt(age int) []uint32 {
 	return h.ring[at : at+size : at+size]
 }
 
-// row returns the newest values.
-func (h *history) row() []uint32 {
+// newestRow returns the newest values.
+func (h *history) newestRow() []uint32 {
 	if h.ring == nil {
 		return h.only
 	}
 	return h.stateAt(0)[1:]
 }
 
-// push adds a state to the ring.
-func (h *history) push(row []uint32, tick uint32) {
+// pushRow adds a state to the ring.
+func (h *history) pushRow(row []uint32, tick uint32) {
 	h.newest++
 	if h.newest == historyDepth {
 		h.newest = 0
@@ -65,27 +65,27 @@ func (h *history) push(row []uint32, tick uint32) {
 	copy(state[1:], row)
 }
 
-// prefetch reads the memory that the next push compares and writes, and the state that is
+// prefetchStates reads the memory that the next pushState compares and writes, and the state that is
 // then the oldest. Calling it for many rows first makes their cache misses overlap.
-func (h *history) prefetch() uint32 {
+func (h *history) prefetchStates() uint32 {
 	if h.ring == nil {
 		return 0
 	}
 	return h.stateAt(0)[0] + h.stateAt(historyDepth - 1)[0] + h.stateAt(historyDepth - 2)[0]
 }
 
-// oldest returns the tick of the oldest remembered state.
-func (h *history) oldest() uint32 {
+// oldestTick returns the tick of the oldest remembered state.
+func (h *history) oldestTick() uint32 {
 	if h.ring == nil {
 		return h.tick
 	}
 	return h.stateAt(int(h.count) - 1)[0]
 }
 
-// at returns the values that h had at a tick. The tick must not precede oldest.
-func (h *history) at(tick uint32) []uint32 {
+// rowAt returns the values that h had at a tick. The tick must not precede oldest.
+func (h *history) rowAt(tick uint32) []uint32 {
 	if h.tick <= tick {
-		return h.row()
+		return h.newestRow()
 	}
 	// A moving row changes in every tick, so its state is found without a search.
 	if age := h.tick - tick; age < uint32(h.count) {
@@ -102,7 +102,7 @@ func (h *history) at(tick uint32) []uint32 {
 
 // pushState makes the scratch row the newest state of h if it differs.
 func (f *frame) pushState(p *slotSummary, h *history) {
-	if h.valid && slices.Equal(h.row(), f.scratch.Values) {
+	if h.valid && slices.Equal(h.newestRow(), f.scratch.Values) {
 		return
 	}
 	if h.only == nil {
@@ -112,22 +112,22 @@ func (f *frame) pushState(p *slotSummary, h *history) {
 	case !h.valid:
 		copy(h.only, f.scratch.Values)
 	case h.ring == nil:
-		h.ring = f.rings.get(len(h.only))
+		h.ring = f.rings.takeRing(len(h.only))
 		h.count = 0
-		h.push(h.only, h.tick)
+		h.pushRow(h.only, h.tick)
 		fallthrough
 	default:
-		h.push(f.scratch.Values, f.tick)
+		h.pushRow(f.scratch.Values, f.tick)
 	}
 	h.valid, h.tick = true, f.tick
-	p.version, p.oldest = f.tick, h.oldest()
+	p.version, p.oldest = f.tick, h.oldestTick()
 }
 
 func (f *frame) forgetStates(t *tenant) {
-	f.rings.put(&t.history)
+	f.rings.returnRing(&t.history)
 	t.valid = false
 	if t.ownerRow != nil {
-		f.rings.put(&t.ownerRow.history)
+		f.rings.returnRing(&t.ownerRow.history)
 		t.ownerRow.history.valid = false
 	}
 }
@@ -150,7 +150,7 @@ func (f *frame) reclaimIdle() {
 
 func (f *frame) reclaimIfIdle(p *slotSummary, h *history) {
 	if p.oldest != p.version && f.tick-p.version > f.idleTicks {
-		f.rings.put(h)
+		f.rings.returnRing(h)
 		p.oldest = p.version
 	}
 }
@@ -158,7 +158,7 @@ func (f *frame) reclaimIfIdle(p *slotSummary, h *history) {
 // ringPool reuses the rings of rows that became idle.
 type ringPool struct{ spare [][]uint32 }
 
-func (s *ringPool) get(values int) []uint32 {
+func (s *ringPool) takeRing(values int) []uint32 {
 	if n := len(s.spare); n > 0 {
 		ring := s.spare[n-1]
 		s.spare = s.spare[:n-1]
@@ -167,12 +167,12 @@ func (s *ringPool) get(values int) []uint32 {
 	return make([]uint32, historyDepth*(values+1))
 }
 
-// put takes the ring of h, which keeps its newest state.
-func (s *ringPool) put(h *history) {
+// returnRing takes the ring of h, which keeps its newest state.
+func (s *ringPool) returnRing(h *history) {
 	if h.ring == nil {
 		return
 	}
-	copy(h.only, h.row())
+	copy(h.only, h.newestRow())
 	if len(s.spare) < maxSpareRings {
 		s.spare = append(s.spare, h.ring)
 	}

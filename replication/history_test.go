@@ -42,9 +42,9 @@ func TestHistoryAgainstList(t *testing.T) {
 			require.Equal(t, all[0].tick, p.oldest)
 			require.Equal(t, all[len(all)-1].tick, p.version)
 			for i, s := range all {
-				require.Equal(t, []uint32{s.value}, h.at(s.tick))
+				require.Equal(t, []uint32{s.value}, h.rowAt(s.tick))
 				if i+1 < len(all) {
-					require.Equal(t, []uint32{s.value}, h.at(all[i+1].tick-1))
+					require.Equal(t, []uint32{s.value}, h.rowAt(all[i+1].tick-1))
 				}
 			}
 		}

@@ -44,29 +44,29 @@ func (in *interest) owns(h bulk.Handle) bool {
 	return h == in.focus || in.owned.has(h)
 }
 
-// eye returns the entity from which the viewer views the world.
-func (in *interest) eye() bulk.Handle { return cmp.Or(in.viewpoint, in.focus) }
+// viewEntity returns the entity from which the viewer views the world.
+func (in *interest) viewEntity() bulk.Handle { return cmp.Or(in.viewpoint, in.focus) }
 
 // findCandidates moves the centre and returns what may be in view of it. first tells that the
 // client was sent no snapshot yet, and simulates that it computes clean bodies. An entity enters
 // within the enter radius and leaves beyond the leave radius.
 func (in *interest) findCandidates(r *Replicator, s *candidates, first, simulates bool) interestQuery {
 	at := in.center
-	if t := r.frame.tenantOf(in.eye()); t != nil && t.hasBody {
+	if t := r.frame.tenantOf(in.viewEntity()); t != nil && t.hasBody {
 		at = t.position
 	}
 	radius, since := r.config.EnterRadius, in.lastCapture
-	q := interestQuery{candidates: s, changed: r.changes.since(since), replaced: r.replaced.since(since)}
+	q := interestQuery{candidates: s, changed: r.changes.changedSince(since), replaced: r.replaced.changedSince(since)}
 	few := r.fewChanged(q.changed, since)
-	q.incremental = q.changed != nil && !first && in.canUpdateIncrementally(&r.config) && in.boundary.valid(at, few)
+	q.incremental = q.changed != nil && !first && in.canUpdateIncrementally(&r.config) && in.boundary.coversCentre(at, few)
 	if q.incremental {
 		radius += 2 * in.boundary.margin
 	} else {
-		in.boundary.reset(at, in.boundaryMargin(&r.config, at, few))
+		in.boundary.beginQuery(at, in.boundaryMargin(&r.config, at, few))
 		radius += in.boundary.margin
 	}
 	in.center, in.ruleChanged, in.lastCapture = at, false, r.changes.captures
-	s.reserve(len(r.frame.tenants))
+	s.reserveSlots(len(r.frame.tenants))
 	switch {
 	case !q.incremental:
 		s.addWithin(&r.grid, at, radius, 0)
@@ -79,7 +79,7 @@ func (in *interest) findCandidates(r *Replicator, s *candidates, first, simulate
 	in.applyRules(r, s)
 	q.owing = q.changed
 	if simulates {
-		q.owing = r.owing.since(since)
+		q.owing = r.owing.changedSince(since)
 	}
 	return q
 }
@@ -141,7 +141,7 @@ func (in *interest) reasonToLeave(r *Replicator, slot uint32, allowed bool) (rea
 	if !allowed {
 		return wire.HiddenByRule, true
 	}
-	at, ok := r.grid.position(slot)
+	at, ok := r.grid.positionOf(slot)
 	if !ok {
 		return wire.LeftInterest, true
 	}

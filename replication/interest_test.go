@@ -136,7 +136,7 @@ func (s *scene) change() {
 			{Also: []bulk.BitsetView{s.fog.View()}},
 		}[s.filter])
 	case 13:
-		s.viewer.Teach(pick())
+		s.viewer.NoteSent(pick())
 	case 14, 15:
 		flip(&s.fog, pick())
 	}

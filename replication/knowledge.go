@@ -31,7 +31,7 @@ func (k *knowledge) takeCause(h bulk.Handle) uint8 {
 func (k *knowledge) hideMember(h bulk.Handle) {
 	slot := h.Index()
 	if g := h.Generation(); g > 2 {
-		k.dead.raise(slot, g-2)
+		k.dead.raiseTo(slot, g-2)
 	}
 	k.hidden.set(slot)
 }

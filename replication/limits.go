@@ -117,12 +117,12 @@ const (
 	// maxEventAge is when an unreliable event is late: a flash or a sound a second after its
 	// cause is worse than none.
 	maxEventAge = time.Second
-	// eventShare: while events wait, rows leave 1/eventShare of the bytes to them, of
-	// each snapshot. The share adds up until the largest event fits, so that a viewer whose
+	// eventShare is the inverse of the share of each snapshot's bytes that rows leave to
+	// waiting events. The share adds up until the largest event fits, so that a viewer whose
 	// rows fill every datagram gets its events, and rows lose at most an eighth of the bytes.
 	eventShare = 8
-	// maxEventBytes is the largest event in a datagram, and eventsHeaderBytes what all events
-	// of one take besides.
+	// maxEventBytes is the size of the largest event in a datagram, and eventsHeaderBytes that
+	// of the header of a datagram's events.
 	maxEventBytes     = 2 + 2 + 2 + wire.MaxEventBytes
 	eventsHeaderBytes = 2
 	// maxNewbornEvents bounds the events that wait for the Enter of an entity, until the

@@ -36,15 +36,15 @@ type memberWord struct {
 // none yet.
 const noRow = ^uint32(0)
 
-func (m *members) mask(number uint32) uint64 {
+func (m *members) maskOf(number uint32) uint64 {
 	if i := m.searchWord(number); i < len(m.words) && m.words[i].number == number {
 		return m.words[i].mask
 	}
 	return 0
 }
 
-// find returns the row index of a slot.
-func (m *members) find(slot uint32) (rowIndex uint32, ok bool) {
+// findRow returns the row index of a slot.
+func (m *members) findRow(slot uint32) (rowIndex uint32, ok bool) {
 	if at := m.rowRef(slot); at != nil {
 		return *at, *at != noRow
 	}
@@ -62,31 +62,31 @@ func (m *members) rowRef(slot uint32) *uint32 {
 
 // indexOf returns the row index of a member.
 func (m *members) indexOf(h bulk.Handle) (rowIndex uint32, ok bool) {
-	rowIndex, ok = m.find(h.Index())
+	rowIndex, ok = m.findRow(h.Index())
 	return rowIndex, ok && m.handles[rowIndex] == h
 }
 
 // handleIn returns the handle of the member in a slot, or 0. The member may have died
 // since the last snapshot.
 func (m *members) handleIn(slot uint32) bulk.Handle {
-	if rowIndex, ok := m.find(slot); ok {
+	if rowIndex, ok := m.findRow(slot); ok {
 		return m.handles[rowIndex]
 	}
 	return 0
 }
 
-// activate makes the next snapshot examine the row of a member.
-func (m *members) activate(slot uint32) {
+// activateRow makes the next snapshot examine the row of a member.
+func (m *members) activateRow(slot uint32) {
 	m.words[m.searchWord(slot>>6)].active |= 1 << (slot & 63)
 	m.anyActive = true
 }
 
-// reenter makes the next snapshots enter h again, if it is a member, and send no row of it before:
+// reenterMember makes the next snapshots enter h again, if it is a member, and send no row of it before:
 // its owner has changed, so the client is sent another row (R7).
-func (m *members) reenter(h bulk.Handle) {
+func (m *members) reenterMember(h bulk.Handle) {
 	if rowIndex, ok := m.indexOf(h); ok {
 		m.rows[rowIndex].enterTick = 0 // below any maskSince
-		m.activate(h.Index())
+		m.activateRow(h.Index())
 	}
 }
 
@@ -118,8 +118,8 @@ func (m *members) changedWords(list []uint32, changed bulk.BitsetView, inside []
 
 // compareWord compares a word's members with the candidates of a query. Members in q.owing become
 // active, and only replaced slots are examined one by one. It returns the dead members, whose slot
-// has another tenant or none, and those outside of the candidates, and leaves in q.candidates those
-// that are not members yet. Without changes it costs three loads and an AND.
+// has another tenant or none, and those outside of the candidates, and removes the members
+// from q.candidates. Without changes it costs three loads and an AND.
 func (m *members) compareWord(w *memberWord, q *interestQuery, present []slotSummary) (dead, outside uint64) {
 	changed := intersectSet(w.mask, q.changed, w.number)
 	if changed != 0 {
@@ -182,8 +182,8 @@ func (w *memberWord) rowAt(slot uint32) int {
 	return int(w.firstRow) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
 }
 
-// count returns the number of members, without those about to be removed.
-func (m *members) count() (n int) {
+// countMembers returns the number of members, without those about to be removed.
+func (m *members) countMembers() (n int) {
 	for _, rowIndex := range m.indexes {
 		if rowIndex != noRow {
 			n++
@@ -192,9 +192,9 @@ func (m *members) count() (n int) {
 	return n
 }
 
-// compact removes the members whose rows were freed. They are few: most row indexes are moved
+// removeFreed removes the members whose rows were freed. They are few: most row indexes are moved
 // by copying what lies between two of them.
-func (m *members) compact() {
+func (m *members) removeFreed() {
 	if !m.uncompacted {
 		return
 	}
@@ -262,9 +262,9 @@ func (w *memberWord) removeNth(n int) {
 // newcomer is a slot that becomes a member, with its row index.
 type newcomer struct{ slot, row uint32 }
 
-// insert adds newcomers, which ascend by slot and are not members yet. They are
+// insertNewcomers adds newcomers, which ascend by slot and are not members yet. They are
 // dormant.
-func (m *members) insert(list []newcomer) {
+func (m *members) insertNewcomers(list []newcomer) {
 	if len(list) == 0 {
 		return
 	}

@@ -31,12 +31,12 @@ func TestMembersModel(t *testing.T) {
 				list = append(list, newcomer{slot, come[slot]})
 				model[slot] = come[slot]
 			}
-			m.insert(list)
+			m.insertNewcomers(list)
 			requireMembers(t, &m, model, spread)
 			for slot := range model {
 				if r.UintN(3) == 0 {
 					*m.rowRef(slot), m.uncompacted = noRow, true
-					_, ok := m.find(slot)
+					_, ok := m.findRow(slot)
 					require.False(t, ok, "a freed row is not found")
 					delete(model, slot)
 				}
@@ -44,10 +44,10 @@ func TestMembersModel(t *testing.T) {
 			active := map[uint32]bool{}
 			for slot := range model {
 				if active[slot] = r.UintN(2) == 0; active[slot] {
-					m.activate(slot)
+					m.activateRow(slot)
 				}
 			}
-			m.compact()
+			m.removeFreed()
 			requireMembers(t, &m, model, spread)
 			requireActive(t, &m, active)
 		}
@@ -70,13 +70,13 @@ func requireMembers(t *testing.T, m *members, model map[uint32]uint32, spread ui
 		require.Zero(t, m.words[i].active&^m.words[i].mask, "an active bit without a member")
 	}
 	for slot, rowIndex := range model {
-		got, ok := m.find(slot)
+		got, ok := m.findRow(slot)
 		if !ok || got != rowIndex {
 			require.Fail(t, "not found", "%d: at %d, want %d", slot, got, rowIndex)
 		}
 	}
 	for slot := range min(spread, 500) {
-		_, ok := m.find(slot)
+		_, ok := m.findRow(slot)
 		if ok != (model[slot] != 0) {
 			require.Fail(t, "found", "%d: %v", slot, ok)
 		}
@@ -116,13 +116,13 @@ func TestChangeLogSince(t *testing.T) {
 	var history []uint32
 	for n := range uint32(100) {
 		c.openSet().Set(n)
-		c.close()
+		c.closeSet()
 		history = append(history, n)
 		for back := range uint32(keptCaptures + 2) {
 			if back > n+1 {
 				break
 			}
-			set := c.since(uint64(n + 1 - back))
+			set := c.changedSince(uint64(n + 1 - back))
 			if back >= keptCaptures {
 				require.Nil(t, set, "forgotten: everything may have changed")
 				continue
@@ -158,8 +158,8 @@ func TestDestroyIsSentOnce(t *testing.T) {
 	rep.AfterStep()
 	v := rep.AddViewer(0)
 	for _, h := range all {
-		v.Teach(h)
-		v.Teach(h)
+		v.NoteSent(h)
+		v.NoteSent(h)
 	}
 	require.Equal(t, uint32(dead), v.outbox.structure.written, "one Destroy for each")
 }

@@ -87,7 +87,7 @@ func TestNewsEndOmission(t *testing.T) {
 		"unreliable event": func(c *idle) { c.viewer.Send(c.event(spark{})) },
 		"event":            func(c *idle) { c.viewer.Send(c.event(boom{})) },
 		"enter":            func(c *idle) { c.spawn(2, 0) },
-		"handle":           func(c *idle) { c.viewer.Teach(c.spawn(9999, 0)); c.world.Destroy(c.focus) },
+		"handle":           func(c *idle) { c.viewer.NoteSent(c.spawn(9999, 0)); c.world.Destroy(c.focus) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newIdle(t)

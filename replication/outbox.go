@@ -14,13 +14,13 @@ type outbox struct {
 	tokens    int           // bytes that may be sent now; negative after a burst of structure
 }
 
-// write writes a record and returns the bytes it takes. It closes the open message when full, so
+// writeRecord writes a record and returns the bytes it takes. It closes the open message when full, so
 // that no message exceeds what a frame may hold, however many entities die or leave in one tick.
-func (o *outbox) write(w *workspace, r wire.Record) int {
-	if o.structure.full() {
-		o.structure.close(w.frame.tick)
+func (o *outbox) writeRecord(w *workspace, r wire.Record) int {
+	if o.structure.isFull() {
+		o.structure.closeMessage(w.frame.tick)
 	}
-	n := o.structure.append(r)
+	n := o.structure.appendRecord(r)
 	w.stats.countRecord(r.Op, n)
 	return n
 }
@@ -28,23 +28,23 @@ func (o *outbox) write(w *workspace, r wire.Record) int {
 // writeExtension writes the extension in the workspace.
 func (o *outbox) writeExtension(w *workspace) {
 	x := w.extension
-	o.write(w, wire.Record{Op: wire.OpExtension, Number: uint32(x[0] >> 3), Data: x[1:]})
+	o.writeRecord(w, wire.Record{Op: wire.OpExtension, Number: uint32(x[0] >> 3), Data: x[1:]})
 }
 
-// refill adds the budget of one snapshot.
-func (o *outbox) refill(perSnapshot int) {
+// refillTokens adds the budget of one snapshot.
+func (o *outbox) refillTokens(perSnapshot int) {
 	o.tokens = min(o.tokens+perSnapshot, burstSnapshots*perSnapshot)
 }
 
-// bill charges the records written since the last call.
-func (o *outbox) bill() { o.tokens -= o.structure.takeUnbilled() }
+// billRecords charges the records written since the last call.
+func (o *outbox) billRecords() { o.tokens -= o.structure.takeUnbilled() }
 
-// allowance returns the size limit of the next datagram on a path that carries so many bytes.
-func (o *outbox) allowance(limit int) int { return min(limit, max(o.tokens, minSnapshotBytes)) }
+// datagramLimit returns the size limit of the next datagram on a path with a limit of its own.
+func (o *outbox) datagramLimit(path int) int { return min(path, max(o.tokens, minSnapshotBytes)) }
 
-// accepts reports whether a reliable event of n bytes is accepted at a budget in bytes a second.
-func (o *outbox) accepts(n, budget int) bool {
-	return o.structure.outstanding()+n <= maxEventBacklogBytes && o.structure.unbilled-o.tokens+n <= budget
+// acceptsEvent reports whether a reliable event of n bytes is accepted at a budget in bytes a second.
+func (o *outbox) acceptsEvent(n, budget int) bool {
+	return o.structure.outstandingBytes()+n <= maxEventBacklogBytes && o.structure.unbilled-o.tokens+n <= budget
 }
 
 // writeTexts writes the changed text fields of member h, as its owner or another client receives
@@ -53,7 +53,7 @@ func (o *outbox) writeTexts(w *workspace, h bulk.Handle, row *textRow, owned boo
 	t := w.frame.tenants[h.Index()].texts
 	for i, tick := range t.changed {
 		if tick > row.sent && w.frame.texts.fields[i].SentTo(owned) {
-			n += o.write(w, wire.Record{Op: wire.OpText, Handle: h, Number: uint32(i), Data: w.bytesOf(t.values[i])})
+			n += o.writeRecord(w, wire.Record{Op: wire.OpText, Handle: h, Number: uint32(i), Data: w.bytesOf(t.values[i])})
 		}
 	}
 	return n

@@ -36,8 +36,8 @@ func (o *ownedSet) remove(h bulk.Handle) {
 	}
 }
 
-// check audits the set just after a snapshot of f.
-func (o *ownedSet) check(f *frame) error {
+// checkFrame audits the set just after a snapshot of f.
+func (o *ownedSet) checkFrame(f *frame) error {
 	for word, mask := range o.slots.words() {
 		for slot := range bulk.Bits(word<<6, mask) {
 			h := bulk.NewHandle(slot, o.generations[slot])

@@ -154,7 +154,7 @@ func (l *ownedList) addTo(v *Viewer, s *candidates) {
 	r := v.replicator
 	*l = slices.DeleteFunc(*l, func(h bulk.Handle) bool {
 		if r.frame.tenantOf(h) != nil {
-			s.add(h.Index()>>6, 1<<(h.Index()&63))
+			s.addConfirmed(h.Index()>>6, 1<<(h.Index()&63))
 		}
 		return r.world.Status(h) == bulk.Stale
 	})
@@ -173,14 +173,14 @@ func BenchmarkOwned(b *testing.B) {
 			list, v := ownedList(slices.Clone(all)), h.viewer
 			changed := all[len(all)-min(len(all), 100):]
 			var s candidates
-			s.reserve(len(h.rep.frame.tenants))
+			s.reserveSlots(len(h.rep.frame.tenants))
 			nobody := func(uint32, uint64, uint64) {}
 			found := 0
 			var bySet, byList, snapshot time.Duration
 			for b.Loop() {
 				began := time.Now()
 				for word, mask := range v.interest.owned.slots.words() {
-					s.add(word, mask)
+					s.addConfirmed(word, mask)
 				}
 				for _, e := range changed {
 					if v.interest.owned.has(e) {
@@ -188,7 +188,7 @@ func BenchmarkOwned(b *testing.B) {
 					}
 				}
 				bySet += time.Since(began)
-				s.drain(nobody)
+				s.drainWords(nobody)
 				began = time.Now()
 				list.addTo(v, &s)
 				for _, e := range changed {
@@ -197,7 +197,7 @@ func BenchmarkOwned(b *testing.B) {
 					}
 				}
 				byList += time.Since(began)
-				s.drain(nobody)
+				s.drainWords(nobody)
 				h.change(all)
 				h.world.Step()
 				h.rep.AfterStep()

@@ -30,14 +30,14 @@ type packer struct {
 	encoder   encoder
 }
 
-// beginFrame drops what is cached of another frame than that of a capture.
+// beginFrame drops the rows and payloads that are cached of a frame other than that of capture.
 func (p *packer) beginFrame(capture uint64) {
 	if p.payloads[0].keys == nil {
-		p.payloads.reserve()
+		p.payloads.reserveEntries()
 	}
 	if p.capture != capture {
 		p.capture, p.parts.capture = capture, capture
-		p.rowCache.reset()
+		p.rowCache.dropRows()
 	}
 }
 
@@ -48,13 +48,13 @@ func (p *packer) beginSnapshot(simulates bool) {
 	if simulates {
 		p.encoder.parts, p.encoder.cache = &p.parts, &p.rowCache
 		if p.exactPayloads[0].keys == nil {
-			p.exactPayloads.reserve()
+			p.exactPayloads.reserveEntries()
 		}
 	}
 }
 
-// require notes that complete snapshots have the row that was added last.
-func (p *packer) require() {
+// requireLast notes that complete snapshots have the row that was added last.
+func (p *packer) requireLast() {
 	i := uint32(len(p.waiting) - 1)
 	for len(p.required) <= int(i>>6) {
 		p.required = append(p.required, 0)
@@ -90,8 +90,8 @@ func (p *packer) packTogether(maxBytes int) *packed {
 	if p.encoder.parts != nil {
 		payloads = &p.exactPayloads
 	}
-	cached := payloads.entry(p.waiting)
-	if cached.matches(p.capture, p.waiting) {
+	cached := payloads.entryFor(p.waiting)
+	if cached.holdsRows(p.capture, p.waiting) {
 		cached.copied = cached.rows
 	} else if !p.packAll(cached, maxBytes) {
 		return nil
@@ -130,7 +130,7 @@ const batchRows = 32
 // packAll packs all waiting rows. It stops and returns false once they exceed maxBytes.
 func (p *packer) packAll(to *payload, maxBytes int) bool {
 	f, e := p.frame, &p.encoder
-	defer p.rowCache.trim()
+	defer p.rowCache.dropUnstored()
 	encodedBefore, size := p.rowCache.encoded, 0
 	e.chunks = e.chunks[:0]
 	for from := 0; from < len(p.waiting); {
@@ -146,9 +146,9 @@ func (p *packer) packAll(to *payload, maxBytes int) bool {
 	if e.writeHeaders(p.waiting, e.chunks) > 8*maxBytes {
 		return false
 	}
-	made := e.pack(f, p.waiting, e.chunks, &p.rowCache.chunks)
+	made := e.packRows(f, p.waiting, e.chunks, &p.rowCache.chunks)
 	made.copied = made.rows - uint32(p.rowCache.encoded-encodedBefore)
-	to.store(p.capture, p.waiting, made)
+	to.storeRows(p.capture, p.waiting, made)
 	return true
 }
 
@@ -158,14 +158,14 @@ func (p *packer) encodeRun(from int) []rowcodec.Chunk {
 	f, e := p.frame, &p.encoder
 	if key := p.waiting[from]; key.anchored() {
 		at, _ := p.findAnchor(from)
-		e.chunks = append(e.chunks, p.rowCache.encode(f, key, f.historyOf(p.waiting[at])))
+		e.chunks = append(e.chunks, p.rowCache.encodeRow(f, key, f.historyOf(p.waiting[at])))
 		return e.chunks[from:]
 	}
 	to := from + 1
 	for to < len(p.waiting) && to-from < batchRows && !p.waiting[to].anchored() {
 		to++
 	}
-	e.chunks = p.rowCache.encodeAll(f, p.waiting[from:to], e.chunks)
+	e.chunks = p.rowCache.encodeRows(f, p.waiting[from:to], e.chunks)
 	return e.chunks[from:]
 }
 
@@ -204,5 +204,5 @@ func (p *packer) findAnchor(i int) (at int, ok bool) {
 // parentOf returns the parent that a row named in its baseline, and the component that
 // named it.
 func (f *frame) parentOf(k codingKey) (component int, h bulk.Handle) {
-	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Values: f.historyOf(k).at(f.tick - k.age())})
+	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Values: f.historyOf(k).rowAt(f.tick - k.age())})
 }

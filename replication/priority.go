@@ -30,23 +30,23 @@ type ranking struct {
 	low, high [256]uint32
 }
 
-func (r *ranking) reset() {
+func (r *ranking) beginRanking() {
 	r.ranks = r.ranks[:0]
 	r.low, r.high = [256]uint32{}, [256]uint32{}
 }
 
-// add adds a non-negative weight. It compares weights to a precision of one part in
+// addWeight adds a non-negative weight. It compares weights to a precision of one part in
 // 256, by the upper bits: the bits of positive floats are ordered like their values.
-func (r *ranking) add(weight float32) {
+func (r *ranking) addWeight(weight float32) {
 	rank := ^uint16(math.Float32bits(weight) >> 15)
 	r.ranks = append(r.ranks, rank)
 	r.low[rank&255]++
 	r.high[rank>>8]++
 }
 
-// order returns the indexes of the weights in their order. It is valid until the next
+// sortedIndexes returns the indexes of the weights in their order. It is valid until the next
 // call.
-func (r *ranking) order() []uint32 {
+func (r *ranking) sortedIndexes() []uint32 {
 	n := len(r.ranks)
 	r.from, r.to = slices.Grow(r.from[:0], n)[:n], slices.Grow(r.to[:0], n)[:n]
 	for digit := 1; digit < 256; digit++ { // turn counts into end positions

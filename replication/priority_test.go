@@ -17,16 +17,16 @@ func TestRanking(t *testing.T) {
 	var r ranking
 	for _, n := range []int{0, 1, 2, 300, 5000, 3} {
 		var weights []float32
-		r.reset()
+		r.beginRanking()
 		for i := range n {
 			w := float32(math.Exp(random.NormFloat64() * 8))
 			if i%5 == 0 {
 				w = []float32{0, 1, math.MaxFloat32, math.SmallestNonzeroFloat32}[i%4]
 			}
 			weights = append(weights, w)
-			r.add(w)
+			r.addWeight(w)
 		}
-		order := r.order()
+		order := r.sortedIndexes()
 		want := make([]uint32, n)
 		for i := range want {
 			want[i] = uint32(i)

@@ -15,8 +15,8 @@ type repetition struct {
 	progress uint32 // tick in which a newer snapshot was last acknowledged; 0: none yet
 }
 
-// begin opens a snapshot.
-func (r *repetition) begin() { r.samples, r.acked = r.samples<<1, r.acked<<1 }
+// beginSnapshot opens a snapshot.
+func (r *repetition) beginSnapshot() { r.samples, r.acked = r.samples<<1, r.acked<<1 }
 
 // noteProgress notes that a newer snapshot is acknowledged. After a pause, what was sent
 // meanwhile says nothing about the link: the client stalled, or nothing got through at all.
@@ -27,9 +27,9 @@ func (r *repetition) noteProgress(tick, pause uint32) {
 	r.progress = tick
 }
 
-// add adds a sample to the estimate. Losses in a row count as one, since a copy would be lost
+// addSample adds a sample to the estimate. Losses in a row count as one, since a copy would be lost
 // with them. Samples are rare while copies are sent, and weigh more.
-func (r *repetition) add(lost bool) {
+func (r *repetition) addSample(lost bool) {
 	if lost && r.gap {
 		return
 	}

@@ -63,7 +63,7 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	if err := c.Validate(w.TickHz()); err != nil {
 		return nil, err
 	}
-	bound, err := bind(w, s)
+	bound, err := bindComponents(w, s)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,9 @@ func (r *Replicator) AfterStep() {
 	r.grid.capture = r.changes.captures + 1
 	for h, cause := range r.world.Destroyed() {
 		slot := h.Index()
-		r.frame.vacate(h)
+		r.frame.vacateSlot(h)
 		r.bodiless.Clear(slot)
-		r.grid.remove(slot)
+		r.grid.removeBody(slot)
 		r.changes.openSet().Set(slot)
 		r.replaced.openSet().Set(slot)
 		r.deaths = append(r.deaths, death{h, cause})
@@ -164,8 +164,8 @@ func (r *Replicator) kindPriority(k world.KindID) float32 {
 	return 1
 }
 
-// issues reports whether the world can issue h. Any other handle is Stale to every client.
-func (r *Replicator) issues(h bulk.Handle) bool {
+// canIssue reports whether the world can issue h. Any other handle is Stale to every client.
+func (r *Replicator) canIssue(h bulk.Handle) bool {
 	return h.Valid() && h.Generation() >= r.floor && h.Generation() <= r.ceiling
 }
 
@@ -183,13 +183,13 @@ func (r *Replicator) RemoveViewer(v *Viewer) {
 func (r *Replicator) Stats() Stats {
 	s := Stats{Frames: r.frames}
 	for _, w := range r.workspaces {
-		s.add(&w.stats)
+		s.addCounters(&w.stats)
 	}
 	return s
 }
 
-// audit checks v in builds with invariants.
-func (r *Replicator) audit(v *Viewer) {
+// auditViewer checks v in builds with invariants.
+func (r *Replicator) auditViewer(v *Viewer) {
 	if invariants.Audits {
 		invariants.Check(v.CheckInvariants())
 	}

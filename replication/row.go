@@ -19,11 +19,11 @@ const (
 	noBase                 // the state of ackedTick is exact, but the client has it under another tick
 )
 
-// acknowledge makes the state at tick the baseline. The older state stays at least
+// advanceBaseline makes the state at tick the baseline. The older state stays at least
 // minMotionTicks behind, so that the two show motion. Where each tick is acknowledged, older
 // states are of ticks divisible by minMotionTicks, so that viewers share them: most code a row
 // alike, and a datagram names most pasts at once.
-func (row *viewerRow) acknowledge(tick uint32) {
+func (row *viewerRow) advanceBaseline(tick uint32) {
 	if row.flags&noBase != 0 {
 		row.flags &^= noBase
 		row.ackedTick, row.olderGap, row.nextGap = tick, 0, 0

@@ -120,7 +120,7 @@ func (s *sceneBench) frame() {
 		w := r.workspaces[0]
 		w.packer.beginFrame(r.changes.captures)
 		w.packer.beginSnapshot(false)
-		v.outbox.refill(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
+		v.outbox.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
 		since := v.interest.lastCapture
 		v.updateInterest(w)
 		sawAll := time.Now()
@@ -129,11 +129,11 @@ func (s *sceneBench) frame() {
 		collected := time.Now()
 		v.writeTexts(w, since)
 		v.writeEnters(w, newcomers, rowsWaiting)
-		v.outbox.bill()
+		v.outbox.billRecords()
 		entered := time.Now()
 		v.sendRows(w)
-		v.outbox.structure.takeWhole(w.frame.tick)
-		v.outbox.bill()
+		v.outbox.structure.takeForSnapshot(w.frame.tick)
+		v.outbox.billRecords()
 		interest, collect = interest+sawAll.Sub(start), collect+collected.Sub(sawAll)
 		enters, encode = enters+entered.Sub(collected), encode+time.Since(entered)
 	}

@@ -30,8 +30,8 @@ func (b bitmap) has(i uint32) bool { return b[i>>6]>>(i&63)&1 != 0 }
 func (b bitmap) set(i uint32)      { b[i>>6] |= 1 << (i & 63) }
 func (b bitmap) clear(i uint32)    { b[i>>6] &^= 1 << (i & 63) }
 
-// reset prepares for a waiting list of this length.
-func (s *selection) reset(waiting int) {
+// beginSelection prepares for a waiting list of this length.
+func (s *selection) beginSelection(waiting int) {
 	words := (waiting + 63) / 64
 	s.selected = append(s.selected[:0], make([]uint64, words)...)
 	s.sent = append(s.sent[:0], make([]uint64, words)...)
@@ -40,9 +40,9 @@ func (s *selection) reset(waiting int) {
 	s.order, s.bits, s.load = s.order[:0], 0, 0
 }
 
-// add selects row i if its size in bits and its load fit. The first row always fits: the schema
+// addRow selects row i if its size in bits and its load fit. The first row always fits: the schema
 // bounds row length (wire.MaxRowBytes).
-func (s *selection) add(i uint32, chunk rowcodec.Chunk, size, load, room int) bool {
+func (s *selection) addRow(i uint32, chunk rowcodec.Chunk, size, load, room int) bool {
 	if len(s.order) > 0 && (s.bits+size > room || s.load+load > wire.MaxLoad || len(s.order) == wire.MaxRows) {
 		return false
 	}
@@ -72,8 +72,8 @@ func (s *selection) sealDatagram() {
 	s.order, s.bits, s.load = s.order[:0], 0, 0
 }
 
-// rankBySlot returns the indexes of the waiting rows, ascending after those that the first
-// datagram must have: that of a slot, and those that a complete snapshot has.
+// rankBySlot returns the indexes of the waiting rows, ascending after the rows that the first
+// datagram must have: the row of firstSlot, and the required rows.
 func (p *packer) rankBySlot(firstSlot uint32) []uint32 {
 	first, rest := p.ranking.to[:0], p.ranking.from[:0]
 	for i, key := range p.waiting {
@@ -87,10 +87,9 @@ func (p *packer) rankBySlot(firstSlot uint32) []uint32 {
 	return p.ranking.to
 }
 
-// packMostUrgent packs the first rows of order, as many as fit into a datagram with room for so
-// many bytes of rows, and leaves their keys and row indexes in the encoder. The size of the headers
-// is known only once the rows are, so it is estimated first and then corrected. complete tells
-// whether the snapshot has all required rows now.
+// packMostUrgent packs the first rows of order, as many as fit into rowBytes, and leaves their keys
+// and row indexes in the encoder. The size of the headers is known only once the rows are, so it is
+// estimated first and then corrected. complete tells whether the snapshot has all required rows now.
 func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed, complete bool) {
 	e, s := &p.encoder, &p.selection
 	encodedBefore := p.rowCache.encoded
@@ -109,10 +108,10 @@ func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed, comp
 		s.removeLast(max((size-room)*len(s.order)/size, 1))
 		size = p.orderSelected()
 	}
-	made = e.pack(p.frame, e.keys, e.chunks, &p.rowCache.chunks)
+	made = e.packRows(p.frame, e.keys, e.chunks, &p.rowCache.chunks)
 	made.copied = made.rows - min(made.rows, uint32(p.rowCache.encoded-encodedBefore))
 	complete = p.hasAllRequired()
-	p.rowCache.trim()
+	p.rowCache.dropUnstored()
 	s.sealDatagram()
 	return made, complete
 }
@@ -137,7 +136,7 @@ func (p *packer) selectRows(order []uint32, room int) (next int) {
 			if heavy {
 				load = p.frame.loadOf(key)
 			}
-			if !s.selected.has(i) && !s.add(i, s.coded[j], size, load, room) {
+			if !s.selected.has(i) && !s.addRow(i, s.coded[j], size, load, room) {
 				return next
 			}
 		}
@@ -161,7 +160,7 @@ func (p *packer) encodeWithParents(run []uint32) []uint32 {
 			}
 		}
 		s.batch, s.keys = batch, keys
-		s.coded = p.rowCache.encodeAll(f, s.keys, s.coded)
+		s.coded = p.rowCache.encodeRows(f, s.keys, s.coded)
 		return s.batch
 	}
 	for _, i := range run {
@@ -183,7 +182,7 @@ func (p *packer) encodeWithParents(run []uint32) []uint32 {
 func (p *packer) encodeOne(i uint32, parent *history) {
 	s := &p.selection
 	s.batch, s.keys = append(s.batch, i), append(s.keys, p.waiting[i])
-	s.coded = append(s.coded, p.rowCache.encode(p.frame, p.waiting[i], parent))
+	s.coded = append(s.coded, p.rowCache.encodeRow(p.frame, p.waiting[i], parent))
 }
 
 // orderSelected puts the selected rows into the encoder, ascending by slot, and returns

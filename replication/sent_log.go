@@ -25,36 +25,38 @@ type sentSnapshot struct {
 	empty    bool   // it has neither rows nor events
 }
 
-// at returns the snapshot that is back snapshots older than the newest.
-func (l *sentLog) at(back uint32) *sentSnapshot { return &l.snapshots[(l.newest-back)%sentWindow] }
+// snapshotAt returns the snapshot that is back snapshots older than the newest.
+func (l *sentLog) snapshotAt(back uint32) *sentSnapshot {
+	return &l.snapshots[(l.newest-back)%sentWindow]
+}
 
 func (l *sentLog) rowsOf(s *sentSnapshot) []uint32 {
 	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]
 }
 
-// begin opens a snapshot. The oldest one in the window must not be pending, and none applied.
-func (l *sentLog) begin(tick uint32) {
+// beginSnapshot opens a snapshot. The oldest one in the window must not be pending, and none applied.
+func (l *sentLog) beginSnapshot(tick uint32) {
 	l.newest++
 	l.pending = l.pending<<1 | 1
 	end := l.trimmed + uint32(len(l.rowIndexes))
-	*l.at(0) = sentSnapshot{tick: tick, from: end, to: end}
+	*l.snapshotAt(0) = sentSnapshot{tick: tick, from: end, to: end}
 }
 
-// add adds rows to the open snapshot.
-func (l *sentLog) add(rowIndexes ...uint32) {
+// addRows adds rows to the open snapshot.
+func (l *sentLog) addRows(rowIndexes ...uint32) {
 	if len(l.rowIndexes)+len(rowIndexes) > cap(l.rowIndexes) {
-		l.trim()
+		l.dropOldRows()
 		if need := len(l.rowIndexes) + len(rowIndexes); 4*need > 3*cap(l.rowIndexes) {
 			l.rowIndexes = slices.Grow(l.rowIndexes, need)
 		}
 	}
 	l.rowIndexes = append(l.rowIndexes, rowIndexes...)
-	l.at(0).to += uint32(len(rowIndexes))
+	l.snapshotAt(0).to += uint32(len(rowIndexes))
 }
 
-// trim removes the row indexes of snapshots older than the oldest pending one.
-func (l *sentLog) trim() {
-	oldest := l.at(uint32(bits.Len64(l.pending)) - 1)
+// dropOldRows removes the row indexes of snapshots older than the oldest pending one.
+func (l *sentLog) dropOldRows() {
+	oldest := l.snapshotAt(uint32(bits.Len64(l.pending)) - 1)
 	n := oldest.from - l.trimmed
 	l.rowIndexes = l.rowIndexes[:copy(l.rowIndexes, l.rowIndexes[n:])]
 	l.trimmed += n

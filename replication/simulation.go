@@ -65,7 +65,7 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 	writer.writeChangesAndEnds(since)
 	for i := range l.past {
 		if e := &l.past[i]; !s.wasSent(e.id) && e.end > since+1 && e.first < e.end &&
-			(everywhere || e.within(l.stepper, in.center, radius+sendMargin, since, tick)) {
+			(everywhere || e.reachesCircle(l.stepper, in.center, radius+sendMargin, since, tick)) {
 			writer.writePast(e, since)
 		}
 	}
@@ -76,9 +76,9 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 		}
 		known := s.knowsEffect(e.id)
 		switch {
-		case !known && (everywhere || e.within(l.stepper, in.center, radius+sendMargin, since, tick)):
+		case !known && (everywhere || e.reachesCircle(l.stepper, in.center, radius+sendMargin, since, tick)):
 			writer.writeEffect(e, since)
-		case known && !everywhere && !e.within(l.stepper, in.center, radius+forgetMargin, since, tick):
+		case known && !everywhere && !e.reachesCircle(l.stepper, in.center, radius+forgetMargin, since, tick):
 			writer.forgetEffect(e.id)
 		}
 	}
@@ -159,7 +159,7 @@ func (x *effectWriter) writeEffect(e *loggedEffect, since uint32) {
 	sent := &x.effects[slot]
 	first := max(e.first, form.since, since)
 	if sent.id == e.id {
-		first = max(first, sent.first) // the client was told to forget it
+		first = max(first, sent.first) // the client forgot it
 	}
 	if first > e.first {
 		x.from = max(x.from, first)
@@ -236,7 +236,7 @@ func (s *simulation) sendKind(w *workspace, out *outbox, c *clean, kind world.Ki
 // as it was spawned, if that is on the grid and the client computes it from there, or as it
 // is now. It leaves the state in parts.
 func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, row schema.Row) (schema.Row, wire.Exact) {
-	form, ok := parts.read(slot)
+	form, ok := parts.readSlot(slot)
 	if !ok {
 		return row, wire.Exact{}
 	}
@@ -250,7 +250,7 @@ func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, r
 	}
 	spawned := parts.spawnedRow(row, &state)
 	if parts.readRow(spawned.Values, &state) != wire.OnGrid {
-		form, _ = parts.read(slot)
+		form, _ = parts.readSlot(slot)
 		return row, wire.Exact{Form: form}
 	}
 	return spawned, wire.Exact{Form: wire.OnGrid, Back: uint8(r.frame.tick - at)}
@@ -288,7 +288,7 @@ func (m *members) auditExact(r *Replicator, seq uint32) (sum uint32, covers bool
 		for rest := word.mask & mine; rest != 0; rest &= rest - 1 {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
 			h := m.handles[m.indexes[word.rowAt(slot)]]
-			if s := r.clean.at(slot, h); s != nil && s.exact {
+			if s := r.clean.slotOf(slot, h); s != nil && s.exact {
 				state, _ := r.world.Slots().Exact(slot)
 				body := bodyState(&state)
 				sum, covers = wire.Audit(sum, h, &body), true

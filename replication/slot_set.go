@@ -20,8 +20,8 @@ type slotGroup struct {
 	words   []uint64
 }
 
-// locate returns the position of a slot's word among the stored ones.
-func (g *slotGroup) locate(slot uint32) (at int, kept bool) {
+// locateWord returns the position of a slot's word among the stored ones.
+func (g *slotGroup) locateWord(slot uint32) (at int, kept bool) {
 	bit := uint64(1) << (slot >> 6 & 63)
 	return bits.OnesCount64(g.summary & (bit - 1)), g.summary&bit != 0
 }
@@ -31,7 +31,7 @@ func (s *slotSet) has(slot uint32) bool {
 		return false
 	}
 	g := &s.groups[slot>>12]
-	at, kept := g.locate(slot)
+	at, kept := g.locateWord(slot)
 	return kept && g.words[at]>>(slot&63)&1 != 0
 }
 
@@ -40,7 +40,7 @@ func (s *slotSet) set(slot uint32) {
 		s.groups = grow(s.groups, need)
 	}
 	g := &s.groups[slot>>12]
-	at, kept := g.locate(slot)
+	at, kept := g.locateWord(slot)
 	if !kept {
 		g.words = slices.Insert(g.words, at, 0)
 		g.summary |= 1 << (slot >> 6 & 63)
@@ -56,7 +56,7 @@ func (s *slotSet) clear(slot uint32) {
 		return
 	}
 	g := &s.groups[slot>>12]
-	at, _ := g.locate(slot)
+	at, _ := g.locateWord(slot)
 	s.size--
 	g.words[at] &^= 1 << (slot & 63)
 	if g.words[at] == 0 {
@@ -71,7 +71,7 @@ type generations struct {
 	groups []*[64]*[64]uint32
 }
 
-func (g *generations) at(slot uint32) uint32 {
+func (g *generations) generationOf(slot uint32) uint32 {
 	if group := int(slot >> 12); group < len(g.groups) && g.groups[group] != nil {
 		if page := g.groups[group][slot>>6&63]; page != nil {
 			return page[slot&63]
@@ -80,8 +80,8 @@ func (g *generations) at(slot uint32) uint32 {
 	return 0
 }
 
-// raise sets a slot's generation unless it is higher already.
-func (g *generations) raise(slot, generation uint32) {
+// raiseTo sets a slot's generation unless it is higher already.
+func (g *generations) raiseTo(slot, generation uint32) {
 	if need := int(slot>>12) + 1 - len(g.groups); need > 0 {
 		g.groups = grow(g.groups, need)
 	}

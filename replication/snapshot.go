@@ -11,17 +11,17 @@ import (
 // one.
 type Update struct {
 	Stream    []byte   // framed structure messages
-	Datagrams [][]byte // State datagrams, in order, then copies of those to be sent twice; none if nothing is new
+	Datagrams [][]byte // State datagrams, in order, then copies of some of them; none if nothing is new
 }
 
 // Snapshot brings the viewer to the newest frame within its budget.
-func (v *Viewer) Snapshot() Update { return v.snapshot(v.replicator.ownWorkspace()) }
+func (v *Viewer) Snapshot() Update { return v.makeSnapshot(v.replicator.ownWorkspace()) }
 
-func (v *Viewer) snapshot(w *workspace) Update {
+func (v *Viewer) makeSnapshot(w *workspace) Update {
 	r, o, s := v.replicator, &v.outbox, v.simulation
 	w.packer.beginFrame(r.changes.captures)
 	w.packer.beginSnapshot(s != nil)
-	o.refill(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
+	o.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
 	if s != nil && (v.resync || s.isOutdated(w.frame.tick)) {
 		s.restart, v.resync = true, true
 	}
@@ -40,14 +40,14 @@ func (v *Viewer) snapshot(w *workspace) Update {
 		s.missing = v.members.missEnter(w.requests[newcomers:], w.frame.tick)
 	}
 	v.sendNewborn(w)
-	o.bill()
-	v.stats.countDropped(&w.stats, o.events.refresh(w.frame.tick, r.maxEventAge(), o.allowance(v.datagrams.limit)))
+	o.billRecords()
+	v.stats.countDropped(&w.stats, o.events.beginSnapshot(w.frame.tick, r.maxEventAge(), o.datagramLimit(v.datagrams.limit)))
 	v.sendRows(w)
-	stream := o.structure.takeWhole(w.frame.tick)
+	stream := o.structure.takeForSnapshot(w.frame.tick)
 	v.stats.countStructure(&w.stats, stream)
-	o.bill()
+	o.billRecords()
 	v.repeatDatagrams(w)
-	r.audit(v)
+	r.auditViewer(v)
 	return Update{Stream: stream, Datagrams: v.datagrams.list}
 }
 
@@ -109,7 +109,7 @@ func (v *Viewer) sendRows(w *workspace) {
 // snapshot, so they receive all.
 func (v *Viewer) hasNothingNew(waiting int) bool {
 	d, s, r := &v.datagrams, &v.delivery.sent, v.replicator
-	newest := s.at(0)
+	newest := s.snapshotAt(0)
 	return newest.empty && s.pending == 0 && !v.StructureUnacked() && v.simulation == nil &&
 		waiting == 0 && len(v.outbox.events.events) == 0 && d.input == d.inputSent &&
 		(r.frame.tick-newest.tick)*minIdleHz < uint32(r.world.TickHz())
@@ -138,7 +138,7 @@ func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
 // for news that it has not changed.
 func (v *Viewer) findLate(w *workspace, unsure uint32) (late int) {
 	f, m, p := v.replicator.frame, &v.members, &w.packer
-	p.selection.reset(len(p.waiting))
+	p.selection.beginSelection(len(p.waiting))
 	refers := f.schema.Refers()
 	for i, rowIndex := range p.waitingRows {
 		k := p.waiting[i]
@@ -183,7 +183,7 @@ func (v *Viewer) sendAhead(w *workspace) {
 // if they seem to fit: that takes no priorities, and headers are shorter where slots are close.
 func (v *Viewer) sendInSeveral(w *workspace, ahead bool) {
 	p, d := &w.packer, &v.datagrams
-	p.selection.reset(len(p.waiting))
+	p.selection.beginSelection(len(p.waiting))
 	if w.frame.schema.HasParents() {
 		p.markAnchored()
 	}
@@ -203,7 +203,7 @@ func (v *Viewer) sendInSeveral(w *workspace, ahead bool) {
 	}
 }
 
-// sendRanked makes datagrams of rows in their order, until that many are made of the snapshot or
+// sendRanked makes datagrams of rows in their order, until the snapshot has most datagrams or
 // the budget is reached. It makes at least one, and returns the rest of order.
 func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, ahead bool) (rest []uint32) {
 	p := &w.packer
@@ -223,7 +223,7 @@ func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, ahead bool) 
 // has not changed. rankByPriority is not called when all rows fit.
 func (v *Viewer) rankByPriority(w *workspace) []uint32 {
 	p, m, in := &w.packer, &v.members, &v.interest
-	p.ranking.reset()
+	p.ranking.beginRanking()
 	for i, rowIndex := range p.waitingRows {
 		m.priorities[rowIndex] += in.priorityGain(v.replicator, &w.frame.tenants[p.waiting[i].slot()])
 		m.rows[rowIndex].flags |= passedOver
@@ -233,33 +233,33 @@ func (v *Viewer) rankByPriority(w *workspace) []uint32 {
 		} else if p.isRequired(i) {
 			weight *= requiredWeight
 		}
-		p.ranking.add(weight)
+		p.ranking.addWeight(weight)
 	}
-	return p.ranking.order()
+	return p.ranking.sortedIndexes()
 }
 
 // datagramRoom returns the bytes of the next datagram after its header.
 func (v *Viewer) datagramRoom() int {
-	return v.outbox.allowance(v.datagrams.limit) - v.simulation.headerBytes()
+	return v.outbox.datagramLimit(v.datagrams.limit) - v.simulation.headerBytes()
 }
 
 // rowBytes returns the bytes that the rows of the next datagram may take.
 func (v *Viewer) rowBytes() int {
-	return v.datagramRoom() - v.outbox.events.reserved(v.replicator.frame.tick)
+	return v.datagramRoom() - v.outbox.events.reservedBytes(v.replicator.frame.tick)
 }
 
-// sendDatagram makes a datagram of packed rows and of events. complete tells whether the rows that
-// it lacks are in earlier ones of the snapshot. A datagram that goes ahead has no events, and its
-// rows need only what the client has; others depend on the newest record, those included that teach
-// writes for the references of rows and events (R4).
+// sendDatagram makes a datagram of packed rows and of events. complete tells whether the snapshot has
+// all required rows with it. A datagram that goes ahead has no events, and its
+// rows need only records that the client has. Other datagrams depend on the newest record: noteSent
+// may have written one for a reference of a row or an event (R4).
 func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, complete, ahead bool) {
 	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
 	v.stats.countLost(&w.stats, v.delivery.beginSnapshot(f.tick, v.members.rows))
-	v.delivery.sent.add(rowIndexes...)
+	v.delivery.sent.addRows(rowIndexes...)
 	for _, rowIndex := range rowIndexes {
 		v.members.markSent(rowIndex, f.tick)
 	}
-	v.teachReferences(w, keys)
+	v.noteReferences(w, keys)
 	h := wire.StateHeader{Seq: v.delivery.sent.newest, Tick: f.tick}
 	if !ahead {
 		h.Events = v.takeEvents(w, len(rows.bytes))
@@ -271,28 +271,28 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 	if v.simulation != nil {
 		v.finishHeader(&h, complete && !v.simulation.missing)
 	}
-	size := d.add(&h, rows)
+	size := d.addDatagram(&h, rows)
 	o.tokens -= size
-	s := v.delivery.sent.at(0)
+	s := v.delivery.sent.snapshotAt(0)
 	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > o.structure.sent, rows.rows == 0 && len(h.Events) == 0
 	v.stats.countDatagram(&w.stats, rows, size, f.schema.Components())
 }
 
-// teachReferences notes that the client is about to be sent the handles in rows.
-func (v *Viewer) teachReferences(w *workspace, keys []codingKey) {
+// noteReferences notes that the client is about to be sent the handles in rows.
+func (v *Viewer) noteReferences(w *workspace, keys []codingKey) {
 	f := v.replicator.frame
 	if !f.schema.Refers() {
 		return
 	}
 	for _, k := range keys {
-		f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) { v.teach(w, h) })
+		f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) { v.noteSent(w, h) })
 	}
 }
 
 // finishHeader adds to a State header what clients that simulate need.
 func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
 	h.Complete = complete
-	h.Continued = h.Seq > 1 && v.delivery.sent.at(1).tick == h.Tick
+	h.Continued = h.Seq > 1 && v.delivery.sent.snapshotAt(1).tick == h.Tick
 	if complete && isAudited(h.Seq) {
 		h.Audit, h.Audited = v.members.auditExact(v.replicator, h.Seq)
 	}
@@ -306,7 +306,7 @@ func (v *Viewer) repeatDatagrams(w *workspace) {
 	}
 	v.delivery.judgeSamples(v.replicator.world.TickHz())
 	spare := o.tokens - (burstSnapshots-1)*(c.BudgetBytesPerSecond/c.SnapshotHz) // the next snapshot has the same budget without
-	window := minWindowBytes - o.structure.outstanding() - v.delivery.unackedBytes()
+	window := minWindowBytes - o.structure.outstandingBytes() - v.delivery.unackedBytes()
 	made := len(d.list)
 	d.list = v.delivery.appendCopies(d.list, spare, window)
 	for _, b := range d.list[made:] {

@@ -47,13 +47,13 @@ func (f *frame) selectDirty(dirty []uint32, changed, written bulk.BitsetView, de
 // may not: it has versions of its own.
 func (f *frame) mayBeStale(slot uint32) bool {
 	p := &f.summaries[slot]
-	s := f.clean.at(slot, p.handle)
+	s := f.clean.slotOf(slot, p.handle)
 	return s != nil && s.exact && !p.hasOwnerRow && f.tenants[slot].valid
 }
 
-// refresh quantises the row of a slot if it is stale. The world must not have changed since
+// refreshRow quantises the row of a slot if it is stale. The world must not have changed since
 // the capture.
-func (f *frame) refresh(slots world.SlotView, slot uint32) {
+func (f *frame) refreshRow(slots world.SlotView, slot uint32) {
 	s := &f.stale
 	if !s.any {
 		return
@@ -63,7 +63,7 @@ func (f *frame) refresh(slots world.SlotView, slot uint32) {
 	if s.slots.Has(slot) {
 		s.slots.Clear(slot)
 		position, velocity, hasBody := slots.Body(slot)
-		f.quantise(slots, slot, position, velocity, hasBody)
+		f.quantiseSlot(slots, slot, position, velocity, hasBody)
 		f.pushState(&f.summaries[slot], &f.tenants[slot].history)
 	}
 }

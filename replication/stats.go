@@ -38,8 +38,8 @@ type Stats struct {
 	EffectBytes                   uint64 // of StructureBytes: records of effects and programs
 }
 
-// add adds another worker's counters.
-func (s *Stats) add(o *Stats) {
+// addCounters adds another worker's counters.
+func (s *Stats) addCounters(o *Stats) {
 	s.Enters += o.Enters
 	s.Leaves += o.Leaves
 	s.Destroys += o.Destroys

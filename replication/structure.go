@@ -37,8 +37,8 @@ type flight struct {
 	whole bool   // a snapshot was made after its last record
 }
 
-// append adds a record and returns the bytes it takes.
-func (s *structure) append(r wire.Record) int {
+// appendRecord adds a record and returns the bytes it takes.
+func (s *structure) appendRecord(r wire.Record) int {
 	if len(s.batch) == 0 {
 		s.batchFirst = s.written + 1
 	}
@@ -60,13 +60,13 @@ func (s *structure) takeUnbilled() int {
 	return n
 }
 
-// full reports whether the open message should be closed before another record.
-func (s *structure) full() bool { return len(s.batch) >= batchBytes }
+// isFull reports whether the open message should be closed before another record.
+func (s *structure) isFull() bool { return len(s.batch) >= batchBytes }
 
-// close frames the open message. tick is the frame of its states. Without states it may be
+// closeMessage frames the open message. tick is the frame of its states. Without states it may be
 // lower than the previous message's tick, or than what the message reports: the newest frame
 // is old if nobody has been sent a snapshot.
-func (s *structure) close(tick uint32) {
+func (s *structure) closeMessage(tick uint32) {
 	if len(s.batch) == 0 {
 		return
 	}
@@ -87,24 +87,24 @@ func (s *structure) close(tick uint32) {
 	s.batch = s.batch[:0]
 }
 
-// take returns everything since the last take. The result is valid until the next take,
-// append or acknowledge.
-func (s *structure) take(tick uint32) []byte {
-	s.close(tick)
+// takeMessages closes the open message and returns the messages since its last call. The result is
+// valid until the structure changes again.
+func (s *structure) takeMessages(tick uint32) []byte {
+	s.closeMessage(tick)
 	if s.taken > maxKeptLogBytes {
 		s.dropPrefix(s.taken)
 		s.droppedInFlight += s.taken
 		s.lastDropped, s.taken = s.sent, 0
 	}
-	s.shrink()
+	s.shrinkBuffers()
 	out := s.log[s.taken:]
 	s.sent, s.taken = s.written, len(s.log)
 	return out
 }
 
-// takeRewound returns the messages that rewind made due again. Records written since
-// the last take wait for the next take, since a message holds all records of its frame.
-// The result is valid until the next take, append or acknowledge.
+// takeRewound returns the messages that rewindTo made due again. Records written since the
+// last takeMessages wait for the next, since a message holds all records of its frame.
+// The result is valid until the structure changes again.
 func (s *structure) takeRewound() []byte {
 	out := s.log[s.taken:]
 	s.taken, s.sent = len(s.log), s.written
@@ -114,8 +114,8 @@ func (s *structure) takeRewound() []byte {
 	return out
 }
 
-// shrink frees buffers sized for a crowd once only a small part of them is used.
-func (s *structure) shrink() {
+// shrinkBuffers frees buffers sized for a crowd once only a small part of them is used.
+func (s *structure) shrinkBuffers() {
 	if cap(s.batch) > keptStructureBytes {
 		s.batch = nil
 	}
@@ -126,8 +126,8 @@ func (s *structure) shrink() {
 
 func (s *structure) dropPrefix(n int) { s.log = append(s.log[:0], s.log[n:]...) }
 
-// acknowledge records that the client has applied all records up to number.
-func (s *structure) acknowledge(number uint32) {
+// acknowledgeRecords records that the client has applied all records up to number.
+func (s *structure) acknowledgeRecords(number uint32) {
 	if number <= s.applied {
 		return
 	}
@@ -161,20 +161,20 @@ func (s *structure) unsureSince(tick uint32) (since uint32, lacks bool) {
 	return tick, true
 }
 
-// outstanding returns the number of bytes that the client has not applied.
-func (s *structure) outstanding() int { return s.unacked + len(s.batch) }
+// outstandingBytes returns the number of bytes that the client has not applied.
+func (s *structure) outstandingBytes() int { return s.unacked + len(s.batch) }
 
-// rewind makes the next take begin after the message that ends with record number, as
+// rewindTo makes the next take begin after the message that ends with record number, as
 // if nothing later had been taken. It returns false if that message is no longer kept,
 // or if no message ends there.
-func (s *structure) rewind(number uint32) bool {
+func (s *structure) rewindTo(number uint32) bool {
 	if number < s.lastDropped || number > s.sent {
 		return false
 	}
 	at, ok := s.findAfter(number)
 	if ok {
 		s.taken, s.sent = at, number
-		s.acknowledge(number)
+		s.acknowledgeRecords(number)
 	}
 	return ok
 }
@@ -211,9 +211,10 @@ func (s *structure) continueFrom(number uint32) {
 	s.written, s.sent, s.applied, s.lastDropped, s.whole = number, number, number, number, number
 }
 
-// takeWhole is take for a snapshot: after the newest record, the client has all of it.
-func (s *structure) takeWhole(tick uint32) []byte {
-	out := s.take(tick)
+// takeForSnapshot is takeMessages for a snapshot: a client that has applied the newest record has
+// all records of the snapshot.
+func (s *structure) takeForSnapshot(tick uint32) []byte {
+	out := s.takeMessages(tick)
 	if n := len(s.inflight); n > 0 {
 		s.inflight[n-1].whole = true
 	}

@@ -20,15 +20,15 @@ func TestFlightsAreBounded(t *testing.T) {
 	var s structure
 	sent := 0
 	for i := range uint32(100_000) {
-		s.append(destroyOf(i))
-		sent += len(s.take(1))
+		s.appendRecord(destroyOf(i))
+		sent += len(s.takeMessages(1))
 		require.LessOrEqual(t, len(s.log), maxKeptLogBytes+32, "R8")
 	}
-	require.Equal(t, sent, s.outstanding())
+	require.Equal(t, sent, s.outstandingBytes())
 	require.Len(t, s.inflight, maxFlights)
-	require.False(t, s.rewind(s.lastDropped-1), "R8: what is not kept can't be sent again")
-	s.acknowledge(s.written)
-	require.Zero(t, s.outstanding())
+	require.False(t, s.rewindTo(s.lastDropped-1), "R8: what is not kept can't be sent again")
+	s.acknowledgeRecords(s.written)
+	require.Zero(t, s.outstandingBytes())
 	require.Empty(t, s.inflight)
 	require.Empty(t, s.log)
 	require.Zero(t, s.taken+s.droppedInFlight)
@@ -39,19 +39,19 @@ func TestFlightsAreBounded(t *testing.T) {
 func TestStructureShrinks(t *testing.T) {
 	var s structure
 	for i := range uint32(5_000) {
-		s.append(destroyOf(i))
+		s.appendRecord(destroyOf(i))
 	}
-	s.take(1)
+	s.takeMessages(1)
 	crowd := s.written
 	require.Greater(t, cap(s.log), 8*keptStructureBytes)
 	for i := range uint32(20) {
-		s.append(destroyOf(i))
-		s.take(1)
-		s.acknowledge(max(crowd, s.written-1))
+		s.appendRecord(destroyOf(i))
+		s.takeMessages(1)
+		s.acknowledgeRecords(max(crowd, s.written-1))
 	}
 	require.Len(t, s.inflight, 1)
 	require.LessOrEqual(t, cap(s.log)+cap(s.batch), 2*keptStructureBytes)
-	require.True(t, s.rewind(s.written-1), "the unacknowledged message is kept")
+	require.True(t, s.rewindTo(s.written-1), "the unacknowledged message is kept")
 }
 
 // TestRewindResendsMissing: whatever was taken, acknowledged and lost, after a rewind
@@ -65,12 +65,12 @@ func TestRewindResendsMissing(t *testing.T) {
 		applied, rewound := uint32(0), 0
 		for range 300 {
 			for range rng.IntN(4) {
-				s.append(destroyOf(s.written + 1))
+				s.appendRecord(destroyOf(s.written + 1))
 				if rng.IntN(8) == 0 {
-					s.close(1)
+					s.closeMessage(1)
 				}
 			}
-			client.Feed(s.take(1))
+			client.Feed(s.takeMessages(1))
 			for range rng.IntN(3) { // the client may fall behind
 				_, body, ok, err := client.Next()
 				require.NoError(t, err)
@@ -87,16 +87,16 @@ func TestRewindResendsMissing(t *testing.T) {
 			}
 			switch rng.IntN(8) {
 			case 0, 1, 2:
-				s.acknowledge(applied - min(applied, uint32(rng.IntN(3))))
+				s.acknowledgeRecords(applied - min(applied, uint32(rng.IntN(3))))
 			case 3:
 				client = wire.FrameReader{}
-				require.True(t, s.rewind(applied))
+				require.True(t, s.rewindTo(applied))
 				rewound++
 			}
 			require.LessOrEqual(t, s.taken, len(s.log))
 		}
 		require.NotZero(t, rewound)
-		require.False(t, s.rewind(s.sent+1), "never sent")
+		require.False(t, s.rewindTo(s.sent+1), "never sent")
 	}
 }
 
@@ -106,12 +106,12 @@ func TestRewindEndsAtMessages(t *testing.T) {
 	var s structure
 	for range 3 {
 		for range 4 {
-			s.append(destroyOf(s.written + 1))
+			s.appendRecord(destroyOf(s.written + 1))
 		}
-		s.take(1)
+		s.takeMessages(1)
 	}
 	for number := range uint32(14) {
 		again := structure{log: s.log, taken: s.taken, sent: s.sent, written: s.written, inflight: s.inflight, unacked: s.unacked}
-		require.Equal(t, number%4 == 0 && number <= 12, again.rewind(number), "record %d", number)
+		require.Equal(t, number%4 == 0 && number <= 12, again.rewindTo(number), "record %d", number)
 	}
 }

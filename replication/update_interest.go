@@ -17,12 +17,12 @@ func (v *Viewer) updateInterest(w *workspace) {
 	}
 	v.updateMembers(w, &q)
 	requests := w.requests[:0]
-	s.drain(func(word uint32, mask, confirmed uint64) {
+	s.drainWords(func(word uint32, mask, confirmed uint64) {
 		requests = in.requestEnters(r, requests, word, mask, confirmed)
 	})
 	w.requests = requests
 	if !q.incremental {
-		in.boundary.seal()
+		in.boundary.endQuery()
 	}
 	in.keepWaitingSince(w.requests)
 }
@@ -47,21 +47,21 @@ func (v *Viewer) leaveCrossed(w *workspace) {
 		case in.owns(h):
 			kept = append(kept, b)
 		default:
-			v.leave(w, rowIndex, wire.LeftInterest)
+			v.leaveMember(w, rowIndex, wire.LeftInterest)
 		}
 	}
 	in.boundary.dropped += len(in.boundary.mayLeave) - len(kept)
 	in.boundary.mayLeave = kept
 }
 
-// updateMembers compares the interest set with the candidates, a word at a time. It leaves in
-// q.candidates those that are not members yet.
+// updateMembers compares the interest set with the candidates, a word at a time, and removes
+// members that are not among them. The candidates left in q are no members yet.
 func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 	m, present := &v.members, v.replicator.frame.summaries
-	m.compact()
+	m.removeFreed()
 	anyNew, anyOwed := q.changed == nil || q.changed.Any(), q.owing == nil || q.owing.Any()
 	if q.incremental && !anyNew && !anyOwed {
-		q.candidates.intersect(func(word uint32) uint64 { return ^m.mask(word) })
+		q.candidates.keepOnly(func(word uint32) uint64 { return ^m.maskOf(word) })
 		return
 	}
 	m.anyActive = m.anyActive || anyOwed
@@ -79,7 +79,7 @@ func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 			}
 		}
 	}
-	m.compact()
+	m.removeFreed()
 }
 
 // removeMembers removes the dead members of a word, and those outside of the candidates that a rule
@@ -95,15 +95,15 @@ func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uin
 	allowed := v.interest.allowedByRules(&r.config, word.number)
 	for slot := range bulk.Bits(word.number<<6, outside) {
 		if reason, leaves := v.interest.reasonToLeave(r, slot, allowed>>(slot&63)&1 != 0); leaves {
-			v.leave(w, &v.members.indexes[word.rowAt(slot)], reason)
+			v.leaveMember(w, &v.members.indexes[word.rowAt(slot)], reason)
 		}
 	}
 }
 
-// leave removes a member from the interest set.
-func (v *Viewer) leave(w *workspace, rowIndex *uint32, reason wire.Reason) {
+// leaveMember removes a member from the interest set.
+func (v *Viewer) leaveMember(w *workspace, rowIndex *uint32, reason wire.Reason) {
 	h := v.members.handles[*rowIndex]
-	v.outbox.write(w, wire.Record{Op: wire.OpLeave, Reason: reason, Handle: h})
+	v.outbox.writeRecord(w, wire.Record{Op: wire.OpLeave, Reason: reason, Handle: h})
 	v.knowledge.hideMember(h)
 	v.members.freeRow(rowIndex)
 }

@@ -29,8 +29,8 @@ func (v *Viewer) recordDeaths(w *workspace) {
 
 // writeDestroy writes that h is destroyed.
 func (v *Viewer) writeDestroy(w *workspace, h bulk.Handle, cause uint8) {
-	v.outbox.write(w, wire.Record{Op: wire.OpDestroy, Handle: h, Cause: cause})
-	v.knowledge.dead.raise(h.Index(), h.Generation())
+	v.outbox.writeRecord(w, wire.Record{Op: wire.OpDestroy, Handle: h, Cause: cause})
+	v.knowledge.dead.raiseTo(h.Index(), h.Generation())
 }
 
 // destroyMember writes the Destroy of a member and frees its row (R5).
@@ -40,13 +40,13 @@ func (v *Viewer) destroyMember(w *workspace, rowIndex *uint32) {
 	v.members.freeRow(rowIndex)
 }
 
-// Teach notes that the client is about to be sent h outside of structure: in a
+// NoteSent notes that the client is about to be sent h outside of structure: in a
 // component, an event, an answer or a control message. If h is already dead, its Destroy is
 // written, so that h does not stay Pending for ever (H3).
-func (v *Viewer) Teach(h bulk.Handle) { v.teach(v.replicator.ownWorkspace(), h) }
+func (v *Viewer) NoteSent(h bulk.Handle) { v.noteSent(v.replicator.ownWorkspace(), h) }
 
-func (v *Viewer) teach(w *workspace, h bulk.Handle) {
-	if !v.replicator.issues(h) {
+func (v *Viewer) noteSent(w *workspace, h bulk.Handle) {
+	if !v.replicator.canIssue(h) {
 		return // not a handle, or of an earlier run or another room: Stale to every client already (H5)
 	}
 	v.recordDeaths(w)
@@ -63,7 +63,7 @@ func (v *Viewer) teach(w *workspace, h bulk.Handle) {
 	case status == bulk.Stale:
 		// Having sent a later tenant's handle is not enough: the datagram that carried
 		// it may be lost.
-		if m.handleIn(slot).Generation() > h.Generation() || w.isEntering(slot) || v.knowledge.dead.at(slot) >= h.Generation() {
+		if m.handleIn(slot).Generation() > h.Generation() || w.isEntering(slot) || v.knowledge.dead.generationOf(slot) >= h.Generation() {
 			return // the client has a later tenant, or its Destroy was sent
 		}
 		v.writeDestroy(w, h, 0) // the client did not know h when it died
@@ -78,13 +78,13 @@ func (v *Viewer) teach(w *workspace, h bulk.Handle) {
 func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
 	w := v.replicator.world
 	slot := h.Index()
-	if !v.replicator.issues(h) || int(slot) >= w.Config().MaxEntities {
+	if !v.replicator.canIssue(h) || int(slot) >= w.Config().MaxEntities {
 		return wire.Stale
 	}
 	v.recordDeaths(v.replicator.ownWorkspace())
 	shown := v.members.handleIn(slot)
 	switch {
-	case h.Generation() <= v.knowledge.dead.at(slot), h.Generation() < shown.Generation():
+	case h.Generation() <= v.knowledge.dead.generationOf(slot), h.Generation() < shown.Generation():
 		return wire.Stale
 	case h == shown && w.Status(h) == bulk.Stale:
 		return wire.Stale // the next snapshot sends its Destroy
@@ -114,7 +114,7 @@ func (v *Viewer) Bind(index uint32, h bulk.Handle) bool {
 	if v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil {
 		return false
 	}
-	v.Teach(h) // the client learns of its death even if it never enters (H3)
+	v.NoteSent(h) // the client learns of its death even if it never enters (H3)
 	v.writeAnswer(wire.Record{Op: wire.OpAnswer, Number: index, Handle: h})
 	return true
 }
@@ -126,5 +126,5 @@ func (v *Viewer) Reject(index uint32) {
 
 func (v *Viewer) writeAnswer(r wire.Record) {
 	v.outbox.structure.notBefore = v.replicator.Tick()
-	v.outbox.write(v.replicator.ownWorkspace(), r)
+	v.outbox.writeRecord(v.replicator.ownWorkspace(), r)
 }

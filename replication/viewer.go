@@ -47,10 +47,10 @@ func (v *Viewer) SetFocus(h bulk.Handle) {
 		owned := v.Owns(h)
 		v.interest.focus = h
 		if !v.Owns(before) {
-			v.members.reenter(before)
+			v.members.reenterMember(before)
 		}
 		if !owned {
-			v.members.reenter(h)
+			v.members.reenterMember(h)
 		}
 	}
 	v.interest.ruleChanged = true
@@ -67,7 +67,7 @@ func (v *Viewer) SetViewpoint(h bulk.Handle) {
 
 // Viewpoint returns the point from which the client views the world.
 func (v *Viewer) Viewpoint() world.Vec3 {
-	if at, ok := v.replicator.world.Position(v.interest.eye()); ok {
+	if at, ok := v.replicator.world.Position(v.interest.viewEntity()); ok {
 		return at
 	}
 	return v.interest.center
@@ -87,7 +87,7 @@ func (v *Viewer) Own(h bulk.Handle) {
 	owned := v.Owns(h) // as its focus, perhaps, which may change
 	v.interest.owned.add(h)
 	if !owned {
-		v.members.reenter(h)
+		v.members.reenterMember(h)
 	}
 }
 
@@ -97,7 +97,7 @@ func (v *Viewer) Disown(h bulk.Handle) {
 	v.interest.owned.remove(h)
 	v.interest.ruleChanged = true
 	if owned && !v.Owns(h) {
-		v.members.reenter(h)
+		v.members.reenterMember(h)
 	}
 }
 
@@ -149,12 +149,12 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	if err := v.outbox.structure.checkAck(a.Structure); err != nil {
 		return err
 	}
-	v.outbox.structure.acknowledge(a.Structure)
+	v.outbox.structure.acknowledgeRecords(a.Structure)
 	if !a.Seen {
 		return nil
 	}
 	r := v.replicator
-	lost, err := v.delivery.acknowledge(a, r.Tick(), r.world.TickHz(), v.members.rows)
+	lost, err := v.delivery.acknowledgeSnapshots(a, r.Tick(), r.world.TickHz(), v.members.rows)
 	v.stats.countLost(&r.ownWorkspace().stats, lost)
 	return err
 }
@@ -186,7 +186,7 @@ func (v *Viewer) Exhausted() bool {
 }
 
 // InterestSize returns the number of entities in the interest set.
-func (v *Viewer) InterestSize() int { return v.members.count() }
+func (v *Viewer) InterestSize() int { return v.members.countMembers() }
 
 // InterestSet returns the live handles of the interest set, in no particular order.
 func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
@@ -234,7 +234,7 @@ func (v *Viewer) Continue(numbers Numbers) {
 // changes nothing if the client is further behind than the kept log (R8), or cannot be
 // at that number.
 func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
-	if !v.outbox.structure.rewind(number) {
+	if !v.outbox.structure.rewindTo(number) {
 		return nil, false
 	}
 	w := v.replicator.ownWorkspace()
@@ -248,7 +248,7 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 // TakeStructure returns the structure written since the newest snapshot, for messages that
 // must follow it. It is valid until the next snapshot, and must be sent before that.
 func (v *Viewer) TakeStructure() []byte {
-	stream := v.outbox.structure.take(v.replicator.Tick())
+	stream := v.outbox.structure.takeMessages(v.replicator.Tick())
 	v.stats.countStructure(&v.replicator.ownWorkspace().stats, stream)
 	return stream
 }

@@ -186,7 +186,7 @@ func TestInterestSetBetweenSnapshots(t *testing.T) {
 	s.world.Step()
 	second := s.spawn(3, 0)
 	require.Equal(t, first.Index(), second.Index())
-	s.viewer.Teach(second)
+	s.viewer.NoteSent(second)
 	require.Equal(t, 1, s.viewer.InterestSize())
 	require.Equal(t, []bulk.Handle{s.focus}, slices.Collect(s.viewer.InterestSet()))
 	s.snapshot()

@@ -32,12 +32,12 @@ func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p.count = max(1, min(len(r.workspaces), len(viewers)/viewersPerWorker))
 	if p.count > 1 {
 		for _, v := range viewers { // compute shared sets here, so that workers only read them
-			if changed := r.changes.since(v.interest.lastCapture); r.fewChanged(changed, v.interest.lastCapture) {
+			if changed := r.changes.changedSince(v.interest.lastCapture); r.fewChanged(changed, v.interest.lastCapture) {
 				r.changedBodies(changed, v.interest.lastCapture)
 			}
-			r.replaced.since(v.interest.lastCapture)
-			r.retexted.since(v.interest.lastCapture)
-			r.owing.since(v.interest.lastCapture)
+			r.replaced.changedSince(v.interest.lastCapture)
+			r.retexted.changedSince(v.interest.lastCapture)
+			r.owing.changedSince(v.interest.lastCapture)
 		}
 		if p.start == nil {
 			r.startWorkers()
@@ -72,7 +72,7 @@ func (r *Replicator) snapshotShare(worker int) {
 	p := &r.workers
 	from, to := worker*len(p.viewers)/p.count, (worker+1)*len(p.viewers)/p.count
 	for i := from; i < to; i++ {
-		p.updates[i] = p.viewers[i].snapshot(r.workspaces[worker])
+		p.updates[i] = p.viewers[i].makeSnapshot(r.workspaces[worker])
 	}
 }
 

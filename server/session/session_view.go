@@ -41,7 +41,7 @@ func (s *Session) sendControl() {
 		return
 	}
 	s.announced = s.entity
-	s.viewer.Teach(s.entity)
+	s.viewer.NoteSent(s.entity)
 	s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
 }
 
@@ -85,7 +85,7 @@ func (s *Session) SetFilter(f replication.Filter) {
 // entity that it never saw.
 func (s *Session) Teach(h bulk.Handle) {
 	if s.viewer != nil {
-		s.viewer.Teach(h)
+		s.viewer.NoteSent(h)
 	}
 }
 
