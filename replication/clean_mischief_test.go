@@ -214,20 +214,24 @@ func TestExactBodiesEqualUnderMischief(t *testing.T) {
 	}
 }
 
-func testMischief(t *testing.T, seed uint64) {
-	m := newMischief(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
-	compared, complete, snapshots, moving := 0, 0, 0, 0
-	ticks := 600
-	if testing.Short() {
-		ticks = 200
-	}
+// mischiefClient is the client of a viewer.
+type mischiefClient interface {
+	Structure() uint32 // the newest record applied
+	receive(stream []byte, datagrams [][]byte)
+	Ack() wire.Ack
+}
+
+// play plays ticks in which the game meddles, and viewers stay away, miss snapshots, ask for a resync
+// and lose their connections. Clients acknowledge late, each by another delay.
+func (m *mischief) play(ticks int, clients []mischiefClient) {
 	for range ticks {
 		m.meddle(0.5)
 		m.world.Step()
 		m.rep.AfterStep()
 		captured := false
 		for i, v := range m.viewers {
-			if v.away--; v.away > 0 || !m.rep.Due(uint64(i)) || m.rand.IntN(400) == 0 {
+			v.away--
+			if v.away > 0 || !m.rep.Due(uint64(i)) || m.rand.IntN(400) == 0 {
 				continue
 			}
 			if !captured {
@@ -243,39 +247,74 @@ func testMischief(t *testing.T, seed uint64) {
 				v.Own(m.any())
 			}
 			for len(v.acks) > 1+i {
-				require.NoError(t, v.Acknowledge(v.acks[0]))
+				require.NoError(m.t, v.Acknowledge(v.acks[0]))
 				v.acks = v.acks[1:]
 			}
 			u := v.Snapshot()
-			require.NoError(t, v.CheckInvariants())
+			require.NoError(m.t, v.CheckInvariants())
 			if m.rand.IntN(100) == 0 { // the connection breaks, and the client resumes
 				v.acks, v.away = v.acks[:0], m.rand.IntN(100)
-				missed, ok := v.Resume(v.client.records)
-				require.True(t, ok)
-				require.NoError(t, v.client.stream(missed), "tick %d", m.rep.Tick())
+				missed, ok := v.Resume(clients[i].Structure())
+				require.True(m.t, ok)
+				clients[i].receive(missed, nil)
 				continue
 			}
-			require.NoError(t, v.client.stream(u.Stream), "tick %d", m.rep.Tick())
-			for _, d := range u.Datagrams {
-				if m.rand.IntN(8) == 0 {
-					continue
-				}
-				h, err := v.client.datagram(d)
-				if err != nil {
-					m.compare(v, h)
-				}
-				require.NoError(t, err, "viewer %d, tick %d", i, m.rep.Tick())
-				if snapshots++; v.client.complete == h.Tick {
-					complete++
-					n, awake := m.compare(v, h)
-					compared, moving = compared+n, moving+awake
-				}
-			}
-			v.acks = append(v.acks, v.client.ack())
+			clients[i].receive(u.Stream, u.Datagrams)
+			v.acks = append(v.acks, clients[i].Ack())
 		}
 	}
-	t.Logf("%d states compared, %d of them awake, %d of %d snapshots complete", compared, moving, complete, snapshots)
-	require.Greater(t, moving, 500)
+}
+
+// comparedClient is the client of a viewer under mischief, which compares what it computes with the world.
+type comparedClient struct {
+	*walker
+	m                                     *mischief
+	compared, complete, snapshots, moving int
+}
+
+func (c *comparedClient) Structure() uint32 { return c.client.records }
+func (c *comparedClient) Ack() wire.Ack     { return c.client.ack() }
+
+// receive loses an eighth of the datagrams.
+func (c *comparedClient) receive(stream []byte, datagrams [][]byte) {
+	require.NoError(c.m.t, c.client.stream(stream), "tick %d", c.m.rep.Tick())
+	for _, d := range datagrams {
+		if c.m.rand.IntN(8) == 0 {
+			continue
+		}
+		h, err := c.client.datagram(d)
+		if err != nil {
+			c.m.compare(c.walker, h)
+		}
+		require.NoError(c.m.t, err, "tick %d", c.m.rep.Tick())
+		c.snapshots++
+		if c.client.complete == h.Tick {
+			c.complete++
+			n, awake := c.m.compare(c.walker, h)
+			c.compared, c.moving = c.compared+n, c.moving+awake
+		}
+	}
+}
+
+func testMischief(t *testing.T, seed uint64) {
+	m := newMischief(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
+	ticks := 600
+	if testing.Short() {
+		ticks = 200
+	}
+	var clients []mischiefClient
+	for _, v := range m.viewers {
+		clients = append(clients, &comparedClient{walker: v, m: m})
+	}
+	m.play(ticks, clients)
+	var sum comparedClient
+	for _, c := range clients {
+		c := c.(*comparedClient)
+		sum.compared, sum.complete = sum.compared+c.compared, sum.complete+c.complete
+		sum.snapshots, sum.moving = sum.snapshots+c.snapshots, sum.moving+c.moving
+	}
+	t.Logf("%d states compared, %d of them awake, %d of %d snapshots complete", sum.compared, sum.moving, sum.complete, sum.snapshots)
+	require.Greater(t, sum.moving, 500)
 }
 
 // compare compares the exact entities of a client with the world.

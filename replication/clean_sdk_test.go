@@ -127,6 +127,20 @@ func TestSDKComputesTheStorm(t *testing.T) {
 	}
 }
 
+// lossyClient is the client of a viewer under mischief.
+type lossyClient struct {
+	*sdkClient
+	rand *rand.Rand
+}
+
+func (c *lossyClient) receive(stream []byte, datagrams [][]byte) {
+	c.stream(stream)
+	if datagrams != nil {
+		c.datagrams(c.rand, datagrams)
+		c.compare()
+	}
+}
+
 // The same under mischief.
 func TestSDKUnderMischief(t *testing.T) {
 	seeds := 16
@@ -136,52 +150,14 @@ func TestSDKUnderMischief(t *testing.T) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			m := newMischief(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
-			var clients []*sdkClient
+			var clients []mischiefClient
 			for range m.viewers {
-				clients = append(clients, newSDKClient(t, m.rep, m.world))
+				clients = append(clients, &lossyClient{newSDKClient(t, m.rep, m.world), m.rand})
 			}
-			for range 600 {
-				m.meddle(0.5)
-				m.world.Step()
-				m.rep.AfterStep()
-				captured := false
-				for i, v := range m.viewers {
-					if v.away--; v.away > 0 || !m.rep.Due(uint64(i)) || m.rand.IntN(400) == 0 {
-						continue
-					}
-					if !captured {
-						m.rep.Capture()
-						captured = true
-					}
-					switch m.rand.IntN(300) {
-					case 0:
-						v.Resync()
-					case 1:
-						v.SetFocus(m.any())
-					case 2:
-						v.Own(m.any())
-					}
-					for len(v.acks) > 1+i {
-						require.NoError(t, v.Acknowledge(v.acks[0]))
-						v.acks = v.acks[1:]
-					}
-					u := v.Snapshot()
-					c := clients[i]
-					if m.rand.IntN(100) == 0 { // the connection breaks, and the client resumes
-						v.acks, v.away = v.acks[:0], m.rand.IntN(100)
-						missed, ok := v.Resume(c.Structure())
-						require.True(t, ok)
-						c.stream(missed)
-						continue
-					}
-					c.stream(u.Stream)
-					c.datagrams(m.rand, u.Datagrams)
-					c.compare()
-					v.acks = append(v.acks, c.Ack())
-				}
-			}
+			m.play(600, clients)
 			compared, audited := 0, uint64(0)
 			for _, c := range clients {
+				c := c.(*lossyClient)
 				compared, audited = compared+c.compared, audited+c.Stats().Motion.Audited
 			}
 			t.Logf("%d compared, %d audits", compared, audited)
