@@ -121,7 +121,7 @@ func (c *clean) slotOf(slot uint32, h bulk.Handle) *cleanSlot {
 }
 
 // oldestValidTick returns the first tick whose state is still current: a simulating client with an
-// older one is owed a row. version is that of the row that the client receives.
+// older one is owed a row. version is the newest version of the row that the client receives.
 func (s *cleanSlot) oldestValidTick(version uint32, owned bool) uint32 {
 	switch {
 	case !s.exact:

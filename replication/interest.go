@@ -29,8 +29,8 @@ type queuedEnter struct {
 	since  uint32
 }
 
-// interestQuery is what the interest set is compared with in one snapshot. A nil set holds every
-// slot.
+// interestQuery is the result of a viewer's query in one snapshot, with which its interest set is
+// compared. A nil set holds every slot.
 type interestQuery struct {
 	candidates  *candidates  // what may be in view
 	changed     *bulk.Bitset // slots that changed since the viewer's last snapshot

@@ -2,8 +2,8 @@ package replication
 
 import "github.com/worldd/worldd/bulk"
 
-// knowledge is what a viewer's client was sent besides the members of its interest set: entities
-// out of view, and deaths.
+// knowledge holds the handles that a viewer's client was sent besides the members of its interest
+// set: entities out of view, and deaths.
 type knowledge struct {
 	hidden     slotSet               // slots whose tenant the client knows but does not have in view (R2)
 	dead       generations           // by slot, the newest generation that the client knows to be destroyed (R10)

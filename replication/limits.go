@@ -121,8 +121,8 @@ const (
 	// waiting events. The share adds up until the largest event fits, so that a viewer whose
 	// rows fill every datagram gets its events, and rows lose at most an eighth of the bytes.
 	eventShare = 8
-	// maxEventBytes is the size of the largest event in a datagram, and eventsHeaderBytes that
-	// of the header of a datagram's events.
+	// maxEventBytes is the size of the largest event in a datagram, and
+	// eventsHeaderBytes the size of the header of a datagram's events.
 	maxEventBytes     = 2 + 2 + 2 + wire.MaxEventBytes
 	eventsHeaderBytes = 2
 	// maxNewbornEvents bounds the events that wait for the Enter of an entity, until the

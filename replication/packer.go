@@ -30,7 +30,7 @@ type packer struct {
 	encoder   encoder
 }
 
-// beginFrame drops the rows and payloads that are cached of a frame other than that of capture.
+// beginFrame drops the rows and payloads that are cached of another capture's frame.
 func (p *packer) beginFrame(capture uint64) {
 	if p.payloads[0].keys == nil {
 		p.payloads.reserveEntries()

@@ -132,8 +132,8 @@ func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
 	return unsure, lacks && v.delivery.isOverdue(unsure, tick, v.replicator.world.TickHz())
 }
 
-// findLate marks the waiting rows whose Enter, or that of an entity that they refer to, the client
-// may not have received, since it may lack the records since the tick unsure. It returns their
+// findLate marks the waiting rows whose Enter, or whose referent's Enter, the client may not have
+// received, since it may lack the records since the tick unsure. It returns their
 // number. If the focus is among them all rows count: its client takes a snapshot without its row
 // for news that it has not changed.
 func (v *Viewer) findLate(w *workspace, unsure uint32) (late int) {

@@ -107,8 +107,8 @@ func newWorkspace(r *Replicator) *workspace {
 	return &workspace{frame: r.frame, packer: packer{frame: r.frame, parts: exactParts{replicator: r}}}
 }
 
-// ownWorkspace returns the workspace of the goroutine that owns the world. What happens between
-// snapshots is counted there.
+// ownWorkspace returns the workspace of the goroutine that owns the world. Calls between
+// snapshots count there.
 func (r *Replicator) ownWorkspace() *workspace { return r.workspaces[0] }
 
 // fullRow codes a row for an Enter record. The result is valid until the next call.
