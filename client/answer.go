@@ -39,16 +39,16 @@ type uplink struct {
 	inputs
 	caller    caller
 	sentAt    time.Duration // when the newest Input was made
-	acked     ackWindow     // by that
-	owes      bool          // a snapshot has arrived since
-	owesSince time.Duration // when the oldest of them arrived
+	acked     ackWindow     // what the newest Input acknowledged
+	owes      bool          // a snapshot has arrived since the newest Input
+	owesSince time.Duration // when the oldest unanswered snapshot arrived
 	datagram  []byte        // scratch
 }
 
 // received sums up what has arrived, for an uplink to answer.
 type received struct {
 	applied bool      // there is a replica: false before the first Welcome
-	acks    ackWindow // the replica's
+	acks    ackWindow // acknowledgements of the replica
 	held    bool      // snapshots wait for their structure
 	stream  bool      // stream bytes wait to be sent
 }

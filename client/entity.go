@@ -74,7 +74,7 @@ func (e *Entity) Owned() bool { return e.states.owned }
 // there.
 type Component[T any] struct {
 	schema *schema.Schema                      // of the caller
-	number int                                 // in it
+	number int                                 // number of the component in schema
 	texts  bool                                // it has text fields
 	body   *bodies.Fields                      // nil: it is not the body, or has other types
 	jumps  func(from, to T, ticks uint32) bool // nil: never

@@ -14,14 +14,14 @@ import (
 // read-only, but for bodies.
 type layout struct {
 	codec    *rowcodec.Codec
-	schema   *schema.Schema     // the codec's
+	schema   *schema.Schema     // schema of the codec
 	specs    []schema.Component // of schema
 	values   int                // in a row
 	hash     uint64             // of schema
-	declared *schema.Schema     // the caller's, nil if it has none
+	declared *schema.Schema     // schema of the caller; nil: none
 	numbers  []int              // components of declared by their number there: the number in schema
 	body     int                // number of the component that Body reads, -1 if there is none
-	bodies   *bodies.Bodies     // the replica's, nil unless it computes bodies
+	bodies   *bodies.Bodies     // computed bodies of the replica; nil: none
 }
 
 // newLayout returns the layout of rows that c reads, for a caller that declares

@@ -32,7 +32,7 @@ func TestLeadAfterAnOutage(t *testing.T) {
 	}
 }
 
-// Nor does an outage teach how long snapshots take.
+// An outage does not change the estimate of how long snapshots take.
 func TestFramesAfterAnOutage(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
 	s := newStudio(t, 21, link, link)

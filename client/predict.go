@@ -165,8 +165,8 @@ func (p *Prediction[State]) Err() error {
 func (p *Prediction[State]) Stats() PredictionStats { return PredictionStats(p.core.Stats()) }
 
 const (
-	// MaxPredicted is how long the predicted ticks may last that are unconfirmed: more than
-	// inputs are ahead of snapshots on a link of two seconds. Beyond it the predicted state
+	// MaxPredicted bounds the time that unconfirmed predicted ticks may span. Inputs are
+	// ahead of snapshots by less, even on a link of two seconds. Beyond it the predicted state
 	// stands still, and inputs are still sent.
 	MaxPredicted = predict.MaxPredicted
 	// MaxOnce is how many effects a tick may have.

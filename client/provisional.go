@@ -69,8 +69,8 @@ type provisionalState uint8
 
 const (
 	unused    provisionalState = iota
-	inInput                    // inputs name it
-	inCommand                  // a command that was sent names it
+	inInput                    // inputs name the handle
+	inCommand                  // a sent command names the handle
 	executed                   // the Result of its command was lost; a snapshot after provisional.tick is later than its Answer
 	bound                      // to an entity
 	rejected

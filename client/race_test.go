@@ -190,7 +190,7 @@ func TestRaceIsATie(t *testing.T) {
 	require.NotContains(t, append(w.closed, w.dropped...), conn)
 }
 
-// A race that nobody wins says why: what each address answered, or the name.
+// The error of a lost race names what each address answered, or the name that was not found.
 func TestRaceIsLost(t *testing.T) {
 	w := &raceway{
 		names: map[string]lookup{"ip6": {0, "2001:db8::1"}, "ip4": {0, "192.0.2.1"}},

@@ -41,7 +41,7 @@ type Replica struct {
 	codec       *rowcodec.Codec
 	layout      *layout
 	floor       uint32 // generations below it are of an earlier run (H5), or of another room
-	ceiling     uint32 // so are those above it
+	ceiling     uint32 // generations above it, too, are of another run or room
 	maxSlots    uint32
 	limits      limits
 	observer    Observer
@@ -89,7 +89,7 @@ type Replica struct {
 	plan      []plannedCell
 	enters    []enterRow // rows of its Enter records, in order
 	nextEnter int        // index in enters of the next record to apply
-	checkTick uint32     // the message's
+	checkTick uint32     // tick of the message
 	bytesLeft int        // memory that may still be charged
 	planned   int        // entities after the records checked so far
 	answers   []uint32   // indexes of its Answers checked so far

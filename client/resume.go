@@ -51,7 +51,7 @@ func (g *greeting) layoutOf(m *wire.Welcome, newest *layout, c *SessionConfig) (
 	}
 	l, err := readLayout(m.SchemaText, m.Schema, c.Schema, c.Tables)
 	if err == nil && newest != nil && newest.hash == l.hash {
-		l = newest // the replica's, if the session resumes
+		l = newest // keep the replica's layout if the session resumes
 	}
 	return l, err
 }

@@ -101,8 +101,8 @@ func TestFramesAfterASlowStart(t *testing.T) {
 	require.InDelta(t, s.trueTick(), m.Tick, 0.8*studioTickHz, "half a second of delay, and what is not caught up yet")
 }
 
-// The render lag recovers after a link has stood still once: at any rate of snapshots, in young
-// sessions and in those to which little was new. Stalls that recur count.
+// The render lag recovers after a single stall of the link: at any snapshot
+// rate, in young sessions and in sessions with few changes. Repeated stalls keep it high.
 func TestLagRecovers(t *testing.T) {
 	const stall = 300 * time.Millisecond
 	for _, every := range []uint32{1, 2, 3, 6} {

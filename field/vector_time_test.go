@@ -20,7 +20,7 @@ type vectorNode struct {
 	operands    []vectorScalar
 
 	split              bool // rest and moment are known
-	summed             bool // it is their sum
+	summed             bool // the result is the sum of both
 	remainder, instant vectorScalar
 }
 

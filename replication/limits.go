@@ -62,8 +62,8 @@ const (
 	// the age of updates is about what it is without loss.
 	repeatFrom  = lossScale / 40
 	repeatUntil = lossScale / 100
-	// repeatLag and repeatPause are fractions of a second. A snapshot that is not acknowledged
-	// when one made 200 ms later is counts as lost: reordering delays packets by less. A pause
+	// repeatLag and repeatPause are fractions of a second. A snapshot still unacknowledged
+	// when one made 200 ms later is acknowledged counts as lost: reordering delays packets by less. A pause
 	// of half a second between acknowledgements comes from a client that stalls, or an outage.
 	repeatLag   = 5
 	repeatPause = 2

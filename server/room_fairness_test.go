@@ -83,7 +83,7 @@ func TestIdleRoomEndsForANewcomer(t *testing.T) {
 	})
 }
 
-// The maximum of worlds holds while rooms replace each other: a room begins when the other has ended.
+// The maximum of worlds holds while rooms replace each other: a room begins only when its predecessor has ended.
 func TestReplacedRoomEndsFirst(t *testing.T) {
 	play(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *hostel) {
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))

@@ -70,7 +70,7 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 // gap, or the gap of a sleeping row, with the last row (W2).
 func (w *World) removeBody(row int) {
 	b := &w.bodies
-	w.requestGroupWake(row) // bodies touching it
+	w.requestGroupWake(row) // wake the bodies that touch it
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
 	w.sleepState.awake.Clear(b.slot[row])

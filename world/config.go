@@ -25,7 +25,7 @@ type Config struct {
 	CellMetres      float32    // edge of a grid cell; default 8. A few radii of solid bodies suit contacts, larger cells suit wide queries
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
-	RestSpeed       float32    // m/s up to which a body rests; up to twice as much it does not count as moving; default 0.08
+	RestSpeed       float32    // m/s up to which a body rests; above twice this speed it counts as moving; default 0.08
 	RestSeconds     float32    // rest after which a body falls asleep, in whole ticks but at least one; default 0.5
 	HistoryTicks    int        // ticks that PositionAt and queries at a Moment look back, at most 1200; costs 16 bytes per slot, and 24 per tick for each moving body; default none
 	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp

@@ -44,7 +44,7 @@ type effects struct {
 	pool      *bulk.Pool[effect]
 	programs  []*field.Program
 	params    [][]field.Vec4
-	ended     []endedEffect  // since the step before the last one
+	ended     []endedEffect  // effects that ended since the step before the last
 	acted     []EffectState  // see SlotView.AppendActedEffects
 	forces    motion.Forces  // of the current step
 	hidden    []motion.Reach // of the hidden ones among forces

@@ -15,8 +15,8 @@ import (
 // of the images that it reads and writes.
 const kernelsDir = "WORLDD_TEST_KERNELS_DIR"
 
-// A world passes by image from one set of kernels to the next, each in its own process, and
-// reaches the same state as without being saved.
+// A world that is saved and restored repeatedly, each time in another process and
+// with another set of kernels, reaches the same state as a world that is never saved.
 func TestImageAcrossKernels(t *testing.T) {
 	if dir := os.Getenv(kernelsDir); dir != "" {
 		kernelsLeg(t, dir)

@@ -10,9 +10,9 @@ import (
 
 // QueryDef selects the entities that satisfy all of its conditions.
 type QueryDef struct {
-	With    []Term // have all of these
-	Without []Term // have none of these
-	Changed []Term // have all of these, Changed
+	With    []Term // entities must have all of these
+	Without []Term // entities must have none of these
+	Changed []Term // entities must have all of these, Changed
 	Awake   bool   // have a body that was awake after the last sleep flush
 }
 

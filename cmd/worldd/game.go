@@ -20,7 +20,7 @@ type game struct {
 
 	mu         sync.Mutex
 	confusions uint64
-	recorded   []bot.Confusion // first bot.ReportedConfusions of them
+	recorded   []bot.Confusion // the first bot.ReportedConfusions confusions
 }
 
 func newGame(file *scenes.File, name string) (*game, error) {

@@ -25,7 +25,7 @@ const (
 type code struct {
 	codes [maxSymbols]uint16          // a symbol's code, first bit lowest, and its length<<maxCodeBits
 	quick [1 << quickBits]packedEntry // by the next bits
-	long  []packedEntry               // of longer codes: by their beginning's number and the bits after it
+	long  []packedEntry               // longer codes, by the number of their first bits and the bits that follow
 }
 
 // entry is the meaning of a code: a value in the highest 7 bits, then in 5 bits the

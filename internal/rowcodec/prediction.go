@@ -97,7 +97,7 @@ type prediction struct {
 	rotationMissed int64 // the same for the rotation
 
 	own            [3]int64    // displacements along the axes
-	followed       [3]int64    // the parent's, if anchored
+	followed       [3]int64    // motion of the parent, if anchored
 	mismatch       [3]int64    // of the two in the past, if anchored
 	rotationMotion [3]rotation // the same for the rotation, as differences; observers read it
 }

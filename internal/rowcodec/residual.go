@@ -116,7 +116,7 @@ func (x *residual) scale(missed int64) int {
 // earlier residuals in these lanes; appendResiduals returns the new sum.
 func (u *unit) appendResiduals(w *bitio.Writer, headSigned int, values []uint32, missed int64, expected *[maxResiduals]residual) int64 {
 	var ready uint64 // bits to be written
-	var count uint   // of them
+	var count uint   // bits in ready
 	most, width := u.max, u.bits
 	for i, now := range values {
 		x := &expected[i]

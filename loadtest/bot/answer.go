@@ -9,8 +9,8 @@ import (
 type answer struct {
 	verdict  wire.Verdict
 	present  bool        // an entity came with the verdict
-	handle   bulk.Handle // the entity's
-	identity uint64      // the entity's
+	handle   bulk.Handle // handle of the entity
+	identity uint64      // identity of the entity
 }
 
 // checkProbe compares the answer to Resolve(h), and the entity that came with it, with

@@ -32,7 +32,7 @@ type hearing struct {
 	poked    window[bulk.Handle]         // newest targets of this bot's pokes
 	flashes  window[uint32]              // serials of flashes
 	scored   uint32                      // count of the newest score
-	avatar   bulk.Handle                 // this bot's, once it has renamed itself
+	avatar   bulk.Handle                 // avatar of this bot, once it has renamed itself
 	renamed  int                         // revision of the newest name that it has sent
 	answered uint32                      // count in the newest answer to a rename
 	patience uint32                      // ticks of the structure in which an announced name must arrive

@@ -56,7 +56,7 @@ type oracle struct {
 // death is a death that the bot was told, whose cause is to be checked.
 type death struct {
 	handle         bulk.Handle
-	fate           status // before it
+	fate           status // before the death
 	avatar, broken bool
 	cause          uint8
 }

@@ -68,7 +68,7 @@ func TestChurn(t *testing.T) {
 
 // TestJoinStorm: the report separates earlier bots from the storm's.
 func TestJoinStorm(t *testing.T) {
-	var together uint64 // snapshots since all are in
+	var together uint64 // snapshots since all bots joined
 	report := play(t, bot.Config{Scenario: bot.JoinStorm, Bots: 15, Ramp: 100 * time.Millisecond}, func(_ *hosted, p *bot.Progress) bool {
 		if p.Connected == 15 {
 			together += p.Net.SnapshotsReceived

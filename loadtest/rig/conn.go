@@ -47,7 +47,7 @@ type conn struct {
 	up, down         *simtest.Stream
 	upData, downData *simtest.Link
 
-	in      client.Arrivals // the client's, unread
+	in      client.Arrivals // what the client has not read yet
 	traffic client.Traffic
 	left    bool          // the client has closed it, or never existed
 	closing *wire.Error   // the server has closed it

@@ -88,7 +88,7 @@ func (s *Schema) Move(component int, v any, by []float64, share float64) {
 	}
 }
 
-// finite returns x, or what Quantise makes of it if it is a NaN.
+// finite returns x, or if it is a NaN the value that Quantise replaces it by.
 func (f *Field) finite(x float64) float64 {
 	switch {
 	case x == x || !f.Ranged && !f.angle:

@@ -189,7 +189,7 @@ func (s *Schema) checkComponent(name string) error {
 type plan struct {
 	fields           []Field
 	texts            []TextField
-	values           int // of the schema with it
+	values           int // values in the schema up to this component
 	parent, anchored int // see Component
 }
 

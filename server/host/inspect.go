@@ -60,7 +60,7 @@ func loadTables(name string) (*rowcodec.Tables, error) {
 	tables, err := replication.ParseTables(text)
 	if err != nil {
 		if fault := (*wire.Error)(nil); errors.As(err, &fault) {
-			err = errors.New(fault.Detail) // a file is not a message
+			err = errors.New(fault.Detail) // the fault's code is about messages; this is a file
 		}
 		return nil, Usage{fmt.Errorf("%s: %w", name, err)}
 	}

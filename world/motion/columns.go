@@ -9,8 +9,8 @@ const shortRun = 16
 // rates holds the kinds' constants for the rows of a batch.
 type rates struct {
 	coupling, fall, floor [BatchRows]float32
-	kinematic             [BatchRows]uint8 // rows that are, less the first one
-	kinematics            int              // of them
+	kinematic             [BatchRows]uint8 // kinematic rows, relative to the first row
+	kinematics            int              // number of kinematic rows
 }
 
 // integrateColumns is integrateRows for a longer run, column by column. Each row gets the

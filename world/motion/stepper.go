@@ -7,7 +7,7 @@ type Params struct {
 	Gravity    float32 // m/s2 downwards; 0 for none
 	HalfExtent Vec3    // metres; bodies stay within +-X, +-Z, and 0 to Y
 	Bounds     Bounds  // what happens to bodies that move out of the world
-	RestSpeed  float32 // m/s up to which a body rests; up to twice as much it does not count as moving
+	RestSpeed  float32 // m/s up to which a body rests; above twice this speed it counts as moving
 	RestTicks  uint32  // ticks of rest after which a body may sleep
 }
 

@@ -68,7 +68,7 @@ type Bodies struct {
 	snapshots [64]snapshot // applied, by seq modulo 64
 	overrun   bool         // bodies are lost: Resync
 	diverged  bool         // the newest audit failed: Resync
-	reported  bool         // and the replica knows
+	reported  bool         // the replica has been told that the bodies diverged
 
 	form      *schema.Schema // has the component body alone
 	quantised schema.Body    // scratch
@@ -98,7 +98,7 @@ type Stats struct {
 
 // Config configures New.
 type Config struct {
-	Schema  *schema.Schema // the server's
+	Schema  *schema.Schema // schema of the server
 	TickHz  int
 	Keep    time.Duration // for which states are kept at least
 	Replica Replica
@@ -109,7 +109,7 @@ type Config struct {
 // Estimated times, in ns.
 const (
 	programTime  = 10_000 // of a Program, and
-	codeTime     = 200    // for each byte of it
+	codeTime     = 200    // for each byte of a program
 	snapshotTime = 1000   // of a complete snapshot, without its ticks
 	tickTime     = 300
 	bodyTime     = 100 // of a body that is awake, in a tick

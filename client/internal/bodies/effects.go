@@ -64,7 +64,7 @@ type version struct {
 	gone     bool // there is no effect from then on
 	wakesOld bool // the version before wakes the bodies in its reach
 	wakesNew bool // this one does
-	applied  bool // the bodies were computed with it
+	applied  bool // bodies were computed with this version
 	leader   bulk.Handle
 	source   motion.Source
 }

@@ -26,8 +26,8 @@ type Companion struct {
 	subject
 	number  int           // of its ring
 	judged  uint32        // newest tick whose state of the server was compared
-	dropped bool          // from the set, and not drawn since
-	left    time.Duration // when it was first drawn after that
+	dropped bool          // no longer in the set, and not drawn since
+	left    time.Duration // when it was first drawn after it was dropped
 }
 
 // Slot is where the state of a member is.

@@ -29,7 +29,7 @@ const (
 // Config configures New.
 type Config struct {
 	Session Session
-	Schema  *schema.Schema // the caller's
+	Schema  *schema.Schema // schema of the caller
 	Input   *schema.Message
 	TickHz  int // 0: unknown
 	Budget  *work.Budget
