@@ -251,7 +251,7 @@ func TestEventsRendered(t *testing.T) {
 		"shown spark 3 at 130 by 130", "shown boom 1 at 131 by 131", "shown spark 2 at 131 by 131", "shown boom 4 at 131 by 131",
 	}, got)
 
-	// Without renders they come a second late, and beyond a bound at once.
+	// Without renders, functions of rendered events are called a second late, or at once if too many wait.
 	require.NoError(t, p.structure(20, p.boom(0, 5))) // tick 151
 	_, err = p.state(151+59, 2)
 	require.NoError(t, err)

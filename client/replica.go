@@ -41,7 +41,7 @@ type Replica struct {
 	codec       *rowcodec.Codec
 	layout      *layout
 	floor       uint32 // generations below it are of an earlier run (H5), or of another room
-	ceiling     uint32 // generations above it, too, are of another run or room
+	ceiling     uint32 // generations above it are of another run or room
 	maxSlots    uint32
 	limits      limits
 	observer    Observer

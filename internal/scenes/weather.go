@@ -10,7 +10,7 @@ import (
 // fileEffect is an effect of the file at run time.
 type fileEffect struct {
 	file *Effect
-	def  world.EffectDef // of a pulse: without what addPulse draws
+	def  world.EffectDef // effect of a pulse; addPulse draws the rest at random
 	sum  uint64          // of all that the file says about it, see fingerprint
 	ids  []world.EffectID
 }

@@ -155,8 +155,8 @@ func asError(err error) *wire.Error {
 	return &wire.Error{Code: wire.Internal, Detail: err.Error()}
 }
 
-// progress tracks a client's acknowledgements, and how long each of snapshots and
-// structure has made no progress while some were unacknowledged.
+// progress tracks a client's acknowledgements: for snapshots and for structure, how long
+// some have been unacknowledged without a new acknowledgement.
 type progress struct {
 	newest, structure uint32 // highest acknowledged
 	snapshotTicks     int    // since newest rose; some snapshot is always unacknowledged
