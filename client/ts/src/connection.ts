@@ -41,11 +41,11 @@ type Transport = {
   readonly ready: Promise<void>
   readonly closed: Promise<{ closeCode?: number; reason?: string } | undefined>
   createBidirectionalStream(): Promise<{ readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> }>
-  readonly datagrams: {
-    readonly readable: ReadableStream<Uint8Array>
-    readonly writable?: WritableStream<Uint8Array>
-    createWritable?: () => WritableStream<Uint8Array>
-  }
+  /** Safari has createWritable alone; touching writable there may end the session. */
+  readonly datagrams: { readonly readable: ReadableStream<Uint8Array> } & (
+    | { createWritable: () => WritableStream<Uint8Array> }
+    | { readonly writable: WritableStream<Uint8Array> }
+  )
   close(info: { closeCode: number; reason: string }): void
 }
 
@@ -121,10 +121,7 @@ class WebTransportConnection implements Connection {
     this.#now = now
     this.#stream = stream.writable.getWriter()
     const d = transport.datagrams
-    // Safari has createWritable alone; touching writable there may end the session.
-    const writable = d.createWritable ? d.createWritable() : d.writable
-    if (!writable) throw new TypeError('the transport has no datagrams')
-    this.#datagrams = writable.getWriter()
+    this.#datagrams = ('createWritable' in d ? d.createWritable() : d.writable).getWriter()
     void this.#readStream(stream.readable.getReader())
     void this.#readDatagrams(d.readable.getReader())
     transport.closed.then(

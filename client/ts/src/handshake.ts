@@ -60,6 +60,8 @@ export interface Resumption {
   readonly structure: number
 }
 
+const noResumption: Resumption = { session: 0n, secret: noBytes, structure: 0 }
+
 /** What the client asks for in Hello, and what the server may grant in Welcome. */
 export class Handshake {
   /** The layout of the newest Welcome. */
@@ -92,9 +94,7 @@ export class Handshake {
       schema: this.#named,
       tables: tables.version,
       epoch: this.#epoch,
-      session: resumption?.session ?? 0n,
-      secret: resumption?.secret ?? noBytes,
-      structure: resumption?.structure ?? 0,
+      ...(resumption ?? noResumption),
       token: this.#token,
       name: name ?? '',
       room: this.#room,

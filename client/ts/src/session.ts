@@ -17,9 +17,9 @@ import type { Predictor } from './predictor.ts'
 import { Provisionals } from './provisionals.ts'
 import { type Outcome, Replica } from './replica.ts'
 import { ResyncPolicy } from './resync.ts'
-import type { CommandKind, Payload, Schema } from './schema.ts'
+import type { CommandKind, Message, Payload, Schema } from './schema.ts'
 import { checkConfig, checkText, limitsOf, type SessionConfig } from './session_config.ts'
-import { NotJoinedError } from './session_errors.ts'
+import { NotJoinedError, requireJoined } from './session_errors.ts'
 import { checkBodies } from './simulation.ts'
 import { Timing } from './timing.ts'
 import { Shape, type Struct } from './values.ts'
@@ -163,7 +163,7 @@ export class Session {
 
   /** Returns the replica of a session that has had a Welcome. */
   #joinedReplica(): Replica {
-    return this.replica ?? fail('a message before Welcome')
+    return requireJoined(this.replica)
   }
 
   #receiveMessage(type: number, body: Uint8Array): void {
@@ -450,14 +450,13 @@ export class Session {
     const kind = this.#commandKind(name)
     if (!kind?.args) throw new TypeError(`the schema declares no command ${name} with arguments`)
     const shape = new Shape(kind.args.fields, kind.args.texts)
-    return this.doPayload(kind, shape.quantise(args, kind.args.values), target)
+    return this.doPayload(name, kind.args, shape.quantise(args, kind.args.values), target)
   }
 
   /** @internal Asks for a command with quantised arguments, which it may change. */
-  doPayload(kind: CommandKind, p: Payload, target: Handle): SentCommand {
-    if (!kind.args) throw new TypeError(`the arguments of ${kind.name} are raw`)
-    const named = this.#provisionals.replaceAnswered(kind.args, p, 'command')
-    return this.#sendCommand(kind.name, target, kind.args.append(p), named)
+  doPayload(name: string, args: Message, p: Payload, target: Handle): SentCommand {
+    const named = this.#provisionals.replaceAnswered(args, p, 'command')
+    return this.#sendCommand(name, target, args.append(p), named)
   }
 
   /**

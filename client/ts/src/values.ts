@@ -262,22 +262,24 @@ export class Shape {
 }
 
 function assign(root: Struct, parts: (string | number)[], v: unknown): void {
-  let at: Struct = root
-  for (let i = 0; i < parts.length - 1; i++) {
-    let next = Object.hasOwn(at, parts[i]!) ? at[parts[i]!] : undefined
+  let at = root
+  parts.forEach((part, i) => {
+    if (i === parts.length - 1) {
+      define(at, part, v)
+      return
+    }
+    let next = Object.hasOwn(at, part) ? at[part] : undefined
     if (typeof next !== 'object') {
       next = typeof parts[i + 1] === 'number' ? [] : Object.create(null)
-      Object.defineProperty(at, parts[i]!, { value: next, enumerable: true, configurable: true, writable: true })
+      define(at, part, next)
     }
     at = next
-  }
-  if (parts.length > 0)
-    Object.defineProperty(at, parts[parts.length - 1]!, {
-      value: v,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    })
+  })
+}
+
+/** Defines an own property, whatever its name. */
+function define(of: Struct, part: string | number, value: unknown): void {
+  Object.defineProperty(of, part, { value, enumerable: true, configurable: true, writable: true })
 }
 
 function find(root: unknown, parts: (string | number)[]): unknown {

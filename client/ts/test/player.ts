@@ -210,7 +210,7 @@ export class Player {
       return this.base64.encode(newestInput(this.session.input(0)!))
     }
     this.session.takeStream()
-    const { id } = this.session.doPayload(kind, p, 0n as Handle)
+    const { id } = this.session.doPayload(kind.name, m, p, 0n as Handle)
     if (id !== s.id) throw new Error(`a command with id ${id}, want ${s.id}`)
     this.asked.add(id)
     const frames = new FrameReader()

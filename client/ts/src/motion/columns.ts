@@ -44,24 +44,15 @@ export class Columns {
   }
 
   #grow(): void {
-    const floats = (old: Float32Array) => {
-      const to = new Float32Array(2 * old.length)
-      to.set(old)
-      return to
-    }
-    this.x = floats(this.x)
-    this.y = floats(this.y)
-    this.z = floats(this.z)
-    this.vx = floats(this.vx)
-    this.vy = floats(this.vy)
-    this.vz = floats(this.vz)
-    const { rest, kind, number } = this
-    this.rest = new Uint32Array(2 * rest.length)
-    this.kind = new Uint16Array(2 * kind.length)
-    this.number = new Uint32Array(2 * number.length)
-    this.rest.set(rest)
-    this.kind.set(kind)
-    this.number.set(number)
+    this.x = grown(this.x, Float32Array)
+    this.y = grown(this.y, Float32Array)
+    this.z = grown(this.z, Float32Array)
+    this.vx = grown(this.vx, Float32Array)
+    this.vy = grown(this.vy, Float32Array)
+    this.vz = grown(this.vz, Float32Array)
+    this.rest = grown(this.rest, Uint32Array)
+    this.kind = grown(this.kind, Uint16Array)
+    this.number = grown(this.number, Uint32Array)
   }
 
   set(row: number, s: State): void {
@@ -103,7 +94,16 @@ export class Columns {
   }
 }
 
-function swap(column: Float32Array | Uint32Array | Uint16Array, i: number, j: number): void {
+type Column = Float32Array | Uint32Array | Uint16Array
+
+/** Returns a copy of a column with twice the room. */
+function grown<T extends Column>(old: T, Kind: new (length: number) => T): T {
+  const to = new Kind(2 * old.length)
+  to.set(old)
+  return to
+}
+
+function swap(column: Column, i: number, j: number): void {
   const old = column[i]!
   column[i] = column[j]!
   column[j] = old

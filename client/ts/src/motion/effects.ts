@@ -170,7 +170,7 @@ export class Effects {
     const first = firstTick(tick, r.back)
     const e = this.#find(r.effect, first)
     const v = e.versions.at(-1)
-    if (!v?.source) fail(`a record of effect ${spell(r.effect)}, which has ended`)
+    if (!v?.source) return // find refuses effects that have ended
     const source = { ...v.source }
     if (r.params !== null) source.params = paramsOf(source.program, r.params)
     if (r.way !== null) Object.assign(source, { path: r.way.path, pathBorn: first, leader: noNumber })
