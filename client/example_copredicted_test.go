@@ -41,12 +41,15 @@ func shunting() (s *server.Server, stop func()) {
 		w.SetVelocity(rolling, world.Vec3{X: pushed(at.X, v.X, to.X, rolls.X)})
 	})
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: shuntingSchema,
-		Hooks: server.Hooks{
-			Join: func(*server.Session) (world.Entity, error) { return pushing, nil },
-			Input: server.OnInput(shuntingInput, func(s *server.Session, _ uint64, in throttle) {
-				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
-			}),
+		Listen: "127.0.0.1:0",
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: shuntingSchema,
+			Hooks: server.Hooks{
+				Join: func(*server.Session) (world.Entity, error) { return pushing, nil },
+				Input: server.OnInput(shuntingInput, func(s *server.Session, _ uint64, in throttle) {
+					w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
+				}),
+			},
 		},
 	})
 	if err != nil {

@@ -45,24 +45,27 @@ func railway() (s *server.Server, stop func()) {
 	cart, _ := w.AddKind(world.Kind{Name: "cart", Body: &world.BodyDef{Kinematic: true}})
 	left := uint8(3)
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: railwaySchema,
-		Hooks: server.Hooks{
-			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
-			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Input: server.OnInput(throttleInput, func(s *server.Session, _ uint64, in throttle) {
-				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
-			}),
-			Commands: []server.Command{
-				server.OnQuery(whistleCommand, func(_ *server.Session, _ world.Entity, args whistle) (steam, error) {
-					if args.Blows > left {
-						return steam{}, &server.Rejection{Text: "no steam left"}
-					}
-					left -= args.Blows
-					return steam{left}, nil
+		Listen: "127.0.0.1:0",
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: railwaySchema,
+			Hooks: server.Hooks{
+				Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(cart, world.Vec3{}, world.Vec3{}) },
+				Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+				Input: server.OnInput(throttleInput, func(s *server.Session, _ uint64, in throttle) {
+					w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
 				}),
-				server.OnCommand(derailCommand, func(*server.Session, world.Entity, derail) error {
-					return &server.Rejection{Text: "against the rules"}
-				}),
+				Commands: []server.Command{
+					server.OnQuery(whistleCommand, func(_ *server.Session, _ world.Entity, args whistle) (steam, error) {
+						if args.Blows > left {
+							return steam{}, &server.Rejection{Text: "no steam left"}
+						}
+						left -= args.Blows
+						return steam{left}, nil
+					}),
+					server.OnCommand(derailCommand, func(*server.Session, world.Entity, derail) error {
+						return &server.Rejection{Text: "against the rules"}
+					}),
+				},
 			},
 		},
 	})

@@ -24,19 +24,22 @@ func ExampleClient_Provisional() {
 	messages := schema.New()
 	launch := schema.DefineCommand[launchMissile](messages, "launch")
 	s, _ := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: messages,
-		Hooks: server.Hooks{Commands: []server.Command{
-			server.OnCommand(launch, func(s *server.Session, _ world.Entity, args launchMissile) error {
-				if !s.IsProvisional(args.Missile) {
-					return &wire.Error{Code: wire.BadArguments}
-				}
-				e, err := w.Spawn(missile, world.Vec3{}, world.Vec3{X: 30})
-				if err != nil {
-					return err // nothing is bound: the handle is rejected
-				}
-				return s.Bind(args.Missile, e)
-			}),
-		}},
+		Listen: "127.0.0.1:0",
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: messages,
+			Hooks: server.Hooks{Commands: []server.Command{
+				server.OnCommand(launch, func(s *server.Session, _ world.Entity, args launchMissile) error {
+					if !s.IsProvisional(args.Missile) {
+						return &wire.Error{Code: wire.BadArguments}
+					}
+					e, err := w.Spawn(missile, world.Vec3{}, world.Vec3{X: 30})
+					if err != nil {
+						return err // nothing is bound: the handle is rejected
+					}
+					return s.Bind(args.Missile, e)
+				}),
+			}},
+		},
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)

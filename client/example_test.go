@@ -35,27 +35,30 @@ func orchard(epoch uint64) (s *server.Server, stop func()) {
 	tree, _ := w.Spawn(sapling, world.Vec3{X: 5}, world.Vec3{})
 	wood.Set(tree, Wood{Left: 20})
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: orchardSchema, Epoch: epoch,
-		Hooks: server.Hooks{
-			Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
-			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-			Commands: []server.Command{
-				server.OnRawCommand("chop", func(_ *server.Session, target world.Entity, args []byte) error {
-					var strokes int32
-					if err := msgpack.Unmarshal(args, &strokes); err != nil || strokes < 1 {
-						return &wire.Error{Code: wire.BadArguments}
-					}
-					wood.Mut(target).Left -= strokes
-					return nil
-				}),
-				server.OnRawCommand("carry", func(_ *server.Session, target world.Entity, _ []byte) error {
-					w.SetPosition(target, world.Vec3{X: 200})
-					return nil
-				}),
-				server.OnRawCommand("winter", func(*server.Session, world.Entity, []byte) error {
-					w.Destroy(tree)
-					return nil
-				}),
+		Listen: "127.0.0.1:0",
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: orchardSchema, Epoch: epoch,
+			Hooks: server.Hooks{
+				Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
+				Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
+				Commands: []server.Command{
+					server.OnRawCommand("chop", func(_ *server.Session, target world.Entity, args []byte) error {
+						var strokes int32
+						if err := msgpack.Unmarshal(args, &strokes); err != nil || strokes < 1 {
+							return &wire.Error{Code: wire.BadArguments}
+						}
+						wood.Mut(target).Left -= strokes
+						return nil
+					}),
+					server.OnRawCommand("carry", func(_ *server.Session, target world.Entity, _ []byte) error {
+						w.SetPosition(target, world.Vec3{X: 200})
+						return nil
+					}),
+					server.OnRawCommand("winter", func(*server.Session, world.Entity, []byte) error {
+						w.Destroy(tree)
+						return nil
+					}),
+				},
 			},
 		},
 	})

@@ -108,11 +108,14 @@ func record(t testing.TB) *tape {
 		return h
 	}
 	core, err := session.NewCore(session.Config{
-		World: w, Schema: s, Epoch: 7, Random: rand.NewChaCha8([32]byte{1}),
-		Replication: replication.Config{EnterRadius: 15, LeaveRadius: 18, SnapshotHz: 30},
-		Hooks: server.Hooks{
-			Join:     func(*server.Session) (world.Entity, error) { return spawn(), nil },
-			Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: s, Epoch: 7,
+			Replication: replication.Config{EnterRadius: 15, LeaveRadius: 18, SnapshotHz: 30},
+			Hooks: server.Hooks{
+				Join:     func(*server.Session) (world.Entity, error) { return spawn(), nil },
+				Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
+			},
 		},
 	})
 	require.NoError(t, err)

@@ -67,13 +67,13 @@ func steerOver(t *testing.T, hz int, link rig.Link, spawn world.Vec3) client.Pre
 	}))
 	r, err := rig.New(1, rig.Config{
 		Link: link,
-		Server: server.Config{World: w, Schema: protocol, Replication: replication.Config{SnapshotHz: 20}, Hooks: server.Hooks{
+		Server: server.Config{WorldConfig: server.WorldConfig{World: w, Schema: protocol, Replication: replication.Config{SnapshotHz: 20}, Hooks: server.Hooks{
 			Join: func(s *server.Session) (world.Entity, error) {
 				newest[s] = tiller{}
 				return w.Spawn(kind, spawn, world.Vec3{})
 			},
 			Input: server.OnInput(tillers, func(s *server.Session, _ uint64, in tiller) { newest[s] = in }),
-		}},
+		}}},
 	})
 	require.NoError(t, err)
 	defer r.Close()

@@ -73,16 +73,19 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 		}
 	}))
 	k.core, err = session.NewCore(session.Config{
-		World: w, Schema: s, Epoch: 7, Random: rand.NewChaCha8([32]byte{1}),
-		Replication: replication.Config{SnapshotHz: 30},
-		Hooks: session.Hooks{
-			Join: func(*session.Session) (world.Entity, error) {
-				var err error
-				k.player, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
-				k.runners.Set(k.player, newRunner())
-				return k.player, err
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: s, Epoch: 7,
+			Replication: replication.Config{SnapshotHz: 30},
+			Hooks: session.Hooks{
+				Join: func(*session.Session) (world.Entity, error) {
+					var err error
+					k.player, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
+					k.runners.Set(k.player, newRunner())
+					return k.player, err
+				},
+				Input: session.OnInput(pulling, func(_ *session.Session, _ uint64, in lever) { k.held = in }),
 			},
-			Input: session.OnInput(pulling, func(_ *session.Session, _ uint64, in lever) { k.held = in }),
 		},
 	})
 	require.NoError(t, err)

@@ -173,7 +173,9 @@ func TestAdminAccessIsChecked(t *testing.T) {
 	} {
 		config := server.Config{
 			Listen: "127.0.0.1:0", AdminListen: c.listen, AdminAccess: c.access,
-			World: w, Schema: fixtureSchema(t),
+			WorldConfig: server.WorldConfig{
+				World: w, Schema: fixtureSchema(t),
+			},
 		}
 		err := config.Validate()
 		if c.want == "" {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/address"
+	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -20,8 +21,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Config configures a Server. Zero fields take their defaults.
-type Config struct {
+// WorldConfig configures one world and its rules: the only world of a server, or one of its rooms.
+// Zero fields take their defaults.
+type WorldConfig struct {
 	// World belongs, from Listen on, to the goroutine of Serve and the Hooks.
 	// Required.
 	World *world.World
@@ -33,36 +35,11 @@ type Config struct {
 	Schema      *schema.Schema
 	Replication replication.Config
 	Hooks       Hooks
-	// Rooms makes a server of many worlds. World, Schema, Replication, Hooks, Epoch,
-	// GenerationFloor, Room, CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image must then
-	// be zero: each room has its own. MaxSessions bounds the sessions of all rooms.
-	Rooms *RoomsConfig
 	// Epoch names this run of the world. Handles of another epoch are invalid. It must
 	// differ from every earlier run's: otherwise clients of that run keep handles that
 	// now name other entities. 0 picks a random epoch.
 	Epoch uint64
-	// GenerationFloor tells clients that a handle of a lower generation was issued by an
-	// earlier run and is stale (H5). 0 takes the world's FirstGeneration, the only
-	// other valid value.
-	GenerationFloor uint32
-	// Room is the name of this world among the rooms that clients ask for: UTF-8, at most
-	// wire.MaxRoom bytes. A client that names another is refused with NoRoom; one that
-	// names none is admitted.
-	Room string
-	// Admit checks a client's connect token and returns what it grants. An error refuses
-	// the session, with its code if it is a *wire.Error and with Unauthorized otherwise.
-	// Admit runs on the connection's goroutine, concurrently with other calls. It may
-	// take time, for example to ask another service: only this client waits. ctx ends
-	// with the connection, and after 5 s. If the error is context.DeadlineExceeded, the
-	// client receives Internal.
-	// nil admits every client: for development.
-	Admit Admit
-	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user
-	// begins another. The old session ends before Hooks.Join runs, so that Join loads
-	// what Hooks.Leave saved. Resuming a session does not count as beginning one.
-	// Sessions without a user are exempt. It needs Admit.
-	OneSessionPerUser bool
-	// MaxSessions bounds the sessions at any one time, including those that are away,
+	// MaxSessions bounds the sessions in the world at any one time, including those that are away,
 	// which end when a new client needs the slot. Default 1,024.
 	MaxSessions int
 	// CommandsPerSecond and CommandBurst bound the commands of one session. A command
@@ -82,6 +59,32 @@ type Config struct {
 	// bound, so that it has to aim ahead of what it sees. Stats.Views counts such shots. A higher
 	// bound lets players be hit for longer after they reached cover.
 	MaxViewAge time.Duration
+}
+
+// Config configures a Server. Zero fields take their defaults.
+type Config struct {
+	// WorldConfig is the only world of the server. It must be zero if Rooms is set.
+	WorldConfig
+	// Room is the name of this world among the rooms that clients ask for: UTF-8, at most
+	// wire.MaxRoom bytes. A client that names another is refused with NoRoom; one that
+	// names none is admitted.
+	Room string
+	// Rooms makes a server of many worlds. WorldConfig, Room and Image must then be zero: each room
+	// has its own.
+	Rooms *RoomsConfig
+	// Admit checks a client's connect token and returns what it grants. An error refuses
+	// the session, with its code if it is a *wire.Error and with Unauthorized otherwise.
+	// Admit runs on the connection's goroutine, concurrently with other calls. It may
+	// take time, for example to ask another service: only this client waits. ctx ends
+	// with the connection, and after 5 s. If the error is context.DeadlineExceeded, the
+	// client receives Internal.
+	// nil admits every client: for development.
+	Admit Admit
+	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user
+	// begins another. The old session ends before Hooks.Join runs, so that Join loads
+	// what Hooks.Leave saved. Resuming a session does not count as beginning one.
+	// Sessions without a user are exempt. It needs Admit.
+	OneSessionPerUser bool
 	// PanicEnds lets a panic in a function of the game end the process. By default it
 	// ends only the session that the function was called for, with Internal; it is counted
 	// in Stats.Panics, and its stack is logged. See Hooks.
@@ -131,27 +134,46 @@ type Config struct {
 
 const defaultDrainTimeout = 3 * time.Second
 
-// session returns the fields of c that a Core needs. Random defaults to the system's, and
-// calls of Admit are bounded to session.HelloTimeout: package session has no clock.
+// Validate reports all errors in c, except mismatches of world and schema, which CompleteSchema and
+// Listen report.
+func (c WorldConfig) Validate() error { return session.WorldConfig(c).Validate() }
+
+// CompleteSchema returns the schema that clients receive, see Schema.
+func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
+	return session.WorldConfig(c).CompleteSchema()
+}
+
+// session returns the configuration of a Core for the only world.
 func (c Config) session() session.Config {
-	s := session.Config{
-		World: c.World, Schema: c.Schema, Replication: c.Replication, Hooks: c.Hooks,
-		Epoch: c.Epoch, GenerationFloor: c.GenerationFloor, Room: c.Room,
-		Admit: c.Admit, OneSessionPerUser: c.OneSessionPerUser, MaxSessions: c.MaxSessions,
-		CommandsPerSecond: c.CommandsPerSecond, CommandBurst: c.CommandBurst,
-		Grace: c.Grace, PanicEnds: c.PanicEnds, MaxViewAge: c.MaxViewAge, Random: c.Random,
-	}
-	if s.Random == nil {
-		s.Random = rand.Reader
-	}
-	if s.Admit != nil {
-		s.Admit = func(ctx context.Context, token []byte) (Admission, error) {
-			ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
-			defer cancel()
-			return c.Admit(ctx, token)
-		}
-	}
+	s := c.roomSession(c.WorldConfig, c.Room)
+	s.Admit, s.OneSessionPerUser = c.boundedAdmit(), c.OneSessionPerUser
 	return s
+}
+
+// roomSession returns the configuration of a Core for a room, whose tokens its Router checks.
+func (c Config) roomSession(w WorldConfig, room string) session.Config {
+	return session.Config{WorldConfig: session.WorldConfig(w), Room: room, PanicEnds: c.PanicEnds, Random: c.random()}
+}
+
+// random returns Random, or the system's source.
+func (c Config) random() io.Reader {
+	if c.Random == nil {
+		return rand.Reader
+	}
+	return c.Random
+}
+
+// boundedAdmit returns Admit, its calls bounded to session.HelloTimeout: package session has no
+// clock. It returns nil without Admit.
+func (c Config) boundedAdmit() Admit {
+	if c.Admit == nil {
+		return nil
+	}
+	return func(ctx context.Context, token []byte) (Admission, error) {
+		ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
+		defer cancel()
+		return c.Admit(ctx, token)
+	}
 }
 
 // NewCore returns the server without sockets, files and clock: its caller passes bytes and
@@ -162,18 +184,15 @@ func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.sess
 // NewRoom is NewCore for one of several rooms, whose connections r assigns. RouterConfig.Admit
 // checks tokens in place of Admit.
 func (c Config) NewRoom(r *session.Router) (*session.Core, error) {
-	c.Admit = nil
-	s := c.session()
-	s.Router = r
+	s := c.roomSession(c.WorldConfig, c.Room)
+	s.Router, s.OneSessionPerUser = r, c.OneSessionPerUser
 	return session.NewCore(s)
 }
-
-// CompleteSchema returns the schema that clients receive, see Schema.
-func (c Config) CompleteSchema() (*schema.Schema, error) { return c.session().CompleteSchema() }
 
 // Validate reports all errors in c, except mismatches of world and schema, which Listen
 // reports.
 func (c Config) Validate() error {
+	access := admin.Access(c.AdminAccess)
 	var errs []error
 	if err := address.CheckListen("udp", c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("server: listen address %w", err))
@@ -181,7 +200,7 @@ func (c Config) Validate() error {
 	if c.AdminListen != "" {
 		if err := address.CheckListen("tcp", c.AdminListen); err != nil {
 			errs = append(errs, fmt.Errorf("server: admin address %w", err))
-		} else if err := c.AdminAccess.CheckListen(c.AdminListen); err != nil {
+		} else if err := access.CheckListen(c.AdminListen); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -191,7 +210,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Web != nil {
-		errs = append(errs, c.Web.Validate())
+		errs = append(errs, quicserve.WebConfig(*c.Web).Validate())
 		if c.Web.ByName && c.Certificate == nil {
 			errs = append(errs, errors.New("server: Web.ByName needs a Certificate that browsers trust"))
 		}
@@ -201,7 +220,7 @@ func (c Config) Validate() error {
 	} else {
 		errs = append(errs, c.session().Validate())
 	}
-	errs = append(errs, c.AdminAccess.Validate(),
+	errs = append(errs, access.Validate(),
 		quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}.Validate(), c.Image.validate())
 	if c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("server: drain timeout %v: want a positive duration, or 0 for %v", c.DrainTimeout, defaultDrainTimeout))
@@ -209,20 +228,25 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// maxSessions returns the bound of all sessions; 0 is session.DefaultMaxSessions.
+func (c Config) maxSessions() int {
+	if c.Rooms != nil {
+		return c.Rooms.MaxSessions
+	}
+	return c.MaxSessions
+}
+
 // validateRooms reports contradictions of a server with rooms.
 func (c Config) validateRooms() error {
 	var errs []error
-	given := reflect.ValueOf(c)
-	for _, name := range append([]string{"Room", "GenerationFloor"}, roomFields...) {
-		if !given.FieldByName(name).IsZero() {
-			errs = append(errs, fmt.Errorf("server: %s and Rooms are both set: each room has its own %[1]s", name))
-		}
+	if !reflect.ValueOf(c.WorldConfig).IsZero() {
+		errs = append(errs, errors.New("server: WorldConfig and Rooms are both set: each room has its own, and RoomsConfig.MaxSessions bounds the sessions of all rooms"))
+	}
+	if c.Room != "" {
+		errs = append(errs, errors.New("server: Room and Rooms are both set: each room has its own name"))
 	}
 	if c.Image.Store != nil || c.Image.Every != 0 || c.Image.Take != nil {
 		errs = append(errs, errors.New("server: Image and Rooms are both set: use Rooms.Images"))
-	}
-	if c.MaxSessions < 0 {
-		errs = append(errs, fmt.Errorf("server: %d sessions at most: want a positive number, or 0 for %d", c.MaxSessions, session.DefaultMaxSessions))
 	}
 	if c.OneSessionPerUser && c.Admit == nil {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))

@@ -63,7 +63,7 @@ func TestAdmitTimeout(t *testing.T) {
 		require.NoError(t, err)
 		rows := schema.New()
 		require.NoError(t, schema.Add[schema.Body](rows, schema.BodyComponent))
-		core, err := session.NewCore(Config{World: w, Schema: rows, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
+		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: rows}, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
 			<-ctx.Done()
 			return Admission{}, ctx.Err()
 		}}.session())

@@ -75,13 +75,15 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	}
 	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
-		World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
-		Hooks: server.Hooks{
-			Join: func(*server.Session) (world.Entity, error) {
-				return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch,
+			Hooks: server.Hooks{
+				Join: func(*server.Session) (world.Entity, error) {
+					return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
+				},
+				Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
+				Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
 			},
-			Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
-			Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
 		},
 	}
 	change(&sc)
@@ -112,7 +114,9 @@ func TestClose(t *testing.T) {
 	require.NoError(t, err)
 	config := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
-		World: w, Schema: fixtureSchema(t), Epoch: houseEpoch, GenerationFloor: 1,
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch,
+		},
 	}
 	for range 2 {
 		s, err := server.Listen(config)
@@ -379,7 +383,7 @@ func TestPortInUse(t *testing.T) {
 	h := newFixture(t)
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: h.server.Addr().String(), World: w, Schema: fixtureSchema(t), Epoch: 1}
+	config := server.Config{Listen: h.server.Addr().String(), WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t), Epoch: 1}}
 	_, err = server.Listen(config)
 	require.ErrorContains(t, err, "cannot listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
@@ -388,16 +392,19 @@ func TestPortInUse(t *testing.T) {
 }
 
 func TestConfigComplainsOfEverything(t *testing.T) {
-	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, MaxSessions: -1, CommandsPerSecond: -1, CommandBurst: -1})
+	_, err := server.Listen(server.Config{Listen: "nowhere", AdminListen: "x", DrainTimeout: -1, WorldConfig: server.WorldConfig{MaxSessions: -1, CommandsPerSecond: -1, CommandBurst: -1}})
 	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "commands per second", "command burst", "drain timeout"} {
 		require.ErrorContains(t, err, part)
 	}
 	w, err := world.New(world.Config{FirstGeneration: 9})
 	require.NoError(t, err)
 	config := server.Config{
-		Listen: "127.0.0.1:99999", World: w, Schema: fixtureSchema(t), GenerationFloor: 3, Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
+		Listen: "127.0.0.1:99999",
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: fixtureSchema(t), Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
+		},
 	}
-	for _, part := range []string{"listen address", "generation floor", "1000 workers", "snapshot rate"} {
+	for _, part := range []string{"listen address", "1000 workers", "snapshot rate"} {
 		require.ErrorContains(t, config.Validate(), part)
 	}
 }
@@ -406,7 +413,7 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 func TestConfigCommands(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	c := server.Config{Listen: "127.0.0.1:0", World: w, Schema: fixtureSchema(t)}
+	c := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t)}}
 	command := func(name string) server.Command {
 		return server.OnRawCommand(name, func(*server.Session, world.Entity, []byte) error { return nil })
 	}
@@ -427,7 +434,7 @@ func TestConfigCommands(t *testing.T) {
 func TestServeOnce(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	config := server.Config{Listen: "127.0.0.1:0", World: w, Schema: fixtureSchema(t)}
+	config := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t)}}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	served, err := server.Listen(config)

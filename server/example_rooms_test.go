@@ -48,7 +48,7 @@ func ExampleRoomsConfig() {
 				}
 			},
 		}
-		return &server.RoomGame{Config: server.Config{World: w, Schema: protocol, Hooks: game}}, err
+		return &server.RoomGame{WorldConfig: server.WorldConfig{World: w, Schema: protocol, Hooks: game}}, err
 	}
 	s, err := server.Listen(server.Config{
 		Listen: "127.0.0.1:0",

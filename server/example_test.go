@@ -67,8 +67,11 @@ func Example() {
 		},
 	}
 	s, err := server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: w, Schema: protocol, Hooks: game,
-		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
+		Listen: "127.0.0.1:0",
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: protocol, Hooks: game,
+			Replication: replication.Config{EnterRadius: 30, LeaveRadius: 36},
+		},
 	})
 	if err != nil {
 		panic(err)

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
@@ -69,7 +70,7 @@ type saver struct {
 	descriptors *descriptorReserve // of the process; may be nil
 
 	mu     sync.Mutex
-	images Images
+	images admin.Images
 }
 
 func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
@@ -221,7 +222,7 @@ func (s *saver) recordSave(began time.Time, err error) {
 	s.images.LastSaved = now
 }
 
-func (s *saver) report() Images {
+func (s *saver) report() admin.Images {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.images

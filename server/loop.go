@@ -59,7 +59,7 @@ type loop struct {
 	onTime   punctuality
 	pace     pace
 	lastTick time.Time
-	snapshot Report
+	snapshot admin.Report
 
 	warned []string // logged names of interpreted effects
 }
@@ -215,7 +215,7 @@ func (l *loop) observe(spent [admin.Phases]time.Duration) {
 // delay a tick: it is 0 until the last one.
 func (l *loop) publish(hash uint64) {
 	c := l.core
-	r := Report{
+	r := admin.Report{
 		World: c.World().Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Away: c.Away(), Replication: c.Replication(),
 	}
 	l.warnInterpreted(r.World.Interpreted)
@@ -238,12 +238,12 @@ func (l *loop) warnInterpreted(effects []world.InterpretedEffect) {
 
 // report returns the last published state with current tick figures. Any goroutine may
 // call it.
-func (l *loop) report() Report {
+func (l *loop) report() admin.Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.snapshot
 	us := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
-	r.Tick = TickReport{
+	r.Tick = admin.TickReport{
 		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.onTime.behind,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,

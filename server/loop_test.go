@@ -36,7 +36,7 @@ func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	core, err := session.NewCore(Config{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}.session())
+	core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.session())
 	require.NoError(t, err)
 	return newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }

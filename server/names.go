@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
@@ -73,14 +74,17 @@ const WebPath = quicserve.WebPath
 // DefaultMaxSessionsPerAddress is the default of Config.MaxSessionsPerAddress.
 const DefaultMaxSessionsPerAddress = quicserve.DefaultMaxSessionsPerAddress
 
-type (
-	// Traffic counts the traffic of all connections since the start, and refused attempts.
-	Traffic = quicserve.Traffic
-	// Packets counts UDP packets of all connections since the start.
-	Packets = quicserve.Packets
-	// WebConfig configures WebTransport for browsers, by its fields Origins and ByName.
-	WebConfig = quicserve.WebConfig
-)
+// WebConfig configures WebTransport, which serves browsers on the UDP port of raw QUIC.
+type WebConfig struct {
+	// Origins are the origins of pages that may connect, as "https://example.com" or
+	// "http://localhost:8080", at most 64. If empty, pages on loopback may. Clients that
+	// send no Origin are no browsers, and may connect too.
+	Origins []string
+	// ByName presents Config.Certificate to browsers: one of an authority that they trust,
+	// for the host name that pages dial. Otherwise the server makes short-lived
+	// certificates for browsers, and pages pin their hashes.
+	ByName bool
+}
 
 // KeptCertificate returns the certificate and private key in the PEM file at path, for
 // Config.Certificate. If the file does not exist, it creates both and writes them with
@@ -100,15 +104,23 @@ func StatelessResetKeyOf(c *tls.Certificate) (*[32]byte, error) {
 // or ClientCAs: a configuration error.
 var ErrAdminExposed = admin.ErrExposed
 
-type (
-	// AdminAccess controls access to the admin port by its fields Hosts, Token,
-	// Certificate and ClientCAs.
-	AdminAccess = admin.Access
-	// Report describes a server's state and totals. The metrics of the admin port are
-	// derived from it.
-	Report = admin.Report
-	// TickReport describes the durations and punctuality of ticks.
-	TickReport = admin.TickReport
-	// Images describes a server's saves.
-	Images = admin.Images
-)
+// AdminAccess controls access to the admin port. The zero value is for loopback: it allows
+// every program of this machine, but no web page.
+//
+// A client is authorized if it sends Token as "Authorization: Bearer TOKEN" or presents
+// a certificate signed by one of ClientCAs. If both are configured, either suffices.
+// /healthz and /readyz require neither, since probes have no credentials, nor do the live
+// page's files, which ask for the token.
+type AdminAccess struct {
+	// Hosts are the accepted Host names of requests, besides localhost and the name or
+	// address that the port listens on. Other names are refused, against DNS rebinding
+	// by web pages.
+	Hosts []string
+	// Token has 16 to 512 printable ASCII bytes without spaces. If empty, no token is
+	// accepted.
+	Token string
+	// Certificate enables HTTPS.
+	Certificate *tls.Certificate
+	// ClientCAs verify client certificates. They require Certificate.
+	ClientCAs *x509.CertPool
+}

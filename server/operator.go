@@ -54,8 +54,8 @@ func (s *Server) allRooms() []*Room {
 
 func (s *Server) adminConfig() admin.Config {
 	c := admin.Config{
-		Listen: s.config.AdminListen, Game: s.config.GameName, Access: s.config.AdminAccess, Log: s.log, Quic: s.quic, Timings: s.timings,
-		Report: s.Report, Rooms: s.shownRooms,
+		Listen: s.config.AdminListen, Game: s.config.GameName, Access: admin.Access(s.config.AdminAccess), Log: s.log, Quic: s.quic, Timings: s.timings,
+		Report: s.report, Rooms: s.shownRooms,
 	}
 	if s.rooms == nil {
 		only := s.room.run.Load()

@@ -54,21 +54,19 @@ type run struct {
 	ended  func() // RoomGame.Ended
 }
 
-// newRun returns a run with c, whose Log is set. router is nil for a server of one world.
-func newRun(c Config, router *session.Router, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
-	errs := &gameErrors{log: c.Log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
-	c.Hooks = loggedHooks(c.Log, errs, c.Hooks)
-	s := c.session()
-	s.Router = router
-	core, err := session.NewCore(s)
+// newRun returns a run of a Core with c, whose world is saved as image says.
+func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
+	errs := &gameErrors{log: log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
+	c.Hooks = loggedHooks(log, errs, c.Hooks)
+	core, err := session.NewCore(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{core: core, log: c.Log, store: c.Image.Store}
+	r := &run{core: core, log: log, store: image.Store}
 	core.OnPanic(r.logPanic)
 	core.OnDiverge(r.logResync)
 	core.OnCommandError(errs.logCommand)
-	r.loop = newLoop(core, ticks, newSaver(c.Image, core.World(), c.Log), c.Log)
+	r.loop = newLoop(core, ticks, newSaver(image, core.World(), log), log)
 	r.loop.saver.descriptors = d
 	return r, nil
 }

@@ -81,24 +81,24 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 			m.discard(r, g)
 		}
 	}()
-	c, err := g.config(m.process, k.RoomKind, q)
+	c, err := g.session(m.process, k.RoomKind, q)
 	if err != nil {
 		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
 	}
-	c.Log = r.logger(m.log)
-	if store == nil {
-		c.Image = ImageConfig{}
-	} else {
-		c.Image.Store, c.Image.Every = store, m.config.Images.Every
+	c.Router = m.router
+	log := r.logger(m.log)
+	var image ImageConfig
+	if store != nil {
+		image = ImageConfig{Store: store, Every: m.config.Images.Every, Take: g.TakeImage}
 		err = m.call(r, "RestoreRun", func() (err error) {
-			least, err = g.restore(c, store, m.generation(r.name))
+			least, err = g.restore(log, store, m.generation(r.name))
 			return err
 		})
 		if err != nil || least > block {
 			return nil, least, err
 		}
 	}
-	if made, err = newRun(c, m.router, k.ticks, m.descriptors); err != nil {
+	if made, err = newRun(c, image, log, k.ticks, m.descriptors); err != nil {
 		return nil, 0, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
@@ -153,8 +153,8 @@ func (m *rooms) call(r *Room, what string, f func() error) (err error) {
 // restore restores the world from a generation of its image, or from the newest valid one if generation
 // is 0. It returns the lowest block of handle generations
 // that the image allows, or 0 if there is none, and restores nothing if the world's block is lower.
-func (g *RoomGame) restore(c Config, store *imagefile.Store, generation int) (least int, err error) {
-	found, err := store.LoadGeneration(c.World, generation)
+func (g *RoomGame) restore(log *zap.Logger, store *imagefile.Store, generation int) (least int, err error) {
+	found, err := store.LoadGeneration(g.World, generation)
 	if err != nil {
 		return 0, fmt.Errorf("server: cannot restore: %w", store.Explain(err))
 	}
@@ -162,18 +162,18 @@ func (g *RoomGame) restore(c Config, store *imagefile.Store, generation int) (le
 		return 0, nil
 	}
 	least = blockAbove(found.Image.NewestGeneration())
-	if c.World.Config().FirstGeneration < generationsOf(least).First {
+	if g.World.Config().FirstGeneration < generationsOf(least).First {
 		return least, nil
 	}
 	restore := g.RestoreRun
 	if restore == nil {
-		restore = c.World.RestoreRun
+		restore = g.World.RestoreRun
 	}
 	if err := restore(found.Image); err != nil {
 		return 0, fmt.Errorf("server: cannot restore %s: %w", found.Path, store.Explain(err))
 	}
 	if found.Generation > 0 {
-		c.Log.Error("restored an older image: everything since it was saved is lost", zap.String("path", found.Path), zap.Int("generation", found.Generation),
+		log.Error("restored an older image: everything since it was saved is lost", zap.String("path", found.Path), zap.Int("generation", found.Generation),
 			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))
 	}
 	return least, nil

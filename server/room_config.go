@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -30,6 +31,8 @@ type RoomsConfig struct {
 	// idle for 6 s ends for the next one, unless it is pinned, created by the operator, or of a kind
 	// with a negative IdleAfter.
 	MaxRooms int
+	// MaxSessions bounds the sessions of all rooms. Default 1,024.
+	MaxSessions int
 	// Images configures saving the rooms' worlds. The zero value saves nothing.
 	Images RoomImages
 	// FilesPerRoom is how many files the game of a room keeps open, for a warning at the start if the
@@ -111,10 +114,7 @@ type Generations struct{ First, Last uint32 }
 
 // RoomGame is the world of a room, and its rules.
 type RoomGame struct {
-	// Config holds the room's own World, Schema, Replication, Hooks, Epoch, MaxSessions,
-	// CommandsPerSecond, CommandBurst, Grace, MaxViewAge and Image.Take. The other fields must be
-	// zero: the server decides them for all rooms.
-	Config
+	WorldConfig
 	// Attach receives the room before its first tick.
 	Attach func(*Room)
 	// Reload reads the room's limits again, for Server.ReloadRooms: its MaxSessions, which
@@ -123,6 +123,8 @@ type RoomGame struct {
 	Reload func() (l Limits, changed []string, err error)
 	// Ended is called after the last tick, also if the room panicked, or if it could not begin.
 	Ended func()
+	// TakeImage takes the image that is saved: see ImageConfig.Take. Default World.TakeImage.
+	TakeImage func(*world.Image) error
 	// RestoreRun restores the world from an image of an earlier run. Default World.RestoreRun.
 	RestoreRun func(*world.Image) error
 }
@@ -179,6 +181,7 @@ func (c RoomsConfig) Validate() error {
 	}
 	complain(len(c.Kinds) == 0, "no kinds")
 	complain(c.MaxRooms < 0 || c.MaxRooms > maxRooms, "MaxRooms is %d: want 1 to %d, or 0 for %d", c.MaxRooms, maxRooms, defaultMaxRooms)
+	complain(c.MaxSessions < 0, "MaxSessions is %d: want a positive number, or 0 for %d", c.MaxSessions, session.DefaultMaxSessions)
 	complain(c.FilesPerRoom < 0, "FilesPerRoom is %d", c.FilesPerRoom)
 	pinned := 0
 	for _, name := range slices.Sorted(maps.Keys(c.Kinds)) {
@@ -223,40 +226,19 @@ func (c RoomsConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// roomFields are the fields of Config that each room sets for itself.
-var roomFields = []string{"World", "Schema", "Replication", "Hooks", "Epoch", "CommandsPerSecond", "CommandBurst", "Grace", "MaxViewAge"}
-
-// config returns the configuration of a room: process, with the fields that rooms set. The
-// error lists the mistakes of New.
-func (g *RoomGame) config(process Config, kind RoomKind, q RoomRequest) (Config, error) {
+// session returns the configuration of the room's Core, without its Router. The error lists the
+// mistakes of New.
+func (g *RoomGame) session(process Config, kind RoomKind, q RoomRequest) (session.Config, error) {
 	if g == nil {
-		return Config{}, errors.New("neither a game nor an error was returned by RoomKind.New")
+		return session.Config{}, errors.New("neither a game nor an error was returned by RoomKind.New")
 	}
-	own := g.Config
-	var errs []error
-	given := reflect.ValueOf(own)
-	for i := range given.NumField() {
-		name := given.Type().Field(i).Name
-		switch {
-		case slices.Contains(roomFields, name), name == "MaxSessions", name == "Image", given.Field(i).IsZero():
-		default:
-			errs = append(errs, fmt.Errorf("its Config sets %s, which the server decides for all rooms", name))
-		}
+	c := process.roomSession(g.WorldConfig, q.Name)
+	c.MaxSessions = cmp.Or(kind.MaxSessions, c.MaxSessions)
+	err := c.Validate()
+	if c.World != nil {
+		err = errors.Join(q.Generations.check(c.World), err)
 	}
-	if own.Image.Store != nil || own.Image.Every != 0 {
-		errs = append(errs, errors.New("its Config.Image sets more than Take: RoomsConfig.Images decides the rest for all rooms"))
-	}
-	if own.World != nil {
-		errs = append(errs, q.Generations.check(own.World))
-	}
-	c := process
-	for _, name := range roomFields {
-		reflect.ValueOf(&c).Elem().FieldByName(name).Set(given.FieldByName(name))
-	}
-	c.Rooms, c.Room, c.Image = nil, q.Name, ImageConfig{Take: own.Image.Take}
-	c.Admit, c.OneSessionPerUser = nil, false // the Router has them
-	c.MaxSessions = cmp.Or(kind.MaxSessions, own.MaxSessions)
-	return c, errors.Join(append(errs, c.session().Validate())...)
+	return c, err
 }
 
 // check returns an error if w issues generations of another range.
@@ -282,9 +264,9 @@ func (c Config) CheckRooms() error {
 		}
 		g, err := k.New(q)
 		if err == nil {
-			var own Config
-			if own, err = g.config(c, k, q); err == nil {
-				_, err = own.NewCore()
+			var own session.Config
+			if own, err = g.session(c, k, q); err == nil {
+				_, err = session.NewCore(own)
 			}
 		}
 		if err != nil {

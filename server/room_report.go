@@ -12,7 +12,7 @@ import (
 )
 
 // addPast adds the totals of an ended run. Callers hold rooms.mu.
-func (k *kind) addPast(r Report, ticks *hdrhistogram.Histogram) {
+func (k *kind) addPast(r admin.Report, ticks *hdrhistogram.Histogram) {
 	r.World.Entities, r.World.Awake, r.World.Asleep, r.World.Effects, r.World.Retired = 0, 0, 0, 0, 0
 	r.World.Interpreted, r.Active, r.Away, r.StateHash, r.Tick.Behind = nil, 0, 0, 0, false
 	k.past.Add(r)
@@ -53,9 +53,9 @@ func (m *rooms) kindReports() []admin.KindReport {
 	return reports
 }
 
-// report returns the sum of all rooms and of connections that reached none. It is behind only if every room is. A server without rooms
-// counts as ticking.
-func (m *rooms) report() (sum Report) {
+// report returns the sum of all rooms and of connections that reached none. It is behind only if
+// every room is. A server without rooms counts as ticking.
+func (m *rooms) report() (sum admin.Report) {
 	rooms, behind := 0, true
 	ticks := newTickHistogram(tickDigits)
 	for _, k := range m.kindReports() {
@@ -67,7 +67,7 @@ func (m *rooms) report() (sum Report) {
 		}
 	}
 	refused := m.router.Stats()
-	outside := Report{Sessions: session.Stats{Refused: refused.Refused, Closed: refused.Closed}}
+	outside := admin.Report{Sessions: session.Stats{Refused: refused.Refused, Closed: refused.Closed}}
 	outside.Sessions.Panics[session.HookAdmit] = refused.Panics
 	sum.Add(outside)
 	sum.Tick.Behind = behind && rooms > 0

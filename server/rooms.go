@@ -118,16 +118,15 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
 		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Generations),
-		most: cmp.Or(c.MaxSessions, session.DefaultMaxSessions), stopPruning: func() {},
+		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions), stopPruning: func() {},
 	}
 	for name, k := range m.config.Kinds {
 		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits), imageCreators: map[string]string{}}
 	}
 	m.reserveDescriptors()
-	s := c.session() // for the defaults of Admit and Random
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
-		Admit: s.Admit, Random: s.Random, OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds,
+		Admit: c.boundedAdmit(), Random: c.random(), OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds,
 		Join: func(ctx context.Context, name, address string, a Admission) (*session.Core, error) {
 			now, err := m.join(ctx, name, address, a.Room != "" && a.Room == name)
 			if err != nil {

@@ -40,7 +40,7 @@ func (b *house) game(q server.RoomRequest) (*server.RoomGame, error) {
 			panic("the fuse blew")
 		}
 	})
-	return &server.RoomGame{Config: server.Config{
+	return &server.RoomGame{WorldConfig: server.WorldConfig{
 		World: w, Schema: fixtureSchema(b.t),
 		Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) {

@@ -111,7 +111,7 @@ func TestEndedAfterFailures(t *testing.T) {
 			g, err := attached(q)
 			made++
 			g.Ended = func() { ended++ }
-			g.GameName = map[string]string{"wrong": "set"}[q.ID]
+			g.MaxViewAge = map[string]time.Duration{"wrong": -1}[q.ID]
 			return g, err
 		}
 		c.Kinds["match"] = k

@@ -80,7 +80,7 @@ func (h *hostel) game(q RoomRequest) (*RoomGame, error) {
 	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
 		return nil, err
 	}
-	return &RoomGame{Config: Config{World: w, Schema: s, Replication: replication.Config{Workers: 2}, Hooks: Hooks{
+	return &RoomGame{WorldConfig: WorldConfig{World: w, Schema: s, Replication: replication.Config{Workers: 2}, Hooks: Hooks{
 		Join: func(*Session) (world.Entity, error) { return w.Spawn(kind, world.Vec3{}, world.Vec3{}) },
 	}}}, nil
 }
@@ -651,7 +651,11 @@ func TestContradictionsOfRooms(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	game := func(RoomRequest) (*RoomGame, error) { return nil, nil }
 	err := Config{
-		Listen: "127.0.0.1:0", Room: "own", CommandBurst: 3, Image: ImageConfig{Every: 1},
+		Listen: "127.0.0.1:0", Room: "own",
+		WorldConfig: WorldConfig{
+			CommandBurst: 3,
+		},
+		Image: ImageConfig{Every: 1},
 		Rooms: &RoomsConfig{
 			Kinds: map[string]RoomKind{
 				"Bad Name": {New: game, IdleAfter: 1},
@@ -662,7 +666,7 @@ func TestContradictionsOfRooms(t *testing.T) {
 		},
 	}.Validate()
 	for _, text := range []string{
-		"Room and Rooms", "CommandBurst and Rooms", "Image and Rooms", `the name "Bad Name"`, "IdleAfter is 1ns", "New is missing", "kind a: MaxRooms", "kind a: MaxSessions",
+		"Room and Rooms", "WorldConfig and Rooms", "Image and Rooms", `the name "Bad Name"`, "IdleAfter is 1ns", "New is missing", "kind a: MaxRooms", "kind a: MaxSessions",
 		"kind a: MaxImages", "Create is 9", "rooms are Unsaved", `Default is "b/1"`, "MaxRooms is 1048576", "not a folder", "want at most 1h", "1000 generations", "after 1m0s: want at least 1h", "MaxBytes is -1",
 	} {
 		require.ErrorContains(t, err, text)
@@ -670,18 +674,18 @@ func TestContradictionsOfRooms(t *testing.T) {
 	require.ErrorContains(t, Config{Listen: "127.0.0.1:0", Rooms: &RoomsConfig{Default: "../x", Images: RoomImages{Keep: 1}}}.Validate(), "Images has settings, but no Dir")
 }
 
-// Fields that New sets beyond the room's own are errors, as is a world that ignores its generations.
+// A wrong WorldConfig of New is an error, as is a world that ignores its generations.
 func TestContradictionsOfNew(t *testing.T) {
 	h := newHostel(t, asIs)
 	q := RoomRequest{Name: "match/1", Kind: "match", ID: "1", Generations: generationsOf(3)}
 	g, err := h.game(q)
 	require.NoError(t, err)
-	_, err = g.config(h.process, RoomKind{}, q)
+	_, err = g.session(h.process, RoomKind{}, q)
 	require.NoError(t, err)
 	q.Generations = generationsOf(4)
-	g.Listen, g.PanicEnds, g.Image.Every = "127.0.0.1:1", true, time.Second
-	_, err = g.config(h.process, RoomKind{}, q)
-	for _, text := range []string{"Config sets Listen", "Config sets PanicEnds", "more than Take", "pass RoomRequest.Generations (4194305 to 5242879) to world.Config"} {
+	g.CommandBurst, g.MaxViewAge = -1, -1
+	_, err = g.session(h.process, RoomKind{}, q)
+	for _, text := range []string{"a command burst of -1", "views of at most -1ns", "pass RoomRequest.Generations (4194305 to 5242879) to world.Config"} {
 		require.ErrorContains(t, err, text)
 	}
 }

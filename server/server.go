@@ -53,7 +53,7 @@ func Listen(c Config) (*Server, error) {
 		if c.Image.Store != nil {
 			s.descriptors = newDescriptorReserve()
 		}
-		only, err := newRun(c, nil, s.timings.Ticks(), s.descriptors)
+		only, err := newRun(c.session(), c.Image, c.Log, s.timings.Ticks(), s.descriptors)
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +84,8 @@ func (s *Server) listen() (err error) {
 	opener, draining := s.entrance()
 	s.quic, err = quicserve.Listen(quicserve.Config{
 		Listen: c.Listen, Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
-		Web:     c.Web,
-		Limits:  quicserve.Limits{MaxSessions: c.MaxSessions, MaxSessionsPerAddress: c.MaxSessionsPerAddress},
+		Web:     (*quicserve.WebConfig)(c.Web),
+		Limits:  quicserve.Limits{MaxSessions: c.maxSessions(), MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log,
 		Observers: quicserve.Observers{SnapshotAge: s.timings.Snapshots.Observe, Unsent: s.timings.Unsent.Observe},
 	})
@@ -254,7 +254,7 @@ func (s *Server) SetAdminAccess(a AdminAccess) error {
 	if s.admin == nil {
 		return errors.New("server: no admin port is configured")
 	}
-	return s.admin.SetAccess(a)
+	return s.admin.SetAccess(admin.Access(a))
 }
 
 // Kick ends the session with the given ID within a tick, and sends the client the reason.
@@ -269,8 +269,10 @@ func (s *Server) Kick(id uint64, reason string) {
 
 // Report returns the server's figures, at most one second old: with Config.Rooms, the sums of
 // all rooms, ended ones included. Any goroutine may call it.
-func (s *Server) Report() Report {
-	var r Report
+func (s *Server) Report() Report { return reportOf(s.report()) }
+
+func (s *Server) report() admin.Report {
+	var r admin.Report
 	if s.rooms == nil {
 		r = s.room.run.Load().loop.report()
 	} else {

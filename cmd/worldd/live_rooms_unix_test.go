@@ -48,7 +48,7 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 		},
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 	}
-	return &server.RoomGame{Config: server.Config{World: w, Schema: schema.NewWithBody(), Hooks: game}, Attach: func(r *server.Room) { room = r }}, err
+	return &server.RoomGame{WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody(), Hooks: game}, Attach: func(r *server.Room) { room = r }}, err
 }
 
 // TestLivePageMoves: the page follows its session to another room, where each handle that it held

@@ -67,7 +67,7 @@ func newWorld(o host.Options) (*host.Instance, error) {
 func (g *game) hosted() *host.Instance {
 	scene, file := g.scene, g.scene.File
 	return &host.Instance{
-		Config: server.Config{
+		WorldConfig: server.WorldConfig{
 			World: scene.World, Schema: messages.Schema, Hooks: g.Hooks(),
 			Replication: replication.Config{
 				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,

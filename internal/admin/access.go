@@ -15,25 +15,14 @@ import (
 	"sync/atomic"
 )
 
-// Access controls access to the admin port. The zero value is for loopback: it allows
-// every program of this machine, but no web page.
-//
-// A client is authorized if it sends Token as "Authorization: Bearer TOKEN" or presents
-// a certificate signed by one of ClientCAs. If both are configured, either suffices.
-// /healthz and /readyz require neither, since probes have no credentials, nor do the live
-// page's files, which ask for the token.
+// Access controls access to the admin port. It has the fields of server.AdminAccess, which documents
+// them. /healthz and /readyz require no credentials, since probes have none, nor do the live page's
+// files, which ask for the token.
 type Access struct {
-	// Hosts are the accepted Host names of requests, besides localhost and the name or
-	// address that the port listens on. Other names are refused, against DNS rebinding
-	// by web pages.
-	Hosts []string
-	// Token has 16 to 512 printable ASCII bytes without spaces. If empty, no token is
-	// accepted.
-	Token string
-	// Certificate enables HTTPS.
+	Hosts       []string
+	Token       string
 	Certificate *tls.Certificate
-	// ClientCAs verify client certificates. They require Certificate.
-	ClientCAs *x509.CertPool
+	ClientCAs   *x509.CertPool
 }
 
 // Bounds of Access.Token.

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Report describes a server's state and totals.
+// Report describes a server's state and totals, as server.Report does.
 type Report struct {
 	Tick        TickReport
 	World       world.Stats // with the times of its systems
@@ -24,35 +24,22 @@ type Report struct {
 	LastTick    time.Time
 }
 
-// TickReport describes the durations and punctuality of ticks.
+// TickReport has the fields of server.TickReport, which documents them.
 type TickReport struct {
-	RateHz        int
-	Count         uint64
-	P50, P99, Max time.Duration
-	// Late counts ticks that began more than one interval after their time.
-	Late uint64
-	// Missed counts skipped ticks: after a stall a few are made up for, and the world
-	// falls behind the clock by the others.
-	Missed uint64
-	// Behind is set after three seconds in a row with at least half of the ticks late
-	// or missed, and cleared after five in a row with less than an eighth. While it is
-	// set the server is not ready.
-	Behind bool
-	// SnapshotHz is the number of snapshots sent to each client in the last second:
-	// fewer than configured if the server was short of time.
-	SnapshotHz float64
-	// Thinned counts ticks without time for all snapshots due.
-	Thinned uint64
-	// Receive, Step, Replicate and Between are the total times of the phases. Between a tick
-	// and the next are saves, requests of the admin port and reports.
+	RateHz                            int
+	Count                             uint64
+	P50, P99, Max                     time.Duration
+	Late                              uint64
+	Missed                            uint64
+	Behind                            bool
+	SnapshotHz                        float64
+	Thinned                           uint64
 	Receive, Step, Replicate, Between time.Duration
 }
 
-// Images describes a server's saves.
+// Images has the fields of server.Images, which documents them.
 type Images struct {
 	Saved, Failed uint64
-	// Blocked is the longest time that a save has blocked a tick, and Took the longest
-	// duration of a save. Blocked excludes the first save, which precedes all ticks.
 	Blocked, Took time.Duration
 	LastSaved     time.Time
 }

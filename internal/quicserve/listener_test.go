@@ -17,7 +17,7 @@ import (
 func newListener(t *testing.T, address string) *Listener {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	core, err := session.NewCore(session.Config{World: w, Schema: schema.NewWithBody(), Epoch: 1, Random: rand.NewChaCha8([32]byte{1})})
+	core, err := session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	ignore := func(float64) {}
 	l, err := Listen(Config{Listen: address, Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()})

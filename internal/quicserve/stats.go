@@ -33,24 +33,20 @@ type traffic struct {
 	webSessions        atomic.Uint64 // second sessions of one connection refused
 }
 
-// Traffic counts the traffic of all connections since the start.
+// Traffic counts the traffic of all connections since the start. It has the fields of server.Traffic,
+// which documents them.
 type Traffic struct {
-	Handshakes, HandshakesFailed, HandshakesRefused uint64
-	// StreamBytes and DatagramBytes are sent, without packet headers.
-	StreamBytes, DatagramBytes uint64
-	Datagrams                  uint64 // sent
-	DatagramsRefused           uint64 // by the transport
-	Snapshots                  uint64 // sent
-	UnsentBytes                int64  // stream bytes queued now
-	ReceivedBytes              uint64
-	ReceivedDatagrams          uint64
-	// Effects of the bounds in limits.go: refused, delayed and retried attempts, and
-	// excess input of sessions.
+	Handshakes, HandshakesFailed, HandshakesRefused                                uint64
+	StreamBytes, DatagramBytes                                                     uint64
+	Datagrams                                                                      uint64 // sent
+	DatagramsRefused                                                               uint64 // by the transport
+	Snapshots                                                                      uint64 // sent
+	UnsentBytes                                                                    int64  // stream bytes queued now
+	ReceivedBytes                                                                  uint64
+	ReceivedDatagrams                                                              uint64
 	HandshakesCrowded, HandshakesFast, HandshakesAddress, HandshakesPaced, Retries uint64
 	AddressesForgotten, DatagramsFast, StreamsHeld                                 uint64
-	// Refused HTTP/3 requests: not for a WebTransport session, of a page whose origin is
-	// not allowed, and for a second session.
-	WebRequests, WebOrigins, WebSessions uint64
+	WebRequests, WebOrigins, WebSessions                                           uint64
 }
 
 // Traffic returns a copy of the counters.

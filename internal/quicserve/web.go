@@ -34,16 +34,10 @@ const (
 	maxLoggedOrigin = 128
 )
 
-// WebConfig configures WebTransport, which serves browsers on the UDP port of raw QUIC.
+// WebConfig configures WebTransport. It has the fields of server.WebConfig, which documents them.
 type WebConfig struct {
-	// Origins are the origins of pages that may connect, as "https://example.com" or
-	// "http://localhost:8080", at most 64. If empty, pages on loopback may. Clients that
-	// send no Origin are no browsers, and may connect too.
 	Origins []string
-	// ByName presents Config.Certificate to browsers: one of an authority that they trust,
-	// for the host name that pages dial. Otherwise the server makes short-lived
-	// certificates for browsers, and pages pin their hashes.
-	ByName bool
+	ByName  bool
 }
 
 // Validate reports invalid origins.

@@ -54,12 +54,15 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 		return game.Poke(s, target, args)
 	})
 	h.server, err = server.Listen(server.Config{
-		Listen: "127.0.0.1:0", World: scene.World, Schema: messages.Schema, Epoch: 1, GenerationFloor: 1, MaxSessions: file.Limits.MaxPlayers,
-		Replication: replication.Config{
-			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+		Listen: "127.0.0.1:0",
+		WorldConfig: server.WorldConfig{
+			World: scene.World, Schema: messages.Schema, Epoch: 1, MaxSessions: file.Limits.MaxPlayers,
+			Replication: replication.Config{
+				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+			},
+			Hooks: hooks, MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 		},
-		Hooks: hooks, MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 	})
 	require.NoError(t, err)
 	game.Attach(h.server.Room())

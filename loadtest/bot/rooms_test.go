@@ -33,7 +33,7 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 			},
 			Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 		}
-		return &server.RoomGame{Config: server.Config{World: w, Schema: protocol, Hooks: game}}, err
+		return &server.RoomGame{WorldConfig: server.WorldConfig{World: w, Schema: protocol, Hooks: game}}, err
 	}
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
 		Kinds:   map[string]server.RoomKind{"lobby": {New: room, Pinned: true}, "match": {New: room, Pinned: true}},

@@ -33,11 +33,13 @@ func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *s
 	require.NoError(t, err)
 	game := rules.New(scene)
 	r, err := rig.New(1, rig.Config{Link: link, Load: load, Server: server.Config{
-		World: scene.World, Schema: messages.Schema, GenerationFloor: 1, Hooks: game.Hooks(),
-		MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
-		Replication: replication.Config{
-			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-			SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+		WorldConfig: server.WorldConfig{
+			World: scene.World, Schema: messages.Schema, Hooks: game.Hooks(),
+			MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
+			Replication: replication.Config{
+				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
+				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
+			},
 		},
 	}})
 	require.NoError(t, err)

@@ -24,7 +24,9 @@ func TestCausesOfManyDeaths(t *testing.T) {
 	r, err := rig.New(1, rig.Config{
 		Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2},
 		Server: server.Config{
-			World: w, Schema: s, Replication: replication.Config{EnterRadius: 50, LeaveRadius: 60, BudgetBytesPerSecond: 100_000},
+			WorldConfig: server.WorldConfig{
+				World: w, Schema: s, Replication: replication.Config{EnterRadius: 50, LeaveRadius: 60, BudgetBytesPerSecond: 100_000},
+			},
 		},
 	})
 	require.NoError(t, err)

@@ -126,23 +126,25 @@ func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match 
 	require.NoError(t, schema.Add[football](s, "football"))
 	striding := schema.DefineInput[stride](s)
 	m.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
-		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
-		Hooks: server.Hooks{
-			Join: func(*server.Session) (world.Entity, error) {
-				p := &mate{served: map[uint32]stride{}, made: map[uint32]stride{}, steer: func() stride { return stride{} }}
-				m.players = append(m.players, p)
-				var err error
-				p.entity, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
-				runners.Set(p.entity, footballer{X: -float32(len(m.players))})
-				return p.entity, err
-			},
-			Input: server.OnInput(striding, func(s *server.Session, _ uint64, in stride) {
-				for _, p := range m.players {
-					if p.entity == s.Entity() {
-						p.held = in
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
+			Hooks: server.Hooks{
+				Join: func(*server.Session) (world.Entity, error) {
+					p := &mate{served: map[uint32]stride{}, made: map[uint32]stride{}, steer: func() stride { return stride{} }}
+					m.players = append(m.players, p)
+					var err error
+					p.entity, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
+					runners.Set(p.entity, footballer{X: -float32(len(m.players))})
+					return p.entity, err
+				},
+				Input: server.OnInput(striding, func(s *server.Session, _ uint64, in stride) {
+					for _, p := range m.players {
+						if p.entity == s.Entity() {
+							p.held = in
+						}
 					}
-				}
-			}),
+				}),
+			},
 		},
 	}})
 	require.NoError(t, err)
@@ -339,14 +341,16 @@ func TestCoPredictedExactBody(t *testing.T) {
 		require.NoError(t, schema.Add[footballer](s, "footballer"))
 		striding := schema.DefineInput[stride](s)
 		r, err := rig.New(seed, rig.Config{Link: flightLink, Server: server.Config{
-			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
-			Hooks: server.Hooks{
-				Join: func(*server.Session) (_ world.Entity, err error) {
-					own, err = w.Spawn(player, world.Vec3{}, world.Vec3{})
-					runners.Set(own, footballer{})
-					return own, err
+			WorldConfig: server.WorldConfig{
+				World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
+				Hooks: server.Hooks{
+					Join: func(*server.Session) (_ world.Entity, err error) {
+						own, err = w.Spawn(player, world.Vec3{}, world.Vec3{})
+						runners.Set(own, footballer{})
+						return own, err
+					},
+					Input: server.OnInput(striding, func(_ *server.Session, _ uint64, in stride) { held = in }),
 				},
-				Input: server.OnInput(striding, func(_ *server.Session, _ uint64, in stride) { held = in }),
 			},
 		}})
 		require.NoError(t, err)

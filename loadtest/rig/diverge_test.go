@@ -28,12 +28,14 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	var left []uint64
 	r, err := rig.New(1, rig.Config{Link: rig.Link{Delay: 30 * time.Millisecond}, Server: server.Config{
-		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 20},
-		Hooks: server.Hooks{
-			Join: func(*server.Session) (world.Entity, error) {
-				return w.Spawn(kind, world.Vec3{Y: 100}, world.Vec3{X: 20, Z: 5})
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 20},
+			Hooks: server.Hooks{
+				Join: func(*server.Session) (world.Entity, error) {
+					return w.Spawn(kind, world.Vec3{Y: 100}, world.Vec3{X: 20, Z: 5})
+				},
+				Leave: func(s *server.Session) { left = append(left, s.ID()) },
 			},
-			Leave: func(s *server.Session) { left = append(left, s.ID()) },
 		},
 	}})
 	require.NoError(t, err)

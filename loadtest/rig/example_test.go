@@ -35,15 +35,15 @@ var (
 func parade() (server.Config, func(*rig.Rig)) {
 	w := must(world.New(world.Config{Seed: 1}))
 	player := must(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
-	var host interface{ Broadcast(event any) error } // a *server.Server, or the core of a rig
-	return server.Config{World: w, Schema: paradeSchema, Hooks: server.Hooks{
+	var host interface{ Broadcast(event any) error } // a *server.Room, or the core of a rig
+	return server.Config{WorldConfig: server.WorldConfig{World: w, Schema: paradeSchema, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 		Input: server.OnInput(walkInput, func(s *server.Session, _ uint64, in walk) { w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed}) }),
 		Commands: []server.Command{server.OnCommand(blowCommand, func(s *server.Session, _ world.Entity, _ blow) error {
 			return host.Broadcast(horn{s.Name()})
 		})},
-	}}, func(r *rig.Rig) { host = r.Core() }
+	}}}, func(r *rig.Rig) { host = r.Core() }
 }
 
 func Example() {

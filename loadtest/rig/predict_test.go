@@ -72,13 +72,15 @@ func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight 
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
 	thrusting := schema.DefineInput[thrust](s)
 	f.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
-		World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
-		Hooks: server.Hooks{
-			Join: func(*server.Session) (world.Entity, error) {
-				f.missile, err = w.Spawn(f.kind, world.Vec3{Y: 128}, world.Vec3{X: 12.4375, Z: 3.1})
-				return f.missile, err
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
+			Hooks: server.Hooks{
+				Join: func(*server.Session) (world.Entity, error) {
+					f.missile, err = w.Spawn(f.kind, world.Vec3{Y: 128}, world.Vec3{X: 12.4375, Z: 3.1})
+					return f.missile, err
+				},
+				Input: server.OnInput(thrusting, func(_ *server.Session, _ uint64, in thrust) { f.held = in }),
 			},
-			Input: server.OnInput(thrusting, func(_ *server.Session, _ uint64, in thrust) { f.held = in }),
 		},
 	}})
 	require.NoError(t, err)

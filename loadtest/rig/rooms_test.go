@@ -23,10 +23,10 @@ func roomConfig(t *testing.T, name string, k uint32) server.Config {
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	return server.Config{World: w, Schema: s, Room: name, Hooks: server.Hooks{
+	return server.Config{Room: name, WorldConfig: server.WorldConfig{World: w, Schema: s, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-	}}
+	}}}
 }
 
 // A client follows its session to another room over one connection, comes back there after an

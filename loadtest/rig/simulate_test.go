@@ -42,9 +42,11 @@ func newSquall(t *testing.T) *squall {
 	game := rules.New(scene)
 	q := &squall{t: t, scene: scene, random: rand.New(rand.NewPCG(3, 3)), history: map[uint32]map[bulk.Handle]motion.State{}}
 	q.Rig, err = rig.New(1, rig.Config{Server: server.Config{
-		World: scene.World, Schema: messages.Schema, Hooks: game.Hooks(),
-		Replication: replication.Config{
-			EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius, SnapshotHz: file.SnapshotHz,
+		WorldConfig: server.WorldConfig{
+			World: scene.World, Schema: messages.Schema, Hooks: game.Hooks(),
+			Replication: replication.Config{
+				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius, SnapshotHz: file.SnapshotHz,
+			},
 		},
 	}, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.03, Reorder: 0.02, Duplicate: 0.01}})
 	require.NoError(t, err)

@@ -30,19 +30,21 @@ func TestSpectatorOnlyWatches(t *testing.T) {
 	magazines.Set(player, magazine{Shown: 7, Ammo: 12})
 	inputs := 0
 	r, err := rig.New(1, rig.Config{Server: server.Config{
-		World: w, Schema: s, Replication: replication.Config{EnterRadius: 20, SnapshotHz: 20},
-		Hooks: server.Hooks{
-			Join: func(s *server.Session) (world.Entity, error) {
-				if s.Name() == "player" {
-					return player, nil
-				}
-				s.SetViewpoint(player)
-				return 0, nil
+		WorldConfig: server.WorldConfig{
+			World: w, Schema: s, Replication: replication.Config{EnterRadius: 20, SnapshotHz: 20},
+			Hooks: server.Hooks{
+				Join: func(s *server.Session) (world.Entity, error) {
+					if s.Name() == "player" {
+						return player, nil
+					}
+					s.SetViewpoint(player)
+					return 0, nil
+				},
+				Input: server.OnInput(walking, func(s *server.Session, _ uint64, in walk) {
+					inputs++
+					w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
+				}),
 			},
-			Input: server.OnInput(walking, func(s *server.Session, _ uint64, in walk) {
-				inputs++
-				w.SetVelocity(s.Entity(), world.Vec3{X: in.Speed})
-			}),
 		},
 	}})
 	require.NoError(t, err)

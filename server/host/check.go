@@ -38,9 +38,7 @@ func (p *program) checkWorld(o Options) (summary string, warnings []string, err 
 		return "", nil, err
 	}
 	summary, warnings = g.Describe()
-	config := g.Config
-	config.Listen = "127.0.0.1:0" // not bound
-	if _, err := config.NewCore(); err != nil {
+	if _, err := p.host(g).config.NewCore(); err != nil {
 		return "", nil, mistake("%w", err)
 	}
 	return summary, warnings, nil

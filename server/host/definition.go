@@ -30,8 +30,10 @@ type Definition struct {
 	// room. RoomKind.New stays nil, since the New below makes all rooms. nil: the game has one
 	// world.
 	Rooms *server.RoomsConfig
-	// Admit checks connect tokens for all rooms. Without Rooms, Instance.Admit does.
-	Admit server.Admit
+	// Admit, OneSessionPerUser and PanicEnds are those of server.Config.
+	Admit             server.Admit
+	OneSessionPerUser bool
+	PanicEnds         bool
 	// Commands are further commands: pointers to structs for kong, whose commands implement
 	// Command.
 	Commands []any
@@ -72,11 +74,9 @@ func (o Options) SeedOr(own uint64) uint64 {
 
 // Instance is a world with its rules. It belongs to the goroutine that steps the world.
 type Instance struct {
-	// Config has World, Schema, Hooks, and what else is the game's decision: Replication,
-	// MaxSessions, Grace, MaxViewAge, Admit. Flags set the addresses, certificates, files and
-	// log, and override MaxSessions and the rates of commands. The default of GameName is the
-	// program's name.
-	server.Config
+	// WorldConfig has World, Schema, Hooks, and what else is the game's decision. Flags override
+	// MaxSessions and the rates of commands.
+	server.WorldConfig
 	// Title names the world in messages. Default: the program's name.
 	Title string
 	// MorePlayers tells how to raise MaxSessions, which flags cannot.
@@ -89,8 +89,8 @@ type Instance struct {
 	// needs it. The commands that repeat a recording do not call it: a nil Room sends nothing.
 	Attach func(*server.Room)
 	// Avatars are the kinds of entities that players control. One ends with its session, unless
-	// Config.Hooks.Leave is set; and when an image is restored, since its player has no session in
-	// this run. A rig (loadtest/rig) takes Config alone: there they stay unless Leave is set.
+	// Hooks.Leave is set; and when an image is restored, since its player has no session in
+	// this run. A rig (loadtest/rig) takes WorldConfig alone: there they stay unless Leave is set.
 	Avatars []world.KindID
 	// TakeImage, RestoreRun and Replay replace the World's methods of these names, one by one:
 	// for games with state outside of their worlds, such as handles, which RestoreRun renews, or
@@ -151,23 +151,14 @@ func (d *Definition) variables() string {
 	return strings.ToUpper(strings.ReplaceAll(d.Name, "-", "_")) + "_"
 }
 
-// flagsDecide are the fields of server.Config that the command line sets.
-var flagsDecide = []string{"Listen", "Certificate", "Web", "StatelessResetKey", "AdminListen", "AdminAccess", "QlogDir", "Image", "Log"}
-
 // Validate returns all contradictions in g, and between its world, schema and rules.
 func (g *Instance) Validate() error {
 	var wrong complaints
-	config := reflect.ValueOf(g.Config)
-	for _, name := range flagsDecide {
-		wrong.add(!config.FieldByName(name).IsZero(), "Config.%s is set: flags decide it", name)
-	}
 	wrong.add(g.TakeImage != nil && (g.RestoreRun == nil || g.Replay == nil), "TakeImage is set without RestoreRun or Replay, which must read what it keeps")
 	wrong.add(!(g.AreaMetres >= 0), "AreaMetres is %v: want more than 0, or 0 for 80", g.AreaMetres)
-	c := g.Config
-	c.Listen, c.AdminListen, c.AdminAccess, c.Certificate, c.Web, c.QlogDir, c.Image = "127.0.0.1:0", "", server.AdminAccess{}, nil, nil, "", server.ImageConfig{}
-	err := c.Validate()
+	err := g.WorldConfig.Validate()
 	if err == nil {
-		_, err = c.CompleteSchema()
+		_, err = g.CompleteSchema()
 	}
 	return errors.Join(append(wrong, err)...)
 }
@@ -214,7 +205,6 @@ func (d *Definition) build(o Options) (*Instance, error) {
 		return nil, mistake("%w", err)
 	}
 	g.Title = cmp.Or(g.Title, "game "+d.Name)
-	g.GameName = cmp.Or(g.GameName, d.Name)
 	g.AreaMetres = cmp.Or(g.AreaMetres, defaultArea)
 	if g.TakeImage == nil {
 		g.TakeImage = func(img *world.Image) error {

@@ -47,7 +47,7 @@ func (c *demoCommand) Validate() error {
 // that bots computed differed from the server's.
 func (c *demoCommand) run(ctx context.Context, p *program) error {
 	outliveReaders()
-	g, err := c.game(p)
+	hosted, err := c.host(p)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer html.Discard()
-	config := g.Config
+	config := hosted.config
 	config.Listen, config.Log = "127.0.0.1:0", newLog(p.err, zapcore.WarnLevel)
 	defer func() { _ = config.Log.Sync() }()
 	config.Web, config.AdminListen = &server.WebConfig{}, "127.0.0.1:0"
@@ -64,42 +64,42 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	g.Attach(s.Room())
+	hosted.attach(s.Room())
 	talk := p.out
 	if c.JSON {
 		talk = p.err
 	}
 	began := time.Now()
-	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, g.Title, count(c.Bots, "bot", "bots"), c.Duration, s.Addr())
+	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, hosted.title, count(c.Bots, "bot", "bots"), c.Duration, s.Addr())
 	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
-	report, err := c.play(ctx, s, g, p.err, bot.NewLive(talk, true))
+	report, err := c.play(ctx, s, hosted, p.err, bot.NewLive(talk, true))
 	if err != nil {
 		return err
 	}
 	// Bots count the rejections they receive; an answer may be lost at the end.
-	confusions, recorded := g.Confused()
+	confusions, recorded := hosted.confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
 	unwritten := html.Finish(report, page.About{Addr: s.Addr().String(), Began: began})
 	return cmp.Or(c.conclude(report, talk, p.out), unwritten)
 }
 
-// game makes the world to play in, or the rooms.
-func (c *demoCommand) game(p *program) (*Instance, error) {
+// host makes the world to play in, or the rooms.
+func (c *demoCommand) host(p *program) (*hosting, error) {
 	o := Options{World: c.world(), Seed: c.Seed, Demo: true}
 	if p.Rooms != nil {
 		if err := c.fits(p, o); err != nil {
 			return nil, err
 		}
-		g, _ := p.roomsOf(o, func(*server.Config) {}, recordFlags{}, zap.NewNop())
-		g.MaxSessions = max(c.Bots, session.DefaultMaxSessions)
-		return g, nil
+		rooms, _ := p.hostRooms(o, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
+		rooms.config.Rooms.MaxSessions = max(c.Bots, session.DefaultMaxSessions)
+		return rooms, nil
 	}
 	g, err := p.build(o)
 	if err != nil {
 		return nil, err
 	}
-	return g, g.takes("--bots", c.Bots)
+	return p.host(g), g.takes("--bots", c.Bots)
 }
 
 // fits returns an error if the rooms of the bots are not the game's, or take fewer of them.
@@ -136,13 +136,13 @@ func (c *demoCommand) fits(p *program, o Options) error {
 }
 
 // play runs the server while the bots play and merges both reports.
-func (c *demoCommand) play(ctx context.Context, s *server.Server, g *Instance, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
+func (c *demoCommand) play(ctx context.Context, s *server.Server, h *hosting, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
 	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, also after Ctrl-C
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
 	child := &botsCommand{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(g.Seed), Area: g.AreaMetres, Room: c.room(),
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(h.seed), Area: h.areaMetres, Room: c.room(),
 	}
 	before := s.Report()
 	var series []bot.Progress

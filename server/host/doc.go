@@ -21,7 +21,7 @@
 //
 // Flags may also be set in the environment, as ARENA_LISTEN and so on (empty variables are
 // ignored), and for serve, demo and loadtest in the JSON file of --config. Flags override the
-// environment, which overrides the file, which overrides the game's Config, which overrides the
+// environment, which overrides the file, which overrides the game's WorldConfig, which overrides the
 // defaults. OPERATING.md of cmd/worldd, itself a program of this package, has all flags.
 //
 //	flags, variables ──► Definition.New(Options) ──► Instance ──► server.Server ══ QUIC

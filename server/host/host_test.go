@@ -137,7 +137,7 @@ func newTag(o Options) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Instance{Config: server.Config{World: w, Schema: tagSchema, MaxSessions: 8, Hooks: server.Hooks{
+	return &Instance{WorldConfig: server.WorldConfig{World: w, Schema: tagSchema, MaxSessions: 8, Hooks: server.Hooks{
 		Input: server.OnInput(runInput, func(s *server.Session, _ uint64, r run) { w.SetVelocity(s.Entity(), world.Vec3{X: r.X}) }),
 		Commands: []server.Command{server.OnCommand(touchIt, func(_ *server.Session, h world.Entity, _ touch) error {
 			if os.Getenv(panickingTag) != "" {
@@ -204,7 +204,6 @@ func TestWrongGame(t *testing.T) {
 	d := tag()
 	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
-		g.Listen, g.AdminListen, g.QlogDir = "127.0.0.1:1", "127.0.0.1:2", "."
 		g.TakeImage = func(*world.Image) error { return nil }
 		g.AreaMetres = -1
 		g.MaxSessions = -1
@@ -216,7 +215,7 @@ func TestWrongGame(t *testing.T) {
 		require.Equal(t, exitUsage, status, args)
 		require.Empty(t, out)
 		for _, complaint := range []string{
-			"Config.Listen is set", "Config.AdminListen is set", "Config.QlogDir is set", "TakeImage is set without RestoreRun or Replay",
+			"TakeImage is set without RestoreRun or Replay",
 			"AreaMetres is -1", "-1 sessions", "snapshot rate is -1 Hz",
 		} {
 			require.Contains(t, err, complaint, args)
@@ -262,7 +261,7 @@ func TestGameName(t *testing.T) {
 	d := tag()
 	g, err := d.build(Options{})
 	require.NoError(t, err)
-	require.Equal(t, "tag", g.GameName)
+	require.Equal(t, "tag", (&program{Definition: d}).host(g).config.GameName)
 }
 
 // A module for clients names the program that printed it.

@@ -15,7 +15,7 @@ import (
 type reloader struct {
 	flags    *serveCommand
 	server   *server.Server
-	game     *Instance
+	instance *Instance       // nil: the server reloads its rooms
 	verifier *token.Verifier // nil: tokens are not required
 	log      *zap.Logger
 }
@@ -29,7 +29,7 @@ func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 			return
 		case <-asked:
 		}
-		if r.game.Reload != nil {
+		if r.instance != nil && r.instance.Reload != nil {
 			r.reloadLimits()
 		}
 		r.server.ReloadRooms(ctx)
@@ -96,7 +96,7 @@ func (r *reloader) reloadAdmin() error {
 }
 
 func (r *reloader) reloadLimits() {
-	l, changed, err := r.game.Reload()
+	l, changed, err := r.instance.Reload()
 	if err == nil {
 		l.MaxSessions = cmp.Or(r.flags.MaxSessions, l.MaxSessions)
 		l.MaxSessionsPerAddress = r.flags.MaxSessionsPerAddress

@@ -18,11 +18,10 @@ import (
 
 // validateRooms reports the contradictions in d.Rooms, and between d and d.Rooms.
 func (d *Definition) validateRooms() error {
-	var wrong complaints
 	if d.Rooms == nil {
-		wrong.add(d.Admit != nil, "Admit is set without Rooms: use Instance.Admit")
-		return errors.Join(wrong...)
+		return nil
 	}
+	var wrong complaints
 	c := *d.Rooms
 	wrong.add(!reflect.ValueOf(c.Images).IsZero(), "Rooms.Images is set: flags decide it")
 	c.Images, c.Kinds = server.RoomImages{}, maps.Clone(c.Kinds)
@@ -45,10 +44,10 @@ type hosted struct {
 // maxFound bounds the confusions kept of rooms that have ended.
 const maxFound = 16
 
-// roomsOf returns an Instance whose Config makes a server with rooms, and the games of the rooms. each
-// changes the Config of one room. If record names a folder, rooms are recorded to files in it:
-// pinned ones from their start, others from their first session.
-func (p *program) roomsOf(o Options, each func(*server.Config), record recordFlags, log *zap.Logger) (*Instance, *hosted) {
+// hostRooms returns a hosting of the game's rooms, and their games. each changes the WorldConfig of one
+// room. If record names a folder, rooms are recorded to files in it: pinned ones from their start,
+// others from their first session.
+func (p *program) hostRooms(o Options, each func(*server.WorldConfig), record recordFlags, log *zap.Logger) (*hosting, *hosted) {
 	h := &hosted{games: map[string]*Instance{}}
 	records := &recordings{recordFlags: record, log: log, rooms: map[string]bool{}}
 	rooms := *p.Rooms
@@ -61,7 +60,7 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record recordFla
 			if err != nil {
 				return nil, err
 			}
-			each(&g.Config)
+			each(&g.WorldConfig)
 			h.mu.Lock()
 			h.games[q.Name] = g
 			h.mu.Unlock()
@@ -78,10 +77,12 @@ func (p *program) roomsOf(o Options, each func(*server.Config), record recordFla
 		}
 		rooms.Kinds[name] = k
 	}
+	c := p.serverConfig()
+	c.Rooms = &rooms
 	kinds := slices.Sorted(maps.Keys(rooms.Kinds))
-	return &Instance{
-		Config: server.Config{Rooms: &rooms, Admit: p.Admit, GameName: p.Name}, Title: fmt.Sprintf("rooms of %s %v", p.Name, kinds),
-		Attach: func(*server.Room) {}, Confused: h.confused, Seed: o.SeedOr(1), AreaMetres: defaultArea,
+	return &hosting{
+		config: c, title: fmt.Sprintf("rooms of %s %v", p.Name, kinds),
+		attach: func(*server.Room) {}, confused: h.confused, seed: o.SeedOr(1), areaMetres: defaultArea,
 	}, h
 }
 
@@ -112,7 +113,7 @@ func (h *hosted) confused() (n uint64, found []bot.Confusion) {
 
 // inRoom returns g for a room.
 func (g *Instance) inRoom(room string, log *zap.Logger) *server.RoomGame {
-	r := &server.RoomGame{Config: g.Config, Attach: g.Attach, Reload: g.Reload}
+	r := &server.RoomGame{WorldConfig: g.WorldConfig, Attach: g.Attach, Reload: g.Reload, TakeImage: g.TakeImage}
 	r.RestoreRun = func(img *world.Image) error {
 		err := g.RestoreRun(img)
 		if err == nil {
@@ -120,7 +121,6 @@ func (g *Instance) inRoom(room string, log *zap.Logger) *server.RoomGame {
 		}
 		return err
 	}
-	r.GameName, r.Image.Take = "", g.TakeImage
 	return r
 }
 
@@ -143,9 +143,9 @@ func (p *program) anyRoom(name string) (server.RoomRequest, error) {
 
 // checkRooms makes a room of each kind and reports all contradictions.
 func (p *program) checkRooms(o Options) (summary string, warnings []string, err error) {
-	g, made := p.roomsOf(o, func(*server.Config) {}, recordFlags{}, zap.NewNop())
-	g.Listen = "127.0.0.1:0" // not bound
-	if err := g.CheckRooms(); err != nil {
+	rooms, made := p.hostRooms(o, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
+	rooms.config.Listen = "127.0.0.1:0" // not bound
+	if err := rooms.config.CheckRooms(); err != nil {
 		return "", nil, mistake("%w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(made.games)) {

@@ -56,7 +56,7 @@ func newInn(c world.Config) (*Instance, error) {
 	}
 	visitor, err := w.AddKind(world.Kind{Name: "visitor", Body: &world.BodyDef{Radius: 1}})
 	s := schema.New()
-	return &Instance{Avatars: []world.KindID{visitor}, Attach: func(r *server.Room) { room = r }, Config: server.Config{World: w, Schema: s, Hooks: server.Hooks{
+	return &Instance{Avatars: []world.KindID{visitor}, Attach: func(r *server.Room) { room = r }, WorldConfig: server.WorldConfig{World: w, Schema: s, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(visitor, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
 	}}}, errors.Join(err, schema.Add[schema.Body](s, schema.BodyComponent), schema.AddEvent[bell](s, "bell"))
@@ -75,14 +75,10 @@ func TestCheckRooms(t *testing.T) {
 	require.Contains(t, out, "lobby: game inn")
 
 	d := inn()
-	d.New = func(o Options) (*Instance, error) { // ignores its generations, and sets what the server decides
-		g, err := newInn(world.Config{})
-		g.PanicEnds = true
-		return g, err
-	}
+	d.New = func(o Options) (*Instance, error) { return newInn(world.Config{}) } // ignores its generations
 	status, out = runInn(t, t.Context(), d, "check")
 	require.Equal(t, exitUsage, status, out)
-	for _, text := range []string{"room lobby", "room room", "Config sets PanicEnds", "pass RoomRequest.Generations"} {
+	for _, text := range []string{"room lobby", "room room", "pass RoomRequest.Generations"} {
 		require.Contains(t, out, text)
 	}
 }
@@ -98,9 +94,6 @@ func TestContradictionsOfRooms(t *testing.T) {
 	for _, text := range []string{"Rooms.Images is set", `Default is "cellar"`, `Rooms.Kinds["room"].New is set`, "kind room: MaxRooms is -1"} {
 		require.ErrorContains(t, err, text)
 	}
-	d.Rooms = nil
-	d.Admit = func(context.Context, []byte) (server.Admission, error) { return server.Admission{}, nil }
-	require.ErrorContains(t, d.Validate(), "Admit is set without Rooms")
 }
 
 // Rooms are saved and recorded to folders, and a recording of a room replays.
@@ -157,16 +150,16 @@ func TestEndedRoomsAreForgotten(t *testing.T) {
 		return g, err
 	}
 	p := &program{Definition: d}
-	g, all := p.roomsOf(Options{}, func(*server.Config) {}, recordFlags{}, zap.NewNop())
+	rooms, all := p.hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	for i := range 3 * maxFound {
 		name := fmt.Sprintf("room/%d", i)
-		room, err := g.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
+		room, err := rooms.config.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
 		require.NoError(t, err)
 		require.Contains(t, all.games, name)
 		room.Ended()
 	}
 	require.Empty(t, all.games)
-	n, found := g.Confused()
+	n, found := rooms.confused()
 	require.EqualValues(t, 6*maxFound, n)
 	require.Len(t, found, maxFound)
 }
@@ -195,9 +188,9 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 	}
 	c := demoCommand{Bots: 1200}
 	c.Plugins = append(c.Plugins, &roomFlag{Room: "room/{n/3}"})
-	g, err := c.game(&program{Definition: d})
+	g, err := c.host(&program{Definition: d})
 	require.NoError(t, err)
-	require.Equal(t, 1200, g.MaxSessions)
+	require.Equal(t, 1200, g.config.Rooms.MaxSessions)
 	d.Rooms.Default = ""
 	status, out := runInn(t, t.Context(), d, "demo")
 	require.Equal(t, exitUsage, status, out)
@@ -210,11 +203,11 @@ func TestRecordingsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	logs, seen := observer.New(zap.ErrorLevel)
 	p := &program{Definition: inn()}
-	g, _ := p.roomsOf(Options{}, func(*server.Config) {}, recordFlags{Record: dir, RecordRooms: 9}, zap.New(logs))
+	rooms, _ := p.hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{Record: dir, RecordRooms: 9}, zap.New(logs))
 	run := func(name string, joins bool) {
 		kind, id, err := server.ParseRoomName(name)
 		require.NoError(t, err)
-		room, err := g.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
+		room, err := rooms.config.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
 		require.NoError(t, err)
 		room.Attach(nil)
 		for range 2 {
@@ -280,15 +273,15 @@ func TestHangupReloadsRooms(t *testing.T) {
 		}
 		return g, err
 	}
-	g, _ := (&program{Definition: d}).roomsOf(Options{}, func(*server.Config) {}, recordFlags{}, zap.NewNop())
-	g.Listen = "127.0.0.1:0"
-	s, err := server.Listen(g.Config)
+	rooms, _ := (&program{Definition: d}).hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
+	rooms.config.Listen = "127.0.0.1:0"
+	s, err := server.Listen(rooms.config)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { assert.NoError(t, s.Serve(ctx)) })
 	asked := make(chan os.Signal, 1)
-	all.Go(func() { (&reloader{&serveCommand{}, s, g, nil, zap.NewNop()}).run(ctx, asked) })
+	all.Go(func() { (&reloader{&serveCommand{}, s, nil, nil, zap.NewNop()}).run(ctx, asked) })
 	for _, room := range []string{"lobby", "room/1"} {
 		require.NoError(t, s.CreateRoom(ctx, room))
 	}

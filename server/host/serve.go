@@ -110,11 +110,11 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	g, err := c.game(p, tables, log)
+	h, err := c.host(p, tables, log)
 	if err != nil {
 		return err
 	}
-	config := g.Config
+	config := h.config
 	config.Listen, config.AdminListen, config.QlogDir, config.Log = c.Listen, c.Admin, c.QlogDir, log
 	config.Web = c.webFlags.config()
 	verifier, banned, err := c.checkTokens(&config, p.Name)
@@ -136,8 +136,8 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 		}
 		defer func() { _ = verifier.Close() }() // everything is already on disk
 	}
-	if c.Image != "" && p.Rooms == nil {
-		if err := c.restoreImage(&config, g, p); err != nil {
+	if c.Image != "" && h.instance != nil {
+		if err := c.restoreImage(&config, h.instance, p); err != nil {
 			return err
 		}
 		defer config.Image.Store.Close() // otherwise the system does
@@ -146,19 +146,19 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	g.Attach(s.Room())
+	h.attach(s.Room())
 	s.SetBans(banned)
-	if c.Record != "" && p.Rooms == nil { // after binding the address: another server may be writing the file
-		defer beginRecording(g, c.Record, c.maxBytes(), log)()
+	if c.Record != "" && h.instance != nil { // after binding the address: another server may be writing the file
+		defer beginRecording(h.instance, c.Record, c.maxBytes(), log)()
 	}
-	p.print("%s on %v, fingerprint %s", g.Title, s.Addr(), s.Fingerprint())
+	p.print("%s on %v, fingerprint %s", h.title, s.Addr(), s.Fingerprint())
 	if err := c.printAccess(p, config, s); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	began := time.Now()
-	reload := func(ctx context.Context) { (&reloader{c, s, g, verifier, log}).run(ctx, asked) }
+	reload := func(ctx context.Context) { (&reloader{c, s, h.instance, verifier, log}).run(ctx, asked) }
 	err = serve(ctx, s, reload)
-	writeServed(p.out, time.Since(began), s.Report(), g)
+	writeServed(p.out, time.Since(began), s.Report(), h)
 	return err
 }
 
@@ -171,7 +171,7 @@ func (c *serveCommand) checkTokens(config *server.Config, program string) (verif
 	}
 	if verifier != nil {
 		if config.Admit != nil {
-			return nil, nil, mistake("--token-keys is set, but this game admits clients by its own Config.Admit")
+			return nil, nil, mistake("--token-keys is set, but this game admits clients by its own Definition.Admit")
 		}
 		config.Admit = admission(verifier, config.Log)
 	}
@@ -225,54 +225,65 @@ func (c *serveCommand) printAccess(p *program, config server.Config, s *server.S
 	return nil
 }
 
-// game makes the world to serve, or the rooms, configured by the flags.
-func (c *serveCommand) game(p *program, tables *replication.Tables, log *zap.Logger) (*Instance, error) {
-	each := func(config *server.Config) {
-		config.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, config.CommandsPerSecond)
-		config.CommandBurst = cmp.Or(c.CommandBurst, config.CommandBurst)
-		config.Replication.Workers = max(c.Workers, config.Replication.Workers)
-		config.Replication.Tables = tables
+// host makes the world to serve, or the rooms, configured by the flags.
+func (c *serveCommand) host(p *program, tables *replication.Tables, log *zap.Logger) (h *hosting, err error) {
+	each := func(w *server.WorldConfig) {
+		w.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, w.CommandsPerSecond)
+		w.CommandBurst = cmp.Or(c.CommandBurst, w.CommandBurst)
+		w.Replication.Workers = max(c.Workers, w.Replication.Workers)
+		w.Replication.Tables = tables
 	}
-	var g *Instance
 	if p.Rooms != nil {
-		if _, err := p.anyRoom(c.room()); err != nil {
-			return nil, err
-		}
-		g, _ = p.roomsOf(Options{World: c.world()}, each, c.recordFlags, log)
-		if err := c.rooms(g.Rooms); err != nil {
-			return nil, err
-		}
+		h, err = c.hostRooms(p, each, log)
 	} else {
-		var err error
-		if g, err = p.build(Options{World: c.world()}); err != nil {
-			return nil, err
-		}
-		if c.Rooms != 0 {
-			return nil, mistake("--rooms is set, but this game has one world")
-		}
-		if c.RecordRooms != 0 {
-			return nil, mistake("--record-rooms is set, but this game has one world")
-		}
-		if c.roomImageFlags != (roomImageFlags{}) {
-			return nil, mistake("--image-rooms, --image-mb or --image-prune-after is set, but this game has one world")
-		}
-		if err := regularfile.CheckCreate(c.Record); errors.Is(err, regularfile.ErrNotRegular) {
-			return nil, err
-		}
-		if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
-			return nil, err
-		}
-		each(&g.Config)
+		h, err = c.hostWorld(p, each)
 	}
+	if err != nil {
+		return nil, err
+	}
+	h.config.MaxSessionsPerAddress = c.MaxSessionsPerAddress
+	h.config.OneSessionPerUser = h.config.OneSessionPerUser || c.OneSessionPerUser
+	return h, nil
+}
+
+// hostWorld makes the only world.
+func (c *serveCommand) hostWorld(p *program, each func(*server.WorldConfig)) (*hosting, error) {
+	g, err := p.build(Options{World: c.world()})
+	if err != nil {
+		return nil, err
+	}
+	if c.Rooms != 0 {
+		return nil, mistake("--rooms is set, but this game has one world")
+	}
+	if c.RecordRooms != 0 {
+		return nil, mistake("--record-rooms is set, but this game has one world")
+	}
+	if c.roomImageFlags != (roomImageFlags{}) {
+		return nil, mistake("--image-rooms, --image-mb or --image-prune-after is set, but this game has one world")
+	}
+	if err := regularfile.CheckCreate(c.Record); errors.Is(err, regularfile.ErrNotRegular) {
+		return nil, err
+	}
+	if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
+		return nil, err
+	}
+	each(&g.WorldConfig)
 	g.MaxSessions = cmp.Or(c.MaxSessions, g.MaxSessions)
-	g.MaxSessionsPerAddress = cmp.Or(c.MaxSessionsPerAddress, g.MaxSessionsPerAddress)
-	g.OneSessionPerUser = g.OneSessionPerUser || c.OneSessionPerUser
-	return g, nil
+	return p.host(g), nil
+}
+
+// hostRooms makes the rooms.
+func (c *serveCommand) hostRooms(p *program, each func(*server.WorldConfig), log *zap.Logger) (*hosting, error) {
+	if _, err := p.anyRoom(c.room()); err != nil {
+		return nil, err
+	}
+	h, _ := p.hostRooms(Options{World: c.world()}, each, c.recordFlags, log)
+	return h, c.rooms(h.config.Rooms)
 }
 
 // rooms configures the rooms by the flags, and makes the folders of images and recordings.
 func (c *serveCommand) rooms(r *server.RoomsConfig) error {
-	r.MaxRooms, r.Default = cmp.Or(c.Rooms, r.MaxRooms), c.room()
+	r.MaxRooms, r.MaxSessions, r.Default = cmp.Or(c.Rooms, r.MaxRooms), cmp.Or(c.MaxSessions, r.MaxSessions), c.room()
 	older, err := c.roomGenerations()
 	if err != nil {
 		return err
@@ -325,9 +336,9 @@ func serve(ctx context.Context, s *server.Server, reload func(context.Context)) 
 	return s.Serve(ctx)
 }
 
-func writeServed(w io.Writer, took time.Duration, r server.Report, g *Instance) {
+func writeServed(w io.Writer, took time.Duration, r server.Report, h *hosting) {
 	t, world, sessions := tickOf(r), worldOf(r), r.Sessions
-	confusions, _ := g.Confused()
+	confusions, _ := h.confused()
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s", name)

@@ -71,7 +71,7 @@ func steered() Definition {
 		w := Must(world.New(world.Config{HalfExtent: world.Vec3{X: 40, Y: 10, Z: 40}}))
 		kind := Must(w.AddKind(world.Kind{Name: ship.Name(), Body: &world.BodyDef{Radius: 1, Kinematic: true}}))
 		to := Must(server.Register(w, moves, kind))
-		return &Instance{Avatars: []world.KindID{kind}, Config: server.Config{World: w, Schema: protocol, Hooks: server.Hooks{
+		return &Instance{Avatars: []world.KindID{kind}, WorldConfig: server.WorldConfig{World: w, Schema: protocol, Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) { return w.Spawn(kind, world.Vec3{}, world.Vec3{}) },
 			Input: server.OnInput(pushes, func(s *server.Session, _ uint64, p push) {
 				to.Set(s.Entity(), moved{East: p.X == 127 && p.Z == 0})

@@ -108,10 +108,13 @@ func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input) {
 		return h
 	}
 	core, err := session.NewCore(session.Config{
-		World: w, Schema: s, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}), Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
-		Hooks: session.Hooks{
-			Join:  func(s *session.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },
-			Input: input,
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: s, Epoch: testEpoch, Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210},
+			Hooks: session.Hooks{
+				Join:  func(s *session.Session) (world.Entity, error) { return spawn(float32(s.ID()), -20), nil },
+				Input: input,
+			},
 		},
 	})
 	require.NoError(t, err)

@@ -25,24 +25,29 @@ import (
 // the range. The margin is for inputs aimed at later ticks.
 const lastRunTick = math.MaxUint32 - 1<<16
 
-// Config configures a Core. server.Config has the same fields, and documents them.
-type Config struct {
+// WorldConfig configures a world and its rules. server.WorldConfig has the same fields, and
+// documents them.
+type WorldConfig struct {
 	World                           *world.World
 	Schema                          *schema.Schema
 	Replication                     replication.Config
 	Hooks                           Hooks
 	Epoch                           uint64
-	GenerationFloor                 uint32
-	Room                            string
-	Router                          *Router // nil: the Core is used alone, by Core.Open
-	Admit                           Admit
-	OneSessionPerUser               bool
 	MaxSessions                     int
 	CommandsPerSecond, CommandBurst int
 	Grace                           time.Duration
-	PanicEnds                       bool
 	MaxViewAge                      time.Duration
-	Random                          io.Reader // required without a Router
+}
+
+// Config configures a Core. server.Config documents the fields that it has too.
+type Config struct {
+	WorldConfig
+	Room              string
+	Router            *Router // nil: the Core is used alone, by Core.Open
+	Admit             Admit
+	OneSessionPerUser bool
+	PanicEnds         bool
+	Random            io.Reader // required without a Router
 }
 
 // Core is the server without sockets, goroutines or a clock: sessions, commands and
@@ -91,13 +96,20 @@ type Core struct {
 // Validate reports every error in c, except those that NewCore reports: a schema that
 // does not fit the world, and a missing Random.
 func (c Config) Validate() error {
-	errs := []error{c.Hooks.validate(c.Schema), validateMaxSessions(c.MaxSessions)}
+	errs := []error{c.WorldConfig.Validate()}
 	if c.Router != nil && c.Admit != nil {
 		errs = append(errs, errors.New("server: Admit with a Router, which checks the tokens of all rooms: set RouterConfig.Admit"))
 	}
 	if c.OneSessionPerUser && c.Admit == nil && (c.Router == nil || c.Router.config.Admit == nil) {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
 	}
+	return errors.Join(errs...)
+}
+
+// Validate reports every error in c, except a schema that does not fit the world, which
+// CompleteSchema and NewCore report.
+func (c WorldConfig) Validate() error {
+	errs := []error{c.Hooks.validate(c.Schema), validateMaxSessions(c.MaxSessions)}
 	if c.CommandsPerSecond < 0 {
 		errs = append(errs, fmt.Errorf("server: %d commands per second: want a positive number, or 0 for %d", c.CommandsPerSecond, defaultCommandsPerSecond))
 	}
@@ -113,12 +125,8 @@ func (c Config) Validate() error {
 	if c.World == nil {
 		return errors.Join(append(errs, errors.New("server: World is nil"))...)
 	}
-	own := c.World.Config()
-	if n := own.MaxEntities; n > wire.MaxSlots {
+	if n := c.World.Config().MaxEntities; n > wire.MaxSlots {
 		errs = append(errs, fmt.Errorf("server: a world of %d entities, the protocol has room for %d", n, wire.MaxSlots))
-	}
-	if floor := c.GenerationFloor; floor != 0 && floor != own.FirstGeneration {
-		errs = append(errs, fmt.Errorf("server: generation floor is %d, the world's first generation %d: want the same, or 0", floor, own.FirstGeneration))
 	}
 	return errors.Join(append(errs, c.Replication.Validate(c.World.TickHz()))...)
 }
@@ -133,9 +141,6 @@ func NewCore(c Config) (*Core, error) {
 	}
 	if c.Random == nil {
 		return nil, errors.New("server: Random is nil: want a source of secrets, or a seeded one in a simulation")
-	}
-	if c.GenerationFloor == 0 {
-		c.GenerationFloor = c.World.Config().FirstGeneration
 	}
 	c.MaxSessions = cmp.Or(c.MaxSessions, DefaultMaxSessions)
 	c.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, defaultCommandsPerSecond)

@@ -49,7 +49,7 @@ func TestRandomIsRequired(t *testing.T) {
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	_, err = NewCore(Config{World: w, Schema: s})
+	_, err = NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s}})
 	require.ErrorContains(t, err, "Random is nil")
 }
 

@@ -158,14 +158,17 @@ func newStreet(t testing.TB) *street {
 	}
 	s := &street{t: t, world: w, intruder: &intruder{t: t}}
 	s.core, err = session.NewCore(session.Config{
-		World: w, Schema: testSchema(t), Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
-		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
-		Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
-			if s.Name() == "intruder" {
-				return spawn(rock, 400, 400), nil
-			}
-			return spawn(rock, float32(s.ID()), 0), nil
-		}},
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: testSchema(t), Epoch: testEpoch,
+			Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
+			Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
+				if s.Name() == "intruder" {
+					return spawn(rock, 400, 400), nil
+				}
+				return spawn(rock, float32(s.ID()), 0), nil
+			}},
+		},
 	})
 	require.NoError(t, err)
 	for i := range 3600 {

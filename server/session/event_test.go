@@ -51,12 +51,15 @@ func newEventServer(t testing.TB) *eventServer {
 	require.NoError(t, err)
 	s, _, _ := eventSchema(t)
 	d.core, err = session.NewCore(session.Config{
-		World: w, Schema: s, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
-		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
-		Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
-			require.NoError(t, s.Send(Shout{Serial: 1000}))
-			return w.Spawn(crate, world.Vec3{X: 100 * float32(s.ID()-1), Y: 0.5}, world.Vec3{})
-		}},
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: s, Epoch: testEpoch,
+			Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
+			Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
+				require.NoError(t, s.Send(Shout{Serial: 1000}))
+				return w.Spawn(crate, world.Vec3{X: 100 * float32(s.ID()-1), Y: 0.5}, world.Vec3{})
+			}},
+		},
 	})
 	require.NoError(t, err)
 	return d
@@ -272,14 +275,17 @@ func newCrowdedCore(b *testing.B) *crowdedCore {
 	}
 	s, _, _ := eventSchema(b)
 	c.core, err = session.NewCore(session.Config{
-		World: w, Schema: s, Epoch: testEpoch, MaxSessions: 500, Random: rand.NewChaCha8([32]byte{1}),
-		Replication: replication.Config{EnterRadius: 40, LeaveRadius: 44},
-		Hooks: session.Hooks{
-			Join: func(s *session.Session) (world.Entity, error) { return spawn(2*int(s.ID()) - 1), nil },
-			Input: session.OnRawInput(func(s *session.Session, tick uint64, _ []byte) {
-				turn := (tick/30 + s.ID()) % 4
-				w.SetVelocity(s.Entity(), world.Vec3{X: float32(turn%2*6) - 3, Z: float32(turn/2*6) - 3})
-			}),
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: s, Epoch: testEpoch, MaxSessions: 500,
+			Replication: replication.Config{EnterRadius: 40, LeaveRadius: 44},
+			Hooks: session.Hooks{
+				Join: func(s *session.Session) (world.Entity, error) { return spawn(2*int(s.ID()) - 1), nil },
+				Input: session.OnRawInput(func(s *session.Session, tick uint64, _ []byte) {
+					turn := (tick/30 + s.ID()) % 4
+					w.SetVelocity(s.Entity(), world.Vec3{X: float32(turn%2*6) - 3, Z: float32(turn/2*6) - 3})
+				}),
+			},
 		},
 	})
 	require.NoError(b, err)

@@ -383,7 +383,7 @@ func TestGameFitsItsSchema(t *testing.T) {
 		require.NoError(t, err)
 		g := session.Hooks{Input: onStick, Commands: []session.Command{rawCommandOf("poke"), commandOf[toss]("toss"), queryOf[find, found]("find")}}
 		c.change(&g)
-		err = session.Config{World: w, Schema: s, Hooks: g}.Validate()
+		err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: s, Hooks: g}}.Validate()
 		if c.want == "" {
 			require.NoError(t, err, name)
 		} else {
@@ -392,13 +392,13 @@ func TestGameFitsItsSchema(t *testing.T) {
 	}
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	err = session.Config{World: w, Schema: testSchema(t), Hooks: session.Hooks{Input: onStick}}.Validate()
+	err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: testSchema(t), Hooks: session.Hooks{Input: onStick}}}.Validate()
 	require.ErrorContains(t, err, "declares no input")
 
 	s, _ := typedSchema(t)
 	parsed, err := schema.Parse(s.Text())
 	require.NoError(t, err)
-	err = session.Config{World: w, Schema: parsed, Hooks: session.Hooks{Input: onStick, Commands: []session.Command{commandOf[toss]("toss"), queryOf[find, found]("find")}}}.Validate()
+	err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: parsed, Hooks: session.Hooks{Input: onStick, Commands: []session.Command{commandOf[toss]("toss"), queryOf[find, found]("find")}}}}.Validate()
 	require.ErrorContains(t, err, `command "toss" without Go types`)
 	require.ErrorContains(t, err, "type <nil>")
 }

@@ -99,7 +99,7 @@ func (s *Session) welcome(asked bool, resumed uint8, structure uint32) {
 	}
 	s.sendMessage(wire.TypeWelcome, wire.Welcome{
 		Protocol: wire.Version, Schema: c.schemaHash, Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
-		GenerationFloor: c.config.GenerationFloor, GenerationCeiling: c.world.Config().LastGeneration,
+		GenerationFloor: c.world.Config().FirstGeneration, GenerationCeiling: c.world.Config().LastGeneration,
 		TickHz: uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
 		Resumed: resumed, Secret: s.secret, Room: c.config.Room, Simulate: simulate, Commands: s.handled, Structure: structure, SchemaText: text,

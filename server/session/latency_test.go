@@ -73,12 +73,15 @@ func newArena(t testing.TB, a arenaConfig, change func(*arena, *session.Config))
 	x.crate, err = x.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	config := session.Config{
-		World: x.world, Schema: testSchema(t), Epoch: testEpoch, GenerationFloor: 1, Random: rand.NewChaCha8([32]byte{byte(a.seed)}),
-		MaxViewAge:  a.viewAge,
-		Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210, SnapshotHz: a.snapshotHz},
-		Hooks: session.Hooks{Join: func(*session.Session) (world.Entity, error) {
-			return x.world.Spawn(x.crate, world.Vec3{Y: 5}, world.Vec3{})
-		}},
+		Random: rand.NewChaCha8([32]byte{byte(a.seed)}),
+		WorldConfig: session.WorldConfig{
+			World: x.world, Schema: testSchema(t), Epoch: testEpoch,
+			MaxViewAge:  a.viewAge,
+			Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210, SnapshotHz: a.snapshotHz},
+			Hooks: session.Hooks{Join: func(*session.Session) (world.Entity, error) {
+				return x.world.Spawn(x.crate, world.Vec3{Y: 5}, world.Vec3{})
+			}},
+		},
 	}
 	change(x, &config)
 	x.core, err = session.NewCore(config)

@@ -39,7 +39,7 @@ func newRoomOf(t *testing.T, slots int, game Hooks) (c *Core, attempt func(addre
 	require.NoError(t, err)
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	c, err = NewCore(Config{World: w, Schema: s, MaxSessions: slots, Hooks: game, Random: rand.NewChaCha8([32]byte{1})})
+	c, err = NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, MaxSessions: slots, Hooks: game}, Random: rand.NewChaCha8([32]byte{1})})
 	require.NoError(t, err)
 	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: rowcodec.DefaultTables().Version()})
 	return c, func(address string) *Peer {

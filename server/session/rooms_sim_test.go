@@ -164,32 +164,35 @@ func (s *stay) newRoom(t testing.TB, i int) *stayRoom {
 	require.NoError(t, schema.Add[Identity](own, "identity"))
 	require.NoError(t, schema.AddEvent[hail](own, "hail"))
 	config := session.Config{
-		World: r.world, Schema: own, Router: s.router, Room: r.name(), Grace: 3 * time.Second,
-		Replication: replication.Config{EnterRadius: 20, LeaveRadius: 25},
-		Hooks: session.Hooks{
-			Join: func(x *session.Session) (world.Entity, error) {
-				if x.Room() != r.name() {
-					s.fail("Join of a session in room %q, want %q", x.Room(), r.name())
-				}
-				return r.spawn(), nil
+		Router: s.router, Room: r.name(),
+		WorldConfig: session.WorldConfig{
+			World: r.world, Schema: own, Grace: 3 * time.Second,
+			Replication: replication.Config{EnterRadius: 20, LeaveRadius: 25},
+			Hooks: session.Hooks{
+				Join: func(x *session.Session) (world.Entity, error) {
+					if x.Room() != r.name() {
+						s.fail("Join of a session in room %q, want %q", x.Room(), r.name())
+					}
+					return r.spawn(), nil
+				},
+				Leave: func(x *session.Session) { r.destroy(x.Entity()) },
+				Input: session.OnRawInput(func(_ *session.Session, _ uint64, data []byte) {
+					if binary.LittleEndian.Uint64(data) != r.core.Config().Epoch {
+						s.fail("room %d is given an input of another room", i)
+					}
+				}),
+				Commands: []session.Command{session.OnRawCommand("touch", func(x *session.Session, h world.Entity, args []byte) error {
+					c := s.clients[args[1]]
+					number := uint32(args[2])<<7 | uint32(args[3])
+					if epoch := c.asked[number]; epoch != r.core.Config().Epoch {
+						s.fail("room %d executes command %d of client %d, made in epoch %x", i, number, c.number, epoch)
+					}
+					if h != 0 && s.issued[h].room != r {
+						s.fail("room %d executes a command for %v of another room", i, h)
+					}
+					return nil
+				})},
 			},
-			Leave: func(x *session.Session) { r.destroy(x.Entity()) },
-			Input: session.OnRawInput(func(_ *session.Session, _ uint64, data []byte) {
-				if binary.LittleEndian.Uint64(data) != r.core.Config().Epoch {
-					s.fail("room %d is given an input of another room", i)
-				}
-			}),
-			Commands: []session.Command{session.OnRawCommand("touch", func(x *session.Session, h world.Entity, args []byte) error {
-				c := s.clients[args[1]]
-				number := uint32(args[2])<<7 | uint32(args[3])
-				if epoch := c.asked[number]; epoch != r.core.Config().Epoch {
-					s.fail("room %d executes command %d of client %d, made in epoch %x", i, number, c.number, epoch)
-				}
-				if h != 0 && s.issued[h].room != r {
-					s.fail("room %d executes a command for %v of another room", i, h)
-				}
-				return nil
-			})},
 		},
 	}
 	if i%2 == 0 {

@@ -101,10 +101,10 @@ func (h *house) add(name string) *Core {
 	require.NoError(h.t, err)
 	s := schema.New()
 	require.NoError(h.t, schema.Add[schema.Body](s, schema.BodyComponent))
-	config := Config{World: w, Schema: s, Room: name, Router: h.router, Hooks: Hooks{
+	config := Config{Room: name, Router: h.router, WorldConfig: WorldConfig{World: w, Schema: s, Hooks: Hooks{
 		Join:  func(*Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
 		Leave: func(s *Session) { w.Destroy(s.Entity()) },
-	}}
+	}}}
 	h.change(&config)
 	c, err := NewCore(config)
 	require.NoError(h.t, err)
@@ -197,7 +197,7 @@ func TestRouterJoins(t *testing.T) {
 	require.Equal(t, []int{1, 2}, []int{one.Active(), two.Active()})
 	require.Equal(t, RouterStats{Refused: 4, Closed: map[wire.Code]uint64{wire.Unauthorized: 2, wire.NoRoom: 2}}, h.router.Stats())
 	require.NotEqual(t, one.Config().Epoch, two.Config().Epoch)
-	_, err := NewCore(Config{World: one.World(), Schema: schema.New(), Router: h.router, Admit: func(context.Context, []byte) (Admission, error) { return Admission{}, nil }})
+	_, err := NewCore(Config{WorldConfig: WorldConfig{World: one.World(), Schema: schema.New()}, Router: h.router, Admit: func(context.Context, []byte) (Admission, error) { return Admission{}, nil }})
 	require.ErrorContains(t, err, "RouterConfig.Admit")
 	_, err = NewRouter(RouterConfig{OneSessionPerUser: true})
 	require.ErrorContains(t, err, "Join is nil")

@@ -72,9 +72,12 @@ func newCourt(t testing.TB, seed uint64) *court {
 	require.NoError(t, err)
 	schema := testSchema(t)
 	c.core, err = session.NewCore(session.Config{
-		World: w, Schema: schema, Epoch: testEpoch, Random: rand.NewChaCha8([32]byte{1}),
-		Replication: replication.Config{EnterRadius: 30, LeaveRadius: 40, Always: c.beacon.Presence(), Private: c.secret.Presence()},
-		Hooks:       session.Hooks{Join: c.join, Leave: func(s *session.Session) { w.Destroy(s.Entity()) }},
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: schema, Epoch: testEpoch,
+			Replication: replication.Config{EnterRadius: 30, LeaveRadius: 40, Always: c.beacon.Presence(), Private: c.secret.Presence()},
+			Hooks:       session.Hooks{Join: c.join, Leave: func(s *session.Session) { w.Destroy(s.Entity()) }},
+		},
 	})
 	require.NoError(t, err)
 	links := simtest.Conditions{Loss: 0.2, Duplicate: 0.05, Reorder: 0.1, DelayMin: 20, DelayMax: 120, ReorderExtra: 50}

@@ -14,7 +14,7 @@ import (
 // world's kinds, the constants of its motion if some kind has a body, and the commands of
 // the game that the schema does not declare, as raw ones by name. An error says what to
 // rename or to remove. c.World and c.Schema are required.
-func (c Config) CompleteSchema() (*schema.Schema, error) {
+func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
 	if _, moves := c.Schema.Motion(); moves || c.Schema.Kinds() > 0 {
 		return nil, fmt.Errorf("server: Schema declares kinds or motion, which the server takes from World: pass a schema without them")
 	}
@@ -32,7 +32,7 @@ func (c Config) CompleteSchema() (*schema.Schema, error) {
 }
 
 // checkWorld returns an error that names everything that World and Schema do not have in common.
-func (c Config) checkWorld() error {
+func (c WorldConfig) checkWorld() error {
 	if c.World == nil || c.Schema == nil || c.Schema.Err() != nil {
 		return nil // Validate reports it
 	}
@@ -41,7 +41,7 @@ func (c Config) checkWorld() error {
 }
 
 // checkKinds reports kinds that schema.DefineKind has declared and the world does not have.
-func (c Config) checkKinds(s *schema.Schema) error {
+func (c WorldConfig) checkKinds(s *schema.Schema) error {
 	var errs []error
 	for _, name := range s.DefinedKinds() {
 		if !slices.ContainsFunc(c.World.Kinds(), func(k world.Kind) bool { return k.Name == name }) {
@@ -52,7 +52,7 @@ func (c Config) checkKinds(s *schema.Schema) error {
 }
 
 // addWorld declares the kinds and the motion of the world.
-func (c Config) addWorld(s *schema.Schema) error {
+func (c WorldConfig) addWorld(s *schema.Schema) error {
 	stepper, moves := c.World.Motion(), false
 	var errs []error
 	for i, kind := range c.World.Kinds() {

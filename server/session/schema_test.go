@@ -33,8 +33,11 @@ func TestSchemaIsCompleted(t *testing.T) {
 	raw := func(*session.Session, world.Entity, []byte) error { return nil }
 	buy := session.OnCommand(buying, func(*session.Session, world.Entity, struct{ Item uint16 }) error { return nil })
 	config := session.Config{
-		World: w, Schema: declared, Random: rand.NewChaCha8([32]byte{}),
-		Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat", raw), buy, session.OnRawCommand("wave", raw)}},
+		Random: rand.NewChaCha8([32]byte{}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: declared,
+			Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat", raw), buy, session.OnRawCommand("wave", raw)}},
+		},
 	}
 	core, err := session.NewCore(config)
 	require.NoError(t, err)
@@ -89,8 +92,11 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		_, err = w.AddKind(world.Kind{Name: c.kind})
 		require.NoError(t, err)
 		_, err = session.NewCore(session.Config{
-			World: w, Schema: testSchema(t), Random: rand.NewChaCha8([32]byte{}),
-			Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand(c.command, func(*session.Session, world.Entity, []byte) error { return nil })}},
+			Random: rand.NewChaCha8([32]byte{}),
+			WorldConfig: session.WorldConfig{
+				World: w, Schema: testSchema(t),
+				Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand(c.command, func(*session.Session, world.Entity, []byte) error { return nil })}},
+			},
 		})
 		if c.want == "" {
 			require.NoError(t, err, name)
@@ -120,8 +126,11 @@ func TestAllMissingRegistrationsAreNamed(t *testing.T) {
 	schema.DefineCommand[struct{ Item uint16 }](s, "buy")
 	raw := func(*session.Session, world.Entity, []byte) error { return nil }
 	_, err = session.NewCore(session.Config{
-		World: w, Schema: s, Random: rand.NewChaCha8([32]byte{}),
-		Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat up", raw)}},
+		Random: rand.NewChaCha8([32]byte{}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: s,
+			Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat up", raw)}},
+		},
 	})
 	for _, missing := range []string{`component "purse"`, `component "armour"`, `kind "knight"`, `kind "horse"`, `command "buy"`, `kind "big crate"`, `command "eat up"`} {
 		require.ErrorContains(t, err, missing)

@@ -54,35 +54,38 @@ func newTestServerIn(t testing.TB, own world.Config, change func(*session.Config
 	d.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
 	require.NoError(t, err)
 	config := session.Config{
-		World: w, Schema: testSchema(t), Epoch: testEpoch, GenerationFloor: 1, MaxSessions: 2, Random: rand.NewChaCha8([32]byte{1}),
-		Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
-		Hooks: session.Hooks{
-			Join: func(*session.Session) (world.Entity, error) {
-				h := d.spawn(0)
-				if d.weak {
-					w.Destroy(h)
-				}
-				return h, nil
+		Random: rand.NewChaCha8([32]byte{1}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: testSchema(t), Epoch: testEpoch, MaxSessions: 2,
+			Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
+			Hooks: session.Hooks{
+				Join: func(*session.Session) (world.Entity, error) {
+					h := d.spawn(0)
+					if d.weak {
+						w.Destroy(h)
+					}
+					return h, nil
+				},
+				Leave: func(s *session.Session) {
+					d.left++
+					w.Destroy(s.Entity())
+				},
+				Input: session.OnRawInput(d.move),
+				Commands: []session.Command{
+					session.OnRawCommand("poke", func(_ *session.Session, h world.Entity, _ []byte) error {
+						d.poked = append(d.poked, h)
+						return nil
+					}),
+					session.OnRawCommand("fail", func(*session.Session, world.Entity, []byte) error { return fmt.Errorf("no") }),
+					session.OnRawCommand("typo", func(*session.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} }),
+					session.OnRawCommand("leave", func(s *session.Session, _ world.Entity, _ []byte) error {
+						s.Kick("as you wish")
+						return nil
+					}),
+				},
+				Away: func(s *session.Session) { d.callHook(d.game.Away, s) },
+				Back: func(s *session.Session) { d.callHook(d.game.Back, s) },
 			},
-			Leave: func(s *session.Session) {
-				d.left++
-				w.Destroy(s.Entity())
-			},
-			Input: session.OnRawInput(d.move),
-			Commands: []session.Command{
-				session.OnRawCommand("poke", func(_ *session.Session, h world.Entity, _ []byte) error {
-					d.poked = append(d.poked, h)
-					return nil
-				}),
-				session.OnRawCommand("fail", func(*session.Session, world.Entity, []byte) error { return fmt.Errorf("no") }),
-				session.OnRawCommand("typo", func(*session.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} }),
-				session.OnRawCommand("leave", func(s *session.Session, _ world.Entity, _ []byte) error {
-					s.Kick("as you wish")
-					return nil
-				}),
-			},
-			Away: func(s *session.Session) { d.callHook(d.game.Away, s) },
-			Back: func(s *session.Session) { d.callHook(d.game.Back, s) },
 		},
 	}
 	d.game = &session.Hooks{}
@@ -640,16 +643,6 @@ func (c *testClient) deaths() map[bulk.Handle]bool {
 	}
 }
 
-// Clients and replication use the same generation floor: a core rejects any other.
-func TestFloorIsTheWorlds(t *testing.T) {
-	w, err := world.New(world.Config{FirstGeneration: 5})
-	require.NoError(t, err)
-	for floor, right := range map[uint32]bool{0: true, 5: true, 1: false, 7: false} {
-		_, err := session.NewCore(session.Config{World: w, Schema: testSchema(t), Epoch: 1, GenerationFloor: floor, Random: rand.NewChaCha8([32]byte{1})})
-		require.Equal(t, right, err == nil, "floor %d: %v", floor, err)
-	}
-}
-
 // Epoch 0 picks a random epoch.
 func TestEpochIsChosen(t *testing.T) {
 	seen := map[uint64]bool{0: true}
@@ -667,7 +660,7 @@ func TestEpochIsChosen(t *testing.T) {
 	}
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	_, err = session.NewCore(session.Config{World: w, Schema: testSchema(t), Random: strings.NewReader("short")})
+	_, err = session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: testSchema(t)}, Random: strings.NewReader("short")})
 	require.ErrorContains(t, err, "no random number")
 }
 

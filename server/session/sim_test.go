@@ -328,12 +328,15 @@ func (s *sim) begin(first uint32, image *world.Image) {
 		s.restoreClean()
 	}
 	config := session.Config{
-		World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, PanicEnds: true, Grace: time.Duration(s.grace()) * time.Second / 60, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
-		Replication: replication.Config{
-			EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
-			SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget, SendOnce: s.tape != nil,
+		PanicEnds: true, Random: rand.NewChaCha8([32]byte{byte(s.script.seed), byte(s.run)}),
+		WorldConfig: session.WorldConfig{
+			World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: time.Duration(s.grace()) * time.Second / 60,
+			Replication: replication.Config{
+				EnterRadius: simEnterRadius, LeaveRadius: simLeaveRadius,
+				SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget, SendOnce: s.tape != nil,
+			},
+			Hooks: s.game(),
 		},
-		Hooks: s.game(),
 	}
 	if s.script.has("light") {
 		config.Replication.Always = s.beacon.Presence()

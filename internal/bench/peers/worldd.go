@@ -120,9 +120,12 @@ func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready fu
 		perAddress = 2 * l.clients
 	}
 	host, err := server.Listen(server.Config{
-		Listen: l.listen(), World: s.world, Schema: exchanged, Hooks: s.game(),
-		MaxSessions: 2 * l.clients, MaxSessionsPerAddress: perAddress,
-		Replication: replication.Config{EnterRadius: enterRadius, LeaveRadius: leaveRadius, SnapshotHz: updateHz},
+		Listen: l.listen(), MaxSessionsPerAddress: perAddress,
+		WorldConfig: server.WorldConfig{
+			World: s.world, Schema: exchanged, Hooks: s.game(),
+			MaxSessions: 2 * l.clients,
+			Replication: replication.Config{EnterRadius: enterRadius, LeaveRadius: leaveRadius, SnapshotHz: updateHz},
+		},
 	})
 	if err != nil {
 		return err

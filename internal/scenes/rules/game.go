@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Host sends events: a *server.Server, or the core of a rig.
+// Host sends events: a *server.Room, or the core of a rig.
 type Host interface {
 	SendSeen(entity world.Entity, event any) error
 	SendWithin(center world.Vec3, radius float32, event any) error

@@ -37,7 +37,7 @@ func newTable(t testing.TB, seed uint64, link rig.Link) *table {
 }
 
 func tableOf(t testing.TB, a *Arena, seed uint64, link rig.Link) *table {
-	r, err := rig.New(seed, rig.Config{Server: a.Config(), Link: link})
+	r, err := rig.New(seed, rig.Config{Server: server.Config{WorldConfig: a.Config()}, Link: link})
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
 	a.Attach(r.Core())
@@ -563,9 +563,7 @@ func TestScripts(t *testing.T) {
 func TestOverNetwork(t *testing.T) {
 	a, err := New(1, server.Generations{})
 	require.NoError(t, err)
-	config := a.Config()
-	config.Listen = "127.0.0.1:0"
-	s, err := server.Listen(config)
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", WorldConfig: a.Config()})
 	require.NoError(t, err)
 	a.Attach(s.Room())
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)

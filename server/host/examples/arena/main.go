@@ -24,9 +24,8 @@ func newArena(o host.Options) (*host.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := a.Config()
 	return &host.Instance{
-		Config: c, Seed: 1, Attach: func(r *server.Room) { a.Attach(r) },
+		WorldConfig: a.Config(), Seed: 1, Attach: func(r *server.Room) { a.Attach(r) },
 		RestoreRun: a.RestoreRun,
 	}, nil
 }

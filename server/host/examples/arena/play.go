@@ -61,7 +61,7 @@ func (o *playCommand) playInProcess(ctx context.Context, std host.Streams) error
 	if err != nil {
 		return err
 	}
-	r, err := rig.New(o.Seed, rig.Config{Server: a.Config(), Link: rig.Link{Delay: o.RTT / 2, Jitter: o.Jitter, Loss: float64(o.Loss)}})
+	r, err := rig.New(o.Seed, rig.Config{Server: server.Config{WorldConfig: a.Config()}, Link: rig.Link{Delay: o.RTT / 2, Jitter: o.Jitter, Loss: float64(o.Loss)}})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ let from = position / 18
 output += curl_noise((from.x, time * 0.15, from.z)) * (4, 0, 4)
 `
 
-// Host has the sessions and sends events: a *server.Server, or the core of a rig.
+// Host has the sessions and sends events: a *server.Room, or the core of a rig.
 type Host interface {
 	Broadcast(event any) error
 	SendWithin(center world.Vec3, radius float32, event any) error
@@ -140,9 +140,9 @@ func (a *Arena) RestoreRun(img *world.Image) error {
 	return nil
 }
 
-// Config returns what server.Listen and rig.New need.
-func (a *Arena) Config() server.Config {
-	return server.Config{
+// Config returns the world and its rules.
+func (a *Arena) Config() server.WorldConfig {
+	return server.WorldConfig{
 		World: a.world, Schema: Protocol,
 		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30, Private: a.seat.Presence()},
 		Grace:       10 * time.Second,

@@ -47,7 +47,7 @@ func newGame(o host.Options) (*host.Instance, error) {
 			_, _ = spawn(coin) // fails if the world is full
 		}
 	})
-	return &host.Instance{Avatars: []world.KindID{runner}, Config: server.Config{World: w, Schema: protocol, Hooks: server.Hooks{
+	return &host.Instance{Avatars: []world.KindID{runner}, WorldConfig: server.WorldConfig{World: w, Schema: protocol, Hooks: server.Hooks{
 		Join: func(*server.Session) (world.Entity, error) { return spawn(runner) },
 		Input: server.OnInput(sticks, func(s *server.Session, _ uint64, to Stick) { // up to 8 m/s
 			w.SetVelocity(s.Entity(), world.Vec3{X: 8 * to.X, Z: 8 * to.Z})

@@ -1,0 +1,29 @@
+package host
+
+import (
+	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/server"
+)
+
+// hosting is what serve and demo host: one Instance, or the rooms of a game.
+type hosting struct {
+	config     server.Config
+	instance   *Instance // nil with rooms
+	title      string
+	seed       uint64
+	areaMetres float64
+	attach     func(*server.Room)
+	confused   func() (uint64, []bot.Confusion)
+}
+
+// host returns a hosting of one world.
+func (p *program) host(g *Instance) *hosting {
+	c := p.serverConfig()
+	c.WorldConfig = g.WorldConfig
+	return &hosting{config: c, instance: g, title: g.Title, seed: g.Seed, areaMetres: g.AreaMetres, attach: g.Attach, confused: g.Confused}
+}
+
+// serverConfig returns what the Definition says about the process.
+func (d *Definition) serverConfig() server.Config {
+	return server.Config{Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name}
+}
