@@ -18,14 +18,14 @@ func (c *Core) Abandon(why *wire.Error) {
 		c.turnAway(t, why)
 	}
 	for _, s := range c.sessions {
-		if s.ended {
+		if s.isOver() {
 			continue
 		}
 		if s.peer != nil {
 			s.peer.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
 			s.peer.close(why)
 		}
-		s.ended, s.endReason = true, why
+		s.state, s.endReason = stateEnded, why
 		c.countClosed(why.Code)
 		c.config.Router.forget(s)
 	}

@@ -10,7 +10,7 @@ import (
 // execute runs one tick's commands in the order sent and answers each.
 func (s *Session) execute(commands []wire.Command) {
 	for i := range commands {
-		if s.ended || s.kicked != nil {
+		if s.isOver() || s.kicked != nil {
 			return
 		}
 		result := s.runCommand(&commands[i])
@@ -42,7 +42,7 @@ func restsOnStructure(r *wire.Result) bool {
 
 // sendStructure sends what is written of the structure.
 func (s *Session) sendStructure() {
-	if !s.ended && s.peer != nil {
+	if s.state == stateActive {
 		s.sendStream(s.viewer.TakeStructure())
 	}
 }

@@ -371,8 +371,8 @@ func (c *Core) send(all bool, outOfTime func() bool) {
 		if s.entity != s.announced {
 			s.sendControl()
 		}
-		// A queued session is already due: a last tick does not count it twice.
-		if !s.ended && s.peer != nil && (all && !s.queued || c.replicator.Due(s.id)) {
+		// A waiting session is already due: a last tick does not count it twice.
+		if s.state == stateActive && (all && s.turn.state == turnIdle || c.replicator.Due(s.id)) {
 			c.schedule.enqueue(s, &c.stats)
 		}
 	}
@@ -387,7 +387,7 @@ func (c *Core) send(all bool, outOfTime func() bool) {
 // reap handles connections that have ended, then removes ended sessions and peers.
 func (c *Core) reap() {
 	for _, s := range c.sessions {
-		if s.ended || s.peer == nil {
+		if s.state != stateActive {
 			continue
 		}
 		switch ended, left := s.peer.inbox.ended(); {
@@ -398,7 +398,7 @@ func (c *Core) reap() {
 		}
 	}
 	before := len(c.sessions) + len(c.peers)
-	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.ended })
+	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.isOver() })
 	c.peers = slices.DeleteFunc(c.peers, (*Peer).reap)
 	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
 }
@@ -529,7 +529,7 @@ func (c *Core) Len() int { return len(c.sessions) + len(c.peers) }
 func (c *Core) Sessions() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		for _, s := range c.sessions {
-			if !s.ended && !yield(s) {
+			if !s.isOver() && !yield(s) {
 				return
 			}
 		}
@@ -538,7 +538,7 @@ func (c *Core) Sessions() iter.Seq[*Session] {
 
 // Active returns the number of sessions that have a connection.
 func (c *Core) Active() int {
-	return c.count(func(s *Session) bool { return !s.ended && s.peer != nil })
+	return c.count(func(s *Session) bool { return s.state == stateActive })
 }
 
 // Waiting returns the number of sessions whose snapshot is due and that the last Send had
@@ -547,7 +547,7 @@ func (c *Core) Waiting() int { return len(c.schedule.waiting) - c.schedule.held 
 
 // Away returns the number of sessions that wait for their clients to reconnect.
 func (c *Core) Away() int {
-	return c.count(func(s *Session) bool { return !s.ended && s.peer == nil })
+	return c.count(func(s *Session) bool { return s.state == stateAway })
 }
 
 // World returns the world. Only the goroutine that calls Tick may use it.

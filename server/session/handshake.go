@@ -39,9 +39,8 @@ func (p *Peer) handleHello(h wire.Hello) {
 	if p.closed { // a Leave called while making room has drained the server
 		return
 	}
-	s := newSession(c, p.id, p.address)
-	s.peer, s.abilities = p, h.Abilities
-	s.name, s.user, s.value, s.endTick = h.Name, granted.User, granted.Value, c.endTick(granted)
+	s := newSession(c, identity{id: p.id, address: p.address, name: h.Name, user: granted.User, value: granted.Value, abilities: h.Abilities})
+	s.peer, s.endTick = p, c.endTick(granted)
 	if refusal := s.join(replication.Numbers{}); refusal != nil {
 		p.refuse(refusal, "")
 		return
@@ -79,10 +78,10 @@ func (s *Session) join(numbers replication.Numbers) *wire.Error {
 
 // register adds a session that Join has admitted. A later Hello of this tick may resume it.
 func (s *Session) register() {
-	s.joined = true
 	s.viewer.SetFocus(s.entity)
+	s.state = stateAway
 	if s.peer != nil {
-		s.peer.session = s
+		s.state, s.peer.session = stateActive, s
 	}
 	s.core.sessions = slices.Insert(s.core.sessions, s.core.indexOf(s.id), s)
 }
@@ -102,7 +101,7 @@ func (s *Session) welcome(asked bool, resumed uint8, structure uint32) {
 		GenerationFloor: c.world.Config().FirstGeneration, GenerationCeiling: c.world.Config().LastGeneration,
 		TickHz: uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
-		Resumed: resumed, Secret: s.secret, Room: c.config.Room, Simulate: simulate, Commands: s.handled, Structure: structure, SchemaText: text,
+		Resumed: resumed, Secret: s.secrets.newest, Room: c.config.Room, Simulate: simulate, Commands: s.handled, Structure: structure, SchemaText: text,
 	}.Append(nil))
 	if s.entity != 0 || resumed == 1 { // a resuming client may have missed the change to 0
 		s.sendControl()

@@ -33,25 +33,34 @@ func (c *Core) visit() visit {
 	return visit{own.FirstGeneration, own.LastGeneration, c.config.Epoch}
 }
 
+// travel is a session's way through rooms.
+type travel struct {
+	next     *nextRoom // to which it moves at the end of the receive phase, or nil
+	fence    uint32    // structure number of the Welcome to this room; 0: the session began here
+	arrivals int       // Welcomes to other rooms that the client has yet to answer
+	visited  []visit
+}
+
+// nextRoom is the room to which a session moves.
+type nextRoom struct {
+	name string
+	core *Core // nil: the room is not ready
+}
+
 // traveller is a session between two rooms. It belongs to the Core whose arriving holds it.
 type traveller struct {
-	id        uint64
-	peer      *Peer // nil: away
-	address   string
-	name      string
-	user      string
-	value     any
-	abilities wire.Abilities
-	left      time.Duration // until the session expires; 0: never
-	silent    time.Duration // how long it has been away
-	commands  float64       // tokens of the limiters
-	resyncs   float64
-	secrets   []secret // those that its client may hold
-	schema    uint64   // hash in the newest Welcome
-	numbers   replication.Numbers
-	arrivals  int
-	visited   []visit
-	kicked    *wire.Error
+	identity
+	peer     *Peer         // nil: away
+	left     time.Duration // until the session expires; 0: never
+	silent   time.Duration // how long it has been away
+	commands float64       // tokens of the limiters
+	resyncs  float64
+	secrets  []secret // those that its client may hold
+	schema   uint64   // hash in the newest Welcome
+	numbers  replication.Numbers
+	arrivals int
+	visited  []visit
+	kicked   *wire.Error
 }
 
 // Move moves the session to another room of this process, over the same connection. Hooks.Leave
@@ -70,14 +79,14 @@ func (s *Session) Move(room string) error {
 		return errors.New("server: Move in a server of one world: want Config.Rooms, or RouterConfig.Move")
 	case len(room) > wire.MaxRoom || !utf8.ValidString(room):
 		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoom)
-	case s.ended:
+	case s.isOver():
 		return errors.New("server: Move of a session that has ended")
 	}
 	target, err := s.findRoom(room)
 	if err != nil {
 		return err
 	}
-	s.moving, s.moves, s.target = room, true, target
+	s.travel.next = &nextRoom{room, target}
 	return nil
 }
 
@@ -93,7 +102,7 @@ func (s *Session) findRoom(room string) (*Core, error) {
 		return nil, fmt.Errorf("server: Move to room %q of another Router", room)
 	}
 	to := target.visit()
-	for _, v := range append(slices.Clip(s.visited), s.core.visit()) {
+	for _, v := range append(slices.Clip(s.travel.visited), s.core.visit()) {
 		if v != to && v.first <= to.last && to.first <= v.last {
 			return nil, ErrGenerationsSeen
 		}
@@ -104,11 +113,11 @@ func (s *Session) findRoom(room string) (*Core, error) {
 // moveSessions hands over the sessions that move to another room.
 func (c *Core) moveSessions() {
 	for _, s := range c.sessions {
-		if s.moves && !s.ended {
+		if s.travel.next != nil && !s.isOver() {
 			s.move()
 		}
 	}
-	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.moved })
+	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.state == stateHandedOver })
 }
 
 // move hands the session over, unless its room is not ready yet.
@@ -118,11 +127,12 @@ func (s *Session) move() {
 		s.fail(s.kicked)
 		return
 	}
-	if s.target == nil {
-		target, err := s.findRoom(s.moving)
+	next := s.travel.next
+	if next.core == nil {
+		core, err := s.findRoom(next.name)
 		switch {
 		case errors.Is(err, errSameRoom):
-			s.moves = false
+			s.travel.next = nil
 			return
 		case errors.Is(err, ErrGenerationsSeen):
 			s.fail(&wire.Error{Code: wire.Spent, Detail: "the room needs a new session"})
@@ -130,33 +140,32 @@ func (s *Session) move() {
 		case err != nil:
 			s.fail(refusalOf(err, wire.NoRoom))
 			return
-		case target == nil:
+		case core == nil:
 			return
 		}
-		s.target = target
+		next.core = core
 	}
-	if s.target.hasClosed() {
-		s.target = nil // ask again: another run may have replaced it
+	if next.core.hasClosed() {
+		next.core = nil // ask again: another run may have replaced it
 		return
 	}
 	t := s.pack()
-	if s.ended {
+	if s.isOver() {
 		return // the client does not read its stream
 	}
-	s.ended = true
+	s.state = stateHandedOver
 	c.hold(t)
 	s.notify(HookLeave, c.config.Hooks.Leave)
 	c.release(t)
 	c.replicator.RemoveViewer(s.viewer)
 	s.viewer, s.peer, t.value = nil, nil, s.value
-	s.moved = true
 	if s.kicked != nil { // by Leave, or for its panic
 		c.turnAway(t, s.kicked)
 		return
 	}
 	c.stats.MovedOut++
-	if !c.config.Router.handOver(t, c, s.target) {
-		c.turnAway(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", s.moving)})
+	if !c.config.Router.handOver(t, c, next.core) {
+		c.turnAway(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", next.name)})
 	}
 }
 
@@ -164,10 +173,10 @@ func (s *Session) move() {
 func (s *Session) pack() *traveller {
 	c := s.core
 	t := &traveller{
-		id: s.id, peer: s.peer, address: s.address, name: s.name, user: s.user, abilities: s.abilities,
-		schema: c.schemaHash, arrivals: s.arrivals, visited: s.visited,
-		secrets:  append(slices.Clip(s.former), s.secret), // the Router reads former
-		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.TokensAt(c.now),
+		identity: s.identity, peer: s.peer,
+		schema: c.schemaHash, arrivals: s.travel.arrivals, visited: s.travel.visited,
+		secrets:  s.secrets.all(), // the Router reads former
+		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
 	if own := c.visit(); !slices.Contains(t.visited, own) {
 		t.visited = append(t.visited, own)
@@ -237,30 +246,29 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if why := c.admitUser(t.user, t.address); why != nil {
 		return why
 	}
-	s := newSession(c, t.id, t.address)
-	s.peer, s.abilities, s.visited = t.peer, t.abilities, t.visited
-	s.name, s.user, s.value, s.endTick = t.name, t.user, t.value, math.MaxUint64
+	s := newSession(c, t.identity)
+	s.peer, s.travel.visited, s.endTick = t.peer, t.visited, math.MaxUint64
 	limitTokens(s.commands, t.commands, c.now)
-	limitTokens(s.resyncs, t.resyncs, c.now)
+	limitTokens(s.resyncs.limiter, t.resyncs, c.now)
 	if t.left > 0 {
 		s.endTick = c.world.Tick() + uint64(ticksOf(t.left, c.world.TickHz()))
 	}
 	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one
-	s.fence = t.numbers.Structure + 1                       // the Welcome counts as a record
-	if why := s.join(replication.Numbers{Structure: s.fence, Seq: t.numbers.Seq}); why != nil {
+	s.travel.fence = t.numbers.Structure + 1                // the Welcome counts as a record
+	if why := s.join(replication.Numbers{Structure: s.travel.fence, Seq: t.numbers.Seq}); why != nil {
 		return why
 	}
 	if t.peer != nil {
 		t.peer.core = c
 	}
-	s.progress.newest, s.progress.structure = t.numbers.Seq, s.fence
+	s.progress.newest, s.progress.structure = t.numbers.Seq, s.travel.fence
 	s.register()
 	c.stats.MovedIn++
 	if t.peer != nil {
 		s.rotateSecret(t.secrets...)
 	} else { // the client receives no secret before it resumes
 		last := len(t.secrets) - 1
-		s.secret, s.former = t.secrets[last], t.secrets[:last]
+		s.secrets = secrets{t.secrets[last], t.secrets[:last]}
 		c.config.Router.note(s)
 	}
 	if c.Draining() { // by Join
@@ -271,8 +279,8 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		s.notify(HookAway, c.config.Hooks.Away)
 		return nil
 	}
-	s.arrivals = t.arrivals + 1
-	s.welcome(t.schema != c.schemaHash, 0, s.fence)
+	s.travel.arrivals = t.arrivals + 1
+	s.welcome(t.schema != c.schemaHash, 0, s.travel.fence)
 	return nil
 }
 
@@ -294,18 +302,18 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 	}
 }
 
-// arrive counts the Arrived messages of a tick. Until the last one has come, Commands and Resync
-// are meant for an earlier room, and are dropped.
-func (s *Session) arrive(l *tickInbox) {
-	s.arrivals -= l.arrived
+// countArrivals counts the Arrived messages of a tick. Until the last one has come, Commands and
+// Resync are meant for an earlier room, and are dropped.
+func (t *travel) countArrivals(l *tickInbox) {
+	t.arrivals -= l.arrived
 	switch {
-	case s.arrivals < 0:
-		s.arrivals = 0
+	case t.arrivals < 0:
+		t.arrivals = 0
 		if l.fault == nil {
 			l.fault = &wire.Error{Code: wire.BadState, Detail: "Arrived without a move"}
 		}
 		l.commands, l.resync = nil, false
-	case s.arrivals > 0:
+	case t.arrivals > 0:
 		l.commands, l.resync = nil, false
 	}
 }

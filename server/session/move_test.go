@@ -46,7 +46,7 @@ func (h *house) send(p *Peer, messages ...wire.Message) {
 // session returns the live session of a client, in the room where it is.
 func (h *house) session(conn *tape) *Session {
 	for _, c := range h.rooms {
-		if s := c.Session(conn.last().Session); s != nil && !s.ended {
+		if s := c.Session(conn.last().Session); s != nil && !s.isOver() {
 			return s
 		}
 	}
@@ -269,9 +269,9 @@ func TestManyMoves(t *testing.T) {
 		h.input(p, 0)
 	}
 	s := h.session(conn)
-	require.Equal(t, moves, s.arrivals)
-	require.LessOrEqual(t, len(s.former), maxFormer)
-	require.Len(t, s.visited, 2)
+	require.Equal(t, moves, s.travel.arrivals)
+	require.LessOrEqual(t, len(s.secrets.former), maxFormer)
+	require.Len(t, s.travel.visited, 2)
 	for i := 1; i <= moves; i++ {
 		require.Greater(t, conn.welcome[i].Structure, conn.welcome[i-1].Structure)
 		require.NotEqual(t, conn.welcome[i].Epoch, conn.welcome[i-1].Epoch)
@@ -281,7 +281,7 @@ func TestManyMoves(t *testing.T) {
 	}
 	h.send(p, wire.Command{ID: 1, Name: "touch"})
 	h.tick(1)
-	require.Equal(t, 1, s.arrivals)
+	require.Equal(t, 1, s.travel.arrivals)
 	require.NotContains(t, h.joins, "touched in "+s.Room())
 	h.send(p, wire.Arrived{}, wire.Command{ID: 2, Name: "touch"})
 	h.tick(1)
@@ -391,12 +391,12 @@ func TestMoveLeavesSecrets(t *testing.T) {
 	h := movers(t, func(*RouterConfig) {})
 	conn, p := h.join("one")
 	for range 3 * maxFormer {
-		known := h.router.sessions[p.ID()].former
+		known := h.router.sessions[p.ID()].secrets.former
 		was := slices.Clone(known)
 		s := h.session(conn)
 		require.NoError(t, s.Move(map[string]string{"one": "two", "two": "one"}[s.Room()]))
 		h.rooms[s.Room()].Receive()
-		h.rooms[s.moving].Receive()
+		h.rooms[s.travel.next.name].Receive()
 		require.Equal(t, was, known)
 	}
 }

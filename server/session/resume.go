@@ -20,14 +20,23 @@ func (s secret) matches(other []byte) bool {
 // none: the first, and the newest ones.
 const maxFormer = 16
 
-// matchesAny reports whether shown equals newest or a former secret.
-func matchesAny(shown []byte, newest secret, former []secret) bool {
-	ok := newest.matches(shown)
-	for _, f := range former {
+// secrets are those that resume a session.
+type secrets struct {
+	newest secret   // of the newest Welcome
+	former []secret // of the Welcomes before it, until the client confirms the newest
+}
+
+// match reports whether shown is one of them.
+func (s secrets) match(shown []byte) bool {
+	ok := s.newest.matches(shown)
+	for _, f := range s.former {
 		ok = f.matches(shown) || ok
 	}
 	return ok
 }
+
+// all returns the secrets, the newest last, in memory of its own.
+func (s secrets) all() []secret { return append(slices.Clip(s.former), s.newest) }
 
 // rotateSecret creates the secret of the next Welcome. Those in valid stay valid until the
 // client confirms the new one, since a Welcome may be lost with its connection.
@@ -35,11 +44,11 @@ func (s *Session) rotateSecret(valid ...secret) {
 	if n := len(valid) - maxFormer; n > 0 {
 		valid = slices.Delete(valid, 1, 1+n) // the client certainly has the first
 	}
-	s.former, s.secret = valid, nil
+	s.secrets = secrets{former: valid}
 	if s.core.graceTicks > 0 {
 		next := make(secret, wire.SecretBytes)
 		if _, err := io.ReadFull(s.core.config.Random, next); err == nil {
-			s.secret = next // without a secret, the session ends with its connection
+			s.secrets.newest = next // without a secret, the session ends with its connection
 		}
 	}
 	s.core.config.Router.note(s)
@@ -47,8 +56,8 @@ func (s *Session) rotateSecret(valid ...secret) {
 
 // confirm records a datagram of this room: the client has the newest Welcome.
 func (s *Session) confirm() {
-	if s.former != nil {
-		s.former = nil
+	if s.secrets.former != nil {
+		s.secrets.former = nil
 		s.core.config.Router.note(s)
 	}
 }
@@ -57,16 +66,16 @@ func (s *Session) confirm() {
 // reconnects within the grace period: it keeps its entity and replication state and is sent
 // nothing.
 func (s *Session) disconnect(why *wire.Error) {
-	if len(s.secret) == 0 || s.core.Draining() {
+	if len(s.secrets.newest) == 0 || s.core.Draining() {
 		s.fail(why)
 		return
 	}
 	s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil)) // the connection may still work
-	if s.ended {
+	if s.isOver() {
 		return
 	}
 	s.peer.close(why)
-	s.peer, s.silentTicks = nil, 0
+	s.state, s.peer, s.silentTicks = stateAway, nil, 0
 	s.core.stats.Lost++
 	s.notify(HookAway, s.core.config.Hooks.Away)
 }
@@ -92,7 +101,7 @@ func (c *Core) resumable(h wire.Hello) *Session {
 		return nil
 	}
 	s := c.Session(h.Session)
-	if s == nil || s.ended || s.abilities != h.Abilities || !matchesAny(h.Secret, s.secret, s.former) {
+	if s == nil || s.isOver() || s.abilities != h.Abilities || !s.secrets.match(h.Secret) {
 		return nil
 	}
 	return s
@@ -102,8 +111,8 @@ func (c *Core) resumable(h wire.Hello) *Session {
 // has missed more structure than is kept.
 func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	resumed, from := uint8(1), h.Structure
-	if from < s.fence { // it has not had the Welcome to this room, and begins with it
-		resumed, from = 0, s.fence
+	if from < s.travel.fence { // it has not had the Welcome to this room, and begins with it
+		resumed, from = 0, s.travel.fence
 	}
 	missed, ok := s.viewer.Resume(from)
 	if !ok {
@@ -116,15 +125,15 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 	} else {
 		s.core.schedule.moveToBack(s, s.core.world.Tick()) // time away gives no precedence
 	}
-	s.peer, s.address, p.session, s.silentTicks, s.arrivals = p, p.address, s, 0, 0
+	s.state, s.peer, s.address, p.session, s.silentTicks, s.travel.arrivals = stateActive, p, p.address, s, 0, 0
 	s.progress.restart()
 	s.core.stats.Resumed++
 	s.rotateSecret(secret(h.Secret))
 	s.welcome(h.Schema == 0, resumed, from)
-	if !s.ended {
+	if !s.isOver() {
 		s.sendStream(missed) // ahead of any Result, which may depend on it
 	}
-	if was == nil && !s.ended {
+	if was == nil && !s.isOver() {
 		s.notify(HookBack, s.core.config.Hooks.Back)
 	}
 	return true
@@ -148,7 +157,7 @@ func (c *Core) makeRoom(slots int, address string) bool {
 func (c *Core) evictionCandidate(address string) *Session {
 	var away []*Session
 	for _, s := range c.sessions {
-		if !s.ended && s.peer == nil {
+		if s.state == stateAway {
 			away = append(away, s)
 		}
 	}

@@ -126,7 +126,7 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 				p := c.Open(context.Background(), home(i), mute{})
 				hello := wire.Hello{
 					Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: rowcodec.DefaultTables().Version(),
-					Session: s.id, Secret: s.secret,
+					Session: s.id, Secret: s.secrets.newest,
 				}
 				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, hello)))
 				c.Tick()
@@ -175,7 +175,7 @@ func TestRoomOrder(t *testing.T) {
 	} {
 		require.NotNil(t, join(next.address).session)
 		for i, s := range sessions {
-			if s != nil && s.ended {
+			if s != nil && s.isOver() {
 				require.Equal(t, next.ends, i, "%v", next)
 				sessions[i] = nil
 			}

@@ -66,11 +66,10 @@ type RouterStats struct {
 
 // placement holds the room of a live session, and the secrets that resume it.
 type placement struct {
-	core   *Core
-	user   string
-	secret secret
-	former []secret
-	begun  bool // has ended the others of its user
+	core    *Core
+	user    string
+	secrets secrets
+	begun   bool // has ended the others of its user
 }
 
 // NewRouter returns a Router without rooms.
@@ -279,7 +278,7 @@ func (r *Router) roomOf(h *wire.Hello) *Core {
 	if p == nil {
 		return nil
 	}
-	if matchesAny(h.Secret, p.secret, p.former) {
+	if p.secrets.match(h.Secret) {
 		return p.core
 	}
 	return nil
@@ -297,7 +296,7 @@ func (r *Router) note(s *Session) {
 		p = &placement{}
 		r.sessions[s.id] = p
 	}
-	*p = placement{s.core, s.user, s.secret, s.former, p.begun}
+	*p = placement{s.core, s.user, s.secrets, p.begun}
 }
 
 // endOthers ends the other sessions of the user of s, which has begun and is recorded. Of two

@@ -358,7 +358,7 @@ func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
 	})
 	var sessions []*Session
 	for i, name := range []string{"one", "two"} {
-		s := newSession(h.add(name), uint64(i), "here")
+		s := newSession(h.add(name), identity{id: uint64(i), address: "here"})
 		s.user = "ann"
 		s.rotateSecret()
 		sessions = append(sessions, s)

@@ -36,34 +36,50 @@ type snapshotSchedule struct {
 	updates   []replication.Update  // scratch
 }
 
+// turn is a session's place in the schedule.
+type turn struct {
+	state        turnState
+	order        uint64 // the lowest is served first
+	snapshotTick uint64 // tick of the newest snapshot, or of the start
+}
+
+type turnState uint8
+
+const (
+	turnIdle    turnState = iota // no snapshot is due
+	turnWaiting                  // a snapshot is due
+	turnHeld                     // it is due, and the connection has not sent the one before (HasUnsent)
+)
+
 // moveToBack puts s behind all others. tick is when its newest snapshot was sent, or when it
 // started.
 func (t *snapshotSchedule) moveToBack(s *Session, tick uint64) {
 	t.lastOrder++
-	s.order, s.snapshotTick = t.lastOrder, tick
+	s.turn.order, s.turn.snapshotTick = t.lastOrder, tick
 }
 
 // enqueue notes that a snapshot of s is due.
 func (t *snapshotSchedule) enqueue(s *Session, stats *Stats) {
 	stats.SnapshotsDue++
-	switch {
-	case s.queued && s.held:
+	switch s.turn.state {
+	case turnHeld:
 		stats.SnapshotsHeld++
-		return
-	case s.queued:
+	case turnWaiting:
 		stats.SnapshotsSkipped++
-		return
+	default:
+		s.turn.state = turnWaiting
+		t.waiting = append(t.waiting, s)
 	}
-	s.queued = true
-	t.waiting = append(t.waiting, s)
 }
 
 // dropUnreachable removes sessions that have ended or are away.
 func (t *snapshotSchedule) dropUnreachable() {
 	t.waiting = slices.DeleteFunc(t.waiting, func(s *Session) bool {
-		gone := s.ended || s.peer == nil
-		s.queued = s.queued && !gone
-		return gone
+		if s.state == stateActive {
+			return false
+		}
+		s.turn.state = turnIdle
+		return true
 	})
 }
 
@@ -78,20 +94,21 @@ func maxOverduePerTick(sessions, tickHz int) int {
 func (t *snapshotSchedule) rankWaiting() {
 	t.held = 0
 	for _, s := range t.waiting {
-		s.held = s.peer.conn.HasUnsent()
-		if s.held {
+		s.turn.state = turnWaiting
+		if s.peer.conn.HasUnsent() {
+			s.turn.state = turnHeld
 			t.held++
 		}
 	}
-	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.turn.rank(), b.turn.rank()) })
 }
 
 // rank orders sessions that wait for a snapshot: the lowest is served first.
-func (s *Session) rank() uint64 {
-	if s.held {
-		return s.order | 1<<63
+func (t *turn) rank() uint64 {
+	if t.state == turnHeld {
+		return t.order | 1<<63
 	}
-	return s.order
+	return t.order
 }
 
 // serve encodes snapshots, longest-waiting sessions first, until outOfTime reports true.
@@ -109,12 +126,12 @@ func (t *snapshotSchedule) serve(r *replication.Replicator, tick uint64, guarant
 	if workers := r.Config().Workers; workers > 1 {
 		batch = batchPerWorker * workers
 	}
-	for n := 0; n < ready && (n < guaranteed && t.waiting[n].snapshotTick+t.maxWait <= tick || !outOfTime()); n = len(t.updates) {
+	for n := 0; n < ready && (n < guaranteed && t.waiting[n].turn.snapshotTick+t.maxWait <= tick || !outOfTime()); n = len(t.updates) {
 		t.updates = append(t.updates, r.Snapshots(t.viewers[n:min(n+batch, len(t.viewers))])...)
 	}
 	for i, update := range t.updates {
 		s := t.waiting[i]
-		s.queued = false
+		s.turn.state = turnIdle
 		t.moveToBack(s, tick)
 		s.sendSnapshot(update)
 	}

@@ -11,56 +11,62 @@ import (
 // Session is one client's stay in the world, from its Welcome to its end, over one or
 // more connections. Only the goroutine that calls Tick may use it.
 type Session struct {
+	identity
 	core      *Core
-	id        uint64
-	peer      *Peer  // current connection; nil: away
-	address   string // address of the newest connection
-	ended     bool   // to be removed at the end of the tick
+	state     state
+	peer      *Peer // current connection; nil: away
 	startTick uint64
-	endTick   uint64 // the tick at which the Admission expires
+	endTick   uint64      // the tick at which the Admission expires
+	kicked    *wire.Error // ends the session after the current hook or at the next tick
+	endReason *wire.Error // why it ended
 
-	name         string
-	user         string
-	value        any
-	joined       bool // Join has returned
-	entity       world.Entity
-	announced    world.Entity // the controlled entity as last sent to the client
-	viewer       *replication.Viewer
-	silentTicks  int // ticks since the last datagram, or since the session is away
-	progress     progress
+	entity      world.Entity
+	announced   world.Entity        // the controlled entity as last sent to the client
+	viewer      *replication.Viewer // from Join to Leave
+	silentTicks int                 // ticks since the last datagram, or since the session is away
+	progress    progress
+
 	inputs       inputs
 	commands     *rate.Limiter
 	handled      uint32 // commands executed or rejected so far; wraps
 	provisionals provisionals
 	view         view // of the command or input being executed
-	resyncs      *rate.Limiter
-	diverged     bool // OnDiverge has been called
-	kicked       *wire.Error
-	endReason    *wire.Error // why it ended
+	resyncs      resyncs
 
-	abilities wire.Abilities
-	moves     bool // to the room moving, at the end of the receive phase
-	moving    string
-	target    *Core  // that room, once it is known
-	moved     bool   // the session continues in another room, as another Session
-	fence     uint32 // structure number of the Welcome to this room; 0: the session began here
-	arrivals  int    // Welcomes to other rooms that the client has yet to answer
-	visited   []visit
-
-	queued       bool   // a snapshot is due
-	held         bool   // the connection has not sent the snapshot before it (HasUnsent)
-	order        uint64 // rank in the snapshot schedule; lowest is served first
-	snapshotTick uint64 // tick of the newest snapshot, or of the start
-
-	secret secret   // of the newest Welcome
-	former []secret // of the Welcomes before it, until the client confirms the newest
+	travel  travel
+	turn    turn
+	secrets secrets
 }
 
-func newSession(c *Core, id uint64, address string) *Session {
+// identity is what a session keeps in every room.
+type identity struct {
+	id        uint64
+	address   string // of the newest connection
+	name      string
+	user      string
+	value     any
+	abilities wire.Abilities
+}
+
+// state is the state of a session, as STATE.md draws it.
+type state uint8
+
+const (
+	stateJoining    state = iota // Hooks.Join runs
+	stateActive                  // has a connection
+	stateAway                    // its connection broke, and its client may reconnect
+	stateHandedOver              // it continues in another room, as another Session
+	stateEnded                   // to be removed at the end of the tick
+)
+
+// isOver reports whether nothing more happens to the session in this room.
+func (s *Session) isOver() bool { return s.state >= stateHandedOver }
+
+func newSession(c *Core, who identity) *Session {
 	s := &Session{
-		core: c, id: id, address: address, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
+		identity: who, core: c, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
 		commands: rate.NewLimiter(rate.Limit(c.config.CommandsPerSecond), c.config.CommandBurst),
-		resyncs:  rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1),
+		resyncs:  resyncs{limiter: rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1)},
 	}
 	c.schedule.moveToBack(s, s.startTick)
 	return s
@@ -117,7 +123,7 @@ func (s *Session) Redirect(address string, token []byte) error {
 
 // fail sends Goodbye and ends the session.
 func (s *Session) fail(why *wire.Error) {
-	if s.ended {
+	if s.isOver() {
 		return
 	}
 	if s.peer != nil {
@@ -128,10 +134,10 @@ func (s *Session) fail(why *wire.Error) {
 
 // end ends the session without a message and closes its connection, if any.
 func (s *Session) end(why *wire.Error) {
-	if s.ended {
+	if s.isOver() {
 		return // sending Goodbye ended it as TooSlow
 	}
-	s.ended, s.endReason = true, why
+	s.state, s.endReason = stateEnded, why
 	s.core.countClosed(why.Code)
 	if s.peer != nil {
 		s.peer.close(why)
@@ -141,7 +147,7 @@ func (s *Session) end(why *wire.Error) {
 
 // leave calls Hooks.Leave and removes the viewer.
 func (s *Session) leave() {
-	s.ended = true
+	s.state = stateEnded
 	s.notify(HookLeave, s.core.config.Hooks.Leave)
 	s.core.replicator.RemoveViewer(s.viewer)
 	s.viewer = nil
@@ -149,7 +155,7 @@ func (s *Session) leave() {
 }
 
 func (s *Session) sendMessage(kind byte, body []byte) {
-	if !s.ended && s.peer != nil && !s.peer.sendMessage(kind, body) {
+	if !s.isOver() && s.peer != nil && !s.peer.sendMessage(kind, body) {
 		s.endTooSlow()
 	}
 }

@@ -3,16 +3,18 @@ package session
 import (
 	"math/bits"
 
+	"golang.org/x/time/rate"
+
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // receive processes one tick's inbox, then checks the session's limits.
 func (s *Session) receive() {
-	if s.ended {
+	if s.isOver() {
 		return
 	}
-	if s.peer == nil {
+	if s.state == stateAway {
 		s.tickAway()
 		return
 	}
@@ -20,12 +22,12 @@ func (s *Session) receive() {
 	l := s.peer.inbox.drain(s.peer.spare)
 	s.peer.spare = l.inputs
 	s.core.stats.InputsDropped += l.dropped
-	s.arrive(&l)
+	s.travel.countArrivals(&l)
 	s.acknowledge(l.inputs)
 	s.applyInputs(l.inputs)
 	s.execute(l.commands)
 	s.resync(l.resync)
-	if !s.ended {
+	if !s.isOver() {
 		s.progress.tick(s.viewer.StructureUnacked())
 	}
 	switch hz := s.core.world.TickHz(); {
@@ -35,7 +37,7 @@ func (s *Session) receive() {
 		s.fail(s.kicked)
 	case s.expired():
 		s.fail(&wire.Error{Code: wire.SessionExpired})
-	case !s.ended && s.viewer.Exhausted():
+	case !s.isOver() && s.viewer.Exhausted():
 		s.fail(&wire.Error{Code: wire.Spent})
 	case s.silentTicks > silenceSeconds*hz:
 		s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
@@ -53,7 +55,7 @@ func (s *Session) expired() bool { return s.core.world.Tick() >= s.endTick }
 func (s *Session) acknowledge(inputs []wire.Input) {
 	for _, input := range inputs {
 		s.silentTicks = 0
-		if input.Ack.Structure < s.fence {
+		if input.Ack.Structure < s.travel.fence {
 			continue // of an earlier room
 		}
 		s.confirm()
@@ -69,13 +71,13 @@ func (s *Session) acknowledge(inputs []wire.Input) {
 // tick to the game. Each datagram repeats earlier inputs, so one that arrives makes up
 // for lost ones.
 func (s *Session) applyInputs(datagrams []wire.Input) {
-	if s.core.input == nil || s.ended || s.kicked != nil {
+	if s.core.input == nil || s.isOver() || s.kicked != nil {
 		return
 	}
 	next, stats := s.core.replicator.Tick()+1, &s.core.stats
 	var late lateInputs
 	for _, d := range datagrams {
-		if d.Ack.Structure < s.fence {
+		if d.Ack.Structure < s.travel.fence {
 			continue
 		}
 		for _, in := range d.Inputs {
@@ -118,17 +120,23 @@ func (s *Session) callInput(in *wire.TickInput) error {
 	return s.core.input(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 }
 
+// resyncs bounds a client's requests for the full state.
+type resyncs struct {
+	limiter  *rate.Limiter
+	reported bool // OnDiverge has been called
+}
+
 func (s *Session) resync(asked bool) {
-	if asked && !s.ended && s.viewer.Simulates() {
+	if asked && !s.isOver() && s.viewer.Simulates() {
 		s.core.stats.PredictionFaults++
-		if !s.diverged && s.core.onDiverge != nil {
+		if !s.resyncs.reported && s.core.onDiverge != nil {
 			s.core.onDiverge(s)
 		}
-		s.diverged = true
+		s.resyncs.reported = true
 	}
 	switch {
-	case !asked || s.ended:
-	case s.resyncs.AllowN(s.core.now, 1):
+	case !asked || s.isOver():
+	case s.resyncs.limiter.AllowN(s.core.now, 1):
 		s.core.stats.Resyncs++
 		s.viewer.Resync()
 	default:
@@ -139,11 +147,11 @@ func (s *Session) resync(asked bool) {
 // sendSnapshot passes a snapshot to the connection, unless the session ended after it was
 // encoded: nothing follows a Goodbye.
 func (s *Session) sendSnapshot(update replication.Update) {
-	if s.ended {
+	if s.isOver() {
 		return
 	}
 	s.sendStream(update.Stream)
-	if !s.ended && len(update.Datagrams) > 0 {
+	if !s.isOver() && len(update.Datagrams) > 0 {
 		s.peer.conn.SendSnapshot(update.Datagrams)
 	}
 }

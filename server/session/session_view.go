@@ -19,7 +19,7 @@ import (
 // on the way were meant for the previous entity. Before Join has returned Control does
 // nothing: Join's result counts.
 func (s *Session) Control(h world.Entity) {
-	if s.viewer != nil && s.joined {
+	if s.viewer != nil && s.state != stateJoining {
 		s.entity = s.core.issuedOrZero(h)
 		s.viewer.SetFocus(s.entity)
 	}
@@ -37,7 +37,7 @@ func (c *Core) issuedOrZero(h world.Entity) world.Entity {
 // sendControl sends the controlled entity to the client. A session that is away sends it
 // when it resumes.
 func (s *Session) sendControl() {
-	if s.ended || s.peer == nil {
+	if s.state != stateActive {
 		return
 	}
 	s.announced = s.entity

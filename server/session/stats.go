@@ -95,7 +95,7 @@ func (c *Core) Infos(after uint64, limit int) []Info {
 	all := make([]Info, 0, min(len(c.sessions)+len(c.peers), 2*limit))
 	hz := float64(c.world.TickHz())
 	for _, s := range c.sessions {
-		if s.id <= after || s.ended {
+		if s.id <= after || s.isOver() {
 			continue
 		}
 		if len(all) == limit {
