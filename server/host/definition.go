@@ -30,7 +30,7 @@ type Definition struct {
 	// room. RoomKind.New stays nil, since the New below makes all rooms. nil: the game has one
 	// world.
 	Rooms *server.RoomsConfig
-	// Admit, OneSessionPerUser and PanicEnds are those of server.Config.
+	// server.Config documents Admit, OneSessionPerUser and PanicEnds.
 	Admit             server.Admit
 	OneSessionPerUser bool
 	PanicEnds         bool

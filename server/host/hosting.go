@@ -5,7 +5,7 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// hosting is what serve and demo host: one Instance, or the rooms of a game.
+// hosting describes the subject of serve and demo: one Instance, or the rooms of a game.
 type hosting struct {
 	config     server.Config
 	instance   *Instance // nil with rooms

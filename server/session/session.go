@@ -38,7 +38,7 @@ type Session struct {
 	secrets secrets
 }
 
-// identity is what a session keeps in every room.
+// identity has the fields that a session keeps in every room.
 type identity struct {
 	id        uint64
 	address   string // of the newest connection
