@@ -91,7 +91,8 @@ func inputsOnSnapshots(t *testing.T, hz int64, sleeps bool) (ticks []uint32, lea
 		if len(in.Inputs) == 0 || in.Inputs[0].Tick <= newest {
 			return
 		}
-		if newest = in.Inputs[0].Tick; newest > tick && s.now >= 10_000 {
+		newest = in.Inputs[0].Tick
+		if newest > tick && s.now >= 10_000 {
 			ticks = append(ticks, newest)
 			waits = append(waits, time.Duration(s.now-ms(5)-set)*100*time.Microsecond)
 		}

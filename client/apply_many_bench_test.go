@@ -244,7 +244,8 @@ func BenchmarkReplicasInTurns(b *testing.B) {
 			b.StartTimer()
 		}
 		turn(all[at])
-		if at++; at == replicas {
+		at++
+		if at == replicas {
 			rounds, rows = append(rounds, time.Since(began)), append(rows, applying)
 		}
 	}

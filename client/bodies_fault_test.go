@@ -36,7 +36,8 @@ func faulty(t *testing.T, fault func(*oracle)) (*chaos, *oracle) {
 		c.Step()
 	}
 	o := newOracle(t, c.World, 4, 970)
-	if o.wrong = fault != nil; o.wrong {
+	o.wrong = fault != nil
+	if o.wrong {
 		fault(o)
 		o.restart()
 	}

@@ -424,7 +424,8 @@ func (o *oracle) snapshot() {
 		}
 		rest := owed[n:]
 		o.datagram(tick, owed[:n], !first, len(rest) == 0)
-		if owed = rest; len(owed) == 0 || full && !first {
+		owed = rest
+		if len(owed) == 0 || full && !first {
 			return // what is left is owed to the next one
 		}
 	}
@@ -441,7 +442,8 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 			v.exact, v.turns = exact, tick
 		}
 	}
-	if head.Fold = wire.Fold16(fold); complete && o.audits {
+	head.Fold = wire.Fold16(fold)
+	if complete && o.audits {
 		head.Audited, head.Audit = true, o.audit(uint32(tick))
 	}
 	type coded struct {
@@ -484,7 +486,8 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 		wire.AppendRowCoding(&w, wire.RowCoding{})
 	}
 	for i, h := range headers {
-		if wire.AppendRowHeader(&w, wire.RowCoding{}, h.Skip, h.Baseline); head.Exact {
+		wire.AppendRowHeader(&w, wire.RowCoding{}, h.Skip, h.Baseline)
+		if head.Exact {
 			wire.AppendExact(&w, rows[i].exact)
 		}
 	}

@@ -36,7 +36,8 @@ func newMover(t testing.TB, c client.SessionConfig) *mover {
 	m := &mover{t: t, schema: schema.New()}
 	require.NoError(t, schema.Add[schema.Body](m.schema, schema.BodyComponent))
 	own := m.schema.Clone()
-	if c.Simulate = true; c.Schema == nil {
+	c.Simulate = true
+	if c.Schema == nil {
 		c.Schema = own
 	}
 	require.NoError(t, m.schema.AddKind(schema.EntityKind{Name: "ball", Body: &schema.KindBody{InvMass: 1, Coupling: 0.01, Radius: 0.5, Restitution: 1, Layers: 1}}))

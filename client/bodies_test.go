@@ -197,7 +197,8 @@ func TestBodiesInChaos(t *testing.T) {
 		o.fickle = seed%3 > 0
 		for tick := range 400 {
 			for range c.r.IntN(5) / 3 * (1 - tick/200%2) {
-				if c.act(); c.follow {
+				c.act()
+				if c.follow {
 					break // a second change of an effect may disturb
 				}
 			}

@@ -129,7 +129,8 @@ func TestFallsBehindAndCatchesUp(t *testing.T) {
 			require.NoError(t, m.session.Receive(now, nil, m.complete(tick)))
 		}
 		_, at := m.exact(h(7, 1))
-		if behind = at < 10+missed; behind {
+		behind = at < 10+missed
+		if behind {
 			require.Greater(t, at, uint32(10+missed-moverHz))
 			shown, ok := m.body.Get(m.session.Replica().Entity(h(7, 1)))
 			require.True(t, ok)

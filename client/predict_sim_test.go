@@ -203,7 +203,8 @@ func (k *track) agreed(from, to uint32) bool {
 func zigzag(seed uint64) func(frame int) lever {
 	r, in, left := rand.New(rand.NewPCG(seed, 5)), lever{}, 0
 	return func(int) lever {
-		if left--; left < 0 {
+		left--
+		if left < 0 {
 			left = 5 + r.IntN(40)
 			in = lever{X: float32(r.IntN(129)-64) / 64, Z: float32(r.IntN(129)-64) / 64}
 		}
@@ -283,7 +284,8 @@ func TestPushOverLoss(t *testing.T) {
 			if !ok {
 				return
 			}
-			if frame++; k.now > 2000 { // the link is measured
+			frame++
+			if k.now > 2000 { // the link is measured
 				blended := push * halfLivesGone(1) * 17 / 16.67
 				require.LessOrEqual(t, distance(now.Position, before.Position), 1.15*runnerSpeed/stepHz+blended+0.01, "seed %d, frame %d", seed, frame)
 			}

@@ -153,7 +153,8 @@ func TestAbsences(t *testing.T) {
 			}
 			r.viewers = r.viewers[:0]
 			for _, g := range r.visitors {
-				if r.turn(g); g.away < 0 {
+				r.turn(g)
+				if g.away < 0 {
 					r.viewers = append(r.viewers, g.viewerClient)
 				}
 			}

@@ -99,7 +99,8 @@ func TestAcknowledgeModel(t *testing.T) {
 			if r.UintN(20) == 0 {
 				step = r.Uint32N(200_000)
 			}
-			if tick += step; step == 0 {
+			tick += step
+			if step == 0 {
 				continue
 			}
 			if tick-next >= minMotionTicks {

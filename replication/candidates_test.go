@@ -146,7 +146,8 @@ func TestChangedBodiesFindAll(t *testing.T) {
 				slot := r.Uint32N(2000)
 				at := world.Vec3{X: (2*r.Float32() - 1) * 410, Y: r.Float32() * 100, Z: (2*r.Float32() - 1) * 310}
 				changed.Set(slot)
-				if g.removeBody(slot); r.UintN(8) > 0 {
+				g.removeBody(slot)
+				if r.UintN(8) > 0 {
 					g.putBody(slot, at)
 				}
 			}

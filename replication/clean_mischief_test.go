@@ -327,7 +327,8 @@ func (m *mischief) compare(v *walker, h wire.StateHeader) (n, awake int) {
 		require.True(m.t, ok)
 		got, ok := v.client.sim.State(slot)
 		require.True(m.t, ok)
-		if n++; want.Awake {
+		n++
+		if want.Awake {
 			awake++
 		}
 		require.Equal(m.t, want, got, "%v, kind %d, exact of tick %d, at tick %d; disturbed in %d", member.handle, member.kind, member.exact, h.Tick, m.world.Slots().Disturbed(slot))

@@ -97,7 +97,8 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 			v.sendRows(ws)
 		}
 		took := float64(time.Since(start).Nanoseconds())
-		if rows = r.Stats().Rows - rows; least[0] == 0 || took < least[0] {
+		rows = r.Stats().Rows - rows
+		if least[0] == 0 || took < least[0] {
 			*least = [2]float64{took, float64(rows)}
 		}
 	}

@@ -43,7 +43,8 @@ func TestMembersModel(t *testing.T) {
 			}
 			active := map[uint32]bool{}
 			for slot := range model {
-				if active[slot] = r.UintN(2) == 0; active[slot] {
+				active[slot] = r.UintN(2) == 0
+				if active[slot] {
 					m.activateRow(slot)
 				}
 			}

@@ -261,7 +261,8 @@ func TestCopiesWaitForNoWindow(t *testing.T) {
 	for range 100 {
 		once, copies := w.step()
 		for _, d := range append(once, copies...) {
-			if bytes += len(d) + 40; bytes > 2*1280 {
+			bytes += len(d) + 40
+			if bytes > 2*1280 {
 				late += len(copies)
 			}
 		}

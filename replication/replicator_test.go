@@ -26,7 +26,8 @@ func TestDue(t *testing.T) {
 						continue
 					}
 					all++
-					if count[v]++; count[v] > 1 {
+					count[v]++
+					if count[v] > 1 {
 						gap := tick - last[v]
 						require.GreaterOrEqual(t, gap, 60/hz, "never closer than whole ticks of an interval")
 						require.Less(t, math.Abs(float64(gap)-60/float64(hz)), 1.0)

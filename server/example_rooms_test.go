@@ -17,7 +17,8 @@ func ExampleRoomsConfig() {
 	protocol := schema.NewWithBody()              // both kinds of rooms have it
 	waiting, matches := []*server.Session(nil), 0 // used by the lobby's goroutine alone
 	pair := func(s *server.Session) {
-		if waiting = append(waiting, s); len(waiting) < 2 {
+		waiting = append(waiting, s)
+		if len(waiting) < 2 {
 			return
 		}
 		matches++

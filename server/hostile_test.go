@@ -51,7 +51,8 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 				rest = command
 			}
 			n, err := stream.Write(rest)
-			if rest = rest[n:]; err != nil {
+			rest = rest[n:]
+			if err != nil {
 				break
 			}
 		}

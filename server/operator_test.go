@@ -25,7 +25,8 @@ import (
 func (h *fixture) operate(method, path string) (code int, body string) {
 	h.t.Helper()
 	for {
-		if code, body = h.ask(method, path); code != http.StatusServiceUnavailable {
+		code, body = h.ask(method, path)
+		if code != http.StatusServiceUnavailable {
 			return code, body
 		}
 	}

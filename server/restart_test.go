@@ -18,9 +18,9 @@ import (
 // upgraded adds what a newer program has to the hostel's worlds.
 func upgraded(c *RoomsConfig) {
 	for name, k := range c.Kinds {
-		make := k.New
+		build := k.New
 		k.New = func(q RoomRequest) (*RoomGame, error) {
-			g, err := make(q)
+			g, err := build(q)
 			if err != nil {
 				return nil, err
 			}

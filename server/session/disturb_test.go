@@ -297,7 +297,8 @@ func attacks() []attack {
 			x.input(wire.Ack{Structure: x.records + uint32(tick)})
 		}},
 		{"acknowledges backwards", wire.OK, func(x *intruder, tick int) {
-			if x.applied(); x.newest > 0 {
+			x.applied()
+			if x.newest > 0 {
 				x.input(wire.Ack{Seen: true, Newest: 1 + x.newest*uint32(tick%7)/7, Mask: 1<<64 - 1, Structure: x.records * uint32(tick%5) / 5})
 			}
 		}},

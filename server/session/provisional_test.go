@@ -203,21 +203,22 @@ func TestInputProvisionals(t *testing.T) {
 	var seen []fire
 	var missile bulk.Handle
 	d.fired = func(s *session.Session, in fire) {
-		if seen = append(seen, in); s.IsProvisional(in.Missile) && in.Aim == 1 {
+		seen = append(seen, in)
+		if s.IsProvisional(in.Missile) && in.Aim == 1 {
 			missile = d.spawn(2)
 			require.NoError(t, s.Bind(in.Missile, missile))
 		}
 	}
 	c.read()
-	real := c.peer.Session().Entity()
-	d.push(c, fire{provisionalHandle(8), real, 1})
+	entity := c.peer.Session().Entity()
+	d.push(c, fire{provisionalHandle(8), entity, 1})
 	d.push(c, fire{provisionalHandle(8), provisionalHandle(9), 1})
 	d.push(c, fire{provisionalHandle(9), provisionalHandle(4), 1})
 	d.push(c, fire{provisionalHandle(1<<32 - 1), provisionalHandle(1<<32 - 1), 2})
 	d.push(c, fire{provisionalHandle(0), bulk.NewHandle(70, 4), 1})
 	none := bulk.Handle(0)
 	require.Equal(t, []fire{
-		{provisionalHandle(8), real, 1},
+		{provisionalHandle(8), entity, 1},
 		{none, provisionalHandle(9), 1},
 		{none, none, 1},
 		{provisionalHandle(1<<32 - 1), provisionalHandle(1<<32 - 1), 2},

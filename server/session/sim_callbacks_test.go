@@ -170,7 +170,8 @@ func (c *simClient) roam(steps int) {
 		} else {
 			c.disown(steps)
 		}
-		if steps--; steps <= 0 {
+		steps--
+		if steps <= 0 {
 			return
 		}
 	}
@@ -186,7 +187,8 @@ func (c *simClient) survey(most int) {
 		if h := e.Handle(); r.Resolve(h) != wire.Live || r.Entity(h) != e {
 			s.fail("C1", "client %d has %v, but its verdict is %v, or it finds another entity", c.number, h, r.Resolve(h))
 		}
-		if most = most / 2; most == 0 {
+		most = most / 2
+		if most == 0 {
 			break
 		}
 	}

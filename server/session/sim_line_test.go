@@ -78,7 +78,8 @@ func (n *line) SendSnapshot(ds [][]byte) {
 	}
 	for i, d := range ds {
 		s.unseen.addSent(c.number, d)
-		if ds[i] = c.noteSnapshot(d); len(ds[i]) > wire.MaxDatagram {
+		ds[i] = c.noteSnapshot(d)
+		if len(ds[i]) > wire.MaxDatagram {
 			s.fail("S3", "datagram of %d bytes", len(ds[i]))
 		}
 	}

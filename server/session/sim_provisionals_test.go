@@ -103,7 +103,8 @@ func (c *simClient) aimAt() (bulk.Handle, *simProvisional) {
 	if x == nil || c.aims == 0 {
 		return 0, nil
 	}
-	if c.aims--; len(c.named) == 0 || c.named[len(c.named)-1] != x {
+	c.aims--
+	if len(c.named) == 0 || c.named[len(c.named)-1] != x {
 		c.named = append(c.named, x)
 	}
 	return x.handle, x
@@ -169,7 +170,8 @@ func (s *sim) decide(p *session.Session, x *simProvisional, how int) {
 	if c := s.clientOf(p); c != nil {
 		c.noteSentHandle(s.lives[h])
 	}
-	if s.coverage.bound++; nth(how, 6) == 3 {
+	s.coverage.bound++
+	if nth(how, 6) == 3 {
 		s.world.Destroy(h)
 		s.coverage.stillborn++
 	}
@@ -216,10 +218,10 @@ func (c *simClient) judgeProvisionals() {
 	w, _ := c.session.Welcome()
 	now := sessionKey{w.Epoch, w.Session}
 	for _, x := range c.named {
-		real, v := c.session.Real(x.handle), c.session.Resolve(x.handle)
+		entity, v := c.session.Real(x.handle), c.session.Resolve(x.handle)
 		end := open
 		switch {
-		case real != 0:
+		case entity != 0:
 			end = becameReal
 		case v == wire.Stale:
 			end = wasRejected
@@ -228,10 +230,10 @@ func (c *simClient) judgeProvisionals() {
 		}
 		gone := x.in.epoch != now.epoch // the world is
 		switch {
-		case real != 0 && (real != x.entity || gone):
-			s.fail("H7", "client %d has %v for %v, was bound to %v", c.number, real, x.handle, x.entity)
-		case real != 0 && v != c.session.Resolve(real):
-			s.fail("H7", "client %d calls %v %v, and its entity %v %v", c.number, x.handle, v, real, c.session.Resolve(real))
+		case entity != 0 && (entity != x.entity || gone):
+			s.fail("H7", "client %d has %v for %v, was bound to %v", c.number, entity, x.handle, x.entity)
+		case entity != 0 && v != c.session.Resolve(entity):
+			s.fail("H7", "client %d calls %v %v, and its entity %v %v", c.number, x.handle, v, entity, c.session.Resolve(entity))
 		case end == wasRejected && x.entity != 0 && x.in == now:
 			s.fail("H7", "client %d calls %v rejected, was bound to %v", c.number, x.handle, x.entity)
 		case x.end != open && end != x.end && !(x.end == becameReal && gone):

@@ -135,7 +135,8 @@ func playUnseen(seed uint64) (still, churning *unseen, f *failure) {
 	for _, u := range []*unseen{still, churning} {
 		x := newSim(unseenScript(seed))
 		x.unseen = u
-		if f = x.simulate(); f != nil {
+		f = x.simulate()
+		if f != nil {
 			break
 		}
 	}

@@ -195,7 +195,8 @@ func (c *simClient) push(at time.Duration) {
 	tick, err := c.session.SetInputValue(&stick, at)
 	s.must(err)
 	if provisional != nil {
-		if stick.At = c.forwarded(h); stick.At != h {
+		stick.At = c.forwarded(h)
+		if stick.At != h {
 			provisional = nil
 		} else {
 			provisional.tick = max(provisional.tick, tick)

@@ -514,7 +514,8 @@ func (b *table) check() error {
 	b.orphans = map[world.Entity]bool{}
 	for slot := range b.hull.Presence().All() {
 		e := b.world.Slots().Handle(slot)
-		if b.orphans[e] = !ships[e]; before[e] && !ships[e] { // destroyed entities live on to the end of a step
+		b.orphans[e] = !ships[e]
+		if before[e] && !ships[e] { // destroyed entities live on to the end of a step
 			return fmt.Errorf("ship %v has no pilot", e)
 		}
 	}
@@ -526,8 +527,8 @@ func start(t testing.TB) func(seed uint64) (*rig.Run, error) {
 	return func(seed uint64) (*rig.Run, error) {
 		b := newTable(t, seed, badLink)
 		players := map[*rig.Client]*Player{}
-		do := func(f func(p *Player, any int)) func(*rig.Client, int) {
-			return func(c *rig.Client, any int) { f(players[c], any) }
+		do := func(f func(p *Player, number int)) func(*rig.Client, int) {
+			return func(c *rig.Client, number int) { f(players[c], number) }
 		}
 		return &rig.Run{
 			Rig: b.Rig,
@@ -537,14 +538,16 @@ func start(t testing.TB) func(seed uint64) (*rig.Run, error) {
 				return c, err
 			},
 			Actions: map[string]func(*rig.Client, int){
-				"fly": do(func(p *Player, any int) { p.Stick = Stick{X: float32(any%3) - 1, Z: float32(any/3%3) - 1} }),
+				"fly": do(func(p *Player, number int) { p.Stick = Stick{X: float32(number%3) - 1, Z: float32(number/3%3) - 1} }),
 				"shoot": do(func(p *Player, _ int) {
 					if s, ok := p.Nearest(); ok {
 						p.Shoot(s)
 					}
 				}),
-				"launch": do(func(p *Player, any int) { p.Launch(Ship{Handle: world.Entity(any)<<32 | world.Entity(any%64)}) }),
-				"talk":   do(func(p *Player, any int) { p.Say(fmt.Sprint(any)) }),
+				"launch": do(func(p *Player, number int) {
+					p.Launch(Ship{Handle: world.Entity(number)<<32 | world.Entity(number%64)})
+				}),
+				"talk": do(func(p *Player, number int) { p.Say(fmt.Sprint(number)) }),
 			},
 			Check: b.check,
 		}, nil
