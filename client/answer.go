@@ -57,7 +57,7 @@ type received struct {
 func (s *Session) received() received {
 	w := received{stream: len(s.out) > 0}
 	if r := s.replica; r != nil {
-		w.applied, w.acks, w.held = true, r.acks, len(r.held) > 0
+		w.applied, w.acks, w.held = true, r.timeline.acks, len(r.held) > 0
 	}
 	return w
 }
@@ -79,8 +79,8 @@ func (u *uplink) noteSnapshot(now time.Duration) {
 func (u *uplink) nextInput(now time.Duration, r *Replica) []byte {
 	stamp := stampAt(now)
 	u.sentAt = now
-	list := u.takeNewest(now, stamp, u.caller == callerSleeps, r.input) // holds may have made it wait: no part of lead
-	u.acked, u.owes = r.acks, false
+	list := u.takeNewest(now, stamp, u.caller == callerSleeps, r.timeline.input) // holds may have made it wait: no part of lead
+	u.acked, u.owes = r.timeline.acks, false
 	m := wire.Input{Stamp: stamp, Ack: r.Ack(), Inputs: list}
 	u.datagram = m.Append(u.datagram[:0])
 	return u.datagram

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -30,49 +32,68 @@ type enterRow struct {
 	body  wire.BodyState // if the Enter is exact
 }
 
-// checkRecords checks that all records of a message can be applied, and decodes the
-// rows of its Enters into r.enters. It changes nothing visible: a message whose last
-// record is an error must not have run callbacks for the first.
-func (r *Replica) checkRecords(message wire.Structure) error {
-	if message.Count > maxPlanned {
-		return protocolError("%d records in one message", message.Count)
-	}
-	r.enters, r.nextEnter, r.plan, r.answers = r.enters[:0], 0, r.plan[:0], r.answers[:0]
-	r.bytesLeft, r.planned = r.limits.bytes-r.Bytes(), len(r.entities)
-	for record, err := range message.Records() {
-		if err != nil {
-			return err
-		}
-		if err := r.checkRecord(record); err != nil {
-			return err
-		}
-	}
-	return nil
+// structureCheck checks the records of a Structure message before the first is applied: a message
+// whose last record is an error must not have run callbacks for the first.
+type structureCheck struct {
+	entities    *entities
+	events      *eventQueue
+	provisional *provisionals
+	memory      *memory
+	maxEntities int
+	reader      bitio.Reader
+	tick        uint32        // of the message
+	plan        []plannedCell // slots after the records checked so far
+	planned     int           // entities after them
+	enters      []enterRow    // rows of the Enter records, in order
+	answers     []uint32      // indexes of the Answers checked so far
 }
 
-func (r *Replica) checkRecord(record wire.Record) error {
+// checkMessage checks that all records of a message of a tick can be applied, and returns the
+// rows of its Enters, valid until clear. It changes nothing visible. memory has been told what is
+// used.
+func (k *structureCheck) checkMessage(message wire.Structure, tick uint32) ([]enterRow, error) {
+	if message.Count > maxPlanned {
+		return nil, protocolError("%d records in one message", message.Count)
+	}
+	k.tick, k.planned = tick, len(k.entities.all)
+	k.enters, k.plan, k.answers = k.enters[:0], k.plan[:0], k.answers[:0]
+	for record, err := range message.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if err := k.checkRecord(record); err != nil {
+			return nil, err
+		}
+	}
+	return k.enters, nil
+}
+
+// bytes returns the memory of scratch.
+func (k *structureCheck) bytes() int { return capacity(k.enters) + capacity(k.plan) }
+
+func (k *structureCheck) checkRecord(record wire.Record) error {
 	h := record.Handle
 	if record.Op == wire.OpEvent {
-		return r.checkEvent(record.Number, false, record.Data)
+		return k.events.check(record.Number, false, record.Data)
 	}
-	if r.bodies == nil && (record.Op == wire.OpExtension || record.Exact.Form != wire.Ordinary) {
+	if k.entities.bodies == nil && (record.Op == wire.OpExtension || record.Exact.Form != wire.Ordinary) {
 		return protocolError("%v, in a session that does not simulate", record)
 	}
-	if record.Op == wire.OpExtension { // nothing shows it before the next snapshot
-		return r.applyExtension(record)
+	if record.Op == wire.OpExtension {
+		return k.applyExtension(record)
 	}
 	if record.Op == wire.OpAnswer {
-		if err := r.checkAnswer(record); err != nil || h == 0 {
+		if err := k.checkAnswer(record); err != nil || h == 0 {
 			return err
 		}
 	}
-	if !r.issues(h) {
+	if !k.entities.issued.has(h) {
 		return protocolError("%v of invalid handle %v", record.Op, h)
 	}
-	if err := r.charge(r.cells.growth(h.Index())); err != nil {
+	if err := k.memory.charge(k.entities.cells.growth(h.Index())); err != nil {
 		return err
 	}
-	c := r.planOf(h.Index())
+	c := k.planOf(h.Index())
 	if h.Generation() < c.generation {
 		return nil
 	}
@@ -84,46 +105,46 @@ func (r *Replica) checkRecord(record wire.Record) error {
 	}
 	if record.Op == wire.OpLeave {
 		if h.Generation() == c.generation {
-			r.planLive(c, false)
+			k.setLive(c, false)
 		}
 		return nil
 	}
 	if record.Op == wire.OpText {
-		return r.checkText(record, c)
+		return k.checkText(record, c)
 	}
 	if record.Op == wire.OpEnter {
 		if c.stale && h.Generation() == c.generation {
 			return protocolError("enter of %v, which was destroyed", h)
 		}
-		if err := r.readEnter(record); err != nil {
+		if err := k.readEnter(record); err != nil {
 			return err
 		}
-		c.mask, c.owned = r.enters[len(r.enters)-1].mask, record.Owned
+		c.mask, c.owned = k.enters[len(k.enters)-1].mask, record.Owned
 	}
 	c.generation, c.stale = h.Generation(), record.Op == wire.OpDestroy
-	r.planLive(c, record.Op == wire.OpEnter)
-	if r.planned > r.limits.entities {
-		return &LimitError{"MaxEntities", r.limits.entities}
+	k.setLive(c, record.Op == wire.OpEnter)
+	if k.planned > k.maxEntities {
+		return &LimitError{"MaxEntities", k.maxEntities}
 	}
 	return nil
 }
 
 // checkAnswer checks that an Answer is to a provisional handle that awaits it.
-func (r *Replica) checkAnswer(record wire.Record) error {
-	if !r.provisional.awaitsAnswer(record.Number) || slices.Contains(r.answers, record.Number) {
+func (k *structureCheck) checkAnswer(record wire.Record) error {
+	if !k.provisional.awaitsAnswer(record.Number) || slices.Contains(k.answers, record.Number) {
 		return protocolError("answer to provisional handle %d, which is not awaited", record.Number)
 	}
-	r.answers = append(r.answers, record.Number)
+	k.answers = append(k.answers, record.Number)
 	return nil
 }
 
-// planLive sets whether the tenant of c will be live.
-func (r *Replica) planLive(c *plannedCell, live bool) {
+// setLive sets whether the tenant of c will be live.
+func (k *structureCheck) setLive(c *plannedCell, live bool) {
 	switch {
 	case live && !c.live:
-		r.planned++
+		k.planned++
 	case !live && c.live:
-		r.planned--
+		k.planned--
 	}
 	c.live = live
 }
@@ -131,51 +152,101 @@ func (r *Replica) planLive(c *plannedCell, live bool) {
 // planOf returns the planned cell of slot, valid until the next call. The cell holds
 // its index; an index left from an earlier message leads to another slot, or beyond
 // the end.
-func (r *Replica) planOf(slot uint32) *plannedCell {
-	c := r.cells.at(slot)
+func (k *structureCheck) planOf(slot uint32) *plannedCell {
+	c := k.entities.cells.at(slot)
 	i := int(c.plan)
-	if i >= len(r.plan) || r.plan[i].slot != slot {
-		i = len(r.plan)
+	if i >= len(k.plan) || k.plan[i].slot != slot {
+		i = len(k.plan)
 		c.plan = uint16(i)
-		r.plan = append(r.plan, plannedCell{slot: slot, generation: c.generation, stale: c.state == wire.Stale, live: c.state == wire.Live})
+		k.plan = append(k.plan, plannedCell{slot: slot, generation: c.generation, stale: c.state == wire.Stale, live: c.state == wire.Live})
 		if c.state == wire.Live {
-			r.plan[i].mask, r.plan[i].owned = c.entity.mask, c.entity.states.owned
+			k.plan[i].mask, k.plan[i].owned = c.entity.mask, c.entity.states.owned
 		}
 	}
-	return &r.plan[i]
+	return &k.plan[i]
 }
 
-func (r *Replica) readEnter(record wire.Record) error {
+func (k *structureCheck) readEnter(record wire.Record) error {
 	e := enterRow{owned: record.Owned}
 	row := schema.Row{Owned: e.owned}
-	values := r.codec.Schema().Values()
-	if err := r.charge(r.bytesOfNew() + stateBytes(values)); err != nil {
+	values := k.entities.layout.schema.Values()
+	if err := k.memory.charge(k.entities.bytesOfNew() + stateBytes(values)); err != nil {
 		return err
 	}
 	e.list, row.Values = newList(values)
-	r.reader.Reset(record.Row)
-	if err := r.codec.Schema().ReadFull(&r.reader, &row); err != nil {
+	k.reader.Reset(record.Row)
+	if err := k.entities.layout.schema.ReadFull(&k.reader, &row); err != nil {
 		return err
 	}
 	if x := record.Exact; x.Form != wire.Ordinary {
-		if uint32(x.Back) >= r.checkTick {
-			return protocolError("an exact state of %d ticks before tick %d", x.Back, r.checkTick)
+		if uint32(x.Back) >= k.tick {
+			return protocolError("an exact state of %d ticks before tick %d", x.Back, k.tick)
 		}
-		if err := r.charge(r.bodies.BytesOfNew()); err != nil {
+		if err := k.memory.charge(k.entities.bodies.BytesOfNew()); err != nil {
 			return err
 		}
 		var err error
-		if e.body, err = r.bodies.ReadBody(&r.reader, x.Form, record.Kind, row.Mask, row.Values); err != nil {
+		if e.body, err = k.entities.bodies.ReadBody(&k.reader, x.Form, record.Kind, row.Mask, row.Values); err != nil {
 			return err
 		}
 	}
-	if err := wire.ExpectEnd(&r.reader); err != nil {
+	if err := wire.ExpectEnd(&k.reader); err != nil {
 		return err
 	}
 	e.mask = row.Mask
-	if err := r.readTexts(record, &e); err != nil {
+	if err := k.readTexts(record, &e); err != nil {
 		return err
 	}
-	r.enters = append(r.enters, e)
+	k.enters = append(k.enters, e)
 	return nil
+}
+
+// readTexts reads the texts of an Enter whose row has been read.
+func (k *structureCheck) readTexts(record wire.Record, e *enterRow) error {
+	if e.mask&k.entities.layout.textMask == 0 && len(record.Data) == 0 {
+		return nil
+	}
+	fields := len(k.entities.layout.textFields)
+	if err := k.memory.charge(fields*bytesOfString + 16*fields + len(record.Data)); err != nil {
+		return err
+	}
+	e.texts = make([]string, fields)
+	return k.entities.layout.schema.ReadTexts(record.Data, e.mask, e.owned, e.texts)
+}
+
+// checkText checks a Text whose generation is not lower than c's.
+func (k *structureCheck) checkText(record wire.Record, c *plannedCell) error {
+	if int64(record.Number) >= int64(len(k.entities.layout.textFields)) {
+		return protocolError("%v of text field %d, and the schema has %d", record.Op, record.Number, len(k.entities.layout.textFields))
+	}
+	f := &k.entities.layout.textFields[record.Number]
+	if err := f.Check(string(record.Data)); err != nil {
+		return err
+	}
+	if !c.live || record.Handle.Generation() != c.generation {
+		return nil
+	}
+	if c.mask>>f.Component&1 == 0 || !f.SentTo(c.owned) {
+		return protocolError("%v of %s of %v, which does not have it or does not show it to this client", record.Op, f.Path, record.Handle)
+	}
+	return k.memory.charge(heapBytes(len(record.Data)))
+}
+
+// applyExtension applies an Extension record of the message being checked: nothing shows it
+// before the next snapshot.
+func (k *structureCheck) applyExtension(record wire.Record) error {
+	before := k.entities.bodies.Bytes()
+	if err := k.entities.bodies.ApplyExtension(record, k.tick); err != nil {
+		return err
+	}
+	return k.memory.charge(k.entities.bodies.Bytes() - before)
+}
+
+// willBeInView reports whether h will be in view after the records checked so far.
+func (k *structureCheck) willBeInView(h bulk.Handle) bool {
+	if h.Index() >= k.entities.issued.maxSlots || k.entities.cells.peek(h.Index()) == nil {
+		return false
+	}
+	c := k.planOf(h.Index())
+	return c.live && c.generation == h.Generation()
 }

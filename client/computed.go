@@ -33,16 +33,12 @@ func (r simulatedReplica) IndexOf(h bulk.Handle) (index uint32, inView bool) {
 
 // WillBeInView implements bodies.Replica.
 func (r simulatedReplica) WillBeInView(h bulk.Handle) bool {
-	if h.Index() >= r.maxSlots || r.cells.peek(h.Index()) == nil {
-		return false
-	}
-	c := r.planOf(h.Index())
-	return c.live && c.generation == h.Generation()
+	return r.check.willBeInView(h)
 }
 
 // AppendAudited implements bodies.Replica.
 func (r simulatedReplica) AppendAudited(dst []bodies.Audited, seq uint32) []bodies.Audited {
-	for _, e := range r.entities {
+	for _, e := range r.entities.all {
 		if wire.Audited(e.handle, seq) {
 			dst = append(dst, bodies.Audited{Index: e.index, Tick: e.states.tick})
 		}
@@ -52,19 +48,9 @@ func (r simulatedReplica) AppendAudited(dst []bodies.Audited, seq uint32) []bodi
 
 // Diverged implements bodies.Replica.
 func (r simulatedReplica) Diverged(tick uint32, entities []bulk.Handle) {
-	if f := r.observer.Diverge; f != nil {
+	if f := r.entities.observer.Diverge; f != nil {
 		f(tick, entities)
 	}
-}
-
-// applyExtension applies an Extension record of the message being checked: nothing shows it
-// before the next snapshot.
-func (r *Replica) applyExtension(record wire.Record) error {
-	before := r.bodies.Bytes()
-	if err := r.bodies.ApplyExtension(record, r.checkTick); err != nil {
-		return err
-	}
-	return r.charge(r.bodies.Bytes() - before)
 }
 
 // isComputed reports whether the client computes the body of e.

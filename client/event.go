@@ -80,8 +80,8 @@ func (e *Events) validate(s *schema.Schema) error {
 	return errors.Join(errs...)
 }
 
-// of returns the functions for events of a message.
-func (e *Events) of(m *schema.Message) []eventHandler {
+// handlersOf returns the functions for events of a message.
+func (e *Events) handlersOf(m *schema.Message) []eventHandler {
 	if e == nil || m.Type == nil {
 		return nil
 	}
@@ -98,24 +98,31 @@ type renderedEvent struct {
 	call func()
 }
 
-// checkEvent checks that a record, or an event in a datagram if unreliable, is one of the
-// schema. It leaves the event in r.event.
-func (r *Replica) checkEvent(number uint32, unreliable bool, body []byte) error {
-	s := r.codec.Schema()
-	if number >= uint32(s.Events()) {
-		return protocolError("event %d of a schema that has %d", number, s.Events())
+// eventQueue delivers events to the game's functions, some of them when they are rendered.
+type eventQueue struct {
+	events  *Events // may be nil
+	schema  *schema.Schema
+	stats   *ReplicaStats
+	waiting []renderedEvent // by ascending ticks
+	body    schema.Payload  // scratch
+}
+
+// check checks that an event of a record, or of a datagram if unreliable, is one of the schema.
+func (q *eventQueue) check(number uint32, unreliable bool, body []byte) error {
+	if number >= uint32(q.schema.Events()) {
+		return protocolError("event %d of a schema that has %d", number, q.schema.Events())
 	}
-	declared := s.Event(int(number))
+	declared := q.schema.Event(int(number))
 	if declared.Unreliable != unreliable {
 		return protocolError("event %q, declared as unreliable: %v, arrives as unreliable: %v", declared.Name, declared.Unreliable, unreliable)
 	}
-	return declared.Message.Parse(body, &r.event)
+	return declared.Message.Parse(body, &q.body)
 }
 
-// checkEvents checks the events of a datagram.
-func (r *Replica) checkEvents(h wire.StateHeader) error {
+// checkAll checks the events of a datagram.
+func (q *eventQueue) checkAll(h wire.StateHeader) error {
 	for e := range h.StateEvents() {
-		if err := r.checkEvent(e.Number, true, e.Body); err != nil {
+		if err := q.check(e.Number, true, e.Body); err != nil {
 			return err
 		}
 		if e.Age > h.Tick {
@@ -125,35 +132,35 @@ func (r *Replica) checkEvents(h wire.StateHeader) error {
 	return nil
 }
 
-// receiveEvents delivers the events of a datagram that checkEvents accepted.
-func (r *Replica) receiveEvents(h wire.StateHeader) {
+// receiveAll delivers the events of a datagram that checkAll accepted.
+func (q *eventQueue) receiveAll(h wire.StateHeader) {
 	for e := range h.StateEvents() {
-		r.receiveEvent(e.Number, h.Tick-e.Age, e.Body)
+		q.receive(e.Number, h.Tick-e.Age, e.Body)
 	}
 }
 
-// receiveEvent delivers an event that was checked.
-func (r *Replica) receiveEvent(number, tick uint32, body []byte) {
-	r.stats.Events++
-	declared := r.codec.Schema().Event(int(number))
+// receive delivers an event that was checked.
+func (q *eventQueue) receive(number, tick uint32, body []byte) {
+	q.stats.Events++
+	declared := q.schema.Event(int(number))
 	m := declared.Message
-	if r.events != nil {
-		for _, f := range r.events.untyped {
-			if m.Parse(body, &r.event) != nil {
+	if q.events != nil {
+		for _, f := range q.events.untyped {
+			if m.Parse(body, &q.body) != nil {
 				return // checked before
 			}
-			f(tick, declared.Name, m.Format(&r.event))
+			f(tick, declared.Name, m.Format(&q.body))
 		}
 	}
-	for _, h := range r.events.of(m) {
-		if m.Parse(body, &r.event) != nil {
+	for _, h := range q.events.handlersOf(m) {
+		if m.Parse(body, &q.body) != nil {
 			return // checked before
 		}
-		call, err := h.bind(m, &r.event, tick)
+		call, err := h.bind(m, &q.body, tick)
 		switch {
 		case err != nil: // validate has checked the type
 		case h.rendered:
-			r.addRendered(renderedEvent{tick, call})
+			q.addRendered(renderedEvent{tick, call})
 		default:
 			call()
 		}
@@ -161,27 +168,27 @@ func (r *Replica) receiveEvent(number, tick uint32, body []byte) {
 }
 
 // addRendered queues e behind the events up to its tick.
-func (r *Replica) addRendered(e renderedEvent) {
-	if len(r.rendered) == maxRendered {
-		r.popRendered()()
+func (q *eventQueue) addRendered(e renderedEvent) {
+	if len(q.waiting) == maxRendered {
+		q.popRendered()()
 	}
-	at := len(r.rendered)
-	for at > 0 && r.rendered[at-1].tick > e.tick {
+	at := len(q.waiting)
+	for at > 0 && q.waiting[at-1].tick > e.tick {
 		at--
 	}
-	r.rendered = slices.Insert(r.rendered, at, e)
+	q.waiting = slices.Insert(q.waiting, at, e)
 }
 
 // popRendered removes the oldest event before it is called: the call may render.
-func (r *Replica) popRendered() (call func()) {
-	call = r.rendered[0].call
-	r.rendered = slices.Delete(r.rendered, 0, 1)
+func (q *eventQueue) popRendered() (call func()) {
+	call = q.waiting[0].call
+	q.waiting = slices.Delete(q.waiting, 0, 1)
 	return call
 }
 
 // deliverRendered delivers the waiting events up to a tick.
-func (r *Replica) deliverRendered(tick uint32) {
-	for len(r.rendered) > 0 && r.rendered[0].tick <= tick {
-		r.popRendered()()
+func (q *eventQueue) deliverRendered(tick uint32) {
+	for len(q.waiting) > 0 && q.waiting[0].tick <= tick {
+		q.popRendered()()
 	}
 }

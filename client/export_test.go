@@ -16,10 +16,10 @@ func StatesOf(e *Entity) int { return len(e.states.ticks()) }
 func BlendFromOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.states.find(tick)) }
 
 // ShowUpTo sets the tick of the newest render, as Session.Render does.
-func (r *Replica) ShowUpTo(tick uint32) { r.shown = tick }
+func (r *Replica) ShowUpTo(tick uint32) { r.timeline.shown = tick }
 
 // KeepFor makes r keep states for ticks, as Session.Render does.
-func (r *Replica) KeepFor(ticks uint32) { r.span = ticks }
+func (r *Replica) KeepFor(ticks uint32) { r.timeline.span = ticks }
 
 // Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.session() }
@@ -64,7 +64,7 @@ const MaxHeld = maxHeld
 
 // TenantOf returns the live entity of a slot, 0 if none.
 func (r *Replica) TenantOf(slot uint32) bulk.Handle {
-	if c := r.cells.peek(slot); c != nil && c.entity != nil {
+	if c := r.entities.cells.peek(slot); c != nil && c.entity != nil {
 		return c.entity.handle
 	}
 	return 0
@@ -72,15 +72,15 @@ func (r *Replica) TenantOf(slot uint32) bulk.Handle {
 
 // CountedBytes returns the memory of cells and entities, counted by visiting them.
 func (r *Replica) CountedBytes() (n int) {
-	n = 8 * len(r.cells.pages)
-	for _, page := range r.cells.pages {
+	n = 8 * len(r.entities.cells.pages)
+	for _, page := range r.entities.cells.pages {
 		if page != nil {
 			n += int(unsafe.Sizeof(*page))
 		}
 	}
-	for _, e := range r.entities {
-		n += r.bytesOfNew() + 4*int(e.states.size)
-		if len(r.textFields) > 0 {
+	for _, e := range r.entities.all {
+		n += r.entities.bytesOfNew() + 4*int(e.states.size)
+		if len(r.entities.layout.textFields) > 0 {
 			for _, text := range *textsOf(e) {
 				n += bytesOfString + heapBytes(len(text))
 			}
@@ -90,17 +90,17 @@ func (r *Replica) CountedBytes() (n int) {
 }
 
 // KeptBytes returns the part of Bytes for cells and entities.
-func (r *Replica) KeptBytes() int { return r.cells.bytes() + r.entityBytes }
+func (r *Replica) KeptBytes() int { return r.entities.cells.bytes() + r.entities.size }
 
 // Digest hashes the visible state and the baselines: cells, entities, their states, and
 // the acknowledgement.
 func (r *Replica) Digest() uint64 {
 	d := digest(1)
-	d.add(uint64(r.applied), uint64(r.acks.newest), r.acks.mask, uint64(r.tick), uint64(r.before), uint64(len(r.entities)))
-	for slot, c := range r.cells.known() {
+	d.add(uint64(r.applied), uint64(r.timeline.acks.newest), r.timeline.acks.mask, uint64(r.timeline.tick), uint64(r.timeline.before), uint64(len(r.entities.all)))
+	for slot, c := range r.entities.cells.known() {
 		d.add(uint64(slot), uint64(c.generation), uint64(c.state))
 	}
-	for _, e := range r.entities {
+	for _, e := range r.entities.all {
 		d.add(uint64(e.handle), uint64(e.kind), uint64(e.entered), uint64(e.mask))
 		s := &e.states
 		if s.owned {
@@ -145,11 +145,11 @@ func (s *Session) AsksAgain(why error) bool { return s.greeting.asksAgain(why) }
 func Recorrect[State any](p *Prediction[State]) { p.core.Recorrect() }
 
 // ComputedTick returns the tick that exact bodies were computed up to.
-func (r *Replica) ComputedTick() uint32 { return r.bodies.Now() }
+func (r *Replica) ComputedTick() uint32 { return r.entities.bodies.Now() }
 
 // StateLists returns how many bodies have lists of their past states, and how many lists are
 // spare.
-func (r *Replica) StateLists() (used, spare int) { return r.bodies.StateLists() }
+func (r *Replica) StateLists() (used, spare int) { return r.entities.bodies.StateLists() }
 
 // Allowance is the time to allow for delays that vary.
 type Allowance struct{ allowance }
@@ -179,4 +179,4 @@ func Debt(s *Session) time.Duration { return s.budget.Debt() }
 const MaxWork = work.Max
 
 // WaitingBodies returns how many bodies wait for a snapshot.
-func WaitingBodies(s *Session) int { return s.replica.bodies.Waiting() }
+func WaitingBodies(s *Session) int { return s.replica.entities.bodies.Waiting() }

@@ -32,7 +32,7 @@ const (
 // inputs are the newest inputs, and the measurements that decide for which tick an
 // input is made so that it arrives in time.
 type inputs struct {
-	time   *timeline
+	time   *timing
 	list   []wire.TickInput // newest first
 	unsent int              // inputs that no datagram has held
 	set    time.Duration    // when the newest was set
@@ -130,7 +130,7 @@ func (s *Session) appliedInput() uint32 {
 	if s.replica == nil {
 		return 0
 	}
-	return s.replica.input
+	return s.replica.timeline.input
 }
 
 // addInput adds a checked input, and returns its tick. applied is the newest that the server is

@@ -13,22 +13,24 @@ import (
 // layout is the server's schema and what the caller's declarations are in it. It is
 // read-only, but for bodies.
 type layout struct {
-	codec    *rowcodec.Codec
-	schema   *schema.Schema     // schema of the codec
-	specs    []schema.Component // of schema
-	values   int                // in a row
-	hash     uint64             // of schema
-	declared *schema.Schema     // schema of the caller; nil: none
-	numbers  []int              // components of declared by their number there: the number in schema
-	body     int                // number of the component that Body reads, -1 if there is none
-	bodies   *bodies.Bodies     // computed bodies of the replica; nil: none
+	codec      *rowcodec.Codec
+	schema     *schema.Schema     // schema of the codec
+	specs      []schema.Component // of schema
+	values     int                // in a row
+	hash       uint64             // of schema
+	declared   *schema.Schema     // schema of the caller; nil: none
+	numbers    []int              // components of declared by their number there: the number in schema
+	textFields []schema.TextField // of schema
+	textMask   uint32             // bitmap of the components that have some
+	body       int                // number of the component that Body reads, -1 if there is none
+	bodies     *bodies.Bodies     // computed bodies of the replica; nil: none
 }
 
 // newLayout returns the layout of rows that c reads, for a caller that declares
 // components that c's schema has. declared may be nil.
 func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
 	s := c.Schema()
-	l := &layout{codec: c, schema: s, values: s.Values(), hash: s.Hash(), declared: declared, body: -1}
+	l := &layout{codec: c, schema: s, values: s.Values(), hash: s.Hash(), declared: declared, textFields: s.TextFields(), textMask: s.TextMask(), body: -1}
 	for i := range s.Components() {
 		l.specs = append(l.specs, s.Component(i))
 	}

@@ -56,15 +56,7 @@ func (e *LimitError) Unwrap() error { return &wire.Error{Code: wire.TooMuch, Det
 // Bytes returns the replica's memory in bytes, as Config.MaxBytes bounds it: cells,
 // entities with their states, datagrams that wait for structure, and scratch.
 func (r *Replica) Bytes() int {
-	return r.cells.bytes() + r.entityBytes + len(r.held)*wire.MaxDatagram +
-		capacity(r.entities) + capacity(r.rows) + capacity(r.arena) + capacity(r.enters) + capacity(r.plan) + r.bytesOfBodies()
-}
-
-func (r *Replica) bytesOfBodies() int {
-	if r.bodies == nil {
-		return 0
-	}
-	return r.bodies.Bytes()
+	return r.entities.bytes() + len(r.held)*wire.MaxDatagram + r.rows.bytes() + r.check.bytes()
 }
 
 func capacity[T any](list []T) int {
@@ -72,34 +64,17 @@ func capacity[T any](list []T) int {
 	return cap(list) * int(unsafe.Sizeof(element))
 }
 
-// charge takes bytes from what the message being checked may still allocate.
-func (r *Replica) charge(bytes int) error {
-	r.bytesLeft -= bytes
-	if r.bytesLeft < 0 {
-		return &LimitError{"MaxBytes", r.limits.bytes}
-	}
-	return nil
-}
+// memory bounds what a message may allocate.
+type memory struct{ max, left int }
 
-// checkGrowth returns an error if the states of a datagram's rows could exceed
-// MaxBytes.
-func (r *Replica) checkGrowth() error {
-	values := r.codec.Schema().Values()
-	r.bytesLeft = r.limits.bytes - r.Bytes()
-	growth := maxGrowth(values)
-	if r.bodies != nil {
-		growth += r.bodies.BytesOfNew()
-	}
-	if len(r.rows)*growth <= r.bytesLeft {
-		return nil
-	}
-	for i := range r.rows {
-		if d := &r.rows[i]; d.exact.Form != wire.Ordinary && !r.bodies.Computes(d.entity.index) {
-			r.bytesLeft -= r.bodies.BytesOfNew()
-		}
-		if err := r.charge(r.rows[i].entity.states.growth(values)); err != nil {
-			return err
-		}
+// begin begins a message, before which so many bytes are used.
+func (m *memory) begin(used int) { m.left = m.max - used }
+
+// charge takes bytes from what the message may still allocate.
+func (m *memory) charge(bytes int) error {
+	m.left -= bytes
+	if m.left < 0 {
+		return &LimitError{"MaxBytes", m.max}
 	}
 	return nil
 }

@@ -41,5 +41,5 @@ func (s *Session) move(m *wire.Welcome) error {
 	s.send(wire.TypeArrived, nil)
 	s.replica.held = slices.DeleteFunc(held, func(d heldDatagram) bool { return d.structure < m.Structure })
 	s.enter(m, arrivedInRoom)
-	return s.replica.release()
+	return s.replica.releaseHeld()
 }

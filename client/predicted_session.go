@@ -1,7 +1,6 @@
 package client
 
 import (
-	"math/bits"
 	"reflect"
 	"time"
 
@@ -26,23 +25,23 @@ func (s predictedSession) Entity(h bulk.Handle) predict.Entity {
 }
 
 // Tick implements predict.Session.
-func (s predictedSession) Tick() uint32 { return s.replica.tick }
+func (s predictedSession) Tick() uint32 { return s.replica.timeline.tick }
 
 // AppliedInput implements predict.Session.
-func (s predictedSession) AppliedInput() uint32 { return s.replica.input }
+func (s predictedSession) AppliedInput() uint32 { return s.replica.timeline.input }
 
 // KnownUntil implements predict.Session.
 func (s predictedSession) KnownUntil(e predict.Entity) uint32 {
-	return s.replica.knownUntil(e.(predictedEntity).Entity)
+	return s.replica.timeline.knownUntil(e.(predictedEntity).Entity)
 }
 
 // OtherKnownUntil implements predict.Session. The entity's row may be in a later datagram of the
 // newest snapshot: that it is in none says that nothing has changed up to the snapshot before.
 func (s predictedSession) OtherKnownUntil(of predict.Entity) uint32 {
-	r, e := s.replica, of.(predictedEntity).Entity
-	until := r.knownUntil(e)
-	if !e.isComputed() && until == r.tick {
-		return max(e.states.tick, r.before)
+	t, e := &s.replica.timeline, of.(predictedEntity).Entity
+	until := t.knownUntil(e)
+	if !e.isComputed() && until == t.tick {
+		return max(e.states.tick, t.before)
 	}
 	return until
 }
@@ -94,27 +93,4 @@ func (e predictedEntity) WriteAt(component int, m predict.Moment, body *bodies.F
 	default:
 		e.layout.schema.Restore(component, e.layout.bodies.Quantise(&state), to)
 	}
-}
-
-// resendSnapshots is after how many snapshots without an own row a server has sent a lost
-// one again.
-const resendSnapshots = 9
-
-// knownUntil returns the newest tick at which the controlled entity e is known to have its
-// current state. Every snapshot that is made for its controller has a row of e unless the
-// client has its state, or a snapshot that has it is under way. So a snapshot without such a
-// row repeats the current state if none was lost since then, or for resendSnapshots, after which
-// the server sends the row again. Of an exact body a row is sent only after a disturbance, and a
-// complete snapshot says that there was none.
-func (r *Replica) knownUntil(e *Entity) uint32 {
-	if e.isComputed() {
-		_, tick, _ := e.Exact()
-		return max(tick, e.states.tick)
-	}
-	applied := min(uint32(bits.TrailingZeros64(^r.acks.mask)), uint32(len(r.ackTicks)-1)) // before the newest, without a gap
-	since := r.ackTicks[(r.acks.newest-applied)%uint32(len(r.ackTicks))]
-	if r.tick <= e.states.tick || e.states.tick < since && r.tick-since <= resendSnapshots*r.interval {
-		return e.states.tick
-	}
-	return r.tick
 }

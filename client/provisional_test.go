@@ -26,7 +26,7 @@ type (
 	}
 )
 
-// gunner is a session that wishes for entities, and plays its server by hand.
+// gunner is a session that asks for entities by provisional handles, and plays its server by hand.
 type gunner struct {
 	*client.Session
 	t       testing.TB
@@ -407,7 +407,7 @@ func TestProvisionalIsBounded(t *testing.T) {
 	}
 }
 
-// Inputs without wishes allocate nothing.
+// Inputs without provisional handles allocate nothing.
 func TestInputsWithReferencesAllocateNothing(t *testing.T) {
 	g := newGunner(t)
 	in := trigger{At: rocket}

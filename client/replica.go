@@ -1,12 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/client/internal/work"
-	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -38,63 +38,21 @@ type Observer struct {
 // Replica is the client's copy of its interest set, and its record of every handle it
 // was sent. Only its Session, or its Applier, changes it. It belongs to one goroutine.
 type Replica struct {
-	codec       *rowcodec.Codec
-	layout      *layout
-	floor       uint32 // generations below it are of an earlier run (H5), or of another room
-	ceiling     uint32 // generations above it are of another run or room
-	maxSlots    uint32
-	limits      limits
-	observer    Observer
-	events      *Events         // may be nil
-	rendered    []renderedEvent // by ascending ticks
-	provisional *provisionals   // the Session's
+	entities entities
+	check    structureCheck
+	rows     stateRows
+	held     []heldDatagram
+	events   eventQueue
+	timeline timeline
+	memory   memory
 
-	textFields []schema.TextField // of the schema
-	textMask   uint32             // bitmap of the components that have some
-	retexted   *Entity            // whose texts the newest records have changed
+	applied       uint32 // structure records applied
+	fence         uint32 // snapshots of lower structure numbers are of an earlier room
+	structureTick uint32 // of the newest Structure message
 
-	cells         cells
-	entities      []*Entity // the live ones, unordered
-	entityBytes   int       // memory of entities and their states
-	applied       uint32    // structure records applied
-	fence         uint32    // snapshots of lower structure numbers are of an earlier room
-	structureTick uint32    // of the newest Structure message
-	input         uint32    // tick of the newest input that the server has applied; 0: none
-	proven        uint32    // highest structure number of an applied snapshot
-	acks          ackWindow
-	ackTicks      [64]uint32 // ticks of the snapshots in acks, by seq modulo 64
-	tick          uint32     // of the newest snapshot
-	before        uint32     // newest tick of a snapshot before tick, sent or omitted
-	empty         uint32     // number of the first snapshot of tick if it was empty, else 0
-	interval      uint32     // ticks between two snapshots, as the Welcome says
-	span          uint32     // ticks of states kept for Component.At
-	shown         uint32     // tick of the newest Render
-	held          []heldDatagram
-	bodies        *bodies.Bodies // nil unless the session simulates
-	budget        *work.Budget   // the Session's
-
-	// Scratch for the State datagram being applied.
-	reader     bitio.Reader
-	rows       []decodedRow
-	arena      []uint32        // values of rows
-	touched    uint32          // keeps the compiler from dropping findBaselines' loads
-	past       rowcodec.Past   // what the current row is coded from
-	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
-	anchored   int
-	anchorPart int
-
-	event schema.Payload // scratch
-
-	// Scratch for the Structure message being checked and applied.
-	plan      []plannedCell
-	enters    []enterRow // rows of its Enter records, in order
-	nextEnter int        // index in enters of the next record to apply
-	checkTick uint32     // tick of the message
-	bytesLeft int        // memory that may still be charged
-	planned   int        // entities after the records checked so far
-	answers   []uint32   // indexes of its Answers checked so far
-
-	stats ReplicaStats
+	provisional *provisionals // the Session's
+	budget      *work.Budget  // the Session's
+	stats       ReplicaStats
 }
 
 // ReplicaStats counts what the replica received, to tell a bad link from a fault.
@@ -116,8 +74,29 @@ type ReplicaStats struct {
 	Motion     MotionStats
 }
 
-func newReplica(l *layout, floor, ceiling, maxSlots uint32, most limits, o Observer) *Replica {
-	return &Replica{provisional: &provisionals{}, budget: &work.Budget{}, codec: l.codec, layout: l, floor: floor, ceiling: ceiling, maxSlots: maxSlots, limits: most, observer: o, textFields: l.schema.TextFields(), textMask: l.schema.TextMask()}
+// replicaOptions are for newReplica. Zero pointers are for a replica without a Session.
+type replicaOptions struct {
+	layout      *layout
+	issued      handleRange
+	interval    uint32 // ticks between two snapshots; 0: unknown
+	limits      limits
+	observer    Observer
+	events      *Events
+	provisional *provisionals
+	budget      *work.Budget
+	stats       ReplicaStats // to count on from
+}
+
+func newReplica(o replicaOptions) *Replica {
+	r := &Replica{
+		provisional: cmp.Or(o.provisional, &provisionals{}), budget: cmp.Or(o.budget, &work.Budget{}), stats: o.stats,
+		memory: memory{max: o.limits.bytes}, timeline: timeline{interval: o.interval},
+	}
+	r.entities = entities{layout: o.layout, issued: o.issued, observer: o.observer, stats: &r.stats}
+	r.events = eventQueue{events: o.events, schema: o.layout.schema, stats: &r.stats}
+	r.check = structureCheck{entities: &r.entities, events: &r.events, provisional: r.provisional, memory: &r.memory, maxEntities: o.limits.entities}
+	r.rows = stateRows{entities: &r.entities, memory: &r.memory, codec: o.layout.codec, width: o.layout.values}
+	return r
 }
 
 // Applier feeds a Replica by hand, without a Session: for tests and simulations of
@@ -129,7 +108,9 @@ type Applier struct{ *Replica }
 // earlier run of the server and Stale (H5), and slots are below maxSlots. The
 // codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
-	return &Applier{newReplica(newLayout(c, c.Schema()), floor, bulk.MaxGeneration, maxSlots, SessionConfig{}.limits(), o)}
+	return &Applier{newReplica(replicaOptions{
+		layout: newLayout(c, c.Schema()), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.limits(), observer: o,
+	})}
 }
 
 // Simulate has the replica compute bodies, as in a session whose Welcome says simulate. Call
@@ -137,13 +118,12 @@ func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier 
 func (a *Applier) Simulate(tickHz int) error { return a.simulate(tickHz) }
 
 // simulate makes an empty replica one that computes bodies.
-func (r *Replica) simulate(tickHz int) (err error) {
-	own := *r.layout
-	r.layout = &own
-	own.bodies, err = bodies.New(bodies.Config{
+func (r *Replica) simulate(tickHz int) error {
+	own := *r.entities.layout
+	b, err := bodies.New(bodies.Config{
 		Schema: own.schema, TickHz: tickHz, Keep: maxDelay + maxDelay/2, Replica: simulatedReplica{r}, Budget: r.budget, Stats: bodies.Stats(r.stats.Motion),
 	})
-	r.bodies = own.bodies
+	own.bodies, r.entities.layout, r.entities.bodies = b, &own, b
 	return err
 }
 
@@ -181,23 +161,7 @@ func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 		}
 		h = entity
 	}
-	if !r.issues(h) {
-		return nil, wire.Stale
-	}
-	c := r.cells.peek(h.Index())
-	if c == nil {
-		return nil, wire.Pending
-	}
-	v := c.resolve(h)
-	if v != wire.Live {
-		return nil, v
-	}
-	return c.entity, v
-}
-
-// issues reports whether the server's world can issue h.
-func (r *Replica) issues(h bulk.Handle) bool {
-	return h.Valid() && h.Generation() >= r.floor && h.Generation() <= r.ceiling && h.Index() < r.maxSlots
+	return r.entities.lookup(h)
 }
 
 // Resolve returns Lookup's verdict on h.
@@ -216,7 +180,7 @@ func (r *Replica) Entity(h bulk.Handle) *Entity {
 // iterating.
 func (r *Replica) All() iter.Seq[*Entity] {
 	return func(yield func(*Entity) bool) {
-		for _, e := range r.entities {
+		for _, e := range r.entities.all {
 			if !yield(e) {
 				return
 			}
@@ -225,18 +189,18 @@ func (r *Replica) All() iter.Seq[*Entity] {
 }
 
 // Len returns the number of live entities.
-func (r *Replica) Len() int { return len(r.entities) }
+func (r *Replica) Len() int { return len(r.entities.all) }
 
 // Schema returns the server's schema, with the types of the components, events and
 // commands that Config.Schema declares. Read only.
-func (r *Replica) Schema() *schema.Schema { return r.layout.schema }
+func (r *Replica) Schema() *schema.Schema { return r.entities.layout.schema }
 
 // Tick returns the tick of the newest snapshot applied.
-func (r *Replica) Tick() uint32 { return r.tick }
+func (r *Replica) Tick() uint32 { return r.timeline.tick }
 
 // AppliedInput returns the tick of the newest input that the server had applied at Tick,
 // 0 if none: see SetInput.
-func (r *Replica) AppliedInput() uint32 { return r.input }
+func (r *Replica) AppliedInput() uint32 { return r.timeline.input }
 
 // StructureTick returns the tick of the newest Structure message applied: events, texts and
 // deaths are known up to that tick. Snapshots may be ahead of it: Tick is higher while the stream
@@ -250,48 +214,19 @@ func (r *Replica) Structure() uint32 { return r.applied }
 // SnapshotStructure returns the highest structure number of the snapshots applied.
 // Everything that the server had sent when it made a snapshot with that number is applied.
 // Structure may be ahead by part of what the next snapshot will need.
-func (r *Replica) SnapshotStructure() uint32 { return r.proven }
+func (r *Replica) SnapshotStructure() uint32 { return r.timeline.proven }
 
 // Ack returns the acknowledgement of what was applied (H6).
 func (r *Replica) Ack() wire.Ack {
-	return wire.Ack{Seen: r.acks.newest != 0, Newest: r.acks.newest, Mask: r.acks.mask, Structure: r.applied}
+	acks := &r.timeline.acks
+	return wire.Ack{Seen: acks.newest != 0, Newest: acks.newest, Mask: acks.mask, Structure: r.applied}
 }
 
 // Stats returns the counters since the start.
 func (r *Replica) Stats() ReplicaStats {
 	n := r.stats
-	if r.bodies != nil {
-		n.Motion = MotionStats(r.bodies.Stats())
+	if b := r.entities.bodies; b != nil {
+		n.Motion = MotionStats(b.Stats())
 	}
 	return n
-}
-
-// ackWindow records which of the newest snapshot and the 64 before it were applied.
-type ackWindow struct {
-	newest uint32
-	mask   uint64 // bit i: newest-1-i
-}
-
-// duplicate reports whether seq was applied, or is too old to tell.
-func (a *ackWindow) duplicate(seq uint32) bool {
-	switch {
-	case seq > a.newest:
-		return false
-	case seq == a.newest || a.newest-seq > 64:
-		return true
-	}
-	return a.mask>>(a.newest-seq-1)&1 != 0
-}
-
-func (a *ackWindow) add(seq uint32) {
-	if seq < a.newest {
-		a.mask |= 1 << (a.newest - seq - 1)
-		return
-	}
-	if d := seq - a.newest; a.newest != 0 && d <= 64 {
-		a.mask = a.mask<<d | 1<<(d-1)
-	} else {
-		a.mask = 0
-	}
-	a.newest = seq
 }

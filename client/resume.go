@@ -2,9 +2,7 @@ package client
 
 import (
 	"math"
-	"slices"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -188,14 +186,14 @@ func (s *Session) arrivalOf(m *wire.Welcome) arrival {
 func (s *Session) begin(m *wire.Welcome, l *layout) error {
 	sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 	if before != nil {
-		before.deliverRendered(math.MaxUint32)
-		before.leaveAll()
+		before.events.deliverRendered(math.MaxUint32)
+		before.entities.leaveAll()
 	}
 	if err := s.renewFor(m, l); err != nil {
 		return err
 	}
 	if sameRun {
-		s.replica.inheritStale(before)
+		s.replica.entities.inheritStale(&before.entities)
 	}
 	return nil
 }
@@ -222,8 +220,8 @@ func (s *Session) enter(m *wire.Welcome, a arrival) {
 // a world without slots.
 func (s *Session) forget() {
 	if s.replica != nil {
-		s.replica.deliverRendered(math.MaxUint32)
-		s.replica.destroyAll()
+		s.replica.events.deliverRendered(math.MaxUint32)
+		s.replica.entities.destroyAll()
 	}
 	s.provisional.forget()
 	l := s.layout
@@ -236,56 +234,21 @@ func (s *Session) forget() {
 
 // renew makes an empty replica for the world of m, which keeps the counters, and an unset clock.
 func (s *Session) renew(l *layout, m *wire.Welcome) {
-	next := newReplica(l, m.GenerationFloor, m.GenerationCeiling, m.MaxSlots, s.config.limits(), s.config.Observer)
+	o := replicaOptions{
+		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, limits: s.config.limits(),
+		observer: s.config.Observer, events: s.config.Events, provisional: &s.provisional, budget: &s.budget,
+	}
 	if m.SnapshotHz > 0 {
-		next.interval = uint32(m.TickHz / m.SnapshotHz)
+		o.interval = uint32(m.TickHz / m.SnapshotHz)
 	}
-	next.events, next.provisional, next.budget = s.config.Events, &s.provisional, &s.budget
 	if s.replica != nil {
-		next.stats = s.replica.Stats()
-		next.stats.Motion.Clean = 0
+		o.stats = s.replica.Stats()
+		o.stats.Motion.Clean = 0
 	}
-	s.replica, s.controlled = next, 0
+	s.replica, s.controlled = newReplica(o), 0
 	s.time.restart(int(m.TickHz), int(m.SnapshotHz))
 	s.uplink.inputs = inputs{time: &s.time}
 	if s.prediction != nil {
 		s.prediction.Renew(s.time.clock.hz)
-	}
-}
-
-// leaveAll takes all entities out of view, at the start of a new session.
-func (r *Replica) leaveAll() {
-	for _, e := range slices.Clone(r.entities) {
-		c := r.cells.at(e.handle.Index())
-		r.drop(c)
-		c.state = wire.Hidden
-		r.stats.Leaves++
-		if f := r.observer.Leave; f != nil {
-			f(e.handle, wire.LeftInterest)
-		}
-	}
-}
-
-// inheritStale copies the Stale handles of an earlier session of the same run. Live and
-// hidden entities may have died since, so they are Pending again; earlier tenants of
-// their slots stay Stale (C3).
-func (r *Replica) inheritStale(before *Replica) {
-	for slot, c := range before.cells.known() {
-		g := c.generation
-		if c.state != wire.Stale {
-			g = max(g, 2) - 2 // the previous tenant: generations of tenants are odd
-		}
-		if g > 0 {
-			*r.cells.at(slot) = cell{generation: g, state: wire.Stale}
-		}
-	}
-}
-
-// destroyAll destroys every entity that may live.
-func (r *Replica) destroyAll() {
-	for slot, c := range r.cells.known() {
-		if c.state == wire.Live || c.state == wire.Hidden {
-			r.destroy(c, bulk.NewHandle(slot, c.generation), 0)
-		}
 	}
 }

@@ -80,7 +80,7 @@ type Session struct {
 	controlled bulk.Handle
 	prediction *predict.Core // of Predict
 
-	time        timeline
+	time        timing
 	uplink      uplink
 	commands    commands
 	provisional provisionals
@@ -331,11 +331,11 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		s.time.measure(h, now, &s.uplink.inputs)
 	}
 	s.uplink.noteSnapshot(now)
-	if second := uint32(s.time.clock.hz); s.replica.tick > second {
-		s.replica.deliverRendered(s.replica.tick - second)
+	if second := uint32(s.time.clock.hz); s.replica.timeline.tick > second {
+		s.replica.events.deliverRendered(s.replica.timeline.tick - second)
 	}
 	s.resyncFaults()
-	if s.replica.bodies != nil && s.resyncs.isDue(now, s.replica.bodies, len(s.config.Token) == 0 || s.hooks.mayBegin) {
+	if b := s.replica.entities.bodies; b != nil && s.resyncs.isDue(now, b, len(s.config.Token) == 0 || s.hooks.mayBegin) {
 		s.send(wire.TypeResync, nil)
 	}
 	return outcome, s.budget.Check()

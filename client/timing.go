@@ -11,8 +11,8 @@ import (
 // maxTickGap is how far the tick of a held snapshot may be from the newest one, in seconds.
 const maxTickGap = 2
 
-// timeline is a session's estimate of the server's time, and the moment that renders show.
-type timeline struct {
+// timing is a session's estimate of the server's time, and the moment that renders show.
+type timing struct {
 	clock      clock
 	renderer   renderer
 	rtt        RTT
@@ -20,13 +20,13 @@ type timeline struct {
 }
 
 // restart forgets what was measured in another session or room.
-func (t *timeline) restart(tickHz, snapshotHz int) {
+func (t *timing) restart(tickHz, snapshotHz int) {
 	t.clock, t.renderer, t.snapshotHz = clock{hz: tickHz}, renderer{}, snapshotHz
 }
 
 // measure learns from the header of a State datagram that arrived at now: the round
 // trip from its echo of an Input, and how late the snapshot is from its tick.
-func (t *timeline) measure(h wire.StateHeader, now time.Duration, in *inputs) {
+func (t *timing) measure(h wire.StateHeader, now time.Duration, in *inputs) {
 	c := &t.clock
 	if h.Echo != 0 && h.Hold != math.MaxUint16 { // which means that long or longer
 		trip := time.Duration(stampAt(now)-h.Echo)*stampUnit - time.Duration(h.Hold)*stampUnit
@@ -71,18 +71,18 @@ func (s *Session) Render(now time.Duration) Moment {
 		return Moment{}
 	}
 	t, r := &s.time, s.replica
-	r.span = uint32(math.Ceil(t.clock.ticks(maxDelay)))
+	r.timeline.span = uint32(math.Ceil(t.clock.ticks(maxDelay)))
 	if t.renderer.delay.count == 0 {
 		return Moment{}
 	}
 	t.renderer.advanceTo(now, &t.clock)
 	tick := t.shownTick()
-	r.shown = uint32(tick)
-	r.deliverRendered(r.shown)
+	r.timeline.shown = uint32(tick)
+	r.events.deliverRendered(r.timeline.shown)
 	return Moment{
 		Tick: tick,
 		render: predict.Render{
-			Newest: r.tick, MaxExtrapolate: maxExtrapolate * float64(t.clock.hz),
+			Newest: r.timeline.tick, MaxExtrapolate: maxExtrapolate * float64(t.clock.hz),
 			Now: now, InputTick: s.uplink.inputTick(now),
 		},
 	}
@@ -93,13 +93,13 @@ const viewTick = 256
 
 // shownTick returns the moment of the newest Render in ticks. It is rounded down to the unit
 // of view moments, so that an input or a command names exactly what was drawn.
-func (t *timeline) shownTick() float64 {
+func (t *timing) shownTick() float64 {
 	return math.Floor(max(t.clock.ticks(t.renderer.shown), 0)*viewTick) / viewTick
 }
 
 // viewMoment returns the moment of the newest Render relative to the tick of an input: 0 if
 // there is none, or if it is not before the tick.
-func (t *timeline) viewMoment(tick uint32) (back uint32, fraction uint8) {
+func (t *timing) viewMoment(tick uint32) (back uint32, fraction uint8) {
 	if !t.renderer.on {
 		return 0, 0
 	}
@@ -114,7 +114,7 @@ func (t *timeline) viewMoment(tick uint32) (back uint32, fraction uint8) {
 
 // commandView returns the moment of the newest Render for a command, in 1/256 ticks: 0 if
 // there is none.
-func (t *timeline) commandView() uint64 {
+func (t *timing) commandView() uint64 {
 	if !t.renderer.on {
 		return 0
 	}

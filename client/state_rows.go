@@ -1,0 +1,279 @@
+package client
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// decodedRow is a row of the datagram being applied. Nothing is applied before the
+// whole datagram has been decoded (C1).
+type decodedRow struct {
+	entity   *Entity
+	slot     uint32
+	baseline wire.Baseline
+	exact    wire.Exact
+	body     wire.BodyState // if it is exact
+	base     int8           // index of the baseline in the entity's states, if baseline.Age != 0
+	older    int8           // index of the older baseline, if baseline.Gap != 0
+	part     int8           // component that the anchor is for
+	anchor   int16          // index of the anchor's row; -1: none
+	newest   bool           // became the entity's current state
+}
+
+// stateRows decodes the rows of a State datagram. Its fields from reader on are scratch.
+type stateRows struct {
+	entities   *entities
+	memory     *memory
+	codec      *rowcodec.Codec
+	width      int // values of a row
+	reader     bitio.Reader
+	rows       []decodedRow
+	arena      []uint32        // values of rows
+	touched    uint32          // keeps the compiler from dropping findBaselines' loads
+	past       rowcodec.Past   // of the row being decoded
+	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
+	anchored   int
+	anchorPart int
+}
+
+// bytes returns the memory of scratch.
+func (x *stateRows) bytes() int { return capacity(x.rows) + capacity(x.arena) }
+
+// readHeaders reads the slots and the baselines of the rows.
+func (x *stateRows) readHeaders(h wire.StateHeader) error {
+	x.rows = x.rows[:0]
+	if h.Rows == 0 {
+		return nil
+	}
+	coding := wire.ReadRowCoding(&x.reader, h.Tick)
+	next, ordinary := uint32(0), 0
+	for range h.Rows {
+		skip, baseline := wire.ReadRowHeader(&x.reader, coding, h.Tick)
+		exact := wire.Exact{}
+		if h.Exact {
+			exact = wire.ReadExact(&x.reader, h.Tick, baseline)
+		}
+		if exact.Form == wire.Ordinary {
+			ordinary++
+		}
+		if err := wire.Malformed(x.reader.Err()); err != nil {
+			return err
+		}
+		if skip >= x.entities.issued.maxSlots || next+skip >= x.entities.issued.maxSlots {
+			return protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), x.entities.issued.maxSlots)
+		}
+		x.rows = append(x.rows, decodedRow{slot: next + skip, baseline: baseline, exact: exact, anchor: -1})
+		next += skip + 1
+	}
+	if h.Exact && ordinary == h.Rows {
+		return protocolError("snapshot %d announces exact rows and has none", h.Seq)
+	}
+	return nil
+}
+
+// checkExact checks that the rows with exact states are of entities that have them.
+func (x *stateRows) checkExact(readable bool) error {
+	for i := range x.rows {
+		if d := &x.rows[i]; readable && d.exact.Form != wire.Ordinary {
+			if err := x.entities.bodies.CheckBody(uint32(d.entity.kind), d.entity.mask); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findEntities finds the entities of the rows, folds their handles, which proves that
+// client and server mean the same entities before a row is decoded (C2), and sums their
+// load. The rows are not readable if one of the entities left, died or re-entered since
+// the datagram was made.
+//
+// Each loop follows one pointer of every row, so that their cache misses overlap.
+func (x *stateRows) findEntities(h wire.StateHeader) (fold16 uint16, load int, readable bool) {
+	for i := range x.rows {
+		d := &x.rows[i]
+		c := x.entities.cells.peek(d.slot)
+		if c == nil || c.state != wire.Live {
+			return 0, 0, false
+		}
+		d.entity = c.entity
+	}
+	var fold uint64
+	for i := range x.rows {
+		e := x.rows[i].entity
+		if e.entered > h.Structure {
+			return 0, 0, false
+		}
+		fold = wire.Fold(fold, e.handle)
+		load += int(e.load)
+	}
+	return wire.Fold16(fold), load, true
+}
+
+// findBaselines finds the baselines and anchors of the rows. It returns false if a
+// baseline is no longer known.
+//
+// It copies the baselines to where the rows are decoded, and reads a value of the older ones:
+// while rows are decoded, each waits for the bits of the one before, but here their cache misses
+// overlap.
+func (x *stateRows) findBaselines(h wire.StateHeader) bool {
+	n := x.width
+	x.arena = slices.Grow(x.arena[:0], n*len(x.rows))[:n*len(x.rows)]
+	sum := uint32(0)
+	for i := range x.rows {
+		d := &x.rows[i]
+		if d.baseline.Age == 0 {
+			continue
+		}
+		tick := h.Tick - d.baseline.Age
+		base := d.entity.states.find(tick)
+		if base < 0 {
+			return false
+		}
+		d.base = int8(base)
+		copy(x.values(i), d.entity.states.values(base, n))
+		if d.baseline.Gap == 0 {
+			continue
+		}
+		older := d.entity.states.find(tick - d.baseline.Gap)
+		if older < 0 {
+			return false
+		}
+		d.older = int8(older)
+		if n > 0 {
+			sum += d.entity.states.values(older, n)[0]
+		}
+	}
+	x.touched = sum
+	if x.codec.Schema().HasParents() {
+		for i := range x.rows {
+			x.findAnchor(&x.rows[i])
+		}
+	}
+	return true
+}
+
+// past returns the values, n each, of the row's baselines, or nil.
+func (d *decodedRow) past(n int) (base, older []uint32) {
+	if d.baseline.Age == 0 {
+		return nil, nil
+	}
+	base = d.entity.states.values(int(d.base), n)
+	if d.baseline.Gap != 0 {
+		older = d.entity.states.values(int(d.older), n)
+	}
+	return base, older
+}
+
+// values returns the values that row i is decoded into.
+func (x *stateRows) values(i int) []uint32 {
+	n := x.width
+	return x.arena[i*n : (i+1)*n : (i+1)*n]
+}
+
+// findAnchor finds the row whose motion d is predicted to follow: its parent's, if the
+// parent has a row in this datagram with the same baselines, and no parent itself.
+func (x *stateRows) findAnchor(d *decodedRow) {
+	part, h := x.parent(d)
+	if h == 0 {
+		return
+	}
+	i := x.rowOf(h.Index())
+	if i == len(x.rows) {
+		return
+	}
+	anchor := &x.rows[i]
+	if e := anchor.entity; e.handle != h || anchor.baseline != d.baseline || anchor.exact.Back != d.exact.Back || e.mask>>part&1 == 0 {
+		return
+	}
+	if _, grandparent := x.parent(anchor); grandparent == 0 {
+		d.anchor, d.part = int16(i), int8(part)
+	}
+}
+
+// rowOf returns the index of the first row whose slot is not below slot.
+func (x *stateRows) rowOf(slot uint32) int {
+	return sort.Search(len(x.rows), func(i int) bool { return x.rows[i].slot >= slot })
+}
+
+// parent returns the parent that d's baseline names, and in which component.
+func (x *stateRows) parent(d *decodedRow) (component int, h bulk.Handle) {
+	if d.baseline.Age == 0 {
+		return 0, 0
+	}
+	s := x.codec.Schema()
+	return s.Parent(schema.Row{Mask: d.entity.mask, Values: d.entity.states.values(int(d.base), s.Values())})
+}
+
+// decode reads all rows into scratch: first those without an anchor, then the others.
+func (x *stateRows) decode() error {
+	x.anchored = -1
+	for _, anchored := range [...]bool{false, true} {
+		for i := range x.rows {
+			if (x.rows[i].anchor >= 0) != anchored {
+				continue
+			}
+			if err := x.decodeRow(i); err != nil {
+				return err
+			}
+		}
+	}
+	return wire.ExpectEnd(&x.reader)
+}
+
+func (x *stateRows) decodeRow(i int) error {
+	d, n := &x.rows[i], x.width
+	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: x.values(i)}
+	if d.baseline.Age == 0 {
+		return x.finishRow(d, x.codec.Read(&x.reader, &row, nil), row.Values)
+	}
+	x.past = rowcodec.Past{Age: d.baseline.Age - uint32(d.exact.Back), Gap: d.baseline.Gap}
+	x.past.Base, x.past.Older = d.past(n)
+	if a := int(d.anchor); a >= 0 {
+		if x.anchored != a || x.anchorPart != int(d.part) {
+			base, older := x.rows[a].past(n)
+			x.codec.SetAnchor(&x.anchor, int(d.part), x.values(a), base, older)
+			x.anchored, x.anchorPart = a, int(d.part)
+		}
+		x.past.Anchor = &x.anchor
+	}
+	return x.finishRow(d, x.codec.ReadOver(&x.reader, &row, &x.past), row.Values)
+}
+
+// finishRow reads what follows a row.
+func (x *stateRows) finishRow(d *decodedRow, err error, values []uint32) error {
+	if err != nil || d.exact.Form == wire.Ordinary {
+		return err
+	}
+	d.body, err = x.entities.bodies.ReadBody(&x.reader, d.exact.Form, uint32(d.entity.kind), d.entity.mask, values)
+	return err
+}
+
+// checkGrowth returns an error if the states of the rows could exceed MaxBytes. memory has been told
+// what is used.
+func (x *stateRows) checkGrowth() error {
+	values, b := x.width, x.entities.bodies
+	growth := maxGrowth(values)
+	if b != nil {
+		growth += b.BytesOfNew()
+	}
+	if len(x.rows)*growth <= x.memory.left {
+		return nil
+	}
+	for i := range x.rows {
+		d := &x.rows[i]
+		if d.exact.Form != wire.Ordinary && !b.Computes(d.entity.index) {
+			x.memory.left -= b.BytesOfNew()
+		}
+		if err := x.memory.charge(d.entity.states.growth(values)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

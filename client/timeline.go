@@ -1,0 +1,111 @@
+package client
+
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// timeline holds the ticks of the applied snapshots, and what they acknowledge.
+type timeline struct {
+	acks     ackWindow
+	ackTicks [64]uint32 // ticks of the snapshots in acks, by seq modulo 64
+	tick     uint32     // of the newest snapshot
+	before   uint32     // newest tick of a snapshot before tick, sent or omitted
+	empty    uint32     // number of the first snapshot of tick if it was empty, else 0
+	input    uint32     // tick of the newest input that the server has applied; 0: none
+	proven   uint32     // highest structure number of an applied snapshot
+	interval uint32     // ticks between two snapshots, as the Welcome says
+	span     uint32     // ticks of states kept for Component.At
+	shown    uint32     // tick of the newest Render
+}
+
+// addDatagram notes a datagram that is being applied, and reports whether it is the first of a
+// newer tick.
+func (t *timeline) addDatagram(h wire.StateHeader) (newer bool) {
+	newer = h.Tick > t.tick
+	if newer {
+		t.before = t.tick
+		if t.empty != 0 && h.Seq == t.empty+1 { // others would have been empty too, and were not sent
+			t.before = max(t.before, h.Tick-min(h.Tick, t.interval))
+		}
+		t.tick, t.empty = h.Tick, 0
+		if h.Rows == 0 && len(h.Events) == 0 {
+			t.empty = h.Seq
+		}
+		t.input, _ = h.AppliedInput()
+	}
+	t.proven = max(t.proven, h.Structure)
+	return newer
+}
+
+// acknowledge notes that a datagram was applied.
+func (t *timeline) acknowledge(h wire.StateHeader) {
+	t.acks.add(h.Seq)
+	t.ackTicks[h.Seq%uint32(len(t.ackTicks))] = h.Tick
+}
+
+// blendFrom returns the tick from which At blends a new state of e in: 0 for its
+// previous state's tick, unless a snapshot between the two had no row of e. Then e was
+// shown at rest, and is blended from the newest render on, but over two snapshots at most:
+// it may have been at rest, or its snapshot had no room for its row.
+func (t *timeline) blendFrom(tick uint32, e *Entity) uint32 {
+	if tick < t.tick || t.before <= e.states.tick {
+		return 0
+	}
+	earliest := t.before - min(t.before, tick-t.before)
+	return min(max(t.shown, earliest), tick-1)
+}
+
+// resendSnapshots is after how many snapshots without an own row a server has sent a lost
+// one again.
+const resendSnapshots = 9
+
+// knownUntil returns the newest tick at which the controlled entity e is known to have its
+// current state. Every snapshot that is made for its controller has a row of e unless the
+// client has its state, or a snapshot that has it is under way. So a snapshot without such a
+// row repeats the current state if none was lost since then, or for resendSnapshots, after which
+// the server sends the row again. Of an exact body a row is sent only after a disturbance, and a
+// complete snapshot says that there was none.
+func (t *timeline) knownUntil(e *Entity) uint32 {
+	if e.isComputed() {
+		_, tick, _ := e.Exact()
+		return max(tick, e.states.tick)
+	}
+	applied := min(uint32(bits.TrailingZeros64(^t.acks.mask)), uint32(len(t.ackTicks)-1)) // before the newest, without a gap
+	since := t.ackTicks[(t.acks.newest-applied)%uint32(len(t.ackTicks))]
+	if t.tick <= e.states.tick || e.states.tick < since && t.tick-since <= resendSnapshots*t.interval {
+		return e.states.tick
+	}
+	return t.tick
+}
+
+// ackWindow records which of the newest snapshot and the 64 before it were applied.
+type ackWindow struct {
+	newest uint32
+	mask   uint64 // bit i: newest-1-i
+}
+
+// duplicate reports whether seq was applied, or is too old to tell.
+func (a *ackWindow) duplicate(seq uint32) bool {
+	switch {
+	case seq > a.newest:
+		return false
+	case seq == a.newest || a.newest-seq > 64:
+		return true
+	}
+	return a.mask>>(a.newest-seq-1)&1 != 0
+}
+
+func (a *ackWindow) add(seq uint32) {
+	if seq < a.newest {
+		a.mask |= 1 << (a.newest - seq - 1)
+		return
+	}
+	if d := seq - a.newest; a.newest != 0 && d <= 64 {
+		a.mask = a.mask<<d | 1<<(d-1)
+	} else {
+		a.mask = 0
+	}
+	a.newest = seq
+}
