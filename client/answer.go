@@ -53,19 +53,19 @@ type received struct {
 	stream  bool      // stream bytes wait to be sent
 }
 
-// received returns what there is to answer.
-func (s *Session) received() received {
-	w := received{stream: len(s.out) > 0}
-	if r := s.replica; r != nil {
-		w.applied, w.acks, w.held = true, r.timeline.acks, len(r.held) > 0
+// received sums up what r, which may be nil, has received. stream says that stream bytes wait to be
+// sent.
+func (r *Replica) received(stream bool) received {
+	if r == nil {
+		return received{stream: stream}
 	}
-	return w
+	return received{applied: true, acks: r.timeline.acks, held: len(r.held) > 0, stream: stream}
 }
 
-// InputDue reports whether to send Input at now, if that many datagrams have arrived since the
-// last Input, without those that were Duplicate.
+// InputDue reports whether to send Input at now. datagrams is the number that arrived since the
+// last Input and were not Duplicate.
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
-	return s.uplink.inputDue(s.received(), datagrams, now, now-s.uplink.sentAt)
+	return s.uplink.inputDue(s.replica.received(len(s.out) > 0), datagrams, now, now-s.uplink.sentAt)
 }
 
 // noteSnapshot notes that a snapshot has arrived that is to be answered.
@@ -96,34 +96,34 @@ func (u *uplink) nextInput(now time.Duration, r *Replica) []byte {
 // Otherwise one Input answers everything that arrived, unless one with a new input is about to.
 // A snapshot that waits for its structure is answered once it can be acknowledged. Without
 // snapshots Inputs still go out, since only the other direction may work. Both kinds may wait
-// for a moment: see holds and joinsNext.
+// for a moment: see waitsForAnswer and joinsNext.
 func (u *uplink) inputDue(w received, datagrams int, now, age time.Duration) bool {
 	joins := u.joinsNext(now)
 	switch {
 	case u.isOverdue(w, age):
 		return true
-	case u.holds(now):
+	case u.waitsForAnswer(now):
 		return false
 	case u.unsent > 0 && u.targetTick(now) >= u.list[0].Tick && !joins:
 		return true
 	case len(u.list) > 0 && now-u.set < inputSoon && age < inputSoon && !joins:
 		return false
 	}
-	return u.unacked(w) || w.applied && (datagrams > 0 || u.owes && u.caller == callerSleeps) && !w.held
+	return u.hasUnacked(w) || w.applied && (datagrams > 0 || u.owes && u.caller == callerSleeps) && !w.held
 }
 
 // isOverdue reports whether an Input must not wait for anything, if the newest is that old.
 func (u *uplink) isOverdue(w received, age time.Duration) bool {
-	return age >= u.patience(w) || u.unsent >= maxUnsent || u.unacked(w) && w.stream
+	return age >= u.maxSilence(w) || u.unsent >= maxUnsent || u.hasUnacked(w) && w.stream
 }
 
-// unacked reports whether snapshots were applied since the newest Input.
-func (u *uplink) unacked(w received) bool { return w.applied && w.acks != u.acked }
+// hasUnacked reports whether snapshots were applied since the newest Input.
+func (u *uplink) hasUnacked(w received) bool { return w.applied && w.acks != u.acked }
 
-// holds reports whether an Input should wait for answerTime, because that saves a packet and
+// waitsForAnswer reports whether an Input should wait for answerTime, because that saves a packet and
 // delays nothing: the caller sleeps until then, and a new input still arrives inputMargin before
 // its tick. At 60 ticks a second a new input never waits.
-func (u *uplink) holds(now time.Duration) bool {
+func (u *uplink) waitsForAnswer(now time.Duration) bool {
 	if !u.owes || u.caller != callerSleeps {
 		return false
 	}
@@ -145,7 +145,7 @@ func (u *uplink) joinsNext(now time.Duration) bool {
 // mayWait reports whether the single unsent input, sent at time at, still arrives inputMargin
 // before its tick.
 func (u *uplink) mayWait(at time.Duration) bool {
-	return u.unsent == 1 && u.inputTick(at)-0.5+u.time.clock.ticks(inputMargin) < float64(u.list[0].Tick)
+	return u.unsent == 1 && u.inputTick(at)-0.5+u.time.clock.ticksIn(inputMargin) < float64(u.list[0].Tick)
 }
 
 // answerTime returns when the oldest unanswered snapshot is best answered.
@@ -167,7 +167,7 @@ func (c *clock) answerDelay() time.Duration {
 	if !c.trips.any || c.interval == 0 {
 		return 0
 	}
-	early := c.interval - c.trips.least()%c.interval - maxAckDelay
+	early := c.interval - c.trips.leastValue()%c.interval - maxAckDelay
 	if early > maxAckDelay { // the server acknowledges before that snapshot in any case
 		return 0
 	}
@@ -177,9 +177,9 @@ func (c *clock) answerDelay() time.Duration {
 // inputWait returns how long after now inputDue may become true without anything arriving, if
 // the newest Input is that old.
 func (u *uplink) inputWait(w received, now, age time.Duration) time.Duration {
-	wait, c := u.patience(w)-age, &u.time.clock
+	wait, c := u.maxSilence(w)-age, &u.time.clock
 	switch {
-	case u.holds(now):
+	case u.waitsForAnswer(now):
 		wait = min(wait, u.answerTime()-now)
 	case u.joinsNext(now):
 		wait = min(wait, u.nextAnswer()-now)
@@ -190,18 +190,18 @@ func (u *uplink) inputWait(w received, now, age time.Duration) time.Duration {
 	return max(wait, 0)
 }
 
-// patience returns how long to wait for a snapshot before an Input is sent without
+// maxSilence returns how long to wait for a snapshot before an Input is sent without
 // one: two snapshot intervals, as the Welcome gave them. Without new inputs it uses
 // the measured interval: a server too busy for all snapshots is spared Inputs that
 // say nothing new. So is one that has nothing new itself.
-func (u *uplink) patience(w received) time.Duration {
+func (u *uplink) maxSilence(w received) time.Duration {
 	if u.time.snapshotHz == 0 {
 		return handshakeTimeout
 	}
 	interval, c := time.Second/time.Duration(u.time.snapshotHz), &u.time.clock
 	switch {
 	case u.unsent > 0:
-	case c.quiet && !u.unacked(w):
+	case c.quiet && !u.hasUnacked(w):
 		interval = max(interval, maxInterval)
 	default:
 		interval = max(interval, min(c.interval, maxInterval))

@@ -45,7 +45,7 @@ func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error)
 
 // applyRows applies a datagram whose header h was read by r.rows.
 func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error) {
-	if r.timeline.acks.duplicate(h.Seq) || h.Structure < r.fence {
+	if r.timeline.acks.hasSeen(h.Seq) || h.Structure < r.fence {
 		r.stats.Duplicates++
 		return Duplicate, nil
 	}
@@ -76,31 +76,31 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 		r.stats.Unreadable++
 		return Unreadable, nil
 	}
-	if err := r.events.checkAll(h); err != nil {
+	if err := r.events.checkEvents(h); err != nil {
 		return Unreadable, err
 	}
-	if err := rows.decode(); err != nil {
+	if err := rows.decodeRows(); err != nil {
 		return Unreadable, err
 	}
-	r.memory.begin(r.Bytes())
+	r.memory.beginMessage(r.Bytes())
 	if err := rows.checkGrowth(); err != nil {
 		return Unreadable, err
 	}
-	r.events.receiveAll(h)
-	r.publish(h)
+	r.events.receiveEvents(h)
+	r.publishDatagram(h)
 	return Applied, nil
 }
 
-// publish applies the decoded rows and records the datagram for acknowledgement.
-func (r *Replica) publish(h wire.StateHeader) {
+// publishDatagram applies the decoded rows and records the datagram for acknowledgement.
+func (r *Replica) publishDatagram(h wire.StateHeader) {
 	t := &r.timeline
 	if t.addDatagram(h) {
 		r.stats.Frames++
 	}
 	for i := range r.rows.rows {
-		r.publishRow(&r.rows.rows[i], h.Tick, r.rows.values(i))
+		r.publishRow(&r.rows.rows[i], h.Tick, r.rows.rowValues(i))
 	}
-	t.acknowledge(h)
+	t.acknowledgeDatagram(h)
 	r.stats.Snapshots++
 	if b := r.entities.bodies; b != nil {
 		b.ApplySnapshot(&h)
@@ -117,7 +117,7 @@ func (r *Replica) publishRow(d *decodedRow, tick uint32, values []uint32) {
 	}
 	tick -= uint32(d.exact.Back)
 	before := e.states.bytes()
-	state := e.states.add(tick, t.blendFrom(tick, e), values, t.span)
+	state := e.states.addState(tick, t.blendFrom(tick, e), values, t.span)
 	r.entities.size += e.states.bytes() - before
 	if state < 0 || tick <= e.states.tick {
 		r.stats.RowsLate++

@@ -20,7 +20,7 @@ func (r *Replica) applyStructure(body []byte) error {
 		return protocolError("structure of a tick beyond 2^32")
 	}
 	tick := r.structureTick + message.Ticks
-	r.memory.begin(r.Bytes())
+	r.memory.beginMessage(r.Bytes())
 	rows, err := r.check.checkMessage(message, tick)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func protocolError(format string, args ...any) error {
 func (r *Replica) applyRecord(record wire.Record, rows []enterRow) []enterRow {
 	switch record.Op {
 	case wire.OpEvent:
-		r.events.receive(record.Number, r.structureTick, record.Data)
+		r.events.receiveEvent(record.Number, r.structureTick, record.Data)
 		return rows
 	case wire.OpAnswer:
 		r.provisional.setAnswer(record.Number, record.Handle)
@@ -56,20 +56,20 @@ func (r *Replica) applyRecord(record wire.Record, rows []enterRow) []enterRow {
 		return rows // structureCheck has applied it
 	}
 	h := record.Handle
-	c := r.entities.cells.at(h.Index())
+	c := r.entities.cells.cellAt(h.Index())
 	if h.Generation() < c.generation {
 		return rows // about an earlier tenant, known to be gone (H1)
 	}
 	switch record.Op {
 	case wire.OpEnter:
-		r.entities.enter(c, record, r.structureTick, r.applied, &rows[0])
+		r.entities.enterEntity(c, record, r.structureTick, r.applied, &rows[0])
 		return rows[1:]
 	case wire.OpLeave:
 		if h.Generation() == c.generation && c.state == wire.Live {
-			r.entities.leave(c, record.Reason)
+			r.entities.leaveView(c, record.Reason)
 		}
 	case wire.OpDestroy:
-		r.entities.destroy(c, h, record.Cause)
+		r.entities.destroyHandle(c, h, record.Cause)
 	case wire.OpText:
 		r.entities.setText(c, record)
 	}

@@ -37,8 +37,8 @@ const (
 
 func (c *cells) bytes() int { return len(c.pages)*bytesOfPointer + c.made*bytesOfPage }
 
-// growth returns how many bytes at(slot) will allocate.
-func (c *cells) growth(slot uint32) (bytes int) {
+// growthFor returns how many bytes at(slot) will allocate.
+func (c *cells) growthFor(slot uint32) (bytes int) {
 	page := int(slot / cellPage)
 	if page >= len(c.pages) {
 		return (c.grownLen(page)-len(c.pages))*bytesOfPointer + bytesOfPage
@@ -54,8 +54,8 @@ func (c *cells) grownLen(page int) int {
 	return max(page+1, min(2*len(c.pages), wire.MaxSlots/cellPage))
 }
 
-// at returns the cell of slot, allocating its page.
-func (c *cells) at(slot uint32) *cell {
+// cellAt returns the cell of slot, allocating its page.
+func (c *cells) cellAt(slot uint32) *cell {
 	page := int(slot / cellPage)
 	if page >= len(c.pages) {
 		more := make([]*[cellPage]cell, c.grownLen(page))
@@ -69,16 +69,16 @@ func (c *cells) at(slot uint32) *cell {
 	return &c.pages[page][slot%cellPage]
 }
 
-// peek returns the cell of slot, or nil if its page is not allocated.
-func (c *cells) peek(slot uint32) *cell {
+// findCell returns the cell of slot, or nil if its page is not allocated.
+func (c *cells) findCell(slot uint32) *cell {
 	if page := int(slot / cellPage); page < len(c.pages) && c.pages[page] != nil {
 		return &c.pages[page][slot%cellPage]
 	}
 	return nil
 }
 
-// known yields the slots heard of, ascending, with their cells.
-func (c *cells) known() iter.Seq2[uint32, *cell] {
+// knownSlots yields the slots heard of, ascending, with their cells.
+func (c *cells) knownSlots() iter.Seq2[uint32, *cell] {
 	return func(yield func(uint32, *cell) bool) {
 		for i, page := range c.pages {
 			for j := 0; page != nil && j < cellPage; j++ {
@@ -90,8 +90,8 @@ func (c *cells) known() iter.Seq2[uint32, *cell] {
 	}
 }
 
-// resolve returns the verdict on h, which names this slot.
-func (c *cell) resolve(h bulk.Handle) wire.Verdict {
+// verdictOn returns the verdict on h, which names this slot.
+func (c *cell) verdictOn(h bulk.Handle) wire.Verdict {
 	switch g := h.Generation(); {
 	case g < c.generation:
 		return wire.Stale

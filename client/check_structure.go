@@ -74,7 +74,7 @@ func (k *structureCheck) bytes() int { return capacity(k.enters) + capacity(k.pl
 func (k *structureCheck) checkRecord(record wire.Record) error {
 	h := record.Handle
 	if record.Op == wire.OpEvent {
-		return k.events.check(record.Number, false, record.Data)
+		return k.events.checkEvent(record.Number, false, record.Data)
 	}
 	if k.entities.bodies == nil && (record.Op == wire.OpExtension || record.Exact.Form != wire.Ordinary) {
 		return protocolError("%v, in a session that does not simulate", record)
@@ -87,10 +87,10 @@ func (k *structureCheck) checkRecord(record wire.Record) error {
 			return err
 		}
 	}
-	if !k.entities.issued.has(h) {
+	if !k.entities.issued.canIssue(h) {
 		return protocolError("%v of invalid handle %v", record.Op, h)
 	}
-	if err := k.memory.charge(k.entities.cells.growth(h.Index())); err != nil {
+	if err := k.memory.chargeBytes(k.entities.cells.growthFor(h.Index())); err != nil {
 		return err
 	}
 	c := k.planOf(h.Index())
@@ -153,7 +153,7 @@ func (k *structureCheck) setLive(c *plannedCell, live bool) {
 // its index; an index left from an earlier message leads to another slot, or beyond
 // the end.
 func (k *structureCheck) planOf(slot uint32) *plannedCell {
-	c := k.entities.cells.at(slot)
+	c := k.entities.cells.cellAt(slot)
 	i := int(c.plan)
 	if i >= len(k.plan) || k.plan[i].slot != slot {
 		i = len(k.plan)
@@ -170,7 +170,7 @@ func (k *structureCheck) readEnter(record wire.Record) error {
 	e := enterRow{owned: record.Owned}
 	row := schema.Row{Owned: e.owned}
 	values := k.entities.layout.schema.Values()
-	if err := k.memory.charge(k.entities.bytesOfNew() + stateBytes(values)); err != nil {
+	if err := k.memory.chargeBytes(k.entities.bytesOfNew() + stateBytes(values)); err != nil {
 		return err
 	}
 	e.list, row.Values = newList(values)
@@ -182,7 +182,7 @@ func (k *structureCheck) readEnter(record wire.Record) error {
 		if uint32(x.Back) >= k.tick {
 			return protocolError("an exact state of %d ticks before tick %d", x.Back, k.tick)
 		}
-		if err := k.memory.charge(k.entities.bodies.BytesOfNew()); err != nil {
+		if err := k.memory.chargeBytes(k.entities.bodies.BytesOfNew()); err != nil {
 			return err
 		}
 		var err error
@@ -207,7 +207,7 @@ func (k *structureCheck) readTexts(record wire.Record, e *enterRow) error {
 		return nil
 	}
 	fields := len(k.entities.layout.textFields)
-	if err := k.memory.charge(fields*bytesOfString + 16*fields + len(record.Data)); err != nil {
+	if err := k.memory.chargeBytes(fields*bytesOfString + 16*fields + len(record.Data)); err != nil {
 		return err
 	}
 	e.texts = make([]string, fields)
@@ -229,7 +229,7 @@ func (k *structureCheck) checkText(record wire.Record, c *plannedCell) error {
 	if c.mask>>f.Component&1 == 0 || !f.SentTo(c.owned) {
 		return protocolError("%v of %s of %v, which does not have it or does not show it to this client", record.Op, f.Path, record.Handle)
 	}
-	return k.memory.charge(heapBytes(len(record.Data)))
+	return k.memory.chargeBytes(heapBytes(len(record.Data)))
 }
 
 // applyExtension applies an Extension record of the message being checked: nothing shows it
@@ -239,12 +239,12 @@ func (k *structureCheck) applyExtension(record wire.Record) error {
 	if err := k.entities.bodies.ApplyExtension(record, k.tick); err != nil {
 		return err
 	}
-	return k.memory.charge(k.entities.bodies.Bytes() - before)
+	return k.memory.chargeBytes(k.entities.bodies.Bytes() - before)
 }
 
 // willBeInView reports whether h will be in view after the records checked so far.
 func (k *structureCheck) willBeInView(h bulk.Handle) bool {
-	if h.Index() >= k.entities.issued.maxSlots || k.entities.cells.peek(h.Index()) == nil {
+	if h.Index() >= k.entities.issued.maxSlots || k.entities.cells.findCell(h.Index()) == nil {
 		return false
 	}
 	c := k.planOf(h.Index())

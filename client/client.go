@@ -62,30 +62,30 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := c.tls()
+	tlsConfig, err := c.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
-	session, err := NewSession(c.session())
+	session, err := NewSession(c.sessionConfig())
 	if err != nil {
 		return nil, err
 	}
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
-	session.hooks = hooks{arrived: cl.arrived, await: cl.await, mayBegin: c.FreshToken != nil}
-	link, err := cl.dialer()(ctx)
+	session.hooks = hooks{arrived: cl.reportArrival, await: cl.awaitArrivals, mayBegin: c.FreshToken != nil}
+	link, err := cl.newDialer()(ctx)
 	if err != nil {
 		return nil, err
 	}
 	cl.link = link
-	if err := cl.join(ctx); err != nil {
+	if err := cl.awaitWelcome(ctx); err != nil {
 		_ = cl.Close()
 		return nil, err
 	}
 	return cl, nil
 }
 
-// join sends the Hello and waits for the Welcome.
-func (c *Client) join(ctx context.Context) error {
+// awaitWelcome sends the Hello and waits for the Welcome.
+func (c *Client) awaitWelcome(ctx context.Context) error {
 	for {
 		if err := c.Update(); err != nil {
 			return err
@@ -114,13 +114,13 @@ func (c *Client) Wait(ctx context.Context) error {
 	var arrived, connected <-chan struct{}
 	if link, ok := c.link.(*connection); ok {
 		r := c.session.replica
-		arrived = link.await(r != nil && len(r.held) > 0)
+		arrived = link.wakeChannel(r != nil && len(r.held) > 0)
 	}
 	if a := c.outage.attempt; a != nil {
 		connected = a.done
 	}
 	now := c.now()
-	c.timer.Reset(c.session.uplink.inputWait(c.session.received(), now, now-c.sent))
+	c.timer.Reset(c.session.uplink.inputWait(c.session.replica.received(len(c.session.out) > 0), now, now-c.sent))
 	select {
 	case <-arrived:
 	case <-connected:
@@ -141,7 +141,7 @@ func (c *Client) Update() error {
 	case c.updating:
 		return errors.New("client: Update called from a callback")
 	case c.panicked != nil && c.err == nil:
-		return c.end(c.panicked)
+		return c.endWith(c.panicked)
 	}
 	c.updating = true
 	returned := false
@@ -153,13 +153,13 @@ func (c *Client) Update() error {
 	}()
 	c.session.uplink.caller = c.caller
 	c.caller = callerRenders
-	err := c.update()
+	err := c.receiveAndSend()
 	returned = true
 	return err
 }
 
-// await sends what is queued, waits for something to arrive, and applies it.
-func (c *Client) await(ctx context.Context) error {
+// awaitArrivals sends what is queued, waits for something to arrive, and applies it.
+func (c *Client) awaitArrivals(ctx context.Context) error {
 	if err := c.Update(); err != nil {
 		return err
 	}
@@ -169,12 +169,12 @@ func (c *Client) await(ctx context.Context) error {
 	return c.Update()
 }
 
-func (c *Client) update() error {
+func (c *Client) receiveAndSend() error {
 	if a := c.outage.attempt; a != nil && c.err == nil {
-		c.simulate(a)
+		c.simulateAttempt(a)
 		select {
 		case <-a.done:
-			if err := c.resume(); err != nil {
+			if err := c.takeLink(); err != nil {
 				return err
 			}
 		default:
@@ -185,39 +185,39 @@ func (c *Client) update() error {
 		return c.err
 	}
 	in := c.link.Receive(c.in)
-	err := c.apply(in)
+	err := c.applyArrivals(in)
 	c.in = in
 	if c.err != nil {
 		return c.err // a callback closed the client
 	}
 	if err == nil && in.Err != nil {
-		err = explain(in.Err)
+		err = explainClose(in.Err)
 	}
 	if err == nil {
-		err = c.diverged()
+		err = c.checkDivergence()
 	}
 	if err == nil {
 		err = c.link.SendStream(c.session.TakeStream())
 	}
 	if err != nil {
-		return c.lost(err)
+		return c.handleLoss(err)
 	}
 	return nil
 }
 
-func (c *Client) apply(in Arrivals) error {
+func (c *Client) applyArrivals(in Arrivals) error {
 	now := c.now()
 	r := c.session.replica
 	stuck := r != nil && len(r.held) > 0 // snapshots wait for what the stream does not bring
-	lost := c.silence.check(now, len(in.Stream) > 0 || len(in.Datagrams) > 0 && !stuck)
-	fresh, err := c.session.receive(in, now)
+	lost := c.silence.noteArrivals(now, len(in.Stream) > 0 || len(in.Datagrams) > 0 && !stuck)
+	fresh, err := c.session.receiveArrivals(in, now)
 	if err != nil {
 		return err
 	}
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing new arrived from the server for %v", lostAfter)}
 	}
-	if u := &c.session.uplink; u.caller == callerRenders || u.isOverdue(c.session.received(), now-c.sent) {
+	if u := &c.session.uplink; u.caller == callerRenders || u.isOverdue(c.session.replica.received(len(c.session.out) > 0), now-c.sent) {
 		c.sendInput(fresh, now)
 	}
 	return nil
@@ -225,7 +225,7 @@ func (c *Client) apply(in Arrivals) error {
 
 // sendInput sends an Input if one is due after that many datagrams arrived.
 func (c *Client) sendInput(datagrams int, now time.Duration) {
-	if c.link == nil || !c.session.uplink.inputDue(c.session.received(), datagrams, now, now-c.sent) {
+	if c.link == nil || !c.session.uplink.inputDue(c.session.replica.received(len(c.session.out) > 0), datagrams, now, now-c.sent) {
 		return
 	}
 	if d := c.session.Input(now); d != nil {
@@ -283,7 +283,7 @@ func (c *Client) Render() Moment { return c.session.Render(c.now()) }
 
 // Stats returns what the client measured and counted since Dial.
 func (c *Client) Stats() Stats {
-	return Stats{Traffic: c.past.plus(c.link), SessionStats: c.session.Stats(), Clock: c.session.Clock(c.now())}
+	return Stats{Traffic: c.past.plusLink(c.link), SessionStats: c.session.Stats(), Clock: c.session.Clock(c.now())}
 }
 
 // Close sends a Bye and ends the connection; none of its goroutines is left. It may
@@ -299,7 +299,7 @@ func (c *Client) Close() error {
 	}
 	why := c.err
 	if c.state != Ended {
-		_ = c.end(errClosed)
+		_ = c.endWith(errClosed)
 	}
 	c.timer.Stop()
 	if c.link == nil {

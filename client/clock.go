@@ -56,7 +56,7 @@ func (c *clock) timeOf(tick uint32) time.Duration {
 	return time.Duration(uint64(tick) * uint64(time.Second) / uint64(c.hz))
 }
 
-func (c *clock) ticks(t time.Duration) float64 {
+func (c *clock) ticksIn(t time.Duration) float64 {
 	return t.Seconds() * float64(c.hz)
 }
 
@@ -74,14 +74,14 @@ func (c *clock) addTrip(now, trip time.Duration) { c.trips.addValue(now, trip) }
 // sent or omitted.
 func (c *clock) addSnapshot(now time.Duration, tick, before uint32) {
 	behind := now - c.timeOf(tick)
-	if c.tick != 0 && behind-c.early.least() > lostAbove {
+	if c.tick != 0 && behind-c.early.leastValue() > lostAbove {
 		c.early = leastOf{}
 	}
 	c.early.addValue(now, behind)
-	late := behind - c.early.least()
+	late := behind - c.early.leastValue()
 	c.jitter += (late - c.jitter) / jitterShare
 	c.offset, c.updated = c.offsetAt(now), now
-	c.wrong = c.early.least() - c.trips.least()/2 - c.offset
+	c.wrong = c.early.leastValue() - c.trips.leastValue()/2 - c.offset
 	if c.tick == 0 || c.wrong.Abs() > stepAbove {
 		c.offset, c.wrong = c.offset+c.wrong, 0
 	}
@@ -94,10 +94,10 @@ func (c *clock) addSnapshot(now time.Duration, tick, before uint32) {
 	c.tick = max(c.tick, tick)
 }
 
-func (c *clock) estimate(now time.Duration) Clock {
-	e := Clock{RTT: c.trips.least(), Jitter: c.jitter, TickHz: float64(c.hz)}
+func (c *clock) estimateAt(now time.Duration) Clock {
+	e := Clock{RTT: c.trips.leastValue(), Jitter: c.jitter, TickHz: float64(c.hz)}
 	if c.tick != 0 {
-		e.Tick = max(c.ticks(c.serverTime(now)), 0)
+		e.Tick = max(c.ticksIn(c.serverTime(now)), 0)
 	}
 	return e
 }
@@ -130,8 +130,8 @@ func (l *leastOf) addValue(now, v time.Duration) {
 	*at = min(*at, v)
 }
 
-// least returns the least value, 0 before the first.
-func (l *leastOf) least() time.Duration {
+// leastValue returns the least value, 0 before the first.
+func (l *leastOf) leastValue() time.Duration {
 	if !l.any {
 		return 0
 	}

@@ -90,7 +90,7 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 			return nil, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
 		}
 	}
-	served := s.served()
+	served := s.serverSchema()
 	if i, ok := served.CommandByName(name); ok && served.Command(i).Args != nil {
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use client.Do", name)
 	}
@@ -121,10 +121,10 @@ func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *sche
 		m.Target = entity
 	}
 	m.View = s.time.commandView()
-	f := s.commands.add(&m, answer)
+	f := s.commands.addCommand(&m, answer)
 	f.await = s.hooks.await
 	s.provisional.noteCommand(&m, s.commands.number)
-	s.send(wire.TypeCommand, m.Append(nil))
+	s.sendMessage(wire.TypeCommand, m.Append(nil))
 	return f, nil
 }
 
@@ -141,14 +141,14 @@ func (s *Session) receiveResult(body []byte) error {
 			m.Code = wire.StaleHandle
 		}
 	}
-	f, err := s.commands.receive(&m, s.served())
+	f, err := s.commands.takeAnswered(&m, s.serverSchema())
 	if err != nil {
 		return err
 	}
 	if f != nil {
 		s.provisional.rejectUnanswered(f.provisional, f.count)
 	}
-	s.commands.finish(f, resultOf(&m, f))
+	s.commands.finishCommand(f, resultOf(&m, f))
 	return nil
 }
 
@@ -161,8 +161,8 @@ type commands struct {
 	stats      SessionStats // of commands alone
 }
 
-// add adds a command that is sent, and gives it its ID.
-func (c *commands) add(m *wire.Command, answer *schema.Message) *Future {
+// addCommand adds a command that is sent, and gives it its ID.
+func (c *commands) addCommand(m *wire.Command, answer *schema.Message) *Future {
 	c.newest++
 	c.number++
 	c.stats.Commands++
@@ -175,9 +175,9 @@ func (c *commands) add(m *wire.Command, answer *schema.Message) *Future {
 	return f
 }
 
-// receive takes the command out that a Result answers, with its answer; nil if there is none. After
+// takeAnswered takes the command out that a Result answers, with its answer; nil if there is none. After
 // an error the command ends unanswered, with the connection.
-func (c *commands) receive(m *wire.Result, served *schema.Schema) (f *Future, err error) {
+func (c *commands) takeAnswered(m *wire.Result, served *schema.Schema) (f *Future, err error) {
 	i := slices.IndexFunc(c.unanswered, func(f *Future) bool { return f.result.ID == m.ID })
 	if i < 0 {
 		return nil, nil
@@ -204,8 +204,8 @@ func resultOf(m *wire.Result, f *Future) Result {
 	return r
 }
 
-// finish delivers the result of a command; f may be nil.
-func (c *commands) finish(f *Future, r Result) {
+// finishCommand delivers the result of a command; f may be nil.
+func (c *commands) finishCommand(f *Future, r Result) {
 	if _, rejected := errors.AsType[*Rejection](r.Err); rejected {
 		c.stats.Rejected++
 	}
@@ -223,7 +223,7 @@ func (c *commands) endAll() {
 	c.unanswered = nil
 	for _, f := range ended {
 		c.stats.Unanswered++
-		c.finish(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
+		c.finishCommand(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
 	}
 }
 

@@ -12,7 +12,7 @@ type MotionStats struct {
 	Clean    int    // bodies in view that are computed now
 	Owed     uint64 // exact states received in rows
 	Steps    uint64 // body-ticks computed, of bodies that were awake
-	Rerun    uint64 // part of Steps: past ticks of bodies whose states were older than the others
+	Rerun    uint64 // part of Steps in past ticks, for states older than the others
 	Audited  uint64 // audits that could be checked
 	Faults   uint64 // audits that failed
 	Behind   uint64 // snapshots for which there was no time to compute up to their tick
@@ -73,13 +73,13 @@ func (e *Entity) isBody(n int) bool {
 	return e.layout.bodies != nil && n == e.layout.bodies.Component()
 }
 
-// newest returns the newest values of component n of e: computed ones, valid until the next
+// newestValues returns the newest values of component n of e: computed ones, valid until the next
 // call, if it is the body of an exact entity.
-func (e *Entity) newest(n int) []uint32 {
+func (e *Entity) newestValues(n int) []uint32 {
 	if e.isBody(n) {
 		if s, _, ok := e.Exact(); ok {
 			return e.layout.bodies.Quantise(&s)
 		}
 	}
-	return e.values(n, int(e.states.newest))
+	return e.valuesOf(n, int(e.states.newest))
 }

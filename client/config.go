@@ -47,9 +47,9 @@ type Config struct {
 	TLS *tls.Config
 
 	// Schema declares the components, events, commands and the input that the caller
-	// has types for, as the doc of package schema shows. The server, which sends its own schema, must have each of them under
-	// the same name with the same fields, in any order. Other items can be read by
-	// name. If it lacks one or has other fields, the client leaves with
+	// has types for, as the doc of package schema shows. The server, which sends its own schema,
+	// must have each item under the same name with the same fields, in any order. Other items can
+	// be read by name. If the server lacks one or has other fields, the client leaves with
 	// wire.SchemaMismatch; the error wraps a *schema.BindError with both lines. nil
 	// declares nothing: for tools that show any world.
 	Schema *schema.Schema
@@ -87,7 +87,7 @@ type Config struct {
 	MaxBytes    int
 	// Simulate has the client compute the motion of bodies that only effects, gravity and
 	// the ground move, if the server can send what that takes: nothing is sent for them,
-	// and Component.At is exact at every tick. Entity.Exact says of which entities. See
+	// and Component.At is exact at every tick. Entity.Exact reports which entities are computed. See
 	// ErrDiverged for what happens if the client keeps computing other states.
 	Simulate bool
 	// GiveUp is how long the client tries to replace a lost connection before it
@@ -118,8 +118,8 @@ type Config struct {
 	Simulation Simulation
 }
 
-// session is the part of c that a Session needs.
-func (c Config) session() SessionConfig {
+// sessionConfig is the part of c that a Session needs.
+func (c Config) sessionConfig() SessionConfig {
 	return SessionConfig{
 		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
 		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Simulate: c.Simulate, Observer: c.Observer, Events: c.Events, Result: c.Result,
@@ -128,8 +128,8 @@ func (c Config) session() SessionConfig {
 
 // Validate reports everything that is wrong with c.
 func (c Config) Validate() error {
-	_, unpinned := c.pinned()
-	errs := []error{c.session().validate(), unpinned}
+	_, unpinned := c.pinnedSum()
+	errs := []error{c.sessionConfig().checkConfig(), unpinned}
 	if err := address.CheckDial("udp", c.Addr); err != nil && c.Simulation == nil {
 		errs = append(errs, fmt.Errorf("client: address %w", err))
 	}
@@ -142,7 +142,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c Config) pinned() ([]byte, error) {
+func (c Config) pinnedSum() ([]byte, error) {
 	sum, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(c.Fingerprint), ":", ""))
 	if err != nil || len(sum) != 0 && len(sum) != sha256.Size {
 		return nil, fmt.Errorf("client: fingerprint %q: want the 64 hex digits that the server prints", c.Fingerprint)
@@ -153,14 +153,14 @@ func (c Config) pinned() ([]byte, error) {
 // errCertificate is the error for a certificate that is not the pinned one.
 var errCertificate = errors.New("the server's certificate has another fingerprint: either the server was restarted with a new certificate (server.KeptCertificate and worldd serve --identity keep one), or this is not your server")
 
-func (c Config) tls() (*tls.Config, error) {
+func (c Config) tlsConfig() (*tls.Config, error) {
 	t := &tls.Config{}
 	if c.TLS != nil {
 		t = c.TLS.Clone()
 	}
 	t.MinVersion = tls.VersionTLS13
 	t.NextProtos = []string{wire.ALPN}
-	want, err := c.pinned()
+	want, err := c.pinnedSum()
 	switch {
 	case err != nil:
 		return nil, err

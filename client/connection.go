@@ -21,16 +21,16 @@ type connection struct {
 	*pump
 }
 
-// connect opens a connection. Arrival times are since start.
-func connect(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
-	d, err := dial(ctx, c, t)
+// openConnection opens a connection. Arrival times are since start.
+func openConnection(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+	d, err := dialServer(ctx, c, t)
 	if err != nil {
 		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err))
 	}
 	stream, err := d.conn.OpenStreamSync(ctx)
 	if err != nil {
 		_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
-		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explain(err)), d.own.close())
+		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explainClose(err)), d.own.closeSocket())
 	}
 	return &connection{d.conn, d.own, newPump(d.conn, stream, start)}, nil
 }
@@ -38,7 +38,7 @@ func connect(ctx context.Context, c Config, t *tls.Config, start time.Time) (*co
 // Close implements Conn.
 func (c *connection) Close(why wire.Code, last []byte) error {
 	var err error
-	c.pump.close(why, func() {
+	c.pump.closeWith(why, func() {
 		if len(last) == 0 {
 			return
 		}
@@ -47,7 +47,7 @@ func (c *connection) Close(why wire.Code, last []byte) error {
 		case <-c.conn.Context().Done():
 		case <-time.After(closeWait):
 		}
-	}, func() { err = c.socket.close() })
+	}, func() { err = c.socket.closeSocket() })
 	return err
 }
 
@@ -71,11 +71,11 @@ func explainDial(err error) error {
 	case errors.As(err, &idle), errors.As(err, &silent):
 		return errNoAnswer
 	}
-	return explain(err)
+	return explainClose(err)
 }
 
-// explain returns the *wire.Error that a close code stands for, or err.
-func explain(err error) error {
+// explainClose returns the *wire.Error that a close code stands for, or err.
+func explainClose(err error) error {
 	var app *quic.ApplicationError
 	var idle *quic.IdleTimeoutError
 	var reset *quic.StatelessResetError
@@ -115,11 +115,11 @@ type silence struct {
 	checked time.Duration
 }
 
-func (s *silence) reset(now time.Duration) { *s = silence{now, now} }
+func (s *silence) restartAt(now time.Duration) { *s = silence{now, now} }
 
-// check notes whether anything arrived since the last check, and reports whether the
+// noteArrivals notes whether anything arrived since the last check, and reports whether the
 // server has been silent for too long.
-func (s *silence) check(now time.Duration, arrived bool) (lost bool) {
+func (s *silence) noteArrivals(now time.Duration, arrived bool) (lost bool) {
 	if gap := now - s.checked; gap > maxCheckGap {
 		s.heard += gap - maxCheckGap
 	}

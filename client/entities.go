@@ -28,21 +28,21 @@ type handleRange struct {
 	maxSlots uint32
 }
 
-// has reports whether the server's world can issue h.
-func (r handleRange) has(h bulk.Handle) bool {
+// canIssue reports whether the server's world can issue h.
+func (r handleRange) canIssue(h bulk.Handle) bool {
 	return h.Valid() && h.Generation() >= r.floor && h.Generation() <= r.ceiling && h.Index() < r.maxSlots
 }
 
-// lookup returns the verdict on a handle that is not provisional, and its entity if it is in view.
-func (x *entities) lookup(h bulk.Handle) (*Entity, wire.Verdict) {
-	if !x.issued.has(h) {
+// findEntity returns the verdict on a handle that is not provisional, and its entity if it is in view.
+func (x *entities) findEntity(h bulk.Handle) (*Entity, wire.Verdict) {
+	if !x.issued.canIssue(h) {
 		return nil, wire.Stale
 	}
-	c := x.cells.peek(h.Index())
+	c := x.cells.findCell(h.Index())
 	if c == nil {
 		return nil, wire.Pending
 	}
-	v := c.resolve(h)
+	v := c.verdictOn(h)
 	if v != wire.Live {
 		return nil, v
 	}
@@ -58,9 +58,9 @@ func (x *entities) bytes() int {
 	return n
 }
 
-// destroy makes h and every earlier generation of its slot Stale, even if h was never
+// destroyHandle makes h and every earlier generation of its slot Stale, even if h was never
 // heard of: a reference to it may still arrive.
-func (x *entities) destroy(c *cell, h bulk.Handle, cause uint8) {
+func (x *entities) destroyHandle(c *cell, h bulk.Handle, cause uint8) {
 	if c.state == wire.Stale && h.Generation() == c.generation {
 		return // the server repeats a Destroy after a later reference to h (R5)
 	}
@@ -77,7 +77,7 @@ func (x *entities) replaceTenant(c *cell, h bulk.Handle) {
 		return
 	}
 	previous := c.entity.handle
-	x.remove(c)
+	x.removeTenant(c)
 	c.state = wire.Stale // before the callback, which may ask
 	if previous != h {
 		x.reportDestroyed(previous, 0)
@@ -91,9 +91,9 @@ func (x *entities) reportDestroyed(h bulk.Handle, cause uint8) {
 	}
 }
 
-// enter applies an Enter, record number of the session, with its decoded row: the entity is new, or
+// enterEntity applies an Enter, record number of the session, with its decoded row: the entity is new, or
 // re-enters.
-func (x *entities) enter(c *cell, record wire.Record, tick, number uint32, row *enterRow) {
+func (x *entities) enterEntity(c *cell, record wire.Record, tick, number uint32, row *enterRow) {
 	h := record.Handle
 	e := c.entity
 	if c.state != wire.Live || e.handle != h {
@@ -126,8 +126,8 @@ func (x *entities) enter(c *cell, record wire.Record, tick, number uint32, row *
 	}
 }
 
-// remove removes the live entity of c.
-func (x *entities) remove(c *cell) {
+// removeTenant removes the live entity of c.
+func (x *entities) removeTenant(c *cell) {
 	x.size -= x.bytesOfNew() + c.entity.states.bytes()
 	x.dropTexts(c.entity)
 	if x.bodies != nil {
@@ -142,10 +142,10 @@ func (x *entities) remove(c *cell) {
 	c.entity = nil
 }
 
-// leave takes the live entity of c out of view.
-func (x *entities) leave(c *cell, why wire.Reason) {
+// leaveView takes the live entity of c out of view.
+func (x *entities) leaveView(c *cell, why wire.Reason) {
 	h := c.entity.handle
-	x.remove(c)
+	x.removeTenant(c)
 	c.state = wire.Hidden
 	x.stats.Leaves++
 	if f := x.observer.Leave; f != nil {
@@ -156,7 +156,7 @@ func (x *entities) leave(c *cell, why wire.Reason) {
 // leaveAll takes all entities out of view, at the start of a new session.
 func (x *entities) leaveAll() {
 	for _, e := range slices.Clone(x.all) {
-		x.leave(x.cells.at(e.handle.Index()), wire.LeftInterest)
+		x.leaveView(x.cells.cellAt(e.handle.Index()), wire.LeftInterest)
 	}
 }
 
@@ -164,22 +164,22 @@ func (x *entities) leaveAll() {
 // hidden entities may have died since, so they are Pending again; earlier tenants of
 // their slots stay Stale (C3).
 func (x *entities) inheritStale(before *entities) {
-	for slot, c := range before.cells.known() {
+	for slot, c := range before.cells.knownSlots() {
 		g := c.generation
 		if c.state != wire.Stale {
 			g = max(g, 2) - 2 // the previous tenant: generations of tenants are odd
 		}
 		if g > 0 {
-			*x.cells.at(slot) = cell{generation: g, state: wire.Stale}
+			*x.cells.cellAt(slot) = cell{generation: g, state: wire.Stale}
 		}
 	}
 }
 
 // destroyAll destroys every entity that may live.
 func (x *entities) destroyAll() {
-	for slot, c := range x.cells.known() {
+	for slot, c := range x.cells.knownSlots() {
 		if c.state == wire.Live || c.state == wire.Hidden {
-			x.destroy(c, bulk.NewHandle(slot, c.generation), 0)
+			x.destroyHandle(c, bulk.NewHandle(slot, c.generation), 0)
 		}
 	}
 }

@@ -48,11 +48,11 @@ func (e *Entity) Is(kind schema.DefinedKind) bool { return e != nil && e.KindNam
 // that the caller's schema lacks too, their text fields last:
 // "health{Points=3} name{Text="Ada"}".
 func (e *Entity) Format() string {
-	s, values := e.layout.schema, e.states.current()
+	s, values := e.layout.schema, e.states.currentValues()
 	if e.isComputed() {
 		b := e.layout.bodies
 		values = slices.Clone(values)
-		copy(values[b.Offset():], e.newest(b.Component()))
+		copy(values[b.Offset():], e.newestValues(b.Component()))
 	}
 	var texts []string
 	if s.TextMask() != 0 {
@@ -121,7 +121,7 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 	if n < 0 {
 		return v, false
 	}
-	restore(e, n, e.values(n, int(e.states.newest)), &v)
+	restoreInto(e, n, e.valuesOf(n, int(e.states.newest)), &v)
 	if e.isBody(n) {
 		if s, _, ok := e.Exact(); ok {
 			c.setBody(e, &s, &v)
@@ -139,7 +139,7 @@ func (c *Component[T]) setBody(e *Entity, s *motion.State, v *T) {
 		return
 	}
 	b := e.layout.bodies
-	restore(e, b.Component(), b.Quantise(s), v)
+	restoreInto(e, b.Component(), b.Quantise(s), v)
 }
 
 // numberIn returns the component's number in the schema of e, or -1 if e lacks it or is
@@ -155,14 +155,14 @@ func (c *Component[T]) numberIn(e *Entity) int {
 	return n
 }
 
-// values returns the values of component n in state i.
-func (e *Entity) values(n, i int) []uint32 {
+// valuesOf returns the values of component n in state i.
+func (e *Entity) valuesOf(n, i int) []uint32 {
 	spec := &e.layout.specs[n]
-	return e.states.values(i, e.layout.values)[spec.Offset:][:spec.Values]
+	return e.states.valuesOf(i, e.layout.values)[spec.Offset:][:spec.Values]
 }
 
-// restore sets v to values of component n of e.
-func restore[T any](e *Entity, n int, values []uint32, v *T) {
+// restoreInto sets v to values of component n of e.
+func restoreInto[T any](e *Entity, n int, values []uint32, v *T) {
 	if e.states.owned {
 		e.layout.schema.Restore(n, values, v)
 	} else {
@@ -176,4 +176,4 @@ func (e *Entity) Mask() uint32 { return e.mask }
 
 // AppendValues appends the quantised state that was received last, of Tick, in the row layout
 // of Replica.Schema, to dst.
-func (e *Entity) AppendValues(dst []uint32) []uint32 { return append(dst, e.states.current()...) }
+func (e *Entity) AppendValues(dst []uint32) []uint32 { return append(dst, e.states.currentValues()...) }

@@ -63,8 +63,8 @@ func addHandler[T any](e *Events, rendered bool, f func(tick uint32, event T)) {
 	}})
 }
 
-// validate reports the types that s does not declare as events.
-func (e *Events) validate(s *schema.Schema) error {
+// checkHandlers reports the types that s does not declare as events.
+func (e *Events) checkHandlers(s *schema.Schema) error {
 	if e == nil {
 		return nil
 	}
@@ -107,8 +107,8 @@ type eventQueue struct {
 	body    schema.Payload  // scratch
 }
 
-// check checks that an event of a record, or of a datagram if unreliable, is one of the schema.
-func (q *eventQueue) check(number uint32, unreliable bool, body []byte) error {
+// checkEvent checks that an event of a record, or of a datagram if unreliable, is one of the schema.
+func (q *eventQueue) checkEvent(number uint32, unreliable bool, body []byte) error {
 	if number >= uint32(q.schema.Events()) {
 		return protocolError("event %d of a schema that has %d", number, q.schema.Events())
 	}
@@ -119,10 +119,10 @@ func (q *eventQueue) check(number uint32, unreliable bool, body []byte) error {
 	return declared.Message.Parse(body, &q.body)
 }
 
-// checkAll checks the events of a datagram.
-func (q *eventQueue) checkAll(h wire.StateHeader) error {
+// checkEvents checks the events of a datagram.
+func (q *eventQueue) checkEvents(h wire.StateHeader) error {
 	for e := range h.StateEvents() {
-		if err := q.check(e.Number, true, e.Body); err != nil {
+		if err := q.checkEvent(e.Number, true, e.Body); err != nil {
 			return err
 		}
 		if e.Age > h.Tick {
@@ -132,15 +132,15 @@ func (q *eventQueue) checkAll(h wire.StateHeader) error {
 	return nil
 }
 
-// receiveAll delivers the events of a datagram that checkAll accepted.
-func (q *eventQueue) receiveAll(h wire.StateHeader) {
+// receiveEvents delivers the events of a datagram that checkAll accepted.
+func (q *eventQueue) receiveEvents(h wire.StateHeader) {
 	for e := range h.StateEvents() {
-		q.receive(e.Number, h.Tick-e.Age, e.Body)
+		q.receiveEvent(e.Number, h.Tick-e.Age, e.Body)
 	}
 }
 
-// receive delivers an event that was checked.
-func (q *eventQueue) receive(number, tick uint32, body []byte) {
+// receiveEvent delivers an event that was checked.
+func (q *eventQueue) receiveEvent(number, tick uint32, body []byte) {
 	q.stats.Events++
 	declared := q.schema.Event(int(number))
 	m := declared.Message

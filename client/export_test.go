@@ -13,7 +13,7 @@ import (
 func StatesOf(e *Entity) int { return len(e.states.ticks()) }
 
 // BlendFromOf returns the tick from which e's state of tick is blended in.
-func BlendFromOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.states.find(tick)) }
+func BlendFromOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.states.findTick(tick)) }
 
 // ShowUpTo sets the tick of the newest render, as Session.Render does.
 func (r *Replica) ShowUpTo(tick uint32) { r.timeline.shown = tick }
@@ -22,12 +22,12 @@ func (r *Replica) ShowUpTo(tick uint32) { r.timeline.shown = tick }
 func (r *Replica) KeepFor(ticks uint32) { r.timeline.span = ticks }
 
 // Session returns the config of the session that Dial makes.
-func (c Config) Session() SessionConfig { return c.session() }
+func (c Config) Session() SessionConfig { return c.sessionConfig() }
 
 // Answers reports whether a Client sends an Input after that many datagrams, if the newest is
 // that old.
 func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
-	return s.uplink.inputDue(s.received(), datagrams, now, quiet)
+	return s.uplink.inputDue(s.replica.received(len(s.out) > 0), datagrams, now, quiet)
 }
 
 // Sleeps says whether s belongs to a Client that waits between updates.
@@ -41,7 +41,7 @@ func (s *Session) Sleeps(yes bool) {
 // InputWait returns how long Client.Wait sleeps if nothing arrives and the newest Input is that
 // old.
 func (s *Session) InputWait(now, quiet time.Duration) time.Duration {
-	return s.uplink.inputWait(s.received(), now, quiet)
+	return s.uplink.inputWait(s.replica.received(len(s.out) > 0), now, quiet)
 }
 
 // Receive applies stream bytes and datagrams that have arrived until now, as an Update does.
@@ -50,12 +50,14 @@ func (s *Session) Receive(now time.Duration, stream []byte, datagrams ...[]byte)
 	for _, d := range datagrams {
 		in.Datagrams = append(in.Datagrams, Datagram{Bytes: d, At: now})
 	}
-	_, err := s.receive(in, now)
+	_, err := s.receiveArrivals(in, now)
 	return err
 }
 
 // Patience returns how long a Client waits for a snapshot before it sends an Input.
-func (s *Session) Patience() time.Duration { return s.uplink.patience(s.received()) }
+func (s *Session) Patience() time.Duration {
+	return s.uplink.maxSilence(s.replica.received(len(s.out) > 0))
+}
 
 // HeldDatagrams returns how many datagrams wait for their structure; at most MaxHeld.
 func (r *Replica) HeldDatagrams() int { return len(r.held) }
@@ -64,7 +66,7 @@ const MaxHeld = maxHeld
 
 // TenantOf returns the live entity of a slot, 0 if none.
 func (r *Replica) TenantOf(slot uint32) bulk.Handle {
-	if c := r.entities.cells.peek(slot); c != nil && c.entity != nil {
+	if c := r.entities.cells.findCell(slot); c != nil && c.entity != nil {
 		return c.entity.handle
 	}
 	return 0
@@ -97,7 +99,7 @@ func (r *Replica) KeptBytes() int { return r.entities.cells.bytes() + r.entities
 func (r *Replica) Digest() uint64 {
 	d := digest(1)
 	d.add(uint64(r.applied), uint64(r.timeline.acks.newest), r.timeline.acks.mask, uint64(r.timeline.tick), uint64(r.timeline.before), uint64(len(r.entities.all)))
-	for slot, c := range r.entities.cells.known() {
+	for slot, c := range r.entities.cells.knownSlots() {
 		d.add(uint64(slot), uint64(c.generation), uint64(c.state))
 	}
 	for _, e := range r.entities.all {
@@ -170,7 +172,7 @@ const (
 type FrameTypes struct{ frameTypes }
 
 // Wake reports whether the next piece of the stream wakes Client.Wait.
-func (f *FrameTypes) Wake(p []byte) bool { return f.wake(p) }
+func (f *FrameTypes) Wake(p []byte) bool { return f.wakesWait(p) }
 
 // Debt returns the work of the session that time has not paid for.
 func Debt(s *Session) time.Duration { return s.budget.Debt() }

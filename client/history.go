@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// history is the states of an entity, unordered: the current one and those that the
-// server may name as baselines. It keeps at most wire.MaxStates, the newest. States
+// history holds the states of an entity, unordered: the current one and the possible
+// baselines of later rows. It keeps at most wire.MaxStates, the newest. States
 // older than the oldest one that the server named may be overwritten, since the
 // server's baselines never go back; the bound lags by one naming because datagrams
 // overtake each other. If the game interpolates, states of the last span ticks stay.
@@ -55,24 +55,24 @@ func (s *history) ticks() []uint32 { return s.list()[:s.count] }
 // blendFrom returns the tick from which state i is blended in.
 func (s *history) blendFrom(i int) uint32 { return s.list()[int(s.room)+i] }
 
-// values returns the values of state i; each state has n.
-func (s *history) values(i, n int) []uint32 {
+// valuesOf returns the values of state i; each state has n.
+func (s *history) valuesOf(i, n int) []uint32 {
 	from := 2*int(s.room) + i*n
 	return s.list()[from : from+n : from+n]
 }
 
-// current returns the values of the current state.
-func (s *history) current() []uint32 {
-	return s.values(int(s.newest), int(s.size)/int(s.room)-2)
+// currentValues returns the values of the current state.
+func (s *history) currentValues() []uint32 {
+	return s.valuesOf(int(s.newest), int(s.size)/int(s.room)-2)
 }
 
-// find returns the index of the state of tick, or -1.
-func (s *history) find(tick uint32) int { return slices.Index(s.ticks(), tick) }
+// findTick returns the index of the state of tick, or -1.
+func (s *history) findTick(tick uint32) int { return slices.Index(s.ticks(), tick) }
 
-// add stores the state of a tick, blended in from blendFrom on, and returns its index.
+// addState stores the state of a tick, blended in from blendFrom on, and returns its index.
 // It returns -1 if the state is known or too old to be useful, which a state newer
 // than all others never is.
-func (s *history) add(tick, blendFrom uint32, values []uint32, span uint32) int {
+func (s *history) addState(tick, blendFrom uint32, values []uint32, span uint32) int {
 	if tick < s.floor {
 		return -1
 	}
@@ -91,7 +91,7 @@ func (s *history) add(tick, blendFrom uint32, values []uint32, span uint32) int 
 	case len(ticks) < wire.MaxStates:
 		i = len(ticks)
 		if i == int(s.room) {
-			s.grow(len(values))
+			s.growRoom(len(values))
 		}
 		s.count++
 	case tick < ticks[i]:
@@ -99,19 +99,19 @@ func (s *history) add(tick, blendFrom uint32, values []uint32, span uint32) int 
 	}
 	list := s.list()
 	list[i], list[int(s.room)+i] = tick, blendFrom
-	copy(s.values(i, len(values)), values)
+	copy(s.valuesOf(i, len(values)), values)
 	return i
 }
 
-// larger returns the capacity after grow, in states.
-func (s *history) larger() int { return min(max(2*int(s.room), roomToMove), wire.MaxStates) }
+// grownRoom returns the capacity after grow, in states.
+func (s *history) grownRoom() int { return min(max(2*int(s.room), roomToMove), wire.MaxStates) }
 
-// growth returns how many bytes the next add allocates at most.
-func (s *history) growth(values int) int {
+// nextGrowth returns how many bytes the next add allocates at most.
+func (s *history) nextGrowth(values int) int {
 	if s.count < s.room {
 		return 0
 	}
-	return (s.larger() - int(s.room)) * stateBytes(values)
+	return (s.grownRoom() - int(s.room)) * stateBytes(values)
 }
 
 // stateBytes returns the memory of one state, and maxGrowth the largest growth of any
@@ -121,8 +121,8 @@ func maxGrowth(values int) int  { return wire.MaxStates / 2 * stateBytes(values)
 
 func (s *history) bytes() int { return 4 * int(s.size) }
 
-func (s *history) grow(values int) {
-	from, to := int(s.room), s.larger()
+func (s *history) growRoom(values int) {
+	from, to := int(s.room), s.grownRoom()
 	old, list := s.list(), make([]uint32, to*(2+values))
 	copy(list, old[:from])
 	copy(list[to:], old[from:2*from])
@@ -141,9 +141,9 @@ func (s *history) noteBaseline(tick uint32) {
 	}
 }
 
-// around returns the states next to a moment: the newest not after it, and the oldest
+// statesAround returns the states next to a moment: the newest not after it, and the oldest
 // after it. -1 means there is none.
-func (s *history) around(moment float64) (before, after int) {
+func (s *history) statesAround(moment float64) (before, after int) {
 	before, after = -1, -1
 	ticks := s.ticks()
 	whole := uint32(max(moment, 0))
@@ -159,8 +159,8 @@ func (s *history) around(moment float64) (before, after int) {
 	return before, after
 }
 
-// preceding returns the newest state before state i, or -1.
-func (s *history) preceding(i int) int {
+// stateBefore returns the newest state before state i, or -1.
+func (s *history) stateBefore(i int) int {
 	found := -1
 	ticks := s.ticks()
 	for j, t := range ticks {

@@ -77,11 +77,11 @@ func (in *inputs) inputTick(now time.Duration) float64 {
 	}
 	lead := in.lead.value
 	if in.lead.count == 0 { // not measured yet
-		lead = in.time.clock.trips.least()/2 + 2*time.Second/time.Duration(in.time.snapshotHz)
+		lead = in.time.clock.trips.leastValue()/2 + 2*time.Second/time.Duration(in.time.snapshotHz)
 	}
 	ahead := in.earliestArrival(now) + in.serverKeeps()*aheadShare/aheadOf
 	aimed := min(in.time.clock.serverTime(now)+min(lead, maxLead), ahead)
-	return max(in.time.clock.ticks(aimed)+0.5, 0)
+	return max(in.time.clock.ticksIn(aimed)+0.5, 0)
 }
 
 // serverKeeps returns how long before its tick an input may arrive.
@@ -103,8 +103,8 @@ func (in *inputs) earliestArrival(now time.Duration) time.Duration {
 	if !in.trip.known {
 		return in.time.clock.serverTime(now)
 	}
-	expected := max(in.time.clock.serverTime(now)+in.trip.least(), now-in.time.clock.behind)
-	return min(expected, now+in.ahead.least())
+	expected := max(in.time.clock.serverTime(now)+in.trip.leastTrip(), now-in.time.clock.behind)
+	return min(expected, now+in.ahead.leastValue())
 }
 
 // SetRawInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
@@ -115,22 +115,21 @@ func (in *inputs) earliestArrival(now time.Duration) time.Duration {
 // loses more than one in fifty, inputs are made early enough for the first repetition to be
 // in time. Games call it once per render; of several inputs for one tick the last counts.
 func (s *Session) SetRawInput(data []byte, now time.Duration) (tick uint32, err error) {
-	if s.served().Input() != nil {
+	if s.serverSchema().Input() != nil {
 		return 0, errTypedInput
 	}
 	if len(data) > wire.MaxInputBytes {
 		return 0, fmt.Errorf("client: input has %d bytes, at most %d", len(data), wire.MaxInputBytes)
 	}
-	return s.uplink.addInput(data, now, s.appliedInput()), nil
+	return s.uplink.addInput(data, now, s.replica.appliedInput()), nil
 }
 
-// appliedInput returns the tick of the newest input that the server is known to have applied, 0 if
-// none.
-func (s *Session) appliedInput() uint32 {
-	if s.replica == nil {
+// appliedInput returns AppliedInput, 0 if r is nil.
+func (r *Replica) appliedInput() uint32 {
+	if r == nil {
 		return 0
 	}
-	return s.replica.timeline.input
+	return r.timeline.input
 }
 
 // addInput adds a checked input, and returns its tick. applied is the newest that the server is
@@ -144,7 +143,7 @@ func (in *inputs) addInput(data []byte, now time.Duration, applied uint32) uint3
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
-		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > in.time.clock.ticks(in.targetMargin()):
+		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > in.time.clock.ticksIn(in.targetMargin()):
 			in.list, in.unsent, in.early = in.list[:0], 0, false // the server may drop them: their ticks are too far ahead
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			if in.early && tick == newest.Tick {
@@ -184,7 +183,7 @@ func (in *inputs) addInput(data []byte, now time.Duration, applied uint32) uint3
 // acknowledgement of what was applied. It is valid until the next call, and nil before
 // the connection's Welcome.
 func (s *Session) Input(now time.Duration) []byte {
-	if !s.isJoined() {
+	if !s.connection.isJoined() {
 		return nil
 	}
 	return s.uplink.nextInput(now, s.replica)
@@ -208,7 +207,7 @@ func (in *inputs) takeNewest(now time.Duration, stamp uint32, newest bool, appli
 	if fresh > 0 {
 		if in.timed {
 			in.makeRoom(now)
-			*in.datagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: in.time.clock.serverTime(now), sent: now}
+			*in.sentDatagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: in.time.clock.serverTime(now), sent: now}
 			in.next++
 		}
 		in.before = [2]int{fresh, in.before[0]}
@@ -235,10 +234,10 @@ func (in *inputs) makeRoom(now time.Duration) {
 	switch {
 	case n == 0:
 		in.sent = make([]sentInput, minEchoed)
-	case in.next-in.judged >= n && n < maxEchoed && now-in.datagram(in.judged).sent < maxEchoAge:
+	case in.next-in.judged >= n && n < maxEchoed && now-in.sentDatagram(in.judged).sent < maxEchoAge:
 		larger := make([]sentInput, 2*n)
 		for number := in.next - n; number < in.next; number++ {
-			larger[number%(2*n)] = *in.datagram(number)
+			larger[number%(2*n)] = *in.sentDatagram(number)
 		}
 		in.sent = larger
 	}
@@ -252,15 +251,15 @@ func (in *inputs) makeRoom(now time.Duration) {
 // may belong to a datagram that arrived shortly before the later one, and says
 // nothing. Nor do datagrams within a burst of losses: no lead would have helped.
 func (in *inputs) learnFromEcho(now time.Duration, stamp uint32, arrived, sent time.Duration) {
-	most, newest := in.trip.most(), math.MaxInt
+	most, newest := in.trip.mostTrip(), math.MaxInt
 	in.judged = max(in.judged, in.next-len(in.sent))
 	for n := in.judged; n < in.next && newest == math.MaxInt; n++ {
-		if in.datagram(n).stamp == stamp {
+		if in.sentDatagram(n).stamp == stamp {
 			newest = n
 		}
 	}
 	for n := in.judged; n < in.next; n++ {
-		switch d := in.datagram(n); {
+		switch d := in.sentDatagram(n); {
 		case d.stamp == 0:
 		case d.number == newest:
 			in.trip.addTrip(arrived - d.at)
@@ -276,13 +275,13 @@ func (in *inputs) learnFromEcho(now time.Duration, stamp uint32, arrived, sent t
 			d.missing = d.missing || in.trip.known && sent-d.at > most
 		}
 	}
-	for in.judged < in.next && in.datagram(in.judged).stamp == 0 {
+	for in.judged < in.next && in.sentDatagram(in.judged).stamp == 0 {
 		in.judged++
 	}
 }
 
-// datagram returns the datagram of that number, one of the newest.
-func (in *inputs) datagram(number int) *sentInput { return &in.sent[number%len(in.sent)] }
+// sentDatagram returns the datagram of that number, one of the newest.
+func (in *inputs) sentDatagram(number int) *sentInput { return &in.sent[number%len(in.sent)] }
 
 // tripTime estimates the time that datagrams take, as TCP does (RFC 6298): the mean
 // and the mean deviation.
@@ -300,8 +299,8 @@ func (u *tripTime) addTrip(trip time.Duration) {
 	u.mean += (trip - u.mean) / 8
 }
 
-// least returns a time that few datagrams fall below.
-func (u *tripTime) least() time.Duration { return u.mean - 8*u.deviation }
+// leastTrip returns a time that few datagrams fall below.
+func (u *tripTime) leastTrip() time.Duration { return u.mean - 8*u.deviation }
 
-// most returns a time that few datagrams exceed.
-func (u *tripTime) most() time.Duration { return u.mean + 4*u.deviation }
+// mostTrip returns a time that few datagrams exceed.
+func (u *tripTime) mostTrip() time.Duration { return u.mean + 4*u.deviation }

@@ -22,7 +22,7 @@ const (
 // limits bound a replica.
 type limits struct{ entities, bytes int }
 
-func (c SessionConfig) limits() limits {
+func (c SessionConfig) replicaLimits() limits {
 	return limits{cmp.Or(c.MaxEntities, defaultMaxEntities), cmp.Or(c.MaxBytes, defaultMaxBytes)}
 }
 
@@ -67,11 +67,11 @@ func capacity[T any](list []T) int {
 // memory bounds what a message may allocate.
 type memory struct{ max, left int }
 
-// begin begins a message, before which so many bytes are used.
-func (m *memory) begin(used int) { m.left = m.max - used }
+// beginMessage begins a message; used is the memory in use before it.
+func (m *memory) beginMessage(used int) { m.left = m.max - used }
 
-// charge takes bytes from what the message may still allocate.
-func (m *memory) charge(bytes int) error {
+// chargeBytes takes bytes from what the message may still allocate.
+func (m *memory) chargeBytes(bytes int) error {
 	m.left -= bytes
 	if m.left < 0 {
 		return &LimitError{"MaxBytes", m.max}

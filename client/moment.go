@@ -12,8 +12,8 @@ type Moment struct {
 	render predict.Render
 }
 
-// predicted returns the moment for a prediction.
-func (m Moment) predicted() predict.Moment { return predict.Moment{Tick: m.Tick, Render: m.render} }
+// forPrediction returns the moment for a prediction.
+func (m Moment) forPrediction() predict.Moment { return predict.Moment{Tick: m.Tick, Render: m.render} }
 
 // maxExtrapolate is how long motion is extrapolated when snapshots stop, in seconds.
 // Beyond a quarter second extrapolating is wrong more often than standing still.
@@ -34,21 +34,21 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	if n < 0 {
 		return v, false
 	}
-	from, to, ratio := e.states.at(m)
-	a, b := e.values(n, from), e.values(n, to)
-	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.jumped(e, n, a, b, ticks[to]-ticks[from]) {
+	from, to, ratio := e.states.statesAt(m)
+	a, b := e.valuesOf(n, from), e.valuesOf(n, to)
+	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.hasJumped(e, n, a, b, ticks[to]-ticks[from]) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
 	e.layout.schema.Blend(n, e.states.owned, a, b, ratio, &v)
 	if e.isBody(n) {
-		c.computed(e, m, &v)
+		c.setComputed(e, m, &v)
 	}
 	c.setTexts(e, n, &v)
 	return v, true
 }
 
-// computed sets the body in v to where e is at m, if the client computes it.
-func (c *Component[T]) computed(e *Entity, m Moment, v *T) {
+// setComputed sets the body in v to where e is at m, if the client computes it.
+func (c *Component[T]) setComputed(e *Entity, m Moment, v *T) {
 	s, from, to, ok := e.layout.bodies.At(e.index, m.Tick, m.render.MaxExtrapolate)
 	if !ok {
 		return
@@ -73,22 +73,22 @@ func (c Component[T]) Jumping(jumps func(from, to T, ticks uint32) bool) Compone
 	return c
 }
 
-func (c *Component[T]) jumped(e *Entity, n int, from, to []uint32, ticks uint32) bool {
+func (c *Component[T]) hasJumped(e *Entity, n int, from, to []uint32, ticks uint32) bool {
 	var a, b T
-	restore(e, n, from, &a)
-	restore(e, n, to, &b)
+	restoreInto(e, n, from, &a)
+	restoreInto(e, n, to, &b)
 	return c.jumps(a, b, ticks)
 }
 
-// at returns the two states to blend at moment m, and the position of m between them
+// statesAt returns the two states to blend at moment m, and the position of m between them
 // from 0 to 1, or above 1 to extrapolate.
-func (s *history) at(m Moment) (from, to int, ratio float64) {
-	from, to = s.around(m.Tick)
+func (s *history) statesAt(m Moment) (from, to int, ratio float64) {
+	from, to = s.statesAround(m.Tick)
 	switch {
 	case from < 0:
 		return to, to, 0 // before all states: the oldest
 	case to < 0:
-		return s.beyond(from, m)
+		return s.extrapolateFrom(from, m)
 	}
 	ticks := s.ticks()
 	first, last := float64(ticks[from]), float64(ticks[to])
@@ -96,10 +96,10 @@ func (s *history) at(m Moment) (from, to int, ratio float64) {
 	return from, to, max(m.Tick-first, 0) / (last - first)
 }
 
-// beyond extrapolates from the newest state, last, if the replica has no newer tick.
-func (s *history) beyond(last int, m Moment) (from, to int, ratio float64) {
+// extrapolateFrom extrapolates from the newest state, last, if the replica has no newer tick.
+func (s *history) extrapolateFrom(last int, m Moment) (from, to int, ratio float64) {
 	ticks := s.ticks()
-	from = s.preceding(last)
+	from = s.stateBefore(last)
 	if from < 0 || ticks[last] < m.render.Newest || m.Tick <= float64(ticks[last]) {
 		return last, last, 0
 	}

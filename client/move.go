@@ -6,9 +6,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// move handles another Welcome on the same connection: the session continues in another room.
+// moveToRoom handles another Welcome on the same connection: the session continues in another room.
 // The replica starts over, and Arrived tells the server that later messages are for the new room.
-func (s *Session) move(m *wire.Welcome) error {
+func (s *Session) moveToRoom(m *wire.Welcome) error {
 	was := s.welcome
 	switch {
 	case m.Protocol != wire.Version || m.Tables != was.Tables:
@@ -32,14 +32,14 @@ func (s *Session) move(m *wire.Welcome) error {
 	}
 	held := s.replica.held
 	s.connection = moving
-	s.forget()
-	s.adopt(m, l)
-	if err := s.renewFor(m, l); err != nil {
+	s.forgetWorld()
+	s.adoptWelcome(m, l)
+	if err := s.renewForWelcome(m, l); err != nil {
 		return err
 	}
 	s.commands.endAll()
-	s.send(wire.TypeArrived, nil)
+	s.sendMessage(wire.TypeArrived, nil)
 	s.replica.held = slices.DeleteFunc(held, func(d heldDatagram) bool { return d.structure < m.Structure })
-	s.enter(m, arrivedInRoom)
+	s.finishWelcome(m, arrivedInRoom)
 	return s.replica.releaseHeld()
 }

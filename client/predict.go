@@ -66,10 +66,10 @@ func (e *StepError) Unwrap() error {
 }
 
 // Predictor is a *Client or a *Session.
-type Predictor interface{ predicting() *Session }
+type Predictor interface{ sessionOfPredictor() *Session }
 
-func (s *Session) predicting() *Session { return s }
-func (c *Client) predicting() *Session  { return c.session }
+func (s *Session) sessionOfPredictor() *Session { return s }
+func (c *Client) sessionOfPredictor() *Session  { return c.session }
 
 // Predict predicts the controlled entity from the inputs of SetInput, without waiting
 // for the server. A session has at most one Prediction, for all entities that it comes to
@@ -83,15 +83,14 @@ func (c *Client) predicting() *Session  { return c.session }
 // and no server state changes them. State is copied by assignment, so what it points to
 // must not change.
 //
-// step should depend on its arguments and on config.CoPredicted alone. Only the controlled entity and
-// the sets of config.CoPredicted are predicted: all others are where Component.At draws them, in the
-// past of the predicted ones. A step that looks at them, to collide for example, often
-// disagrees with the server and is corrected. It must not
-// call methods that change the Session or Client.
+// step should depend on its arguments and on config.CoPredicted alone. Other entities are where
+// Component.At draws them, in the past of the predicted ones: a step that reads them, to collide for
+// example, often disagrees with the server and is corrected. step must not call methods that change
+// the Session or Client.
 //
 // The error says what the schema lacks.
 func Predict[State, Input any](c Predictor, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
-	s := c.predicting()
+	s := c.sessionOfPredictor()
 	message := s.declared.Input()
 	switch {
 	case s.prediction != nil:
@@ -119,7 +118,7 @@ func Predict[State, Input any](c Predictor, step func(tick uint32, state *State,
 		}
 	}
 	p.core, s.prediction = core, core
-	core.Sync()
+	core.SyncWithServer()
 	return p, nil
 }
 
@@ -139,7 +138,7 @@ func (p *Prediction[State]) State() (state State, ok bool) {
 // interpolated, and mispredictions are blended: half of an error is gone after 80 ms. NaN is drawn
 // as the schema quantises it.
 func (p *Prediction[State]) At(m Moment) (state State, ok bool) {
-	slot, ok := p.core.Draw(m.predicted())
+	slot, ok := p.core.Draw(m.forPrediction())
 	if !ok {
 		return state, false
 	}

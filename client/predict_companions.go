@@ -111,7 +111,7 @@ func (c *CoPredicted[State]) At(h bulk.Handle, m Moment) (state State, ok bool) 
 	if c.group == nil {
 		return state, false
 	}
-	s, ok := c.group.Draw(h, m.predicted())
+	s, ok := c.group.Draw(h, m.forPrediction())
 	if !ok {
 		return state, false
 	}

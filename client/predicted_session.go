@@ -47,11 +47,11 @@ func (s predictedSession) OtherKnownUntil(of predict.Entity) uint32 {
 }
 
 // Ticks implements predict.Session.
-func (s predictedSession) Ticks(t time.Duration) float64 { return s.time.clock.ticks(t) }
+func (s predictedSession) Ticks(t time.Duration) float64 { return s.time.clock.ticksIn(t) }
 
 func (s *Session) syncPrediction() {
 	if s.prediction != nil {
-		s.prediction.Sync()
+		s.prediction.SyncWithServer()
 	}
 }
 
@@ -71,7 +71,7 @@ func (e predictedEntity) ComponentOf(declared int) int {
 }
 
 // Newest implements predict.Entity.
-func (e predictedEntity) Newest(component int) []uint32 { return e.newest(component) }
+func (e predictedEntity) Newest(component int) []uint32 { return e.newestValues(component) }
 
 // WriteTexts implements predict.Entity.
 func (e predictedEntity) WriteTexts(component int, to any) {
@@ -80,8 +80,8 @@ func (e predictedEntity) WriteTexts(component int, to any) {
 
 // WriteAt implements predict.Entity.
 func (e predictedEntity) WriteAt(component int, m predict.Moment, body *bodies.Fields, to any) {
-	from, next, ratio := e.states.at(Moment{m.Tick, m.Render})
-	e.layout.schema.Blend(component, e.Owned(), e.values(component, from), e.values(component, next), ratio, to)
+	from, next, ratio := e.states.statesAt(Moment{m.Tick, m.Render})
+	e.layout.schema.Blend(component, e.Owned(), e.valuesOf(component, from), e.valuesOf(component, next), ratio, to)
 	if !e.isBody(component) {
 		return
 	}

@@ -52,7 +52,7 @@ func (s *Session) Real(h bulk.Handle) bulk.Handle {
 	if !wire.IsProvisional(h) {
 		return h
 	}
-	entity, _ := s.provisional.resolve(h)
+	entity, _ := s.provisional.entityOf(h)
 	return entity
 }
 
@@ -124,7 +124,7 @@ func (w *provisionals) takeNext() (bulk.Handle, error) {
 // none: a game may give up between Provisional and Do.
 func (w *provisionals) rejectUnused() bool {
 	for i := max(w.answered, w.first); i < w.nextIndex(); i++ {
-		if w.at(i).state == unused {
+		if w.handleAt(i).state == unused {
 			w.setAnswer(i, 0)
 			return true
 		}
@@ -132,18 +132,18 @@ func (w *provisionals) rejectUnused() bool {
 	return false
 }
 
-// at returns the handle of an index, nil if it was never taken or is forgotten.
-func (w *provisionals) at(index uint32) *provisional {
+// handleAt returns the handle of an index, nil if it was never taken or is forgotten.
+func (w *provisionals) handleAt(index uint32) *provisional {
 	if index < w.first || index >= w.nextIndex() {
 		return nil
 	}
 	return &w.list[index-w.first]
 }
 
-// resolve returns the entity that a provisional handle stands for. Without one the verdict is
+// entityOf returns the entity that a provisional handle stands for. Without one the verdict is
 // Provisional or Stale.
-func (w *provisionals) resolve(h bulk.Handle) (entity bulk.Handle, v wire.Verdict) {
-	x := w.at(h.Index())
+func (w *provisionals) entityOf(h bulk.Handle) (entity bulk.Handle, v wire.Verdict) {
+	x := w.handleAt(h.Index())
 	switch {
 	case x == nil || x.state == rejected:
 		return 0, wire.Stale
@@ -155,13 +155,13 @@ func (w *provisionals) resolve(h bulk.Handle) (entity bulk.Handle, v wire.Verdic
 
 // awaitsAnswer reports whether an Answer to index is lawful.
 func (w *provisionals) awaitsAnswer(index uint32) bool {
-	x := w.at(index)
+	x := w.handleAt(index)
 	return x != nil && x.state != unused && x.state < bound
 }
 
 // setAnswer ends an unanswered handle; entity is 0 if it is rejected.
 func (w *provisionals) setAnswer(index uint32, entity bulk.Handle) {
-	x := w.at(index)
+	x := w.handleAt(index)
 	w.open--
 	if x.state == inInput || x.state == executed {
 		w.waiting--
@@ -177,7 +177,7 @@ func (w *provisionals) rejectIf(doomed func(*provisional) bool) {
 	w.answered = max(w.answered, w.first)
 	settled := true
 	for i := w.answered; i < w.nextIndex(); i++ {
-		x := w.at(i)
+		x := w.handleAt(i)
 		if x.state < bound && doomed(x) {
 			w.setAnswer(i, 0)
 		}
@@ -199,9 +199,9 @@ func (w *provisionals) noteSnapshot(input, tick uint32) {
 	})
 }
 
-// resume handles the Welcome of a resumed session, whose server has received a number of
+// resumeSession handles the Welcome of a resumed session, whose server has received a number of
 // commands: those after them are lost.
-func (w *provisionals) resume(commands, tick uint32) {
+func (w *provisionals) resumeSession(commands, tick uint32) {
 	w.rejectIf(func(x *provisional) bool {
 		if x.state == inCommand {
 			x.state = executed
@@ -218,8 +218,8 @@ func (w *provisionals) resume(commands, tick uint32) {
 // rejectAll rejects all unanswered handles, at the start of a new session.
 func (w *provisionals) rejectAll() { w.rejectIf(func(*provisional) bool { return true }) }
 
-// forget makes every handle Stale: the world is gone.
-func (w *provisionals) forget() {
+// forgetAll makes every handle Stale: the world is gone.
+func (w *provisionals) forgetAll() {
 	w.first = w.nextIndex()
 	w.list, w.open, w.waiting = nil, 0, 0
 }
@@ -233,11 +233,11 @@ func (w *provisionals) replaceAnswered(m *schema.Message, body *schema.Payload, 
 			return h
 		}
 		index := h.Index()
-		switch x := w.at(index); {
+		switch x := w.handleAt(index); {
 		case !wire.IsProvisional(h) || index >= w.nextIndex():
 			err = fmt.Errorf("client: %v is no handle of this client: take one by Provisional", h)
 		case x == nil || x.state >= bound:
-			entity, _ := w.resolve(h)
+			entity, _ := w.entityOf(h)
 			return entity
 		case !may(index, x):
 			err = fmt.Errorf("client: %v belongs to another command or input, or to an older one than the last: take another by Provisional", h)
@@ -265,7 +265,7 @@ func (w *provisionals) forInput(m *schema.Message, body *schema.Payload, indexes
 // indexesOf returns the indexes of the provisional handles that a raw command names.
 func (w *provisionals) indexesOf(handles []bulk.Handle) (indexes []uint32, err error) {
 	for _, h := range handles {
-		x := w.at(h.Index())
+		x := w.handleAt(h.Index())
 		if !wire.IsProvisional(h) || x == nil || x.state != unused || h.Index() < w.nextSent {
 			return nil, fmt.Errorf("client: %v cannot be bound by a command: take a handle by Provisional for each", h)
 		}
@@ -291,7 +291,7 @@ func setProvisional(m *wire.Command, indexes []uint32) error {
 // noteCommand notes that a command was sent, as number of the session.
 func (w *provisionals) noteCommand(m *wire.Command, number uint32) {
 	for i := range uint32(m.Provisionals) {
-		*w.at(m.FirstProvisional + i) = provisional{state: inCommand, command: number}
+		*w.handleAt(m.FirstProvisional + i) = provisional{state: inCommand, command: number}
 	}
 	if m.Provisionals > 0 {
 		w.nextSent = m.FirstProvisional + uint32(m.Provisionals)
@@ -301,7 +301,7 @@ func (w *provisionals) noteCommand(m *wire.Command, number uint32) {
 // noteInput records which provisional handles the input for tick names.
 func (w *provisionals) noteInput(indexes []uint32, tick uint32) {
 	for _, index := range indexes {
-		x := w.at(index)
+		x := w.handleAt(index)
 		if x.state == unused {
 			x.state = inInput
 			w.waiting++
@@ -314,7 +314,7 @@ func (w *provisionals) noteInput(indexes []uint32, tick uint32) {
 // rejectUnanswered rejects the handles of a command whose Result arrived: its Answers precede it.
 func (w *provisionals) rejectUnanswered(first uint32, n uint8) {
 	for i := range uint32(n) {
-		if x := w.at(first + i); x != nil && x.state < bound {
+		if x := w.handleAt(first + i); x != nil && x.state < bound {
 			w.setAnswer(first+i, 0)
 		}
 	}

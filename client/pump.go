@@ -34,8 +34,8 @@ type Traffic struct {
 	DatagramsDropped uint64 // received, but too many waited for Update
 }
 
-// plus returns t plus what link carried; link may be nil.
-func (t Traffic) plus(link Conn) Traffic {
+// plusLink returns t plus what link carried; link may be nil.
+func (t Traffic) plusLink(link Conn) Traffic {
 	if link == nil {
 		return t
 	}
@@ -73,11 +73,11 @@ func newPump(conn *quic.Conn, stream *quic.Stream, start time.Time) *pump {
 	}
 	p.done.Go(p.readStream)
 	p.done.Go(p.readDatagrams)
-	p.done.Go(p.send)
+	p.done.Go(p.sendQueued)
 	return p
 }
 
-func signal(c chan struct{}) {
+func putToken(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -95,7 +95,7 @@ func (p *pump) Receive(before Arrivals) Arrivals {
 	p.in = Arrivals{Stream: before.Stream[:0], Datagrams: before.Datagrams[:0], Err: in.Err}
 	if p.full {
 		p.full = false
-		signal(p.room)
+		putToken(p.room)
 	}
 	if in.Err == nil {
 		select {
@@ -107,23 +107,23 @@ func (p *pump) Receive(before Arrivals) Arrivals {
 	return in
 }
 
-func (p *pump) fail(err error) {
+func (p *pump) failWith(err error) {
 	p.mu.Lock()
 	if p.in.Err == nil {
 		p.in.Err = err
-		signal(p.arrived)
+		putToken(p.arrived)
 	}
 	p.mu.Unlock()
 }
 
-// await returns the channel that wakes Wait. Structure alone does so only if eager: it
+// wakeChannel returns the channel that wakes Wait. Structure alone does so only if eager: it
 // usually precedes the snapshot that needs it, and one Update for both is cheaper than two.
-func (p *pump) await(eager bool) <-chan struct{} {
+func (p *pump) wakeChannel(eager bool) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.eager = eager
 	if eager && len(p.in.Stream) > 0 {
-		signal(p.arrived)
+		putToken(p.arrived)
 	}
 	return p.arrived
 }
@@ -133,14 +133,14 @@ func (p *pump) readStream() {
 	var frames frameTypes
 	for {
 		n, err := p.stream.Read(buf)
-		wakes := frames.wake(buf[:n])
+		wakes := frames.wakesWait(buf[:n])
 		p.mu.Lock()
 		p.in.Stream = append(p.in.Stream, buf[:n]...)
 		p.stats.BytesReceived += uint64(n)
 		p.full = len(p.in.Stream) >= maxUnreadStream
 		full := p.full
 		if wakes || full || p.eager {
-			signal(p.arrived)
+			putToken(p.arrived)
 		}
 		p.mu.Unlock()
 		if err == io.EOF {
@@ -149,7 +149,7 @@ func (p *pump) readStream() {
 			err = context.Cause(p.conn.Context())
 		}
 		if err != nil {
-			p.fail(err)
+			p.failWith(err)
 			return
 		}
 		if full {
@@ -168,9 +168,9 @@ type frameTypes struct {
 	blind bool // a frame's length and type were split between pieces: the frames are unknown since
 }
 
-// wake reports whether p, the next piece of the stream, has messages other than Structure and Pad,
+// wakesWait reports whether p, the next piece of the stream, has messages other than Structure and Pad,
 // or may have.
-func (f *frameTypes) wake(p []byte) (wakes bool) {
+func (f *frameTypes) wakesWait(p []byte) (wakes bool) {
 	for !f.blind && len(p) > 0 {
 		if f.rest == 0 {
 			length, n := binary.Uvarint(p)
@@ -191,7 +191,7 @@ func (p *pump) readDatagrams() {
 	for {
 		d, err := p.conn.ReceiveDatagram(context.Background())
 		if err != nil {
-			p.fail(err)
+			p.failWith(err)
 			return
 		}
 		p.mu.Lock()
@@ -202,7 +202,7 @@ func (p *pump) readDatagrams() {
 		p.in.Datagrams = append(p.in.Datagrams, Datagram{d, time.Since(p.start)})
 		p.stats.BytesReceived += uint64(len(d))
 		p.stats.Datagrams++
-		signal(p.arrived)
+		putToken(p.arrived)
 		p.mu.Unlock()
 	}
 }
@@ -218,7 +218,7 @@ func (p *pump) SendStream(b []byte) error {
 		return &wire.Error{Code: wire.TooFast, Detail: "commands are queued faster than the network sends them"}
 	}
 	p.out = append(p.out, b...)
-	signal(p.wake)
+	putToken(p.wake)
 	return nil
 }
 
@@ -228,13 +228,13 @@ func (p *pump) SendDatagram(d []byte) {
 	p.input = append(p.input[:0], d...)
 	p.unsent = true
 	p.mu.Unlock()
-	signal(p.wake)
+	putToken(p.wake)
 }
 
-// send writes the stream and the datagrams on a goroutine of its own, since either
+// sendQueued writes the stream and the datagrams on a goroutine of its own, since either
 // write may block.
-func (p *pump) send() {
-	stop := context.AfterFunc(p.conn.Context(), func() { signal(p.wake) }) // cheaper than to select at each wake-up
+func (p *pump) sendQueued() {
+	stop := context.AfterFunc(p.conn.Context(), func() { putToken(p.wake) }) // cheaper than to select at each wake-up
 	defer stop()
 	var stream, input []byte
 	for {
@@ -253,7 +253,7 @@ func (p *pump) send() {
 		}
 		if len(stream) > 0 {
 			if _, err := p.stream.Write(stream); err != nil {
-				p.fail(err)
+				p.failWith(err)
 				return
 			}
 		}
@@ -272,9 +272,9 @@ func (p *pump) Traffic() Traffic {
 	return p.stats
 }
 
-// close runs farewell while the pump still works, ends the connection, waits for the
+// closeWith runs farewell while the pump still works, ends the connection, waits for the
 // goroutines, and runs after.
-func (p *pump) close(why wire.Code, farewell, after func()) {
+func (p *pump) closeWith(why wire.Code, farewell, after func()) {
 	p.closing.Do(func() {
 		farewell()
 		_ = p.conn.CloseWithError(quic.ApplicationErrorCode(why), "")

@@ -45,8 +45,8 @@ type raceResult[C any] struct {
 	err  error
 }
 
-// run returns the first connection, or why there is none.
-func (r *race[C]) run(ctx context.Context, host string) (conn C, err error) {
+// connectFirst returns the first connection, or why there is none.
+func (r *race[C]) connectFirst(ctx context.Context, host string) (conn C, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.closeOthers()
 	defer cancel()
@@ -55,16 +55,16 @@ func (r *race[C]) run(ctx context.Context, host string) (conn C, err error) {
 	for r.lookups+r.attempts > 0 {
 		select {
 		case a := <-answers:
-			r.answered(ctx, a)
+			r.addAnswer(ctx, a)
 		case <-r.next:
-			r.attempt(ctx)
+			r.beginAttempt(ctx)
 		case result := <-r.results:
 			r.attempts--
 			if result.err == nil {
 				return result.conn, nil
 			}
 			r.errs = append(r.errs, result.err)
-			r.attempt(ctx)
+			r.beginAttempt(ctx)
 		case <-ctx.Done():
 			return conn, errors.Join(append(r.errs, ctx.Err())...)
 		}
@@ -75,7 +75,7 @@ func (r *race[C]) run(ctx context.Context, host string) (conn C, err error) {
 	return conn, errors.Join(r.errs...)
 }
 
-// lookUp resolves host, one family beside the other.
+// lookUp resolves host, both families at the same time.
 func (r *race[C]) lookUp(ctx context.Context, host string) <-chan raceAnswer {
 	answers := make(chan raceAnswer, 2)
 	ip, err := netip.ParseAddr(host)
@@ -99,8 +99,8 @@ func (r *race[C]) lookUp(ctx context.Context, host string) <-chan raceAnswer {
 	return answers
 }
 
-// answered adds the addresses of a lookup, and makes the attempt that waited for them.
-func (r *race[C]) answered(ctx context.Context, a raceAnswer) {
+// addAnswer adds the addresses of a lookup, and makes the attempt that waited for them.
+func (r *race[C]) addAnswer(ctx context.Context, a raceAnswer) {
 	r.lookups--
 	if a.err != nil {
 		r.unnamed = a.err
@@ -112,12 +112,12 @@ func (r *race[C]) answered(ctx context.Context, a raceAnswer) {
 	case first && a.family == 1 && len(a.ips) > 0 && r.lookups > 0:
 		r.next = time.After(resolutionDelay)
 	case first, r.next == nil:
-		r.attempt(ctx)
+		r.beginAttempt(ctx)
 	}
 }
 
-// attempt begins to dial the next address, of the families in turn.
-func (r *race[C]) attempt(ctx context.Context) {
+// beginAttempt begins to dial the next address, of the families in turn.
+func (r *race[C]) beginAttempt(ctx context.Context) {
 	if len(r.waiting[r.family]) == 0 {
 		r.family = 1 - r.family
 	}

@@ -86,7 +86,7 @@ func (w *raceway) run(t *testing.T, host string) (conn string, err error) {
 			},
 			close: func(conn string) { w.closed = append(w.closed, conn) },
 		}
-		conn, err = r.run(ctx, host)
+		conn, err = r.connectFirst(ctx, host)
 		w.note("end")
 	})
 	return conn, err

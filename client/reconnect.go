@@ -67,9 +67,9 @@ const (
 	defaultGiveUp = time.Minute
 )
 
-// backoff returns the delay before attempt n, counted from 0. random, from [0, 1),
+// backoffBefore returns the delay before attempt n, counted from 0. random, from [0, 1),
 // spreads clients that lost their connections together.
-func backoff(n int, random float64) time.Duration {
+func backoffBefore(n int, random float64) time.Duration {
 	if n == 0 {
 		return time.Duration(random * float64(minBackoff))
 	}
@@ -98,16 +98,16 @@ type outage struct {
 	random   *rand.Rand
 }
 
-// reconnect begins an attempt, which first closes the old connection. token, if not nil,
+// beginAttempt begins an attempt, which first closes the old connection. token, if not nil,
 // is for its Hello.
-func (c *Client) reconnect(delay time.Duration, token []byte) {
+func (c *Client) beginAttempt(delay time.Duration, token []byte) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attempt{cancel: cancel, done: make(chan struct{}), token: token, due: c.now() + delay}
-	old, config, dial := c.link, c.config, c.dialer()
+	old, config, dial := c.link, c.config, c.newDialer()
 	c.link, c.outage.attempt = nil, a
-	c.past = c.past.plus(old)
+	c.past = c.past.plusLink(old)
 	why, last := wire.Timeout, []byte(nil) // OK would end the session
-	if c.session.diverges() {
+	if c.session.keepsDiverging() {
 		c.session.Bye(wire.OK)
 		why, last = wire.OK, c.session.TakeStream()
 	}
@@ -124,15 +124,15 @@ func (c *Client) reconnect(delay time.Duration, token []byte) {
 		}
 		select {
 		case <-time.After(delay):
-			a.link, a.err = a.connect(ctx, config, dial)
+			a.link, a.err = a.openLink(ctx, config, dial)
 		case <-ctx.Done():
 			a.err = ctx.Err()
 		}
 	}()
 }
 
-// connect opens the connection, after obtaining a token if the config has a source.
-func (a *attempt) connect(ctx context.Context, config Config, dial dialer) (Conn, error) {
+// openLink opens the connection, after obtaining a token if the config has a source.
+func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Conn, error) {
 	if config.FreshToken != nil && a.token == nil {
 		var err error
 		if a.token, err = config.FreshToken(ctx); err != nil {
@@ -142,11 +142,11 @@ func (a *attempt) connect(ctx context.Context, config Config, dial dialer) (Conn
 	return dial(ctx)
 }
 
-// lost handles the loss of a connection: it begins an attempt to replace it, or ends
+// handleLoss handles the loss of a connection: it begins an attempt to replace it, or ends
 // the client and returns the error.
-func (c *Client) lost(why error) error {
+func (c *Client) handleLoss(why error) error {
 	now := c.now()
-	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (retryable(why) || c.session.greeting.asksAgain(why) || c.session.greeting.forgetRoom(why, c.config.Room))
+	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (mayRetry(why) || c.session.greeting.asksAgain(why) || c.session.greeting.forgetRoom(why, c.config.Room))
 	o := &c.outage
 	if c.state == Joined {
 		o.began = now
@@ -156,21 +156,21 @@ func (c *Client) lost(why error) error {
 	}
 	var e *wire.Error
 	if errors.As(why, &e) && e.Code == wire.Moved {
-		return c.follow(e)
+		return c.followMove(e)
 	}
 	switch {
 	case !mayRetry:
-		return c.end(why)
+		return c.endWith(why)
 	case now-o.began > c.giveUp():
-		return c.end(fmt.Errorf("client: gave up after %v: %w", c.giveUp(), why))
+		return c.endWith(fmt.Errorf("client: gave up after %v: %w", c.giveUp(), why))
 	}
 	c.leaveConnection(why)
 	if c.err != nil {
 		return c.err // a callback closed the client
 	}
-	delay := backoff(o.attempts, o.random.Float64())
+	delay := backoffBefore(o.attempts, o.random.Float64())
 	o.attempts++
-	c.reconnect(delay, nil)
+	c.beginAttempt(delay, nil)
 	return nil
 }
 
@@ -183,18 +183,18 @@ func (c *Client) leaveConnection(why error) {
 			o.random = rand.New(rand.NewPCG(w.Session, binary.LittleEndian.Uint64(append(w.Secret, make([]byte, 8)...))))
 		}
 		c.log.Info("connection lost", zap.Error(why))
-		c.enter(StateChange{State: Reconnecting, Err: why})
+		c.enterState(StateChange{State: Reconnecting, Err: why})
 	}
 	c.session.Lost(why)
 }
 
-// follow connects to the server that the present one names, where a new session begins.
-func (c *Client) follow(to *wire.Error) error {
+// followMove connects to the server that the present one names, where a new session begins.
+func (c *Client) followMove(to *wire.Error) error {
 	if c.outage.moves == maxMoves {
-		return c.end(fmt.Errorf("client: moved %d times in a row, the last time to %q: %w", maxMoves, to.Address, to))
+		return c.endWith(fmt.Errorf("client: moved %d times in a row, the last time to %q: %w", maxMoves, to.Address, to))
 	}
 	if err := address.CheckDial("udp", to.Address); err != nil {
-		return c.end(fmt.Errorf("client: moved to an address that cannot be dialled: %w: %w", err, to))
+		return c.endWith(fmt.Errorf("client: moved to an address that cannot be dialled: %w: %w", err, to))
 	}
 	c.outage.moves++
 	c.leaveConnection(to)
@@ -203,7 +203,7 @@ func (c *Client) follow(to *wire.Error) error {
 	}
 	c.config.Addr = to.Address
 	c.session.forgetServer()
-	c.reconnect(0, append([]byte{}, to.Token...))
+	c.beginAttempt(0, append([]byte{}, to.Token...))
 	return nil
 }
 
@@ -215,33 +215,33 @@ func (c *Client) follow(to *wire.Error) error {
 // keeps the session.
 var ErrDiverged = errors.New("client: computed bodies kept differing from the server's, or took too long: the next session receives them as rows")
 
-// diverged returns ErrDiverged if the session should be replaced.
-func (c *Client) diverged() error {
-	if c.state == Joined && c.session.diverges() && c.config.GiveUp >= 0 {
+// checkDivergence returns ErrDiverged if the session should be replaced.
+func (c *Client) checkDivergence() error {
+	if c.state == Joined && c.session.keepsDiverging() && c.config.GiveUp >= 0 {
 		return ErrDiverged
 	}
 	return nil
 }
 
-// retryable reports whether another connection may succeed: the code decides, and
+// mayRetry reports whether another connection may succeed: the code decides, and
 // transport errors without a code may pass.
-func retryable(why error) bool {
+func mayRetry(why error) bool {
 	if e, ok := errors.AsType[*wire.Error](why); ok {
 		return e.Code.Info().Retry
 	}
 	return !errors.Is(why, errCertificate)
 }
 
-// resume takes over the connection of a completed attempt.
-func (c *Client) resume() error {
+// takeLink takes over the connection of a completed attempt.
+func (c *Client) takeLink() error {
 	a := c.outage.attempt
 	c.outage.attempt = nil
 	a.cancel()
 	if a.err != nil {
-		return c.lost(a.err)
+		return c.handleLoss(a.err)
 	}
 	c.link = a.link
-	c.silence.reset(c.now())
+	c.silence.restartAt(c.now())
 	if a.token != nil {
 		c.session.config.Token = a.token
 	}
@@ -249,28 +249,28 @@ func (c *Client) resume() error {
 	return nil
 }
 
-func (c *Client) arrived(a arrival) {
+func (c *Client) reportArrival(a arrival) {
 	w, _ := c.session.Welcome()
 	reconnected := c.state == Reconnecting
 	if c.state != Joined {
 		c.outage.joinedAt = c.now()
 	}
 	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1), zap.String("room", w.Room))
-	c.enter(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: a == arrivedInRoom, NewWorld: reconnected && a != arrivedInRoom && w.Epoch != c.outage.epoch})
+	c.enterState(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: a == arrivedInRoom, NewWorld: reconnected && a != arrivedInRoom && w.Epoch != c.outage.epoch})
 }
 
 func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }
 
-// end enters the final state. Commands without an answer end in ErrUnanswered. The
+// endWith enters the final state. Commands without an answer end in ErrUnanswered. The
 // first error stays, even if a callback closes the client meanwhile.
-func (c *Client) end(why error) error {
+func (c *Client) endWith(why error) error {
 	c.err, c.state = why, Ended
 	c.session.Lost(why)
-	c.enter(StateChange{State: Ended, Err: why})
+	c.enterState(StateChange{State: Ended, Err: why})
 	return why
 }
 
-func (c *Client) enter(s StateChange) {
+func (c *Client) enterState(s StateChange) {
 	c.state = s.State
 	if f := c.config.State; f != nil {
 		f(s)

@@ -18,7 +18,7 @@ func TestErrorsOfTheServerArePrintable(t *testing.T) {
 	lost := &quic.TransportError{Remote: true, ErrorCode: quic.InternalError, ErrorMessage: forged}
 	crypto := &quic.TransportError{Remote: true, ErrorCode: 0x100 + 42, ErrorMessage: forged}
 	for _, err := range []error{
-		explain(closed), explain(lost), explainDial(crypto), explainDial(lost),
+		explainClose(closed), explainClose(lost), explainDial(crypto), explainDial(lost),
 		&Rejection{Code: wire.CommandRefused, Text: forged}, (&Rejection{Code: wire.CommandRefused, Text: forged}).Unwrap(),
 	} {
 		text := err.Error()
@@ -28,6 +28,6 @@ func TestErrorsOfTheServerArePrintable(t *testing.T) {
 		}
 	}
 	var transport *quic.TransportError
-	require.True(t, errors.As(explain(lost), &transport))
+	require.True(t, errors.As(explainClose(lost), &transport))
 	require.True(t, errors.As(explainDial(crypto), &transport))
 }

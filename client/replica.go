@@ -58,7 +58,7 @@ type Replica struct {
 // ReplicaStats counts what the replica received, to tell a bad link from a fault.
 type ReplicaStats struct {
 	Snapshots  uint64 // State datagrams applied
-	Frames     uint64 // the first datagrams of a newer tick
+	Frames     uint64 // State datagrams applied that were the first of a newer tick
 	Duplicates uint64 // dropped: applied before, or too old to tell
 	Held       uint64 // overtook their structure, and waited for it
 	Overflowed uint64 // dropped unacknowledged: too many waited
@@ -109,16 +109,16 @@ type Applier struct{ *Replica }
 // codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
 	return &Applier{newReplica(replicaOptions{
-		layout: newLayout(c, c.Schema()), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.limits(), observer: o,
+		layout: newLayout(c, c.Schema()), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.replicaLimits(), observer: o,
 	})}
 }
 
 // Simulate has the replica compute bodies, as in a session whose Welcome says simulate. Call
 // it first. The error says that bodies move otherwise than in package motion.
-func (a *Applier) Simulate(tickHz int) error { return a.simulate(tickHz) }
+func (a *Applier) Simulate(tickHz int) error { return a.simulateBodies(tickHz) }
 
-// simulate makes an empty replica one that computes bodies.
-func (r *Replica) simulate(tickHz int) error {
+// simulateBodies makes an empty replica one that computes bodies.
+func (r *Replica) simulateBodies(tickHz int) error {
 	own := *r.entities.layout
 	b, err := bodies.New(bodies.Config{
 		Schema: own.schema, TickHz: tickHz, Keep: maxDelay + maxDelay/2, Replica: simulatedReplica{r}, Budget: r.budget, Stats: bodies.Stats(r.stats.Motion),
@@ -155,13 +155,13 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 // entity's; see Session.Provisional.
 func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 	if wire.IsProvisional(h) {
-		entity, v := r.provisional.resolve(h)
+		entity, v := r.provisional.entityOf(h)
 		if entity == 0 {
 			return nil, v
 		}
 		h = entity
 	}
-	return r.entities.lookup(h)
+	return r.entities.findEntity(h)
 }
 
 // Resolve returns Lookup's verdict on h.

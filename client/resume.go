@@ -26,12 +26,12 @@ func (s *Session) sendHello() {
 	}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
-		if len(w.Secret) > 0 && !s.diverges() {
+		if len(w.Secret) > 0 && !s.keepsDiverging() {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
 		}
 	}
 	s.greeting.sent = h
-	s.send(wire.TypeHello, h.Append(nil))
+	s.sendMessage(wire.TypeHello, h.Append(nil))
 }
 
 // layoutOf returns the layout of the schema that a Welcome names, and that it brings if
@@ -52,6 +52,31 @@ func (g *greeting) layoutOf(m *wire.Welcome, newest *layout, c *SessionConfig) (
 		l = newest // keep the replica's layout if the session resumes
 	}
 	return l, err
+}
+
+// arrivalOf returns what the first Welcome of a connection begins. was is the Welcome before it, nil
+// if there is none, and applied the number of structure records applied. A session continues in
+// another room if the connection broke before the client received the Welcome of that room. The
+// error says that m resumes what this connection's Hello did not ask for.
+func (g *greeting) arrivalOf(m, was *wire.Welcome, applied uint32) (arrival, error) {
+	if m.Resumed == 0 {
+		switch {
+		case was != nil && len(g.sent.Secret) > 0 && was.Session == m.Session && m.Structure > applied:
+			return arrivedInRoom, nil
+		case m.Structure != 0:
+			return 0, protocolError("a Welcome after structure record %d, want 0", m.Structure)
+		}
+		return arrivedAnew, nil
+	}
+	switch {
+	case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
+		return 0, protocolError("session %d resumes, which was not requested", m.Session)
+	case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
+		return 0, protocolError("session %d resumes in another world", m.Session)
+	case m.Structure != applied:
+		return 0, protocolError("a Welcome after structure record %d, want %d", m.Structure, applied)
+	}
+	return arrivedAgain, nil
 }
 
 // noteRefused makes the next Hello ask for the schema if the server has refused the schema of this
@@ -83,13 +108,13 @@ func (g *greeting) forgetRoom(why error, configured string) bool {
 // everything is Stale. Commands without an answer end in ErrUnanswered (C5). Nothing
 // is sent before Reconnect.
 func (s *Session) Lost(why error) {
-	if s.prediction != nil && s.isJoined() { // an attempt that fails has sent no inputs
+	if s.prediction != nil && s.connection.isJoined() { // an attempt that fails has sent no inputs
 		s.prediction.Pause()
 	}
 	s.connection = lost
 	s.commands.endAll()
 	if wire.CodeOf(why) == wire.EpochMismatch {
-		s.forget()
+		s.forgetWorld()
 	}
 }
 
@@ -116,80 +141,51 @@ func (s *Session) Reconnect() {
 	s.sendHello()
 }
 
-// join handles a checked Welcome: the session resumes, or a new one begins. l is the layout
+// applyWelcome handles a checked Welcome: the session resumes, or a new one begins. l is the layout
 // of its schema.
-func (s *Session) join(m *wire.Welcome, l *layout) error {
-	if err := s.checkResumed(m); err != nil {
+func (s *Session) applyWelcome(m *wire.Welcome, l *layout) error {
+	applied := uint32(0)
+	if s.replica != nil {
+		applied = s.replica.applied
+	}
+	a, err := s.greeting.arrivalOf(m, s.welcome, applied)
+	if err != nil {
 		return err
 	}
-	a := s.arrivalOf(m)
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
-		s.forget()
+		s.forgetWorld()
 	}
-	s.adopt(m, l)
+	s.adoptWelcome(m, l)
 	if a == arrivedAgain {
-		s.provisional.resume(m.Commands, m.Tick)
+		s.provisional.resumeSession(m.Commands, m.Tick)
 		s.uplink.forgetSent()
 		s.time.renderer.resumed = true
 	} else {
 		s.provisional.rejectAll()
-		if err := s.begin(m, l); err != nil {
+		if err := s.beginSession(m, l); err != nil {
 			return err
 		}
 	}
-	s.enter(m, a)
+	s.finishWelcome(m, a)
 	return nil
 }
 
-// adopt takes over what a Welcome says of the schema, the room and the commands received.
-func (s *Session) adopt(m *wire.Welcome, l *layout) {
+// adoptWelcome takes over what a Welcome says of the schema, the room and the commands received.
+func (s *Session) adoptWelcome(m *wire.Welcome, l *layout) {
 	s.layout, s.commands.number = l, m.Commands
 	s.greeting.schema, s.greeting.room = l.hash, m.Room
 	m.SchemaText = "" // the layout has it
 }
 
-// checkResumed checks that a Welcome resumes only what this connection's Hello asked for, and has
-// the structure number of what it begins.
-func (s *Session) checkResumed(m *wire.Welcome) error {
-	was := s.welcome
-	switch {
-	case m.Resumed == 0:
-		if m.Structure != 0 && s.arrivalOf(m) != arrivedInRoom {
-			return protocolError("a Welcome after structure record %d, want 0", m.Structure)
-		}
-		return nil
-	case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
-		return protocolError("session %d resumes, which was not requested", m.Session)
-	case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
-		return protocolError("session %d resumes in another world", m.Session)
-	case m.Structure != s.replica.applied:
-		return protocolError("a Welcome after structure record %d, want %d", m.Structure, s.replica.applied)
-	}
-	return nil
-}
-
-// arrivalOf returns what the first Welcome of a connection begins. It continues the session in
-// another room if the connection broke before the client received the Welcome of that room.
-func (s *Session) arrivalOf(m *wire.Welcome) arrival {
-	was := s.welcome
-	switch {
-	case m.Resumed == 1:
-		return arrivedAgain
-	case was != nil && len(s.greeting.sent.Secret) > 0 && was.Session == m.Session && m.Structure > s.replica.applied:
-		return arrivedInRoom
-	}
-	return arrivedAnew
-}
-
-// begin makes the replica of a new session, or of one in another room. Stale handles stay Stale in
+// beginSession makes the replica of a new session, or of one in another room. Stale handles stay Stale in
 // the same run.
-func (s *Session) begin(m *wire.Welcome, l *layout) error {
+func (s *Session) beginSession(m *wire.Welcome, l *layout) error {
 	sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 	if before != nil {
 		before.events.deliverRendered(math.MaxUint32)
 		before.entities.leaveAll()
 	}
-	if err := s.renewFor(m, l); err != nil {
+	if err := s.renewForWelcome(m, l); err != nil {
 		return err
 	}
 	if sameRun {
@@ -198,44 +194,44 @@ func (s *Session) begin(m *wire.Welcome, l *layout) error {
 	return nil
 }
 
-// renewFor makes the empty replica of a Welcome that resumes nothing.
-func (s *Session) renewFor(m *wire.Welcome, l *layout) error {
-	s.renew(l, m)
+// renewForWelcome makes the empty replica of a Welcome that resumes nothing.
+func (s *Session) renewForWelcome(m *wire.Welcome, l *layout) error {
+	s.renewReplica(l, m)
 	s.replica.applied, s.replica.fence = m.Structure, m.Structure
 	if m.Simulate == 1 {
-		return s.replica.simulate(int(m.TickHz))
+		return s.replica.simulateBodies(int(m.TickHz))
 	}
 	return nil
 }
 
-// enter makes an applied Welcome the newest one.
-func (s *Session) enter(m *wire.Welcome, a arrival) {
+// finishWelcome makes an applied Welcome the newest one.
+func (s *Session) finishWelcome(m *wire.Welcome, a arrival) {
 	s.welcome, s.connection, s.time.snapshotHz = m, joined, int(m.SnapshotHz)
 	if s.hooks.arrived != nil {
 		s.hooks.arrived(a)
 	}
 }
 
-// forget drops everything known of a world that is gone. Every handle is Stale, as in
+// forgetWorld drops everything known of a world that is gone. Every handle is Stale, as in
 // a world without slots.
-func (s *Session) forget() {
+func (s *Session) forgetWorld() {
 	if s.replica != nil {
 		s.replica.events.deliverRendered(math.MaxUint32)
 		s.replica.entities.destroyAll()
 	}
-	s.provisional.forget()
+	s.provisional.forgetAll()
 	l := s.layout
 	if l == nil {
 		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil)
 	}
-	s.renew(l, &wire.Welcome{})
+	s.renewReplica(l, &wire.Welcome{})
 	s.welcome, s.config.Epoch = nil, 0
 }
 
-// renew makes an empty replica for the world of m, which keeps the counters, and an unset clock.
-func (s *Session) renew(l *layout, m *wire.Welcome) {
+// renewReplica makes an empty replica for the world of m, which keeps the counters, and an unset clock.
+func (s *Session) renewReplica(l *layout, m *wire.Welcome) {
 	o := replicaOptions{
-		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, limits: s.config.limits(),
+		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, limits: s.config.replicaLimits(),
 		observer: s.config.Observer, events: s.config.Events, provisional: &s.provisional, budget: &s.budget,
 	}
 	if m.SnapshotHz > 0 {
@@ -246,7 +242,7 @@ func (s *Session) renew(l *layout, m *wire.Welcome) {
 		o.stats.Motion.Clean = 0
 	}
 	s.replica, s.controlled = newReplica(o), 0
-	s.time.restart(int(m.TickHz), int(m.SnapshotHz))
+	s.time.restartAt(int(m.TickHz), int(m.SnapshotHz))
 	s.uplink.inputs = inputs{time: &s.time}
 	if s.prediction != nil {
 		s.prediction.Renew(s.time.clock.hz)

@@ -34,8 +34,8 @@ const (
 
 func (r *resyncs) gaveUp() bool { return r.computing == computesNot }
 
-// hasNewFaults reports whether snapshots were rejected since it last was called, of which there
-// have been so many.
+// hasNewFaults reports whether faults, the number of rejected snapshots, has grown since the last
+// call.
 func (r *resyncs) hasNewFaults(faults uint64) bool {
 	if faults <= r.faults {
 		return false

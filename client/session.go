@@ -33,8 +33,8 @@ type SessionConfig struct {
 	Result      func(Result)
 }
 
-// validate finds what the server would end the session for as a protocol error.
-func (c SessionConfig) validate() error {
+// checkConfig finds what the server would end the session for as a protocol error.
+func (c SessionConfig) checkConfig() error {
 	errs := c.checkLimits()
 	if c.Schema != nil {
 		if err := rowcodec.CheckRows(c.Schema); err != nil {
@@ -43,7 +43,7 @@ func (c SessionConfig) validate() error {
 		if err := c.Schema.Err(); err != nil {
 			errs = append(errs, fmt.Errorf("client: %w", err))
 		}
-		errs = append(errs, c.Events.validate(c.Schema))
+		errs = append(errs, c.Events.checkHandlers(c.Schema))
 	}
 	if len(c.Name) > wire.MaxName {
 		errs = append(errs, fmt.Errorf("client: Name has %d bytes, at most %d: shorten it", len(c.Name), wire.MaxName))
@@ -119,8 +119,8 @@ const (
 	lost                              // nothing is sent or received before Reconnect
 )
 
-// isJoined reports whether this connection has had its Welcome.
-func (s *Session) isJoined() bool { return s.connection == joined || s.connection == dismissed }
+// isJoined reports whether the connection has had its Welcome.
+func (c connectionState) isJoined() bool { return c == joined || c == dismissed }
 
 // RTT is the newest round trip of a datagram: from sending an Input until the
 // snapshot that echoes it arrives, minus the time that the server held it.
@@ -150,7 +150,7 @@ const stampUnit = 100 * time.Microsecond
 
 // NewSession begins a session. TakeStream returns its Hello.
 func NewSession(c SessionConfig) (*Session, error) {
-	if err := c.validate(); err != nil {
+	if err := c.checkConfig(); err != nil {
 		return nil, err
 	}
 	if c.Tables == nil {
@@ -166,7 +166,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 	return s, nil
 }
 
-func (s *Session) send(kind byte, body []byte) {
+func (s *Session) sendMessage(kind byte, body []byte) {
 	s.out = wire.AppendFrame(s.out, kind, body)
 }
 
@@ -209,11 +209,11 @@ func (s *Session) receiveStream(p []byte) error {
 	}
 }
 
-// receive applies at now what arrived until then, and returns how many datagrams are to be
+// receiveArrivals applies at now what arrived until then, and returns how many datagrams are to be
 // answered. The server's last datagrams count even if its Goodbye, which is read first, arrived
 // with them. The prediction is compared once, with the newest state: a server that sends many
 // causes no more steps.
-func (s *Session) receive(in Arrivals, now time.Duration) (fresh int, err error) {
+func (s *Session) receiveArrivals(in Arrivals, now time.Duration) (fresh int, err error) {
 	s.budget.Pay(now)
 	if len(in.Stream) > 0 {
 		err = s.receiveStream(in.Stream)
@@ -233,7 +233,7 @@ func (s *Session) receive(in Arrivals, now time.Duration) (fresh int, err error)
 }
 
 func (s *Session) receiveMessage(kind byte, body []byte) error {
-	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.isJoined() {
+	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.connection.isJoined() {
 		return protocolError("message type %d before Welcome", kind)
 	}
 	switch kind {
@@ -280,8 +280,8 @@ func (s *Session) receiveWelcome(body []byte) error {
 		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
 	case m.Simulate != 0 && s.greeting.sent.Abilities&wire.Simulates == 0:
 		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
-	case s.isJoined():
-		return s.move(&m)
+	case s.connection.isJoined():
+		return s.moveToRoom(&m)
 	case m.Protocol != wire.Version:
 		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
 	case m.Tables != s.config.Tables.Version():
@@ -293,11 +293,11 @@ func (s *Session) receiveWelcome(body []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.join(&m, l)
+	return s.applyWelcome(&m, l)
 }
 
-// served returns the server's schema, or before the first Welcome the caller's.
-func (s *Session) served() *schema.Schema {
+// serverSchema returns the server's schema, or before the first Welcome the caller's.
+func (s *Session) serverSchema() *schema.Schema {
 	if s.layout != nil {
 		return s.layout.schema
 	}
@@ -307,7 +307,7 @@ func (s *Session) served() *schema.Schema {
 // ReceiveDatagram applies a datagram that arrived at now, a time since any fixed
 // origin. Bytes that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if !s.isJoined() {
+	if !s.connection.isJoined() {
 		return Unreadable, nil // overtook the Welcome; the server will send it again
 	}
 	s.budget.Pay(now)
@@ -319,7 +319,7 @@ func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 }
 
 func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if !s.isJoined() {
+	if !s.connection.isJoined() {
 		return Unreadable, nil
 	}
 	copies := s.replica.stats.Duplicates
@@ -328,7 +328,7 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		return outcome, err
 	}
 	if !(outcome == Held && s.time.clock.isDistant(h.Tick)) {
-		s.time.measure(h, now, &s.uplink.inputs)
+		s.time.measureSnapshot(h, now, &s.uplink.inputs)
 	}
 	s.uplink.noteSnapshot(now)
 	if second := uint32(s.time.clock.hz); s.replica.timeline.tick > second {
@@ -336,7 +336,7 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	}
 	s.resyncFaults()
 	if b := s.replica.entities.bodies; b != nil && s.resyncs.isDue(now, b, len(s.config.Token) == 0 || s.hooks.mayBegin) {
-		s.send(wire.TypeResync, nil)
+		s.sendMessage(wire.TypeResync, nil)
 	}
 	return outcome, s.budget.Check()
 }
@@ -344,23 +344,23 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 // resyncFaults requests a full resync after a datagram whose fold was wrong.
 func (s *Session) resyncFaults() {
 	if s.replica != nil && s.resyncs.hasNewFaults(s.replica.stats.Faults) {
-		s.send(wire.TypeResync, nil)
+		s.sendMessage(wire.TypeResync, nil)
 	}
 }
 
 // stampAt returns now as a stamp, never 0, which means none.
 func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
 
-// diverges reports whether the session computes bodies, but should not any more.
-func (s *Session) diverges() bool {
+// keepsDiverging reports whether the session computes bodies, but should not any more.
+func (s *Session) keepsDiverging() bool {
 	return s.resyncs.gaveUp() && s.welcome != nil && s.welcome.Simulate == 1
 }
 
 // Bye queues a Bye, which tells the server that the client leaves, and why.
-func (s *Session) Bye(why wire.Code) { s.send(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
+func (s *Session) Bye(why wire.Code) { s.sendMessage(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
 
 // Joined reports whether this connection has received its Welcome.
-func (s *Session) Joined() bool { return s.isJoined() && s.err == nil }
+func (s *Session) Joined() bool { return s.connection.isJoined() && s.err == nil }
 
 // Welcome returns the newest Welcome, and false before the first.
 func (s *Session) Welcome() (wire.Welcome, bool) {

@@ -60,14 +60,14 @@ func (c *Client) now() time.Duration {
 // dialer opens a connection.
 type dialer func(context.Context) (Conn, error)
 
-// dialer returns a function that any goroutine may call.
-func (c *Client) dialer() dialer {
+// newDialer returns a function that any goroutine may call.
+func (c *Client) newDialer() dialer {
 	if s := c.config.Simulation; s != nil {
 		return func(context.Context) (Conn, error) { return s.Connect() }
 	}
 	config, t, start := c.config, c.tls, c.start
 	return func(ctx context.Context) (Conn, error) {
-		link, err := connect(ctx, config, t, start)
+		link, err := openConnection(ctx, config, t, start)
 		if err != nil {
 			return nil, err
 		}
@@ -75,10 +75,10 @@ func (c *Client) dialer() dialer {
 	}
 }
 
-// simulate makes a simulated attempt to reconnect when it is due.
-func (c *Client) simulate(a *attempt) {
+// simulateAttempt makes a simulated attempt to reconnect when it is due.
+func (c *Client) simulateAttempt(a *attempt) {
 	if c.config.Simulation != nil && c.now() >= a.due {
-		a.link, a.err = a.connect(context.Background(), c.config, c.dialer())
+		a.link, a.err = a.openLink(context.Background(), c.config, c.newDialer())
 		close(a.done)
 	}
 }

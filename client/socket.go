@@ -24,7 +24,7 @@ const portIDBytes = 8
 
 // OpenPort opens a UDP socket on a free port.
 func OpenPort() (*Port, error) {
-	udp, err := listen()
+	udp, err := listenUDP()
 	if err != nil {
 		return nil, fmt.Errorf("client: cannot open a UDP socket: %w", err)
 	}
@@ -32,7 +32,7 @@ func OpenPort() (*Port, error) {
 }
 
 // Close closes the socket. The clients must be closed first.
-func (p *Port) Close() error { return p.socket.close() }
+func (p *Port) Close() error { return p.socket.closeSocket() }
 
 // socket is the UDP socket of one connection or of a Port. quic-go would close its own socket
 // some time after the connection; Client.Close must leave none open.
@@ -53,7 +53,7 @@ func (noIDs) ConnectionIDLen() int                             { return 0 }
 func openSocket(c Config) (*socket, error) {
 	open := c.Socket
 	if open == nil {
-		open = listen
+		open = listenUDP
 	}
 	udp, err := open()
 	if err != nil {
@@ -72,9 +72,9 @@ type dialled struct {
 	own  *socket
 }
 
-// dial connects to the first of c.Addr's IP addresses that completes a handshake. The other
+// dialServer connects to the first of c.Addr's IP addresses that completes a handshake. The other
 // connections are closed: they never had a stream, so no server makes a session for them.
-func dial(ctx context.Context, c Config, t *tls.Config) (dialled, error) {
+func dialServer(ctx context.Context, c Config, t *tls.Config) (dialled, error) {
 	host, service, err := net.SplitHostPort(c.Addr)
 	if err != nil {
 		return dialled{}, err
@@ -94,10 +94,10 @@ func dial(ctx context.Context, c Config, t *tls.Config) (dialled, error) {
 		},
 		close: func(d dialled) {
 			_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
-			_ = d.own.close()
+			_ = d.own.closeSocket()
 		},
 	}
-	return r.run(ctx, host)
+	return r.connectFirst(ctx, host)
 }
 
 // dialAddress connects to one address.
@@ -118,13 +118,13 @@ func dialAddress(ctx context.Context, c Config, t *tls.Config, to netip.AddrPort
 		InitialPacketSize: packetSize,
 	})
 	if err != nil {
-		return d, errors.Join(err, d.own.close())
+		return d, errors.Join(err, d.own.closeSocket())
 	}
 	return d, nil
 }
 
-// close closes s, which may be nil.
-func (s *socket) close() error {
+// closeSocket closes s, which may be nil.
+func (s *socket) closeSocket() error {
 	if s == nil {
 		return nil
 	}
@@ -148,8 +148,8 @@ type udp interface {
 	ReadFromUDPAddrPort(b []byte) (n int, from netip.AddrPort, err error)
 }
 
-// listen opens a UDP socket on a free port.
-func listen() (net.PacketConn, error) {
+// listenUDP opens a UDP socket on a free port.
+func listenUDP() (net.PacketConn, error) {
 	c, err := net.ListenUDP("udp", nil)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func (x *stateRows) checkExact(readable bool) error {
 func (x *stateRows) findEntities(h wire.StateHeader) (fold16 uint16, load int, readable bool) {
 	for i := range x.rows {
 		d := &x.rows[i]
-		c := x.entities.cells.peek(d.slot)
+		c := x.entities.cells.findCell(d.slot)
 		if c == nil || c.state != wire.Live {
 			return 0, 0, false
 		}
@@ -132,22 +132,22 @@ func (x *stateRows) findBaselines(h wire.StateHeader) bool {
 			continue
 		}
 		tick := h.Tick - d.baseline.Age
-		base := d.entity.states.find(tick)
+		base := d.entity.states.findTick(tick)
 		if base < 0 {
 			return false
 		}
 		d.base = int8(base)
-		copy(x.values(i), d.entity.states.values(base, n))
+		copy(x.rowValues(i), d.entity.states.valuesOf(base, n))
 		if d.baseline.Gap == 0 {
 			continue
 		}
-		older := d.entity.states.find(tick - d.baseline.Gap)
+		older := d.entity.states.findTick(tick - d.baseline.Gap)
 		if older < 0 {
 			return false
 		}
 		d.older = int8(older)
 		if n > 0 {
-			sum += d.entity.states.values(older, n)[0]
+			sum += d.entity.states.valuesOf(older, n)[0]
 		}
 	}
 	x.touched = sum
@@ -159,20 +159,20 @@ func (x *stateRows) findBaselines(h wire.StateHeader) bool {
 	return true
 }
 
-// past returns the values, n each, of the row's baselines, or nil.
-func (d *decodedRow) past(n int) (base, older []uint32) {
+// baselineValues returns the values, n each, of the row's baselines, or nil.
+func (d *decodedRow) baselineValues(n int) (base, older []uint32) {
 	if d.baseline.Age == 0 {
 		return nil, nil
 	}
-	base = d.entity.states.values(int(d.base), n)
+	base = d.entity.states.valuesOf(int(d.base), n)
 	if d.baseline.Gap != 0 {
-		older = d.entity.states.values(int(d.older), n)
+		older = d.entity.states.valuesOf(int(d.older), n)
 	}
 	return base, older
 }
 
-// values returns the values that row i is decoded into.
-func (x *stateRows) values(i int) []uint32 {
+// rowValues returns the values that row i is decoded into.
+func (x *stateRows) rowValues(i int) []uint32 {
 	n := x.width
 	return x.arena[i*n : (i+1)*n : (i+1)*n]
 }
@@ -180,7 +180,7 @@ func (x *stateRows) values(i int) []uint32 {
 // findAnchor finds the row whose motion d is predicted to follow: its parent's, if the
 // parent has a row in this datagram with the same baselines, and no parent itself.
 func (x *stateRows) findAnchor(d *decodedRow) {
-	part, h := x.parent(d)
+	part, h := x.parentOf(d)
 	if h == 0 {
 		return
 	}
@@ -192,7 +192,7 @@ func (x *stateRows) findAnchor(d *decodedRow) {
 	if e := anchor.entity; e.handle != h || anchor.baseline != d.baseline || anchor.exact.Back != d.exact.Back || e.mask>>part&1 == 0 {
 		return
 	}
-	if _, grandparent := x.parent(anchor); grandparent == 0 {
+	if _, grandparent := x.parentOf(anchor); grandparent == 0 {
 		d.anchor, d.part = int16(i), int8(part)
 	}
 }
@@ -202,17 +202,17 @@ func (x *stateRows) rowOf(slot uint32) int {
 	return sort.Search(len(x.rows), func(i int) bool { return x.rows[i].slot >= slot })
 }
 
-// parent returns the parent that d's baseline names, and in which component.
-func (x *stateRows) parent(d *decodedRow) (component int, h bulk.Handle) {
+// parentOf returns the parent that d's baseline names, and in which component.
+func (x *stateRows) parentOf(d *decodedRow) (component int, h bulk.Handle) {
 	if d.baseline.Age == 0 {
 		return 0, 0
 	}
 	s := x.codec.Schema()
-	return s.Parent(schema.Row{Mask: d.entity.mask, Values: d.entity.states.values(int(d.base), s.Values())})
+	return s.Parent(schema.Row{Mask: d.entity.mask, Values: d.entity.states.valuesOf(int(d.base), s.Values())})
 }
 
-// decode reads all rows into scratch: first those without an anchor, then the others.
-func (x *stateRows) decode() error {
+// decodeRows reads all rows into scratch: first those without an anchor, then the others.
+func (x *stateRows) decodeRows() error {
 	x.anchored = -1
 	for _, anchored := range [...]bool{false, true} {
 		for i := range x.rows {
@@ -229,16 +229,16 @@ func (x *stateRows) decode() error {
 
 func (x *stateRows) decodeRow(i int) error {
 	d, n := &x.rows[i], x.width
-	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: x.values(i)}
+	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: x.rowValues(i)}
 	if d.baseline.Age == 0 {
 		return x.finishRow(d, x.codec.Read(&x.reader, &row, nil), row.Values)
 	}
 	x.past = rowcodec.Past{Age: d.baseline.Age - uint32(d.exact.Back), Gap: d.baseline.Gap}
-	x.past.Base, x.past.Older = d.past(n)
+	x.past.Base, x.past.Older = d.baselineValues(n)
 	if a := int(d.anchor); a >= 0 {
 		if x.anchored != a || x.anchorPart != int(d.part) {
-			base, older := x.rows[a].past(n)
-			x.codec.SetAnchor(&x.anchor, int(d.part), x.values(a), base, older)
+			base, older := x.rows[a].baselineValues(n)
+			x.codec.SetAnchor(&x.anchor, int(d.part), x.rowValues(a), base, older)
 			x.anchored, x.anchorPart = a, int(d.part)
 		}
 		x.past.Anchor = &x.anchor
@@ -271,7 +271,7 @@ func (x *stateRows) checkGrowth() error {
 		if d.exact.Form != wire.Ordinary && !b.Computes(d.entity.index) {
 			x.memory.left -= b.BytesOfNew()
 		}
-		if err := x.memory.charge(d.entity.states.growth(values)); err != nil {
+		if err := x.memory.chargeBytes(d.entity.states.nextGrowth(values)); err != nil {
 			return err
 		}
 	}

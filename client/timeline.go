@@ -39,9 +39,9 @@ func (t *timeline) addDatagram(h wire.StateHeader) (newer bool) {
 	return newer
 }
 
-// acknowledge notes that a datagram was applied.
-func (t *timeline) acknowledge(h wire.StateHeader) {
-	t.acks.add(h.Seq)
+// acknowledgeDatagram notes that a datagram was applied.
+func (t *timeline) acknowledgeDatagram(h wire.StateHeader) {
+	t.acks.addSeq(h.Seq)
 	t.ackTicks[h.Seq%uint32(len(t.ackTicks))] = h.Tick
 }
 
@@ -86,8 +86,8 @@ type ackWindow struct {
 	mask   uint64 // bit i: newest-1-i
 }
 
-// duplicate reports whether seq was applied, or is too old to tell.
-func (a *ackWindow) duplicate(seq uint32) bool {
+// hasSeen reports whether seq was applied, or is too old to tell.
+func (a *ackWindow) hasSeen(seq uint32) bool {
 	switch {
 	case seq > a.newest:
 		return false
@@ -97,7 +97,7 @@ func (a *ackWindow) duplicate(seq uint32) bool {
 	return a.mask>>(a.newest-seq-1)&1 != 0
 }
 
-func (a *ackWindow) add(seq uint32) {
+func (a *ackWindow) addSeq(seq uint32) {
 	if seq < a.newest {
 		a.mask |= 1 << (a.newest - seq - 1)
 		return

@@ -19,14 +19,14 @@ type timing struct {
 	snapshotHz int // as the Welcome says; 0: unknown
 }
 
-// restart forgets what was measured in another session or room.
-func (t *timing) restart(tickHz, snapshotHz int) {
+// restartAt forgets what was measured in another session or room.
+func (t *timing) restartAt(tickHz, snapshotHz int) {
 	t.clock, t.renderer, t.snapshotHz = clock{hz: tickHz}, renderer{}, snapshotHz
 }
 
-// measure learns from the header of a State datagram that arrived at now: the round
+// measureSnapshot learns from the header of a State datagram that arrived at now: the round
 // trip from its echo of an Input, and how late the snapshot is from its tick.
-func (t *timing) measure(h wire.StateHeader, now time.Duration, in *inputs) {
+func (t *timing) measureSnapshot(h wire.StateHeader, now time.Duration, in *inputs) {
 	c := &t.clock
 	if h.Echo != 0 && h.Hold != math.MaxUint16 { // which means that long or longer
 		trip := time.Duration(stampAt(now)-h.Echo)*stampUnit - time.Duration(h.Hold)*stampUnit
@@ -56,7 +56,7 @@ func (c *clock) isDistant(tick uint32) bool {
 
 // Clock returns the estimate of the server's time at now, which has ReceiveDatagram's
 // origin.
-func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimate(now) }
+func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimateAt(now) }
 
 // Render returns the moment to show at now; its Tick is 0 before the second snapshot.
 // From the first call on, the replica keeps the states that Component.At needs. Render
@@ -71,7 +71,7 @@ func (s *Session) Render(now time.Duration) Moment {
 		return Moment{}
 	}
 	t, r := &s.time, s.replica
-	r.timeline.span = uint32(math.Ceil(t.clock.ticks(maxDelay)))
+	r.timeline.span = uint32(math.Ceil(t.clock.ticksIn(maxDelay)))
 	if t.renderer.delay.count == 0 {
 		return Moment{}
 	}
@@ -94,7 +94,7 @@ const viewTick = 256
 // shownTick returns the moment of the newest Render in ticks. It is rounded down to the unit
 // of view moments, so that an input or a command names exactly what was drawn.
 func (t *timing) shownTick() float64 {
-	return math.Floor(max(t.clock.ticks(t.renderer.shown), 0)*viewTick) / viewTick
+	return math.Floor(max(t.clock.ticksIn(t.renderer.shown), 0)*viewTick) / viewTick
 }
 
 // viewMoment returns the moment of the newest Render relative to the tick of an input: 0 if
@@ -181,7 +181,7 @@ const (
 	// long, unless that has fewer than minOutlier.
 	allowanceSamples = 128
 	allowanceSpan    = 4 * time.Second
-	// minOutlier is the number of delays of which one is an outlier.
+	// minOutlier is the least number of delays of which one may be an outlier.
 	minOutlier = 8
 	// allowanceFade is the time in which an allowance loses all of its excess, if it went on as it
 	// begins: half of it is gone after 1.4 s.

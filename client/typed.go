@@ -14,19 +14,19 @@ import (
 
 // Commander is a *Client or a *Session.
 type Commander interface {
-	do(target bulk.Handle, args any, answer reflect.Type) (*Future, error)
+	doTyped(target bulk.Handle, args any, answer reflect.Type) (*Future, error)
 }
 
 // Do asks the server to execute a command once; a Client sends it with the next Update. target is
 // zero for a command without one. On an error nothing was sent: it is ErrNotJoined,
 // ErrTooManyCommands, or says what the schema lacks.
 func Do[Args any](to Commander, _ schema.DefinedCommand[Args], target bulk.Handle, args Args) (*Future, error) {
-	return to.do(target, args, nil)
+	return to.doTyped(target, args, nil)
 }
 
 // Ask is Do for a command with an answer.
 func Ask[Args, Answer any](to Commander, _ schema.DefinedQuery[Args, Answer], target bulk.Handle, args Args) (*Query[Answer], error) {
-	f, err := to.do(target, args, reflect.TypeFor[Answer]())
+	f, err := to.doTyped(target, args, reflect.TypeFor[Answer]())
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func Ask[Args, Answer any](to Commander, _ schema.DefinedQuery[Args, Answer], ta
 // DoValue is Do for programs that hold commands of any game: the schema declares the command with
 // the type of args, a struct or a pointer to one.
 func (s *Session) DoValue(target bulk.Handle, args any) (*Future, error) {
-	return s.do(target, args, nil)
+	return s.doTyped(target, args, nil)
 }
 
 // SetInput sets what the player holds down from now on, and sends it; see Session.SetRawInput. Of
@@ -71,12 +71,12 @@ func (q *Query[Answer]) Wait(ctx context.Context) (Answer, error) {
 	return answer, err
 }
 
-func (c *Client) do(target bulk.Handle, args any, answer reflect.Type) (*Future, error) {
-	return c.session.do(target, args, answer)
+func (c *Client) doTyped(target bulk.Handle, args any, answer reflect.Type) (*Future, error) {
+	return c.session.doTyped(target, args, answer)
 }
 
-// do sends a command whose answer must have the type answer, unless that is nil.
-func (s *Session) do(target bulk.Handle, args any, answer reflect.Type) (*Future, error) {
+// doTyped sends a command whose answer must have the type answer, unless that is nil.
+func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*Future, error) {
 	t := reflect.TypeOf(args)
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -140,7 +140,7 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 		return 0, err
 	}
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
-	tick = s.uplink.addInput(s.typed.bytes, now, s.appliedInput())
+	tick = s.uplink.addInput(s.typed.bytes, now, s.replica.appliedInput())
 	s.provisional.noteInput(s.typed.provisional, tick)
 	if s.prediction != nil {
 		s.prediction.AddInput(tick, &s.typed.body)

@@ -10,53 +10,19 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// snapshot holds the fields of an applied snapshot that concern bodies.
-type snapshot struct {
-	seq, tick, structure       uint32
-	complete, continued, audit bool
-	sum                        uint32 // the audit
-}
-
 // ApplySnapshot notes an applied snapshot, and computes all bodies up to the tick of a complete
 // one if that is the newest and all that are linked to it were applied.
 func (b *Bodies) ApplySnapshot(h *wire.StateHeader) {
-	b.snapshots[h.Seq%64] = snapshot{h.Seq, h.Tick, h.Structure, h.Complete, h.Continued, h.Audited, h.Audit}
-	last := h.Seq
-	for b.appliedSnapshot(last+1) != nil && b.appliedSnapshot(last+1).continued {
-		last++
-	}
-	for seq := last; seq >= h.Seq; seq-- {
-		if s := b.appliedSnapshot(seq); s.complete && s.tick > b.now && b.isLinked(seq) {
-			b.completeSnapshot(s)
-			return
-		}
+	b.snapshots.addSnapshot(h)
+	if s := b.snapshots.newestComplete(h.Seq, b.now); s != nil {
+		b.completeSnapshot(s)
 	}
 }
 
-// appliedSnapshot returns the snapshot of a number, nil if it was not applied.
-func (b *Bodies) appliedSnapshot(seq uint32) *snapshot {
-	if s := &b.snapshots[seq%64]; s.seq == seq && seq != 0 {
-		return s
-	}
-	return nil
-}
-
-// isLinked reports whether all snapshots that an applied one continues were applied.
-func (b *Bodies) isLinked(seq uint32) bool {
-	tick := b.appliedSnapshot(seq).tick
-	for s := b.appliedSnapshot(seq); s != nil && s.tick == tick; s = b.appliedSnapshot(seq) {
-		if !s.continued {
-			return true
-		}
-		seq--
-	}
-	return false
-}
-
-// completeSnapshot computes all bodies up to the tick of a snapshot (P1), and checks its audit. If the
-// budget is spent, the bodies stay at the tick that they have reached, and a later snapshot
-// computes on from there. If that is more than a second ago, they stand still until the server
-// sends their states again.
+// completeSnapshot computes all bodies up to the tick of a snapshot (P1), and checks its audit. If
+// the budget is spent, the bodies stay at the tick that they have reached, and a later snapshot
+// continues from there. Bodies more than a second behind stand still until the server sends their
+// states again.
 func (b *Bodies) completeSnapshot(s *snapshot) {
 	if b.budget.Spent() {
 		b.stats.Behind++
@@ -145,7 +111,7 @@ func (b *Bodies) advanceTo(tick uint32) bool {
 	return true
 }
 
-// placeWaiting gives sim the states of its tick.
+// placeWaiting puts the bodies whose given state is of the current tick into sim.
 func (b *Bodies) placeWaiting() {
 	if len(b.waiting) == 0 {
 		return
@@ -170,8 +136,8 @@ func (b *Bodies) placeWaiting() {
 	b.waiting = kept
 }
 
-// stepSim moves a sim by one tick. looked is the number of tracks and versions that were looked
-// at before it, which cost time too. It returns false if that takes too long.
+// stepSim moves a sim by one tick. looked is the number of tracks and versions that were read for
+// it. It returns false if that takes too long.
 func (b *Bodies) stepSim(m *motion.Sim, looked int) bool {
 	all, awake := m.Len()
 	load := tickTime + bodyTime*awake + reachTime*all*m.Effects() + effectTime*m.Effects() + lookTime*(len(b.waiting)+looked)

@@ -61,14 +61,14 @@ type Bodies struct {
 	changes  []motion.Changes // of the ticks up to logged, by tick modulo keep
 	logged   uint32
 	sweep    int      // index in numbered of the next track that may have slept for long
-	waiting  []*track // those that are not computed from their given state yet, and some that are
+	waiting  []*track // to be computed from their given state; some already are
 	ghosts   []*track // of entities that have gone, but lead
 	count    int      // of tracks
 
-	snapshots [64]snapshot // applied, by seq modulo 64
-	overrun   bool         // bodies are lost: Resync
-	diverged  bool         // the newest audit failed: Resync
-	reported  bool         // the replica has been told that the bodies diverged
+	snapshots snapshots
+	overrun   bool // bodies are lost: Resync
+	diverged  bool // the newest audit failed: Resync
+	reported  bool // the replica knows that the bodies diverged
 
 	form      *schema.Schema // has the component body alone
 	quantised schema.Body    // scratch
@@ -108,17 +108,17 @@ type Config struct {
 
 // Estimated times, in ns.
 const (
-	programTime  = 10_000 // of a Program, and
-	codeTime     = 200    // for each byte of a program
+	programTime  = 10_000 // of a Program, without its code
+	codeTime     = 200    // of a byte of code
 	snapshotTime = 1000   // of a complete snapshot, without its ticks
-	tickTime     = 300
-	bodyTime     = 100 // of a body that is awake, in a tick
-	reachTime    = 2   // to find whether a body is in reach of an effect that moves or changes
-	effectTime   = 30  // of an effect, in a tick
-	actTime      = 300 // of an effect, in a tick that moves bodies
-	lookTime     = 5   // of anything else that is looked at
+	tickTime     = 300    // of a tick, without bodies and effects
+	bodyTime     = 100    // of an awake body in a tick
+	reachTime    = 2      // of testing whether a body is in reach of an effect
+	effectTime   = 30     // of an effect in a tick
+	actTime      = 300    // more if the effect moves bodies in the tick
+	lookTime     = 5      // of reading any other item of a list
 
-	instructionTime = 3 // of the program of an effect that is added, changed or found again
+	instructionTime = 3 // of an instruction in the program of an effect that is set
 )
 
 // New returns the bodies of a session, or an error if the server's schema does not say how they
@@ -264,7 +264,7 @@ func (b *Bodies) removeTrack(t *track) {
 	t.state = trackComputed
 }
 
-// Received is the state of an entity that an Enter or a row brought, and that is the newest.
+// Received is a newest state of an entity, from an Enter or a row.
 type Received struct {
 	Handle bulk.Handle
 	Kind   uint32
@@ -324,10 +324,10 @@ func (b *Bodies) newTrack() *track {
 	return t
 }
 
-// minWaiting is how many tracks wait before those that need not are dropped.
+// minWaiting is the least length of waiting at which computed tracks are dropped from it.
 const minWaiting = 64
 
-// dropComputed drops the tracks from waiting that do not wait any more.
+// dropComputed drops the computed tracks from waiting.
 func (b *Bodies) dropComputed() {
 	b.waiting = slices.DeleteFunc(b.waiting, func(t *track) bool { return !t.waits() })
 }

@@ -14,13 +14,13 @@ import (
 // after they moved: exact states may be that old, and so may lag compensation look back.
 const keptTicks = wire.MaxBack + 1
 
-// effects holds the effects that a session was sent, in their present form and in the forms of the last keptTicks.
+// effects holds the effects that a session was sent, with their versions of the last keptTicks.
 type effects struct {
 	programs [wire.MaxPrograms]program
-	replaced []program // that versions still have
+	replaced []program // replaced ones that a version still uses
 	slots    []effect  // by slot
 	used     []uint32  // slots with versions
-	due      []uint32  // slots with versions that bodies have not been computed with
+	due      []uint32  // slots with a version that bodies have not been computed with
 	versions int       // in all slots
 	leaders  map[bulk.Handle]*leader
 	size     int // memory of programs, versions and leaders
@@ -219,7 +219,7 @@ func (f *effects) appendVersion(slot uint32, v version) {
 	}
 }
 
-// dropSettled removes from f.due the slots without versions that bodies were not computed with.
+// dropSettled removes a slot from f.due once bodies were computed with all its versions.
 func (f *effects) dropSettled() {
 	f.due = slices.DeleteFunc(f.due, func(slot uint32) bool {
 		e := &f.slots[slot]
@@ -228,7 +228,7 @@ func (f *effects) dropSettled() {
 	})
 }
 
-// forgetBefore forgets what no tick from oldest on needs.
+// forgetBefore forgets the versions and programs that no tick from oldest on needs.
 func (f *effects) forgetBefore(oldest uint32) {
 	kept := f.used[:0]
 	for _, slot := range f.used {
@@ -261,7 +261,7 @@ func (f *effects) forgetBefore(oldest uint32) {
 func (f *effects) countVersion(v *version) {
 	f.versions++
 	f.size += v.bytes()
-	if !v.follows() {
+	if !v.followsEntity() {
 		return
 	}
 	l := f.leaders[v.leader]
@@ -279,7 +279,7 @@ func (f *effects) countVersion(v *version) {
 func (f *effects) uncountVersion(v *version) {
 	f.versions--
 	f.size -= v.bytes()
-	if !v.follows() {
+	if !v.followsEntity() {
 		return
 	}
 	l := f.leaders[v.leader]
@@ -290,7 +290,7 @@ func (f *effects) uncountVersion(v *version) {
 	}
 }
 
-// forgetReplaced forgets the replaced programs that no version has.
+// forgetReplaced forgets the replaced programs that no version uses.
 func (f *effects) forgetReplaced() {
 	if len(f.replaced) == 0 {
 		return
@@ -310,13 +310,13 @@ func (f *effects) forgetReplaced() {
 	})
 }
 
-// follows reports whether the effect follows an entity.
-func (v *version) follows() bool { return !v.gone && v.source.Path.Form == motion.Following }
+// followsEntity reports whether the effect follows an entity.
+func (v *version) followsEntity() bool { return !v.gone && v.source.Path.Form == motion.Following }
 
 // bytes returns the memory of a version, with some of the list's spare capacity.
 func (v *version) bytes() int { return 2*bytesOfVersion + bytesOfVector*len(v.source.Params) }
 
-// versionAfter returns the version that is there after a tick, or nil.
+// versionAfter returns the version in force after tick, or nil.
 func (e *effect) versionAfter(tick uint32) *version {
 	for i := len(e.versions) - 1; i >= 0; i-- {
 		v := &e.versions[i]

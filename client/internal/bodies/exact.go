@@ -15,7 +15,7 @@ func (b *Bodies) ReadBody(r *bitio.Reader, form wire.Form, kind, mask uint32, va
 	if err := b.CheckBody(kind, mask); err != nil {
 		return s, err
 	}
-	grid := b.grid(values)
+	grid := b.gridOf(values)
 	s = wire.ReadBody(r, form, &grid, b.restTicks)
 	return s, wire.Malformed(r.Err())
 }
@@ -31,8 +31,8 @@ func (b *Bodies) CheckBody(kind, mask uint32) error {
 	return nil
 }
 
-// grid returns the numbers that the body in the values of a row stands for.
-func (b *Bodies) grid(values []uint32) (g wire.Grid) {
+// gridOf returns the numbers that the body in the values of a row stands for.
+func (b *Bodies) gridOf(values []uint32) (g wire.Grid) {
 	b.form.Restore(0, values[b.offset:b.offset+len(b.values)], &b.quantised)
 	copy(g[:3], b.quantised.Position[:])
 	copy(g[3:], b.quantised.Velocity[:])
@@ -65,7 +65,8 @@ func (b *Bodies) Newest(index uint32) (s motion.State, tick uint32, ok bool) {
 }
 
 // At returns the state of an entity's body at a moment in ticks, extrapolated by at most
-// maxExtrapolate ticks, and the states of the ticks next to it. It returns false for ordinary entities.
+// maxExtrapolate ticks, and the states of the ticks around it. It returns false for ordinary
+// entities.
 func (b *Bodies) At(index uint32, moment, maxExtrapolate float64) (s, from, to motion.State, ok bool) {
 	t := b.trackAt(index)
 	if t == nil {
@@ -80,13 +81,13 @@ func (b *Bodies) At(index uint32, moment, maxExtrapolate float64) (s, from, to m
 	from = t.stateAfter(min(tick, now))
 	if tick < now {
 		to = t.stateAfter(tick + 1)
-		return mix(&from, &to, float32(moment-float64(tick))), from, to, true
+		return mixStates(&from, &to, float32(moment-float64(tick))), from, to, true
 	}
 	before := t.stateAfter(now - min(now, 1))
-	return mix(&before, &from, float32(1+min(moment-float64(now), maxExtrapolate))), from, from, true
+	return mixStates(&before, &from, float32(1+min(moment-float64(now), maxExtrapolate))), from, from, true
 }
 
-func mix(a, b *motion.State, share float32) motion.State {
+func mixStates(a, b *motion.State, share float32) motion.State {
 	return motion.State{
 		Position: a.Position.Add(b.Position.Sub(a.Position).Scale(share)),
 		Velocity: a.Velocity.Add(b.Velocity.Sub(a.Velocity).Scale(share)),

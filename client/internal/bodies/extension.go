@@ -67,7 +67,7 @@ func (b *Bodies) findLeaders() {
 		versions := b.effects.slots[slot].versions
 		for i := range versions {
 			v := &versions[i]
-			if !v.follows() {
+			if !v.followsEntity() {
 				continue
 			}
 			number := uint32(noNumber)
@@ -95,7 +95,7 @@ func (b *Bodies) installEffect(m *motion.Sim, slot, tick uint32) {
 	if v == nil {
 		return
 	}
-	if !v.follows() || v.source.Leader == noNumber {
+	if !v.followsEntity() || v.source.Leader == noNumber {
 		b.setEffect(m, slot, v, false)
 		return
 	}

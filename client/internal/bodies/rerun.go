@@ -1,8 +1,7 @@
 package bodies
 
-// catchUpLate computes the bodies whose states are of earlier ticks up to now, by the effects of
-// those ticks. Nothing else changes in ticks computed before. It returns false if that takes
-// too long.
+// catchUpLate computes the bodies whose given states are of earlier ticks up to now, with the effects
+// of these ticks. Other bodies keep their states (C12). It returns false if that takes too long.
 func (b *Bodies) catchUpLate() bool {
 	b.redone = b.redone[:0]
 	for _, t := range b.waiting {
@@ -22,8 +21,7 @@ func (b *Bodies) catchUpLate() bool {
 	return true
 }
 
-// replaceLate brings the effects whose records arrived after the ticks that they are about
-// were computed up to now.
+// replaceLate installs the effects whose records arrived after their ticks were computed.
 func (b *Bodies) replaceLate() {
 	for _, slot := range b.effects.due {
 		e, late := &b.effects.slots[slot], false
@@ -39,7 +37,7 @@ func (b *Bodies) replaceLate() {
 	}
 }
 
-// simulateLate computes b.redone up to now and puts them into sim.
+// simulateLate computes b.redone up to now and puts these bodies into sim.
 func (b *Bodies) simulateLate() bool {
 	from := b.now
 	for _, t := range b.redone {
@@ -76,7 +74,7 @@ func (b *Bodies) simulateLate() bool {
 	return true
 }
 
-// placeLate puts the bodies that begin at a tick, and those that effects follow.
+// placeLate puts the bodies whose given state is of tick into rerun, and the leaders of effects.
 func (b *Bodies) placeLate(tick uint32) {
 	for _, t := range b.redone {
 		if t.at == tick {
@@ -97,7 +95,7 @@ func (b *Bodies) placeLate(tick uint32) {
 	}
 }
 
-// startFromGiven forgets the states of a body after the one that was given.
+// startFromGiven forgets the states of a body after its given one.
 func (b *Bodies) startFromGiven(t *track) {
 	b.syncTrack(t)
 	if !t.holdsOnlyGiven() {

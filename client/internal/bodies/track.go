@@ -30,8 +30,8 @@ type trackState uint8
 
 const (
 	trackComputed trackState = iota // up to now
-	trackGiven                      // not at all yet from the given state
-	trackLate                       // the given state is of an earlier tick, and is being computed up to now
+	trackGiven                      // not yet from its given state
+	trackLate                       // being computed from a given state of an earlier tick
 	trackLost                       // not at all: the client was out of time
 )
 
@@ -120,7 +120,7 @@ func (b *Bodies) logChanges() {
 	}
 }
 
-// syncTrack records the changes of a body since the last sync.
+// syncTrack copies the changes of a body since its last sync into its own states.
 func (b *Bodies) syncTrack(t *track) {
 	if t.synced >= b.logged {
 		return
@@ -169,7 +169,7 @@ func (b *Bodies) takeList(t *track) {
 	t.states[t.last%b.keep] = t.base
 }
 
-// returnList takes the list from a track, which keeps its last state.
+// returnList takes the list of states from a track, which keeps only its last state.
 func (b *Bodies) returnList(t *track) {
 	if t.states == nil {
 		return
@@ -182,8 +182,7 @@ func (b *Bodies) returnList(t *track) {
 	b.listed--
 }
 
-// sparePerSweep is how many tracks a snapshot examines at least, and how many spare lists stay
-// at least.
+// sparePerSweep is the least number of tracks that a snapshot examines, and of spare lists kept.
 const sparePerSweep = 16
 
 // sweepStates takes the lists of bodies that have slept for as long as states are kept. It

@@ -10,7 +10,7 @@ import (
 // MaxCompanions is how many members a Group has at most.
 const MaxCompanions = 16
 
-// Group is a set of entities that are predicted with the controlled one, whose states have one type.
+// Group is a set of companions of the controlled entity, whose states have one type.
 type Group struct {
 	of      *Core
 	newRing func() (states Ring, number int)
@@ -70,7 +70,7 @@ func (g *Group) SteppingAt(i int) (s Slot, ok bool) {
 	if g.of.stepping == 0 || i >= len(g.members) {
 		return s, false
 	}
-	return g.stepping(g.members[i]), true
+	return g.steppingSlot(g.members[i]), true
 }
 
 // Stepping returns the state of the member that h names, as SteppingAt does.
@@ -78,20 +78,20 @@ func (g *Group) Stepping(h bulk.Handle) (s Slot, ok bool) {
 	if g.of.stepping == 0 {
 		return s, false
 	}
-	c := g.find(g.members, h)
+	c := g.findIn(g.members, h)
 	if c == nil {
 		return s, false
 	}
-	return g.stepping(c), true
+	return g.steppingSlot(c), true
 }
 
-func (g *Group) stepping(c *Companion) Slot {
+func (g *Group) steppingSlot(c *Companion) Slot {
 	return Slot{c.handle, c.number, g.of.slotOf(g.of.stepping)}
 }
 
 // Newest returns the newest predicted state of a member.
 func (g *Group) Newest(h bulk.Handle) (s Slot, ok bool) {
-	c := g.find(g.members, h)
+	c := g.findIn(g.members, h)
 	if c == nil {
 		return s, false
 	}
@@ -101,10 +101,10 @@ func (g *Group) Newest(h bulk.Handle) (s Slot, ok bool) {
 
 // Draw returns the state to draw of an entity that is a member or was one a moment ago.
 func (g *Group) Draw(h bulk.Handle, m Moment) (s Slot, ok bool) {
-	if c := g.find(g.members, h); c != nil && c.drawMember(m) {
+	if c := g.findIn(g.members, h); c != nil && c.drawMember(m) {
 		return Slot{c.handle, c.number, scratch}, true
 	}
-	if c := g.find(g.leaving, h); c != nil && c.drawLeaving(m) {
+	if c := g.findIn(g.leaving, h); c != nil && c.drawLeaving(m) {
 		return Slot{c.handle, c.number, scratch}, true
 	}
 	return s, false
@@ -113,14 +113,14 @@ func (g *Group) Draw(h bulk.Handle, m Moment) (s Slot, ok bool) {
 // entityOf returns the entity of a companion if it can be predicted.
 func (g *Group) entityOf(c *Companion) Entity {
 	e := g.of.session.Entity(c.handle)
-	if e == nil || g.secret && !e.Owned() || e.Handle() == g.of.handle || !c.bind(e) {
+	if e == nil || g.secret && !e.Owned() || e.Handle() == g.of.handle || !c.bindTo(e) {
 		return nil
 	}
 	return e
 }
 
-// find returns the companion in list that h names, or nil.
-func (g *Group) find(list []*Companion, h bulk.Handle) *Companion {
+// findIn returns the companion in list that h names, or nil.
+func (g *Group) findIn(list []*Companion, h bulk.Handle) *Companion {
 	if len(list) == 0 {
 		return nil
 	}
@@ -134,8 +134,8 @@ func (g *Group) find(list []*Companion, h bulk.Handle) *Companion {
 }
 
 // SetMembers replaces the members by the first MaxCompanions of handles that can be predicted.
-// Those that remain are predicted on. It does nothing in the step function and while nothing is
-// predicted.
+// Entities that stay members keep their predicted states. It does nothing in the step function and
+// while nothing is predicted.
 func (g *Group) SetMembers(handles []bulk.Handle) {
 	p := g.of
 	if p.state != running || p.stepping != 0 {
@@ -147,12 +147,12 @@ func (g *Group) SetMembers(handles []bulk.Handle) {
 		if len(g.next) == MaxCompanions {
 			break
 		}
-		if g.find(g.next, h) != nil {
+		if g.findIn(g.next, h) != nil {
 			continue
 		}
-		c := g.find(g.members, h)
+		c := g.findIn(g.members, h)
 		if c == nil {
-			c = g.prepare(h)
+			c = g.prepareMember(h)
 			if c == nil {
 				continue
 			}
@@ -176,9 +176,9 @@ func (g *Group) SetMembers(handles []bulk.Handle) {
 	p.deliverUndone()
 }
 
-// prepare returns a companion for an entity with its newest state at the confirmed tick, or nil
+// prepareMember returns a companion for an entity with its newest state at the confirmed tick, or nil
 // if the entity cannot be predicted.
-func (g *Group) prepare(h bulk.Handle) *Companion {
+func (g *Group) prepareMember(h bulk.Handle) *Companion {
 	e := g.of.session.Entity(h)
 	if e == nil {
 		return nil
@@ -197,21 +197,21 @@ func (g *Group) prepare(h bulk.Handle) *Companion {
 		return nil
 	}
 	g.spare = g.spare[:last]
-	c.blend.reset()
+	c.blend.resetOffset()
 	slot := g.of.slotOf(g.of.confirmed)
 	c.states.zero(slot)
-	c.restore(e, slot)
+	c.restoreFrom(e, slot)
 	c.judged = g.of.session.OtherKnownUntil(e)
 	return c
 }
 
-// letGo moves a companion that was drawn to the leaving ones, and another to the spare ones.
+// letGo moves a companion to the leaving ones if it was drawn, otherwise to the spare ones.
 func (g *Group) letGo(c *Companion) {
 	if !c.blend.on {
 		g.spare = append(g.spare, c)
 		return
 	}
-	c.interpolate(c.blend.tick)
+	c.interpolateAt(c.blend.tick)
 	c.moveByOffset()
 	c.states.copyValue(older, scratch)
 	c.dropped = true
@@ -265,21 +265,21 @@ func (p *Core) listSubjects() {
 	}
 }
 
-// drawMember writes the state to draw to the scratch slot. At first that is where all others are
-// drawn.
+// drawMember writes the state to draw to the scratch slot. The first one is where Component.At shows
+// the entity.
 func (c *Companion) drawMember(m Moment) bool {
 	e := c.of.session.Entity(c.handle)
 	if !c.blend.on && e != nil {
 		c.blend.on, c.blend.tick, c.blend.at = true, c.of.drawnTick(m), m.Now
 		c.writeShown(e, m, older)
-		c.interpolate(c.blend.tick)
+		c.interpolateAt(c.blend.tick)
 		c.addOffset()
 	}
-	return c.draw(m)
+	return c.drawToScratch(m)
 }
 
 // drawLeaving writes the state to draw of a dropped companion to the scratch slot, and returns
-// false once that is where all others are drawn.
+// false once it is the state that Component.At shows.
 func (c *Companion) drawLeaving(m Moment) bool {
 	e := c.of.session.Entity(c.handle)
 	if e == nil || !c.dropped && m.Now-c.left >= leavingTime {
@@ -298,5 +298,5 @@ func (c *Companion) drawLeaving(m Moment) bool {
 	return true
 }
 
-// leavingTime is how long a dropped companion is blended: of the way back 1/4000 is left.
+// leavingTime is how long a dropped companion is blended; then 1/4000 of the way back is left.
 const leavingTime = 12 * blendHalfLife

@@ -112,7 +112,7 @@ func New(c Config) (*Core, error) {
 	}
 	p.subject = s
 	p.subjects = []*subject{&p.subject}
-	p.resize(cmp.Or(c.TickHz, defaultTickHz))
+	p.resizeRings(cmp.Or(c.TickHz, defaultTickHz))
 	return p, nil
 }
 
@@ -127,7 +127,7 @@ func (p *Core) Newest() (slot int, ok bool) {
 }
 
 // Draw returns the slot of the state to draw, and false while nothing is predicted.
-func (p *Core) Draw(m Moment) (slot int, ok bool) { return scratch, p.draw(m) }
+func (p *Core) Draw(m Moment) (slot int, ok bool) { return scratch, p.drawToScratch(m) }
 
 // Failed returns the panic of the step function, if it has.
 func (p *Core) Failed() *StepError { return p.failed }
@@ -141,12 +141,12 @@ func (p *Core) Stats() Stats {
 	return n
 }
 
-// entity returns the controlled entity if it can be predicted.
-func (p *Core) entity() Entity {
+// controlledEntity returns the controlled entity if it can be predicted.
+func (p *Core) controlledEntity() Entity {
 	if p.failed != nil {
 		return nil
 	}
-	if e := p.session.Entity(p.session.Controlled()); e != nil && e.Owned() && p.bind(e) {
+	if e := p.session.Entity(p.session.Controlled()); e != nil && e.Owned() && p.bindTo(e) {
 		return e
 	}
 	return nil
@@ -196,28 +196,28 @@ func (p *Core) truncateAfter(tick uint32) {
 	}
 }
 
-// Sync compares the prediction with the newest state of the server. It is called after
+// SyncWithServer compares the prediction with the newest state of the server. It is called after
 // everything that the session has received.
-func (p *Core) Sync() {
+func (p *Core) SyncWithServer() {
 	if p.stepping != 0 {
 		return
 	}
-	e := p.entity()
+	e := p.controlledEntity()
 	if e == nil || e.Handle() != p.handle {
-		p.stop()
+		p.stopPredicting()
 		p.handle = p.session.Controlled()
 	}
 	p.dropGone()
 	if e != nil {
 		switch tick := p.knownTick(e); {
 		case tick > math.MaxUint32-2*p.window: // no later tick can be predicted
-			p.stop()
+			p.stopPredicting()
 		case p.state == stopped:
-			p.start(e, tick)
+			p.startAt(e, tick)
 		case tick > p.confirmed:
 			p.reviseUntil(tick - 1)
 			if p.failed == nil {
-				p.confirm(e, tick)
+				p.confirmTick(e, tick)
 			}
 		default:
 			p.reviseUntil(p.confirmed)
@@ -226,10 +226,10 @@ func (p *Core) Sync() {
 	p.deliverUndone()
 }
 
-// start begins to predict from the state of e at tick.
-func (p *Core) start(e Entity, tick uint32) {
+// startAt begins to predict from the state of e at tick.
+func (p *Core) startAt(e Entity, tick uint32) {
 	p.states.zero(p.slotOf(tick))
-	p.restore(e, p.slotOf(tick))
+	p.restoreFrom(e, p.slotOf(tick))
 	p.confirmed, p.newest, p.state = tick, tick, running
 	p.applied = 0
 	if p.session.Tick() == tick {
@@ -255,29 +255,29 @@ func (p *Core) holdInput(tick uint32) {
 	}
 }
 
-// stop drops the prediction: the entity died, left view or is no longer controlled.
-func (p *Core) stop() {
+// stopPredicting drops the prediction: the entity died, left view or is no longer controlled.
+func (p *Core) stopPredicting() {
 	if p.state != stopped {
 		p.truncateAfter(p.confirmed)
 		p.state = stopped
-		p.blend.reset()
+		p.blend.resetOffset()
 		p.dropCompanions()
 	}
 }
 
 // Renew drops everything at the start of a new session, whose tick rate is 0 if it is unknown.
 func (p *Core) Renew(tickHz int) {
-	p.stop()
+	p.stopPredicting()
 	clear(p.inputs)
 	p.lastInput = 0
 	p.deliverUndone()
 	if tickHz > 0 {
-		p.resize(tickHz)
+		p.resizeRings(tickHz)
 	}
 }
 
-// resize makes the rings long enough for a tick rate, while nothing is predicted.
-func (p *Core) resize(tickHz int) {
+// resizeRings makes the rings long enough for a tick rate, while nothing is predicted.
+func (p *Core) resizeRings(tickHz int) {
 	window := uint32(MaxPredicted*time.Duration(min(tickHz, maxTickHz))/time.Second) + 1
 	if window == p.window {
 		return
@@ -286,7 +286,7 @@ func (p *Core) resize(tickHz int) {
 	slots := ringSlot + int(window)
 	p.inputs = make([]uint32, slots)
 	p.config.Inputs.resize(slots)
-	p.effects.resize(slots)
+	p.effects.resizeSlots(slots)
 	p.resizeStates(slots)
 	for _, g := range p.groups {
 		for _, c := range g.spare { // all
@@ -384,6 +384,6 @@ func (p *Core) recoverStep() {
 		}
 		p.failed = &StepError{Step: p.config.StepName, Tick: tick, Value: v, Stack: debug.Stack()}
 		p.effects.dropTick(tick)
-		p.stop()
+		p.stopPredicting()
 	}
 }

@@ -20,13 +20,13 @@ type blend struct {
 	at     time.Duration // when
 }
 
-func (b *blend) reset() {
+func (b *blend) resetOffset() {
 	b.on = false
 	clear(b.offset)
 }
 
-// draw writes the state to draw to the scratch slot.
-func (s *subject) draw(m Moment) bool {
+// drawToScratch writes the state to draw to the scratch slot.
+func (s *subject) drawToScratch(m Moment) bool {
 	p := s.of
 	if p.state == stopped {
 		return false
@@ -36,14 +36,14 @@ func (s *subject) draw(m Moment) bool {
 		passed := b.fadeOffset(m.Now)
 		// Time passes evenly, but inputs may be made for later or earlier ticks than before.
 		if even := b.tick + p.session.Ticks(passed); even != tick {
-			s.interpolate(even)
+			s.interpolateAt(even)
 			s.states.copyValue(older, scratch)
-			s.interpolate(tick)
+			s.interpolateAt(tick)
 			s.addOffset()
 		}
 	}
 	b.on, b.tick, b.at = true, tick, m.Now
-	s.interpolate(tick)
+	s.interpolateAt(tick)
 	s.moveByOffset()
 	s.writeTexts(scratch)
 	return true
@@ -75,8 +75,8 @@ func (s *subject) moveByOffset() {
 	}
 }
 
-// interpolate writes the state at a tick with fractions to the scratch slot.
-func (s *subject) interpolate(tick float64) {
+// interpolateAt writes the state at a tick with fractions to the scratch slot.
+func (s *subject) interpolateAt(tick float64) {
 	tick = min(max(tick, float64(s.of.confirmed)), float64(s.of.newest))
 	from := uint32(tick)
 	left := float64(from) + 1 - tick // ticks to the next state
@@ -97,14 +97,14 @@ func (s *subject) interpolate(tick float64) {
 
 // keepDrawn copies what is drawn to the older slot, ahead of a correction.
 func (s *subject) keepDrawn() {
-	s.interpolate(s.blend.tick)
+	s.interpolateAt(s.blend.tick)
 	s.states.copyValue(older, scratch)
 }
 
 // blendFromDrawn adds the way from the corrected state to what keepDrawn has copied to the offset.
 func (s *subject) blendFromDrawn() {
 	if s.of.state != stopped && s.blend.on {
-		s.interpolate(s.blend.tick)
+		s.interpolateAt(s.blend.tick)
 		s.addOffset()
 	}
 }

@@ -13,9 +13,9 @@ const (
 	trialsPerTick = 16
 )
 
-// guess is a search for the inputs that the server stepped with. The server tells the newest
-// input that it had applied by a tick, but not which ones it missed before, nor the ticks at
-// which it applied late ones.
+// guess is a search for the inputs that the server stepped with. A snapshot names the newest input
+// that the server had applied, but neither the inputs that it missed before nor the ticks at which
+// it applied late ones.
 type guess struct {
 	from   []uint32 // the inputs that it may have applied, by falling ticks
 	inputs []uint32 // one for each tick after the confirmed one
@@ -23,11 +23,10 @@ type guess struct {
 	trying bool     // steps have no effects
 }
 
-// explain searches inputs with which the step function gives the server's state at tick, where
-// the server missed some or applied them late, and predicts again up to tick with them. The state
-// then keeps its full precision. If there are none, it predicts as if all inputs that the
-// server had applied by then had been in time.
-func (p *Core) explain(judged []judgement, tick uint32) bool {
+// explainByInputs searches inputs, some missed or applied late, with which the step function gives
+// the server's state at tick, and predicts up to tick with them: the state then keeps its full
+// precision. If none do, it predicts as if all inputs that the server had applied had been in time.
+func (p *Core) explainByInputs(judged []judgement, tick uint32) bool {
 	g := &p.guess
 	g.from, g.inputs, g.trials = g.from[:0], g.inputs[:0], int(min(max(minTrials, trialsPerTick*(tick-p.confirmed)), maxTrials))
 	most := min(tick, p.session.AppliedInput())
@@ -52,7 +51,7 @@ func (p *Core) explain(judged []judgement, tick uint32) bool {
 	return found && p.failed == nil
 }
 
-// searchInputs tries all inputs from a tick up to another, if oldest is the oldest that the server may
+// searchInputs tries the inputs for ticks t to tick. oldest is the oldest input that the server may
 // hold. An input is never applied before its tick, nor after a newer one.
 func (p *Core) searchInputs(judged []judgement, t, tick, oldest uint32) bool {
 	g, isNewest, newestInput := &p.guess, tick == p.session.Tick(), p.session.AppliedInput()

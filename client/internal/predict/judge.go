@@ -1,12 +1,12 @@
 package predict
 
-// judgement is a subject whose state the server has sent as of the tick to confirm.
+// judgement is a subject whose state on the server is known at the tick to confirm.
 type judgement struct {
 	*subject
 	entity Entity
 }
 
-// knownTick returns the newest tick as of which the server's state of a subject is known.
+// knownTick returns the newest tick at which the server's state of any subject is known.
 func (p *Core) knownTick(e Entity) uint32 {
 	tick := p.session.KnownUntil(e)
 	for _, g := range p.groups {
@@ -17,8 +17,8 @@ func (p *Core) knownTick(e Entity) uint32 {
 	return tick
 }
 
-// judgeAt returns the subjects whose states of the server are as of tick. The others stay as
-// predicted until the server's states of them arrive.
+// judgeAt returns the subjects whose state on the server is known at tick. The others stay as
+// predicted until their states arrive.
 func (p *Core) judgeAt(e Entity, tick uint32) []judgement {
 	p.judged = p.judged[:0]
 	if p.session.KnownUntil(e) >= tick {
@@ -46,10 +46,10 @@ func (p *Core) judgeAll(e Entity) []judgement {
 	return p.judged
 }
 
-// allMatch reports whether the predicted states of a tick quantise to the server's, to within a step.
+// allMatch reports whether the predicted states of a tick quantise to the server's within a step.
 func (p *Core) allMatch(judged []judgement, tick uint32) bool {
 	for _, j := range judged {
-		if !j.matches(j.entity, p.slotOf(tick)) {
+		if !j.matchesNewest(j.entity, p.slotOf(tick)) {
 			return false
 		}
 	}
@@ -60,16 +60,16 @@ func (p *Core) allMatch(judged []judgement, tick uint32) bool {
 // bits of exact bodies.
 func (p *Core) allEqual(judged []judgement, tick uint32) bool {
 	for _, j := range judged {
-		if !j.equals(j.entity, p.slotOf(tick)) {
+		if !j.equalsNewest(j.entity, p.slotOf(tick)) {
 			return false
 		}
 	}
 	return true
 }
 
-// confirm compares the server's state at tick with the predicted one, and corrects the
+// confirmTick compares the server's state at tick with the predicted one, and corrects the
 // prediction if they differ (C7).
-func (p *Core) confirm(e Entity, tick uint32) {
+func (p *Core) confirmTick(e Entity, tick uint32) {
 	if p.state != paused && tick > p.newest && tick-p.confirmed < p.window {
 		p.predictTicks(p.newest+1, tick) // the game makes no inputs, and the server holds the last one
 	}
@@ -78,7 +78,7 @@ func (p *Core) confirm(e Entity, tick uint32) {
 	agreed := known && p.allMatch(judged, tick)
 	if agreed && p.allEqual(judged, tick) {
 		p.stats.Agreed++
-		p.accept(tick)
+		p.acceptTick(tick)
 		p.predictTicks(p.newest+1, p.targetTick())
 		return
 	}
@@ -93,23 +93,23 @@ func (p *Core) confirm(e Entity, tick uint32) {
 		judged = p.judgeAll(e)
 	case agreed:
 		p.stats.Agreed++
-	case p.explain(judged, tick):
+	case p.explainByInputs(judged, tick):
 		p.stats.Corrected++
 		p.stats.Missed++
 	default:
 		p.stats.Corrected++
 	}
 	for _, j := range judged {
-		j.restore(j.entity, p.slotOf(tick))
+		j.restoreFrom(j.entity, p.slotOf(tick))
 	}
-	p.accept(tick)
+	p.acceptTick(tick)
 	p.truncateAfter(p.targetTick())
 	p.predictTicks(tick+1, p.targetTick())
 	p.afterCorrection()
 }
 
-// accept makes tick the confirmed one.
-func (p *Core) accept(tick uint32) {
+// acceptTick makes tick the confirmed one.
+func (p *Core) acceptTick(tick uint32) {
 	held := uint32(0)
 	for t := tick; t > max(p.confirmed, tick-min(tick, p.window)) && held == 0; t-- {
 		if p.inputs[p.slotOf(t)] == t {
@@ -129,8 +129,8 @@ func (p *Core) accept(tick uint32) {
 	p.newest = max(p.newest, tick)
 }
 
-// reviseUntil compares the companions whose states arrived after their ticks were confirmed or
-// passed over, up to a tick, and predicts again from there if they differ.
+// reviseUntil compares the companions whose states arrived after their tick, at most last, was
+// confirmed or passed over, and predicts again from there if they differ.
 func (p *Core) reviseUntil(last uint32) {
 	if p.state == paused {
 		return
@@ -144,15 +144,15 @@ func (p *Core) reviseUntil(last uint32) {
 				continue
 			}
 			c.judged = tick
-			agreed := c.matches(e, p.slotOf(tick))
-			if agreed && c.equals(e, p.slotOf(tick)) {
+			agreed := c.matchesNewest(e, p.slotOf(tick))
+			if agreed && c.equalsNewest(e, p.slotOf(tick)) {
 				continue
 			}
 			if !agreed {
 				p.stats.Corrected++
 			}
 			p.beforeCorrection()
-			c.restore(e, p.slotOf(tick))
+			c.restoreFrom(e, p.slotOf(tick))
 			p.predictTicks(tick+1, p.newest)
 			p.afterCorrection()
 		}

@@ -14,8 +14,8 @@ type reportedEffects struct {
 	undone []effect
 }
 
-// resize makes so many slots, all empty.
-func (e *reportedEffects) resize(slots int) {
+// resizeSlots makes new slots, all empty.
+func (e *reportedEffects) resizeSlots(slots int) {
 	e.ticks, e.count = make([]uint32, slots), make([]uint8, slots)
 	e.asked, e.keys = make([]uint8, slots), make([][MaxOnce]uint64, slots)
 }

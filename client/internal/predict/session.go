@@ -1,5 +1,5 @@
-// Package predict predicts the entity that a session controls, and those that are predicted with
-// it, from the player's inputs. [Core] works on slots of states and inputs, whose types only
+// Package predict predicts the entity that a session controls, and its companions, from the
+// player's inputs. [Core] works on slots of states and inputs, whose types only
 // package client knows. C6 to C10 are invariants of package client.
 package predict
 

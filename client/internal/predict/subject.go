@@ -60,7 +60,7 @@ func newSubject(p *Core, states Ring) (subject, error) {
 	return s, nil
 }
 
-// partsOf returns the components of which t, the type of a state, consists.
+// partsOf returns the components in t, the type of a state.
 func partsOf(s *schema.Schema, t reflect.Type) ([]part, error) {
 	if n, err := componentOf(s, t); n >= 0 || err != nil {
 		return []part{{number: n, field: -1}}, err
@@ -99,7 +99,7 @@ func componentOf(s *schema.Schema, t reflect.Type) (int, error) {
 	return found, nil
 }
 
-// resizeStates makes so many slots, all zero.
+// resizeStates makes new slots, all zero.
 func (s *subject) resizeStates(slots int) {
 	s.states.resize(slots)
 	for n := range s.parts {
@@ -119,11 +119,11 @@ func (p *part) componentIn(state any) any {
 	return reflect.ValueOf(state).Elem().Field(p.field).Addr().Interface()
 }
 
-// pointer returns the component in the state of a slot.
-func (p *part) pointer(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
+// pointerAt returns the component in the state of a slot.
+func (p *part) pointerAt(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
 
-// bind finds the components of e, and returns false if it lacks one.
-func (s *subject) bind(e Entity) bool {
+// bindTo finds the components of e, and returns false if it lacks one.
+func (s *subject) bindTo(e Entity) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
 		c.server = e.ComponentOf(c.number)
@@ -134,9 +134,9 @@ func (s *subject) bind(e Entity) bool {
 	return true
 }
 
-// restore gives the state of a slot the newest values of e. Fields that are not replicated or
-// have them after quantisation keep what they have; an exact body takes over all bits.
-func (s *subject) restore(e Entity, slot int) {
+// restoreFrom gives the state of a slot the newest values of e. Fields keep their value if they are
+// not replicated or quantise to the value of e; an exact body takes over all bits.
+func (s *subject) restoreFrom(e Entity, slot int) {
 	for i := range s.parts {
 		c := &s.parts[i]
 		e.Schema().Adopt(c.server, e.Newest(c.server), c.at[slot])
@@ -144,14 +144,14 @@ func (s *subject) restore(e Entity, slot int) {
 			continue
 		}
 		if body, _, ok := e.Exact(); ok {
-			c.body.SetBody(c.pointer(slot), &body)
+			c.body.SetBody(c.pointerAt(slot), &body)
 		}
 	}
 }
 
-// equals reports whether the state of a slot quantises to the newest one of e, and has the bits
-// of its body, if that is exact.
-func (s *subject) equals(e Entity, slot int) bool {
+// equalsNewest reports whether the state of a slot quantises to the newest one of e, and has the
+// bits of an exact body.
+func (s *subject) equalsNewest(e Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
 		want := e.Newest(c.server)
@@ -163,16 +163,16 @@ func (s *subject) equals(e Entity, slot int) bool {
 		if c.body == nil {
 			continue
 		}
-		if body, _, ok := e.Exact(); ok && !c.body.HasBody(c.pointer(slot), &body) {
+		if body, _, ok := e.Exact(); ok && !c.body.HasBody(c.pointerAt(slot), &body) {
 			return false
 		}
 	}
 	return true
 }
 
-// matches reports whether the state of a slot quantises to the newest one of e, to within a step:
-// what the server does not send of a state, less than that, is not known.
-func (s *subject) matches(e Entity, slot int) bool {
+// matchesNewest reports whether the state of a slot quantises to the newest one of e within a step:
+// the rest, which rows lack, is not known.
+func (s *subject) matchesNewest(e Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
 		want := e.Newest(c.server)

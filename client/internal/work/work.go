@@ -37,19 +37,19 @@ func (b *Budget) Pay(now time.Duration) {
 	b.at = now
 }
 
-// Spend counts ns of work.
+// Spend counts work that takes ns nanoseconds.
 func (b *Budget) Spend(ns int) { b.debt += time.Duration(ns) }
 
 // Debt returns the work that time has not paid for.
 func (b *Budget) Debt() time.Duration { return b.debt }
 
-// Spent reports whether work that can wait should wait.
+// Spent reports whether deferrable work should wait.
 func (b *Budget) Spent() bool { return b.debt >= Max }
 
-// Overdrawn reports whether work that should not wait, but can, has to be given up.
+// Overdrawn reports whether work in progress must be given up.
 func (b *Budget) Overdrawn() bool { return b.debt >= Max+MaxTick }
 
-// Check returns an error if there was too much work that could not wait.
+// Check returns an error if the server has caused too much work that cannot be deferred.
 func (b *Budget) Check() error {
 	if b.debt <= Max+maxDebt {
 		return nil
