@@ -11,7 +11,7 @@ type datagrams struct {
 	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
 	rowBits   int    // of a row in the newest datagram with rows, on average; 0: unknown
 	input     uint32 // tick of the newest input applied; 0: none
-	inputSent uint32 // input as of the newest snapshot
+	inputSent uint32 // input in the newest snapshot
 }
 
 // addDatagram makes a datagram of a header and rows, and returns its size.

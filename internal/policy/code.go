@@ -12,11 +12,8 @@ import (
 
 // checkConditions wants no if initialiser that mutates: only := and an assignment to the
 // err or ok that the condition tests.
-func (r *Rules) checkConditions(t *tree) (complaints []string) {
+func checkConditions(t *tree) (complaints []string) {
 	for _, f := range t.all {
-		if r.isPending("conditions", f.path) {
-			continue
-		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if s, ok := n.(*ast.IfStmt); ok && mutates(s) {
 				complaints = append(complaints, fmt.Sprintf("%s: the if initialiser hides a mutation: give it its own line", f.fset.Position(s.Pos())))
@@ -58,9 +55,6 @@ var namePart = regexp.MustCompile(`[A-Z]*[a-z]*`)
 // private word.
 func (r *Rules) checkIdentifiers(t *tree) (complaints []string) {
 	for _, f := range t.all {
-		if r.isPending("identifiers", f.path) {
-			continue
-		}
 		inspectDeclared(f.ast, func(id *ast.Ident, member bool) {
 			at := f.fset.Position(id.Pos())
 			if !member && slices.Contains(predeclared, id.Name) {
@@ -129,7 +123,7 @@ func inspectDeclared(f *ast.File, visit func(id *ast.Ident, member bool)) {
 func (r *Rules) checkSizes(t *tree) (complaints []string) {
 	check := func(p string, lines int) {
 		most := r.MaxLines[path.Ext(p)]
-		if most > 0 && lines > most && !r.isPending("file sizes", p) {
+		if most > 0 && lines > most {
 			complaints = append(complaints, fmt.Sprintf("%s: %d lines, at most %d", p, lines, most))
 		}
 	}
@@ -146,8 +140,4 @@ func (r *Rules) checkSizes(t *tree) (complaints []string) {
 		}
 	}
 	return complaints
-}
-
-func (r *Rules) isPending(check, p string) bool {
-	return slices.Contains(r.Pending[check], path.Dir(p)) || slices.Contains(r.Pending[check], p)
 }

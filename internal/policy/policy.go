@@ -45,9 +45,6 @@ type Rules struct {
 	PageWords    map[string]int // most words of a page
 	MaxSentence  map[string]int // words of a sentence, by extension of the file
 	PrivateWords []string       // words that identifiers avoid: there is a standard term
-
-	// Pending excuses directories from a check, by the name of the check.
-	Pending map[string][]string
 }
 
 // Result holds the findings of one check.
@@ -69,7 +66,7 @@ func (r *Rules) Check(fsys fs.FS, proxies string) []Result {
 		{"wall clocks", r.checkWallClocks(t)},
 		{"file sizes", r.checkSizes(t)},
 		{"names", checkNames(t)},
-		{"conditions", r.checkConditions(t)},
+		{"conditions", checkConditions(t)},
 		{"identifiers", r.checkIdentifiers(t)},
 		{"prose", r.checkProse(t)},
 		{"top level", r.checkTopLevel(fsys)},

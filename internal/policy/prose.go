@@ -34,13 +34,13 @@ func (r *Rules) checkProse(t *tree) (complaints []string) {
 		}
 	}
 	for _, f := range t.all {
-		if !ast.IsGenerated(f.ast) && !r.isPending("prose", f.path) {
+		if !ast.IsGenerated(f.ast) {
 			check(f.path, goProse(f))
 		}
 	}
 	for _, f := range t.texts {
 		switch {
-		case isGeneratedText(f.content) || r.isPending("prose", f.path):
+		case isGeneratedText(f.content):
 		case path.Ext(f.path) == ".ts":
 			check(f.path, scriptProse(f.content))
 		default:
@@ -172,7 +172,7 @@ func pageProse(content string) []paragraph {
 	return split(1, lines, true)
 }
 
-var listItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)]|#+)\s+`)
+var listItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)]|#+|@\w+)\s+`)
 
 // split cuts lines into paragraphs, at empty lines, list items, headings and cells of
 // tables. It leaves out indented code.

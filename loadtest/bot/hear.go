@@ -113,7 +113,7 @@ func (o *oracle) heardFlash(f flash, low uint16) {
 	o.heard.Unreliable++
 	switch {
 	case uint16(f.tick) != low:
-		o.confuse(0, 0, "B9: flash %d arrives as of tick %d, and happened at a tick ending in %#04x", f.serial, f.tick, low)
+		o.confuse(0, 0, "B9: flash %d arrives with tick %d, and happened at a tick ending in %#04x", f.serial, f.tick, low)
 	case o.flashes.has(f.serial):
 		o.confuse(0, 0, "B9: flash %d arrives twice", f.serial)
 	}

@@ -1,4 +1,4 @@
-// What keys and drags set in a game's input, found in its schema.
+// The parts of a game's input that keys and drags set, found in its schema.
 
 import type { Field, Message, Struct } from '../src/index.ts'
 import { Shape } from '../src/values.ts'

@@ -19,7 +19,7 @@ const maxHeld = 12
 /** Bounds the characters about an entity's components. */
 const maxState = 200
 
-/** What a verdict means to the holder of a handle. */
+/** The meaning of each verdict to the holder of a handle. */
 const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
   live: 'in view',
   hidden: 'exists perhaps, out of view',

@@ -30,7 +30,7 @@ const stalled = 250
 const samplePeriod = 500
 /** How long the page looks for an entity that dies soon, in ms. */
 const introduction = 10_000
-/** What the switch on the page adds. */
+/** The conditions that the switch on the page adds. */
 const badLink: Link = { delay: 150, jitter: 30, loss: 0.05 }
 
 const message = new Message()

@@ -11,7 +11,7 @@ const profileSeconds = 5
 /** Bounds the sessions on the page. */
 const maxShown = 50
 
-/** What the page shows of a session of GET /sessions. */
+/** The part of a session of GET /sessions that the page shows. */
 interface SessionInfo {
   readonly id: number
   readonly room: string

@@ -6,7 +6,7 @@ import { element } from './dom.ts'
 /** How often the rooms are asked for while the list is open, in ms. */
 const period = 3000
 
-/** What the page shows of a room of GET /rooms. */
+/** The part of a room of GET /rooms that the page shows. */
 interface RoomInfo {
   readonly name: string
   readonly state: string

@@ -18,7 +18,7 @@ const directions: Record<string, readonly [x: number, z: number]> = {
 const fullDrag = 60
 const click = 8
 
-/** What drags and clicks act on. */
+/** The target of drags and clicks. */
 interface Picture {
   pick(x: number, y: number): void
   pan(x: number, y: number): void
@@ -31,7 +31,7 @@ function isForFocus(e: KeyboardEvent): boolean {
   return e.code === 'Space' && target instanceof HTMLElement && target !== document.body
 }
 
-/** What the player holds down. */
+/** The keys and drags that the player holds. */
 export class Stick {
   readonly #down = new Set<string>()
   #controls = new Controls(undefined)

@@ -267,7 +267,7 @@ export class View {
       trace(look === 'asleep' && e.handle !== c.controlled ? paths.faded : paths.solid, shapeOf(e.kind), x, y, r)
       if (look === 'owed') trace(rings, shapeOf(e.kind), x, y, r + 1.5)
     }
-    // Kinds of few are drawn over those of many.
+    // Rare kinds are drawn over frequent ones.
     const order = [...kinds.keys()].filter((k) => kinds[k]).sort((a, b) => seen.kinds[b]! - seen.kinds[a]!)
     for (const k of order) {
       paper.fillStyle = this.#colour(colourOf(k))

@@ -1,4 +1,4 @@
-// What errors mean, in words for players.
+// The meaning of errors, in words for players.
 
 import { generationOf, indexOf, printable, WireError } from '../src/index.ts'
 
@@ -41,7 +41,7 @@ export function lacksRoom(e: unknown): boolean {
   return e instanceof WireError && (e.code === noRoom || e.code === roomClosed)
 }
 
-/** What a Welcome says of the handles of a world. */
+/** The fields of a Welcome about the handles of a world. */
 export interface World {
   readonly generationFloor: number
   readonly generationCeiling: number

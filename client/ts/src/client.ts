@@ -335,7 +335,7 @@ export class Client {
     if (this.#stateNow !== 'ended') this.#end(new WireError(Code.ok, 'closed'))
   }
 
-  // What a game uses.
+  // Methods for games.
 
   /** The state of the connection. */
   get state(): State {
@@ -352,7 +352,7 @@ export class Client {
     return requireJoined(this.session.schema)
   }
 
-  /** What the server says of the session: tick rates, epoch, room. */
+  /** The server's description of the session: tick rates, epoch, room. */
   get welcome(): Session['welcome'] {
     return this.session.welcome
   }
@@ -426,7 +426,7 @@ export class Client {
 
 /**
  * Calls a function every 50 ms while the page is hidden: browsers stop frames then, and
- * slow timers down to one a second or less, but not those of workers.
+ * slow timers down to one a second or less, but not the timers of workers.
  */
 class Metronome {
   readonly #f: () => void

@@ -91,7 +91,7 @@ export function codeName(code: number): string {
   return table[code]?.[0] ?? `code-${code}`
 }
 
-/** What a peer refused, or did wrong. */
+/** A refusal by a peer, or its violation of the protocol. */
 export class WireError extends Error {
   /** A number of PROTOCOL.md, section 13. */
   readonly code: number

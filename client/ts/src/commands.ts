@@ -25,7 +25,7 @@ export interface Result {
   readonly verdict: Verdict
   /** Explains a refusal to the player; may be empty. */
   readonly text: string
-  /** What the schema declares, if the command was executed. */
+  /** The answer that the schema declares, if the command was executed. */
   readonly answer: Struct | undefined
   /** The answer, quantised. */
   readonly payload: Payload | undefined
@@ -85,7 +85,7 @@ export class Commands {
     this.#onResult = onResult
   }
 
-  /** Goes on counting from the number of commands that a session's server has received. */
+  /** Continues counting from the number of commands that a session's server has received. */
   countFrom(received: number): void {
     this.#inSession = received
   }

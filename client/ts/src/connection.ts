@@ -8,7 +8,7 @@ export interface Datagram {
   readonly at: number
 }
 
-/** What has arrived since the last receive. */
+/** Bytes and datagrams that arrived since the last receive. */
 export interface Arrivals {
   stream: Uint8Array[]
   datagrams: Datagram[]
@@ -33,7 +33,7 @@ export interface Connection {
 const maxUnreadStream = 256 << 10
 const maxUnreadDatagrams = 256
 const maxUnsentStream = 256 << 10
-/** How long the end of the connection may follow that of the stream, in ms. */
+/** How long after the end of the stream the connection may end, in ms. */
 const closeWait = 200
 
 /** A WebTransport session: TypeScript's library lacks some of what browsers have. */

@@ -17,7 +17,7 @@ export interface Moment {
   readonly maxExtrapolate: number
 }
 
-/** What all entities of a schema share. */
+/** The properties that all entities of a schema share. */
 export class Layout {
   readonly schema: Schema
   readonly shapes: readonly Shape[]

@@ -1,6 +1,6 @@
 // Calls of a game's functions.
 
-/** Calls a function of the game. What it throws is reported, and does not stop the client half way. */
+/** Calls a function of the game. An exception is reported, and does not stop the client half way. */
 export function guard(call: () => void): void {
   try {
     call()

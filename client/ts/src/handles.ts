@@ -49,7 +49,7 @@ export function isProvisional(h: bigint): boolean {
   return h >> 32n === 2n
 }
 
-/** What a client knows of a handle (PROTOCOL.md, section 11.1). */
+/** The state of a handle, as far as the client knows (PROTOCOL.md, section 11.1). */
 export type Verdict = 'pending' | 'live' | 'hidden' | 'stale' | 'provisional'
 
 /** The verdicts by their numbers in a Result. */

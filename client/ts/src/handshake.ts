@@ -9,7 +9,7 @@ import type { SessionConfig } from './session_config.ts'
 
 const noBytes = new Uint8Array(0)
 
-/** What a Welcome has in common with the one before, if the session resumes or moves. */
+/** Fields that a Welcome has in common with its predecessor if the session resumes or moves. */
 const resumedAlike = [
   'session',
   'epoch',
@@ -36,7 +36,7 @@ export function checkMove(was: Welcome | undefined, m: Welcome): void {
     fail('a Welcome that is no move to another room')
 }
 
-/** What a Welcome says of a world. */
+/** The fields of a Welcome about a world. */
 export type World = Pick<
   Welcome,
   'generationFloor' | 'generationCeiling' | 'maxSlots' | 'tickHz' | 'snapshotHz' | 'simulate'
@@ -62,7 +62,7 @@ export interface Resumption {
 
 const noResumption: Resumption = { session: 0n, secret: noBytes, structure: 0 }
 
-/** What the client asks for in Hello, and what the server may grant in Welcome. */
+/** Makes Hellos and checks that Welcomes grant no more than they asked for. */
 export class Handshake {
   /** The layout of the newest Welcome. */
   layout: Layout | undefined

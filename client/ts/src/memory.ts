@@ -1,4 +1,4 @@
-// What a server can make the client keep.
+// Bounds of the memory that a server can make the client use.
 
 import { LimitError } from './codes.ts'
 

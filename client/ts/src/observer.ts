@@ -1,4 +1,4 @@
-// What a replica reports to its game.
+// Events that a replica reports to its game.
 
 import type { Entity } from './entity.ts'
 import { reportThrown } from './guard.ts'

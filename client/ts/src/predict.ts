@@ -13,8 +13,8 @@ import type { Struct } from './values.ts'
  *
  * The step function does what the server's game does once per tick and player, with the newest
  * input that it has received from the player, quantised; before the first, with all fields 0. Its
- * state has the components by name: state.body.Position[0]. What the function adds to the state is
- * predicted as well, but is absent when the prediction starts. States are copied: they hold plain
+ * state has the components by name: state.body.Position[0]. Properties that the function adds are
+ * predicted as well, but are absent when the prediction starts. States are copied: they hold plain
  * data. To agree with a server that computes with float32, round each result with Math.fround.
  *
  * @param step - depends on its arguments alone, and calls no methods that change the client

@@ -1,4 +1,4 @@
-// What a game gives to predict, and what it can ask of a prediction.
+// The configuration of a prediction, and its interface for games.
 
 import type { Struct } from './values.ts'
 

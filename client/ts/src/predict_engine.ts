@@ -71,7 +71,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#undo = config.undo
   }
 
-  // What a game uses.
+  // Methods for games.
 
   get state(): S | undefined {
     return this.#running ? this.#withTexts(copyOf(this.at(this.#newest))) : undefined
@@ -110,7 +110,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return { ...this.#counts, predicted, confirmed }
   }
 
-  // What the session calls.
+  // Methods for the session.
 
   recordInput(tick: number, input: Struct): void {
     const following = this.#running && !this.#paused

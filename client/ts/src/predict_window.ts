@@ -7,7 +7,7 @@ const maxTickHz = 1000
 /** How many effects a tick may have. */
 export const maxOnce = 8
 
-/** The size of the rings at a tick rate: the confirmed tick and those of maxPredicted. */
+/** The size of the rings at a tick rate: the confirmed tick and the ticks of maxPredicted. */
 export function windowOf(tickHz: number): number {
   return Math.floor(maxPredicted * Math.min(tickHz, maxTickHz)) + 1
 }

@@ -1,4 +1,4 @@
-// What a session calls of the prediction of its controlled entity.
+// The interface between a session and the prediction of its controlled entity.
 
 import type { Struct } from './values.ts'
 

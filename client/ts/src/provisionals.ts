@@ -141,7 +141,7 @@ export class Provisionals {
     this.#open = 0
   }
 
-  /** Rejects those of a command whose Result arrived: its Answers precede it. */
+  /** Rejects the handles of a command whose Result arrived: its Answers precede it. */
   resultReceived(first: number, n: number): void {
     for (let i = first; i < first + n; i++) {
       const x = this.#list.get(i)

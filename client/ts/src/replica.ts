@@ -23,10 +23,10 @@ import { StructureCheck } from './structure_check.ts'
 import type { Tables } from './tables.ts'
 import { Timeline } from './timeline.ts'
 
-/** What became of a State datagram. */
+/** The outcome of a State datagram. */
 export type Outcome = 'applied' | 'held' | 'duplicate' | 'unreadable' | 'faulty'
 
-/** What a replica is made for, and what it shares with its session. */
+/** The session and world of a replica, and the objects that it shares with its session. */
 export interface ReplicaOptions {
   readonly layout: Layout
   readonly tables: Tables

@@ -1,4 +1,4 @@
-// What a coded row consists of, and what it is relative to: CODEC.md, sections 2 and 3.
+// The parts of a coded row, and the states that it is relative to: CODEC.md, sections 2 and 3.
 
 import type { Component, Field } from './schema.ts'
 import type { Code, TableSet, Tables, ZoneBounds } from './tables.ts'
@@ -9,7 +9,7 @@ const maxRatio = 32 * 2 ** 16
 /** The largest N of a position that is predicted in doubles with an anchor. */
 export const maxDoubleN = 2 ** 21
 
-/** What a coded row is relative to (section 3). States are in arrays, from indexes on. */
+/** The states that a coded row is relative to (section 3). States are in arrays, from indexes on. */
 export class Past {
   age = 0
   gap = 0

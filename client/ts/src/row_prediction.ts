@@ -1,4 +1,4 @@
-// What a component of a row is expected to be: CODEC.md, sections 4 and 5.
+// The expected values of a component of a row: CODEC.md, sections 4 and 5.
 
 import { applyTo, conj, identity, near, power, product, subtract, unit, unpack } from './rotation.ts'
 import { clamp, mag, step4, sum3, sum4, weigh } from './row_arith.ts'

@@ -1,4 +1,4 @@
-// What a schema says: PROTOCOL.md, section 5.
+// The contents of a schema: PROTOCOL.md, section 5.
 
 import { type BitReader, BitWriter, ByteReader, ByteWriter, decodeText } from './bits.ts'
 import { fail } from './codes.ts'
@@ -221,7 +221,7 @@ export interface EventKind {
   readonly message: Message
 }
 
-/** What a schema text says. */
+/** The contents of a schema text. */
 export interface Schema {
   readonly text: string
   readonly hash: bigint

@@ -134,7 +134,7 @@ class Parser {
     return this.#words[0] === keyword
   }
 
-  /** Checks the number of words and goes on to the next line. */
+  /** Checks the number of words and moves to the next line. */
   #take(n: number): string[] {
     const words = this.#words
     this.#must(words.length === n, `want ${n} words`)

@@ -112,7 +112,7 @@ export class Session {
     return this.#timing.rtt
   }
 
-  /** Applies bytes of the stream, in pieces of any size. What it throws ends the session. */
+  /** Applies bytes of the stream, in pieces of any size. An exception ends the session. */
   receiveStream(p: Uint8Array): void {
     if (this.#error !== undefined) throw this.#error
     try {
@@ -135,7 +135,7 @@ export class Session {
 
   /**
    * @internal Applies at now what arrived until then, and returns how many datagrams are to be
-   * answered. What ends the session is thrown after the server's last datagrams were applied. The
+   * answered. An error that ends the session is thrown after the server's last datagrams were applied. The
    * prediction is compared once, with the newest state: a server that sends many causes no more steps.
    */
   receive(arrivals: Arrivals, now: number): number {

@@ -8,7 +8,7 @@ import { Exact, readBody } from './motion/exact.ts'
 import { readExtension } from './motion/extension.ts'
 import type { Schema } from './schema.ts'
 
-/** What SessionConfig.simulation takes. */
+/** The value for SessionConfig.simulation. */
 export const simulation = {
   newBodies: (o: BodiesOptions): Bodies => new Bodies(o),
   newExact: (): Exact => new Exact(),

@@ -32,7 +32,7 @@ export class StructureRecord {
   number = 0
   cause = 0
   extension: Extension | undefined
-  /** What the check of the message has decoded: an Enter's row, and an event. */
+  /** Parts decoded by the check of the message: an Enter's row, and an event. */
   decoded: EnterRow | undefined
   payload: Payload | undefined
 

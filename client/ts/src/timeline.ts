@@ -17,7 +17,7 @@ export class Timeline {
     this.#interval = interval
   }
 
-  /** Goes on to a newer snapshot. */
+  /** Moves to a newer snapshot. */
   advance(h: StateHeader): void {
     this.#before = this.tick
     // A server omits the snapshots after an empty one that would be empty too.

@@ -4,7 +4,7 @@ import { generationOf, type Handle, indexOf, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
 import { type Field, noText, type Text, type TextField } from './schema.ts'
 
-/** What a field is to a game: handles and 64-bit integers are bigint, a quat is x, y, z, w. */
+/** The value of a field for a game: handles and 64-bit integers are bigint, a quat is x, y, z, w. */
 export type Value = number | boolean | Handle | bigint | Quaternion
 /** A rotation: x, y, z, w. */
 export type Quaternion = [number, number, number, number]

@@ -29,7 +29,7 @@ export interface Datagram {
   rows: Row[]
 }
 
-/** What Bodies needs of a replica. */
+/** The part of a replica that Bodies needs. */
 export class Replica {
   readonly bodies: Bodies
   private readonly budget = new Budget()

@@ -1,5 +1,6 @@
-// Messages of recorded sessions, damaged: as client/mutants_test.go. What a client refuses ends
-// the session with a code and changes nothing; what it takes, it takes whole, in bounded memory.
+// Messages of recorded sessions, damaged: as client/mutants_test.go. A message
+// that a client refuses ends the session with a code and changes nothing; an accepted one is
+// applied whole, in bounded memory.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -36,7 +36,7 @@ interface Sent {
   generation: number
 }
 
-/** What the client is told wrong on purpose. */
+/** Deliberate errors in the messages for the client. */
 interface Lies {
   kinds?: readonly Kind[]
   effect?: (x: Extension) => Extension

@@ -28,7 +28,7 @@ async function play(file: string, begin: (p: Player) => void, f: (p: Player) => 
   }
 }
 
-/** Returns those of a player in view. */
+/** Returns the entities that a player has in view. */
 const entities = (p: Player): readonly Entity[] => p.session.replica?.all ?? []
 
 test('the modules have the text and the hash', () => {

@@ -131,7 +131,7 @@ export function hash32(a: number, b: number, c: number): number {
   return ((h ^ (h >>> 16)) >>> 8) * (1 / (1 << 24))
 }
 
-/** Gives both zeros one pattern, and every NaN that of -infinity. */
+/** Gives both zeros one pattern, and every NaN the pattern of -infinity. */
 function hashBits(a: number): number {
   single[0] = max32(a, -Infinity) + 0
   const u = bits[0]!

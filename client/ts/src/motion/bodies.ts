@@ -18,7 +18,7 @@ import { maxSpeed, type Params } from './stepper.ts'
 import { type Track, Tracks } from './track.ts'
 import { type Viewed, ViewedEntities } from './viewed.ts'
 
-/** What bodies are computed with. */
+/** The surroundings that Bodies computes with. */
 export interface BodiesOptions {
   /** The motion line of the schema. */
   readonly motion: Params & { readonly maxSpeed: number }
@@ -243,7 +243,7 @@ export class Bodies {
     return (t ?? this.#effects.leader(h)?.ghost)?.number ?? noNumber
   }
 
-  /** Goes on at a tick without bodies: all stand still until the server sends their states again. */
+  /** Continues at a tick without bodies: all stand still until the server sends their states again. */
   #giveUp(tick: number): void {
     const { numbered } = this.#tracks
     this.stats.overruns++
@@ -295,7 +295,7 @@ export class Bodies {
   /**
    * Sets s to the state of a body in a moment. It returns false for ordinary entities.
    * @param moment - in ticks with fractions
-   * @param extrapolate - for how many ticks motion goes on beyond the newest state
+   * @param extrapolate - for how many ticks motion continues beyond the newest state
    * @param from - receives the state before the moment
    * @param to - receives the state after the moment
    */

@@ -13,7 +13,7 @@ export const Form = {
   rawAsleep: 4,
 } as const
 
-/** What a row's header says of its exact part. Readers reuse it. */
+/** A row header's description of the exact part. Readers reuse it. */
 export class Exact {
   form: number = Form.ordinary
   back = 0 // ticks from the row's state to its message's tick

@@ -1,4 +1,4 @@
-// What all bodies of a kind have in common.
+// Properties that all bodies of a kind share.
 
 /** The constants of all bodies of a kind: a schema's Body. */
 export interface Kind {

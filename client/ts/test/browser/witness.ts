@@ -1,4 +1,4 @@
-// What a client saw, for comparison with what a Go client saw: bundle/witness_test.go.
+// Views of a client, for comparison with a Go client's: bundle/witness_test.go.
 
 import { formatHandle, type Handle } from '../../src/handles.ts'
 import type { Client, Entity } from '../../src/index.ts'
@@ -16,7 +16,7 @@ interface Seen {
   n?: string // text of the component name
 }
 
-/** What a client saw in one tick. verdicts has the first letter of one verdict per held handle. */
+/** The view of a client in one tick. verdicts has the first letter of one verdict per held handle. */
 interface View {
   tick: number
   verdicts: string
