@@ -283,7 +283,7 @@ export class View {
 
   #look(c: Client, e: Entity): Look {
     const { bodies } = c.replica
-    const exact = bodies?.hasKind(e.kind) === true && bodies.exact(e.index, this.#state) !== 0
+    const exact = bodies?.hasKind(e.kind) === true && bodies.newestState(e.index, this.#state) !== 0
     return this.#looks.of(c.schema, e.kind, exact, this.#state.awake)
   }
 

@@ -135,11 +135,6 @@ export class BitWriter {
   #b = new Uint8Array(64)
   #bit = 0
 
-  reset(): void {
-    this.#b.fill(0, 0, (this.#bit + 7) >> 3)
-    this.#bit = 0
-  }
-
   /** Writes the lowest n bits of v, n at most 32. */
   bits(v: number, n: number): void {
     if (this.#bit + n > 8 * this.#b.length) {
@@ -172,19 +167,20 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export class ByteReader {
   readonly b: Uint8Array
   at: number
-  readonly end: number
+  readonly #end: number
+
   constructor(b: Uint8Array, from = 0, to = b.length) {
     this.b = b
     this.at = from
-    this.end = to
+    this.#end = to
   }
 
   get left(): number {
-    return this.end - this.at
+    return this.#end - this.at
   }
 
   u8(): number {
-    if (this.at >= this.end) fail('a message ends early')
+    if (this.at >= this.#end) fail('a message ends early')
     return this.b[this.at++]!
   }
 
@@ -216,11 +212,6 @@ export class ByteReader {
     if (n > this.left) fail('a message ends early')
     this.at += n
     return this.b.subarray(this.at - n, this.at)
-  }
-
-  /** Reads a length, at most most, and so many bytes of UTF-8. */
-  text(what: string, most: number): string {
-    return decodeText(this.bytes(this.uvarint(what, most)))
   }
 
   expectEnd(): void {

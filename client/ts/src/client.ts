@@ -101,7 +101,7 @@ export class Client {
     this.#events = new Events()
     this.session = new Session({ ...config, tables, events: this.#events })
     this.session.freshToken = config.freshToken !== undefined
-    this.session.onWelcome = () => this.#joined()
+    this.session.onWelcome = () => this.#handleWelcome()
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
 
@@ -153,7 +153,7 @@ export class Client {
     if (this.#updating) throw new Error('update was called from a callback')
     this.#updating = true
     try {
-      this.#receive()
+      this.#receiveArrivals()
     } finally {
       this.#updating = false
     }
@@ -169,7 +169,7 @@ export class Client {
     }
   }
 
-  #receive(): void {
+  #receiveArrivals(): void {
     const { session } = this
     const link = this.#link
     if (!link || this.#stateNow === 'ended') return
@@ -184,13 +184,13 @@ export class Client {
     }
     ended ??= arrivals.error
     this.#streamed ||= arrivals.stream.length > 0
-    if (this.#silent(t, arrivals.stream.length > 0 || (arrivals.datagrams.length > 0 && !stuck))) {
+    if (this.#isSilent(t, arrivals.stream.length > 0 || (arrivals.datagrams.length > 0 && !stuck))) {
       ended ??= new WireError(Code.timeout, `nothing new arrived from the server for ${lostAfter / 1000} s`)
     }
     if (this.#stateNow === 'joined' && this.session.divergent && this.#config.giveUp !== 0)
       ended ??= new DivergedError()
     if (ended !== undefined) {
-      this.#lost(ended)
+      this.#handleLoss(ended)
       return
     }
     this.#sendInput(t)
@@ -198,7 +198,7 @@ export class Client {
   }
 
   /** Reports whether the server has been silent for too long. A page that was frozen checks before it reads. */
-  #silent(t: number, arrived: boolean): boolean {
+  #isSilent(t: number, arrived: boolean): boolean {
     this.#heard += Math.max(t - this.#checked - maxCheckGap, 0)
     this.#checked = t
     if (arrived) this.#heard = t
@@ -219,23 +219,27 @@ export class Client {
 
   // Reconnecting: as client/reconnect.go.
 
-  #joined(): void {
+  #handleWelcome(): void {
     const w = requireJoined(this.session.welcome)
     const { moved } = this.session
     const reconnected = this.#stateNow === 'reconnecting'
     if (this.#stateNow !== 'joined') this.#joinedAt = now()
     this.#metronome.start()
-    this.#enter('joined', { resumed: w.resumed, moved, newWorld: reconnected && !moved && w.epoch !== this.#epoch })
+    this.#enterState('joined', {
+      resumed: w.resumed,
+      moved,
+      newWorld: reconnected && !moved && w.epoch !== this.#epoch,
+    })
     this.#joining?.resolve()
   }
 
-  #enter(state: State, change: Partial<StateChange>): void {
+  #enterState(state: State, change: Partial<StateChange>): void {
     this.#stateNow = state
     const f = this.#config.state
     if (f) guard(() => f({ state, resumed: false, moved: false, newWorld: false, ...change }))
   }
 
-  #lost(why: unknown): void {
+  #handleLoss(why: unknown): void {
     const t = now()
     const giveUp = this.#config.giveUp ?? defaultGiveUp
     if (this.#stateNow === 'joined') {
@@ -243,12 +247,12 @@ export class Client {
       if (t - this.#joinedAt >= stableAfter) this.#attempts = this.#moves = 0
     }
     if (why instanceof WireError && why.code === Code.moved && this.#stateNow !== 'connecting') {
-      this.#follow(why)
+      this.#connectElsewhere(why)
       return
     }
     const retry = why instanceof WireError ? why.retry || this.session.asksAgain(why) : true
     if (giveUp === 0 || this.#stateNow === 'connecting' || !retry || t - this.#began > giveUp) {
-      this.#end(why)
+      this.#endWith(why)
       return
     }
     this.#leaveConnection(why)
@@ -264,15 +268,15 @@ export class Client {
     this.#link = undefined
     if (this.#stateNow === 'joined') {
       this.#epoch = this.session.welcome?.epoch ?? 0n
-      this.#enter('reconnecting', { error: why })
+      this.#enterState('reconnecting', { error: why })
     }
     this.session.lost(why)
   }
 
   /** Connects to the server that the present one names, where a new session begins. */
-  #follow(to: WireError): void {
+  #connectElsewhere(to: WireError): void {
     if (this.#moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
-      this.#end(to)
+      this.#endWith(to)
       return
     }
     this.#leaveConnection(to)
@@ -284,16 +288,16 @@ export class Client {
   }
 
   #reconnect(delay: number, token: Uint8Array | undefined): void {
-    this.#timer = setTimeout(() => void this.#attempt(token), delay)
+    this.#timer = setTimeout(() => void this.#attemptConnection(token), delay)
   }
 
-  async #attempt(token: Uint8Array | undefined): Promise<void> {
+  async #attemptConnection(token: Uint8Array | undefined): Promise<void> {
     let link: Connection
     try {
       token ??= await this.#config.freshToken?.()
       link = await this.#dial()
     } catch (e) {
-      if (this.#stateNow !== 'ended') this.#lost(e)
+      if (this.#stateNow !== 'ended') this.#handleLoss(e)
       return
     }
     if (this.#stateNow === 'ended') {
@@ -306,7 +310,7 @@ export class Client {
     this.#flush()
   }
 
-  #end(why: unknown): void {
+  #endWith(why: unknown): void {
     this.#error = why
     this.#stateNow = 'ended'
     this.#metronome.stop()
@@ -314,7 +318,7 @@ export class Client {
     this.session.lost(why)
     this.#leaveSession(why instanceof WireError ? why.code : Code.ok)
     this.#link = undefined
-    this.#enter('ended', { error: why })
+    this.#enterState('ended', { error: why })
     this.#joining?.reject(why)
   }
 
@@ -332,7 +336,7 @@ export class Client {
 
   /** Leaves the session. It may be called more than once. */
   close(): void {
-    if (this.#stateNow !== 'ended') this.#end(new WireError(Code.ok, 'closed'))
+    if (this.#stateNow !== 'ended') this.#endWith(new WireError(Code.ok, 'closed'))
   }
 
   // Methods for games.
@@ -400,15 +404,15 @@ export class Client {
 
   /** Asks the server to execute a command once. The result says what became of it. */
   do(name: string, args: Struct = {}, target: Handle = none): Promise<Result> {
-    return this.#sent(this.session.do(name, args, target))
+    return this.#flushCommand(this.session.do(name, args, target))
   }
 
   /** Asks the server to execute a command whose arguments the schema does not declare. */
   doRaw(name: string, args?: unknown, target: Handle = none, provisionals: readonly Handle[] = []): Promise<Result> {
-    return this.#sent(this.session.doRaw(name, args, target, provisionals))
+    return this.#flushCommand(this.session.doRaw(name, args, target, provisionals))
   }
 
-  #sent(c: SentCommand): Promise<Result> {
+  #flushCommand(c: SentCommand): Promise<Result> {
     if (!this.#updating) this.#flush()
     return c.result
   }
@@ -449,14 +453,14 @@ class Metronome {
       this.#worker = new Worker(url)
       URL.revokeObjectURL(url)
       this.#worker.onmessage = hidden
-      this.#worker.onerror = () => this.#slow(hidden)
+      this.#worker.onerror = () => this.#useTimer(hidden)
     } catch {
-      this.#slow(hidden)
+      this.#useTimer(hidden)
     }
   }
 
   /** Uses a timer, where a page's policy forbids the worker. */
-  #slow(f: () => void): void {
+  #useTimer(f: () => void): void {
     this.#worker?.terminate()
     this.#worker = undefined
     this.#timer ??= setInterval(f, beat)

@@ -80,7 +80,7 @@ export class Clock {
    * Reports whether a held snapshot's tick is far from the newest one. It may be of the next
    * room, and have overtaken the Welcome of a move: its ticks are of another world.
    */
-  distant(tick: number): boolean {
+  isDistant(tick: number): boolean {
     return this.tick !== 0 && Math.abs(tick - this.tick) > maxTickGap * this.hz
   }
 
@@ -90,20 +90,20 @@ export class Clock {
   }
 
   /** Returns the server's time at now. */
-  server(now: number): number {
+  serverTime(now: number): number {
     return now - this.#offsetAt(now)
   }
 
   /** Returns the server's tick at now with fractions, 0 before the first snapshot. */
   serverTick(now: number): number {
-    return this.tick === 0 ? 0 : Math.max(this.ticks(this.server(now)), 0)
+    return this.tick === 0 ? 0 : Math.max(this.ticks(this.serverTime(now)), 0)
   }
 
   /**
    * Records the arrival of the snapshot of a tick.
    * @param before - the tick of the previous snapshot, sent or omitted
    */
-  snapshot(now: number, tick: number, before: number): void {
+  recordSnapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
     if (this.tick !== 0 && behind - this.#early.least > lostAbove) this.#early.reset()
     this.#early.add(now, behind)
@@ -146,14 +146,14 @@ export class Allowance {
     const newest = this.count++ % allowanceSamples
     this.#times[newest] = now
     this.#samples[newest] = delay
-    const want = this.wanted(now)
+    const want = this.exceededDelay(now)
     const passed = Math.min(Math.max(now - this.#updated, 0), allowanceFade)
     this.#updated = now
     this.value = this.count === 1 ? want : Math.max(want, this.value - ((this.value - want) * passed) / allowanceFade)
   }
 
   /** Returns the delay that the allowed share of the newest samples exceeds. */
-  wanted(now: number): number {
+  exceededDelay(now: number): number {
     const most = Math.min(this.count, allowanceSamples)
     this.#sorted.fill(Infinity)
     let n = 0
@@ -189,17 +189,17 @@ export class Renderer {
    * Records the arrival of the first snapshot of a tick; the one before was the newest
    * until then. Those that arrive together, after a link stood still, count as one.
    */
-  snapshot(now: number, c: Clock, before: number): void {
+  recordSnapshot(now: number, c: Clock, before: number): void {
     const together = now - this.#arrived < c.interval / burstShare
     this.#arrived = now
     if (before !== 0 && !this.resumed && !together)
-      this.delay.add(now, Math.min(c.server(now) - c.timeOf(before), maxDelay))
+      this.delay.add(now, Math.min(c.serverTime(now) - c.timeOf(before), maxDelay))
     this.resumed = false
   }
 
   /** Moves to now. */
   advance(now: number, c: Clock): void {
-    const target = c.server(now) - this.delay.value
+    const target = c.serverTime(now) - this.delay.value
     const passed = Math.max(now - this.#updated, 0)
     this.#updated = now
     const ahead = this.shown + passed - target

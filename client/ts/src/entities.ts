@@ -126,8 +126,8 @@ export class Entities {
     e.texts = row.texts
     e.entered = number
     e.load = this.#loads.reduce((n, load, i) => n + ((row.mask >>> i) & 1) * load, 1 + this.#valuesLoad)
-    e.begin(row.list, tick - x.back)
-    this.#bodies?.entered({ slot: x.index, generation: x.generation }, x.kind, tick - x.back, row.body)
+    e.beginView(row.list, tick - x.back)
+    this.#bodies?.applyEnter({ slot: x.index, generation: x.generation }, x.kind, tick - x.back, row.body)
     this.#entityBytes += bytesOf(e)
     c.generation = x.generation
     c.state = live
@@ -172,7 +172,7 @@ export class Entities {
 
   #remove(c: Cell, e: Entity): void {
     this.#entityBytes -= bytesOfEntity + bytesOf(e)
-    this.#bodies?.gone(e.index)
+    this.#bodies?.removeEntity(e.index)
     const last = this.all.pop()
     if (last && last !== e) {
       this.all[e.place] = last

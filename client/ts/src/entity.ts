@@ -110,7 +110,7 @@ export class Entity {
   /** Returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
   get(component: string): Struct | undefined {
     const s = this.#computed(component, this.layout.body)
-    return this.#struct(
+    return this.#makeStruct(
       component,
       (f, at) => (s ? coordinate(s, f) : restoreField(f, this.#list, at + f.index)),
       this.#newest,
@@ -119,9 +119,9 @@ export class Entity {
 
   /** Returns a component at a moment, as a struct: see numberAt. It allocates. */
   at(component: string, m: Moment): Struct | undefined {
-    this.#find(m)
+    this.#findStates(m)
     const s = this.#computedAt(component, this.layout.body, m)
-    return this.#struct(
+    return this.#makeStruct(
       component,
       (f) => {
         if (s) return coordinate(s, f)
@@ -135,7 +135,7 @@ export class Entity {
     )
   }
 
-  #struct(component: string, value: (f: Field, at: number) => unknown, state: number): Struct | undefined {
+  #makeStruct(component: string, value: (f: Field, at: number) => unknown, state: number): Struct | undefined {
     const c = this.layout.component(component)
     if (c === undefined || ((this.mask >>> c.index) & 1) === 0) return undefined
     const at = this.valuesAt(state)
@@ -161,7 +161,7 @@ export class Entity {
   numberAt(f: Field, m: Moment): number {
     const s = this.#computedAt('body', f.component, m)
     if (s) return coordinate(s, f)
-    this.#find(m)
+    this.#findStates(m)
     return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
   }
 
@@ -170,7 +170,7 @@ export class Entity {
     const fields = this.layout.schema.components[f.component]!.fields
     const first = fields.indexOf(f)
     const s = this.#computedAt('body', f.component, m)
-    if (!s) this.#find(m)
+    if (!s) this.#findStates(m)
     for (let k = 0; k < n; k++) {
       const g = fields[first + k]!
       out[i + k] = s ? coordinate(s, g) : blend(g, this.#list, this.#from + g.index, this.#to + g.index, this.#ratio)
@@ -179,7 +179,7 @@ export class Entity {
 
   /** Writes a quat at a moment to q, and returns it. */
   quaternionAt(f: Field, m: Moment, q: Quaternion): Quaternion {
-    this.#find(m)
+    this.#findStates(m)
     return blendQuaternion(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio, q)
   }
 
@@ -199,7 +199,7 @@ export class Entity {
     const { layout } = this
     const bodies = this.#bodies
     if (!bodies || name !== 'body' || component !== layout.body) return undefined
-    return bodies.exact(this.index, now) === 0 ? undefined : now
+    return bodies.newestState(this.index, now) === 0 ? undefined : now
   }
 
   /** Returns the state of the entity's body at a moment, if the client computes it and that is the component. */
@@ -207,11 +207,11 @@ export class Entity {
     const { layout } = this
     const bodies = this.#bodies
     if (!bodies || name !== 'body' || component !== layout.body) return undefined
-    return bodies.at(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : undefined
+    return bodies.stateAt(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : undefined
   }
 
   /** Sets from, to and ratio: the states to blend at a moment. */
-  #find(m: Moment): void {
+  #findStates(m: Moment): void {
     let before = -1
     let after = -1
     const whole = Math.max(Math.floor(m.tick), 0)
@@ -225,7 +225,7 @@ export class Entity {
     if (before < 0) before = after
     else if (after < 0) {
       after = before
-      before = this.#preceding(after)
+      before = this.#stateBefore(after)
       const last = this.#list[after]!
       if (before < 0 || last < m.newest || m.tick <= last) before = after
       else this.#ratio = 1 + Math.min(m.tick - last, m.maxExtrapolate) / (last - this.#list[before]!)
@@ -238,7 +238,7 @@ export class Entity {
   }
 
   /** Returns the newest state before state i, or -1. */
-  #preceding(i: number): number {
+  #stateBefore(i: number): number {
     let found = -1
     for (let j = 0; j < this.#count; j++) {
       if (this.#list[j]! < this.#list[i]! && (found < 0 || this.#list[j]! > this.#list[found]!)) found = j
@@ -247,7 +247,7 @@ export class Entity {
   }
 
   /** @internal Starts the entity's life in view with one state, whose list is 2 values longer. */
-  begin(list: Uint32Array, tick: number): void {
+  beginView(list: Uint32Array, tick: number): void {
     this.#list = list
     list[0] = tick
     list[1] = 0
@@ -281,7 +281,7 @@ export class Entity {
   }
 
   /** @internal Returns the index of the state of a tick, or -1. */
-  state(tick: number): number {
+  indexOfState(tick: number): number {
     for (let i = 0; i < this.#count; i++) if (this.#list[i] === tick) return i
     return -1
   }
@@ -298,7 +298,7 @@ export class Entity {
    * @internal Stores a state, and returns whether it became the current one. States older
    * than the server's older baseline may be overwritten, unless one of the last span ticks.
    */
-  add(tick: number, blendFrom: number, values: Uint32Array, at: number, span: number): boolean {
+  addState(tick: number, blendFrom: number, values: Uint32Array, at: number, span: number): boolean {
     if (tick < this.#floor) return false
     let oldest = 0
     for (let i = 0; i < this.#count; i++) {
@@ -309,7 +309,7 @@ export class Entity {
     let i = oldest
     if (this.#list[oldest]! >= this.#floor || this.#list[oldest]! + span >= tick) {
       if (this.#count < limit.maxStates) {
-        if (this.#count === this.#room) this.#grow()
+        if (this.#count === this.#room) this.#growList()
         i = this.#count++
       } else if (tick < this.#list[oldest]!) return false
     }
@@ -323,7 +323,7 @@ export class Entity {
     return true
   }
 
-  #grow(): void {
+  #growList(): void {
     const old = this.#list
     const from = this.#room
     const to = this.#larger

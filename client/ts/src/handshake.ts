@@ -21,18 +21,19 @@ const resumedAlike = [
 ] as const
 const movedAlike = ['protocol', 'tables', 'session'] as const
 
-function same(a: Welcome, b: Welcome, keys: readonly (keyof Welcome)[]): boolean {
+function areAlike(a: Welcome, b: Welcome, keys: readonly (keyof Welcome)[]): boolean {
   return keys.every((k) => a[k] === b[k])
 }
 
 /** Checks a Welcome that resumes a session. */
 export function checkResumed(was: Welcome | undefined, m: Welcome): void {
-  if (!was || was.secret.length === 0 || !same(was, m, resumedAlike)) fail('a session resumes, which was not requested')
+  if (!was || was.secret.length === 0 || !areAlike(was, m, resumedAlike))
+    fail('a session resumes, which was not requested')
 }
 
 /** Checks a Welcome after the first of a connection: section 4.2. */
 export function checkMove(was: Welcome | undefined, m: Welcome): void {
-  if (!was || !same(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0)
+  if (!was || !areAlike(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0)
     fail('a Welcome that is no move to another room')
 }
 
@@ -149,13 +150,13 @@ export class Handshake {
   }
 
   /** Takes the layout of a Welcome that grants what was asked for. */
-  adopt(layout: Layout): void {
+  adoptLayout(layout: Layout): void {
     this.layout = layout
     this.#outdated = false
   }
 
   /** Notes that a session has begun in a room: from now on its handles have an epoch. */
-  begin(room: string): void {
+  beginSession(room: string): void {
     this.#room = room
     this.#epoch = 0n
   }

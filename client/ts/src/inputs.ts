@@ -88,7 +88,7 @@ export class Inputs {
   }
 
   /** Returns the tick for an input made at now, 0 if the server's time is unknown. */
-  targetTick(now: number): number {
+  #targetTick(now: number): number {
     return this.#clock.tick === 0 ? 0 : Math.min(Math.floor(this.inputTick(now)) + 1, 2 ** 32 - 1)
   }
 
@@ -98,7 +98,7 @@ export class Inputs {
     if (c.tick === 0) return 0
     const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.#snapshotHz : this.lead.value
     const aimed = Math.min(
-      c.server(now) + Math.min(lead, maxLead),
+      c.serverTime(now) + Math.min(lead, maxLead),
       this.#earliestArrival(now) + aheadShare * this.#serverKeeps,
     )
     return Math.max(c.ticks(aimed) + 0.5, 0)
@@ -117,13 +117,13 @@ export class Inputs {
   /** Returns a server time before which an input sent at now should not arrive. */
   #earliestArrival(now: number): number {
     const c = this.#clock
-    if (!this.#trip.known) return c.server(now)
-    return Math.min(Math.max(c.server(now) + this.#trip.least, now - c.behind), now + this.#ahead.least)
+    if (!this.#trip.known) return c.serverTime(now)
+    return Math.min(Math.max(c.serverTime(now) + this.#trip.least, now - c.behind), now + this.#ahead.least)
   }
 
   /** Sets what the player holds down from now on, and returns the tick that it is for: after applied, the newest that the server has applied. */
   push(data: Uint8Array, now: number, applied: number): number {
-    let tick = this.targetTick(now)
+    let tick = this.#targetTick(now)
     if (tick > 0) tick = Math.max(tick, applied + 1)
     this.#set = now
     const newest = this.#list[0]
@@ -134,7 +134,7 @@ export class Inputs {
       } else if (this.#unsent > 0 && tick > 0 && tick <= newest.tick) {
         if (this.#early && tick === newest.tick) {
           this.#early = false
-          if (this.#unsent === 1) this.#made = this.#clock.server(now)
+          if (this.#unsent === 1) this.#made = this.#clock.serverTime(now)
         }
         newest.data = data
         this.#view(newest)
@@ -143,12 +143,12 @@ export class Inputs {
         this.#early = tick > 0
         tick = newest.tick + 1
       } else {
-        if (this.#early && this.#unsent === 1) this.#made = this.#clock.server(now)
+        if (this.#early && this.#unsent === 1) this.#made = this.#clock.serverTime(now)
         this.#early = false
       }
     }
     if (this.#unsent === 0) {
-      this.#made = this.#clock.server(now)
+      this.#made = this.#clock.serverTime(now)
       this.#timed = this.#clock.tick !== 0
     }
     this.#unsent = Math.min(this.#unsent + 1, limit.maxInputs)
@@ -188,10 +188,10 @@ export class Inputs {
     let from = 0
     let fresh = this.#unsent
     if (this.#early) {
-      if (this.targetTick(now) < this.#list[0]!.tick) {
+      if (this.#targetTick(now) < this.#list[0]!.tick) {
         from = 1
         fresh--
-      } else if (fresh === 1) this.#made = this.#clock.server(now)
+      } else if (fresh === 1) this.#made = this.#clock.serverTime(now)
     }
     const repeated = Math.max(fresh + this.#before[0]! + this.#before[1]!, minRepeated)
     if (fresh > 0) {
@@ -200,7 +200,7 @@ export class Inputs {
           stamp,
           number: this.#next++,
           made: this.#made,
-          at: this.#clock.server(now),
+          at: this.#clock.serverTime(now),
           sent: now,
           missing: false,
         })
@@ -225,13 +225,13 @@ export class Inputs {
    * Reports whether to send a datagram after that many arrived. A new input is sent at
    * once, but one per tick; otherwise one datagram answers everything that arrived.
    */
-  due(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
+  isDue(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
     const age = now - this.#sentAt
     const unacked = !acks.equals(this.#acked)
     if (
-      age >= this.#patience(unacked) ||
+      age >= this.#waitForSnapshot(unacked) ||
       this.#unsent >= maxUnsent ||
-      (this.#unsent > 0 && this.targetTick(now) >= this.#list[0]!.tick)
+      (this.#unsent > 0 && this.#targetTick(now) >= this.#list[0]!.tick)
     )
       return true
     if (unacked && streaming) return true
@@ -243,7 +243,7 @@ export class Inputs {
    * How long to wait for a snapshot before a datagram is sent without one. Without new
    * inputs, a server that is too busy for all snapshots, or has nothing new itself, gets fewer.
    */
-  #patience(unacked: boolean): number {
+  #waitForSnapshot(unacked: boolean): number {
     if (this.#snapshotHz === 0) return handshakeTimeout
     const interval = 1000 / this.#snapshotHz
     if (this.#unsent > 0) return 2 * interval
@@ -254,14 +254,14 @@ export class Inputs {
   }
 
   /** Forgets what was measured of the connection before. */
-  reconnected(): void {
+  forgetConnection(): void {
     this.#timed = false
     for (const d of this.#sent) d.stamp = 0
     this.#sentAt = -Infinity
   }
 
   /** Learns from a snapshot that echoes a stamp. Times are the server's. */
-  echoed(now: number, stamp: number, arrived: number, sent: number): void {
+  learnFromEcho(now: number, stamp: number, arrived: number, sent: number): void {
     const most = this.#trip.most
     const newest = this.#sent.find((d) => d.stamp === stamp)?.number ?? Infinity
     for (const d of this.#sent) {

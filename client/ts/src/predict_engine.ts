@@ -5,7 +5,7 @@ import { guard } from './guard.ts'
 import { type Handle, none } from './handles.ts'
 import { State } from './motion/columns.ts'
 import { type PredictConfig, type Prediction, PredictionStats, type Step, StepError } from './predict_config.ts'
-import { guess } from './predict_guess.ts'
+import { guessInputs } from './predict_guess.ts'
 import { InputRing } from './predict_inputs.ts'
 import { Effects } from './predict_once.ts'
 import { type Agreement, copyOf, Part, zeroOf } from './predict_parts.ts'
@@ -87,7 +87,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       for (const p of this.#parts) for (let i = 0; i < p.offset.length; i++) p.offset[i]! *= share
       // Time passes evenly, but inputs may be made for later or earlier ticks than before.
       const even = this.#drawnTick + (passed * this.#tickHz) / 1000
-      if (even !== tick) this.#blend(this.#interpolate(even), this.#interpolate(tick))
+      if (even !== tick) this.#blendFrom(this.#interpolate(even), this.#interpolate(tick))
     }
     this.#drawn = true
     this.#drawnTick = tick
@@ -98,7 +98,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   once(tick: number, key: number): boolean {
-    return this.#stepping !== 0 && this.#stepping === tick && !this.#trying && this.#effects.ask(tick, key)
+    return this.#stepping !== 0 && this.#stepping === tick && !this.#trying && this.#effects.askFor(tick, key)
   }
 
   get error(): StepError | undefined {
@@ -124,32 +124,32 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#lastInput = tick
     this.#inputs.set(tick, input as I)
     if (following) {
-      this.#truncate(tick)
-      this.#run(Math.min(tick, this.#newest + 1), tick)
+      this.#dropAfter(tick)
+      this.#runTicks(Math.min(tick, this.#newest + 1), tick)
     }
     this.#deliverUndone()
   }
 
   reconcile(): void {
     if (this.#stepping !== 0) return
-    const e = this.#entity()
+    const e = this.#predictable()
     if (!e || e.handle !== this.#handle) {
-      this.#stop()
+      this.#dropPrediction()
       this.#handle = e?.handle ?? none
     }
     if (e) {
       const tick = this.#knownUntil(this.#replica, e)
       if (tick > 2 ** 32 - 1 - 2 * this.#inputs.window)
-        this.#stop() // no later tick can be predicted
-      else if (!this.#running) this.#start(e, tick)
-      else if (tick > this.#confirmed) this.#confirm(e, tick)
+        this.#dropPrediction() // no later tick can be predicted
+      else if (!this.#running) this.#startAt(e, tick)
+      else if (tick > this.#confirmed) this.#confirmState(e, tick)
     }
     this.#deliverUndone()
   }
 
   restart(tickHz: number): void {
     this.#tickHz = tickHz
-    this.#stop()
+    this.#dropPrediction()
     this.#inputs.forget(() => true)
     this.#lastInput = 0
     this.#handle = none
@@ -162,11 +162,11 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       this.#held = this.#zero
     }
     this.#deliverUndone()
-    if (this.#parts.length > 0) this.#resize(windowOf(tickHz))
+    if (this.#parts.length > 0) this.#resizeRings(windowOf(tickHz))
   }
 
   /** Makes the rings of that many ticks, while nothing is predicted. */
-  #resize(window: number): void {
+  #resizeRings(window: number): void {
     if (window === this.#inputs.window) return
     this.#inputs = new InputRing(window)
     this.#states = new Array(window)
@@ -196,7 +196,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /** Returns the controlled entity if it can be predicted. */
-  #entity(): Entity | undefined {
+  #predictable(): Entity | undefined {
     const { replica, controlled } = this.#session
     if (this.#failed || this.#parts.length === 0) return undefined
     const e = replica?.entity(controlled)
@@ -211,39 +211,39 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
    * after a disturbance.
    */
   #knownUntil(r: Replica, e: Entity): number {
-    if (r.bodies && e.isComputed) return Math.max(r.bodies.exact(e.index, scratch), e.tick)
+    if (r.bodies && e.isComputed) return Math.max(r.bodies.newestState(e.index, scratch), e.tick)
     const since = r.ackTick(Math.min(r.acks.run, 63))
     const resend = this.#session.welcome ? resendSnapshots * this.#session.intervalTicks : 0
     return r.tick <= e.tick || (e.tick < since && r.tick - since <= resend) ? e.tick : r.tick
   }
 
   /** Drops the predicted states after tick. */
-  #truncate(tick: number): void {
-    for (; this.#newest > Math.max(tick, this.#confirmed); this.#newest--) this.#effects.drop(this.#newest)
+  #dropAfter(tick: number): void {
+    for (; this.#newest > Math.max(tick, this.#confirmed); this.#newest--) this.#effects.dropTick(this.#newest)
   }
 
   /** Returns the newest tick to predict. */
-  #target(): number {
+  #newestTarget(): number {
     return Math.max(this.#confirmed, Math.min(this.#lastInput, this.#confirmed + this.#inputs.window - 1))
   }
 
   /** Begins to predict from the state of e at tick. */
-  #start(e: Entity, tick: number): void {
+  #startAt(e: Entity, tick: number): void {
     const s: Struct = Object.create(null)
     for (const p of this.#parts) s[p.component.name] = p.zero()
     this.#states[this.#slotOf(tick)] = s as S
-    this.#restore(e, tick)
+    this.#adoptState(e, tick)
     this.#confirmed = this.#newest = tick
     this.#running = true
     this.#paused = false
-    this.#hold(this.#inputs.newestUntil(tick))
+    this.#holdInput(this.#inputs.newestUntil(tick))
     this.#applied = 0
     this.#noteApplied()
-    this.#run(tick + 1, this.#target())
+    this.#runTicks(tick + 1, this.#newestTarget())
   }
 
   /** Makes the recorded input of a tick the held one; 0 is none. */
-  #hold(tick: number): void {
+  #holdInput(tick: number): void {
     this.#heldTick = tick
     this.#held = this.#inputs.get(tick) ?? this.#zero
   }
@@ -254,47 +254,47 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /** Drops the prediction: the entity died, left view or is no longer controlled. */
-  #stop(): void {
+  #dropPrediction(): void {
     if (!this.#running) return
-    this.#truncate(this.#confirmed)
+    this.#dropAfter(this.#confirmed)
     this.#running = this.#paused = this.#drawn = false
     for (const p of this.#parts) p.offset.fill(0)
   }
 
   /** Drops the inputs that were under way when the connection broke, or are too late at tick. */
-  #resume(tick: number): void {
+  #dropLostInputs(tick: number): void {
     const applied = this.#replica.input
     this.#inputs.forget((t) => t > applied && t <= Math.max(this.#lostInput, tick))
-    if (applied !== 0 && this.#inputs.has(applied)) this.#hold(applied)
+    if (applied !== 0 && this.#inputs.has(applied)) this.#holdInput(applied)
   }
 
   /** Compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
-  #confirm(e: Entity, tick: number): void {
+  #confirmState(e: Entity, tick: number): void {
     // If the game makes no inputs, the server holds the last one.
     if (!this.#paused && tick > this.#newest && tick - this.#confirmed < this.#inputs.window)
-      this.#run(this.#newest + 1, tick)
+      this.#runTicks(this.#newest + 1, tick)
     const known = tick <= this.#newest && !this.#paused && this.#running
-    const found = known ? this.#compare(e, tick) : 'none'
+    const found = known ? this.#compareState(e, tick) : 'none'
     if (found !== 'none') this.#counts.agreed++
     if (found === 'exact') {
-      this.#accept(tick)
-      this.#run(this.#newest + 1, this.#target())
+      this.#acceptTick(tick)
+      this.#runTicks(this.#newest + 1, this.#newestTarget())
       return
     }
     const before = this.#running && this.#drawn ? this.#interpolate(this.#drawnTick) : undefined
-    if (this.#paused) this.#resume(tick)
+    if (this.#paused) this.#dropLostInputs(tick)
     if (!known) {
       this.#undoUnapplied(tick)
       this.#states[this.#slotOf(tick)] = copyOf(this.at(this.#newest))
     } else if (found === 'none') {
-      if (this.#explained(e, tick)) this.#counts.missed++
+      if (this.#explainWithInputs(e, tick)) this.#counts.missed++
       this.#counts.corrected++
     }
-    this.#restore(e, tick)
-    this.#accept(tick)
-    this.#truncate(this.#target())
-    this.#run(tick + 1, this.#target())
-    if (this.#running && before) this.#blend(before, this.#interpolate(this.#drawnTick))
+    this.#adoptState(e, tick)
+    this.#acceptTick(tick)
+    this.#dropAfter(this.#newestTarget())
+    this.#runTicks(tick + 1, this.#newestTarget())
+    if (this.#running && before) this.#blendFrom(before, this.#interpolate(this.#drawnTick))
   }
 
   /**
@@ -303,7 +303,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
    * keeps its precision. If there are none, it predicts as if all inputs that the server had
    * applied by then had been in time.
    */
-  #explained(e: Entity, tick: number): boolean {
+  #explainWithInputs(e: Entity, tick: number): boolean {
     const r = this.#replica
     const most = Math.min(tick, r.input)
     const from = [this.#heldTick, ...this.#inputs.ticks]
@@ -312,10 +312,10 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (from.length === 0) return false
     const inputOf = (t: number): I => this.#inputs.get(t) ?? this.#held
     this.#trying = true
-    const inputs = guess([...new Set(from)], this.#confirmed + 1, tick, (t, input) => {
+    const inputs = guessInputs([...new Set(from)], this.#confirmed + 1, tick, (t, input) => {
       if (this.#failed || (t === tick && tick === r.tick && input !== r.input)) return false
       this.#callStep(t, inputOf(input))
-      return !this.#failed && (t < tick || this.#compare(e, tick) !== 'none')
+      return !this.#failed && (t < tick || this.#compareState(e, tick) !== 'none')
     })
     this.#trying = false
     for (let t = this.#confirmed + 1; t <= tick && !this.#failed; t++) {
@@ -326,11 +326,11 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /** Makes tick the confirmed one. */
-  #accept(tick: number): void {
+  #acceptTick(tick: number): void {
     let t = tick
     const least = Math.max(this.#confirmed, tick - this.#inputs.window, 0)
     while (t > least && !this.#inputs.has(t)) t--
-    if (t > least) this.#hold(t)
+    if (t > least) this.#holdInput(t)
     this.#confirmed = tick
     this.#noteApplied()
     this.#paused = false
@@ -338,7 +338,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /** Predicts the ticks from a tick whose predecessor has a state. */
-  #run(from: number, to: number): void {
+  #runTicks(from: number, to: number): void {
     let input = this.#held
     for (let t = this.#confirmed + 1; t <= to && !this.#failed; t++) {
       input = this.#inputs.get(t) ?? input
@@ -348,10 +348,10 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   #runTick(t: number, input: I): void {
     if (t <= this.#newest) this.#counts.replayed++
-    this.#effects.begin(t)
+    this.#effects.beginTick(t)
     this.#callStep(t, input)
     if (this.#failed) return
-    this.#effects.end(t)
+    this.#effects.endTick(t)
     this.#newest = Math.max(this.#newest, t)
   }
 
@@ -363,21 +363,21 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       this.#step(t, s, input)
     } catch (cause) {
       this.#failed = new StepError(t, cause)
-      this.#effects.drop(t)
-      this.#stop()
+      this.#effects.dropTick(t)
+      this.#dropPrediction()
     } finally {
       this.#stepping = 0
     }
   }
 
-  #restore(e: Entity, tick: number): void {
-    for (const p of this.#parts) p.adopt(this.at(tick)[p.component.name], e, this.#replica.bodies)
+  #adoptState(e: Entity, tick: number): void {
+    for (const p of this.#parts) p.adoptFrom(this.at(tick)[p.component.name], e, this.#replica.bodies)
   }
 
-  #compare(e: Entity, tick: number): Agreement {
+  #compareState(e: Entity, tick: number): Agreement {
     let found: Agreement = 'exact'
     for (const p of this.#parts) {
-      const part = p.compare(this.at(tick)[p.component.name], e, this.#replica.bodies)
+      const part = p.compareWith(this.at(tick)[p.component.name], e, this.#replica.bodies)
       if (part === 'none') return part
       if (part === 'near') found = part
     }
@@ -386,7 +386,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   /** Gives s the newest texts. */
   #withTexts(s: S): S {
-    const e = this.#entity()
+    const e = this.#predictable()
     if (e) for (const p of this.#parts) p.setTexts(s[p.component.name], e)
     return s
   }
@@ -398,19 +398,19 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (from === tick) return copyOf(this.at(from))
     const s = copyOf(this.at(from + 1))
     for (const p of this.#parts)
-      p.back(this.at(from)[p.component.name], s[p.component.name], from + 1 - tick, this.#snap)
+      p.moveBack(this.at(from)[p.component.name], s[p.component.name], from + 1 - tick, this.#snap)
     return s
   }
 
   /** Adds to the offset what makes now be drawn as before was. */
-  #blend(before: S, now: S): void {
+  #blendFrom(before: S, now: S): void {
     for (const p of this.#parts) p.blendIn(now[p.component.name], before[p.component.name], this.#snap)
   }
 
   /** Drops the effects of the ticks up to one that are not predicted again and whose inputs the server has not applied. */
   #undoUnapplied(tick: number): void {
     const first = Math.max(this.#confirmed, this.#replica.input) + 1
-    for (let t = first; t <= Math.min(this.#newest, tick); t++) this.#effects.drop(t)
+    for (let t = first; t <= Math.min(this.#newest, tick); t++) this.#effects.dropTick(t)
   }
 
   #deliverUndone(): void {

@@ -12,7 +12,7 @@ const trialsPerTick = 16
  * applied at its tick or later, and never after a newer one
  * @param attempt - steps a tick with an input, and returns false if the server did not
  */
-export function guess(
+export function guessInputs(
   from: readonly number[],
   first: number,
   last: number,

@@ -20,7 +20,7 @@ export class Effects {
   }
 
   /** Prepares for a call of the step function for tick. */
-  begin(tick: number): void {
+  beginTick(tick: number): void {
     const slot = this.#slotOf(tick)
     if (this.#ticks[slot] !== tick) {
       this.#ticks[slot] = tick
@@ -30,7 +30,7 @@ export class Effects {
   }
 
   /** Reports whether key is new at tick. */
-  ask(tick: number, key: number): boolean {
+  askFor(tick: number, key: number): boolean {
     const slot = this.#slotOf(tick)
     const keys = this.#keys[slot]!
     const i = keys.indexOf(key)
@@ -45,7 +45,7 @@ export class Effects {
   }
 
   /** Drops the effects of tick that its step did not ask for. */
-  end(tick: number): void {
+  endTick(tick: number): void {
     const slot = this.#slotOf(tick)
     const asked = this.#asked[slot]!
     this.#keys[slot] = this.#keys[slot]!.filter((key, i) => {
@@ -56,8 +56,8 @@ export class Effects {
   }
 
   /** Drops all effects of a tick. */
-  drop(tick: number): void {
-    this.begin(tick)
-    this.end(tick)
+  dropTick(tick: number): void {
+    this.beginTick(tick)
+    this.endTick(tick)
   }
 }

@@ -73,9 +73,9 @@ export class Part {
   }
 
   /** Reads the newest state of e, and reports whether its body is computed: it is then in exact. */
-  #read(e: Entity, bodies: Bodies | undefined): boolean {
+  #readNewest(e: Entity, bodies: Bodies | undefined): boolean {
     const { fields } = this.component
-    if (this.#body && bodies && bodies.exact(e.index, exact) !== 0) {
+    if (this.#body && bodies && bodies.newestState(e.index, exact) !== 0) {
       for (const f of fields) quantise(f, coordinate(exact, f), this.#want, f.index)
       return true
     }
@@ -83,19 +83,19 @@ export class Part {
     return false
   }
 
-  #same(f: Field): boolean {
+  #isSame(f: Field): boolean {
     for (let i = f.index; i < f.index + f.values; i++) if (this.#got[i] !== this.#want[i]) return false
     return true
   }
 
   /** Compares s with the newest state of e. */
-  compare(s: Struct, e: Entity, bodies: Bodies | undefined): Agreement {
-    const computed = this.#read(e, bodies)
+  compareWith(s: Struct, e: Entity, bodies: Bodies | undefined): Agreement {
+    const computed = this.#readNewest(e, bodies)
     let equal = true
     for (const [i, f] of this.component.fields.entries()) {
       const v = this.#shape.value(s, i)
       quantise(f, v, this.#got, f.index)
-      if (!this.#same(f)) {
+      if (!this.#isSame(f)) {
         if (Math.abs(stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)) !== 1) return 'none'
         equal = false
       }
@@ -108,21 +108,21 @@ export class Part {
    * Changes s as little as needed to quantise to the newest state of e: a range or an angle
    * that is one step off moves just across the edge of the step. A computed body is taken over to the bit.
    */
-  adopt(s: Struct, e: Entity, bodies: Bodies | undefined): void {
-    const computed = this.#read(e, bodies)
+  adoptFrom(s: Struct, e: Entity, bodies: Bodies | undefined): void {
+    const computed = this.#readNewest(e, bodies)
     for (const [i, f] of this.component.fields.entries()) {
       if (computed) {
         this.#shape.set(s, i, coordinate(exact, f))
         continue
       }
       quantise(f, this.#shape.value(s, i), this.#got, f.index)
-      if (this.#same(f)) continue
+      if (this.#isSame(f)) continue
       const off = stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)
       if (Math.abs(off) === 1) {
         const step = f.kind === 'angle' ? (2 * Math.PI) / 2 ** f.n : f.step
         const v = numberOf(f, this.#want, f.index) - off * step * nearEdge
         quantise(f, v, this.#got, f.index)
-        if (this.#same(f)) {
+        if (this.#isSame(f)) {
           this.#shape.set(s, i, v)
           continue
         }
@@ -139,7 +139,7 @@ export class Part {
   // Blending.
 
   /** Writes how far to is from from to way, turns the shorter way; what is longer than snap is 0. */
-  #between(from: Struct, to: Struct, snap: number): void {
+  #writeWay(from: Struct, to: Struct, snap: number): void {
     const way = this.#way
     const shape = this.#shape
     for (const s of this.#spans) {
@@ -153,11 +153,11 @@ export class Part {
         way[s.first + k] = Number.isFinite(d) ? d : 0
       }
     }
-    this.#limit(way, snap)
+    this.#limitSpans(way, snap)
   }
 
   /** Makes the spans of an offset 0 that are too long to be blended, and turns go the shorter way. */
-  #limit(offset: Float64Array, snap: number): void {
+  #limitSpans(offset: Float64Array, snap: number): void {
     for (const s of this.#spans) {
       let length = 0
       for (let i = s.first; i < s.first + s.count; i++) length += offset[i]! * offset[i]!
@@ -169,7 +169,7 @@ export class Part {
     }
   }
 
-  #move(v: Struct, by: Float64Array, share: number): void {
+  #moveBy(v: Struct, by: Float64Array, share: number): void {
     for (const s of this.#spans) {
       if (s.quat) {
         this.#shape.set(v, s.field, turned(this.#finite(v, s.field) as Quaternion, by, s.first, share))
@@ -191,21 +191,21 @@ export class Part {
   }
 
   /** Moves to by a share of the way back to from. */
-  back(from: Struct, to: Struct, share: number, snap: number): void {
-    this.#between(from, to, snap)
-    this.#move(to, this.#way, -share)
+  moveBack(from: Struct, to: Struct, share: number, snap: number): void {
+    this.#writeWay(from, to, snap)
+    this.#moveBy(to, this.#way, -share)
   }
 
   /** Adds the way from now to before to the offset, so that now is drawn as before was. */
   blendIn(now: Struct, before: Struct, snap: number): void {
-    this.#between(now, before, Infinity)
+    this.#writeWay(now, before, Infinity)
     for (let i = 0; i < this.#way.length; i++) this.offset[i]! += this.#way[i]!
-    this.#limit(this.offset, snap)
+    this.#limitSpans(this.offset, snap)
   }
 
   /** Moves s by the offset. */
   addOffset(s: Struct): void {
-    this.#move(s, this.offset, 1)
+    this.#moveBy(s, this.offset, 1)
   }
 }
 

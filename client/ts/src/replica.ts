@@ -134,11 +134,11 @@ export class Replica {
 
   /** Returns the verdict on any handle (section 11.1). */
   resolve(h: bigint): Verdict {
-    return this.verdict(indexOf(h), generationOf(h))
+    return this.#verdict(indexOf(h), generationOf(h))
   }
 
   /** Returns the verdict on the handle of an index and a generation. */
-  verdict(index: number, generation: number): Verdict {
+  #verdict(index: number, generation: number): Verdict {
     if (generation !== provisionalGeneration) return this.#entities.verdict(index, generation)
     const real = this.#provisionals.entityOf(index)
     return real === none
@@ -175,7 +175,7 @@ export class Replica {
       this.#applyRecord(x, tick)
     }
     this.#reportTexts(undefined)
-    this.release()
+    this.applyDue()
   }
 
   #applyRecord(x: StructureRecord, tick: number): void {
@@ -240,7 +240,7 @@ export class Replica {
     const h = this.header
     h.parse(d)
     this.#budget.spend(cost.datagram + cost.row * h.rows)
-    if (this.acks.duplicate(h.seq) || h.structure < this.#fence) {
+    if (this.acks.isDuplicate(h.seq) || h.structure < this.#fence) {
       this.stats.duplicates++
       return 'duplicate'
     }
@@ -258,7 +258,7 @@ export class Replica {
     this.#rows.decode()
     this.#memory.begin(this.bytes)
     this.#rows.chargeGrowth(this.#memory)
-    this.#publish(h, payloads)
+    this.#applySnapshot(h, payloads)
     return 'applied'
   }
 
@@ -283,7 +283,7 @@ export class Replica {
   }
 
   /** Applies the decoded rows and events. */
-  #publish(h: StateHeader, payloads: readonly Payload[]): void {
+  #applySnapshot(h: StateHeader, payloads: readonly Payload[]): void {
     for (let i = 0; i < h.events.length; i++) {
       const { number, age } = h.events[i]!
       this.#events.deliver(number, h.tick - age, payloads[i]!)
@@ -296,7 +296,7 @@ export class Replica {
     this.acks.add(h.seq)
     this.#ackTicks[h.seq % 64] = h.tick
     this.stats.snapshots++
-    this.bodies?.applied(h, this.structure)
+    this.bodies?.applySnapshot(h, this.structure)
     this.#provisionals.snapshotApplied(this.input, this.tick)
     this.#rows.reportUpdates(this.#observer)
   }
@@ -315,13 +315,13 @@ export class Replica {
    * @internal Continues a session that has moved, after the structure record of its Welcome. The
    * snapshots that have overtaken the Welcome wait in the last room's replica; release applies them.
    */
-  follow(structure: number, lastRoom: Replica | undefined): void {
+  continueFrom(structure: number, lastRoom: Replica | undefined): void {
     this.#fence = this.structure = structure
     if (lastRoom) this.#held.inherit(lastRoom.#held, structure)
   }
 
   /** @internal Applies the held datagrams whose structure has arrived, oldest first. */
-  release(): void {
+  applyDue(): void {
     for (const d of this.#held.takeDue(this.structure)) this.applyState(d)
   }
 

@@ -46,7 +46,7 @@ export class Field {
   }
 
   /** Reports whether f has the same line but for the path. */
-  is(f: Field): boolean {
+  hasFormOf(f: Field): boolean {
     return (
       this.kind === f.kind &&
       this.n === f.n &&

@@ -223,7 +223,7 @@ class Parser {
     if (m === null || m[2] === '0') return
     const last = before.at(-1)
     this.#must(
-      m[2]![0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]!) - 1n}]` && last.is(f),
+      m[2]![0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]!) - 1n}]` && last.hasFormOf(f),
       'an element does not follow the one before, or is not like it',
     )
   }

@@ -207,11 +207,11 @@ export class Session {
       checkMove(this.welcome, m)
     }
     this.#handshake.check(m)
-    this.#join(m, this.#handshake.layoutOf(m, this.#welcomed))
+    this.#applyWelcome(m, this.#handshake.layoutOf(m, this.#welcomed))
   }
 
   /** Applies a checked Welcome: the session resumes or moves, or a new one begins. */
-  #join(m: messages.Welcome, layout: Layout): void {
+  #applyWelcome(m: messages.Welcome, layout: Layout): void {
     const was = this.welcome
     if (m.resumed) checkResumed(was, m)
     const moves = this.#welcomed
@@ -223,7 +223,7 @@ export class Session {
     const before = this.replica
     this.#welcomed = false // what callbacks send would be of the old room
     if (was && was.epoch !== m.epoch) this.#forgetWorld()
-    this.#handshake.adopt(layout)
+    this.#handshake.adoptLayout(layout)
     this.#commands.countFrom(m.commands)
     if (m.resumed) {
       this.#provisionals.sessionResumed(m.commands, m.tick)
@@ -235,17 +235,17 @@ export class Session {
       if (m.simulate) checkBodies(layout.schema, m.tickHz)
       const replica = this.#beginRoom(layout, m)
       if (before && was?.epoch === m.epoch) replica.inheritStale(before)
-      if (this.moved) replica.follow(m.structure, moves ? before : undefined)
+      if (this.moved) replica.continueFrom(m.structure, moves ? before : undefined)
     }
     this.welcome = { ...m, schemaText: '' } // the layout has it
-    this.#handshake.begin(m.room)
+    this.#handshake.beginSession(m.room)
     if (moves) {
       this.#commands.abandon()
       this.#send(messages.Type.arrived, noBytes)
     }
     this.#welcomed = true
     if (this.onWelcome) guard(this.onWelcome)
-    if (moves) this.replica?.release()
+    if (moves) this.replica?.applyDue()
   }
 
   /** Makes every handle stale: the world of the session is gone. */
@@ -330,7 +330,7 @@ export class Session {
     const copies = r.stats.duplicates
     const outcome = r.applyState(d)
     if (r.stats.duplicates !== copies) return outcome // a copy says nothing about the link, and is not answered
-    if (!(outcome === 'held' && clock.distant(r.header.tick))) this.#timing.measure(now, r.header)
+    if (!(outcome === 'held' && clock.isDistant(r.header.tick))) this.#timing.measure(now, r.header)
     if (r.tick > clock.hz) r.deliverRendered(r.tick - clock.hz)
     this.#checkFaults()
     this.#checkBodies(r, now)
@@ -351,7 +351,7 @@ export class Session {
 
   /** Asks for all states again if computed bodies differ from the server's, or were not computed in time. */
   #checkBodies(r: Replica, now: number): void {
-    if (!r.bodies || !this.#resync.mayForBodies(now) || !r.bodies.needsResync()) return
+    if (!r.bodies || !this.#resync.mayForBodies(now) || !r.bodies.takeResync()) return
     const tooMany = this.#resync.noteForBodies(now)
     if (tooMany && (!this.#handshake.hasToken || this.freshToken)) this.#ordinary = true
     this.#send(messages.Type.resync, noBytes)
@@ -429,7 +429,7 @@ export class Session {
   /** Reports whether to send an input at now, if that many datagrams arrived since the last. */
   inputDue(datagrams: number, now: number, streaming: boolean): boolean {
     const r = this.replica
-    return this.joined && r !== undefined && this.#timing.inputs.due(datagrams, now, r.acks, r.waiting, streaming)
+    return this.joined && r !== undefined && this.#timing.inputs.isDue(datagrams, now, r.acks, r.waiting, streaming)
   }
 
   // Commands: section 11.5.

@@ -130,7 +130,7 @@ export class Acks {
   high = 0
 
   /** Reports whether seq was applied, or is too old to tell. */
-  duplicate(seq: number): boolean {
+  isDuplicate(seq: number): boolean {
     if (seq > this.newest) return false
     const i = this.newest - seq - 1
     if (i < 0 || i > 63) return true

@@ -142,12 +142,12 @@ export class StateRows {
       this.#bases[i] = this.#olders[i] = this.#anchors[i] = -1
       const age = this.#ages[i]!
       if (age === 0) continue
-      const base = this.#rows[i]!.state(h.tick - age)
+      const base = this.#rows[i]!.indexOfState(h.tick - age)
       if (base < 0) return false
       this.#bases[i] = base
       const gap = this.#gaps[i]!
       if (gap === 0) continue
-      const older = this.#rows[i]!.state(h.tick - age - gap)
+      const older = this.#rows[i]!.indexOfState(h.tick - age - gap)
       if (older < 0) return false
       this.#olders[i] = older
     }
@@ -274,12 +274,12 @@ export class StateRows {
       if (this.#gaps[i] !== 0) e.noteBaseline(h.tick - this.#ages[i]! - this.#gaps[i]!)
       const bytes = e.bytes
       const tick = h.tick - this.#backs[i]!
-      const current = e.add(tick, timeline.blendFrom(tick, e.tick), this.#arena, i * n, span)
+      const current = e.addState(tick, timeline.blendFrom(tick, e.tick), this.#arena, i * n, span)
       this.#current[i] = current ? 1 : 0
       this.#entities.addBytes(e.bytes - bytes)
       if (current) {
         stats.rows++
-        bodies?.updated(e.index, tick, this.#forms[i]! === 0 ? null : this.#states[i]!)
+        bodies?.applyRow(e.index, tick, this.#forms[i]! === 0 ? null : this.#states[i]!)
       } else stats.rowsLate++
     }
   }

@@ -63,7 +63,7 @@ export class StructureCheck {
       return
     }
     if (x.op === Op.extension) {
-      this.#extend(x, tick)
+      this.#applyExtension(x, tick)
       return
     }
     if (x.op === Op.answer) {
@@ -120,15 +120,15 @@ export class StructureCheck {
   }
 
   /** Applies an Extension: nothing shows effects before the next complete snapshot. */
-  #extend(x: StructureRecord, tick: number): void {
-    const { bodies } = this.#exact()
+  #applyExtension(x: StructureRecord, tick: number): void {
+    const { bodies } = this.#exactRows()
     if (!x.extension) return
     const before = bodies.bytes
-    bodies.extend(x.extension, tick, (h) => this.#isLive(h))
+    bodies.applyExtension(x.extension, tick, (h) => this.#isLive(h))
     this.#o.memory.charge(bodies.bytes - before)
   }
 
-  #exact(): ExactRows {
+  #exactRows(): ExactRows {
     return this.#o.exact ?? fail('a record of a simulation, in a session that does not simulate')
   }
 
@@ -160,7 +160,7 @@ export class StructureCheck {
   }
 
   #readExact(x: StructureRecord, tick: number, mask: number, list: Uint32Array): State {
-    const exact = this.#exact()
+    const exact = this.#exactRows()
     if (x.back >= tick) fail(`an exact state of ${x.back} ticks before tick ${tick}`)
     this.#o.memory.charge(exact.bodies.bytesOfNew)
     exact.check(x.kind, mask)

@@ -24,7 +24,7 @@ export class Timing {
 
   /** Notes that the session has resumed on another connection. */
   resume(): void {
-    this.inputs.reconnected()
+    this.inputs.forgetConnection()
     this.#renderer.resumed = true
   }
 
@@ -36,14 +36,14 @@ export class Timing {
       this.rtt = Math.max(((stampAt(now) - h.echo) | 0) / 10 - hold, 0)
       c.trips.add(now, this.rtt)
       const sent = c.timeOf(h.tick)
-      this.inputs.echoed(now, h.echo, sent - hold, sent)
+      this.inputs.learnFromEcho(now, h.echo, sent - hold, sent)
     }
     let before = c.tick
     // A server omits the snapshots after an empty one that would be empty too.
     if (h.seq === c.next) before = Math.max(before, h.tick - this.interval)
-    c.snapshot(now, h.tick, before)
+    c.recordSnapshot(now, h.tick, before)
     if (h.tick <= before) return
-    this.#renderer.snapshot(now, c, before)
+    this.#renderer.recordSnapshot(now, c, before)
     c.next = h.rows + h.events.length === 0 ? h.seq + 1 : 0
   }
 

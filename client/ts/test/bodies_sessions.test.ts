@@ -24,7 +24,7 @@ function foldBodies({ replica }: Session): [count: number, sum: number] {
   let count = 0
   let x = 0
   for (const e of [...replica!.all].sort((a, b) => a.index - b.index)) {
-    const tick = replica!.bodies!.exact(e.index, s)
+    const tick = replica!.bodies!.newestState(e.index, s)
     if (tick === 0) continue
     count++
     const numbers = [s.x, s.y, s.z, s.vx, s.vy, s.vz].map(bitsOf)
@@ -43,7 +43,7 @@ function check({ replica }: Session, e: Entity): void {
   const { fields } = replica!.schema.components[0]!
   const out = new Float64Array(6)
   e.vectorAt(fields[0]!, 6, { tick: now, newest: now, maxExtrapolate: 15 }, out as never)
-  if (replica!.bodies!.exact(e.index, s) !== now) return
+  if (replica!.bodies!.newestState(e.index, s) !== now) return
   assert.deepEqual([...out], [s.x, s.y, s.z, s.vx, s.vy, s.vz])
   assert.equal(e.number(fields[1]!), s.y)
   assert.deepEqual({ ...e.get('body') }, { Position: [s.x, s.y, s.z], Velocity: [s.vx, s.vy, s.vz] })

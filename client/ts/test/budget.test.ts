@@ -32,12 +32,12 @@ class Crowd {
         vx: 1,
         awake: true,
       })
-      this.bodies.entered(handle(slot), 0, tick, s)
+      this.bodies.applyEnter(handle(slot), 0, tick, s)
     }
   }
 
   effects(n: number, tick: number, follow: boolean): void {
-    this.bodies.extend({ type: 'program', number: 0, code: codes[0]! }, tick, () => true)
+    this.bodies.applyExtension({ type: 'program', number: 0, code: codes[0]! }, tick, () => true)
     for (let slot = 0; slot < n; slot++) {
       const path = {
         form: follow ? PathForm.following : 0,
@@ -48,7 +48,7 @@ class Crowd {
         phase: 0,
         rate: 0,
       }
-      this.bodies.extend(
+      this.bodies.applyExtension(
         {
           type: 'added',
           effect: handle(slot),
@@ -69,7 +69,7 @@ class Crowd {
 
   change(n: number, tick: number): void {
     for (let i = 0; i < n; i++)
-      this.bodies.extend(
+      this.bodies.applyExtension(
         { type: 'changed', effect: handle(0), back: 0, way: null, params: new Float32Array(0) },
         tick,
         () => true,
@@ -80,7 +80,7 @@ class Crowd {
   update(now: number, n: number, tick: number, apart: number): void {
     this.budget.pay(now)
     for (let i = 0; i < n; i++) {
-      this.bodies.applied(
+      this.bodies.applySnapshot(
         {
           seq: ++this.seq,
           tick: tick + i * apart,
@@ -136,7 +136,7 @@ test('a server that causes as much work as it can gets a quarter of the time', (
   for (let i = 0; i < 300; i++, tick += 60) {
     c.update(60_000 + i * frame, 3, tick + 20, 20)
     assert.ok(c.bodies.stats.steps * 0.000_15 <= 2 * maxWork + (i * frame) / 4)
-    if (c.bodies.needsResync()) c.enter(4000, tick + 60)
+    if (c.bodies.takeResync()) c.enter(4000, tick + 60)
   }
   assert.ok(c.bodies.stats.steps * 0.000_15 > 500)
 })
@@ -153,7 +153,7 @@ test('a client that had no time for a while computes the same as one that had', 
     assert.equal(c.bodies.now < 150, every === 140)
     for (let tick = 153; tick <= 210; tick += 3) c.update((now += 50), 1, tick, 0)
     const s = new State()
-    assert.equal(c.bodies.exact(7, s), 210)
+    assert.equal(c.bodies.newestState(7, s), 210)
     assert.equal(c.bodies.stats.overruns, 0)
     return s
   }
@@ -186,7 +186,7 @@ test('bodies that enter and leave before a snapshot leave nothing behind', () =>
   const c = new Crowd()
   for (let i = 0; i < 5000; i++) {
     c.enter(1, 10)
-    c.bodies.gone(0)
+    c.bodies.removeEntity(0)
   }
   assert.ok(c.bodies.waiting <= 100)
 })

@@ -24,7 +24,7 @@ test('an allowance gives what sorting its samples gives', () => {
     const n = counted.length
     a.add(now, delay)
     assert.equal(
-      a.wanted(now),
+      a.exceededDelay(now),
       counted[n - 1 - (n < 8 ? 0 : Math.max(Math.floor(n / 50), 1))],
       `after ${i + 1} samples`,
     )
@@ -45,8 +45,8 @@ test('the lag recovers after a link has stood still once, and stalls that recur 
         while (now >= stuck && waiting.length > 0) {
           const before = c.tick
           const newest = waiting.shift()!
-          c.snapshot(now, newest, before)
-          r.snapshot(now, c, before)
+          c.recordSnapshot(now, newest, before)
+          r.recordSnapshot(now, c, before)
         }
         r.advance(now, c)
       }

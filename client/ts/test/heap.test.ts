@@ -157,13 +157,13 @@ class Crowd {
   private effects = 0
 
   constructor(n: number) {
-    codes.forEach((code, number) => this.bodies.extend({ type: 'program', number, code }, 1, () => true))
+    codes.forEach((code, number) => this.bodies.applyExtension({ type: 'program', number, code }, 1, () => true))
     for (let slot = 1; slot <= n; slot++) this.enter(slot, 1)
   }
 
   enter(slot: number, generation: number): void {
     const s = Object.assign(new State(), { x: slot % 29, y: 10, z: slot % 23, vx: slot % 7, vz: 1, awake: true })
-    this.bodies.entered({ slot, generation }, 1, Math.max(this.bodies.now, 1), s)
+    this.bodies.applyEnter({ slot, generation }, 1, Math.max(this.bodies.now, 1), s)
   }
 
   /** Adds an effect of some program, which ends by itself after life ticks unless that is 0. */
@@ -178,7 +178,7 @@ class Crowd {
       phase: 0,
       rate: 0,
     }
-    this.bodies.extend(
+    this.bodies.applyExtension(
       {
         type: 'added',
         effect,
@@ -201,7 +201,7 @@ class Crowd {
     for (let i = 0; i < n; i++) {
       const tick = this.bodies.now + 2
       this.budget.pay((tick * 1000) / motion.tickHz)
-      this.bodies.applied(
+      this.bodies.applySnapshot(
         { seq: ++this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 },
         0,
       )
@@ -286,7 +286,7 @@ test('ten minutes of bodies and effects leave nothing behind', () => {
     generation += 2
     for (let second = 0; second < 60; second++) {
       if (second < 40) {
-        crowd.bodies.gone(second + 1)
+        crowd.bodies.removeEntity(second + 1)
         crowd.enter(second + 1, generation)
       }
       crowd.push(second % 3, 90)

@@ -47,7 +47,7 @@ test('audits find what makes the client compute other bits', () => {
     let resyncs = 0
     for (let i = 0; i < 400; i++) {
       o.step()
-      if (o.replica.bodies.needsResync()) resyncs++
+      if (o.replica.bodies.takeResync()) resyncs++
     }
     assert.ok(o.stats.faults > 0 && o.diverged > 0 && o.diverged <= o.stats.faults && resyncs > 0, name)
   }
@@ -88,13 +88,13 @@ class Stage {
   private seq = 0
 
   send(tick: number, ...all: Extension[]): void {
-    for (const x of all) this.bodies.extend(x, tick, (h) => h.slot === 1)
+    for (const x of all) this.bodies.applyExtension(x, tick, (h) => h.slot === 1)
   }
 
   complete(tick: number): void {
     this.seq++
     this.budget.pay((tick * 1000) / motion.tickHz)
-    this.bodies.applied(
+    this.bodies.applySnapshot(
       { seq: this.seq, tick, structure: 0, complete: true, continued: false, audited: false, audit: 0 },
       0,
     )
@@ -102,7 +102,7 @@ class Stage {
 
   exact(slot: number): State {
     const s = new State()
-    assert.equal(this.bodies.exact(slot, s), this.bodies.now)
+    assert.equal(this.bodies.newestState(slot, s), this.bodies.now)
     return s
   }
 }
@@ -182,17 +182,17 @@ test('a replaced program counts as long as an effect that ended by itself still 
 
 test('a server that makes the client compute without end has its bodies stand still', () => {
   const s = new Stage()
-  for (let i = 0; i < 300; i++) s.bodies.entered(handle(i), 0, 10, floating(i / 30))
+  for (let i = 0; i < 300; i++) s.bodies.applyEnter(handle(i), 0, 10, floating(i / 30))
   s.complete(12)
   s.complete(15)
   s.complete(2 ** 32 - 1000)
   assert.equal(s.bodies.stats.overruns, 1)
-  assert.ok(s.bodies.needsResync() && !s.bodies.needsResync())
-  assert.equal(s.bodies.exact(0, new State()), 0)
+  assert.ok(s.bodies.takeResync() && !s.bodies.takeResync())
+  assert.equal(s.bodies.newestState(0, new State()), 0)
   const tick = 2 ** 32 - 900
-  for (let i = 0; i < 300; i++) s.bodies.entered(handle(i), 0, tick, floating(i / 30))
+  for (let i = 0; i < 300; i++) s.bodies.applyEnter(handle(i), 0, tick, floating(i / 30))
   s.complete(tick + 3)
-  assert.equal(s.bodies.exact(0, new State()), tick + 3)
+  assert.equal(s.bodies.newestState(0, new State()), tick + 3)
   s.send(tick + 3, { ...program, code: codes[0]! })
   for (let i = 0; i < 4096; i++) s.send(tick + 3, { ...added, effect: handle(i), back: 0 })
   assert.ok(s.bodies.bytes > 4096 * 200)
@@ -205,17 +205,17 @@ test('a late record changes no computed tick, but bodies whose states are as old
   const still = Object.assign(new State(), { y: 15 })
   const up = { ...added, mode: 1, way: { path: { ...fixed, center: Float32Array.of(0, 15, 0) }, leader: nobody } }
   const s = new Stage()
-  s.bodies.entered(handle(1), 0, 10, still)
+  s.bodies.applyEnter(handle(1), 0, 10, still)
   s.send(19, program, { ...up, back: 0 })
   s.complete(60)
   const want = s.exact(1)
   assert.ok(want.awake)
 
   const t = new Stage()
-  t.bodies.entered(handle(1), 0, 10, still)
+  t.bodies.applyEnter(handle(1), 0, 10, still)
   t.complete(40)
   t.send(40, program, { ...up, back: 21 })
-  t.bodies.entered(handle(3), 0, 19, still)
+  t.bodies.applyEnter(handle(3), 0, 19, still)
   t.complete(60)
   assert.equal(t.bodies.stats.rerun, 21)
   assert.deepEqual(t.exact(3), want)
@@ -225,22 +225,22 @@ test('a late record changes no computed tick, but bodies whose states are as old
 test('at is exact at ticks and linear between them', () => {
   const s = new Stage()
   const [at, from, to] = [new State(), new State(), new State()]
-  s.bodies.entered(handle(1), 0, 10, floating(0))
+  s.bodies.applyEnter(handle(1), 0, 10, floating(0))
   const states: State[] = []
   for (let tick = 11; tick <= 31; tick++) {
     s.complete(tick)
     states.push(s.exact(1))
   }
   states.forEach((want, i) => {
-    assert.ok(s.bodies.at(1, 11 + i, 15, at, from, to))
+    assert.ok(s.bodies.stateAt(1, 11 + i, 15, at, from, to))
     if (i < 20) assert.deepEqual([at.x, at.y, at.vz], [want.x, want.y, want.vz])
     assert.deepEqual(from, want)
   })
-  s.bodies.at(1, 20.5, 15, at, from, to)
+  s.bodies.stateAt(1, 20.5, 15, at, from, to)
   assert.equal(at.x, (states[9]!.x + states[10]!.x) / 2)
-  s.bodies.at(1, 1000, 15, at, from, to)
+  s.bodies.stateAt(1, 1000, 15, at, from, to)
   assert.ok(Math.abs(at.x - (states[20]!.x + 15 * (states[20]!.x - states[19]!.x))) < 1e-6)
-  assert.ok(!s.bodies.at(2, 20, 15, at, from, to))
+  assert.ok(!s.bodies.stateAt(2, 20, 15, at, from, to))
 })
 
 test('tracks remember the states of the last ticks', () => {
@@ -259,8 +259,8 @@ test('tracks remember the states of the last ticks', () => {
     for (let k = before + 1; before > 0 && k < tick; k++) known.set(k, known.get(before)!)
     known.set(tick, i)
     t.record(tick, state(i), rings)
-    for (const [k, x] of known) if (k > tick - 64 && k >= t.first) assert.equal(t.state(k, new State()).x, x)
-    assert.equal(t.state(tick + 9, new State()).x, i)
+    for (const [k, x] of known) if (k > tick - 64 && k >= t.first) assert.equal(t.stateAfter(k, new State()).x, x)
+    assert.equal(t.stateAfter(tick + 9, new State()).x, i)
     assert.ok(t.last === tick && t.first > tick - 64)
   }
 })

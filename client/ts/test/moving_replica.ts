@@ -47,14 +47,18 @@ export class Replica {
     for (const r of records) {
       this.structure++
       if (r.type === 'extension') {
-        this.bodies.extend(r.make(tick + 1 - r.from), tick, (h) => this.live.get(h.slot)?.generation === h.generation)
+        this.bodies.applyExtension(
+          r.make(tick + 1 - r.from),
+          tick,
+          (h) => this.live.get(h.slot)?.generation === h.generation,
+        )
       } else if (r.type === 'gone') {
         if (this.live.get(r.h.slot)?.generation !== r.h.generation) continue
         this.live.delete(r.h.slot)
-        this.bodies.gone(r.h.slot)
+        this.bodies.removeEntity(r.h.slot)
       } else {
         this.live.set(r.h.slot, { generation: r.h.generation, record: this.structure, tick: r.at })
-        this.bodies.entered(r.h, r.kind, r.at, r.state)
+        this.bodies.applyEnter(r.h, r.kind, r.at, r.state)
       }
     }
     const held = this.held.sort((a, b) => a.seq - b.seq)
@@ -76,11 +80,11 @@ export class Replica {
       const e = this.live.get(row.h.slot)!
       if (row.at <= e.tick) continue
       e.tick = row.at
-      this.bodies.updated(row.h.slot, row.at, row.state)
+      this.bodies.applyRow(row.h.slot, row.at, row.state)
     }
     this.acked.set(d.seq, d.rows)
     this.newest = Math.max(this.newest, d.seq)
     this.budget.pay((d.tick * 1000) / motion.tickHz)
-    this.bodies.applied(d, this.structure)
+    this.bodies.applySnapshot(d, this.structure)
   }
 }

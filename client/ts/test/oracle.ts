@@ -425,7 +425,7 @@ export class Oracle {
     if (this.lies.kinds ?? this.lies.effect) return
     const s = new State()
     for (const { slot } of this.entities) {
-      const tick = bodies.exact(slot, s)
+      const tick = bodies.newestState(slot, s)
       if (tick === 0) continue
       assert.deepEqual(s, this.known.get(tick)!.get(slot), `tick ${this.tick}, computed ${tick}, slot ${slot}`)
       this.compared++

@@ -152,7 +152,7 @@ export class Player {
     const s = new State()
     const changed: { handle: Handle; exact: object }[] = []
     for (const x of all) {
-      const tick = bodies!.exact(x.index, s)
+      const tick = bodies!.newestState(x.index, s)
       if (tick === 0) continue
       const state = [...[s.x, s.y, s.z, s.vx, s.vy, s.vz].map(bitsOf), s.awake ? 1 : 0, s.rest]
       this.exact.set(x.handle, state.join())

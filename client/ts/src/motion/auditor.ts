@@ -40,7 +40,7 @@ export class Auditor {
     }
     covered.sort((a, b) => a.slot - b.slot)
     let sum = 0
-    for (const t of covered) sum = auditBody(sum, t.slot, t.generation, t.state(s.tick, this.#state))
+    for (const t of covered) sum = auditBody(sum, t.slot, t.generation, t.stateAfter(s.tick, this.#state))
     this.#stats.audited++
     if (sum === s.audit) this.#diverged = this.#reported = false
     else this.#fail(s.tick)

@@ -95,7 +95,7 @@ export class Bodies {
    * checked: nothing shows effects before the next complete snapshot, and an error ends the
    * session. lives says which entities are Live after the records before it.
    */
-  extend(x: Extension, tick: number, lives: (h: Name) => boolean): void {
+  applyExtension(x: Extension, tick: number, lives: (h: Name) => boolean): void {
     switch (x.type) {
       case 'program':
         this.#budget.spend(cost.program + cost.code * x.code.length + cost.look * this.#effects.used.length)
@@ -103,14 +103,14 @@ export class Bodies {
         break
       case 'added':
         checkLeader(x.way, lives)
-        this.#effects.add(x, tick)
+        this.#effects.addEffect(x, tick)
         break
       case 'changed':
         checkLeader(x.way, lives)
-        this.#effects.change(x, tick)
+        this.#effects.changeEffect(x, tick)
         break
       case 'ended':
-        this.#effects.end(x, tick)
+        this.#effects.endEffect(x, tick)
         break
       case 'kind':
         if (x.kind < this.#schemaKinds || this.#kinds.has(x.kind)) fail(`kind ${x.kind} is added, which is known`)
@@ -124,21 +124,21 @@ export class Bodies {
   }
 
   /** Applies an Enter with the entity's state after a tick, null for an ordinary one. */
-  entered(h: Name, kind: number, tick: number, s: State | null): void {
+  applyEnter(h: Name, kind: number, tick: number, s: State | null): void {
     let viewed = this.#viewed.find(h.slot)
     if (viewed && viewed.generation !== h.generation) {
-      this.gone(h.slot)
+      this.removeEntity(h.slot)
       viewed = undefined
     }
     viewed ??= this.#viewed.add(h, kind, tick)
     viewed.kind = kind
     viewed.tick = tick
     if (s === null) this.#makeOrdinary(viewed)
-    else this.#begin(viewed, viewed.track ?? this.#newTrack(viewed), tick, s)
+    else this.#beginTrack(viewed, viewed.track ?? this.#newTrack(viewed), tick, s)
   }
 
   /** Applies a row that became the newest state of a slot's entity; null for an ordinary one. */
-  updated(slot: number, tick: number, s: State | null): void {
+  applyRow(slot: number, tick: number, s: State | null): void {
     const viewed = this.#viewed.find(slot)
     if (!viewed) return
     viewed.tick = tick
@@ -147,8 +147,8 @@ export class Bodies {
       return
     }
     this.stats.owed++
-    if (viewed.track) this.#tracks.give(viewed.track, tick, s)
-    else this.#begin(viewed, this.#newTrack(viewed), tick, s)
+    if (viewed.track) this.#tracks.giveState(viewed.track, tick, s)
+    else this.#beginTrack(viewed, this.#newTrack(viewed), tick, s)
   }
 
   #newTrack(viewed: Viewed): Track {
@@ -159,7 +159,7 @@ export class Bodies {
   }
 
   /** Begins the track of an entity with a state. */
-  #begin(viewed: Viewed, t: Track, tick: number, s: State): void {
+  #beginTrack(viewed: Viewed, t: Track, tick: number, s: State): void {
     t.slot = viewed.slot
     t.generation = viewed.generation
     t.kind = viewed.kind
@@ -168,7 +168,7 @@ export class Bodies {
   }
 
   /** Removes the entity of a slot, which left or died. */
-  gone(slot: number): void {
+  removeEntity(slot: number): void {
     const viewed = this.#viewed.find(slot)
     if (!viewed) return
     this.#makeOrdinary(viewed)
@@ -180,7 +180,7 @@ export class Bodies {
     if (t === null) return
     viewed.track = null
     this.stats.clean--
-    const leader = this.#effects.leader(t)
+    const leader = this.#effects.leaderOf(t)
     if (leader) {
       leader.ghost = t
       t.ghost = true
@@ -198,10 +198,10 @@ export class Bodies {
    * applied, all bodies are computed up to its tick.
    * @param structure - the client's structure number
    */
-  applied(h: Snapshot, structure: number): void {
+  applySnapshot(h: Snapshot, structure: number): void {
     this.#snapshots.add(h)
     const s = this.#snapshots.findComplete(h.seq, this.now)
-    if (s) this.#complete(s, structure)
+    if (s) this.#computeUpTo(s, structure)
   }
 
   /**
@@ -210,7 +210,7 @@ export class Bodies {
    * from there. If that is more than a second ago, they stand still until the server sends their
    * states again.
    */
-  #complete(s: Snapshot, structure: number): void {
+  #computeUpTo(s: Snapshot, structure: number): void {
     if (this.#budget.spent) {
       this.stats.behind++
       return
@@ -218,11 +218,11 @@ export class Bodies {
     this.#budget.spend(cost.snapshot + cost.look * (this.waiting + 2 * this.#effects.versions))
     const computation = this.#computation
     computation.findLeaders((h) => this.#numberOf(h))
-    if (this.now === 0) computation.restart(s.tick)
-    if (!computation.catchUp() || !computation.advance(s.tick)) this.#giveUp(s.tick)
+    if (this.now === 0) computation.restartAt(s.tick)
+    if (!computation.catchUpLate() || !computation.advanceTo(s.tick)) this.#giveUp(s.tick)
     else if (this.now < s.tick) this.stats.behind++
-    this.#effects.settle()
-    this.#effects.prune(this.now - Math.min(this.now, keptTicks))
+    this.#effects.dropSettled()
+    this.#effects.forgetBefore(this.now - Math.min(this.now, keptTicks))
     if (this.#ghosts.length > 0) this.#dropGhosts()
     if (s.audited && s.structure === structure && this.now === s.tick && !this.#budget.spent)
       this.#auditor.check(s, this.#viewed.all)
@@ -230,7 +230,7 @@ export class Bodies {
 
   #dropGhosts(): void {
     keepIf(this.#ghosts, (t) => {
-      const leads = this.#effects.leader(t) !== undefined
+      const leads = this.#effects.leaderOf(t) !== undefined
       if (!leads) this.#removeTrack(t)
       return leads
     })
@@ -240,7 +240,7 @@ export class Bodies {
   #numberOf(h: Name): number {
     const viewed = this.#viewed.find(h.slot)
     const t = viewed?.generation === h.generation ? viewed.track : null
-    return (t ?? this.#effects.leader(h)?.ghost)?.number ?? noNumber
+    return (t ?? this.#effects.leaderOf(h)?.ghost)?.number ?? noNumber
   }
 
   /** Continues at a tick without bodies: all stand still until the server sends their states again. */
@@ -249,7 +249,7 @@ export class Bodies {
     this.stats.overruns++
     this.#overrun = true
     this.#budget.spend(cost.look * numbered.length)
-    this.#computation.restart(tick)
+    this.#computation.restartAt(tick)
     for (const t of numbered) {
       if (t !== null && (!t.fresh || t.at <= tick)) {
         t.lost = true
@@ -260,7 +260,7 @@ export class Bodies {
   }
 
   /** Reports once that the server should send all states again. */
-  needsResync(): boolean {
+  takeResync(): boolean {
     const diverged = this.#auditor.takeDiverged()
     const need = this.#overrun || diverged
     this.#overrun = false
@@ -271,14 +271,14 @@ export class Bodies {
    * Sets s to the newest state of the body in a slot and returns the tick after which
    * the server's body had it, to the bit; 0 if the slot's entity is not computed.
    */
-  exact(slot: number, s: State): number {
+  newestState(slot: number, s: State): number {
     const t = this.#viewed.find(slot)?.track
     if (!t || t.lost) return 0
     if (t.fresh) {
       s.copy(t.given)
       return t.at
     }
-    t.state(this.now, s)
+    t.stateAfter(this.now, s)
     return this.now
   }
 
@@ -299,18 +299,18 @@ export class Bodies {
    * @param from - receives the state before the moment
    * @param to - receives the state after the moment
    */
-  at(slot: number, moment: number, extrapolate: number, s: State, from: State, to: State): boolean {
+  stateAt(slot: number, moment: number, extrapolate: number, s: State, from: State, to: State): boolean {
     const t = this.#viewed.find(slot)?.track
     if (!t) return false
     const now = t.fresh ? Math.max(this.now, t.last) : this.now
     const tick = Math.floor(Math.min(Math.max(moment, 0), 2 ** 32 - 2))
-    t.state(Math.min(tick, now), from)
+    t.stateAfter(Math.min(tick, now), from)
     if (tick < now) {
-      mix(from, t.state(tick + 1, to), moment - tick, s)
+      mix(from, t.stateAfter(tick + 1, to), moment - tick, s)
       return true
     }
     to.copy(from)
-    mix(t.state(Math.max(now - 1, 0), this.#before), from, 1 + Math.min(moment - now, extrapolate), s)
+    mix(t.stateAfter(Math.max(now - 1, 0), this.#before), from, 1 + Math.min(moment - now, extrapolate), s)
     return true
   }
 }

@@ -53,12 +53,12 @@ export class Computation {
   }
 
   /** Begins at a tick without bodies. */
-  restart(tick: number): void {
+  restartAt(tick: number): void {
     this.now = tick
     this.#sim.reset(tick)
     for (const slot of this.#effects.used) {
       for (const v of this.#effects.versionsOf(slot)) v.applied ||= v.from <= tick
-      this.#install(this.#sim, slot, tick)
+      this.#installEffect(this.#sim, slot, tick)
     }
   }
 
@@ -71,18 +71,18 @@ export class Computation {
         const number = numberOf(v.leader)
         if (number === v.source.leader) continue
         v.source.leader = number
-        if (v.applied && this.now !== 0) this.#reinstall(slot)
+        if (v.applied && this.now !== 0) this.#reinstallEffect(slot)
       }
     }
   }
 
-  #reinstall(slot: number): void {
+  #reinstallEffect(slot: number): void {
     this.#sim.endEffect(slot, false)
-    this.#install(this.#sim, slot, this.now)
+    this.#installEffect(this.#sim, slot, this.now)
   }
 
   /** Puts the effect of a slot, as it is after a tick, into a sim of that tick. It wakes no bodies. */
-  #install(m: Sim, slot: number, tick: number): void {
+  #installEffect(m: Sim, slot: number, tick: number): void {
     const v = this.#effects.versionAfter(slot, tick)
     const source = v?.source
     if (!v || !source) return
@@ -93,9 +93,9 @@ export class Computation {
       return
     }
     // The centre is still where the leader was before the tick.
-    m.put(leader.number, leader.kind, leader.state(tick - 1, this.#state))
+    m.put(leader.number, leader.kind, leader.stateAfter(tick - 1, this.#state))
     m.setEffect(slot, source, false)
-    m.put(leader.number, leader.kind, leader.state(tick, this.#state))
+    m.put(leader.number, leader.kind, leader.stateAfter(tick, this.#state))
   }
 
   /** Applies the versions of effects from a tick on to a sim of the tick before. It returns false if that takes too long. */
@@ -119,14 +119,14 @@ export class Computation {
    * Computes all bodies up to a tick, or until the budget is spent. It returns false if that leaves
    * them more than a second behind, or if a tick takes too long.
    */
-  advance(tick: number): boolean {
+  advanceTo(tick: number): boolean {
     const { due } = this.#effects
     while (this.now < tick) {
       if (this.#budget.spent) return tick - this.now <= this.#params.tickHz
       this.#placeWaiting()
       if (!this.#applyEffects(this.#sim, due, this.now + 1)) return false
       this.now++
-      if (!this.#step(this.#sim, due.length > 0 ? this.#effects.versions : 0)) return false
+      if (!this.#stepSim(this.#sim, due.length > 0 ? this.#effects.versions : 0)) return false
       this.#sim.changed(this.#state, this.#record)
     }
     this.#placeWaiting()
@@ -149,7 +149,7 @@ export class Computation {
    * Moves a sim by one tick. It returns false if that takes too long.
    * @param looked - tracks and versions that were looked at before
    */
-  #step(m: Sim, looked: number): boolean {
+  #stepSim(m: Sim, looked: number): boolean {
     const { awake } = m
     const perEffect = cost.effect + cost.reach * m.length + cost.act * Math.ceil(awake / blockPoints)
     const look = cost.look * (this.#tracks.waiting.length + looked)
@@ -167,7 +167,7 @@ export class Computation {
    * Computes the bodies that were given for earlier ticks up to now, under the effects of their
    * ticks. Nothing else changes in ticks computed before. It returns false if that takes too long.
    */
-  catchUp(): boolean {
+  catchUpLate(): boolean {
     this.#late.length = 0
     for (const t of this.#tracks.waiting) {
       if (!t.fresh || t.at > this.now) continue
@@ -189,7 +189,7 @@ export class Computation {
         if (v.applied || v.from > this.now) continue
         v.applied = late = true
       }
-      if (late) this.#reinstall(slot)
+      if (late) this.#reinstallEffect(slot)
     }
   }
 
@@ -200,13 +200,13 @@ export class Computation {
     for (const t of this.#late) from = Math.min(from, t.at)
     if (from < this.now) {
       this.#past.reset(from)
-      for (const slot of used) this.#install(this.#past, slot, from)
+      for (const slot of used) this.#installEffect(this.#past, slot, from)
     }
     for (let tick = from; tick < this.now; tick++) {
       if (this.#budget.overdrawn) return false
       this.#placeLate(tick)
       if (!this.#applyEffects(this.#past, used, tick + 1)) return false
-      if (!this.#step(this.#past, this.#late.length + 2 * this.#effects.versions)) return false
+      if (!this.#stepSim(this.#past, this.#late.length + 2 * this.#effects.versions)) return false
       this.#stats.rerun += this.#past.awake
       this.#past.changed(this.#state, this.#recordLate)
     }
@@ -230,7 +230,7 @@ export class Computation {
     for (const slot of this.#effects.used) {
       for (const v of this.#effects.versionsOf(slot)) {
         const t = follows(v) ? this.#tracks.get(v.source.leader) : null
-        if (t && (!t.late || t.at > tick)) this.#past.put(t.number, t.kind, t.state(tick, this.#state))
+        if (t && (!t.late || t.at > tick)) this.#past.put(t.number, t.kind, t.stateAfter(tick, this.#state))
       }
     }
   }

@@ -104,8 +104,8 @@ export class Effects {
   }
 
   /** Returns what is known of an entity that effects follow, undefined of others. */
-  leader(h: Name): Leader | undefined {
-    return this.#leaders.size === 0 ? undefined : this.#leaders.get(spell(h))
+  leaderOf(h: Name): Leader | undefined {
+    return this.#leaders.size === 0 ? undefined : this.#leaders.get(formatName(h))
   }
 
   /** The memory of programs and effects. */
@@ -126,7 +126,7 @@ export class Effects {
         fail(`program ${p.number} is replaced while effect ${slot} has it`)
       }
     }
-    const program = load(p.code)
+    const program = loadProgram(p.code)
     const bytes = bytesOfProgram + bytesOfCode * p.code.length
     const before = this.#programs.get(p.number)
     if (before) this.#replaced.push(before) // until prune
@@ -136,17 +136,17 @@ export class Effects {
   }
 
   /** Applies a record of a message of that tick. */
-  add(r: Added, tick: number): void {
+  addEffect(r: Added, tick: number): void {
     const { slot, generation } = r.effect
     const { born, first, last } = ticksOf(r, tick)
     const e = this.#slots.get(slot) ?? new Slot()
     if (generation < e.generation || (generation === e.generation && e.standing !== 'left')) {
-      fail(`effect ${spell(r.effect)} is added, generation ${e.generation} was before it`)
+      fail(`effect ${formatName(r.effect)} is added, generation ${e.generation} was before it`)
     }
     if (first < e.first)
-      fail(`effect ${spell(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
+      fail(`effect ${formatName(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
     const program = this.#programs.get(r.program)?.program
-    if (program === undefined) fail(`effect ${spell(r.effect)} has program ${r.program}, which is not known`)
+    if (program === undefined) fail(`effect ${formatName(r.effect)} has program ${r.program}, which is not known`)
     const { path, leader } = r.way
     const source = {
       program,
@@ -162,28 +162,35 @@ export class Effects {
     }
     this.#slots.set(slot, e)
     Object.assign(e, { generation, standing: 'known', program: r.program, last })
-    this.#append(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
+    this.#appendVersion(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
   }
 
   /** Applies a record of a message of that tick. */
-  change(r: Changed, tick: number): void {
+  changeEffect(r: Changed, tick: number): void {
     const first = firstTick(tick, r.back)
-    const e = this.#find(r.effect, first)
+    const e = this.#findKnown(r.effect, first)
     const v = e.versions.at(-1)
     if (!v?.source) return // find refuses effects that have ended
     const source = { ...v.source }
     if (r.params !== null) source.params = paramsOf(source.program, r.params)
     if (r.way !== null) Object.assign(source, { path: r.way.path, pathBorn: first, leader: noNumber })
     const leader = r.way?.leader ?? v.leader
-    this.#append(r.effect.slot, e, { from: first, source, wakesOld: true, wakesNew: true, leader, applied: false })
+    this.#appendVersion(r.effect.slot, e, {
+      from: first,
+      source,
+      wakesOld: true,
+      wakesNew: true,
+      leader,
+      applied: false,
+    })
   }
 
   /** Applies a record of a message of that tick. */
-  end(r: Ended, tick: number): void {
+  endEffect(r: Ended, tick: number): void {
     const first = firstTick(tick, r.back)
-    const e = this.#find(r.effect, first)
+    const e = this.#findKnown(r.effect, first)
     e.standing = r.left ? 'left' : 'ended'
-    this.#append(r.effect.slot, e, {
+    this.#appendVersion(r.effect.slot, e, {
       from: first,
       source: null,
       wakesOld: !r.left,
@@ -194,34 +201,34 @@ export class Effects {
   }
 
   /** Returns the effect that a record changes from tick first on. */
-  #find(h: Name, first: number): Slot {
+  #findKnown(h: Name, first: number): Slot {
     const e = this.#slots.get(h.slot)
     if (e === undefined || e.generation !== h.generation || e.standing !== 'known') {
-      return fail(`a record of effect ${spell(h)}, which is not known`)
+      return fail(`a record of effect ${formatName(h)}, which is not known`)
     }
     if (first < e.first || (e.last !== 0 && e.last < first) || e.versions.length === 0) {
       fail(
-        `a record of effect ${spell(h)} from tick ${first} on; it changed in tick ${e.first} and acts to tick ${e.last}`,
+        `a record of effect ${formatName(h)} from tick ${first} on; it changed in tick ${e.first} and acts to tick ${e.last}`,
       )
     }
     return e
   }
 
   /** Adds the newest version of the effect on a slot. */
-  #append(slot: number, e: Slot, v: Version): void {
+  #appendVersion(slot: number, e: Slot, v: Version): void {
     e.first = v.from
     if (e.versions.push(v) === 1) this.used.push(slot)
-    this.#keep(v)
+    this.#countVersion(v)
     if (!e.due) this.due.push(slot)
     e.due = true
   }
 
   /** Counts a version until drop. */
-  #keep(v: Version): void {
+  #countVersion(v: Version): void {
     this.versions++
     this.#bytes += bytesOf(v)
     if (!follows(v)) return
-    const name = spell(v.leader)
+    const name = formatName(v.leader)
     let l = this.#leaders.get(name)
     if (l === undefined) {
       l = { versions: 0, ghost: null }
@@ -231,18 +238,18 @@ export class Effects {
     l.versions++
   }
 
-  #drop(v: Version): void {
+  #uncountVersion(v: Version): void {
     this.versions--
     this.#bytes -= bytesOf(v)
     if (!follows(v)) return
-    const l = this.leader(v.leader)
+    const l = this.leaderOf(v.leader)
     if (!l || --l.versions > 0) return
-    this.#leaders.delete(spell(v.leader))
+    this.#leaders.delete(formatName(v.leader))
     this.#bytes -= bytesOfLeader
   }
 
   /** Removes from due the slots without versions that bodies were not computed with. */
-  settle(): void {
+  dropSettled(): void {
     keepIf(this.due, (slot) => {
       const e = this.#slots.get(slot)
       if (!e) return false
@@ -252,7 +259,7 @@ export class Effects {
   }
 
   /** Forgets what no tick from oldest on needs. */
-  prune(oldest: number): void {
+  forgetBefore(oldest: number): void {
     keepIf(this.used, (slot) => {
       const versions = this.#slots.get(slot)?.versions ?? []
       let n = 0
@@ -260,7 +267,7 @@ export class Effects {
       const v = versions[n]!
       const over = v.source === null ? v.from <= oldest : v.source.last !== 0 && v.source.last < oldest
       if (n + 1 === versions.length && v.applied && over) n++
-      for (let i = 0; i < n; i++) this.#drop(versions[i]!)
+      for (let i = 0; i < n; i++) this.#uncountVersion(versions[i]!)
       if (n > 0) versions.splice(0, n)
       return versions.length > 0
     })
@@ -278,7 +285,7 @@ export class Effects {
   }
 }
 
-function load(code: Uint8Array): Program {
+function loadProgram(code: Uint8Array): Program {
   try {
     return new Program(code)
   } catch (e) {
@@ -287,7 +294,7 @@ function load(code: Uint8Array): Program {
   }
 }
 
-function spell(h: Name): string {
+function formatName(h: Name): string {
   return `${h.slot}v${h.generation}`
 }
 

@@ -1,7 +1,7 @@
 // The effects of one tick, and their sums at bodies.
 
 import { blockPoints, Machine } from '../field/machine.ts'
-import type { Program } from '../field/program.ts'
+import type { Box, Program } from '../field/program.ts'
 import type { Columns } from './columns.ts'
 import { feels, type Kind } from './kind.ts'
 
@@ -26,12 +26,11 @@ export interface Effect {
 
 /** Reports whether p is in the reach of an effect with its centre at c. */
 export function contains(e: Effect, c: Float32Array, x: number, y: number, z: number): boolean {
-  const box = e.program.box
-  if (box === null) return true
-  const { min, max } = box
-  x = fround(x - c[0]!)
-  y = fround(y - c[1]!)
-  z = fround(z - c[2]!)
+  const { box } = e.program
+  return box === null || isInside(box, fround(x - c[0]!), fround(y - c[1]!), fround(z - c[2]!))
+}
+
+function isInside({ min, max }: Box, x: number, y: number, z: number): boolean {
   return x >= min[0]! && x <= max[0]! && y >= min[1]! && y <= max[1]! && z >= min[2]! && z <= max[2]!
 }
 
@@ -118,7 +117,7 @@ export class Forces {
     const [px, py, pz] = this.#machine.position
     const [ox, oy, oz] = this.#machine.out
     const box = e.program.box
-    const origin = e.center[0] === 0 && e.center[1] === 0 && e.center[2] === 0 // of which -0 is not subtracted either
+    const origin = e.center[0] === 0 && e.center[1] === 0 && e.center[2] === 0 // then not even -0 is subtracted
     const cx = origin ? 0 : e.center[0]!
     const cy = origin ? 0 : e.center[1]!
     const cz = origin ? 0 : e.center[2]!
@@ -128,19 +127,7 @@ export class Forces {
       const x = fround(b.x[row]! - cx)
       const y = fround(b.y[row]! - cy)
       const z = fround(b.z[row]! - cz)
-      if (
-        box !== null &&
-        !(
-          x >= box.min[0]! &&
-          x <= box.max[0]! &&
-          y >= box.min[1]! &&
-          y <= box.max[1]! &&
-          z >= box.min[2]! &&
-          z <= box.max[2]!
-        )
-      ) {
-        continue
-      }
+      if (box !== null && !isInside(box, x, y, z)) continue
       const i = row - from
       px[n] = x
       py[n] = y

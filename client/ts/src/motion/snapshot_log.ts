@@ -15,51 +15,36 @@ const kept = 64
 
 /** The newest snapshots applied, by number. */
 export class SnapshotLog {
-  readonly #list: Snapshot[] = Array.from({ length: kept }, () => ({
-    seq: 0,
-    tick: 0,
-    structure: 0,
-    complete: false,
-    continued: false,
-    audited: false,
-    audit: 0,
-  }))
+  readonly #list: Snapshot[] = []
 
   /** Copies the fields of a snapshot, and nothing else of its datagram. */
-  add(h: Snapshot): void {
-    const s = this.#list[h.seq % kept]!
-    s.seq = h.seq
-    s.tick = h.tick
-    s.structure = h.structure
-    s.complete = h.complete
-    s.continued = h.continued
-    s.audited = h.audited
-    s.audit = h.audit
+  add({ seq, tick, structure, complete, continued, audited, audit }: Snapshot): void {
+    this.#list[seq % kept] = { seq, tick, structure, complete, continued, audited, audit }
   }
 
-  /** Returns an applied snapshot, null if it was not applied. */
-  find(seq: number): Snapshot | null {
-    const s = this.#list[seq % kept]!
-    return s.seq === seq && seq !== 0 ? s : null
+  /** Returns an applied snapshot, undefined if it was not applied. */
+  find(seq: number): Snapshot | undefined {
+    const s = this.#list[seq % kept]
+    return s?.seq === seq ? s : undefined
   }
 
   /**
    * Returns the newest complete snapshot of a tick after another, if all snapshots that it continues
    * were applied. Only the snapshot that was applied last and those that continue it can have become so.
    */
-  findComplete(seq: number, after: number): Snapshot | null {
+  findComplete(seq: number, after: number): Snapshot | undefined {
     let last = seq
     while (this.find(last + 1)?.continued) last++
     for (; last >= seq; last--) {
       const s = this.find(last)
       if (s?.complete && s.tick > after && this.#isLinked(s)) return s
     }
-    return null
+    return undefined
   }
 
   /** Reports whether all snapshots that an applied one continues were applied. */
   #isLinked(of: Snapshot): boolean {
-    for (let s: Snapshot | null = of; s !== null && s.tick === of.tick; s = this.find(s.seq - 1)) {
+    for (let s: Snapshot | undefined = of; s?.tick === of.tick; s = this.find(s.seq - 1)) {
       if (!s.continued) return true
     }
     return false

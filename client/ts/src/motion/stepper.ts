@@ -37,7 +37,7 @@ export interface Params {
 export class Stepper {
   readonly params: Params
   readonly kinds: Kind[] = []
-  readonly tickSeconds: number
+  readonly #tickSeconds: number
   readonly #fall: number // m/s that gravity adds per tick
   readonly #minImpact: number // m/s; slower impacts do not bounce
   readonly #restSquare: number
@@ -45,8 +45,8 @@ export class Stepper {
 
   constructor(p: Params) {
     this.params = p
-    this.tickSeconds = fround(1 / p.tickHz)
-    this.#fall = fround(p.gravity * this.tickSeconds)
+    this.#tickSeconds = fround(1 / p.tickHz)
+    this.#fall = fround(p.gravity * this.#tickSeconds)
     this.#minImpact = fround(2 * this.#fall + 0.25)
     const moving = fround(hysteresis * p.restSpeed)
     this.#restSquare = fround(p.restSpeed * p.restSpeed)
@@ -67,7 +67,7 @@ export class Stepper {
   /** Applies forces, gravity and maxSpeed to velocities. */
   #accelerate(b: Columns, f: Forces, from: number, to: number): void {
     const { wind, push } = f
-    const dt = this.tickSeconds
+    const dt = this.#tickSeconds
     for (let row = from, i = 0; row < to; row++, i++) {
       const k = this.kinds[b.kind[row]!]!
       let x = b.vx[row]!
@@ -86,7 +86,7 @@ export class Stepper {
       b.vx[row] = x
       b.vy[row] = y
       b.vz[row] = z
-      if (!(dot(x, y, z) <= maxSquare)) limit(b, row)
+      if (!(dot(x, y, z) <= maxSquare)) limitSpeed(b, row)
     }
   }
 
@@ -95,7 +95,7 @@ export class Stepper {
    * is put on it, and moves sideways with the velocity that friction leaves.
    */
   #advance(b: Columns, from: number, to: number): void {
-    const dt = this.tickSeconds
+    const dt = this.#tickSeconds
     const { halfX, height, halfZ } = this.params
     for (let row = from; row < to; row++) {
       const k = this.kinds[b.kind[row]!]!
@@ -111,7 +111,7 @@ export class Stepper {
       b.y[row] = y
       b.z[row] = z
       const inside = x >= -halfX && x <= halfX && y >= 0 && y <= height && z >= -halfZ && z <= halfZ
-      if (!inside && this.params.bounds !== 'destroy') this.#enclose(b, row, k)
+      if (!inside && this.params.bounds !== 'destroy') this.#putOnBound(b, row, k)
     }
   }
 
@@ -135,22 +135,22 @@ export class Stepper {
   }
 
   /** Puts a row that is outside on the bound. */
-  #enclose(b: Columns, row: number, k: Kind): void {
+  #putOnBound(b: Columns, row: number, k: Kind): void {
     const { halfX, height, halfZ, bounds } = this.params
     const x = max(min(b.x[row]!, halfX), -halfX)
     const y = max(min(b.y[row]!, height), 0)
     const z = max(min(b.z[row]!, halfZ), -halfZ)
     const back = bounds === 'bounce' ? -k.restitution : 0
-    if (x !== b.x[row]) b.vx[row] = this.#rebound(b.vx[row]!, back)
-    if (y !== b.y[row]) b.vy[row] = this.#rebound(b.vy[row]!, back)
-    if (z !== b.z[row]) b.vz[row] = this.#rebound(b.vz[row]!, back)
+    if (x !== b.x[row]) b.vx[row] = this.#reboundSpeed(b.vx[row]!, back)
+    if (y !== b.y[row]) b.vy[row] = this.#reboundSpeed(b.vy[row]!, back)
+    if (z !== b.z[row]) b.vz[row] = this.#reboundSpeed(b.vz[row]!, back)
     b.x[row] = x
     b.y[row] = y
     b.z[row] = z
   }
 
   /** Returns the speed after hitting a bound. */
-  #rebound(v: number, share: number): number {
+  #reboundSpeed(v: number, share: number): number {
     return share === 0 || (v >= -this.#minImpact && v <= this.#minImpact) ? 0 : v * share
   }
 
@@ -177,7 +177,7 @@ export class Stepper {
     const { wind, push } = f
     const { coupling, inverseMass } = this.kinds[b.kind[row]!]!
     if (inverseMass === 0) return true
-    const dt = this.tickSeconds
+    const dt = this.#tickSeconds
     let sum = this.#fall
     sum = fround(fround(sum + abs(fround(wind.x[i]! * coupling))) + abs(fround(push.x[i]! * dt)))
     sum = fround(fround(sum + abs(fround(wind.y[i]! * coupling))) + abs(fround(push.y[i]! * dt)))
@@ -200,7 +200,7 @@ function dot(x: number, y: number, z: number): number {
 }
 
 /** Caps the speed of a row in double precision, or stops it if it is not finite. */
-function limit(b: Columns, row: number): void {
+function limitSpeed(b: Columns, row: number): void {
   const x = b.vx[row]!
   const y = b.vy[row]!
   const z = b.vz[row]!

@@ -96,13 +96,13 @@ export class Track {
   }
 
   /** Sets s to the state after a tick; before the first one known, that. */
-  state(tick: number, s: State): State {
+  stateAfter(tick: number, s: State): State {
     if (this.ring === null) return s.copy(this.given)
     return this.ring.get(Math.min(Math.max(tick, this.first), this.last), s)
   }
 
   /** Begins to keep states. */
-  keep(rings: Rings): Ring {
+  keepStates(rings: Rings): Ring {
     if (this.ring === null) {
       this.ring = rings.take()
       this.ring.set(this.last, this.given)
@@ -112,7 +112,7 @@ export class Track {
 
   /** Sets the state after a tick and forgets later ones. */
   record(tick: number, s: State, rings: Rings): void {
-    const ring = this.keep(rings)
+    const ring = this.keepStates(rings)
     const { ticks } = rings
     if (tick <= this.first) {
       this.begin(tick, s)
@@ -182,8 +182,8 @@ export class Tracks {
   }
 
   /** Gives a track the state after a tick that the server sent. Its earlier states until that tick stay. */
-  give(t: Track, tick: number, s: State): void {
-    t.keep(this.#rings)
+  giveState(t: Track, tick: number, s: State): void {
+    t.keepStates(this.#rings)
     this.#setGiven(t, tick, s)
   }
 

@@ -69,7 +69,7 @@ export class Witness {
     let r = 0
     for (const v of e.values) r = mix(r, v)
     const seen: Seen = { h: formatHandle(e.handle), k: e.kind, m: e.mask, t: e.tick, r: r >>> 0 }
-    const tick = c.replica.bodies?.exact(e.index, this.body) ?? 0
+    const tick = c.replica.bodies?.newestState(e.index, this.body) ?? 0
     if (tick > 0) {
       seen.x = tick
       seen.b = this.digest()
