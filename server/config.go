@@ -143,8 +143,8 @@ func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
 	return session.WorldConfig(c).CompleteSchema()
 }
 
-// session returns the configuration of a Core for the only world.
-func (c Config) session() session.Config {
+// sessionConfig returns the configuration of a Core for the only world.
+func (c Config) sessionConfig() session.Config {
 	s := c.roomSession(c.WorldConfig, c.Room)
 	s.Admit, s.OneSessionPerUser = c.boundedAdmit(), c.OneSessionPerUser
 	return s
@@ -179,7 +179,7 @@ func (c Config) boundedAdmit() Admit {
 // NewCore returns the server without sockets, files and clock: its caller passes bytes and
 // calls Tick. It is for simulations, such as package loadtest/rig; set Random to a seeded
 // source there.
-func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.session()) }
+func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.sessionConfig()) }
 
 // NewRoom is NewCore for one of several rooms, whose connections r assigns. RouterConfig.Admit
 // checks tokens in place of Admit.
@@ -218,7 +218,7 @@ func (c Config) Validate() error {
 	if c.Rooms != nil {
 		errs = append(errs, c.validateRooms())
 	} else {
-		errs = append(errs, c.session().Validate())
+		errs = append(errs, c.sessionConfig().Validate())
 	}
 	errs = append(errs, access.Validate(),
 		quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}.Validate(), c.Image.validate())

@@ -27,7 +27,7 @@ func TestConfigSession(t *testing.T) {
 		require.True(t, own.IsValid(), f.Name)
 		setNonZero(own, i+1)
 	}
-	passed := reflect.ValueOf(c.session())
+	passed := reflect.ValueOf(c.sessionConfig())
 	for i, f := range fields {
 		got := passed.FieldByIndex(f.Index)
 		require.False(t, got.IsZero(), f.Name)
@@ -66,7 +66,7 @@ func TestAdmitTimeout(t *testing.T) {
 		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: rows}, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
 			<-ctx.Done()
 			return Admission{}, ctx.Err()
-		}}.session())
+		}}.sessionConfig())
 		require.NoError(t, err)
 		conn := &closeRecorder{}
 		began := time.Now()

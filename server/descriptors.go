@@ -35,12 +35,12 @@ func newDescriptorReserve() *descriptorReserve {
 	for range savesAtOnce {
 		r.turns <- struct{}{}
 	}
-	r.complete()
+	r.openMissing()
 	return r
 }
 
-// lend calls save with two of the descriptors free, and again with two more if it finds none.
-func (r *descriptorReserve) lend(save func() error) error {
+// saveWithSpares calls save with two of the descriptors free, and again with two more if it finds none.
+func (r *descriptorReserve) saveWithSpares(save func() error) error {
 	if r == nil {
 		return save()
 	}
@@ -51,10 +51,10 @@ func (r *descriptorReserve) lend(save func() error) error {
 		r.mu.Lock()
 		r.lent -= lent
 		r.mu.Unlock()
-		r.complete()
+		r.openMissing()
 	}()
 	for {
-		n := r.release(2)
+		n := r.releaseSpares(2)
 		lent += n
 		if err := save(); n == 0 || !isOutOfDescriptors(err) {
 			return err
@@ -62,8 +62,8 @@ func (r *descriptorReserve) lend(save func() error) error {
 	}
 }
 
-// release closes up to n spares, and returns how many.
-func (r *descriptorReserve) release(n int) int {
+// releaseSpares closes up to n spares, and returns how many.
+func (r *descriptorReserve) releaseSpares(n int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n = min(n, len(r.spares))
@@ -76,8 +76,8 @@ func (r *descriptorReserve) release(n int) int {
 	return n
 }
 
-// complete opens missing spares, and reports whether none is missing besides those that are lent.
-func (r *descriptorReserve) complete() bool {
+// openMissing opens missing spares, and reports whether none is missing besides those that are lent.
+func (r *descriptorReserve) openMissing() bool {
 	if r == nil {
 		return true
 	}
@@ -95,7 +95,7 @@ func (r *descriptorReserve) complete() bool {
 
 func (r *descriptorReserve) close() {
 	if r != nil {
-		r.release(spareDescriptors)
+		r.releaseSpares(spareDescriptors)
 	}
 }
 
@@ -112,8 +112,8 @@ func explainDescriptors(err error) error {
 	return fmt.Errorf("%w: raise the process's limit of open files (ulimit -n, LimitNOFILE=), or allow fewer rooms", err)
 }
 
-// descriptors returns an estimate of how many files a server of c opens at most.
-func (c RoomsConfig) descriptors() uint64 {
+// descriptorsNeeded returns an estimate of how many files a server of c opens at most.
+func (c RoomsConfig) descriptorsNeeded() uint64 {
 	saved := 0
 	for _, k := range c.Kinds {
 		if !k.Unsaved && c.Images.Dir != "" {

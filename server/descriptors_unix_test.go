@@ -90,7 +90,7 @@ func TestRoomsUseUpDescriptors(t *testing.T) {
 		for _, name := range rooms {
 			ticks[name] = h.tick(name)
 		}
-		require.NoError(t, h.end())
+		require.NoError(t, h.endRooms())
 		closeFiles(t, hogs)
 		hogs = nil
 		for name, tick := range ticks {
@@ -112,19 +112,20 @@ func savedTickOf(t *testing.T, h *hostel, path string) uint64 {
 	return img.Tick()
 }
 
-// A single world is saved by a process that has as many files open as it may; a save that fails says why.
+// A single world is saved by a process that has as many files open as it may; a save that fails
+// says why.
 func TestSaveWithoutDescriptors(t *testing.T) {
 	limitDescriptors(t, spareDescriptors+10)
 	l, path, logs := savingLoop(t, func(*ImageConfig) {})
 	l.saver.descriptors = newDescriptorReserve()
 	defer l.saver.descriptors.close()
-	require.NoError(t, l.saver.begin())
+	require.NoError(t, l.saver.saveFirst())
 	hogs := openAll(t)
 	for range 3 {
 		l.core.Step()
 		require.NoError(t, l.saver.saveNow())
 	}
-	require.True(t, l.saver.descriptors.complete())
+	require.True(t, l.saver.descriptors.openMissing())
 	require.Zero(t, logs.Len())
 
 	l.saver.descriptors.close()
@@ -140,7 +141,7 @@ func TestSaveWithoutDescriptors(t *testing.T) {
 	require.ErrorContains(t, err, "raise the process's limit of open files")
 	closeFiles(t, append(hogs, last...))
 	l.saver.descriptors = own
-	require.NoError(t, l.saver.end())
+	require.NoError(t, l.saver.saveLast())
 	require.Empty(t, logs.FilterMessageSnippet("replaced or removed").All(), "a failed save replaced nothing")
 	require.Equal(t, l.core.World().Tick(), savedTick(t, path))
 }
@@ -153,9 +154,9 @@ func TestDescriptorLimit(t *testing.T) {
 	require.True(t, known)
 	require.EqualValues(t, l.Max, limit)
 	few := RoomsConfig{MaxRooms: 10, Kinds: map[string]RoomKind{"a": {MaxRooms: 4}, "b": {MaxRooms: 10, Unsaved: true}}}
-	base := few.descriptors()
+	base := few.descriptorsNeeded()
 	few.Images.Dir = "x"
-	require.Equal(t, base+4, few.descriptors())
+	require.Equal(t, base+4, few.descriptorsNeeded())
 	few.FilesPerRoom = 2
-	require.Equal(t, base+4+20, few.descriptors())
+	require.Equal(t, base+4+20, few.descriptorsNeeded())
 }

@@ -22,7 +22,7 @@
 // state, so what a player carries along is in Session.Value. A room ends when it is idle or
 // drained. The example of RoomsConfig has a lobby and matches.
 //
-//	Hello ─► session.Router ─► rooms.join ─► the room, made if need be (rooms.go, room_build.go)
+//	Hello ─► session.Router ─► rooms.joinRoom ─► the room, made if need be (rooms.go, room_build.go)
 //	a goroutine per room (room_host.go): New, image ─► loop ─► idle, drained, closed: last image
 //	                                       ▲ panic: sessions end with Internal │
 //	                                       └───────── newest image ◄───────────┘

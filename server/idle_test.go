@@ -96,7 +96,7 @@ func TestIdleLoop(t *testing.T) {
 		w := sleepingWorld(t, entities)
 		s := schema.New()
 		require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.session())
+		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig())
 		require.NoError(t, err)
 		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, w, zap.NewNop()), zap.NewNop())
 		for _, abilities := range []wire.Abilities{0, wire.Simulates} {

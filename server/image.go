@@ -86,18 +86,18 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	return s
 }
 
-// waits reports whether nothing is to be saved yet.
-func (s *saver) waits() bool { return s.config.Store == nil || s.unused != nil && s.unused() }
+// nothingToSave reports whether nothing is to be saved yet.
+func (s *saver) nothingToSave() bool { return s.config.Store == nil || s.unused != nil && s.unused() }
 
-// begin makes the first save, or checks that it will be possible. A full disk is not an error.
-func (s *saver) begin() error {
+// saveFirst makes the first save, or checks that it will be possible. A full disk is not an error.
+func (s *saver) saveFirst() error {
 	if s.config.Store == nil {
 		return nil
 	}
 	s.due = time.Now().Add(s.config.Every)
-	s.sweep()
+	s.removeTemporary()
 	save := s.saveNow
-	if s.waits() {
+	if s.nothingToSave() {
 		save = func() error {
 			return errors.Join(s.config.Store.CheckWritable(), s.config.Store.BeginRun(s.world.Config().FirstGeneration))
 		}
@@ -119,7 +119,7 @@ func isFull(err error) bool {
 // several ticks, and then the rest at once. A save longer than the interval delays the
 // next one.
 func (s *saver) afterTick(now time.Time) {
-	if s.config.Store == nil || now.Before(s.due) || s.waits() {
+	if s.config.Store == nil || now.Before(s.due) || s.nothingToSave() {
 		return
 	}
 	select {
@@ -142,7 +142,7 @@ func (s *saver) afterTick(now time.Time) {
 		return
 	}
 	s.saving.Go(func() {
-		s.recordSave(now, s.save())
+		s.recordSave(now, s.writeImage())
 		s.idle <- struct{}{}
 	})
 }
@@ -154,9 +154,9 @@ func (s *saver) recordBlocked(d time.Duration) {
 	s.mu.Unlock()
 }
 
-// end waits for the running save, and makes the last one.
-func (s *saver) end() error {
-	if s.waits() {
+// saveLast waits for the running save, and makes the last one.
+func (s *saver) saveLast() error {
+	if s.nothingToSave() {
 		return nil
 	}
 	s.saving.Wait()
@@ -168,7 +168,7 @@ func (s *saver) saveNow() error {
 	began := time.Now()
 	err := s.config.Take(&s.image)
 	if err == nil {
-		err = s.save()
+		err = s.writeImage()
 	}
 	s.recordSave(began, err)
 	if err != nil {
@@ -177,8 +177,8 @@ func (s *saver) saveNow() error {
 	return nil
 }
 
-// sweep removes the temporary files of killed saves.
-func (s *saver) sweep() {
+// removeTemporary removes the temporary files of killed saves.
+func (s *saver) removeTemporary() {
 	left, err := s.config.Store.Sweep()
 	for _, path := range left {
 		s.log.Info("removed the temporary file of a killed save", zap.String("path", path))
@@ -188,9 +188,9 @@ func (s *saver) sweep() {
 	}
 }
 
-// save writes the image. It warns if the newest image on the disk is not its own: two
+// writeImage writes the image. It warns if the newest image on the disk is not its own: two
 // servers that save to the same file overwrite each other's worlds.
-func (s *saver) save() error {
+func (s *saver) writeImage() error {
 	if err := s.config.Store.CheckOwn(); err != nil {
 		text := "cannot check whether another server saves to the image"
 		if errors.Is(err, imagefile.ErrReplaced) {
@@ -198,7 +198,7 @@ func (s *saver) save() error {
 		}
 		s.log.Warn(text, zap.String("path", s.config.Store.Path()), zap.Error(err))
 	}
-	return explainDescriptors(s.descriptors.lend(func() error {
+	return explainDescriptors(s.descriptors.saveWithSpares(func() error {
 		return s.config.Store.Save(&s.image, s.config.Every/2)
 	}))
 }

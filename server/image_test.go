@@ -50,13 +50,13 @@ func savedTick(t *testing.T, path string) uint64 {
 func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, path, _ := savingLoop(t, func(*ImageConfig) {})
-		require.NoError(t, l.saver.begin())
+		require.NoError(t, l.saver.saveFirst())
 		require.Zero(t, savedTick(t, path))
 		runFor(t, l, 2500*time.Millisecond)
 		l.saver.saving.Wait()
 		require.Equal(t, uint64(3), l.report().Images.Saved)
 		require.InDelta(t, 102, savedTick(t, path), 2, "two seconds of 50 ticks, and one to prepare each")
-		require.NoError(t, l.saver.end())
+		require.NoError(t, l.saver.saveLast())
 		require.Equal(t, l.core.World().Tick(), savedTick(t, path))
 		require.Equal(t, uint64(4), l.report().Images.Saved)
 		require.Zero(t, l.report().Images.Failed)
@@ -77,7 +77,7 @@ func TestLastSaveIsAlone(t *testing.T) {
 		})
 		l.saver.saving.Go(func() { <-under })
 		ended := make(chan error, 1)
-		go func() { ended <- l.saver.end() }()
+		go func() { ended <- l.saver.saveLast() }()
 		synctest.Wait()
 		require.Zero(t, takes)
 		close(under)
@@ -89,7 +89,7 @@ func TestLastSaveIsAlone(t *testing.T) {
 // Two servers that save to one file, where files cannot be locked, both log a warning.
 func TestTwoSaveToOneFile(t *testing.T) {
 	l, path, logs := savingLoop(t, func(*ImageConfig) {})
-	require.NoError(t, l.saver.begin())
+	require.NoError(t, l.saver.saveFirst())
 	require.NoError(t, l.saver.saveNow())
 	require.Zero(t, logs.Len(), "its own image")
 	other, theirs, others := savingLoop(t, func(*ImageConfig) {})
@@ -99,7 +99,7 @@ func TestTwoSaveToOneFile(t *testing.T) {
 		require.NoError(t, atomicfile.Write(path, data, 0o600))
 	}
 	replace(theirs, path)
-	require.NoError(t, other.saver.begin())
+	require.NoError(t, other.saver.saveFirst())
 	require.Zero(t, others.Len(), "an image from before the start")
 	replace(path, theirs)
 	require.NoError(t, l.saver.saveNow())
@@ -107,10 +107,10 @@ func TestTwoSaveToOneFile(t *testing.T) {
 	require.NoError(t, l.saver.saveNow())
 	require.Equal(t, 1, logs.Len(), "once per replacement")
 	replace(theirs, path)
-	require.NoError(t, other.saver.end())
+	require.NoError(t, other.saver.saveLast())
 	require.Equal(t, 1, others.FilterMessageSnippet("its own file").Len())
 	require.NoError(t, os.Remove(path))
-	require.NoError(t, l.saver.end())
+	require.NoError(t, l.saver.saveLast())
 	require.Equal(t, 2, logs.Len())
 	require.FileExists(t, path)
 }
@@ -119,7 +119,7 @@ func TestTwoSaveToOneFile(t *testing.T) {
 func TestSlowSaveDelaysTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, path, _ := savingLoop(t, func(*ImageConfig) {})
-		require.NoError(t, l.saver.begin())
+		require.NoError(t, l.saver.saveFirst())
 		<-l.saver.idle // as if one were under way
 		runFor(t, l, 3*time.Second)
 		require.Greater(t, l.core.World().Tick(), uint64(140))
@@ -145,7 +145,7 @@ func TestSaveThatFails(t *testing.T) {
 			}
 		})
 		l.core.World().TakeImage(&l.saver.image)
-		require.NoError(t, l.saver.begin())
+		require.NoError(t, l.saver.saveFirst())
 		good, err := os.ReadFile(path)
 		require.NoError(t, err)
 		fault = errors.New("no image")
@@ -155,12 +155,12 @@ func TestSaveThatFails(t *testing.T) {
 		now, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, good, now)
-		require.ErrorIs(t, l.saver.end(), fault)
+		require.ErrorIs(t, l.saver.saveLast(), fault)
 	})
 	dir := t.TempDir()
 	l, _, _ := savingLoop(t, func(c *ImageConfig) { c.Store = openStore(t, filepath.Join(dir, "world.image")) })
 	require.NoError(t, os.RemoveAll(dir))
-	require.ErrorContains(t, l.saver.begin(), "cannot save the world", "an unwritable path is an error at the start")
+	require.ErrorContains(t, l.saver.saveFirst(), "cannot save the world", "an unwritable path is an error at the start")
 }
 
 // A disk full at the start is logged, and the server starts.
@@ -175,7 +175,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 					return fault
 				}
 			})
-			require.NoError(t, l.saver.begin())
+			require.NoError(t, l.saver.saveFirst())
 			require.Equal(t, 1, logs.FilterMessage("the world was not saved").Len())
 			require.Equal(t, uint64(1), l.report().Images.Failed)
 			require.NoFileExists(t, path)
@@ -185,8 +185,8 @@ func TestStartOnAFullDisk(t *testing.T) {
 			require.Equal(t, uint64(1), l.report().Images.Saved, "the disk has room again")
 			require.FileExists(t, path)
 			fault = full
-			require.NoError(t, l.saver.begin())
-			require.ErrorIs(t, l.saver.end(), full, "a failed last save is an error")
+			require.NoError(t, l.saver.saveFirst())
+			require.ErrorIs(t, l.saver.saveLast(), full, "a failed last save is an error")
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestBeginSweeps(t *testing.T) {
 	foreign := filepath.Join(filepath.Dir(path), ".world.image987")
 	require.NoError(t, os.WriteFile(foreign, nil, 0o600))
 
-	require.NoError(t, l.saver.begin())
+	require.NoError(t, l.saver.saveFirst())
 	require.NoFileExists(t, killed.Name())
 	require.FileExists(t, writing.Name())
 	require.FileExists(t, foreign)

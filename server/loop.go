@@ -89,12 +89,12 @@ func newTickHistogram(digits int) *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, int64(time.Minute/time.Microsecond), digits)
 }
 
-// run ticks until ctx is done, and once more if sessions are active. It returns
+// tickUntil ticks until ctx is done, and once more if sessions are active. It returns
 // ErrTicksSpent if the run has no ticks left.
-func (l *loop) run(ctx context.Context) (err error) {
+func (l *loop) tickUntil(ctx context.Context) (err error) {
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
-	l.publish(0) // or reports would be empty for a second
+	l.publishReport(0) // or reports would be empty for a second
 	due := time.Now().Add(l.offset)
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
@@ -110,14 +110,14 @@ func (l *loop) run(ctx context.Context) (err error) {
 			err = ErrTicksSpent
 			break
 		}
-		spent := l.tick(due, false)
+		spent := l.runTick(due, false)
 		spent[admin.PhaseBetween] = l.workBetween(n)
-		l.observe(spent)
+		l.recordPhases(spent)
 	}
 	if err == nil && l.core.Active() > 0 {
-		l.observe(l.tick(due, true))
+		l.recordPhases(l.runTick(due, true))
 	}
-	l.publish(l.core.World().StateHash())
+	l.publishReport(l.core.World().StateHash())
 	return err
 }
 
@@ -127,7 +127,7 @@ func (l *loop) workBetween(n uint64) time.Duration {
 	l.answerRequest()
 	l.saver.afterTick(began)
 	if n%uint64(l.core.World().TickHz()) == 0 {
-		l.publish(0)
+		l.publishReport(0)
 		l.updatePace()
 		if l.second != nil {
 			l.second()
@@ -164,7 +164,7 @@ func (l *loop) countPunctuality(late bool, skipped uint64) {
 		l.late++
 	}
 	l.missed += skipped
-	changed, behind := l.onTime.tick(late, skipped), l.onTime.behind
+	changed, behind := l.onTime.countTick(late, skipped), l.onTime.behind
 	l.mu.Unlock()
 	switch {
 	case changed && behind:
@@ -174,10 +174,10 @@ func (l *loop) countPunctuality(late bool, skipped uint64) {
 	}
 }
 
-// tick runs Core.Tick with its snapshots bounded in time, and returns the durations of its phases.
+// runTick runs Core.Tick with its snapshots bounded in time, and returns the durations of its phases.
 // next is when the following tick is due. The last tick sends every session a snapshot: clients
 // then have seen the world that is saved, except for the effects of ending their sessions.
-func (l *loop) tick(next time.Time, last bool) (spent [admin.Phases]time.Duration) {
+func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Duration) {
 	began := time.Now()
 	l.core.Receive()
 	received := time.Now()
@@ -200,8 +200,8 @@ func (l *loop) tick(next time.Time, last bool) (spent [admin.Phases]time.Duratio
 	return [admin.Phases]time.Duration{admin.PhaseReceive: received.Sub(began), admin.PhaseStep: stepped.Sub(received), admin.PhaseReplicate: ended.Sub(stepped)}
 }
 
-// observe records the durations of a tick's phases.
-func (l *loop) observe(spent [admin.Phases]time.Duration) {
+// recordPhases records the durations of a tick's phases.
+func (l *loop) recordPhases(spent [admin.Phases]time.Duration) {
 	whole := l.timings.ObserveTick(spent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,9 +211,9 @@ func (l *loop) observe(spent [admin.Phases]time.Duration) {
 	}
 }
 
-// publish copies the state of this goroutine for report. The hash costs what exists, which would
+// publishReport copies the state of this goroutine for report. The hash costs what exists, which would
 // delay a tick: it is 0 until the last one.
-func (l *loop) publish(hash uint64) {
+func (l *loop) publishReport(hash uint64) {
 	c := l.core
 	r := admin.Report{
 		World: c.World().Stats(), StateHash: hash, Sessions: c.Stats(), Active: c.Active(), Away: c.Away(), Replication: c.Replication(),
@@ -264,18 +264,18 @@ func (l *loop) silentSince(opened time.Time) time.Duration {
 	return time.Since(opened)
 }
 
-// durations returns the histogram of all tick durations since the start, in microseconds.
-func (l *loop) durations() *hdrhistogram.Histogram {
+// tickDurations returns the histogram of all tick durations since the start, in microseconds.
+func (l *loop) tickDurations() *hdrhistogram.Histogram {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ticks.Clone()
 }
 
-// drain ends all sessions. The published hash stays the last tick's, which a replay of a
+// endSessions ends all sessions. The published hash stays the last tick's, which a replay of a
 // recording reaches: the effects of leaving would belong to a further tick.
-func (l *loop) drain() {
+func (l *loop) endSessions() {
 	l.core.Shutdown()
-	l.publish(l.snapshot.StateHash)
+	l.publishReport(l.snapshot.StateHash)
 }
 
 // askTimeout bounds how long a request of the admin port waits for the tick.
@@ -283,8 +283,8 @@ const askTimeout = time.Second
 
 var errNoTick = errors.New("the world is not ticking")
 
-// ask runs f between two ticks, on the goroutine that owns the world (S1).
-func (l *loop) ask(ctx context.Context, f func()) error {
+// runBetweenTicks runs f between two ticks, on the goroutine that owns the world (S1).
+func (l *loop) runBetweenTicks(ctx context.Context, f func()) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	done := make(chan struct{})

@@ -36,7 +36,7 @@ func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
 	s := schema.New()
 	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.session())
+	core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.sessionConfig())
 	require.NoError(t, err)
 	return newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
@@ -44,7 +44,7 @@ func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *
 func runFor(t *testing.T, l *loop, d time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	l.run(ctx)
+	l.tickUntil(ctx)
 }
 
 const testInterval = time.Second / 50
@@ -146,7 +146,7 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		core, err := session.NewCore(config)
 		require.NoError(t, err)
 		l.core = core
-		require.ErrorIs(t, l.run(t.Context()), ErrTicksSpent)
+		require.ErrorIs(t, l.tickUntil(t.Context()), ErrTicksSpent)
 		require.EqualValues(t, 100, core.World().Tick())
 		require.NotEmpty(t, lines.All())
 	})
@@ -192,7 +192,7 @@ func TestLoopSendsTheLastTick(t *testing.T) {
 			for _, s := range shows {
 				require.EqualValues(t, l.core.World().Tick(), s.tick)
 			}
-			l.drain()
+			l.endSessions()
 			for _, s := range shows {
 				require.True(t, s.closed)
 			}

@@ -18,7 +18,7 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	if s.rooms == nil {
 		return ErrNotRooms
 	}
-	return s.rooms.create(ctx, name)
+	return s.rooms.createRoom(ctx, name)
 }
 
 // DrainRoom refuses new sessions of a room, and ends it when it is empty or after within, at once
@@ -32,7 +32,7 @@ func (s *Server) DrainRoom(name string, within time.Duration) error {
 	if s.rooms == nil {
 		return ErrNotRooms
 	}
-	return s.rooms.drain(name, within)
+	return s.rooms.drainRoom(name, within)
 }
 
 // ReloadRooms calls RoomGame.Reload of each open room, and sets the limits that it returns. It does
@@ -40,7 +40,7 @@ func (s *Server) DrainRoom(name string, within time.Duration) error {
 // may call it.
 func (s *Server) ReloadRooms(ctx context.Context) {
 	if s.rooms != nil {
-		s.rooms.reload(ctx)
+		s.rooms.reloadAll(ctx)
 	}
 }
 
@@ -49,7 +49,7 @@ func (s *Server) allRooms() []*Room {
 	if s.rooms == nil {
 		return []*Room{s.room}
 	}
-	return s.rooms.sorted()
+	return s.rooms.sortedRooms()
 }
 
 func (s *Server) adminConfig() admin.Config {
@@ -59,11 +59,11 @@ func (s *Server) adminConfig() admin.Config {
 	}
 	if s.rooms == nil {
 		only := s.room.run.Load()
-		c.Schema, c.Ticks = only.core.Config().Schema, only.loop.durations
+		c.Schema, c.Ticks = only.core.Config().Schema, only.loop.tickDurations
 		c.Draining, c.MaxSessions = only.core.Draining, only.core.MaxSessions
-		c.Drain = func(ctx context.Context) error { return only.loop.ask(ctx, only.core.Drain) }
+		c.Drain = func(ctx context.Context) error { return only.loop.runBetweenTicks(ctx, only.core.Drain) }
 		c.Kick = func(ctx context.Context, id uint64, reason string) (found bool, err error) {
-			err = only.loop.ask(ctx, func() {
+			err = only.loop.runBetweenTicks(ctx, func() {
 				if s := only.core.Session(id); s != nil {
 					found = true
 					s.Kick(reason)
@@ -73,12 +73,12 @@ func (s *Server) adminConfig() admin.Config {
 		}
 		return c
 	}
-	c.Ticks, c.Kinds, c.Refused = s.rooms.durations, s.rooms.kindReports, s.rooms.router.Stats
-	c.CreateRoom, c.DrainRoom = s.rooms.create, s.rooms.drain
+	c.Ticks, c.Kinds, c.Refused = s.rooms.tickDurations, s.rooms.kindReports, s.rooms.router.Stats
+	c.CreateRoom, c.DrainRoom = s.rooms.createRoom, s.rooms.drainRoom
 	c.Kick = func(_ context.Context, id uint64, reason string) (bool, error) {
 		return s.rooms.router.Kick(id, reason), nil
 	}
-	c.Drain, c.Draining, c.MaxSessions = s.rooms.drainAll, s.rooms.draining, s.rooms.maxSessions
+	c.Drain, c.Draining, c.MaxSessions = s.rooms.drainAll, s.rooms.refusesSessions, s.rooms.maxSessions
 	return c
 }
 
@@ -89,7 +89,7 @@ func (s *Server) shownRooms() []admin.Room {
 	for i, r := range rooms {
 		all[i] = admin.Room{Name: r.name, Kind: r.kind, State: s.stateOf(r)}
 		if now := r.run.Load(); now != nil {
-			all[i].Core, all[i].Report, all[i].Ask = now.core, now.loop.report, now.loop.ask
+			all[i].Core, all[i].Report, all[i].Ask = now.core, now.loop.report, now.loop.runBetweenTicks
 		}
 	}
 	if s.rooms == nil {
@@ -120,10 +120,10 @@ func (s *Server) stateOf(r *Room) string {
 	return r.state.String()
 }
 
-// entrance returns the functions that open connections and report whether the server drains.
-func (s *Server) entrance() (opener quicserve.Opener, draining func() bool) {
+// connectionOpener returns the functions that open connections and report whether the server drains.
+func (s *Server) connectionOpener() (opener quicserve.Opener, draining func() bool) {
 	if s.rooms != nil {
-		return s.rooms.router, s.rooms.draining
+		return s.rooms.router, s.rooms.refusesSessions
 	}
 	only := s.room.run.Load()
 	return only.core, only.core.Draining

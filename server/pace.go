@@ -91,9 +91,9 @@ type punctuality struct {
 	behind    bool
 }
 
-// tick counts one tick and the skipped ticks before it. It reports whether behind has
+// countTick counts one tick and the skipped ticks before it. It reports whether behind has
 // changed.
-func (p *punctuality) tick(late bool, skipped uint64) bool {
+func (p *punctuality) countTick(late bool, skipped uint64) bool {
 	p.due += 1 + skipped
 	p.failed += skipped
 	if late {
@@ -104,14 +104,14 @@ func (p *punctuality) tick(late bool, skipped uint64) bool {
 	}
 	share := float64(p.failed) / float64(p.due)
 	p.due, p.failed = 0, 0
-	p.bad, p.good = streak(p.bad, share >= badShare), streak(p.good, share < goodShare)
+	p.bad, p.good = extendStreak(p.bad, share >= badShare), extendStreak(p.good, share < goodShare)
 	was := p.behind
 	p.behind = p.bad >= badWindows || was && p.good < goodWindows
 	return p.behind != was
 }
 
-// streak returns the length of a streak of n after one more window.
-func streak(n int, again bool) int {
+// extendStreak returns the length of a streak of n after one more window.
+func extendStreak(n int, again bool) int {
 	if again {
 		return n + 1
 	}

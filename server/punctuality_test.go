@@ -37,7 +37,7 @@ func TestPunctuality(t *testing.T) {
 			for _, late := range c.seconds {
 				was, changes := p.behind, 0
 				for i := range 10 {
-					if p.tick(i < late, 0) {
+					if p.countTick(i < late, 0) {
 						changes++
 					}
 				}
@@ -49,15 +49,15 @@ func TestPunctuality(t *testing.T) {
 	}
 	t.Run("one long stall", func(t *testing.T) {
 		p := punctuality{window: 10}
-		require.False(t, p.tick(true, 1_000_000))
+		require.False(t, p.countTick(true, 1_000_000))
 		for range 50 {
-			require.False(t, p.tick(false, 0))
+			require.False(t, p.countTick(false, 0))
 		}
 		require.False(t, p.behind)
 	})
 	t.Run("a tick that takes a minute, every time", func(t *testing.T) {
 		p := punctuality{window: 10}
-		require.Equal(t, []bool{false, false, true}, []bool{p.tick(true, 600), p.tick(true, 600), p.tick(true, 600)})
+		require.Equal(t, []bool{false, false, true}, []bool{p.countTick(true, 600), p.countTick(true, 600), p.countTick(true, 600)})
 	})
 }
 

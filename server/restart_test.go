@@ -138,9 +138,9 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 		now, err := os.ReadFile(path + ".skipped")
 		require.NoError(t, err)
 		require.Equal(t, newest, now)
-		require.NoError(t, h.drain("match/a", 0))
+		require.NoError(t, h.drainRoom("match/a", 0))
 		time.Sleep(time.Second)
-		require.NoError(t, h.create(context.Background(), "match/a"))
+		require.NoError(t, h.createRoom(context.Background(), "match/a"))
 		require.Greater(t, h.tick("match/a"), uint64(240), "this process has begun it")
 	})
 	play(t, older, func(h *hostel) {
@@ -162,7 +162,7 @@ func TestRoomKilledBeforeItsFirstSave(t *testing.T) {
 	for process := range 4 {
 		var left map[string]string
 		play(t, images, func(h *hostel) {
-			_, err := h.join(context.Background(), "match/a", "", false)
+			_, err := h.joinRoom(context.Background(), "match/a", "", false)
 			require.NoError(t, err)
 			if process%2 == 0 {
 				h.mustVisit("match/a")

@@ -71,21 +71,21 @@ func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.T
 	return r, nil
 }
 
-// finish ends all sessions after the last tick, and saves the world.
-func (r *run) finish() error {
+// endAndSave ends all sessions after the last tick, and saves the world.
+func (r *run) endAndSave() error {
 	if r.core.Active() > 0 {
 		time.Sleep(lastSnapshotWait)
 	}
-	r.loop.drain()
+	r.loop.endSessions()
 	r.core.Close()
-	return r.loop.saver.end()
+	return r.loop.saver.saveLast()
 }
 
-// serve ticks until ctx is done, calls ending, and finishes.
-func (r *run) serve(ctx context.Context, ending func()) error {
-	err := r.loop.run(ctx)
+// serveUntil ticks until ctx is done, calls ending, and finishes.
+func (r *run) serveUntil(ctx context.Context, ending func()) error {
+	err := r.loop.tickUntil(ctx)
 	ending()
-	return errors.Join(err, r.finish())
+	return errors.Join(err, r.endAndSave())
 }
 
 // Name returns the room's name, by which clients join it.

@@ -13,9 +13,9 @@ import (
 	"github.com/worldd/worldd/server/imagefile"
 )
 
-// build returns the room's next run, restored from its image if there is one. The first run waits for
+// buildRun returns the room's next run, restored from its image if there is one. The first run waits for
 // the end of the room that this one replaces.
-func (m *rooms) build(ctx context.Context, k *kind, r *Room) (*run, error) {
+func (m *rooms) buildRun(ctx context.Context, k *kind, r *Room) (*run, error) {
 	if err := r.awaitEviction(ctx); err != nil {
 		return nil, err
 	}
@@ -29,33 +29,33 @@ func (m *rooms) build(ctx context.Context, k *kind, r *Room) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := m.buildOn(store, k, r)
+	made, err := m.buildAboveImage(store, k, r)
 	if err != nil && store != nil {
 		err = errors.Join(err, store.Close())
 	}
 	return made, err
 }
 
-// buildOn returns a run whose range of generations is above the image's. If the image turns out
-// to need a higher range than its store has recorded, buildOn makes the world again.
-func (m *rooms) buildOn(store *imagefile.Store, k *kind, r *Room) (*run, error) {
+// buildAboveImage returns a run whose range of generations is above the image's. If the image turns out
+// to need a higher range than its store has recorded, it makes the world again.
+func (m *rooms) buildAboveImage(store *imagefile.Store, k *kind, r *Room) (*run, error) {
 	least := 0
 	if store != nil && store.NewestGeneration() > 0 {
 		least = blockAbove(store.NewestGeneration())
 	}
 	for {
 		m.mu.Lock()
-		block, err := m.ranges.take(least)
+		block, err := m.ranges.takeBlock(least)
 		m.mu.Unlock()
 		if err != nil {
 			return nil, fmt.Errorf("server: %w", err)
 		}
-		made, above, err := m.buildIn(block, store, k, r)
+		made, above, err := m.buildInBlock(block, store, k, r)
 		if err == nil && above <= block {
 			return made, nil
 		}
 		m.mu.Lock()
-		m.ranges.release(block)
+		m.ranges.releaseBlock(block)
 		m.mu.Unlock()
 		if err != nil {
 			return nil, err
@@ -64,12 +64,12 @@ func (m *rooms) buildOn(store *imagefile.Store, k *kind, r *Room) (*run, error) 
 	}
 }
 
-// buildIn returns a run that uses a block of generations. If the image needs a higher block, it
-// returns no run, and the least that will do.
-func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (made *run, least int, err error) {
+// buildInBlock returns a run that uses a block of generations. If the image needs a higher block, it
+// returns no run, and the lowest block that suffices.
+func (m *rooms) buildInBlock(block int, store *imagefile.Store, k *kind, r *Room) (made *run, least int, err error) {
 	q := RoomRequest{Name: r.name, Kind: r.kind, ID: r.id, Generations: generationsOf(block)}
 	var g *RoomGame
-	err = m.call(r, "New", func() (err error) {
+	err = m.callGame(r, "New", func() (err error) {
 		g, err = k.New(q)
 		return err
 	})
@@ -78,10 +78,10 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	}
 	defer func() {
 		if made == nil && g != nil {
-			m.discard(r, g)
+			m.discardGame(r, g)
 		}
 	}()
-	c, err := g.session(m.process, k.RoomKind, q)
+	c, err := g.sessionConfig(m.process, k.RoomKind, q)
 	if err != nil {
 		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
 	}
@@ -90,8 +90,8 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	var image ImageConfig
 	if store != nil {
 		image = ImageConfig{Store: store, Every: m.config.Images.Every, Take: g.TakeImage}
-		err = m.call(r, "RestoreRun", func() (err error) {
-			least, err = g.restore(log, store, m.generation(r.name))
+		err = m.callGame(r, "RestoreRun", func() (err error) {
+			least, err = g.restoreImage(log, store, m.imageGeneration(r.name))
 			return err
 		})
 		if err != nil || least > block {
@@ -102,7 +102,7 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 		return nil, 0, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
-	if !k.pins(r) && !m.byOperator(r) { // clients cannot fill the disk, or keep images from being old, without entering the room
+	if !k.isPinned(r) && !m.byOperator(r) { // clients cannot fill the disk, or keep images from being old, without entering the room
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()
 			return s.Joined+s.MovedIn == 0
@@ -110,11 +110,11 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	}
 	made.loop.ticks = newTickHistogram(roomDigits)
 	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms
-	if err = m.adopt(made, k); err == nil {
-		err = made.loop.saver.begin()
+	if err = m.checkSchema(made, k); err == nil {
+		err = made.loop.saver.saveFirst()
 	}
 	if err == nil && g.Attach != nil {
-		err = m.call(r, "Attach", func() error {
+		err = m.callGame(r, "Attach", func() error {
 			g.Attach(r)
 			return nil
 		})
@@ -126,8 +126,8 @@ func (m *rooms) buildIn(block int, store *imagefile.Store, k *kind, r *Room) (ma
 	return made, 0, err
 }
 
-// discard releases what New has made for a run that does not begin.
-func (m *rooms) discard(r *Room, g *RoomGame) {
+// discardGame releases what New has made for a run that does not begin.
+func (m *rooms) discardGame(r *Room, g *RoomGame) {
 	m.callEnded(r, g.Ended)
 	if g.World != nil {
 		g.World.Close()
@@ -141,19 +141,19 @@ func (m *rooms) byOperator(r *Room) bool {
 	return r.by == byOperator
 }
 
-// call calls a function of the game outside of the room's ticks. It returns a panic as an error.
-func (m *rooms) call(r *Room, what string, f func() error) (err error) {
-	m.apart(func() { err = f() }, func(value any) {
+// callGame calls a function of the game outside of the room's ticks. It returns a panic as an error.
+func (m *rooms) callGame(r *Room, what string, f func() error) (err error) {
+	m.runApart(func() { err = f() }, func(value any) {
 		r.logger(m.log).Error(what+" panicked", zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
 		err = fmt.Errorf("server: room %s: %s panicked: %v", r.name, what, value)
 	})
 	return err
 }
 
-// restore restores the world from a generation of its image, or from the newest valid one if generation
-// is 0. It returns the lowest block of handle generations
-// that the image allows, or 0 if there is none, and restores nothing if the world's block is lower.
-func (g *RoomGame) restore(log *zap.Logger, store *imagefile.Store, generation int) (least int, err error) {
+// restoreImage restores the world from a generation of its image, or from the newest valid one if
+// generation is 0. It returns the lowest block of handle generations that the image allows, or 0 if
+// there is none, and restores nothing if the world's block is lower.
+func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, generation int) (least int, err error) {
 	found, err := store.LoadGeneration(g.World, generation)
 	if err != nil {
 		return 0, fmt.Errorf("server: cannot restore: %w", store.Explain(err))
@@ -179,15 +179,16 @@ func (g *RoomGame) restore(log *zap.Logger, store *imagefile.Store, generation i
 	return least, nil
 }
 
-// generation returns the generation of its image from which the room's next run begins, 0 for the newest.
-func (m *rooms) generation(name string) int {
+// imageGeneration returns the generation of its image from which the room's next run begins, 0 for
+// the newest.
+func (m *rooms) imageGeneration(name string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.older[name]
 }
 
-// adopt checks that the run has the schema of its kind.
-func (m *rooms) adopt(made *run, k *kind) error {
+// checkSchema checks that the run has the schema of its kind.
+func (m *rooms) checkSchema(made *run, k *kind) error {
 	own := made.core.Config().Schema
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -226,9 +226,9 @@ func (c RoomsConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// session returns the configuration of the room's Core, without its Router. The error lists the
+// sessionConfig returns the configuration of the room's Core, without its Router. The error lists the
 // mistakes of New.
-func (g *RoomGame) session(process Config, kind RoomKind, q RoomRequest) (session.Config, error) {
+func (g *RoomGame) sessionConfig(process Config, kind RoomKind, q RoomRequest) (session.Config, error) {
 	if g == nil {
 		return session.Config{}, errors.New("neither a game nor an error was returned by RoomKind.New")
 	}
@@ -236,13 +236,13 @@ func (g *RoomGame) session(process Config, kind RoomKind, q RoomRequest) (sessio
 	c.MaxSessions = cmp.Or(kind.MaxSessions, c.MaxSessions)
 	err := c.Validate()
 	if c.World != nil {
-		err = errors.Join(q.Generations.check(c.World), err)
+		err = errors.Join(q.Generations.checkWorld(c.World), err)
 	}
 	return c, err
 }
 
-// check returns an error if w issues generations of another range.
-func (g Generations) check(w *world.World) error {
+// checkWorld returns an error if w issues generations of another range.
+func (g Generations) checkWorld(w *world.World) error {
 	if c := w.Config(); c.FirstGeneration != g.First || c.LastGeneration != g.Last {
 		return fmt.Errorf("the world issues generations %d to %d: rooms have disjoint ranges, pass RoomRequest.Generations (%d to %d) to world.Config", c.FirstGeneration, c.LastGeneration, g.First, g.Last)
 	}
@@ -265,7 +265,7 @@ func (c Config) CheckRooms() error {
 		g, err := k.New(q)
 		if err == nil {
 			var own session.Config
-			if own, err = g.session(c, k, q); err == nil {
+			if own, err = g.sessionConfig(c, k, q); err == nil {
 				_, err = session.NewCore(own)
 			}
 		}

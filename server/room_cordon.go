@@ -15,16 +15,16 @@ const cordonLasts = 24 * time.Hour
 // restart of the server.
 type cordons map[string]time.Time
 
-// add closes the name of a room that ends at the latest at end.
-func (c cordons) add(name string, end time.Time) {
-	c.expire(time.Now())
+// closeName closes the name of a room that ends at the latest at end.
+func (c cordons) closeName(name string, end time.Time) {
+	c.removeExpired(time.Now())
 	c[name] = end.Add(cordonLasts)
 }
 
-// has reports whether name is closed.
-func (c cordons) has(name string, now time.Time) bool { return now.Before(c[name]) }
+// isClosed reports whether name is closed.
+func (c cordons) isClosed(name string, now time.Time) bool { return now.Before(c[name]) }
 
-func (c cordons) expire(now time.Time) {
+func (c cordons) removeExpired(now time.Time) {
 	maps.DeleteFunc(c, func(_ string, until time.Time) bool { return !now.Before(until) })
 }
 
@@ -32,7 +32,7 @@ func (c cordons) expire(now time.Time) {
 func (m *rooms) closedRooms() (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cordons.expire(time.Now())
+	m.cordons.removeExpired(time.Now())
 	for name := range m.cordons {
 		if m.byName[name] == nil {
 			names = append(names, name)

@@ -21,13 +21,13 @@ type eviction struct {
 	ended bool // set before over is closed; false: a session has reached the room meanwhile
 }
 
-// share returns how many of most places, of which used are taken, one address may take: half of
+// addressShare returns how many of most places, of which used are taken, one address may take: half of
 // what is left, so that no few addresses take all, but one at least.
-func share(most, used int) int { return max((most-used)/2, 1) }
+func addressShare(most, used int) int { return max((most-used)/2, 1) }
 
-// evict returns the room that must end before a room of kind k begins for a client of address, or nil
-// if there is space. The error says why no room may begin. Callers hold m.mu.
-func (m *rooms) evict(k *kind, address string, now time.Time) (evicted *Room, err error) {
+// findEvicted returns the room that must end before a room of kind k begins for a client of
+// address, or nil if there is space. The error says why no room may begin. Callers hold m.mu.
+func (m *rooms) findEvicted(k *kind, address string, now time.Time) (evicted *Room, err error) {
 	for _, bound := range []struct {
 		most int
 		has  func(*Room) bool
@@ -49,13 +49,13 @@ func (m *rooms) evict(k *kind, address string, now time.Time) (evicted *Room, er
 				idle = append(idle, r)
 			}
 		}
-		if most := min(share(bound.most, used), roomsPerAddress); address != "" && own >= most {
+		if most := min(addressShare(bound.most, used), roomsPerAddress); address != "" && own >= most {
 			return nil, &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("your network has created %d rooms", own)}
 		}
 		if used < bound.most || evicted != nil {
 			continue
 		}
-		i := session.EvictionCandidate(idle, (*Room).owner, func(r *Room) time.Duration { return now.Sub(r.lastUsed) }, address)
+		i := session.EvictionCandidate(idle, (*Room).ownerAddress, func(r *Room) time.Duration { return now.Sub(r.lastUsed) }, address)
 		if i < 0 {
 			return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms"}
 		}
@@ -64,8 +64,8 @@ func (m *rooms) evict(k *kind, address string, now time.Time) (evicted *Room, er
 	return evicted, nil
 }
 
-// owner returns the address that created r. A room that no address accounts for is its own.
-func (r *Room) owner() string {
+// ownerAddress returns the address that created r. A room that no address accounts for is its own.
+func (r *Room) ownerAddress() string {
 	if r.creator == "" {
 		return r.name
 	}
@@ -76,12 +76,12 @@ func (r *Room) owner() string {
 // hold m.mu.
 func (m *rooms) isEvictable(r *Room, now time.Time) bool {
 	k := m.kinds[r.kind]
-	return r.state == roomOpen && r.deadline.IsZero() && r.by != byOperator && !k.pins(r) && k.IdleAfter > 0 &&
+	return r.state == roomOpen && r.deadline.IsZero() && r.by != byOperator && !k.isPinned(r) && k.IdleAfter > 0 &&
 		now.Sub(r.lastUsed) >= evictableAfter && r.run.Load().loop.silentSince(r.opened) <= staleTick
 }
 
-// replace makes evicted end for r. Callers hold m.mu.
-func (m *rooms) replace(evicted, r *Room) {
+// evictFor makes evicted end for r. Callers hold m.mu.
+func (m *rooms) evictFor(evicted, r *Room) {
 	evicted.eviction = &eviction{over: make(chan struct{})}
 	r.awaits = evicted.eviction
 	evicted.logger(m.log).Info("the room is idle, and ends for another: the server has its maximum of rooms", zap.String("for", r.name))
@@ -96,7 +96,8 @@ func (r *Room) endEviction(ended bool) {
 	}
 }
 
-// awaitEviction waits until the room that r replaces has ended. Only the goroutine that owns r may call it.
+// awaitEviction waits until the room that r replaces has ended. Only the goroutine that owns r may
+// call it.
 func (r *Room) awaitEviction(ctx context.Context) error {
 	e := r.awaits
 	if e == nil {

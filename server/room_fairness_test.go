@@ -13,7 +13,7 @@ import (
 
 // joinFrom joins a room as a client of an address that then goes away.
 func (h *hostel) joinFrom(address, room string) wire.Code {
-	_, err := h.join(context.Background(), room, address, false)
+	_, err := h.joinRoom(context.Background(), room, address, false)
 	return wire.CodeOf(err)
 }
 
@@ -53,7 +53,7 @@ func TestIdleRoomEndsForANewcomer(t *testing.T) {
 		c.Kinds["hall"] = RoomKind{New: k.New, IdleAfter: -1}
 	}, func(h *hostel) {
 		require.Equal(t, wire.OK, h.joinFrom("", "hall/1"))
-		require.NoError(t, h.create(context.Background(), "match/operator"))
+		require.NoError(t, h.createRoom(context.Background(), "match/operator"))
 		const many, one, player, next = "192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32", "192.0.2.4/32"
 		require.Equal(t, wire.OK, h.joinFrom(one, "match/oldest"))
 		time.Sleep(time.Second)
@@ -83,14 +83,15 @@ func TestIdleRoomEndsForANewcomer(t *testing.T) {
 	})
 }
 
-// The maximum of worlds holds while rooms replace each other: a room begins only when its predecessor has ended.
+// The maximum of worlds holds while rooms replace each other: a room begins only when its
+// predecessor has ended.
 func TestReplacedRoomEndsFirst(t *testing.T) {
 	play(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *hostel) {
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 		time.Sleep(evictableAfter + time.Second)
 		var err error
 		for range 100 { // Move does not wait: it asks again
-			now, failed := h.move("match/b")
+			now, failed := h.findForMove("match/b")
 			err = failed
 			if now != nil || err != nil {
 				break
@@ -105,7 +106,7 @@ func TestReplacedRoomEndsFirst(t *testing.T) {
 
 // worlds returns the number of rooms that have a world.
 func (h *hostel) worlds() (n int) {
-	for _, r := range h.sorted() {
+	for _, r := range h.sortedRooms() {
 		if r.run.Load() != nil {
 			n++
 		}
@@ -117,7 +118,7 @@ func (h *hostel) worlds() (n int) {
 // the room. The client that waited for it is refused.
 func TestEvictionIsGivenUp(t *testing.T) {
 	play(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *hostel) {
-		now, err := h.join(context.Background(), "match/a", "", false)
+		now, err := h.joinRoom(context.Background(), "match/a", "", false)
 		require.NoError(t, err)
 		time.Sleep(evictableAfter + time.Second)
 		code := make(chan wire.Code)

@@ -11,42 +11,43 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// host makes a room and runs it until it ends. After a panic it is restored from its newest
-// image, unless it was draining. The goroutine owns the room's name, file and generations until it returns.
-func (m *rooms) host(ctx context.Context, k *kind, r *Room) {
+// hostRoom makes a room and runs it until it ends. After a panic it is restored from its newest
+// image, unless it was draining. The goroutine owns the room's name, file and generations until it
+// returns.
+func (m *rooms) hostRoom(ctx context.Context, k *kind, r *Room) {
 	defer r.stop()
-	defer m.remove(k, r)
+	defer m.removeRoom(k, r)
 	for {
-		next, err := m.build(ctx, k, r)
+		next, err := m.buildRun(ctx, k, r)
 		if err != nil {
 			err = explainDescriptors(err)
 			r.logger(m.log).Error("the room cannot be made", zap.Error(err))
-			if !m.fail(ctx, r, err, brokenFor, k.pins(r)) {
+			if !m.failRoom(ctx, r, err, brokenFor, k.isPinned(r)) {
 				return
 			}
 			continue
 		}
 		r.logger(m.log).Info("the room is open", zap.Uint64("epoch", next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
-		m.open(r, next)
-		panicked := m.serve(ctx, r, next)
-		m.retire(k, r, next)
-		restores := k.pins(r) || panicked && next.store != nil && !m.drains(r)
+		m.openRoom(r, next)
+		panicked := m.serveRoom(ctx, r, next)
+		m.retireRun(k, r, next)
+		restores := k.isPinned(r) || panicked && next.store != nil && !m.isDraining(r)
 		switch {
 		case ctx.Err() != nil || !restores:
 			return
 		case panicked && m.panicsAgain(r):
 			r.logger(m.log).Error("the room has panicked too often: it stays closed for a while", zap.Duration("for", failedFor))
-			if !m.fail(ctx, r, errFailed, failedFor, true) {
+			if !m.failRoom(ctx, r, errFailed, failedFor, true) {
 				return
 			}
 		default:
-			m.reopen(r)
+			m.reopenRoom(r)
 		}
 	}
 }
 
-// drains reports whether r was told to end when it is empty, as it is after a panic.
-func (m *rooms) drains(r *Room) bool {
+// isDraining reports whether r was told to end when it is empty, as it is after a panic.
+func (m *rooms) isDraining(r *Room) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !r.deadline.IsZero() || r.eviction != nil
@@ -54,35 +55,35 @@ func (m *rooms) drains(r *Room) bool {
 
 func (r *Room) logger(log *zap.Logger) *zap.Logger { return log.With(zap.String("room", r.name)) }
 
-// pins reports whether r is the kind's pinned room.
-func (k *kind) pins(r *Room) bool { return k.Pinned && r.id == "" }
+// isPinned reports whether r is the kind's pinned room.
+func (k *kind) isPinned(r *Room) bool { return k.Pinned && r.id == "" }
 
-// open admits sessions to the room.
-func (m *rooms) open(r *Room, next *run) {
+// openRoom admits sessions to the room.
+func (m *rooms) openRoom(r *Room, next *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.apply(next)
+	m.applySettings(next)
 	r.run.Store(next)
 	now := time.Now()
 	r.state, r.err, r.lastUsed, r.opened = roomOpen, nil, now, now
 	close(r.ready)
 }
 
-// reopen makes clients that join wait for the next run.
-func (m *rooms) reopen(r *Room) {
+// reopenRoom makes clients that join wait for the next run.
+func (m *rooms) reopenRoom(r *Room) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.reopen()
+	r.setOpening()
 }
 
-// reopen is rooms.reopen for callers that hold rooms.mu.
-func (r *Room) reopen() {
+// setOpening makes clients that join wait for the next run. Callers hold rooms.mu.
+func (r *Room) setOpening() {
 	r.state, r.err, r.ready, r.deadline = roomOpening, nil, make(chan struct{}), time.Time{}
 }
 
-// fail refuses clients with err for a time. It reports whether the room has then reopened: if
+// failRoom refuses clients with err for a time. It reports whether the room has then reopened: if
 // reopens is set, or at once if the operator creates it.
-func (m *rooms) fail(ctx context.Context, r *Room, err error, lasts time.Duration, reopens bool) bool {
+func (m *rooms) failRoom(ctx context.Context, r *Room, err error, lasts time.Duration, reopens bool) bool {
 	retry := make(chan struct{})
 	m.mu.Lock()
 	opening := r.state == roomOpening
@@ -105,12 +106,12 @@ func (m *rooms) fail(ctx context.Context, r *Room, err error, lasts time.Duratio
 		r.state = roomEnding
 		return false
 	}
-	r.reopen()
+	r.setOpening()
 	return true
 }
 
-// remove frees the room's name.
-func (m *rooms) remove(k *kind, r *Room) {
+// removeRoom frees the room's name.
+func (m *rooms) removeRoom(k *kind, r *Room) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byName, r.name)
@@ -119,8 +120,8 @@ func (m *rooms) remove(k *kind, r *Room) {
 	k.rooms--
 }
 
-// serve runs the room until it ends, and reports whether it panicked.
-func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
+// serveRoom runs the room until it ends, and reports whether it panicked.
+func (m *rooms) serveRoom(ctx context.Context, r *Room, now *run) (panicked bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	now.loop.second = func() {
@@ -128,8 +129,8 @@ func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
 			stop()
 		}
 	}
-	return !m.apart(func() {
-		err := now.serve(ctx, func() { m.setEnding(r, now) })
+	return !m.runApart(func() {
+		err := now.serveUntil(ctx, func() { m.setEnding(r, now) })
 		if err == nil {
 			now.log.Info("the room has ended")
 			return
@@ -140,12 +141,12 @@ func (m *rooms) serve(ctx context.Context, r *Room, now *run) (panicked bool) {
 		if m.closing {
 			m.unsaved = append(m.unsaved, fmt.Errorf("server: room %s: %w", r.name, err))
 		}
-	}, func(value any) { m.abandon(r, now, value) })
+	}, func(value any) { m.abandonRun(r, now, value) })
 }
 
-// apart calls f on a goroutine of its own, which runtime.Goexit in the game may end. If f panics
-// or ends its goroutine, apart calls failed, still on f's stack, and reports false.
-func (m *rooms) apart(f func(), failed func(value any)) (returned bool) {
+// runApart calls f on a goroutine of its own, which runtime.Goexit in the game may end. If f panics
+// or ends its goroutine, runApart calls failed, still on f's stack, and reports false.
+func (m *rooms) runApart(f func(), failed func(value any)) (returned bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -169,9 +170,9 @@ func (m *rooms) apart(f func(), failed func(value any)) (returned bool) {
 	return returned
 }
 
-// abandon ends the sessions of a run that has panicked. The world may be half changed, so it is
+// abandonRun ends the sessions of a run that has panicked. The world may be half changed, so it is
 // neither stepped nor saved again.
-func (m *rooms) abandon(r *Room, was *run, value any) {
+func (m *rooms) abandonRun(r *Room, was *run, value any) {
 	was.log.Error("the room panicked: its sessions end", zap.Uint64("session", was.core.Panicking()),
 		zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
 	m.mu.Lock()
@@ -187,7 +188,7 @@ func (m *rooms) setEnding(r *Room, now *run) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.state = roomEnding
-	if !m.closing && m.cordons.has(r.name, time.Now()) {
+	if !m.closing && m.cordons.isClosed(r.name, time.Now()) {
 		now.core.EndWith(wire.RoomClosed)
 	}
 }
@@ -204,7 +205,7 @@ func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
 		r.lastUsed = at
 	}
 	empty := at.Sub(r.lastUsed)
-	idle := !r.deadline.IsZero() || r.eviction != nil || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.pins(r)
+	idle := !r.deadline.IsZero() || r.eviction != nil || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.isPinned(r)
 	if idle && n == 0 && now.core.CloseIfEmpty() || !r.deadline.IsZero() && !at.Before(r.deadline) {
 		r.state = roomEnding
 		return true
@@ -216,17 +217,17 @@ func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
 // callEnded calls RoomGame.Ended, if set.
 func (m *rooms) callEnded(r *Room, ended func()) {
 	if ended != nil {
-		_ = m.call(r, "Ended", func() error { // logs
+		_ = m.callGame(r, "Ended", func() error { // logs
 			ended()
 			return nil
 		})
 	}
 }
 
-// retire releases what a run holds, and adds its figures to the kind's.
-func (m *rooms) retire(k *kind, r *Room, was *run) {
+// retireRun releases what a run holds, and adds its figures to the kind's.
+func (m *rooms) retireRun(k *kind, r *Room, was *run) {
 	m.callEnded(r, was.ended)
-	report, ticks := was.loop.report(), was.loop.durations()
+	report, ticks := was.loop.report(), was.loop.tickDurations()
 	was.core.Close() // ends its goroutines also after a panic
 	was.core.World().Close()
 	if was.store != nil {
@@ -239,7 +240,7 @@ func (m *rooms) retire(k *kind, r *Room, was *run) {
 		delete(m.older, r.name) // later runs continue this one
 	}
 	k.addPast(report, ticks)
-	m.ranges.release(was.block)
+	m.ranges.releaseBlock(was.block)
 }
 
 // panicsAgain counts a panic of r, and reports whether there were too many.

@@ -30,8 +30,8 @@ const (
 	unusedAfter = 30 * 24 * time.Hour
 )
 
-// path returns the file of a room's image.
-func (c RoomImages) path(kind, id string) string {
+// imagePath returns the file of a room's image.
+func (c RoomImages) imagePath(kind, id string) string {
 	if id == "" {
 		return filepath.Join(c.Dir, kind+imageSuffix)
 	}
@@ -86,12 +86,12 @@ func (m *rooms) openImage(k *kind, r *Room) (*imagefile.Store, error) {
 	if images.Dir == "" || k.Unsaved {
 		return nil, nil
 	}
-	if !m.descriptors.complete() { // what remains is for saves
+	if !m.descriptors.openMissing() { // what remains is for saves
 		return nil, fmt.Errorf("server: %w", syscall.EMFILE)
 	}
 	m.imagesMu.Lock()
 	defer m.imagesMu.Unlock()
-	path := images.path(r.kind, r.id)
+	path := images.imagePath(r.kind, r.id)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("server: cannot make the folder of images: %w", err)
 	}
@@ -132,7 +132,7 @@ func (m *rooms) admitImage(k *kind, r *Room) error {
 		return nil
 	}
 	err = m.shareImages(k, r, ids)
-	if err == nil && !m.prune(stored, m.config.Images.unusedAfter(), "the kind has its maximum of images", func(n int, _ int64) bool { return n+unwritten < k.MaxImages }) {
+	if err == nil && !m.pruneImages(stored, m.config.Images.unusedAfter(), "the kind has its maximum of images", func(n int, _ int64) bool { return n+unwritten < k.MaxImages }) {
 		err = fmt.Errorf("server: the kind %s has %d images, its maximum, and somebody has entered each of their rooms lately: remove some, or raise the maximum (%w)", r.kind, len(ids), errStored)
 	}
 	if err == nil {
@@ -161,7 +161,7 @@ func (m *rooms) shareImages(k *kind, r *Room, ids map[string]bool) error {
 			own++
 		}
 	}
-	if own >= share(k.MaxImages, len(ids)) {
+	if own >= addressShare(k.MaxImages, len(ids)) {
 		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("your network has stored %d rooms", own)}
 	}
 	k.imageCreators[r.id] = r.creator
@@ -176,7 +176,7 @@ func (m *rooms) pruneBytes() error {
 		return nil
 	}
 	stored, err := m.allImages()
-	if err == nil && !m.prune(stored, m.config.Images.unusedAfter(), "the images have their maximum of bytes", func(_ int, bytes int64) bool { return bytes < most }) {
+	if err == nil && !m.pruneImages(stored, m.config.Images.unusedAfter(), "the images have their maximum of bytes", func(_ int, bytes int64) bool { return bytes < most }) {
 		err = fmt.Errorf("server: the images of rooms have %d bytes or more, and somebody has entered each of the rooms lately: remove some, or raise the maximum (%w)", most, errStored)
 	}
 	return err
@@ -193,10 +193,10 @@ func (m *rooms) allImages() (all []storedImage, err error) {
 	return all, err
 }
 
-// prune removes images of rooms that nobody has entered for a time, the longest first, until enough
-// returns true for the number and the bytes of the remaining ones. It reports whether enough did. It
-// keeps the images of rooms that exist. Callers hold m.imagesMu.
-func (m *rooms) prune(stored []storedImage, unused time.Duration, why string, enough func(n int, bytes int64) bool) bool {
+// pruneImages removes images of rooms that nobody has entered for a time, the longest first, until
+// enough returns true for the number and the bytes of the remaining ones. It reports whether enough
+// did. It keeps the images of rooms that exist. Callers hold m.imagesMu.
+func (m *rooms) pruneImages(stored []storedImage, unused time.Duration, why string, enough func(n int, bytes int64) bool) bool {
 	n, bytes := len(stored), int64(0)
 	for _, img := range stored {
 		bytes += img.bytes
@@ -207,11 +207,11 @@ func (m *rooms) prune(stored []storedImage, unused time.Duration, why string, en
 		if enough(n, bytes) || now.Sub(img.saved) < unused {
 			break
 		}
-		if img.linked || m.exists(img.name()) {
+		if img.linked || m.hasRoom(img.name()) {
 			continue
 		}
 		log := m.log.With(zap.String("room", img.name()), zap.Time("saved", img.saved), zap.Int64("bytes", img.bytes), zap.String("why", why))
-		if err := m.config.Images.remove(img); err != nil {
+		if err := m.config.Images.removeImage(img); err != nil {
 			log.Warn("cannot remove the image of a room that nobody has entered for long", zap.Error(err))
 			continue
 		}
@@ -224,15 +224,15 @@ func (m *rooms) prune(stored []storedImage, unused time.Duration, why string, en
 
 func (i storedImage) name() string { return i.kind + "/" + i.id }
 
-func (m *rooms) exists(name string) bool {
+func (m *rooms) hasRoom(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.byName[name] != nil
 }
 
-// remove removes an image, unless another process has it open.
-func (c RoomImages) remove(img storedImage) error {
-	store, err := imagefile.Open(c.path(img.kind, img.id), c.Keep)
+// removeImage removes an image, unless another process has it open.
+func (c RoomImages) removeImage(img storedImage) error {
+	store, err := imagefile.Open(c.imagePath(img.kind, img.id), c.Keep)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (m *rooms) pruneOld(ctx context.Context) {
 		err := m.pruneBytes()
 		if after := m.config.Images.PruneAfter; after > 0 {
 			stored, failed := m.allImages()
-			m.prune(stored, after, "nobody has entered it for the time to keep it", func(int, int64) bool { return false })
+			m.pruneImages(stored, after, "nobody has entered it for the time to keep it", func(int, int64) bool { return false })
 			err = errors.Join(err, failed)
 		}
 		m.imagesMu.Unlock()

@@ -81,7 +81,7 @@ func TestImageOfAnOpenRoomStays(t *testing.T) {
 			of.imagesMu.Lock()
 			stored, err := of.allImages()
 			require.NoError(t, err)
-			require.False(t, of.prune(stored, 10*day, "a test", func(n int, _ int64) bool { return n == 0 }))
+			require.False(t, of.pruneImages(stored, 10*day, "a test", func(n int, _ int64) bool { return n == 0 }))
 			of.imagesMu.Unlock()
 			require.Equal(t, []string{"a"}, storedRooms(t, dir))
 		}
@@ -111,7 +111,7 @@ func TestPruneAfter(t *testing.T) {
 		time.Sleep(pruneEvery)
 		require.ElementsMatch(t, []string{"c", "d"}, storedRooms(t, dir))
 		require.FileExists(t, filepath.Join(dir, "match.image"))
-		require.NoError(t, h.end())
+		require.NoError(t, h.endRooms())
 	})
 }
 
@@ -129,8 +129,8 @@ func TestMaxBytesOfImages(t *testing.T) {
 		_, err := h.visit("match/more")
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		require.ElementsMatch(t, []string{"c", "d", "e", "f"}, storedRooms(t, dir))
-		require.NoError(t, h.create(context.Background(), "match/operators"))
-		require.NoError(t, h.end())
+		require.NoError(t, h.createRoom(context.Background(), "match/operators"))
+		require.NoError(t, h.endRooms())
 	})
 }
 
@@ -143,7 +143,7 @@ func TestFewAddressesLeaveImages(t *testing.T) {
 		c.Kinds["match"] = RoomKind{New: k.New, MaxImages: 120, IdleAfter: time.Second}
 	}, func(h *hostel) {
 		enter := func(address, room string) wire.Code {
-			now, err := h.join(context.Background(), room, address, false)
+			now, err := h.joinRoom(context.Background(), room, address, false)
 			if err != nil {
 				return wire.CodeOf(err)
 			}

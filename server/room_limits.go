@@ -18,7 +18,7 @@ func (m *rooms) setBans(users []string) {
 	m.bans = slices.Clone(users)
 	for _, r := range m.byName {
 		if run := r.run.Load(); run != nil {
-			m.apply(run)
+			m.applySettings(run)
 		}
 	}
 }
@@ -45,20 +45,20 @@ func (m *rooms) setLimits(l Limits) error {
 	}
 	m.most, m.budget = cmp.Or(l.MaxSessions, session.DefaultMaxSessions), &l.BudgetBytesPerSecond
 	for _, now := range open {
-		m.apply(now)
+		m.applySettings(now)
 	}
 	return nil
 }
 
-// reload reloads the limits of each room between two of its ticks.
-func (m *rooms) reload(ctx context.Context) {
-	for _, r := range m.sorted() {
+// reloadAll reloads the limits of each room between two of its ticks.
+func (m *rooms) reloadAll(ctx context.Context) {
+	for _, r := range m.sortedRooms() {
 		now := r.run.Load()
 		if now == nil || now.reload == nil {
 			continue
 		}
 		go func() {
-			if err := now.loop.ask(ctx, func() { m.reloadRoom(r, now) }); err != nil {
+			if err := now.loop.runBetweenTicks(ctx, func() { m.reloadRoom(r, now) }); err != nil {
 				now.log.Error(notReloaded, zap.Error(err))
 			}
 		}()
@@ -71,7 +71,7 @@ const notReloaded = "limits not reloaded: the old ones stay in use"
 func (m *rooms) reloadRoom(r *Room, now *run) {
 	var l Limits
 	var changed []string
-	err := m.call(r, "Reload", func() (err error) {
+	err := m.callGame(r, "Reload", func() (err error) {
 		l, changed, err = now.reload()
 		return err
 	})
@@ -88,8 +88,8 @@ func (m *rooms) reloadRoom(r *Room, now *run) {
 	now.log.Info("limits reloaded", zap.Int("max_sessions", now.core.MaxSessions()), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
 }
 
-// apply applies what was set for all rooms. Callers hold m.mu.
-func (m *rooms) apply(now *run) {
+// applySettings applies what was set for all rooms. Callers hold m.mu.
+func (m *rooms) applySettings(now *run) {
 	now.core.SetBans(m.bans)
 	if m.budget == nil {
 		return

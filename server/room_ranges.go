@@ -19,9 +19,9 @@ type ranges struct {
 // errNoRange reports that no free range is above the generations of an image.
 var errNoRange = errors.New("no free range of generations is above the image's: its world was restarted too often, or too many rooms exist; move the image away to begin a new world")
 
-// take returns a free block at or above least: one that was never taken, or else the one whose
+// takeBlock returns a free block at or above least: one that was never taken, or else the one whose
 // room ended first, so that handles of ended rooms stay Stale for as long as possible.
-func (r *ranges) take(least int) (block int, err error) {
+func (r *ranges) takeBlock(least int) (block int, err error) {
 	block = -1
 	for i := max(least, 0); i < len(r.blocks); i++ {
 		if b := r.blocks[i]; !b.taken && (block < 0 || b.ended < r.blocks[block].ended) {
@@ -35,8 +35,8 @@ func (r *ranges) take(least int) (block int, err error) {
 	return block, nil
 }
 
-// release frees a block.
-func (r *ranges) release(block int) {
+// releaseBlock frees a block.
+func (r *ranges) releaseBlock(block int) {
 	r.ends++
 	r.blocks[block].taken, r.blocks[block].ended = false, r.ends
 }

@@ -22,7 +22,7 @@ func (k *kind) addPast(r admin.Report, ticks *hdrhistogram.Histogram) {
 // kindReports returns the figures of each kind, by name.
 func (m *rooms) kindReports() []admin.KindReport {
 	live := map[string][]*run{}
-	for _, r := range m.sorted() {
+	for _, r := range m.sortedRooms() {
 		if now := r.run.Load(); now != nil {
 			live[r.kind] = append(live[r.kind], now)
 		}
@@ -43,7 +43,7 @@ func (m *rooms) kindReports() []admin.KindReport {
 				behind++
 			}
 			of.Report.Add(report)
-			ticks.Merge(r.loop.durations())
+			ticks.Merge(r.loop.tickDurations())
 		}
 		of.Report.Tick.Behind = behind > 0 && behind == len(live[name])
 		of.Report.Tick.SetQuantiles(ticks)
@@ -78,8 +78,8 @@ func (m *rooms) report() (sum admin.Report) {
 	return sum
 }
 
-// durations returns the histogram of tick durations in all rooms, including ended ones.
-func (m *rooms) durations() *hdrhistogram.Histogram {
+// tickDurations returns the histogram of tick durations in all rooms, including ended ones.
+func (m *rooms) tickDurations() *hdrhistogram.Histogram {
 	all := newTickHistogram(tickDigits)
 	for _, k := range m.kindReports() {
 		all.Merge(k.Ticks)

@@ -128,14 +128,14 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.router, err = session.NewRouter(session.RouterConfig{
 		Admit: c.boundedAdmit(), Random: c.random(), OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds,
 		Join: func(ctx context.Context, name, address string, a Admission) (*session.Core, error) {
-			now, err := m.join(ctx, name, address, a.Room != "" && a.Room == name)
+			now, err := m.joinRoom(ctx, name, address, a.Room != "" && a.Room == name)
 			if err != nil {
 				return nil, err
 			}
 			return now.core, nil
 		},
 		Move: func(name string, _ *Session) (*session.Core, error) {
-			now, err := m.move(name)
+			now, err := m.findForMove(name)
 			if now == nil {
 				return nil, err
 			}
@@ -156,7 +156,7 @@ func (m *rooms) reserveDescriptors() {
 	if m.config.Images.Dir != "" {
 		m.descriptors = newDescriptorReserve()
 	}
-	need := m.config.descriptors()
+	need := m.config.descriptorsNeeded()
 	if limit, known := descriptorLimit(); known && limit < need {
 		m.log.Warn("the process may open fewer files than its rooms need: raise the limit (ulimit -n, LimitNOFILE=), or allow fewer rooms; clients are refused when it is reached",
 			zap.Uint64("limit", limit), zap.Uint64("needed", need), zap.Int("rooms", m.config.MaxRooms))
@@ -173,10 +173,10 @@ const (
 	byOperator
 )
 
-// find returns the named room. If there is none, and by may create it, find begins to make it, as it
-// does for the operator if the room has failed. The operator also opens a room that was drained.
-// address is the client's, or "" if its rooms are not bounded.
-func (m *rooms) find(name string, by origin, address string) (*Room, error) {
+// findRoom returns the named room. If there is none, and by may create it, findRoom begins to make
+// it, as it does for the operator if the room has failed. The operator also opens a room that was
+// drained. address is the client's, or "" if its rooms are not bounded.
+func (m *rooms) findRoom(name string, by origin, address string) (*Room, error) {
 	kindName, id, err := ParseRoomName(name)
 	if err != nil {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "not a room's name: want KIND or KIND/ID"}
@@ -193,7 +193,7 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	now := time.Now()
 	if by == byOperator {
 		delete(m.cordons, name)
-	} else if m.cordons.has(name, now) {
+	} else if m.cordons.isClosed(name, now) {
 		return nil, errCordoned
 	}
 	if r := m.byName[name]; r != nil {
@@ -203,7 +203,7 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 		return r, nil
 	}
 	pinned := k.Pinned && id == ""
-	evicted, err := m.evict(k, address, now)
+	evicted, err := m.findEvicted(k, address, now)
 	switch {
 	case !pinned && (by == byClient && k.Create != ForAnyone || by == byToken && k.Create == ForGame):
 		return nil, noRoom(name)
@@ -215,11 +215,11 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Room{name: name, kind: kindName, id: id, by: by, creator: address, ready: make(chan struct{}), lastUsed: now, stop: stop, gone: make(chan struct{})}
 	if evicted != nil {
-		m.replace(evicted, r)
+		m.evictFor(evicted, r)
 	}
 	m.byName[name] = r
 	k.rooms++
-	m.hosting.Go(func() { m.host(ctx, k, r) })
+	m.hosting.Go(func() { m.hostRoom(ctx, k, r) })
 	return r, nil
 }
 
@@ -227,7 +227,7 @@ func (m *rooms) find(name string, by origin, address string) (*Room, error) {
 func (m *rooms) openAgain(r *Room, now time.Time) {
 	if r.state == roomFailed {
 		r.by = byOperator
-		r.reopen()
+		r.setOpening()
 		close(r.retry)
 	}
 	if r.deadline.After(now) { // otherwise it is ending
@@ -239,8 +239,8 @@ func noRoom(name string) *wire.Error {
 	return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("there is no room %q", name)}
 }
 
-// await waits until r is open, and returns its run. The error is for clients.
-func (m *rooms) await(ctx context.Context, r *Room) (*run, error) {
+// awaitOpen waits until r is open, and returns its run. The error is for clients.
+func (m *rooms) awaitOpen(ctx context.Context, r *Room) (*run, error) {
 	m.mu.Lock()
 	ready := r.ready
 	m.mu.Unlock()
@@ -251,15 +251,15 @@ func (m *rooms) await(ctx context.Context, r *Room) (*run, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.admitting(r)
+	return m.admittingRun(r)
 }
 
-// admitting returns the run of a room that admits new sessions. Callers hold m.mu.
-func (m *rooms) admitting(r *Room) (*run, error) {
+// admittingRun returns the run of a room that admits new sessions. Callers hold m.mu.
+func (m *rooms) admittingRun(r *Room) (*run, error) {
 	switch {
 	case r.state == roomFailed:
 		return nil, forClients(r.err)
-	case m.cordons.has(r.name, time.Now()):
+	case m.cordons.isClosed(r.name, time.Now()):
 		return nil, errCordoned
 	case r.state != roomOpen || !r.deadline.IsZero() || r.eviction != nil:
 		return nil, errClosing
@@ -282,9 +282,9 @@ func forClients(err error) error {
 	return &wire.Error{Code: wire.Internal, Detail: "the room cannot be made"}
 }
 
-// join returns the room for a new session: the one that the client or its token names, or the
+// joinRoom returns the room for a new session: the one that the client or its token names, or the
 // default one. It waits until the room is made.
-func (m *rooms) join(ctx context.Context, name, address string, fromToken bool) (*run, error) {
+func (m *rooms) joinRoom(ctx context.Context, name, address string, fromToken bool) (*run, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
 	by := byClient
@@ -298,14 +298,14 @@ func (m *rooms) join(ctx context.Context, name, address string, fromToken bool) 
 	if name == "" {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "Hello names no room, and the server has no default one"}
 	}
-	if m.sessions() >= m.maxSessions() {
+	if m.countSessions() >= m.maxSessions() {
 		return nil, &wire.Error{Code: wire.ServerFull}
 	}
-	r, err := m.find(name, by, address)
+	r, err := m.findRoom(name, by, address)
 	if err != nil {
 		return nil, err
 	}
-	return m.await(ctx, r)
+	return m.awaitOpen(ctx, r)
 }
 
 // isLoopback reports whether address, a prefix, is of this machine.
@@ -314,9 +314,9 @@ func isLoopback(address string) bool {
 	return err == nil && p.Addr().IsLoopback()
 }
 
-// move returns the room that a session moves to, or nil while the room is being made.
-func (m *rooms) move(name string) (*run, error) {
-	r, err := m.find(name, byGame, "")
+// findForMove returns the room that a session moves to, or nil while the room is being made.
+func (m *rooms) findForMove(name string) (*run, error) {
+	r, err := m.findRoom(name, byGame, "")
 	if err != nil {
 		return nil, err
 	}
@@ -325,18 +325,18 @@ func (m *rooms) move(name string) (*run, error) {
 	if r.state == roomOpening {
 		return nil, nil
 	}
-	return m.admitting(r)
+	return m.admittingRun(r)
 }
 
-// create makes or opens a room for the operator, and waits for it. One that is ending is made again
+// createRoom makes or opens a room for the operator, and waits for it. One that is ending is made again
 // when it has ended.
-func (m *rooms) create(ctx context.Context, name string) error {
+func (m *rooms) createRoom(ctx context.Context, name string) error {
 	for {
-		r, err := m.find(name, byOperator, "")
+		r, err := m.findRoom(name, byOperator, "")
 		if err != nil {
 			return err
 		}
-		if _, err = m.await(ctx, r); err == nil {
+		if _, err = m.awaitOpen(ctx, r); err == nil {
 			return nil
 		}
 		if !errors.Is(err, errClosing) {
@@ -352,19 +352,19 @@ func (m *rooms) create(ctx context.Context, name string) error {
 	}
 }
 
-// drain refuses new sessions of a room, and ends it when it is empty or after within. Unless it is
+// drainRoom refuses new sessions of a room, and ends it when it is empty or after within. Unless it is
 // pinned, its name stays closed, and the remaining sessions end with RoomClosed.
-func (m *rooms) drain(name string, within time.Duration) error {
+func (m *rooms) drainRoom(name string, within time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.byName[name]
 	if r == nil {
 		return noRoom(name)
 	}
-	now, pinned := time.Now(), m.kinds[r.kind].pins(r)
+	now, pinned := time.Now(), m.kinds[r.kind].isPinned(r)
 	r.deadline = now.Add(within)
 	if !pinned {
-		m.cordons.add(name, r.deadline)
+		m.cordons.closeName(name, r.deadline)
 	}
 	if within <= 0 || r.state == roomFailed && !pinned { // a failed room is empty
 		r.stop()
@@ -372,8 +372,8 @@ func (m *rooms) drain(name string, within time.Duration) error {
 	return nil
 }
 
-// sorted returns the rooms by name.
-func (m *rooms) sorted() []*Room {
+// sortedRooms returns the rooms by name.
+func (m *rooms) sortedRooms() []*Room {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := make([]*Room, 0, len(m.byName))
@@ -384,9 +384,9 @@ func (m *rooms) sorted() []*Room {
 	return all
 }
 
-// sessions returns the number of sessions in all rooms.
-func (m *rooms) sessions() (n int) {
-	for _, r := range m.sorted() {
+// countSessions returns the number of sessions in all rooms.
+func (m *rooms) countSessions() (n int) {
+	for _, r := range m.sortedRooms() {
 		if run := r.run.Load(); run != nil {
 			n += int(run.loop.sessions.Load())
 		}
@@ -407,24 +407,24 @@ func (m *rooms) drainAll(ctx context.Context) error {
 	m.mu.Unlock()
 	m.router.Drain()
 	var asked sync.WaitGroup
-	for _, r := range m.sorted() {
+	for _, r := range m.sortedRooms() {
 		if now := r.run.Load(); now != nil {
-			asked.Go(func() { _ = now.loop.ask(ctx, now.core.Drain) }) // one that is stuck has no sessions to save
+			asked.Go(func() { _ = now.loop.runBetweenTicks(ctx, now.core.Drain) }) // one that is stuck has no sessions to save
 		}
 	}
 	asked.Wait()
 	return nil
 }
 
-// draining reports whether new sessions are refused in all rooms.
-func (m *rooms) draining() bool {
+// refusesSessions reports whether new sessions are refused in all rooms.
+func (m *rooms) refusesSessions() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.closing
 }
 
-// start makes the pinned rooms. Those that are not ready when ctx ends are no error.
-func (m *rooms) start(ctx context.Context) error {
+// startPinned makes the pinned rooms. Those that are not ready when ctx ends are no error.
+func (m *rooms) startPinned(ctx context.Context) error {
 	if m.config.Images.Dir != "" {
 		pruning, stop := context.WithCancel(context.Background())
 		m.stopPruning = stop
@@ -433,7 +433,7 @@ func (m *rooms) start(ctx context.Context) error {
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {
-			if err := m.create(ctx, name); err != nil && ctx.Err() == nil {
+			if err := m.createRoom(ctx, name); err != nil && ctx.Err() == nil {
 				errs = append(errs, fmt.Errorf("server: room %s: %w", name, err))
 			}
 		}
@@ -441,8 +441,8 @@ func (m *rooms) start(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// end ends all rooms and waits for them. It gives up on rooms that are stuck in a tick or in New.
-func (m *rooms) end() error {
+// endRooms ends all rooms and waits for them. It gives up on rooms that are stuck in a tick or in New.
+func (m *rooms) endRooms() error {
 	m.mu.Lock()
 	m.closing = true
 	for _, r := range m.byName {
@@ -463,15 +463,15 @@ func (m *rooms) end() error {
 			return errors.Join(m.unsaved...) // no room is left to add one
 		case <-time.After(stallLimit / 10):
 		}
-		if stuck, saving := m.unended(); saving == 0 && time.Since(began) > stallLimit {
+		if stuck, saving := m.unendedRooms(); saving == 0 && time.Since(began) > stallLimit {
 			return fmt.Errorf("server: these rooms are stuck, and were not saved: %v", stuck)
 		}
 	}
 }
 
-// unended returns the names of rooms that still tick or are being made, and the number of
+// unendedRooms returns the names of rooms that still tick or are being made, and the number of
 // those that are ending.
-func (m *rooms) unended() (stuck []string, saving int) {
+func (m *rooms) unendedRooms() (stuck []string, saving int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, r := range m.byName {

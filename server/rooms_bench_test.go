@@ -83,7 +83,7 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 	var all []table
 	for i := range rooms {
 		r := &Room{name: fmt.Sprint("match/", i), kind: "match", id: fmt.Sprint(i), by: byOperator}
-		made, err := h.build(context.Background(), h.rooms.kinds["match"], r)
+		made, err := h.buildRun(context.Background(), h.rooms.kinds["match"], r)
 		require.NoError(b, err)
 		defer made.core.Close()
 		t := table{run: made}
@@ -105,7 +105,7 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 		for s := range t.run.core.Sessions() {
 			w.SetVelocity(s.Entity(), world.Vec3{X: float32((tick+uint32(s.ID()))%9) - 4, Z: float32(tick%7) - 3})
 		}
-		t.run.loop.tick(time.Now().Add(time.Second), false)
+		t.run.loop.runTick(time.Now().Add(time.Second), false)
 	}
 	for range 200 {
 		tick++
@@ -151,11 +151,11 @@ func BenchmarkBesideAStall(b *testing.B) {
 		last = now
 	})
 	for _, name := range []string{"match/stall", "match/other"} {
-		require.NoError(b, h.create(context.Background(), name))
+		require.NoError(b, h.createRoom(context.Background(), name))
 	}
 	for range b.N {
 		time.Sleep(time.Second)
 	}
-	require.NoError(b, h.end())
+	require.NoError(b, h.endRooms())
 	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-late-at-most")
 }

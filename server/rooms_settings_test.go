@@ -57,8 +57,8 @@ func TestBudgetTooLow(t *testing.T) {
 	play(t, asIs, func(h *hostel) {
 		require.Error(t, h.setLimits(Limits{BudgetBytesPerSecond: 1}))
 		h.mustVisit("match/1")
-		require.NoError(t, h.drain("lobby", 0))
-		require.NoError(t, h.drain("match/1", 0))
+		require.NoError(t, h.drainRoom("lobby", 0))
+		require.NoError(t, h.drainRoom("match/1", 0))
 		time.Sleep(time.Second)
 		require.NoError(t, h.setLimits(Limits{BudgetBytesPerSecond: 1}), "no room is open")
 		h.mustVisit("match/2")
@@ -72,7 +72,7 @@ func TestPanicDuringARequest(t *testing.T) {
 		h.mustVisit("match/1")
 		room, answered := h.now("match/1"), make(chan struct{})
 		go func() {
-			_ = room.loop.ask(context.Background(), func() { panic("a mistake") })
+			_ = room.loop.runBetweenTicks(context.Background(), func() { panic("a mistake") })
 			close(answered)
 		}()
 		time.Sleep(time.Minute)
@@ -134,7 +134,7 @@ func TestEndReportsUnsavedRooms(t *testing.T) {
 		time.Sleep(time.Second)
 		require.NoError(t, os.RemoveAll(dir))
 		require.NoError(t, os.WriteFile(dir, nil, 0o600))
-		err := h.end()
+		err := h.endRooms()
 		require.ErrorContains(t, err, "room match/1: ")
 		require.ErrorContains(t, err, "room lobby: ")
 	})
@@ -153,15 +153,15 @@ func TestCreateAFailedRoom(t *testing.T) {
 		h.failing("match/1", errors.New("no luck"))
 		_, err := h.visit("match/1")
 		require.Error(t, err)
-		require.ErrorContains(t, h.create(ctx, "match/1"), "no luck")
+		require.ErrorContains(t, h.createRoom(ctx, "match/1"), "no luck")
 		h.failing("match/1", nil)
-		require.NoError(t, h.create(ctx, "match/1"))
+		require.NoError(t, h.createRoom(ctx, "match/1"))
 		require.Equal(t, 3, h.times()["match/1"])
 		g := h.mustVisit("match/1")
 
 		_, err = h.visit("match/2")
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "one image at most")
-		require.NoError(t, h.create(ctx, "match/2"), "but for the operator")
+		require.NoError(t, h.createRoom(ctx, "match/2"), "but for the operator")
 
 		h.in("match/1", func(*world.World) { panic("always") })
 		time.Sleep(10 * time.Second)
@@ -169,7 +169,7 @@ func TestCreateAFailedRoom(t *testing.T) {
 		_, err = h.visit("match/1")
 		require.Error(t, err, "it has panicked too often")
 		h.in("match/1", nil)
-		require.NoError(t, h.create(ctx, "match/1"))
+		require.NoError(t, h.createRoom(ctx, "match/1"))
 		require.Equal(t, wire.OK, h.mustVisit("match/1").code())
 		time.Sleep(2 * failedFor)
 		require.Equal(t, 4+maxRestarts, h.times()["match/1"])
@@ -212,8 +212,8 @@ func TestGoexitWithPanicEnds(t *testing.T) {
 		}
 		require.Equal(t, 2, taken)
 		exits = false
-		require.NoError(t, h.create(context.Background(), "exit"))
-		require.NoError(t, h.end())
+		require.NoError(t, h.createRoom(context.Background(), "exit"))
+		require.NoError(t, h.endRooms())
 	})
 }
 
@@ -233,7 +233,7 @@ func TestKickWhileMoving(t *testing.T) {
 		h.in("match/2", func(*world.World) { <-stuck })
 		time.Sleep(time.Second)
 		id, from := g.peer.ID(), h.now("match/1")
-		require.NoError(t, from.loop.ask(context.Background(), func() { require.NoError(t, from.core.Session(id).Move("match/2")) }))
+		require.NoError(t, from.loop.runBetweenTicks(context.Background(), func() { require.NoError(t, from.core.Session(id).Move("match/2")) }))
 		time.Sleep(time.Second)
 		require.Equal(t, []int{http.StatusOK, http.StatusNotFound}, []int{kick(id), kick(id + 1000)})
 		require.Equal(t, wire.OK, g.code())
@@ -263,10 +263,10 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		c.Kinds["match"] = k
 	}, func(h *hostel) {
 		for _, name := range []string{"match/x", "match/y"} {
-			_, err := h.join(context.Background(), name, "", false)
+			_, err := h.joinRoom(context.Background(), name, "", false)
 			require.NoError(t, err)
 		}
-		_, err := h.join(context.Background(), "match/z", "", false)
+		_, err := h.joinRoom(context.Background(), "match/z", "", false)
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "they could be saved yet")
 		time.Sleep(10 * time.Second)
 		require.Empty(t, files())
@@ -275,11 +275,11 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		g.leave()
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"a.image", "a.image.lock", "a.image.run"}, files())
-		_, err = h.join(context.Background(), "match/a", "", false)
+		_, err = h.joinRoom(context.Background(), "match/a", "", false)
 		require.NoError(t, err)
-		require.NoError(t, h.create(context.Background(), "match/o"))
+		require.NoError(t, h.createRoom(context.Background(), "match/o"))
 		require.Contains(t, files(), "o.image", "the operator's are saved at once")
-		_, err = h.join(context.Background(), "match/z", "", false)
+		_, err = h.joinRoom(context.Background(), "match/z", "", false)
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		time.Sleep(10 * time.Second)
 		require.NotContains(t, files(), "a.image.old-1", "nobody has entered it")

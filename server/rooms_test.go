@@ -93,7 +93,7 @@ func (h *hostel) in(room string, step func(*world.World)) {
 
 // begin starts the pinned rooms, and ends all at the end of the test.
 func (h *hostel) begin() {
-	require.NoError(h.t, h.start(context.Background()))
+	require.NoError(h.t, h.startPinned(context.Background()))
 }
 
 // visitor is a client of a room, by its connection.
@@ -137,7 +137,7 @@ func (h *hostel) visit(room string) (*visitor, error) { return h.visitAs(room, "
 
 func (h *hostel) visitAs(room, user string) (*visitor, error) {
 	ctx, end := context.WithCancel(context.Background())
-	now, err := h.join(ctx, room, "", false)
+	now, err := h.joinRoom(ctx, room, "", false)
 	if err != nil {
 		end()
 		return nil, err
@@ -171,7 +171,7 @@ func (h *hostel) now(room string) *run {
 // tick returns the tick of a room's world.
 func (h *hostel) tick(room string) (tick uint64) {
 	now := h.now(room)
-	require.NoError(h.t, now.loop.ask(context.Background(), func() { tick = now.core.World().Tick() }))
+	require.NoError(h.t, now.loop.runBetweenTicks(context.Background(), func() { tick = now.core.World().Tick() }))
 	return tick
 }
 
@@ -190,7 +190,7 @@ func (h *hostel) failing(room string, err error) {
 
 // names returns the names of all rooms.
 func (h *hostel) names() (names []string) {
-	for _, r := range h.sorted() {
+	for _, r := range h.sortedRooms() {
 		names = append(names, r.name)
 	}
 	return names
@@ -201,7 +201,7 @@ func play(t *testing.T, change func(*RoomsConfig), test func(h *hostel)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHostel(t, change)
 		h.begin()
-		defer func() { require.NoError(t, h.end()) }()
+		defer func() { require.NoError(t, h.endRooms()) }()
 		test(h)
 	})
 }
@@ -226,7 +226,7 @@ func TestRoomsAreMadeForThoseWhoJoin(t *testing.T) {
 		require.Equal(t, []string{"lobby", "match"}, []string{reports[0].Kind, reports[1].Kind})
 		require.Equal(t, []int{1, 21}, []int{reports[0].Report.Active, reports[1].Report.Active})
 		require.Equal(t, 22, h.report().Active)
-		require.Equal(t, 22, h.sessions())
+		require.Equal(t, 22, h.countSessions())
 	})
 }
 
@@ -258,14 +258,14 @@ func TestRoomsAreBounded(t *testing.T) {
 			return wire.CodeOf(err)
 		}
 		require.Equal(t, wire.NoRoom, code("duel/1"), "its token must name it")
-		_, err := h.join(context.Background(), "duel/1", "", true)
+		_, err := h.joinRoom(context.Background(), "duel/1", "", true)
 		require.NoError(t, err)
-		_, err = h.join(context.Background(), "duel/2", "", true)
+		_, err = h.joinRoom(context.Background(), "duel/2", "", true)
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		require.Equal(t, wire.OK, code("duel/1"), "it exists")
-		_, err = h.join(context.Background(), "arena", "", true)
+		_, err = h.joinRoom(context.Background(), "arena", "", true)
 		require.Equal(t, wire.NoRoom, wire.CodeOf(err))
-		require.NoError(t, h.create(context.Background(), "arena"))
+		require.NoError(t, h.createRoom(context.Background(), "arena"))
 		h.mustVisit("match/1")
 		require.Equal(t, wire.ServerFull, code("match/2"))
 		require.Len(t, h.names(), 4)
@@ -291,7 +291,7 @@ func TestRoomsOfOneAddress(t *testing.T) {
 	const attacker, player, here = "192.0.2.7/32", "192.0.2.8/32", "127.0.0.1/32"
 	play(t, asIs, func(h *hostel) {
 		code := func(room, address string, token bool) wire.Code {
-			_, err := h.join(context.Background(), room, address, token)
+			_, err := h.joinRoom(context.Background(), room, address, token)
 			return wire.CodeOf(err)
 		}
 		for i := range roomsPerAddress {
@@ -305,7 +305,7 @@ func TestRoomsOfOneAddress(t *testing.T) {
 		for i := range roomsPerAddress + 1 {
 			require.Equal(t, wire.OK, code(fmt.Sprint("match/here-", i), here, false), "a proxy may be there")
 		}
-		require.NoError(t, h.drain("match/0", 0))
+		require.NoError(t, h.drainRoom("match/0", 0))
 		time.Sleep(2 * time.Second)
 		require.Equal(t, wire.OK, code("match/again", attacker, false))
 	})
@@ -369,7 +369,7 @@ func TestNewThatHangs(t *testing.T) {
 		g := h.mustVisit("match/1")
 		time.Sleep(time.Second)
 		require.Equal(t, wire.OK, g.code())
-		require.ErrorContains(t, h.end(), "slow/0 slow/1")
+		require.ErrorContains(t, h.endRooms(), "slow/0 slow/1")
 		require.Equal(t, wire.Draining, g.code())
 		close(hang)
 		h.hosting.Wait()
@@ -400,10 +400,10 @@ func TestIdleRoomsEnd(t *testing.T) {
 func TestDrainAndClose(t *testing.T) {
 	play(t, asIs, func(h *hostel) {
 		a, b, c := h.mustVisit("match/a"), h.mustVisit("match/b"), h.mustVisit("match/c")
-		require.NoError(t, h.drain("match/a", time.Hour))
-		require.NoError(t, h.drain("match/b", 5*time.Second))
-		require.NoError(t, h.drain("match/c", 0))
-		require.Equal(t, wire.NoRoom, wire.CodeOf(h.drain("match/d", 0)))
+		require.NoError(t, h.drainRoom("match/a", time.Hour))
+		require.NoError(t, h.drainRoom("match/b", 5*time.Second))
+		require.NoError(t, h.drainRoom("match/c", 0))
+		require.Equal(t, wire.NoRoom, wire.CodeOf(h.drainRoom("match/d", 0)))
 		time.Sleep(time.Second)
 		require.Equal(t, wire.RoomClosed, c.code())
 		_, err := h.visit("match/a")
@@ -428,19 +428,19 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 		closed := func(room string) {
 			t.Helper()
 			require.False(t, retries(h.visit(room)))
-			_, err := h.join(context.Background(), room, "", true)
+			_, err := h.joinRoom(context.Background(), room, "", true)
 			require.False(t, retries(nil, err), "a token")
-			_, err = h.move(room)
+			_, err = h.findForMove(room)
 			require.False(t, retries(nil, err), "the game")
 		}
 		g := h.mustVisit("match/a")
-		require.NoError(t, h.drain("match/a", time.Minute))
+		require.NoError(t, h.drainRoom("match/a", time.Minute))
 		closed("match/a")
-		require.NoError(t, h.create(context.Background(), "match/a"))
+		require.NoError(t, h.createRoom(context.Background(), "match/a"))
 		h.mustVisit("match/a").leave()
 		require.Equal(t, wire.OK, g.code(), "opened while it was draining")
 
-		require.NoError(t, h.drain("match/a", 0))
+		require.NoError(t, h.drainRoom("match/a", 0))
 		time.Sleep(time.Second)
 		require.False(t, retries(nil, &wire.Error{Code: g.code()}))
 		require.Empty(t, h.names())
@@ -449,14 +449,14 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 		closed("match/a")
 		time.Sleep(cordonLasts - time.Hour)
 		closed("match/a")
-		require.NoError(t, h.create(context.Background(), "match/a"))
+		require.NoError(t, h.createRoom(context.Background(), "match/a"))
 		h.mustVisit("match/a")
 		require.Empty(t, h.closedRooms())
 		require.Equal(t, 2, h.times()["match/a"])
 
-		require.NoError(t, h.drain("match/a", 0))
-		require.NoError(t, h.create(context.Background(), "match/a"), "the operator waits for its end")
-		require.NoError(t, h.drain("match/a", 0))
+		require.NoError(t, h.drainRoom("match/a", 0))
+		require.NoError(t, h.createRoom(context.Background(), "match/a"), "the operator waits for its end")
+		require.NoError(t, h.drainRoom("match/a", 0))
 		time.Sleep(cordonLasts + time.Second)
 		h.mustVisit("match/a")
 	})
@@ -466,7 +466,7 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 func TestDrainedPinnedRoomBeginsAgain(t *testing.T) {
 	play(t, asIs, func(h *hostel) {
 		g := h.mustVisit("lobby")
-		require.NoError(t, h.drain("lobby", 0))
+		require.NoError(t, h.drainRoom("lobby", 0))
 		time.Sleep(time.Second)
 		require.Equal(t, wire.Draining, g.code())
 		require.Empty(t, h.closedRooms())
@@ -532,7 +532,7 @@ func TestDrainOutlastsAPanic(t *testing.T) {
 		h.in("match/failed", func(*world.World) { panic("always") })
 		time.Sleep(10 * time.Second)
 		for _, room := range []string{"match/drained", "match/failed", "lobby"} {
-			require.NoError(t, h.drain(room, time.Hour))
+			require.NoError(t, h.drainRoom(room, time.Hour))
 		}
 		for _, room := range []string{"match/drained", "lobby"} {
 			h.in(room, func(*world.World) {
@@ -601,7 +601,7 @@ func TestRoomThatNeverSteps(t *testing.T) {
 		require.False(t, h.report().Tick.Behind)
 		_, err := h.visit("match/stuck")
 		require.Equal(t, wire.Internal, wire.CodeOf(err), "nobody waits for it")
-		require.ErrorContains(t, h.end(), "[match/stuck]")
+		require.ErrorContains(t, h.endRooms(), "[match/stuck]")
 		require.Equal(t, wire.Draining, g.code())
 		close(stuck)
 		h.hosting.Wait()
@@ -626,18 +626,18 @@ func TestImagesOfRooms(t *testing.T) {
 		_, err := h.visit("match/b")
 		require.Equal(t, wire.Internal, wire.CodeOf(err))
 		other := newHostel(t, images)
-		require.ErrorContains(t, other.start(context.Background()), "in use")
-		require.NoError(t, other.end())
+		require.ErrorContains(t, other.startPinned(context.Background()), "in use")
+		require.NoError(t, other.endRooms())
 		h.mustVisit("match/c")
 		_, err = h.visit("match/d")
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "too many images: %v", err)
 		time.Sleep(2 * brokenFor)
-		require.NoError(t, h.create(context.Background(), "match/d"), "the operator may")
+		require.NoError(t, h.createRoom(context.Background(), "match/d"), "the operator may")
 		time.Sleep(10 * time.Second)
 	})
 	play(t, images, func(h *hostel) { // another process: its ranges begin below the images'
 		for range 3 {
-			require.NoError(t, h.drain("lobby", 0))
+			require.NoError(t, h.drainRoom("lobby", 0))
 			time.Sleep(time.Second)
 			h.mustVisit("lobby")
 			h.mustVisit("match/c")
@@ -680,11 +680,11 @@ func TestContradictionsOfNew(t *testing.T) {
 	q := RoomRequest{Name: "match/1", Kind: "match", ID: "1", Generations: generationsOf(3)}
 	g, err := h.game(q)
 	require.NoError(t, err)
-	_, err = g.session(h.process, RoomKind{}, q)
+	_, err = g.sessionConfig(h.process, RoomKind{}, q)
 	require.NoError(t, err)
 	q.Generations = generationsOf(4)
 	g.CommandBurst, g.MaxViewAge = -1, -1
-	_, err = g.session(h.process, RoomKind{}, q)
+	_, err = g.sessionConfig(h.process, RoomKind{}, q)
 	for _, text := range []string{"a command burst of -1", "views of at most -1ns", "pass RoomRequest.Generations (4194305 to 5242879) to world.Config"} {
 		require.ErrorContains(t, err, text)
 	}
@@ -693,21 +693,21 @@ func TestContradictionsOfNew(t *testing.T) {
 func TestRanges(t *testing.T) {
 	var r ranges
 	take := func(least int) int {
-		b, err := r.take(least)
+		b, err := r.takeBlock(least)
 		require.NoError(t, err)
 		return b
 	}
 	require.Equal(t, []int{0, 1, 7, 2}, []int{take(0), take(0), take(7), take(0)})
-	r.release(1)
+	r.releaseBlock(1)
 	require.Equal(t, 3, take(0), "never taken")
 	for range len(r.blocks) - 5 {
 		take(0)
 	}
 	require.Equal(t, 1, take(0))
-	_, err := r.take(0)
+	_, err := r.takeBlock(0)
 	require.ErrorIs(t, err, errNoRange)
 	for _, b := range []int{9, 4, 2000} {
-		r.release(b)
+		r.releaseBlock(b)
 	}
 	require.Equal(t, []int{9, 2000, 4}, []int{take(0), take(5), take(0)}, "the least recently ended first")
 	require.Equal(t, Generations{1, 1<<20 - 1}, generationsOf(0))

@@ -53,14 +53,14 @@ func Listen(c Config) (*Server, error) {
 		if c.Image.Store != nil {
 			s.descriptors = newDescriptorReserve()
 		}
-		only, err := newRun(c.session(), c.Image, c.Log, s.timings.Ticks(), s.descriptors)
+		only, err := newRun(c.sessionConfig(), c.Image, c.Log, s.timings.Ticks(), s.descriptors)
 		if err != nil {
 			return nil, err
 		}
 		s.room = &Room{name: c.Room, state: roomOpen, opened: time.Now()}
 		s.room.run.Store(only)
 	}
-	if err := s.listen(); err != nil {
+	if err := s.bindPorts(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -79,9 +79,9 @@ func sampledLogger(log *zap.Logger) *zap.Logger {
 	}))
 }
 
-func (s *Server) listen() (err error) {
+func (s *Server) bindPorts() (err error) {
 	c := s.config
-	opener, draining := s.entrance()
+	opener, draining := s.connectionOpener()
 	s.quic, err = quicserve.Listen(quicserve.Config{
 		Listen: c.Listen, Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
 		Web:     (*quicserve.WebConfig)(c.Web),
@@ -138,36 +138,36 @@ func (s *Server) Serve(ctx context.Context) error {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
 	}
 	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()))
-	if err := s.begin(ctx); err != nil {
+	if err := s.beginServing(ctx); err != nil {
 		return errors.Join(err, s.closeSockets())
 	}
 	if s.admin != nil {
 		s.admin.Start()
 	}
 	s.quic.Start()
-	ended := s.run(ctx)
+	ended := s.runRooms(ctx)
 	s.quic.Await(s.config.DrainTimeout)
 	err := errors.Join(ended, s.closeSockets())
 	s.log.Info("ended")
 	return err
 }
 
-// begin makes what exists from the start: the first image, or the pinned rooms.
-func (s *Server) begin(ctx context.Context) error {
+// beginServing makes what exists from the start: the first image, or the pinned rooms.
+func (s *Server) beginServing(ctx context.Context) error {
 	if s.rooms == nil {
-		return s.room.run.Load().loop.saver.begin()
+		return s.room.run.Load().loop.saver.saveFirst()
 	}
-	err := s.rooms.start(ctx)
+	err := s.rooms.startPinned(ctx)
 	if err != nil {
-		err = errors.Join(err, s.rooms.end())
+		err = errors.Join(err, s.rooms.endRooms())
 	}
 	return err
 }
 
-// run runs the rooms until ctx is done, and ends them.
-func (s *Server) run(ctx context.Context) error {
+// runRooms runs the rooms until ctx is done, and ends them.
+func (s *Server) runRooms(ctx context.Context) error {
 	if s.rooms == nil {
-		return s.room.run.Load().serve(ctx, s.quic.Refuse)
+		return s.room.run.Load().serveUntil(ctx, s.quic.Refuse)
 	}
 	expire := time.NewTicker(helloCheck)
 	defer expire.Stop()
@@ -177,7 +177,7 @@ func (s *Server) run(ctx context.Context) error {
 			s.rooms.router.ExpireHellos(now)
 		case <-ctx.Done():
 			s.quic.Refuse()
-			return s.rooms.end()
+			return s.rooms.endRooms()
 		}
 	}
 }

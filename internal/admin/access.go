@@ -56,7 +56,7 @@ func (a Access) Validate() error {
 // CheckListen returns ErrExposed if other machines may reach hostport, as far as is known
 // without resolving it, and a requires no credentials.
 func (a Access) CheckListen(hostport string) error {
-	if !a.authenticates() && !loopback(hostOf(hostport)) {
+	if !a.authenticates() && !isLoopbackHost(hostOf(hostport)) {
 		return ErrExposed
 	}
 	return nil
@@ -64,15 +64,15 @@ func (a Access) CheckListen(hostport string) error {
 
 func (a Access) authenticates() bool { return a.Token != "" || a.ClientCAs != nil }
 
-// loopback reports whether only this machine can reach host, as far as is known without
+// isLoopbackHost reports whether only this machine can reach host, as far as is known without
 // resolving it.
-func loopback(host string) bool {
+func isLoopbackHost(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// exposed reports whether other machines may reach a listener at a.
-func exposed(a net.Addr) bool {
+// isExposed reports whether other machines may reach a listener at a.
+func isExposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || !tcp.IP.IsLoopback()
 }
@@ -94,7 +94,7 @@ func (p *Port) SetAccess(a Access) error {
 	if (a.Certificate == nil) != (p.guard.access.Load().Certificate == nil) {
 		return errors.New("server: cannot turn HTTPS of the admin port on or off while it serves")
 	}
-	if !a.authenticates() && exposed(p.Addr()) {
+	if !a.authenticates() && isExposed(p.Addr()) {
 		return ErrExposed
 	}
 	p.guard.access.Store(&a)
@@ -120,7 +120,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ignoreBody(w, r)
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "unauthorized: want the admin token or a client certificate", http.StatusUnauthorized)
-	case g.connections.admit(w, r):
+	case g.connections.admitRequest(w, r):
 		g.next.ServeHTTP(w, r)
 	}
 }

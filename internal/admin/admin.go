@@ -94,7 +94,7 @@ func Listen(c Config) (*Port, error) {
 		return nil, fmt.Errorf("server: cannot listen on the admin address %s: %w", c.Listen, err)
 	}
 	access := c.Access
-	if !access.authenticates() && exposed(listener.Addr()) {
+	if !access.authenticates() && isExposed(listener.Addr()) {
 		return nil, errors.Join(ErrExposed, listener.Close()) // localhost may resolve to any address
 	}
 	guard := &guard{own: hostOf(c.Listen), next: Handler(c)}
@@ -138,9 +138,9 @@ func newServer(guard *guard, log *zap.Logger) *http.Server {
 	// Shutdown cancels requests: a profile under way ends early and does not delay it.
 	requests, cancel := context.WithCancel(context.Background())
 	server := &http.Server{
-		Handler: bounded(guard), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: boundTime(guard), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return requests },
-		ConnState:   guard.connections.track,
+		ConnState:   guard.connections.trackState,
 		ConnContext: withConn,
 		TLSConfig:   guard.tlsConfig(),
 		Protocols:   new(http.Protocols), // HTTP/1 only: one request at a time per connection
@@ -182,8 +182,8 @@ func Handler(c Config) http.Handler {
 // pages holds the handlers that report on the server.
 type pages struct{ Config }
 
-// bounded limits the time of a request and its response.
-func bounded(next http.Handler) http.Handler {
+// boundTime limits the time of a request and its response.
+func boundTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		until := time.Now().Add(answerTimeout)
 		c := http.NewResponseController(w)

@@ -41,8 +41,8 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// track is http.Server's ConnState.
-func (a *connections) track(c net.Conn, state http.ConnState) {
+// trackState is http.Server's ConnState.
+func (a *connections) trackState(c net.Conn, state http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	_, known := a.waiting[c]
@@ -51,22 +51,22 @@ func (a *connections) track(c net.Conn, state http.ConnState) {
 		delete(a.waiting, c)
 	case state == http.StateNew:
 		if len(a.waiting) >= maxConnections {
-			a.evict()
+			a.evictOldest()
 		}
-		a.advance(c)
+		a.moveToBack(c)
 	case known: // otherwise evicted
-		a.advance(c)
+		a.moveToBack(c)
 	}
 }
 
-func (a *connections) advance(c net.Conn) {
+func (a *connections) moveToBack(c net.Conn) {
 	a.turn++
 	a.waiting[c] = a.turn
 }
 
-// evict closes the connection that has waited for longest. There is one: maxRequests are fewer
+// evictOldest closes the connection that has waited for longest. There is one: maxRequests are fewer
 // than maxConnections.
-func (a *connections) evict() {
+func (a *connections) evictOldest() {
 	var oldest net.Conn
 	for c, turn := range a.waiting {
 		if turn > 0 && (oldest == nil || turn < a.waiting[oldest]) {
@@ -77,9 +77,9 @@ func (a *connections) evict() {
 	closeNow(oldest)
 }
 
-// begin protects c from eviction until its response is written. It returns false if maxRequests
+// protect protects c from eviction until its response is written. It returns false if maxRequests
 // connections are protected, or c has been evicted.
-func (a *connections) begin(c net.Conn) bool {
+func (a *connections) protect(c net.Conn) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	underWay := 0
@@ -95,14 +95,14 @@ func (a *connections) begin(c net.Conn) bool {
 	return true
 }
 
-// admit reports whether an authorized request may begin: its body is here, and few others are
+// admitRequest reports whether an authorized request may begin: its body is here, and few others are
 // under way. Otherwise it answers the request.
-func (a *connections) admit(w http.ResponseWriter, r *http.Request) bool {
+func (a *connections) admitRequest(w http.ResponseWriter, r *http.Request) bool {
 	if !readBody(w, r) {
 		return false
 	}
 	c, _ := r.Context().Value(connKey{}).(net.Conn)
-	admitted := a.begin(c)
+	admitted := a.protect(c)
 	if !admitted {
 		http.Error(w, fmt.Sprintf("%d requests are under way", maxRequests), http.StatusServiceUnavailable)
 	}

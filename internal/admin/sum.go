@@ -38,8 +38,8 @@ func (r *Report) Add(o Report) {
 	r.Tick.P50, r.Tick.P99, r.Tick.Max = max(tick.P50, o.Tick.P50), max(tick.P99, o.Tick.P99), max(tick.Max, o.Tick.Max)
 	r.Tick.Behind = tick.Behind && o.Tick.Behind
 	r.Images.Blocked, r.Images.Took = max(images.Blocked, o.Images.Blocked), max(images.Took, o.Images.Took)
-	r.Images.LastSaved = later(images.LastSaved, o.Images.LastSaved)
-	r.LastTick = later(last, o.LastTick)
+	r.Images.LastSaved = laterTime(images.LastSaved, o.Images.LastSaved)
+	r.LastTick = laterTime(last, o.LastTick)
 	r.World.Systems = addSystems(systems, o.World.Systems)
 	r.World.Interpreted = addInterpreted(interpreted, o.World.Interpreted)
 }
@@ -50,7 +50,7 @@ func (t *TickReport) SetQuantiles(us *hdrhistogram.Histogram) {
 	t.P50, t.P99, t.Max = of(us.ValueAtQuantile(50)), of(us.ValueAtQuantile(99)), of(us.Max())
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// accept accepts and serves connections until ctx is done. Several goroutines run it.
-func (l *Listener) accept(ctx context.Context) {
+// acceptUntil accepts and serves connections until ctx is done. Several goroutines run it.
+func (l *Listener) acceptUntil(ctx context.Context) {
 	for {
 		conn, err := l.listener.Accept(ctx)
 		if err != nil {
@@ -29,7 +29,7 @@ func (l *Listener) accept(ctx context.Context) {
 			_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.ServerFull), "")
 			continue
 		}
-		l.connections.Go(func() { l.serve(ctx, conn) })
+		l.connections.Go(func() { l.serveConnection(ctx, conn) })
 	}
 }
 
@@ -46,12 +46,12 @@ func (l *Listener) refuseConnections() {
 	}
 }
 
-// serve serves one connection from its stream to its end. When accepting ends,
+// serveConnection serves one connection from its stream to its end. When accepting ends,
 // connections that have not opened their stream are closed.
-func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
+func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
 	ctx, cancel := context.WithTimeout(conn.Context(), session.HelloTimeout)
 	stop := context.AfterFunc(accepting, cancel)
-	link, stream, err := l.open(ctx, conn)
+	link, stream, err := l.awaitStream(ctx, conn)
 	stop()
 	cancel()
 	if err != nil && accepting.Err() != nil {
@@ -70,12 +70,12 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	if l.config.Draining() { // there may be no further tick to close it
 		c.Close(wire.Draining, "")
 	}
-	l.connStats.add(c)
-	defer l.connStats.remove(c)
+	l.connStats.addLive(c)
+	defer l.connStats.removeLive(c)
 	log := l.config.Log.With(zap.Uint64("connection", peer.ID()), zap.String("transport", c.transport()), zap.Stringer("from", conn.RemoteAddr()))
 	log.Info("connected")
 	c.learnLimit(peer)
-	l.connections.Go(func() { c.send(peer) })
+	l.connections.Go(func() { c.sendQueued(peer) })
 	logFault := func(fault error) {
 		once.Do(func() { log.Warn("client broke the protocol", zap.Error(fault)) })
 	}
@@ -92,15 +92,15 @@ func (l *Listener) serve(accepting context.Context, conn *quic.Conn) {
 	peer.Gone()
 }
 
-// open waits for the client's stream, and over WebTransport for its session before. It
+// awaitStream waits for the client's stream, and over WebTransport for its session before. It
 // dispatches by ALPN.
-func (l *Listener) open(ctx context.Context, conn *quic.Conn) (link, stream, error) {
+func (l *Listener) awaitStream(ctx context.Context, conn *quic.Conn) (link, stream, error) {
 	switch {
 	case l.web == nil:
 		s, err := conn.AcceptStream(ctx)
 		return rawLink{Conn: conn}, s, err
 	case conn.ConnectionState().TLS.NegotiatedProtocol == http3.NextProtoH3:
-		return l.web.open(ctx, conn, &l.connections)
+		return l.web.awaitStream(ctx, conn, &l.connections)
 	default:
 		s, err := conn.AcceptStream(ctx)
 		return rawLink{Conn: conn, polled: l.web.polled}, s, err

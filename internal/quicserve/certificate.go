@@ -121,8 +121,8 @@ func ValidateCertificate(c *tls.Certificate) error {
 	return nil
 }
 
-// fingerprint returns the SHA-256 of the certificate in hex, which clients pin.
-func fingerprint(c tls.Certificate) string {
+// fingerprintOf returns the SHA-256 of the certificate in hex, which clients pin.
+func fingerprintOf(c tls.Certificate) string {
 	sum := sha256.Sum256(c.Certificate[0])
 	return hex.EncodeToString(sum[:])
 }

@@ -70,7 +70,7 @@ func (c *Conn) SendStream(p []byte) bool {
 	}
 	c.out = append(c.out, p...)
 	c.counters.unsent.Add(int64(len(p)))
-	c.signal()
+	c.signalSender()
 	return true
 }
 
@@ -92,7 +92,7 @@ func (c *Conn) SendSnapshot(datagrams [][]byte) {
 		c.snapshot[i] = append(c.snapshot[i][:0], d...)
 	}
 	c.count, c.made, c.joined = len(datagrams), time.Now(), true
-	c.signal()
+	c.signalSender()
 }
 
 // Close ends the connection once the stream's queue is sent, or after closeGrace.
@@ -101,7 +101,7 @@ func (c *Conn) Close(code wire.Code, text string) {
 	defer c.mu.Unlock()
 	if !c.ending {
 		c.ending, c.code, c.text = true, code, truncateReason(text)
-		c.signal()
+		c.signalSender()
 		time.AfterFunc(closeGrace, c.closeNow)
 	}
 }
@@ -124,7 +124,7 @@ func (c *Conn) closeNow() {
 	_ = c.conn.CloseWithError(quic.ApplicationErrorCode(c.code), c.text)
 }
 
-func (c *Conn) signal() {
+func (c *Conn) signalSender() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -147,8 +147,8 @@ type work struct {
 	ending    bool
 }
 
-// take exchanges the sender's sent buffers for the queued ones.
-func (c *Conn) take(w *work) {
+// takeQueued exchanges the sender's sent buffers for the queued ones.
+func (c *Conn) takeQueued(w *work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cap(w.stream) > maxIdleStreamBuffer {
@@ -187,11 +187,11 @@ func (c *Conn) learnLimit(peer *session.Peer) {
 	}
 }
 
-// send empties the queues until the connection ends. The stream goes first: the
+// sendQueued empties the queues until the connection ends. The stream goes first: the
 // datagrams depend on its structure.
-func (c *Conn) send(peer *session.Peer) {
-	defer c.discard()
-	stop := context.AfterFunc(c.conn.Context(), c.signal) // cheaper than to select at each wake-up
+func (c *Conn) sendQueued(peer *session.Peer) {
+	defer c.discardUnsent()
+	stop := context.AfterFunc(c.conn.Context(), c.signalSender) // cheaper than to select at each wake-up
 	defer stop()
 	var w work
 	for {
@@ -199,7 +199,7 @@ func (c *Conn) send(peer *session.Peer) {
 		if c.conn.Context().Err() != nil {
 			return
 		}
-		c.take(&w)
+		c.takeQueued(&w)
 		switch {
 		case len(w.stream) > 0:
 			c.observe.Unsent(float64(len(w.stream)))
@@ -238,8 +238,8 @@ func (w *work) overtakesStream(limit int) bool {
 	return len(w.datagrams) > 0 && len(w.stream)+len(w.datagrams[0]) > limit
 }
 
-// discard drops unsent stream bytes after the sender has ended.
-func (c *Conn) discard() {
+// discardUnsent drops unsent stream bytes after the sender has ended.
+func (c *Conn) discardUnsent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counters.unsent.Add(-int64(len(c.out)))

@@ -20,7 +20,7 @@ func TestLargeBuffersAreReleased(t *testing.T) {
 	var w work
 	roundTrip := func(bytesQueued []byte) {
 		require.True(t, c.SendStream(bytesQueued))
-		c.take(&w)
+		c.takeQueued(&w)
 		require.Equal(t, bytesQueued, w.stream)
 		require.Empty(t, c.out)
 	}
@@ -30,7 +30,7 @@ func TestLargeBuffersAreReleased(t *testing.T) {
 	require.LessOrEqual(t, cap(w.stream)+cap(c.out), 2*maxIdleStreamBuffer)
 	allocs := testing.AllocsPerRun(100, func() {
 		c.SendStream([]byte{4})
-		c.take(&w)
+		c.takeQueued(&w)
 	})
 	require.Zero(t, allocs)
 	require.Zero(t, c.counters.unsent.Load())
@@ -48,7 +48,7 @@ func TestConnSendsEverySnapshot(t *testing.T) {
 	var w work
 	taken := func() (sent [][2]uint32) {
 		require.Equal(t, c.count > 0, c.HasUnsent())
-		c.take(&w)
+		c.takeQueued(&w)
 		require.False(t, c.HasUnsent())
 		for _, d := range w.datagrams {
 			h, err := wire.ParseStateHeader(d, new(bitio.Reader))

@@ -111,7 +111,7 @@ func (c *connectionLimits) beginHandshake(ctx context.Context, info *quic.Client
 	if err := c.allowHandshake(t, info.AddrVerified, time.Now()); err != nil {
 		return nil, err
 	}
-	context.AfterFunc(ctx, t.release)
+	context.AfterFunc(ctx, t.releaseAttempt)
 	return context.WithValue(ctx, attemptKey{}, t), nil
 }
 
@@ -135,9 +135,9 @@ func (c *connectionLimits) allowHandshake(t *attempt, proven bool, now time.Time
 	return nil
 }
 
-// exempt reports whether p has no limits of its own: loopback, unless the operator has
+// isExempt reports whether p has no limits of its own: loopback, unless the operator has
 // set MaxSessionsPerAddress. A proxy in front of the server has such an address.
-func (c *connectionLimits) exempt(p netip.Prefix) bool {
+func (c *connectionLimits) isExempt(p netip.Prefix) bool {
 	return p.Addr().IsLoopback() && c.maxLoopback == math.MaxInt
 }
 
@@ -152,7 +152,7 @@ func (c *connectionLimits) connectionLimit(p netip.Prefix) int {
 // address has exhausted its rate. The address must be proven: an attempt with a forged
 // address costs the victim nothing.
 func (c *connectionLimits) chargeHandshake(t *attempt, now time.Time) bool {
-	if !t.charged && !c.exempt(t.address) {
+	if !t.charged && !c.isExempt(t.address) {
 		t.charged = c.stateOf(t.address, now).handshakes.AllowN(now, 1)
 		return t.charged
 	}
@@ -164,7 +164,7 @@ func (c *connectionLimits) chargeHandshake(t *attempt, now time.Time) bool {
 // allowConnection charges it.
 func (c *connectionLimits) hasHandshakeLeft(p netip.Prefix, now time.Time) bool {
 	s := c.addresses[p]
-	return s == nil || c.exempt(p) || s.handshakes.TokensAt(now) >= 1
+	return s == nil || c.isExempt(p) || s.handshakes.TokensAt(now) >= 1
 }
 
 // stateOf returns the state of p, and creates it if necessary.
@@ -252,8 +252,8 @@ func (c *connectionLimits) allowConnection(ctx context.Context, now time.Time) b
 	return true
 }
 
-// release is called at the end of the attempt or of its connection.
-func (t *attempt) release() {
+// releaseAttempt is called at the end of the attempt or of its connection.
+func (t *attempt) releaseAttempt() {
 	c := t.limits
 	c.mu.Lock()
 	defer c.mu.Unlock()

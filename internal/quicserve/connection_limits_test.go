@@ -168,7 +168,7 @@ func TestConnectionLimitsRates(t *testing.T) {
 		a := &attempt{limits: h.limits, address: addressPrefix(udp(ip))}
 		err := h.limits.allowHandshake(a, true, now)
 		if err == nil {
-			a.release()
+			a.releaseAttempt()
 		}
 		return err
 	}
@@ -205,7 +205,7 @@ func TestConnectionLimitsChargesTrustedHandshakes(t *testing.T) {
 		if err := h.limits.allowHandshake(a, proven, now); err != nil {
 			return err
 		}
-		defer a.release()
+		defer a.releaseAttempt()
 		if !h.limits.allowConnection(context.WithValue(t.Context(), attemptKey{}, a), now) {
 			return errAddressFull
 		}
@@ -227,7 +227,7 @@ func TestConnectionLimitsChargesTrustedHandshakes(t *testing.T) {
 	for range 3 * addressHandshakeBurst {
 		a := &attempt{limits: h.limits, address: addressPrefix(udp("192.0.2.2"))}
 		require.NoError(t, h.limits.allowHandshake(a, false, now))
-		a.release()
+		a.releaseAttempt()
 	}
 	require.NoError(t, connect("192.0.2.2", true), "no handshake was finished from there")
 }
@@ -279,7 +279,7 @@ func TestConnectionLimitsPacesHandshakes(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		require.LessOrEqual(t, time.Since(began), maxHandshakeWait+time.Millisecond)
-		require.InDelta(t, inTurn-pacedBurst+1, h.limits.count.load().HandshakesPaced, 1)
+		require.InDelta(t, inTurn-pacedBurst+1, h.limits.count.copyCounters().HandshakesPaced, 1)
 	})
 }
 
@@ -296,7 +296,7 @@ func TestConnectionLimitsForgetsAddresses(t *testing.T) {
 		now = now.Add(time.Microsecond)
 	}
 	require.LessOrEqual(t, len(h.limits.addresses), maxAddresses+1)
-	require.EqualValues(t, 3*maxAddresses+1-len(h.limits.addresses), h.limits.count.load().AddressesForgotten)
+	require.EqualValues(t, 3*maxAddresses+1-len(h.limits.addresses), h.limits.count.copyCounters().AddressesForgotten)
 	require.Equal(t, 1, h.limits.addresses[addressPrefix(udp("198.51.100.1"))].connections)
 }
 

@@ -8,7 +8,7 @@
 //	                                      ALPN worldd/1 ──► rawLink
 //	                                      ALPN h3 ──► web: its session ──► webLink
 //	                                      readStream, readDatagrams ──► session.Peer
-//	                                      Conn.send ◄── Conn's queues ◄── the tick
+//	                                      Conn.sendQueued ◄── Conn's queues ◄── the tick
 //
 // The first four are methods of connectionLimits, which bounds the cost of
 // unauthenticated clients: half-open handshakes, handshakes a second in total and per

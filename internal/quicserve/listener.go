@@ -163,7 +163,7 @@ func (l *Listener) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate,
 	if l.web.certificates == nil || !speaksWeb(hello) {
 		return l.certificate.Load(), nil
 	}
-	current, _, err := l.web.certificates.at(time.Now())
+	current, _, err := l.web.certificates.certificatesAt(time.Now())
 	return current, err
 }
 
@@ -173,11 +173,11 @@ func (l *Listener) WebCertificates() ([]string, error) {
 	if l.web == nil || l.web.certificates == nil {
 		return []string{}, nil
 	}
-	current, next, err := l.web.certificates.at(time.Now())
+	current, next, err := l.web.certificates.certificatesAt(time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return []string{fingerprint(*current), fingerprint(*next)}, nil
+	return []string{fingerprintOf(*current), fingerprintOf(*next)}, nil
 }
 
 // ServesWeb reports whether WebTransport is enabled.
@@ -205,7 +205,7 @@ func (l *Listener) quicConfig() *quic.Config {
 func (l *Listener) Addr() *net.UDPAddr { return l.udp.LocalAddr().(*net.UDPAddr) }
 
 // Fingerprint returns the SHA-256 of the current certificate in hex.
-func (l *Listener) Fingerprint() string { return fingerprint(*l.certificate.Load()) }
+func (l *Listener) Fingerprint() string { return fingerprintOf(*l.certificate.Load()) }
 
 // SetCertificate replaces the certificate from the next handshake on.
 func (l *Listener) SetCertificate(c *tls.Certificate) error {
@@ -224,7 +224,7 @@ func (l *Listener) Start() {
 	accepting, stop := context.WithCancel(context.Background())
 	l.stopAccepting = stop
 	for range acceptors {
-		l.connections.Go(func() { l.accept(accepting) })
+		l.connections.Go(func() { l.acceptUntil(accepting) })
 	}
 }
 

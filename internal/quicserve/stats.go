@@ -50,9 +50,9 @@ type Traffic struct {
 }
 
 // Traffic returns a copy of the counters.
-func (l *Listener) Traffic() Traffic { return l.traffic.load() }
+func (l *Listener) Traffic() Traffic { return l.traffic.copyCounters() }
 
-func (t *traffic) load() Traffic {
+func (t *traffic) copyCounters() Traffic {
 	return Traffic{
 		Handshakes: t.handshakes.Load(), HandshakesFailed: t.handshakesFailed.Load(), HandshakesRefused: t.handshakesRefused.Load(),
 		StreamBytes: t.streamBytes.Load(), DatagramBytes: t.datagramBytes.Load(), Datagrams: t.datagrams.Load(),
@@ -79,37 +79,37 @@ type Packets struct {
 	Lost uint64
 }
 
-func (p *Packets) add(s quic.ConnectionStats) {
+func (p *Packets) addConnection(s quic.ConnectionStats) {
 	p.Sent += s.PacketsSent
 	p.Received += s.PacketsReceived
 	p.Lost += s.PacketsLost
 }
 
-func (s *connectionStats) add(c *Conn) {
+func (s *connectionStats) addLive(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.live[c] = struct{}{}
 }
 
-func (s *connectionStats) remove(c *Conn) {
+func (s *connectionStats) removeLive(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, c)
-	s.ended.add(c.conn.ConnectionStats())
+	s.ended.addConnection(c.conn.ConnectionStats())
 }
 
-func (s *connectionStats) sum() Packets {
+func (s *connectionStats) sumPackets() Packets {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := s.ended
 	for c := range s.live {
-		sum.add(c.conn.ConnectionStats())
+		sum.addConnection(c.conn.ConnectionStats())
 	}
 	return sum
 }
 
-// web returns the number of live connections over WebTransport that have joined.
-func (s *connectionStats) web() (n int) {
+// countWeb returns the number of live connections over WebTransport that have joined.
+func (s *connectionStats) countWeb() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.live {
@@ -121,7 +121,7 @@ func (s *connectionStats) web() (n int) {
 }
 
 // WebClients returns the number of clients over WebTransport that have joined.
-func (l *Listener) WebClients() int { return l.connStats.web() }
+func (l *Listener) WebClients() int { return l.connStats.countWeb() }
 
 // Names of transports in logs, metrics and /sessions.
 const (
@@ -144,7 +144,7 @@ func (c *Conn) hasJoined() bool {
 }
 
 // Packets returns the packets of all connections, ended ones included.
-func (l *Listener) Packets() Packets { return l.connStats.sum() }
+func (l *Listener) Packets() Packets { return l.connStats.sumPackets() }
 
 // ConnStats describes a connection at one moment, with the names of its JSON in
 // /sessions of the admin port.

@@ -112,7 +112,7 @@ type page struct {
 // request.
 func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	p := attemptOf(r.Context()).page // open has set it
-	if status := w.refuse(p, r); status != http.StatusOK {
+	if status := w.refusalStatus(p, r); status != http.StatusOK {
 		out.WriteHeader(status)
 		return
 	}
@@ -126,8 +126,8 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	p.sessions <- session // has room: refuse allows one
 }
 
-// refuse returns the status to refuse r with, or StatusOK if r may begin p's session.
-func (w *web) refuse(p *page, r *http.Request) int {
+// refusalStatus returns the status to refuse r with, or StatusOK if r may begin p's session.
+func (w *web) refusalStatus(p *page, r *http.Request) int {
 	origin := r.Header.Get("Origin")
 	switch {
 	case p.requests.Add(1) > maxWebRequests:
@@ -177,9 +177,9 @@ func speaksWeb(hello *tls.ClientHelloInfo) bool {
 	return slices.Contains(hello.SupportedProtos, http3.NextProtoH3) && !slices.Contains(hello.SupportedProtos, wire.ALPN)
 }
 
-// open serves HTTP/3 on conn until a client begins a session and opens its stream, or ctx
+// awaitStream serves HTTP/3 on conn until a client begins a session and opens its stream, or ctx
 // is done.
-func (w *web) open(ctx context.Context, conn *quic.Conn, connections *sync.WaitGroup) (link, stream, error) {
+func (w *web) awaitStream(ctx context.Context, conn *quic.Conn, connections *sync.WaitGroup) (link, stream, error) {
 	a := attemptOf(conn.Context())
 	if a == nil {
 		return nil, nil, errors.New("server: the connection was not admitted")

@@ -22,28 +22,28 @@ type webCertificates struct {
 	current, next *tls.Certificate
 }
 
-// at returns the certificates to use and to publish at now.
-func (c *webCertificates) at(now time.Time) (current, next *tls.Certificate, err error) {
+// certificatesAt returns the certificates to use and to publish at now.
+func (c *webCertificates) certificatesAt(now time.Time) (current, next *tls.Certificate, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.serves(c.current, now) {
-		if err := c.rotate(now); err != nil {
+	if !c.isAccepted(c.current, now) {
+		if err := c.rotateCertificates(now); err != nil {
 			return nil, nil, err
 		}
 	}
 	return c.current, c.next, nil
 }
 
-// serves reports whether browsers accept certificate at now, and for webMargin.
-func (c *webCertificates) serves(certificate *tls.Certificate, now time.Time) bool {
+// isAccepted reports whether browsers accept certificate at now, and for webMargin.
+func (c *webCertificates) isAccepted(certificate *tls.Certificate, now time.Time) bool {
 	return certificate != nil && !now.Before(certificate.Leaf.NotBefore) && now.Before(certificate.Leaf.NotAfter.Add(-webMargin))
 }
 
-// rotate replaces the current certificate by the next. It makes both new at first, and if
+// rotateCertificates replaces the current certificate by the next. It makes both new at first, and if
 // the clock was set or the machine slept for days.
-func (c *webCertificates) rotate(now time.Time) error {
+func (c *webCertificates) rotateCertificates(now time.Time) error {
 	current := c.next
-	if !c.serves(current, now) {
+	if !c.isAccepted(current, now) {
 		made, err := selfSigned(now, firstWebLife)
 		if err != nil {
 			return err

@@ -17,16 +17,16 @@ func TestWebCertificatesRotate(t *testing.T) {
 	published := map[time.Time][2]string{}
 	changes, last := 0, ""
 	for now := start; now.Before(start.AddDate(1, 0, 0)); now = now.Add(time.Hour) {
-		current, next, err := c.at(now)
+		current, next, err := c.certificatesAt(now)
 		require.NoError(t, err)
-		published[now] = [2]string{fingerprint(*current), fingerprint(*next)}
-		if used := fingerprint(*current); used != last {
+		published[now] = [2]string{fingerprintOf(*current), fingerprintOf(*next)}
+		if used := fingerprintOf(*current); used != last {
 			last = used
 			changes++
 		}
 		for age := time.Duration(0); age <= 5*24*time.Hour; age += time.Hour {
 			if known, ok := published[now.Add(-age)]; ok {
-				require.Contains(t, known, fingerprint(*current), "at %v, published %v before", now, age)
+				require.Contains(t, known, fingerprintOf(*current), "at %v, published %v before", now, age)
 			}
 		}
 		require.False(t, now.Before(current.Leaf.NotBefore))
@@ -41,17 +41,17 @@ func TestWebCertificatesRotate(t *testing.T) {
 func TestWebCertificatesAfterAJump(t *testing.T) {
 	var c webCertificates
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	before, _, err := c.at(start)
+	before, _, err := c.certificatesAt(start)
 	require.NoError(t, err)
 	for _, jump := range []time.Duration{40 * 24 * time.Hour, -2 * time.Hour} {
 		now := start.Add(jump)
-		current, next, err := c.at(now)
+		current, next, err := c.certificatesAt(now)
 		require.NoError(t, err)
-		require.NotEqual(t, fingerprint(*before), fingerprint(*current))
+		require.NotEqual(t, fingerprintOf(*before), fingerprintOf(*current))
 		require.True(t, now.After(current.Leaf.NotBefore) && now.Before(current.Leaf.NotAfter))
 		require.True(t, next.Leaf.NotAfter.After(current.Leaf.NotAfter.Add(webMargin)), "the next one lasts longer")
 		c = webCertificates{}
-		before, _, err = c.at(start)
+		before, _, err = c.certificatesAt(start)
 		require.NoError(t, err)
 	}
 }

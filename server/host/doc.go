@@ -37,9 +37,9 @@
 // Options.Room names the room, and has the range of generations for world.Config. Session.Move
 // brings a player to another room. The example of server.RoomsConfig has a lobby and matches.
 //
-// On SIGHUP, serve reloads the game's limits (Instance.Reload), the certificate, the token keys, the bans, and
-// the admin port's access. A file that cannot be loaded is logged and changes nothing. SIGTERM and
-// SIGINT stop it after notifying all clients.
+// On SIGHUP, serve reloads the game's limits (Instance.Reload), the certificate, the token keys,
+// the bans, and the admin port's access. A file that cannot be loaded is logged and changes
+// nothing. SIGTERM and SIGINT stop it after notifying all clients.
 //
 // Exit status: 0 for success, which for demo means that every bot connected, none
 // failed and no handle was confused; 1 for failure; 2 for a wrong command line, file or

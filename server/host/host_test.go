@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// programNamed returns tag or inn, or with "newer " before it a version with a further component and kind.
+// programNamed returns tag or inn, or with "newer " before it a version with a further component
+// and kind.
 func programNamed(name string) Definition {
 	name, newer := strings.CutPrefix(name, "newer ")
 	d := tag()

@@ -120,7 +120,8 @@ func (l *Loaded) read(w *world.World, path string) error {
 	return nil
 }
 
-// Explain adds to an error of Load or LoadGeneration, or of restoring its image, what the operator can do.
+// Explain adds to an error of Load or LoadGeneration, or of restoring its image, what the operator
+// can do.
 func (s *Store) Explain(err error) error {
 	away := fmt.Sprintf("or move it and its older copies (%s*) away to start a new world", s.path)
 	switch {

@@ -272,7 +272,7 @@ func (s *Store) publish(written string, img *world.Image, spacing time.Duration)
 			return err
 		}
 	}
-	for _, step := range s.rotation(written, s.rotates(img, spacing)) {
+	for _, step := range s.rotation(written, s.mustRotate(img, spacing)) {
 		if err := step.do(); err != nil {
 			return err
 		}
@@ -281,8 +281,8 @@ func (s *Store) publish(written string, img *world.Image, spacing time.Duration)
 	return dir.Sync()
 }
 
-// rotates reports whether a save of img keeps the newest generation as an older one.
-func (s *Store) rotates(img *world.Image, spacing time.Duration) bool {
+// mustRotate reports whether a save of img keeps the newest generation as an older one.
+func (s *Store) mustRotate(img *world.Image, spacing time.Duration) bool {
 	if s.loaded {
 		return img.Setup() != s.setup // G6
 	}

@@ -23,15 +23,15 @@ func (c *Core) Abandon(why *wire.Error) {
 		}
 		if s.peer != nil {
 			s.peer.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
-			s.peer.close(why)
+			s.peer.closeConn(why)
 		}
 		s.state, s.endReason = stateEnded, why
 		c.countClosed(why.Code)
-		c.config.Router.forget(s)
+		c.config.Router.forgetSession(s)
 	}
 	for _, p := range peers {
 		if p.core == c && p.session == nil {
-			p.refuse(why, "")
+			p.refuseHello(why, "")
 		}
 	}
 	c.sessions, c.peers = nil, nil

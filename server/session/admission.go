@@ -36,9 +36,9 @@ func (c *Core) endTick(a Admission) uint64 {
 	return c.world.Tick() + uint64(ticksOf(a.Lasts, c.world.TickHz()))
 }
 
-// admit returns what the token of p grants, or why no session may begin. Only if nothing
+// admitPeer returns what the token of p grants, or why no session may begin. Only if nothing
 // else refuses the client does it end other sessions to make room.
-func (c *Core) admit(p *Peer) (Admission, *wire.Error) {
+func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
 		return Admission{}, c.endReason()
 	}
@@ -86,7 +86,7 @@ func (c *Core) applyBans(users map[string]bool) {
 func (c *Core) endSessions(why *wire.Error, match func(*Session) bool) {
 	for _, s := range c.sessions {
 		if match(s) {
-			s.fail(why)
+			s.endWithGoodbye(why)
 		}
 	}
 }

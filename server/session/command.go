@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// execute runs one tick's commands in the order sent and answers each.
-func (s *Session) execute(commands []wire.Command) {
+// executeCommands runs one tick's commands in the order sent and answers each.
+func (s *Session) executeCommands(commands []wire.Command) {
 	for i := range commands {
 		if s.isOver() || s.kicked != nil {
 			return
@@ -76,7 +76,7 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 		answer, err := s.callCommand(run, c)
 		if err != nil {
 			var deliberate bool
-			r.Code, r.Text, deliberate = rejection(err)
+			r.Code, r.Text, deliberate = rejectionOf(err)
 			if !deliberate && s.core.onCommandError != nil {
 				s.core.onCommandError(s, c.Name, err)
 			}
@@ -89,16 +89,16 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 
 // callCommand runs the game's function for a command.
 func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, err error) {
-	defer s.contain(HookCommand)
+	defer s.containPanic(HookCommand)
 	err = errHookPanicked // unless run returns
 	s.view = view{claimed: c.View}
 	defer s.forgetView()
 	return run(s, c.Target, c.Args)
 }
 
-// rejection returns the code of a game's error for the client, and its text if it is a
+// rejectionOf returns the code of a game's error for the client, and its text if it is a
 // *Rejection. An error that is neither that nor a *wire.Error is not deliberate.
-func rejection(err error) (code wire.Code, text string, deliberate bool) {
+func rejectionOf(err error) (code wire.Code, text string, deliberate bool) {
 	var r *Rejection
 	if errors.As(err, &r) {
 		return cmp.Or(r.Code, wire.CommandRefused), r.Text, true

@@ -109,7 +109,7 @@ func (c Config) Validate() error {
 // Validate reports every error in c, except a schema that does not fit the world, which
 // CompleteSchema and NewCore report.
 func (c WorldConfig) Validate() error {
-	errs := []error{c.Hooks.validate(c.Schema), validateMaxSessions(c.MaxSessions)}
+	errs := []error{c.Hooks.validateHooks(c.Schema), validateMaxSessions(c.MaxSessions)}
 	if c.CommandsPerSecond < 0 {
 		errs = append(errs, fmt.Errorf("server: %d commands per second: want a positive number, or 0 for %d", c.CommandsPerSecond, defaultCommandsPerSecond))
 	}
@@ -177,7 +177,7 @@ func NewCore(c Config) (*Core, error) {
 		maxSessions: c.MaxSessions, budget: c.Replication.BudgetBytesPerSecond,
 		ending: wire.Error{Code: wire.Draining},
 	}
-	core.commands, core.input = c.Hooks.bind(c.Schema)
+	core.commands, core.input = c.Hooks.bindHooks(c.Schema)
 	if c.Admit != nil && !c.PanicEnds {
 		core.config.Admit = containAdmit(c.Admit, func(value any) {
 			core.admitPanics.Add(1)
@@ -246,14 +246,14 @@ func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn
 	if c.config.Router != nil {
 		p.admit = c.config.Router.config.Admit
 	}
-	if !c.deliver(p) {
+	if !c.deliverPeer(p) {
 		p.sendRefused(&wire.Error{Code: wire.Draining}, "")
 	}
 	return p
 }
 
-// deliver gives p to c, and returns false if c has closed.
-func (c *Core) deliver(p *Peer) bool {
+// deliverPeer gives p to c, and returns false if c has closed.
+func (c *Core) deliverPeer(p *Peer) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -324,12 +324,12 @@ func (c *Core) Receive() {
 		c.applyBans(bans)
 	}
 	for _, s := range c.sessions {
-		s.receive()
+		s.receiveMessages()
 	}
 	c.hellosLeft = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
 	c.receiveTravellers()
 	for _, p := range c.peers {
-		p.receive()
+		p.receiveHello()
 	}
 	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return slices.Contains(c.forwarded, p) || p.session != nil })
 	c.forwarded = nil
@@ -360,46 +360,46 @@ func (c *Core) Step() {
 // Send is the third phase of a tick. It captures one frame and sends due snapshots,
 // longest-waiting sessions first, until outOfTime reports true; the rest wait for the
 // next tick. Ended sessions are removed here.
-func (c *Core) Send(outOfTime func() bool) { c.send(false, outOfTime) }
+func (c *Core) Send(outOfTime func() bool) { c.sendSnapshots(false, outOfTime) }
 
 // SendAll is Send for the last tick: it sends every session a snapshot whose connection has
 // sent the one before.
-func (c *Core) SendAll() { c.send(true, func() bool { return false }) }
+func (c *Core) SendAll() { c.sendSnapshots(true, func() bool { return false }) }
 
-func (c *Core) send(all bool, outOfTime func() bool) {
+func (c *Core) sendSnapshots(all bool, outOfTime func() bool) {
 	for _, s := range c.sessions {
 		if s.entity != s.announced {
 			s.sendControl()
 		}
 		// A waiting session is already due: a last tick does not count it twice.
 		if s.state == stateActive && (all && s.turn.state == turnIdle || c.replicator.Due(s.id)) {
-			c.schedule.enqueue(s, &c.stats)
+			c.schedule.enqueueDue(s, &c.stats)
 		}
 	}
 	c.schedule.dropUnreachable()
 	if len(c.schedule.waiting) > 0 {
 		c.replicator.Capture()
 	}
-	c.schedule.serve(c.replicator, c.world.Tick(), maxOverduePerTick(len(c.sessions), c.world.TickHz()), outOfTime)
-	c.reap()
+	c.schedule.serveWaiting(c.replicator, c.world.Tick(), maxOverduePerTick(len(c.sessions), c.world.TickHz()), outOfTime)
+	c.removeEnded()
 }
 
-// reap handles connections that have ended, then removes ended sessions and peers.
-func (c *Core) reap() {
+// removeEnded handles connections that have ended, then removes ended sessions and peers.
+func (c *Core) removeEnded() {
 	for _, s := range c.sessions {
 		if s.state != stateActive {
 			continue
 		}
-		switch ended, left := s.peer.inbox.ended(); {
+		switch ended, left := s.peer.inbox.hasEnded(); {
 		case left:
-			s.end(&wire.Error{Code: wire.OK})
+			s.endSilently(&wire.Error{Code: wire.OK})
 		case ended:
-			s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "the connection broke"})
+			s.loseConnection(&wire.Error{Code: wire.Timeout, Detail: "the connection broke"})
 		}
 	}
 	before := len(c.sessions) + len(c.peers)
 	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.isOver() })
-	c.peers = slices.DeleteFunc(c.peers, (*Peer).reap)
+	c.peers = slices.DeleteFunc(c.peers, (*Peer).closeIfEnded)
 	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
 }
 
@@ -433,8 +433,8 @@ func (c *Core) Draining() bool {
 	return c.draining
 }
 
-// count returns the number of sessions that satisfy which.
-func (c *Core) count(which func(*Session) bool) (n int) {
+// countSessions returns the number of sessions that satisfy which.
+func (c *Core) countSessions(which func(*Session) bool) (n int) {
 	for _, s := range c.sessions {
 		if which(s) {
 			n++
@@ -465,10 +465,10 @@ func (c *Core) Drain() {
 	c.draining = true
 	c.mu.Unlock()
 	for _, s := range c.sessions {
-		s.fail(c.endReason())
+		s.endWithGoodbye(c.endReason())
 	}
 	for _, p := range c.peers {
-		p.refuse(c.endReason(), "")
+		p.refuseHello(c.endReason(), "")
 	}
 }
 
@@ -479,7 +479,7 @@ func (c *Core) Shutdown() {
 		c.Receive()
 		c.Drain()
 	}
-	c.reap()
+	c.removeEnded()
 }
 
 // Close refuses connections and sessions that arrived after the last Tick, or arrive later, with
@@ -492,7 +492,7 @@ func (c *Core) Close() {
 	c.opened, c.arriving = nil, nil
 	c.mu.Unlock()
 	for _, p := range late {
-		p.refuse(c.endReason(), "")
+		p.refuseHello(c.endReason(), "")
 	}
 	for _, t := range travellers {
 		c.turnAway(t, c.endReason())
@@ -538,7 +538,7 @@ func (c *Core) Sessions() iter.Seq[*Session] {
 
 // Active returns the number of sessions that have a connection.
 func (c *Core) Active() int {
-	return c.count(func(s *Session) bool { return s.state == stateActive })
+	return c.countSessions(func(s *Session) bool { return s.state == stateActive })
 }
 
 // Waiting returns the number of sessions whose snapshot is due and that the last Send had
@@ -547,7 +547,7 @@ func (c *Core) Waiting() int { return len(c.schedule.waiting) - c.schedule.held 
 
 // Away returns the number of sessions that wait for their clients to reconnect.
 func (c *Core) Away() int {
-	return c.count(func(s *Session) bool { return s.state == stateAway })
+	return c.countSessions(func(s *Session) bool { return s.state == stateAway })
 }
 
 // World returns the world. Only the goroutine that calls Tick may use it.

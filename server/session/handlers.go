@@ -97,8 +97,8 @@ func OnRawCommand(name string, f func(s *Session, target world.Entity, args []by
 }
 
 // OnInput returns f as the function for inputs: see Hooks.Input. A malformed input ends the session
-// with BadMessage. Handles in the input are unchecked, as in a command's arguments. A provisional one reaches f
-// once, with the first applied input that names it, and is null in the others.
+// with BadMessage. Handles in the input are unchecked, as in a command's arguments. A provisional
+// one reaches f once, with the first applied input that names it, and is null in the others.
 func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, input T)) Input {
 	if f == nil {
 		return Input{}
@@ -156,9 +156,9 @@ func (s *Session) encodeAnswer(m *schema.Message, answer any) ([]byte, error) {
 	return m.Append(nil, &body), nil
 }
 
-// validate reports functions that do not fit what the schema declares, commands with a nil
+// validateHooks reports functions that do not fit what the schema declares, commands with a nil
 // function, and names that no client can send. declared may be nil.
-func (g Hooks) validate(declared *schema.Schema) error {
+func (g Hooks) validateHooks(declared *schema.Schema) error {
 	var errs []error
 	for i, f := range g.Commands {
 		if f.bind == nil {
@@ -167,7 +167,7 @@ func (g Hooks) validate(declared *schema.Schema) error {
 		if f.name == "" || len(f.name) > wire.MaxName || !utf8.ValidString(f.name) {
 			errs = append(errs, fmt.Errorf("server: a command named %q: want 1 to %d bytes of UTF-8, or no client can request it", f.name, wire.MaxName))
 		}
-		if g.command(f.name) < i {
+		if g.commandIndex(f.name) < i {
 			errs = append(errs, fmt.Errorf("server: command %q has two functions in Hooks.Commands", f.name))
 		}
 	}
@@ -177,8 +177,8 @@ func (g Hooks) validate(declared *schema.Schema) error {
 	return errors.Join(append(errs, declared.Err(), g.checkCommands(declared), g.checkInput(declared))...)
 }
 
-// command returns the index in Commands of the command with that name, or -1.
-func (g Hooks) command(name string) int {
+// commandIndex returns the index in Commands of the command with that name, or -1.
+func (g Hooks) commandIndex(name string) int {
 	return slices.IndexFunc(g.Commands, func(f Command) bool { return f.name == name })
 }
 
@@ -192,7 +192,7 @@ func (g Hooks) checkCommands(declared *schema.Schema) error {
 	}
 	for i := range declared.Commands() {
 		c := declared.Command(i)
-		at := g.command(c.Name)
+		at := g.commandIndex(c.Name)
 		if at < 0 {
 			errs = append(errs, fmt.Errorf("server: the schema declares command %q, and Hooks.Commands has no function for it", c.Name))
 			continue
@@ -250,8 +250,8 @@ func typeOf(m *schema.Message) reflect.Type {
 	return m.Type
 }
 
-// bind returns the game's functions, bound to their declarations.
-func (g Hooks) bind(declared *schema.Schema) (map[string]commandFunc, inputFunc) {
+// bindHooks returns the game's functions, bound to their declarations.
+func (g Hooks) bindHooks(declared *schema.Schema) (map[string]commandFunc, inputFunc) {
 	commands := make(map[string]commandFunc, len(g.Commands))
 	for _, f := range g.Commands {
 		var c schema.Command

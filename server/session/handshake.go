@@ -15,25 +15,25 @@ import (
 func (p *Peer) handleHello(h wire.Hello) {
 	c := p.core
 	if refusal, want := c.checkHello(h); refusal != nil {
-		p.refuse(refusal, want)
+		p.refuseHello(refusal, want)
 		return
 	}
-	if s := c.resumable(h); s != nil && !c.Draining() {
+	if s := c.findResumable(h); s != nil && !c.Draining() {
 		if s.peer != nil && p.id < s.peer.id {
-			p.refuse(&wire.Error{Code: wire.Replaced}, "") // the client has since opened a newer connection
+			p.refuseHello(&wire.Error{Code: wire.Replaced}, "") // the client has since opened a newer connection
 			return
 		}
-		if s.resume(p, h) {
+		if s.resumeOver(p, h) {
 			return
 		}
 	}
 	if refusal := p.mayBegin(h); refusal != nil {
-		p.refuse(refusal, "")
+		p.refuseHello(refusal, "")
 		return
 	}
-	granted, refusal := c.admit(p)
+	granted, refusal := c.admitPeer(p)
 	if refusal != nil {
-		p.refuse(refusal, "")
+		p.refuseHello(refusal, "")
 		return
 	}
 	if p.closed { // a Leave called while making room has drained the server
@@ -41,23 +41,23 @@ func (p *Peer) handleHello(h wire.Hello) {
 	}
 	s := newSession(c, identity{id: p.id, address: p.address, name: h.Name, user: granted.User, value: granted.Value, abilities: h.Abilities})
 	s.peer, s.endTick = p, c.endTick(granted)
-	if refusal := s.join(replication.Numbers{}); refusal != nil {
-		p.refuse(refusal, "")
+	if refusal := s.callGameJoin(replication.Numbers{}); refusal != nil {
+		p.refuseHello(refusal, "")
 		return
 	}
 	if p.closed { // Join has drained the server
-		s.leave()
+		s.callGameLeave()
 		return
 	}
-	s.register()
+	s.registerSession()
 	c.stats.Joined++
 	s.rotateSecret()
 	c.config.Router.endOthers(s)
-	s.welcome(h.Schema == 0, 0, 0)
+	s.sendWelcome(h.Schema == 0, 0, 0)
 }
 
-// join makes the viewer, which continues numbers, and calls Hooks.Join.
-func (s *Session) join(numbers replication.Numbers) *wire.Error {
+// callGameJoin makes the viewer, which continues numbers, and calls Hooks.Join.
+func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 	c := s.core
 	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
 	s.viewer.Continue(numbers)
@@ -76,8 +76,8 @@ func (s *Session) join(numbers replication.Numbers) *wire.Error {
 	return nil
 }
 
-// register adds a session that Join has admitted. A later Hello of this tick may resume it.
-func (s *Session) register() {
+// registerSession adds a session that Join has admitted. A later Hello of this tick may resume it.
+func (s *Session) registerSession() {
 	s.viewer.SetFocus(s.entity)
 	s.state = stateAway
 	if s.peer != nil {
@@ -86,9 +86,9 @@ func (s *Session) register() {
 	s.core.sessions = slices.Insert(s.core.sessions, s.core.indexOf(s.id), s)
 }
 
-// welcome sends Welcome and the controlled entity. asked says whether the client needs the
+// sendWelcome sends Welcome and the controlled entity. asked says whether the client needs the
 // text of the schema.
-func (s *Session) welcome(asked bool, resumed uint8, structure uint32) {
+func (s *Session) sendWelcome(asked bool, resumed uint8, structure uint32) {
 	c, text, simulate := s.core, "", uint8(0)
 	if asked {
 		text = c.schemaText
@@ -108,8 +108,8 @@ func (s *Session) welcome(asked bool, resumed uint8, structure uint32) {
 	}
 }
 
-// differ returns the refusal of a client that has another number than the server.
-func differ(code wire.Code, what string, digits int, client, server uint64) (refusal *wire.Error, want string) {
+// refusalOfDifference returns the refusal of a client that has another number than the server.
+func refusalOfDifference(code wire.Code, what string, digits int, client, server uint64) (refusal *wire.Error, want string) {
 	return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
 }
 
@@ -132,14 +132,14 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	tables := uint64(c.replicator.Codec().Tables().Version())
 	switch own := c.schemaHash; {
 	case h.Protocol != wire.Version:
-		return differ(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
+		return refusalOfDifference(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
 	case h.Schema != 0 && h.Schema != own: // names components: a developer can compare them, unlike hashes
 		const text = "server has components "
 		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("schema %016x", own)
 	case uint64(h.Tables) != tables:
-		return differ(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
+		return refusalOfDifference(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
-		return differ(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)
+		return refusalOfDifference(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)
 	case h.Room != "" && h.Room != c.config.Room && c.config.Router == nil:
 		return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("client asks for room %q, server has %q", h.Room, c.config.Room)}, ""
 	}

@@ -33,9 +33,9 @@ type inbox struct {
 	fault    *wire.Error
 }
 
-// queue parses one message and queues it for the tick. It checks a Hello's token here,
+// queueMessage parses one message and queues it for the tick. It checks a Hello's token here,
 // since verifying a signature is too slow for the tick, and releases mu meanwhile.
-func (in *inbox) queue(ctx context.Context, kind byte, body []byte, admit Admit) error {
+func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit Admit) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
 	}
@@ -50,7 +50,7 @@ func (in *inbox) queue(ctx context.Context, kind byte, body []byte, admit Admit)
 		}
 		in.greeted = true
 		if admit != nil {
-			in.authenticate(ctx, hello.Token, admit)
+			in.checkToken(ctx, hello.Token, admit)
 		}
 		in.hello = &hello
 	case wire.TypeCommand:
@@ -85,8 +85,8 @@ func (in *inbox) queue(ctx context.Context, kind byte, body []byte, admit Admit)
 	return nil
 }
 
-// authenticate calls admit and records its answer. It releases mu during the call.
-func (in *inbox) authenticate(ctx context.Context, token []byte, admit Admit) {
+// checkToken calls admit and records its answer. It releases mu during the call.
+func (in *inbox) checkToken(ctx context.Context, token []byte, admit Admit) {
 	var granted Admission
 	var err error
 	func() {
@@ -139,9 +139,9 @@ type tickInbox struct {
 	dropped  uint64
 }
 
-// drain empties the inbox. The next inputs use the memory of spare, the inputs of an
+// takeMessages empties the inbox. The next inputs use the memory of spare, the inputs of an
 // earlier tick.
-func (in *inbox) drain(spare []wire.Input) tickInbox {
+func (in *inbox) takeMessages(spare []wire.Input) tickInbox {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	l := tickInbox{in.hello, in.commands, in.inputs, in.resync, in.arrived, in.fault, in.dropped}
@@ -149,8 +149,8 @@ func (in *inbox) drain(spare []wire.Input) tickInbox {
 	return l
 }
 
-// ended reports whether the connection has ended, and whether the client ended it.
-func (in *inbox) ended() (ended, left bool) {
+// hasEnded reports whether the connection has ended, and whether the client ended it.
+func (in *inbox) hasEnded() (ended, left bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.broken || in.left, in.left

@@ -20,9 +20,9 @@ func newInputs(tickHz int) inputs {
 	return inputs{waiting: make([]waitingInput, wire.InputLead(tickHz))}
 }
 
-// lead returns how many ticks ahead an input may arrive. Clients aim a few ticks ahead. One that
+// maxLead returns how many ticks ahead an input may arrive. Clients aim a few ticks ahead. One that
 // sends earlier has a wrong clock, which Stats.InputsEarly shows.
-func (q *inputs) lead() uint32 { return uint32(len(q.waiting)) }
+func (q *inputs) maxLead() uint32 { return uint32(len(q.waiting)) }
 
 // waitingInput is stored at its tick modulo lead.
 type waitingInput struct {
@@ -34,16 +34,16 @@ type waitingInput struct {
 	fraction uint8
 }
 
-// put stores the input of a future tick. A later input for the same tick replaces it.
-func (q *inputs) put(in wire.TickInput) {
-	w := &q.waiting[in.Tick%q.lead()]
+// storeInput stores the input of a future tick. A later input for the same tick replaces it.
+func (q *inputs) storeInput(in wire.TickInput) {
+	w := &q.waiting[in.Tick%q.maxLead()]
 	w.tick, w.bytes = in.Tick, uint8(copy(w.data[:], in.Data))
 	w.back, w.fraction = in.Back, in.Fraction
 }
 
-// due returns the input stored for tick.
-func (q *inputs) due(tick uint32) (wire.TickInput, bool) {
-	w := &q.waiting[tick%q.lead()]
+// dueInput returns the input stored for tick.
+func (q *inputs) dueInput(tick uint32) (wire.TickInput, bool) {
+	w := &q.waiting[tick%q.maxLead()]
 	if w.tick != tick {
 		return wire.TickInput{}, false
 	}
@@ -56,7 +56,7 @@ type lateInputs struct {
 	seen   uint64 // bit i: an input i ticks late, at most 63
 }
 
-func (l *lateInputs) add(in wire.TickInput, by uint32) {
+func (l *lateInputs) addLate(in wire.TickInput, by uint32) {
 	if in.Tick > l.newest.Tick {
 		l.newest = in
 	}

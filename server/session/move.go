@@ -27,8 +27,8 @@ type visit struct {
 	epoch       uint64
 }
 
-// visit returns the entry of c's world in the list of worlds that a session has been in.
-func (c *Core) visit() visit {
+// ownVisit returns the entry of c's world in the list of worlds that a session has been in.
+func (c *Core) ownVisit() visit {
 	own := c.world.Config()
 	return visit{own.FirstGeneration, own.LastGeneration, c.config.Epoch}
 }
@@ -101,8 +101,8 @@ func (s *Session) findRoom(room string) (*Core, error) {
 	case target.config.Router != s.core.config.Router:
 		return nil, fmt.Errorf("server: Move to room %q of another Router", room)
 	}
-	to := target.visit()
-	for _, v := range append(slices.Clip(s.travel.visited), s.core.visit()) {
+	to := target.ownVisit()
+	for _, v := range append(slices.Clip(s.travel.visited), s.core.ownVisit()) {
 		if v != to && v.first <= to.last && to.first <= v.last {
 			return nil, ErrGenerationsSeen
 		}
@@ -114,17 +114,17 @@ func (s *Session) findRoom(room string) (*Core, error) {
 func (c *Core) moveSessions() {
 	for _, s := range c.sessions {
 		if s.travel.next != nil && !s.isOver() {
-			s.move()
+			s.handOver()
 		}
 	}
 	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.state == stateHandedOver })
 }
 
-// move hands the session over, unless its room is not ready yet.
-func (s *Session) move() {
+// handOver hands the session over, unless its room is not ready yet.
+func (s *Session) handOver() {
 	c := s.core
 	if s.kicked != nil {
-		s.fail(s.kicked)
+		s.endWithGoodbye(s.kicked)
 		return
 	}
 	next := s.travel.next
@@ -135,10 +135,10 @@ func (s *Session) move() {
 			s.travel.next = nil
 			return
 		case errors.Is(err, ErrGenerationsSeen):
-			s.fail(&wire.Error{Code: wire.Spent, Detail: "the room needs a new session"})
+			s.endWithGoodbye(&wire.Error{Code: wire.Spent, Detail: "the room needs a new session"})
 			return
 		case err != nil:
-			s.fail(refusalOf(err, wire.NoRoom))
+			s.endWithGoodbye(refusalOf(err, wire.NoRoom))
 			return
 		case core == nil:
 			return
@@ -149,14 +149,14 @@ func (s *Session) move() {
 		next.core = nil // ask again: another run may have replaced it
 		return
 	}
-	t := s.pack()
+	t := s.packTraveller()
 	if s.isOver() {
 		return // the client does not read its stream
 	}
 	s.state = stateHandedOver
-	c.hold(t)
-	s.notify(HookLeave, c.config.Hooks.Leave)
-	c.release(t)
+	c.holdTraveller(t)
+	s.callHook(HookLeave, c.config.Hooks.Leave)
+	c.releaseTraveller(t)
 	c.replicator.RemoveViewer(s.viewer)
 	s.viewer, s.peer, t.value = nil, nil, s.value
 	if s.kicked != nil { // by Leave, or for its panic
@@ -169,16 +169,17 @@ func (s *Session) move() {
 	}
 }
 
-// pack returns the state that moves with the session. It sends the rest of the room's structure.
-func (s *Session) pack() *traveller {
+// packTraveller returns the state that moves with the session. It sends the rest of the room's
+// structure.
+func (s *Session) packTraveller() *traveller {
 	c := s.core
 	t := &traveller{
 		identity: s.identity, peer: s.peer,
 		schema: c.schemaHash, arrivals: s.travel.arrivals, visited: s.travel.visited,
-		secrets:  s.secrets.all(), // the Router reads former
+		secrets:  s.secrets.allSecrets(), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
-	if own := c.visit(); !slices.Contains(t.visited, own) {
+	if own := c.ownVisit(); !slices.Contains(t.visited, own) {
 		t.visited = append(t.visited, own)
 	}
 	if s.endTick != math.MaxUint64 {
@@ -209,21 +210,22 @@ func (c *Core) receiveTravellers() {
 	c.hellosLeft -= len(arrived)
 	for _, t := range arrived {
 		why := c.receiveTraveller(t)
-		c.release(t)
+		c.releaseTraveller(t)
 		if why != nil {
 			c.turnAway(t, why)
 		}
 	}
 }
 
-// hold keeps t in c.arriving while a hook of the game runs, so that Abandon finds it after a panic.
-func (c *Core) hold(t *traveller) {
+// holdTraveller keeps t in c.arriving while a hook of the game runs, so that Abandon finds it after
+// a panic.
+func (c *Core) holdTraveller(t *traveller) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.arriving = append(c.arriving, t)
 }
 
-func (c *Core) release(t *traveller) {
+func (c *Core) releaseTraveller(t *traveller) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.arriving = slices.DeleteFunc(c.arriving, func(x *traveller) bool { return x == t })
@@ -238,7 +240,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		return c.endReason()
 	}
 	if t.peer != nil {
-		_, left := t.peer.inbox.ended()
+		_, left := t.peer.inbox.hasEnded()
 		if left { // between the rooms
 			return &wire.Error{Code: wire.OK}
 		}
@@ -255,32 +257,32 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	}
 	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one
 	s.travel.fence = t.numbers.Structure + 1                // the Welcome counts as a record
-	if why := s.join(replication.Numbers{Structure: s.travel.fence, Seq: t.numbers.Seq}); why != nil {
+	if why := s.callGameJoin(replication.Numbers{Structure: s.travel.fence, Seq: t.numbers.Seq}); why != nil {
 		return why
 	}
 	if t.peer != nil {
 		t.peer.core = c
 	}
 	s.progress.newest, s.progress.structure = t.numbers.Seq, s.travel.fence
-	s.register()
+	s.registerSession()
 	c.stats.MovedIn++
 	if t.peer != nil {
 		s.rotateSecret(t.secrets...)
 	} else { // the client receives no secret before it resumes
 		last := len(t.secrets) - 1
 		s.secrets = secrets{t.secrets[last], t.secrets[:last]}
-		c.config.Router.note(s)
+		c.config.Router.recordPlacement(s)
 	}
 	if c.Draining() { // by Join
-		s.fail(c.endReason())
+		s.endWithGoodbye(c.endReason())
 		return nil
 	}
 	if s.peer == nil {
-		s.notify(HookAway, c.config.Hooks.Away)
+		s.callHook(HookAway, c.config.Hooks.Away)
 		return nil
 	}
 	s.travel.arrivals = t.arrivals + 1
-	s.welcome(t.schema != c.schemaHash, 0, s.travel.fence)
+	s.sendWelcome(t.schema != c.schemaHash, 0, s.travel.fence)
 	return nil
 }
 
@@ -298,7 +300,7 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 	c.config.Router.forgetTraveller(t)
 	if t.peer != nil {
 		t.peer.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token}.Append(nil))
-		t.peer.close(why)
+		t.peer.closeConn(why)
 	}
 }
 
@@ -318,9 +320,9 @@ func (t *travel) countArrivals(l *tickInbox) {
 	}
 }
 
-// forward gives a connection to the room of the session that its Hello resumes, if the session
+// forwardPeer gives a connection to the room of the session that its Hello resumes, if the session
 // has moved since the Router looked for it.
-func (c *Core) forward(p *Peer, h *wire.Hello) bool {
+func (c *Core) forwardPeer(p *Peer, h *wire.Hello) bool {
 	r := c.config.Router
 	if r == nil {
 		return false
@@ -333,7 +335,7 @@ func (c *Core) forward(p *Peer, h *wire.Hello) bool {
 	p.inbox.hello = h
 	p.inbox.mu.Unlock()
 	p.resumes = true
-	if !core.deliver(p) {
+	if !core.deliverPeer(p) {
 		p.inbox.mu.Lock()
 		p.inbox.hello = nil
 		p.inbox.mu.Unlock()

@@ -303,7 +303,7 @@ func TestMoveGenerationsSeen(t *testing.T) {
 	h.send(p, wire.Arrived{})
 	delete(h.rooms, "one")
 	again := h.add("one") // with the generations of two, since it is the second room now
-	require.Equal(t, h.rooms["two"].visit().first, again.visit().first)
+	require.Equal(t, h.rooms["two"].ownVisit().first, again.ownVisit().first)
 	require.ErrorIs(t, h.session(conn).Move("one"), ErrGenerationsSeen)
 	h.tick(2)
 	require.False(t, conn.closed)
@@ -346,7 +346,7 @@ func TestResumeWhileMoving(t *testing.T) {
 	one.opened = nil
 	one.mu.Unlock()
 	one.Receive()
-	require.True(t, one.deliver(q))
+	require.True(t, one.deliverPeer(q))
 	h.tick(3)
 	require.Equal(t, []any{"two", conn.last().Session}, []any{again.last().Room, again.last().Session})
 }

@@ -46,9 +46,9 @@ var errHookPanicked = &wire.Error{Code: wire.Internal, Detail: "the game failed"
 // left that state half changed.
 var libraryPackages = []string{"bulk", "field", "internal/invariants", "replication", "world"}
 
-// contain is deferred around a hook's call. A panic in the game's own code ends the
+// containPanic is deferred around a hook's call. A panic in the game's own code ends the
 // session after the hook, as Kick does; one in libraryPackages ends the process (S6).
-func (s *Session) contain(hook Hook) {
+func (s *Session) containPanic(hook Hook) {
 	if s.core.config.PanicEnds {
 		return
 	}
@@ -104,15 +104,15 @@ func inLibrary(function string) bool {
 }
 
 func (s *Session) callJoin(join func(*Session) (world.Entity, error)) (entity world.Entity, err error) {
-	defer s.contain(HookJoin)
+	defer s.containPanic(HookJoin)
 	err = errHookPanicked // unless join returns
 	return join(s)
 }
 
-// notify calls Leave, Away or Back if the game defines it.
-func (s *Session) notify(hook Hook, f func(*Session)) {
+// callHook calls Leave, Away or Back if the game defines it.
+func (s *Session) callHook(hook Hook, f func(*Session)) {
 	if f != nil {
-		defer s.contain(hook)
+		defer s.containPanic(hook)
 		f(s)
 	}
 }

@@ -77,7 +77,7 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	for {
 		kind, body, ok, err := in.frames.Next()
 		if err == nil && ok {
-			err = p.queue(kind, body)
+			err = p.queueMessage(kind, body)
 		}
 		if err != nil {
 			return in.setFault(err)
@@ -88,17 +88,17 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	}
 }
 
-// queue queues a message for the tick. A Hello goes to the Router first, if there is one.
-func (p *Peer) queue(kind byte, body []byte) error {
+// queueMessage queues a message for the tick. A Hello goes to the Router first, if there is one.
+func (p *Peer) queueMessage(kind byte, body []byte) error {
 	in := &p.inbox
 	hello := !in.greeted
-	if err := in.queue(p.ctx, kind, body, p.admit); err != nil || !hello || p.router == nil {
+	if err := in.queueMessage(p.ctx, kind, body, p.admit); err != nil || !hello || p.router == nil {
 		return err
 	}
 	h := in.hello
 	in.mu.Unlock()
 	defer in.mu.Lock()
-	p.router.place(p, h)
+	p.router.placePeer(p, h)
 	return nil
 }
 
@@ -161,8 +161,8 @@ func (p *Peer) Bye() wire.Bye {
 	return p.inbox.bye
 }
 
-// receive processes one tick of a connection without a session.
-func (p *Peer) receive() {
+// receiveHello processes one tick of a connection without a session.
+func (p *Peer) receiveHello() {
 	if p.closed {
 		return
 	}
@@ -182,19 +182,19 @@ func (p *Peer) receive() {
 	p.age++
 	if hello != nil {
 		c.hellosLeft = max(c.hellosLeft-1, 0)
-		if c.forward(p, hello) {
+		if c.forwardPeer(p, hello) {
 			return
 		}
 		p.handleHello(*hello)
 	}
 	switch {
 	case p.session != nil:
-		p.session.receive()
+		p.session.receiveMessages()
 	case p.closed:
 	case fault != nil:
-		p.refuse(fault, "")
+		p.refuseHello(fault, "")
 	case p.age > ticksOf(HelloTimeout, p.core.world.TickHz()):
-		p.refuse(&wire.Error{Code: wire.Timeout, Detail: "no Hello"}, "")
+		p.refuseHello(&wire.Error{Code: wire.Timeout, Detail: "no Hello"}, "")
 	}
 }
 
@@ -202,8 +202,8 @@ func (p *Peer) receive() {
 // goroutine that calls it may still be in Admit. The caller holds inbox.mu.
 func (p *Peer) hasEnded() bool { return p.inbox.broken || p.inbox.left || p.ctx.Err() != nil }
 
-// failure returns why the connection cannot begin a session any more, or nil.
-func (p *Peer) failure() *wire.Error {
+// failureReason returns why the connection cannot begin a session any more, or nil.
+func (p *Peer) failureReason() *wire.Error {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	if p.hasEnded() {
@@ -212,9 +212,9 @@ func (p *Peer) failure() *wire.Error {
 	return p.inbox.fault
 }
 
-// refuse sends Refused and closes a connection without a session. want is the value that
+// refuseHello sends Refused and closes a connection without a session. want is the value that
 // the server would accept.
-func (p *Peer) refuse(why *wire.Error, want string) {
+func (p *Peer) refuseHello(why *wire.Error, want string) {
 	if p.closed {
 		return
 	}
@@ -225,18 +225,18 @@ func (p *Peer) refuse(why *wire.Error, want string) {
 
 func (p *Peer) sendRefused(why *wire.Error, want string) {
 	p.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail, Want: want, Address: why.Address, Token: why.Token}.Append(nil))
-	p.close(why)
+	p.closeConn(why)
 }
 
 // closeReplaced closes a connection whose session resumed over another one.
 func (p *Peer) closeReplaced() {
 	why := &wire.Error{Code: wire.Replaced}
 	p.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code}.Append(nil))
-	p.close(why)
+	p.closeConn(why)
 }
 
-// close closes the connection and ignores everything it still delivers.
-func (p *Peer) close(why *wire.Error) {
+// closeConn closes the connection and ignores everything it still delivers.
+func (p *Peer) closeConn(why *wire.Error) {
 	if p.closed {
 		return
 	}
@@ -253,12 +253,12 @@ func (p *Peer) sendMessage(kind byte, body []byte) bool {
 	return p.conn.SendStream(p.out)
 }
 
-// reap reports whether a connection without a session is closed, and closes it if it has
+// closeIfEnded reports whether a connection without a session is closed, and closes it if it has
 // ended.
-func (p *Peer) reap() bool {
-	if ended, _ := p.inbox.ended(); ended && !p.closed {
+func (p *Peer) closeIfEnded() bool {
+	if ended, _ := p.inbox.hasEnded(); ended && !p.closed {
 		p.core.countClosed(wire.OK)
-		p.close(&wire.Error{Code: wire.OK})
+		p.closeConn(&wire.Error{Code: wire.OK})
 	}
 	return p.closed
 }

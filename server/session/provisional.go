@@ -27,7 +27,7 @@ var (
 // IsProvisional reports whether h is a provisional handle that the command or input being executed
 // names, and that has no entity yet.
 func (s *Session) IsProvisional(h bulk.Handle) bool {
-	return s.viewer != nil && s.provisionals.find(h) != nil
+	return s.viewer != nil && s.provisionals.findUnbound(h) != nil
 }
 
 // Provisionals returns the handles for which IsProvisional is true, in the client's order. Raw
@@ -38,7 +38,7 @@ func (s *Session) Provisionals() iter.Seq[bulk.Handle] { return s.provisionals.u
 // before the entity enters its view, and of its death even if it never enters. The handle stays
 // bound if the command fails afterwards. The error is ErrNotProvisional or ErrNotNew.
 func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
-	p := s.provisionals.find(provisional)
+	p := s.provisionals.findUnbound(provisional)
 	if p == nil || s.viewer == nil {
 		return ErrNotProvisional
 	}
@@ -91,8 +91,8 @@ type provisional struct {
 	bound bool
 }
 
-// find returns the entry of h, or nil if h is not named or was bound.
-func (p *provisionals) find(h bulk.Handle) *provisional {
+// findUnbound returns the entry of h, or nil if h is not named or was bound.
+func (p *provisionals) findUnbound(h bulk.Handle) *provisional {
 	if !wire.IsProvisional(h) {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (p *provisionals) nameInInput(m *schema.Message, input *schema.Payload) {
 		if !wire.IsProvisional(h) || uint64(h.Index()) < next {
 			return false
 		}
-		if p.find(h) == nil {
+		if p.findUnbound(h) == nil {
 			p.named = append(p.named, provisional{index: h.Index()})
 		}
 		p.nextInInput = max(p.nextInInput, uint64(h.Index())+1)

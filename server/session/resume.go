@@ -11,8 +11,8 @@ import (
 // secret authorises a client to resume its session. An empty secret matches nothing.
 type secret []byte
 
-// matches compares in constant time.
-func (s secret) matches(other []byte) bool {
+// equals compares in constant time.
+func (s secret) equals(other []byte) bool {
 	return len(s) > 0 && subtle.ConstantTimeCompare(s, other) == 1
 }
 
@@ -26,17 +26,17 @@ type secrets struct {
 	former []secret // of the Welcomes before it, until the client confirms the newest
 }
 
-// match reports whether shown is one of them.
-func (s secrets) match(shown []byte) bool {
-	ok := s.newest.matches(shown)
+// matchAny reports whether shown is one of them.
+func (s secrets) matchAny(shown []byte) bool {
+	ok := s.newest.equals(shown)
 	for _, f := range s.former {
-		ok = f.matches(shown) || ok
+		ok = f.equals(shown) || ok
 	}
 	return ok
 }
 
-// all returns the secrets, the newest last, in memory of its own.
-func (s secrets) all() []secret { return append(slices.Clip(s.former), s.newest) }
+// allSecrets returns the secrets, the newest last, in memory of its own.
+func (s secrets) allSecrets() []secret { return append(slices.Clip(s.former), s.newest) }
 
 // rotateSecret creates the secret of the next Welcome. Those in valid stay valid until the
 // client confirms the new one, since a Welcome may be lost with its connection.
@@ -51,33 +51,33 @@ func (s *Session) rotateSecret(valid ...secret) {
 			s.secrets.newest = next // without a secret, the session ends with its connection
 		}
 	}
-	s.core.config.Router.note(s)
+	s.core.config.Router.recordPlacement(s)
 }
 
-// confirm records a datagram of this room: the client has the newest Welcome.
-func (s *Session) confirm() {
+// confirmSecret records a datagram of this room: the client has the newest Welcome.
+func (s *Session) confirmSecret() {
 	if s.secrets.former != nil {
 		s.secrets.former = nil
-		s.core.config.Router.note(s)
+		s.core.config.Router.recordPlacement(s)
 	}
 }
 
-// disconnect handles a connection that broke. The session is away until its client
+// loseConnection handles a connection that broke. The session is away until its client
 // reconnects within the grace period: it keeps its entity and replication state and is sent
 // nothing.
-func (s *Session) disconnect(why *wire.Error) {
+func (s *Session) loseConnection(why *wire.Error) {
 	if len(s.secrets.newest) == 0 || s.core.Draining() {
-		s.fail(why)
+		s.endWithGoodbye(why)
 		return
 	}
 	s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil)) // the connection may still work
 	if s.isOver() {
 		return
 	}
-	s.peer.close(why)
+	s.peer.closeConn(why)
 	s.state, s.peer, s.silentTicks = stateAway, nil, 0
 	s.core.stats.Lost++
-	s.notify(HookAway, s.core.config.Hooks.Away)
+	s.callHook(HookAway, s.core.config.Hooks.Away)
 }
 
 // tickAway processes one tick of a session that is away.
@@ -85,38 +85,38 @@ func (s *Session) tickAway() {
 	s.silentTicks++
 	switch {
 	case s.kicked != nil:
-		s.end(s.kicked)
-	case s.expired():
-		s.end(&wire.Error{Code: wire.SessionExpired})
+		s.endSilently(s.kicked)
+	case s.hasExpired():
+		s.endSilently(&wire.Error{Code: wire.SessionExpired})
 	case s.silentTicks > s.core.graceTicks:
-		s.end(&wire.Error{Code: wire.Timeout, Detail: "did not reconnect"})
+		s.endSilently(&wire.Error{Code: wire.Timeout, Detail: "did not reconnect"})
 	}
 }
 
-// resumable returns the session that h asks to resume, or nil if it does not exist, or the
+// findResumable returns the session that h asks to resume, or nil if it does not exist, or the
 // secret or the abilities differ. The client does not learn which: its Hello begins a new
 // session.
-func (c *Core) resumable(h wire.Hello) *Session {
+func (c *Core) findResumable(h wire.Hello) *Session {
 	if len(h.Secret) == 0 {
 		return nil
 	}
 	s := c.Session(h.Session)
-	if s == nil || s.isOver() || s.abilities != h.Abilities || !s.secrets.match(h.Secret) {
+	if s == nil || s.isOver() || s.abilities != h.Abilities || !s.secrets.matchAny(h.Secret) {
 		return nil
 	}
 	return s
 }
 
-// resume continues the session over p. It returns false, and ends the session, if the client
+// resumeOver continues the session over p. It returns false, and ends the session, if the client
 // has missed more structure than is kept.
-func (s *Session) resume(p *Peer, h wire.Hello) bool {
+func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	resumed, from := uint8(1), h.Structure
 	if from < s.travel.fence { // it has not had the Welcome to this room, and begins with it
 		resumed, from = 0, s.travel.fence
 	}
 	missed, ok := s.viewer.Resume(from)
 	if !ok {
-		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "the client missed more structure than is kept"})
+		s.endWithGoodbye(&wire.Error{Code: wire.TooSlow, Detail: "the client missed more structure than is kept"})
 		return false
 	}
 	was := s.peer
@@ -126,15 +126,15 @@ func (s *Session) resume(p *Peer, h wire.Hello) bool {
 		s.core.schedule.moveToBack(s, s.core.world.Tick()) // time away gives no precedence
 	}
 	s.state, s.peer, s.address, p.session, s.silentTicks, s.travel.arrivals = stateActive, p, p.address, s, 0, 0
-	s.progress.restart()
+	s.progress.restartCounters()
 	s.core.stats.Resumed++
 	s.rotateSecret(secret(h.Secret))
-	s.welcome(h.Schema == 0, resumed, from)
+	s.sendWelcome(h.Schema == 0, resumed, from)
 	if !s.isOver() {
 		s.sendStream(missed) // ahead of any Result, which may depend on it
 	}
 	if was == nil && !s.isOver() {
-		s.notify(HookBack, s.core.config.Hooks.Back)
+		s.callHook(HookBack, s.core.config.Hooks.Back)
 	}
 	return true
 }
@@ -147,7 +147,7 @@ func (c *Core) makeRoom(slots int, address string) bool {
 		return false
 	}
 	for c.Active()+c.Away() >= slots { // Leave may end others too, by draining the server
-		c.evictionCandidate(address).end(&wire.Error{Code: wire.ServerFull})
+		c.evictionCandidate(address).endSilently(&wire.Error{Code: wire.ServerFull})
 	}
 	return true
 }

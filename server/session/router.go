@@ -25,9 +25,9 @@ type RouterConfig struct {
 	// Random is the source of epochs and secrets for Cores whose Config.Random is nil.
 	Random io.Reader // required
 	// Join returns the room that a client joins. room is the one that Hello names, or else the
-	// token, or "". address is the one passed to Open. Join runs on the connection's goroutine and under its context, and may wait,
-	// for example until the room is made. An error refuses the client, with its code if it is a
-	// *wire.Error and with NoRoom otherwise.
+	// token, or "". address is the one passed to Open. Join runs on the connection's goroutine and
+	// under its context, and may wait, for example until the room is made. An error refuses the
+	// client, with its code if it is a *wire.Error and with NoRoom otherwise.
 	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
 	// Move returns the room that a session moves to (Session.Move). It runs on the goroutine
 	// that calls Tick of the room where the session is, and must not wait: (nil, nil) asks
@@ -123,7 +123,7 @@ func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, co
 // ExpireHellos ends connections that have ended, failed, or brought no Hello for HelloTimeout
 // before they reached a room. The caller has the clock, and calls it several times a second.
 func (r *Router) ExpireHellos(now time.Time) {
-	r.expire(func(p *Peer) *wire.Error {
+	r.expireWaiting(func(p *Peer) *wire.Error {
 		if p.openedAt.IsZero() {
 			p.openedAt = now
 		}
@@ -139,11 +139,11 @@ func (r *Router) Drain() {
 	r.mu.Lock()
 	r.draining = true
 	r.mu.Unlock()
-	r.expire(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
+	r.expireWaiting(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
 }
 
-// expire ends waiting connections that have ended or failed, or for which why returns a reason.
-func (r *Router) expire(why func(*Peer) *wire.Error) {
+// expireWaiting ends waiting connections that have ended or failed, or for which why returns a reason.
+func (r *Router) expireWaiting(why func(*Peer) *wire.Error) {
 	type refusal struct {
 		p   *Peer
 		why *wire.Error
@@ -154,7 +154,7 @@ func (r *Router) expire(why func(*Peer) *wire.Error) {
 		if p.claimed {
 			return true
 		}
-		reason := p.failure()
+		reason := p.failureReason()
 		if reason == nil {
 			reason = why(p)
 		}
@@ -166,12 +166,12 @@ func (r *Router) expire(why func(*Peer) *wire.Error) {
 	})
 	r.mu.Unlock()
 	for _, x := range refused {
-		r.refuse(x.p, x.why, "")
+		r.refusePeer(x.p, x.why, "")
 	}
 }
 
-// claim makes the caller the only one that may place or refuse a waiting connection.
-func (r *Router) claim(p *Peer) bool {
+// claimPeer makes the caller the only one that may place or refuse a waiting connection.
+func (r *Router) claimPeer(p *Peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := p.claimed
@@ -179,38 +179,38 @@ func (r *Router) claim(p *Peer) bool {
 	return !was
 }
 
-// place delivers a connection to the room of its Hello. It runs on the connection's goroutine.
-func (r *Router) place(p *Peer, h *wire.Hello) {
-	if !r.claim(p) {
+// placePeer delivers a connection to the room of its Hello. It runs on the connection's goroutine.
+func (r *Router) placePeer(p *Peer, h *wire.Hello) {
+	if !r.claimPeer(p) {
 		return // it has waited too long
 	}
-	if why := p.failure(); why != nil { // it has ended while Admit ran
-		r.refuse(p, why, "")
+	if why := p.failureReason(); why != nil { // it has ended while Admit ran
+		r.refusePeer(p, why, "")
 		return
 	}
 	if h.Protocol != wire.Version {
-		why, want := differ(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
-		r.refuse(p, why, want)
+		why, want := refusalOfDifference(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
+		r.refusePeer(p, why, want)
 		return
 	}
 	if core := r.roomOf(h); core != nil {
 		p.resumes = true
-		if core.deliver(p) {
+		if core.deliverPeer(p) {
 			return
 		}
 		p.resumes = false // the room has ended, and its sessions
 	}
 	granted, why := p.tokenResult()
 	if why == nil {
-		why = r.join(p, h.Room, granted)
+		why = r.joinRoom(p, h.Room, granted)
 	}
 	if why != nil {
-		r.refuse(p, why, "")
+		r.refusePeer(p, why, "")
 	}
 }
 
-// join delivers a connection to the room that its client joins, or returns why it is refused.
-func (r *Router) join(p *Peer, room string, granted Admission) *wire.Error {
+// joinRoom delivers a connection to the room that its client joins, or returns why it is refused.
+func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 	switch {
 	case r.isDraining():
 		return &wire.Error{Code: wire.Draining}
@@ -228,7 +228,7 @@ func (r *Router) join(p *Peer, room string, granted Admission) *wire.Error {
 			return refusalOf(err, wire.NoRoom)
 		case core == nil:
 			return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("no room %q", room)}
-		case core.deliver(p):
+		case core.deliverPeer(p):
 			return nil
 		}
 	}
@@ -241,8 +241,8 @@ func (r *Router) isDraining() bool {
 	return r.draining
 }
 
-// refuse is Peer.refuse for a connection that has reached no room.
-func (r *Router) refuse(p *Peer, why *wire.Error, want string) {
+// refusePeer is Peer.refuseHello for a connection that has reached no room.
+func (r *Router) refusePeer(p *Peer, why *wire.Error, want string) {
 	r.mu.Lock()
 	r.stats.Refused++
 	if r.stats.Closed == nil {
@@ -278,14 +278,14 @@ func (r *Router) roomOf(h *wire.Hello) *Core {
 	if p == nil {
 		return nil
 	}
-	if p.secrets.match(h.Secret) {
+	if p.secrets.matchAny(h.Secret) {
 		return p.core
 	}
 	return nil
 }
 
-// note records the room and the secrets of s.
-func (r *Router) note(s *Session) {
+// recordPlacement records the room and the secrets of s.
+func (r *Router) recordPlacement(s *Session) {
 	if r == nil {
 		return
 	}
@@ -348,8 +348,8 @@ func (r *Router) handOver(t *traveller, from, to *Core) (ok bool) {
 	return true
 }
 
-// forget removes a session that has ended in core.
-func (r *Router) forget(s *Session) {
+// forgetSession removes a session that has ended in core.
+func (r *Router) forgetSession(s *Session) {
 	if r == nil {
 		return
 	}

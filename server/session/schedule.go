@@ -58,8 +58,8 @@ func (t *snapshotSchedule) moveToBack(s *Session, tick uint64) {
 	s.turn.order, s.turn.snapshotTick = t.lastOrder, tick
 }
 
-// enqueue notes that a snapshot of s is due.
-func (t *snapshotSchedule) enqueue(s *Session, stats *Stats) {
+// enqueueDue notes that a snapshot of s is due.
+func (t *snapshotSchedule) enqueueDue(s *Session, stats *Stats) {
 	stats.SnapshotsDue++
 	switch s.turn.state {
 	case turnHeld:
@@ -111,10 +111,10 @@ func (t *turn) rank() uint64 {
 	return t.order
 }
 
-// serve encodes snapshots, longest-waiting sessions first, until outOfTime reports true.
+// serveWaiting encodes snapshots, longest-waiting sessions first, until outOfTime reports true.
 // Up to guaranteed overdue sessions are served regardless. All snapshots are encoded before
 // the first is sent: a woken sender could take the tick's core.
-func (t *snapshotSchedule) serve(r *replication.Replicator, tick uint64, guaranteed int, outOfTime func() bool) {
+func (t *snapshotSchedule) serveWaiting(r *replication.Replicator, tick uint64, guaranteed int, outOfTime func() bool) {
 	t.rankWaiting()
 	ready := len(t.waiting) - t.held
 	t.viewers, t.updates = t.viewers[:0], t.updates[:0]

@@ -121,37 +121,37 @@ func (s *Session) Redirect(address string, token []byte) error {
 	return nil
 }
 
-// fail sends Goodbye and ends the session.
-func (s *Session) fail(why *wire.Error) {
+// endWithGoodbye sends Goodbye and ends the session.
+func (s *Session) endWithGoodbye(why *wire.Error) {
 	if s.isOver() {
 		return
 	}
 	if s.peer != nil {
 		s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token}.Append(nil))
 	}
-	s.end(why)
+	s.endSilently(why)
 }
 
-// end ends the session without a message and closes its connection, if any.
-func (s *Session) end(why *wire.Error) {
+// endSilently ends the session without a message and closes its connection, if any.
+func (s *Session) endSilently(why *wire.Error) {
 	if s.isOver() {
 		return // sending Goodbye ended it as TooSlow
 	}
 	s.state, s.endReason = stateEnded, why
 	s.core.countClosed(why.Code)
 	if s.peer != nil {
-		s.peer.close(why)
+		s.peer.closeConn(why)
 	}
-	s.leave()
+	s.callGameLeave()
 }
 
-// leave calls Hooks.Leave and removes the viewer.
-func (s *Session) leave() {
+// callGameLeave calls Hooks.Leave and removes the viewer.
+func (s *Session) callGameLeave() {
 	s.state = stateEnded
-	s.notify(HookLeave, s.core.config.Hooks.Leave)
+	s.callHook(HookLeave, s.core.config.Hooks.Leave)
 	s.core.replicator.RemoveViewer(s.viewer)
 	s.viewer = nil
-	s.core.config.Router.forget(s)
+	s.core.config.Router.forgetSession(s)
 }
 
 func (s *Session) sendMessage(kind byte, body []byte) {
@@ -167,5 +167,5 @@ func (s *Session) sendStream(b []byte) {
 }
 
 func (s *Session) endTooSlow() {
-	s.end(&wire.Error{Code: wire.TooSlow, Detail: "the stream is not read"})
+	s.endSilently(&wire.Error{Code: wire.TooSlow, Detail: "the stream is not read"})
 }

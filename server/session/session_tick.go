@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// receive processes one tick's inbox, then checks the session's limits.
-func (s *Session) receive() {
+// receiveMessages processes one tick's inbox, then checks the session's limits.
+func (s *Session) receiveMessages() {
 	if s.isOver() {
 		return
 	}
@@ -19,51 +19,51 @@ func (s *Session) receive() {
 		return
 	}
 	s.silentTicks++
-	l := s.peer.inbox.drain(s.peer.spare)
+	l := s.peer.inbox.takeMessages(s.peer.spare)
 	s.peer.spare = l.inputs
 	s.core.stats.InputsDropped += l.dropped
 	s.travel.countArrivals(&l)
-	s.acknowledge(l.inputs)
+	s.applyAcks(l.inputs)
 	s.applyInputs(l.inputs)
-	s.execute(l.commands)
-	s.resync(l.resync)
+	s.executeCommands(l.commands)
+	s.answerResync(l.resync)
 	if !s.isOver() {
-		s.progress.tick(s.viewer.StructureUnacked())
+		s.progress.countTick(s.viewer.StructureUnacked())
 	}
 	switch hz := s.core.world.TickHz(); {
 	case l.fault != nil:
-		s.fail(l.fault)
+		s.endWithGoodbye(l.fault)
 	case s.kicked != nil:
-		s.fail(s.kicked)
-	case s.expired():
-		s.fail(&wire.Error{Code: wire.SessionExpired})
+		s.endWithGoodbye(s.kicked)
+	case s.hasExpired():
+		s.endWithGoodbye(&wire.Error{Code: wire.SessionExpired})
 	case !s.isOver() && s.viewer.Exhausted():
-		s.fail(&wire.Error{Code: wire.Spent})
+		s.endWithGoodbye(&wire.Error{Code: wire.Spent})
 	case s.silentTicks > silenceSeconds*hz:
-		s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
+		s.loseConnection(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})
 	case s.progress.stuckTicks() > stuckSeconds*hz:
-		s.disconnect(&wire.Error{Code: wire.Timeout, Detail: "the stream brings nothing new"})
+		s.loseConnection(&wire.Error{Code: wire.Timeout, Detail: "the stream brings nothing new"})
 	case s.progress.stalledTicks() > stalledSeconds*hz:
-		s.fail(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
+		s.endWithGoodbye(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
 }
 
-// expired reports whether the session's Admission has expired.
-func (s *Session) expired() bool { return s.core.world.Tick() >= s.endTick }
+// hasExpired reports whether the session's Admission has expired.
+func (s *Session) hasExpired() bool { return s.core.world.Tick() >= s.endTick }
 
-// acknowledge passes the client's acknowledgements to its viewer.
-func (s *Session) acknowledge(inputs []wire.Input) {
+// applyAcks passes the client's acknowledgements to its viewer.
+func (s *Session) applyAcks(inputs []wire.Input) {
 	for _, input := range inputs {
 		s.silentTicks = 0
 		if input.Ack.Structure < s.travel.fence {
 			continue // of an earlier room
 		}
-		s.confirm()
+		s.confirmSecret()
 		if err := s.viewer.Acknowledge(input.Ack); err != nil {
-			s.fail(asError(err))
+			s.endWithGoodbye(asError(err))
 			return
 		}
-		s.progress.acknowledge(input.Ack)
+		s.progress.recordAck(input.Ack)
 	}
 }
 
@@ -84,9 +84,9 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 			switch {
 			case in.Tick <= s.inputs.applied: // a repeat
 			case in.Tick < next:
-				late.add(in, next-in.Tick)
-			case in.Tick-next < s.inputs.lead():
-				s.inputs.put(in)
+				late.addLate(in, next-in.Tick)
+			case in.Tick-next < s.inputs.maxLead():
+				s.inputs.storeInput(in)
 			default:
 				stats.InputsEarly++
 			}
@@ -94,7 +94,7 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 	}
 	missed := uint64(bits.OnesCount64(late.seen))
 	had := s.inputs.step == next // a session that resumes receives twice in a tick
-	in, ok := s.inputs.due(next)
+	in, ok := s.inputs.dueInput(next)
 	if !ok && !had && missed > 0 {
 		in, ok = late.newest, true
 		missed--
@@ -106,14 +106,14 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 		s.viewer.NoteInput(in.Tick)
 		stats.Inputs++
 		if err := s.callInput(&in); err != nil {
-			s.fail(asError(err))
+			s.endWithGoodbye(asError(err))
 		}
 	}
 }
 
 // callInput runs the game's function for inputs. An error is the client's fault.
 func (s *Session) callInput(in *wire.TickInput) error {
-	defer s.contain(HookInput)
+	defer s.containPanic(HookInput)
 	s.view = viewOf(in)
 	defer s.forgetView()
 	defer s.endInput()
@@ -126,7 +126,7 @@ type resyncs struct {
 	reported bool // OnDiverge has been called
 }
 
-func (s *Session) resync(asked bool) {
+func (s *Session) answerResync(asked bool) {
 	if asked && !s.isOver() && s.viewer.Simulates() {
 		s.core.stats.PredictionFaults++
 		if !s.resyncs.reported && s.core.onDiverge != nil {
@@ -172,8 +172,8 @@ type progress struct {
 	streamed          bool   // structure rose over the present connection
 }
 
-// acknowledge records an acknowledgement that the viewer accepted.
-func (p *progress) acknowledge(a wire.Ack) {
+// recordAck records an acknowledgement that the viewer accepted.
+func (p *progress) recordAck(a wire.Ack) {
 	if a.Seen && a.Newest > p.newest {
 		p.newest, p.snapshotTicks = a.Newest, 0
 	}
@@ -182,9 +182,9 @@ func (p *progress) acknowledge(a wire.Ack) {
 	}
 }
 
-// tick counts one tick of an active session. waits reports whether sent structure is
+// countTick counts one tick of an active session. waits reports whether sent structure is
 // unacknowledged.
-func (p *progress) tick(waits bool) {
+func (p *progress) countTick(waits bool) {
 	p.snapshotTicks++
 	p.structureTicks++
 	if !waits {
@@ -192,8 +192,8 @@ func (p *progress) tick(waits bool) {
 	}
 }
 
-// restart resets the counters for a new connection.
-func (p *progress) restart() { p.snapshotTicks, p.structureTicks, p.streamed = 0, 0, false }
+// restartCounters resets the counters for a new connection.
+func (p *progress) restartCounters() { p.snapshotTicks, p.structureTicks, p.streamed = 0, 0, false }
 
 // stuckTicks returns how long the stream alone makes no progress, if it has made some: 0 if
 // snapshots make none either.

@@ -13,11 +13,11 @@ import (
 // they do nothing.
 
 // Control makes h the entity that the session controls, owns and views the world from unless
-// SetViewpoint names another, for example after a respawn. If h is zero, was never issued, or has no body, the viewpoint
-// stays where it was. The previous entity stays in the world; the session still owns it only
-// after Own. The client learns of the change ahead of the next snapshot, so inputs already
-// on the way were meant for the previous entity. Before Join has returned Control does
-// nothing: Join's result counts.
+// SetViewpoint names another, for example after a respawn. If h is zero, was never issued, or has
+// no body, the viewpoint stays where it was. The previous entity stays in the world; the session
+// still owns it only after Own. The client learns of the change ahead of the next snapshot, so
+// inputs already on the way were meant for the previous entity. Before Join has returned Control
+// does nothing: Join's result counts.
 func (s *Session) Control(h world.Entity) {
 	if s.viewer != nil && s.state != stateJoining {
 		s.entity = s.core.issuedOrZero(h)
