@@ -44,10 +44,10 @@ type Flags struct {
 	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`
 	Ramp        time.Duration `placeholder:"TIME" help:"Time over which the first dials are spread (default 10 ms per bot, at most half of the duration)."`
 	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks), restless (steer in every tick), combat (shoot and launch, as they draw and predict) (${default})."`
-	Loss        share         `placeholder:"SHARE" help:"Share of packets lost each way, as 0.05 or 5%."`
+	Loss        bot.Share     `placeholder:"SHARE" help:"Share of packets lost each way, as 0.05 or 5%."`
 	Delay       time.Duration `placeholder:"TIME" help:"Delay added to each packet, one way."`
 	Jitter      time.Duration `placeholder:"TIME" help:"Random delay on top, uniform from 0."`
-	Reorder     share         `placeholder:"SHARE" help:"Share of packets held back so that later ones overtake them."`
+	Reorder     bot.Share     `placeholder:"SHARE" help:"Share of packets held back so that later ones overtake them."`
 	CutAt       time.Duration `placeholder:"TIME" help:"Time of a link outage, from the first dial."`
 	CutFor      time.Duration `placeholder:"TIME" help:"Duration of the outage."`
 	Simulate    bool          `default:"true" negatable:"" help:"Bots compute the bodies of exact kinds themselves, and every audit of them must agree."`

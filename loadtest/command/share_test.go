@@ -7,16 +7,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/loadtest/bot"
 )
 
 func TestShare(t *testing.T) {
-	for text, want := range map[string]share{"0": 0, "0.05": 0.05, "5%": 0.05, "100%": 1, "1": 1} {
-		var s share
+	for text, want := range map[string]bot.Share{"0": 0, "0.05": 0.05, "5%": 0.05, "100%": 1, "1": 1} {
+		var s bot.Share
 		require.NoError(t, s.UnmarshalText([]byte(text)))
 		require.InDelta(t, float64(want), float64(s), 1e-9, text)
 	}
 	for _, text := range []string{"", "%", "5", "101%", "-1%", "NaN", "x"} {
-		require.ErrorContains(t, new(share).UnmarshalText([]byte(text)), "as 0.05 or 5%", text)
+		require.ErrorContains(t, new(bot.Share).UnmarshalText([]byte(text)), "as 0.05 or 5%", text)
 	}
 }
 

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
@@ -23,27 +22,10 @@ type playCommand struct {
 	Seed        uint64        `default:"1" help:"Seed of the arena, the bots and the link (${default})."`
 	RTT         time.Duration `name:"rtt" placeholder:"TIME" help:"Round trip of the link, like 150ms."`
 	Jitter      time.Duration `placeholder:"TIME" help:"How much later than the others a packet may be."`
-	Loss        share         `placeholder:"SHARE" help:"Share of packets lost, like 0.05 or 5%."`
+	Loss        bot.Share     `placeholder:"SHARE" help:"Share of packets lost, like 0.05 or 5%."`
 	Addr        string        `placeholder:"HOST:PORT" help:"Join the server at this address: arena serve."`
 	Room        string        `placeholder:"NAME" help:"Arena to play in, like arena/7: it is made for the first player."`
 	Fingerprint string        `placeholder:"HEX" help:"SHA-256 of its certificate, which it prints at start."`
-}
-
-// share is a number, or a percentage.
-type share float64
-
-// UnmarshalText reads 0.05 or 5%.
-func (s *share) UnmarshalText(text []byte) error {
-	number, percent := strings.CutSuffix(string(text), "%")
-	n, err := strconv.ParseFloat(number, 64)
-	if percent {
-		n /= 100
-	}
-	if err != nil || !(n >= 0 && n <= 1) {
-		return fmt.Errorf("%q: want a share from 0 to 1 or a percentage, like 0.05 or 5%%", text)
-	}
-	*s = share(n)
-	return nil
 }
 
 // Run plays until the player quits.

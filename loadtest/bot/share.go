@@ -1,4 +1,4 @@
-package command
+package bot
 
 import (
 	"fmt"
@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// share is a part of 1, written as a number or a percentage.
-type share float64
+// Share is a flag for a part of 1, written as a number or a percentage.
+type Share float64
 
 // UnmarshalText reads 0.05 or 5%.
-func (s *share) UnmarshalText(text []byte) error {
+func (s *Share) UnmarshalText(text []byte) error {
 	number, percent := strings.CutSuffix(string(text), "%")
 	n, err := strconv.ParseFloat(number, 64)
 	if percent {
@@ -19,6 +19,6 @@ func (s *share) UnmarshalText(text []byte) error {
 	if err != nil || !(n >= 0 && n <= 1) {
 		return fmt.Errorf("%.40q: want a share from 0 to 1 or a percentage, as 0.05 or 5%%", text)
 	}
-	*s = share(n)
+	*s = Share(n)
 	return nil
 }
