@@ -20,7 +20,7 @@ func init() { fault.Inject(os.Getenv(faultVariable)) }
 
 // TestFaultsOfPrediction runs the tests of the prediction with each of its deliberate faults.
 func TestFaultsOfPrediction(t *testing.T) {
-	catchFaults(t, "Predict", "Predict|Correction|Snap|Turns|Input[MHR]|Unmoved|LostRow|Older|Once|Step|Control[M]|Hidden|OverLoss")
+	catchFaults(t, "Predict", "Predict|CoPredicted|Correction|Snap|Turns|Input[MHR]|Unmoved|LostRow|Older|Once|Step|Control[M]|Hidden|OverLoss")
 }
 
 // TestFaultsOfComputing runs the tests of computed bodies with each deliberate fault that the
