@@ -75,12 +75,9 @@ func (in *interest) addCrossing(r *Replicator, s *candidates) {
 	}
 }
 
-// isBeyond reports whether a listed member is beyond a squared radius.
-func (in *interest) isBeyond(g *grid, b *gridBody, limit float32) bool {
-	if b.distance2(in.center) <= limit {
-		return false
-	}
-	at, ok := g.positionOf(b.slot)
+// isBeyond reports whether the body of a slot is beyond a squared radius.
+func (in *interest) isBeyond(g *grid, slot uint32, limit float32) bool {
+	at, ok := g.positionOf(slot)
 	return ok && distance2(at, in.center) > limit
 }
 

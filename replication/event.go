@@ -52,11 +52,6 @@ func (e *Event) datagramBytes(tick uint32) int {
 // recordBytes returns the maximum size of a reliable event's record.
 func (e *Event) recordBytes() int { return 5 + len(e.body) }
 
-// maxEventAge returns the age in ticks above which an unreliable event is late.
-func (r *Replicator) maxEventAge() uint32 {
-	return uint32(maxEventAge.Nanoseconds() * int64(r.world.TickHz()) / 1e9)
-}
-
 // Send sends e to the client. A reliable event becomes the next structure record: it
 // precedes the Enters and Destroys of the next frame. Send returns false if it was not
 // accepted, because 64 KiB of structure await acknowledgement, or the events are

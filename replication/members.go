@@ -119,8 +119,8 @@ func (m *members) changedWords(list []uint32, changed bulk.BitsetView, inside []
 // compareWord compares a word's members with the candidates of a query. Members in q.owing become
 // active, and only replaced slots are examined one by one. It returns the dead members, whose slot
 // has another tenant or none, and those outside of the candidates, and removes the members
-// from q.candidates. Without changes it costs three loads and an AND.
-func (m *members) compareWord(w *memberWord, q *interestQuery, present []slotSummary) (dead, outside uint64) {
+// from candidates, by word. Without changes it costs three loads and an AND.
+func (m *members) compareWord(w *memberWord, q *interestQuery, candidates []uint64, present []slotSummary) (dead, outside uint64) {
 	changed := intersectSet(w.mask, q.changed, w.number)
 	if changed != 0 {
 		for rest := intersectSet(changed, q.replaced, w.number); rest != 0; rest &= rest - 1 {
@@ -130,9 +130,9 @@ func (m *members) compareWord(w *memberWord, q *interestQuery, present []slotSum
 			}
 		}
 	}
-	living, inside := w.mask&^dead, q.candidates.inside[w.number]
+	living, inside := w.mask&^dead, candidates[w.number]
 	w.active |= intersectSet(living, q.owing, w.number)
-	q.candidates.inside[w.number] = inside &^ living
+	candidates[w.number] = inside &^ living
 	outside = living &^ inside
 	if q.incremental {
 		outside &= changed

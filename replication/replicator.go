@@ -25,6 +25,8 @@ type Replicator struct {
 	ceiling uint32 // the world's last generation
 	// interval is the minimum number of ticks between two snapshots of a viewer.
 	interval uint32
+	// maxEventTicks is the age in ticks above which an unreliable event is late.
+	maxEventTicks uint32
 	// bodiless holds the slots of entities without a body. They have no position and
 	// are relevant to every viewer.
 	bodiless bulk.Bitset
@@ -75,8 +77,9 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
 		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration, ceiling: w.Config().LastGeneration,
-		interval: uint32(w.TickHz() / c.SnapshotHz),
-		grid:     newGrid(w.Config().HalfExtent, c.EnterRadius),
+		interval:      uint32(w.TickHz() / c.SnapshotHz),
+		maxEventTicks: uint32(maxEventAge.Nanoseconds() * int64(w.TickHz()) / 1e9),
+		grid:          newGrid(w.Config().HalfExtent, c.EnterRadius),
 	}
 	r.clean = newClean(w, s)
 	f.clean = r.clean

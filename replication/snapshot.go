@@ -21,7 +21,8 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	r, o, s := v.replicator, &v.outbox, v.simulation
 	w.packer.beginFrame(r.changes.captures)
 	w.packer.beginSnapshot(s != nil)
-	o.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
+	budget := r.config.BudgetBytesPerSecond / r.config.SnapshotHz
+	o.refillTokens(budget)
 	if s != nil && (v.resync || s.isOutdated(w.frame.tick)) {
 		s.restart, v.resync = true, true
 	}
@@ -41,12 +42,12 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	}
 	v.sendNewborn(w)
 	o.billRecords()
-	v.stats.countDropped(&w.stats, o.events.beginSnapshot(w.frame.tick, r.maxEventAge(), o.datagramLimit(v.datagrams.limit)))
+	v.stats.countDropped(&w.stats, o.events.beginSnapshot(w.frame.tick, r.maxEventTicks, o.datagramLimit(v.datagrams.limit)))
 	v.sendRows(w)
 	stream := o.structure.takeForSnapshot(w.frame.tick)
 	v.stats.countStructure(&w.stats, stream)
 	o.billRecords()
-	v.repeatDatagrams(w)
+	v.repeatDatagrams(w, budget)
 	r.auditViewer(v)
 	return Update{Stream: stream, Datagrams: v.datagrams.list}
 }
@@ -298,14 +299,15 @@ func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
 	}
 }
 
-// repeatDatagrams appends copies of the snapshot's datagrams that are to be sent twice.
-func (v *Viewer) repeatDatagrams(w *workspace) {
-	c, d, o := &v.replicator.config, &v.datagrams, &v.outbox
-	if c.SendOnce {
+// repeatDatagrams appends copies of the snapshot's datagrams that are to be sent twice. budget is
+// the budget of one snapshot.
+func (v *Viewer) repeatDatagrams(w *workspace, budget int) {
+	d, o := &v.datagrams, &v.outbox
+	if v.replicator.config.SendOnce {
 		return
 	}
 	v.delivery.judgeSamples(v.replicator.world.TickHz())
-	spare := o.tokens - (burstSnapshots-1)*(c.BudgetBytesPerSecond/c.SnapshotHz) // the next snapshot has the same budget without
+	spare := o.tokens - (burstSnapshots-1)*budget // the next snapshot has the same budget without
 	window := minWindowBytes - o.structure.outstandingBytes() - v.delivery.unackedBytes()
 	made := len(d.list)
 	d.list = v.delivery.appendCopies(d.list, spare, window)

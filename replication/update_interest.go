@@ -33,9 +33,10 @@ func (v *Viewer) leaveCrossed(w *workspace) {
 	r, in, m := v.replicator, &v.interest, &v.members
 	limit := square(r.config.LeaveRadius)
 	kept := in.boundary.mayLeave[:0]
-	for _, b := range in.boundary.mayLeave {
-		if !in.isBeyond(&r.grid, &b, limit) {
-			kept = append(kept, b)
+	for i := range in.boundary.mayLeave {
+		b := &in.boundary.mayLeave[i]
+		if b.distance2(in.center) <= limit || !in.isBeyond(&r.grid, b.slot, limit) {
+			kept = append(kept, *b)
 			continue
 		}
 		rowIndex := m.rowRef(b.slot)
@@ -45,7 +46,7 @@ func (v *Viewer) leaveCrossed(w *workspace) {
 		switch h := m.handles[*rowIndex]; {
 		case h != r.frame.summaries[b.slot].handle: // updateMembers destroys it
 		case in.owns(h):
-			kept = append(kept, b)
+			kept = append(kept, *b)
 		default:
 			v.leaveMember(w, rowIndex, wire.LeftInterest)
 		}
@@ -57,7 +58,7 @@ func (v *Viewer) leaveCrossed(w *workspace) {
 // updateMembers compares the interest set with the candidates, a word at a time, and removes
 // members that are not among them. The candidates left in q are no members yet.
 func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
-	m, present := &v.members, v.replicator.frame.summaries
+	m, present, inside := &v.members, v.replicator.frame.summaries, q.candidates.inside
 	m.removeFreed()
 	anyNew, anyOwed := q.changed == nil || q.changed.Any(), q.owing == nil || q.owing.Any()
 	if q.incremental && !anyNew && !anyOwed {
@@ -66,15 +67,15 @@ func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 	}
 	m.anyActive = m.anyActive || anyOwed
 	if q.incremental && q.owing == q.changed {
-		w.memberWords = m.changedWords(w.memberWords, q.changed.View(), q.candidates.inside)
+		w.memberWords = m.changedWords(w.memberWords, q.changed.View(), inside)
 		for _, i := range w.memberWords {
-			if dead, outside := m.compareWord(&m.words[i], q, present); dead|outside != 0 {
+			if dead, outside := m.compareWord(&m.words[i], q, inside, present); dead|outside != 0 {
 				v.removeMembers(w, &m.words[i], dead, outside)
 			}
 		}
 	} else {
 		for i := range m.words {
-			if dead, outside := m.compareWord(&m.words[i], q, present); dead|outside != 0 {
+			if dead, outside := m.compareWord(&m.words[i], q, inside, present); dead|outside != 0 {
 				v.removeMembers(w, &m.words[i], dead, outside)
 			}
 		}
