@@ -16,7 +16,7 @@ type simulation struct {
 	kinds    []bool // added kinds that the client knows, from the first that the schema lacks on
 	sent     int    // programs that the client has: programs[i] is one more than the number of the i-th
 	tick     uint32 // of the newest snapshot; 0: none
-	since    uint32 // of the one before, or of the newest if effects were sent again
+	since    uint32 // of the snapshot before the newest; of the newest if effects were sent again
 	from     uint32 // first tick from which on the client knows every effect in reach
 	restart  bool   // effects are sent again, and all members enter again
 	missing  bool   // members wait to enter again

@@ -26,9 +26,9 @@ type Component[T any] struct {
 }
 
 // changeMarks holds the slots marked as changed; see Component.Changed.
-type changeMarks struct { // the result of Changed
-	past  bulk.Bitset  // marked between two steps, for the coming step
-	next  bulk.Bitset  // destination of new marks: past during a step, otherwise next
+type changeMarks struct {
+	past  bulk.Bitset  // marks of the current step and of the time before it: the result of Changed
+	next  bulk.Bitset  // marks since the last step ended
 	marks *bulk.Bitset // where a mark goes now: past during a step, else next
 }
 

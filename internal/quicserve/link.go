@@ -68,7 +68,7 @@ type webLink struct {
 	end     context.CancelCauseFunc // the first cause wins
 
 	received *rate.Limiter // bytes of packets
-	seen     uint64        // the part of them that was charged
+	seen     uint64        // bytes that were charged to received
 }
 
 func newWebLink(conn *quic.Conn, session *webtransport.Session, polled context.Context) *webLink {

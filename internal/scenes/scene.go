@@ -82,7 +82,7 @@ func (s *Scene) Players() int { return len(s.avatars) }
 // asleep.
 func (s *Scene) Steer(e world.Entity, dir [2]float32) bool {
 	last, ok := s.avatars[e]
-	dir, finite := steering.Course(dir)
+	dir, finite := steering.ClampCourse(dir)
 	if !ok || !finite {
 		return false
 	}

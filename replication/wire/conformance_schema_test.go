@@ -273,7 +273,7 @@ func (r *schemaReader) path(path string, taken map[string]bool) {
 	taken[path] = true
 }
 
-// element checks that an element of an array follows the one before, which is like it.
+// element checks that an array element follows its predecessor and has the same form.
 func (r *schemaReader) element(before []pageField, f pageField) {
 	stem, index, found := strings.Cut(f.path, "[")
 	for strings.Contains(index, "[") {

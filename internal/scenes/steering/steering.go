@@ -16,12 +16,12 @@ type Stick struct {
 // Course returns the course of s, at most 1 long.
 func (s Stick) Course() [2]float32 {
 	unit := func(v int8) float32 { return float32(max(v, -127)) / 127 }
-	course, _ := Course([2]float32{unit(s.X), unit(s.Z)})
+	course, _ := ClampCourse([2]float32{unit(s.X), unit(s.Z)})
 	return course
 }
 
-// Course shortens a course to 1, full speed. It returns false if it is not finite.
-func Course(dir [2]float32) ([2]float32, bool) {
+// ClampCourse shortens a course to 1, full speed. It returns false if it is not finite.
+func ClampCourse(dir [2]float32) ([2]float32, bool) {
 	x, z := float64(dir[0]), float64(dir[1])
 	length := math.Sqrt(float64(x*x) + float64(z*z))
 	if math.IsNaN(length) || math.IsInf(length, 0) {
