@@ -38,6 +38,9 @@ func (s *Session) moveToRoom(m *wire.Welcome) error {
 		return err
 	}
 	s.commands.endAll()
+	if s.connection == lost { // a callback closed the client
+		return nil
+	}
 	s.sendMessage(wire.TypeArrived, nil)
 	s.replica.held = slices.DeleteFunc(held, func(d heldDatagram) bool { return d.structure < m.Structure })
 	s.finishWelcome(m, arrivedInRoom)

@@ -166,6 +166,9 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout) error {
 			return err
 		}
 	}
+	if s.connection == lost { // a callback closed the client
+		return nil
+	}
 	s.finishWelcome(m, a)
 	return nil
 }

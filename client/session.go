@@ -108,7 +108,7 @@ const (
 	arrivedInRoom                // in another room, in the same session
 )
 
-// connectionState is how far a session's connection has come: STATE.md of package server/session.
+// connectionState is how far a session's connection has come.
 type connectionState uint8
 
 const (

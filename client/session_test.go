@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -200,5 +201,41 @@ func TestUpdatesAllocateNothing(t *testing.T) {
 	require.EqualValues(t, runs+1, s.session.Stats().Replica.Snapshots-before)
 	if !invariants.Enabled {
 		require.Zero(t, allocated)
+	}
+}
+
+// A callback may close the client while a Welcome of another room, or of a new session, is applied:
+// the session stays lost.
+func TestCloseWhileWelcomed(t *testing.T) {
+	s := schema.New()
+	require.NoError(t, schema.Add[health](s, "health"))
+	for name, welcome := range map[string]func(h *handServer) error{
+		"to another room": func(h *handServer) error {
+			w := h.welcome
+			w.Epoch, w.Schema, w.Structure = 8, s.Hash(), structureOf(h.session, 0)+2
+			return h.session.ReceiveStream(wire.AppendMessage(nil, w))
+		},
+		"to a new session": func(h *handServer) error {
+			h.lose()
+			return h.answer(func(w *wire.Welcome) { w.Session++ })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHandServer(t, s, s)
+			var err error
+			closed := errors.New("closed")
+			h.session, err = client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
+				Leave:   func(bulk.Handle, wire.Reason) { h.session.Lost(closed) },
+				Destroy: func(bulk.Handle, uint8) { h.session.Lost(closed) },
+			}})
+			require.NoError(t, err)
+			require.NoError(t, h.answer(asIs))
+			h.enter(1, walker, 1)
+			require.True(t, h.session.Joined())
+			require.NoError(t, welcome(h))
+			require.False(t, h.session.Joined())
+			_, err = h.session.DoRaw("poke", 0, nil)
+			require.ErrorIs(t, err, client.ErrNotJoined)
+		})
 	}
 }

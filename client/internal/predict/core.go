@@ -15,7 +15,7 @@ const (
 	// MaxPredicted is how long the predicted ticks may last that are unconfirmed; see package
 	// client.
 	MaxPredicted = 3 * time.Second
-	// DefaultSnap is the Snap of a Config whose Snap is 0.
+	// DefaultSnap is the Snap of a game that sets none.
 	DefaultSnap = 2
 
 	// maxTickHz is the highest tick rate for which rings reach back MaxPredicted.
