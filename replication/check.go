@@ -58,14 +58,19 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 	if row.ackedTick > f.tick || uint32(row.olderGap) >= row.ackedTick || row.nextGap >= minMotionTicks || row.sentTick > f.tick {
 		return fmt.Errorf("R3: %v has a baseline of tick %d, older states %d and %d ticks before it, at tick %d", h, row.ackedTick, row.olderGap, row.nextGap, f.tick)
 	}
-	version := p.version
-	if p.hasOwnerRow && v.Owns(h) {
-		version = f.tenants[slot].ownerRow.summary.version
+	received, owned := p, p.hasOwnerRow && v.Owns(h)
+	if owned {
+		received = &f.tenants[slot].ownerRow.summary
 	}
+	var exact *cleanSlot
 	if v.simulation != nil {
-		if s := v.replicator.clean.slotOf(slot, h); s != nil {
-			version = s.oldestValidTick(version, p.hasOwnerRow && v.Owns(h))
-		}
+		exact = v.replicator.clean.slotOf(slot, h)
+	}
+	var version uint32
+	if exact != nil {
+		version = exact.oldestValidTick(received, owned)
+	} else {
+		version = received.version
 	}
 	if !active && (version > row.ackedTick || p.maskSince > row.enterTick) {
 		return fmt.Errorf("R6: %v is dormant, and its state of tick %d is not acknowledged", h, version)

@@ -121,11 +121,12 @@ func (c *clean) slotOf(slot uint32, h bulk.Handle) *cleanSlot {
 }
 
 // oldestValidTick returns the first tick whose state is still current: a simulating client with an
-// older one is owed a row. version is the newest version of the row that the client receives.
-func (s *cleanSlot) oldestValidTick(version uint32, owned bool) uint32 {
+// older one is owed a row. p is the summary of the row that the client receives; of an exact body
+// it is not read (staleRows.lock).
+func (s *cleanSlot) oldestValidTick(p *slotSummary, owned bool) uint32 {
 	switch {
 	case !s.exact:
-		return max(version, s.switched)
+		return max(p.version, s.switched)
 	case owned:
 		return max(s.disturbed[0], s.changed, s.owner, s.switched)
 	}

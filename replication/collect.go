@@ -66,9 +66,12 @@ func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 			if p.hasOwnerRow && in.owns(m.handles[rowIndex]) {
 				p, owned = &r.frame.tenants[slot].ownerRow.summary, ownedKey
 			}
-			version, required := p.version, false
+			var version uint32
+			required := false
 			if s := r.clean.slotOf(slot, m.handles[rowIndex]); s != nil {
-				version, required = s.oldestValidTick(p.version, owned != 0), s.isRequired(row.ackedTick)
+				version, required = s.oldestValidTick(p, owned != 0), s.isRequired(row.ackedTick)
+			} else {
+				version = p.version
 			}
 			switch {
 			case p.maskSince > row.enterTick:

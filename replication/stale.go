@@ -13,7 +13,7 @@ import (
 type staleRows struct {
 	slots bulk.Bitset
 	any   bool       // some were stale after the capture; constant while snapshots are made
-	lock  sync.Mutex // of slots and of the rows in them, while workers make snapshots
+	lock  sync.Mutex // while workers make snapshots: of slots, and of version, oldest and history of their rows
 }
 
 // selectDirty returns the slots to read in a capture, in the place of dirty: those in changed, and

@@ -109,3 +109,36 @@ func TestWorkersAreBounded(t *testing.T) {
 	coded := func(schema.Row, *rowcodec.Past) {}
 	require.ErrorContains(t, replication.Config{Workers: 2, Coded: coded}.Validate(60), "Coded")
 }
+
+// Workers refresh stale rows for each other: clients that simulate receive the same bytes, and the
+// race detector finds no access outside the lock.
+func TestWorkersForClientsThatSimulate(t *testing.T) {
+	run := func(workers int) []*walker {
+		m := newTempest(t, 24, 0, replication.Config{Workers: workers}, true)
+		defer m.rep.Close()
+		viewers := make([]*replication.Viewer, len(m.viewers))
+		for i, w := range m.viewers {
+			viewers[i] = w.Viewer
+		}
+		for range 150 {
+			m.step()
+			m.rep.Capture()
+			for i, u := range m.rep.Snapshots(viewers) {
+				w := m.viewers[i]
+				w.trace = append(w.trace, u.Stream...)
+				require.NoError(t, w.client.stream(u.Stream))
+				for _, d := range u.Datagrams {
+					w.trace = append(w.trace, d...)
+					_, err := w.client.datagram(d)
+					require.NoError(t, err)
+				}
+				require.NoError(t, w.Acknowledge(w.client.ack()))
+			}
+		}
+		return m.viewers
+	}
+	want := run(1)
+	for i, w := range run(2) {
+		require.Equal(t, want[i].trace, w.trace, "viewer %d", i)
+	}
+}
