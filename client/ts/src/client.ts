@@ -217,7 +217,7 @@ export class Client {
     this.#link?.sendStream(this.session.takeStream())
   }
 
-  // Reconnecting: as client/reconnect.go.
+  // Reconnecting.
 
   #handleWelcome(): void {
     const w = requireJoined(this.session.welcome)

@@ -1,4 +1,4 @@
-// Prediction of the controlled entity, as client/predict.go. Games that do not use it do not
+// Prediction of the controlled entity, as in the Go client. Games that do not use it do not
 // bundle its code.
 
 import type { Client } from './client.ts'

@@ -1,4 +1,4 @@
-// The search for the inputs that a server stepped with, as client/predict_guess.go.
+// The search for the inputs that a server stepped with, as in the Go client.
 
 /** A search takes minTrials steps, or as many as trialsPerTick allows for the ticks searched, but at most maxTrials. */
 const minTrials = 1024

@@ -1,4 +1,4 @@
-// The work that a server can cause: as client/budget_test.go.
+// The work that a server can cause, as in the Go client.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

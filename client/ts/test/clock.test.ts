@@ -1,4 +1,4 @@
-// The moment to show: as client/timing_test.go.
+// The moment to show, as in the Go client.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

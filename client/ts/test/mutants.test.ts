@@ -1,4 +1,4 @@
-// Messages of recorded sessions, damaged: as client/mutants_test.go. A message
+// Messages of recorded sessions, damaged, as in the Go client. A message
 // that a client refuses ends the session with a code and changes nothing; an accepted one is
 // applied whole, in bounded memory.
 
