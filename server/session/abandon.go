@@ -9,11 +9,8 @@ func (c *Core) Panicking() uint64 { return c.panicking }
 // Abandon ends all sessions and connections with why, after a panic has ended Tick: it touches
 // neither the world nor the game. Connections that come later are refused.
 func (c *Core) Abandon(why *wire.Error) {
-	c.mu.Lock()
-	c.closed = true
-	peers, travellers := append(c.peers, c.opened...), c.arriving
-	c.opened, c.arriving = nil, nil
-	c.mu.Unlock()
+	opened, travellers := c.requests.close()
+	peers := append(c.peers, opened...)
 	for _, t := range travellers {
 		c.turnAway(t, why)
 	}

@@ -40,7 +40,7 @@ func (c *Core) endTick(a Admission) uint64 {
 // else refuses the client does it end other sessions to make room.
 func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
-		return Admission{}, c.endReason()
+		return Admission{}, c.requests.endReason()
 	}
 	granted, refusal := p.tokenResult()
 	if refusal != nil {
@@ -71,9 +71,7 @@ func (c *Core) SetBans(users []string) {
 	for _, user := range users {
 		bans[user] = user != "" // "" is every session without a user
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bans = bans
+	c.requests.setBans(bans)
 }
 
 // applyBans replaces the banned users and ends their sessions.

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,16 +61,7 @@ type Core struct {
 	replicator *replication.Replicator
 	now        time.Time // world time, for rate limits; advances by ticks
 
-	mu       sync.Mutex
-	opened   []*Peer      // since the last tick
-	arriving []*traveller // sessions from other rooms, not yet admitted by a tick
-	kicks    []kick       // since the last tick
-	draining bool
-	ending   wire.Error      // of sessions and connections that the core's end ends
-	closed   bool            // nothing more is accepted
-	bans     map[string]bool // replaces banned at the next tick; nil: no change
-	// Limits that SetLimits may change.
-	maxSessions, budget int
+	requests requests // of other goroutines
 
 	graceTicks int
 	viewAge    int        // ticks
@@ -171,11 +161,10 @@ func NewCore(c Config) (*Core, error) {
 	core := &Core{
 		config: c, world: c.World, steps: c.World.ClaimStep("a server"), replicator: r, now: time.Unix(0, 0),
 		schemaText: c.Schema.Text(), schemaHash: c.Schema.Hash(),
-		graceTicks:  ticksOf(c.Grace, c.World.TickHz()),
-		viewAge:     ticksOf(c.MaxViewAge, c.World.TickHz()),
-		schedule:    snapshotSchedule{maxWait: uint64(c.World.TickHz() / minSnapshotHz)},
-		maxSessions: c.MaxSessions, budget: c.Replication.BudgetBytesPerSecond,
-		ending: wire.Error{Code: wire.Draining},
+		graceTicks: ticksOf(c.Grace, c.World.TickHz()),
+		viewAge:    ticksOf(c.MaxViewAge, c.World.TickHz()),
+		schedule:   snapshotSchedule{maxWait: uint64(c.World.TickHz() / minSnapshotHz)},
+		requests:   requests{limits: limits{c.MaxSessions, c.Replication.BudgetBytesPerSecond}, ending: wire.Error{Code: wire.Draining}},
 	}
 	core.commands, core.input = c.Hooks.bindHooks(c.Schema)
 	if c.Admit != nil && !c.PanicEnds {
@@ -253,22 +242,7 @@ func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn
 }
 
 // deliverPeer gives p to c, and returns false if c has closed.
-func (c *Core) deliverPeer(p *Peer) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	p.core = c
-	c.opened = append(c.opened, p)
-	return true
-}
-
-// kick is a session to end, and the reason.
-type kick struct {
-	id     uint64
-	reason *wire.Error
-}
+func (c *Core) deliverPeer(p *Peer) bool { return c.requests.addPeer(c, p) }
 
 // Kick is Session.Kick by session id, from any goroutine. It does nothing if the session
 // has ended.
@@ -277,11 +251,7 @@ func (c *Core) Kick(id uint64, reason string) {
 }
 
 // endLater ends a session at the next tick, from any goroutine.
-func (c *Core) endLater(id uint64, why *wire.Error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.kicks = append(c.kicks, kick{id, why})
-}
+func (c *Core) endLater(id uint64, why *wire.Error) { c.requests.addKick(id, why) }
 
 // Tick processes what arrived, steps the world once, and sends every due snapshot,
 // without a time limit.
@@ -298,30 +268,19 @@ func (c *Core) Receive() {
 	if c.TicksLeft() == 0 {
 		c.Drain()
 	}
-	c.mu.Lock()
-	if len(c.opened) > 0 {
-		c.peers = append(c.peers, c.opened...)
+	asked := c.requests.takeForTick()
+	if len(asked.opened) > 0 {
+		c.peers = append(c.peers, asked.opened...)
 		slices.SortFunc(c.peers, func(a, b *Peer) int { return cmp.Compare(a.id, b.id) })
-		clear(c.opened)
-		c.opened = c.opened[:0]
 	}
-	for _, k := range c.kicks {
+	for _, k := range asked.kicks {
 		if s := c.Session(k.id); s != nil {
 			s.kicked = k.reason
 		}
-		for _, t := range c.arriving {
-			if t.id == k.id {
-				t.kicked = k.reason
-			}
-		}
 	}
-	c.kicks = c.kicks[:0]
-	budget, bans := c.budget, c.bans
-	c.bans = nil
-	c.mu.Unlock()
-	c.replicator.SetBudget(budget)
-	if bans != nil {
-		c.applyBans(bans)
+	c.replicator.SetBudget(asked.budget)
+	if asked.bans != nil {
+		c.applyBans(asked.bans)
 	}
 	for _, s := range c.sessions {
 		s.receiveMessages()
@@ -405,11 +364,7 @@ func (c *Core) removeEnded() {
 
 // MaxSessions returns the current limit: Config.MaxSessions, or the one set by
 // SetLimits. It may be called from any goroutine.
-func (c *Core) MaxSessions() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.maxSessions
-}
+func (c *Core) MaxSessions() int { return c.requests.maxSessions() }
 
 // SetLimits changes Config.MaxSessions and the replication budget at the next tick; 0
 // takes the default. Existing sessions stay, even beyond the new limit. On error nothing
@@ -420,18 +375,12 @@ func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 	if err := errors.Join(validateMaxSessions(maxSessions), config.Validate(c.world.TickHz())); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.maxSessions, c.budget = cmp.Or(maxSessions, DefaultMaxSessions), config.WithDefaults().BudgetBytesPerSecond
+	c.requests.setLimits(limits{cmp.Or(maxSessions, DefaultMaxSessions), config.WithDefaults().BudgetBytesPerSecond})
 	return nil
 }
 
 // Draining reports whether Drain was called. It may be called from any goroutine.
-func (c *Core) Draining() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.draining
-}
+func (c *Core) Draining() bool { return c.requests.isDraining() }
 
 // countSessions returns the number of sessions that satisfy which.
 func (c *Core) countSessions(which func(*Session) bool) (n int) {
@@ -444,31 +393,17 @@ func (c *Core) countSessions(which func(*Session) bool) (n int) {
 }
 
 // EndWith replaces Draining as the code that Drain, Shutdown and Close give to clients.
-func (c *Core) EndWith(code wire.Code) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ending.Code = code
-}
-
-// endReason returns why sessions and connections end with the core.
-func (c *Core) endReason() *wire.Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	why := c.ending
-	return &why
-}
+func (c *Core) EndWith(code wire.Code) { c.requests.setEnding(code) }
 
 // Drain refuses new sessions and ends the existing ones with Draining. They are removed
 // by the next Tick.
 func (c *Core) Drain() {
-	c.mu.Lock()
-	c.draining = true
-	c.mu.Unlock()
+	c.requests.setDraining()
 	for _, s := range c.sessions {
-		s.endWithGoodbye(c.endReason())
+		s.endWithGoodbye(c.requests.endReason())
 	}
 	for _, p := range c.peers {
-		p.refuseHello(c.endReason(), "")
+		p.refuseHello(c.requests.endReason(), "")
 	}
 }
 
@@ -486,39 +421,21 @@ func (c *Core) Shutdown() {
 // Draining. It stops the worker goroutines of Config.Replication.Workers. Call it after the last
 // Tick.
 func (c *Core) Close() {
-	c.mu.Lock()
-	c.closed = true
-	late, travellers := c.opened, c.arriving
-	c.opened, c.arriving = nil, nil
-	c.mu.Unlock()
+	late, travellers := c.requests.close()
 	for _, p := range late {
-		p.refuseHello(c.endReason(), "")
+		p.refuseHello(c.requests.endReason(), "")
 	}
 	for _, t := range travellers {
-		c.turnAway(t, c.endReason())
+		c.turnAway(t, c.requests.endReason())
 	}
 	c.replicator.Close()
 	c.steps.Release()
 }
 
-func (c *Core) hasClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
-
 // CloseIfEmpty refuses new connections if c has neither sessions nor connections, and reports
 // whether it did. For a client that arrives later, the Router calls Join again. Only the goroutine
 // that calls Tick may call it; call Close afterwards.
-func (c *Core) CloseIfEmpty() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.Len() > 0 || len(c.opened)+len(c.arriving) > 0 {
-		return false
-	}
-	c.closed = true
-	return true
-}
+func (c *Core) CloseIfEmpty() bool { return c.Len() == 0 && c.requests.closeIfNone() }
 
 // Len returns the number of sessions and of connections without one.
 func (c *Core) Len() int { return len(c.sessions) + len(c.peers) }

@@ -47,7 +47,7 @@ type nextRoom struct {
 	core *Core // nil: the room is not ready
 }
 
-// traveller is a session between two rooms. It belongs to the Core whose arriving holds it.
+// traveller is a session between two rooms. It belongs to the Core whose requests hold it.
 type traveller struct {
 	identity
 	peer     *Peer         // nil: away
@@ -145,7 +145,7 @@ func (s *Session) handOver() {
 		}
 		next.core = core
 	}
-	if next.core.hasClosed() {
+	if next.core.requests.hasClosed() {
 		next.core = nil // ask again: another run may have replaced it
 		return
 	}
@@ -154,9 +154,9 @@ func (s *Session) handOver() {
 		return // the client does not read its stream
 	}
 	s.state = stateHandedOver
-	c.holdTraveller(t)
+	c.requests.holdTraveller(t)
 	s.callHook(HookLeave, c.config.Hooks.Leave)
-	c.releaseTraveller(t)
+	c.requests.releaseTraveller(t)
 	c.replicator.RemoveViewer(s.viewer)
 	s.viewer, s.peer, t.value = nil, nil, s.value
 	if s.kicked != nil { // by Leave, or for its panic
@@ -204,31 +204,15 @@ func durationOf(ticks uint64, tickHz int) time.Duration {
 
 // receiveTravellers admits sessions from other rooms, as many as Hellos in a tick.
 func (c *Core) receiveTravellers() {
-	c.mu.Lock()
-	arrived := slices.Clone(c.arriving[:min(len(c.arriving), c.hellosLeft)])
-	c.mu.Unlock()
+	arrived := c.requests.travellers(c.hellosLeft)
 	c.hellosLeft -= len(arrived)
 	for _, t := range arrived {
 		why := c.receiveTraveller(t)
-		c.releaseTraveller(t)
+		c.requests.releaseTraveller(t)
 		if why != nil {
 			c.turnAway(t, why)
 		}
 	}
-}
-
-// holdTraveller keeps t in c.arriving while a hook of the game runs, so that Abandon finds it after
-// a panic.
-func (c *Core) holdTraveller(t *traveller) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.arriving = append(c.arriving, t)
-}
-
-func (c *Core) releaseTraveller(t *traveller) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.arriving = slices.DeleteFunc(c.arriving, func(x *traveller) bool { return x == t })
 }
 
 // receiveTraveller admits a session from another room, or returns the reason for refusing it.
@@ -237,7 +221,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		return t.kicked
 	}
 	if c.Draining() {
-		return c.endReason()
+		return c.requests.endReason()
 	}
 	if t.peer != nil {
 		_, left := t.peer.inbox.hasEnded()
@@ -274,7 +258,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		c.config.Router.recordPlacement(s)
 	}
 	if c.Draining() { // by Join
-		s.endWithGoodbye(c.endReason())
+		s.endWithGoodbye(c.requests.endReason())
 		return nil
 	}
 	if s.peer == nil {

@@ -99,7 +99,7 @@ func playMoves(t *testing.T, script []byte) {
 				live[s.id]++
 				require.Same(t, c, h.router.sessions[s.id].core)
 			}
-			for _, t := range c.arriving {
+			for _, t := range c.requests.arriving {
 				live[t.id]++
 			}
 		}

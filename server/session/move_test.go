@@ -342,9 +342,9 @@ func TestResumeWhileMoving(t *testing.T) {
 	require.NoError(t, h.session(conn).Move("two"))
 	one := h.rooms["one"]
 	again, q := h.hello(resume(conn, 1)) // reaches the room after the session has left
-	one.mu.Lock()
-	one.opened = nil
-	one.mu.Unlock()
+	one.requests.mu.Lock()
+	one.requests.opened = nil
+	one.requests.mu.Unlock()
 	one.Receive()
 	require.True(t, one.deliverPeer(q))
 	h.tick(3)

@@ -331,19 +331,12 @@ func (r *Router) Kick(id uint64, reason string) (found bool) {
 func (r *Router) handOver(t *traveller, from, to *Core) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	from.mu.Lock()
-	for _, k := range from.kicks {
-		if k.id == t.id {
-			t.kicked = k.reason
-		}
+	if why := from.requests.pendingKick(t.id); why != nil {
+		t.kicked = why
 	}
-	from.mu.Unlock()
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	if to.closed {
+	if !to.requests.addTraveller(t) {
 		return false
 	}
-	to.arriving = append(to.arriving, t)
 	r.sessions[t.id].core = to
 	return true
 }

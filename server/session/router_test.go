@@ -366,6 +366,6 @@ func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
 	for _, s := range sessions {
 		h.router.endOthers(s)
 	}
-	require.Len(t, h.rooms["one"].kicks, 1)
-	require.Empty(t, h.rooms["two"].kicks)
+	require.Len(t, h.rooms["one"].requests.kicks, 1)
+	require.Empty(t, h.rooms["two"].requests.kicks)
 }

@@ -1,0 +1,188 @@
+package session
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// requests hold what other goroutines ask of a Core until its next tick. Any goroutine may call its
+// methods.
+type requests struct {
+	mu       sync.Mutex
+	opened   []*Peer
+	arriving []*traveller // sessions from other rooms
+	kicks    []kick
+	bans     map[string]bool // replaces Core.banned; nil: no change
+	draining bool            // new sessions are refused
+	ending   wire.Error      // of sessions and connections that the core's end ends
+	closed   bool            // nothing more is accepted
+	limits   limits
+}
+
+// kick is a session to end, and the reason.
+type kick struct {
+	id     uint64
+	reason *wire.Error
+}
+
+// limits are those that SetLimits may change.
+type limits struct{ maxSessions, budget int }
+
+// tickRequests are the requests that one tick takes.
+type tickRequests struct {
+	opened []*Peer
+	kicks  []kick
+	bans   map[string]bool
+	budget int
+}
+
+// addPeer hands p over to c, whose requests these are, and returns false if c has closed.
+func (r *requests) addPeer(c *Core, p *Peer) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	p.core = c
+	r.opened = append(r.opened, p)
+	return true
+}
+
+// addTraveller returns false if the core has closed.
+func (r *requests) addTraveller(t *traveller) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.arriving = append(r.arriving, t)
+	return true
+}
+
+// holdTraveller keeps t while a hook of the game runs, so that Abandon finds it after a panic.
+func (r *requests) holdTraveller(t *traveller) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.arriving = append(r.arriving, t)
+}
+
+func (r *requests) releaseTraveller(t *traveller) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.arriving = slices.DeleteFunc(r.arriving, func(x *traveller) bool { return x == t })
+}
+
+// travellers returns the first n travellers, which stay until they are released.
+func (r *requests) travellers(n int) []*traveller {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.arriving[:min(len(r.arriving), n)])
+}
+
+// addKick ends a session at the next tick.
+func (r *requests) addKick(id uint64, why *wire.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kicks = append(r.kicks, kick{id, why})
+}
+
+// pendingKick returns the reason of a kick that no tick has taken, or nil.
+func (r *requests) pendingKick(id uint64) (why *wire.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.kicks {
+		if k.id == id {
+			why = k.reason
+		}
+	}
+	return why
+}
+
+func (r *requests) setBans(bans map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bans = bans
+}
+
+// takeForTick returns what the tick applies. Kicks of travellers are applied here.
+func (r *requests) takeForTick() tickRequests {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := tickRequests{r.opened, r.kicks, r.bans, r.limits.budget}
+	r.opened, r.kicks, r.bans = nil, nil, nil
+	for _, k := range taken.kicks {
+		for _, t := range r.arriving {
+			if t.id == k.id {
+				t.kicked = k.reason
+			}
+		}
+	}
+	return taken
+}
+
+func (r *requests) setLimits(l limits) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.limits = l
+}
+
+func (r *requests) maxSessions() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limits.maxSessions
+}
+
+func (r *requests) setDraining() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.draining = true
+}
+
+func (r *requests) isDraining() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.draining
+}
+
+func (r *requests) setEnding(code wire.Code) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ending.Code = code
+}
+
+// endReason returns why sessions and connections end with the core.
+func (r *requests) endReason() *wire.Error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	why := r.ending
+	return &why
+}
+
+// close refuses further requests, and returns the connections and sessions that no tick has taken.
+func (r *requests) close() (opened []*Peer, travellers []*traveller) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	opened, travellers = r.opened, r.arriving
+	r.closed, r.opened, r.arriving = true, nil, nil
+	return opened, travellers
+}
+
+// closeIfNone refuses further requests if no connection and no session waits, and reports whether
+// it did.
+func (r *requests) closeIfNone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.opened)+len(r.arriving) > 0 {
+		return false
+	}
+	r.closed = true
+	return true
+}
+
+func (r *requests) hasClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
