@@ -243,6 +243,7 @@ export class Session {
       this.#commands.abandon()
       this.#send(messages.Type.arrived, noBytes)
     }
+    if (this.#error !== undefined) return // a callback closed the client
     this.#welcomed = true
     if (this.onWelcome) guard(this.onWelcome)
     if (moves) this.replica?.applyDue()
@@ -288,6 +289,7 @@ export class Session {
 
   /** Notes that the connection ended, and why. The replica stays, and resolve answers. */
   lost(why: unknown): void {
+    this.#error ??= why
     if (this.#welcomed) this.prediction?.pause() // an attempt that fails has sent no inputs
     this.#welcomed = false
     this.#commands.abandon()

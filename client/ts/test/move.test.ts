@@ -199,6 +199,23 @@ test('nothing that callbacks send at a move is of the old room', async () => {
   assert.deepEqual(sent(s), [Type.arrived, Type.command])
 })
 
+test('a session that a callback closes during a Welcome stays lost', async () => {
+  for (const o of [second, { ...first, session: 6, text: '' }]) {
+    const close = () => s.lost(new Error('closed'))
+    const s: Session = await join({ observer: { leave: close, destroy: close } })
+    if (o !== second) {
+      s.lost(new Error('gone'))
+      s.reconnect()
+    }
+    let joined = 0
+    s.onWelcome = () => joined++
+    s.receiveStream(server.welcome(o))
+    assert.equal(s.joined, false)
+    assert.equal(joined, 0)
+    assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
+  }
+})
+
 test('a session that moved while its client was away begins in the other room', async () => {
   const s = await new Stage().join({}, first)
   s.link.deliver(server.structure(1, server.enter(5, 3)))
