@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Update is the output of one snapshot. The slices are valid until the viewer's next
-// one.
+// Update is the output of one snapshot. The slices are valid until the viewer's next snapshot or
+// acknowledgement.
 type Update struct {
 	Stream    []byte   // framed structure messages
 	Datagrams [][]byte // State datagrams, in order, then copies of some of them; none if nothing is new

@@ -227,8 +227,8 @@ func (v *Viewer) Continue(numbers Numbers) {
 
 // Resume continues the viewer over another connection, for a client that has applied
 // the structure records up to number and nothing after. stream holds the records sent
-// after number. It is valid until the next snapshot, and must be sent before anything
-// else that mentions handles: until then the client knows less than the viewer assumes.
+// after number. It is valid until the next snapshot or acknowledgement, and must be sent before
+// anything else that mentions handles: until then the client knows less than the viewer assumes.
 // To the viewer, a broken connection is a link that lost everything for a while: the
 // client's knowledge, baselines and snapshot numbers all stay. Resume returns false and
 // changes nothing if the client is further behind than the kept log (R8), or cannot be
@@ -246,7 +246,8 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 }
 
 // TakeStructure returns the structure written since the newest snapshot, for messages that
-// must follow it. It is valid until the next snapshot, and must be sent before that.
+// must follow it. It is valid until the next snapshot or acknowledgement, and must be sent before
+// the next snapshot.
 func (v *Viewer) TakeStructure() []byte {
 	stream := v.outbox.structure.takeMessages(v.replicator.Tick())
 	v.stats.countStructure(&v.replicator.ownWorkspace().stats, stream)
