@@ -359,6 +359,31 @@ func TestCleanAllocations(t *testing.T) {
 	}
 }
 
+// A Resync sends the effects again, with all that computed bodies need: the client's may be wrong too.
+func TestResyncSendsEffects(t *testing.T) {
+	m := newTempest(t, 1, 0, replication.Config{}, true)
+	client := m.viewers[0].client
+	for range 60 {
+		m.step()
+		m.send(0, nil)
+	}
+	before := maps.Clone(client.effects)
+	require.NotEmpty(t, before)
+	m.viewers[0].Resync()
+	for range 6 {
+		m.step()
+		m.send(0, nil)
+	}
+	acting := 0
+	for slot, e := range client.effects {
+		if e.Last >= uint64(m.rep.Tick()) {
+			require.NotSame(t, before[slot], e, "slot %d", slot)
+			acting++
+		}
+	}
+	require.Positive(t, acting)
+}
+
 // countRecords returns the number of records in a stream of whole messages.
 func countRecords(t testing.TB, stream []byte) (n uint32) {
 	var reader wire.FrameReader
