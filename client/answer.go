@@ -53,8 +53,8 @@ type received struct {
 	stream  bool      // stream bytes wait to be sent
 }
 
-// received sums up what r, which may be nil, has received. stream says that stream bytes wait to be
-// sent.
+// received summarises what has arrived; r is nil before the first Welcome. stream reports whether
+// stream bytes wait to be sent.
 func (r *Replica) received(stream bool) received {
 	if r == nil {
 		return received{stream: stream}

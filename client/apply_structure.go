@@ -42,8 +42,8 @@ func protocolError(format string, args ...any) error {
 	return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf(format, args...)}
 }
 
-// applyRecord applies a record that was checked, of the tick structureTick. rows are the rows of the
-// Enters that are still to be applied; it returns those after the record.
+// applyRecord applies a checked record. rows holds the rows of the message's Enters that are
+// not yet applied; applyRecord returns the rest.
 func (r *Replica) applyRecord(record wire.Record, rows []enterRow) []enterRow {
 	switch record.Op {
 	case wire.OpEvent:

@@ -49,8 +49,8 @@ type structureCheck struct {
 }
 
 // checkMessage checks that all records of a message of a tick can be applied, and returns the
-// rows of its Enters, valid until clear. It changes nothing visible. memory has been told what is
-// used.
+// rows of its Enters, valid until clear. It changes nothing visible. memory.left is up
+// to date.
 func (k *structureCheck) checkMessage(message wire.Structure, tick uint32) ([]enterRow, error) {
 	if message.Count > maxPlanned {
 		return nil, protocolError("%d records in one message", message.Count)

@@ -117,7 +117,7 @@ func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier 
 // it first. The error says that bodies move otherwise than in package motion.
 func (a *Applier) Simulate(tickHz int) error { return a.simulateBodies(tickHz) }
 
-// simulateBodies makes an empty replica one that computes bodies.
+// simulateBodies makes r, which is empty, compute bodies.
 func (r *Replica) simulateBodies(tickHz int) error {
 	own := *r.entities.layout
 	b, err := bodies.New(bodies.Config{

@@ -255,8 +255,8 @@ func (x *stateRows) finishRow(d *decodedRow, err error, values []uint32) error {
 	return err
 }
 
-// checkGrowth returns an error if the states of the rows could exceed MaxBytes. memory has been told
-// what is used.
+// checkGrowth returns an error if the states of the rows could exceed MaxBytes. memory.left is up
+// to date.
 func (x *stateRows) checkGrowth() error {
 	values, b := x.width, x.entities.bodies
 	growth := maxGrowth(values)

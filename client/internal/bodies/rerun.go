@@ -1,7 +1,8 @@
 package bodies
 
-// catchUpLate computes the bodies whose given states are of earlier ticks up to now, with the effects
-// of these ticks. Other bodies keep their states (C12). It returns false if that takes too long.
+// catchUpLate advances the bodies that were given states of earlier ticks to the present tick, under
+// the effects of the ticks between. Other bodies keep their states (C12). It returns false if the
+// work takes too long.
 func (b *Bodies) catchUpLate() bool {
 	b.redone = b.redone[:0]
 	for _, t := range b.waiting {
