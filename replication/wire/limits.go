@@ -125,8 +125,9 @@ const (
 
 	// MaxBack bounds how many ticks before its message's tick the state of an exact row may
 	// be, and how long a client that simulates remembers effects. Spawns are sent within a few
-	// ticks; what has moved for longer is sent as it is now. It counts ticks because a client steps
-	// each of them: at 1,000 ticks a second, exact rows older than 63 ms are sent again.
+	// ticks; what has moved for longer is sent as it is now. It counts ticks: at
+	// 1,000 a second it is 63 ms, and a client whose snapshots are farther apart receives all effects and
+	// entities again with each.
 	MaxBack = 63
 
 	// AuditTurns is the number of snapshots that audit each exact body once.
