@@ -82,6 +82,7 @@ const panickingTag = "TAG_TEST_PANICKING"
 // newTagBot returns a bot that runs to and fro and touches what it sees.
 func newTagBot(seat bot.Seat) (bot.Behavior, error) {
 	frames := seat.Rand.IntN(60)
+	next := 0 // frame of the next touch
 	return bot.Behavior{
 		Schema: tagSchema,
 		Input: func(*bot.Frame) any {
@@ -90,7 +91,8 @@ func newTagBot(seat bot.Seat) (bot.Behavior, error) {
 		},
 		Act: func(f *bot.Frame) error {
 			for e := range f.Client.Replica().All() {
-				if f.Fresh && frames%10 == 0 {
+				if f.Fresh && frames >= next {
+					next = frames + 10
 					_, err := client.Do(f.Client, touchIt, e.Handle(), touch{})
 					return err
 				}
