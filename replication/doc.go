@@ -1,6 +1,9 @@
 // Package replication decides what each viewer is sent of the world, and
 // remembers what each viewer knows of it.
 //
+// Config, Filter, Tables and Stats are promised: servers are configured and measured with them.
+// All other names serve package session, and may change in any release.
+//
 // A frame is the quantised state of the world at one tick, made once for all
 // viewers. A viewer is one session's view of the world. Its interest set holds
 // the entities that its client should know, those in its area of interest. A

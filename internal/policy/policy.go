@@ -37,6 +37,10 @@ type Rules struct {
 	OnTime     []string
 	WallClocks []string
 
+	// Surface has a line for each package whose names are promised to users: its directory,
+	// and the most functions, methods and types that it may export.
+	Surface string
+
 	TopLevel []string       // what may lie in the root, besides *.md
 	MaxLines map[string]int // of a hand-written file, by extension
 
@@ -74,6 +78,7 @@ func (r *Rules) Check(fsys fs.FS, proxies string) []Result {
 		{"pinned versions", r.checkPins(fsys)},
 		{"bench module", r.checkBench(fsys, t)},
 		{"unsafe pointers", checkUnsafe(t)},
+		{"surface", r.checkSurface(t)},
 		{"places", checkPlaces(fsys, t)},
 	}
 }
@@ -177,6 +182,11 @@ func (r *Rules) checkRules() (complaints []string) {
 	for _, p := range r.Pure {
 		if packages[p] == nil {
 			complaints = append(complaints, p+": pure, but not in the graph")
+		}
+	}
+	for p := range table(r.Surface) {
+		if packages[p] == nil {
+			complaints = append(complaints, p+": promised, but not in the graph")
 		}
 	}
 	return complaints

@@ -42,6 +42,7 @@ zap      go.uber.org/zap
 	},
 	OnTime:       []string{"internal/quicserve", "server", "client"},
 	WallClocks:   []string{"internal/quicserve/qlog.go"},
+	Surface:      "bulk 2",
 	TopLevel:     []string{".ci", ".gitignore", "go.mod", "bulk"},
 	MaxLines:     map[string]int{".go": maxLines, ".ts": 3},
 	Wording:      "anew \\banew\\b\nheadless (?:^|[.] )(?-i:What) [^?.]*(?:[.?]|$)",
@@ -172,6 +173,10 @@ func TestCheckersFind(t *testing.T) {
 		{"unsafe inside", checkUnsafe(source("bulk/a.go", `package bulk; import "unsafe"; func At() { f(unsafe.Pointer(nil)) }; func f(unsafe.Pointer) {}`)), ""},
 		{"unsafe in internal", checkUnsafe(source("internal/cpu/a.go", `package cpu; import "unsafe"; func At(unsafe.Pointer) {}`)), ""},
 
+		{"large surface", sample.checkSurface(source("bulk/a.go", `package bulk; type Pool[T any] struct{}; func (*Pool[T]) Len() {}; func New() {}`)), "bulk exports 3 functions, methods and types, at most 2"},
+		{"good surface", sample.checkSurface(source("bulk/a.go", `package bulk; type ( Pool struct{}; p struct{} ); func New() {}; func f() {}; func (p) String() {}; func (Pool) f() {}; const Max = 1`)), ""},
+		{"surface without a promise", sample.checkSurface(source("world/a.go", `package world; func A() {}; func B() {}; func C() {}`)), ""},
+
 		{"moved function", checkPlaces(places("`bulk/a.go`: `Pool.At`, `Free`"), source("bulk/a.go", `package bulk; func (p *Pool) At() {}; func (p *Pool) Free() {}`)), `"bulk/a.go" does not declare Free`},
 		{"name without a file", checkPlaces(places("`Free`"), source("bulk/a.go", `package bulk; func Free() {}`)), `"" does not declare Free`},
 		{"no places", checkPlaces(places(""), &tree{}), "no table of places"},
@@ -224,7 +229,7 @@ func TestRulesAreSound(t *testing.T) {
 		"a nothing": "which is nothing",
 	} {
 		r := *sample
-		r.Graph, r.Pure = graph, nil
+		r.Graph, r.Pure, r.Surface = graph, nil, ""
 		found := r.checkRules()
 		require.Len(t, found, 1)
 		require.Contains(t, found[0], want)

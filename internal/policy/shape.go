@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -55,4 +56,42 @@ func checkUnsafe(t *tree) (complaints []string) {
 		}
 	}
 	return complaints
+}
+
+// checkSurface counts what each package of Surface exports: functions, methods of exported
+// types, and types.
+func (r *Rules) checkSurface(t *tree) (complaints []string) {
+	limits := table(r.Surface)
+	for _, p := range t.packages {
+		if limits[p.dir] == nil {
+			continue
+		}
+		exported := 0
+		for _, f := range p.files {
+			for _, d := range f.ast.Decls {
+				exported += countExported(d)
+			}
+		}
+		if limit, err := strconv.Atoi(limits[p.dir][0]); err != nil || exported > limit {
+			complaints = append(complaints, fmt.Sprintf("%s exports %d functions, methods and types, at most %s: "+
+				"unexport what users do not need, or raise the number and say why", p.dir, exported, limits[p.dir][0]))
+		}
+	}
+	return complaints
+}
+
+func countExported(d ast.Decl) (n int) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*"))) {
+			return 1
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if s, ok := spec.(*ast.TypeSpec); ok && s.Name.IsExported() {
+				n++
+			}
+		}
+	}
+	return n
 }

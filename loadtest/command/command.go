@@ -1,5 +1,6 @@
 // Package command is the command line of load tests: of the program loadtest, and of the
-// command loadtest that package host gives each game.
+// command loadtest that package host gives each game. Its names serve these programs, and may
+// change in any release.
 package command
 
 import (

@@ -3,6 +3,11 @@
 // normative text and also defines how a client must process messages. A test decodes
 // with an independent decoder written from that page alone.
 //
+// The package is for those who write other clients in Go, or test clients in another language.
+// PROTOCOL.md promises the messages. The Go names of errors and of types that package client
+// shows are promised (Error, Code, CodeOf, Verdict, Reason, Welcome); all others may change in
+// any release.
+//
 // Terms. A frame, in this package, is one message on the stream. A row is the quantised
 // state of one entity: an Enter record carries it in full (package schema), a State
 // datagram relative to its past (package rowcodec; CODEC.md is the normative text).

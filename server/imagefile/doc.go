@@ -1,5 +1,6 @@
 // Package imagefile stores the image of a world on disk, in generations, for one process
-// at a time.
+// at a time. Its names serve packages server and host, and may change in any release; the files
+// are promised.
 //
 // The files of the image FILE:
 //

@@ -1,6 +1,9 @@
 // Package session is the core of a server: client sessions, their inputs and commands,
 // the world's steps, and each client's snapshots.
 //
+// Games use the types that package server names (Session, Hooks, Command, Admission, Stats): these
+// are promised. All other names serve worldd's own packages, and may change in any release.
+//
 // Terms. A session is one client's stay, from its Welcome to its end, over one or more
 // connections. A peer is the client at the other end of one. An input is a client's
 // intent for one tick, unreliable and repeated; a command is a one-time request, reliable

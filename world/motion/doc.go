@@ -3,6 +3,9 @@
 // MOTION.md defines them. Package world uses the functions over planes for every step, and
 // a client uses Sim, which also wakes bodies and moves effects.
 //
+// MOTION.md promises the bits. The Go names that packages world and client show are promised
+// (Vec3, Bounds, Layers, Mode, State); all others may change in any release.
+//
 // # Terms
 //
 //   - row: a body's index in Bodies, whose columns are planes of float32.
