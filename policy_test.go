@@ -26,6 +26,7 @@ internal/policy
 internal/mutate
 internal/simtest
 internal/browsertest
+internal/programtest
 internal/fault
 internal/fault/overlay internal/fault
 internal/cpu        x/sys

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/token"
@@ -57,7 +58,7 @@ func TestBanList(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "bans")
 	write := func(text string) { require.NoError(t, os.WriteFile(list, []byte(text), 0o600)) }
 	write("# cheats\n\n mallory \n")
-	log := &screen{}
+	log := &programtest.Screen{}
 	s := startServingTo(t, log, "--world=calm", "--token-keys="+public, "--bans="+list, "--one-session-per-user")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

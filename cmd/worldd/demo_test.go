@@ -16,17 +16,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // TestDemoJSON runs the whole demo with its child until all bots are in, and decodes
 // its result.
 func TestDemoJSON(t *testing.T) {
-	t.Setenv(asMain, "1")
+	programtest.SetChildren(t, "worldd")
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
-	var stdout screen
-	stderr := &watchedScreen{words: " 5/5 ", seen: enough}
+	var stdout programtest.Screen
+	stderr := &programtest.Screen{Words: " 5/5 ", Seen: enough}
 	status := run(ctx, []string{"demo", "--bots=5", "--duration=10m", "--world=storm", "--seed=5", "--json"}, streams{strings.NewReader(""), &stdout, stderr})
 	out, err := stdout.String(), stderr.String()
 	require.Equal(t, exitOK, status, "%s%s", err, out)
@@ -57,25 +58,10 @@ func TestDemoJSON(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// watchedScreen reports when certain words are written.
-type watchedScreen struct {
-	screen
-	words string
-	seen  func()
-}
-
-func (s *watchedScreen) Write(p []byte) (int, error) {
-	n, err := s.screen.Write(p)
-	if strings.Contains(string(p), s.words) {
-		s.seen() // it may read the screen
-	}
-	return n, err
-}
-
 // TestDemoForPeople: without --json everything goes to standard output. It runs to the
 // end of its time, and only starts with its first bot.
 func TestDemoForPeople(t *testing.T) {
-	t.Setenv(asMain, "1")
+	programtest.SetChildren(t, "worldd")
 	status, out, err := worldd(t, "demo", "--bots=1", "--duration=4s", "--world=calm")
 	require.Equal(t, exitOK, status, "%s%s", err, out)
 	require.Empty(t, err)
@@ -126,14 +112,10 @@ func TestDemoInterrupted(t *testing.T) {
 // and interrupts it when a line contains the given words. It returns the output and the
 // error.
 func interruptedDemo(t *testing.T, world string, bots, files int, words string) (out, rest string, ended error) {
-	self, err := os.Executable()
-	require.NoError(t, err)
-	args := []string{self, "demo", fmt.Sprint("--bots=", bots), "--duration=10m", "--world=" + world, "--json"}
+	demo := programtest.Command(t, "worldd", "demo", fmt.Sprint("--bots=", bots), "--duration=10m", "--world="+world, "--json")
 	if files > 0 {
-		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files)}, args...)
+		programtest.LimitByShell(demo, fmt.Sprint("-n ", files))
 	}
-	demo := exec.CommandContext(t.Context(), args[0], args[1:]...)
-	demo.Env = append(os.Environ(), asMain+"=1")
 	var stdout bytes.Buffer
 	demo.Stdout = &stdout
 	stderr, err := demo.StderrPipe()

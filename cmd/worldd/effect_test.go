@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/programtest"
 )
 
 const updraft = `effect updraft
@@ -228,8 +229,6 @@ func TestParseVector(t *testing.T) {
 
 // If the disk is full, the old picture remains and nothing else.
 func TestRenderWithoutRoom(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
 	for _, c := range []struct {
 		name string
 		args []string
@@ -238,10 +237,8 @@ func TestRenderWithoutRoom(t *testing.T) {
 		path, before := filepath.Join(dir, c.name), []byte("the picture of before")
 		require.NoError(t, os.WriteFile(path, before, 0o644))
 		// Limit the file size, as on a nearly full disk.
-		worldd := exec.CommandContext(t.Context(), "sh", append([]string{
-			"-c", `ulimit -f 1 && exec "$0" "$@"`, self, "effect", "render", "gust", "-o", path,
-		}, c.args...)...)
-		worldd.Env = append(os.Environ(), asMain+"=1")
+		worldd := programtest.Command(t, "worldd", append([]string{"effect", "render", "gust", "-o", path}, c.args...)...)
+		programtest.LimitByShell(worldd, "-f 1")
 		out, err := worldd.CombinedOutput()
 		var status *exec.ExitError
 		require.ErrorAs(t, err, &status, "%s", out)

@@ -10,18 +10,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// limitedArgs are the arguments of a shell that runs worldd after limiting the size of its files.
-func limitedArgs(worldd string, args []string) []string {
-	return append([]string{"sh", "-c", `ulimit -f 1 && exec "$0" "$@"`, worldd}, args...)
-}
+	"github.com/worldd/worldd/internal/programtest"
+)
 
 // withoutRoom limits the size of the files that a server writes to 512 or 1,024 bytes, as on a
 // nearly full disk.
 func withoutRoom(s *serving) {
-	s.process.Args = limitedArgs(s.process.Path, s.process.Args[1:])
-	s.process.Path = "/bin/sh"
+	programtest.LimitByShell(s.process, "-f 1")
 }
 
 // A server that cannot write its recording serves, and the recordings of before stay.
@@ -48,11 +44,8 @@ func TestDemoWithoutRoomForItsPage(t *testing.T) {
 	dir := t.TempDir()
 	path, before := filepath.Join(dir, "page.html"), []byte("the page of before")
 	require.NoError(t, os.WriteFile(path, before, 0o600))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	worldd := exec.CommandContext(t.Context(), "sh")
-	worldd.Args = limitedArgs(self, []string{"demo", "--world=calm", "--bots=1", "--duration=1s", "--html=" + path})
-	worldd.Env = append(os.Environ(), asMain+"=1")
+	worldd := programtest.Command(t, "worldd", "demo", "--world=calm", "--bots=1", "--duration=1s", "--html="+path)
+	programtest.LimitByShell(worldd, "-f 1")
 	out, err := worldd.CombinedOutput()
 	require.ErrorAs(t, err, new(*exec.ExitError))
 	require.Contains(t, string(out), "cannot write the page")

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/programtest"
 )
 
 // liveProbe plays the live page and reports what it shows.
@@ -100,7 +101,7 @@ func serveLive(t *testing.T, flags ...string) string {
 	admin := regexp.MustCompile(`in a browser: (http://\S+)/live\n`)
 	ctx, stop := context.WithCancel(t.Context())
 	up := make(chan struct{})
-	out := &watchedScreen{words: "/live\n", seen: func() { close(up) }}
+	out := &programtest.Screen{Words: "/live\n", Seen: func() { close(up) }}
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, append([]string{"serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--web"}, flags...), streams{strings.NewReader(""), out, io.Discard})

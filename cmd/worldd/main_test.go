@@ -1,55 +1,28 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/worldd/worldd/internal/programtest"
 )
 
-// asMain makes this test binary behave like worldd: the demo runs its own executable
-// for the bots.
-const asMain = "WORLDD_TEST_AS_MAIN"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asMain) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { programtest.RunMain(m, func(string) { main() }) }
 
 // worldd runs a command line in this process.
 func worldd(t *testing.T, args ...string) (status int, out, err string) {
 	t.Helper()
-	var stdout, stderr screen
+	var stdout, stderr programtest.Screen
 	status = run(t.Context(), args, streams{strings.NewReader(""), &stdout, &stderr})
 	return status, stdout.String(), stderr.String()
-}
-
-// screen is a buffer for concurrent writers.
-type screen struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
 }
 
 func TestUsage(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -30,7 +31,7 @@ func TestReload(t *testing.T) {
 		require.NoError(t, os.WriteFile(world, []byte(room(players, budget)), 0o644))
 	}
 	write(2, 60000)
-	log := &screen{}
+	log := &programtest.Screen{}
 	s := startServingTo(t, log, "--world="+world)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -85,7 +86,7 @@ func TestReloadOfKeys(t *testing.T) {
 	}
 	write("keys.pub", keys("old"))
 	write("token", "0123456789abcdef")
-	log := &screen{}
+	log := &programtest.Screen{}
 	s := startServingTo(t, log, "--identity="+in("identity.pem"), "--token-keys="+in("keys.pub"), "--admin=127.0.0.1:0", "--admin-token="+in("token"))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
@@ -45,10 +46,8 @@ func startServing(t *testing.T, args ...string) *serving {
 // startServingBy starts it after prepare has configured its process.
 func startServingBy(t *testing.T, prepare func(*serving), args ...string) *serving {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	s := &serving{t: t, process: exec.Command(self, append([]string{"serve", "--listen=127.0.0.1:0", "--world=storm"}, args...)...)}
-	s.process.Env = append(os.Environ(), asMain+"=1")
+	args = append([]string{"serve", "--listen=127.0.0.1:0", "--world=storm"}, args...)
+	s := &serving{t: t, process: programtest.Command(t, "worldd", args...)}
 	out, err := s.process.StdoutPipe()
 	require.NoError(t, err)
 	s.out = out
@@ -312,7 +311,7 @@ func TestServeRestoresAnOlderImage(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 	}
 	damage(path)
-	var log screen
+	var log programtest.Screen
 	restored := startServingTo(t, &log, args...)
 	require.Contains(t, strings.Join(restored.said, "\n"), "restored from "+path+".old-1")
 	restored.end(syscall.SIGTERM)

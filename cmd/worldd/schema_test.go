@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -55,8 +56,8 @@ func TestWatch(t *testing.T) {
 	server := startServing(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var errs screen
-	out := watchedScreen{words: "\navatar  ", seen: cancel}
+	var errs programtest.Screen
+	out := programtest.Screen{Words: "\navatar  ", Seen: cancel}
 	status := run(ctx, []string{"watch", server.addr, "--fingerprint=" + server.fingerprint, "--rows=2"}, streams{strings.NewReader(""), &out, &errs})
 	require.Equal(t, exitOK, status, "%s", errs.String())
 	require.Regexp(t, `joined  schema [0-9a-f]{16}  session \d+  tick \d+ at 60 Hz  \d+ in view\n`, out.String())

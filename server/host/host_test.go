@@ -1,12 +1,10 @@
 package host
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,22 +12,14 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
 
-// asMain makes this test binary behave like the program that it names, by default tag: the demo
-// runs its own executable for the bots.
-const asMain = "TAG_TEST_AS_MAIN"
-
-func TestMain(m *testing.M) {
-	if name := os.Getenv(asMain); name != "" {
-		Main(programNamed(name))
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { programtest.RunMain(m, func(name string) { Main(programNamed(name)) }) }
 
 // programNamed returns tag or inn, or with "newer " before it a version with a further component
 // and kind.
@@ -154,24 +144,6 @@ func newTag(o Options) (*Instance, error) {
 	}}}, nil
 }
 
-// screen is a buffer for concurrent writers.
-type screen struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
 // play runs a command line of tag in this process.
 func play(t *testing.T, args ...string) (status int, out, err string) {
 	t.Helper()
@@ -180,7 +152,7 @@ func play(t *testing.T, args ...string) (status int, out, err string) {
 
 func playOf(t *testing.T, d Definition, args ...string) (status int, out, err string) {
 	t.Helper()
-	var stdout, stderr screen
+	var stdout, stderr programtest.Screen
 	status = Run(t.Context(), d, args, Streams{strings.NewReader(""), &stdout, &stderr})
 	return status, stdout.String(), stderr.String()
 }

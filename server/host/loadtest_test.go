@@ -6,17 +6,17 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // The demo plays a game with its own bots, in a child process.
 func TestDemo(t *testing.T) {
-	t.Setenv(asMain, "1")
+	programtest.SetChildren(t, "tag")
 	status, out, errs := play(t, "demo", "--bots=3", "--duration=3s", "--json")
 	require.Equal(t, exitOK, status, "%s%s", errs, out)
 	require.Contains(t, errs, "tag demo: game tag, 3 bots for 3s over QUIC on ")
@@ -38,36 +38,21 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, "tag: --bots is 9, but game tag takes 8 players: want fewer\n", errs)
 }
 
-// watched closes up when its words were written.
-type watched struct {
-	screen
-	words string
-	up    chan struct{}
-	once  sync.Once
-}
-
-func (w *watched) Write(p []byte) (int, error) {
-	n, err := w.screen.Write(p)
-	if strings.Contains(string(p), w.words) {
-		w.once.Do(func() { close(w.up) })
-	}
-	return n, err
-}
-
 // The command loadtest has the game's bots, over bad links, in scenarios, against thresholds;
 // bots of a game without bots only look.
 func TestLoadtest(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	out := &watched{words: "anybody may join", up: make(chan struct{})}
+	up := make(chan struct{})
+	out := &programtest.Screen{Words: "anybody may join", Seen: func() { close(up) }}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Run(ctx, tag(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &screen{}})
+		ended <- Run(ctx, tag(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &programtest.Screen{}})
 	}()
 	defer func() {
 		stop()
 		require.Equal(t, exitOK, <-ended)
 	}()
-	<-out.up
+	<-up
 	found := regexp.MustCompile(`tag: game tag on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
 	require.NotNil(t, found, out.String())
 	load := func(d Definition, args ...string) (int, string, string) {

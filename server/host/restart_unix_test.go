@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/programtest"
 )
 
 // soon bounds what a process does within milliseconds on an idle machine.
@@ -39,11 +41,8 @@ func installations(t *testing.T, dir string) []*installation {
 }
 
 func (i *installation) command(args ...string) *exec.Cmd {
-	self, err := os.Executable()
-	require.NoError(i.t, err)
-	c := exec.Command(self, append([]string{"serve", "--listen=127.0.0.1:0", "--image=" + i.image}, args...)...)
-	c.Env = append(os.Environ(), asMain+"="+i.program)
-	return c
+	args = append([]string{"serve", "--listen=127.0.0.1:0", "--image=" + i.image}, args...)
+	return programtest.Command(i.t, i.program, args...)
 }
 
 // older returns the flag that chooses a generation.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -83,27 +84,28 @@ func steered() Definition {
 // A player steers by keys: its body goes the way that was typed, and end of input quits.
 func TestSteer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	out := &watched{words: "anybody may join", up: make(chan struct{})}
+	up, moved := make(chan struct{}), make(chan struct{})
+	out := &programtest.Screen{Words: "anybody may join", Seen: func() { close(up) }}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Run(ctx, steered(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &screen{}})
+		ended <- Run(ctx, steered(), []string{"serve", "--listen=127.0.0.1:0"}, Streams{strings.NewReader(""), out, &programtest.Screen{}})
 	}()
 	defer func() {
 		stop()
 		require.Equal(t, exitOK, <-ended)
 	}()
-	<-out.up
+	<-up
 	found := regexp.MustCompile(`steered: game steered on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
 	require.NotNil(t, found, out.String())
 	keys, typed := io.Pipe()
-	picture := &watched{words: "moved{East=true}", up: make(chan struct{})}
+	picture := &programtest.Screen{Words: "moved{East=true}", Seen: func() { close(moved) }}
 	played := make(chan int, 1)
 	go func() {
-		played <- Run(ctx, steered(), []string{"watch", "--steer", found[1], "--fingerprint=" + found[2]}, Streams{keys, picture, &screen{}})
+		played <- Run(ctx, steered(), []string{"watch", "--steer", found[1], "--fingerprint=" + found[2]}, Streams{keys, picture, &programtest.Screen{}})
 	}()
 	_, err := typed.Write([]byte("d"))
 	require.NoError(t, err)
-	<-picture.up
+	<-moved
 	require.NoError(t, typed.Close())
 	require.Equal(t, exitOK, <-played)
 	_, newest, _ := strings.Cut(picture.String()[strings.LastIndex(picture.String(), "\x1b[H"):], "\x1b[H")
