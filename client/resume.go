@@ -71,7 +71,7 @@ func (g *greeting) arrivalOf(m, was *wire.Welcome, applied uint32) (arrival, err
 	switch {
 	case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
 		return 0, protocolError("session %d resumes, which was not requested", m.Session)
-	case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.Schema != m.Schema || was.Simulate != m.Simulate:
+	case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.TickHz != m.TickHz || was.Schema != m.Schema || was.Simulate != m.Simulate:
 		return 0, protocolError("session %d resumes in another world", m.Session)
 	case m.Structure != applied:
 		return 0, protocolError("a Welcome after structure record %d, want %d", m.Structure, applied)
@@ -159,7 +159,8 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout) error {
 	if a == arrivedAgain {
 		s.provisional.resumeSession(m.Commands, m.Tick)
 		s.uplink.forgetSent()
-		s.time.renderer.resumed = true
+		s.time.resumeAt(int(m.SnapshotHz))
+		s.replica.timeline.interval = intervalOf(m)
 	} else {
 		s.provisional.rejectAll()
 		if err := s.beginSession(m, l); err != nil {
@@ -209,11 +210,14 @@ func (s *Session) renewForWelcome(m *wire.Welcome, l *layout) error {
 
 // finishWelcome makes an applied Welcome the newest one.
 func (s *Session) finishWelcome(m *wire.Welcome, a arrival) {
-	s.welcome, s.connection, s.time.snapshotHz = m, joined, int(m.SnapshotHz)
+	s.welcome, s.connection = m, joined
 	if s.hooks.arrived != nil {
 		s.hooks.arrived(a)
 	}
 }
+
+// intervalOf returns the ticks between two snapshots, 0 for an unknown world.
+func intervalOf(m *wire.Welcome) uint32 { return uint32(m.TickHz / max(m.SnapshotHz, 1)) }
 
 // forgetWorld drops everything known of a world that is gone. Every handle is Stale, as in
 // a world without slots.
@@ -234,11 +238,8 @@ func (s *Session) forgetWorld() {
 // renewReplica makes an empty replica for the world of m, which keeps the counters, and an unset clock.
 func (s *Session) renewReplica(l *layout, m *wire.Welcome) {
 	o := replicaOptions{
-		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, limits: s.config.replicaLimits(),
+		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, interval: intervalOf(m), limits: s.config.replicaLimits(),
 		observer: s.config.Observer, events: s.config.Events, provisional: &s.provisional, budget: &s.budget,
-	}
-	if m.SnapshotHz > 0 {
-		o.interval = uint32(m.TickHz / m.SnapshotHz)
 	}
 	if s.replica != nil {
 		o.stats = s.replica.Stats()

@@ -68,6 +68,7 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 		"epoch":   func(m *wire.Welcome) { m.Epoch++ },
 		"floor":   func(m *wire.Welcome) { m.GenerationFloor++ },
 		"slots":   func(m *wire.Welcome) { m.MaxSlots++ },
+		"ticks":   func(m *wire.Welcome) { m.TickHz++ },
 	} {
 		s, err := client.NewSession(client.SessionConfig{Schema: rowSchema})
 		require.NoError(t, err)
@@ -87,6 +88,22 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 		require.Equal(t, wire.BadMessage, wire.CodeOf(err), name)
 		require.False(t, s.Joined(), name)
 	}
+}
+
+// A server that was restarted with another snapshot rate resumes its sessions: from then on the
+// snapshots that it omits are counted by the new rate.
+func TestResumedSessionHasNewSnapshotRate(t *testing.T) {
+	s := newStudio(t, 1, simtest.Conditions{}, simtest.Conditions{})
+	s.play(time.Second)
+	s.every, s.welcome.SnapshotHz = studioTickHz/10, 10
+	s.reconnect(time.Second)
+	s.play(time.Second)
+	rests := s.tick - s.tick%s.every + s.every
+	wakes := rests + 5*s.every
+	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), tick >= wakes }
+	s.omits = func(tick uint32) bool { return tick > rests && tick < wakes }
+	s.play(time.Second)
+	require.Equal(t, wakes-2*s.every, client.BlendFromOf(s.session.Replica().Entity(walker), wakes), "over two of the new intervals")
 }
 
 // A Welcome must not grant what Hello did not ask for.

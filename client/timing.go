@@ -24,6 +24,9 @@ func (t *timing) restartAt(tickHz, snapshotHz int) {
 	t.clock, t.renderer, t.snapshotHz = clock{hz: tickHz}, renderer{}, snapshotHz
 }
 
+// resumeAt continues over another connection, perhaps with another rate of snapshots.
+func (t *timing) resumeAt(snapshotHz int) { t.renderer.resumed, t.snapshotHz = true, snapshotHz }
+
 // measureSnapshot learns from the header of a State datagram that arrived at now: the round
 // trip from its echo of an Input, and how late the snapshot is from its tick.
 func (t *timing) measureSnapshot(h wire.StateHeader, now time.Duration, in *inputs) {

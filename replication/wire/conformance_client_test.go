@@ -312,7 +312,7 @@ func (c *pageClient) resume(m map[string]any) {
 	if s.welcome["session"] != m["session"] && c.keeps(resumedSessionIsSame) {
 		c.breach()
 	}
-	for _, name := range []string{"epoch", "generation_floor", "generation_ceiling", "max_slots"} {
+	for _, name := range []string{"epoch", "generation_floor", "generation_ceiling", "max_slots", "tick_hz"} {
 		if s.welcome[name] != m[name] && c.keeps(resumedWorldIsSame) {
 			c.breach()
 		}

@@ -16,6 +16,7 @@ const resumedAlike = [
   'generationFloor',
   'generationCeiling',
   'maxSlots',
+  'tickHz',
   'schema',
   'simulate',
 ] as const
@@ -49,7 +50,7 @@ export const noWorld: World = {
   generationCeiling: 0,
   maxSlots: 0,
   tickHz: 1,
-  snapshotHz: 0,
+  snapshotHz: 1,
   simulate: false,
 }
 

@@ -16,7 +16,6 @@ const maxUnsent = limit.maxInputs / 2
 const inputSoon = 60 // a game renders at least 20 times a second, not quite evenly
 const minRepeated = 4
 const maxInterval = 250
-const handshakeTimeout = 5000
 const viewTick = 256
 
 /** Returns now as a stamp, in 1/10 ms, never 0. */
@@ -63,7 +62,8 @@ interface Sent {
 /** The newest inputs, and what decides for which tick one is made. */
 export class Inputs {
   readonly lead = new Allowance()
-  readonly #snapshotHz: number
+  /** Snapshots per second. */
+  snapshotHz: number
   readonly #clock: Clock
   readonly #renderer: Renderer
   readonly #list: TickInput[] = [] // newest first
@@ -84,7 +84,7 @@ export class Inputs {
   constructor(clock: Clock, renderer: Renderer, snapshotHz: number) {
     this.#clock = clock
     this.#renderer = renderer
-    this.#snapshotHz = snapshotHz
+    this.snapshotHz = snapshotHz
   }
 
   /** Returns the tick for an input made at now, 0 if the server's time is unknown. */
@@ -96,7 +96,7 @@ export class Inputs {
   inputTick(now: number): number {
     const c = this.#clock
     if (c.tick === 0) return 0
-    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.#snapshotHz : this.lead.value
+    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.snapshotHz : this.lead.value
     const aimed = Math.min(
       c.serverTime(now) + Math.min(lead, maxLead),
       this.#earliestArrival(now) + aheadShare * this.#serverKeeps,
@@ -244,8 +244,7 @@ export class Inputs {
    * inputs, a server that is too busy for all snapshots, or has nothing new itself, gets fewer.
    */
   #waitForSnapshot(unacked: boolean): number {
-    if (this.#snapshotHz === 0) return handshakeTimeout
-    const interval = 1000 / this.#snapshotHz
+    const interval = 1000 / this.snapshotHz
     if (this.#unsent > 0) return 2 * interval
     return (
       2 *
@@ -253,8 +252,9 @@ export class Inputs {
     )
   }
 
-  /** Forgets what was measured of the connection before. */
-  forgetConnection(): void {
+  /** Forgets what was measured of the connection before, and takes the snapshots per second of the next. */
+  forgetConnection(snapshotHz: number): void {
+    this.snapshotHz = snapshotHz
     this.#timed = false
     for (const d of this.#sent) d.stamp = 0
     this.#sentAt = -Infinity

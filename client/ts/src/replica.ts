@@ -31,8 +31,6 @@ export interface ReplicaOptions {
   readonly layout: Layout
   readonly tables: Tables
   readonly range: HandleRange
-  /** The ticks between two snapshots, 0 if unknown. */
-  readonly interval: number
   readonly limits: Limits
   readonly observer: Observer
   readonly events: Events
@@ -72,7 +70,7 @@ export class Replica {
   readonly #events: EventQueue
   readonly #check: StructureCheck
   readonly #rows: StateRows
-  readonly #timeline: Timeline
+  readonly #timeline = new Timeline()
   readonly #held = new HeldSnapshots()
   readonly #ackTicks = new Uint32Array(64) // of the snapshots in acks, by number modulo 64
   #fence = 0 // snapshots of lower structure numbers are of an earlier room
@@ -104,7 +102,6 @@ export class Replica {
       exact,
     })
     this.#rows = new StateRows(schema, this.#entities, this.#codec, exact)
-    this.#timeline = new Timeline(o.interval)
   }
 
   /** The server's schema. */
@@ -326,6 +323,11 @@ export class Replica {
   }
 
   // The end of a session: section 4.1.
+
+  /** @internal Sets the ticks between two snapshots. */
+  setInterval(ticks: number): void {
+    this.#timeline.interval = ticks
+  }
 
   /** @internal Takes all entities out of view. */
   leaveAll(): void {

@@ -227,7 +227,7 @@ export class Session {
     this.#commands.countFrom(m.commands)
     if (m.resumed) {
       this.#provisionals.sessionResumed(m.commands, m.tick)
-      this.#timing.resume()
+      this.#timing.resume(m.snapshotHz)
     } else {
       this.#provisionals.rejectAll()
       before?.deliverRendered(Infinity)
@@ -237,6 +237,7 @@ export class Session {
       if (before && was?.epoch === m.epoch) replica.inheritStale(before)
       if (this.moved) replica.continueFrom(m.structure, moves ? before : undefined)
     }
+    this.replica?.setInterval(this.#timing.interval)
     this.welcome = { ...m, schemaText: '' } // the layout has it
     this.#handshake.beginSession(m.room)
     if (moves) {
@@ -266,7 +267,6 @@ export class Session {
       layout,
       tables,
       range: m,
-      interval: this.#timing.interval,
       limits: limitsOf(this.#config),
       observer,
       events: this.events,

@@ -8,20 +8,16 @@ export class Timeline {
   tick = 0
   /** The tick of the newest render. */
   shown = 0
+  /** The ticks between two snapshots. */
+  interval = 0
   #before = 0 // newest tick of a snapshot before tick, sent or omitted
   #empty = 0 // number of the first snapshot of tick if it was empty, else 0
-  readonly #interval: number
-
-  /** @param interval - ticks between two snapshots, 0 if unknown */
-  constructor(interval: number) {
-    this.#interval = interval
-  }
 
   /** Moves to a newer snapshot. */
   advance(h: StateHeader): void {
     this.#before = this.tick
     // A server omits the snapshots after an empty one that would be empty too.
-    if (this.#empty !== 0 && h.seq === this.#empty + 1) this.#before = Math.max(this.#before, h.tick - this.#interval)
+    if (this.#empty !== 0 && h.seq === this.#empty + 1) this.#before = Math.max(this.#before, h.tick - this.interval)
     this.#empty = h.rows + h.events.length === 0 ? h.seq : 0
     this.tick = h.tick
   }

@@ -8,8 +8,6 @@ import type { StateHeader } from './state.ts'
 export class Timing {
   readonly clock: Clock
   readonly inputs: Inputs
-  /** The ticks between two snapshots, 0 before the first Welcome. */
-  readonly interval: number
   /** The newest round trip. */
   rtt: number
   readonly #renderer = new Renderer()
@@ -18,13 +16,17 @@ export class Timing {
   constructor(tickHz: number, snapshotHz: number, rtt: number) {
     this.clock = new Clock(tickHz)
     this.inputs = new Inputs(this.clock, this.#renderer, snapshotHz)
-    this.interval = snapshotHz > 0 ? Math.floor(tickHz / snapshotHz) : 0
     this.rtt = rtt
   }
 
-  /** Notes that the session has resumed on another connection. */
-  resume(): void {
-    this.inputs.forgetConnection()
+  /** The ticks between two snapshots. */
+  get interval(): number {
+    return Math.floor(this.clock.hz / this.inputs.snapshotHz)
+  }
+
+  /** Notes that the session has resumed on another connection, perhaps at another rate of snapshots. */
+  resume(snapshotHz: number): void {
+    this.inputs.forgetConnection(snapshotHz)
     this.#renderer.resumed = true
   }
 

@@ -67,7 +67,8 @@ test('the lag recovers after a link has stood still once, and stalls that recur 
 })
 
 test('motion after rest is blended over two snapshots at most', () => {
-  const timeline = new Timeline(3)
+  const timeline = new Timeline()
+  timeline.interval = 3
   const header = new StateHeader()
   for (const tick of [97, 100]) timeline.advance(Object.assign(header, { seq: tick, tick, rows: 1 }))
   const from = (shown: number, known: number): number => {

@@ -75,6 +75,7 @@ test('a Welcome is checked', async () => {
     return s
   }
   assert.ok((await resumes({})).joined)
+  assert.equal((await resumes({ snapshotHz: 10 })).intervalTicks, 6, 'a server may be restarted with another rate')
   for (const o of [
     { session: 2 },
     { epoch: 8 },
@@ -82,6 +83,7 @@ test('a Welcome is checked', async () => {
     { ceiling: 9 },
     { structure: 1 },
     { maxSlots: 5 },
+    { tickHz: 61 },
     { schema: 6n },
   ])
     await assert.rejects(resumes(o), { code: 1 })

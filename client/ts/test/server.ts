@@ -36,6 +36,8 @@ export interface WelcomeOptions {
   ceiling?: number
   structure?: number
   maxSlots?: number
+  tickHz?: number
+  snapshotHz?: number
   tables?: number
   simulate?: boolean
   room?: string
@@ -60,8 +62,8 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
   w.u64(BigInt(o.epoch ?? 7))
   w.uint(o.floor ?? 0)
   w.uint(o.ceiling ?? 0xffffffff)
-  w.uint(60)
-  w.uint(20)
+  w.uint(o.tickHz ?? 60)
+  w.uint(o.snapshotHz ?? 20)
   w.uint(o.maxSlots ?? 1000)
   w.uint(o.session ?? 1)
   w.uint(100)
