@@ -114,7 +114,8 @@ func (m *motion) warmReplica(tb testing.TB) *client.Applier {
 
 func newMotion(tb testing.TB) *motion {
 	s := schema.New()
-	require.NoError(tb, schema.Add[schema.Body](s, "body"))
+	schema.Define[schema.Body](s, "body")
+	require.NoError(tb, s.Err())
 	m := &motion{codec: rowcodec.New(s, rowcodec.DefaultTables())}
 	var err error
 	m.bodies, err = client.ComponentOf[schema.Body](s, "body")

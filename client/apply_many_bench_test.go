@@ -62,8 +62,9 @@ const (
 
 func newCrowd(b *testing.B) *crowd {
 	c := &crowd{schema: schema.New(), random: rand.New(rand.NewPCG(1, 2)), tick: 100}
-	require.NoError(b, schema.Add[schema.Body](c.schema, "body"))
-	require.NoError(b, schema.Add[identity](c.schema, "identity"))
+	schema.Define[schema.Body](c.schema, "body")
+	schema.Define[identity](c.schema, "identity")
+	require.NoError(b, c.schema.Err())
 	c.codec = rowcodec.New(c.schema, rowcodec.DefaultTables())
 	return c
 }

@@ -52,7 +52,8 @@ func TestAuditFindsFaults(t *testing.T) {
 		"one bit of drag": func(o *oracle) {
 			m, _ := o.schema.Motion()
 			o.sent = schema.New()
-			require.NoError(t, schema.Add[schema.Body](o.sent, schema.BodyComponent))
+			schema.Define[schema.Body](o.sent, schema.BodyComponent)
+			require.NoError(t, o.sent.Err())
 			for i := range o.schema.Kinds() {
 				k := o.schema.EntityKind(i)
 				if k.Body != nil {
@@ -108,7 +109,8 @@ func TestAuditFindsFaults(t *testing.T) {
 
 func schemaWith(t *testing.T, from *schema.Schema, m schema.Motion) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	for i := range from.Kinds() {
 		require.NoError(t, s.AddKind(from.EntityKind(i)))
 	}

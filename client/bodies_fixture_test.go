@@ -95,7 +95,8 @@ const oracleSlots = 1 << 14
 // schemaOf returns a schema with the body, and the kinds and the motion of a world.
 func schemaOf(t testing.TB, w *world.World) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	m := w.Motion()
 	for i, k := range w.Kinds() {
 		kind := schema.EntityKind{Name: k.Name}
@@ -142,7 +143,8 @@ func (o *oracle) restart() {
 
 func (o *oracle) declared() *schema.Schema {
 	s := schema.New()
-	require.NoError(o.t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(o.t, s.Err())
 	return s
 }
 

@@ -34,7 +34,8 @@ const moverHz = 60
 
 func newMover(t testing.TB, c client.SessionConfig) *mover {
 	m := &mover{t: t, schema: schema.New()}
-	require.NoError(t, schema.Add[schema.Body](m.schema, schema.BodyComponent))
+	schema.Define[schema.Body](m.schema, schema.BodyComponent)
+	require.NoError(t, m.schema.Err())
 	own := m.schema.Clone()
 	c.Simulate = true
 	if c.Schema == nil {

@@ -115,7 +115,8 @@ func TestBodiesVectors(t *testing.T) {
 		switch {
 		case l.Case != "":
 			s := schema.New()
-			require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+			schema.Define[schema.Body](s, schema.BodyComponent)
+			require.NoError(t, s.Err())
 			session, err = client.NewSession(client.SessionConfig{Schema: s, Simulate: true})
 			require.NoError(t, err)
 			continue

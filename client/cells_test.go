@@ -35,7 +35,8 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 		once    = 10 << 20 // in any case: pointers to all possible pages of cells
 	)
 	s := schema.New()
-	require.NoError(t, schema.Add[health](s, "health"))
+	schema.Define[health](s, "health")
+	require.NoError(t, s.Err())
 	welcome := wire.Welcome{
 		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,

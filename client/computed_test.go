@@ -38,7 +38,8 @@ type wideBody struct {
 func TestComputedMotionIsShown(t *testing.T) {
 	updates := 0
 	wide := schema.New()
-	require.NoError(t, schema.Add[wideBody](wide, schema.BodyComponent))
+	schema.Define[wideBody](wide, schema.BodyComponent)
+	require.NoError(t, wide.Err())
 	m := newMover(t, client.SessionConfig{Schema: wide, Observer: client.Observer{Update: func(*client.Entity) { updates++ }}})
 	body, err := client.ComponentOf[wideBody](wide, schema.BodyComponent)
 	require.NoError(t, err)

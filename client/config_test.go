@@ -50,7 +50,8 @@ func longRows(t *testing.T) *schema.Schema {
 	type long struct{ A [30]uint64 }
 	s := schema.New()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		require.NoError(t, schema.Add[long](s, name))
+		schema.Define[long](s, name)
+		require.NoError(t, s.Err())
 	}
 	return s
 }
@@ -75,7 +76,8 @@ func TestConfigHasAllOfASession(t *testing.T) {
 // A nil entity, which Lookup returns for a handle that is not Live, has no components.
 func TestNoEntityHasNoComponents(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, "body"))
+	schema.Define[schema.Body](s, "body")
+	require.NoError(t, s.Err())
 	body, err := client.ComponentOf[schema.Body](s, "body")
 	require.NoError(t, err)
 	replica := client.NewApplier(rowcodec.New(s, rowcodec.DefaultTables()), 1, 1<<16, client.Observer{})

@@ -41,7 +41,8 @@ type theatre struct {
 
 func newTheatre(t testing.TB) *theatre {
 	p := &theatre{t: t, schema: schema.New()}
-	require.NoError(t, schema.Add[friend](p.schema, "friend"))
+	schema.Define[friend](p.schema, "friend")
+	require.NoError(t, p.schema.Err())
 	booms := schema.DefineEvent[boom](p.schema, "boom")
 	sparks := schema.DefineUnreliableEvent[spark](p.schema, "spark")
 	schema.DefineEvent[silent](p.schema, "silent")

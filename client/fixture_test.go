@@ -43,8 +43,9 @@ func structureOf(s *client.Session, resumed uint8) uint32 {
 
 func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 	p := &peer{t: t, schema: schema.New(), watch: func() {}}
-	require.NoError(t, schema.Add[health](p.schema, "health"))
-	require.NoError(t, schema.Add[friend](p.schema, "friend"))
+	schema.Define[health](p.schema, "health")
+	schema.Define[friend](p.schema, "friend")
+	require.NoError(t, p.schema.Err())
 	p.codec = rowcodec.New(p.schema, rowcodec.DefaultTables())
 	p.replica = client.NewApplier(p.codec, floor, maxSlots, client.Observer{
 		Enter: func(e *client.Entity) { p.heard = append(p.heard, "enter "+e.Handle().String()) },

@@ -30,8 +30,9 @@ const floodTick = 1000
 
 func newFlood(t testing.TB, limits client.SessionConfig) *flood {
 	limits.Schema = schema.New()
-	require.NoError(t, schema.Add[schema.Body](limits.Schema, "body"))
-	require.NoError(t, schema.Add[rider](limits.Schema, "rider"))
+	schema.Define[schema.Body](limits.Schema, "body")
+	schema.Define[rider](limits.Schema, "rider")
+	require.NoError(t, limits.Schema.Err())
 	return newFloodOf(t, limits)
 }
 

@@ -47,18 +47,24 @@ type (
 // given share is ones.
 func BenchmarkHostileDatagram(b *testing.B) {
 	body := schema.New()
-	require.NoError(b, schema.Add[schema.Body](body, "body"))
+	schema.Define[schema.Body](body, "body")
+	require.NoError(b, body.Err())
 	riders := schema.New()
-	require.NoError(b, schema.Add[rider](riders, "rider"))
+	schema.Define[rider](riders, "rider")
+	require.NoError(b, riders.Err())
 	spinners := schema.New()
 	for i := range 2 {
-		require.NoError(b, schema.Add[spinner](spinners, fmt.Sprint("spinner", i)))
+		schema.Define[spinner](spinners, fmt.Sprint("spinner", i))
+		require.NoError(b, spinners.Err())
 	}
 	few, many, numbers := schema.New(), schema.New(), schema.New()
-	require.NoError(b, schema.Add[switches](few, "switches"))
-	require.NoError(b, schema.Add[dials](numbers, "dials"))
+	schema.Define[switches](few, "switches")
+	require.NoError(b, few.Err())
+	schema.Define[dials](numbers, "dials")
+	require.NoError(b, numbers.Err())
 	for i := range wire.MaxComponents {
-		require.NoError(b, schema.Add[switches](many, fmt.Sprint("switches", i)))
+		schema.Define[switches](many, fmt.Sprint("switches", i))
+		require.NoError(b, many.Err())
 	}
 	for _, c := range []struct {
 		name   string
@@ -236,7 +242,8 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 func TestLoadOfADatagramIsBounded(t *testing.T) {
 	s := schema.New()
 	for i := range 4 {
-		require.NoError(t, schema.Add[health](s, fmt.Sprint("health", i)))
+		schema.Define[health](s, fmt.Sprint("health", i))
+		require.NoError(t, s.Err())
 	}
 	const tick = 100
 	codec := rowcodec.New(s, rowcodec.DefaultTables())

@@ -83,10 +83,11 @@ func (c *recorder) Close(code wire.Code, text string) {
 // rotations and parents, references, owner-only fields, deaths.
 func record(t testing.TB) *tape {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(t, schema.Add[rider](s, "rider"))
-	require.NoError(t, schema.Add[friend](s, "friend"))
-	require.NoError(t, schema.Add[vectorPurse](s, "purse"))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	schema.Define[rider](s, "rider")
+	schema.Define[friend](s, "friend")
+	schema.Define[vectorPurse](s, "purse")
+	require.NoError(t, s.Err())
 	w, err := world.New(world.Config{Seed: 1, MaxEntities: 256})
 	require.NoError(t, err)
 	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})

@@ -58,10 +58,11 @@ func newRunner() runner { return runner{Facing: [4]float32{3: 1}} }
 
 func runnerSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[friend](s, "friend"))
-	require.NoError(t, schema.Add[runner](s, "runner"))
-	require.NoError(t, schema.Add[ball](s, "ball"))
-	require.NoError(t, schema.SetInput[lever](s))
+	schema.Define[friend](s, "friend")
+	schema.Define[runner](s, "runner")
+	schema.Define[ball](s, "ball")
+	schema.DefineInput[lever](s)
+	require.NoError(t, s.Err())
 	return s
 }
 

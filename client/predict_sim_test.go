@@ -58,7 +58,8 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 		stick: func(int) lever { return lever{} }, touch: func(uint32, *runner) {}, frame: func() {}, synced: func() {},
 	}
 	s := schema.New()
-	require.NoError(t, schema.Add[runner](s, "runner"))
+	schema.Define[runner](s, "runner")
+	require.NoError(t, s.Err())
 	pulling := schema.DefineInput[lever](s)
 	w, err := world.New(world.Config{Seed: seed})
 	require.NoError(t, err)

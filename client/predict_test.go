@@ -468,8 +468,9 @@ func TestPredictComponents(t *testing.T) {
 func TestPredictErrors(t *testing.T) {
 	type unknown struct{ A int32 }
 	s := runnerSchema(t)
-	require.NoError(t, schema.Add[health](s, "health"))
-	require.NoError(t, schema.Add[health](s, "armour"))
+	schema.Define[health](s, "health")
+	schema.Define[health](s, "armour")
+	require.NoError(t, s.Err())
 	session, err := client.NewSession(client.SessionConfig{Schema: s})
 	require.NoError(t, err)
 	_, err = client.Predict(session, func(uint32, *unknown, lever) {}, client.PredictConfig{})

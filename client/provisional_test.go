@@ -37,9 +37,10 @@ type gunner struct {
 
 func newGunner(t testing.TB) *gunner {
 	s := schema.New()
-	require.NoError(t, schema.Add[health](s, "health"))
-	require.NoError(t, schema.AddCommand[volley](s, "volley"))
-	require.NoError(t, schema.SetInput[trigger](s))
+	schema.Define[health](s, "health")
+	schema.DefineCommand[volley](s, "volley")
+	schema.DefineInput[trigger](s)
+	require.NoError(t, s.Err())
 	g := &gunner{t: t, schema: s}
 	var err error
 	g.Session, err = client.NewSession(client.SessionConfig{Schema: s})

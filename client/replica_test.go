@@ -428,7 +428,8 @@ func (p *peer) bend(script, m []byte) []byte {
 func TestRowsWithoutValues(t *testing.T) {
 	type marked struct{}
 	s := schema.New()
-	require.NoError(t, schema.Add[marked](s, "marked"))
+	schema.Define[marked](s, "marked")
+	require.NoError(t, s.Err())
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	r := client.NewApplier(codec, 0, 64, client.Observer{})
 	one := h(1, 1)

@@ -41,18 +41,18 @@ func declare(t testing.TB, add ...func(*schema.Schema) error) *schema.Schema {
 }
 
 func component[T any](name string) func(*schema.Schema) error {
-	return func(s *schema.Schema) error { return schema.Add[T](s, name) }
+	return func(s *schema.Schema) error { schema.Define[T](s, name); return s.Err() }
 }
 
 func kind(name string) func(*schema.Schema) error {
 	return func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: name}) }
 }
 
-func addHit(s *schema.Schema) error      { return schema.AddEvent[hit](s, "hit") }
-func addEat(s *schema.Schema) error      { return schema.AddRawCommand(s, "eat") }
-func addSwing(s *schema.Schema) error    { return schema.AddCommand[hit](s, "swing") }
-func setStick(s *schema.Schema) error    { return schema.SetInput[stick](s) }
-func setOldStick(s *schema.Schema) error { return schema.SetInput[struct{ X int8 }](s) }
+func addHit(s *schema.Schema) error      { schema.DefineEvent[hit](s, "hit"); return s.Err() }
+func addEat(s *schema.Schema) error      { return s.AddRawCommand("eat") }
+func addSwing(s *schema.Schema) error    { schema.DefineCommand[hit](s, "swing"); return s.Err() }
+func setStick(s *schema.Schema) error    { schema.DefineInput[stick](s); return s.Err() }
+func setOldStick(s *schema.Schema) error { schema.DefineInput[struct{ X int8 }](s); return s.Err() }
 
 // servedSchema returns the schema that the server of this file declares.
 func servedSchema(t testing.TB) *schema.Schema {
@@ -128,11 +128,11 @@ func TestOlderAndNewerClients(t *testing.T) {
 		"in another order":    {add: []func(*schema.Schema) error{component[friend]("friend"), component[health]("health"), component[armour]("armour"), addHit, addSwing}},
 		"nothing":             {},
 		"a component more":    {add: []func(*schema.Schema) error{component[health]("health"), component[hit]("mana")}, want: &schema.BindError{Item: `component "mana"`, Missing: true}},
-		"a command more":      {add: []func(*schema.Schema) error{component[health]("health"), func(s *schema.Schema) error { return schema.AddRawCommand(s, "fly") }}, want: &schema.BindError{Item: `command "fly"`, Missing: true}},
+		"a command more":      {add: []func(*schema.Schema) error{component[health]("health"), func(s *schema.Schema) error { return s.AddRawCommand("fly") }}, want: &schema.BindError{Item: `command "fly"`, Missing: true}},
 		"a changed field":     {add: []func(*schema.Schema) error{component[health]("health"), component[oldArmour]("armour")}, want: &schema.BindError{Item: `component "armour"`, Declared: "Plates uint 16", Received: "Plates uint 8"}},
 		"a changed input":     {add: []func(*schema.Schema) error{component[health]("health"), setOldStick}, want: &schema.BindError{Item: "input", Received: "Y int 8"}},
-		"a command untyped":   {add: []func(*schema.Schema) error{func(s *schema.Schema) error { return schema.AddRawCommand(s, "swing") }}, want: &schema.BindError{Item: `command "swing"`, Declared: "command swing raw", Received: "command swing"}},
-		"an event unreliable": {add: []func(*schema.Schema) error{func(s *schema.Schema) error { return schema.AddUnreliableEvent[hit](s, "hit") }}, want: &schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"}},
+		"a command untyped":   {add: []func(*schema.Schema) error{func(s *schema.Schema) error { return s.AddRawCommand("swing") }}, want: &schema.BindError{Item: `command "swing"`, Declared: "command swing raw", Received: "command swing"}},
+		"an event unreliable": {add: []func(*schema.Schema) error{func(s *schema.Schema) error { schema.DefineUnreliableEvent[hit](s, "hit"); return s.Err() }}, want: &schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			declared := declare(t, c.add...)
@@ -408,10 +408,12 @@ func TestSchemaMemoryIsBounded(t *testing.T) {
 	}
 	require.Greater(t, len(kinds.Text()), wire.MaxSchemaText-20)
 	for i := 0; i < wire.MaxComponents; i++ {
-		require.NoError(t, schema.Add[struct{ A [64]bool }](fields, fmt.Sprint(i)))
-		require.NoError(t, schema.Add[struct {
+		schema.Define[struct{ A [64]bool }](fields, fmt.Sprint(i))
+		require.NoError(t, fields.Err())
+		schema.Define[struct {
 			A [64]bool `net:"owner"`
-		}](secret, fmt.Sprint(i)))
+		}](secret, fmt.Sprint(i))
+		require.NoError(t, secret.Err())
 	}
 	for name, served := range map[string]*schema.Schema{"kinds": kinds, "fields": fields, "fields of owners": secret} {
 		var s *handServer

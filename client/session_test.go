@@ -133,7 +133,8 @@ func TestSimulatingNeedsMotion(t *testing.T) {
 	} {
 		served := schema.New()
 		if c.body {
-			require.NoError(t, schema.Add[schema.Body](served, schema.BodyComponent))
+			schema.Define[schema.Body](served, schema.BodyComponent)
+			require.NoError(t, served.Err())
 		}
 		if c.change != nil {
 			m := motion
@@ -225,7 +226,8 @@ func TestUpdatesAllocateNothing(t *testing.T) {
 // the session stays lost.
 func TestCloseWhileWelcomed(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[health](s, "health"))
+	schema.Define[health](s, "health")
+	require.NoError(t, s.Err())
 	for name, welcome := range map[string]func(h *handServer) error{
 		"to another room": func(h *handServer) error {
 			w := h.welcome

@@ -68,7 +68,8 @@ func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Condition
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
 		omits: func(uint32) bool { return false }, render: func() {}, updated: func() {}, arrived: func(wire.Input, uint32) {},
 	}
-	require.NoError(t, schema.Add[schema.Body](s.schema, "body"))
+	schema.Define[schema.Body](s.schema, "body")
+	require.NoError(t, s.schema.Err())
 	s.codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
 	var err error
 	s.body, err = client.ComponentOf[schema.Body](s.schema, "body")

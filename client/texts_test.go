@@ -64,8 +64,9 @@ func newClerk(t testing.TB) *clerk {
 
 func textSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[badge](s, "badge"))
-	require.NoError(t, schema.Add[note](s, "note"))
+	schema.Define[badge](s, "badge")
+	schema.Define[note](s, "note")
+	require.NoError(t, s.Err())
 	return s
 }
 

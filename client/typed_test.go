@@ -147,9 +147,10 @@ func TestAsk(t *testing.T) {
 // Every answer is checked by the server's schema, also if the client does not declare it.
 func TestAnswersAreAsTheServerDeclares(t *testing.T) {
 	served, declared := dinner(t), schema.New()
-	require.NoError(t, schema.AddRawCommand(served, "burp"))
-	require.NoError(t, schema.AddCommand[eat](declared, "eat"))
-	require.NoError(t, schema.AddCommand[weigh](declared, "weigh"))
+	require.NoError(t, served.AddRawCommand("burp"))
+	schema.DefineCommand[eat](declared, "eat")
+	schema.DefineCommand[weigh](declared, "weigh")
+	require.NoError(t, declared.Err())
 	answer, err := served.Command(1).Answer.AppendValue(nil, weighed{70.5})
 	require.NoError(t, err)
 	for _, c := range []struct {

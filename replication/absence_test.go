@@ -39,8 +39,9 @@ func newRanch(t *testing.T, seed uint64) *ranch {
 	r.poses, r.purses = register[pose](t, r.world, "pose"), register[purse](t, r.world, "purse")
 	r.trader, err = r.world.AddKind(world.Kind{Name: "rider"})
 	require.NoError(t, err)
-	require.NoError(t, schema.Add[pose](r.schema, "pose"))
-	require.NoError(t, schema.Add[purse](r.schema, "purse"))
+	schema.Define[pose](r.schema, "pose")
+	schema.Define[purse](r.schema, "purse")
+	require.NoError(t, r.schema.Err())
 	r.rep, err = replication.New(r.world, r.schema, replication.Config{
 		SnapshotHz: []int{60, 30, 20, 7}[r.rand.IntN(4)], BudgetBytesPerSecond: []int{6_000, 60_000, 600_000}[r.rand.IntN(3)],
 	})

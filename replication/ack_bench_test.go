@@ -24,7 +24,8 @@ func BenchmarkHostileAck(b *testing.B) {
 	kind, err := w.AddKind(world.Kind{Name: "lamp"})
 	require.NoError(b, err)
 	s := schema.New()
-	require.NoError(b, schema.Add[lamp](s, "lamp"))
+	schema.Define[lamp](s, "lamp")
+	require.NoError(b, s.Err())
 	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000})
 	require.NoError(b, err)
 	for range entities {

@@ -124,8 +124,9 @@ func TestForgedReferenceIsNone(t *testing.T) {
 	near := s.spawn(1, 0)
 	s.link.Set(near, link{bulk.NewHandle(near.Index()+1, 3)})
 	rowSchema := schema.New()
-	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
-	require.NoError(t, schema.Add[link](rowSchema, "link"))
+	schema.Define[schema.Body](rowSchema, schema.BodyComponent)
+	schema.Define[link](rowSchema, "link")
+	require.NoError(t, rowSchema.Err())
 	for _, record := range records(t, s.snapshot()) {
 		var r bitio.Reader
 		r.Reset(record.Row)

@@ -34,8 +34,9 @@ func BenchmarkCapture(b *testing.B) {
 			require.NoError(b, world.SetDefault(w, player, scores, score{}))
 			require.NoError(b, world.SetDefault(w, player, teams, team{}))
 			s := schema.New()
-			require.NoError(b, schema.Add[score](s, "score"))
-			require.NoError(b, schema.Add[team](s, "team"))
+			schema.Define[score](s, "score")
+			schema.Define[team](s, "team")
+			require.NoError(b, s.Err())
 			r, err := replication.New(w, s, replication.Config{})
 			require.NoError(b, err)
 			var all []world.Entity

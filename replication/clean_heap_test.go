@@ -30,7 +30,8 @@ type watched struct {
 // watch adds a viewer to a world: if exact, one that simulates.
 func watch(t testing.TB, w *world.World, exact bool) *watched {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	addWorld(t, s, w)
 	rep, err := replication.New(w, s, replication.Config{SnapshotHz: 20})
 	require.NoError(t, err)

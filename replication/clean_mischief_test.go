@@ -71,8 +71,9 @@ func newMischief(t testing.TB, seed uint64, viewers int, c replication.Config) *
 	require.NoError(t, w.AddSystem(world.Before, "before", func(*world.World) { m.meddle(0.2) }))
 	require.NoError(t, w.AddSystem(world.After, "after", func(*world.World) { m.meddle(0.2) }))
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(t, schema.Add[score](s, "score"))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	schema.Define[score](s, "score")
+	require.NoError(t, s.Err())
 	addWorld(t, s, w)
 	c.EnterRadius, c.LeaveRadius = 18, 22
 	m.rep, err = replication.New(w, s, c)

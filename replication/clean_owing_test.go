@@ -20,7 +20,8 @@ func newExactStorm(t testing.TB) *Replicator {
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	stepper := scene.World.Motion()
 	for i, kind := range scene.World.Kinds() {
 		m := stepper.Kinds[i]

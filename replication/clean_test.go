@@ -70,8 +70,9 @@ func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, al
 	scene, err := scenes.Build(file)
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(t, schema.Add[messages.Identity](s, messages.Identities.Name()))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	schema.Define[messages.Identity](s, messages.Identities.Name())
+	require.NoError(t, s.Err())
 	addWorld(t, s, scene.World)
 	c.SnapshotHz, c.EnterRadius, c.LeaveRadius = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius
 	rep, err := replication.New(scene.World, s, c)

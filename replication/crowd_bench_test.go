@@ -58,8 +58,9 @@ func newCrowd(b *testing.B, clients, period int) *crowd {
 	scene, err := scenes.Build(file)
 	require.NoError(b, err)
 	s := schema.New()
-	require.NoError(b, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(b, schema.Add[messages.Identity](s, messages.Identities.Name()))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	schema.Define[messages.Identity](s, messages.Identities.Name())
+	require.NoError(b, s.Err())
 	rep, err := replication.New(scene.World, s, replication.Config{
 		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,

@@ -23,7 +23,8 @@ func newWithheld(t *testing.T, c world.Config) *withheld {
 	w, err := world.New(c)
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	h := &withheld{t: t}
 	for _, k := range []struct {
 		id   *world.KindID

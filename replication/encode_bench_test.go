@@ -41,7 +41,8 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 	kind, err := w.AddKind(world.Kind{Name: "cube"})
 	require.NoError(b, err)
 	s := schema.New()
-	require.NoError(b, schema.Add[cubePose](s, "pose"))
+	schema.Define[cubePose](s, "pose")
+	require.NoError(b, s.Err())
 	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000})
 	require.NoError(b, err)
 	var all []world.Entity

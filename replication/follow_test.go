@@ -70,7 +70,8 @@ func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions,
 	c.kind, err = w.AddKind(world.Kind{Name: "thing"})
 	require.NoError(t, err)
 	c.schema = schema.New()
-	require.NoError(t, schema.Add[pose](c.schema, "pose"))
+	schema.Define[pose](c.schema, "pose")
+	require.NoError(t, c.schema.Err())
 	c.rep, err = replication.New(w, c.schema, replication.Config{BudgetBytesPerSecond: budget})
 	require.NoError(t, err)
 	for i := range uint64(viewers) {

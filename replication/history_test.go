@@ -15,7 +15,8 @@ import (
 // states, including idle times after which the past states are dropped.
 func TestHistoryAgainstList(t *testing.T) {
 	rowSchema := schema.New()
-	require.NoError(t, schema.Add[struct{ Value uint32 }](rowSchema, "value"))
+	schema.Define[struct{ Value uint32 }](rowSchema, "value")
+	require.NoError(t, rowSchema.Err())
 	type state struct{ tick, value uint32 }
 	rapid.Check(t, func(t *rapid.T) {
 		f := &frame{idleTicks: minIdleTicks, schema: rowSchema, scratch: schema.Row{Values: make([]uint32, 1)}}
@@ -64,8 +65,9 @@ func TestRingsAreReused(t *testing.T) {
 	kind, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-	require.NoError(t, schema.Add[purse](s, "purse"))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	schema.Define[purse](s, "purse")
+	require.NoError(t, s.Err())
 	r, err := New(w, s, Config{SnapshotHz: w.TickHz()})
 	require.NoError(t, err)
 	var all []bulk.Handle

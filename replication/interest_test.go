@@ -56,7 +56,8 @@ func newScene(t *testing.T, seed uint64) *scene {
 	s.idea, err = w.AddKind(world.Kind{Name: "idea"})
 	require.NoError(t, err)
 	rowSchema := schema.New()
-	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
+	schema.Define[schema.Body](rowSchema, schema.BodyComponent)
+	require.NoError(t, rowSchema.Err())
 	c := replication.Config{SnapshotHz: 60, EnterRadius: sceneEnter, LeaveRadius: sceneLeave, BudgetBytesPerSecond: 60_000_000}
 	s.ruled, s.lit, s.hasty = seed%3 == 0, seed%3 < 2, seed%4 < 2
 	if s.ruled {

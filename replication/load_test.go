@@ -32,7 +32,8 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 			c, err := world.Register[level](w, name)
 			require.NoError(t, err)
 			levels = append(levels, c)
-			require.NoError(t, schema.Add[level](s, name))
+			schema.Define[level](s, name)
+			require.NoError(t, s.Err())
 		}
 		ghost, err := w.AddKind(world.Kind{Name: "ghost"})
 		require.NoError(t, err)

@@ -49,8 +49,9 @@ func newMarket(t testing.TB, n, viewers int) *market {
 	require.NoError(t, err)
 	m.trader, err = m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
 	require.NoError(t, err)
-	require.NoError(t, schema.Add[schema.Body](m.schema, schema.BodyComponent))
-	require.NoError(t, schema.Add[purse](m.schema, "purse"))
+	schema.Define[schema.Body](m.schema, schema.BodyComponent)
+	schema.Define[purse](m.schema, "purse")
+	require.NoError(t, m.schema.Err())
 	m.rep, err = replication.New(m.world, m.schema, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
 	require.NoError(t, err)
 	for i := range n {
@@ -327,8 +328,9 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	kind, err := w.AddKind(world.Kind{Name: "rider"})
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[pose](s, "pose"))
-	require.NoError(t, schema.Add[purse](s, "purse"))
+	schema.Define[pose](s, "pose")
+	schema.Define[purse](s, "purse")
+	require.NoError(t, s.Err())
 	rep, err := replication.New(w, s, replication.Config{SnapshotHz: 60})
 	require.NoError(t, err)
 	spawn := func() bulk.Handle {

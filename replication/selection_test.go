@@ -29,7 +29,8 @@ func newPoses(t *testing.T, entities, budget int, priorities ...float32) (*world
 		kinds = append(kinds, kind)
 	}
 	s := schema.New()
-	require.NoError(t, schema.Add[pose](s, "pose"))
+	schema.Define[pose](s, "pose")
+	require.NoError(t, s.Err())
 	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: budget})
 	require.NoError(t, err)
 	var all []world.Entity

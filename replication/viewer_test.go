@@ -42,10 +42,11 @@ func newStage(t testing.TB, c replication.Config) *stage {
 	require.NoError(t, err)
 	rowSchema := schema.New()
 	s.schema = rowSchema
-	require.NoError(t, schema.Add[schema.Body](rowSchema, schema.BodyComponent))
-	require.NoError(t, schema.Add[link](rowSchema, "link"))
-	require.NoError(t, schema.AddEvent[boom](rowSchema, "boom"))
-	require.NoError(t, schema.AddUnreliableEvent[spark](rowSchema, "spark"))
+	schema.Define[schema.Body](rowSchema, schema.BodyComponent)
+	schema.Define[link](rowSchema, "link")
+	schema.DefineEvent[boom](rowSchema, "boom")
+	schema.DefineUnreliableEvent[spark](rowSchema, "spark")
+	require.NoError(t, rowSchema.Err())
 	s.rep, err = replication.New(w, rowSchema, c)
 	require.NoError(t, err)
 	s.focus = s.spawn(0, 0)
@@ -388,9 +389,9 @@ func TestSchemaMustFit(t *testing.T) {
 	_, err = world.Register[link](w, "link")
 	require.NoError(t, err)
 	for name, add := range map[string]func(*schema.Schema) error{
-		"not registered": func(s *schema.Schema) error { return schema.Add[link](s, "nobody") },
-		"other type":     func(s *schema.Schema) error { return schema.Add[schema.Body](s, "link") },
-		"other body":     func(s *schema.Schema) error { return schema.Add[link](s, schema.BodyComponent) },
+		"not registered": func(s *schema.Schema) error { schema.Define[link](s, "nobody"); return s.Err() },
+		"other type":     func(s *schema.Schema) error { schema.Define[schema.Body](s, "link"); return s.Err() },
+		"other body":     func(s *schema.Schema) error { schema.Define[link](s, schema.BodyComponent); return s.Err() },
 	} {
 		s := schema.New()
 		require.NoError(t, add(s))
@@ -407,7 +408,8 @@ func TestRowsMustFit(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		_, err = world.Register[long](w, name)
 		require.NoError(t, err)
-		require.NoError(t, schema.Add[long](s, name))
+		schema.Define[long](s, name)
+		require.NoError(t, s.Err())
 	}
 	_, err = replication.New(w, s, replication.Config{})
 	require.ErrorContains(t, err, `"e"`)
@@ -417,7 +419,8 @@ func TestRowsMustFit(t *testing.T) {
 // TestBoundsMustFit: a world whose positions exceed the range of schema.Body is refused.
 func TestBoundsMustFit(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	for metres, fits := range map[float32]bool{512: true, 1024: true, 1100: false, 4096: false} {
 		w, err := world.New(world.Config{HalfExtent: world.Vec3{X: 64, Y: 64, Z: metres}})
 		require.NoError(t, err)

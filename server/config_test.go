@@ -62,7 +62,8 @@ func TestAdmitTimeout(t *testing.T) {
 		w, err := world.New(world.Config{})
 		require.NoError(t, err)
 		rows := schema.New()
-		require.NoError(t, schema.Add[schema.Body](rows, schema.BodyComponent))
+		schema.Define[schema.Body](rows, schema.BodyComponent)
+		require.NoError(t, rows.Err())
 		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: rows}, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
 			<-ctx.Done()
 			return Admission{}, ctx.Err()

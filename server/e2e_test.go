@@ -47,7 +47,8 @@ const houseEpoch = 77
 
 func fixtureSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	return s
 }
 
@@ -209,7 +210,8 @@ func TestRefusalsAreTyped(t *testing.T) {
 	_, err := client.Dial(h.ctx, config)
 	require.Equal(t, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
 	config = h.config()
-	require.NoError(t, schema.Add[link](config.Schema, "link"))
+	schema.Define[link](config.Schema, "link")
+	require.NoError(t, config.Schema.Err())
 	_, err = client.Dial(h.ctx, config)
 	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err), "%v", err)
 	missing := &schema.BindError{}
@@ -226,7 +228,8 @@ func TestRefusalOutlinesAllComponents(t *testing.T) {
 			name := fmt.Sprintf("a_component_with_a_longer_name_%d", s.Components())
 			_, err := world.Register[link](c.World, name)
 			require.NoError(t, err)
-			require.NoError(t, schema.Add[link](s, name))
+			schema.Define[link](s, name)
+			require.NoError(t, s.Err())
 		}
 	})
 	_, stream := h.raw()

@@ -95,7 +95,8 @@ func TestIdleLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := sleepingWorld(t, entities)
 		s := schema.New()
-		require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+		schema.Define[schema.Body](s, schema.BodyComponent)
+		require.NoError(t, s.Err())
 		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig())
 		require.NoError(t, err)
 		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, w, zap.NewNop()), zap.NewNop())

@@ -77,7 +77,8 @@ func (h *hostel) game(q RoomRequest) (*RoomGame, error) {
 		return nil, err
 	}
 	s := schema.New()
-	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	if err := s.Err(); err != nil {
 		return nil, err
 	}
 	return &RoomGame{WorldConfig: WorldConfig{World: w, Schema: s, Replication: replication.Config{Workers: 2}, Hooks: Hooks{

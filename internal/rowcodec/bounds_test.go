@@ -29,7 +29,8 @@ func TestLoadOfRowsFits(t *testing.T) {
 	s := schema.New()
 	var err error
 	for i := 0; err == nil; i++ {
-		require.NoError(t, schema.Add[turns](s, fmt.Sprint("turns", i)))
+		schema.Define[turns](s, fmt.Sprint("turns", i))
+		require.NoError(t, s.Err())
 		err = rowcodec.CheckRows(s)
 	}
 	require.ErrorContains(t, err, "rows could take")
@@ -37,8 +38,9 @@ func TestLoadOfRowsFits(t *testing.T) {
 	require.Greater(t, fit, 10)
 	require.Less(t, s.Load(1<<fit-1), wire.MaxLoad/4)
 	s = schema.New()
-	require.NoError(t, schema.Add[plain](s, "one"))
-	require.NoError(t, schema.Add[plain](s, "two"))
+	schema.Define[plain](s, "one")
+	schema.Define[plain](s, "two")
+	require.NoError(t, s.Err())
 	require.Equal(t, wire.MaxLoad, wire.MaxRows*s.Load(3))
 }
 
@@ -47,10 +49,12 @@ func TestCheckRows(t *testing.T) {
 	type big struct{ A [30]uint64 }
 	s := schema.New()
 	for i := range 4 {
-		require.NoError(t, schema.Add[big](s, fmt.Sprint("big", i)))
+		schema.Define[big](s, fmt.Sprint("big", i))
+		require.NoError(t, s.Err())
 		require.NoError(t, rowcodec.CheckRows(s))
 	}
-	require.NoError(t, schema.Add[big](s, "last"))
+	schema.Define[big](s, "last")
+	require.NoError(t, s.Err())
 	err := rowcodec.CheckRows(s)
 	require.ErrorContains(t, err, `"last"`)
 	require.ErrorContains(t, err, "quantise its fields")
@@ -59,7 +63,8 @@ func TestCheckRows(t *testing.T) {
 // withBody returns a schema with a body, and with always fields that take free bits.
 func withBody(t *testing.T, name string, free int) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, name))
+	schema.Define[schema.Body](s, name)
+	require.NoError(t, s.Err())
 	text := strings.TrimSuffix(s.Text(), "input raw\n")
 	for c := 0; free > 0; c++ {
 		text += fmt.Sprintf("component c%d\n", c)

@@ -18,8 +18,9 @@ func TestCopyChunks(t *testing.T) {
 		Text [40]uint8
 	}
 	s := schema.New()
-	require.NoError(t, schema.Add[name](s, "name"))
-	require.NoError(t, schema.Add[schema.Body](s, "body"))
+	schema.Define[name](s, "name")
+	schema.Define[schema.Body](s, "body")
+	require.NoError(t, s.Err())
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	rapid.Check(t, func(t *rapid.T) {
 		var k rowcodec.Chunks

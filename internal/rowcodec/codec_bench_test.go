@@ -15,7 +15,8 @@ import (
 // further one, and reads it.
 func BenchmarkBodyRow(b *testing.B) {
 	s := schema.New()
-	require.NoError(b, schema.Add[schema.Body](s, "body"))
+	schema.Define[schema.Body](s, "body")
+	require.NoError(b, s.Err())
 	c := rowcodec.New(s, rowcodec.DefaultTables())
 	state := func(x, v float32) []uint32 {
 		row := rowtest.NewRow(s, 0)

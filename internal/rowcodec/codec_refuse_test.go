@@ -17,7 +17,8 @@ type charge struct {
 
 func TestCodecRejectsNumbersOutOfRange(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[charge](s, "charge"))
+	schema.Define[charge](s, "charge")
+	require.NoError(t, s.Err())
 	c := New(s, DefaultTables())
 	past := &Past{Base: []uint32{100}, Age: 1}
 	var f prediction

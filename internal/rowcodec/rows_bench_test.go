@@ -66,7 +66,8 @@ func benchmarkFirstRows[T any](b *testing.B, start func(*rand.Rand) func() T) {
 	const rows, block, states = 1000, 50, 24
 	random := rand.New(rand.NewPCG(1, 2))
 	s := schema.New()
-	require.NoError(b, schema.Add[T](s, "it"))
+	schema.Define[T](s, "it")
+	require.NoError(b, s.Err())
 	c := rowcodec.New(s, rowcodec.DefaultTables())
 	var next [rows]func() T
 	var history [rows][states]schema.Row // rings

@@ -72,9 +72,11 @@ func RandomSchema(r *rand.Rand) *schema.Schema {
 	s := schema.New()
 	switch r.IntN(3) {
 	case 0:
-		must(schema.Add[Everything](s, "posed"))
+		schema.Define[Everything](s, "posed")
+		must(s.Err())
 	case 1:
-		must(schema.Add[Cube](s, "posed"))
+		schema.Define[Cube](s, "posed")
+		must(s.Err())
 	}
 	for i := range 1 + r.IntN(2) {
 		var fields []reflect.StructField
@@ -82,7 +84,8 @@ func RandomSchema(r *rand.Rand) *schema.Schema {
 			k := kinds[r.IntN(len(kinds))]
 			fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", j), Type: k.of, Tag: k.tag})
 		}
-		must(s.AddType(fmt.Sprintf("c%d", i), reflect.StructOf(fields)))
+		schema.DefineType(s, fmt.Sprintf("c%d", i), reflect.StructOf(fields))
+		must(s.Err())
 	}
 	return s
 }
@@ -179,7 +182,8 @@ func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, parents []schema.Row) *ro
 // Coded returns a row with a past, and its bits. It is the same on every machine.
 func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past, bytes []byte) {
 	s := schema.New()
-	must(schema.Add[Everything](s, "everything"))
+	schema.Define[Everything](s, "everything")
+	must(s.Err())
 	c = rowcodec.New(s, rowcodec.DefaultTables())
 	v := Everything{Position: [3]float32{1, 2, 3}, Facing: [4]float32{0, 0, 0, 1}, Holder: bulk.NewHandle(7, 3), Identity: seed}
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -43,12 +43,13 @@ type (
 // SampleSchema returns a schema of Body and these components.
 func SampleSchema() *schema.Schema {
 	s := schema.New()
-	must(schema.Add[schema.Body](s, "body"))
-	must(schema.Add[Health](s, "health"))
-	must(schema.Add[Link](s, "link"))
-	must(schema.Add[Empty](s, "empty"))
-	must(schema.Add[Aim](s, "aim"))
-	must(schema.Add[Ride](s, "ride"))
+	schema.Define[schema.Body](s, "body")
+	schema.Define[Health](s, "health")
+	schema.Define[Link](s, "link")
+	schema.Define[Empty](s, "empty")
+	schema.Define[Aim](s, "aim")
+	schema.Define[Ride](s, "ride")
+	must(s.Err())
 	return s
 }
 

@@ -22,7 +22,8 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 		Lit      bool
 	}
 	if s.Components() == 0 {
-		require.NoError(t, schema.Add[throw](s, "throw"))
+		schema.Define[throw](s, "throw")
+		require.NoError(t, s.Err())
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 60 {
@@ -91,7 +92,8 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 	s := schema.New()
 	samples := thrown(t, s, 1)
 	other := schema.New()
-	require.NoError(t, schema.Add[schema.Body](other, "body"))
+	schema.Define[schema.Body](other, "body")
+	require.NoError(t, other.Err())
 	r := rand.New(rand.NewPCG(4, 4))
 	var bodies []rowtrain.Sample
 	for range 400 {
@@ -118,14 +120,16 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 // The default tables were trained on the shape of the component "body".
 func TestDefaultTablesKnowBodies(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, "body"))
+	schema.Define[schema.Body](s, "body")
+	require.NoError(t, s.Err())
 	type fall struct {
 		Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
 		Velocity [3]float32 `net:"range=-128..128,step=1/32,predict=linear"`
 		Lit      bool       // gives a shape without training
 	}
 	strange := schema.New()
-	require.NoError(t, schema.Add[fall](strange, "fall"))
+	schema.Define[fall](strange, "fall")
+	require.NoError(t, strange.Err())
 	var known, unknown []rowtrain.Sample
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200 {

@@ -17,7 +17,8 @@ const BodiesHz = 20
 // BodiesSchema returns the schema of the hand-made cases of clients that simulate.
 func BodiesSchema() (*schema.Schema, error) {
 	s := schema.New()
-	if err := schema.Add[schema.Body](s, schema.BodyComponent); err != nil {
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	if err := s.Err(); err != nil {
 		return nil, err
 	}
 	for _, k := range []schema.EntityKind{

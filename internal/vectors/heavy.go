@@ -41,18 +41,12 @@ const (
 // HeavySchema returns the schema of the cases that bound a datagram's decoding cost.
 func HeavySchema() (*schema.Schema, error) {
 	s := schema.New()
-	for _, add := range []func() error{
-		func() error { return schema.Add[lamps](s, "lamps-north") },
-		func() error { return schema.Add[lamps](s, "lamps-east") },
-		func() error { return schema.Add[lamps](s, "lamps-south") },
-		func() error { return schema.Add[lamps](s, "lamps-west") },
-		func() error { return schema.Add[limbs](s, "limbs") },
-		func() error { return schema.Add[ride](s, "ride") },
-		func() error { return schema.Add[purse](s, "purse") },
-	} {
-		if err := add(); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	schema.Define[lamps](s, "lamps-north")
+	schema.Define[lamps](s, "lamps-east")
+	schema.Define[lamps](s, "lamps-south")
+	schema.Define[lamps](s, "lamps-west")
+	schema.Define[limbs](s, "limbs")
+	schema.Define[ride](s, "ride")
+	schema.Define[purse](s, "purse")
+	return s, s.Err()
 }

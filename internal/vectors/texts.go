@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
@@ -100,18 +101,33 @@ const (
 // TextsSchema returns the schema of the cases about texts and messages of the game. It has
 // text fields and events of the numbers 31 and above.
 func TextsSchema() (*schema.Schema, error) {
-	s := schema.New()
-	err := errors.Join(
-		schema.Add[title](s, "title"), schema.Add[labels](s, "labels"), schema.Add[motto](s, "motto"),
-		schema.Add[purse](s, "purse"), schema.Add[secret](s, "secret"),
-		schema.SetInput[stick](s), schema.AddQuery[question, reply](s, "ask"), schema.AddCommand[order](s, "go"),
-		schema.AddEvent[chime](s, "chime"), schema.AddUnreliableEvent[flash](s, "flash"),
-	)
-	for i := s.Events(); i < 31; i++ {
-		t := reflect.StructOf([]reflect.StructField{{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[bool](), Tag: `net:"-"`}})
-		err = errors.Join(err, s.AddEventType(fmt.Sprint("e", i), t, false))
+	declared := schema.New()
+	schema.Define[title](declared, "title")
+	schema.Define[labels](declared, "labels")
+	schema.Define[motto](declared, "motto")
+	schema.Define[purse](declared, "purse")
+	schema.Define[secret](declared, "secret")
+	schema.DefineInput[stick](declared)
+	schema.DefineQuery[question, reply](declared, "ask")
+	schema.DefineCommand[order](declared, "go")
+	schema.DefineEvent[chime](declared, "chime")
+	schema.DefineUnreliableEvent[flash](declared, "flash")
+	early, first := declared.Text(), declared.Events()
+	schema.DefineEvent[lateChime](declared, "late-chime")
+	schema.DefineUnreliableEvent[lateFlash](declared, "late-flash")
+	if err := declared.Err(); err != nil {
+		return nil, err
 	}
-	return s, errors.Join(err, schema.AddEvent[lateChime](s, "late-chime"), schema.AddUnreliableEvent[lateFlash](s, "late-flash"))
+	late := strings.TrimPrefix(declared.Text(), early)
+	var empty strings.Builder // events without fields, which need no Go types
+	for i := first; i < 31; i++ {
+		fmt.Fprintf(&empty, "event e%d\n", i)
+	}
+	s, err := schema.Parse(early + empty.String() + late)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Bind(declared)
 }
 
 // Components and events of TalkSchema.
@@ -141,11 +157,14 @@ type (
 
 // TalkSchema returns the schema of the simulation with texts and events.
 func TalkSchema() (*schema.Schema, error) {
-	s := schema.New()
-	return s, errors.Join(
-		schema.Add[schema.Body](s, schema.BodyComponent), schema.Add[identity](s, "identity"), schema.Add[target](s, "target"), schema.Add[coins](s, "purse"),
-		schema.AddEvent[shout](s, "shout"), schema.AddUnreliableEvent[spark](s, "spark"), schema.Add[tag](s, "tag"),
-	)
+	s := schema.NewWithBody()
+	schema.Define[identity](s, "identity")
+	schema.Define[target](s, "target")
+	schema.Define[coins](s, "purse")
+	schema.DefineEvent[shout](s, "shout")
+	schema.DefineUnreliableEvent[spark](s, "spark")
+	schema.Define[tag](s, "tag")
+	return s, s.Err()
 }
 
 // events returns functions for the events that the schema declares.

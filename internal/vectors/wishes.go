@@ -23,10 +23,9 @@ type aimed struct {
 // WishSchema returns the schema of the cases in which the client names provisional handles.
 func WishSchema() (*schema.Schema, error) {
 	s := schema.New()
-	if err := schema.Add[purse](s, "purse"); err != nil {
-		return nil, err
-	}
-	return s, schema.SetInput[aimed](s)
+	schema.Define[purse](s, "purse")
+	schema.DefineInput[aimed](s)
+	return s, s.Err()
 }
 
 // name carries out w, and sets its id or tick to the client's.

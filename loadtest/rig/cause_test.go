@@ -19,7 +19,8 @@ import (
 // view, of those that left it, and of those that die of age. It receives no other deaths.
 func TestCausesOfManyDeaths(t *testing.T) {
 	s, w := schema.New(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
-	ok(schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	ok(s.Err())
 	kind := must(w.AddKind(world.Kind{Name: "leaf", Body: &world.BodyDef{Kinematic: true}}))
 	r, err := rig.New(1, rig.Config{
 		Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2},

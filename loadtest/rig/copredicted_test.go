@@ -122,8 +122,9 @@ func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match 
 		m.truth[tick] = *b
 	}))
 	s := schema.New()
-	require.NoError(t, schema.Add[footballer](s, "footballer"))
-	require.NoError(t, schema.Add[football](s, "football"))
+	schema.Define[footballer](s, "footballer")
+	schema.Define[football](s, "football")
+	require.NoError(t, s.Err())
 	striding := schema.DefineInput[stride](s)
 	m.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
 		WorldConfig: server.WorldConfig{
@@ -337,8 +338,9 @@ func TestCoPredictedExactBody(t *testing.T) {
 			}
 		}))
 		s := schema.New()
-		require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
-		require.NoError(t, schema.Add[footballer](s, "footballer"))
+		schema.Define[schema.Body](s, schema.BodyComponent)
+		schema.Define[footballer](s, "footballer")
+		require.NoError(t, s.Err())
 		striding := schema.DefineInput[stride](s)
 		r, err := rig.New(seed, rig.Config{Link: flightLink, Server: server.Config{
 			WorldConfig: server.WorldConfig{

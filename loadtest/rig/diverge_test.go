@@ -25,7 +25,8 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	kind, err := w.AddKind(world.Kind{Name: "leaf", Exact: true, Body: &world.BodyDef{Drag: 0.2, Radius: 0.2}})
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	var left []uint64
 	r, err := rig.New(1, rig.Config{Link: rig.Link{Delay: 30 * time.Millisecond}, Server: server.Config{
 		WorldConfig: server.WorldConfig{

@@ -69,7 +69,8 @@ func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight 
 		}
 	}))
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	thrusting := schema.DefineInput[thrust](s)
 	f.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
 		WorldConfig: server.WorldConfig{

@@ -22,7 +22,8 @@ func roomConfig(t *testing.T, name string, k uint32) server.Config {
 	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	return server.Config{Room: name, WorldConfig: server.WorldConfig{World: w, Schema: s, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
@@ -39,7 +40,8 @@ func TestClientFollowsToRooms(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	own := schema.New()
-	require.NoError(t, schema.Add[schema.Body](own, schema.BodyComponent))
+	schema.Define[schema.Body](own, schema.BodyComponent)
+	require.NoError(t, own.Err())
 	var changes []client.StateChange
 	var destroyed int
 	c, err := r.Dial(client.Config{

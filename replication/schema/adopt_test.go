@@ -21,7 +21,8 @@ type bearing struct {
 func TestNearAndAdopt(t *testing.T) {
 	const step, turn = 1.0 / 16, 2 * math.Pi / 64
 	s := schema.New()
-	require.NoError(t, schema.Add[bearing](s, "bearing"))
+	schema.Define[bearing](s, "bearing")
+	require.NoError(t, s.Err())
 	r := rand.New(rand.NewPCG(1, 2))
 	want := make([]uint32, s.Values())
 	edges := 0

@@ -17,12 +17,14 @@ func TestBindByName(t *testing.T) {
 	require.NoError(t, err)
 
 	own := schema.New()
-	require.NoError(t, schema.AddUnreliableEvent[struct{ Volume float32 }](own, "sound"))
-	require.NoError(t, schema.AddRawCommand(own, "eval"))
-	require.NoError(t, schema.AddCommand[buy](own, "buy")) // its answer is not declared
-	require.NoError(t, schema.SetInput[stick](own))
-	require.NoError(t, schema.Add[quantities](own, "c4"))
-	require.NoError(t, schema.Add[profile](own, "c3"))
+	schema.DefineUnreliableEvent[struct{ Volume float32 }](own, "sound")
+	require.NoError(t, own.Err())
+	require.NoError(t, own.AddRawCommand("eval"))
+	schema.DefineCommand[buy](own, "buy") // its answer is not declared
+	schema.DefineInput[stick](own)
+	schema.Define[quantities](own, "c4")
+	schema.Define[profile](own, "c3")
+	require.NoError(t, own.Err())
 	before := own.Text()
 	require.NoError(t, s.Bind(own))
 	require.Equal(t, before, own.Text())
@@ -62,7 +64,8 @@ func TestBindByName(t *testing.T) {
 	require.NoError(t, s.Event(0).Message.Parse(b, &payload))
 	require.Equal(t, `Damage=31 At[0]=-64 At[1]=0.5 At[2]=64 By=17v3 To=16777215v4294967295 Frozen=true Verb="verbrannt" Raw=01ff`, s.Event(0).Message.Format(&payload))
 	all := schema.New()
-	require.NoError(t, schema.AddEvent[hit](all, "hit"))
+	schema.DefineEvent[hit](all, "hit")
+	require.NoError(t, all.Err())
 	require.NoError(t, s.Bind(all))
 	require.NoError(t, s.Event(0).Message.ReadValue(b, &got))
 	require.Equal(t, hits[1], got)
@@ -89,90 +92,95 @@ func TestBindRefuses(t *testing.T) {
 		want    schema.BindError
 	}{
 		{
-			func(s *schema.Schema) error { return schema.Add[sign](s, "sign") },
+			func(s *schema.Schema) error { schema.Define[sign](s, "sign"); return s.Err() },
 			schema.BindError{Item: `component "sign"`, Missing: true},
 		},
 		{
-			func(s *schema.Schema) error { return schema.Add[sign](s, "hit") },
+			func(s *schema.Schema) error { schema.Define[sign](s, "hit"); return s.Err() },
 			schema.BindError{Item: `component "hit"`, Missing: true},
 		},
 		{
-			func(s *schema.Schema) error { return schema.Add[sign](s, "body") },
+			func(s *schema.Schema) error { schema.Define[sign](s, "body"); return s.Err() },
 			schema.BindError{Item: `component "body"`, Declared: "Text string 6"},
 		},
 		{
 			func(s *schema.Schema) error {
-				return schema.Add[struct {
+				schema.Define[struct {
 					Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
 				}](s, "body")
+				return s.Err()
 			},
 			schema.BindError{Item: `component "body"`, Received: "Velocity[0] range c060000000000000 3fa0000000000000 8192 linear"},
 		},
 		{
-			func(s *schema.Schema) error { return schema.SetInput[otherStick](s) },
+			func(s *schema.Schema) error { schema.DefineInput[otherStick](s); return s.Err() },
 			schema.BindError{Item: "input", Received: "Aimed ref"},
 		},
 		{
-			func(s *schema.Schema) error { return schema.AddRawCommand(s, "shoot") },
+			func(s *schema.Schema) error { return s.AddRawCommand("shoot") },
 			schema.BindError{Item: `command "shoot"`, Missing: true},
 		},
 		{
-			func(s *schema.Schema) error { return schema.AddRawCommand(s, "buy") },
+			func(s *schema.Schema) error { return s.AddRawCommand("buy") },
 			schema.BindError{Item: `command "buy"`, Declared: "command buy raw", Received: "command buy"},
 		},
 		{
-			func(s *schema.Schema) error { return schema.AddQuery[buy, buy](s, "buy") },
+			func(s *schema.Schema) error { schema.DefineQuery[buy, buy](s, "buy"); return s.Err() },
 			schema.BindError{Item: `answer of command "buy"`, Declared: "Item uint 9", Received: "Item ref"},
 		},
 		{
-			func(s *schema.Schema) error { return schema.AddQuery[struct{}, buy](s, "wave") },
+			func(s *schema.Schema) error { schema.DefineQuery[struct{}, buy](s, "wave"); return s.Err() },
 			schema.BindError{Item: `answer of command "wave"`, Declared: "answer"},
 		},
 		{
-			func(s *schema.Schema) error { return schema.AddEvent[stick](s, "miss") },
+			func(s *schema.Schema) error { schema.DefineEvent[stick](s, "miss"); return s.Err() },
 			schema.BindError{Item: `event "miss"`, Missing: true},
 		},
 		{
-			func(s *schema.Schema) error { return schema.AddUnreliableEvent[hit](s, "hit") },
+			func(s *schema.Schema) error { schema.DefineUnreliableEvent[hit](s, "hit"); return s.Err() },
 			schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"},
 		},
 		{ // a field in the middle, which the server lacks
 			func(s *schema.Schema) error {
-				return schema.SetInput[struct {
+				schema.DefineInput[struct {
 					X, Lean, Y int8
 					Jump       bool
 					Aimed      bulk.Handle `net:"ref"`
 				}](s)
+				return s.Err()
 			},
 			schema.BindError{Item: "input", Declared: "Lean int 8"},
 		},
 		{ // a field in the middle with another type
 			func(s *schema.Schema) error {
-				return schema.SetInput[struct {
+				schema.DefineInput[struct {
 					X     int8
 					Y     int16
 					Jump  bool
 					Aimed bulk.Handle `net:"ref"`
 				}](s)
+				return s.Err()
 			},
 			schema.BindError{Item: "input", Declared: "Y int 16", Received: "Y int 8"},
 		},
 		{ // no field before the last of the server's
 			func(s *schema.Schema) error {
-				return schema.SetInput[struct {
+				schema.DefineInput[struct {
 					X, Y  int8
 					Aimed bulk.Handle `net:"ref"`
 				}](s)
+				return s.Err()
 			},
 			schema.BindError{Item: "input", Received: "Jump bool"},
 		},
 		{ // another order
 			func(s *schema.Schema) error {
-				return schema.SetInput[struct {
+				schema.DefineInput[struct {
 					Y, X  int8
 					Jump  bool
 					Aimed bulk.Handle `net:"ref"`
 				}](s)
+				return s.Err()
 			},
 			schema.BindError{Item: "input", Declared: "Y int 8", Received: "X int 8"},
 		},
@@ -180,7 +188,8 @@ func TestBindRefuses(t *testing.T) {
 		s, err := schema.Parse(text)
 		require.NoError(t, err)
 		own := schema.New()
-		require.NoError(t, schema.Add[profile](own, "c3"))
+		schema.Define[profile](own, "c3")
+		require.NoError(t, own.Err())
 		require.NoError(t, c.declare(own))
 		err = s.Bind(own)
 		fault := &schema.BindError{}

@@ -35,7 +35,8 @@ func about(axis int, angle float64) (q [4]float32) {
 
 func blendPoses(t *testing.T, from, to pose, ratio float64) pose {
 	s := schema.New()
-	require.NoError(t, schema.Add[pose](s, "pose"))
+	schema.Define[pose](s, "pose")
+	require.NoError(t, s.Err())
 	a, b := make([]uint32, s.Values()), make([]uint32, s.Values())
 	s.Quantise(0, &from, a)
 	s.Quantise(0, &to, b)
@@ -123,7 +124,8 @@ func TestBlendEndsAndUnits(t *testing.T) {
 
 func BenchmarkBlend(b *testing.B) {
 	s := schema.New()
-	require.NoError(b, schema.Add[schema.Body](s, "body"))
+	schema.Define[schema.Body](s, "body")
+	require.NoError(b, s.Err())
 	from, to := []uint32{1 << 18, 1 << 18, 1 << 18, 4096, 4096, 4096}, []uint32{1<<18 + 9, 1<<18 + 8, 1<<18 - 7, 4097, 4095, 4096}
 	var body schema.Body
 	b.ReportAllocs()

@@ -94,20 +94,8 @@ type Event struct {
 	Message    *Message
 }
 
-// AddEvent declares a reliable event of the struct type T. Events are numbered from 0 in
-// the order of adding. Fields take the tags of a component, without always, owner, predict
-// and parent.
-func AddEvent[T any](s *Schema, name string) error {
-	return s.AddEventType(name, reflect.TypeFor[T](), false)
-}
-
-// AddUnreliableEvent declares an event that is lost if its datagram is.
-func AddUnreliableEvent[T any](s *Schema, name string) error {
-	return s.AddEventType(name, reflect.TypeFor[T](), true)
-}
-
-// AddEventType declares an event of the struct type t. An error leaves s unchanged.
-func (s *Schema) AddEventType(name string, t reflect.Type, unreliable bool) error {
+// addEventType declares an event of the struct type t. An error leaves s unchanged.
+func (s *Schema) addEventType(name string, t reflect.Type, unreliable bool) error {
 	m, err := planMessage("event "+name, fromServer, t)
 	if err != nil {
 		return err
@@ -142,24 +130,13 @@ func (s *Schema) bindEvent(i int, t reflect.Type) {
 	s.eventOfType[t] = i
 }
 
-// AddRawCommand declares a command whose arguments are any msgpack value, or none.
-func AddRawCommand(s *Schema, name string) error { return s.addCommand(Command{Name: name}) }
+// AddRawCommand declares a command whose arguments are any msgpack value, or none. A server
+// declares the commands that it has functions for and that the game does not define.
+func (s *Schema) AddRawCommand(name string) error { return s.addCommand(Command{Name: name}) }
 
-// AddCommand declares a command with arguments of the struct type Args, which no other
-// command has: a client names the command by it.
-func AddCommand[Args any](s *Schema, name string) error {
-	return s.AddCommandType(name, reflect.TypeFor[Args](), nil)
-}
-
-// AddQuery declares a command with arguments of the struct type Args, which is answered by
-// one of type Answer if it succeeds.
-func AddQuery[Args, Answer any](s *Schema, name string) error {
-	return s.AddCommandType(name, reflect.TypeFor[Args](), reflect.TypeFor[Answer]())
-}
-
-// AddCommandType declares a command with arguments of the struct type args, and an answer
+// addCommandType declares a command with arguments of the struct type args, and an answer
 // of the struct type answer unless that is nil. An error leaves s unchanged.
-func (s *Schema) AddCommandType(name string, args, answer reflect.Type) error {
+func (s *Schema) addCommandType(name string, args, answer reflect.Type) error {
 	c := Command{Name: name}
 	var err error
 	if c.Args, err = planMessage("command "+name, fromClient, args); err != nil {
@@ -190,13 +167,8 @@ func (s *Schema) addCommand(c Command) error {
 	return nil
 }
 
-// SetInput declares that each tick's input is a struct of type T, of at most
-// wire.MaxInputBytes in its longest form. Without it inputs are bytes that only the game
-// understands.
-func SetInput[T any](s *Schema) error { return s.SetInputType(reflect.TypeFor[T]()) }
-
-// SetInputType declares that inputs are of the struct type t. An error leaves s unchanged.
-func (s *Schema) SetInputType(t reflect.Type) error {
+// setInputType declares that inputs are of the struct type t. An error leaves s unchanged.
+func (s *Schema) setInputType(t reflect.Type) error {
 	m, err := planMessage("input", ofInput, t)
 	if err != nil {
 		return err

@@ -33,7 +33,8 @@ func world(t testing.TB, s *schema.Schema) {
 func TestDeclaredText(t *testing.T) {
 	s := declared(t)
 	world(t, s)
-	require.NoError(t, schema.Add[sign](s, "sign"))
+	schema.Define[sign](s, "sign")
+	require.NoError(t, s.Err())
 	_, text, _ := strings.Cut(s.Text(), "component sign\n")
 	require.Equal(t, `Text string 6
 kind crate
@@ -131,26 +132,28 @@ func TestDeclaredRefuses(t *testing.T) {
 		err := add(s)
 		require.ErrorContains(t, err, want, name)
 		require.Equal(t, before, s.Text(), name)
-		require.NoError(t, schema.AddEvent[rowtest.Empty](s, "more"), name)
+		schema.DefineEvent[rowtest.Empty](s, "more")
+		_, added := s.EventByName("more")
+		require.True(t, added, name)
 	}
-	refuse("always", `schema: event x, field A ([3]uint8): always`, func(s *schema.Schema) error { return schema.AddEvent[tagged](s, "x") })
-	refuse("owner", `schema: answer of command x, field S`, func(s *schema.Schema) error { return schema.AddQuery[buy, owned](s, "x") })
-	refuse("predict", `schema: command x, field A`, func(s *schema.Schema) error { return schema.AddCommand[moving](s, "x") })
-	refuse("handle", "requires its own tag", func(s *schema.Schema) error { return schema.AddCommand[bare](s, "x") })
-	refuse("65 fields", "64 fields", func(s *schema.Schema) error { return schema.AddEvent[many](s, "x") })
-	refuse("no struct", "event x is a int: want a struct", func(s *schema.Schema) error { return schema.AddEvent[int](s, "x") })
-	refuse("no type", "want a struct", func(s *schema.Schema) error { return s.AddEventType("x", nil, true) })
-	refuse("too long", "event x: may take 1025 bytes, at most 1024", func(s *schema.Schema) error { return schema.AddEvent[over](s, "x") })
-	refuse("type twice", `is event "hit" already`, func(s *schema.Schema) error { return schema.AddEvent[hit](s, "x") })
-	refuse("event twice", `event "hit" is added twice`, func(s *schema.Schema) error { return schema.AddEvent[full](s, "hit") })
-	refuse("command twice", `command "eval" is added twice`, func(s *schema.Schema) error { return schema.AddCommand[full](s, "eval") })
-	refuse("arguments twice", `has the arguments of command "buy" already`, func(s *schema.Schema) error { return schema.AddCommand[buy](s, "x") })
+	refuse("always", `schema: event x, field A ([3]uint8): always`, func(s *schema.Schema) error { schema.DefineEvent[tagged](s, "x"); return s.Err() })
+	refuse("owner", `schema: answer of command x, field S`, func(s *schema.Schema) error { schema.DefineQuery[buy, owned](s, "x"); return s.Err() })
+	refuse("predict", `schema: command x, field A`, func(s *schema.Schema) error { schema.DefineCommand[moving](s, "x"); return s.Err() })
+	refuse("handle", "requires its own tag", func(s *schema.Schema) error { schema.DefineCommand[bare](s, "x"); return s.Err() })
+	refuse("65 fields", "64 fields", func(s *schema.Schema) error { schema.DefineEvent[many](s, "x"); return s.Err() })
+	refuse("no struct", "event x is a int: want a struct", func(s *schema.Schema) error { schema.DefineEvent[int](s, "x"); return s.Err() })
+	refuse("no type", "want a struct", func(s *schema.Schema) error { return schema.AddEventType(s, "x", nil, true) })
+	refuse("too long", "event x: may take 1025 bytes, at most 1024", func(s *schema.Schema) error { schema.DefineEvent[over](s, "x"); return s.Err() })
+	refuse("type twice", `is event "hit" already`, func(s *schema.Schema) error { schema.DefineEvent[hit](s, "x"); return s.Err() })
+	refuse("event twice", `event "hit" is added twice`, func(s *schema.Schema) error { schema.DefineEvent[full](s, "hit"); return s.Err() })
+	refuse("command twice", `command "eval" is added twice`, func(s *schema.Schema) error { schema.DefineCommand[full](s, "eval"); return s.Err() })
+	refuse("arguments twice", `has the arguments of command "buy" already`, func(s *schema.Schema) error { schema.DefineCommand[buy](s, "x"); return s.Err() })
 	refuse("kind twice", `kind "crate" is added twice`, func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "crate"}) })
-	refuse("input twice", `input is declared twice`, func(s *schema.Schema) error { return schema.SetInput[stick](s) })
+	refuse("input twice", `input is declared twice`, func(s *schema.Schema) error { schema.DefineInput[stick](s); return s.Err() })
 	refuse("motion twice", `motion is declared twice`, func(s *schema.Schema) error { return s.SetMotion(earth) })
 	for _, name := range []string{"", "two words", "\x00", "\u00a0", "\xff", strings.Repeat("x", wire.MaxName+1)} {
-		refuse(name, "printable UTF-8", func(s *schema.Schema) error { return schema.AddEvent[full](s, name) })
-		refuse(name, "printable UTF-8", func(s *schema.Schema) error { return schema.AddRawCommand(s, name) })
+		refuse(name, "printable UTF-8", func(s *schema.Schema) error { schema.DefineEvent[full](s, name); return s.Err() })
+		refuse(name, "printable UTF-8", func(s *schema.Schema) error { return s.AddRawCommand(name) })
 		refuse(name, "printable UTF-8", func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: name}) })
 	}
 	for i, bad := range []schema.KindBody{{InvMass: nan}, {Radius: -1}, {Friction: float32(math.Inf(1))}, {Coupling: 1.5}, {Restitution: 2}} {
@@ -160,26 +163,34 @@ func TestDeclaredRefuses(t *testing.T) {
 		require.ErrorContains(t, schema.New().SetMotion(bad), "schema: motion: ", "%d", i)
 	}
 	fits := schema.New()
-	require.NoError(t, schema.AddEvent[full](fits, "x"))
-	require.NoError(t, schema.SetInput[stuffed](fits))
-	require.ErrorContains(t, schema.SetInput[wider](schema.New()), "may take 65 bytes, at most 64")
+	schema.DefineEvent[full](fits, "x")
+	schema.DefineInput[stuffed](fits)
+	require.NoError(t, fits.Err())
+	require.ErrorContains(t, mistake(schema.New(), func(s *schema.Schema) { schema.DefineInput[wider](s) }), "may take 65 bytes, at most 64")
 	for _, name := range []string{"x", "größe", strings.Repeat("x", wire.MaxName)} {
-		require.NoError(t, schema.AddRawCommand(fits, name))
+		require.NoError(t, fits.AddRawCommand(name))
 	}
+}
+
+// mistake returns the errors of what define adds to a copy of s.
+func mistake(s *schema.Schema, define func(*schema.Schema)) error {
+	c := s.Clone()
+	define(c)
+	return c.Err()
 }
 
 // Every limit, and one more.
 func TestDeclaredLimits(t *testing.T) {
 	s := schema.New()
 	for i := range wire.MaxCommands {
-		require.NoError(t, schema.AddRawCommand(s, fmt.Sprint(i)))
+		require.NoError(t, s.AddRawCommand(fmt.Sprint(i)))
 	}
-	require.ErrorContains(t, schema.AddRawCommand(s, "x"), "one more than a schema's 256")
+	require.ErrorContains(t, s.AddRawCommand("x"), "one more than a schema's 256")
 	for i := range wire.MaxEvents {
 		kind := reflect.StructOf([]reflect.StructField{{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[bool]()}})
-		require.NoError(t, s.AddEventType(fmt.Sprint(i), kind, i%2 == 0))
+		require.NoError(t, schema.AddEventType(s, fmt.Sprint(i), kind, i%2 == 0))
 	}
-	require.ErrorContains(t, schema.AddEvent[hit](s, "x"), "one more than a schema's 256")
+	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.DefineEvent[hit](s, "x") }), "one more than a schema's 256")
 	rest := wire.MaxSchemaText - len(s.Text())
 	for ; rest > 1000; rest -= len("kind \n") + 64 {
 		require.NoError(t, s.AddKind(schema.EntityKind{Name: fmt.Sprintf("%064d", rest)}))
@@ -192,10 +203,12 @@ func TestDeclaredLimits(t *testing.T) {
 	require.ErrorContains(t, s.AddKind(schema.EntityKind{Name: name, Body: &crate}), "at most 49152")
 	require.NoError(t, s.AddKind(schema.EntityKind{Name: name}))
 	require.Len(t, s.Text(), wire.MaxSchemaText)
-	require.ErrorContains(t, schema.Add[rowtest.Empty](s, "x"), "at most 49152")
-	full := s.Text()
-	require.ErrorContains(t, schema.SetInput[stick](s), "at most 49152")
-	require.Equal(t, full, s.Text())
+	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.Define[rowtest.Empty](s, "x") }), "at most 49152")
+	require.ErrorContains(t, mistake(s, func(s *schema.Schema) {
+		full := s.Text()
+		schema.DefineInput[stick](s)
+		require.Equal(t, full, s.Text())
+	}), "at most 49152")
 	_, err := schema.Parse(s.Text())
 	require.NoError(t, err)
 
@@ -212,10 +225,12 @@ func TestDeclaredLimits(t *testing.T) {
 			S string `net:"max=1009"`
 		}
 	)
-	require.NoError(t, schema.Add[long](s, "long"))
-	require.ErrorContains(t, schema.Add[rest2](s, "rest"), "may take 8193 bytes, at most 8192")
-	require.NoError(t, schema.Add[rest1](s, "rest"))
-	require.ErrorContains(t, schema.Add[sign](s, "sign"), "at most 8192")
+	schema.Define[long](s, "long")
+	require.NoError(t, s.Err())
+	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.Define[rest2](s, "rest") }), "may take 8193 bytes, at most 8192")
+	schema.Define[rest1](s, "rest")
+	require.NoError(t, s.Err())
+	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.Define[sign](s, "sign") }), "at most 8192")
 	_, err = schema.Parse(s.Text())
 	require.NoError(t, err)
 	_, err = schema.Parse(strings.Replace(s.Text(), "input raw", "component sign\nText string 6\ninput raw", 1))
@@ -227,28 +242,30 @@ func TestDeclaredHash(t *testing.T) {
 	seen := map[uint64]int{}
 	for i, add := range []func(s *schema.Schema) error{
 		func(s *schema.Schema) error { return nil },
-		schema.SetInput[stick],
-		schema.SetInput[struct{}],
-		func(s *schema.Schema) error { return schema.AddEvent[stick](s, "x") },
-		func(s *schema.Schema) error { return schema.AddUnreliableEvent[stick](s, "x") },
-		func(s *schema.Schema) error { return schema.AddEvent[stick](s, "y") },
-		func(s *schema.Schema) error { return schema.AddCommand[stick](s, "x") },
-		func(s *schema.Schema) error { return schema.AddRawCommand(s, "x") },
-		func(s *schema.Schema) error { return schema.AddQuery[stick, struct{}](s, "x") },
-		func(s *schema.Schema) error { return schema.AddQuery[stick, stick](s, "x") },
+		func(s *schema.Schema) error { schema.DefineInput[stick](s); return s.Err() },
+		func(s *schema.Schema) error { schema.DefineInput[struct{}](s); return s.Err() },
+		func(s *schema.Schema) error { schema.DefineEvent[stick](s, "x"); return s.Err() },
+		func(s *schema.Schema) error { schema.DefineUnreliableEvent[stick](s, "x"); return s.Err() },
+		func(s *schema.Schema) error { schema.DefineEvent[stick](s, "y"); return s.Err() },
+		func(s *schema.Schema) error { schema.DefineCommand[stick](s, "x"); return s.Err() },
+		func(s *schema.Schema) error { return s.AddRawCommand("x") },
+		func(s *schema.Schema) error { schema.DefineQuery[stick, struct{}](s, "x"); return s.Err() },
+		func(s *schema.Schema) error { schema.DefineQuery[stick, stick](s, "x"); return s.Err() },
 		func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "x"}) },
 		func(s *schema.Schema) error { return s.AddKind(schema.EntityKind{Name: "x", Body: &crate}) },
 		func(s *schema.Schema) error { return s.SetMotion(earth) },
-		func(s *schema.Schema) error { return schema.Add[sign](s, "x") },
+		func(s *schema.Schema) error { schema.Define[sign](s, "x"); return s.Err() },
 		func(s *schema.Schema) error {
-			return schema.Add[struct {
+			schema.Define[struct {
 				Text string `net:"max=6,owner"`
 			}](s, "x")
+			return s.Err()
 		},
 		func(s *schema.Schema) error {
-			return schema.Add[struct {
+			schema.Define[struct {
 				Text []byte `net:"max=6"`
 			}](s, "x")
+			return s.Err()
 		},
 	} {
 		s := schema.New()
@@ -267,7 +284,8 @@ func TestDeclaredOutline(t *testing.T) {
 	require.Regexp(t, `^body [0-9a-f]{4}, kinds [0-9a-f]{4}, motion [0-9a-f]{4}, input [0-9a-f]{4}, commands [0-9a-f]{4}, events [0-9a-f]{4}$`, s.OutlineWithin(whole-1))
 	require.Regexp(t, `^[0-9a-f]{4} kinds [0-9a-f]{4} motion [0-9a-f]{4} input [0-9a-f]{4} commands [0-9a-f]{4} events [0-9a-f]{4}$`, s.OutlineWithin(70))
 	for i := range wire.MaxComponents - 1 {
-		require.NoError(t, schema.Add[rowtest.Empty](s, strings.Repeat("x", i+1)))
+		schema.Define[rowtest.Empty](s, strings.Repeat("x", i+1))
+		require.NoError(t, s.Err())
 	}
 	require.Len(t, s.OutlineWithin(wire.MaxText), 219)
 }

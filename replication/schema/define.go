@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -41,41 +42,50 @@ type DefinedInput[T any] struct{ _ [0]*T }
 // DefinedKind is a kind of entity by its name in the server's world: client.Entity.Is tests for it.
 type DefinedKind struct{ name string }
 
-// Define is Add for package variables: it returns the value by which servers and clients refer to
-// the component. An error is kept for Err, which servers and clients check before they start. The
-// other functions whose names begin with Define do the same.
+// Define adds the struct type T as a component, and returns the value by which servers and clients
+// refer to it. Components are numbered from 0 in the order of their definition. A mistake leaves the
+// rest of s unchanged and is kept for Err, which servers and clients check before they start: it
+// names the type, the field and what to write instead. The other functions whose names begin with
+// Define do the same.
 func Define[T any](s *Schema, name string) DefinedComponent[T] {
-	s.note(Add[T](s, name))
+	s.note(s.addType(name, reflect.TypeFor[T]()))
 	return DefinedComponent[T]{s, name}
 }
 
-// DefineCommand is AddCommand for package variables.
+// DefineType is Define for a struct type that is known only at run time.
+func DefineType(s *Schema, name string, t reflect.Type) { s.note(s.addType(name, t)) }
+
+// DefineCommand adds a command with arguments of the struct type Args, which no other command has:
+// a client names the command by it.
 func DefineCommand[Args any](s *Schema, name string) DefinedCommand[Args] {
-	s.note(AddCommand[Args](s, name))
+	s.note(s.addCommandType(name, reflect.TypeFor[Args](), nil))
 	return DefinedCommand[Args]{name}
 }
 
-// DefineQuery is AddQuery for package variables.
+// DefineQuery adds a command with arguments of the struct type Args, which is answered by one of
+// type Answer if it succeeds.
 func DefineQuery[Args, Answer any](s *Schema, name string) DefinedQuery[Args, Answer] {
-	s.note(AddQuery[Args, Answer](s, name))
+	s.note(s.addCommandType(name, reflect.TypeFor[Args](), reflect.TypeFor[Answer]()))
 	return DefinedQuery[Args, Answer]{name}
 }
 
-// DefineEvent is AddEvent for package variables.
+// DefineEvent adds a reliable event of the struct type T. Events are numbered from 0 in the order of
+// their definition. Fields take the tags of a component, without always, owner, predict and parent.
 func DefineEvent[T any](s *Schema, name string) DefinedEvent[T] {
-	s.note(AddEvent[T](s, name))
+	s.note(s.addEventType(name, reflect.TypeFor[T](), false))
 	return DefinedEvent[T]{name}
 }
 
-// DefineUnreliableEvent is AddUnreliableEvent for package variables.
+// DefineUnreliableEvent adds an event that is lost if its datagram is.
 func DefineUnreliableEvent[T any](s *Schema, name string) DefinedEvent[T] {
-	s.note(AddUnreliableEvent[T](s, name))
+	s.note(s.addEventType(name, reflect.TypeFor[T](), true))
 	return DefinedEvent[T]{name}
 }
 
-// DefineInput is SetInput for package variables.
+// DefineInput declares that each tick's input is a struct of type T, of at most wire.MaxInputBytes
+// in its longest form. Without it inputs are bytes that only the game understands.
 func DefineInput[T any](s *Schema) DefinedInput[T] {
-	s.note(SetInput[T](s))
+	s.note(s.setInputType(reflect.TypeFor[T]()))
 	return DefinedInput[T]{}
 }
 

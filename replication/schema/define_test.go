@@ -1,6 +1,8 @@
 package schema_test
 
 import (
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,7 +10,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Definitions are what the functions that return errors declare.
+// Definitions are the text of the schema, in their order.
 func TestDefinitions(t *testing.T) {
 	type (
 		health struct{ Points uint8 }
@@ -30,15 +32,27 @@ func TestDefinitions(t *testing.T) {
 	require.NoError(t, s.Err())
 	require.Equal(t, []string{"crate"}, s.DefinedKinds())
 
-	same := schema.New()
-	for _, err := range []error{
-		schema.Add[schema.Body](same, schema.BodyComponent), schema.Add[health](same, "health"), schema.Add[hit](same, "armour"),
-		schema.SetInput[stick](same), schema.AddCommand[struct{}](same, "leave"), schema.AddQuery[buy, bought](same, "buy"),
-		schema.AddEvent[hit](same, "hit"), schema.AddUnreliableEvent[flash](same, "flash"),
-	} {
-		require.NoError(t, err)
-	}
-	require.Equal(t, same.Text(), s.Text(), "kinds are the world's")
+	plain := schema.New()
+	schema.DefineType(plain, schema.BodyComponent, reflect.TypeFor[schema.Body]())
+	bodies := strings.TrimSuffix(plain.Text(), "input raw\n")
+	require.Equal(t, bodies+`component health
+Points uint 8
+component armour
+Points uint 8
+input
+X int 8
+command leave
+command buy
+Item uint 16
+answer
+Left uint 16
+event hit
+Points uint 8
+event flash unreliable
+Hue uint 8
+`, s.Text(), "kinds are the world's")
+	same, err := schema.Parse(s.Text())
+	require.NoError(t, err)
 
 	// A peer must have the kinds, with whatever body.
 	var missing *schema.BindError

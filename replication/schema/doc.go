@@ -42,8 +42,7 @@
 // arguments and answers, and the input of a tick. A Message has a body of its own, see there. A
 // server adds the kinds of its world and the constants of its motion.
 //
-// Add and the other functions without "Define" in their names do the same for a schema that is
-// made at run time, and return errors.
+// The same functions define a schema that is made at run time: check Err when it is complete.
 //
 // All of it is in Text, which Parse reads: a program without the types can read, write and
 // show rows and messages of a parsed schema. Bind gives it the types that a program does

@@ -49,8 +49,9 @@ type small2 struct {
 
 func smallSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[small](s, "small"))
-	require.NoError(t, schema.Add[small2](s, "small2"))
+	schema.Define[small](s, "small")
+	schema.Define[small2](s, "small2")
+	require.NoError(t, s.Err())
 	return s
 }
 
@@ -84,8 +85,9 @@ func TestFullRoundTrip(t *testing.T) {
 
 func TestFullRejects(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[rowtest.Link](s, "link"))
-	require.NoError(t, schema.Add[schema.Body](s, "body"))
+	schema.Define[rowtest.Link](s, "link")
+	schema.Define[schema.Body](s, "body")
+	require.NoError(t, s.Err())
 	for name, c := range map[string]struct {
 		index int
 		value uint32

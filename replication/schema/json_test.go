@@ -23,22 +23,24 @@ func TestJSON(t *testing.T) {
 	require.JSONEq(t, string(declared), string(parsed))
 
 	small := schema.New()
-	require.NoError(t, schema.Add[struct {
+	schema.Define[struct {
 		Position [3]float32  `net:"range=-8..8,step=1/4,predict=linear,parent=On"`
 		On       bulk.Handle `net:"ref"`
-	}](small, "seat"))
-	require.NoError(t, schema.Add[struct {
+	}](small, "seat")
+	schema.Define[struct {
 		State uint8   `net:"enum=5,always"`
 		Yaw   float32 `net:"angle,bits=12"`
 		Gold  int32   `net:"owner"`
 		Name  string  `net:"max=24"`
-	}](small, "player"))
+	}](small, "player")
+	require.NoError(t, small.Err())
 	require.NoError(t, small.AddKind(schema.EntityKind{Name: "mark"}))
 	require.NoError(t, small.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{InvMass: 0.5, Layers: 3}}))
 	require.NoError(t, small.SetMotion(schema.Motion{TickHz: 60, Gravity: 0.25, Bounds: schema.BoundsBounce}))
-	require.NoError(t, schema.AddRawCommand(small, "poke"))
-	require.NoError(t, schema.AddQuery[struct{ Item uint16 }, struct{ Price float64 }](small, "buy"))
-	require.NoError(t, schema.AddUnreliableEvent[struct{ Loud bool }](small, "bang"))
+	require.NoError(t, small.AddRawCommand("poke"))
+	schema.DefineQuery[struct{ Item uint16 }, struct{ Price float64 }](small, "buy")
+	schema.DefineUnreliableEvent[struct{ Loud bool }](small, "bang")
+	require.NoError(t, small.Err())
 	got, err := json.Marshal(small)
 	require.NoError(t, err)
 	var hash struct{ Hash string }
@@ -80,18 +82,18 @@ func TestClone(t *testing.T) {
 	c := s.Clone()
 	require.Equal(t, text, c.Text())
 	type fresh struct{ X uint8 }
-	for _, add := range []error{
-		schema.Add[fresh](c, "fresh"), c.AddKind(schema.EntityKind{Name: "fresh"}),
-		schema.AddEvent[fresh](c, "fresh"), schema.AddCommand[fresh](c, "fresh"),
-	} {
-		require.NoError(t, add)
-	}
+	schema.Define[fresh](c, "fresh")
+	schema.DefineEvent[fresh](c, "fresh")
+	schema.DefineCommand[fresh](c, "fresh")
+	require.NoError(t, c.Err())
+	require.NoError(t, c.AddKind(schema.EntityKind{Name: "fresh"}))
 	require.Equal(t, text, s.Text())
 	_, known := s.ByName("fresh")
 	require.False(t, known)
 	_, known = s.EventOf(reflect.TypeFor[fresh]())
 	require.False(t, known)
-	require.NoError(t, schema.Add[fresh](s, "fresh"))
+	schema.Define[fresh](s, "fresh")
+	require.NoError(t, s.Err())
 	require.NoError(t, s.AddKind(schema.EntityKind{Name: "fresh"}))
 
 	parsed, err := schema.Parse(text)

@@ -24,15 +24,18 @@ func TestLoad(t *testing.T) {
 		wide struct{ Words [64]float64 }
 	)
 	s := schema.New()
-	require.NoError(t, schema.Add[plain](s, "plain"))
-	require.NoError(t, schema.Add[twelve](s, "twelve"))
-	require.NoError(t, schema.Add[turns](s, "turns"))
-	require.NoError(t, schema.Add[rides](s, "rides"))
+	schema.Define[plain](s, "plain")
+	schema.Define[twelve](s, "twelve")
+	schema.Define[turns](s, "turns")
+	schema.Define[rides](s, "rides")
+	require.NoError(t, s.Err())
 	for mask, want := range map[uint32]int{0: 1, 1: 3, 2: 4, 4: 7, 8: 9, 15: 1 + 2 + 3 + 6 + 8} {
 		require.Equal(t, want, s.Load(mask), "%b", mask)
 	}
-	require.NoError(t, schema.Add[wide](s, "wide"))
+	schema.Define[wide](s, "wide")
+	require.NoError(t, s.Err())
 	require.Equal(t, 3, s.Load(1), "152 values")
-	require.NoError(t, schema.Add[wide](s, "wider"))
+	schema.Define[wide](s, "wider")
+	require.NoError(t, s.Err())
 	require.Equal(t, 4, s.Load(1), "280 values, all of which are copied")
 }

@@ -41,13 +41,15 @@ type bought struct {
 
 func declared(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, "body"))
-	require.NoError(t, schema.AddEvent[hit](s, "hit"))
-	require.NoError(t, schema.AddUnreliableEvent[struct{ Volume float32 }](s, "sound"))
-	require.NoError(t, schema.AddQuery[buy, bought](s, "buy"))
-	require.NoError(t, schema.AddCommand[struct{}](s, "wave"))
-	require.NoError(t, schema.AddRawCommand(s, "eval"))
-	require.NoError(t, schema.SetInput[stick](s))
+	schema.Define[schema.Body](s, "body")
+	schema.DefineEvent[hit](s, "hit")
+	schema.DefineUnreliableEvent[struct{ Volume float32 }](s, "sound")
+	schema.DefineQuery[buy, bought](s, "buy")
+	schema.DefineCommand[struct{}](s, "wave")
+	require.NoError(t, s.Err())
+	require.NoError(t, s.AddRawCommand("eval"))
+	schema.DefineInput[stick](s)
+	require.NoError(t, s.Err())
 	return s
 }
 
@@ -132,8 +134,9 @@ func TestMessageHandles(t *testing.T) {
 	type one struct {
 		H bulk.Handle `net:"ref"`
 	}
-	require.NoError(t, schema.AddEvent[one](s, "e"))
-	require.NoError(t, schema.AddCommand[one](s, "c"))
+	schema.DefineEvent[one](s, "e")
+	schema.DefineCommand[one](s, "c")
+	require.NoError(t, s.Err())
 	event, command := s.Event(0).Message, s.Command(0).Args
 	for _, c := range []struct {
 		h                  bulk.Handle
@@ -170,7 +173,8 @@ func TestMessageHandlesAtTheirLongest(t *testing.T) {
 		H [8]bulk.Handle `net:"ref"`
 	}
 	s := schema.New()
-	require.NoError(t, schema.AddCommand[eight](s, "c"))
+	schema.DefineCommand[eight](s, "c")
+	require.NoError(t, s.Err())
 	m := s.Command(0).Args
 	var v eight
 	for i := range v.H {

@@ -21,7 +21,8 @@ type craft struct {
 
 func craftSchema(t *testing.T) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[craft](s, "craft"))
+	schema.Define[craft](s, "craft")
+	require.NoError(t, s.Err())
 	return s
 }
 

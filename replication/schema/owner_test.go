@@ -19,20 +19,23 @@ type purse struct {
 
 func TestOwnerFields(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, "body"))
+	schema.Define[schema.Body](s, "body")
+	require.NoError(t, s.Err())
 	require.Zero(t, s.OwnedMask())
-	require.NoError(t, schema.Add[purse](s, "purse"))
+	schema.Define[purse](s, "purse")
+	require.NoError(t, s.Err())
 	require.Equal(t, uint32(2), s.OwnedMask())
 	require.Contains(t, s.Text(), "\nCoins int 12 owner\nRank enum 5\nHeat range c020000000000000 3fd0000000000000 64 owner\nFriend ref owner\n")
 
 	open := schema.New()
-	require.NoError(t, schema.Add[schema.Body](open, "body"))
-	require.NoError(t, schema.Add[struct {
+	schema.Define[schema.Body](open, "body")
+	schema.Define[struct {
 		Coins  int32       `net:"bits=12"`
 		Rank   uint8       `net:"enum=5"`
 		Heat   float32     `net:"range=-8..8,step=1/4"`
 		Friend bulk.Handle `net:"ref"`
-	}](open, "purse"))
+	}](open, "purse")
+	require.NoError(t, open.Err())
 	require.NotEqual(t, open.Hash(), s.Hash())
 
 	row := rowtest.NewRow(s, 2)

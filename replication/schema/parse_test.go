@@ -24,11 +24,13 @@ import (
 func everything(t testing.TB) *schema.Schema {
 	s := declared(t)
 	world(t, s)
-	for _, add := range []func(*schema.Schema, string) error{
-		schema.Add[rowtest.Everything], schema.Add[rowtest.Cube], schema.Add[profile], schema.Add[quantities], schema.Add[purse],
-	} {
-		require.NoError(t, add(s, fmt.Sprint("c", s.Components())))
-	}
+	first := s.Components()
+	schema.Define[rowtest.Everything](s, fmt.Sprint("c", first))
+	schema.Define[rowtest.Cube](s, fmt.Sprint("c", first+1))
+	schema.Define[profile](s, fmt.Sprint("c", first+2))
+	schema.Define[quantities](s, fmt.Sprint("c", first+3))
+	schema.Define[purse](s, fmt.Sprint("c", first+4))
+	require.NoError(t, s.Err())
 	return s
 }
 
@@ -69,7 +71,7 @@ func randomType(r *rand.Rand, attributes bool, most int) reflect.Type {
 func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 	s := rowtest.RandomSchema(r)
 	for i := range r.IntN(3) {
-		require.NoError(t, s.AddType(fmt.Sprint("texts", i), randomType(r, true, 5)))
+		schema.DefineType(s, fmt.Sprint("texts", i), randomType(r, true, 5))
 	}
 	for i := range r.IntN(4) {
 		k := schema.EntityKind{Name: fmt.Sprint("kind", i)}
@@ -82,26 +84,27 @@ func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 		require.NoError(t, s.SetMotion(schema.Motion{TickHz: uint16(1 + r.IntN(1000)), Gravity: r.Float32(), Bounds: schema.Bounds(r.IntN(3))}))
 	}
 	if r.IntN(2) == 0 {
-		require.NoError(t, s.SetInputType(reflect.TypeFor[stick]()))
+		schema.DefineInput[stick](s)
 	}
 	for i := range r.IntN(4) {
 		args := randomType(r, false, 6)
 		_, taken := s.CommandOf(args)
 		switch name := fmt.Sprint("command", i); {
 		case taken || r.IntN(3) == 0:
-			require.NoError(t, schema.AddRawCommand(s, name))
+			require.NoError(t, s.AddRawCommand(name))
 		case r.IntN(2) == 0:
-			require.NoError(t, s.AddCommandType(name, args, nil))
+			require.NoError(t, schema.AddCommandType(s, name, args, nil))
 		default:
-			require.NoError(t, s.AddCommandType(name, args, randomType(r, false, 6)))
+			require.NoError(t, schema.AddCommandType(s, name, args, randomType(r, false, 6)))
 		}
 	}
 	for i := range r.IntN(4) {
 		kind := randomType(r, false, 6)
 		if _, taken := s.EventOf(kind); !taken {
-			require.NoError(t, s.AddEventType(fmt.Sprint("event", i), kind, r.IntN(2) == 0))
+			require.NoError(t, schema.AddEventType(s, fmt.Sprint("event", i), kind, r.IntN(2) == 0))
 		}
 	}
+	require.NoError(t, s.Err())
 	return s
 }
 

@@ -145,15 +145,9 @@ func New() *Schema {
 	return &Schema{byName: map[string]int{}}
 }
 
-// Add adds the struct type T under name. Components are numbered from 0 in the order of
-// adding.
-func Add[T any](s *Schema, name string) error {
-	return s.AddType(name, reflect.TypeFor[T]())
-}
-
-// AddType adds the struct type t under name. An error names the type, the field and what
+// addType adds the struct type t under name. An error names the type, the field and what
 // to write instead; s is then unchanged.
-func (s *Schema) AddType(name string, t reflect.Type) error {
+func (s *Schema) addType(name string, t reflect.Type) error {
 	if err := s.checkComponent(name); err != nil {
 		return err
 	}
@@ -239,7 +233,7 @@ func (s *Schema) addComponent(name string, t reflect.Type, p plan) error {
 // Components returns the number of components.
 func (s *Schema) Components() int { return len(s.components) }
 
-// Component returns component i, counted from 0 in the order of adding.
+// Component returns component i, counted from 0 in the order of their definition.
 func (s *Schema) Component(i int) Component { return s.components[i].Component }
 
 // Fields returns the fields of component i, in their order in a row. The caller owns

@@ -218,7 +218,8 @@ func TestSchemaTagErrors(t *testing.T) {
 		{int32(0), []string{"want a struct"}},
 	} {
 		s := schema.New()
-		err := s.AddType("c", reflect.TypeOf(c.component))
+		schema.DefineType(s, "c", reflect.TypeOf(c.component))
+		err := s.Err()
 		require.Error(t, err, "%T", c.component)
 		for _, want := range c.want {
 			require.ErrorContains(t, err, want)
@@ -243,7 +244,8 @@ func tagged(tag reflect.StructTag) any {
 func TestSchemaIgnoresOtherTags(t *testing.T) {
 	for _, tag := range []reflect.StructTag{``, `json:"i"`, `json:"net:owner"`, `json:i`, `a:"\"net" b:"net"`, `set:"items"`, `json:"owner"`, `get:""`} {
 		s := schema.New()
-		require.NoError(t, s.AddType("c", reflect.TypeOf(tagged(tag))), "%s", tag)
+		schema.DefineType(s, "c", reflect.TypeOf(tagged(tag)))
+		require.NoError(t, s.Err(), "%s", tag)
 		require.Equal(t, "worldd schema 2\ncomponent c\nI int 32\ninput raw\n", s.Text(), "%s", tag)
 	}
 }
@@ -251,15 +253,17 @@ func TestSchemaIgnoresOtherTags(t *testing.T) {
 func TestSchemaNamesAndBounds(t *testing.T) {
 	s := schema.New()
 	for _, name := range []string{"", "two words", "tab\t", "\x7f", "\u0085", "\u00a0", "\xff", strings.Repeat("x", wire.MaxName+1)} {
-		require.Error(t, schema.Add[rowtest.Empty](s, name), name)
+		require.Error(t, mistake(s, func(s *schema.Schema) { schema.Define[rowtest.Empty](s, name) }), name)
 	}
-	require.Error(t, s.AddType("nil", nil))
-	require.NoError(t, schema.Add[rowtest.Empty](s, "a"))
-	require.ErrorContains(t, schema.Add[rowtest.Health](s, "a"), "twice")
+	require.Error(t, mistake(s, func(s *schema.Schema) { schema.DefineType(s, "nil", nil) }))
+	schema.Define[rowtest.Empty](s, "a")
+	require.NoError(t, s.Err())
+	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.Define[rowtest.Health](s, "a") }), "twice")
 	for i := range wire.MaxComponents - 1 {
-		require.NoError(t, schema.Add[rowtest.Empty](s, "b"+strings.Repeat("x", i)))
+		schema.Define[rowtest.Empty](s, "b"+strings.Repeat("x", i))
+		require.NoError(t, s.Err())
 	}
-	require.ErrorContains(t, schema.Add[rowtest.Empty](s, "last"), "one more")
+	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.Define[rowtest.Empty](s, "last") }), "one more")
 
 	row := schema.Row{Mask: 1<<32 - 1} // all 32 components, and no values
 	var w bitio.Writer
@@ -281,7 +285,7 @@ func TestSchemaHashCoversEverything(t *testing.T) {
 		return s.Hash()
 	}
 	as := func(name string, v any) func(*schema.Schema) error {
-		return func(s *schema.Schema) error { return s.AddType(name, reflect.TypeOf(v)) }
+		return func(s *schema.Schema) error { schema.DefineType(s, name, reflect.TypeOf(v)); return s.Err() }
 	}
 	type x struct{ X int32 }
 	type y struct{ Y int32 }
@@ -362,9 +366,9 @@ func TestSchemaOutline(t *testing.T) {
 		}
 		return strings.Split(s.Outline(), ", ")
 	}
-	body := func(s *schema.Schema) error { return schema.Add[schema.Body](s, "body") }
-	narrow := func(s *schema.Schema) error { return schema.Add[health](s, "health") }
-	wide := func(s *schema.Schema) error { return schema.Add[wider](s, "health") }
+	body := func(s *schema.Schema) error { schema.Define[schema.Body](s, "body"); return s.Err() }
+	narrow := func(s *schema.Schema) error { schema.Define[health](s, "health"); return s.Err() }
+	wide := func(s *schema.Schema) error { schema.Define[wider](s, "health"); return s.Err() }
 	a, b := outline(body, narrow), outline(body, wide)
 	require.Len(t, a, 2)
 	require.Equal(t, a[0], b[0])
@@ -403,7 +407,8 @@ func restore(s *schema.Schema, values []uint32) quantities {
 
 func quantitiesSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[quantities](s, "q"))
+	schema.Define[quantities](s, "q")
+	require.NoError(t, s.Err())
 	return s
 }
 
@@ -438,7 +443,8 @@ func TestQuantiseEqualsQuotient(t *testing.T) {
 		E float64 `net:"range=0..30,step=3"`
 	}
 	s := schema.New()
-	require.NoError(t, schema.Add[scales](s, "scales"))
+	schema.Define[scales](s, "scales")
+	require.NoError(t, s.Err())
 	random := rand.New(rand.NewPCG(1, 8))
 	values := make([]uint32, s.Values())
 	for range 20_000 {
@@ -496,7 +502,8 @@ func TestRestoreKeepsOtherFields(t *testing.T) {
 		local int32
 	}
 	s := schema.New()
-	require.NoError(t, schema.Add[health](s, "h"))
+	schema.Define[health](s, "h")
+	require.NoError(t, s.Err())
 	v := health{Now: 5, Cache: 7, local: 8}
 	values := make([]uint32, s.Values())
 	s.Restore(0, values, &v)
@@ -532,7 +539,8 @@ type turns struct {
 // P4 for rotations and angles, for any input.
 func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[turns](s, "turns"))
+	schema.Define[turns](s, "turns")
+	require.NoError(t, s.Err())
 	values, again := make([]uint32, s.Values()), make([]uint32, s.Values())
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float32()
@@ -559,7 +567,8 @@ func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 
 func TestTurnsFormat(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[turns](s, "turns"))
+	schema.Define[turns](s, "turns")
+	require.NoError(t, s.Err())
 	row := rowtest.NewRow(s, 0)
 	rowtest.Set(s, &row, "turns", turns{A: -math.Pi, E: 3})
 	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row, nil))
@@ -567,7 +576,8 @@ func TestTurnsFormat(t *testing.T) {
 
 func TestTurnsAreAccurate(t *testing.T) {
 	s := schema.New()
-	require.NoError(t, schema.Add[turns](s, "turns"))
+	schema.Define[turns](s, "turns")
+	require.NoError(t, s.Err())
 	values := make([]uint32, s.Values())
 	through := func(v turns) (back turns) {
 		s.Quantise(0, &v, values)

@@ -37,7 +37,7 @@ type tag struct {
 // A TagError reports why a component type cannot be added to a schema: the field at fault
 // and what to write instead.
 type TagError struct {
-	Component string       // name passed to Add
+	Component string       // name passed to Define
 	Path      string       // the field, like Aim.Pitch[2]
 	Type      reflect.Type // of the field
 	Detail    string

@@ -29,9 +29,10 @@ type sign struct {
 
 func profileSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[rowtest.Empty](s, "empty"))
-	require.NoError(t, schema.Add[profile](s, "profile"))
-	require.NoError(t, schema.Add[sign](s, "sign"))
+	schema.Define[rowtest.Empty](s, "empty")
+	schema.Define[profile](s, "profile")
+	schema.Define[sign](s, "sign")
+	require.NoError(t, s.Err())
 	return s
 }
 
@@ -196,9 +197,11 @@ func TestUpdateTexts(t *testing.T) {
 		Raw   []byte `net:"max=3"`
 	}
 	s := schema.New()
-	require.NoError(t, schema.Add[sign](s, "first"))
+	schema.Define[sign](s, "first")
+	require.NoError(t, s.Err())
 	type second sign
-	require.NoError(t, schema.Add[second](s, "second"))
+	schema.Define[second](s, "second")
+	require.NoError(t, s.Err())
 	require.EqualValues(t, 3, s.TextMask())
 	texts := make([]string, 4)
 	for _, c := range []struct {

@@ -710,7 +710,8 @@ func TestCodecConformance(t *testing.T) {
 
 func TestCodecConformanceShapes(t *testing.T) {
 	s := rowschema.New()
-	require.NoError(t, rowschema.Add[rowtest.Everything](s, "everything"))
+	rowschema.Define[rowtest.Everything](s, "everything")
+	require.NoError(t, s.Err())
 	parts := codecParts(parseSchemaText(t, s.Text()), true)
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)
 	require.Equal(t, [][2]int{{0, 3}, {3, 8}, {8, 15}, {15, 17}}, parts[0].groups)

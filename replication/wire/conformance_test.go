@@ -862,7 +862,8 @@ func TestConformance(t *testing.T) {
 
 func TestConformanceSchemaHash(t *testing.T) {
 	s := rowschema.New()
-	require.NoError(t, rowschema.Add[rowschema.Body](s, "body"))
+	rowschema.Define[rowschema.Body](s, "body")
+	require.NoError(t, s.Err())
 	h := uint64(0xcbf29ce484222325)
 	for _, c := range []byte(s.Text()) {
 		h = (h ^ uint64(c)) * 0x100000001b3

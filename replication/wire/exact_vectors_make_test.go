@@ -20,7 +20,8 @@ const exactRestTicks = 30
 // exactSchema is the schema of exact.jsonl.
 func exactSchema(t testing.TB) *rowschema.Schema {
 	s := rowschema.New()
-	require.NoError(t, rowschema.Add[rowschema.Body](s, "body"))
+	rowschema.Define[rowschema.Body](s, "body")
+	require.NoError(t, s.Err())
 	require.NoError(t, s.AddKind(rowschema.EntityKind{Name: "stone", Body: &rowschema.KindBody{InvMass: 1, Coupling: 0.125, Radius: 0.5, Layers: 1}}))
 	require.NoError(t, s.SetMotion(rowschema.Motion{TickHz: 60, Gravity: 9.81, MaxSpeed: 128, HalfX: 100, Height: 20, HalfZ: 50, RestSpeed: 0.08, RestTicks: exactRestTicks}))
 	return s

@@ -177,7 +177,8 @@ func rowSchemas(t testing.TB) map[string]*rowschema.Schema {
 
 // component adds T under the name of its type.
 func component[T any](s *rowschema.Schema) error {
-	return rowschema.Add[T](s, fmt.Sprintf("c%d", s.Components()))
+	rowschema.Define[T](s, fmt.Sprintf("c%d", s.Components()))
+	return s.Err()
 }
 
 // rowMaker makes candidates for the vectors of rows.

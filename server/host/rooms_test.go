@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,11 +54,12 @@ func newInn(c world.Config) (*Instance, error) {
 		return nil, err
 	}
 	visitor, err := w.AddKind(world.Kind{Name: "visitor", Body: &world.BodyDef{Radius: 1}})
-	s := schema.New()
+	s := schema.NewWithBody()
+	schema.DefineEvent[bell](s, "bell")
 	return &Instance{Avatars: []world.KindID{visitor}, Attach: func(r *server.Room) { room = r }, WorldConfig: server.WorldConfig{World: w, Schema: s, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(visitor, world.Vec3{}, world.Vec3{}) },
 		Leave: func(s *server.Session) { w.Destroy(s.Entity()) },
-	}}}, errors.Join(err, schema.Add[schema.Body](s, schema.BodyComponent), schema.AddEvent[bell](s, "bell"))
+	}}}, err
 }
 
 func runInn(t *testing.T, ctx context.Context, d Definition, args ...string) (status int, out string) {

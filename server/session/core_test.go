@@ -48,7 +48,8 @@ func TestRandomIsRequired(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	_, err = NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s}})
 	require.ErrorContains(t, err, "Random is nil")
 }

@@ -378,7 +378,7 @@ func TestGameFitsItsSchema(t *testing.T) {
 		}, "takes session_test.other"},
 	} {
 		s, _ := typedSchema(t)
-		require.NoError(t, schema.AddRawCommand(s, "poke"))
+		require.NoError(t, s.AddRawCommand("poke"))
 		w, err := world.New(world.Config{})
 		require.NoError(t, err)
 		g := session.Hooks{Input: onStick, Commands: []session.Command{rawCommandOf("poke"), commandOf[toss]("toss"), queryOf[find, found]("find")}}

@@ -123,7 +123,8 @@ func newStay(t testing.TB, seed uint64) *stay {
 	for i := range stayClients {
 		c := &stayClient{s: s, number: i, asked: map[uint32]uint64{}}
 		own := schema.New()
-		require.NoError(t, schema.Add[schema.Body](own, schema.BodyComponent))
+		schema.Define[schema.Body](own, schema.BodyComponent)
+		require.NoError(t, own.Err())
 		events := &client.Events{}
 		client.OnEvent(events, schema.DefineEvent[hail](own, "hail"), func(_ uint32, e hail) {
 			c.heard++
@@ -160,9 +161,10 @@ func (s *stay) newRoom(t testing.TB, i int) *stayRoom {
 	r.identity, err = world.Register[Identity](r.world, "identity")
 	require.NoError(t, err)
 	own := schema.New()
-	require.NoError(t, schema.Add[schema.Body](own, schema.BodyComponent))
-	require.NoError(t, schema.Add[Identity](own, "identity"))
-	require.NoError(t, schema.AddEvent[hail](own, "hail"))
+	schema.Define[schema.Body](own, schema.BodyComponent)
+	schema.Define[Identity](own, "identity")
+	schema.DefineEvent[hail](own, "hail")
+	require.NoError(t, own.Err())
 	config := session.Config{
 		Router: s.router, Room: r.name(),
 		WorldConfig: session.WorldConfig{

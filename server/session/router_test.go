@@ -100,7 +100,8 @@ func (h *house) add(name string) *Core {
 	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
 	require.NoError(h.t, err)
 	s := schema.New()
-	require.NoError(h.t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(h.t, s.Err())
 	config := Config{Room: name, Router: h.router, WorldConfig: WorldConfig{World: w, Schema: s, Hooks: Hooks{
 		Join:  func(*Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
 		Leave: func(s *Session) { w.Destroy(s.Entity()) },

@@ -24,7 +24,7 @@ func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
 		if _, declared := s.CommandByName(f.name); declared {
 			continue
 		}
-		if err := schema.AddRawCommand(s, f.name); err != nil {
+		if err := s.AddRawCommand(f.name); err != nil {
 			errs = append(errs, fmt.Errorf("server: command %.64q cannot be in the schema that clients receive: rename it: %w", f.name, err))
 		}
 	}

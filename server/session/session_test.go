@@ -37,7 +37,8 @@ const testEpoch = 77
 
 func testSchema(t testing.TB) *schema.Schema {
 	s := schema.New()
-	require.NoError(t, schema.Add[schema.Body](s, schema.BodyComponent))
+	schema.Define[schema.Body](s, schema.BodyComponent)
+	require.NoError(t, s.Err())
 	return s
 }
 

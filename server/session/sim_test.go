@@ -266,12 +266,14 @@ func (s *sim) play() {
 
 func (s *sim) makeSchema() {
 	s.schema = schema.New()
-	s.must(schema.Add[schema.Body](s.schema, schema.BodyComponent))
-	s.must(schema.Add[Identity](s.schema, "identity"))
-	s.must(schema.Add[Target](s.schema, "target"))
-	s.must(schema.Add[Purse](s.schema, "purse"))
+	schema.Define[schema.Body](s.schema, schema.BodyComponent)
+	schema.Define[Identity](s.schema, "identity")
+	schema.Define[Target](s.schema, "target")
+	schema.Define[Purse](s.schema, "purse")
+	s.must(s.schema.Err())
 	if s.script.has("ride") {
-		s.must(schema.Add[Seat](s.schema, "seat"))
+		schema.Define[Seat](s.schema, "seat")
+		s.must(s.schema.Err())
 	}
 	s.declareTyped()
 	if s.script.hasEvents() {
@@ -279,7 +281,8 @@ func (s *sim) makeSchema() {
 		s.talk.spark = schema.DefineUnreliableEvent[Spark](s.schema, "spark")
 	}
 	if s.script.has("rename") {
-		s.must(schema.Add[Tag](s.schema, "tag"))
+		schema.Define[Tag](s.schema, "tag")
+		s.must(s.schema.Err())
 	}
 	s.values = make([]uint32, s.schema.Values())
 }

@@ -73,7 +73,8 @@ func (k *moveStock) lawful() {
 			w.Epoch, w.GenerationFloor, w.GenerationCeiling = 1, stockFloor, stockFloor+4
 		}), stream(structureAt(4, 20, record(k.enter(boundEntity(2))))))...)
 	other := k.schema.Clone()
-	require.NoError(k.t, schema.Add[Identity](other, "identity"))
+	schema.Define[Identity](other, "identity")
+	require.NoError(k.t, other.Err())
 	there := provisionalStock{t: k.t, schema: other}
 	k.add(wire.OK, "another schema", "the room has another schema, and brings its text", from(k.to(2, func(w *wire.Welcome) { w.Schema, w.SchemaText = other.Hash(), other.Text() }), stream(structureAt(3, 7, record(there.enter(moved(9))))))...)
 	k.add(wire.OK, "resumed in the room", "the connection breaks after the move, and the session resumes",

@@ -58,8 +58,9 @@ type witness struct {
 // watch joins a server and plays until ctx is done. The channel then has what it saw.
 func watch(ctx context.Context, t *testing.T, o liveOptions, name string) <-chan testimony {
 	declared := schema.New()
-	require.NoError(t, schema.Add[messages.Name](declared, "name"))
-	require.NoError(t, schema.SetInput[steering.Stick](declared))
+	schema.Define[messages.Name](declared, "name")
+	schema.DefineInput[steering.Stick](declared)
+	require.NoError(t, declared.Err())
 	w := &witness{known: map[bulk.Handle]bool{}}
 	var err error
 	w.name, err = client.ComponentOf[messages.Name](declared, "name")

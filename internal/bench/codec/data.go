@@ -106,7 +106,8 @@ func newRow(data []byte, i int) (row, error) {
 
 func newSchema() (*schema.Schema, error) {
 	s := schema.New()
-	if err := schema.Add[cube](s, "cube"); err != nil {
+	schema.Define[cube](s, "cube")
+	if err := s.Err(); err != nil {
 		return nil, err
 	}
 	if s.Values() != rowValues {
