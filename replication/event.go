@@ -118,14 +118,12 @@ func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
 	if v.datagrams.overflow > 0 {
 		room = min(room, q.share) // rows wait for what this datagram leaves of the budget
 	}
-	taken, encoded := q.takeFitting(w.frame.tick, room)
-	for _, e := range taken {
-		for _, h := range e.handles {
-			v.noteSent(w, h)
-		}
+	taken, handles, encoded := q.takeFitting(w.frame.tick, room)
+	for _, h := range handles {
+		v.noteSent(w, h)
 	}
-	w.stats.UnreliableEvents += uint64(len(taken))
+	w.stats.UnreliableEvents += uint64(taken)
 	w.stats.EventBytes += uint64(len(encoded))
-	v.stats.Events += uint64(len(taken))
+	v.stats.Events += uint64(taken)
 	return encoded
 }

@@ -15,10 +15,10 @@ type newbornEvent struct {
 
 // eventQueue holds the unreliable events that wait for a datagram, oldest first.
 type eventQueue struct {
-	events []*Event
-	share  int      // bytes that rows must leave to events
-	taken  []*Event // scratch: the events of the datagram being made
-	bytes  []byte   // scratch: their bytes
+	events  []*Event
+	share   int           // bytes that rows must leave to events
+	handles []bulk.Handle // scratch: in the events of the datagram being made
+	bytes   []byte        // scratch: these events
 }
 
 // addEvent adds e, in place of the oldest event if the queue is full, and returns how many it
@@ -85,26 +85,27 @@ func (q *eventQueue) reservedBytes(tick uint32) int {
 	return 0
 }
 
-// takeFitting removes the newest events that fit into room bytes of a datagram, and returns them and
-// their bytes in their order of sending, valid until the next call.
-func (q *eventQueue) takeFitting(tick uint32, room int) (taken []*Event, encoded []byte) {
+// takeFitting removes the newest events that fit into room bytes of a datagram, and returns how many
+// they are, the handles in them, and their bytes in their order of sending, valid until the next call.
+func (q *eventQueue) takeFitting(tick uint32, room int) (taken int, handles []bulk.Handle, encoded []byte) {
 	var chosen [(maxQueuedEvents + 63) / 64]uint64
 	n := q.fitInto(tick, room-eventsHeaderBytes, func(i int) { chosen[i>>6] |= 1 << (i & 63) })
 	if n == 0 {
-		return nil, nil
+		return 0, nil, nil
 	}
 	q.share = max(q.share-eventsHeaderBytes-n, 0)
-	q.taken, q.bytes = q.taken[:0], q.bytes[:0]
+	q.handles, q.bytes = q.handles[:0], q.bytes[:0]
 	waiting := q.events[:0]
 	for i, e := range q.events {
 		if chosen[i>>6]>>(i&63)&1 == 0 {
 			waiting = append(waiting, e)
 			continue
 		}
-		q.taken = append(q.taken, e)
+		taken++
+		q.handles = append(q.handles, e.handles...)
 		q.bytes = wire.AppendEvent(q.bytes, wire.Event{Number: e.number, Age: tick - e.tick, Body: e.body})
 	}
 	clear(q.events[len(waiting):])
 	q.events = waiting
-	return q.taken, q.bytes
+	return taken, q.handles, q.bytes
 }
