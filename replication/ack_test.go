@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSentLogModel compares the log with lists: rows of pending snapshots are kept, in
+// TestSentLogModel compares the log with lists: rows of pending datagrams are kept, in
 // bounded memory.
 func TestSentLogModel(t *testing.T) {
 	for seed := range uint64(8) {
@@ -23,7 +23,7 @@ func TestSentLogModel(t *testing.T) {
 			if l.pending>>(sentWindow-1) != 0 {
 				forget(sentWindow - 1)
 			}
-			l.beginSnapshot(tick)
+			l.openDatagram(tick)
 			rows := make([]uint32, r.UintN(40))
 			for i := range rows {
 				rows[i] = r.Uint32()
@@ -41,8 +41,8 @@ func TestSentLogModel(t *testing.T) {
 			}
 			for back := range uint32(sentWindow) {
 				rows, ok := model[l.newest-back]
-				if ok != (l.pending>>back&1 != 0) || ok && (!slices.Equal(rows, l.rowsOf(l.snapshotAt(back))) || l.snapshotAt(back).tick != tick-back) {
-					require.Fail(t, "wrong snapshot", "%d before %d: %v, want %v", back, l.newest, l.snapshotAt(back), rows)
+				if ok != (l.pending>>back&1 != 0) || ok && (!slices.Equal(rows, l.rowsOf(l.datagramAt(back))) || l.datagramAt(back).tick != tick-back) {
+					require.Fail(t, "wrong datagram", "%d before %d: %v, want %v", back, l.newest, l.datagramAt(back), rows)
 				}
 			}
 			require.Less(t, cap(l.rowIndexes), 5*41*sentWindow)

@@ -86,12 +86,12 @@ func (v *Viewer) checkRow(slot, rowIndex uint32, active bool) error {
 
 // checkTexts audits the queue of changed texts.
 func (v *Viewer) checkTexts() error {
-	if v.replicator.frame.texts.mask == 0 {
+	if v.replicator.frame.textFields.mask == 0 {
 		return nil
 	}
 	queued := 0
 	for _, rowIndex := range v.members.indexes {
-		row := &v.members.texts[rowIndex]
+		row := &v.members.textRows[rowIndex]
 		h := v.members.handles[rowIndex]
 		if !row.queued && v.replicator.frame.owesText(h, row, v.members.rows[rowIndex].enterTick, v.Owns(h)) {
 			return fmt.Errorf("R12: %v has a text that its client was not sent, and is not queued", h)
@@ -100,7 +100,7 @@ func (v *Viewer) checkTexts() error {
 			queued++
 		}
 	}
-	for _, h := range v.outbox.texts {
+	for _, h := range v.outbox.textQueue {
 		if _, member := v.members.indexOf(h); member {
 			queued--
 		}

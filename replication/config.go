@@ -90,9 +90,9 @@ func (c Config) Validate(tickHz int) error {
 	require(c.EnterRadius > 0, "enter radius is %v m, want a positive number", c.EnterRadius)
 	require(c.LeaveRadius >= c.EnterRadius, "leave radius is %v m, want at least the enter radius %v m", c.LeaveRadius, c.EnterRadius)
 	require(c.SnapshotHz >= 1 && c.SnapshotHz <= tickHz, "snapshot rate is %d Hz, want 1 to the tick rate, %d Hz", c.SnapshotHz, tickHz)
-	minBudget := c.SnapshotHz * minSnapshotBytes
+	minBudget := c.SnapshotHz * minDatagramBytes
 	require(c.BudgetBytesPerSecond >= minBudget, "budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",
-		c.BudgetBytesPerSecond, minBudget, minSnapshotBytes, c.SnapshotHz)
+		c.BudgetBytesPerSecond, minBudget, minDatagramBytes, c.SnapshotHz)
 	require(c.Workers >= 1 && c.Workers <= maxWorkers, "%d workers, want 1 to %d", c.Workers, maxWorkers)
 	require(c.Workers <= 1 || c.Coded == nil, "Coded is set with %d workers, want 1", c.Workers)
 	return errors.Join(errs...)

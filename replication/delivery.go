@@ -7,62 +7,62 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// delivery follows a viewer's snapshots: which are in flight, what became of their rows, and what
+// delivery follows a viewer's State datagrams: which are in flight, what became of their rows, and what
 // their acknowledgements say about the link.
 type delivery struct {
 	sent      sentLog
 	repeats   repetition
 	delays    ackDelays
-	before    uint32 // newest snapshot in earlier rooms
-	ackedTick uint32 // of the newest snapshot acknowledged; 0: none
-	lostTick  uint32 // of the newest snapshot that was lost; 0: none
+	before    uint32 // newest datagram in earlier rooms
+	ackedTick uint32 // of the newest datagram acknowledged; 0: none
+	lostTick  uint32 // of the newest datagram that was lost; 0: none
 }
 
-// beginSnapshot opens a snapshot, and returns how many rows were lost. The oldest snapshot in the
+// openDatagram opens a datagram, and returns how many rows were lost. The oldest datagram in the
 // window counts as lost if it is still pending: it can no longer be acknowledged.
-func (d *delivery) beginSnapshot(tick uint32, rows []viewerRow) (lost int) {
+func (d *delivery) openDatagram(tick uint32, rows []viewerRow) (lost int) {
 	const last = sentWindow - 1
 	if d.sent.pending>>last != 0 {
-		lost = d.loseSnapshot(last, rows)
+		lost = d.loseDatagram(last, rows)
 	}
-	d.sent.beginSnapshot(tick)
-	d.repeats.beginSnapshot()
+	d.sent.openDatagram(tick)
+	d.repeats.openDatagram()
 	return lost
 }
 
-// acknowledgeSnapshots processes a client's report of the snapshots that it has applied, after a tick, and
+// acknowledgeDatagrams processes a client's report of the datagrams that it has applied, after a tick, and
 // returns how many rows were lost. An error is the client's fault: it acknowledges what was never
 // sent.
-func (d *delivery) acknowledgeSnapshots(a wire.Ack, tick uint32, tickHz int, rows []viewerRow) (lost int, _ error) {
+func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick uint32, tickHz int, rows []viewerRow) (lost int, _ error) {
 	if a.Newest <= d.before || a.Newest > d.sent.newest {
 		return 0, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, d.before+1, d.sent.newest)}
 	}
 	back := d.sent.newest - a.Newest
 	if d.sent.pending>>back&1 != 0 {
-		d.delays.addDelay(tick + 1 - d.sent.snapshotAt(back).tick) // until the next frame
+		d.delays.addDelay(tick + 1 - d.sent.datagramAt(back).tick) // until the next frame
 		d.repeats.noteProgress(tick, uint32(tickHz)/repeatPause)
 	}
 	d.repeats.acked |= (a.Mask<<1 | 1) << back
 	if news := (a.Mask<<1 | 1) << back & d.sent.pending; news != 0 {
 		d.sent.pending &^= news
 		d.sent.applied |= news
-		d.ackedTick = max(d.ackedTick, d.sent.snapshotAt(uint32(bits.TrailingZeros64(news))).tick)
+		d.ackedTick = max(d.ackedTick, d.sent.datagramAt(uint32(bits.TrailingZeros64(news))).tick)
 	}
 	for late := d.sent.pending >> (back + lossWindow) << (back + lossWindow); late != 0; late &= late - 1 {
-		lost += d.loseSnapshot(uint32(bits.TrailingZeros64(late)), rows)
+		lost += d.loseDatagram(uint32(bits.TrailingZeros64(late)), rows)
 	}
 	return lost, nil
 }
 
-// advanceBaselines moves the baselines of all rows of the snapshots that were acknowledged
+// advanceBaselines moves the baselines of all rows of the datagrams that were acknowledged
 // since the last one (R3), the oldest first. It skips rows with a newer baseline. That includes
-// rows whose index belonged to another row in the snapshot: the former row ended before the
+// rows whose index belonged to another row in the datagram: the former row ended before the
 // tick of this row's Enter, which is its first baseline.
 func (d *delivery) advanceBaselines(rows []viewerRow) {
 	for applied := d.sent.applied; applied != 0; {
 		back := uint32(bits.Len64(applied)) - 1
 		applied &^= 1 << back
-		s := d.sent.snapshotAt(back)
+		s := d.sent.datagramAt(back)
 		for _, rowIndex := range d.sent.rowsOf(s) {
 			if row := &rows[rowIndex]; row.ackedTick < s.tick {
 				row.advanceBaseline(s.tick)
@@ -72,11 +72,11 @@ func (d *delivery) advanceBaselines(rows []viewerRow) {
 	d.sent.applied = 0
 }
 
-// loseSnapshot makes the rows of a lost snapshot eligible at once, unless they were
+// loseDatagram makes the rows of a lost datagram eligible at once, unless they were
 // sent again since, and returns their number. They are sent with their newest state, not with
 // the lost one.
-func (d *delivery) loseSnapshot(back uint32, rows []viewerRow) (lost int) {
-	s := d.sent.snapshotAt(back)
+func (d *delivery) loseDatagram(back uint32, rows []viewerRow) (lost int) {
+	s := d.sent.datagramAt(back)
 	d.lostTick = max(d.lostTick, s.tick)
 	d.sent.pending &^= 1 << back
 	for _, rowIndex := range d.sent.rowsOf(s) {
@@ -88,7 +88,7 @@ func (d *delivery) loseSnapshot(back uint32, rows []viewerRow) (lost int) {
 	return lost
 }
 
-// isOverdue reports whether the oldest pending snapshot, or what was sent after the tick since,
+// isOverdue reports whether the oldest pending datagram, or what was sent after the tick since,
 // was not acknowledged in the usual time, as far as that is known. On a link that loses packets
 // it always is: a copy helps only a datagram that needs none of the lost packet's records.
 func (d *delivery) isOverdue(since, tick uint32, tickHz int) bool {
@@ -101,7 +101,7 @@ func (d *delivery) isOverdue(since, tick uint32, tickHz int) bool {
 		return false
 	}
 	if d.sent.pending != 0 {
-		since = min(since, d.sent.snapshotAt(uint32(bits.Len64(d.sent.pending))-1).tick)
+		since = min(since, d.sent.datagramAt(uint32(bits.Len64(d.sent.pending))-1).tick)
 	}
 	return tick-since >= usual
 }
@@ -111,7 +111,7 @@ func (d *delivery) judgeSamples(tickHz int) {
 	r := &d.repeats
 	for r.samples != 0 {
 		back := uint32(bits.Len64(r.samples)) - 1
-		if d.sent.snapshotAt(back).tick+uint32(tickHz/repeatLag) > d.ackedTick {
+		if d.sent.datagramAt(back).tick+uint32(tickHz/repeatLag) > d.ackedTick {
 			return
 		}
 		r.samples &^= 1 << back
@@ -126,7 +126,7 @@ func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte 
 	r, made := &d.repeats, len(datagrams)
 	for i, b := range datagrams[:made] {
 		back := uint32(made - 1 - i)
-		s, size := d.sent.snapshotAt(back), len(b)+packetBytes
+		s, size := d.sent.datagramAt(back), len(b)+packetBytes
 		switch {
 		case window < 0:
 			return datagrams
@@ -141,15 +141,15 @@ func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte 
 	return datagrams
 }
 
-// unackedBytes returns what snapshots may have in flight to the client, with packet headers.
+// unackedBytes returns what datagrams may have in flight to the client, with packet headers.
 func (d *delivery) unackedBytes() (n int) {
 	for pending := d.sent.pending; pending != 0; pending &= pending - 1 {
-		n += int(d.sent.snapshotAt(uint32(bits.TrailingZeros64(pending))).bytes)
+		n += int(d.sent.datagramAt(uint32(bits.TrailingZeros64(pending))).bytes)
 	}
 	return n
 }
 
-// ackDelays holds how many ticks passed until the newest snapshots were acknowledged.
+// ackDelays holds how many ticks passed until the newest datagrams were acknowledged.
 type ackDelays struct {
 	ticks [16]uint8
 	count uint8 // of ticks, at most all
@@ -162,10 +162,10 @@ func (d *ackDelays) addDelay(ticks uint32) {
 	d.count = min(d.count+1, uint8(len(d.ticks)))
 }
 
-// lossySeconds is how long after the loss of a snapshot the next one is expected.
+// lossySeconds is how long after the loss of a datagram the next one is expected.
 const lossySeconds = 4
 
-// usualTicks returns the ticks within which most snapshots were acknowledged, or half of them on a lossy
+// usualTicks returns the ticks within which most datagrams were acknowledged, or half of them on a lossy
 // link, and whether that is known. Where delays vary, a link without loss has no datagrams more.
 func (d *ackDelays) usualTicks(lossy bool) (ticks uint32, known bool) {
 	if int(d.count) < len(d.ticks) {

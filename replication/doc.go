@@ -7,7 +7,9 @@
 // A frame is the quantised state of the world at one tick, made once for all
 // viewers. A viewer is one session's view of the world. Its interest set holds
 // the entities that its client should know, those in its area of interest. A
-// snapshot is the part of one frame that a viewer receives. A baseline is an acknowledged
+// snapshot is the part of one frame that a viewer receives. It leaves in up to four State
+// datagrams, each of which the protocol calls a snapshot: each has a number and is acknowledged
+// by itself. A baseline is an acknowledged
 // state of a row against which a later state is coded. Structure is the
 // reliable, ordered and numbered sequence of Enter, Leave and Destroy records and events.
 // A row is dormant when its newest state is acknowledged. A slot's tenant is the
@@ -22,7 +24,7 @@
 //
 // A viewer is composed of parts that own their fields: interest (what the client is to have in
 // view), members (what it has, with a row each), knowledge (what else it was sent), outbox (records,
-// events, the budget), datagrams, delivery (snapshots in flight) and simulation. The methods of
+// events, the budget), datagrams, delivery (datagrams in flight) and simulation. The methods of
 // Viewer coordinate them; a workspace is one goroutine's scratch memory, an argument to them.
 //
 // Invariants, cited in code and tests:
@@ -32,7 +34,7 @@
 //	   slot is in the hidden set, never both. It is known if and only if the
 //	   client was ever sent the handle of its present tenant (H3).
 //	R3 A row's baseline is a state that the client has applied (H6): the Enter
-//	   record, or a snapshot that it acknowledged. The client still keeps both
+//	   record, or a datagram that it acknowledged. The client still keeps both
 //	   states that a row names.
 //	R4 A datagram names the newest structure record written before it, or the end of
 //	   a snapshot's records that the client has acknowledged. Every row in it was

@@ -120,11 +120,11 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 		Row: w.fullRow(r.frame.schema, row, exact.Form), Data: texts,
 	})
 	if e.row == noRow {
-		e.row = m.allocRow(r.frame.texts.mask != 0)
+		e.row = m.allocRow(r.frame.textFields.mask != 0)
 		w.newcomers = append(w.newcomers, newcomer{slot, e.row})
 	}
-	if r.frame.texts.mask != 0 {
-		m.texts[e.row].sent = r.frame.tick // the Enter has them
+	if r.frame.textFields.mask != 0 {
+		m.textRows[e.row].sent = r.frame.tick // the Enter has them
 	}
 	m.handles[e.row], m.priorities[e.row] = e.handle, 0
 	m.rows[e.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
@@ -166,21 +166,21 @@ func (v *Viewer) finishEnters(w *workspace, requests []enterRequest) {
 // snapshot.
 func (v *Viewer) writeTexts(w *workspace, since uint64) {
 	f, m, o := v.replicator.frame, &v.members, &v.outbox
-	if f.texts.mask == 0 {
+	if f.textFields.mask == 0 {
 		return
 	}
-	o.texts = m.queueTexts(o.texts, v.replicator.retexted.changedSince(since))
-	if len(o.texts) == 0 {
+	o.textQueue = m.queueTexts(o.textQueue, v.replicator.retexted.changedSince(since))
+	if len(o.textQueue) == 0 {
 		return
 	}
 	allowance := o.tokens / textShare
-	kept := o.texts[:0]
-	for _, h := range o.texts {
+	kept := o.textQueue[:0]
+	for _, h := range o.textQueue {
 		rowIndex, member := m.indexOf(h)
 		if !member {
 			continue
 		}
-		row, owned := &m.texts[rowIndex], v.Owns(h)
+		row, owned := &m.textRows[rowIndex], v.Owns(h)
 		switch {
 		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
 			row.queued = false
@@ -192,6 +192,6 @@ func (v *Viewer) writeTexts(w *workspace, since uint64) {
 			row.queued, row.sent, row.due = false, f.tick, f.tick+v.replicator.textPause(n)
 		}
 	}
-	o.texts = kept
+	o.textQueue = kept
 	o.billRecords()
 }

@@ -24,7 +24,7 @@ type frame struct {
 	scratch       schema.Row
 	body          schema.Body
 	coded         func(schema.Row, *rowcodec.Past) // Config.Coded
-	texts         textFields
+	textFields    textFields
 	clean         *clean // the Replicator's; may be nil
 	stale         staleRows
 }
@@ -70,7 +70,7 @@ func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	s := c.Schema()
 	return &frame{
 		schema: s, codec: c, bindings: bound, scratch: schema.Row{Values: make([]uint32, s.Values())},
-		texts: textFields{fields: s.TextFields(), mask: s.TextMask()},
+		textFields: textFields{fields: s.TextFields(), mask: s.TextMask()},
 	}
 }
 

@@ -44,15 +44,15 @@ const (
 	// minIdleHz is how many snapshots a second a client gets while nothing is new, to within an
 	// interval, for its clock and round trip, and to notice a dead connection.
 	minIdleHz = 4
-	// sentWindow is how many snapshots are remembered until acknowledged: one for each
+	// sentWindow is how many datagrams are remembered until acknowledged: one for each
 	// bit of sentLog.pending. An Ack covers one more.
 	sentWindow = 64
-	// lossWindow: a snapshot counts as lost when one this much newer is acknowledged.
+	// lossWindow: a datagram counts as lost when one this much newer is acknowledged.
 	// It is QUIC's packet threshold (RFC 9002, 6.1.1).
 	lossWindow = 3
 	// lossScale is the unit of a viewer's estimated loss. It follows the last 1<<lossShift
 	// samples, 6 s: on a link that loses a twentieth it reaches repeatFrom after 4 s. While copies
-	// are sent it follows 1<<lossShiftOn samples, one in probeEvery snapshots, which are sent
+	// are sent it follows 1<<lossShiftOn samples, one in probeEvery datagrams, which are sent
 	// once: copies end a minute or so after the loss does.
 	lossScale   = 1 << 20
 	lossShift   = 7
@@ -62,7 +62,7 @@ const (
 	// the age of updates is about what it is without loss.
 	repeatFrom  = lossScale / 40
 	repeatUntil = lossScale / 100
-	// repeatLag and repeatPause are fractions of a second. A snapshot still unacknowledged
+	// repeatLag and repeatPause are fractions of a second. A datagram still unacknowledged
 	// when one made 200 ms later is acknowledged counts as lost: reordering delays packets by less. A pause
 	// of half a second between acknowledgements comes from a client that stalls, or an outage.
 	repeatLag   = 5
@@ -95,11 +95,11 @@ const (
 	// 3.2 kB each.
 	payloadBits    = 7
 	payloadEntries = 1 << payloadBits
-	// minSnapshotBytes holds a snapshot's header and one row.
-	minSnapshotBytes = 64
+	// minDatagramBytes holds a datagram's header and one row.
+	minDatagramBytes = 64
 	// burstSnapshots is how many snapshots' worth of unused budget accumulates.
 	burstSnapshots = 2
-	// lastUsableNumber is the number of a structure record or of a snapshot after which
+	// lastUsableNumber is the number of a structure record or of a datagram after which
 	// a viewer is Exhausted. The rest of the range holds the records of one snapshot,
 	// at most a few for each slot, many times over.
 	lastUsableNumber = math.MaxUint32 - 1<<26

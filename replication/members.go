@@ -20,7 +20,7 @@ type members struct {
 	rows       []viewerRow
 	handles    []bulk.Handle
 	priorities []float32
-	texts      []textRow // empty without text fields in the schema
+	textRows   []textRow // empty without text fields in the schema
 	free       []uint32  // unused row indexes
 }
 
@@ -100,6 +100,46 @@ func (m *members) reenterAll() {
 	m.anyActive = true
 	for i := range m.words {
 		m.words[i].active = m.words[i].mask
+	}
+}
+
+// allocRow returns an unused row index. A schema has text fields, or none, for good.
+func (m *members) allocRow(hasTexts bool) uint32 {
+	if n := len(m.free); n > 0 {
+		rowIndex := m.free[n-1]
+		m.free = m.free[:n-1]
+		return rowIndex
+	}
+	m.rows, m.handles, m.priorities = grow(m.rows, 1), grow(m.handles, 1), grow(m.priorities, 1)
+	if hasTexts {
+		m.textRows = grow(m.textRows, 1)
+	}
+	return uint32(len(m.rows) - 1)
+}
+
+// freeRow frees a member's row. Datagrams in flight may still contain its index: see
+// delivery.advanceBaselines.
+func (m *members) freeRow(rowIndex *uint32) {
+	m.rows[*rowIndex], m.handles[*rowIndex] = viewerRow{}, 0
+	if len(m.textRows) > 0 {
+		m.textRows[*rowIndex] = textRow{}
+	}
+	m.free = append(m.free, *rowIndex)
+	*rowIndex, m.uncompacted = noRow, true
+}
+
+// markSent records that a row is in the open datagram.
+func (m *members) markSent(rowIndex, tick uint32) {
+	row := &m.rows[rowIndex]
+	m.resetPriority(row, rowIndex)
+	row.sentTick, row.flags = tick, row.flags&noBase|inFlight
+}
+
+// resetPriority clears the priority of a row that was sent or became dormant.
+func (m *members) resetPriority(row *viewerRow, rowIndex uint32) {
+	if row.flags&passedOver != 0 {
+		m.priorities[rowIndex] = 0
+		row.flags &^= passedOver
 	}
 }
 

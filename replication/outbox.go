@@ -10,7 +10,7 @@ type outbox struct {
 	structure structure
 	events    eventQueue
 	newborn   []newbornEvent
-	texts     []bulk.Handle // members with a text that the client was not sent, longest waiting first
+	textQueue []bulk.Handle // members with a text that the client was not sent, longest waiting first
 	tokens    int           // bytes that may be sent now; negative after a burst of structure
 }
 
@@ -40,7 +40,7 @@ func (o *outbox) refillTokens(perSnapshot int) {
 func (o *outbox) billRecords() { o.tokens -= o.structure.takeUnbilled() }
 
 // datagramLimit returns the size limit of the next datagram on a path with a limit of its own.
-func (o *outbox) datagramLimit(path int) int { return min(path, max(o.tokens, minSnapshotBytes)) }
+func (o *outbox) datagramLimit(path int) int { return min(path, max(o.tokens, minDatagramBytes)) }
 
 // acceptsEvent reports whether a reliable event of n bytes is accepted at a budget in bytes a second.
 func (o *outbox) acceptsEvent(n, budget int) bool {
@@ -52,7 +52,7 @@ func (o *outbox) acceptsEvent(n, budget int) bool {
 func (o *outbox) writeTexts(w *workspace, h bulk.Handle, row *textRow, owned bool) (n int) {
 	t := w.frame.tenants[h.Index()].texts
 	for i, tick := range t.changed {
-		if tick > row.sent && w.frame.texts.fields[i].SentTo(owned) {
+		if tick > row.sent && w.frame.textFields.fields[i].SentTo(owned) {
 			n += o.writeRecord(w, wire.Record{Op: wire.OpText, Handle: h, Number: uint32(i), Data: w.bytesOf(t.values[i])})
 		}
 	}

@@ -2,23 +2,23 @@ package replication
 
 // repetition decides which State datagrams a viewer is sent twice: on a link that loses
 // packets, a copy arrives an interval before the next snapshot, which would make up for the
-// loss. It estimates the share lost from acknowledgements of snapshots sent once. A missing one
-// proves little: the client may be slow or stalled, and a sender that is held up drops snapshots
-// itself. So a snapshot is a sample only if little was in flight, and acknowledgements did not
+// loss. It estimates the share lost from acknowledgements of datagrams sent once. A missing one
+// proves little: the client may be slow or stalled, and a sender that is held up drops datagrams
+// itself. So a datagram is a sample only if little was in flight, and acknowledgements did not
 // pause. It is judged when one made repeatLag later is acknowledged.
 type repetition struct {
 	on       bool
 	loss     uint32 // moving average of the share of samples lost, times lossScale
 	gap      bool   // the newest sample was lost
-	samples  uint64 // bit n: snapshot newest-n is a sample whose fate is open
-	acked    uint64 // bit n: snapshot newest-n was acknowledged, if late
-	progress uint32 // tick in which a newer snapshot was last acknowledged; 0: none yet
+	samples  uint64 // bit n: datagram newest-n is a sample whose fate is open
+	acked    uint64 // bit n: datagram newest-n was acknowledged, if late
+	progress uint32 // tick in which a newer datagram was last acknowledged; 0: none yet
 }
 
-// beginSnapshot opens a snapshot.
-func (r *repetition) beginSnapshot() { r.samples, r.acked = r.samples<<1, r.acked<<1 }
+// openDatagram opens a datagram.
+func (r *repetition) openDatagram() { r.samples, r.acked = r.samples<<1, r.acked<<1 }
 
-// noteProgress notes that a newer snapshot is acknowledged. After a pause, what was sent
+// noteProgress notes that a newer datagram is acknowledged. After a pause, what was sent
 // meanwhile says nothing about the link: the client stalled, or nothing got through at all.
 func (r *repetition) noteProgress(tick, pause uint32) {
 	if r.progress == 0 || tick-r.progress > pause {

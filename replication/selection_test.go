@@ -125,7 +125,7 @@ func TestBySlotWhileAllFit(t *testing.T) {
 		require.Greater(t, datagrams, uint32(1))
 		last, rows := -1, 0
 		for back := int(datagrams) - 1; back >= 0; back-- {
-			sent := v.delivery.sent.rowsOf(v.delivery.sent.snapshotAt(uint32(back)))
+			sent := v.delivery.sent.rowsOf(v.delivery.sent.datagramAt(uint32(back)))
 			rows += len(sent)
 			for i, rowIndex := range sent {
 				if v.members.handles[rowIndex] == v.interest.focus {

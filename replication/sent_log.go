@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// sentLog remembers the rows of the last snapshots until each is acknowledged, lost or
+// sentLog remembers the rows of the last datagrams until each is acknowledged, lost or
 // too old. Rows are stored as row indexes, so that an acknowledgement reaches them
 // without a search.
 type sentLog struct {
-	newest     uint32 // sequence number of the newest snapshot; the first is 1
-	pending    uint64 // bit n: the fate of snapshot newest-n is unknown
-	applied    uint64 // bit n: snapshot newest-n was acknowledged, and its rows' baselines are not advanced yet
-	snapshots  [sentWindow]sentSnapshot
-	rowIndexes []uint32 // of the snapshots' rows, one snapshot after the other
+	newest     uint32 // sequence number of the newest datagram; the first is 1
+	pending    uint64 // bit n: the fate of datagram newest-n is unknown
+	applied    uint64 // bit n: datagram newest-n was acknowledged, and its rows' baselines are not advanced yet
+	datagrams  [sentWindow]sentDatagram
+	rowIndexes []uint32 // of the datagrams' rows, one datagram after the other
 	trimmed    uint32   // number of row indexes removed before rowIndexes[0]
 }
 
-type sentSnapshot struct {
+type sentDatagram struct {
 	tick     uint32
 	from, to uint32 // range of its row indexes, counted with the trimmed ones
 	bytes    uint16 // of its packets, copies included
@@ -25,24 +25,24 @@ type sentSnapshot struct {
 	empty    bool   // it has neither rows nor events
 }
 
-// snapshotAt returns the snapshot that is back snapshots older than the newest.
-func (l *sentLog) snapshotAt(back uint32) *sentSnapshot {
-	return &l.snapshots[(l.newest-back)%sentWindow]
+// datagramAt returns the datagram that is back datagrams older than the newest.
+func (l *sentLog) datagramAt(back uint32) *sentDatagram {
+	return &l.datagrams[(l.newest-back)%sentWindow]
 }
 
-func (l *sentLog) rowsOf(s *sentSnapshot) []uint32 {
+func (l *sentLog) rowsOf(s *sentDatagram) []uint32 {
 	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]
 }
 
-// beginSnapshot opens a snapshot. The oldest one in the window must not be pending, and none applied.
-func (l *sentLog) beginSnapshot(tick uint32) {
+// openDatagram opens a datagram. The oldest one in the window must not be pending, and none applied.
+func (l *sentLog) openDatagram(tick uint32) {
 	l.newest++
 	l.pending = l.pending<<1 | 1
 	end := l.trimmed + uint32(len(l.rowIndexes))
-	*l.snapshotAt(0) = sentSnapshot{tick: tick, from: end, to: end}
+	*l.datagramAt(0) = sentDatagram{tick: tick, from: end, to: end}
 }
 
-// addRows adds rows to the open snapshot.
+// addRows adds rows to the open datagram.
 func (l *sentLog) addRows(rowIndexes ...uint32) {
 	if len(l.rowIndexes)+len(rowIndexes) > cap(l.rowIndexes) {
 		l.dropOldRows()
@@ -51,12 +51,12 @@ func (l *sentLog) addRows(rowIndexes ...uint32) {
 		}
 	}
 	l.rowIndexes = append(l.rowIndexes, rowIndexes...)
-	l.snapshotAt(0).to += uint32(len(rowIndexes))
+	l.datagramAt(0).to += uint32(len(rowIndexes))
 }
 
-// dropOldRows removes the row indexes of snapshots older than the oldest pending one.
+// dropOldRows removes the row indexes of datagrams older than the oldest pending one.
 func (l *sentLog) dropOldRows() {
-	oldest := l.snapshotAt(uint32(bits.Len64(l.pending)) - 1)
+	oldest := l.datagramAt(uint32(bits.Len64(l.pending)) - 1)
 	n := oldest.from - l.trimmed
 	l.rowIndexes = l.rowIndexes[:copy(l.rowIndexes, l.rowIndexes[n:])]
 	l.trimmed += n

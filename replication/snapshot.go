@@ -110,7 +110,7 @@ func (v *Viewer) sendRows(w *workspace) {
 // snapshot, so they receive all.
 func (v *Viewer) hasNothingNew(waiting int) bool {
 	d, s, r := &v.datagrams, &v.delivery.sent, v.replicator
-	newest := s.snapshotAt(0)
+	newest := s.datagramAt(0)
 	return newest.empty && s.pending == 0 && !v.StructureUnacked() && v.simulation == nil &&
 		waiting == 0 && len(v.outbox.events.events) == 0 && d.input == d.inputSent &&
 		(r.frame.tick-newest.tick)*minIdleHz < uint32(r.world.TickHz())
@@ -175,7 +175,7 @@ func (v *Viewer) sendAhead(w *workspace) {
 	for i := range s.sent {
 		s.sent[i] &^= s.late[i]
 	}
-	if v.outbox.tokens > minSnapshotBytes {
+	if v.outbox.tokens > minDatagramBytes {
 		v.sendRanked(w, order, maxDatagrams, false)
 	}
 }
@@ -208,7 +208,7 @@ func (v *Viewer) sendInSeveral(w *workspace, ahead bool) {
 // the budget is reached. It makes at least one, and returns the rest of order.
 func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, ahead bool) (rest []uint32) {
 	p := &w.packer
-	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minSnapshotBytes); first = false {
+	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minDatagramBytes); first = false {
 		made, complete := p.packMostUrgent(order, v.rowBytes())
 		v.sendDatagram(w, &made, p.encoder.keys, p.encoder.rows, complete, ahead)
 		for len(order) > 0 && p.selection.sent.has(order[0]) {
@@ -255,7 +255,7 @@ func (v *Viewer) rowBytes() int {
 // may have written one for a reference of a row or an event (R4).
 func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, complete, ahead bool) {
 	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
-	v.stats.countLost(&w.stats, v.delivery.beginSnapshot(f.tick, v.members.rows))
+	v.stats.countLost(&w.stats, v.delivery.openDatagram(f.tick, v.members.rows))
 	v.delivery.sent.addRows(rowIndexes...)
 	for _, rowIndex := range rowIndexes {
 		v.members.markSent(rowIndex, f.tick)
@@ -274,7 +274,7 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 	}
 	size := d.addDatagram(&h, rows)
 	o.tokens -= size
-	s := v.delivery.sent.snapshotAt(0)
+	s := v.delivery.sent.datagramAt(0)
 	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > o.structure.sent, rows.rows == 0 && len(h.Events) == 0
 	v.stats.countDatagram(&w.stats, rows, size, f.schema.Components())
 }
@@ -293,7 +293,7 @@ func (v *Viewer) noteReferences(w *workspace, keys []codingKey) {
 // finishHeader adds to a State header what clients that simulate need.
 func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
 	h.Complete = complete
-	h.Continued = h.Seq > 1 && v.delivery.sent.snapshotAt(1).tick == h.Tick
+	h.Continued = h.Seq > 1 && v.delivery.sent.datagramAt(1).tick == h.Tick
 	if complete && isAudited(h.Seq) {
 		h.Audit, h.Audited = v.members.auditExact(v.replicator, h.Seq)
 	}

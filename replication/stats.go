@@ -17,7 +17,7 @@ type Stats struct {
 	RowsWhole      uint64 // rows sent without a baseline
 	RowsAnchored   uint64 // rows coded against the motion of their parent
 	RowsCopied     uint64 // rows whose bits were made for another viewer
-	RowsLost       uint64 // rows of lost snapshots that became eligible again
+	RowsLost       uint64 // rows of lost datagrams that became eligible again
 	Copies         uint64 // State datagrams sent a second time, not included in Snapshots
 	Omitted        uint64 // snapshots that were not made, since nothing was new
 	StructureBytes uint64
@@ -111,7 +111,7 @@ func addShares(sum *[wire.MaxComponents]uint64, shares *schema.Shares, component
 type ViewerStats struct {
 	Snapshots      uint64 // State datagrams
 	Rows           uint64 // rows in them
-	RowsLost       uint64 // rows of lost snapshots that became eligible again
+	RowsLost       uint64 // rows of lost datagrams that became eligible again
 	Copies         uint64 // State datagrams sent a second time, not included in Snapshots
 	StructureBytes uint64
 	StateBytes     uint64 // without copies
@@ -135,7 +135,7 @@ func (s *ViewerStats) countStructure(all *Stats, stream []byte) {
 	s.StructureBytes += uint64(len(stream))
 }
 
-// countLost counts rows of lost snapshots.
+// countLost counts rows of lost datagrams.
 func (s *ViewerStats) countLost(all *Stats, rows int) {
 	all.RowsLost += uint64(rows)
 	s.RowsLost += uint64(rows)

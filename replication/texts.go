@@ -23,16 +23,16 @@ type tenantTexts struct {
 
 // captureTexts reads the text fields of a slot's tenant, and reports whether one changed.
 func (f *frame) captureTexts(slots world.SlotView, slot uint32, t *tenant) bool {
-	if t.mask&f.texts.mask == 0 {
+	if t.mask&f.textFields.mask == 0 {
 		t.texts = nil
 		return false
 	}
 	if t.texts == nil {
-		n := len(f.texts.fields)
+		n := len(f.textFields.fields)
 		t.texts = &tenantTexts{make([]string, n), make([]uint32, n)}
 	}
 	var changed uint64
-	for mask := f.texts.mask; mask != 0; mask &= mask - 1 {
+	for mask := f.textFields.mask; mask != 0; mask &= mask - 1 {
 		component := bits.TrailingZeros32(mask)
 		first, end := f.schema.TextFieldsOf(component)
 		if t.mask>>component&1 == 0 {
@@ -52,7 +52,7 @@ func (f *frame) captureTexts(slots world.SlotView, slot uint32, t *tenant) bool 
 type textRow struct {
 	sent   uint32 // tick up to which the client was sent all changes
 	due    uint32 // tick from which it may be sent the next ones
-	queued bool   // its handle is in outbox.texts
+	queued bool   // its handle is in outbox.textQueue
 }
 
 // queueTexts appends to a queue the members with changed texts, for writeTexts to decide. A nil set
@@ -65,7 +65,7 @@ func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.H
 		w := &m.words[i]
 		for rest := intersectSet(w.mask, changed, w.number); rest != 0; rest &= rest - 1 {
 			rowIndex := m.indexes[w.rowAt(w.number<<6|uint32(bits.TrailingZeros64(rest)))]
-			if row := &m.texts[rowIndex]; !row.queued {
+			if row := &m.textRows[rowIndex]; !row.queued {
 				row.queued = true
 				queue = append(queue, m.handles[rowIndex])
 			}
@@ -83,7 +83,7 @@ func (f *frame) owesText(h bulk.Handle, row *textRow, enterTick uint32, owned bo
 		return false
 	}
 	for i, tick := range t.texts.changed {
-		if tick > row.sent && f.texts.fields[i].SentTo(owned) {
+		if tick > row.sent && f.textFields.fields[i].SentTo(owned) {
 			return true
 		}
 	}

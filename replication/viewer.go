@@ -18,7 +18,7 @@ type Viewer struct {
 	knowledge  knowledge   // what it was sent besides
 	outbox     outbox      // what it is to be sent in order
 	datagrams  datagrams   // the newest snapshot
-	delivery   delivery    // snapshots in flight
+	delivery   delivery    // datagrams in flight
 	simulation *simulation // nil unless the client simulates
 	resync     bool        // the next snapshots enter every member again
 	stats      ViewerStats
@@ -154,12 +154,12 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 		return nil
 	}
 	r := v.replicator
-	lost, err := v.delivery.acknowledgeSnapshots(a, r.Tick(), r.world.TickHz(), v.members.rows)
+	lost, err := v.delivery.acknowledgeDatagrams(a, r.Tick(), r.world.TickHz(), v.members.rows)
 	v.stats.countLost(&r.ownWorkspace().stats, lost)
 	return err
 }
 
-// AckedTick returns the tick of the newest snapshot that the client has acknowledged, or 0.
+// AckedTick returns the tick of the newest datagram that the client has acknowledged, or 0.
 func (v *Viewer) AckedTick() uint32 { return v.delivery.ackedTick }
 
 // StructureUnacked reports whether structure was sent that the client has not
@@ -168,7 +168,7 @@ func (v *Viewer) StructureUnacked() bool {
 	return v.outbox.structure.applied != v.outbox.structure.written
 }
 
-// Loss returns the estimated share of snapshots, 0 to 1, that the link to the client loses or
+// Loss returns the estimated share of datagrams, 0 to 1, that the link to the client loses or
 // delivers too late to be applied.
 func (v *Viewer) Loss() float64 { return float64(v.delivery.repeats.loss) / lossScale }
 
@@ -176,10 +176,10 @@ func (v *Viewer) Loss() float64 { return float64(v.delivery.repeats.loss) / loss
 // structure.
 func (v *Viewer) Budget() int { return v.outbox.tokens }
 
-// Seq returns the sequence number of the newest snapshot.
+// Seq returns the sequence number of the newest State datagram.
 func (v *Viewer) Seq() uint32 { return v.delivery.sent.newest }
 
-// Exhausted reports whether the viewer's 32-bit structure record or snapshot numbers
+// Exhausted reports whether the viewer's 32-bit structure record or datagram numbers
 // are nearly used up, so that its client must start another session.
 func (v *Viewer) Exhausted() bool {
 	return max(v.outbox.structure.written, v.delivery.sent.newest) > lastUsableNumber
@@ -205,11 +205,11 @@ func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
 // Stats returns the viewer's counters since it was added.
 func (v *Viewer) Stats() ViewerStats { return v.stats }
 
-// Numbers counts a session's structure records and snapshots. Both continue when the session moves
+// Numbers counts a session's structure records and State datagrams. Both continue when the session moves
 // to another room.
 type Numbers struct {
 	Structure uint32 // of the newest record
-	Seq       uint32 // of the newest snapshot
+	Seq       uint32 // of the newest datagram
 }
 
 // Numbers returns the newest numbers that the viewer has used.
@@ -217,7 +217,7 @@ func (v *Viewer) Numbers() Numbers {
 	return Numbers{v.outbox.structure.written, v.delivery.sent.newest}
 }
 
-// Continue makes the viewer's records and snapshots follow numbers, as if it had sent those up to
+// Continue makes the viewer's records and datagrams follow numbers, as if it had sent those up to
 // numbers and the client had applied the records. It must be called before the first record and
 // the first snapshot.
 func (v *Viewer) Continue(numbers Numbers) {
@@ -230,7 +230,7 @@ func (v *Viewer) Continue(numbers Numbers) {
 // after number. It is valid until the next snapshot or acknowledgement, and must be sent before
 // anything else that mentions handles: until then the client knows less than the viewer assumes.
 // To the viewer, a broken connection is a link that lost everything for a while: the
-// client's knowledge, baselines and snapshot numbers all stay. Resume returns false and
+// client's knowledge, baselines and datagram numbers all stay. Resume returns false and
 // changes nothing if the client is further behind than the kept log (R8), or cannot be
 // at that number.
 func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
