@@ -11,7 +11,8 @@ import (
 //
 // As in Or and AndNot, the yielded bits are a copy, and later words are read when they
 // are reached: the sets may change during the iteration, which affects later words
-// only. None of the three allocates when ranged over directly.
+// only. None of the three allocates when ranged over directly. Bits turns a word into its
+// members.
 func And(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { and(sets, yield) }
 }
@@ -25,36 +26,6 @@ func Or(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 // see And. It skips by the summaries of a alone.
 func AndNot(a BitsetView, without ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { andNot(a, without, yield) }
-}
-
-// AndBits yields the members of the intersection one by one.
-func AndBits(sets ...BitsetView) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		and(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
-	}
-}
-
-// OrBits yields the members of the union one by one.
-func OrBits(sets ...BitsetView) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		or(sets, func(w uint32, word uint64) bool { return each(w, word, yield) })
-	}
-}
-
-// AndNotBits yields the members of a that are in no other set, one by one.
-func AndNotBits(a BitsetView, without ...BitsetView) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		andNot(a, without, func(w uint32, word uint64) bool { return each(w, word, yield) })
-	}
-}
-
-func each(w uint32, word uint64, yield func(uint32) bool) bool {
-	for ; word != 0; word &= word - 1 {
-		if !yield(w<<wordShift | uint32(bits.TrailingZeros64(word))) {
-			return false
-		}
-	}
-	return true
 }
 
 // SetAnd sets b to the intersection of the sets, which may include b. Like the

@@ -75,7 +75,7 @@
 //   - B5: the counters agree with the bits, and slots at or above the
 //     high-water mark are untouched.
 //   - B6: a slot's generations only grow, start at FirstGeneration (H5), and
-//     none exceeds MaxGenerationUsed.
+//     none exceeds PoolState.Newest.
 //   - B7: no block ever moves: a pointer from Add, AddAt, Get or a Column is valid
 //     while its tenant lives.
 //   - B8: no 64 bits passed as a handle make a method panic, or reach another

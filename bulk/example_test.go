@@ -129,8 +129,10 @@ func ExamplePool_Tag() {
 	frozen.Set(4)
 	var shots bulk.Bitset
 	shots.SetOr(bullets.View(), lasers.View())
-	for slot := range bulk.AndNotBits(shots.View(), frozen.View()) {
-		fmt.Print(pool.HandleAt(slot), " ")
+	for w, word := range bulk.AndNot(shots.View(), frozen.View()) {
+		for slot := range bulk.Bits(w<<6, word) {
+			fmt.Print(pool.HandleAt(slot), " ")
+		}
 	}
 	// Output: 0v1 1v1 3v1 6v1 7v1
 }
@@ -151,11 +153,9 @@ func ExampleTable() {
 	for row, name := range names.Rows() {
 		fmt.Println(name, names.HandleOfRow(uint32(row)), *speeds.At(0, uint32(row)))
 	}
-	fmt.Println(&names)
 	// Output:
 	// imp 9v1 3
 	// elf 2v5 2
-	// bulk.Table: 2 rows of 10 slots
 }
 
 // Run a kernel over columns of data that is stored as structs.

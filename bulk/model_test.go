@@ -350,7 +350,7 @@ func (r *run) check() {
 	require.Equal(r.t, r.model.count, r.pool.Len())
 	require.Equal(r.t, r.model.retired, r.pool.Retired())
 	require.Equal(r.t, r.model.high, r.pool.Slots())
-	require.Equal(r.t, r.model.newest, r.pool.MaxGenerationUsed())
+	require.Equal(r.t, r.model.newest, r.pool.NewestGeneration())
 }
 
 // checkAll compares everything, through every query.

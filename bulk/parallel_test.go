@@ -54,7 +54,7 @@ func TestTableAgainstMap(t *testing.T) {
 			row, ok := table.Row(h)
 			require.True(t, ok)
 			require.Equal(t, want, *parallel.At(1, row))
-			require.Equal(t, h, table.HandleAt(h.Index()))
+			require.Equal(t, h, table.HandleOfRow(row))
 			require.Nil(t, table.Get(h+1<<33), "another generation")
 		}
 		for h, v := range table.All() {
@@ -237,14 +237,20 @@ func TestWarmTablesAndSetsDoNotAllocate(t *testing.T) {
 			into.SetAndNot(a.View(), b.View())
 		},
 		"members": func() {
-			for i := range bulk.AndBits(a.View(), b.View()) {
-				sum += i
+			for w, word := range bulk.And(a.View(), b.View()) {
+				for i := range bulk.Bits(w<<6, word) {
+					sum += i
+				}
 			}
-			for i := range bulk.OrBits(a.View(), b.View()) {
-				sum += i
+			for w, word := range bulk.Or(a.View(), b.View()) {
+				for i := range bulk.Bits(w<<6, word) {
+					sum += i
+				}
 			}
-			for i := range bulk.AndNotBits(a.View(), b.View()) {
-				sum += i
+			for w, word := range bulk.AndNot(a.View(), b.View()) {
+				for i := range bulk.Bits(w<<6, word) {
+					sum += i
+				}
 			}
 		},
 		"Scratch": func() {

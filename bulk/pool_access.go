@@ -99,10 +99,6 @@ func (p *Pool[T]) Slots() uint32 { return p.slots }
 // Retired is the number of slots that have used up their generations (H4).
 func (p *Pool[T]) Retired() int { return p.retired }
 
-// MaxGenerationUsed is the highest generation that Add or AddAt ever issued, or 0. A
-// server that saves its world must restart above it (H5).
-func (p *Pool[T]) MaxGenerationUsed() uint32 { return p.newest }
-
 // Live is the set of live slots, to combine with others by And, Or and AndNot.
 func (p *Pool[T]) Live() BitsetView { return p.live.View() }
 

@@ -19,7 +19,7 @@ func churn(p *bulk.Pool[tenant], r *rand.Rand, steps int) (given []bulk.Handle) 
 			h, _ := p.Add()
 			given = append(given, h)
 		case r.IntN(40) == 0:
-			_, _ = p.AddAt(bulk.NewHandle(uint32(at), p.MaxGenerationUsed()))
+			_, _ = p.AddAt(bulk.NewHandle(uint32(at), p.NewestGeneration()))
 		default:
 			p.Remove(p.HandleAt(uint32(at)))
 		}

@@ -36,7 +36,7 @@ func TestPoolEmpty(t *testing.T) {
 	require.NoError(t, p.CheckInvariants())
 	require.Zero(t, p.Len())
 	require.Zero(t, p.Slots())
-	require.Zero(t, p.MaxGenerationUsed())
+	require.Zero(t, p.NewestGeneration())
 	require.Nil(t, p.Get(0))
 	require.Nil(t, p.Get(bulk.NewHandle(0, 1)))
 	require.False(t, p.Remove(bulk.NewHandle(0, 1)))
@@ -140,7 +140,7 @@ func TestSpentSlotIsRetired(t *testing.T) {
 	}, all)
 	require.Equal(t, 2, p.Retired())
 	require.Zero(t, p.Len())
-	require.Equal(t, uint32(bulk.MaxGeneration), p.MaxGenerationUsed())
+	require.Equal(t, uint32(bulk.MaxGeneration), p.NewestGeneration())
 	for _, h := range all {
 		require.Equal(t, bulk.Stale, p.Status(h))
 		require.Nil(t, p.Get(h))
@@ -167,7 +167,7 @@ func TestAddAt(t *testing.T) {
 	require.Zero(t, *v)
 	require.Same(t, v, p.Get(h))
 	require.Equal(t, h.Index()+1, p.Slots())
-	require.Equal(t, uint32(7), p.MaxGenerationUsed())
+	require.Equal(t, uint32(7), p.NewestGeneration())
 	require.NoError(t, p.CheckInvariants())
 
 	for _, other := range []uint32{1, 5, 7, 9} {

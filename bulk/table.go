@@ -62,14 +62,6 @@ func (t *Table[T]) Row(h Handle) (uint32, bool) {
 	return noRow, false
 }
 
-// HandleAt returns the handle of a slot's row, whatever its generation, or 0.
-func (t *Table[T]) HandleAt(slot uint32) Handle {
-	if uint64(slot) < uint64(len(t.rowOf)) && t.rowOf[slot] != 0 {
-		return t.handles[t.rowOf[slot]-1]
-	}
-	return 0
-}
-
 // Remove deletes the row of h, or does nothing and returns false. The last row, from,
 // becomes row to; move parallel storage in the same way (see Columns.Move). to
 // equals from if the deleted row was the last.
@@ -109,11 +101,6 @@ func (t *Table[T]) All() iter.Seq2[Handle, *T] {
 			}
 		}
 	}
-}
-
-// String returns a one-line summary.
-func (t *Table[T]) String() string {
-	return fmt.Sprintf("bulk.Table: %d rows of %d slots", len(t.rows), len(t.rowOf))
 }
 
 // CheckInvariants audits B11: rows and slots point at each other.

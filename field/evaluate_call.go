@@ -111,11 +111,3 @@ func (p *Planes) lanes() [3][]float32 { return [3][]float32{p.X, p.Y, p.Z} }
 func (p *Planes) cut(from, to int) Planes {
 	return Planes{X: p.X[from:to], Y: p.Y[from:to], Z: p.Z[from:to]}
 }
-
-func (c *call) blockNanoseconds() int {
-	const perInstruction = 100 // without assembly
-	if c.bound != nil {
-		return c.bound.blockNanoseconds()
-	}
-	return perInstruction * len(c.program.code)
-}

@@ -68,19 +68,8 @@ func TestSet(t *testing.T) {
 			evaluateSeparately(s, points, want)
 			require.NoError(t, s.Evaluate(points, got, make([]float32, s.Scratch())))
 			requireSame(t, want, got)
-
-			parallel := copied(start)
-			require.NoError(t, s.EvaluateParallel(points, parallel, scratches(s, 3)))
-			requireSame(t, want, parallel)
 		}
 	}
-}
-
-func scratches(s *Set, n int) (all [][]float32) {
-	for range n {
-		all = append(all, make([]float32, s.Scratch()))
-	}
-	return all
 }
 
 // TestSetWork: Work counts the chunks that an effect does not miss.
@@ -143,9 +132,6 @@ func TestSetErrors(t *testing.T) {
 	require.ErrorIs(t, s.Evaluate(points, out, scratch[1:]), ErrScratch)
 	require.ErrorIs(t, s.Evaluate(points.cut(0, 9), out, scratch), ErrPlanes)
 	require.ErrorIs(t, s.Evaluate(points, points, scratch), ErrOverlap)
-	require.ErrorIs(t, s.EvaluateParallel(points, out, nil), ErrScratch)
-	require.ErrorIs(t, s.EvaluateParallel(points, out, [][]float32{scratch, scratch}), ErrOverlap)
-	require.ErrorIs(t, s.EvaluateParallel(points, out, [][]float32{scratch, scratch[1:]}), ErrScratch)
 	require.Equal(t, make([]float32, 10), out.X, "a refused call changes nothing")
 	require.NoError(t, s.Evaluate(points, out, scratch))
 	require.Equal(t, float32(3), out.X[9])
@@ -194,17 +180,6 @@ func TestSetConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// TestParallelDecides: little work stays with the caller.
-func TestParallelDecides(t *testing.T) {
-	p, err := Compile("output = add output, position")
-	require.NoError(t, err)
-	var s Set
-	require.NoError(t, s.Add(p, Env{}))
-	few, many := randomPoints(rand.New(rand.NewPCG(1, 35)), 2*regionPoints), randomPoints(rand.New(rand.NewPCG(1, 35)), 100*regionPoints)
-	require.False(t, s.isWorthSharing(&few))
-	require.True(t, s.isWorthSharing(&many))
 }
 
 // TestBounds: every position of every lane counts on each path, and NaN is detected at
@@ -308,14 +283,6 @@ func benchmarkSet(b *testing.B, n, count int) {
 			for i := range s.calls {
 				s.calls[i].run(&points, &out, 0, n, scratch, false)
 			}
-		}
-		perPoint(b)
-	})
-	all := scratches(&s, 2)
-	b.Run("parallel", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = s.EvaluateParallel(points, out, all)
 		}
 		perPoint(b)
 	})

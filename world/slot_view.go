@@ -52,8 +52,10 @@ func (v SlotView) Disturbed(slot uint32) uint64 {
 // ascending order. Its cost depends on their number, not on the world's size.
 func (v SlotView) AppendDisturbed(list []uint32) []uint32 {
 	w := v.w
-	for slot := range bulk.OrBits(w.recent[0].View(), w.recent[1].View()) {
-		list = append(list, slot)
+	for word, slots := range bulk.Or(w.recent[0].View(), w.recent[1].View()) {
+		for slot := range bulk.Bits(word<<6, slots) {
+			list = append(list, slot)
+		}
 	}
 	return list
 }

@@ -13,22 +13,30 @@ func (w *World) updateVolumes() {
 	if present.Any() {
 		w.findMoved()
 	}
-	for slot := range bulk.OrBits(v.known.View(), present.View()) {
-		if !present.Has(slot) {
-			w.closeVolume(slot)
-			continue
+	for word, slots := range bulk.Or(v.known.View(), present.View()) {
+		for slot := range bulk.Bits(word<<6, slots) {
+			if present.Has(slot) {
+				w.updateVolume(slot)
+			} else {
+				w.closeVolume(slot)
+			}
 		}
-		t, shape := v.trigger(slot), w.shapeOf(slot)
-		if t == nil {
-			t = v.open(w.tenant(slot))
-		} else if t.shape == shape {
-			w.compareMoved(t)
-			continue
-		}
-		t.shape = shape
-		w.compareAll(t)
 	}
 	v.displaced.Reset()
+}
+
+// updateVolume finds the bodies that entered or left the volume on a slot.
+func (w *World) updateVolume(slot uint32) {
+	t, shape := w.volumes.trigger(slot), w.shapeOf(slot)
+	if t != nil && t.shape == shape {
+		w.compareMoved(t)
+		return
+	}
+	if t == nil {
+		t = w.volumes.open(w.tenant(slot))
+	}
+	t.shape = shape
+	w.compareAll(t)
 }
 
 // findMoved collects the bodies that may have moved, and their cells.
