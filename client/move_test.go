@@ -12,8 +12,10 @@ import (
 func TestRoomGone(t *testing.T) {
 	for code, want := range map[wire.Code]bool{wire.NoRoom: true, wire.RoomClosed: true, wire.Draining: false, wire.Kicked: false} {
 		g := greeting{room: "match/1"}
-		require.Equal(t, want, g.forgetRoom(&wire.Error{Code: code}, "lobby"), "%v", code)
+		why := &wire.Error{Code: code}
+		require.Equal(t, want, g.asksAgain(why, "lobby"), "%v", code)
+		g.noteLost(why, "lobby")
 		require.Equal(t, map[bool]string{true: "lobby", false: "match/1"}[want], g.room)
-		require.False(t, want && g.forgetRoom(&wire.Error{Code: code}, "lobby"), "again")
+		require.False(t, g.asksAgain(why, "lobby"), "once")
 	}
 }

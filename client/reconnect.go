@@ -145,9 +145,8 @@ func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Con
 // handleLoss handles the loss of a connection: it begins an attempt to replace it, or ends
 // the client and returns the error.
 func (c *Client) handleLoss(why error) error {
-	now := c.now()
-	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (mayRetry(why) || c.session.greeting.asksAgain(why) || c.session.greeting.forgetRoom(why, c.config.Room))
-	o := &c.outage
+	now, o := c.now(), &c.outage
+	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (mayRetry(why) || c.session.greeting.asksAgain(why, c.config.Room))
 	if c.state == Joined {
 		o.began = now
 		if now-o.joinedAt >= stableAfter {

@@ -87,25 +87,31 @@ func (g *greeting) noteRefused(code wire.Code) {
 	}
 }
 
-// asksAgain reports whether the server refused the schema that it had sent itself before:
-// it has another one since, and the next Hello asks for it.
-func (g *greeting) asksAgain(why error) bool {
-	return wire.CodeOf(why) == wire.SchemaMismatch && g.sent.Schema != 0 && g.schema == 0
+// asksAgain reports whether the next Hello asks for another schema or room than the one that the
+// server refused: the server may have another schema since it sent its own, and the room where the
+// session was may be gone.
+func (g *greeting) asksAgain(why error, configured string) bool {
+	switch wire.CodeOf(why) {
+	case wire.SchemaMismatch:
+		return g.sent.Schema != 0 && g.schema == 0
+	case wire.NoRoom, wire.RoomClosed:
+		return g.room != configured
+	}
+	return false
 }
 
-// forgetRoom makes the next Hello name the room of the config if why says that the room where the
-// session was is gone or closed. It reports whether it did.
-func (g *greeting) forgetRoom(why error, configured string) bool {
-	if code := wire.CodeOf(why); code != wire.NoRoom && code != wire.RoomClosed || g.room == configured {
-		return false
+// noteLost makes the next Hello name the room of the config if why says that the room where the
+// session was is gone or closed.
+func (g *greeting) noteLost(why error, configured string) {
+	if code := wire.CodeOf(why); code == wire.NoRoom || code == wire.RoomClosed {
+		g.room = configured
 	}
-	g.room = configured
-	return true
 }
 
 // Lost tells the session that its connection ended, and why. The replica stays as it
 // is, and Resolve still answers; after wire.EpochMismatch the world is gone, and
-// everything is Stale. Commands without an answer end in ErrUnanswered (C5). Nothing
+// everything is Stale, and after wire.NoRoom and wire.RoomClosed the next Hello names
+// the room of the config. Commands without an answer end in ErrUnanswered (C5). Nothing
 // is sent before Reconnect.
 func (s *Session) Lost(why error) {
 	if s.prediction != nil && s.connection.isJoined() { // an attempt that fails has sent no inputs
@@ -113,6 +119,7 @@ func (s *Session) Lost(why error) {
 	}
 	s.connection = lost
 	s.commands.endAll()
+	s.greeting.noteLost(why, s.config.Room)
 	if wire.CodeOf(why) == wire.EpochMismatch {
 		s.forgetWorld()
 	}

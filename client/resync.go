@@ -1,10 +1,6 @@
 package client
 
-import (
-	"time"
-
-	"github.com/worldd/worldd/client/internal/bodies"
-)
+import "time"
 
 const (
 	// resyncEvery bounds how often computed bodies cause a Resync.
@@ -34,23 +30,12 @@ const (
 
 func (r *resyncs) gaveUp() bool { return r.computing == computesNot }
 
-// hasNewFaults reports whether faults, the number of rejected snapshots, has grown since the last
-// call.
-func (r *resyncs) hasNewFaults(faults uint64) bool {
-	if faults <= r.faults {
-		return false
-	}
-	r.faults = faults
-	return true
-}
+// mayResyncBodies reports whether computed bodies may cause a Resync at now.
+func (r *resyncs) mayResyncBodies(now time.Duration) bool { return now >= r.next }
 
-// isDue reports whether computed bodies differ from the server's, or could not be computed in
-// time, and counts the Resync that is to be sent. After too many the session gives up if mayGiveUp
-// is set.
-func (r *resyncs) isDue(now time.Duration, b *bodies.Bodies, mayGiveUp bool) bool {
-	if now < r.next || !b.TakeResync() {
-		return false
-	}
+// noteBodiesResync counts a Resync for computed bodies. After too many the session gives up if
+// mayGiveUp is set.
+func (r *resyncs) noteBodiesResync(now time.Duration, mayGiveUp bool) {
 	if now-r.next > resyncsWithin-resyncEvery {
 		r.count = 0
 	}
@@ -59,5 +44,4 @@ func (r *resyncs) isDue(now time.Duration, b *bodies.Bodies, mayGiveUp bool) boo
 		r.computing = computesNot
 	}
 	r.next = now + resyncEvery
-	return true
 }

@@ -335,17 +335,28 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		s.replica.events.deliverRendered(s.replica.timeline.tick - second)
 	}
 	s.resyncFaults()
-	if b := s.replica.entities.bodies; b != nil && s.resyncs.isDue(now, b, len(s.config.Token) == 0 || s.hooks.mayBegin) {
-		s.sendMessage(wire.TypeResync, nil)
-	}
+	s.resyncBodies(now)
 	return outcome, s.budget.Check()
 }
 
 // resyncFaults requests a full resync after a datagram whose fold was wrong.
 func (s *Session) resyncFaults() {
-	if s.replica != nil && s.resyncs.hasNewFaults(s.replica.stats.Faults) {
+	if s.replica != nil && s.replica.stats.Faults > s.resyncs.faults {
+		s.resyncs.faults = s.replica.stats.Faults
 		s.sendMessage(wire.TypeResync, nil)
 	}
+}
+
+// resyncBodies requests a full resync if computed bodies differ from the server's, or could not be
+// computed in time.
+func (s *Session) resyncBodies(now time.Duration) {
+	b := s.replica.entities.bodies
+	if b == nil || !s.resyncs.mayResyncBodies(now) || !b.NeedResync() {
+		return
+	}
+	b.NoteResync()
+	s.resyncs.noteBodiesResync(now, len(s.config.Token) == 0 || s.hooks.mayBegin)
+	s.sendMessage(wire.TypeResync, nil)
 }
 
 // stampAt returns now as a stamp, never 0, which means none.

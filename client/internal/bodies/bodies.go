@@ -219,13 +219,12 @@ func (b *Bodies) BytesOfNew() int {
 	return bytesOfTrack + int(b.keep)*(bytesOfState+bytesOfLog) + 2*bytesOfRow + 4*8
 }
 
-// TakeResync reports once that the server should send all states again: computed bodies differ
-// from the server's, or could not be computed in time.
-func (b *Bodies) TakeResync() bool {
-	need := b.overrun || b.diverged
-	b.overrun, b.diverged = false, false
-	return need
-}
+// NeedResync reports whether the server should send all states again: computed bodies differ from
+// the server's, or could not be computed in time.
+func (b *Bodies) NeedResync() bool { return b.overrun || b.diverged }
+
+// NoteResync notes that the server was asked for all states.
+func (b *Bodies) NoteResync() { b.overrun, b.diverged = false, false }
 
 // AddEntity makes room for an ordinary entity with the next index.
 func (b *Bodies) AddEntity() { b.tracks = append(b.tracks, nil) }

@@ -64,6 +64,10 @@ export interface Resumption {
 
 const noResumption: Resumption = { session: 0n, secret: noBytes, structure: 0 }
 
+function isRoomGone(why: WireError): boolean {
+  return why.code === Code.noRoom || why.code === Code.roomClosed
+}
+
 /** Makes Hellos and checks that Welcomes grant no more than they asked for. */
 export class Handshake {
   /** The layout of the newest Welcome. */
@@ -175,16 +179,20 @@ export class Handshake {
     this.#room = this.#config.room ?? ''
   }
 
-  /** Notes why the server ended the connection. */
+  /** Notes why the server refused this connection's Hello, or ended the connection. */
   noteEnd(why: WireError): void {
     if (why.code === Code.schemaMismatch && this.#named !== 0n) this.#outdated = true
   }
 
+  /** Makes the next Hello name the room of the config if the one where the session was is gone or closed. */
+  noteLost(why: WireError): void {
+    if (isRoomGone(why)) this.#room = this.#config.room ?? ''
+  }
+
   /** Reports whether the next Hello asks for another schema or room than the one that a server refused. */
   asksAgain(why: WireError): boolean {
-    const { room = '' } = this.#config
-    const roomGone = (why.code === Code.noRoom || why.code === Code.roomClosed) && this.#room !== room
-    if (roomGone) this.#room = room
-    return roomGone || (why.code === Code.schemaMismatch && this.#outdated)
+    return isRoomGone(why)
+      ? this.#room !== (this.#config.room ?? '')
+      : why.code === Code.schemaMismatch && this.#outdated
   }
 }

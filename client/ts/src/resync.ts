@@ -9,18 +9,10 @@ const resyncEvery = 1000
 const maxResyncs = 10
 const resyncsWithin = 30_000
 
-/** Decides when to send Resync, and when to give up computing bodies. */
+/** Decides when computed bodies cause a Resync, and when to give up computing them. */
 export class ResyncPolicy {
-  #faults = 0 // folds that did not match, which Resyncs were sent for
   #earliest = -Infinity // time of the next Resync for computed bodies
   #inARow = 0 // for computed bodies
-
-  /** Reports whether more folds did not match than before. */
-  isDueForFaults(faults: number): boolean {
-    const due = faults > this.#faults
-    this.#faults = faults
-    return due
-  }
 
   /** Reports whether bodies that need a Resync may cause one now. */
   mayForBodies(now: number): boolean {

@@ -58,6 +58,7 @@ export class Session {
   readonly #stats = new ReplicaStats()
   readonly #budget = new Budget() // of the work that the server causes
   readonly #resync = new ResyncPolicy()
+  #resynced = 0 // folds that did not match, for which Resyncs were sent
   #ordinary = false // there were too many Resyncs: Hello says that the client does not simulate
   #timing = new Timing(1, 0, 0)
   #frames = new messages.FrameReader()
@@ -293,7 +294,9 @@ export class Session {
     if (this.#welcomed) this.prediction?.pause() // an attempt that fails has sent no inputs
     this.#welcomed = false
     this.#commands.abandon()
-    if (why instanceof WireError && why.code === Code.epochMismatch) this.#forgetWorld()
+    if (!(why instanceof WireError)) return
+    this.#handshake.noteLost(why)
+    if (why.code === Code.epochMismatch) this.#forgetWorld()
   }
 
   /** Makes the next Hello begin a new session and ask for the schema: another server knows neither. */
@@ -348,12 +351,16 @@ export class Session {
 
   /** Asks for all states again after a datagram whose fold was wrong. */
   #checkFaults(): void {
-    if (this.#resync.isDueForFaults(this.#stats.faults)) this.#send(messages.Type.resync, noBytes)
+    const { faults } = this.#stats
+    if (faults === this.#resynced) return
+    this.#resynced = faults
+    this.#send(messages.Type.resync, noBytes)
   }
 
   /** Asks for all states again if computed bodies differ from the server's, or were not computed in time. */
   #checkBodies(r: Replica, now: number): void {
-    if (!r.bodies || !this.#resync.mayForBodies(now) || !r.bodies.takeResync()) return
+    if (!r.bodies || !this.#resync.mayForBodies(now) || !r.bodies.needsResync) return
+    r.bodies.noteResync()
     const tooMany = this.#resync.noteForBodies(now)
     if (tooMany && (!this.#handshake.hasToken || this.freshToken)) this.#ordinary = true
     this.#send(messages.Type.resync, noBytes)

@@ -14,12 +14,13 @@ export type Diverge = (tick: number, handles: readonly Name[]) => void
 
 /** Compares computed bodies with the audits of complete snapshots. */
 export class Auditor {
+  /** Whether the newest audit failed, and the server was not asked for all states since. */
+  diverged = false
   readonly #stats: MotionStats
   readonly #budget: Budget
   readonly #diverge: Diverge | undefined
   readonly #covered: Track[] = []
   readonly #state = new State()
-  #diverged = false // the newest audit failed, and nobody has asked
   #reported = false // the game knows
 
   constructor(stats: MotionStats, budget: Budget, diverge: Diverge | undefined) {
@@ -42,23 +43,16 @@ export class Auditor {
     let sum = 0
     for (const t of covered) sum = auditBody(sum, t.slot, t.generation, t.stateAfter(s.tick, this.#state))
     this.#stats.audited++
-    if (sum === s.audit) this.#diverged = this.#reported = false
+    if (sum === s.audit) this.diverged = this.#reported = false
     else this.#fail(s.tick)
   }
 
   #fail(tick: number): void {
     this.#stats.faults++
-    this.#diverged = true
+    this.diverged = true
     if (this.#reported) return
     this.#reported = true
     const handles = this.#covered.map(({ slot, generation }) => ({ slot, generation }))
     this.#diverge?.(tick, handles)
-  }
-
-  /** Reports once that the newest audit failed. */
-  takeDiverged(): boolean {
-    const diverged = this.#diverged
-    this.#diverged = false
-    return diverged
   }
 }

@@ -259,12 +259,14 @@ export class Bodies {
     this.#tracks.dropComputed()
   }
 
-  /** Reports once that the server should send all states again. */
-  takeResync(): boolean {
-    const diverged = this.#auditor.takeDiverged()
-    const need = this.#overrun || diverged
-    this.#overrun = false
-    return need
+  /** Whether the server should send all states again. */
+  get needsResync(): boolean {
+    return this.#overrun || this.#auditor.diverged
+  }
+
+  /** Notes that the server was asked for all states. */
+  noteResync(): void {
+    this.#overrun = this.#auditor.diverged = false
   }
 
   /**
