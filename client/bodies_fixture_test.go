@@ -16,6 +16,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -97,21 +98,7 @@ func schemaOf(t testing.TB, w *world.World) *schema.Schema {
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
-	m := w.Motion()
-	for i, k := range w.Kinds() {
-		kind := schema.EntityKind{Name: k.Name}
-		if c := m.Kinds[i]; k.Body != nil {
-			kind.Body = &schema.KindBody{
-				InvMass: c.InvMass, Coupling: c.Coupling, Radius: c.Radius, Friction: c.Friction,
-				Restitution: c.Restitution, Layers: uint32(c.Layers),
-			}
-		}
-		require.NoError(t, s.AddKind(kind))
-	}
-	require.NoError(t, s.SetMotion(schema.Motion{
-		TickHz: uint16(m.TickHz), Gravity: m.Gravity, MaxSpeed: physics.MaxSpeed, HalfX: m.HalfExtent.X, Height: m.HalfExtent.Y,
-		HalfZ: m.HalfExtent.Z, RestSpeed: m.RestSpeed, RestTicks: m.RestTicks, Bounds: schema.Bounds(m.Bounds),
-	}))
+	require.NoError(t, replication.DeclareWorld(s, w))
 	return s
 }
 

@@ -159,7 +159,7 @@ func TestHostileEffects(t *testing.T) {
 	ended := func(slot, generation uint32, back uint8) []byte {
 		return wire.EffectEnded{Effect: handle(slot, generation), Back: back}.Append(nil)
 	}
-	kind := wire.KindAdded{Kind: 2, InvMass: 1}.Append(nil)
+	kind := wire.KindAdded{Kind: 2, KindConstants: wire.KindConstants{InvMass: 1}}.Append(nil)
 	m := newMover(t, client.SessionConfig{})
 	for name, c := range map[string]struct {
 		records [][]byte

@@ -104,14 +104,6 @@ func (c *clean) addKinds(w *world.World, s *schema.Schema) {
 	}
 }
 
-// kindBody returns the constants of a kind as a schema has them.
-func kindBody(k *motion.Kind) *schema.KindBody {
-	return &schema.KindBody{
-		InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius, Friction: k.Friction, Restitution: k.Restitution,
-		Layers: uint32(k.Layers),
-	}
-}
-
 // slotOf returns the state of the entity in a slot, or nil if it is not of an exact kind.
 func (c *clean) slotOf(slot uint32, h bulk.Handle) *cleanSlot {
 	if uint64(slot) < uint64(len(c.slots)) && c.slots[slot].handle == h && h != 0 {

@@ -32,7 +32,7 @@ func watch(t testing.TB, w *world.World, exact bool) *watched {
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
-	addWorld(t, s, w)
+	require.NoError(t, replication.DeclareWorld(s, w))
 	rep, err := replication.New(w, s, replication.Config{SnapshotHz: 20})
 	require.NoError(t, err)
 	o := &watched{t: t, world: w, rep: rep, viewer: rep.AddViewer(0), before: func(uint64) {}}

@@ -74,7 +74,7 @@ func newMischief(t testing.TB, seed uint64, viewers int, c replication.Config) *
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	schema.Define[score](s, "score")
 	require.NoError(t, s.Err())
-	addWorld(t, s, w)
+	require.NoError(t, replication.DeclareWorld(s, w))
 	c.EnterRadius, c.LeaveRadius = 18, 22
 	m.rep, err = replication.New(w, s, c)
 	require.NoError(t, err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication/schema"
-	"github.com/worldd/worldd/world"
 )
 
 // newExactStorm returns the storm with exact kinds, for viewers that may simulate.
@@ -22,17 +21,7 @@ func newExactStorm(t testing.TB) *Replicator {
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
-	stepper := scene.World.Motion()
-	for i, kind := range scene.World.Kinds() {
-		m := stepper.Kinds[i]
-		require.NoError(t, s.AddKind(schema.EntityKind{Name: kind.Name, Body: &schema.KindBody{
-			InvMass: m.InvMass, Coupling: m.Coupling, Radius: m.Radius, Friction: m.Friction, Restitution: m.Restitution,
-		}}))
-	}
-	require.NoError(t, s.SetMotion(schema.Motion{
-		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed, HalfX: stepper.HalfExtent.X,
-		Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z, RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks,
-	}))
+	require.NoError(t, DeclareWorld(s, scene.World))
 	r, err := New(scene.World, s, Config{})
 	require.NoError(t, err)
 	return r

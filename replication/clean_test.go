@@ -40,27 +40,6 @@ type walker struct {
 	trace   []byte
 }
 
-// addWorld declares what clients need to compute bodies, as package session does.
-func addWorld(t testing.TB, s *schema.Schema, w *world.World) {
-	stepper := w.Motion()
-	for i, kind := range w.Kinds() {
-		k := schema.EntityKind{Name: kind.Name}
-		if kind.Body != nil {
-			m := stepper.Kinds[i]
-			k.Body = &schema.KindBody{
-				InvMass: m.InvMass, Coupling: m.Coupling, Radius: m.Radius,
-				Friction: m.Friction, Restitution: m.Restitution, Layers: uint32(m.Layers),
-			}
-		}
-		require.NoError(t, s.AddKind(k))
-	}
-	require.NoError(t, s.SetMotion(schema.Motion{
-		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed,
-		HalfX: stepper.HalfExtent.X, Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z,
-		RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks, Bounds: schema.Bounds(stepper.Bounds),
-	}))
-}
-
 func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, allow bool) *tempest {
 	file, err := scenes.Named("storm")
 	require.NoError(t, err)
@@ -73,7 +52,7 @@ func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, al
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	schema.Define[messages.Identity](s, messages.Identities.Name())
 	require.NoError(t, s.Err())
-	addWorld(t, s, scene.World)
+	require.NoError(t, replication.DeclareWorld(s, scene.World))
 	c.SnapshotHz, c.EnterRadius, c.LeaveRadius = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius
 	rep, err := replication.New(scene.World, s, c)
 	require.NoError(t, err)

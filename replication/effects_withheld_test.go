@@ -36,14 +36,8 @@ func newWithheld(t *testing.T, c world.Config) *withheld {
 	} {
 		*k.id, err = w.AddKind(world.Kind{Name: k.name, Exact: true, Body: &k.body})
 		require.NoError(t, err)
-		m := w.Motion().Kinds[*k.id]
-		require.NoError(t, s.AddKind(schema.EntityKind{Name: k.name, Body: kindBody(&m)}))
 	}
-	stepper := w.Motion()
-	require.NoError(t, s.SetMotion(schema.Motion{
-		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed, HalfX: stepper.HalfExtent.X,
-		Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z, RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks,
-	}))
+	require.NoError(t, DeclareWorld(s, w))
 	h.Replicator, err = New(w, s, Config{})
 	require.NoError(t, err)
 	require.True(t, h.AddViewer(0).Simulate())

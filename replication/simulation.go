@@ -225,10 +225,7 @@ func (s *simulation) sendKind(w *workspace, out *outbox, c *clean, kind world.Ki
 	}
 	s.kinds[i] = true
 	k := &c.kinds[kind]
-	w.extension = wire.KindAdded{
-		Kind: uint32(kind), InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius,
-		Friction: k.Friction, Restitution: k.Restitution, Layers: uint32(k.Layers),
-	}.Append(w.extension[:0])
+	w.extension = wire.KindAdded{Kind: uint32(kind), KindConstants: wire.KindConstants(*kindBody(&k.Kind))}.Append(w.extension[:0])
 	out.writeExtension(w)
 }
 

@@ -164,13 +164,13 @@ func TestExactLongest(t *testing.T) {
 
 // A kind's constants have one form each: 0 has no sign.
 func TestKindsOfNegativeZero(t *testing.T) {
-	parse := func(k wire.KindAdded) error {
-		_, err := wire.ParseStructure(k.Append(wire.AppendStructureHeader(nil, 1, 1)))
+	parse := func(k wire.KindConstants) error {
+		_, err := wire.ParseStructure(wire.KindAdded{KindConstants: k}.Append(wire.AppendStructureHeader(nil, 1, 1)))
 		return err
 	}
 	minus := float32(math.Copysign(0, -1))
-	require.NoError(t, parse(wire.KindAdded{}))
-	for _, k := range []wire.KindAdded{{InvMass: minus}, {Coupling: minus}, {Radius: minus}, {Friction: minus}, {Restitution: minus}} {
+	require.NoError(t, parse(wire.KindConstants{}))
+	for _, k := range []wire.KindConstants{{InvMass: minus}, {Coupling: minus}, {Radius: minus}, {Friction: minus}, {Restitution: minus}} {
 		require.Equal(t, wire.BadMessage, wire.CodeOf(parse(k)))
 	}
 }

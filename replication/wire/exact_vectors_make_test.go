@@ -235,7 +235,7 @@ func (m *exactMaker) changes() {
 }
 
 func (m *exactMaker) kinds() {
-	k := wire.KindAdded{Kind: 1<<16 - 1, InvMass: 0.5, Coupling: 1, Radius: 2, Friction: 3, Restitution: 1, Layers: 1 << 31}
+	k := wire.KindAdded{Kind: 1<<16 - 1, KindConstants: wire.KindConstants{InvMass: 0.5, Coupling: 1, Radius: 2, Friction: 3, Restitution: 1, Layers: 1 << 31}}
 	m.message("a kind", exactRead{}, k.Append(nil))
 	m.message("a kind beyond the last", refused, extend(5, 1<<16, 0.0, 0.0, 0.0, 0.0, 0.0, make([]byte, 4)))
 	m.message("a negative radius", refused, extend(5, 1, 0.0, 0.0, -1.0, 0.0, 0.0, make([]byte, 4)))

@@ -61,7 +61,12 @@ type EffectEnded struct {
 
 // KindAdded gives the motion constants of a kind with bodies that the schema lacks.
 type KindAdded struct {
-	Kind                                             uint32
+	Kind uint32
+	KindConstants
+}
+
+// KindConstants has the fields of schema.KindBody.
+type KindConstants struct {
 	InvMass, Coupling, Radius, Friction, Restitution float32
 	Layers                                           uint32
 }
@@ -163,14 +168,14 @@ func (e EffectEnded) Append(b []byte) []byte {
 // Append appends the kind as a record.
 func (k KindAdded) Append(b []byte) []byte {
 	b = bitio.AppendUvarint(appendExtension(b, ExtendKind), k.Kind)
-	for _, x := range k.constants() {
+	for _, x := range k.floats() {
 		b = appendFloat(b, *x)
 	}
 	return binary.LittleEndian.AppendUint32(b, k.Layers)
 }
 
-// constants returns the floats in the order of the wire.
-func (k *KindAdded) constants() [5]*float32 {
+// floats returns the floats in the order of the wire.
+func (k *KindConstants) floats() [5]*float32 {
 	return [...]*float32{&k.InvMass, &k.Coupling, &k.Radius, &k.Friction, &k.Restitution}
 }
 
@@ -303,7 +308,7 @@ func readEnded(c *bitio.Cursor) EffectEnded {
 
 func readKind(c *bitio.Cursor) (k KindAdded) {
 	k.Kind = c.Uvarint(MaxKinds-1, "kind")
-	for _, x := range k.constants() {
+	for _, x := range k.floats() {
 		*x = readFloat(c, "constant of a kind")
 		if math.Signbit(float64(*x)) {
 			c.Fail("a kind with the constant %v", *x)

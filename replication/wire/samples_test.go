@@ -215,7 +215,7 @@ func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
 		wire.Program{Number: 200, Code: []byte("wfld")}.Append(nil), orbiting.Append(nil), following.Append(nil),
 		wire.EffectChanged{Effect: bulk.NewHandle(9, 3), HasPath: true, HasParams: true, Path: wire.Path{Form: wire.PathLinear}}.Append(nil),
 		wire.EffectEnded{Effect: bulk.NewHandle(9, 3), Back: 1}.Append(nil), wire.EffectEnded{Effect: bulk.NewHandle(9, 5), Left: true}.Append(nil),
-		wire.KindAdded{Kind: 300, InvMass: 0.5, Layers: 6}.Append(nil),
+		wire.KindAdded{Kind: 300, KindConstants: wire.KindConstants{InvMass: 0.5, Layers: 6}}.Append(nil),
 	} {
 		c.Records = append(c.Records, wire.Record{Op: wire.OpExtension, Number: uint32(b[0] >> 3), Data: b[1:]})
 	}

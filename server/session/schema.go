@@ -19,7 +19,7 @@ func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
 		return nil, fmt.Errorf("server: Schema declares kinds or motion, which the server takes from World: pass a schema without them")
 	}
 	s := c.Schema.Clone()
-	errs := []error{c.addWorld(s)}
+	errs := []error{replication.DeclareWorld(s, c.World)}
 	for _, f := range c.Hooks.Commands {
 		if _, declared := s.CommandByName(f.name); declared {
 			continue
@@ -47,37 +47,6 @@ func (c WorldConfig) checkKinds(s *schema.Schema) error {
 		if !slices.ContainsFunc(c.World.Kinds(), func(k world.Kind) bool { return k.Name == name }) {
 			errs = append(errs, fmt.Errorf("server: the schema defines kind %q, and World has none of that name: add it with World.AddKind", name))
 		}
-	}
-	return errors.Join(errs...)
-}
-
-// addWorld declares the kinds and the motion of the world.
-func (c WorldConfig) addWorld(s *schema.Schema) error {
-	stepper, moves := c.World.Motion(), false
-	var errs []error
-	for i, kind := range c.World.Kinds() {
-		k := schema.EntityKind{Name: kind.Name}
-		if kind.Body != nil {
-			moves = true
-			m := stepper.Kinds[i]
-			k.Body = &schema.KindBody{
-				InvMass: m.InvMass, Coupling: m.Coupling, Radius: m.Radius,
-				Friction: m.Friction, Restitution: m.Restitution, Layers: uint32(m.Layers),
-			}
-		}
-		if err := s.AddKind(k); err != nil {
-			errs = append(errs, fmt.Errorf("server: kind %.64q of World cannot be in the schema that clients receive: rename or remove it: %w", kind.Name, err))
-		}
-	}
-	if !moves {
-		return errors.Join(errs...)
-	}
-	if err := s.SetMotion(schema.Motion{
-		TickHz: uint16(stepper.TickHz), Gravity: stepper.Gravity, MaxSpeed: world.MaxSpeed,
-		HalfX: stepper.HalfExtent.X, Height: stepper.HalfExtent.Y, HalfZ: stepper.HalfExtent.Z,
-		RestSpeed: stepper.RestSpeed, RestTicks: stepper.RestTicks, Bounds: schema.Bounds(stepper.Bounds),
-	}); err != nil {
-		errs = append(errs, fmt.Errorf("server: the motion of World cannot be in the schema that clients receive: %w", err))
 	}
 	return errors.Join(errs...)
 }

@@ -337,7 +337,7 @@ func (k *bodyCases) lateRecords() {
 }
 
 func (k *bodyCases) overMoves() {
-	kind := wire.KindAdded{Kind: vectors.BodiesUnused, InvMass: 1, Coupling: 0.5, Radius: 0.5, Layers: 1}.Append(nil)
+	kind := wire.KindAdded{Kind: vectors.BodiesUnused, KindConstants: wire.KindConstants{InvMass: 1, Coupling: 0.5, Radius: 0.5, Layers: 1}}.Append(nil)
 	begin := func() *bodySession {
 		return k.pushed(flyingAt(0, 0)).structure(bodiesTick, kind, added(0, func(e *wire.EffectAdded) { e.Age = 1 })).complete(1, 102)
 	}
@@ -367,9 +367,9 @@ func (k *bodyCases) wrongRecords() {
 		k.add(wire.BadMessage, name, about, k.pushed(flyingAt(0, 0)).structure(bodiesTick, records...))
 	}
 	ended := func(back uint8) []byte { return wire.EffectEnded{Effect: effectHandle(0), Back: back}.Append(nil) }
-	kind := wire.KindAdded{Kind: vectors.BodiesUnused, InvMass: 1, Radius: 0.5}.Append(nil)
+	kind := wire.KindAdded{Kind: vectors.BodiesUnused, KindConstants: wire.KindConstants{InvMass: 1, Radius: 0.5}}.Append(nil)
 	bad("kind twice", "a kind is added twice", kind, kind)
-	bad("kind of the schema", "a kind is added that the schema has", wire.KindAdded{Kind: vectors.BodiesDrone, InvMass: 1, Radius: 0.5}.Append(nil))
+	bad("kind of the schema", "a kind is added that the schema has", wire.KindAdded{Kind: vectors.BodiesDrone, KindConstants: wire.KindConstants{InvMass: 1, Radius: 0.5}}.Append(nil))
 	bad("params out of range", "params beyond the range of the program", added(0, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(9, 0, 0, 0) }))
 	bad("params too few", "three numbers for a vector", added(0, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(1, 0, 0) }))
 	bad("first goes back", "a record of an effect is of a tick before its last record's", effect, ended(1))

@@ -148,10 +148,7 @@ func New(c Config) (*Bodies, error) {
 	b.sim, b.rerun = motion.NewSim(motion.New(p), 0), motion.NewSim(motion.New(p), 0)
 	for i := range s.Kinds() {
 		if k := s.EntityKind(i).Body; k != nil {
-			b.addKind(uint32(i), motion.Kind{
-				InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius, Friction: k.Friction,
-				Restitution: k.Restitution, Layers: motion.Layers(k.Layers),
-			})
+			b.addKind(uint32(i), *k)
 		}
 	}
 	b.part, _ = s.ByName(schema.BodyComponent)
@@ -170,7 +167,11 @@ func badMessage(format string, args ...any) error {
 	return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf(format, args...)}
 }
 
-func (b *Bodies) addKind(number uint32, k motion.Kind) {
+func (b *Bodies) addKind(number uint32, c schema.KindBody) {
+	k := motion.Kind{
+		InvMass: c.InvMass, Coupling: c.Coupling, Radius: c.Radius, Friction: c.Friction,
+		Restitution: c.Restitution, Layers: motion.Layers(c.Layers),
+	}
 	b.kinds[number] = k
 	b.maxKind = max(b.maxKind, number)
 	b.sim.SetKind(motion.KindID(number), k)

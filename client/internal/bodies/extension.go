@@ -1,6 +1,7 @@
 package bodies
 
 import (
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world/motion"
 )
@@ -30,10 +31,7 @@ func (b *Bodies) ApplyExtension(record wire.Record, tick uint32) error {
 		if _, ok := b.kinds[k.Kind]; ok || k.Kind < b.declared {
 			return badMessage("kind %d is added, which is known", k.Kind)
 		}
-		b.addKind(k.Kind, motion.Kind{
-			InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius, Friction: k.Friction,
-			Restitution: k.Restitution, Layers: motion.Layers(k.Layers),
-		})
+		b.addKind(k.Kind, schema.KindBody(k.KindConstants))
 	}
 	return nil
 }
