@@ -141,12 +141,12 @@ bulk                100
 client              153
 field                42
 loadtest/bot         54
-loadtest/rig         37
-replication/schema  141
+loadtest/rig         28
+replication/schema  132
 server               65
 server/host          16
 server/token         12
-world               182
+world               181
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

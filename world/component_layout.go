@@ -139,14 +139,6 @@ type Reference struct {
 	Target    Entity
 }
 
-// Resolve follows a reference: it returns the target's value and status. The value is
-// nil unless the target is live and has the component. Stale means that the target was
-// destroyed; Unissued that this world never issued the handle: it is forged or belongs
-// to another world.
-func (c *Component[T]) Resolve(target Entity) (*T, bulk.Status) {
-	return c.Get(target), c.w.pool.Status(target)
-}
-
 // References yields the handles in an entity's components and the status of their
 // targets, in the order of components and fields. It omits zero handles and local
 // components. References are weak: destroying the target does not change them.

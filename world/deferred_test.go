@@ -45,9 +45,7 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 			at, ok := w.Position(child)
 			require.True(t, ok, "each system sees the deferred changes of the one before")
 			require.EqualValues(t, 3, at.X)
-			target, status := level.Resolve(*parent.Get(child))
-			require.Equal(t, bulk.Live, status)
-			require.Equal(t, *target+1, *level.Get(child))
+			require.Equal(t, *level.Get(*parent.Get(child))+1, *level.Get(child))
 		}
 	}))
 	w.Step()
@@ -240,15 +238,9 @@ func TestReferences(t *testing.T) {
 		t.Fatal("the entity is not live")
 	}
 
-	target, status := hp.Resolve(friend)
-	require.Equal(t, bulk.Live, status)
-	require.EqualValues(t, 3, target.Current)
-	target, status = hp.Resolve(heir)
-	require.Equal(t, bulk.Live, status)
-	require.Nil(t, target, "it has no health")
-	target, status = hp.Resolve(gone)
-	require.Equal(t, bulk.Stale, status)
-	require.Nil(t, target)
+	require.EqualValues(t, 3, hp.Get(friend).Current)
+	require.Nil(t, hp.Get(heir), "it has no health")
+	require.Nil(t, hp.Get(gone))
 }
 
 // Two worlds in one process distinguish their handles if their generations are disjoint.

@@ -72,9 +72,8 @@ func ExampleWorld_NewQuery() {
 	poor, _ := w.NewQuery(world.QueryDef{Without: []world.Term{gold}})
 	_ = w.AddSystem(world.Before, "wages", func(w *world.World) {
 		for e, guard := range world.All1(poor, guards) {
-			treasure, status := gold.Resolve(guard.Ward)
-			fmt.Println(e, "guards", guard.Ward, status)
-			if treasure != nil {
+			fmt.Println(e, "guards", guard.Ward, w.Status(guard.Ward))
+			if gold.Has(guard.Ward) {
 				gold.Mut(guard.Ward).Coins -= 10
 				p, _ := w.DeferSpawn(purse, world.Vec3{}, world.Vec3{}, 0)
 				gold.DeferSet(p, Gold{Coins: 10})

@@ -45,9 +45,6 @@ func (c *Client) runFrame() {
 // Err returns the error that ended the client's frames, or nil.
 func (c *Client) Err() error { return c.err }
 
-// Link returns the conditions of the client's link.
-func (c *Client) Link() Link { return c.link }
-
 // SetLink changes the link for what is sent from now on. With Loss 1 nothing passes: after some
 // seconds both ends notice.
 func (c *Client) SetLink(l Link) {

@@ -98,9 +98,6 @@ func (r *Rig) Dial(config client.Config) (*Client, error) {
 	return c, nil
 }
 
-// SetLink changes the link of clients that join later.
-func (r *Rig) SetLink(l Link) { r.config.Link = l }
-
 // Step lets time pass until the server has made its next tick. The error is the first of a
 // frame since the last call; that client's frames have ended.
 func (r *Rig) Step() error {

@@ -232,7 +232,7 @@ func TestSearchPasses(t *testing.T) {
 }
 
 func TestParseScript(t *testing.T) {
-	s := rig.Generate(3, 100, 60, []string{"blow"})
+	s := rig.GenerateScript(3, 100, 60, []string{"blow"})
 	require.NotEmpty(t, s.Actions)
 	got, err := rig.ParseScript(s.String())
 	require.NoError(t, err)

@@ -27,21 +27,15 @@ type Run struct {
 	Check func() error
 }
 
-// Script is a list of actions for a game. Its text form, which Replay takes, has a line of
-// settings and a line for each action: its tick, its name, the number of the client modulo the
-// clients there are, and a random number.
-//
-//	seed=17 ticks=300
-//	@0 join 0 0
-//	@12 shoot 3 40211
-type Script struct {
+// script is a list of actions for a game.
+type script struct {
 	Seed    uint64
 	Ticks   int
-	Actions []Action
+	Actions []action
 }
 
-// Action is a line of a Script.
-type Action struct {
+// action is a line of a script.
+type action struct {
 	Tick   int
 	Do     string
 	Client int
@@ -49,7 +43,7 @@ type Action struct {
 }
 
 // String returns the text form.
-func (s Script) String() string {
+func (s script) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed=%d ticks=%d\n", s.Seed, s.Ticks)
 	for _, a := range s.Actions {
@@ -58,11 +52,11 @@ func (s Script) String() string {
 	return b.String()
 }
 
-// ParseScript parses the text form.
-func ParseScript(text string) (Script, error) {
-	var s Script
+// parseScript parses the text form.
+func parseScript(text string) (script, error) {
+	var s script
 	for n, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		var a Action
+		var a action
 		var err error
 		if n == 0 {
 			_, err = fmt.Sscanf(line, "seed=%d ticks=%d", &s.Seed, &s.Ticks)
@@ -83,13 +77,13 @@ const maxClients = 8
 // own are the actions that every game has, with the highest rate per second.
 var own = map[string]float64{"join": 1, "leave": 0.2, "break": 0.3, "link": 0.5}
 
-// Generate returns the script of a seed with these actions of a game. How often each occurs
+// generate returns the script of a seed with these actions of a game. How often each occurs
 // differs from seed to seed: up to ten times a second.
-func Generate(seed uint64, ticks, tickHz int, actions []string) Script {
+func generate(seed uint64, ticks, tickHz int, actions []string) script {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := Script{Seed: seed, Ticks: ticks}
+	s := script{Seed: seed, Ticks: ticks}
 	add := func(tick int, do string) {
-		s.Actions = append(s.Actions, Action{tick, do, r.IntN(maxClients), r.IntN(1 << 16)})
+		s.Actions = append(s.Actions, action{tick, do, r.IntN(maxClients), r.IntN(1 << 16)})
 	}
 	add(0, "join")
 	often := func(do string, perSecond float64) {
@@ -105,12 +99,12 @@ func Generate(seed uint64, ticks, tickHz int, actions []string) Script {
 	for _, do := range slices.Sorted(slices.Values(actions)) {
 		often(do, []float64{0.2, 2, 10}[r.IntN(3)])
 	}
-	slices.SortStableFunc(s.Actions, func(a, b Action) int { return cmp.Compare(a.Tick, b.Tick) })
+	slices.SortStableFunc(s.Actions, func(a, b action) int { return cmp.Compare(a.Tick, b.Tick) })
 	return s
 }
 
-// Search plays the scripts of seeds 1 to seeds, each of ticks ticks. The error describes the
-// first that fails, and the smallest script found that fails too.
+// Search plays random scripts, of seeds 1 to seeds and ticks ticks each. The error describes the
+// first that fails, and has the text of the smallest script found that fails too.
 func Search(seeds uint64, ticks int, start func(seed uint64) (*Run, error)) error {
 	for seed := uint64(1); seed <= seeds; seed++ {
 		g, err := start(seed)
@@ -118,35 +112,41 @@ func Search(seeds uint64, ticks int, start func(seed uint64) (*Run, error)) erro
 			return err
 		}
 		actions := slices.Collect(maps.Keys(g.Actions))
-		s := Generate(seed, ticks, g.Rig.core.World().TickHz(), actions)
+		s := generate(seed, ticks, g.Rig.core.World().TickHz(), actions)
 		g.Rig.Close()
-		if s.Play(start) != nil {
-			small := s.Shrink(start)
-			return fmt.Errorf("rig: a script of seed %d fails: %w\nThe smallest that does:\n%v", seed, small.Play(start), small)
+		if s.play(start) != nil {
+			small := s.shrink(start)
+			return fmt.Errorf("rig: a script of seed %d fails: %w\nThe smallest that does:\n%v", seed, small.play(start), small)
 		}
 	}
 	return nil
 }
 
-// Replay plays a script in its text form.
+// Replay plays a script in its text form: a line of settings and a line for each action, which
+// has its tick, its name, the number of the client modulo the clients there are, and a random
+// number.
+//
+//	seed=17 ticks=300
+//	@0 join 0 0
+//	@12 shoot 3 40211
 func Replay(text string, start func(seed uint64) (*Run, error)) error {
-	s, err := ParseScript(text)
+	s, err := parseScript(text)
 	if err != nil {
 		return err
 	}
-	return s.Play(start)
+	return s.play(start)
 }
 
-// Shrink returns a script that fails as s does, not necessarily by the same error, and that
+// shrink returns a script that fails as s does, not necessarily by the same error, and that
 // passes if any of its actions is left out.
-func (s Script) Shrink(start func(seed uint64) (*Run, error)) Script {
-	with := func(actions []Action) Script { return Script{s.Seed, s.Ticks, actions} }
+func (s script) shrink(start func(seed uint64) (*Run, error)) script {
+	with := func(actions []action) script { return script{s.Seed, s.Ticks, actions} }
 	var failed *failure
-	if errors.As(s.Play(start), &failed) {
+	if errors.As(s.play(start), &failed) {
 		s.Ticks = failed.tick + 1
-		s.Actions = slices.DeleteFunc(slices.Clone(s.Actions), func(a Action) bool { return a.Tick >= s.Ticks })
+		s.Actions = slices.DeleteFunc(slices.Clone(s.Actions), func(a action) bool { return a.Tick >= s.Ticks })
 	}
-	return with(simtest.Shrink(s.Actions, func(actions []Action) bool { return with(actions).Play(start) != nil }))
+	return with(simtest.Shrink(s.Actions, func(actions []action) bool { return with(actions).play(start) != nil }))
 }
 
 // failure is the error of a script and its tick.
@@ -158,8 +158,8 @@ type failure struct {
 func (f *failure) Error() string { return fmt.Sprintf("at tick %d: %v", f.tick, f.err) }
 func (f *failure) Unwrap() error { return f.err }
 
-// Play plays s. The error comes from Check or a frame, or is a panic of the game.
-func (s Script) Play(start func(seed uint64) (*Run, error)) (err error) {
+// play plays s. The error comes from Check or a frame, or is a panic of the game.
+func (s script) play(start func(seed uint64) (*Run, error)) (err error) {
 	g, err := start(s.Seed)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (s Script) Play(start func(seed uint64) (*Run, error)) (err error) {
 }
 
 // do performs an action. Without clients, those that need one do nothing.
-func (g *Run) do(a Action) error {
+func (g *Run) do(a action) error {
 	clients := g.Rig.clients
 	if a.Do == "join" {
 		if len(clients) == maxClients {

@@ -65,8 +65,8 @@ func (b *Bodies) FallAsleep(row int) {
 	b.Rest[row] = 0
 }
 
-// MarkMoved sets the row's bit in Moved.
-func (b *Bodies) MarkMoved(row int) { b.Moved[row>>6] |= 1 << (row & 63) }
+// markMoved sets the row's bit in Moved.
+func (b *Bodies) markMoved(row int) { b.Moved[row>>6] |= 1 << (row & 63) }
 
 // Limit returns v capped at MaxSpeed. If v is not finite it returns zero and sets the
 // row's bit in Stopped.

@@ -15,7 +15,7 @@ func (s *Stepper) integrateRows(c *Batch, b *Bodies, from, to int) {
 		b.SetPosition(row, nextAt)
 		b.SetVelocity(row, next)
 		if nextAt != at || next != v {
-			b.MarkMoved(row)
+			b.markMoved(row)
 		}
 	}
 }

@@ -30,9 +30,9 @@ type Source struct {
 	PathBorn uint64 // tick that Path counts from if it was changed; 0: Born
 }
 
-// CenterAt returns the effect's centre in a tick, or in its first one if that is later. leader
+// centerAt returns the effect's centre in a tick, or in its first one if that is later. leader
 // is the position of the body that it follows after the tick before.
-func (e *Source) CenterAt(s *Stepper, tick uint64, leader Vec3) Vec3 {
+func (e *Source) centerAt(s *Stepper, tick uint64, leader Vec3) Vec3 {
 	from := e.Born
 	if e.PathBorn != 0 {
 		from = e.PathBorn
@@ -176,7 +176,7 @@ func (m *Sim) SetEffect(slot uint32, s *Source, wake bool) error {
 	e.Reach.Set(s.Program, s.Params)
 	e.Center = s.Path.Center
 	if leader, ok := m.leader(s); ok {
-		e.Center = s.CenterAt(&m.stepper, m.tick, leader)
+		e.Center = s.centerAt(&m.stepper, m.tick, leader)
 	}
 	if wake {
 		m.wake(&e.Reach, &e.Reach)
@@ -215,7 +215,7 @@ func (m *Sim) TickWithin(most int) (points int, ok bool) {
 			continue
 		}
 		if leader, ok := m.leader(&e.Source); ok {
-			m.move(e, e.Source.CenterAt(&m.stepper, m.tick, leader))
+			m.move(e, e.Source.centerAt(&m.stepper, m.tick, leader))
 		}
 	}
 	if points, ok = m.step(most); !ok {

@@ -69,7 +69,7 @@ func (s *Stepper) Accelerate(c *Batch, f *Forces, b *Bodies, from, to int) {
 			v := b.Velocity(row)
 			if next := b.Limit(row, s.applyForces(c, &s.Kinds[b.Kind[row]], row-from, v)); next != v {
 				b.SetVelocity(row, next)
-				b.MarkMoved(row)
+				b.markMoved(row)
 			}
 		}
 	}

@@ -131,7 +131,7 @@ func defineTick(t *testing.T, s *Stepper, effects []Effect, b *Bodies, row int) 
 	b.SetPosition(row, at.single())
 	b.SetVelocity(row, v.single())
 	if at != was || v != had {
-		b.MarkMoved(row)
+		b.markMoved(row)
 	}
 	defineRest(s, k, b, row, v)
 }

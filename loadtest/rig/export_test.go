@@ -1,0 +1,6 @@
+package rig
+
+var (
+	ParseScript    = parseScript
+	GenerateScript = generate
+)
