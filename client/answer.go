@@ -45,27 +45,27 @@ type uplink struct {
 	datagram  []byte        // scratch
 }
 
-// received sums up what has arrived, for an uplink to answer.
-type received struct {
+// receipt sums up what a session has received, for its uplink to answer.
+type receipt struct {
 	applied bool      // there is a replica: false before the first Welcome
 	acks    ackWindow // acknowledgements of the replica
 	held    bool      // snapshots wait for their structure
 	stream  bool      // stream bytes wait to be sent
 }
 
-// received summarises what has arrived; r is nil before the first Welcome. stream reports whether
-// stream bytes wait to be sent.
-func (r *Replica) received(stream bool) received {
+// receipt returns what s has received.
+func (s *Session) receipt() receipt {
+	r := s.replica
 	if r == nil {
-		return received{stream: stream}
+		return receipt{stream: len(s.out) > 0}
 	}
-	return received{applied: true, acks: r.timeline.acks, held: len(r.held) > 0, stream: stream}
+	return receipt{applied: true, acks: r.timeline.acks, held: len(r.held) > 0, stream: len(s.out) > 0}
 }
 
 // InputDue reports whether to send Input at now. datagrams is the number that arrived since the
 // last Input and were not Duplicate.
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
-	return s.uplink.inputDue(s.replica.received(len(s.out) > 0), datagrams, now, now-s.uplink.sentAt)
+	return s.uplink.inputDue(&s.time, s.receipt(), datagrams, now, now-s.uplink.sentAt)
 }
 
 // noteSnapshot notes that a snapshot has arrived that is to be answered.
@@ -76,10 +76,10 @@ func (u *uplink) noteSnapshot(now time.Duration) {
 }
 
 // nextInput returns the datagram to send at now.
-func (u *uplink) nextInput(now time.Duration, r *Replica) []byte {
+func (u *uplink) nextInput(t *timing, now time.Duration, r *Replica) []byte {
 	stamp := stampAt(now)
 	u.sentAt = now
-	list := u.takeNewest(now, stamp, u.caller == callerSleeps, r.timeline.input) // holds may have made it wait: no part of lead
+	list := u.takeNewest(t, now, stamp, u.caller == callerSleeps, r.timeline.input) // holds may have made it wait: no part of lead
 	u.acked, u.owes = r.timeline.acks, false
 	m := wire.Input{Stamp: stamp, Ack: r.Ack(), Inputs: list}
 	u.datagram = m.Append(u.datagram[:0])
@@ -97,14 +97,14 @@ func (u *uplink) nextInput(now time.Duration, r *Replica) []byte {
 // A snapshot that waits for its structure is answered once it can be acknowledged. Without
 // snapshots Inputs still go out, since only the other direction may work. Both kinds may wait
 // for a moment: see waitsForAnswer and joinsNext.
-func (u *uplink) inputDue(w received, datagrams int, now, age time.Duration) bool {
-	joins := u.joinsNext(now)
+func (u *uplink) inputDue(t *timing, w receipt, datagrams int, now, age time.Duration) bool {
+	joins := u.joinsNext(t, now)
 	switch {
-	case u.isOverdue(w, age):
+	case u.isOverdue(t, w, age):
 		return true
-	case u.waitsForAnswer(now):
+	case u.waitsForAnswer(t, now):
 		return false
-	case u.unsent > 0 && u.targetTick(now) >= u.list[0].Tick && !joins:
+	case u.unsent > 0 && u.targetTick(t, now) >= u.list[0].Tick && !joins:
 		return true
 	case len(u.list) > 0 && now-u.set < inputSoon && age < inputSoon && !joins:
 		return false
@@ -113,47 +113,46 @@ func (u *uplink) inputDue(w received, datagrams int, now, age time.Duration) boo
 }
 
 // isOverdue reports whether an Input must not wait for anything, if the newest is that old.
-func (u *uplink) isOverdue(w received, age time.Duration) bool {
-	return age >= u.maxSilence(w) || u.unsent >= maxUnsent || u.hasUnacked(w) && w.stream
+func (u *uplink) isOverdue(t *timing, w receipt, age time.Duration) bool {
+	return age >= u.maxSilence(t, w) || u.unsent >= maxUnsent || u.hasUnacked(w) && w.stream
 }
 
 // hasUnacked reports whether snapshots were applied since the newest Input.
-func (u *uplink) hasUnacked(w received) bool { return w.applied && w.acks != u.acked }
+func (u *uplink) hasUnacked(w receipt) bool { return w.applied && w.acks != u.acked }
 
 // waitsForAnswer reports whether an Input should wait for answerTime, because that saves a packet and
 // delays nothing: the caller sleeps until then, and a new input still arrives inputMargin before
 // its tick. At 60 ticks a second a new input never waits.
-func (u *uplink) waitsForAnswer(now time.Duration) bool {
+func (u *uplink) waitsForAnswer(t *timing, now time.Duration) bool {
 	if !u.owes || u.caller != callerSleeps {
 		return false
 	}
-	at := u.answerTime()
-	return now < at && (u.unsent == 0 || u.mayWait(at))
+	at := u.answerTime(&t.clock)
+	return now < at && (u.unsent == 0 || u.mayWait(t, at))
 }
 
 // joinsNext reports whether the new input should wait for the answer to the next snapshot: it was
 // set for a tick above its target, and still arrives inputMargin before that. Sent by itself, it
 // would cost a packet, and a game that sets an input on each snapshot would remain a tick ahead.
-func (u *uplink) joinsNext(now time.Duration) bool {
+func (u *uplink) joinsNext(t *timing, now time.Duration) bool {
 	if u.caller != callerSleeps || !u.early {
 		return false
 	}
-	at := u.nextAnswer()
-	return now < at && u.mayWait(at)
+	at := t.clock.nextAnswer()
+	return now < at && u.mayWait(t, at)
 }
 
 // mayWait reports whether the single unsent input, sent at time at, still arrives inputMargin
 // before its tick.
-func (u *uplink) mayWait(at time.Duration) bool {
-	return u.unsent == 1 && u.inputTick(at)-0.5+u.time.clock.ticksIn(inputMargin) < float64(u.list[0].Tick)
+func (u *uplink) mayWait(t *timing, at time.Duration) bool {
+	return u.unsent == 1 && u.inputTick(t, at)-0.5+t.clock.ticksIn(inputMargin) < float64(u.list[0].Tick)
 }
 
 // answerTime returns when the oldest unanswered snapshot is best answered.
-func (u *uplink) answerTime() time.Duration { return u.owesSince + u.time.clock.answerDelay() }
+func (u *uplink) answerTime(c *clock) time.Duration { return u.owesSince + c.answerDelay() }
 
 // nextAnswer returns when the snapshot after the newest should have been answered.
-func (u *uplink) nextAnswer() time.Duration {
-	c := &u.time.clock
+func (c *clock) nextAnswer() time.Duration {
 	return c.updated + c.interval + c.answerDelay() + snapshotLateness
 }
 
@@ -176,15 +175,15 @@ func (c *clock) answerDelay() time.Duration {
 
 // inputWait returns how long after now inputDue may become true without anything arriving, if
 // the newest Input is that old.
-func (u *uplink) inputWait(w received, now, age time.Duration) time.Duration {
-	wait, c := u.maxSilence(w)-age, &u.time.clock
+func (u *uplink) inputWait(t *timing, w receipt, now, age time.Duration) time.Duration {
+	wait, c := u.maxSilence(t, w)-age, &t.clock
 	switch {
-	case u.waitsForAnswer(now):
-		wait = min(wait, u.answerTime()-now)
-	case u.joinsNext(now):
-		wait = min(wait, u.nextAnswer()-now)
+	case u.waitsForAnswer(t, now):
+		wait = min(wait, u.answerTime(c)-now)
+	case u.joinsNext(t, now):
+		wait = min(wait, c.nextAnswer()-now)
 	case u.unsent > 0 && c.tick != 0:
-		ticks := float64(u.list[0].Tick) - u.inputTick(now) - 1
+		ticks := float64(u.list[0].Tick) - u.inputTick(t, now) - 1
 		wait = min(wait, time.Duration(ticks/float64(c.hz)*float64(time.Second))+1)
 	}
 	return max(wait, 0)
@@ -194,11 +193,11 @@ func (u *uplink) inputWait(w received, now, age time.Duration) time.Duration {
 // one: two snapshot intervals, as the Welcome gave them. Without new inputs it uses
 // the measured interval: a server too busy for all snapshots is spared Inputs that
 // say nothing new. So is one that has nothing new itself.
-func (u *uplink) maxSilence(w received) time.Duration {
-	if u.time.snapshotHz == 0 {
+func (u *uplink) maxSilence(t *timing, w receipt) time.Duration {
+	if t.snapshotHz == 0 {
 		return handshakeTimeout
 	}
-	interval, c := time.Second/time.Duration(u.time.snapshotHz), &u.time.clock
+	interval, c := time.Second/time.Duration(t.snapshotHz), &t.clock
 	switch {
 	case u.unsent > 0:
 	case c.quiet && !u.hasUnacked(w):

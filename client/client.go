@@ -120,7 +120,7 @@ func (c *Client) Wait(ctx context.Context) error {
 		connected = a.done
 	}
 	now := c.now()
-	c.timer.Reset(c.session.uplink.inputWait(c.session.replica.received(len(c.session.out) > 0), now, now-c.sent))
+	c.timer.Reset(c.session.uplink.inputWait(&c.session.time, c.session.receipt(), now, now-c.sent))
 	select {
 	case <-arrived:
 	case <-connected:
@@ -217,7 +217,8 @@ func (c *Client) applyArrivals(in Arrivals) error {
 	if lost && c.state != Connecting {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing new arrived from the server for %v", lostAfter)}
 	}
-	if u := &c.session.uplink; u.caller == callerRenders || u.isOverdue(c.session.replica.received(len(c.session.out) > 0), now-c.sent) {
+	s := c.session
+	if s.uplink.caller == callerRenders || s.uplink.isOverdue(&s.time, s.receipt(), now-c.sent) {
 		c.sendInput(fresh, now)
 	}
 	return nil
@@ -225,7 +226,7 @@ func (c *Client) applyArrivals(in Arrivals) error {
 
 // sendInput sends an Input if one is due after that many datagrams arrived.
 func (c *Client) sendInput(datagrams int, now time.Duration) {
-	if c.link == nil || !c.session.uplink.inputDue(c.session.replica.received(len(c.session.out) > 0), datagrams, now, now-c.sent) {
+	if c.link == nil || !c.session.uplink.inputDue(&c.session.time, c.session.receipt(), datagrams, now, now-c.sent) {
 		return
 	}
 	if d := c.session.Input(now); d != nil {

@@ -27,7 +27,7 @@ func (c Config) Session() SessionConfig { return c.sessionConfig() }
 // Answers reports whether a Client sends an Input after that many datagrams, if the newest is
 // that old.
 func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
-	return s.uplink.inputDue(s.replica.received(len(s.out) > 0), datagrams, now, quiet)
+	return s.uplink.inputDue(&s.time, s.receipt(), datagrams, now, quiet)
 }
 
 // Sleeps says whether s belongs to a Client that waits between updates.
@@ -41,7 +41,7 @@ func (s *Session) Sleeps(yes bool) {
 // InputWait returns how long Client.Wait sleeps if nothing arrives and the newest Input is that
 // old.
 func (s *Session) InputWait(now, quiet time.Duration) time.Duration {
-	return s.uplink.inputWait(s.replica.received(len(s.out) > 0), now, quiet)
+	return s.uplink.inputWait(&s.time, s.receipt(), now, quiet)
 }
 
 // Receive applies stream bytes and datagrams that have arrived until now, as an Update does.
@@ -56,7 +56,7 @@ func (s *Session) Receive(now time.Duration, stream []byte, datagrams ...[]byte)
 
 // Patience returns how long a Client waits for a snapshot before it sends an Input.
 func (s *Session) Patience() time.Duration {
-	return s.uplink.maxSilence(s.replica.received(len(s.out) > 0))
+	return s.uplink.maxSilence(&s.time, s.receipt())
 }
 
 // HeldDatagrams returns how many datagrams wait for their structure; at most MaxHeld.

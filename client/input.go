@@ -32,26 +32,25 @@ const (
 // inputs are the newest inputs, and the measurements that decide for which tick an
 // input is made so that it arrives in time.
 type inputs struct {
-	time   *timing
-	list   []wire.TickInput // newest first
-	unsent int              // inputs that no datagram has held
-	set    time.Duration    // when the newest was set
-	early  bool             // the newest, unsent, was set for a tick above its target
-	before [2]int           // new inputs in the last datagram and in the one before
-	timed  bool             // made is known
-	made   time.Duration    // server time when the oldest unsent input was made
-	sent   []sentInput
-	next   int       // number of the next datagram; its index in sent, modulo len(sent)
-	judged int       // all datagrams of lower numbers are judged
-	lead   allowance // server time from making an input until it arrives
-	trip   tripTime  // the link's part of lead
-	ahead  leastOf   // server time of arrival minus the caller's time of sending
+	list    []wire.TickInput // newest first
+	unsent  int              // inputs that no datagram has held
+	set     time.Duration    // when the newest was set
+	early   bool             // the newest, unsent, was set for a tick above its target
+	before  [2]int           // new inputs in the last datagram and in the one before
+	timed   bool             // made is known
+	made    time.Duration    // server time when the oldest unsent input was made
+	sent    []sentInput
+	next    int       // number of the next datagram; its index in sent, modulo len(sent)
+	awaited int       // number of the oldest datagram whose fate is not known
+	lead    allowance // server time from making an input until it arrives
+	trip    tripTime  // the link's part of lead
+	ahead   leastOf   // server time of arrival minus the caller's time of sending
 }
 
 // sentInput is a datagram that was the first to hold an input. Times are the server's,
 // except sent.
 type sentInput struct {
-	stamp   uint32 // 0: unused, or already judged
+	stamp   uint32 // 0: unused, or its fate is known
 	number  int    // counted from 0
 	made    time.Duration
 	at      time.Duration
@@ -62,48 +61,46 @@ type sentInput struct {
 // targetTick returns the tick for an input made at now: the first that the server
 // steps at least half a tick after the input should arrive, since the server's own
 // work delays its steps by about that much. It is 0 if the server's time is unknown.
-func (in *inputs) targetTick(now time.Duration) uint32 {
-	if in.time.clock.tick == 0 {
+func (in *inputs) targetTick(t *timing, now time.Duration) uint32 {
+	if t.clock.tick == 0 {
 		return 0
 	}
-	return uint32(min(in.inputTick(now)+1, math.MaxUint32))
+	return uint32(min(in.inputTick(t, now)+1, math.MaxUint32))
 }
 
 // inputTick returns how far the tick for an input made at now has come: from the tick before
 // it to the tick itself. It is 0 if the server's time is unknown.
-func (in *inputs) inputTick(now time.Duration) float64 {
-	if in.time.clock.tick == 0 {
+func (in *inputs) inputTick(t *timing, now time.Duration) float64 {
+	if t.clock.tick == 0 {
 		return 0
 	}
 	lead := in.lead.value
 	if in.lead.count == 0 { // not measured yet
-		lead = in.time.clock.trips.leastValue()/2 + 2*time.Second/time.Duration(in.time.snapshotHz)
+		lead = t.clock.trips.leastValue()/2 + 2*time.Second/time.Duration(t.snapshotHz)
 	}
-	ahead := in.earliestArrival(now) + in.serverKeeps()*aheadShare/aheadOf
-	aimed := min(in.time.clock.serverTime(now)+min(lead, maxLead), ahead)
-	return max(in.time.clock.ticksIn(aimed)+0.5, 0)
+	ahead := in.earliestArrival(&t.clock, now) + t.clock.serverKeeps()*aheadShare/aheadOf
+	aimed := min(t.clock.serverTime(now)+min(lead, maxLead), ahead)
+	return max(t.clock.ticksIn(aimed)+0.5, 0)
 }
 
 // serverKeeps returns how long before its tick an input may arrive.
-func (in *inputs) serverKeeps() time.Duration {
-	return in.time.clock.timeOf(uint32(wire.InputLead(in.time.clock.hz)))
-}
+func (c *clock) serverKeeps() time.Duration { return c.timeOf(uint32(wire.InputLead(c.hz))) }
 
 // targetMargin returns by how much the tick for inputs may go back: less than what serverKeeps
 // leaves, but for two ticks.
-func (in *inputs) targetMargin() time.Duration {
-	return min(in.serverKeeps()*(aheadOf-aheadShare)/aheadOf-in.time.clock.timeOf(2), stepAbove)
+func (c *clock) targetMargin() time.Duration {
+	return min(c.serverKeeps()*(aheadOf-aheadShare)/aheadOf-c.timeOf(2), stepAbove)
 }
 
 // earliestArrival returns a server time before which an input sent at now should not arrive.
 // Trips may soon be shorter than all measured ones if they vary, but not shorter than zero.
 // The least measured arrival does not depend on the clock's estimate, which is wrong for
 // some seconds if only one direction is slow, and after a stall of the server.
-func (in *inputs) earliestArrival(now time.Duration) time.Duration {
+func (in *inputs) earliestArrival(c *clock, now time.Duration) time.Duration {
 	if !in.trip.known {
-		return in.time.clock.serverTime(now)
+		return c.serverTime(now)
 	}
-	expected := max(in.time.clock.serverTime(now)+in.trip.leastTrip(), now-in.time.clock.behind)
+	expected := max(c.serverTime(now)+in.trip.leastTrip(), now-c.behind)
 	return min(expected, now+in.ahead.leastValue())
 }
 
@@ -121,7 +118,7 @@ func (s *Session) SetRawInput(data []byte, now time.Duration) (tick uint32, err 
 	if len(data) > wire.MaxInputBytes {
 		return 0, fmt.Errorf("client: input has %d bytes, at most %d", len(data), wire.MaxInputBytes)
 	}
-	return s.uplink.addInput(data, now, s.replica.appliedInput()), nil
+	return s.uplink.addInput(&s.time, data, now, s.replica.appliedInput()), nil
 }
 
 // appliedInput returns AppliedInput, 0 if r is nil.
@@ -134,8 +131,8 @@ func (r *Replica) appliedInput() uint32 {
 
 // addInput adds a checked input, and returns its tick. applied is the newest that the server is
 // known to have applied.
-func (in *inputs) addInput(data []byte, now time.Duration, applied uint32) uint32 {
-	tick := in.targetTick(now)
+func (in *inputs) addInput(t *timing, data []byte, now time.Duration, applied uint32) uint32 {
+	tick := in.targetTick(t, now)
 	if tick > 0 {
 		tick = max(tick, applied+1) // the server applies no second input for a tick
 	}
@@ -143,30 +140,30 @@ func (in *inputs) addInput(data []byte, now time.Duration, applied uint32) uint3
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
-		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > in.time.clock.ticksIn(in.targetMargin()):
+		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > t.clock.ticksIn(t.clock.targetMargin()):
 			in.list, in.unsent, in.early = in.list[:0], 0, false // the server may drop them: their ticks are too far ahead
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			if in.early && tick == newest.Tick {
 				in.early = false
 				if in.unsent == 1 {
-					in.made = in.time.clock.serverTime(now)
+					in.made = t.clock.serverTime(now)
 				}
 			}
 			newest.Data = append(newest.Data[:0], data...)
-			newest.Back, newest.Fraction = in.time.viewMoment(newest.Tick)
+			newest.Back, newest.Fraction = t.viewMoment(newest.Tick)
 			return newest.Tick
 		case tick <= newest.Tick:
 			in.early = tick > 0
 			tick = newest.Tick + 1
 		default:
 			if in.early && in.unsent == 1 {
-				in.made = in.time.clock.serverTime(now)
+				in.made = t.clock.serverTime(now)
 			}
 			in.early = false
 		}
 	}
 	if in.unsent == 0 {
-		in.made, in.timed = in.time.clock.serverTime(now), in.time.clock.tick != 0
+		in.made, in.timed = t.clock.serverTime(now), t.clock.tick != 0
 	}
 	in.unsent = min(in.unsent+1, wire.MaxInputs)
 	if len(in.list) < wire.MaxInputs {
@@ -175,7 +172,7 @@ func (in *inputs) addInput(data []byte, now time.Duration, applied uint32) uint3
 	last := in.list[len(in.list)-1].Data
 	copy(in.list[1:], in.list)
 	in.list[0] = wire.TickInput{Tick: max(tick, 1), Data: append(last[:0], data...)}
-	in.list[0].Back, in.list[0].Fraction = in.time.viewMoment(in.list[0].Tick)
+	in.list[0].Back, in.list[0].Fraction = t.viewMoment(in.list[0].Tick)
 	return in.list[0].Tick
 }
 
@@ -186,28 +183,28 @@ func (s *Session) Input(now time.Duration) []byte {
 	if !s.connection.isJoined() {
 		return nil
 	}
-	return s.uplink.nextInput(now, s.replica)
+	return s.uplink.nextInput(&s.time, now, s.replica)
 }
 
 // takeNewest returns the inputs for a datagram that is sent at now with stamp. newest says that
 // the newest was made at now.
-func (in *inputs) takeNewest(now time.Duration, stamp uint32, newest bool, applied uint32) []wire.TickInput {
+func (in *inputs) takeNewest(t *timing, now time.Duration, stamp uint32, newest bool, applied uint32) []wire.TickInput {
 	list, fresh := in.list, in.unsent
 	if in.early {
-		if in.targetTick(now) < list[0].Tick {
+		if in.targetTick(t, now) < list[0].Tick {
 			list, fresh = list[1:], fresh-1
 		} else if fresh == 1 {
-			in.made = in.time.clock.serverTime(now)
+			in.made = t.clock.serverTime(now)
 		}
 	}
 	if fresh == 1 && newest {
-		in.made = in.time.clock.serverTime(now)
+		in.made = t.clock.serverTime(now)
 	}
 	repeated := max(fresh+in.before[0]+in.before[1], minRepeated)
 	if fresh > 0 {
 		if in.timed {
 			in.makeRoom(now)
-			*in.sentDatagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: in.time.clock.serverTime(now), sent: now}
+			*in.sentDatagram(in.next) = sentInput{stamp: stamp, number: in.next, made: in.made, at: t.clock.serverTime(now), sent: now}
 			in.next++
 		}
 		in.before = [2]int{fresh, in.before[0]}
@@ -224,7 +221,7 @@ func (in *inputs) takeNewest(now time.Duration, stamp uint32, newest bool, appli
 // forgetSent forgets what was measured of datagrams of the connection before, and of inputs
 // that waited for this one: their delays say nothing about the link.
 func (in *inputs) forgetSent() {
-	in.timed, in.sent, in.judged = false, nil, in.next
+	in.timed, in.sent, in.awaited = false, nil, in.next
 }
 
 // makeRoom makes room for another datagram in sent. The oldest gives way unless it may still be
@@ -234,7 +231,7 @@ func (in *inputs) makeRoom(now time.Duration) {
 	switch {
 	case n == 0:
 		in.sent = make([]sentInput, minEchoed)
-	case in.next-in.judged >= n && n < maxEchoed && now-in.sentDatagram(in.judged).sent < maxEchoAge:
+	case in.next-in.awaited >= n && n < maxEchoed && now-in.sentDatagram(in.awaited).sent < maxEchoAge:
 		larger := make([]sentInput, 2*n)
 		for number := in.next - n; number < in.next; number++ {
 			larger[number%(2*n)] = *in.sentDatagram(number)
@@ -243,40 +240,42 @@ func (in *inputs) makeRoom(now time.Duration) {
 	}
 }
 
-// learnFromEcho learns from a snapshot sent at sent, which echoes stamp, the newest Input
-// datagram that the server has received, at arrived. Times are the server's.
+// learnFromEcho learns from what a snapshot echoes of a datagram.
 //
 // A missing datagram that is passed over by one that repeats its inputs is lost, or as
 // good as lost: its inputs arrived with the later one. A stamp passed over otherwise
 // may belong to a datagram that arrived shortly before the later one, and says
 // nothing. Nor do datagrams within a burst of losses: no lead would have helped.
-func (in *inputs) learnFromEcho(now time.Duration, stamp uint32, arrived, sent time.Duration) {
+func (in *inputs) learnFromEcho(now time.Duration, e echo) {
+	if e.stamp == 0 {
+		return
+	}
 	most, newest := in.trip.mostTrip(), math.MaxInt
-	in.judged = max(in.judged, in.next-len(in.sent))
-	for n := in.judged; n < in.next && newest == math.MaxInt; n++ {
-		if in.sentDatagram(n).stamp == stamp {
+	in.awaited = max(in.awaited, in.next-len(in.sent))
+	for n := in.awaited; n < in.next && newest == math.MaxInt; n++ {
+		if in.sentDatagram(n).stamp == e.stamp {
 			newest = n
 		}
 	}
-	for n := in.judged; n < in.next; n++ {
+	for n := in.awaited; n < in.next; n++ {
 		switch d := in.sentDatagram(n); {
 		case d.stamp == 0:
 		case d.number == newest:
-			in.trip.addTrip(arrived - d.at)
-			in.ahead.addValue(now, arrived-d.sent)
-			in.lead.addDelay(now, arrived-d.made)
+			in.trip.addTrip(e.arrived - d.at)
+			in.ahead.addValue(now, e.arrived-d.sent)
+			in.lead.addDelay(now, e.arrived-d.made)
 			d.stamp = 0
-		case int32(stamp-d.stamp) > 0:
+		case int32(e.stamp-d.stamp) > 0:
 			if d.missing && newest-d.number <= len(in.before) {
-				in.lead.addDelay(now, arrived-d.made)
+				in.lead.addDelay(now, e.arrived-d.made)
 			}
 			d.stamp = 0
 		default:
-			d.missing = d.missing || in.trip.known && sent-d.at > most
+			d.missing = d.missing || in.trip.known && e.sent-d.at > most
 		}
 	}
-	for in.judged < in.next && in.sentDatagram(in.judged).stamp == 0 {
-		in.judged++
+	for in.awaited < in.next && in.sentDatagram(in.awaited).stamp == 0 {
+		in.awaited++
 	}
 }
 

@@ -254,7 +254,7 @@ func (s *Session) renewReplica(l *layout, m *wire.Welcome) {
 	}
 	s.replica, s.controlled = newReplica(o), 0
 	s.time.restartAt(int(m.TickHz), int(m.SnapshotHz))
-	s.uplink.inputs = inputs{time: &s.time}
+	s.uplink.inputs = inputs{}
 	if s.prediction != nil {
 		s.prediction.Renew(s.time.clock.hz)
 	}

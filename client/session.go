@@ -160,7 +160,6 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if s.declared == nil {
 		s.declared = schema.New()
 	}
-	s.uplink.time = &s.time
 	s.commands.report = c.Result
 	s.sendHello()
 	return s, nil
@@ -328,7 +327,8 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		return outcome, err
 	}
 	if !(outcome == Held && s.time.clock.isDistant(h.Tick)) {
-		s.time.measureSnapshot(h, now, &s.uplink.inputs)
+		s.uplink.learnFromEcho(now, s.time.measureTrip(h, now))
+		s.time.measureSnapshot(h, now)
 	}
 	s.uplink.noteSnapshot(now)
 	if second := uint32(s.time.clock.hz); s.replica.timeline.tick > second {

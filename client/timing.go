@@ -27,18 +27,31 @@ func (t *timing) restartAt(tickHz, snapshotHz int) {
 // resumeAt continues over another connection, perhaps with another rate of snapshots.
 func (t *timing) resumeAt(snapshotHz int) { t.renderer.resumed, t.snapshotHz = true, snapshotHz }
 
-// measureSnapshot learns from the header of a State datagram that arrived at now: the round
-// trip from its echo of an Input, and how late the snapshot is from its tick.
-func (t *timing) measureSnapshot(h wire.StateHeader, now time.Duration, in *inputs) {
-	c := &t.clock
-	if h.Echo != 0 && h.Hold != math.MaxUint16 { // which means that long or longer
-		trip := time.Duration(stampAt(now)-h.Echo)*stampUnit - time.Duration(h.Hold)*stampUnit
-		t.rtt.Newest = max(trip, 0)
-		t.rtt.Count++
-		c.addTrip(now, t.rtt.Newest)
-		sent := c.timeOf(h.Tick)
-		in.learnFromEcho(now, h.Echo, sent-time.Duration(h.Hold)*stampUnit, sent)
+// echo is what a snapshot says of the newest Input datagram that the server has received. Times are
+// the server's.
+type echo struct {
+	stamp   uint32        // of the Input; 0: the snapshot says nothing
+	arrived time.Duration // when the Input did
+	sent    time.Duration // when the snapshot was
+}
+
+// measureTrip returns what the header of a State datagram that arrived at now echoes, and measures the
+// round trip by it.
+func (t *timing) measureTrip(h wire.StateHeader, now time.Duration) echo {
+	if h.Echo == 0 || h.Hold == math.MaxUint16 { // which means that long or longer
+		return echo{}
 	}
+	hold := time.Duration(h.Hold) * stampUnit
+	t.rtt.Newest = max(time.Duration(stampAt(now)-h.Echo)*stampUnit-hold, 0)
+	t.rtt.Count++
+	t.clock.addTrip(now, t.rtt.Newest)
+	sent := t.clock.timeOf(h.Tick)
+	return echo{h.Echo, sent - hold, sent}
+}
+
+// measureSnapshot learns how late a snapshot is that arrived at now.
+func (t *timing) measureSnapshot(h wire.StateHeader, now time.Duration) {
+	c := &t.clock
 	before := c.tick
 	if c.quiet && h.Seq == c.seq+1 { // others would have been empty too, and were not sent
 		before = max(before, h.Tick-min(h.Tick, uint32(c.hz/t.snapshotHz)))
@@ -86,7 +99,7 @@ func (s *Session) Render(now time.Duration) Moment {
 		Tick: tick,
 		render: predict.Render{
 			Newest: r.timeline.tick, MaxExtrapolate: maxExtrapolate * float64(t.clock.hz),
-			Now: now, InputTick: s.uplink.inputTick(now),
+			Now: now, InputTick: s.uplink.inputTick(t, now),
 		},
 	}
 }

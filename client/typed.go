@@ -140,7 +140,7 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 		return 0, err
 	}
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
-	tick = s.uplink.addInput(s.typed.bytes, now, s.replica.appliedInput())
+	tick = s.uplink.addInput(&s.time, s.typed.bytes, now, s.replica.appliedInput())
 	s.provisional.noteInput(s.typed.provisional, tick)
 	if s.prediction != nil {
 		s.prediction.AddInput(tick, &s.typed.body)
