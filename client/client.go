@@ -71,7 +71,7 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 		return nil, err
 	}
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
-	session.hooks = hooks{arrived: cl.reportArrival, await: cl.awaitArrivals, mayBegin: c.FreshToken != nil}
+	session.hooks = hooks{welcomed: cl.reportWelcome, await: cl.awaitArrivals, mayBegin: c.FreshToken != nil}
 	link, err := cl.newDialer()(ctx)
 	if err != nil {
 		return nil, err

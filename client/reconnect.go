@@ -182,7 +182,7 @@ func (c *Client) leaveConnection(why error) {
 			o.random = rand.New(rand.NewPCG(w.Session, binary.LittleEndian.Uint64(append(w.Secret, make([]byte, 8)...))))
 		}
 		c.log.Info("connection lost", zap.Error(why))
-		c.enterState(StateChange{State: Reconnecting, Err: why})
+		c.changeState(StateChange{State: Reconnecting, Err: why})
 	}
 	c.session.Lost(why)
 }
@@ -248,14 +248,14 @@ func (c *Client) takeLink() error {
 	return nil
 }
 
-func (c *Client) reportArrival(a arrival) {
+func (c *Client) reportWelcome(kind welcomeKind) {
 	w, _ := c.session.Welcome()
 	reconnected := c.state == Reconnecting
 	if c.state != Joined {
 		c.outage.joinedAt = c.now()
 	}
 	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1), zap.String("room", w.Room))
-	c.enterState(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: a == arrivedInRoom, NewWorld: reconnected && a != arrivedInRoom && w.Epoch != c.outage.epoch})
+	c.changeState(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: kind == sessionMoves, NewWorld: reconnected && kind != sessionMoves && w.Epoch != c.outage.epoch})
 }
 
 func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }
@@ -265,11 +265,11 @@ func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, default
 func (c *Client) endWith(why error) error {
 	c.err, c.state = why, Ended
 	c.session.Lost(why)
-	c.enterState(StateChange{State: Ended, Err: why})
+	c.changeState(StateChange{State: Ended, Err: why})
 	return why
 }
 
-func (c *Client) enterState(s StateChange) {
+func (c *Client) changeState(s StateChange) {
 	c.state = s.State
 	if f := c.config.State; f != nil {
 		f(s)

@@ -91,22 +91,13 @@ type Session struct {
 
 // hooks are what a Client adds to its Session.
 type hooks struct {
-	// arrived is called for each Welcome before anything that follows it.
-	arrived func(arrival)
+	// welcomed is called for each Welcome before anything that follows it.
+	welcomed func(welcomeKind)
 	// await sends what is queued, waits for something to arrive, and applies it.
 	await func(context.Context) error
 	// mayBegin says that the next Hello may begin a session though config.Token is used.
 	mayBegin bool
 }
-
-// arrival is the kind of beginning that a Welcome is.
-type arrival uint8
-
-const (
-	arrivedAnew   arrival = iota // a session
-	arrivedAgain                 // in the session of the connection before
-	arrivedInRoom                // in another room, in the same session
-)
 
 // connectionState is how far a session's connection has come.
 type connectionState uint8
@@ -268,31 +259,6 @@ func (s *Session) receiveMessage(kind byte, body []byte) error {
 		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	}
 	return protocolError("message type %d, which servers do not send", kind)
-}
-
-func (s *Session) receiveWelcome(body []byte) error {
-	m, err := wire.ParseWelcome(body)
-	switch {
-	case err != nil:
-		return err
-	case m.MaxSlots > wire.MaxSlots:
-		return protocolError("world of %d slots, at most %d", m.MaxSlots, wire.MaxSlots)
-	case m.Simulate != 0 && s.greeting.sent.Abilities&wire.Simulates == 0:
-		return protocolError("simulate %d, which the client did not ask for", m.Simulate)
-	case s.connection.isJoined():
-		return s.moveToRoom(&m)
-	case m.Protocol != wire.Version:
-		return &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
-	case m.Tables != s.config.Tables.Version():
-		return &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, s.config.Tables.Version())}
-	case s.welcome == nil && s.config.Epoch != 0 && m.Epoch != s.config.Epoch:
-		return &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, s.config.Epoch)}
-	}
-	l, err := s.greeting.layoutOf(&m, s.layout, &s.config)
-	if err != nil {
-		return err
-	}
-	return s.applyWelcome(&m, l)
 }
 
 // serverSchema returns the server's schema, or before the first Welcome the caller's.

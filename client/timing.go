@@ -27,7 +27,7 @@ func (t *timing) restartAt(tickHz, snapshotHz int) {
 // resumeAt continues over another connection, perhaps with another rate of snapshots.
 func (t *timing) resumeAt(snapshotHz int) { t.renderer.resumed, t.snapshotHz = true, snapshotHz }
 
-// echo is what a snapshot says of the newest Input datagram that the server has received. Times are
+// echo reports the newest Input datagram that the server has received, as a snapshot says. Times are
 // the server's.
 type echo struct {
 	stamp   uint32        // of the Input; 0: the snapshot says nothing

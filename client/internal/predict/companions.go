@@ -24,10 +24,10 @@ type Group struct {
 // Companion is a member of a Group.
 type Companion struct {
 	subject
-	number  int           // of its ring
-	judged  uint32        // newest tick whose state of the server was compared
-	dropped bool          // no longer in the set, and not drawn since
-	left    time.Duration // when it was first drawn after it was dropped
+	number   int           // of its ring
+	compared uint32        // newest tick whose state of the server was
+	dropped  bool          // no longer in the set, and not drawn since
+	left     time.Duration // when it was first drawn after it was dropped
 }
 
 // Slot is where the state of a member is.
@@ -138,7 +138,7 @@ func (g *Group) findIn(list []*Companion, h bulk.Handle) *Companion {
 // while nothing is predicted.
 func (g *Group) SetMembers(handles []bulk.Handle) {
 	p := g.of
-	if p.state != running || p.stepping != 0 {
+	if p.phase != running || p.stepping != 0 {
 		return
 	}
 	g.next = g.next[:0]
@@ -201,7 +201,7 @@ func (g *Group) prepareMember(h bulk.Handle) *Companion {
 	slot := g.of.slotOf(g.of.confirmed)
 	c.states.zero(slot)
 	c.restoreFrom(e, slot)
-	c.judged = g.of.session.OtherKnownUntil(e)
+	c.compared = g.of.session.OtherKnownUntil(e)
 	return c
 }
 
@@ -240,7 +240,7 @@ func (p *Core) dropGone() {
 	if dropped {
 		p.listSubjects()
 	}
-	if dropped && p.state == running {
+	if dropped && p.phase == running {
 		p.beforeCorrection()
 		p.predictAgain()
 	}

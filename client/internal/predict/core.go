@@ -55,11 +55,11 @@ type Core struct {
 	window  uint32
 	failed  *StepError
 
-	subjects []*subject // the controlled entity, then its companions
-	groups   []*Group
-	judged   []judgement // scratch
+	subjects   []*subject // the controlled entity, then its companions
+	groups     []*Group
+	judgements []judgement // scratch
 
-	state     state
+	phase     phase
 	confirmed uint32   // newest tick whose state the server has sent
 	newest    uint32   // newest tick predicted
 	inputs    []uint32 // by slot: their ticks; 0: none
@@ -74,11 +74,11 @@ type Core struct {
 	stats   Stats
 }
 
-// state says whether a Core predicts.
-type state uint8
+// phase says whether a Core predicts.
+type phase uint8
 
 const (
-	stopped state = iota // nothing: the entity is not controlled, not in view, or lacks a component
+	stopped phase = iota // nothing: the entity is not controlled, not in view, or lacks a component
 	running
 	paused // nothing new until the next state: the connection is lost
 )
@@ -119,7 +119,7 @@ func New(c Config) (*Core, error) {
 // Newest returns the slot of the newest predicted state, for game rules, and false while nothing
 // is predicted.
 func (p *Core) Newest() (slot int, ok bool) {
-	if p.state == stopped {
+	if p.phase == stopped {
 		return 0, false
 	}
 	p.copyToScratch(p.newest)
@@ -135,7 +135,7 @@ func (p *Core) Failed() *StepError { return p.failed }
 // Stats returns the counters since New.
 func (p *Core) Stats() Stats {
 	n := p.stats
-	if p.state != stopped {
+	if p.phase != stopped {
 		n.Predicted, n.Confirmed = p.newest, p.confirmed
 	}
 	return n
@@ -157,9 +157,9 @@ func (p *Core) AddInput(tick uint32, body *schema.Payload) {
 	switch {
 	case p.failed != nil || p.stepping != 0:
 		return
-	case p.state == running && tick <= p.confirmed:
+	case p.phase == running && tick <= p.confirmed:
 		return // the server has gone past it
-	case p.state == running && tick >= p.confirmed+p.window:
+	case p.phase == running && tick >= p.confirmed+p.window:
 		p.stats.Stalled++
 		return
 	}
@@ -172,7 +172,7 @@ func (p *Core) AddInput(tick uint32, body *schema.Payload) {
 		return // not possible: body is of the message
 	}
 	p.inputs[slot], p.lastInput = tick, tick
-	if p.state == running {
+	if p.phase == running {
 		p.truncateAfter(tick)
 		p.predictTicks(min(tick, p.newest+1), tick)
 	}
@@ -212,7 +212,7 @@ func (p *Core) SyncWithServer() {
 		switch tick := p.knownTick(e); {
 		case tick > math.MaxUint32-2*p.window: // no later tick can be predicted
 			p.stopPredicting()
-		case p.state == stopped:
+		case p.phase == stopped:
 			p.startAt(e, tick)
 		case tick > p.confirmed:
 			p.reviseUntil(tick - 1)
@@ -230,7 +230,7 @@ func (p *Core) SyncWithServer() {
 func (p *Core) startAt(e Entity, tick uint32) {
 	p.states.zero(p.slotOf(tick))
 	p.restoreFrom(e, p.slotOf(tick))
-	p.confirmed, p.newest, p.state = tick, tick, running
+	p.confirmed, p.newest, p.phase = tick, tick, running
 	p.applied = 0
 	if p.session.Tick() == tick {
 		p.applied = p.session.AppliedInput()
@@ -257,9 +257,9 @@ func (p *Core) holdInput(tick uint32) {
 
 // stopPredicting drops the prediction: the entity died, left view or is no longer controlled.
 func (p *Core) stopPredicting() {
-	if p.state != stopped {
+	if p.phase != stopped {
 		p.truncateAfter(p.confirmed)
-		p.state = stopped
+		p.phase = stopped
 		p.blend.resetOffset()
 		p.dropCompanions()
 	}
@@ -302,8 +302,8 @@ func (p *Core) slotOf(tick uint32) int { return ringSlot + int(tick%p.window) }
 // Pause keeps the predicted state as it is until the session has resumed and received a
 // state. Inputs are recorded meanwhile: the newest are sent when it resumes.
 func (p *Core) Pause() {
-	if p.state == running {
-		p.state = paused
+	if p.phase == running {
+		p.phase = paused
 	}
 	p.lostInput = p.lastInput
 }

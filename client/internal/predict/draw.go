@@ -28,7 +28,7 @@ func (b *blend) resetOffset() {
 // drawToScratch writes the state to draw to the scratch slot.
 func (s *subject) drawToScratch(m Moment) bool {
 	p := s.of
-	if p.state == stopped {
+	if p.phase == stopped {
 		return false
 	}
 	b, tick := &s.blend, p.drawnTick(m)
@@ -103,7 +103,7 @@ func (s *subject) keepDrawn() {
 
 // blendFromDrawn adds the way from the corrected state to what keepDrawn has copied to the offset.
 func (s *subject) blendFromDrawn() {
-	if s.of.state != stopped && s.blend.on {
+	if s.of.phase != stopped && s.blend.on {
 		s.interpolateAt(s.blend.tick)
 		s.addOffset()
 	}

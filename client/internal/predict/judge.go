@@ -20,30 +20,30 @@ func (p *Core) knownTick(e Entity) uint32 {
 // judgeAt returns the subjects whose state on the server is known at tick. The others stay as
 // predicted until their states arrive.
 func (p *Core) judgeAt(e Entity, tick uint32) []judgement {
-	p.judged = p.judged[:0]
+	p.judgements = p.judgements[:0]
 	if p.session.KnownUntil(e) >= tick {
-		p.judged = append(p.judged, judgement{&p.subject, e})
+		p.judgements = append(p.judgements, judgement{&p.subject, e})
 	}
 	for _, g := range p.groups {
 		for _, c := range g.members {
 			if e := g.entityOf(c); p.session.OtherKnownUntil(e) >= tick {
-				c.judged = tick
-				p.judged = append(p.judged, judgement{&c.subject, e})
+				c.compared = tick
+				p.judgements = append(p.judgements, judgement{&c.subject, e})
 			}
 		}
 	}
-	return p.judged
+	return p.judgements
 }
 
 // judgeAll returns all subjects.
 func (p *Core) judgeAll(e Entity) []judgement {
-	p.judged = append(p.judged[:0], judgement{&p.subject, e})
+	p.judgements = append(p.judgements[:0], judgement{&p.subject, e})
 	for _, g := range p.groups {
 		for _, c := range g.members {
-			p.judged = append(p.judged, judgement{&c.subject, g.entityOf(c)})
+			p.judgements = append(p.judgements, judgement{&c.subject, g.entityOf(c)})
 		}
 	}
-	return p.judged
+	return p.judgements
 }
 
 // allMatch reports whether the predicted states of a tick quantise to the server's within a step.
@@ -70,11 +70,11 @@ func (p *Core) allEqual(judged []judgement, tick uint32) bool {
 // confirmTick compares the server's state at tick with the predicted one, and corrects the
 // prediction if they differ (C7).
 func (p *Core) confirmTick(e Entity, tick uint32) {
-	if p.state != paused && tick > p.newest && tick-p.confirmed < p.window {
+	if p.phase != paused && tick > p.newest && tick-p.confirmed < p.window {
 		p.predictTicks(p.newest+1, tick) // the game makes no inputs, and the server holds the last one
 	}
 	judged := p.judgeAt(e, tick)
-	known := tick <= p.newest && p.state == running
+	known := tick <= p.newest && p.phase == running
 	agreed := known && p.allMatch(judged, tick)
 	if agreed && p.allEqual(judged, tick) {
 		p.stats.Agreed++
@@ -84,7 +84,7 @@ func (p *Core) confirmTick(e Entity, tick uint32) {
 	}
 	p.beforeCorrection()
 	switch {
-	case p.state == paused:
+	case p.phase == paused:
 		p.resumeAt(tick)
 		fallthrough
 	case !known:
@@ -123,8 +123,8 @@ func (p *Core) acceptTick(tick uint32) {
 		p.applied = p.session.AppliedInput()
 	}
 	p.confirmed = tick
-	if p.state == paused {
-		p.state = running
+	if p.phase == paused {
+		p.phase = running
 	}
 	p.newest = max(p.newest, tick)
 }
@@ -132,7 +132,7 @@ func (p *Core) acceptTick(tick uint32) {
 // reviseUntil compares the companions whose states arrived after their tick, at most last, was
 // confirmed or passed over, and predicts again from there if they differ.
 func (p *Core) reviseUntil(last uint32) {
-	if p.state == paused {
+	if p.phase == paused {
 		return
 	}
 	for _, g := range p.groups {
@@ -140,10 +140,10 @@ func (p *Core) reviseUntil(last uint32) {
 			c := g.members[i]
 			e := g.entityOf(c)
 			tick := p.session.OtherKnownUntil(e)
-			if tick <= c.judged || tick < p.confirmed || tick > min(last, p.newest) {
+			if tick <= c.compared || tick < p.confirmed || tick > min(last, p.newest) {
 				continue
 			}
-			c.judged = tick
+			c.compared = tick
 			agreed := c.matchesNewest(e, p.slotOf(tick))
 			if agreed && c.equalsNewest(e, p.slotOf(tick)) {
 				continue

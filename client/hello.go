@@ -1,0 +1,98 @@
+package client
+
+import "github.com/worldd/worldd/replication/wire"
+
+// greeting is the content of a session's Hellos.
+type greeting struct {
+	sent   wire.Hello // on this connection
+	schema uint64     // that the next Hello names; 0 asks for the text
+	room   string     // that the next Hello names
+}
+
+// sendHello queues a Hello that joins, or resumes the previous session. A resuming Hello
+// has epoch 0, which joins any world, so that a new session, if that is all there is,
+// takes no second handshake. A session whose computed bodies kept differing is not resumed.
+func (s *Session) sendHello() {
+	c := s.config
+	h := wire.Hello{Protocol: wire.Version, Schema: s.greeting.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: s.greeting.room}
+	if c.Simulate && !s.resyncs.gaveUp() {
+		h.Abilities = wire.Simulates
+	}
+	if w := s.welcome; w != nil {
+		h.Epoch = 0
+		if len(w.Secret) > 0 && !s.keepsDiverging() {
+			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
+		}
+	}
+	s.greeting.sent = h
+	s.sendMessage(wire.TypeHello, h.Append(nil))
+}
+
+// noteRefused makes the next Hello ask for the schema if the server has refused the schema of this
+// one.
+func (g *greeting) noteRefused(code wire.Code) {
+	if code == wire.SchemaMismatch && g.sent.Schema != 0 {
+		g.schema = 0
+	}
+}
+
+// asksAgain reports whether the next Hello asks for another schema or room than the one that the
+// server refused: the server may have another schema since it sent its own, and the room where the
+// session was may be gone.
+func (g *greeting) asksAgain(why error, configured string) bool {
+	switch wire.CodeOf(why) {
+	case wire.SchemaMismatch:
+		return g.sent.Schema != 0 && g.schema == 0
+	case wire.NoRoom, wire.RoomClosed:
+		return g.room != configured
+	}
+	return false
+}
+
+// noteLost makes the next Hello name the room of the config if why says that the room where the
+// session was is gone or closed.
+func (g *greeting) noteLost(why error, configured string) {
+	if code := wire.CodeOf(why); code == wire.NoRoom || code == wire.RoomClosed {
+		g.room = configured
+	}
+}
+
+// Lost tells the session that its connection ended, and why. The replica stays as it
+// is, and Resolve still answers; after wire.EpochMismatch the world is gone, and
+// everything is Stale, and after wire.NoRoom and wire.RoomClosed the next Hello names
+// the room of the config. Commands without an answer end in ErrUnanswered (C5). Nothing
+// is sent before Reconnect.
+func (s *Session) Lost(why error) {
+	if s.prediction != nil && s.connection.isJoined() { // an attempt that fails has sent no inputs
+		s.prediction.Pause()
+	}
+	s.connection = lost
+	s.commands.endAll()
+	s.greeting.noteLost(why, s.config.Room)
+	if wire.CodeOf(why) == wire.EpochMismatch {
+		s.forgetWorld()
+	}
+}
+
+// forgetServer makes the next Hello begin a new session and ask for the schema: another
+// server does not know this session, must not learn its secret, and may have a schema of its
+// own. A refusal would cost the token.
+func (s *Session) forgetServer() {
+	s.greeting.schema, s.greeting.room = 0, s.config.Room
+	if s.welcome != nil {
+		w := *s.welcome
+		w.Secret = nil
+		s.welcome = &w
+	}
+}
+
+// Reconnect starts over on another connection, after Lost: TakeStream returns a new
+// Hello. Welcome.Resumed says whether the session resumes or a new one begins. In a new
+// session of the same run, Stale handles stay Stale, and all others are Pending until
+// it shows them. If the Welcome has another epoch, all entities are destroyed first, as
+// after wire.EpochMismatch.
+func (s *Session) Reconnect() {
+	s.frames = wire.FrameReader{}
+	s.out, s.err, s.connection = nil, nil, connecting
+	s.sendHello()
+}
