@@ -48,6 +48,18 @@ func (b *boundary) beginQuery(from world.Vec3, margin float32) {
 // are not searched for in the lists.
 func (b *boundary) endQuery() { b.maxListed = 2*(len(b.mayEnter)+len(b.mayLeave)) + minListed }
 
+// listNewcomer lists an entity that may enter.
+func (b *boundary) listNewcomer(body gridBody) { b.mayEnter = append(b.mayEnter, body) }
+
+// listLeaver lists a member that may leave.
+func (b *boundary) listLeaver(body gridBody) { b.mayLeave = append(b.mayLeave, body) }
+
+// keepLeavers reduces the list of members that may leave to kept.
+func (b *boundary) keepLeavers(kept []gridBody) {
+	b.dropped += len(b.mayLeave) - len(kept)
+	b.mayLeave = kept
+}
+
 // boundaryMargin returns how far the viewer may move after a full query at a centre. It
 // is 0 where many entities change, where more than positions decides, and where the
 // viewer is so fast that every other snapshot would need a full query.
@@ -81,13 +93,38 @@ func (in *interest) isBeyond(g *grid, slot uint32, limit float32) bool {
 	return ok && distance2(at, in.center) > limit
 }
 
-// checkEnterRadius reports whether a candidate is within the enter radius, and lists it
-// if it is not.
-func (in *interest) checkEnterRadius(r *Replicator, slot uint32) bool {
+// dropCrossed drops from the list the members beyond the leave radius because the viewer moved, and
+// appends to slots those that are to leave. It keeps what the viewer owns. To become members again
+// while the boundary is valid, the others must change.
+func (in *interest) dropCrossed(r *Replicator, m *members, slots []uint32) []uint32 {
+	b, limit := &in.boundary, square(r.config.LeaveRadius)
+	kept := b.mayLeave[:0]
+	for i := range b.mayLeave {
+		listed := &b.mayLeave[i]
+		if listed.distance2(in.center) <= limit || !in.isBeyond(&r.grid, listed.slot, limit) {
+			kept = append(kept, *listed)
+			continue
+		}
+		switch h := m.handleIn(listed.slot); {
+		case h == 0: // it left already
+		case h != r.frame.summaries[listed.slot].handle: // updateMembers destroys it
+		case in.owns(h):
+			kept = append(kept, *listed)
+		default:
+			slots = append(slots, listed.slot)
+		}
+	}
+	b.keepLeavers(kept)
+	return slots
+}
+
+// enterOrList reports whether a candidate is within the enter radius, so that it enters, and lists
+// it if it is not.
+func (in *interest) enterOrList(r *Replicator, slot uint32) bool {
 	at, ok := r.grid.positionOf(slot)
 	if !ok || distance2(at, in.center) <= square(r.config.EnterRadius) {
 		return ok
 	}
-	in.boundary.mayEnter = append(in.boundary.mayEnter, gridBody{slot, at.X, at.Y, at.Z})
+	in.boundary.listNewcomer(gridBody{slot, at.X, at.Y, at.Z})
 	return false
 }

@@ -15,11 +15,11 @@ func (r *Replicator) newHorizon() horizon {
 // ascending by slot, and reports whether there are any. It also requests enters for
 // members whose rows start over. Dormant rows are not examined.
 func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool {
-	rows, present, resend := m.rows, r.frame.summaries, resendAfter*r.interval
-	h := r.newHorizon()
 	if !m.anyActive {
 		return false
 	}
+	rows, present, resend := m.rows, r.frame.summaries, resendAfter*r.interval
+	h := r.newHorizon()
 	waiting, rowIndexes, left := w.packer.waiting, w.packer.waitingRows, uint64(0)
 	w.memberWords = m.activeWords(w.memberWords)
 	for _, i := range w.memberWords {

@@ -25,6 +25,10 @@ const minEnterBytes = 6
 // joining crowd must not starve moving entities. The first newcomers requests are
 // newcomers, the rest are members.
 func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
+	if len(w.requests) == 0 {
+		v.interest.queueNewcomers(nil)
+		return
+	}
 	allowance := v.outbox.tokens
 	if rowsWaiting {
 		allowance /= 2
@@ -38,7 +42,8 @@ func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
 			allowance -= v.writeEnter(w, &w.requests[uint32(key)])
 		}
 	}
-	v.finishEnters(w, w.requests[:newcomers])
+	v.admitNewcomers(w, w.requests[:newcomers])
+	v.interest.queueNewcomers(w.requests[:newcomers])
 }
 
 // enterKeys returns a sort key for each request, in the place of keys: its urgency, then its
@@ -100,7 +105,7 @@ func restoreHeap(heap []uint64, i int) {
 }
 
 // writeEnter writes the Enter record of an entity with its whole present state, and returns
-// the record's size. A newcomer becomes a member in finishEnters.
+// the record's size. A newcomer becomes a member in admitNewcomers.
 func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	r, m := v.replicator, &v.members
 	slot := e.handle.Index()
@@ -123,14 +128,11 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 		e.row = m.allocRow(r.frame.textFields.mask != 0)
 		w.newcomers = append(w.newcomers, newcomer{slot, e.row})
 	}
-	if r.frame.textFields.mask != 0 {
-		m.textRows[e.row].sent = r.frame.tick // the Enter has them
-	}
-	m.handles[e.row], m.priorities[e.row] = e.handle, 0
-	m.rows[e.row] = viewerRow{enterTick: r.frame.tick, ackedTick: r.frame.tick}
+	flags := uint8(0)
 	if exact.Back > 0 {
-		m.rows[e.row].flags = noBase
+		flags = noBase
 	}
+	m.startRow(e.row, e.handle, r.frame.tick, flags)
 	return n
 }
 
@@ -140,23 +142,15 @@ func (w *workspace) isEntering(slot uint32) bool {
 	return slices.ContainsFunc(w.newcomers, func(c newcomer) bool { return c.slot == slot })
 }
 
-// finishEnters makes the entered newcomers members and queues the others.
-func (v *Viewer) finishEnters(w *workspace, requests []enterRequest) {
+// admitNewcomers makes the newcomers members whose Enter was written.
+func (v *Viewer) admitNewcomers(w *workspace, requests []enterRequest) {
 	w.newcomers = w.newcomers[:0]
-	queue := v.interest.queue[:0]
 	for i := range requests {
-		e := &requests[i]
-		if e.row == noRow {
-			queue = append(queue, queuedEnter{e.handle, e.since})
-			continue
+		if e := &requests[i]; e.row != noRow {
+			v.knowledge.showMember(e.handle)
+			w.newcomers = append(w.newcomers, newcomer{e.handle.Index(), e.row})
 		}
-		v.knowledge.hidden.clear(e.handle.Index())
-		w.newcomers = append(w.newcomers, newcomer{e.handle.Index(), e.row})
 	}
-	if len(queue) == 0 && cap(queue) > keptQueue {
-		queue = nil // sized for a crowd
-	}
-	v.interest.queue = queue
 	v.members.insertNewcomers(w.newcomers)
 	w.newcomers = w.newcomers[:0]
 }

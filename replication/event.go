@@ -81,13 +81,12 @@ func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
 // SendSeen is Send if the client has h in view. An entity that is in no frame yet may come
 // into view with the next snapshot: e then follows its Enter.
 func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
-	newborn := &v.outbox.newborn
 	switch {
 	case h.Valid() && v.members.handleIn(h.Index()) == h:
 		v.Send(e)
 	case v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil:
-	case len(*newborn) < maxNewbornEvents:
-		*newborn = append(*newborn, newbornEvent{h, e})
+	case len(v.outbox.newborn) < maxNewbornEvents:
+		v.outbox.addNewborn(h, e)
 	case e.unreliable:
 		v.stats.countDropped(&v.replicator.ownWorkspace().stats, 1)
 	default:
@@ -97,14 +96,15 @@ func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
 
 // sendNewborn sends the events of entities that entered with this snapshot.
 func (v *Viewer) sendNewborn(w *workspace) {
-	newborn := v.outbox.newborn
-	for _, n := range newborn {
+	if len(v.outbox.newborn) == 0 {
+		return
+	}
+	for _, n := range v.outbox.newborn {
 		if v.members.handleIn(n.entity.Index()) == n.entity {
 			v.sendEvent(w, n.event)
 		}
 	}
-	clear(newborn)
-	v.outbox.newborn = newborn[:0]
+	v.outbox.clearNewborn()
 }
 
 // takeEvents removes the newest waiting events that fit into a datagram beside rows of some

@@ -25,7 +25,7 @@ type Filter struct {
 // setFilter replaces the filter.
 func (in *interest) setFilter(f Filter) {
 	in.filter = Filter{Only: slices.Clone(f.Only), Not: slices.Clone(f.Not), Also: slices.Clone(f.Also)}
-	in.ruleChanged = true
+	in.fullQuery = true
 }
 
 // applyRules adds to the candidates what the viewer sees at any distance, and removes

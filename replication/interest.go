@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"cmp"
 	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
@@ -17,7 +16,7 @@ type interest struct {
 	center      world.Vec3  // its newest position
 	owned       ownedSet
 	filter      Filter
-	ruleChanged bool // focus, viewpoint, owned or filter changed since the last snapshot
+	fullQuery   bool // the next query is the first, or focus, viewpoint, owned or filter changed
 	boundary    boundary
 	queue       []queuedEnter // newcomers that the budget has not admitted, ascending by slot
 	lastCapture uint64        // captures up to the last snapshot
@@ -29,14 +28,30 @@ type queuedEnter struct {
 	since  uint32
 }
 
-// interestQuery is the result of a viewer's query in one snapshot, with which its interest set is
-// compared. A nil set holds every slot.
+// interestQuery says with what one snapshot compares the interest set: with candidates for all that
+// may be in view or, if incremental, for the changed entities only. A nil set holds every slot.
 type interestQuery struct {
-	candidates  *candidates  // what may be in view
 	changed     *bulk.Bitset // slots that changed since the viewer's last snapshot
 	replaced    *bulk.Bitset // the subset of changed with another tenant or none
 	owing       *bulk.Bitset // slots of whose rows the client may be owed a newer state
-	incremental bool         // candidates are changed entities only
+	incremental bool
+}
+
+// newInterest returns the interest in what is around focus, which no capture has shown yet.
+func newInterest(focus bulk.Handle, captures uint64) interest {
+	return interest{focus: focus, lastCapture: captures, fullQuery: true}
+}
+
+// setFocus sets the entity that is owned and, without a viewpoint, viewed from.
+func (in *interest) setFocus(h bulk.Handle) { in.focus, in.fullQuery = h, true }
+
+// setViewpoint sets the entity that the world is viewed from; 0 is the focus.
+func (in *interest) setViewpoint(h bulk.Handle) { in.viewpoint, in.fullQuery = h, true }
+
+// disown removes h from the owned set.
+func (in *interest) disown(h bulk.Handle) {
+	in.owned.remove(h)
+	in.fullQuery = true
 }
 
 // owns reports whether the viewer owns h.
@@ -45,43 +60,51 @@ func (in *interest) owns(h bulk.Handle) bool {
 }
 
 // viewEntity returns the entity from which the viewer views the world.
-func (in *interest) viewEntity() bulk.Handle { return cmp.Or(in.viewpoint, in.focus) }
+func (in *interest) viewEntity() bulk.Handle {
+	if in.viewpoint != 0 {
+		return in.viewpoint
+	}
+	return in.focus
+}
 
-// findCandidates moves the centre and returns what may be in view of it. first tells that the
-// client was sent no snapshot yet, and simulates that it computes clean bodies. An entity enters
-// within the enter radius and leaves beyond the leave radius.
-func (in *interest) findCandidates(r *Replicator, s *candidates, first, simulates bool) interestQuery {
-	at := in.center
+// beginQuery moves the centre and begins the query of a snapshot. simulates tells whether the client
+// computes clean bodies, of which it is owed fewer rows.
+func (in *interest) beginQuery(r *Replicator, simulates bool) (q interestQuery) {
+	at, since := in.center, in.lastCapture
 	if t := r.frame.tenantOf(in.viewEntity()); t != nil && t.hasBody {
 		at = t.position
 	}
-	radius, since := r.config.EnterRadius, in.lastCapture
-	q := interestQuery{candidates: s, changed: r.changes.changedSince(since), replaced: r.replaced.changedSince(since)}
-	few := r.fewChanged(q.changed, since)
-	q.incremental = q.changed != nil && !first && in.canUpdateIncrementally(&r.config) && in.boundary.coversCentre(at, few)
-	if q.incremental {
-		radius += 2 * in.boundary.margin
-	} else {
-		in.boundary.beginQuery(at, in.boundaryMargin(&r.config, at, few))
-		radius += in.boundary.margin
-	}
-	in.center, in.ruleChanged, in.lastCapture = at, false, r.changes.captures
-	s.reserveSlots(len(r.frame.tenants))
-	switch {
-	case !q.incremental:
-		s.addWithin(&r.grid, at, radius, 0)
-	case in.boundary.margin == 0:
-		s.addWithin(&r.grid, at, radius, since)
-	default:
-		s.addChangedWithin(&r.grid, r.changedBodies(q.changed, since), at, radius)
-		in.addCrossing(r, s)
-	}
-	in.applyRules(r, s)
+	q.changed, q.replaced = r.changes.changedSince(since), r.replaced.changedSince(since)
 	q.owing = q.changed
 	if simulates {
 		q.owing = r.owing.changedSince(since)
 	}
+	few := r.fewChanged(q.changed, since)
+	q.incremental = q.changed != nil && in.canUpdateIncrementally(&r.config) && in.boundary.coversCentre(at, few)
+	if !q.incremental {
+		in.boundary.beginQuery(at, in.boundaryMargin(&r.config, at, few))
+	}
+	in.center, in.fullQuery, in.lastCapture = at, false, r.changes.captures
 	return q
+}
+
+// collectCandidates collects what may be in view of the centre. An entity enters within the enter
+// radius and leaves beyond the leave radius.
+func (in *interest) collectCandidates(r *Replicator, s *candidates, q *interestQuery, since uint64) {
+	s.reserveSlots(len(r.frame.tenants))
+	radius, margin := r.config.EnterRadius, in.boundary.margin
+	switch {
+	case !q.incremental:
+		s.addWithin(&r.grid, in.center, radius+margin, 0)
+	case margin == 0:
+		if q.changed.Any() {
+			s.addWithin(&r.grid, in.center, radius, since)
+		}
+	default:
+		s.addChangedWithin(&r.grid, r.changedBodies(q.changed, since), in.center, radius+2*margin)
+		in.addCrossing(r, s)
+	}
+	in.applyRules(r, s)
 }
 
 // fewChanged reports whether changed, the changes since a capture, are few enough for
@@ -93,7 +116,7 @@ func (r *Replicator) fewChanged(changed *bulk.Bitset, capture uint64) bool {
 // canUpdateIncrementally reports whether only changed entities can enter or leave while
 // the viewer's boundary is valid.
 func (in *interest) canUpdateIncrementally(c *Config) bool {
-	return !in.ruleChanged && len(in.queue) == 0 && in.onlyPositionsMatter(c)
+	return !in.fullQuery && len(in.queue) == 0 && in.onlyPositionsMatter(c)
 }
 
 // onlyPositionsMatter reports whether positions alone decide what is in view. The
@@ -110,7 +133,7 @@ func (in *interest) requestEnters(r *Replicator, requests []enterRequest, word u
 		if int(slot) >= len(r.frame.summaries) {
 			break
 		}
-		if in.boundary.margin > 0 && confirmed>>(slot&63)&1 == 0 && !in.checkEnterRadius(r, slot) {
+		if in.boundary.margin > 0 && confirmed>>(slot&63)&1 == 0 && !in.enterOrList(r, slot) {
 			continue
 		}
 		if h := r.frame.summaries[slot].handle; h != 0 {
@@ -135,9 +158,24 @@ func (in *interest) keepWaitingSince(requests []enterRequest) {
 	}
 }
 
-// reasonToLeave returns why a member outside of the candidates leaves, or false if it stays:
-// it is within the leave radius. allowed tells whether the rules let the viewer see it.
-func (in *interest) reasonToLeave(r *Replicator, slot uint32, allowed bool) (reason wire.Reason, leaves bool) {
+// queueNewcomers makes the newcomers the queue whose Enter was not written.
+func (in *interest) queueNewcomers(requests []enterRequest) {
+	queue := in.queue[:0]
+	for i := range requests {
+		if e := &requests[i]; e.row == noRow {
+			queue = append(queue, queuedEnter{e.handle, e.since})
+		}
+	}
+	if len(queue) == 0 && cap(queue) > keptQueue {
+		queue = nil // sized for a crowd
+	}
+	in.queue = queue
+}
+
+// leaveOrList returns why a member outside of the candidates leaves. If it stays, since it is within
+// the leave radius, leaveOrList returns false, and lists the member if it is close to that radius.
+// allowed tells whether the rules let the viewer see it.
+func (in *interest) leaveOrList(r *Replicator, slot uint32, allowed bool) (reason wire.Reason, leaves bool) {
 	if !allowed {
 		return wire.HiddenByRule, true
 	}
@@ -150,7 +188,7 @@ func (in *interest) reasonToLeave(r *Replicator, slot uint32, allowed bool) (rea
 		return wire.LeftInterest, true
 	}
 	if d > square(r.config.LeaveRadius-2*in.boundary.margin) {
-		in.boundary.mayLeave = append(in.boundary.mayLeave, gridBody{slot, at.X, at.Y, at.Z})
+		in.boundary.listLeaver(gridBody{slot, at.X, at.Y, at.Z})
 	}
 	return 0, false
 }

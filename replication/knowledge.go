@@ -26,6 +26,9 @@ func (k *knowledge) takeCause(h bulk.Handle) uint8 {
 	return cause
 }
 
+// showMember notes that an entity comes into view.
+func (k *knowledge) showMember(h bulk.Handle) { k.hidden.clear(h.Index()) }
+
 // hideMember notes that a member leaves view. The client had it in view and so knows that the
 // slot's earlier tenants are destroyed.
 func (k *knowledge) hideMember(h bulk.Handle) {

@@ -103,6 +103,16 @@ func (m *members) reenterAll() {
 	}
 }
 
+// startRow begins the row of an entity that enters in a tick: its Enter has the state of that tick,
+// and all its texts. flags are 0, or noBase.
+func (m *members) startRow(rowIndex uint32, h bulk.Handle, tick uint32, flags uint8) {
+	m.handles[rowIndex], m.priorities[rowIndex] = h, 0
+	m.rows[rowIndex] = viewerRow{enterTick: tick, ackedTick: tick, flags: flags}
+	if len(m.textRows) > 0 {
+		m.textRows[rowIndex].sent = tick
+	}
+}
+
 // allocRow returns an unused row index. A schema has text fields, or none, for good.
 func (m *members) allocRow(hasTexts bool) uint32 {
 	if n := len(m.free); n > 0 {
@@ -232,13 +242,17 @@ func (m *members) countMembers() (n int) {
 	return n
 }
 
-// removeFreed removes the members whose rows were freed. They are few: most row indexes are moved
-// by copying what lies between two of them.
+// removeFreed removes the members whose rows were freed.
 func (m *members) removeFreed() {
-	if !m.uncompacted {
-		return
+	if m.uncompacted {
+		m.compactRows()
+		m.uncompacted = false
 	}
-	m.uncompacted = false
+}
+
+// compactRows removes the members without a row; there is at least one. They are few: most row indexes
+// are moved by copying what lies between two of them.
+func (m *members) compactRows() {
 	to := slices.Index(m.indexes, noRow)
 	first := m.wordOf(uint32(to))
 	removed, kept := uint32(0), first // kept: words so far with a member

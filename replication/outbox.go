@@ -31,6 +31,17 @@ func (o *outbox) writeExtension(w *workspace) {
 	o.writeRecord(w, wire.Record{Op: wire.OpExtension, Number: uint32(x[0] >> 3), Data: x[1:]})
 }
 
+// addNewborn keeps an event for the Enter of an entity that is in no frame yet.
+func (o *outbox) addNewborn(h bulk.Handle, e *Event) {
+	o.newborn = append(o.newborn, newbornEvent{h, e})
+}
+
+// clearNewborn drops the events that waited for an Enter.
+func (o *outbox) clearNewborn() {
+	clear(o.newborn)
+	o.newborn = o.newborn[:0]
+}
+
 // refillTokens adds the budget of one snapshot.
 func (o *outbox) refillTokens(perSnapshot int) {
 	o.tokens = min(o.tokens+perSnapshot, burstSnapshots*perSnapshot)

@@ -307,9 +307,12 @@ func (v *Viewer) repeatDatagrams(w *workspace, budget int) {
 		return
 	}
 	v.delivery.judgeSamples(v.replicator.world.TickHz())
+	made := len(d.list)
+	if made == 0 {
+		return
+	}
 	spare := o.tokens - (burstSnapshots-1)*budget // the next snapshot has the same budget without
 	window := minWindowBytes - o.structure.outstandingBytes() - v.delivery.unackedBytes()
-	made := len(d.list)
 	d.list = v.delivery.appendCopies(d.list, spare, window)
 	for _, b := range d.list[made:] {
 		o.tokens -= len(b)

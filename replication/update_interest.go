@@ -10,10 +10,16 @@ import (
 func (v *Viewer) updateInterest(w *workspace) {
 	v.recordDeaths(w)
 	r, in, s := v.replicator, &v.interest, &w.candidates
-	first := v.delivery.sent.newest <= v.delivery.before
-	q := in.findCandidates(r, s, first, v.simulation != nil)
+	since := in.lastCapture
+	q := in.beginQuery(r, v.simulation != nil)
+	in.collectCandidates(r, s, &q, since)
 	if q.incremental && in.boundary.margin > 0 {
-		v.leaveCrossed(w)
+		w.slots = in.dropCrossed(r, &v.members, w.slots[:0])
+		for _, slot := range w.slots {
+			if rowIndex := v.members.rowRef(slot); *rowIndex != noRow { // it may be listed twice
+				v.leaveMember(w, rowIndex, wire.LeftInterest)
+			}
+		}
 	}
 	v.updateMembers(w, &q)
 	requests := w.requests[:0]
@@ -27,42 +33,14 @@ func (v *Viewer) updateInterest(w *workspace) {
 	in.keepWaitingSince(w.requests)
 }
 
-// leaveCrossed makes the listed members leave that are beyond the leave radius because the viewer
-// moved, unless it owns them. To become members again while the boundary is valid, they must change.
-func (v *Viewer) leaveCrossed(w *workspace) {
-	r, in, m := v.replicator, &v.interest, &v.members
-	limit := square(r.config.LeaveRadius)
-	kept := in.boundary.mayLeave[:0]
-	for i := range in.boundary.mayLeave {
-		b := &in.boundary.mayLeave[i]
-		if b.distance2(in.center) <= limit || !in.isBeyond(&r.grid, b.slot, limit) {
-			kept = append(kept, *b)
-			continue
-		}
-		rowIndex := m.rowRef(b.slot)
-		if rowIndex == nil || *rowIndex == noRow {
-			continue // left already
-		}
-		switch h := m.handles[*rowIndex]; {
-		case h != r.frame.summaries[b.slot].handle: // updateMembers destroys it
-		case in.owns(h):
-			kept = append(kept, *b)
-		default:
-			v.leaveMember(w, rowIndex, wire.LeftInterest)
-		}
-	}
-	in.boundary.dropped += len(in.boundary.mayLeave) - len(kept)
-	in.boundary.mayLeave = kept
-}
-
 // updateMembers compares the interest set with the candidates, a word at a time, and removes
-// members that are not among them. The candidates left in q are no members yet.
+// members that are not among them. The candidates left are no members yet.
 func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
-	m, present, inside := &v.members, v.replicator.frame.summaries, q.candidates.inside
+	m, present, inside := &v.members, v.replicator.frame.summaries, w.candidates.inside
 	m.removeFreed()
 	anyNew, anyOwed := q.changed == nil || q.changed.Any(), q.owing == nil || q.owing.Any()
 	if q.incremental && !anyNew && !anyOwed {
-		q.candidates.keepOnly(func(word uint32) uint64 { return ^m.maskOf(word) })
+		w.candidates.keepOnly(func(word uint32) uint64 { return ^m.maskOf(word) })
 		return
 	}
 	m.anyActive = m.anyActive || anyOwed
@@ -95,7 +73,7 @@ func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uin
 	}
 	allowed := v.interest.allowedByRules(&r.config, word.number)
 	for slot := range bulk.Bits(word.number<<6, outside) {
-		if reason, leaves := v.interest.reasonToLeave(r, slot, allowed>>(slot&63)&1 != 0); leaves {
+		if reason, leaves := v.interest.leaveOrList(r, slot, allowed>>(slot&63)&1 != 0); leaves {
 			v.leaveMember(w, &v.members.indexes[word.rowAt(slot)], reason)
 		}
 	}

@@ -28,7 +28,7 @@ type Viewer struct {
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{
 		replicator: r,
-		interest:   interest{focus: focus, lastCapture: r.changes.captures},
+		interest:   newInterest(focus, r.changes.captures),
 		knowledge:  knowledge{deathsSeen: r.deathsDropped + uint64(len(r.deaths))},
 		datagrams:  datagrams{limit: wire.MaxDatagram},
 	}
@@ -43,17 +43,17 @@ func (v *Viewer) SetFocus(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
-	if before := v.interest.focus; h != before {
-		owned := v.Owns(h)
-		v.interest.focus = h
-		if !v.Owns(before) {
-			v.members.reenterMember(before)
-		}
-		if !owned {
-			v.members.reenterMember(h)
-		}
+	before, owned := v.interest.focus, v.Owns(h)
+	v.interest.setFocus(h)
+	if h == before {
+		return
 	}
-	v.interest.ruleChanged = true
+	if !v.Owns(before) {
+		v.members.reenterMember(before)
+	}
+	if !owned {
+		v.members.reenterMember(h)
+	}
 }
 
 // SetViewpoint sets an entity from which the viewer views the world in place of its focus, or 0
@@ -62,7 +62,7 @@ func (v *Viewer) SetViewpoint(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
-	v.interest.viewpoint, v.interest.ruleChanged = h, true
+	v.interest.setViewpoint(h)
 }
 
 // Viewpoint returns the point from which the client views the world.
@@ -94,8 +94,7 @@ func (v *Viewer) Own(h bulk.Handle) {
 // Disown undoes Own. The focus stays owned.
 func (v *Viewer) Disown(h bulk.Handle) {
 	owned := v.Owns(h)
-	v.interest.owned.remove(h)
-	v.interest.ruleChanged = true
+	v.interest.disown(h)
 	if owned && !v.Owns(h) {
 		v.members.reenterMember(h)
 	}

@@ -96,6 +96,7 @@ type workspace struct {
 	keys          []uint64   // sort keys of requests
 	newcomers     []newcomer // entered with the running snapshot, and no members yet
 	memberWords   []uint32   // positions of the members' words being looked at
+	slots         []uint32   // of the listed members that leave
 	packer        packer
 	extension     []byte // the record of an effect or a program
 	fullRowBuffer []byte // reused by fullRow
