@@ -56,6 +56,7 @@ replication/schema  bulk internal/bitio internal/spelling replication/wire
 replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema
+server/session/simulation
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
 internal/admin      internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram x/time zap

@@ -6,7 +6,7 @@
 // the go command. In the copies every fault is a variable that a test injects:
 //
 //	go run ./internal/fault/overlay /tmp/faults
-//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session ./loadtest/bot ./client
+//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./loadtest/bot ./client
 //
 // replication/README.md has the table of what each breaks and what catches it. The faults
 // of the client's prediction, Predict..., and faults of computed bodies in cases that this

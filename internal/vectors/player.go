@@ -184,7 +184,7 @@ func (c *Case) Check(schemas ...*schema.Schema) error {
 	}
 	i := slices.IndexFunc(schemas, func(s *schema.Schema) bool { return own.Bind(s) == nil })
 	if c.Protocol != wire.Version || c.SchemaHash != fmt.Sprintf("%016x", own.Hash()) || i < 0 {
-		return fmt.Errorf("vectors: case %q has protocol %d and schema %s, want %d and a known schema; regenerate with go test ./server/session -run Vectors -vectors.update",
+		return fmt.Errorf("vectors: case %q has protocol %d and schema %s, want %d and a known schema; regenerate with go test ./server/session/simulation -run Vectors -vectors.update",
 			c.Name, c.Protocol, c.SchemaHash, wire.Version)
 	}
 	p, err := NewPlayer(schemas[i], c.Handles, c.Simulate)

@@ -58,7 +58,7 @@ func (n *neighbour) Close(code wire.Code, text string) {
 }
 
 func (n *neighbour) send() {
-	n.now += simTickMs * time.Millisecond
+	n.now += 16 * time.Millisecond // a tick
 	if p := n.session.TakeStream(); p != nil {
 		require.NoError(n.t, n.server.ReceiveStream(p))
 	}

@@ -20,8 +20,8 @@
 //
 // The package is pure: it has no sockets, timers or goroutines, reads no clock, and takes
 // its randomness from Config.Random. Time is counted in ticks. Package server runs a
-// Core over QUIC in real time; this package's simulation tests run it with its clients
-// over seeded links in one goroutine. Only Config.Admit may wait: it runs inside
+// Core over QUIC in real time; package simulation runs it with its clients over
+// seeded links in one goroutine. Only Config.Admit may wait: it runs inside
 // Peer.ReceiveStream, on the connection's goroutine and under its context. The provider of
 // connections bounds that time.
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
@@ -37,6 +38,17 @@ type listener struct {
 	cut     bool
 	heard   []string
 }
+
+type (
+	Shout struct { // reliable
+		Serial uint32
+		Who    bulk.Handle `net:"ref"`
+	}
+	Spark struct { // unreliable
+		Serial uint32
+		Who    bulk.Handle `net:"ref"`
+	}
+)
 
 func eventSchema(t testing.TB) (s *schema.Schema, shout schema.DefinedEvent[Shout], spark schema.DefinedEvent[Spark]) {
 	s = testSchema(t)

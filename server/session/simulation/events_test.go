@@ -1,0 +1,319 @@
+package simulation
+
+import (
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// Scripts with the operations below declare two events. The oracle knows what every session
+// was sent: each reliable event arrives once, in order and unchanged; an unreliable one at
+// most once, in a datagram of the next second. A client knows every handle in either (H3).
+type (
+	Shout struct { // reliable
+		Serial uint32
+		Who    bulk.Handle `net:"ref"`
+	}
+	Spark struct { // unreliable
+		Serial uint32
+		Who    bulk.Handle `net:"ref"`
+	}
+)
+
+var eventOps = []string{"tell", "cry", "witness", "near", "flood"}
+
+// hasEvents reports whether the schema of s has events, and deaths their causes.
+func (s *script) hasEvents() bool {
+	for _, do := range eventOps {
+		if s.has(do) {
+			return true
+		}
+	}
+	return false
+}
+
+// events makes some seeds send events.
+func (g *generator) events(somewhere func(string) string) {
+	d := g.rng.IntN
+	if d(3) > 0 {
+		return
+	}
+	rate := []int{10, 60}[d(2)]
+	for tick := 1; tick <= g.s.ticks; tick++ {
+		if d(100) >= rate {
+			continue
+		}
+		switch do := eventOps[d(len(eventOps))]; do {
+		case "near":
+			g.add(tick, somewhere(do), g.place(), g.place(), d(2))
+		case "flood":
+			if d(20) == 0 {
+				g.add(tick, do, g.any(), d(2000))
+			}
+		default:
+			g.add(tick, somewhere(do), g.any(), g.any(), d(2))
+		}
+	}
+}
+
+// sessionKey names a session over all runs.
+type sessionKey struct{ epoch, id uint64 }
+
+// saying is an event as the game sent it.
+type saying struct {
+	serial uint32
+	who    bulk.Handle
+	tick   uint32
+	dead   bool        // the entity was dead by then
+	seen   bulk.Handle // the entity that clients must see to be sent it
+	unseen bool        // the client did not see it when the event was sent
+}
+
+// told holds what one session was sent.
+type told struct {
+	shouts []saying          // reliable, in order
+	heard  int               // of shouts
+	maybe  map[uint32]saying // reliable ones that wait for an Enter
+}
+
+// talk is the part of a simulation that sends events.
+type talk struct {
+	shout   schema.DefinedEvent[Shout]
+	spark   schema.DefinedEvent[Spark]
+	sparks  []saying // by serial, of either kind
+	told    map[sessionKey]*told
+	refused int
+}
+
+func (s *sim) toldTo(k sessionKey) *told {
+	if s.talk.told == nil {
+		s.talk.told = map[sessionKey]*told{}
+	}
+	if s.talk.told[k] == nil {
+		s.talk.told[k] = &told{maybe: map[uint32]saying{}}
+	}
+	return s.talk.told[k]
+}
+
+// newSaying returns a new event about any handle ever issued that this run knows.
+func (s *sim) newSaying(which, kind int) (event any, what saying) {
+	what = saying{serial: uint32(len(s.talk.sparks)), tick: uint32(s.world.Tick())}
+	if len(s.order) > 0 {
+		if l := s.order[nth(which, len(s.order))]; s.world.Status(l.handle) != bulk.Unissued {
+			what.who, what.dead = l.handle, l.died != 0
+		}
+	}
+	s.talk.sparks = append(s.talk.sparks, what)
+	if nth(kind, 2) == 0 {
+		return Shout{what.serial, what.who}, what
+	}
+	return &Spark{what.serial, what.who}, what
+}
+
+// sending counts what the sessions of all clients accept while send runs, and notes it.
+func (s *sim) sending(event any, what saying, send func() error) {
+	before := map[*simClient]uint64{}
+	for _, c := range s.clients {
+		if p := c.liveSession(); p != nil && p != s.joining {
+			before[c] = p.Traffic().Events
+		}
+	}
+	err := send()
+	if err != nil && err != session.ErrEventRefused {
+		s.fail("R11", "event refused: %v", err)
+	}
+	if _, reliable := event.(Shout); !reliable {
+		return
+	}
+	for c, n := range before {
+		if p := c.liveSession(); p.Traffic().Events > n {
+			t := s.toldTo(sessionKey{s.epoch, p.ID()})
+			if later := t.maybe[what.serial]; later.unseen {
+				s.fail("R11", "client %d is sent event %d at once, for those who see %v, which it does not", c.number, what.serial, later.seen)
+			}
+			t.shouts = append(t.shouts, what)
+			if l := s.lives[what.who]; l != nil {
+				c.noteSentHandle(l)
+			}
+			s.coverage.told++
+		}
+	}
+}
+
+// doEvent carries out an operation that sends events to several clients.
+func (s *sim) doEvent(o op) {
+	a := func(i int) int { return o.args[i] }
+	if o.do == "near" {
+		event, what := s.newSaying(a(0), a(2))
+		at := world.Vec3{X: float32(a(0)), Z: float32(a(1))}
+		s.sending(event, what, func() error { return s.core.SendWithin(at, 30, event) })
+		return
+	}
+	event, what := s.newSaying(a(1), a(2))
+	if o.do == "cry" {
+		s.sending(event, what, func() error { return s.core.Broadcast(event) })
+		return
+	}
+	h := s.pick(a(0))
+	if a(0)%2 == 0 && s.world.Status(s.lastFlip) == bulk.Live {
+		h = s.lastFlip // perhaps spawned in this tick
+	}
+	for _, c := range s.clients {
+		if p := c.liveSession(); p != nil && p.Resolve(h) != wire.Live {
+			what := what
+			what.seen, what.unseen = h, p.Resolve(h) != wire.Stale
+			s.toldTo(sessionKey{s.epoch, p.ID()}).maybe[what.serial] = what
+		}
+	}
+	s.sending(event, what, func() error { return s.core.SendSeen(h, event) })
+}
+
+// tell sends the client's session an event.
+func (c *simClient) tell(which, kind int) {
+	s, p := c.sim, c.liveSession()
+	if p == nil || p == s.joining {
+		return
+	}
+	event, what := s.newSaying(which, kind)
+	s.sending(event, what, func() error {
+		before := p.Traffic()
+		err := p.Send(event)
+		if after := p.Traffic(); err == nil && kind == 0 && after.Events != before.Events+1 {
+			s.fail("R11", "client %d was not sent a reliable event", c.number)
+		}
+		if err != nil {
+			s.talk.refused++
+		}
+		return err
+	})
+}
+
+// clientEvents returns the client's functions, which check what arrives.
+func (c *simClient) clientEvents() *client.Events {
+	var events client.Events
+	if c.sim.script.hasEvents() {
+		client.OnEvent(&events, c.sim.talk.shout, c.heardShout)
+		client.OnEvent(&events, c.sim.talk.spark, c.heardSpark)
+	}
+	return &events
+}
+
+func (c *simClient) heardShout(tick uint32, e Shout) {
+	s := c.sim
+	w, _ := c.session.Welcome()
+	t := s.toldTo(sessionKey{w.Epoch, w.Session})
+	if what, ok := t.maybe[e.Serial]; ok && (t.heard == len(t.shouts) || t.shouts[t.heard].serial != e.Serial) {
+		delete(t.maybe, e.Serial)
+		if what.unseen && c.session.Resolve(what.seen) == wire.Pending && !c.misled {
+			s.fail("R11", "client %d heard %v, for those who see %v, ahead of its Enter", c.number, e, what.seen)
+		}
+		c.learn(what, e.Serial, e.Who)
+		s.coverage.newborn++
+		return
+	}
+	if t.heard >= len(t.shouts) {
+		s.fail("R11", "client %d heard %v, one more than the %d that it was sent", c.number, e, t.heard)
+	}
+	want := t.shouts[t.heard]
+	t.heard++
+	if tick > uint32(s.world.Tick()) || tick < want.tick {
+		s.fail("R11", "client %d heard %v of tick %d at tick %d", c.number, e, want.tick, tick)
+	}
+	c.learn(want, e.Serial, e.Who)
+}
+
+func (c *simClient) heardSpark(tick uint32, e Spark) {
+	s := c.sim
+	if c.sparks == nil {
+		c.sparks = map[uint32]bool{}
+	}
+	if e.Serial >= uint32(len(s.talk.sparks)) || c.sparks[e.Serial] {
+		s.fail("R11", "client %d heard %v, which is a repetition or was never sent", c.number, e)
+	}
+	c.sparks[e.Serial] = true
+	want := s.talk.sparks[e.Serial]
+	if tick != want.tick {
+		s.fail("R11", "client %d heard %v of tick %d, want %d", c.number, e, tick, want.tick)
+	}
+	s.coverage.sparked++
+	c.learn(want, e.Serial, e.Who)
+}
+
+// learn checks an event that arrived. Its handle is known from now on.
+func (c *simClient) learn(want saying, serial uint32, who bulk.Handle) {
+	s := c.sim
+	if want.serial != serial || want.who != who {
+		s.fail("R11", "client %d heard event %d of %v, want %d of %v", c.number, serial, who, want.serial, want.who)
+	}
+	l := s.lives[who]
+	if l == nil {
+		return
+	}
+	if want.dead && c.session.Resolve(who) != wire.Stale && !c.misled {
+		s.fail("H3", "client %d heard of %v, which was dead, and calls it %v", c.number, who, c.session.Resolve(who))
+	}
+	c.noteReceived(l)
+}
+
+// noteEvents checks the events of a datagram that the server sends.
+func (c *simClient) noteEvents(h wire.StateHeader) {
+	s := c.sim
+	for e := range h.StateEvents() {
+		var spark Spark
+		declared := s.schema.Event(int(e.Number))
+		s.must(declared.Message.ReadValue(e.Body, &spark))
+		if !declared.Unreliable || e.Age > 60 {
+			s.fail("R11", "client %d is sent event %d of %d ticks before", c.number, e.Number, e.Age)
+		}
+		if l := s.lives[spark.Who]; l != nil {
+			c.noteSentHandle(l)
+			c.ofServer(l).told = true
+		}
+	}
+}
+
+// noteNewborn records the handle of a reliable event that the server sends after an Enter.
+func (c *simClient) noteNewborn(r wire.Record) {
+	s := c.sim
+	var shout Shout
+	s.must(s.schema.Event(int(r.Number)).Message.ReadValue(r.Data, &shout))
+	if l := s.lives[shout.Who]; l != nil {
+		c.noteSentHandle(l)
+		c.ofServer(l).told = true
+	}
+}
+
+// unheard returns the number of reliable events that the client has not received.
+func (c *simClient) unheard() int {
+	w, ok := c.session.Welcome()
+	if !ok {
+		return 0
+	}
+	t := c.sim.toldTo(sessionKey{w.Epoch, w.Session})
+	return len(t.shouts) - t.heard
+}
+
+// destroy destroys an entity, in scripts with events for a cause.
+func (s *sim) destroy(h bulk.Handle, cause uint8) {
+	l := s.lives[h]
+	if l == nil || !s.script.hasEvents() {
+		s.world.Destroy(h)
+	} else if s.world.DestroyBecause(h, cause) {
+		l.cause = cause
+	}
+}
+
+// judgeCause compares the cause in a Destroy with the server's history.
+func (c *simClient) judgeCause(r wire.Record, l *life) {
+	k := c.ofServer(l)
+	known := k.entered && k.since == 0 && !k.killed
+	if known && r.Cause != l.cause || r.Cause != 0 && r.Cause != l.cause {
+		c.sim.fail("R5", "client %d is sent cause %d of the death of %v, want %d", c.number, r.Cause, r.Handle, l.cause)
+	}
+	if r.Cause != 0 {
+		c.sim.coverage.causes++
+	}
+}

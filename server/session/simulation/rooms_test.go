@@ -1,0 +1,562 @@
+package simulation
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+const (
+	stayRooms   = 3
+	stayTickMs  = 16
+	stayClients = 3
+)
+
+// stay is a simulation of several rooms, and of clients that a seed moves between them over
+// links that lose, delay and break. A client must show the room that its newest Welcome
+// names and no other, whatever is still on its way.
+type stay struct {
+	seed    uint64
+	rng     *rand.Rand
+	tick    int
+	links   simtest.Conditions
+	router  *session.Router
+	rooms   []*stayRoom
+	clients []*stayClient
+	issued  map[bulk.Handle]stayTenant // by all rooms
+	wrong   error                      // the first thing that was
+	late    int                        // ticks for which Move has no room yet
+
+	restless      *stayClient // moves and asks in every tick
+	restlessUntil int
+}
+
+type stayTenant struct {
+	room     *stayRoom
+	identity uint64
+}
+
+type stayRoom struct {
+	s        *stay
+	number   int
+	pace     int // ticks of the simulation for one of the room
+	core     *session.Core
+	world    *world.World
+	crate    world.KindID
+	identity *world.Component[Identity]
+	live     []bulk.Handle
+}
+
+// hail is the event that rooms broadcast.
+type hail struct{ Room uint16 }
+
+// stayClient is a client and its connection.
+type stayClient struct {
+	s        *stay
+	number   int
+	session  *client.Session
+	line     *stayLine
+	backAt   int // tick at which it reconnects; 0: it is connected
+	asked    map[uint32]uint64
+	made     uint32 // commands
+	moves    int
+	revision uint64 // epoch of the room in which it renders
+	heard    int
+}
+
+type stayLine struct {
+	c        *stayClient
+	peer     *session.Peer
+	up, down *simtest.Stream
+	upD, dnD *simtest.Link
+	closed   bool
+	broken   bool
+}
+
+func (s *stay) fail(format string, args ...any) {
+	if s.wrong == nil {
+		s.wrong = fmt.Errorf("seed %d, tick %d: "+format, append([]any{s.seed, s.tick}, args...)...)
+	}
+}
+
+func (s *stay) now() int64 { return int64(s.tick * stayTickMs) }
+
+func newStay(t testing.TB, seed uint64) *stay {
+	s := &stay{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), issued: map[bulk.Handle]stayTenant{}}
+	s.links = simtest.Conditions{
+		Loss: s.rng.Float64() * 0.2, Duplicate: 0.05, Reorder: 0.1, ReorderExtra: 40,
+		DelayMin: 5, DelayMax: 5 + s.rng.Int64N(120),
+	}
+	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	var err error
+	s.router, err = session.NewRouter(session.RouterConfig{
+		Random: random,
+		Join: func(_ context.Context, room, _ string, _ session.Admission) (*session.Core, error) {
+			return s.roomOf(room).core, nil
+		},
+		Move: func(room string, _ *session.Session) (*session.Core, error) {
+			if s.late > 0 {
+				return nil, nil
+			}
+			return s.roomOf(room).core, nil
+		},
+	})
+	require.NoError(t, err)
+	for i := range stayRooms {
+		s.rooms = append(s.rooms, s.newRoom(t, i))
+	}
+	for i := range stayClients {
+		c := &stayClient{s: s, number: i, asked: map[uint32]uint64{}}
+		own := schema.New()
+		schema.Define[schema.Body](own, schema.BodyComponent)
+		require.NoError(t, own.Err())
+		events := &client.Events{}
+		client.OnEvent(events, schema.DefineEvent[hail](own, "hail"), func(_ uint32, e hail) {
+			c.heard++
+			if w, ok := c.session.Welcome(); !ok || w.Room != s.rooms[e.Room].name() {
+				s.fail("client %d in room %q hears the event of room %d", i, w.Room, e.Room)
+			}
+		})
+		c.session, err = client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%stayRooms].name(), Observer: client.Observer{
+			Update: func(e *client.Entity) { c.check(e) },
+			Enter:  func(e *client.Entity) { c.check(e) },
+		}})
+		require.NoError(t, err)
+		c.connect()
+		s.clients = append(s.clients, c)
+	}
+	return s
+}
+
+func (r *stayRoom) name() string { return fmt.Sprintf("room/%d", r.number) }
+
+func (s *stay) roomOf(name string) *stayRoom {
+	return s.rooms[slices.IndexFunc(s.rooms, func(r *stayRoom) bool { return r.name() == name })]
+}
+
+// newRoom makes a room. Rooms of an even number have another schema than the others.
+func (s *stay) newRoom(t testing.TB, i int) *stayRoom {
+	const block = world.RunGenerations
+	r := &stayRoom{s: s, number: i, pace: 1 + i%2}
+	var err error
+	r.world, err = world.New(world.Config{Seed: s.seed, MaxEntities: 48, FirstGeneration: uint32(i)*block + 1, LastGeneration: uint32(i+1)*block - 1})
+	require.NoError(t, err)
+	r.crate, err = r.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
+	require.NoError(t, err)
+	r.identity, err = world.Register[Identity](r.world, "identity")
+	require.NoError(t, err)
+	own := schema.New()
+	schema.Define[schema.Body](own, schema.BodyComponent)
+	schema.Define[Identity](own, "identity")
+	schema.DefineEvent[hail](own, "hail")
+	require.NoError(t, own.Err())
+	config := session.Config{
+		Router: s.router, Room: r.name(),
+		WorldConfig: session.WorldConfig{
+			World: r.world, Schema: own, Grace: 3 * time.Second,
+			Replication: replication.Config{EnterRadius: 20, LeaveRadius: 25},
+			Hooks: session.Hooks{
+				Join: func(x *session.Session) (world.Entity, error) {
+					if x.Room() != r.name() {
+						s.fail("Join of a session in room %q, want %q", x.Room(), r.name())
+					}
+					return r.spawn(), nil
+				},
+				Leave: func(x *session.Session) { r.destroy(x.Entity()) },
+				Input: session.OnRawInput(func(_ *session.Session, _ uint64, data []byte) {
+					if binary.LittleEndian.Uint64(data) != r.core.Config().Epoch {
+						s.fail("room %d is given an input of another room", i)
+					}
+				}),
+				Commands: []session.Command{session.OnRawCommand("touch", func(x *session.Session, h world.Entity, args []byte) error {
+					c := s.clients[args[1]]
+					number := uint32(args[2])<<7 | uint32(args[3])
+					if epoch := c.asked[number]; epoch != r.core.Config().Epoch {
+						s.fail("room %d executes command %d of client %d, made in epoch %x", i, number, c.number, epoch)
+					}
+					if h != 0 && s.issued[h].room != r {
+						s.fail("room %d executes a command for %v of another room", i, h)
+					}
+					return nil
+				})},
+			},
+		},
+	}
+	if i%2 == 0 {
+		config.Hooks.Commands = append(config.Hooks.Commands, session.OnRawCommand("nothing", func(*session.Session, world.Entity, []byte) error { return nil }))
+	}
+	r.core, err = session.NewCore(config)
+	require.NoError(t, err)
+	r.core.OnPanic(func(p session.HookPanic) { s.fail("%v: %v\n%s", p.Hook, p.Value, p.Stack) })
+	for range 10 {
+		r.spawn()
+	}
+	return r
+}
+
+func (r *stayRoom) spawn() bulk.Handle {
+	at := world.Vec3{X: float32(r.s.rng.IntN(50)) - 25, Y: 0.5, Z: float32(r.s.rng.IntN(10))}
+	h, err := r.world.Spawn(r.crate, at, world.Vec3{X: float32(r.s.rng.IntN(8)) - 4})
+	if err != nil {
+		return 0
+	}
+	if was, again := r.s.issued[h]; again {
+		r.s.fail("%v is issued by room %d and before by room %d (H4)", h, r.number, was.room.number)
+	}
+	identity := uint64(len(r.s.issued) + 1)
+	r.s.issued[h] = stayTenant{r, identity}
+	r.identity.Set(h, Identity{identity})
+	r.live = append(r.live, h)
+	return h
+}
+
+func (r *stayRoom) destroy(h bulk.Handle) {
+	if i := slices.Index(r.live, h); i >= 0 {
+		r.live = slices.Delete(r.live, i, i+1)
+		r.world.Destroy(h)
+	}
+}
+
+// The server's end of a connection.
+
+func (n *stayLine) SendStream(p []byte) bool {
+	if !n.broken {
+		n.down.Send(n.c.s.now(), p)
+	}
+	return true
+}
+
+func (*stayLine) HasUnsent() bool { return false }
+
+func (n *stayLine) SendSnapshot(ds [][]byte) {
+	for _, d := range ds {
+		if !n.broken {
+			n.dnD.Send(n.c.s.now(), d)
+		}
+	}
+}
+
+func (n *stayLine) Close(code wire.Code, text string) {
+	n.closed = true
+	if s := n.c.s; code != wire.OK && code != wire.Timeout && code != wire.Replaced && code != wire.SchemaMismatch {
+		s.fail("the server ends client %d: %v %s", n.c.number, code, text)
+	}
+}
+
+func (c *stayClient) connect() {
+	s, seed := c.s, c.s.rng.Uint64()
+	n := &stayLine{
+		c: c, up: simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
+		upD: simtest.NewLink(seed+2, s.links), dnD: simtest.NewLink(seed+3, s.links),
+	}
+	n.peer = s.router.Open(context.Background(), "", n)
+	c.line, c.backAt = n, 0
+}
+
+// drop breaks the connection. The server notices at once, or when another one replaces it.
+func (c *stayClient) drop(noticed bool, away int) {
+	n := c.line
+	n.broken = true
+	if noticed {
+		n.peer.Gone()
+	}
+	c.session.Lost(&wire.Error{Code: wire.Timeout})
+	c.backAt = c.s.tick + away
+}
+
+// step moves bytes, and lets the client act.
+func (c *stayClient) step() {
+	s, n := c.s, c.line
+	if c.backAt != 0 {
+		if s.tick < c.backAt {
+			return
+		}
+		c.session.Reconnect()
+		c.connect()
+		n = c.line
+	}
+	if p := n.down.Receive(s.now()); len(p) > 0 {
+		for len(p) > 0 { // in pieces, as from a socket
+			k := min(len(p), 1+s.rng.IntN(400))
+			if err := c.session.ReceiveStream(p[:k]); wire.CodeOf(err) == wire.SchemaMismatch { // it asks for the schema
+				c.drop(true, 1)
+				return
+			} else if err != nil {
+				s.fail("client %d: %v", c.number, err)
+				return
+			}
+			c.verify()
+			p = p[k:]
+		}
+	}
+	for _, d := range n.dnD.Receive(s.now()) {
+		if _, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond); err != nil {
+			s.fail("client %d: %v", c.number, err)
+			return
+		}
+	}
+	c.session.Render(time.Duration(s.now()) * time.Millisecond)
+	c.verify()
+	if w, ok := c.session.Welcome(); ok && c.session.Joined() && s.rng.IntN(2) == 0 {
+		_, _ = c.session.SetRawInput(binary.LittleEndian.AppendUint64(nil, w.Epoch), time.Duration(s.now())*time.Millisecond)
+	}
+	if d := c.session.Input(time.Duration(s.now()) * time.Millisecond); d != nil {
+		n.upD.Send(s.now(), d)
+	}
+	if p := c.session.TakeStream(); len(p) > 0 {
+		n.up.Send(s.now(), p)
+	}
+	c.deliver()
+}
+
+// deliver gives the server what has arrived there.
+func (c *stayClient) deliver() {
+	s, n := c.s, c.line
+	if n.closed {
+		return
+	}
+	if p := n.up.Receive(s.now()); len(p) > 0 {
+		if err := n.peer.ReceiveStream(p); err != nil {
+			s.fail("the server refuses what client %d sent: %v", c.number, err)
+		}
+	}
+	for _, d := range n.upD.Receive(s.now()) {
+		if _, err := n.peer.ReceiveDatagram(d); err != nil {
+			s.fail("the server refuses what client %d sent: %v", c.number, err)
+		}
+	}
+}
+
+// touch sends a command for any handle that was ever issued.
+func (c *stayClient) touch(target bulk.Handle) *client.Future {
+	w, _ := c.session.Welcome()
+	c.made++
+	args := []byte{0x93, byte(c.number), byte(c.made >> 7 & 127), byte(c.made & 127)}
+	c.asked[c.made&(1<<14-1)] = w.Epoch
+	f, err := c.session.DoRaw("touch", target, args)
+	if err != nil {
+		c.s.fail("client %d: %v", c.number, err)
+	}
+	return f
+}
+
+// check checks an entity in view (H1).
+func (c *stayClient) check(e *client.Entity) {
+	w, _ := c.session.Welcome()
+	own, ok := c.s.issued[e.Handle()]
+	switch {
+	case !ok:
+		c.s.fail("client %d shows %v, which was never issued", c.number, e.Handle())
+	case own.room.core.Config().Epoch != w.Epoch:
+		c.s.fail("client %d in room %q shows %v of room %d", c.number, w.Room, e.Handle(), own.room.number)
+	default:
+		if got := e.AppendValues(nil); !slices.Contains(got, uint32(own.identity)) {
+			c.s.fail("client %d shows %v with the state %v, want identity %d", c.number, e.Handle(), got, own.identity)
+		}
+	}
+}
+
+// verify checks every entity in view, and the verdicts on all handles.
+func (c *stayClient) verify() {
+	w, ok := c.session.Welcome()
+	if !ok {
+		return
+	}
+	if w.Epoch != c.revision {
+		c.revision = w.Epoch
+		c.moves++
+	}
+	for e := range c.session.Replica().All() {
+		c.check(e)
+	}
+	for h, own := range c.s.issued {
+		v := c.session.Resolve(h)
+		switch here := own.room.core.Config().Epoch == w.Epoch; {
+		case !here && v != wire.Stale:
+			c.s.fail("client %d in room %q calls %v of room %d %v", c.number, w.Room, h, own.room.number, v)
+		case here && v == wire.Stale && own.room.world.Status(h) == bulk.Live:
+			c.s.fail("client %d in room %q calls %v stale, which lives (H3)", c.number, w.Room, h)
+		}
+	}
+}
+
+// act makes something happen.
+func (s *stay) act() {
+	c, r := s.clients[s.rng.IntN(len(s.clients))], s.rooms[s.rng.IntN(len(s.rooms))]
+	switch s.rng.IntN(12) {
+	case 0, 1:
+		r.spawn()
+	case 2, 3:
+		if len(r.live) > 6 {
+			r.destroyStranger(r.live[s.rng.IntN(len(r.live))])
+		}
+	case 4, 5:
+		s.move(c, r)
+	case 6:
+		s.restless, s.restlessUntil = c, s.tick+10
+	case 7:
+		s.late = s.rng.IntN(10)
+	case 8:
+		if c.backAt == 0 && s.rng.IntN(2) == 0 {
+			c.drop(s.rng.IntN(2) == 0, 1+s.rng.IntN(90))
+		}
+	case 9, 10:
+		if len(s.issued) > 0 && c.session.Joined() {
+			c.touch(s.anyHandle())
+		}
+	default:
+		_ = r.core.Broadcast(&hail{uint16(r.number)})
+	}
+}
+
+// move moves the session of c to r.
+func (s *stay) move(c *stayClient, r *stayRoom) {
+	w, ok := c.session.Welcome()
+	if !ok {
+		return
+	}
+	for _, from := range s.rooms {
+		if x := from.core.Session(w.Session); x != nil {
+			_ = x.Move(r.name()) // fails where it is
+		}
+	}
+}
+
+// destroyStranger destroys h unless a session controls it.
+func (r *stayRoom) destroyStranger(h bulk.Handle) {
+	for x := range r.core.Sessions() {
+		if x.Entity() == h {
+			return
+		}
+	}
+	r.destroy(h)
+}
+
+func (s *stay) anyHandle() bulk.Handle {
+	r := s.rooms[s.rng.IntN(len(s.rooms))]
+	if len(r.live) == 0 {
+		return 0
+	}
+	return r.live[s.rng.IntN(len(r.live))]
+}
+
+func (s *stay) advance(act bool) {
+	s.tick++
+	s.late = max(s.late-1, 0)
+	if act && s.rng.IntN(2) == 0 {
+		s.act()
+	}
+	if act && s.tick < s.restlessUntil {
+		s.move(s.restless, s.rooms[s.rng.IntN(len(s.rooms))])
+		if s.restless.session.Joined() {
+			s.restless.touch(s.anyHandle())
+		}
+	}
+	for _, r := range s.rooms {
+		if s.tick%r.pace == 0 {
+			r.core.Tick()
+		}
+	}
+	s.router.ExpireHellos(time.UnixMilli(s.now()))
+	for _, c := range s.clients {
+		c.step()
+	}
+}
+
+// simulate runs the simulation, and ends it over perfect links: every client then shows its
+// room's view, and commands are answered.
+func (s *stay) simulate() error {
+	for s.tick < 500 && s.wrong == nil {
+		s.advance(true)
+	}
+	s.links, s.late = simtest.Conditions{}, 0
+	for _, c := range s.clients {
+		if c.backAt == 0 {
+			c.drop(true, 1)
+		} else {
+			c.backAt = s.tick + 1
+		}
+	}
+	for range 120 {
+		if s.wrong != nil {
+			return s.wrong
+		}
+		s.advance(false)
+	}
+	var last []*client.Future
+	for _, c := range s.clients {
+		w, ok := c.session.Welcome()
+		if !ok || !c.session.Joined() {
+			s.fail("client %d has not joined", c.number)
+			break
+		}
+		x := s.roomOf(w.Room).core.Session(w.Session)
+		if x == nil {
+			s.fail("client %d shows room %q, where its session is not", c.number, w.Room)
+			break
+		}
+		seen := 0
+		for h := range x.InterestSet() {
+			seen++
+			if c.session.Resolve(h) != wire.Live {
+				s.fail("client %d does not show %v of its room: %v", c.number, h, c.session.Resolve(h))
+			}
+		}
+		if n := c.session.Replica().Len(); n != seen {
+			s.fail("client %d shows %d entities, want %d", c.number, n, seen)
+		}
+		if c.session.Controlled() != x.Entity() {
+			s.fail("client %d controls %v, want %v", c.number, c.session.Controlled(), x.Entity())
+		}
+		last = append(last, c.touch(x.Entity()))
+	}
+	for range 10 {
+		s.advance(false)
+	}
+	for _, f := range last {
+		if r, ok := f.Poll(); !ok || r.Err != nil {
+			s.fail("the last command is answered %t: %v", ok, r.Err)
+		}
+	}
+	return s.wrong
+}
+
+// Sessions move between rooms over bad links, and what a client shows is always of the room
+// where it is.
+func TestStaysInRooms(t *testing.T) {
+	seeds := 60
+	if testing.Short() {
+		seeds = 12
+	}
+	var moves, heard, in int
+	for seed := range uint64(seeds) {
+		s := newStay(t, seed)
+		require.NoError(t, s.simulate())
+		for _, c := range s.clients {
+			moves += c.moves
+			heard += c.heard
+		}
+		for _, r := range s.rooms {
+			in += int(r.core.Stats().MovedIn)
+		}
+	}
+	t.Logf("%d sessions came to rooms, clients changed rooms %d times and heard %d events", in, moves, heard)
+	require.Greater(t, in, 10*seeds)
+	require.Greater(t, moves, 5*seeds)
+	require.Greater(t, heard, 5*seeds)
+}
