@@ -135,7 +135,7 @@ func (c *Client) Wait(ctx context.Context) error {
 // snapshots with an input, and sends queued commands. It does not block. A lost
 // connection is no error: State is Reconnecting, and Update replaces it. An error is
 // final: a *wire.Error says why the server ended the session, and a *CallbackPanic that an
-// earlier Update was interrupted. The client then only answers Lookup and awaits Close.
+// earlier Update was interrupted. The client then only answers Resolve and awaits Close.
 func (c *Client) Update() error {
 	switch {
 	case c.updating:
@@ -238,10 +238,10 @@ func (c *Client) sendInput(datagrams int, now time.Duration) {
 // State returns the state of the connection; Config.State is called when it changes.
 func (c *Client) State() State { return c.state }
 
-// Lookup returns the verdict on h, and the entity if h is Live; see Replica.Lookup.
-func (c *Client) Lookup(h bulk.Handle) (*Entity, wire.Verdict) { return c.session.Replica().Lookup(h) }
+// Entity returns the entity that h names, nil unless h is Live; see Replica.Entity.
+func (c *Client) Entity(h bulk.Handle) *Entity { return c.session.Replica().Entity(h) }
 
-// Resolve returns Lookup's verdict on h.
+// Resolve returns the verdict on h; see Replica.Resolve.
 func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(h) }
 
 // Replica returns the client's copy of its interest set. Call it each time: a new

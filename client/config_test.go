@@ -73,7 +73,7 @@ func TestConfigHasAllOfASession(t *testing.T) {
 	}
 }
 
-// A nil entity, which Lookup returns for a handle that is not Live, has no components.
+// A nil entity, which Replica.Entity returns for a handle that is not Live, has no components.
 func TestNoEntityHasNoComponents(t *testing.T) {
 	s := schema.New()
 	schema.Define[schema.Body](s, "body")

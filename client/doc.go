@@ -6,13 +6,13 @@
 // # Terms
 //
 //	replica  the client's copy of its interest set
-//	verdict  the answer of Lookup: Live, Hidden, Pending or Stale
+//	verdict  the answer of Resolve: Live, Hidden, Pending or Stale
 //	input    what the player holds down at one tick: unreliable, repeated
 //	command  a request to be executed once: reliable, answered
 //	event    something that happened, as the schema declares it
 //	moment   the server time that a render shows
 //
-//	QUIC stream ────► Session ──► Replica ──► Observer, Entity, Lookup
+//	QUIC stream ────► Session ──► Replica ──► Observer, Entity, Resolve
 //	QUIC datagrams ─►    │  └───► clock ────► Render: the moment to show
 //	inputs, commands ◄───┘ acknowledgements of what was applied
 //
@@ -88,7 +88,7 @@
 // # Handles and verdicts
 //
 // A handle may come from anywhere: an event, a component, another player, a saved
-// game. [Client.Lookup] returns a verdict on any of them: Live (with the entity),
+// game. [Client.Resolve] returns a verdict on any of them: Live ([Client.Entity] has it),
 // Hidden (out of view), Pending (not here yet, or never issued) or Stale (destroyed,
 // which is final). Keep handles, not *[Entity], which are valid until their Leave or
 // Destroy.

@@ -113,7 +113,7 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 }
 
 // Get returns the newest state of the component of e, and false if e lacks it or is
-// nil, as Lookup returns it for handles that are not Live. Owner-only fields are zero
+// nil, as Replica.Entity returns it for handles that are not Live. Owner-only fields are zero
 // unless the client owns e. A []byte field is a copy, which is allocated.
 func (c Component[T]) Get(e *Entity) (T, bool) {
 	var v T

@@ -50,8 +50,9 @@ func play(ctx context.Context, fingerprint string) error {
 			return err // a *wire.Error: why the session ended
 		}
 		moment := c.Render() // slightly in the past, between two snapshots
-		switch e, verdict := c.Lookup(target); verdict {
+		switch c.Resolve(target) {
 		case wire.Live: // in view
+			e := c.Entity(target)
 			body, _ := client.Body.At(e, moment)
 			health, _ := client.Of(Healths).Get(e)
 			draw(body, health)

@@ -113,9 +113,9 @@ func Example() {
 	}
 	tree := bulk.NewHandle(0, 1) // from an event, a saved game, another player
 	look := func() {
-		switch e, v := c.Lookup(tree); v {
+		switch v := c.Resolve(tree); v {
 		case wire.Live: // in view
-			w, _ := client.Of(woods).Get(e)
+			w, _ := client.Of(woods).Get(c.Entity(tree))
 			fmt.Println(v, "with", w.Left, "left")
 		case wire.Hidden: // out of view; it may well live
 			fmt.Println(v)

@@ -65,12 +65,6 @@ func (e *StepError) Unwrap() error {
 	return err
 }
 
-// Predictor is a *Client or a *Session.
-type Predictor interface{ sessionOfPredictor() *Session }
-
-func (s *Session) sessionOfPredictor() *Session { return s }
-func (c *Client) sessionOfPredictor() *Session  { return c.session }
-
 // Predict predicts the controlled entity from the inputs of SetInput, without waiting
 // for the server. A session has at most one Prediction, for all entities that it comes to
 // control.
@@ -89,8 +83,8 @@ func (c *Client) sessionOfPredictor() *Session  { return c.session }
 // the Session or Client.
 //
 // The error says what the schema lacks.
-func Predict[State, Input any](c Predictor, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
-	s := c.sessionOfPredictor()
+func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
+	s := of.ownSession()
 	message := s.declared.Input()
 	switch {
 	case s.prediction != nil:

@@ -54,7 +54,7 @@ func (c *CoPredicted[State]) attach(core *predict.Core) error {
 // predicted on. Call Set once per render, after Update, with what the player is about to touch.
 //
 // An entity that dies or leaves view leaves the set, and the set is emptied whenever the
-// Prediction stops or a new session begins; the verdict of Lookup says why, and nothing joins the
+// Prediction stops or a new session begins; Resolve says why, and nothing joins the
 // set again but by Set. Set does nothing inside the step function and while there is no
 // prediction or it pauses.
 func (c *CoPredicted[State]) Set(handles ...bulk.Handle) {

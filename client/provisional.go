@@ -29,8 +29,8 @@ var ErrTooManyProvisional = fmt.Errorf("client: %d provisional handles await ans
 // ticks, since single inputs are lost; the server obeys the first that it applies, and its
 // game sees none in the others. A step of Predict sees it in all, so it must not depend on it.
 //
-// Resolve says Provisional until the server has answered. From then on, in Resolve, Lookup
-// and Replica.Entity, the handle stands for the entity that its command or input created, or
+// Resolve says Provisional until the server has answered. From then on, in Resolve
+// and Entity, the handle stands for the entity that its command or input created, or
 // is Stale if that was rejected or lost (H7). The answer precedes the entity's Enter: the
 // verdict may be Pending in between, and is Stale if the entity died meanwhile. In commands
 // and inputs an answered handle is sent as the entity's, or as none if it was rejected.

@@ -143,7 +143,7 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 	return outcome, err
 }
 
-// Lookup returns the verdict on h, and the entity if h is Live:
+// Resolve returns the verdict on h:
 //
 //	Live     in view
 //	Hidden   out of view; it may well live
@@ -153,7 +153,18 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 // h may be any value; one that can never name an entity is Stale. For a provisional handle the
 // verdict is Provisional before its answer, Stale if it was rejected, and otherwise its
 // entity's; see Session.Provisional.
-func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
+func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
+	_, v := r.lookUp(h)
+	return v
+}
+
+// Entity returns the entity that h names, nil unless h is Live.
+func (r *Replica) Entity(h bulk.Handle) *Entity {
+	e, _ := r.lookUp(h)
+	return e
+}
+
+func (r *Replica) lookUp(h bulk.Handle) (*Entity, wire.Verdict) {
 	if wire.IsProvisional(h) {
 		entity, v := r.provisional.entityOf(h)
 		if entity == 0 {
@@ -162,18 +173,6 @@ func (r *Replica) Lookup(h bulk.Handle) (*Entity, wire.Verdict) {
 		h = entity
 	}
 	return r.entities.findEntity(h)
-}
-
-// Resolve returns Lookup's verdict on h.
-func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
-	_, v := r.Lookup(h)
-	return v
-}
-
-// Entity returns Lookup's entity, nil unless h is Live.
-func (r *Replica) Entity(h bulk.Handle) *Entity {
-	e, _ := r.Lookup(h)
-	return e
 }
 
 // All yields the live entities in no particular order. Do not call Update while

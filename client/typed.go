@@ -12,21 +12,22 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Commander is a *Client or a *Session.
-type Commander interface {
-	doTyped(target bulk.Handle, args any, answer reflect.Type) (*Future, error)
-}
+// Endpoint is a *Client or a *Session.
+type Endpoint interface{ ownSession() *Session }
+
+func (s *Session) ownSession() *Session { return s }
+func (c *Client) ownSession() *Session  { return c.session }
 
 // Do asks the server to execute a command once; a Client sends it with the next Update. target is
 // zero for a command without one. On an error nothing was sent: it is ErrNotJoined,
 // ErrTooManyCommands, or says what the schema lacks.
-func Do[Args any](to Commander, _ schema.DefinedCommand[Args], target bulk.Handle, args Args) (*Future, error) {
-	return to.doTyped(target, args, nil)
+func Do[Args any](to Endpoint, _ schema.DefinedCommand[Args], target bulk.Handle, args Args) (*Future, error) {
+	return to.ownSession().doTyped(target, args, nil)
 }
 
 // Ask is Do for a command with an answer.
-func Ask[Args, Answer any](to Commander, _ schema.DefinedQuery[Args, Answer], target bulk.Handle, args Args) (*Query[Answer], error) {
-	f, err := to.doTyped(target, args, reflect.TypeFor[Answer]())
+func Ask[Args, Answer any](to Endpoint, _ schema.DefinedQuery[Args, Answer], target bulk.Handle, args Args) (*Query[Answer], error) {
+	f, err := to.ownSession().doTyped(target, args, reflect.TypeFor[Answer]())
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +70,6 @@ func (q *Query[Answer]) Wait(ctx context.Context) (Answer, error) {
 	r, err := q.future.Wait(ctx)
 	answer, _ := r.Answer.(Answer)
 	return answer, err
-}
-
-func (c *Client) doTyped(target bulk.Handle, args any, answer reflect.Type) (*Future, error) {
-	return c.session.doTyped(target, args, answer)
 }
 
 // doTyped sends a command whose answer must have the type answer, unless that is nil.

@@ -228,8 +228,7 @@ func TestSchemaIsReplaced(t *testing.T) {
 	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev, c.Schema = "", true, declared })
 	knows := func() bool { return v.Resolve(v.Controlled()) == wire.Live }
 	h.until(v.Client, "knows itself", knows)
-	e, _ := v.Lookup(v.Controlled())
-	require.Equal(t, "crate", e.KindName())
+	require.Equal(t, "crate", v.Entity(v.Controlled()).KindName())
 	before := v.Welcome()
 	require.Empty(t, before.SchemaText, "the replica has the schema")
 	h.shut()
@@ -247,7 +246,7 @@ func TestSchemaIsReplaced(t *testing.T) {
 	require.EqualValues(t, 2, next.server.Report().Traffic.Handshakes, "one with the old hash, one that asks")
 	require.NotEqual(t, before.Schema, v.Welcome().Schema)
 	h.until(v.Client, "knows itself again", knows)
-	e, _ = v.Lookup(v.Controlled())
+	e := v.Entity(v.Controlled())
 	got, ok := body.Get(e)
 	require.True(t, ok)
 	require.InDelta(t, 0.5, got.Position[1], 0.25)

@@ -16,9 +16,8 @@ func (b *bot) probe() {
 	replica := b.client.Replica()
 	for i := range probesPerUpdate {
 		h := b.choose(i)
-		e, verdict := replica.Lookup(h)
-		a := answer{verdict: verdict}
-		if e != nil {
+		a := answer{verdict: replica.Resolve(h)}
+		if e := replica.Entity(h); e != nil {
 			a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)
 		}
 		b.count(a.verdict)

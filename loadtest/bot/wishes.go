@@ -94,7 +94,7 @@ func (b *bot) checkWishes() {
 
 // checkMissile compares the entity of a granted wish with its maker and serial.
 func (b *bot) checkMissile(w *wish) {
-	e, v := b.client.Lookup(w.handle)
+	e, v := b.client.Entity(w.handle), b.client.Resolve(w.handle)
 	a := answer{verdict: v}
 	if e != nil {
 		a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)

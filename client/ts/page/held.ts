@@ -101,7 +101,7 @@ export class Held {
   /** Shows what the components of held entities say. */
   sample(c: Client): void {
     for (const [h, row] of this.#rows) {
-      const e = c.lookup(h)
+      const e = c.entity(h)
       const text = e ? describe(c, e) : ''
       if (row.state.textContent !== text) row.state.textContent = text
     }
@@ -111,7 +111,7 @@ export class Held {
   update(c: Client): void {
     for (const [h, row] of this.#rows) {
       const verdict = c.resolve(h)
-      const e = c.lookup(h)
+      const e = c.entity(h)
       if (e) row.what = h === c.controlled ? `${e.kindName}, yours` : e.kindName
       const tenant = verdict === 'stale' && !row.left ? tenantOf(c, h) : none
       if (verdict === row.last && tenant === row.tenant) continue

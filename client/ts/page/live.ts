@@ -201,7 +201,7 @@ class Session {
   #introduce(now: number): void {
     const client = this.#client
     const held = this.#held
-    const own = client.lookup(client.controlled)
+    const own = client.entity(client.controlled)
     this.#waitsUntil ||= now + introduction
     if (own && !this.#holdsOwn) {
       held.hold(own.handle)

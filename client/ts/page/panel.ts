@@ -82,7 +82,7 @@ export class Panel {
     setText('agreed', agreed)
     setText('corrected', corrected)
     setText('late', late)
-    const body = c.lookup(c.controlled)?.has('body')
+    const body = c.entity(c.controlled)?.has('body')
     setText(
       'unpredicted',
       avatar.isPredicted

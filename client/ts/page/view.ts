@@ -84,7 +84,7 @@ export class View {
     this.#own = avatar
     this.#fit(c)
     const position = positionOf(c)
-    const own = c.lookup(c.controlled)
+    const own = c.entity(c.controlled)
     if (!position) return seen
     this.#follows = own?.has('body') ?? false
     if (own && this.#follows) {

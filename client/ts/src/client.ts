@@ -372,7 +372,7 @@ export class Client {
   }
 
   /** Returns the entity of a handle, undefined unless it is live. */
-  lookup(h: bigint): Entity | undefined {
+  entity(h: bigint): Entity | undefined {
     return this.session.replica?.entity(h)
   }
 

@@ -21,7 +21,7 @@ test('a client joins, and shows what it is sent', async () => {
   s.link.deliver(server.structure(1, server.enter(5, 3), Uint8Array.of(5, 1, 200)))
   assert.equal(s.client.replica.all.length, 0, 'changes are made in update only')
   s.client.update()
-  const e = s.client.lookup(newHandle(5, 3))!
+  const e = s.client.entity(newHandle(5, 3))!
   assert.deepEqual({ ...e.get('purse') }, { Coins: 5 })
   assert.deepEqual({ ...e.get('name') }, { Name: 'Ada' })
   assert.equal(e.kindName, 'crate')
@@ -53,12 +53,12 @@ test('a lost connection resumes, with entities, handles and counters as they wer
   const s = await new Stage().join()
   s.link.deliver(server.structure(1, server.enter(5, 3)))
   s.client.update()
-  const e = s.client.lookup(newHandle(5, 3))
+  const e = s.client.entity(newHandle(5, 3))
   const asked = s.client.do('buy', { Count: 3 })
   await s.lose()
   assert.equal((await asked).codeName, 'unanswered')
   await assert.rejects(async () => s.client.do('buy'), NotJoinedError)
-  assert.equal(s.client.lookup(newHandle(5, 3)), e, 'the replica answers meanwhile')
+  assert.equal(s.client.entity(newHandle(5, 3)), e, 'the replica answers meanwhile')
   const hello = s.link.hello()
   assert.deepEqual([hello.session, hello.structure, hello.secret.length, hello.epoch], [1n, 1, 16, 0n])
   assert.equal(hello.schema, s.client.schema.hash)

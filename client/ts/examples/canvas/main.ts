@@ -55,7 +55,7 @@ function draw(c: Client, centre: Float32Array): void {
   const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]!
   const m = c.render()
   const p = new Float32Array(3)
-  const own = c.lookup(c.controlled)
+  const own = c.entity(c.controlled)
   if (own?.has('body')) own.vectorAt(position, 3, m, centre)
   const { width, height } = resize()
   const scale = Math.min(width, height) / metres

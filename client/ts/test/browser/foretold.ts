@@ -42,7 +42,7 @@ export class Foretold {
     }
     c.update()
     if (prediction.stats.confirmed === confirmed) return
-    const e = c.lookup(c.controlled)
+    const e = c.entity(c.controlled)
     const tick = e ? c.replica.bodies!.newestState(e.index, s) : 0
     const foretold = before.get(tick)
     if (this.exact && foretold && prediction.stats.corrected === corrected) {

@@ -76,7 +76,7 @@ while (performance.now() < end) {
   updating += t1 - t0
   drawing += t2 - t1
   frames++
-  const own = c.lookup(c.controlled)
+  const own = c.entity(c.controlled)
   if (own?.has('body')) {
     if (steered.from === 0) steered.from = own.number(position)
     steered.to = own.number(position)

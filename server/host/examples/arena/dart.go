@@ -13,7 +13,7 @@ import (
 // past, and would appear a round trip after the key. It needs no exactness, since its picture
 // changes over to the server's missile.
 type dart struct {
-	name     bulk.Handle // provisional, then the missile's: Lookup knows
+	name     bulk.Handle // provisional, then the missile's: Resolve knows
 	at       motion.Vec3
 	velocity motion.Vec3
 	target   bulk.Handle
