@@ -48,7 +48,7 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, riders.Err())
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
-	wishes, err := vectors.WishSchema()
+	provisional, err := vectors.ProvisionalSchema()
 	require.NoError(t, err)
 	texts, err := vectors.TextsSchema()
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err, file)
 		require.NoError(t, f.Close())
 		for _, c := range cases {
-			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(talk, texts, s, riders, heavy, wishes, bodies)) })
+			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(talk, texts, s, riders, heavy, provisional, bodies)) })
 			for _, step := range c.Steps {
 				outcomes[step.Expect.Outcome]++
 				codes[step.Expect.Error]++

@@ -17,46 +17,46 @@ type naive struct {
 	awake []bool // by row
 }
 
-func (n *naive) flush(mode Compaction, wish []bool) {
+func (n *naive) flush(mode Compaction, requested []bool) {
 	switch mode {
 	case Exchange:
 		to := 0
-		for _, awake := range wish {
+		for _, awake := range requested {
 			if awake {
 				to++
 			}
 		}
 		high := to
 		for low := range to {
-			if wish[low] {
+			if requested[low] {
 				continue
 			}
-			for !wish[high] {
+			for !requested[high] {
 				high++
 			}
 			n.slot[low], n.slot[high] = n.slot[high], n.slot[low]
-			wish[low], wish[high] = true, false
+			requested[low], requested[high] = true, false
 		}
 	case Stable:
 		var parts [4][]uint32 // stayed awake, woke, fell asleep, stayed asleep
 		for row, slot := range n.slot {
 			part := 0
 			switch {
-			case wish[row] && !n.awake[row]:
+			case requested[row] && !n.awake[row]:
 				part = 1
-			case !wish[row] && n.awake[row]:
+			case !requested[row] && n.awake[row]:
 				part = 2
-			case !wish[row]:
+			case !requested[row]:
 				part = 3
 			}
 			parts[part] = append(parts[part], slot)
 		}
 		n.slot = slices.Concat(parts[:]...)
-		for row := range wish {
-			wish[row] = row < len(parts[0])+len(parts[1])
+		for row := range requested {
+			requested[row] = row < len(parts[0])+len(parts[1])
 		}
 	}
-	copy(n.awake, wish)
+	copy(n.awake, requested)
 }
 
 // All columns move alike: each holds a number derived from the slot.
@@ -68,8 +68,8 @@ func TestFlushAgainstNaive(t *testing.T) {
 			c, n := newColumns(mode, count), &naive{awake: make([]bool, count)}
 			n.slot = slices.Clone(c.slot)
 			for range 20 {
-				wish := c.requestRandomStates(r)
-				n.flush(mode, wish)
+				requested := c.requestRandomStates(r)
+				n.flush(mode, requested)
 				c.flush(c.rowOf)
 				require.Equal(t, n.slot, c.slot, mode)
 				require.NoError(t, c.check(count))
@@ -110,19 +110,19 @@ func newColumns(mode Compaction, count int) *columns {
 // requestRandomStates requests states, for many rows more than once, and returns the expected
 // states.
 func (c *columns) requestRandomStates(r *rand.Rand) []bool {
-	wish := make([]bool, len(c.slot))
-	for row := range wish {
-		wish[row] = c.isAwake(row)
+	requested := make([]bool, len(c.slot))
+	for row := range requested {
+		requested[row] = c.isAwake(row)
 	}
 	few := 1 + r.IntN(40)
-	for range r.IntN(3 * len(wish)) {
-		row := r.IntN(len(wish))
+	for range r.IntN(3 * len(requested)) {
+		row := r.IntN(len(requested))
 		if r.IntN(few) == 0 {
-			wish[row] = r.IntN(2) == 0
-			c.requestAwake(row, wish[row])
+			requested[row] = r.IntN(2) == 0
+			c.requestAwake(row, requested[row])
 		}
 	}
-	return wish
+	return requested
 }
 
 func TestAwakeAfterFlush(t *testing.T) {

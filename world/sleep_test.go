@@ -78,22 +78,22 @@ func TestFlushIsAFunctionOfTheSets(t *testing.T) {
 		n := 1 + r.IntN(300)
 		awake := r.IntN(n + 1)
 		a, b := sleepers(t, n, awake), sleepers(t, n, awake)
-		wish := make([]bool, n)
+		requested := make([]bool, n)
 		for row := range n {
-			wish[row] = r.IntN(3) == 0 != (row < awake)
-			setAwake(a, row, wish[row])
+			requested[row] = r.IntN(3) == 0 != (row < awake)
+			setAwake(a, row, requested[row])
 		}
 		for _, row := range r.Perm(n) {
 			setAwake(b, row, r.IntN(2) == 0)
-			setAwake(b, row, wish[row])
+			setAwake(b, row, requested[row])
 		}
 		a.flushSleep()
 		b.flushSleep()
 		require.Equal(t, a.bodies.slot, b.bodies.slot)
 		require.Equal(t, a.rowOf, b.rowOf)
 		require.Equal(t, a.bodies.awake, b.bodies.awake)
-		for slot, wish := range wish {
-			require.Equal(t, wish, int(a.rowOf[slot]) < a.bodies.awake)
+		for slot, want := range requested {
+			require.Equal(t, want, int(a.rowOf[slot]) < a.bodies.awake)
 		}
 		require.NoError(t, a.CheckInvariants())
 		require.Equal(t, a.StateHash(), b.StateHash())
@@ -137,14 +137,14 @@ func removeAll(t *testing.T, w *World) {
 			setAwake(w, r.IntN(w.bodies.len()), r.IntN(2) == 0)
 		}
 		row := r.IntN(w.bodies.len())
-		wish := map[uint32]bool{}
+		requested := map[uint32]bool{}
 		for row, slot := range w.bodies.slot {
-			wish[slot] = w.bodies.willBeAwake(row)
+			requested[slot] = w.bodies.willBeAwake(row)
 		}
 		w.remove(wordOf(w.bodies.slot[row]))
 		require.NoError(t, w.CheckInvariants())
 		for row, slot := range w.bodies.slot {
-			require.Equal(t, wish[slot], w.bodies.willBeAwake(row), "pending requests move with their row")
+			require.Equal(t, requested[slot], w.bodies.willBeAwake(row), "pending requests move with their row")
 		}
 		if r.IntN(4) == 0 {
 			w.flushSleep()

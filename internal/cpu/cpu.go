@@ -41,8 +41,8 @@ var (
 	chosen = mustChoose(os.Getenv(Variable), best)
 )
 
-func mustChoose(wish string, best Kernels) Kernels {
-	k, err := choose(wish, best)
+func mustChoose(asked string, best Kernels) Kernels {
+	k, err := choose(asked, best)
 	if err != nil {
 		panic(err)
 	}
@@ -50,18 +50,18 @@ func mustChoose(wish string, best Kernels) Kernels {
 }
 
 // choose returns the set that a value of Variable requests.
-func choose(wish string, best Kernels) (Kernels, error) {
-	if wish == "" {
+func choose(asked string, best Kernels) (Kernels, error) {
+	if asked == "" {
 		return best, nil
 	}
 	for k, name := range names {
-		if name != wish {
+		if name != asked {
 			continue
 		}
 		if Kernels(k) > best {
-			return Go, fmt.Errorf("%s=%s: this processor or build supports at most %v; unset it, or set it to %[3]v", Variable, wish, best)
+			return Go, fmt.Errorf("%s=%s: this processor or build supports at most %v; unset it, or set it to %[3]v", Variable, asked, best)
 		}
 		return Kernels(k), nil
 	}
-	return Go, fmt.Errorf("%s=%q is unknown; unset it, or set it to one of %v", Variable, wish, names[:best+1])
+	return Go, fmt.Errorf("%s=%q is unknown; unset it, or set it to one of %v", Variable, asked, names[:best+1])
 }

@@ -10,22 +10,22 @@ import (
 
 func TestChoose(t *testing.T) {
 	for _, c := range []struct {
-		wish string
-		best Kernels
-		want Kernels
-		err  string
+		asked string
+		best  Kernels
+		want  Kernels
+		err   string
 	}{
-		{wish: "", best: AVX512, want: AVX512},
-		{wish: "", best: Go, want: Go},
-		{wish: "go", best: AVX512, want: Go},
-		{wish: "avx2", best: AVX512, want: AVX2},
-		{wish: "avx512", best: AVX512, want: AVX512},
-		{wish: "avx512", best: AVX2, err: "WORLDD_KERNELS=avx512: this processor or build supports at most avx2; unset it, or set it to avx2"},
-		{wish: "avx2", best: Go, err: "at most go"},
-		{wish: "AVX2", best: AVX512, err: `WORLDD_KERNELS="AVX2" is unknown; unset it, or set it to one of [go avx2 avx512]`},
-		{wish: "sse", best: Go, err: "one of [go]"},
+		{asked: "", best: AVX512, want: AVX512},
+		{asked: "", best: Go, want: Go},
+		{asked: "go", best: AVX512, want: Go},
+		{asked: "avx2", best: AVX512, want: AVX2},
+		{asked: "avx512", best: AVX512, want: AVX512},
+		{asked: "avx512", best: AVX2, err: "WORLDD_KERNELS=avx512: this processor or build supports at most avx2; unset it, or set it to avx2"},
+		{asked: "avx2", best: Go, err: "at most go"},
+		{asked: "AVX2", best: AVX512, err: `WORLDD_KERNELS="AVX2" is unknown; unset it, or set it to one of [go avx2 avx512]`},
+		{asked: "sse", best: Go, err: "one of [go]"},
 	} {
-		got, err := choose(c.wish, c.best)
+		got, err := choose(c.asked, c.best)
 		if c.err != "" {
 			require.ErrorContains(t, err, c.err)
 			continue
@@ -37,16 +37,16 @@ func TestChoose(t *testing.T) {
 
 // TestForced: a process obeys the variable and rejects a wrong value.
 func TestForced(t *testing.T) {
-	if wish := os.Getenv(Variable); wish != "" {
-		require.Equal(t, wish, Chosen().String())
+	if asked := os.Getenv(Variable); asked != "" {
+		require.Equal(t, asked, Chosen().String())
 		return
 	}
 	require.Equal(t, Best(), Chosen())
 	self, err := os.Executable()
 	require.NoError(t, err)
-	run := func(wish string) (string, error) {
+	run := func(asked string) (string, error) {
 		c := exec.Command(self, "-test.run=^TestForced$")
-		c.Env = append(os.Environ(), Variable+"="+wish)
+		c.Env = append(os.Environ(), Variable+"="+asked)
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}

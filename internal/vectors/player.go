@@ -50,8 +50,8 @@ func (p *Player) Play(s Step) Expect {
 	var e Expect
 	var err error
 	p.heard, p.results = nil, nil
-	if s.Wish != nil {
-		err = p.name(s.Wish)
+	if s.Provisional != nil {
+		err = p.name(s.Provisional)
 	} else if s.Send != nil {
 		e.Sent, err = p.send(s.Send)
 	} else if s.Lost {

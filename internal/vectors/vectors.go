@@ -31,12 +31,12 @@ type Case struct {
 
 // Step is one arrival, and the client's expected state after it.
 type Step struct {
-	Stream   []byte `json:"stream,omitempty"`   // bytes of the reliable stream
-	Datagram []byte `json:"datagram,omitempty"` // one datagram
-	Lost     bool   `json:"lost,omitempty"`     // the connection is lost, and the client opens another
-	Wish     *Wish  `json:"wish,omitempty"`     // the client names provisional handles
-	Send     *Send  `json:"send,omitempty"`     // the client sends a typed message
-	Expect   Expect `json:"expect"`
+	Stream      []byte       `json:"stream,omitempty"`      // bytes of the reliable stream
+	Datagram    []byte       `json:"datagram,omitempty"`    // one datagram
+	Lost        bool         `json:"lost,omitempty"`        // the connection is lost, and the client opens another
+	Provisional *Provisional `json:"provisional,omitempty"` // the client names provisional handles
+	Send        *Send        `json:"send,omitempty"`        // the client sends a typed message
+	Expect      Expect       `json:"expect"`
 }
 
 // Expect is a client's state after a step. Verdicts, Entities and Exact list changes since

@@ -33,12 +33,12 @@ type CombatChecks struct {
 	Missed  uint64 `json:"shots_missed"`
 	Capped  uint64 `json:"shots_capped"`
 	Judged  uint64 `json:"shots_judged"` // whose answers bots could compute themselves
-	// Wishes are provisional handles of answered launches. Granted ones became missiles, of
+	// Provisionals are provisional handles of answered launches. Bound ones became missiles, of
 	// which Unseen died before they entered; the others were rejected.
-	Wishes   uint64 `json:"wishes"`
-	Granted  uint64 `json:"wishes_granted"`
-	Rejected uint64 `json:"wishes_rejected"`
-	Unseen   uint64 `json:"missiles_unseen"`
+	Provisionals uint64 `json:"provisional_handles"`
+	Bound        uint64 `json:"provisional_handles_bound"`
+	Rejected     uint64 `json:"provisional_handles_rejected"`
+	Unseen       uint64 `json:"missiles_unseen"`
 	// Agreed are states of the server that were as predicted. Corrected were not: the server
 	// had not applied an input (Explained), lost one, or the prediction began with a rounded
 	// state. Unexplained ones have no such reason.
@@ -51,7 +51,7 @@ type CombatChecks struct {
 func (c *CombatChecks) add(o CombatChecks) {
 	c.Shots, c.Hits, c.Blocked, c.Missed = c.Shots+o.Shots, c.Hits+o.Hits, c.Blocked+o.Blocked, c.Missed+o.Missed
 	c.Capped, c.Judged = c.Capped+o.Capped, c.Judged+o.Judged
-	c.Wishes, c.Granted, c.Rejected, c.Unseen = c.Wishes+o.Wishes, c.Granted+o.Granted, c.Rejected+o.Rejected, c.Unseen+o.Unseen
+	c.Provisionals, c.Bound, c.Rejected, c.Unseen = c.Provisionals+o.Provisionals, c.Bound+o.Bound, c.Rejected+o.Rejected, c.Unseen+o.Unseen
 	c.Agreed, c.Corrected = c.Agreed+o.Agreed, c.Corrected+o.Corrected
 	c.Explained, c.Unexplained = c.Explained+o.Explained, c.Unexplained+o.Unexplained
 }
@@ -86,14 +86,14 @@ type combat struct {
 	nextShot   time.Time
 	nextLaunch time.Time
 	avatars    map[bulk.Handle]*sightings
-	shots      map[uint32]shot   // by command
-	launches   map[uint32][]wish // by command
-	wishes     []wish            // answered, the newest
+	shots      map[uint32]shot      // by command
+	launches   map[uint32][]missile // by command
+	answered   []missile            // the newest
 	serial     uint32
 }
 
 func newCombat() combat {
-	return combat{avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]wish{}}
+	return combat{avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]missile{}}
 }
 
 // renew forgets what belongs to a session, or to its client if that is new.
@@ -120,7 +120,7 @@ func (b *bot) fight(now time.Time, fresh bool) error {
 	if fresh {
 		x, z, seen := b.position()
 		c.stick = b.pilot.steer(x, z, seen)
-		b.checkWishes()
+		b.checkMissiles()
 	}
 	if err := b.hold(now, c.stick); err != nil {
 		return err
@@ -242,7 +242,7 @@ func (b *bot) launch(now time.Time) error {
 		return err
 	}
 	c.serial++
-	c.launches[asked.ID()] = []wish{
+	c.launches[asked.ID()] = []missile{
 		{handle: l.Left, serial: 2 * l.Serial, life: l.LeftLife, maker: m.identity},
 		{handle: l.Right, serial: 2*l.Serial + 1, life: l.RightLife, maker: m.identity},
 	}
@@ -280,9 +280,9 @@ func (b *bot) combatResult(r client.Result) bool {
 		}
 		return true
 	}
-	if wishes, ok := c.launches[r.ID]; ok {
+	if missiles, ok := c.launches[r.ID]; ok {
 		delete(c.launches, r.ID)
-		b.launched(wishes, wire.CodeOf(r.Err))
+		b.launched(missiles, wire.CodeOf(r.Err))
 		return true
 	}
 	return c.described != nil && c.described.ID() == r.ID

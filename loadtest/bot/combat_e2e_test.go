@@ -19,7 +19,7 @@ func TestCombatOverSockets(t *testing.T) {
 	require.NotNil(t, c)
 	require.NotZero(t, c.Shots)
 	require.NotZero(t, c.Hits+c.Blocked)
-	require.NotZero(t, c.Granted)
+	require.NotZero(t, c.Bound)
 	require.NotZero(t, c.Agreed)
 	require.NotNil(t, c.P99Mm)
 	require.NotNil(t, report.Input.P50Ms)

@@ -34,7 +34,7 @@ func TestCombat(t *testing.T) {
 				require.Empty(t, b.oracle.recorded)
 			}
 			t.Logf("%+v", sum)
-			require.NotZero(t, sum.Granted)
+			require.NotZero(t, sum.Bound)
 			require.NotZero(t, sum.Rejected)
 			require.NotZero(t, sum.Unseen)
 			require.NotZero(t, sum.Judged)

@@ -48,7 +48,7 @@ func TestReportKeys(t *testing.T) {
 		`"cost":{"snapshots_sent":43,"cpu_us_per_snapshot":44.5,"cores":0.5,"packets_per_snapshot":2.5,"bytes_per_snapshot":900,"resident_bytes":45},`+
 		`"storm":{"witnesses":28,"storm_snapshots_expected":29,"storm_snapshots_received":30,"storm_delivered_ratio":0.99,"storm_all_in_s":1.5},`+
 		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35},"refused":{"rate-limited":57}},`+
-		`"combat":{"shots":58,"hits":59,"shots_blocked":60,"shots_missed":61,"shots_capped":62,"shots_judged":63,"wishes":64,"wishes_granted":65,"wishes_rejected":66,"missiles_unseen":67,"predictions_agreed":68,"corrections":69,"corrections_explained":70,"corrections_unexplained":71,"prediction_error_p50_mm":1.5,"prediction_error_p99_mm":3.5,"prediction_error_max_mm":5.5},`+
+		`"combat":{"shots":58,"hits":59,"shots_blocked":60,"shots_missed":61,"shots_capped":62,"shots_judged":63,"provisional_handles":64,"provisional_handles_bound":65,"provisional_handles_rejected":66,"missiles_unseen":67,"predictions_agreed":68,"corrections":69,"corrections_explained":70,"corrections_unexplained":71,"prediction_error_p50_mm":1.5,"prediction_error_p99_mm":3.5,"prediction_error_max_mm":5.5},`+
 		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"lost":51,"failed":38,`+
 		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"snapshot_hz":0,"bytes_per_client_s":0,"rows_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
 		`"handles":{"live":0,"hidden":0,"pending":0,"stale":0,"probes":0,"confusions":0,"commands_sent":0,"commands_executed":0,"commands_rejected":0},`+

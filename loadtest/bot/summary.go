@@ -99,7 +99,7 @@ func (r *Report) writeScenario(line func(name, format string, args ...any)) {
 	if c := r.Combat; c != nil {
 		line("shots", "%s at avatars as drawn: %s hit, %s hit another one, %s missed", grouped(c.Shots), grouped(c.Hits), grouped(c.Blocked), grouped(c.Missed))
 		line("", "%s judged by another moment than drawn: too old, or not acknowledged; %s answers recomputed", grouped(c.Capped), grouped(c.Judged))
-		line("wishes", "%s provisional handles: %s became missiles, %s of which died unseen; %s rejected", grouped(c.Wishes), grouped(c.Granted), grouped(c.Unseen), grouped(c.Rejected))
+		line("missiles", "%s provisional handles: %s became missiles, %s of which died unseen; %s rejected", grouped(c.Provisionals), grouped(c.Bound), grouped(c.Unseen), grouped(c.Rejected))
 		line("predicted", "%s states agree with the server's, %s were corrected, %s of these without a cause", grouped(c.Agreed), grouped(c.Corrected), grouped(c.Unexplained))
 		if c.MaxMm != nil {
 			line("", "error p50 %.0f   p99 %.0f   max %.0f mm", *c.P50Mm, *c.P99Mm, *c.MaxMm)

@@ -117,7 +117,7 @@ func TestPageShowsCombat(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "provisional handles")
 	p99 := 4.0
-	r.Combat = &bot.Fight{CombatChecks: bot.CombatChecks{Shots: 11, Hits: 8, Missed: 3, Wishes: 20, Granted: 12, Rejected: 8, Agreed: 300}, P99Mm: &p99}
+	r.Combat = &bot.Fight{CombatChecks: bot.CombatChecks{Shots: 11, Hits: 8, Missed: 3, Provisionals: 20, Bound: 12, Rejected: 8, Agreed: 300}, P99Mm: &p99}
 	html := render(t, r, About{})
 	require.Contains(t, html, "11 at avatars as drawn: 8 hit, 0 hit another one, 3 missed")
 	require.Contains(t, html, "20 provisional handles: 12 became missiles")

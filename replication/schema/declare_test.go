@@ -48,7 +48,7 @@ Jump bool
 Aimed ref
 command buy
 Item uint 9
-Wish ref
+Made ref
 Label string 16
 answer
 Price uint 32

@@ -30,7 +30,7 @@ type stick struct {
 
 type buy struct {
 	Item  uint16      `net:"bits=9"`
-	Wish  bulk.Handle `net:"ref"`
+	Made  bulk.Handle `net:"ref"`
 	Label string      `net:"max=16"`
 }
 
@@ -112,11 +112,11 @@ func TestMessageHandles(t *testing.T) {
 	at, _ := s.CommandByName("buy")
 	args, answer := s.Command(at).Args, s.Command(at).Answer
 
-	b, err := args.AppendValue(nil, buy{Wish: made})
+	b, err := args.AppendValue(nil, buy{Made: made})
 	require.NoError(t, err)
 	var got buy
 	require.NoError(t, args.ReadValue(b, &got))
-	require.Equal(t, made, got.Wish, "a client may send a handle of its own")
+	require.Equal(t, made, got.Made, "a client may send a handle of its own")
 	b, err = s.Input().AppendValue(nil, stick{Aimed: made})
 	require.NoError(t, err)
 	var input stick

@@ -30,20 +30,20 @@ type (
 	// pageClient is a client of one case.
 	pageClient struct {
 		mutation
-		page    *protocolPage
-		schema  []pageComponent
-		hash    uint64
-		stream  []byte // received and not yet read
-		joined  bool   // the connection has had its Welcome
-		asks    bool   // the connection's Hello has schema 0: no Welcome has brought the text yet
-		faults  uint64
-		session *pageSession // nil before the first Welcome
-		wishes  map[uint32]pageWish
-		served  *pageSchema
-		asked   map[uint64]string // names of Commands without a Result, by id
-		heard   []vectorEvent     // in this step
-		results []vectorResult    // in this step
-		arrived int               // Arrived messages sent in this step
+		page         *protocolPage
+		schema       []pageComponent
+		hash         uint64
+		stream       []byte // received and not yet read
+		joined       bool   // the connection has had its Welcome
+		asks         bool   // the connection's Hello has schema 0: no Welcome has brought the text yet
+		faults       uint64
+		session      *pageSession // nil before the first Welcome
+		provisionals map[uint32]pageProvisional
+		served       *pageSchema
+		asked        map[uint64]string // names of Commands without a Result, by id
+		heard        []vectorEvent     // in this step
+		results      []vectorResult    // in this step
+		arrived      int               // Arrived messages sent in this step
 	}
 	// pageSession holds what a client keeps of a session, over its connections.
 	pageSession struct {
@@ -107,7 +107,7 @@ func newPageClient(t testing.TB, page *protocolPage, schemaText string, wrong ru
 	require.NoError(t, err)
 	return &pageClient{
 		mutation: mutation{wrong}, page: page, schema: served.components, served: served, hash: fnv1a(schemaText), asks: true,
-		wishes: map[uint32]pageWish{}, asked: map[uint64]string{},
+		provisionals: map[uint32]pageProvisional{}, asked: map[uint64]string{},
 	}
 }
 
@@ -318,7 +318,7 @@ func (c *pageClient) resume(m map[string]any) {
 		}
 	}
 	s.welcome = m
-	c.wishesResumed(m)
+	c.resumeProvisionals(m)
 	if c.keeps(newestSecret) {
 		s.secret = m["secret"].(string)
 	}
@@ -351,7 +351,7 @@ func (c *pageClient) begin(m map[string]any) {
 	}
 	s.structure = m["structure"].(uint64)
 	s.fence = s.structure
-	c.wishesRenewed(was.welcome["epoch"] != m["epoch"])
+	c.renewProvisionals(was.welcome["epoch"] != m["epoch"])
 	if !c.keeps(structureRestarts) {
 		s.structure = was.structure
 	}
@@ -390,7 +390,7 @@ func (c *pageClient) never(slot, generation uint32) bool {
 // verdict returns the verdict on a handle, section 11.1.
 func (c *pageClient) verdict(h bulk.Handle) string {
 	if h.Generation() == 2 {
-		return c.wishVerdict(h.Index())
+		return c.provisionalVerdict(h.Index())
 	}
 	cell := c.session.cells[h.Index()]
 	switch g := h.Generation(); {
@@ -425,7 +425,7 @@ func (c *pageClient) structure(body []byte) {
 	if !c.keeps(structureWhole) {
 		cells = s.cells
 	}
-	defer c.keepWishes(maps.Clone(c.wishes))
+	defer c.keepProvisionals(maps.Clone(c.provisionals))
 	heard := len(c.heard)
 	defer func() {
 		if why := recover(); why != nil {
@@ -666,8 +666,8 @@ func (c *pageClient) release() {
 func (c *pageClient) play(step vectorStep, handles []bulk.Handle, before *pageResult) (got vectorExpect) {
 	c.heard, c.results, c.arrived = nil, nil, 0
 	switch {
-	case step.Wish != nil:
-		c.name(step.Wish)
+	case step.Provisional != nil:
+		c.name(step.Provisional)
 	case step.Send != nil:
 		got.Sent = c.send(step.Send)
 	case step.Lost:

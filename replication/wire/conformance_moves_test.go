@@ -40,8 +40,8 @@ func (c *pageClient) move(m map[string]any) {
 		s.tick = was.tick
 	}
 	c.session = s
-	if c.keeps(moveEndsWishes) {
-		c.wishesRenewed(true)
+	if c.keeps(moveEndsProvisionals) {
+		c.renewProvisionals(true)
 	}
 	if c.keeps(moveArrived) {
 		c.arrived++

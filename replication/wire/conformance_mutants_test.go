@@ -66,7 +66,7 @@ const (
 	moveAcknowledgesAgain
 	moveTicksAgain
 	moveFence
-	moveEndsWishes
+	moveEndsProvisionals
 	moveArrived
 	lostMove
 	lostMoveSession
@@ -164,7 +164,7 @@ const (
 	destroyOfUnseen
 	textOfSchema
 	eventOfSchema
-	answerToWish
+	answerToNamed
 	answerOnce
 	answerSlotBound
 	answerFloor
@@ -439,7 +439,7 @@ var rules = [...]struct{ section, text string }{
 	moveAcknowledgesAgain:     {"4.2", "acknowledgements start again"},
 	moveTicksAgain:            {"4.2", "ticks of structure count from 0 again"},
 	moveFence:                 {"4.2", "snapshots of the old room are dropped"},
-	moveEndsWishes:            {"4.2", "provisional handles are Stale"},
+	moveEndsProvisionals:      {"4.2", "provisional handles are Stale"},
 	moveArrived:               {"4.2", "a move is answered by Arrived"},
 	lostMove:                  {"4.2", "a Welcome that was lost begins a session with its structure number"},
 	lostMoveSession:           {"4.2", "it has the session's number"},
@@ -551,28 +551,28 @@ var rules = [...]struct{ section, text string }{
 	destroyOfUnseen:           {"11.2", "a Destroy holds for a generation not seen"},
 	textOfSchema:              {"11.2", "a Text's field is one of the schema's"},
 	eventOfSchema:             {"11.2", "an Event is one of the schema's"},
-	answerToWish:              {"11.6", "an Answer is to an index that was named"},
-	answerOnce:                {"11.6", "a wish is answered once"},
+	answerToNamed:             {"11.6", "an Answer is to an index that was named"},
+	answerOnce:                {"11.6", "a provisional handle is answered once"},
 	answerSlotBound:           {"11.6", "the slot of an Answer is below max_slots"},
 	answerFloor:               {"11.6", "the generation of an Answer is not below the floor"},
 	answerCeiling:             {"11.6", "the generation of an Answer is not above the ceiling"},
 	answerBeforeEnter:         {"11.6", "an Answer precedes the entity's Enter"},
 	answerOfDead:              {"11.6", "an Answer may follow the entity's Destroy"},
-	createdIsEntity:           {"11.6", "a granted wish has its entity's verdict"},
-	rejectedIsStale:           {"11.6", "a rejected wish is Stale"},
-	namedIsProvisional:        {"11.6", "a wish without an answer is Provisional"},
-	lastInputCounts:           {"11.6", "the last input that named a wish counts"},
-	resultRejects:             {"11.6", "a Result rejects wishes without an Answer"},
-	resultOfItsCommand:        {"11.6", "a Result rejects the wishes of its own Command"},
-	appliedInputRejects:       {"11.6", "an applied input rejects wishes without an Answer"},
-	inputAppliedAtItsTick:     {"11.6", "an input before the wish's rejects nothing"},
-	lostCommandRejects:        {"11.6", "the wishes of a lost Command are rejected"},
-	receivedCommandWaits:      {"11.6", "the wishes of a received Command wait for the next snapshot"},
-	receivedEndsAfterResume:   {"11.6", "the wishes of a received Command are rejected by that snapshot"},
+	createdIsEntity:           {"11.6", "a bound handle has its entity's verdict"},
+	rejectedIsStale:           {"11.6", "a rejected handle is Stale"},
+	namedIsProvisional:        {"11.6", "a provisional handle without an answer is Provisional"},
+	lastInputCounts:           {"11.6", "the last input that named a provisional handle counts"},
+	resultRejects:             {"11.6", "a Result rejects provisional handles without an Answer"},
+	resultOfItsCommand:        {"11.6", "a Result rejects the provisional handles of its own Command"},
+	appliedInputRejects:       {"11.6", "an applied input rejects provisional handles without an Answer"},
+	inputAppliedAtItsTick:     {"11.6", "an input before the handle's rejects nothing"},
+	lostCommandRejects:        {"11.6", "the provisional handles of a lost Command are rejected"},
+	receivedCommandWaits:      {"11.6", "the provisional handles of a received Command wait for the next snapshot"},
+	receivedEndsAfterResume:   {"11.6", "the provisional handles of a received Command are rejected by that snapshot"},
 	snapshotAfterResume:       {"11.6", "that snapshot's tick is above the Welcome's"},
 	commandsGoOn:              {"11.6", "Commands count on from those received"},
-	newSessionRejects:         {"11.6", "a new session rejects wishes without an Answer"},
-	newWorldForgets:           {"11.6", "in another world no wish stands for an entity"},
+	newSessionRejects:         {"11.6", "a new session rejects provisional handles without an Answer"},
+	newWorldForgets:           {"11.6", "in another world no provisional handle stands for an entity"},
 	structureWhole:            {"11.2", "a Structure message is applied whole or not at all"},
 	datagramBound:             {"1", "a datagram has at most 1,200 bytes"},
 	snapshotsAfterWelcome:     {"11.3", "a snapshot before Welcome is dropped"},

@@ -28,11 +28,11 @@ type (
 		Handles          []bulk.Handle
 		Stream, Datagram []byte
 		Lost             bool
-		Wish             *vectorWish
+		Provisional      *vectorProvisional
 		Send             *vectorSend
 		Expect           vectorExpect
 	}
-	vectorWish struct {
+	vectorProvisional struct {
 		Handles        []bulk.Handle
 		Command, Input uint32
 	}

@@ -80,7 +80,7 @@ func newTestServerIn(t testing.TB, own world.Config, change func(*session.Config
 					session.OnRawCommand("fail", func(*session.Session, world.Entity, []byte) error { return fmt.Errorf("no") }),
 					session.OnRawCommand("typo", func(*session.Session, world.Entity, []byte) error { return &wire.Error{Code: wire.BadArguments} }),
 					session.OnRawCommand("leave", func(s *session.Session, _ world.Entity, _ []byte) error {
-						s.Kick("as you wish")
+						s.Kick("on request")
 						return nil
 					}),
 				},

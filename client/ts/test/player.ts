@@ -25,7 +25,7 @@ export interface Step {
   stream?: string
   datagram?: string
   lost?: boolean
-  wish?: { handles: string[]; command?: number; input?: number }
+  provisional?: { handles: string[]; command?: number; input?: number }
   send?: { command?: string; id?: number; words?: number[]; texts?: string[] }
   expect?: Expect
 }
@@ -89,7 +89,7 @@ export class Player {
     this.heard = []
     this.results = []
     try {
-      if (s.wish) this.name(s.wish)
+      if (s.provisional) this.name(s.provisional)
       else if (s.send) e.sent = this.send(s.send)
       else if (s.lost) e.hello = this.reconnect()
       else if (s.datagram) {
@@ -187,11 +187,11 @@ export class Player {
     for (; isProvisional(h) && this.taken <= indexOf(h); this.taken++) this.session.provisional()
   }
 
-  private name(w: NonNullable<Step['wish']>): void {
+  private name(w: NonNullable<Step['provisional']>): void {
     const handles = w.handles.map((h) => parseHandle(h)!)
     for (const h of handles) this.take(h)
     if (w.command) {
-      const { id } = this.session.doRaw('wish', undefined, undefined, handles)
+      const { id } = this.session.doRaw('name', undefined, undefined, handles)
       if (id !== w.command) throw new Error(`a command with id ${id}, want ${w.command}`)
       return
     }

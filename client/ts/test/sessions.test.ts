@@ -14,7 +14,7 @@ const files = [
   'moves',
   'rides',
   'texts',
-  'wishes',
+  'provisional',
   'simulation-3',
   'simulation-5',
   'simulation-8',

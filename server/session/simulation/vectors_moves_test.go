@@ -44,7 +44,7 @@ func (k *moveStock) add(code wire.Code, name, about string, steps ...vectors.Ste
 }
 
 func moveCases(t *testing.T) []vectors.Case {
-	s, err := vectors.WishSchema()
+	s, err := vectors.ProvisionalSchema()
 	require.NoError(t, err)
 	k := &moveStock{provisionalStock{t: t, schema: s}}
 	k.lawful()
@@ -64,7 +64,7 @@ func (k *moveStock) lawful() {
 		from(snapshotOf(3, 7, 3, 0), snapshotOf(2, 6, 2, 0), k.to(2, same), next)...)
 	simulated := vectors.Step{Datagram: wire.AppendStateHeader(nil, wire.StateHeader{Seq: 2, Tick: 6, Structure: 2, Complete: true})}
 	k.add(wire.BadMessage, "early flags", "a flag that is an error waits with its snapshot", from(simulated, k.to(2, same))...)
-	k.add(wire.OK, "wishes", "provisional handles are Stale, also one that stood for an entity",
+	k.add(wire.OK, "provisional handles", "provisional handles are Stale, also one that stood for an entity",
 		command(1, 0, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)), record(k.enter(boundEntity(0))))), k.to(3, same))
 	k.add(wire.BadMessage, "answer of the old room", "a provisional handle of the old room is answered in the new one",
 		command(1, 0), k.to(1, same), stream(structureAt(2, 9, answered(0, 0))))

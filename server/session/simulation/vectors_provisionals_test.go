@@ -67,15 +67,15 @@ func (k *provisionalStock) add(code wire.Code, name, about string, steps ...vect
 func boundEntity(later uint32) bulk.Handle { return bulk.NewHandle(provisionalSlot, stockFloor+later) }
 
 func command(id uint32, indexes ...uint32) vectors.Step {
-	w := &vectors.Wish{Command: id}
+	w := &vectors.Provisional{Command: id}
 	for _, i := range indexes {
 		w.Handles = append(w.Handles, wire.ProvisionalHandle(i))
 	}
-	return vectors.Step{Wish: w}
+	return vectors.Step{Provisional: w}
 }
 
 func input(index uint32) vectors.Step {
-	return vectors.Step{Wish: &vectors.Wish{Handles: []bulk.Handle{wire.ProvisionalHandle(index)}}}
+	return vectors.Step{Provisional: &vectors.Provisional{Handles: []bulk.Handle{wire.ProvisionalHandle(index)}}}
 }
 
 func answered(index uint32, h bulk.Handle) []byte {
@@ -96,7 +96,7 @@ func snapshotOf(seq, tick, structure, input uint32) vectors.Step {
 }
 
 func provisionalCases(t *testing.T) []vectors.Case {
-	s, err := vectors.WishSchema()
+	s, err := vectors.ProvisionalSchema()
 	require.NoError(t, err)
 	k := &provisionalStock{t: t, schema: s}
 	k.ofCommands()
@@ -109,22 +109,22 @@ func provisionalCases(t *testing.T) []vectors.Case {
 func (k *provisionalStock) ofCommands() {
 	enter, destroy := record(k.enter(boundEntity(0))), record(wire.Record{Op: wire.OpDestroy, Handle: boundEntity(0)})
 	leave := record(wire.Record{Op: wire.OpLeave, Handle: boundEntity(0)})
-	k.add(wire.OK, "granted", "a wish becomes an entity, which enters, leaves, dies and has a successor; another is not answered before the Result",
+	k.add(wire.OK, "bound", "a provisional handle becomes an entity, which enters, leaves, dies and has a successor; another is not answered before the Result",
 		command(1, 0, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))), resultOf(1), stream(structureAt(2, 1, enter)), stream(structureAt(3, 1, leave)),
 		stream(structureAt(4, 1, destroy)), stream(structureAt(5, 1, record(k.enter(boundEntity(2))))))
-	k.add(wire.OK, "rejected", "an Answer rejects a wish", command(1, 0), stream(structureAt(1, 9, answered(0, 0))))
+	k.add(wire.OK, "rejected", "an Answer rejects a provisional handle", command(1, 0), stream(structureAt(1, 9, answered(0, 0))))
 	k.add(wire.OK, "dead at once", "an entity dies before it enters", command(1, 0), stream(structureAt(1, 9, answered(0, boundEntity(0)), destroy)), resultOf(1))
 	k.add(wire.OK, "dead before", "an entity has died before the Answer", command(1, 0), stream(structureAt(1, 9, destroy, answered(0, boundEntity(0)))), resultOf(1))
 	k.add(wire.OK, "provisional target", "a Result says Stale of a provisional target, whose entity lives on",
 		command(1, 0), stream(structureAt(1, 9, answered(0, boundEntity(0)), enter)), resultOf(1), command(2, 1),
 		stream(wire.AppendMessage(nil, wire.Result{ID: 2, Code: wire.StaleHandle, Target: wire.ProvisionalHandle(0), Verdict: wire.Stale})))
-	k.add(wire.OK, "the Result of another", "a Result rejects the wishes of its own Command", command(1, 0), command(2, 1), resultOf(2))
+	k.add(wire.OK, "the Result of another", "a Result rejects the provisional handles of its own Command", command(1, 0), command(2, 1), resultOf(2))
 }
 
 func (k *provisionalStock) ofInputs() {
-	k.add(wire.OK, "applied input", "a wish of an input is rejected when that is applied", input(0), snapshotOf(1, 50, 0, 0), snapshotOf(2, 53, 0, 1))
-	k.add(wire.OK, "input repeated", "the last input that names a wish counts", input(0), input(0), input(1), snapshotOf(1, 50, 0, 1), snapshotOf(2, 53, 0, 2), snapshotOf(3, 56, 0, 9))
-	k.add(wire.OK, "overtaken Answer", "a snapshot waits for the Answer to a wish of the input that it names", input(0), snapshotOf(1, 50, 1, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))))
+	k.add(wire.OK, "applied input", "a provisional handle of an input is rejected when that is applied", input(0), snapshotOf(1, 50, 0, 0), snapshotOf(2, 53, 0, 1))
+	k.add(wire.OK, "input repeated", "the last input that names a provisional handle counts", input(0), input(0), input(1), snapshotOf(1, 50, 0, 1), snapshotOf(2, 53, 0, 2), snapshotOf(3, 56, 0, 9))
+	k.add(wire.OK, "overtaken Answer", "a snapshot waits for the Answer to a provisional handle of the input that it names", input(0), snapshotOf(1, 50, 1, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))))
 }
 
 func (k *provisionalStock) overConnections() {
@@ -133,9 +133,9 @@ func (k *provisionalStock) overConnections() {
 		lost, k.resumed(200, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))), snapshotOf(1, 200, 1, 0), snapshotOf(2, 201, 1, 0))
 	k.add(wire.OK, "commands go on", "Commands count on from those that the server has received", command(1, 0), command(2, 1),
 		lost, k.resumed(200, 1), command(3, 2), lost, k.resumed(300, 2), snapshotOf(1, 300, 0, 0), snapshotOf(2, 301, 0, 0))
-	granted := []vectors.Step{command(1, 0, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)), record(k.enter(boundEntity(0))))), lost}
-	k.add(wire.OK, "new session", "a new session rejects what is not answered", append(granted[:3:3], k.welcome(func(*wire.Welcome) {}), stream(structureAt(1, 9, record(k.enter(boundEntity(0))))))...)
-	k.add(wire.OK, "new world", "in another world no wish stands for an entity", append(granted[:3:3], k.welcome(func(w *wire.Welcome) { w.Epoch++ }), stream(structureAt(1, 9, record(k.enter(boundEntity(0))))))...)
+	bound := []vectors.Step{command(1, 0, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)), record(k.enter(boundEntity(0))))), lost}
+	k.add(wire.OK, "new session", "a new session rejects what is not answered", append(bound[:3:3], k.welcome(func(*wire.Welcome) {}), stream(structureAt(1, 9, record(k.enter(boundEntity(0))))))...)
+	k.add(wire.OK, "new world", "in another world no provisional handle stands for an entity", append(bound[:3:3], k.welcome(func(w *wire.Welcome) { w.Epoch++ }), stream(structureAt(1, 9, record(k.enter(boundEntity(0))))))...)
 }
 
 func (k *provisionalStock) wrongAnswers() {
@@ -143,7 +143,7 @@ func (k *provisionalStock) wrongAnswers() {
 		k.add(wire.BadMessage, name, about, command(1, 0, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))), stream(structureAt(2, 0, records...)))
 	}
 	later := bulk.NewHandle(provisionalSlot+1, stockFloor)
-	bad("unknown", "an Answer to a wish that was never made", answered(2, 0))
+	bad("unknown", "an Answer to a provisional handle that was never made", answered(2, 0))
 	bad("answered", "a second Answer", answered(0, later))
 	bad("answered in one message", "two Answers in a message, of which none is applied", answered(1, later), answered(1, later))
 	bad("entered", "the entity has entered before", record(k.enter(later)), answered(1, later))

@@ -205,7 +205,7 @@ func (k *stock) recordRules() {
 	for name, extension := range extensions(effect) {
 		bad(name, "an Extension, and simulate is 0", extension)
 	}
-	bad("answer", "an Answer to a wish that was never made", []byte{byte(wire.OpAnswer), 1})
+	bad("answer", "an Answer to a provisional handle that was never made", []byte{byte(wire.OpAnswer), 1})
 	k.add("unseen leave", "a Leave of a later tenant changes nothing", stream(k.opening), stream(structureAt(1, 9, enter)),
 		stream(structureAt(2, 0, record(wire.Record{Op: wire.OpLeave, Handle: bulk.NewHandle(h.Index(), h.Generation()+2)}))))
 	caused := append(record(wire.Record{Op: wire.OpDestroy, Number: 1, Handle: h}), 7)

@@ -37,7 +37,7 @@ func TestVectors(t *testing.T) {
 		cases = append(cases, recorded(t, seed))
 	}
 	cases = append(cases, recordedRiders(t), recordedTalk(t), recordedClean(t))
-	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "wishes.jsonl": provisionalCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t), "bodies.jsonl": bodyVectors(t)}
+	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "provisional.jsonl": provisionalCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t), "bodies.jsonl": bodyVectors(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
@@ -62,7 +62,7 @@ func TestVectors(t *testing.T) {
 func vectorSchemas(t testing.TB) []*schema.Schema {
 	heavy, err := vectors.HeavySchema()
 	require.NoError(t, err)
-	wishes, err := vectors.WishSchema()
+	provisional, err := vectors.ProvisionalSchema()
 	require.NoError(t, err)
 	texts, err := vectors.TextsSchema()
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func vectorSchemas(t testing.TB) []*schema.Schema {
 	require.NoError(t, err)
 	bodies, err := vectors.BodiesSchema()
 	require.NoError(t, err)
-	return []*schema.Schema{talk, simulationSchema(t), heavy, riderSchema(), wishes, texts, bodies}
+	return []*schema.Schema{talk, simulationSchema(t), heavy, riderSchema(), provisional, texts, bodies}
 }
 
 func simulationSchema(t testing.TB) *schema.Schema {
@@ -222,9 +222,9 @@ func playedAs(t *testing.T, declared *schema.Schema, c vectors.Case, steps []vec
 	p, err := vectors.NewPlayer(declared, c.Handles, c.Simulate)
 	require.NoError(t, err)
 	for _, s := range steps {
-		if s.Wish != nil {
-			w := *s.Wish // Play sets the tick of its input
-			s.Wish = &w
+		if s.Provisional != nil {
+			w := *s.Provisional // Play sets the tick of its input
+			s.Provisional = &w
 		}
 		if len(c.Steps) > 0 {
 			s.Stream = withStructure(s.Stream, c.Steps[len(c.Steps)-1].Expect.Structure)

@@ -379,9 +379,9 @@ func (k *textStock) sentMessages() {
 	input := func(index, generation, x uint32, words string) vectors.Step {
 		return vectors.Step{Send: &vectors.Send{Words: []uint32{index, generation, x}, Texts: [][]byte{[]byte(words)}}}
 	}
-	wish := ask(1, "")
-	wish.Send.Words[0], wish.Send.Words[1] = 0, 2
-	k.good("sent provisional handles", "a command and an input that name provisional handles", wish, input(1, 2, 512, ""))
+	named := ask(1, "")
+	named.Send.Words[0], named.Send.Words[1] = 0, 2
+	k.good("sent provisional handles", "a command and an input that name provisional handles", named, input(1, 2, 512, ""))
 	k.good("sent messages", "the bytes of commands and inputs", ask(1, ""), ask(2, "été"), order(3), input(0, 0, 0, ""), input(1<<24-1, 1<<32-1, 1024, "12345678"), input(300, stockFloor, 512, "é"))
 }
 

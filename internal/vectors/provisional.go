@@ -7,21 +7,21 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Wish makes the client name provisional handles.
-type Wish struct {
+// Provisional makes the client name provisional handles.
+type Provisional struct {
 	// Handles were not named before, unless by inputs.
 	Handles []bulk.Handle `json:"handles"`
 	Command uint32        `json:"command,omitempty"` // id of the Command that names them; 0: none
 	Input   uint32        `json:"input,omitempty"`   // tick of the input that names the only one; 0: none
 }
 
-// aimed is the input of WishSchema.
+// aimed is the input of ProvisionalSchema.
 type aimed struct {
 	At bulk.Handle `net:"ref"`
 }
 
-// WishSchema returns the schema of the cases in which the client names provisional handles.
-func WishSchema() (*schema.Schema, error) {
+// ProvisionalSchema returns the schema of the cases in which the client names provisional handles.
+func ProvisionalSchema() (*schema.Schema, error) {
 	s := schema.New()
 	schema.Define[purse](s, "purse")
 	schema.DefineInput[aimed](s)
@@ -29,14 +29,14 @@ func WishSchema() (*schema.Schema, error) {
 }
 
 // name carries out w, and sets its id or tick to the client's.
-func (p *Player) name(w *Wish) error {
+func (p *Player) name(w *Provisional) error {
 	for _, h := range w.Handles {
 		if err := p.take(h); err != nil {
 			return err
 		}
 	}
 	if w.Command != 0 {
-		f, err := p.session.DoRaw("wish", 0, nil, w.Handles...)
+		f, err := p.session.DoRaw("name", 0, nil, w.Handles...)
 		if err == nil && f.ID() != w.Command {
 			err = fmt.Errorf("vectors: a command with id %d, want %d", f.ID(), w.Command)
 		}

@@ -20,11 +20,11 @@ func missileName(serial uint32, maker uint64) string {
 	return fmt.Sprintf("%s%d %016x", missilePrefix, serial, maker)
 }
 
-// checkedWishes is how many answered wishes a bot checks.
-const checkedWishes = 64
+// checkedMissiles is how many answered provisional handles a bot checks.
+const checkedMissiles = 64
 
-// wish is a provisional handle and the missile that it was taken for (B12).
-type wish struct {
+// missile is a provisional handle and the missile that it was taken for (B12).
+type missile struct {
 	handle   bulk.Handle
 	serial   uint32
 	life     uint8       // ticks; 0: the missile is not made
@@ -35,34 +35,34 @@ type wish struct {
 	finished bool // counted
 }
 
-// launched records the answer to a launch. Its wishes were answered before.
-func (b *bot) launched(wishes []wish, code wire.Code) {
+// launched records the answer to a launch. Its provisional handles were answered before.
+func (b *bot) launched(missiles []missile, code wire.Code) {
 	c := &b.combat
-	for _, w := range wishes {
+	for _, w := range missiles {
 		w.real = b.client.Real(w.handle)
-		c.checks.Wishes++
-		switch granted := code == wire.OK && w.life > 0; {
-		case granted && w.real == 0:
+		c.checks.Provisionals++
+		switch bound := code == wire.OK && w.life > 0; {
+		case bound && w.real == 0:
 			b.oracle.confuse(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
-		case !granted && w.real != 0:
+		case !bound && w.real != 0:
 			b.oracle.confuse(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
 		}
 		if w.real == 0 {
 			c.checks.Rejected++
 		} else {
-			c.checks.Granted++
+			c.checks.Bound++
 			w.end = b.client.Replica().StructureTick() + uint32(w.life) + b.oracle.patience // its Answer came with the Result
 			b.oracle.learn(w.real)
 		}
-		c.wishes = append(c.wishes, w)
+		c.answered = append(c.answered, w)
 	}
-	if n := len(c.wishes); n > checkedWishes {
-		c.wishes = c.wishes[n-checkedWishes:]
+	if n := len(c.answered); n > checkedMissiles {
+		c.answered = c.answered[n-checkedMissiles:]
 	}
 }
 
-// checkWishes asks for all wishes.
-func (b *bot) checkWishes() {
+// checkMissiles checks what all provisional handles stand for.
+func (b *bot) checkMissiles() {
 	c := &b.combat
 	for _, all := range c.launches {
 		for i := range all {
@@ -77,8 +77,8 @@ func (b *bot) checkWishes() {
 			}
 		}
 	}
-	for i := range c.wishes {
-		w := &c.wishes[i]
+	for i := range c.answered {
+		w := &c.answered[i]
 		if entity := b.client.Real(w.handle); entity != w.real {
 			b.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			w.real = entity
@@ -92,8 +92,8 @@ func (b *bot) checkWishes() {
 	}
 }
 
-// checkMissile compares the entity of a granted wish with its maker and serial.
-func (b *bot) checkMissile(w *wish) {
+// checkMissile compares the entity of a bound handle with its maker and serial.
+func (b *bot) checkMissile(w *missile) {
 	e, v := b.client.Entity(w.handle), b.client.Resolve(w.handle)
 	a := answer{verdict: v}
 	if e != nil {
@@ -117,7 +117,7 @@ func (b *bot) checkMissile(w *wish) {
 	}
 }
 
-// missileEntered checks that a missile of this bot enters as what its wish stands for.
+// missileEntered checks that a missile of this bot enters as what its provisional handle stands for.
 func (b *bot) missileEntered(e *client.Entity, name string) {
 	if b.client == nil { // Dial has not returned
 		return
@@ -127,15 +127,15 @@ func (b *bot) missileEntered(e *client.Entity, name string) {
 	if !ok || own == nil || maker != own.identity {
 		return
 	}
-	for _, w := range b.wishesOf(serial) {
+	for _, w := range b.missilesOf(serial) {
 		if entity := b.client.Real(w.handle); entity != e.Handle() {
-			b.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its wish %v stands for %v", serial, w.handle, entity)
+			b.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its provisional handle %v stands for %v", serial, w.handle, entity)
 		}
 	}
 }
 
-func (b *bot) wishesOf(serial uint32) (found []wish) {
-	lists := [][]wish{b.combat.wishes}
+func (b *bot) missilesOf(serial uint32) (found []missile) {
+	lists := [][]missile{b.combat.answered}
 	for _, all := range b.combat.launches {
 		lists = append(lists, all)
 	}

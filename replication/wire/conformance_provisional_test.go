@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// pageWish is a provisional handle that a pageClient has named, section 11.6.
-type pageWish struct {
+// pageProvisional is a provisional handle that a pageClient has named, section 11.6.
+type pageProvisional struct {
 	state    string // provisional, created or stale
 	entity   bulk.Handle
 	id       uint32 // of its Command on this connection; 0: none
@@ -19,14 +19,14 @@ type pageWish struct {
 }
 
 // name makes the client name provisional handles.
-func (c *pageClient) name(w *vectorWish) {
+func (c *pageClient) name(w *vectorProvisional) {
 	if w.Command != 0 {
 		c.session.commands++
 	}
 	for _, h := range w.Handles {
-		x, known := c.wishes[h.Index()]
+		x, known := c.provisionals[h.Index()]
 		if !known {
-			x = pageWish{state: "provisional", id: w.Command}
+			x = pageProvisional{state: "provisional", id: w.Command}
 		}
 		switch {
 		case w.Command != 0:
@@ -34,13 +34,13 @@ func (c *pageClient) name(w *vectorWish) {
 		case !known || c.keeps(lastInputCounts):
 			x.input = uint64(w.Input)
 		}
-		c.wishes[h.Index()] = x
+		c.provisionals[h.Index()] = x
 	}
 }
 
-// wishVerdict returns the verdict on a provisional handle.
-func (c *pageClient) wishVerdict(index uint32) string {
-	x, known := c.wishes[index]
+// provisionalVerdict returns the verdict on a provisional handle.
+func (c *pageClient) provisionalVerdict(index uint32) string {
+	x, known := c.provisionals[index]
 	switch {
 	case !known || !c.keeps(namedIsProvisional) && x.state == "provisional":
 		return "stale"
@@ -52,14 +52,14 @@ func (c *pageClient) wishVerdict(index uint32) string {
 
 // answer handles an Answer.
 func (c *pageClient) answer(cells map[uint32]pageCell, r wire.Record) {
-	x, known := c.wishes[r.Number]
-	if !known && c.keeps(answerToWish) || known && x.state != "provisional" && c.keeps(answerOnce) {
+	x, known := c.provisionals[r.Number]
+	if !known && c.keeps(answerToNamed) || known && x.state != "provisional" && c.keeps(answerOnce) {
 		c.breach()
 	}
 	if r.Handle == 0 {
-		c.wishes[r.Number] = pageWish{state: "stale"}
+		c.provisionals[r.Number] = pageProvisional{state: "stale"}
 		if !c.keeps(rejectedIsStale) {
-			c.wishes[r.Number] = x
+			c.provisionals[r.Number] = x
 		}
 		return
 	}
@@ -73,25 +73,25 @@ func (c *pageClient) answer(cells map[uint32]pageCell, r wire.Record) {
 		c.breach()
 	}
 	if c.keeps(createdIsEntity) {
-		c.wishes[r.Number] = pageWish{state: "created", entity: r.Handle}
+		c.provisionals[r.Number] = pageProvisional{state: "created", entity: r.Handle}
 	}
 }
 
-// keepWishes undoes the changes of wishes if the message that is being applied is an error.
-func (c *pageClient) keepWishes(was map[uint32]pageWish) {
+// keepProvisionals undoes the changes of provisional handles if the message that is being applied is an error.
+func (c *pageClient) keepProvisionals(was map[uint32]pageProvisional) {
 	if why := recover(); why != nil {
 		if c.keeps(structureWhole) {
-			c.wishes = was
+			c.provisionals = was
 		}
 		panic(why)
 	}
 }
 
-// reject rejects the wishes without an answer for which doomed is true.
-func (c *pageClient) reject(doomed func(pageWish) bool) {
-	for index, x := range maps.Clone(c.wishes) {
+// reject rejects the provisional handles without an answer for which doomed is true.
+func (c *pageClient) reject(doomed func(pageProvisional) bool) {
+	for index, x := range maps.Clone(c.provisionals) {
 		if x.state == "provisional" && doomed(x) {
-			c.wishes[index] = pageWish{state: "stale"}
+			c.provisionals[index] = pageProvisional{state: "stale"}
 		}
 	}
 }
@@ -99,13 +99,13 @@ func (c *pageClient) reject(doomed func(pageWish) bool) {
 // resultOf handles the Result of a Command.
 func (c *pageClient) resultOf(id uint64) {
 	if c.keeps(resultRejects) {
-		c.reject(func(x pageWish) bool { return x.id != 0 && (uint64(x.id) == id || !c.keeps(resultOfItsCommand)) })
+		c.reject(func(x pageProvisional) bool { return x.id != 0 && (uint64(x.id) == id || !c.keeps(resultOfItsCommand)) })
 	}
 }
 
 // snapshotApplied handles an applied snapshot.
 func (c *pageClient) snapshotApplied(h pageState) {
-	c.reject(func(x pageWish) bool {
+	c.reject(func(x pageProvisional) bool {
 		if x.resumed {
 			return c.keeps(receivedEndsAfterResume) && (h.tick > x.received || h.tick == x.received && !c.keeps(snapshotAfterResume))
 		}
@@ -113,16 +113,16 @@ func (c *pageClient) snapshotApplied(h pageState) {
 	})
 }
 
-// wishesResumed handles the Welcome of a resumed session.
-func (c *pageClient) wishesResumed(m map[string]any) {
+// resumeProvisionals handles the Welcome of a resumed session.
+func (c *pageClient) resumeProvisionals(m map[string]any) {
 	commands := m["commands"].(uint64)
-	c.reject(func(x pageWish) bool {
+	c.reject(func(x pageProvisional) bool {
 		return x.number > commands && c.keeps(lostCommandRejects) || x.number > 0 && x.number <= commands && !c.keeps(receivedCommandWaits)
 	})
-	for index, x := range c.wishes {
+	for index, x := range c.provisionals {
 		if x.number > 0 {
 			x.id, x.resumed, x.received = 0, true, m["tick"].(uint64)
-			c.wishes[index] = x
+			c.provisionals[index] = x
 		}
 	}
 	if c.keeps(commandsGoOn) {
@@ -130,14 +130,14 @@ func (c *pageClient) wishesResumed(m map[string]any) {
 	}
 }
 
-// wishesRenewed handles the Welcome of a new session.
-func (c *pageClient) wishesRenewed(newEpoch bool) {
+// renewProvisionals handles the Welcome of a new session.
+func (c *pageClient) renewProvisionals(newEpoch bool) {
 	if c.keeps(newSessionRejects) {
-		c.reject(func(pageWish) bool { return true })
+		c.reject(func(pageProvisional) bool { return true })
 	}
 	if newEpoch && c.keeps(newWorldForgets) {
-		for index := range c.wishes {
-			c.wishes[index] = pageWish{state: "stale"}
+		for index := range c.provisionals {
+			c.provisionals[index] = pageProvisional{state: "stale"}
 		}
 	}
 }
