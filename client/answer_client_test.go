@@ -51,7 +51,7 @@ func TestAnswersFollowUpdate(t *testing.T) {
 		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 		GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,
 	}
-	d.in.Stream = wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))
+	d.in.Stream = wire.AppendMessage(nil, welcome)
 	c, err := client.Dial(context.Background(), client.Config{Schema: s, Simulation: d})
 	require.NoError(t, err)
 	defer c.Close()

@@ -63,7 +63,7 @@ func (m *mover) hello() wire.Hello {
 	_, body, ok, err := frames.Next()
 	require.NoError(m.t, err)
 	require.True(m.t, ok)
-	h, err := wire.ParseHello(body)
+	h, err := wire.Parse[wire.Hello](body)
 	require.NoError(m.t, err)
 	return h
 }

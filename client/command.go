@@ -124,14 +124,14 @@ func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *sche
 	f := s.commands.addCommand(&m, answer)
 	f.await = s.hooks.await
 	s.provisional.noteCommand(&m, s.commands.number)
-	s.sendMessage(wire.TypeCommand, m.Append(nil))
+	s.sendMessage(m)
 	return f, nil
 }
 
 // receiveResult delivers the answer to a command. Config.Result also receives answers
 // to commands that were never sent.
 func (s *Session) receiveResult(body []byte) error {
-	m, err := wire.ParseResult(body)
+	m, err := wire.Parse[wire.Result](body)
 	if err != nil {
 		return err
 	}

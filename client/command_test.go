@@ -13,7 +13,7 @@ import (
 
 func result(m wire.Result) []byte {
 	m.Target = walker
-	return wire.AppendFrame(nil, wire.TypeResult, m.Append(nil))
+	return wire.AppendMessage(nil, m)
 }
 
 // C5: answered, rejected or unanswered.

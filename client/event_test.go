@@ -68,7 +68,7 @@ func (p *theatre) welcome(epoch, session uint64) {
 	if _, joined := p.session.Welcome(); !joined {
 		welcome.SchemaText = p.schema.Text() // later Hellos name it
 	}
-	require.NoError(p.t, p.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeWelcome, welcome.Append(nil))))
+	require.NoError(p.t, p.session.ReceiveStream(wire.AppendMessage(nil, welcome)))
 	p.structures, p.seq = 0, 0
 }
 

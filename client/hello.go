@@ -25,7 +25,7 @@ func (s *Session) sendHello() {
 		}
 	}
 	s.greeting.sent = h
-	s.sendMessage(wire.TypeHello, h.Append(nil))
+	s.sendMessage(h)
 }
 
 // noteRefused makes the next Hello ask for the schema if the server has refused the schema of this

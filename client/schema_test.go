@@ -84,7 +84,7 @@ func (s *handServer) hello() wire.Hello {
 	kind, body, _, err := frames.Next()
 	require.NoError(s.t, err)
 	require.Equal(s.t, byte(wire.TypeHello), kind)
-	h, err := wire.ParseHello(body)
+	h, err := wire.Parse[wire.Hello](body)
 	require.NoError(s.t, err)
 	return h
 }

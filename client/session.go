@@ -156,9 +156,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 	return s, nil
 }
 
-func (s *Session) sendMessage(kind byte, body []byte) {
-	s.out = wire.AppendFrame(s.out, kind, body)
-}
+func (s *Session) sendMessage(m wire.Message) { s.out = wire.AppendMessage(s.out, m) }
 
 // TakeStream returns the bytes to write to the stream, nil if there are none. The
 // caller owns them.
@@ -230,7 +228,7 @@ func (s *Session) receiveMessage(kind byte, body []byte) error {
 	case wire.TypeWelcome:
 		return s.receiveWelcome(body)
 	case wire.TypeRefused:
-		m, err := wire.ParseRefused(body)
+		m, err := wire.Parse[wire.Refused](body)
 		if err != nil {
 			return err
 		}
@@ -241,17 +239,17 @@ func (s *Session) receiveMessage(kind byte, body []byte) error {
 	case wire.TypeResult:
 		return s.receiveResult(body)
 	case wire.TypeControl:
-		m, err := wire.ParseControl(body)
+		m, err := wire.Parse[wire.Control](body)
 		if err != nil {
 			return err
 		}
 		s.controlled = m.Entity
 		return nil
 	case wire.TypePad:
-		_, err := wire.ParsePad(body)
+		_, err := wire.Parse[wire.Pad](body)
 		return err
 	case wire.TypeGoodbye:
-		m, err := wire.ParseGoodbye(body)
+		m, err := wire.Parse[wire.Goodbye](body)
 		if err != nil {
 			return err
 		}
@@ -309,7 +307,7 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 func (s *Session) resyncFaults() {
 	if s.replica != nil && s.replica.stats.Faults > s.resyncs.faults {
 		s.resyncs.faults = s.replica.stats.Faults
-		s.sendMessage(wire.TypeResync, nil)
+		s.sendMessage(wire.Resync{})
 	}
 }
 
@@ -322,7 +320,7 @@ func (s *Session) resyncBodies(now time.Duration) {
 	}
 	b.NoteResync()
 	s.resyncs.noteBodiesResync(now, len(s.config.Token) == 0 || s.hooks.mayBegin)
-	s.sendMessage(wire.TypeResync, nil)
+	s.sendMessage(wire.Resync{})
 }
 
 // stampAt returns now as a stamp, never 0, which means none.
@@ -334,7 +332,7 @@ func (s *Session) keepsDiverging() bool {
 }
 
 // Bye queues a Bye, which tells the server that the client leaves, and why.
-func (s *Session) Bye(why wire.Code) { s.sendMessage(wire.TypeBye, wire.Bye{Code: why}.Append(nil)) }
+func (s *Session) Bye(why wire.Code) { s.sendMessage(wire.Bye{Code: why}) }
 
 // Joined reports whether this connection has received its Welcome.
 func (s *Session) Joined() bool { return s.connection.isJoined() && s.err == nil }

@@ -151,7 +151,7 @@ func TestSimulatingNeedsMotion(t *testing.T) {
 // Datagrams that arrive together with a Goodbye are applied; those that arrive together
 // with a protocol error are not.
 func TestLastSnapshotCounts(t *testing.T) {
-	goodbye := wire.AppendFrame(nil, wire.TypeGoodbye, wire.Goodbye{Code: wire.Draining}.Append(nil))
+	goodbye := wire.AppendMessage(nil, wire.Goodbye{Code: wire.Draining})
 	breach := wire.AppendFrame(nil, wire.TypeGoodbye, []byte{0xff})
 	for _, last := range [][]byte{goodbye, breach} {
 		s := newStudio(t, 1, simtest.Conditions{}, simtest.Conditions{})

@@ -87,7 +87,7 @@ func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Condition
 
 func (s *studio) join() {
 	s.welcome.Structure = structureOf(s.session, s.welcome.Resumed)
-	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeWelcome, s.welcome.Append(nil))))
+	require.NoError(s.t, s.session.ReceiveStream(wire.AppendMessage(nil, s.welcome)))
 }
 
 // reconnect breaks the connection, and resumes the session after an outage.

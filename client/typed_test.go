@@ -58,7 +58,7 @@ func takeCommand(t testing.TB, s *client.Session) wire.Command {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, byte(wire.TypeCommand), kind)
-	c, err := wire.ParseCommand(body)
+	c, err := wire.Parse[wire.Command](body)
 	require.NoError(t, err)
 	return c
 }

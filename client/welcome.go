@@ -21,7 +21,7 @@ const (
 
 // receiveWelcome checks a Welcome in full before it applies it.
 func (s *Session) receiveWelcome(body []byte) error {
-	m, err := wire.ParseWelcome(body)
+	m, err := wire.Parse[wire.Welcome](body)
 	switch {
 	case err != nil:
 		return err
@@ -148,7 +148,7 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 		return nil
 	}
 	if live {
-		s.sendMessage(wire.TypeArrived, nil)
+		s.sendMessage(wire.Arrived{})
 		s.replica.held = overtook
 	}
 	s.welcome, s.connection = m, joined

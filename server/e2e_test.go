@@ -242,7 +242,7 @@ func TestRefusalOutlinesAllComponents(t *testing.T) {
 	kind, body, _, err := frames.Next()
 	require.NoError(t, err)
 	require.Equal(t, byte(wire.TypeRefused), kind)
-	m, err := wire.ParseRefused(body)
+	m, err := wire.Parse[wire.Refused](body)
 	require.NoError(t, err)
 	require.Equal(t, wire.SchemaMismatch, m.Code)
 	digits := regexp.MustCompile(` [0-9a-f]{4}\b`).FindAllString(s.Outline(), -1)
@@ -344,7 +344,7 @@ func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
 		require.NoError(h.t, err)
 		if ok {
 			require.EqualValues(h.t, wire.TypeWelcome, kind)
-			w, err := wire.ParseWelcome(body)
+			w, err := wire.Parse[wire.Welcome](body)
 			require.NoError(h.t, err)
 			return w
 		}

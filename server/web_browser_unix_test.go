@@ -100,7 +100,7 @@ func TestBrowserVisits(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, whole)
 				require.Equal(t, byte(wire.TypeWelcome), kind)
-				welcome, err := wire.ParseWelcome(body)
+				welcome, err := wire.Parse[wire.Welcome](body)
 				require.NoError(t, err)
 				require.EqualValues(t, houseEpoch, welcome.Epoch)
 				first, err := wire.ParseStateHeader(unhex(t, r.Snapshot), new(bitio.Reader))

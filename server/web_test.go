@@ -228,11 +228,11 @@ func (h *fixture) goodbye(stream io.Reader) wire.Code {
 			}
 			switch kind {
 			case wire.TypeGoodbye:
-				m, err := wire.ParseGoodbye(body)
+				m, err := wire.Parse[wire.Goodbye](body)
 				require.NoError(h.t, err)
 				return m.Code
 			case wire.TypeRefused:
-				m, err := wire.ParseRefused(body)
+				m, err := wire.Parse[wire.Refused](body)
 				require.NoError(h.t, err)
 				return m.Code
 			}

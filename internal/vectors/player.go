@@ -106,7 +106,7 @@ func (p *Player) reconnect() (*Hello, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := wire.ParseHello(body)
+	h, err := wire.Parse[wire.Hello](body)
 	if err != nil {
 		return nil, err
 	}

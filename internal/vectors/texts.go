@@ -261,7 +261,7 @@ func (p *Player) send(s *Send) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sent, err := wire.ParseCommand(message)
+	sent, err := wire.Parse[wire.Command](message)
 	return sent.Args, err
 }
 

@@ -87,7 +87,7 @@ func readRefusals(stream *quic.Stream, welcomed chan<- struct{}) map[string]uint
 			if kind != wire.TypeResult {
 				continue
 			}
-			if r, e := wire.ParseResult(body); e == nil && r.Code != wire.OK {
+			if r, e := wire.Parse[wire.Result](body); e == nil && r.Code != wire.OK {
 				refused[r.Code.String()]++
 			}
 		}

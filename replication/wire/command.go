@@ -27,8 +27,7 @@ var commandElements = []element{
 	number("provisional", math.MaxUint32), number("provisionals", MaxProvisionals), number("view", 1<<40-1),
 }
 
-// Type returns TypeCommand.
-func (Command) Type() byte { return TypeCommand }
+func (Command) messageType() byte { return TypeCommand }
 
 // Append appends the body.
 func (m Command) Append(b []byte) []byte {
@@ -36,20 +35,18 @@ func (m Command) Append(b []byte) []byte {
 	return appendBody(b, &m, commandElements)
 }
 
-// ParseCommand reads a body. Args are unchecked, since the schema defines them, and do not
-// alias the body.
-func ParseCommand(body []byte) (Command, error) {
-	var m Command
-	if err := decodeBody(body, &m, commandElements, exactly); err != nil {
-		return Command{}, err
+// parse does not check Args, which the schema defines.
+func (m *Command) parse(body []byte) error {
+	if err := decodeBody(body, m, commandElements, exactly); err != nil {
+		return err
 	}
 	if m.Name == "" {
-		return Command{}, bad("command without a name")
+		return bad("command without a name")
 	}
 	if m.Provisionals == 0 && m.FirstProvisional != 0 || uint64(m.FirstProvisional)+uint64(m.Provisionals) > math.MaxUint32 {
-		return Command{}, bad("%d provisional handles from index %d", m.Provisionals, m.FirstProvisional)
+		return bad("%d provisional handles from index %d", m.Provisionals, m.FirstProvisional)
 	}
-	return m, nil
+	return nil
 }
 
 // Result answers a Command.
@@ -67,8 +64,7 @@ var resultElements = []element{
 	text("text", MaxText), binaryOf("answer", MaxAnswer),
 }
 
-// Type returns TypeResult.
-func (Result) Type() byte { return TypeResult }
+func (Result) messageType() byte { return TypeResult }
 
 // Append appends the body.
 func (m Result) Append(b []byte) []byte {
@@ -76,14 +72,12 @@ func (m Result) Append(b []byte) []byte {
 	return appendBody(b, &m, resultElements)
 }
 
-// ParseResult reads a body.
-func ParseResult(body []byte) (Result, error) {
-	var m Result
-	if err := decodeBody(body, &m, resultElements, exactly); err != nil {
-		return Result{}, err
+func (m *Result) parse(body []byte) error {
+	if err := decodeBody(body, m, resultElements, exactly); err != nil {
+		return err
 	}
 	if m.Code != OK && len(m.Answer) > 0 {
-		return Result{}, bad("answer of %d bytes with code %v", len(m.Answer), m.Code)
+		return bad("answer of %d bytes with code %v", len(m.Answer), m.Code)
 	}
-	return m, nil
+	return nil
 }

@@ -13,55 +13,45 @@ type Control struct {
 
 var controlElements = []element{handleElement("entity")}
 
-// Type returns TypeControl.
-func (Control) Type() byte { return TypeControl }
+func (Control) messageType() byte { return TypeControl }
 
 // Append appends the body.
 func (m Control) Append(b []byte) []byte { return appendBody(b, &m, controlElements) }
 
-// ParseControl reads a body.
-func ParseControl(body []byte) (Control, error) {
-	var m Control
-	if err := decodeBody(body, &m, controlElements, exactly); err != nil {
-		return Control{}, err
-	}
-	return m, nil
+func (m *Control) parse(body []byte) error {
+	return decodeBody(body, m, controlElements, exactly)
 }
 
 // Resync is a client's request to resend everything in its view, because the fold of a
 // State datagram showed that its slots differ from the server's. Its body is empty.
 type Resync struct{}
 
-// Type returns TypeResync.
-func (Resync) Type() byte { return TypeResync }
+func (Resync) messageType() byte { return TypeResync }
 
 // Append appends the body, which is empty.
 func (Resync) Append(b []byte) []byte { return b }
 
-// ParseResync reads a body.
-func ParseResync(body []byte) (Resync, error) {
+func (*Resync) parse(body []byte) error {
 	if len(body) > 0 {
-		return Resync{}, bad("resync with a body of %d bytes", len(body))
+		return bad("resync with a body of %d bytes", len(body))
 	}
-	return Resync{}, nil
+	return nil
 }
 
 // Arrived is a client's answer to a Welcome that moves its session to another room: what
 // follows it on the stream is of the new room. Its body is empty.
 type Arrived struct{}
 
-// Type returns TypeArrived.
-func (Arrived) Type() byte { return TypeArrived }
+func (Arrived) messageType() byte { return TypeArrived }
 
 // Append appends the body, which is empty.
 func (Arrived) Append(b []byte) []byte { return b }
 
-// ParseArrived reads a body.
-func ParseArrived(body []byte) (Arrived, error) {
+func (*Arrived) parse(body []byte) error {
 	if len(body) > 0 {
-		return Arrived{}, bad("arrived with a body of %d bytes", len(body))
+		return bad("arrived with a body of %d bytes", len(body))
 	}
-	return Arrived{}, nil
+	return nil
 }
 
 // Bye is a client's last message before it closes the connection.
@@ -84,8 +74,7 @@ var (
 	goodbyeElements = []element{number("code", math.MaxUint16), text("text", MaxText), text("address", MaxAddress), binaryOf("token", MaxToken)}
 )
 
-// Type returns TypeBye.
-func (Bye) Type() byte { return TypeBye }
+func (Bye) messageType() byte { return TypeBye }
 
 // Append appends the body.
 func (m Bye) Append(b []byte) []byte {
@@ -93,17 +82,11 @@ func (m Bye) Append(b []byte) []byte {
 	return appendBody(b, &m, byeElements)
 }
 
-// ParseBye reads a body.
-func ParseBye(body []byte) (Bye, error) {
-	var m Bye
-	if err := decodeBody(body, &m, byeElements, exactly); err != nil {
-		return Bye{}, err
-	}
-	return m, nil
+func (m *Bye) parse(body []byte) error {
+	return decodeBody(body, m, byeElements, exactly)
 }
 
-// Type returns TypeGoodbye.
-func (Goodbye) Type() byte { return TypeGoodbye }
+func (Goodbye) messageType() byte { return TypeGoodbye }
 
 // Append appends the body.
 func (m Goodbye) Append(b []byte) []byte {
@@ -111,13 +94,11 @@ func (m Goodbye) Append(b []byte) []byte {
 	return appendBody(b, &m, goodbyeElements)
 }
 
-// ParseGoodbye reads a body.
-func ParseGoodbye(body []byte) (Goodbye, error) {
-	var m Goodbye
-	if err := decodeBody(body, &m, goodbyeElements, exactly); err != nil {
-		return Goodbye{}, err
+func (m *Goodbye) parse(body []byte) error {
+	if err := decodeBody(body, m, goodbyeElements, exactly); err != nil {
+		return err
 	}
-	return m, checkMove(m.Code, m.Address, m.Token)
+	return checkMove(m.Code, m.Address, m.Token)
 }
 
 // Pad is an empty message in either direction. Some QUIC senders put a pending
@@ -125,16 +106,14 @@ func ParseGoodbye(body []byte) (Goodbye, error) {
 // provides that byte.
 type Pad struct{}
 
-// Type returns TypePad.
-func (Pad) Type() byte { return TypePad }
+func (Pad) messageType() byte { return TypePad }
 
 // Append appends the body, which is empty.
 func (Pad) Append(b []byte) []byte { return b }
 
-// ParsePad reads a body.
-func ParsePad(body []byte) (Pad, error) {
+func (*Pad) parse(body []byte) error {
 	if len(body) > 0 {
-		return Pad{}, bad("pad with a body of %d bytes", len(body))
+		return bad("pad with a body of %d bytes", len(body))
 	}
-	return Pad{}, nil
+	return nil
 }

@@ -165,29 +165,29 @@ func Describe(kind byte, body []byte) string {
 func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 	switch kind {
 	case TypeHello:
-		return stringer(ParseHello(body))
+		return stringer(Parse[Hello](body))
 	case TypeCommand:
-		return stringer(ParseCommand(body))
+		return stringer(Parse[Command](body))
 	case TypeBye:
-		return stringer(ParseBye(body))
+		return stringer(Parse[Bye](body))
 	case TypePad:
-		return stringer(ParsePad(body))
+		return stringer(Parse[Pad](body))
 	case TypeResync:
-		return stringer(ParseResync(body))
+		return stringer(Parse[Resync](body))
 	case TypeArrived:
-		return stringer(ParseArrived(body))
+		return stringer(Parse[Arrived](body))
 	case TypeWelcome:
-		return stringer(ParseWelcome(body))
+		return stringer(Parse[Welcome](body))
 	case TypeRefused:
-		return stringer(ParseRefused(body))
+		return stringer(Parse[Refused](body))
 	case TypeStructure:
 		return stringer(ParseStructure(body))
 	case TypeResult:
-		return stringer(ParseResult(body))
+		return stringer(Parse[Result](body))
 	case TypeControl:
-		return stringer(ParseControl(body))
+		return stringer(Parse[Control](body))
 	case TypeGoodbye:
-		return stringer(ParseGoodbye(body))
+		return stringer(Parse[Goodbye](body))
 	}
 	return nil, bad("no message type %d", kind)
 }

@@ -120,23 +120,6 @@ func AppendBody(w *bitio.Writer, f Form, b *BodyState, g *Grid) {
 	w.WriteGolomb(b.Rest, restOrder)
 }
 
-// BodyBits returns the number of bits that AppendBody writes.
-func BodyBits(f Form, b *BodyState, g *Grid) (n int) {
-	if f != Raw && f != RawAsleep {
-		return 0
-	}
-	for i, x := range b.Position {
-		n += bitio.GolombBits(residual(x, g[i]), positionOrder)
-	}
-	if f == RawAsleep {
-		return n
-	}
-	for i, x := range b.Velocity {
-		n += bitio.GolombBits(residual(x, g[3+i]), velocityOrder)
-	}
-	return n + bitio.GolombBits(b.Rest, restOrder)
-}
-
 // ReadBody reads what AppendBody wrote. The row before it restores to
 // g, and a rest timer counts to restTicks at most. The caller checks r.Err (see Malformed).
 func ReadBody(r *bitio.Reader, f Form, g *Grid, restTicks uint32) (b BodyState) {

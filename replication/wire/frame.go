@@ -38,11 +38,27 @@ const (
 	TypeInput byte = 65
 )
 
-// Message is a stream message. Append appends its body; the Parse functions read it.
+// Message is a stream message other than Structure. Append appends its body, and Parse reads it.
 type Message interface {
-	Type() byte
 	Append(b []byte) []byte
 	String() string
+	messageType() byte
+}
+
+// Parse reads the body of a message, as Parse[Hello](body). The result does not alias it. The
+// error is an *Error with BadMessage. Of a Hello of another Version only Protocol is read.
+func Parse[M Message, P parser[M]](body []byte) (M, error) {
+	var m M
+	if err := P(&m).parse(body); err != nil {
+		var none M
+		return none, err
+	}
+	return m, nil
+}
+
+type parser[M any] interface {
+	*M
+	parse(body []byte) error
 }
 
 // AppendFrame appends a stream message: the uvarint length of the rest, the type byte, and
@@ -62,7 +78,7 @@ func AppendFrame(b []byte, kind byte, body ...[]byte) []byte {
 
 // AppendMessage appends m as a frame.
 func AppendMessage(b []byte, m Message) []byte {
-	return AppendFrame(b, m.Type(), m.Append(nil))
+	return AppendFrame(b, m.messageType(), m.Append(nil))
 }
 
 // FrameReader splits the bytes of a stream into frames. Its memory grows with the bytes

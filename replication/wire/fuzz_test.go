@@ -196,8 +196,8 @@ func FuzzMsgpack(f *testing.F) {
 			_ = msgpack.Unmarshal(body, &anything)
 		}
 		if kind == wire.TypeCommand {
-			if m, err := wire.ParseCommand(body); err == nil {
-				again, err := wire.ParseCommand(m.Append(nil))
+			if m, err := wire.Parse[wire.Command](body); err == nil {
+				again, err := wire.Parse[wire.Command](m.Append(nil))
 				require.NoError(t, err)
 				require.Equal(t, m, again)
 			}

@@ -33,8 +33,7 @@ var helloElements = []element{
 	binaryOf("token", MaxToken), text("name", MaxName), text("room", MaxRoom), number("abilities", uint64(Simulates)),
 }
 
-// Type returns TypeHello.
-func (Hello) Type() byte { return TypeHello }
+func (Hello) messageType() byte { return TypeHello }
 
 // Append appends the body.
 func (m Hello) Append(b []byte) []byte {
@@ -42,23 +41,22 @@ func (m Hello) Append(b []byte) []byte {
 	return appendBody(b, &m, helloElements)
 }
 
-// ParseHello reads a body. The result does not alias it. Every version of the protocol begins
-// a Hello with its number: of one with another number than Version, only Protocol is read.
-func ParseHello(body []byte) (Hello, error) {
-	var m Hello
+// parse reads only Protocol if it is not Version: every version begins a Hello with its number.
+func (m *Hello) parse(body []byte) error {
 	if v, ok := firstNumber(body); ok && v != Version && v <= math.MaxUint16 {
-		return Hello{Protocol: uint16(v)}, nil
+		*m = Hello{Protocol: uint16(v)}
+		return nil
 	}
-	if err := decodeBody(body, &m, helloElements, exactly); err != nil {
-		return Hello{}, err
+	if err := decodeBody(body, m, helloElements, exactly); err != nil {
+		return err
 	}
 	if err := checkSecret(m.Secret); err != nil {
-		return Hello{}, err
+		return err
 	}
 	if len(m.Secret) == 0 && (m.Session != 0 || m.Structure != 0) {
-		return Hello{}, bad("session %d and structure record %d without a secret", m.Session, m.Structure)
+		return bad("session %d and structure record %d without a secret", m.Session, m.Structure)
 	}
-	return m, nil
+	return nil
 }
 
 // Welcome is the server's first message to a client that it accepts. Another one on the same
@@ -92,8 +90,7 @@ var welcomeElements = []element{
 	number("commands", math.MaxUint32), number("structure", math.MaxUint32), text("schema text", MaxSchemaText),
 }
 
-// Type returns TypeWelcome.
-func (Welcome) Type() byte { return TypeWelcome }
+func (Welcome) messageType() byte { return TypeWelcome }
 
 // Append appends the body.
 func (m Welcome) Append(b []byte) []byte {
@@ -101,22 +98,20 @@ func (m Welcome) Append(b []byte) []byte {
 	return appendBody(b, &m, welcomeElements)
 }
 
-// ParseWelcome reads a body.
-func ParseWelcome(body []byte) (Welcome, error) {
-	var m Welcome
-	if err := decodeBody(body, &m, welcomeElements, exactly); err != nil {
-		return Welcome{}, err
+func (m *Welcome) parse(body []byte) error {
+	if err := decodeBody(body, m, welcomeElements, exactly); err != nil {
+		return err
 	}
 	if err := checkSecret(m.Secret); err != nil {
-		return Welcome{}, err
+		return err
 	}
 	if m.TickHz == 0 || m.SnapshotHz == 0 || m.SnapshotHz > m.TickHz {
-		return Welcome{}, bad("%d ticks and %d snapshots per second, want at least 1, and no more snapshots than ticks", m.TickHz, m.SnapshotHz)
+		return bad("%d ticks and %d snapshots per second, want at least 1, and no more snapshots than ticks", m.TickHz, m.SnapshotHz)
 	}
 	if m.GenerationCeiling < m.GenerationFloor {
-		return Welcome{}, bad("generations %d to %d", m.GenerationFloor, m.GenerationCeiling)
+		return bad("generations %d to %d", m.GenerationFloor, m.GenerationCeiling)
 	}
-	return m, nil
+	return nil
 }
 
 // Refused is the server's answer, in place of Welcome, to a Hello that it rejects. The server
@@ -133,8 +128,7 @@ var refusedElements = []element{
 	number("code", math.MaxUint16), text("text", MaxText), text("want", MaxText), text("address", MaxAddress), binaryOf("token", MaxToken),
 }
 
-// Type returns TypeRefused.
-func (Refused) Type() byte { return TypeRefused }
+func (Refused) messageType() byte { return TypeRefused }
 
 // Append appends the body.
 func (m Refused) Append(b []byte) []byte {
@@ -142,14 +136,13 @@ func (m Refused) Append(b []byte) []byte {
 	return appendBody(b, &m, refusedElements)
 }
 
-// ParseRefused reads a body. Elements after those it knows are ignored, so that a client can
-// tell what a server of a later version wants.
-func ParseRefused(body []byte) (Refused, error) {
-	var m Refused
-	if err := decodeBody(body, &m, refusedElements, orMore); err != nil {
-		return Refused{}, err
+// parse ignores elements after those it knows, so that a client can tell what a server of a
+// later version wants.
+func (m *Refused) parse(body []byte) error {
+	if err := decodeBody(body, m, refusedElements, orMore); err != nil {
+		return err
 	}
-	return m, checkMove(m.Code, m.Address, m.Token)
+	return checkMove(m.Code, m.Address, m.Token)
 }
 
 // checkMove checks that only Moved comes with an address, and always does.

@@ -74,7 +74,7 @@ func BenchmarkCheckMsgpack(b *testing.B) {
 func BenchmarkParseHello(b *testing.B) {
 	body := wire.Hello{Protocol: 1, Schema: 1 << 60, Epoch: 1 << 60, Token: make([]byte, 300), Name: "name"}.Append(nil)
 	for b.Loop() {
-		_, err := wire.ParseHello(body)
+		_, err := wire.Parse[wire.Hello](body)
 		must(err)
 	}
 }

@@ -169,7 +169,10 @@ type sample struct {
 }
 
 func ofMessage[M wire.Message](name string, m M, parse func([]byte) (M, error)) sample {
-	return sample{name: name, kind: m.Type(), bytes: m.Append(nil), want: m, parse: func(b []byte) (any, error) { return parse(b) }}
+	var frames wire.FrameReader
+	frames.Feed(wire.AppendMessage(nil, m))
+	kind, _, _, _ := frames.Next()
+	return sample{name: name, kind: kind, bytes: m.Append(nil), want: m, parse: func(b []byte) (any, error) { return parse(b) }}
 }
 
 // structureContent is the content of a Structure message.
@@ -285,24 +288,24 @@ func samples(t testing.TB) []sample {
 	}
 	header.Fold = wire.Fold16(fold)
 	return []sample{
-		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë", Room: "arena 7", Abilities: wire.Simulates}, wire.ParseHello),
-		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}, FirstProvisional: 40, Provisionals: 2, View: 1234<<8 | 77}, wire.ParseCommand),
-		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.ParseBye),
-		ofMessage("pad", wire.Pad{}, wire.ParsePad),
-		ofMessage("resync", wire.Resync{}, wire.ParseResync),
-		ofMessage("arrived", wire.Arrived{}, wire.ParseArrived),
+		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë", Room: "arena 7", Abilities: wire.Simulates}, wire.Parse[wire.Hello]),
+		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}, FirstProvisional: 40, Provisionals: 2, View: 1234<<8 | 77}, wire.Parse[wire.Command]),
+		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.Parse[wire.Bye]),
+		ofMessage("pad", wire.Pad{}, wire.Parse[wire.Pad]),
+		ofMessage("resync", wire.Resync{}, wire.Parse[wire.Resync]),
+		ofMessage("arrived", wire.Arrived{}, wire.Parse[wire.Arrived]),
 		ofMessage("welcome", wire.Welcome{
 			Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, GenerationCeiling: 1<<20 - 1, TickHz: 60, SnapshotHz: 20,
 			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000, Resumed: 1, Secret: []byte("fedcba9876543210"),
 			Room: "arena 7", Simulate: 1, Commands: 12, Structure: 9, SchemaText: "worldd schema 2\ninput raw\n",
-		}, wire.ParseWelcome),
-		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1", Token: []byte{}}, wire.ParseRefused),
-		ofMessage("moved", wire.Refused{Code: wire.Moved, Address: "eu.example.org:7777", Token: []byte("token")}, wire.ParseRefused),
+		}, wire.Parse[wire.Welcome]),
+		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1", Token: []byte{}}, wire.Parse[wire.Refused]),
+		ofMessage("moved", wire.Refused{Code: wire.Moved, Address: "eu.example.org:7777", Token: []byte("token")}, wire.Parse[wire.Refused]),
 		{"structure", wire.TypeStructure, body, structure, func(b []byte) (any, error) { return parseStructure(s, b) }},
-		ofMessage("result", wire.Result{ID: 70_000, Code: wire.StaleHandle, Target: bulk.NewHandle(17, 3), Verdict: wire.Stale, Text: "it is gone", Answer: []byte{}}, wire.ParseResult),
-		ofMessage("answer", wire.Result{ID: 70_001, Verdict: wire.Live, Answer: []byte{1, 2}}, wire.ParseResult),
-		ofMessage("control", wire.Control{Entity: bulk.NewHandle(17, 5)}, wire.ParseControl),
-		ofMessage("goodbye", wire.Goodbye{Code: wire.Draining, Text: "back at noon", Token: []byte{}}, wire.ParseGoodbye),
+		ofMessage("result", wire.Result{ID: 70_000, Code: wire.StaleHandle, Target: bulk.NewHandle(17, 3), Verdict: wire.Stale, Text: "it is gone", Answer: []byte{}}, wire.Parse[wire.Result]),
+		ofMessage("answer", wire.Result{ID: 70_001, Verdict: wire.Live, Answer: []byte{1, 2}}, wire.Parse[wire.Result]),
+		ofMessage("control", wire.Control{Entity: bulk.NewHandle(17, 5)}, wire.Parse[wire.Control]),
+		ofMessage("goodbye", wire.Goodbye{Code: wire.Draining, Text: "back at noon", Token: []byte{}}, wire.Parse[wire.Goodbye]),
 		{"state", 0, state, stateContent{header, rows}, func(b []byte) (any, error) {
 			h, rows, err := readState(codec, b, tenants)
 			return stateContent{h, rows}, err

@@ -260,9 +260,6 @@ func AppendRowCoding(w *bitio.Writer, c RowCoding) {
 	c.Usual.append(w)
 }
 
-// Bits returns the number of bits that AppendRowCoding writes.
-func (c RowCoding) Bits() int { return skipBitsBits + c.Usual.bits() }
-
 // ReadRowCoding reads what AppendRowCoding wrote into a datagram of the given tick.
 func ReadRowCoding(r *bitio.Reader, tick uint32) (c RowCoding) {
 	c.SkipBits = uint8(r.Read(skipBitsBits))

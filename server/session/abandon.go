@@ -19,7 +19,7 @@ func (c *Core) Abandon(why *wire.Error) {
 			continue
 		}
 		if s.peer != nil {
-			s.peer.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil))
+			s.peer.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail})
 			s.peer.closeConn(why)
 		}
 		s.state, s.endReason = stateEnded, why

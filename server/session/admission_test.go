@@ -30,7 +30,7 @@ func (d *testServer) enterAs(token string) (*testClient, wire.Welcome) {
 	h := d.hello()
 	h.Token = []byte(token)
 	c.send(h)
-	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	c.input()
 	return c, w
@@ -43,7 +43,7 @@ func (d *testServer) refusedAs(token string, change func(*wire.Hello)) wire.Code
 	h.Token = []byte(token)
 	change(&h)
 	c.send(h)
-	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
 	require.NoError(d.t, err)
 	require.Equal(d.t, []wire.Code{m.Code}, c.closed)
 	return m.Code
@@ -57,7 +57,7 @@ func (c *testClient) wantGoodbye(code wire.Code) {
 		require.NoError(c.d.t, err)
 		require.True(c.d.t, ok, "no Goodbye")
 		if kind == wire.TypeGoodbye {
-			m, err := wire.ParseGoodbye(body)
+			m, err := wire.Parse[wire.Goodbye](body)
 			require.NoError(c.d.t, err)
 			require.Equal(c.d.t, code, m.Code)
 			require.Equal(c.d.t, []wire.Code{code}, c.closed)

@@ -69,7 +69,7 @@ func TestRefusedClientMakesNoRoom(t *testing.T) {
 	require.Equal(t, 1, d.core.Away())
 	c := d.connect()
 	c.send(d.hello())
-	m, err := wire.ParseRefused(c.want("has no token", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](c.want("has no token", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Unauthorized, m.Code)
 	require.Equal(t, []int{1, 0}, []int{d.core.Away(), d.left})

@@ -30,7 +30,7 @@ func (s *Session) executeCommands(commands []wire.Command) {
 		if bound > 0 || restsOnStructure(&result) {
 			s.sendStructure()
 		}
-		s.sendMessage(wire.TypeResult, result.Append(nil))
+		s.sendMessage(result)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // wantControl requires that the client receives h as its controlled entity.
 func (c *testClient) wantControl(why string, h bulk.Handle) {
 	c.d.t.Helper()
-	m, err := wire.ParseControl(c.want(why, wire.TypeControl))
+	m, err := wire.Parse[wire.Control](c.want(why, wire.TypeControl))
 	require.NoError(c.d.t, err)
 	require.Equal(c.d.t, h, m.Entity, why)
 }

@@ -29,7 +29,7 @@ func TestResyncsOfSimulatingClientsAreFaults(t *testing.T) {
 			h := d.hello()
 			h.Abilities = c.abilities
 			client.send(h)
-			w, err := wire.ParseWelcome(client.want("joins", wire.TypeWelcome))
+			w, err := wire.Parse[wire.Welcome](client.want("joins", wire.TypeWelcome))
 			require.NoError(t, err)
 			for range 3 {
 				client.send(wire.Resync{})

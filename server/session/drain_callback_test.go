@@ -65,7 +65,7 @@ func TestDrainInLeaveThatMakesRoom(t *testing.T) {
 	require.Equal(t, 2, d.core.Away())
 	c := d.connect()
 	c.send(d.hello())
-	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, m.Code)
 	_, _, more, err := c.frames.Next()

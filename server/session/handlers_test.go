@@ -115,7 +115,7 @@ func (d *typedServer) encode(v any) []byte {
 
 func (c *testClient) result() wire.Result {
 	c.d.t.Helper()
-	r, err := wire.ParseResult(c.want("an answer", wire.TypeResult))
+	r, err := wire.Parse[wire.Result](c.want("an answer", wire.TypeResult))
 	require.NoError(c.d.t, err)
 	return r
 }

@@ -96,13 +96,13 @@ func (s *Session) sendWelcome(asked bool, resumed uint8, structure uint32) {
 	if s.viewer.Simulates() {
 		simulate = 1
 	}
-	s.sendMessage(wire.TypeWelcome, wire.Welcome{
+	s.sendMessage(wire.Welcome{
 		Protocol: wire.Version, Schema: c.schemaHash, Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.world.Config().FirstGeneration, GenerationCeiling: c.world.Config().LastGeneration,
 		TickHz: uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
 		Resumed: resumed, Secret: s.secrets.newest, Room: c.config.Room, Simulate: simulate, Commands: s.handled, Structure: structure, SchemaText: text,
-	}.Append(nil))
+	})
 	if s.entity != 0 || resumed == 1 { // a resuming client may have missed the change to 0
 		s.sendControl()
 	}

@@ -44,7 +44,7 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit
 		if in.greeted {
 			return &wire.Error{Code: wire.BadState, Detail: "a second Hello"}
 		}
-		hello, err := wire.ParseHello(body)
+		hello, err := wire.Parse[wire.Hello](body)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit
 		}
 		in.hello = &hello
 	case wire.TypeCommand:
-		command, err := wire.ParseCommand(body)
+		command, err := wire.Parse[wire.Command](body)
 		if err != nil {
 			return err
 		}
@@ -64,20 +64,20 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit
 		in.commands = append(in.commands, command)
 	case wire.TypeResync:
 		in.resync = true
-		_, err := wire.ParseResync(body)
+		_, err := wire.Parse[wire.Resync](body)
 		return err
 	case wire.TypeArrived: // what came before is of an earlier room
 		in.arrived++
 		in.commands, in.resync = in.commands[:0], false
-		_, err := wire.ParseArrived(body)
+		_, err := wire.Parse[wire.Arrived](body)
 		return err
 	case wire.TypePad:
-		_, err := wire.ParsePad(body)
+		_, err := wire.Parse[wire.Pad](body)
 		return err
 	case wire.TypeBye:
 		in.left = true
 		var err error
-		in.bye, err = wire.ParseBye(body)
+		in.bye, err = wire.Parse[wire.Bye](body)
 		return err
 	default:
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("message type %d is not a client's", kind)}

@@ -283,7 +283,7 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 	c.countClosed(why.Code)
 	c.config.Router.forgetTraveller(t)
 	if t.peer != nil {
-		t.peer.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token}.Append(nil))
+		t.peer.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token})
 		t.peer.closeConn(why)
 	}
 }

@@ -55,7 +55,7 @@ func (v *vandal) SendStream(p []byte) bool {
 		}
 		switch kind {
 		case wire.TypeWelcome:
-			v.welcome, err = wire.ParseWelcome(body)
+			v.welcome, err = wire.Parse[wire.Welcome](body)
 			require.NoError(v.t, err)
 			if v.welcome.Resumed == 0 {
 				v.records, v.newest = 0, 0
@@ -95,13 +95,13 @@ func (v *vandal) send() bool {
 	m := v.others[s.IntN(len(v.others))]
 	kind, body := m.kind, s.Of(m.body)
 	frame := wire.AppendFrame(nil, kind, body)
-	switch _, err := wire.ParseCommand(body); {
+	switch _, err := wire.Parse[wire.Command](body); {
 	case s.IntN(64) == 0: // mutate the frame as well
 		frame = s.Of(frame)
 	case s.IntN(64) == 0:
 		frame = wire.AppendFrame(nil, byte(s.IntN(32)), body)
 	case s.IntN(256) == 0: // valid, but not now
-		frame = wire.AppendFrame(nil, wire.TypeHello, v.hello.Append(nil))
+		frame = wire.AppendMessage(nil, v.hello)
 	case kind == wire.TypeCommand && err != nil && s.IntN(32) > 0, kind != wire.TypeCommand && s.IntN(16) > 0:
 		frame = wire.AppendFrame(nil, wire.TypeCommand, v.others[s.IntN(v.targets)].body)
 	}

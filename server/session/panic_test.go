@@ -50,7 +50,7 @@ func (d *testServer) victim() (*testClient, wire.Welcome) {
 	h := d.hello()
 	h.Name = "victim"
 	c.send(h)
-	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	c.input()
 	return c, w
@@ -110,7 +110,7 @@ func TestPanicEndsItsSession(t *testing.T) {
 			require.Len(t, d.moved, before+1, "the tick continues")
 			require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.left}, "Leave follows")
 			if c.hook != session.HookAway {
-				m, err := wire.ParseGoodbye(victim.lastMessage(wire.TypeGoodbye))
+				m, err := wire.Parse[wire.Goodbye](victim.lastMessage(wire.TypeGoodbye))
 				require.NoError(t, err)
 				require.Equal(t, wire.Internal, m.Code)
 				require.NotContains(t, m.Text, "boom")
@@ -134,7 +134,7 @@ func TestPanicInJoinRefuses(t *testing.T) {
 	h := d.hello()
 	h.Name = "victim"
 	c.send(h)
-	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Internal, m.Code)
 	require.NotContains(t, m.Text, "boom")

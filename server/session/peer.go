@@ -224,14 +224,14 @@ func (p *Peer) refuseHello(why *wire.Error, want string) {
 }
 
 func (p *Peer) sendRefused(why *wire.Error, want string) {
-	p.sendMessage(wire.TypeRefused, wire.Refused{Code: why.Code, Text: why.Detail, Want: want, Address: why.Address, Token: why.Token}.Append(nil))
+	p.sendMessage(wire.Refused{Code: why.Code, Text: why.Detail, Want: want, Address: why.Address, Token: why.Token})
 	p.closeConn(why)
 }
 
 // closeReplaced closes a connection whose session resumed over another one.
 func (p *Peer) closeReplaced() {
 	why := &wire.Error{Code: wire.Replaced}
-	p.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code}.Append(nil))
+	p.sendMessage(wire.Goodbye{Code: why.Code})
 	p.closeConn(why)
 }
 
@@ -248,8 +248,8 @@ func (p *Peer) closeConn(why *wire.Error) {
 }
 
 // sendMessage queues a message on the stream. It returns false if the client does not read.
-func (p *Peer) sendMessage(kind byte, body []byte) bool {
-	p.out = wire.AppendFrame(p.out[:0], kind, body)
+func (p *Peer) sendMessage(m wire.Message) bool {
+	p.out = wire.AppendMessage(p.out[:0], m)
 	return p.conn.SendStream(p.out)
 }
 

@@ -84,7 +84,7 @@ func (c *testClient) read() (lines []string) {
 				lines = append(lines, line)
 			}
 		case wire.TypeResult:
-			r, err := wire.ParseResult(body)
+			r, err := wire.Parse[wire.Result](body)
 			require.NoError(c.d.t, err)
 			lines = append(lines, "result "+r.Code.String())
 		}

@@ -70,7 +70,7 @@ func (s *Session) loseConnection(why *wire.Error) {
 		s.endWithGoodbye(why)
 		return
 	}
-	s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail}.Append(nil)) // the connection may still work
+	s.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail}) // the connection may still work
 	if s.isOver() {
 		return
 	}

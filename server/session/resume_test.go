@@ -27,7 +27,7 @@ func (d *testServer) hookLog() *[]string {
 func (d *testServer) enter() (*testClient, wire.Welcome) {
 	c := d.connect()
 	c.send(d.hello())
-	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	c.input()
 	return c, w
@@ -52,7 +52,7 @@ func (d *testServer) resume(w wire.Welcome, change func(*wire.Hello)) (*testClie
 	h.Session, h.Secret = w.Session, w.Secret
 	change(&h)
 	c.send(h)
-	next, err := wire.ParseWelcome(c.want("joins or resumes", wire.TypeWelcome))
+	next, err := wire.Parse[wire.Welcome](c.want("joins or resumes", wire.TypeWelcome))
 	require.NoError(d.t, err)
 	return c, next
 }
@@ -90,7 +90,7 @@ func TestResume(t *testing.T) {
 	require.Same(t, s, c.peer.Session())
 	require.Equal(t, []string{"away", "back"}, *hooks)
 	require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.core.Len()})
-	m, err := wire.ParseControl(c.want("its controlled entity", wire.TypeControl))
+	m, err := wire.Parse[wire.Control](c.want("its controlled entity", wire.TypeControl))
 	require.NoError(t, err)
 	require.Equal(t, s.Entity(), m.Entity)
 	d.ticks(3)
@@ -207,7 +207,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 	next, welcome := d.resume(w, asIs)
 	require.EqualValues(t, 1, welcome.Resumed)
 	require.Equal(t, []wire.Code{wire.Replaced}, c.closed)
-	m, err := wire.ParseGoodbye(c.lastMessage(wire.TypeGoodbye))
+	m, err := wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye))
 	require.NoError(t, err)
 	require.Equal(t, wire.Replaced, m.Code)
 	require.Empty(t, *hooks, "it was never away")
@@ -235,7 +235,7 @@ func TestLateHelloTakesNothing(t *testing.T) {
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
 	early.send(h)
-	m, err := wire.ParseRefused(early.want("is refused", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](early.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Replaced, m.Code)
 	require.Equal(t, []wire.Code{wire.Replaced}, early.closed, "the client has abandoned it")
@@ -291,7 +291,7 @@ func TestResumeWithoutADatagram(t *testing.T) {
 	d := newTestServer(t)
 	c := d.connect()
 	c.send(d.hello())
-	w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
 	require.NoError(t, err)
 	c.peer.Gone()
 	d.ticks(2)
@@ -315,7 +315,7 @@ func TestLateStreamTakesNothing(t *testing.T) {
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
 	late.send(h)
-	m, err := wire.ParseRefused(late.want("is refused", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](late.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Replaced, m.Code)
 	require.Empty(t, newer.closed)
@@ -330,7 +330,7 @@ func TestResumeWithOtherAbilities(t *testing.T) {
 		h := d.hello()
 		h.Abilities = began
 		c.send(h)
-		w, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+		w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
 		require.NoError(t, err)
 		_, next := d.resume(w, func(h *wire.Hello) { h.Abilities = wire.Simulates - began })
 		require.Zero(t, next.Resumed, "began with abilities %d", began)
@@ -414,7 +414,7 @@ func TestAwayMakesRoom(t *testing.T) {
 	h := d.hello()
 	h.Session, h.Secret = first.Session, first.Secret
 	c.send(h)
-	m, err := wire.ParseRefused(c.want("both slots are taken", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](c.want("both slots are taken", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.ServerFull, m.Code)
 }
@@ -521,7 +521,7 @@ func TestRejectionText(t *testing.T) {
 		{ID: 4, Code: wire.BadArguments, Verdict: wire.Live},
 	} {
 		want.Answer = []byte{}
-		got, err := wire.ParseResult(c.want("an answer", wire.TypeResult))
+		got, err := wire.Parse[wire.Result](c.want("an answer", wire.TypeResult))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}

@@ -41,16 +41,16 @@ func (c *tape) SendStream(p []byte) bool {
 		c.kinds = append(c.kinds, kind)
 		switch kind {
 		case wire.TypeWelcome:
-			w, err := wire.ParseWelcome(body)
+			w, err := wire.Parse[wire.Welcome](body)
 			if err != nil {
 				panic(err)
 			}
 			c.welcome = append(c.welcome, w)
 		case wire.TypeRefused:
-			m, _ := wire.ParseRefused(body)
+			m, _ := wire.Parse[wire.Refused](body)
 			c.ended = wire.Error{Code: m.Code, Detail: m.Text}
 		case wire.TypeGoodbye:
-			m, _ := wire.ParseGoodbye(body)
+			m, _ := wire.Parse[wire.Goodbye](body)
 			c.ended = wire.Error{Code: m.Code, Detail: m.Text}
 		}
 	}

@@ -127,7 +127,7 @@ func (s *Session) endWithGoodbye(why *wire.Error) {
 		return
 	}
 	if s.peer != nil {
-		s.sendMessage(wire.TypeGoodbye, wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token}.Append(nil))
+		s.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token})
 	}
 	s.endSilently(why)
 }
@@ -154,8 +154,8 @@ func (s *Session) callGameLeave() {
 	s.core.config.Router.forgetSession(s)
 }
 
-func (s *Session) sendMessage(kind byte, body []byte) {
-	if !s.isOver() && s.peer != nil && !s.peer.sendMessage(kind, body) {
+func (s *Session) sendMessage(m wire.Message) {
+	if !s.isOver() && s.peer != nil && !s.peer.sendMessage(m) {
 		s.endTooSlow()
 	}
 }

@@ -189,7 +189,7 @@ func (c *testClient) want(why string, kind byte) []byte {
 
 func (c *testClient) wantResult(why string, id uint32, code wire.Code, verdict wire.Verdict) {
 	c.d.t.Helper()
-	r, err := wire.ParseResult(c.want(why, wire.TypeResult))
+	r, err := wire.Parse[wire.Result](c.want(why, wire.TypeResult))
 	require.NoError(c.d.t, err)
 	require.Equal(c.d.t, []any{id, code, verdict}, []any{r.ID, r.Code, r.Verdict}, why)
 }
@@ -221,7 +221,7 @@ func TestHandshakeRefusals(t *testing.T) {
 		change(&hello)
 		c := d.connect()
 		c.send(hello)
-		m, err := wire.ParseRefused(c.want("a mismatch is refused in band", wire.TypeRefused))
+		m, err := wire.Parse[wire.Refused](c.want("a mismatch is refused in band", wire.TypeRefused))
 		require.NoError(t, err)
 		require.Equal(t, code, m.Code)
 		require.NotEmpty(t, m.Text)
@@ -234,13 +234,13 @@ func TestHandshakeRefusals(t *testing.T) {
 	anyEpoch.Epoch = 0
 	c := d.connect()
 	c.send(anyEpoch)
-	w, err := wire.ParseWelcome(c.want("epoch 0 is any", wire.TypeWelcome))
+	w, err := wire.Parse[wire.Welcome](c.want("epoch 0 is any", wire.TypeWelcome))
 	require.NoError(t, err)
 	require.Empty(t, w.SchemaText, "it was not asked for")
 	anyEpoch.Schema = 0
 	c = d.connect()
 	c.send(anyEpoch)
-	w, err = wire.ParseWelcome(c.want("schema 0 asks for the text", wire.TypeWelcome))
+	w, err = wire.Parse[wire.Welcome](c.want("schema 0 asks for the text", wire.TypeWelcome))
 	require.NoError(t, err)
 	require.Equal(t, d.core.Config().Schema.Text(), w.SchemaText)
 	require.Equal(t, good.Schema, w.Schema)
@@ -252,7 +252,7 @@ func TestServerFull(t *testing.T) {
 	b := d.join()
 	c := d.connect()
 	c.send(wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()})
-	m, err := wire.ParseRefused(c.want("both slots are taken", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](c.want("both slots are taken", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.ServerFull, m.Code)
 	b.send(wire.Bye{})
@@ -308,7 +308,7 @@ func TestCommandRate(t *testing.T) {
 	limited := 0
 	for i := range 150 {
 		c.send(wire.Command{ID: uint32(i), Name: "poke"})
-		r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+		r, err := wire.Parse[wire.Result](c.want("each is answered", wire.TypeResult))
 		require.NoError(t, err)
 		if r.Code == wire.RateLimited {
 			limited++
@@ -328,7 +328,7 @@ func TestCommandRate(t *testing.T) {
 	}
 	c.send(flood...)
 	for range flood {
-		r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+		r, err := wire.Parse[wire.Result](c.want("each is answered", wire.TypeResult))
 		require.NoError(t, err)
 		require.Equal(t, wire.Stale, r.Verdict, "even if the command is not executed")
 		if r.Code == wire.RateLimited {
@@ -349,7 +349,7 @@ func TestCommandRateIsConfigured(t *testing.T) {
 		}
 		c.send(messages...)
 		for range commands {
-			r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+			r, err := wire.Parse[wire.Result](c.want("each is answered", wire.TypeResult))
 			require.NoError(t, err)
 			codes = append(codes, r.Code)
 		}
@@ -371,7 +371,7 @@ func TestFloodClosesItsSender(t *testing.T) {
 	require.Equal(t, wire.TooFast, wire.CodeOf(err))
 	require.Error(t, c.peer.ReceiveStream(nil), "later data is rejected")
 	d.core.Tick()
-	m, err := wire.ParseGoodbye(func() []byte {
+	m, err := wire.Parse[wire.Goodbye](func() []byte {
 		for {
 			kind, body, ok, err := c.frames.Next()
 			require.True(t, ok && err == nil)
@@ -487,13 +487,13 @@ func TestDrain(t *testing.T) {
 	d := newTestServer(t)
 	c := d.join()
 	d.core.Drain()
-	m, err := wire.ParseGoodbye(c.want("Goodbye first", wire.TypeGoodbye))
+	m, err := wire.Parse[wire.Goodbye](c.want("Goodbye first", wire.TypeGoodbye))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, m.Code)
 	c.wantClosed("then closed", wire.Draining)
 	late := d.connect()
 	late.send(wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()})
-	r, err := wire.ParseRefused(late.want("no new session", wire.TypeRefused))
+	r, err := wire.Parse[wire.Refused](late.want("no new session", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, r.Code)
 }
@@ -588,7 +588,7 @@ func TestUnknownCommandsAreLimited(t *testing.T) {
 	c.send(flood...)
 	codes := map[wire.Code]int{}
 	for range flood {
-		r, err := wire.ParseResult(c.want("each is answered", wire.TypeResult))
+		r, err := wire.Parse[wire.Result](c.want("each is answered", wire.TypeResult))
 		require.NoError(t, err)
 		require.Equal(t, wire.Pending, r.Verdict)
 		codes[r.Code]++
@@ -654,7 +654,7 @@ func TestEpochIsChosen(t *testing.T) {
 		hello := d.hello()
 		hello.Epoch = 0
 		c.send(hello)
-		m, err := wire.ParseWelcome(c.want("joins", wire.TypeWelcome))
+		m, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
 		require.NoError(t, err)
 		require.NotContains(t, seen, m.Epoch)
 		seen[m.Epoch] = true
@@ -683,7 +683,7 @@ func TestDrainInJoin(t *testing.T) {
 	hello := d.hello()
 	hello.Name = "last"
 	c.send(hello)
-	m, err := wire.ParseRefused(c.want("is refused", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, m.Code)
 	_, _, more, err := c.frames.Next()

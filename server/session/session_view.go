@@ -42,7 +42,7 @@ func (s *Session) sendControl() {
 	}
 	s.announced = s.entity
 	s.viewer.NoteSent(s.entity)
-	s.sendMessage(wire.TypeControl, wire.Control{Entity: s.entity}.Append(nil))
+	s.sendMessage(wire.Control{Entity: s.entity})
 }
 
 // SetViewpoint makes h the entity from which the client views the world in place of the

@@ -36,7 +36,7 @@ func TestWelcomeSimulate(t *testing.T) {
 			h := d.hello()
 			h.Abilities = c.abilities
 			client.send(h)
-			w, err := wire.ParseWelcome(client.want("joins", wire.TypeWelcome))
+			w, err := wire.Parse[wire.Welcome](client.want("joins", wire.TypeWelcome))
 			require.NoError(t, err)
 			require.Equal(t, c.want, w.Simulate)
 			client.input()
@@ -54,7 +54,7 @@ func TestWelcomeSimulate(t *testing.T) {
 	h := d.hello()
 	h.Abilities = wire.Simulates
 	client.send(h)
-	w, err := wire.ParseWelcome(client.want("joins", wire.TypeWelcome))
+	w, err := wire.Parse[wire.Welcome](client.want("joins", wire.TypeWelcome))
 	require.NoError(t, err)
 	client.input()
 	client.peer.Gone()

@@ -37,7 +37,7 @@ func TestTicksAreSpent(t *testing.T) {
 	require.Equal(t, []wire.Code{wire.Draining}, c.closed)
 	late := d.connect()
 	late.send(d.hello())
-	m, err := wire.ParseRefused(late.want("the run is over", wire.TypeRefused))
+	m, err := wire.Parse[wire.Refused](late.want("the run is over", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Draining, m.Code)
 	d.ticks(100)

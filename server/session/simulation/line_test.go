@@ -296,7 +296,7 @@ func (t *thief) SendStream(p []byte) bool {
 			return true
 		}
 		if kind == wire.TypeWelcome {
-			w, err := wire.ParseWelcome(body)
+			w, err := wire.Parse[wire.Welcome](body)
 			t.sim.must(err)
 			if w.Resumed != 0 {
 				t.sim.fail("S4", "session %d was resumed with an invalid secret", w.Session)

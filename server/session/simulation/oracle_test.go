@@ -74,16 +74,16 @@ func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome 
 		}
 		switch kind {
 		case wire.TypeWelcome:
-			w, err := wire.ParseWelcome(body)
+			w, err := wire.Parse[wire.Welcome](body)
 			s.must(err)
 			welcome(w)
 			n.joined, n.floor = true, w.GenerationFloor
 		case wire.TypeControl:
-			m, err := wire.ParseControl(body)
+			m, err := wire.Parse[wire.Control](body)
 			s.must(err)
 			control(m.Entity)
 		case wire.TypeResult:
-			m, err := wire.ParseResult(body)
+			m, err := wire.Parse[wire.Result](body)
 			s.must(err)
 			result(m)
 		case wire.TypeStructure:

@@ -33,7 +33,11 @@ func record(r wire.Record) []byte { return appendRecord(nil, r) }
 // beyond the last appends.
 func (k *stock) with(m wire.Message, elements map[int][]byte) []byte {
 	var parts []msgpack.RawMessage
-	require.NoError(k.t, msgpack.Unmarshal(m.Append(nil), &parts))
+	var frames wire.FrameReader
+	frames.Feed(wire.AppendMessage(nil, m))
+	kind, whole, _, err := frames.Next()
+	require.NoError(k.t, err)
+	require.NoError(k.t, msgpack.Unmarshal(whole, &parts))
 	for i := range len(parts) + len(elements) {
 		if raw := elements[i]; raw != nil && i < len(parts) {
 			parts[i] = raw
@@ -45,7 +49,7 @@ func (k *stock) with(m wire.Message, elements map[int][]byte) []byte {
 	for _, p := range parts {
 		body = append(body, p...)
 	}
-	return frame(m.Type(), body)
+	return frame(kind, body)
 }
 
 // rowless returns a datagram without rows.
@@ -103,7 +107,7 @@ func (k *stock) welcomed() (w wire.Welcome, control []byte) {
 	frames.Feed(k.opening)
 	_, body, _, err := frames.Next()
 	require.NoError(k.t, err)
-	w, err = wire.ParseWelcome(body)
+	w, err = wire.Parse[wire.Welcome](body)
 	require.NoError(k.t, err)
 	return w, k.opening[len(wire.AppendMessage(nil, w)):]
 }

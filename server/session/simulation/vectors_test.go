@@ -247,7 +247,7 @@ func withStructure(stream []byte, number uint32) []byte {
 	if err != nil || !ok || kind != wire.TypeWelcome {
 		return stream
 	}
-	w, err := wire.ParseWelcome(body)
+	w, err := wire.Parse[wire.Welcome](body)
 	if err != nil || w.Resumed == 0 || w.Structure != 0 {
 		return stream
 	}
@@ -570,7 +570,7 @@ func (k *stock) resumed() {
 	frames.Feed(k.opening)
 	_, body, _, err := frames.Next()
 	require.NoError(k.t, err)
-	w, err := wire.ParseWelcome(body)
+	w, err := wire.Parse[wire.Welcome](body)
 	require.NoError(k.t, err)
 	control := k.opening[len(wire.AppendMessage(nil, w)):]
 	welcome := func(change func(*wire.Welcome)) []byte {
