@@ -46,7 +46,7 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 		left |= word.active
 	}
 	m.anyActive = left != 0
-	w.packer.waiting, w.packer.waitingRows = waiting, rowIndexes
+	w.packer.setWaiting(waiting, rowIndexes)
 	return len(waiting) > 0
 }
 
@@ -82,8 +82,7 @@ func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 			case !required && row.flags&inFlight != 0 && row.sentTick >= version && h.tick-row.sentTick <= resend:
 			default:
 				r.frame.refreshRow(r.world.Slots(), slot)
-				packer.waiting = append(packer.waiting, h.keyFor(slot, row, p)|owned)
-				packer.waitingRows = append(packer.waitingRows, rowIndex)
+				packer.addWaiting(h.keyFor(slot, row, p)|owned, rowIndex)
 				if required {
 					packer.requireLast()
 				}

@@ -14,6 +14,48 @@ type datagrams struct {
 	inputSent uint32 // input in the newest snapshot
 }
 
+// noteInput notes the tick of the newest input of the client that was applied.
+func (d *datagrams) noteInput(tick uint32) { d.input = tick }
+
+// hasInputNews reports whether an input was applied that no snapshot named.
+func (d *datagrams) hasInputNews() bool { return d.input != d.inputSent }
+
+// setLimit sets the size limit of datagrams, within what the protocol allows.
+func (d *datagrams) setLimit(bytes int) {
+	d.limit = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
+}
+
+// beginSnapshot drops the former snapshot's datagrams.
+func (d *datagrams) beginSnapshot() { d.list = d.list[:0] }
+
+// mayFitOne reports whether rows may fit into one datagram: the last rows did, or were more.
+func (d *datagrams) mayFitOne(rows int) bool { return d.overflow == 0 || rows < d.overflow }
+
+// noteOverflow notes that rows do not fit into one datagram.
+func (d *datagrams) noteOverflow(rows int) { d.overflow = rows }
+
+// leaveRows reports whether rows wait for what a datagram leaves of the budget.
+func (d *datagrams) leaveRows() bool { return d.overflow > 0 }
+
+// noteRest notes how many rows are left after the datagrams of a snapshot that did not fit into one.
+// guessed tells whether mayFit had expected none: the next snapshot then goes by priority, so that no
+// row waits for ever.
+func (d *datagrams) noteRest(rest int, guessed bool) {
+	if rest == 0 && len(d.list) == 1 {
+		d.overflow = 0 // they fit again
+	}
+	if guessed && rest > 0 {
+		d.rowBits = 0
+	}
+}
+
+// addCopies appends the copies that delivery makes of the datagrams, and returns them.
+func (d *datagrams) addCopies(by *delivery, spare, window int) (copies [][]byte) {
+	made := len(d.list)
+	d.list = by.appendCopies(d.list, spare, window)
+	return d.list[made:]
+}
+
 // addDatagram makes a datagram of a header and rows, and returns its size.
 func (d *datagrams) addDatagram(h *wire.StateHeader, rows *packed) int {
 	n := len(d.list)

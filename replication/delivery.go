@@ -18,74 +18,81 @@ type delivery struct {
 	lostTick  uint32 // of the newest datagram that was lost; 0: none
 }
 
-// openDatagram opens a datagram, and returns how many rows were lost. The oldest datagram in the
-// window counts as lost if it is still pending: it can no longer be acknowledged.
-func (d *delivery) openDatagram(tick uint32, rows []viewerRow) (lost int) {
+// continueFrom makes the first datagram follow number newest of an earlier room.
+func (d *delivery) continueFrom(newest uint32) {
+	d.sent.continueFrom(newest)
+	d.before = newest
+}
+
+// forgetLink forgets what is known of the link, for a client that has another one.
+func (d *delivery) forgetLink() { d.repeats = repetition{} }
+
+// lossShare returns the estimated share of datagrams that the link loses.
+func (d *delivery) lossShare() float64 { return float64(d.repeats.loss) / lossScale }
+
+// openDatagram opens a datagram of rows, and returns how many rows were lost. The oldest datagram in
+// the window counts as lost if it is still pending: it can no longer be acknowledged.
+func (d *delivery) openDatagram(tick uint32, rowIndexes []uint32, m *members) (lost int) {
 	const last = sentWindow - 1
-	if d.sent.pending>>last != 0 {
-		lost = d.loseDatagram(last, rows)
+	if d.sent.isPending(last) {
+		lost = d.loseDatagram(last, m)
 	}
 	d.sent.openDatagram(tick)
+	d.sent.addRows(rowIndexes...)
 	d.repeats.openDatagram()
 	return lost
+}
+
+// continuesTick reports whether the datagram before the open one has the same tick.
+func (d *delivery) continuesTick() bool {
+	return d.sent.newest > 1 && d.sent.datagramAt(1).tick == d.sent.datagramAt(0).tick
+}
+
+// emptySince returns the tick of the newest datagram, if it was empty and no datagram is pending.
+func (d *delivery) emptySince() (tick uint32, ok bool) {
+	newest := d.sent.datagramAt(0)
+	return newest.tick, newest.empty && d.sent.pending == 0
 }
 
 // acknowledgeDatagrams processes a client's report of the datagrams that it has applied, after a tick, and
 // returns how many rows were lost. An error is the client's fault: it acknowledges what was never
 // sent.
-func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick uint32, tickHz int, rows []viewerRow) (lost int, _ error) {
+func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick uint32, tickHz int, m *members) (lost int, _ error) {
 	if a.Newest <= d.before || a.Newest > d.sent.newest {
 		return 0, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, d.before+1, d.sent.newest)}
 	}
 	back := d.sent.newest - a.Newest
-	if d.sent.pending>>back&1 != 0 {
+	if d.sent.isPending(back) {
 		d.delays.addDelay(tick + 1 - d.sent.datagramAt(back).tick) // until the next frame
 		d.repeats.noteProgress(tick, uint32(tickHz)/repeatPause)
 	}
-	d.repeats.acked |= (a.Mask<<1 | 1) << back
-	if news := (a.Mask<<1 | 1) << back & d.sent.pending; news != 0 {
-		d.sent.pending &^= news
-		d.sent.applied |= news
+	acked := (a.Mask<<1 | 1) << back
+	d.repeats.noteAcked(acked)
+	if news := d.sent.acknowledgeDatagrams(acked); news != 0 {
 		d.ackedTick = max(d.ackedTick, d.sent.datagramAt(uint32(bits.TrailingZeros64(news))).tick)
 	}
 	for late := d.sent.pending >> (back + lossWindow) << (back + lossWindow); late != 0; late &= late - 1 {
-		lost += d.loseDatagram(uint32(bits.TrailingZeros64(late)), rows)
+		lost += d.loseDatagram(uint32(bits.TrailingZeros64(late)), m)
 	}
 	return lost, nil
 }
 
 // advanceBaselines moves the baselines of all rows of the datagrams that were acknowledged
-// since the last one (R3), the oldest first. It skips rows with a newer baseline. That includes
-// rows whose index belonged to another row in the datagram: the former row ended before the
-// tick of this row's Enter, which is its first baseline.
-func (d *delivery) advanceBaselines(rows []viewerRow) {
-	for applied := d.sent.applied; applied != 0; {
+// since its last call (R3), the oldest first.
+func (d *delivery) advanceBaselines(m *members) {
+	for applied := d.sent.takeApplied(); applied != 0; {
 		back := uint32(bits.Len64(applied)) - 1
 		applied &^= 1 << back
 		s := d.sent.datagramAt(back)
-		for _, rowIndex := range d.sent.rowsOf(s) {
-			if row := &rows[rowIndex]; row.ackedTick < s.tick {
-				row.advanceBaseline(s.tick)
-			}
-		}
+		m.advanceBaselines(d.sent.rowsOf(s), s.tick)
 	}
-	d.sent.applied = 0
 }
 
-// loseDatagram makes the rows of a lost datagram eligible at once, unless they were
-// sent again since, and returns their number. They are sent with their newest state, not with
-// the lost one.
-func (d *delivery) loseDatagram(back uint32, rows []viewerRow) (lost int) {
-	s := d.sent.datagramAt(back)
+// loseDatagram makes the rows of a lost datagram eligible at once, and returns their number.
+func (d *delivery) loseDatagram(back uint32, m *members) (lost int) {
+	s := d.sent.loseDatagram(back)
 	d.lostTick = max(d.lostTick, s.tick)
-	d.sent.pending &^= 1 << back
-	for _, rowIndex := range d.sent.rowsOf(s) {
-		if row := &rows[rowIndex]; row.sentTick == s.tick && row.flags&inFlight != 0 {
-			row.flags &^= inFlight
-			lost++
-		}
-	}
-	return lost
+	return m.loseRows(d.sent.rowsOf(s), s.tick)
 }
 
 // isOverdue reports whether the oldest pending datagram, or what was sent after the tick since,
@@ -108,14 +115,12 @@ func (d *delivery) isOverdue(since, tick uint32, tickHz int) bool {
 
 // judgeSamples adds to the estimated loss the samples whose fate is known.
 func (d *delivery) judgeSamples(tickHz int) {
-	r := &d.repeats
-	for r.samples != 0 {
-		back := uint32(bits.Len64(r.samples)) - 1
+	for r := &d.repeats; r.samples != 0; {
+		back := r.oldestSample()
 		if d.sent.datagramAt(back).tick+uint32(tickHz/repeatLag) > d.ackedTick {
 			return
 		}
-		r.samples &^= 1 << back
-		r.addSample(r.acked>>back&1 == 0)
+		r.judgeSample(back)
 	}
 }
 
@@ -132,10 +137,10 @@ func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte 
 			return datagrams
 		case r.on && (d.sent.newest-back)%probeEvery != 0 && !s.novel && len(b) <= maxCopyBytes && size <= window && len(b) <= spare:
 			datagrams = append(datagrams, b)
-			s.bytes += uint16(size)
+			d.sent.addCopy(back, size)
 			spare, window = spare-len(b), window-size
 		default:
-			r.samples |= 1 << back
+			r.beginSample(back)
 		}
 	}
 	return datagrams

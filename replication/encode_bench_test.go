@@ -111,7 +111,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 			ws.packer.beginFrame(r.changes.captures)
 			v.outbox.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
 			v.updateInterest(ws)
-			v.delivery.advanceBaselines(v.members.rows)
+			v.delivery.advanceBaselines(&v.members)
 		}
 		encode(r.viewers[:ages], &first)
 		encode(r.viewers[ages:], &further)

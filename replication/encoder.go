@@ -144,6 +144,8 @@ type packed struct {
 	fold  uint16 // checksum of the handles
 	rows  uint32
 	exact bool // some are
+	// complete: the snapshot has all required rows with this datagram
+	complete bool
 	// rows without a baseline, anchored rows, and rows whose bits were made for another
 	// viewer
 	full, anchored, copied uint32

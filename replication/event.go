@@ -115,8 +115,8 @@ func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
 		return nil
 	}
 	room := v.datagramRoom() - rows
-	if v.datagrams.overflow > 0 {
-		room = min(room, q.share) // rows wait for what this datagram leaves of the budget
+	if v.datagrams.leaveRows() {
+		room = min(room, q.share)
 	}
 	taken, handles, encoded := q.takeFitting(w.frame.tick, room)
 	for _, h := range handles {

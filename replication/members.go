@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -128,7 +129,7 @@ func (m *members) allocRow(hasTexts bool) uint32 {
 }
 
 // freeRow frees a member's row. Datagrams in flight may still contain its index: see
-// delivery.advanceBaselines.
+// advanceBaselines.
 func (m *members) freeRow(rowIndex *uint32) {
 	m.rows[*rowIndex], m.handles[*rowIndex] = viewerRow{}, 0
 	if len(m.textRows) > 0 {
@@ -138,11 +139,69 @@ func (m *members) freeRow(rowIndex *uint32) {
 	*rowIndex, m.uncompacted = noRow, true
 }
 
-// markSent records that a row is in the open datagram.
-func (m *members) markSent(rowIndex, tick uint32) {
-	row := &m.rows[rowIndex]
-	m.resetPriority(row, rowIndex)
-	row.sentTick, row.flags = tick, row.flags&noBase|inFlight
+// markSent records that rows are in a datagram of a tick.
+func (m *members) markSent(rowIndexes []uint32, tick uint32) {
+	for _, rowIndex := range rowIndexes {
+		row := &m.rows[rowIndex]
+		m.resetPriority(row, rowIndex)
+		row.sentTick, row.flags = tick, row.flags&noBase|inFlight
+	}
+}
+
+// loseRows makes the rows of a lost datagram of a tick eligible at once, unless they were sent again
+// since, and returns their number. They are sent with their newest state, not with the lost one.
+func (m *members) loseRows(rowIndexes []uint32, tick uint32) (lost int) {
+	rows := m.rows
+	for _, rowIndex := range rowIndexes {
+		if row := &rows[rowIndex]; row.sentTick == tick && row.flags&inFlight != 0 {
+			row.flags &^= inFlight
+			lost++
+		}
+	}
+	return lost
+}
+
+// advanceBaselines makes the state of a tick, which the client has acknowledged, the baseline of the
+// rows of a datagram. It skips rows with a newer baseline. That includes rows whose index belonged to
+// another row in the datagram: the former row ended before the tick of this row's Enter, which is its
+// first baseline.
+func (m *members) advanceBaselines(rowIndexes []uint32, tick uint32) {
+	rows := m.rows
+	for _, rowIndex := range rowIndexes {
+		if row := &rows[rowIndex]; row.ackedTick < tick {
+			row.advanceBaseline(tick)
+		}
+	}
+}
+
+// missEnter reports whether a member that is to enter again did not in the snapshot of a tick.
+func (m *members) missEnter(requests []enterRequest, tick uint32) bool {
+	for _, e := range requests {
+		if m.rows[e.row].enterTick != tick {
+			return true
+		}
+	}
+	return false
+}
+
+// rankByPriority returns the indexes of the waiting rows, the most urgent first. A row's
+// priority grows each time that it waits, so that every row is sent eventually. The focus
+// comes first: its client predicts it, and takes a snapshot without its row for news that it
+// has not changed. rankByPriority is not called when all rows fit.
+func (m *members) rankByPriority(p *packer, r *Replicator, in *interest) []uint32 {
+	p.ranking.beginRanking()
+	for i, rowIndex := range p.waitingRows {
+		m.priorities[rowIndex] += in.priorityGain(r, &r.frame.tenants[p.waiting[i].slot()])
+		m.rows[rowIndex].flags |= passedOver
+		weight := m.priorities[rowIndex]
+		if m.handles[rowIndex] == in.focus {
+			weight = math.MaxFloat32
+		} else if p.isRequired(i) {
+			weight *= requiredWeight
+		}
+		p.ranking.addWeight(weight)
+	}
+	return p.ranking.sortedIndexes()
 }
 
 // resetPriority clears the priority of a row that was sent or became dormant.

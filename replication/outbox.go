@@ -47,6 +47,9 @@ func (o *outbox) refillTokens(perSnapshot int) {
 	o.tokens = min(o.tokens+perSnapshot, burstSnapshots*perSnapshot)
 }
 
+// billBytes charges bytes of a datagram.
+func (o *outbox) billBytes(n int) { o.tokens -= n }
+
 // billRecords charges the records written since the last call.
 func (o *outbox) billRecords() { o.tokens -= o.structure.takeUnbilled() }
 

@@ -24,6 +24,7 @@ type packer struct {
 	waiting     []codingKey
 	waitingRows []uint32 // their row indexes
 	required    bitmap   // rows that a complete snapshot has; shorter if the rest has none
+	incomplete  bool     // the snapshot lacks more than rows
 
 	ranking   ranking
 	selection selection
@@ -44,7 +45,7 @@ func (p *packer) beginFrame(capture uint64) {
 // beginSnapshot begins with no waiting rows, for a viewer that simulates or not.
 func (p *packer) beginSnapshot(simulates bool) {
 	p.waiting, p.waitingRows, p.required = p.waiting[:0], p.waitingRows[:0], p.required[:0]
-	p.encoder.parts = nil
+	p.encoder.parts, p.incomplete = nil, false
 	if simulates {
 		p.encoder.parts, p.encoder.cache = &p.parts, &p.rowCache
 		if p.exactPayloads[0].keys == nil {
@@ -69,12 +70,57 @@ func (p *packer) isRequired(i int) bool {
 
 // hasAllRequired reports whether the snapshot has all required rows with those that are selected.
 func (p *packer) hasAllRequired() bool {
+	if p.incomplete {
+		return false
+	}
 	for i, required := range p.required {
 		if required&^(p.selection.selected[i]|p.selection.sent[i]) != 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// withholdComplete makes no datagram complete the snapshot: members wait to enter again.
+func (p *packer) withholdComplete() { p.incomplete = true }
+
+// addWaiting adds a row to those that wait, which ascend by slot.
+func (p *packer) addWaiting(key codingKey, rowIndex uint32) {
+	p.waiting, p.waitingRows = append(p.waiting, key), append(p.waitingRows, rowIndex)
+}
+
+// setWaiting replaces the rows that wait.
+func (p *packer) setWaiting(keys []codingKey, rowIndexes []uint32) {
+	p.waiting, p.waitingRows = keys, rowIndexes
+}
+
+// markLate marks the waiting rows whose Enter, or whose referent's Enter, the client may not have
+// received, since it may lack the records since the tick unsure. It returns their
+// number. If the focus is among them all rows count: its client takes a snapshot without its row
+// for news that it has not changed.
+func (p *packer) markLate(m *members, focus bulk.Handle, unsure uint32) (late int) {
+	f := p.frame
+	p.selection.beginSelection(len(p.waiting))
+	refers := f.schema.Refers()
+	for i, rowIndex := range p.waitingRows {
+		k := p.waiting[i]
+		lacks := m.rows[rowIndex].enterTick >= unsure
+		if refers && !lacks {
+			f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) {
+				to, member := m.indexOf(h)
+				lacks = lacks || !member || m.rows[to].enterTick >= unsure
+			})
+		}
+		if !lacks {
+			continue
+		}
+		if m.handles[rowIndex] == focus {
+			return len(p.waiting)
+		}
+		p.selection.late.set(uint32(i))
+		late++
+	}
+	return late
 }
 
 // packTogether packs all waiting rows into one datagram of at most maxBytes, or returns nil if they
@@ -99,6 +145,7 @@ func (p *packer) packTogether(maxBytes int) *packed {
 	if len(cached.bytes) > maxBytes {
 		return nil
 	}
+	cached.complete = !p.incomplete
 	return &cached.packed
 }
 

@@ -1,5 +1,7 @@
 package replication
 
+import "math/bits"
+
 // repetition decides which State datagrams a viewer is sent twice: on a link that loses
 // packets, a copy arrives an interval before the next snapshot, which would make up for the
 // loss. It estimates the share lost from acknowledgements of datagrams sent once. A missing one
@@ -25,6 +27,21 @@ func (r *repetition) noteProgress(tick, pause uint32) {
 		r.samples = 0
 	}
 	r.progress = tick
+}
+
+// noteAcked notes that datagrams were acknowledged (bit n: newest-n).
+func (r *repetition) noteAcked(acked uint64) { r.acked |= acked }
+
+// beginSample makes a datagram that was sent once a sample.
+func (r *repetition) beginSample(back uint32) { r.samples |= 1 << back }
+
+// oldestSample returns the oldest sample whose fate is open. There must be one.
+func (r *repetition) oldestSample() (back uint32) { return uint32(bits.Len64(r.samples)) - 1 }
+
+// judgeSample ends a sample: it was lost unless it was acknowledged.
+func (r *repetition) judgeSample(back uint32) {
+	r.samples &^= 1 << back
+	r.addSample(r.acked>>back&1 == 0)
 }
 
 // addSample adds a sample to the estimate. Losses in a row count as one, since a copy would be lost

@@ -30,6 +30,16 @@ func (b bitmap) has(i uint32) bool { return b[i>>6]>>(i&63)&1 != 0 }
 func (b bitmap) set(i uint32)      { b[i>>6] |= 1 << (i & 63) }
 func (b bitmap) clear(i uint32)    { b[i>>6] &^= 1 << (i & 63) }
 
+// holdLate keeps the late rows from being selected, and others from being anchored to them.
+func (s *selection) holdLate() { copy(s.sent, s.late) }
+
+// releaseLate undoes holdLate.
+func (s *selection) releaseLate() {
+	for i := range s.sent {
+		s.sent[i] &^= s.late[i]
+	}
+}
+
 // beginSelection prepares for a waiting list of this length.
 func (s *selection) beginSelection(waiting int) {
 	words := (waiting + 63) / 64
@@ -89,8 +99,8 @@ func (p *packer) rankBySlot(firstSlot uint32) []uint32 {
 
 // packMostUrgent packs the first rows of order, as many as fit into rowBytes, and leaves their keys
 // and row indexes in the encoder. The size of the headers is known only once the rows are, so it is
-// estimated first and then corrected. complete tells whether the snapshot has all required rows now.
-func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed, complete bool) {
+// estimated first and then corrected.
+func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed) {
 	e, s := &p.encoder, &p.selection
 	encodedBefore := p.rowCache.encoded
 	room := 8 * rowBytes
@@ -110,10 +120,10 @@ func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed, comp
 	}
 	made = e.packRows(p.frame, e.keys, e.chunks, &p.rowCache.chunks)
 	made.copied = made.rows - min(made.rows, uint32(p.rowCache.encoded-encodedBefore))
-	complete = p.hasAllRequired()
+	made.complete = p.hasAllRequired()
 	p.rowCache.dropUnstored()
 	s.sealDatagram()
-	return made, complete
+	return made
 }
 
 // selectRows selects rows in their order until one does not fit, and returns how many

@@ -3,6 +3,8 @@ package replication
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // sentLog remembers the rows of the last datagrams until each is acknowledged, lost or
@@ -29,6 +31,43 @@ type sentDatagram struct {
 func (l *sentLog) datagramAt(back uint32) *sentDatagram {
 	return &l.datagrams[(l.newest-back)%sentWindow]
 }
+
+// isPending reports whether the fate of a datagram is unknown.
+func (l *sentLog) isPending(back uint32) bool { return l.pending>>back&1 != 0 }
+
+// continueFrom makes the first datagram follow number newest.
+func (l *sentLog) continueFrom(newest uint32) { l.newest = newest }
+
+// acknowledgeDatagrams notes that datagrams were acknowledged (bit n: newest-n), and returns those
+// that were pending. Their baselines are to be advanced: see takeApplied.
+func (l *sentLog) acknowledgeDatagrams(acked uint64) (news uint64) {
+	news = acked & l.pending
+	l.pending &^= news
+	l.applied |= news
+	return news
+}
+
+// takeApplied returns the datagrams that were acknowledged since its last call.
+func (l *sentLog) takeApplied() (applied uint64) {
+	applied, l.applied = l.applied, 0
+	return applied
+}
+
+// loseDatagram notes that a datagram is lost, and returns it.
+func (l *sentLog) loseDatagram(back uint32) *sentDatagram {
+	l.pending &^= 1 << back
+	return l.datagramAt(back)
+}
+
+// closeDatagram notes what the open datagram holds. records is the number of the newest record that
+// was sent before it.
+func (l *sentLog) closeDatagram(h *wire.StateHeader, size int, records uint32) {
+	s := l.datagramAt(0)
+	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > records, h.Rows == 0 && len(h.Events) == 0
+}
+
+// addCopy notes that a datagram was sent again, in a packet of size bytes.
+func (l *sentLog) addCopy(back uint32, size int) { l.datagramAt(back).bytes += uint16(size) }
 
 func (l *sentLog) rowsOf(s *sentDatagram) []uint32 {
 	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]

@@ -19,7 +19,6 @@ type simulation struct {
 	since    uint32 // of the snapshot before the newest; of the newest if effects were sent again
 	from     uint32 // first tick from which on the client knows every effect in reach
 	restart  bool   // effects are sent again, and all members enter again
-	missing  bool   // members wait to enter again
 }
 
 // sentEffect is the newest effect on a slot that the client received.
@@ -42,6 +41,9 @@ const (
 func (s *simulation) isOutdated(tick uint32) bool {
 	return s.tick != 0 && tick-s.tick > wire.MaxBack
 }
+
+// restartEffects makes the next snapshot send all effects again.
+func (s *simulation) restartEffects() { s.restart = true }
 
 // effectWriter writes the records of effects to one client.
 type effectWriter struct {

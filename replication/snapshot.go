@@ -1,8 +1,6 @@
 package replication
 
 import (
-	"math"
-
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -24,7 +22,8 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	budget := r.config.BudgetBytesPerSecond / r.config.SnapshotHz
 	o.refillTokens(budget)
 	if s != nil && (v.resync || s.isOutdated(w.frame.tick)) {
-		s.restart, v.resync = true, true
+		s.restartEffects()
+		v.resync = true
 	}
 	if v.resync {
 		v.resync = false
@@ -37,8 +36,8 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	rowsWaiting := v.collectRows(w)
 	v.writeTexts(w, since)
 	v.writeEnters(w, newcomers, rowsWaiting)
-	if s != nil {
-		s.missing = v.members.missEnter(w.requests[newcomers:], w.frame.tick)
+	if s != nil && v.members.missEnter(w.requests[newcomers:], w.frame.tick) {
+		w.packer.withholdComplete()
 	}
 	v.sendNewborn(w)
 	o.billRecords()
@@ -55,7 +54,7 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 // collectRows collects the rows that the client is owed, and reports whether there are any. It also
 // requests enters for members whose rows start over.
 func (v *Viewer) collectRows(w *workspace) bool {
-	v.delivery.advanceBaselines(v.members.rows)
+	v.delivery.advanceBaselines(&v.members)
 	if v.simulation == nil {
 		return v.members.collectWaiting(w, v.replicator, &v.interest)
 	}
@@ -63,45 +62,35 @@ func (v *Viewer) collectRows(w *workspace) bool {
 	return v.members.collectOwed(w, v.replicator, &v.interest)
 }
 
-// missEnter reports whether a member that is to enter again did not in the snapshot of a tick.
-func (m *members) missEnter(requests []enterRequest, tick uint32) bool {
-	for _, e := range requests {
-		if m.rows[e.row].enterTick != tick {
-			return true
-		}
-	}
-	return false
-}
-
 // sendRows fills datagrams with the waiting rows, until the budget or the number
 // of datagrams is reached. Unless nothing is new it makes at least one, since an empty snapshot
 // carries the clock and the acknowledgement of inputs.
 func (v *Viewer) sendRows(w *workspace) {
 	d, waiting := &v.datagrams, len(w.packer.waiting)
-	d.list = d.list[:0]
+	d.beginSnapshot()
 	if v.hasNothingNew(waiting) {
 		w.stats.Omitted++
 		return
 	}
-	ahead := false // the rows go ahead of records that the client may lack
+	needs := newestRecord
 	if unsure, overdue := v.recordsOverdue(); overdue {
-		switch late := v.findLate(w, unsure); {
+		switch late := w.packer.markLate(&v.members, v.interest.focus, unsure); {
 		case late > 0 && late == waiting: // nothing can go ahead
 		case late > 0 || len(v.outbox.events.events) > 0:
 			v.sendAhead(w)
 			return
 		default:
-			ahead = true
+			needs = appliedRecords
 		}
 	}
-	if d.overflow == 0 || waiting < d.overflow {
+	if d.mayFitOne(waiting) {
 		if made := w.packer.packTogether(v.rowBytes()); made != nil {
-			v.sendDatagram(w, made, w.packer.waiting, w.packer.waitingRows, true, ahead)
+			v.sendDatagram(w, made, w.packer.waiting, w.packer.waitingRows, needs)
 			return
 		}
-		d.overflow = waiting
+		d.noteOverflow(waiting)
 	}
-	v.sendInSeveral(w, ahead)
+	v.sendInSeveral(w, needs)
 }
 
 // hasNothingNew reports whether a snapshot would be empty and its client would learn nothing from
@@ -109,11 +98,11 @@ func (v *Viewer) sendRows(w *workspace) {
 // client does not extrapolate from the last motion. Clients that simulate compute on from each
 // snapshot, so they receive all.
 func (v *Viewer) hasNothingNew(waiting int) bool {
-	d, s, r := &v.datagrams, &v.delivery.sent, v.replicator
-	newest := s.datagramAt(0)
-	return newest.empty && s.pending == 0 && !v.StructureUnacked() && v.simulation == nil &&
-		waiting == 0 && len(v.outbox.events.events) == 0 && d.input == d.inputSent &&
-		(r.frame.tick-newest.tick)*minIdleHz < uint32(r.world.TickHz())
+	r := v.replicator
+	since, empty := v.delivery.emptySince()
+	return empty && !v.StructureUnacked() && v.simulation == nil &&
+		waiting == 0 && len(v.outbox.events.events) == 0 && !v.datagrams.hasInputNews() &&
+		(r.frame.tick-since)*minIdleHz < uint32(r.world.TickHz())
 }
 
 // A lost packet of the stream delays all records after it until the transport repeats it, and with
@@ -133,56 +122,24 @@ func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
 	return unsure, lacks && v.delivery.isOverdue(unsure, tick, v.replicator.world.TickHz())
 }
 
-// findLate marks the waiting rows whose Enter, or whose referent's Enter, the client may not have
-// received, since it may lack the records since the tick unsure. It returns their
-// number. If the focus is among them all rows count: its client takes a snapshot without its row
-// for news that it has not changed.
-func (v *Viewer) findLate(w *workspace, unsure uint32) (late int) {
-	f, m, p := v.replicator.frame, &v.members, &w.packer
-	p.selection.beginSelection(len(p.waiting))
-	refers := f.schema.Refers()
-	for i, rowIndex := range p.waitingRows {
-		k := p.waiting[i]
-		lacks := m.rows[rowIndex].enterTick >= unsure
-		if refers && !lacks {
-			f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) {
-				to, member := m.indexOf(h)
-				lacks = lacks || !member || m.rows[to].enterTick >= unsure
-			})
-		}
-		if !lacks {
-			continue
-		}
-		if m.handles[rowIndex] == v.interest.focus {
-			return len(p.waiting)
-		}
-		p.selection.late.set(uint32(i))
-		late++
-	}
-	return late
-}
-
 // sendAhead makes datagrams of the rows that are not late, and then of the others and of events,
 // which may depend on any record.
 func (v *Viewer) sendAhead(w *workspace) {
-	s := &w.packer.selection
 	if w.frame.schema.HasParents() {
 		w.packer.markAnchored()
 	}
-	order := v.rankByPriority(w)
-	copy(s.sent, s.late) // they anchor nothing here
-	v.sendRanked(w, order, maxDatagrams-1, true)
-	for i := range s.sent {
-		s.sent[i] &^= s.late[i]
-	}
+	order := v.members.rankByPriority(&w.packer, v.replicator, &v.interest)
+	w.packer.selection.holdLate()
+	v.sendRanked(w, order, maxDatagrams-1, appliedRecords)
+	w.packer.selection.releaseLate()
 	if v.outbox.tokens > minDatagramBytes {
-		v.sendRanked(w, order, maxDatagrams, false)
+		v.sendRanked(w, order, maxDatagrams, newestRecord)
 	}
 }
 
 // sendInSeveral makes datagrams of the most urgent rows, or of all in the order of their slots
 // if they seem to fit: that takes no priorities, and headers are shorter where slots are close.
-func (v *Viewer) sendInSeveral(w *workspace, ahead bool) {
+func (v *Viewer) sendInSeveral(w *workspace, needs dependence) {
 	p, d := &w.packer, &v.datagrams
 	p.selection.beginSelection(len(p.waiting))
 	if w.frame.schema.HasParents() {
@@ -193,50 +150,24 @@ func (v *Viewer) sendInSeveral(w *workspace, ahead bool) {
 	if fit {
 		order = p.rankBySlot(v.interest.focus.Index())
 	} else {
-		order = v.rankByPriority(w)
+		order = v.members.rankByPriority(p, v.replicator, &v.interest)
 	}
-	rest := v.sendRanked(w, order, maxDatagrams, ahead)
-	if len(rest) == 0 && len(d.list) == 1 {
-		d.overflow = 0 // they fit again
-	}
-	if fit && len(rest) > 0 {
-		d.rowBits = 0 // the next snapshot goes by priority, so none waits for ever
-	}
+	rest := v.sendRanked(w, order, maxDatagrams, needs)
+	d.noteRest(len(rest), fit)
 }
 
 // sendRanked makes datagrams of rows in their order, until the snapshot has most datagrams or
 // the budget is reached. It makes at least one, and returns the rest of order.
-func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, ahead bool) (rest []uint32) {
+func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, needs dependence) (rest []uint32) {
 	p := &w.packer
 	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minDatagramBytes); first = false {
-		made, complete := p.packMostUrgent(order, v.rowBytes())
-		v.sendDatagram(w, &made, p.encoder.keys, p.encoder.rows, complete, ahead)
+		made := p.packMostUrgent(order, v.rowBytes())
+		v.sendDatagram(w, &made, p.encoder.keys, p.encoder.rows, needs)
 		for len(order) > 0 && p.selection.sent.has(order[0]) {
 			order = order[1:]
 		}
 	}
 	return order
-}
-
-// rankByPriority returns the indexes of the waiting rows, the most urgent first. A row's
-// priority grows each time that it waits, so that every row is sent eventually. The focus
-// comes first: its client predicts it, and takes a snapshot without its row for news that it
-// has not changed. rankByPriority is not called when all rows fit.
-func (v *Viewer) rankByPriority(w *workspace) []uint32 {
-	p, m, in := &w.packer, &v.members, &v.interest
-	p.ranking.beginRanking()
-	for i, rowIndex := range p.waitingRows {
-		m.priorities[rowIndex] += in.priorityGain(v.replicator, &w.frame.tenants[p.waiting[i].slot()])
-		m.rows[rowIndex].flags |= passedOver
-		weight := m.priorities[rowIndex]
-		if m.handles[rowIndex] == in.focus {
-			weight = math.MaxFloat32
-		} else if p.isRequired(i) {
-			weight *= requiredWeight
-		}
-		p.ranking.addWeight(weight)
-	}
-	return p.ranking.sortedIndexes()
 }
 
 // datagramRoom returns the bytes of the next datagram after its header.
@@ -249,33 +180,36 @@ func (v *Viewer) rowBytes() int {
 	return v.datagramRoom() - v.outbox.events.reservedBytes(v.replicator.frame.tick)
 }
 
-// sendDatagram makes a datagram of packed rows and of events. complete tells whether the snapshot has
-// all required rows with it. A datagram that goes ahead has no events, and its
-// rows need only records that the client has. Other datagrams depend on the newest record: noteSent
-// may have written one for a reference of a row or an event (R4).
-func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, complete, ahead bool) {
+// dependence says which structure records the rows of a datagram need.
+type dependence uint8
+
+const (
+	newestRecord   dependence = iota // all up to the newest
+	appliedRecords                   // none that the client may lack: the rows go ahead of those
+)
+
+// sendDatagram makes a datagram of packed rows and of events. Events may need the newest record, since
+// noteSent may have written one for a reference of a row or an event (R4): a datagram that goes ahead
+// has none.
+func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, needs dependence) {
 	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
-	v.stats.countLost(&w.stats, v.delivery.openDatagram(f.tick, v.members.rows))
-	v.delivery.sent.addRows(rowIndexes...)
-	for _, rowIndex := range rowIndexes {
-		v.members.markSent(rowIndex, f.tick)
-	}
+	v.stats.countLost(&w.stats, v.delivery.openDatagram(f.tick, rowIndexes, &v.members))
+	v.members.markSent(rowIndexes, f.tick)
 	v.noteReferences(w, keys)
 	h := wire.StateHeader{Seq: v.delivery.sent.newest, Tick: f.tick}
-	if !ahead {
+	if needs == newestRecord {
 		h.Events = v.takeEvents(w, len(rows.bytes))
 	}
 	h.Structure = o.structure.written
-	if ahead {
+	if needs == appliedRecords {
 		h.Structure = o.structure.whole
 	}
 	if v.simulation != nil {
-		v.finishHeader(&h, complete && !v.simulation.missing)
+		v.finishHeader(&h, rows.complete)
 	}
 	size := d.addDatagram(&h, rows)
-	o.tokens -= size
-	s := v.delivery.sent.datagramAt(0)
-	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > o.structure.sent, rows.rows == 0 && len(h.Events) == 0
+	o.billBytes(size)
+	v.delivery.sent.closeDatagram(&h, size, o.structure.sent)
 	v.stats.countDatagram(&w.stats, rows, size, f.schema.Components())
 }
 
@@ -293,7 +227,7 @@ func (v *Viewer) noteReferences(w *workspace, keys []codingKey) {
 // finishHeader adds to a State header what clients that simulate need.
 func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
 	h.Complete = complete
-	h.Continued = h.Seq > 1 && v.delivery.sent.datagramAt(1).tick == h.Tick
+	h.Continued = v.delivery.continuesTick()
 	if complete && isAudited(h.Seq) {
 		h.Audit, h.Audited = v.members.auditExact(v.replicator, h.Seq)
 	}
@@ -307,15 +241,13 @@ func (v *Viewer) repeatDatagrams(w *workspace, budget int) {
 		return
 	}
 	v.delivery.judgeSamples(v.replicator.world.TickHz())
-	made := len(d.list)
-	if made == 0 {
+	if len(d.list) == 0 {
 		return
 	}
 	spare := o.tokens - (burstSnapshots-1)*budget // the next snapshot has the same budget without
 	window := minWindowBytes - o.structure.outstandingBytes() - v.delivery.unackedBytes()
-	d.list = v.delivery.appendCopies(d.list, spare, window)
-	for _, b := range d.list[made:] {
-		o.tokens -= len(b)
+	for _, b := range d.addCopies(&v.delivery, spare, window) {
+		o.billBytes(len(b))
 		v.stats.countCopy(&w.stats, len(b))
 	}
 }

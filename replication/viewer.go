@@ -129,13 +129,11 @@ func (v *Viewer) Simulates() bool { return v.simulation != nil }
 
 // NoteInput tells the viewer the tick of the newest input of its client that was applied,
 // for the snapshots that follow. It is at most the next frame's tick, and not 0.
-func (v *Viewer) NoteInput(tick uint32) { v.datagrams.input = tick }
+func (v *Viewer) NoteInput(tick uint32) { v.datagrams.noteInput(tick) }
 
 // SetMaxDatagram sets the size limit of the datagrams of the next snapshots: what the client's
 // path carries, within wire.MinDatagram and wire.MaxDatagram, the default.
-func (v *Viewer) SetMaxDatagram(bytes int) {
-	v.datagrams.limit = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
-}
+func (v *Viewer) SetMaxDatagram(bytes int) { v.datagrams.setLimit(bytes) }
 
 // Resync makes the next snapshots enter the whole interest set again, for a client that
 // found its state faulty.
@@ -153,7 +151,7 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 		return nil
 	}
 	r := v.replicator
-	lost, err := v.delivery.acknowledgeDatagrams(a, r.Tick(), r.world.TickHz(), v.members.rows)
+	lost, err := v.delivery.acknowledgeDatagrams(a, r.Tick(), r.world.TickHz(), &v.members)
 	v.stats.countLost(&r.ownWorkspace().stats, lost)
 	return err
 }
@@ -169,7 +167,7 @@ func (v *Viewer) StructureUnacked() bool {
 
 // Loss returns the estimated share of datagrams, 0 to 1, that the link to the client loses or
 // delivers too late to be applied.
-func (v *Viewer) Loss() float64 { return float64(v.delivery.repeats.loss) / lossScale }
+func (v *Viewer) Loss() float64 { return v.delivery.lossShare() }
 
 // Budget returns how many bytes may be sent now. It is negative after a burst of
 // structure.
@@ -221,7 +219,7 @@ func (v *Viewer) Numbers() Numbers {
 // the first snapshot.
 func (v *Viewer) Continue(numbers Numbers) {
 	v.outbox.structure.continueFrom(numbers.Structure)
-	v.delivery.sent.newest, v.delivery.before = numbers.Seq, numbers.Seq
+	v.delivery.continueFrom(numbers.Seq)
 }
 
 // Resume continues the viewer over another connection, for a client that has applied
@@ -238,7 +236,7 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 	}
 	w := v.replicator.ownWorkspace()
 	v.stats.countDropped(&w.stats, v.outbox.events.dropAll()) // they were for the broken connection
-	v.delivery.repeats = repetition{}                         // another link
+	v.delivery.forgetLink()
 	stream = v.outbox.structure.takeRewound()
 	v.stats.countStructure(&w.stats, stream)
 	return stream, true
