@@ -176,8 +176,22 @@ func (f *spentFile) write(records []spent) error {
 	return nil
 }
 
+// removeTemporary removes the temporary files of rewrites by servers that were killed: the lock says
+// that no other server is writing one. A failure is harmless.
+func (f *spentFile) removeTemporary() {
+	target, err := atomicfile.Resolve(f.path)
+	if err != nil {
+		return
+	}
+	left, _ := atomicfile.Leftovers(target)
+	for _, path := range left {
+		_ = os.Remove(path)
+	}
+}
+
 // rewrite replaces the file by one with the live tokens only.
 func (f *spentFile) rewrite() error {
+	f.removeTemporary()
 	err := f.closeFile()
 	b, sum := []byte(spentHeader), checksum([]byte(spentHeader))
 	live := f.live()

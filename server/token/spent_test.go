@@ -64,6 +64,17 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 	require.Equal(t, spentHeader, string(text))
 }
 
+// A server that is killed while it rewrites the file leaves a temporary one, which the next server removes.
+func TestSpentLeavesNothing(t *testing.T) {
+	_, v := pair(t)
+	dir := t.TempDir()
+	path, left := filepath.Join(dir, "spent"), filepath.Join(dir, "spent.worldd-0123456789abcdef.tmp")
+	require.NoError(t, os.WriteFile(left, []byte("half"), 0o600))
+	require.NoError(t, v.KeepSpent(path, noon))
+	require.NoFileExists(t, left)
+	require.NoError(t, v.Close())
+}
+
 // Two servers cannot share one file: each would accept the other's tokens.
 func TestSpentIsOneServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spent")
