@@ -333,9 +333,16 @@ func (s step) do() error {
 
 // rotation returns the steps that make the file at written the newest generation. If rotates, the
 // previous one is linked to its new name first, so that path always names a valid image.
-// The oldest is removed last: until then there is one more than keep.
+// The oldest is removed last, if there is one more than keep. A process that dies before the link
+// leaves a gap instead, and then each that exists is kept.
 func (s *Store) rotation(written string, rotates bool) []step {
 	var steps []step
+	older := 0
+	for n := 1; n <= s.keep; n++ {
+		if exists(s.generation(n)) {
+			older++
+		}
+	}
 	// They are the same file if the last save died after linking them.
 	if rotates && s.keep > 1 && exists(s.path) && !sameFile(s.path, s.generation(1)) {
 		free := 1
@@ -346,9 +353,10 @@ func (s *Store) rotation(written string, rotates bool) []step {
 			steps = append(steps, step{from: s.generation(n - 1), to: s.generation(n)})
 		}
 		steps = append(steps, step{from: s.path, to: s.generation(1), link: true})
+		older++
 	}
 	steps = append(steps, step{from: written, to: s.path})
-	if s.keep > 1 {
+	if s.keep > 1 && older >= s.keep {
 		steps = append(steps, step{from: s.generation(s.keep)})
 	}
 	return steps
