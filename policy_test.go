@@ -27,6 +27,7 @@ internal/mutate
 internal/simtest
 internal/browsertest
 internal/programtest
+internal/restart
 internal/fault
 internal/fault/overlay internal/fault
 internal/cpu        x/sys

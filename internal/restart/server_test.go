@@ -1,0 +1,592 @@
+//go:build unix
+
+package restart
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/messages"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/token"
+)
+
+// servers are the programs that serve, with all options that name files which they write.
+var servers = []server{
+	{
+		program: "worldd", args: []string{"--world=storm", "--image=storm.image", "--record=storm.recording", "--identity=identity.pem"},
+		worlds: []savedWorld{{image: "storm.image", recording: "storm.recording"}},
+		schema: messages.Schema, identity: requireIdentity, stale: "poke",
+		older: "--image-generation=1", unsure: []string{"--image-generation=0", "--image-generation=0"},
+		inUse: "another server saves to the image",
+	},
+	{
+		program: "coins", args: []string{"--image=coins.image", "--record=coins.recording", "--token-keys=key.pub", "--token-spent=spent"},
+		worlds: []savedWorld{{image: "coins.image", recording: "coins.recording"}},
+		older:  "--image-generation=1", unsure: []string{"--image-generation=1", "--image-generation=2"},
+		inUse: "another server has the file of used tokens", rewritten: "spent",
+	},
+	{
+		program: "arena", args: []string{"--image=rooms", "--record=recordings", "--identity=identity.pem"},
+		worlds: []savedWorld{
+			{room: "arena", image: "rooms/arena.image", recording: "recordings/arena.recording"},
+			{room: "arena/7", image: "rooms/arena/7.image", recording: "recordings/arena/7.recording", onDemand: true},
+		},
+		older: "--image-generation=arena=1", unsure: []string{"--image-generation=1"},
+		inUse: "in use by another server",
+	},
+}
+
+// server is a row of the table.
+type server struct {
+	program  string
+	args     []string
+	worlds   []savedWorld
+	schema   *schema.Schema // of its clients; may be nil
+	identity func(*testing.T, *client.Entity)
+	stale    string // a command to name handles of earlier runs with
+	// older chooses the image before the newest, and unsure is a choice that it refuses.
+	older  string
+	unsure []string
+	// inUse is in the output of a second server in the same folder.
+	inUse string
+	// rewritten is a file that each start writes with what it has read; "" if there is none.
+	rewritten string
+}
+
+// savedWorld is a world and its files.
+type savedWorld struct {
+	room             string // empty if the program has one world
+	image, recording string
+	onDemand         bool // only clients make the room
+}
+
+// step is a run of a server, or several.
+type step struct {
+	does  string
+	as    version
+	args  []string // of the row if "older" or "unsure"
+	visit bool     // a client visits all worlds, and stays until they have been saved
+	until moment
+	by    syscall.Signal // which ends it
+	times int            // 0: once
+	disk  effect
+	// refused is in the output of a start that fails, with a status, and changes nothing on disk.
+	refused string
+	status  int
+}
+
+// moment is the time in a run when a server is ended.
+type moment int
+
+const (
+	atOnce      moment = iota
+	restoring          // its first output
+	serving            // clients can connect
+	savedFirst         // and the worlds that run from the start have been saved once
+	saved              // and all worlds that clients visit have been saved since
+	saving             // an image is being written
+	savingLast         // or when it has ended: its last image is being written
+	besideOther        // serving, and a second process was refused
+)
+
+// effect is the change that a run makes to the images.
+type effect int
+
+const (
+	continues effect = iota // saves newer states, as often as it can
+	saves                   // saves one newer state, and keeps all older generations
+	stays                   // saves the state that it has found
+	rotates                 // as stays, and has kept the image of the version before
+	skips                   // has set the newest image aside, and stays at the older one
+)
+
+const (
+	often = "--image-every=1ms"
+	never = "--image-every=1h" // but at start and end
+)
+
+// life has the steps of each server.
+var life = []step{
+	{does: "starts for the first time", args: []string{often}, visit: true, until: saved, by: syscall.SIGTERM},
+	{does: "is killed at once", args: []string{often}, until: atOnce, by: syscall.SIGKILL, times: 2},
+	{does: "is killed while it restores", args: []string{often}, until: restoring, by: syscall.SIGKILL, times: 2},
+	{does: "is killed while it saves", args: []string{often}, until: saving, by: syscall.SIGKILL, times: 3},
+	{does: "is killed after it has saved", args: []string{often}, visit: true, until: saved, by: syscall.SIGKILL},
+	{does: "is killed while it ends", args: []string{often}, visit: true, until: savingLast, by: syscall.SIGKILL, times: 2},
+	{does: "is stopped at once", args: []string{never}, until: serving, by: syscall.SIGTERM, disk: saves},
+	{does: "is killed before its first save", args: []string{never}, until: serving, by: syscall.SIGKILL, times: 2, disk: stays},
+	{does: "is killed after each start", args: []string{never}, until: savedFirst, by: syscall.SIGKILL, times: 5, disk: stays},
+	{does: "starts beside another", args: []string{never}, until: besideOther, by: syscall.SIGTERM, disk: saves},
+	{does: "has no address", args: []string{"--listen=ADDRESS"}, refused: "address already in use", status: 1},
+	{does: "has no address for its operator", args: []string{"--admin=ADDRESS"}, refused: "address already in use", status: 1},
+	{does: "has an unknown option", args: []string{"--image-evry=1s"}, refused: "unknown flag --image-evry", status: 2},
+	{does: "has a wrong option", args: []string{"--image-every=2h"}, refused: "--image-every is 2h0m0s, want at most 1h", status: 2},
+	{does: "has an unclear option", args: []string{"unsure"}, refused: "--image-generation", status: 2},
+	{does: "is upgraded", as: upgraded, args: []string{never}, until: savedFirst, by: syscall.SIGKILL, disk: rotates},
+	{does: "is killed after each start of the new version", as: upgraded, args: []string{never}, until: savedFirst, by: syscall.SIGKILL, times: 3, disk: stays},
+	{does: "is rolled back", refused: `image of another program or world: it has kind "wizard", which the world lacks; it has component "mana", which the world lacks`, status: 1},
+	{does: "is rolled back in a loop", refused: "nothing was changed: start the program and the world that saved it", status: 1, times: 2},
+	{does: "is replaced by another version", as: changed, refused: `component "mana"`, status: 1, times: 2},
+	{does: "is rolled back to the image before", args: []string{never, "older"}, until: savedFirst, by: syscall.SIGKILL, disk: skips},
+	{does: "is rolled back to the image before again", args: []string{never, "older"}, refused: ".skipped exists: start without choosing a generation", status: 1, times: 2},
+	{does: "continues", args: []string{often}, visit: true, until: saved, by: syscall.SIGKILL, times: 2},
+	{does: "ends", args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
+}
+
+// installation is a server with its folder, and with the memories of its clients.
+type installation struct {
+	*testing.T
+	server
+	programs
+	dir    string
+	issuer *token.Issuer      // nil: anybody may join
+	spent  string             // the token used last
+	past   map[string]*memory // by image
+	known  *regexp.Regexp     // names of all files that may exist
+}
+
+// memory is the knowledge that clients have of a world.
+type memory struct {
+	epoch uint64
+	met   map[bulk.Handle]bool
+}
+
+func (i *installation) start(s step) *process {
+	return startProcess(i.T, i.command(i.T, i.program, s.as, i.dir, i.flags(s)...))
+}
+
+// flags returns the command line of a step.
+func (i *installation) flags(s step) []string {
+	all := append([]string{"serve", "--listen=127.0.0.1:0"}, i.args...)
+	for _, arg := range s.args {
+		switch arg {
+		case "older":
+			all = append(all, i.older)
+		case "unsure":
+			all = append(all, i.unsure...)
+		default:
+			all = append(all, arg)
+		}
+	}
+	return all
+}
+
+// do makes a step, once.
+func (i *installation) do(s step) {
+	before := readDisk(i.T, i.dir)
+	if s.refused != "" {
+		i.refuse(s, before)
+		return
+	}
+	p := i.start(s)
+	switch s.until {
+	case atOnce:
+	case restoring:
+		p.await("says anything", func() bool { return p.screen.String() != "" })
+	case saving:
+		require.True(i, p.stopWhile("saves", func() bool { return i.isSaving(before) }), "it ended by itself: %s", &p.screen)
+	default:
+		p.said(`"msg":"serving"`)
+		i.requireContinues(p, s, before)
+	}
+	if s.visit {
+		i.visitAll(p, s, before)
+	}
+	if s.until == savedFirst {
+		i.awaitFirst(p, before)
+	}
+	if s.until == besideOther {
+		c := i.command(i.T, i.program, s.as, i.dir, i.flags(s)...)
+		other := startProcess(i.T, c)
+		require.Equal(i, 1, other.wait(), &other.screen)
+		require.Contains(i, other.screen.String(), i.inUse)
+	}
+	if s.until == savingLast {
+		require.NoError(i, p.cmd.Process.Signal(syscall.SIGTERM))
+		i.killWhileSaving(p, before)
+	} else {
+		i.requireStatus(p, s)
+	}
+	i.requireDisk(p, s, before)
+}
+
+// awaitFirst waits for the first save of each world that runs from the start.
+func (i *installation) awaitFirst(p *process, before disk) {
+	for _, w := range i.server.worlds {
+		p.await("saves "+w.image, func() bool {
+			content, err := os.ReadFile(filepath.Join(i.dir, w.image))
+			return w.onDemand || err == nil && string(content) != before[w.image].content
+		})
+	}
+}
+
+// requireStatus ends the process.
+func (i *installation) requireStatus(p *process, s step) {
+	status := p.end(s.by)
+	if s.by == syscall.SIGTERM {
+		require.Zero(i, status, &p.screen)
+		require.Contains(i, p.screen.String(), `"msg":"ended"`)
+	} else {
+		require.Equal(i, -1, status, "it was killed: %s", &p.screen)
+	}
+}
+
+// isSaving reports whether the first world is being saved now.
+func (i *installation) isSaving(before disk) bool {
+	image := i.server.worlds[0].image
+	found, err := filepath.Glob(filepath.Join(i.dir, image+".*.tmp"))
+	require.NoError(i, err)
+	return slices.ContainsFunc(found, func(path string) bool {
+		_, was := before[filepath.Join(filepath.Dir(image), filepath.Base(path))]
+		return !was
+	})
+}
+
+// killWhileSaving kills a process that ends as soon as it saves, if it has not ended yet.
+func (i *installation) killWhileSaving(p *process, before disk) {
+	for {
+		select {
+		case <-p.ended:
+			return
+		default:
+		}
+		if i.isSaving(before) {
+			_ = p.cmd.Process.Kill() // it may have ended
+			p.wait()
+			return
+		}
+	}
+}
+
+// refuse makes a start that must fail, and change nothing.
+func (i *installation) refuse(s step, before disk) {
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(i, err)
+	defer udp.Close()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(i, err)
+	defer tcp.Close()
+	s.args = slices.Clone(s.args)
+	for n := range s.args {
+		taken := udp.LocalAddr()
+		if strings.HasPrefix(s.args[n], "--admin") {
+			taken = tcp.Addr()
+		}
+		s.args[n] = strings.Replace(s.args[n], "ADDRESS", taken.String(), 1)
+	}
+	p := i.start(s)
+	require.Equal(i, s.status, p.wait(), &p.screen)
+	require.Contains(i, p.screen.String(), s.refused)
+	after := readDisk(i.T, i.dir)
+	delete(before, i.rewritten)
+	delete(after, i.rewritten)
+	requireSame(i.T, before, after, "a start that fails changes nothing")
+}
+
+// requireContinues fails unless the process continues the newest whole image of each world that it has
+// opened.
+func (i *installation) requireContinues(p *process, s step, before disk) {
+	for _, w := range i.server.worlds {
+		if !w.onDemand {
+			require.Equal(i, i.wanted(s, before, w), i.restored(p, w), "%s: the tick that it continues", w.image)
+		}
+	}
+}
+
+// wanted returns the tick of the image that a step must continue.
+func (i *installation) wanted(s step, before disk, w savedWorld) uint64 {
+	n := 0
+	if s.disk == skips {
+		n = 1
+	}
+	all := before.generations(w.image)
+	if len(all) == 0 {
+		return 0
+	}
+	return tickOf(i.T, all[n])
+}
+
+// restored returns the tick from which the process continues a world.
+func (i *installation) restored(p *process, w savedWorld) uint64 {
+	if w.room != "" {
+		return number(i.T, p.said(`"the room is open","room":"`+w.room+`",.*"tick":(\d+)`))
+	}
+	found := regexp.MustCompile(`restored from \S+: tick (\d+)`).FindStringSubmatch(p.screen.String())
+	if found == nil {
+		return 0
+	}
+	return number(i.T, found)
+}
+
+// requireDisk compares the folder with what it was before a run.
+func (i *installation) requireDisk(p *process, s step, before disk) {
+	after := readDisk(i.T, i.dir)
+	if s.disk == skips {
+		require.Contains(i, p.screen.String(), "restored an older image")
+	} else {
+		require.NotContains(i, p.screen.String(), `"level":"error"`)
+	}
+	for _, w := range i.server.worlds {
+		runs := s.until >= serving && (s.visit || !w.onDemand)
+		requireOutlived(i.T, before, after, w.image)
+		i.requireGenerations(s.disk, before, after, w, runs)
+		i.requireRecordings(s, before, after, w, runs)
+	}
+	for name, f := range before {
+		if strings.HasPrefix(name, "key") || strings.HasPrefix(name, "identity") || strings.HasSuffix(name, ".skipped") {
+			require.Equal(i, f, after[name], name)
+		}
+	}
+	for name, f := range after {
+		require.True(i, f.mode.IsDir() || i.known.MatchString(name), "an unknown file: %s", name)
+	}
+	for _, name := range after.leftovers() {
+		was := before[name] == after[name]
+		require.False(i, s.by == syscall.SIGTERM && s.until != savingLast && !was, "%s: a process that ends leaves no temporary file", name)
+		require.False(i, was && s.until > restoring && !i.unvisited(s, name), "%s: a process removes those of a process that was killed", name)
+	}
+}
+
+// unvisited reports whether a file belongs to a world that has not run in a step.
+func (i *installation) unvisited(s step, name string) bool {
+	return slices.ContainsFunc(i.server.worlds, func(w savedWorld) bool {
+		return w.onDemand && !s.visit && (strings.HasPrefix(name, w.image) || strings.HasPrefix(name, w.recording))
+	})
+}
+
+// requireGenerations compares the generations of an image with those before. runs says that its world
+// has run.
+func (i *installation) requireGenerations(what effect, before, after disk, w savedWorld, runs bool) {
+	was, now := before.generations(w.image), after.generations(w.image)
+	switch {
+	case !runs && w.onDemand:
+		require.Equal(i, states(i.T, was), states(i.T, now), "%s: of a room that nobody enters", w.image)
+		return
+	case what == continues:
+		return
+	}
+	kept, tick := was[1:], tickOf(i.T, was[0])
+	switch what {
+	case rotates:
+		kept = was
+	case skips:
+		tick = tickOf(i.T, was[1])
+		require.Equal(i, states(i.T, was[:1]), states(i.T, []string{after[w.image+".skipped"].content}), "%s: the newest one is set aside", w.image)
+	}
+	require.Equal(i, states(i.T, kept[:min(len(kept), imagefile.DefaultKeep-1)]), states(i.T, now[1:]), "%s: older generations; before: %v", w.image, states(i.T, was))
+	if what != saves {
+		require.Equal(i, tick, tickOf(i.T, now[0]), w.image)
+	}
+}
+
+// requireRecordings compares the recordings of a world with those before.
+func (i *installation) requireRecordings(s step, before, after disk, w savedWorld, runs bool) {
+	was, recorded := before[w.recording]
+	now, isThere := after[w.recording]
+	if recorded && !isThere { // it was killed between two renames
+		require.Contains(i, after, w.recording+".new")
+		require.Equal(i, was, after[w.recording+".old-1"], "%s: the recording before", w.recording)
+		return
+	}
+	if now == was {
+		require.Equal(i, before[w.recording+".old-1"], after[w.recording+".old-1"], w.recording)
+		require.False(i, runs && s.by == syscall.SIGTERM, "%s: it was recorded", w.recording)
+		return
+	}
+	if recorded {
+		require.True(i, was == after[w.recording+".old-1"], "%s: the recording before", w.recording)
+	}
+	args := []string{"replay", w.recording}
+	if w.room != "" {
+		args = append(args, "--room="+w.room)
+	}
+	c := i.command(i.T, i.program, s.as, i.dir, args...)
+	out, err := c.CombinedOutput()
+	require.NoError(i, err, "%s", out)
+	found := regexp.MustCompile(`ticks (\d+) to \d+ replayed`).FindStringSubmatch(string(out))
+	require.NotNil(i, found, "%s", out)
+	first := i.wanted(s, before, w)
+	if w.onDemand { // recorded from its first session on
+		require.GreaterOrEqual(i, number(i.T, found), first, w.recording)
+	} else {
+		require.Equal(i, first, number(i.T, found), "%s: where it begins", w.recording)
+	}
+}
+
+// visitAll visits all worlds, whose clients stay until the images have their last tick if the process
+// saves often.
+func (i *installation) visitAll(p *process, s step, before disk) {
+	ctx, cancel := context.WithTimeout(i.Context(), soon)
+	defer cancel()
+	at := p.said(`"msg":"serving","addr":"(\S+?)"`)[1]
+	for _, w := range i.server.worlds {
+		v := i.visit(ctx, at, w)
+		if w.onDemand {
+			require.Equal(i, i.wanted(s, before, w), i.restored(p, w), "%s: the tick that it continues", w.image)
+		}
+		last := v.Replica().Tick()
+		v.update(ctx, func() bool {
+			if s.until != saved && s.until != savingLast {
+				return true
+			}
+			content, err := os.ReadFile(filepath.Join(i.dir, w.image))
+			return err == nil && tickOf(i.T, string(content)) >= uint64(last)
+		})
+		require.NoError(i, v.Close())
+	}
+}
+
+// visitor is a client.
+type visitor struct {
+	*client.Client
+	i       *installation
+	met     map[bulk.Handle]bool
+	results []client.Result
+}
+
+// dial joins a world.
+func (i *installation) dial(ctx context.Context, addr string, w savedWorld, epoch uint64, token string) (*visitor, error) {
+	v := &visitor{i: i, met: map[bulk.Handle]bool{}}
+	var err error
+	v.Client, err = client.Dial(ctx, client.Config{
+		Addr: addr, InsecureDev: true, Room: w.room, Schema: i.schema, Name: "guest", Epoch: epoch, Token: []byte(token),
+		Result: func(r client.Result) { v.results = append(v.results, r) },
+		Observer: client.Observer{Enter: func(e *client.Entity) {
+			v.met[e.Handle()] = true
+			if i.identity != nil {
+				i.identity(i.T, e)
+			}
+		}},
+	})
+	return v, err
+}
+
+// update updates the client until done.
+func (v *visitor) update(ctx context.Context, done func() bool) {
+	for !done() {
+		require.NoError(v.i, v.Wait(ctx))
+		require.NoError(v.i, v.Update())
+	}
+}
+
+// visit joins a world, sees some of it, and compares it with what the clients of earlier runs have
+// seen: their handles name nothing (H5).
+func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *visitor {
+	past := i.past[w.image]
+	if past == nil {
+		past = &memory{met: map[bulk.Handle]bool{}}
+		i.past[w.image] = past
+	} else {
+		_, err := i.dial(ctx, addr, w, past.epoch, i.token())
+		require.Equal(i, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
+	}
+	if i.issuer != nil && i.spent != "" {
+		_, err := i.dial(ctx, addr, w, 0, i.spent)
+		require.Equal(i, wire.Unauthorized, wire.CodeOf(err), "a token of an earlier run: %v", err)
+	}
+	i.spent = i.token()
+	v, err := i.dial(ctx, addr, w, 0, i.spent)
+	require.NoError(i, err)
+	began := v.Replica().Tick()
+	v.update(ctx, func() bool { return v.Replica().Tick() > began+20 && len(v.met) > 0 })
+	welcome := v.Welcome()
+	asked := 0
+	for h := range past.met {
+		require.Less(i, h.Generation(), welcome.GenerationFloor)
+		require.Equal(i, wire.Stale, v.Resolve(h))
+		require.NotContains(i, v.met, h)
+		if i.stale != "" && asked < 5 {
+			asked++
+			_, err := v.DoRaw(i.stale, h, nil)
+			require.NoError(i, err)
+		}
+	}
+	v.update(ctx, func() bool { return len(v.results) == asked })
+	for _, r := range v.results {
+		require.Error(i, r.Err)
+		require.Equal(i, wire.Stale, r.Verdict)
+	}
+	past.epoch = welcome.Epoch
+	maps.Copy(past.met, v.met)
+	return v
+}
+
+// token returns a token, or "" if anybody may join.
+func (i *installation) token() string {
+	if i.issuer == nil {
+		return ""
+	}
+	now := time.Now()
+	text, err := i.issuer.Issue(token.Claims{User: "guest"}, i.program, now, time.Hour)
+	require.NoError(i, err)
+	return text
+}
+
+// requireIdentity fails unless an entity of storm has the identity of its handle.
+func requireIdentity(t *testing.T, e *client.Entity) {
+	if v, ok := client.Of(messages.Identities).Get(e); ok {
+		storm, err := scenes.Named("storm")
+		require.NoError(t, err)
+		require.Equal(t, scenes.IdentityOf(e.Handle(), storm.Seed), v.Number())
+	}
+}
+
+// Servers outlive their processes: nothing that they have saved is lost, whichever moment ends a process,
+// and a start that fails changes nothing.
+func TestServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts programs for half a minute")
+	}
+	built := buildPrograms(t)
+	for _, row := range servers {
+		t.Run(row.program, func(t *testing.T) {
+			t.Parallel()
+			i := &installation{T: t, server: row, programs: built, dir: t.TempDir(), past: map[string]*memory{}}
+			i.prepare()
+			for n, s := range life {
+				for time := range max(1, s.times) {
+					if !t.Run(fmt.Sprintf("%d, %s, %d", n, s.does, time), func(t *testing.T) {
+						i.T = t
+						i.do(s)
+					}) {
+						return
+					}
+				}
+			}
+		})
+	}
+}
+
+// prepare makes the files that the server reads.
+func (i *installation) prepare() {
+	if slices.Contains(i.args, "--token-keys=key.pub") {
+		secret, public := token.NewKeys()
+		require.NoError(i, os.WriteFile(filepath.Join(i.dir, "key.pub"), []byte(public), 0o600))
+		var err error
+		i.issuer, err = token.NewIssuer(secret)
+		require.NoError(i, err)
+	}
+	var own []string
+	for _, w := range i.server.worlds {
+		own = append(own, regexp.QuoteMeta(w.image)+`(\.old-\d|\.lock|\.run|\.skipped|\.worldd-[0-9a-f]{16}\.tmp)?`, regexp.QuoteMeta(w.recording)+`(\.old-1|\.new)?`)
+	}
+	i.known = regexp.MustCompile(`^(` + strings.Join(own, "|") + `|key\.pub|identity\.pem|spent(\.lock|\.worldd-[0-9a-f]{16}\.tmp)?)$`)
+}
