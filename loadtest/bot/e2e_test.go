@@ -4,14 +4,11 @@ package bot_test
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
@@ -147,19 +144,4 @@ func TestRefusals(t *testing.T) {
 			require.Nil(t, report)
 		})
 	}
-}
-
-// TestTheCheckCanFail runs a build without the generation check: it must report
-// confusions.
-func TestTheCheckCanFail(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and runs a faulty client")
-	}
-	overlay := t.TempDir()
-	require.NoError(t, fault.Overlay("../..", overlay))
-	goCommand := "go" // `go test` puts its own first in PATH
-	out, err := exec.CommandContext(t.Context(), goCommand, "test", "-count=1", "-v",
-		"-tags", "faults", "-overlay", filepath.Join(overlay, "overlay.json"), "-run", "^TestFaultIsReported$/^IgnoreGeneration$", ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: TestFaultIsReported/IgnoreGeneration/storm", "it must have run: %s", out)
 }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Errors of one platform are found there alone, in tests too.
+func TestPlatforms(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"go.mod":    "module example.test/m\n\ngo 1.26.0\n",
+		"a.go":      "package m\n\nvar Size = len(\"a\")\n",
+		"a_test.go": "package m\n\nvar huge int = 1 << 40\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir("nothing", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"linux/arm64 ./...", ""},
+		{"linux/386 ./...", "errors for linux/386"},
+		{"linux/386 ./nothing/...", "matches no package"},
+		{"linux ./...", "want GOOS/GOARCH"},
+		{"linux/386", "want GOOS/GOARCH and packages"},
+	} {
+		err := check(strings.Fields(c.args))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("typecheck %s: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
